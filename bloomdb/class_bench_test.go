@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/coded"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/signature"
@@ -57,7 +58,7 @@ func classBench(b *testing.B, classes bool) *DB {
 	return db
 }
 
-func fillPart(p *filter.Part, b *filter.Bits) error {
+func fillPart(p *coded.Part, b *filter.Bits) error {
 	for i := range filter.Blocks(b.Shape().Size(), false) {
 		if err := p.Merge(b.Block(i, nil)); err != nil {
 			return err

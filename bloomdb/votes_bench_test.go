@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/generalized"
 	"github.com/spambloom/spambloom/bloomdb/vote"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
@@ -16,7 +16,7 @@ func votersWith(b *testing.B, sites, reports int) *DB {
 	db := listener(b, newClock(), votersNamed()...)
 	r := rand.New(rand.NewPCG(7, 7))
 	for _, site := range votersNamed()[:sites] {
-		f, err := filter.NewGeneralized(wire.VotesShape)
+		f, err := generalized.New(wire.VotesShape)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func BenchmarkJudgeVotes(b *testing.B) {
 func BenchmarkVotesRecord(b *testing.B) {
 	for _, reports := range []int{100, 1000, 4200, 100_000} {
 		b.Run(fmt.Sprintf("reports=%d", reports), func(b *testing.B) {
-			f, err := filter.NewGeneralized(wire.VotesShape)
+			f, err := generalized.New(wire.VotesShape)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/generalized"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/vote"
@@ -27,7 +28,7 @@ type votesModel struct {
 	clock   *wallClock
 	opt     Options
 	db      *DB
-	filters map[int64]*filter.Generalized
+	filters map[int64]*generalized.Filter
 	revoked map[int64]map[int]bool // by generation
 }
 
@@ -54,7 +55,7 @@ func (m *votesModel) tell(n int, revoked bool) {
 	} else if !m.revoked[gen][n] {
 		for _, g := range []int64{gen - 1, gen} {
 			if m.filters[g] == nil {
-				m.filters[g], _ = filter.NewGeneralized(wire.VotesShape)
+				m.filters[g], _ = generalized.New(wire.VotesShape)
 			}
 		}
 	}
@@ -150,7 +151,7 @@ func (m *votesModel) checkBits(gen int64) {
 // to in their order.
 func TestVotesModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		m := votesModel{T: rt, clock: newClock(), filters: map[int64]*filter.Generalized{}, revoked: map[int64]map[int]bool{}}
+		m := votesModel{T: rt, clock: newClock(), filters: map[int64]*generalized.Filter{}, revoked: map[int64]map[int]bool{}}
 		m.opt = *testOptions(t.TempDir(), "a").withDefaults(t)
 		m.opt.Now = m.clock.Now
 		m.open()
@@ -377,7 +378,7 @@ func TestVotesAtOnce(t *testing.T) {
 
 // Any body: what decodes is bounded, plausible, and the same when it is coded again.
 func FuzzVotes(f *testing.F) {
-	few, _ := filter.NewGeneralized(wire.VotesShape)
+	few, _ := generalized.New(wire.VotesShape)
 	few.Insert(vote.Positions(7, nil))
 	f.Add(wire.AppendVotes(nil, wire.VotesBody{Gen: 2930, Period: 604800, Filter: few}))
 	f.Fuzz(func(t *testing.T, data []byte) {

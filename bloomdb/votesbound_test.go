@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/generalized"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
@@ -26,15 +27,15 @@ func votersNamed() (names []string) {
 }
 
 // crafted is a record of votes that a member made by hand for some site.
-func crafted(db *DB, site string, stamp uint64, f *filter.Generalized) []byte {
+func crafted(db *DB, site string, stamp uint64, f *generalized.Filter) []byte {
 	h := wire.Head{Type: wire.RecordVotes, Site: site, Epoch: 2, Seq: stamp, Made: db.ks.Settings.Now()}
 	return db.ks.Sealer.EncodeRecord(h, wire.AppendVotes(nil, wire.VotesBody{Gen: db.ks.Settings.VotesGeneration(), Period: 604800, Filter: f}))
 }
 
 // wordsAt makes a filter of words of 64 bits, of which position 0 is the lowest.
-func wordsAt(t testing.TB, word func(i uint64) uint64) *filter.Generalized {
+func wordsAt(t testing.TB, word func(i uint64) uint64) *generalized.Filter {
 	t.Helper()
-	empty, err := filter.NewGeneralized(wire.VotesShape)
+	empty, err := generalized.New(wire.VotesShape)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func wordsAt(t testing.TB, word func(i uint64) uint64) *filter.Generalized {
 	for i := range wire.VotesShape.M / 64 {
 		binary.LittleEndian.PutUint64(content[8*i:], word(i))
 	}
-	f, err := filter.DecodeGeneralized(folder.Seal(data), wire.VotesShape)
+	f, err := generalized.Decode(folder.Seal(data), wire.VotesShape)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,20 +59,20 @@ func TestVotesAreBounded(t *testing.T) {
 	const seed = 17
 	r := rand.New(rand.NewPCG(seed, seed))
 	messages := 50_000 / stride
-	busy, err := filter.NewGeneralized(wire.VotesShape)
+	busy, err := generalized.New(wire.VotesShape)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 100 * 2000 { // usual are 2,000 keys, of 1,000 reports in two periods
 		busy.Insert(vote.Positions(r.Uint64(), nil))
 	}
-	draw := func() *filter.Generalized { return wordsAt(t, func(uint64) uint64 { return r.Uint64() }) }
+	draw := func() *generalized.Filter { return wordsAt(t, func(uint64) uint64 { return r.Uint64() }) }
 	same := draw()
 	c := newClock()
 	here := listener(t, c, votersNamed()...)
 	for n, tc := range []struct {
 		name string
-		bits *filter.Generalized // nil: each site draws its own
+		bits *generalized.Filter // nil: each site draws its own
 	}{
 		{"all zeros", wordsAt(t, func(uint64) uint64 { return 0 })},
 		{"half and half, each its own", nil},
@@ -170,7 +171,7 @@ func TestVotesForChosenMessages(t *testing.T) {
 	here := listener(t, c, votersNamed()...)
 	const chosen = 200
 	for i, site := range votersNamed()[:2] {
-		f, err := filter.NewGeneralized(wire.VotesShape)
+		f, err := generalized.New(wire.VotesShape)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +213,7 @@ func TestVotesError(t *testing.T) {
 func TestVotesForget(t *testing.T) {
 	const seed = 19
 	r := rand.New(rand.NewPCG(seed, seed))
-	f, err := filter.NewGeneralized(wire.VotesShape)
+	f, err := generalized.New(wire.VotesShape)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func (b *Bits) hasSome(keys []Hash, dst []bool) []bool {
 	var lines [batchKeys]uint64
 	var left [batchKeys]uint8 // the keys found so far
 	for i := range keys {
-		lines[i%batchKeys] = reduce(keys[i][0], b.shape.Lines)
+		lines[i%batchKeys] = Reduce(keys[i][0], b.shape.Lines)
 		b.touch(lines[i%batchKeys])
 	}
 	n := 0

@@ -88,7 +88,7 @@ func chased(f *Bits) sample {
 	return func(keys []Hash) uint64 {
 		link := uint64(0)
 		for _, h := range keys {
-			link = f.mem.w[reduce(h[0]^link&1, gibLines)*lineWords]
+			link = f.mem.w[Reduce(h[0]^link&1, gibLines)*lineWords]
 		}
 		return link
 	}
@@ -101,7 +101,7 @@ func chasedTwo(f *Bits) sample {
 		link := uint64(0)
 		for i := range keys {
 			h := &keys[i]
-			a, b := reduce(h[0]^link&1, gibLines), reduce(h[1]^link&1, gibLines)
+			a, b := Reduce(h[0]^link&1, gibLines), Reduce(h[1]^link&1, gibLines)
 			link = f.mem.w[a*lineWords] & f.mem.w[b*lineWords]
 		}
 		return link
@@ -113,7 +113,7 @@ func independent(f *Bits) sample {
 	return func(keys []Hash) uint64 {
 		sum := uint64(0)
 		for _, h := range keys {
-			sum += f.mem.w[reduce(h[0], gibLines)*lineWords]
+			sum += f.mem.w[Reduce(h[0], gibLines)*lineWords]
 		}
 		return sum
 	}

@@ -1,7 +1,6 @@
 package filter
 
 import (
-	"math"
 	"math/bits"
 	"runtime"
 	"sync/atomic"
@@ -93,28 +92,14 @@ func (b *Bits) Error() float64 {
 	if b.Ones() == 0 {
 		return 0
 	}
-	sum := 0.0
-	for i := range b.shape.Lines {
-		sum += b.lineError(b.line(i))
-	}
-	runtime.KeepAlive(b.mem)
-	return math.Pow(sum/float64(b.shape.Lines), float64(b.shape.span()))
-}
-
-// lineError returns the probability that all probes of one line find ones: the product of
-// the fills of its sections.
-func (b *Bits) lineError(line *[lineWords]uint64) float64 {
-	size := uint64(1) << b.shape.section()
-	inWord := uint64(1)<<min(size, 64) - 1
-	p := 1.0
-	for from := uint64(0); from < lineBits && p > 0; from += size {
-		ones := 0
-		for at := from; at < from+size; at += 64 {
-			ones += bits.OnesCount64(atomic.LoadUint64(&line[at>>6%lineWords]) >> (at & 63) & inWord)
+	defer runtime.KeepAlive(b.mem)
+	return b.shape.ErrorOf(func(yield func(*Line) bool) {
+		for i := range b.shape.Lines {
+			if !yield((*Line)(b.line(i))) {
+				return
+			}
 		}
-		p *= float64(ones) / float64(size)
-	}
-	return p
+	})
 }
 
 // Block appends the set positions of block i to dst, ascending.

@@ -34,6 +34,10 @@ func (s CountsShape) Valid() error {
 // Size returns m, the number of cells.
 func (s CountsShape) Size() uint64 { return s.Lines * lineCells }
 
+// Sections returns the number of sections of a line, which are the quarters with one cell of
+// each key, and log2 of the cells of each.
+func (s CountsShape) Sections() (n int, log2 uint) { return countK, 5 }
+
 // SizeCounts returns the shape for n distinct keys: eight cells a key. About 0.8 % of n
 // such keys are then counted too high, mostly by one; 3 % of absent keys have a count; no
 // key is counted too low.
@@ -46,7 +50,7 @@ func SizeCounts(n float64) CountsShape {
 // Positions returns a key's four cells, all in one line and each in its own quarter, so
 // that they are always distinct (heuristic H2, Yan & Cho section 3).
 func (s CountsShape) Positions(h Hash) [countK]uint64 {
-	return cellsOf(reduce(h[0], s.Lines), h[1])
+	return cellsOf(Reduce(h[0], s.Lines), h[1])
 }
 
 // cellsOf returns the four cells that a lane selects in a line.
@@ -136,7 +140,7 @@ func (c *Counts) sum(of func(*stripe) int64) int64 {
 func (c *Counts) Add(h Hash, d uint32) (t uint32) { return c.add(h[0], h[1], d) }
 
 func (c *Counts) add(h0, h1 uint64, d uint32) (t uint32) {
-	line := reduce(h0, c.shape.Lines)
+	line := Reduce(h0, c.shape.Lines)
 	s := c.lock(line * lineCells)
 	defer s.Unlock()
 	least, most := c.codes(line, h1)
@@ -173,7 +177,7 @@ func (c *Counts) RaiseCell(pos uint64, t uint32) {
 func (c *Counts) Count(h Hash) uint32 { return c.count(h[0], h[1]) }
 
 func (c *Counts) count(h0, h1 uint64) uint32 {
-	line := reduce(h0, c.shape.Lines)
+	line := Reduce(h0, c.shape.Lines)
 	least, most := c.codes(line, h1)
 	if most < escape {
 		return least

@@ -40,16 +40,16 @@ type Sequence func() uint64
 func (h Hash) Sequence(m uint64) Sequence {
 	a, b, c := h[0], h[1], h[2]
 	return func() uint64 {
-		pos := reduce(a, m)
+		pos := Reduce(a, m)
 		a += b
 		b += c
 		return pos
 	}
 }
 
-// reduce maps a lane to 0..n-1 ("fastrange", Lemire 2019). Its bias is below n/2^64, and n
+// Reduce maps a lane to 0..n-1 ("fastrange", Lemire 2019). Its bias is below n/2^64, and n
 // need not be a power of two.
-func reduce(lane, n uint64) uint64 {
+func Reduce(lane, n uint64) uint64 {
 	hi, _ := bits.Mul64(lane, n)
 	return hi
 }

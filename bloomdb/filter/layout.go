@@ -2,8 +2,10 @@ package filter
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"math/bits"
+	"sync/atomic"
 )
 
 const (
@@ -64,6 +66,9 @@ func (s BitsShape) span() int {
 	return 2
 }
 
+// Sections returns the number of sections of a line, and log2 of the bits of each.
+func (s BitsShape) Sections() (n int, log2 uint) { return s.K / s.span(), s.section() }
+
 // section returns log2 of the size of a probe's section in bits.
 func (s BitsShape) section() uint {
 	return uint(bits.TrailingZeros(lineBits) + s.span() - 1 - bits.TrailingZeros(uint(s.K)))
@@ -74,11 +79,11 @@ func (s BitsShape) section() uint {
 // starting at section from. It takes the lanes individually, like all fast code here,
 // because an array is passed through memory.
 func (s BitsShape) lines(h0, h1 uint64) (a, b uint64, from int) {
-	a = reduce(h0, s.Lines)
+	a = Reduce(h0, s.Lines)
 	if s.Span == 1 {
 		return a, a, s.K / 2
 	}
-	b = reduce(h1, s.Lines)
+	b = Reduce(h1, s.Lines)
 	if a == b {
 		if b++; b == s.Lines {
 			b = 0
@@ -114,6 +119,35 @@ func (s BitsShape) Error(n float64) float64 {
 	perLine := float64(s.K / s.span())
 	inLine := s.mixture(n, func(fill float64) float64 { return math.Pow(fill, perLine) })
 	return math.Pow(inLine, float64(s.span()))
+}
+
+// Line contains the bits of a line: bit p is bit p mod 64, from the lowest, of word p/64.
+type Line [lineWords]uint64
+
+// ErrorOf returns the probability that a key never added is found in a filter with the
+// given lines. Lines without ones may be left out. Bits may be set meanwhile.
+func (s BitsShape) ErrorOf(lines iter.Seq[*Line]) float64 {
+	sum := 0.0
+	for line := range lines {
+		sum += s.lineError(line)
+	}
+	return math.Pow(sum/float64(s.Lines), float64(s.span()))
+}
+
+// lineError returns the probability that all probes of one line find ones: the product of
+// the fills of its sections.
+func (s BitsShape) lineError(line *Line) float64 {
+	size := uint64(1) << s.section()
+	inWord := uint64(1)<<min(size, 64) - 1
+	p := 1.0
+	for from := uint64(0); from < lineBits && p > 0; from += size {
+		ones := 0
+		for at := from; at < from+size; at += 64 {
+			ones += bits.OnesCount64(atomic.LoadUint64(&line[at>>6%lineWords]) >> (at & 63) & inWord)
+		}
+		p *= float64(ones) / float64(size)
+	}
+	return p
 }
 
 // Fill returns the expected share of ones with n keys in the filter.

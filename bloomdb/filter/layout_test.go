@@ -25,7 +25,7 @@ func drawHash(t *rapid.T) Hash {
 
 // formatPositions implements FORMAT.md literally.
 func formatPositions(s BitsShape, h Hash) []uint64 {
-	a, b := reduce(h[0], s.Lines), reduce(h[1], s.Lines)
+	a, b := Reduce(h[0], s.Lines), Reduce(h[1], s.Lines)
 	if a == b {
 		b = (b + 1) % s.Lines
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/coded"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/wire"
@@ -106,7 +107,7 @@ func (w *SnapshotWriter) section(body []byte) (_ []byte, full bool) {
 		}
 		at := len(body)
 		body = store.AppendBlockHead(body, uint32(w.block))
-		body = filter.AppendCells(body, w.block*t.Kind.BlockSize(), w.cells, t.Kind.Counts())
+		body = coded.AppendCells(body, w.block*t.Kind.BlockSize(), w.cells, t.Kind.Counts())
 		binary.BigEndian.PutUint32(body[at+4:], uint32(len(body)-at-8))
 		if full = len(body) > wire.MaxChunkBody; full {
 			body = body[:at]

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/coded"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/store"
@@ -142,7 +142,7 @@ func (ps *Peers) installBlock(_ layout.Origin, _ wire.DeltaSection, part *store.
 // joinBlock joins one block, if there is room for its cells.
 func (ps *Peers) joinBlock(o layout.Origin, s wire.DeltaSection, part *store.PartOf, index uint64, code []byte) error {
 	from, counts := index*s.Target.Kind.BlockSize(), s.Target.Kind.Counts()
-	cells, rest, err := filter.DecodeCells(nil, code, from, min(from+s.Target.Kind.BlockSize(), s.Shape.Size(s.Target.Kind)), counts)
+	cells, rest, err := coded.DecodeCells(nil, code, from, min(from+s.Target.Kind.BlockSize(), s.Shape.Size(s.Target.Kind)), counts)
 	if err == nil {
 		err = folder.Trailing(rest)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/iterative"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
@@ -36,7 +37,7 @@ const (
 // add, which is some tens of memory accesses. A nil counter is off.
 type Counter struct {
 	window, step time.Duration
-	shape        filter.IterativeShape
+	shape        iterative.Shape
 
 	Mu    sync.Mutex // guards all below
 	since time.Time  // by the wall clock; what was before is not known
@@ -46,7 +47,7 @@ type Counter struct {
 // step is one sub-window.
 type step struct {
 	num    int64 // of its period since 1970
-	filter *filter.Iterative
+	filter *iterative.Filter
 	missed bool // sightings came that the filter had no room for
 }
 
@@ -72,11 +73,11 @@ type Status struct {
 }
 
 // Shape is that of one sub-window's filter.
-func Shape(o *layout.Settings) filter.IterativeShape {
+func Shape(o *layout.Settings) iterative.Shape {
 	steps := float64(o.Counts.Period) / float64(o.Counts.Burst/Steps)
 	distinct := math.Max(1000, burstPeak*float64(o.Counts.Capacity)/steps)
-	return filter.IterativeShape{
-		M: filter.SizeIterative(distinct, distinct/burstFresh, K, burstFill),
+	return iterative.Shape{
+		M: iterative.Size(distinct, distinct/burstFresh, K, burstFill),
 		K: K, Walk: Walk, MaxFill: burstFill,
 	}
 }
@@ -90,11 +91,11 @@ func New(o *layout.Settings) (*Counter, error) {
 }
 
 // Make makes an empty counter of any window and shape.
-func Make(window time.Duration, shape filter.IterativeShape, now time.Time) (*Counter, error) {
+func Make(window time.Duration, shape iterative.Shape, now time.Time) (*Counter, error) {
 	b := &Counter{window: window, step: window / Steps, shape: shape, since: now.Round(0)}
 	var errs error
 	for i := range b.ring {
-		f, err := filter.NewIterative(b.shape)
+		f, err := iterative.New(b.shape)
 		errs = errors.Join(errs, err)
 		b.ring[i] = step{num: math.MinInt64, filter: f}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/iterative"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
@@ -51,12 +52,12 @@ type Greylist struct {
 
 // GreylistShape is that of one sub-window's filter: it has room for each tuple twice,
 // as deferred and as returned.
-func GreylistShape(o *layout.Settings) filter.IterativeShape {
+func GreylistShape(o *layout.Settings) iterative.Shape {
 	steps := float64(o.Counts.Period) / float64(GreylistWindow/Steps)
 	tuples := min(greylistTuples, max(1000, float64(o.Counts.Capacity)/steps/GreylistShare))
 	keys := math.Ceil(2 * tuples)
-	return filter.IterativeShape{
-		M: filter.SizeIterative(keys, keys, greylistK, greylistFill),
+	return iterative.Shape{
+		M: iterative.Size(keys, keys, greylistK, greylistFill),
 		K: greylistK, Walk: 1, MaxFill: greylistFill,
 	}
 }

@@ -4,12 +4,13 @@ import (
 	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/coded"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
 // PartOf is where a section's cells go.
 type PartOf struct {
-	Part   *filter.Part
+	Part   *coded.Part
 	Others *filter.Bits // nil for counts, and where the site has no say
 }
 
@@ -84,13 +85,13 @@ func (v *View) partOf(o layout.Origin, t layout.Target, s layout.Shape) *PartOf 
 	return p
 }
 
-func findPart(parts *[]SitePart, o layout.Origin, kind layout.Kind, s layout.Shape) *filter.Part {
+func findPart(parts *[]SitePart, o layout.Origin, kind layout.Kind, s layout.Shape) *coded.Part {
 	for _, p := range *parts {
 		if p.Origin == o {
 			return p.Part
 		}
 	}
-	part := filter.NewPart(s.Size(kind), kind == layout.CountFilter)
+	part := coded.NewPart(s.Size(kind), kind == layout.CountFilter)
 	*parts = append(*parts, SitePart{Origin: o, Shape: s, Part: part})
 	return part
 }
@@ -99,7 +100,7 @@ func findPart(parts *[]SitePart, o layout.Origin, kind layout.Kind, s layout.Sha
 type SitePart struct {
 	Origin layout.Origin
 	Shape  layout.Shape
-	Part   *filter.Part
+	Part   *coded.Part
 }
 
 func (p *SitePart) Count(h filter.Hash) uint32 {

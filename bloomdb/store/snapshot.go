@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/coded"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
@@ -95,7 +96,7 @@ func (s Section) encode(w io.Writer) error {
 			}
 			used = len(cells)
 			frame = AppendBlockHead(frame[:0], uint32(i))
-			frame = filter.AppendCells(frame, i*s.Target.Kind.BlockSize(), cells, s.Target.Kind.Counts())
+			frame = coded.AppendCells(frame, i*s.Target.Kind.BlockSize(), cells, s.Target.Kind.Counts())
 		}
 		total += uint64(used)
 		if err := writeBlock(w, frame); err != nil {
@@ -296,7 +297,7 @@ func (s Section) span(index uint64) (from, to uint64) {
 
 func DecodeCoded(sec Section, index uint64, code []byte, buf []filter.Cell, l Loader) ([]filter.Cell, error) {
 	from, to := sec.span(index)
-	cells, rest, err := filter.DecodeCells(buf, code, from, to, sec.Target.Kind.Counts())
+	cells, rest, err := coded.DecodeCells(buf, code, from, to, sec.Target.Kind.Counts())
 	if err != nil || len(rest) > 0 {
 		return cells, fmt.Errorf("block %d: %w", index, errors.Join(err, folder.Trailing(rest)))
 	}

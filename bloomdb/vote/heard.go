@@ -14,6 +14,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/generalized"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -26,7 +27,7 @@ type Voter struct {
 	Head   wire.Head
 	gen    int64 // with which its filter begins
 	Key    keyring.Sip
-	Filter *filter.Generalized
+	Filter *generalized.Filter
 }
 
 // Has reports whether the site votes for a message with a key.

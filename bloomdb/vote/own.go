@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/generalized"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
@@ -30,14 +30,14 @@ type Own struct {
 	key keyring.Sip
 
 	mu      sync.Mutex
-	filters map[int64]*filter.Generalized // by the generation they begin with
+	filters map[int64]*generalized.Filter // by the generation they begin with
 	stamp   uint64                        // of the last change: milliseconds since 1970, never twice the same
 	changes int64                         // since the start
 	aged    int                           // how often expire saw filters that aged out
 }
 
 func NewOwn(key keyring.Sip) *Own {
-	return &Own{key: key, filters: make(map[int64]*filter.Generalized)}
+	return &Own{key: key, filters: make(map[int64]*generalized.Filter)}
 }
 
 // apply takes a record of the journal.
@@ -82,7 +82,7 @@ func (o *Own) begin(gen int64) error {
 	if o.filters[gen] != nil {
 		return nil
 	}
-	f, err := filter.NewGeneralized(wire.VotesShape)
+	f, err := generalized.New(wire.VotesShape)
 	if err != nil {
 		return fmt.Errorf("votes: %w", err)
 	}
@@ -119,7 +119,7 @@ func (o *Own) Body(gen int64, period time.Duration) (body []byte, stamp uint64, 
 	defer o.mu.Unlock()
 	f := o.filters[gen]
 	if f == nil {
-		if f, err = filter.NewGeneralized(wire.VotesShape); err != nil {
+		if f, err = generalized.New(wire.VotesShape); err != nil {
 			return nil, 0, err
 		}
 	}

@@ -3,7 +3,7 @@ package vote
 import (
 	"time"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/generalized"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
@@ -57,7 +57,7 @@ func (vs *Register) ownVoterStatus() SiteStatus {
 }
 
 // voterStatus describes a filter; nil is an empty one.
-func (vs *Register) voterStatus(site string, gen int64, f *filter.Generalized) SiteStatus {
+func (vs *Register) voterStatus(site string, gen int64, f *generalized.Filter) SiteStatus {
 	s := SiteStatus{Site: site, Since: vs.opt.Start(layout.Target{Kind: layout.SpamFilter, Gen: gen})}
 	if f != nil {
 		s.Keys, s.Fill, s.Error = f.Inserted(), float64(f.Ones())/float64(wire.VotesShape.M), f.Error()

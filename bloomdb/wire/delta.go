@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/coded"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
@@ -114,18 +115,18 @@ func decodeSections(r *RecordReader) ([]DeltaSection, error) {
 
 func (s DeltaSection) appendCells(dst []byte) []byte {
 	if s.Target.Kind.Counts() {
-		return filter.AppendCountLines(dst, s.Shape.Counts(), s.Cells)
+		return coded.AppendCountLines(dst, s.Shape.Counts(), s.Cells)
 	}
-	return filter.AppendLines(dst, s.Shape.Bits(), s.Cells)
+	return coded.AppendLines(dst, s.Shape.Bits(), s.Cells)
 }
 
 // decodeCells reads at most room cells.
 func (s DeltaSection) decodeCells(code []byte, room int) (cells []filter.Cell, err error) {
 	var rest []byte
 	if s.Target.Kind.Counts() {
-		cells, rest, err = filter.DecodeCountLines(nil, code, s.Shape.Counts(), room)
+		cells, rest, err = coded.DecodeCountLines(nil, code, s.Shape.Counts(), room)
 	} else {
-		cells, rest, err = filter.DecodeLines(nil, code, s.Shape.Bits(), room)
+		cells, rest, err = coded.DecodeLines(nil, code, s.Shape.Bits(), room)
 	}
 	return cells, errors.Join(err, folder.Trailing(rest))
 }

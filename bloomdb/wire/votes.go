@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/coded"
+	"github.com/spambloom/spambloom/bloomdb/filter/generalized"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
@@ -28,7 +30,7 @@ var OwnVotesForm = folder.SealedForm{FileForm: folder.FileForm{Name: "votes", Ma
 type VotesBody struct {
 	Gen    int64 // with which it begins
 	Period int64 // of generations, in seconds
-	Filter *filter.Generalized
+	Filter *generalized.Filter
 }
 
 // AppendVotes codes the filter in the shorter of two ways: a site with few reports
@@ -46,7 +48,7 @@ func AppendVotes(dst []byte, v VotesBody) []byte {
 		return dst
 	}
 	cells := v.Filter.Cells(make([]filter.Cell, 0, v.Filter.Ones()))
-	return filter.AppendCells(append(dst, votesAsCells), 0, cells, false)
+	return coded.AppendCells(append(dst, votesAsCells), 0, cells, false)
 }
 
 // DecodeVotes reads all of what AppendVotes wrote. Only the shape that all sites have
@@ -56,7 +58,7 @@ func DecodeVotes(data []byte) (v VotesBody, err error) {
 		return v, fmt.Errorf("votes of %d bytes, must be %d to %d", len(data), votesHead, maxVotesBody)
 	}
 	v.Gen, v.Period = int64(binary.BigEndian.Uint64(data)), int64(binary.BigEndian.Uint64(data[8:]))
-	shape := filter.GeneralizedShape{
+	shape := generalized.Shape{
 		M:  binary.BigEndian.Uint64(data[16:]),
 		K0: int(binary.BigEndian.Uint16(data[24:])),
 		K1: int(binary.BigEndian.Uint16(data[26:])),
@@ -67,7 +69,7 @@ func DecodeVotes(data []byte) (v VotesBody, err error) {
 	inserted, coding, code := binary.BigEndian.Uint64(data[28:]), data[36], data[votesHead:]
 	switch coding {
 	case votesAsBits:
-		v.Filter, err = filter.DecodeGeneralized(code, VotesShape)
+		v.Filter, err = generalized.Decode(code, VotesShape)
 		if err == nil && v.Filter.Inserted() != inserted {
 			err = errors.New("two numbers of inserted keys")
 		}
@@ -85,16 +87,16 @@ func DecodeVotes(data []byte) (v VotesBody, err error) {
 	return v, nil
 }
 
-func decodeVotesCells(code []byte, inserted uint64) (*filter.Generalized, error) {
+func decodeVotesCells(code []byte, inserted uint64) (*generalized.Filter, error) {
 	claimed, _ := binary.Uvarint(code)
 	if claimed > maxVotesCells {
 		return nil, fmt.Errorf("%d cells, must be at most %d", claimed, maxVotesCells)
 	}
-	cells, rest, err := filter.DecodeCells(make([]filter.Cell, 0, claimed), code, 0, VotesShape.M, false)
+	cells, rest, err := coded.DecodeCells(make([]filter.Cell, 0, claimed), code, 0, VotesShape.M, false)
 	if err = errors.Join(err, folder.Trailing(rest)); err != nil {
 		return nil, err
 	}
-	return filter.GeneralizedOf(VotesShape, cells, inserted)
+	return generalized.Of(VotesShape, cells, inserted)
 }
 
 // ReadOwnVotes reads a file of this site's. Damage is a *DamageError.
@@ -148,4 +150,4 @@ func decodeOwnVotes(data []byte, keyID [8]byte) (v VotesBody, stamp uint64, err 
 // (FalseNegativeAfter). It also begins anew, so that no vote lives for ever: what is
 // published goes back to the begin of the period of reports before this one, and no
 // further.
-var VotesShape = filter.GeneralizedShape{M: 1 << 22, K0: 8, K1: 8}
+var VotesShape = generalized.Shape{M: 1 << 22, K0: 8, K1: 8}

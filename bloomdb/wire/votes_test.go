@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/generalized"
 )
 
 // Both codings hold what they are given, at the border between them and beyond it.
@@ -14,7 +15,7 @@ func TestVotesCodings(t *testing.T) {
 		for i := range cells {
 			cells[i] = filter.Cell{Pos: uint64(i) * (VotesShape.M / ones), Value: 1}
 		}
-		f, err := filter.GeneralizedOf(VotesShape, cells, 0)
+		f, err := generalized.Of(VotesShape, cells, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

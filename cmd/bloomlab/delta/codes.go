@@ -9,6 +9,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/coded"
 )
 
 // codes are other codes of the same bits, in one line. They give the length in bits.
@@ -18,7 +19,7 @@ var codes = []struct {
 	bits func([]filter.Cell) float64
 }{
 	{"Rice's code of gaps", "the code of a block in a snapshot", func(cells []filter.Cell) float64 {
-		return 8 * float64(len(filter.AppendCells(nil, 0, cells, false)))
+		return 8 * float64(len(coded.AppendCells(nil, 0, cells, false)))
 	}},
 	{"gamma code of gaps", "", func(cells []filter.Cell) float64 {
 		return sumOfGaps(cells, func(gap uint64) int { return 2*bits.Len64(gap) - 1 })

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/coded"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 )
 
@@ -88,8 +89,8 @@ func round(r *rand.Rand, f fill, n int, out []float64) {
 	per := func(bits float64) (each float64) { return bits / float64(n) }
 	one := newBits(r, layouts[0].shape, f.share*capacity, n)
 	two := newBits(r, layouts[1].shape, f.share*capacity, n)
-	out[0] = per(8 * float64(len(filter.AppendLines(nil, layouts[0].shape, one))))
-	out[1] = per(8 * float64(len(filter.AppendLines(nil, layouts[1].shape, two))))
+	out[0] = per(8 * float64(len(coded.AppendLines(nil, layouts[0].shape, one))))
+	out[1] = per(8 * float64(len(coded.AppendLines(nil, layouts[1].shape, two))))
 	at := 2
 	for _, c := range codes {
 		out[at] = per(c.bits(one))

@@ -3,7 +3,7 @@
 // other sites (memory), the delay of reports and counts (lag), and the cost of folding
 // small sites' counts into one filter (fold).
 //
-// The filters and the codes are those of bloomdb/filter, the sizes those of package
+// The filters and the codes are those below bloomdb/filter, the sizes those of package
 // bloomdb. Traffic is drawn at full size, one interval at a time; memory is drawn at a
 // scale of one to five hundred. The package owns the assumptions about the mail and the
 // equations with which the simulation is compared.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/coded"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 	"github.com/spambloom/spambloom/cmd/bloomlab/labtest"
 	"github.com/spambloom/spambloom/cmd/testenv"
@@ -90,7 +91,7 @@ func TestCodeLengths(t *testing.T) {
 				cells = append(cells, filter.Cell{Pos: pos, Value: 1})
 			}
 		}
-		got := 8 * float64(len(filter.AppendCells(nil, 0, cells, false))) / n
+		got := 8 * float64(len(coded.AppendCells(nil, 0, cells, false))) / n
 		if want := riceBits(p); math.Abs(got-want) > 0.02*want {
 			t.Errorf("p=%v: %v bits a cell, want %v", p, got, want)
 		}

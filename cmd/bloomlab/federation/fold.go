@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/coded"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
@@ -188,7 +189,7 @@ func (f fold) bytes() float64 {
 		return 0
 	}
 	size := f.folded[0].Shape().Size()
-	part := filter.NewPart(size, true)
+	part := coded.NewPart(size, true)
 	var cells []filter.Cell
 	for i := range filter.Blocks(size, true) {
 		sums := make(map[uint64]uint32)

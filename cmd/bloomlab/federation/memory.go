@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/coded"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
@@ -83,7 +84,7 @@ type memory struct {
 // find and change a block.
 type partBytes struct{ all, beside float64 }
 
-func (p *partBytes) add(part *filter.Part, code int) {
+func (p *partBytes) add(part *coded.Part, code int) {
 	p.all += float64(part.Bytes())
 	p.beside += float64(part.Bytes()) - float64(code)
 }
@@ -189,12 +190,12 @@ func partsOf(all []*filter.Counts) (p partBytes) {
 	var buf []byte
 	for _, site := range all {
 		size := site.Shape().Size()
-		part := filter.NewPart(size, true)
+		part := coded.NewPart(size, true)
 		code := 0
 		for i := range filter.Blocks(size, true) {
 			if cells = site.Block(i, cells[:0]); len(cells) > 0 {
 				lab.Check(part.Merge(cells))
-				buf = filter.AppendCells(buf[:0], i*filter.BlockSize(true), cells, true)
+				buf = coded.AppendCells(buf[:0], i*filter.BlockSize(true), cells, true)
 				code += len(buf)
 			}
 		}
@@ -231,7 +232,7 @@ func fillReports(r *rand.Rand, scale float64, counts memory, out []float64) {
 		entropy, size := 0.0, float64(f.shape.Size())
 		for rank := 1; rank <= sites; rank++ {
 			cells := keysOf(r, f.shape, int(week*share(rank)*f.keys+r.Float64()))
-			part := filter.NewPart(f.shape.Size(), false)
+			part := coded.NewPart(f.shape.Size(), false)
 			lab.Check(part.Merge(cells))
 			p.add(part, codeOfBlocks(cells))
 			entropy += size * entropyBits(float64(len(cells))/size) / 8
@@ -253,7 +254,7 @@ func codeOfBlocks(cells []filter.Cell) (code int) {
 		for n < len(cells) && cells[n].Pos/filter.BlockSize(false) == block {
 			n++
 		}
-		buf = filter.AppendCells(buf[:0], block*filter.BlockSize(false), cells[:n], false)
+		buf = coded.AppendCells(buf[:0], block*filter.BlockSize(false), cells[:n], false)
 		code, cells = code+len(buf), cells[n:]
 	}
 	return code

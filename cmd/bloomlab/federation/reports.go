@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/coded"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
@@ -55,9 +56,9 @@ func reportTraffic() lab.Trial {
 				out[0], out[1] = 0, 0
 				for range reports {
 					n := fewestSignatures + r.IntN(mostSignatures-fewestSignatures+1)
-					code = filter.AppendLines(code[:0], weekSpam, keysOf(r, weekSpam, n))
+					code = coded.AppendLines(code[:0], weekSpam, keysOf(r, weekSpam, n))
 					out[0] += float64(len(code)) / reports
-					code = filter.AppendLines(code[:0], weekSketch, keysOf(r, weekSketch, sketchEntries))
+					code = coded.AppendLines(code[:0], weekSketch, keysOf(r, weekSketch, sketchEntries))
 					out[1] += float64(len(code)) / reports
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/coded"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
@@ -114,7 +115,7 @@ func (p *publisher) publish(r *rand.Rand, hour float64) (keys int, code []byte) 
 		return 0, nil
 	}
 	p.cells = sorted(p.cells)
-	p.code = filter.AppendCountLines(p.code[:0], p.shape, p.cells)
+	p.code = coded.AppendCountLines(p.code[:0], p.shape, p.cells)
 	return own + common, p.code
 }
 
@@ -168,7 +169,7 @@ func codeBytes(keys, lines, inLine, values float64) float64 {
 }
 
 // riceBits is what Rice's code takes for a gap between cells of which each is used
-// with a chance p, with the parameter that bloomdb/filter chooses.
+// with a chance p, with the parameter that bloomdb/filter/coded chooses.
 func riceBits(p float64) float64 {
 	k := 0
 	if mean := 0.69 / p; mean >= 1 {

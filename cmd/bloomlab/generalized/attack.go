@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/generalized"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
@@ -78,8 +79,8 @@ func saturated(k int, p0 float64) lab.Trial {
 	}
 }
 
-func newFilter(shape geometry) *filter.Generalized {
-	return lab.Must(filter.NewGeneralized(shape.GeneralizedShape))
+func newFilter(shape geometry) *generalized.Filter {
+	return lab.Must(generalized.New(shape.Shape))
 }
 
 func newBloom(k int) *papers.Classic {
@@ -118,7 +119,7 @@ func crafted(k int) lab.Trial {
 // before.
 type crafter struct {
 	shape  geometry
-	filter *filter.Generalized
+	filter *generalized.Filter
 	fixed  []bool
 	buf    []uint64
 }

@@ -4,7 +4,7 @@
 // the attacks that the structure is made for, with one that it does not withstand.
 //
 //	table row -> formulas of geometry                  compared with the printed value
-//	          -> rounds on filter.Generalized, Classic  compared with the formulas
+//	          -> rounds on generalized.Filter, Classic  compared with the formulas
 //
 // Rounds are those of the paper's section 4: new universal hash functions, the
 // initial condition drawn, n keys inserted, then keys asked from the other half of

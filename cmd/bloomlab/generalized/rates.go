@@ -5,14 +5,15 @@ import (
 	"math/rand/v2"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/generalized"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 )
 
 // geometry is a filter's, with the paper's formulas.
-type geometry struct{ filter.GeneralizedShape }
+type geometry struct{ generalized.Shape }
 
 func newGeometry(m uint64, k0, k1 int) geometry {
-	return geometry{filter.GeneralizedShape{M: m, K0: k0, K1: k1}}
+	return geometry{generalized.Shape{M: m, K0: k0, K1: k1}}
 }
 
 // untouched is (1-q0-q1)^n, the chance that n Inserts leave a bit alone (Eq. 6).
@@ -77,12 +78,12 @@ func (s geometry) falseNegativeBound(n float64) float64 {
 // drawn is a filter in the paper's initial condition: each bit is 0 with the chance
 // p0. The error is least for all zeros or all ones, and F_p for p0 = k0/(k0+k1)
 // (Eq. 27).
-func (s geometry) drawn(p0 float64, r *rand.Rand) *filter.Generalized {
+func (s geometry) drawn(p0 float64, r *rand.Rand) *generalized.Filter {
 	var ones []filter.Cell
 	for pos := range s.M {
 		if r.Float64() >= p0 {
 			ones = append(ones, filter.Cell{Pos: pos, Value: 1})
 		}
 	}
-	return lab.Must(filter.GeneralizedOf(s.GeneralizedShape, ones, 0))
+	return lab.Must(generalized.Of(s.Shape, ones, 0))
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/iterative"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
@@ -109,12 +110,12 @@ func countingSize(alpha, n float64, skew int) uint64 {
 	return size / uint64(counterBits(alpha, n, skew))
 }
 
-func newFilter() *filter.Iterative {
-	return lab.Must(filter.NewIterative(shape))
+func newFilter() *iterative.Filter {
+	return lab.Must(iterative.New(shape))
 }
 
 // fillWith draws the keys of a load and adds them in a random order.
-func fillWith(f *filter.Iterative, load *workload, keys []filter.Hash, r *rand.Rand) {
+func fillWith(f *iterative.Filter, load *workload, keys []filter.Hash, r *rand.Rand) {
 	for i := range keys {
 		keys[i] = papers.DrawHash(r)
 	}
@@ -125,7 +126,7 @@ func fillWith(f *filter.Iterative, load *workload, keys []filter.Hash, r *rand.R
 }
 
 // iterativeErrors is the share of keys never added that are found.
-func iterativeErrors(r *rand.Rand, f *filter.Iterative) float64 {
+func iterativeErrors(r *rand.Rand, f *iterative.Filter) float64 {
 	found := 0
 	for range queries {
 		if f.Estimate(papers.DrawHash(r).Sequence(size)).Found {

@@ -9,11 +9,11 @@
 // column therefore has its equations at our sizes: k = 5 and, because of the 0.031 = 2^-5
 // of section 4.3.3, the m/n at which a Bloom filter of n keys is half full. The rows are
 // compared with a mean-field model, which also shows the errors of the equations. The
-// structure is filter.Iterative.
+// structure is iterative.Filter.
 package iterative
 
 import (
-	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/iterative"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 )
 
@@ -26,11 +26,11 @@ const (
 )
 
 // size is m: a Bloom filter with n keys is half full.
-var size = filter.SizeIterative(inputs, inputs, k, 0.5)
+var size = iterative.Size(inputs, inputs, k, 0.5)
 
 // shape lets runs go on as far as the paper's equations do, with no limits that
 // a round could meet.
-var shape = filter.IterativeShape{M: size, K: k, Walk: 1 << 16, MaxFill: 0.99}
+var shape = iterative.Shape{M: size, K: k, Walk: 1 << 16, MaxFill: 0.99}
 
 // Experiments returns all experiments of the package, in the order of the paper.
 func Experiments() []lab.Experiment {

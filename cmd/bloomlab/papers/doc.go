@@ -6,8 +6,8 @@
 //	                                          -> Retouched.Clear / Retouched.Has
 //	                                          -> CrossCheck.Add / CrossCheck.Query
 //
-// The filters that the program uses are in bloomdb/filter. The iterative and the
-// generalized filter of the papers, which it uses unchanged, are there as well.
+// The filters that the program uses are in and below bloomdb/filter, with the iterative and the
+// generalized filter of the papers, which it uses unchanged.
 //
 // Terms: m bits or cells, n keys, k positions a key. Papers: Yan & Cho, "Enhancing
 // Collaborative Spam Detection with Bloom Filters" (2006), for Counting with its

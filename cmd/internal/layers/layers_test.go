@@ -47,20 +47,24 @@ var allowed = map[string][]string{
 	"signature/sketch/sketchtest":   {"signature/digest", "signature/sketch"},
 	"signature/archive/archivetest": {},
 
-	"bloomdb/filter":   {},
+	"bloomdb/filter":             {},
+	"bloomdb/filter/coded":       {"bloomdb/filter"},
+	"bloomdb/filter/generalized": {"bloomdb/filter"},
+	"bloomdb/filter/iterative":   {"bloomdb/filter"},
+
 	"bloomdb/layout":   {"signature", "bloomdb/filter"},
 	"bloomdb/folder":   {"bloomdb/layout"},
 	"bloomdb/keyring":  {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder"},
 	"bloomdb/clock":    {"bloomdb/folder"},
 	"bloomdb/journal":  {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/clock"},
-	"bloomdb/wire":     {"bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock"},
-	"bloomdb/store":    {"bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal", "bloomdb/wire"},
+	"bloomdb/wire":     {"bloomdb/filter", "bloomdb/filter/coded", "bloomdb/filter/generalized", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock"},
+	"bloomdb/store":    {"bloomdb/filter", "bloomdb/filter/coded", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal", "bloomdb/wire"},
 	"bloomdb/never":    {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal"},
-	"bloomdb/recent":   {"bloomdb/filter", "bloomdb/layout"},
+	"bloomdb/recent":   {"bloomdb/filter", "bloomdb/filter/iterative", "bloomdb/layout"},
 	"bloomdb/sketch":   {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/keyring", "bloomdb/journal", "bloomdb/store"},
-	"bloomdb/vote":     {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal", "bloomdb/wire", "bloomdb/store"},
-	"bloomdb/outbox":   {"bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal", "bloomdb/wire", "bloomdb/store"},
-	"bloomdb/peers":    {"bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/wire", "bloomdb/store", "bloomdb/outbox"},
+	"bloomdb/vote":     {"signature", "bloomdb/filter", "bloomdb/filter/generalized", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal", "bloomdb/wire", "bloomdb/store"},
+	"bloomdb/outbox":   {"bloomdb/filter", "bloomdb/filter/coded", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal", "bloomdb/wire", "bloomdb/store"},
+	"bloomdb/peers":    {"bloomdb/filter", "bloomdb/filter/coded", "bloomdb/layout", "bloomdb/folder", "bloomdb/wire", "bloomdb/store", "bloomdb/outbox"},
 	"bloomdb/repair":   {"bloomdb/layout", "bloomdb/folder", "bloomdb/clock", "bloomdb/journal", "bloomdb/store", "bloomdb/never", "bloomdb/vote", "bloomdb/peers"},
 	"bloomdb/keyspace": {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock", "bloomdb/journal", "bloomdb/wire", "bloomdb/store", "bloomdb/never", "bloomdb/recent", "bloomdb/sketch", "bloomdb/vote", "bloomdb/outbox", "bloomdb/peers", "bloomdb/repair"},
 	"bloomdb/judging":  {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/keyring", "bloomdb/journal", "bloomdb/store", "bloomdb/never", "bloomdb/sketch", "bloomdb/vote", "bloomdb/keyspace"},
@@ -120,12 +124,12 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/papers":      {"bloomdb/filter"},
 	"cmd/bloomlab/yancho":      {"cmd/bloomlab/lab", "cmd/bloomlab/papers"},
 	"cmd/bloomlab/retouched":   {"cmd/bloomlab/lab", "cmd/bloomlab/papers"},
-	"cmd/bloomlab/delta":       {"bloomdb/filter", "cmd/bloomlab/lab", "cmd/bloomlab/papers"},
+	"cmd/bloomlab/delta":       {"bloomdb/filter", "bloomdb/filter/coded", "cmd/bloomlab/lab", "cmd/bloomlab/papers"},
 	"cmd/bloomlab/crosscheck":  {"cmd/bloomlab/lab", "cmd/bloomlab/papers"},
-	"cmd/bloomlab/iterative":   {"bloomdb/filter", "cmd/bloomlab/lab", "cmd/bloomlab/papers"},
-	"cmd/bloomlab/generalized": {"bloomdb/filter", "cmd/bloomlab/lab", "cmd/bloomlab/papers"},
+	"cmd/bloomlab/iterative":   {"bloomdb/filter", "bloomdb/filter/iterative", "cmd/bloomlab/lab", "cmd/bloomlab/papers"},
+	"cmd/bloomlab/generalized": {"bloomdb/filter", "bloomdb/filter/generalized", "cmd/bloomlab/lab", "cmd/bloomlab/papers"},
 	"cmd/bloomlab/beyond":      {"signature", "bloomdb/filter", "cmd/bloomlab/lab", "cmd/bloomlab/papers", "cmd/bloomlab/yancho"},
-	"cmd/bloomlab/federation":  {"bloomdb/filter", "cmd/bloomlab/lab", "cmd/bloomlab/papers"},
+	"cmd/bloomlab/federation":  {"bloomdb/filter", "bloomdb/filter/coded", "cmd/bloomlab/lab", "cmd/bloomlab/papers"},
 	"cmd/bloomlab/reputation":  {"signature", "reporting/ledger", "reporting/trust", "cmd/bloomlab/lab"},
 	"cmd/bloomlab/variation":   {"signature"},
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "cmd/bloomlab/variation", "cmd/internal/mailbox"},
@@ -143,6 +147,7 @@ var inTests = map[string][]string{
 	"signature/archive": {"signature/archive/archivetest"},
 
 	"bloomdb/judging":  {"bloomdb/clock", "bloomdb/wire", "bloomdb/peers"},
+	"bloomdb":          {"bloomdb/filter/coded", "bloomdb/filter/generalized"},
 	"bloomdb/exchange": {"signature", "bloomdb/keyring", "bloomdb/exchange/linkfault"},
 
 	"cmd/spambloomd":                {"cmd/internal/manual", "cmd/spambloomd/e2e/harness", "reporting/client", "reporting/credential"},
@@ -199,6 +204,10 @@ var reserved = map[string][]string{
 var forbidden = map[string][]string{
 	"bloomdb":        {"net", "net/http", "os/exec"},
 	"bloomdb/filter": {"net", "net/http", "os", "os/exec"},
+
+	"bloomdb/filter/coded":       {"net", "net/http", "os", "os/exec"},
+	"bloomdb/filter/generalized": {"net", "net/http", "os", "os/exec"},
+	"bloomdb/filter/iterative":   {"net", "net/http", "os", "os/exec"},
 }
 
 // impure imports are forbidden in signature and all packages below it: the same message has

@@ -1,4 +1,4 @@
-package filter
+package coded
 
 import (
 	"math/rand/v2"
@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
 // BenchmarkPart uses parts of the default size, a tenth and half full: of 20 million
@@ -32,13 +34,13 @@ func times(r *rand.Rand) uint32 {
 }
 
 func benchCountsPart(b *testing.B, held int) {
-	shape := SizeCounts(20_000_000)
-	own, err := NewCounts(shape)
+	shape := filter.SizeCounts(20_000_000)
+	own, err := filter.NewCounts(shape)
 	if err != nil {
 		b.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	keys := make([]Hash, 0, 1<<16)
+	keys := make([]filter.Hash, 0, 1<<16)
 	for range held {
 		h := hash(r)
 		own.Add(h, times(r))
@@ -59,7 +61,7 @@ func benchCountsPart(b *testing.B, held int) {
 		}
 	})
 	b.Run("merge", func(b *testing.B) {
-		benchMerge(b, p, func() []Cell {
+		benchMerge(b, p, func() []filter.Cell {
 			changed := make(map[uint64]uint32)
 			for len(changed) < 100_000 {
 				h := hash(r)
@@ -76,8 +78,8 @@ func benchCountsPart(b *testing.B, held int) {
 }
 
 func benchBitsPart(b *testing.B, held int) {
-	shape := BitsShape{K: 8, Span: 1}.Fit(2_000_000, 1.25e-8)
-	own, err := NewBits(shape)
+	shape := filter.BitsShape{K: 8, Span: 1}.Fit(2_000_000, 1.25e-8)
+	own, err := filter.NewBits(shape)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -99,14 +101,14 @@ func benchBitsPart(b *testing.B, held int) {
 	})
 	b.Run("merge", func(b *testing.B) {
 		seed := uint64(7)
-		benchMerge(b, p, func() []Cell { seed++; return freshBits(own, seed, 1000) })
+		benchMerge(b, p, func() []filter.Cell { seed++; return freshBits(own, seed, 1000) })
 	})
 }
 
 // benchFill merges all blocks, and reports the cost.
-func benchFill(b *testing.B, p *Part, block func(uint64, []Cell) []Cell) {
-	var cells []Cell
-	for i := range Blocks(p.size, p.values) {
+func benchFill(b *testing.B, p *Part, block func(uint64, []filter.Cell) []filter.Cell) {
+	var cells []filter.Cell
+	for i := range filter.Blocks(p.size, p.values) {
 		cells = block(i, cells[:0])
 		if err := p.Merge(cells); err != nil {
 			b.Fatal(err)
@@ -118,8 +120,8 @@ func benchFill(b *testing.B, p *Part, block func(uint64, []Cell) []Cell) {
 // benchInstall rebuilds the part from the blocks of a snapshot.
 func benchInstall(b *testing.B, p *Part) {
 	var codes [][]byte
-	var cells []Cell
-	for i := range Blocks(p.size, p.values) {
+	var cells []filter.Cell
+	for i := range filter.Blocks(p.size, p.values) {
 		cells = p.Block(i, cells[:0])
 		codes = append(codes, AppendCells(nil, i<<p.shift, cells, p.values))
 	}
@@ -143,7 +145,7 @@ func benchInstall(b *testing.B, p *Part) {
 	})
 }
 
-func benchMerge(b *testing.B, p *Part, delta func() []Cell) {
+func benchMerge(b *testing.B, p *Part, delta func() []filter.Cell) {
 	cells, was, spent := 0, p.Bytes(), time.Duration(0)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -1,4 +1,4 @@
-package filter
+package generalized
 
 import (
 	"encoding/binary"
@@ -6,26 +6,28 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/bits"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
 const (
-	generalizedMagic   = "SBGN"
-	generalizedVersion = 1
-	generalizedHead    = 4 + 1 + 2 + 2 + 8 + 8 // magic, version, k0, k1, m, inserted
-	crcBytes           = 4
+	magic     = "SBGN"
+	version   = 1
+	headBytes = 4 + 1 + 2 + 2 + 8 + 8 // magic, version, k0, k1, m, inserted
+	crcBytes  = 4
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Bytes returns the length of an encoded filter of this shape.
-func (s GeneralizedShape) Bytes() int { return generalizedHead + int((s.M+7)/8) + crcBytes }
+func (s Shape) Bytes() int { return headBytes + int((s.M+7)/8) + crcBytes }
 
 // AppendBinary appends the filter's bytes to dst; FORMAT.md has the layout. It never fails;
 // the error is required by encoding.BinaryAppender.
-func (g *Generalized) AppendBinary(dst []byte) ([]byte, error) {
+func (g *Filter) AppendBinary(dst []byte) ([]byte, error) {
 	from := len(dst)
-	dst = append(dst, generalizedMagic...)
-	dst = append(dst, generalizedVersion)
+	dst = append(dst, magic...)
+	dst = append(dst, version)
 	dst = binary.BigEndian.AppendUint16(dst, uint16(g.shape.K0))
 	dst = binary.BigEndian.AppendUint16(dst, uint16(g.shape.K1))
 	dst = binary.BigEndian.AppendUint64(dst, g.shape.M)
@@ -38,12 +40,12 @@ func (g *Generalized) AppendBinary(dst []byte) ([]byte, error) {
 	return binary.BigEndian.AppendUint32(dst, crc32.Checksum(dst[from:], castagnoli)), nil
 }
 
-// DecodeGeneralized decodes a filter written by AppendBinary. It must have the shape want:
+// Decode decodes a filter written by AppendBinary. It must have the shape want:
 // a sender chooses neither the filter's size nor the number of functions that bound its
 // errors. If the shapes differ, the error contains both. No memory is allocated for a
 // filter before all of it is checked.
-func DecodeGeneralized(data []byte, want GeneralizedShape) (*Generalized, error) {
-	shape, inserted, err := generalizedHeader(data)
+func Decode(data []byte, want Shape) (*Filter, error) {
+	shape, inserted, err := header(data)
 	if err != nil {
 		return nil, fmt.Errorf("generalized bloom filter: %w", err)
 	}
@@ -54,11 +56,11 @@ func DecodeGeneralized(data []byte, want GeneralizedShape) (*Generalized, error)
 	if got := crc32.Checksum(body, castagnoli); got != sum {
 		return nil, fmt.Errorf("generalized bloom filter: checksum is %08x, must be %08x", sum, got)
 	}
-	content := body[generalizedHead:]
+	content := body[headBytes:]
 	if used := shape.M % 8; used != 0 && content[len(content)-1]>>used != 0 {
 		return nil, fmt.Errorf("generalized bloom filter: bits are set beyond m=%d", shape.M)
 	}
-	g, err := NewGeneralized(shape)
+	g, err := New(shape)
 	if err != nil {
 		return nil, err
 	}
@@ -72,32 +74,29 @@ func DecodeGeneralized(data []byte, want GeneralizedShape) (*Generalized, error)
 	return g, nil
 }
 
-// ErrNewer is wrapped by errors for data in a format newer than this program.
-var ErrNewer = errors.New("made by a newer version of spambloom")
-
 // hasValidSum reports whether data ends in its checksum.
 func hasValidSum(data []byte) bool {
 	at := len(data) - crcBytes
 	return crc32.Checksum(data[:at], castagnoli) == binary.BigEndian.Uint32(data[at:])
 }
 
-var errNotGeneralized = errors.New("bytes do not begin with " + generalizedMagic)
+var errMagic = errors.New("bytes do not begin with " + magic)
 
-// generalizedHeader reads the header and checks that the data has exactly the length it
+// header reads the header and checks that the data has exactly the length it
 // announces.
-func generalizedHeader(data []byte) (shape GeneralizedShape, inserted uint64, err error) {
-	if len(data) < len(generalizedMagic) || string(data[:len(generalizedMagic)]) != generalizedMagic {
-		return shape, 0, errNotGeneralized
+func header(data []byte) (shape Shape, inserted uint64, err error) {
+	if len(data) < len(magic) || string(data[:len(magic)]) != magic {
+		return shape, 0, errMagic
 	}
-	if len(data) < generalizedHead+crcBytes {
+	if len(data) < headBytes+crcBytes {
 		return shape, 0, fmt.Errorf("truncated at %d bytes", len(data))
 	}
-	if v := data[4]; v > generalizedVersion && hasValidSum(data) {
-		return shape, 0, fmt.Errorf("newer format (version %d; this program reads %d), %w", v, generalizedVersion, ErrNewer)
-	} else if v != generalizedVersion {
-		return shape, 0, fmt.Errorf("version %d, this program reads %d", v, generalizedVersion)
+	if v := data[4]; v > version && hasValidSum(data) {
+		return shape, 0, fmt.Errorf("newer format (version %d; this program reads %d), %w", v, version, filter.ErrNewer)
+	} else if v != version {
+		return shape, 0, fmt.Errorf("version %d, this program reads %d", v, version)
 	}
-	shape = GeneralizedShape{
+	shape = Shape{
 		K0: int(binary.BigEndian.Uint16(data[5:])),
 		K1: int(binary.BigEndian.Uint16(data[7:])),
 		M:  binary.BigEndian.Uint64(data[9:]),

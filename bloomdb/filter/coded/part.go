@@ -1,10 +1,12 @@
-package filter
+package coded
 
 import (
 	"fmt"
 	"math/bits"
 	"sync"
 	"sync/atomic"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
 // Part is a filter received from another site: the cells received so far, held block by
@@ -26,8 +28,8 @@ type Part struct {
 
 // NewPart returns an empty part of a filter of size cells. Values selects counts or bits.
 func NewPart(size uint64, values bool) *Part {
-	p := &Part{size: size, values: values, shift: uint(bits.TrailingZeros64(BlockSize(values)))}
-	p.pages = make([]partPage, (Blocks(size, values)+pageBlocks-1)/pageBlocks)
+	p := &Part{size: size, values: values, shift: uint(bits.TrailingZeros64(filter.BlockSize(values)))}
+	p.pages = make([]partPage, (filter.Blocks(size, values)+pageBlocks-1)/pageBlocks)
 	p.bytes.Store(int64(len(p.pages)) * pageBytes)
 	return p
 }
@@ -57,7 +59,7 @@ func (p *Part) load(block uint64) partBlock {
 }
 
 // Block appends the non-zero cells of block i to dst, ascending.
-func (p *Part) Block(i uint64, dst []Cell) []Cell {
+func (p *Part) Block(i uint64, dst []filter.Cell) []filter.Cell {
 	b := p.load(i)
 	d := partDecoder{part: p}
 	dst, _ = d.all(&b, i, dst) // coded by this program; Check detects an error
@@ -67,7 +69,7 @@ func (p *Part) Block(i uint64, dst []Cell) []Cell {
 // Min returns the least of the cells at the given positions, which is a key's count, or
 // whether all its bits are set. The positions must be ascending, like those of a key.
 func (p *Part) Min(positions []uint64) uint32 {
-	least := uint32(MaxValue)
+	least := uint32(filter.MaxValue)
 	var values [atOnce]uint32
 	for len(positions) > 0 {
 		block, n := positions[0]>>p.shift, 1
@@ -90,9 +92,9 @@ func (p *Part) Min(positions []uint64) uint32 {
 
 // Merge joins cells, ascending and distinct, by maximum. It returns an error for invalid
 // cells and then changes nothing.
-func (p *Part) Merge(cells []Cell) error {
+func (p *Part) Merge(cells []filter.Cell) error {
 	for i, c := range cells {
-		if c.Pos >= p.size || c.Value == 0 || c.Value > MaxValue || i > 0 && c.Pos <= cells[i-1].Pos {
+		if c.Pos >= p.size || c.Value == 0 || c.Value > filter.MaxValue || i > 0 && c.Pos <= cells[i-1].Pos {
 			return fmt.Errorf("cell %d of %d: position %d, value %d", i, len(cells), c.Pos, c.Value)
 		}
 	}
@@ -113,7 +115,7 @@ func (p *Part) Merge(cells []Cell) error {
 
 // mergeBlock joins a block's cells. A few cells are appended to the block's others uncoded.
 // The block is coded again once these take a quarter of its code.
-func (p *Part) mergeBlock(d *partDecoder, block uint64, cells []Cell) error {
+func (p *Part) mergeBlock(d *partDecoder, block uint64, cells []filter.Cell) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var b partBlock
@@ -163,7 +165,7 @@ func (p *Part) put(block uint64, b partBlock) {
 
 // join appends two ascending lists, merged, to dst. If both contain a position, the larger
 // value is kept. It is fast for a short b.
-func join(dst, a, b []Cell) []Cell {
+func join(dst, a, b []filter.Cell) []filter.Cell {
 	for _, c := range b {
 		n := 0
 		for n < len(a) && a[n].Pos < c.Pos {
@@ -182,9 +184,9 @@ func join(dst, a, b []Cell) []Cell {
 // to dst, ascending. If the part has no cells in that block, it keeps the code as it is,
 // unless AppendCells would produce a shorter one. It returns an error for an invalid code
 // and then changes nothing.
-func (p *Part) Install(block uint64, code []byte, dst []Cell) (cells []Cell, err error) {
-	if block >= Blocks(p.size, p.values) {
-		return dst, fmt.Errorf("block %d of %d", block, Blocks(p.size, p.values))
+func (p *Part) Install(block uint64, code []byte, dst []filter.Cell) (cells []filter.Cell, err error) {
+	if block >= filter.Blocks(p.size, p.values) {
+		return dst, fmt.Errorf("block %d of %d", block, filter.Blocks(p.size, p.values))
 	}
 	d := partDecoder{part: p}
 	cells, b, err := d.adopt(code, block, dst)
@@ -213,7 +215,7 @@ func (p *Part) Check() error {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	d := partDecoder{part: p}
-	var got []Cell
+	var got []filter.Cell
 	var err error
 	cells, size := int64(0), int64(len(p.pages))*pageBytes
 	for i := range p.pages {

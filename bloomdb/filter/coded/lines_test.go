@@ -1,4 +1,4 @@
-package filter
+package coded
 
 import (
 	"fmt"
@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
 // lineShapes are all layouts of the code of lines.
-var lineShapes = []BitsShape{
+var lineShapes = []filter.BitsShape{
 	{Lines: 40, K: 4, Span: 1}, {Lines: 40, K: 4, Span: 2},
 	{Lines: 40, K: 8, Span: 1}, {Lines: 40, K: 8, Span: 2},
 	{Lines: 40, K: 16, Span: 1}, {Lines: 40, K: 16, Span: 2},
@@ -21,15 +23,15 @@ var lineShapes = []BitsShape{
 // code that decodes is the one that the writer produces.
 func TestLinesRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := rapid.SampledFrom(lineShapes).Draw(t, "shape").lineCode()
+		l := bitLines(rapid.SampledFrom(lineShapes).Draw(t, "shape"))
 		if rapid.Bool().Draw(t, "counts") {
-			l = CountsShape{Lines: 40}.lineCode()
+			l = countLines(filter.CountsShape{Lines: 40})
 		}
-		l.lines = rapid.Uint64Range(1, MaxLines).Draw(t, "lines")
+		l.lines = rapid.Uint64Range(1, filter.MaxLines).Draw(t, "lines")
 		cells := drawLineCells(t, l)
 		code := append(l.append([]byte("head"), cells), "tail"...)[4:]
-		got, rest, err := l.decode([]Cell{{9, 9}}, code, len(cells))
-		if err != nil || got[0] != (Cell{9, 9}) || !slices.Equal(got[1:], cells) || string(rest) != "tail" {
+		got, rest, err := l.decode([]filter.Cell{{Pos: 9, Value: 9}}, code, len(cells))
+		if err != nil || got[0] != (filter.Cell{Pos: 9, Value: 9}) || !slices.Equal(got[1:], cells) || string(rest) != "tail" {
 			t.Fatalf("%d cells became %d, rest %q, error %v", len(cells), len(got)-1, rest, err)
 		}
 		code = code[:len(code)-4]
@@ -45,11 +47,11 @@ func TestLinesRoundTrip(t *testing.T) {
 }
 
 // drawLineCells draws cells like those of keys, one in each section, and arbitrary ones.
-func drawLineCells(t *rapid.T, l lineCode) []Cell {
+func drawLineCells(t *rapid.T, l lineCode) []filter.Cell {
 	all := make(map[uint64]uint32)
 	value := rapid.Uint32Range(1, 1)
 	if l.values {
-		value = rapid.Uint32Range(1, MaxValue)
+		value = rapid.Uint32Range(1, filter.MaxValue)
 	}
 	for range rapid.IntRange(0, 10).Draw(t, "keys") {
 		line, v := rapid.Uint64Range(0, l.lines-1).Draw(t, "line"), value.Draw(t, "value")
@@ -63,21 +65,21 @@ func drawLineCells(t *rapid.T, l lineCode) []Cell {
 	return ascending(all)
 }
 
-func ascending(all map[uint64]uint32) []Cell {
-	cells := make([]Cell, 0, len(all))
+func ascending(all map[uint64]uint32) []filter.Cell {
+	cells := make([]filter.Cell, 0, len(all))
 	for pos, v := range all {
-		cells = append(cells, Cell{pos, v})
+		cells = append(cells, filter.Cell{Pos: pos, Value: v})
 	}
-	slices.SortFunc(cells, func(a, b Cell) int { return int(a.Pos) - int(b.Pos) })
+	slices.SortFunc(cells, func(a, b filter.Cell) int { return int(a.Pos) - int(b.Pos) })
 	return cells
 }
 
 // Full lines, and the code of an empty set.
 func TestLinesFullAndEmpty(t *testing.T) {
 	for _, s := range lineShapes {
-		var cells []Cell
+		var cells []filter.Cell
 		for pos := range s.Size() {
-			cells = append(cells, Cell{pos, 1})
+			cells = append(cells, filter.Cell{Pos: pos, Value: 1})
 		}
 		got, _, err := DecodeLines(nil, AppendLines(nil, s, cells), s, len(cells))
 		if err != nil || !slices.Equal(got, cells) {
@@ -92,7 +94,7 @@ func TestLinesFullAndEmpty(t *testing.T) {
 // Codes that the writer does not produce. Lines of k=16 in one line have sections of 32
 // bits; so have lines of counts, which have four sections.
 func TestLinesRefuses(t *testing.T) {
-	shape := BitsShape{Lines: 40, K: 16, Span: 1}
+	shape := filter.BitsShape{Lines: 40, K: 16, Span: 1}
 	for name, tc := range map[string]struct {
 		bits string
 		want string
@@ -119,7 +121,7 @@ func TestLinesRefuses(t *testing.T) {
 			t.Errorf("%s: error %v, want one with %q", name, err, tc.want)
 		}
 	}
-	counts := CountsShape{Lines: 40}
+	counts := filter.CountsShape{Lines: 40}
 	for name, bits := range map[string]string{
 		"equal values, the long way": "00000001 00000000 0 0" + strings.Repeat("00000", 4) + "1 0 0 0 0",
 		"a value of 21 bits":         "00000001 00000000 0 0" + strings.Repeat("00000", 4) + "0" + strings.Repeat("1", 20) + strings.Repeat("0", 30),
@@ -146,9 +148,9 @@ func packBits(bits string) []byte {
 // delta with 1,000 or more of them, however full the filter is.
 func TestLinesSize(t *testing.T) {
 	r := seeded(t, 30)
-	spam := BitsShape{K: 8, Span: 1}.Fit(2_000_000, 1.25e-8)
+	spam := filter.BitsShape{K: 8, Span: 1}.Fit(2_000_000, 1.25e-8)
 	for _, held := range []int{0, 200_000, 1_000_000, 2_000_000} {
-		b, err := NewBits(spam)
+		b, err := filter.NewBits(spam)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,17 +170,18 @@ func TestLinesSize(t *testing.T) {
 
 // entropyOfLines returns a lower bound for the bits a key takes: which lines, and where in
 // its section each cell is; not which sections there are.
-func entropyOfLines(s BitsShape, cells, keys int) float64 {
+func entropyOfLines(s filter.BitsShape, cells, keys int) float64 {
+	_, section := s.Sections()
 	share := float64(keys) / float64(s.Lines)
 	lines := (-share*math.Log2(share) - (1-share)*math.Log2(1-share)) / share
-	return lines - share + float64(cells)/float64(keys)*float64(s.section())*0.99
+	return lines - share + float64(cells)/float64(keys)*float64(section)*0.99
 }
 
 // freshBits sets n keys, and returns the bits that were clear, ascending.
-func freshBits(b *Bits, seed uint64, n int) []Cell {
+func freshBits(b *filter.Bits, seed uint64, n int) []filter.Cell {
 	all := make(map[uint64]uint32)
 	for _, h := range hashes(seed, n) {
-		for _, pos := range b.shape.Positions(h, nil) {
+		for _, pos := range b.Shape().Positions(h, nil) {
 			if !b.Bit(pos) {
 				all[pos] = 1
 			}
@@ -193,7 +196,7 @@ func freshBits(b *Bits, seed uint64, n int) []Cell {
 // code of single cells: at least a quarter less.
 func TestCountLinesSize(t *testing.T) {
 	r := seeded(t, 31)
-	shape := SizeCounts(20_000_000)
+	shape := filter.SizeCounts(20_000_000)
 	for _, times := range []uint32{1, 3, 100} {
 		all := make(map[uint64]uint32)
 		const keys = 15_000
@@ -215,15 +218,15 @@ func TestCountLinesSize(t *testing.T) {
 
 func FuzzDecodeLines(f *testing.F) {
 	for i, s := range lineShapes {
-		f.Add(AppendLines(nil, s, []Cell{{1, 1}, {2, 1}, {600, 1}, {20000, 1}}), uint8(i), uint64(40))
+		f.Add(AppendLines(nil, s, []filter.Cell{{Pos: 1, Value: 1}, {Pos: 2, Value: 1}, {Pos: 600, Value: 1}, {Pos: 20000, Value: 1}}), uint8(i), uint64(40))
 	}
-	f.Add(AppendCountLines(nil, CountsShape{Lines: 3}, []Cell{{0, 7}, {33, 7}, {70, 7}, {100, 7}, {130, MaxValue}, {131, 1}}), uint8(6), uint64(3))
-	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0x0f, 0}, uint8(2), uint64(MaxLines))
+	f.Add(AppendCountLines(nil, filter.CountsShape{Lines: 3}, []filter.Cell{{Pos: 0, Value: 7}, {Pos: 33, Value: 7}, {Pos: 70, Value: 7}, {Pos: 100, Value: 7}, {Pos: 130, Value: filter.MaxValue}, {Pos: 131, Value: 1}}), uint8(6), uint64(3))
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0x0f, 0}, uint8(2), uint64(filter.MaxLines))
 	f.Fuzz(func(t *testing.T, code []byte, layout uint8, lines uint64) {
-		l := CountsShape{Lines: 1 + lines%MaxLines}.lineCode()
+		l := countLines(filter.CountsShape{Lines: 1 + lines%filter.MaxLines})
 		if i := int(layout) % (len(lineShapes) + 1); i < len(lineShapes) {
-			l = lineShapes[i].lineCode()
-			l.lines = 1 + lines%MaxLines
+			l = bitLines(lineShapes[i])
+			l.lines = 1 + lines%filter.MaxLines
 		}
 		const most = 5000
 		cells, rest, err := l.decode(nil, code, most)
@@ -234,7 +237,7 @@ func FuzzDecodeLines(f *testing.F) {
 			t.Fatalf("%d cells from %d bytes", len(cells), len(code))
 		}
 		for i, c := range cells {
-			if c.Pos >= l.lines<<l.shift() || i > 0 && c.Pos <= cells[i-1].Pos || c.Value < 1 || c.Value > MaxValue {
+			if c.Pos >= l.lines<<l.shift() || i > 0 && c.Pos <= cells[i-1].Pos || c.Value < 1 || c.Value > filter.MaxValue {
 				t.Fatalf("cell %d: %+v", i, c)
 			}
 		}
@@ -245,8 +248,8 @@ func FuzzDecodeLines(f *testing.F) {
 }
 
 func BenchmarkLines(b *testing.B) {
-	spam := BitsShape{K: 8, Span: 1}.Fit(2_000_000, 1.25e-8)
-	empty, err := NewBits(spam)
+	spam := filter.BitsShape{K: 8, Span: 1}.Fit(2_000_000, 1.25e-8)
+	empty, err := filter.NewBits(spam)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -254,7 +257,7 @@ func BenchmarkLines(b *testing.B) {
 		cells := freshBits(empty, 1, keys)
 		code := AppendLines(nil, spam, cells)
 		b.Run(fmt.Sprintf("decode/%d", keys), func(b *testing.B) {
-			buf := make([]Cell, 0, len(cells))
+			buf := make([]filter.Cell, 0, len(cells))
 			for b.Loop() {
 				if _, _, err := DecodeLines(buf, code, spam, len(cells)); err != nil {
 					b.Fatal(err)

@@ -1,4 +1,4 @@
-package filter
+package coded
 
 import (
 	"encoding/binary"
@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
 // This file codes the changed cells in a delta. A key's cells are in one or two lines, one
@@ -22,45 +24,47 @@ type lineCode struct {
 	values   bool // cells have values
 }
 
-func (s BitsShape) lineCode() lineCode {
-	return lineCode{lines: s.Lines, sections: s.K / s.span(), section: s.section()}
+func bitLines(s filter.BitsShape) lineCode {
+	n, log2 := s.Sections()
+	return lineCode{lines: s.Lines, sections: n, section: log2}
 }
 
-func (s CountsShape) lineCode() lineCode {
-	return lineCode{lines: s.Lines, sections: countK, section: 5, values: true}
+func countLines(s filter.CountsShape) lineCode {
+	n, log2 := s.Sections()
+	return lineCode{lines: s.Lines, sections: n, section: log2, values: true}
 }
 
 // AppendLines codes bits of a filter of the given shape. Cells must be ascending and
 // distinct, below s.Size(), and of value 1. Any set of bits can be coded, but the code is
 // short for the bits of keys.
-func AppendLines(dst []byte, s BitsShape, cells []Cell) []byte {
-	return s.lineCode().append(dst, cells)
+func AppendLines(dst []byte, s filter.BitsShape, cells []filter.Cell) []byte {
+	return bitLines(s).append(dst, cells)
 }
 
 // DecodeLines appends the bits at the beginning of code to dst, ascending and distinct, and
 // returns the data after them. It returns an error for more than maxCells bits, and for any
 // code that AppendLines does not produce for these bits. A bit takes at least five bits of
 // code, so the result has at most 1.6 len(code) bits. The shape must be valid.
-func DecodeLines(dst []Cell, code []byte, s BitsShape, maxCells int) (cells []Cell, rest []byte, err error) {
-	return s.lineCode().decode(dst, code, maxCells)
+func DecodeLines(dst []filter.Cell, code []byte, s filter.BitsShape, maxCells int) (cells []filter.Cell, rest []byte, err error) {
+	return bitLines(s).decode(dst, code, maxCells)
 }
 
 // AppendCountLines is AppendLines for counts, with values from 1 to MaxValue. The changed
 // cells of a line often have one value, which is then coded once, because H1 raises all
 // cells of a key to the same value.
-func AppendCountLines(dst []byte, s CountsShape, cells []Cell) []byte {
-	return s.lineCode().append(dst, cells)
+func AppendCountLines(dst []byte, s filter.CountsShape, cells []filter.Cell) []byte {
+	return countLines(s).append(dst, cells)
 }
 
 // DecodeCountLines is DecodeLines for counts, with the same bounds.
-func DecodeCountLines(dst []Cell, code []byte, s CountsShape, maxCells int) (cells []Cell, rest []byte, err error) {
-	return s.lineCode().decode(dst, code, maxCells)
+func DecodeCountLines(dst []filter.Cell, code []byte, s filter.CountsShape, maxCells int) (cells []filter.Cell, rest []byte, err error) {
+	return countLines(s).decode(dst, code, maxCells)
 }
 
 // shift returns log2 of a line's cells.
 func (l lineCode) shift() uint { return l.section + uint(bits.Len(uint(l.sections))) - 1 }
 
-func (l lineCode) append(dst []byte, cells []Cell) []byte {
+func (l lineCode) append(dst []byte, cells []filter.Cell) []byte {
 	n := l.touched(cells)
 	dst = binary.AppendUvarint(dst, n)
 	if n == 0 {
@@ -82,7 +86,7 @@ func (l lineCode) append(dst []byte, cells []Cell) []byte {
 }
 
 // touched returns the number of lines that contain cells.
-func (l lineCode) touched(cells []Cell) (n uint64) {
+func (l lineCode) touched(cells []filter.Cell) (n uint64) {
 	for i, c := range cells {
 		if i == 0 || c.Pos>>l.shift() != cells[i-1].Pos>>l.shift() {
 			n++
@@ -91,7 +95,7 @@ func (l lineCode) touched(cells []Cell) (n uint64) {
 	return n
 }
 
-func (l lineCode) appendLine(w *bitWriter, cells []Cell) {
+func (l lineCode) appendLine(w *bitWriter, cells []filter.Cell) {
 	if l.oneInEach(cells) {
 		w.bits(0, 1)
 	} else {
@@ -112,9 +116,9 @@ func (l lineCode) appendLine(w *bitWriter, cells []Cell) {
 	}
 }
 
-func (l lineCode) sectionOf(c Cell) int { return int(c.Pos>>l.section) & (l.sections - 1) }
+func (l lineCode) sectionOf(c filter.Cell) int { return int(c.Pos>>l.section) & (l.sections - 1) }
 
-func (l lineCode) oneInEach(cells []Cell) bool {
+func (l lineCode) oneInEach(cells []filter.Cell) bool {
 	if len(cells) != l.sections {
 		return false
 	}
@@ -150,7 +154,7 @@ func readCount(r *bitReader) uint64 {
 }
 
 // appendValues writes the values of a line's cells, only once if they are all equal.
-func appendValues(w *bitWriter, cells []Cell) {
+func appendValues(w *bitWriter, cells []filter.Cell) {
 	if sameValue(cells) {
 		w.bits(0, 1)
 		cells = cells[:1]
@@ -162,7 +166,7 @@ func appendValues(w *bitWriter, cells []Cell) {
 	}
 }
 
-func sameValue(cells []Cell) bool {
+func sameValue(cells []filter.Cell) bool {
 	for _, c := range cells[1:] {
 		if c.Value != cells[0].Value {
 			return false
@@ -173,10 +177,10 @@ func sameValue(cells []Cell) bool {
 
 var (
 	errLines = errors.New("coded lines are truncated")
-	errValue = fmt.Errorf("a value is truncated or above %d", MaxValue)
+	errValue = fmt.Errorf("a value is truncated or above %d", filter.MaxValue)
 )
 
-func (l lineCode) decode(dst []Cell, code []byte, maxCells int) (cells []Cell, rest []byte, err error) {
+func (l lineCode) decode(dst []filter.Cell, code []byte, maxCells int) (cells []filter.Cell, rest []byte, err error) {
 	n, used := binary.Uvarint(code)
 	if used <= 0 || used > 1 && code[used-1] == 0 {
 		return dst, nil, errLines
@@ -214,7 +218,7 @@ func (l lineCode) decode(dst []Cell, code []byte, maxCells int) (cells []Cell, r
 }
 
 // decodeLine appends a line's cells, at most room of them.
-func (l lineCode) decodeLine(r *bitReader, cells []Cell, line uint64, room int) ([]Cell, error) {
+func (l lineCode) decodeLine(r *bitReader, cells []filter.Cell, line uint64, room int) ([]filter.Cell, error) {
 	counts, n, err := l.readCounts(r)
 	if err != nil {
 		return cells, err
@@ -230,7 +234,7 @@ func (l lineCode) decodeLine(r *bitReader, cells []Cell, line uint64, room int) 
 			if pos < next {
 				return cells, fmt.Errorf("cell %d is not ascending", pos)
 			}
-			cells = append(cells, Cell{Pos: pos, Value: 1})
+			cells = append(cells, filter.Cell{Pos: pos, Value: 1})
 			next = pos + 1
 		}
 	}
@@ -267,7 +271,7 @@ func (l lineCode) readCounts(r *bitReader) (counts [16]uint64, n uint64, err err
 }
 
 // readValues reads the values of a line's cells.
-func readValues(r *bitReader, cells []Cell) error {
+func readValues(r *bitReader, cells []filter.Cell) error {
 	if r.bits(1) == 0 {
 		v := r.gamma()
 		if v == 0 {

@@ -1,17 +1,19 @@
-package filter
+package generalized
 
 import (
 	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
 // Retract removes a key, given by its k0+k1 positions, whether it was inserted or not, by
 // resetting its h bits. Only the order of Inserts and Retracts matters: repeating all of
 // them from some point on, in order and to the last, leads to the same bits. It affects
 // other keys less than an Insert: an inserted key is lost with probability k1^2/m.
-func (g *Generalized) Retract(positions []uint64) {
+func (g *Filter) Retract(positions []uint64) {
 	resetting, setting := positions[:g.shape.K0], positions[g.shape.K0:g.shape.K0+g.shape.K1]
 	asked := false // whether Has looks at any h bit
 	for _, pos := range setting {
@@ -25,25 +27,25 @@ func (g *Generalized) Retract(positions []uint64) {
 
 // Cells appends the set bits, ascending. A filter with few set bits is shorter as coded
 // cells.
-func (g *Generalized) Cells(dst []Cell) []Cell {
+func (g *Filter) Cells(dst []filter.Cell) []filter.Cell {
 	for i, w := range g.words {
 		for ; w != 0; w &= w - 1 {
-			dst = append(dst, Cell{Pos: uint64(i)<<6 + uint64(bits.TrailingZeros64(w)), Value: 1})
+			dst = append(dst, filter.Cell{Pos: uint64(i)<<6 + uint64(bits.TrailingZeros64(w)), Value: 1})
 		}
 	}
 	return dst
 }
 
-// GeneralizedOf returns a filter with the given bits set: ascending, each below m. Inserted
+// Of returns a filter with the given bits set: ascending, each below m. Inserted
 // is the value that Inserted returns.
-func GeneralizedOf(shape GeneralizedShape, ones []Cell, inserted uint64) (*Generalized, error) {
+func Of(shape Shape, ones []filter.Cell, inserted uint64) (*Filter, error) {
 	if n := len(ones); n > 0 && ones[n-1].Pos >= shape.M {
 		return nil, fmt.Errorf("generalized bloom filter: bit %d is set, beyond %s", ones[n-1].Pos, shape)
 	}
-	if !slices.IsSortedFunc(ones, func(a, b Cell) int { return int(int64(a.Pos) - int64(b.Pos)) }) {
+	if !slices.IsSortedFunc(ones, func(a, b filter.Cell) int { return int(int64(a.Pos) - int64(b.Pos)) }) {
 		return nil, errors.New("generalized bloom filter: bits are not ascending")
 	}
-	g, err := NewGeneralized(shape)
+	g, err := New(shape)
 	if err != nil {
 		return nil, err
 	}

@@ -1,11 +1,16 @@
-package filter
+package coded
 
 import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
 	"slices"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
 )
+
+// runCells is the most cells that are decoded at a time.
+const runCells = 1 << 12
 
 // cellReader decodes a list of cells.
 type cellReader struct {
@@ -39,15 +44,15 @@ func newCellReader(data []byte, base, limit uint64, values bool) (r cellReader, 
 
 // next decodes one cell; left must not be zero. If it returns false, err returns the
 // reason.
-func (r *cellReader) next() (Cell, bool) {
+func (r *cellReader) next() (filter.Cell, bool) {
 	gap := r.bits.rice(r.k)
 	if r.bits.short || gap >= r.limit-r.pos {
-		return Cell{}, false
+		return filter.Cell{}, false
 	}
-	c := Cell{Pos: r.pos + gap, Value: 1}
+	c := filter.Cell{Pos: r.pos + gap, Value: 1}
 	if r.values {
 		if c.Value = r.bits.gamma(); c.Value == 0 {
-			return Cell{}, false
+			return filter.Cell{}, false
 		}
 	}
 	r.pos = c.Pos + 1
@@ -57,17 +62,17 @@ func (r *cellReader) next() (Cell, bool) {
 
 // err returns why next found no further cell.
 func (r *cellReader) err() error {
-	return fmt.Errorf("%w, or exceed position %d or value %d, starting at position %d", errCells, r.limit, MaxValue, r.pos)
+	return fmt.Errorf("%w, or exceed position %d or value %d, starting at position %d", errCells, r.limit, filter.MaxValue, r.pos)
 }
 
 // appendTo decodes the next n cells, or those left if fewer.
-func (r *cellReader) appendTo(dst []Cell, n uint64) ([]Cell, error) {
+func (r *cellReader) appendTo(dst []filter.Cell, n uint64) ([]filter.Cell, error) {
 	for n > 0 {
 		// Preallocate no more cells than the available bytes can contain.
-		dst = slices.Grow(dst, int(min(n, countBlock)))
-		got := r.run(dst[len(dst):len(dst)+int(min(n, countBlock))], r.limit)
+		dst = slices.Grow(dst, int(min(n, runCells)))
+		got := r.run(dst[len(dst):len(dst)+int(min(n, runCells))], r.limit)
 		dst = dst[:len(dst)+got]
-		if n -= uint64(got); n == 0 || got == countBlock {
+		if n -= uint64(got); n == 0 || got == runCells {
 			continue
 		}
 		c, ok := r.next()
@@ -82,8 +87,8 @@ func (r *cellReader) appendTo(dst []Cell, n uint64) ([]Cell, error) {
 
 // seek decodes up to the first cell at or after pos. The value of the cell is zero if there
 // is none.
-func (r *cellReader) seek(pos uint64) Cell {
-	var buf [32]Cell
+func (r *cellReader) seek(pos uint64) filter.Cell {
+	var buf [32]filter.Cell
 	for r.left > 0 {
 		n := r.run(buf[:], pos)
 		if n > 0 && buf[n-1].Pos >= pos {
@@ -96,13 +101,13 @@ func (r *cellReader) seek(pos uint64) Cell {
 			return c // !ok only in a part coded by this program; Check detects it
 		}
 	}
-	return Cell{}
+	return filter.Cell{}
 }
 
 // run is next in a loop that keeps its state in registers. It decodes up to the first cell
 // at stop or later, or until dst is full. It leaves irregular codes and the last eight
 // bytes to next.
-func (r *cellReader) run(dst []Cell, stop uint64) (n int) {
+func (r *cellReader) run(dst []filter.Cell, stop uint64) (n int) {
 	src, at, acc, have := r.bits.src, r.bits.at, r.bits.acc, r.bits.n
 	k, pos, limit, values := r.k, r.pos, r.limit, r.values
 	dst = dst[:min(uint64(len(dst)), r.left)]
@@ -118,12 +123,12 @@ func (r *cellReader) run(dst []Cell, stop uint64) (n int) {
 			value = 1<<(l&63) | top(acc<<((used+l+1)&63), l)
 			used += 2*l + 1
 		}
-		if used > min(have, 63) || gap >= limit-pos || value > MaxValue {
+		if used > min(have, 63) || gap >= limit-pos || value > filter.MaxValue {
 			break
 		}
 		acc <<= used & 63
 		have -= used
-		dst[n] = Cell{Pos: pos + gap, Value: uint32(value)}
+		dst[n] = filter.Cell{Pos: pos + gap, Value: uint32(value)}
 		pos += gap + 1
 	}
 	r.bits.at, r.bits.acc, r.bits.n = at, acc, have

@@ -1,4 +1,4 @@
-package filter
+package iterative
 
 import (
 	"math"
@@ -7,47 +7,58 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
-func newIterative(t testing.TB, shape IterativeShape) *Iterative {
+func hash(r *rand.Rand) filter.Hash {
+	return filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
+}
+
+func seeded(t testing.TB, seed uint64) *rand.Rand {
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 1))
+}
+
+func newFilter(t testing.TB, shape Shape) *Filter {
 	t.Helper()
-	f, err := NewIterative(shape)
+	f, err := New(shape)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return f
 }
 
-func TestIterativeShape(t *testing.T) {
-	good := IterativeShape{M: 1000, K: 5, Walk: 64, MaxFill: 0.5}
+func TestShape(t *testing.T) {
+	good := Shape{M: 1000, K: 5, Walk: 64, MaxFill: 0.5}
 	for _, tc := range []struct {
 		want   string
-		change func(*IterativeShape)
+		change func(*Shape)
 	}{
-		{"m is 0", func(s *IterativeShape) { s.M = 0 }},
-		{"m is 9223372036854775808", func(s *IterativeShape) { s.M = 1 << 63 }},
-		{"k is 0", func(s *IterativeShape) { s.K = 0 }},
-		{"k is 65", func(s *IterativeShape) { s.K = 65 }},
-		{"walk is 0", func(s *IterativeShape) { s.Walk = 0 }},
-		{"walk is 1048577", func(s *IterativeShape) { s.Walk = maxWalk + 1 }},
-		{"fill limit is 0", func(s *IterativeShape) { s.MaxFill = 0 }},
-		{"fill limit is 1", func(s *IterativeShape) { s.MaxFill = 1 }},
-		{"fill limit is NaN", func(s *IterativeShape) { s.MaxFill = math.NaN() }},
-		{"m is 9: too small for a single key of k=5 at the fill limit 0.5", func(s *IterativeShape) { s.M = 9 }},
+		{"m is 0", func(s *Shape) { s.M = 0 }},
+		{"m is 9223372036854775808", func(s *Shape) { s.M = 1 << 63 }},
+		{"k is 0", func(s *Shape) { s.K = 0 }},
+		{"k is 65", func(s *Shape) { s.K = 65 }},
+		{"walk is 0", func(s *Shape) { s.Walk = 0 }},
+		{"walk is 1048577", func(s *Shape) { s.Walk = maxWalk + 1 }},
+		{"fill limit is 0", func(s *Shape) { s.MaxFill = 0 }},
+		{"fill limit is 1", func(s *Shape) { s.MaxFill = 1 }},
+		{"fill limit is NaN", func(s *Shape) { s.MaxFill = math.NaN() }},
+		{"m is 9: too small for a single key of k=5 at the fill limit 0.5", func(s *Shape) { s.M = 9 }},
 	} {
 		shape := good
 		tc.change(&shape)
-		if _, err := NewIterative(shape); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := New(shape); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%+v: %v, want %q", shape, err, tc.want)
 		}
 	}
-	if f := newIterative(t, good); f.shape != good || good.Bytes() != 128 {
+	if f := newFilter(t, good); f.shape != good || good.Bytes() != 128 {
 		t.Errorf("shape %+v of %d bytes", f.shape, good.Bytes())
 	}
 }
 
 // looped is a sequence that any generator could have produced: its positions repeatedly.
-func looped(positions []uint64) Sequence {
+func looped(positions []uint64) filter.Sequence {
 	i := -1
 	return func() uint64 {
 		i++
@@ -55,20 +66,20 @@ func looped(positions []uint64) Sequence {
 	}
 }
 
-// iterativeModel implements the paper's tables with a set of positions.
-type iterativeModel struct {
-	shape IterativeShape
+// model implements the paper's tables with a set of positions.
+type model struct {
+	shape Shape
 	ones  map[uint64]bool
 	adds  map[int]int // number of accepted Adds of each key
 	walks []float64   // 1/(1-p) for each Add to a filter that was not full
 }
 
 // fill is p.
-func (m *iterativeModel) fill() float64 { return float64(len(m.ones)) / float64(m.shape.M) }
+func (m *model) fill() float64 { return float64(len(m.ones)) / float64(m.shape.M) }
 
 // count returns the corrected estimate for a run: the ones beyond K, minus those set by
 // chance, divided by the mean walk.
-func (m *iterativeModel) count(run int) float64 {
+func (m *model) count(run int) float64 {
 	sum := 0.0
 	for _, walk := range m.walks {
 		sum += walk
@@ -78,7 +89,7 @@ func (m *iterativeModel) count(run int) float64 {
 }
 
 // add reports whether the key could be counted.
-func (m *iterativeModel) add(key int, positions []uint64) bool {
+func (m *model) add(key int, positions []uint64) bool {
 	if float64(len(m.ones)+m.shape.K) > m.shape.MaxFill*float64(m.shape.M) {
 		return false
 	}
@@ -107,15 +118,15 @@ func (m *iterativeModel) add(key int, positions []uint64) bool {
 
 // The filter has the bits of the model and refuses the same keys. No run is shorter than
 // the number of times its key was added.
-func TestIterativeModel(t *testing.T) {
+func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		shape := IterativeShape{
+		shape := Shape{
 			M:       rapid.Uint64Range(40, 400).Draw(t, "m"),
 			K:       rapid.IntRange(1, 6).Draw(t, "k"),
 			Walk:    rapid.IntRange(1, 12).Draw(t, "walk"),
 			MaxFill: rapid.Float64Range(0.2, 0.9).Draw(t, "fill limit"),
 		}
-		f, err := NewIterative(shape)
+		f, err := New(shape)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +134,7 @@ func TestIterativeModel(t *testing.T) {
 		for i := range keys {
 			keys[i] = rapid.SliceOfN(rapid.Uint64Range(0, shape.M-1), shape.K+shape.Walk, shape.K+shape.Walk).Draw(t, "positions")
 		}
-		model := &iterativeModel{shape: shape, ones: make(map[uint64]bool), adds: make(map[int]int)}
+		model := &model{shape: shape, ones: make(map[uint64]bool), adds: make(map[int]int)}
 		for range rapid.IntRange(0, 60).Draw(t, "adds") {
 			key := rapid.IntRange(0, len(keys)-1).Draw(t, "key")
 			if got, want := f.Add(looped(keys[key])), model.add(key, keys[key]); got != want {
@@ -155,10 +166,10 @@ func TestIterativeModel(t *testing.T) {
 	})
 }
 
-func TestIterativeStopsAtItsLimit(t *testing.T) {
+func TestStopsAtItsLimit(t *testing.T) {
 	r := seeded(t, 3)
-	shape := IterativeShape{M: SizeIterative(1000, 1000, 5, 0.5), K: 5, Walk: 64, MaxFill: 0.5}
-	f := newIterative(t, shape)
+	shape := Shape{M: Size(1000, 1000, 5, 0.5), K: 5, Walk: 64, MaxFill: 0.5}
+	f := newFilter(t, shape)
 	taken := 0
 	for range 2000 {
 		h := hash(r)
@@ -181,10 +192,10 @@ func TestIterativeStopsAtItsLimit(t *testing.T) {
 }
 
 // For a key that comes more often than its walk allows, the estimate is a minimum.
-func TestIterativeWalkEnds(t *testing.T) {
+func TestWalkEnds(t *testing.T) {
 	h := hash(seeded(t, 4))
-	shape := IterativeShape{M: 1 << 16, K: 5, Walk: 64, MaxFill: 0.5}
-	f := newIterative(t, shape)
+	shape := Shape{M: 1 << 16, K: 5, Walk: 64, MaxFill: 0.5}
+	f := newFilter(t, shape)
 	counted := 0
 	for range 100 {
 		if f.Add(h.Sequence(shape.M)) {
@@ -199,7 +210,7 @@ func TestIterativeWalkEnds(t *testing.T) {
 
 // mixture adds distinct keys, one of them repeats times as often, evenly mixed, and returns
 // the frequent one.
-func mixture(r *rand.Rand, f *Iterative, distinct, repeats int) Hash {
+func mixture(r *rand.Rand, f *Filter, distinct, repeats int) filter.Hash {
 	heavy := hash(r)
 	order := make([]bool, distinct+repeats)
 	for i := range repeats {
@@ -217,23 +228,23 @@ func mixture(r *rand.Rand, f *Iterative, distinct, repeats int) Hash {
 }
 
 // expectedFill returns the share of ones after that many Adds of that many distinct keys,
-// evenly mixed: the inverse of SizeIterative.
-func expectedFill(s IterativeShape, distinct, adds float64) float64 {
+// evenly mixed: the inverse of Size.
+func expectedFill(s Shape, distinct, adds float64) float64 {
 	thrown := float64(s.K) * distinct
 	return min(1, (1+(adds-distinct)/thrown)*-math.Expm1(-thrown/float64(s.M)))
 }
 
 // The fill, the error and the estimate agree with the documentation. Calculated by hand:
 // k=5, m=7.2135 bits an Add, alpha 0.7: (3.8/3.5)(1-exp(-3.5/7.2135)) = 0.4173.
-func TestIterativeAgainstItsFormulas(t *testing.T) {
+func TestAgainstItsFormulas(t *testing.T) {
 	r := seeded(t, 5)
 	const distinct, repeats, rounds = 7000, 3000, 8
-	shape := IterativeShape{M: 72135, K: 5, Walk: 1 << 16, MaxFill: 0.9}
+	shape := Shape{M: 72135, K: 5, Walk: 1 << 16, MaxFill: 0.9}
 	expected := expectedFill(shape, distinct, distinct+repeats)
 	if math.Abs(expected-0.4173) > 1e-4 {
 		t.Errorf("expected fill is %v", expected)
 	}
-	f := newIterative(t, shape)
+	f := newFilter(t, shape)
 	var fill, corrected, found float64
 	for range rounds {
 		f.Reset()
@@ -260,50 +271,41 @@ func TestIterativeAgainstItsFormulas(t *testing.T) {
 	}
 }
 
-func TestSizeIterativeIsTheInverse(t *testing.T) {
+func TestSizeIsTheInverse(t *testing.T) {
 	for _, tc := range []struct{ distinct, adds, fill float64 }{
 		{1000, 1000, 0.5}, {1000, 2000, 0.5}, {1e6, 1.2e6, 0.4}, {50, 5000, 0.5}, {1e5, 1e5, 0.9},
 	} {
-		s := IterativeShape{M: SizeIterative(tc.distinct, tc.adds, 5, tc.fill), K: 5}
+		s := Shape{M: Size(tc.distinct, tc.adds, 5, tc.fill), K: 5}
 		if got := expectedFill(s, tc.distinct, tc.adds); math.Abs(got-tc.fill) > 0.002 {
 			t.Errorf("%+v: %d bits fill to %v", tc, s.M, got)
 		}
 	}
-	if m := SizeIterative(1e6, 1e6, 5, 0.5); m < 7_213_000 || m > 7_214_000 {
+	if m := Size(1e6, 1e6, 5, 0.5); m < 7_213_000 || m > 7_214_000 {
 		t.Errorf("%d bits for a million keys that never repeat, expected 5/ln 2 each", m)
 	}
 }
 
-// The first lane starts the sequence, the second is its step, and the third the step of the
-// second. Adding by a sequence allocates nothing.
-func TestSequence(t *testing.T) {
+func TestAddAllocatesNothing(t *testing.T) {
 	h := hash(seeded(t, 6))
-	seq := h.Sequence(1_000_003)
-	for i := range uint64(20) {
-		want := reduce(h[0]+i*h[1]+i*(i-1)/2*h[2], 1_000_003)
-		if got := seq(); got != want {
-			t.Fatalf("position %d is %d, want %d", i, got, want)
-		}
-	}
-	f := newIterative(t, IterativeShape{M: 1 << 20, K: 5, Walk: 64, MaxFill: 0.5})
+	f := newFilter(t, Shape{M: 1 << 20, K: 5, Walk: 64, MaxFill: 0.5})
 	if n := testing.AllocsPerRun(100, func() { f.Add(h.Sequence(1 << 20)) }); n != 0 {
 		t.Errorf("%v allocations an Add", n)
 	}
 }
 
-func BenchmarkIterativeAdd(b *testing.B) {
-	shape := IterativeShape{M: 1 << 26, K: 5, Walk: 64, MaxFill: 0.5}
+func BenchmarkAdd(b *testing.B) {
+	shape := Shape{M: 1 << 26, K: 5, Walk: 64, MaxFill: 0.5}
 	r := seeded(b, 7)
-	keys := make([]Hash, 1<<20)
+	keys := make([]filter.Hash, 1<<20)
 	for i := range keys {
 		keys[i] = hash(r)
 	}
 	for _, bm := range []struct {
 		name string
-		keys []Hash
+		keys []filter.Hash
 	}{{"new", keys}, {"walk64", keys[:1]}} {
 		b.Run(bm.name, func(b *testing.B) {
-			f := newIterative(b, shape)
+			f := newFilter(b, shape)
 			for i := 0; b.Loop(); i++ {
 				if i%len(keys) == 0 {
 					f.Reset()

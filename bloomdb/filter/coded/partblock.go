@@ -1,4 +1,4 @@
-package filter
+package coded
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
 const (
@@ -80,8 +82,8 @@ func (b *partBlock) lateLimit() int {
 
 // withLate returns late with more cells appended, unless there are too many. It does not
 // change words that others may be reading.
-func (b *partBlock) withLate(cells []Cell, values bool) ([]uint16, bool) {
-	need, mask := len(b.late), BlockSize(values)-1
+func (b *partBlock) withLate(cells []filter.Cell, values bool) ([]uint16, bool) {
+	need, mask := len(b.late), filter.BlockSize(values)-1
 	for _, c := range cells {
 		need++
 		if c.Value > inPlaceLate {
@@ -165,7 +167,7 @@ func (p *Part) read(b *partBlock, block uint64, positions []uint64, values []uin
 	p.readLate(b, from, positions, values)
 	group := p.group(b, positions[0]-from)
 	r := p.reader(b, block, group)
-	var c Cell // the last one decoded; none if its value is zero
+	var c filter.Cell // the last one decoded; none if its value is zero
 	for i, pos := range positions {
 		if c.Value == 0 || c.Pos < pos {
 			if next := p.group(b, pos-from); next > group {
@@ -206,13 +208,13 @@ func (p *Part) readLate(b *partBlock, from uint64, positions []uint64, values []
 // partDecoder codes and decodes whole blocks of a part and reuses its memory.
 type partDecoder struct {
 	part                   *Part
-	old, late, few, joined []Cell
+	old, late, few, joined []filter.Cell
 	out                    []byte
 }
 
 // newer returns the cells that exceed the block's, and how many of them the block does not
 // contain.
-func (d *partDecoder) newer(b *partBlock, block uint64, cells []Cell) (fresh uint16, more []Cell) {
+func (d *partDecoder) newer(b *partBlock, block uint64, cells []filter.Cell) (fresh uint16, more []filter.Cell) {
 	var positions [atOnce]uint64
 	var values [atOnce]uint32
 	d.few = d.few[:0]
@@ -233,7 +235,7 @@ func (d *partDecoder) newer(b *partBlock, block uint64, cells []Cell) (fresh uin
 }
 
 // coded appends a block's cells except the late ones to dst, ascending.
-func (d *partDecoder) coded(b *partBlock, block uint64, dst []Cell) ([]Cell, error) {
+func (d *partDecoder) coded(b *partBlock, block uint64, dst []filter.Cell) ([]filter.Cell, error) {
 	if b.empty() {
 		return dst, nil
 	}
@@ -250,7 +252,7 @@ func (d *partDecoder) coded(b *partBlock, block uint64, dst []Cell) ([]Cell, err
 }
 
 // all appends all cells of a block to dst, ascending.
-func (d *partDecoder) all(b *partBlock, block uint64, dst []Cell) ([]Cell, error) {
+func (d *partDecoder) all(b *partBlock, block uint64, dst []filter.Cell) ([]filter.Cell, error) {
 	if len(b.late) == 0 {
 		return d.coded(b, block, dst)
 	}
@@ -271,19 +273,19 @@ func (d *partDecoder) sortLate(b *partBlock, block uint64) {
 		var pos uint16
 		var v uint32
 		pos, v, i = b.lateCell(i, d.part.values)
-		d.late = append(d.late, Cell{from + uint64(pos), v})
+		d.late = append(d.late, filter.Cell{Pos: from + uint64(pos), Value: v})
 	}
-	slices.SortFunc(d.late, func(a, b Cell) int {
+	slices.SortFunc(d.late, func(a, b filter.Cell) int {
 		if a.Pos != b.Pos {
 			return int(int64(a.Pos - b.Pos))
 		}
 		return int(b.Value) - int(a.Value) // the largest first: it is kept
 	})
-	d.late = slices.CompactFunc(d.late, func(a, b Cell) bool { return a.Pos == b.Pos })
+	d.late = slices.CompactFunc(d.late, func(a, b filter.Cell) bool { return a.Pos == b.Pos })
 }
 
 // encode codes a block again; there is at least one cell.
-func (d *partDecoder) encode(cells []Cell, block uint64) partBlock {
+func (d *partDecoder) encode(cells []filter.Cell, block uint64) partBlock {
 	from, _ := d.part.bounds(block)
 	b := partBlock{all: uint16(len(cells)), n: uint16(len(cells))}
 	k := riceParameter(cells[len(cells)-1].Pos-from+1, uint64(len(cells)))
@@ -311,7 +313,7 @@ var errBehind = fmt.Errorf("%w, or followed by further bits", errCells)
 
 // adopt reads a block coded by AppendCells, appends its cells to dst, and returns a block
 // with that code. The block is empty if AppendCells would produce a different code.
-func (d *partDecoder) adopt(code []byte, block uint64, dst []Cell) (cells []Cell, b partBlock, err error) {
+func (d *partDecoder) adopt(code []byte, block uint64, dst []filter.Cell) (cells []filter.Cell, b partBlock, err error) {
 	from, limit := d.part.bounds(block)
 	r, err := newCellReader(code, from, limit, d.part.values)
 	if err != nil || r.left == 0 {

@@ -1,8 +1,10 @@
-package filter
+package coded
 
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
 // bitWriter writes bits, starting with the highest bit of each byte.
@@ -55,7 +57,7 @@ func (w *bitWriter) rice(v uint64, k uint) {
 // cells writes the gaps, the first counted from next, and the values. It returns the lowest
 // position possible for a later cell. It is rice and gamma in one loop that keeps its state
 // in registers.
-func (w *bitWriter) cells(cells []Cell, next uint64, k uint, values bool) uint64 {
+func (w *bitWriter) cells(cells []filter.Cell, next uint64, k uint, values bool) uint64 {
 	dst, acc, n := w.dst, w.acc, w.n
 	for _, c := range cells {
 		gap := c.Pos - next

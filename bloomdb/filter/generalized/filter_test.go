@@ -1,27 +1,39 @@
-package filter
+package generalized
 
 import (
 	"bytes"
 	"encoding/binary"
 	"hash/crc32"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
-func newGeneralized(t testing.TB, shape GeneralizedShape) *Generalized {
+func hash(r *rand.Rand) filter.Hash {
+	return filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
+}
+
+func seeded(t testing.TB, seed uint64) *rand.Rand {
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 1))
+}
+
+func newFilter(t testing.TB, shape Shape) *Filter {
 	t.Helper()
-	g, err := NewGeneralized(shape)
+	g, err := New(shape)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return g
 }
 
-func encoded(t testing.TB, g *Generalized) []byte {
+func encoded(t testing.TB, g *Filter) []byte {
 	t.Helper()
 	b, err := g.AppendBinary(nil)
 	if err != nil {
@@ -30,22 +42,22 @@ func encoded(t testing.TB, g *Generalized) []byte {
 	return b
 }
 
-func TestGeneralizedShape(t *testing.T) {
+func TestShape(t *testing.T) {
 	for _, tc := range []struct {
-		shape GeneralizedShape
+		shape Shape
 		want  string // empty: valid
 	}{
-		{GeneralizedShape{M: 64, K0: 1, K1: 1}, ""},
-		{GeneralizedShape{M: MaxGeneralizedBits, K0: 256, K1: 256}, ""},
-		{GeneralizedShape{M: 1000, K0: 0, K1: 4}, "k0 is 0"},
-		{GeneralizedShape{M: 1000, K0: 4, K1: 0}, "k1 is 0"},
-		{GeneralizedShape{M: 1000, K0: 256, K1: 257}, "at most 512 together"},
-		{GeneralizedShape{M: 1000, K0: 1, K1: math.MaxInt}, "at most 512 together"},
-		{GeneralizedShape{M: 63, K0: 2, K1: 2}, "m is 63, must be 64 to"},
-		{GeneralizedShape{M: 99, K0: 50, K1: 50}, "m is 99, must be 100 to"},
-		{GeneralizedShape{M: MaxGeneralizedBits + 1, K0: 2, K1: 2}, "m is 134217729"},
+		{Shape{M: 64, K0: 1, K1: 1}, ""},
+		{Shape{M: MaxBits, K0: 256, K1: 256}, ""},
+		{Shape{M: 1000, K0: 0, K1: 4}, "k0 is 0"},
+		{Shape{M: 1000, K0: 4, K1: 0}, "k1 is 0"},
+		{Shape{M: 1000, K0: 256, K1: 257}, "at most 512 together"},
+		{Shape{M: 1000, K0: 1, K1: math.MaxInt}, "at most 512 together"},
+		{Shape{M: 63, K0: 2, K1: 2}, "m is 63, must be 64 to"},
+		{Shape{M: 99, K0: 50, K1: 50}, "m is 99, must be 100 to"},
+		{Shape{M: MaxBits + 1, K0: 2, K1: 2}, "m is 134217729"},
 	} {
-		_, err := NewGeneralized(tc.shape)
+		_, err := New(tc.shape)
 		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 			t.Errorf("%s: %v, want %q", tc.shape, err, tc.want)
 		}
@@ -54,14 +66,14 @@ func TestGeneralizedShape(t *testing.T) {
 
 // The filter behaves like a plain set of positions that is changed and queried by the
 // paper's rules, and its decoded bytes are the same filter.
-func TestGeneralizedModel(t *testing.T) {
+func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		shape := GeneralizedShape{
+		shape := Shape{
 			M:  rapid.Uint64Range(64, 200).Draw(t, "m"),
 			K0: rapid.IntRange(1, 5).Draw(t, "k0"),
 			K1: rapid.IntRange(1, 5).Draw(t, "k1"),
 		}
-		g, err := NewGeneralized(shape)
+		g, err := New(shape)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +94,7 @@ func TestGeneralizedModel(t *testing.T) {
 				t.Fatalf("%v is not found right after it was inserted", x)
 			}
 		}
-		read, err := DecodeGeneralized(encodedIn(t, g), shape)
+		read, err := Decode(encodedIn(t, g), shape)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +108,7 @@ func TestGeneralizedModel(t *testing.T) {
 				t.Fatalf("%v: found %v, read back %v, model says %v", x, g.Has(x), read.Has(x), want)
 			}
 		}
-		for _, f := range []*Generalized{g, read} {
+		for _, f := range []*Filter{g, read} {
 			if f.Ones() != uint64(len(model)) || f.Inserted() != uint64(len(keys)) || f.Shape() != shape {
 				t.Fatalf("%s: %d ones, %d inserted; model has %d, %d", f.Shape(), f.Ones(), f.Inserted(), len(model), len(keys))
 			}
@@ -107,7 +119,7 @@ func TestGeneralizedModel(t *testing.T) {
 	})
 }
 
-func encodedIn(t *rapid.T, g *Generalized) []byte {
+func encodedIn(t *rapid.T, g *Filter) []byte {
 	b, err := g.AppendBinary([]byte("before"))
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +133,7 @@ func TestFalsePositiveBound(t *testing.T) {
 		k0, k1 int
 		want   float64
 	}{{2, 2, 0.0625}, {4, 4, 1.0 / 256}, {2, 3, 0.4 * 0.4 * 0.6 * 0.6 * 0.6}} {
-		if got := (GeneralizedShape{M: 65536, K0: tc.k0, K1: tc.k1}).FalsePositiveBound(); math.Abs(got-tc.want) > 1e-12 {
+		if got := (Shape{M: 65536, K0: tc.k0, K1: tc.k1}).FalsePositiveBound(); math.Abs(got-tc.want) > 1e-12 {
 			t.Errorf("k=%d+%d: %v, want %v", tc.k0, tc.k1, got, tc.want)
 		}
 	}
@@ -129,21 +141,21 @@ func TestFalsePositiveBound(t *testing.T) {
 
 // All ones, all zeros, or half of each: keys not chosen for the bits are found no more
 // often than the bound.
-func TestGeneralizedCannotBeSaturated(t *testing.T) {
+func TestCannotBeSaturated(t *testing.T) {
 	r := seeded(t, 9)
-	shape := GeneralizedShape{M: 65536, K0: 2, K1: 2}
+	shape := Shape{M: 65536, K0: 2, K1: 2}
 	for _, tc := range []struct {
 		p0        float64
 		want      float64
 		plausible bool
 	}{{0, 0, false}, {1, 0, true}, {0.5, 0.0625, true}, {0.4, 0.0576, false}} {
-		var ones []Cell
+		var ones []filter.Cell
 		for pos := range shape.M {
 			if r.Float64() >= tc.p0 {
-				ones = append(ones, Cell{Pos: pos, Value: 1})
+				ones = append(ones, filter.Cell{Pos: pos, Value: 1})
 			}
 		}
-		g, err := GeneralizedOf(shape, ones, 0)
+		g, err := Of(shape, ones, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,10 +182,10 @@ func resealed(b []byte, change func([]byte)) []byte {
 	return binary.BigEndian.AppendUint32(b[:len(b)-4], crc32.Checksum(b[:len(b)-4], castagnoli))
 }
 
-func TestDecodeGeneralizedRefuses(t *testing.T) {
+func TestDecodeRefuses(t *testing.T) {
 	r := seeded(t, 10)
-	shape := GeneralizedShape{M: 1003, K0: 2, K1: 3}
-	g := newGeneralized(t, shape)
+	shape := Shape{M: 1003, K0: 2, K1: 3}
+	g := newFilter(t, shape)
 	for range 50 {
 		g.Insert(shape.Positions(hash(r), nil))
 	}
@@ -186,7 +198,7 @@ func TestDecodeGeneralizedRefuses(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		data []byte
-		want GeneralizedShape
+		want Shape
 		err  string
 	}{
 		{"empty", nil, shape, "do not begin with SBGN"},
@@ -202,7 +214,7 @@ func TestDecodeGeneralizedRefuses(t *testing.T) {
 		{"a bit beyond m", resealed(good, func(b []byte) { b[len(b)-5] |= 0x80 }), shape, "bits are set beyond m=1003"},
 		{"a flipped bit", func() []byte { b := bytes.Clone(good); b[60] ^= 1; return b }(), shape, "checksum is"},
 	} {
-		if got, err := DecodeGeneralized(tc.data, tc.want); err == nil || got != nil || !strings.Contains(err.Error(), tc.err) {
+		if got, err := Decode(tc.data, tc.want); err == nil || got != nil || !strings.Contains(err.Error(), tc.err) {
 			t.Errorf("%s: %v, want %q", tc.name, err, tc.err)
 		}
 	}
@@ -210,10 +222,10 @@ func TestDecodeGeneralizedRefuses(t *testing.T) {
 
 // Decoded data equals the encoded filter, byte by byte, and takes no more memory than its
 // bytes.
-func FuzzDecodeGeneralized(f *testing.F) {
+func FuzzDecode(f *testing.F) {
 	r := seeded(f, 11)
-	for _, shape := range []GeneralizedShape{{M: 64, K0: 1, K1: 1}, {M: 1003, K0: 2, K1: 3}, {M: 700, K0: 4, K1: 4}} {
-		g := newGeneralized(f, shape)
+	for _, shape := range []Shape{{M: 64, K0: 1, K1: 1}, {M: 1003, K0: 2, K1: 3}, {M: 700, K0: 4, K1: 4}} {
+		g := newFilter(f, shape)
 		for range 20 {
 			g.Insert(shape.Positions(hash(r), nil))
 		}
@@ -222,18 +234,18 @@ func FuzzDecodeGeneralized(f *testing.F) {
 		f.Add(good[:len(good)-1])
 		f.Add(resealed(good, func(b []byte) { b[len(b)-5] = 0xff }))
 	}
-	f.Add(resealed(make([]byte, generalizedHead+crcBytes), func(b []byte) {
-		copy(b, generalizedMagic+"\x01\x00\x02\x00\x02\xff\xff\xff\xff\xff\xff\xff\xff")
+	f.Add(resealed(make([]byte, headBytes+crcBytes), func(b []byte) {
+		copy(b, magic+"\x01\x00\x02\x00\x02\xff\xff\xff\xff\xff\xff\xff\xff")
 	}))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		shape, _, err := generalizedHeader(data)
+		shape, _, err := header(data)
 		if err != nil {
-			if g, err := DecodeGeneralized(data, shape); err == nil {
+			if g, err := Decode(data, shape); err == nil {
 				t.Fatalf("a bad header, but decoded %+v", g.Shape())
 			}
 			return
 		}
-		g, err := DecodeGeneralized(data, shape)
+		g, err := Decode(data, shape)
 		if err != nil {
 			return
 		}
@@ -249,10 +261,10 @@ func FuzzDecodeGeneralized(f *testing.F) {
 // Positions are as good as drawn individually: in a filter of zeros a key is found only if
 // all its setting positions are resetting ones too. With the multiples of Hash.Sequence
 // that affects some 20 of a million keys here, with independent positions less than one.
-func TestGeneralizedPositionsDoNotCoincide(t *testing.T) {
+func TestPositionsDoNotCoincide(t *testing.T) {
 	r := seeded(t, 13)
-	shape := GeneralizedShape{M: 16384, K0: 2, K1: 2}
-	g := newGeneralized(t, shape)
+	shape := Shape{M: 16384, K0: 2, K1: 2}
+	g := newFilter(t, shape)
 	var buf [4]uint64
 	found := 0
 	for range 1_000_000 {
@@ -263,7 +275,7 @@ func TestGeneralizedPositionsDoNotCoincide(t *testing.T) {
 	if found > 2 {
 		t.Errorf("%d keys of a million are found in a filter of zeros", found)
 	}
-	for _, shape := range []GeneralizedShape{{M: 1000, K0: 1, K1: 1}, {M: 1000, K0: 3, K1: 10}} {
+	for _, shape := range []Shape{{M: 1000, K0: 1, K1: 1}, {M: 1000, K0: 3, K1: 10}} {
 		positions := shape.Positions(hash(r), nil)
 		if len(positions) != shape.K0+shape.K1 || slices.Max(positions) >= shape.M {
 			t.Errorf("%s: %v", shape, positions)
@@ -273,8 +285,8 @@ func TestGeneralizedPositionsDoNotCoincide(t *testing.T) {
 
 // A retracted key is not found. Repeating changes from some point on, in order and to the
 // last, leads to the same bits.
-func TestGeneralizedRetract(t *testing.T) {
-	shape := GeneralizedShape{M: 64, K0: 2, K1: 3} // so small that keys collide
+func TestRetract(t *testing.T) {
+	shape := Shape{M: 64, K0: 2, K1: 3} // so small that keys collide
 	rapid.Check(t, func(t *rapid.T) {
 		type step struct {
 			key     []uint64
@@ -284,7 +296,7 @@ func TestGeneralizedRetract(t *testing.T) {
 		steps := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
 			return step{position.Draw(t, "key"), rapid.Bool().Draw(t, "retract")}
 		}), 1, 20).Draw(t, "steps")
-		g, err := NewGeneralized(shape)
+		g, err := New(shape)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,27 +320,27 @@ func TestGeneralizedRetract(t *testing.T) {
 		if got := g.Cells(nil); !slices.Equal(got, want) || uint64(len(got)) != g.Ones() {
 			t.Fatalf("repeated: %v, were %v", got, want)
 		}
-		again, err := GeneralizedOf(shape, want, 7)
+		again, err := Of(shape, want, 7)
 		if err != nil || !slices.Equal(again.Cells(nil), want) || again.Inserted() != 7 {
 			t.Fatalf("made of its cells: %v", err)
 		}
 	})
 }
 
-func TestGeneralizedOfRefuses(t *testing.T) {
-	shape := GeneralizedShape{M: 64, K0: 1, K1: 1}
+func TestOfRefuses(t *testing.T) {
+	shape := Shape{M: 64, K0: 1, K1: 1}
 	for _, tc := range []struct {
-		ones []Cell
+		ones []filter.Cell
 		want string
 	}{
-		{[]Cell{{Pos: 64, Value: 1}}, "bit 64 is set, beyond m=64 k0=1 k1=1"},
-		{[]Cell{{Pos: 70, Value: 1}, {Pos: 3, Value: 1}}, "not ascending"},
+		{[]filter.Cell{{Pos: 64, Value: 1}}, "bit 64 is set, beyond m=64 k0=1 k1=1"},
+		{[]filter.Cell{{Pos: 70, Value: 1}, {Pos: 3, Value: 1}}, "not ascending"},
 	} {
-		if _, err := GeneralizedOf(shape, tc.ones, 0); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := Of(shape, tc.ones, 0); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%v: %v, want %q", tc.ones, err, tc.want)
 		}
 	}
-	if _, err := GeneralizedOf(GeneralizedShape{M: 64}, nil, 0); err == nil {
+	if _, err := Of(Shape{M: 64}, nil, 0); err == nil {
 		t.Error("a shape without functions was accepted")
 	}
 }

@@ -1,47 +1,49 @@
-package filter
+package generalized
 
 import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
 const (
-	// MaxGeneralizedBits bounds m of a Generalized filter: 16 MiB.
-	MaxGeneralizedBits = 1 << 27
-	// MaxGeneralizedK bounds k0+k1.
-	MaxGeneralizedK = 512
+	// MaxBits bounds m of a filter: 16 MiB.
+	MaxBits = 1 << 27
+	// MaxK bounds k0+k1.
+	MaxK = 512
 )
 
-// GeneralizedShape is the geometry of a Generalized filter.
-type GeneralizedShape struct {
-	M      uint64 // bits, at least k0+k1 and 64, at most MaxGeneralizedBits
-	K0, K1 int    // resetting and setting hash functions, each at least 1, at most MaxGeneralizedK in all
+// Shape is the geometry of a filter.
+type Shape struct {
+	M      uint64 // bits, at least k0+k1 and 64, at most MaxBits
+	K0, K1 int    // resetting and setting hash functions, each at least 1, at most MaxK in all
 }
 
 // Valid returns an error for an invalid shape from outside. With k0 = 0 the filter would be
 // a plain Bloom filter, whose error has no bound.
-func (s GeneralizedShape) Valid() error {
-	if s.K0 < 1 || s.K1 < 1 || s.K0 > MaxGeneralizedK || s.K1 > MaxGeneralizedK-s.K0 {
-		return fmt.Errorf("k0 is %d and k1 is %d, must be at least 1 each and at most %d together", s.K0, s.K1, MaxGeneralizedK)
+func (s Shape) Valid() error {
+	if s.K0 < 1 || s.K1 < 1 || s.K0 > MaxK || s.K1 > MaxK-s.K0 {
+		return fmt.Errorf("k0 is %d and k1 is %d, must be at least 1 each and at most %d together", s.K0, s.K1, MaxK)
 	}
-	if s.M < uint64(max(64, s.K0+s.K1)) || s.M > MaxGeneralizedBits {
-		return fmt.Errorf("m is %d, must be %d to %d", s.M, max(64, s.K0+s.K1), MaxGeneralizedBits)
+	if s.M < uint64(max(64, s.K0+s.K1)) || s.M > MaxBits {
+		return fmt.Errorf("m is %d, must be %d to %d", s.M, max(64, s.K0+s.K1), MaxBits)
 	}
 	return nil
 }
 
 // String returns the shape in the paper's symbols.
-func (s GeneralizedShape) String() string {
+func (s Shape) String() string {
 	return fmt.Sprintf("m=%d k0=%d k1=%d", s.M, s.K0, s.K1)
 }
 
 // Positions appends the positions of a key to dst: k0 to reset, then k1 to set. The first
-// four are the lanes themselves, each further one a lane stirred again. Hash.Sequence is
-// unsuitable: its positions are multiples of three numbers, so that with probability about
-// 1/m all setting positions coincide with resetting ones, and such a key is found in any
-// filter of zeros.
-func (s GeneralizedShape) Positions(h Hash, dst []uint64) []uint64 {
+// four are the lanes themselves, each further one a lane stirred again. Hash.Sequence of
+// package filter is unsuitable: its positions are multiples of three numbers, so that with
+// probability about 1/m all setting positions coincide with resetting ones, and such a key
+// is found in any filter of zeros.
+func (s Shape) Positions(h filter.Hash, dst []uint64) []uint64 {
 	for i := range s.K0 + s.K1 {
 		dst = append(dst, s.Position(h, i))
 	}
@@ -49,17 +51,17 @@ func (s GeneralizedShape) Positions(h Hash, dst []uint64) []uint64 {
 }
 
 // Position returns position i, from 0. Positions from K0 on are set, the others reset.
-func (s GeneralizedShape) Position(h Hash, i int) uint64 {
+func (s Shape) Position(h filter.Hash, i int) uint64 {
 	lane := h[i%len(h)]
 	if turn := uint64(i / len(h)); turn > 0 {
 		lane = stir(lane + turn*0x9e3779b97f4a7c15)
 	}
-	return reduce(lane, s.M)
+	return filter.Reduce(lane, s.M)
 }
 
 // Rates returns q0 and q1, the probabilities that one Insert resets and sets a given bit
 // (Eq. 4 and 5).
-func (s GeneralizedShape) Rates() (q0, q1 float64) {
+func (s Shape) Rates() (q0, q1 float64) {
 	miss := math.Log1p(-1 / float64(s.M)) // ln of the probability that one function misses the bit
 	q0 = -math.Expm1(float64(s.K0) * miss)
 	q1 = -math.Expm1(float64(s.K1)*miss) * math.Exp(float64(s.K0)*miss)
@@ -68,13 +70,13 @@ func (s GeneralizedShape) Rates() (q0, q1 float64) {
 
 // found returns the probability of finding a key chosen without knowledge of the bits, if
 // zeros is the share of zeros (Eq. 16).
-func (s GeneralizedShape) found(zeros float64) float64 {
+func (s Shape) found(zeros float64) float64 {
 	return math.Pow(zeros, float64(s.K0)) * math.Pow(1-zeros, float64(s.K1))
 }
 
 // FalsePositiveBound returns F_p, the largest share of keys chosen without knowledge of the
-// bits that any bits can find (Eq. 19). For its limits see Generalized.
-func (s GeneralizedShape) FalsePositiveBound() float64 {
+// bits that any bits can find (Eq. 19). For its limits see Filter.
+func (s Shape) FalsePositiveBound() float64 {
 	return s.found(float64(s.K0) / float64(s.K0+s.K1))
 }
 
@@ -86,14 +88,14 @@ func stir(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Generalized is a Bloom filter that cannot be saturated (Laufer, Velloso, Duarte, "A
+// Filter is a Bloom filter that cannot be saturated (Laufer, Velloso, Duarte, "A
 // Generalized Bloom Filter to Secure Distributed Network Applications", 2011). A key sets
 // the bits of its k1 functions h and then resets those of its k0 functions g; if both
 // select the same bit, reset wins. The key is found if all its g bits are 0 and its h bits
 // 1.
 //
 //	sender    Insert, Insert, ... -> AppendBinary
-//	receiver  DecodeGeneralized -> Plausible -> Has
+//	receiver  Decode -> Plausible -> Has
 //
 // The filter carries the votes of a site that is not fully trusted. Whatever bits the site
 // sends, all ones or chosen at will, at most the share F_p of keys chosen without knowledge
@@ -118,34 +120,34 @@ func stir(x uint64) uint64 {
 // position.
 //
 // Keys are given as positions, first the k0 to reset, then the k1 to set, each below m. The
-// positions of mail come from GeneralizedShape.Positions of a keyed Hash. Reads may run at
-// the same time as each other, but not at the same time as a write.
-type Generalized struct {
-	shape    GeneralizedShape
+// positions of mail come from Shape.Positions of a keyed filter.Hash. Reads may run at the
+// same time as each other, but not at the same time as a write.
+type Filter struct {
+	shape    Shape
 	words    []uint64
 	ones     uint64
 	inserted uint64
 }
 
-// NewGeneralized returns a filter of zeros (p0 = 1).
-func NewGeneralized(shape GeneralizedShape) (*Generalized, error) {
+// New returns a filter of zeros (p0 = 1).
+func New(shape Shape) (*Filter, error) {
 	if err := shape.Valid(); err != nil {
 		return nil, fmt.Errorf("generalized bloom filter: %w", err)
 	}
-	return &Generalized{shape: shape, words: make([]uint64, (shape.M+63)/64)}, nil
+	return &Filter{shape: shape, words: make([]uint64, (shape.M+63)/64)}, nil
 }
 
 // Shape returns the geometry.
-func (g *Generalized) Shape() GeneralizedShape { return g.shape }
+func (g *Filter) Shape() Shape { return g.shape }
 
 // Ones returns the number of set bits.
-func (g *Generalized) Ones() uint64 { return g.ones }
+func (g *Filter) Ones() uint64 { return g.ones }
 
 // Inserted returns the number of Inserts. For a decoded filter it is the sender's claim.
-func (g *Generalized) Inserted() uint64 { return g.inserted }
+func (g *Filter) Inserted() uint64 { return g.inserted }
 
 // Insert adds a key by its k0+k1 positions. Keys inserted before may be lost.
-func (g *Generalized) Insert(positions []uint64) {
+func (g *Filter) Insert(positions []uint64) {
 	resetting, setting := positions[:g.shape.K0], positions[g.shape.K0:g.shape.K0+g.shape.K1]
 	for _, pos := range setting {
 		g.set(pos)
@@ -156,7 +158,7 @@ func (g *Generalized) Insert(positions []uint64) {
 	g.inserted++
 }
 
-func (g *Generalized) set(pos uint64) {
+func (g *Filter) set(pos uint64) {
 	w, bit := &g.words[pos>>6], uint64(1)<<(pos&63)
 	if *w&bit == 0 {
 		*w |= bit
@@ -164,7 +166,7 @@ func (g *Generalized) set(pos uint64) {
 	}
 }
 
-func (g *Generalized) reset(pos uint64) {
+func (g *Filter) reset(pos uint64) {
 	w, bit := &g.words[pos>>6], uint64(1)<<(pos&63)
 	if *w&bit != 0 {
 		*w &^= bit
@@ -173,14 +175,14 @@ func (g *Generalized) reset(pos uint64) {
 }
 
 // Bit reports whether a bit is set; its position must be below m.
-func (g *Generalized) Bit(pos uint64) bool { return g.bit(pos) }
+func (g *Filter) Bit(pos uint64) bool { return g.bit(pos) }
 
-func (g *Generalized) bit(pos uint64) bool { return g.words[pos>>6]>>(pos&63)&1 != 0 }
+func (g *Filter) bit(pos uint64) bool { return g.words[pos>>6]>>(pos&63)&1 != 0 }
 
 // Has looks up a key by its k0+k1 positions. The key inserted last is always found. An
 // earlier key is less likely found the older it is, and any other with probability Error
 // unless the bits were made for it.
-func (g *Generalized) Has(positions []uint64) bool {
+func (g *Filter) Has(positions []uint64) bool {
 	resetting, setting := positions[:g.shape.K0], positions[g.shape.K0:g.shape.K0+g.shape.K1]
 	for _, pos := range setting { // first, because ones are rare and most keys lack them
 		if !g.bit(pos) && !slices.Contains(resetting, pos) {
@@ -198,7 +200,7 @@ func (g *Generalized) Has(positions []uint64) bool {
 // Error returns the probability of finding a key chosen without knowledge of the bits, from
 // the current bits: p^k0 (1-p)^k1 (Eq. 16), where p is the share of zeros. It is at most
 // FalsePositiveBound.
-func (g *Generalized) Error() float64 {
+func (g *Filter) Error() float64 {
 	return g.shape.found(1 - float64(g.ones)/float64(g.shape.M))
 }
 
@@ -206,7 +208,7 @@ func (g *Generalized) Error() float64 {
 // Inserts raise the share of ones towards k1/(k0+k1), never beyond it. Plausible returns an
 // error if there are more ones by six standard deviations, which no honest history
 // produces. A filter made by hand can pass.
-func (g *Generalized) Plausible() error {
+func (g *Filter) Plausible() error {
 	m := float64(g.shape.M)
 	q0, q1 := g.shape.Rates()
 	steady := m * q1 / (q0 + q1)

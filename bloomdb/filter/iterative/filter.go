@@ -1,18 +1,20 @@
-package filter
+package iterative
 
 import (
 	"fmt"
 	"math"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
 const (
-	maxIterative = 1 << 36 // bounds m of an Iterative filter: 8 GiB
-	maxK         = 64      // bounds its k
-	maxWalk      = 1 << 20 // bounds its walk, in positions
+	maxBits = 1 << 36 // bounds m of a filter: 8 GiB
+	maxK    = 64      // bounds its k
+	maxWalk = 1 << 20 // bounds its walk, in positions
 )
 
-// IterativeShape is the geometry and the limits of an Iterative filter.
-type IterativeShape struct {
+// Shape is the geometry and the limits of a filter.
+type Shape struct {
 	M       uint64  // bits, 1 to 2^36
 	K       int     // positions that determine whether a key is present, 1 to 64
 	Walk    int     // positions beyond the first K that a key may fill, 1 to 2^20
@@ -20,9 +22,9 @@ type IterativeShape struct {
 }
 
 // Valid returns an error for an invalid shape.
-func (s IterativeShape) Valid() error {
-	if s.M < 1 || s.M > maxIterative {
-		return fmt.Errorf("m is %d, must be 1 to %d", s.M, uint64(maxIterative))
+func (s Shape) Valid() error {
+	if s.M < 1 || s.M > maxBits {
+		return fmt.Errorf("m is %d, must be 1 to %d", s.M, uint64(maxBits))
 	}
 	if s.K < 1 || s.K > maxK {
 		return fmt.Errorf("k is %d, must be 1 to %d", s.K, maxK)
@@ -40,12 +42,12 @@ func (s IterativeShape) Valid() error {
 }
 
 // limit is the largest number of ones.
-func (s IterativeShape) limit() uint64 { return uint64(s.MaxFill * float64(s.M)) }
+func (s Shape) limit() uint64 { return uint64(s.MaxFill * float64(s.M)) }
 
 // Bytes returns the memory of a filter of this shape.
-func (s IterativeShape) Bytes() int64 { return int64((s.M + 63) / 64 * 8) }
+func (s Shape) Bytes() int64 { return int64((s.M + 63) / 64 * 8) }
 
-// Iterative is a Bloom filter that also counts, in the same bits (Matsumoto, Hazeyama,
+// Filter is a Bloom filter that also counts, in the same bits (Matsumoto, Hazeyama,
 // Kadobayashi, "Iterative Bloom Filter for Network Traffic Analysis"). A key has an endless
 // sequence of positions. Its first K are set when it is new; each further Add sets the
 // first zero after them. The length of a key's run of ones gives its count.
@@ -66,33 +68,33 @@ func (s IterativeShape) Bytes() int64 { return int64((s.M + 63) / 64 * 8) }
 //
 // Only one goroutine at a time may use it: the caller holds a lock. Adding a key for the
 // first time costs at most K cache misses.
-type Iterative struct {
-	shape IterativeShape
+type Filter struct {
+	shape Shape
 	words []uint64
 	ones  uint64
 	adds  uint64  // Adds while not full
 	walk  float64 // sum over those Adds of 1/(1-p), p being the fill at the time
 }
 
-// NewIterative returns an empty filter.
-func NewIterative(shape IterativeShape) (*Iterative, error) {
+// New returns an empty filter.
+func New(shape Shape) (*Filter, error) {
 	if err := shape.Valid(); err != nil {
 		return nil, fmt.Errorf("iterative bloom filter: %w", err)
 	}
-	return &Iterative{shape: shape, words: make([]uint64, (shape.M+63)/64)}, nil
+	return &Filter{shape: shape, words: make([]uint64, (shape.M+63)/64)}, nil
 }
 
 // Ones returns the number of set bits.
-func (f *Iterative) Ones() uint64 { return f.ones }
+func (f *Filter) Ones() uint64 { return f.ones }
 
 // Fill returns the share of set bits, p, from 0 to MaxFill.
-func (f *Iterative) Fill() float64 { return float64(f.ones) / float64(f.shape.M) }
+func (f *Filter) Fill() float64 { return float64(f.ones) / float64(f.shape.M) }
 
 // Full reports whether another key might exceed MaxFill. Add then changes nothing.
-func (f *Iterative) Full() bool { return f.ones+uint64(f.shape.K) > f.shape.limit() }
+func (f *Filter) Full() bool { return f.ones+uint64(f.shape.K) > f.shape.limit() }
 
 // Reset empties the filter.
-func (f *Iterative) Reset() {
+func (f *Filter) Reset() {
 	clear(f.words)
 	f.ones, f.adds, f.walk = 0, 0, 0
 }
@@ -100,7 +102,7 @@ func (f *Iterative) Reset() {
 // Add counts a key once more, and reports whether it could. It cannot if the filter is
 // full, or if the key's walk is at its end. seq must be at its beginning, with positions
 // below M.
-func (f *Iterative) Add(seq Sequence) bool {
+func (f *Filter) Add(seq filter.Sequence) bool {
 	if f.Full() {
 		return false
 	}
@@ -124,7 +126,7 @@ func (f *Iterative) Add(seq Sequence) bool {
 }
 
 // setBit sets a bit and reports whether it was clear.
-func (f *Iterative) setBit(pos uint64) bool {
+func (f *Filter) setBit(pos uint64) bool {
 	w, bit := &f.words[pos>>6], uint64(1)<<(pos&63)
 	if *w&bit != 0 {
 		return false
@@ -152,7 +154,7 @@ type Estimate struct {
 // standard deviation). A key added once has an estimate of 1.2 to 1.35 on average, as there
 // is no count below 1, and of 5 or more with a probability of some thousandths. Thresholds
 // should be 5 or more.
-func (f *Iterative) Estimate(seq Sequence) Estimate {
+func (f *Filter) Estimate(seq filter.Sequence) Estimate {
 	most := f.shape.K + f.shape.Walk
 	e := Estimate{}
 	for e.Run < most && f.bit(seq()) {
@@ -168,13 +170,13 @@ func (f *Iterative) Estimate(seq Sequence) Estimate {
 	return e
 }
 
-func (f *Iterative) bit(pos uint64) bool { return f.words[pos>>6]>>(pos&63)&1 != 0 }
+func (f *Filter) bit(pos uint64) bool { return f.words[pos>>6]>>(pos&63)&1 != 0 }
 
-// SizeIterative returns the number of bits with which a filter of k positions a key has the
+// Size returns the number of bits with which a filter of k positions a key has the
 // given fill, above 0 and below 1, after that many Adds of that many distinct keys, evenly
 // mixed. With alpha = distinct/adds it is the solution of dX/dt = alpha k (1-X/m) +
 // (1-alpha). At fill 1/2 and k=5 it is 7.2 bits a key if no key repeats.
-func SizeIterative(distinct, adds float64, k int, fill float64) uint64 {
+func Size(distinct, adds float64, k int, fill float64) uint64 {
 	thrown := float64(k) * distinct
 	return uint64(math.Ceil(thrown / -math.Log1p(-fill/(1+(adds-distinct)/thrown))))
 }
