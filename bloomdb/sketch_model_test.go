@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/sketch"
@@ -81,25 +83,25 @@ func (w *sketchWorld) step(t *testing.T, site, other string) {
 	db := w.dbs[site]
 	switch what := rapid.SampledFrom([]string{"report", "report", "report", "revoke", "exchange", "period", "save", "crash", "close"}).Draw(w.T, "what"); what {
 	case "report", "revoke":
-		f := sketchFact{db.ks.Settings.Generation(layout.SpamFilter, w.clock.Now()), site, what == "revoke", drawGroups(w.T)}
+		f := sketchFact{db.Keyspace().Settings.Generation(layout.SpamFilter, w.clock.Now()), site, what == "revoke", drawGroups(w.T)}
 		kind := layout.SpamFilter
 		if f.revoked {
 			kind = layout.RevokedFilter
 		}
 		w.reports++
-		if err := listGroups(db, kind, message(w.reports), []sketch.KindGroups{{Kind: signature.KindSketch, Groups: f.groups}}); err != nil {
+		if err := listGroups(db, kind, bloomdbtest.Message(w.reports), []sketch.KindGroups{{Kind: signature.KindSketch, Groups: f.groups}}); err != nil {
 			w.Fatal(err)
 		}
 		w.known[site], w.news[site] = append(w.known[site], f), append(w.news[site], f)
 	case "exchange":
-		w.streams[site] = append(w.streams[site], drain(t, db)...)
+		w.streams[site] = append(w.streams[site], bloomdbtest.Drain(t, db)...)
 		w.hear(other, site)
 		w.known[other] = append(w.known[other], w.news[site]...)
 		w.news[site] = nil
 	case "period":
-		w.clock.add(time.Duration(rapid.IntRange(1, 3).Draw(w.T, "periods")) * 168 * time.Hour)
+		w.clock.Add(time.Duration(rapid.IntRange(1, 3).Draw(w.T, "periods")) * 168 * time.Hour)
 	case "save":
-		if err := db.ks.Save(); err != nil {
+		if err := db.Keyspace().Save(); err != nil {
 			w.Fatal(err)
 		}
 	case "crash":
@@ -122,7 +124,7 @@ func TestSketchesModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := sketchWorld{
 			classWorld: classWorld{
-				T: rt, clock: newClock(), options: make(map[string]Options), dbs: make(map[string]*DB),
+				T: rt, clock: bloomdbtest.NewClock(), options: make(map[string]bloomdb.Options), dbs: make(map[string]*bloomdb.DB),
 				streams: make(map[string][]wire.Delta),
 			},
 			known: make(map[string][]sketchFact), news: make(map[string][]sketchFact),
@@ -134,7 +136,7 @@ func TestSketchesModel(t *testing.T) {
 		}()
 		names := []string{"a", "b"}
 		for _, n := range names {
-			o := testOptions(t.TempDir(), n)
+			o := bloomdbtest.Options(t.TempDir(), n)
 			o.Now = w.clock.Now
 			w.options[n] = o
 			w.open(n)
@@ -157,16 +159,16 @@ func TestSketchesModel(t *testing.T) {
 // ask compares a question's answer with the lists.
 func (w *sketchWorld) ask(site string, asked []signature.Group) {
 	db := w.dbs[site]
-	oldest := db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now()) - int64(db.ks.Settings.Reports.Keep) + 1
+	oldest := db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now()) - int64(db.Keyspace().Settings.Reports.Keep) + 1
 	facts := slices.DeleteFunc(slices.Clone(w.known[site]), func(f sketchFact) bool { return f.gen < oldest })
 	revoked := newest(facts, true, asked, 3)
 	strong, weak := newest(facts, false, asked, 3), newest(facts, false, asked, 2)
-	e := judgeGroups(db, []sketch.KindGroups{{Kind: signature.KindSketch, Groups: asked}})
+	e := db.JudgeGroups([]sketch.KindGroups{{Kind: signature.KindSketch, Groups: asked}})
 	listed := strong > revoked
 	onlyWeak := !listed && weak > revoked
 	overruled := !listed && !onlyWeak && strong > math.MinInt64
 	got := fmt.Sprint(e.Listed, len(e.Weak), len(e.Matches))
-	want := fmt.Sprint(listed, boolOrder(onlyWeak), boolOrder(listed || overruled))
+	want := fmt.Sprint(listed, numberOf(onlyWeak), numberOf(listed || overruled))
 	if got != want {
 		w.Fatalf("site %s: %s, want %s (listed, weak, matches)", site, got, want)
 	}
@@ -176,13 +178,13 @@ func (w *sketchWorld) ask(site string, asked []signature.Group) {
 }
 
 // checkMatch holds what is said of a match against the lists.
-func (w *sketchWorld) checkMatch(site string, facts []sketchFact, asked []signature.Group, m Match, strong, weak int64) {
+func (w *sketchWorld) checkMatch(site string, facts []sketchFact, asked []signature.Group, m bloomdb.Match, strong, weak int64) {
 	gen := strong
 	if m.Found < m.Need {
 		gen = weak
 	}
 	for _, g := range asked {
-		if w.dbs[site].ks.Sketches.AnchorSignature(signature.KindSketch, g.Anchor) != m.Signature || m.Keys != len(g.Keys) {
+		if w.dbs[site].Keyspace().Sketches.AnchorSignature(signature.KindSketch, g.Anchor) != m.Signature || m.Keys != len(g.Keys) {
 			continue
 		}
 		most := 0
@@ -195,3 +197,6 @@ func (w *sketchWorld) checkMatch(site string, facts []sketchFact, asked []signat
 	}
 	w.Fatalf("site %s: no group and site make the match %+v", site, m)
 }
+
+// numberOf is 1 for true.
+func numberOf(b bool) int { return map[bool]int{true: 1}[b] }

@@ -89,6 +89,7 @@ var allowed = map[string][]string{
 	"milter/whiteclnt": {"milter"},
 
 	"bloomdb/exchange/linkfault": {},
+	"bloomdb/bloomdbtest":        {"signature", "bloomdb", "bloomdb/layout", "bloomdb/peers", "bloomdb/wire"},
 
 	"cmd/testenv": {},
 
@@ -141,6 +142,7 @@ var inTests = map[string][]string{
 	"signature/words":   {"signature/visible"},
 	"signature/archive": {"signature/archive/archivetest"},
 
+	"bloomdb":          {"bloomdb/bloomdbtest"},
 	"bloomdb/exchange": {"signature", "bloomdb/keyring", "bloomdb/exchange/linkfault"},
 
 	"cmd/spambloomd":                {"cmd/internal/manual", "cmd/spambloomd/e2e/harness", "reporting/client", "reporting/credential"},
