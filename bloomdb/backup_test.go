@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"errors"
@@ -12,6 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -21,65 +23,65 @@ import (
 )
 
 // alone are the options of a site without an exchange.
-func alone(o Options) Options {
+func alone(o bloomdb.Options) bloomdb.Options {
 	o.Exchange = false
 	return o
 }
 
 // lived is a database with something of everything, over two generations.
-func lived(t testing.TB, o Options, c *wallClock) *DB {
+func lived(t testing.TB, o bloomdb.Options, c *bloomdbtest.Clock) *bloomdb.DB {
 	t.Helper()
 	o.Now = c.Now
-	db := openTest(t, o)
+	db := bloomdbtest.Open(t, o)
 	mustReportAs(t, db, 1, layout.ClassPhish)
-	mustReport(t, db, 2)
-	c.add(o.Reports.Period)
-	mustReport(t, db, 3)
+	bloomdbtest.Report(t, db, 2)
+	c.Add(o.Reports.Period)
+	bloomdbtest.Report(t, db, 3)
 	mustReportSet(t, db, wordy(4, words(0, 60)...))
 	linked := wordy(5, words(500, 60)...)
 	linked.Domains = []string{"spam.example"}
 	mustReportSet(t, db, linked)
-	if err := db.Revoke(message(2)); err != nil {
+	if err := db.Revoke(bloomdbtest.Message(2)); err != nil {
 		t.Fatal(err)
 	}
-	mustReport(t, db, 6)
-	if _, err := db.Retouch(message(6)); err != nil {
+	bloomdbtest.Report(t, db, 6)
+	if _, err := db.Retouch(bloomdbtest.Message(6)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Never(message(7), "our newsletter"); err != nil {
+	if _, err := db.Never(bloomdbtest.Message(7), "our newsletter"); err != nil {
 		t.Fatal(err)
 	}
-	mustCount(t, db, 8, 30)
+	bloomdbtest.Count(t, db, 8, 30)
 	return db
 }
 
 // livedOptions keep two generations of a week apart, with room for all of lived.
-func livedOptions(dir, site string) Options {
-	o := testOptions(dir, site)
+func livedOptions(dir, site string) bloomdb.Options {
+	o := bloomdbtest.Options(dir, site)
 	o.Reports.Period, o.Reports.Classes = 168*time.Hour, true
 	o.Reports.Capacity, o.Counts.Capacity = 100, 100
 	return o
 }
 
 // checkLived holds that what lived did is known.
-func checkLived(t *testing.T, db *DB) {
+func checkLived(t *testing.T, db *bloomdb.DB) {
 	t.Helper()
 	for n, want := range map[int]bool{1: true, 2: false, 3: true, 4: true, 6: false, 7: false, 9: false} {
 		listed(t, db, n, want)
 	}
-	if e := db.Judge(message(1)); e.Class != layout.ClassPhish {
+	if e := db.Judge(bloomdbtest.Message(1)); e.Class != layout.ClassPhish {
 		t.Errorf("class %s", e.Class)
 	}
 	if !db.Judge(wordy(50, words(0, 60)...)).Listed {
 		t.Error("a near-duplicate is not listed")
 	}
-	if err := db.Report(message(7), layout.ClassOther); !errors.Is(err, never.ErrNever) {
+	if err := db.Report(bloomdbtest.Message(7), layout.ClassOther); !errors.Is(err, never.ErrNever) {
 		t.Errorf("declared never to be spam, it is reported: %v", err)
 	}
-	if got := db.Judge(message(8)).Count; got < 30 {
+	if got := db.Judge(bloomdbtest.Message(8)).Count; got < 30 {
 		t.Errorf("message 8 counted %d times", got)
 	}
-	if g := db.ks.Store.View.Load().Reports[0]; g.Domains == nil || g.Domains.Count(db.ks.Ring.DomainKeys("spam.example").Campaigns) != 1 {
+	if g := db.Keyspace().Store.View.Load().Reports[0]; g.Domains == nil || g.Domains.Count(db.Keyspace().Ring.DomainKeys("spam.example").Campaigns) != 1 {
 		t.Error("the campaign of a domain is not counted")
 	}
 }
@@ -96,9 +98,9 @@ func noError(t interface {
 }
 
 // backedUp writes a backup into a folder.
-func backedUp(t rapid.TB, b *Backup, dir string) {
+func backedUp(t rapid.TB, b *bloomdb.Backup, dir string) {
 	t.Helper()
-	write := func(f BackupFile) {
+	write := func(f bloomdb.BackupFile) {
 		path := filepath.Join(dir, filepath.FromSlash(f.Name))
 		noError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		data, err := io.ReadAll(f.Content)
@@ -116,7 +118,7 @@ func backedUp(t rapid.TB, b *Backup, dir string) {
 	noError(t, b.Close())
 }
 
-func mustBackup(t testing.TB, db *DB) *Backup {
+func mustBackup(t testing.TB, db *bloomdb.DB) *bloomdb.Backup {
 	t.Helper()
 	b, err := db.Backup()
 	if err != nil {
@@ -129,34 +131,34 @@ func mustBackup(t testing.TB, db *DB) *Backup {
 // and whatever happens to the site's own files before they are copied.
 func TestBackup(t *testing.T) {
 	for _, saved := range []bool{false, true} {
-		c := newClock()
+		c := bloomdbtest.NewClock()
 		o := livedOptions(t.TempDir(), "mx1")
 		db := lived(t, o, c)
-		noError(t, db.ks.Journal.Flush()) // counts are on disk after a second
+		noError(t, db.Keyspace().Journal.Flush()) // counts are on disk after a second
 		if saved {
-			noError(t, db.ks.Save())
+			noError(t, db.Keyspace().Save())
 		}
 		b := mustBackup(t, db)
 		epoch, _ := db.Head()
-		mustReport(t, db, 20)
-		if _, err := db.Unnever(message(7)); err != nil {
+		bloomdbtest.Report(t, db, 20)
+		if _, err := db.Unnever(bloomdbtest.Message(7)); err != nil {
 			t.Fatal(err)
 		}
-		c.add(100 * o.Reports.Period) // all of its files go
+		c.Add(100 * o.Reports.Period) // all of its files go
 		for range store.KeepAged + 1 {
-			db.ks.Expire()
+			db.Keyspace().Expire()
 		}
-		noError(t, db.ks.Save())
+		noError(t, db.Keyspace().Save())
 
 		o.Dir = filepath.Join(t.TempDir(), "copy")
 		backedUp(t, b, o.Dir)
-		if err := CheckFolder(o.Dir); err != nil {
+		if err := bloomdb.CheckFolder(o.Dir); err != nil {
 			t.Error(err)
 		}
-		then := newClock()
-		then.add(o.Reports.Period)
+		then := bloomdbtest.NewClock()
+		then.Add(o.Reports.Period)
 		o.Now = then.Now
-		copied := openTest(t, o)
+		copied := bloomdbtest.Open(t, o)
 		checkLived(t, copied)
 		listed(t, copied, 20, false)
 		if e, seq := copied.Head(); e != epoch|1 || seq != 0 || !folder.CarriesOver(e, epoch) {
@@ -168,18 +170,18 @@ func TestBackup(t *testing.T) {
 // In a roll-over the databases of both keys are in it.
 func TestBackupInRollover(t *testing.T) {
 	o := alone(livedOptions(t.TempDir(), "mx1"))
-	db := openTest(t, o)
-	mustReport(t, db, 1)
+	db := bloomdbtest.Open(t, o)
+	bloomdbtest.Report(t, db, 1)
 	noError(t, db.Close())
 	before := o.Key
 	o.Key, o.PreviousKey = [32]byte{9}, &before
-	db = openTest(t, o)
-	mustReport(t, db, 2)
+	db = bloomdbtest.Open(t, o)
+	bloomdbtest.Report(t, db, 2)
 	b := mustBackup(t, db)
 	o.Dir = filepath.Join(t.TempDir(), "copy")
 	backedUp(t, b, o.Dir)
-	noError(t, CheckFolder(o.Dir))
-	copied := openTest(t, o)
+	noError(t, bloomdb.CheckFolder(o.Dir))
+	copied := bloomdbtest.Open(t, o)
 	if copied.Previous() == nil {
 		t.Fatal("the previous key's database is not there")
 	}
@@ -190,10 +192,10 @@ func TestBackupInRollover(t *testing.T) {
 
 // A copy that was cut off before its end is refused.
 func TestBackupCutOff(t *testing.T) {
-	c := newClock()
+	c := bloomdbtest.NewClock()
 	o := livedOptions(t.TempDir(), "mx1")
 	db := lived(t, o, c)
-	noError(t, db.ks.Save())
+	noError(t, db.Keyspace().Save())
 	b := mustBackup(t, db)
 	whole := filepath.Join(t.TempDir(), "whole")
 	backedUp(t, b, whole)
@@ -205,13 +207,13 @@ func TestBackupCutOff(t *testing.T) {
 		data, err := os.ReadFile(filepath.Join(whole, f.Name))
 		noError(t, err)
 		noError(t, os.WriteFile(filepath.Join(o.Dir, f.Name), data, 0o600))
-		if db, err := Open(o); err == nil {
+		if db, err := bloomdb.Open(o); err == nil {
 			db.Close()
 			t.Fatalf("it opens after %s", f.Name)
 		} else if !strings.Contains(err.Error(), "identity is missing") {
 			t.Fatalf("after %s: %v", f.Name, err)
 		}
-		if CheckFolder(o.Dir) == nil {
+		if bloomdb.CheckFolder(o.Dir) == nil {
 			t.Fatalf("no fault is found after %s", f.Name)
 		}
 	}
@@ -219,10 +221,10 @@ func TestBackupCutOff(t *testing.T) {
 
 // CheckFolder names what Open refuses, and what it sets aside.
 func TestCheckFolder(t *testing.T) {
-	c := newClock()
+	c := bloomdbtest.NewClock()
 	o := livedOptions(t.TempDir(), "mx1")
 	db := lived(t, o, c)
-	noError(t, db.ks.Save())
+	noError(t, db.Keyspace().Save())
 	b := mustBackup(t, db)
 	dir := t.TempDir()
 	backedUp(t, b, dir)
@@ -236,17 +238,17 @@ func TestCheckFolder(t *testing.T) {
 		bad[len(bad)/2] ^= 4
 		if len(bad) > journal.Header || !strings.HasPrefix(e.Name(), "journal-") {
 			noError(t, os.WriteFile(path, bad, 0o600))
-			if err := CheckFolder(dir); (err == nil || !strings.Contains(err.Error(), e.Name())) && !strings.HasPrefix(e.Name(), "journal-") {
+			if err := bloomdb.CheckFolder(dir); (err == nil || !strings.Contains(err.Error(), e.Name())) && !strings.HasPrefix(e.Name(), "journal-") {
 				t.Errorf("%s is damaged: %v", e.Name(), err)
 			}
 		}
 		noError(t, os.Remove(path))
 		_, own := store.ParseOwnPath(e.Name())
-		if err := CheckFolder(dir); (err == nil) == (own && !repair.Expendable(e.Name()) || e.Name() == "identity" || strings.HasPrefix(e.Name(), "journal-")) {
+		if err := bloomdb.CheckFolder(dir); (err == nil) == (own && !repair.Expendable(e.Name()) || e.Name() == "identity" || strings.HasPrefix(e.Name(), "journal-")) {
 			t.Errorf("without %s: %v", e.Name(), err)
 		}
 		noError(t, os.WriteFile(path, good, 0o600))
-		noError(t, CheckFolder(dir))
+		noError(t, bloomdb.CheckFolder(dir))
 	}
 }
 
@@ -257,10 +259,10 @@ func TestBackupWhileInUse(t *testing.T) {
 		root, err := os.MkdirTemp("", "backup")
 		noError(t, err)
 		defer os.RemoveAll(root)
-		c := newClock()
+		c := bloomdbtest.NewClock()
 		o := livedOptions(filepath.Join(root, "state"), "mx1")
 		o.Now, o.Reports.Capacity = c.Now, 3000
-		db, err := Open(o)
+		db, err := bloomdb.Open(o)
 		noError(t, err)
 		defer db.Close()
 		acknowledged := map[int]bool{} // listed or not
@@ -268,21 +270,21 @@ func TestBackupWhileInUse(t *testing.T) {
 			for i := range n {
 				switch m := from + i; rapid.IntRange(0, 6).Draw(t, "do") {
 				case 0:
-					noError(t, db.ks.Save())
+					noError(t, db.Keyspace().Save())
 				case 1:
-					noError(t, db.Revoke(message(m)))
+					noError(t, db.Revoke(bloomdbtest.Message(m)))
 					acknowledged[m] = false
 				case 2:
-					_, err := db.Never(message(m), "")
+					_, err := db.Never(bloomdbtest.Message(m), "")
 					noError(t, err)
 					acknowledged[m] = false
 				case 3:
-					noError(t, db.Report(message(m), layout.ClassOther))
-					_, err := db.Retouch(message(m))
+					noError(t, db.Report(bloomdbtest.Message(m), layout.ClassOther))
+					_, err := db.Retouch(bloomdbtest.Message(m))
 					noError(t, err)
 					acknowledged[m] = false
 				default:
-					noError(t, db.Report(message(m), layout.ClassOther))
+					noError(t, db.Report(bloomdbtest.Message(m), layout.ClassOther))
 					acknowledged[m] = true
 				}
 			}
@@ -302,8 +304,8 @@ func TestBackupWhileInUse(t *testing.T) {
 					return
 				default:
 				}
-				if err = db.Report(message(m), layout.ClassOther); m%5 == 0 {
-					err = errors.Join(err, db.ks.Save())
+				if err = db.Report(bloomdbtest.Message(m), layout.ClassOther); m%5 == 0 {
+					err = errors.Join(err, db.Keyspace().Save())
 				}
 			}
 			done <- err
@@ -315,13 +317,13 @@ func TestBackupWhileInUse(t *testing.T) {
 		backedUp(t, b, o.Dir)
 		close(quit)
 		noError(t, <-done)
-		noError(t, CheckFolder(o.Dir))
-		copied, err := Open(o)
+		noError(t, bloomdb.CheckFolder(o.Dir))
+		copied, err := bloomdb.Open(o)
 		noError(t, err)
 		defer copied.Close()
 		noError(t, copied.Check())
 		for m, want := range before {
-			if got := copied.Judge(message(m)).Listed; got != want {
+			if got := copied.Judge(bloomdbtest.Message(m)).Listed; got != want {
 				t.Fatalf("message %d: listed %v, want %v", m, got, want)
 			}
 		}

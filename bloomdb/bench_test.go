@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/recent"
@@ -22,12 +24,12 @@ func randomHash(r *rand.Rand) filter.Hash {
 // BenchmarkJudge asks about messages of two signatures, one of them counted, in
 // a database whose current spam filter has 1 GiB.
 func BenchmarkJudge(b *testing.B) {
-	o := testOptions(b.TempDir(), "mx1")
+	o := bloomdbtest.Options(b.TempDir(), "mx1")
 	o.Reports = layout.ReportOptions{Capacity: 12_700_000, Keep: 1}
 	o.Counts.Capacity = 20_000_000
-	db := openTest(b, o)
-	t := layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())}
-	own, err := db.ks.Store.OwnBits(t, db.ks.Store.SpamShape)
+	db := bloomdbtest.Open(b, o)
+	t := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())}
+	own, err := db.Keyspace().Store.OwnBits(t, db.Keyspace().Store.SpamShape)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -36,8 +38,8 @@ func BenchmarkJudge(b *testing.B) {
 		own.SetCells([]filter.Cell{{Pos: r.Uint64N(own.Shape().Size()), Value: 1}})
 	}
 	for n := range 1000 {
-		mustReport(b, db, n)
-		mustCount(b, db, n, 30)
+		bloomdbtest.Report(b, db, n)
+		bloomdbtest.Count(b, db, n, 30)
 	}
 	b.Logf("spam filter: %d MiB", own.Shape().Bytes()>>20)
 	for _, tc := range []struct {
@@ -50,7 +52,7 @@ func BenchmarkJudge(b *testing.B) {
 			if tc.name == "unknown" {
 				n += 10_000_000
 			}
-			sets[i] = message(n)
+			sets[i] = bloomdbtest.Message(n)
 		}
 		b.Run(tc.name, func(b *testing.B) {
 			for i := range b.N {
@@ -64,12 +66,12 @@ func BenchmarkJudge(b *testing.B) {
 }
 
 func BenchmarkReport(b *testing.B) {
-	o := testOptions(b.TempDir(), "mx1")
+	o := bloomdbtest.Options(b.TempDir(), "mx1")
 	o.Reports.Capacity = 10_000_000
-	db := openTest(b, o)
+	db := bloomdbtest.Open(b, o)
 	b.Run("one", func(b *testing.B) {
 		for n := range b.N {
-			mustReport(b, db, n)
+			bloomdbtest.Report(b, db, n)
 		}
 	})
 	b.Run("parallel", func(b *testing.B) {
@@ -77,7 +79,7 @@ func BenchmarkReport(b *testing.B) {
 		b.RunParallel(func(pb *testing.PB) {
 			r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 			for pb.Next() {
-				mustReport(b, db, r.Int())
+				bloomdbtest.Report(b, db, r.Int())
 			}
 		})
 	})
@@ -89,14 +91,14 @@ func BenchmarkReport(b *testing.B) {
 func BenchmarkCount(b *testing.B) {
 	for _, window := range []time.Duration{0, 10 * time.Minute} {
 		b.Run(fmt.Sprintf("burst=%s", window), func(b *testing.B) {
-			o := testOptions(b.TempDir(), "mx1")
+			o := bloomdbtest.Options(b.TempDir(), "mx1")
 			o.Counts.Capacity, o.Counts.Burst = 20_000_000, window
 			o.Exchange = false
-			db := openTest(b, o)
+			db := bloomdbtest.Open(b, o)
 			r := rand.New(rand.NewPCG(1, 2))
 			b.ResetTimer()
 			for range b.N {
-				mustCount(b, db, r.IntN(1<<20), 1)
+				bloomdbtest.Count(b, db, r.IntN(1<<20), 1)
 			}
 		})
 	}
@@ -105,16 +107,16 @@ func BenchmarkCount(b *testing.B) {
 // BenchmarkBurst is one sighting in the burst counter alone, of a new message and
 // of one that was seen before.
 func BenchmarkBurst(b *testing.B) {
-	o := testOptions(b.TempDir(), "mx1")
+	o := bloomdbtest.Options(b.TempDir(), "mx1")
 	o.Counts.Capacity, o.Counts.Burst = 20_000_000, 10*time.Minute
-	if err := o.complete(); err != nil {
+	if err := o.Complete(); err != nil {
 		b.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for name, again := range map[string]bool{"new": false, "seen 20 times": true} {
 		b.Run(name, func(b *testing.B) {
 			now, h := o.Now(), randomHash(r)
-			c, err := recent.New(o.settings())
+			c, err := recent.New(o.Settings())
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -137,20 +139,20 @@ func BenchmarkBurst(b *testing.B) {
 // the filter of 32 million near-duplicate keys at an error of 1e-3 that a later
 // version brings. Resident memory is the kernel's figure.
 func BenchmarkResident(b *testing.B) {
-	o := testOptions(b.TempDir(), "mx1")
+	o := bloomdbtest.Options(b.TempDir(), "mx1")
 	o.Reports, o.Counts, o.Exchange = layout.ReportOptions{}, layout.CountOptions{}, false
-	db, err := Open(o)
+	db, err := bloomdb.Open(o)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.ReportMetric(residentMB(b), "MB-start")
 	r := rand.New(rand.NewPCG(1, 2))
-	now := db.ks.Settings.Now()
-	for gen := range db.ks.Settings.Reports.Keep {
-		t := layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Settings.Generation(layout.SpamFilter, now) - int64(gen)}
+	now := db.Keyspace().Settings.Now()
+	for gen := range db.Keyspace().Settings.Reports.Keep {
+		t := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, now) - int64(gen)}
 		for kind, keys := range map[layout.Kind]int{layout.SpamFilter: 1_600_000, layout.RevokedFilter: 200_000} {
 			t.Kind = kind
-			own, err := db.ks.Store.OwnBits(t, db.ks.Store.ShapeFor(t))
+			own, err := db.Keyspace().Store.OwnBits(t, db.Keyspace().Store.ShapeFor(t))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -159,8 +161,8 @@ func BenchmarkResident(b *testing.B) {
 			}
 		}
 	}
-	for gen := range db.ks.Settings.Counts.Keep {
-		own, err := db.ks.Store.OwnCounts(db.ks.Settings.Generation(layout.CountFilter, now)-int64(gen), db.ks.Store.CountsShape)
+	for gen := range db.Keyspace().Settings.Counts.Keep {
+		own, err := db.Keyspace().Store.OwnCounts(db.Keyspace().Settings.Generation(layout.CountFilter, now)-int64(gen), db.Keyspace().Store.CountsShape)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"fmt"
@@ -11,22 +11,24 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/recent"
 )
 
-func burstOptions(t testing.TB, c *wallClock) Options {
-	o := testOptions(t.TempDir(), "mx1")
+func burstOptions(t testing.TB, c *bloomdbtest.Clock) bloomdb.Options {
+	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	o.Counts.Burst = 10 * time.Minute
 	o.Now = c.Now
 	return o
 }
 
 // burstOf asks as explain does.
-func burstOf(t testing.TB, db *DB, n int) recent.Burst {
+func burstOf(t testing.TB, db *bloomdb.DB, n int) recent.Burst {
 	t.Helper()
-	traces := db.Explain(message(n))
+	traces := db.Explain(bloomdbtest.Message(n))
 	if traces[0].Burst != nil || traces[1].Burst == nil {
 		t.Fatalf("traces %+v: want a burst of the counting key only", traces)
 	}
@@ -35,9 +37,9 @@ func burstOf(t testing.TB, db *DB, n int) recent.Burst {
 
 // A sighting is in the window for ten minutes at least and for twelve at most.
 func TestBurstWindow(t *testing.T) {
-	c := newClock() // 5:06:07: the sub-window began seven seconds ago
-	db := openTest(t, burstOptions(t, c))
-	mustCount(t, db, 1, 7)
+	c := bloomdbtest.NewClock() // 5:06:07: the sub-window began seven seconds ago
+	db := bloomdbtest.Open(t, burstOptions(t, c))
+	bloomdbtest.Count(t, db, 1, 7)
 	for _, step := range []struct {
 		after  time.Duration
 		count  uint64
@@ -50,60 +52,60 @@ func TestBurstWindow(t *testing.T) {
 		{time.Second, 0, 10 * time.Minute}, // 5:18:00: six sub-windows later
 		{45 * time.Second, 0, 10*time.Minute + 45*time.Second},
 	} {
-		c.add(step.after)
+		c.Add(step.after)
 		if b := burstOf(t, db, 1); b.Count != step.count || b.Covers != step.covers || b.AtLeast || b.Missed {
 			t.Errorf("%s: %+v, want %d in %s", c.Now().Format(time.TimeOnly), b, step.count, step.covers)
 		}
 	}
-	mustCount(t, db, 1, 2)
-	c.add(2 * time.Minute)
-	mustCount(t, db, 1, 3)
+	bloomdbtest.Count(t, db, 1, 2)
+	c.Add(2 * time.Minute)
+	bloomdbtest.Count(t, db, 1, 3)
 	if b := burstOf(t, db, 1); b.Count != 5 {
 		t.Errorf("over two sub-windows: %+v, want 5", b)
 	}
-	c.add(-24 * time.Hour)
+	c.Add(-24 * time.Hour)
 	if b := burstOf(t, db, 1); b.Count != 0 || b.Covers != 0 {
 		t.Errorf("a day before: %+v, want nothing", b)
 	}
-	mustCount(t, db, 1, 4)
-	c.add(time.Minute)
+	bloomdbtest.Count(t, db, 1, 4)
+	c.Add(time.Minute)
 	if b := burstOf(t, db, 1); b.Count != 4 || b.Covers != time.Minute {
 		t.Errorf("a minute after the clock was set back: %+v, want 4 in 1m", b)
 	}
 }
 
 func TestBurstAfterRestart(t *testing.T) {
-	c := newClock()
+	c := bloomdbtest.NewClock()
 	o := burstOptions(t, c)
-	db := openTest(t, o)
-	mustCount(t, db, 1, 7)
+	db := bloomdbtest.Open(t, o)
+	bloomdbtest.Count(t, db, 1, 7)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	db = openTest(t, o)
-	c.add(90 * time.Second)
+	db = bloomdbtest.Open(t, o)
+	c.Add(90 * time.Second)
 	if b := burstOf(t, db, 1); b.Count != 0 || b.Covers != 90*time.Second {
 		t.Errorf("%+v, want nothing in the 90 s since the start", b)
 	}
-	if e := db.Judge(message(1)); e.Count != 7 {
+	if e := db.Judge(bloomdbtest.Message(1)); e.Count != 7 {
 		t.Errorf("count %d, want 7: only the window is in memory only", e.Count)
 	}
 }
 
 // Beyond 64 in a sub-window the count is a lower bound.
 func TestBurstAtLeast(t *testing.T) {
-	c := newClock()
-	db := openTest(t, burstOptions(t, c))
-	mustCount(t, db, 1, 60)
+	c := bloomdbtest.NewClock()
+	db := bloomdbtest.Open(t, burstOptions(t, c))
+	bloomdbtest.Count(t, db, 1, 60)
 	if b := burstOf(t, db, 1); b.AtLeast || b.Count < 55 || b.Count > 65 {
 		t.Errorf("60 sightings: %+v", b)
 	}
-	mustCount(t, db, 2, math.MaxUint32)
+	bloomdbtest.Count(t, db, 2, math.MaxUint32)
 	if b := burstOf(t, db, 2); !b.AtLeast || b.Count < 60 || b.Count > 65 {
 		t.Errorf("millions of sightings: %+v", b)
 	}
-	c.add(2 * time.Minute)
-	mustCount(t, db, 2, 10)
+	c.Add(2 * time.Minute)
+	bloomdbtest.Count(t, db, 2, 10)
 	if b := burstOf(t, db, 2); !b.AtLeast || b.Count < 70 || b.Count > 75 {
 		t.Errorf("and 10 in the next sub-window: %+v", b)
 	}
@@ -112,13 +114,13 @@ func TestBurstAtLeast(t *testing.T) {
 // A sub-window with no room left says so until it is out of the window, and never
 // is more than half full.
 func TestBurstFull(t *testing.T) {
-	c := newClock()
-	db := openTest(t, burstOptions(t, c))
-	key := func(n int) filter.Hash { return db.ks.Ring.CountHash(message(n).Counting[0]) }
+	c := bloomdbtest.NewClock()
+	db := bloomdbtest.Open(t, burstOptions(t, c))
+	key := func(n int) filter.Hash { return db.Keyspace().Ring.CountHash(bloomdbtest.Message(n).Counting[0]) }
 	n := 0
 	for ; !burstOf(t, db, 1).Missed; n += 100 {
 		for i := range 100 {
-			db.burst.Add(key(n+i), 1, c.Now())
+			db.Burst().Add(key(n+i), 1, c.Now())
 		}
 		if n > 10_000 {
 			t.Fatal("room for ten times what it was made for")
@@ -127,15 +129,15 @@ func TestBurstFull(t *testing.T) {
 	if n < 1000 {
 		t.Errorf("full after %d keys, made for 1000 of which some come again", n)
 	}
-	if s := db.Status().Burst; !s.Missed || s.Fill > 0.5 || s.Fill < 0.49 || s.Memory != db.burst.Bytes() || s.Window != 600 {
+	if s := db.Status().Burst; !s.Missed || s.Fill > 0.5 || s.Fill < 0.49 || s.Memory != db.Burst().Bytes() || s.Window != 600 {
 		t.Errorf("status %+v", s)
 	}
-	c.add(2 * time.Minute)
-	mustCount(t, db, 1_000_000, 5)
+	c.Add(2 * time.Minute)
+	bloomdbtest.Count(t, db, 1_000_000, 5)
 	if b := burstOf(t, db, 1_000_000); !b.Missed || b.Count < 5 {
 		t.Errorf("in the next sub-window: %+v, want 5, and that some may be missed", b)
 	}
-	c.add(10 * time.Minute)
+	c.Add(10 * time.Minute)
 	if b := burstOf(t, db, 1_000_000); b.Missed || b.Count != 5 {
 		t.Errorf("when the full one is over: %+v", b)
 	}
@@ -144,14 +146,14 @@ func TestBurstFull(t *testing.T) {
 // halfFull fills the sub-window of now with mail that is mostly new, and between
 // it with probes: each adds one sighting of the next one. The probes begin and end
 // at these shares of the time.
-func halfFull(t *testing.T, r *rand.Rand, db *DB, now time.Time, probes []filter.Hash, from, to float64) {
+func halfFull(t *testing.T, r *rand.Rand, db *bloomdb.DB, now time.Time, probes []filter.Hash, from, to float64) {
 	t.Helper()
-	all := 0.95 * float64(recent.Shape(db.ks.Settings).M) * math.Ln2 / recent.K // about as many others as fit
+	all := 0.95 * float64(recent.Shape(db.Keyspace().Settings).M) * math.Ln2 / recent.K // about as many others as fit
 	others, done := 0.0, 0
-	for ; db.burst.Status(now).Fill < 0.499; others++ {
-		db.burst.Add(randomHash(r), 1, now)
+	for ; db.Burst().Status(now).Fill < 0.499; others++ {
+		db.Burst().Add(randomHash(r), 1, now)
 		for ; done < len(probes) && others/all >= from+(to-from)*float64(done)/float64(len(probes)); done++ {
-			db.burst.Add(probes[done], 1, now)
+			db.Burst().Add(probes[done], 1, now)
 		}
 	}
 	if done < len(probes) {
@@ -171,10 +173,10 @@ func TestBurstError(t *testing.T) {
 		{0, 0.05, 0.7, 0.8},
 		{0.9, 0.95, 1.1, 1.4},
 	} {
-		c := newClock()
+		c := bloomdbtest.NewClock()
 		o := burstOptions(t, c)
 		o.Counts.Capacity = 10_000_000
-		db := openTest(t, o)
+		db := bloomdbtest.Open(t, o)
 		counts := []int{1, 2, 5, 10, 20, 30}
 		keys := make([][]filter.Hash, len(counts))
 		var probes []filter.Hash
@@ -192,7 +194,7 @@ func TestBurstError(t *testing.T) {
 		for i, count := range counts {
 			sum := 0.0
 			for _, h := range keys[i] {
-				sum += float64(db.burst.Ask(h, c.Now()).Count)
+				sum += float64(db.Burst().Ask(h, c.Now()).Count)
 			}
 			mean := sum / each
 			t.Logf("seen %d times between %.2f and %.2f: reads %.2f in the mean", count, when.from, when.to, mean)
@@ -203,7 +205,7 @@ func TestBurstError(t *testing.T) {
 		found := 0.0
 		const strangers = 20_000
 		for range strangers {
-			if db.burst.Ask(randomHash(r), c.Now()).Count > 0 {
+			if db.Burst().Ask(randomHash(r), c.Now()).Count > 0 {
 				found++
 			}
 		}
@@ -220,12 +222,12 @@ func r0(a, b int) uint64 { return rand.New(rand.NewPCG(uint64(a), uint64(b))).Ui
 func TestBurstModel(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
-		c := newClock()
-		o := Options{Dir: dir, Site: "mx1", Counts: layout.CountOptions{Capacity: 50_000_000, Burst: 5 * time.Minute}, Now: c.Now}
-		if err := o.complete(); err != nil {
+		c := bloomdbtest.NewClock()
+		o := bloomdb.Options{Dir: dir, Site: "mx1", Counts: layout.CountOptions{Capacity: 50_000_000, Burst: 5 * time.Minute}, Now: c.Now}
+		if err := o.Complete(); err != nil {
 			rt.Fatal(err)
 		}
-		b, err := recent.New(o.settings())
+		b, err := recent.New(o.Settings())
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -238,7 +240,7 @@ func TestBurstModel(t *testing.T) {
 		key := func(n int) filter.Hash { return filter.Hash{r0(n, 1), r0(n, 2), r0(n, 3), r0(n, 4)} }
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 			if rapid.Bool().Draw(rt, "later") {
-				c.add(time.Duration(rapid.IntRange(0, 200).Draw(rt, "seconds")) * time.Second)
+				c.Add(time.Duration(rapid.IntRange(0, 200).Draw(rt, "seconds")) * time.Second)
 			}
 			n, times := rapid.IntRange(0, 9).Draw(rt, "key"), rapid.Uint32Range(1, 12).Draw(rt, "times")
 			b.Add(key(n), times, c.Now())
@@ -265,16 +267,16 @@ func TestBurstModel(t *testing.T) {
 }
 
 func TestBurstParallel(t *testing.T) {
-	c := newClock()
-	db := openTest(t, burstOptions(t, c))
+	c := bloomdbtest.NewClock()
+	db := bloomdbtest.Open(t, burstOptions(t, c))
 	var wg sync.WaitGroup
 	for w := range 4 {
 		wg.Go(func() {
 			for range 100 {
-				mustCount(t, db, w, 1)
-				db.Explain(message(w))
+				bloomdbtest.Count(t, db, w, 1)
+				db.Explain(bloomdbtest.Message(w))
 				db.Status()
-				c.add(50 * time.Millisecond)
+				c.Add(50 * time.Millisecond)
 			}
 		})
 	}
@@ -287,29 +289,29 @@ func TestBurstParallel(t *testing.T) {
 }
 
 func TestBurstOptions(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "mx1"))
-	mustCount(t, db, 1, 1)
-	if tr := db.Explain(message(1)); tr[1].Burst != nil || db.Status().Burst != nil {
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
+	bloomdbtest.Count(t, db, 1, 1)
+	if tr := db.Explain(bloomdbtest.Message(1)); tr[1].Burst != nil || db.Status().Burst != nil {
 		t.Error("there is a burst counter, and nobody wanted one")
 	}
 	for _, bad := range []time.Duration{-time.Minute, time.Second, 2 * time.Hour, 90*time.Second + 1} {
-		o := testOptions(t.TempDir(), "mx1")
+		o := bloomdbtest.Options(t.TempDir(), "mx1")
 		if o.Counts.Burst = bad; true {
-			if _, err := Open(o); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("burst window %s", bad)) {
+			if _, err := bloomdb.Open(o); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("burst window %s", bad)) {
 				t.Errorf("window %s: %v", bad, err)
 			}
 		}
 	}
-	large := testOptions(t.TempDir(), "mx1")
+	large := bloomdbtest.Options(t.TempDir(), "mx1")
 	large.Counts = layout.CountOptions{Burst: time.Hour, Period: time.Hour, Capacity: 1e9}
-	if _, err := Open(large); err == nil || !strings.Contains(err.Error(), "burst window 1h0m0s: it would take 1") {
+	if _, err := bloomdb.Open(large); err == nil || !strings.Contains(err.Error(), "burst window 1h0m0s: it would take 1") {
 		t.Errorf("a counter of many gigabytes: %v", err)
 	}
-	full := Options{Dir: "x", Site: "mx1", Counts: layout.CountOptions{Burst: 10 * time.Minute}}
-	if err := full.complete(); err != nil {
+	full := bloomdb.Options{Dir: "x", Site: "mx1", Counts: layout.CountOptions{Burst: 10 * time.Minute}}
+	if err := full.Complete(); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := recent.New(full.settings()); err != nil || b.Bytes() < 1<<20 || b.Bytes() > 3<<20 {
+	if b, err := recent.New(full.Settings()); err != nil || b.Bytes() < 1<<20 || b.Bytes() > 3<<20 {
 		t.Errorf("%d bytes at the default capacity, the page says 2 MiB", b.Bytes())
 	} else {
 		t.Logf("%.2f MiB at the default capacity", float64(b.Bytes())/(1<<20))

@@ -1,9 +1,11 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"fmt"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -29,8 +31,8 @@ func carries(words, how, message string) signature.Set {
 // nor its domain.
 func TestCarriedIsNotListed(t *testing.T) {
 	for _, how := range []string{asMessage, asPart} {
-		db := openTest(t, testOptions(t.TempDir(), "mx1"))
-		for i := range 4 * defaultCampaigns {
+		db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
+		for i := range 4 * bloomdb.DefaultCampaigns {
 			spam := carries(fmt.Sprintf("Win money today %c http://192.0.2.1/", 'a'+i), how, newsletter)
 			if err := db.Report(spam, layout.ClassOther); err != nil {
 				t.Fatal(err)
@@ -58,7 +60,7 @@ func TestCarriedIsNotListed(t *testing.T) {
 // A newsletter that is declared never to be spam does not shield a spam that carries it.
 func TestCarriedNeverDoesNotShield(t *testing.T) {
 	for _, how := range []string{asMessage, asPart} {
-		db := openTest(t, testOptions(t.TempDir(), "mx1"))
+		db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 		mustNever(t, db, computed(newsletter), "")
 		spam := carries("Win money today", how, newsletter)
 		if err := db.Report(spam, layout.ClassOther); err != nil {
@@ -75,8 +77,8 @@ func TestCarriedNeverDoesNotShield(t *testing.T) {
 
 // A listing by a domain that a message carries is taken back with the message.
 func TestCarriedDomainIsRevoked(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "mx1"))
-	for i := range defaultCampaigns {
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
+	for i := range bloomdb.DefaultCampaigns {
 		if err := db.Report(linking(fmt.Sprint(i), "riverside-books.example.org"), layout.ClassOther); err != nil {
 			t.Fatal(err)
 		}

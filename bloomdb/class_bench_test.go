@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"math/rand/v2"
@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/filter/coded"
 	"github.com/spambloom/spambloom/bloomdb/journal"
@@ -16,31 +18,31 @@ import (
 // classBench is a database of the default size whose filters are full in each of
 // the generations kept, the class filters too; of another site a tenth as much is
 // held.
-func classBench(b *testing.B, classes bool) *DB {
-	o := testOptions(b.TempDir(), "mx1")
+func classBench(b *testing.B, classes bool) *bloomdb.DB {
+	o := bloomdbtest.Options(b.TempDir(), "mx1")
 	o.Reports, o.Exchange = layout.ReportOptions{Classes: classes}, false
-	db, err := Open(o)
+	db, err := bloomdb.Open(o)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { crash(b, db) })
 	r := rand.New(rand.NewPCG(1, 2))
-	for gen := range db.ks.Settings.Reports.Keep {
-		g := db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now()) - int64(gen)
+	for gen := range db.Keyspace().Settings.Reports.Keep {
+		g := db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now()) - int64(gen)
 		for _, kind := range layout.ReportKinds[:] {
 			if kind == layout.ClassFilter && !classes {
 				continue
 			}
 			t := layout.Target{Kind: kind, Gen: g}
-			own, err := db.ks.Store.OwnBits(t, db.ks.Store.ShapeFor(t))
+			own, err := db.Keyspace().Store.OwnBits(t, db.Keyspace().Store.ShapeFor(t))
 			if err != nil {
 				b.Fatal(err)
 			}
-			n := int(db.ks.Settings.KeysPerGeneration())
+			n := int(db.Keyspace().Settings.KeysPerGeneration())
 			if kind == layout.RevokedFilter {
 				n /= layout.RevokedShare
 			}
-			other, err := db.ks.Store.PartFor(layout.Origin{Site: "mx2", Epoch: 2}, t, layout.BitsShape(own.Shape()))
+			other, err := db.Keyspace().Store.PartFor(layout.Origin{Site: "mx2", Epoch: 2}, t, layout.BitsShape(own.Shape()))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -71,12 +73,12 @@ func fillPart(p *coded.Part, b *filter.Bits) error {
 // without a class, listed with one. It asks a database that keeps classes and one
 // that does not, in turn, so that both see the same machine.
 func BenchmarkJudgeClasses(b *testing.B) {
-	dbs := [2]*DB{classBench(b, false), classBench(b, true)}
+	dbs := [2]*bloomdb.DB{classBench(b, false), classBench(b, true)}
 	classes := map[string]layout.Class{"listed": layout.ClassOther, "scam": layout.ClassScam, "malware": layout.ClassMalware}
 	for i, name := range []string{"unknown", "listed", "scam", "malware"} {
 		sets := make([]signature.Set, 1000)
 		for n := range sets {
-			sets[n] = message(1000*i + n)
+			sets[n] = bloomdbtest.Message(1000*i + n)
 			if name != "unknown" {
 				for _, db := range dbs {
 					listUnsynced(b, db, sets[n], classes[name])
@@ -112,12 +114,12 @@ func BenchmarkJudgeClasses(b *testing.B) {
 }
 
 // listUnsynced is Report without the journal.
-func listUnsynced(b *testing.B, db *DB, set signature.Set, class layout.Class) {
-	r := journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())}, Class: class}
+func listUnsynced(b *testing.B, db *bloomdb.DB, set signature.Set, class layout.Class) {
+	r := journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())}, Class: class}
 	for _, s := range set.Signatures {
-		r.Hashes = append(r.Hashes, db.ks.Ring.ReportHash(s))
+		r.Hashes = append(r.Hashes, db.Keyspace().Ring.ReportHash(s))
 	}
-	if err := db.ks.Store.Set(r, func(layout.Target, []uint64) {}); err != nil {
+	if err := db.Keyspace().Store.Set(r, func(layout.Target, []uint64) {}); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -135,7 +137,7 @@ func BenchmarkClassMemory(b *testing.B) {
 	b.ReportMetric(float64(off.Status().Memory)/1e6, "status-MB-without")
 	b.ReportMetric(float64(on.Status().Memory)/1e6, "status-MB-with")
 	own, parts := 0.0, 0.0
-	for _, g := range on.ks.Store.View.Load().Reports {
+	for _, g := range on.Keyspace().Store.View.Load().Reports {
 		own += float64(g.Listing(layout.ClassFilter).Own.Shape().Bytes()) / 1e6
 		parts += float64(g.Listing(layout.ClassFilter).Parts[0].Part.Bytes()) / 1e6
 	}

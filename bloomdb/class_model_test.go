@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"fmt"
@@ -10,6 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/wire"
@@ -61,16 +63,16 @@ func (m *classModel) judge(site string, n int, oldest int64) (listed bool, class
 // classWorld is two sites that exchange deltas, beside their model.
 type classWorld struct {
 	*rapid.T
-	clock   *wallClock
-	options map[string]Options
-	dbs     map[string]*DB
+	clock   *bloomdbtest.Clock
+	options map[string]bloomdb.Options
+	dbs     map[string]*bloomdb.DB
 	model   classModel
 	untold  map[string][]fact       // known to a site only
 	streams map[string][]wire.Delta // all that a site has published
 }
 
 func (w *classWorld) open(site string) {
-	db, err := Open(w.options[site])
+	db, err := bloomdb.Open(w.options[site])
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -95,7 +97,7 @@ func (w *classWorld) hear(site, from string) {
 
 func (w *classWorld) step(t *testing.T, site, other string) {
 	db := w.dbs[site]
-	f := fact{gen: db.ks.Settings.Generation(layout.SpamFilter, w.clock.Now()), site: site, message: rapid.IntRange(0, 5).Draw(w.T, "message")}
+	f := fact{gen: db.Keyspace().Settings.Generation(layout.SpamFilter, w.clock.Now()), site: site, message: rapid.IntRange(0, 5).Draw(w.T, "message")}
 	switch rapid.SampledFrom([]string{"report", "report", "report", "revoke", "exchange", "period", "save", "crash", "close"}).Draw(w.T, "what") {
 	case "report":
 		f.class = rapid.SampledFrom(layout.Classes()).Draw(w.T, "class")
@@ -103,19 +105,19 @@ func (w *classWorld) step(t *testing.T, site, other string) {
 		w.model.known[site], w.untold[site] = append(w.model.known[site], f), append(w.untold[site], f)
 	case "revoke":
 		f.revoked = true
-		if err := db.Revoke(message(f.message)); err != nil {
+		if err := db.Revoke(bloomdbtest.Message(f.message)); err != nil {
 			w.Fatal(err)
 		}
 		w.model.known[site], w.untold[site] = append(w.model.known[site], f), append(w.untold[site], f)
 	case "exchange":
-		w.streams[site] = append(w.streams[site], drain(t, db)...)
+		w.streams[site] = append(w.streams[site], bloomdbtest.Drain(t, db)...)
 		w.hear(other, site)
 		w.model.known[other] = append(w.model.known[other], w.untold[site]...)
 		w.untold[site] = nil
 	case "period":
-		w.clock.add(time.Duration(rapid.IntRange(1, 3).Draw(w.T, "periods")) * 168 * time.Hour)
+		w.clock.Add(time.Duration(rapid.IntRange(1, 3).Draw(w.T, "periods")) * 168 * time.Hour)
 	case "save":
-		if err := db.ks.Save(); err != nil {
+		if err := db.Keyspace().Save(); err != nil {
 			w.Fatal(err)
 		}
 	case "crash":
@@ -135,7 +137,7 @@ func (w *classWorld) step(t *testing.T, site, other string) {
 func TestClassesModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := classWorld{
-			T: rt, clock: newClock(), options: make(map[string]Options), dbs: make(map[string]*DB),
+			T: rt, clock: bloomdbtest.NewClock(), options: make(map[string]bloomdb.Options), dbs: make(map[string]*bloomdb.DB),
 			model:  classModel{known: make(map[string][]fact)},
 			untold: make(map[string][]fact), streams: make(map[string][]wire.Delta),
 		}
@@ -166,15 +168,15 @@ func TestClassesModel(t *testing.T) {
 
 func (w *classWorld) check() {
 	for site, db := range w.dbs {
-		oldest := db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now()) - int64(db.ks.Settings.Reports.Keep) + 1
+		oldest := db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now()) - int64(db.Keyspace().Settings.Reports.Keep) + 1
 		for n := range 6 {
 			listed, class, trails := w.model.judge(site, n, oldest)
-			e := db.Judge(message(n))
+			e := db.Judge(bloomdbtest.Message(n))
 			if e.Listed != listed || e.Class != class {
 				w.Fatalf("site %s, message %d: listed %v as %s, want %v as %s", site, n, e.Listed, e.Class, listed, class)
 			}
 			got := make(map[string]string)
-			for _, trail := range db.Explain(message(n))[0].Spam {
+			for _, trail := range db.Explain(bloomdbtest.Message(n))[0].Spam {
 				at := fmt.Sprintf("%s %d", trail.Site, trail.Generation)
 				if got[at] = ""; len(trail.Classes) > 0 {
 					got[at] = fmt.Sprint(trail.Classes)

@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"bytes"
@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
@@ -23,24 +25,24 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-func classOptions(dir, site string) Options {
-	o := testOptions(dir, site)
+func classOptions(dir, site string) bloomdb.Options {
+	o := bloomdbtest.Options(dir, site)
 	o.Reports.Classes = true
 	return o
 }
 
-func mustReportAs(t testing.TB, db *DB, n int, c layout.Class) {
+func mustReportAs(t testing.TB, db *bloomdb.DB, n int, c layout.Class) {
 	t.Helper()
-	if err := db.Report(message(n), c); err != nil {
+	if err := db.Report(bloomdbtest.Message(n), c); err != nil {
 		t.Fatalf("report %d: %v", n, err)
 	}
 }
 
-func wantClass(t testing.TB, db *DB, n int, want layout.Class) {
+func wantClass(t testing.TB, db *bloomdb.DB, n int, want layout.Class) {
 	t.Helper()
-	e := db.Judge(message(n))
+	e := db.Judge(bloomdbtest.Message(n))
 	if e.Class != want || len(e.Matches) > 0 && e.Matches[0].Class != want {
-		t.Errorf("site %s, message %d: class %s, matches %v, want %s", db.ks.Settings.Site, n, e.Class, e.Matches, want)
+		t.Errorf("site %s, message %d: class %s, matches %v, want %s", db.Keyspace().Settings.Site, n, e.Class, e.Matches, want)
 	}
 }
 
@@ -82,17 +84,17 @@ func TestClassNames(t *testing.T) {
 // loses neither.
 func TestClassesSurviveCrash(t *testing.T) {
 	o := classOptions(t.TempDir(), "mx1")
-	db := openTest(t, o)
+	db := bloomdbtest.Open(t, o)
 	mustReportAs(t, db, 1, layout.ClassPhish)
 	mustReportAs(t, db, 2, layout.ClassOther)
 	crash(t, db)
-	db = openTest(t, o)
+	db = bloomdbtest.Open(t, o)
 	wantClass(t, db, 1, layout.ClassPhish)
 	wantClass(t, db, 2, layout.ClassOther)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	wantClass(t, openTest(t, o), 1, layout.ClassPhish)
+	wantClass(t, bloomdbtest.Open(t, o), 1, layout.ClassPhish)
 }
 
 // Off, nothing of the classes is held, read or sent; on again, they begin anew. No
@@ -101,27 +103,27 @@ func TestClassesSwitched(t *testing.T) {
 	on := classOptions(t.TempDir(), "mx1")
 	off := on
 	off.Reports.Classes = false
-	b := openTest(t, classOptions(t.TempDir(), "b"))
-	db := openTest(t, on)
+	b := bloomdbtest.Open(t, classOptions(t.TempDir(), "b"))
+	db := bloomdbtest.Open(t, on)
 	mustReportAs(t, db, 1, layout.ClassPhish)
 	mustReportAs(t, b, 2, layout.ClassScam)
-	mustApply(t, db, drain(t, b)...)
+	bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, b)...)
 	wantClass(t, db, 2, layout.ClassScam)
-	if err := db.ks.Save(); err != nil {
+	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
 	mustReportAs(t, db, 3, layout.ClassMalware) // this one stands in the journal only
 	crash(t, db)
 
-	db = openTest(t, off)
+	db = bloomdbtest.Open(t, off)
 	for n := 1; n <= 3; n++ {
-		if !db.Judge(message(n)).Listed {
+		if !db.Judge(bloomdbtest.Message(n)).Listed {
 			t.Errorf("message %d is no longer listed", n)
 		}
 		wantClass(t, db, n, layout.ClassOther)
 	}
 	mustReportAs(t, db, 4, layout.ClassBulk)
-	drain(t, db) // or the journal keeps the records for other sites, and tells them again
+	bloomdbtest.Drain(t, db) // or the journal keeps the records for other sites, and tells them again
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -129,9 +131,9 @@ func TestClassesSwitched(t *testing.T) {
 		t.Errorf("%v are left", left)
 	}
 
-	db = openTest(t, on)
+	db = bloomdbtest.Open(t, on)
 	for n := 1; n <= 4; n++ {
-		if !db.Judge(message(n)).Listed {
+		if !db.Judge(bloomdbtest.Message(n)).Listed {
 			t.Errorf("message %d is no longer listed", n)
 		}
 		wantClass(t, db, n, layout.ClassOther)
@@ -144,7 +146,7 @@ func TestClassesSwitched(t *testing.T) {
 // is not read, and mail can be judged.
 func TestDamagedClasses(t *testing.T) {
 	o := classOptions(t.TempDir(), "mx1")
-	db := openTest(t, o)
+	db := bloomdbtest.Open(t, o)
 	mustReportAs(t, db, 1, layout.ClassPhish)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
@@ -164,27 +166,27 @@ func TestDamagedClasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Reports.Classes = false
-	db, err = Open(o)
+	db, err = bloomdb.Open(o)
 	if err != nil {
 		t.Fatalf("classes off: %v", err)
 	}
-	if !db.Judge(message(1)).Listed {
+	if !db.Judge(bloomdbtest.Message(1)).Listed {
 		t.Error("the listing is lost")
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	openTest(t, o)
+	bloomdbtest.Open(t, o)
 }
 
 // A site with classes off hears the reports of one with classes on, and misses
 // nothing by its own account; the other way round there is no class to hear.
 func TestClassesIgnoredWhereOff(t *testing.T) {
-	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, classOptions(t.TempDir(), "b"))
+	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, classOptions(t.TempDir(), "b"))
 	mustReportAs(t, b, 1, layout.ClassPhish)
-	deltas := drain(t, b)
-	mustApply(t, a, deltas...)
-	if !a.Judge(message(1)).Listed {
+	deltas := bloomdbtest.Drain(t, b)
+	bloomdbtest.Apply(t, a, deltas...)
+	if !a.Judge(bloomdbtest.Message(1)).Listed {
 		t.Error("the report is not known")
 	}
 	wantClass(t, a, 1, layout.ClassOther)
@@ -196,15 +198,15 @@ func TestClassesIgnoredWhereOff(t *testing.T) {
 		t.Errorf("class filters are held: %+v", s.Filters)
 	}
 	mustReportAs(t, a, 2, layout.ClassScam)
-	mustApply(t, b, drain(t, a)...)
-	if !b.Judge(message(2)).Listed {
+	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
+	if !b.Judge(bloomdbtest.Message(2)).Listed {
 		t.Error("the report is not known")
 	}
 	wantClass(t, b, 2, layout.ClassOther)
 }
 
 // logTo collects warnings.
-func logTo(o *Options) *bytes.Buffer {
+func logTo(o *bloomdb.Options) *bytes.Buffer {
 	var log bytes.Buffer
 	o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	return &log
@@ -214,17 +216,17 @@ func logTo(o *Options) *bytes.Buffer {
 func TestClassesOfOtherParameters(t *testing.T) {
 	o := classOptions(t.TempDir(), "a")
 	log := logTo(&o)
-	a, b := openTest(t, o), openTest(t, classOptions(t.TempDir(), "b"))
-	b.ks.Store.ClassShape.Lines += 7
+	a, b := bloomdbtest.Open(t, o), bloomdbtest.Open(t, classOptions(t.TempDir(), "b"))
+	b.Keyspace().Store.ClassShape.Lines += 7
 	for n := range 3 {
 		mustReportAs(t, b, n, layout.ClassPhish)
-		mustApply(t, a, drain(t, b)...)
-		if !a.Judge(message(n)).Listed {
+		bloomdbtest.Apply(t, a, bloomdbtest.Drain(t, b)...)
+		if !a.Judge(bloomdbtest.Message(n)).Listed {
 			t.Errorf("message %d is not listed", n)
 		}
 		wantClass(t, a, n, layout.ClassOther)
 	}
-	both := fmt.Sprintf("there %v, here %v", b.ks.Store.ClassShape, a.ks.Store.ClassShape)
+	both := fmt.Sprintf("there %v, here %v", b.Keyspace().Store.ClassShape, a.Keyspace().Store.ClassShape)
 	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "site=b") || !strings.Contains(text, both) {
 		t.Errorf("log %q, want one line with %q", text, both)
 	}
@@ -232,18 +234,18 @@ func TestClassesOfOtherParameters(t *testing.T) {
 
 // Who claims a class for what it did not report is not believed.
 func TestClassWithoutReport(t *testing.T) {
-	a, b := openTest(t, classOptions(t.TempDir(), "a")), openTest(t, classOptions(t.TempDir(), "b"))
+	a, b := bloomdbtest.Open(t, classOptions(t.TempDir(), "a")), bloomdbtest.Open(t, classOptions(t.TempDir(), "b"))
 	mustReportAs(t, a, 1, layout.ClassScam)
 	mustReportAs(t, b, 1, layout.ClassMalware)
-	for _, d := range drain(t, b) { // the record with the spam bits gets lost
-		if got, err := b.ks.Sealer.DecodeDelta(d.Data); err != nil || got.Sections[0].Target.Kind == layout.SpamFilter {
+	for _, d := range bloomdbtest.Drain(t, b) { // the record with the spam bits gets lost
+		if got, err := b.Keyspace().Sealer.DecodeDelta(d.Data); err != nil || got.Sections[0].Target.Kind == layout.SpamFilter {
 			continue
 		}
 		if err := a.Apply(d.Data, peers.Skipped); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if g := a.ks.Store.View.Load().Reports[0]; g.Listing(layout.ClassFilter).Others.Ones() == 0 {
+	if g := a.Keyspace().Store.View.Load().Reports[0]; g.Listing(layout.ClassFilter).Others.Ones() == 0 {
 		t.Fatal("nothing was applied")
 	}
 	wantClass(t, a, 1, layout.ClassScam)
@@ -254,13 +256,13 @@ func TestClassesFull(t *testing.T) {
 	o := classOptions(t.TempDir(), "mx1")
 	o.Reports.Capacity = 200 // 400 signatures in a generation
 	log := logTo(&o)
-	db := openTest(t, o)
+	db := bloomdbtest.Open(t, o)
 	lost := 0
 	for n := range 150 {
 		for _, c := range []layout.Class{layout.ClassBulk, layout.ClassScam, layout.ClassPhish, layout.ClassMalware} {
 			mustReportAs(t, db, n, c)
 		}
-		if db.Judge(message(n)).Class != layout.ClassMalware {
+		if db.Judge(bloomdbtest.Message(n)).Class != layout.ClassMalware {
 			lost++
 		}
 	}
@@ -275,11 +277,11 @@ func TestClassesFull(t *testing.T) {
 // The label of a class that nobody named appears as often as ClassError says: in
 // a full filter, four questions for each listing.
 func TestWrongLabels(t *testing.T) {
-	db := openTest(t, classOptions(t.TempDir(), "mx1"))
-	gen := db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())
+	db := bloomdbtest.Open(t, classOptions(t.TempDir(), "mx1"))
+	gen := db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())
 	r := rand.New(rand.NewPCG(1, 2))
 	fill := func(kind layout.Kind, n int, keys func() filter.Hash) {
-		own, err := db.ks.Store.OwnBits(layout.Target{Kind: kind, Gen: gen}, db.ks.Store.ShapeFor(layout.Target{Kind: kind, Gen: gen}))
+		own, err := db.Keyspace().Store.OwnBits(layout.Target{Kind: kind, Gen: gen}, db.Keyspace().Store.ShapeFor(layout.Target{Kind: kind, Gen: gen}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -287,13 +289,13 @@ func TestWrongLabels(t *testing.T) {
 			own.Set(keys())
 		}
 	}
-	fill(layout.ClassFilter, int(db.ks.Settings.KeysPerGeneration()), func() filter.Hash { return randomHash(r) })
+	fill(layout.ClassFilter, int(db.Keyspace().Settings.KeysPerGeneration()), func() filter.Hash { return randomHash(r) })
 	const listed = 50_000
 	var sets []signature.Set
 	fill(layout.SpamFilter, listed, func() filter.Hash {
-		body := message(len(sets)).Signatures[:1]
+		body := bloomdbtest.Message(len(sets)).Signatures[:1]
 		sets = append(sets, signature.Set{Signatures: body})
-		return db.ks.Ring.ReportHash(body[0])
+		return db.Keyspace().Ring.ReportHash(body[0])
 	})
 	wrong := 0.0
 	for n, set := range sets {
@@ -314,21 +316,21 @@ func TestWrongLabels(t *testing.T) {
 
 // Who sees a listing sees its class too, however close the report is.
 func TestClassComesWithListing(t *testing.T) {
-	db := openTest(t, classOptions(t.TempDir(), "mx1"))
+	db := bloomdbtest.Open(t, classOptions(t.TempDir(), "mx1"))
 	const messages = 100
 	var wg sync.WaitGroup
 	var reported atomic.Bool
 	wg.Go(func() {
 		defer reported.Store(true)
 		for n := range messages {
-			if err := db.Report(message(n), layout.ClassPhish); err != nil {
+			if err := db.Report(bloomdbtest.Message(n), layout.ClassPhish); err != nil {
 				t.Error(err)
 			}
 		}
 	})
 	for n := range messages {
-		e := db.Judge(message(n))
-		for last := false; !e.Listed && !last; e = db.Judge(message(n)) {
+		e := db.Judge(bloomdbtest.Message(n))
+		for last := false; !e.Listed && !last; e = db.Judge(bloomdbtest.Message(n)) {
 			last = reported.Load()
 			runtime.Gosched()
 		}
@@ -341,14 +343,14 @@ func TestClassComesWithListing(t *testing.T) {
 
 // When the stream was lost, the snapshot has everything live, classes too.
 func TestClassesRepublished(t *testing.T) {
-	b := openTest(t, classOptions(t.TempDir(), "b"))
+	b := bloomdbtest.Open(t, classOptions(t.TempDir(), "b"))
 	mustReportAs(t, b, 1, layout.ClassPhish)
-	drain(t, b)
+	bloomdbtest.Drain(t, b)
 	if err := b.Resume(0, 0); err != nil {
 		t.Fatal(err)
 	}
-	late := openTest(t, classOptions(t.TempDir(), "late"))
-	publishSnapshot(t, b).take(t, late)
+	late := bloomdbtest.Open(t, classOptions(t.TempDir(), "late"))
+	bloomdbtest.PublishSnapshot(t, b).Take(t, late)
 	wantClass(t, late, 1, layout.ClassPhish)
 }
 
@@ -378,9 +380,9 @@ func TestClassRecord(t *testing.T) {
 // A listing that is cleared on this site has no class here; a site that still
 // lists it names one.
 func TestRetouchedClass(t *testing.T) {
-	a, b := openTest(t, classOptions(t.TempDir(), "a")), openTest(t, classOptions(t.TempDir(), "b"))
+	a, b := bloomdbtest.Open(t, classOptions(t.TempDir(), "a")), bloomdbtest.Open(t, classOptions(t.TempDir(), "b"))
 	mustReportAs(t, a, 1, layout.ClassPhish)
-	mustApply(t, b, drain(t, a)...)
+	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
 	mustRetouch(t, a, 1)
 	wantClass(t, a, 1, layout.ClassOther)
 	wantClass(t, b, 1, layout.ClassPhish)

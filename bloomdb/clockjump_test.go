@@ -1,8 +1,10 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"testing"
 	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 )
 
 // The clock jumps, the daemon does its work and is started again while it is wrong and
@@ -20,14 +22,14 @@ func TestClockJumpsOverRestarts(t *testing.T) {
 		{400 * day, true}, {-400 * day, false},
 	} {
 		t.Run(test.jump.String(), func(t *testing.T) {
-			c := newClock()
-			o := testOptions(t.TempDir(), "mx1")
+			c := bloomdbtest.NewClock()
+			o := bloomdbtest.Options(t.TempDir(), "mx1")
 			o.Now, o.Counts.Burst = c.Now, 10*time.Minute
-			db := openTest(t, o)
+			db := bloomdbtest.Open(t, o)
 			again := func() {
 				t.Helper()
 				for range 3 {
-					if err := db.maintain(); err != nil {
+					if err := db.Maintain(); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -37,30 +39,30 @@ func TestClockJumpsOverRestarts(t *testing.T) {
 				if err := db.Close(); err != nil {
 					t.Fatal(err)
 				}
-				db = openTest(t, o)
+				db = bloomdbtest.Open(t, o)
 			}
-			mustReport(t, db, 1)
-			mustReport(t, db, 2)
-			mustCount(t, db, 3, 5)
+			bloomdbtest.Report(t, db, 1)
+			bloomdbtest.Report(t, db, 2)
+			bloomdbtest.Count(t, db, 3, 5)
 			again()
 
-			c.add(test.jump)
-			mustReport(t, db, 4)
-			mustRevoke(t, db, 2)
-			mustCount(t, db, 3, 1)
+			c.Add(test.jump)
+			bloomdbtest.Report(t, db, 4)
+			bloomdbtest.Revoke(t, db, 2)
+			bloomdbtest.Count(t, db, 3, 1)
 			listed(t, db, 4, true)
 			listed(t, db, 2, false)
-			if n := db.Judge(message(3)).Count; n < 1 || n > 6 {
+			if n := db.Judge(bloomdbtest.Message(3)).Count; n < 1 || n > 6 {
 				t.Errorf("counted %d times, should be 1 to 6", n)
 			}
 			again()
 			listed(t, db, 4, true)
 
-			c.add(-test.jump)
+			c.Add(-test.jump)
 			again()
 			listed(t, db, 1, true)
 			listed(t, db, 4, test.kept)
-			if n := db.Judge(message(3)).Count; n < 5 || n > 6 {
+			if n := db.Judge(bloomdbtest.Message(3)).Count; n < 5 || n > 6 {
 				t.Errorf("counted %d times in the end, should be 5 or 6", n)
 			}
 			listed(t, db, 2, false)

@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"os"
@@ -6,23 +6,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/clock"
 )
 
 // boot starts the daemon again on a machine that was off for stop, and whose clock is
 // then ahead by wrong.
-func (c *clocks) boot(t *testing.T, db *DB, o Options, stop, wrong time.Duration) *DB {
+func (c *clocks) boot(t *testing.T, db *bloomdb.DB, o bloomdb.Options, stop, wrong time.Duration) *bloomdb.DB {
 	t.Helper()
 	must(t, db.Close())
-	c.add(stop + wrong)
+	c.Add(stop + wrong)
 	c.elapsed = 0
-	return openTest(t, o)
+	return bloomdbtest.Open(t, o)
 }
 
 // inOrder checks that the database goes by the clock.
-func (c *clocks) inOrder(t *testing.T, db *DB) {
+func (c *clocks) inOrder(t *testing.T, db *bloomdb.DB) {
 	t.Helper()
-	if off := db.ks.Now().Sub(c.Now()); off.Abs() > clock.MaxSkew {
+	if off := db.Keyspace().Now().Sub(c.Now()); off.Abs() > clock.MaxSkew {
 		t.Errorf("the time is off by %s (%+v)", off, db.Clock())
 	}
 }
@@ -36,21 +38,21 @@ func TestClockIsCorrectedAfterStart(t *testing.T) {
 			for _, restart := range []bool{false, true} {
 				c := newClocks()
 				o := c.options(t.TempDir())
-				db := openTest(t, o)
-				mustReport(t, db, 1)
+				db := bloomdbtest.Open(t, o)
+				bloomdbtest.Report(t, db, 1)
 				for range 3 {
 					db = c.boot(t, db, o, stop, wrong)
 					maintainFor(t, db, c, time.Minute)
 					if restart {
 						must(t, db.Close())
-						db = openTest(t, o)
+						db = bloomdbtest.Open(t, o)
 					}
-					c.add(-wrong)
+					c.Add(-wrong)
 					c.inOrder(t, db)
 					listed(t, db, 1, true)
 					for range 3 {
 						c.pass(4 * time.Hour)
-						must(t, db.maintain())
+						must(t, db.Maintain())
 						c.inOrder(t, db)
 					}
 				}
@@ -68,13 +70,13 @@ func TestClockIsCorrectedAfterStart(t *testing.T) {
 func TestRecordsAfterClockAheadAtStart(t *testing.T) {
 	c := newClocks()
 	o := c.options(t.TempDir())
-	db := openTest(t, o)
-	other := testOptions(t.TempDir(), "mx2")
+	db := bloomdbtest.Open(t, o)
+	other := bloomdbtest.Options(t.TempDir(), "mx2")
 	other.Now = c.Now
-	odb := openTest(t, other)
+	odb := bloomdbtest.Open(t, other)
 	db = c.boot(t, db, o, time.Minute, 5*time.Hour)
 	maintainFor(t, db, c, time.Minute)
-	c.add(-5 * time.Hour)
+	c.Add(-5 * time.Hour)
 	maintainFor(t, db, c, time.Minute)
 	if _, err := odb.ReadHeartbeat(db.Heartbeat(0, 0)); err != nil {
 		t.Error(err)
@@ -106,24 +108,24 @@ func TestGuessOfStart(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c := newClocks()
 			o := c.options(t.TempDir())
-			db := openTest(t, o)
-			mustReport(t, db, 1)
+			db := bloomdbtest.Open(t, o)
+			bloomdbtest.Report(t, db, 1)
 			db = c.boot(t, db, o, stop, 0)
 			for range test.ran / time.Hour {
 				if c.pass(time.Hour); test.restart {
 					must(t, db.Close())
-					db = openTest(t, o)
+					db = bloomdbtest.Open(t, o)
 				}
-				must(t, db.maintain())
+				must(t, db.Maintain())
 			}
 			if test.confirm {
-				other := testOptions(t.TempDir(), "mx2")
+				other := bloomdbtest.Options(t.TempDir(), "mx2")
 				other.Now = c.Now
-				if _, err := db.ReadHeartbeat(openTest(t, other).Heartbeat(0, 0)); err != nil {
+				if _, err := db.ReadHeartbeat(bloomdbtest.Open(t, other).Heartbeat(0, 0)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			c.add(-test.back)
+			c.Add(-test.back)
 			if got := db.Clock() != nil; got != test.doubted {
 				t.Errorf("doubted %v, want %v", got, test.doubted)
 			}
@@ -137,11 +139,11 @@ func TestClockAheadLongAfterStart(t *testing.T) {
 	for ran, doubted := range map[time.Duration]bool{time.Minute: false, clock.SettleAfter + time.Minute: true} {
 		c := newClocks()
 		o := c.options(t.TempDir())
-		db := openTest(t, o)
-		mustReport(t, db, 1)
+		db := bloomdbtest.Open(t, o)
+		bloomdbtest.Report(t, db, 1)
 		db = c.boot(t, db, o, time.Minute, 0)
 		maintainFor(t, db, c, ran)
-		c.add(10 * time.Hour)
+		c.Add(10 * time.Hour)
 		if got := db.Clock() != nil; got != doubted {
 			t.Errorf("after %s: doubted %v, want %v", ran, got, doubted)
 		}
@@ -154,19 +156,19 @@ func TestNewFolderFollowsTheClock(t *testing.T) {
 	for _, wrong := range []time.Duration{-60 * 24 * time.Hour, -5 * time.Hour, 5 * time.Hour, 60 * 24 * time.Hour} {
 		c := newClocks()
 		o := c.options(t.TempDir())
-		c.add(wrong)
-		db := openTest(t, o)
-		mustCount(t, db, 1, 1)
+		c.Add(wrong)
+		db := bloomdbtest.Open(t, o)
+		bloomdbtest.Count(t, db, 1, 1)
 		maintainFor(t, db, c, time.Minute)
-		c.add(-wrong)
+		c.Add(-wrong)
 		maintainFor(t, db, c, time.Minute)
-		mustReport(t, db, 2)
+		bloomdbtest.Report(t, db, 2)
 		c.inOrder(t, db)
 		for range 26 {
 			maintainFor(t, db, c, time.Hour)
 			listed(t, db, 2, true)
 		}
-		c.add(-wrong)
+		c.Add(-wrong)
 		if db.Clock() == nil {
 			t.Errorf("a jump of %s is believed, and there are reports", -wrong)
 		}
@@ -179,14 +181,14 @@ func TestNewFolderIsNewForADay(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		c := newClocks()
 		o := c.options(t.TempDir())
-		db := openTest(t, o)
+		db := bloomdbtest.Open(t, o)
 		if restart {
 			must(t, db.Close())
-			db = openTest(t, o)
+			db = bloomdbtest.Open(t, o)
 		} else {
 			maintainFor(t, db, c, clock.ConfirmAfter+time.Minute)
 		}
-		c.add(60 * 24 * time.Hour)
+		c.Add(60 * 24 * time.Hour)
 		if db.Clock() == nil {
 			t.Errorf("believed (restart %v)", restart)
 		}
@@ -198,18 +200,18 @@ func TestNewFolderIsNewForADay(t *testing.T) {
 func TestWithoutLastTime(t *testing.T) {
 	c := newClocks()
 	o := c.options(t.TempDir())
-	db := openTest(t, o)
-	mustReport(t, db, 1)
-	c.add(-5 * time.Hour)
+	db := bloomdbtest.Open(t, o)
+	bloomdbtest.Report(t, db, 1)
+	c.Add(-5 * time.Hour)
 	if db.Clock() == nil {
 		t.Error("believed")
 	}
 	must(t, db.Close())
 	must(t, os.Remove(filepath.Join(o.Dir, clock.File)))
-	db = openTest(t, o)
+	db = bloomdbtest.Open(t, o)
 	c.inOrder(t, db)
 	listed(t, db, 1, true)
-	c.add(60 * 24 * time.Hour)
+	c.Add(60 * 24 * time.Hour)
 	if db.Clock() == nil {
 		t.Error("a jump is believed, and there are reports")
 	}

@@ -1,9 +1,11 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"errors"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -13,7 +15,7 @@ import (
 func TestCostAddsUp(t *testing.T) {
 	for name, revoke := range map[string]bool{"reports": false, "revocations": true} {
 		t.Run(name, func(t *testing.T) {
-			db := openTest(t, testOptions(t.TempDir(), "a"))
+			db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 			enter := func(set signature.Set) error {
 				if revoke {
 					return db.Revoke(set)
@@ -22,8 +24,8 @@ func TestCostAddsUp(t *testing.T) {
 			}
 			sum := 0.0
 			for n := 0; ; n++ {
-				set := message(n)
-				cost := db.ks.Cost(set, revoke)
+				set := bloomdbtest.Message(n)
+				cost := db.Keyspace().Cost(set, revoke)
 				err := enter(set)
 				if errors.Is(err, layout.ErrFull) {
 					break
@@ -31,8 +33,8 @@ func TestCostAddsUp(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if sum += cost; db.ks.Cost(set, revoke) != 0 {
-					t.Fatalf("message %d costs %g once more", n, db.ks.Cost(set, revoke))
+				if sum += cost; db.Keyspace().Cost(set, revoke) != 0 {
+					t.Fatalf("message %d costs %g once more", n, db.Keyspace().Cost(set, revoke))
 				}
 			}
 			if sum < 0.95 || sum > 1.05 {
@@ -44,13 +46,13 @@ func TestCostAddsUp(t *testing.T) {
 
 // A sketch costs more than a message's few signatures, until it is known.
 func TestCostOfSketches(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "a"))
-	plain, sketched := message(1), wordy(1, words(0, 60)...)
-	if db.ks.Cost(sketched, false) <= db.ks.Cost(plain, false) {
-		t.Errorf("with a sketch %g, without %g", db.ks.Cost(sketched, false), db.ks.Cost(plain, false))
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
+	plain, sketched := bloomdbtest.Message(1), wordy(1, words(0, 60)...)
+	if db.Keyspace().Cost(sketched, false) <= db.Keyspace().Cost(plain, false) {
+		t.Errorf("with a sketch %g, without %g", db.Keyspace().Cost(sketched, false), db.Keyspace().Cost(plain, false))
 	}
 	mustReportSet(t, db, sketched)
-	if cost := db.ks.Cost(sketched, false); cost != 0 {
+	if cost := db.Keyspace().Cost(sketched, false); cost != 0 {
 		t.Errorf("once more: %g", cost)
 	}
 }
@@ -59,40 +61,40 @@ func TestCostOfSketches(t *testing.T) {
 func TestStands(t *testing.T) {
 	set := wordy(1, words(0, 60)...)
 	for name, test := range map[string]struct {
-		do   func(t *testing.T, db *DB)
+		do   func(t *testing.T, db *bloomdb.DB)
 		want bool
 	}{
-		"nothing":  {func(*testing.T, *DB) {}, false},
-		"reported": {func(t *testing.T, db *DB) { mustReportSet(t, db, set) }, true},
-		"a near-duplicate is reported": {func(t *testing.T, db *DB) {
+		"nothing":  {func(*testing.T, *bloomdb.DB) {}, false},
+		"reported": {func(t *testing.T, db *bloomdb.DB) { mustReportSet(t, db, set) }, true},
+		"a near-duplicate is reported": {func(t *testing.T, db *bloomdb.DB) {
 			mustReportSet(t, db, wordy(2, append(words(0, 55), words(1000, 5)...)...))
 		}, true},
-		"reported and revoked": {func(t *testing.T, db *DB) {
+		"reported and revoked": {func(t *testing.T, db *bloomdb.DB) {
 			mustReportSet(t, db, set)
 			if err := db.Revoke(set); err != nil {
 				t.Fatal(err)
 			}
 		}, false},
-		"reported and retouched here": {func(t *testing.T, db *DB) {
+		"reported and retouched here": {func(t *testing.T, db *bloomdb.DB) {
 			mustReportSet(t, db, set)
 			if _, err := db.Retouch(set); err != nil {
 				t.Fatal(err)
 			}
 		}, true},
-		"reported and never to be spam here": {func(t *testing.T, db *DB) {
+		"reported and never to be spam here": {func(t *testing.T, db *bloomdb.DB) {
 			mustReportSet(t, db, set)
 			if _, err := db.Never(set, ""); err != nil {
 				t.Fatal(err)
 			}
 		}, true},
-		"reported by another site": {func(t *testing.T, db *DB) {
-			other := openTest(t, testOptions(t.TempDir(), "b"))
+		"reported by another site": {func(t *testing.T, db *bloomdb.DB) {
+			other := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 			mustReportSet(t, other, set)
-			mustApply(t, db, drain(t, other)...)
+			bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, other)...)
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			db := openTest(t, testOptions(t.TempDir(), "a"))
+			db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 			test.do(t, db)
 			if got := db.Stands(set); got != test.want {
 				t.Errorf("%v, want %v", got, test.want)

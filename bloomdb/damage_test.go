@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
@@ -18,8 +20,8 @@ import (
 
 // small is a database whose files are a few hundred bytes each, so that every
 // byte of them can be tried.
-func small(dir string) Options {
-	o := testOptions(dir, "mx1")
+func small(dir string) bloomdb.Options {
+	o := bloomdbtest.Options(dir, "mx1")
 	o.Reports.Capacity, o.Counts.Capacity, o.Reports.Classes = 10, 10, true
 	return o
 }
@@ -27,23 +29,23 @@ func small(dir string) Options {
 // filled returns the folder of a database that was closed, or crashed.
 func filled(t *testing.T, closed bool) string {
 	dir := t.TempDir()
-	db := openTest(t, small(dir))
-	other := openTest(t, func() Options { o := small(t.TempDir()); o.Site = "mx2"; return o }())
+	db := bloomdbtest.Open(t, small(dir))
+	other := bloomdbtest.Open(t, func() bloomdb.Options { o := small(t.TempDir()); o.Site = "mx2"; return o }())
 	mustReportAs(t, other, 7, layout.ClassScam)
-	mustCount(t, other, 7, 20)
-	mustApply(t, db, drain(t, other)...)
-	if err := db.ks.Save(); err != nil {
+	bloomdbtest.Count(t, other, 7, 20)
+	bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, other)...)
+	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
 	mustReportAs(t, db, 1, layout.ClassPhish)
-	mustReport(t, db, 2)
-	mustCount(t, db, 1, 30)
+	bloomdbtest.Report(t, db, 2)
+	bloomdbtest.Count(t, db, 1, 30)
 	if closed {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
 	} else {
-		if err := db.ks.Journal.Flush(); err != nil {
+		if err := db.Keyspace().Journal.Flush(); err != nil {
 			t.Fatal(err)
 		}
 		crash(t, db)
@@ -74,7 +76,7 @@ func copyDir(t *testing.T, from, to string) {
 func TestDamagedSnapshot(t *testing.T) {
 	dir := filled(t, true)
 	work := t.TempDir()
-	keyID := func() [8]byte { db := openTest(t, small(t.TempDir())); return db.ks.Ring.KeyID }()
+	keyID := func() [8]byte { db := bloomdbtest.Open(t, small(t.TempDir())); return db.Keyspace().Ring.KeyID }()
 	for _, path := range append(files(t, dir, "*.snapshot"), folder.IdentityPath(dir)) {
 		name := filepath.Base(path)
 		good, err := os.ReadFile(path)
@@ -121,7 +123,7 @@ func TestOpenNamesDamage(t *testing.T) {
 				mustSetAside(t, small(work), bad)
 				return
 			}
-			db, err := Open(small(work))
+			db, err := bloomdb.Open(small(work))
 			if err == nil {
 				db.Close()
 				t.Errorf("%s: no error", name)
@@ -142,7 +144,7 @@ func TestOpenNamesDamage(t *testing.T) {
 	}
 	copyDir(t, dir, work)
 	os.Remove(folder.IdentityPath(work))
-	if _, err := Open(small(work)); err == nil || !strings.Contains(err.Error(), "identity is missing") {
+	if _, err := bloomdb.Open(small(work)); err == nil || !strings.Contains(err.Error(), "identity is missing") {
 		t.Errorf("identity removed: %v", err)
 	}
 }
@@ -162,13 +164,13 @@ func TestCutJournal(t *testing.T) {
 			mustRefuse(t, small(work), last)
 			continue
 		}
-		db, err := Open(small(work))
+		db, err := bloomdb.Open(small(work))
 		if err != nil {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
 		known := 0
 		for n, want := range map[int]bool{1: true, 2: true, 3: false} {
-			if db.Judge(message(n)).Listed {
+			if db.Judge(bloomdbtest.Message(n)).Listed {
 				known++
 				if !want {
 					t.Fatalf("cut at %d: message %d was made up", cut, n)
@@ -179,7 +181,7 @@ func TestCutJournal(t *testing.T) {
 			t.Fatalf("cut at %d: %d reports, %d with less of the journal", cut, known, before)
 		}
 		before = known
-		if !db.Judge(message(7)).Listed {
+		if !db.Judge(bloomdbtest.Message(7)).Listed {
 			t.Fatalf("cut at %d: the other site's report is lost", cut)
 		}
 		if err := db.Close(); err != nil {
@@ -194,13 +196,13 @@ func TestCutJournal(t *testing.T) {
 		bad := []byte(string(good))
 		bad[at] ^= 0x40
 		os.WriteFile(filepath.Join(work, last), bad, 0o600)
-		db, err := Open(small(work))
+		db, err := bloomdb.Open(small(work))
 		var damage *folder.DamageError
 		if err != nil && !errors.As(err, &damage) {
 			t.Fatalf("byte %d flipped: %v", at, err)
 		}
 		if err == nil { // taken for a tail that a crash has torn
-			if db.Judge(message(3)).Listed {
+			if db.Judge(bloomdbtest.Message(3)).Listed {
 				t.Fatalf("byte %d flipped: a report was made up", at)
 			}
 			db.Close()
@@ -216,26 +218,26 @@ func TestLeftOvers(t *testing.T) {
 	strange := filepath.Join(dir, "notes.txt")
 	os.WriteFile(temp, []byte("half"), 0o600)
 	os.WriteFile(strange, []byte("mine"), 0o600)
-	db := openTest(t, small(dir))
+	db := bloomdbtest.Open(t, small(dir))
 	if _, err := os.Stat(temp); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("temporary file: %v", err)
 	}
 	if _, err := os.Stat(strange); err != nil {
 		t.Errorf("strange file: %v", err)
 	}
-	if !db.Judge(message(1)).Listed {
+	if !db.Judge(bloomdbtest.Message(1)).Listed {
 		t.Error("report lost")
 	}
 }
 
 func FuzzSnapshot(f *testing.F) {
 	dir := f.TempDir()
-	db, err := Open(small(dir))
+	db, err := bloomdb.Open(small(dir))
 	if err != nil {
 		f.Fatal(err)
 	}
-	db.Report(message(1), layout.ClassPhish)
-	db.Count(message(1), 99)
+	db.Report(bloomdbtest.Message(1), layout.ClassPhish)
+	db.Count(bloomdbtest.Message(1), 99)
 	db.Close()
 	names, _ := filepath.Glob(filepath.Join(dir, "*.snapshot"))
 	for _, n := range names {
@@ -247,16 +249,16 @@ func FuzzSnapshot(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		store.ReadSnapshot(path, db.ks.Ring.KeyID, nil)
+		store.ReadSnapshot(path, db.Keyspace().Ring.KeyID, nil)
 	})
 }
 
 func FuzzJournal(f *testing.F) {
 	j := journal.Log{KeyID: [8]byte{1}}
 	seg := j.Header()
-	seg = journal.AppendFrame(seg, journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: 2900}, Hashes: hashesOf(message(1))}, 0)
-	seg = journal.AppendFrame(seg, journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: 2900}, Hashes: hashesOf(message(3)), Class: layout.ClassScam}, 0)
-	seg = journal.AppendFrame(seg, journal.Record{Target: layout.Target{Kind: layout.CountFilter, Gen: -3}, Hashes: hashesOf(message(2))[:1], Count: 77}, 60)
+	seg = journal.AppendFrame(seg, journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: 2900}, Hashes: hashesOf(bloomdbtest.Message(1))}, 0)
+	seg = journal.AppendFrame(seg, journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: 2900}, Hashes: hashesOf(bloomdbtest.Message(3)), Class: layout.ClassScam}, 0)
+	seg = journal.AppendFrame(seg, journal.Record{Target: layout.Target{Kind: layout.CountFilter, Gen: -3}, Hashes: hashesOf(bloomdbtest.Message(2))[:1], Count: 77}, 60)
 	seg = journal.AppendFrame(seg, journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: 2900}, Retouched: []journal.RetouchedKey{{Hash: filter.Hash{1, 2, 3, 4}, Bit: 7}}}, 0)
 	seg = journal.AppendFrame(seg, journal.Record{Target: layout.Target{Kind: layout.RevokedFilter, Gen: 2900}, Votes: []uint64{1, 2}}, 0)
 	f.Add(seg)

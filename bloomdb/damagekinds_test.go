@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/clock"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -69,30 +71,30 @@ func TestEveryFileDamaged(t *testing.T) {
 // damageOutcome opens a folder with one damaged file, and repairs it where that is refused.
 func damageOutcome(t *testing.T, dir, name, what string) string {
 	t.Helper()
-	db, err := Open(lifeOptions(dir))
+	db, err := bloomdb.Open(lifeOptions(dir))
 	if err != nil {
 		var damage *folder.DamageError
 		if !errors.As(err, &damage) || filepath.Base(damage.Path) != name {
 			t.Fatalf("%s: %v", what, err)
 		}
-		repaired, done, err := Repair(lifeOptions(dir))
+		repaired, done, err := bloomdb.Repair(lifeOptions(dir))
 		if err != nil || len(done) != 1 || filepath.Base(done[0].Path) != name {
 			t.Fatalf("%s: repair: %v, %v", what, done, err)
 		}
 		now := lifeOptions(dir).Now()
 		for _, n := range []int{1, 2} {
-			if _, err := repaired.Restore(message(n), layout.ClassOther, false, now); err != nil {
+			if _, err := repaired.Restore(bloomdbtest.Message(n), layout.ClassOther, false, now); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := repaired.Restore(message(3), layout.ClassOther, true, now); err != nil {
+		if _, err := repaired.Restore(bloomdbtest.Message(3), layout.ClassOther, true, now); err != nil {
 			t.Fatal(err)
 		}
 		must(t, repaired.Close())
-		db = mustOpen(t, lifeOptions(dir))
+		db = bloomdbtest.MustOpen(t, lifeOptions(dir))
 	}
 	for n, want := range map[int]bool{1: true, 2: true, 3: false, 5: false} {
-		if db.Judge(message(n)).Listed != want {
+		if db.Judge(bloomdbtest.Message(n)).Listed != want {
 			t.Errorf("%s: message %d listed %v", what, n, !want)
 		}
 	}
@@ -123,8 +125,8 @@ func TestReplacedFilter(t *testing.T) {
 	lifetime(t, good, true)
 	other := lifeOptions(filepath.Join(root, "other"))
 	other.Site, other.Members = "mx9", nil
-	db := mustOpen(t, other)
-	mustReport(t, db, 5)
+	db := bloomdbtest.MustOpen(t, other)
+	bloomdbtest.Report(t, db, 5)
 	must(t, db.Close())
 	spam := filepath.Base(files(t, good, "spam-*.snapshot")[0])
 	for what, others := range map[string]string{
@@ -139,10 +141,10 @@ func TestReplacedFilter(t *testing.T) {
 	}
 	copyDir(t, good, work)
 	must(t, damageKinds["of another"](folder.IdentityPath(work), folder.IdentityPath(other.Dir)))
-	if _, err := Open(lifeOptions(work)); !errors.Is(err, layout.ErrIdentity) {
+	if _, err := bloomdb.Open(lifeOptions(work)); !errors.Is(err, layout.ErrIdentity) {
 		t.Errorf("another site's identity: %v", err)
 	}
-	db, done, err := Repair(lifeOptions(work))
+	db, done, err := bloomdb.Repair(lifeOptions(work))
 	if err != nil || len(done) != 1 || !strings.Contains(done[0].Fault, "mx9") {
 		t.Fatal(done, err)
 	}
@@ -153,7 +155,7 @@ func TestReplacedFilter(t *testing.T) {
 	}
 	o := lifeOptions(work)
 	o.Site = "mx8" // a name that was mistyped is no damage
-	if _, _, err := Repair(o); !errors.Is(err, layout.ErrIdentity) {
+	if _, _, err := bloomdb.Repair(o); !errors.Is(err, layout.ErrIdentity) {
 		t.Errorf("under another name: %v", err)
 	}
 }

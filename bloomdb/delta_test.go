@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -19,121 +21,84 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// drain takes all deltas a site has, as the exchange would.
-func drain(t testing.TB, db *DB) []wire.Delta {
-	t.Helper()
-	if !db.ks.Outbox.IsResumed() {
-		if err := db.Resume(db.Head()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var all []wire.Delta
-	for {
-		d, ok, err := db.NextDelta(true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !ok {
-			return all
-		}
-		again, _, _ := db.NextDelta(true)
-		if !bytes.Equal(again.Data, d.Data) {
-			t.Fatal("an unconfirmed delta came back changed")
-		}
-		if err := db.Published(d); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, d)
-	}
-}
-
-func mustApply(t testing.TB, db *DB, deltas ...wire.Delta) {
-	t.Helper()
-	for _, d := range deltas {
-		if err := db.Apply(d.Data, peers.Next); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 func TestTwoSites(t *testing.T) {
-	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
-	mustReport(t, a, 1)
-	mustReport(t, b, 1)
-	mustCount(t, a, 1, 17)
-	mustCount(t, b, 1, 25)
-	mustReport(t, b, 2)
-	mustApply(t, a, drain(t, b)...)
-	mustApply(t, b, drain(t, a)...)
-	for _, db := range []*DB{a, b} {
-		if e := db.Judge(message(1)); !e.Listed || e.Sites != 2 || e.Count != 42 {
-			t.Errorf("site %s: %+v", db.ks.Settings.Site, e)
+	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
+	bloomdbtest.Report(t, a, 1)
+	bloomdbtest.Report(t, b, 1)
+	bloomdbtest.Count(t, a, 1, 17)
+	bloomdbtest.Count(t, b, 1, 25)
+	bloomdbtest.Report(t, b, 2)
+	bloomdbtest.Apply(t, a, bloomdbtest.Drain(t, b)...)
+	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
+	for _, db := range []*bloomdb.DB{a, b} {
+		if e := db.Judge(bloomdbtest.Message(1)); !e.Listed || e.Sites != 2 || e.Count != 42 {
+			t.Errorf("site %s: %+v", db.Keyspace().Settings.Site, e)
 		}
-		if e := db.Judge(message(2)); !e.Listed || e.Sites != 1 || e.Matches[0].Sites[0] != "b" {
-			t.Errorf("site %s: %+v", db.ks.Settings.Site, e)
+		if e := db.Judge(bloomdbtest.Message(2)); !e.Listed || e.Sites != 1 || e.Matches[0].Sites[0] != "b" {
+			t.Errorf("site %s: %+v", db.Keyspace().Settings.Site, e)
 		}
 	}
-	if err := a.Revoke(message(2)); err != nil {
+	if err := a.Revoke(bloomdbtest.Message(2)); err != nil {
 		t.Fatal(err)
 	}
-	mustApply(t, b, drain(t, a)...)
-	if b.Judge(message(2)).Listed {
+	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
+	if b.Judge(bloomdbtest.Message(2)).Listed {
 		t.Error("b does not know of a's revocation")
 	}
-	if tr := b.Explain(message(2))[0]; len(tr.Revoked) != 1 || tr.Revoked[0].Site != "a" || tr.Spam[0].Site != "b" {
+	if tr := b.Explain(bloomdbtest.Message(2))[0]; len(tr.Revoked) != 1 || tr.Revoked[0].Site != "a" || tr.Spam[0].Site != "b" {
 		t.Errorf("trace %+v", tr)
 	}
 	s := a.Status()
 	if len(s.Sites) != 2 || s.Sites[0].Site != "a" || s.Sites[1].Site != "b" || s.Sites[1].Seq != 2 || s.Sites[1].Cells == 0 {
 		t.Errorf("status %+v", s.Sites)
 	}
-	if len(drain(t, a)) != 0 {
+	if len(bloomdbtest.Drain(t, a)) != 0 {
 		t.Error("a delta though nothing changed")
 	}
 }
 
 // What a site holds of others survives its restart, with the cursor.
 func TestPartsSurvive(t *testing.T) {
-	ao := testOptions(t.TempDir(), "a")
-	a, b := openTest(t, ao), openTest(t, testOptions(t.TempDir(), "b"))
-	mustReport(t, b, 1)
-	mustCount(t, b, 1, 100)
-	mustApply(t, a, drain(t, b)...)
+	ao := bloomdbtest.Options(t.TempDir(), "a")
+	a, b := bloomdbtest.Open(t, ao), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
+	bloomdbtest.Report(t, b, 1)
+	bloomdbtest.Count(t, b, 1, 100)
+	bloomdbtest.Apply(t, a, bloomdbtest.Drain(t, b)...)
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	a = openTest(t, ao)
-	if e := a.Judge(message(1)); !e.Listed || e.Count != 100 {
+	a = bloomdbtest.Open(t, ao)
+	if e := a.Judge(bloomdbtest.Message(1)); !e.Listed || e.Count != 100 {
 		t.Errorf("after a restart: %+v", e)
 	}
-	if epoch, seq := a.Cursor("b"); epoch != b.ks.Outbox.Epoch() || seq != 2 {
+	if epoch, seq := a.Cursor("b"); epoch != b.Keyspace().Outbox.Epoch() || seq != 2 {
 		t.Errorf("cursor %d-%d", epoch, seq)
 	}
-	mustReport(t, b, 2)
-	mustApply(t, a, drain(t, b)...)
-	if !a.Judge(message(2)).Listed {
+	bloomdbtest.Report(t, b, 2)
+	bloomdbtest.Apply(t, a, bloomdbtest.Drain(t, b)...)
+	if !a.Judge(bloomdbtest.Message(2)).Listed {
 		t.Error("the next delta was not applied")
 	}
 }
 
 func TestSequence(t *testing.T) {
-	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
+	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	var d []wire.Delta
 	for i := range 4 {
-		mustReport(t, b, i)
-		d = append(d, drain(t, b)...)
+		bloomdbtest.Report(t, b, i)
+		d = append(d, bloomdbtest.Drain(t, b)...)
 	}
-	mustApply(t, a, d[0], d[0])
+	bloomdbtest.Apply(t, a, d[0], d[0])
 	if err := a.Apply(d[2].Data, peers.Next); !errors.Is(err, wire.ErrGap) || !strings.Contains(err.Error(), "1 was the last") {
 		t.Errorf("gap: %v", err)
 	}
-	if a.Judge(message(2)).Listed {
+	if a.Judge(bloomdbtest.Message(2)).Listed {
 		t.Error("a refused delta was applied")
 	}
 	if err := a.Apply(d[2].Data, peers.Lost); err != nil {
 		t.Fatal(err)
 	}
-	mustApply(t, a, d[1]) // late: the cursor is past it, and nothing happens
+	bloomdbtest.Apply(t, a, d[1]) // late: the cursor is past it, and nothing happens
 	if _, seq := a.Cursor("b"); seq != 3 || a.Status().Sites[1].Gaps != 1 {
 		t.Errorf("cursor %d, gaps %d", seq, a.Status().Sites[1].Gaps)
 	}
@@ -143,48 +108,48 @@ func TestSequence(t *testing.T) {
 }
 
 func TestRefusedDeltas(t *testing.T) {
-	open := func(site string, change func(o *Options)) *DB {
-		o := testOptions(t.TempDir(), site)
+	open := func(site string, change func(o *bloomdb.Options)) *bloomdb.DB {
+		o := bloomdbtest.Options(t.TempDir(), site)
 		change(&o)
-		return openTest(t, o)
+		return bloomdbtest.Open(t, o)
 	}
-	a := open("a", func(o *Options) {})
+	a := open("a", func(o *bloomdb.Options) {})
 	for name, tc := range map[string]struct {
-		change func(o *Options)
+		change func(o *bloomdb.Options)
 		want   error
 		text   string
 	}{
-		"another key":      {func(o *Options) { o.Key[9]++ }, wire.ErrFederation, keyring.ID(testKey)},
-		"another capacity": {func(o *Options) { o.Reports.Capacity = 90_000 }, layout.ErrParameters, "lines"},
-		"another period":   {func(o *Options) { o.Reports.Period = time.Hour }, layout.ErrParameters, "604800 s"},
-		"the future":       {func(o *Options) { c := newClock(); c.add(400 * time.Hour); o.Now = c.Now }, nil, "clocks differ"},
+		"another key":      {func(o *bloomdb.Options) { o.Key[9]++ }, wire.ErrFederation, keyring.ID(bloomdbtest.Key)},
+		"another capacity": {func(o *bloomdb.Options) { o.Reports.Capacity = 90_000 }, layout.ErrParameters, "lines"},
+		"another period":   {func(o *bloomdb.Options) { o.Reports.Period = time.Hour }, layout.ErrParameters, "604800 s"},
+		"the future":       {func(o *bloomdb.Options) { c := bloomdbtest.NewClock(); c.Add(400 * time.Hour); o.Now = c.Now }, nil, "clocks differ"},
 	} {
 		b := open("b", tc.change)
-		mustReport(t, b, 1)
-		for _, d := range drain(t, b) {
+		bloomdbtest.Report(t, b, 1)
+		for _, d := range bloomdbtest.Drain(t, b) {
 			err := a.Apply(d.Data, peers.Next)
 			if err == nil || tc.want != nil && !errors.Is(err, tc.want) || !strings.Contains(err.Error(), tc.text) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 	}
-	if len(a.Status().Sites) != 1 || a.Judge(message(1)).Listed {
+	if len(a.Status().Sites) != 1 || a.Judge(bloomdbtest.Message(1)).Listed {
 		t.Error("a refused delta left something behind")
 	}
-	c := open("c", func(o *Options) { o.Counts.Capacity = 77_000 }) // a size of its own
-	mustCount(t, c, 1, 5)
-	mustApply(t, a, drain(t, c)...)
-	if a.Judge(message(1)).Count != 5 {
+	c := open("c", func(o *bloomdb.Options) { o.Counts.Capacity = 77_000 }) // a size of its own
+	bloomdbtest.Count(t, c, 1, 5)
+	bloomdbtest.Apply(t, a, bloomdbtest.Drain(t, c)...)
+	if a.Judge(bloomdbtest.Message(1)).Count != 5 {
 		t.Error("counts of another size were not joined")
 	}
 }
 
 // A delta with any byte changed, or cut anywhere, is refused.
 func TestTornDelta(t *testing.T) {
-	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
-	mustReport(t, b, 1)
-	mustCount(t, b, 1, 40)
-	d := drain(t, b)[0]
+	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
+	bloomdbtest.Report(t, b, 1)
+	bloomdbtest.Count(t, b, 1, 40)
+	d := bloomdbtest.Drain(t, b)[0]
 	for cut := range d.Data {
 		if err := a.Apply(d.Data[:cut], peers.Skipped); err == nil {
 			t.Fatalf("cut at %d: no error", cut)
@@ -195,21 +160,21 @@ func TestTornDelta(t *testing.T) {
 			t.Fatalf("byte %d flipped: no error", cut)
 		}
 	}
-	if a.Judge(message(1)).Listed {
+	if a.Judge(bloomdbtest.Message(1)).Listed {
 		t.Error("a torn delta was applied")
 	}
 }
 
 // A member that sends all ones is refused: it may fill half of a generation.
 func TestAllOnes(t *testing.T) {
-	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
-	gen := b.ks.Settings.Generation(layout.SpamFilter, b.ks.Settings.Now())
-	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Shape: layout.BitsShape(b.ks.Store.SpamShape)}
+	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
+	gen := b.Keyspace().Settings.Generation(layout.SpamFilter, b.Keyspace().Settings.Now())
+	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Shape: layout.BitsShape(b.Keyspace().Store.SpamShape)}
 	for pos := range min(sec.Shape.Size(layout.SpamFilter), outbox.MaxDeltaCells) {
 		sec.Cells = append(sec.Cells, filter.Cell{Pos: pos, Value: 1})
 	}
 	d := wire.Delta{Site: "b", Epoch: 1, Seq: 1}
-	d.Data = b.ks.Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
+	d.Data = b.Keyspace().Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
 	if err := a.Apply(d.Data, peers.Next); !errors.Is(err, wire.ErrCapped) {
 		t.Errorf("all ones: %v, want ErrCapped", err)
 	}
@@ -220,9 +185,9 @@ func TestAllOnes(t *testing.T) {
 func TestSitesConverge(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		names := []string{"a", "b", "c"}
-		var dbs []*DB
+		var dbs []*bloomdb.DB
 		for _, n := range names {
-			db, err := Open(testOptions(t.TempDir(), n))
+			db, err := bloomdb.Open(bloomdbtest.Options(t.TempDir(), n))
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -236,19 +201,19 @@ func TestSitesConverge(t *testing.T) {
 			i, n := rapid.IntRange(0, 2).Draw(rt, "site"), rapid.IntRange(0, 9).Draw(rt, "message")
 			switch rapid.SampledFrom([]string{"report", "revoke", "count", "publish", "apply"}).Draw(rt, "what") {
 			case "report":
-				mustReport(t, dbs[i], n)
+				bloomdbtest.Report(t, dbs[i], n)
 				listed[n] = true
 			case "revoke":
-				if err := dbs[i].Revoke(message(n)); err != nil {
+				if err := dbs[i].Revoke(bloomdbtest.Message(n)); err != nil {
 					rt.Fatal(err)
 				}
 				revoked[n] = true
 			case "count":
 				c := rapid.Uint32Range(1, 30).Draw(rt, "times")
-				mustCount(t, dbs[i], n, c)
+				bloomdbtest.Count(t, dbs[i], n, c)
 				counts[n] += uint64(c)
 			case "publish":
-				streams[i] = append(streams[i], drain(t, dbs[i])...)
+				streams[i] = append(streams[i], bloomdbtest.Drain(t, dbs[i])...)
 			case "apply": // any record, in any order; gaps are refused
 				if s := streams[i]; len(s) > 0 {
 					d := s[rapid.IntRange(0, len(s)-1).Draw(rt, "record")]
@@ -260,22 +225,22 @@ func TestSitesConverge(t *testing.T) {
 			}
 		}
 		for i, db := range dbs {
-			streams[i] = append(streams[i], drain(t, db)...)
+			streams[i] = append(streams[i], bloomdbtest.Drain(t, db)...)
 		}
 		for to, db := range dbs {
 			for from := range dbs {
 				if from != to {
-					mustApply(t, db, streams[from]...)
+					bloomdbtest.Apply(t, db, streams[from]...)
 				}
 			}
 			if err := db.Check(); err != nil {
 				rt.Fatal(err)
 			}
 			for n := range 10 {
-				e := db.Judge(message(n))
+				e := db.Judge(bloomdbtest.Message(n))
 				if e.Listed != (listed[n] && !revoked[n]) || e.Count < counts[n] || e.Count > counts[n]+60 {
 					rt.Fatalf("site %s, message %d: listed %v, count %d; want %v and not %v, %d",
-						db.ks.Settings.Site, n, e.Listed, e.Count, listed[n], revoked[n], counts[n])
+						db.Keyspace().Settings.Site, n, e.Listed, e.Count, listed[n], revoked[n], counts[n])
 				}
 			}
 		}
@@ -284,33 +249,33 @@ func TestSitesConverge(t *testing.T) {
 
 // Reports of other parameters are refused; the counts beside them are not lost.
 func TestCountsPassWhereReportsAreRefused(t *testing.T) {
-	a := openTest(t, testOptions(t.TempDir(), "a"))
-	o := testOptions(t.TempDir(), "b")
+	a := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
+	o := bloomdbtest.Options(t.TempDir(), "b")
 	o.Reports.Capacity = 90_000
-	b := openTest(t, o)
-	mustReport(t, b, 1)
-	mustCount(t, b, 1, 30)
+	b := bloomdbtest.Open(t, o)
+	bloomdbtest.Report(t, b, 1)
+	bloomdbtest.Count(t, b, 1, 30)
 	refused := 0
-	for _, d := range drain(t, b) {
+	for _, d := range bloomdbtest.Drain(t, b) {
 		if err := a.Apply(d.Data, peers.Skipped); errors.Is(err, layout.ErrParameters) {
 			refused++
 		} else if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if e := a.Judge(message(1)); refused != 1 || e.Listed || e.Count != 30 {
+	if e := a.Judge(bloomdbtest.Message(1)); refused != 1 || e.Listed || e.Count != 30 {
 		t.Errorf("%d refused, %+v", refused, e)
 	}
 }
 
 // A generation that is not to begin soon is refused, whatever the record's clock says.
 func TestFarGeneration(t *testing.T) {
-	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
+	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	for ahead, want := range map[int64]error{1: nil, 2: layout.ErrClock} {
-		gen := b.ks.Settings.Generation(layout.SpamFilter, b.ks.Settings.Now()) + ahead
-		sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Shape: layout.BitsShape(b.ks.Store.SpamShape), Cells: []filter.Cell{{Pos: 5, Value: 1}}}
+		gen := b.Keyspace().Settings.Generation(layout.SpamFilter, b.Keyspace().Settings.Now()) + ahead
+		sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Shape: layout.BitsShape(b.Keyspace().Store.SpamShape), Cells: []filter.Cell{{Pos: 5, Value: 1}}}
 		d := wire.Delta{Site: "b", Epoch: 2, Seq: uint64(ahead)}
-		d.Data = b.ks.Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
+		d.Data = b.Keyspace().Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
 		if err := a.Apply(d.Data, peers.Next); !errors.Is(err, want) {
 			t.Errorf("%d ahead: %v", ahead, err)
 		}
@@ -318,10 +283,10 @@ func TestFarGeneration(t *testing.T) {
 }
 
 func TestRepeatedSections(t *testing.T) {
-	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
-	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: b.ks.Settings.Generation(layout.SpamFilter, b.ks.Settings.Now())}, Shape: layout.BitsShape(b.ks.Store.SpamShape)}
+	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
+	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: b.Keyspace().Settings.Generation(layout.SpamFilter, b.Keyspace().Settings.Now())}, Shape: layout.BitsShape(b.Keyspace().Store.SpamShape)}
 	d := wire.Delta{Site: "b", Epoch: 2, Seq: 1}
-	d.Data = b.ks.Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec, sec})
+	d.Data = b.Keyspace().Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec, sec})
 	if err := a.Apply(d.Data, peers.Next); err == nil || !strings.Contains(err.Error(), "stands after") {
 		t.Errorf("two sections of one filter: %v", err)
 	}
@@ -330,16 +295,16 @@ func TestRepeatedSections(t *testing.T) {
 // A member can't make us hold more than the limit, nor more lives than there is
 // room for; when a site is silent for long, it is forgotten.
 func TestBoundsOnMembers(t *testing.T) {
-	c := newClock()
-	o := testOptions(t.TempDir(), "a")
+	c := bloomdbtest.NewClock()
+	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Now = c.Now
-	a := openTest(t, o)
+	a := bloomdbtest.Open(t, o)
 	send := func(site string, epoch uint64, sections ...wire.DeltaSection) error {
 		d := wire.Delta{Site: site, Epoch: epoch, Seq: 1}
-		d.Data = a.ks.Sealer.EncodeDelta(d, 0, sections)
+		d.Data = a.Keyspace().Sealer.EncodeDelta(d, 0, sections)
 		return a.Apply(d.Data, peers.Next)
 	}
-	a.ks.Peers.LeastParts = 64 << 20
+	a.Keyspace().Peers.LeastParts = 64 << 20
 	for life := range uint64(peers.MaxLives) {
 		if err := send("b", 2+2*life); err != nil {
 			t.Fatal(err)
@@ -348,7 +313,7 @@ func TestBoundsOnMembers(t *testing.T) {
 	if err := send("b", 1000); !errors.Is(err, layout.ErrFull) {
 		t.Errorf("one life too many: %v", err)
 	}
-	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.CountFilter, Gen: a.ks.Settings.Generation(layout.CountFilter, c.Now())}, Shape: layout.CountsShape(filter.CountsShape{Lines: filter.MaxLines})}
+	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.CountFilter, Gen: a.Keyspace().Settings.Generation(layout.CountFilter, c.Now())}, Shape: layout.CountsShape(filter.CountsShape{Lines: filter.MaxLines})}
 	for i := range uint64(outbox.MaxDeltaCells) {
 		sec.Cells = append(sec.Cells, filter.Cell{Pos: i * filter.BlockSize(true) * 40, Value: 1})
 	}
@@ -362,9 +327,9 @@ func TestBoundsOnMembers(t *testing.T) {
 	if !errors.Is(err, layout.ErrFull) {
 		t.Errorf("parts of %d MiB: %v", a.Status().Memory>>20, err)
 	}
-	c.add(400 * 24 * time.Hour)
+	c.Add(400 * 24 * time.Hour)
 	for range store.KeepAged {
-		a.ks.Expire()
+		a.Keyspace().Expire()
 	}
 	if n := len(a.Status().Sites); n != 1 {
 		t.Errorf("%d sites are remembered though nothing is held of them", n)
@@ -373,13 +338,13 @@ func TestBoundsOnMembers(t *testing.T) {
 
 // A flood makes several deltas, each below the limit.
 func TestLargeDelta(t *testing.T) {
-	o := testOptions(t.TempDir(), "a")
+	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Counts.Capacity = 200_000
-	a := openTest(t, o)
+	a := bloomdbtest.Open(t, o)
 	for n := range 60_000 {
-		mustCount(t, a, n, uint32(n%40)+1)
+		bloomdbtest.Count(t, a, n, uint32(n%40)+1)
 	}
-	deltas := drain(t, a)
+	deltas := bloomdbtest.Drain(t, a)
 	if len(deltas) < 2 {
 		t.Errorf("%d deltas", len(deltas))
 	}
@@ -391,10 +356,10 @@ func TestLargeDelta(t *testing.T) {
 		}
 	}
 	t.Logf("%d deltas, %.1f bits a counted message", len(deltas), float64(total)*8/60_000)
-	b := openTest(t, testOptions(t.TempDir(), "b"))
-	mustApply(t, b, deltas...)
+	b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
+	bloomdbtest.Apply(t, b, deltas...)
 	for n := 0; n < 60_000; n += 500 {
-		if got, want := b.Judge(message(n)).Count, a.Judge(message(n)).Count; got != want {
+		if got, want := b.Judge(bloomdbtest.Message(n)).Count, a.Judge(bloomdbtest.Message(n)).Count; got != want {
 			t.Fatalf("message %d: count %d, at its site %d", n, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"os"
@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 )
 
@@ -40,12 +41,18 @@ func (f testFile) Truncate(size int64) error {
 	return f.File.Truncate(size)
 }
 
+// breakable are options with which breakDisk has an effect.
+func breakable(o bloomdb.Options) bloomdb.Options {
+	o.WriteJournalTo(newTestFile)
+	return o
+}
+
 // breakDisk makes all writes to the journal's segment fail, as on a full disk,
 // until the function it returns is called.
-func breakDisk(t *testing.T, db *DB) (mend func()) {
+func breakDisk(t *testing.T, db *bloomdb.DB) (mend func()) {
 	t.Helper()
-	brokenFolders.Store(db.ks.Settings.Dir, true)
-	mend = func() { brokenFolders.Delete(db.ks.Settings.Dir) }
+	brokenFolders.Store(db.Keyspace().Settings.Dir, true)
+	mend = func() { brokenFolders.Delete(db.Keyspace().Settings.Dir) }
 	t.Cleanup(mend)
 	return mend
 }

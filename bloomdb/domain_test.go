@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"fmt"
@@ -10,6 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/store"
@@ -46,7 +48,7 @@ func TestDomainRule(t *testing.T) {
 }
 
 // reportCampaigns reports n messages, each of which came once before, with links.
-func reportCampaigns(t *testing.T, db *DB, name string, n int, domains ...string) {
+func reportCampaigns(t *testing.T, db *bloomdb.DB, name string, n int, domains ...string) {
 	t.Helper()
 	for i := range n {
 		set := linking(fmt.Sprint(name, i), domains...)
@@ -58,7 +60,7 @@ func reportCampaigns(t *testing.T, db *DB, name string, n int, domains ...string
 }
 
 // see does what happens when a message comes n times, and returns the evidence.
-func see(t *testing.T, db *DB, set signature.Set, n uint32) Evidence {
+func see(t *testing.T, db *bloomdb.DB, set signature.Set, n uint32) bloomdb.Evidence {
 	t.Helper()
 	if err := db.Count(set, n); err != nil {
 		t.Fatal(err)
@@ -71,7 +73,7 @@ func see(t *testing.T, db *DB, set signature.Set, n uint32) Evidence {
 }
 
 func TestDomainIsSpamsAlone(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "a"))
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	reportCampaigns(t, db, "spam", 2, "spam.example")
 	if e := see(t, db, linking("new", "spam.example"), 0); e.Listed {
 		t.Fatal("two campaigns list")
@@ -91,7 +93,7 @@ func TestDomainIsSpamsAlone(t *testing.T) {
 }
 
 func TestOneMessageIsOneCampaign(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "a"))
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	for range 10 {
 		if err := db.Report(linking("same", "spam.example"), layout.ClassOther); err != nil {
 			t.Fatal(err)
@@ -104,7 +106,7 @@ func TestOneMessageIsOneCampaign(t *testing.T) {
 
 // A newsletter that came to two people, of which one reports each issue.
 func TestReporterOfNewsletterListsNothing(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "a"))
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	for i := range 50 {
 		issue := linking(fmt.Sprint("issue ", i), "news.example")
 		if see(t, db, issue, 2).Listed {
@@ -117,7 +119,7 @@ func TestReporterOfNewsletterListsNothing(t *testing.T) {
 }
 
 func TestOrdinaryMailSparesDomain(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "a"))
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	see(t, db, linking("friend", "both.example"), 1)
 	reportCampaigns(t, db, "spam", 9, "both.example")
 	if see(t, db, linking("new", "both.example"), 0).Listed {
@@ -128,7 +130,7 @@ func TestOrdinaryMailSparesDomain(t *testing.T) {
 func TestRevocationTakesCampaignsBack(t *testing.T) {
 	for _, campaigns := range []int{5, 200} {
 		t.Run(fmt.Sprint(campaigns), func(t *testing.T) {
-			db := openTest(t, testOptions(t.TempDir(), "a"))
+			db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 			reportCampaigns(t, db, "spam", campaigns, "spam.example")
 			set := linking("new", "spam.example")
 			if !db.Judge(set).Listed {
@@ -152,15 +154,15 @@ func TestRevocationTakesCampaignsBack(t *testing.T) {
 // A revocation counts against what was reported up to its generation: campaigns of a
 // later one list the domain again.
 func TestDomainIsReportedAgainLater(t *testing.T) {
-	o, c := testOptions(t.TempDir(), "a"), newClock()
+	o, c := bloomdbtest.Options(t.TempDir(), "a"), bloomdbtest.NewClock()
 	o.Now = c.Now
-	db := openTest(t, o)
+	db := bloomdbtest.Open(t, o)
 	reportCampaigns(t, db, "spam", 200, "spam.example")
 	set := linking("new", "spam.example")
 	if err := db.Revoke(set); err != nil {
 		t.Fatal(err)
 	}
-	c.add(7 * 24 * time.Hour)
+	c.Add(7 * 24 * time.Hour)
 	if db.Judge(set).Listed {
 		t.Error("listed in the next period, without a report")
 	}
@@ -172,7 +174,7 @@ func TestDomainIsReportedAgainLater(t *testing.T) {
 
 // What many report after one has revoked it is not a campaign for each of them.
 func TestReportsOfRevokedMessageAreOneCampaign(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "a"))
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	set := linking("issue", "news.example")
 	mustReportSet(t, db, set)
 	if err := db.Revoke(set); err != nil {
@@ -187,9 +189,9 @@ func TestReportsOfRevokedMessageAreOneCampaign(t *testing.T) {
 }
 
 func TestDomainsThatSayNothing(t *testing.T) {
-	o := testOptions(t.TempDir(), "a")
+	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Domains.NeverAlone = []string{"ours.example"}
-	db := openTest(t, o)
+	db := bloomdbtest.Open(t, o)
 	reportCampaigns(t, db, "spam", 5, "google.com", "ours.example")
 	if e := db.Judge(linking("new", "google.com", "ours.example")); e.Listed {
 		t.Errorf("listed: %+v", e)
@@ -202,51 +204,51 @@ func TestDomainsThatSayNothing(t *testing.T) {
 }
 
 func TestDomainRuleOff(t *testing.T) {
-	o := testOptions(t.TempDir(), "a")
+	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Domains.Campaigns = -1
-	db := openTest(t, o)
+	db := bloomdbtest.Open(t, o)
 	reportCampaigns(t, db, "spam", 5, "spam.example")
-	if db.Judge(linking("new", "spam.example")).Listed || db.ks.Store.View.Load().Reports[0].Domains != nil {
+	if db.Judge(linking("new", "spam.example")).Listed || db.Keyspace().Store.View.Load().Reports[0].Domains != nil {
 		t.Error("it is off, and lists or counts")
 	}
 }
 
 func TestDomainsAge(t *testing.T) {
-	o, c := testOptions(t.TempDir(), "a"), newClock()
+	o, c := bloomdbtest.Options(t.TempDir(), "a"), bloomdbtest.NewClock()
 	o.Now = c.Now
-	db := openTest(t, o)
+	db := bloomdbtest.Open(t, o)
 	reportCampaigns(t, db, "spam", 2, "spam.example")
-	c.add(7 * 24 * time.Hour)
+	c.Add(7 * 24 * time.Hour)
 	reportCampaigns(t, db, "later", 1, "spam.example")
 	if !db.Judge(linking("new", "spam.example")).Listed {
 		t.Error("two generations do not add up")
 	}
-	c.add(4 * 7 * 24 * time.Hour)
+	c.Add(4 * 7 * 24 * time.Hour)
 	if db.Judge(linking("new", "spam.example")).Listed {
 		t.Error("listed after the first generation aged out")
 	}
 }
 
 func TestDomainsSurvive(t *testing.T) {
-	for name, stop := range map[string]func(t *testing.T, db *DB){
-		"a crash": func(t *testing.T, db *DB) {
-			if err := db.ks.Journal.Flush(); err != nil {
+	for name, stop := range map[string]func(t *testing.T, db *bloomdb.DB){
+		"a crash": func(t *testing.T, db *bloomdb.DB) {
+			if err := db.Keyspace().Journal.Flush(); err != nil {
 				t.Fatal(err)
 			}
 			crash(t, db)
 		},
-		"a stop": func(t *testing.T, db *DB) {
+		"a stop": func(t *testing.T, db *bloomdb.DB) {
 			if err := db.Close(); err != nil {
 				t.Fatal(err)
 			}
 		},
 	} {
-		o := testOptions(t.TempDir(), "a")
-		db := openTest(t, o)
+		o := bloomdbtest.Options(t.TempDir(), "a")
+		db := bloomdbtest.Open(t, o)
 		reportCampaigns(t, db, "spam", 3, "spam.example")
 		see(t, db, linking("ham", "ham.example"), 7)
 		stop(t, db)
-		db = openTest(t, o)
+		db = bloomdbtest.Open(t, o)
 		got := db.ExplainDomains(linking("new", "spam.example", "ham.example"))
 		if got[0].Campaigns != 3 || !got[0].Alone || got[1].Sightings != 7 || got[1].Alone {
 			t.Errorf("after %s: %+v", name, got)
@@ -255,8 +257,8 @@ func TestDomainsSurvive(t *testing.T) {
 }
 
 func TestDamagedDomainsAreNamed(t *testing.T) {
-	o := testOptions(t.TempDir(), "a")
-	db := openTest(t, o)
+	o := bloomdbtest.Options(t.TempDir(), "a")
+	db := bloomdbtest.Open(t, o)
 	reportCampaigns(t, db, "spam", 3, "spam.example")
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
@@ -278,9 +280,9 @@ func TestDamagedDomainsAreNamed(t *testing.T) {
 
 // Counts are never told, and never taken from a delta.
 func TestDomainsStayHere(t *testing.T) {
-	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
+	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	reportCampaigns(t, a, "spam", 3, "spam.example")
-	mustApply(t, b, drain(t, a)...)
+	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
 	got := b.ExplainDomains(linking("new", "spam.example"))[0]
 	if got.Campaigns != 0 || got.Sightings != 0 || got.Alone {
 		t.Errorf("b counts %+v", got)
@@ -291,7 +293,7 @@ func TestDomainsStayHere(t *testing.T) {
 }
 
 func TestReportOfManySignaturesAndDomains(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "a"))
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	set := linking("x", "a.example", "b.example", "c.example", "d.example", "e.example")
 	for i := len(set.Signatures); i < journal.MaxKeys; i++ {
 		set.Signatures = append(set.Signatures, setOf(fmt.Sprint(i)).Signatures[0])
@@ -310,8 +312,8 @@ func TestDomainModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer os.RemoveAll(dir)
-		o := testOptions(dir, "a")
-		db, err := Open(o)
+		o := bloomdbtest.Options(dir, "a")
+		db, err := bloomdb.Open(o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -349,7 +351,7 @@ func TestDomainModel(t *testing.T) {
 				sightings[d] += 10 // a revocation counts so often
 			case 5:
 				step(db.Close())
-				db, err = Open(o)
+				db, err = bloomdb.Open(o)
 				step(err)
 			}
 		}
@@ -359,7 +361,7 @@ func TestDomainModel(t *testing.T) {
 }
 
 // weaklyLike is a message of which too few words were reported: of wordy(_, words(0, 20)).
-func weaklyLike(t *testing.T, db *DB) signature.Set {
+func weaklyLike(t *testing.T, db *bloomdb.DB) signature.Set {
 	t.Helper()
 	for shared := 1; shared < 20; shared++ {
 		set := wordy(2, append(words(0, shared), words(1000, 20-shared)...)...)
@@ -374,7 +376,7 @@ func weaklyLike(t *testing.T, db *DB) signature.Set {
 // A message of which a part was reported, too little to list it, is listed where the
 // reported message had a link to the same domain.
 func TestReportedDomainCorroborates(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "a"))
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	reported := wordy(1, words(0, 20)...)
 	reported.Domains = []string{"google.com", "spam.example"}
 	mustReportSet(t, db, reported)

@@ -1,10 +1,11 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/clock"
 )
 
@@ -23,16 +24,16 @@ func TestSuspend(t *testing.T) {
 				}
 				return time.Since(start) + asleep
 			})
-			db := openTest(t, o)
-			mustReport(t, db, 1)
+			db := bloomdbtest.Open(t, o)
+			bloomdbtest.Report(t, db, 1)
 			time.Sleep(time.Hour)
 			asleep = 9 * time.Hour
 			time.Sleep(time.Second)
 			if (db.Clock() == nil) != counted {
 				t.Errorf("%s: the clock's status is %+v", name, db.Clock())
 			}
-			if want := o.Now(); counted && !db.ks.Now().Equal(want) {
-				t.Errorf("%s: it is %s, want %s", name, db.ks.Now(), want)
+			if want := o.Now(); counted && !db.Keyspace().Now().Equal(want) {
+				t.Errorf("%s: it is %s, want %s", name, db.Keyspace().Now(), want)
 			}
 		})
 	}

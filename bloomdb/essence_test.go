@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
@@ -21,32 +23,32 @@ import (
 // Reportable and Revocable say beforehand what Report and Revoke say, and change
 // nothing.
 func TestReportableSaysWhatReportWould(t *testing.T) {
-	withPart := with(message(3), signature.KindAttachment, "terms")
+	withPart := with(bloomdbtest.Message(3), signature.KindAttachment, "terms")
 	for _, tt := range []struct {
 		name      string
-		before    func(t *testing.T, db *DB)
+		before    func(t *testing.T, db *bloomdb.DB)
 		set       signature.Set
 		err       error // of a report
 		revokeErr error
 		taken     int // signatures
 	}{
-		{name: "anything", set: message(1), taken: 2},
+		{name: "anything", set: bloomdbtest.Message(1), taken: 2},
 		{name: "nothing", set: signature.Set{}, err: keyspace.ErrNothing, revokeErr: keyspace.ErrNothing},
-		{name: "reported already", before: func(t *testing.T, db *DB) { mustReport(t, db, 1) }, set: message(1), taken: 2},
-		{name: "declared", before: func(t *testing.T, db *DB) { mustNever(t, db, message(1), "") }, set: message(1), err: never.ErrNever},
-		{name: "a part is declared", before: func(t *testing.T, db *DB) {
+		{name: "reported already", before: func(t *testing.T, db *bloomdb.DB) { bloomdbtest.Report(t, db, 1) }, set: bloomdbtest.Message(1), taken: 2},
+		{name: "declared", before: func(t *testing.T, db *bloomdb.DB) { mustNever(t, db, bloomdbtest.Message(1), "") }, set: bloomdbtest.Message(1), err: never.ErrNever},
+		{name: "a part is declared", before: func(t *testing.T, db *bloomdb.DB) {
 			mustNever(t, db, with(signature.Set{}, signature.KindAttachment, "terms"), "")
 		}, set: withPart, taken: 2},
-		{name: "full of reports", before: func(t *testing.T, db *DB) { fillOwn(t, db, layout.SpamFilter) }, set: message(1), err: layout.ErrFull},
-		{name: "full of revocations", before: func(t *testing.T, db *DB) { fillOwn(t, db, layout.RevokedFilter) }, set: message(1), revokeErr: layout.ErrFull, taken: 2},
+		{name: "full of reports", before: func(t *testing.T, db *bloomdb.DB) { fillOwn(t, db, layout.SpamFilter) }, set: bloomdbtest.Message(1), err: layout.ErrFull},
+		{name: "full of revocations", before: func(t *testing.T, db *bloomdb.DB) { fillOwn(t, db, layout.RevokedFilter) }, set: bloomdbtest.Message(1), revokeErr: layout.ErrFull, taken: 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			db := openTest(t, testOptions(t.TempDir(), "mx1"))
+			db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 			if tt.before != nil {
 				tt.before(t, db)
 			}
 			evidence := db.Judge(tt.set)
-			size := db.ks.Journal.BytesFrom(0)
+			size := db.Keyspace().Journal.BytesFrom(0)
 			taken, err := db.Reportable(tt.set)
 			if !errors.Is(err, tt.err) || err == nil && len(taken.Signatures) != tt.taken {
 				t.Errorf("reportable: %d signatures, %v; want %d, %v", len(taken.Signatures), err, tt.taken, tt.err)
@@ -54,7 +56,7 @@ func TestReportableSaysWhatReportWould(t *testing.T) {
 			if err := db.Revocable(tt.set); !errors.Is(err, tt.revokeErr) {
 				t.Errorf("revocable: %v, want %v", err, tt.revokeErr)
 			}
-			if db.ks.Journal.BytesFrom(0) != size || !reflect.DeepEqual(db.Judge(tt.set), evidence) {
+			if db.Keyspace().Journal.BytesFrom(0) != size || !reflect.DeepEqual(db.Judge(tt.set), evidence) {
 				t.Error("asking has changed something")
 			}
 			if err := db.Report(tt.set, layout.ClassOther); !errors.Is(err, tt.err) {
@@ -68,52 +70,54 @@ func TestReportableSaysWhatReportWould(t *testing.T) {
 }
 
 // fillOwn fills this site's filter of the present generation.
-func fillOwn(t testing.TB, db *DB, kind layout.Kind) {
+func fillOwn(t testing.TB, db *bloomdb.DB, kind layout.Kind) {
 	t.Helper()
-	tg := layout.Target{Kind: kind, Gen: db.ks.Settings.Generation(kind, db.ks.Settings.Now())}
-	own, err := db.ks.Store.OwnBits(tg, db.ks.Store.ShapeFor(tg))
+	tg := layout.Target{Kind: kind, Gen: db.Keyspace().Settings.Generation(kind, db.Keyspace().Settings.Now())}
+	own, err := db.Keyspace().Store.OwnBits(tg, db.Keyspace().Store.ShapeFor(tg))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := uint64(0); own.Ones() <= db.ks.Settings.FillLimit(kind, own.Shape()); n++ {
+	for n := uint64(0); own.Ones() <= db.Keyspace().Settings.FillLimit(kind, own.Shape()); n++ {
 		own.Set(keyring.Stretch(n))
 	}
 }
 
 // The previous key's database has a say in it, too.
 func TestReportableAsksBothKeys(t *testing.T) {
-	db := openTest(t, rolledOver(testOptions(t.TempDir(), "mx1")))
+	db := bloomdbtest.Open(t, rolledOver(bloomdbtest.Options(t.TempDir(), "mx1")))
 	fillOwn(t, db.Previous(), layout.SpamFilter)
 	fillOwn(t, db.Previous(), layout.RevokedFilter)
-	if _, err := db.Reportable(message(1)); !errors.Is(err, layout.ErrFull) {
+	if _, err := db.Reportable(bloomdbtest.Message(1)); !errors.Is(err, layout.ErrFull) {
 		t.Errorf("reportable: %v", err)
 	}
-	if err := db.Revocable(message(1)); !errors.Is(err, layout.ErrFull) {
+	if err := db.Revocable(bloomdbtest.Message(1)); !errors.Is(err, layout.ErrFull) {
 		t.Errorf("revocable: %v", err)
 	}
 }
 
 // While the disk has a fault nothing is reportable, and once it is over it is.
 func TestReportableWhileDiskHasFault(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "mx1"))
-	mustReport(t, db, 1)
+	db := bloomdbtest.Open(t, breakable(bloomdbtest.Options(t.TempDir(), "mx1")))
+	bloomdbtest.Report(t, db, 1)
 	mend := breakDisk(t, db)
-	fault := db.Report(message(2), layout.ClassOther)
-	if _, err := db.Reportable(message(2)); err == nil {
+	fault := db.Report(bloomdbtest.Message(2), layout.ClassOther)
+	if _, err := db.Reportable(bloomdbtest.Message(2)); err == nil {
 		t.Errorf("reportable with the fault %v", fault)
 	}
 	mend()
-	if _, err := db.Reportable(message(2)); err != nil {
+	if _, err := db.Reportable(bloomdbtest.Message(2)); err != nil {
 		t.Error(err)
 	}
-	if err := db.Revocable(message(2)); err != nil {
+	if err := db.Revocable(bloomdbtest.Message(2)); err != nil {
 		t.Error(err)
 	}
-	crash(t, db)
-	if _, err := db.Reportable(message(2)); !errors.Is(err, layout.ErrClosed) {
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Reportable(bloomdbtest.Message(2)); !errors.Is(err, layout.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
-	if err := db.Revocable(message(2)); !errors.Is(err, layout.ErrClosed) {
+	if err := db.Revocable(bloomdbtest.Message(2)); !errors.Is(err, layout.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
 }
@@ -148,16 +152,16 @@ func drawSketches(t *rapid.T) []signature.Sketch {
 // A report or a revocation of the essence writes the same records as one of the whole,
 // under each key.
 func TestEssenceIsStoredTheSame(t *testing.T) {
-	db := openTest(t, rolledOver(testOptions(t.TempDir(), "mx1")))
+	db := bloomdbtest.Open(t, rolledOver(bloomdbtest.Options(t.TempDir(), "mx1")))
 	rapid.Check(t, func(t *rapid.T) {
-		set := message(rapid.IntRange(1, 1000).Draw(t, "message"))
+		set := bloomdbtest.Message(rapid.IntRange(1, 1000).Draw(t, "message"))
 		set.Domains = []string{"spam.example"}
 		set.Sketches = drawSketches(t)
 		if rapid.Bool().Draw(t, "of a part only") {
 			set.Signatures = with(signature.Set{}, signature.KindAttachment, "terms").Signatures
 		}
 		essence := db.Essence(set)
-		for _, d := range db.keys {
+		for _, d := range db.Keyspaces() {
 			for kind, sketches := range map[layout.Kind]func(signature.Set) []signature.Sketch{
 				layout.SpamFilter:    func(s signature.Set) []signature.Sketch { return s.Sketches },
 				layout.RevokedFilter: func(s signature.Set) []signature.Sketch { return keyspace.EvenAskOnly(s.Sketches) },
@@ -169,7 +173,7 @@ func TestEssenceIsStoredTheSame(t *testing.T) {
 			}
 		}
 		for i, s := range essence.Sketches {
-			if got, want := db.ks.Anchors(s), db.ks.Anchors(set.Sketches[i]); !slices.Equal(got, want) {
+			if got, want := db.Keyspace().Anchors(s), db.Keyspace().Anchors(set.Sketches[i]); !slices.Equal(got, want) {
 				t.Fatalf("anchors %x of the essence, %x of the whole", got, want)
 			}
 		}
@@ -197,7 +201,7 @@ func recordsOf(t *rapid.T, ks *keyspace.Keyspace, kind layout.Kind, set signatur
 
 // A revoked essence of a message that was only asked for takes the listing back.
 func TestEssenceRevokesWhatIsOnlyAsked(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "mx1"))
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	mustReportSet(t, db, db.Essence(wordy(1, words(0, 600)...)))
 	near := wordy(2, words(0, 600)...)
 	near.Signatures = with(signature.Set{}, signature.KindAttachment, "terms").Signatures

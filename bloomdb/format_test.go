@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"bytes"
@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/clock"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
@@ -28,7 +30,7 @@ import (
 
 // raised is a file of the next version: the number is one more, and what proves it is right.
 // It returns nil for a file without a version.
-func raised(t *testing.T, db *DB, data []byte) []byte {
+func raised(t *testing.T, db *bloomdb.DB, data []byte) []byte {
 	t.Helper()
 	data = bytes.Clone(data)
 	line, _, _ := bytes.Cut(data, []byte("\n"))
@@ -40,10 +42,10 @@ func raised(t *testing.T, db *DB, data []byte) []byte {
 		return append(append(line, '\n'), fmt.Sprintf("crc32c %08x\n", crc32.Checksum(line, folder.Castagnoli))...)
 	case string(data[:4]) == "SBRC":
 		data[4]++
-		mac := db.ks.Ring.Keyed.Sum(keyring.PurposeRecord, data[:len(data)-32])
+		mac := db.Keyspace().Ring.Keyed.Sum(keyring.PurposeRecord, data[:len(data)-32])
 		return append(data[:len(data)-32], mac[:]...)
 	}
-	for _, f := range fileForms {
+	for _, f := range bloomdb.FileForms() {
 		if string(data[:8]) != f.Magic {
 			continue
 		}
@@ -73,9 +75,9 @@ func TestNewerFiles(t *testing.T) {
 	good, work := filepath.Join(root, "good"), filepath.Join(root, "work")
 	lifetime(t, good, false)
 	must(t, os.WriteFile(filepath.Join(good, clock.File), stampOf(lifeOptions(good).Now()), 0o600))
-	key := openTest(t, lifeOptions(t.TempDir()))
+	key := bloomdbtest.Open(t, lifeOptions(t.TempDir()))
 	missing := make(map[string]bool)
-	for _, f := range fileForms {
+	for _, f := range bloomdb.FileForms() {
 		missing[f.Magic] = true
 	}
 	for _, name := range allFiles(t, good) {
@@ -97,8 +99,8 @@ func TestNewerFiles(t *testing.T) {
 			must(t, os.WriteFile(path, newer, 0o600))
 			before := contentOf(t, work)
 			for what, open := range map[string]func() error{
-				"open":   func() error { _, err := Open(lifeOptions(work)); return err },
-				"repair": func() error { _, _, err := Repair(lifeOptions(work)); return err },
+				"open":   func() error { _, err := bloomdb.Open(lifeOptions(work)); return err },
+				"repair": func() error { _, _, err := bloomdb.Repair(lifeOptions(work)); return err },
 			} {
 				err := open()
 				var damaged *folder.DamageError
@@ -120,14 +122,14 @@ func TestNewerFiles(t *testing.T) {
 // A file of the folder of a later key is refused, too, and what was set aside is not looked at.
 func TestNewerFileElsewhere(t *testing.T) {
 	dir := t.TempDir()
-	must(t, mustOpen(t, lifeOptions(dir)).Close())
+	must(t, bloomdbtest.MustOpen(t, lifeOptions(dir)).Close())
 	newer := raised(t, nil, store.MaskForm.Begin([8]byte{9}))
 	must(t, os.WriteFile(store.MaskFiles.Path(dir, 5)+folder.DamagedSuffix, newer, 0o600))
-	must(t, mustOpen(t, lifeOptions(dir)).Close())
+	must(t, bloomdbtest.MustOpen(t, lifeOptions(dir)).Close())
 	folder := filepath.Join(dir, folder.KeyFolderPrefix+"0900000000000000")
 	must(t, os.Mkdir(folder, 0o700))
 	must(t, os.WriteFile(store.MaskFiles.Path(folder, 5), newer, 0o600)) // which no identity names
-	if _, err := Open(lifeOptions(dir)); !errors.Is(err, layout.ErrNewer) || !strings.Contains(err.Error(), folder) {
+	if _, err := bloomdb.Open(lifeOptions(dir)); !errors.Is(err, layout.ErrNewer) || !strings.Contains(err.Error(), folder) {
 		t.Error(err)
 	}
 }
@@ -163,9 +165,9 @@ func TestNewerKindInJournal(t *testing.T) {
 	data, err := os.ReadFile(path)
 	must(t, err)
 	data[journal.Header+journal.FrameHeader+3] ^= 1 // and a record before it is damaged
-	data = journal.AppendFrame(data, journal.Record{Target: layout.Target{Kind: 200, Gen: 5}, Hashes: hashesOf(message(1))}, 0)
+	data = journal.AppendFrame(data, journal.Record{Target: layout.Target{Kind: 200, Gen: 5}, Hashes: hashesOf(bloomdbtest.Message(1))}, 0)
 	must(t, os.WriteFile(path, data, 0o600))
-	_, _, err = Repair(lifeOptions(dir))
+	_, _, err = bloomdb.Repair(lifeOptions(dir))
 	var damage *folder.DamageError
 	if !errors.Is(err, layout.ErrNewer) || errors.As(err, &damage) || !strings.Contains(err.Error(), path) {
 		t.Error(err)
@@ -179,14 +181,14 @@ func TestNewerKindInJournal(t *testing.T) {
 // forged, and none of them is proven to be its site's.
 func TestNewerRecord(t *testing.T) {
 	_, private := newSigningKey(t)
-	o := testOptions(t.TempDir(), "b")
+	o := bloomdbtest.Options(t.TempDir(), "b")
 	o.SigningKey = private
-	b := openTest(t, o)
-	o = testOptions(t.TempDir(), "a")
+	b := bloomdbtest.Open(t, o)
+	o = bloomdbtest.Options(t.TempDir(), "a")
 	o.Members = wire.Members{"b": {Keys: []ed25519.PublicKey{private.Public().(ed25519.PublicKey)}}}
-	a := openTest(t, o)
-	mustReport(t, b, 1)
-	deltas := drain(t, b)
+	a := bloomdbtest.Open(t, o)
+	bloomdbtest.Report(t, b, 1)
+	deltas := bloomdbtest.Drain(t, b)
 	records := [][]byte{b.Heartbeat(0, 0), deltas[0].Data, mustVotes(t, b)}
 	for _, record := range records {
 		newer := raised(t, a, record)
@@ -207,7 +209,7 @@ func TestNewerRecord(t *testing.T) {
 			}
 		}
 	}
-	if a.Judge(message(1)).Listed {
+	if a.Judge(bloomdbtest.Message(1)).Listed {
 		t.Error("a record of a newer version is used")
 	}
 }

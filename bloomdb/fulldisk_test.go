@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/cmd/testenv"
@@ -27,7 +29,7 @@ func fillDisk(t *testing.T, dir string) (ballast string) {
 // diskWorld is a database on a small disk, and what it has said.
 type diskWorld struct {
 	*testing.T
-	db *DB
+	db *bloomdb.DB
 
 	mu        sync.Mutex // guards all below
 	next      int
@@ -42,7 +44,7 @@ func (w *diskWorld) report() error {
 	w.next++
 	n := w.next
 	w.mu.Unlock()
-	err := w.db.Report(message(n), layout.Class(n%3))
+	err := w.db.Report(bloomdbtest.Message(n), layout.Class(n%3))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil {
@@ -77,12 +79,12 @@ func (w *diskWorld) reportUntilFull() {
 func (w *diskWorld) check(when string) {
 	w.Helper()
 	for _, n := range w.taken {
-		if !w.db.Judge(message(n)).Listed {
+		if !w.db.Judge(bloomdbtest.Message(n)).Listed {
 			w.Errorf("%s: report %d was acknowledged, and is not listed", when, n)
 		}
 	}
 	for _, n := range w.refused {
-		if w.db.Judge(message(n)).Listed {
+		if w.db.Judge(bloomdbtest.Message(n)).Listed {
 			w.Errorf("%s: report %d was refused, and is listed", when, n)
 		}
 	}
@@ -91,12 +93,12 @@ func (w *diskWorld) check(when string) {
 // refuseAll holds that nothing else is taken on a full disk either, and leaves no trace.
 func (w *diskWorld) refuseAll() {
 	w.Helper()
-	_, retouched := w.db.Retouch(message(1))
-	_, declared := w.db.Never(message(1), "")
-	_, reportable := w.db.Reportable(message(1))
+	_, retouched := w.db.Retouch(bloomdbtest.Message(1))
+	_, declared := w.db.Never(bloomdbtest.Message(1), "")
+	_, reportable := w.db.Reportable(bloomdbtest.Message(1))
 	for what, err := range map[string]error{
-		"revocation": w.db.Revoke(message(1)), "retouch": retouched, "never": declared,
-		"snapshot": w.db.ks.Save(), "reportable": reportable, "revocable": w.db.Revocable(message(1)),
+		"revocation": w.db.Revoke(bloomdbtest.Message(1)), "retouch": retouched, "never": declared,
+		"snapshot": w.db.Keyspace().Save(), "reportable": reportable, "revocable": w.db.Revocable(bloomdbtest.Message(1)),
 	} {
 		if !errors.Is(err, syscall.ENOSPC) {
 			w.Errorf("%s on a full disk: %v", what, err)
@@ -115,13 +117,13 @@ func (w *diskWorld) refuseAll() {
 // restart. What was acknowledged is there after a crash, and at other sites.
 func TestFullDisk(t *testing.T) {
 	dir := testenv.SmallDisk(t, "256k")
-	c := newClock()
+	c := bloomdbtest.NewClock()
 	o := small(filepath.Join(dir, "state"))
 	o.Reports.Capacity, o.Now = 2000, c.Now
 	other := o
 	other.Site, other.Dir = "mx2", t.TempDir()
-	mx2 := openTest(t, other)
-	w := &diskWorld{T: t, db: openTest(t, o)}
+	mx2 := bloomdbtest.Open(t, other)
+	w := &diskWorld{T: t, db: bloomdbtest.Open(t, o)}
 	for round := range 6 {
 		for range 5 {
 			if err := w.report(); err != nil {
@@ -129,8 +131,8 @@ func TestFullDisk(t *testing.T) {
 			}
 		}
 		if round%2 == 1 { // journal and snapshots differ in what they have
-			c.add(10 * time.Minute)
-			if err := w.db.maintain(); err != nil {
+			c.Add(10 * time.Minute)
+			if err := w.db.Maintain(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -139,23 +141,23 @@ func TestFullDisk(t *testing.T) {
 		w.check("on a full disk")
 		w.refuseAll()
 		w.check("after all was refused")
-		c.add(10 * time.Minute)
-		if err := w.db.maintain(); err == nil {
+		c.Add(10 * time.Minute)
+		if err := w.db.Maintain(); err == nil {
 			t.Error("a full disk is no fault of maintenance")
 		}
 		mustRemove(t, ballast)
 		if round%3 == 2 { // the daemon's loop finds the room, or the next report does
-			c.add(time.Minute)
-			if err := w.db.maintain(); err != nil || w.db.Fault() != nil {
+			c.Add(time.Minute)
+			if err := w.db.Maintain(); err != nil || w.db.Fault() != nil {
 				t.Errorf("with room again: %v, fault %v", err, w.db.Fault())
 			}
 		}
 	}
 	t.Logf("%d reports taken, %d refused, the last one: %v", len(w.taken), len(w.refused), w.lastError)
 	w.revokeLast()
-	deltas := drain(t, w.db)
+	deltas := bloomdbtest.Drain(t, w.db)
 	crash(t, w.db)
-	w.db, w.refused = openTest(t, o), nil
+	w.db, w.refused = bloomdbtest.Open(t, o), nil
 	w.check("after a crash")
 	for _, d := range deltas {
 		if err := mx2.Apply(d.Data, peers.Lost); err != nil {
@@ -170,7 +172,7 @@ func TestFullDisk(t *testing.T) {
 func (w *diskWorld) revokeLast() {
 	w.Helper()
 	last := len(w.taken) - 1
-	if err := w.db.Revoke(message(w.taken[last])); err != nil {
+	if err := w.db.Revoke(bloomdbtest.Message(w.taken[last])); err != nil {
 		w.Fatal(err)
 	}
 	listed(w.T, w.db, w.taken[last], false)

@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/recent"
@@ -19,11 +21,11 @@ import (
 
 // arrive does with a message what the milter does, and says what it learned. The envelope
 // is the recipients, with blanks between.
-func arrive(t testing.TB, db *DB, n int, envelope string, from uint64) (deferred, returned bool) {
+func arrive(t testing.TB, db *bloomdb.DB, n int, envelope string, from uint64) (deferred, returned bool) {
 	t.Helper()
-	set, recipients := message(n), strings.Split(envelope, " ")
+	set, recipients := bloomdbtest.Message(n), strings.Split(envelope, " ")
 	if returned = db.Returned(set, "s", recipients); !returned {
-		mustCount(t, db, n, 1)
+		bloomdbtest.Count(t, db, n, 1)
 	}
 	return db.Defer(set, db.Judge(set), "s", recipients, from), returned
 }
@@ -31,8 +33,8 @@ func arrive(t testing.TB, db *DB, n int, envelope string, from uint64) (deferred
 // The fifth copy is put off; its retry passes and does not count; what the same tuple
 // sends then counts again and is not put off for four hours.
 func TestGreylistOnce(t *testing.T) {
-	c := newClock()
-	db := openTest(t, burstOptions(t, c))
+	c := bloomdbtest.NewClock()
+	db := bloomdbtest.Open(t, burstOptions(t, c))
 	for i, step := range []struct {
 		after              time.Duration
 		envelope           string
@@ -58,9 +60,9 @@ func TestGreylistOnce(t *testing.T) {
 		{time.Second, "h", true, false, 15},
 		{239 * time.Minute, "h", false, true, 15}, // the slowest retry
 	} {
-		c.add(step.after)
+		c.Add(step.after)
 		deferred, returned := arrive(t, db, 1, step.envelope, 5)
-		count := db.Judge(message(1)).Count
+		count := db.Judge(bloomdbtest.Message(1)).Count
 		if deferred != step.deferred || returned != step.returned || count != step.count {
 			t.Errorf("step %d, %s: deferred %v, returned %v, count %d; want %+v", i, step.envelope, deferred, returned, count, step)
 		}
@@ -70,30 +72,30 @@ func TestGreylistOnce(t *testing.T) {
 // What is listed, declared, seldom, or without a count is never put off, nor anything
 // where greylisting or the burst counter is off.
 func TestGreylistNever(t *testing.T) {
-	c := newClock()
-	plain := testOptions(t.TempDir(), "mx1")
+	c := bloomdbtest.NewClock()
+	plain := bloomdbtest.Options(t.TempDir(), "mx1")
 	plain.Now = c.Now
 	for _, tc := range []struct {
 		name     string
-		options  Options
+		options  bloomdb.Options
 		from     uint64
-		prepare  func(db *DB)
+		prepare  func(db *bloomdb.DB)
 		deferred bool
 	}{
-		{"often seen", burstOptions(t, c), 10, func(*DB) {}, true},
-		{"listed", burstOptions(t, c), 10, func(db *DB) { mustReport(t, db, 1) }, false},
-		{"never-listed", burstOptions(t, c), 10, func(db *DB) {
-			if _, err := db.Never(message(1), ""); err != nil {
+		{"often seen", burstOptions(t, c), 10, func(*bloomdb.DB) {}, true},
+		{"listed", burstOptions(t, c), 10, func(db *bloomdb.DB) { bloomdbtest.Report(t, db, 1) }, false},
+		{"never-listed", burstOptions(t, c), 10, func(db *bloomdb.DB) {
+			if _, err := db.Never(bloomdbtest.Message(1), ""); err != nil {
 				t.Fatal(err)
 			}
 		}, false},
-		{"seldom", burstOptions(t, c), 12, func(*DB) {}, false},
-		{"long ago", burstOptions(t, c), 10, func(*DB) { c.add(13 * time.Minute) }, false},
-		{"from 0", burstOptions(t, c), 0, func(*DB) {}, false},
-		{"no burst counter", plain, 10, func(*DB) {}, false},
+		{"seldom", burstOptions(t, c), 12, func(*bloomdb.DB) {}, false},
+		{"long ago", burstOptions(t, c), 10, func(*bloomdb.DB) { c.Add(13 * time.Minute) }, false},
+		{"from 0", burstOptions(t, c), 0, func(*bloomdb.DB) {}, false},
+		{"no burst counter", plain, 10, func(*bloomdb.DB) {}, false},
 	} {
-		db := openTest(t, tc.options)
-		mustCount(t, db, 1, 10)
+		db := bloomdbtest.Open(t, tc.options)
+		bloomdbtest.Count(t, db, 1, 10)
 		tc.prepare(db)
 		if deferred, _ := arrive(t, db, 1, "a", tc.from); deferred != tc.deferred {
 			t.Errorf("%s: deferred %v", tc.name, deferred)
@@ -102,9 +104,9 @@ func TestGreylistNever(t *testing.T) {
 			t.Errorf("%s: memory was taken for deferred messages: %v", tc.name, s.Greylist != nil)
 		}
 	}
-	db := openTest(t, burstOptions(t, c))
-	mustCount(t, db, 1, 10)
-	set := message(1)
+	db := bloomdbtest.Open(t, burstOptions(t, c))
+	bloomdbtest.Count(t, db, 1, 10)
+	set := bloomdbtest.Message(1)
 	e := db.Judge(set)
 	few := e
 	few.Count = 4 // of the two counters the lower one is right
@@ -118,17 +120,17 @@ func TestGreylistNever(t *testing.T) {
 
 // A tuple is another when text, sender or recipient differ.
 func TestGreylistTuple(t *testing.T) {
-	c := newClock()
-	db := openTest(t, burstOptions(t, c))
+	c := bloomdbtest.NewClock()
+	db := bloomdbtest.Open(t, burstOptions(t, c))
 	for n := range 3 {
-		mustCount(t, db, n, 10)
+		bloomdbtest.Count(t, db, n, 10)
 		for _, recipient := range []string{"a", "b", "ab", ""} {
 			if deferred, returned := arrive(t, db, n, recipient, 5); !deferred || returned {
 				t.Errorf("message %d to %q: deferred %v, returned %v", n, recipient, deferred, returned)
 			}
 		}
 	}
-	set := message(1)
+	set := bloomdbtest.Message(1)
 	for _, other := range [][2]string{{"S", "a"}, {"", "a"}, {"", "sa"}, {"sa", ""}} {
 		if to := []string{other[1]}; db.Returned(set, other[0], to) || !db.Defer(set, db.Judge(set), other[0], to, 5) {
 			t.Errorf("message from %q to %q is known", other[0], other[1])
@@ -145,9 +147,9 @@ func TestGreylistTuple(t *testing.T) {
 // However the recipients are grouped when a message comes again, none is put off twice,
 // and each has one copy that does not count.
 func TestGreylistRegrouped(t *testing.T) {
-	c := newClock()
-	db := openTest(t, burstOptions(t, c))
-	mustCount(t, db, 1, 10)
+	c := bloomdbtest.NewClock()
+	db := bloomdbtest.Open(t, burstOptions(t, c))
+	bloomdbtest.Count(t, db, 1, 10)
 	for i, step := range []struct {
 		envelope           string
 		deferred, returned bool
@@ -174,9 +176,9 @@ func TestGreylistRegrouped(t *testing.T) {
 // What a letter to many takes is bounded: beyond, and where it has no room as a whole, it
 // passes, and nothing of it is known.
 func TestGreylistMany(t *testing.T) {
-	c := newClock()
-	db := openTest(t, burstOptions(t, c))
-	mustCount(t, db, 1, 10)
+	c := bloomdbtest.NewClock()
+	db := bloomdbtest.Open(t, burstOptions(t, c))
+	bloomdbtest.Count(t, db, 1, 10)
 	letter := func(n, recipients int) (envelope, last string) {
 		for i := range recipients {
 			last = fmt.Sprintf("%d.%d", n, i)
@@ -209,9 +211,9 @@ func TestGreylistMany(t *testing.T) {
 
 // When a sub-window is full, mail passes and every copy counts.
 func TestGreylistFull(t *testing.T) {
-	c := newClock()
-	db := openTest(t, burstOptions(t, c))
-	mustCount(t, db, 1, 10)
+	c := bloomdbtest.NewClock()
+	db := bloomdbtest.Open(t, burstOptions(t, c))
+	bloomdbtest.Count(t, db, 1, 10)
 	arrive(t, db, 1, "waits", 5)
 	deferred, n := true, 0
 	for ; deferred; n++ {
@@ -223,35 +225,35 @@ func TestGreylistFull(t *testing.T) {
 	if n < 1000 {
 		t.Errorf("full after %d tuples, made for 1000", n)
 	}
-	if s := db.Status().Greylist; s == nil || !s.Missed || s.Fill > 0.5 || s.Fill < 0.49 || s.Window != 4*3600 || s.Memory != db.greylist.Made().Bytes() {
+	if s := db.Status().Greylist; s == nil || !s.Missed || s.Fill > 0.5 || s.Fill < 0.49 || s.Window != 4*3600 || s.Memory != db.Greylist().Made().Bytes() {
 		t.Errorf("status %+v", s)
 	}
-	before := db.Judge(message(1)).Count
+	before := db.Judge(bloomdbtest.Message(1)).Count
 	if deferred, returned := arrive(t, db, 1, "waits", 5); deferred || returned {
 		t.Errorf("deferred %v, returned %v: nothing can be noted of it", deferred, returned)
 	}
-	if count := db.Judge(message(1)).Count; count != before+1 {
+	if count := db.Judge(bloomdbtest.Message(1)).Count; count != before+1 {
 		t.Errorf("count %d after %d: copies that don't count could be sent without end", count, before)
 	}
-	c.add(48 * time.Minute)
-	mustCount(t, db, 1, 10)
+	c.Add(48 * time.Minute)
+	bloomdbtest.Count(t, db, 1, 10)
 	if _, returned := arrive(t, db, 1, "waits", 5); !returned {
 		t.Error("in the next sub-window the retry is not known")
 	}
 }
 
 func TestGreylistAfterRestart(t *testing.T) {
-	c := newClock()
+	c := bloomdbtest.NewClock()
 	o := burstOptions(t, c)
-	db := openTest(t, o)
-	mustCount(t, db, 1, 10)
+	db := bloomdbtest.Open(t, o)
+	bloomdbtest.Count(t, db, 1, 10)
 	if deferred, _ := arrive(t, db, 1, "a", 5); !deferred {
 		t.Fatal("not deferred")
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	db = openTest(t, o)
+	db = bloomdbtest.Open(t, o)
 	if deferred, returned := arrive(t, db, 1, "a", 5); deferred || returned {
 		t.Errorf("deferred %v, returned %v: the burst counter is empty after a start", deferred, returned)
 	}
@@ -260,10 +262,10 @@ func TestGreylistAfterRestart(t *testing.T) {
 // Of many copies of one tuple that come at once, one is put off; of many retries, one
 // does not count.
 func TestGreylistParallel(t *testing.T) {
-	c := newClock()
-	db := openTest(t, burstOptions(t, c))
-	mustCount(t, db, 1, 10)
-	set := message(1)
+	c := bloomdbtest.NewClock()
+	db := bloomdbtest.Open(t, burstOptions(t, c))
+	bloomdbtest.Count(t, db, 1, 10)
+	set := bloomdbtest.Message(1)
 	e := db.Judge(set)
 	for _, ask := range []func() bool{
 		func() bool { return db.Defer(set, e, "s", []string{"a"}, 5) },
@@ -290,7 +292,7 @@ func TestGreylistParallel(t *testing.T) {
 
 // greylistModel knows exactly what came when.
 type greylistModel struct {
-	c        *wallClock
+	c        *bloomdbtest.Clock
 	seen     map[int][]time.Time  // sightings of a message
 	deferred map[string]time.Time // by message and recipient
 	returned map[string]time.Time
@@ -329,24 +331,24 @@ func (m *greylistModel) age(of map[string]time.Time, tuple string) time.Duration
 // grouped, and the first retry alone does not count. At the windows' edges either answer
 // is right, and the burst counter may read one too many.
 func TestGreylistModel(t *testing.T) {
-	c := newClock()
-	o := testOptions(t.TempDir(), "mx1")
+	c := bloomdbtest.NewClock()
+	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	o.Now = c.Now
 	o.Counts = layout.CountOptions{Period: time.Hour, Keep: 3, Capacity: 500_000, Burst: 10 * time.Minute}
-	db := openTest(t, o)
+	db := bloomdbtest.Open(t, o)
 	next := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &greylistModel{c: c, seen: make(map[int][]time.Time), deferred: make(map[string]time.Time), returned: make(map[string]time.Time)}
 		next += 3 // messages that no other round has seen
 		const from, longest = 5, 4*time.Hour + 48*time.Minute
 		listed, never := next+1, next+2
-		mustReport(t, db, listed)
-		if _, err := db.Never(message(never), ""); err != nil {
+		bloomdbtest.Report(t, db, listed)
+		if _, err := db.Never(bloomdbtest.Message(never), ""); err != nil {
 			rt.Fatal(err)
 		}
 		for range rapid.IntRange(1, 80).Draw(rt, "arrivals") {
 			if rapid.IntRange(0, 3).Draw(rt, "wait") == 0 {
-				c.add(time.Duration(rapid.SampledFrom([]int{1, 60, 900, 7200, 14300, 18000}).Draw(rt, "seconds")) * time.Second)
+				c.Add(time.Duration(rapid.SampledFrom([]int{1, 60, 900, 7200, 14300, 18000}).Draw(rt, "seconds")) * time.Second)
 			}
 			n := next + rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2}).Draw(rt, "message")
 			to := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}), 1, 4, rapid.ID).Draw(rt, "recipients")
@@ -377,9 +379,9 @@ func TestGreylistModel(t *testing.T) {
 				}
 			}
 		}
-		c.add(5 * time.Hour)
+		c.Add(5 * time.Hour)
 		for range store.KeepAged {
-			db.ks.Expire()
+			db.Keyspace().Expire()
 		}
 	})
 }
@@ -389,9 +391,9 @@ func TestGreylistModel(t *testing.T) {
 func TestGreylistError(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, load := range []struct{ planned, most float64 }{{0.5, 1e-4}, {1, 2e-3}} {
-		c := newClock()
-		o := Options{Dir: "x", Site: "mx1", Now: c.Now}
-		if err := o.complete(); err != nil {
+		c := bloomdbtest.NewClock()
+		o := bloomdb.Options{Dir: "x", Site: "mx1", Now: c.Now}
+		if err := o.Complete(); err != nil {
 			t.Fatal(err)
 		}
 		ring := startRing(t, &o)
@@ -409,7 +411,7 @@ func TestGreylistError(t *testing.T) {
 				ring.Take([]filter.Hash{returned}, num)
 			}
 			passed += last
-			c.add(recent.GreylistWindow / recent.Steps)
+			c.Add(recent.GreylistWindow / recent.Steps)
 		}
 		share := float64(last) / float64(inStep)
 		t.Logf("load %g: %d tuples in 48 minutes, %.2f MiB, %.5f of the new ones pass at the window's end, %d in all",
@@ -420,9 +422,9 @@ func TestGreylistError(t *testing.T) {
 	}
 }
 
-func startRing(t testing.TB, o *Options) *recent.Counter {
+func startRing(t testing.TB, o *bloomdb.Options) *recent.Counter {
 	t.Helper()
-	ring := new(recent.Greylist).Start(o.settings())
+	ring := new(recent.Greylist).Start(o.Settings())
 	if ring == nil {
 		t.Fatal("no ring")
 	}
@@ -431,16 +433,16 @@ func startRing(t testing.TB, o *Options) *recent.Counter {
 
 // Whatever the options, the ring can be made, and stays small.
 func TestGreylistShape(t *testing.T) {
-	for _, o := range []Options{
+	for _, o := range []bloomdb.Options{
 		{Counts: layout.CountOptions{Capacity: 1}},
 		{Counts: layout.CountOptions{Capacity: 20_000_000, Burst: 10 * time.Minute}},
 		{Counts: layout.CountOptions{Capacity: layout.MaxCounted, Period: time.Second}},
 	} {
 		o.Dir, o.Site = "x", "mx1"
-		if err := o.complete(); err != nil {
+		if err := o.Complete(); err != nil {
 			t.Fatal(err)
 		}
-		shape := recent.GreylistShape(o.settings())
+		shape := recent.GreylistShape(o.Settings())
 		if err := shape.Valid(); err != nil {
 			t.Errorf("%+v: %v", o.Counts, err)
 		}

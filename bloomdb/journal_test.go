@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"errors"
@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/store"
@@ -19,15 +21,15 @@ import (
 // Reports that the disk does not take are refused, those acknowledged stay, and
 // all goes on when there is room again.
 func TestJournalFault(t *testing.T) {
-	o := testOptions(t.TempDir(), "mx1")
-	db := openTest(t, o)
-	mustReport(t, db, 1)
+	o := bloomdbtest.Options(t.TempDir(), "mx1")
+	db := bloomdbtest.Open(t, breakable(o))
+	bloomdbtest.Report(t, db, 1)
 	mend := breakDisk(t, db)
 	for _, n := range []int{2, 3} {
-		if err := db.Report(message(n), layout.ClassOther); err == nil {
+		if err := db.Report(bloomdbtest.Message(n), layout.ClassOther); err == nil {
 			t.Fatal("report was acknowledged without a disk")
 		}
-		if db.Judge(message(n)).Listed {
+		if db.Judge(bloomdbtest.Message(n)).Listed {
 			t.Error("a refused report is listed")
 		}
 	}
@@ -35,14 +37,14 @@ func TestJournalFault(t *testing.T) {
 		t.Error("status does not show the fault")
 	}
 	mend()
-	mustReport(t, db, 4)
+	bloomdbtest.Report(t, db, 4)
 	if s := db.Status(); s.Error != "" {
 		t.Errorf("status after repair: %s", s.Error)
 	}
 	crash(t, db)
-	db = openTest(t, o)
+	db = bloomdbtest.Open(t, o)
 	for n, want := range map[int]bool{1: true, 2: false, 3: false, 4: true} {
-		if got := db.Judge(message(n)).Listed; got != want {
+		if got := db.Judge(bloomdbtest.Message(n)).Listed; got != want {
 			t.Errorf("message %d listed: %v, want %v", n, got, want)
 		}
 	}
@@ -51,26 +53,26 @@ func TestJournalFault(t *testing.T) {
 // A fault after which no mail comes is repaired by the work of each second, and
 // the counts that no journal has come to disk in snapshots.
 func TestFaultWithoutTraffic(t *testing.T) {
-	o := testOptions(t.TempDir(), "mx1")
-	db := openTest(t, o)
+	o := bloomdbtest.Options(t.TempDir(), "mx1")
+	db := bloomdbtest.Open(t, breakable(o))
 	mend := breakDisk(t, db)
-	mustCount(t, db, 1, 30)
-	if err := db.maintain(); err == nil {
+	bloomdbtest.Count(t, db, 1, 30)
+	if err := db.Maintain(); err == nil {
 		t.Error("no error though the disk takes nothing")
 	}
-	if err := db.maintain(); err == nil {
+	if err := db.Maintain(); err == nil {
 		t.Error("no error at the second try")
 	}
 	mend()
-	if err := db.maintain(); err != nil {
+	if err := db.Maintain(); err != nil {
 		t.Errorf("the disk is well again: %v", err)
 	}
 	if db.Fault() != nil {
 		t.Errorf("fault %v", db.Fault())
 	}
 	crash(t, db)
-	db = openTest(t, o)
-	if e := db.Judge(message(1)); e.Count != 30 {
+	db = bloomdbtest.Open(t, o)
+	if e := db.Judge(bloomdbtest.Message(1)); e.Count != 30 {
 		t.Errorf("count %d after the crash, want 30", e.Count)
 	}
 }
@@ -79,32 +81,32 @@ func TestFaultWithoutTraffic(t *testing.T) {
 // are there. That is no damage; a hole in what was synced is.
 func TestHoles(t *testing.T) {
 	for _, synced := range []bool{false, true} {
-		o := testOptions(t.TempDir(), "mx1")
-		db := openTest(t, o)
-		mustReport(t, db, 1)
-		j := db.ks.Journal
+		o := bloomdbtest.Options(t.TempDir(), "mx1")
+		db := bloomdbtest.Open(t, o)
+		bloomdbtest.Report(t, db, 1)
+		j := db.Keyspace().Journal
 		n := slices.Max(slices.Collect(maps.Keys(j.Durable())))
 		hole := j.Durable()[n] // where the segment ends
-		mustCount(t, db, 2, 1)
-		mustCount(t, db, 3, 1)
+		bloomdbtest.Count(t, db, 2, 1)
+		bloomdbtest.Count(t, db, 3, 1)
 		if synced {
 			if err := j.Flush(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		mustCount(t, db, 4, 1)
+		bloomdbtest.Count(t, db, 4, 1)
 		must(t, j.Flush())
 		path := journal.SegmentPath(o.Dir, n)
 		crash(t, db)
 		data, _ := os.ReadFile(path)
 		clear(data[hole : hole+20])
 		os.WriteFile(path, data, 0o600)
-		db, err := Open(o)
+		db, err := bloomdb.Open(o)
 		if (err != nil) != synced {
 			t.Errorf("hole in what was synced (%v): error %v", synced, err)
 		}
 		if err == nil {
-			if !db.Judge(message(1)).Listed {
+			if !db.Judge(bloomdbtest.Message(1)).Listed {
 				t.Error("an acknowledged report is lost")
 			}
 			db.Close()
@@ -114,26 +116,26 @@ func TestHoles(t *testing.T) {
 
 // Snapshots that fail are tried again after a minute, not each second.
 func TestFailingSnapshots(t *testing.T) {
-	c := newClock()
-	o := testOptions(t.TempDir(), "mx1")
+	c := bloomdbtest.NewClock()
+	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	o.Now = c.Now
-	db := openTest(t, o)
-	mustReport(t, db, 1)
-	c.add(10 * time.Minute)
-	blocked := store.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: o.withDefaults(t).settings().Generation(layout.SpamFilter, c.Now())})
+	db := bloomdbtest.Open(t, o)
+	bloomdbtest.Report(t, db, 1)
+	c.Add(10 * time.Minute)
+	blocked := store.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, c.Now())})
 	if err := os.MkdirAll(blocked+"/x", 0o700); err != nil { // a rename onto it fails
 		t.Fatal(err)
 	}
 	for range 30 {
-		c.add(syncInterval)
-		db.maintain()
+		c.Add(time.Second)
+		db.Maintain()
 	}
 	if got := len(files(t, o.Dir, "journal-*")); got > 2 {
 		t.Errorf("%d segments after half a minute of failing snapshots", got)
 	}
 	os.RemoveAll(blocked)
-	c.add(time.Minute)
-	if err := db.maintain(); err != nil {
+	c.Add(time.Minute)
+	if err := db.Maintain(); err != nil {
 		t.Fatal(err)
 	}
 	if got := len(files(t, o.Dir, "journal-*")); got != 1 && !o.Exchange {
@@ -141,36 +143,29 @@ func TestFailingSnapshots(t *testing.T) {
 	}
 }
 
-func (o Options) withDefaults(t *testing.T) *Options {
-	if err := o.complete(); err != nil {
-		t.Fatal(err)
-	}
-	return &o
-}
-
 // A daemon that starts on a full disk judges by what is known, refuses reports,
 // and goes on when there is room.
 func TestStartOnFullDisk(t *testing.T) {
 	dir := testenv.SmallDisk(t, "256k")
-	o := testOptions(filepath.Join(dir, "state"), "mx1")
-	db := openTest(t, o)
-	mustReport(t, db, 1)
+	o := bloomdbtest.Options(filepath.Join(dir, "state"), "mx1")
+	db := bloomdbtest.Open(t, o)
+	bloomdbtest.Report(t, db, 1)
 	crash(t, db)
 	ballast := fillDisk(t, dir)
-	db = openTest(t, o)
-	if !db.Judge(message(1)).Listed || db.Fault() == nil {
-		t.Errorf("listed %v, fault %v", db.Judge(message(1)).Listed, db.Fault())
+	db = bloomdbtest.Open(t, o)
+	if !db.Judge(bloomdbtest.Message(1)).Listed || db.Fault() == nil {
+		t.Errorf("listed %v, fault %v", db.Judge(bloomdbtest.Message(1)).Listed, db.Fault())
 	}
-	if err := db.Report(message(2), layout.ClassOther); !errors.Is(err, syscall.ENOSPC) {
+	if err := db.Report(bloomdbtest.Message(2), layout.ClassOther); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("report on a full disk: %v", err)
 	}
 	mustRemove(t, ballast)
-	mustReport(t, db, 3)
-	if db.Fault() != nil || db.Judge(message(2)).Listed || !db.Judge(message(3)).Listed {
+	bloomdbtest.Report(t, db, 3)
+	if db.Fault() != nil || db.Judge(bloomdbtest.Message(2)).Listed || !db.Judge(bloomdbtest.Message(3)).Listed {
 		t.Errorf("with room again: fault %v", db.Fault())
 	}
 	crash(t, db)
-	if db = openTest(t, o); !db.Judge(message(1)).Listed || !db.Judge(message(3)).Listed {
+	if db = bloomdbtest.Open(t, o); !db.Judge(bloomdbtest.Message(1)).Listed || !db.Judge(bloomdbtest.Message(3)).Listed {
 		t.Error("lost")
 	}
 }

@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
@@ -20,25 +22,25 @@ import (
 func BenchmarkJudgeSites(b *testing.B) {
 	const largest = 200_000 // distinct messages a period
 	for _, sites := range []int{0, 10, 100} {
-		o := testOptions(b.TempDir(), "mx1")
+		o := bloomdbtest.Options(b.TempDir(), "mx1")
 		o.Counts.Capacity = largest
-		db := openTest(b, o)
+		db := bloomdbtest.Open(b, o)
 		r := rand.New(rand.NewPCG(1, 2))
 		for rank := 1; rank <= sites; rank++ {
-			for gen := range db.ks.Settings.Counts.Keep {
+			for gen := range db.Keyspace().Settings.Counts.Keep {
 				fillCounts(b, db, r, rank, int64(gen), largest/rank)
 			}
 		}
 		b.Run(fmt.Sprintf("sites=%d/absent", sites), func(b *testing.B) {
 			defer reportCPU(b, cpuTime(b))
 			for i := range b.N {
-				db.Judge(message(1_000_000 + i))
+				db.Judge(bloomdbtest.Message(1_000_000 + i))
 			}
 		})
 		b.Run(fmt.Sprintf("sites=%d/everywhere", sites), func(b *testing.B) {
 			defer reportCPU(b, cpuTime(b))
 			for i := range b.N {
-				if n := db.Judge(message(i % counted100)).Count; n < uint64(2*sites) {
+				if n := db.Judge(bloomdbtest.Message(i % counted100)).Count; n < uint64(2*sites) {
 					b.Fatalf("count %d at %d sites", n, sites)
 				}
 			}
@@ -64,7 +66,7 @@ const counted100 = 100
 
 // fillCounts gives a site's part of a counting generation so many messages, of which
 // the first are those that all sites have.
-func fillCounts(b *testing.B, db *DB, r *rand.Rand, rank int, gen int64, messages int) {
+func fillCounts(b *testing.B, db *bloomdb.DB, r *rand.Rand, rank int, gen int64, messages int) {
 	own, err := filter.NewCounts(filter.SizeCounts(float64(messages)))
 	if err != nil {
 		b.Fatal(err)
@@ -72,13 +74,13 @@ func fillCounts(b *testing.B, db *DB, r *rand.Rand, rank int, gen int64, message
 	for n := range messages {
 		h := randomHash(r)
 		if n < counted100 {
-			h = db.ks.Ring.CountHash(message(n).Counting[0])
+			h = db.Keyspace().Ring.CountHash(bloomdbtest.Message(n).Counting[0])
 		}
 		own.Add(h, 1)
 	}
 	shape := layout.CountsShape(own.Shape())
-	t := layout.Target{Kind: layout.CountFilter, Gen: db.ks.Settings.Generation(layout.CountFilter, db.ks.Settings.Now()) - gen}
-	p, err := db.ks.Store.PartFor(layout.Origin{Site: fmt.Sprintf("site%d", rank), Epoch: 1}, t, shape)
+	t := layout.Target{Kind: layout.CountFilter, Gen: db.Keyspace().Settings.Generation(layout.CountFilter, db.Keyspace().Settings.Now()) - gen}
+	p, err := db.Keyspace().Store.PartFor(layout.Origin{Site: fmt.Sprintf("site%d", rank), Epoch: 1}, t, shape)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"crypto/ed25519"
@@ -9,6 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/wire"
@@ -19,25 +21,25 @@ import (
 func TestOwnRecord(t *testing.T) {
 	_, private := newSigningKey(t)
 	_, others := newSigningKey(t)
-	options := func(site string, change func(*Options)) *DB {
-		o := testOptions(t.TempDir(), site)
+	options := func(site string, change func(*bloomdb.Options)) *bloomdb.DB {
+		o := bloomdbtest.Options(t.TempDir(), site)
 		o.SigningKey = private
 		change(&o)
-		return openTest(t, o)
+		return bloomdbtest.Open(t, o)
 	}
-	a := options("a", func(*Options) {})
-	unchanged := func(*Options) {}
+	a := options("a", func(*bloomdb.Options) {})
+	unchanged := func(*bloomdb.Options) {}
 	for _, tc := range []struct {
 		name     string
-		by       *DB
+		by       *bloomdb.DB
 		want     error
 		verified bool
 	}{
 		{"own", options("a", unchanged), nil, true},
-		{"of another key", options("a", func(o *Options) { o.SigningKey = others }), wire.ErrUnsigned, false},
-		{"not signed", options("a", func(o *Options) { o.SigningKey = nil }), wire.ErrUnsigned, false},
+		{"of another key", options("a", func(o *bloomdb.Options) { o.SigningKey = others }), wire.ErrUnsigned, false},
+		{"not signed", options("a", func(o *bloomdb.Options) { o.SigningKey = nil }), wire.ErrUnsigned, false},
 		{"of another site", options("b", unchanged), wire.ErrUnverified, false},
-		{"of another federation", options("a", func(o *Options) { o.Key[0]++ }), wire.ErrFederation, false},
+		{"of another federation", options("a", func(o *bloomdb.Options) { o.Key[0]++ }), wire.ErrFederation, false},
 	} {
 		record := tc.by.Heartbeat(0, 0)
 		h, err := a.OwnRecord(record, wire.RecordHeartbeat)
@@ -72,25 +74,25 @@ func TestOwnRecord(t *testing.T) {
 func TestForgedRecordsChangeNothing(t *testing.T) {
 	public, private := newSigningKey(t)
 	_, others := newSigningKey(t)
-	bo := testOptions(t.TempDir(), "b")
+	bo := bloomdbtest.Options(t.TempDir(), "b")
 	bo.Members = wire.Members{"a": {Keys: []ed25519.PublicKey{public}}}
-	b := openTest(t, bo)
-	forge := func(change func(*Options)) *DB {
-		o := testOptions(t.TempDir(), "a")
+	b := bloomdbtest.Open(t, bo)
+	forge := func(change func(*bloomdb.Options)) *bloomdb.DB {
+		o := bloomdbtest.Options(t.TempDir(), "a")
 		o.SigningKey = private
 		change(&o)
-		db := openTest(t, o)
-		mustReport(t, db, 1)
+		db := bloomdbtest.Open(t, o)
+		bloomdbtest.Report(t, db, 1)
 		return db
 	}
-	genuine := forge(func(*Options) {})
-	for name, db := range map[string]*DB{
-		"no key": forge(func(o *Options) { o.SigningKey, o.Key[0] = nil, 77 }), "a member": forge(func(o *Options) { o.SigningKey = others }),
+	genuine := forge(func(*bloomdb.Options) {})
+	for name, db := range map[string]*bloomdb.DB{
+		"no key": forge(func(o *bloomdb.Options) { o.SigningKey, o.Key[0] = nil, 77 }), "a member": forge(func(o *bloomdb.Options) { o.SigningKey = others }),
 		"torn": genuine,
 	} {
-		deltas, p := drain(t, db), publishSnapshot(t, db)
+		deltas, p := bloomdbtest.Drain(t, db), bloomdbtest.PublishSnapshot(t, db)
 		heartbeat := db.Heartbeat(1, 1)
-		m, err := genuine.ReadManifest(publishSnapshot(t, genuine).manifest)
+		m, err := genuine.ReadManifest(bloomdbtest.PublishSnapshot(t, genuine).Manifest)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,8 +101,8 @@ func TestForgedRecordsChangeNothing(t *testing.T) {
 			give   func([]byte) error
 		}{
 			"delta":     {deltas[0].Data, func(r []byte) error { return b.Apply(r, peers.Lost) }},
-			"manifest":  {p.manifest, func(r []byte) error { _, err := b.ReadManifest(r); return err }},
-			"chunk":     {p.chunks[0], func(r []byte) error { return b.ApplyChunk(m, 0, r) }},
+			"manifest":  {p.Manifest, func(r []byte) error { _, err := b.ReadManifest(r); return err }},
+			"chunk":     {p.Chunks[0], func(r []byte) error { return b.ApplyChunk(m, 0, r) }},
 			"heartbeat": {heartbeat, func(r []byte) error { _, err := b.ReadHeartbeat(r); return err }},
 			"another":   {heartbeat, func(r []byte) error { return b.Apply(r, peers.Lost) }},
 		} {
@@ -116,17 +118,17 @@ func TestForgedRecordsChangeNothing(t *testing.T) {
 	if epoch, seq := b.Cursor("a"); epoch != 0 || seq != 0 || len(b.Status().Sites) != 1 {
 		t.Errorf("cursor %d-%d, held %+v", epoch, seq, b.Status().Sites)
 	}
-	mustApply(t, b, drain(t, forge(func(*Options) {}))...)
-	if !b.Judge(message(1)).Listed {
+	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, forge(func(*bloomdb.Options) {}))...)
+	if !b.Judge(bloomdbtest.Message(1)).Listed {
 		t.Error("the genuine record is not taken")
 	}
 }
 
 // An epoch beyond all times is refused, whoever signed it: no later life would be left.
 func TestEpochBeyondAllTimes(t *testing.T) {
-	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
+	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	for epoch, ok := range map[uint64]bool{1: true, lastEpoch: true, lastEpoch + 1: false, math.MaxUint64: false} {
-		record := a.ks.Sealer.EncodeRecord(wire.Head{Type: wire.RecordHeartbeat, Site: "a", Epoch: epoch, Made: a.ks.Now()}, make([]byte, 16))
+		record := a.Keyspace().Sealer.EncodeRecord(wire.Head{Type: wire.RecordHeartbeat, Site: "a", Epoch: epoch, Made: a.Keyspace().Now()}, make([]byte, 16))
 		if _, err := b.ReadHeartbeat(record); (err == nil) != ok {
 			t.Errorf("epoch %d: %v", epoch, err)
 		}
@@ -137,13 +139,13 @@ func TestEpochBeyondAllTimes(t *testing.T) {
 // that it never gave begins another life, and after that nothing of it is news.
 func TestOutlive(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		a := openTest(t, testOptions(t.TempDir(), "a"))
+		a := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 		for range rapid.IntRange(0, 3).Draw(rt, "published") {
-			mustReport(t, a, rapid.IntRange(0, 99).Draw(rt, "message"))
-			drain(t, a)
+			bloomdbtest.Report(t, a, rapid.IntRange(0, 99).Draw(rt, "message"))
+			bloomdbtest.Drain(t, a)
 		}
 		epoch, seq := a.Head()
-		reserved := a.ks.Outbox.ID.ReservedSeq
+		reserved := a.Keyspace().Outbox.ID.ReservedSeq
 		said := epoch + uint64(rapid.SampledFrom([]int64{-5, -1, 0, 1, 64, 1 << 30}).Draw(rt, "epoch"))
 		number := uint64(rapid.IntRange(0, 6).Draw(rt, "number"))
 		beyond := said > epoch || said == epoch && number > reserved
@@ -157,12 +159,12 @@ func TestOutlive(t *testing.T) {
 		}
 		now, head := a.Head()
 		switch {
-		case beyond && (now <= said || now > said+2 || !a.ks.Outbox.ID.Republish):
+		case beyond && (now <= said || now > said+2 || !a.Keyspace().Outbox.ID.Republish):
 			rt.Fatalf("epoch %d after %d-%d was said, was %d", now, said, number, epoch)
 		case !beyond && (now != epoch || head < seq || head > reserved):
 			rt.Fatalf("%d-%d after %d-%d was said, was %d-%d", now, head, said, number, epoch, seq)
 		}
-		on, err := folder.ReadIdentity(a.ks.Settings.Dir)
+		on, err := folder.ReadIdentity(a.Keyspace().Settings.Dir)
 		if err != nil || on.Epoch != now {
 			rt.Fatalf("on disk: %+v, %v", on, err)
 		}
@@ -172,38 +174,38 @@ func TestOutlive(t *testing.T) {
 // A life of another folder, made at another time, is not carried over: the counts of
 // both are added at the sites that hold both.
 func TestLifeAfterAnotherFolder(t *testing.T) {
-	c := newClock()
-	ao := testOptions(t.TempDir(), "a")
+	c := bloomdbtest.NewClock()
+	ao := bloomdbtest.Options(t.TempDir(), "a")
 	ao.Now = c.Now
-	older := openTest(t, ao)
-	mustReport(t, older, 1)
-	drain(t, older) // which nobody hears
-	c.add(time.Hour)
+	older := bloomdbtest.Open(t, ao)
+	bloomdbtest.Report(t, older, 1)
+	bloomdbtest.Drain(t, older) // which nobody hears
+	c.Add(time.Hour)
 	o := ao
 	o.Dir = t.TempDir()
-	newer, b := openTest(t, o), openTest(t, testOptions(t.TempDir(), "b"))
-	mustCount(t, newer, 2, 30)
-	mustApply(t, b, drain(t, newer)...)
-	mustCount(t, older, 2, 7)
-	if err := b.Apply(drain(t, older)[0].Data, peers.Lost); !errors.Is(err, wire.ErrReplayed) {
+	newer, b := bloomdbtest.Open(t, o), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
+	bloomdbtest.Count(t, newer, 2, 30)
+	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, newer)...)
+	bloomdbtest.Count(t, older, 2, 7)
+	if err := b.Apply(bloomdbtest.Drain(t, older)[0].Data, peers.Lost); !errors.Is(err, wire.ErrReplayed) {
 		t.Fatal(err)
 	}
 	if err := older.Outlive(newer.Head()); err != nil {
 		t.Fatal(err)
 	}
-	drain(t, older)
-	publishSnapshot(t, older).take(t, b)
-	if e := b.Judge(message(2)); e.Count != 37 {
+	bloomdbtest.Drain(t, older)
+	bloomdbtest.PublishSnapshot(t, older).Take(t, b)
+	if e := b.Judge(bloomdbtest.Message(2)); e.Count != 37 {
 		t.Errorf("%d sightings, must be 30 of the newer folder and 7 of the older one", e.Count)
 	}
-	if !b.Judge(message(1)).Listed {
+	if !b.Judge(bloomdbtest.Message(1)).Listed {
 		t.Error("a report of the older folder is lost")
 	}
 }
 
 // A heartbeat asks for what is missed of up to 16 sites.
 func TestWants(t *testing.T) {
-	a, b, c := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b")), openTest(t, testOptions(t.TempDir(), "c"))
+	a, b, c := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "c"))
 	var many []string
 	for i := range 20 {
 		many = append(many, string(rune('d'+i)))
@@ -219,14 +221,14 @@ func TestWants(t *testing.T) {
 		if len(record) > 512 {
 			t.Errorf("%d bytes", len(record))
 		}
-		for db, want := range map[*DB]bool{b: tc.b, c: tc.c} {
+		for db, want := range map[*bloomdb.DB]bool{b: tc.b, c: tc.c} {
 			if h, err := db.ReadHeartbeat(record); err != nil || h.WantsUs != want || h.Snapshot != 1 || h.Votes != 2 {
-				t.Errorf("%v, %s: %+v, %v", tc.wants, db.ks.Settings.Site, h, err)
+				t.Errorf("%v, %s: %+v, %v", tc.wants, db.Keyspace().Settings.Site, h, err)
 			}
 		}
 	}
 	for _, length := range []int{0, 15, 17, 23, 16 + 17*8} {
-		record := a.ks.Sealer.EncodeRecord(wire.Head{Type: wire.RecordHeartbeat, Site: "a", Epoch: 2, Made: a.ks.Now()}, make([]byte, length))
+		record := a.Keyspace().Sealer.EncodeRecord(wire.Head{Type: wire.RecordHeartbeat, Site: "a", Epoch: 2, Made: a.Keyspace().Now()}, make([]byte, length))
 		if _, err := b.ReadHeartbeat(record); err == nil {
 			t.Errorf("a body of %d bytes is taken", length)
 		}

@@ -1,10 +1,12 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"errors"
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
@@ -14,17 +16,17 @@ import (
 // A snapshot does not stand for a delta: who follows the stream never reads it. What
 // waits to be published when it is made is published after a crash, too.
 func TestSnapshotIsNoDelta(t *testing.T) {
-	o := testOptions(t.TempDir(), "a")
-	a, follower := openTest(t, o), openTest(t, testOptions(t.TempDir(), "b"))
-	mustReport(t, a, 1)
-	mustApply(t, follower, drain(t, a)...)
-	mustReport(t, a, 2)
-	mustCount(t, a, 2, 7)
-	publishSnapshot(t, a)
+	o := bloomdbtest.Options(t.TempDir(), "a")
+	a, follower := bloomdbtest.Open(t, o), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
+	bloomdbtest.Report(t, a, 1)
+	bloomdbtest.Apply(t, follower, bloomdbtest.Drain(t, a)...)
+	bloomdbtest.Report(t, a, 2)
+	bloomdbtest.Count(t, a, 2, 7)
+	bloomdbtest.PublishSnapshot(t, a)
 	crash(t, a)
-	a = openTest(t, o)
-	mustApply(t, follower, drain(t, a)...)
-	if e := follower.Judge(message(2)); !e.Listed || e.Count != 7 {
+	a = bloomdbtest.Open(t, o)
+	bloomdbtest.Apply(t, follower, bloomdbtest.Drain(t, a)...)
+	if e := follower.Judge(bloomdbtest.Message(2)); !e.Listed || e.Count != 7 {
 		t.Errorf("reported and counted before the snapshot: %+v", e)
 	}
 }
@@ -32,15 +34,15 @@ func TestSnapshotIsNoDelta(t *testing.T) {
 // What is refused is wanted, whatever follows it, until a snapshot of the site is taken
 // of which nothing is refused.
 func TestRefusedIsWanted(t *testing.T) {
-	ao := testOptions(t.TempDir(), "a")
+	ao := bloomdbtest.Options(t.TempDir(), "a")
 	ao.Members = wire.Members{"b": {MaxReports: 1}}
-	a, b := openTest(t, ao), openTest(t, testOptions(t.TempDir(), "b"))
+	a, b := bloomdbtest.Open(t, ao), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	for i := range 10 {
-		mustReport(t, b, i)
+		bloomdbtest.Report(t, b, i)
 	}
-	mustCount(t, b, 1, 7)
+	bloomdbtest.Count(t, b, 1, 7)
 	refused := 0
-	for _, d := range drain(t, b) {
+	for _, d := range bloomdbtest.Drain(t, b) {
 		err := a.Apply(d.Data, peers.Skipped)
 		if err != nil && !errors.Is(err, wire.ErrCapped) {
 			t.Fatal(err)
@@ -51,13 +53,13 @@ func TestRefusedIsWanted(t *testing.T) {
 	}
 	wanting := func(want bool) {
 		t.Helper()
-		if a.Wanting("b") != want || a.Judge(message(9)).Listed == want {
-			t.Errorf("wanting %v, judged %+v", a.Wanting("b"), a.Judge(message(9)))
+		if a.Wanting("b") != want || a.Judge(bloomdbtest.Message(9)).Listed == want {
+			t.Errorf("wanting %v, judged %+v", a.Wanting("b"), a.Judge(bloomdbtest.Message(9)))
 		}
 	}
 	wanting(true)
-	p := publishSnapshot(t, b)
-	if err := p.takePassing(t, a); !errors.Is(err, wire.ErrCapped) || refused != 1 {
+	p := bloomdbtest.PublishSnapshot(t, b)
+	if err := takePassing(t, p, a); !errors.Is(err, wire.ErrCapped) || refused != 1 {
 		t.Errorf("%d deltas were refused, the snapshot with %v", refused, err)
 	}
 	wanting(true)
@@ -65,21 +67,21 @@ func TestRefusedIsWanted(t *testing.T) {
 		t.Fatal(err)
 	}
 	ao.Members = nil
-	a = openTest(t, ao)
+	a = bloomdbtest.Open(t, ao)
 	wanting(true)
-	p.take(t, a)
+	p.Take(t, a)
 	wanting(false)
 }
 
 // takePassing joins what of a snapshot can be joined, as the exchange would, and
 // returns the last error.
-func (p published) takePassing(t testing.TB, db *DB) (refused error) {
+func takePassing(t testing.TB, p bloomdbtest.Snapshot, db *bloomdb.DB) (refused error) {
 	t.Helper()
-	m, err := db.ReadManifest(p.manifest)
+	m, err := db.ReadManifest(p.Manifest)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, chunk := range p.chunks {
+	for i, chunk := range p.Chunks {
 		if err := db.ApplyChunk(m, i, chunk); err != nil {
 			refused = err
 		}
@@ -93,30 +95,30 @@ func (p published) takePassing(t testing.TB, db *DB) (refused error) {
 // A site whose reports are over its cap can still take back what it has reported.
 func TestRevocationsOfACappedSite(t *testing.T) {
 	for _, by := range []string{"deltas", "snapshot"} {
-		ao := testOptions(t.TempDir(), "a")
+		ao := bloomdbtest.Options(t.TempDir(), "a")
 		ao.Members = wire.Members{"b": {MaxReports: 2}}
-		a, b := openTest(t, ao), openTest(t, testOptions(t.TempDir(), "b"))
-		mustReport(t, b, 0)
-		mustApply(t, a, drain(t, b)...)
+		a, b := bloomdbtest.Open(t, ao), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
+		bloomdbtest.Report(t, b, 0)
+		bloomdbtest.Apply(t, a, bloomdbtest.Drain(t, b)...)
 		for i := range 10 {
-			mustReport(t, b, 1+i)
+			bloomdbtest.Report(t, b, 1+i)
 		}
-		if err := b.Revoke(message(0)); err != nil {
+		if err := b.Revoke(bloomdbtest.Message(0)); err != nil {
 			t.Fatal(err)
 		}
-		deltas := drain(t, b)
-		if !a.Judge(message(0)).Listed {
+		deltas := bloomdbtest.Drain(t, b)
+		if !a.Judge(bloomdbtest.Message(0)).Listed {
 			t.Fatal("not listed")
 		}
 		var refused error
 		if by == "snapshot" {
-			refused = publishSnapshot(t, b).takePassing(t, a)
+			refused = takePassing(t, bloomdbtest.PublishSnapshot(t, b), a)
 		} else {
 			for _, d := range deltas {
 				refused = errors.Join(refused, a.Apply(d.Data, peers.Skipped))
 			}
 		}
-		if e := a.Judge(message(0)); !errors.Is(refused, wire.ErrCapped) || e.Listed {
+		if e := a.Judge(bloomdbtest.Message(0)); !errors.Is(refused, wire.ErrCapped) || e.Listed {
 			t.Errorf("by %s: refused with %v, judged %+v", by, refused, e)
 		}
 	}
@@ -125,30 +127,30 @@ func TestRevocationsOfACappedSite(t *testing.T) {
 // What was reported while this site's clock was far ahead is kept back until then:
 // others would take nothing more of the site.
 func TestReportsOfAClockAhead(t *testing.T) {
-	now := newClock()
-	ao, bo := testOptions(t.TempDir(), "a"), testOptions(t.TempDir(), "b")
+	now := bloomdbtest.NewClock()
+	ao, bo := bloomdbtest.Options(t.TempDir(), "a"), bloomdbtest.Options(t.TempDir(), "b")
 	ao.Now, bo.Now = now.Now, now.Now
-	a, b := openTest(t, ao), openTest(t, bo)
+	a, b := bloomdbtest.Open(t, ao), bloomdbtest.Open(t, bo)
 	const ahead = 60 * 24 * time.Hour
-	now.add(ahead)
-	mustReport(t, a, 1)
-	mustCount(t, a, 1, 7)
-	now.add(-ahead)
-	mustReport(t, a, 2)
-	mustApply(t, b, drain(t, a)...)
-	publishSnapshot(t, a).take(t, openTest(t, another(t, bo)))
-	if !b.Judge(message(2)).Listed {
+	now.Add(ahead)
+	bloomdbtest.Report(t, a, 1)
+	bloomdbtest.Count(t, a, 1, 7)
+	now.Add(-ahead)
+	bloomdbtest.Report(t, a, 2)
+	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
+	bloomdbtest.PublishSnapshot(t, a).Take(t, bloomdbtest.Open(t, another(t, bo)))
+	if !b.Judge(bloomdbtest.Message(2)).Listed {
 		t.Error("what was reported with a good clock is not listed")
 	}
-	now.add(ahead)
-	mustApply(t, b, drain(t, a)...)
-	if e := b.Judge(message(1)); !e.Listed || e.Count != 7 {
+	now.Add(ahead)
+	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
+	if e := b.Judge(bloomdbtest.Message(1)); !e.Listed || e.Count != 7 {
 		t.Errorf("when its time has come: %+v", e)
 	}
 }
 
 // another are the same options for another site.
-func another(t testing.TB, o Options) Options {
+func another(t testing.TB, o bloomdb.Options) bloomdb.Options {
 	o.Dir, o.Site = t.TempDir(), "c"
 	return o
 }
@@ -156,25 +158,25 @@ func another(t testing.TB, o Options) Options {
 // A folder that was lost while the clock was put back begins behind the life of before,
 // and holds none of its counts: both are added.
 func TestFolderLostWithClockBack(t *testing.T) {
-	now := newClock()
-	ao, bo := testOptions(t.TempDir(), "a"), testOptions(t.TempDir(), "b")
+	now := bloomdbtest.NewClock()
+	ao, bo := bloomdbtest.Options(t.TempDir(), "a"), bloomdbtest.Options(t.TempDir(), "b")
 	ao.Now, bo.Now = now.Now, now.Now
-	a, b := openTest(t, ao), openTest(t, bo)
-	mustCount(t, a, 1, 30)
-	before := drain(t, a)
-	mustApply(t, b, before...)
+	a, b := bloomdbtest.Open(t, ao), bloomdbtest.Open(t, bo)
+	bloomdbtest.Count(t, a, 1, 30)
+	before := bloomdbtest.Drain(t, a)
+	bloomdbtest.Apply(t, b, before...)
 	crash(t, a)
-	now.add(-time.Minute)
+	now.Add(-time.Minute)
 	ao.Dir = t.TempDir()
-	a = openTest(t, ao)
-	mustCount(t, a, 1, 7)
+	a = bloomdbtest.Open(t, ao)
+	bloomdbtest.Count(t, a, 1, 7)
 	last := before[len(before)-1]
 	if err := a.Resume(last.Epoch, last.Seq); err != nil {
 		t.Fatal(err)
 	}
-	drain(t, a)
-	publishSnapshot(t, a).take(t, b)
-	if n := b.Judge(message(1)).Count; n != 37 {
+	bloomdbtest.Drain(t, a)
+	bloomdbtest.PublishSnapshot(t, a).Take(t, b)
+	if n := b.Judge(bloomdbtest.Message(1)).Count; n != 37 {
 		t.Errorf("%d sightings, must be 30 of the life before and 7", n)
 	}
 }
@@ -182,20 +184,20 @@ func TestFolderLostWithClockBack(t *testing.T) {
 // A number that was set aside for a delta that came to nothing is not given once a later
 // one was left out: the delta would seem to come before itself.
 func TestSpareNumber(t *testing.T) {
-	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
-	mustReport(t, a, 1)
-	mustApply(t, b, drain(t, a)...)
-	a.ks.Outbox.Note(layout.Target{Kind: layout.CountFilter, Gen: 0}, []uint64{1}) // of a generation that is gone
-	d := drain(t, a)
-	if id, err := folder.ReadIdentity(a.ks.Settings.Dir); err != nil || len(d) != 0 || id.ReservedSeq <= id.PublishedSeq {
+	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
+	bloomdbtest.Report(t, a, 1)
+	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
+	a.Keyspace().Outbox.Note(layout.Target{Kind: layout.CountFilter, Gen: 0}, []uint64{1}) // of a generation that is gone
+	d := bloomdbtest.Drain(t, a)
+	if id, err := folder.ReadIdentity(a.Keyspace().Settings.Dir); err != nil || len(d) != 0 || id.ReservedSeq <= id.PublishedSeq {
 		t.Fatalf("%d deltas, and no number is set aside", len(d))
 	}
-	mustReport(t, a, 2)
-	a.ks.Outbox.Note(layout.Target{Kind: layout.CountFilter, Gen: 0}, make([]uint64, tooMany)) // so that a number is left out
-	left := drain(t, a)
-	publishSnapshot(t, a).take(t, b)
-	mustApply(t, b, left...)
-	if !b.Judge(message(2)).Listed || b.Wanting("a") {
+	bloomdbtest.Report(t, a, 2)
+	a.Keyspace().Outbox.Note(layout.Target{Kind: layout.CountFilter, Gen: 0}, make([]uint64, tooMany)) // so that a number is left out
+	left := bloomdbtest.Drain(t, a)
+	bloomdbtest.PublishSnapshot(t, a).Take(t, b)
+	bloomdbtest.Apply(t, b, left...)
+	if !b.Judge(bloomdbtest.Message(2)).Listed || b.Wanting("a") {
 		t.Error("the delta behind the number that was left out is not heard")
 	}
 }
@@ -204,10 +206,10 @@ func TestSpareNumber(t *testing.T) {
 // were left for the next one are published.
 func TestCrashBetweenDeltas(t *testing.T) {
 	for _, all := range []bool{false, true} {
-		o := testOptions(t.TempDir(), "a")
-		a, b := openTest(t, o), openTest(t, testOptions(t.TempDir(), "b"))
-		mustCount(t, a, 1, 7)
-		mustReport(t, a, 2)
+		o := bloomdbtest.Options(t.TempDir(), "a")
+		a, b := bloomdbtest.Open(t, o), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
+		bloomdbtest.Count(t, a, 1, 7)
+		bloomdbtest.Report(t, a, 2)
 		if err := a.Resume(0, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -215,17 +217,17 @@ func TestCrashBetweenDeltas(t *testing.T) {
 		if !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		mustApply(t, b, d)
+		bloomdbtest.Apply(t, b, d)
 		if err := a.Published(d); err != nil {
 			t.Fatal(err)
 		}
-		if err := a.ks.Outbox.Close(o.Dir); err != nil { // the identity is written
+		if err := a.Keyspace().Outbox.Close(o.Dir); err != nil { // the identity is written
 			t.Fatal(err)
 		}
 		crash(t, a)
-		a = openTest(t, o)
-		mustApply(t, b, drain(t, a)...)
-		if e := b.Judge(message(1)); e.Count != 7 || !b.Judge(message(2)).Listed {
+		a = bloomdbtest.Open(t, o)
+		bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
+		if e := b.Judge(bloomdbtest.Message(1)); e.Count != 7 || !b.Judge(bloomdbtest.Message(2)).Listed {
 			t.Errorf("all %v: %+v", all, e)
 		}
 	}
@@ -234,10 +236,10 @@ func TestCrashBetweenDeltas(t *testing.T) {
 // What is reported while a snapshot is written that is due is not in it, and is kept for
 // a delta: over saves, too.
 func TestReportWhileSnapshotIsWritten(t *testing.T) {
-	o := testOptions(t.TempDir(), "a")
-	a, b := openTest(t, o), openTest(t, testOptions(t.TempDir(), "b"))
-	mustReport(t, a, 1)
-	mustApply(t, b, drain(t, a)...)
+	o := bloomdbtest.Options(t.TempDir(), "a")
+	a, b := bloomdbtest.Open(t, o), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
+	bloomdbtest.Report(t, a, 1)
+	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
 	if err := a.Resume(0, 0); err != nil || !a.SnapshotDue() { // the stream is gone
 		t.Fatal(err, a.SnapshotDue())
 	}
@@ -248,9 +250,9 @@ func TestReportWhileSnapshotIsWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mustReport(t, a, 2)
+	bloomdbtest.Report(t, a, 2)
 	for range 2 {
-		if err := a.ks.Save(); err != nil {
+		if err := a.Keyspace().Save(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -258,9 +260,9 @@ func TestReportWhileSnapshotIsWritten(t *testing.T) {
 		t.Fatal(err, a.SnapshotDue())
 	}
 	crash(t, a)
-	a = openTest(t, o)
-	mustApply(t, b, drain(t, a)...)
-	if !b.Judge(message(2)).Listed {
+	a = bloomdbtest.Open(t, o)
+	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
+	if !b.Judge(bloomdbtest.Message(2)).Listed {
 		t.Error("a report made meanwhile is lost")
 	}
 }

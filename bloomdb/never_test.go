@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"encoding/binary"
@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -35,7 +37,7 @@ func sketched(set signature.Set, begin, end uint64) signature.Set {
 	return set
 }
 
-func mustNever(t *testing.T, db *DB, set signature.Set, note string) never.Declared {
+func mustNever(t *testing.T, db *bloomdb.DB, set signature.Set, note string) never.Declared {
 	t.Helper()
 	e, err := db.Never(set, note)
 	if err != nil {
@@ -45,12 +47,12 @@ func mustNever(t *testing.T, db *DB, set signature.Set, note string) never.Decla
 }
 
 func TestNeverRefuses(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "mx1"))
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	if _, err := db.Never(signature.Set{}, ""); !errors.Is(err, keyspace.ErrNothing) {
 		t.Errorf("no signatures: %v", err)
 	}
 	for _, note := range []string{strings.Repeat("n", 200+1), "two\nlines", "\xff", "\x1b[1m"} {
-		if _, err := db.Never(message(1), note); err == nil {
+		if _, err := db.Never(bloomdbtest.Message(1), note); err == nil {
 			t.Errorf("note %.20q is accepted", note)
 		}
 	}
@@ -62,37 +64,37 @@ func TestNeverRefuses(t *testing.T) {
 // A declared message is not listed, whether it was reported before, or is by
 // another site; here it can't be reported.
 func TestNeverSpares(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "mx1"))
-	other := openTest(t, testOptions(t.TempDir(), "mx2"))
-	mustReport(t, db, 1)
-	mustReport(t, other, 2)
-	mustCount(t, db, 1, 3)
-	mustNever(t, db, message(1), "newsletter")
-	mustNever(t, db, message(2), "")
-	mustApply(t, db, drain(t, other)...)
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
+	other := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx2"))
+	bloomdbtest.Report(t, db, 1)
+	bloomdbtest.Report(t, other, 2)
+	bloomdbtest.Count(t, db, 1, 3)
+	mustNever(t, db, bloomdbtest.Message(1), "newsletter")
+	mustNever(t, db, bloomdbtest.Message(2), "")
+	bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, other)...)
 	for n := 1; n <= 2; n++ {
-		e := db.Judge(message(n))
+		e := db.Judge(bloomdbtest.Message(n))
 		if e.Listed || !e.Never || len(e.Spared) != 2 || len(e.Matches) != 0 {
 			t.Errorf("message %d: %+v", n, e)
 		}
-		if err := db.Report(message(n), layout.ClassOther); !errors.Is(err, never.ErrNever) {
+		if err := db.Report(bloomdbtest.Message(n), layout.ClassOther); !errors.Is(err, never.ErrNever) {
 			t.Errorf("report of message %d: %v", n, err)
 		}
 	}
-	if e := db.Judge(message(1)); e.Count != 3 || e.Sites != 1 {
+	if e := db.Judge(bloomdbtest.Message(1)); e.Count != 3 || e.Sites != 1 {
 		t.Errorf("count %d of %d sites", e.Count, e.Sites)
 	}
-	mustReport(t, db, 3)
-	if e := db.Judge(message(3)); !e.Listed || e.Never {
+	bloomdbtest.Report(t, db, 3)
+	if e := db.Judge(bloomdbtest.Message(3)); !e.Listed || e.Never {
 		t.Errorf("another message: %+v", e)
 	}
 	if s := db.Status().Never; s.Entries != 2 || s.Spared == 0 {
 		t.Errorf("status %+v", s)
 	}
-	if e := other.Judge(message(2)); !e.Listed {
+	if e := other.Judge(bloomdbtest.Message(2)); !e.Listed {
 		t.Error("the other site has heard of it")
 	}
-	if err := db.Revoke(message(1)); err != nil {
+	if err := db.Revoke(bloomdbtest.Message(1)); err != nil {
 		t.Errorf("revoke: %v", err)
 	}
 }
@@ -100,7 +102,7 @@ func TestNeverSpares(t *testing.T) {
 // A declared attachment is spared wherever it is; an attachment that the declared
 // message did not have is not, beside the declared text either.
 func TestNeverAttachments(t *testing.T) {
-	terms := func(n int) signature.Set { return with(message(n), signature.KindAttachment, "terms") }
+	terms := func(n int) signature.Set { return with(bloomdbtest.Message(n), signature.KindAttachment, "terms") }
 	for _, tt := range []struct {
 		name     string
 		reported signature.Set // by another site
@@ -110,15 +112,15 @@ func TestNeverAttachments(t *testing.T) {
 		{"the declared message", terms(1), terms(1), false},
 		{"its attachment in other mail", terms(9), terms(2), false},
 		{"other mail with its attachment", terms(2), terms(2), true},
-		{"another attachment beside its text", with(message(9), signature.KindAttachment, "trojan"), with(message(1), signature.KindAttachment, "trojan"), true},
+		{"another attachment beside its text", with(bloomdbtest.Message(9), signature.KindAttachment, "trojan"), with(bloomdbtest.Message(1), signature.KindAttachment, "trojan"), true},
 	} {
-		db := openTest(t, testOptions(t.TempDir(), "mx1"))
-		other := openTest(t, testOptions(t.TempDir(), "mx2"))
+		db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
+		other := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx2"))
 		mustNever(t, db, terms(1), "")
 		if err := other.Report(tt.reported, layout.ClassOther); err != nil {
 			t.Fatal(err)
 		}
-		mustApply(t, db, drain(t, other)...)
+		bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, other)...)
 		if e := db.Judge(tt.judged); e.Listed != tt.listed {
 			t.Errorf("%s: %+v", tt.name, e)
 		}
@@ -128,22 +130,22 @@ func TestNeverAttachments(t *testing.T) {
 // What is reported of other mail leaves declared parts out; a message that is
 // nothing but such parts is refused.
 func TestNeverReportLeavesPartsOut(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "mx1"))
-	mustNever(t, db, with(message(1), signature.KindAttachment, "terms"), "")
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
+	mustNever(t, db, with(bloomdbtest.Message(1), signature.KindAttachment, "terms"), "")
 	only := with(signature.Set{}, signature.KindAttachment, "terms")
 	if err := db.Report(only, layout.ClassOther); !errors.Is(err, never.ErrNever) {
 		t.Errorf("only the attachment: %v", err)
 	}
-	if err := db.Report(with(message(2), signature.KindAttachment, "terms"), layout.ClassOther); err != nil {
+	if err := db.Report(with(bloomdbtest.Message(2), signature.KindAttachment, "terms"), layout.ClassOther); err != nil {
 		t.Fatal(err)
 	}
-	if removed, err := db.Unnever(message(1)); err != nil || len(removed) != 1 {
+	if removed, err := db.Unnever(bloomdbtest.Message(1)); err != nil || len(removed) != 1 {
 		t.Fatalf("%v, %v", removed, err)
 	}
 	if e := db.Judge(only); e.Listed || len(e.Spared) > 0 {
 		t.Errorf("the attachment was reported all the same: %+v", e)
 	}
-	if e := db.Judge(message(2)); !e.Listed {
+	if e := db.Judge(bloomdbtest.Message(2)); !e.Listed {
 		t.Error("the message around it was not")
 	}
 }
@@ -165,21 +167,21 @@ func TestNeverSketch(t *testing.T) {
 		{"unrelated", 5 * size, 6 * size, false},
 		{"a line of it", 0, 8 / 2, false},
 	} {
-		db := openTest(t, testOptions(t.TempDir(), "mx1"))
-		e := mustNever(t, db, sketched(message(1), 0, size), "")
+		db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
+		e := mustNever(t, db, sketched(bloomdbtest.Message(1), 0, size), "")
 		if e.Keys != never.MostKeys {
 			t.Fatalf("%d keys are kept", e.Keys)
 		}
-		if got := db.Judge(sketched(message(2), tt.begin, tt.end)); got.Never != tt.never {
+		if got := db.Judge(sketched(bloomdbtest.Message(2), tt.begin, tt.end)); got.Never != tt.never {
 			t.Errorf("%s: never %v", tt.name, got.Never)
 		}
 	}
-	db := openTest(t, testOptions(t.TempDir(), "mx1"))
-	mustNever(t, db, sketched(message(1), 0, 40), "all its keys are kept")
-	if !db.Judge(sketched(message(2), 0, 80)).Never || db.Judge(sketched(message(2), 0, 90)).Never {
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
+	mustNever(t, db, sketched(bloomdbtest.Message(1), 0, 40), "all its keys are kept")
+	if !db.Judge(sketched(bloomdbtest.Message(2), 0, 80)).Never || db.Judge(sketched(bloomdbtest.Message(2), 0, 90)).Never {
 		t.Error("a short text is not told by half of its keys")
 	}
-	if err := db.Report(sketched(message(2), 0, 80), layout.ClassOther); !errors.Is(err, never.ErrNever) {
+	if err := db.Report(sketched(bloomdbtest.Message(2), 0, 80), layout.ClassOther); !errors.Is(err, never.ErrNever) {
 		t.Errorf("report of a near-duplicate: %v", err)
 	}
 }
@@ -187,55 +189,55 @@ func TestNeverSketch(t *testing.T) {
 // Declarations outlive a crash at once, and so does taking them back.
 // A spam that hides a declared text in itself has it in one of its readings only.
 func TestNeverSketchOfAllReadings(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "mx1"))
-	mustNever(t, db, sketched(message(1), 0, 100), "newsletter")
-	if e := db.Judge(sketched(sketched(message(2), 0, 100), 10, 110)); !e.Never {
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
+	mustNever(t, db, sketched(bloomdbtest.Message(1), 0, 100), "newsletter")
+	if e := db.Judge(sketched(sketched(bloomdbtest.Message(2), 0, 100), 10, 110)); !e.Never {
 		t.Errorf("both readings are the declared text: %+v", e)
 	}
-	if e := db.Judge(sketched(sketched(message(3), 1000, 1100), 0, 100)); e.Never {
+	if e := db.Judge(sketched(sketched(bloomdbtest.Message(3), 1000, 1100), 0, 100)); e.Never {
 		t.Errorf("one reading is the declared text: %+v", e)
 	}
 }
 
 func TestNeverDurable(t *testing.T) {
-	o := testOptions(t.TempDir(), "mx1")
-	db := openTest(t, o)
-	first := mustNever(t, db, sketched(message(1), 0, 50), "one")
-	mustNever(t, db, message(2), "two")
-	mustNever(t, db, message(2), "two, again")
+	o := bloomdbtest.Options(t.TempDir(), "mx1")
+	db := bloomdbtest.Open(t, o)
+	first := mustNever(t, db, sketched(bloomdbtest.Message(1), 0, 50), "one")
+	mustNever(t, db, bloomdbtest.Message(2), "two")
+	mustNever(t, db, bloomdbtest.Message(2), "two, again")
 	crash(t, db)
 
-	db = openTest(t, o)
+	db = bloomdbtest.Open(t, o)
 	list := db.NeverList()
 	if len(list) != 2 || !slices.Contains(list, first) || !slices.ContainsFunc(list, func(e never.Declared) bool { return e.Note == "two, again" }) {
 		t.Fatalf("list %+v", list)
 	}
-	if !db.Judge(message(1)).Never || !db.Judge(sketched(message(3), 0, 50)).Never {
+	if !db.Judge(bloomdbtest.Message(1)).Never || !db.Judge(sketched(bloomdbtest.Message(3), 0, 50)).Never {
 		t.Error("forgotten")
 	}
-	if removed, err := db.Unnever(message(3)); err != nil || len(removed) != 0 {
+	if removed, err := db.Unnever(bloomdbtest.Message(3)); err != nil || len(removed) != 0 {
 		t.Errorf("one that is not there: %v, %v", removed, err)
 	}
 	if removed, err := db.UnneverID(first.ID); err != nil || len(removed) != 1 || removed[0] != first {
 		t.Errorf("by id: %v, %v", removed, err)
 	}
-	if db.Judge(message(1)).Never || db.Judge(sketched(message(3), 0, 50)).Never || !db.Judge(message(2)).Never {
+	if db.Judge(bloomdbtest.Message(1)).Never || db.Judge(sketched(bloomdbtest.Message(3), 0, 50)).Never || !db.Judge(bloomdbtest.Message(2)).Never {
 		t.Error("the wrong one is gone")
 	}
 	crash(t, db)
-	if list := openTest(t, o).NeverList(); len(list) != 1 {
+	if list := bloomdbtest.Open(t, o).NeverList(); len(list) != 1 {
 		t.Errorf("after taking back: %+v", list)
 	}
 }
 
 func TestNeverFull(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "mx1"))
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	for n := range never.Most {
 		var name layout.ShortID
 		binary.BigEndian.PutUint64(name.ID[:], uint64(n))
-		db.ks.Never.Put(&never.Entry{Name: name})
+		db.Keyspace().Never.Put(&never.Entry{Name: name})
 	}
-	if _, err := db.Never(message(1), ""); !errors.Is(err, layout.ErrFull) {
+	if _, err := db.Never(bloomdbtest.Message(1), ""); !errors.Is(err, layout.ErrFull) {
 		t.Errorf("one more than %d: %v", never.Most, err)
 	}
 }
@@ -243,9 +245,9 @@ func TestNeverFull(t *testing.T) {
 // A file that was cut, or has a flipped bit, or belongs to another message, is named and
 // set aside.
 func TestNeverDamaged(t *testing.T) {
-	o := testOptions(t.TempDir(), "mx1")
-	db := openTest(t, o)
-	mustNever(t, db, sketched(with(message(1), signature.KindAttachment, "a"), 0, 20), "note")
+	o := bloomdbtest.Options(t.TempDir(), "mx1")
+	db := bloomdbtest.Open(t, o)
+	mustNever(t, db, sketched(with(bloomdbtest.Message(1), signature.KindAttachment, "a"), 0, 20), "note")
 	path := files(t, o.Dir, "never-*")[0]
 	good, err := os.ReadFile(path)
 	if err != nil {
@@ -258,7 +260,7 @@ func TestNeverDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		var damage *folder.DamageError
-		if _, err := never.Read(bad, db.ks.Ring.KeyID); !errors.As(err, &damage) || damage.Path != bad {
+		if _, err := never.Read(bad, db.Keyspace().Ring.KeyID); !errors.As(err, &damage) || damage.Path != bad {
 			t.Fatalf("%s: %v", what, err)
 		}
 	}

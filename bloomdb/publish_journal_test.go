@@ -1,9 +1,11 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"os"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 )
@@ -11,14 +13,14 @@ import (
 // What other sites were told of is not forgotten here by a crash: their counts
 // would stay above this site's own for ever.
 func TestCountsAreOnDiskBeforeTheyAreTold(t *testing.T) {
-	o := testOptions(t.TempDir(), "a")
-	db := openTest(t, o)
-	other := openTest(t, testOptions(t.TempDir(), "b"))
-	mustCount(t, db, 1, 7)
-	mustApply(t, other, drain(t, db)...)
+	o := bloomdbtest.Options(t.TempDir(), "a")
+	db := bloomdbtest.Open(t, o)
+	other := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
+	bloomdbtest.Count(t, db, 1, 7)
+	bloomdbtest.Apply(t, other, bloomdbtest.Drain(t, db)...)
 	crash(t, db)
-	db = openTest(t, o)
-	told, kept := other.Judge(message(1)).Count, db.Judge(message(1)).Count
+	db = bloomdbtest.Open(t, o)
+	told, kept := other.Judge(bloomdbtest.Message(1)).Count, db.Judge(bloomdbtest.Message(1)).Count
 	if told != 7 || kept != told {
 		t.Errorf("told of %d sightings, and kept %d", told, kept)
 	}
@@ -58,48 +60,48 @@ func TestLostJournal(t *testing.T) {
 			dir := ramDir(t)
 			o := small(dir)
 			o.Exchange = true
-			db := mustOpen(t, o)
+			db := bloomdbtest.MustOpen(t, o)
 			must(t, db.Resume(0, 0))
-			mustReport(t, db, 1)
-			must(t, db.ks.Save())
-			if mustReport(t, db, 2); c.published {
-				drain(t, db)
-				must(t, db.ks.Save())
+			bloomdbtest.Report(t, db, 1)
+			must(t, db.Keyspace().Save())
+			if bloomdbtest.Report(t, db, 2); c.published {
+				bloomdbtest.Drain(t, db)
+				must(t, db.Keyspace().Save())
 			}
-			if mustReport(t, db, 3); c.published {
-				drain(t, db)
+			if bloomdbtest.Report(t, db, 3); c.published {
+				bloomdbtest.Drain(t, db)
 			}
 			must(t, db.Close())
 			c.lose(t, dir, files(t, dir, "journal-*"))
 			if c.due {
 				mustRefuse(t, o, "journal-")
-				db, _, err := Repair(o)
+				db, _, err := bloomdb.Repair(o)
 				must(t, err)
 				crash(t, db)
 			}
 
 			for range 2 { // the loss is known over a crash, too
-				db = mustOpen(t, o)
-				if db.ks.Outbox.ID.Republish != c.due {
-					t.Errorf("a snapshot is due: %v, want %v", db.ks.Outbox.ID.Republish, c.due)
+				db = bloomdbtest.MustOpen(t, o)
+				if db.Keyspace().Outbox.ID.Republish != c.due {
+					t.Errorf("a snapshot is due: %v, want %v", db.Keyspace().Outbox.ID.Republish, c.due)
 				}
-				if begin := db.ks.Journal.Mark(); begin <= db.ks.Outbox.ID.PublishedLSN || begin <= db.ks.Outbox.ID.DomainsLSN {
-					t.Errorf("it begins at %x, published %x, domains %x", begin, db.ks.Outbox.ID.PublishedLSN, db.ks.Outbox.ID.DomainsLSN)
+				if begin := db.Keyspace().Journal.Mark(); begin <= db.Keyspace().Outbox.ID.PublishedLSN || begin <= db.Keyspace().Outbox.ID.DomainsLSN {
+					t.Errorf("it begins at %x, published %x, domains %x", begin, db.Keyspace().Outbox.ID.PublishedLSN, db.Keyspace().Outbox.ID.DomainsLSN)
 				}
 				crash(t, db)
 			}
-			db = mustOpen(t, o)
+			db = bloomdbtest.MustOpen(t, o)
 			must(t, db.Resume(db.Tail()))
-			mustReport(t, db, 4)
-			must(t, db.ks.Journal.Flush())
+			bloomdbtest.Report(t, db, 4)
+			must(t, db.Keyspace().Journal.Flush())
 			crash(t, db)
-			db = mustOpen(t, o)
+			db = bloomdbtest.MustOpen(t, o)
 			must(t, db.Resume(db.Tail()))
 			if db.SnapshotDue() != c.due {
 				t.Errorf("a snapshot is due: %v, want %v", db.SnapshotDue(), c.due)
 			}
-			other := openTest(t, func() Options { o := small(t.TempDir()); o.Site = "mx2"; return o }())
-			for _, d := range drain(t, db) {
+			other := bloomdbtest.Open(t, func() bloomdb.Options { o := small(t.TempDir()); o.Site = "mx2"; return o }())
+			for _, d := range bloomdbtest.Drain(t, db) {
 				must(t, other.Apply(d.Data, peers.Lost))
 			}
 			listed(t, other, 4, true) // reported behind the loss

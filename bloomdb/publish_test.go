@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/cmd/testenv"
@@ -15,7 +17,7 @@ import (
 // stream holds in the end is all that was reported.
 func TestPublishAcrossCrashes(t *testing.T) {
 	r := rand.New(rand.NewPCG(testenv.Seed(t), 0))
-	o := testOptions(t.TempDir(), "a")
+	o := bloomdbtest.Options(t.TempDir(), "a")
 	var stream []wire.Delta
 	sent := func() (epoch, seq uint64) {
 		if len(stream) == 0 {
@@ -25,7 +27,7 @@ func TestPublishAcrossCrashes(t *testing.T) {
 	}
 	n := 0
 	for range testenv.Rounds(60) {
-		db, err := Open(o)
+		db, err := bloomdb.Open(o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,14 +37,14 @@ func TestPublishAcrossCrashes(t *testing.T) {
 		for range r.IntN(12) {
 			switch r.IntN(4) {
 			case 0:
-				mustReport(t, db, n)
+				bloomdbtest.Report(t, db, n)
 				n++
 			case 1:
-				if err := db.ks.Save(); err != nil {
+				if err := db.Keyspace().Save(); err != nil {
 					t.Fatal(err)
 				}
 			case 2:
-				db.ks.Outbox.Close(o.Dir)
+				db.Keyspace().Outbox.Close(o.Dir)
 			case 3:
 				d, ok, err := db.NextDelta(true)
 				if err != nil {
@@ -67,19 +69,19 @@ func TestPublishAcrossCrashes(t *testing.T) {
 			crash(t, db)
 		}
 	}
-	db := openTest(t, o)
+	db := bloomdbtest.Open(t, o)
 	if err := db.Resume(sent()); err != nil {
 		t.Fatal(err)
 	}
-	stream = append(stream, drain(t, db)...)
-	b := openTest(t, testOptions(t.TempDir(), "b"))
+	stream = append(stream, bloomdbtest.Drain(t, db)...)
+	b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	for _, d := range stream { // a crash leaves numbers that no delta has
 		if err := b.Apply(d.Data, peers.Skipped); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i := range n {
-		if !b.Judge(message(i)).Listed {
+		if !b.Judge(bloomdbtest.Message(i)).Listed {
 			t.Errorf("message %d of %d is lost", i, n)
 		}
 	}
@@ -88,32 +90,32 @@ func TestPublishAcrossCrashes(t *testing.T) {
 // The stream is gone (FLUSHALL), or the exchange is switched on later: a snapshot is
 // due, and a site that had everything before misses nothing.
 func TestPublishAgain(t *testing.T) {
-	o := testOptions(t.TempDir(), "a")
+	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Exchange = false
-	db := openTest(t, o)
-	mustReport(t, db, 1)
-	mustCount(t, db, 1, 33)
+	db := bloomdbtest.Open(t, o)
+	bloomdbtest.Report(t, db, 1)
+	bloomdbtest.Count(t, db, 1, 33)
 	db.Close()
 	o.Exchange = true
-	db = openTest(t, o)
-	mustReport(t, db, 2)
-	follower := openTest(t, testOptions(t.TempDir(), "c"))
+	db = bloomdbtest.Open(t, o)
+	bloomdbtest.Report(t, db, 2)
+	follower := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "c"))
 	check := func(what string) {
 		t.Helper()
-		b := openTest(t, testOptions(t.TempDir(), "b"))
-		stream := drain(t, db)
+		b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
+		stream := bloomdbtest.Drain(t, db)
 		if !db.SnapshotDue() {
 			t.Errorf("%s: no snapshot is due", what)
 		}
-		p := publishSnapshot(t, db)
+		p := bloomdbtest.PublishSnapshot(t, db)
 		if len(stream) > 0 && b.Apply(stream[0].Data, peers.Next) == nil {
 			t.Errorf("%s: a new site does not see that something is missing", what)
 		}
-		p.take(t, b)
-		for _, db := range []*DB{b, follower} {
-			mustApply(t, db, stream...)
+		p.Take(t, b)
+		for _, db := range []*bloomdb.DB{b, follower} {
+			bloomdbtest.Apply(t, db, stream...)
 		}
-		if e := b.Judge(message(1)); !e.Listed || e.Count != 33 || !b.Judge(message(2)).Listed {
+		if e := b.Judge(bloomdbtest.Message(1)); !e.Listed || e.Count != 33 || !b.Judge(bloomdbtest.Message(2)).Listed {
 			t.Errorf("%s: %+v", what, e)
 		}
 	}
@@ -124,63 +126,63 @@ func TestPublishAgain(t *testing.T) {
 	if w.Seq() != 1 || !db.SnapshotDue() {
 		t.Fatalf("switched on later: position %d, want the first number left out", w.Seq())
 	}
-	publishSnapshot(t, db).take(t, follower)
-	mustApply(t, follower, drain(t, db)...)
+	bloomdbtest.PublishSnapshot(t, db).Take(t, follower)
+	bloomdbtest.Apply(t, follower, bloomdbtest.Drain(t, db)...)
 	if err := db.Resume(0, 0); err != nil {
 		t.Fatal(err)
 	}
-	mustReport(t, db, 3)
+	bloomdbtest.Report(t, db, 3)
 	check("stream lost")
-	if !follower.Judge(message(3)).Listed || follower.Wanting("a") {
+	if !follower.Judge(bloomdbtest.Message(3)).Listed || follower.Wanting("a") {
 		t.Error("a site that had everything misses something")
 	}
 
 	// An older copy of the folder comes back, and the stream is ahead of it.
-	epoch := db.ks.Outbox.Epoch()
+	epoch := db.Keyspace().Outbox.Epoch()
 	if err := db.Resume(epoch+5, 9); err != nil {
 		t.Fatal(err)
 	}
 	check("folder restored")
-	mustReport(t, db, 4)
+	bloomdbtest.Report(t, db, 4)
 	if d, ok, _ := db.NextDelta(true); !ok || d.Epoch != epoch+7 || d.Seq != 2 {
 		t.Errorf("new life begins at %d-%d, was %d", d.Epoch, d.Seq, epoch)
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	openTest(t, o) // the filters' files are of the life before
+	bloomdbtest.Open(t, o) // the filters' files are of the life before
 }
 
 // A life that goes on with the counts of the one before is not added to it, at
 // sites that hold both; one that began with nothing is.
 func TestLives(t *testing.T) {
-	c := newClock()
-	ao := testOptions(t.TempDir(), "a")
+	c := bloomdbtest.NewClock()
+	ao := bloomdbtest.Options(t.TempDir(), "a")
 	ao.Now = c.Now
-	a, b := openTest(t, ao), openTest(t, testOptions(t.TempDir(), "b"))
-	mustCount(t, a, 1, 10)
-	first := drain(t, a)
-	mustApply(t, b, first...)
+	a, b := bloomdbtest.Open(t, ao), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
+	bloomdbtest.Count(t, a, 1, 10)
+	first := bloomdbtest.Drain(t, a)
+	bloomdbtest.Apply(t, b, first...)
 	epoch, seq := a.Head()
 	if err := a.Resume(epoch, seq+100); err != nil { // numbers that the folder did not give
 		t.Fatal(err)
 	}
-	publishSnapshot(t, a).take(t, b)
-	mustCount(t, a, 1, 3)
-	mustApply(t, b, drain(t, a)...)
+	bloomdbtest.PublishSnapshot(t, a).Take(t, b)
+	bloomdbtest.Count(t, a, 1, 3)
+	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
 	if err := b.Apply(first[0].Data, peers.Next); !errors.Is(err, wire.ErrReplayed) {
 		t.Errorf("a record of the life before: %v", err)
 	}
-	if e := b.Judge(message(1)); e.Count != 13 {
+	if e := b.Judge(bloomdbtest.Message(1)); e.Count != 13 {
 		t.Errorf("count %d after a life that went on, want 13", e.Count)
 	}
 	a.Close()
-	c.add(time.Hour)
+	c.Add(time.Hour)
 	ao.Dir = t.TempDir() // the folder is lost
-	a = openTest(t, ao)
-	mustCount(t, a, 1, 4)
-	mustApply(t, b, drain(t, a)...)
-	if e := b.Judge(message(1)); e.Count != 17 || e.Sites != 1 {
+	a = bloomdbtest.Open(t, ao)
+	bloomdbtest.Count(t, a, 1, 4)
+	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
+	if e := b.Judge(bloomdbtest.Message(1)); e.Count != 17 || e.Sites != 1 {
 		t.Errorf("count %d at %d sites after a new folder, want 17 at 1", e.Count, e.Sites)
 	}
 }
@@ -189,22 +191,22 @@ func TestLives(t *testing.T) {
 // lost numbers are not given again, or receivers would take the new deltas for
 // the old ones.
 func TestNumbersAreNotGivenAgain(t *testing.T) {
-	o := testOptions(t.TempDir(), "a")
-	a, b := openTest(t, o), openTest(t, testOptions(t.TempDir(), "b"))
+	o := bloomdbtest.Options(t.TempDir(), "a")
+	a, b := bloomdbtest.Open(t, o), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	n := 0
 	for ; n < 5; n++ {
-		mustReport(t, a, n)
-		mustApply(t, b, drain(t, a)...)
+		bloomdbtest.Report(t, a, n)
+		bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
 	}
-	epoch := a.ks.Outbox.Epoch()
+	epoch := a.Keyspace().Outbox.Epoch()
 	crash(t, a)
 	for _, tail := range []uint64{3, 0} {
-		a = openTest(t, o)
-		mustReport(t, a, n)
+		a = bloomdbtest.Open(t, o)
+		bloomdbtest.Report(t, a, n)
 		if err := a.Resume(epoch, tail); err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range drain(t, a) {
+		for _, d := range bloomdbtest.Drain(t, a) {
 			if _, seq := b.Cursor("a"); d.Seq <= seq {
 				t.Errorf("number %d given again, b has %d", d.Seq, seq)
 			}
@@ -212,7 +214,7 @@ func TestNumbersAreNotGivenAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if !b.Judge(message(n)).Listed {
+		if !b.Judge(bloomdbtest.Message(n)).Listed {
 			t.Errorf("tail %d: b does not know of report %d", tail, n)
 		}
 		n++
@@ -223,11 +225,11 @@ func TestNumbersAreNotGivenAgain(t *testing.T) {
 // The stream is lost while a delta is on its way: its confirmation does not mean
 // that all is published.
 func TestLostStreamWithADeltaOnItsWay(t *testing.T) {
-	o := testOptions(t.TempDir(), "a")
-	a := openTest(t, o)
-	mustReport(t, a, 1)
-	drain(t, a)
-	mustReport(t, a, 2)
+	o := bloomdbtest.Options(t.TempDir(), "a")
+	a := bloomdbtest.Open(t, o)
+	bloomdbtest.Report(t, a, 1)
+	bloomdbtest.Drain(t, a)
+	bloomdbtest.Report(t, a, 2)
 	d, ok, err := a.NextDelta(true)
 	if !ok || err != nil {
 		t.Fatal(ok, err)
@@ -237,24 +239,24 @@ func TestLostStreamWithADeltaOnItsWay(t *testing.T) {
 	}
 	a.Published(d)
 	stream := []wire.Delta{d}
-	a.ks.Outbox.Close(o.Dir)
+	a.Keyspace().Outbox.Close(o.Dir)
 	crash(t, a) // before the rest is out
-	a = openTest(t, o)
+	a = bloomdbtest.Open(t, o)
 	if err := a.Resume(d.Epoch, d.Seq); err != nil {
 		t.Fatal(err)
 	}
-	stream = append(stream, drain(t, a)...)
-	b := openTest(t, testOptions(t.TempDir(), "b"))
+	stream = append(stream, bloomdbtest.Drain(t, a)...)
+	b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	if !a.SnapshotDue() {
 		t.Fatal("no snapshot is due")
 	}
-	publishSnapshot(t, a).take(t, b)
+	bloomdbtest.PublishSnapshot(t, a).Take(t, b)
 	for _, d := range stream {
 		if err := b.Apply(d.Data, peers.Skipped); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !b.Judge(message(1)).Listed || !b.Judge(message(2)).Listed {
+	if !b.Judge(bloomdbtest.Message(1)).Listed || !b.Judge(bloomdbtest.Message(2)).Listed {
 		t.Error("a new site does not get what the lost stream had")
 	}
 }
@@ -262,22 +264,22 @@ func TestLostStreamWithADeltaOnItsWay(t *testing.T) {
 // In a long outage the same positions come again and again: they are sorted out,
 // and nothing of them is lost, nor taken for published meanwhile.
 func TestCompactPending(t *testing.T) {
-	o := testOptions(t.TempDir(), "a")
-	a := openTest(t, o)
+	o := bloomdbtest.Options(t.TempDir(), "a")
+	a := bloomdbtest.Open(t, o)
 	if err := a.Resume(0, 0); err != nil {
 		t.Fatal(err)
 	}
 	const times = 100_000/4 + 10 // so many positions are sorted out
 	for range times {
-		mustCount(t, a, 1, 1)
+		bloomdbtest.Count(t, a, 1, 1)
 	}
-	a.ks.Outbox.Compact()
-	if a.ks.Outbox.Waiting() != 4 {
-		t.Errorf("%d positions are pending for one message, want 4", a.ks.Outbox.Waiting())
+	a.Keyspace().Outbox.Compact()
+	if a.Keyspace().Outbox.Waiting() != 4 {
+		t.Errorf("%d positions are pending for one message, want 4", a.Keyspace().Outbox.Waiting())
 	}
-	b := openTest(t, testOptions(t.TempDir(), "b"))
-	mustApply(t, b, drain(t, a)...)
-	if got := b.Judge(message(1)).Count; got != times {
+	b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
+	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
+	if got := b.Judge(bloomdbtest.Message(1)).Count; got != times {
 		t.Errorf("count %d, want %d", got, times)
 	}
 }

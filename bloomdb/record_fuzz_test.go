@@ -1,9 +1,10 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"slices"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
@@ -15,9 +16,9 @@ import (
 func FuzzRecord(f *testing.F) {
 	o := small(f.TempDir())
 	o.Site = "b"
-	b := openTest(f, o)
-	b.Report(message(1), layout.ClassPhish)
-	b.Count(message(1), 20)
+	b := bloomdbtest.Open(f, o)
+	b.Report(bloomdbtest.Message(1), layout.ClassPhish)
+	b.Count(bloomdbtest.Message(1), 20)
 	b.Resume(0, 0)
 	for range 3 { // reports, counts, classes
 		d, ok, err := b.NextDelta(true)
@@ -27,14 +28,14 @@ func FuzzRecord(f *testing.F) {
 		f.Add(d.Data[:len(d.Data)-32])
 		b.Published(d)
 	}
-	p := publishSnapshot(f, b)
-	for _, record := range slices.Concat(p.chunks, [][]byte{p.manifest, b.Heartbeat(3, 4), []byte("SBRC")}) {
+	p := bloomdbtest.PublishSnapshot(f, b)
+	for _, record := range slices.Concat(p.Chunks, [][]byte{p.Manifest, b.Heartbeat(3, 4), []byte("SBRC")}) {
 		f.Add(record[:max(len(record)-32, len("SBRC"))])
 	}
-	a := openTest(f, small(f.TempDir()))
+	a := bloomdbtest.Open(f, small(f.TempDir()))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		a.Apply(body, peers.Skipped)
-		mac := a.ks.Ring.Keyed.Sum(keyring.PurposeRecord, body)
+		mac := a.Keyspace().Ring.Keyed.Sum(keyring.PurposeRecord, body)
 		record := append(body, mac[:]...)
 		h, unread := wire.DecodeHead(record)
 		if err := a.Apply(record, peers.Skipped); err == nil && (unread != nil || h.Type != wire.RecordDelta) {

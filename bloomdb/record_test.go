@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"crypto/ed25519"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/wire"
@@ -44,19 +45,19 @@ func TestMembers(t *testing.T) {
 		"a vote":               {wire.Members{"b": {Trust: wire.TrustVote}}, private, wire.ErrTrust},
 		"no trust":             {wire.Members{"b": {Trust: wire.TrustNone}}, private, wire.ErrTrust},
 	} {
-		ao, bo := testOptions(t.TempDir(), "a"), testOptions(t.TempDir(), "b")
+		ao, bo := bloomdbtest.Options(t.TempDir(), "a"), bloomdbtest.Options(t.TempDir(), "b")
 		ao.Members, bo.SigningKey = tc.members, tc.sign
-		a, b := openTest(t, ao), openTest(t, bo)
-		mustReport(t, b, 1)
-		d := drain(t, b)[0]
+		a, b := bloomdbtest.Open(t, ao), bloomdbtest.Open(t, bo)
+		bloomdbtest.Report(t, b, 1)
+		d := bloomdbtest.Drain(t, b)[0]
 		err := a.Apply(d.Data, peers.Next)
-		if !errors.Is(err, tc.want) || (err == nil) != a.Judge(message(1)).Listed {
-			t.Errorf("%s: %v, listed %v", name, err, a.Judge(message(1)).Listed)
+		if !errors.Is(err, tc.want) || (err == nil) != a.Judge(bloomdbtest.Message(1)).Listed {
+			t.Errorf("%s: %v, listed %v", name, err, a.Judge(bloomdbtest.Message(1)).Listed)
 		}
 		if err != nil && !strings.Contains(err.Error(), "delta b ") {
 			t.Errorf("%s: the error does not name the record: %v", name, err)
 		}
-		_, err = a.ReadManifest(publishSnapshot(t, b).manifest)
+		_, err = a.ReadManifest(bloomdbtest.PublishSnapshot(t, b).Manifest)
 		if !errors.Is(err, tc.want) {
 			t.Errorf("%s: manifest: %v", name, err)
 		}
@@ -65,30 +66,30 @@ func TestMembers(t *testing.T) {
 
 // A record of a life that another one has followed is refused, whatever it is.
 func TestReplayedLife(t *testing.T) {
-	c := newClock()
-	bo := testOptions(t.TempDir(), "b")
+	c := bloomdbtest.NewClock()
+	bo := bloomdbtest.Options(t.TempDir(), "b")
 	bo.Now = c.Now
-	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, bo)
-	mustReport(t, b, 1)
-	old, oldSnapshot := drain(t, b)[0], publishSnapshot(t, b)
-	mustApply(t, a, old)
+	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bo)
+	bloomdbtest.Report(t, b, 1)
+	old, oldSnapshot := bloomdbtest.Drain(t, b)[0], bloomdbtest.PublishSnapshot(t, b)
+	bloomdbtest.Apply(t, a, old)
 	b.Close()
-	c.add(time.Minute)
+	c.Add(time.Minute)
 	bo.Dir = t.TempDir()
-	b = openTest(t, bo)
-	mustReport(t, b, 2)
-	mustApply(t, a, drain(t, b)...)
+	b = bloomdbtest.Open(t, bo)
+	bloomdbtest.Report(t, b, 2)
+	bloomdbtest.Apply(t, a, bloomdbtest.Drain(t, b)...)
 	if err := a.Apply(old.Data, peers.Next); !errors.Is(err, wire.ErrReplayed) {
 		t.Errorf("delta: %v", err)
 	}
-	m, err := a.ReadManifest(oldSnapshot.manifest)
+	m, err := a.ReadManifest(oldSnapshot.Manifest)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.ApplyChunk(m, 0, oldSnapshot.chunks[0]); !errors.Is(err, wire.ErrReplayed) {
+	if err := a.ApplyChunk(m, 0, oldSnapshot.Chunks[0]); !errors.Is(err, wire.ErrReplayed) {
 		t.Errorf("chunk: %v", err)
 	}
-	if !a.Judge(message(1)).Listed || !a.Judge(message(2)).Listed {
+	if !a.Judge(bloomdbtest.Message(1)).Listed || !a.Judge(bloomdbtest.Message(2)).Listed {
 		t.Error("what was held of one of the lives is gone")
 	}
 }
@@ -99,13 +100,13 @@ func TestClocks(t *testing.T) {
 		ahead time.Duration
 		want  error
 	}{{59 * time.Minute, nil}, {61 * time.Minute, layout.ErrClock}, {-3 * time.Hour, nil}} {
-		c := newClock()
-		c.add(tc.ahead)
-		bo := testOptions(t.TempDir(), "b")
+		c := bloomdbtest.NewClock()
+		c.Add(tc.ahead)
+		bo := bloomdbtest.Options(t.TempDir(), "b")
 		bo.Now = c.Now
-		a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, bo)
-		mustReport(t, b, 1)
-		if err := a.Apply(drain(t, b)[0].Data, peers.Next); !errors.Is(err, tc.want) {
+		a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bo)
+		bloomdbtest.Report(t, b, 1)
+		if err := a.Apply(bloomdbtest.Drain(t, b)[0].Data, peers.Next); !errors.Is(err, tc.want) {
 			t.Errorf("%s ahead: %v", tc.ahead, err)
 		}
 	}
@@ -113,12 +114,12 @@ func TestClocks(t *testing.T) {
 
 func TestHeartbeat(t *testing.T) {
 	public, private := newSigningKey(t)
-	ao, bo := testOptions(t.TempDir(), "a"), testOptions(t.TempDir(), "b")
+	ao, bo := bloomdbtest.Options(t.TempDir(), "a"), bloomdbtest.Options(t.TempDir(), "b")
 	bo.SigningKey = private
 	ao.Members = wire.Members{"b": {Keys: []ed25519.PublicKey{public}, Trust: wire.TrustVote}}
-	a, b := openTest(t, ao), openTest(t, bo)
-	mustReport(t, b, 1)
-	drain(t, b)
+	a, b := bloomdbtest.Open(t, ao), bloomdbtest.Open(t, bo)
+	bloomdbtest.Report(t, b, 1)
+	bloomdbtest.Drain(t, b)
 	data := b.Heartbeat(7, 9)
 	h, err := a.ReadHeartbeat(data)
 	epoch, seq := b.Head()

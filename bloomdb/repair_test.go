@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"errors"
@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -29,7 +31,7 @@ func ramDir(t *testing.T) string {
 	return dir
 }
 
-func lifeOptions(dir string) Options {
+func lifeOptions(dir string) bloomdb.Options {
 	o := small(dir)
 	o.Reports.Capacity, o.Votes = 40, 1
 	o.Members = wire.Members{"mx2": {}, "mx3": {Trust: wire.TrustVote}}
@@ -41,39 +43,39 @@ func lifeOptions(dir string) Options {
 // reported at mx2 and 9 at mx3.
 func lifetime(t *testing.T, dir string, closed bool) {
 	t.Helper()
-	db := mustOpen(t, lifeOptions(dir))
+	db := bloomdbtest.MustOpen(t, lifeOptions(dir))
 	for _, name := range []string{"mx2", "mx3"} {
 		o := lifeOptions(t.TempDir())
 		o.Site, o.Members = name, nil
-		other := openTest(t, o)
-		mustReport(t, other, map[string]int{"mx2": 7, "mx3": 9}[name])
-		mustCount(t, other, 7, 20)
+		other := bloomdbtest.Open(t, o)
+		bloomdbtest.Report(t, other, map[string]int{"mx2": 7, "mx3": 9}[name])
+		bloomdbtest.Count(t, other, 7, 20)
 		if name == "mx2" {
-			mustApply(t, db, drain(t, other)...)
+			bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, other)...)
 		} else {
 			must(t, db.HearVotes(mustVotes(t, other)))
 		}
 	}
 	mustReportAs(t, db, 1, layout.ClassPhish)
-	mustReport(t, db, 3)
-	mustRevoke(t, db, 3)
-	mustCount(t, db, 1, 30)
-	set := message(4)
+	bloomdbtest.Report(t, db, 3)
+	bloomdbtest.Revoke(t, db, 3)
+	bloomdbtest.Count(t, db, 1, 30)
+	set := bloomdbtest.Message(4)
 	set.Domains = []string{"spam.example"}
 	mustReportSet(t, db, set)
-	mustReport(t, db, 6)
+	bloomdbtest.Report(t, db, 6)
 	mustRetouch(t, db, 6)
-	mustNever(t, db, message(8), "our newsletter")
-	drain(t, db)
-	must(t, db.ks.Save())
-	mustReport(t, db, 2)
-	mustCount(t, db, 2, 3)
+	mustNever(t, db, bloomdbtest.Message(8), "our newsletter")
+	bloomdbtest.Drain(t, db)
+	must(t, db.Keyspace().Save())
+	bloomdbtest.Report(t, db, 2)
+	bloomdbtest.Count(t, db, 2, 3)
 	if closed {
 		must(t, db.Close())
 		return
 	}
-	must(t, db.ks.Journal.Flush())
-	must(t, db.ks.Journal.List.RaiseLater(db.ks.Journal.Durable, db.ks.Now().Add(time.Hour))) // which is done once a minute
+	must(t, db.Keyspace().Journal.Flush())
+	must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Keyspace().Now().Add(time.Hour))) // which is done once a minute
 	crash(t, db)
 }
 
@@ -145,7 +147,7 @@ func TestEveryFlippedByte(t *testing.T) {
 // again is true, it also closes the database and opens it once more.
 func outcome(t *testing.T, dir, name string, at int, again bool) string {
 	t.Helper()
-	db, err := Open(lifeOptions(dir))
+	db, err := bloomdb.Open(lifeOptions(dir))
 	if err == nil {
 		listed(t, db, 1, true)
 		torn := strings.HasPrefix(name, "journal-") // taken for what a crash leaves
@@ -166,17 +168,17 @@ func outcome(t *testing.T, dir, name string, at int, again bool) string {
 	if !errors.As(err, &damage) || filepath.Base(damage.Path) != filepath.Base(name) {
 		t.Fatalf("%s, byte %d: %v", name, at, err)
 	}
-	db, done, err := Repair(lifeOptions(dir))
+	db, done, err := bloomdb.Repair(lifeOptions(dir))
 	if err != nil || len(done) != 1 || filepath.Base(done[0].Path) != filepath.Base(name) {
 		t.Fatalf("%s, byte %d: repair: %v, %v", name, at, done, err)
 	}
 	now := lifeOptions(dir).Now()
 	for _, n := range []int{1, 2} {
-		if kept, err := db.Restore(message(n), layout.ClassOther, false, now); err != nil || !kept {
+		if kept, err := db.Restore(bloomdbtest.Message(n), layout.ClassOther, false, now); err != nil || !kept {
 			t.Fatalf("%s, byte %d: restore: %v, %v", name, at, kept, err)
 		}
 	}
-	if _, err := db.Restore(message(3), layout.ClassOther, true, now); err != nil {
+	if _, err := db.Restore(bloomdbtest.Message(3), layout.ClassOther, true, now); err != nil {
 		t.Fatal(err)
 	}
 	reopen(t, db, again)
@@ -184,7 +186,7 @@ func outcome(t *testing.T, dir, name string, at int, again bool) string {
 }
 
 // reopen ends a database, whose folder should be whole then.
-func reopen(t *testing.T, db *DB, again bool) {
+func reopen(t *testing.T, db *bloomdb.DB, again bool) {
 	t.Helper()
 	if !again {
 		listed(t, db, 1, true)
@@ -192,7 +194,7 @@ func reopen(t *testing.T, db *DB, again bool) {
 		return
 	}
 	must(t, db.Close())
-	db, err := Open(db.options)
+	db, err := bloomdb.Open(db.Options())
 	must(t, err)
 	listed(t, db, 1, true)
 	listed(t, db, 2, true)
@@ -204,9 +206,9 @@ func reopen(t *testing.T, db *DB, again bool) {
 
 // mustSetAside opens a folder with a file that is damaged or missing. The database opens
 // without the file, and lists it.
-func mustSetAside(t *testing.T, o Options, path string) {
+func mustSetAside(t *testing.T, o bloomdb.Options, path string) {
 	t.Helper()
-	db, err := Open(o)
+	db, err := bloomdb.Open(o)
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
@@ -232,32 +234,32 @@ func TestRepairIdentities(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := lifeOptions(t.TempDir())
-			before := openTest(t, o)
-			mustReport(t, before, 1)
-			epoch := before.ks.Outbox.Epoch()
+			before := bloomdbtest.Open(t, o)
+			bloomdbtest.Report(t, before, 1)
+			epoch := before.Keyspace().Outbox.Epoch()
 			must(t, before.Mute("mx9", true))
 			must(t, before.Close())
-			o.PreviousKey, o.Key = &testKey, [32]byte{99}
-			db := openTest(t, o)
-			mustReport(t, db, 2)
+			o.PreviousKey, o.Key = &bloomdbtest.Key, [32]byte{99}
+			db := bloomdbtest.Open(t, o)
+			bloomdbtest.Report(t, db, 2)
 			must(t, db.Close())
 
 			must(t, spoil(folder.IdentityPath(o.Dir)))
-			if db, err := Open(o); err == nil {
+			if db, err := bloomdb.Open(o); err == nil {
 				db.Close()
 				t.Fatal("it opens")
 			}
-			db, done, err := Repair(o)
+			db, done, err := bloomdb.Repair(o)
 			if err != nil || len(done) != 1 {
 				t.Fatal(done, err)
 			}
-			if p := db.Previous(); p == nil || p.ks.Outbox.Epoch() != folder.NextLife(epoch, true) || !p.ks.Outbox.ID.Republish {
+			if p := db.Previous(); p == nil || p.Keyspace().Outbox.Epoch() != folder.NextLife(epoch, true) || !p.Keyspace().Outbox.ID.Republish {
 				t.Errorf("previous %v", p)
 			}
 			listed(t, db, 1, true)
 			listed(t, db, 2, true)
 			must(t, db.Close())
-			db = openTest(t, o)
+			db = bloomdbtest.Open(t, o)
 			listed(t, db, 1, true)
 			if !db.Muted("mx9") { // it is muted under the other key, too
 				t.Error("mx9 is heard")
@@ -269,7 +271,7 @@ func TestRepairIdentities(t *testing.T) {
 // Other sites are told by a snapshot of what a repair changes, also where it is
 // interrupted: behind the mended journal, or behind what was restored.
 func TestInterruptedRepairIsPublished(t *testing.T) {
-	due := func(t *testing.T, o Options, want bool) {
+	due := func(t *testing.T, o bloomdb.Options, want bool) {
 		t.Helper()
 		id, err := folder.ReadIdentity(o.Dir)
 		if must(t, err); id.Republish != want {
@@ -278,10 +280,10 @@ func TestInterruptedRepairIsPublished(t *testing.T) {
 	}
 	o := small(ramDir(t))
 	o.Exchange = true
-	db := mustOpen(t, o)
-	mustReport(t, db, 1)
-	mustReport(t, db, 2)
-	must(t, db.ks.Journal.Flush())
+	db := bloomdbtest.MustOpen(t, o)
+	bloomdbtest.Report(t, db, 1)
+	bloomdbtest.Report(t, db, 2)
+	must(t, db.Keyspace().Journal.Flush())
 	crash(t, db)
 	due(t, o, false)
 	path := files(t, o.Dir, "journal-*")[0]
@@ -290,7 +292,7 @@ func TestInterruptedRepairIsPublished(t *testing.T) {
 	whole := slices.Clone(data)
 	data[journal.Header+20] ^= 1 // in the first record
 	must(t, os.WriteFile(path, data, 0o600))
-	db, done, err := Repair(o)
+	db, done, err := bloomdb.Repair(o)
 	if must(t, err); len(done) != 1 {
 		t.Fatal(done)
 	}
@@ -307,11 +309,11 @@ func TestInterruptedRepairIsPublished(t *testing.T) {
 		restored int
 		due      bool
 	}{{1, false}, {2, false}, {3, true}} {
-		db, done, err := Repair(o)
+		db, done, err := bloomdb.Repair(o)
 		if must(t, err); len(done) != 0 {
 			t.Fatal(done)
 		}
-		_, err = db.Restore(message(c.restored), layout.ClassOther, false, o.Now())
+		_, err = db.Restore(bloomdbtest.Message(c.restored), layout.ClassOther, false, o.Now())
 		must(t, err)
 		crash(t, db)
 		due(t, o, c.due)
@@ -319,9 +321,9 @@ func TestInterruptedRepairIsPublished(t *testing.T) {
 }
 
 // mustRefuse holds that a folder is refused as damaged, and that the error names a file.
-func mustRefuse(t *testing.T, o Options, name string) {
+func mustRefuse(t *testing.T, o bloomdb.Options, name string) {
 	t.Helper()
-	db, err := Open(o)
+	db, err := bloomdb.Open(o)
 	if err == nil {
 		db.Close()
 		t.Fatalf("it opens, without %s", name)

@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
@@ -17,8 +19,8 @@ import (
 
 // crowded are options under which keys share most of their bits: two lines for
 // 125 keys.
-func crowded(dir, site string, c *wallClock) Options {
-	o := testOptions(dir, site)
+func crowded(dir, site string, c *bloomdbtest.Clock) bloomdb.Options {
+	o := bloomdbtest.Options(dir, site)
 	o.Reports = layout.ReportOptions{Capacity: 100, KeysPerMessage: 2, Keep: 2, MaxErrorPerMail: 0.5}
 	o.Now = c.Now
 	return o
@@ -36,15 +38,15 @@ type generationModel struct {
 // should be known.
 type retouchModel struct {
 	t           *testing.T
-	db          *DB
+	db          *bloomdb.DB
 	sent        []wire.Delta // by the other site
-	opt         Options
-	clock       *wallClock
+	opt         bloomdb.Options
+	clock       *bloomdbtest.Clock
 	generations map[int64]*generationModel
 }
 
 func (m *retouchModel) now() *generationModel {
-	num := m.opt.settings().Generation(layout.SpamFilter, m.clock.Now())
+	num := m.opt.Settings().Generation(layout.SpamFilter, m.clock.Now())
 	if m.generations[num] == nil {
 		m.generations[num] = &generationModel{
 			spam:      map[string]map[filter.Hash]bool{"a": {}, "b": {}},
@@ -57,7 +59,7 @@ func (m *retouchModel) now() *generationModel {
 
 // live lists the generations that are not expired, newest first.
 func (m *retouchModel) live() (list []int64) {
-	newest := m.opt.settings().Generation(layout.SpamFilter, m.clock.Now())
+	newest := m.opt.Settings().Generation(layout.SpamFilter, m.clock.Now())
 	for num := range m.generations {
 		if num > newest-int64(m.opt.Reports.Keep) {
 			list = append(list, num)
@@ -87,12 +89,12 @@ func found(shape filter.BitsShape, sites map[string]map[filter.Hash]bool, h filt
 // hidden reports whether a masked bit is one of a key's: the collateral.
 func (m *retouchModel) hidden(num int64, h filter.Hash) bool {
 	masked := m.masked(num)
-	return slices.ContainsFunc(m.db.ks.Store.SpamShape.Positions(h, nil), func(pos uint64) bool { return masked[pos] != nil })
+	return slices.ContainsFunc(m.db.Keyspace().Store.SpamShape.Positions(h, nil), func(pos uint64) bool { return masked[pos] != nil })
 }
 
 // masked are the database's masked bits, with the keys that rest on them.
 func (m *retouchModel) masked(num int64) map[uint64][]filter.Hash {
-	g := m.db.ks.Store.View.Load().Report(num)
+	g := m.db.Keyspace().Store.View.Load().Report(num)
 	if g == nil || g.Mask == nil {
 		return nil
 	}
@@ -110,8 +112,8 @@ func (m *retouchModel) listed(h filter.Hash) bool {
 	revoked := false
 	for _, num := range m.live() {
 		g := m.generations[num]
-		revoked = revoked || found(m.db.ks.Store.RevokedShape, g.revoked, h)
-		if found(m.db.ks.Store.SpamShape, g.spam, h) && !m.hidden(num, h) {
+		revoked = revoked || found(m.db.Keyspace().Store.RevokedShape, g.revoked, h)
+		if found(m.db.Keyspace().Store.SpamShape, g.spam, h) && !m.hidden(num, h) {
 			return !revoked
 		}
 	}
@@ -121,10 +123,10 @@ func (m *retouchModel) listed(h filter.Hash) bool {
 func (m *retouchModel) check(t *rapid.T) {
 	for n := range retouchMessages {
 		want := false
-		for _, s := range message(n).Signatures {
-			want = want || m.listed(m.db.ks.Ring.ReportHash(s))
+		for _, s := range bloomdbtest.Message(n).Signatures {
+			want = want || m.listed(m.db.Keyspace().Ring.ReportHash(s))
 		}
-		if got := m.db.Judge(message(n)).Listed; got != want {
+		if got := m.db.Judge(bloomdbtest.Message(n)).Listed; got != want {
 			t.Fatalf("message %d: listed %v, want %v", n, got, want)
 		}
 	}
@@ -133,7 +135,7 @@ func (m *retouchModel) check(t *rapid.T) {
 		for pos, keys := range m.masked(num) {
 			for _, h := range keys {
 				resting[h] = true
-				if !slices.Contains(m.db.ks.Store.SpamShape.Positions(h, nil), pos) {
+				if !slices.Contains(m.db.Keyspace().Store.SpamShape.Positions(h, nil), pos) {
 					t.Fatalf("generation %d: a key rests on bit %d, which is none of its own", num, pos)
 				}
 			}
@@ -151,13 +153,13 @@ const retouchMessages = 20
 // reported one is, and nothing else changes but what shares a masked bit.
 func TestRetouchModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		c := newClock()
+		c := bloomdbtest.NewClock()
 		m := &retouchModel{t: t, opt: crowded(t.TempDir(), "a", c), clock: c, generations: map[int64]*generationModel{}}
 		m.opt.Exchange = false // so that the journal goes with each snapshot
-		if err := m.opt.complete(); err != nil {
+		if err := m.opt.Complete(); err != nil {
 			t.Fatal(err)
 		}
-		m.db = mustOpen(t, m.opt)
+		m.db = bloomdbtest.MustOpen(t, m.opt)
 		defer func() { m.db.Close() }()
 		m.now()
 		anyMessage := rapid.IntRange(0, retouchMessages-1)
@@ -169,22 +171,13 @@ func TestRetouchModel(t *testing.T) {
 			"revoke there": func(rt *rapid.T) { m.hear(rt, layout.RevokedFilter, rapid.IntRange(0, 2).Draw(rt, "n")) },
 			"revoke": func(rt *rapid.T) {
 				n := rapid.IntRange(0, 2).Draw(rt, "n")
-				m.add(rt, m.now().revoked["a"], n, m.db.Revoke(message(n)))
+				m.add(rt, m.now().revoked["a"], n, m.db.Revoke(bloomdbtest.Message(n)))
 			},
 			"rest": func(rt *rapid.T) {
 				m.rest(rt, rapid.SampledFrom(restWhat).Draw(rt, "what"))
 			},
 		})
 	})
-}
-
-func mustOpen(t *testing.T, o Options) *DB {
-	t.Helper()
-	db, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return db
 }
 
 // add notes a message's keys, unless it was refused for want of room.
@@ -195,19 +188,19 @@ func (m *retouchModel) add(rt *rapid.T, keys map[filter.Hash]bool, n int, err er
 	if err != nil {
 		rt.Fatal(err)
 	}
-	for _, s := range message(n).Signatures {
-		keys[m.db.ks.Ring.ReportHash(s)] = true
+	for _, s := range bloomdbtest.Message(n).Signatures {
+		keys[m.db.Keyspace().Ring.ReportHash(s)] = true
 	}
 	return true
 }
 
 func (m *retouchModel) report(rt *rapid.T, n int) {
-	g, num := m.now(), m.opt.settings().Generation(layout.SpamFilter, m.clock.Now())
-	if !m.add(rt, g.spam["a"], n, m.db.Report(message(n), layout.ClassOther)) {
+	g, num := m.now(), m.opt.Settings().Generation(layout.SpamFilter, m.clock.Now())
+	if !m.add(rt, g.spam["a"], n, m.db.Report(bloomdbtest.Message(n), layout.ClassOther)) {
 		return
 	}
-	for _, s := range message(n).Signatures {
-		h := m.db.ks.Ring.ReportHash(s)
+	for _, s := range bloomdbtest.Message(n).Signatures {
+		h := m.db.Keyspace().Ring.ReportHash(s)
 		if delete(g.retouched, h); m.hidden(num, h) {
 			rt.Fatalf("message %d was reported here, and is hidden", n)
 		}
@@ -216,51 +209,51 @@ func (m *retouchModel) report(rt *rapid.T, n int) {
 
 // hear applies a delta in which the other site tells a message.
 func (m *retouchModel) hear(rt *rapid.T, kind layout.Kind, n int) {
-	shape, keys := m.db.ks.Store.SpamShape, m.now().spam["b"]
+	shape, keys := m.db.Keyspace().Store.SpamShape, m.now().spam["b"]
 	if kind == layout.RevokedFilter {
-		shape, keys = m.db.ks.Store.RevokedShape, m.now().revoked["b"]
+		shape, keys = m.db.Keyspace().Store.RevokedShape, m.now().revoked["b"]
 	}
-	sec := wire.DeltaSection{Target: layout.Target{Kind: kind, Gen: m.opt.settings().Generation(kind, m.clock.Now())}, Shape: layout.BitsShape(shape)}
+	sec := wire.DeltaSection{Target: layout.Target{Kind: kind, Gen: m.opt.Settings().Generation(kind, m.clock.Now())}, Shape: layout.BitsShape(shape)}
 	var positions []uint64
-	for _, s := range message(n).Signatures {
-		positions = shape.Positions(m.db.ks.Ring.ReportHash(s), positions)
+	for _, s := range bloomdbtest.Message(n).Signatures {
+		positions = shape.Positions(m.db.Keyspace().Ring.ReportHash(s), positions)
 	}
 	slices.Sort(positions)
 	for _, pos := range slices.Compact(positions) {
 		sec.Cells = append(sec.Cells, filter.Cell{Pos: pos, Value: 1})
 	}
 	d := wire.Delta{Site: "b", Epoch: 2, Seq: uint64(len(m.sent)) + 1}
-	d.Data = m.db.ks.Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
+	d.Data = m.db.Keyspace().Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
 	if m.add(rt, keys, n, m.db.Apply(d.Data, peers.Next)) {
 		m.sent = append(m.sent, d)
 	}
 }
 
 func (m *retouchModel) retouch(rt *rapid.T, n int) {
-	plan, err := m.db.PlanRetouch(message(n))
+	plan, err := m.db.PlanRetouch(bloomdbtest.Message(n))
 	if err != nil {
 		rt.Fatal(err)
 	}
-	done, err := m.db.Retouch(message(n))
+	done, err := m.db.Retouch(bloomdbtest.Message(n))
 	if err != nil {
 		rt.Fatal(err)
 	}
 	if !slices.Equal(plan.Listings, done.Listings) || plan.Loss != done.Loss {
 		rt.Fatalf("planned %+v, done %+v", plan, done)
 	}
-	for _, s := range message(n).Signatures {
-		h := m.db.ks.Ring.ReportHash(s)
+	for _, s := range bloomdbtest.Message(n).Signatures {
+		h := m.db.Keyspace().Ring.ReportHash(s)
 		for _, num := range m.live() {
 			g := m.generations[num]
-			if found(m.db.ks.Store.RevokedShape, g.revoked, h) {
+			if found(m.db.Keyspace().Store.RevokedShape, g.revoked, h) {
 				break
 			}
-			if found(m.db.ks.Store.SpamShape, g.spam, h) {
+			if found(m.db.Keyspace().Store.SpamShape, g.spam, h) {
 				g.retouched[h] = true
 			}
 		}
 	}
-	if m.db.Judge(message(n)).Listed {
+	if m.db.Judge(bloomdbtest.Message(n)).Listed {
 		rt.Fatalf("message %d is listed after its retouch", n)
 	}
 }
@@ -272,11 +265,11 @@ func (m *retouchModel) rest(rt *rapid.T, what string) {
 	switch what {
 	case "":
 	case "save":
-		if err := m.db.ks.Save(); err != nil {
+		if err := m.db.Keyspace().Save(); err != nil {
 			rt.Fatal(err)
 		}
 	case "period":
-		m.clock.add(168 * time.Hour)
+		m.clock.Add(168 * time.Hour)
 		m.now()
 	default:
 		m.stop(rt, what == "kill")
@@ -295,8 +288,8 @@ func (m *retouchModel) stop(rt *rapid.T, kill bool) {
 	} else if err := m.db.Close(); err != nil {
 		rt.Fatal(err)
 	}
-	m.db = mustOpen(m.t, m.opt)
-	mustApply(m.t, m.db, m.sent...)
+	m.db = bloomdbtest.MustOpen(m.t, m.opt)
+	bloomdbtest.Apply(m.t, m.db, m.sent...)
 	same := func(a, b map[uint64][]filter.Hash) bool { return maps.EqualFunc(a, b, slices.Equal) }
 	if after := m.allMasked(); !maps.EqualFunc(before, after, same) {
 		rt.Fatalf("masked before the stop: %v, after: %v", before, after)

@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"encoding/binary"
@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
@@ -22,9 +24,9 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-func mustRetouch(t testing.TB, db *DB, n int) keyspace.Retouching {
+func mustRetouch(t testing.TB, db *bloomdb.DB, n int) keyspace.Retouching {
 	t.Helper()
-	r, err := db.Retouch(message(n))
+	r, err := db.Retouch(bloomdbtest.Message(n))
 	if err != nil {
 		t.Fatalf("retouch %d: %v", n, err)
 	}
@@ -32,45 +34,45 @@ func mustRetouch(t testing.TB, db *DB, n int) keyspace.Retouching {
 }
 
 func TestRetouch(t *testing.T) {
-	c := newClock()
-	options := func(site string) Options {
-		o := testOptions(t.TempDir(), site)
+	c := bloomdbtest.NewClock()
+	options := func(site string) bloomdb.Options {
+		o := bloomdbtest.Options(t.TempDir(), site)
 		o.Now = c.Now
 		return o
 	}
-	a, b := openTest(t, options("a")), openTest(t, options("b"))
+	a, b := bloomdbtest.Open(t, options("a")), bloomdbtest.Open(t, options("b"))
 	if r := mustRetouch(t, a, 1); len(r.Listings) != 0 || r.Loss != 0 {
 		t.Errorf("nobody lists it: %+v", r)
 	}
-	mustReport(t, a, 1)
-	mustReport(t, b, 1)
-	mustReport(t, a, 2)
-	c.add(168 * time.Hour)
-	mustReport(t, b, 1)
-	mustApply(t, a, drain(t, b)...)
-	drain(t, a)
+	bloomdbtest.Report(t, a, 1)
+	bloomdbtest.Report(t, b, 1)
+	bloomdbtest.Report(t, a, 2)
+	c.Add(168 * time.Hour)
+	bloomdbtest.Report(t, b, 1)
+	bloomdbtest.Apply(t, a, bloomdbtest.Drain(t, b)...)
+	bloomdbtest.Drain(t, a)
 
-	plan, err := a.PlanRetouch(message(1))
-	if err != nil || !a.Judge(message(1)).Listed {
+	plan, err := a.PlanRetouch(bloomdbtest.Message(1))
+	if err != nil || !a.Judge(bloomdbtest.Message(1)).Listed {
 		t.Fatalf("the plan did something: %v", err)
 	}
 	if len(plan.Listings) != 4 || plan.Loss < 4 || plan.Loss > 4.2 || plan.LossOfOthers > 0.2 {
 		t.Errorf("plan %+v, want two signatures in two generations", plan)
 	}
-	if plan.Listings[0].Signature != message(1).Signatures[0] || plan.Listings[0].Generation != plan.Listings[1].Generation+1 {
+	if plan.Listings[0].Signature != bloomdbtest.Message(1).Signatures[0] || plan.Listings[0].Generation != plan.Listings[1].Generation+1 {
 		t.Errorf("order of %+v: want signature by signature, newest generation first", plan.Listings)
 	}
 	mustRetouch(t, a, 1)
-	if a.Judge(message(1)).Listed || !a.Judge(message(2)).Listed {
+	if a.Judge(bloomdbtest.Message(1)).Listed || !a.Judge(bloomdbtest.Message(2)).Listed {
 		t.Error("want message 1 retouched, and 2 listed as before")
 	}
 	if r := mustRetouch(t, a, 1); len(r.Listings) != 0 {
 		t.Errorf("retouched twice: %+v", r)
 	}
-	if d := drain(t, a); len(d) > 0 || !b.Judge(message(1)).Listed {
+	if d := bloomdbtest.Drain(t, a); len(d) > 0 || !b.Judge(bloomdbtest.Message(1)).Listed {
 		t.Errorf("%d deltas tell the others of a retouch", len(d))
 	}
-	for _, trace := range a.Explain(message(1)) {
+	for _, trace := range a.Explain(bloomdbtest.Message(1)) {
 		for _, trail := range trace.Spam {
 			if !trail.Retouched {
 				t.Errorf("not explained: %+v", trail)
@@ -81,17 +83,17 @@ func TestRetouch(t *testing.T) {
 		t.Errorf("status %+v", s.Filters[0])
 	}
 	if keys := a.Retouched(); len(keys) != 4 || !keys[0].At.Equal(c.Now()) || keys[0].Generation != keys[3].Generation+1 ||
-		!strings.Contains(message(1).Signatures[0].ID()+message(1).Signatures[1].ID(), keys[0].ID) {
+		!strings.Contains(bloomdbtest.Message(1).Signatures[0].ID()+bloomdbtest.Message(1).Signatures[1].ID(), keys[0].ID) {
 		t.Errorf("list %+v", keys)
 	}
 
-	mustReport(t, b, 1) // again, in the same period
-	mustApply(t, a, drain(t, b)...)
-	if a.Judge(message(1)).Listed {
+	bloomdbtest.Report(t, b, 1) // again, in the same period
+	bloomdbtest.Apply(t, a, bloomdbtest.Drain(t, b)...)
+	if a.Judge(bloomdbtest.Message(1)).Listed {
 		t.Error("another site has brought the listing back")
 	}
-	mustReport(t, a, 1)
-	if !a.Judge(message(1)).Listed {
+	bloomdbtest.Report(t, a, 1)
+	if !a.Judge(bloomdbtest.Message(1)).Listed {
 		t.Error("the own report is not heard")
 	}
 }
@@ -99,49 +101,49 @@ func TestRetouch(t *testing.T) {
 // A retouch holds in the generations that listed the message when it was made: a
 // report of another site in a later one is news, and lists it.
 func TestRetouchHoldsInItsGenerations(t *testing.T) {
-	c := newClock()
-	options := func(site string) Options {
-		o := testOptions(t.TempDir(), site)
+	c := bloomdbtest.NewClock()
+	options := func(site string) bloomdb.Options {
+		o := bloomdbtest.Options(t.TempDir(), site)
 		o.Now = c.Now
 		return o
 	}
-	a, b := openTest(t, options("a")), openTest(t, options("b"))
-	mustReport(t, b, 1)
-	c.add(168 * time.Hour)
-	mustApply(t, a, drain(t, b)...)
-	if r := mustRetouch(t, a, 1); len(r.Listings) != 2 || a.Judge(message(1)).Listed {
+	a, b := bloomdbtest.Open(t, options("a")), bloomdbtest.Open(t, options("b"))
+	bloomdbtest.Report(t, b, 1)
+	c.Add(168 * time.Hour)
+	bloomdbtest.Apply(t, a, bloomdbtest.Drain(t, b)...)
+	if r := mustRetouch(t, a, 1); len(r.Listings) != 2 || a.Judge(bloomdbtest.Message(1)).Listed {
 		t.Fatalf("want two signatures taken out of the older generation: %+v", r)
 	}
-	mustReport(t, b, 1)
-	mustApply(t, a, drain(t, b)...)
-	if !a.Judge(message(1)).Listed {
+	bloomdbtest.Report(t, b, 1)
+	bloomdbtest.Apply(t, a, bloomdbtest.Drain(t, b)...)
+	if !a.Judge(bloomdbtest.Message(1)).Listed {
 		t.Error("a report in a generation that did not list the message is not heard")
 	}
-	if r := mustRetouch(t, a, 1); len(r.Listings) != 2 || a.Judge(message(1)).Listed {
+	if r := mustRetouch(t, a, 1); len(r.Listings) != 2 || a.Judge(bloomdbtest.Message(1)).Listed {
 		t.Errorf("retouched there, too: %+v", r)
 	}
 }
 
 func TestRetouchErrors(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "mx1"))
+	db := bloomdbtest.Open(t, breakable(bloomdbtest.Options(t.TempDir(), "mx1")))
 	if _, err := db.Retouch(signature.Set{}); !errors.Is(err, keyspace.ErrNothing) {
 		t.Errorf("no signatures: %v", err)
 	}
 	if _, err := db.PlanRetouch(signature.Set{Signatures: make([]signature.Signature, journal.MaxKeys+1)}); err == nil {
 		t.Error("a plan of too many signatures")
 	}
-	mustReport(t, db, 1)
+	bloomdbtest.Report(t, db, 1)
 	mend := breakDisk(t, db)
-	if _, err := db.Retouch(message(1)); err == nil {
+	if _, err := db.Retouch(bloomdbtest.Message(1)); err == nil {
 		t.Error("acknowledged without a disk")
 	}
-	if !db.Judge(message(1)).Listed {
+	if !db.Judge(bloomdbtest.Message(1)).Listed {
 		t.Error("retouched though the disk failed")
 	}
 	mend()
 
 	// The bound is of keys in one generation.
-	m, err := db.ks.Store.MaskOf(layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())})
+	m, err := db.Keyspace().Store.MaskOf(layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,13 +152,13 @@ func TestRetouchErrors(t *testing.T) {
 		keys[i] = journal.RetouchedKey{Hash: filter.Hash{uint64(i) << 40, 1, 2, 3}, Name: layout.ShortID{Kind: signature.KindText}}
 	}
 	m.Set(keys)
-	if _, err := db.Retouch(message(1)); !errors.Is(err, layout.ErrFull) || !strings.Contains(err.Error(), "65535 signatures are retouched, at most 65536") {
+	if _, err := db.Retouch(bloomdbtest.Message(1)); !errors.Is(err, layout.ErrFull) || !strings.Contains(err.Error(), "65535 signatures are retouched, at most 65536") {
 		t.Errorf("two more than fit: %v", err)
 	}
-	if !db.Judge(message(1)).Listed {
+	if !db.Judge(bloomdbtest.Message(1)).Listed {
 		t.Error("half of a message was retouched")
 	}
-	if err := db.ks.Save(); err != nil { // a full mask has a file, and that can be read
+	if err := db.Keyspace().Save(); err != nil { // a full mask has a file, and that can be read
 		t.Fatal(err)
 	}
 }
@@ -164,14 +166,14 @@ func TestRetouchErrors(t *testing.T) {
 // A report with the very bits of a retouched key takes the retouch back: there is
 // no bit left that would hide the one and not the other.
 func TestRetouchOfTheSameBits(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "mx1"))
-	mustReport(t, db, 1)
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
+	bloomdbtest.Report(t, db, 1)
 	mustRetouch(t, db, 1)
-	now := layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())}
-	m := db.ks.Store.View.Load().Report(now.Gen).Mask
+	now := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())}
+	m := db.Keyspace().Store.View.Load().Report(now.Gen).Mask
 	alike := m.All()[0].Hash
 	alike[2] ^= 1 << 63 // above the bits that place it
-	records, release := db.ks.Store.Unmask(now, []filter.Hash{alike})
+	records, release := db.Keyspace().Store.Unmask(now, []filter.Hash{alike})
 	release()
 	if len(records) != 1 || len(records[0].Retouched) != 1 || records[0].Retouched[0].Bit != journal.TakenBack {
 		t.Errorf("records %+v", records)
@@ -181,54 +183,54 @@ func TestRetouchOfTheSameBits(t *testing.T) {
 // An own report of a message that needs a masked bit gets that bit, and who rested
 // on it gets another one: now, and after a crash.
 func TestReportThroughMask(t *testing.T) {
-	o := crowded(t.TempDir(), "mx1", newClock())
-	db := openTest(t, o)
-	mustReport(t, db, 1)
+	o := crowded(t.TempDir(), "mx1", bloomdbtest.NewClock())
+	db := bloomdbtest.Open(t, o)
+	bloomdbtest.Report(t, db, 1)
 	mustRetouch(t, db, 1)
-	rested := db.ks.Store.View.Load().Report(db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())).Mask.Masked()
+	rested := db.Keyspace().Store.View.Load().Report(db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())).Mask.Masked()
 	for _, pos := range rested {
 		n := 0
-		for !slices.Contains(db.ks.Store.SpamShape.Positions(db.ks.Ring.ReportHash(oneKey(n).Signatures[0]), nil), pos) {
+		for !slices.Contains(db.Keyspace().Store.SpamShape.Positions(db.Keyspace().Ring.ReportHash(oneKey(n).Signatures[0]), nil), pos) {
 			n++
 		}
 		if err := db.Report(oneKey(n), layout.ClassOther); err != nil {
 			t.Fatal(err)
 		}
 		for _, when := range []string{"at once", "after a crash"} {
-			m, err := db.ks.Store.MaskOf(layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())})
+			m, err := db.Keyspace().Store.MaskOf(layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !db.Judge(oneKey(n)).Listed || db.Judge(message(1)).Listed {
+			if !db.Judge(oneKey(n)).Listed || db.Judge(bloomdbtest.Message(1)).Listed {
 				t.Errorf("%s: want the report listed, and the message still retouched", when)
 			}
 			if bits := m.Masked(); slices.Contains(bits, pos) || len(bits) != len(rested) || m.Check() != nil {
 				t.Errorf("%s: masked %v, before %v: %v", when, bits, rested, m.Check())
 			}
 			crash(t, db)
-			db = openTest(t, o)
+			db = bloomdbtest.Open(t, o)
 		}
 	}
 }
 
 // retouchWorld is a generation with many keys that are set past the journal.
 type retouchWorld struct {
-	db   *DB
+	db   *bloomdb.DB
 	keys []signature.Set
 }
 
 func newRetouchWorld(t *testing.T, n int) *retouchWorld {
-	o := testOptions(t.TempDir(), "mx1")
+	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	o.Reports = layout.ReportOptions{Capacity: int64(n), KeysPerMessage: 1, Keep: 1, MaxErrorPerMail: 0.01}
-	w := &retouchWorld{db: openTest(t, o)}
-	now := layout.Target{Kind: layout.SpamFilter, Gen: w.db.ks.Settings.Generation(layout.SpamFilter, w.db.ks.Settings.Now())}
-	own, err := w.db.ks.Store.OwnBits(now, w.db.ks.Store.SpamShape)
+	w := &retouchWorld{db: bloomdbtest.Open(t, o)}
+	now := layout.Target{Kind: layout.SpamFilter, Gen: w.db.Keyspace().Settings.Generation(layout.SpamFilter, w.db.Keyspace().Settings.Now())}
+	own, err := w.db.Keyspace().Store.OwnBits(now, w.db.Keyspace().Store.SpamShape)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range n {
 		set := oneKey(i)
-		own.Set(w.db.ks.Ring.ReportHash(set.Signatures[0]))
+		own.Set(w.db.Keyspace().Ring.ReportHash(set.Signatures[0]))
 		w.keys = append(w.keys, set)
 	}
 	return w
@@ -289,27 +291,27 @@ func TestRetouchLoss(t *testing.T) {
 }
 
 func TestRetouchParallel(t *testing.T) {
-	o := crowded(t.TempDir(), "mx1", newClock())
-	db := openTest(t, o)
+	o := crowded(t.TempDir(), "mx1", bloomdbtest.NewClock())
+	db := bloomdbtest.Open(t, o)
 	var wg sync.WaitGroup
 	for w := range 3 {
 		wg.Go(func() {
 			for i := range 15 {
 				n := (w + i) % 5
-				if err := db.Report(message(n), layout.ClassOther); err != nil {
+				if err := db.Report(bloomdbtest.Message(n), layout.ClassOther); err != nil {
 					t.Error(err)
 				}
-				if _, err := db.Retouch(message(n)); err != nil {
+				if _, err := db.Retouch(bloomdbtest.Message(n)); err != nil {
 					t.Error(err)
 				}
-				db.Judge(message(i))
+				db.Judge(bloomdbtest.Message(i))
 				db.Status()
 			}
 		})
 	}
 	wg.Go(func() {
 		for range 5 {
-			if err := db.ks.Save(); err != nil {
+			if err := db.Keyspace().Save(); err != nil {
 				t.Error(err)
 			}
 		}
@@ -317,7 +319,7 @@ func TestRetouchParallel(t *testing.T) {
 	wg.Wait()
 	before := db.Retouched()
 	crash(t, db)
-	db = openTest(t, o)
+	db = bloomdbtest.Open(t, o)
 	if after := db.Retouched(); fmt.Sprint(before) != fmt.Sprint(after) {
 		t.Errorf("retouched before the crash: %v, after: %v", before, after)
 	}
@@ -325,14 +327,14 @@ func TestRetouchParallel(t *testing.T) {
 
 // A mask's file that is not as it was written is not taken, whichever byte it is.
 func TestMaskDamage(t *testing.T) {
-	o := testOptions(t.TempDir(), "mx1")
-	db := openTest(t, o)
-	mustReport(t, db, 1)
+	o := bloomdbtest.Options(t.TempDir(), "mx1")
+	db := bloomdbtest.Open(t, o)
+	bloomdbtest.Report(t, db, 1)
 	mustRetouch(t, db, 1)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	path := store.MaskFiles.Path(o.Dir, o.generationNow())
+	path := store.MaskFiles.Path(o.Dir, generationNow(o))
 	good, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -346,34 +348,34 @@ func TestMaskDamage(t *testing.T) {
 	mustSetAside(t, o, path) // it is missing now
 	os.WriteFile(path, good, 0o600)
 	os.WriteFile(filepath.Join(o.Dir, ".spam-1.mask123"), good[:9], 0o600)
-	if db = openTest(t, o); db.Judge(message(1)).Listed {
+	if db = bloomdbtest.Open(t, o); db.Judge(bloomdbtest.Message(1)).Listed {
 		t.Error("the retouch is lost")
 	}
 }
 
 // A mask and its file go when the generation expires.
 func TestMaskGoesWithItsGeneration(t *testing.T) {
-	c := newClock()
-	o := testOptions(t.TempDir(), "mx1")
+	c := bloomdbtest.NewClock()
+	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	o.Now = c.Now
-	db := openTest(t, o)
-	mustReport(t, db, 1)
+	db := bloomdbtest.Open(t, o)
+	bloomdbtest.Report(t, db, 1)
 	mustRetouch(t, db, 1)
-	path := store.MaskFiles.Path(o.Dir, db.ks.Settings.Generation(layout.SpamFilter, c.Now()))
-	if err := db.ks.Save(); err != nil {
+	path := store.MaskFiles.Path(o.Dir, db.Keyspace().Settings.Generation(layout.SpamFilter, c.Now()))
+	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
 	}
-	c.add(5 * 168 * time.Hour)
+	c.Add(5 * 168 * time.Hour)
 	if keys := db.Retouched(); len(keys) != 0 {
 		t.Errorf("%+v is listed, and aged out", keys)
 	}
 	for range store.KeepAged {
-		db.ks.Expire()
+		db.Keyspace().Expire()
 	}
-	if err := db.ks.Save(); err != nil {
+	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
@@ -384,43 +386,42 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 // A mask counts where the identity names it. One that a crash left before that is
 // in the journal; one from before another program had the folder is past.
 func TestMaskNotNamed(t *testing.T) {
-	o := testOptions(t.TempDir(), "mx1")
+	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	o.Exchange = false // so that the journal goes with each snapshot
-	db := openTest(t, o)
-	mustReport(t, db, 1)
-	mustReport(t, db, 2)
+	db := bloomdbtest.Open(t, o)
+	bloomdbtest.Report(t, db, 1)
+	bloomdbtest.Report(t, db, 2)
 	mustRetouch(t, db, 1)
-	for _, s := range db.ks.Store.MaskSnapshots() { // as save does, which a crash then stops
+	for _, s := range db.Keyspace().Store.MaskSnapshots() { // as save does, which a crash then stops
 		if err := folder.WriteSnapshot(s.Path, s.Write); err != nil {
 			t.Fatal(err)
 		}
 	}
 	crash(t, db)
-	db = openTest(t, o)
-	if db.Judge(message(1)).Listed || !db.Judge(message(2)).Listed {
+	db = bloomdbtest.Open(t, o)
+	if db.Judge(bloomdbtest.Message(1)).Listed || !db.Judge(bloomdbtest.Message(2)).Listed {
 		t.Error("a retouch is lost, by a crash while its mask was written")
 	}
-	if err := db.ks.Save(); err != nil {
+	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.ks.Outbox.Rests(o.Dir, []string{store.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: o.generationNow()})}, db.ks.Settings.Now()); err != nil {
+	if err := db.Keyspace().Outbox.Rests(o.Dir, []string{store.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: generationNow(o)})}, db.Keyspace().Settings.Now()); err != nil {
 		t.Fatal(err)
 	}
 	crash(t, db)
-	db = openTest(t, o)
-	if !db.Judge(message(1)).Listed {
+	db = bloomdbtest.Open(t, o)
+	if !db.Judge(bloomdbtest.Message(1)).Listed {
 		t.Error("a mask that the identity does not name hides a report")
 	}
-	if err := db.ks.Save(); err != nil {
+	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(store.MaskFiles.Path(o.Dir, o.generationNow())); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(store.MaskFiles.Path(o.Dir, generationNow(o))); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the mask's file: %v", err)
 	}
 }
 
-func (o *Options) generationNow() int64 {
-	full := *o
-	_ = full.complete() // with the defaults
-	return full.settings().Generation(layout.SpamFilter, full.Now())
+func generationNow(full bloomdb.Options) int64 {
+	_ = full.Complete() // with the defaults
+	return full.Settings().Generation(layout.SpamFilter, full.Now())
 }

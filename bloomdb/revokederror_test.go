@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"math/bits"
@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -25,12 +27,12 @@ func TestRevocationFiltersLoseNoReport(t *testing.T) {
 		{}, {Capacity: 1000}, {Capacity: 20_000_000}, {Keep: 1}, {Keep: 64, Period: 24 * time.Hour},
 		{KeysPerMessage: 1}, {MaxErrorPerMail: 0.5}, {MaxErrorPerMail: 1e-12},
 	} {
-		all := Options{Dir: "x", Site: "mx1", Reports: o}
-		if err := all.complete(); err != nil {
+		all := bloomdb.Options{Dir: "x", Site: "mx1", Reports: o}
+		if err := all.Complete(); err != nil {
 			t.Fatal(err)
 		}
 		filters := float64(2 * all.Reports.Keep) // this site's and those of all others
-		lost := asked * filters * all.settings().RevokedShape().Error(all.settings().KeysPerGeneration()/layout.RevokedShare)
+		lost := asked * filters * all.Settings().RevokedShape().Error(all.Settings().KeysPerGeneration()/layout.RevokedShare)
 		if lost > mostLost {
 			t.Errorf("%+v: of %d reported signatures, %.3g are lost, at most %g", o, asked, lost, mostLost)
 		}
@@ -46,13 +48,13 @@ func TestFullRevocationFiltersLoseNoReport(t *testing.T) {
 	if testenv.Soak() {
 		scale = 1
 	}
-	o := alone(testOptions(t.TempDir(), "mx1"))
+	o := alone(bloomdbtest.Options(t.TempDir(), "mx1"))
 	o.Reports.Capacity = int64(1_000_000 / scale)
-	db := openTest(t, o)
+	db := bloomdbtest.Open(t, o)
 	revoked, expected := fillRevoked(t, db)
 	lost := 0
 	began := time.Now()
-	view := db.ks.Store.Current()
+	view := db.Keyspace().Store.Current()
 	for n := uint64(0); n < uint64(asked/scale); n += uint64(stride) {
 		h := keyring.Stretch(keyring.Mix(n ^ 0x5eed))
 		for _, g := range view.Reports {
@@ -68,32 +70,32 @@ func TestFullRevocationFiltersLoseNoReport(t *testing.T) {
 		t.Errorf("%d of %d are lost; of %d, %.3g in expectation, at most %g", lost, asked/scale/stride, asked, expected*asked, mostLost)
 	}
 	crash(t, db) // no site has told what the filters of others hold here
-	comparePlain(t, revoked/(2*db.ks.Settings.Reports.Keep), scale)
+	comparePlain(t, revoked/(2*db.Keyspace().Settings.Reports.Keep), scale)
 }
 
 // fillRevoked fills the revocation filters of all kept generations, and says how many
 // keys they took and how likely they know another one.
-func fillRevoked(t *testing.T, db *DB) (keys int, chance float64) {
+func fillRevoked(t *testing.T, db *bloomdb.DB) (keys int, chance float64) {
 	t.Helper()
-	newest := db.ks.Settings.Generation(layout.RevokedFilter, db.ks.Settings.Now())
-	for gen := newest - int64(db.ks.Settings.Reports.Keep) + 1; gen <= newest; gen++ {
+	newest := db.Keyspace().Settings.Generation(layout.RevokedFilter, db.Keyspace().Settings.Now())
+	for gen := newest - int64(db.Keyspace().Settings.Reports.Keep) + 1; gen <= newest; gen++ {
 		tg := layout.Target{Kind: layout.RevokedFilter, Gen: gen}
-		own, err := db.ks.Store.OwnBits(tg, db.ks.Store.RevokedShape)
+		own, err := db.Keyspace().Store.OwnBits(tg, db.Keyspace().Store.RevokedShape)
 		if err != nil {
 			t.Fatal(err)
 		}
-		others, err := filter.NewBits(db.ks.Store.RevokedShape)
+		others, err := filter.NewBits(db.Keyspace().Store.RevokedShape)
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = db.ks.Store.Change(func(v *store.View) error {
+		err = db.Keyspace().Store.Change(func(v *store.View) error {
 			return v.EditReport(gen, func(g *store.ReportGeneration) error { g.Revoked.Others = others; return nil })
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, b := range []*filter.Bits{own, others} {
-			for ; b.Ones() <= db.ks.Settings.FillLimit(layout.RevokedFilter, b.Shape()); keys++ {
+			for ; b.Ones() <= db.Keyspace().Settings.FillLimit(layout.RevokedFilter, b.Shape()); keys++ {
 				b.Set(keyring.Stretch(keyring.Mix(uint64(gen)<<40 ^ uint64(i)<<36 ^ uint64(keys))))
 			}
 			chance += b.Error()

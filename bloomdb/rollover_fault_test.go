@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"crypto/ed25519"
@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -19,26 +21,26 @@ import (
 // A report that one of the two databases cannot write is refused, and listed in neither;
 // it can be reported again, and what was acknowledged is on disk in both.
 func TestFaultOfOneOfTwo(t *testing.T) {
-	for name, faulty := range map[string]func(*DB) *DB{
-		"current":  func(db *DB) *DB { return db },
-		"previous": func(db *DB) *DB { return db.Previous() },
+	for name, faulty := range map[string]func(*bloomdb.DB) *bloomdb.DB{
+		"current":  func(db *bloomdb.DB) *bloomdb.DB { return db },
+		"previous": func(db *bloomdb.DB) *bloomdb.DB { return db.Previous() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := rolledOver(testOptions(t.TempDir(), "b"))
-			db := openTest(t, o)
-			mustReport(t, db, 1)
+			o := rolledOver(bloomdbtest.Options(t.TempDir(), "b"))
+			db := bloomdbtest.Open(t, breakable(o))
+			bloomdbtest.Report(t, db, 1)
 			mend := breakDisk(t, faulty(db))
-			if err := db.Report(message(2), layout.ClassOther); err == nil {
+			if err := db.Report(bloomdbtest.Message(2), layout.ClassOther); err == nil {
 				t.Fatal("acknowledged without a disk")
 			}
-			if err := db.Revoke(message(1)); err == nil {
+			if err := db.Revoke(bloomdbtest.Message(1)); err == nil {
 				t.Fatal("acknowledged without a disk")
 			}
-			if _, err := db.Retouch(message(1)); err == nil {
+			if _, err := db.Retouch(bloomdbtest.Message(1)); err == nil {
 				t.Fatal("retouched without a disk")
 			}
-			for _, d := range db.keys {
-				if lists(d, message(2)) || !lists(d, message(1)) {
+			for _, d := range db.Keyspaces() {
+				if lists(d, bloomdbtest.Message(2)) || !lists(d, bloomdbtest.Message(1)) {
 					t.Errorf("%s shows what was refused", hex.EncodeToString(d.Ring.KeyID[:]))
 				}
 			}
@@ -46,12 +48,12 @@ func TestFaultOfOneOfTwo(t *testing.T) {
 				t.Error("the fault is not told")
 			}
 			mend()
-			mustReport(t, db, 2)
-			crashBoth(t, db)
-			db = openTest(t, o)
-			for _, d := range db.keys {
+			bloomdbtest.Report(t, db, 2)
+			crash(t, db)
+			db = bloomdbtest.Open(t, o)
+			for _, d := range db.Keyspaces() {
 				for n := 1; n <= 2; n++ {
-					if !lists(d, message(n)) {
+					if !lists(d, bloomdbtest.Message(n)) {
 						t.Errorf("message %d is lost in %s", n, hex.EncodeToString(d.Ring.KeyID[:]))
 					}
 				}
@@ -62,9 +64,9 @@ func TestFaultOfOneOfTwo(t *testing.T) {
 
 // lists reports whether one keyspace alone lists all of a message's signatures.
 func lists(ks *keyspace.Keyspace, set signature.Set) bool {
-	e := (&DB{ks: ks, keys: []*keyspace.Keyspace{ks}}).Judge(set)
+	e := bloomdb.Alone(ks).Judge(set)
 	for _, s := range set.Signatures {
-		if !slices.ContainsFunc(e.Matches, func(m Match) bool { return m.Signature == s && !m.Revoked }) {
+		if !slices.ContainsFunc(e.Matches, func(m bloomdb.Match) bool { return m.Signature == s && !m.Revoked }) {
 			return false
 		}
 	}
@@ -73,12 +75,12 @@ func lists(ks *keyspace.Keyspace, set signature.Set) bool {
 
 // One that is full refuses for both.
 func TestOneOfTwoIsFull(t *testing.T) {
-	o := testOptions(t.TempDir(), "b")
+	o := bloomdbtest.Options(t.TempDir(), "b")
 	o.Reports.Capacity = 50
-	db := openTest(t, o)
+	db := bloomdbtest.Open(t, o)
 	n := 0
 	for ; ; n++ {
-		if err := db.Report(message(n), layout.ClassOther); errors.Is(err, layout.ErrFull) {
+		if err := db.Report(bloomdbtest.Message(n), layout.ClassOther); errors.Is(err, layout.ErrFull) {
 			break
 		} else if err != nil {
 			t.Fatal(err)
@@ -87,11 +89,11 @@ func TestOneOfTwoIsFull(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	db = openTest(t, rolledOver(o))
-	if err := db.Report(message(n), layout.ClassOther); !errors.Is(err, layout.ErrFull) {
+	db = bloomdbtest.Open(t, rolledOver(o))
+	if err := db.Report(bloomdbtest.Message(n), layout.ClassOther); !errors.Is(err, layout.ErrFull) {
 		t.Fatalf("%v, want ErrFull", err)
 	}
-	if db.Judge(message(n)).Listed {
+	if db.Judge(bloomdbtest.Message(n)).Listed {
 		t.Error("it is listed nevertheless")
 	}
 }
@@ -99,54 +101,54 @@ func TestOneOfTwoIsFull(t *testing.T) {
 // A retouch under one key holds against reports under the other, in its generation, until
 // the site reports the message itself.
 func TestRetouchAcrossKeys(t *testing.T) {
-	c := newClock()
-	o := testOptions(t.TempDir(), "b")
+	c := bloomdbtest.NewClock()
+	o := bloomdbtest.Options(t.TempDir(), "b")
 	o.Now = c.Now
 	r := newRolling(t, c.Now)
-	before := openTest(t, o)
-	mustReport(t, r.a, 1)
-	mustApply(t, before, drain(t, r.a)...)
+	before := bloomdbtest.Open(t, o)
+	bloomdbtest.Report(t, r.a, 1)
+	bloomdbtest.Apply(t, before, bloomdbtest.Drain(t, r.a)...)
 	mustRetouch(t, before, 1)
 	if err := before.Close(); err != nil {
 		t.Fatal(err)
 	}
-	b := openTest(t, rolledOver(o))
+	b := bloomdbtest.Open(t, rolledOver(o))
 	listed(t, b, 1, false)
-	mustReport(t, r.c, 1)
-	mustApply(t, b, drain(t, r.c)...)
+	bloomdbtest.Report(t, r.c, 1)
+	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, r.c)...)
 	listed(t, b, 1, false)
 	if keys := b.Retouched(); len(keys) != 2 {
 		t.Errorf("retouched: %+v", keys)
 	}
-	mustReport(t, b, 1)
+	bloomdbtest.Report(t, b, 1)
 	listed(t, b, 1, true)
 
-	mustReport(t, r.a, 2)
-	mustReport(t, r.c, 2)
-	mustApply(t, b, drain(t, r.c)...)
-	mustApply(t, b.Previous(), drain(t, r.a)...)
+	bloomdbtest.Report(t, r.a, 2)
+	bloomdbtest.Report(t, r.c, 2)
+	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, r.c)...)
+	bloomdbtest.Apply(t, b.Previous(), bloomdbtest.Drain(t, r.a)...)
 	listed(t, b, 2, true)
-	plan, err := b.PlanRetouch(message(2))
+	plan, err := b.PlanRetouch(bloomdbtest.Message(2))
 	if err != nil || len(plan.Listings) != 2 {
 		t.Errorf("%v: %+v", err, plan.Listings)
 	}
 	mustRetouch(t, b, 2)
 	listed(t, b, 2, false)
-	c.add(168 * time.Hour)
-	mustReport(t, r.c, 2)
-	mustApply(t, b, drain(t, r.c)...)
+	c.Add(168 * time.Hour)
+	bloomdbtest.Report(t, r.c, 2)
+	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, r.c)...)
 	listed(t, b, 2, true)
 }
 
 // What was counted of a domain before the roll-over counts after it, once.
 func TestDomainsOfBothKeys(t *testing.T) {
-	o := testOptions(t.TempDir(), "b")
-	db := openTest(t, o)
+	o := bloomdbtest.Options(t.TempDir(), "b")
+	db := bloomdbtest.Open(t, o)
 	reportCampaigns(t, db, "before", 2, "spam.example")
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	db = openTest(t, rolledOver(o))
+	db = bloomdbtest.Open(t, rolledOver(o))
 	if e := db.Judge(linking("other", "spam.example")); e.Listed {
 		t.Errorf("two campaigns: %+v", e)
 	}
@@ -169,8 +171,8 @@ func TestDomainsOfBothKeys(t *testing.T) {
 // Who is muted or dropped stays so under the new key, and both databases hear the next
 // change of it.
 func TestMutedAcrossKeys(t *testing.T) {
-	o := testOptions(t.TempDir(), "b")
-	db := openTest(t, o)
+	o := bloomdbtest.Options(t.TempDir(), "b")
+	db := bloomdbtest.Open(t, o)
 	if err := db.Mute("a", true); err != nil {
 		t.Fatal(err)
 	}
@@ -180,8 +182,8 @@ func TestMutedAcrossKeys(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	db = openTest(t, rolledOver(o))
-	for _, d := range db.keys {
+	db = bloomdbtest.Open(t, rolledOver(o))
+	for _, d := range db.Keyspaces() {
 		if x, _ := d.Store.View.Load().Trusted.Find("x"); !d.Store.Muted("a") || !x.Dropped {
 			t.Errorf("under %s: a muted %v, x %+v", hex.EncodeToString(d.Ring.KeyID[:]), d.Store.Muted("a"), x)
 		}
@@ -192,7 +194,7 @@ func TestMutedAcrossKeys(t *testing.T) {
 	if err := db.Drop("y"); err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range db.keys {
+	for _, d := range db.Keyspaces() {
 		if d.Store.Muted("a") || !d.Store.Muted("y") {
 			t.Errorf("under %s: a muted %v, y muted %v", hex.EncodeToString(d.Ring.KeyID[:]), d.Store.Muted("a"), d.Store.Muted("y"))
 		}
@@ -211,16 +213,16 @@ func TestSiteChangesItsKey(t *testing.T) {
 		keys = append(keys, key)
 	}
 	public := func(i int) ed25519.PublicKey { return keys[i].Public().(ed25519.PublicKey) }
-	o := rolledOver(testOptions(t.TempDir(), "b"))
+	o := rolledOver(bloomdbtest.Options(t.TempDir(), "b"))
 	o.Members = wire.Members{"a": {Keys: []ed25519.PublicKey{public(0), public(1)}}}
-	b := openTest(t, o)
-	ao := rolledOver(testOptions(t.TempDir(), "a"))
+	b := bloomdbtest.Open(t, o)
+	ao := rolledOver(bloomdbtest.Options(t.TempDir(), "a"))
 	for i, want := range []error{nil, nil, wire.ErrUnsigned} {
 		ao.SigningKey = keys[i]
-		a := openTest(t, ao)
-		mustReport(t, a, i)
-		for _, pair := range [][2]*DB{{a, b}, {a.Previous(), b.Previous()}} {
-			for _, d := range drain(t, pair[0]) {
+		a := bloomdbtest.Open(t, ao)
+		bloomdbtest.Report(t, a, i)
+		for _, pair := range [][2]*bloomdb.DB{{a, b}, {a.Previous(), b.Previous()}} {
+			for _, d := range bloomdbtest.Drain(t, pair[0]) {
 				if err := pair[1].Apply(d.Data, peers.Next); !errors.Is(err, want) {
 					t.Errorf("key %d: %v, want %v", i, err, want)
 				}

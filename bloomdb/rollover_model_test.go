@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"testing"
@@ -6,6 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/wire"
@@ -15,15 +17,15 @@ import (
 // the new one.
 type rollingSite struct {
 	name    string
-	options Options // with the old key
+	options bloomdb.Options // with the old key
 	phase   int
-	db      *DB
+	db      *bloomdb.DB
 	known   [2][]fact // under the old and under the new key
 	untold  [2][]fact
 	streams [2][]wire.Delta
 }
 
-func (s *rollingSite) keyed() Options {
+func (s *rollingSite) keyed() bloomdb.Options {
 	switch s.phase {
 	case 1:
 		return rolledOver(s.options)
@@ -34,7 +36,7 @@ func (s *rollingSite) keyed() Options {
 }
 
 // under is the database of the old key (0) or the new one (1); nil where there is none.
-func (s *rollingSite) under(key int) *DB {
+func (s *rollingSite) under(key int) *bloomdb.DB {
 	switch s.phase*2 + key {
 	case 0, 5:
 		return s.db
@@ -48,7 +50,7 @@ func (s *rollingSite) under(key int) *DB {
 
 func (s *rollingSite) open(t *rapid.T) {
 	var err error
-	if s.db, err = Open(s.keyed()); err != nil {
+	if s.db, err = bloomdb.Open(s.keyed()); err != nil {
 		t.Fatal(err)
 	}
 	for key := range 2 {
@@ -101,32 +103,32 @@ func (s *rollingSite) lists(message int, oldest int64) bool {
 type rollingWorld struct {
 	*rapid.T
 	t     *testing.T
-	clock *wallClock
+	clock *bloomdbtest.Clock
 	sites []*rollingSite
 }
 
 func (w *rollingWorld) step(s *rollingSite) {
-	f := fact{gen: s.db.ks.Settings.Generation(layout.SpamFilter, w.clock.Now()), site: s.name, message: rapid.IntRange(0, 3).Draw(w.T, "message")}
+	f := fact{gen: s.db.Keyspace().Settings.Generation(layout.SpamFilter, w.clock.Now()), site: s.name, message: rapid.IntRange(0, 3).Draw(w.T, "message")}
 	switch rapid.SampledFrom([]string{"report", "report", "report", "revoke", "exchange", "exchange", "period", "save", "crash", "roll"}).Draw(w.T, "what") {
 	case "report":
-		mustReport(w.t, s.db, f.message)
+		bloomdbtest.Report(w.t, s.db, f.message)
 		s.learn(f)
 	case "revoke":
 		f.revoked = true
-		if err := s.db.Revoke(message(f.message)); err != nil {
+		if err := s.db.Revoke(bloomdbtest.Message(f.message)); err != nil {
 			w.Fatal(err)
 		}
 		s.learn(f)
 	case "exchange":
 		w.publish(s)
 	case "period":
-		w.clock.add(168 * time.Hour)
+		w.clock.Add(168 * time.Hour)
 	case "save":
-		if err := s.db.ks.Save(); err != nil {
+		if err := s.db.Keyspace().Save(); err != nil {
 			w.Fatal(err)
 		}
 	case "crash":
-		crashBoth(w.t, s.db)
+		crash(w.t, s.db)
 		w.open(s)
 	case "roll":
 		if s.phase == 2 {
@@ -167,7 +169,7 @@ func (w *rollingWorld) publish(s *rollingSite) {
 		if db == nil {
 			continue
 		}
-		s.streams[key] = append(s.streams[key], drain(w.t, db)...)
+		s.streams[key] = append(s.streams[key], bloomdbtest.Drain(w.t, db)...)
 		for _, o := range w.sites { // who has not that key yet will read it in the stream
 			if o != s {
 				o.known[key] = append(o.known[key], s.untold[key]...)
@@ -183,20 +185,12 @@ func (w *rollingWorld) publish(s *rollingSite) {
 }
 
 // crashBoth is crash for both databases.
-func crashBoth(t testing.TB, db *DB) {
-	t.Helper()
-	if db.previous != nil {
-		db.previous.ks.Closed.Store(true)
-	}
-	crash(t, db)
-}
-
 // Whatever is reported and revoked at three sites that roll over at any time, each in its
 // turn, through crashes and the change of periods: each lists what plain lists of what it
 // heard under its keys list, and nothing that it had is gone until it leaves the old key.
 func TestRolloverModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := rollingWorld{T: rt, t: t, clock: newClock()}
+		w := rollingWorld{T: rt, t: t, clock: bloomdbtest.NewClock()}
 		defer func() {
 			for _, s := range w.sites {
 				if s.db != nil {
@@ -205,7 +199,7 @@ func TestRolloverModel(t *testing.T) {
 			}
 		}()
 		for i, name := range []string{"a", "b", "c"} {
-			o := testOptions(t.TempDir(), name)
+			o := bloomdbtest.Options(t.TempDir(), name)
 			o.Now = w.clock.Now
 			s := &rollingSite{name: name, options: o, phase: rapid.IntRange(0, i).Draw(rt, "phase")}
 			s.open(rt)
@@ -215,9 +209,9 @@ func TestRolloverModel(t *testing.T) {
 			i := rapid.IntRange(0, 2).Draw(rt, "site")
 			w.step(w.sites[i])
 			for _, s := range w.sites {
-				oldest := s.db.ks.Settings.Generation(layout.SpamFilter, w.clock.Now()) - int64(s.db.ks.Settings.Reports.Keep) + 1
+				oldest := s.db.Keyspace().Settings.Generation(layout.SpamFilter, w.clock.Now()) - int64(s.db.Keyspace().Settings.Reports.Keep) + 1
 				for n := range 4 {
-					if got, want := s.db.Judge(message(n)).Listed, s.lists(n, oldest); got != want {
+					if got, want := s.db.Judge(bloomdbtest.Message(n)).Listed, s.lists(n, oldest); got != want {
 						rt.Fatalf("site %s in phase %d lists %d: %v, want %v", s.name, s.phase, n, got, want)
 					}
 				}

@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -21,60 +23,60 @@ import (
 var newKey = [32]byte{9, 8, 7}
 
 // rolledOver are the options of a site that has both keys.
-func rolledOver(o Options) Options {
+func rolledOver(o bloomdb.Options) bloomdb.Options {
 	before := o.Key
 	o.Key, o.PreviousKey = newKey, &before
 	return o
 }
 
 // onlyNew are those of a site that has left the previous key behind.
-func onlyNew(o Options) Options {
+func onlyNew(o bloomdb.Options) bloomdb.Options {
 	o.Key, o.PreviousKey = newKey, nil
 	return o
 }
 
-func listed(t testing.TB, db *DB, n int, want bool) {
+func listed(t testing.TB, db *bloomdb.DB, n int, want bool) {
 	t.Helper()
-	if e := db.Judge(message(n)); e.Listed != want {
+	if e := db.Judge(bloomdbtest.Message(n)); e.Listed != want {
 		t.Errorf("message %d: listed %v, want %v: %+v", n, e.Listed, want, e)
 	}
 }
 
 // federation of three sites in the middle of a roll-over: a has the old key, b both, c
 // the new one.
-type rolling struct{ a, b, c *DB }
+type rolling struct{ a, b, c *bloomdb.DB }
 
 func newRolling(t testing.TB, now func() time.Time) rolling {
 	t.Helper()
-	open := func(site string, keys func(Options) Options) *DB {
-		o := testOptions(t.TempDir(), site)
+	open := func(site string, keys func(bloomdb.Options) bloomdb.Options) *bloomdb.DB {
+		o := bloomdbtest.Options(t.TempDir(), site)
 		o.Now = now
-		return openTest(t, keys(o))
+		return bloomdbtest.Open(t, keys(o))
 	}
 	return rolling{
-		open("a", func(o Options) Options { return o }), open("b", rolledOver), open("c", onlyNew),
+		open("a", func(o bloomdb.Options) bloomdb.Options { return o }), open("b", rolledOver), open("c", onlyNew),
 	}
 }
 
 // exchange carries what each has to say to those that share a key with it.
 func (r rolling) exchange(t testing.TB) {
 	t.Helper()
-	for _, pair := range [][2]*DB{{r.a, r.b.Previous()}, {r.b.Previous(), r.a}, {r.b, r.c}, {r.c, r.b}} {
-		mustApply(t, pair[1], drain(t, pair[0])...)
+	for _, pair := range [][2]*bloomdb.DB{{r.a, r.b.Previous()}, {r.b.Previous(), r.a}, {r.b, r.c}, {r.c, r.b}} {
+		bloomdbtest.Apply(t, pair[1], bloomdbtest.Drain(t, pair[0])...)
 	}
 }
 
 func TestRollingSitesHearEachOther(t *testing.T) {
-	r := newRolling(t, newClock().Now)
-	mustReport(t, r.a, 1)
-	mustReport(t, r.b, 2)
-	mustReport(t, r.c, 3)
-	for _, db := range []*DB{r.a, r.b, r.c} {
-		mustReport(t, db, 4)
+	r := newRolling(t, bloomdbtest.NewClock().Now)
+	bloomdbtest.Report(t, r.a, 1)
+	bloomdbtest.Report(t, r.b, 2)
+	bloomdbtest.Report(t, r.c, 3)
+	for _, db := range []*bloomdb.DB{r.a, r.b, r.c} {
+		bloomdbtest.Report(t, db, 4)
 	}
 	r.exchange(t)
 	for _, w := range []struct {
-		db     *DB
+		db     *bloomdb.DB
 		listed []int
 		sites  []string // behind message 4
 	}{
@@ -85,23 +87,23 @@ func TestRollingSitesHearEachOther(t *testing.T) {
 		for n := 1; n <= 5; n++ {
 			listed(t, w.db, n, slices.Contains(w.listed, n))
 		}
-		e := w.db.Judge(message(4))
+		e := w.db.Judge(bloomdbtest.Message(4))
 		if len(e.Matches) != 2 || !slices.Equal(e.Matches[0].Sites, w.sites) || e.Sites != len(w.sites) {
-			t.Errorf("site %s: %+v, want one match of each signature by %v", w.db.ks.Settings.Site, e, w.sites)
+			t.Errorf("site %s: %+v, want one match of each signature by %v", w.db.Keyspace().Settings.Site, e, w.sites)
 		}
 	}
-	if err := r.b.Revoke(message(4)); err != nil {
+	if err := r.b.Revoke(bloomdbtest.Message(4)); err != nil {
 		t.Fatal(err)
 	}
 	r.exchange(t)
-	for _, db := range []*DB{r.a, r.b, r.c} {
+	for _, db := range []*bloomdb.DB{r.a, r.b, r.c} {
 		listed(t, db, 4, false)
 	}
 	// What one of them takes back acts on b, whoever reported it under which key.
-	if err := r.a.Revoke(message(3)); err != nil {
+	if err := r.a.Revoke(bloomdbtest.Message(3)); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.c.Revoke(message(1)); err != nil {
+	if err := r.c.Revoke(bloomdbtest.Message(1)); err != nil {
 		t.Fatal(err)
 	}
 	listed(t, r.b, 1, true)
@@ -114,24 +116,24 @@ func TestRollingSitesHearEachOther(t *testing.T) {
 // The newest generation wins across both keys: what was taken back under one can be
 // reported again under the other in the next period, and not in the same one.
 func TestNewestGenerationWinsAcrossKeys(t *testing.T) {
-	c := newClock()
+	c := bloomdbtest.NewClock()
 	r := newRolling(t, c.Now)
-	mustReport(t, r.a, 1)
-	if err := r.c.Revoke(message(1)); err != nil {
+	bloomdbtest.Report(t, r.a, 1)
+	if err := r.c.Revoke(bloomdbtest.Message(1)); err != nil {
 		t.Fatal(err)
 	}
 	r.exchange(t)
-	mustReport(t, r.a, 1)
+	bloomdbtest.Report(t, r.a, 1)
 	r.exchange(t)
 	listed(t, r.b, 1, false)
-	c.add(168 * time.Hour)
-	mustReport(t, r.a, 1)
+	c.Add(168 * time.Hour)
+	bloomdbtest.Report(t, r.a, 1)
 	r.exchange(t)
 	listed(t, r.b, 1, true)
-	if e := r.b.Judge(message(1)); len(e.Matches) != 2 || e.Matches[0].Generation != r.b.ks.Settings.Generation(layout.SpamFilter, c.Now()) {
+	if e := r.b.Judge(bloomdbtest.Message(1)); len(e.Matches) != 2 || e.Matches[0].Generation != r.b.Keyspace().Settings.Generation(layout.SpamFilter, c.Now()) {
 		t.Errorf("%+v", e)
 	}
-	if err := r.c.Revoke(message(1)); err != nil {
+	if err := r.c.Revoke(bloomdbtest.Message(1)); err != nil {
 		t.Fatal(err)
 	}
 	r.exchange(t)
@@ -140,21 +142,21 @@ func TestNewestGenerationWinsAcrossKeys(t *testing.T) {
 
 // A site that has both keys counts once, and one that has only one of them counts, too.
 func TestCountsOfBothKeys(t *testing.T) {
-	r := newRolling(t, newClock().Now)
-	mustCount(t, r.a, 1, 3)
-	mustCount(t, r.b, 1, 10)
-	mustCount(t, r.c, 1, 500)
+	r := newRolling(t, bloomdbtest.NewClock().Now)
+	bloomdbtest.Count(t, r.a, 1, 3)
+	bloomdbtest.Count(t, r.b, 1, 10)
+	bloomdbtest.Count(t, r.c, 1, 500)
 	r.exchange(t)
 	for _, w := range []struct {
-		db    *DB
+		db    *bloomdb.DB
 		count uint64
 		sites int
 	}{{r.a, 13, 2}, {r.b, 513, 3}, {r.c, 510, 2}} {
-		if e := w.db.Judge(message(1)); e.Count != w.count || e.Sites != w.sites {
-			t.Errorf("site %s: %d by %d sites, want %d by %d", w.db.ks.Settings.Site, e.Count, e.Sites, w.count, w.sites)
+		if e := w.db.Judge(bloomdbtest.Message(1)); e.Count != w.count || e.Sites != w.sites {
+			t.Errorf("site %s: %d by %d sites, want %d by %d", w.db.Keyspace().Settings.Site, e.Count, e.Sites, w.count, w.sites)
 		}
 	}
-	trace := r.b.Explain(message(1))[1]
+	trace := r.b.Explain(bloomdbtest.Message(1))[1]
 	var sites []string
 	for _, trail := range trace.Counts {
 		sites = append(sites, trail.Site)
@@ -166,18 +168,18 @@ func TestCountsOfBothKeys(t *testing.T) {
 
 // Near-duplicates are told across the keys as well, and taken back.
 func TestSketchesOfBothKeys(t *testing.T) {
-	r := newRolling(t, newClock().Now)
+	r := newRolling(t, bloomdbtest.NewClock().Now)
 	near := func(n int) signature.Set {
 		return wordy(2, append(words(0, 57), words(n, 3)...)...)
 	}
 	mustReportSet(t, r.a, wordy(1, words(0, 60)...))
 	r.exchange(t)
 	for _, site := range []struct {
-		db   *DB
+		db   *bloomdb.DB
 		want bool
 	}{{r.a, true}, {r.b, true}, {r.c, false}} {
 		if e := site.db.Judge(near(1000)); e.Listed != site.want {
-			t.Errorf("site %s: %+v", site.db.ks.Settings.Site, e)
+			t.Errorf("site %s: %+v", site.db.Keyspace().Settings.Site, e)
 		}
 	}
 	mustReportSet(t, r.c, wordy(1, words(0, 60)...))
@@ -201,42 +203,42 @@ func TestSketchesOfBothKeys(t *testing.T) {
 // What was acknowledged before the roll-over is known through all of it, restarts and
 // crashes included, until its generations are over.
 func TestNothingIsLostByRollingOver(t *testing.T) {
-	c := newClock()
-	o := testOptions(t.TempDir(), "b")
+	c := bloomdbtest.NewClock()
+	o := bloomdbtest.Options(t.TempDir(), "b")
 	o.Now = c.Now
 	var log bytes.Buffer
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
-	db := openTest(t, o)
-	mustReport(t, db, 1)
-	mustReport(t, db, 2)
-	mustCount(t, db, 1, 7)
-	if err := db.Revoke(message(2)); err != nil {
+	db := bloomdbtest.Open(t, o)
+	bloomdbtest.Report(t, db, 1)
+	bloomdbtest.Report(t, db, 2)
+	bloomdbtest.Count(t, db, 1, 7)
+	if err := db.Revoke(bloomdbtest.Message(2)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Never(message(3), "ours"); err != nil {
+	if _, err := db.Never(bloomdbtest.Message(3), "ours"); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
-		db = openTest(t, rolledOver(o))
+		db = bloomdbtest.Open(t, rolledOver(o))
 		listed(t, db, 1, true)
 		listed(t, db, 2, false)
-		if e := db.Judge(message(1)); e.Count != 7 {
+		if e := db.Judge(bloomdbtest.Message(1)); e.Count != 7 {
 			t.Errorf("count %d", e.Count)
 		}
-		if err := db.Report(message(3), layout.ClassOther); !errors.Is(err, never.ErrNever) {
+		if err := db.Report(bloomdbtest.Message(3), layout.ClassOther); !errors.Is(err, never.ErrNever) {
 			t.Errorf("a declared message is reported: %v", err)
 		}
-		mustReport(t, db, 4)
-		crashBoth(t, db)
+		bloomdbtest.Report(t, db, 4)
+		crash(t, db)
 	}
 	if s := log.String(); !strings.Contains(s, "under the previous federation key only") {
 		t.Errorf("log:\n%s", s)
 	}
-	db = openTest(t, rolledOver(o))
-	if _, err := db.Never(message(3), "ours"); err != nil {
+	db = bloomdbtest.Open(t, rolledOver(o))
+	if _, err := db.Never(bloomdbtest.Message(3), "ours"); err != nil {
 		t.Fatal(err)
 	}
 	if list := db.NeverList(); len(list) != 1 {
@@ -247,19 +249,19 @@ func TestNothingIsLostByRollingOver(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	c.add(until.Sub(c.Now()) - time.Second)
-	db = openTest(t, rolledOver(o))
+	c.Add(until.Sub(c.Now()) - time.Second)
+	db = bloomdbtest.Open(t, rolledOver(o))
 	listed(t, db, 1, true)
-	c.add(time.Second)
+	c.Add(time.Second)
 	listed(t, db, 1, false)
-	mustReport(t, db, 5)
+	bloomdbtest.Report(t, db, 5)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
 	log.Reset()
-	db = openTest(t, onlyNew(o))
+	db = bloomdbtest.Open(t, onlyNew(o))
 	listed(t, db, 5, true)
-	if e := db.Judge(message(3)); !e.Never {
+	if e := db.Judge(bloomdbtest.Message(3)); !e.Never {
 		t.Error("the declaration is lost")
 	}
 	if s := log.String(); !strings.Contains(s, "rm -f identity") || strings.Contains(s, "under the previous federation key only") {
@@ -269,19 +271,19 @@ func TestNothingIsLostByRollingOver(t *testing.T) {
 
 // Whoever stops in the middle, or goes back, finds what the key had.
 func TestKeysFindTheirFolders(t *testing.T) {
-	o := testOptions(t.TempDir(), "b")
-	run := func(o Options, n int, known ...int) {
+	o := bloomdbtest.Options(t.TempDir(), "b")
+	run := func(o bloomdb.Options, n int, known ...int) {
 		t.Helper()
-		db := openTest(t, o)
+		db := bloomdbtest.Open(t, o)
 		for _, k := range known {
 			listed(t, db, k, true)
 		}
-		mustReport(t, db, n)
+		bloomdbtest.Report(t, db, n)
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	third := func(o Options) Options {
+	third := func(o bloomdb.Options) bloomdb.Options {
 		before := newKey
 		o.Key, o.PreviousKey = [32]byte{3}, &before
 		return o
@@ -301,28 +303,28 @@ func TestKeysFindTheirFolders(t *testing.T) {
 			t.Errorf("%q is not in the log:\n%s", command, log.String())
 		}
 	}
-	if _, err := Open(Options{Dir: o.Dir, Site: "b", Key: [32]byte{4}}); !errors.Is(err, layout.ErrIdentity) {
+	if _, err := bloomdb.Open(bloomdb.Options{Dir: o.Dir, Site: "b", Key: [32]byte{4}}); !errors.Is(err, layout.ErrIdentity) {
 		t.Errorf("a key that nothing was rolled over to: %v", err)
 	}
 	before := [32]byte{5}
-	if _, err := Open(Options{Dir: o.Dir, Site: "b", Key: [32]byte{4}, PreviousKey: &before}); !errors.Is(err, layout.ErrIdentity) {
+	if _, err := bloomdb.Open(bloomdb.Options{Dir: o.Dir, Site: "b", Key: [32]byte{4}, PreviousKey: &before}); !errors.Is(err, layout.ErrIdentity) {
 		t.Errorf("two keys that nothing is of: %v", err)
 	}
-	if _, err := Open(Options{Dir: o.Dir, Site: "b", Key: newKey, PreviousKey: &newKey}); err == nil {
+	if _, err := bloomdb.Open(bloomdb.Options{Dir: o.Dir, Site: "b", Key: newKey, PreviousKey: &newKey}); err == nil {
 		t.Error("a key that is its own previous one")
 	}
 }
 
 // The command that the log names leaves what is in use, also if it is cut off anywhere.
 func TestOldStateRemoved(t *testing.T) {
-	o := testOptions(t.TempDir(), "b")
-	db := openTest(t, o)
-	mustReport(t, db, 1)
+	o := bloomdbtest.Options(t.TempDir(), "b")
+	db := bloomdbtest.Open(t, o)
+	bloomdbtest.Report(t, db, 1)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	db = openTest(t, rolledOver(o))
-	mustReport(t, db, 2)
+	db = bloomdbtest.Open(t, rolledOver(o))
+	bloomdbtest.Report(t, db, 2)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +337,7 @@ func TestOldStateRemoved(t *testing.T) {
 			if err := os.Remove(name); err != nil {
 				t.Fatal(err)
 			}
-			db := openTest(t, onlyNew(o))
+			db := bloomdbtest.Open(t, onlyNew(o))
 			listed(t, db, 2, true)
 			if err := db.Close(); err != nil {
 				t.Fatal(err)

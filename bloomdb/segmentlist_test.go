@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"bytes"
@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -31,19 +33,19 @@ func TestCrashedSite(t *testing.T) {
 	}
 	runtime.LockOSThread() // system calls are counted by thread
 	for life := range 2 {
-		db, err := Open(small(dir))
+		db, err := bloomdb.Open(small(dir))
 		must(t, err)
 		for i := range 4 {
-			must(t, db.Report(message(10*life+i), layout.ClassOther))
+			must(t, db.Report(bloomdbtest.Message(10*life+i), layout.ClassOther))
 			fmt.Printf("acknowledged %d\n", 10*life+i)
 			if i == 1 {
-				must(t, db.ks.Save())
-				drain(t, db)
-				must(t, db.ks.Journal.List.RaiseLater(db.ks.Journal.Durable, db.ks.Now().Add(time.Hour)))
+				must(t, db.Keyspace().Save())
+				bloomdbtest.Drain(t, db)
+				must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Keyspace().Now().Add(time.Hour)))
 			}
 		}
-		must(t, db.ks.Save())
-		must(t, db.Report(message(10*life+5), layout.ClassOther))
+		must(t, db.Keyspace().Save())
+		must(t, db.Report(bloomdbtest.Message(10*life+5), layout.ClassOther))
 		fmt.Printf("acknowledged %d\n", 10*life+5)
 		must(t, db.Close())
 	}
@@ -87,14 +89,14 @@ func TestKilledAtEveryStep(t *testing.T) {
 // checkCrashed opens the folder of a killed process.
 func checkCrashed(t *testing.T, dir string, out []byte, when string) {
 	t.Helper()
-	db, err := Open(small(dir))
+	db, err := bloomdb.Open(small(dir))
 	if err != nil {
 		t.Fatalf("%s: %v", when, err)
 	}
 	defer db.Close()
 	for line := range strings.Lines(string(out)) {
 		var n int
-		if _, err := fmt.Sscanf(line, "acknowledged %d", &n); err == nil && !db.Judge(message(n)).Listed {
+		if _, err := fmt.Sscanf(line, "acknowledged %d", &n); err == nil && !db.Judge(bloomdbtest.Message(n)).Listed {
 			t.Errorf("%s: report %d was acknowledged, and is lost", when, n)
 		}
 	}
@@ -129,35 +131,35 @@ func TestLostSegment(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := small(ramDir(t))
-			db := mustOpen(t, o)
-			mustReport(t, db, 1)
-			must(t, db.ks.Save())
-			mustReport(t, db, 2)
-			mustReport(t, db, 3)
+			db := bloomdbtest.MustOpen(t, o)
+			bloomdbtest.Report(t, db, 1)
+			must(t, db.Keyspace().Save())
+			bloomdbtest.Report(t, db, 2)
+			bloomdbtest.Report(t, db, 3)
 			must(t, db.Resume(db.Tail()))
-			drain(t, db)
-			must(t, db.ks.Journal.List.RaiseLater(db.ks.Journal.Durable, db.ks.Now().Add(time.Hour)))
+			bloomdbtest.Drain(t, db)
+			must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Keyspace().Now().Add(time.Hour)))
 			crash(t, db)
 			segments := files(t, o.Dir, "journal-*")
 			path := segments[len(segments)-1]
 			must(t, spoil(path))
 			mustRefuse(t, o, filepath.Base(path))
 
-			db, done, err := Repair(o)
+			db, done, err := bloomdb.Repair(o)
 			if err != nil || len(done) != 1 || done[0].Path != path || done[0].Lost == "" {
 				t.Fatal(done, err)
 			}
 			for _, n := range []int{2, 3} {
-				_, err := db.Restore(message(n), layout.ClassOther, false, o.Now())
+				_, err := db.Restore(bloomdbtest.Message(n), layout.ClassOther, false, o.Now())
 				must(t, err)
 			}
 			must(t, db.Close())
 			for range 2 {
-				db = mustOpen(t, o)
+				db = bloomdbtest.MustOpen(t, o)
 				if got := db.DamagedFiles(); len(got) != 1 || got[0].Name != filepath.Base(path)+folder.DamagedSuffix {
 					t.Errorf("damaged: %v", got)
 				}
-				if !db.ks.Outbox.ID.Republish {
+				if !db.Keyspace().Outbox.ID.Republish {
 					t.Error("no snapshot is due")
 				}
 				for n := range 3 {
@@ -166,7 +168,7 @@ func TestLostSegment(t *testing.T) {
 				crash(t, db)
 			}
 			must(t, os.Remove(path+folder.DamagedSuffix))
-			db = openTest(t, o)
+			db = bloomdbtest.Open(t, o)
 			if got := db.DamagedFiles(); len(got) > 0 {
 				t.Errorf("it is removed: %v", got)
 			}
@@ -177,17 +179,17 @@ func TestLostSegment(t *testing.T) {
 // All segments that are gone are named.
 func TestLostJournalIsNamed(t *testing.T) {
 	o := small(ramDir(t))
-	db := mustOpen(t, o)
-	mustReport(t, db, 1)
+	db := bloomdbtest.MustOpen(t, o)
+	bloomdbtest.Report(t, db, 1)
 	crash(t, db)
-	db = mustOpen(t, o)
-	mustReport(t, db, 2)
+	db = bloomdbtest.MustOpen(t, o)
+	bloomdbtest.Report(t, db, 2)
 	crash(t, db)
 	gone := files(t, o.Dir, "journal-*")
 	for _, path := range gone {
 		must(t, os.Remove(path))
 	}
-	_, err := Open(o)
+	_, err := bloomdb.Open(o)
 	if len(gone) < 2 {
 		t.Fatal(gone)
 	}
@@ -203,10 +205,10 @@ func TestLostJournalIsNamed(t *testing.T) {
 func TestTornTail(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		o := small(ramDir(t))
-		db := mustOpen(t, o)
-		mustReport(t, db, 1)
+		db := bloomdbtest.MustOpen(t, o)
+		bloomdbtest.Report(t, db, 1)
 		if known {
-			must(t, db.ks.Journal.List.RaiseLater(db.ks.Journal.Durable, db.ks.Now().Add(time.Hour)))
+			must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Keyspace().Now().Add(time.Hour)))
 		}
 		crash(t, db)
 		path := files(t, o.Dir, "journal-*")[0]
@@ -215,7 +217,7 @@ func TestTornTail(t *testing.T) {
 			mustRefuse(t, o, filepath.Base(path))
 			continue
 		}
-		db = mustOpen(t, o)
+		db = bloomdbtest.MustOpen(t, o)
 		listed(t, db, 1, false)
 		crash(t, db)
 	}
@@ -225,13 +227,13 @@ func TestTornTail(t *testing.T) {
 // program that does not know the list may have had the folder: then it counts for nothing.
 func TestLostList(t *testing.T) {
 	o := small(ramDir(t))
-	db := mustOpen(t, o)
-	mustReport(t, db, 1)
+	db := bloomdbtest.MustOpen(t, o)
+	bloomdbtest.Report(t, db, 1)
 	crash(t, db)
 	path := filepath.Join(o.Dir, journal.SegmentsFile)
 	must(t, os.Truncate(path, 20))
 	for _, name := range []string{journal.SegmentsFile + folder.DamagedSuffix, journal.SegmentsFile} { // cut, then missing
-		db = mustOpen(t, o)
+		db = bloomdbtest.MustOpen(t, o)
 		if got := db.DamagedFiles(); len(got) != 1 || got[0].Name != name {
 			t.Errorf("%s: %v", name, got)
 		}
@@ -239,17 +241,17 @@ func TestLostList(t *testing.T) {
 		must(t, db.Close())
 		must(t, errors.Join(os.RemoveAll(path+folder.DamagedSuffix), os.Remove(path)))
 	}
-	db = mustOpen(t, o)
+	db = bloomdbtest.MustOpen(t, o)
 	must(t, db.Close())
 
-	list := journal.SegmentList{Dir: o.Dir, KeyID: db.ks.Ring.KeyID}
+	list := journal.SegmentList{Dir: o.Dir, KeyID: db.Keyspace().Ring.KeyID}
 	must(t, list.Change(func(sizes map[uint32]int64) { sizes[999] = journal.Header }))
 	mustRefuse(t, o, "journal-00000999")
 	id, err := folder.ReadIdentity(o.Dir)
 	must(t, err)
 	id.Snapshots = id.Snapshots[:len(id.Snapshots)-1]
 	must(t, id.Write(o.Dir))
-	db = openTest(t, o)
+	db = bloomdbtest.Open(t, o)
 	listed(t, db, 1, true)
 }
 
@@ -261,22 +263,22 @@ func TestLostCompanion(t *testing.T) {
 	} {
 		o := small(ramDir(t))
 		path := filepath.Join(o.Dir, "reports.db")
-		db := mustOpen(t, o)
+		db := bloomdbtest.MustOpen(t, o)
 		must(t, os.WriteFile(path, []byte("reports"), 0o600))
 		must(t, db.RestsOn(path))
 		must(t, db.RestsOn(path))
 		crash(t, db)
-		db = mustOpen(t, o)
+		db = bloomdbtest.MustOpen(t, o)
 		crash(t, db)
 		must(t, spoil(path))
 		mustRefuse(t, o, "reports.db")
-		db, done, err := Repair(o)
+		db, done, err := bloomdb.Repair(o)
 		if err != nil || len(done) != 1 || done[0].Path != path {
 			t.Fatal(name, done, err)
 		}
 		must(t, os.WriteFile(path, []byte("reports"), 0o600))
 		must(t, db.Close())
-		db = openTest(t, o)
+		db = bloomdbtest.Open(t, o)
 		if got := db.DamagedFiles(); len(got) != 1 || got[0].Name != "reports.db"+folder.DamagedSuffix {
 			t.Errorf("%s: %v", name, got)
 		}

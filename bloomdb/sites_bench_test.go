@@ -1,9 +1,11 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
@@ -11,19 +13,19 @@ import (
 // BenchmarkMute takes one of four sites out of a generation of default capacity that
 // the four have filled, and gives it its say back.
 func BenchmarkMute(b *testing.B) {
-	db := openTest(b, Options{Dir: b.TempDir(), Site: "a", Key: testKey, Now: newClock().Now})
-	t := layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())}
+	db := bloomdbtest.Open(b, bloomdb.Options{Dir: b.TempDir(), Site: "a", Key: bloomdbtest.Key, Now: bloomdbtest.NewClock().Now})
+	t := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())}
 	r := rand.New(rand.NewPCG(1, 2))
-	keys := int(db.ks.Settings.KeysPerGeneration()) / 4
+	keys := int(db.Keyspace().Settings.KeysPerGeneration()) / 4
 	for _, site := range []string{"b", "c", "d", "e"} {
-		scratch, err := filter.NewBits(db.ks.Store.SpamShape)
+		scratch, err := filter.NewBits(db.Keyspace().Store.SpamShape)
 		if err != nil {
 			b.Fatal(err)
 		}
 		for range keys {
 			scratch.Set(randomHash(r))
 		}
-		p, err := db.ks.Store.PartFor(layout.Origin{Site: site, Epoch: 2}, t, layout.BitsShape(db.ks.Store.SpamShape))
+		p, err := db.Keyspace().Store.PartFor(layout.Origin{Site: site, Epoch: 2}, t, layout.BitsShape(db.Keyspace().Store.SpamShape))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -32,9 +34,9 @@ func BenchmarkMute(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		db.ks.Peers.Restore(layout.Origin{Site: site, Epoch: 2}, 1, 0, 0)
+		db.Keyspace().Peers.Restore(layout.Origin{Site: site, Epoch: 2}, 1, 0, 0)
 	}
-	b.Logf("%d keys of each of 4 sites, filter of %d MiB", keys, db.ks.Store.SpamShape.Bytes()>>20)
+	b.Logf("%d keys of each of 4 sites, filter of %d MiB", keys, db.Keyspace().Store.SpamShape.Bytes()>>20)
 	for _, tc := range []struct {
 		name string
 		on   bool

@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/store"
@@ -20,10 +22,10 @@ import (
 type siteWorld struct {
 	*rapid.T
 	t       *testing.T
-	clock   *wallClock
-	db      *DB
+	clock   *bloomdbtest.Clock
+	db      *bloomdb.DB
 	own     []siteOp
-	peers   map[string]*DB
+	peers   map[string]*bloomdb.DB
 	streams map[string][]wire.Delta // of all lives, in order
 }
 
@@ -45,9 +47,9 @@ func drawOp(t *rapid.T) siteOp {
 
 // do makes own reports without sketches: of which groups a report keeps the sketch
 // goes by what is known when it is made, and is this site's own afterwards.
-func (w *siteWorld) do(db *DB, op siteOp) {
-	set := message(op.message)
-	if db.ks.Settings.Site != "a" {
+func (w *siteWorld) do(db *bloomdb.DB, op siteOp) {
+	set := bloomdbtest.Message(op.message)
+	if db.Keyspace().Settings.Site != "a" {
 		set = wordy(op.message, words(100*op.message, 60)...)
 	}
 	var err error
@@ -57,17 +59,17 @@ func (w *siteWorld) do(db *DB, op siteOp) {
 	case "revoke":
 		err = db.Revoke(set)
 	case "count":
-		err = errors.Join(db.Count(set, uint32(op.message)), db.ks.Journal.Flush())
+		err = errors.Join(db.Count(set, uint32(op.message)), db.Keyspace().Journal.Flush())
 	}
 	if err != nil {
 		w.Fatal(err)
 	}
 }
 
-func (w *siteWorld) open(site, dir string) *DB {
+func (w *siteWorld) open(site, dir string) *bloomdb.DB {
 	o := classOptions(dir, site)
 	o.Now = w.clock.Now
-	db, err := Open(o)
+	db, err := bloomdb.Open(o)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -75,7 +77,7 @@ func (w *siteWorld) open(site, dir string) *DB {
 }
 
 // reopen opens the database again, after what the test has done to it.
-func (w *siteWorld) reopen() { w.db = w.open("a", w.db.ks.Settings.Dir) }
+func (w *siteWorld) reopen() { w.db = w.open("a", w.db.Keyspace().Settings.Dir) }
 
 // hear applies what is new of a site. Of one that is muted all is refused.
 func (w *siteWorld) hear(site string) {
@@ -104,7 +106,7 @@ func (w *siteWorld) step() {
 	case "peer":
 		w.do(w.peers[site], drawOp(w.T))
 	case "publish":
-		w.streams[site] = append(w.streams[site], drain(w.t, w.peers[site])...)
+		w.streams[site] = append(w.streams[site], bloomdbtest.Drain(w.t, w.peers[site])...)
 	case "hear":
 		w.hear(site)
 	case "mute":
@@ -114,7 +116,7 @@ func (w *siteWorld) step() {
 	case "drop":
 		err = w.db.Drop(site)
 	case "save":
-		err = w.db.ks.Save()
+		err = w.db.Keyspace().Save()
 	case "close":
 		err = w.db.Close()
 		w.reopen()
@@ -123,7 +125,7 @@ func (w *siteWorld) step() {
 		w.reopen()
 	case "life": // the site loses its folder
 		crash(w.t, w.peers[site])
-		w.clock.add(time.Second)
+		w.clock.Add(time.Second)
 		w.peers[site] = w.open(site, w.t.TempDir())
 	}
 	if err != nil {
@@ -147,7 +149,7 @@ func (w *siteWorld) check() {
 		}
 		for _, d := range w.streams[site] {
 			if d.Epoch < epoch || d.Epoch == epoch && d.Seq <= seq {
-				mustApply(w.t, ref, d)
+				bloomdbtest.Apply(w.t, ref, d)
 			}
 		}
 	}
@@ -163,10 +165,10 @@ func (w *siteWorld) check() {
 }
 
 // sameStatus leaves out the sites that are muted and of which nothing is held.
-func (w *siteWorld) sameStatus(ref *DB) error {
-	muted := w.db.ks.Store.View.Load().Trusted
-	defer func() { _ = w.db.ks.Store.Change(func(v *store.View) error { v.Trusted = muted; return nil }) }()
-	_ = w.db.ks.Store.Change(func(v *store.View) error { v.Trusted = &store.TrustedSites{}; return nil })
+func (w *siteWorld) sameStatus(ref *bloomdb.DB) error {
+	muted := w.db.Keyspace().Store.View.Load().Trusted
+	defer func() { _ = w.db.Keyspace().Store.Change(func(v *store.View) error { v.Trusted = muted; return nil }) }()
+	_ = w.db.Keyspace().Store.Change(func(v *store.View) error { v.Trusted = &store.TrustedSites{}; return nil })
 	return sameStatus(w.db, ref)
 }
 
@@ -175,7 +177,7 @@ func (w *siteWorld) sameStatus(ref *DB) error {
 // again is as one that always had.
 func TestSitesModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := siteWorld{T: rt, t: t, clock: newClock(), peers: make(map[string]*DB), streams: make(map[string][]wire.Delta)}
+		w := siteWorld{T: rt, t: t, clock: bloomdbtest.NewClock(), peers: make(map[string]*bloomdb.DB), streams: make(map[string][]wire.Delta)}
 		w.db = w.open("a", t.TempDir())
 		for _, site := range peerNames {
 			w.peers[site] = w.open(site, t.TempDir())

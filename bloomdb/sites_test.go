@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"encoding/hex"
@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
@@ -24,18 +26,18 @@ import (
 // deltasOf has another site report and count messages, and takes what it publishes.
 func deltasOf(t testing.TB, site string, messages ...int) []wire.Delta {
 	t.Helper()
-	db := openTest(t, classOptions(t.TempDir(), site))
+	db := bloomdbtest.Open(t, classOptions(t.TempDir(), site))
 	for _, n := range messages {
 		if err := db.Report(wordy(n, words(100*n, 60)...), layout.ClassPhish); err != nil {
 			t.Fatal(err)
 		}
-		mustCount(t, db, n, uint32(10+n))
+		bloomdbtest.Count(t, db, n, uint32(10+n))
 	}
-	return drain(t, db)
+	return bloomdbtest.Drain(t, db)
 }
 
 // sameAnswers compares all that two databases say of messages.
-func sameAnswers(a, b *DB, messages ...int) error {
+func sameAnswers(a, b *bloomdb.DB, messages ...int) error {
 	for _, n := range messages {
 		set := wordy(n, words(100*n, 60)...)
 		near := wordy(n+1000, words(100*n, 59)...)
@@ -56,17 +58,17 @@ func sameAnswers(a, b *DB, messages ...int) error {
 }
 
 // sameOthers compares the joined bits, every one of them.
-func sameOthers(a, b *DB) error {
+func sameOthers(a, b *bloomdb.DB) error {
 	nums := make(map[int64]bool)
-	for _, v := range []*store.View{a.ks.Store.View.Load(), b.ks.Store.View.Load()} {
+	for _, v := range []*store.View{a.Keyspace().Store.View.Load(), b.Keyspace().Store.View.Load()} {
 		for _, g := range v.Reports {
 			nums[g.Num] = true
 		}
 	}
 	for num := range nums {
 		for _, kind := range layout.ReportKinds {
-			x, y := a.othersOf(kind, num), b.othersOf(kind, num)
-			shape := a.ks.Store.ShapeFor(layout.Target{Kind: kind, Gen: num})
+			x, y := othersOf(a, kind, num), othersOf(b, kind, num)
+			shape := a.Keyspace().Store.ShapeFor(layout.Target{Kind: kind, Gen: num})
 			for i := range filter.Blocks(shape.Size(), false) {
 				if x, y := x(i), y(i); !reflect.DeepEqual(x, y) {
 					return fmt.Errorf("%s generation %d, block %d: %d bits of others, want %d", kind, num, i, len(x), len(y))
@@ -77,8 +79,8 @@ func sameOthers(a, b *DB) error {
 	return nil
 }
 
-func (db *DB) othersOf(kind layout.Kind, num int64) func(i uint64) []filter.Cell {
-	g := db.ks.Store.View.Load().Report(num)
+func othersOf(db *bloomdb.DB, kind layout.Kind, num int64) func(i uint64) []filter.Cell {
+	g := db.Keyspace().Store.View.Load().Report(num)
 	if g == nil || g.Listing(kind).Others == nil {
 		return func(uint64) []filter.Cell { return nil }
 	}
@@ -86,11 +88,11 @@ func (db *DB) othersOf(kind layout.Kind, num int64) func(i uint64) []filter.Cell
 }
 
 // heardOf opens a database that has heard some deltas.
-func heardOf(t testing.TB, deltas ...[]wire.Delta) *DB {
+func heardOf(t testing.TB, deltas ...[]wire.Delta) *bloomdb.DB {
 	t.Helper()
-	db := openTest(t, classOptions(t.TempDir(), "a"))
+	db := bloomdbtest.Open(t, classOptions(t.TempDir(), "a"))
 	for _, d := range deltas {
-		mustApply(t, db, d...)
+		bloomdbtest.Apply(t, db, d...)
 	}
 	return db
 }
@@ -101,10 +103,10 @@ func TestMute(t *testing.T) {
 	b, c := deltasOf(t, "b", 1, 2), deltasOf(t, "c", 2, 3)
 	all, onlyC := heardOf(t, b, c), heardOf(t, c)
 	db := heardOf(t, b, c)
-	if err := db.ks.Save(); err != nil {
+	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
-	expect := func(what string, want *DB) {
+	expect := func(what string, want *bloomdb.DB) {
 		t.Helper()
 		if err := sameAnswers(db, want, 1, 2, 3, 4); err != nil {
 			t.Errorf("%s: %v", what, err)
@@ -117,7 +119,7 @@ func TestMute(t *testing.T) {
 	expect("muted", onlyC)
 	epoch, seq := db.Cursor("b")
 	later := wire.Delta{Site: "b", Epoch: epoch, Seq: seq + 1}
-	later.Data = db.ks.Sealer.EncodeDelta(later, seq, nil)
+	later.Data = db.Keyspace().Sealer.EncodeDelta(later, seq, nil)
 	if err := db.Apply(later.Data, peers.Next); !errors.Is(err, wire.ErrMuted) {
 		t.Errorf("a muted site's record: %v", err)
 	}
@@ -125,21 +127,21 @@ func TestMute(t *testing.T) {
 		t.Errorf("the cursor went to %d-%d", e, s)
 	}
 	crash(t, db)
-	db = openTest(t, db.options)
+	db = bloomdbtest.Open(t, db.Options())
 	expect("after a crash", onlyC)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	db = openTest(t, db.options)
+	db = bloomdbtest.Open(t, db.Options())
 	expect("after a restart", onlyC)
 	if err := db.Mute("b", false); err != nil {
 		t.Fatal(err)
 	}
 	expect("unmuted", all)
 	crash(t, db)
-	db = openTest(t, db.options)
+	db = bloomdbtest.Open(t, db.Options())
 	expect("unmuted, after a crash", all)
-	mustApply(t, db, later)
+	bloomdbtest.Apply(t, db, later)
 }
 
 // After Drop all is as if the site had never been heard: verdicts, bits, status, files.
@@ -147,7 +149,7 @@ func TestMute(t *testing.T) {
 func TestDrop(t *testing.T) {
 	b, c := deltasOf(t, "b", 1, 2, 5), deltasOf(t, "c", 2, 3)
 	never, db := heardOf(t, c), heardOf(t, b, c)
-	if err := errors.Join(db.ks.Save(), never.ks.Save()); err != nil {
+	if err := errors.Join(db.Keyspace().Save(), never.Keyspace().Save()); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Drop("b"); err != nil {
@@ -161,7 +163,7 @@ func TestDrop(t *testing.T) {
 		if err := sameStatus(db, never); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
-		if names, _ := filepath.Glob(filepath.Join(db.ks.Settings.Dir, "site-b-*")); len(names) > 0 {
+		if names, _ := filepath.Glob(filepath.Join(db.Keyspace().Settings.Dir, "site-b-*")); len(names) > 0 {
 			t.Errorf("%s: %v is there", what, names)
 		}
 		if err := db.Apply(b[0].Data, peers.Next); !errors.Is(err, wire.ErrMuted) {
@@ -170,12 +172,12 @@ func TestDrop(t *testing.T) {
 	}
 	expect("dropped")
 	crash(t, db)
-	db = openTest(t, db.options)
+	db = bloomdbtest.Open(t, db.Options())
 	expect("after a crash")
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	db = openTest(t, db.options)
+	db = bloomdbtest.Open(t, db.Options())
 	expect("after a restart")
 	if err := db.Mute("b", false); err != nil {
 		t.Fatal(err)
@@ -183,22 +185,22 @@ func TestDrop(t *testing.T) {
 	if epoch, seq := db.Cursor("b"); epoch != 0 || seq != 0 {
 		t.Errorf("after it is unmuted its cursor is %d-%d", epoch, seq)
 	}
-	mustApply(t, db, b...)
+	bloomdbtest.Apply(t, db, b...)
 	if err := sameAnswers(db, heardOf(t, b, c), 1, 2, 3, 5); err != nil {
 		t.Errorf("heard anew: %v", err)
 	}
-	if err := db.ks.Save(); err != nil {
+	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
 	crash(t, db)
-	if err := sameAnswers(openTest(t, db.options), heardOf(t, b, c), 1, 2, 3, 5); err != nil {
+	if err := sameAnswers(bloomdbtest.Open(t, db.Options()), heardOf(t, b, c), 1, 2, 3, 5); err != nil {
 		t.Errorf("heard anew, after a crash: %v", err)
 	}
 }
 
 // sameStatus compares what is held, but for this site's own life and the line that says
 // that a site is dropped.
-func sameStatus(a, b *DB) error {
+func sameStatus(a, b *bloomdb.DB) error {
 	x, y := a.Status(), b.Status()
 	if !reflect.DeepEqual(x.Filters, y.Filters) || memory(x) != memory(y) || x.ErrorPerMail != y.ErrorPerMail {
 		return fmt.Errorf("filters %+v, want %+v", x.Filters, y.Filters)
@@ -223,11 +225,11 @@ func memory(s keyspace.Status) int64 { return s.Memory - s.Votes.Memory }
 func TestDropCutShort(t *testing.T) {
 	b, c := deltasOf(t, "b", 1), deltasOf(t, "b-1", 2)
 	db := heardOf(t, b, c)
-	if err := db.ks.Save(); err != nil {
+	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Base(store.SitePath(db.ks.Settings.Dir, layout.Origin{Site: "b", Epoch: b[0].Epoch}))
-	data, err := os.ReadFile(filepath.Join(db.ks.Settings.Dir, name))
+	name := filepath.Base(store.SitePath(db.Keyspace().Settings.Dir, layout.Origin{Site: "b", Epoch: b[0].Epoch}))
+	data, err := os.ReadFile(filepath.Join(db.Keyspace().Settings.Dir, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,14 +237,14 @@ func TestDropCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	crash(t, db)
-	if err := os.WriteFile(filepath.Join(db.ks.Settings.Dir, name), data, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(db.Keyspace().Settings.Dir, name), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	db = openTest(t, db.options)
+	db = bloomdbtest.Open(t, db.Options())
 	if err := sameAnswers(db, heardOf(t, c), 1, 2); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(filepath.Join(db.ks.Settings.Dir, name)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(db.Keyspace().Settings.Dir, name)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file is still there: %v", err)
 	}
 }
@@ -279,16 +281,16 @@ func TestDamagedMuted(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		id, err := folder.ReadIdentity(db.ks.Settings.Dir)
+		id, err := folder.ReadIdentity(db.Keyspace().Settings.Dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		id.Muted = muted
-		if err := id.Write(db.ks.Settings.Dir); err != nil {
+		if err := id.Write(db.Keyspace().Settings.Dir); err != nil {
 			t.Fatal(err)
 		}
 		var damage *folder.DamageError
-		if _, err := Open(db.options); !errors.As(err, &damage) {
+		if _, err := bloomdb.Open(db.Options()); !errors.As(err, &damage) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -301,7 +303,7 @@ func TestTrustTakenAway(t *testing.T) {
 	db, all, onlyC := heardOf(t, b, c), heardOf(t, b, c), heardOf(t, c)
 	for name, tc := range map[string]struct {
 		members wire.Members
-		want    *DB
+		want    *bloomdb.DB
 		trust   wire.Trust
 	}{
 		"vote":     {wire.Members{"b": {Trust: wire.TrustVote}, "c": {}}, onlyC, wire.TrustVote},
@@ -313,9 +315,9 @@ func TestTrustTakenAway(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		o := db.options
+		o := db.Options()
 		o.Members = tc.members
-		db = openTest(t, o)
+		db = bloomdbtest.Open(t, o)
 		if err := sameAnswers(db, tc.want, 1, 2, 3); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -329,7 +331,7 @@ func TestTrustTakenAway(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		next := wire.Delta{Site: "b", Epoch: b[0].Epoch, Seq: 100}
-		next.Data = db.ks.Sealer.EncodeDelta(next, 0, nil)
+		next.Data = db.Keyspace().Sealer.EncodeDelta(next, 0, nil)
 		if err := db.Apply(next.Data, peers.Skipped); (err != nil) != (tc.trust != wire.TrustFull) {
 			t.Errorf("%s: a record: %v", name, err)
 		}
@@ -350,7 +352,7 @@ func TestJudgeWhileSitesAreMuted(t *testing.T) {
 					return
 				default:
 				}
-				if !db.Judge(message(2)).Listed {
+				if !db.Judge(bloomdbtest.Message(2)).Listed {
 					t.Error("the message of another site is not listed")
 					return
 				}
@@ -369,7 +371,7 @@ func TestJudgeWhileSitesAreMuted(t *testing.T) {
 		if err := db.Mute("b", false); err != nil {
 			t.Fatal(err)
 		}
-		if !db.Judge(message(1)).Listed {
+		if !db.Judge(bloomdbtest.Message(1)).Listed {
 			t.Fatal("unmuted, and not heard")
 		}
 	}
@@ -380,17 +382,17 @@ func TestJudgeWhileSitesAreMuted(t *testing.T) {
 // A site that is muted while its generations expire is forgotten with them, and stays
 // muted.
 func TestMutedSiteAges(t *testing.T) {
-	c := newClock()
+	c := bloomdbtest.NewClock()
 	o := classOptions(t.TempDir(), "a")
 	o.Now = c.Now
-	db := openTest(t, o)
-	mustApply(t, db, deltasOf(t, "b", 1)...)
+	db := bloomdbtest.Open(t, o)
+	bloomdbtest.Apply(t, db, deltasOf(t, "b", 1)...)
 	if err := db.Mute("b", true); err != nil {
 		t.Fatal(err)
 	}
-	c.add(400 * 24 * time.Hour)
+	c.Add(400 * 24 * time.Hour)
 	for range store.KeepAged {
-		db.ks.Expire()
+		db.Keyspace().Expire()
 	}
 	if s := db.Status(); len(s.Filters) > 0 || len(s.Sites) != 2 || !s.Sites[1].Muted || s.Sites[1].Memory > 0 {
 		t.Errorf("status %+v", s)
@@ -405,7 +407,7 @@ func TestMutedSiteAges(t *testing.T) {
 func TestDropAndHearAgain(t *testing.T) {
 	b := deltasOf(t, "b", 1, 2)
 	db, never, all := heardOf(t, b), heardOf(t), heardOf(t, b)
-	if err := errors.Join(db.ks.Save(), db.Drop("b")); err != nil {
+	if err := errors.Join(db.Keyspace().Save(), db.Drop("b")); err != nil {
 		t.Fatal(err)
 	}
 	if err := sameStatus(db, never); err != nil {
@@ -414,12 +416,12 @@ func TestDropAndHearAgain(t *testing.T) {
 	if err := db.Mute("b", false); err != nil {
 		t.Fatal(err)
 	}
-	mustApply(t, db, b...)
-	if err := db.ks.Save(); err != nil {
+	bloomdbtest.Apply(t, db, b...)
+	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
 	crash(t, db)
-	if err := sameAnswers(openTest(t, db.options), all, 1, 2); err != nil {
+	if err := sameAnswers(bloomdbtest.Open(t, db.Options()), all, 1, 2); err != nil {
 		t.Error(err)
 	}
 }
@@ -428,14 +430,14 @@ func TestDropAndHearAgain(t *testing.T) {
 // key, too, and unmuted under both.
 func TestMutedAtRollOver(t *testing.T) {
 	o := classOptions(t.TempDir(), "a")
-	db := openTest(t, o)
+	db := bloomdbtest.Open(t, o)
 	if err := errors.Join(db.Mute("b", true), db.Drop("c"), db.Close()); err != nil {
 		t.Fatal(err)
 	}
 	before := o.Key
 	o.Key, o.PreviousKey = [32]byte{7}, &before
-	db = openTest(t, o)
-	for _, d := range db.keys {
+	db = bloomdbtest.Open(t, o)
+	for _, d := range db.Keyspaces() {
 		m, _ := d.Store.View.Load().Trusted.Find("c")
 		if !d.Store.Muted("b") || !m.Dropped {
 			t.Errorf("key %s: %+v", hex.EncodeToString(d.Ring.KeyID[:]), d.Store.View.Load().Trusted.Muted)
@@ -445,9 +447,7 @@ func TestMutedAtRollOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	crash(t, db)
-	crashed := db.previous
-	crashed.ks.Closed.Store(true)
-	db = openTest(t, o)
+	db = bloomdbtest.Open(t, o)
 	if db.Muted("b") || db.Previous().Muted("b") || !db.Muted("c") {
 		t.Error("unmuted, and muted again by a restart")
 	}

@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/outbox"
@@ -18,24 +20,24 @@ import (
 // sender makes records of other sites as the test wants them.
 type sender struct {
 	t   testing.TB
-	db  *DB // of the same federation, for its key and shapes
+	db  *bloomdb.DB // of the same federation, for its key and shapes
 	seq map[layout.Origin]uint64
 }
 
 func newSender(t testing.TB) *sender {
-	return &sender{t, openTest(t, testOptions(t.TempDir(), "sender")), make(map[layout.Origin]uint64)}
+	return &sender{t, bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "sender")), make(map[layout.Origin]uint64)}
 }
 
 // send has a site tell n bits or cells from a position on.
-func (s *sender) send(to *DB, o layout.Origin, kind layout.Kind, from, n uint64) error {
+func (s *sender) send(to *bloomdb.DB, o layout.Origin, kind layout.Kind, from, n uint64) error {
 	shape := s.shape(kind)
-	sec := wire.DeltaSection{Target: layout.Target{Kind: kind, Gen: s.db.ks.Settings.Generation(kind, s.db.ks.Settings.Now())}, Shape: shape}
+	sec := wire.DeltaSection{Target: layout.Target{Kind: kind, Gen: s.db.Keyspace().Settings.Generation(kind, s.db.Keyspace().Settings.Now())}, Shape: shape}
 	for pos := from; pos < from+n; pos++ {
 		sec.Cells = append(sec.Cells, filter.Cell{Pos: pos, Value: 1})
 	}
 	s.seq[o]++
 	d := wire.Delta{Site: o.Site, Epoch: o.Epoch, Seq: s.seq[o]}
-	d.Data = s.db.ks.Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
+	d.Data = s.db.Keyspace().Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
 	return to.Apply(d.Data, peers.Skipped)
 }
 
@@ -43,12 +45,12 @@ func (s *sender) send(to *DB, o layout.Origin, kind layout.Kind, from, n uint64)
 // and in no other, and the others find all the room they need.
 func TestCaps(t *testing.T) {
 	for _, kind := range []layout.Kind{layout.SpamFilter, layout.RevokedFilter, layout.SketchFilter, layout.CountFilter} {
-		o := testOptions(t.TempDir(), "a")
+		o := bloomdbtest.Options(t.TempDir(), "a")
 		o.Members = wire.Members{"b": {MaxCounts: 100}, "c": {MaxCounts: 100}, "d": {MaxReports: 10, MaxCounts: 10}}
-		a, s := openTest(t, o), newSender(t)
+		a, s := bloomdbtest.Open(t, o), newSender(t)
 		t.Run(kind.String(), func(t *testing.T) {
-			now := layout.Target{Kind: kind, Gen: a.ks.Settings.Generation(kind, a.ks.Settings.Now())}
-			most := uint64(a.ks.Peers.SiteCap("b", now, s.shape(kind)))
+			now := layout.Target{Kind: kind, Gen: a.Keyspace().Settings.Generation(kind, a.Keyspace().Settings.Now())}
+			most := uint64(a.Keyspace().Peers.SiteCap("b", now, s.shape(kind)))
 			b, c, d := layout.Origin{Site: "b", Epoch: 2}, layout.Origin{Site: "c", Epoch: 2}, layout.Origin{Site: "d", Epoch: 2}
 			if err := s.send(a, b, kind, 0, most-1); err != nil {
 				t.Fatal(err)
@@ -79,7 +81,7 @@ func TestCaps(t *testing.T) {
 			if err := s.send(a, c, kind, 5, most-1); err != nil {
 				t.Errorf("another site: %v", err)
 			}
-			small := uint64(a.ks.Peers.SiteCap("d", now, s.shape(kind)))
+			small := uint64(a.Keyspace().Peers.SiteCap("d", now, s.shape(kind)))
 			if err := s.send(a, d, kind, 0, small+1); small >= most || !errors.Is(err, wire.ErrCapped) {
 				t.Errorf("a site with a smaller cap, %d and not %d: %v", small, most, err)
 			}
@@ -90,21 +92,21 @@ func TestCaps(t *testing.T) {
 func (s *sender) shape(kind layout.Kind) layout.Shape {
 	switch kind {
 	case layout.CountFilter:
-		return layout.CountsShape(s.db.ks.Store.CountsShape)
+		return layout.CountsShape(s.db.Keyspace().Store.CountsShape)
 	case layout.RevokedFilter:
-		return layout.BitsShape(s.db.ks.Store.RevokedShape)
+		return layout.BitsShape(s.db.Keyspace().Store.RevokedShape)
 	case layout.SketchFilter:
-		return layout.BitsShape(s.db.ks.Store.SketchShape)
+		return layout.BitsShape(s.db.Keyspace().Store.SketchShape)
 	}
-	return layout.BitsShape(s.db.ks.Store.SpamShape)
+	return layout.BitsShape(s.db.Keyspace().Store.SpamShape)
 }
 
 // One site, in however many lives, leaves half of a generation to the others. A life
 // that repeats an earlier one has not used the more for it.
 func TestCapOfLives(t *testing.T) {
-	a, s := openTest(t, testOptions(t.TempDir(), "a")), newSender(t)
-	now := layout.Target{Kind: layout.SpamFilter, Gen: a.ks.Settings.Generation(layout.SpamFilter, a.ks.Settings.Now())}
-	most := uint64(a.ks.Peers.SiteCap("b", now, s.shape(layout.SpamFilter)))
+	a, s := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), newSender(t)
+	now := layout.Target{Kind: layout.SpamFilter, Gen: a.Keyspace().Settings.Generation(layout.SpamFilter, a.Keyspace().Settings.Now())}
+	most := uint64(a.Keyspace().Peers.SiteCap("b", now, s.shape(layout.SpamFilter)))
 	for life := range uint64(5) {
 		if err := s.send(a, layout.Origin{Site: "b", Epoch: 2 + 2*life}, layout.SpamFilter, 0, most*3/4); err != nil {
 			t.Fatalf("life %d: %v", life, err)
@@ -122,7 +124,7 @@ func TestCapOfLives(t *testing.T) {
 	if accepted < most/10 || accepted > most/4 {
 		t.Errorf("%d bits more of %d", accepted, most)
 	}
-	g := a.ks.Store.View.Load().Report(now.Gen)
+	g := a.Keyspace().Store.View.Load().Report(now.Gen)
 	if ones := uint64(g.Spam.Others.Ones()); ones > most {
 		t.Errorf("one site has set %d bits, at most %d", ones, most)
 	}
@@ -133,37 +135,37 @@ func TestCapOfLives(t *testing.T) {
 
 // The next generation begins with nothing used.
 func TestCapOfNextGeneration(t *testing.T) {
-	c := newClock()
-	o := testOptions(t.TempDir(), "a")
+	c := bloomdbtest.NewClock()
+	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Now = c.Now
-	a, s := openTest(t, o), newSender(t)
+	a, s := bloomdbtest.Open(t, o), newSender(t)
 	b := layout.Origin{Site: "b", Epoch: 2}
-	most := uint64(a.ks.Peers.SiteCap("b", layout.Target{Kind: layout.SpamFilter}, s.shape(layout.SpamFilter)))
+	most := uint64(a.Keyspace().Peers.SiteCap("b", layout.Target{Kind: layout.SpamFilter}, s.shape(layout.SpamFilter)))
 	if err := s.send(a, b, layout.SpamFilter, 0, most+1); !errors.Is(err, wire.ErrCapped) {
 		t.Fatal(err)
 	}
-	c.add(168 * time.Hour)
-	s.db.ks.Settings.Now = c.Now
+	c.Add(168 * time.Hour)
+	s.db.Keyspace().Settings.Now = c.Now
 	if err := s.send(a, b, layout.SpamFilter, 0, most); err != nil {
 		t.Error(err)
 	}
-	c.add(400 * 24 * time.Hour)
+	c.Add(400 * 24 * time.Hour)
 	for range store.KeepAged {
-		a.ks.Expire()
+		a.Keyspace().Expire()
 	}
-	if len(a.ks.Peers.Uses) > 0 {
-		t.Errorf("%d uses of generations that aged out are remembered", len(a.ks.Peers.Uses))
+	if len(a.Keyspace().Peers.Uses) > 0 {
+		t.Errorf("%d uses of generations that aged out are remembered", len(a.Keyspace().Peers.Uses))
 	}
 }
 
 // A snapshot's chunks are held to the same caps as deltas.
 func TestCapOfSnapshot(t *testing.T) {
-	o := testOptions(t.TempDir(), "a")
+	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Members = wire.Members{"b": {MaxReports: 5}}
-	a := openTest(t, o)
-	b := openTest(t, testOptions(t.TempDir(), "b"))
+	a := bloomdbtest.Open(t, o)
+	b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	for n := range 200 {
-		mustReport(t, b, n)
+		bloomdbtest.Report(t, b, n)
 	}
 	w := b.NewSnapshot()
 	var err error
@@ -193,12 +195,12 @@ func TestCapOfSnapshot(t *testing.T) {
 // A site that takes all it can get leaves the others their shares. Cells in blocks of
 // their own take the most memory.
 func TestSiteThatTakesAllMemory(t *testing.T) {
-	o := testOptions(t.TempDir(), "a")
+	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Members = wire.Members{"greedy": {MaxCounts: layout.MaxCounted}, "b": {}, "c": {}}
-	a, s := openTest(t, o), newSender(t)
-	a.ks.Peers.LeastParts = 16 << 20
+	a, s := bloomdbtest.Open(t, o), newSender(t)
+	a.Keyspace().Peers.LeastParts = 16 << 20
 	sec := wire.DeltaSection{
-		Target: layout.Target{Kind: layout.CountFilter, Gen: a.ks.Settings.Generation(layout.CountFilter, a.ks.Settings.Now())},
+		Target: layout.Target{Kind: layout.CountFilter, Gen: a.Keyspace().Settings.Generation(layout.CountFilter, a.Keyspace().Settings.Now())},
 		Shape:  layout.CountsShape(filter.CountsShape{Lines: filter.MaxLines}),
 	}
 	for i := range uint64(outbox.MaxDeltaCells / 4) {
@@ -207,7 +209,7 @@ func TestSiteThatTakesAllMemory(t *testing.T) {
 	var err error
 	for seq := uint64(1); err == nil && seq < 40; seq++ {
 		d := wire.Delta{Site: "greedy", Epoch: 2, Seq: seq}
-		d.Data = s.db.ks.Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
+		d.Data = s.db.Keyspace().Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
 		err = a.Apply(d.Data, peers.Skipped)
 		for i := range sec.Cells {
 			sec.Cells[i].Pos += filter.BlockSize(true)
@@ -216,12 +218,12 @@ func TestSiteThatTakesAllMemory(t *testing.T) {
 	if !errors.Is(err, layout.ErrFull) {
 		t.Fatalf("%d MiB: %v", a.Status().Memory>>20, err)
 	}
-	if st := a.Status().Sites[1]; st.Memory > a.ks.Peers.PartsLimit()/2 || st.Memory < a.ks.Peers.PartsLimit()/4 {
-		t.Errorf("one site has %d MiB of %d", st.Memory>>20, a.ks.Peers.PartsLimit()>>20)
+	if st := a.Status().Sites[1]; st.Memory > a.Keyspace().Peers.PartsLimit()/2 || st.Memory < a.Keyspace().Peers.PartsLimit()/4 {
+		t.Errorf("one site has %d MiB of %d", st.Memory>>20, a.Keyspace().Peers.PartsLimit()>>20)
 	}
 	for _, site := range []string{"b", "c"} {
 		d := wire.Delta{Site: site, Epoch: 2, Seq: 1}
-		d.Data = s.db.ks.Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
+		d.Data = s.db.Keyspace().Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
 		if err := a.Apply(d.Data, peers.Next); err != nil {
 			t.Errorf("site %s: %v", site, err)
 		}

@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"math/rand/v2"
@@ -6,33 +6,35 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/signature"
 )
 
 // sketchBench is a database of the default size whose sketch filters, own and others',
 // hold the planned load in each of the generations kept. The spam filters are as full.
-func sketchBench(b *testing.B, sketches bool) *DB {
-	o := testOptions(b.TempDir(), "mx1")
+func sketchBench(b *testing.B, sketches bool) *bloomdb.DB {
+	o := bloomdbtest.Options(b.TempDir(), "mx1")
 	o.Reports, o.Exchange = layout.ReportOptions{}, false
-	db, err := Open(o)
+	db, err := bloomdb.Open(o)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { crash(b, db) })
 	r := rand.New(rand.NewPCG(1, 2))
-	load := map[layout.Kind]int{layout.SpamFilter: int(db.ks.Settings.KeysPerGeneration())}
+	load := map[layout.Kind]int{layout.SpamFilter: int(db.Keyspace().Settings.KeysPerGeneration())}
 	if sketches {
-		load[layout.SketchFilter] = int(db.ks.Settings.SketchEntriesPerGeneration() / layout.Unevenness)
+		load[layout.SketchFilter] = int(db.Keyspace().Settings.SketchEntriesPerGeneration() / layout.Unevenness)
 	}
-	for gen := range db.ks.Settings.Reports.Keep {
+	for gen := range db.Keyspace().Settings.Reports.Keep {
 		for kind, n := range load {
-			t := layout.Target{Kind: kind, Gen: db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now()) - int64(gen)}
-			own, err := db.ks.Store.OwnBits(t, db.ks.Store.ShapeFor(t))
+			t := layout.Target{Kind: kind, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now()) - int64(gen)}
+			own, err := db.Keyspace().Store.OwnBits(t, db.Keyspace().Store.ShapeFor(t))
 			if err != nil {
 				b.Fatal(err)
 			}
-			other, err := db.ks.Store.PartFor(layout.Origin{Site: "mx2", Epoch: 2}, t, layout.BitsShape(own.Shape()))
+			other, err := db.Keyspace().Store.PartFor(layout.Origin{Site: "mx2", Epoch: 2}, t, layout.BitsShape(own.Shape()))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -51,13 +53,13 @@ func sketchBench(b *testing.B, sketches bool) *DB {
 // turn in a database with sketches and in one without, so that both see the same
 // machine.
 func BenchmarkJudgeSketch(b *testing.B) {
-	dbs := [2]*DB{sketchBench(b, false), sketchBench(b, true)}
+	dbs := [2]*bloomdb.DB{sketchBench(b, false), sketchBench(b, true)}
 	for _, size := range []int{50, 300, 3000} {
 		sets := make([]signature.Set, 64)
 		groups := 0
 		for n := range sets {
 			sets[n] = wordy(n, words(1_000_000*(n+1), size)...)
-			groups += len(dbs[1].ks.Sketches.Asked(sets[n].Sketches)[0].Groups)
+			groups += len(dbs[1].Keyspace().Sketches.Asked(sets[n].Sketches)[0].Groups)
 		}
 		b.Run(map[int]string{50: "words=50", 300: "words=300", 3000: "words=3000"}[size], func(b *testing.B) {
 			var took [2][]time.Duration

@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -19,7 +21,7 @@ import (
 
 // wordy is message number n with a sketch of some words; each word is a feature.
 func wordy(n int, words ...int) signature.Set {
-	set := message(n)
+	set := bloomdbtest.Message(n)
 	s := signature.Sketch{Kind: signature.KindSketch}
 	for pos, w := range words {
 		s.Anchors = append(s.Anchors, signature.Feature{Hash: keyring.Mix(uint64(2*w + 1)), Pos: uint32(pos)})
@@ -38,7 +40,7 @@ func words(from, n int) []int {
 	return list
 }
 
-func mustReportSet(t testing.TB, db *DB, set signature.Set) {
+func mustReportSet(t testing.TB, db *bloomdb.DB, set signature.Set) {
 	t.Helper()
 	if err := db.Report(set, layout.ClassOther); err != nil {
 		t.Fatal(err)
@@ -48,7 +50,7 @@ func mustReportSet(t testing.TB, db *DB, set signature.Set) {
 // A near-duplicate of a reported message is listed, what shares a third of its words
 // or none is not, and an exact match is shown before the sketch.
 func TestSketchLists(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "mx1"))
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	mustReportSet(t, db, wordy(1, words(0, 60)...))
 	near := append(words(0, 50), words(1000, 10)...)
 	e := db.Judge(wordy(2, near...))
@@ -68,16 +70,16 @@ func TestSketchLists(t *testing.T) {
 	if e := db.Judge(wordy(1, words(0, 60)...)); len(e.Matches) != 3 || e.Matches[2].Signature.Kind != signature.KindSketch {
 		t.Errorf("the message itself: %+v", e.Matches)
 	}
-	if e := db.Judge(message(2)); e.Listed {
+	if e := db.Judge(bloomdbtest.Message(2)); e.Listed {
 		t.Error("a message without a sketch is listed")
 	}
 }
 
 func TestSketchRevoked(t *testing.T) {
-	o := testOptions(t.TempDir(), "mx1")
-	clock := newClock()
+	o := bloomdbtest.Options(t.TempDir(), "mx1")
+	clock := bloomdbtest.NewClock()
 	o.Now = clock.Now
-	db := openTest(t, o)
+	db := bloomdbtest.Open(t, o)
 	reported, near := wordy(1, words(0, 60)...), wordy(2, append(words(0, 55), words(1000, 5)...)...)
 	mustReportSet(t, db, reported)
 	if err := db.Revoke(near); err != nil {
@@ -95,7 +97,7 @@ func TestSketchRevoked(t *testing.T) {
 	if !e.Listed || e.Matches[0].Signature.Kind != signature.KindBody || !e.Matches[2].Revoked {
 		t.Errorf("the exact listing of another message: %+v", e)
 	}
-	clock.add(168 * time.Hour)
+	clock.Add(168 * time.Hour)
 	mustReportSet(t, db, reported)
 	if !db.Judge(near).Listed {
 		t.Error("reported again in the next period, it is not listed")
@@ -115,11 +117,11 @@ func TestSketchRevoked(t *testing.T) {
 
 // Reported again and again, a message stores nothing more.
 func TestSketchReportedTwice(t *testing.T) {
-	o := testOptions(t.TempDir(), "mx1")
-	db := openTest(t, o)
+	o := bloomdbtest.Options(t.TempDir(), "mx1")
+	db := bloomdbtest.Open(t, o)
 	set := wordy(1, words(0, 200)...)
 	mustReportSet(t, db, set)
-	own := db.ks.Store.View.Load().Reports[0].Sketches.Own
+	own := db.Keyspace().Store.View.Load().Reports[0].Sketches.Own
 	ones := own.Ones()
 	if most := int64(layout.PlannedEntries * 4); ones > most || ones < most/2 {
 		t.Errorf("a report sets %d bits, at most %d", ones, most)
@@ -136,35 +138,35 @@ func TestSketchReportedTwice(t *testing.T) {
 
 // Off, nothing of the sketches is held, read or sent; on again, they begin anew.
 func TestSketchesSwitched(t *testing.T) {
-	on := testOptions(t.TempDir(), "mx1")
+	on := bloomdbtest.Options(t.TempDir(), "mx1")
 	off := on
 	off.Reports.NoSketches = true
-	b := openTest(t, testOptions(t.TempDir(), "b"))
-	db := openTest(t, on)
+	b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
+	db := bloomdbtest.Open(t, on)
 	mustReportSet(t, db, wordy(1, words(0, 60)...))
 	mustReportSet(t, b, wordy(2, words(1000, 60)...))
-	mustApply(t, db, drain(t, b)...)
+	bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, b)...)
 	if !db.Judge(wordy(3, words(1000, 60)...)).Listed {
 		t.Error("the other site's report is not known")
 	}
-	if err := db.ks.Save(); err != nil {
+	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
 	mustReportSet(t, db, wordy(4, words(2000, 60)...)) // stands in the journal only
 	crash(t, db)
 
-	db = openTest(t, off)
+	db = bloomdbtest.Open(t, off)
 	for from := 0; from < 3000; from += 1000 {
 		if db.Judge(wordy(9, words(from, 60)...)).Listed {
 			t.Errorf("words from %d: listed by a sketch", from)
 		}
 	}
-	if !db.Judge(message(1)).Listed {
+	if !db.Judge(bloomdbtest.Message(1)).Listed {
 		t.Error("the exact listing is gone")
 	}
 	mustReportSet(t, b, wordy(5, words(3000, 60)...))
-	mustApply(t, db, drain(t, b)...)
-	if !db.Judge(message(5)).Listed {
+	bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, b)...)
+	if !db.Judge(bloomdbtest.Message(5)).Listed {
 		t.Error("the other site's exact listing is not heard")
 	}
 	if err := db.Close(); err != nil {
@@ -174,7 +176,7 @@ func TestSketchesSwitched(t *testing.T) {
 		t.Errorf("%v are left", names)
 	}
 
-	db = openTest(t, on)
+	db = bloomdbtest.Open(t, on)
 	mustReportSet(t, db, wordy(6, words(0, 60)...))
 	if !db.Judge(wordy(9, words(0, 60)...)).Listed {
 		t.Error("on again, a report is not known")
@@ -183,57 +185,57 @@ func TestSketchesSwitched(t *testing.T) {
 
 // A report's sketch is on disk with it.
 func TestSketchSurvivesCrash(t *testing.T) {
-	o := testOptions(t.TempDir(), "mx1")
-	db := openTest(t, o)
+	o := bloomdbtest.Options(t.TempDir(), "mx1")
+	db := bloomdbtest.Open(t, o)
 	mustReportSet(t, db, wordy(1, words(0, 60)...))
 	crash(t, db)
-	db = openTest(t, o)
+	db = bloomdbtest.Open(t, o)
 	if !db.Judge(wordy(2, words(0, 60)...)).Listed {
 		t.Error("lost in a crash")
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if !openTest(t, o).Judge(wordy(2, words(0, 60)...)).Listed {
+	if !bloomdbtest.Open(t, o).Judge(wordy(2, words(0, 60)...)).Listed {
 		t.Error("lost in a snapshot")
 	}
 }
 
 // A delta of sketches of another size is refused by name, and costs no other one.
 func TestSketchParameters(t *testing.T) {
-	a := openTest(t, testOptions(t.TempDir(), "a"))
-	o := testOptions(t.TempDir(), "b")
-	b := openTest(t, o)
-	b.ks.Store.SketchShape.Lines += 2
+	a := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
+	o := bloomdbtest.Options(t.TempDir(), "b")
+	b := bloomdbtest.Open(t, o)
+	b.Keyspace().Store.SketchShape.Lines += 2
 	mustReportSet(t, b, wordy(1, words(0, 60)...))
 	refused := 0
-	for _, d := range drain(t, b) {
+	for _, d := range bloomdbtest.Drain(t, b) {
 		if err := a.Apply(d.Data, peers.Skipped); err != nil {
 			if refused++; !errors.Is(err, layout.ErrParameters) || !strings.Contains(err.Error(), "sketches generation") {
 				t.Error(err)
 			}
 		}
 	}
-	if refused != 1 || !a.Judge(message(1)).Listed {
-		t.Errorf("%d deltas refused; exact listing %v", refused, a.Judge(message(1)).Listed)
+	if refused != 1 || !a.Judge(bloomdbtest.Message(1)).Listed {
+		t.Errorf("%d deltas refused; exact listing %v", refused, a.Judge(bloomdbtest.Message(1)).Listed)
 	}
 }
 
 // A filter that is full takes no more sketches, and every report.
 func TestSketchFilterFull(t *testing.T) {
-	o := testOptions(t.TempDir(), "mx1")
+	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	o.Reports.Capacity = 20
-	db := openTest(t, o)
+	db := bloomdbtest.Open(t, o)
 	for n := range 5 {
 		mustReportSet(t, db, wordy(n, words(1000*n, 60)...))
 	}
-	own := db.ks.Store.View.Load().Reports[0].Sketches.Own
-	for ; own.Ones() <= db.ks.Settings.FillLimit(layout.SketchFilter, own.Shape()); own.Set(keyring.Stretch(uint64(own.Ones()))) {
+	own := db.Keyspace().Store.View.Load().Reports[0].Sketches.Own
+	for ; own.Ones() <= db.Keyspace().Settings.FillLimit(layout.SketchFilter, own.Shape()); own.Set(keyring.Stretch(uint64(own.Ones()))) {
 	}
 	ones := own.Ones()
 	mustReportSet(t, db, wordy(9, words(9000, 60)...))
-	if own.Ones() != ones || !db.Judge(message(9)).Listed {
-		t.Errorf("%d bits, before %d; exact listing %v", own.Ones(), ones, db.Judge(message(9)).Listed)
+	if own.Ones() != ones || !db.Judge(bloomdbtest.Message(9)).Listed {
+		t.Errorf("%d bits, before %d; exact listing %v", own.Ones(), ones, db.Judge(bloomdbtest.Message(9)).Listed)
 	}
 	if db.Judge(wordy(99, words(9000, 60)...)).Listed {
 		t.Error("the sketch is listed")
@@ -249,7 +251,7 @@ func TestNewerFilterKind(t *testing.T) {
 	path := files(t, dir, "spam-*.snapshot")[0]
 	var file strings.Builder
 	s := store.Snapshot{Origin: layout.Origin{Site: "mx1", Epoch: 2}, Sections: []store.Section{{Target: layout.Target{Kind: 200, Gen: 1}, Period: 1, Shape: layout.BitsShape(filter.BitsShape{Lines: 2, K: 8})}}}
-	keyID := openTest(t, small(t.TempDir())).ks.Ring.KeyID
+	keyID := bloomdbtest.Open(t, small(t.TempDir())).Keyspace().Ring.KeyID
 	s.Sections[0].Block = nil
 	s.Sections[0].Shape = layout.BitsShape(filter.BitsShape{K: 8})
 	if err := s.Encode(&file, keyID); err != nil {
@@ -258,7 +260,7 @@ func TestNewerFilterKind(t *testing.T) {
 	if err := os.WriteFile(path, []byte(file.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Open(small(dir))
+	_, err := bloomdb.Open(small(dir))
 	if err == nil || !strings.Contains(err.Error(), "filter kind 200, which this program does not know: made by a newer version") {
 		t.Error(err)
 	}
@@ -266,12 +268,12 @@ func TestNewerFilterKind(t *testing.T) {
 
 // What is said of memory and errors at the default sizes.
 func TestSketchSizes(t *testing.T) {
-	o := Options{Dir: "x", Site: "mx1"}
-	if err := o.complete(); err != nil {
+	o := bloomdb.Options{Dir: "x", Site: "mx1"}
+	if err := o.Complete(); err != nil {
 		t.Fatal(err)
 	}
-	s := o.settings().SketchShape()
-	full := o.settings().SketchEntriesPerGeneration()
+	s := o.Settings().SketchShape()
+	full := o.Settings().SketchEntriesPerGeneration()
 	planned := full / layout.Unevenness
 	const revoked = 1 + 1.0/layout.RevokedShare
 	for _, tc := range []struct {
@@ -294,7 +296,7 @@ func TestSketchSizes(t *testing.T) {
 // A retouched message is not listed by its sketch, near-duplicates of it are, and its
 // report is heard again.
 func TestSketchRetouched(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "mx1"))
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	set, near := wordy(1, words(0, 60)...), wordy(2, append(words(0, 55), words(1000, 5)...)...)
 	mustReportSet(t, db, set)
 	if _, err := db.Retouch(set); err != nil {

@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"bytes"
@@ -8,15 +8,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/store"
 )
 
 // contents are the cells of all of this site's own filters.
-func contents(db *DB) map[layout.Target]map[uint64]uint32 {
+func contents(db *bloomdb.DB) map[layout.Target]map[uint64]uint32 {
 	all := make(map[layout.Target]map[uint64]uint32)
-	for sec := range db.ks.Store.OwnSections() {
+	for sec := range db.Keyspace().Store.OwnSections() {
 		cells := make(map[uint64]uint32)
 		for i := range sec.Shape.Blocks(sec.Target.Kind) {
 			for _, c := range sec.Block(i, nil) {
@@ -31,20 +33,20 @@ func contents(db *DB) map[layout.Target]map[uint64]uint32 {
 // A full filter comes back from a snapshot as it was, and so it does from one that has no
 // raw blocks.
 func TestSnapshotOfFullFilters(t *testing.T) {
-	o := testOptions(t.TempDir(), "mx1")
+	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	o.Reports.Capacity, o.Exchange = 20, false // what is saved stands in no journal then
-	db := openTest(t, o)
+	db := bloomdbtest.Open(t, o)
 	for n := range 2000 {
-		mustCount(t, db, n, uint32(1+n%40))
+		bloomdbtest.Count(t, db, n, uint32(1+n%40))
 	}
-	mustCount(t, db, 1, 100_000)
+	bloomdbtest.Count(t, db, 1, 100_000)
 	for n := range 4 {
-		mustReport(t, db, n)
+		bloomdbtest.Report(t, db, n)
 	}
 	want := contents(db)
 	coded := make(map[string][]byte)
 	raw := 0
-	for sec := range db.ks.Store.OwnSections() {
+	for sec := range db.Keyspace().Store.OwnSections() {
 		for i := range sec.Shape.Blocks(sec.Target.Kind) {
 			if _, used := sec.AppendRaw(nil, i); used > 0 {
 				raw++
@@ -52,7 +54,7 @@ func TestSnapshotOfFullFilters(t *testing.T) {
 		}
 		sec.Raw = nil
 		var file bytes.Buffer
-		if err := (store.Snapshot{Origin: db.ks.Outbox.Self(), Sections: []store.Section{sec}}).Encode(&file, db.ks.Ring.KeyID); err != nil {
+		if err := (store.Snapshot{Origin: db.Keyspace().Outbox.Self(), Sections: []store.Section{sec}}).Encode(&file, db.Keyspace().Ring.KeyID); err != nil {
 			t.Fatal(err)
 		}
 		coded[store.OwnPath(o.Dir, sec.Target)] = file.Bytes()
@@ -69,7 +71,7 @@ func TestSnapshotOfFullFilters(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		db := openTest(t, o)
+		db := bloomdbtest.Open(t, o)
 		got := contents(db)
 		for t2, cells := range want {
 			if !maps.Equal(got[t2], cells) {
@@ -88,12 +90,12 @@ func TestSnapshotOfFullFilters(t *testing.T) {
 // Another site's parts have no raw blocks: such a snapshot is refused, not taken half.
 func TestSnapshotRawOfAnotherSite(t *testing.T) {
 	dir := t.TempDir()
-	db := openTest(t, testOptions(dir, "mx1"))
+	db := bloomdbtest.Open(t, bloomdbtest.Options(dir, "mx1"))
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
 	other := layout.Origin{Site: "mx2", Epoch: 7}
-	sec := store.Section{Target: layout.Target{Kind: layout.CountFilter, Gen: 5}, Period: int64(db.ks.Settings.Period(layout.CountFilter) / time.Second), Shape: layout.CountsShape(filter.CountsShape{Lines: 1})}
+	sec := store.Section{Target: layout.Target{Kind: layout.CountFilter, Gen: 5}, Period: int64(db.Keyspace().Settings.Period(layout.CountFilter) / time.Second), Shape: layout.CountsShape(filter.CountsShape{Lines: 1})}
 	sec.Block = func(uint64, []filter.Cell) []filter.Cell { return nil }
 	for _, raw := range []bool{false, true} {
 		if raw {
@@ -102,13 +104,13 @@ func TestSnapshotRawOfAnotherSite(t *testing.T) {
 			}
 		}
 		var file bytes.Buffer
-		if err := (store.Snapshot{Origin: other, Sections: []store.Section{sec}}).Encode(&file, db.ks.Ring.KeyID); err != nil {
+		if err := (store.Snapshot{Origin: other, Sections: []store.Section{sec}}).Encode(&file, db.Keyspace().Ring.KeyID); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(store.SitePath(dir, other), file.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		db, err := Open(testOptions(dir, "mx1"))
+		db, err := bloomdb.Open(bloomdbtest.Options(dir, "mx1"))
 		if raw != (err != nil) || raw && !strings.Contains(err.Error(), "a raw block, which only this site's own filters have") {
 			t.Errorf("raw %v: %v", raw, err)
 		}
@@ -122,7 +124,7 @@ func TestSnapshotRawOfAnotherSite(t *testing.T) {
 
 // A raw block that does not fit its filter is damage, whatever its checksum says.
 func TestSnapshotRawDamage(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "mx1"))
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	path := t.TempDir() + "/x.snapshot"
 	shape := layout.CountsShape(filter.CountsShape{Lines: 1})
 	for name, tc := range map[string]struct {
@@ -137,13 +139,13 @@ func TestSnapshotRawDamage(t *testing.T) {
 		sec.Raw = func(_ uint64, dst []byte) ([]byte, int) { return append(dst, tc.code...), 4 }
 		sec.Block = func(uint64, []filter.Cell) []filter.Cell { return nil }
 		var file bytes.Buffer
-		if err := (store.Snapshot{Origin: layout.Origin{Site: "mx1", Epoch: 2}, Sections: []store.Section{sec}}).Encode(&file, db.ks.Ring.KeyID); err != nil {
+		if err := (store.Snapshot{Origin: layout.Origin{Site: "mx1", Epoch: 2}, Sections: []store.Section{sec}}).Encode(&file, db.Keyspace().Ring.KeyID); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := store.ReadSnapshot(path, db.ks.Ring.KeyID, nil)
+		_, err := store.ReadSnapshot(path, db.Keyspace().Ring.KeyID, nil)
 		if (err == nil) != tc.good {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"bytes"
@@ -7,36 +7,38 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/clock"
 	"github.com/spambloom/spambloom/bloomdb/store"
 )
 
 // clocks are a wall clock that can jump and a monotonic one that cannot.
 type clocks struct {
-	*wallClock
+	*bloomdbtest.Clock
 	elapsed time.Duration
 }
 
-func newClocks() *clocks { return &clocks{wallClock: newClock()} }
+func newClocks() *clocks { return &clocks{Clock: bloomdbtest.NewClock()} }
 
 // pass lets time pass on both.
 func (c *clocks) pass(d time.Duration) {
-	c.add(d)
+	c.Add(d)
 	c.elapsed += d
 }
 
-func (c *clocks) options(dir string) Options {
-	o := testOptions(dir, "mx1")
+func (c *clocks) options(dir string) bloomdb.Options {
+	o := bloomdbtest.Options(dir, "mx1")
 	o.Now, o.Elapsed = c.Now, func() time.Duration { return c.elapsed }
 	return o
 }
 
 // maintainFor does the work of a daemon that runs for so long.
-func maintainFor(t *testing.T, db *DB, c *clocks, d time.Duration) {
+func maintainFor(t *testing.T, db *bloomdb.DB, c *clocks, d time.Duration) {
 	t.Helper()
 	for range store.KeepAged + 1 {
 		c.pass(d / (store.KeepAged + 1))
-		must(t, db.maintain())
+		must(t, db.Maintain())
 	}
 }
 
@@ -54,20 +56,20 @@ func TestClockJumpForAWhile(t *testing.T) {
 			var logged bytes.Buffer
 			o := c.options(t.TempDir())
 			o.Log = slog.New(slog.NewTextHandler(&logged, nil))
-			db := openTest(t, o)
-			mustReport(t, db, 1)
-			mustCount(t, db, 1, 5)
+			db := bloomdbtest.Open(t, o)
+			bloomdbtest.Report(t, db, 1)
+			bloomdbtest.Count(t, db, 1, 5)
 			maintainFor(t, db, c, 10*time.Minute)
 
-			c.add(jump)
+			c.Add(jump)
 			for _, restart := range []bool{false, true} {
 				if restart {
 					must(t, db.Close())
-					db = openTest(t, o)
+					db = bloomdbtest.Open(t, o)
 				}
 				maintainFor(t, db, c, 10*time.Minute)
 				listed(t, db, 1, true)
-				if n := db.Judge(message(1)).Count; n != 5 {
+				if n := db.Judge(bloomdbtest.Message(1)).Count; n != 5 {
 					t.Errorf("counted %d times, want 5", n)
 				}
 			}
@@ -75,20 +77,20 @@ func TestClockJumpForAWhile(t *testing.T) {
 			if status == nil || status.Ahead*float64(jump) <= 0 || status.Believed.Sub(status.Since) != clock.ConfirmAfter {
 				t.Errorf("status %+v after a jump of %s", status, jump)
 			}
-			mustReport(t, db, 2)
+			bloomdbtest.Report(t, db, 2)
 			listed(t, db, 2, true)
-			mustRevoke(t, db, 2)
+			bloomdbtest.Revoke(t, db, 2)
 			listed(t, db, 2, false)
 
-			c.add(-jump)
+			c.Add(-jump)
 			maintainFor(t, db, c, 10*time.Minute)
 			listed(t, db, 1, true)
 			listed(t, db, 2, false)
-			if n := db.Judge(message(1)).Count; n != 5 {
+			if n := db.Judge(bloomdbtest.Message(1)).Count; n != 5 {
 				t.Errorf("counted %d times in the end, want 5", n)
 			}
-			mustReport(t, db, 3)
-			mustRevoke(t, db, 3)
+			bloomdbtest.Report(t, db, 3)
+			bloomdbtest.Revoke(t, db, 3)
 			listed(t, db, 3, false)
 			if db.Status().Clock != nil {
 				t.Errorf("status %+v, and the clock is right again", db.Status().Clock)
@@ -106,38 +108,38 @@ func TestClockJumpForGood(t *testing.T) {
 	const day = 24 * time.Hour
 	c := newClocks()
 	o := c.options(t.TempDir())
-	db := openTest(t, o)
-	mustReport(t, db, 1)
-	c.add(60 * day)
+	db := bloomdbtest.Open(t, o)
+	bloomdbtest.Report(t, db, 1)
+	c.Add(60 * day)
 	maintainFor(t, db, c, clock.ConfirmAfter-time.Hour)
 	listed(t, db, 1, true)
 	for range 3 { // restarts do not begin the day anew
 		must(t, db.Close())
-		db = openTest(t, o)
+		db = bloomdbtest.Open(t, o)
 		maintainFor(t, db, c, 25*time.Minute)
 	}
 	if s := db.Status().Clock; s != nil {
 		t.Errorf("not believed after a day: %+v", s)
 	}
-	if !db.ks.Now().Equal(c.Now()) {
-		t.Errorf("the time is %s, the clock %s", db.ks.Now(), c.Now())
+	if !db.Keyspace().Now().Equal(c.Now()) {
+		t.Errorf("the time is %s, the clock %s", db.Keyspace().Now(), c.Now())
 	}
 	maintainFor(t, db, c, time.Hour)
 	listed(t, db, 1, false)
-	mustReport(t, db, 2)
-	mustReport(t, db, 3)
+	bloomdbtest.Report(t, db, 2)
+	bloomdbtest.Report(t, db, 3)
 
-	c.add(-60 * day) // it was wrong
+	c.Add(-60 * day) // it was wrong
 	maintainFor(t, db, c, clock.ConfirmAfter+time.Hour)
-	if !db.ks.Now().Equal(c.Now()) {
-		t.Errorf("the time is %s, the clock %s", db.ks.Now(), c.Now())
+	if !db.Keyspace().Now().Equal(c.Now()) {
+		t.Errorf("the time is %s, the clock %s", db.Keyspace().Now(), c.Now())
 	}
 	listed(t, db, 2, true)
-	mustRevoke(t, db, 2)
+	bloomdbtest.Revoke(t, db, 2)
 	listed(t, db, 2, false)
 	listed(t, db, 3, true)
 	must(t, db.Close())
-	db = openTest(t, o)
+	db = bloomdbtest.Open(t, o)
 	listed(t, db, 2, false)
 }
 
@@ -145,14 +147,14 @@ func TestClockJumpForGood(t *testing.T) {
 // in an hour.
 func TestManySmallJumps(t *testing.T) {
 	c := newClocks()
-	db := openTest(t, c.options(t.TempDir()))
-	mustReport(t, db, 1)
-	begin := db.ks.Now()
+	db := bloomdbtest.Open(t, c.options(t.TempDir()))
+	bloomdbtest.Report(t, db, 1)
+	begin := db.Keyspace().Now()
 	for range 10_000 {
-		c.add(clock.MaxSkew - time.Minute)
-		db.ks.Now()
+		c.Add(clock.MaxSkew - time.Minute)
+		db.Keyspace().Now()
 	}
-	if gained := db.ks.Now().Sub(begin); gained > clock.MaxSkew {
+	if gained := db.Keyspace().Now().Sub(begin); gained > clock.MaxSkew {
 		t.Errorf("gained %s", gained)
 	}
 	listed(t, db, 1, true)
@@ -163,14 +165,14 @@ func TestManySmallJumps(t *testing.T) {
 // site that is muted.
 func TestClockIsConfirmedBySites(t *testing.T) {
 	c := newClocks()
-	db := openTest(t, c.options(t.TempDir()))
-	o := testOptions(t.TempDir(), "mx2")
-	other := openTest(t, o)
+	db := bloomdbtest.Open(t, c.options(t.TempDir()))
+	o := bloomdbtest.Options(t.TempDir(), "mx2")
+	other := bloomdbtest.Open(t, o)
 	old := other.Heartbeat(0, 0)
-	mustReport(t, db, 1) // without a report, every clock would be believed
-	c.add(30 * 24 * time.Hour)
+	bloomdbtest.Report(t, db, 1) // without a report, every clock would be believed
+	c.Add(30 * 24 * time.Hour)
 	o.Dir, o.Now = t.TempDir(), c.Now
-	fresh := openTest(t, o)
+	fresh := bloomdbtest.Open(t, o)
 	hear := func(record []byte, doubted bool) {
 		t.Helper()
 		if _, err := db.ReadHeartbeat(record); err != nil {
@@ -185,8 +187,8 @@ func TestClockIsConfirmedBySites(t *testing.T) {
 	hear(fresh.Heartbeat(0, 0), true)
 	must(t, db.Mute("mx2", false))
 	hear(fresh.Heartbeat(0, 0), false)
-	if !db.ks.Now().Equal(c.Now()) {
-		t.Errorf("the time is %s, the clock %s", db.ks.Now(), c.Now())
+	if !db.Keyspace().Now().Equal(c.Now()) {
+		t.Errorf("the time is %s, the clock %s", db.Keyspace().Now(), c.Now())
 	}
 }
 
@@ -198,11 +200,11 @@ func TestStopIsNoJump(t *testing.T) {
 	} {
 		c := newClocks()
 		o := c.options(t.TempDir())
-		db := openTest(t, o)
+		db := bloomdbtest.Open(t, o)
 		must(t, db.Close())
-		c.add(stop)
+		c.Add(stop)
 		c.elapsed = 0 // the machine was started again
-		db = openTest(t, o)
+		db = bloomdbtest.Open(t, o)
 		if got := db.Clock() != nil; got != doubted {
 			t.Errorf("stopped for %s: doubted %v, want %v", stop, got, doubted)
 		}

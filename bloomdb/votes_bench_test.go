@@ -1,19 +1,21 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter/generalized"
 	"github.com/spambloom/spambloom/bloomdb/vote"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // votersWith are so many sites that vote, each with a filter of as many reports.
-func votersWith(b *testing.B, sites, reports int) *DB {
+func votersWith(b *testing.B, sites, reports int) *bloomdb.DB {
 	b.Helper()
-	db := listener(b, newClock(), votersNamed()...)
+	db := listener(b, bloomdbtest.NewClock(), votersNamed()...)
 	r := rand.New(rand.NewPCG(7, 7))
 	for _, site := range votersNamed()[:sites] {
 		f, err := generalized.New(wire.VotesShape)
@@ -39,7 +41,7 @@ func BenchmarkJudgeVotes(b *testing.B) {
 			n := 0
 			for b.Loop() {
 				n++
-				if db.Judge(message(n)).Listed {
+				if db.Judge(bloomdbtest.Message(n)).Listed {
 					b.Fatal("listed")
 				}
 			}

@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"errors"
@@ -13,6 +13,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/filter/generalized"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -25,19 +27,19 @@ import (
 // and that never see a disk.
 type votesModel struct {
 	*rapid.T
-	clock   *wallClock
-	opt     Options
-	db      *DB
+	clock   *bloomdbtest.Clock
+	opt     bloomdb.Options
+	db      *bloomdb.DB
 	filters map[int64]*generalized.Filter
 	revoked map[int64]map[int]bool // by generation
 }
 
 func (m *votesModel) generation() int64 {
-	return m.opt.settings().Generation(layout.SpamFilter, m.clock.Now())
+	return m.opt.Settings().Generation(layout.SpamFilter, m.clock.Now())
 }
 
 func (m *votesModel) open() {
-	db, err := Open(m.opt)
+	db, err := bloomdb.Open(m.opt)
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -59,8 +61,8 @@ func (m *votesModel) tell(n int, revoked bool) {
 			}
 		}
 	}
-	for _, i := range vote.Keys(message(n).Signatures) {
-		p := vote.Positions(vote.Seed(m.db.ks.Ring.VotesKey(m.opt.Site), m.db.ks.Ring.ReportHash(message(n).Signatures[i])), nil)
+	for _, i := range vote.Keys(bloomdbtest.Message(n).Signatures) {
+		p := vote.Positions(vote.Seed(m.db.Keyspace().Ring.VotesKey(m.opt.Site), m.db.Keyspace().Ring.ReportHash(bloomdbtest.Message(n).Signatures[i])), nil)
 		for g, f := range m.filters {
 			switch {
 			case revoked:
@@ -76,23 +78,23 @@ func (m *votesModel) step(t *testing.T) {
 	n := rapid.IntRange(0, 5).Draw(m.T, "message")
 	switch rapid.SampledFrom([]string{"report", "report", "report", "revoke", "period", "save", "publish", "crash", "close"}).Draw(m.T, "what") {
 	case "report":
-		mustReport(t, m.db, n)
+		bloomdbtest.Report(t, m.db, n)
 		m.tell(n, false)
 	case "revoke":
-		mustRevoke(t, m.db, n)
+		bloomdbtest.Revoke(t, m.db, n)
 		m.tell(n, true)
 	case "period":
-		m.clock.add(time.Duration(rapid.IntRange(1, 3).Draw(m.T, "periods")) * 168 * time.Hour)
+		m.clock.Add(time.Duration(rapid.IntRange(1, 3).Draw(m.T, "periods")) * 168 * time.Hour)
 		for range store.KeepAged * rapid.IntRange(0, 1).Draw(m.T, "expired") {
-			m.db.ks.Expire()
-			m.db.ks.Votes.Own.Expire(m.db.ks.Settings.VotesGeneration())
+			m.db.Keyspace().Expire()
+			m.db.Keyspace().Votes.Own.Expire(m.db.Keyspace().Settings.VotesGeneration())
 		}
 	case "save":
-		if err := m.db.ks.Save(); err != nil {
+		if err := m.db.Keyspace().Save(); err != nil {
 			m.Fatal(err)
 		}
 	case "publish":
-		drain(t, m.db)
+		bloomdbtest.Drain(t, m.db)
 	case "crash":
 		crash(t, m.db)
 		m.open()
@@ -109,7 +111,7 @@ func (m *votesModel) step(t *testing.T) {
 func (m *votesModel) check() {
 	for _, gen := range []int64{m.generation() - 1, m.generation()} {
 		var got, want uint64
-		body, _, err := m.db.ks.Votes.Own.Body(gen, m.opt.Reports.Period)
+		body, _, err := m.db.Keyspace().Votes.Own.Body(gen, m.opt.Reports.Period)
 		if err != nil {
 			m.Fatal(err)
 		}
@@ -133,7 +135,7 @@ func (m *votesModel) checkBits(gen int64) {
 	if f := m.filters[gen]; f != nil {
 		want = f.Cells(nil)
 	}
-	body, _, err := m.db.ks.Votes.Own.Body(gen, m.opt.Reports.Period)
+	body, _, err := m.db.Keyspace().Votes.Own.Body(gen, m.opt.Reports.Period)
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -151,8 +153,8 @@ func (m *votesModel) checkBits(gen int64) {
 // to in their order.
 func TestVotesModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		m := votesModel{T: rt, clock: newClock(), filters: map[int64]*generalized.Filter{}, revoked: map[int64]map[int]bool{}}
-		m.opt = *testOptions(t.TempDir(), "a").withDefaults(t)
+		m := votesModel{T: rt, clock: bloomdbtest.NewClock(), filters: map[int64]*generalized.Filter{}, revoked: map[int64]map[int]bool{}}
+		m.opt = *completed(t, bloomdbtest.Options(t.TempDir(), "a"))
 		m.opt.Now = m.clock.Now
 		m.open()
 		defer func() { m.db.Close() }()
@@ -170,18 +172,18 @@ func TestVotesModel(t *testing.T) {
 
 // A report that the disk did not take is not voted for.
 func TestVotesOfRefusedReport(t *testing.T) {
-	c := newClock()
+	c := bloomdbtest.NewClock()
 	here, a := listener(t, c, "a"), member(t, c, "a")
-	mustReport(t, a, 1)
+	bloomdbtest.Report(t, a, 1)
 	mend := breakDisk(t, a)
-	if err := a.Report(message(2), layout.ClassOther); err == nil {
+	if err := a.Report(bloomdbtest.Message(2), layout.ClassOther); err == nil {
 		t.Fatal("reported without a disk")
 	}
 	mend()
-	mustReport(t, a, 3)
+	bloomdbtest.Report(t, a, 3)
 	mustHear(t, here, a)
 	for n, want := range map[int]int{1: 1, 2: 0, 3: 1} {
-		if e := here.Judge(message(n)); e.Votes != want {
+		if e := here.Judge(bloomdbtest.Message(n)); e.Votes != want {
 			t.Errorf("message %d: %d votes, want %d", n, e.Votes, want)
 		}
 	}
@@ -190,23 +192,23 @@ func TestVotesOfRefusedReport(t *testing.T) {
 // What was heard stands in the folder: a crash, and a start without Redis, keep it.
 // What would not be heard any more is forgotten; what is torn is set aside.
 func TestHeardVotesLast(t *testing.T) {
-	c := newClock()
+	c := bloomdbtest.NewClock()
 	o := listenerOptions(t.TempDir(), c, "a", "b")
-	here, a, b := openTest(t, o), member(t, c, "a"), member(t, c, "b")
-	mustReport(t, a, 1)
-	mustReport(t, b, 1)
+	here, a, b := bloomdbtest.Open(t, o), member(t, c, "a"), member(t, c, "b")
+	bloomdbtest.Report(t, a, 1)
+	bloomdbtest.Report(t, b, 1)
 	mustHear(t, here, a, b)
 	crash(t, here)
-	here = openTest(t, o)
-	if e := here.Judge(message(1)); e.Votes != 2 || !e.Listed {
+	here = bloomdbtest.Open(t, o)
+	if e := here.Judge(bloomdbtest.Message(1)); e.Votes != 2 || !e.Listed {
 		t.Errorf("after a crash: %d votes", e.Votes)
 	}
 	if err := here.Close(); err != nil {
 		t.Fatal(err)
 	}
 	o.Members["b"] = wire.Member{Trust: wire.TrustNone}
-	here = openTest(t, o)
-	if e := here.Judge(message(1)); e.Votes != 1 {
+	here = bloomdbtest.Open(t, o)
+	if e := here.Judge(bloomdbtest.Message(1)); e.Votes != 1 {
 		t.Errorf("after the trust in one was taken away: %d votes", e.Votes)
 	}
 	if _, err := os.Stat(store.VotesPath(o.Dir, "b")); err == nil {
@@ -220,12 +222,12 @@ func TestHeardVotesLast(t *testing.T) {
 	}
 	var log strings.Builder
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
-	here = openTest(t, o)
-	if e := here.Judge(message(1)); e.Votes != 0 || !strings.Contains(log.String(), "site-a.votes.damaged") {
+	here = bloomdbtest.Open(t, o)
+	if e := here.Judge(bloomdbtest.Message(1)); e.Votes != 0 || !strings.Contains(log.String(), "site-a.votes.damaged") {
 		t.Errorf("after its file was torn: %d votes, %s", e.Votes, log.String())
 	}
 	mustHear(t, here, a)
-	if e := here.Judge(message(1)); e.Votes != 1 {
+	if e := here.Judge(bloomdbtest.Message(1)); e.Votes != 1 {
 		t.Errorf("heard again: %d votes", e.Votes)
 	}
 }
@@ -233,35 +235,35 @@ func TestHeardVotesLast(t *testing.T) {
 // While the key is rolled over, votes come under either key, one vote a site; a
 // revocation under either takes the listing back.
 func TestVotesOfBothKeys(t *testing.T) {
-	c := newClock()
-	here := openTest(t, rolledOver(listenerOptions(t.TempDir(), c, "a", "b")))
-	o := testOptions(t.TempDir(), "a")
+	c := bloomdbtest.NewClock()
+	here := bloomdbtest.Open(t, rolledOver(listenerOptions(t.TempDir(), c, "a", "b")))
+	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Now = c.Now
-	a := openTest(t, rolledOver(o))
+	a := bloomdbtest.Open(t, rolledOver(o))
 	b := member(t, c, "b")
 	for n := range 2 {
-		mustReport(t, a, n)
-		mustReport(t, b, n)
+		bloomdbtest.Report(t, a, n)
+		bloomdbtest.Report(t, b, n)
 	}
 	mustHear(t, here, a)
 	mustHear(t, here.Previous(), a.Previous())
-	if e := here.Judge(message(0)); e.Votes != 1 || e.Listed || len(here.Explain(message(0))[0].Votes) != 1 {
+	if e := here.Judge(bloomdbtest.Message(0)); e.Votes != 1 || e.Listed || len(here.Explain(bloomdbtest.Message(0))[0].Votes) != 1 {
 		t.Errorf("one site under both keys: %+v", e)
 	}
 	mustHear(t, here.Previous(), b)
 	for n, want := range []int{2, 2, 0} {
-		if e := here.Judge(message(n)); e.Votes != want || e.Listed != (want == 2) {
+		if e := here.Judge(bloomdbtest.Message(n)); e.Votes != want || e.Listed != (want == 2) {
 			t.Errorf("message %d: %+v", n, e)
 		}
 	}
-	mustRevoke(t, here, 1)
-	if e := here.Judge(message(1)); e.Votes != 2 || e.Listed {
+	bloomdbtest.Revoke(t, here, 1)
+	if e := here.Judge(bloomdbtest.Message(1)); e.Votes != 2 || e.Listed {
 		t.Errorf("revoked: %+v", e)
 	}
-	mustRevoke(t, a, 0)
+	bloomdbtest.Revoke(t, a, 0)
 	mustHear(t, here, a)
 	mustHear(t, here.Previous(), a.Previous())
-	if e := here.Judge(message(0)); e.Votes != 1 || e.Listed {
+	if e := here.Judge(bloomdbtest.Message(0)); e.Votes != 1 || e.Listed {
 		t.Errorf("revoked at one: %+v", e)
 	}
 }
@@ -269,22 +271,22 @@ func TestVotesOfBothKeys(t *testing.T) {
 // A muted site has no vote, until it is heard again; of a dropped one nothing is left,
 // on disk neither.
 func TestVotesOfMutedSite(t *testing.T) {
-	c := newClock()
+	c := bloomdbtest.NewClock()
 	o := listenerOptions(t.TempDir(), c, "a", "b")
-	here, a, b := openTest(t, o), member(t, c, "a"), member(t, c, "b")
-	mustReport(t, a, 1)
-	mustReport(t, b, 1)
+	here, a, b := bloomdbtest.Open(t, o), member(t, c, "a"), member(t, c, "b")
+	bloomdbtest.Report(t, a, 1)
+	bloomdbtest.Report(t, b, 1)
 	mustHear(t, here, a, b)
 	step := func(what string, votes int) {
 		t.Helper()
-		if e := here.Judge(message(1)); e.Votes != votes || e.Listed != (votes == 2) || len(here.Explain(message(1))[1].Votes) != votes {
+		if e := here.Judge(bloomdbtest.Message(1)); e.Votes != votes || e.Listed != (votes == 2) || len(here.Explain(bloomdbtest.Message(1))[1].Votes) != votes {
 			t.Errorf("%s: %d votes, listed %v; want %d", what, e.Votes, e.Listed, votes)
 		}
 	}
 	step("both", 2)
 	must(t, here.Mute("b", true))
 	step("one is muted", 1)
-	mustReport(t, b, 2)
+	bloomdbtest.Report(t, b, 2)
 	if err := here.HearVotes(mustVotes(t, b)); !errors.Is(err, wire.ErrMuted) {
 		t.Errorf("heard of a muted site: %v", err)
 	}
@@ -296,7 +298,7 @@ func TestVotesOfMutedSite(t *testing.T) {
 		t.Errorf("left of a dropped site: %v", names)
 	}
 	crash(t, here)
-	here = openTest(t, o)
+	here = bloomdbtest.Open(t, o)
 	step("dropped, after a crash", 1)
 	must(t, here.Mute("b", false))
 	step("heard again, but nothing came", 1)
@@ -323,11 +325,11 @@ func mustGlob(t *testing.T, dir, pattern string) []string {
 // A torn file of this site's own votes is set aside and named, and one that is gone is
 // named, too.
 func TestOwnVotesDamaged(t *testing.T) {
-	c := newClock()
-	o := testOptions(t.TempDir(), "a")
+	c := bloomdbtest.NewClock()
+	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Now, o.Exchange = c.Now, false
-	db := openTest(t, o)
-	mustReport(t, db, 1)
+	db := bloomdbtest.Open(t, o)
+	bloomdbtest.Report(t, db, 1)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -346,31 +348,31 @@ func TestOwnVotesDamaged(t *testing.T) {
 	}
 	mustSetAside(t, o, path) // it is missing now
 	os.WriteFile(path, good, 0o600)
-	openTest(t, o)
+	bloomdbtest.Open(t, o)
 }
 
 // Reports, records, hearing and judging go on at the same time.
 func TestVotesAtOnce(t *testing.T) {
-	c := newClock()
+	c := bloomdbtest.NewClock()
 	here, a, b := listener(t, c, "a", "b"), member(t, c, "a"), member(t, c, "b")
 	var all sync.WaitGroup
-	for _, db := range []*DB{a, b} {
+	for _, db := range []*bloomdb.DB{a, b} {
 		all.Go(func() {
 			for n := range 20 {
-				mustReport(t, db, n)
+				bloomdbtest.Report(t, db, n)
 				mustHear(t, here, db)
 			}
 		})
 	}
 	all.Go(func() {
 		for n := range 200 {
-			here.Judge(message(n % 20))
-			here.Explain(message(n % 20))
+			here.Judge(bloomdbtest.Message(n % 20))
+			here.Explain(bloomdbtest.Message(n % 20))
 		}
 	})
 	all.Wait()
 	for n := range 20 {
-		if e := here.Judge(message(n)); !e.Listed {
+		if e := here.Judge(bloomdbtest.Message(n)); !e.Listed {
 			t.Errorf("message %d has %d votes", n, e.Votes)
 		}
 	}
@@ -395,4 +397,12 @@ func FuzzVotes(f *testing.F) {
 			t.Fatalf("decoded, coded and decoded: %v", err)
 		}
 	})
+}
+
+func completed(t *testing.T, o bloomdb.Options) *bloomdb.Options {
+	t.Helper()
+	if err := o.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	return &o
 }

@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"errors"
@@ -7,19 +7,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/signature"
 )
 
 // listener is a site that hears others by their votes.
-func listener(t testing.TB, c *wallClock, voters ...string) *DB {
+func listener(t testing.TB, c *bloomdbtest.Clock, voters ...string) *bloomdb.DB {
 	t.Helper()
-	return openTest(t, listenerOptions(t.TempDir(), c, voters...))
+	return bloomdbtest.Open(t, listenerOptions(t.TempDir(), c, voters...))
 }
 
-func listenerOptions(dir string, c *wallClock, voters ...string) Options {
-	o := testOptions(dir, "here")
+func listenerOptions(dir string, c *bloomdbtest.Clock, voters ...string) bloomdb.Options {
+	o := bloomdbtest.Options(dir, "here")
 	o.Now, o.Members = c.Now, wire.Members{"friend": {}}
 	for _, site := range voters {
 		o.Members[site] = wire.Member{Trust: wire.TrustVote}
@@ -28,14 +30,14 @@ func listenerOptions(dir string, c *wallClock, voters ...string) Options {
 }
 
 // member is a site that votes.
-func member(t testing.TB, c *wallClock, site string) *DB {
+func member(t testing.TB, c *bloomdbtest.Clock, site string) *bloomdb.DB {
 	t.Helper()
-	o := testOptions(t.TempDir(), site)
+	o := bloomdbtest.Options(t.TempDir(), site)
 	o.Now = c.Now
-	return openTest(t, o)
+	return bloomdbtest.Open(t, breakable(o))
 }
 
-func mustVotes(t testing.TB, db *DB) []byte {
+func mustVotes(t testing.TB, db *bloomdb.DB) []byte {
 	t.Helper()
 	data, _, err := db.Votes()
 	if err != nil {
@@ -44,7 +46,7 @@ func mustVotes(t testing.TB, db *DB) []byte {
 	return data
 }
 
-func mustHear(t testing.TB, db *DB, from ...*DB) {
+func mustHear(t testing.TB, db *bloomdb.DB, from ...*bloomdb.DB) {
 	t.Helper()
 	for _, site := range from {
 		if err := db.HearVotes(mustVotes(t, site)); err != nil {
@@ -53,88 +55,81 @@ func mustHear(t testing.TB, db *DB, from ...*DB) {
 	}
 }
 
-func mustRevoke(t testing.TB, db *DB, n int) {
-	t.Helper()
-	if err := db.Revoke(message(n)); err != nil {
-		t.Fatalf("revoke %d: %v", n, err)
-	}
-}
-
 // Two sites that are heard by their votes list what they agree on, as they say it
 // now: one alone lists nothing, and a revocation at one of them takes its vote back.
 func TestVotesList(t *testing.T) {
-	c := newClock()
+	c := bloomdbtest.NewClock()
 	here, a, b := listener(t, c, "a", "b"), member(t, c, "a"), member(t, c, "b")
 	step := func(what string, n, votes int, listed bool) {
 		t.Helper()
 		mustHear(t, here, a, b)
-		e := here.Judge(message(n))
+		e := here.Judge(bloomdbtest.Message(n))
 		if e.Votes != votes || e.Listed != listed {
 			t.Errorf("%s: %d votes, listed %v; want %d, %v", what, e.Votes, e.Listed, votes, listed)
 		}
 	}
 	step("nobody reported it", 1, 0, false)
-	mustReport(t, a, 1)
-	c.add(time.Second)
+	bloomdbtest.Report(t, a, 1)
+	c.Add(time.Second)
 	step("one site did", 1, 1, false)
-	mustReport(t, b, 1)
-	c.add(time.Second)
+	bloomdbtest.Report(t, b, 1)
+	c.Add(time.Second)
 	step("both did", 1, 2, true)
 	step("another message", 2, 0, false)
-	e := here.Judge(message(1))
+	e := here.Judge(bloomdbtest.Message(1))
 	if m := e.Matches[0]; len(e.Matches) != 1 || !m.Votes || m.Revoked || !slices.Equal(m.Sites, []string{"a", "b"}) || e.Sites != 2 ||
 		m.Signature.Kind != signature.KindText {
 		t.Errorf("evidence %+v", e)
 	}
-	mustRevoke(t, b, 1)
+	bloomdbtest.Revoke(t, b, 1)
 	step("revoked at one", 1, 1, false)
-	mustReport(t, b, 1)
+	bloomdbtest.Report(t, b, 1)
 	step("reported again in the same period: the revocation wins there", 1, 1, false)
-	c.add(168 * time.Hour)
-	mustReport(t, b, 1)
+	c.Add(168 * time.Hour)
+	bloomdbtest.Report(t, b, 1)
 	step("reported again in the next period", 1, 2, true)
 }
 
 // A site that is heard in full lists alone, and its revocation weighs more than
 // votes, as one of this site does; so does a retouch, and the never-list spares.
 func TestVotesGiveWay(t *testing.T) {
-	c := newClock()
+	c := bloomdbtest.NewClock()
 	a, b, friend := member(t, c, "a"), member(t, c, "b"), member(t, c, "friend")
 	for n := range 5 {
-		mustReport(t, a, n)
-		mustReport(t, b, n)
+		bloomdbtest.Report(t, a, n)
+		bloomdbtest.Report(t, b, n)
 	}
 	here := listener(t, c, "a", "b")
 	mustHear(t, here, a, b)
 
-	mustReport(t, here, 1)
-	if e := here.Judge(message(1)); e.Votes != 2 || slices.ContainsFunc(e.Matches, func(m Match) bool { return m.Votes }) {
+	bloomdbtest.Report(t, here, 1)
+	if e := here.Judge(bloomdbtest.Message(1)); e.Votes != 2 || slices.ContainsFunc(e.Matches, func(m bloomdb.Match) bool { return m.Votes }) {
 		t.Errorf("listed without votes: %+v", e)
 	}
-	if err := here.Revoke(message(2)); err != nil {
+	if err := here.Revoke(bloomdbtest.Message(2)); err != nil {
 		t.Fatal(err)
 	}
-	mustRevoke(t, friend, 3)
-	mustApply(t, here, drain(t, friend)...)
-	c.add(168 * time.Hour) // votes tell no generation: every revocation that is kept counts
+	bloomdbtest.Revoke(t, friend, 3)
+	bloomdbtest.Apply(t, here, bloomdbtest.Drain(t, friend)...)
+	c.Add(168 * time.Hour) // votes tell no generation: every revocation that is kept counts
 	for n, want := range map[int]bool{0: true, 1: true, 2: false, 3: false} {
-		if e := here.Judge(message(n)); e.Votes != 2 || e.Listed != want {
+		if e := here.Judge(bloomdbtest.Message(n)); e.Votes != 2 || e.Listed != want {
 			t.Errorf("message %d: %d votes, listed %v; want %v", n, e.Votes, e.Listed, want)
 		}
 	}
-	if e := here.Judge(message(3)); len(e.Matches) != 1 || !e.Matches[0].Revoked || e.Sites != 0 {
+	if e := here.Judge(bloomdbtest.Message(3)); len(e.Matches) != 1 || !e.Matches[0].Revoked || e.Sites != 0 {
 		t.Errorf("revoked: %+v", e)
 	}
-	if _, err := here.Retouch(message(1)); err != nil {
+	if _, err := here.Retouch(bloomdbtest.Message(1)); err != nil {
 		t.Fatal(err)
 	}
-	if e := here.Judge(message(1)); e.Listed || e.Votes != 2 {
+	if e := here.Judge(bloomdbtest.Message(1)); e.Listed || e.Votes != 2 {
 		t.Errorf("retouched: %+v", e)
 	}
-	if _, err := here.Never(message(4), "newsletter"); err != nil {
+	if _, err := here.Never(bloomdbtest.Message(4), "newsletter"); err != nil {
 		t.Fatal(err)
 	}
-	if e := here.Judge(message(4)); e.Listed || !e.Never || len(e.Spared) != 1 || e.Sites != 0 {
+	if e := here.Judge(bloomdbtest.Message(4)); e.Listed || !e.Never || len(e.Spared) != 1 || e.Sites != 0 {
 		t.Errorf("on the never-list: %+v", e)
 	}
 }
@@ -142,7 +137,7 @@ func TestVotesGiveWay(t *testing.T) {
 // The best key names the match: the text, and the body where only that
 // is known to the voters.
 func TestVotesByTextOrBody(t *testing.T) {
-	c := newClock()
+	c := bloomdbtest.NewClock()
 	here, a, b := listener(t, c, "a", "b"), member(t, c, "a"), member(t, c, "b")
 	sig := func(kind signature.Kind, name string) signature.Signature {
 		return signature.Signature{Kind: kind, Digest: signature.Sum(kind, []byte(name))}
@@ -150,7 +145,7 @@ func TestVotesByTextOrBody(t *testing.T) {
 	body, text := sig(signature.KindBody, "x"), sig(signature.KindText, "x")
 	file := sig(signature.KindAttachment, "x")
 	whole := signature.Set{Signatures: []signature.Signature{body, text, file}}
-	for _, db := range []*DB{a, b} {
+	for _, db := range []*bloomdb.DB{a, b} {
 		if err := db.Report(whole, layout.ClassOther); err != nil {
 			t.Fatal(err)
 		}
@@ -184,31 +179,31 @@ func TestVotesByTextOrBody(t *testing.T) {
 // which the message was reported, those of one that is silent a period later.
 func TestVotesEnd(t *testing.T) {
 	const period = 168 * time.Hour
-	c := newClock()
+	c := bloomdbtest.NewClock()
 	here, a, b := listener(t, c, "a", "b"), member(t, c, "a"), member(t, c, "b")
-	mustReport(t, a, 1)
-	mustReport(t, b, 1)
+	bloomdbtest.Report(t, a, 1)
+	bloomdbtest.Report(t, b, 1)
 	mustHear(t, here, a, b)
 	for i, want := range []struct{ silent, going int }{{2, 2}, {2, 2}, {0, 0}} {
-		if e := here.Judge(message(1)); e.Votes != want.silent {
+		if e := here.Judge(bloomdbtest.Message(1)); e.Votes != want.silent {
 			t.Errorf("%d periods later: %d votes of silent sites, want %d", i, e.Votes, want.silent)
 		}
 		other := listener(t, c, "a", "b")
 		mustHear(t, other, a, b)
-		if e := other.Judge(message(1)); e.Votes != want.going {
+		if e := other.Judge(bloomdbtest.Message(1)); e.Votes != want.going {
 			t.Errorf("%d periods later: %d votes, want %d", i, e.Votes, want.going)
 		}
-		c.add(period)
+		c.Add(period)
 	}
 }
 
 // The stamp is another one after each report and revocation, when what is published
 // begins anew, and only then; it stays over a restart.
 func TestVotesStamp(t *testing.T) {
-	c := newClock()
-	o := testOptions(t.TempDir(), "a")
+	c := bloomdbtest.NewClock()
+	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Now = c.Now
-	db := openTest(t, o)
+	db := bloomdbtest.Open(t, o)
 	last := uint64(0)
 	step := func(what string, changed bool) {
 		t.Helper()
@@ -220,14 +215,14 @@ func TestVotesStamp(t *testing.T) {
 	}
 	step("new", true)
 	step("nothing happened", false)
-	mustReport(t, db, 1)
+	bloomdbtest.Report(t, db, 1)
 	step("report", true)
-	mustReport(t, db, 1)
+	bloomdbtest.Report(t, db, 1)
 	step("a report at the same moment", true)
-	mustRevoke(t, db, 1)
+	bloomdbtest.Revoke(t, db, 1)
 	step("revocation", true)
-	c.add(time.Hour)
-	mustCount(t, db, 1, 5)
+	c.Add(time.Hour)
+	bloomdbtest.Count(t, db, 1, 5)
 	step("a count and an hour", false)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
@@ -235,39 +230,39 @@ func TestVotesStamp(t *testing.T) {
 	if _, _, err := db.Votes(); !errors.Is(err, layout.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
-	db = openTest(t, o)
+	db = bloomdbtest.Open(t, o)
 	if db.VotesStamp() < last {
 		t.Errorf("stamp %d after the restart, %d before", db.VotesStamp(), last)
 	}
 	last = db.VotesStamp()
-	c.add(168 * time.Hour)
+	c.Add(168 * time.Hour)
 	step("next period", true)
 	step("the same period", false)
 }
 
 // What is not to be heard is refused by name, and changes nothing.
 func TestHearVotesRefuses(t *testing.T) {
-	c := newClock()
+	c := bloomdbtest.NewClock()
 	here, a := listener(t, c, "a", "b"), member(t, c, "a")
-	mustReport(t, a, 1)
+	bloomdbtest.Report(t, a, 1)
 	good := mustVotes(t, a)
-	o := testOptions(t.TempDir(), "a")
+	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Now, o.Reports.Period = c.Now, 24*time.Hour
-	daily := openTest(t, o)
-	o = testOptions(t.TempDir(), "a")
+	daily := bloomdbtest.Open(t, o)
+	o = bloomdbtest.Options(t.TempDir(), "a")
 	o.Now, o.Key = c.Now, [32]byte{9}
-	foreign := openTest(t, o)
-	ahead := newClock()
-	ahead.add(2 * time.Hour)
+	foreign := bloomdbtest.Open(t, o)
+	ahead := bloomdbtest.NewClock()
+	ahead.Add(2 * time.Hour)
 	odd := func(h wire.Head, body []byte) []byte {
 		h.Type, h.Site, h.Epoch = wire.RecordVotes, "a", 2
-		return a.ks.Sealer.EncodeRecord(h, body)
+		return a.Keyspace().Sealer.EncodeRecord(h, body)
 	}
-	body, _, err := a.ks.Votes.Own.Body(a.ks.Settings.VotesGeneration(), a.ks.Settings.Reports.Period)
+	body, _, err := a.Keyspace().Votes.Own.Body(a.Keyspace().Settings.VotesGeneration(), a.Keyspace().Settings.Reports.Period)
 	if err != nil {
 		t.Fatal(err)
 	}
-	future, _, _ := a.ks.Votes.Own.Body(a.ks.Settings.VotesGeneration()+1, a.ks.Settings.Reports.Period)
+	future, _, _ := a.Keyspace().Votes.Own.Body(a.Keyspace().Settings.VotesGeneration()+1, a.Keyspace().Settings.Reports.Period)
 	for _, tc := range []struct {
 		name string
 		data []byte
@@ -281,7 +276,7 @@ func TestHearVotesRefuses(t *testing.T) {
 		{"period", mustVotes(t, daily), layout.ErrParameters, "period there 86400 s, here 604800 s"},
 		{"torn", append(slices.Clone(good[:len(good)-1]), good[len(good)-1]^1), nil, "authentication code"},
 		{"short", good[:50], nil, "cut short"},
-		{"another record", a.ks.Sealer.EncodeRecord(a.ks.Outbox.RecordHead(wire.RecordHeartbeat), make([]byte, 16)), nil, "it should be a votes"},
+		{"another record", a.Keyspace().Sealer.EncodeRecord(a.Keyspace().Outbox.RecordHead(wire.RecordHeartbeat), make([]byte, 16)), nil, "it should be a votes"},
 		{"no body", odd(wire.Head{Made: c.Now()}, nil), nil, "votes of 0 bytes"},
 		{"begins too late", odd(wire.Head{Made: c.Now()}, future), nil, "begin with generation"},
 		{"made before it begins", odd(wire.Head{Made: c.Now().Add(-400 * time.Hour)}, body), nil, "begin with generation"},
@@ -291,7 +286,7 @@ func TestHearVotesRefuses(t *testing.T) {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 	}
-	if e := here.Judge(message(1)); e.Votes != 0 {
+	if e := here.Judge(bloomdbtest.Message(1)); e.Votes != 0 {
 		t.Errorf("%d votes", e.Votes)
 	}
 	if err := here.HearVotes(mustVotes(t, here)); err != nil {
@@ -301,17 +296,17 @@ func TestHearVotesRefuses(t *testing.T) {
 
 // An older record is no news, and one of a life that is over is refused.
 func TestHearVotesReplayed(t *testing.T) {
-	c := newClock()
+	c := bloomdbtest.NewClock()
 	here, a := listener(t, c, "a"), member(t, c, "a")
 	old := mustVotes(t, a)
-	mustReport(t, a, 1)
+	bloomdbtest.Report(t, a, 1)
 	mustHear(t, here, a)
-	if err := here.HearVotes(old); err != nil || here.Judge(message(1)).Votes != 1 {
+	if err := here.HearVotes(old); err != nil || here.Judge(bloomdbtest.Message(1)).Votes != 1 {
 		t.Errorf("an older record was taken: %v", err)
 	}
-	c.add(time.Hour)
+	c.Add(time.Hour)
 	mustHear(t, here, member(t, c, "a"))
-	if here.Judge(message(1)).Votes != 0 {
+	if here.Judge(bloomdbtest.Message(1)).Votes != 0 {
 		t.Error("the site's new life has not reported it")
 	}
 	if err := here.HearVotes(mustVotes(t, a)); !errors.Is(err, wire.ErrReplayed) {

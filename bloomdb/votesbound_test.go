@@ -1,4 +1,4 @@
-package bloomdb
+package bloomdb_test
 
 import (
 	"encoding/binary"
@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/filter/generalized"
 	"github.com/spambloom/spambloom/bloomdb/folder"
@@ -27,9 +29,9 @@ func votersNamed() (names []string) {
 }
 
 // crafted is a record of votes that a member made by hand for some site.
-func crafted(db *DB, site string, stamp uint64, f *generalized.Filter) []byte {
-	h := wire.Head{Type: wire.RecordVotes, Site: site, Epoch: 2, Seq: stamp, Made: db.ks.Settings.Now()}
-	return db.ks.Sealer.EncodeRecord(h, wire.AppendVotes(nil, wire.VotesBody{Gen: db.ks.Settings.VotesGeneration(), Period: 604800, Filter: f}))
+func crafted(db *bloomdb.DB, site string, stamp uint64, f *generalized.Filter) []byte {
+	h := wire.Head{Type: wire.RecordVotes, Site: site, Epoch: 2, Seq: stamp, Made: db.Keyspace().Settings.Now()}
+	return db.Keyspace().Sealer.EncodeRecord(h, wire.AppendVotes(nil, wire.VotesBody{Gen: db.Keyspace().Settings.VotesGeneration(), Period: 604800, Filter: f}))
 }
 
 // wordsAt makes a filter of words of 64 bits, of which position 0 is the lowest.
@@ -68,7 +70,7 @@ func TestVotesAreBounded(t *testing.T) {
 	}
 	draw := func() *generalized.Filter { return wordsAt(t, func(uint64) uint64 { return r.Uint64() }) }
 	same := draw()
-	c := newClock()
+	c := bloomdbtest.NewClock()
 	here := listener(t, c, votersNamed()...)
 	for n, tc := range []struct {
 		name string
@@ -97,7 +99,7 @@ func TestVotesAreBounded(t *testing.T) {
 		}
 		votes, listed := 0, 0
 		for range messages {
-			if n := votesOf(here.ks.Votes.Voters.All(), randomHash(r), randomHash(r)); n > 0 {
+			if n := votesOf(here.Keyspace().Votes.Voters.All(), randomHash(r), randomHash(r)); n > 0 {
 				votes += n
 				if n >= vote.Needed {
 					listed++
@@ -124,14 +126,14 @@ func votesOf(voters []*vote.Voter, keys ...filter.Hash) (n int) {
 // All ones are no history of reports, and are refused: they would not be found by
 // any key, and say that something is wrong.
 func TestImplausibleVotes(t *testing.T) {
-	c := newClock()
+	c := bloomdbtest.NewClock()
 	here := listener(t, c, "a")
 	ones := wordsAt(t, func(uint64) uint64 { return math.MaxUint64 })
 	err := here.HearVotes(crafted(here, "a", 1, ones))
 	if err == nil || !strings.Contains(err.Error(), "4194304 ones") || !strings.Contains(err.Error(), "votes a") {
 		t.Errorf("all ones: %v", err)
 	}
-	v := vote.Voter{Key: here.ks.Ring.VotesKey("a"), Filter: ones}
+	v := vote.Voter{Key: here.Keyspace().Ring.VotesKey("a"), Filter: ones}
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 1000 {
 		if v.Has(randomHash(r)) {
@@ -167,7 +169,7 @@ func TestVotesAtTheSamePositions(t *testing.T) {
 // The limit of all this: who has the federation key makes bits for messages of his
 // choice. One such member lists nothing, two list all they chose, and only that.
 func TestVotesForChosenMessages(t *testing.T) {
-	c := newClock()
+	c := bloomdbtest.NewClock()
 	here := listener(t, c, votersNamed()...)
 	const chosen = 200
 	for i, site := range votersNamed()[:2] {
@@ -176,8 +178,8 @@ func TestVotesForChosenMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 		for n := range chosen {
-			for _, s := range message(n).Signatures {
-				f.Insert(vote.Positions(vote.Seed(here.ks.Ring.VotesKey(site), here.ks.Ring.ReportHash(s)), nil))
+			for _, s := range bloomdbtest.Message(n).Signatures {
+				f.Insert(vote.Positions(vote.Seed(here.Keyspace().Ring.VotesKey(site), here.Keyspace().Ring.ReportHash(s)), nil))
 			}
 		}
 		if err := here.HearVotes(crafted(here, site, 1, f)); err != nil {
@@ -188,7 +190,7 @@ func TestVotesForChosenMessages(t *testing.T) {
 			if n < chosen {
 				want = i + 1
 			}
-			if e := here.Judge(message(n)); e.Votes != want || e.Listed != (want == 2) {
+			if e := here.Judge(bloomdbtest.Message(n)); e.Votes != want || e.Listed != (want == 2) {
 				t.Errorf("%d members: message %d has %d votes, listed %v", i+1, n, e.Votes, e.Listed)
 			}
 		}

@@ -94,6 +94,7 @@ var allowed = map[string][]string{
 	"milter/whiteclnt": {"milter"},
 
 	"bloomdb/exchange/linkfault": {},
+	"bloomdb/bloomdbtest":        {"signature", "bloomdb", "bloomdb/layout", "bloomdb/peers", "bloomdb/wire"},
 
 	"cmd/testenv": {},
 
@@ -147,7 +148,7 @@ var inTests = map[string][]string{
 	"signature/archive": {"signature/archive/archivetest"},
 
 	"bloomdb/judging":  {"bloomdb/clock", "bloomdb/wire", "bloomdb/peers"},
-	"bloomdb":          {"bloomdb/filter/coded", "bloomdb/filter/generalized"},
+	"bloomdb":          {"bloomdb/bloomdbtest", "bloomdb/filter/coded", "bloomdb/filter/generalized"},
 	"bloomdb/exchange": {"signature", "bloomdb/keyring", "bloomdb/exchange/linkfault"},
 
 	"cmd/spambloomd":                {"cmd/internal/manual", "cmd/spambloomd/e2e/harness", "reporting/client", "reporting/credential"},

@@ -1,4 +1,4 @@
-package bloomdb
+package folder_test
 
 import (
 	"bytes"
