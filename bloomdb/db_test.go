@@ -2,9 +2,6 @@ package bloomdb_test
 
 import (
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -12,7 +9,6 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
-	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/store"
@@ -349,41 +345,5 @@ func TestExplain(t *testing.T) {
 	}
 	if len(body.Counts) != 0 || len(text.Counts) != 1 || text.Counts[0].Count != 3 {
 		t.Errorf("counts: %+v and %+v", body.Counts, text.Counts)
-	}
-}
-
-func TestKeyFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "federation.key")
-	key, err := keyring.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := keyring.WriteKey(path, key); err != nil {
-		t.Fatal(err)
-	}
-	if err := keyring.WriteKey(path, key); !errors.Is(err, os.ErrExist) {
-		t.Errorf("second write: %v", err)
-	}
-	got, err := keyring.ReadKey(path)
-	if err != nil || got != key {
-		t.Errorf("read: %v", err)
-	}
-	info, _ := os.Stat(path)
-	if info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v", info.Mode())
-	}
-	for name, text := range map[string]string{"empty": "", "short": "abcd\n", "no hex": strings.Repeat("zz", 32)} {
-		bad := filepath.Join(t.TempDir(), "key")
-		os.WriteFile(bad, []byte(text), 0o600)
-		if _, err := keyring.ReadKey(bad); err == nil || !strings.Contains(err.Error(), "64 hex digits") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	os.Chmod(path, 0o644)
-	if _, err := keyring.ReadKey(path); err == nil || !strings.Contains(err.Error(), "0644") {
-		t.Errorf("readable by all: %v", err)
-	}
-	if id := keyring.ID(key); len(id) != 16 || strings.Contains(fmt.Sprintf("%x", key), id) {
-		t.Errorf("key id %q", id)
 	}
 }

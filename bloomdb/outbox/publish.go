@@ -95,13 +95,6 @@ func (p *Outbox) Opened(begin folder.LSN, domainsLost bool) {
 	}
 }
 
-// IsResumed reports whether Resume was called.
-func (p *Outbox) IsResumed() bool {
-	p.deltaMu.Lock()
-	defer p.deltaMu.Unlock()
-	return p.resumed
-}
-
 func (p *Outbox) Epoch() uint64 {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()

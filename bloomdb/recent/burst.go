@@ -14,8 +14,8 @@ import (
 const (
 	Steps      = 5  // sub-windows that make a window
 	Kept       = 6  // those that are kept: the window, and the one that has begun
-	Walk       = 64 // sightings of a key that a sub-window tells apart
-	K          = 8  // an unseen key is found in a sub-window with the chance 2^-8, when that is full
+	walk       = 64 // sightings of a key that a sub-window tells apart
+	burstK     = 8  // an unseen key is found in a sub-window with the chance 2^-8, when that is full
 	burstFill  = 0.5
 	burstPeak  = 8   // how many times its mean rate a sub-window has room for
 	burstFresh = 0.7 // share of sightings that are the first of their key
@@ -77,8 +77,8 @@ func Shape(o *layout.Settings) iterative.Shape {
 	steps := float64(o.Counts.Period) / float64(o.Counts.Burst/Steps)
 	distinct := math.Max(1000, burstPeak*float64(o.Counts.Capacity)/steps)
 	return iterative.Shape{
-		M: iterative.Size(distinct, distinct/burstFresh, K, burstFill),
-		K: K, Walk: Walk, MaxFill: burstFill,
+		M: iterative.Size(distinct, distinct/burstFresh, burstK, burstFill),
+		K: burstK, Walk: walk, MaxFill: burstFill,
 	}
 }
 
@@ -114,7 +114,7 @@ func (b *Counter) Add(h filter.Hash, n uint32, now time.Time) {
 	defer b.Mu.Unlock()
 	b.Notice(now)
 	s := b.turn(num)
-	for range min(n, Walk+1) { // more would fall off the walk
+	for range min(n, walk+1) { // more would fall off the walk
 		if s.filter.Full() {
 			s.missed = true
 			return

@@ -1,0 +1,49 @@
+package keyring_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+)
+
+// A federation key's file is written once, for its owner alone, and gives the same key back.
+func TestKeyFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "federation.key")
+	key, err := keyring.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := keyring.WriteKey(path, key); err != nil {
+		t.Fatal(err)
+	}
+	if err := keyring.WriteKey(path, key); !errors.Is(err, os.ErrExist) {
+		t.Errorf("second write: %v", err)
+	}
+	got, err := keyring.ReadKey(path)
+	if err != nil || got != key {
+		t.Errorf("read: %v", err)
+	}
+	info, _ := os.Stat(path)
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v", info.Mode())
+	}
+	for name, text := range map[string]string{"empty": "", "short": "abcd\n", "no hex": strings.Repeat("zz", 32)} {
+		bad := filepath.Join(t.TempDir(), "key")
+		os.WriteFile(bad, []byte(text), 0o600)
+		if _, err := keyring.ReadKey(bad); err == nil || !strings.Contains(err.Error(), "64 hex digits") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	os.Chmod(path, 0o644)
+	if _, err := keyring.ReadKey(path); err == nil || !strings.Contains(err.Error(), "0644") {
+		t.Errorf("readable by all: %v", err)
+	}
+	if id := keyring.ID(key); len(id) != 16 || strings.Contains(fmt.Sprintf("%x", key), id) {
+		t.Errorf("key id %q", id)
+	}
+}
