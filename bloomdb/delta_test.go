@@ -124,7 +124,7 @@ func TestSequence(t *testing.T) {
 		d = append(d, drain(t, b)...)
 	}
 	mustApply(t, a, d[0], d[0])
-	if err := a.Apply(d[2].Data, peers.Next); !errors.Is(err, wire.ErrGap) || !strings.Contains(err.Error(), "1 was the last") {
+	if err := a.Apply(d[2].Data, peers.Next); !errors.Is(err, wire.ErrGap) || !strings.Contains(err.Error(), "the last one applied is 1") {
 		t.Errorf("gap: %v", err)
 	}
 	if a.Judge(message(2)).Listed {
@@ -322,7 +322,7 @@ func TestRepeatedSections(t *testing.T) {
 	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: b.ks.Settings.Generation(layout.SpamFilter, b.ks.Settings.Now())}, Shape: layout.BitsShape(b.ks.Store.SpamShape)}
 	d := wire.Delta{Site: "b", Epoch: 2, Seq: 1}
 	d.Data = b.ks.Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec, sec})
-	if err := a.Apply(d.Data, peers.Next); err == nil || !strings.Contains(err.Error(), "stands after") {
+	if err := a.Apply(d.Data, peers.Next); err == nil || !strings.Contains(err.Error(), "out of order") {
 		t.Errorf("two sections of one filter: %v", err)
 	}
 }
