@@ -89,7 +89,7 @@ func TestSequence(t *testing.T) {
 		d = append(d, bloomdbtest.Drain(t, b)...)
 	}
 	bloomdbtest.Apply(t, a, d[0], d[0])
-	if err := a.Apply(d[2].Data, peers.Next); !errors.Is(err, wire.ErrGap) || !strings.Contains(err.Error(), "1 was the last") {
+	if err := a.Apply(d[2].Data, peers.Next); !errors.Is(err, wire.ErrGap) || !strings.Contains(err.Error(), "the last one applied is 1") {
 		t.Errorf("gap: %v", err)
 	}
 	if a.Judge(bloomdbtest.Message(2)).Listed {
@@ -287,7 +287,7 @@ func TestRepeatedSections(t *testing.T) {
 	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: b.Keyspace().Settings.Generation(layout.SpamFilter, b.Keyspace().Settings.Now())}, Shape: layout.BitsShape(b.Keyspace().Store.SpamShape)}
 	d := wire.Delta{Site: "b", Epoch: 2, Seq: 1}
 	d.Data = b.Keyspace().Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec, sec})
-	if err := a.Apply(d.Data, peers.Next); err == nil || !strings.Contains(err.Error(), "stands after") {
+	if err := a.Apply(d.Data, peers.Next); err == nil || !strings.Contains(err.Error(), "out of order") {
 		t.Errorf("two sections of one filter: %v", err)
 	}
 }

@@ -152,7 +152,7 @@ func TestRetouchErrors(t *testing.T) {
 		keys[i] = journal.RetouchedKey{Hash: filter.Hash{uint64(i) << 40, 1, 2, 3}, Name: layout.ShortID{Kind: signature.KindText}}
 	}
 	m.Set(keys)
-	if _, err := db.Retouch(bloomdbtest.Message(1)); !errors.Is(err, layout.ErrFull) || !strings.Contains(err.Error(), "65535 signatures are retouched, at most 65536") {
+	if _, err := db.Retouch(bloomdbtest.Message(1)); !errors.Is(err, layout.ErrFull) || !strings.Contains(err.Error(), "65535 signatures are retouched, must be at most 65536") {
 		t.Errorf("two more than fit: %v", err)
 	}
 	if !db.Judge(bloomdbtest.Message(1)).Listed {

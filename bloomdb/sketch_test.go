@@ -261,7 +261,7 @@ func TestNewerFilterKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := bloomdb.Open(small(dir))
-	if err == nil || !strings.Contains(err.Error(), "filter kind 200, which this program does not know: made by a newer version") {
+	if err == nil || !strings.Contains(err.Error(), "filter kind 200 is unknown to this program: made by a newer version") {
 		t.Error(err)
 	}
 }

@@ -175,7 +175,7 @@ func TestRefusedChunks(t *testing.T) {
 	if err := b.ApplyChunk(m, 1, p.Chunks[0]); err == nil {
 		t.Error("a chunk in the place of another")
 	}
-	if _, err := b.ReadManifest(p.Chunks[0]); err == nil || !strings.Contains(err.Error(), "should be a manifest") {
+	if _, err := b.ReadManifest(p.Chunks[0]); err == nil || !strings.Contains(err.Error(), "expected a manifest record") {
 		t.Errorf("a chunk as manifest: %v", err)
 	}
 	for cut := range p.Manifest {

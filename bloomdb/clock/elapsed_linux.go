@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SinceBoot is the time since the machine was started, suspended or not; 0 if the kernel has
-// no such clock.
+// SinceBoot returns the time since boot, including suspended time; 0 if the kernel has no such
+// clock.
 func SinceBoot() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) != nil {

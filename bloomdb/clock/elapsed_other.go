@@ -4,5 +4,5 @@ package clock
 
 import "time"
 
-// SinceBoot is 0: Go's monotonic clock is all there is.
+// SinceBoot returns 0: only Go's monotonic clock is available.
 func SinceBoot() time.Duration { return 0 }

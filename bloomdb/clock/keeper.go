@@ -5,6 +5,6 @@ import (
 )
 
 const (
-	// MaxSkew is how far the clocks of sites may differ.
+	// MaxSkew is the largest difference between the clocks of two sites.
 	MaxSkew = time.Hour
 )

@@ -16,43 +16,43 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/folder"
 )
 
-// A wall clock may jump: by a wrong battery, a wrong time server, a hand. Whatever expires
-// by one look at it is gone. The database therefore goes by a time of its own, which
-// follows the wall clock as long as that agrees with the monotonic clock:
+// A wall clock may jump: because of a dead battery, a wrong time server, or an administrator.
+// Data that expires by one wrong reading is lost. The database therefore keeps its own time,
+// which follows the wall clock as long as that agrees with the monotonic clock:
 //
-//	in order   the wall clock is within MaxSkew of the last time plus what has elapsed
-//	doubted    it is not: time goes on by the monotonic clock alone
-//	believed   it stayed beyond for ConfirmAfter, or another site's record confirms it
+//	in order   the wall clock is within MaxSkew of the last time plus the elapsed time
+//	doubted    it is not: time advances by the monotonic clock alone
+//	believed   the difference lasted ConfirmAfter, or another site's record confirms it
 //
-// While the clock is doubted, reports stand in the generation in which they would stand
-// without the jump, nothing expires, and records have the right time. A restart is no
-// way around it: the last time is on disk (File), and a wall clock that is more than
-// StartGap beyond it at the start is doubted, as is one that is before it. A shutdown of
-// more than StartGap looks the same; then what is too old stays for another day.
+// While the clock is doubted, reports go to the generation they would go to without the jump,
+// nothing expires, and records carry the right time. A restart does not end the doubt: the
+// last time is on disk (File). At a start, a wall clock that is behind it, or ahead of it by
+// more than StartGap, is doubted. A shutdown longer than StartGap looks the same; expired data
+// then stays for another day.
 //
-// A start can't tell a stop of some hours from a clock that is some hours ahead. The time
-// that it adds is a guess until the daemon has run for ConfirmAfter, or another site's
-// record confirms it. A wall clock that goes back within the guess is believed at once,
-// and for SettleAfter a start one that goes ahead within StartGap: time servers correct a
-// clock some minutes after the start. The guess stands on disk, so that no later start
-// takes it as certain.
+// A start cannot distinguish a stop of some hours from a clock that is some hours ahead. The
+// time it adds is a guess until the daemon has run for ConfirmAfter, or another site's record
+// confirms it. A wall clock that goes back within the guess is believed at once. For
+// SettleAfter a start, a wall clock that goes ahead within StartGap is believed too, because
+// time servers correct a clock some minutes after the start. The guess is on disk, so that a
+// later start does not take it as certain.
 //
-// A folder without reports and without a last time has nothing to lose: in its first
-// ConfirmAfter, the wall clock is followed in both directions until there is a report.
+// A folder without reports and without a last time has nothing to lose. In its first
+// ConfirmAfter, until there is a report, its time follows the wall clock in both directions.
 const (
-	// ConfirmAfter is how long a jump must last until it is believed.
+	// ConfirmAfter is how long a jump must last before it is believed.
 	ConfirmAfter = 24 * time.Hour
-	// StartGap is how long a daemon may be stopped without a doubt.
+	// StartGap is how long a daemon may be stopped without raising a doubt.
 	StartGap = 72 * time.Hour
-	// SettleAfter is how long after a start the clock may still be put right.
+	// SettleAfter is how long after a start a time server may correct the clock.
 	SettleAfter = time.Hour
-	// anchorEvery bounds how fast many small jumps add up: MaxSkew in this time.
+	// anchorEvery limits how fast many small jumps add up: by MaxSkew in this time.
 	anchorEvery = time.Hour
 	// StampEvery is how often the time is written to disk.
 	StampEvery = time.Minute
 )
 
-// Keeper is the time that the database goes by. It is safe for concurrent use.
+// Keeper keeps the database's time. It is safe for concurrent use.
 type Keeper struct {
 	wall    func() time.Time
 	elapsed func() time.Duration // monotonic; nil: the wall clock is always believed
@@ -60,33 +60,33 @@ type Keeper struct {
 	dir     string // state folder
 
 	mu     sync.Mutex // guards all below
-	anchor time.Time  // the time at anchored
+	anchor time.Time  // the time when elapsed was at
 	at     time.Duration
-	begun  time.Duration // the start, by the monotonic clock
-	credit time.Duration // a jump ahead that is believed, for a stop of unknown length
+	begun  time.Duration // when the keeper started, by the monotonic clock
+	credit time.Duration // how far ahead a jump is believed, since the length of the stop is unknown
 	guess  guess
 	doubt  doubt
-	stamp  time.Time // that is on disk
+	stamp  time.Time // the time on disk
 
-	fresh bool        // there was no last time on disk, and there has been no report
-	holds func() bool // reports whether there are reports; nil: there are
+	fresh bool        // no last time was on disk, and there has been no report
+	holds func() bool // reports whether there are reports; nil: assume there are
 }
 
-// guess is the part of the time that a start added without proof. The zero value is none.
+// guess is the part of the time that a start added without proof. The zero value is no guess.
 type guess struct {
 	by    time.Duration // at most StartGap
 	since time.Duration // by the monotonic clock
 }
 
-// doubt is a jump that is not believed yet. The zero value is none.
+// doubt is a jump that is not believed yet. The zero value is no doubt.
 type doubt struct {
-	off   time.Duration // the wall clock is so far ahead; below 0: behind
-	least time.Duration // the smallest distance since it began
+	off   time.Duration // how far the wall clock is ahead; below 0: behind
+	least time.Duration // the smallest off since the doubt began
 	since time.Duration // by the monotonic clock
 	from  time.Time     // by the database's time
 }
 
-// New begins with the wall clock's time.
+// New returns a keeper that begins with the wall clock's time.
 func New(now func() time.Time, elapsed func() time.Duration, log *slog.Logger) *Keeper {
 	k := &Keeper{wall: now, elapsed: elapsed, log: log}
 	if k.anchor = k.wall().Round(0); k.elapsed != nil {
@@ -95,7 +95,7 @@ func New(now func() time.Time, elapsed func() time.Duration, log *slog.Logger) *
 	return k
 }
 
-// Now is the time.
+// Now returns the database's time.
 func (k *Keeper) Now() time.Time {
 	if k.elapsed == nil {
 		return k.wall()
@@ -119,7 +119,7 @@ func (k *Keeper) look() time.Time {
 		k.revise(off, wall, at)
 		return wall
 	case k.isFresh(at):
-		k.log.Warn("the clock has jumped: it is believed, as there are no reports yet", "by", off)
+		k.log.Warn("the clock has jumped; accepted, as there are no reports yet", "by", off)
 		k.believe(wall, at)
 		return wall
 	}
@@ -127,16 +127,16 @@ func (k *Keeper) look() time.Time {
 	if at-k.doubt.since < ConfirmAfter {
 		return expected
 	}
-	k.log.Warn("the clock's jump has lasted, and is believed now", "by", k.doubt.least)
+	k.log.Warn("the clock jump has lasted and is accepted now", "by", k.doubt.least)
 	believed := expected.Add(k.doubt.least)
 	k.believe(believed, at)
 	return believed
 }
 
-// settle takes note of a wall clock that is in order.
+// settle ends a doubt, since the wall clock is in order.
 func (k *Keeper) settle(wall time.Time, at time.Duration) {
 	if k.doubt.off != 0 {
-		k.log.Warn("the clock is right again; nothing has expired by its jump", "was_off_by", k.doubt.off)
+		k.log.Warn("the clock is right again; nothing expired", "was_off_by", k.doubt.off)
 		k.doubt = doubt{}
 	}
 	if at-k.at >= anchorEvery {
@@ -144,7 +144,7 @@ func (k *Keeper) settle(wall time.Time, at time.Duration) {
 	}
 }
 
-// confirm ends what holds only for some time after a start.
+// confirm ends the credit and the guess of a start when their time is over.
 func (k *Keeper) confirm(at time.Duration) {
 	if at-k.begun >= SettleAfter && k.doubt.off == 0 {
 		k.credit = 0
@@ -154,14 +154,14 @@ func (k *Keeper) confirm(at time.Duration) {
 	}
 }
 
-// revise sets the time to a wall clock that is ahead within the credit, or back within
-// the guess. What is added makes the whole guess wait anew; no more than StartGap waits.
+// revise sets the time to a wall clock that is ahead within the credit, or back within the
+// guess. After a step ahead, the whole guess waits anew. It never exceeds StartGap.
 func (k *Keeper) revise(off time.Duration, wall time.Time, at time.Duration) {
 	g, credit := k.guess, k.credit
 	if g.by = min(max(g.by+off, 0), StartGap); off > 0 {
 		g.since = at
 	} else {
-		k.log.Warn("the clock was put back to a time that is possible since the last start, and is believed", "by", off)
+		k.log.Warn("the clock was set back; accepted, as the time is possible since the last start", "by", off)
 	}
 	if credit > 0 {
 		credit = min(credit-off, StartGap)
@@ -170,31 +170,31 @@ func (k *Keeper) revise(off time.Duration, wall time.Time, at time.Duration) {
 	k.guess, k.credit = g, credit
 }
 
-// Watch names what reports whether there are reports. It is called with mu held, and must
-// not ask for the time.
+// Watch sets the function that reports whether there are reports. It is called with mu held,
+// and must not ask for the time.
 func (k *Keeper) Watch(holds func() bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.holds = holds
 }
 
-// isFresh reports whether there is nothing yet that could expire by a jump.
+// isFresh reports whether a jump could expire nothing yet.
 func (k *Keeper) isFresh(at time.Duration) bool {
 	k.fresh = k.fresh && at-k.begun < ConfirmAfter && k.holds != nil && !k.holds()
 	return k.fresh
 }
 
-// believe sets the time, and takes it as certain.
+// believe sets the time and takes it as certain.
 func (k *Keeper) believe(now time.Time, at time.Duration) {
 	k.anchor, k.at, k.credit, k.guess, k.doubt = now.Round(0), at, 0, guess{}, doubt{}
 }
 
-// suspect begins a doubt, or goes on with it. The span begins anew when the clock is off
-// in the other direction.
+// suspect begins or continues a doubt. A doubt begins anew when the clock is off in the other
+// direction.
 func (k *Keeper) suspect(off, at time.Duration, now time.Time) {
 	if k.doubt.off == 0 || (k.doubt.off > 0) != (off > 0) {
 		k.doubt = doubt{off: off, least: off, since: at, from: now}
-		k.log.Error("the clock has jumped: it is not believed, and nothing expires by it",
+		k.log.Error("the clock has jumped; not trusted, nothing expires by it (check the time server)",
 			"by", off, "time", now.UTC().Format(time.RFC3339), "believed_after", ConfirmAfter)
 	}
 	k.doubt.off = off
@@ -203,8 +203,8 @@ func (k *Keeper) suspect(off, at time.Duration, now time.Time) {
 	}
 }
 
-// Witness takes note of the time of another site's record, which is proven. A record can
-// be old, but is not made in the future: it confirms a clock that is ahead, and a guess.
+// Witness takes the authenticated time of another site's record as evidence. A record can be
+// old, but not from the future: it confirms a clock that is ahead, and a guess.
 func (k *Keeper) Witness(made time.Time) {
 	if k == nil || k.elapsed == nil {
 		return
@@ -216,20 +216,20 @@ func (k *Keeper) Witness(made time.Time) {
 	}
 	wall := k.wall()
 	if k.doubt.off > 0 && made.Sub(wall).Abs() <= MaxSkew {
-		k.log.Warn("another site's time agrees with the clock, which is believed now", "by", k.doubt.off)
+		k.log.Warn("the clock is confirmed by another site; jump accepted", "by", k.doubt.off)
 		k.believe(wall, k.elapsed())
 	}
 }
 
 // Status describes a jump of the clock that is not believed.
 type Status struct {
-	Time     time.Time `json:"time"`          // that the database goes by
-	Ahead    float64   `json:"ahead_seconds"` // of the wall clock; below 0: it is behind
+	Time     time.Time `json:"time"`          // the database's time
+	Ahead    float64   `json:"ahead_seconds"` // how far the wall clock is ahead; below 0: behind
 	Since    time.Time `json:"since"`         // by Time
-	Believed time.Time `json:"believed"`      // by Time: when it will be, if it lasts
+	Believed time.Time `json:"believed"`      // by Time: when the jump will be believed, if it lasts
 }
 
-// Status is nil while the clock is in order.
+// Status returns nil while the clock is in order.
 func (k *Keeper) Status() *Status {
 	if k == nil || k.elapsed == nil {
 		return nil
@@ -243,26 +243,26 @@ func (k *Keeper) Status() *Status {
 	return &Status{now.UTC(), k.doubt.off.Seconds(), k.doubt.from.UTC(), k.doubt.from.Add(ConfirmAfter).UTC()}
 }
 
-// File holds the last time on disk, how long a jump has lasted, and the guess.
+// File is the name of the file with the last time, the duration of a jump, and the guess.
 const File = "clock"
 
-// Cost is what is missing without that file.
-const Cost = "the time stamp by which a jump of the clock over a restart is seen"
+// Cost describes the loss of that file.
+const Cost = "the time stamp that detects a clock jump across a restart"
 
-// certainStamp is how many bytes of content there are without a guess.
+// certainStamp is the content's size in bytes without a guess.
 const certainStamp = 8 + 8 + 8
 
 var Form = folder.SealedForm{FileForm: folder.FileForm{Name: "time stamp", Magic: "SBCLOCK\n", Version: 1}, Most: certainStamp + 8 + 8}
 
-// stamped is what the file holds.
+// stamped is the content of the file.
 type stamped struct {
 	time          time.Time
-	lasted, least time.Duration // of a doubt
+	lasted, least time.Duration // the doubt: how long it has lasted, and its smallest off
 	guess, ran    time.Duration // the guess, and how long the daemon has run with it
 }
 
-// ReadStamp returns an error that wraps os.ErrNotExist for a new folder. Damage is a
-// *DamageError.
+// ReadStamp reads the file. For a new folder it returns an error that wraps os.ErrNotExist;
+// damage is a *DamageError.
 func ReadStamp(dir string) (s stamped, err error) {
 	var body []byte
 	err = Form.Load(filepath.Join(dir, File), func(data []byte) (err error) {
@@ -283,7 +283,7 @@ func ReadStamp(dir string) (s stamped, err error) {
 	return s, nil
 }
 
-// bytes is the file's content.
+// bytes returns the file.
 func (s stamped) bytes() []byte {
 	b := binary.BigEndian.AppendUint64(Form.Begin([8]byte{}), uint64(s.time.UnixMilli()))
 	b = binary.BigEndian.AppendUint64(b, uint64(s.lasted))
@@ -295,8 +295,8 @@ func (s stamped) bytes() []byte {
 	return folder.Seal(b)
 }
 
-// Load takes the last time from the state folder. Without one, and if the file is
-// damaged, which sets it aside, the wall clock is believed.
+// Load reads the last time from the state folder. The wall clock is believed if there is no
+// last time, or if the file is damaged. A damaged file is set aside.
 func (k *Keeper) Load(dir string) error {
 	k.dir = dir
 	if k.elapsed == nil {
@@ -323,7 +323,7 @@ func (k *Keeper) Load(dir string) error {
 	off := k.wall().Sub(k.stamp)
 	if s.lasted > 0 && s.lasted <= ConfirmAfter && off.Abs() > MaxSkew && (off > 0) == (s.least > 0) {
 		if s.least > 0 && s.least <= StartGap {
-			k.credit = 0 // else a restart would end the doubt
+			k.credit = 0 // a credit would let a restart end the doubt
 		}
 		k.suspect(off, k.at-s.lasted, k.stamp.Add(-s.lasted))
 		k.doubt.least = s.least
@@ -332,7 +332,7 @@ func (k *Keeper) Load(dir string) error {
 	return nil
 }
 
-// Write brings the time to disk, where that is due.
+// Write writes the time to disk if it is due. closing makes it due.
 func (k *Keeper) Write(closing bool) error {
 	if k == nil || k.elapsed == nil {
 		return nil

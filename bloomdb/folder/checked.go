@@ -9,7 +9,7 @@ import (
 	"io"
 )
 
-// WriteChecked writes bytes and their CRC32C.
+// WriteChecked writes b and its CRC32C.
 func WriteChecked(w io.Writer, b []byte) error {
 	_, err := w.Write(Seal(b))
 	return err
@@ -24,14 +24,14 @@ func Trailing(rest []byte) error {
 
 var Castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// CheckedReader reads pieces that end in their CRC32C.
+// CheckedReader reads pieces that each end in their CRC32C.
 type CheckedReader struct {
 	R  *bufio.Reader
-	At int64 // begin of the piece being read
+	At int64 // offset of the piece being read
 	b  []byte
 }
 
-// More reads n further bytes of the piece.
+// More reads n more bytes of the piece. The result is valid until the next call of End or Next.
 func (c *CheckedReader) More(n int) ([]byte, error) {
 	from := len(c.b)
 	c.b = append(c.b, make([]byte, n)...)
@@ -44,7 +44,7 @@ func (c *CheckedReader) More(n int) ([]byte, error) {
 	return c.b[from:], nil
 }
 
-// End reads and compares the checksum, and begins the next piece.
+// End verifies the checksum of the piece and begins the next one.
 func (c *CheckedReader) End() error {
 	sum := crc32.Checksum(c.b, Castagnoli)
 	crc, err := c.More(4)
@@ -58,7 +58,7 @@ func (c *CheckedReader) End() error {
 	return nil
 }
 
-// Next begins the next piece.
+// Next begins the next piece without verifying the present one.
 func (c *CheckedReader) Next() {
 	c.At += int64(len(c.b))
 	c.b = c.b[:0]

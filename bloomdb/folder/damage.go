@@ -7,7 +7,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// DamageError says which file is not what was written, and from which byte on.
+// DamageError reports that a file differs from what was written, and from which offset on.
 type DamageError struct {
 	Path   string
 	Offset int64
@@ -20,8 +20,8 @@ func (e *DamageError) Error() string {
 
 func (e *DamageError) Unwrap() error { return e.Err }
 
-// Damaged makes a *DamageError. What a newer version made is not damaged: then the error
-// only names the file.
+// Damaged returns a *DamageError. A file of a newer version is not damaged: for an ErrNewer,
+// Damaged only adds the path.
 func Damaged(path string, offset int64, err error) error {
 	if errors.Is(err, layout.ErrNewer) {
 		return fmt.Errorf("%s: %w", path, err)
@@ -29,10 +29,10 @@ func Damaged(path string, offset int64, err error) error {
 	return &DamageError{Path: path, Offset: offset, Err: err}
 }
 
-// ErrMissing is the fault of a file that should be there.
+// ErrMissing is the fault of a file that is missing although the identity or a list names it.
 var ErrMissing = errors.New("the file is missing")
 
-// DamagedFile is a file of the state folder that was damaged and is not used any more.
+// DamagedFile is a damaged file of the state folder that was set aside.
 type DamagedFile struct {
 	Name string `json:"name"` // in the state folder, under its present name
 	Cost string `json:"cost"` // what is missing without it

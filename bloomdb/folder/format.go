@@ -13,25 +13,25 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// FileForm is how a binary file of the state folder begins: magic, version, id of the
-// federation key, CRC32C of these. The head is the same in every version (bloomdb/FORMAT.md), so
-// that a checksum proves the version.
+// FileForm is the head of a binary file of the state folder: magic, version, id of the
+// federation key, and CRC32C of these. The head is the same in every version
+// (bloomdb/FORMAT.md), so a version can be trusted once the checksum is right.
 type FileForm struct {
-	Name    string // of the content, in errors
+	Name    string // of the content, for errors
 	Magic   string // 8 bytes
 	Version uint16
 }
 
 const FileHead = 8 + 2 + 8 + 4
 
-// Begin is the head, to which the content is appended.
+// Begin returns the head, to which the content is appended.
 func (f FileForm) Begin(keyID [8]byte) []byte {
 	b := binary.BigEndian.AppendUint16([]byte(f.Magic), f.Version)
 	return Seal(append(b, keyID[:]...))
 }
 
-// Check compares the head of a file with that of this version and key. Of a newer version
-// it returns an error that wraps ErrNewer.
+// Check compares the head of a file with this version and key. For a newer version it
+// returns an error that wraps ErrNewer.
 func (f FileForm) Check(data []byte, keyID [8]byte) error {
 	const end = FileHead - 4
 	switch {
@@ -48,14 +48,14 @@ func (f FileForm) Check(data []byte, keyID [8]byte) error {
 	case v != f.Version:
 		return fmt.Errorf("%s version %d, this program reads %d", f.Name, v, f.Version)
 	case [8]byte(data[10:]) != keyID:
-		return fmt.Errorf("made under federation key %x, the key given is %x", data[10:18], keyID)
+		return fmt.Errorf("made under federation key %x, the configured key is %x", data[10:18], keyID)
 	}
 	return nil
 }
 
-// RefuseNewer returns an error that wraps ErrNewer and names the first file of a state
-// folder that a newer version made. It comes before anything in the folder is set aside,
-// repaired or removed.
+// RefuseNewer returns an error that wraps ErrNewer and names the first file in a state folder
+// that was written by a newer version. The caller checks this before it sets aside, repairs
+// or removes any file.
 func RefuseNewer(dir string, forms []FileForm) error {
 	folders, err := KeyFolders(dir)
 	if err != nil {
@@ -67,7 +67,7 @@ func RefuseNewer(dir string, forms []FileForm) error {
 		}
 		entries, err := os.ReadDir(folder)
 		if err != nil {
-			continue // the loader names it
+			continue // the loader reports it
 		}
 		for _, e := range entries {
 			if strings.HasPrefix(e.Name(), ".") || strings.HasSuffix(e.Name(), DamagedSuffix) {
@@ -81,8 +81,8 @@ func RefuseNewer(dir string, forms []FileForm) error {
 	return nil
 }
 
-// checkNewer returns an error only for a file of a newer version: the loader names what
-// else is wrong with it.
+// checkNewer returns an error only for a file of a newer version. The loader reports all other
+// faults.
 func checkNewer(path string, forms []FileForm) error {
 	file, _, err := OpenLegible(path)
 	if err != nil {

@@ -17,56 +17,55 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// Identity is the file "identity": whose state the folder holds, and how much of
-// it other sites were told. It is one line of JSON and one of its CRC32C.
+// Identity is the file "identity": which site and key a folder belongs to, and how far its
+// changes were published. The file is one line of JSON and one line with its CRC32C.
 type Identity struct {
 	Version      int    `json:"version"`
 	Site         string `json:"site"`
-	Epoch        uint64 `json:"epoch"` // the folder's life: see NewEpoch
+	Epoch        uint64 `json:"epoch"` // see NewEpoch
 	KeyID        string `json:"key_id"`
 	ReportPeriod int64  `json:"report_period"` // seconds
 	CountPeriod  int64  `json:"count_period"`  // seconds
 
-	// Published are the last number that was published or left out, and the place in
-	// the journal before which nothing is left to be published. Tail is the number
-	// with which the stream ends, Reserved the last one given to a delta: none is
-	// given to two.
+	// PublishedSeq is the last number that was published or skipped. TailSeq is the number
+	// at the end of the stream. ReservedSeq is the last number that was assigned to a delta:
+	// no number is assigned twice. All journal records before PublishedLSN are published.
 	PublishedSeq uint64 `json:"published_seq"`
 	TailSeq      uint64 `json:"tail_seq"`
 	ReservedSeq  uint64 `json:"reserved_seq"`
 	PublishedLSN LSN    `json:"published_lsn"`
-	// LeftSeq is the last number that was left out.
+	// LeftSeq is the last number that was skipped: no delta has it.
 	LeftSeq uint64 `json:"left_seq,omitempty"`
-	// Republish says that stream and journal no longer have all that other sites
-	// must know: a snapshot has to be published.
+	// Republish is set when stream and journal no longer contain all unpublished changes: a
+	// snapshot must be published.
 	Republish bool `json:"republish,omitempty"`
 
-	// DomainsLSN is the place in the journal before which counts of link domains were lost
-	// and begin anew.
+	// DomainsLSN is set when counts of link domains were lost: only journal records after it
+	// are counted.
 	DomainsLSN LSN `json:"domains_lsn,omitempty"`
 
-	// Signer is the public half of the key with which this site signs its records.
+	// Signer is the public key with which this site signs its records.
 	Signer string `json:"signer,omitempty"`
 
-	// Muted are the sites whose influence was taken away, by name.
+	// Muted are the muted sites, sorted by name.
 	Muted []MutedSite `json:"muted,omitempty"`
 
-	// Snapshots are the files without which the folder is not whole.
+	// Snapshots are the files that must be present for the folder to be complete.
 	Snapshots []string `json:"snapshots"`
 
-	// Companions are likewise files that the database does not keep itself, by their paths
-	// relative to the folder.
+	// Companions are files outside the database that must be present too, as paths relative
+	// to the folder.
 	Companions []string `json:"companions,omitempty"`
 }
 
-// Segment is the newest segment of the journal in which the identity knows a place.
+// Segment returns the newest journal segment to which the identity refers.
 func (id Identity) Segment() uint32 { return max(id.PublishedLSN, id.DomainsLSN).Segment() }
 
 const IdentityVersion = 1
 
 func IdentityPath(dir string) string { return filepath.Join(dir, "identity") }
 
-// Encode returns the file: the line of JSON and that of its checksum.
+// Encode returns the content of the file.
 func (id Identity) Encode() ([]byte, error) {
 	line, err := json.Marshal(id)
 	return append(append(line, '\n'), checksumLine(line)...), err
@@ -88,8 +87,8 @@ func checksumLine(line []byte) string {
 	return fmt.Sprintf("crc32c %08x\n", crc32.Checksum(line, Castagnoli))
 }
 
-// ReadIdentity returns an error that wraps os.ErrNotExist for a new folder, and one that
-// wraps ErrNewer for a newer version.
+// ReadIdentity reads the identity of a folder. For a new folder it returns an error that wraps
+// os.ErrNotExist; for a newer version, one that wraps ErrNewer.
 func ReadIdentity(dir string) (id Identity, err error) {
 	path := IdentityPath(dir)
 	data, err := ReadLegible(path)
@@ -100,7 +99,7 @@ func ReadIdentity(dir string) (id Identity, err error) {
 	if want := checksumLine(line); string(sum) != want {
 		return id, Damaged(path, int64(len(line)), fmt.Errorf("checksum line is %q, should be %q", sum, want))
 	}
-	var of struct{ Version int } // first: a newer version may have other types
+	var of struct{ Version int } // decoded first: a newer version may have other types
 	err = json.Unmarshal(line, &of)
 	switch {
 	case err == nil && of.Version > IdentityVersion:
@@ -116,49 +115,50 @@ func ReadIdentity(dir string) (id Identity, err error) {
 	return id, nil
 }
 
-// Check compares the folder's identity with what the options say.
+// Check compares the identity with the options. A difference is an ErrIdentity.
 func (id Identity) Check(o *layout.Settings, keyID [8]byte) error {
 	switch path, key := IdentityPath(o.Dir), hex.EncodeToString(keyID[:]); {
 	case id.Site != o.Site:
-		return fmt.Errorf("%s: %w: it is of site %q, the name given is %q", path, layout.ErrIdentity, id.Site, o.Site)
+		return fmt.Errorf("%s: %w: it belongs to site %q, the configured name is %q", path, layout.ErrIdentity, id.Site, o.Site)
 	case id.KeyID != key:
-		return fmt.Errorf("%s: %w: it was made under federation key %s, the key given is %s", path, layout.ErrIdentity, id.KeyID, key)
+		return fmt.Errorf("%s: %w: it was made under federation key %s, the configured key is %s", path, layout.ErrIdentity, id.KeyID, key)
 	case id.ReportPeriod != int64(o.Reports.Period.Seconds()):
-		return fmt.Errorf("%s: %w: the report period was %d s, the one given is %s", path, layout.ErrIdentity, id.ReportPeriod, o.Reports.Period)
+		return fmt.Errorf("%s: %w: the report period was %d s, the configured one is %s", path, layout.ErrIdentity, id.ReportPeriod, o.Reports.Period)
 	case id.CountPeriod != int64(o.Counts.Period.Seconds()):
-		return fmt.Errorf("%s: %w: the count period was %d s, the one given is %s", path, layout.ErrIdentity, id.CountPeriod, o.Counts.Period)
+		return fmt.Errorf("%s: %w: the count period was %d s, the configured one is %s", path, layout.ErrIdentity, id.CountPeriod, o.Counts.Period)
 	}
 	return nil
 }
 
-// HasState reports whether a folder holds the state of a site, under whatever key.
+// HasState reports whether a folder contains the state of a site, under any key.
 func HasState(dir string) bool {
-	entries, _ := os.ReadDir(dir) // a folder that is not there holds none
+	entries, _ := os.ReadDir(dir) // a missing folder contains none
 	return holdsIdentity(dir) || slices.ContainsFunc(entries, func(e os.DirEntry) bool {
 		return strings.HasPrefix(e.Name(), KeyFolderPrefix) && holdsIdentity(filepath.Join(dir, e.Name()))
 	})
 }
 
-// LSN is a place in the journal: segment number and offset in it.
+// LSN is a position in the journal: segment number and offset.
 type LSN uint64
 
 func MakeLSN(segment uint32, offset int64) LSN { return LSN(segment)<<40 | LSN(offset) }
 
 func (l LSN) Segment() uint32 { return uint32(l >> 40) }
 
-// A site lives in epochs. Which one it lives in, and which numbers it has given, stands
-// in the identity and in records that the site has signed, and nowhere else: ids in
-// Redis are written by anybody.
+// A site numbers its records within an epoch. Its epoch and the numbers it has assigned are
+// trusted only in the identity and in records that the site has signed: anybody with access
+// to Redis can write entry ids.
 
-// NewEpoch names the life of a folder made at a time, in milliseconds since
-// 1970. It is even. A life that goes on with the filters of the one before, since
-// that one's numbers can't be used any more, is odd: its counts hold those of the
-// life before, and are not added to them. A life is even, too, that only comes after
-// another one: the folder was lost, and the clock was put back.
+// NewEpoch returns the epoch of a folder created at a time, in milliseconds since 1970.
+//
+// Epochs of new folders are even. If a folder's numbers can no longer be used, it continues
+// with its filters in a new, odd epoch. Counts of an odd epoch include those of the one
+// before, so receivers do not add them. An epoch is also even if it merely follows another
+// one: the folder was lost, and the clock was set back.
 func NewEpoch(now time.Time) uint64 { return uint64(max(2, now.UnixMilli())) &^ 1 }
 
-// NextLife is the least odd epoch after another, or the least even one where the life
-// does not carry over what others hold of the one before.
+// NextLife returns the next epoch after another: the next odd one if the site continues with
+// the filters that others received in the earlier epoch, else the next even one.
 func NextLife(epoch uint64, carries bool) uint64 {
 	if carries {
 		return (epoch + 1) | 1
@@ -166,27 +166,24 @@ func NextLife(epoch uint64, carries bool) uint64 {
 	return (epoch + 2) &^ 1
 }
 
-// MaxCarried is how far apart, at most, the epochs are of lives that began with each
-// other's filters: each takes the least odd number after the one before. Folders
-// are made at times that differ by more.
+// MaxCarried bounds the distance between epochs of one folder: each continued epoch is the
+// next odd number. Epochs of different folders are times of creation and differ by more.
 const MaxCarried = 64
 
-// CarriesOver reports whether a life began with the filters of an earlier one, or with
-// those of one that did.
+// CarriesOver reports whether an epoch continues with the filters of an earlier one, directly
+// or through epochs between them.
 func CarriesOver(epoch, earlier uint64) bool { return epoch&1 == 1 && epoch-earlier <= MaxCarried }
 
-// Enter begins a life with the given epoch. It has published nothing yet, and must publish
-// a snapshot first.
+// Enter begins an epoch. Nothing is published in it yet, and a snapshot must be published first.
 func (id *Identity) Enter(epoch uint64) {
 	id.Epoch, id.Republish = epoch, true
 	id.PublishedSeq, id.TailSeq, id.ReservedSeq, id.LeftSeq = 0, 0, 0, 0
 }
 
-// MutedSite is a site whose influence was taken away; the identity lists them, by
-// name.
+// MutedSite is a site that has no influence on verdicts here.
 type MutedSite struct {
 	Site    string `json:"site"`
-	Dropped bool   `json:"dropped,omitempty"` // nothing of it is held either
+	Dropped bool   `json:"dropped,omitempty"` // its filters were deleted, too
 	Since   int64  `json:"since"`             // seconds since 1970
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// KeyFolders are the state folder and those of later keys in it.
+// KeyFolders returns the state folder itself and its subfolders for later keys.
 func KeyFolders(dir string) (folders []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -24,39 +24,36 @@ func KeyFolders(dir string) (folders []string, err error) {
 	return folders, nil
 }
 
-// The federation key gives every position in every filter, so that nothing held under
-// one key can be looked up under another. While the key is rolled over there are therefore
-// two keyspaces in one state folder:
+// The federation key determines every position in every filter, so data stored under one
+// key cannot be looked up under another. During a key change, the state folder therefore
+// contains two keyspaces:
 //
 //	Report, Revoke, Retouch, Never, Count -> both, durable in both
 //	Mute, Drop                            -> both
 //	Judge, Explain                        <- both, united
 //	NextDelta, Apply                      -- each with the members that have its key
 //
-// The previous one serves the sites that have not rolled over yet, and contains what was
-// reported before; it can be removed when its reports have expired. The current one begins
-// empty.
+// The previous keyspace serves sites that have not changed the key yet, and contains earlier
+// reports. It can be removed when its reports have expired. The current keyspace begins empty.
 //
-// Folders: the state folder itself belongs to the key under which it was first made,
-// and each later key has a folder key-ID in it. Only the identity files record which folder
-// belongs to which key. No file is moved, copied or removed at a roll-over, so that no
-// crash can come between two steps. Files that are no longer used stay until an
-// administrator removes them; Open logs the command.
+// The state folder itself belongs to the key under which it was first made. Each later key
+// has a subfolder key-ID. Only the identity files record which folder belongs to which key.
+// A key change moves, copies and removes no file, so a crash cannot interrupt it half-way.
+// Unused files stay until an administrator removes them; Open logs the command.
 
-// KeyFolderPrefix begins the names of the folders of keys that were rolled over to.
+// KeyFolderPrefix begins the name of the subfolder of each later key.
 const KeyFolderPrefix = "key-"
 
 func KeyFolder(dir, keyID string) string { return filepath.Join(dir, KeyFolderPrefix+keyID) }
 
-// holdsIdentity reports whether a folder itself belongs to some key.
+// holdsIdentity reports whether a folder itself belongs to a key.
 func holdsIdentity(folder string) bool {
 	_, err := os.Stat(IdentityPath(folder))
 	return err == nil
 }
 
-// FolderOf returns where below a state folder the keyspace of a key is, or is to be made:
-// in the state folder itself if that belongs to this key or to none, else in a folder of
-// its own.
+// FolderOf returns the folder of a key's keyspace, and whether it exists already. It is the
+// state folder itself if that belongs to this key or to none, else a subfolder.
 func FolderOf(dir, keyID string) (folder string, made bool, err error) {
 	below := KeyFolder(dir, keyID)
 	id, err := ReadIdentity(dir)

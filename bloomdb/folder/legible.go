@@ -8,18 +8,18 @@ import (
 	"syscall"
 )
 
-// A file that cannot be read is damage: by a fault of the disk, or as something else stands
-// in its place. A file that may not be read is not: its owner or mode has to be put right.
+// A file that cannot be read is damaged: the disk has a fault, or the path is not a file.
+// Missing permission is not damage: its owner or mode has to be corrected.
 
-// errNoFile is the fault of a folder, a pipe or a device in the place of a file.
-var errNoFile = errors.New("it is no regular file")
+// errNoFile is the fault of a path that is a folder, a pipe or a device.
+var errNoFile = errors.New("not a regular file")
 
-// OpenLegible opens a file of the state folder for reading. It never waits. A fault is a
-// *DamageError, unless the file is missing or this process has no permission.
+// OpenLegible opens a file of the state folder for reading. It never blocks. A fault is a
+// *DamageError, unless the file is missing or this process lacks permission.
 func OpenLegible(path string) (*os.File, fs.FileInfo, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // of a pipe it would wait for a writer
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // without O_NONBLOCK, opening a pipe would wait for a writer
 	if err != nil {
-		return nil, nil, illegible(path, err)
+		return nil, nil, readError(path, err)
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -27,20 +27,20 @@ func OpenLegible(path string) (*os.File, fs.FileInfo, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, nil, illegible(path, err)
+		return nil, nil, readError(path, err)
 	}
 	return f, info, nil
 }
 
-// illegible is the error of a file that cannot be read.
-func illegible(path string, err error) error {
+// readError turns a read error into a *DamageError, with the exceptions of OpenLegible.
+func readError(path string, err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return err
 	}
 	return Damaged(path, 0, err)
 }
 
-// ReadLegible reads a file whole. Errors are those of OpenLegible.
+// ReadLegible reads a whole file. Its errors are those of OpenLegible.
 func ReadLegible(path string) ([]byte, error) {
 	f, _, err := OpenLegible(path)
 	if err != nil {
@@ -48,14 +48,14 @@ func ReadLegible(path string) ([]byte, error) {
 	}
 	defer f.Close()
 	data, err := io.ReadAll(f)
-	return data, illegible(path, err)
+	return data, readError(path, err)
 }
 
-// legibleStep is how much of a file is read at once for a repair.
+// legibleStep is the number of bytes that a repair reads at a time.
 const legibleStep = 4096
 
-// Salvage reads what can be read of a damaged file, with zeros in the place of the rest. It
-// returns fs.ErrPermission if this process may not read it.
+// Salvage reads a damaged file as far as possible. Unreadable bytes are zero. It returns
+// fs.ErrPermission if this process lacks permission.
 func Salvage(path string) ([]byte, error) {
 	f, info, err := OpenLegible(path)
 	var damage *DamageError

@@ -25,7 +25,7 @@ func SyncDir(dir string) error {
 	return nil
 }
 
-// CutFile shortens a file, durably.
+// CutFile shortens a file and syncs it.
 func CutFile(f interface {
 	Truncate(size int64) error
 	Sync() error
@@ -36,19 +36,19 @@ func CutFile(f interface {
 	return f.Sync()
 }
 
-// KeepDamaged keeps a damaged file under its other name, while it is replaced.
+// KeepDamaged keeps a copy of a damaged file as NAME.damaged. The caller then replaces the file.
 func KeepDamaged(path string) error {
 	aside := path + DamagedSuffix
 	if err := os.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.Link(path, aside); err != nil { // of a folder, or where the file system has no links
+	if err := os.Link(path, aside); err != nil { // path is a folder, or the file system has no links
 		return os.Rename(path, aside)
 	}
 	return nil
 }
 
-// LeaveMark makes an empty NAME.damaged for a missing file.
+// LeaveMark creates an empty NAME.damaged for a missing file.
 func LeaveMark(path string) error {
 	aside, err := os.OpenFile(path+DamagedSuffix, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -57,16 +57,16 @@ func LeaveMark(path string) error {
 	return errors.Join(aside.Close(), SyncDir(filepath.Dir(path)))
 }
 
-// Damage is contained. A damaged file whose loss costs recall only is set aside: it is
-// renamed to NAME.damaged, the database opens without it, and Status lists it until an
-// administrator removes it. Damage to this site's own reports refuses the start; Repair
-// restores what snapshots, the journal and the ledger of reports still hold.
+// Damage is contained. If the loss of a damaged file costs no own reports, the file is set
+// aside: it is renamed to NAME.damaged, the database opens without it, and Status lists it
+// until an administrator removes it. If own reports are damaged, Open fails. Repair then
+// restores what snapshots, the journal and the ledger of reports still contain.
 
 // DamagedSuffix ends the name of a file that was set aside.
 const DamagedSuffix = ".damaged"
 
-// WriteSnapshot replaces the file at path at once: temporary file, fsync,
-// rename, fsync of the folder.
+// WriteSnapshot replaces the file at path atomically: temporary file, fsync, rename, fsync of
+// the folder.
 func WriteSnapshot(path string, encode func(w io.Writer) error) error {
 	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o600))
 	if err != nil {
@@ -86,15 +86,15 @@ func WriteSnapshot(path string, encode func(w io.Writer) error) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// Saved tells whether a snapshot file on disk still says what memory says:
-// it is written again only when this has changed.
+// Saved identifies the state of a snapshot file on disk. The file is written again only when
+// the state has changed.
 type Saved struct {
 	Changes   int64  // own filters: changes since the start, plus one
 	Seq, Gaps uint64 // other sites: the cursor
 	Sections  int
 }
 
-// Pending is a snapshot that may have to be written.
+// Pending is a snapshot and how to write it.
 type Pending struct {
 	Path  string
 	State Saved
@@ -109,7 +109,7 @@ func CutPath(path string, size int64) error {
 	return errors.Join(CutFile(f, size), f.Close())
 }
 
-// ReadBounded reads a file of at most so many bytes. A longer one is damage.
+// ReadBounded reads a file of at most most bytes. A longer file is damaged.
 func ReadBounded(path string, most int64) ([]byte, error) {
 	f, info, err := OpenLegible(path)
 	if err != nil {
@@ -117,11 +117,11 @@ func ReadBounded(path string, most int64) ([]byte, error) {
 	}
 	defer f.Close()
 	if info.Size() > most {
-		return nil, Damaged(path, most, fmt.Errorf("it has %d bytes, must be at most %d", info.Size(), most))
+		return nil, Damaged(path, most, fmt.Errorf("file has %d bytes, must be at most %d", info.Size(), most))
 	}
 	data, err := io.ReadAll(io.LimitReader(f, most))
 	if err != nil {
-		return nil, fmt.Errorf("votes: %w", illegible(path, err))
+		return nil, fmt.Errorf("votes: %w", readError(path, err))
 	}
 	return data, nil
 }

@@ -38,7 +38,7 @@ func TestSealedForm(t *testing.T) {
 		"flipped version":       {file(func(b []byte) []byte { b[9] = 4; return b }), "checksum of the head is wrong"},
 		"key":                   {head(10, 8), "made under federation key 08"},
 		"checksum":              {append(bytes.Clone(good[:len(good)-1]), good[len(good)-1]^1), "checksum is wrong"},
-		"long":                  {file(func(b []byte) []byte { return append(b, '6') }), "it has more than 31 bytes"},
+		"long":                  {file(func(b []byte) []byte { return append(b, '6') }), "file has more than 31 bytes"},
 	} {
 		path := filepath.Join(t.TempDir(), "file")
 		if err := os.WriteFile(path, c.data, 0o600); err != nil {

@@ -2,10 +2,10 @@
 // list of these segments.
 //
 //	Append -> Sync -> the caller changes its filters -> Done
-//	Rotate    begins a segment, and waits until all records before it are done
-//	Drop      removes segments that snapshots have made superfluous
+//	Rotate    begins a segment, and waits until all earlier records are done
+//	Drop      removes segments that are no longer needed, because snapshots contain them
 //
 // Records contain absolute values: replaying one twice changes nothing. The journal does not
-// apply records and does not know filters. Locks: syncMu is taken before mu; the list has
-// one of its own, which is taken last.
+// apply records and does not import filters. Locks: syncMu is taken before mu; the list's own
+// lock is taken last.
 package journal

@@ -14,8 +14,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/folder"
 )
 
-// Log is the append-only log of own changes, in segments. A record that was
-// appended is open until done is called, when its change stands in the filters.
+// Log is the append-only log of this site's own changes, in segments. An appended record is
+// open until its change is in the filters and the caller calls Done.
 type Log struct {
 	dir     string
 	KeyID   [8]byte
@@ -23,22 +23,22 @@ type Log struct {
 	newFile func(path string) (SegmentFile, error)
 
 	mu      sync.Mutex // guards all below
-	applied *sync.Cond // an open record was done
+	applied *sync.Cond // signalled when an open record is done
 	file    SegmentFile
 	buf     *bufio.Writer
 	segment uint32
-	newest  uint32 // the highest segment number that was tried
-	offset  int64  // written into buf
-	onDisk  int64  // offset that is synced
+	newest  uint32 // the highest segment number used, or tried
+	offset  int64  // end of what was written into buf
+	onDisk  int64  // end of what is synced
 	open    map[folder.LSN]struct{}
-	sizes   map[uint32]int64 // older segments
-	fault   error            // a failed write; cleared when a new segment was started
-	lost    bool             // something applied may stand in no segment: a snapshot is due
+	sizes   map[uint32]int64 // bytes of older segments
+	fault   error            // a failed write; nil again once a new segment is started
+	lost    bool             // a change in the filters may be in no segment: a snapshot is due
 
-	syncMu sync.Mutex // held by the one who syncs for all
+	syncMu sync.Mutex // held while one caller syncs for all; taken before mu
 }
 
-// SegmentFile is a file that a segment is written to: an *os.File, or in tests one that fails.
+// SegmentFile is the file of a segment: an *os.File, or in tests a file that fails.
 type SegmentFile interface {
 	io.WriteCloser
 	Sync() error
@@ -54,9 +54,9 @@ func SegmentPath(dir string, segment uint32) string {
 	return filepath.Join(dir, fmt.Sprintf("journal-%08d", segment))
 }
 
-// Open starts a new segment after the given ones, which are on disk as long as that,
-// and after the number that the identity knows. On a full disk the journal begins with that
-// fault.
+// Open starts a new segment. Its number follows those of the older segments, whose sizes on
+// disk are given, and the newest one that the identity names. If the disk is full, Open
+// succeeds and the journal begins with that fault.
 func Open(dir string, keyID [8]byte, older map[uint32]int64, known uint32, newFile func(path string) (SegmentFile, error)) (*Log, error) {
 	if newFile == nil {
 		newFile = createFile
@@ -73,15 +73,15 @@ func Open(dir string, keyID [8]byte, older map[uint32]int64, known uint32, newFi
 	case err == nil:
 		j.begin(f, j.newest)
 	case errors.Is(err, syscall.ENOSPC):
-		j.fault = err // what is known can be asked; reports wait for room
+		j.fault = err // lookups work; reports fail until there is room
 	default:
 		return nil, err
 	}
 	return j, nil
 }
 
-// create makes a segment's file, syncs its header and the folder, and lists it. After an
-// error there is no file, unless the list may name it.
+// create creates a segment's file, syncs its header and the folder, and lists it. After an
+// error the file is removed, unless the list on disk may name it.
 func (j *Log) create(segment uint32) (SegmentFile, error) {
 	path := SegmentPath(j.dir, segment)
 	f, err := j.newFile(path)
@@ -107,14 +107,14 @@ func (j *Log) create(segment uint32) (SegmentFile, error) {
 	return f, nil
 }
 
-// begin makes a created segment the one that is written. The caller holds mu.
+// begin makes a created segment the current one. The caller holds mu.
 func (j *Log) begin(f SegmentFile, segment uint32) {
 	j.file, j.buf, j.segment = f, bufio.NewWriterSize(f, 1<<18), segment
 	j.offset, j.onDisk = Header, Header
 }
 
-// Append adds records, one behind the other. The caller calls done with what it
-// returns once their changes stand in the filters.
+// Append adds records, in order. When their changes are in the filters, the caller passes the
+// returned position to Done.
 func (j *Log) Append(records ...Record) (folder.LSN, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -135,7 +135,7 @@ func (j *Log) Append(records ...Record) (folder.LSN, error) {
 	return at, nil
 }
 
-// Ready reports whether a fault of before is over.
+// Ready tries to repair an earlier fault. It returns an error while the fault lasts.
 func (j *Log) Ready() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -152,22 +152,22 @@ func (j *Log) Done(at folder.LSN) {
 	j.applied.Broadcast()
 }
 
-// fail notes a write error. What was not synced is lost and was acknowledged to
-// nobody; repair cuts it off.
+// fail records a write error. Unsynced records are lost; none was acknowledged. repair cuts
+// them off.
 func (j *Log) fail(err error) error {
 	j.fault = fmt.Errorf("journal %s at offset %d: %w", SegmentPath(j.dir, j.segment), j.onDisk, err)
 	return j.fault
 }
 
-// repair ends a faulty segment at its last synced byte and starts a new one.
-// After a failed fsync nothing later in a file can be trusted. The caller holds mu.
+// repair ends a faulty segment at its last synced byte and starts a new one. After a failed
+// fsync, nothing later in the file can be trusted. The caller holds mu.
 func (j *Log) repair() error {
 	if j.file != nil {
 		if err := folder.CutFile(j.file, j.onDisk); err != nil {
 			return j.fail(err)
 		}
 		j.sizes[j.segment] = j.onDisk
-		j.file.Close() // all that counts is synced
+		j.file.Close() // what was acknowledged is synced
 		j.file = nil
 	}
 	j.newest++
@@ -181,8 +181,8 @@ func (j *Log) repair() error {
 	return nil
 }
 
-// Sync returns when the record at the given place is on disk. One caller syncs
-// for all who wait.
+// Sync returns when the record at the given position is on disk. One caller syncs for all that
+// are waiting.
 func (j *Log) Sync(at folder.LSN) error {
 	j.syncMu.Lock()
 	defer j.syncMu.Unlock()
@@ -205,9 +205,9 @@ func (j *Log) Sync(at folder.LSN) error {
 	return nil
 }
 
-// syncFile writes and syncs what was appended so far. Appends go on while the
-// disk works; one that fails then may replace the file, which sync notices. Both
-// locks are held; mu is let go meanwhile.
+// syncFile writes and syncs the records appended so far. The caller holds both locks; mu is
+// released during the fsync, so that appends continue. An append that fails then may replace
+// the file.
 func (j *Log) syncFile() {
 	if err := j.buf.Flush(); err != nil {
 		j.fail(err)
@@ -218,7 +218,7 @@ func (j *Log) syncFile() {
 	err := file.Sync()
 	j.mu.Lock()
 	switch {
-	case j.file != file: // given up meanwhile, at the byte that was synced before
+	case j.file != file: // a failed append replaced it, and kept only what was synced before
 	case err != nil:
 		j.fail(err)
 	default:
@@ -226,11 +226,11 @@ func (j *Log) syncFile() {
 	}
 }
 
-// Flush syncs all that was appended. What a fault lost stands in the filters
-// still: SnapshotDue says so.
+// Flush syncs all appended records. It returns nil if it repaired a fault. Records lost to the
+// fault are still in the filters, and SnapshotDue reports true.
 func (j *Log) Flush() error {
 	j.mu.Lock()
-	at := folder.MakeLSN(j.segment, Header) // on disk already, unless something follows it
+	at := folder.MakeLSN(j.segment, Header) // on disk already, unless a record follows
 	if j.offset > j.onDisk {
 		at = folder.MakeLSN(j.segment, j.offset-1)
 	}
@@ -238,20 +238,20 @@ func (j *Log) Flush() error {
 	j.mu.Unlock()
 	err := j.Sync(at)
 	if faulty && j.LastFault() == nil {
-		return nil // repaired: the records of before are what SnapshotDue is for
+		return nil // repaired; SnapshotDue covers the lost records
 	}
 	return err
 }
 
-// SnapshotDue reports whether changes stand in the filters and perhaps in no segment.
+// SnapshotDue reports whether the filters may contain changes that no segment contains.
 func (j *Log) SnapshotDue() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.lost
 }
 
-// Rotate syncs the segment, starts the next one, and returns its begin, when all
-// records before it stand in the filters.
+// Rotate syncs the segment, starts the next one, and returns its position once the changes of
+// all earlier records are in the filters.
 func (j *Log) Rotate() (folder.LSN, error) {
 	begin, err := j.switchSegment()
 	if err != nil {
@@ -265,10 +265,10 @@ func (j *Log) Rotate() (folder.LSN, error) {
 	return begin, nil
 }
 
-// switchSegment starts the next segment and returns its begin. The slow parts,
-// creating and syncing, are done while appends go on.
+// switchSegment starts the next segment and returns its position. Appends continue during the
+// slow parts, creating and syncing.
 func (j *Log) switchSegment() (folder.LSN, error) {
-	j.syncMu.Lock() // nobody syncs the file that is closed here
+	j.syncMu.Lock() // no other goroutine may sync the file that is closed here
 	defer j.syncMu.Unlock()
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -287,10 +287,10 @@ func (j *Log) switchSegment() (folder.LSN, error) {
 	fresh, err := j.create(segment)
 	j.mu.Lock()
 	if err != nil {
-		return 0, err // the old segment goes on
+		return 0, err // the old segment remains the current one
 	}
-	if j.fault != nil || j.newest != segment { // a fault came between; its repair may have been faster
-		fresh.Close() // it is listed, and stays without records
+	if j.fault != nil || j.newest != segment { // a fault came between, and its repair may have begun a newer segment
+		fresh.Close() // it is listed, and remains without records
 		j.sizes[segment] = Header
 		if j.fault != nil {
 			return 0, j.fault
@@ -306,8 +306,9 @@ func (j *Log) switchSegment() (folder.LSN, error) {
 	return folder.MakeLSN(segment, Header), nil
 }
 
-// replace begins a segment, then syncs and closes the one before. Who waits for
-// a record in that one waits for syncMu, which is held, like mu.
+// replace makes a created segment the current one, then syncs and closes the old one. The
+// caller holds syncMu and mu. Goroutines waiting for a record in the old segment block on
+// syncMu.
 func (j *Log) replace(fresh SegmentFile, segment uint32) {
 	old, number, size, synced := j.file, j.segment, j.offset, j.onDisk
 	j.sizes[number] = synced
@@ -317,21 +318,21 @@ func (j *Log) replace(fresh SegmentFile, segment uint32) {
 	j.mu.Lock()
 	if err != nil {
 		j.lost = true
-		folder.CutFile(old, synced) // nothing was acknowledged behind it
+		folder.CutFile(old, synced) // no later record was acknowledged
 	} else {
 		j.sizes[number] = size
 	}
 	old.Close()
 }
 
-// Saved says that all before a place stands in snapshots.
+// Saved records that snapshots contain all changes so far.
 func (j *Log) Saved() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.lost = false
 }
 
-// Mark is the place before which all records stand in the filters.
+// Mark returns the position before which the changes of all records are in the filters.
 func (j *Log) Mark() folder.LSN {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -345,7 +346,7 @@ func (j *Log) oldestOpen(least folder.LSN) folder.LSN {
 	return least
 }
 
-// Drop removes the segments that end before a place. They are no longer listed then.
+// Drop removes the segments that end before a position, first from the list, then from disk.
 func (j *Log) Drop(before folder.LSN) error {
 	sizes := j.Durable()
 	err := j.List.Change(func(listed map[uint32]int64) {
@@ -370,7 +371,7 @@ func (j *Log) Drop(before folder.LSN) error {
 	return nil
 }
 
-// Durable are the lengths of all segments that are on disk.
+// Durable returns the number of bytes on disk for each segment.
 func (j *Log) Durable() map[uint32]int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -381,7 +382,7 @@ func (j *Log) Durable() map[uint32]int64 {
 	return sizes
 }
 
-// BytesFrom is the size of the segments that have records from a place on.
+// BytesFrom returns the total size of the segments from a position on.
 func (j *Log) BytesFrom(from folder.LSN) int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -394,7 +395,7 @@ func (j *Log) BytesFrom(from folder.LSN) int64 {
 	return bytes
 }
 
-// LastFault is a failed write that was not yet repaired.
+// LastFault returns the last failed write, or nil once it is repaired.
 func (j *Log) LastFault() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -10,19 +10,19 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// RetouchedKey is a key that this site has taken out of a generation, and the bit
-// that does it.
+// RetouchedKey is a key that this site hides in one generation, and the masked bit that
+// hides it.
 type RetouchedKey struct {
 	Hash filter.Hash
-	Bit  uint8          // which of the key's bits is masked, in the order of its Positions; or TakenBack
-	Name layout.ShortID // for lists
-	At   int64          // when, in seconds since 1970
+	Bit  uint8          // index into the key's Positions of the masked bit; or TakenBack
+	Name layout.ShortID // for display
+	At   int64          // seconds since 1970
 }
 
-// TakenBack stands in the place of a bit: the key is not retouched any more.
+// TakenBack is the Bit of a key that is no longer retouched.
 const TakenBack = 0xff
 
-// A retouched key on disk: hash, bit, kind, short ID, time.
+// RetouchedSize is the size of a retouched key on disk: hash, bit, kind, short ID, time.
 const RetouchedSize = 32 + 1 + 1 + 8 + 8
 
 func AppendRetouched(dst []byte, k RetouchedKey) []byte {
@@ -33,7 +33,7 @@ func AppendRetouched(dst []byte, k RetouchedKey) []byte {
 	return binary.BigEndian.AppendUint64(dst, uint64(k.At))
 }
 
-// DecodeRetouched reads keys to the end of b.
+// DecodeRetouched decodes all of b.
 func DecodeRetouched(b []byte) ([]RetouchedKey, error) {
 	if len(b)%RetouchedSize != 0 {
 		return nil, fmt.Errorf("%d bytes of retouched keys, must be a multiple of %d", len(b), RetouchedSize)
@@ -47,7 +47,7 @@ func DecodeRetouched(b []byte) ([]RetouchedKey, error) {
 			At:   int64(binary.BigEndian.Uint64(e[42:])),
 		}
 		if k.Bit >= maxBits && k.Bit != TakenBack {
-			return nil, fmt.Errorf("retouched key rests on its bit %d, must be below %d", k.Bit, maxBits)
+			return nil, fmt.Errorf("retouched key has masked bit %d, must be below %d", k.Bit, maxBits)
 		}
 		keys = append(keys, k)
 	}

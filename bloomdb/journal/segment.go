@@ -14,7 +14,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// The journal's layout stands in bloomdb/FORMAT.md.
+// The journal's layout is described in bloomdb/FORMAT.md.
 const (
 	Header      = folder.FileHead
 	FrameHeader = 4 + 4       // CRC, length
@@ -23,28 +23,28 @@ const (
 
 var Form = folder.FileForm{Name: "journal", Magic: "SBJRNL\r\n", Version: 1}
 
-// Record is one change of this site's own state. It tells absolute facts, so
-// that replaying it twice changes nothing.
+// Record is one change of this site's own state. Its values are absolute: replaying it twice
+// changes nothing.
 type Record struct {
 	Target layout.Target
-	Hashes []filter.Hash // spam, revoked: the keys; counts: one key
-	Count  uint32        // counts: the count that the key has reached
-	Class  layout.Class  // spam: that the report names
-	Seeds  []uint64      // sketches: of the entries' positions, and no hashes
+	Hashes []filter.Hash // spam, revoked: the keys; counts: one key; else empty
+	Count  uint32        // counts: the key's count after the change
+	Class  layout.Class  // spam: the class that the report names
+	Seeds  []uint64      // sketches: seeds of the entries' positions
 
-	Retouched []RetouchedKey // of a mask: the keys, and no hashes
-	Votes     []uint64       // of a report or revocation: seeds of its keys, and no hashes
+	Retouched []RetouchedKey // of a mask record: its keys
+	Votes     []uint64       // of a votes record: seeds of the keys' positions
 }
 
-// maskRecord stands in the place of a kind in a record of retouched keys.
+// maskRecord is the kind of a record of retouched keys.
 const maskRecord layout.Kind = 16
 
-// votesRecord is such a place-holder for what a report or revocation does to the
-// site's own votes. It stands behind the report's record and is synced with it.
+// votesRecord is the kind of a record of this site's own votes. It follows the record of the
+// report or revocation that it belongs to, and is synced with it.
 const votesRecord layout.Kind = 17
 
-// kind is the record's first byte. A report that names its class has the number
-// of the class filter, whose bits follow from its keys.
+// kind returns the record's first byte. A report that names its class has the number of the
+// class filter; the bits there are derived from the report's keys.
 func (r Record) kind() layout.Kind {
 	switch {
 	case len(r.Retouched) > 0:
@@ -59,9 +59,9 @@ func (r Record) kind() layout.Kind {
 
 func (j *Log) Header() []byte { return Form.Begin(j.KeyID) }
 
-// AppendFrame codes a record with its frame: CRC32C over length and body,
-// length, body. unsynced is how many bytes of the segment before it were not
-// known to be on disk: it tells damage from what a crash leaves.
+// AppendFrame encodes a record and its frame: CRC32C over length and body, length, body.
+// unsynced is the number of bytes before it in the segment that may not have been on disk. It
+// distinguishes damage from what a crash leaves.
 func AppendFrame(dst []byte, r Record, unsynced int64) []byte {
 	at := len(dst)
 	dst = append(dst, make([]byte, FrameHeader)...)
@@ -95,14 +95,14 @@ func AppendFrame(dst []byte, r Record, unsynced int64) []byte {
 	return dst
 }
 
-// DecodeRecord reads a frame's body.
+// DecodeRecord decodes the body of a frame.
 func DecodeRecord(body []byte) (r Record, unsynced int64, err error) {
 	kind := layout.Kind(body[0])
 	if r.Target.Kind = kind; kind == maskRecord || kind == votesRecord {
 		r.Target.Kind = layout.SpamFilter
 	}
 	if !r.Target.Kind.Valid() {
-		return r, 0, fmt.Errorf("record type %d, which this program does not know: %w", kind, layout.ErrNewer)
+		return r, 0, fmt.Errorf("record type %d is unknown to this program: %w", kind, layout.ErrNewer)
 	}
 	gen, n := binary.Varint(body[1:])
 	if n <= 0 {
@@ -166,17 +166,16 @@ func decodeSeeds(r Record, body []byte) (Record, error) {
 	return r, nil
 }
 
-// ReadSegment calls apply for each record of a segment and returns where its
-// valid records end, and the length of the tail after them. A tail that a crash
-// has torn is no error when the segment is the last one. The first least bytes were on
-// disk: there is no crash in which they are torn.
+// ReadSegment calls apply for each record of a segment. It returns where the valid records end,
+// and the length of the tail after them. A tail torn by a crash is an error unless the segment
+// is the last one. The first least bytes were on disk, so a crash cannot have torn them.
 func ReadSegment(path string, keyID [8]byte, last bool, least int64, apply func(at int64, r Record) error) (size, tail int64, err error) {
 	data, err := folder.ReadLegible(path)
 	if err != nil {
 		return 0, 0, fmt.Errorf("journal: %w", err)
 	}
-	if last && least == 0 && torn(data) {
-		return 0, int64(len(data)), nil // the crash came while the segment was made
+	if last && least == 0 && isTorn(data) {
+		return 0, int64(len(data)), nil // a crash interrupted create
 	}
 	if err := Form.Check(data, keyID); err != nil {
 		return 0, 0, folder.Damaged(path, 0, err)
@@ -184,7 +183,7 @@ func ReadSegment(path string, keyID [8]byte, last bool, least int64, apply func(
 	for at := Header; at < len(data); {
 		body, err := FrameAt(data, at)
 		if err != nil {
-			if last && int64(at) >= least && !syncedBeyond(data, at) {
+			if last && int64(at) >= least && !isSyncedBeyond(data, at) {
 				return int64(at), int64(len(data) - at), nil
 			}
 			return 0, 0, folder.Damaged(path, int64(at), err)
@@ -204,9 +203,9 @@ func ReadSegment(path string, keyID [8]byte, last bool, least int64, apply func(
 	return int64(len(data)), 0, nil
 }
 
-// torn reports whether a segment ends before its header does, or is all zeros, which
-// is what a crash leaves of a file that was never synced.
-func torn(data []byte) bool {
+// isTorn reports whether a segment ends within its header or is all zeros. A crash leaves that of
+// a file that was never synced.
+func isTorn(data []byte) bool {
 	return len(data) < Header || len(bytes.Trim(data, "\x00")) == 0
 }
 
@@ -229,10 +228,10 @@ func FrameAt(data []byte, at int) ([]byte, error) {
 	return data[at+FrameHeader : end], nil
 }
 
-// syncedBeyond tells damage from what a crash leaves: after a power failure
-// later pages may be on disk where earlier ones are not, as long as nobody synced
-// them. It is damage when a later frame says that the bad one was synced.
-func syncedBeyond(data []byte, bad int) bool {
+// isSyncedBeyond reports whether a bad frame is damage and not the result of a crash. After a
+// power failure, later pages may be on disk where earlier ones are not, as long as neither was
+// synced. The bad frame is damaged if a later frame records that it had been synced.
+func isSyncedBeyond(data []byte, bad int) bool {
 	for at := bad + 1; at < len(data)-FrameHeader; at++ {
 		body, err := FrameAt(data, at)
 		if err != nil {
@@ -245,10 +244,10 @@ func syncedBeyond(data []byte, bad int) bool {
 	return false
 }
 
-// decodeVoteRecord reads a record of the journal.
+// decodeVoteRecord decodes the rest of a record of votes.
 func decodeVoteRecord(r Record, body []byte) (Record, error) {
 	if len(body) < 9 || len(body) > 1+8*VotesPerMessage || len(body)%8 != 1 {
-		return r, fmt.Errorf("%d bytes of votes, must be 1 and %d at most of 8 each", len(body), VotesPerMessage)
+		return r, fmt.Errorf("%d bytes of votes, must be 1 and up to %d times 8", len(body), VotesPerMessage)
 	}
 	if r.Target.Kind = layout.Kind(body[0]); r.Target.Kind != layout.SpamFilter && r.Target.Kind != layout.RevokedFilter {
 		return r, fmt.Errorf("votes of kind %d, must be %d or %d", body[0], layout.SpamFilter, layout.RevokedFilter)
@@ -259,10 +258,10 @@ func decodeVoteRecord(r Record, body []byte) (Record, error) {
 	return r, nil
 }
 
-// maxBits is the largest k of a bit filter.
+// maxBits is the largest number of bits a key in a bit filter.
 const maxBits = 16
 
-// MaxKeys bounds the signatures of one report: a journal record holds them.
+// MaxKeys limits the signatures of one report, so that a journal record has room for them.
 const MaxKeys = 256
 
 const (
@@ -270,6 +269,6 @@ const (
 )
 
 const (
-	// VotesPerMessage is how many keys of a message are in a filter, and are asked.
+	// VotesPerMessage is the number of keys of a message that are stored in votes and looked up.
 	VotesPerMessage = 2
 )

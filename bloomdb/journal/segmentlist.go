@@ -16,15 +16,15 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/folder"
 )
 
-// The segments of the journal are listed in a file, with the length that each has on disk
-// at least. Without it, a segment that is gone or was cut short would look like one that
-// never had a record.
+// The journal's segments are listed in a file, with the minimum size that each has on disk.
+// Without the list, a segment that was lost or cut short would look like one that never had a
+// record.
 //
 //	begin a segment   its file is synced -> it is listed -> its first record
-//	remove segments   snapshots have all of them -> they are unlisted -> removed
+//	remove segments   snapshots contain all of them -> they are unlisted -> removed
 //
-// After a crash between any two steps, every listed segment is there. The lengths are
-// written once a minute: a cut of younger records looks like a torn tail.
+// After a crash between any two steps, every listed segment exists. The sizes are written
+// once a minute, so the loss of younger records looks like a torn tail.
 const SegmentsFile = "segments"
 
 const (
@@ -34,8 +34,8 @@ const (
 
 var SegmentsForm = folder.SealedForm{FileForm: folder.FileForm{Name: "list of segments", Magic: "SBSEGS\r\n", Version: 1}, Most: maxSegments * segmentEntry}
 
-// SegmentList is the file as it is on disk. It is safe for concurrent use; nothing else is
-// locked while The caller holds mu.
+// SegmentList is the list of segments as it is on disk. It is safe for concurrent use. No
+// other lock is taken while mu is held.
 type SegmentList struct {
 	Dir   string
 	KeyID [8]byte
@@ -45,8 +45,8 @@ type SegmentList struct {
 	written time.Time
 }
 
-// Change edits the list and writes it. It does nothing if the edit changes nothing. If an
-// error is returned, has reports whether the change may be on disk.
+// Change edits the list and writes it. If the edit changes nothing, the file is not written.
+// After an error, has reports whether the change may be on disk.
 func (l *SegmentList) Change(edit func(sizes map[uint32]int64)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +76,7 @@ func (l *SegmentList) has(segment uint32) bool {
 	return ok
 }
 
-// raise notes lengths that are on disk, of segments that are listed.
+// raise records larger sizes of listed segments.
 func (l *SegmentList) raise(sizes map[uint32]int64) error {
 	return l.Change(func(listed map[uint32]int64) {
 		for n := range listed {
@@ -85,7 +85,7 @@ func (l *SegmentList) raise(sizes map[uint32]int64) error {
 	})
 }
 
-// RaiseLater does so once a minute.
+// RaiseLater calls raise at most once a minute.
 func (l *SegmentList) RaiseLater(sizes func() map[uint32]int64, now time.Time) error {
 	l.mu.Lock()
 	due := now.Sub(l.written).Abs() >= clock.StampEvery
@@ -99,7 +99,7 @@ func (l *SegmentList) RaiseLater(sizes func() map[uint32]int64, now time.Time) e
 	return l.raise(sizes())
 }
 
-// EncodeSegments is the file.
+// EncodeSegments returns the file.
 func EncodeSegments(keyID [8]byte, sizes map[uint32]int64) []byte {
 	b := SegmentsForm.Begin(keyID)
 	for _, n := range slices.Sorted(maps.Keys(sizes)) {
@@ -109,8 +109,8 @@ func EncodeSegments(keyID [8]byte, sizes map[uint32]int64) []byte {
 	return folder.Seal(b)
 }
 
-// ReadSegments reads the list of a folder. It returns an error that wraps fs.ErrNotExist
-// where there is none; damage is a *DamageError.
+// ReadSegments reads the list of a folder. If there is none, it returns an error that wraps
+// fs.ErrNotExist; damage is a *DamageError.
 func ReadSegments(dir string, keyID [8]byte) (map[uint32]int64, error) {
 	sizes := make(map[uint32]int64)
 	err := SegmentsForm.Load(filepath.Join(dir, SegmentsFile), func(data []byte) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// The purposes of keyed digests. A digest made for one can't stand for another.
+// The purposes of keyed digests. A digest made for one purpose cannot be used for another.
 var (
 	purposeReport = []byte("spambloom report 1")
 	purposeCount  = []byte("spambloom count 1")
@@ -31,20 +31,19 @@ var (
 	PurposeReturned = []byte("spambloom returned 1") // in memory only
 )
 
-// New makes a random federation key.
+// New returns a random federation key.
 func New() (key [32]byte, err error) {
 	_, err = rand.Read(key[:])
 	return key, err
 }
 
-// WriteKey writes a federation key as 64 hex digits on one line, mode 0600. The
-// file appears whole or not at all; one that is there is never replaced
-// (os.ErrExist).
+// WriteKey writes a federation key as 64 hex digits on one line, mode 0600. The file appears
+// complete or not at all. An existing file is never replaced (os.ErrExist).
 func WriteKey(path string, key [32]byte) error {
 	return writeKeyFile("federation key", path, hex.EncodeToString(key[:]))
 }
 
-// ReadKey reads what WriteKey wrote. A key that others may read is refused.
+// ReadKey reads a file written by WriteKey. It rejects a file that other users may read.
 func ReadKey(path string) (key [32]byte, err error) {
 	text, err := readKeyFile("federation key", path)
 	if err != nil {
@@ -57,8 +56,8 @@ func ReadKey(path string) (key [32]byte, err error) {
 	return [32]byte(raw), nil
 }
 
-// writeKeyFile writes a secret of one line, mode 0600, whole or not at all. It
-// never replaces a file (os.ErrExist).
+// writeKeyFile writes a secret of one line, mode 0600, complete or not at all. It never
+// replaces an existing file (os.ErrExist).
 func writeKeyFile(what, path, line string) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-") // mode 0600
@@ -79,8 +78,8 @@ func writeKeyFile(what, path, line string) error {
 	return folder.SyncDir(dir)
 }
 
-// readKeyFile reads a secret, without the blanks around it. One that others may
-// read is refused.
+// readKeyFile reads a secret, without surrounding blanks. It rejects a file that other users
+// may read.
 func readKeyFile(what, path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -101,7 +100,7 @@ func readKeyFile(what, path string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// ID names a federation key without giving it away: 16 hex digits.
+// ID returns 16 hex digits that identify a federation key without revealing it.
 func ID(key [32]byte) string {
 	d := signature.NewKeyed(key[:]).Sum(purposeID)
 	return hex.EncodeToString(d[:8])

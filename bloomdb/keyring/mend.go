@@ -13,8 +13,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/folder"
 )
 
-// MendKey finds the federation key that differs from a damaged key file in one byte and
-// has one of the ids; ok is false where there is none. It writes nothing.
+// MendKey returns the federation key with one of the given ids that differs from a damaged
+// key file in one byte. It reports whether there is one, and writes nothing.
 func MendKey(path string, ids []string) (key [32]byte, ok bool) {
 	mendFile(path, func(text string) bool {
 		raw, err := hex.DecodeString(text)
@@ -27,7 +27,7 @@ func MendKey(path string, ids []string) (key [32]byte, ok bool) {
 	return key, ok
 }
 
-// MendSigningKey is MendKey for a site's own key and its public halves.
+// MendSigningKey does the same for a signing key and its public keys.
 func MendSigningKey(path string, public []string) (key ed25519.PrivateKey, ok bool) {
 	mendFile(path, func(text string) bool {
 		var err error
@@ -38,11 +38,11 @@ func MendSigningKey(path string, public []string) (key ed25519.PrivateKey, ok bo
 	return key, ok
 }
 
-// maxKeyFile is the length of the longest key file that is searched.
+// maxKeyFile is the size in bytes of the largest file that is searched.
 const maxKeyFile = 256
 
-// mendFile tries a file's text, and each text that differs from it in one byte, until
-// one is right.
+// mendFile passes the file's text, and each text that differs from it in one byte, to right
+// until one is accepted.
 func mendFile(path string, right func(text string) bool) {
 	data, err := os.ReadFile(path)
 	if err != nil || len(data) > maxKeyFile {
@@ -62,17 +62,17 @@ func mendFile(path string, right func(text string) bool) {
 	}
 }
 
-// ReplaceKey writes a federation key in the place of a damaged one.
+// ReplaceKey replaces a damaged federation key file.
 func ReplaceKey(path string, key [32]byte) error {
 	return replaceKeyFile(path, func(temp string) error { return WriteKey(temp, key) })
 }
 
-// ReplaceSigningKey likewise.
+// ReplaceSigningKey replaces a damaged signing key file.
 func ReplaceSigningKey(path string, key ed25519.PrivateKey) error {
 	return replaceKeyFile(path, func(temp string) error { return WriteSigningKey(temp, key) })
 }
 
-// replaceKeyFile leaves no copy of the damaged key: it gives the key away.
+// replaceKeyFile keeps no copy of the damaged file: that would reveal the key.
 func replaceKeyFile(path string, write func(temp string) error) error {
 	temp := path + ".repaired"
 	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {

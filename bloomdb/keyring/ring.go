@@ -8,12 +8,12 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Labels are a signature's positions under each named class, by Class.
+// Labels are a signature's positions under each named class, indexed by Class.
 type Labels [layout.NamedClasses + 1]filter.Hash
 
-// Labels derives them from the signature's positions in the spam filter, which
-// are all that the journal knows of it. One keyed digest serves all classes, a
-// lane each, since digests are what costs most when a message is judged.
+// Labels derives the labels from the signature's positions in the spam filter, since the
+// journal records nothing else. Digests dominate the cost of judging, so one keyed digest
+// serves all classes, one lane each.
 func (r *Ring) Labels(h filter.Hash) (l Labels) {
 	lanes := h.Bytes()
 	digest := filter.HashBytes(r.Keyed.Sum(purposeClass, lanes[:]))
@@ -36,26 +36,27 @@ func NewRing(key [32]byte) *Ring {
 	return r
 }
 
-// DomainKeys are the positions of a domain's two counts.
+// DomainKeys are the positions of a domain's two counters.
 type DomainKeys struct{ Campaigns, Sightings filter.Hash }
 
-// DomainKeys takes two lanes of one keyed digest for each.
+// DomainKeys derives both from one keyed digest, two lanes each.
 func (r *Ring) DomainKeys(domain string) DomainKeys {
 	h := filter.HashBytes(r.Keyed.Sum(purposeDomain, []byte(domain)))
 	return DomainKeys{filter.Hash{h[0], h[1]}, filter.Hash{h[2], h[3]}}
 }
 
-// ReportHash and CountHash give a signature's positions, for those who have the
-// federation key only.
+// ReportHash returns a signature's positions in filters of reports. They cannot be computed
+// without the federation key.
 func (r *Ring) ReportHash(s signature.Signature) filter.Hash {
 	return filter.HashBytes(r.Keyed.Sum(purposeReport, s.Digest[:]))
 }
 
+// CountHash returns a signature's positions in counting filters.
 func (r *Ring) CountHash(s signature.Signature) filter.Hash {
 	return filter.HashBytes(r.Keyed.Sum(purposeCount, s.Digest[:]))
 }
 
-// StretchAll makes positions of seeds.
+// StretchAll derives positions from seeds.
 func StretchAll(seeds []uint64) []filter.Hash {
 	hashes := make([]filter.Hash, len(seeds))
 	for i, s := range seeds {
@@ -64,7 +65,7 @@ func StretchAll(seeds []uint64) []filter.Hash {
 	return hashes
 }
 
-// Stretch makes four lanes of one: the first outputs of SplitMix64 (Steele, Lea,
+// Stretch derives four lanes from a seed: the first outputs of SplitMix64 (Steele, Lea,
 // Flood 2014).
 func Stretch(state uint64) (h filter.Hash) {
 	for i := range h {
@@ -81,7 +82,7 @@ func Mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// VotesKey is the key of a site's positions.
+// VotesKey returns the key for positions in a site's filter of votes.
 func (r *Ring) VotesKey(site string) Sip {
 	return NewSip(r.Keyed.Sum(purposeVotes, []byte(site)))
 }

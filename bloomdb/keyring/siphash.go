@@ -10,14 +10,14 @@ import (
 // Sip is a key of SipHash.
 type Sip [2]uint64
 
-// NewSip makes a key of a digest's first 16 bytes.
+// NewSip returns the key in a digest's first 16 bytes.
 func NewSip(d signature.Digest) Sip {
 	return Sip{binary.BigEndian.Uint64(d[:]), binary.BigEndian.Uint64(d[8:])}
 }
 
-// sum is SipHash-2-4 (Aumasson, Bernstein: "SipHash: a fast short-input PRF",
-// 2012, section 2): a keyed hash that costs a fortieth of an HMAC. Who does not
-// have the key can tell nothing of its values.
+// sum is SipHash-2-4 (Aumasson, Bernstein: "SipHash: a fast short-input PRF", 2012, section
+// 2), a keyed hash at a fortieth of the cost of an HMAC. Without the key, its values are
+// indistinguishable from random numbers.
 func (k Sip) sum(data []byte) uint64 {
 	s := sipState{
 		k[0] ^ 0x736f6d6570736575, k[1] ^ 0x646f72616e646f6d,
@@ -36,14 +36,14 @@ func (k Sip) sum(data []byte) uint64 {
 	return s.v0 ^ s.v1 ^ s.v2 ^ s.v3
 }
 
-// Hash is sum of a number's eight bytes.
+// Hash returns the hash of x.
 func (k Sip) Hash(x uint64) uint64 {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], x)
 	return k.sum(b[:])
 }
 
-// sipState is the state of a hash that runs.
+// sipState is the state of a hash in progress.
 type sipState struct{ v0, v1, v2, v3 uint64 }
 
 func (s sipState) word(m uint64) sipState {

@@ -18,10 +18,10 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/store"
 )
 
-// Check is Check for one keyspace.
+// Check verifies the filters in memory and the files of the keyspace.
 func (ks *Keyspace) Check() error { return errors.Join(ks.Store.Check(), ks.CheckFiles()) }
 
-// CheckFiles is CheckFiles for one keyspace.
+// CheckFiles reads all files of the keyspace and returns every damage.
 func (ks *Keyspace) CheckFiles() error {
 	ks.SnapshotMu.Lock()
 	defer ks.SnapshotMu.Unlock()
@@ -32,7 +32,7 @@ func (ks *Keyspace) CheckFiles() error {
 	return errors.Join(err, ReadAll(ks.Settings.Dir, ks.Ring.KeyID, ks.Votes.CheckVotes))
 }
 
-// ReadAll reads all files of one folder. Votes are checked by the caller's function.
+// ReadAll reads and verifies all files of a folder. The caller's function verifies votes.
 func ReadAll(dir string, keyID [8]byte, votes func(name string) error) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -75,7 +75,7 @@ func ReadAll(dir string, keyID [8]byte, votes func(name string) error) error {
 	}
 	order := slices.Sorted(maps.Keys(segments))
 	for i, n := range order {
-		last := i == len(order)-1 // records may be half written while we read
+		last := i == len(order)-1 // other goroutines may be appending to the last one
 		_, _, e := journal.ReadSegment(journal.SegmentPath(dir, n), keyID, last, listed[n], func(int64, journal.Record) error { return nil })
 		err = errors.Join(err, e)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/folder"
 )
 
-// checkCompanions names the companions that are missing or empty. Repair goes on without
-// them; an empty NAME.damaged keeps the loss in the status until it is removed.
+// checkCompanions returns an error for companions that are missing or empty. Repair continues
+// without them; an empty NAME.damaged keeps the loss in the status until it is removed.
 func (ks *Keyspace) checkCompanions(id folder.Identity) (missing error) {
 	for _, name := range id.Companions {
 		path := filepath.Join(ks.Settings.Dir, name)
@@ -27,7 +27,7 @@ func (ks *Keyspace) checkCompanions(id folder.Identity) (missing error) {
 			missing = errors.Join(missing, folder.Damaged(path, 0, err))
 			continue
 		}
-		if err := ks.Files.MendMissing(path, err, "all that it held"); err != nil {
+		if err := ks.Files.MendMissing(path, err, "all of its content"); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // Stands reports whether the newest listing is newer than all revocations.
 func (t Trace) Stands() bool { return latest(t.Spam) > latest(t.Revoked) }
 
-// latest is the number of the newest generation; -1 where there is none.
+// latest returns the number of the newest generation; -1 if there is none.
 func latest(trails []Trail) int64 {
 	n := int64(-1)
 	for _, t := range trails {
@@ -22,8 +22,8 @@ func latest(trails []Trail) int64 {
 	return n
 }
 
-// Cost is what a report of set, or a revocation, would take now of the room that one generation
-// has for its kind: from 0, where all of it stands there already, to 1 for the whole.
+// Cost returns the share of its generation's room that a report of set, or a revocation, would
+// use now: 0 if all of it is present already, 1 for the whole room.
 func (ks *Keyspace) Cost(set signature.Set, revoke bool) float64 {
 	kind, room, entries := layout.SpamFilter, ks.Settings.KeysPerGeneration(), ks.Settings.SketchEntriesPerGeneration()
 	if revoke {

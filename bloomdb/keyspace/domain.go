@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	reportedDomains  = 4  // of a message that a report lists
-	revokedSightings = 10 // of each domain of a message that is revoked
+	reportedDomains  = 4  // domains of a message that a report lists
+	revokedSightings = 10 // sightings that a revocation adds for each domain
 )
 
-// domainSignatures returns the signatures of domains, which are listed and revoked with those
-// of the message.
+// domainSignatures returns the signatures of a message's domains, which are reported and revoked
+// with those of the message.
 func (ks *Keyspace) domainSignatures(kind layout.Kind, set signature.Set) []signature.Signature {
 	domains := ks.Settings.JudgedDomains(set.Domains)
 	if kind == layout.SpamFilter {
@@ -29,8 +29,8 @@ func (ks *Keyspace) domainSignatures(kind layout.Kind, set signature.Set) []sign
 	return signatures
 }
 
-// countListed counts the domains of a report that is a campaign, or of a revocation.
-// Either is on disk by now, so that a fault here is only logged.
+// countListed counts the domains of a report that is a campaign, or of a revocation. The report
+// or revocation is on disk by now, so a fault is only logged.
 func (ks *Keyspace) countListed(kind layout.Kind, set signature.Set, campaign bool) {
 	var err error
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// absent is how many keys a filter lacks; nil lacks all.
+// absent returns the number of keys that are not in a filter. A nil filter contains none.
 func absent(b *filter.Bits, keys []filter.Hash) int {
 	if b == nil {
 		return len(keys)
@@ -16,10 +16,10 @@ func absent(b *filter.Bits, keys []filter.Hash) int {
 	return len(keys) - sketch.Count(b.HasBatch(keys, nil))
 }
 
-// leastKeys is how many keys of a text's sketch are its anchors.
+// leastKeys is the number of keys of a text's sketch that are its anchors.
 const leastKeys = 20
 
-// Anchors are keyed hashes by which reports are told to be about one thing.
+// Anchors returns keyed hashes that reports of the same content have in common.
 func (ks *Keyspace) Anchors(s signature.Sketch) []uint64 {
 	sip, ok := ks.Sketches.SipKeys[s.Kind]
 	switch {
@@ -36,8 +36,8 @@ func (ks *Keyspace) Anchors(s signature.Sketch) []uint64 {
 	return slices.Compact(anchors)
 }
 
-// AnchorsNeed is how many of a sketch's n anchors other reports must have, for it to be listed by
-// their word: all of an image's, and all but 4 of a text's.
+// AnchorsNeed returns how many of a sketch's n anchors other reports must have before they count as
+// reports of the same content: all of an image's, and all but 4 of a text's.
 func (ks *Keyspace) AnchorsNeed(kind signature.Kind, n int) int {
 	if kind == signature.KindImage {
 		return n

@@ -12,27 +12,27 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Trace contains, for one signature, all reports, revocations, counts and votes.
+// Trace contains all reports, revocations, counts and votes of one signature.
 type Trace struct {
 	Signature signature.Signature
 	Spam      []Trail       // generations and sites that reported it, newest first
-	Revoked   []Trail       // that took it back
+	Revoked   []Trail       // generations and sites that revoked it
 	Counts    []Trail       // how often each site counted it; only for counting keys
 	Votes     []vote.Trail  // sites that vote by it; only for a message's text and body
-	Burst     *recent.Burst // how often this site did in the last minutes; nil for other keys, and where CountOptions.Burst is 0
+	Burst     *recent.Burst // this site's count of the last minutes; nil for other keys, and if CountOptions.Burst is 0
 }
 
 // Trail is one site's part of a Trace in one generation.
 type Trail struct {
 	Site       string
 	Generation int64
-	Start      time.Time      // begin of the generation's period
-	Classes    []layout.Class // for Spam: as which the site reported it, the gravest first
+	Start      time.Time      // start of the generation's period
+	Classes    []layout.Class // for Spam: classes of the site's reports, gravest first
 	Retouched  bool           // for Spam: a masked bit hides it from Judge
 	Count      uint64         // for Counts
 }
 
-// Explain traces every signature in one keyspace.
+// Explain returns the trace of every signature in one keyspace.
 func (ks *Keyspace) Explain(set signature.Set) []Trace {
 	v := ks.Store.Current()
 	var traces []Trace

@@ -23,9 +23,9 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// Keyspace is everything that this site holds under one federation key: the filters, and
-// with them files, journal, never-list, votes and the state of the exchange. No method of it
-// uses another keyspace.
+// Keyspace holds everything of this site under one federation key: the filters, and with them
+// files, journal, never-list, votes and the state of the exchange. No method uses another
+// keyspace.
 type Keyspace struct {
 	Settings *layout.Settings
 	Ring     *keyring.Ring
@@ -43,24 +43,24 @@ type Keyspace struct {
 	Closed   atomic.Bool
 
 	SnapshotMu sync.Mutex // one snapshot at a time; guards files.saved
-	lastSave   time.Time  // that succeeded, or the start
+	lastSave   time.Time  // last successful Save, or the start
 	triedSave  time.Time
-	// journalBase is the journal's size after the last snapshot.
+	// journalBase is the size of the journal after the last snapshot.
 	journalBase atomic.Int64
 }
 
-// Config is what a keyspace is made of.
+// Config configures a keyspace.
 type Config struct {
 	Settings   *layout.Settings
 	Key        [32]byte
 	Members    wire.Members
 	SigningKey ed25519.PrivateKey // nil: records prove membership only
 	Keeper     *clock.Keeper
-	Mending    *repair.Mending                                // nil: nothing is repaired
-	NewFile    func(path string) (journal.SegmentFile, error) // of the journal; nil: of the operating system
+	Mending    *repair.Mending                                // nil: no repair
+	NewFile    func(path string) (journal.SegmentFile, error) // creates files of the journal; nil: in the file system
 }
 
-// New makes an empty keyspace.
+// New returns an empty keyspace.
 func New(o Config) *Keyspace {
 	opt, r := o.Settings, keyring.NewRing(o.Key)
 	ks := &Keyspace{Settings: opt, Ring: r, Store: store.New(opt, r, o.Members), Keeper: o.Keeper, newFile: o.NewFile, lastSave: opt.Now()}
@@ -74,7 +74,7 @@ func New(o Config) *Keyspace {
 	return ks
 }
 
-// Close writes a snapshot. ErrClosed if it was closed before.
+// Close writes a snapshot. It returns ErrClosed if the keyspace is closed already.
 func (ks *Keyspace) Close() error {
 	if ks.Closed.Swap(true) {
 		return layout.ErrClosed
@@ -83,29 +83,29 @@ func (ks *Keyspace) Close() error {
 	return errors.Join(err, ks.Journal.Close(), ks.Outbox.Close(ks.Settings.Dir))
 }
 
-// Expire drops expired generations, and the cursors of sites of which nothing is held any more.
+// Expire drops expired generations, and the cursors of sites without data.
 func (ks *Keyspace) Expire() {
 	if ks.Store.Expire() {
 		ks.Peers.Forget()
 	}
 }
 
-// Tick does the periodic work of one second.
+// Tick performs the periodic work. It is called once a second.
 func (ks *Keyspace) Tick() error {
 	ks.Expire()
 	ks.Votes.Own.Expire(ks.Settings.VotesGeneration())
 	ks.Outbox.Compact()
 	err := errors.Join(ks.Journal.Flush(), ks.Journal.List.RaiseLater(ks.Journal.Durable, ks.Settings.Now()),
 		ks.Outbox.Write(ks.Settings.Dir, ks.Settings.Now()))
-	if ks.saveDue() {
+	if ks.isSaveDue() {
 		err = errors.Join(err, ks.Save())
 	}
 	return err
 }
 
-// saveDue reports whether it is time for snapshots: by the clock, by the journal's length,
-// or since a change is in no journal. After a failure it is true again in a minute.
-func (ks *Keyspace) saveDue() bool {
+// isSaveDue reports whether a snapshot is due: by the clock, by the length of the journal, or because
+// the journal lacks a change. After a failure, the next attempt is due in a minute.
+func (ks *Keyspace) isSaveDue() bool {
 	ks.SnapshotMu.Lock()
 	defer ks.SnapshotMu.Unlock()
 	now := ks.Settings.Now()
@@ -118,16 +118,16 @@ func (ks *Keyspace) saveDue() bool {
 }
 
 var (
-	ErrNothing = errors.New("too little content to sign") // a Set without signatures
+	ErrNothing = errors.New("too little content to sign") // the Set has no signatures
 )
 
 const (
 	saveInterval    = 10 * time.Minute
 	saveRetry       = time.Minute
-	maxJournalBytes = 64 << 20 // a snapshot is made earlier when the journal is this long
+	maxJournalBytes = 64 << 20 // length of the journal from which a snapshot is due at once
 )
 
-// HoldsReports reports whether there are reports, of any site.
+// HoldsReports reports whether there are reports of any site.
 func (ks *Keyspace) HoldsReports() bool {
 	for _, g := range ks.Store.View.Load().Reports {
 		for _, kind := range layout.ReportKinds {
@@ -139,17 +139,17 @@ func (ks *Keyspace) HoldsReports() bool {
 	return len(ks.Votes.Voters.All()) > 0
 }
 
-// witness takes the time of a record as confirmation, if its site is fully trusted.
+// witness uses the time of a record to confirm the clock, if its site is fully trusted.
 func (ks *Keyspace) witness(h wire.Head) {
 	if h.Site != ks.Settings.Site && ks.Sealer.TrustOf(h.Site) == wire.TrustFull && !ks.Store.Muted(h.Site) {
 		ks.Keeper.Witness(h.Made)
 	}
 }
 
-// Now is the time by the clock that this site's records are made with.
+// Now returns the time by the clock of this site's records.
 func (ks *Keyspace) Now() time.Time { return ks.Settings.Now() }
 
-// TakeMuted mutes and drops a site as another keyspace has it.
+// TakeMuted mutes or drops a site as another keyspace did.
 func (ks *Keyspace) TakeMuted(m folder.MutedSite) (err error) {
 	known, muted := ks.Store.View.Load().Trusted.Find(m.Site)
 	if !muted {

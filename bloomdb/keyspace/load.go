@@ -24,8 +24,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/vote"
 )
 
-// Load reads the state folder into an empty database: identity, snapshots,
-// then the journal.
+// Load reads the state folder into an empty database: identity, snapshots, then the journal.
 func (ks *Keyspace) Load() error {
 	dir := ks.Settings.Dir
 	id, err := folder.ReadIdentity(dir)
@@ -77,7 +76,7 @@ func (ks *Keyspace) Load() error {
 	if err := ks.replay(segments, listed); err != nil {
 		return err
 	}
-	if err := ks.missJournal(segments); err != nil {
+	if err := ks.checkJournal(segments); err != nil {
 		return err
 	}
 	if ks.Journal, err = journal.Open(dir, ks.Ring.KeyID, segments, id.Segment(), ks.newFile); err != nil {
@@ -86,13 +85,13 @@ func (ks *Keyspace) Load() error {
 	ks.Outbox.Journal = ks.Journal
 	ks.Outbox.Opened(ks.Journal.Mark(), ks.Files.DomainsLost)
 	if len(ks.Files.DamagedFiles()) > 0 {
-		ks.lastSave = ks.lastSave.Add(-saveInterval) // the identity must not name what was set aside
+		ks.lastSave = ks.lastSave.Add(-saveInterval) // Save soon: the identity must not name files that were set aside
 	}
 	return nil
 }
 
-// checkPresent names a snapshot that is gone: what it held would be lost without
-// a word.
+// checkPresent returns an error for a snapshot that is missing: otherwise its loss would go
+// unnoticed.
 func (ks *Keyspace) checkPresent(id folder.Identity, entries []os.DirEntry) error {
 	for _, name := range id.Snapshots {
 		if t, own := store.ParseOwnPath(name); own && ks.Settings.Unwanted(t.Kind) {
@@ -108,8 +107,8 @@ func (ks *Keyspace) checkPresent(id folder.Identity, entries []os.DirEntry) erro
 	return nil
 }
 
-// begin makes the identity of a new folder. A folder with state but without an
-// identity has lost a file.
+// begin creates the identity of a new folder. If the folder contains other state, its identity was
+// lost.
 func (ks *Keyspace) begin() (folder.Identity, error) {
 	entries, err := os.ReadDir(ks.Settings.Dir)
 	if err != nil {
@@ -117,7 +116,7 @@ func (ks *Keyspace) begin() (folder.Identity, error) {
 	}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".snapshot") || strings.HasPrefix(e.Name(), "journal-") {
-			return folder.Identity{}, folder.Damaged(folder.IdentityPath(ks.Settings.Dir), 0, fmt.Errorf("identity is missing, but %s is there", e.Name()))
+			return folder.Identity{}, folder.Damaged(folder.IdentityPath(ks.Settings.Dir), 0, fmt.Errorf("identity is missing, but %s exists", e.Name()))
 		}
 	}
 	id := folder.Identity{
@@ -129,7 +128,7 @@ func (ks *Keyspace) begin() (folder.Identity, error) {
 		CountPeriod:  int64(ks.Settings.Counts.Period / time.Second),
 		Snapshots:    []string{journal.SegmentsFile},
 	}
-	// The list is written before the identity, which names it.
+	// The list is written before the identity that names it.
 	list := journal.SegmentList{Dir: ks.Settings.Dir, KeyID: ks.Ring.KeyID}
 	if err := list.Change(func(map[uint32]int64) {}); err != nil {
 		return id, err
@@ -137,8 +136,8 @@ func (ks *Keyspace) begin() (folder.Identity, error) {
 	return id, id.Write(ks.Settings.Dir)
 }
 
-// loadFiles takes the folder's files. This site's own snapshots, which hold most of
-// it, are read by as many goroutines as there are processors.
+// loadFiles loads the files of the folder. Most of the data is in this site's own snapshots. They
+// are read by one goroutine for each processor.
 func (ks *Keyspace) loadFiles(entries []os.DirEntry, segments map[uint32]int64) error {
 	own := make(map[string]layout.Target) // by path
 	for _, e := range entries {
@@ -158,9 +157,9 @@ func (ks *Keyspace) loadFiles(entries []os.DirEntry, segments map[uint32]int64) 
 	return reading.Wait()
 }
 
-// loadFile takes one file of the folder: another site's snapshot is read, one of our
-// own is named, a journal segment noted, a temporary file of a crash removed, anything
-// else left alone.
+// loadFile loads one file of the folder. It reads another site's snapshot, returns the target of an
+// own one, records a journal segment, and removes a temporary file left by a crash. It ignores all
+// other files.
 func (ks *Keyspace) loadFile(name string, segments map[uint32]int64) (t layout.Target, own bool, err error) {
 	path := filepath.Join(ks.Settings.Dir, name)
 	if n, ok := strings.CutPrefix(name, "journal-"); ok {
@@ -176,12 +175,12 @@ func (ks *Keyspace) loadFile(name string, segments map[uint32]int64) (t layout.T
 	if !strings.HasSuffix(name, ".snapshot") {
 		return t, false, nil
 	}
-	if ks.Store.IsDropped(name) { // a crash kept its file from being removed
+	if ks.Store.IsDropped(name) { // a crash prevented the removal of its file
 		return t, false, os.Remove(path)
 	}
-	ks.Files.Saved[path] = folder.Saved{} // on disk, and to be written again or removed
+	ks.Files.Saved[path] = folder.Saved{} // on disk; the next Save writes or removes it
 	if t, own = store.ParseOwnPath(name); own {
-		return t, !ks.Settings.Unwanted(t.Kind), nil // the next snapshot removes what is unwanted
+		return t, !ks.Settings.Unwanted(t.Kind), nil // the next Save removes an unwanted file
 	}
 	s, err := store.ReadSnapshot(path, ks.Ring.KeyID, func(s *store.Snapshot) store.Loader { return &store.SiteLoader{Store: ks.Store, Origin: s.Origin} })
 	if err == nil {
@@ -197,7 +196,7 @@ func (ks *Keyspace) loadFile(name string, segments map[uint32]int64) (t layout.T
 	return t, false, nil
 }
 
-// isTemporary reports whether a file was being written when a crash came.
+// isTemporary reports whether a file is one that a crash left unfinished.
 func isTemporary(name string) bool {
 	if !strings.HasPrefix(name, ".") {
 		return false
@@ -210,7 +209,7 @@ func isTemporary(name string) bool {
 	return strings.Contains(name, ".snapshot") || strings.Contains(name, ".mask") || strings.Contains(name, ".votes")
 }
 
-// LoadOwn reads one of this site's own filters.
+// loadOwn reads one of this site's own filters.
 func (ks *Keyspace) loadOwn(path string, t layout.Target) error {
 	own := &store.OwnLoader{Store: ks.Store, Want: t, Path: path}
 	s, err := store.ReadSnapshot(path, ks.Ring.KeyID, func(s *store.Snapshot) store.Loader { own.Site = s.Origin.Site; return own })
@@ -223,17 +222,17 @@ func (ks *Keyspace) loadOwn(path string, t layout.Target) error {
 	return err
 }
 
-// checkOrigin compares a snapshot's name with what it holds.
+// checkOrigin compares a snapshot's name with its content.
 func (ks *Keyspace) checkOrigin(path string, t layout.Target, o layout.Origin) error {
 	own := path == store.OwnPath(ks.Settings.Dir, t)
 	if own == (o.Site == ks.Settings.Site) && (own || path == store.SitePath(ks.Settings.Dir, o)) {
 		return nil
 	}
-	return folder.Damaged(path, 0, fmt.Errorf("it is of site %s, epoch %d", o.Site, o.Epoch))
+	return folder.Damaged(path, 0, fmt.Errorf("it belongs to site %s, epoch %d", o.Site, o.Epoch))
 }
 
-// replay applies the journal's segments in order, of which so much was on disk as is
-// listed. Their valid sizes come back in segments. A tail torn by a crash is cut off.
+// replay applies the journal's segments in order. listed contains the sizes that were on disk. It
+// sets the valid sizes in segments, and cuts off a tail torn by a crash.
 func (ks *Keyspace) replay(segments, listed map[uint32]int64) error {
 	order := slices.Sorted(maps.Keys(segments))
 	for i, n := range order {
@@ -250,9 +249,9 @@ func (ks *Keyspace) replay(segments, listed map[uint32]int64) error {
 			return err
 		}
 		if torn > 0 {
-			ks.Settings.Log.Warn("journal ends in an unfinished record, as after a crash", "path", path, "offset", size, "bytes", torn)
+			ks.Settings.Log.Warn("journal ends in an unfinished record, as after a crash; it is cut off", "path", path, "offset", size, "bytes", torn)
 		}
-		if last { // what was read of it need not be on disk yet, and is listed as such
+		if last { // its records may not be on disk yet, so it is synced before it is listed
 			if err := folder.CutPath(path, size); err != nil {
 				return fmt.Errorf("journal: %w", err)
 			}
@@ -267,9 +266,9 @@ func (ks *Keyspace) replay(segments, listed map[uint32]int64) error {
 	return nil
 }
 
-// missJournal notices that a journal whose segments were not listed has lost its newest ones,
-// or all of them.
-func (ks *Keyspace) missJournal(segments map[uint32]int64) error {
+// checkJournal detects that the newest segments of a journal without a list were lost, or all of
+// them.
+func (ks *Keyspace) checkJournal(segments map[uint32]int64) error {
 	newest, id := uint32(0), ks.Outbox.ID
 	for n := range segments {
 		newest = max(newest, n)
@@ -282,7 +281,7 @@ func (ks *Keyspace) missJournal(segments map[uint32]int64) error {
 	if ks.Files.Mending != nil {
 		return ks.mendSegmentGone(path)
 	}
-	return folder.Damaged(path, 0, fmt.Errorf("%w, or a later one", folder.ErrMissing))
+	return folder.Damaged(path, 0, fmt.Errorf("%w, or a later segment is", folder.ErrMissing))
 }
 
 // redo applies a record of the journal.
@@ -316,8 +315,8 @@ func (ks *Keyspace) redo(at folder.LSN, r journal.Record) error {
 	return ks.Store.Set(r, func(t layout.Target, positions []uint64) { ks.Outbox.Redo(at, t, positions) })
 }
 
-// Save writes what has changed since the last time, and removes the files of
-// generations that expired and the journal that is no longer needed.
+// Save writes snapshots of all changes. It removes the files of expired generations, and the part
+// of the journal that is no longer needed.
 func (ks *Keyspace) Save() error {
 	ks.SnapshotMu.Lock()
 	defer ks.SnapshotMu.Unlock()
@@ -361,9 +360,9 @@ func (ks *Keyspace) Save() error {
 	return nil
 }
 
-// loadMasks reads the masks of a folder, after its filters: those have the shape. Of one
-// that the identity does not name, the journal has it all; else a program that knows no
-// masks had the folder meanwhile, and own reports of that time would be hidden.
+// loadMasks reads the masks of a folder, after the filters, whose shape they need. It skips masks
+// that the identity does not name: the journal contains them. If it does not, the folder has since
+// been used by a program that does not support masks, and the mask would hide newer own reports.
 func (ks *Keyspace) loadMasks(entries []os.DirEntry, named []string) error {
 	return ks.Files.LoadGenerations(store.MaskFiles, entries, named, func(path string, gen int64) error {
 		keys, err := store.ReadMask(path, ks.Ring.KeyID, gen)
@@ -377,7 +376,7 @@ func (ks *Keyspace) loadMasks(entries []os.DirEntry, named []string) error {
 	})
 }
 
-// loadNever reads the entries of a folder.
+// loadNever reads the never-list of a folder.
 func (ks *Keyspace) loadNever(entries []os.DirEntry) error {
 	var list []*never.Entry
 	for _, entry := range entries {
@@ -392,7 +391,7 @@ func (ks *Keyspace) loadNever(entries []os.DirEntry) error {
 			continue
 		}
 		if list = append(list, e); len(list) > never.Most {
-			return fmt.Errorf("%s: over %d messages on the never-list", ks.Settings.Dir, never.Most)
+			return fmt.Errorf("%s: more than %d messages on the never-list", ks.Settings.Dir, never.Most)
 		}
 	}
 	ks.Never.Put(list...)

@@ -13,7 +13,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// newEntry writes a message as an entry.
+// newEntry converts a message to an entry.
 func (ks *Keyspace) newEntry(set signature.Set, note string) *never.Entry {
 	e := &never.Entry{Name: layout.NewShortID(set.Signatures[0]), At: ks.Settings.Now().Unix(), Note: note}
 	for _, s := range set.Signatures {
@@ -28,8 +28,8 @@ func (ks *Keyspace) newEntry(set signature.Set, note string) *never.Entry {
 	return e
 }
 
-// PrepareNever makes the entry, if there is room. Until release is called, nobody else
-// changes the list.
+// PrepareNever makes the entry if there is room. No other goroutine can change the list until
+// release is called.
 func (ks *Keyspace) PrepareNever(set signature.Set, note string) (never.Declared, Update, error) {
 	ks.Never.Changing.Lock()
 	e := ks.newEntry(set, note)

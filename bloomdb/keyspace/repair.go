@@ -39,7 +39,7 @@ func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Cla
 	return ks.Outbox.Republish(ks.Settings.Dir, ks.Settings.Now())
 }
 
-// mendSnapshot reads the undamaged blocks of one of this site's own filters.
+// mendSnapshot loads the undamaged blocks of one of this site's own filters.
 func (ks *Keyspace) mendSnapshot(l *store.OwnLoader, err error) error {
 	var damage *folder.DamageError
 	if !errors.As(err, &damage) {
@@ -52,7 +52,7 @@ func (ks *Keyspace) mendSnapshot(l *store.OwnLoader, err error) error {
 	sec, body, found := repair.SectionAt(data, ks.Settings.Site)
 	length := len(data)
 	if ks.isOthers(l.Path) || found && sec.Target != l.Want {
-		data, body, found = nil, 0, false // whole, and of another filter: its blocks mean nothing here
+		data, body, found = nil, 0, false // undamaged, but of another filter: its blocks are useless here
 	}
 	if !found {
 		sec = store.Section{Target: l.Want, Shape: layout.BitsShape(ks.Store.ShapeFor(l.Want))}
@@ -73,13 +73,13 @@ func (ks *Keyspace) mendSnapshot(l *store.OwnLoader, err error) error {
 	return nil
 }
 
-// isOthers reports whether a snapshot is of another site or federation key.
+// isOthers reports whether a snapshot belongs to another site or federation key.
 func (ks *Keyspace) isOthers(path string) bool {
 	s, keyID, ok := repair.SnapshotHead(path)
 	return ok && (keyID != ks.Ring.KeyID || s.Origin.Site != ks.Settings.Site)
 }
 
-// mendSegment writes a segment of the journal anew, with the records that are whole.
+// mendSegment rewrites a segment of the journal with its undamaged records.
 func (ks *Keyspace) mendSegment(path string, err error) error {
 	var damage *folder.DamageError
 	if !errors.As(err, &damage) {
@@ -92,7 +92,7 @@ func (ks *Keyspace) mendSegment(path string, err error) error {
 	fresh := (&journal.Log{KeyID: ks.Ring.KeyID}).Header()
 	lost := 0
 	if id, ok := repair.JournalKey(data); ok && id != ks.Ring.KeyID {
-		data, lost = nil, len(data) // another's: nothing of it means anything here
+		data, lost = nil, len(data) // written by another site or key: its records are useless here
 	}
 	length := max(len(data), lost)
 	for at := len(fresh); at < len(data); {
@@ -111,8 +111,8 @@ func (ks *Keyspace) mendSegment(path string, err error) error {
 		fresh = append(fresh, data[at:end]...)
 		at = end
 	}
-	// Places in the journal move. That is on disk first: where the repair is interrupted, the
-	// next one finds the journal whole.
+	// Positions in the journal change. This is recorded first: if the repair is interrupted, the
+	// next one finds the journal unchanged.
 	if err := ks.Outbox.Republish(ks.Settings.Dir, ks.Settings.Now()); err != nil {
 		return err
 	}
@@ -126,9 +126,9 @@ func (ks *Keyspace) mendSegment(path string, err error) error {
 	return folder.SyncDir(ks.Settings.Dir)
 }
 
-// dropDomains forgets all counts of link domains when those of one period are lost. What
-// is left would have campaigns without the sightings that make a domain ordinary. The
-// journal's records of before are not counted again either.
+// dropDomains discards all counts of link domains when those of one period are lost. The remaining
+// ones would have campaigns without the sightings that make a domain ordinary. Earlier records of
+// the journal are not counted again either.
 func (ks *Keyspace) dropDomains() error {
 	if !ks.Files.DomainsLost {
 		return nil
@@ -138,8 +138,8 @@ func (ks *Keyspace) dropDomains() error {
 	})
 }
 
-// dropOrigin forgets what was read of another site's damaged file: its listings may
-// have come without the revocations behind them. Its stream is read from the begin.
+// dropOrigin discards what was read of another site's damaged file: listings may have been loaded
+// without later revocations. The site's stream is then read from the beginning.
 func (ks *Keyspace) dropOrigin(o layout.Origin) error {
 	ks.Peers.Unload(o)
 	return ks.Store.DropOrigin(o)

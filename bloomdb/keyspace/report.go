@@ -14,9 +14,9 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// EvenAskOnly are sketches that are reported, too. A message that was cut off may have
-// no signature of its text: what is only asked for can list it then, and nothing else
-// stands for a revocation of it.
+// EvenAskOnly returns all sketches as sketches to report, including those that exist only for
+// lookups. A truncated message may have no signature of its text. Lookup sketches can then list it,
+// so a revocation must include them.
 func EvenAskOnly(sketches []signature.Sketch) []signature.Sketch {
 	sketches = slices.Clone(sketches)
 	for i := range sketches {
@@ -25,8 +25,8 @@ func EvenAskOnly(sketches []signature.Sketch) []signature.Sketch {
 	return sketches
 }
 
-// PrepareReport makes the records of a report or a revocation, and checks that there is
-// room for them. A campaign's link domains are counted, see DomainOptions.
+// PrepareReport makes the records of a report or a revocation, and returns an error if there is no
+// room for them. It counts a campaign's link domains, see DomainOptions.
 func (ks *Keyspace) PrepareReport(kind layout.Kind, set signature.Set, class layout.Class, campaign bool) (Update, error) {
 	var reports []*report
 	release := func() {
@@ -67,9 +67,9 @@ func (ks *Keyspace) PrepareReport(kind layout.Kind, set signature.Set, class lay
 	}, nil
 }
 
-// listTargets returns the generations that a report or a revocation is written to: the
-// present one. A revocation is also written to the later ones that are held: they were
-// begun while the clock was ahead, and would outweigh it until their time has come.
+// listTargets returns the generations that a report or a revocation is written to: the current one.
+// A revocation is also written to existing later ones. They were begun while the clock was ahead,
+// and would outweigh the revocation until their time has come.
 func (ks *Keyspace) listTargets(kind layout.Kind) []layout.Target {
 	now := ks.Settings.Generation(kind, ks.Settings.Now())
 	targets := []layout.Target{{Kind: kind, Gen: now}}
@@ -83,18 +83,18 @@ func (ks *Keyspace) listTargets(kind layout.Kind) []layout.Target {
 	return targets
 }
 
-// report is a report or a revocation in one generation of a keyspace.
+// report is a report or a revocation in one generation of one keyspace.
 type report struct {
 	ks         *Keyspace
 	signatures journal.Record
 	sketches   []journal.Record
 	masks      []journal.Record
 	votes      []journal.Record
-	at         folder.LSN // in the journal; 0: it is not there
-	unlock     func()     // lets others change masks
+	at         folder.LSN // position in the journal; 0: it is not there
+	unlock     func()     // releases the masks
 }
 
-// newReport makes the records. The caller calls release in the end.
+// newReport makes the records. The caller must call release.
 func (ks *Keyspace) newReport(t layout.Target, set signature.Set, groups []sketch.KindGroups, class layout.Class) (*report, error) {
 	own, err := ks.Store.OwnBits(t, ks.Store.ShapeFor(t))
 	if err != nil {
@@ -115,7 +115,7 @@ func (ks *Keyspace) newReport(t layout.Target, set signature.Set, groups []sketc
 	return r, nil
 }
 
-// release ends the report, whether or not it was shown.
+// release ends the report. The caller calls it whether or not the report was shown.
 func (r *report) release() {
 	if r.at != 0 {
 		r.ks.Journal.Done(r.at)
@@ -130,7 +130,7 @@ func (r *report) write() (err error) {
 		records = append(records, r.signatures)
 	}
 	if records = slices.Concat(records, r.sketches, r.masks, r.votes); len(records) == 0 {
-		return nil // its sketch is known
+		return nil // its sketch is stored already
 	}
 	if r.at, err = r.ks.Journal.Append(records...); err != nil {
 		return err
@@ -138,8 +138,8 @@ func (r *report) write() (err error) {
 	return r.ks.Journal.Sync(r.at)
 }
 
-// show sets the bits: those of the sketches first, so that a reader that finds the listing
-// finds them, too.
+// show sets the bits. It sets those of sketches first, so that a reader who finds the listing finds
+// them, too.
 func (r *report) show() error {
 	if err := r.ks.Store.ApplyMasks(r.masks); err != nil {
 		return err
@@ -155,8 +155,8 @@ func (r *report) show() error {
 	return r.ks.Votes.Apply(r.votes)
 }
 
-// Storable is writable for a set that was reportable before: of a message of which only
-// near-duplicates were reported, it may contain the sketches alone.
+// Storable is Writable for a set that was accepted before. If only near-duplicates of the message
+// were reported, it may contain only sketches.
 func (ks *Keyspace) Storable(set signature.Set) error {
 	if err := ks.Writable(set); !errors.Is(err, ErrNothing) || len(set.Sketches) == 0 {
 		return err
@@ -164,7 +164,7 @@ func (ks *Keyspace) Storable(set signature.Set) error {
 	return nil
 }
 
-// Writable returns why a set cannot be written.
+// Writable returns the reason why a set cannot be written, or nil.
 func (ks *Keyspace) Writable(set signature.Set) error {
 	switch {
 	case ks.Closed.Load():

@@ -15,15 +15,14 @@ import (
 
 // Retouching is the cost of a retouch of one message.
 type Retouching struct {
-	// Listings are those that the message is taken out of: for each of its
-	// signatures, the generations that list it, newest first. Empty where nothing
-	// lists the message.
+	// Listings are the listings that the retouch removes: for each of the message's signatures,
+	// the generations that list it, newest first. Empty if none does.
 	Listings []RetouchedListing
 
-	// Loss is how many reported signatures, in expectation, are no longer found, if
-	// the message itself was never reported: then it was found by their bits.
+	// Loss is the expected number of reported signatures that are no longer found, if the
+	// message itself was never reported and was found by their bits.
 	Loss float64
-	// LossOfOthers is the same if it was reported: its own are not counted.
+	// LossOfOthers is the expected number if the message was reported, without its own signatures.
 	LossOfOthers float64
 }
 
@@ -31,15 +30,15 @@ type Retouching struct {
 type RetouchedListing struct {
 	Signature    signature.Signature
 	Generation   int64
-	Start        time.Time // begin of the generation's period
-	Loss         float64   // as in Retouching; 0 where the bit was masked before
+	Start        time.Time // start of the generation's period
+	Loss         float64   // as in Retouching; 0 if the bit was masked already
 	LossOfOthers float64
 }
 
-// PrepareRetouch chooses the bits. Until release is called, nobody else changes masks.
+// PrepareRetouch chooses the bits to mask. No other goroutine can change masks until release is called.
 func (ks *Keyspace) PrepareRetouch(set signature.Set) (Update, Retouching, error) {
 	ks.Store.RetouchMu.Lock()
-	var at folder.LSN // of the records; 0: they are not in the journal
+	var at folder.LSN // position of the records; 0: they are not in the journal
 	u := Update{Ready: ks.Journal.Ready, Release: func() {
 		if at != 0 {
 			ks.Journal.Done(at)
@@ -60,14 +59,14 @@ func (ks *Keyspace) PrepareRetouch(set signature.Set) (Update, Retouching, error
 	return u, p.Retouching, err
 }
 
-// retouchPlan is a Retouching and the journal records that make it so.
+// retouchPlan is a Retouching and its journal records.
 type retouchPlan struct {
 	Retouching
 	records []journal.Record
 }
 
-// Add sums up what is lost in several keyspaces. It is an upper bound: what is listed in
-// both keeps its listing in the other one.
+// Add adds the losses in another keyspace. The sum is an upper bound: a signature that is listed in
+// both keyspaces is still found in the other one.
 func (r *Retouching) Add(o Retouching) {
 	r.Loss += o.Loss
 	r.LossOfOthers += o.LossOfOthers
@@ -84,7 +83,7 @@ func (r *Retouching) Add(o Retouching) {
 	}
 }
 
-// planRetouch chooses the bits. RetouchMu is held.
+// planRetouch chooses the bits to mask. The caller holds RetouchMu.
 func (ks *Keyspace) planRetouch(set signature.Set) (p retouchPlan, err error) {
 	v := ks.Store.Current()
 	now := ks.Settings.Now()
@@ -98,7 +97,7 @@ func (ks *Keyspace) planRetouch(set signature.Set) (p retouchPlan, err error) {
 			}
 			bit, load, ok := c.Choose(h)
 			if !ok {
-				continue // it can't be: nothing is forbidden
+				continue // cannot happen: no position is forbidden
 			}
 			keys = append(keys, journal.RetouchedKey{Hash: h, Bit: bit, Name: layout.NewShortID(s), At: now.Unix()})
 			p.Listings = append(p.Listings, RetouchedListing{s, g.Num, ks.Settings.Start(layout.Target{Kind: layout.SpamFilter, Gen: g.Num}), load.Keys, load.Others})
@@ -110,15 +109,15 @@ func (ks *Keyspace) planRetouch(set signature.Set) (p retouchPlan, err error) {
 			held, _, _ = g.Mask.Size()
 		}
 		if held+len(keys) > store.MaxRetouched {
-			return retouchPlan{}, fmt.Errorf("mask of spam generation %d: %w: %d signatures are retouched, at most %d", g.Num, layout.ErrFull, held, store.MaxRetouched)
+			return retouchPlan{}, fmt.Errorf("mask of spam generation %d: %w: %d signatures are retouched, must be at most %d", g.Num, layout.ErrFull, held, store.MaxRetouched)
 		}
 		p.records = store.AppendMaskRecords(p.records, g.Num, keys)
 	}
 	return p, nil
 }
 
-// SortAs puts the listings into the order of the set's signatures, those of one newest
-// generation first.
+// SortAs sorts the listings by the order of the set's signatures. Listings of one signature stay
+// together, newest generation first.
 func (r *Retouching) SortAs(set signature.Set) {
 	slices.SortStableFunc(r.Listings, func(a, b RetouchedListing) int {
 		return cmp.Or(slices.Index(set.Signatures, a.Signature)-slices.Index(set.Signatures, b.Signature),
@@ -130,7 +129,7 @@ func (r *Retouching) SortAs(set signature.Set) {
 type RetouchedKey struct {
 	ID         string // as signature.Signature.ID writes it
 	Generation int64
-	Start      time.Time // begin of the generation's period
+	Start      time.Time // start of the generation's period
 	At         time.Time // when it was retouched
 }
 

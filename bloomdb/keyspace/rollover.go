@@ -12,17 +12,16 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/never"
 )
 
-// PreviousUntil returns when the last generation of reports made before the roll-over
-// expires. The roll-over is when the current key's folder was made, in this life or an
-// earlier one.
+// PreviousUntil returns when the last reports made before the key change expire. The key changed when
+// the current key's folder was created, in this epoch or an earlier one.
 func (ks *Keyspace) PreviousUntil() time.Time {
 	made := time.UnixMilli(int64(min(ks.Outbox.Epoch(), uint64(ks.Settings.Now().UnixMilli()))))
 	newest := ks.Settings.Generation(layout.SpamFilter, made)
 	return ks.Settings.Start(layout.Target{Kind: layout.SpamFilter, Gen: newest + int64(ks.Settings.Reports.Keep)})
 }
 
-// NameUnused logs which keyspaces below a state folder belong to other keys, and how to
-// remove them. Nothing is removed here.
+// NameUnused logs which keyspaces below a state folder belong to other keys, and the command that
+// removes them. It removes nothing.
 func (ks *Keyspace) NameUnused(dir string) {
 	say := func(f, command string) {
 		id, err := folder.ReadIdentity(f)
@@ -30,13 +29,13 @@ func (ks *Keyspace) NameUnused(dir string) {
 			return
 		}
 		ks.WarnOfNever(f)
-		ks.Settings.Log.Info("the state of another federation key is not used any more and may be removed",
+		ks.Settings.Log.Info("the state of another federation key is no longer used and may be removed",
 			"folder", f, "federation", id.KeyID, "command", command)
 	}
 	say(dir, "cd "+shellWord(dir)+" && rm -f identity segments journal-* *.snapshot *.mask *.votes never-*")
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return // Open has read it, and nothing depends on this
+		return // Open reported any fault, and nothing depends on this
 	}
 	for _, e := range entries {
 		if e.IsDir() && strings.HasPrefix(e.Name(), folder.KeyFolderPrefix) {
@@ -49,8 +48,8 @@ func (ks *Keyspace) NameUnused(dir string) {
 // shellWord quotes a path for a shell.
 func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// WarnOfNever logs how many messages are on the never-list of another key's folder only.
-// Their hashes are of no use under this key, and they do not expire.
+// WarnOfNever logs how many messages are only on the never-list of another key's folder. Their hashes
+// cannot be used under this key, and they do not expire.
 func (ks *Keyspace) WarnOfNever(folder string) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

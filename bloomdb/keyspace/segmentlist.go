@@ -12,23 +12,22 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/repair"
 )
 
-// listedSegments reads the list, if the identity names it: a program that did not know it
-// may have had the folder since. A damaged list is set aside: only whether the journal is
-// whole is not known then.
+// listedSegments reads the list if the identity names it. Otherwise the folder may since have been
+// used by a program that does not support it. A damaged list is set aside; only the check that the
+// journal is complete is lost with it.
 func (ks *Keyspace) listedSegments(id folder.Identity) (map[uint32]int64, error) {
 	if !slices.Contains(id.Snapshots, journal.SegmentsFile) {
 		return nil, nil
 	}
 	listed, err := journal.ReadSegments(ks.Settings.Dir, ks.Ring.KeyID)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // checkPresent has named it
+		return nil, nil // checkPresent has reported it
 	}
 	return listed, ks.Files.Contain(err)
 }
 
-// checkSegments names the listed segments that are not there. Repair goes on without them,
-// and leaves an empty file in the place of each, NAME.damaged, which keeps the loss in the
-// status until it is removed.
+// checkSegments returns an error for listed segments that are missing. Repair continues without them.
+// An empty NAME.damaged for each keeps the loss in the status until it is removed.
 func (ks *Keyspace) checkSegments(listed, present map[uint32]int64) (err error) {
 	for _, n := range slices.Sorted(maps.Keys(listed)) {
 		if _, ok := present[n]; ok {
@@ -46,7 +45,7 @@ func (ks *Keyspace) checkSegments(listed, present map[uint32]int64) (err error) 
 	return err
 }
 
-// mendSegmentGone gives a segment up. Other sites are sent a snapshot then.
+// mendSegmentGone gives up a missing segment. A snapshot is then published for other sites.
 func (ks *Keyspace) mendSegmentGone(path string) error {
 	if err := ks.Outbox.Republish(ks.Settings.Dir, ks.Settings.Now()); err != nil {
 		return err

@@ -11,26 +11,26 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// SketchTrace says, for one sketch of a message, what is known of near-duplicates.
+// SketchTrace contains the near-duplicates of one sketch of a message.
 type SketchTrace struct {
 	Kind    signature.Kind
-	Groups  int           // that were asked for
+	Groups  int           // number of groups looked up
 	Spam    []SketchTrail // reported groups with a key of it, newest generation first
 	Revoked []SketchTrail // revoked ones
 
-	Number int // of the sketch in its set
+	Number int // index of the sketch in its set
 }
 
-// SketchTrail is the best group of one site in one generation: the one of whose keys
-// the most are stored there with its anchor.
+// SketchTrail is the best group of one site in one generation: the one with the most keys that are
+// stored with its anchor.
 type SketchTrail struct {
 	Site       string
 	Generation int64
-	Start      time.Time           // begin of the generation's period
+	Start      time.Time           // start of the generation's period
 	Anchor     signature.Signature // names the group, see Match
-	Found      int                 // keys that are stored with the anchor
+	Found      int                 // number of keys that are stored with the anchor
 	Need, Weak int                 // how many of them make a match, and a weak one
-	Keys       int                 // that were asked for
+	Keys       int                 // number of keys looked up
 }
 
 func (ks *Keyspace) ExplainSketches(set signature.Set) []SketchTrace {

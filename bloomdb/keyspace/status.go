@@ -15,28 +15,28 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/vote"
 )
 
-// NeverStatus says how large the never-list is, and what it did since the start.
+// NeverStatus describes the size of the never-list, and its effect since the start.
 type NeverStatus struct {
 	Entries int   `json:"entries"`
-	Spared  int64 `json:"spared"` // judgements of messages that would have been spam
+	Spared  int64 `json:"spared"` // messages that would have been judged spam without the list
 }
 
-// Status describes the database: what it holds, and how well it works.
+// Status describes the database: its content and its condition.
 type Status struct {
 	Site    string         `json:"site"`
 	Epoch   uint64         `json:"epoch"`
 	KeyID   string         `json:"key_id"`
 	Filters []FilterStatus `json:"filters"`      // newest generation first
 	Sites   []peers.Status `json:"sites"`        // this site first
-	Memory  int64          `json:"memory_bytes"` // held for filters and parts
+	Memory  int64          `json:"memory_bytes"` // of filters and parts
 	Journal int64          `json:"journal_bytes"`
 	Burst   *recent.Status `json:"burst,omitempty"` // nil: CountOptions.Burst is 0
-	// Greylist is what Defer remembers; nil before the first message that it might defer.
+	// Greylist describes the messages that Defer recorded; nil before the first one.
 	Greylist *recent.Status `json:"greylist,omitempty"`
 
 	Never NeverStatus `json:"never"`
 	Votes vote.Status `json:"votes"`
-	Error string      `json:"error,omitempty"` // the journal's fault, while it lasts
+	Error string      `json:"error,omitempty"` // the journal's fault; empty when it is over
 
 	// Clock is a jump of the clock that is not believed; nil while the clock is in order.
 	Clock *clock.Status `json:"clock,omitempty"`
@@ -44,15 +44,15 @@ type Status struct {
 	// Damaged are files that were set aside, until they are removed.
 	Damaged []folder.DamagedFile `json:"damaged,omitempty"`
 
-	// Previous is the database under the previous federation key, while that is rolled
-	// over; it may be left out from PreviousUntil on, when what was reported before the
-	// roll-over has expired.
+	// Previous is the database under the previous federation key during a key change. From
+	// PreviousUntil on, when reports from before the change have expired, the previous key may be
+	// removed from the configuration.
 	Previous      *Status    `json:"previous,omitempty"`
 	PreviousUntil *time.Time `json:"previous_until,omitempty"`
 
-	// ErrorPerMail estimates, from the filters as they are, the chance that a
-	// message nobody reported, with as many signatures as planned for and a long text
-	// that is asked for near-duplicates, is listed; by the previous key's database, too.
+	// ErrorPerMail estimates the chance that an unreported message is listed, with the filters as
+	// they are. It assumes as many signatures as planned, and a long text that is looked up for
+	// near-duplicates. It includes the previous key's database.
 	ErrorPerMail float64 `json:"error_per_mail"`
 }
 
@@ -64,10 +64,10 @@ type FilterStatus struct {
 	Fill       float64   `json:"fill"`  // share of bits or cells in use; the fuller of own and others'
 	Error      float64   `json:"error"` // bits: chance that one absent key is found
 	Memory     int64     `json:"memory_bytes"`
-	Saturated  int64     `json:"saturated,omitempty"` // counts: raises lost to a full overflow table
+	Saturated  int64     `json:"saturated,omitempty"` // counts: increments lost to a full overflow table
 
-	// Masked is how many bits are hidden by retouches; spam only. Lost estimates how
-	// many reported signatures are no longer found for them.
+	// Masked is the number of bits that retouches hide; spam only. Lost estimates how many reported
+	// signatures are no longer found because of them.
 	Masked int64   `json:"masked,omitempty"`
 	Lost   float64 `json:"lost,omitempty"`
 }
@@ -165,9 +165,8 @@ func (ks *Keyspace) domainStatus(g *store.ReportGeneration, self *peers.Status) 
 	return f
 }
 
-// addMask adds a generation's mask to what is said of its spam filter. The loss is
-// estimated from the filter as it stands, and as if each retouched key had been
-// reported, which is the larger one of both.
+// addMask adds a generation's mask to the status of its spam filter. The loss is the larger of two
+// estimates: from the filter as it is, and as if each retouched key had been reported.
 func (f *FilterStatus) addMask(g *store.ReportGeneration) {
 	if g.Mask == nil {
 		return
@@ -180,7 +179,7 @@ func (f *FilterStatus) addMask(g *store.ReportGeneration) {
 	}
 }
 
-// sketchError is MatchError of a generation's filters as they stand.
+// sketchError returns MatchError for a generation's filters as they are.
 func (ks *Keyspace) sketchError(g *store.ReportGeneration) float64 {
 	sum := 0.0
 	for _, b := range []*filter.Bits{g.Sketches.Own, g.Sketches.Others} {

@@ -1,9 +1,9 @@
 package keyspace
 
-// Update is one change of one keyspace, which is prepared. It is written, then shown.
+// Update is a prepared change of one keyspace. It is written, then shown.
 type Update struct {
-	Ready   func() error // reports why it cannot be written, as far as is known; nil: nothing is known
+	Ready   func() error // returns why Write would fail, if that is known; nil: not known
 	Write   func() error // returns when it is on disk
 	Show    func() error // makes it visible to readers
-	Release func()       // ends it, whether or not it was shown; nil: nothing to end
+	Release func()       // ends the update, whether or not it was shown; nil: nothing to end
 }

@@ -10,17 +10,16 @@ import (
 var (
 	ErrFull       = errors.New("the generation's capacity is used up")
 	ErrClosed     = errors.New("database is closed")
-	ErrIdentity   = errors.New("another identity")  // Open: the folder is of another site, key or period
-	ErrParameters = errors.New("parameters differ") // Apply: made with other sizes, periods or layouts
+	ErrIdentity   = errors.New("another identity")  // Open: the folder belongs to another site, key or period
+	ErrParameters = errors.New("parameters differ") // Apply: the record was made with other sizes, periods or layouts
 	ErrClock      = errors.New("the clocks differ")
 )
 
-// ErrNewer is wrapped by the error for a file or record whose version, or whose kind, is
-// newer than this program. It is never damage: nothing sets such a file aside, and Repair
-// refuses it.
+// ErrNewer is wrapped by the error for a file or record whose version or kind is newer
+// than this program. It is never damage: such a file is not set aside, and Repair refuses it.
 var ErrNewer = filter.ErrNewer
 
-// Newer is the error for a version that is higher than the one that is read.
+// Newer returns the error for a version higher than the one this program reads.
 func Newer(version, reads int) error {
 	return fmt.Errorf("newer format (version %d; this program reads %d), %w", version, reads, ErrNewer)
 }

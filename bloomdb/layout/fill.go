@@ -6,8 +6,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
-// Fits refuses to fill a bit filter so far that its error would grow beyond what
-// it was made for. It is also what stops a site that sends all ones.
+// Fits returns ErrFull if a bit filter would have more ones than it was sized for. This
+// keeps its error within the plan, and stops a site that sends all ones.
 func (o *Settings) Fits(what string, s filter.BitsShape, ones int64, t Target) error {
 	if limit := o.FillLimit(t.Kind, s); ones > limit {
 		return fmt.Errorf("%s: %w: %d bits set, at most %d", what, ErrFull, ones, limit)
@@ -15,12 +15,12 @@ func (o *Settings) Fits(what string, s filter.BitsShape, ones int64, t Target) e
 	return nil
 }
 
-// FillLimit is the number of ones up to which a bit filter may be filled.
+// FillLimit returns the largest number of ones that a bit filter may have.
 func (o *Settings) FillLimit(kind Kind, s filter.BitsShape) int64 {
 	return o.OnesOf(kind, s, 1)
 }
 
-// OnesOf is the number of ones that a share of what a generation is planned for sets.
+// OnesOf returns the number of ones set by a share of a generation's planned keys.
 func (o *Settings) OnesOf(kind Kind, s filter.BitsShape, share float64) int64 {
 	keys := o.KeysPerGeneration()
 	switch kind {

@@ -6,17 +6,17 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
-// Kind is one of the filters of a generation.
+// Kind is the kind of a filter. A generation has at most one filter of each kind.
 type Kind uint8
 
-// The numbers stand in snapshots and deltas.
+// The numbers are stored in snapshots and deltas.
 const (
 	SpamFilter    Kind = 1
 	RevokedFilter Kind = 2
 	CountFilter   Kind = 3
 	ClassFilter   Kind = 4
 	SketchFilter  Kind = 5
-	DomainFilter  Kind = 6 // counts; of this site only, in generations of reports
+	DomainFilter  Kind = 6 // counters of this site, never published; in generations of reports
 )
 
 // ReportKinds are the bit filters of a generation of reports.
@@ -40,17 +40,17 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// BlockSize is the number of cells that are coded together.
+// BlockSize returns the number of cells that are encoded together.
 func (k Kind) BlockSize() uint64 { return filter.BlockSize(k.Counts()) }
 
 func (k Kind) Valid() bool { return k >= SpamFilter && k <= DomainFilter }
 
-// Counts reports whether the filter has counts, not bits.
+// Counts reports whether cells of the filter are counters and not bits.
 func (k Kind) Counts() bool { return k == CountFilter || k == DomainFilter }
 
-// Unknown is the error for a kind that is not valid.
+// Unknown returns the error for a kind that is not valid.
 func (k Kind) Unknown() error {
-	return fmt.Errorf("filter kind %d, which this program does not know: %w", uint8(k), ErrNewer)
+	return fmt.Errorf("filter kind %d is unknown to this program: %w", uint8(k), ErrNewer)
 }
 
 // Target names one filter of one generation.
@@ -59,21 +59,22 @@ type Target struct {
 	Gen  int64
 }
 
-// Before is the order of sections in a record: by kind, then by generation.
+// Before reports whether t precedes u in a record: by kind, then by generation.
 func (t Target) Before(u Target) bool {
 	return t.Kind < u.Kind || t.Kind == u.Kind && t.Gen < u.Gen
 }
 
-// Origin is a site in one of its lives: a state folder made anew counts anew.
+// Origin is one epoch of a site. A state folder that is made anew begins a new epoch and
+// counts from zero.
 type Origin struct {
 	Site  string
 	Epoch uint64
 }
 
-// Urgent reports whether changes are published at once: all but counts.
+// Urgent reports whether changes are published at once. Only counts wait.
 func (k Kind) Urgent() bool { return k != CountFilter }
 
-// Unit is what a filter is filled with.
+// Unit returns the name of the filter's cells, for errors.
 func (k Kind) Unit() string {
 	if k.Counts() {
 		return "cells"

@@ -1,6 +1,6 @@
 package layout
 
-// FullMemory is what this site's own filters take when they are full. Unit: bytes.
+// FullMemory returns the bytes that this site's own filters take when they are full.
 func (o *Settings) FullMemory() (reports, counts int64) {
 	spam, revoked, class, sketch, count := o.SpamShape(), o.RevokedShape(), o.ClassShape(), o.SketchShape(), o.CountsShape()
 	reports = spam.Bytes() + revoked.Bytes()

@@ -8,17 +8,16 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// DomainOptions set how link domains are used. Sites may differ.
+// DomainOptions configure link domains. Sites may differ.
 type DomainOptions struct {
-	// Campaigns is the least number of reported campaigns by which a domain that hardly
-	// occurs in other mail lists messages; default 3. Below 0: none, and nothing is counted.
+	// Campaigns is the number of reported campaigns from which a domain lists messages, if it
+	// hardly occurs in other mail; default 3. Below 0, domains are neither counted nor used.
 	Campaigns int
-	// NeverAlone are registrable domains that are not used, beside those of
-	// signature.WellKnown.
+	// NeverAlone are registrable domains that are ignored, in addition to signature.WellKnown.
 	NeverAlone []string
 }
 
-// JudgedDomains returns the domains of a message that can count against it.
+// JudgedDomains returns those of a message's domains that may count against it.
 func (o *Settings) JudgedDomains(domains []string) []string {
 	var list []string
 	for _, d := range domains[:min(len(domains), MaxSetDomains)] {
@@ -29,8 +28,8 @@ func (o *Settings) JudgedDomains(domains []string) []string {
 	return list
 }
 
-// ReportOptions size the spam and revocation filters. All sites of a federation
-// must have the same.
+// ReportOptions size the filters of reports. They must be equal at all sites of a
+// federation, except where a field says otherwise.
 type ReportOptions struct {
 	Period          time.Duration // length of a generation, UTC-aligned, whole seconds; default 168h
 	Keep            int           // generations kept, the current one included, 1 to 64; default 5
@@ -38,45 +37,44 @@ type ReportOptions struct {
 	KeysPerMessage  int           // signatures a message has at most, 1 to 256; default 8
 	MaxErrorPerMail float64       // chance that a message nobody reported is listed; default 1e-6
 
-	// Classes says to keep the classes of reports, and to hear those of other
-	// sites; sites may differ. Where it is switched off, the class filters are
-	// forgotten with the next snapshot. Switched on, classes are known of reports
-	// that come from then on, and of those that the journal still has.
+	// Classes enables the classes of reports, this site's and those received from others.
+	// Sites may differ. When it is switched off, the next snapshot removes the class
+	// filters. When it is switched on, classes are recorded for later reports, and for
+	// those that are still in the journal.
 	Classes bool
 
-	// NoSketches says to keep no near-duplicates, and not to hear those of other
-	// sites; sites may differ. Where they are switched off, the sketch filters are
-	// forgotten with the next snapshot.
+	// NoSketches disables near-duplicates, this site's and those received from others.
+	// Sites may differ. When it is set, the next snapshot removes the sketch filters.
 	NoSketches bool
 }
 
-// CountOptions size this site's own counting filter. Sites may differ.
+// CountOptions size this site's counting filters. Sites may differ.
 type CountOptions struct {
 	Period   time.Duration // length of a generation; default 24h
 	Keep     int           // generations kept, 1 to 64; default 2
 	Capacity int64         // distinct messages in one period; default 20,000,000
 
-	// Burst is the window of the burst counter, which says how often a message was
-	// seen here in the last minutes: 1m to 1h and at most Period, in whole seconds.
-	// Default 0: none. It takes six times the memory for eight times the mean rate
-	// of Capacity: 2 MiB for 10m, 24h and 20,000,000. Without it, Defer defers nothing.
+	// Burst is the window of the burst counter, which counts how often this site saw a
+	// message in the last minutes: 1m to 1h, at most Period, in whole seconds. Default 0:
+	// disabled, and Defer defers nothing. The counter is sized for eight times the mean
+	// rate of Capacity and takes six filters: 2 MiB for 10m, 24h and 20,000,000.
 	Burst time.Duration
 }
 
-// RevokedShare is how many revocations are planned for: one in so many reports.
+// RevokedShare is the number of reports for each revocation that is planned for.
 const RevokedShare = 8
 
-// revokedError is the chance that the revocation filters of all kept generations, this
-// site's and those of all others, full to their plan, know a signature that nobody
-// revoked. At 1e-10, ten million reported signatures lose 0.001 to them in expectation,
-// where one plain Bloom filter of 16 bits a key would lose about 5,700.
+// revokedError is the chance that a signature nobody revoked is found in any revocation
+// filter of the kept generations, of this site or others, when all are full. At 1e-10, ten
+// million reported signatures lose an expected 0.001 to it. A plain Bloom filter of 16 bits
+// a key would lose about 5,700.
 const revokedError = 1e-10
 
-// MaxCounted is how many messages a counting filter of 8 GiB holds.
+// MaxCounted is the number of messages that a counting filter of 8 GiB has room for.
 const MaxCounted int64 = filter.MaxLines * 16
 
-// ValidSite reports whether a site may have this name: 1 to 64 characters of a-z
-// A-Z 0-9 . _ -, no dot first.
+// ValidSite reports whether name is a valid site name: 1 to 64 characters of a-z A-Z 0-9
+// . _ -, not beginning with a dot.
 func ValidSite(name string) bool {
 	if len(name) < 1 || len(name) > 64 || name[0] == '.' {
 		return false
@@ -90,31 +88,31 @@ func ValidSite(name string) bool {
 	return true
 }
 
-// Unevenness is how much more than its share of the capacity a generation
-// holds, at the same error: periods differ.
+// Unevenness is the factor by which a generation has more room than its equal share of the
+// capacity, since periods differ in the number of reports.
 const Unevenness = 1.25
 
-// MessagesPerGeneration is how many reported messages one generation holds.
+// MessagesPerGeneration returns the number of reported messages that one generation has room for.
 func (o *Settings) MessagesPerGeneration() float64 {
 	return Unevenness * float64(o.Reports.Capacity) / float64(o.Reports.Keep)
 }
 
-// KeysPerGeneration is what one generation holds.
+// KeysPerGeneration returns the number of signatures that one generation has room for.
 func (o *Settings) KeysPerGeneration() float64 {
 	return Unevenness * float64(o.Reports.Capacity) * float64(o.Reports.KeysPerMessage) / float64(o.Reports.Keep)
 }
 
-// lookupError is what one lookup in one filter may err, so that all lookups of
-// a mail together stay below the target: its signatures, in every generation,
-// in the own filter and in that of the others.
+// lookupError returns the largest error of one lookup by which all lookups of a message
+// together stay below MaxErrorPerMail. A message looks up each signature in every
+// generation, in the own filter and in the joined one of other sites.
 func (o *Settings) lookupError() float64 {
 	lookups := float64(o.Reports.KeysPerMessage) * float64(o.Reports.Keep) * 2
 	return o.Reports.MaxErrorPerMail / lookups
 }
 
-// SpamShape has a key's eight bits in one line: 114 bits of memory a key where two
-// lines take 82, for deltas of 60 bits a new signature where those have 76, and for one
-// cache miss, not two.
+// SpamShape returns the shape of a spam filter. A key's eight bits are in one line. This
+// takes 114 bits of memory a key, where two lines take 82. In return, a delta takes 60 bits
+// a new signature and not 76, and a lookup has one cache miss and not two.
 func (o *Settings) SpamShape() filter.BitsShape {
 	return filter.BitsShape{K: 8, Span: 1}.Fit(o.KeysPerGeneration(), o.lookupError())
 }
@@ -123,15 +121,16 @@ func (o *Settings) RevokedShape() filter.BitsShape {
 	return filter.SizeBits(o.KeysPerGeneration()/RevokedShare, revokedError/float64(o.Reports.Keep*2), 16)
 }
 
-// ClassShape holds every signature that is planned for under one class. Four bits
-// a pair, in one line, take 22 bits of memory a pair where eight in two take 15;
-// but deltas and parts have half as many ones, and a part is asked in one block.
+// ClassShape returns the shape of a class filter, with room for every planned signature
+// under one class. Four bits a pair in one line take 22 bits of memory, where eight bits in
+// two lines take 15. In return, deltas and parts have half as many ones, and a lookup in a
+// part decodes one block.
 func (o *Settings) ClassShape() filter.BitsShape {
 	return filter.BitsShape{K: 4, Span: 1}.Fit(o.KeysPerGeneration(), ClassError)
 }
 
-// SketchEntriesPerGeneration is what the sketch filter of one generation holds: the
-// groups of its reports and of their revocations.
+// SketchEntriesPerGeneration returns the number of entries that the sketch filter of one
+// generation has room for: those of reports and of revocations.
 func (o *Settings) SketchEntriesPerGeneration() float64 {
 	return Unevenness * float64(o.Reports.Capacity) * PlannedEntries / float64(o.Reports.Keep)
 }
@@ -144,44 +143,44 @@ func (o *Settings) CountsShape() filter.CountsShape {
 	return filter.SizeCounts(float64(o.Counts.Capacity))
 }
 
-// How sketches are kept. A generation has one pooled filter, in which stand, for
-// each group that was reported (signature.Group), its anchor and the pairs of the
-// anchor with each of its keys. A message is asked for every anchor it has, and for
-// the pairs of those that are found: a match is one group of which one site has
-// stored the anchor and Need pairs. A pair belongs to one anchor, so that keys of
-// different reports never add up, though the filter forgets which key came from
-// which report. Revoked groups stand in the same filter: their positions come from
-// keys of their own, and are independent of those of the reported ones.
+// How sketches are stored. A generation has one pooled filter. For each reported group
+// (signature.Group) it contains the group's anchor, and a pair of the anchor with each of
+// the group's keys. A message looks up all its anchors, and the pairs of those that are
+// found. A match is one group of which one site has stored the anchor and Need pairs. A
+// pair belongs to one anchor, so keys of different reports never add up, although the
+// filter does not record which key came from which report. Revoked groups are in the same
+// filter. Their positions are derived from keys of their own and are independent of those
+// of reported groups.
 //
 // # Error
 //
-// Four bits an entry in one line, at p = 3 % where a generation is full: 85 bytes a
-// reported message of three groups of 20 keys, the quarter more that a generation
-// holds and its revocations within. Eight bits would err more there, and cost deltas
-// and parts twice as many ones; two lines, for 2.9 %, twice the cache misses where
-// keys are there. At the capacity, evenly over the generations, p is 1.5 %, and 2.2 %
-// with an eighth of it revoked.
+// An entry sets four bits in one line, at p = 3 % in a full generation. A reported message
+// of three groups of 20 keys takes 85 bytes, including the extra quarter of a generation's
+// room and its revocations. Eight bits would have a larger error at this size and would
+// double the ones in deltas and parts. Two lines would give 2.9 % and twice the cache misses
+// for keys that are present. At the capacity, evenly over the generations, p is 1.5 %; with
+// an eighth of it revoked, 2.2 %.
 //
-// An anchor is stored four times, 16 bits: it decides whether keys are asked for at
-// all. A message that nobody reported is listed, for A groups of n keys of which t are
-// needed, in G generations, own and others', with a chance of
+// An anchor is stored four times, 16 bits in all, because it decides whether keys are looked
+// up. A message that nobody reported has A groups of n keys, t of them needed. In G
+// generations, own and others', it is listed with a chance of
 //
 //	A * 2G * p^4 * P(Binomial(n, p) >= t)
 //
-// For 300 groups of 50 keys, 8 needed, in five generations that is 9e-9 at the capacity
-// with an eighth of it revoked, and 3e-7 where all ten filters are full, which is two
-// and a half times the capacity. With anchors stored once it would be 1e-3 and 1e-2:
-// keys have to be of few bits, since they have to be many.
+// For 300 groups of 50 keys, 8 needed, in five generations, that is 9e-9 at the capacity with
+// an eighth of it revoked. With all ten filters full, at two and a half times the capacity,
+// it is 3e-7. Anchors stored once would give 1e-3 and 1e-2: keys have few bits each, since
+// there are many.
 const (
 	AnchorCopies   = 4
 	plannedGroups  = 3
 	plannedKeys    = 20
-	PlannedEntries = plannedGroups * (AnchorCopies + plannedKeys) // of one report
-	sketchKeyError = 0.03                                         // of a full generation
+	PlannedEntries = plannedGroups * (AnchorCopies + plannedKeys) // entries of one report
+	sketchKeyError = 0.03                                         // chance that a full filter contains an absent entry
 )
 
-// Unwanted reports whether what the folder holds of a kind is forgotten: classes, sketches
-// and counts of domains, where they are off now.
+// Unwanted reports whether the options disable a kind: classes, sketches or counts of
+// domains. Filters of that kind in the folder are then removed.
 func (o *Settings) Unwanted(kind Kind) bool {
 	return kind == ClassFilter && !o.Reports.Classes || kind == SketchFilter && o.Reports.NoSketches ||
 		kind == DomainFilter && o.Domains.Campaigns < 0

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Settings are the options that all parts of a keyspace go by. They do not change.
+// Settings are the options that all parts of a keyspace use. They do not change.
 type Settings struct {
 	Dir  string // the folder of the keyspace
 	Site string // this site's name

@@ -8,7 +8,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
-// AppendSectionHead codes which filter a section is of.
+// AppendSectionHead encodes the filter that a section belongs to: kind, generation, period, shape.
 func (o *Settings) AppendSectionHead(b []byte, t Target, s Shape) []byte {
 	b = append(b, byte(t.Kind))
 	b = binary.BigEndian.AppendUint64(b, uint64(t.Gen))
@@ -16,11 +16,11 @@ func (o *Settings) AppendSectionHead(b []byte, t Target, s Shape) []byte {
 	return s.AppendTo(b)
 }
 
-// Shape is the geometry of any filter, as snapshots and deltas tell it.
+// Shape is the geometry of any filter, as encoded in snapshots and deltas.
 type Shape struct {
 	Lines   uint64
-	k       int  // bits a key; 4 for counts
-	oneLine bool // a key's bits stand in one line, not in two
+	k       int  // bits a key; 4 for counters
+	oneLine bool // a key's bits are in one line, not in two
 }
 
 func (s Shape) Bits() filter.BitsShape {
@@ -37,7 +37,7 @@ func BitsShape(b filter.BitsShape) Shape { return Shape{b.Lines, b.K, b.Span == 
 
 func CountsShape(c filter.CountsShape) Shape { return Shape{c.Lines, 4, false} }
 
-// oneLineFlag stands in the byte of k.
+// oneLineFlag marks oneLine in the byte that encodes k.
 const oneLineFlag = 0x80
 
 func (s Shape) AppendTo(dst []byte) []byte {

@@ -7,7 +7,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// ShortID is what signature.ID writes of a signature.
+// ShortID is the part of a signature that signature.ID writes.
 type ShortID struct {
 	Kind signature.Kind
 	ID   [8]byte
@@ -17,5 +17,5 @@ func NewShortID(s signature.Signature) ShortID { return ShortID{s.Kind, [8]byte(
 
 func (s ShortID) String() string { return s.Kind.String() + ":" + hex.EncodeToString(s.ID[:]) }
 
-// UnixTime returns the time of a number of seconds since 1970, in UTC.
+// UnixTime converts seconds since 1970 to a time in UTC.
 func UnixTime(at int64) time.Time { return time.Unix(at, 0).UTC() }

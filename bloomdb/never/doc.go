@@ -1,10 +1,10 @@
-// Package never is the list of messages that this site declared never to be spam. It is
-// exact, and not a filter; each entry is a file.
+// Package never holds the never-list: the messages that this site declared never to be spam.
+// The list is exact and not a filter. Each entry is a file.
 //
 //	Write, Put       declare a message
-//	Covers           which parts of a message are declared
-//	Remove           takes entries off
+//	Covers           returns which parts of a message are declared
+//	Remove           removes entries
 //
-// It does not decide verdicts. Changing is held by the one who changes the list and its
-// files; the read lock of the list is taken last.
+// It does not decide verdicts. Changing serialises changes of the list and its files; Mu
+// guards the list and is taken last.
 package never

@@ -16,37 +16,37 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Bounds of the never-list.
+// Limits of the never-list.
 const (
 	Most     = 10_000
 	mostNote = 200 // bytes
-	// MostKeys is how many keys are kept of one sketch: the smallest ones, and
-	// of a message that is asked about only keys as small are compared (a bottom-k
-	// sketch: Cohen and Kaplan, "Summarizing data using bottom-k sketches", 2007).
+	// MostKeys is the number of keys that are stored of one sketch: the smallest ones. Of a
+	// message that is looked up, only keys in the same range are compared (a bottom-k sketch:
+	// Cohen and Kaplan, "Summarizing data using bottom-k sketches", 2007).
 	MostKeys = 256
-	// minNeverKeys is how many keys a near-duplicate has in common with the message
-	// that was declared, at least.
+	// minNeverKeys is the least number of keys that a near-duplicate has in common with the
+	// declared message.
 	minNeverKeys = 8
-	// maxNeverSame bounds the entries that one key leads to, and so the time of a
-	// question, where very many near-duplicates of each other are declared.
+	// maxNeverSame limits the sketches that one key leads to. It bounds the time of a lookup
+	// when many near-duplicates of each other are declared.
 	maxNeverSame = 32
-	// MostSketches bounds the sketches of one entry: the text, and images.
+	// MostSketches is the largest number of sketches of one entry: the text's, and images'.
 	MostSketches = 17
 )
 
-// ErrNever refuses a report of a message on the never-list.
+// ErrNever is the error for a report of a message on the never-list.
 var ErrNever = errors.New("the message is on the never-list")
 
 // Declared is one message on the never-list.
 type Declared struct {
-	ID         string    // of its strongest signature
+	ID         string    // id of its strongest signature
 	At         time.Time // when it was declared
-	Note       string    // by whoever declared it
-	Signatures int       // exact ones that are kept
-	Keys       int       // of its sketches
+	Note       string    // as given with the declaration
+	Signatures int       // number of exact signatures
+	Keys       int       // number of keys of its sketches
 }
 
-// Entry is an entry as it is kept.
+// Entry is an entry as stored.
 type Entry struct {
 	Name     layout.ShortID
 	At       int64 // seconds since 1970
@@ -55,25 +55,24 @@ type Entry struct {
 	Sketches []Sketch
 }
 
-// Signature is the keyed hash of a signature; the kind says what it covers.
+// Signature is the keyed hash of a signature, and its kind.
 type Signature struct {
 	Kind signature.Kind
 	Hash filter.Hash
 }
 
-// Sketch are the smallest keyed keys of a sketch, ascending. All says that
-// there are no others.
+// Sketch contains the smallest keyed keys of a sketch, ascending. All reports whether it
+// contains all of them.
 type Sketch struct {
 	Kind signature.Kind
 	Keys []uint64
 	All  bool
 }
 
-// List is what this site declares never to be spam. It is exact: no Bloom
-// filter, which would spare other mail too.
+// List is the never-list in memory. It is exact: a Bloom filter would also spare other mail.
 type List struct {
-	key    keyring.Sip  // of the keys of sketches, which are positions in no filter
-	Spared atomic.Int64 // judgements that it changed
+	key    keyring.Sip  // hashes keys of sketches; they are positions in no filter
+	Spared atomic.Int64 // number of judgements that the list changed
 
 	Changing sync.Mutex // serialises changes of the list and its files; taken before mu
 
@@ -83,7 +82,7 @@ type List struct {
 	index   map[uint64][]keptSketch // by key of a sketch; at most maxNeverSame
 }
 
-// keptSketch is one sketch of the list, in the index.
+// keptSketch is one sketch in the index.
 type keptSketch *Sketch
 
 func New(key keyring.Sip) *List {
@@ -92,34 +91,34 @@ func New(key keyring.Sip) *List {
 	return l
 }
 
-// IsPart reports whether a kind stands for one part of a message. Such a part may be
-// in other mail too, so that its declaration covers the part and not the message.
+// IsPart reports whether a kind stands for one part of a message. Other mail may contain the
+// same part, so a declaration covers the part and not the whole message.
 func IsPart(k signature.Kind) bool {
 	return k == signature.KindAttachment || k == signature.KindContent || k == signature.KindImage
 }
 
-// Coverage is what of one message the never-list contains.
+// Coverage is what the never-list covers of one message.
 type Coverage struct {
-	Message bool                         // all of it, but parts that are not declared
+	Message bool                         // the whole message, except parts that are not declared
 	Parts   map[signature.Signature]bool // parts that are declared
 	Images  bool                         // each of its image sketches is declared
 }
 
-// CheckNote refuses a note that is too long, or would disturb a list.
+// CheckNote rejects a note that is too long, or contains characters that would break a listing.
 func CheckNote(note string) error {
 	if len(note) > mostNote {
 		return fmt.Errorf("note of %d bytes, must be at most %d", len(note), mostNote)
 	}
 	if !utf8.ValidString(note) || strings.ContainsFunc(note, func(r rune) bool { return !unicode.IsGraphic(r) }) {
-		return fmt.Errorf("note %q: only visible characters and blanks are allowed", note)
+		return fmt.Errorf("note %q contains control characters; only visible characters and blanks are allowed", note)
 	}
 	return nil
 }
 
-// OfMessage are the sketches that stand for a message: not those of what it carries or
-// hides, as it would be in a message that shows it itself. These are only asked: of the
-// text the second one, of images those that follow another one.
-// Else a spam that carries a declared newsletter would be declared, too.
+// OfMessage returns the sketches that stand for the message itself. It leaves out sketches of
+// attached or hidden content, and sketches that exist only for lookups: the second one of the
+// text, and those of images that follow another one. Otherwise, spam that attaches a declared
+// newsletter would be covered, too.
 func OfMessage(sketches []signature.Sketch) []signature.Sketch {
 	var of []signature.Sketch
 	for i, s := range sketches[:min(len(sketches), MostSketches)] {

@@ -19,7 +19,7 @@ func (e *Entry) Public() Declared {
 	return p
 }
 
-// rebuild makes the index of entries anew. The lock is held.
+// rebuild rebuilds the index from entries. The caller holds Mu.
 func (l *List) rebuild(entries map[layout.ShortID]*Entry) {
 	l.Entries, l.exact, l.index = entries, make(map[filter.Hash]bool), make(map[uint64][]keptSketch)
 	for _, e := range entries {
@@ -27,7 +27,7 @@ func (l *List) rebuild(entries map[layout.ShortID]*Entry) {
 	}
 }
 
-// enter adds an entry to the index. The lock is held.
+// enter adds an entry to the index. The caller holds Mu.
 func (l *List) enter(e *Entry) {
 	for _, s := range e.Exact {
 		l.exact[s.Hash] = true
@@ -42,7 +42,7 @@ func (l *List) enter(e *Entry) {
 	}
 }
 
-// Put adds entries, or replaces those of the same name.
+// Put adds entries, and replaces those of the same name.
 func (l *List) Put(entries ...*Entry) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -66,7 +66,7 @@ func (l *List) Remove(names []layout.ShortID) {
 	l.rebuild(l.Entries)
 }
 
-// All lists the entries, the one declared last first.
+// All returns the entries, last declared first.
 func (l *List) All() []*Entry {
 	l.Mu.RLock()
 	defer l.Mu.RUnlock()
@@ -80,7 +80,7 @@ func (l *List) All() []*Entry {
 	return list
 }
 
-// Spares reports whether a listing under s does not count.
+// Spares reports whether a listing of s is ignored.
 func (c *Coverage) Spares(s signature.Signature) bool {
 	switch {
 	case s.Kind == signature.KindImage:
@@ -94,7 +94,7 @@ func (c *Coverage) Spares(s signature.Signature) bool {
 // IsEmpty reports whether nothing of the message is declared.
 func (c *Coverage) IsEmpty() bool { return !c.Message && !c.Images && len(c.Parts) == 0 }
 
-// Unite returns what is declared in one list or the other.
+// Unite returns what either list covers.
 func (c Coverage) Unite(o Coverage) Coverage {
 	parts := maps.Clone(c.Parts)
 	if parts == nil {
@@ -105,8 +105,8 @@ func (c Coverage) Unite(o Coverage) Coverage {
 	return Coverage{c.Message || o.Message, parts, c.Images || o.Images}
 }
 
-// Covers returns what of a message is declared: its exact signatures, of which hashes are
-// the positions, and where none of its text is, its sketch.
+// Covers returns what the list covers of a message: its exact signatures, whose positions are
+// hashes, and its sketch if none of its text signatures is declared.
 func (l *List) Covers(set *signature.Set, hashes []filter.Hash) (c Coverage) {
 	l.Mu.RLock()
 	defer l.Mu.RUnlock()
@@ -133,16 +133,15 @@ func (l *List) Covers(set *signature.Set, hashes []filter.Hash) (c Coverage) {
 		}
 	}
 	all := func(k signature.Kind) bool { return of[k] > 0 && declared[k] == of[k] }
-	// A spam that hides a declared text in itself is not spared: all readings must be it.
+	// Spam that hides a declared text is not spared: all readings of the message must be covered.
 	c.Message = c.Message || all(signature.KindSketch)
 	c.Images = all(signature.KindImage)
 	return c
 }
 
-// hasSketch tells whether at least half of a sketch's keys are those of one
-// declared sketch. It is half of the message that is asked about, not of the
-// declared one: who adds more text of his own than he copied is not spared. The
-// lock is held.
+// hasSketch reports whether one declared sketch contains at least half of the keys of asked. It
+// is half of the message that is looked up and not of the declared one: a message that adds more
+// text than it copies is not spared. The caller holds Mu.
 func (l *List) hasSketch(asked signature.Sketch) bool {
 	keys := l.Keyed(asked)
 	shared := make(map[keptSketch]int)
@@ -165,7 +164,8 @@ func (l *List) hasSketch(asked signature.Sketch) bool {
 	return false
 }
 
-// Keyed returns the keys of a sketch as they are kept: hashed, each once, ascending. Who reads the file and has no federation key cannot find words in it.
+// Keyed returns the keys of a sketch as stored: hashed, distinct, ascending. A reader of the file
+// who lacks the federation key cannot find words in it.
 func (l *List) Keyed(s signature.Sketch) []uint64 {
 	keys := make([]uint64, 0, len(s.Keys))
 	for _, f := range s.Keys {
@@ -175,12 +175,12 @@ func (l *List) Keyed(s signature.Sketch) []uint64 {
 	return slices.Compact(keys)
 }
 
-// Fits reports whether there is room for an entry.
+// Fits returns ErrFull if there is no room for an entry.
 func (l *List) Fits(e *Entry) error {
 	l.Mu.RLock()
 	defer l.Mu.RUnlock()
 	if n := len(l.Entries); n >= Most && l.Entries[e.Name] == nil {
-		return fmt.Errorf("never-list: %w: it has %d messages, at most %d", layout.ErrFull, n, Most)
+		return fmt.Errorf("never-list: %w: it has %d messages, must be at most %d", layout.ErrFull, n, Most)
 	}
 	return nil
 }

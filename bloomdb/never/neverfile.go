@@ -24,17 +24,17 @@ const neverExactSize = 1 + 32
 var Form = folder.SealedForm{FileForm: folder.FileForm{Name: "never-list", Magic: "SBNEVER\n", Version: 1},
 	Most: 9 + 8 + 1 + mostNote + 2 + journal.MaxKeys*neverExactSize + 1 + MostSketches*(1+1+2+8*MostKeys)}
 
-// Path names the file of an entry after its kind and id.
+// Path returns the path of an entry's file.
 func Path(dir string, name layout.ShortID) string {
 	return filepath.Join(dir, fmt.Sprintf("never-%d-%x", name.Kind, name.ID))
 }
 
-// IsPath tells the files of the never-list from others of the folder.
+// IsPath reports whether a file of the folder belongs to the never-list.
 func IsPath(name string) bool {
 	return strings.HasPrefix(name, "never-") && !strings.HasSuffix(name, folder.DamagedSuffix)
 }
 
-// Write makes an entry durable. The file appears whole or not at all.
+// Write writes the file of an entry durably. The file appears complete or not at all.
 func Write(dir string, keyID [8]byte, e *Entry) error {
 	path := Path(dir, e.Name)
 	if err := renameio.WriteFile(path, Encode(keyID, e), 0o600, renameio.WithTempDir(dir)); err != nil {
@@ -74,7 +74,7 @@ func Read(path string, keyID [8]byte) (e *Entry, err error) {
 	err = Form.Load(path, func(data []byte) (err error) {
 		e, err = decodeNever(data, keyID)
 		if err == nil && Path(filepath.Dir(path), e.Name) != path {
-			err = fmt.Errorf("it is of %s", e.Name)
+			err = fmt.Errorf("it belongs to %s", e.Name)
 		}
 		return err
 	})
@@ -95,7 +95,7 @@ func decodeNever(data []byte, keyID [8]byte) (*Entry, error) {
 
 var errNeverCut = errors.New("entry is cut short")
 
-// decodeNeverEntry reads a file's content.
+// decodeNeverEntry decodes the content of a file.
 func decodeNeverEntry(b *bytes.Buffer) (*Entry, error) {
 	fixed := b.Next(1 + 8 + 8 + 1)
 	if len(fixed) < 18 {
@@ -163,7 +163,7 @@ func decodeNeverSketches(b *bytes.Buffer, e *Entry) error {
 	return nil
 }
 
-// IsID tells whether a name has the form of NeverEntry.ID.
+// IsID reports whether a name has the form of an entry's id.
 func IsID(name string) bool {
 	kind, id, ok := strings.Cut(name, ":")
 	_, err := signature.ParseKind(kind)

@@ -7,7 +7,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/folder"
 )
 
-// RestsOn notes durably that a file beside the database holds what this site must not lose.
+// RestsOn records durably that a file beside the database contains data of this site that must
+// not be lost.
 func (p *Outbox) RestsOn(path string) error {
 	name, err := filepath.Rel(p.Opt.Dir, path)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// Heartbeat makes this site's: snapshot and votes are what stands in Redis, wants the sites whose
-// snapshot or votes this one misses.
+// Heartbeat encodes this site's heartbeat: the positions of snapshot and votes in Redis, and the
+// sites whose snapshot or votes are requested.
 func (p *Outbox) Heartbeat(snapshot, votes uint64, wants ...string) []byte {
 	h := p.RecordHead(wire.RecordHeartbeat)
 	body := binary.BigEndian.AppendUint64(nil, snapshot)
@@ -22,17 +22,17 @@ func (p *Outbox) Heartbeat(snapshot, votes uint64, wants ...string) []byte {
 	return p.Sealer.EncodeRecord(h, body)
 }
 
-// Self is this site in its present life.
+// Self returns this site in its current epoch.
 func (p *Outbox) Self() layout.Origin { return layout.Origin{Site: p.Opt.Site, Epoch: p.Epoch()} }
 
-// RecordHead is that of a record which this site makes now.
+// RecordHead returns the head of a record that this site makes now.
 func (p *Outbox) RecordHead(t wire.RecordType) wire.Head {
 	epoch, seq := p.Head()
 	return wire.Head{Type: t, Site: p.Opt.Site, Epoch: epoch, Seq: seq, Made: p.Opt.Now()}
 }
 
-// Silence notes, on disk, which sites are muted, and that the folder does not rest on
-// the files of one that is gone.
+// Silence records durably which sites are muted, and that the folder no longer needs the files of
+// one that is gone.
 func (p *Outbox) Silence(dir string, muted []folder.MutedSite, gone string) error {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()

@@ -17,71 +17,71 @@ import (
 )
 
 const (
-	MaxDeltaCells  = 100_000   // cells of a delta: with these it stays below 1 MiB
-	maxPending     = 4_000_000 // positions kept for the next deltas: 32 MB
-	maxUnpublished = 256 << 20 // bytes of journal kept for unpublished changes
+	MaxDeltaCells  = 100_000   // cells of a delta, so that it stays below 1 MiB
+	maxPending     = 4_000_000 // pending positions: 32 MB
+	maxUnpublished = 256 << 20 // bytes of journal that are kept for unpublished changes
 	identityWrites = 5 * time.Second
-	compactPending = 100_000 // positions from which on the pending ones are sorted out
+	compactPending = 100_000 // pending positions from which Compact has work
 )
 
 // Outbox collects changes that have not been sent to other sites.
 //
-//	note -> pending -> ready -> NextDelta -> flight -> Published
+//	Note -> pending -> ready -> NextDelta -> flight -> Published
 //
-// The journal keeps the records of what is unpublished; identity tells from
-// where. Where that would be too long, a number is left out, which receivers see,
-// and a snapshot tells them everything (SnapshotDue).
+// The journal keeps the records of unpublished changes; the identity records where they begin. If
+// that part of the journal grows too long, a number is skipped. Receivers detect the gap and wait
+// for a snapshot that contains all changes (SnapshotDue).
 type Outbox struct {
 	Opt     *layout.Settings
 	Sealer  *wire.Sealer
 	Store   *store.Store
-	Journal *journal.Log // set once the journal is open
+	Journal *journal.Log // nil until the journal is open
 
-	changed chan struct{} // a report waits in pending; one at most
+	changed chan struct{} // signals that a report is pending; capacity 1
 
 	mu        sync.Mutex // guards pending, total, compactAt and lost
 	on        bool
 	pending   map[layout.Target][]uint64
 	total     int
-	compactAt int  // the total at which compact has work
-	lost      bool // pending was too long and is forgotten
+	compactAt int  // total at which Compact has work
+	lost      bool // pending grew too long and was discarded
 
 	deltaMu sync.Mutex // guards all below; taken before mu
 	ID      folder.Identity
-	dirty   bool // id is not on disk
+	dirty   bool // ID is not on disk
 	written time.Time
-	// leftWritten is the LeftSeq that is on disk.
-	leftWritten uint64
-	resumed     bool
-	ready       []changedCells
-	readyMark   folder.LSN // all before it is in ready or published
-	flight      *flight
-	spare       bool // the reserved number was given to no delta yet
+	// writtenLeftSeq is LeftSeq as it is on disk.
+	writtenLeftSeq uint64
+	resumed        bool
+	ready          []changedCells
+	readyMark      folder.LSN // changes of all earlier records are in ready or published
+	flight         *flight
+	spare          bool // the reserved number is not assigned yet
 }
 
-// changedCells are positions of one filter, ascending and distinct.
+// changedCells are positions in one filter, ascending and distinct.
 type changedCells struct {
 	target    layout.Target
 	positions []uint64
 }
 
-// flight is the delta that was handed out and not yet confirmed.
+// flight is the delta that was returned and is not confirmed yet.
 type flight struct {
 	delta wire.Delta
-	done  bool // with it, all before readyMark is published
+	done  bool // once it is published, all before readyMark is
 }
 
 func (p *Outbox) Begin(id folder.Identity, on bool) {
 	p.ID, p.on, p.pending = id, on, make(map[layout.Target][]uint64)
-	p.changed, p.leftWritten = make(chan struct{}, 1), id.LeftSeq
+	p.changed, p.writtenLeftSeq = make(chan struct{}, 1), id.LeftSeq
 	if !on && !id.Republish {
-		// Changes made from now on are not kept for an exchange that comes later.
+		// Without an exchange, changes are not collected for one that is enabled later.
 		p.ID.Republish, p.dirty = true, true
 	}
 }
 
-// Opened notes what the start has found: with which key records are signed from now on,
-// and where counts of link domains begin anew.
+// Opened records the result of loading: the key that signs records from now on, and from where
+// counts of link domains begin anew.
 func (p *Outbox) Opened(begin folder.LSN, domainsLost bool) {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
@@ -101,7 +101,7 @@ func (p *Outbox) Epoch() uint64 {
 	return p.ID.Epoch
 }
 
-// Note remembers changed cells.
+// Note collects changed cells.
 func (p *Outbox) Note(t layout.Target, positions []uint64) {
 	if !p.on {
 		return
@@ -123,20 +123,19 @@ func (p *Outbox) Note(t layout.Target, positions []uint64) {
 	}
 }
 
-// Changed receives when a report or a revocation waits to be published.
+// Changed returns a channel that receives when a report or a revocation is pending.
 func (p *Outbox) Changed() <-chan struct{} { return p.changed }
 
-// Waiting returns how many positions are kept for the next deltas.
+// Waiting returns the number of positions that are pending.
 func (p *Outbox) Waiting() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.total
 }
 
-// Compact sorts out positions that are pending more than once, in a long outage
-// most of them, while others may be noted. It does so each time their number has
-// doubled. deltaMu keeps gather away meanwhile, which would take what is being
-// sorted for published.
+// Compact removes duplicate positions from pending; in a long outage, most are duplicates. Changes
+// can be noted meanwhile. It runs each time the number of positions has doubled. It holds deltaMu,
+// because gather would otherwise take the positions that are being sorted for published.
 func (p *Outbox) Compact() {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
@@ -157,14 +156,14 @@ func (p *Outbox) Compact() {
 	p.mu.Unlock()
 }
 
-// Redo is note for a record that the journal tells again.
+// Redo collects the changes of a record that the journal replays, unless they are published.
 func (p *Outbox) Redo(at folder.LSN, t layout.Target, positions []uint64) {
 	if at >= p.ID.PublishedLSN {
 		p.Note(t, positions)
 	}
 }
 
-// Write brings the identity to disk where it has changed.
+// Write writes the identity to disk if it has changed.
 func (p *Outbox) Write(dir string, now time.Time) error {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
@@ -174,7 +173,7 @@ func (p *Outbox) Write(dir string, now time.Time) error {
 	return p.writeLocked(dir, now)
 }
 
-// Rests notes, on disk, which snapshots the folder rests on.
+// Rests records durably which snapshots the folder needs.
 func (p *Outbox) Rests(dir string, paths []string, now time.Time) error {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
@@ -189,8 +188,8 @@ func (p *Outbox) Rests(dir string, paths []string, now time.Time) error {
 	return p.writeLocked(dir, now)
 }
 
-// Republish notes, on disk, that a snapshot has to be published. After an error that is
-// known in memory only, and written later.
+// Republish records durably that a snapshot must be published. After an error, that is recorded
+// in memory and written later.
 func (p *Outbox) Republish(dir string, now time.Time) error {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
@@ -201,7 +200,7 @@ func (p *Outbox) Republish(dir string, now time.Time) error {
 	return p.writeLocked(dir, now)
 }
 
-// Close writes it for the last time.
+// Close writes the identity for the last time.
 func (p *Outbox) Close(dir string) error {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
@@ -215,14 +214,14 @@ func (p *Outbox) writeLocked(dir string, now time.Time) error {
 	if err := p.ID.Write(dir); err != nil {
 		return err
 	}
-	p.dirty, p.written, p.leftWritten = false, now, p.ID.LeftSeq
+	p.dirty, p.written, p.writtenLeftSeq = false, now, p.ID.LeftSeq
 	return nil
 }
 
-// KeepFrom says from where the journal must be kept, of which all before begin
-// stands in snapshots. A journal that is too long is given up: a snapshot is due then.
-// While one is due, the journal is kept all the same: what is reported while that one is
-// being written may not be in it.
+// KeepFrom returns the position from which the journal must be kept. Snapshots contain all before
+// begin. If the unpublished part is too long, it is given up and a snapshot becomes due. While a
+// snapshot is due, the journal is kept all the same: reports made while the snapshot is being
+// written may not be in it.
 func (p *Outbox) KeepFrom(begin folder.LSN) (folder.LSN, error) {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
@@ -230,31 +229,30 @@ func (p *Outbox) KeepFrom(begin folder.LSN) (folder.LSN, error) {
 		return begin, p.writeLocked(p.Opt.Dir, p.Opt.Now())
 	}
 	if p.Journal.BytesFrom(p.ID.PublishedLSN) > maxUnpublished {
-		p.leaveOut()
+		p.skipNumber()
 		return begin, p.writeLocked(p.Opt.Dir, p.Opt.Now())
 	}
-	// The identity on disk must not need what is dropped now.
+	// The identity on disk must not refer to records that are dropped now.
 	return min(begin, p.ID.PublishedLSN), p.writeLocked(p.Opt.Dir, p.Opt.Now())
 }
 
-// leaveOut gives a number to no delta: receivers see that something is missing, and
-// take the snapshot that is due from now on. The caller holds deltaMu.
-func (p *Outbox) leaveOut() {
+// skipNumber skips a number: no delta has it. Receivers detect the gap, and fetch the snapshot that
+// is now due. The caller holds deltaMu.
+func (p *Outbox) skipNumber() {
 	p.ID.Republish, p.dirty = true, true
 	p.ID.ReservedSeq = max(p.ID.ReservedSeq, p.ID.PublishedSeq) + 1
 	p.ID.PublishedSeq, p.ID.LeftSeq, p.spare = p.ID.ReservedSeq, p.ID.ReservedSeq, false
 }
 
-// Head is the (epoch, seq) up to which this site has published: the number of the last delta, or
-// a later one that was left out.
+// Head returns the (epoch, seq) up to which this site has published: the number of the last delta,
+// or a later one that was skipped.
 func (p *Outbox) Head() (epoch, seq uint64) {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	return p.ID.Epoch, p.ID.PublishedSeq
 }
 
-// NextDelta encodes what changed since the last one: reports and what goes with them, and with
-// all set counts too.
+// NextDelta encodes the changes since the last delta: urgent ones, and with all set, counts too.
 func (p *Outbox) NextDelta(all bool) (wire.Delta, bool, error) {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
@@ -263,7 +261,7 @@ func (p *Outbox) NextDelta(all bool) (wire.Delta, bool, error) {
 	}
 	for p.flight == nil {
 		next := p.gather(all)
-		if p.ID.LeftSeq > p.leftWritten { // before a heartbeat tells of it
+		if p.ID.LeftSeq > p.writtenLeftSeq { // before a heartbeat announces it
 			if err := p.writeLocked(p.Opt.Dir, p.Opt.Now()); err != nil {
 				return wire.Delta{}, false, err
 			}
@@ -274,13 +272,13 @@ func (p *Outbox) NextDelta(all bool) (wire.Delta, bool, error) {
 			}
 			return wire.Delta{}, false, nil
 		}
-		d, err := p.reserve() // first: what is taken must not be lost to an error
+		d, err := p.reserve() // first: an error must not lose the cells taken
 		if err != nil {
 			return wire.Delta{}, false, err
 		}
 		sections := p.takeSections(next)
 		if len(sections) == 0 {
-			continue // all of it aged out or was empty
+			continue // all of it expired or was empty
 		}
 		if d.Data = p.Sealer.EncodeDelta(d, p.ID.PublishedSeq, sections); len(d.Data) > wire.MaxDelta {
 			return wire.Delta{}, false, fmt.Errorf("delta %d is %d bytes long, must be at most %d", d.Seq, len(d.Data), wire.MaxDelta)
@@ -289,16 +287,16 @@ func (p *Outbox) NextDelta(all bool) (wire.Delta, bool, error) {
 		p.flight = &flight{delta: d, done: len(p.ready) == 0}
 		p.spare = false
 	}
-	// Counts wait for the disk here, not in Count: what others were told of must not
-	// be forgotten.
+	// Counts are synced here and not in Count: what other sites have received must not be
+	// lost.
 	if err := p.Journal.Flush(); err != nil {
 		return wire.Delta{}, false, fmt.Errorf("delta %d: %w", p.flight.delta.Seq, err)
 	}
 	return p.flight.delta, true, nil
 }
 
-// reserve gives the next delta its number, on disk before anybody sees it: were
-// it given twice, receivers would take the second delta for the first.
+// reserve assigns the next delta its number, on disk before the delta is visible. If a number
+// were assigned twice, receivers would take the second delta for the first.
 func (p *Outbox) reserve() (wire.Delta, error) {
 	if !p.spare {
 		p.ID.ReservedSeq = max(p.ID.ReservedSeq, p.ID.PublishedSeq) + 1
@@ -311,15 +309,15 @@ func (p *Outbox) reserve() (wire.Delta, error) {
 	return wire.Delta{Site: p.Opt.Site, Epoch: p.ID.Epoch, Seq: p.ID.ReservedSeq}, nil
 }
 
-// gather moves what is pending to ready, where that has nothing to publish, and
-// returns the place in it to go on from: -1 where nothing is to be published. What
-// is not urgent stays pending unless all is wanted. The mark is that of the last time
-// all was: before it, nothing is pending.
+// gather moves pending changes to ready if ready has nothing to publish. It returns the index in
+// ready from which to continue: -1 if there is nothing to publish. Unless all is set, changes that
+// are not urgent stay pending. The mark is therefore set only if all is: no earlier change is
+// pending then.
 func (p *Outbox) gather(all bool) (next int) {
 	if next := p.readyFrom(all); next >= 0 {
 		return next
 	}
-	mark := p.Journal.Mark() // first: a record before it was noted before it
+	mark := p.Journal.Mark() // read first: changes of earlier records are pending by now
 	for t, positions := range p.take(all, p.Opt.Early) {
 		slices.Sort(positions)
 		p.ready = append(p.ready, changedCells{t, slices.Compact(positions)})
@@ -336,21 +334,21 @@ func (p *Outbox) gather(all bool) (next int) {
 	return p.readyFrom(all)
 }
 
-// readyFrom is the first place in ready that has something to publish, -1 where none
-// has: of what is urgent, or of all. The caller holds deltaMu.
+// readyFrom returns the index of the first entry of ready that can be published, -1 if there is
+// none. Unless all is set, only urgent ones can. The caller holds deltaMu.
 func (p *Outbox) readyFrom(all bool) int {
 	return slices.IndexFunc(p.ready, func(c changedCells) bool { return all || c.target.Kind.Urgent() })
 }
 
-// take empties pending, of what is urgent or of all. What was reported while the clock
-// was far ahead waits for its time: others would hear nothing more of this site until
-// then. After a crash meanwhile, only snapshots tell it. The caller holds deltaMu.
+// take removes the changes from pending, all of them or the urgent ones. Changes made while the
+// clock was far ahead stay until their time has come: other sites would reject everything from
+// this site until then. If it crashes meanwhile, only snapshots contain them. The caller holds deltaMu.
 func (p *Outbox) take(all bool, early func(layout.Target) bool) map[layout.Target][]uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lost {
 		p.lost = false
-		p.leaveOut() // NextDelta writes it
+		p.skipNumber() // NextDelta writes the identity
 	}
 	taken := make(map[layout.Target][]uint64, len(p.pending))
 	for t, positions := range p.pending {
@@ -364,9 +362,9 @@ func (p *Outbox) take(all bool, early func(layout.Target) bool) map[layout.Targe
 	return taken
 }
 
-// takeSections takes cells for one delta from a place in ready. Kinds never share a
-// delta: who must refuse the one, since its parameters differ, its site sent too much of
-// it, or it is not known there, is not to lose the other. A revocation least of all.
+// takeSections takes cells for one delta, from an index in ready. A delta contains only one kind. A
+// receiver may have to reject one kind: its parameters differ, the site exceeded a cap, or the kind
+// is unknown to it. It must not lose the other kinds, revocations least of all.
 func (p *Outbox) takeSections(at int) []wire.DeltaSection {
 	var sections []wire.DeltaSection
 	kind := p.ready[at].target.Kind
@@ -387,7 +385,7 @@ func (p *Outbox) takeSections(at int) []wire.DeltaSection {
 	return sections
 }
 
-// changedSection reads the cells' values as they are now.
+// changedSection returns the cells with their current values.
 func (p *Outbox) changedSection(t layout.Target, positions []uint64) (wire.DeltaSection, bool) {
 	own, ok := p.Store.OwnFilter(t)
 	if !ok {
@@ -402,7 +400,7 @@ func (p *Outbox) changedSection(t layout.Target, positions []uint64) (wire.Delta
 	return sec, len(sec.Cells) > 0
 }
 
-// Published says that the delta stands in the stream and need not be kept.
+// Published reports to the outbox that the delta is in the stream.
 func (p *Outbox) Published(d wire.Delta) error {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
@@ -413,7 +411,7 @@ func (p *Outbox) Published(d wire.Delta) error {
 	return nil
 }
 
-// confirm takes the delta in flight as published. The caller holds deltaMu.
+// confirm marks the delta in flight as published. The caller holds deltaMu.
 func (p *Outbox) confirm() {
 	p.ID.TailSeq, p.dirty = p.flight.delta.Seq, true
 	p.ID.PublishedSeq = max(p.ID.PublishedSeq, p.ID.TailSeq)

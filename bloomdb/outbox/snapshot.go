@@ -12,29 +12,29 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// SnapshotDue reports whether deltas do not tell other sites everything: a snapshot has to be
-// published.
+// SnapshotDue reports whether a snapshot must be published, because deltas do not contain all
+// changes.
 func (p *Outbox) SnapshotDue() bool {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	return p.resumed && p.ID.Republish
 }
 
-// SnapshotWriter makes the chunks of this site's snapshot. It is for one goroutine.
+// SnapshotWriter encodes the chunks of this site's snapshot. It is for one goroutine.
 type SnapshotWriter struct {
 	pub     *Outbox
 	epoch   uint64
 	seq     uint64
 	targets []layout.Target
-	block   uint64 // of the first target, the next to be coded
-	whole   bool   // nothing was left out
+	block   uint64 // next block of the first target
+	whole   bool   // all filters are included
 	bytes   int64
 	digests [][wire.ChunkDigest]byte
 	cells   []filter.Cell
 }
 
-// NewSnapshot begins a snapshot of all own filters, at the position of now: reports first, the
-// newest generation first, counts last.
+// NewSnapshot begins a snapshot of all own filters at the current position: reports first, newest
+// generation first; then counts.
 func (p *Outbox) NewSnapshot() *SnapshotWriter {
 	w := &SnapshotWriter{pub: p, whole: true}
 	w.epoch, w.seq = p.Head()
@@ -51,14 +51,14 @@ func (p *Outbox) NewSnapshot() *SnapshotWriter {
 	return w
 }
 
-// Seq is the position.
+// Seq returns the position.
 func (w *SnapshotWriter) Seq() uint64 { return w.seq }
 
-// Bytes is how long the chunks so far are.
+// Bytes returns the size of the chunks so far.
 func (w *SnapshotWriter) Bytes() int64 { return w.bytes }
 
-// Next makes the next chunk; false after the last one. Counts wait for the disk here:
-// what others were told of must not be forgotten. An error is the disk's.
+// Next encodes the next chunk. It returns false after the last one. Counts are synced first: what
+// other sites have received must not be lost. An error comes from the disk.
 func (w *SnapshotWriter) Next() (chunk []byte, ok bool, err error) {
 	body := binary.BigEndian.AppendUint32(nil, uint32(len(w.digests)))
 	empty := len(body)
@@ -81,15 +81,14 @@ func (w *SnapshotWriter) Next() (chunk []byte, ok bool, err error) {
 	return chunk, true, nil
 }
 
-// LeaveRest ends the snapshot with what has been coded so far: it would become too
+// LeaveRest ends the snapshot with what has been encoded so far, because it would become too
 // large.
 func (w *SnapshotWriter) LeaveRest() {
 	w.whole = w.whole && len(w.targets) == 0
 	w.targets = nil
 }
 
-// section appends blocks of the first target; full says that the chunk has no room
-// for the next one.
+// section appends blocks of the first target. It reports whether the chunk is full.
 func (w *SnapshotWriter) section(body []byte) (_ []byte, full bool) {
 	t := w.targets[0]
 	own, ok := w.pub.Store.OwnFilter(t)
@@ -121,8 +120,8 @@ func (w *SnapshotWriter) section(body []byte) (_ []byte, full bool) {
 	return body, full
 }
 
-// Manifest closes the snapshot after the last chunk. The slot says where the chunks
-// stand; it means nothing here.
+// Manifest encodes the manifest after the last chunk. slot identifies where the chunks are stored;
+// it has no meaning here.
 func (w *SnapshotWriter) Manifest(slot byte) []byte {
 	flags := byte(0)
 	if !w.whole {
@@ -137,7 +136,7 @@ func (w *SnapshotWriter) Manifest(slot byte) []byte {
 	return w.pub.Sealer.EncodeRecord(h, body)
 }
 
-// SnapshotPublished says that chunks and manifest are where others find them.
+// SnapshotPublished reports to the outbox that other sites can read chunks and manifest.
 func (p *Outbox) SnapshotPublished(w *SnapshotWriter) error {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()

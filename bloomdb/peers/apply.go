@@ -10,27 +10,27 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// Bounds on what other sites may make us hold.
+// Limits on what other sites can make this one store.
 const (
-	maxOrigins = 4096 // sites, each in all its lives
-	MaxLives   = 16   // of one site
+	maxOrigins = 4096 // epochs of all sites
+	MaxLives   = 16   // epochs of one site
 	MinParts   = 256 << 20
 )
 
-// Order says what is known of the deltas between the cursor and a record.
+// Order describes the numbers between the cursor and a delta.
 type Order int
 
 const (
-	// Next: nothing is known. Nothing may be missing before the record.
+	// Next: no number between them may be missing.
 	Next Order = iota
-	// Skipped: those that are missing were refused. They are counted as missed until a
-	// snapshot has brought them: why they were refused may not last.
+	// Skipped: the missing ones were rejected. They are counted as gaps until a snapshot
+	// supplies them, because the reason for the rejection may not last.
 	Skipped
-	// Lost: they can't be had from the stream. They are counted likewise.
+	// Lost: the missing ones are no longer in the stream. They are counted likewise.
 	Lost
 )
 
-// Apply joins another site's delta.
+// Apply joins the delta of another site.
 func (ps *Peers) Apply(data []byte, order Order) error {
 	d, err := ps.sealer.DecodeDelta(data)
 	if err != nil {
@@ -52,7 +52,7 @@ func (ps *Peers) Apply(data []byte, order Order) error {
 		return nil
 	}
 	if d.Prev > state.seq && order == Next {
-		return fmt.Errorf("%s: %w: it comes after %d, and %d was the last", d, wire.ErrGap, d.Prev, state.seq)
+		return fmt.Errorf("%s: %w: it follows %d, but the last one applied is %d", d, wire.ErrGap, d.Prev, state.seq)
 	}
 	d.Sections = ps.joinable(d, state)
 	parts, err := ps.partsFor(d)
@@ -75,15 +75,15 @@ func (ps *Peers) Apply(data []byte, order Order) error {
 	return nil
 }
 
-// PartsLimit is how many bytes all parts may take: twice what this site's own
-// filters take when they are full, and never less than 256 MiB.
+// PartsLimit returns the memory limit of all parts in bytes: twice what this site's own filters
+// take when they are full, and at least 256 MiB.
 func (ps *Peers) PartsLimit() int64 {
 	reports, counts := ps.opt.FullMemory()
 	return max(ps.LeastParts, 2*(reports+counts))
 }
 
-// partsFor finds or makes the part for each section, nil for those that aged
-// out. Nothing is merged before all sections are known to be good.
+// partsFor returns the part for each section, nil for expired ones. It creates missing parts. No
+// section is merged before all are checked.
 func (ps *Peers) partsFor(d wire.DeltaBody) ([]*store.PartOf, error) {
 	if len(d.Sections) == 0 {
 		return nil, nil
@@ -110,7 +110,7 @@ func (ps *Peers) partsFor(d wire.DeltaBody) ([]*store.PartOf, error) {
 	return parts, nil
 }
 
-// acceptable refuses a section that can't be joined.
+// acceptable returns the reason why a section cannot be joined.
 func (ps *Peers) acceptable(o layout.Origin, s wire.DeltaSection) error {
 	what := fmt.Sprintf("%s generation %d", s.Target.Kind, s.Target.Gen)
 	if here := int64(ps.opt.Period(s.Target.Kind) / time.Second); s.Period != here {
@@ -120,13 +120,13 @@ func (ps *Peers) acceptable(o layout.Origin, s wire.DeltaSection) error {
 		return nil
 	}
 	if ps.opt.Early(s.Target) {
-		return fmt.Errorf("%s begins %s: %w", what, ps.opt.Start(s.Target).Format(time.RFC3339), layout.ErrClock)
+		return fmt.Errorf("%s begins in the future, at %s: %w", what, ps.opt.Start(s.Target).Format(time.RFC3339), layout.ErrClock)
 	}
 	if s.Target.Kind == layout.CountFilter {
 		if g := ps.store.View.Load().Count(s.Target.Gen); g != nil {
 			for _, p := range g.Parts {
 				if p.Origin == o && p.Shape != s.Shape {
-					return fmt.Errorf("%s: %w: %d lines, before %d", what, layout.ErrParameters, s.Shape.Lines, p.Shape.Lines)
+					return fmt.Errorf("%s: %w: %d lines, previously %d", what, layout.ErrParameters, s.Shape.Lines, p.Shape.Lines)
 				}
 			}
 		}
@@ -134,7 +134,7 @@ func (ps *Peers) acceptable(o layout.Origin, s wire.DeltaSection) error {
 	}
 	here := ps.store.ShapeFor(s.Target)
 	if layout.BitsShape(here) != s.Shape {
-		return fmt.Errorf("%s: %w (reports.capacity, keep and max_error_per_mail must be equal at all sites)", what, layout.Differs(s.Shape, layout.BitsShape(here)))
+		return fmt.Errorf("%s: %w (set reports.capacity, keep and max_error_per_mail equal at all sites)", what, layout.Differs(s.Shape, layout.BitsShape(here)))
 	}
 	if err := ps.withinCap(what, o, s); err != nil {
 		return err
@@ -153,9 +153,9 @@ func (ps *Peers) acceptable(o layout.Origin, s wire.DeltaSection) error {
 	return ps.opt.Fits(what, here, fresh, s.Target)
 }
 
-// joinable leaves out of a delta the sections of classes that can't be joined,
-// which is said once for each site: they cost nobody its reports. Where classes
-// are off, nobody wants them.
+// joinable returns the sections of a delta without classes that cannot be joined. A site's classes
+// never cost it its reports; the reason is logged once for each site. If classes are disabled here,
+// they are dropped silently.
 func (ps *Peers) joinable(d wire.DeltaBody, state *state) []wire.DeltaSection {
 	return slices.DeleteFunc(d.Sections, func(s wire.DeltaSection) bool {
 		if ps.opt.Unwanted(s.Target.Kind) {
@@ -167,7 +167,7 @@ func (ps *Peers) joinable(d wire.DeltaBody, state *state) []wire.DeltaSection {
 		err := ps.acceptable(d.Origin, s)
 		if err != nil && !state.classesRefused {
 			state.classesRefused = true
-			ps.opt.Log.Warn("classes of another site's reports are not known here", "site", d.Origin.Site, "error", err)
+			ps.opt.Log.Warn("classes of another site's reports are ignored", "site", d.Origin.Site, "error", err)
 		}
 		return err != nil
 	})

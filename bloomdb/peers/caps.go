@@ -11,34 +11,34 @@ import (
 )
 
 const (
-	// defaultShare is how much of a generation of reports one site may fill, where
-	// Member.MaxReports is 0: no site alone can use up what all share.
+	// defaultShare is the share of a generation of reports that one site may fill if
+	// Member.MaxReports is 0. No site alone can then use up the room of all.
 	defaultShare = 0.5
-	// defaultCounted is how many times this site's CountOptions.Capacity another one
-	// may count, where Member.MaxCounts is 0.
+	// defaultCounted times this site's CountOptions.Capacity is what another site may
+	// count if Member.MaxCounts is 0.
 	defaultCounted  = 4
-	leastCounted    = 1_000_000 // that any site may count
-	cellsPerMessage = 4         // of a counting filter
-	// recompared is the share of its cap by which what is held of a site in several
-	// lives must have grown before it is compared again.
+	leastCounted    = 1_000_000 // messages that any site may count
+	cellsPerMessage = 4         // cells of a counting filter for each message
+	// recompared is the fraction of its cap by which the data of a site with several epochs
+	// must have grown before its epochs are compared again.
 	recompared = 64
 )
 
-// siteTarget is one site's share, in all its lives, of one filter.
+// siteTarget is one site's share of one filter, over all its epochs.
 type siteTarget struct {
 	site   string
 	target layout.Target
 }
 
-// siteUse is what is known of how much a site has used of its cap.
+// siteUse is how much of its cap a site has used.
 type siteUse struct {
 	capped bool
-	// overlap is how many bits of one life stood in an earlier one, when all lives
-	// together had so many: a life may begin with the filters of the one before.
+	// overlap is the number of bits that were also in an earlier epoch, when the sum over
+	// all epochs was measured. An epoch may begin with the filters of the previous one.
 	overlap, measured int64
 }
 
-// SiteCap is the number of bits or cells of a filter that a site may set.
+// SiteCap returns the number of bits or cells of a filter that a site may set.
 func (ps *Peers) SiteCap(site string, t layout.Target, s layout.Shape) int64 {
 	m, _ := ps.sealer.Members.Of(site)
 	if t.Kind.Counts() {
@@ -55,15 +55,15 @@ func (ps *Peers) SiteCap(site string, t layout.Target, s layout.Shape) int64 {
 	return ps.opt.OnesOf(t.Kind, s.Bits(), share)
 }
 
-// withinCap refuses a section that would take its site over the cap. The caller holds sitesMu.
+// withinCap rejects a section that would take its site over the cap. The caller holds sitesMu.
 func (ps *Peers) withinCap(what string, o layout.Origin, s wire.DeltaSection) error {
 	name := siteTarget{o.Site, s.Target}
 	most := ps.SiteCap(o.Site, s.Target, s.Shape)
 	use := ps.Uses[name]
 	if use != nil && use.capped {
-		return fmt.Errorf("%s: %w: at most %d %s, and it sent more", what, wire.ErrCapped, most, s.Target.Kind.Unit())
+		return fmt.Errorf("%s: %w: it sent more than %d %s", what, wire.ErrCapped, most, s.Target.Kind.Unit())
 	}
-	lives := ps.livesOf(name)
+	lives := ps.partsOf(name)
 	held := held(lives)
 	if use != nil {
 		held -= use.overlap
@@ -75,14 +75,14 @@ func (ps *Peers) withinCap(what string, o layout.Origin, s wire.DeltaSection) er
 	held = use.distinct(lives, s.Target.Kind, most)
 	if sent := held + fresh(lives, o, s); sent > most {
 		use.capped = true
-		return fmt.Errorf("%s: %w: %d %s of the site, at most %d", what, wire.ErrCapped, sent, s.Target.Kind.Unit(), most)
+		return fmt.Errorf("%s: %w: %d %s of the site, must be at most %d", what, wire.ErrCapped, sent, s.Target.Kind.Unit(), most)
 	}
 	return nil
 }
 
-// livesOf are a site's parts of a filter: of counts without those that another life
-// has carried over.
-func (ps *Peers) livesOf(name siteTarget) []store.SitePart {
+// partsOf returns a site's parts of a filter, one for each epoch. Of counts it omits epochs that a
+// later one includes.
+func (ps *Peers) partsOf(name siteTarget) []store.SitePart {
 	var parts []store.SitePart
 	v := ps.store.View.Load()
 	if name.target.Kind.Counts() {
@@ -104,7 +104,7 @@ func (ps *Peers) livesOf(name siteTarget) []store.SitePart {
 	return lives
 }
 
-// held is how many cells the lives have, one by one.
+// held returns the sum of the cells of all parts.
 func held(lives []store.SitePart) int64 {
 	n := int64(0)
 	for _, p := range lives {
@@ -113,8 +113,8 @@ func held(lives []store.SitePart) int64 {
 	return n
 }
 
-// distinct is how many cells the lives have together. Bits of several lives are
-// compared, which takes about 15 ns for each, when there are enough new ones.
+// distinct returns the number of cells in any of the parts. Comparing bits takes about 15 ns for
+// each, so it is done only when there are enough new ones.
 func (u *siteUse) distinct(lives []store.SitePart, kind layout.Kind, most int64) int64 {
 	n := held(lives)
 	if kind.Counts() || len(lives) < 2 {
@@ -126,7 +126,7 @@ func (u *siteUse) distinct(lives []store.SitePart, kind layout.Kind, most int64)
 	return n - u.overlap
 }
 
-// union is how many bits the parts have together.
+// union returns the number of bits in any of the parts.
 func union(parts []store.SitePart) int64 {
 	var cells []filter.Cell
 	n := 0
@@ -141,8 +141,8 @@ func union(parts []store.SitePart) int64 {
 	return int64(n)
 }
 
-// fresh is how many of a section's cells its site does not have yet. Lives of counts
-// have cells of their own.
+// fresh returns how many of a section's cells are new for its site. Counts of different epochs are
+// separate cells.
 func fresh(lives []store.SitePart, o layout.Origin, s wire.DeltaSection) int64 {
 	if s.Target.Kind.Counts() {
 		lives = slices.DeleteFunc(lives, func(p store.SitePart) bool { return p.Origin != o })
@@ -169,11 +169,11 @@ func fresh(lives []store.SitePart, o layout.Origin, s wire.DeltaSection) int64 {
 	return n
 }
 
-// used is how much of its cap a site has used, 0 to 1, and whether it sent more.
-// The caller holds sitesMu.
+// used returns the share of its cap that a site has used, 0 to 1, and whether it sent more. The
+// caller holds sitesMu.
 func (ps *Peers) used(name siteTarget, s layout.Shape) (share float64, capped bool) {
 	use, most := ps.useOf(name), ps.SiteCap(name.site, name.target, s)
-	n := use.distinct(ps.livesOf(name), name.target.Kind, most)
+	n := use.distinct(ps.partsOf(name), name.target.Kind, most)
 	return min(1, float64(n)/float64(most)), use.capped
 }
 
@@ -186,7 +186,7 @@ func (ps *Peers) useOf(name siteTarget) *siteUse {
 	return use
 }
 
-// forgetUses forgets what a site has used. The caller holds sitesMu.
+// forgetUses removes what a site has used. The caller holds sitesMu.
 func (ps *Peers) forgetUses(site string) {
 	for name := range ps.Uses {
 		if name.site == site {
@@ -195,7 +195,7 @@ func (ps *Peers) forgetUses(site string) {
 	}
 }
 
-// forgetAgedUses forgets what was used of generations that expired. The caller holds sitesMu.
+// forgetAgedUses removes what was used of expired generations. The caller holds sitesMu.
 func (ps *Peers) forgetAgedUses() {
 	for name := range ps.Uses {
 		if ps.opt.Aged(name.target) {

@@ -7,14 +7,14 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// partBlock and partCell bound what a block and a cell of a part take, in bytes.
+// partBlock and partCell bound the memory of a block and of a cell of a part, in bytes.
 const (
 	partBlock = 112
 	partCell  = 8
 )
 
-// roomForParts refuses a site's record that would make its parts, or those of all,
-// take too much memory.
+// roomForParts rejects a record if the parts of its site, or of all sites, would take too much
+// memory.
 func (ps *Peers) roomForParts(site string, need int64) error {
 	limit, total := ps.PartsLimit(), int64(0)
 	for _, parts := range ps.store.View.Load().AllParts() {
@@ -28,8 +28,8 @@ func (ps *Peers) roomForParts(site string, need int64) error {
 	return ps.partsBytes(site).room(limit, site, need)
 }
 
-// partsBytes is the memory that each site's parts take. Sites that may come take
-// nothing yet: those named as members, and the one that asks.
+// partsBytes returns the memory of each site's parts. It includes sites that may come: those that
+// are named as members, and the one that asks.
 func (ps *Peers) partsBytes(site string) memoryUse {
 	use := memoryUse{site: 0}
 	for name, m := range ps.sealer.Members {
@@ -45,18 +45,18 @@ func (ps *Peers) partsBytes(site string) memoryUse {
 	return use
 }
 
-// memoryUse is how many bytes the parts of each site take, all known sites included.
+// memoryUse is the memory in bytes of each site's parts. It contains all known sites.
 type memoryUse map[string]int64
 
-// room reports whether a site may take need bytes more. Half of the limit is set apart in
-// equal shares: what is in its share, a site can always have. The other half is for
-// whoever comes first, but no site may take more than half of the limit in all, unless
-// it is the only one. So all parts stay within the limit, whatever the sites send, and
-// none can keep another one from its share. Where members are not named, shares shrink
-// with each name that is heard, and late sites may find nothing left.
+// room returns ErrFull unless a site may take need more bytes. Half of the limit is divided into equal
+// shares, one for each site. A site can always use its share. The other half is available to all
+// sites, first come, first served. No site may take more than half of the limit in all, unless it
+// is the only one. All parts therefore stay within the limit, and no site can take another one's
+// share. If members are not named, shares shrink with each new name, and late sites may find no
+// room.
 func (u memoryUse) room(limit int64, site string, need int64) error {
 	share := limit / 2 / int64(len(u))
-	total, over := need, int64(0) // over: what all have beyond their shares
+	total, over := need, int64(0) // over: what all sites take beyond their shares
 	for name, n := range u {
 		total += n
 		if name == site {
@@ -67,18 +67,18 @@ func (u memoryUse) room(limit int64, site string, need int64) error {
 	own := u[site] + need
 	switch {
 	case total > limit:
-		return fmt.Errorf("%w: other sites' filters would take %d MiB, at most %d", layout.ErrFull, total>>20, limit>>20)
+		return fmt.Errorf("%w: other sites' filters would take %d MiB, must be at most %d", layout.ErrFull, total>>20, limit>>20)
 	case own <= share:
 		return nil
 	case len(u) > 1 && own > limit/2:
-		return fmt.Errorf("%w: the site's filters would take %d MiB, at most %d, half of what is for all", layout.ErrFull, own>>20, limit>>21)
+		return fmt.Errorf("%w: the site's filters would take %d MiB, must be at most %d, half of the limit for all sites", layout.ErrFull, own>>20, limit>>21)
 	case over > limit/2:
-		return fmt.Errorf("%w: the site's filters would take %d MiB, its share is %d, and what is beyond the shares is used up", layout.ErrFull, own>>20, share>>20)
+		return fmt.Errorf("%w: the site's filters would take %d MiB, its share is %d, and the room beyond the shares is used up", layout.ErrFull, own>>20, share>>20)
 	}
 	return nil
 }
 
-// sectionsNeed bounds the memory that sections take in parts.
+// sectionsNeed bounds the memory of sections in parts.
 func sectionsNeed(sections []wire.DeltaSection) int64 {
 	need := int64(0)
 	for _, s := range sections {
@@ -94,7 +94,7 @@ func sectionsNeed(sections []wire.DeltaSection) int64 {
 	return need
 }
 
-// blocksNeed bounds what the coded blocks of a chunk's section take.
+// blocksNeed bounds the memory of the encoded blocks of a chunk's section.
 func blocksNeed(r wire.RecordReader) int64 {
 	need := int64(0)
 	for len(r.B) > 0 && !r.Fail {

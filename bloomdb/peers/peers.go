@@ -11,9 +11,9 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// Peers is where this site stands in the streams of other sites, and what each of them may
-// make it hold. sitesMu is held while a record is applied, and taken before the locks of
-// store and outbox.
+// Peers tracks this site's position in the streams of other sites, and what each of them can make
+// it store. sitesMu is held while a record is applied, and taken before the locks of store and
+// outbox.
 type Peers struct {
 	opt    *layout.Settings
 	sealer *wire.Sealer
@@ -25,7 +25,7 @@ type Peers struct {
 	sites      map[layout.Origin]*state
 	Uses       map[siteTarget]*siteUse
 	LeastParts int64 // see PartsLimit
-	// blockCells are those of the last block that was installed; sitesMu guards them.
+	// blockCells is reused for the cells of each block; guarded by sitesMu.
 	blockCells []filter.Cell
 }
 

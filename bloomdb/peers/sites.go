@@ -12,11 +12,11 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/store"
 )
 
-// MaxMuted bounds the sites that are muted at a time.
+// MaxMuted is the largest number of muted sites.
 const MaxMuted = maxOrigins
 
-// Begin takes from the identity which sites are muted. It comes before any file
-// of another site is read.
+// Begin sets the muted sites of the identity. It must be called before any file of another site is
+// read.
 func (ps *Peers) Begin(id folder.Identity) error {
 	for i, m := range id.Muted {
 		if !layout.ValidSite(m.Site) || m.Site == id.Site || i >= MaxMuted || i > 0 && id.Muted[i-1].Site >= m.Site {
@@ -44,7 +44,7 @@ func (ps *Peers) SetMuted(site string, on bool) error {
 	return nil
 }
 
-// Drops counts the calls of Drop since the start.
+// Drops returns the number of calls of Drop since the start.
 func (ps *Peers) Drops() uint64 { return ps.drops.Load() }
 
 func (ps *Peers) Silenceable(site string) error {
@@ -57,12 +57,12 @@ func (ps *Peers) Silenceable(site string) error {
 	return nil
 }
 
-// mute is Mute of a site that may be muted already. The caller holds sitesMu.
+// mute mutes a site that may be muted already. The caller holds sitesMu.
 func (ps *Peers) mute(site string) error {
 	v := ps.store.View.Load().Trusted
 	if _, muted := v.Find(site); !muted {
 		if len(v.Muted) >= MaxMuted {
-			return fmt.Errorf("%d sites are muted, at most %d can be", len(v.Muted), MaxMuted)
+			return fmt.Errorf("%d sites are muted, must be at most %d", len(v.Muted), MaxMuted)
 		}
 		v = v.With(folder.MutedSite{Site: site, Since: ps.opt.Now().Unix()}, true)
 		if err := ps.pub.Silence(ps.opt.Dir, v.Muted, ""); err != nil {
@@ -73,7 +73,7 @@ func (ps *Peers) mute(site string) error {
 	return ps.store.Rejoin(site)
 }
 
-// unmute joins the site's bits before it has a say again. The caller holds sitesMu.
+// unmute joins the site's bits before it is trusted again. The caller holds sitesMu.
 func (ps *Peers) unmute(site string) error {
 	v := ps.store.View.Load().Trusted
 	m, muted := v.Find(site)
@@ -95,8 +95,8 @@ func (ps *Peers) unmute(site string) error {
 	return ps.store.Change(func(v *store.View) error { return v.SetTrusted(next) })
 }
 
-// Drop deletes what is held of a muted site. It calls forget with the site's lives before it
-// removes their files.
+// Drop deletes the data of a muted site. It calls forget with the site's epochs before it removes
+// their files.
 func (ps *Peers) Drop(site string, forget func(lives []layout.Origin)) error {
 	ps.sitesMu.Lock()
 	defer ps.sitesMu.Unlock()
@@ -128,7 +128,7 @@ func (ps *Peers) Drop(site string, forget func(lives []layout.Origin)) error {
 	return nil
 }
 
-// removeFiles deletes the files of a site of which nothing is held in memory.
+// removeFiles deletes the files of a site that is no longer in memory.
 func (ps *Peers) removeFiles(site string) error {
 	entries, err := os.ReadDir(ps.opt.Dir)
 	if err != nil {

@@ -10,34 +10,34 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// state is where we stand in another site's stream.
+// state is this site's position in another site's stream.
 type state struct {
-	seq  uint64 // last delta applied, or position of the last snapshot
-	gaps uint64 // deltas that were lost on the way or refused, and that no snapshot has brought
+	seq  uint64 // number of the last delta applied, or position of the last snapshot
+	gaps uint64 // deltas that were lost or rejected, and that no snapshot has supplied
 	hole uint64 // the number from which on nothing is missing
 
-	refused bool // some of a snapshot was, whose end is still to come
+	refused bool // a part of the current snapshot was rejected
 
-	classesRefused bool // it was said that its classes can't be joined
+	classesRefused bool // that its classes cannot be joined was logged
 }
 
-// Restore sets where this site stands in a site's stream, as a snapshot has it: the number
-// of the last delta, how many are missing, and the number from which on none is.
+// Restore sets the position in a site's stream, as read from a snapshot: the last delta, the number
+// of missing ones, and the number from which none is missing.
 func (ps *Peers) Restore(o layout.Origin, seq, gaps, hole uint64) {
 	ps.sitesMu.Lock()
 	defer ps.sitesMu.Unlock()
 	ps.sites[o] = &state{seq: seq, gaps: gaps, hole: hole}
 }
 
-// Unload forgets where this site stands in a stream, whose snapshot is damaged.
+// Unload removes the position in a stream, because its snapshot is damaged.
 func (ps *Peers) Unload(o layout.Origin) {
 	ps.sitesMu.Lock()
 	defer ps.sitesMu.Unlock()
 	delete(ps.sites, o)
 }
 
-// Cursor is the (epoch, seq) up to which a site is heard, in its latest life: the number of the
-// last delta applied, or the position of a snapshot.
+// Cursor returns the (epoch, seq) up to which the records of a site are applied, in its latest
+// epoch: the number of the last delta, or the position of a snapshot.
 func (ps *Peers) Cursor(site string) (epoch, seq uint64) {
 	ps.sitesMu.Lock()
 	defer ps.sitesMu.Unlock()
@@ -48,8 +48,7 @@ func (ps *Peers) Cursor(site string) (epoch, seq uint64) {
 	return o.Epoch, state.seq
 }
 
-// latest is a site's latest life of which something is known; nil for none. sitesMu
-// is held.
+// latest returns the latest known epoch of a site; nil if there is none. The caller holds sitesMu.
 func (ps *Peers) latest(site string) (o layout.Origin, state *state) {
 	for known, s := range ps.sites {
 		if known.Site == site && known.Epoch >= o.Epoch {
@@ -59,14 +58,14 @@ func (ps *Peers) latest(site string) (o layout.Origin, state *state) {
 	return o, state
 }
 
-// stateOf finds where we stand in a record's life, or makes it where there is room.
-// A life that another one has followed tells nothing new. The caller holds sitesMu.
+// stateOf returns the position in a record's epoch, and creates it if there is room. It rejects a
+// stale epoch. The caller holds sitesMu.
 func (ps *Peers) stateOf(h wire.Head) (*state, error) {
 	if ps.store.Muted(h.Site) {
 		return nil, fmt.Errorf("%s: %w", h, wire.ErrMuted)
 	}
 	if now, _ := ps.latest(h.Site); h.Epoch < now.Epoch {
-		return nil, fmt.Errorf("%s: %w: epoch %d has followed", h, wire.ErrReplayed, now.Epoch)
+		return nil, fmt.Errorf("%s: %w: a newer one, %d, is known", h, wire.ErrReplayed, now.Epoch)
 	}
 	if state := ps.sites[h.Origin()]; state != nil {
 		return state, nil
@@ -85,24 +84,23 @@ func (ps *Peers) roomForSite(site string) error {
 		}
 	}
 	if len(ps.sites) >= maxOrigins || lives >= MaxLives {
-		return fmt.Errorf("%w: %d sites are held, this one in %d lives", layout.ErrFull, len(ps.sites), lives)
+		return fmt.Errorf("%w: %d epochs of other sites are stored, %d of them of the sender", layout.ErrFull, len(ps.sites), lives)
 	}
 	return nil
 }
 
-// miss notes that something before a number is missing.
+// miss records a gap before a number.
 func (s *state) miss(before uint64, order Order) {
 	if order == Lost {
 		s.gaps += before - s.seq
 	} else {
-		s.gaps++ // how many of them were refused is not known here
+		s.gaps++ // at least one; the exact number is unknown
 	}
 	s.hole = before
 }
 
-// Forget drops the cursors of lives of which nothing is held any more, but for the
-// present ones of members that are named. Should one speak again, its stream is read from
-// its begin.
+// Forget removes the positions of epochs without data, except the current ones of named members.
+// If such a site publishes again, its stream is read from the beginning.
 func (ps *Peers) Forget() {
 	ps.sitesMu.Lock()
 	defer ps.sitesMu.Unlock()
@@ -124,9 +122,8 @@ func (ps *Peers) Forget() {
 	ps.forgetAgedUses()
 }
 
-// Snapshots lists the other sites, with all parts of one in one file beside
-// its cursor. The cursor is read before the parts: they may tell more than it
-// says, never less.
+// Snapshots returns the other sites, with all parts of one and its position in one file. The
+// position is read before the parts: they may be newer than it, never older.
 func (ps *Peers) Snapshots() []folder.Pending {
 	ps.sitesMu.Lock()
 	sites := make(map[layout.Origin]*store.Snapshot, len(ps.sites))

@@ -9,35 +9,35 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// Status describes what is held of one origin: a site in one of its lives.
+// Status describes the data of one origin: a site in one of its epochs.
 type Status struct {
 	Site   string `json:"site"`
-	Epoch  uint64 `json:"epoch"` // 0: nothing is held of the site
+	Epoch  uint64 `json:"epoch"` // 0: there is no data of the site
 	Seq    uint64 `json:"seq"`   // this site: last delta published; others: last delta applied
-	Cells  int64  `json:"cells"` // bits and cells held
+	Cells  int64  `json:"cells"` // number of bits and cells
 	Memory int64  `json:"memory_bytes"`
-	Gaps   uint64 `json:"gaps"` // deltas that were lost on the way or refused
+	Gaps   uint64 `json:"gaps"` // deltas that were lost or rejected
 
 	Trust   string `json:"trust"`                 // full, vote or none; this site: full
-	Muted   bool   `json:"muted"`                 // it has no say, see Mute
-	Dropped bool   `json:"dropped"`               // and nothing of it is held, see Drop
+	Muted   bool   `json:"muted"`                 // it is ignored, see Mute
+	Dropped bool   `json:"dropped"`               // and its data is deleted, see Drop
 	Since   int64  `json:"muted_since,omitempty"` // seconds since 1970
 
-	// Of other sites, in their latest life: Fill is the share of its cap, 0 to 1,
-	// that the site has used in the fullest generation, by kind of filter; Capped
-	// says that it sent more in a generation that is still kept.
+	// Of other sites, in their latest epoch: Fill is the share of its cap, 0 to 1, that the site
+	// has used in the fullest generation, by kind of filter. Capped reports whether it sent more
+	// in a generation that is still kept.
 	Fill   map[string]float64 `json:"fill,omitempty"`
 	Capped bool               `json:"capped"`
 
-	// Error is the chance that a signature nobody reported is found among those the
-	// site has reported, in any generation; ErrorShare is its part, 0 to 1, in the sum
-	// of these chances over all sites. Both are 0 for a site that has no say.
+	// Error is the chance that a signature nobody reported is found in the site's reports, in any
+	// generation. ErrorShare is its share, 0 to 1, of the sum over all sites. Both are 0 for a
+	// site that is not trusted.
 	Error      float64 `json:"error"`
 	ErrorShare float64 `json:"error_share"`
 }
 
-// Status lists this site, of which self tells what is held, and then all others by
-// name, the latest life first.
+// Status returns this site, whose data self describes, and then all others by name, latest epoch
+// first.
 func (ps *Peers) Status(v *store.View, self Status) []Status {
 	ps.sitesMu.Lock()
 	byOrigin := make(map[layout.Origin]*Status, len(ps.sites))
@@ -79,7 +79,7 @@ func (ps *Peers) Status(v *store.View, self Status) []Status {
 	return list
 }
 
-// addFill says, for each site, how much of its caps it has used. The caller holds sitesMu.
+// addFill sets how much of its caps each site has used. The caller holds sitesMu.
 func (ps *Peers) addFill(v *store.View, sites map[string]*Status) {
 	done := make(map[siteTarget]bool)
 	for t, parts := range v.AllParts() {
@@ -100,7 +100,7 @@ func (ps *Peers) addFill(v *store.View, sites map[string]*Status) {
 	}
 }
 
-// addErrors says how often each site's spam filters err; this one is the first.
+// addErrors sets the error of each site's spam filters. This site is the first of list.
 func (ps *Peers) addErrors(v *store.View, list []Status) {
 	byOrigin := make(map[layout.Origin]*Status, len(list))
 	for i := range list {

@@ -15,7 +15,7 @@ import (
 
 const ()
 
-// ApplyChunk joins a manifest's chunk i.
+// ApplyChunk joins chunk i of a manifest.
 func (ps *Peers) ApplyChunk(m wire.Manifest, i int, data []byte) error {
 	h, body, err := ps.sealer.OpenRecord(data, wire.RecordChunk)
 	switch {
@@ -28,7 +28,7 @@ func (ps *Peers) ApplyChunk(m wire.Manifest, i int, data []byte) error {
 	}
 	r := &wire.RecordReader{B: body}
 	if n := int(r.U32()); n != i {
-		return fmt.Errorf("%s: chunk %d says that it is %d", h, i, n)
+		return fmt.Errorf("%s: chunk %d claims to be chunk %d", h, i, n)
 	}
 	ps.sitesMu.Lock()
 	defer ps.sitesMu.Unlock()
@@ -37,10 +37,10 @@ func (ps *Peers) ApplyChunk(m wire.Manifest, i int, data []byte) error {
 		return err
 	}
 	ps.sites[h.Origin()] = state
-	var refused error // of the sections that can't be joined here, the first
+	var refused error // error of the first section that cannot be joined here
 	for len(r.B) > 0 {
 		err := ps.applyChunkSection(h.Origin(), state, r)
-		if err != nil && !unjoinable(err) {
+		if err != nil && !isUnjoinable(err) {
 			return fmt.Errorf("%s: chunk %d: %w", h, i, err)
 		}
 		refused = cmp.Or(refused, err)
@@ -52,13 +52,13 @@ func (ps *Peers) ApplyChunk(m wire.Manifest, i int, data []byte) error {
 	return nil
 }
 
-// unjoinable reports whether a section is what it should be and has no place here: what
-// stands beside it has.
-func unjoinable(err error) bool {
+// isUnjoinable reports whether a section is valid but cannot be joined here. The other sections of
+// its chunk can.
+func isUnjoinable(err error) bool {
 	return errors.Is(err, layout.ErrParameters) || errors.Is(err, layout.ErrFull) || errors.Is(err, wire.ErrCapped)
 }
 
-// applyChunkSection reads and joins a section's blocks.
+// applyChunkSection decodes and joins the blocks of a section.
 func (ps *Peers) applyChunkSection(o layout.Origin, state *state, r *wire.RecordReader) error {
 	s, err := wire.DecodeSectionHead(r)
 	if err != nil {
@@ -82,7 +82,7 @@ func (ps *Peers) applyChunkSection(o layout.Origin, state *state, r *wire.Record
 		return err
 	}
 	join := ps.joinBlock
-	if ps.roomy(o, s, claimedCells(*blocks)) {
+	if ps.hasRoom(o, s, claimedCells(*blocks)) {
 		join = ps.installBlock
 	}
 	for next := uint64(0); len(blocks.B) > 0; {
@@ -92,7 +92,7 @@ func (ps *Peers) applyChunkSection(o layout.Origin, state *state, r *wire.Record
 			return fmt.Errorf("%s generation %d: block %d of %d bytes after block %d", s.Target.Kind, s.Target.Gen, index, len(code), next)
 		}
 		err := join(o, s, part, index, code)
-		if s.Target.Kind == layout.ClassFilter && unjoinable(err) {
+		if s.Target.Kind == layout.ClassFilter && isUnjoinable(err) {
 			return nil // as joinable does
 		}
 		if err != nil {
@@ -103,8 +103,8 @@ func (ps *Peers) applyChunkSection(o layout.Origin, state *state, r *wire.Record
 	return nil
 }
 
-// claimedCells is how many cells the coded blocks of a section say that they have,
-// which is no less than they have: what says less is refused.
+// claimedCells returns the number of cells that the encoded blocks of a section claim. A block with
+// more cells than it claims is rejected.
 func claimedCells(r wire.RecordReader) (n int64) {
 	for len(r.B) > 0 && !r.Fail {
 		r.U32()
@@ -114,10 +114,10 @@ func claimedCells(r wire.RecordReader) (n int64) {
 	return n
 }
 
-// roomy reports whether a site may set n more cells of a filter, whatever these are.
-func (ps *Peers) roomy(o layout.Origin, s wire.DeltaSection, n int64) bool {
+// hasRoom reports whether a site may set n more cells of a filter, whichever these are.
+func (ps *Peers) hasRoom(o layout.Origin, s wire.DeltaSection, n int64) bool {
 	name := siteTarget{o.Site, s.Target}
-	if use := ps.Uses[name]; use != nil && use.capped || held(ps.livesOf(name))+n > ps.SiteCap(o.Site, s.Target, s.Shape) {
+	if use := ps.Uses[name]; use != nil && use.capped || held(ps.partsOf(name))+n > ps.SiteCap(o.Site, s.Target, s.Shape) {
 		return false
 	}
 	if s.Target.Kind.Counts() {
@@ -130,7 +130,7 @@ func (ps *Peers) roomy(o layout.Origin, s wire.DeltaSection, n int64) bool {
 	return ones+n <= ps.opt.FillLimit(s.Target.Kind, s.Shape.Bits())
 }
 
-// installBlock joins one block of a section for all of which there is room.
+// installBlock joins a block of a section for which there is room as a whole.
 func (ps *Peers) installBlock(_ layout.Origin, _ wire.DeltaSection, part *store.PartOf, index uint64, code []byte) (err error) {
 	ps.blockCells, err = part.Part.Install(index, code, ps.blockCells[:0])
 	if err == nil && part.Others != nil {
@@ -139,7 +139,7 @@ func (ps *Peers) installBlock(_ layout.Origin, _ wire.DeltaSection, part *store.
 	return err
 }
 
-// joinBlock joins one block, if there is room for its cells.
+// joinBlock joins a block if there is room for its cells.
 func (ps *Peers) joinBlock(o layout.Origin, s wire.DeltaSection, part *store.PartOf, index uint64, code []byte) error {
 	from, counts := index*s.Target.Kind.BlockSize(), s.Target.Kind.Counts()
 	cells, rest, err := coded.DecodeCells(nil, code, from, min(from+s.Target.Kind.BlockSize(), s.Shape.Size(s.Target.Kind)), counts)
@@ -156,8 +156,8 @@ func (ps *Peers) joinBlock(o layout.Origin, s wire.DeltaSection, part *store.Par
 	return part.Merge(cells)
 }
 
-// FinishSnapshot says that all chunks of a manifest are joined: the cursor goes to its position,
-// and what was missing before it is there.
+// FinishSnapshot is called after all chunks of a manifest were applied. It moves the cursor to the
+// manifest's position. No earlier delta is missing then.
 func (ps *Peers) FinishSnapshot(m wire.Manifest) error {
 	if m.Site == ps.opt.Site {
 		return nil
@@ -179,8 +179,8 @@ func (ps *Peers) FinishSnapshot(m wire.Manifest) error {
 	return nil
 }
 
-// Wanting reports whether deltas of a site's present life were lost or refused, and that no snapshot
-// has brought them back.
+// Wanting reports whether deltas of a site's current epoch were lost or rejected, and no snapshot
+// has supplied them.
 func (ps *Peers) Wanting(site string) bool {
 	ps.sitesMu.Lock()
 	defer ps.sitesMu.Unlock()

@@ -1,8 +1,8 @@
 // Package recent counts what this site saw in the last minutes, and remembers for some hours
 // which messages were deferred: iterative Bloom filters in a ring, in memory only.
 //
-//	Counter   Add, Ask; a sub-window is emptied when its place in the ring comes again
-//	Greylist  a Counter with a window of four hours, made when it is first needed
+//	Counter   Add, Ask; a filter is emptied when the ring reaches it again
+//	Greylist  a Counter with a window of four hours, created when it is first needed
 //
-// Nothing of it is saved or published. One lock guards a ring, and is taken last.
+// Its content is neither saved nor published. One lock guards a ring, and is taken last.
 package recent

@@ -25,20 +25,20 @@ func Expendable(name string) bool {
 	return votes || mask
 }
 
-// CostOf describes what a file held.
+// CostOf describes the content of a file, and so the cost of its loss.
 func CostOf(name string) string {
 	t, own := store.ParseOwnPath(name)
 	_, votes := vote.ParseOwnVotesPath(name)
 	_, mask := store.ParseMaskPath(name)
 	switch {
 	case own && t.Kind == layout.CountFilter:
-		return "how often this site saw messages in one period"
+		return "this site's counts of messages of one period"
 	case own && t.Kind == layout.DomainFilter:
 		return "this site's counts of link domains"
 	case own && t.Kind == layout.ClassFilter:
 		return "the classes of this site's reports of one period"
 	case own:
-		return "reports and revocations of this site that neither journal nor ledger hold"
+		return "reports and revocations of this site that neither journal nor ledger contains"
 	case votes:
 		return "some of this site's votes for sites that trust it by vote"
 	case mask:
@@ -52,11 +52,11 @@ func CostOf(name string) string {
 	case name == clock.File:
 		return clock.Cost
 	case name == "identity":
-		return "which sites are muted, perhaps: look whether all still are"
+		return "possibly some muted sites: check that all still are"
 	case name == journal.SegmentsFile:
-		return "whether the journal was whole at this start"
+		return "the check that the journal was complete at this start"
 	case strings.HasPrefix(name, "journal-"):
-		return "changes that no snapshot had yet; spambloomd --repair restores what the ledger holds of them"
+		return "changes that no snapshot contained yet; spambloomd --repair restores those in the ledger"
 	}
-	return "what it held; spambloomd --repair has said how much of it"
+	return "its content; the output of spambloomd --repair states how much"
 }

@@ -9,22 +9,22 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// Files is the files of one keyspace's folder that Open finds, and the damaged ones among
-// them, which are set aside.
+// Files are the files of one keyspace's folder, and those among them that were damaged and set
+// aside.
 type Files struct {
 	Opt *layout.Settings
 
 	asideMu     sync.Mutex           // guards aside and DomainsLost, and saved while Open reads files
 	aside       []folder.DamagedFile // see DamagedFiles
-	DomainsLost bool                 // counts of link domains were damaged: they begin anew
-	Mending     *Mending             // while Repair opens the folder; else nil
+	DomainsLost bool                 // counts of link domains were damaged and begin anew
+	Mending     *Mending             // not nil while Repair opens the folder
 
-	Saved map[string]folder.Saved // what is on disk, by path
+	Saved map[string]folder.Saved // state of each file on disk, by path
 }
 
-// LoadGenerations has the files among a folder's entries loaded. It passes over those that
-// the identity does not name: they were being written at a crash, or a program that does
-// not know them had the folder since.
+// LoadGenerations loads the files of f among a folder's entries. It skips files that the identity
+// does not name. They were being written when the daemon crashed, or the folder has since been used
+// by a program that does not support them.
 func (fl *Files) LoadGenerations(f folder.GenerationFiles, entries []os.DirEntry, named []string, load func(path string, gen int64) error) error {
 	for _, e := range entries {
 		gen, ok := f.Parse(e.Name())
@@ -32,7 +32,7 @@ func (fl *Files) LoadGenerations(f folder.GenerationFiles, entries []os.DirEntry
 			continue
 		}
 		path := f.Path(fl.Opt.Dir, gen)
-		fl.Saved[path] = folder.Saved{} // on disk, and to be written again or removed
+		fl.Saved[path] = folder.Saved{} // on disk; the next Save writes or removes it
 		if !slices.Contains(named, e.Name()) {
 			continue
 		}
@@ -45,7 +45,7 @@ func (fl *Files) LoadGenerations(f folder.GenerationFiles, entries []os.DirEntry
 	return nil
 }
 
-// MendMissing gives a file up that is missing.
+// MendMissing gives up a missing file, and leaves an empty NAME.damaged.
 func (f *Files) MendMissing(path string, fault error, cost string) error {
 	if err := folder.LeaveMark(path); err != nil {
 		return err

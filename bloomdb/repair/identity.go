@@ -20,9 +20,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/vote"
 )
 
-// mendIdentity writes the identity of a folder from its other files. It begins a new
-// life, which carries the filters of the one before over: the numbers that were given to
-// deltas are lost.
+// mendIdentity rebuilds the identity of a folder from its other files. The numbers that were
+// assigned to deltas are lost, so it begins a new epoch that continues with the filters.
 func (m *Mending) mendIdentity(o *layout.Settings, keyID, f string, fault error) error {
 	id := folder.Identity{
 		Version: folder.IdentityVersion, Site: o.Site, KeyID: keyID,
@@ -57,14 +56,14 @@ func (m *Mending) mendIdentity(o *layout.Settings, keyID, f string, fault error)
 	if id.Epoch = folder.NextLife(epoch, true); epoch == 0 {
 		id.Epoch = folder.NewEpoch(o.Now())
 	}
-	path, lost := folder.IdentityPath(f), "how far changes were published, which is done anew; which sites are muted: mute them again"
+	path, lost := folder.IdentityPath(f), "the publishing position (a snapshot will be published); the muted sites: mute them again"
 	if _, err := os.Lstat(path); err == nil {
 		data, err := folder.Salvage(path)
 		if err != nil {
 			return err
 		}
 		if id.Muted = legibleMuted(data, id.Site); len(id.Muted) > 0 {
-			lost = fmt.Sprintf("how far changes were published, which is done anew. Check who is muted; it may be incomplete: %s", mutedNames(id.Muted))
+			lost = fmt.Sprintf("the publishing position (a snapshot will be published). Check the muted sites; the list may be incomplete: %s", mutedNames(id.Muted))
 		}
 		if err := folder.KeepDamaged(path); err != nil {
 			return err
@@ -76,8 +75,8 @@ func (m *Mending) mendIdentity(o *layout.Settings, keyID, f string, fault error)
 	return id.Write(f)
 }
 
-// isForeign reports whether an identity is of another site or key than all of the filters
-// beside it, which are of the site that is repaired.
+// isForeign reports whether an identity belongs to another site or key than all filters beside it,
+// while the filters belong to the site that is repaired.
 func isForeign(id folder.Identity, folder, site string) bool {
 	entries, _ := os.ReadDir(folder) // a folder that cannot be read has none
 	filters := 0
@@ -97,7 +96,7 @@ func isForeign(id folder.Identity, folder, site string) bool {
 	return filters > 0
 }
 
-// legibleMuted are the muted sites of a damaged identity, as far as it can be read.
+// legibleMuted returns the muted sites of a damaged identity, as far as they can be read.
 func legibleMuted(data []byte, self string) []folder.MutedSite {
 	var id folder.Identity
 	line, _, _ := bytes.Cut(data, []byte("\n"))
@@ -118,7 +117,7 @@ func mutedNames(muted []folder.MutedSite) string {
 	return strings.Join(names, ", ")
 }
 
-// SnapshotHead reads the head of a snapshot under whatever key it was made.
+// SnapshotHead reads the head of a snapshot made under any key.
 func SnapshotHead(path string) (s store.Snapshot, keyID [8]byte, ok bool) {
 	f, _, err := folder.OpenLegible(path)
 	if err != nil {
@@ -135,8 +134,8 @@ func SnapshotHead(path string) (s store.Snapshot, keyID [8]byte, ok bool) {
 	return s, keyID, err == nil
 }
 
-// headKeys are the ids of the federation keys under which journal and own filters of one
-// folder were made, each once.
+// headKeys returns the distinct ids of the federation keys under which journal and own filters of
+// one folder were made.
 func headKeys(f string) (ids []string) {
 	entries, _ := os.ReadDir(f) // a folder that cannot be read has none
 	for _, e := range entries {
@@ -157,8 +156,8 @@ func headKeys(f string) (ids []string) {
 	return ids
 }
 
-// FolderKeys are the ids of the federation keys that the files of a state folder were
-// made under. It needs no key.
+// FolderKeys returns the ids of the federation keys under which the files of a state folder were
+// made. It needs no key.
 func FolderKeys(dir string) (ids []string) {
 	folders, err := folder.KeyFolders(dir)
 	if err != nil {
@@ -176,8 +175,8 @@ func FolderKeys(dir string) (ids []string) {
 	return slices.Compact(ids)
 }
 
-// FolderSigners are the public keys, as PublicKey gives them, with which the site of a
-// state folder signed its records last.
+// FolderSigners returns the public keys, as formatted by keyring.PublicKey, with which the site of a
+// state folder last signed its records.
 func FolderSigners(dir string) (keys []string) {
 	folders, err := folder.KeyFolders(dir)
 	if err != nil {

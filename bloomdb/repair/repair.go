@@ -14,14 +14,14 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/store"
 )
 
-// Repaired is one thing that Repair did.
+// Repaired is one action of Repair.
 type Repaired struct {
 	Path  string
 	Fault string // what was wrong with the file
-	Lost  string // what it held and may be gone; empty: nothing
+	Lost  string // content that may be lost; empty: nothing
 }
 
-// Mending collects what Repair does. It is safe for concurrent use.
+// Mending collects the actions of Repair. It is safe for concurrent use.
 type Mending struct {
 	mu   sync.Mutex
 	Done []Repaired
@@ -33,8 +33,8 @@ func (m *Mending) Note(path, fault, lost string) {
 	m.Done = append(m.Done, Repaired{path, fault, lost})
 }
 
-// SectionAt reads the head of the only section of an own snapshot, and where its blocks
-// begin. Where the head is damaged, all of the file is searched for blocks.
+// SectionAt decodes the head of the only section of an own snapshot, and returns where its blocks
+// begin. If the head is damaged, the blocks are searched for in the whole file.
 func SectionAt(data []byte, site string) (sec store.Section, body int, found bool) {
 	const size = 1 + 3*8 + 1
 	at := folder.FileHead + 1 + len(site) + 4*8 + 4 + 4
@@ -47,8 +47,8 @@ func SectionAt(data []byte, site string) (sec store.Section, body int, found boo
 	return sec, at + size + 4, sec.Target.Kind.Valid() && sec.Shape.Valid(sec.Target.Kind) == nil
 }
 
-// SalvageBlocks gives the loader every block whose checksum is right, and returns how
-// many bytes belong to none.
+// SalvageBlocks passes every block with a right checksum to the loader. It returns the number of
+// bytes that belong to no such block.
 func SalvageBlocks(data []byte, sec store.Section, l store.Loader) (lost int) {
 	for len(data) > 0 {
 		index, code, ok := blockAt(data, sec.Shape.Blocks(sec.Target.Kind))
@@ -72,7 +72,7 @@ func SalvageBlocks(data []byte, sec store.Section, l store.Loader) (lost int) {
 	return lost
 }
 
-// blockAt reads the block that begins here, if one does.
+// blockAt decodes the block at the beginning of data, if there is one.
 func blockAt(data []byte, blocks uint64) (index uint32, code []byte, ok bool) {
 	if len(data) < 8+4 {
 		return 0, nil, false
@@ -86,7 +86,7 @@ func blockAt(data []byte, blocks uint64) (index uint32, code []byte, ok bool) {
 	return index, data[8 : 8+n], string(sealed) == string(data[:8+n+4])
 }
 
-// JournalKey is the id of the federation key in a segment's header, if that is whole.
+// JournalKey returns the id of the federation key in a segment's header, if the header is intact.
 func JournalKey(data []byte) (id [8]byte, ok bool) {
 	if len(data) < journal.Header || string(data[:8]) != journal.Form.Magic {
 		return id, false
@@ -95,8 +95,8 @@ func JournalKey(data []byte) (id [8]byte, ok bool) {
 	return [8]byte(data[10:18]), ok
 }
 
-// MendIdentities writes the identities anew that are damaged or missing: that of the
-// state folder, and those of the folders of later keys.
+// MendIdentities rebuilds damaged and missing identities: that of the state folder, and those of
+// the folders of later keys.
 func (m *Mending) MendIdentities(o *layout.Settings, keyID string) error {
 	folders, err := folder.KeyFolders(o.Dir)
 	if err != nil {
@@ -105,12 +105,12 @@ func (m *Mending) MendIdentities(o *layout.Settings, keyID string) error {
 	for _, f := range folders {
 		id, err := folder.ReadIdentity(f)
 		if err == nil && isForeign(id, f, o.Site) {
-			err = folder.Damaged(folder.IdentityPath(f), 0, fmt.Errorf("it is of site %s, key %s, and the filters beside it are not", id.Site, id.KeyID))
+			err = folder.Damaged(folder.IdentityPath(f), 0, fmt.Errorf("it belongs to site %s and key %s, but the filters beside it do not", id.Site, id.KeyID))
 		}
 		var damage *folder.DamageError
 		gone := errors.Is(err, fs.ErrNotExist) && len(headKeys(f)) > 0
 		if !gone && !errors.As(err, &damage) {
-			continue // Open says what else is wrong
+			continue // Open reports any other fault
 		}
 		if err := m.mendIdentity(o, keyID, f, err); err != nil {
 			return fmt.Errorf("%s: %w", folder.IdentityPath(f), err)

@@ -13,7 +13,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/store"
 )
 
-// DamagedFiles is DamagedFiles for one keyspace.
+// DamagedFiles returns the damaged and missing files of one keyspace.
 func (fl *Files) DamagedFiles() []folder.DamagedFile {
 	fl.asideMu.Lock()
 	defer fl.asideMu.Unlock()
@@ -37,7 +37,7 @@ func (fl *Files) noteDamage(name, cost string) {
 	}
 }
 
-// noteLostDomains remembers that counts of link domains are lost.
+// noteLostDomains records that counts of link domains are lost.
 func (f *Files) noteLostDomains(name string) {
 	if t, own := store.ParseOwnPath(name); own && t.Kind == layout.DomainFilter {
 		f.asideMu.Lock()
@@ -46,7 +46,7 @@ func (f *Files) noteLostDomains(name string) {
 	}
 }
 
-// FindDamaged lists what earlier starts have set aside.
+// FindDamaged adds the files that earlier starts have set aside.
 func (f *Files) FindDamaged(entries []os.DirEntry) {
 	for _, e := range entries {
 		if name, ok := strings.CutSuffix(e.Name(), folder.DamagedSuffix); ok {
@@ -55,8 +55,8 @@ func (f *Files) FindDamaged(entries []os.DirEntry) {
 	}
 }
 
-// Contain sets a damaged file aside if its loss costs no reports of this site, and
-// returns nil. Any other error comes back.
+// Contain sets a damaged file aside if its loss costs no reports of this site, and then returns
+// nil. It returns any other error.
 func (f *Files) Contain(err error) error {
 	var damage *folder.DamageError
 	if !errors.As(err, &damage) {
@@ -81,8 +81,8 @@ func (f *Files) Contain(err error) error {
 	return nil
 }
 
-// Missing takes note of a file that a snapshot named and that is gone. It is damage,
-// unless a start set the file aside and a crash came before the next snapshot.
+// Missing records that a file named by the identity is missing. That is damage, unless an earlier
+// start set the file aside and crashed before the next snapshot.
 func (f *Files) Missing(name string, entries []os.DirEntry) error {
 	set := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == name+folder.DamagedSuffix })
 	switch {

@@ -1,7 +1,7 @@
-// Package sketch looks up near-duplicates: it turns the sketches of a message into entries
-// of the sketch filter, and finds the groups of which one site has stored enough.
+// Package sketch looks up near-duplicates. It converts the sketches of a message to entries of
+// the sketch filter, and finds the groups of which one site has stored enough.
 //
-//	report  Index.Reported -> SketchRecords -> journal, sketch filter
+//	report  Index.Reported -> Records -> journal, sketch filter
 //	mail    Index.Asked -> NewQuery -> Overlaps -> Best
 //
 // It does not decide whether a match lists a message, and has no locks.

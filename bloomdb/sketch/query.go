@@ -12,11 +12,11 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Query is one sketch's groups as one list has them.
+// Query contains the groups of one sketch, and their entries in one list.
 type Query struct {
 	KindGroups
-	seeds   []uint64      // of each group
-	anchors []filter.Hash // of each group, the first copy
+	seeds   []uint64      // seed of each group
+	anchors []filter.Hash // first copy of each group's anchor
 }
 
 func NewQuery(s KindGroups, l List) Query {
@@ -28,23 +28,22 @@ func NewQuery(s KindGroups, l List) Query {
 	return q
 }
 
-// anchored appends the numbers of the groups whose anchor a filter has. All first
-// copies are asked at once, so that their cache misses overlap: for most mail that
-// is all there is to do.
+// anchored appends the numbers of the groups whose anchor is in a filter. It looks up all first
+// copies together, so that their cache misses overlap. Most mail needs no other lookup.
 func (q *Query) anchored(b *filter.Bits, dst []int) []int {
 	if b == nil {
 		return dst
 	}
 	for i, ok := range b.HasBatch(q.anchors, make([]bool, 0, 512)) {
-		if ok && q.anchoredAt(i, b.Has) {
+		if ok && q.hasAnchor(i, b.Has) {
 			dst = append(dst, i)
 		}
 	}
 	return dst
 }
 
-// anchoredAt asks for the other copies of an anchor.
-func (q *Query) anchoredAt(i int, has func(filter.Hash) bool) bool {
+// hasAnchor reports whether the other copies of an anchor are present, too.
+func (q *Query) hasAnchor(i int, has func(filter.Hash) bool) bool {
 	for c := 1; c < layout.AnchorCopies; c++ {
 		if !has(keyring.Stretch(anchorSeed(q.seeds[i], c))) {
 			return false
@@ -53,7 +52,7 @@ func (q *Query) anchoredAt(i int, has func(filter.Hash) bool) bool {
 	return true
 }
 
-// pairs are the positions of a group's pairs.
+// pairs returns the positions of a group's pairs.
 func (q *Query) pairs(i int) []filter.Hash {
 	keys := q.Groups[i].Keys
 	hashes := make([]filter.Hash, min(len(keys), maxKeysPerGroup))
@@ -63,12 +62,12 @@ func (q *Query) pairs(i int) []filter.Hash {
 	return hashes
 }
 
-// candidate is a group whose anchor and some of whose keys a filter has: this site's
-// own, or that of all others, where it may be from several of them.
+// candidate is a group whose anchor and some keys are in one filter: this site's own, or the
+// joined one, where they may come from several sites.
 type candidate struct{ group, found int }
 
-// candidates lists the groups of which this site or all others together have as many
-// keys as least says: the largest first.
+// candidates returns the groups of which this site, or the others together, have at least as
+// many keys as least returns. Largest first.
 func (q *Query) candidates(g *store.ReportGeneration, least func(signature.Group) int) []candidate {
 	var list []candidate
 	for _, b := range []*filter.Bits{g.Sketches.Own, g.Sketches.Others} {
@@ -87,16 +86,16 @@ func (q *Query) candidates(g *store.ReportGeneration, least func(signature.Group
 	})
 }
 
-// Overlap is how many keys of a group one site has stored with its anchor.
+// Overlap is the number of keys of a group that one site has stored with its anchor.
 type Overlap struct {
 	Group int
 	Site  string
 	Found int
 }
 
-// Overlaps lists, for one generation, those of at least as many keys as least says.
-// Unless all are wanted, the first group that matches at some site is the last one:
-// other sites' parts are slow.
+// Overlaps returns, for one generation, the overlaps of at least as many keys as least returns.
+// Lookups in other sites' parts are slow, so unless all is set, it stops at the first group that
+// matches at some site.
 func (q *Query) Overlaps(g *store.ReportGeneration, self string, least func(signature.Group) int, all bool) []Overlap {
 	var list []Overlap
 	for _, c := range q.candidates(g, least) {
@@ -114,17 +113,17 @@ func (q *Query) Overlaps(g *store.ReportGeneration, self string, least func(sign
 	return list
 }
 
-// bySite says how much of a group each site has stored.
+// bySite returns how much of a group each site has stored.
 func (q *Query) bySite(g *store.ReportGeneration, i int, self string) []Overlap {
 	l, pairs := &g.Sketches, q.pairs(i)
 	var list []Overlap
-	if l.Own != nil && l.Own.Has(q.anchors[i]) && q.anchoredAt(i, l.Own.Has) {
+	if l.Own != nil && l.Own.Has(q.anchors[i]) && q.hasAnchor(i, l.Own.Has) {
 		list = append(list, Overlap{i, self, Count(l.Own.HasBatch(pairs, nil))})
 	}
 	if l.Others == nil {
 		return list
 	}
-	pairs = where(pairs, l.Others.HasBatch(pairs, nil))
+	pairs = selected(pairs, l.Others.HasBatch(pairs, nil))
 	for _, p := range l.Trusted {
 		if n := q.inPart(p, i, pairs); n > 0 {
 			list = append(list, Overlap{i, p.Origin.Site, n})
@@ -133,14 +132,14 @@ func (q *Query) bySite(g *store.ReportGeneration, i int, self string) []Overlap 
 	return list
 }
 
-// inPart is how many of a group's pairs a part has, if it has the anchor.
+// inPart returns how many of a group's pairs a part contains, if it contains the anchor.
 func (q *Query) inPart(p store.SitePart, i int, pairs []filter.Hash) int {
 	shape := p.Shape.Bits()
 	has := func(h filter.Hash) bool {
 		var buf [16]uint64
 		return p.Part.Min(shape.Positions(h, buf[:0])) > 0
 	}
-	if !has(q.anchors[i]) || !q.anchoredAt(i, has) {
+	if !has(q.anchors[i]) || !q.hasAnchor(i, has) {
 		return 0
 	}
 	n := 0
@@ -162,8 +161,8 @@ func Count(answers []bool) int {
 	return n
 }
 
-// where keeps the keys whose answer is yes.
-func where(keys []filter.Hash, answers []bool) []filter.Hash {
+// selected returns the keys whose answer is true.
+func selected(keys []filter.Hash, answers []bool) []filter.Hash {
 	kept := keys[:0]
 	for i, ok := range answers {
 		if ok {
@@ -173,8 +172,8 @@ func where(keys []filter.Hash, answers []bool) []filter.Hash {
 	return kept
 }
 
-// Enough is how many keys of a group make a match, and suffices how many a weak one.
-// A group that needs none at all would match by its anchor alone, and never does.
+// Enough returns how many keys of a group make a match; suffices returns the same for a weak
+// match. A group that needs no key never matches, as its anchor alone would be a match.
 func Enough(g signature.Group) int {
 	if g.Need < 1 {
 		return maxKeysPerGroup + 1
@@ -189,7 +188,7 @@ func Suffices(g signature.Group) int {
 	return min(g.Weak, Enough(g))
 }
 
-// Best is the largest overlap that makes a match, else the largest.
+// Best returns the largest overlap that makes a match, else the largest.
 func (q *Query) Best(list []Overlap) (best Overlap, strong bool) {
 	for _, o := range list {
 		isStrong := o.Found >= Enough(q.Groups[o.Group])
@@ -200,8 +199,8 @@ func (q *Query) Best(list []Overlap) (best Overlap, strong bool) {
 	return best, strong
 }
 
-// AnchorSignature is how a group is named: by its kind and, in the digest's first 8
-// bytes, a hash of its anchor that does not tell the anchor itself, which is keyed.
+// AnchorSignature returns the signature that names a group: its kind, and in the digest's first 8
+// bytes a hash of its anchor. The hash does not reveal the anchor, which is keyed.
 func (sk *Index) AnchorSignature(kind signature.Kind, anchor uint64) signature.Signature {
 	s := signature.Signature{Kind: kind}
 	binary.BigEndian.PutUint64(s.Digest[:], sk.SipKeys[kind].Hash(anchor))

@@ -15,30 +15,30 @@ import (
 
 const (
 	Max             = 8
-	maxReportedKeys = 1000 // entries of one report: a journal record holds them
-	maxAskedGroups  = 2048 // of one sketch
+	maxReportedKeys = 1000 // entries of one report, so that a journal record has room for them
+	maxAskedGroups  = 2048 // groups of one sketch that are looked up
 	maxKeysPerGroup = 256
 )
 
-// The message for which Status estimates the error: a long text.
+// The message for which Status estimates the error: one with a long text.
 const (
 	typicalGroups = 300
 	typicalKeys   = 50
 	typicalNeed   = 8
 )
 
-// MatchError is the chance that such a message, which nobody reported, matches in one
-// filter with an error of p.
+// MatchError returns the chance that such a message, reported by nobody, matches in one filter
+// with error p.
 func MatchError(p float64) float64 {
 	return typicalGroups * math.Pow(p, layout.AnchorCopies) * atLeast(typicalNeed, typicalKeys, p)
 }
 
-// atLeast is P(Binomial(n, p) >= t).
+// atLeast returns P(Binomial(n, p) >= t).
 func atLeast(t, n int, p float64) float64 {
 	if p >= 1 {
 		return 1
 	}
-	sum, term := 0.0, math.Pow(1-p, float64(n)) // of k hits
+	sum, term := 0.0, math.Pow(1-p, float64(n)) // term: chance of k hits
 	for k := range n + 1 {
 		if k >= t {
 			sum += term
@@ -48,8 +48,8 @@ func atLeast(t, n int, p float64) float64 {
 	return sum
 }
 
-// sketchLists are the lists that a sketch filter holds in one: their entries'
-// positions differ by these numbers, which are odd and of no other meaning.
+// List is one of the lists that share a sketch filter. The positions of their entries differ by
+// these numbers, which are odd and otherwise arbitrary.
 type List uint64
 
 const (
@@ -64,10 +64,9 @@ func ListOf(kind layout.Kind) List {
 	return ReportedGroups
 }
 
-// sipKeys derives, for each kind of sketch, the key under which its features
-// are hashed from the federation's key: with public hashes, a sender could choose
-// which features are taken, and a few crafted reports would match a message that was
-// chosen beforehand.
+// sipKeys derives, for each kind of sketch, the key under which its features are hashed. With
+// public hashes, a sender could choose which features are selected. A few crafted reports would
+// then match a message that was chosen beforehand.
 func sipKeys(keyed *signature.Keyed) map[signature.Kind]keyring.Sip {
 	keys := make(map[signature.Kind]keyring.Sip)
 	for _, kind := range []signature.Kind{signature.KindSketch, signature.KindImage} {
@@ -76,24 +75,24 @@ func sipKeys(keyed *signature.Keyed) map[signature.Kind]keyring.Sip {
 	return keys
 }
 
-// seed is what the seeds of a group's entries are made of. Groups have keyed hashes,
-// so that what is mixed here is unknown to all who do not have the federation's key.
+// seed returns the seed from which the seeds of a group's entries are derived. Groups have keyed
+// hashes, so it cannot be computed without the federation key.
 func (l List) seed(anchor uint64) uint64 { return keyring.Mix(anchor ^ uint64(l)) }
 
-// anchorSeed and pairSeed are the seeds of an entry's positions, of which stretch
-// makes the lanes.
+// anchorSeed and pairSeed return the seeds of an entry. keyring.Stretch derives positions from
+// them.
 func anchorSeed(seed uint64, i int) uint64 { return seed + uint64(i) }
 
 func pairSeed(seed uint64, key uint64) uint64 { return keyring.Mix(seed ^ key) }
 
-// KindGroups are the groups of one sketch.
+// KindGroups contains the groups of one sketch.
 type KindGroups struct {
 	Kind   signature.Kind
 	Groups []signature.Group
-	Number int // of the sketch in its set
+	Number int // index of the sketch in its set
 }
 
-// Reported and asked take the groups out of a message's sketches.
+// Reported and Asked return the groups in a message's sketches.
 func (sk *Index) Reported(sketches []signature.Sketch) []KindGroups {
 	return sk.groupsOf(sketches, signature.Sketch.Reported)
 }
@@ -116,9 +115,9 @@ func (sk *Index) groupsOf(sketches []signature.Sketch, groups func(s signature.S
 	return list
 }
 
-// Records are the journal records of a report's or a revocation's groups:
-// none where sketches are off, or where the generation's filter is full, which is
-// said once. A report is never refused for its sketch.
+// Records returns the journal records of the groups of a report or revocation. There are none if
+// sketches are disabled, or if the generation's filter is full, which is logged once. A full
+// sketch filter never rejects a report.
 func (sk *Index) Records(sketches []KindGroups, l List, gen int64) ([]journal.Record, error) {
 	if len(sketches) == 0 || sk.opt.Unwanted(layout.SketchFilter) {
 		return nil, nil
@@ -130,7 +129,7 @@ func (sk *Index) Records(sketches []KindGroups, l List, gen int64) ([]journal.Re
 	}
 	if err := sk.opt.Fits(fmt.Sprintf("sketch filter generation %d", gen), own.Shape(), own.Ones(), t); err != nil {
 		if sk.sketchesLost.Swap(gen) != gen {
-			sk.opt.Log.Warn("reports are kept without their sketches", "error", err)
+			sk.opt.Log.Warn("sketch filter is full: reports are recorded without their sketches", "error", err)
 		}
 		return nil, nil
 	}
@@ -140,8 +139,8 @@ func (sk *Index) Records(sketches []KindGroups, l List, gen int64) ([]journal.Re
 	return nil, nil
 }
 
-// EntrySeeds lists what a report stores: for each group its anchor's copies and its
-// pairs. Groups that the bounds leave no room for are left out whole.
+// EntrySeeds returns the entries that a report stores: for each group, the copies of its anchor
+// and its pairs. A group that exceeds the limit is omitted as a whole.
 func (sk *Index) EntrySeeds(sketches []KindGroups, l List, gen int64) []uint64 {
 	var seeds []uint64
 	for _, s := range sketches {
@@ -162,11 +161,10 @@ func (sk *Index) EntrySeeds(sketches []KindGroups, l List, gen int64) []uint64 {
 	return slices.Compact(seeds)
 }
 
-// chosen are the groups of a sketch that are stored in a generation, of those that it
-// offers: first those whose anchor nobody has stored there yet, so that each report is
-// told from the others, then the first ones. Where the site has stored nearly all keys
-// of one of them there, it has this very text, or one that differs by a word: a
-// campaign that is reported a thousand times stores its groups once.
+// chosen returns the groups of a sketch that are stored in a generation. Groups whose anchor
+// nobody has stored there come first, so that reports can be told apart. If the site has stored
+// nearly all keys of one group, it has this text already, or one that differs by a word. A
+// campaign that is reported a thousand times is therefore stored once.
 func (sk *Index) chosen(s KindGroups, l List, gen int64) []signature.Group {
 	g := sk.store.View.Load().Report(gen)
 	if s.Kind == signature.KindImage || len(s.Groups) <= signature.StoredAnchors || g == nil {
@@ -192,13 +190,13 @@ func (sk *Index) chosen(s KindGroups, l List, gen int64) []signature.Group {
 	return append(unused, used...)[:signature.StoredAnchors]
 }
 
-// Index makes the journal records of near-duplicates.
+// Index encodes near-duplicates as journal records.
 type Index struct {
 	opt   *layout.Settings
 	ring  *keyring.Ring
 	store *store.Store
 
-	SipKeys map[signature.Kind]keyring.Sip // of their features
+	SipKeys map[signature.Kind]keyring.Sip // hash their features
 
 	sketchesLost atomic.Int64 // the last generation whose sketch filter was full
 }

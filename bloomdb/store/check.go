@@ -9,7 +9,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// Check holds the filters in memory against each other.
+// Check verifies that the filters in memory are consistent.
 func (st *Store) Check() error {
 	v := st.View.Load()
 	err := v.checkOrder()
@@ -43,18 +43,18 @@ func (v *View) checkOrder() error {
 	newest := func(a, b int64) bool { return a > b }
 	for i := 1; i < len(v.Reports); i++ {
 		if !newest(v.Reports[i-1].Num, v.Reports[i].Num) {
-			return fmt.Errorf("report generation %d stands before %d", v.Reports[i-1].Num, v.Reports[i].Num)
+			return fmt.Errorf("report generation %d precedes %d", v.Reports[i-1].Num, v.Reports[i].Num)
 		}
 	}
 	for i := 1; i < len(v.Counts); i++ {
 		if !newest(v.Counts[i-1].Num, v.Counts[i].Num) {
-			return fmt.Errorf("count generation %d stands before %d", v.Counts[i-1].Num, v.Counts[i].Num)
+			return fmt.Errorf("count generation %d precedes %d", v.Counts[i-1].Num, v.Counts[i].Num)
 		}
 	}
 	return nil
 }
 
-// check holds the joined bits against the parts.
+// check compares the joined bits with the parts.
 func (l *Listing) check() error {
 	if err := checkOnes(l.Own); err != nil {
 		return fmt.Errorf("own bits: %w", err)
@@ -79,7 +79,7 @@ func (l *Listing) check() error {
 		slices.SortFunc(union, func(a, b filter.Cell) int { return int(int64(a.Pos) - int64(b.Pos)) })
 		union = slices.Compact(union)
 		if all = l.Others.Block(i, all[:0]); !slices.Equal(all, union) {
-			return fmt.Errorf("block %d: %d bits joined, the heard sites' parts have %d", i, len(all), len(union))
+			return fmt.Errorf("block %d: %d bits joined, the trusted sites' parts have %d", i, len(all), len(union))
 		}
 	}
 	return nil
@@ -96,7 +96,7 @@ func checkOnes(b *filter.Bits) error {
 		ones += int64(len(cells))
 	}
 	if ones != b.Ones() {
-		return fmt.Errorf("%d ones, counted %d", ones, b.Ones())
+		return fmt.Errorf("%d ones, but the count is %d", ones, b.Ones())
 	}
 	return nil
 }
@@ -112,19 +112,19 @@ func checkUsed(c *filter.Counts) error {
 		used += int64(len(cells))
 	}
 	if used != c.Used() {
-		return fmt.Errorf("%d cells in use, counted %d", used, c.Used())
+		return fmt.Errorf("%d cells in use, but the count is %d", used, c.Used())
 	}
 	return nil
 }
 
-// checkMask holds a mask against itself and against the shape of its filters.
+// checkMask verifies a mask, and that its shape is that of the filters.
 func (g *ReportGeneration) checkMask() error {
 	if g.Mask == nil {
 		return nil
 	}
 	for _, b := range []*filter.Bits{g.Spam.Own, g.Spam.Others} {
 		if b != nil && !b.Shape().Equal(g.Mask.shape) {
-			return fmt.Errorf("made for %v, the filter has %v", g.Mask.shape, b.Shape())
+			return fmt.Errorf("mask has shape %v, the filter %v", g.Mask.shape, b.Shape())
 		}
 	}
 	return g.Mask.Check()

@@ -9,21 +9,20 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// GraverClass returns the gravest class under which a site reported a key, or one that is
-// known already and at least as grave.
+// GraverClass returns the gravest class under which a site reported a key. It does not look
+// up classes less grave than known.
 func (g *ReportGeneration) GraverClass(l *keyring.Labels, h filter.Hash, known layout.Class) layout.Class {
 	for c := layout.ClassMalware; c.Named() && c != known; c++ {
-		if g.reportedAs(l[c], h) {
+		if g.isReportedAs(l[c], h) {
 			return c
 		}
 	}
 	return known
 }
 
-// reportedAs reports whether some site that reported a key did so under a class. This
-// one is asked first, and other sites' parts only where their joined bits say yes:
-// parts are slow.
-func (g *ReportGeneration) reportedAs(label, h filter.Hash) bool {
+// isReportedAs reports whether a site reported a key under a class. Lookups in parts are slow, so
+// parts are used only if the joined bits contain the label.
+func (g *ReportGeneration) isReportedAs(label, h filter.Hash) bool {
 	if l := g.classes.Own; l != nil && l.Has(label) && g.Spam.Own != nil && g.Spam.Own.Has(h) {
 		return true
 	}
@@ -34,8 +33,7 @@ func (g *ReportGeneration) reportedAs(label, h filter.Hash) bool {
 	return slices.ContainsFunc(g.classes.partsWith(label), func(s string) bool { return slices.Contains(sites, s) })
 }
 
-// ClassesBySite names the classes under which each site reported a key, the
-// gravest first.
+// ClassesBySite returns the classes under which each site reported a key, gravest first.
 func (st *Store) ClassesBySite(g *ReportGeneration, h filter.Hash) map[string][]layout.Class {
 	by := make(map[string][]layout.Class)
 	l := st.Ring.Labels(h)
@@ -50,9 +48,9 @@ func (st *Store) ClassesBySite(g *ReportGeneration, h filter.Hash) map[string][]
 	return by
 }
 
-// KeptClass is the class with which a report is written to the journal: none
-// where classes are off, or where the generation's class filter is full, which is
-// said once. A report is never refused for its class.
+// KeptClass returns the class that a report's journal record names. It is ClassOther if classes
+// are off, or if the generation's class filter is full, which is logged once. A full class
+// filter never rejects a report.
 func (st *Store) KeptClass(c layout.Class, gen int64) layout.Class {
 	if !st.Opt.Reports.Classes || !c.Named() {
 		return layout.ClassOther
@@ -64,7 +62,7 @@ func (st *Store) KeptClass(c layout.Class, gen int64) layout.Class {
 	}
 	if err != nil {
 		if st.classesLost.Swap(gen) != gen {
-			st.Opt.Log.Warn("reports are kept without their class", "error", err)
+			st.Opt.Log.Warn("class filter is full: reports are recorded without their class", "error", err)
 		}
 		return layout.ClassOther
 	}

@@ -6,27 +6,27 @@ import (
 )
 
 const (
-	domainsPlanned = 400_000 // entries a generation
-	// ordinaryShare is how many sightings beyond its campaigns a domain may have:
-	// one in so many campaigns.
+	domainsPlanned = 400_000 // entries of a generation
+	// ordinaryShare limits sightings: a domain that is only in spam has at most one
+	// sighting beyond its campaigns for each ordinaryShare campaigns.
 	ordinaryShare = 10
 )
 
-// DomainCounts are this site's counts of a domain, over all generations.
+// DomainCounts are this site's counts of a domain, summed over all generations.
 type DomainCounts struct {
 	Campaigns, Sightings uint64
-	Newest               int64 // generation with a campaign
+	Newest               int64 // newest generation with a campaign
 }
 
-// IsSpamOnly reports whether a domain is found in spam only, or nearly so. Each campaign
-// has one sighting of its own.
+// IsSpamOnly reports whether a domain occurs almost only in spam. Each campaign also counts
+// as one sighting.
 func (c DomainCounts) IsSpamOnly(campaigns int) bool {
 	others := c.Sightings - min(c.Sightings, c.Campaigns)
 	return campaigns > 0 && c.Campaigns >= uint64(campaigns) && others <= c.Campaigns/ordinaryShare
 }
 
-// Unite returns the counts of both keyspaces. The previous one has counted all that the
-// current one has, and more: the larger numbers hold.
+// Unite returns the counts of both keyspaces. The previous keyspace has counted everything that
+// the current one has, and more, so the larger numbers hold.
 func (c DomainCounts) Unite(o DomainCounts) DomainCounts {
 	return DomainCounts{max(c.Campaigns, o.Campaigns), max(c.Sightings, o.Sightings), max(c.Newest, o.Newest)}
 }
@@ -49,7 +49,7 @@ func (v *View) Domain(k keyring.DomainKeys) (c DomainCounts) {
 
 func DomainsShape() filter.CountsShape { return filter.SizeCounts(domainsPlanned) }
 
-// OwnDomains returns the counts of domains of a generation, made where missing.
+// OwnDomains returns the counts of domains of a generation, and creates them if necessary.
 func (st *Store) OwnDomains(gen int64, s filter.CountsShape) (*filter.Counts, error) {
 	in := func(g *ReportGeneration) **filter.Counts { return &g.Domains }
 	return findOrMake(st, gen, inReports(in), func() (*filter.Counts, error) { return filter.NewCounts(s) })

@@ -10,8 +10,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// View is all that Judge sees. It is never changed: a change of its structure
-// makes a new one. The filters in it do change, and are safe for that.
+// View is everything that Judge reads. A view never changes: a change of its structure makes a
+// new view. Its filters do change, and are safe for concurrent use.
 type View struct {
 	Reports []*ReportGeneration // newest first
 	Counts  []*CountGeneration  // newest first
@@ -22,26 +22,26 @@ type ReportGeneration struct {
 	Num      int64
 	Spam     Listing
 	Revoked  Listing
-	classes  Listing        // of (class, signature) pairs; empty where classes are off
-	Sketches Listing        // of near-duplicates' groups, reported and revoked; empty where they are off
-	Domains  *filter.Counts // of link domains; nil before the first count
-	Mask     *mask          // over the spam listing; nil before the first retouch
+	classes  Listing        // of (class, signature) pairs; empty if classes are off
+	Sketches Listing        // of groups of near-duplicates, reported and revoked; empty if disabled
+	Domains  *filter.Counts // counts of link domains; nil before the first count
+	Mask     *mask          // hides bits of the spam filters; nil before the first retouch
 }
 
-// Listing is one bit filter of a generation in its three forms.
+// Listing is one kind of bit filter in one generation: own, joined, and by site.
 type Listing struct {
-	Own     *filter.Bits // this site's; nil before its first key
-	Others  *filter.Bits // the bits of all trusted parts, joined; nil before the first part
-	Parts   []SitePart   // each other site's
-	Trusted []SitePart   // of trusted sites: only these are looked up
+	Own     *filter.Bits // this site's bits; nil before the first key
+	Others  *filter.Bits // joined bits of all trusted parts; nil before the first part
+	Parts   []SitePart   // those of other sites
+	Trusted []SitePart   // those of trusted sites: only these are looked up
 }
 
 type CountGeneration struct {
 	Num   int64
 	Own   *filter.Counts // nil before the first count
 	Parts []SitePart
-	// CountedParts are those whose counts are added: of sites that have a say, all
-	// but the lives whose counts the next life carried over.
+	// CountedParts are the parts whose counts are added: those of trusted sites, without
+	// epochs whose counts a later epoch includes.
 	CountedParts []SitePart
 }
 
@@ -76,8 +76,8 @@ func (v *View) Count(num int64) *CountGeneration {
 	return nil
 }
 
-// Change makes a new view. edit may replace the slices' elements and must not
-// change what they point to; it runs under viewMu.
+// Change makes a new view. edit may replace elements of the slices, but must not change what
+// they point to. It runs under viewMu.
 func (st *Store) Change(edit func(v *View) error) error {
 	st.viewMu.Lock()
 	defer st.viewMu.Unlock()
@@ -90,7 +90,7 @@ func (st *Store) Change(edit func(v *View) error) error {
 	return nil
 }
 
-// EditReport replaces (or adds) a generation by a copy that f may change.
+// EditReport replaces a generation by a copy that f changes. It adds a missing generation.
 func (v *View) EditReport(num int64, f func(g *ReportGeneration) error) error {
 	i := slices.IndexFunc(v.Reports, func(g *ReportGeneration) bool { return g.Num <= num })
 	if i < 0 {
@@ -117,7 +117,7 @@ func (v *View) EditReport(num int64, f func(g *ReportGeneration) error) error {
 	return nil
 }
 
-// editCount is EditReport for counting generations.
+// editCount does the same for generations of counts.
 func (v *View) editCount(num int64, f func(g *CountGeneration) error) error {
 	i := slices.IndexFunc(v.Counts, func(g *CountGeneration) bool { return g.Num <= num })
 	if i < 0 {
@@ -138,7 +138,7 @@ func (v *View) editCount(num int64, f func(g *CountGeneration) error) error {
 	return nil
 }
 
-// Counted leaves out each life whose counts the same site's next life holds.
+// Counted returns the parts without epochs whose counts a later epoch of the site includes.
 func Counted(parts []SitePart) []SitePart {
 	lives := slices.Clone(parts)
 	slices.SortFunc(lives, func(a, b SitePart) int {
@@ -154,14 +154,14 @@ func Counted(parts []SitePart) []SitePart {
 	return out
 }
 
-// slot is where a view has a *T: in a generation G, which find finds and edit copies.
+// slot is the place of a *T in a view: find returns generation G, and edit copies it.
 type slot[G, T any] struct {
 	find func(*View, int64) *G
 	edit func(*View, int64, func(*G) error) error
 	in   func(*G) **T
 }
 
-// findOrMake returns what a generation has in a slot, made where missing.
+// findOrMake returns the content of a slot, and builds it if necessary.
 func findOrMake[G, T any](st *Store, gen int64, s slot[G, T], build func() (*T, error)) (made *T, err error) {
 	if g := s.find(st.View.Load(), gen); g != nil && *s.in(g) != nil {
 		return *s.in(g), nil
@@ -179,19 +179,19 @@ func findOrMake[G, T any](st *Store, gen int64, s slot[G, T], build func() (*T, 
 	return made, err
 }
 
-// inReports is a slot of a generation of reports.
+// inReports returns a slot of a generation of reports.
 func inReports[T any](in func(*ReportGeneration) **T) slot[ReportGeneration, T] {
 	return slot[ReportGeneration, T]{(*View).Report, (*View).EditReport, in}
 }
 
-// OwnBits returns this site's filter of a generation, made where missing with
-// the given shape.
+// OwnBits returns this site's filter of a generation. It creates a missing filter with the
+// given shape.
 func (st *Store) OwnBits(t layout.Target, s filter.BitsShape) (*filter.Bits, error) {
 	in := func(g *ReportGeneration) **filter.Bits { return &g.Listing(t.Kind).Own }
 	return findOrMake(st, t.Gen, inReports(in), func() (*filter.Bits, error) { return filter.NewBits(s) })
 }
 
-// OwnCounts is OwnBits for the counting filter.
+// OwnCounts does the same for the counting filter.
 func (st *Store) OwnCounts(gen int64, s filter.CountsShape) (*filter.Counts, error) {
 	in := func(g *CountGeneration) **filter.Counts { return &g.Own }
 	at := slot[CountGeneration, filter.Counts]{(*View).Count, (*View).editCount, in}
@@ -224,12 +224,11 @@ func (st *Store) ShapeFor(t layout.Target) filter.BitsShape {
 	return st.SpamShape
 }
 
-// KeepAged is for how many seconds a generation that expired is held, out of
-// sight of Judge: a clock that is wrong for a moment must not destroy what is
-// known.
+// KeepAged is the number of seconds for which an expired generation is kept, invisible to
+// Judge. A clock that is wrong for a moment must not delete data.
 const KeepAged = 600
 
-// Current is the view without what has expired.
+// Current returns the view without expired generations.
 func (st *Store) Current() View {
 	v := *st.View.Load()
 	now := st.Opt.Now()
@@ -244,18 +243,18 @@ func (st *Store) Current() View {
 	return v
 }
 
-// Expire drops the generations that expired, when it has seen them at KeepAged
-// calls in turn; Run calls it each second.
+// Expire drops generations that were expired at KeepAged calls in a row. Run calls it each
+// second.
 func (st *Store) Expire() (dropped bool) {
 	all, v := st.View.Load(), st.Current()
 	if len(all.Reports) == len(v.Reports) && len(all.Counts) == len(v.Counts) {
-		st.agedTicks = 0
+		st.expiredTicks = 0
 		return false
 	}
-	if st.agedTicks++; st.agedTicks < KeepAged {
+	if st.expiredTicks++; st.expiredTicks < KeepAged {
 		return false
 	}
-	st.agedTicks = 0
+	st.expiredTicks = 0
 	_ = st.Change(func(v *View) error {
 		v.Reports = slices.DeleteFunc(v.Reports, func(g *ReportGeneration) bool { return st.Opt.Aged(layout.Target{Kind: layout.SpamFilter, Gen: g.Num}) })
 		v.Counts = slices.DeleteFunc(v.Counts, func(g *CountGeneration) bool { return st.Opt.Aged(layout.Target{Kind: layout.CountFilter, Gen: g.Num}) })
@@ -264,7 +263,7 @@ func (st *Store) Expire() (dropped bool) {
 	return true
 }
 
-// AllParts lists the other sites' parts of every filter.
+// AllParts yields the other sites' parts of every filter.
 func (v *View) AllParts() iter.Seq2[layout.Target, []SitePart] {
 	return func(yield func(layout.Target, []SitePart) bool) {
 		for _, g := range v.Reports {

@@ -10,22 +10,22 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// OwnLoader fills this site's own filters.
+// OwnLoader loads snapshots of this site's own filters.
 type OwnLoader struct {
 	Store  *Store
 	Want   layout.Target
 	Path   string
-	Site   string // that the file says it is of
+	Site   string // the site that the file names
 	Bits   *filter.Bits
 	counts *filter.Counts
 }
 
 func (l *OwnLoader) Section(sec Section) (err error) {
 	if sec.Target != l.Want || l.Bits != nil || l.counts != nil {
-		return folder.Damaged(l.Path, 0, fmt.Errorf("it holds %s generation %d", sec.Target.Kind, sec.Target.Gen))
+		return folder.Damaged(l.Path, 0, fmt.Errorf("it contains %s generation %d", sec.Target.Kind, sec.Target.Gen))
 	}
 	if l.Site != l.Store.Opt.Site {
-		return folder.Damaged(l.Path, 0, fmt.Errorf("it is of site %s", l.Site))
+		return folder.Damaged(l.Path, 0, fmt.Errorf("it belongs to site %s", l.Site))
 	}
 	if period := int64(l.Store.Opt.Period(sec.Target.Kind) / time.Second); sec.Period != period {
 		return fmt.Errorf("%w: period of %d s, here %d", layout.ErrIdentity, sec.Period, period)
@@ -61,7 +61,7 @@ func (l *OwnLoader) raw(_ Section, i uint64, code []byte) error {
 	return nil
 }
 
-// SiteLoader fills another site's parts.
+// SiteLoader loads snapshots of another site's parts.
 type SiteLoader struct {
 	Store  *Store
 	Origin layout.Origin
@@ -70,7 +70,7 @@ type SiteLoader struct {
 
 func (l *SiteLoader) Section(sec Section) (err error) {
 	if sec.Target.Kind == layout.DomainFilter {
-		return fmt.Errorf("counts of %s, which no site tells", sec.Target.Kind)
+		return fmt.Errorf("counts of %s are never published", sec.Target.Kind)
 	}
 	if period := int64(l.Store.Opt.Period(sec.Target.Kind) / time.Second); sec.Period != period {
 		return fmt.Errorf("period of %d s, here %d", sec.Period, period)
@@ -90,5 +90,5 @@ func (l *SiteLoader) cells(_ Section, cells []filter.Cell) error {
 }
 
 func (l *SiteLoader) raw(Section, uint64, []byte) error {
-	return errors.New("a raw block, which only this site's own filters have")
+	return errors.New("raw block in another site's snapshot")
 }

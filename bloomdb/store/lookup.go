@@ -7,11 +7,11 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
-// Span is the range of generations in which the spam filters may have a key. If the newest
-// is before the oldest, none has it.
+// Span is the range of generations whose spam filters may contain a key. If the newest is
+// before the oldest, none does.
 type Span struct{ Newest, Oldest int64 }
 
-// Nowhere is the span of a key that no filter has, and everywhere includes all generations.
+// Nowhere is the span of a key in no filter. everywhere includes all generations.
 var (
 	Nowhere    = Span{math.MinInt64, math.MaxInt64}
 	Everywhere = Span{math.MaxInt64, math.MinInt64}
@@ -19,9 +19,9 @@ var (
 
 func (s Span) IsEmpty() bool { return s.Newest < s.Oldest }
 
-// Find widens the span of each key by the generations whose spam filters have it. All keys
-// are looked up at once, filter by filter, so that their cache misses overlap: for most mail
-// that is all there is to do.
+// Find extends the span of each key to the generations whose spam filters contain it. It looks
+// up all keys together, filter by filter, so that their cache misses overlap. Most mail needs no
+// other lookup.
 func (v *View) Find(keys []filter.Hash, spans []Span) {
 	answers := make([]bool, 0, 8)
 	for _, g := range v.Reports {
@@ -44,15 +44,15 @@ func (v *View) HasMasks() bool {
 	return slices.ContainsFunc(v.Reports, func(g *ReportGeneration) bool { return g.Mask != nil })
 }
 
-// Lists reports whether a generation lists a key, revoked or not, and no retouch hides it.
+// Lists reports whether a generation lists a key and no retouch hides it. It ignores revocations.
 func (g *ReportGeneration) Lists(h filter.Hash) bool { return g.Spam.Has(h) && !g.Mask.Hides(h) }
 
-// Has reports whether own or joined bits have a key.
+// Has reports whether the own or the joined bits contain a key.
 func (l *Listing) Has(h filter.Hash) bool {
 	return l.Own != nil && l.Own.Has(h) || l.Others != nil && l.Others.Has(h)
 }
 
-// Sites returns the names of all sites whose filter has a key, this one's among them.
+// Sites returns the names of all sites whose filter contains a key, including this one.
 func (l *Listing) Sites(h filter.Hash, self string) []string {
 	var names []string
 	if l.Own != nil && l.Own.Has(h) {
@@ -63,7 +63,7 @@ func (l *Listing) Sites(h filter.Hash, self string) []string {
 	return slices.Compact(names)
 }
 
-// partsWith returns the names of the trusted sites whose part has a key.
+// partsWith returns the names of the trusted sites whose part contains a key.
 func (l *Listing) partsWith(h filter.Hash) []string {
 	var names []string
 	for _, p := range l.Trusted {
@@ -75,8 +75,8 @@ func (l *Listing) partsWith(h filter.Hash) []string {
 	return names
 }
 
-// Counted appends how often each site counted a key in each generation. The number is the
-// index of its signature.
+// Counted appends how often each site counted a key in each generation. number is the index of
+// the key's signature.
 func (v *View) Counted(counts []SiteCount, number int, h filter.Hash, self string) []SiteCount {
 	for _, g := range v.Counts {
 		if c := g.OwnCount(h); c > 0 {
@@ -103,10 +103,10 @@ func (g *CountGeneration) OwnCount(h filter.Hash) uint32 {
 	return g.Own.Count(h)
 }
 
-// SiteCount is how often a site counted one signature in one generation. A site may have
-// several of them, one for each life.
+// SiteCount is how often a site counted one signature in one generation. A site has one for
+// each of its epochs.
 type SiteCount struct {
-	Number uint32 // of the signature in Set.Counting
+	Number uint32 // index of the signature in Set.Counting
 	Count  uint32
 	Gen    int64
 	Site   string
@@ -116,7 +116,7 @@ func (c SiteCount) IsSame(o SiteCount) bool {
 	return c.Number == o.Number && c.Site == o.Site && c.Gen == o.Gen
 }
 
-// HasSketches reports whether there is anything to ask for near-duplicates.
+// HasSketches reports whether any filter contains sketches.
 func (v *View) HasSketches() bool {
 	return slices.ContainsFunc(v.Reports, func(g *ReportGeneration) bool {
 		return g.Sketches.Own != nil || g.Sketches.Others != nil

@@ -11,20 +11,19 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/journal"
 )
 
-// MaxRetouched bounds the keys that are retouched in one generation, and with
-// them its masked bits and the mask's memory.
+// MaxRetouched limits the keys that are retouched in one generation, and so the masked bits
+// and the memory of a mask.
 const MaxRetouched = 1 << 16
 
-// mask is what is cleared of a generation's spam filters, own and others', by AND
-// NOT when a key is found in them. The bits themselves stay, so that no delta can
-// bring a listing back, and a bit can be given back. Readers share its lock;
-// DB.RetouchMu is held by the one who changes it.
+// mask hides bits of a generation's spam filters, own and others', when a key is looked up. The
+// bits themselves stay, so that a retouch can be undone, and no delta can restore a listing.
+// Readers share its lock. Writers hold Store.RetouchMu, too.
 type mask struct {
 	shape filter.BitsShape
 
 	mu      sync.RWMutex // guards all below
 	keys    map[filter.Hash]journal.RetouchedKey
-	bits    map[uint64][]filter.Hash // each masked position: the keys that rest on it
+	bits    map[uint64][]filter.Hash // by masked position: the keys that rest on it
 	changes int64
 }
 
@@ -44,7 +43,7 @@ func (m *mask) Hides(h filter.Hash) bool {
 	return slices.ContainsFunc(positions, func(pos uint64) bool { return len(m.bits[pos]) > 0 })
 }
 
-// Retouched reports whether a key itself was retouched.
+// Retouched reports whether the key itself was retouched.
 func (m *mask) Retouched(h filter.Hash) bool {
 	if m == nil {
 		return false
@@ -55,8 +54,8 @@ func (m *mask) Retouched(h filter.Hash) bool {
 	return ok
 }
 
-// masks reports whether a position is masked.
-func (m *mask) masks(pos uint64) bool {
+// isMasked reports whether a position is masked.
+func (m *mask) isMasked(pos uint64) bool {
 	if m == nil {
 		return false
 	}
@@ -65,7 +64,7 @@ func (m *mask) masks(pos uint64) bool {
 	return len(m.bits[pos]) > 0
 }
 
-// RestingOn lists the keys whose masked bit is one of some positions.
+// RestingOn returns the keys whose masked bit is at one of the positions.
 func (m *mask) RestingOn(positions map[uint64]bool) []journal.RetouchedKey {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -78,14 +77,13 @@ func (m *mask) RestingOn(positions map[uint64]bool) []journal.RetouchedKey {
 	return keys
 }
 
-// position is that of a retouched key's masked bit. The bit's number holds for any
-// k, as a generation that was not yet in a snapshot may get another shape.
+// position returns the position of a retouched key's masked bit. The bit's index is valid for
+// any k: a generation that is in no snapshot yet may get another shape.
 func (m *mask) position(k journal.RetouchedKey) uint64 {
 	return m.shape.Positions(k.Hash, nil)[int(k.Bit)%m.shape.K]
 }
 
-// Set takes over what is said of some keys, in the place of what was said before.
-// Doing so twice changes nothing.
+// Set replaces the entries of the given keys. Doing so twice changes nothing.
 func (m *mask) Set(keys []journal.RetouchedKey) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -100,7 +98,7 @@ func (m *mask) Set(keys []journal.RetouchedKey) {
 	}
 }
 
-// remove gives a key's bit back, unless others rest on it. The caller holds mu.
+// remove unmasks a key's bit, unless other keys rest on it. The caller holds mu.
 func (m *mask) remove(h filter.Hash) {
 	k, ok := m.keys[h]
 	if !ok {
@@ -114,8 +112,8 @@ func (m *mask) remove(h filter.Hash) {
 	}
 }
 
-// All lists the keys, the one retouched last first. They are sorted without the
-// lock: a writer that waits for it keeps Judge waiting, too.
+// All returns the keys, last retouched first. It sorts them without the lock, because a waiting
+// writer would block Judge.
 func (m *mask) All() []journal.RetouchedKey {
 	m.mu.RLock()
 	keys := slices.AppendSeq(make([]journal.RetouchedKey, 0, len(m.keys)), maps.Values(m.keys))
@@ -126,7 +124,7 @@ func (m *mask) All() []journal.RetouchedKey {
 	return keys
 }
 
-// Masked lists the positions.
+// Masked returns the masked positions.
 func (m *mask) Masked() []uint64 {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -143,10 +141,10 @@ func (m *mask) Size() (keys, bits int, changes int64) {
 	return len(m.keys), len(m.bits), m.changes
 }
 
-// MaskedBytes is what one retouched key takes in memory: two map entries.
+// MaskedBytes is the memory in bytes of one retouched key: two map entries.
 const MaskedBytes = 256
 
-// Check holds keys and bits against each other.
+// Check verifies that keys and bits are consistent.
 func (m *mask) Check() error {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -154,13 +152,13 @@ func (m *mask) Check() error {
 	for pos, keys := range m.bits {
 		for _, h := range keys {
 			if k, ok := m.keys[h]; !ok || m.position(k) != pos {
-				return fmt.Errorf("masked bit %d: no retouched key rests on it", pos)
+				return fmt.Errorf("masked bit %d: no retouched key uses it", pos)
 			}
 		}
 		resting += len(keys)
 	}
 	if resting != len(m.keys) || len(m.keys) > MaxRetouched {
-		return fmt.Errorf("%d retouched keys, %d of them rest on a masked bit, at most %d", len(m.keys), resting, MaxRetouched)
+		return fmt.Errorf("%d retouched keys, %d of them with a masked bit, must be at most %d", len(m.keys), resting, MaxRetouched)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ var MaskFiles = folder.GenerationFiles{Prefix: "spam-", Suffix: ".mask"}
 
 func maskPath(dir string, gen int64) string { return MaskFiles.Path(dir, gen) }
 
-// ParseMaskPath is the inverse of maskPath.
+// ParseMaskPath is the inverse of MaskFiles.Path.
 func ParseMaskPath(name string) (gen int64, ok bool) { return MaskFiles.Parse(name) }
 
 // encodeMask writes the retouched keys of a generation.
@@ -31,7 +31,7 @@ func encodeMask(w io.Writer, keyID [8]byte, gen int64, keys []journal.RetouchedK
 	return folder.WriteChecked(w, b)
 }
 
-// ReadMask reads a mask's file. Damage is a *DamageError.
+// ReadMask reads the file of a mask. Damage is a *DamageError.
 func ReadMask(path string, keyID [8]byte, gen int64) (keys []journal.RetouchedKey, err error) {
 	err = MaskForm.Load(path, func(data []byte) (err error) {
 		keys, err = decodeMask(data, keyID, gen)
@@ -49,14 +49,14 @@ func decodeMask(data []byte, keyID [8]byte, gen int64) ([]journal.RetouchedKey, 
 		return nil, errors.New("file is cut short")
 	}
 	if of := int64(binary.BigEndian.Uint64(body)); of != gen {
-		return nil, fmt.Errorf("it is of generation %d", of)
+		return nil, fmt.Errorf("it belongs to generation %d", of)
 	}
 	keys, err := journal.DecodeRetouched(body[maskHead:])
 	if err != nil {
 		return nil, err
 	}
 	if n := binary.BigEndian.Uint32(body[8:]); int(n) != len(keys) {
-		return nil, fmt.Errorf("it has %d keys, its head says %d", len(keys), n)
+		return nil, fmt.Errorf("it has %d keys, its head claims %d", len(keys), n)
 	}
 	for _, k := range keys {
 		if k.Bit == journal.TakenBack {
@@ -66,7 +66,7 @@ func decodeMask(data []byte, keyID [8]byte, gen int64) ([]journal.RetouchedKey, 
 	return keys, nil
 }
 
-// MaskSnapshots lists the masks, one a file.
+// MaskSnapshots returns the masks, one for each file.
 func (st *Store) MaskSnapshots() []folder.Pending {
 	var list []folder.Pending
 	for _, g := range st.View.Load().Reports {

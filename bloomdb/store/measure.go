@@ -8,27 +8,27 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// measurements are the errors of filters, as they were measured last: to measure one reads
-// all of it. They are safe for concurrent use.
+// measurements caches the measured errors of filters, since measuring reads the whole filter.
+// It is safe for concurrent use.
 type measurements struct {
 	mu      sync.Mutex // guards all below
 	filters map[MeasuredFilter]measuredError
 	parts   map[measuredPart]measuredError
 }
 
-// MeasuredFilter names a bit filter.
+// MeasuredFilter identifies a bit filter.
 type MeasuredFilter struct {
 	Target layout.Target
 	Own    bool
 }
 
-// measuredPart names a site's part.
+// measuredPart identifies a site's part.
 type measuredPart struct {
 	target layout.Target
 	origin layout.Origin
 }
 
-// measuredError is what was measured when the filter had so many ones.
+// measuredError is the error that was measured when the filter had so many ones.
 type measuredError struct {
 	ones  int64
 	error float64
@@ -38,7 +38,7 @@ func newMeasurements() *measurements {
 	return &measurements{filters: make(map[MeasuredFilter]measuredError), parts: make(map[measuredPart]measuredError)}
 }
 
-// Filter returns the error of a filter. It is measured again when the filter has changed.
+// Filter returns the error of a filter. It measures again after the filter has changed.
 func (m *measurements) Filter(name MeasuredFilter, b *filter.Bits) float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,8 +50,8 @@ func (m *measurements) Filter(name MeasuredFilter, b *filter.Bits) float64 {
 	return known.error
 }
 
-// Part returns the error of a part of a spam filter. It is measured again when the part has
-// grown by a hundredth.
+// Part returns the error of a part of a spam filter. It measures again after the part has grown
+// by a hundredth.
 func (m *measurements) Part(t layout.Target, p SitePart) float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -64,7 +64,7 @@ func (m *measurements) Part(t layout.Target, p SitePart) float64 {
 	return known.error
 }
 
-// Expire forgets generations that have expired.
+// Expire forgets expired generations.
 func (m *measurements) Expire(aged func(layout.Target) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// OwnFilter gives access to one of the site's own filters, of either form.
+// ownFilter gives access to one of the site's own filters, of bits or of counts.
 type ownFilter struct {
 	Shape layout.Shape
 	Cell  func(pos uint64) uint32
@@ -47,7 +47,7 @@ func (st *Store) OwnFilter(t layout.Target) (f ownFilter, ok bool) {
 	return ownFilter{layout.BitsShape(own.Shape()), bit, own.Block}, true
 }
 
-// OwnBitsSet counts the bits of all of this site's own reports.
+// OwnBitsSet returns the number of ones of all own reports.
 func (st *Store) OwnBitsSet() (n int64) {
 	for _, g := range st.View.Load().Reports {
 		for _, kind := range layout.ReportKinds {
@@ -65,8 +65,8 @@ type ownCells interface {
 	AppendRaw(i uint64, dst []byte) (raw []byte, used int)
 }
 
-// OwnSnapshots lists this site's own filters, one a file. self is this site in its present
-// life.
+// OwnSnapshots returns this site's own filters, one for each file. self is this site in its
+// current epoch.
 func (st *Store) OwnSnapshots(self layout.Origin) []folder.Pending {
 	var list []folder.Pending
 	for sec, changes := range st.OwnSections() {
@@ -79,8 +79,8 @@ func (st *Store) OwnSnapshots(self layout.Origin) []folder.Pending {
 	return list
 }
 
-// OwnSections yields this site's own filters as sections of snapshots, and how often each was
-// changed.
+// OwnSections yields this site's own filters as sections of snapshots, with their number of
+// changes.
 func (st *Store) OwnSections() iter.Seq2[Section, int64] {
 	return func(yield func(Section, int64) bool) {
 		going := true

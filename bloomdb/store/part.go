@@ -8,10 +8,10 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// PartOf is where a section's cells go.
+// PartOf is the destination of a section's cells.
 type PartOf struct {
 	Part   *coded.Part
-	Others *filter.Bits // nil for counts, and where the site has no say
+	Others *filter.Bits // nil for counts, and if the site is not trusted
 }
 
 func (p *PartOf) Merge(cells []filter.Cell) error {
@@ -24,10 +24,10 @@ func (p *PartOf) Merge(cells []filter.Cell) error {
 	return nil
 }
 
-// PartFor finds or makes an origin's part of a filter.
+// PartFor returns an origin's part of a filter, and creates it if necessary.
 func (st *Store) PartFor(o layout.Origin, t layout.Target, s layout.Shape) (p *PartOf, err error) {
 	if p := st.View.Load().partOf(o, t, s); p != nil {
-		return p, nil // a new view for each record would take longer than the record
+		return p, nil // making a view for each record would take longer than the record
 	}
 	if t.Kind == layout.CountFilter {
 		err = st.Change(func(v *View) error {
@@ -58,7 +58,7 @@ func (st *Store) PartFor(o layout.Origin, t layout.Target, s layout.Shape) (p *P
 	return p, err
 }
 
-// PartOf finds an origin's part of a filter; nil where it must be made.
+// partOf returns an origin's part of a filter; nil if it must be created.
 func (v *View) partOf(o layout.Origin, t layout.Target, s layout.Shape) *PartOf {
 	ofOrigin := func(p SitePart) bool { return p.Origin == o && p.Shape == s }
 	if t.Kind == layout.CountFilter {
@@ -96,7 +96,7 @@ func findPart(parts *[]SitePart, o layout.Origin, kind layout.Kind, s layout.Sha
 	return part
 }
 
-// SitePart is one origin's part of a filter, and its geometry.
+// SitePart is one origin's part of a filter, and its shape.
 type SitePart struct {
 	Origin layout.Origin
 	Shape  layout.Shape
@@ -108,7 +108,7 @@ func (p *SitePart) Count(h filter.Hash) uint32 {
 	return p.Part.Min(positions[:])
 }
 
-// joinTo sets the part's bits in a filter of its shape.
+// joinTo sets the part's bits in a filter of the same shape.
 func (p *SitePart) joinTo(b *filter.Bits) {
 	var cells []filter.Cell
 	for i := range filter.Blocks(p.Part.Size(), false) {

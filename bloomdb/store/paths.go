@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// IsSiteFile reports whether a file holds the parts of a site, in whichever life, or its
-// votes.
+// IsSiteFile reports whether a file contains the parts of a site, of any epoch, or its votes.
 func IsSiteFile(name, site string) bool {
 	if IsVotesPath(name) {
 		return name == filepath.Base(VotesPath("", site))

@@ -9,8 +9,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// Retouchable reports whether generation i lists a key, or would but for the bit of
-// another one, which may be given back.
+// Retouchable reports whether generation i lists a key, or would if the masked bit of another
+// key were unmasked.
 func (v *View) Retouchable(i int, h filter.Hash, self string) bool {
 	g := v.Reports[i]
 	revoked := func(g *ReportGeneration) bool { return g.Revoked.Has(h) }
@@ -18,13 +18,13 @@ func (v *View) Retouchable(i int, h filter.Hash, self string) bool {
 		!slices.ContainsFunc(v.Reports[:i+1], revoked)
 }
 
-// bitChooser finds the bit of a key in one generation that costs the least.
+// bitChooser chooses the bit of a key in one generation that affects the fewest other keys.
 type bitChooser struct {
 	shape       filter.BitsShape
 	own, others *filter.Bits
 	mask        *mask
 	forbidden   map[uint64]bool // positions that must not be masked
-	chosen      map[uint64]bool // those that this chooser has given out
+	chosen      map[uint64]bool // positions that this chooser has returned
 }
 
 func (st *Store) Chooser(g *ReportGeneration) *bitChooser {
@@ -34,8 +34,8 @@ func (st *Store) Chooser(g *ReportGeneration) *bitChooser {
 	}
 }
 
-// Choose returns the number of a key's bit, and how many others it costs. A bit
-// that is masked already costs nothing. It is not ok when all are forbidden.
+// Choose returns the index of a key's bit, and how many other keys it affects. A masked bit
+// costs nothing. It reports false if all bits are forbidden.
 func (c *bitChooser) Choose(h filter.Hash) (bit uint8, least filter.Load, ok bool) {
 	least.Keys = math.Inf(1)
 	positions := c.shape.Positions(h, nil)
@@ -44,7 +44,7 @@ func (c *bitChooser) Choose(h filter.Hash) (bit uint8, least filter.Load, ok boo
 			continue
 		}
 		var load filter.Load
-		if !c.chosen[pos] && !c.mask.masks(pos) {
+		if !c.chosen[pos] && !c.mask.isMasked(pos) {
 			load = filter.LoadAt(pos, c.own, c.others)
 		}
 		if load.Keys < least.Keys {
@@ -57,9 +57,9 @@ func (c *bitChooser) Choose(h filter.Hash) (bit uint8, least filter.Load, ok boo
 	return bit, least, ok
 }
 
-// Unmask returns the changes of the mask by which an own report of some keys is found: their
-// own retouches are taken back, and other keys that rested on their bits get other bits.
-// Until release is called, nobody else changes masks.
+// Unmask returns the changes of the mask after which an own report of keys is found. The keys'
+// own retouches are undone, and other keys that rest on their bits get other bits. No other
+// goroutine can change masks until release is called.
 func (st *Store) Unmask(t layout.Target, keys []filter.Hash) (records []journal.Record, release func()) {
 	release = func() {}
 	g := st.View.Load().Report(t.Gen)
@@ -82,18 +82,18 @@ func (st *Store) Unmask(t layout.Target, keys []filter.Hash) (records []journal.
 			k.Bit = journal.TakenBack
 		case ok:
 			k.Bit = bit
-		default: // all its bits are the reported ones: nobody can tell it from them
+		default: // all its bits belong to the report: the filter cannot distinguish the two
 			k.Bit = journal.TakenBack
-			st.Opt.Log.Warn("a retouch is taken back: a report has the same bits", "id", k.Name.String(), "generation", t.Gen)
+			st.Opt.Log.Warn("retouch undone: a report has the same bits", "id", k.Name.String(), "generation", t.Gen)
 		}
 	}
 	return AppendMaskRecords(nil, t.Gen, changed), st.RetouchMu.Unlock
 }
 
-// keysPerMaskRecord is what fits into a journal record.
+// keysPerMaskRecord is the number of keys that a journal record has room for.
 const keysPerMaskRecord = (journal.MaxRecord - 64) / journal.RetouchedSize
 
-// AppendMaskRecords writes what is said of keys of one generation as records.
+// AppendMaskRecords appends records with the mask entries of keys of one generation.
 func AppendMaskRecords(records []journal.Record, gen int64, keys []journal.RetouchedKey) []journal.Record {
 	for some := range slices.Chunk(keys, keysPerMaskRecord) {
 		records = append(records, journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Retouched: some})
@@ -101,7 +101,7 @@ func AppendMaskRecords(records []journal.Record, gen int64, keys []journal.Retou
 	return records
 }
 
-// ApplyMasks takes records over into the masks of their generations.
+// ApplyMasks applies records to the masks of their generations.
 func (st *Store) ApplyMasks(records []journal.Record) error {
 	for _, r := range records {
 		m, err := st.MaskOf(r.Target)
@@ -113,7 +113,7 @@ func (st *Store) ApplyMasks(records []journal.Record) error {
 	return nil
 }
 
-// MaskOf returns a generation's mask, made where missing.
+// MaskOf returns the mask of a generation, and creates it if necessary.
 func (st *Store) MaskOf(t layout.Target) (*mask, error) {
 	in := func(g *ReportGeneration) **mask { return &g.Mask }
 	return findOrMake(st, t.Gen, inReports(in), func() (*mask, error) { return newMask(st.ShapeFor(t)), nil })

@@ -7,8 +7,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// Set sets the bits of a report or a revocation. It sets the class first, so that the class
-// of a listing is never missing. It calls done with the positions that it has set.
+// Set sets the bits of a report or a revocation. It sets the class first, so that a reader who
+// finds the listing finds its class. It calls done with the positions that were set.
 func (st *Store) Set(r journal.Record, done func(t layout.Target, positions []uint64)) error {
 	if r.Target.Kind == layout.SketchFilter {
 		if st.Opt.Unwanted(layout.SketchFilter) {

@@ -8,7 +8,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// dropParts takes parts out of a listing and joins those that are left anew.
+// dropParts removes parts from a listing and joins the remaining ones anew.
 func (l *Listing) dropParts(of func(SitePart) bool, trusted *TrustedSites) {
 	if !slices.ContainsFunc(l.Parts, of) {
 		return
@@ -20,7 +20,7 @@ func (l *Listing) dropParts(of func(SitePart) bool, trusted *TrustedSites) {
 	}
 	others, err := filter.NewBits(shape)
 	if err != nil {
-		panic(err) // the shape is that of a filter
+		panic(err) // cannot happen: the shape is that of a filter
 	}
 	for _, p := range trusted.only(l.Parts) {
 		p.joinTo(others)
@@ -34,7 +34,7 @@ func (v *View) SetTrusted(trusted *TrustedSites) error {
 	return v.EditAll(func(*ReportGeneration) {}, func(*CountGeneration) {})
 }
 
-// EditAll edits every generation; which parts have a say is settled anew.
+// EditAll edits every generation, and selects the trusted parts anew.
 func (v *View) EditAll(report func(*ReportGeneration), count func(*CountGeneration)) error {
 	for _, g := range slices.Clone(v.Reports) {
 		if err := v.EditReport(g.Num, func(g *ReportGeneration) error { report(g); return nil }); err != nil {
@@ -49,8 +49,8 @@ func (v *View) EditAll(report func(*ReportGeneration), count func(*CountGenerati
 	return nil
 }
 
-// DropParts takes a site's parts out, and generations in which nothing else is. Its
-// bits must have been taken out of the joined ones.
+// DropParts removes a site's parts, and generations that are then empty. The joined bits must
+// no longer contain the site's.
 func (v *View) DropParts(site string) error {
 	of := func(p SitePart) bool { return p.Origin.Site == site }
 	empty := func(g *ReportGeneration) bool { return g.Mask == nil && g.Domains == nil }
@@ -74,10 +74,9 @@ func (v *View) DropParts(site string) error {
 	return err
 }
 
-// Rejoin makes the joined bits anew wherever a site had a share in them, of the parts
-// that have a say. The old ones are asked until the new ones are whole: since a listing
-// needs a site that has it, a site without a say lists nothing meanwhile. sitesMu is
-// held, so that no part changes.
+// Rejoin rebuilds the joined bits wherever a site has a part, from the parts of trusted sites.
+// The old bits are in use until the new ones are complete. That is safe: a listing needs a
+// trusted site whose part contains it. The caller holds sitesMu, so that no part changes.
 func (st *Store) Rejoin(site string) error {
 	for _, g := range st.View.Load().Reports {
 		for _, kind := range layout.ReportKinds {
@@ -99,7 +98,7 @@ func (st *Store) Rejoin(site string) error {
 	return nil
 }
 
-// replaceOthers puts joined bits in a generation, unless it expired meanwhile.
+// replaceOthers sets the joined bits of a generation, unless it has expired.
 func (v *View) replaceOthers(t layout.Target, others *filter.Bits) error {
 	if v.Report(t.Gen) == nil {
 		return nil
@@ -110,7 +109,7 @@ func (v *View) replaceOthers(t layout.Target, others *filter.Bits) error {
 	})
 }
 
-// JoinAgain joins the bits of all of a site's parts. The caller holds sitesMu.
+// JoinAgain adds all of a site's parts to the joined bits. The caller holds sitesMu.
 func (st *Store) JoinAgain(site string) {
 	for _, g := range st.View.Load().Reports {
 		for _, kind := range layout.ReportKinds {
@@ -124,7 +123,7 @@ func (st *Store) JoinAgain(site string) {
 	}
 }
 
-// DropOrigin takes out the parts of a site in one of its lives, and joins the others anew.
+// DropOrigin removes the parts of one epoch of a site, and joins the remaining ones anew.
 func (st *Store) DropOrigin(o layout.Origin) error {
 	of := func(p SitePart) bool { return p.Origin == o }
 	return st.Change(func(v *View) error {

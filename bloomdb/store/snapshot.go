@@ -16,29 +16,29 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// The snapshot's layout stands in bloomdb/FORMAT.md.
+// The layout of snapshots is described in bloomdb/FORMAT.md.
 const (
 	EndOfSection = 0xffffffff
 	MaxBlockCode = 1 << 16
 	maxSections  = 1 << 10
-	RawBlock     = 1 << 31 // in the index: the block is raw
+	RawBlock     = 1 << 31 // flag in the index: the block is raw
 
-	// rawFrom is the share of cells in use, one in so many, from which on a block is
-	// written raw. It is up to five times as long then, but a start reads it at the
-	// speed of the disk, where coded cells are one by one.
+	// rawFrom is the fill from which a block is written raw: one cell in so many is in use. A
+	// raw block is up to five times as long, but is read at the speed of the disk, where coded
+	// cells are decoded one by one.
 	rawFrom = 32
 )
 
 var SnapshotForm = folder.FileForm{Name: "snapshot", Magic: "SBSNAP\r\n", Version: 1}
 
-// Snapshot is a file of filters of one origin: either one filter of this site's
-// own, or all parts held of another site with the place in its stream up to
-// which they tell. Reading leaves sections empty: they go to the loader.
+// Snapshot is a file of filters of one origin. It contains either one of this site's own
+// filters, or all parts of another site and the position in its stream. ReadSnapshot returns
+// no sections: it passes them to the loader.
 type Snapshot struct {
 	Origin   layout.Origin
 	Seq      uint64
 	Gaps     uint64
-	Hole     uint64 // of another site: from here on nothing is missing
+	Hole     uint64 // another site's: the number from which nothing is missing
 	Sections []Section
 }
 
@@ -47,8 +47,8 @@ type Section struct {
 	Target layout.Target
 	Period int64 // seconds
 	Shape  layout.Shape
-	Block  func(i uint64, dst []filter.Cell) []filter.Cell // when written
-	Raw    func(i uint64, dst []byte) ([]byte, int)        // likewise; nil: no block is raw
+	Block  func(i uint64, dst []filter.Cell) []filter.Cell // returns a block's cells; nil when reading
+	Raw    func(i uint64, dst []byte) ([]byte, int)        // returns a block's raw form; nil: no block is raw
 }
 
 // Writer returns a function that writes the snapshot.
@@ -106,8 +106,8 @@ func (s Section) encode(w io.Writer) error {
 	return writeBlock(w, binary.BigEndian.AppendUint64(AppendBlockHead(frame[:0], EndOfSection), total))
 }
 
-// AppendRaw appends the frame of a block that is to be written raw, and says how many
-// of its cells are in use; 0 for one that is not.
+// AppendRaw appends the frame of a block that is written raw, and returns the number of its
+// cells in use. It returns 0 if the block is not to be written raw.
 func (s Section) AppendRaw(dst []byte, i uint64) (frame []byte, used int) {
 	if s.Raw == nil {
 		return dst, 0
@@ -119,7 +119,7 @@ func (s Section) AppendRaw(dst []byte, i uint64) (frame []byte, used int) {
 	return frame, used
 }
 
-// A block's frame: index, length of what follows, code, CRC32C of all.
+// AppendBlockHead begins the frame of a block: index, length of the rest, code, CRC32C of all.
 func AppendBlockHead(dst []byte, index uint32) []byte {
 	return append(binary.BigEndian.AppendUint32(dst, index), 0, 0, 0, 0)
 }
@@ -129,24 +129,23 @@ func writeBlock(w io.Writer, frame []byte) error {
 	return folder.WriteChecked(w, frame)
 }
 
-// Loader takes what a snapshot holds: section once for each section, and then
-// cells or raw for each of its blocks.
+// Loader receives the content of a snapshot: section once for each section, then cells or raw
+// for each of its blocks.
 type Loader interface {
 	Section(sec Section) error
 	cells(sec Section, cells []filter.Cell) error
-	raw(sec Section, i uint64, code []byte) error // code is right
+	raw(sec Section, i uint64, code []byte) error // code is verified
 }
 
-// ReadSnapshot reads a file, checks every byte of it, and hands its content to
-// load, which may be nil for a check. Damage is a *DamageError; of a
-// newer version it returns an error that wraps ErrNewer.
+// ReadSnapshot reads and verifies a file, and passes its content to load. A nil load only
+// verifies. Damage is a *DamageError. For a newer version, the error wraps ErrNewer.
 func ReadSnapshot(path string, keyID [8]byte, load func(s *Snapshot) Loader) (s Snapshot, err error) {
 	f, info, err := folder.OpenLegible(path)
 	if err != nil {
 		return s, fmt.Errorf("snapshot: %w", err)
 	}
 	defer f.Close()
-	size := min(1<<20, info.Size()+1) // small folders have many small files
+	size := min(1<<20, info.Size()+1) // a small folder has many small files
 	r := &folder.CheckedReader{R: bufio.NewReaderSize(f, int(size))}
 	s, n, err := DecodeSnapshotHead(r, keyID)
 	if err == nil {
@@ -175,8 +174,7 @@ func ReadSnapshot(path string, keyID [8]byte, load func(s *Snapshot) Loader) (s 
 	return s, nil
 }
 
-// loadError is an error of the loader: the file is good, its content can't be
-// taken.
+// loadError is an error of the loader: the file is undamaged, but its content is rejected.
 type loadError struct{ err error }
 
 func (e *loadError) Error() string { return e.err.Error() }
@@ -250,13 +248,13 @@ func decodeBlocks(r *folder.CheckedReader, sec Section, l Loader) error {
 		}
 		if number == EndOfSection {
 			if len(code) != 8 || binary.BigEndian.Uint64(code) != total {
-				return fmt.Errorf("section has %d cells, its end says otherwise", total)
+				return fmt.Errorf("section has %d cells, its end claims another number", total)
 			}
 			return nil
 		}
 		index := uint64(number &^ RawBlock)
 		if index < next || index >= blocks {
-			return fmt.Errorf("block %d of %d after block %d", index, blocks, next)
+			return fmt.Errorf("block %d of %d, expected block %d or later", index, blocks, next)
 		}
 		next = index + 1
 		used := 0
@@ -273,7 +271,7 @@ func decodeBlocks(r *folder.CheckedReader, sec Section, l Loader) error {
 	}
 }
 
-// readBlock reads a block's frame. What it returns is valid until the next read.
+// readBlock reads the frame of a block. The result is valid until the next read.
 func readBlock(c *folder.CheckedReader) (index uint32, code []byte, err error) {
 	head, err := c.More(8)
 	if err != nil {
@@ -289,7 +287,7 @@ func readBlock(c *folder.CheckedReader) (index uint32, code []byte, err error) {
 	return index, code, c.End()
 }
 
-// span are the first cell of a block and the one behind its last.
+// span returns the first cell of a block, and the one after its last.
 func (s Section) span(index uint64) (from, to uint64) {
 	size := s.Target.Kind.BlockSize()
 	return index * size, min((index+1)*size, s.Shape.Size(s.Target.Kind))
@@ -322,7 +320,7 @@ func DecodeRaw(sec Section, index uint64, code []byte, l Loader) (used int, err 
 	return used, nil
 }
 
-// Names of snapshot files.
+// OwnPath returns the path of the snapshot of one own filter.
 func OwnPath(dir string, t layout.Target) string {
 	return filepath.Join(dir, fmt.Sprintf("%s-%d.snapshot", t.Kind, t.Gen))
 }

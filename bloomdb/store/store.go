@@ -10,14 +10,14 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// Store is the filters under one federation key, in memory: those of this site, which only
-// it changes, and the parts of other sites. Positions are hashes under the key, so that
-// nothing in it can be looked up under another key. Readers take no lock but that of a mask.
+// Store holds the filters under one federation key in memory: this site's own, which no other
+// site changes, and the parts of other sites. Positions are hashes under the key, so nothing
+// in it can be looked up under another key. Readers take no lock except a mask's.
 type Store struct {
 	Opt  *layout.Settings
 	Ring *keyring.Ring
 
-	// The shapes of new filters.
+	// Shapes of new filters.
 	SpamShape    filter.BitsShape
 	RevokedShape filter.BitsShape
 	CountsShape  filter.CountsShape
@@ -28,9 +28,9 @@ type Store struct {
 	viewMu    sync.Mutex // serialises changes of the view's structure
 	RetouchMu sync.Mutex // serialises changes of masks; taken before the journal's lock
 
-	agedTicks   int          // how often expire saw generations that have expired and are still held
-	classesLost atomic.Int64 // the last generation whose class filter was full
-	Measured    *measurements
+	expiredTicks int          // calls of Expire in a row that found expired generations
+	classesLost  atomic.Int64 // the last generation whose class filter was full
+	Measured     *measurements
 }
 
 // New makes an empty store.

@@ -7,9 +7,9 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// TrustedSites are the sites that count in verdicts and counts: those with TrustFull that
-// are not muted. Parts of other sites may be held, but are not looked up. The value is
-// never changed; nil: all sites are trusted.
+// TrustedSites are the sites that count in verdicts and counts: those with TrustFull that are
+// not muted. Parts of other sites may be stored, but are not looked up. The value never
+// changes; nil: all sites are trusted.
 type TrustedSites struct {
 	Members wire.Members
 	Muted   []folder.MutedSite // by name
@@ -54,13 +54,13 @@ func (v *TrustedSites) With(m folder.MutedSite, on bool) *TrustedSites {
 	return &TrustedSites{v.Members, muted}
 }
 
-// Muted reports whether a site is muted or dropped here.
+// Muted reports whether a site is muted or dropped.
 func (st *Store) Muted(site string) bool {
 	_, muted := st.View.Load().Trusted.Find(site)
 	return muted
 }
 
-// IsDropped reports whether a file is of a site that was dropped.
+// IsDropped reports whether a file belongs to a dropped site.
 func (st *Store) IsDropped(name string) bool {
 	return slices.ContainsFunc(st.View.Load().Trusted.Muted, func(m folder.MutedSite) bool { return m.Dropped && IsSiteFile(name, m.Site) })
 }

@@ -1,10 +1,10 @@
-// Package vote is the Generalized Bloom filters of recent reports: this site's own, which it
-// publishes, and those of sites that are trusted by vote. Each is asked as it came and joined
-// with nothing.
+// Package vote holds the Generalized Bloom filters of recent reports: this site's own, which it
+// publishes, and those of sites that are trusted by vote. Each filter is looked up separately and
+// never joined with another one.
 //
-//	VoteRecord -> journal -> ApplyVotes -> Votes -> Redis
-//	Redis -> HearVotes -> Voter.Has
+//	Record -> journal -> Apply -> Encode -> Redis
+//	Redis -> Hear -> Voter.Has
 //
-// It does not decide how many votes list a message. Locks: changing serialises changes of
-// the voters and their files; that of the own filters is taken last.
+// It does not decide how many votes list a message. Locks: changing serialises changes of the
+// voters and their files; the lock of the own filters is taken last.
 package vote

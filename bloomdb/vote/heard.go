@@ -22,25 +22,25 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// Voter is a site that is heard by its votes. It does not change.
+// Voter is a site that is trusted by vote, and its filter. It does not change.
 type Voter struct {
 	Head   wire.Head
-	gen    int64 // with which its filter begins
+	gen    int64 // first generation of its filter
 	Key    keyring.Sip
 	Filter *generalized.Filter
 }
 
-// Has reports whether the site votes for a message with a key.
+// Has reports whether the site votes for a message by a key.
 func (v *Voter) Has(h filter.Hash) bool {
 	lanes := keyring.Stretch(Seed(v.Key, h))
 	if !v.Filter.Bit(wire.VotesShape.Position(lanes, wire.VotesShape.K0)) {
-		return false // most of them; two in a million of those that Has would find
+		return false // most keys end here; loses two in a million of those that Has would find
 	}
 	var buf [16]uint64
 	return v.Filter.Has(wire.VotesShape.Positions(lanes, buf[:0]))
 }
 
-// voters are the sites that are heard by their votes. Readers take no lock.
+// voters are the sites that are trusted by vote. Readers take no lock.
 type voters struct {
 	changing sync.Mutex // serialises changes
 	list     atomic.Pointer[[]*Voter]
@@ -52,10 +52,10 @@ func newVoters() *voters {
 	return v
 }
 
-// All lists them by name.
+// All returns the voters by name.
 func (v *voters) All() []*Voter { return *v.list.Load() }
 
-// of returns what is held of a site; nil for nothing.
+// of returns the voter of a site; nil if there is none.
 func (v *voters) of(site string) *Voter {
 	for _, voter := range v.All() {
 		if voter.Head.Site == site {
@@ -65,7 +65,7 @@ func (v *voters) of(site string) *Voter {
 	return nil
 }
 
-// put replaces what is held of a site. The caller holds changing.
+// put replaces the voter of a site. The caller holds changing.
 func (v *voters) put(voter *Voter) {
 	all := append(v.without(voter.Head.Site), voter)
 	slices.SortFunc(all, byVoter)
@@ -74,7 +74,7 @@ func (v *voters) put(voter *Voter) {
 
 func byVoter(a, b *Voter) int { return cmp.Compare(a.Head.Site, b.Head.Site) }
 
-// Drop forgets a site, in memory. The site is muted, so that no votes of it follow.
+// Drop removes a site's voter from memory. The site must be muted, so that none follows.
 func (v *voters) Drop(site string) {
 	v.changing.Lock()
 	defer v.changing.Unlock()
@@ -86,8 +86,8 @@ func (v *voters) without(site string) []*Voter {
 	return slices.DeleteFunc(slices.Clone(v.All()), func(v *Voter) bool { return v.Head.Site == site })
 }
 
-// Hear takes another site's record of votes, of a site whose Trust is TrustVote, in the
-// place of the one before, which it keeps when this one is older.
+// Hear accepts a record of votes from a site whose Trust is TrustVote. It replaces the previous
+// record; an older record is ignored.
 func (vs *Register) Hear(data []byte) error {
 	v, err := vs.readVotes(data)
 	if err != nil || v == nil {
@@ -104,7 +104,7 @@ func (vs *Register) Hear(data []byte) error {
 	if held := vs.Voters.of(v.Head.Site); held != nil {
 		switch {
 		case v.Head.Epoch < held.Head.Epoch:
-			return fmt.Errorf("%s: %w: epoch %d has followed", v.Head, wire.ErrReplayed, held.Head.Epoch)
+			return fmt.Errorf("%s: %w: a newer one, %d, is known", v.Head, wire.ErrReplayed, held.Head.Epoch)
 		case v.Head.Epoch == held.Head.Epoch && v.Head.Seq <= held.Head.Seq:
 			return nil
 		}
@@ -117,15 +117,15 @@ func (vs *Register) Hear(data []byte) error {
 	return nil
 }
 
-// readVotes checks a record, all but whether it is newer than the one before. It
-// returns nil for an own one.
+// readVotes verifies and decodes a record. It does not compare it with the previous one, and
+// returns nil for an own record.
 func (vs *Register) readVotes(data []byte) (*Voter, error) {
 	h, body, err := vs.sealer.OpenRecord(data, wire.RecordVotes)
 	if err != nil || h.Site == vs.opt.Site {
 		return nil, err
 	}
 	if t := vs.sealer.TrustOf(h.Site); t != wire.TrustVote {
-		return nil, fmt.Errorf("%s: votes are not heard of this site: its trust is %s", h, t)
+		return nil, fmt.Errorf("%s: votes rejected: the site's trust is %s", h, t)
 	}
 	v, err := wire.DecodeVotes(body)
 	if err != nil {
@@ -135,23 +135,23 @@ func (vs *Register) readVotes(data []byte) (*Voter, error) {
 		return nil, fmt.Errorf("%s: %w: period there %d s, here %d s", h, layout.ErrParameters, v.Period, here)
 	}
 	if made := vs.opt.Generation(layout.SpamFilter, h.Made); v.Gen >= made || v.Gen < 0 {
-		return nil, fmt.Errorf("%s: its votes begin with generation %d, it was made in %d", h, v.Gen, made)
+		return nil, fmt.Errorf("%s: its votes begin with generation %d, but it was made in %d", h, v.Gen, made)
 	}
 	return &Voter{h, v.Gen, vs.ring.VotesKey(h.Site), v.Filter}, nil
 }
 
-// Stale reports whether a site's votes are of long ago in a generation: it has been silent.
-func (v *Voter) Stale(now int64) bool { return now-v.gen > votesHeard }
+// Stale reports whether a site's votes have expired because the site has not published since.
+func (v *Voter) Stale(now int64) bool { return now-v.gen > votesCounted }
 
-// Trail is one site's vote for a message by a signature.
+// Trail is the vote of one site for a message, by one signature.
 type Trail struct {
 	Site  string
-	Since time.Time // its reports from then on are in the filter
+	Since time.Time // the filter contains its reports since then
 	Made  time.Time // when the site published it
-	Stale bool      // too long ago to count
+	Stale bool      // expired: it does not count
 }
 
-// Trails says which sites vote by a key, but not those that are muted.
+// Trails returns the votes of all sites by a key. Muted sites have none.
 func (vs *Register) Trails(v *store.View, h filter.Hash) []Trail {
 	var trails []Trail
 	now := vs.opt.Generation(layout.SpamFilter, vs.opt.Now())
@@ -164,16 +164,16 @@ func (vs *Register) Trails(v *store.View, h filter.Hash) []Trail {
 	return trails
 }
 
-// Load takes the records of other sites that the folder has. One that would not
-// be heard is removed: the trust in its site or its key may have changed. A damaged one
-// is set aside; the site publishes its votes again.
+// Load reads the records of other sites in the folder. A record that would be rejected now is
+// removed: the site's trust or key may have changed. A damaged one is set aside; the site
+// publishes its votes again.
 func (vs *Register) Load(entries []os.DirEntry, contain func(error) error) error {
 	for _, e := range entries {
 		path := filepath.Join(vs.opt.Dir, e.Name())
 		if !store.IsVotesPath(e.Name()) {
 			continue
 		}
-		if vs.store.IsDropped(e.Name()) { // a crash kept its file from being removed
+		if vs.store.IsDropped(e.Name()) { // a crash prevented the removal of its file
 			if err := os.Remove(path); err != nil {
 				return fmt.Errorf("votes: %w", err)
 			}
@@ -192,12 +192,12 @@ func (vs *Register) Load(entries []os.DirEntry, contain func(error) error) error
 		v, err := vs.readVotes(data)
 		switch {
 		case err != nil || v == nil:
-			vs.opt.Log.Warn("votes of another site are forgotten", "path", path, "error", err)
+			vs.opt.Log.Warn("rejected votes of another site are removed", "path", path, "error", err)
 			if err := os.Remove(path); err != nil {
 				return fmt.Errorf("votes: %w", err)
 			}
 		case path != store.VotesPath(vs.opt.Dir, v.Head.Site):
-			if err := contain(folder.Damaged(path, 0, fmt.Errorf("it is of site %s", v.Head.Site))); err != nil {
+			if err := contain(folder.Damaged(path, 0, fmt.Errorf("it belongs to site %s", v.Head.Site))); err != nil {
 				return err
 			}
 		default:
@@ -207,7 +207,7 @@ func (vs *Register) Load(entries []os.DirEntry, contain func(error) error) error
 	return nil
 }
 
-// CheckVotes reads a file of votes as Open would.
+// CheckVotes verifies a file of votes as Load would.
 func (vs *Register) CheckVotes(name string) error {
 	path := filepath.Join(vs.opt.Dir, name)
 	if gen, ok := ParseOwnVotesPath(name); ok {

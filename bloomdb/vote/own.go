@@ -16,31 +16,30 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// Own are this site's recent reports. There is a filter for each generation
-// with which one may begin: what is published begins with the generation before the
-// current one, and its successor is being filled beside it. They take 512 KiB each.
+// Own contains this site's recent reports. It has a filter for each generation with which
+// published votes may begin: the one that is published begins with the previous generation,
+// and its successor is filled at the same time. Each takes 512 KiB.
 //
-// The order of reports and revocations decides what a filter holds. Each of them is a
-// sequence of bits set and reset that does not depend on the bits before. So a
-// snapshot may hold changes that the journal tells again: in the end every bit has
-// the value of the last record that names it. What two reports at the same moment do
-// to one bit depends on which is applied first. After a crash that is the order of
-// the journal, which is as good.
+// The content of a filter depends on the order of reports and revocations. Each is a sequence of
+// bits to set and reset, independent of the bits before. A snapshot may therefore contain changes
+// that the journal replays: in the end, every bit has the value of the last record that names it.
+// If two concurrent reports change the same bit, the one applied last decides. After a crash,
+// that is the order of the journal, which is as good.
 type Own struct {
 	key keyring.Sip
 
-	mu      sync.Mutex
-	filters map[int64]*generalized.Filter // by the generation they begin with
-	stamp   uint64                        // of the last change: milliseconds since 1970, never twice the same
-	changes int64                         // since the start
-	aged    int                           // how often expire saw filters that aged out
+	mu           sync.Mutex
+	filters      map[int64]*generalized.Filter // by first generation
+	stamp        uint64                        // time of the last change in milliseconds since 1970, increased if necessary to be unique
+	changes      int64                         // since the start
+	expiredTicks int                           // calls of Expire in a row that found expired filters
 }
 
 func NewOwn(key keyring.Sip) *Own {
 	return &Own{key: key, filters: make(map[int64]*generalized.Filter)}
 }
 
-// apply takes a record of the journal.
+// apply applies a record of the journal.
 func (o *Own) apply(r journal.Record, now time.Time) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -67,7 +66,7 @@ func (o *Own) apply(r journal.Record, now time.Time) error {
 	return nil
 }
 
-// Apply takes records of reports and revocations, in the order of the journal.
+// Apply applies records of reports and revocations, in the order of the journal.
 func (vs *Register) Apply(records []journal.Record) error {
 	for _, r := range records {
 		if err := vs.Own.apply(r, vs.opt.Now()); err != nil {
@@ -77,7 +76,7 @@ func (vs *Register) Apply(records []journal.Record) error {
 	return nil
 }
 
-// begin makes a filter. The lock is held.
+// begin creates a filter. The caller holds mu.
 func (o *Own) begin(gen int64) error {
 	if o.filters[gen] != nil {
 		return nil
@@ -90,8 +89,7 @@ func (o *Own) begin(gen int64) error {
 	return nil
 }
 
-// Expire drops filters that begin before a generation, when it has seen them at
-// KeepAged calls in turn.
+// Expire drops filters that begin before a generation, after store.KeepAged calls in a row.
 func (o *Own) Expire(oldest int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -100,9 +98,9 @@ func (o *Own) Expire(oldest int64) {
 		due = due || gen < oldest
 	}
 	if !due {
-		o.aged = 0
-	} else if o.aged++; o.aged >= store.KeepAged {
-		o.aged = 0
+		o.expiredTicks = 0
+	} else if o.expiredTicks++; o.expiredTicks >= store.KeepAged {
+		o.expiredTicks = 0
 		for gen := range o.filters {
 			if gen < oldest {
 				delete(o.filters, gen)
@@ -111,9 +109,9 @@ func (o *Own) Expire(oldest int64) {
 	}
 }
 
-// Body codes the filter that begins with a generation, empty where there is none,
-// and names its state: it changes with every report, and when the filter begins to be
-// what is published.
+// Body encodes the filter that begins with a generation; if there is none, an empty one. The
+// stamp identifies its state. It changes with every report, and when the filter becomes the
+// published one.
 func (o *Own) Body(gen int64, period time.Duration) (body []byte, stamp uint64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -126,15 +124,15 @@ func (o *Own) Body(gen int64, period time.Duration) (body []byte, stamp uint64, 
 	return wire.AppendVotes(nil, wire.VotesBody{Gen: gen, Period: int64(period / time.Second), Filter: f}), o.stampOf(gen, period), nil
 }
 
-// stampOf is that of the filter that begins with a generation. It is published from
-// the begin of the next one on. The lock is held.
+// stampOf returns the stamp of the filter that begins with a generation. The filter is published
+// from the next generation on. The caller holds mu.
 func (o *Own) stampOf(gen int64, period time.Duration) uint64 {
 	return max(o.stamp, uint64(max(0, gen+1))*uint64(period/time.Millisecond))
 }
 
-// Encode is this site's record of votes, at most 513 KiB, and the stamp that names its
-// state: another stamp, other votes. It grows, unless the clock is set
-// back. The head is that of a record that the site makes now.
+// Encode returns this site's record of votes, at most 513 KiB, and the stamp of its state. A
+// different stamp means different votes. Stamps grow, unless the clock is set back. h is the head
+// of a record that the site makes now.
 func (vs *Register) Encode(h wire.Head) (data []byte, stamp uint64, err error) {
 	body, stamp, err := vs.Own.Body(vs.opt.VotesGeneration(), vs.opt.Reports.Period)
 	if err != nil {
@@ -144,7 +142,7 @@ func (vs *Register) Encode(h wire.Head) (data []byte, stamp uint64, err error) {
 	return vs.sealer.EncodeRecord(h, body), stamp, nil
 }
 
-// Stamp is the stamp that Votes would give.
+// Stamp returns the stamp that Encode would return.
 func (vs *Register) Stamp() uint64 {
 	vs.Own.mu.Lock()
 	defer vs.Own.mu.Unlock()
@@ -155,11 +153,11 @@ var OwnVotesFiles = folder.GenerationFiles{Prefix: "own-", Suffix: ".votes"}
 
 func ownVotesPath(dir string, gen int64) string { return OwnVotesFiles.Path(dir, gen) }
 
-// ParseOwnVotesPath is the inverse of ownVotesPath.
+// ParseOwnVotesPath is the inverse of OwnVotesFiles.Path.
 func ParseOwnVotesPath(name string) (gen int64, ok bool) { return OwnVotesFiles.Parse(name) }
 
-// LoadOwn reads one of this site's filters. Of one that the identity does not name, the
-// journal has what can still be had.
+// LoadOwn reads one of this site's filters. If the identity does not name it, the journal contains
+// what can be restored.
 func (vs *Register) LoadOwn(path string, gen int64) error {
 	v, stamp, err := wire.ReadOwnVotes(path, vs.ring.KeyID, gen, int64(vs.opt.Reports.Period/time.Second))
 	if err != nil {
@@ -170,7 +168,7 @@ func (vs *Register) LoadOwn(path string, gen int64) error {
 	return nil
 }
 
-// Snapshots lists this site's filters, one a file.
+// Snapshots returns this site's filters, one for each file.
 func (vs *Register) Snapshots() []folder.Pending {
 	o := vs.Own
 	o.mu.Lock()
@@ -192,7 +190,7 @@ func (vs *Register) Snapshots() []folder.Pending {
 	return list
 }
 
-// encodeOwnVotes is the file of one of this site's filters, without its checksum.
+// encodeOwnVotes returns the file of one of this site's filters, without its checksum.
 func (vs *Register) encodeOwnVotes(gen int64) ([]byte, error) {
 	body, _, err := vs.Own.Body(gen, vs.opt.Reports.Period)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// Status describes this site's votes and those it hears.
+// Status describes this site's votes, and those of other sites.
 type Status struct {
 	Needed int          `json:"needed"` // votes that list a message
-	Error  float64      `json:"error"`  // what VotesError says of the sites whose votes count
+	Error  float64      `json:"error"`  // VotesError for the sites whose votes count
 	Own    SiteStatus   `json:"own"`
 	Sites  []SiteStatus `json:"sites,omitempty"` // by name
 	Memory int64        `json:"memory_bytes"`
@@ -20,12 +20,12 @@ type Status struct {
 // SiteStatus describes one site's votes.
 type SiteStatus struct {
 	Site  string    `json:"site"`
-	Since time.Time `json:"since"`           // reports from then on are in the filter
+	Since time.Time `json:"since"`           // the filter contains reports since then
 	Made  time.Time `json:"made,omitzero"`   // when the site published it; absent for this site
-	Stale bool      `json:"stale,omitempty"` // too long ago to count
+	Stale bool      `json:"stale,omitempty"` // expired: it does not count
 	Muted bool      `json:"muted,omitempty"`
-	Keys  uint64    `json:"keys"`  // inserted, as the site says
-	Fill  float64   `json:"fill"`  // share of ones; it grows towards 0.5
+	Keys  uint64    `json:"keys"`  // inserted keys, as claimed by the site
+	Fill  float64   `json:"fill"`  // share of ones; it approaches 0.5
 	Error float64   `json:"error"` // chance that one absent key is found; at most 2^-16
 }
 
@@ -56,7 +56,7 @@ func (vs *Register) ownVoterStatus() SiteStatus {
 	return vs.voterStatus(vs.opt.Site, gen, vs.Own.filters[gen])
 }
 
-// voterStatus describes a filter; nil is an empty one.
+// voterStatus describes a filter. A nil filter is empty.
 func (vs *Register) voterStatus(site string, gen int64, f *generalized.Filter) SiteStatus {
 	s := SiteStatus{Site: site, Since: vs.opt.Start(layout.Target{Kind: layout.SpamFilter, Gen: gen})}
 	if f != nil {

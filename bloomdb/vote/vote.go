@@ -7,7 +7,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// Register is this site's votes and those of the sites that are trusted by vote.
+// Register holds this site's votes, and those of the sites that are trusted by vote.
 type Register struct {
 	opt    *layout.Settings
 	ring   *keyring.Ring

@@ -15,13 +15,13 @@ import (
 const (
 	// Needed is the default of Options.Votes.
 	Needed = 2
-	// votesHeard is for how many generations after the one with which they begin
-	// votes count: the two that they are of, and one in which the site is silent.
-	votesHeard = 2
+	// votesCounted is the number of generations after the first one during which votes count:
+	// two that they cover, and one in which the site may be silent.
+	votesCounted = 2
 )
 
-// Error bounds the chance that a message is listed by votes which nobody made a
-// filter for: C(sites, needed) (2 F_p)^needed. It holds whatever the sites send.
+// Error bounds the chance that votes list a message although nobody chose its bits:
+// C(sites, needed) (2 F_p)^needed. It holds for any votes that the sites send.
 func Error(sites, needed int) float64 {
 	if sites < needed {
 		return 0
@@ -33,9 +33,9 @@ func Error(sites, needed int) float64 {
 	return min(1, pairs*math.Pow(journal.VotesPerMessage*wire.VotesShape.FalsePositiveBound(), float64(needed)))
 }
 
-// Keys are the indices of a message's keys: its text and its body, the best
-// first. What has the same text is the same message, and most often has another
-// body. Other kinds stand for parts that may be in good mail, too.
+// Keys returns the indices of a message's signatures that votes use, best first: its text and its
+// body. The same text means the same message, and usually comes with another body. Other kinds
+// stand for parts that legitimate mail may contain, too.
 func Keys(signatures []signature.Signature) []int {
 	var keys []int
 	for _, kind := range [...]signature.Kind{signature.KindText, signature.KindBody} {
@@ -47,8 +47,8 @@ func Keys(signatures []signature.Signature) []int {
 	return keys
 }
 
-// Seed is where the positions of a key come from at one site. The hash is that
-// of reports, so that the journal and Judge need no other one.
+// Seed returns the seed of a key's positions at one site. It uses the hash of reports, so that
+// the journal and Judge need no other one.
 func Seed(site keyring.Sip, h filter.Hash) uint64 { return site.Hash(h[0]) }
 
 // Positions appends the positions of a key to dst.
@@ -56,9 +56,9 @@ func Positions(seed uint64, dst []uint64) []uint64 {
 	return wire.VotesShape.Positions(keyring.Stretch(seed), dst)
 }
 
-// Record is what the journal keeps of a report or revocation for the site's own
-// votes; none where nothing of the message is voted by. While a revocation of this
-// generation stands, here or at a site that is heard in full, a report has no effect.
+// Record returns the journal record by which a report or revocation changes the site's own votes.
+// There is none if it would be empty. A reported signature is skipped while a revocation of it
+// exists in this generation, here or at a fully trusted site.
 func (vs *Register) Record(kind layout.Kind, signatures []signature.Signature, gen int64) []journal.Record {
 	r := journal.Record{Target: layout.Target{Kind: kind, Gen: gen}}
 	g := vs.store.View.Load().Report(gen)

@@ -11,11 +11,10 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// The layout stands in bloomdb/FORMAT.md.
-const maxCellsTotal = 1 << 20 // of one record, whatever its bytes say
+// The layout of deltas is described in bloomdb/FORMAT.md.
+const maxCellsTotal = 1 << 20 // cells in one record at most, whatever it claims
 
-// DeltaSection is the changed cells of one filter: positions ascending, absolute
-// values.
+// DeltaSection is the changed cells of one filter: ascending positions and absolute values.
 type DeltaSection struct {
 	Target layout.Target
 	Period int64 // seconds; set by the decoder
@@ -30,7 +29,7 @@ type DeltaBody struct {
 	Sections []DeltaSection
 }
 
-// EncodeDelta makes the record of a delta behind another one.
+// EncodeDelta encodes and seals a delta. prev is the number before which nothing is missing.
 func (sl *Sealer) EncodeDelta(d Delta, prev uint64, sections []DeltaSection) []byte {
 	b := binary.BigEndian.AppendUint16(nil, uint16(len(sections)))
 	for _, s := range sections {
@@ -43,16 +42,16 @@ func (sl *Sealer) EncodeDelta(d Delta, prev uint64, sections []DeltaSection) []b
 	return sl.EncodeRecord(h, b)
 }
 
-// DecodeSectionHead reads it, and refuses filters that no site tells.
+// DecodeSectionHead decodes the head of a section. It rejects filters that are never published.
 func DecodeSectionHead(r *RecordReader) (s DeltaSection, err error) {
 	s, err = decodeFilterHead(r)
 	if err == nil && s.Target.Kind == layout.DomainFilter {
-		err = fmt.Errorf("counts of %s, which no site tells", s.Target.Kind)
+		err = fmt.Errorf("counts of %s are never published", s.Target.Kind)
 	}
 	return s, err
 }
 
-// decodeFilterHead reads which filter of which generation a section is of.
+// decodeFilterHead decodes which filter of which generation a section belongs to.
 func decodeFilterHead(r *RecordReader) (s DeltaSection, err error) {
 	s.Target.Kind = layout.Kind(r.u8())
 	s.Target.Gen, s.Period = int64(r.u64()), int64(r.u64())
@@ -69,7 +68,7 @@ func decodeFilterHead(r *RecordReader) (s DeltaSection, err error) {
 	return s, nil
 }
 
-// DecodeDelta checks and reads a whole record.
+// DecodeDelta verifies and decodes a record.
 func (s *Sealer) DecodeDelta(data []byte) (d DeltaBody, err error) {
 	h, body, err := s.OpenRecord(data, RecordDelta)
 	if err != nil {
@@ -102,7 +101,7 @@ func decodeSections(r *RecordReader) ([]DeltaSection, error) {
 		}
 		cells += len(s.Cells)
 		if n := len(sections); n > 0 && !sections[n-1].Target.Before(s.Target) {
-			return nil, fmt.Errorf("%s generation %d stands after %s generation %d",
+			return nil, fmt.Errorf("%s generation %d follows %s generation %d, out of order",
 				s.Target.Kind, s.Target.Gen, sections[n-1].Target.Kind, sections[n-1].Target.Gen)
 		}
 		sections = append(sections, s)
@@ -120,7 +119,7 @@ func (s DeltaSection) appendCells(dst []byte) []byte {
 	return coded.AppendLines(dst, s.Shape.Bits(), s.Cells)
 }
 
-// decodeCells reads at most room cells.
+// decodeCells decodes at most room cells.
 func (s DeltaSection) decodeCells(code []byte, room int) (cells []filter.Cell, err error) {
 	var rest []byte
 	if s.Target.Kind.Counts() {
@@ -131,14 +130,14 @@ func (s DeltaSection) decodeCells(code []byte, room int) (cells []filter.Cell, e
 	return cells, errors.Join(err, folder.Trailing(rest))
 }
 
-// Delta is one message of the exchange: the encoded record and where it stands.
+// Delta is an encoded delta and its number.
 type Delta struct {
 	Site  string
-	Epoch uint64 // larger for a state folder made later
+	Epoch uint64 // larger for a state folder that was made later
 	Seq   uint64 // 1, 2, 3, ... within an epoch
 	Data  []byte // the record; at most 1 MiB
-	More  bool   // of what waited when it was made, something is left for the next one
+	More  bool   // changes that were pending when it was made are left for the next delta
 }
 
-// MaxDelta is the size in bytes that no record exceeds.
+// MaxDelta is the maximum size of a record in bytes.
 const MaxDelta = 1 << 20

@@ -9,22 +9,22 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 )
 
-// Heartbeat is a site's word on where it stands. Head.Seq is the number up to which
-// it has published; the stream may end before it, where a snapshot has the rest.
+// Heartbeat announces how far a site has published. Head.Seq is the last published number. The
+// stream may end before it; the snapshot contains the rest.
 type Heartbeat struct {
 	Head
 	Snapshot uint64 // position of its snapshot in Redis; 0: none
 	Votes    uint64 // stamp of its votes in Redis; 0: none
-	WantsUs  bool   // it misses records of this site, and asks for a snapshot and votes
+	WantsUs  bool   // it lacks records of this site, and requests a snapshot and votes
 }
 
-// WantOf stands for a site in a heartbeat.
+// WantOf returns the bytes that stand for a site in a heartbeat.
 func (s *Sealer) WantOf(site string) []byte {
 	d := s.Ring.Keyed.Sum(keyring.PurposeWant, []byte(site))
 	return d[:wantSize]
 }
 
-// ReadHeartbeat checks and reads one.
+// ReadHeartbeat verifies and decodes a heartbeat.
 func (s *Sealer) ReadHeartbeat(data []byte) (Heartbeat, error) {
 	h, body, err := s.OpenRecord(data, RecordHeartbeat)
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// Trust is how much another site's word counts.
+// Trust is how much the reports of another site count.
 type Trust int
 
 // The zero value is TrustFull.
 const (
-	TrustFull Trust = iota // its reports count as our users'
-	TrustVote              // it is one voice of several: see Votes
-	TrustNone              // it is not heard
+	TrustFull Trust = iota // its reports count like those of our own users
+	TrustVote              // it has one vote among several: see Votes
+	TrustNone              // its records are rejected
 )
 
 var trustNames = [...]string{"full", "vote", "none"}
@@ -25,7 +25,7 @@ func (t Trust) String() string {
 	return trustNames[t]
 }
 
-// ParseTrust reads what String gives.
+// ParseTrust is the inverse of String.
 func ParseTrust(name string) (Trust, error) {
 	if i := slices.Index(trustNames[:], name); i >= 0 {
 		return Trust(i), nil
@@ -33,26 +33,26 @@ func ParseTrust(name string) (Trust, error) {
 	return TrustNone, fmt.Errorf("unknown trust %.60q; want one of %v", name, trustNames)
 }
 
-// MarshalText is String.
+// MarshalText returns the trust's name.
 func (t Trust) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// Member is what was agreed with another site.
+// Member is the agreement with another site.
 type Member struct {
-	// Keys are those of which one must have signed its records: two while the site
-	// changes its key. None: that it has the federation key is proof enough.
+	// Keys are the site's public keys: two during a key change. One of them must have signed
+	// each record. If there are none, the federation key is sufficient proof.
 	Keys  []ed25519.PublicKey
 	Trust Trust
 
-	// Caps on what it may make us hold; 0: the default.
-	MaxReports int64 // reported messages in one period of reports
-	MaxCounts  int64 // messages counted in one period of counts
+	// Caps on the reports and counts that are accepted from the site; 0: the default.
+	MaxReports int64 // reported messages in one report period
+	MaxCounts  int64 // counted messages in one count period
 }
 
-// Members are the sites that are heard, by name. Nil: every site that proves the
-// federation key is, in full.
+// Members are the trusted sites, by name. Nil: every site that has the federation key is fully
+// trusted.
 type Members map[string]Member
 
-// Of returns what was agreed with a site; not ok for a stranger.
+// Of returns the agreement with a site, and reports whether there is one.
 func (m Members) Of(site string) (Member, bool) {
 	if m == nil {
 		return Member{}, true
@@ -61,26 +61,26 @@ func (m Members) Of(site string) (Member, bool) {
 	return member, ok
 }
 
-// verify says why a record with a good HMAC is not the site's.
+// verify returns the reason why a record with a valid HMAC was not made by the site.
 func (m Members) verify(site string, signed, signature []byte) error {
 	member, ok := m.Of(site)
 	switch {
 	case !ok:
-		return fmt.Errorf("%w: there is no [[peer]] of that name", ErrStranger)
+		return fmt.Errorf("%w: no [[peer]] has that name", ErrStranger)
 	case len(member.Keys) == 0:
 		return nil
 	case len(signature) == 0:
-		return fmt.Errorf("%w: it is not signed", ErrUnsigned)
+		return fmt.Errorf("%w: signature is missing", ErrUnsigned)
 	}
 	for _, key := range member.Keys {
 		if ed25519.Verify(key, signed, signature) {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: signed with another key than its [[peer]] has", ErrUnsigned)
+	return fmt.Errorf("%w: signed with a key that its [[peer]] does not list", ErrUnsigned)
 }
 
-// TrustOf is how much a site's word counts here.
+// TrustOf returns how much a site is trusted.
 func (s *Sealer) TrustOf(site string) Trust {
 	if m, ok := s.Members.Of(site); ok {
 		return m.Trust
@@ -88,8 +88,8 @@ func (s *Sealer) TrustOf(site string) Trust {
 	return TrustNone
 }
 
-// HeardInFull refuses the filters of a site that is not. Own records are only read,
-// never applied.
+// HeardInFull returns ErrTrust for a site that is not fully trusted. This site's own records
+// pass: they are read, but never applied.
 func (s *Sealer) HeardInFull(site string) error {
 	if t := s.TrustOf(site); t != TrustFull && site != s.Opt.Site {
 		return fmt.Errorf("%w: its trust is %s", ErrTrust, t)

@@ -13,16 +13,16 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// RecordType says what a record tells. All that goes through Redis is a record in
-// one envelope; its layout stands in bloomdb/FORMAT.md.
+// RecordType is the type of a record. Everything that goes through Redis is a record in one
+// envelope; bloomdb/FORMAT.md describes its layout.
 type RecordType uint8
 
-// The numbers stand in records.
+// The numbers are stored in records.
 const (
-	RecordDelta     RecordType = 1 // what changed since the delta before it
+	RecordDelta     RecordType = 1 // changes since the previous delta
 	RecordChunk     RecordType = 2 // a piece of a snapshot
-	RecordManifest  RecordType = 3 // which chunks make a snapshot, and where the stream goes on
-	RecordHeartbeat RecordType = 4 // where the stream, the snapshot and the votes stand
+	RecordManifest  RecordType = 3 // the chunks of a snapshot, and where the stream continues
+	RecordHeartbeat RecordType = 4 // position of stream, snapshot and votes
 	RecordVotes     RecordType = 5 // the site's recent reports, in a Generalized Bloom filter
 )
 
@@ -42,13 +42,13 @@ func (t RecordType) String() string {
 	return fmt.Sprintf("record type %d", uint8(t))
 }
 
-// Head is what every record says of itself.
+// Head is the head of a record. It is common to all types.
 type Head struct {
 	Type  RecordType
 	Site  string
-	Epoch uint64 // of the site's life, never 0
-	Seq   uint64 // of a delta its number, from 1; of votes their stamp; else the site's position when it was made
-	Prev  uint64 // of a delta: the number before which nothing is missing; else 0
+	Epoch uint64 // of the site, never 0
+	Seq   uint64 // delta: its number, from 1; votes: their stamp; else the site's position when it was made
+	Prev  uint64 // delta: the number before which nothing is missing; else 0
 	Made  time.Time
 }
 
@@ -63,20 +63,19 @@ const (
 	recordVersion = 1
 	macSize       = 32
 	recordTail    = 1 + macSize // length of the signature, HMAC
-	// maxRecordHead is the length of the longest head.
+	// maxRecordHead is the maximum length of a head.
 	maxRecordHead = 4 + 1 + 1 + 8 + 1 + 64 + 4*8
-	// maxEpoch bounds epochs, which are times in milliseconds: a later one leaves room
-	// for the next lives.
+	// maxEpoch is the largest accepted epoch. Epochs are times in milliseconds; the bound
+	// leaves room for later epochs.
 	maxEpoch = 1 << 53
-	// MaxWants is how many sites a heartbeat can ask for a snapshot, each by wantSize
-	// bytes.
+	// MaxWants is the number of sites from which one heartbeat can request a snapshot, at
+	// wantSize bytes each.
 	MaxWants = 16
 	wantSize = 8
 )
 
-// EncodeRecord closes head and body with the site's signature, where it has a key,
-// and with the HMAC under the federation key, which proves membership and
-// wholeness.
+// EncodeRecord seals head and body with the site's signature, if it has a key, and with the
+// HMAC under the federation key. The HMAC proves membership and integrity.
 func (s *Sealer) EncodeRecord(h Head, body []byte) []byte {
 	b := make([]byte, 0, maxRecordHead+len(body)+ed25519.SignatureSize+recordTail)
 	b = append(b, recordMagic...)
@@ -98,8 +97,8 @@ func (s *Sealer) EncodeRecord(h Head, body []byte) []byte {
 	return append(b, mac[:]...)
 }
 
-// RecordReader reads fields; after the first that does not fit, it only returns
-// zeros.
+// RecordReader reads fields. After the first field that exceeds the record, it sets Fail and
+// returns only zeros.
 type RecordReader struct {
 	B    []byte
 	Fail bool
@@ -125,7 +124,7 @@ func (r *RecordReader) u64() uint64 { return binary.BigEndian.Uint64(r.Take(8)) 
 
 var ErrShort = errors.New("record is cut short")
 
-// decodeHead reads the head.
+// decodeHead decodes the head and checks that it is plausible.
 func decodeHead(r *RecordReader) (keyID []byte, h Head, err error) {
 	if string(r.Take(4)) != recordMagic {
 		return nil, h, errors.New("not a record: wrong magic")
@@ -146,7 +145,7 @@ func decodeHead(r *RecordReader) (keyID []byte, h Head, err error) {
 	case r.Fail:
 		return nil, h, ErrShort
 	case h.Type < RecordDelta || h.Type > RecordVotes:
-		return nil, h, fmt.Errorf("%v, which this program does not know: %w", h.Type, layout.ErrNewer)
+		return nil, h, fmt.Errorf("%v is unknown to this program: %w", h.Type, layout.ErrNewer)
 	case !layout.ValidSite(h.Site) || h.Epoch == 0 || h.Epoch > maxEpoch || ms > 1<<53:
 		return nil, h, fmt.Errorf("%s of site %q, epoch %d, made at %d ms", h.Type, h.Site, h.Epoch, ms)
 	case h.Type == RecordDelta && (h.Seq == 0 || h.Prev >= h.Seq) || h.Type != RecordDelta && h.Prev != 0:
@@ -156,19 +155,18 @@ func decodeHead(r *RecordReader) (keyID []byte, h Head, err error) {
 	return keyID, h, nil
 }
 
-// DecodeHead reads what a record says of itself. It is proven by nothing: who
-// applies the record checks. Its errors are ErrUnverified.
+// DecodeHead decodes the head of a record without verifying it. Its errors are ErrUnverified.
 func DecodeHead(data []byte) (Head, error) {
 	_, h, err := decodeHead(&RecordReader{B: data})
 	return h, unverified(err)
 }
 
-// ErrUnverified is the error of every record that is not proven to be of the site and
-// the type that its place names. Anybody may have written such bytes: they change
-// nothing, and no number is taken from them.
+// ErrUnverified is the error for a record that is not proven to be of the expected site and
+// type. Anybody with access to Redis may have written it. Such a record changes nothing, and
+// none of its numbers is used.
 var ErrUnverified = errors.New("record is not verified")
 
-// unverifiedError marks an error as ErrUnverified and keeps its text.
+// unverifiedError adds ErrUnverified to an error and keeps its text.
 type unverifiedError struct{ error }
 
 func (e unverifiedError) Unwrap() error { return e.error }
@@ -182,13 +180,13 @@ func unverified(err error) error {
 	return unverifiedError{err}
 }
 
-// OpenRecord checks a record's envelope and returns its body, which shares memory
-// with data. Errors name the record and are ErrUnverified: ErrFederation, ErrStranger,
-// ErrUnsigned, or one that says what is torn.
+// OpenRecord verifies a record's envelope and returns its body, which shares memory with data.
+// Errors name the record and are ErrUnverified. They also wrap ErrFederation, ErrStranger or
+// ErrUnsigned, or describe the damage.
 func (s *Sealer) OpenRecord(data []byte, want RecordType) (h Head, body []byte, err error) {
 	h, body, err = s.open(data)
 	if err == nil && h.Type != want {
-		err = fmt.Errorf("%s: it should be a %s", h, want)
+		err = fmt.Errorf("%s: expected a %s record", h, want)
 	}
 	if err != nil {
 		return h, nil, unverified(err)
@@ -196,16 +194,16 @@ func (s *Sealer) OpenRecord(data []byte, want RecordType) (h Head, body []byte, 
 	return h, body, nil
 }
 
-// OwnRecord returns the head of a record that this site has made, of a type: the number of votes,
-// for example, is no position.
+// OwnRecord verifies that this site made a record of the wanted type, and returns its head. The
+// type matters because the number of votes, for example, is not a position.
 func (s *Sealer) OwnRecord(data []byte, want RecordType) (Head, error) {
 	h, _, err := s.open(data)
 	switch {
 	case err != nil:
 	case h.Site != s.Opt.Site:
-		err = fmt.Errorf("%s: it is not of this site", h)
+		err = fmt.Errorf("%s: it is another site's", h)
 	case h.Type != want:
-		err = fmt.Errorf("%s: it should be a %s", h, want)
+		err = fmt.Errorf("%s: expected a %s record", h, want)
 	}
 	return h, unverified(err)
 }
@@ -217,7 +215,7 @@ func (s *Sealer) open(data []byte) (h Head, body []byte, err error) {
 	r := &RecordReader{B: data}
 	keyID, h, err := decodeHead(r)
 	if errors.Is(err, layout.ErrNewer) && !s.isAuthentic(data) {
-		err = errNotAuthentic // a version without a valid signature proves nothing
+		err = errNotAuthentic // without a valid code, the version proves nothing
 	}
 	if err != nil {
 		return h, nil, err
@@ -235,8 +233,8 @@ func (s *Sealer) open(data []byte) (h Head, body []byte, err error) {
 	return h, body, nil
 }
 
-// verify checks the signature of a record with a good HMAC: this site's with its own
-// key, whatever the members say.
+// verify checks the signature of a record with a valid HMAC. This site's own records are
+// checked against its own key, whatever the members list.
 func (s *Sealer) verify(site string, signed, signature []byte) error {
 	switch key := s.SigningKey; {
 	case site != s.Opt.Site:
@@ -249,9 +247,9 @@ func (s *Sealer) verify(site string, signed, signature []byte) error {
 	return nil
 }
 
-var errNotAuthentic = errors.New("authentication code is wrong: torn, or not from a member")
+var errNotAuthentic = errors.New("authentication code is wrong: the record is torn, or not from a member")
 
-// isAuthentic reports whether a member made a record, of whatever version.
+// isAuthentic reports whether a member made a record, of any version.
 func (s *Sealer) isAuthentic(data []byte) bool {
 	at := len(data) - macSize
 	if at < 0 {
@@ -261,7 +259,7 @@ func (s *Sealer) isAuthentic(data []byte) bool {
 	return hmac.Equal(mac[:], data[at:])
 }
 
-// openTail checks the HMAC and takes the record apart behind its head.
+// openTail checks the HMAC and splits the rest of the record after its head.
 func (s *Sealer) openTail(data []byte, head int) (body, signature []byte, err error) {
 	at := len(data) - recordTail
 	if at < head {
@@ -280,12 +278,12 @@ func (s *Sealer) openTail(data []byte, head int) (body, signature []byte, err er
 	return data[head : at-n], data[at-n : at], nil
 }
 
-// current refuses a record of a clock that is far ahead. One that is old may have
-// waited.
+// CheckClock rejects a record from a clock that is far ahead. An old record passes: it may have
+// been waiting.
 func (s *Sealer) CheckClock(h Head) error {
 	s.Witness(h)
 	if ahead := h.Made.Sub(s.Opt.Now()); ahead > clock.MaxSkew {
-		return fmt.Errorf("%s: %w: it was made at %s, %s from now", h, layout.ErrClock, h.Made.Format(time.RFC3339), ahead.Round(time.Second))
+		return fmt.Errorf("%s: %w: it was made at %s, %s in the future", h, layout.ErrClock, h.Made.Format(time.RFC3339), ahead.Round(time.Second))
 	}
 	return nil
 }

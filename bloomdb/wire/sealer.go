@@ -8,17 +8,17 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// Sealer makes and opens the records of one federation key. It is safe for concurrent use.
+// Sealer encodes and verifies records under one federation key. It is safe for concurrent use.
 type Sealer struct {
 	Opt        *layout.Settings
 	Ring       *keyring.Ring
 	Members    Members
 	SigningKey ed25519.PrivateKey // nil: records are not signed
-	Witness    func(Head)         // is called for every record whose time is looked at
+	Witness    func(Head)         // called for every record whose time is checked
 }
 
-// Prove returns an error unless a file's record is as a member of the federation made it:
-// a *DamageError, or one that wraps ErrNewer.
+// Prove verifies that a member of the federation made the record in a file. Its error is a
+// *DamageError, or wraps ErrNewer.
 func (s *Sealer) Prove(path string, data []byte) error {
 	if !s.isAuthentic(data) {
 		return folder.Damaged(path, 0, errNotAuthentic)

@@ -7,29 +7,29 @@ import (
 
 const (
 	MaxChunkBody = MaxDelta - maxRecordHead - 64 - recordTail
-	maxChunks    = 1 << 15 // of one snapshot
-	ChunkDigest  = 16      // bytes by which a manifest knows a chunk
-	Incomplete   = 1       // flag of a manifest: not all filters are in the chunks
+	maxChunks    = 1 << 15 // chunks of one snapshot
+	ChunkDigest  = 16      // size of a chunk's id
+	Incomplete   = 1       // flag of a manifest: the chunks do not contain all filters
 )
 
-// ChunkID is how a manifest knows a chunk: the end of its HMAC.
+// ChunkID returns the id of a chunk in a manifest: the end of its HMAC.
 func ChunkID(chunk []byte) [ChunkDigest]byte {
 	return [ChunkDigest]byte(chunk[len(chunk)-ChunkDigest:])
 }
 
-// Manifest says of what a site's snapshot consists.
+// Manifest lists the chunks of a site's snapshot.
 type Manifest struct {
 	Head
 	Slot  byte
-	Whole bool  // nothing is left out
+	Whole bool  // the chunks contain all filters
 	Bytes int64 // of all chunks
 	IDs   [][ChunkDigest]byte
 }
 
-// Chunks is how many chunks there are.
+// Chunks returns the number of chunks.
 func (m *Manifest) Chunks() int { return len(m.IDs) }
 
-// ReadManifest checks and reads a manifest, of a site that is heard in full.
+// ReadManifest verifies and decodes a manifest of a fully trusted site.
 func (s *Sealer) ReadManifest(data []byte) (m Manifest, err error) {
 	h, body, err := s.OpenRecord(data, RecordManifest)
 	if err == nil {
@@ -48,7 +48,7 @@ func (s *Sealer) ReadManifest(data []byte) (m Manifest, err error) {
 	n := r.U32()
 	switch {
 	case r.Fail || n > maxChunks || len(r.B) != int(n)*ChunkDigest:
-		return m, fmt.Errorf("%s: %d chunks, %d bytes left for their ids", h, n, len(r.B))
+		return m, fmt.Errorf("%s: %d chunks, but %d bytes for their ids", h, n, len(r.B))
 	case flags&^Incomplete != 0 || m.Bytes < 0 || m.Bytes > int64(n)*MaxDelta:
 		return m, fmt.Errorf("%s: flags %#x, %d chunks of %d bytes", h, flags, n, m.Bytes)
 	}

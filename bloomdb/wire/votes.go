@@ -12,29 +12,29 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// The layout of votes stands in bloomdb/FORMAT.md.
+// The layout of votes is described in bloomdb/FORMAT.md.
 const (
 	ownVotesHead = 8 // stamp
 
 	votesHead      = 8 + 8 + 8 + 2 + 2 + 8 + 1 // generation, period, m, k0, k1, inserted, coding
 	votesAsBits    = 1
 	votesAsCells   = 2
-	maxVotesCells  = 1 << 19 // of more ones than that the bits are shorter
+	maxVotesCells  = 1 << 19 // with more ones, the bits are shorter
 	maxVotesCoding = 1<<19 + 64
 	maxVotesBody   = votesHead + maxVotesCoding
 )
 
 var OwnVotesForm = folder.SealedForm{FileForm: folder.FileForm{Name: "votes", Magic: "SBVOTE\r\n", Version: 1}, Most: ownVotesHead + maxVotesBody}
 
-// VotesBody is a filter of votes on its way.
+// VotesBody is the body of a record of votes.
 type VotesBody struct {
-	Gen    int64 // with which it begins
+	Gen    int64 // first generation
 	Period int64 // of generations, in seconds
 	Filter *generalized.Filter
 }
 
-// AppendVotes codes the filter in the shorter of two ways: a site with few reports
-// sends some kilobytes.
+// AppendVotes encodes the filter in the shorter of two codings: a site with few reports sends
+// some kilobytes.
 func AppendVotes(dst []byte, v VotesBody) []byte {
 	shape := v.Filter.Shape()
 	dst = binary.BigEndian.AppendUint64(dst, uint64(v.Gen))
@@ -51,8 +51,8 @@ func AppendVotes(dst []byte, v VotesBody) []byte {
 	return coded.AppendCells(append(dst, votesAsCells), 0, cells, false)
 }
 
-// DecodeVotes reads all of what AppendVotes wrote. Only the shape that all sites have
-// is taken, and only bits to which reports can have led. ErrParameters.
+// DecodeVotes decodes what AppendVotes wrote. It accepts only VotesShape (else ErrParameters),
+// and only filters that reports can have produced.
 func DecodeVotes(data []byte) (v VotesBody, err error) {
 	if len(data) < votesHead || len(data) > maxVotesBody {
 		return v, fmt.Errorf("votes of %d bytes, must be %d to %d", len(data), votesHead, maxVotesBody)
@@ -71,12 +71,12 @@ func DecodeVotes(data []byte) (v VotesBody, err error) {
 	case votesAsBits:
 		v.Filter, err = generalized.Decode(code, VotesShape)
 		if err == nil && v.Filter.Inserted() != inserted {
-			err = errors.New("two numbers of inserted keys")
+			err = errors.New("numbers of inserted keys differ")
 		}
 	case votesAsCells:
 		v.Filter, err = decodeVotesCells(code, inserted)
 	default:
-		err = fmt.Errorf("coding %d, which this program does not know: %w", coding, layout.ErrNewer)
+		err = fmt.Errorf("coding %d is unknown to this program: %w", coding, layout.ErrNewer)
 	}
 	if err == nil {
 		err = v.Filter.Plausible()
@@ -99,12 +99,12 @@ func decodeVotesCells(code []byte, inserted uint64) (*generalized.Filter, error)
 	return generalized.Of(VotesShape, cells, inserted)
 }
 
-// ReadOwnVotes reads a file of this site's. Damage is a *DamageError.
+// ReadOwnVotes reads a file with this site's own votes. Damage is a *DamageError.
 func ReadOwnVotes(path string, keyID [8]byte, gen, period int64) (v VotesBody, stamp uint64, err error) {
 	err = OwnVotesForm.Load(path, func(data []byte) (err error) {
 		v, stamp, err = decodeOwnVotes(data, keyID)
 		if err == nil && (v.Gen != gen || v.Period != period) {
-			err = fmt.Errorf("it begins with generation %d of %d s", v.Gen, v.Period)
+			err = fmt.Errorf("votes begin with generation %d of %d s", v.Gen, v.Period)
 		}
 		return err
 	})
@@ -123,31 +123,29 @@ func decodeOwnVotes(data []byte, keyID [8]byte) (v VotesBody, stamp uint64, err 
 	return v, binary.BigEndian.Uint64(body), err
 }
 
-// A site that is not trusted in full is heard by its votes: a Generalized Bloom
-// filter of the messages that were reported there lately, which every site
-// publishes. It is asked as it came, for itself, and joined with nothing. A message
-// is listed by votes when enough sites vote for it (Options.Votes).
+// A site that is not fully trusted votes. Every site publishes its votes: a Generalized Bloom
+// filter of the messages that were recently reported there. Receivers look messages up in
+// each such filter separately, and never join it with another one. Votes list a message when
+// enough sites vote for it (Options.Votes).
 //
 //	Report, Revoke -> journal -> Own -> Votes -> Redis
-//	Redis -> HearVotes -> a voter -> Judge
+//	Redis -> HearVotes -> a Voter -> Judge
 //
-// The shape is the same everywhere, and no option. One filter finds a message that
-// was not chosen for its bits with the chance 2 F_p at most, whatever the bits: two
-// keys are asked, and F_p = 2^-16. So v voters list such a message with the chance
-// C(v,q) (2 F_p)^q at most, where q must agree: 4.2e-8 of 10 voters and two
-// (VotesError). That needs voters that know nothing of each other. They may well
-// conspire, so that a key has other positions at each site: who fills two sites'
-// filters with the same bits has two independent ones. While the federation key is
-// rolled over, a site has a filter under each key, and the bound is 2^q times as large.
+// The shape is the same at all sites and not an option. For a message that was not chosen for
+// its bits, one filter gives a wrong vote with a chance of at most 2 F_p, whatever its bits:
+// two keys are looked up, and F_p = 2^-16. Of v sites, q must agree. They list such a message
+// with a chance of at most C(v,q) (2 F_p)^q: 4.2e-8 for ten sites and two votes (VotesError).
 //
-// What no bound holds for is a message that is known beforehand: a member has the
-// federation key, and can make its filter vote for whatever mail it has a copy of.
-// So can an outsider by reports there. That takes as many such members as votes are
-// needed.
+// The bound requires independent filters. Sites may conspire, so a key has different positions
+// at each site: two filters with the same bits are still independent. During a key change, a
+// site has a filter under each key, and the bound is 2^q times as large.
 //
-// The filter forgets what is old. A report is lost with the chance 1 % when 1,750
-// others have followed, 5 % after 4,200, half after 20,700: both its keys must be
-// (FalseNegativeAfter). It also begins anew, so that no vote lives for ever: what is
-// published goes back to the begin of the period of reports before this one, and no
-// further.
+// No bound holds for a message that is known beforehand. A member has the federation key, and
+// can make its filter vote for any mail it has a copy of. An outsider can do the same by
+// reporting there. Either needs as many such members as votes are required.
+//
+// The filter forgets old reports. A report is lost when both its keys are: with a chance of 1 %
+// after 1,750 further reports, 5 % after 4,200 and 50 % after 20,700 (FalseNegativeAfter). The
+// filter is also renewed, so that no vote lasts for ever: published votes begin with the
+// previous report period.
 var VotesShape = generalized.Shape{M: 1 << 22, K0: 8, K1: 8}

@@ -271,7 +271,7 @@ func TestLostLedger(t *testing.T) {
 		t.Errorf("%v, hint %q", err, hint(err))
 	}
 	var out bytes.Buffer
-	if err := repairState(s, log, &out); err != nil || !strings.Contains(out.String(), "lost: all that it held") {
+	if err := repairState(s, log, &out); err != nil || !strings.Contains(out.String(), "lost: all of its content") {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	st, err := openState(s, log)
