@@ -1,6 +1,6 @@
 //go:build figures
 
-package bloomdb
+package bloomdb_test
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
@@ -62,30 +64,30 @@ func fullFolder(t *testing.T) (clean, killed string) {
 }
 
 // fullOptions are those of the daemon's defaults. The key lies where it looks for it.
-func fullOptions(t testing.TB, dir string) Options {
+func fullOptions(t testing.TB, dir string) bloomdb.Options {
 	t.Helper()
 	path := filepath.Join(dir, "federation.key")
 	if _, err := os.Stat(path); err != nil {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := keyring.WriteKey(path, testKey); err != nil {
+		if err := keyring.WriteKey(path, bloomdbtest.Key); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return Options{Dir: dir, Site: "full", Key: testKey, Counts: CountOptions{Burst: 10 * time.Minute}}
+	return bloomdb.Options{Dir: dir, Site: "full", Key: bloomdbtest.Key, Counts: layout.CountOptions{Burst: 10 * time.Minute}}
 }
 
-func openFull(t testing.TB, dir string) *DB {
+func openFull(t testing.TB, dir string) *bloomdb.DB {
 	t.Helper()
-	db, err := Open(fullOptions(t, dir))
+	db, err := bloomdb.Open(fullOptions(t, dir))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return db
 }
 
-func closeFull(t testing.TB, db *DB) {
+func closeFull(t testing.TB, db *bloomdb.DB) {
 	t.Helper()
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
@@ -106,7 +108,7 @@ func makeFull(t *testing.T, dir string) {
 		return all
 	}
 	done := func(layout.Target, []uint64) {}
-	now, o := db.ks.Now(), db.ks.Settings
+	now, o := db.Keyspace().Now(), db.Keyspace().Settings
 	for n := range fullReports {
 		gen := o.Generation(layout.SpamFilter, now) - int64(n%o.Reports.Keep)
 		spam := journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Hashes: hashes(fullKeys)}
@@ -119,13 +121,13 @@ func makeFull(t *testing.T, dir string) {
 			records = append(records, journal.Record{Target: layout.Target{Kind: layout.RevokedFilter, Gen: gen}, Hashes: spam.Hashes})
 		}
 		for _, record := range records {
-			if err := db.ks.Store.Set(record, done); err != nil {
+			if err := db.Keyspace().Store.Set(record, done); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	for i := range o.Counts.Keep {
-		own, err := db.ks.Store.OwnCounts(o.Generation(layout.CountFilter, now)-int64(i), o.CountsShape())
+		own, err := db.Keyspace().Store.OwnCounts(o.Generation(layout.CountFilter, now)-int64(i), o.CountsShape())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +169,7 @@ func makeKilled(t *testing.T, clean, killed string) {
 			}
 		}
 	}
-	if err := db.ks.Journal.Flush(); err != nil {
+	if err := db.Keyspace().Journal.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("journal of %d bytes", db.Status().Journal)
@@ -204,10 +206,10 @@ func TestStartFigures(t *testing.T) {
 }
 
 // measureSave writes a snapshot of all filters while messages are judged and counted.
-func measureSave(t *testing.T, db *DB) {
+func measureSave(t *testing.T, db *bloomdb.DB) {
 	t.Helper()
-	for path := range db.ks.Files.Saved {
-		db.ks.Files.Saved[path] = folder.Saved{} // as if all had changed
+	for path := range db.Keyspace().Files.Saved {
+		db.Keyspace().Files.Saved[path] = folder.Saved{} // as if all had changed
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var judging sync.WaitGroup
@@ -233,7 +235,7 @@ func measureSave(t *testing.T, db *DB) {
 	t.Logf("no snapshot: count and judge %s", quantiles(took))
 	judging.Go(func() { judge(ctx) })
 	begin := time.Now()
-	if err := db.ks.Save(); err != nil {
+	if err := db.Keyspace().Save(); err != nil {
 		t.Error(err)
 	}
 	lasted := time.Since(begin)
