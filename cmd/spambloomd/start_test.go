@@ -300,7 +300,7 @@ func TestLostKey(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(data, "federation.key")); err == nil {
 		t.Error("a new key was made")
 	}
-	if r := start(t, "--data", writeKeyAt(t, data), "--site", "mx2", "--listen", "inet:0@127.0.0.1", "--http", ""); r.Code != 78 || !strings.Contains(r.Stderr, `of site "mx1"`) {
+	if r := start(t, "--data", writeKeyAt(t, data), "--site", "mx2", "--listen", "inet:0@127.0.0.1", "--http", ""); r.Code != 78 || !strings.Contains(r.Stderr, `belongs to site "mx1"`) {
 		t.Errorf("another name: exit %d: %s", r.Code, r.Stderr)
 	}
 	other := filepath.Join(t.TempDir(), "other.key")
