@@ -10,6 +10,9 @@
 //	desk        carries out what is asked
 //	ledger      keeps who reported what; decides by weight and quorum
 //	            below it: record, buckets, pagefile, salvage, store (the file)
+//	figures     the table of metrics, and of the counters that are kept
+//	history     keeps counters by hour for a year
+//	overview    what an administrator looks at first; watch makes it
 //	trust       the weight of a reporter
 //	backup      the state folder as of one moment, as a tar
 //

@@ -29,6 +29,7 @@ import (
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting/backup"
 	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/history"
 	"github.com/spambloom/spambloom/reporting/server"
 )
 
@@ -57,6 +58,10 @@ type service struct {
 	previous     *exchange.Exchange // for the previous federation key; nil: none
 	traps        map[string]*trap.Trap
 	redis        *exchange.Client // nil: none
+
+	history    *history.History
+	begun      time.Time // when the daemon was started, by the database's time
+	mostMemory int64     // bytes; 0: unknown
 
 	serving atomic.Bool // between start and stop, for /readyz
 }
@@ -157,6 +162,7 @@ func (d *service) assemble(sockets *sockets) error {
 	}
 	d.access = server.NewAccess(s.accessOptions(s.Control.Group))
 	d.newTraps()
+	d.openHistory()
 	api := server.NewHandler(d.desk, server.HandlerOptions{
 		Decide: func(e bloomdb.Evidence, signed bool) string {
 			return string(d.policy.Load().Decide(e, signed).Verdict)
@@ -165,6 +171,8 @@ func (d *service) assemble(sockets *sockets) error {
 		Version: version.String(),
 		Status:  func() any { return d.facts() },
 		Links:   d.links,
+
+		Overview: d.overview,
 
 		Strangers: d.strangers,
 		Folder:    s.data,
@@ -209,6 +217,7 @@ func (d *service) run(ctx context.Context, hup <-chan os.Signal, sockets *socket
 	back, backCtx := errgroup.WithContext(workCtx)
 	back.Go(func() error { return d.db.Run(backCtx) })
 	back.Go(func() error { d.desk.Run(backCtx); return nil })
+	back.Go(func() error { d.history.Run(backCtx); return nil })
 	back.Go(func() error { d.limitMemory(backCtx); return nil })
 	if d.exchange != nil {
 		back.Go(func() error { return d.exchange.Run(backCtx) })

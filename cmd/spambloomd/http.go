@@ -61,7 +61,7 @@ func (d *service) registry() *prometheus.Registry {
 		r.MustRegister(d.remote.Collectors()...)
 	}
 	r.MustRegister(siteCollector{func() []api.Site { return d.desk.Sites(d.links()) }})
-	r.MustRegister(trapCollector{d.trapStatus})
+	r.MustRegister(trapCollector{d.trapStatus}, d.historyFault())
 	d.registerDatabases(r)
 	return r
 }
@@ -99,6 +99,12 @@ func (d *service) notes(lockout string) (notes []string) {
 	}
 	for _, f := range d.db.DamagedFiles() {
 		notes = append(notes, fmt.Sprintf("damaged: %s is not used; missing: %s", f.Name, f.Cost))
+	}
+	if fault := d.history.Fault(); fault != nil {
+		notes = append(notes, "history: counts by hour are not kept: "+fault.Error())
+	}
+	for _, name := range d.history.Damaged() {
+		notes = append(notes, "damaged: history/"+name+" is not used; missing: counts of that month")
 	}
 	if lockout != "" {
 		notes = append(notes, lockout)

@@ -49,7 +49,9 @@ func withDatabase(t *testing.T, key [32]byte, previous *[32]byte) (*service, blo
 			t.Error(err)
 		}
 	})
-	return &service{started: s, current: s, systemd: &supervisor{log: log}, log: log, db: db, desk: testDesk(t, db), door: server.NewDoor(server.DoorOptions{}), milter: milter.NewServer(db, s.milterOptions(s.site, log))}, o
+	d := &service{started: s, current: s, systemd: &supervisor{log: log}, log: log, db: db, desk: testDesk(t, db), door: server.NewDoor(server.DoorOptions{}), milter: milter.NewServer(db, s.milterOptions(s.site, log))}
+	d.openHistory()
+	return d, o
 }
 
 // monitorGet sends a request like a local monitor.

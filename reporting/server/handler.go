@@ -11,6 +11,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/overview"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -23,6 +24,8 @@ type HandlerOptions struct {
 	Version string            // of the daemon
 	Status  func() any        // facts of the daemon's other parts, written as JSON; nil: none
 	Links   func() []api.Link // the exchange with other sites; nil: none
+
+	Overview func(api.Status) *overview.Overview // nil: none
 
 	// Access decides on the rights of callers. If it is nil, everybody who can connect has
 	// every right, and may report in the names of others.
