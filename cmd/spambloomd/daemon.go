@@ -30,6 +30,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/backup"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/history"
+	"github.com/spambloom/spambloom/reporting/page"
 	"github.com/spambloom/spambloom/reporting/server"
 )
 
@@ -48,6 +49,8 @@ type service struct {
 	desk         *desk.Desk
 	policy       atomic.Pointer[milter.Policy] // for the control API; the milter has its own copy
 	milter       *milter.Server
+	api          http.Handler  // the control API
+	sessions     page.Sessions // of the page
 	control      *http.Server
 	door         *server.Door // of the control socket
 	access       *server.Access
@@ -163,7 +166,11 @@ func (d *service) assemble(sockets *sockets) error {
 	d.access = server.NewAccess(s.accessOptions(s.Control.Group))
 	d.newTraps()
 	d.openHistory()
-	api := server.NewHandler(d.desk, server.HandlerOptions{
+	var link func(string, desk.Origin) string
+	if sockets.http != nil {
+		link = d.pageLink
+	}
+	d.api = server.NewHandler(d.desk, server.HandlerOptions{
 		Decide: func(e bloomdb.Evidence, signed bool) string {
 			return string(d.policy.Load().Decide(e, signed).Verdict)
 		},
@@ -173,16 +180,17 @@ func (d *service) assemble(sockets *sockets) error {
 		Links:   d.links,
 
 		Overview: d.overview,
+		Link:     link,
 
 		Strangers: d.strangers,
 		Folder:    s.data,
 		Keys:      s.keyFiles(),
 		Log:       d.log,
 	})
-	d.control = server.New(api, d.log)
+	d.control = server.New(d.api, d.log)
 	d.door = server.NewDoor(server.DoorOptions{DaemonUID: os.Geteuid(), Log: d.log})
 	if sockets.remote != nil {
-		if err := d.openRemote(api); err != nil {
+		if err := d.openRemote(d.api); err != nil {
 			return err
 		}
 	}

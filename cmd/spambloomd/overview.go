@@ -57,12 +57,26 @@ func (d *service) overview(s api.Status) *overview.Overview {
 	for name, t := range d.trapStatus() {
 		f.Traps[name] = t.Fault
 	}
+	f.Contested = d.contested()
 	if lockout, _ := d.door.Lockout(); lockout != "" {
 		f.Lockouts = append(f.Lockouts, lockout)
 	}
 	o := watch.Make(f, now)
 	o.Resident, o.MostMemory = residentMemory(), d.mostMemory
 	return o
+}
+
+// contested returns the messages about which users disagree, at most five. A fault of the
+// ledger is shown elsewhere.
+func (d *service) contested() (list []watch.Contested) {
+	campaigns, err := d.desk.Contested()
+	if err != nil {
+		return nil
+	}
+	for _, c := range campaigns[:min(len(campaigns), 5)] {
+		list = append(list, watch.Contested{ID: c.ID, Reports: c.Reports, Revocations: c.Revocations, Listed: c.Listed})
+	}
+	return list
 }
 
 // residentMemory returns the memory of this process in bytes; 0 where the system does not

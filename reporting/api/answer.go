@@ -139,6 +139,12 @@ type Status struct {
 	Overview *overview.Overview `json:"overview,omitempty"` // absent from older daemons
 }
 
+// WebLink is the address of the site's page, with a key that signs the caller in. It works
+// once, within five minutes.
+type WebLink struct {
+	URL string `json:"url"`
+}
+
 // Checked is the result of a check of the state folder.
 type Checked struct {
 	Faults []string `json:"faults"` // one for each damaged file

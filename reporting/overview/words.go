@@ -10,7 +10,7 @@ import (
 func OneIn(p float64) string {
 	switch {
 	case !(p > 0):
-		return "no unreported mail"
+		return "no mail"
 	case p < 1e-9:
 		return "less than one mail in a billion"
 	case p >= 0.5:

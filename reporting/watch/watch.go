@@ -6,6 +6,7 @@ package watch
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +27,8 @@ type Facts struct {
 	Connected bool   // to Redis
 	LastError string // of Redis
 
+	Contested []Contested
+
 	Lockouts []string // users or clients with too many connections
 	History  error    // why counts are not kept
 	Damaged  []string // files of the history that were set aside
@@ -33,6 +36,13 @@ type Facts struct {
 	LastDay, DayBefore map[string]uint64
 	Started            time.Time
 	TargetError        float64
+}
+
+// Contested is a message that different users call spam and wanted.
+type Contested struct {
+	ID                   string
+	Reports, Revocations int
+	Listed               bool
 }
 
 // Make returns the overview of these facts.
@@ -136,6 +146,9 @@ func (f Facts) needs(now time.Time) []overview.Need {
 			need(fmt.Sprintf("Mail in the trap %s is not read: %s.", name, err), "journalctl -u spambloomd", "")
 		}
 	}
+	for _, c := range f.Contested {
+		need(c.text(), "spambloom reports", "/campaigns?q="+url.QueryEscape(c.ID))
+	}
 	for _, text := range f.Lockouts {
 		need(text, "journalctl -u spambloomd", "")
 	}
@@ -150,6 +163,21 @@ func (f Facts) needs(now time.Time) []overview.Need {
 	}
 	slices.SortStableFunc(needs, func(a, b overview.Need) int { return cmp.Compare(order(a), order(b)) })
 	return needs
+}
+
+func (c Contested) text() string {
+	now := "not called spam"
+	if c.Listed {
+		now = "called spam"
+	}
+	return fmt.Sprintf("Your users disagree about %s: %s, %s. It is %s now.", c.ID, count(c.Reports, "report"), count(c.Revocations, "revocation"), now)
+}
+
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 func order(n overview.Need) int {

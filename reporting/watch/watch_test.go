@@ -49,8 +49,11 @@ func TestNeeds(t *testing.T) {
 		"attention: own-7.votes.damaged is damaged": func(f *watch.Facts) {
 			f.Status.Database.Previous = &bloomdb.Status{Damaged: []bloomdb.DamagedFile{{Name: "own-7.votes.damaged", Cost: "votes"}}}
 		},
-		"attention: The clock jumped by 1h0m0s":            func(f *watch.Facts) { f.Status.Database.Clock = &bloomdb.ClockStatus{Ahead: 3600} },
-		"attention: Mail in the trap lure":                 func(f *watch.Facts) { f.Traps = map[string]string{"lure": "no folder", "bait": ""} },
+		"attention: The clock jumped by 1h0m0s": func(f *watch.Facts) { f.Status.Database.Clock = &bloomdb.ClockStatus{Ahead: 3600} },
+		"attention: Mail in the trap lure":      func(f *watch.Facts) { f.Traps = map[string]string{"lure": "no folder", "bait": ""} },
+		"attention: Your users disagree about text:1: 1 report, 2 revocations. It is called spam now.": func(f *watch.Facts) {
+			f.Contested = []watch.Contested{{ID: "text:1", Reports: 1, Revocations: 2, Listed: true}}
+		},
 		"attention: uid:1000 was refused":                  func(f *watch.Facts) { f.Lockouts = []string{"uid:1000 was refused"} },
 		"attention: Counts by hour are not kept: no space": func(f *watch.Facts) { f.History = errors.New("no space") },
 		"attention: history/2026-11.counts.damaged is":     func(f *watch.Facts) { f.Damaged = []string{"2026-11.counts.damaged"} },
