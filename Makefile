@@ -17,7 +17,9 @@
 #              connections for half an hour (or SPAMBLOOM_SOAK_MINUTES); 2,000
 #              schedules of a simulated federation
 # make fuzz    every fuzz target for 30 seconds
-# make generate  the files made from sources: contrib/spambloom.toml, contrib/man
+# make generate  the files made from sources: contrib/spambloom.toml, contrib/man,
+#                contrib/metrics.md, contrib/prometheus, contrib/grafana
+# make pictures  pictures of each page, in PICTURES; those in contrib/pictures
 
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)

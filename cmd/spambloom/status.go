@@ -31,7 +31,7 @@ const (
 )
 
 func (c *cli) statusCommand() *cobra.Command {
-	var asJSON, filters, all bool
+	var asJSON, filters, all, watch bool
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "show whether mail is judged, what happened today, and what needs you",
@@ -49,6 +49,7 @@ Exit codes:
   0   the daemon has answered` + statusCodes,
 		Example: `  spambloom status
   spambloom status --filters
+  spambloom status --watch
   spambloom status --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -59,12 +60,22 @@ Exit codes:
 			case filters:
 				d = withFilters
 			}
+			if watch && asJSON {
+				return &usageError{errors.New("--watch prints text: it excludes --json")}
+			}
+			if watch {
+				return c.watch(cmd.Context(), 0, func(ctx context.Context) (string, error) {
+					s, err := asked(ctx, c, v1.Status)
+					return statusText(s, time.Now(), d), err
+				})
+			}
 			return c.status(cmd.Context(), asJSON, d)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print everything as one JSON object")
 	cmd.Flags().BoolVar(&filters, "filters", false, "also show filters and sites")
 	cmd.Flags().BoolVar(&all, "all", false, "show everything")
+	cmd.Flags().BoolVar(&watch, "watch", false, "show it again every two seconds, until Ctrl-C")
 	return cmd
 }
 

@@ -1,19 +1,28 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/cmd/internal/monitoring"
 	"github.com/spambloom/spambloom/cmd/internal/trap"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/figures"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // scraped returns the metrics of a daemon that has everything: an exchange and a trap.
@@ -88,6 +97,56 @@ func TestMetricsAreThoseOfTheTable(t *testing.T) {
 		name := strings.TrimPrefix(c.Metric, figures.Prefix)
 		if !strings.Contains(text, "\n# TYPE "+c.Metric+" counter\n") && !slices.Contains(figures.Rare, name) {
 			t.Errorf("%s is kept from %s, which is not a counter in a scrape", c.Key, c.Metric)
+		}
+	}
+}
+
+// Prometheus itself scrapes the daemon and understands each query of the dashboard and of
+// the alerts.
+func TestQueriesInPrometheus(t *testing.T) {
+	prometheus := testenv.Program(t, "prometheus")
+	d, _ := scraped(t)
+	if err := d.db.Report(signature.Compute(signature.Parse([]byte(harness.Message(harness.Text())))), bloomdb.ClassOther); err != nil {
+		t.Fatal(err)
+	}
+	daemon := httptest.NewServer(d.newHTTP().Handler)
+	defer daemon.Close()
+	dir := t.TempDir()
+	address := fmt.Sprintf("127.0.0.1:%d", testenv.Port(t))
+	config := harness.Write(t, filepath.Join(dir, "prometheus.yml"), fmt.Sprintf(
+		"scrape_configs:\n- {job_name: spambloom, scrape_interval: 1s, static_configs: [{targets: ['%s']}]}\n", daemon.Listener.Addr()))
+	cmd := exec.CommandContext(t.Context(), prometheus, "--config.file="+config, "--storage.tsdb.path="+dir, "--web.listen-address="+address, "--log.level=error")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := errors.Join(cmd.Process.Kill(), cmd.Wait()); err == nil {
+			t.Error("Prometheus ended by itself")
+		}
+	}()
+	ask := func(query string) (answer struct {
+		Status, Error string
+		Data          struct{ Result []any }
+	}) {
+		r, err := http.Get("http://" + address + "/api/v1/query?query=" + url.QueryEscape(query))
+		if err != nil {
+			return answer
+		}
+		defer r.Body.Close()
+		if err := json.NewDecoder(r.Body).Decode(&answer); err != nil {
+			answer.Error = err.Error()
+		}
+		return answer
+	}
+	testenv.Eventually(t, "Prometheus has scraped the daemon", func() bool { return len(ask("spambloom_messages_total").Data.Result) > 0 })
+	for _, q := range monitoring.Queries() {
+		if a := ask(q); a.Status != "success" {
+			t.Errorf("%s: %s", q, a.Error)
+		}
+	}
+	for _, q := range []string{`sum by (verdict) (spambloom_messages_total)`, "spambloom_db_error_per_mail_ratio", `max by (filter) (spambloom_db_filter_fill_ratio)`, "spambloom_site_state"} {
+		if len(ask(q).Data.Result) == 0 {
+			t.Errorf("%s has no result", q)
 		}
 	}
 }

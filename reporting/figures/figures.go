@@ -179,3 +179,11 @@ func Judged(counts map[string]uint64) uint64 {
 func NotJudged(counts map[string]uint64) uint64 {
 	return counts[Allowed] + counts[Skipped] + counts[Failed]
 }
+
+// Selector returns the series of a counter as Prometheus writes it.
+func (c Count) Selector() string {
+	for name, value := range c.Where {
+		return c.Metric + `{` + name + `="` + value + `"}`
+	}
+	return c.Metric
+}

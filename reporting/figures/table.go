@@ -45,6 +45,11 @@ var Table = []Part{
 		{"trap_waiting", Gauge, "Messages waiting in a spam trap.", []string{"trap"}},
 	}},
 	{"Filters", []Metric{
+		{"db_filter_fill_ratio", Gauge, "Share of bits or cells in use, for all sites.", []string{"filter", "generation"}},
+		{"db_filter_error_ratio", Gauge, "Probability that an absent key is found.", []string{"filter", "generation"}},
+		{"db_filter_memory_bytes", Gauge, "Memory of one generation of a filter.", []string{"filter", "generation"}},
+		{"db_masked_bits", Gauge, "Bits hidden by retouches.", []string{"generation"}},
+		{"db_masked_listings_lost", Gauge, "Estimated number of reported signatures hidden by masked bits.", []string{"generation"}},
 		{"db_burst_fill_ratio", Gauge, "Fill of the burst counter's fullest filter; it stops counting at 0.5.", nil},
 		{"db_burst_memory_bytes", Gauge, "Memory of the burst counter.", nil},
 		{"db_clock_jump_seconds", Gauge, "How far the clock is ahead while it is not trusted; negative if behind, 0 if trusted.", nil},
@@ -89,9 +94,14 @@ var Table = []Part{
 	}},
 }
 
-// Rare lists the metrics that a new daemon does not have yet: nothing is known of another
-// site, and no connection was refused.
+// Rare lists the metrics that a new daemon does not have yet: no filter is in use, nothing is
+// known of another site, and no connection was refused.
 var Rare = []string{
+	"db_filter_fill_ratio",
+	"db_filter_error_ratio",
+	"db_filter_memory_bytes",
+	"db_masked_bits",
+	"db_masked_listings_lost",
 	"spam_by_site_total",
 	"exchange_applied_total",
 	"exchange_refused_total",

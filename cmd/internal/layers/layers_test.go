@@ -123,7 +123,9 @@ var allowed = map[string][]string{
 	"cmd/internal/version": {},
 	"cmd/internal/queue":   {"reporting/api"},
 	"cmd/internal/manual":  {},
-	"cmd/internal/replay":  {"signature", "bloomdb", "milter"},
+
+	"cmd/internal/monitoring": {"reporting/figures"},
+	"cmd/internal/replay":     {"signature", "bloomdb", "milter"},
 
 	"cmd/bloomlab":             {"cmd/bloomlab/lab", "cmd/bloomlab/draw", "cmd/bloomlab/yancho", "cmd/bloomlab/retouched", "cmd/bloomlab/crosscheck", "cmd/bloomlab/delta", "cmd/bloomlab/iterative", "cmd/bloomlab/generalized", "cmd/bloomlab/beyond", "cmd/bloomlab/federation", "cmd/bloomlab/replica", "cmd/bloomlab/reputation", "cmd/bloomlab/variation", "cmd/internal/version"},
 	"cmd/bloomlab/lab":         {},
@@ -143,7 +145,7 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "cmd/bloomlab/variation", "cmd/internal/mailbox"},
 
 	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "bloomdb/wire", "bloomdb/exchange", "reporting/backup", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "reporting/figures", "reporting/history", "reporting/overview", "reporting/page", "reporting/watch", "milter", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
-	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "reporting/overview", "milter", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
+	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "reporting/figures", "reporting/overview", "milter", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
 }
 
 // inTests may also be imported by tests; cmd/testenv by all of them.
@@ -158,7 +160,7 @@ var inTests = map[string][]string{
 	"bloomdb":          {"bloomdb/bloomdbtest", "bloomdb/filter/coded", "bloomdb/filter/generalized"},
 	"bloomdb/exchange": {"signature", "bloomdb/keyring", "bloomdb/exchange/linkfault"},
 
-	"cmd/spambloomd":                {"cmd/internal/manual", "cmd/spambloomd/e2e/harness", "reporting/client", "reporting/credential"},
+	"cmd/spambloomd":                {"cmd/internal/manual", "cmd/internal/monitoring", "cmd/spambloomd/e2e/harness", "reporting/client", "reporting/credential"},
 	"cmd/spambloomd/e2e/mta":        {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/client", "milter", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/mailbox":    {"signature", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/federation": {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/linkfault", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},
