@@ -29,7 +29,7 @@ func BenchmarkJudge(b *testing.B) {
 	o.Counts.Capacity = 20_000_000
 	db := bloomdbtest.Open(b, o)
 	t := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())}
-	own, err := db.Keyspace().Store.OwnBits(t, db.Keyspace().Store.SpamShape)
+	own, err := db.Keyspace().Store.OwnBits(t, db.Keyspace().Settings.SpamShape())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func BenchmarkResident(b *testing.B) {
 		}
 	}
 	for gen := range db.Keyspace().Settings.Counts.Keep {
-		own, err := db.Keyspace().Store.OwnCounts(db.Keyspace().Settings.Generation(layout.CountFilter, now)-int64(gen), db.Keyspace().Store.CountsShape)
+		own, err := db.Keyspace().Store.OwnCounts(db.Keyspace().Settings.Generation(layout.CountFilter, now) - int64(gen))
 		if err != nil {
 			b.Fatal(err)
 		}

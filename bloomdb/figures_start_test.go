@@ -127,7 +127,7 @@ func makeFull(t *testing.T, dir string) {
 		}
 	}
 	for i := range o.Counts.Keep {
-		own, err := db.Keyspace().Store.OwnCounts(o.Generation(layout.CountFilter, now)-int64(i), o.CountsShape())
+		own, err := db.Keyspace().Store.OwnCounts(o.Generation(layout.CountFilter, now) - int64(i))
 		if err != nil {
 			t.Fatal(err)
 		}

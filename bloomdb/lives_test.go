@@ -153,7 +153,7 @@ func TestOutlive(t *testing.T) {
 			rt.Fatalf("%d-%d is beyond %d-%d: %v", said, number, epoch, reserved, !beyond)
 		}
 		for range 2 {
-			if err := a.Outlive(said, number); err != nil {
+			if err := a.Supersede(said, number); err != nil {
 				rt.Fatal(err)
 			}
 		}
@@ -190,7 +190,7 @@ func TestLifeAfterAnotherFolder(t *testing.T) {
 	if err := b.Apply(bloomdbtest.Drain(t, older)[0].Data, peers.Lost); !errors.Is(err, wire.ErrReplayed) {
 		t.Fatal(err)
 	}
-	if err := older.Outlive(newer.Head()); err != nil {
+	if err := older.Supersede(newer.Head()); err != nil {
 		t.Fatal(err)
 	}
 	bloomdbtest.Drain(t, older)

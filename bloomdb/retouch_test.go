@@ -190,7 +190,7 @@ func TestReportThroughMask(t *testing.T) {
 	rested := db.Keyspace().Store.View.Load().Report(db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())).Mask.Masked()
 	for _, pos := range rested {
 		n := 0
-		for !slices.Contains(db.Keyspace().Store.SpamShape.Positions(db.Keyspace().Ring.ReportHash(oneKey(n).Signatures[0]), nil), pos) {
+		for !slices.Contains(db.Keyspace().Settings.SpamShape().Positions(db.Keyspace().Ring.ReportHash(oneKey(n).Signatures[0]), nil), pos) {
 			n++
 		}
 		if err := db.Report(oneKey(n), layout.ClassOther); err != nil {
@@ -224,7 +224,7 @@ func newRetouchWorld(t *testing.T, n int) *retouchWorld {
 	o.Reports = layout.ReportOptions{Capacity: int64(n), KeysPerMessage: 1, Keep: 1, MaxErrorPerMail: 0.01}
 	w := &retouchWorld{db: bloomdbtest.Open(t, o)}
 	now := layout.Target{Kind: layout.SpamFilter, Gen: w.db.Keyspace().Settings.Generation(layout.SpamFilter, w.db.Keyspace().Settings.Now())}
-	own, err := w.db.Keyspace().Store.OwnBits(now, w.db.Keyspace().Store.SpamShape)
+	own, err := w.db.Keyspace().Store.OwnBits(now, w.db.Keyspace().Settings.SpamShape())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +372,7 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 	if keys := db.Retouched(); len(keys) != 0 {
 		t.Errorf("%+v is listed, and aged out", keys)
 	}
-	for range store.KeepAged {
+	for range store.KeepExpired {
 		db.Keyspace().Expire()
 	}
 	if err := db.Keyspace().Save(); err != nil {
@@ -405,7 +405,7 @@ func TestMaskNotNamed(t *testing.T) {
 	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Keyspace().Outbox.Rests(o.Dir, []string{store.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: generationNow(o)})}, db.Keyspace().Settings.Now()); err != nil {
+	if err := db.Keyspace().Outbox.SetSnapshots(o.Dir, []string{store.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: generationNow(o)})}, db.Keyspace().Settings.Now()); err != nil {
 		t.Fatal(err)
 	}
 	crash(t, db)

@@ -36,8 +36,8 @@ func (c *clocks) options(dir string) bloomdb.Options {
 // maintainFor does the work of a daemon that runs for so long.
 func maintainFor(t *testing.T, db *bloomdb.DB, c *clocks, d time.Duration) {
 	t.Helper()
-	for range store.KeepAged + 1 {
-		c.pass(d / (store.KeepAged + 1))
+	for range store.KeepExpired + 1 {
+		c.pass(d / (store.KeepExpired + 1))
 		must(t, db.Maintain())
 	}
 }

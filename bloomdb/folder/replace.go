@@ -108,20 +108,3 @@ func CutPath(path string, size int64) error {
 	}
 	return errors.Join(CutFile(f, size), f.Close())
 }
-
-// ReadBounded reads a file of at most most bytes. A longer file is damaged.
-func ReadBounded(path string, most int64) ([]byte, error) {
-	f, info, err := OpenLegible(path)
-	if err != nil {
-		return nil, fmt.Errorf("votes: %w", err)
-	}
-	defer f.Close()
-	if info.Size() > most {
-		return nil, Damaged(path, most, fmt.Errorf("file has %d bytes, must be at most %d", info.Size(), most))
-	}
-	data, err := io.ReadAll(io.LimitReader(f, most))
-	if err != nil {
-		return nil, fmt.Errorf("votes: %w", readError(path, err))
-	}
-	return data, nil
-}

@@ -7,9 +7,9 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/folder"
 )
 
-// RestsOn records durably that a file beside the database contains data of this site that must
+// AddCompanion records durably that a file beside the database contains data of this site that must
 // not be lost.
-func (p *Outbox) RestsOn(path string) error {
+func (p *Outbox) AddCompanion(path string) error {
 	name, err := filepath.Rel(p.Opt.Dir, path)
 	if err != nil {
 		return err

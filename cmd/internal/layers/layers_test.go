@@ -94,7 +94,9 @@ var allowed = map[string][]string{
 	"milter/whiteclnt": {"milter"},
 
 	"bloomdb/exchange/linkfault": {},
-	"bloomdb/bloomdbtest":        {"signature", "bloomdb", "bloomdb/layout", "bloomdb/peers", "bloomdb/wire"},
+	"bloomdb/bloomdbtest":        {"signature", "bloomdb", "bloomdb/layout", "bloomdb/peers", "bloomdb/wire", "bloomdb/keyspace/keyspacetest"},
+
+	"bloomdb/keyspace/keyspacetest": {"signature", "bloomdb/clock", "bloomdb/layout", "bloomdb/wire", "bloomdb/peers", "bloomdb/keyspace"},
 
 	"cmd/testenv": {},
 
@@ -147,7 +149,9 @@ var inTests = map[string][]string{
 	"signature/words":   {"signature/visible"},
 	"signature/archive": {"signature/archive/archivetest"},
 
-	"bloomdb/judging":  {"bloomdb/clock", "bloomdb/wire", "bloomdb/peers"},
+	"bloomdb/outbox":   {"signature", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
+	"bloomdb/peers":    {"signature", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
+	"bloomdb/judging":  {"bloomdb/keyspace/keyspacetest", "bloomdb/wire", "bloomdb/peers"},
 	"bloomdb":          {"bloomdb/bloomdbtest", "bloomdb/filter/coded", "bloomdb/filter/generalized"},
 	"bloomdb/exchange": {"signature", "bloomdb/keyring", "bloomdb/exchange/linkfault"},
 
