@@ -149,6 +149,7 @@ var inTests = map[string][]string{
 	"signature/words":   {"signature/visible"},
 	"signature/archive": {"signature/archive/archivetest"},
 
+	"bloomdb/vote":     {"bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
 	"bloomdb/outbox":   {"signature", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
 	"bloomdb/peers":    {"signature", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
 	"bloomdb/judging":  {"bloomdb/keyspace/keyspacetest", "bloomdb/wire", "bloomdb/peers"},
