@@ -281,7 +281,7 @@ func TestClassesFull(t *testing.T) {
 // a full filter, four questions for each listing.
 func TestWrongLabels(t *testing.T) {
 	db := bloomdbtest.Open(t, classOptions(t.TempDir(), "mx1"))
-	gen := db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())
+	gen := db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())
 	r := rand.New(rand.NewPCG(1, 2))
 	fill := func(kind layout.Kind, n int, keys func() filter.Hash) {
 		own, err := db.Keyspace().Store.OwnBits(layout.Target{Kind: kind, Gen: gen}, db.Keyspace().Store.ShapeFor(layout.Target{Kind: kind, Gen: gen}))

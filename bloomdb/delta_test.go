@@ -166,7 +166,7 @@ func TestTornDelta(t *testing.T) {
 // A member that sends all ones is refused: it may fill half of a generation.
 func TestAllOnes(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
-	gen := b.Keyspace().Settings.Generation(layout.SpamFilter, b.Keyspace().Settings.Now())
+	gen := b.Keyspace().Settings.Generation(layout.SpamFilter, b.Now())
 	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Shape: layout.BitsShape(b.Keyspace().Settings.SpamShape())}
 	for pos := range min(sec.Shape.Size(layout.SpamFilter), outbox.MaxDeltaCells) {
 		sec.Cells = append(sec.Cells, filter.Cell{Pos: pos, Value: 1})
@@ -270,7 +270,7 @@ func TestCountsPassWhereReportsAreRefused(t *testing.T) {
 func TestFarGeneration(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	for ahead, want := range map[int64]error{1: nil, 2: layout.ErrClock} {
-		gen := b.Keyspace().Settings.Generation(layout.SpamFilter, b.Keyspace().Settings.Now()) + ahead
+		gen := b.Keyspace().Settings.Generation(layout.SpamFilter, b.Now()) + ahead
 		sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Shape: layout.BitsShape(b.Keyspace().Settings.SpamShape()), Cells: []filter.Cell{{Pos: 5, Value: 1}}}
 		d := wire.Delta{Site: "b", Epoch: 2, Seq: uint64(ahead)}
 		d.Data = b.Keyspace().Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
@@ -282,7 +282,7 @@ func TestFarGeneration(t *testing.T) {
 
 func TestRepeatedSections(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
-	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: b.Keyspace().Settings.Generation(layout.SpamFilter, b.Keyspace().Settings.Now())}, Shape: layout.BitsShape(b.Keyspace().Settings.SpamShape())}
+	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: b.Keyspace().Settings.Generation(layout.SpamFilter, b.Now())}, Shape: layout.BitsShape(b.Keyspace().Settings.SpamShape())}
 	d := wire.Delta{Site: "b", Epoch: 2, Seq: 1}
 	d.Data = b.Keyspace().Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec, sec})
 	if err := a.Apply(d.Data, peers.Next); err == nil || !strings.Contains(err.Error(), "out of order") {

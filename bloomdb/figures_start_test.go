@@ -108,7 +108,7 @@ func makeFull(t *testing.T, dir string) {
 		return all
 	}
 	done := func(layout.Target, []uint64) {}
-	now, o := db.Keyspace().Now(), db.Keyspace().Settings
+	now, o := db.Now(), db.Keyspace().Settings
 	for n := range fullReports {
 		gen := o.Generation(layout.SpamFilter, now) - int64(n%o.Reports.Keep)
 		spam := journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Hashes: hashes(fullKeys)}

@@ -128,7 +128,7 @@ func TestForgedRecordsChangeNothing(t *testing.T) {
 func TestEpochBeyondAllTimes(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	for epoch, ok := range map[uint64]bool{1: true, lastEpoch: true, lastEpoch + 1: false, math.MaxUint64: false} {
-		record := a.Keyspace().Sealer.EncodeRecord(wire.Head{Type: wire.RecordHeartbeat, Site: "a", Epoch: epoch, Made: a.Keyspace().Now()}, make([]byte, 16))
+		record := a.Keyspace().Sealer.EncodeRecord(wire.Head{Type: wire.RecordHeartbeat, Site: "a", Epoch: epoch, Made: a.Now()}, make([]byte, 16))
 		if _, err := b.ReadHeartbeat(record); (err == nil) != ok {
 			t.Errorf("epoch %d: %v", epoch, err)
 		}
@@ -228,7 +228,7 @@ func TestWants(t *testing.T) {
 		}
 	}
 	for _, length := range []int{0, 15, 17, 23, 16 + 17*8} {
-		record := a.Keyspace().Sealer.EncodeRecord(wire.Head{Type: wire.RecordHeartbeat, Site: "a", Epoch: 2, Made: a.Keyspace().Now()}, make([]byte, length))
+		record := a.Keyspace().Sealer.EncodeRecord(wire.Head{Type: wire.RecordHeartbeat, Site: "a", Epoch: 2, Made: a.Now()}, make([]byte, length))
 		if _, err := b.ReadHeartbeat(record); err == nil {
 			t.Errorf("a body of %d bytes is taken", length)
 		}

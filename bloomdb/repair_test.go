@@ -75,7 +75,7 @@ func lifetime(t *testing.T, dir string, closed bool) {
 		return
 	}
 	must(t, db.Keyspace().Journal.Flush())
-	must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Keyspace().Now().Add(time.Hour))) // which is done once a minute
+	must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Now().Add(time.Hour))) // which is done once a minute
 	crash(t, db)
 }
 

@@ -76,7 +76,7 @@ func TestFullRevocationFiltersLoseNoReport(t *testing.T) {
 // keys they took and how likely they know another one.
 func fillRevoked(t *testing.T, db *bloomdb.DB) (keys int, chance float64) {
 	t.Helper()
-	newest := db.Keyspace().Settings.Generation(layout.RevokedFilter, db.Keyspace().Settings.Now())
+	newest := db.Keyspace().Settings.Generation(layout.RevokedFilter, db.Now())
 	for gen := newest - int64(db.Keyspace().Settings.Reports.Keep) + 1; gen <= newest; gen++ {
 		tg := layout.Target{Kind: layout.RevokedFilter, Gen: gen}
 		shape := db.Keyspace().Settings.RevokedShape()

@@ -14,7 +14,7 @@ import (
 // the four have filled, and gives it its say back.
 func BenchmarkMute(b *testing.B) {
 	db := bloomdbtest.Open(b, bloomdb.Options{Dir: b.TempDir(), Site: "a", Key: bloomdbtest.Key, Now: bloomdbtest.NewClock().Now})
-	t := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())}
+	t := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())}
 	r := rand.New(rand.NewPCG(1, 2))
 	keys := int(db.Keyspace().Settings.KeysPerGeneration()) / 4
 	for _, site := range []string{"b", "c", "d", "e"} {

@@ -29,7 +29,7 @@ func votersNamed() (names []string) {
 
 // crafted is a record of votes that a member made by hand for some site.
 func crafted(db *bloomdb.DB, site string, stamp uint64, f *generalized.Filter) []byte {
-	h := wire.Head{Type: wire.RecordVotes, Site: site, Epoch: 2, Seq: stamp, Made: db.Keyspace().Settings.Now()}
+	h := wire.Head{Type: wire.RecordVotes, Site: site, Epoch: 2, Seq: stamp, Made: db.Now()}
 	return db.Keyspace().Sealer.EncodeRecord(h, wire.AppendVotes(nil, wire.VotesBody{Gen: db.Keyspace().Settings.VotesGeneration(), Period: 604800, Filter: f}))
 }
 

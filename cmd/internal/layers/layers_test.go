@@ -153,6 +153,7 @@ var inTests = map[string][]string{
 	"bloomdb/outbox":   {"signature", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
 	"bloomdb/peers":    {"signature", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
 	"bloomdb/repair":   {"bloomdb/filter", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
+	"bloomdb/keyspace": {"bloomdb/keyspace/keyspacetest"},
 	"bloomdb/judging":  {"bloomdb/keyspace/keyspacetest", "bloomdb/wire", "bloomdb/peers"},
 	"bloomdb":          {"bloomdb/bloomdbtest", "bloomdb/filter/coded", "bloomdb/filter/generalized"},
 	"bloomdb/exchange": {"signature", "bloomdb/keyring", "bloomdb/exchange/linkfault"},
