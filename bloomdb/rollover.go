@@ -72,7 +72,7 @@ func openKeyspace(o Options, f string) (*keyspace.Keyspace, error) {
 		if err := os.MkdirAll(f, 0o700); err != nil {
 			return nil, fmt.Errorf("state folder: %w", err)
 		}
-		if err := folder.SyncDir(o.Dir); err != nil {
+		if err := folder.Sync(o.Dir); err != nil {
 			return nil, fmt.Errorf("state folder: %w", err)
 		}
 	}

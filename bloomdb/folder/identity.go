@@ -80,7 +80,7 @@ func (id Identity) Write(dir string) error {
 	if err := renameio.WriteFile(path, data, 0o600, renameio.WithTempDir(dir)); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return SyncDir(dir)
+	return Sync(dir)
 }
 
 func checksumLine(line []byte) string {

@@ -19,7 +19,7 @@ func (p *Outbox) AddCompanion(path string) error {
 	if slices.Contains(p.ID.Companions, name) {
 		return nil
 	}
-	if err := folder.SyncDir(filepath.Dir(path)); err != nil {
+	if err := folder.Sync(filepath.Dir(path)); err != nil {
 		return err
 	}
 	p.ID.Companions, p.dirty = append(slices.Clone(p.ID.Companions), name), true

@@ -142,5 +142,5 @@ func (ps *Peers) removeFiles(site string) error {
 			err = errors.Join(err, e)
 		}
 	}
-	return errors.Join(err, folder.SyncDir(ps.opt.Dir))
+	return errors.Join(err, folder.Sync(ps.opt.Dir))
 }
