@@ -36,9 +36,9 @@
 // a second, and in a flood up to a minute, depending on their amount: repeated counts in
 // that time are published once.
 //
-// Of a site with the trust "vote", only the votes are read. Of a site with the trust
-// "none", or a muted site, nothing is read. A site whose clock is more than an hour ahead
-// is paused until its clock is right; its deltas wait in its stream.
+// The follower reads only the votes of a site with the trust "vote", and nothing of a muted
+// site or one with the trust "none". A site whose clock is more than an hour ahead is paused
+// until its clock is right; its deltas wait in its stream.
 //
 // Dial returns the client of Redis. The caller closes it after Run. Close returns when no
 // goroutine of the library is left, even if Redis is down.

@@ -63,7 +63,7 @@ func TestWhichVotesAreAskedFor(t *testing.T) {
 			}
 			voter, log := openDB(t, o), newSimLog(rand.New(rand.NewPCG(1, 1)))
 			if c.held != nil {
-				if err := voter.HearVotes(c.held); err != nil {
+				if err := voter.ApplyVotes(c.held); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -177,7 +177,7 @@ func (x *Exchange) readVotes(ctx context.Context, o *origin) error {
 			err = fmt.Errorf("%w: it is %s", errOrigin, h)
 		}
 		if err == nil {
-			err = x.db.HearVotes(record)
+			err = x.db.ApplyVotes(record)
 		}
 	}
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // Limits on what other sites can make this one store.
 const (
 	maxOrigins = 4096 // epochs of all sites
-	MaxLives   = 16   // epochs of one site
+	MaxEpochs  = 16   // epochs of one site
 	MinParts   = 256 << 20
 )
 
@@ -39,7 +39,7 @@ func (ps *Peers) Apply(data []byte, order Order) error {
 	if d.Site == ps.opt.Site {
 		return nil
 	}
-	if err := ps.sealer.HeardInFull(d.Site); err != nil {
+	if err := ps.sealer.RequireFullTrust(d.Site); err != nil {
 		return fmt.Errorf("%s: %w", d, err)
 	}
 	ps.sitesMu.Lock()
@@ -79,7 +79,7 @@ func (ps *Peers) Apply(data []byte, order Order) error {
 // take when they are full, and at least 256 MiB.
 func (ps *Peers) PartsLimit() int64 {
 	reports, counts := ps.opt.FullMemory()
-	return max(ps.LeastParts, 2*(reports+counts))
+	return max(ps.leastParts, 2*(reports+counts))
 }
 
 // partsFor returns the part for each section, nil for expired ones. It creates missing parts. No
@@ -98,7 +98,7 @@ func (ps *Peers) partsFor(d wire.DeltaBody) ([]*store.PartOf, error) {
 	}
 	parts := make([]*store.PartOf, len(d.Sections))
 	for i, s := range d.Sections {
-		if ps.opt.Aged(s.Target) {
+		if ps.opt.Expired(s.Target) {
 			continue
 		}
 		p, err := ps.store.PartFor(d.Origin, s.Target, s.Shape)
@@ -116,7 +116,7 @@ func (ps *Peers) acceptable(o layout.Origin, s wire.DeltaSection) error {
 	if here := int64(ps.opt.Period(s.Target.Kind) / time.Second); s.Period != here {
 		return fmt.Errorf("%s: %w: period there %d s, here %d s", what, layout.ErrParameters, s.Period, here)
 	}
-	if ps.opt.Aged(s.Target) {
+	if ps.opt.Expired(s.Target) {
 		return nil
 	}
 	if ps.opt.Early(s.Target) {

@@ -13,8 +13,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-const ()
-
 // ApplyChunk joins chunk i of a manifest.
 func (ps *Peers) ApplyChunk(m wire.Manifest, i int, data []byte) error {
 	h, body, err := ps.sealer.OpenRecord(data, wire.RecordChunk)
@@ -68,7 +66,7 @@ func (ps *Peers) applyChunkSection(o layout.Origin, state *state, r *wire.Record
 	if r.Fail {
 		return wire.ErrShort
 	}
-	if len(ps.joinable(wire.DeltaBody{Origin: o, Sections: []wire.DeltaSection{s}}, state)) == 0 || ps.opt.Aged(s.Target) {
+	if len(ps.joinable(wire.DeltaBody{Origin: o, Sections: []wire.DeltaSection{s}}, state)) == 0 || ps.opt.Expired(s.Target) {
 		return nil
 	}
 	if err := ps.roomForParts(o.Site, blocksNeed(*blocks)); err != nil {
@@ -117,7 +115,7 @@ func claimedCells(r wire.RecordReader) (n int64) {
 // hasRoom reports whether a site may set n more cells of a filter, whichever these are.
 func (ps *Peers) hasRoom(o layout.Origin, s wire.DeltaSection, n int64) bool {
 	name := siteTarget{o.Site, s.Target}
-	if use := ps.Uses[name]; use != nil && use.capped || held(ps.partsOf(name))+n > ps.SiteCap(o.Site, s.Target, s.Shape) {
+	if use := ps.uses[name]; use != nil && use.capped || held(ps.partsOf(name))+n > ps.SiteCap(o.Site, s.Target, s.Shape) {
 		return false
 	}
 	if s.Target.Kind.Counts() {

@@ -78,9 +78,9 @@ var allowed = map[string][]string{
 	"reporting/ledger/buckets":  {"reporting/ledger/record"},
 	"reporting/ledger/pagefile": {"reporting/ledger/record", "reporting/ledger/buckets"},
 	"reporting/ledger/salvage":  {"reporting/ledger/record", "reporting/ledger/buckets", "reporting/ledger/pagefile"},
-	"reporting/ledger/store":    {"reporting/ledger/record", "reporting/ledger/buckets", "reporting/ledger/pagefile", "reporting/ledger/salvage"},
+	"reporting/ledger/store":    {"bloomdb/folder", "reporting/ledger/record", "reporting/ledger/buckets", "reporting/ledger/pagefile", "reporting/ledger/salvage"},
 	"reporting/ledger":          {"signature", "reporting/trust", "reporting/ledger/record", "reporting/ledger/buckets", "reporting/ledger/salvage", "reporting/ledger/store"},
-	"reporting/backup":          {"bloomdb", "reporting/ledger"},
+	"reporting/backup":          {"bloomdb", "bloomdb/folder", "reporting/ledger"},
 	"reporting/api":             {"signature", "bloomdb", "reporting/ledger"},
 	"reporting/api/v1":          {"reporting/api"},
 	"reporting/credential":      {"signature", "reporting/api"},
@@ -94,7 +94,9 @@ var allowed = map[string][]string{
 	"milter/whiteclnt": {"milter"},
 
 	"bloomdb/exchange/linkfault": {},
-	"bloomdb/bloomdbtest":        {"signature", "bloomdb", "bloomdb/layout", "bloomdb/peers", "bloomdb/wire"},
+	"bloomdb/bloomdbtest":        {"signature", "bloomdb", "bloomdb/layout", "bloomdb/peers", "bloomdb/wire", "bloomdb/keyspace/keyspacetest"},
+
+	"bloomdb/keyspace/keyspacetest": {"signature", "bloomdb/clock", "bloomdb/layout", "bloomdb/wire", "bloomdb/peers", "bloomdb/keyspace"},
 
 	"cmd/testenv": {},
 
@@ -114,7 +116,7 @@ var allowed = map[string][]string{
 	"cmd/internal/mailbox": {},
 	"cmd/internal/trap":    {},
 	"cmd/internal/version": {},
-	"cmd/internal/queue":   {"reporting/api"},
+	"cmd/internal/queue":   {"bloomdb/folder", "reporting/api"},
 	"cmd/internal/manual":  {},
 	"cmd/internal/replay":  {"signature", "bloomdb", "milter"},
 
@@ -136,7 +138,7 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "cmd/bloomlab/variation", "cmd/internal/mailbox"},
 
 	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "bloomdb/wire", "bloomdb/exchange", "reporting/backup", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "milter", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
-	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "milter", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
+	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "milter", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
 }
 
 // inTests may also be imported by tests; cmd/testenv by all of them.
@@ -147,7 +149,12 @@ var inTests = map[string][]string{
 	"signature/words":   {"signature/visible"},
 	"signature/archive": {"signature/archive/archivetest"},
 
-	"bloomdb/judging":  {"bloomdb/clock", "bloomdb/wire", "bloomdb/peers"},
+	"bloomdb/vote":     {"bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
+	"bloomdb/outbox":   {"signature", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
+	"bloomdb/peers":    {"signature", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
+	"bloomdb/repair":   {"bloomdb/filter", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
+	"bloomdb/keyspace": {"bloomdb/keyspace/keyspacetest"},
+	"bloomdb/judging":  {"bloomdb/keyspace/keyspacetest", "bloomdb/wire", "bloomdb/peers"},
 	"bloomdb":          {"bloomdb/bloomdbtest", "bloomdb/filter/coded", "bloomdb/filter/generalized"},
 	"bloomdb/exchange": {"signature", "bloomdb/keyring", "bloomdb/exchange/linkfault"},
 
