@@ -14,7 +14,8 @@
 //	clock     the time, without the jumps of the wall clock
 //	journal   the log of this site's own changes
 //	wire      records that go through Redis
-//	store     own filters, other sites' parts, masks, snapshots
+//	mask      hidden bits of retouched messages
+//	store     own filters, other sites' parts, snapshots
 //	never     messages that are declared never to be spam
 //	recent    what was seen in the last minutes and hours
 //	sketch    near-duplicates

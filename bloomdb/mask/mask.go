@@ -1,4 +1,4 @@
-package store
+package mask
 
 import (
 	"cmp"
@@ -11,14 +11,17 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/journal"
 )
 
-// MaxRetouched limits the keys that are retouched in one generation, and so the masked bits
-// and the memory of a mask.
-const MaxRetouched = 1 << 16
+// MaxKeys limits the keys that are retouched in one generation, and so the masked bits and
+// the memory of a mask.
+const MaxKeys = 1 << 16
 
-// mask hides bits of a generation's spam filters, own and others', when a key is looked up. The
+// KeyBytes is the memory in bytes of one retouched key: two map entries.
+const KeyBytes = 256
+
+// Mask hides bits of a generation's spam filters, own and others', when a key is looked up. The
 // bits themselves stay, so that a retouch can be undone, and no delta can restore a listing.
-// Readers share its lock. Writers hold Store.RetouchMu, too.
-type mask struct {
+// Readers share its lock. Writers hold store.Store.RetouchMu, too.
+type Mask struct {
 	shape filter.BitsShape
 
 	mu      sync.RWMutex // guards all below
@@ -27,12 +30,16 @@ type mask struct {
 	changes int64
 }
 
-func newMask(shape filter.BitsShape) *mask {
-	return &mask{shape: shape, keys: make(map[filter.Hash]journal.RetouchedKey), bits: make(map[uint64][]filter.Hash)}
+// New returns the mask of a generation without retouches.
+func New(shape filter.BitsShape) *Mask {
+	return &Mask{shape: shape, keys: make(map[filter.Hash]journal.RetouchedKey), bits: make(map[uint64][]filter.Hash)}
 }
 
+// Shape returns the shape of the filters.
+func (m *Mask) Shape() filter.BitsShape { return m.shape }
+
 // Hides reports whether one of a key's bits is masked. A nil mask hides nothing.
-func (m *mask) Hides(h filter.Hash) bool {
+func (m *Mask) Hides(h filter.Hash) bool {
 	if m == nil {
 		return false
 	}
@@ -44,7 +51,7 @@ func (m *mask) Hides(h filter.Hash) bool {
 }
 
 // Retouched reports whether the key itself was retouched.
-func (m *mask) Retouched(h filter.Hash) bool {
+func (m *Mask) Retouched(h filter.Hash) bool {
 	if m == nil {
 		return false
 	}
@@ -55,7 +62,7 @@ func (m *mask) Retouched(h filter.Hash) bool {
 }
 
 // isMasked reports whether a position is masked.
-func (m *mask) isMasked(pos uint64) bool {
+func (m *Mask) isMasked(pos uint64) bool {
 	if m == nil {
 		return false
 	}
@@ -65,7 +72,7 @@ func (m *mask) isMasked(pos uint64) bool {
 }
 
 // RestingOn returns the keys whose masked bit is at one of the positions.
-func (m *mask) RestingOn(positions map[uint64]bool) []journal.RetouchedKey {
+func (m *Mask) RestingOn(positions map[uint64]bool) []journal.RetouchedKey {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	var keys []journal.RetouchedKey
@@ -79,12 +86,12 @@ func (m *mask) RestingOn(positions map[uint64]bool) []journal.RetouchedKey {
 
 // position returns the position of a retouched key's masked bit. The bit's index is valid for
 // any k: a generation that is in no snapshot yet may get another shape.
-func (m *mask) position(k journal.RetouchedKey) uint64 {
+func (m *Mask) position(k journal.RetouchedKey) uint64 {
 	return m.shape.Positions(k.Hash, nil)[int(k.Bit)%m.shape.K]
 }
 
 // Set replaces the entries of the given keys. Doing so twice changes nothing.
-func (m *mask) Set(keys []journal.RetouchedKey) {
+func (m *Mask) Set(keys []journal.RetouchedKey) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, k := range keys {
@@ -99,7 +106,7 @@ func (m *mask) Set(keys []journal.RetouchedKey) {
 }
 
 // remove unmasks a key's bit, unless other keys rest on it. The caller holds mu.
-func (m *mask) remove(h filter.Hash) {
+func (m *Mask) remove(h filter.Hash) {
 	k, ok := m.keys[h]
 	if !ok {
 		return
@@ -114,7 +121,7 @@ func (m *mask) remove(h filter.Hash) {
 
 // All returns the keys, last retouched first. It sorts them without the lock, because a waiting
 // writer would block Judge.
-func (m *mask) All() []journal.RetouchedKey {
+func (m *Mask) All() []journal.RetouchedKey {
 	m.mu.RLock()
 	keys := slices.AppendSeq(make([]journal.RetouchedKey, 0, len(m.keys)), maps.Values(m.keys))
 	m.mu.RUnlock()
@@ -125,7 +132,7 @@ func (m *mask) All() []journal.RetouchedKey {
 }
 
 // Masked returns the masked positions.
-func (m *mask) Masked() []uint64 {
+func (m *Mask) Masked() []uint64 {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	positions := make([]uint64, 0, len(m.bits))
@@ -135,17 +142,15 @@ func (m *mask) Masked() []uint64 {
 	return positions
 }
 
-func (m *mask) Size() (keys, bits int, changes int64) {
+// Size returns the number of retouched keys, of masked bits, and of changes so far.
+func (m *Mask) Size() (keys, bits int, changes int64) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return len(m.keys), len(m.bits), m.changes
 }
 
-// MaskedBytes is the memory in bytes of one retouched key: two map entries.
-const MaskedBytes = 256
-
 // Check verifies that keys and bits are consistent.
-func (m *mask) Check() error {
+func (m *Mask) Check() error {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	resting := 0
@@ -157,8 +162,8 @@ func (m *mask) Check() error {
 		}
 		resting += len(keys)
 	}
-	if resting != len(m.keys) || len(m.keys) > MaxRetouched {
-		return fmt.Errorf("%d retouched keys, %d of them with a masked bit, must be at most %d", len(m.keys), resting, MaxRetouched)
+	if resting != len(m.keys) || len(m.keys) > MaxKeys {
+		return fmt.Errorf("%d retouched keys, %d of them with a masked bit, must be at most %d", len(m.keys), resting, MaxKeys)
 	}
 	return nil
 }

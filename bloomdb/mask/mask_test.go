@@ -1,4 +1,4 @@
-package store
+package mask
 
 import (
 	"testing"
@@ -8,11 +8,11 @@ import (
 
 func FuzzMask(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
-		keys, err := decodeMask(data, [8]byte{1}, 2930)
+		keys, err := decode(data, [8]byte{1}, 2930)
 		if err != nil {
 			return
 		}
-		m := newMask(filter.BitsShape{Lines: 4, K: 8})
+		m := New(filter.BitsShape{Lines: 4, K: 8})
 		m.Set(keys)
 		if m.Set(keys); m.Check() != nil || len(m.All()) > len(keys) {
 			t.Fatalf("%d keys make a mask of %d: %v", len(keys), len(m.All()), m.Check())
