@@ -1,7 +1,6 @@
-package harness
-
-// A real Dovecot with contrib/dovecot, with its own folder and port. This file starts and
-// stops it, and speaks IMAP to it.
+// Package dovecot starts a real Dovecot with contrib/dovecot, with its own folder and port,
+// for the end-to-end tests, and connects to it as a user's mail program.
+package dovecot
 
 import (
 	"bufio"
@@ -15,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -25,8 +25,8 @@ const (
 	ControlGroup = "games"  // spambloom, the group of the control socket
 )
 
-// Dovecot is a separate instance, with the mailboxes of example.test.
-type Dovecot struct {
+// Server is a separate instance, with the mailboxes of example.test.
+type Server struct {
 	t       testing.TB
 	Dir     string
 	program string
@@ -34,7 +34,7 @@ type Dovecot struct {
 	cmd     *exec.Cmd
 	ended   chan error
 	Paths   *strings.Replacer // from the paths in contrib to this instance's
-	changes []string          // see NewDovecot
+	changes []string          // see New
 }
 
 const dovecotConf = `
@@ -93,19 +93,19 @@ protocol lda {
 !include %[1]s/90-spambloom.conf
 `
 
-// NewDovecot prepares an instance whose wrapper uses the daemon of s. Changes to
+// New prepares an instance whose wrapper uses the daemon of s. Changes to
 // contrib/dovecot/90-spambloom.conf are pairs of an old and a new text.
-func NewDovecot(t testing.TB, s *Site, changes ...string) *Dovecot {
+func New(t testing.TB, s *harness.Site, changes ...string) *Server {
 	t.Helper()
 	testenv.Root(t)
-	d := &Dovecot{t: t, Dir: testenv.Dir(t), program: testenv.Program(t, "dovecot"), port: testenv.Port(t), changes: changes}
+	d := &Server{t: t, Dir: testenv.Dir(t), program: testenv.Program(t, "dovecot"), port: testenv.Port(t), changes: changes}
 	testenv.Program(t, "sievec")
 	for _, name := range []string{"run", "state", "mail"} {
 		if err := os.Mkdir(filepath.Join(d.Dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Chown(filepath.Join(d.Dir, "mail"), UserID(t, MailOwner), -1); err != nil {
+	if err := os.Chown(filepath.Join(d.Dir, "mail"), harness.UserID(t, MailOwner), -1); err != nil {
 		t.Fatal(err)
 	}
 	d.Paths = strings.NewReplacer(
@@ -121,38 +121,39 @@ func NewDovecot(t testing.TB, s *Site, changes ...string) *Dovecot {
 		"user = vmail", "user = "+MailOwner,
 		"sievec ", "sievec -c "+d.Conf()+" ",
 	)
-	Write(t, d.Conf(), fmt.Sprintf(dovecotConf, d.Dir, MailOwner, d.port))
+	harness.Write(t, d.Conf(), fmt.Sprintf(dovecotConf, d.Dir, MailOwner, d.port))
 	return d
 }
 
 // Environment replaces the usual paths of a mail server for programs of this instance.
-func (d *Dovecot) Environment(s *Site) []string {
+func (d *Server) Environment(s *harness.Site) []string {
 	return []string{"GORACE=" + os.Getenv("GORACE"), "SPAMBLOOM_CONTROL=" + s.Control,
 		"SPAMBLOOM_COMMAND=" + filepath.Join(d.Dir, "spambloom"), "SPAMBLOOM_QUEUE=" + filepath.Join(d.Dir, "home/queue")}
 }
 
-func (d *Dovecot) Conf() string { return filepath.Join(d.Dir, "dovecot.conf") }
+// Conf returns the path of the configuration.
+func (d *Server) Conf() string { return filepath.Join(d.Dir, "dovecot.conf") }
 
 // copyCommand copies spambloom to where the owner of the mailboxes may run it.
-func (d *Dovecot) copyCommand() string {
+func (d *Server) copyCommand() string {
 	d.t.Helper()
 	path := filepath.Join(d.Dir, "spambloom")
-	if r := Execute(d.t, "", "install", "-m", "0755", Program(d.t, "spambloom"), path); r.Code != 0 {
+	if r := harness.Execute(d.t, "", "install", "-m", "0755", harness.Program(d.t, "spambloom"), path); r.Code != 0 {
 		d.t.Fatalf("install: %+v", r)
 	}
 	return path
 }
 
 // install runs the commands of contrib/mailbox.md that only affect files.
-func (d *Dovecot) install() {
+func (d *Server) install() {
 	d.t.Helper()
-	commands := PageBlock(d.t, "mailbox.md", "useradd ") + PageBlock(d.t, "mailbox.md", "sievec ")
+	commands := harness.PageBlock(d.t, "mailbox.md", "useradd ") + harness.PageBlock(d.t, "mailbox.md", "sievec ")
 	for command := range strings.Lines(commands) {
 		switch program, _, _ := strings.Cut(strings.TrimSpace(command), " "); program {
 		case "useradd", "systemctl":
 			continue
 		}
-		if r := Execute(d.t, Repository, "sh", "-c", d.Paths.Replace(command)); r.Code != 0 || r.Stderr != "" {
+		if r := harness.Execute(d.t, harness.Repository, "sh", "-c", d.Paths.Replace(command)); r.Code != 0 || r.Stderr != "" {
 			d.t.Fatalf("%s: %+v", command, r)
 		}
 		if strings.Contains(command, "90-spambloom.conf") {
@@ -162,7 +163,7 @@ func (d *Dovecot) install() {
 }
 
 // edit changes the installed configuration like an administrator.
-func (d *Dovecot) edit() {
+func (d *Server) edit() {
 	d.t.Helper()
 	path := filepath.Join(d.Dir, "90-spambloom.conf")
 	text, err := os.ReadFile(path)
@@ -176,16 +177,16 @@ func (d *Dovecot) edit() {
 		}
 		conf = strings.ReplaceAll(conf, d.changes[i], d.changes[i+1])
 	}
-	Write(d.t, path, d.Paths.Replace(conf))
+	harness.Write(d.t, path, d.Paths.Replace(conf))
 }
 
 // Start installs and runs the instance.
-func (d *Dovecot) Start() *Dovecot {
+func (d *Server) Start() *Server {
 	t := d.t
 	t.Helper()
 	d.install()
 	d.cmd = exec.Command(d.program, "-F", "-c", d.Conf())
-	if err := StartChild(d.cmd); err != nil {
+	if err := harness.StartChild(d.cmd); err != nil {
 		t.Fatal(err)
 	}
 	d.ended = make(chan error, 1)
@@ -204,9 +205,9 @@ func (d *Dovecot) Start() *Dovecot {
 	return d
 }
 
-func (d *Dovecot) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(d.port)) }
+func (d *Server) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(d.port)) }
 
-func (d *Dovecot) stop() {
+func (d *Server) stop() {
 	_ = d.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
 	if err := <-d.ended; err != nil {
 		d.t.Errorf("dovecot: %v", err)
@@ -217,22 +218,23 @@ func (d *Dovecot) stop() {
 }
 
 // ExpectLog waits for a line: Dovecot answers a client before it writes the log.
-func (d *Dovecot) ExpectLog(want string) {
+func (d *Server) ExpectLog(want string) {
 	d.t.Helper()
 	testenv.Eventually(d.t, "Dovecot's log has "+want, func() bool { return strings.Contains(d.Log(), want) })
 }
 
-func (d *Dovecot) Log() string {
+// Log returns what the instance has logged.
+func (d *Server) Log() string {
 	text, _ := os.ReadFile(filepath.Join(d.Dir, "log")) // none if Dovecot did not start
 	return string(text)
 }
 
 // Deliver passes a mail to the user's local delivery, with a Sieve script.
-func (d *Dovecot) Deliver(user, script, mail string, flags ...string) {
+func (d *Server) Deliver(user, script, mail string, flags ...string) {
 	d.t.Helper()
 	home := filepath.Join(d.Dir, "mail", user)
-	Write(d.t, filepath.Join(home, ".dovecot.sieve"), script)
-	if err := os.Chown(filepath.Join(home, ".dovecot.sieve"), UserID(d.t, MailOwner), GroupID(d.t, MailOwner)); err != nil {
+	harness.Write(d.t, filepath.Join(home, ".dovecot.sieve"), script)
+	if err := os.Chown(filepath.Join(home, ".dovecot.sieve"), harness.UserID(d.t, MailOwner), harness.GroupID(d.t, MailOwner)); err != nil {
 		d.t.Fatal(err)
 	}
 	cmd := exec.Command("/usr/lib/dovecot/dovecot-lda", append(flags, "-c", d.Conf(), "-d", user)...)
@@ -243,14 +245,14 @@ func (d *Dovecot) Deliver(user, script, mail string, flags ...string) {
 }
 
 // Login connects as user, which creates the user's mailboxes.
-func (d *Dovecot) Login(user string) *imap {
+func (d *Server) Login(user string) *IMAP {
 	d.t.Helper()
 	conn, err := net.DialTimeout("tcp", d.addr(), testenv.Patience)
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	d.t.Cleanup(func() { conn.Close() })
-	c := &imap{t: d.t, conn: conn, in: bufio.NewReader(conn)}
+	c := &IMAP{t: d.t, conn: conn, in: bufio.NewReader(conn)}
 	c.line()
 	c.Do(fmt.Sprintf("LOGIN %q secret", user))
 	return c

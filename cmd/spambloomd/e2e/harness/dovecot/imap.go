@@ -1,4 +1,4 @@
-package harness
+package dovecot
 
 import (
 	"bufio"
@@ -12,15 +12,15 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// imap is the connection of a user's mail program.
-type imap struct {
+// IMAP is the connection of a user's mail program.
+type IMAP struct {
 	t    testing.TB
 	conn net.Conn
 	in   *bufio.Reader
 	tag  int
 }
 
-func (c *imap) line() string {
+func (c *IMAP) line() string {
 	c.t.Helper()
 	if err := c.conn.SetReadDeadline(time.Now().Add(testenv.Patience)); err != nil {
 		c.t.Fatal(err)
@@ -34,7 +34,7 @@ func (c *imap) line() string {
 
 // Do sends a command, waits until it is completed, and returns the server's earlier
 // responses. The test fails unless the answer is OK.
-func (c *imap) Do(command string) string {
+func (c *IMAP) Do(command string) string {
 	c.t.Helper()
 	c.tag++
 	tag := fmt.Sprintf("a%d ", c.tag)
@@ -55,13 +55,13 @@ func (c *imap) Do(command string) string {
 }
 
 // Put appends a mail to a mailbox, like a mail program.
-func (c *imap) Put(mailbox, mail string) {
+func (c *IMAP) Put(mailbox, mail string) {
 	c.t.Helper()
 	c.Do(fmt.Sprintf("APPEND %q {%d+}\r\n%s", mailbox, len(mail), mail))
 }
 
 // Empty deletes the mails of a mailbox.
-func (c *imap) Empty(mailbox string) {
+func (c *IMAP) Empty(mailbox string) {
 	c.t.Helper()
 	c.Do(fmt.Sprintf("SELECT %q", mailbox))
 	c.Do(`STORE 1:* +FLAGS.SILENT (\Deleted)`)
@@ -69,7 +69,7 @@ func (c *imap) Empty(mailbox string) {
 }
 
 // Count returns the number of mails in a mailbox.
-func (c *imap) Count(mailbox string) int {
+func (c *IMAP) Count(mailbox string) int {
 	c.t.Helper()
 	var n int
 	said := c.Do(fmt.Sprintf("STATUS %q (MESSAGES)", mailbox))
