@@ -29,6 +29,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/trap"
 	"github.com/spambloom/spambloom/cmd/internal/version"
 	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/reporting/backup"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/server"
@@ -47,7 +48,7 @@ type service struct {
 
 	db           *bloomdb.DB
 	desk         *desk.Desk
-	policy       atomic.Pointer[milter.Policy] // for the control API; the milter has its own copy
+	policy       atomic.Pointer[policy.Policy] // for the control API; the milter has its own copy
 	milter       *milter.Server
 	control      *http.Server
 	door         *server.Door // of the control socket

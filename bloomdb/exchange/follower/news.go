@@ -74,8 +74,8 @@ func (f *Follower) receiveHeartbeat(record []byte, live bool) {
 	h, err := f.db.ReadHeartbeat(record)
 	if err != nil {
 		var o *origin
-		if said, headErr := wire.DecodeHead(record); headErr == nil {
-			o = f.origins[said.Site]
+		if head, headErr := wire.DecodeHead(record); headErr == nil {
+			o = f.origins[head.Site]
 		}
 		f.refuse(o, refusal.CauseOf(err), err)
 		return

@@ -161,7 +161,7 @@ func previous(e streams.Entry) uint64 {
 
 // readVotes reads the votes of a site with the trust "vote".
 func (f *Follower) readVotes(ctx context.Context, o *origin) error {
-	said := o.votesAnnounced
+	announced := o.votesAnnounced
 	record, err := f.streams.Votes(ctx, o.site)
 	if err != nil && !errors.Is(err, streams.ErrNotOurs) {
 		return err
@@ -180,10 +180,10 @@ func (f *Follower) readVotes(ctx context.Context, o *origin) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	epoch := o.proven.Epoch // the site's current epoch, unless it is stale
-	o.votesLooked = said    // even if refused: until others are announced
+	epoch := o.proven.Epoch   // the site's current epoch, unless it is stale
+	o.votesLooked = announced // even if refused: until others are announced
 	// Anyone can put back an older record. It counts as missing, so that the site is asked.
-	o.isLatestRefused = errors.Is(err, layout.ErrParameters) && h.Epoch == epoch && h.Seq == said
+	o.isLatestRefused = errors.Is(err, layout.ErrParameters) && h.Epoch == epoch && h.Seq == announced
 	if err == nil && record != nil && h.Epoch >= epoch {
 		o.votes = h.Seq // may differ from the announced stamp
 	}

@@ -115,14 +115,14 @@ func (f *Foreign) times() int64 {
 // one. It returns errNameTaken if another daemon continues to make such records. The proof
 // is the head of the stream's last record, or zero.
 func (p *Publisher) advanceEpoch(ctx context.Context, proof wire.Head) error {
-	past := p.newerOwn.Load()
-	said, err := p.ownHeads(ctx, proof, past)
+	newer := p.newerOwn.Load()
+	heads, err := p.ownHeads(ctx, proof, newer)
 	if err != nil {
 		return err
 	}
 	var last streams.Position
 	var made time.Time // when the last record newer than the folder was made
-	for _, h := range said {
+	for _, h := range heads {
 		last = streams.Later(last, streams.At(h.Epoch, h.Seq))
 		if p.db.IsBeyond(h.Epoch, h.Seq) && h.Made.After(made) {
 			made = h.Made
@@ -134,16 +134,16 @@ func (p *Publisher) advanceEpoch(ctx context.Context, proof wire.Head) error {
 	if err := p.db.Outlive(last.Epoch, last.Seq); err != nil {
 		return fmt.Errorf("epoch after %v: %w", last, err)
 	}
-	p.newerOwn.CompareAndSwap(past, nil)
+	p.newerOwn.CompareAndSwap(newer, nil)
 	return nil
 }
 
 // ownHeads returns the heads of this site's records: the given ones, and those of the
 // heartbeat and the manifest in Redis if this site signed them.
-func (p *Publisher) ownHeads(ctx context.Context, proof wire.Head, past *wire.Head) ([]wire.Head, error) {
+func (p *Publisher) ownHeads(ctx context.Context, proof wire.Head, newer *wire.Head) ([]wire.Head, error) {
 	heads := []wire.Head{proof}
-	if past != nil {
-		heads = append(heads, *past)
+	if newer != nil {
+		heads = append(heads, *newer)
 	}
 	for kind, read := range map[wire.RecordType]func(context.Context, string) ([]byte, error){
 		wire.RecordHeartbeat: p.streams.Head, wire.RecordManifest: p.streams.Manifest,

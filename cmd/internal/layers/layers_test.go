@@ -99,9 +99,11 @@ var allowed = map[string][]string{
 	"reporting/desk/desktest":   {"signature", "bloomdb", "reporting/ledger", "reporting/trust", "reporting/desk"},
 	"reporting/server":          {"signature", "bloomdb", "bloomdb/never", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/credential", "reporting/desk"},
 
-	"milter":           {"signature", "signature/suffix", "bloomdb", "milter/idn"},
+	"milter":           {"signature", "bloomdb", "milter/policy", "milter/protocol"},
+	"milter/protocol":  {"milter/policy"},
+	"milter/policy":    {"signature", "signature/suffix", "bloomdb", "milter/idn"},
 	"milter/idn":       {},
-	"milter/whiteclnt": {"milter"},
+	"milter/whiteclnt": {"milter/policy"},
 
 	"bloomdb/exchange/linkfault":           {},
 	"bloomdb/exchange/redistest":           {"bloomdb/exchange/redisclient", "cmd/testenv"},
@@ -129,7 +131,7 @@ var allowed = map[string][]string{
 	"cmd/internal/version": {},
 	"cmd/internal/queue":   {"reporting/api"},
 	"cmd/internal/manual":  {},
-	"cmd/internal/replay":  {"signature", "bloomdb", "milter"},
+	"cmd/internal/replay":  {"signature", "bloomdb", "milter/policy"},
 
 	"cmd/bloomlab":             {"cmd/bloomlab/lab", "cmd/bloomlab/draw", "cmd/bloomlab/yancho", "cmd/bloomlab/retouched", "cmd/bloomlab/crosscheck", "cmd/bloomlab/delta", "cmd/bloomlab/iterative", "cmd/bloomlab/generalized", "cmd/bloomlab/beyond", "cmd/bloomlab/federation", "cmd/bloomlab/replica", "cmd/bloomlab/reputation", "cmd/bloomlab/variation", "cmd/internal/version"},
 	"cmd/bloomlab/lab":         {},
@@ -148,8 +150,8 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/variation":   {"signature"},
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "cmd/bloomlab/variation", "cmd/internal/mailbox"},
 
-	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "bloomdb/wire", "bloomdb/exchange", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "reporting/backup", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "milter", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
-	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "milter", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
+	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "bloomdb/wire", "bloomdb/exchange", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "reporting/backup", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "milter", "milter/policy", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
+	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "milter/policy", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
 }
 
 // inTests may also be imported by tests; cmd/testenv by all of them.
@@ -200,7 +202,7 @@ var inTests = map[string][]string{
 
 // reserved imports are allowed only in the listed packages.
 var reserved = map[string][]string{
-	"github.com/emersion/go-milter":  {"milter"},
+	"github.com/emersion/go-milter":  {"milter", "milter/protocol"},
 	"github.com/emersion/go-message": {"signature/mail"},
 	"github.com/redis/go-redis/v9":   {"bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "cmd/spambloomd"},
 	"github.com/BurntSushi/toml":     {"cmd/internal/config"},

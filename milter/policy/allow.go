@@ -1,4 +1,4 @@
-package milter
+package policy
 
 import (
 	"net/netip"
@@ -21,12 +21,12 @@ type Allow struct {
 	Listeners  []string       // address patterns; they also match with "+detail" after the local part
 }
 
-// reasonAllow prefixes the rule's name in the reason of an allowed message.
-const reasonAllow = "allow:"
+// ReasonAllow prefixes the rule's name in the reason of an allowed message.
+const ReasonAllow = "allow:"
 
 // allowedBy returns the decision about a message whose recipients are all allowed.
 func allowedBy(rule string, general Policy) Decision {
-	d := Decision{Verdict: Allowed, Action: general.Clean.atMostTag(), Reason: reasonAllow + rule}
+	d := Decision{Verdict: Allowed, Action: general.Clean.AtMostTag(), Reason: ReasonAllow + rule}
 	if d.Action == "" {
 		d.Action = Tag
 	}
@@ -107,18 +107,18 @@ func newNames(list []string, form func(string) string) map[string]bool {
 // of returns the name of the rule that allows each recipient of the message, "" for none.
 // Allowed is nil if no recipient is allowed. Every is the name of the first such rule if
 // all recipients are allowed. The first matching rule wins.
-func (a *allowRules) of(e *envelope, header []signature.Field) (allowed []string, every string) {
+func (a *allowRules) of(e *Envelope, header []signature.Field) (allowed []string, every string) {
 	if len(a.rules) == 0 {
 		return nil, ""
 	}
-	m := evidence{envelope: e, listID: listID(header)}
-	if len(e.sender) <= maxAddress { // the sender chose where a truncated address ends
-		m.sender = e.compared(e.sender)
+	m := evidence{Envelope: e, listID: listID(header)}
+	if len(e.Sender) <= MaxAddress { // the sender chose where a truncated address ends
+		m.sender = e.compared(e.Sender)
 	}
 	if a.wantFrom {
 		m.from = authenticFrom(e, header, a.authservID)
 	}
-	recipients := e.audience()
+	recipients := e.Audience()
 	if a.wantRecipients {
 		recipients = slices.Clone(recipients)
 		for i, address := range recipients {
@@ -150,7 +150,7 @@ func (a *allowRules) of(e *envelope, header []signature.Field) (allowed []string
 // evidence is the part of a message, other than its recipients, that rules match. Addresses
 // are in the form of patterns; "" means none.
 type evidence struct {
-	*envelope
+	*Envelope
 	sender string
 	from   string // the authenticated address of the header
 	listID string
@@ -158,11 +158,11 @@ type evidence struct {
 
 // matches checks all conditions except the recipients.
 func (r *allowRule) matches(m *evidence) bool {
-	return (r.networks == nil || r.networks.contain(m.client)) &&
+	return (r.networks == nil || r.networks.contain(m.Client)) &&
 		(r.senders == nil || hasAddress(r.senders, m.sender)) &&
 		(r.from == nil || hasAddress(r.from, m.from)) &&
 		(r.listIDs == nil || r.listIDs[m.listID]) &&
-		(r.listeners == nil || r.listeners[m.listener])
+		(r.listeners == nil || r.listeners[m.Listener])
 }
 
 // forRecipient reports whether the rule applies to address, which is in the form of

@@ -1,4 +1,10 @@
-package milter
+// Package protocol has the packets of the milter protocol (Sendmail's libmilter/mfdef.h, as
+// Postfix and Sendmail send them), as far as github.com/emersion/go-milter does not read or
+// answer them correctly.
+//
+// It owns the answer to an MTA's offer and the form in which a packet reaches the library.
+// It reads and writes no connection, and keeps no state.
+package protocol
 
 import (
 	"bytes"
@@ -8,19 +14,21 @@ import (
 	"strings"
 
 	gomilter "github.com/emersion/go-milter"
+
+	"github.com/spambloom/spambloom/milter/policy"
 )
 
-// maxPacket is the library's own limit on a packet's code and data. MTAs send little more
+// MaxPacket is the library's own limit on a packet's code and data. MTAs send little more
 // than 64 KiB. Unit: bytes.
-const maxPacket = 1 << 20
+const MaxPacket = 1 << 20
 
-// packetHead is the size of the length field before each packet. Unit: bytes.
-const packetHead = 4
+// Head is the size of the length field before each packet. Unit: bytes.
+const Head = 4
 
 // Codes that the library does not name.
 const (
-	codeUnknown  gomilter.Code = 'U' // SMFIC_UNKNOWN: an SMTP command the MTA does not know
-	codeProgress gomilter.Code = 'p' // SMFIR_PROGRESS
+	CodeUnknown  gomilter.Code = 'U' // SMFIC_UNKNOWN: an SMTP command the MTA does not know
+	CodeProgress gomilter.Code = 'p' // SMFIR_PROGRESS
 )
 
 // The actions a session needs and the protocol flags it wants, as in Sendmail's
@@ -29,40 +37,40 @@ const (
 // Sendmail over TCP. OptNoDataReply is not among them, because the library answers DATA by
 // itself.
 const (
-	neededActions  = gomilter.OptAddHeader | gomilter.OptChangeHeader | gomilter.OptQuarantine
-	wantedProtocol = gomilter.OptNoUnknown | gomilter.OptNoData | gomilter.OptSkip |
+	NeededActions = gomilter.OptAddHeader | gomilter.OptChangeHeader | gomilter.OptQuarantine
+	WantedFlags   = gomilter.OptNoUnknown | gomilter.OptNoData | gomilter.OptSkip |
 		gomilter.OptNoConnReply | gomilter.OptNoHeloReply | gomilter.OptNoMailReply |
 		gomilter.OptNoRcptReply | gomilter.OptNoHeaderReply | gomilter.OptNoEOHReply
 )
 
-// errProtocol marks packets that no MTA would send.
-var errProtocol = errors.New("milter protocol violated")
+// ErrViolated marks packets that no MTA would send.
+var ErrViolated = errors.New("milter protocol violated")
 
-// negotiate returns the answer to an MTA's offer (SMFIC_OPTNEG: version, actions, protocol
+// Negotiate returns the answer to an MTA's offer (SMFIC_OPTNEG: version, actions, protocol
 // flags). The library would answer every offer alike. But Sendmail drops a milter that
 // requests more than was offered, and an MTA that does not know a flag waits forever for
 // the reply that the flag suppresses.
-func negotiate(offer []byte) (protocol gomilter.OptProtocol, answer []byte, err error) {
+func Negotiate(offer []byte) (protocol gomilter.OptProtocol, answer []byte, err error) {
 	const newest = 6
 	if len(offer) < 12 {
-		return 0, nil, fmt.Errorf("%w: offer of %d bytes", errProtocol, len(offer))
+		return 0, nil, fmt.Errorf("%w: offer of %d bytes", ErrViolated, len(offer))
 	}
 	version := binary.BigEndian.Uint32(offer)
 	actions := gomilter.OptAction(binary.BigEndian.Uint32(offer[4:]))
-	protocol = gomilter.OptProtocol(binary.BigEndian.Uint32(offer[8:])) & wantedProtocol
+	protocol = gomilter.OptProtocol(binary.BigEndian.Uint32(offer[8:])) & WantedFlags
 	if version < 2 {
-		return 0, nil, fmt.Errorf("%w: version %d, need 2 to %d", errProtocol, version, newest)
+		return 0, nil, fmt.Errorf("%w: version %d, need 2 to %d", ErrViolated, version, newest)
 	}
-	if actions&neededActions != neededActions {
-		return 0, nil, fmt.Errorf("%w: MTA offers actions %#x, need %#x", errProtocol, uint32(actions), uint32(neededActions))
+	if actions&NeededActions != NeededActions {
+		return 0, nil, fmt.Errorf("%w: MTA offers actions %#x, need %#x", ErrViolated, uint32(actions), uint32(NeededActions))
 	}
-	answer = appendPacket(nil, gomilter.CodeOptNeg,
-		uint32(min(version, newest)), uint32(neededActions), uint32(protocol))
+	answer = Append(nil, gomilter.CodeOptNeg,
+		uint32(min(version, newest)), uint32(NeededActions), uint32(protocol))
 	return protocol, answer, nil
 }
 
-// appendPacket appends a packet whose data are numbers.
-func appendPacket(dst []byte, code gomilter.Code, data ...uint32) []byte {
+// Append appends a packet whose data are numbers.
+func Append(dst []byte, code gomilter.Code, data ...uint32) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(1+4*len(data)))
 	dst = append(dst, byte(code))
 	for _, n := range data {
@@ -71,11 +79,11 @@ func appendPacket(dst []byte, code gomilter.Code, data ...uint32) []byte {
 	return dst
 }
 
-// repair checks a whole packet (length, code, data) before the library sees it, and returns
+// Repair checks a whole packet (length, code, data) before the library sees it, and returns
 // it in a form that the library parses correctly. It returns an error for a packet that the
 // library would log and drop, or answer with a response of its own.
-func repair(packet []byte) ([]byte, error) {
-	code, data := gomilter.Code(packet[packetHead]), packet[packetHead+1:]
+func Repair(packet []byte) ([]byte, error) {
+	code, data := gomilter.Code(packet[Head]), packet[Head+1:]
 	switch code {
 	case gomilter.CodeConn:
 		return repairConnect(packet)
@@ -83,27 +91,27 @@ func repair(packet []byte) ([]byte, error) {
 		return packet, repairHeader(data)
 	case gomilter.CodeMacro:
 		if len(data) == 0 {
-			return nil, fmt.Errorf("%w: empty macro packet", errProtocol)
+			return nil, fmt.Errorf("%w: empty macro packet", ErrViolated)
 		}
-		return repairMacros(data), nil
+		return Macros(data), nil
 	case gomilter.CodeAbort, gomilter.CodeBody, gomilter.CodeEOB, gomilter.CodeHelo, gomilter.CodeMail,
 		gomilter.CodeEOH, gomilter.CodeQuit, gomilter.CodeRcpt, gomilter.CodeData:
 	default:
-		return nil, fmt.Errorf("%w: unknown command %q", errProtocol, byte(code))
+		return nil, fmt.Errorf("%w: unknown command %q", ErrViolated, byte(code))
 	}
 	return packet, nil
 }
 
 // The macros in use, by the names that MTAs give them.
 const (
-	macroQueueID = "i"
-	macroAuth    = "{auth_authen}"
+	QueueID = "i"
+	Auth    = "{auth_authen}"
 )
 
-// repairMacros returns a packet with only the macros in use, each cut to its maximum
+// Macros returns a packet with only the macros in use, each cut to its maximum
 // length. The library keeps a map of all macros in a packet, and a packet of 1 MiB may
 // contain 200,000. The last value of a repeated macro counts, as in the library.
-func repairMacros(data []byte) []byte {
+func Macros(data []byte) []byte {
 	var queueID, auth []byte
 	rest, more := bytes.Trim(data[1:], "\x00"), true
 	for more {
@@ -113,23 +121,23 @@ func repairMacros(data []byte) []byte {
 			value, rest, more = bytes.Cut(rest, []byte{0})
 		}
 		switch string(name) {
-		case macroQueueID:
+		case QueueID:
 			queueID = value
-		case macroAuth:
+		case Auth:
 			auth = value
 		}
 	}
-	packet := append(make([]byte, packetHead, packetHead+64), byte(gomilter.CodeMacro), data[0])
+	packet := append(make([]byte, Head, Head+64), byte(gomilter.CodeMacro), data[0])
 	for _, m := range []struct {
 		name  string
 		value []byte
-	}{{macroQueueID, queueID}, {macroAuth, auth}} {
+	}{{QueueID, queueID}, {Auth, auth}} {
 		if len(m.value) > 0 {
 			packet = append(append(packet, m.name...), 0)
-			packet = append(append(packet, m.value[:min(len(m.value), maxAddress+1)]...), 0)
+			packet = append(append(packet, m.value[:min(len(m.value), policy.MaxAddress+1)]...), 0)
 		}
 	}
-	binary.BigEndian.PutUint32(packet, uint32(len(packet)-packetHead))
+	binary.BigEndian.PutUint32(packet, uint32(len(packet)-Head))
 	return packet
 }
 
@@ -138,25 +146,25 @@ func repairMacros(data []byte) []byte {
 // taken for a local one.
 func repairConnect(packet []byte) ([]byte, error) {
 	const tag = "IPv6:"
-	host := bytes.IndexByte(packet[packetHead+1:], 0)
-	family := packetHead + 1 + host + 1
+	host := bytes.IndexByte(packet[Head+1:], 0)
+	family := Head + 1 + host + 1
 	if host < 0 || family >= len(packet) {
-		return nil, fmt.Errorf("%w: connect packet without a family", errProtocol)
+		return nil, fmt.Errorf("%w: connect packet without a family", ErrViolated)
 	}
 	switch gomilter.ProtoFamily(packet[family]) {
 	case gomilter.FamilyUnknown, gomilter.FamilyUnix:
 		return packet, nil
 	case gomilter.FamilyInet, gomilter.FamilyInet6:
 	default:
-		return nil, fmt.Errorf("%w: unknown address family %q", errProtocol, packet[family])
+		return nil, fmt.Errorf("%w: unknown address family %q", ErrViolated, packet[family])
 	}
 	address := family + 3 // after the port
 	if address > len(packet) {
-		return nil, fmt.Errorf("%w: connect packet without a port", errProtocol)
+		return nil, fmt.Errorf("%w: connect packet without a port", ErrViolated)
 	}
 	if end := address + len(tag); end <= len(packet) && strings.EqualFold(string(packet[address:end]), tag) {
 		packet = append(packet[:address], packet[end:]...)
-		binary.BigEndian.PutUint32(packet, uint32(len(packet)-packetHead))
+		binary.BigEndian.PutUint32(packet, uint32(len(packet)-Head))
 	}
 	return packet, nil
 }
@@ -166,7 +174,7 @@ func repairConnect(packet []byte) ([]byte, error) {
 func repairHeader(data []byte) error {
 	name := bytes.IndexByte(data, 0)
 	if name < 1 || data[len(data)-1] != 0 {
-		return fmt.Errorf("%w: header packet without a name or an end", errProtocol)
+		return fmt.Errorf("%w: header packet without a name or an end", ErrViolated)
 	}
 	for i := name + 1; i < len(data)-1; i++ {
 		if data[i] == 0 {

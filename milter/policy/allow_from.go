@@ -1,4 +1,4 @@
-package milter
+package policy
 
 import (
 	"strings"
@@ -20,12 +20,12 @@ import (
 //
 // A message that could make the verifier write something else proves nothing; see
 // isRepeatable.
-func authenticFrom(e *envelope, header []signature.Field, authservID string) string {
+func authenticFrom(e *Envelope, header []signature.Field, authservID string) string {
 	if authservID == "" || !isRepeatable(e, header) {
 		return ""
 	}
-	address, sender := e.headerFrom(header), e.plainAddress(e.sender)
-	if address == "" || sender == "" && e.sender != "" {
+	address, sender := e.headerFrom(header), e.plainAddress(e.Sender)
+	if address == "" || sender == "" && e.Sender != "" {
 		return ""
 	}
 	_, domain, _ := cutAddress(address)
@@ -50,11 +50,11 @@ func authenticFrom(e *envelope, header []signature.Field, authservID string) str
 //   - OpenDMARC 1.4.2 writes the HELO name of a bounce as a value.
 //   - OpenDKIM 2.11.0 decodes the tag i of a signature: "i=x=3B=20dkim=3Dpass...@evil.example".
 //     d and s may contain blanks if the signer's own name server answers for such names.
-func isRepeatable(e *envelope, header []signature.Field) bool {
-	if int(e.count) > len(e.recipients) || len(e.helo) > maxAddress || !isPlain(e.helo, isValue) {
+func isRepeatable(e *Envelope, header []signature.Field) bool {
+	if int(e.Count) > len(e.Recipients) || len(e.Helo) > MaxAddress || !isPlain(e.Helo, isValue) {
 		return false
 	}
-	for _, address := range e.recipients {
+	for _, address := range e.Recipients {
 		if !isPlain(address, isValue) {
 			return false
 		}
@@ -108,7 +108,7 @@ func isBase64(c byte) bool {
 // with an address, such as smtp.mailfrom, the address's domain is used. A name that the
 // verifier may have looked up as another one proves nothing: IDNA2003 asks the DNS for
 // strasse.example but writes straße.example.
-func (e *envelope) passes(results []result, property string, wanted func(domain string) bool) bool {
+func (e *Envelope) passes(results []result, property string, wanted func(domain string) bool) bool {
 	for _, r := range results {
 		if r.value != "pass" {
 			continue
@@ -134,7 +134,7 @@ func isAligned(a, b string) bool {
 // headerFrom returns the only address of the only From field, as plainAddress returns it.
 // It returns "" if there are more addresses or fields, or if a mail program could read
 // another address from the field.
-func (e *envelope) headerFrom(header []signature.Field) (address string) {
+func (e *Envelope) headerFrom(header []signature.Field) (address string) {
 	found := false
 	for _, f := range header {
 		if !strings.EqualFold(strings.TrimSpace(f.Name), "From") {
@@ -153,7 +153,7 @@ func (e *envelope) headerFrom(header []signature.Field) (address string) {
 // "<a@example.org>". It accepts the common part of RFC 5322, section 3.4. It returns "" for
 // everything else: lists, groups, routes, an address in the unquoted name or in a comment,
 // white space or quotes in the address.
-func (e *envelope) mailbox(value string) (address string) {
+func (e *Envelope) mailbox(value string) (address string) {
 	p := scanner{rest: value}
 	var words []string // unquoted
 	quoted := false
@@ -191,8 +191,8 @@ func (e *envelope) mailbox(value string) (address string) {
 // plainAddress returns an address in lower case, with its domain in ASCII form. The address
 // must consist of dots and atoms, with an ASCII local part and a domain of at least two
 // labels; otherwise plainAddress returns "". An encoded word is not a local part.
-func (e *envelope) plainAddress(s string) string {
-	if len(s) > maxAddress {
+func (e *Envelope) plainAddress(s string) string {
+	if len(s) > MaxAddress {
 		return ""
 	}
 	address := e.compared(s)

@@ -1,9 +1,11 @@
-package milter
+package policy
 
 import (
+	"net/netip"
 	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // Override is a policy for part of the mail: that of a recipient, of a recipient's domain,
@@ -17,10 +19,19 @@ type Override struct {
 	Policy     Policy
 }
 
-// rules are the administrator's settings indexed for look-ups: the general policy, its
-// overrides, the allow rules and the local networks. They never change; a reload creates
-// new ones. They are pure and safe for concurrent use.
-type rules struct {
+// Settings are the administrator's settings from which Rules are made.
+type Settings struct {
+	General    Policy
+	Overrides  []Override
+	Allow      []Allow
+	AuthservID string         // authserv-id of the MTA's own Authentication-Results fields; "": no field is trusted
+	Local      []netip.Prefix // clients whose mail is not judged
+	Counting   []netip.Prefix // MTAs whose number of recipients is trusted
+}
+
+// Rules are the settings indexed for look-ups. They never change; a reload creates new ones.
+// They are pure and safe for concurrent use.
+type Rules struct {
 	general    Policy
 	listeners  map[string]*Override
 	recipients patterns[*Override]
@@ -29,14 +40,15 @@ type rules struct {
 	counting   *networks // MTAs whose recipients are counted
 }
 
-func newRules(o *Options) *rules {
-	r := &rules{
-		general:    o.Policy,
+// NewRules indexes the settings.
+func NewRules(o Settings) *Rules {
+	r := &Rules{
+		general:    o.General,
 		listeners:  make(map[string]*Override),
 		recipients: make(patterns[*Override]),
 		allow:      newAllowRules(o.Allow, o.AuthservID),
-		local:      newNetworks(o.LocalNetworks),
-		counting:   newNetworks(o.CountNetworks),
+		local:      newNetworks(o.Local),
+		counting:   newNetworks(o.Counting),
 	}
 	for i := range o.Overrides {
 		override := &o.Overrides[i]
@@ -48,6 +60,24 @@ func newRules(o *Options) *rules {
 		}
 	}
 	return r
+}
+
+// IsLocal reports whether mail of a client is not judged.
+func (r *Rules) IsLocal(client netip.Addr) bool { return r.local.contain(client) }
+
+// IsCounting reports whether the number of recipients of an MTA is trusted.
+func (r *Rules) IsCounting(mta netip.Addr) bool { return r.counting.contain(mta) }
+
+// Allowed returns the name of the rule that allows each recipient of a message, "" for none,
+// or nil if no recipient is allowed. If all are allowed, whole is the decision about the
+// message, else nil. The header is nil if part of it was not kept.
+func (r *Rules) Allowed(e *Envelope, header []signature.Field) (allowed []string, whole *Decision) {
+	allowed, every := r.allow.of(e, header)
+	if every == "" {
+		return allowed, nil
+	}
+	d := allowedBy(every, r.general)
+	return allowed, &d
 }
 
 // audience identifies recipients with the same policy.
@@ -68,10 +98,10 @@ func (a audience) policy(general Policy) (name string, p Policy) {
 }
 
 // audiences returns the distinct audiences among a message's recipients, in their order.
-func (r *rules) audiences(e *envelope, allowed []string) (all []audience) {
+func (r *Rules) audiences(e *Envelope, allowed []string) (all []audience) {
 	seen := make(map[audience]bool)
-	for i, address := range e.audience() {
-		a := audience{listener: r.listeners[e.listener]}
+	for i, address := range e.Audience() {
+		a := audience{listener: r.listeners[e.Listener]}
 		if allowed != nil {
 			a.allowed = allowed[i]
 		}
@@ -86,19 +116,19 @@ func (r *rules) audiences(e *envelope, allowed []string) (all []audience) {
 	return all
 }
 
-// decide applies the policy of each recipient. A message is delivered to all recipients or
+// Decide applies the policy of each recipient. A message is delivered to all recipients or
 // to none, so the mildest decision applies to the message. Among equally mild decisions the
 // one with the least severe verdict wins, because all recipients see the header. Allowed
 // contains the rule that allows each recipient; it is nil if none is allowed.
-func (r *rules) decide(evidence bloomdb.Evidence, signed bool, e *envelope, allowed []string) Decision {
+func (r *Rules) Decide(evidence bloomdb.Evidence, signed bool, e *Envelope, allowed []string) Decision {
 	var best Decision
 	var others []Decision
 	for i, a := range r.audiences(e, allowed) {
 		name, policy := a.policy(r.general)
 		d := policy.Decide(evidence, signed)
 		d.Policy = name
-		if mild := d.Action.atMostTag(); a.allowed != "" && mild != d.Action {
-			d.Action, d.Policy = mild, reasonAllow+a.allowed
+		if mild := d.Action.AtMostTag(); a.allowed != "" && mild != d.Action {
+			d.Action, d.Policy = mild, ReasonAllow+a.allowed
 		}
 		if i > 0 && !d.isMilder(best) {
 			others = append(others, d)
@@ -111,7 +141,7 @@ func (r *rules) decide(evidence bloomdb.Evidence, signed bool, e *envelope, allo
 	}
 	for _, d := range others {
 		if d.Action != best.Action || d.Verdict != best.Verdict {
-			best.Milder = append(best.Milder, d.policyName()+" "+string(d.Verdict)+" "+string(d.Action))
+			best.Milder = append(best.Milder, d.PolicyName()+" "+string(d.Verdict)+" "+string(d.Action))
 		}
 	}
 	return best
@@ -125,8 +155,8 @@ func (d Decision) isMilder(other Decision) bool {
 	return severity[d.Verdict] < severity[other.Verdict]
 }
 
-// policyName returns the log's name for the decisive policy.
-func (d Decision) policyName() string {
+// PolicyName returns the log's name for the decisive policy.
+func (d Decision) PolicyName() string {
 	if d.Policy == "" {
 		return "general"
 	}

@@ -1,4 +1,4 @@
-package milter
+package policy
 
 import (
 	"strings"
@@ -7,9 +7,12 @@ import (
 )
 
 // maxConverted bounds the domains of one message that are converted to their ASCII form, in
-// bytes, with fieldOverhead added for each. A message may have 10,000 recipients, each in
+// bytes, with formOverhead added for each. A message may have 10,000 recipients, each in
 // another domain.
-const maxConverted = 32 << 10
+const (
+	maxConverted = 32 << 10
+	formOverhead = 64
+)
 
 // forms caches the ASCII forms of the domains in one message. The zero value is ready for
 // use by one goroutine at a time.
@@ -26,7 +29,7 @@ func (f *forms) ascii(domain string) string {
 		return strings.ToLower(domain)
 	}
 	form, found := f.known[domain]
-	if cost := len(domain) + fieldOverhead; !found && f.spent+cost <= maxConverted {
+	if cost := len(domain) + formOverhead; !found && f.spent+cost <= maxConverted {
 		f.spent += cost
 		form, _ = idn.ASCII(domain) // "" with an error
 		if f.known == nil {
@@ -40,7 +43,7 @@ func (f *forms) ascii(domain string) string {
 // compared returns an address of the message in the form of patterns: in lower case, with
 // its domain in ASCII form. It returns "" if it is not an address or its domain has no such
 // form.
-func (e *envelope) compared(address string) string {
+func (e *Envelope) compared(address string) string {
 	local, host, ok := cutAddress(address)
 	if !ok {
 		return ""
@@ -57,7 +60,7 @@ func (e *envelope) compared(address string) string {
 }
 
 // ascii calls forms.ascii, with the forms created on first use.
-func (e *envelope) ascii(domain string) string {
+func (e *Envelope) ascii(domain string) string {
 	if e.forms == nil {
 		e.forms = new(forms)
 	}

@@ -1,4 +1,4 @@
-package milter
+package policy
 
 import (
 	"strings"
@@ -76,14 +76,14 @@ Authentication-Results: mx.example.test; spf=pass smtp.mailfrom=bank.example
 From: a@bank.example`, "a@bank.example"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := authenticFrom(&envelope{sender: test.sender}, fields(test.header), mx)
+			got := authenticFrom(&Envelope{Sender: test.sender}, fields(test.header), mx)
 			if got != test.want {
 				t.Errorf("%q, want %q", got, test.want)
 			}
-			if other := authenticFrom(&envelope{sender: test.sender}, fields(test.header), "mx2.example.test"); other != "" {
+			if other := authenticFrom(&Envelope{Sender: test.sender}, fields(test.header), "mx2.example.test"); other != "" {
 				t.Errorf("of another site: %q", other)
 			}
-			if none := authenticFrom(&envelope{sender: test.sender}, fields(test.header), ""); none != "" {
+			if none := authenticFrom(&Envelope{Sender: test.sender}, fields(test.header), ""); none != "" {
 				t.Errorf("without an authserv-id: %q", none)
 			}
 		})
@@ -96,7 +96,7 @@ func TestForgedFrom(t *testing.T) {
 		pass = "Authentication-Results: mx.example.test; dkim=pass header.d=bank.example; dmarc=pass header.from=bank.example\n"
 		from = "From: a@bank.example"
 	)
-	if got := authenticFrom(&envelope{sender: "a@evil.example"}, fields(pass+from), mx); got != "a@bank.example" {
+	if got := authenticFrom(&Envelope{Sender: "a@evil.example"}, fields(pass+from), mx); got != "a@bank.example" {
 		t.Fatalf("unforged: %q", got)
 	}
 	results := func(s string) string { return "Authentication-Results: mx.example.test; " + s + "\n" + from }
@@ -159,7 +159,7 @@ func TestForgedFrom(t *testing.T) {
 		{"8-bit sender", "\u00e4@bank.example", results("spf=pass smtp.mailfrom=bank.example")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := authenticFrom(&envelope{sender: test.sender}, fields(test.header), mx); got != "" {
+			if got := authenticFrom(&Envelope{Sender: test.sender}, fields(test.header), mx); got != "" {
 				t.Errorf("%q is trusted", got)
 			}
 		})
@@ -244,22 +244,8 @@ func TestHeaderFrom(t *testing.T) {
 		{"From: a\x00 <a@bank.example>", ""},
 		{"From: a%evil.example@" + strings.Repeat("x.", 200) + "bank.example", ""},
 	} {
-		if got := new(envelope).headerFrom(fields(test.header)); got != test.want {
+		if got := new(Envelope).headerFrom(fields(test.header)); got != test.want {
 			t.Errorf("%q: %q, want %q", test.header, got, test.want)
-		}
-	}
-}
-
-// A truncated header does not show a second From.
-func TestCutHeaderProvesNothing(t *testing.T) {
-	for size, want := range map[int]string{10: "a@bank.example", 2000: ""} {
-		b := NewServer(nil, Options{MaxMessage: 1000})
-		m := message{options: b.options.Load(), server: b}
-		m.addField("From", "a@bank.example")
-		m.addField("X-Long", strings.Repeat("x", size))
-		m.addChunk(make([]byte, 2000)) // a truncated body hides no field
-		if got := new(envelope).headerFrom(m.wholeHeader()); got != want {
-			t.Errorf("with a field of %d bytes: %q, want %q", size, got, want)
 		}
 	}
 }
@@ -272,7 +258,7 @@ func FuzzMailbox(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		address := new(envelope).mailbox(value)
+		address := new(Envelope).mailbox(value)
 		if address == "" {
 			return
 		}
@@ -286,7 +272,7 @@ func FuzzMailbox(f *testing.F) {
 		if !written || !hasAddress(newPatterns([]string{address}), address) {
 			t.Errorf("%q: %q", value, address)
 		}
-		if again := new(envelope).headerFrom([]signature.Field{{Name: "From", Value: "<" + address + ">"}}); again != address {
+		if again := new(Envelope).headerFrom([]signature.Field{{Name: "From", Value: "<" + address + ">"}}); again != address {
 			t.Errorf("%q: %q, then %q", value, address, again)
 		}
 	})

@@ -1,4 +1,4 @@
-package milter
+package policy
 
 import (
 	"fmt"
@@ -12,21 +12,24 @@ import (
 	"github.com/spambloom/spambloom/milter/idn"
 )
 
+// manyRecipients is the maximum that the milter keeps.
+const manyRecipients = 10_000
+
 // domesticRules has an allow rule and an override for one domain each.
-func domesticRules() *rules {
-	return Options{
+func domesticRules() *Rules {
+	return NewRules(Settings{
 		Allow:     []Allow{{Name: "friends", Recipients: []string{"bücher.example", "plain.example"}}},
 		Overrides: []Override{{Name: "school", Domains: []string{"schüle.example", "bücher.example"}, Policy: Policy{Spam: Accept}}},
-		Policy:    Policy{Spam: Reject},
-	}.withDefaults().rules
+		General:   Policy{Spam: Reject},
+	})
 }
 
 // judgedFor applies the rules to a message to these recipients, like a session.
-func judgedFor(to ...string) (e *envelope, allowed []string, every string, d Decision) {
+func judgedFor(to ...string) (e *Envelope, allowed []string, every string, d Decision) {
 	r := domesticRules()
-	e = &envelope{sender: "a@sender.example", recipients: to, count: uint32(len(to))}
+	e = &Envelope{Sender: "a@sender.example", Recipients: to, Count: uint32(len(to))}
 	allowed, every = r.allow.of(e, nil)
-	return e, allowed, every, r.decide(bloomdb.Evidence{Listed: true}, true, e, allowed)
+	return e, allowed, every, r.Decide(bloomdb.Evidence{Listed: true}, true, e, allowed)
 }
 
 // The domain of many recipients is converted once for all rules; one in ASCII never.
@@ -39,7 +42,7 @@ func TestDomainsAreConvertedOnce(t *testing.T) {
 		{"xn--bcher-kva.example", 0},
 		{"Plain.EXAMPLE", 0},
 	} {
-		to := make([]string, maxRecipients)
+		to := make([]string, manyRecipients)
 		for i := range to {
 			to[i] = fmt.Sprintf("user%d@%s", i, test.domain)
 		}
@@ -54,7 +57,7 @@ func TestDomainsAreConvertedOnce(t *testing.T) {
 // beyond the bound match neither a rule nor an override.
 func TestConversionsAreBounded(t *testing.T) {
 	for _, size := range []int{2, 20, 250} {
-		to := make([]string, maxRecipients)
+		to := make([]string, manyRecipients)
 		for i := range to {
 			to[i] = fmt.Sprintf("a@%d%s.example", i, strings.Repeat("ü", size/2))
 		}
@@ -64,9 +67,9 @@ func TestConversionsAreBounded(t *testing.T) {
 		e, allowed, every, _ := judgedFor(first...)
 		sum := 0
 		for domain := range e.forms.known {
-			sum += len(domain) + fieldOverhead
+			sum += len(domain) + formOverhead
 		}
-		if sum > maxConverted || e.forms.spent != sum || sum < maxConverted-maxAddress-fieldOverhead {
+		if sum > maxConverted || e.forms.spent != sum || sum < maxConverted-MaxAddress-formOverhead {
 			t.Errorf("domains of %d bytes: %d bytes converted, booked %d", size, sum, e.forms.spent)
 		}
 		if allowed[0] != "friends" || every != "" {
@@ -94,7 +97,7 @@ func TestFormsAsIDN(t *testing.T) {
 		)
 		for _, d := range rapid.SliceOfN(domain, 0, 400).Draw(t, "domains") {
 			_, known := f.known[d]
-			isBeyond := !known && !idn.IsASCII(d) && f.spent+len(d)+fieldOverhead > maxConverted
+			isBeyond := !known && !idn.IsASCII(d) && f.spent+len(d)+formOverhead > maxConverted
 			got := f.ascii(d)
 			want, _ := idn.ASCII(d)
 			if isBeyond {

@@ -1,4 +1,4 @@
-package milter
+package policy
 
 import (
 	"reflect"
@@ -34,7 +34,7 @@ func TestDecide(t *testing.T) {
 		{"revoked", policy, revoked, true, Decision{Verdict: Clean, Action: Accept, Count: 3, Sites: 1}},
 		{"below the threshold", policy, bloomdb.Evidence{Count: 19}, true, Decision{Verdict: Clean, Action: Accept, Count: 19}},
 		{"at the threshold", policy, bloomdb.Evidence{Count: 20}, true, Decision{Verdict: Bulk, Action: Quarantine, Count: 20}},
-		{"on the never-list", policy, bloomdb.Evidence{Never: true, Count: 50, Sites: 2}, true, Decision{Verdict: Allowed, Action: Accept, Reason: reasonNever, Count: 50, Sites: 2}},
+		{"on the never-list", policy, bloomdb.Evidence{Never: true, Count: 50, Sites: 2}, true, Decision{Verdict: Allowed, Action: Accept, Reason: ReasonNever, Count: 50, Sites: 2}},
 		{"no threshold", Policy{}, bloomdb.Evidence{Count: 1 << 60}, true, Decision{Verdict: Clean, Action: Tag, Count: 1 << 60}},
 		{"actions default to tag", Policy{BulkThreshold: 1}, bloomdb.Evidence{Count: 1}, true, Decision{Verdict: Bulk, Action: Tag, Count: 1}},
 		{"not signed", policy, listed, false, Decision{Verdict: Skipped, Action: Tag, Reason: "too-little-content"}},
@@ -43,22 +43,6 @@ func TestDecide(t *testing.T) {
 		if got := test.policy.Decide(test.e, test.signed); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
 		}
-	}
-}
-
-func TestHeaderOfVotes(t *testing.T) {
-	text := signature.Signature{Kind: signature.KindText, Digest: signature.Digest{0xab}}
-	d := Decision{Verdict: Spam, Signatures: []signature.Signature{text}, Sites: 2, Votes: 2}
-	if got, want := d.header("mx1"), "spam; kind=text; votes=2; count=0; sites=2; site=mx1; id=text:ab00000000000000"; got != want {
-		t.Errorf("header %q, want %q", got, want)
-	}
-}
-
-func TestHeaderOfSketch(t *testing.T) {
-	sketch := signature.Signature{Kind: signature.KindSketch, Digest: signature.Digest{0xab}}
-	d := Decision{Verdict: Spam, Signatures: []signature.Signature{sketch}, Sites: 1, Found: 14, Need: 8}
-	if got, want := d.header("mx1"), "spam; kind=sketch; found=14; need=8; count=0; sites=1; site=mx1; id=sketch:ab00000000000000"; got != want {
-		t.Errorf("%s, want %s", got, want)
 	}
 }
 

@@ -1,4 +1,4 @@
-package milter
+package policy
 
 import (
 	"cmp"
@@ -21,8 +21,8 @@ const (
 	Allowed Verdict = "allowed" // an allow rule matched
 	Skipped Verdict = "skipped" // deliberately not judged; Decision.Reason states why
 
-	// failed is not a judgement: a panic or the deadline came first.
-	failed Verdict = "failed"
+	// Failed is not a judgement: a panic or the deadline came first.
+	Failed Verdict = "failed"
 )
 
 // Action is the treatment of a message.
@@ -53,8 +53,8 @@ func ParseAction(name string) (Action, error) {
 // learns of discarded mail.
 var mildness = map[Action]int{Accept: 0, Tag: 1, Quarantine: 2, Tempfail: 3, Reject: 4, Discard: 5}
 
-// atMostTag replaces an action that does not deliver with Tag.
-func (a Action) atMostTag() Action {
+// AtMostTag replaces an action that does not deliver with Tag.
+func (a Action) AtMostTag() Action {
 	if mildness[a] > mildness[Tag] {
 		return Tag
 	}
@@ -64,34 +64,34 @@ func (a Action) atMostTag() Action {
 // severity orders the verdicts of judged messages.
 var severity = map[Verdict]int{Allowed: 0, Clean: 1, Bulk: 2, Spam: 3}
 
-// Reasons for Skipped.
+// Reasons for Skipped, as in the header.
 const (
-	reasonAuthenticated = "authenticated"
-	reasonLocal         = "local"
-	reasonOversize      = "oversize" // also: nothing could be signed in the part that was kept
-	reasonLittle        = "too-little-content"
+	ReasonAuthenticated = "authenticated"
+	ReasonLocal         = "local"
+	ReasonOversize      = "oversize" // also: nothing could be signed in the part that was kept
+	ReasonLittle        = "too-little-content"
 )
 
-// reasonNever is the reason for Allowed if the message is on the never-list.
-const reasonNever = "never"
+// ReasonNever is the reason for Allowed if the message is on the never-list.
+const ReasonNever = "never"
 
-// skipped returns the decision not to judge. Mail of authenticated senders and local
+// Skip returns the decision not to judge. Mail of authenticated senders and local
 // networks is mostly outgoing and gets no header.
-func skipped(reason string) Decision {
+func Skip(reason string) Decision {
 	d := Decision{Verdict: Skipped, Action: Tag, Reason: reason}
-	if reason == reasonAuthenticated || reason == reasonLocal {
+	if reason == ReasonAuthenticated || reason == ReasonLocal {
 		d.Action = Accept
 	}
 	return d
 }
 
-// unsigned returns the decision about a message without a signature. A truncated message
+// Unsigned returns the decision about a message without a signature. A truncated message
 // may have had enough content, so its size is the reason.
-func unsigned(truncated bool) Decision {
+func Unsigned(truncated bool) Decision {
 	if truncated {
-		return skipped(reasonOversize)
+		return Skip(ReasonOversize)
 	}
-	return skipped(reasonLittle)
+	return Skip(ReasonLittle)
 }
 
 // Policy maps evidence to a verdict and its action.
@@ -149,7 +149,7 @@ type Decision struct {
 // little content and is never spam or bulk.
 func (p Policy) Decide(e bloomdb.Evidence, signed bool) Decision {
 	if !signed {
-		return unsigned(false)
+		return Unsigned(false)
 	}
 	d := Decision{Verdict: Clean, Action: p.Clean, Count: e.Count, Sites: e.Sites, Votes: e.Votes}
 	switch {
@@ -164,7 +164,7 @@ func (p Policy) Decide(e bloomdb.Evidence, signed bool) Decision {
 			}
 		}
 	case e.Never:
-		d.Verdict, d.Action, d.Reason = Allowed, p.Clean.atMostTag(), reasonNever
+		d.Verdict, d.Action, d.Reason = Allowed, p.Clean.AtMostTag(), ReasonNever
 	case p.BulkThreshold > 0 && e.Count >= p.BulkThreshold:
 		d.Verdict, d.Action = Bulk, p.Bulk
 	}

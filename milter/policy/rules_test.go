@@ -1,4 +1,4 @@
-package milter
+package policy
 
 import (
 	"math/rand/v2"
@@ -12,16 +12,16 @@ import (
 )
 
 // office has policies of every width.
-func office() *rules {
-	return Options{
-		Policy: Policy{Spam: Reject, BulkThreshold: 20, Classes: map[bloomdb.Class]Action{bloomdb.ClassPhish: Discard, bloomdb.ClassScam: Quarantine}},
+func office() *Rules {
+	return NewRules(Settings{
+		General: Policy{Spam: Reject, BulkThreshold: 20, Classes: map[bloomdb.Class]Action{bloomdb.ClassPhish: Discard, bloomdb.ClassScam: Quarantine}},
 		Overrides: []Override{
 			{Name: "port587", Listeners: []string{"inet:587"}, Policy: Policy{Bulk: Quarantine}},
 			{Name: "school", Domains: []string{".school.example", ".schüle.example"}, Policy: Policy{Spam: Quarantine, BulkThreshold: 1000}},
 			{Name: "desk", Domains: []string{"desk.school.example"}, Policy: Policy{Spam: Tempfail}},
 			{Name: "abuse", Recipients: []string{"Abuse@School.example"}, Policy: Policy{Spam: Accept, Clean: Accept, Classes: map[bloomdb.Class]Action{bloomdb.ClassPhish: Tag, bloomdb.ClassScam: ""}}},
 		},
-	}.withDefaults().rules
+	})
 }
 
 func TestOverrides(t *testing.T) {
@@ -64,8 +64,8 @@ func TestOverrides(t *testing.T) {
 		{"nobody", "inet:587", "", seen, "port587 bulk quarantine"},
 	} {
 		to := strings.Fields(test.to)
-		d := office().decide(test.e, true, &envelope{listener: test.listener, recipients: to, count: uint32(len(to))}, nil)
-		got := d.policyName() + " " + string(d.Verdict) + " " + string(d.Action)
+		d := office().Decide(test.e, true, &Envelope{Listener: test.listener, Recipients: to, Count: uint32(len(to))}, nil)
+		got := d.PolicyName() + " " + string(d.Verdict) + " " + string(d.Action)
 		if len(d.Milder) > 0 {
 			got += "; " + strings.Join(d.Milder, ", ")
 		}
@@ -77,7 +77,7 @@ func TestOverrides(t *testing.T) {
 
 // Recipients that were not kept get the general policy.
 func TestRecipientsNotKept(t *testing.T) {
-	d := office().decide(bloomdb.Evidence{Listed: true}, true, &envelope{recipients: []string{"desk@desk.school.example"}, count: 2}, nil)
+	d := office().Decide(bloomdb.Evidence{Listed: true}, true, &Envelope{Recipients: []string{"desk@desk.school.example"}, Count: 2}, nil)
 	if d.Action != Tempfail || !slices.Equal(d.Milder, []string{"general spam reject"}) {
 		t.Errorf("%+v", d)
 	}
@@ -89,13 +89,13 @@ func TestOverridesAreNotShared(t *testing.T) {
 	class := func(a Action) Policy {
 		return Policy{Classes: map[bloomdb.Class]Action{bloomdb.ClassMalware: a}}
 	}
-	r := newRules(&Options{Policy: class(Discard), Overrides: []Override{{Name: "desk", Recipients: []string{"desk@example.org"}, Policy: class(Quarantine)}}})
+	r := NewRules(Settings{General: class(Discard), Overrides: []Override{{Name: "desk", Recipients: []string{"desk@example.org"}, Policy: class(Quarantine)}}})
 	for _, to := range []struct {
 		recipient string
 		want      Action
 	}{{"desk@example.org", Quarantine}, {"you@example.org", Discard}} {
-		e := &envelope{recipients: []string{to.recipient}, count: 1}
-		if d := r.decide(bloomdb.Evidence{Listed: true, Class: bloomdb.ClassMalware}, true, e, nil); d.Action != to.want {
+		e := &Envelope{Recipients: []string{to.recipient}, Count: 1}
+		if d := r.Decide(bloomdb.Evidence{Listed: true, Class: bloomdb.ClassMalware}, true, e, nil); d.Action != to.want {
 			t.Errorf("to %s: %s, want %s", to.recipient, d.Action, to.want)
 		}
 	}
@@ -104,17 +104,17 @@ func TestOverridesAreNotShared(t *testing.T) {
 // If a recipient is allowed, the message is delivered to all, but its verdict stands:
 // adding a postmaster to the recipients of a spam hides nothing.
 func TestAllowedRecipientAmongOthers(t *testing.T) {
-	e := &envelope{recipients: []string{"a@example.org", "b@example.org"}, count: 2}
-	d := office().decide(bloomdb.Evidence{Listed: true}, true, e, []string{"", "postmasters"})
-	if d.Verdict != Spam || d.Action != Tag || d.policyName() != "allow:postmasters" || !slices.Equal(d.Milder, []string{"general spam reject"}) {
+	e := &Envelope{Recipients: []string{"a@example.org", "b@example.org"}, Count: 2}
+	d := office().Decide(bloomdb.Evidence{Listed: true}, true, e, []string{"", "postmasters"})
+	if d.Verdict != Spam || d.Action != Tag || d.PolicyName() != "allow:postmasters" || !slices.Equal(d.Milder, []string{"general spam reject"}) {
 		t.Errorf("%+v", d)
 	}
-	held := newRules(&Options{Policy: Policy{Spam: Quarantine}})
-	if d = held.decide(bloomdb.Evidence{Listed: true}, true, e, []string{"", "postmasters"}); d.Action != Tag {
+	held := NewRules(Settings{General: Policy{Spam: Quarantine}})
+	if d = held.Decide(bloomdb.Evidence{Listed: true}, true, e, []string{"", "postmasters"}); d.Action != Tag {
 		t.Errorf("one that would be held: %+v", d)
 	}
-	e.recipients[1] = "abuse@school.example" // whose policy is milder than the rule
-	if d = office().decide(bloomdb.Evidence{Listed: true}, true, e, []string{"", "postmasters"}); d.Action != Accept || d.policyName() != "abuse" {
+	e.Recipients[1] = "abuse@school.example" // whose policy is milder than the rule
+	if d = office().Decide(bloomdb.Evidence{Listed: true}, true, e, []string{"", "postmasters"}); d.Action != Accept || d.PolicyName() != "abuse" {
 		t.Errorf("%+v", d)
 	}
 }
@@ -133,7 +133,7 @@ func TestMildestProperty(t *testing.T) {
 		}
 		listener := rapid.SampledFrom([]string{"", "inet:587"}).Draw(t, "listener")
 		decide := func(to ...string) Decision {
-			return r.decide(e, true, &envelope{listener: listener, recipients: to, count: uint32(len(to))}, nil)
+			return r.Decide(e, true, &Envelope{Listener: listener, Recipients: to, Count: uint32(len(to))}, nil)
 		}
 		d := decide(to...)
 		for _, one := range to {
