@@ -17,6 +17,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/bloomdb/recent"
 	"github.com/spambloom/spambloom/bloomdb/repair"
@@ -191,7 +192,7 @@ func (db *DB) Fault() error {
 }
 
 // fileForms are the forms of all binary files.
-var fileForms = []folder.FileForm{journal.Form, store.SnapshotForm, journal.SegmentsForm.FileForm, store.MaskForm.FileForm,
+var fileForms = []folder.FileForm{journal.Form, store.SnapshotForm, journal.SegmentsForm.FileForm, mask.Form.FileForm,
 	never.Form.FileForm, wire.OwnVotesForm.FileForm, clock.Form.FileForm}
 
 // Repair opens the database like Open, and repairs damage that Open rejects. From a damaged

@@ -14,7 +14,8 @@
 //	clock     the time, without the jumps of the wall clock
 //	journal   the log of this site's own changes
 //	wire      records that go through Redis
-//	store     own filters, other sites' parts, masks, snapshots
+//	mask      hidden bits of retouched messages
+//	store     own filters, other sites' parts, snapshots
 //	never     messages on the never-list
 //	recent    sightings of the last minutes and hours
 //	sketch    near-duplicates

@@ -20,6 +20,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -147,7 +148,7 @@ func TestRetouchErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := make([]journal.RetouchedKey, store.MaxRetouched-1)
+	keys := make([]journal.RetouchedKey, mask.MaxKeys-1)
 	for i := range keys {
 		keys[i] = journal.RetouchedKey{Hash: filter.Hash{uint64(i) << 40, 1, 2, 3}, Name: layout.ShortID{Kind: signature.KindText}}
 	}
@@ -334,7 +335,7 @@ func TestMaskDamage(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	path := store.MaskFiles.Path(o.Dir, generationNow(o))
+	path := mask.Files.Path(o.Dir, generationNow(o))
 	good, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -361,7 +362,7 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 	db := bloomdbtest.Open(t, o)
 	bloomdbtest.Report(t, db, 1)
 	mustRetouch(t, db, 1)
-	path := store.MaskFiles.Path(o.Dir, db.Keyspace().Settings.Generation(layout.SpamFilter, c.Now()))
+	path := mask.Files.Path(o.Dir, db.Keyspace().Settings.Generation(layout.SpamFilter, c.Now()))
 	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
@@ -416,7 +417,7 @@ func TestMaskNotNamed(t *testing.T) {
 	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(store.MaskFiles.Path(o.Dir, generationNow(o))); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(mask.Files.Path(o.Dir, generationNow(o))); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the mask's file: %v", err)
 	}
 }

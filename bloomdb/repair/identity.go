@@ -15,6 +15,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/vote"
@@ -43,8 +44,8 @@ func (m *Mending) mendIdentity(o *layout.Settings, keyID, f string, fault error)
 	for _, e := range entries {
 		_, own := store.ParseOwnPath(e.Name())
 		_, votes := vote.ParseOwnVotesPath(e.Name())
-		_, mask := store.ParseMaskPath(e.Name())
-		if own || votes || mask || e.Name() == journal.SegmentsFile {
+		_, isMask := mask.ParsePath(e.Name())
+		if own || votes || isMask || e.Name() == journal.SegmentsFile {
 			id.Snapshots = append(id.Snapshots, e.Name())
 		}
 		if own {

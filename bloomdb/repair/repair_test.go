@@ -19,6 +19,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/keyspace/keyspacetest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/repair"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/cmd/testenv"
@@ -180,14 +181,14 @@ func TestLoadGenerations(t *testing.T) {
 		}
 		return nil
 	}
-	if err := f.LoadGenerations(store.MaskFiles, entries, []string{"spam-1.mask", "spam-3.mask"}, load); err != nil {
+	if err := f.LoadGenerations(mask.Files, entries, []string{"spam-1.mask", "spam-3.mask"}, load); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(loaded, []int64{1, 3}) || len(f.DamagedFiles()) != 1 || len(f.Saved) != 2 {
 		t.Errorf("loaded %v, set aside %v, saved %v", loaded, f.DamagedFiles(), f.Saved)
 	}
 	fault := errors.New("disk")
-	if err := f.LoadGenerations(store.MaskFiles, entries, []string{"spam-1.mask"}, func(string, int64) error { return fault }); err != fault {
+	if err := f.LoadGenerations(mask.Files, entries, []string{"spam-1.mask"}, func(string, int64) error { return fault }); err != fault {
 		t.Error(err)
 	}
 }

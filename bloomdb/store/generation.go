@@ -8,6 +8,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/mask"
 )
 
 // View is everything that Judge reads. A view never changes: a change of its structure makes a
@@ -25,7 +26,7 @@ type ReportGeneration struct {
 	classes  Listing        // of (class, signature) pairs; empty if classes are off
 	Sketches Listing        // of groups of near-duplicates, reported and revoked; empty if disabled
 	Domains  *filter.Counts // counts of link domains; nil before the first count
-	Mask     *mask          // hides bits of the spam filters; nil before the first retouch
+	Mask     *mask.Mask     // hides bits of the spam filters; nil before the first retouch
 }
 
 // Listing is one kind of bit filter in one generation: own, joined, and by site.
@@ -221,7 +222,7 @@ func (st *Store) ShapeFor(t layout.Target) filter.BitsShape {
 			return l.Others.Shape()
 		}
 		if t.Kind == layout.SpamFilter && g.Mask != nil {
-			return g.Mask.shape
+			return g.Mask.Shape()
 		}
 	}
 	switch t.Kind {

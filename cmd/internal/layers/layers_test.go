@@ -58,18 +58,28 @@ var allowed = map[string][]string{
 	"bloomdb/clock":    {"bloomdb/folder"},
 	"bloomdb/journal":  {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/clock"},
 	"bloomdb/wire":     {"bloomdb/filter", "bloomdb/filter/coded", "bloomdb/filter/generalized", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock"},
-	"bloomdb/store":    {"bloomdb/filter", "bloomdb/filter/coded", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal", "bloomdb/wire"},
+	"bloomdb/mask":     {"bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/journal"},
+	"bloomdb/store":    {"bloomdb/filter", "bloomdb/filter/coded", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal", "bloomdb/mask", "bloomdb/wire"},
 	"bloomdb/never":    {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal"},
 	"bloomdb/recent":   {"bloomdb/filter", "bloomdb/filter/iterative", "bloomdb/layout"},
 	"bloomdb/sketch":   {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/keyring", "bloomdb/journal", "bloomdb/store"},
 	"bloomdb/vote":     {"signature", "bloomdb/filter", "bloomdb/filter/generalized", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal", "bloomdb/wire", "bloomdb/store"},
 	"bloomdb/outbox":   {"bloomdb/filter", "bloomdb/filter/coded", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal", "bloomdb/wire", "bloomdb/store"},
 	"bloomdb/peers":    {"bloomdb/filter", "bloomdb/filter/coded", "bloomdb/layout", "bloomdb/folder", "bloomdb/wire", "bloomdb/store", "bloomdb/outbox"},
-	"bloomdb/repair":   {"bloomdb/layout", "bloomdb/folder", "bloomdb/clock", "bloomdb/journal", "bloomdb/store", "bloomdb/never", "bloomdb/vote", "bloomdb/peers"},
-	"bloomdb/keyspace": {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock", "bloomdb/journal", "bloomdb/wire", "bloomdb/store", "bloomdb/never", "bloomdb/recent", "bloomdb/sketch", "bloomdb/vote", "bloomdb/outbox", "bloomdb/peers", "bloomdb/repair"},
+	"bloomdb/repair":   {"bloomdb/layout", "bloomdb/folder", "bloomdb/clock", "bloomdb/journal", "bloomdb/mask", "bloomdb/store", "bloomdb/never", "bloomdb/vote", "bloomdb/peers"},
+	"bloomdb/keyspace": {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock", "bloomdb/journal", "bloomdb/mask", "bloomdb/wire", "bloomdb/store", "bloomdb/never", "bloomdb/recent", "bloomdb/sketch", "bloomdb/vote", "bloomdb/outbox", "bloomdb/peers", "bloomdb/repair"},
 	"bloomdb/judging":  {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/keyring", "bloomdb/journal", "bloomdb/store", "bloomdb/never", "bloomdb/sketch", "bloomdb/vote", "bloomdb/keyspace"},
-	"bloomdb":          {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock", "bloomdb/journal", "bloomdb/wire", "bloomdb/store", "bloomdb/never", "bloomdb/recent", "bloomdb/sketch", "bloomdb/vote", "bloomdb/outbox", "bloomdb/peers", "bloomdb/repair", "bloomdb/keyspace", "bloomdb/judging"},
-	"bloomdb/exchange": {"bloomdb/layout", "bloomdb/wire", "bloomdb/outbox", "bloomdb/peers", "bloomdb"},
+	"bloomdb":          {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock", "bloomdb/journal", "bloomdb/mask", "bloomdb/wire", "bloomdb/store", "bloomdb/never", "bloomdb/recent", "bloomdb/sketch", "bloomdb/vote", "bloomdb/outbox", "bloomdb/peers", "bloomdb/repair", "bloomdb/keyspace", "bloomdb/judging"},
+
+	// In the order of their imports.
+	"bloomdb/exchange/redisclient": {},
+	"bloomdb/exchange/streams":     {"bloomdb/layout", "bloomdb/wire", "bloomdb/exchange/redisclient"},
+	"bloomdb/exchange/link":        {},
+	"bloomdb/exchange/refusal":     {"bloomdb/layout", "bloomdb/wire", "bloomdb/exchange/streams", "bloomdb/exchange/link"},
+	"bloomdb/exchange/follower":    {"bloomdb/layout", "bloomdb/wire", "bloomdb/peers", "bloomdb", "bloomdb/exchange/streams", "bloomdb/exchange/link", "bloomdb/exchange/refusal"},
+	"bloomdb/exchange/publisher":   {"bloomdb/wire", "bloomdb/outbox", "bloomdb", "bloomdb/exchange/streams", "bloomdb/exchange/link"},
+	"bloomdb/exchange/subscriber":  {"bloomdb/layout", "bloomdb/wire", "bloomdb", "bloomdb/exchange/streams", "bloomdb/exchange/link", "bloomdb/exchange/refusal", "bloomdb/exchange/follower", "bloomdb/exchange/publisher"},
+	"bloomdb/exchange":             {"bloomdb", "bloomdb/exchange/streams", "bloomdb/exchange/link", "bloomdb/exchange/refusal", "bloomdb/exchange/follower", "bloomdb/exchange/publisher", "bloomdb/exchange/subscriber"},
 
 	// In the order of their imports: the daemon's side, and the client's.
 	"reporting":                 {},
@@ -89,25 +99,30 @@ var allowed = map[string][]string{
 	"reporting/desk/desktest":   {"signature", "bloomdb", "reporting/ledger", "reporting/trust", "reporting/desk"},
 	"reporting/server":          {"signature", "bloomdb", "bloomdb/never", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/credential", "reporting/desk"},
 
-	"milter":           {"signature", "signature/suffix", "bloomdb", "milter/idn"},
+	"milter":           {"signature", "bloomdb", "milter/policy", "milter/protocol"},
+	"milter/protocol":  {"milter/policy"},
+	"milter/policy":    {"signature", "signature/suffix", "bloomdb", "milter/idn"},
 	"milter/idn":       {},
-	"milter/whiteclnt": {"milter"},
+	"milter/whiteclnt": {"milter/policy"},
 
-	"bloomdb/exchange/linkfault": {},
-	"bloomdb/bloomdbtest":        {"signature", "bloomdb", "bloomdb/layout", "bloomdb/peers", "bloomdb/wire", "bloomdb/keyspace/keyspacetest"},
+	"bloomdb/exchange/linkfault":           {},
+	"bloomdb/exchange/redistest":           {"bloomdb/exchange/redisclient", "cmd/testenv"},
+	"bloomdb/exchange/streams/streamstest": {"bloomdb/wire", "bloomdb/exchange/streams", "bloomdb/exchange/link"},
+	"bloomdb/bloomdbtest":                  {"signature", "bloomdb", "bloomdb/layout", "bloomdb/peers", "bloomdb/wire", "bloomdb/keyspace/keyspacetest"},
 
 	"bloomdb/keyspace/keyspacetest": {"signature", "bloomdb/clock", "bloomdb/layout", "bloomdb/wire", "bloomdb/peers", "bloomdb/keyspace"},
 
 	"cmd/testenv": {},
 
 	// The end-to-end tests, and the packages that start real servers for them.
-	"cmd/spambloomd/e2e/harness":    {"signature", "bloomdb/keyring", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/testenv"},
-	"cmd/spambloomd/e2e/mta":        {},
-	"cmd/spambloomd/e2e/mailbox":    {},
-	"cmd/spambloomd/e2e/federation": {},
-	"cmd/spambloomd/e2e/faults":     {},
-	"cmd/spambloomd/e2e/life":       {},
-	"cmd/spambloomd/e2e/figures":    {},
+	"cmd/spambloomd/e2e/harness":         {"signature", "bloomdb/keyring", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/testenv"},
+	"cmd/spambloomd/e2e/harness/dovecot": {"cmd/spambloomd/e2e/harness", "cmd/testenv"},
+	"cmd/spambloomd/e2e/mta":             {},
+	"cmd/spambloomd/e2e/mailbox":         {},
+	"cmd/spambloomd/e2e/federation":      {},
+	"cmd/spambloomd/e2e/faults":          {},
+	"cmd/spambloomd/e2e/life":            {},
+	"cmd/spambloomd/e2e/figures":         {},
 
 	"cmd/internal/config":  {"milter/idn"},
 	"cmd/internal/layers":  {},
@@ -118,7 +133,7 @@ var allowed = map[string][]string{
 	"cmd/internal/version": {},
 	"cmd/internal/queue":   {"bloomdb/folder", "reporting/api"},
 	"cmd/internal/manual":  {},
-	"cmd/internal/replay":  {"signature", "bloomdb", "milter"},
+	"cmd/internal/replay":  {"signature", "bloomdb", "milter/policy"},
 
 	"cmd/bloomlab":             {"cmd/bloomlab/lab", "cmd/bloomlab/draw", "cmd/bloomlab/yancho", "cmd/bloomlab/retouched", "cmd/bloomlab/crosscheck", "cmd/bloomlab/delta", "cmd/bloomlab/iterative", "cmd/bloomlab/generalized", "cmd/bloomlab/beyond", "cmd/bloomlab/federation", "cmd/bloomlab/replica", "cmd/bloomlab/reputation", "cmd/bloomlab/variation", "cmd/internal/version"},
 	"cmd/bloomlab/lab":         {},
@@ -137,8 +152,8 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/variation":   {"signature"},
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "cmd/bloomlab/variation", "cmd/internal/mailbox"},
 
-	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "bloomdb/wire", "bloomdb/exchange", "reporting/backup", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "milter", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
-	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "milter", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
+	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "bloomdb/wire", "bloomdb/exchange", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "reporting/backup", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "milter", "milter/policy", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
+	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "milter/policy", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
 }
 
 // inTests may also be imported by tests; cmd/testenv by all of them.
@@ -156,11 +171,17 @@ var inTests = map[string][]string{
 	"bloomdb/keyspace": {"bloomdb/keyspace/keyspacetest"},
 	"bloomdb/judging":  {"bloomdb/keyspace/keyspacetest", "bloomdb/wire", "bloomdb/peers"},
 	"bloomdb":          {"bloomdb/bloomdbtest", "bloomdb/filter/coded", "bloomdb/filter/generalized"},
-	"bloomdb/exchange": {"signature", "bloomdb/keyring", "bloomdb/exchange/linkfault"},
+	"bloomdb/exchange": {"signature", "bloomdb/keyring", "bloomdb/wire", "bloomdb/exchange/linkfault", "bloomdb/exchange/redisclient", "bloomdb/exchange/redistest", "bloomdb/exchange/streams/streamstest"},
+
+	"bloomdb/exchange/redisclient": {"bloomdb/exchange/redistest"},
+	"bloomdb/exchange/streams":     {"bloomdb/exchange/redistest"},
+	"bloomdb/exchange/follower":    {"bloomdb/bloomdbtest", "bloomdb/exchange/streams/streamstest"},
+	"bloomdb/exchange/publisher":   {"bloomdb/bloomdbtest"},
+	"bloomdb/exchange/subscriber":  {"bloomdb/bloomdbtest", "bloomdb/exchange/redistest"},
 
 	"cmd/spambloomd":                {"cmd/internal/manual", "cmd/spambloomd/e2e/harness", "reporting/client", "reporting/credential"},
 	"cmd/spambloomd/e2e/mta":        {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/client", "milter", "cmd/spambloomd/e2e/harness"},
-	"cmd/spambloomd/e2e/mailbox":    {"signature", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/e2e/mailbox":    {"signature", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/spambloomd/e2e/harness", "cmd/spambloomd/e2e/harness/dovecot"},
 	"cmd/spambloomd/e2e/federation": {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/linkfault", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/faults":     {"signature", "bloomdb/exchange/linkfault", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/life":       {"reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/spambloomd/e2e/harness"},
@@ -188,9 +209,9 @@ var inTests = map[string][]string{
 
 // reserved imports are allowed only in the listed packages.
 var reserved = map[string][]string{
-	"github.com/emersion/go-milter":  {"milter"},
+	"github.com/emersion/go-milter":  {"milter", "milter/protocol"},
 	"github.com/emersion/go-message": {"signature/mail"},
-	"github.com/redis/go-redis/v9":   {"bloomdb/exchange", "cmd/spambloomd"},
+	"github.com/redis/go-redis/v9":   {"bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "cmd/spambloomd"},
 	"github.com/BurntSushi/toml":     {"cmd/internal/config"},
 	"github.com/minio/sha256-simd":   {"signature/digest"},
 	"go.etcd.io/bbolt":               {"reporting/ledger", "reporting/ledger/buckets", "reporting/ledger/salvage", "reporting/ledger/store"},
