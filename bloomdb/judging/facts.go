@@ -16,9 +16,10 @@ import (
 type question struct {
 	ks     *keyspace.Keyspace
 	view   store.View
-	groups []sketch.KindGroups // of the set's sketches; none where no keyspace holds sketches
+	exact  []signature.Signature // the set's signatures
+	groups []sketch.KindGroups   // of the set's sketches; none where no keyspace holds sketches
 
-	// few or many are the positions of the set's signatures, see hashes.
+	// few or many are the positions of exact, see hashes.
 	few  [8]filter.Hash
 	many []filter.Hash
 
@@ -30,10 +31,9 @@ type question struct {
 	isMessageKnown bool // facts.message is gathered
 }
 
-// hashes returns the positions of the set's signatures. Those of most messages take no
-// memory of their own.
+// hashes returns the positions of exact. Those of most messages take no memory of their own.
 func (q *question) hashes() []filter.Hash {
-	if n := len(q.set.Signatures); n <= len(q.few) {
+	if n := len(q.exact); n <= len(q.few) {
 		return q.few[:n]
 	}
 	return q.many
@@ -41,7 +41,6 @@ func (q *question) hashes() []filter.Hash {
 
 // facts are what filters contain of one message.
 type facts struct {
-	set        signature.Set
 	signatures []signatureFacts  // of those that some keyspace may list
 	sketches   []sketchFacts     // of those that match in some keyspace
 	message    messageFacts      // gathered where sketches or votes list it
