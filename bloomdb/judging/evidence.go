@@ -59,9 +59,10 @@ func boolOrder(b bool) int {
 
 // reporters counts the sites behind the matches that stand.
 func reporters(matches []Match) int {
-	var sites []string
-	for _, m := range matches {
-		if !m.Revoked {
+	var buf [32]string
+	sites := buf[:0]
+	for i := range matches {
+		if m := &matches[i]; !m.Revoked {
 			sites = append(sites, m.Sites...)
 		}
 	}

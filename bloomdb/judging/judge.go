@@ -101,9 +101,13 @@ func (q *question) find(f *hits) {
 // gather looks closely at what was found in any keyspace.
 func (q *question) gather(f *hits, set *signature.Set) {
 	for i, in := range f.signatures {
-		if !in.IsEmpty() {
-			q.signatures = append(q.signatures, q.signature(q.exact[i], q.hashes()[i], in, q.ks.Settings.Reports.Classes))
+		if in.IsEmpty() {
+			continue
 		}
+		if q.signatures == nil { // most messages have none
+			q.signatures = make([]signatureFacts, 0, len(f.signatures)-i)
+		}
+		q.signatures = append(q.signatures, q.signature(q.exact[i], q.hashes()[i], in, q.ks.Settings.Reports.Classes))
 	}
 	for _, s := range q.groups {
 		if f.sketches&(1<<s.Number) != 0 && !slices.ContainsFunc(q.sketches, func(o sketchFacts) bool { return o.number == s.Number }) {
@@ -122,8 +126,8 @@ func (q *question) gather(f *hits, set *signature.Set) {
 // signature walks through the generations, newest first, down to the oldest one in which
 // any keyspace may list it. Without classes it stops at the newest listing: sites' parts
 // are slow.
-func (q *question) signature(s signature.Signature, h filter.Hash, in store.Span, classes bool) signatureFacts {
-	f := signatureFacts{signature: s, revoked: neverRevoked}
+func (q *question) signature(s signature.Signature, h filter.Hash, in store.Span, classes bool) (f signatureFacts) {
+	f.signature, f.revoked = s, neverRevoked
 	class := layout.ClassOther
 	var l keyring.Labels
 	for _, g := range q.view.Reports {
@@ -338,8 +342,8 @@ func (f *facts) decide(set *signature.Set, p Policy) (e Evidence) {
 	slices.SortStableFunc(e.Matches, func(a, b Match) int { return boolOrder(a.Revoked) - boolOrder(b.Revoked) })
 	f.spare(&e)
 	e.Count, e.Sites = f.mostCounted()
-	for _, m := range e.Matches {
-		if !m.Revoked {
+	for i := range e.Matches {
+		if m := &e.Matches[i]; !m.Revoked {
 			e.Listed, e.Class = true, layout.Gravest(e.Class, m.Class)
 		}
 	}
@@ -352,6 +356,7 @@ func (f *facts) decide(set *signature.Set, p Policy) (e Evidence) {
 // matches are those by the message's signatures and sketches, and by votes where nothing
 // else lists it. Revoked ones are among them.
 func (f *facts) matches(exact []signature.Signature, p Policy) (matches []Match) {
+	matches = slices.Grow(matches, len(f.signatures)+len(f.sketches))
 	for i := range f.signatures {
 		if m, ok := f.signatures[i].match(); ok {
 			matches = append(matches, m)
@@ -388,7 +393,7 @@ func (f *signatureFacts) match() (m Match, ok bool) {
 		if slices.Contains(f.retouched, l.gen) {
 			continue
 		}
-		m = Match{Signature: f.signature, Revoked: f.revoked >= l.gen, Generation: l.gen, Sites: l.sites}
+		m.Signature, m.Revoked, m.Generation, m.Sites = f.signature, f.revoked >= l.gen, l.gen, l.sites
 		for _, c := range f.classes {
 			if !m.Revoked && c.gen > f.revoked {
 				m.Class = layout.Gravest(m.Class, c.class)
