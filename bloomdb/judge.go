@@ -15,8 +15,8 @@ func (db *DB) policy() judging.Policy {
 }
 
 // Judge looks a message up in the filters (package judging). It does no I/O and cannot fail.
-func (db *DB) Judge(set signature.Set) Evidence {
-	e := judging.Judge(db.keys, set, db.policy())
+func (db *DB) Judge(set signature.Set) (e Evidence) {
+	e = judging.Judge(db.keys, set, db.policy())
 	if e.IsSpared() {
 		db.ks.Never.Spared.Add(1)
 	}

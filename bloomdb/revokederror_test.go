@@ -55,7 +55,7 @@ func TestFullRevocationFiltersLoseNoReport(t *testing.T) {
 	began := time.Now()
 	view := db.Keyspace().Store.Current()
 	for n := uint64(0); n < uint64(asked/scale); n += uint64(stride) {
-		h := keyring.Stretch(keyring.Mix(n ^ 0x5eed))
+		h := keyring.Stretch(filter.Mix(n ^ 0x5eed))
 		for _, g := range view.Reports {
 			if g.Revoked.Has(h) {
 				lost++
@@ -90,7 +90,7 @@ func fillRevoked(t *testing.T, db *bloomdb.DB) (keys int, chance float64) {
 		}
 		for i, b := range []*filter.Bits{own, part.Others} {
 			for ; b.Ones() <= db.Keyspace().Settings.FillLimit(layout.RevokedFilter, b.Shape()); keys++ {
-				b.Set(keyring.Stretch(keyring.Mix(uint64(gen)<<40 ^ uint64(i)<<36 ^ uint64(keys))))
+				b.Set(keyring.Stretch(filter.Mix(uint64(gen)<<40 ^ uint64(i)<<36 ^ uint64(keys))))
 			}
 			chance += b.Error()
 		}
@@ -105,19 +105,19 @@ func comparePlain(t *testing.T, keys, scale int) {
 	plain := make([]bool, 16*keys)
 	at := func(n uint64) (positions [8]uint64) {
 		for i := range positions {
-			n = keyring.Mix(n + 0x9e3779b97f4a7c15)
+			n = filter.Mix(n + 0x9e3779b97f4a7c15)
 			positions[i], _ = bits.Mul64(n, uint64(len(plain)))
 		}
 		return positions
 	}
 	for n := range uint64(keys) {
-		for _, pos := range at(keyring.Mix(n)) {
+		for _, pos := range at(filter.Mix(n)) {
 			plain[pos] = true
 		}
 	}
 	lost := 0
 	for n := range uint64(asked / scale) {
-		positions := at(keyring.Mix(n ^ 0x5eed0000000000))
+		positions := at(filter.Mix(n ^ 0x5eed0000000000))
 		if !slices.ContainsFunc(positions[:], func(pos uint64) bool { return !plain[pos] }) {
 			lost++
 		}

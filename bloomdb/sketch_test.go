@@ -24,8 +24,8 @@ func wordy(n int, words ...int) signature.Set {
 	set := bloomdbtest.Message(n)
 	s := signature.Sketch{Kind: signature.KindSketch}
 	for pos, w := range words {
-		s.Anchors = append(s.Anchors, signature.Feature{Hash: keyring.Mix(uint64(2*w + 1)), Pos: uint32(pos)})
-		s.Keys = append(s.Keys, signature.Feature{Hash: keyring.Mix(uint64(2*w + 2)), Pos: uint32(pos)})
+		s.Anchors = append(s.Anchors, signature.Feature{Hash: filter.Mix(uint64(2*w + 1)), Pos: uint32(pos)})
+		s.Keys = append(s.Keys, signature.Feature{Hash: filter.Mix(uint64(2*w + 2)), Pos: uint32(pos)})
 	}
 	set.Sketches = []signature.Sketch{s}
 	return set

@@ -33,7 +33,7 @@ type DomainTrace struct {
 // ExplainDomains returns the traces of a message's link domains.
 func ExplainDomains(keys []*keyspace.Keyspace, set signature.Set, p Policy) []DomainTrace {
 	var buf [1]question
-	asked, settings := ask(buf[:], keys, signature.Set{}), keys[0].Settings
+	asked, settings := ask(buf[:], keys, &signature.Set{}), keys[0].Settings
 	var traces []DomainTrace
 	for _, d := range set.Domains[:min(len(set.Domains), layout.MaxSetDomains)] {
 		l := gatherLink(asked, d, true, p)

@@ -60,9 +60,10 @@ func boolOrder(b bool) int {
 
 // reporters returns the number of sites that reported the matches that are not revoked.
 func reporters(matches []Match) int {
-	var sites []string
-	for _, m := range matches {
-		if !m.Revoked {
+	var buf [32]string
+	sites := buf[:0]
+	for i := range matches {
+		if m := &matches[i]; !m.Revoked {
 			sites = append(sites, m.Sites...)
 		}
 	}

@@ -16,9 +16,10 @@ import (
 type question struct {
 	ks     *keyspace.Keyspace
 	view   store.View
-	groups []sketch.KindGroups // groups of the set's sketches; none if no keyspace has sketches
+	exact  []signature.Signature // the set's signatures
+	groups []sketch.KindGroups   // groups of the set's sketches; none if no keyspace has sketches
 
-	// few or many contains the positions of the set's signatures, see hashes.
+	// few or many contains the positions of exact, see hashes.
 	few  [8]filter.Hash
 	many []filter.Hash
 
@@ -30,10 +31,9 @@ type question struct {
 	isMessageKnown bool // facts.message is gathered
 }
 
-// hashes returns the positions of the set's signatures. For most messages it needs no
-// allocation.
+// hashes returns the positions of exact. For most messages it needs no allocation.
 func (q *question) hashes() []filter.Hash {
-	if n := len(q.set.Signatures); n <= len(q.few) {
+	if n := len(q.exact); n <= len(q.few) {
 		return q.few[:n]
 	}
 	return q.many
@@ -41,7 +41,6 @@ func (q *question) hashes() []filter.Hash {
 
 // facts is the content of filters about one message.
 type facts struct {
-	set        signature.Set
 	signatures []signatureFacts  // signatures that some keyspace may list
 	sketches   []sketchFacts     // sketches that match in some keyspace
 	message    messageFacts      // gathered if sketches or votes list the message

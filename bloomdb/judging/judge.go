@@ -24,22 +24,18 @@ import (
 // Both keyspaces have the same periods, so their generations can be compared. A site that has
 // both keys publishes everything twice: its reports in one generation count once, and the larger
 // of its two counts is used.
-func Judge(keys []*keyspace.Keyspace, set signature.Set, p Policy) Evidence {
+func Judge(keys []*keyspace.Keyspace, set signature.Set, p Policy) (e Evidence) {
 	var buf [1]question
-	return judge(ask(buf[:], keys, set), p)
-}
-
-// judge returns the evidence for a question to one keyspace or to two.
-func judge(asked []question, p Policy) Evidence {
-	f := gather(asked)
-	if f.needsLinks(p) {
-		f.links = gatherLinks(asked, len(f.weak()) > 0, p)
+	asked := ask(buf[:], keys, &set)
+	f := gather(asked, &set)
+	if len(set.Domains) > 0 && f.needsLinks(p) {
+		f.links = gatherLinks(asked, set.Domains, len(f.weak()) > 0, p)
 	}
-	return f.decide(p)
+	return f.decide(&set, p)
 }
 
 // ask returns the questions to all keyspaces, in buf if it is long enough. buf must be zero.
-func ask(buf []question, keys []*keyspace.Keyspace, set signature.Set) []question {
+func ask(buf []question, keys []*keyspace.Keyspace, set *signature.Set) []question {
 	if len(buf) < len(keys) {
 		buf = make([]question, len(keys))
 	}
@@ -47,17 +43,17 @@ func ask(buf []question, keys []*keyspace.Keyspace, set signature.Set) []questio
 	asked := buf[:len(keys)]
 	for i, ks := range keys {
 		q := &asked[i]
-		q.ks, q.view, q.set = ks, ks.Store.Current(), set
+		q.ks, q.view, q.exact = ks, ks.Store.Current(), set.Signatures
 		hasSketches = hasSketches || len(set.Sketches) > 0 && q.view.HasSketches()
 		hasMasks = hasMasks || len(keys) > 1 && q.view.HasMasks()
 	}
 	for i := range asked {
 		q := &asked[i]
-		if q.isLayered = hasMasks; len(set.Signatures) > len(q.few) {
-			q.many = make([]filter.Hash, len(set.Signatures))
+		if q.isLayered = hasMasks; len(q.exact) > len(q.few) {
+			q.many = make([]filter.Hash, len(q.exact))
 		}
-		for i, s := range set.Signatures {
-			q.hashes()[i] = q.ks.Ring.ReportHash(s)
+		for i := range q.exact {
+			q.hashes()[i] = q.ks.Ring.ReportHash(q.exact[i])
 		}
 		if hasSketches {
 			q.groups = q.ks.Sketches.Asked(set.Sketches)
@@ -68,17 +64,17 @@ func ask(buf []question, keys []*keyspace.Keyspace, set signature.Set) []questio
 
 // gather returns the facts of all keyspaces. A first round of lookups finds what needs further
 // lookups.
-func gather(asked []question) *facts {
+func gather(asked []question, set *signature.Set) *facts {
 	var buf [8]store.Span
 	f := hits{signatures: buf[:0]}
-	for range asked[0].set.Signatures {
+	for range set.Signatures {
 		f.signatures = append(f.signatures, store.Nowhere)
 	}
 	for i := range asked {
 		asked[i].find(&f)
 	}
 	for i := range asked {
-		asked[i].gather(&f)
+		asked[i].gather(&f, set)
 	}
 	if len(asked) == 1 {
 		return &asked[0].facts
@@ -104,11 +100,15 @@ func (q *question) find(f *hits) {
 }
 
 // gather looks up the details of what was found in any keyspace.
-func (q *question) gather(f *hits) {
+func (q *question) gather(f *hits, set *signature.Set) {
 	for i, in := range f.signatures {
-		if !in.IsEmpty() {
-			q.signatures = append(q.signatures, q.signature(q.set.Signatures[i], q.hashes()[i], in, q.ks.Settings.Reports.Classes))
+		if in.IsEmpty() {
+			continue
 		}
+		if q.signatures == nil { // most messages have none
+			q.signatures = make([]signatureFacts, 0, len(f.signatures)-i)
+		}
+		q.signatures = append(q.signatures, q.signature(q.exact[i], q.hashes()[i], in, q.ks.Settings.Reports.Classes))
 	}
 	for _, s := range q.groups {
 		if f.sketches&(1<<s.Number) != 0 && !slices.ContainsFunc(q.sketches, func(o sketchFacts) bool { return o.number == s.Number }) {
@@ -118,17 +118,17 @@ func (q *question) gather(f *hits) {
 	if f.sketches != 0 || f.votes >= q.ks.Settings.Votes {
 		q.askMessage()
 	}
-	for i, s := range q.set.Counting {
+	for i, s := range set.Counting {
 		q.counts = q.view.Counted(q.counts, i, q.ks.Ring.CountHash(s), q.ks.Settings.Site)
 	}
-	q.never = q.ks.Never.Covers(&q.set, q.hashes())
+	q.never = q.ks.Never.Covers(set, q.hashes())
 }
 
 // signature returns the facts about one signature. It goes through the generations, newest
 // first, down to the oldest one in which any keyspace may list it. Without classes it stops at
 // the newest listing, because lookups in parts are slow.
-func (q *question) signature(s signature.Signature, h filter.Hash, in store.Span, classes bool) signatureFacts {
-	f := signatureFacts{signature: s, revoked: neverRevoked}
+func (q *question) signature(s signature.Signature, h filter.Hash, in store.Span, classes bool) (f signatureFacts) {
+	f.signature, f.revoked = s, neverRevoked
 	class := layout.ClassOther
 	var l keyring.Labels
 	for _, g := range q.view.Reports {
@@ -212,7 +212,7 @@ func (q *question) askMessage() {
 	q.isMessageKnown, q.message.revoked = true, neverRevoked
 	var buf [4]filter.Hash
 	hashes := buf[:0]
-	for i, s := range q.set.Signatures {
+	for i, s := range q.exact {
 		if isOfMessage(s.Kind) {
 			hashes = append(hashes, q.hashes()[i])
 		}
@@ -229,7 +229,7 @@ func (q *question) askMessage() {
 
 // gatherLinks returns the facts about link domains that can list the message: domains that occur
 // almost only in spam, and beside a weak match all reported ones.
-func gatherLinks(asked []question, isWeak bool, p Policy) (links []linkFacts) {
+func gatherLinks(asked []question, domains []string, isWeak bool, p Policy) (links []linkFacts) {
 	isCounted := false
 	for i := range asked {
 		isCounted = isCounted || p.Campaigns > 0 && asked[i].countsDomains()
@@ -237,7 +237,7 @@ func gatherLinks(asked []question, isWeak bool, p Policy) (links []linkFacts) {
 	if !isWeak && !isCounted {
 		return nil
 	}
-	for _, d := range asked[0].ks.Settings.JudgedDomains(asked[0].set.Domains) {
+	for _, d := range asked[0].ks.Settings.JudgedDomains(domains) {
 		if l := gatherLink(asked, d, isWeak, p); isWeak || l.counts.IsSpamOnly(p.Campaigns) {
 			links = append(links, l)
 		}
@@ -316,7 +316,7 @@ func summedCounts(counts []store.SiteCount) []store.SiteCount {
 // needsLinks reports whether link domains may list the message: there is no other match, not
 // even a revoked one.
 func (f *facts) needsLinks(p Policy) bool {
-	if len(f.set.Domains) == 0 || len(f.voters) >= p.Votes {
+	if len(f.voters) >= p.Votes {
 		return false
 	}
 	for i := range f.signatures {
@@ -334,16 +334,17 @@ func (f *facts) needsLinks(p Policy) bool {
 
 // decide applies the rules: a listing is valid if it is newer than all revocations. Matches that
 // are on the never-list are removed last.
-func (f *facts) decide(p Policy) Evidence {
-	e := Evidence{Votes: len(f.voters), Matches: f.matches(p), Weak: f.weak(), Limits: f.limits}
+func (f *facts) decide(set *signature.Set, p Policy) (e Evidence) {
+	e.Votes, e.Limits = len(f.voters), f.limits
+	e.Matches, e.Weak = f.matches(set.Signatures, p), f.weak()
 	if len(e.Matches) == 0 {
 		e.Matches = f.matchesOfLinks(e.Weak, p)
 	}
 	slices.SortStableFunc(e.Matches, func(a, b Match) int { return boolOrder(a.Revoked) - boolOrder(b.Revoked) })
 	f.spare(&e)
 	e.Count, e.Sites = f.mostCounted()
-	for _, m := range e.Matches {
-		if !m.Revoked {
+	for i := range e.Matches {
+		if m := &e.Matches[i]; !m.Revoked {
 			e.Listed, e.Class = true, layout.Gravest(e.Class, m.Class)
 		}
 	}
@@ -355,7 +356,8 @@ func (f *facts) decide(p Policy) Evidence {
 
 // matches returns the matches of the message's signatures and sketches, and if nothing else lists
 // it, the match by votes. They include revoked ones.
-func (f *facts) matches(p Policy) (matches []Match) {
+func (f *facts) matches(exact []signature.Signature, p Policy) (matches []Match) {
+	matches = slices.Grow(matches, len(f.signatures)+len(f.sketches))
 	for i := range f.signatures {
 		if m, ok := f.signatures[i].match(); ok {
 			matches = append(matches, m)
@@ -369,7 +371,7 @@ func (f *facts) matches(p Policy) (matches []Match) {
 	if len(f.voters) < p.Votes || slices.ContainsFunc(matches, func(m Match) bool { return !m.Revoked }) {
 		return matches
 	}
-	m := Match{Signature: f.set.Signatures[vote.Keys(f.set.Signatures)[f.vote]], Sites: f.voters, Votes: true}
+	m := Match{Signature: exact[vote.Keys(exact)[f.vote]], Sites: f.voters, Votes: true}
 	m.Revoked = f.message.revoked != neverRevoked || len(f.message.retouched) > 0
 	return append(matches, m)
 }
@@ -392,7 +394,7 @@ func (f *signatureFacts) match() (m Match, ok bool) {
 		if slices.Contains(f.retouched, l.gen) {
 			continue
 		}
-		m = Match{Signature: f.signature, Revoked: f.revoked >= l.gen, Generation: l.gen, Sites: l.sites}
+		m.Signature, m.Revoked, m.Generation, m.Sites = f.signature, f.revoked >= l.gen, l.gen, l.sites
 		for _, c := range f.classes {
 			if !m.Revoked && c.gen > f.revoked {
 				m.Class = layout.Gravest(m.Class, c.class)

@@ -31,14 +31,21 @@ func openKeyspace(t *testing.T, site string) *keyspace.Keyspace {
 // askGroups returns the question for a message with the given groups instead of those of its
 // sketches.
 func askGroups(ks *keyspace.Keyspace, set signature.Set, groups []sketch.KindGroups) []question {
-	asked := ask(nil, []*keyspace.Keyspace{ks}, set)
+	asked := ask(nil, []*keyspace.Keyspace{ks}, &set)
 	asked[0].groups = groups
 	return asked
 }
 
 // judgeGroups judges a message that has only the given groups.
 func judgeGroups(ks *keyspace.Keyspace, groups []sketch.KindGroups) Evidence {
-	return judge(askGroups(ks, signature.Set{}, groups), testPolicy)
+	return judge(askGroups(ks, signature.Set{}, groups), &signature.Set{})
+}
+
+// judge answers a question as Judge does, and looks up all link domains.
+func judge(asked []question, set *signature.Set) Evidence {
+	f := gather(asked, set)
+	f.links = gatherLinks(asked, set.Domains, len(f.weak()) > 0, testPolicy)
+	return f.decide(set, testPolicy)
 }
 
 // listGroups reports or revokes a message with the given groups.

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/keyspace/keyspacetest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -69,9 +69,9 @@ func drawGroups(t *rapid.T) []signature.Group {
 	groups := make([]signature.Group, rapid.IntRange(1, 3).Draw(t, "groups"))
 	for i := range groups {
 		keys := rapid.SliceOfNDistinct(rapid.IntRange(1, 8), 1, 6, rapid.ID).Draw(t, "keys")
-		g := signature.Group{Anchor: keyring.Mix(uint64(rapid.IntRange(1, 4).Draw(t, "anchor"))), Need: 3, Weak: 2}
+		g := signature.Group{Anchor: filter.Mix(uint64(rapid.IntRange(1, 4).Draw(t, "anchor"))), Need: 3, Weak: 2}
 		for _, k := range keys {
-			g.Keys = append(g.Keys, keyring.Mix(uint64(100+k)))
+			g.Keys = append(g.Keys, filter.Mix(uint64(100+k)))
 		}
 		groups[i] = g
 	}

@@ -49,22 +49,22 @@ func TestNeverImageIsNotCorroborated(t *testing.T) {
 	}
 	keyspacetest.Apply(t, ks, keyspacetest.Drain(t, other)...)
 	weak := keyspacetest.Message(2)
-	if e := judge(askGroups(ks, weak, group(1, 2, 3, 4, 5)), testPolicy); e.Listed || len(e.Weak) != 1 {
+	if e := judge(askGroups(ks, weak, group(1, 2, 3, 4, 5)), &weak); e.Listed || len(e.Weak) != 1 {
 		t.Fatalf("without a domain: %+v", e)
 	}
 	weak.Domains = []string{"spam.example"}
-	if !judge(askGroups(ks, weak, group(1, 2, 3, 4, 5)), testPolicy).Listed {
+	if !judge(askGroups(ks, weak, group(1, 2, 3, 4, 5)), &weak).Listed {
 		t.Fatal("not listed before")
 	}
 	asked := askGroups(ks, weak, group(1, 2, 3, 4, 5))
-	f := gather(asked)
-	f.links = gatherLinks(asked, true, testPolicy)
-	if e := f.decide(testPolicy); !e.Listed {
+	f := gather(asked, &weak)
+	f.links = gatherLinks(asked, weak.Domains, true, testPolicy)
+	if e := f.decide(&weak, testPolicy); !e.Listed {
 		t.Fatalf("not listed by its domain: %+v", e)
 	}
 	f.never = never.Coverage{Images: true}
 	f.sketches[0].matches[0].Signature.Kind = signature.KindImage
-	e := f.decide(testPolicy)
+	e := f.decide(&weak, testPolicy)
 	if e.Listed || len(e.Weak) > 0 || len(e.Matches) > 0 {
 		t.Errorf("%+v", e)
 	}

@@ -18,7 +18,7 @@ func (q *question) votes() (sites []string, best int) {
 		return nil, best
 	}
 	keys := make([]filter.Hash, 0, journal.VotesPerMessage)
-	for _, i := range vote.Keys(q.set.Signatures) {
+	for _, i := range vote.Keys(q.exact) {
 		keys = append(keys, q.hashes()[i])
 	}
 	now := q.ks.Settings.Generation(layout.SpamFilter, q.ks.Settings.Now())

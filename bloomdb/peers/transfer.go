@@ -66,13 +66,10 @@ func (ps *Peers) applyChunkSection(o layout.Origin, state *state, r *wire.Record
 	if r.Fail {
 		return wire.ErrShort
 	}
-	if len(ps.joinable(wire.DeltaBody{Origin: o, Sections: []wire.DeltaSection{s}}, state)) == 0 || ps.opt.Expired(s.Target) {
-		return nil
-	}
-	if err := ps.roomForParts(o.Site, blocksNeed(*blocks)); err != nil {
+	if isWanted, err := ps.accepts(o, state, s); err != nil || !isWanted {
 		return err
 	}
-	if err := ps.acceptable(o, s); err != nil {
+	if err := ps.roomForParts(o.Site, blocksNeed(*blocks)); err != nil {
 		return err
 	}
 	part, err := ps.store.PartFor(o, s.Target, s.Shape)
@@ -91,7 +88,7 @@ func (ps *Peers) applyChunkSection(o layout.Origin, state *state, r *wire.Record
 		}
 		err := join(o, s, part, index, code)
 		if s.Target.Kind == layout.ClassFilter && isUnjoinable(err) {
-			return nil // as joinable does
+			return nil // as accepts does
 		}
 		if err != nil {
 			return fmt.Errorf("%s generation %d: block %d: %w", s.Target.Kind, s.Target.Gen, index, err)
