@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -38,11 +39,11 @@ type metrics struct {
 func newMetrics() *metrics {
 	t := &metrics{
 		messages: vec("spambloom_messages_total", "Messages answered, by verdict.", "verdict",
-			string(Spam), string(Bulk), string(Clean), string(Allowed), string(Skipped), string(failed)),
+			string(policy.Spam), string(policy.Bulk), string(policy.Clean), string(policy.Allowed), string(policy.Skipped), string(policy.Failed)),
 		actions: vec("spambloom_actions_total", "Messages answered, by action.", "action",
-			string(Accept), string(Tag), string(Quarantine), string(Reject), string(Tempfail), string(Discard)),
+			string(policy.Accept), string(policy.Tag), string(policy.Quarantine), string(policy.Reject), string(policy.Tempfail), string(policy.Discard)),
 		skipped: vec("spambloom_skipped_total", "Messages not judged on purpose, by reason.", "reason",
-			reasonAuthenticated, reasonLocal, reasonOversize, reasonLittle),
+			policy.ReasonAuthenticated, policy.ReasonLocal, policy.ReasonOversize, policy.ReasonLittle),
 		spam: vec("spambloom_spam_total", "Messages judged spam, by who reported them: only this site (own), only other sites (others), or both.", "source",
 			sourceOwn, sourceBoth, sourceOthers),
 		bySite: vec("spambloom_spam_by_site_total", "Messages judged spam without a report of this site, for each site that reported them.", "origin"),
@@ -83,13 +84,13 @@ func vec(name, help, label string, values ...string) *prometheus.CounterVec {
 	return v
 }
 
-func (t *metrics) message(m *message, d Decision, took time.Duration) {
+func (t *metrics) message(m *message, d policy.Decision, took time.Duration) {
 	t.messages.WithLabelValues(string(d.Verdict)).Inc()
 	t.actions.WithLabelValues(string(d.Action)).Inc()
-	if d.Verdict == Skipped {
+	if d.Verdict == policy.Skipped {
 		t.skipped.WithLabelValues(d.Reason).Inc()
 	}
-	if d.Verdict == Spam {
+	if d.Verdict == policy.Spam {
 		t.spamOf(m.options.Site, d.Origins)
 	}
 	for _, name := range d.Limits.Names() {

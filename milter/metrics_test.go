@@ -7,14 +7,15 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
 )
 
 // Each limit is counted once for each message that reached it, under its own name.
 func TestLimitsAreCounted(t *testing.T) {
 	const metric = "spambloom_limits_total"
-	b := start(t, Options{}, func(j judged) Decision {
-		d := Decision{Verdict: Clean, Action: Tag}
+	b := start(t, Options{}, func(j judged) policy.Decision {
+		d := policy.Decision{Verdict: policy.Clean, Action: policy.Tag}
 		for i, name := range signature.LimitNames() {
 			if strings.Contains(string(j.content.Body), "<"+name+">") {
 				d.Limits |= 1 << i
@@ -72,8 +73,8 @@ func TestLimitsOfJudgement(t *testing.T) {
 // credit for those that this site did not report.
 func TestSpamIsCountedBySource(t *testing.T) {
 	var origins []string
-	b := start(t, Options{Site: "mx1"}, func(judged) Decision {
-		return Decision{Verdict: Spam, Action: Tag, Origins: origins}
+	b := start(t, Options{Site: "mx1"}, func(judged) policy.Decision {
+		return policy.Decision{Verdict: policy.Spam, Action: policy.Tag, Origins: origins}
 	})
 	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
 	for _, origins = range [][]string{{"mx1"}, {"mx1", "mx2"}, {"mx2"}, {"mx2", "mx3"}, {"mx3"}} {

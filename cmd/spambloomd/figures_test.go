@@ -17,6 +17,8 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/cmd/internal/monitoring"
 	"github.com/spambloom/spambloom/cmd/internal/trap"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
@@ -28,7 +30,7 @@ import (
 // scraped returns the metrics of a daemon that has everything: an exchange and a trap.
 func scraped(t *testing.T) (*service, string) {
 	d, _ := monitored(t)
-	client, err := exchange.Dial("redis://127.0.0.1:1/0", exchange.DialOptions{})
+	client, err := redisclient.Dial("redis://127.0.0.1:1/0", redisclient.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +39,7 @@ func scraped(t *testing.T) (*service, string) {
 			t.Error(err)
 		}
 	})
-	d.exchange = exchange.New(d.db, client, d.db.Status().KeyID, exchange.Options{Log: d.log})
+	d.exchange = exchange.New(d.db, streams.New(client, d.db.Status().KeyID), exchange.Options{Log: d.log})
 	d.traps = map[string]*trap.Trap{"lure": trap.New(trap.Options{Maildir: t.TempDir(), Log: d.log})}
 	w := httptest.NewRecorder()
 	d.newHTTP().Handler.ServeHTTP(w, monitorGet("/metrics"))

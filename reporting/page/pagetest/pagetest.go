@@ -34,9 +34,9 @@ type Site struct {
 	Handler  http.Handler
 	Access   *server.Access
 
-	Links    []api.Link   // the exchange; nil: the site is alone
-	Fault    string       // why mail is not judged
-	Asked    atomic.Int64 // how often the page asked for the status
+	Links    []api.Link             // the exchange; nil: the site is alone
+	fault    atomic.Pointer[string] // why mail is not judged
+	Asked    atomic.Int64           // how often the page asked for the status
 	history  *history.History
 	counters map[string]float64
 	at       time.Time
