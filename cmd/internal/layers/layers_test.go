@@ -51,6 +51,7 @@ var allowed = map[string][]string{
 	"bloomdb/filter/coded":       {"bloomdb/filter"},
 	"bloomdb/filter/generalized": {"bloomdb/filter"},
 	"bloomdb/filter/iterative":   {"bloomdb/filter"},
+	"bloomdb/filter/filtertest":  {"bloomdb/filter"},
 
 	"bloomdb/layout":   {"signature", "bloomdb/filter"},
 	"bloomdb/folder":   {"bloomdb/layout"},
@@ -164,13 +165,18 @@ var inTests = map[string][]string{
 	"signature/words":   {"signature/visible"},
 	"signature/archive": {"signature/archive/archivetest"},
 
-	"bloomdb/vote":     {"bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
+	"bloomdb/filter/coded":       {"bloomdb/filter/filtertest"},
+	"bloomdb/filter/generalized": {"bloomdb/filter/filtertest"},
+	"bloomdb/filter/iterative":   {"bloomdb/filter/filtertest"},
+
+	"bloomdb/recent":   {"bloomdb/filter/filtertest"},
+	"bloomdb/vote":     {"bloomdb/filter/filtertest", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
 	"bloomdb/outbox":   {"signature", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
 	"bloomdb/peers":    {"signature", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
 	"bloomdb/repair":   {"bloomdb/filter", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
 	"bloomdb/keyspace": {"bloomdb/keyspace/keyspacetest"},
 	"bloomdb/judging":  {"bloomdb/keyspace/keyspacetest", "bloomdb/wire", "bloomdb/peers"},
-	"bloomdb":          {"bloomdb/bloomdbtest", "bloomdb/filter/coded", "bloomdb/filter/generalized"},
+	"bloomdb":          {"bloomdb/bloomdbtest", "bloomdb/filter/filtertest", "bloomdb/filter/coded", "bloomdb/filter/generalized"},
 	"bloomdb/exchange": {"signature", "bloomdb/keyring", "bloomdb/wire", "bloomdb/exchange/linkfault", "bloomdb/exchange/redisclient", "bloomdb/exchange/redistest", "bloomdb/exchange/streams/streamstest"},
 
 	"bloomdb/exchange/redisclient": {"bloomdb/exchange/redistest"},
