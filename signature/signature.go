@@ -32,6 +32,9 @@ type Set struct {
 	// carries. No report lists them, as a sender could put another's mail there. See
 	// ToReport.
 	Carried int
+	// NoHeader is set if the message has no header field that only a message has: it is
+	// another sort of file. See Message.HasHeader.
+	NoHeader bool
 	// Limits are the limits that were reached. Content beyond them does not count.
 	Limits Limits
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/trap"
+	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -62,7 +63,7 @@ func reportTrapped(raw []byte, truncated bool, sign func(signature.Message) sign
 	if len(set.Signatures) > 0 {
 		err = report(set)
 	}
-	if errors.Is(err, bloomdb.ErrNothing) || errors.Is(err, bloomdb.ErrNever) {
+	if errors.Is(err, bloomdb.ErrNothing) || errors.Is(err, bloomdb.ErrNever) || errors.Is(err, api.ErrNoHeader) {
 		return fmt.Errorf("%w: %w", trap.ErrRefused, err)
 	}
 	return err
