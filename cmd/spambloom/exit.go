@@ -12,6 +12,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/queue"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/client"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // Exit codes, as in sysexits.h.
@@ -160,7 +161,7 @@ func exitCode(err error) int {
 		return exIOErr
 	case errors.As(err, &create):
 		return exCantCreate
-	case errors.As(err, &key), errors.Is(err, mailbox.ErrEmpty), errors.Is(err, errNotAttached), errors.Is(err, errHeaderOnly), errors.As(err, &feedback), errors.Is(err, bloomdb.ErrNothing), errors.Is(err, api.ErrNoHeader):
+	case errors.As(err, &key), errors.Is(err, mailbox.ErrEmpty), errors.Is(err, errNotAttached), errors.Is(err, errHeaderOnly), errors.As(err, &feedback), errors.Is(err, bloomdb.ErrNothing), errors.Is(err, signature.ErrNoHeader):
 		return exData
 	case errors.As(err, &damaged):
 		return exData
@@ -215,7 +216,7 @@ func hint(err error) string {
 			return "use spambloom revoke --attached"
 		case errors.Is(err, errHeaderOnly), errors.As(err, &feedback):
 			return ""
-		case errors.Is(err, api.ErrNoHeader):
+		case errors.Is(err, signature.ErrNoHeader):
 			return "name folders of mail only; --force accepts such files, too"
 		}
 		if errors.Is(err, mailbox.ErrEmpty) || errors.As(err, &key) {

@@ -14,6 +14,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // idsHelp is the help of the verbs that take a message's ID in place of the message.
@@ -48,7 +49,7 @@ func idOf(arg string) (q api.LookupRequest, isID bool, err error) {
 	if _, err := os.Lstat(arg); err == nil {
 		return q, false, nil
 	}
-	if _, _, err := api.ParseID(strings.ToLower(arg)); err == nil {
+	if _, _, err := signature.ParseID(strings.ToLower(arg)); err == nil {
 		q.ID = strings.ToLower(arg)
 		return q, true, nil
 	}

@@ -75,7 +75,7 @@ func TestTotal(t *testing.T) {
 		sum.add(nil, outcomeOf(p))
 	}
 	for _, err := range []error{
-		fmt.Errorf("a.eml: %w", bloomdb.ErrNothing), fmt.Errorf("b.eml: %w", bloomdb.ErrNothing), fmt.Errorf("ls: %w", api.ErrNoHeader),
+		fmt.Errorf("a.eml: %w", bloomdb.ErrNothing), fmt.Errorf("b.eml: %w", bloomdb.ErrNothing), fmt.Errorf("ls: %w", signature.ErrNoHeader),
 		&inputError{os.ErrPermission}, fmt.Errorf("c.eml: %w", api.NewProblem(409, "the message is on the never-list")),
 		&feedbackError{errNoSpam}, client.ErrUnavailable, // which stops the work
 	} {

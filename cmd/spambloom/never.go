@@ -130,7 +130,7 @@ func (c *cli) never(ctx context.Context, names []string, flags neverFlags) error
 		case err != nil:
 			return api.NeverList{}, err
 		case r.NoHeader && !flags.force && !flags.remove:
-			return api.NeverList{}, api.ErrNoHeader
+			return api.NeverList{}, signature.ErrNoHeader
 		}
 		r.Reporter, r.NoHeader = flags.reporter, false
 		return client.Post(ctx, daemon, endpoint, api.NeverRequest{Request: r, Note: flags.note})

@@ -302,7 +302,7 @@ type parcel struct {
 }
 
 // pack signs a message. It returns bloomdb.ErrNothing if there is too little content, and
-// api.ErrNoHeader if it is none.
+// signature.ErrNoHeader if it is none.
 func (f reportFlags) pack(verb string, in input) (parcel, error) {
 	class, m := f.class, in.message
 	if in.feedback != "" {
@@ -317,7 +317,7 @@ func (f reportFlags) pack(verb string, in input) (parcel, error) {
 	set := signature.Compute(m)
 	switch {
 	case set.NoHeader && !f.force:
-		return parcel{}, api.ErrNoHeader
+		return parcel{}, signature.ErrNoHeader
 	case len(set.Signatures) == 0:
 		return parcel{}, bloomdb.ErrNothing
 	}

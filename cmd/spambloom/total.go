@@ -10,6 +10,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/mailbox"
 	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // total counts the outcomes of a change of several messages.
@@ -49,7 +50,7 @@ func outcomeOf(p parcel) string {
 }
 
 // ownReasons are the errors about one message that this program finds itself.
-var ownReasons = []error{bloomdb.ErrNothing, api.ErrNoHeader, mailbox.ErrEmpty, errNotAttached, errHeaderOnly, errNoSpam}
+var ownReasons = []error{bloomdb.ErrNothing, signature.ErrNoHeader, mailbox.ErrEmpty, errNotAttached, errHeaderOnly, errNoSpam}
 
 // reasonOf returns the reason for a refusal, without names of files.
 func reasonOf(err error) string {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/trap"
-	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -63,7 +62,7 @@ func reportTrapped(raw []byte, truncated bool, sign func(signature.Message) sign
 	if len(set.Signatures) > 0 {
 		err = report(set)
 	}
-	if errors.Is(err, bloomdb.ErrNothing) || errors.Is(err, bloomdb.ErrNever) || errors.Is(err, api.ErrNoHeader) {
+	if errors.Is(err, bloomdb.ErrNothing) || errors.Is(err, bloomdb.ErrNever) || errors.Is(err, signature.ErrNoHeader) {
 		return fmt.Errorf("%w: %w", trap.ErrRefused, err)
 	}
 	return err

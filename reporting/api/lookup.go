@@ -1,13 +1,6 @@
 package api
 
-import (
-	"encoding/hex"
-	"fmt"
-	"strings"
-	"time"
-
-	"github.com/spambloom/spambloom/signature"
-)
+import "time"
 
 // LookupRequest asks what is known of a message that the caller need not have. It has
 // exactly one of a message, an ID and a QueueID.
@@ -35,20 +28,4 @@ type Judged struct {
 	QueueID string    `json:"queue_id,omitempty"` // absent if the caller may not see it
 	Verdict string    `json:"verdict"`
 	IDs     []string  `json:"ids"` // of its signatures
-}
-
-// ParseID splits the id of a signature, KIND:16 hex digits, into its kind and the first
-// bytes of its digest.
-func ParseID(id string) (kind signature.Kind, digest [8]byte, err error) {
-	name, digits, _ := strings.Cut(id, ":")
-	if kind, err = signature.ParseKind(name); err != nil {
-		return kind, digest, fmt.Errorf("id %.40q: %w", id, err)
-	}
-	if len(digits) != hex.EncodedLen(len(digest)) {
-		return kind, digest, fmt.Errorf("id %.40q: want KIND:16 hex digits", id)
-	}
-	if _, err := hex.Decode(digest[:], []byte(digits)); err != nil {
-		return kind, digest, fmt.Errorf("id %.40q: %w", id, err)
-	}
-	return kind, digest, nil
 }

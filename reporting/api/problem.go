@@ -1,13 +1,9 @@
 package api
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 )
-
-// ErrNoHeader is the error for a report of what is no message, such as a program.
-var ErrNoHeader = errors.New("not an e-mail message: no header")
 
 // Problem is an error of the control API in the form of RFC 9457. Its type is always
 // about:blank. The status is the sort of error, the detail a sentence for a person.

@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spambloom/spambloom/bloomdb"
-	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
@@ -108,7 +107,7 @@ func (d *Desk) Refuse(action string) { d.refused.WithLabelValues(action, "not_al
 // Report enters a report of spam. When the error is nil, the report is on disk, and the
 // message is listed if its reporters have the quorum. It may still not be spam, because a
 // revocation of the same period wins. Errors are those of bloomdb.DB.Report,
-// api.ErrNoHeader, ErrTooMany, and those of the ledger; ledger.ErrShare concerns one reporter only.
+// signature.ErrNoHeader, ErrTooMany, and those of the ledger; ledger.ErrShare concerns one reporter only.
 func (d *Desk) Report(r Report) (Outcome, error) { return d.accept("report", ledger.Spam, r) }
 
 // Revoke enters a revocation. Outcome and errors are those of Report. A revocation of a
@@ -172,7 +171,7 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 // reporter's hour.
 func (d *Desk) admit(stance ledger.Stance, r Report, now time.Time) (set signature.Set, err error) {
 	if set = r.Set; set.NoHeader {
-		return set, api.ErrNoHeader
+		return set, signature.ErrNoHeader
 	}
 	if stance == ledger.Ham {
 		err = d.db.Revocable(set)
@@ -275,7 +274,7 @@ func reason(err error) string {
 	switch {
 	case errors.Is(err, bloomdb.ErrNothing):
 		return "too_little_content"
-	case errors.Is(err, api.ErrNoHeader):
+	case errors.Is(err, signature.ErrNoHeader):
 		return "no_header"
 	case errors.Is(err, bloomdb.ErrNever):
 		return "never"

@@ -69,7 +69,7 @@ func unknown(ask api.LookupRequest, signed, isWhole bool, since time.Time) (list
 }
 
 func isOfSketch(id string) bool {
-	kind, _, err := api.ParseID(id)
+	kind, _, err := signature.ParseID(id)
 	return err == nil && (kind == signature.KindSketch || kind == signature.KindImage)
 }
 
@@ -79,7 +79,7 @@ func (d *Desk) find(ask api.LookupRequest, set signature.Set) (f finding, err er
 	case ask.QueueID != "":
 		f.judged = d.opt.Judged.Find(maxLookup, func(m *judged.Message) bool { return m.QueueID == ask.QueueID })
 	case ask.ID != "":
-		kind, digest, err := api.ParseID(ask.ID)
+		kind, digest, err := signature.ParseID(ask.ID)
 		if err != nil {
 			return f, err
 		}

@@ -32,7 +32,7 @@ func TestNoHeader(t *testing.T) {
 		"never":  func(r desk.Report) error { _, err := s.Never(r, ""); return err },
 	} {
 		for _, trap := range []bool{false, true} {
-			if err := enter(desk.Report{Set: program, Reporter: "anna", Trap: trap}); !errors.Is(err, api.ErrNoHeader) {
+			if err := enter(desk.Report{Set: program, Reporter: "anna", Trap: trap}); !errors.Is(err, signature.ErrNoHeader) {
 				t.Errorf("%s (trap: %v): %v", what, trap, err)
 			}
 		}

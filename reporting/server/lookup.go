@@ -28,7 +28,7 @@ func readLookup(q api.LookupRequest) (signature.Set, error) {
 	case len(q.QueueID) > maxQueueID:
 		return set, badRequest(errors.New("the queue id is too long"))
 	case q.ID != "":
-		if _, _, err := api.ParseID(q.ID); err != nil {
+		if _, _, err := signature.ParseID(q.ID); err != nil {
 			return set, badRequest(err)
 		}
 	}
