@@ -32,6 +32,9 @@ var (
 // The lengths of queue ids, in bytes.
 const shortestQueueID, longestQueueID = 6, 24
 
+// errUnknownQueueID is wrapped for a queue id of no message that the daemon remembers.
+var errUnknownQueueID = errors.New("no message with this queue id was judged")
+
 // errNoID is wrapped for a header line without an id, such as that of a skipped message.
 var errNoID = errors.New("the header has no id")
 
@@ -94,7 +97,7 @@ func (c *cli) explainIDs(ctx context.Context, args []string, ids []api.LookupReq
 	for i, q := range ids {
 		known, err := client.Post(ctx, daemon, v1.Lookup, q)
 		if err == nil && known.Explanation == nil && q.QueueID != "" {
-			err = fmt.Errorf("%s", strings.Join(known.Unknown, ", "))
+			err = fmt.Errorf("%w since %s", errUnknownQueueID, instant(known.Since))
 		}
 		if err != nil {
 			return idFault(args[i], q, err)
@@ -112,11 +115,12 @@ type idError struct{ error }
 func (e *idError) Unwrap() error { return e.error }
 
 // idFault returns the error for an ID. What looks like a queue id was more likely meant as
-// a file, if the daemon does not know it or does not tell.
+// a file, if it is unknown or the caller may not ask for it.
 func idFault(arg string, q api.LookupRequest, err error) error {
 	var problem *api.Problem
-	isRefused := errors.As(err, &problem) && problem.Status != http.StatusForbidden && problem.Status != http.StatusUnprocessableEntity
-	if q.QueueID == "" || isRefused || exitCode(err) == exUnavailable {
+	mayBeFile := q.QueueID != "" && (errors.Is(err, errUnknownQueueID) ||
+		errors.As(err, &problem) && (problem.Status == http.StatusForbidden || problem.Status == http.StatusUnprocessableEntity))
+	if !mayBeFile {
 		return &idError{fmt.Errorf("%s: %w", nameOf(q), err)}
 	}
 	return &inputError{fmt.Errorf("%s: no file of this name, and as a queue id: %v", arg, err)}

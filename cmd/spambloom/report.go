@@ -132,7 +132,7 @@ func (c *cli) revokeCommand() *cobra.Command {
 longer listed, whoever reported them.
 
 Given an ID, revoke uses what is kept of the latest message with it: of a report here, or
-of mail judged lately. ` + idsHelp + reportHelp,
+of mail judged lately. An unknown ID is an error (65). ` + idsHelp + reportHelp,
 		Example: `  spambloom revoke invoice.eml
   spambloom revoke text:26409118f620fc3f`,
 		RunE: func(cmd *cobra.Command, names []string) error {
