@@ -15,7 +15,7 @@ const (
 	// imageMemory is for images decoded while signing. Unit: bytes.
 	imageMemory = 256 << 20
 	// otherMemory is for parts without a configuration key: the control and HTTP servers,
-	// the exchange, the ledger. Unit: bytes.
+	// the exchange, the ledger, the messages judged lately. Unit: bytes.
 	otherMemory = 192 << 20
 	// memoryPeriod is how often the limit is adapted to the database.
 	memoryPeriod = time.Minute

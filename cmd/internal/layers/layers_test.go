@@ -85,6 +85,7 @@ var allowed = map[string][]string{
 	// In the order of their imports: the daemon's side, and the client's.
 	"reporting":                 {},
 	"reporting/trust":           {},
+	"reporting/judged":          {"signature"},
 	"reporting/ledger/record":   {"signature", "reporting/trust"},
 	"reporting/ledger/buckets":  {"reporting/ledger/record"},
 	"reporting/ledger/pagefile": {"reporting/ledger/record", "reporting/ledger/buckets"},
@@ -96,7 +97,7 @@ var allowed = map[string][]string{
 	"reporting/api/v1":          {"reporting/api"},
 	"reporting/credential":      {"signature", "reporting/api"},
 	"reporting/client":          {"reporting/api", "reporting/api/v1", "reporting/credential"},
-	"reporting/desk":            {"signature", "bloomdb", "bloomdb/wire", "reporting/ledger", "reporting/backup", "reporting/api"},
+	"reporting/desk":            {"signature", "bloomdb", "bloomdb/wire", "reporting/judged", "reporting/ledger", "reporting/backup", "reporting/api"},
 	"reporting/desk/desktest":   {"signature", "bloomdb", "reporting/ledger", "reporting/trust", "reporting/desk"},
 	"reporting/server":          {"signature", "bloomdb", "bloomdb/never", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/credential", "reporting/desk"},
 
@@ -153,7 +154,7 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/variation":   {"signature"},
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "bloomdb/filter", "cmd/bloomlab/variation", "cmd/internal/mailbox"},
 
-	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "bloomdb/wire", "bloomdb/exchange", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "reporting/backup", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "milter", "milter/policy", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
+	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "bloomdb/wire", "bloomdb/exchange", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "reporting/backup", "reporting/judged", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "milter", "milter/policy", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
 	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "milter/policy", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
 }
 
@@ -193,14 +194,14 @@ var inTests = map[string][]string{
 	"cmd/spambloomd/e2e/life":       {"reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/figures":    {"reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},
 
-	"cmd/spambloom": {"cmd/internal/manual", "reporting/ledger", "reporting/trust", "reporting/desk", "reporting/server"},
+	"cmd/spambloom": {"cmd/internal/manual", "reporting/judged", "reporting/ledger", "reporting/trust", "reporting/desk", "reporting/server"},
 
 	"cmd/internal/queue": {"bloomdb"},
 
 	"reporting/backup":         {"signature", "reporting/trust"},
 	"reporting/ledger/buckets": {"signature"},
 	"reporting/desk":           {"reporting/desk/desktest", "reporting/trust"},
-	"reporting/server":         {"reporting/client", "reporting/desk/desktest", "reporting/trust"},
+	"reporting/server":         {"reporting/client", "reporting/judged", "reporting/desk/desktest", "reporting/trust"},
 
 	"cmd/bloomlab/yancho":      {"cmd/bloomlab/labtest"},
 	"cmd/bloomlab/retouched":   {"cmd/bloomlab/labtest"},
