@@ -199,7 +199,7 @@ func TestNewerRecord(t *testing.T) {
 			func(r []byte) error { _, err := a.ReadHeartbeat(r); return err },
 			func(r []byte) error { return a.Apply(r, peers.Skipped) },
 			func(r []byte) error { _, err := b.OwnRecord(r, wire.RecordHeartbeat); return err },
-			a.HearVotes,
+			a.ApplyVotes,
 		} {
 			if err := read(newer); !errors.Is(err, layout.ErrNewer) || !errors.Is(err, wire.ErrUnverified) ||
 				!strings.Contains(err.Error(), "newer format (version 2; this program reads 1)") {

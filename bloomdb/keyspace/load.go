@@ -298,7 +298,7 @@ func (ks *Keyspace) redo(at folder.LSN, r journal.Record) error {
 		return err
 	}
 	if r.Target.Kind == layout.CountFilter {
-		own, err := ks.Store.OwnCounts(r.Target.Gen, ks.Store.CountsShape)
+		own, err := ks.Store.OwnCounts(r.Target.Gen)
 		if err != nil {
 			return err
 		}
@@ -337,7 +337,7 @@ func (ks *Keyspace) Save() error {
 		}
 		ks.Files.Saved[s.Path] = s.State
 	}
-	if err := ks.Outbox.Rests(ks.Settings.Dir, append(slices.Sorted(maps.Keys(live)), journal.SegmentsFile), ks.Settings.Now()); err != nil {
+	if err := ks.Outbox.SetSnapshots(ks.Settings.Dir, append(slices.Sorted(maps.Keys(live)), journal.SegmentsFile), ks.Settings.Now()); err != nil {
 		return err
 	}
 	for path := range ks.Files.Saved {

@@ -82,7 +82,7 @@ func (ks *Keyspace) Status() Status {
 	if err := ks.Journal.LastFault(); err != nil {
 		s.Error = err.Error()
 	}
-	ks.Store.Measured.Expire(ks.Settings.Aged)
+	ks.Store.Measured.Expire(ks.Settings.Expired)
 	self := peers.Status{Site: ks.Settings.Site, Epoch: epoch, Seq: seq}
 	for _, g := range v.Reports {
 		for _, kind := range layout.ReportKinds {

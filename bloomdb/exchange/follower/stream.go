@@ -172,7 +172,7 @@ func (f *Follower) readVotes(ctx context.Context, o *origin) error {
 			err = fmt.Errorf("%w: it is %s", refusal.ErrOrigin, h)
 		}
 		if err == nil {
-			err = f.db.HearVotes(record)
+			err = f.db.ApplyVotes(record)
 		}
 	}
 	if err != nil {

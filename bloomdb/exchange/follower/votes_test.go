@@ -61,7 +61,7 @@ func TestWhichVotesAreAskedFor(t *testing.T) {
 			}
 			voter, log := bloomdbtest.Open(t, o), newLog()
 			if c.held != nil {
-				if err := voter.HearVotes(c.held); err != nil {
+				if err := voter.ApplyVotes(c.held); err != nil {
 					t.Fatal(err)
 				}
 			}

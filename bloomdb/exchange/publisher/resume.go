@@ -131,7 +131,7 @@ func (p *Publisher) advanceEpoch(ctx context.Context, proof wire.Head) error {
 	if p.isRivalled(made) {
 		return fmt.Errorf("%s has published up to %v: %w", p.site, last, errNameTaken)
 	}
-	if err := p.db.Outlive(last.Epoch, last.Seq); err != nil {
+	if err := p.db.Supersede(last.Epoch, last.Seq); err != nil {
 		return fmt.Errorf("epoch after %v: %w", last, err)
 	}
 	p.newerOwn.CompareAndSwap(newer, nil)

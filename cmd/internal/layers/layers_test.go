@@ -33,12 +33,12 @@ var allowed = map[string][]string{
 	"signature/span":    {},
 	"signature/digest":  {},
 	"signature/suffix":  {},
-	"signature/picture": {},
+	"signature/picture": {"signature/digest"},
 	"signature/sketch":  {"signature/digest", "signature/picture"},
 	"signature/mail":    {"signature/work", "signature/ascii"},
 	"signature/page":    {"signature/work", "signature/ascii", "signature/span"},
 	"signature/visible": {"signature/work", "signature/ascii", "signature/span", "signature/mail", "signature/page"},
-	"signature/words":   {"signature/work", "signature/span", "signature/sketch", "signature/mail"},
+	"signature/words":   {"signature/work", "signature/span", "signature/digest", "signature/sketch", "signature/mail"},
 	"signature/links":   {"signature/work", "signature/ascii", "signature/suffix", "signature/mail", "signature/page", "signature/visible"},
 	"signature/guard":   {"signature/mail", "signature/words"},
 	"signature/archive": {"signature/work", "signature/digest"},
@@ -88,9 +88,9 @@ var allowed = map[string][]string{
 	"reporting/ledger/buckets":  {"reporting/ledger/record"},
 	"reporting/ledger/pagefile": {"reporting/ledger/record", "reporting/ledger/buckets"},
 	"reporting/ledger/salvage":  {"reporting/ledger/record", "reporting/ledger/buckets", "reporting/ledger/pagefile"},
-	"reporting/ledger/store":    {"reporting/ledger/record", "reporting/ledger/buckets", "reporting/ledger/pagefile", "reporting/ledger/salvage"},
+	"reporting/ledger/store":    {"bloomdb/folder", "reporting/ledger/record", "reporting/ledger/buckets", "reporting/ledger/pagefile", "reporting/ledger/salvage"},
 	"reporting/ledger":          {"signature", "reporting/trust", "reporting/ledger/record", "reporting/ledger/buckets", "reporting/ledger/salvage", "reporting/ledger/store"},
-	"reporting/backup":          {"bloomdb", "reporting/ledger"},
+	"reporting/backup":          {"bloomdb", "bloomdb/folder", "reporting/ledger"},
 	"reporting/api":             {"signature", "bloomdb", "reporting/ledger"},
 	"reporting/api/v1":          {"reporting/api"},
 	"reporting/credential":      {"signature", "reporting/api"},
@@ -108,7 +108,9 @@ var allowed = map[string][]string{
 	"bloomdb/exchange/linkfault":           {},
 	"bloomdb/exchange/redistest":           {"bloomdb/exchange/redisclient", "cmd/testenv"},
 	"bloomdb/exchange/streams/streamstest": {"bloomdb/wire", "bloomdb/exchange/streams", "bloomdb/exchange/link"},
-	"bloomdb/bloomdbtest":                  {"signature", "bloomdb", "bloomdb/layout", "bloomdb/peers", "bloomdb/wire"},
+	"bloomdb/bloomdbtest":                  {"signature", "bloomdb", "bloomdb/layout", "bloomdb/peers", "bloomdb/wire", "bloomdb/keyspace/keyspacetest"},
+
+	"bloomdb/keyspace/keyspacetest": {"signature", "bloomdb/clock", "bloomdb/layout", "bloomdb/wire", "bloomdb/peers", "bloomdb/keyspace"},
 
 	"cmd/testenv": {},
 
@@ -129,12 +131,12 @@ var allowed = map[string][]string{
 	"cmd/internal/mailbox": {},
 	"cmd/internal/trap":    {},
 	"cmd/internal/version": {},
-	"cmd/internal/queue":   {"reporting/api"},
+	"cmd/internal/queue":   {"bloomdb/folder", "reporting/api"},
 	"cmd/internal/manual":  {},
-	"cmd/internal/replay":  {"signature", "bloomdb", "milter/policy"},
+	"cmd/internal/replay":  {"signature", "bloomdb", "bloomdb/filter", "milter/policy"},
 
 	"cmd/bloomlab":             {"cmd/bloomlab/lab", "cmd/bloomlab/draw", "cmd/bloomlab/yancho", "cmd/bloomlab/retouched", "cmd/bloomlab/crosscheck", "cmd/bloomlab/delta", "cmd/bloomlab/iterative", "cmd/bloomlab/generalized", "cmd/bloomlab/beyond", "cmd/bloomlab/federation", "cmd/bloomlab/replica", "cmd/bloomlab/reputation", "cmd/bloomlab/variation", "cmd/internal/version"},
-	"cmd/bloomlab/lab":         {},
+	"cmd/bloomlab/lab":         {"bloomdb/filter"},
 	"cmd/bloomlab/labtest":     {"cmd/bloomlab/lab"},
 	"cmd/bloomlab/draw":        {"cmd/bloomlab/lab"},
 	"cmd/bloomlab/papers":      {"bloomdb/filter"},
@@ -148,10 +150,10 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/federation":  {"bloomdb/filter", "bloomdb/filter/coded", "cmd/bloomlab/lab", "cmd/bloomlab/papers"},
 	"cmd/bloomlab/reputation":  {"signature", "reporting/ledger", "reporting/trust", "cmd/bloomlab/lab"},
 	"cmd/bloomlab/variation":   {"signature"},
-	"cmd/bloomlab/replica":     {"signature", "bloomdb", "cmd/bloomlab/variation", "cmd/internal/mailbox"},
+	"cmd/bloomlab/replica":     {"signature", "bloomdb", "bloomdb/filter", "cmd/bloomlab/variation", "cmd/internal/mailbox"},
 
 	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "bloomdb/wire", "bloomdb/exchange", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "reporting/backup", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "milter", "milter/policy", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
-	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "milter/policy", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
+	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "milter/policy", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
 }
 
 // inTests may also be imported by tests; cmd/testenv by all of them.
@@ -162,7 +164,12 @@ var inTests = map[string][]string{
 	"signature/words":   {"signature/visible"},
 	"signature/archive": {"signature/archive/archivetest"},
 
-	"bloomdb/judging":  {"bloomdb/clock", "bloomdb/wire", "bloomdb/peers"},
+	"bloomdb/vote":     {"bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
+	"bloomdb/outbox":   {"signature", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
+	"bloomdb/peers":    {"signature", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
+	"bloomdb/repair":   {"bloomdb/filter", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
+	"bloomdb/keyspace": {"bloomdb/keyspace/keyspacetest"},
+	"bloomdb/judging":  {"bloomdb/keyspace/keyspacetest", "bloomdb/wire", "bloomdb/peers"},
 	"bloomdb":          {"bloomdb/bloomdbtest", "bloomdb/filter/coded", "bloomdb/filter/generalized"},
 	"bloomdb/exchange": {"signature", "bloomdb/keyring", "bloomdb/wire", "bloomdb/exchange/linkfault", "bloomdb/exchange/redisclient", "bloomdb/exchange/redistest", "bloomdb/exchange/streams/streamstest"},
 

@@ -2,6 +2,7 @@ package folder
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -14,9 +15,9 @@ import (
 // errNoFile is the fault of a path that is a folder, a pipe or a device.
 var errNoFile = errors.New("not a regular file")
 
-// OpenLegible opens a file of the state folder for reading. It never blocks. A fault is a
+// OpenFile opens a file of the state folder for reading. It never blocks. A fault is a
 // *DamageError, unless the file is missing or this process lacks permission.
-func OpenLegible(path string) (*os.File, fs.FileInfo, error) {
+func OpenFile(path string) (*os.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // without O_NONBLOCK, opening a pipe would wait for a writer
 	if err != nil {
 		return nil, nil, readError(path, err)
@@ -32,7 +33,7 @@ func OpenLegible(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// readError turns a read error into a *DamageError, with the exceptions of OpenLegible.
+// readError turns a read error into a *DamageError, with the exceptions of OpenFile.
 func readError(path string, err error) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return err
@@ -40,9 +41,9 @@ func readError(path string, err error) error {
 	return Damaged(path, 0, err)
 }
 
-// ReadLegible reads a whole file. Its errors are those of OpenLegible.
-func ReadLegible(path string) ([]byte, error) {
-	f, _, err := OpenLegible(path)
+// ReadFile reads a whole file. Its errors are those of OpenFile.
+func ReadFile(path string) ([]byte, error) {
+	f, _, err := OpenFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -51,13 +52,28 @@ func ReadLegible(path string) ([]byte, error) {
 	return data, readError(path, err)
 }
 
-// legibleStep is the number of bytes that a repair reads at a time.
-const legibleStep = 4096
+// ReadBounded reads a whole file of at most most bytes. A longer file is damaged. Its errors
+// are those of OpenFile.
+func ReadBounded(path string, most int64) ([]byte, error) {
+	f, info, err := OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info.Size() > most {
+		return nil, Damaged(path, most, fmt.Errorf("file has %d bytes, must be at most %d", info.Size(), most))
+	}
+	data, err := io.ReadAll(io.LimitReader(f, most))
+	return data, readError(path, err)
+}
+
+// salvageStep is the number of bytes that a repair reads at a time.
+const salvageStep = 4096
 
 // Salvage reads a damaged file as far as possible. Unreadable bytes are zero. It returns
 // fs.ErrPermission if this process lacks permission.
 func Salvage(path string) ([]byte, error) {
-	f, info, err := OpenLegible(path)
+	f, info, err := OpenFile(path)
 	var damage *DamageError
 	if errors.As(err, &damage) {
 		return nil, nil
@@ -71,8 +87,8 @@ func Salvage(path string) ([]byte, error) {
 
 func salvageFrom(r io.ReaderAt, size int64) []byte {
 	data := make([]byte, size)
-	for at := int64(0); at < size; at += legibleStep {
-		piece := data[at:min(at+legibleStep, size)]
+	for at := int64(0); at < size; at += salvageStep {
+		piece := data[at:min(at+salvageStep, size)]
 		if n, err := r.ReadAt(piece, at); err != nil && err != io.EOF {
 			clear(piece[n:])
 		}

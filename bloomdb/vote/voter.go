@@ -22,41 +22,41 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// Voter is a site that is trusted by vote, and its filter. It does not change.
-type Voter struct {
+// voter is a site that is trusted by vote, and its filter. It does not change.
+type voter struct {
 	Head   wire.Head
 	gen    int64 // first generation of its filter
-	Key    keyring.Sip
-	Filter *generalized.Filter
+	key    keyring.Sip
+	filter *generalized.Filter
 }
 
 // Has reports whether the site votes for a message by a key.
-func (v *Voter) Has(h filter.Hash) bool {
-	lanes := keyring.Stretch(Seed(v.Key, h))
-	if !v.Filter.Bit(wire.VotesShape.Position(lanes, wire.VotesShape.K0)) {
+func (v *voter) Has(h filter.Hash) bool {
+	lanes := keyring.Stretch(Seed(v.key, h))
+	if !v.filter.Bit(wire.VotesShape.Position(lanes, wire.VotesShape.K0)) {
 		return false // most keys end here; loses two in a million of those that Has would find
 	}
 	var buf [16]uint64
-	return v.Filter.Has(wire.VotesShape.Positions(lanes, buf[:0]))
+	return v.filter.Has(wire.VotesShape.Positions(lanes, buf[:0]))
 }
 
 // voters are the sites that are trusted by vote. Readers take no lock.
 type voters struct {
 	changing sync.Mutex // serialises changes
-	list     atomic.Pointer[[]*Voter]
+	list     atomic.Pointer[[]*voter]
 }
 
 func newVoters() *voters {
 	v := new(voters)
-	v.list.Store(new([]*Voter))
+	v.list.Store(new([]*voter))
 	return v
 }
 
 // All returns the voters by name.
-func (v *voters) All() []*Voter { return *v.list.Load() }
+func (v *voters) All() []*voter { return *v.list.Load() }
 
 // of returns the voter of a site; nil if there is none.
-func (v *voters) of(site string) *Voter {
+func (v *voters) of(site string) *voter {
 	for _, voter := range v.All() {
 		if voter.Head.Site == site {
 			return voter
@@ -66,13 +66,13 @@ func (v *voters) of(site string) *Voter {
 }
 
 // put replaces the voter of a site. The caller holds changing.
-func (v *voters) put(voter *Voter) {
-	all := append(v.without(voter.Head.Site), voter)
+func (v *voters) put(site *voter) {
+	all := append(v.without(site.Head.Site), site)
 	slices.SortFunc(all, byVoter)
 	v.list.Store(&all)
 }
 
-func byVoter(a, b *Voter) int { return cmp.Compare(a.Head.Site, b.Head.Site) }
+func byVoter(a, b *voter) int { return cmp.Compare(a.Head.Site, b.Head.Site) }
 
 // Drop removes a site's voter from memory. The site must be muted, so that none follows.
 func (v *voters) Drop(site string) {
@@ -82,13 +82,13 @@ func (v *voters) Drop(site string) {
 	v.list.Store(&all)
 }
 
-func (v *voters) without(site string) []*Voter {
-	return slices.DeleteFunc(slices.Clone(v.All()), func(v *Voter) bool { return v.Head.Site == site })
+func (v *voters) without(site string) []*voter {
+	return slices.DeleteFunc(slices.Clone(v.All()), func(v *voter) bool { return v.Head.Site == site })
 }
 
-// Hear accepts a record of votes from a site whose Trust is TrustVote. It replaces the previous
+// Accept verifies and stores a record of votes from a site whose Trust is TrustVote. It replaces the previous
 // record; an older record is ignored.
-func (vs *Register) Hear(data []byte) error {
+func (vs *Register) Accept(data []byte) error {
 	v, err := vs.readVotes(data)
 	if err != nil || v == nil {
 		return err
@@ -119,7 +119,7 @@ func (vs *Register) Hear(data []byte) error {
 
 // readVotes verifies and decodes a record. It does not compare it with the previous one, and
 // returns nil for an own record.
-func (vs *Register) readVotes(data []byte) (*Voter, error) {
+func (vs *Register) readVotes(data []byte) (*voter, error) {
 	h, body, err := vs.sealer.OpenRecord(data, wire.RecordVotes)
 	if err != nil || h.Site == vs.opt.Site {
 		return nil, err
@@ -137,11 +137,11 @@ func (vs *Register) readVotes(data []byte) (*Voter, error) {
 	if made := vs.opt.Generation(layout.SpamFilter, h.Made); v.Gen >= made || v.Gen < 0 {
 		return nil, fmt.Errorf("%s: its votes begin with generation %d, but it was made in %d", h, v.Gen, made)
 	}
-	return &Voter{h, v.Gen, vs.ring.VotesKey(h.Site), v.Filter}, nil
+	return &voter{h, v.Gen, vs.ring.VotesKey(h.Site), v.Filter}, nil
 }
 
 // Stale reports whether a site's votes have expired because the site has not published since.
-func (v *Voter) Stale(now int64) bool { return now-v.gen > votesCounted }
+func (v *voter) Stale(now int64) bool { return now-v.gen > votesCounted }
 
 // Trail is the vote of one site for a message, by one signature.
 type Trail struct {

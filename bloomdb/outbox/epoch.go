@@ -43,7 +43,7 @@ func (p *Outbox) isBeyond(epoch, seq uint64) bool {
 // that this one does not. The caller holds deltaMu.
 func (p *Outbox) beginNextEpoch(epoch uint64) {
 	related := epoch-p.ID.Epoch <= folder.MaxCarried
-	p.ID.Enter(folder.NextLife(epoch, related && p.ID.ReservedSeq > 0 || epoch == p.ID.Epoch))
+	p.ID.Enter(folder.NextEpoch(epoch, related && p.ID.ReservedSeq > 0 || epoch == p.ID.Epoch))
 	p.flight = nil
 	p.skipNumber()
 }
@@ -56,8 +56,8 @@ func (p *Outbox) IsBeyond(epoch, seq uint64) bool {
 	return p.isBeyond(epoch, seq)
 }
 
-// Outlive makes this site's position newer than a record of it at (epoch, seq).
-func (p *Outbox) Outlive(epoch, seq uint64) error {
+// Supersede makes this site's position newer than a record of it at (epoch, seq).
+func (p *Outbox) Supersede(epoch, seq uint64) error {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	switch {

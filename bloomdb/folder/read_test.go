@@ -10,11 +10,11 @@ import (
 
 // A repair uses all blocks that it can read of a file, even if others cannot be read.
 func TestSalvage(t *testing.T) {
-	data := bytes.Repeat([]byte("abcdefgh"), 4*legibleStep/8)
-	bad := int64(2*legibleStep + 5)
+	data := bytes.Repeat([]byte("abcdefgh"), 4*salvageStep/8)
+	bad := int64(2*salvageStep + 5)
 	got := salvageFrom(failingReader{data, bad}, int64(len(data)))
 	want := slices.Clone(data)
-	clear(want[bad : 3*legibleStep])
+	clear(want[bad : 3*salvageStep])
 	if !bytes.Equal(got, want) {
 		t.Error("it differs")
 	}
@@ -27,7 +27,7 @@ type failingReader struct {
 }
 
 func (r failingReader) ReadAt(b []byte, at int64) (int, error) {
-	if at/legibleStep == r.bad/legibleStep {
+	if at/salvageStep == r.bad/salvageStep {
 		return copy(b, r.data[at:r.bad]), syscall.EIO
 	}
 	n := copy(b, r.data[at:])
