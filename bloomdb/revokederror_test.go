@@ -11,7 +11,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
-	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -77,24 +76,19 @@ func TestFullRevocationFiltersLoseNoReport(t *testing.T) {
 // keys they took and how likely they know another one.
 func fillRevoked(t *testing.T, db *bloomdb.DB) (keys int, chance float64) {
 	t.Helper()
-	newest := db.Keyspace().Settings.Generation(layout.RevokedFilter, db.Keyspace().Settings.Now())
+	newest := db.Keyspace().Settings.Generation(layout.RevokedFilter, db.Now())
 	for gen := newest - int64(db.Keyspace().Settings.Reports.Keep) + 1; gen <= newest; gen++ {
 		tg := layout.Target{Kind: layout.RevokedFilter, Gen: gen}
-		own, err := db.Keyspace().Store.OwnBits(tg, db.Keyspace().Store.RevokedShape)
+		shape := db.Keyspace().Settings.RevokedShape()
+		own, err := db.Keyspace().Store.OwnBits(tg, shape)
 		if err != nil {
 			t.Fatal(err)
 		}
-		others, err := filter.NewBits(db.Keyspace().Store.RevokedShape)
+		part, err := db.Keyspace().Store.PartFor(layout.Origin{Site: "other", Epoch: 2}, tg, layout.BitsShape(shape))
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = db.Keyspace().Store.Change(func(v *store.View) error {
-			return v.EditReport(gen, func(g *store.ReportGeneration) error { g.Revoked.Others = others; return nil })
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, b := range []*filter.Bits{own, others} {
+		for i, b := range []*filter.Bits{own, part.Others} {
 			for ; b.Ones() <= db.Keyspace().Settings.FillLimit(layout.RevokedFilter, b.Shape()); keys++ {
 				b.Set(keyring.Stretch(filter.Mix(uint64(gen)<<40 ^ uint64(i)<<36 ^ uint64(keys))))
 			}

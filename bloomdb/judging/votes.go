@@ -9,8 +9,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/vote"
 )
 
-// votes returns the sites that vote for a message, and the index in Keys of the best of
-// its signatures that one of them has.
+// votes returns the sites that vote for the message, and the index in Keys of the best
+// signature by which one of them does.
 func (q *question) votes() (sites []string, best int) {
 	best = journal.VotesPerMessage
 	voters := q.ks.Votes.Voters.All()

@@ -11,7 +11,7 @@ import (
 // Limits on what other sites can make this one store.
 const (
 	maxOrigins = 4096 // epochs of all sites
-	MaxLives   = 16   // epochs of one site
+	MaxEpochs  = 16   // epochs of one site
 	MinParts   = 256 << 20
 )
 
@@ -34,7 +34,7 @@ func (ps *Peers) Apply(data []byte, order Order) error {
 	if err != nil || d.Site == ps.opt.Site {
 		return err
 	}
-	if err := ps.sealer.HeardInFull(d.Site); err != nil {
+	if err := ps.sealer.RequireFullTrust(d.Site); err != nil {
 		return fmt.Errorf("%s: %w", d, err)
 	}
 	ps.sitesMu.Lock()
@@ -71,7 +71,7 @@ func (ps *Peers) Apply(data []byte, order Order) error {
 // take when they are full, and at least 256 MiB.
 func (ps *Peers) PartsLimit() int64 {
 	reports, counts := ps.opt.FullMemory()
-	return max(ps.LeastParts, 2*(reports+counts))
+	return max(ps.leastParts, 2*(reports+counts))
 }
 
 // accepted returns the sections of a delta that are to be joined, or the reason why the delta
@@ -101,7 +101,7 @@ func (ps *Peers) accepts(o layout.Origin, state *state, s wire.DeltaSection) (is
 	}
 	err = ps.acceptable(o, s)
 	if err == nil || s.Target.Kind != layout.ClassFilter {
-		return !ps.opt.Aged(s.Target), err
+		return !ps.opt.Expired(s.Target), err
 	}
 	if !state.classesRefused {
 		state.classesRefused = true
@@ -116,7 +116,7 @@ func (ps *Peers) acceptable(o layout.Origin, s wire.DeltaSection) error {
 	if here := int64(ps.opt.Period(s.Target.Kind) / time.Second); s.Period != here {
 		return fmt.Errorf("%s: %w: period there %d s, here %d s", what, layout.ErrParameters, s.Period, here)
 	}
-	if ps.opt.Aged(s.Target) {
+	if ps.opt.Expired(s.Target) {
 		return nil
 	}
 	if ps.opt.Early(s.Target) {

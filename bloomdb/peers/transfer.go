@@ -112,7 +112,7 @@ func claimedCells(r wire.RecordReader) (n int64) {
 // hasRoom reports whether a site may set n more cells of a filter, whichever these are.
 func (ps *Peers) hasRoom(o layout.Origin, s wire.DeltaSection, n int64) bool {
 	name := siteTarget{o.Site, s.Target}
-	if use := ps.Uses[name]; use != nil && use.capped || held(ps.partsOf(name))+n > ps.SiteCap(o.Site, s.Target, s.Shape) {
+	if use := ps.uses[name]; use != nil && use.capped || held(ps.partsOf(name))+n > ps.SiteCap(o.Site, s.Target, s.Shape) {
 		return false
 	}
 	if s.Target.Kind.Counts() {
