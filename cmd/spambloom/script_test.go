@@ -22,6 +22,7 @@ import (
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/reporting/overview"
 	"github.com/spambloom/spambloom/reporting/server"
@@ -72,6 +73,8 @@ func TestScripts(t *testing.T) {
 			"log":    cmdLog,
 			"apply":  cmdApply,
 			"remote": cmdRemote,
+			"judged": cmdJudged,
+			"mails":  cmdMails,
 			"large":  cmdLarge,
 
 			"page":  cmdPage,
@@ -88,6 +91,7 @@ type daemon struct {
 	db      *bloomdb.DB
 	log     *testenv.Log
 	ledger  *ledger.Ledger
+	judged  *judged.List
 	api     http.Handler
 	servers []*http.Server
 	done    chan error // one value from each server
@@ -112,6 +116,7 @@ func startDaemon() (*daemon, error) {
 	if err := os.WriteFile(filepath.Join(dir, "state", "site.key"), []byte("a key\n"), 0o600); err != nil {
 		return nil, err
 	}
+	d.judged = judged.New(time.Now(), 1<<20)
 	policy := policy.Policy{BulkThreshold: 20}
 	links := func() []api.Link {
 		heard := time.Now()
@@ -120,7 +125,7 @@ func startDaemon() (*daemon, error) {
 			{Site: "mx3", SkewSeconds: -7300, Clock: true},
 		}
 	}
-	counter := desk.New(d.db, d.ledger, desk.Options{Log: d.log.Logger()})
+	counter := desk.New(d.db, d.ledger, desk.Options{Log: d.log.Logger(), Judged: d.judged})
 	handler := server.NewHandler(counter, server.HandlerOptions{
 		Decide: func(e bloomdb.Evidence, signed bool) string { return string(policy.Decide(e, signed).Verdict) },
 		Status: func() any {
@@ -216,6 +221,19 @@ func cmdCount(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	set := signature.Compute(signature.Parse([]byte(ts.ReadFile(args[1]))))
 	ts.Check(daemonOf(ts).db.Count(set, uint32(n)))
+}
+
+// cmdJudged: judged VERDICT QUEUEID FILE has the daemon remember a judgement like the milter's.
+func cmdJudged(ts *testscript.TestScript, _ bool, args []string) {
+	d, set := daemonOf(ts), signature.Compute(signature.Parse([]byte(ts.ReadFile(args[2]))))
+	e, shown := d.db.Judge(set), set.Counting
+	for _, m := range e.Matches {
+		shown = append([]signature.Signature{m.Signature}, shown...)
+	}
+	if !e.Listed {
+		set.Sketches, set.Domains = nil, nil
+	}
+	d.judged.Add(judged.Message{At: time.Now(), Verdict: args[0], QueueID: args[1], Shown: shown, Set: set})
 }
 
 // cmdApply: apply SITE FILE applies a delta in which another site reports a message.

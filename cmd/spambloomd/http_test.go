@@ -22,6 +22,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/server"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -51,6 +52,7 @@ func withDatabase(t *testing.T, key [32]byte, previous *[32]byte) (*service, blo
 		}
 	})
 	d := &service{started: s, current: s, systemd: &supervisor{log: log}, log: log, db: db, desk: testDesk(t, db), door: server.NewDoor(server.DoorOptions{}), milter: milter.NewServer(db, s.milterOptions(s.site, log))}
+	d.judged = judged.New(db.Now(), 1<<20)
 	d.openHistory()
 	return d, o
 }

@@ -29,6 +29,10 @@ func (p *Page) act(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, errForm)
 		return
 	}
+	if r.PostFormValue("do") == "revoke-id" {
+		p.revokeID(w, r)
+		return
+	}
 	var q api.Request
 	if err := api.Decode(strings.NewReader(r.PostFormValue("message")), &q); err != nil {
 		p.fail(w, r, http.StatusBadRequest, "The form has no message: "+err.Error())
@@ -39,9 +43,29 @@ func (p *Page) act(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, err)
 		return
 	}
+	p.done(w, r, text)
+}
+
+// done says what was done.
+func (p *Page) done(w http.ResponseWriter, r *http.Request, text string) {
 	p.status.forget()
 	p.campaigns.forget()
 	p.show(w, http.StatusOK, "done", p.view(r, "Done", doneData{Text: text, Next: "/explain", Words: "Look at another message"}))
+}
+
+// revokeID revokes a message that was found by what somebody pasted.
+func (p *Page) revokeID(w http.ResponseWriter, r *http.Request) {
+	q, ok := lookupOf(r.PostFormValue("ask"))
+	if !ok {
+		p.fail(w, r, http.StatusBadRequest, "The form names no message")
+		return
+	}
+	receipt, err := post(p, r, v1.RevokeID, q)
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	p.done(w, r, "Revoked. "+held(receipt))
 }
 
 // carryOut returns what was done, in one sentence.

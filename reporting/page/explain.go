@@ -19,14 +19,10 @@ type explainData struct {
 	Asked       string // header line, id or text that was pasted
 	Name        string // of the file
 	Explanation *api.Explanation
-	Message     string // the signatures, for the forms of actions
+	Lookup      *api.Lookup // of what was pasted
+	Message     string      // the signatures, for the forms of actions
 	Loss        *api.Retouching
 	Truncated   bool
-}
-
-// explainForm asks for a message.
-func (p *Page) explainForm(w http.ResponseWriter, r *http.Request) {
-	p.show(w, http.StatusOK, "explain", p.view(r, "Why this mail?", explainData{}))
 }
 
 // explain reads a message from a form, signs it, and shows why it is judged as it is. The

@@ -34,6 +34,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/history"
+	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -46,6 +47,7 @@ type Options struct {
 	Sites     func() []api.Site
 	Hours     func(from, to time.Time) []history.Hour
 	Campaigns func() ([]desk.Campaign, error)
+	Judged    func(limit int, match func(*judged.Message) bool) []judged.Message // the latest first
 
 	Control  http.Handler // the control API
 	Sessions *Sessions
@@ -87,6 +89,7 @@ func New(o Options) http.Handler {
 		mux.HandleFunc("GET /"+name, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, name) })
 	}
 	mux.HandleFunc("GET /{$}", p.today)
+	mux.HandleFunc("GET /mail", p.mailList)
 	mux.HandleFunc("GET /campaigns", p.campaignList)
 	mux.HandleFunc("GET /reports", p.reportList)
 	mux.HandleFunc("GET /reporters", p.reporterList)
@@ -133,7 +136,7 @@ type link struct {
 }
 
 var nav = []link{
-	{Path: "/", Words: "Today"}, {Path: "/explain", Words: "Why this mail?"}, {Path: "/campaigns", Words: "Campaigns"},
+	{Path: "/", Words: "Today"}, {Path: "/explain", Words: "Why this mail?"}, {Path: "/mail", Words: "Mail"}, {Path: "/campaigns", Words: "Campaigns"},
 	{Path: "/reports", Words: "Reports"}, {Path: "/reporters", Words: "Reporters"}, {Path: "/sites", Words: "Sites"}, {Path: "/filters", Words: "Filters"},
 }
 
@@ -154,7 +157,7 @@ func (p *Page) view(r *http.Request, title string, data any) *view {
 // May reports whether the user has a right: ask, report or administrate.
 func (v *view) May(right string) bool { return v.may[right] }
 
-var templates = parse("today", "campaigns", "reports", "reporters", "sites", "filters", "explain", "done", "problem")
+var templates = parse("today", "mail", "campaigns", "reports", "reporters", "sites", "filters", "explain", "done", "problem")
 
 func parse(names ...string) map[string]*template.Template {
 	layout := template.Must(template.New("layout.html").Funcs(words).ParseFS(files, "templates/layout.html"))

@@ -3,6 +3,7 @@ package page_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -252,7 +253,7 @@ func TestRightsAreThoseOfNow(t *testing.T) {
 func TestVisitors(t *testing.T) {
 	site := pagetest.New(t).Busy()
 	v := newVisit(t, site)
-	for _, path := range []string{"/", "/campaigns", "/campaigns?q=carla", "/sites", "/filters", "/explain"} {
+	for _, path := range []string{"/", "/campaigns", "/campaigns?q=carla", "/mail", "/sites", "/filters", "/explain"} {
 		w := v.get(path)
 		for _, name := range []string{"anna", "bert", "carla@", "trap:lure"} {
 			if w.Code != 200 || strings.Contains(w.Body.String(), name) {
@@ -380,5 +381,49 @@ func TestExplanation(t *testing.T) {
 	w = v.upload([2]string{"form", v.form()}, [2]string{"source", "Subject: ok\n\nok\n"})
 	if w.Code != 200 || !strings.Contains(w.Body.String(), "too little content") {
 		t.Errorf("%d\n%s", w.Code, w.Body)
+	}
+}
+
+// A message is found by an id, by a header line that has one, and by its queue id; all copies
+// are one row of the mail that was judged, unless each is asked for.
+func TestLookup(t *testing.T) {
+	site := pagetest.New(t)
+	set := desktest.Letter(1, 0)
+	id := set.Counting[0].ID()
+	site.MustReport("anna", set)
+	site.MustReport("bert", set)
+	for i := range 3 {
+		site.Judge(pagetest.Now.Add(-time.Duration(i)*time.Minute), fmt.Sprintf("4fXk2T000%dz", i), "spam", set)
+	}
+	site.Judge(pagetest.Now, "4fXk2T0009z", "clean", desktest.Letter(2, 0))
+	v, anna := signedIn(t, site, "root", pagetest.Root), signedIn(t, site, "uid:4000000", user)
+	for _, ask := range []string{id, "X-Spambloom: spam; kind=text; class=other; count=3; sites=1; site=mx1; id=" + id, " 4fXk2T0001z "} {
+		w := v.get("/explain?ask=" + url.QueryEscape(ask))
+		for _, want := range []string{"reported, and not revoked since", "anna", "bert", "4fXk2T0001z"} {
+			if w.Code != 200 || !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%s: %d, no %q", ask, w.Code, want)
+			}
+		}
+		if w := anna.get("/explain?ask=" + url.QueryEscape(ask)); w.Code != 403 {
+			t.Errorf("%s by a user: %d", ask, w.Code)
+		}
+	}
+	for ask, code := range map[string]int{"text:0000000000000000": 200, "nothing like an id!": 400, "sketch:zzz": 400} {
+		if w := v.get("/explain?ask=" + url.QueryEscape(ask)); w.Code != code {
+			t.Errorf("%s: %d, want %d", ask, w.Code, code)
+		}
+	}
+	for path, rows := range map[string]int{"/mail": 2, "/mail?each=1": 4, "/mail?only=spam": 1, "/mail?q=4fXk2T0001z&each=1": 1, "/mail?q=" + id: 1, "/mail?q=nothing": 0} {
+		if got := strings.Count(v.get(path).Body.String(), "<time"); got != rows {
+			t.Errorf("%s: %d rows, want %d", path, got, rows)
+		}
+	}
+	if body := newVisit(t, site).get("/mail?q=4fXk2T0001z").Body.String(); strings.Contains(body, "<time") {
+		t.Error("a visitor can search for a queue id")
+	}
+	site.MustRevoke("anna", set)
+	w := v.act(url.Values{"form": {v.form()}, "do": {"revoke-id"}, "ask": {id}}, nil)
+	if w.Code != 200 || !strings.Contains(w.Body.String(), "Revoked.") || site.DB.Judge(set).Listed {
+		t.Errorf("revoke by id: %d\n%s", w.Code, w.Body)
 	}
 }

@@ -66,7 +66,7 @@ func signIn(t *testing.T, tab context.Context, link string) {
 
 // pages of a site; each is looked at empty, small and busy.
 var pages = map[string]string{
-	"today": "/", "month": "/?range=month", "campaigns": "/campaigns", "reports": "/reports", "reporters": "/reporters",
+	"today": "/", "month": "/?range=month", "mail": "/mail", "campaigns": "/campaigns", "reports": "/reports", "reporters": "/reporters",
 	"sites": "/sites", "filters": "/filters", "explain": "/explain",
 }
 

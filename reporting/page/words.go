@@ -22,6 +22,7 @@ var words = template.FuncMap{
 	"short":   short,
 	"join":    strings.Join,
 	"share":   share,
+	"kind":    func(id string) string { kind, _, _ := strings.Cut(id, ":"); return kindWords(kind) },
 	"sum": func(counts map[string]int64) (n int64) {
 		for _, c := range counts {
 			n += c
@@ -91,6 +92,9 @@ func short(id string) string {
 	kind, digits, _ := strings.Cut(id, ":")
 	return cmp.Or(digits[:min(8, len(digits))], kind)
 }
+
+// Verdicts lists the verdicts of judged mail.
+func (v *view) Verdicts() []string { return []string{"spam", "bulk", "clean", "allowed"} }
 
 // Ago and When put a time in words.
 func (v *view) Ago(t time.Time) string { return overview.Ago(t, v.Now) }

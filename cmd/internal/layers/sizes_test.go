@@ -27,8 +27,8 @@ type size struct {
 
 // larger lists the packages that are over a bound.
 var larger = map[string]size{
-	"cmd/spambloom":  {4750, 60, "a file for each verb"},
-	"cmd/spambloomd": {2600, 60, "wiring of all packages"},
+	"cmd/spambloom":  {5350, 60, "a file for each verb"},
+	"cmd/spambloomd": {2700, 60, "wiring of all packages"},
 	"milter":         {2500, 60, "one server whose sessions, turns and memory share its limits"},
 }
 

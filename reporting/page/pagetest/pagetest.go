@@ -21,6 +21,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 	"github.com/spambloom/spambloom/reporting/figures"
 	"github.com/spambloom/spambloom/reporting/history"
+	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/page"
 	"github.com/spambloom/spambloom/reporting/server"
 	"github.com/spambloom/spambloom/reporting/watch"
@@ -37,6 +38,7 @@ type Site struct {
 	Links    []api.Link             // the exchange; nil: the site is alone
 	fault    atomic.Pointer[string] // why mail is not judged
 	Asked    atomic.Int64           // how often the page asked for the status
+	judged   *judged.List
 	history  *history.History
 	counters map[string]float64
 	at       time.Time
@@ -55,6 +57,8 @@ func New(t testing.TB) *Site {
 	s.Clock.Store(Now.Unix())
 	s.now = func() time.Time { return time.Unix(s.Clock.Load(), 0).UTC() }
 	s.Sessions.Now = s.now
+	s.judged = judged.New(Now.Add(-12*24*time.Hour), 1<<20)
+	s.Desk = desk.New(s.DB, s.Ledger, desk.Options{Judged: s.judged})
 	s.history = history.Open(history.Options{
 		Dir:  filepath.Join(t.TempDir(), "history"),
 		Read: func() (map[string]float64, error) { return maps.Clone(s.counters), nil },
@@ -75,7 +79,7 @@ func New(t testing.TB) *Site {
 	s.Handler = page.New(page.Options{
 		Site: "mx1", Version: "spambloomd 1.0.0",
 		Status: s.status, Sites: s.sites,
-		Hours: s.history.Hours, Campaigns: s.Campaigns,
+		Hours: s.history.Hours, Campaigns: s.Campaigns, Judged: s.judged.Find,
 		Control:  server.NewHandler(s.Desk, server.HandlerOptions{Decide: decide, Access: s.Access}),
 		Sessions: s.Sessions, Sign: signature.Compute, MaxMessage: 1 << 20,
 		Now: s.now,
@@ -157,7 +161,13 @@ func (s *Site) Small() *Site {
 		s.Count(Now.Add(-time.Duration(hour)*time.Hour), map[string]uint64{figures.Clean: uint64(hour % 4), figures.Spam: uint64(hour % 3 / 2)})
 	}
 	s.MustReport("anna", desktest.Letter(1, 0))
+	s.Judge(Now.Add(-time.Hour), "4fXk2T0001z", "clean", desktest.Letter(1, 0))
 	return s
+}
+
+// Judge adds a message to those that were judged lately.
+func (s *Site) Judge(at time.Time, queueID, verdict string, set signature.Set) {
+	s.judged.Add(judged.Message{At: at, QueueID: queueID, Verdict: verdict, Shown: set.Counting, Set: set})
 }
 
 // Busy makes the site one of a federation of four, with two months of mail, campaigns and
@@ -204,6 +214,16 @@ func (s *Site) Busy() *Site {
 		}
 	}
 	s.MustRevoke("anna", desktest.Letter(22, 0))
+	for i := range 400 {
+		campaign := i * i % 61
+		set, verdict := desktest.Letter(campaign, i%3), "clean"
+		if s.DB.Judge(set).Listed {
+			verdict = "spam"
+		} else if campaign%7 == 0 {
+			verdict = "bulk"
+		}
+		s.Judge(Now.Add(-time.Duration(400-i)*19*time.Second), fmt.Sprintf("4fXk2T%04xz", i*2654%65521), verdict, set)
+	}
 	s.Clock.Store(Now.Unix())
 	return s
 }
