@@ -55,12 +55,10 @@ func (p *Page) explain(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Page) showExplanation(w http.ResponseWriter, r *http.Request, q api.Request, d explainData) {
-	x, err := post(p, r, v1.Explain, q)
-	if err != nil {
+	if err := p.learn(r, q, &d); err != nil {
 		p.failed(w, r, err)
 		return
 	}
-	d.Explanation = &x
 	message, err := json.Marshal(q)
 	if err != nil {
 		p.failed(w, r, err)
@@ -68,13 +66,28 @@ func (p *Page) showExplanation(w http.ResponseWriter, r *http.Request, q api.Req
 	}
 	d.Message = string(message)
 	v := p.view(r, "Why this mail?", d)
-	if v.May("administrate") && x.Verdict == "spam" {
+	if v.May("administrate") && d.Explanation.Verdict == "spam" {
 		if plan, err := post(p, r, v1.PlanRetouch, q); err == nil {
 			d.Loss = &plan
 			v.Data = d
 		}
 	}
 	p.show(w, http.StatusOK, "explain", v)
+}
+
+// learn asks what is known of a message: also who reported it, and its copies. A message
+// without signatures can only be explained.
+func (p *Page) learn(r *http.Request, q api.Request, d *explainData) error {
+	if len(q.Signatures) > 0 {
+		known, err := post(p, r, v1.Lookup, api.LookupRequest{Request: q})
+		d.Lookup, d.Explanation = &known, known.Explanation
+		if err != nil || d.Explanation != nil {
+			return err
+		}
+	}
+	x, err := post(p, r, v1.Explain, q)
+	d.Explanation = &x
+	return err
 }
 
 // upload is a message from a form.

@@ -373,7 +373,7 @@ func TestExplanation(t *testing.T) {
 	site.MustReport("bert", desktest.Letter(1, 0))
 	v := signedIn(t, site, "root", pagetest.Root)
 	w := v.upload([2]string{"form", v.form()}, [2]string{"message", ""}, [2]string{"source", "Subject: x\n\n" + desktest.LetterText(1, 0) + "\n"})
-	for _, want := range []string{`<span class="tag">spam</span>`, "<b>reported, and not revoked since</b>", "visible text", "mx1, period from", "Report as spam", "Revoke", "Never spam", "Hide the match"} {
+	for _, want := range []string{`<span class="tag">spam</span>`, "<b>reported, and not revoked since</b>", "visible text", "mx1, period from", "anna", "bert", "Reports of it", "Report as spam", "Revoke", "Never spam", "Hide the match"} {
 		if w.Code != 200 || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%d, no %q in\n%s", w.Code, want, w.Body)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/desk/desktest"
 	"github.com/spambloom/spambloom/reporting/page/pagetest"
 )
 
@@ -70,12 +71,45 @@ var pages = map[string]string{
 	"sites": "/sites", "filters": "/filters", "explain": "/explain",
 }
 
+// TestGuidePictures writes the pictures of README and guide, of a busy site: to
+// contrib/pictures with SPAMBLOOM_PICTURES=guide. Each is smaller than 150 kB.
+func TestGuidePictures(t *testing.T) {
+	if os.Getenv("SPAMBLOOM_PICTURES") != "guide" {
+		t.Skip("SPAMBLOOM_PICTURES is not guide")
+	}
+	const folder, most = "../../contrib/pictures", 150_000
+	tab, site := browser(t), pagetest.New(t).Busy()
+	s := httptest.NewServer(site.Handler)
+	defer s.Close()
+	signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
+	screen(t, tab, 1000, false)
+	source := filepath.Join(t.TempDir(), "mail.eml")
+	if err := os.WriteFile(source, []byte("Subject: x\n\n"+desktest.LetterText(20, 0)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, steps := range map[string]chromedp.Action[chromedp.Void]{
+		"today":     chromedp.Navigate(s.URL + "/"),
+		"campaigns": chromedp.Navigate(s.URL + "/campaigns?only=listed&sort=size"),
+		"explain": chromedp.Steps(chromedp.Navigate(s.URL+"/explain"), chromedp.SetUploadFiles(chromedp.CSS("input[type=file]"), []string{source}),
+			chromedp.Click(chromedp.CSS("form[data-drop] button")), chromedp.WaitReady(chromedp.CSS(".actions"))),
+	} {
+		do(t, tab, steps)
+		png := ask(t, tab, chromedp.CaptureScreenshot())
+		if len(png) > most {
+			t.Errorf("%s: %d bytes, at most %d", name, len(png), most)
+		}
+		if err := os.WriteFile(filepath.Join(folder, name+".png"), png, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestPictures writes a picture of each page to the folder SPAMBLOOM_PICTURES, at 360 and
 // 1,280 pixels, light and dark, of an empty, a small and a busy site.
 func TestPictures(t *testing.T) {
 	folder := os.Getenv("SPAMBLOOM_PICTURES")
-	if folder == "" {
-		t.Skip("SPAMBLOOM_PICTURES is not set")
+	if folder == "" || folder == "guide" {
+		t.Skip("SPAMBLOOM_PICTURES is not a folder")
 	}
 	only := os.Getenv("SPAMBLOOM_ONLY")
 	tab := browser(t)
