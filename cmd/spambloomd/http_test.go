@@ -198,7 +198,7 @@ func TestStatusIsShown(t *testing.T) {
 		"/metrics": {
 			`spambloom_db_filter_fill_ratio{filter="spam",generation="`, `spambloom_db_filter_memory_bytes{filter="counts",`,
 			`spambloom_db_site_cells{origin="mx1"}`, `spambloom_site_state{origin="mx1",state="self"} 1`, `spambloom_site_error_share_ratio{origin="mx1"}`, "spambloom_db_journal_fault 0",
-			`spambloom_db_masked_bits{generation="`, `spambloom_db_masked_listings_lost{generation="`,
+			`spambloom_db_masked_positions{generation="`, `spambloom_db_masked_listings_lost{generation="`,
 			"spambloom_db_never_messages 0", "spambloom_db_never_spared_total 0", "spambloom_db_burst_fill_ratio ", "spambloom_db_burst_memory_bytes ", "spambloom_build_info{version=",
 			"spambloom_milter_connections 0", "process_open_fds", "go_goroutines",
 		},

@@ -2,10 +2,12 @@ package monitoring_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/internal/monitoring"
@@ -55,6 +57,32 @@ func TestQueriesNameMetrics(t *testing.T) {
 				t.Errorf("%s: there is no %s", q, name)
 			}
 		}
+	}
+}
+
+// Prometheus' own check has nothing to say about any metric of the table, also about those
+// that a new daemon does not have.
+func TestNamesAreConventional(t *testing.T) {
+	promtool := testenv.Program(t, "promtool")
+	var text strings.Builder
+	for _, part := range figures.Table {
+		for _, m := range part.Metrics {
+			name, labels := figures.Prefix+m.Name, ""
+			for _, label := range m.Labels {
+				labels += label + `="x",`
+			}
+			fmt.Fprintf(&text, "# HELP %s %s\n# TYPE %[1]s %[3]s\n", name, m.Help, m.Type)
+			if m.Type == figures.Histogram {
+				fmt.Fprintf(&text, "%s_bucket{le=\"+Inf\"} 1\n%[1]s_sum 1\n%[1]s_count 1\n", name)
+			} else {
+				fmt.Fprintf(&text, "%s{%s} 1\n", name, labels)
+			}
+		}
+	}
+	cmd := exec.Command(promtool, "check", "metrics")
+	cmd.Stdin = strings.NewReader(text.String())
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("promtool check metrics: %v\n%s", err, out)
 	}
 }
 
