@@ -27,7 +27,12 @@ func (x *session) judge(msg *message) Decision {
 	judged := make(chan Decision, 1)
 	turn := s.turns.ask(request{
 		client: msg.client, sender: msg.sender, size: msg.kept, limit: limit, stage: content.stage,
-		judge: func(short bool) { content.short = short; judged <- s.guard(&content) },
+		judge: func(short bool) {
+			content.short = short
+			if d := s.guard(&content); !content.stage.isStopped() {
+				judged <- d
+			}
+		},
 	})
 
 	progress, half, deadline := time.NewTicker(s.progress), time.NewTimer(limit/2), time.NewTimer(limit)
@@ -70,9 +75,9 @@ func (s *Server) late(msg *message, turn *turn, asked time.Time, abandoned func(
 	cause, err := tooLate(asked, begun, turn.limit)
 	if running {
 		msg.disown()
-		if !ourFault {
-			err = fmt.Errorf("%w: %w", errExpensive, err)
-		}
+	}
+	if (running || turn.wasStopped) && !ourFault {
+		err = fmt.Errorf("%w: %w", errExpensive, err)
 	}
 	if ourFault {
 		return s.fail(msg, cause, err), notInTime
@@ -121,8 +126,10 @@ func (s *Server) judgeMessage(msg *message) Decision {
 	if msg.short {
 		s.metrics.truncated.WithLabelValues(overTurn).Inc()
 	}
-	set := s.sign(content, msg.stage.unpack)
-	msg.stage.enterOurs()
+	set := s.sign(content, msg.stage.unpack, msg.stage.stop)
+	if !msg.stage.enterOurs() {
+		return Decision{} // signing was stopped; it begins again
+	}
 	if len(set.Signatures) == 0 {
 		d := unsigned(content.Truncated)
 		d.Limits, d.Short = set.Limits, msg.short

@@ -63,7 +63,7 @@ func TestStoppedUnpacking(t *testing.T) {
 // slot.
 func TestSlotsOfUnpacking(t *testing.T) {
 	var b brokenOff
-	if signature.ComputeWith(signature.Parse([]byte("Subject: x\n\n"+prose)), b.take); b.calls != 0 {
+	if signature.ComputeWith(signature.Parse([]byte("Subject: x\n\n"+prose)), b.take, nil); b.calls != 0 {
 		t.Errorf("a text asked for %d slots", b.calls)
 	}
 	func() {
