@@ -93,9 +93,10 @@
 // sketch of it matches where one site has stored enough of it in one generation
 // (signature.Sketch). The same rule holds between report and revocation, and a
 // revoked message takes the listing of all its near-duplicates by their sketches
-// back. Two things it does not: a message that was reported itself stays listed by
-// its own signatures; and one that was revoked itself, by its body or text, is not
-// listed by a sketch of the same generation or an older one. A spammer who encloses
+// back. Three things it does not: a message that was reported itself stays listed by
+// its own signatures; what a revoked message carries, quotes or hides stays listed, with the
+// domains of its links; and a message that was revoked itself, by its body or text, is not
+// listed by a sketch or a domain of the same generation or an older one. A spammer who encloses
 // the text of a revoked message thereby escapes the sketch, as he would with a text
 // of his own; that nobody's mail is listed for its likeness to a revoked one weighs
 // more.

@@ -4,6 +4,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/bloomdb/vote"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -25,13 +26,15 @@ func (db *DB) Report(set signature.Set, class layout.Class) error {
 
 // Revoke takes back the listing of all of set's signatures, and of its
 // near-duplicates by their sketches; durable like Report, with the same errors. An
-// exact listing of another message is not touched.
+// exact listing of another message is not touched, and neither is the listing of what the
+// message carries: the next copy of a spam that somebody forwarded is still spam.
 func (db *DB) Revoke(set signature.Set) error {
 	if err := db.ks.Storable(set); err != nil {
 		return err
 	}
+	set = set.ToReport()
 	if len(vote.Keys(set.Signatures)) == 0 {
-		set.Sketches = keyspace.EvenAskOnly(set.Sketches)
+		set.Sketches = keyspace.EvenAskOnly(never.OfMessage(set.Sketches))
 	}
 	return db.list(layout.RevokedFilter, set, layout.ClassOther)
 }

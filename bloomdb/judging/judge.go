@@ -34,6 +34,9 @@ func judge(asked []question, p Policy) Evidence {
 	f := gather(asked)
 	if f.needsLinks(p) {
 		f.links = gatherLinks(asked, len(f.weak()) > 0, p)
+		if len(f.links) > 0 {
+			f.message = messageOf(asked)
+		}
 	}
 	return f.decide(p)
 }
@@ -185,47 +188,6 @@ func (q *question) sketch(s sketch.KindGroups) sketchFacts {
 	return f
 }
 
-// sketchRevoked is the newest generation with a revocation of a near-duplicate: of one
-// site's, enough of one of the message's groups, whichever it is. The groups of a revoked
-// message need not be those by which it was listed, which are of another message. Nothing
-// older than a revocation of the message itself is looked for.
-func (q *question) sketchRevoked(s sketch.KindGroups) int64 {
-	q.askMessage()
-	query := sketch.NewQuery(s, sketch.RevokedGroups)
-	for _, g := range q.view.Reports {
-		if g.Num <= q.message.revoked {
-			break
-		}
-		if len(query.Overlaps(g, q.ks.Settings.Site, sketch.Enough, false)) > 0 {
-			return g.Num
-		}
-	}
-	return neverRevoked
-}
-
-// askMessage gathers what speaks against a listing of the message itself, once.
-func (q *question) askMessage() {
-	if q.isMessageKnown {
-		return
-	}
-	q.isMessageKnown, q.message.revoked = true, neverRevoked
-	var buf [4]filter.Hash
-	hashes := buf[:0]
-	for i, s := range q.set.Signatures {
-		if isOfMessage(s.Kind) {
-			hashes = append(hashes, q.hashes()[i])
-		}
-	}
-	for _, g := range q.view.Reports {
-		if q.message.revoked == neverRevoked && slices.ContainsFunc(hashes, g.Revoked.Has) {
-			q.message.revoked = g.Num
-		}
-		if g.Mask != nil && slices.ContainsFunc(hashes, g.Mask.Retouched) {
-			q.message.retouched = append(q.message.retouched, g.Num)
-		}
-	}
-}
-
 // gatherLinks asks for the link domains that can list the message: those that are found in
 // spam only, and beside a weak match all that were reported.
 func gatherLinks(asked []question, isWeak bool, p Policy) (links []linkFacts) {
@@ -277,7 +239,7 @@ func unite(a, b facts) facts {
 	}
 	a.sketches = merged(a.sketches, b.sketches, func(s, o sketchFacts) bool { return s.number == o.number },
 		func(s *sketchFacts, o sketchFacts) { *s = s.unite(o) })
-	a.message = messageFacts{max(a.message.revoked, b.message.revoked), slices.Concat(a.message.retouched, b.message.retouched)}
+	a.message = a.message.unite(b.message)
 	a.voters, a.vote = mergedNames(a.voters, b.voters), min(a.vote, b.vote)
 	a.counts = merged(summedCounts(a.counts), summedCounts(b.counts), store.SiteCount.IsSame,
 		func(c *store.SiteCount, o store.SiteCount) { c.Count = max(c.Count, o.Count) })
@@ -434,7 +396,7 @@ func (s *sketchFacts) match(message messageFacts) (m sketchMatch, ok bool) {
 // was reported, beside a weak match.
 func (f *facts) matchesOfLinks(weak []Match, p Policy) []Match {
 	for _, l := range f.links {
-		if l.isSpamOnly(p) {
+		if l.isSpamOnly(p) && f.message.revoked < l.counts.Newest {
 			return []Match{{Signature: l.reports.signature, Domain: l.domain, Generation: l.counts.Newest, Sites: []string{p.Site}}}
 		}
 	}
