@@ -1,6 +1,9 @@
 package milter
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A large message beyond its quantum keeps its memory only within lateBound. Otherwise it is
 // stopped once it has used its quantum of processor time, gives its memory back, and begins
@@ -9,9 +12,10 @@ import "time"
 // turns.mu.
 
 // isLateFrom reports whether a message that begins now is late from the beginning: it was
-// stopped before, or its sender is set back.
+// stopped before, or its network is set back. An envelope sender that is set back does not
+// count, because the senders of expensive mail can forge that of others.
 func (t *turns) isLateFrom(x *turn, now time.Time) bool {
-	return x.wasStopped || t.isSetBack(x, now)
+	return x.wasStopped || slices.ContainsFunc(x.ids, func(id identity) bool { return id.sender == "" && t.has(id, now) })
 }
 
 // keepsMemory reports whether x, beyond its quantum, may keep its memory. It books the memory

@@ -25,7 +25,7 @@ const (
 	signingAll    = 4
 	// judgingBound is the memory for judging messages of up to share bytes, and again for
 	// judging larger ones. lateBound is the part of the latter that messages beyond their
-	// quantum, or of set-back senders, may take. Unit: bytes.
+	// quantum, or of set-back networks, may take. Unit: bytes.
 	judgingBound = 128 << 20
 	lateBound    = judgingBound / 2
 	// perConnection is the memory for the stacks, buffers and envelope of a connection.

@@ -2,6 +2,7 @@ package milter
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -98,12 +99,12 @@ func (s *setbacks) isSetBack(x *turn, now time.Time) bool {
 	if len(s.running)+len(s.until) == 0 {
 		return false
 	}
-	for _, id := range x.ids {
-		if s.running[id] > 0 || s.until[id].After(now) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(x.ids, func(id identity) bool { return s.has(id, now) })
+}
+
+// has reports whether the senders with an identity are set back.
+func (s *setbacks) has(id identity, now time.Time) bool {
+	return s.running[id] > 0 || s.until[id].After(now)
 }
 
 // inOvertime reports whether a message of x's sender is beyond its quantum.

@@ -258,6 +258,28 @@ func TestStoppedMessage(t *testing.T) {
 	})
 }
 
+// The network of a message beyond its quantum has its large mail judged within the half for
+// such messages. An envelope sender has not, since anyone can forge it.
+func TestForgedSenderKeepsMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(1)
+		d.ask("first", "10.0.1.1", "bank@example.org", 10<<20, time.Second) // sets back its network and sender
+		time.Sleep(2 * time.Second)
+		d.ask("late", "10.0.2.1", "", 10<<20, time.Hour)
+		time.Sleep(time.Second)
+		d.forget()
+		d.ask("network", "10.0.1.9", "", 10<<20, 0)
+		d.ask("forged", "192.0.2.1", "bank@example.org", 10<<20, 0)
+		if !slices.Equal(d.order(), []string{"forged"}) {
+			t.Errorf("judged %v", d.order())
+		}
+		time.Sleep(2 * time.Hour)
+		if !slices.Equal(d.order(), []string{"forged", "network"}) {
+			t.Errorf("at the end judged %v", d.order())
+		}
+	})
+}
+
 // A message that is slow only because others run beside it is not stopped.
 func TestSlowMachineStopsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
