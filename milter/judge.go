@@ -27,12 +27,7 @@ func (x *session) judge(msg *message) Decision {
 	judged := make(chan Decision, 1)
 	turn := s.turns.ask(request{
 		client: msg.client, sender: msg.sender, size: msg.kept, limit: limit, stage: content.stage,
-		judge: func(short bool) {
-			content.short = short
-			if d := s.guard(&content); !content.stage.isStopped() {
-				judged <- d
-			}
-		},
+		judge: func(short bool) { content.short = short; s.judgeOnce(&content, judged) },
 	})
 
 	progress, half, deadline := time.NewTicker(s.progress), time.NewTimer(limit/2), time.NewTimer(limit)
@@ -64,6 +59,13 @@ func (x *session) judge(msg *message) Decision {
 			d, o = s.late(msg, turn, asked, content.release)
 			return d
 		}
+	}
+}
+
+// judgeOnce sends the decision about msg, unless signing was stopped: then it begins again.
+func (s *Server) judgeOnce(msg *message, judged chan<- Decision) {
+	if d := s.guard(msg); !msg.stage.isStopped() {
+		judged <- d
 	}
 }
 

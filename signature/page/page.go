@@ -235,24 +235,35 @@ func (p *Reader) startElement(m *markup) {
 	if !isClicked(name) {
 		endRef = firstRef
 	}
+	e := element{name: name, traits: t, box: b, isBlock: breaks, isReversed: p.isReversed, firstRef: firstRef, endRef: endRef, seen: p.seen}
 	if isEmpty {
-		if (name == atom.Img || endRef > firstRef) && !b.isHidden() {
-			p.seen++
-			p.showReferences(firstRef, endRef)
-		}
-		return
+		p.showEmpty(&e)
+	} else {
+		p.openElement(e, quoted)
 	}
+}
+
+// showEmpty reads an element without an end: readers see a picture, and an area of one.
+func (p *Reader) showEmpty(e *element) {
+	if (e.name == atom.Img || e.endRef > e.firstRef) && !e.box.isHidden() {
+		p.seen++
+		p.showReferences(e.firstRef, e.endRef)
+	}
+}
+
+// openElement opens an element, which is quoted or not.
+func (p *Reader) openElement(e element, quoted bool) {
 	if len(p.open) == maxOpen {
 		p.limits |= work.LimitOpenElements
 		return
 	}
-	if name == atom.A {
+	if e.name == atom.A {
 		p.Work.Spend(len(p.open) / 8)
 		p.leaveLink()
 	}
-	p.open = append(p.open, element{name: name, traits: t, box: b, isBlock: breaks, isReversed: p.isReversed, firstRef: firstRef, endRef: endRef, seen: p.seen})
-	if p.isReversed {
-		p.put([]byte(string(rightToLeftOverride)), b.isHidden())
+	p.open = append(p.open, e)
+	if e.isReversed {
+		p.put([]byte(string(rightToLeftOverride)), e.box.isHidden())
 	}
 	if quoted && p.quote < 0 {
 		p.quote, p.from = len(p.open)-1, p.length()
