@@ -89,7 +89,7 @@ func found(shape filter.BitsShape, sites map[string]map[filter.Hash]bool, h filt
 // hidden reports whether a masked bit is one of a key's: the collateral.
 func (m *retouchModel) hidden(num int64, h filter.Hash) bool {
 	masked := m.masked(num)
-	return slices.ContainsFunc(m.db.Keyspace().Store.SpamShape.Positions(h, nil), func(pos uint64) bool { return masked[pos] != nil })
+	return slices.ContainsFunc(m.db.Keyspace().Settings.SpamShape().Positions(h, nil), func(pos uint64) bool { return masked[pos] != nil })
 }
 
 // masked are the database's masked bits, with the keys that rest on them.
@@ -112,8 +112,8 @@ func (m *retouchModel) listed(h filter.Hash) bool {
 	revoked := false
 	for _, num := range m.live() {
 		g := m.generations[num]
-		revoked = revoked || found(m.db.Keyspace().Store.RevokedShape, g.revoked, h)
-		if found(m.db.Keyspace().Store.SpamShape, g.spam, h) && !m.hidden(num, h) {
+		revoked = revoked || found(m.db.Keyspace().Settings.RevokedShape(), g.revoked, h)
+		if found(m.db.Keyspace().Settings.SpamShape(), g.spam, h) && !m.hidden(num, h) {
 			return !revoked
 		}
 	}
@@ -135,7 +135,7 @@ func (m *retouchModel) check(t *rapid.T) {
 		for pos, keys := range m.masked(num) {
 			for _, h := range keys {
 				resting[h] = true
-				if !slices.Contains(m.db.Keyspace().Store.SpamShape.Positions(h, nil), pos) {
+				if !slices.Contains(m.db.Keyspace().Settings.SpamShape().Positions(h, nil), pos) {
 					t.Fatalf("generation %d: a key rests on bit %d, which is none of its own", num, pos)
 				}
 			}
@@ -209,9 +209,9 @@ func (m *retouchModel) report(rt *rapid.T, n int) {
 
 // hear applies a delta in which the other site tells a message.
 func (m *retouchModel) hear(rt *rapid.T, kind layout.Kind, n int) {
-	shape, keys := m.db.Keyspace().Store.SpamShape, m.now().spam["b"]
+	shape, keys := m.db.Keyspace().Settings.SpamShape(), m.now().spam["b"]
 	if kind == layout.RevokedFilter {
-		shape, keys = m.db.Keyspace().Store.RevokedShape, m.now().revoked["b"]
+		shape, keys = m.db.Keyspace().Settings.RevokedShape(), m.now().revoked["b"]
 	}
 	sec := wire.DeltaSection{Target: layout.Target{Kind: kind, Gen: m.opt.Settings().Generation(kind, m.clock.Now())}, Shape: layout.BitsShape(shape)}
 	var positions []uint64
@@ -245,10 +245,10 @@ func (m *retouchModel) retouch(rt *rapid.T, n int) {
 		h := m.db.Keyspace().Ring.ReportHash(s)
 		for _, num := range m.live() {
 			g := m.generations[num]
-			if found(m.db.Keyspace().Store.RevokedShape, g.revoked, h) {
+			if found(m.db.Keyspace().Settings.RevokedShape(), g.revoked, h) {
 				break
 			}
-			if found(m.db.Keyspace().Store.SpamShape, g.spam, h) {
+			if found(m.db.Keyspace().Settings.SpamShape(), g.spam, h) {
 				g.retouched[h] = true
 			}
 		}

@@ -58,7 +58,7 @@ func campaigns(newest int64, reports signatureFacts) linkFacts {
 	return linkFacts{domain: "spam.example", counts: store.DomainCounts{Campaigns: 3, Newest: newest}, reports: reports}
 }
 
-func decided(f facts) Evidence { return f.decide(testPolicy) }
+func decided(f facts) Evidence { return f.decide(&decidedSet, testPolicy) }
 
 // What is listed, and by what, follows from the facts alone.
 func TestDecide(t *testing.T) {
@@ -188,13 +188,13 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := c.facts
-			if f.set = decidedSet; f.message.revoked == 0 {
+			if f.message.revoked == 0 {
 				f.message.revoked = neverRevoked
 			}
 			if got := simplified(decided(f)); !reflect.DeepEqual(got, c.want) {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}
-			empty := facts{set: decidedSet, message: testMessage, vote: f.vote, signatures: unknown(f.signatures)}
+			empty := facts{message: testMessage, vote: f.vote, signatures: unknown(f.signatures)}
 			if got := simplified(decided(unite(f, empty))); len(f.links) == 0 && !reflect.DeepEqual(got, c.want) {
 				t.Errorf("united with a keyspace that has nothing: %+v, want %+v", got, c.want)
 			}
@@ -277,7 +277,7 @@ func TestUnite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, f := range []*facts{&c.a, &c.b} {
-				f.set, f.message = decidedSet, testMessage
+				f.message = testMessage
 			}
 			for _, f := range []facts{unite(c.a, c.b), unite(c.b, c.a)} {
 				if got := simplified(decided(f)); !reflect.DeepEqual(got, c.want) {
@@ -320,7 +320,7 @@ func drawFacts(t *rapid.T, name string) facts {
 	some := func(label string) []int64 {
 		return descending(rapid.SliceOfNDistinct(gens, 0, 3, rapid.ID[int64]).Draw(t, name+label))
 	}
-	f := facts{set: decidedSet, message: messageFacts{revoked.Draw(t, name+" message"), some(" message retouched")}}
+	f := facts{message: messageFacts{revoked.Draw(t, name+" message"), some(" message retouched")}}
 	for _, s := range []signature.Signature{aBody, aText} {
 		sf := signatureFacts{signature: s, revoked: revoked.Draw(t, name+" revoked"), retouched: some(" retouched")}
 		for _, gen := range some(" listed") {

@@ -6,6 +6,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/bloomdb/sketch"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // sketchRevoked is the newest generation with a revocation of a near-duplicate: of one
@@ -33,7 +34,7 @@ func (q *question) sketchRevoked(s sketch.KindGroups) int64 {
 // that is plain, the one that stands for the message. A revocation stores only the latter.
 func (q *question) standingFor(s sketch.KindGroups) []sketch.KindGroups {
 	list := []sketch.KindGroups{s}
-	if s.Number >= len(q.set.Sketches) || !never.IsPlain(q.set.Sketches, s.Number) {
+	if q.plain&(1<<s.Number) == 0 {
 		return list
 	}
 	for _, of := range q.groups {
@@ -42,6 +43,16 @@ func (q *question) standingFor(s sketch.KindGroups) []sketch.KindGroups {
 		}
 	}
 	return list
+}
+
+// plainOf returns a bit for each sketch that does not stand for its message.
+func plainOf(sketches []signature.Sketch) (bits uint64) {
+	for i := range sketches[:min(len(sketches), sketch.Max)] {
+		if never.IsPlain(sketches, i) {
+			bits |= 1 << i
+		}
+	}
+	return bits
 }
 
 // messageOf returns what speaks against a listing of the message in all keyspaces.
@@ -62,7 +73,7 @@ func (q *question) askMessage() {
 	q.isMessageKnown, q.message.revoked = true, neverRevoked
 	var buf [4]filter.Hash
 	hashes := buf[:0]
-	for i, s := range q.set.Signatures {
+	for i, s := range q.exact {
 		if isOfMessage(s.Kind) {
 			hashes = append(hashes, q.hashes()[i])
 		}
