@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // judge waits for the message's turn and its judgement, sends the MTA progress meanwhile,
@@ -159,7 +160,19 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 		d.Signatures = set.Counting
 	}
 	d.Limits, d.Short = set.Limits|evidence.Limits, msg.short
+	if judged := msg.options.Judged; judged != nil {
+		judged(Judgement{QueueID: msg.queueID, Verdict: d.Verdict, Listed: evidence.Listed, Shown: d.Signatures, Set: set})
+	}
 	return d
+}
+
+// Judgement is the verdict on one message, with its signatures.
+type Judgement struct {
+	QueueID string // of the MTA; empty: the MTA sent none
+	Verdict policy.Verdict
+	Listed  bool                  // the message matches a report, whatever the verdict
+	Shown   []signature.Signature // those that the header names
+	Set     signature.Set
 }
 
 // Causes of our own failures, as in header, log and metric.

@@ -27,8 +27,7 @@ type sketchFact struct {
 	groups  []signature.Group
 }
 
-// sketchWorld is two sites that exchange deltas, beside plain lists of what each of
-// them should know.
+// sketchWorld is two sites that exchange deltas, and plain lists of their expected content.
 type sketchWorld struct {
 	*rapid.T
 	clock   *keyspacetest.Clock
@@ -55,7 +54,7 @@ func (w *sketchWorld) open(site string) {
 	}
 }
 
-// hear applies another site's stream from the cursor on, as the exchange does.
+// hear applies another site's stream from the cursor on, like the exchange.
 func (w *sketchWorld) hear(site, from string) {
 	for _, d := range w.streams[from] {
 		if err := w.sites[site].Peers.Apply(d.Data, peers.Skipped); err != nil {
@@ -64,7 +63,7 @@ func (w *sketchWorld) hear(site, from string) {
 	}
 }
 
-// drawGroups draws groups of a small world of anchors and keys, so that they meet.
+// drawGroups draws groups from few anchors and keys, so that they have some in common.
 func drawGroups(t *rapid.T) []signature.Group {
 	groups := make([]signature.Group, rapid.IntRange(1, 3).Draw(t, "groups"))
 	for i := range groups {
@@ -78,8 +77,8 @@ func drawGroups(t *rapid.T) []signature.Group {
 	return groups
 }
 
-// storedKeys says how many keys of a group a site has stored with its anchor in one
-// generation.
+// storedKeys returns the number of keys of a group that a site has stored with its anchor in
+// one generation.
 func storedKeys(facts []sketchFact, gen int64, site string, revoked bool, asked signature.Group) int {
 	n := 0
 	for _, key := range asked.Keys {
@@ -94,8 +93,8 @@ func storedKeys(facts []sketchFact, gen int64, site string, revoked bool, asked 
 	return n
 }
 
-// newest is the newest generation in which some site has stored as many keys of one
-// of the groups.
+// newest returns the newest generation in which a site has stored enough keys of one of the
+// groups.
 func newest(facts []sketchFact, revoked bool, asked []signature.Group, least int) int64 {
 	gen := int64(math.MinInt64)
 	for _, f := range facts {
@@ -145,10 +144,9 @@ func (w *sketchWorld) step(t *testing.T, site, other string) {
 	}
 }
 
-// Whatever is reported, revoked and exchanged, through crashes, restarts and the
-// change of periods: a message matches if one site has stored, in one generation,
-// enough keys of one of its groups with that group's anchor, and no revocation of
-// that generation or a newer one matches.
+// After any reports, revocations and exchanges, through crashes, restarts and new periods: a
+// message matches if one site has stored, in one generation, enough keys of one of its groups
+// with that group's anchor, and no revocation of that generation or a newer one matches.
 func TestSketchesModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := sketchWorld{
@@ -181,7 +179,7 @@ func TestSketchesModel(t *testing.T) {
 	})
 }
 
-// ask compares a question's answer with the lists.
+// ask compares an answer with the lists.
 func (w *sketchWorld) ask(site string, asked []signature.Group) {
 	ks := w.sites[site]
 	oldest := ks.Settings.Generation(layout.SpamFilter, ks.Settings.Now()) - int64(ks.Settings.Reports.Keep) + 1
@@ -202,7 +200,7 @@ func (w *sketchWorld) ask(site string, asked []signature.Group) {
 	}
 }
 
-// checkMatch holds what is said of a match against the lists.
+// checkMatch compares a match with the lists.
 func (w *sketchWorld) checkMatch(site string, facts []sketchFact, asked []signature.Group, m Match, strong, weak int64) {
 	gen := strong
 	if m.Found < m.Need {

@@ -63,6 +63,9 @@ func (s *Sketcher) WordsBy(of *Tokeniser, last span.Author) []Token {
 // measure returns how much a token counts in a shingle. Three words count as much as four
 // Han characters, six Kana, or nine letters of the scripts of South-East Asia.
 func (t Token) measure(text []byte) int {
+	if text[t.start] < utf8.RuneSelf {
+		return sketch.WordMeasure
+	}
 	r, _ := utf8.DecodeRune(text[t.start:t.end])
 	switch {
 	case !isDense(r):
