@@ -17,6 +17,7 @@ const (
 	sessionLife = 12 * time.Hour
 	sessionIdle = 2 * time.Hour
 	maxOpen     = 256 // links and sessions each; one more ends the oldest
+	maxOfUser   = 16  // of them of one user, so that no user can end the sessions of others
 )
 
 const cookieName = "spambloom"
@@ -56,7 +57,7 @@ func (s *Sessions) NewLink(name string, origin desk.Origin) string {
 		s.links, s.open = make(map[string]*session), make(map[string]*session)
 	}
 	s.expire()
-	dropOldest(s.links)
+	dropOldest(s.links, name)
 	token := rand.Text()
 	s.links[token] = &session{name: name, origin: origin, made: s.now(), used: s.now()}
 	return token
@@ -72,7 +73,7 @@ func (s *Sessions) enter(token string, r *http.Request) (*http.Cookie, bool) {
 		return nil, false
 	}
 	delete(s.links, token)
-	dropOldest(s.open)
+	dropOldest(s.open, link.name)
 	value := rand.Text()
 	link.from, link.form, link.made, link.used = addressOf(r), rand.Text(), s.now(), s.now()
 	s.open[value] = link
@@ -123,14 +124,22 @@ func (s *Sessions) expire() {
 	}
 }
 
-// dropOldest makes room for one more.
-func dropOldest(of map[string]*session) {
-	if len(of) < maxOpen {
+// dropOldest makes room for one more of a user: in place of the user's oldest one, if the
+// user has as many as one may have, else of the oldest of all, if there are too many.
+func dropOldest(of map[string]*session, name string) {
+	own := 0
+	for _, s := range of {
+		if s.name == name {
+			own++
+		}
+	}
+	if own < maxOfUser && len(of) < maxOpen {
 		return
 	}
 	oldest := ""
 	for key, s := range of {
-		if oldest == "" || s.made.Before(of[oldest].made) {
+		isCandidate := own < maxOfUser || s.name == name
+		if isCandidate && (oldest == "" || s.made.Before(of[oldest].made)) {
 			oldest = key
 		}
 	}
