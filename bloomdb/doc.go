@@ -82,16 +82,17 @@
 //
 // # Judging
 //
-// A signature is listed when some generation's spam filter has it and no
-// revocation filter of that generation or a newer one has it: the newest
-// generation wins, within one the revocation wins. So a message that was
-// revoked can be reported again in the next period. Generations that expire
-// are dropped whole, which bounds the life of a wrong listing. A listing that
-// stands is asked for its class, which names it and decides nothing.
+// The newest word about a signature decides. It is listed if that is a report. The newest
+// generation with a report or a revocation has it. Within a generation, reports and revocations
+// are the rungs of a ladder (layout.Rungs): report, revocation, report, and so on, 16 at most,
+// each in the spam filter, the revocation filter, or the ladder filter. The highest rung decides.
+// A message that changes sides more often stays revoked until the next period. Generations that
+// expire are dropped whole, which bounds the life of a wrong listing. A listing that stands is
+// asked for its class, which names it and decides nothing.
 //
 // A message without a listed signature may be a near-duplicate of a reported one: a
 // sketch of it matches where one site has stored enough of it in one generation
-// (signature.Sketch). The same rule holds between report and revocation, and a
+// (signature.Sketch). The same rules hold between report and revocation, and a
 // revoked message takes the listing of all its near-duplicates by their sketches
 // back. Two things it does not: a message that was reported itself stays listed by
 // its own signatures; and one that was revoked itself, by its body or text, is not

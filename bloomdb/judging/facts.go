@@ -1,7 +1,9 @@
 package judging
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
@@ -57,19 +59,19 @@ type facts struct {
 type signatureFacts struct {
 	signature signature.Signature
 	listed    []listedIn  // the newest generation first
-	revoked   int64       // the newest generation that has a revocation; neverRevoked
+	revoked   layout.Word // the newest revocation; neverRevoked
 	retouched []int64     // generations in which it is retouched itself
 	classes   []classedIn // newest first: each generation that has a graver class than all newer ones
 }
 
 // listedIn are the sites that reported a signature in one generation.
 type listedIn struct {
-	gen   int64
+	word  layout.Word // the newest report
 	sites []string
 }
 
 type classedIn struct {
-	gen   int64
+	word  layout.Word // the newest report of the generation
 	class layout.Class
 }
 
@@ -77,7 +79,7 @@ type classedIn struct {
 type sketchFacts struct {
 	number  int           // of the sketch in its set
 	matches []sketchMatch // the newest generation first
-	revoked int64         // the newest generation with a revoked near-duplicate; neverRevoked
+	words   words         // about near-duplicates, down to the newest revocation
 }
 
 type sketchMatch struct {
@@ -87,8 +89,37 @@ type sketchMatch struct {
 
 // messageFacts are what speaks against a listing of the message itself, by its body or text.
 type messageFacts struct {
-	revoked   int64   // the newest generation that has a revocation; neverRevoked
+	words     words   // about its body and its text
 	retouched []int64 // generations in which it is retouched
+}
+
+// words are the newest words in generations that have a revocation, newest generation first.
+type words []wordAbout
+
+// wordAbout is the newest word about one thing in one generation.
+type wordAbout struct {
+	number int // of the signature in its set; 0 for a sketch
+	word   layout.Word
+}
+
+// revoked returns the newest generation in which a revocation is the newest word;
+// neverRevoked.
+func (ws words) revoked() int64 {
+	for _, w := range ws {
+		if layout.IsRevocation(w.word.Rung()) {
+			return w.word.Gen()
+		}
+	}
+	return neverRevoked
+}
+
+// unite keeps the newest word about each thing in each generation.
+func (ws words) unite(os words) words {
+	ws = merged(ws, os,
+		func(w, o wordAbout) bool { return w.number == o.number && w.word.Gen() == o.word.Gen() },
+		func(w *wordAbout, o wordAbout) { w.word = max(w.word, o.word) })
+	slices.SortStableFunc(ws, func(w, o wordAbout) int { return cmp.Compare(o.word.Gen(), w.word.Gen()) })
+	return ws
 }
 
 // linkFacts are what is known of one link domain.

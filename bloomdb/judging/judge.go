@@ -111,7 +111,7 @@ func (q *question) gather(f *hits) {
 	}
 	for _, s := range q.groups {
 		if f.sketches&(1<<s.Number) != 0 && !slices.ContainsFunc(q.sketches, func(o sketchFacts) bool { return o.number == s.Number }) {
-			q.sketches = append(q.sketches, sketchFacts{number: s.Number, revoked: q.sketchRevoked(s)})
+			q.sketches = append(q.sketches, sketchFacts{number: s.Number, words: q.sketchWords(s)})
 		}
 	}
 	if f.sketches != 0 || f.votes >= q.ks.Settings.Votes {
@@ -134,9 +134,14 @@ func (q *question) signature(s signature.Signature, h filter.Hash, in store.Span
 		if g.Num < in.Oldest || !q.isLayered && len(f.listed) > 0 && (!classes || f.revoked != neverRevoked) {
 			break
 		}
-		if f.revoked == neverRevoked && g.Revoked.Has(h) {
-			f.revoked = g.Num
+		top := 0
+		if g.Revoked.Has(h) {
+			top = g.Top(h)
 		}
+		if f.revoked == neverRevoked && layout.IsRevocation(top) {
+			f.revoked = layout.NewWord(g.Num, top)
+		}
+		reported := layout.NewWord(g.Num, top&^1) // an odd top is over a report
 		if q.isLayered && g.Mask.Retouched(h) {
 			f.retouched = append(f.retouched, g.Num)
 		}
@@ -146,7 +151,7 @@ func (q *question) signature(s signature.Signature, h filter.Hash, in store.Span
 		if len(f.listed) == 0 || q.isLayered {
 			// Where no site has all of its bits, several of them have together.
 			if sites := g.Spam.Sites(h, q.ks.Settings.Site); len(sites) > 0 {
-				f.listed = append(f.listed, listedIn{g.Num, sites})
+				f.listed = append(f.listed, listedIn{reported, sites})
 			}
 		}
 		if !classes || f.revoked != neverRevoked {
@@ -157,7 +162,7 @@ func (q *question) signature(s signature.Signature, h filter.Hash, in store.Span
 		}
 		if c := g.GraverClass(&l, h, class); c != class {
 			class = c
-			f.classes = append(f.classes, classedIn{g.Num, c})
+			f.classes = append(f.classes, classedIn{reported, c})
 		}
 	}
 	return f
@@ -166,7 +171,7 @@ func (q *question) signature(s signature.Signature, h filter.Hash, in store.Span
 // sketch walks through the generations, newest first, down to the one whose match stands
 // if no other keyspace takes it back.
 func (q *question) sketch(s sketch.KindGroups) sketchFacts {
-	f := sketchFacts{number: s.Number, revoked: neverRevoked}
+	f := sketchFacts{number: s.Number}
 	query := sketch.NewQuery(s, sketch.ReportedGroups)
 	for _, g := range q.view.Reports {
 		list := query.Overlaps(g, q.ks.Settings.Site, sketch.Suffices, false)
@@ -174,33 +179,32 @@ func (q *question) sketch(s sketch.KindGroups) sketchFacts {
 			continue
 		}
 		if len(f.matches) == 0 {
-			f.revoked = q.sketchRevoked(s)
+			f.words = q.sketchWords(s)
 		}
 		best, isStrong := query.Best(list)
 		f.matches = append(f.matches, sketchMatch{sketchMatchOf(q.ks, &query, list, best, g.Num), isStrong})
-		if isStrong && g.Num > max(f.revoked, q.message.revoked) && !q.isLayered && !slices.Contains(q.message.retouched, g.Num) {
+		if isStrong && g.Num > max(f.words.revoked(), q.message.words.revoked()) && !q.isLayered && !slices.Contains(q.message.retouched, g.Num) {
 			break
 		}
 	}
 	return f
 }
 
-// sketchRevoked is the newest generation with a revocation of a near-duplicate: of one
-// site's, enough of one of the message's groups, whichever it is. The groups of a revoked
-// message need not be those by which it was listed, which are of another message. Nothing
-// older than a revocation of the message itself is looked for.
-func (q *question) sketchRevoked(s sketch.KindGroups) int64 {
+// sketchWords are the words about near-duplicates, down to the newest revocation. The groups of a revoked message need not be those by which it was listed,
+// which are of another message. Nothing older than a revocation of the message itself is
+// looked for.
+func (q *question) sketchWords(s sketch.KindGroups) (list words) {
 	q.askMessage()
-	query := sketch.NewQuery(s, sketch.RevokedGroups)
+	revoked := q.message.words.revoked()
 	for _, g := range q.view.Reports {
-		if g.Num <= q.message.revoked {
+		if g.Num <= revoked || list.revoked() != neverRevoked {
 			break
 		}
-		if len(query.Overlaps(g, q.ks.Settings.Site, sketch.Enough, false)) > 0 {
-			return g.Num
+		if top := sketch.Top(g, s, q.ks.Settings.Site); top > 0 {
+			list = append(list, wordAbout{0, layout.NewWord(g.Num, top)})
 		}
 	}
-	return neverRevoked
+	return list
 }
 
 // askMessage gathers what speaks against a listing of the message itself, once.
@@ -208,19 +212,20 @@ func (q *question) askMessage() {
 	if q.isMessageKnown {
 		return
 	}
-	q.isMessageKnown, q.message.revoked = true, neverRevoked
-	var buf [4]filter.Hash
-	hashes := buf[:0]
-	for i, s := range q.set.Signatures {
-		if isOfMessage(s.Kind) {
-			hashes = append(hashes, q.hashes()[i])
-		}
-	}
+	q.isMessageKnown = true
 	for _, g := range q.view.Reports {
-		if q.message.revoked == neverRevoked && slices.ContainsFunc(hashes, g.Revoked.Has) {
-			q.message.revoked = g.Num
+		isRetouched := false
+		for i, s := range q.set.Signatures {
+			if !isOfMessage(s.Kind) {
+				continue
+			}
+			h := q.hashes()[i]
+			if g.Revoked.Has(h) {
+				q.message.words = append(q.message.words, wordAbout{i, layout.NewWord(g.Num, g.Top(h))})
+			}
+			isRetouched = isRetouched || g.Mask.Retouched(h)
 		}
-		if g.Mask != nil && slices.ContainsFunc(hashes, g.Mask.Retouched) {
+		if isRetouched {
 			q.message.retouched = append(q.message.retouched, g.Num)
 		}
 	}
@@ -277,7 +282,7 @@ func unite(a, b facts) facts {
 	}
 	a.sketches = merged(a.sketches, b.sketches, func(s, o sketchFacts) bool { return s.number == o.number },
 		func(s *sketchFacts, o sketchFacts) { *s = s.unite(o) })
-	a.message = messageFacts{max(a.message.revoked, b.message.revoked), slices.Concat(a.message.retouched, b.message.retouched)}
+	a.message = messageFacts{a.message.words.unite(b.message.words), slices.Concat(a.message.retouched, b.message.retouched)}
 	a.voters, a.vote = mergedNames(a.voters, b.voters), min(a.vote, b.vote)
 	a.counts = merged(summedCounts(a.counts), summedCounts(b.counts), store.SiteCount.IsSame,
 		func(c *store.SiteCount, o store.SiteCount) { c.Count = max(c.Count, o.Count) })
@@ -288,9 +293,9 @@ func unite(a, b facts) facts {
 }
 
 func (f signatureFacts) unite(o signatureFacts) signatureFacts {
-	f.listed = merged(f.listed, o.listed, func(l, o listedIn) bool { return l.gen == o.gen },
-		func(l *listedIn, o listedIn) { l.sites = mergedNames(l.sites, o.sites) })
-	slices.SortFunc(f.listed, func(l, o listedIn) int { return cmp.Compare(o.gen, l.gen) })
+	f.listed = merged(f.listed, o.listed, func(l, o listedIn) bool { return l.word.Gen() == o.word.Gen() },
+		func(l *listedIn, o listedIn) { l.word, l.sites = max(l.word, o.word), mergedNames(l.sites, o.sites) })
+	slices.SortFunc(f.listed, func(l, o listedIn) int { return cmp.Compare(o.word, l.word) })
 	f.revoked = max(f.revoked, o.revoked)
 	f.retouched = slices.Concat(f.retouched, o.retouched)
 	f.classes = slices.Concat(f.classes, o.classes)
@@ -303,7 +308,7 @@ func (s sketchFacts) unite(o sketchFacts) sketchFacts {
 		func(m, o sketchMatch) bool { return m.Generation == o.Generation && m.isStrong == o.isStrong },
 		func(m *sketchMatch, o sketchMatch) { m.Sites = mergedNames(m.Sites, o.Sites) })
 	slices.SortStableFunc(s.matches, func(m, o sketchMatch) int { return cmp.Compare(o.Generation, m.Generation) })
-	s.revoked = max(s.revoked, o.revoked)
+	s.words = s.words.unite(o.words)
 	return s
 }
 
@@ -369,7 +374,7 @@ func (f *facts) matches(p Policy) (matches []Match) {
 		return matches
 	}
 	m := Match{Signature: f.set.Signatures[vote.Keys(f.set.Signatures)[f.vote]], Sites: f.voters, Votes: true}
-	m.Revoked = f.message.revoked != neverRevoked || len(f.message.retouched) > 0
+	m.Revoked = f.message.words.revoked() != neverRevoked || len(f.message.retouched) > 0
 	return append(matches, m)
 }
 
@@ -388,12 +393,12 @@ func (f *facts) weak() (weak []Match) {
 // retouched. A revocation in that generation or a newer one takes it back.
 func (f *signatureFacts) match() (m Match, ok bool) {
 	for _, l := range f.listed {
-		if slices.Contains(f.retouched, l.gen) {
+		if slices.Contains(f.retouched, l.word.Gen()) {
 			continue
 		}
-		m = Match{Signature: f.signature, Revoked: f.revoked >= l.gen, Generation: l.gen, Sites: l.sites}
+		m = Match{Signature: f.signature, Revoked: f.revoked > l.word, Generation: l.word.Gen(), Sites: l.sites}
 		for _, c := range f.classes {
-			if !m.Revoked && c.gen > f.revoked {
+			if !m.Revoked && c.word > f.revoked {
 				m.Class = layout.Gravest(m.Class, c.class)
 			}
 		}
@@ -407,7 +412,7 @@ func (f *signatureFacts) match() (m Match, ok bool) {
 // near-duplicate, and a generation in which the message was retouched does not count.
 func (s *sketchFacts) match(message messageFacts) (m sketchMatch, ok bool) {
 	var weak, revoked *sketchMatch
-	since := max(s.revoked, message.revoked)
+	since := max(s.words.revoked(), message.words.revoked())
 	for i := range s.matches {
 		switch m := &s.matches[i]; {
 		case slices.Contains(message.retouched, m.Generation):
@@ -451,7 +456,7 @@ func (f *facts) matchesOfLinks(weak []Match, p Policy) []Match {
 // isSpamOnly reports whether a domain lists messages alone: it was not revoked since it was
 // reported last.
 func (l *linkFacts) isSpamOnly(p Policy) bool {
-	return l.counts.IsSpamOnly(p.Campaigns) && l.reports.revoked < l.counts.Newest
+	return l.counts.IsSpamOnly(p.Campaigns) && l.reports.revoked.Gen() < l.counts.Newest
 }
 
 // mostCounted is the largest count of the counting signatures, and how many sites make it.

@@ -136,7 +136,7 @@ func judgeGroups(ks *keyspace.Keyspace, groups []sketch.KindGroups) Evidence {
 
 // listGroups reports or revokes a message with groups that the test has made.
 func listGroups(ks *keyspace.Keyspace, kind layout.Kind, set signature.Set, groups []sketch.KindGroups) error {
-	records, err := ks.Sketches.Records(groups, sketch.ListOf(kind), ks.Settings.Generation(kind, ks.Settings.Now()))
+	records, err := ks.Sketches.Records(kind, groups, ks.Settings.Generation(kind, ks.Settings.Now()))
 	if err != nil {
 		return err
 	}

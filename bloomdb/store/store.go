@@ -23,6 +23,7 @@ type Store struct {
 	CountsShape  filter.CountsShape
 	ClassShape   filter.BitsShape
 	SketchShape  filter.BitsShape
+	LadderShape  filter.BitsShape
 
 	View      atomic.Pointer[View]
 	viewMu    sync.Mutex // serialises changes of the view's structure
@@ -38,7 +39,7 @@ func New(o *layout.Settings, r *keyring.Ring, members wire.Members) *Store {
 	st := &Store{
 		Opt: o, Ring: r,
 		SpamShape: o.SpamShape(), RevokedShape: o.RevokedShape(), CountsShape: o.CountsShape(),
-		ClassShape: o.ClassShape(), SketchShape: o.SketchShape(),
+		ClassShape: o.ClassShape(), SketchShape: o.SketchShape(), LadderShape: o.LadderShape(),
 		Measured: newMeasurements(),
 	}
 	st.View.Store(&View{Trusted: &TrustedSites{Members: members}})
