@@ -33,9 +33,20 @@ func Judge(keys []*keyspace.Keyspace, set signature.Set, p Policy) Evidence {
 func judge(asked []question, p Policy) Evidence {
 	f := gather(asked)
 	if f.needsLinks(p) {
-		f.links = gatherLinks(asked, len(f.weak()) > 0, p)
+		if f.links = gatherLinks(asked, len(f.weak()) > 0, p); len(f.links) > 0 {
+			f.message = gatherMessage(asked)
+		}
 	}
 	return f.decide(p)
+}
+
+// gatherMessage returns what speaks against a listing of the message in any keyspace.
+func gatherMessage(asked []question) (m messageFacts) {
+	for i := range asked {
+		asked[i].askMessage()
+		m = messageFacts{m.words.unite(asked[i].message.words), slices.Concat(m.retouched, asked[i].message.retouched)}
+	}
+	return m
 }
 
 // ask returns the questions to all keyspaces, in buf if that is long enough. It is empty.
@@ -435,11 +446,11 @@ func (s *sketchFacts) match(message messageFacts) (m sketchMatch, ok bool) {
 	return m, false
 }
 
-// matchesOfLinks are those by a link domain: one that is found in spam only, or else one that
-// was reported, beside a weak match.
+// matchesOfLinks are those by a link domain: one that is found in spam only, unless the message
+// itself was revoked since, or else one that was reported, beside a weak match.
 func (f *facts) matchesOfLinks(weak []Match, p Policy) []Match {
 	for _, l := range f.links {
-		if l.isSpamOnly(p) {
+		if l.isSpamOnly(p) && f.message.words.revoked() < l.counts.Newest {
 			return []Match{{Signature: l.reports.signature, Domain: l.domain, Generation: l.counts.Newest, Sites: []string{p.Site}}}
 		}
 	}
