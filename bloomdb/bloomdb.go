@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -22,6 +23,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/repair"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/signature"
 )
 
 var (
@@ -41,7 +43,8 @@ type DB struct {
 	lock     *flock.Flock
 	options  Options // as Open has completed them
 
-	burst    *recent.Counter // nil: none
+	burst    *recent.Counter                              // nil: none
+	settled  atomic.Pointer[map[signature.Signature]bool] // see Settle
 	greylist recent.Greylist
 }
 

@@ -74,6 +74,31 @@ func top(has func(rungOf) bool, message int, gen int64) int {
 	return -1
 }
 
+// above is the rung on which a report or a revocation holds, by what is known before it;
+// layout.Rungs if there is none left.
+func above(has func(rungOf) bool, message int, gen int64, revoke bool) int {
+	next := 1
+	for next+1 < layout.Rungs && has(rungOf{message, gen, next + 1}) {
+		next++
+	}
+	if next == 1 {
+		next = max(0, top(has, message, gen))
+	}
+	if (next%2 == 1) != revoke {
+		next++
+	}
+	return next
+}
+
+// rungsUpTo are the rungs that a site writes: its first one, and all from 2 to its own.
+func rungsUpTo(own int) (rungs []int) {
+	rungs = []int{own % 2}
+	for r := 2; r <= own && own < layout.Rungs; r++ {
+		rungs = append(rungs, r)
+	}
+	return rungs
+}
+
 func (s *ladderSite) has(r rungOf) bool {
 	for _, part := range s.parts {
 		if part[r] {
@@ -103,29 +128,16 @@ func (w *ladderWorld) say(s *ladderSite, message int, isReport bool) {
 	text, _ := ladderSet(message)
 	set := wordy(message, text...)
 	var err error
-	first := 1
 	if isReport {
-		first, err = 0, s.db.Report(set, layout.ClassOther)
+		err = s.db.Report(set, layout.ClassOther)
 	} else {
 		err = s.db.Revoke(set)
 	}
 	if err != nil {
 		w.Fatal(err)
 	}
-	gen, above := w.gen(), 1
-	for r := 2; r < layout.Rungs && s.has(rungOf{message, gen, r}); r++ {
-		above = r
-	}
-	if above == 1 {
-		above = max(0, top(s.has, message, gen))
-	}
-	if above%2 != first {
-		above++
-	}
-	own := s.parts[s.name]
-	own[rungOf{message, gen, first}] = true
-	for r := 2; r <= above && above < layout.Rungs; r++ {
-		own[rungOf{message, gen, r}] = true
+	for _, r := range rungsUpTo(above(s.has, message, w.gen(), !isReport)) {
+		s.add(s.name, rungOf{message, w.gen(), r})
 	}
 }
 

@@ -69,6 +69,6 @@ func reporters(matches []Match) int {
 	return len(slices.Compact(sites))
 }
 
-// isOfMessage reports whether a signature stands for its message: that of the body or of the
+// IsOfMessage reports whether a signature stands for its message: that of the body or of the
 // text. That of an attachment does not.
-func isOfMessage(k signature.Kind) bool { return k == signature.KindBody || k == signature.KindText }
+func IsOfMessage(k signature.Kind) bool { return k == signature.KindBody || k == signature.KindText }

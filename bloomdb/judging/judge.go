@@ -227,7 +227,7 @@ func (q *question) askMessage() {
 	for _, g := range q.view.Reports {
 		isRetouched := false
 		for i, s := range q.set.Signatures {
-			if !isOfMessage(s.Kind) {
+			if !IsOfMessage(s.Kind) {
 				continue
 			}
 			h := q.hashes()[i]
@@ -356,6 +356,7 @@ func (f *facts) decide(p Policy) Evidence {
 	}
 	slices.SortStableFunc(e.Matches, func(a, b Match) int { return boolOrder(a.Revoked) - boolOrder(b.Revoked) })
 	f.spare(&e)
+	f.settle(&e, p)
 	e.Count, e.Sites = f.mostCounted()
 	for _, m := range e.Matches {
 		if !m.Revoked {
@@ -485,6 +486,27 @@ func (f *facts) mostCounted() (most uint64, sites int) {
 		}
 	}
 	return most, sites
+}
+
+// settle applies what an administrator has settled. A message of which the text and the body
+// are settled differently is what its text is. The never-list wins over a settled spam.
+func (f *facts) settle(e *Evidence, p Policy) {
+	if len(p.Settled) == 0 || e.Never {
+		return
+	}
+	for _, i := range vote.Keys(f.set.Signatures) {
+		s := f.set.Signatures[i]
+		isSpam, ok := p.Settled[s]
+		switch {
+		case !ok:
+			continue
+		case !isSpam:
+			e.Spared, e.Matches = append(e.Spared, e.Matches...), nil
+		case !slices.ContainsFunc(e.Matches, func(m Match) bool { return !m.Revoked }):
+			e.Matches = append([]Match{{Signature: s, Sites: []string{p.Site}}}, e.Matches...)
+		}
+		return
+	}
 }
 
 // spare takes out the matches that the never-list forbids.

@@ -24,6 +24,7 @@ type Report struct {
 	Origin   string
 	Weight   Weight
 	State    State
+	Idle     bool // a revocation that waits for a listing
 	Set      signature.Set
 	Anchors  []Anchors
 }
@@ -73,7 +74,7 @@ func (l *Ledger) Reports(q Query) (list []Report, next uint64, err error) {
 func public(n uint64, r *record.Report, by *record.Reporter) Report {
 	p := Report{
 		ID: n, At: r.At, Stance: r.Stance(), Trap: r.Flags&record.FlagTrap != 0, Class: r.Class,
-		Origin: r.Origin, Weight: r.Weight, State: r.State(), Set: r.Set, Anchors: r.Anchors,
+		Origin: r.Origin, Weight: r.Weight, State: r.State(), Idle: r.Flags&record.FlagIdle != 0, Set: r.Set, Anchors: r.Anchors,
 	}
 	if by != nil {
 		p.Reporter = by.Name

@@ -20,7 +20,7 @@ func problemOf(err error) *api.Problem {
 		return problem
 	case errors.Is(err, bloomdb.ErrNothing):
 		return api.NewProblem(http.StatusUnprocessableEntity, "%v", bloomdb.ErrNothing)
-	case errors.Is(err, desk.ErrNoReporter):
+	case errors.Is(err, desk.ErrNoReporter), errors.Is(err, desk.ErrNoReport):
 		return api.NewProblem(http.StatusUnprocessableEntity, "%v", err)
 	case errors.Is(err, bloomdb.ErrNever):
 		return api.NewProblem(http.StatusConflict, "%v", bloomdb.ErrNever)

@@ -76,6 +76,7 @@ func (h *handler) enter(c caller, q api.Request, enter func(desk.Report) (desk.O
 	receipt := api.Receipt{
 		IDs: o.IDs, Verdict: h.verdict(o.Evidence, report.Set),
 		RevokedUntil: o.RevokedUntil, Sum: o.Sum, Quorum: o.Quorum, Idle: o.Idle,
+		WaitsUntil: o.Waits, Settled: o.Settled, Holds: o.Holds,
 	}
 	if o.Returned {
 		receipt.Offer = "retouch"
