@@ -96,6 +96,9 @@ func (t *txn) enter(e Entry) (d Decision, refused, err error) {
 	if len(w.changed) == 0 {
 		return w.known(), nil, nil
 	}
+	if w.idle {
+		w.e.Cost = 0 // it writes no filter
+	}
 	if t.count(buckets.CountReports) >= t.l.opt.Max || w.row == nil && t.count(buckets.CountReporters) >= maxReporters {
 		return d, ErrFull, nil
 	}
@@ -163,7 +166,7 @@ func (w *entering) backing(s Stance) func(record.Key) Weight {
 		case s == Ham:
 			return y.Sums[Ham]
 		}
-		return y.Reports(w.l.quorum)
+		return y.Reports(w.l.quorum, w.e.Period)
 	}
 }
 
@@ -183,7 +186,7 @@ func (w *entering) decision(r record.Reached) Decision {
 		if sum := y.Sums[w.e.Stance]; sum > d.Sum {
 			d.Sum = sum
 			if w.e.Stance == Spam {
-				d.Quorum = y.Need(w.l.quorum)
+				d.Quorum = y.Need(w.l.quorum, w.e.Period)
 			}
 		}
 		if settled, ok := w.settled[k]; ok && settled != w.e.Stance {

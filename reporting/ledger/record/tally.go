@@ -159,10 +159,10 @@ func (y *Tally) IsRevoked() bool { return !y.Listed && !y.Revoked.IsZero() }
 const one Weight = 1000
 
 // Need returns the weight of reports that lists the key: the quorum, and twice as much against
-// a revocation whose reporters stand by it with a quorum. Where one reporter is a quorum, one
-// other reporter is enough.
-func (y *Tally) Need(quorum Weight) Weight {
-	if y.IsRevoked() && y.Sums[Ham] >= quorum && quorum > one {
+// a revocation of the current period whose reporters stand by it with a quorum. Where one
+// reporter is a quorum, one other reporter is enough.
+func (y *Tally) Need(quorum Weight, period time.Time) Weight {
+	if y.IsRevoked() && !y.Revoked.Before(period) && y.Sums[Ham] >= quorum && quorum > one {
 		return 2 * quorum
 	}
 	return quorum
@@ -170,8 +170,8 @@ func (y *Tally) Need(quorum Weight) Weight {
 
 // Reports returns the weight of reports, as a share of the quorum: it is at least the quorum
 // if the reports list the key.
-func (y *Tally) Reports(quorum Weight) Weight {
-	if y.Need(quorum) > quorum {
+func (y *Tally) Reports(quorum Weight, period time.Time) Weight {
+	if y.Need(quorum, period) > quorum {
 		return y.Sums[Spam] / 2
 	}
 	return y.Sums[Spam]
