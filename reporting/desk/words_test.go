@@ -239,3 +239,35 @@ func TestWordsAtOnce(t *testing.T) {
 	}
 	s.WantListed("after the last word", m, isSpam)
 }
+
+// TestCrashBetweenWords: the ledger has some words, and the filters have none, one or two of
+// them: whichever a crash has left. What is due brings the filters to the last word.
+func TestCrashBetweenWords(t *testing.T) {
+	for words := 1; words <= 4; words++ {
+		for carried := range words {
+			s := desktest.New(t, trust.Default(), 0)
+			m := desktest.Letter(1, 0)
+			for i := range words {
+				stance := []ledger.Stance{ledger.Spam, ledger.Ham}[i%2]
+				r := desk.Report{Set: m, Reporter: fmt.Sprint("user", i)}
+				switch {
+				case i >= carried:
+					e := s.Entry(stance, r, m, s.DB.Now())
+					e.Listed = true
+					if _, err := s.Ledger.Enter(e); err != nil {
+						t.Fatal(err)
+					}
+				case stance == ledger.Spam:
+					s.MustReport(r.Reporter, m)
+				default:
+					s.MustRevoke(r.Reporter, m)
+				}
+			}
+			if err := s.CarryOutAll(); err != nil {
+				t.Fatal(err)
+			}
+			s.WantListed(fmt.Sprintf("%d words, %d in the filters", words, carried), m, words%2 == 1)
+			s.WantListed(fmt.Sprintf("near-duplicate, %d words, %d in the filters", words, carried), desktest.Letter(1, 3), words%2 == 1)
+		}
+	}
+}
