@@ -242,49 +242,6 @@ func (q *question) askMessage() {
 	}
 }
 
-// gatherLinks asks for the link domains that can list the message: those that are found in
-// spam only, and beside a weak match all that were reported.
-func gatherLinks(asked []question, isWeak bool, p Policy) (links []linkFacts) {
-	isCounted := false
-	for i := range asked {
-		isCounted = isCounted || p.Campaigns > 0 && asked[i].countsDomains()
-	}
-	if !isWeak && !isCounted {
-		return nil
-	}
-	for _, d := range asked[0].ks.Settings.JudgedDomains(asked[0].set.Domains) {
-		if l := gatherLink(asked, d, isWeak, p); isWeak || l.counts.IsSpamOnly(p.Campaigns) {
-			links = append(links, l)
-		}
-	}
-	return links
-}
-
-// gatherLink asks for one domain. Its reports are looked up if wantsReports is true, or if
-// this site found it in spam only.
-func gatherLink(asked []question, domain string, wantsReports bool, p Policy) linkFacts {
-	l := linkFacts{domain: domain}
-	for i := range asked {
-		l.counts = l.counts.Unite(asked[i].view.Domain(asked[i].ks.Ring.DomainKeys(domain)))
-	}
-	isSpamOnly := l.counts.IsSpamOnly(p.Campaigns)
-	if !wantsReports && !isSpamOnly {
-		return l
-	}
-	s := signature.DomainSignature(domain)
-	l.reports = signatureFacts{signature: s, revoked: neverRevoked}
-	for i := range asked {
-		q, h := &asked[i], asked[i].ks.Ring.ReportHash(s)
-		if wantsReports {
-			l.reports = l.reports.unite(q.signature(s, h, store.Everywhere, false))
-		}
-		if isSpamOnly { // revocations matter since the newest campaign
-			l.reports = l.reports.unite(q.signature(s, h, store.Span{Newest: neverRevoked, Oldest: l.counts.Newest}, false))
-		}
-	}
-	return l
-}
-
 // unite returns the facts of two keyspaces about one message.
 func unite(a, b facts) facts {
 	a.signatures = slices.Clone(a.signatures)
@@ -445,30 +402,6 @@ func (s *sketchFacts) match(message messageFacts) (m sketchMatch, ok bool) {
 		return m, true
 	}
 	return m, false
-}
-
-// matchesOfLinks are those by a link domain: one that is found in spam only, unless the message
-// itself was revoked since, or else one that was reported, beside a weak match.
-func (f *facts) matchesOfLinks(weak []Match, p Policy) []Match {
-	for _, l := range f.links {
-		if l.isSpamOnly(p) && f.message.words.revoked() < l.counts.Newest {
-			return []Match{{Signature: l.reports.signature, Domain: l.domain, Generation: l.counts.Newest, Sites: []string{p.Site}}}
-		}
-	}
-	for i := range f.links {
-		m, ok := f.links[i].reports.match()
-		m.Domain = f.links[i].domain
-		if ok && corroborates(m, weak) {
-			return []Match{weak[0], m}
-		}
-	}
-	return nil
-}
-
-// isSpamOnly reports whether a domain lists messages alone: it was not revoked since it was
-// reported last.
-func (l *linkFacts) isSpamOnly(p Policy) bool {
-	return l.counts.IsSpamOnly(p.Campaigns) && l.reports.revoked.Gen() < l.counts.Newest
 }
 
 // mostCounted is the largest count of the counting signatures, and how many sites make it.

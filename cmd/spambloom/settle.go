@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,9 +38,9 @@ func (c *cli) settleCommand() *cobra.Command {
 		Long:  settleHelp,
 		Example: `  spambloom settle wanted 4711
   spambloom settle spam offer.eml`,
-		ValidArgs: []string{api.SettleSpam, api.SettleWanted, api.SettleNever},
+		ValidArgs: []string{"spam", "wanted", "never"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 2 || args[0] != api.SettleSpam && args[0] != api.SettleWanted && args[0] != api.SettleNever {
+			if len(args) < 2 || !slices.Contains(cmd.ValidArgs, args[0]) {
 				return &usageError{errors.New("want spam, wanted or never, and then a FILE or the number of a report")}
 			}
 			return c.settle(cmd.Context(), args[0], args[1:], attached, asJSON)

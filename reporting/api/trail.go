@@ -83,19 +83,12 @@ type ContestedMessage struct {
 	Settled     string    `json:"settled,omitempty"` // spam or wanted; absent: it is not settled
 }
 
-// What SettleRequest.As may be.
-const (
-	SettleSpam   = "spam"
-	SettleWanted = "wanted"
-	SettleNever  = "never"
-)
-
 // SettleRequest settles what a message is at this site, against later words of others. The
 // message is that of the signatures, or that of a report that is kept.
 type SettleRequest struct {
 	Request
 	Report uint64 `json:"report,omitempty"` // in place of signatures
-	As     string `json:"as"`               // SettleSpam, SettleWanted or SettleNever
+	As     string `json:"as"`               // spam, wanted or never
 }
 
 // ReportersRequest asks for the reporter of a name, or for all in the order of their

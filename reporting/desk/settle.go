@@ -4,9 +4,15 @@ import (
 	"fmt"
 
 	"github.com/spambloom/spambloom/bloomdb"
-	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
+)
+
+// What a message may be settled as.
+const (
+	SettleSpam   = "spam"
+	SettleWanted = "wanted"
+	SettleNever  = "never"
 )
 
 // maxSettled bounds the messages that are settled at one time.
@@ -18,13 +24,13 @@ const maxSettled = 10_000
 // nil, that is on disk.
 func (d *Desk) Settle(r Report, as string, by Author) (Outcome, error) {
 	r.Reporter, r.Origin, r.Trusted, r.settles = ledger.Settler, by.Origin, true, true
-	if as == api.SettleNever {
+	if as == SettleNever {
 		if _, err := d.Never(r, ""); err != nil {
 			return Outcome{}, err
 		}
 	}
 	action, stance := "revoke", ledger.Ham
-	if as == api.SettleSpam {
+	if as == SettleSpam {
 		action, stance = "report", ledger.Spam
 	}
 	o, err := d.accept(action, stance, r)

@@ -70,9 +70,9 @@ func (d *Desk) Contested(ask api.ContestedRequest) (api.Contested, error) {
 
 func settledAs(s ledger.Stance) string {
 	if s == ledger.Spam {
-		return api.SettleSpam
+		return SettleSpam
 	}
-	return api.SettleWanted
+	return SettleWanted
 }
 
 func action(s ledger.Stance) string {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
-	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
@@ -17,6 +16,9 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
+// rungs is the number of words that a period has room for (bloomdb/FORMAT.md, Ladder).
+const rungs = 16
+
 // TestJunkInboxJunk: one person changes their mind until the period has no rung left. The last
 // answer says until when, and that an administrator can settle it.
 func TestJunkInboxJunk(t *testing.T) {
@@ -24,7 +26,7 @@ func TestJunkInboxJunk(t *testing.T) {
 	o.Reports.Capacity = 100_000 // else a reporter's share ends first
 	s := desktest.Open(t, o, trust.Default())
 	m := desktest.Letter(1, 0)
-	for i := range layout.Rungs {
+	for i := range rungs {
 		if i%2 == 0 {
 			s.MustReport("anna", m)
 		} else {
@@ -37,7 +39,7 @@ func TestJunkInboxJunk(t *testing.T) {
 	if last.Evidence.Listed || !last.RevokedUntil.Equal(time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC)) || !strings.Contains(last.Holds, "administrator can settle it") {
 		t.Errorf("beyond the last rung: %+v", last)
 	}
-	if _, err := s.Settle(desk.Report{Set: m}, api.SettleSpam, desk.Author{Name: "root"}); err != nil {
+	if _, err := s.Settle(desk.Report{Set: m}, desk.SettleSpam, desk.Author{Name: "root"}); err != nil {
 		t.Fatal(err)
 	}
 	s.WantListed("settled", m, true)
@@ -168,7 +170,7 @@ func TestWaitingIsBounded(t *testing.T) {
 // TestSettle: what an administrator has settled, later words do not change, here or from other
 // sites; near-duplicates follow the filters, and undo withdraws it.
 func TestSettle(t *testing.T) {
-	for as, isSpam := range map[string]bool{api.SettleSpam: true, api.SettleWanted: false, api.SettleNever: false} {
+	for as, isSpam := range map[string]bool{desk.SettleSpam: true, desk.SettleWanted: false, desk.SettleNever: false} {
 		t.Run(as, func(t *testing.T) {
 			j, m := join(t, trust.Default()), desktest.Letter(1, 0)
 			a, b := j.sites["a"], j.sites["b"]
@@ -187,7 +189,7 @@ func TestSettle(t *testing.T) {
 			}
 			a.WantListed("settled", m, isSpam)
 			for _, who := range []string{"anna", "bob", "carl", "dora"} {
-				if _, err := a.Report(desk.Report{Set: m, Reporter: who}); (err != nil) != (as == api.SettleNever) {
+				if _, err := a.Report(desk.Report{Set: m, Reporter: who}); (err != nil) != (as == desk.SettleNever) {
 					t.Fatal(err)
 				}
 				a.WantListed("reported by "+who, m, isSpam)

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/ledger/buckets"
@@ -124,7 +125,8 @@ func (w *entering) look() (err error) {
 		return err
 	}
 	reported := record.Reach(w.e.Set, w.e.Anchors, w.sums(Spam), 1) // by anybody
-	w.idle = w.e.Stance == Ham && !w.e.Listed && !reported.Any() && w.e.Reporter != Settler
+	isRevoked := slices.ContainsFunc(w.e.Set.Signatures, func(s signature.Signature) bool { return w.tallies[record.SignatureKey(s)].IsRevoked() })
+	w.idle = w.e.Stance == Ham && !w.e.Listed && !reported.Any() && !isRevoked && w.e.Reporter != Settler
 	if w.row == nil {
 		w.fresh, w.changed = w.keys, w.keys
 		return nil

@@ -193,8 +193,8 @@ func (t *txn) allReports(q Query, visit func(uint64) (bool, error)) error {
 	return nil
 }
 
-// Reported reports whether any reporter with a weight reported a message or a near-duplicate.
-// Only then there is something to revoke.
+// Reported reports whether any reporter with a weight reported a message or a near-duplicate, or
+// whether the message was revoked after that. Only then there is something to revoke.
 func (l *Ledger) Reported(set signature.Set, anchors []Anchors) (found bool, err error) {
 	err = l.view(func(t *txn) error {
 		sums := map[record.Key]Weight{}
@@ -204,6 +204,9 @@ func (l *Ledger) Reported(set signature.Set, anchors []Anchors) (found bool, err
 				return err
 			}
 			sums[k] = y.Sums[Spam]
+			if y.IsRevoked() && slices.ContainsFunc(set.Signatures, func(s signature.Signature) bool { return record.SignatureKey(s) == k }) {
+				sums[k] = 1
+			}
 		}
 		found = record.Reach(set, anchors, func(k record.Key) Weight { return sums[k] }, 1).Any()
 		return nil

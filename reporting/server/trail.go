@@ -54,8 +54,8 @@ func (h *handler) settle(c caller, q api.SettleRequest) (api.Receipt, error) {
 	switch {
 	case err != nil:
 		return api.Receipt{}, badRequest(err)
-	case q.As != api.SettleSpam && q.As != api.SettleWanted && q.As != api.SettleNever:
-		return api.Receipt{}, api.NewProblem(http.StatusBadRequest, "as %.40q: want %s, %s or %s", q.As, api.SettleSpam, api.SettleWanted, api.SettleNever)
+	case q.As != desk.SettleSpam && q.As != desk.SettleWanted && q.As != desk.SettleNever:
+		return api.Receipt{}, api.NewProblem(http.StatusBadRequest, "as %.40q: want %s, %s or %s", q.As, desk.SettleSpam, desk.SettleWanted, desk.SettleNever)
 	case (q.Report != 0) == (len(set.Signatures) > 0):
 		return api.Receipt{}, api.NewProblem(http.StatusBadRequest, "to settle takes signatures or the number of a report, one of the two")
 	}
