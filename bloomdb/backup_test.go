@@ -145,7 +145,7 @@ func TestBackup(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Add(100 * o.Reports.Period) // all of its files go
-		for range store.KeepAged + 1 {
+		for range store.KeepExpired + 1 {
 			db.Keyspace().Expire()
 		}
 		noError(t, db.Keyspace().Save())

@@ -28,8 +28,8 @@ func BenchmarkJudge(b *testing.B) {
 	o.Reports = layout.ReportOptions{Capacity: 12_700_000, Keep: 1}
 	o.Counts.Capacity = 20_000_000
 	db := bloomdbtest.Open(b, o)
-	t := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())}
-	own, err := db.Keyspace().Store.OwnBits(t, db.Keyspace().Store.SpamShape)
+	t := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())}
+	own, err := db.Keyspace().Store.OwnBits(t, db.Keyspace().Settings.SpamShape())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func BenchmarkResident(b *testing.B) {
 	}
 	b.ReportMetric(residentMB(b), "MB-start")
 	r := rand.New(rand.NewPCG(1, 2))
-	now := db.Keyspace().Settings.Now()
+	now := db.Now()
 	for gen := range db.Keyspace().Settings.Reports.Keep {
 		t := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, now) - int64(gen)}
 		for kind, keys := range map[layout.Kind]int{layout.SpamFilter: 1_600_000, layout.RevokedFilter: 200_000} {
@@ -162,7 +162,7 @@ func BenchmarkResident(b *testing.B) {
 		}
 	}
 	for gen := range db.Keyspace().Settings.Counts.Keep {
-		own, err := db.Keyspace().Store.OwnCounts(db.Keyspace().Settings.Generation(layout.CountFilter, now)-int64(gen), db.Keyspace().Store.CountsShape)
+		own, err := db.Keyspace().Store.OwnCounts(db.Keyspace().Settings.Generation(layout.CountFilter, now) - int64(gen))
 		if err != nil {
 			b.Fatal(err)
 		}

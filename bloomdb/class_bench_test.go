@@ -28,7 +28,7 @@ func classBench(b *testing.B, classes bool) *bloomdb.DB {
 	b.Cleanup(func() { crash(b, db) })
 	r := rand.New(rand.NewPCG(1, 2))
 	for gen := range db.Keyspace().Settings.Reports.Keep {
-		g := db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now()) - int64(gen)
+		g := db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now()) - int64(gen)
 		for _, kind := range layout.ReportKinds[:] {
 			if kind == layout.ClassFilter && !classes {
 				continue
@@ -115,7 +115,7 @@ func BenchmarkJudgeClasses(b *testing.B) {
 
 // listUnsynced is Report without the journal.
 func listUnsynced(b *testing.B, db *bloomdb.DB, set signature.Set, class layout.Class) {
-	r := journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())}, Class: class}
+	r := journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())}, Class: class}
 	for _, s := range set.Signatures {
 		r.Hashes = append(r.Hashes, db.Keyspace().Ring.ReportHash(s))
 	}

@@ -186,7 +186,7 @@ func TestClassesModel(t *testing.T) {
 
 func (w *classWorld) check() {
 	for site, db := range w.dbs {
-		oldest := db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now()) - int64(db.Keyspace().Settings.Reports.Keep) + 1
+		oldest := db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now()) - int64(db.Keyspace().Settings.Reports.Keep) + 1
 		for n := range 6 {
 			listed, class, trails := w.model.judge(site, n, oldest)
 			e := db.Judge(bloomdbtest.Message(n))

@@ -24,7 +24,7 @@ func (c *clocks) boot(t *testing.T, db *bloomdb.DB, o bloomdb.Options, stop, wro
 // inOrder checks that the database goes by the clock.
 func (c *clocks) inOrder(t *testing.T, db *bloomdb.DB) {
 	t.Helper()
-	if off := db.Keyspace().Now().Sub(c.Now()); off.Abs() > clock.MaxSkew {
+	if off := db.Now().Sub(c.Now()); off.Abs() > clock.MaxSkew {
 		t.Errorf("the time is off by %s (%+v)", off, db.Clock())
 	}
 }

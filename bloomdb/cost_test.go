@@ -25,7 +25,7 @@ func TestCostAddsUp(t *testing.T) {
 			sum := 0.0
 			for n := 0; ; n++ {
 				set := bloomdbtest.Message(n)
-				cost := db.Keyspace().Cost(set, revoke)
+				cost := db.Cost(set, revoke)
 				err := enter(set)
 				if errors.Is(err, layout.ErrFull) {
 					break
@@ -33,8 +33,8 @@ func TestCostAddsUp(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if sum += cost; db.Keyspace().Cost(set, revoke) != 0 {
-					t.Fatalf("message %d costs %g once more", n, db.Keyspace().Cost(set, revoke))
+				if sum += cost; db.Cost(set, revoke) != 0 {
+					t.Fatalf("message %d costs %g once more", n, db.Cost(set, revoke))
 				}
 			}
 			if sum < 0.95 || sum > 1.05 {
@@ -48,11 +48,11 @@ func TestCostAddsUp(t *testing.T) {
 func TestCostOfSketches(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	plain, sketched := bloomdbtest.Message(1), wordy(1, words(0, 60)...)
-	if db.Keyspace().Cost(sketched, false) <= db.Keyspace().Cost(plain, false) {
-		t.Errorf("with a sketch %g, without %g", db.Keyspace().Cost(sketched, false), db.Keyspace().Cost(plain, false))
+	if db.Cost(sketched, false) <= db.Cost(plain, false) {
+		t.Errorf("with a sketch %g, without %g", db.Cost(sketched, false), db.Cost(plain, false))
 	}
 	mustReportSet(t, db, sketched)
-	if cost := db.Keyspace().Cost(sketched, false); cost != 0 {
+	if cost := db.Cost(sketched, false); cost != 0 {
 		t.Errorf("once more: %g", cost)
 	}
 }

@@ -63,7 +63,7 @@ func TestReportRevokeJudge(t *testing.T) {
 	if len(db.Keyspace().Store.View.Load().Reports) == 0 {
 		t.Error("dropped at once: a clock that is wrong for a moment would destroy it")
 	}
-	for range store.KeepAged {
+	for range store.KeepExpired {
 		db.Keyspace().Expire()
 	}
 	if n := len(db.Keyspace().Store.View.Load().Reports); n != 0 {

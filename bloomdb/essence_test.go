@@ -71,7 +71,7 @@ func TestReportableSaysWhatReportWould(t *testing.T) {
 // fillOwn fills this site's filter of the present generation.
 func fillOwn(t testing.TB, db *bloomdb.DB, kind layout.Kind) {
 	t.Helper()
-	tg := layout.Target{Kind: kind, Gen: db.Keyspace().Settings.Generation(kind, db.Keyspace().Settings.Now())}
+	tg := layout.Target{Kind: kind, Gen: db.Keyspace().Settings.Generation(kind, db.Now())}
 	own, err := db.Keyspace().Store.OwnBits(tg, db.Keyspace().Store.ShapeFor(tg))
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func TestEssenceIsStoredTheSame(t *testing.T) {
 			}
 		}
 		for i, s := range essence.Sketches {
-			if got, want := db.Keyspace().Anchors(s), db.Keyspace().Anchors(set.Sketches[i]); !slices.Equal(got, want) {
+			if got, want := db.Anchors(s), db.Anchors(set.Sketches[i]); !slices.Equal(got, want) {
 				t.Fatalf("anchors %x of the essence, %x of the whole", got, want)
 			}
 		}

@@ -108,7 +108,7 @@ func makeFull(t *testing.T, dir string) {
 		return all
 	}
 	done := func(layout.Target, []uint64) {}
-	now, o := db.Keyspace().Now(), db.Keyspace().Settings
+	now, o := db.Now(), db.Keyspace().Settings
 	for n := range fullReports {
 		gen := o.Generation(layout.SpamFilter, now) - int64(n%o.Reports.Keep)
 		spam := journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Hashes: hashes(fullKeys)}
@@ -127,7 +127,7 @@ func makeFull(t *testing.T, dir string) {
 		}
 	}
 	for i := range o.Counts.Keep {
-		own, err := db.Keyspace().Store.OwnCounts(o.Generation(layout.CountFilter, now)-int64(i), o.CountsShape())
+		own, err := db.Keyspace().Store.OwnCounts(o.Generation(layout.CountFilter, now) - int64(i))
 		if err != nil {
 			t.Fatal(err)
 		}

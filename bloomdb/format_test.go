@@ -23,6 +23,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/wire"
@@ -123,12 +124,12 @@ func TestNewerFiles(t *testing.T) {
 func TestNewerFileElsewhere(t *testing.T) {
 	dir := t.TempDir()
 	must(t, bloomdbtest.MustOpen(t, lifeOptions(dir)).Close())
-	newer := raised(t, nil, store.MaskForm.Begin([8]byte{9}))
-	must(t, os.WriteFile(store.MaskFiles.Path(dir, 5)+folder.DamagedSuffix, newer, 0o600))
+	newer := raised(t, nil, mask.Form.Begin([8]byte{9}))
+	must(t, os.WriteFile(mask.Files.Path(dir, 5)+folder.DamagedSuffix, newer, 0o600))
 	must(t, bloomdbtest.MustOpen(t, lifeOptions(dir)).Close())
 	folder := filepath.Join(dir, folder.KeyFolderPrefix+"0900000000000000")
 	must(t, os.Mkdir(folder, 0o700))
-	must(t, os.WriteFile(store.MaskFiles.Path(folder, 5), newer, 0o600)) // which no identity names
+	must(t, os.WriteFile(mask.Files.Path(folder, 5), newer, 0o600)) // which no identity names
 	if _, err := bloomdb.Open(lifeOptions(dir)); !errors.Is(err, layout.ErrNewer) || !strings.Contains(err.Error(), folder) {
 		t.Error(err)
 	}
@@ -198,7 +199,7 @@ func TestNewerRecord(t *testing.T) {
 			func(r []byte) error { _, err := a.ReadHeartbeat(r); return err },
 			func(r []byte) error { return a.Apply(r, peers.Skipped) },
 			func(r []byte) error { _, err := b.OwnRecord(r, wire.RecordHeartbeat); return err },
-			a.HearVotes,
+			a.ApplyVotes,
 		} {
 			if err := read(newer); !errors.Is(err, layout.ErrNewer) || !errors.Is(err, wire.ErrUnverified) ||
 				!strings.Contains(err.Error(), "newer format (version 2; this program reads 1)") {

@@ -380,7 +380,7 @@ func TestGreylistModel(t *testing.T) {
 			}
 		}
 		c.Add(5 * time.Hour)
-		for range store.KeepAged {
+		for range store.KeepExpired {
 			db.Keyspace().Expire()
 		}
 	})

@@ -79,7 +79,7 @@ func fillCounts(b *testing.B, db *bloomdb.DB, r *rand.Rand, rank int, gen int64,
 		own.Add(h, 1)
 	}
 	shape := layout.CountsShape(own.Shape())
-	t := layout.Target{Kind: layout.CountFilter, Gen: db.Keyspace().Settings.Generation(layout.CountFilter, db.Keyspace().Settings.Now()) - gen}
+	t := layout.Target{Kind: layout.CountFilter, Gen: db.Keyspace().Settings.Generation(layout.CountFilter, db.Now()) - gen}
 	p, err := db.Keyspace().Store.PartFor(layout.Origin{Site: fmt.Sprintf("site%d", rank), Epoch: 1}, t, shape)
 	if err != nil {
 		b.Fatal(err)

@@ -128,7 +128,7 @@ func TestForgedRecordsChangeNothing(t *testing.T) {
 func TestEpochBeyondAllTimes(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	for epoch, ok := range map[uint64]bool{1: true, lastEpoch: true, lastEpoch + 1: false, math.MaxUint64: false} {
-		record := a.Keyspace().Sealer.EncodeRecord(wire.Head{Type: wire.RecordHeartbeat, Site: "a", Epoch: epoch, Made: a.Keyspace().Now()}, make([]byte, 16))
+		record := a.Keyspace().Sealer.EncodeRecord(wire.Head{Type: wire.RecordHeartbeat, Site: "a", Epoch: epoch, Made: a.Now()}, make([]byte, 16))
 		if _, err := b.ReadHeartbeat(record); (err == nil) != ok {
 			t.Errorf("epoch %d: %v", epoch, err)
 		}
@@ -153,7 +153,7 @@ func TestOutlive(t *testing.T) {
 			rt.Fatalf("%d-%d is beyond %d-%d: %v", said, number, epoch, reserved, !beyond)
 		}
 		for range 2 {
-			if err := a.Outlive(said, number); err != nil {
+			if err := a.Supersede(said, number); err != nil {
 				rt.Fatal(err)
 			}
 		}
@@ -190,7 +190,7 @@ func TestLifeAfterAnotherFolder(t *testing.T) {
 	if err := b.Apply(bloomdbtest.Drain(t, older)[0].Data, peers.Lost); !errors.Is(err, wire.ErrReplayed) {
 		t.Fatal(err)
 	}
-	if err := older.Outlive(newer.Head()); err != nil {
+	if err := older.Supersede(newer.Head()); err != nil {
 		t.Fatal(err)
 	}
 	bloomdbtest.Drain(t, older)
@@ -228,7 +228,7 @@ func TestWants(t *testing.T) {
 		}
 	}
 	for _, length := range []int{0, 15, 17, 23, 16 + 17*8} {
-		record := a.Keyspace().Sealer.EncodeRecord(wire.Head{Type: wire.RecordHeartbeat, Site: "a", Epoch: 2, Made: a.Keyspace().Now()}, make([]byte, length))
+		record := a.Keyspace().Sealer.EncodeRecord(wire.Head{Type: wire.RecordHeartbeat, Site: "a", Epoch: 2, Made: a.Now()}, make([]byte, length))
 		if _, err := b.ReadHeartbeat(record); err == nil {
 			t.Errorf("a body of %d bytes is taken", length)
 		}

@@ -260,26 +260,3 @@ func TestLostStreamWithADeltaOnItsWay(t *testing.T) {
 		t.Error("a new site does not get what the lost stream had")
 	}
 }
-
-// In a long outage the same positions come again and again: they are sorted out,
-// and nothing of them is lost, nor taken for published meanwhile.
-func TestCompactPending(t *testing.T) {
-	o := bloomdbtest.Options(t.TempDir(), "a")
-	a := bloomdbtest.Open(t, o)
-	if err := a.Resume(0, 0); err != nil {
-		t.Fatal(err)
-	}
-	const times = 100_000/4 + 10 // so many positions are sorted out
-	for range times {
-		bloomdbtest.Count(t, a, 1, 1)
-	}
-	a.Keyspace().Outbox.Compact()
-	if a.Keyspace().Outbox.Waiting() != 4 {
-		t.Errorf("%d positions are pending for one message, want 4", a.Keyspace().Outbox.Waiting())
-	}
-	b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
-	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
-	if got := b.Judge(bloomdbtest.Message(1)).Count; got != times {
-		t.Errorf("count %d, want %d", got, times)
-	}
-}

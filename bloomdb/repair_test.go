@@ -53,7 +53,7 @@ func lifetime(t *testing.T, dir string, closed bool) {
 		if name == "mx2" {
 			bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, other)...)
 		} else {
-			must(t, db.HearVotes(mustVotes(t, other)))
+			must(t, db.ApplyVotes(mustVotes(t, other)))
 		}
 	}
 	mustReportAs(t, db, 1, layout.ClassPhish)
@@ -75,7 +75,7 @@ func lifetime(t *testing.T, dir string, closed bool) {
 		return
 	}
 	must(t, db.Keyspace().Journal.Flush())
-	must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Keyspace().Now().Add(time.Hour))) // which is done once a minute
+	must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Now().Add(time.Hour))) // which is done once a minute
 	crash(t, db)
 }
 
@@ -253,7 +253,7 @@ func TestRepairIdentities(t *testing.T) {
 			if err != nil || len(done) != 1 {
 				t.Fatal(done, err)
 			}
-			if p := db.Previous(); p == nil || p.Keyspace().Outbox.Epoch() != folder.NextLife(epoch, true) || !p.Keyspace().Outbox.ID.Republish {
+			if p := db.Previous(); p == nil || p.Keyspace().Outbox.Epoch() != folder.NextEpoch(epoch, true) || !p.Keyspace().Outbox.ID.Republish {
 				t.Errorf("previous %v", p)
 			}
 			listed(t, db, 1, true)

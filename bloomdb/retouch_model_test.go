@@ -92,7 +92,7 @@ func found(shape filter.BitsShape, sites map[string]map[filter.Hash]bool, h filt
 // hidden reports whether a masked bit is one of a key's: the collateral.
 func (m *retouchModel) hidden(num int64, h filter.Hash) bool {
 	masked := m.masked(num)
-	return slices.ContainsFunc(m.db.Keyspace().Store.SpamShape.Positions(h, nil), func(pos uint64) bool { return masked[pos] != nil })
+	return slices.ContainsFunc(m.db.Keyspace().Settings.SpamShape().Positions(h, nil), func(pos uint64) bool { return masked[pos] != nil })
 }
 
 // masked are the database's masked bits, with the keys that rest on them.
@@ -113,15 +113,15 @@ func (m *retouchModel) masked(num int64) map[uint64][]filter.Hash {
 
 // hasRung says whether a generation has a rung of a key.
 func (m *retouchModel) hasRung(g *generationModel, h filter.Hash) func(rungOf) bool {
-	st := m.db.Keyspace().Store
+	o := m.db.Keyspace().Settings
 	return func(r rungOf) bool {
 		switch r.rung {
 		case 0:
-			return found(st.SpamShape, g.spam, h)
+			return found(o.SpamShape(), g.spam, h)
 		case 1:
-			return found(st.RevokedShape, g.revoked, h)
+			return found(o.RevokedShape(), g.revoked, h)
 		}
-		return found(st.LadderShape, g.ladder, keyring.Stretch(keyring.RungSeed(h, r.rung)))
+		return found(o.LadderShape(), g.ladder, keyring.Stretch(keyring.RungSeed(h, r.rung)))
 	}
 }
 
@@ -135,7 +135,7 @@ func (m *retouchModel) listed(h filter.Hash) bool {
 	for _, num := range m.live() {
 		g := m.generations[num]
 		revoked = revoked || m.isRevoked(g, h)
-		if found(m.db.Keyspace().Store.SpamShape, g.spam, h) && !m.hidden(num, h) {
+		if found(m.db.Keyspace().Settings.SpamShape(), g.spam, h) && !m.hidden(num, h) {
 			return !revoked
 		}
 	}
@@ -157,7 +157,7 @@ func (m *retouchModel) check(t *rapid.T) {
 		for pos, keys := range m.masked(num) {
 			for _, h := range keys {
 				resting[h] = true
-				if !slices.Contains(m.db.Keyspace().Store.SpamShape.Positions(h, nil), pos) {
+				if !slices.Contains(m.db.Keyspace().Settings.SpamShape().Positions(h, nil), pos) {
 					t.Fatalf("generation %d: a key rests on bit %d, which is none of its own", num, pos)
 				}
 			}
@@ -248,9 +248,9 @@ func (m *retouchModel) rungsOf(n int, revoke bool) map[filter.Hash]bool {
 
 // hear applies a delta in which the other site tells a message.
 func (m *retouchModel) hear(rt *rapid.T, kind layout.Kind, n int) {
-	shape, keys := m.db.Keyspace().Store.SpamShape, m.now().spam["b"]
+	shape, keys := m.db.Keyspace().Settings.SpamShape(), m.now().spam["b"]
 	if kind == layout.RevokedFilter {
-		shape, keys = m.db.Keyspace().Store.RevokedShape, m.now().revoked["b"]
+		shape, keys = m.db.Keyspace().Settings.RevokedShape(), m.now().revoked["b"]
 	}
 	sec := wire.DeltaSection{Target: layout.Target{Kind: kind, Gen: m.opt.Settings().Generation(kind, m.clock.Now())}, Shape: layout.BitsShape(shape)}
 	var positions []uint64
@@ -287,7 +287,7 @@ func (m *retouchModel) retouch(rt *rapid.T, n int) {
 			if m.isRevoked(g, h) {
 				break
 			}
-			if found(m.db.Keyspace().Store.SpamShape, g.spam, h) {
+			if found(m.db.Keyspace().Settings.SpamShape(), g.spam, h) {
 				g.retouched[h] = true
 			}
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -143,11 +144,11 @@ func TestRetouchErrors(t *testing.T) {
 	mend()
 
 	// The bound is of keys in one generation.
-	m, err := db.Keyspace().Store.MaskOf(layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())})
+	m, err := db.Keyspace().Store.MaskOf(layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())})
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := make([]journal.RetouchedKey, store.MaxRetouched-1)
+	keys := make([]journal.RetouchedKey, mask.MaxKeys-1)
 	for i := range keys {
 		keys[i] = journal.RetouchedKey{Hash: filter.Hash{uint64(i) << 40, 1, 2, 3}, Name: layout.ShortID{Kind: signature.KindText}}
 	}
@@ -169,7 +170,7 @@ func TestRetouchOfTheSameBits(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	bloomdbtest.Report(t, db, 1)
 	mustRetouch(t, db, 1)
-	now := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())}
+	now := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())}
 	m := db.Keyspace().Store.View.Load().Report(now.Gen).Mask
 	alike := m.All()[0].Hash
 	alike[2] ^= 1 << 63 // above the bits that place it
@@ -187,17 +188,17 @@ func TestReportThroughMask(t *testing.T) {
 	db := bloomdbtest.Open(t, o)
 	bloomdbtest.Report(t, db, 1)
 	mustRetouch(t, db, 1)
-	rested := db.Keyspace().Store.View.Load().Report(db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())).Mask.Masked()
+	rested := db.Keyspace().Store.View.Load().Report(db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())).Mask.Masked()
 	for _, pos := range rested {
 		n := 0
-		for !slices.Contains(db.Keyspace().Store.SpamShape.Positions(db.Keyspace().Ring.ReportHash(oneKey(n).Signatures[0]), nil), pos) {
+		for !slices.Contains(db.Keyspace().Settings.SpamShape().Positions(db.Keyspace().Ring.ReportHash(oneKey(n).Signatures[0]), nil), pos) {
 			n++
 		}
 		if err := db.Report(oneKey(n), layout.ClassOther); err != nil {
 			t.Fatal(err)
 		}
 		for _, when := range []string{"at once", "after a crash"} {
-			m, err := db.Keyspace().Store.MaskOf(layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())})
+			m, err := db.Keyspace().Store.MaskOf(layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -223,8 +224,8 @@ func newRetouchWorld(t *testing.T, n int) *retouchWorld {
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	o.Reports = layout.ReportOptions{Capacity: int64(n), KeysPerMessage: 1, Keep: 1, MaxErrorPerMail: 0.01}
 	w := &retouchWorld{db: bloomdbtest.Open(t, o)}
-	now := layout.Target{Kind: layout.SpamFilter, Gen: w.db.Keyspace().Settings.Generation(layout.SpamFilter, w.db.Keyspace().Settings.Now())}
-	own, err := w.db.Keyspace().Store.OwnBits(now, w.db.Keyspace().Store.SpamShape)
+	now := layout.Target{Kind: layout.SpamFilter, Gen: w.db.Keyspace().Settings.Generation(layout.SpamFilter, w.db.Now())}
+	own, err := w.db.Keyspace().Store.OwnBits(now, w.db.Keyspace().Settings.SpamShape())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +335,7 @@ func TestMaskDamage(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	path := store.MaskFiles.Path(o.Dir, generationNow(o))
+	path := mask.Files.Path(o.Dir, generationNow(o))
 	good, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -361,7 +362,7 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 	db := bloomdbtest.Open(t, o)
 	bloomdbtest.Report(t, db, 1)
 	mustRetouch(t, db, 1)
-	path := store.MaskFiles.Path(o.Dir, db.Keyspace().Settings.Generation(layout.SpamFilter, c.Now()))
+	path := mask.Files.Path(o.Dir, db.Keyspace().Settings.Generation(layout.SpamFilter, c.Now()))
 	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +373,7 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 	if keys := db.Retouched(); len(keys) != 0 {
 		t.Errorf("%+v is listed, and aged out", keys)
 	}
-	for range store.KeepAged {
+	for range store.KeepExpired {
 		db.Keyspace().Expire()
 	}
 	if err := db.Keyspace().Save(); err != nil {
@@ -405,7 +406,7 @@ func TestMaskNotNamed(t *testing.T) {
 	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Keyspace().Outbox.Rests(o.Dir, []string{store.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: generationNow(o)})}, db.Keyspace().Settings.Now()); err != nil {
+	if err := db.Keyspace().Outbox.SetSnapshots(o.Dir, []string{store.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: generationNow(o)})}, db.Now()); err != nil {
 		t.Fatal(err)
 	}
 	crash(t, db)
@@ -416,7 +417,7 @@ func TestMaskNotNamed(t *testing.T) {
 	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(store.MaskFiles.Path(o.Dir, generationNow(o))); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(mask.Files.Path(o.Dir, generationNow(o))); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the mask's file: %v", err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
-	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -56,7 +55,7 @@ func TestFullRevocationFiltersLoseNoReport(t *testing.T) {
 	began := time.Now()
 	view := db.Keyspace().Store.Current()
 	for n := uint64(0); n < uint64(asked/scale); n += uint64(stride) {
-		h := keyring.Stretch(keyring.Mix(n ^ 0x5eed))
+		h := keyring.Stretch(filter.Mix(n ^ 0x5eed))
 		for _, g := range view.Reports {
 			if g.Revoked.Has(h) {
 				lost++
@@ -77,26 +76,21 @@ func TestFullRevocationFiltersLoseNoReport(t *testing.T) {
 // keys they took and how likely they know another one.
 func fillRevoked(t *testing.T, db *bloomdb.DB) (keys int, chance float64) {
 	t.Helper()
-	newest := db.Keyspace().Settings.Generation(layout.RevokedFilter, db.Keyspace().Settings.Now())
+	newest := db.Keyspace().Settings.Generation(layout.RevokedFilter, db.Now())
 	for gen := newest - int64(db.Keyspace().Settings.Reports.Keep) + 1; gen <= newest; gen++ {
 		tg := layout.Target{Kind: layout.RevokedFilter, Gen: gen}
-		own, err := db.Keyspace().Store.OwnBits(tg, db.Keyspace().Store.RevokedShape)
+		shape := db.Keyspace().Settings.RevokedShape()
+		own, err := db.Keyspace().Store.OwnBits(tg, shape)
 		if err != nil {
 			t.Fatal(err)
 		}
-		others, err := filter.NewBits(db.Keyspace().Store.RevokedShape)
+		part, err := db.Keyspace().Store.PartFor(layout.Origin{Site: "other", Epoch: 2}, tg, layout.BitsShape(shape))
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = db.Keyspace().Store.Change(func(v *store.View) error {
-			return v.EditReport(gen, func(g *store.ReportGeneration) error { g.Revoked.Others = others; return nil })
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, b := range []*filter.Bits{own, others} {
+		for i, b := range []*filter.Bits{own, part.Others} {
 			for ; b.Ones() <= db.Keyspace().Settings.FillLimit(layout.RevokedFilter, b.Shape()); keys++ {
-				b.Set(keyring.Stretch(keyring.Mix(uint64(gen)<<40 ^ uint64(i)<<36 ^ uint64(keys))))
+				b.Set(keyring.Stretch(filter.Mix(uint64(gen)<<40 ^ uint64(i)<<36 ^ uint64(keys))))
 			}
 			chance += b.Error()
 		}
@@ -111,19 +105,19 @@ func comparePlain(t *testing.T, keys, scale int) {
 	plain := make([]bool, 16*keys)
 	at := func(n uint64) (positions [8]uint64) {
 		for i := range positions {
-			n = keyring.Mix(n + 0x9e3779b97f4a7c15)
+			n = filter.Mix(n + 0x9e3779b97f4a7c15)
 			positions[i], _ = bits.Mul64(n, uint64(len(plain)))
 		}
 		return positions
 	}
 	for n := range uint64(keys) {
-		for _, pos := range at(keyring.Mix(n)) {
+		for _, pos := range at(filter.Mix(n)) {
 			plain[pos] = true
 		}
 	}
 	lost := 0
 	for n := range uint64(asked / scale) {
-		positions := at(keyring.Mix(n ^ 0x5eed0000000000))
+		positions := at(filter.Mix(n ^ 0x5eed0000000000))
 		if !slices.ContainsFunc(positions[:], func(pos uint64) bool { return !plain[pos] }) {
 			lost++
 		}

@@ -41,7 +41,7 @@ func TestCrashedSite(t *testing.T) {
 			if i == 1 {
 				must(t, db.Keyspace().Save())
 				bloomdbtest.Drain(t, db)
-				must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Keyspace().Now().Add(time.Hour)))
+				must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Now().Add(time.Hour)))
 			}
 		}
 		must(t, db.Keyspace().Save())
@@ -138,7 +138,7 @@ func TestLostSegment(t *testing.T) {
 			bloomdbtest.Report(t, db, 3)
 			must(t, db.Resume(db.Tail()))
 			bloomdbtest.Drain(t, db)
-			must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Keyspace().Now().Add(time.Hour)))
+			must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Now().Add(time.Hour)))
 			crash(t, db)
 			segments := files(t, o.Dir, "journal-*")
 			path := segments[len(segments)-1]
@@ -208,7 +208,7 @@ func TestTornTail(t *testing.T) {
 		db := bloomdbtest.MustOpen(t, o)
 		bloomdbtest.Report(t, db, 1)
 		if known {
-			must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Keyspace().Now().Add(time.Hour)))
+			must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Now().Add(time.Hour)))
 		}
 		crash(t, db)
 		path := files(t, o.Dir, "journal-*")[0]
@@ -265,8 +265,8 @@ func TestLostCompanion(t *testing.T) {
 		path := filepath.Join(o.Dir, "reports.db")
 		db := bloomdbtest.MustOpen(t, o)
 		must(t, os.WriteFile(path, []byte("reports"), 0o600))
-		must(t, db.RestsOn(path))
-		must(t, db.RestsOn(path))
+		must(t, db.AddCompanion(path))
+		must(t, db.AddCompanion(path))
 		crash(t, db)
 		db = bloomdbtest.MustOpen(t, o)
 		crash(t, db)

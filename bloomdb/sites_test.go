@@ -391,7 +391,7 @@ func TestMutedSiteAges(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Add(400 * 24 * time.Hour)
-	for range store.KeepAged {
+	for range store.KeepExpired {
 		db.Keyspace().Expire()
 	}
 	if s := db.Status(); len(s.Filters) > 0 || len(s.Sites) != 2 || !s.Sites[1].Muted || s.Sites[1].Memory > 0 {

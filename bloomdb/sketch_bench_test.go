@@ -29,7 +29,7 @@ func sketchBench(b *testing.B, sketches bool) *bloomdb.DB {
 	}
 	for gen := range db.Keyspace().Settings.Reports.Keep {
 		for kind, n := range load {
-			t := layout.Target{Kind: kind, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now()) - int64(gen)}
+			t := layout.Target{Kind: kind, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now()) - int64(gen)}
 			own, err := db.Keyspace().Store.OwnBits(t, db.Keyspace().Store.ShapeFor(t))
 			if err != nil {
 				b.Fatal(err)

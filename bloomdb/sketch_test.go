@@ -24,8 +24,8 @@ func wordy(n int, words ...int) signature.Set {
 	set := bloomdbtest.Message(n)
 	s := signature.Sketch{Kind: signature.KindSketch}
 	for pos, w := range words {
-		s.Anchors = append(s.Anchors, signature.Feature{Hash: keyring.Mix(uint64(2*w + 1)), Pos: uint32(pos)})
-		s.Keys = append(s.Keys, signature.Feature{Hash: keyring.Mix(uint64(2*w + 2)), Pos: uint32(pos)})
+		s.Anchors = append(s.Anchors, signature.Feature{Hash: filter.Mix(uint64(2*w + 1)), Pos: uint32(pos)})
+		s.Keys = append(s.Keys, signature.Feature{Hash: filter.Mix(uint64(2*w + 2)), Pos: uint32(pos)})
 	}
 	set.Sketches = []signature.Sketch{s}
 	return set
@@ -201,12 +201,24 @@ func TestSketchSurvivesCrash(t *testing.T) {
 	}
 }
 
-// A delta of sketches of another size is refused by name, and costs no other one.
+// makeLarger creates this period's own filter of a kind, two lines larger than configured.
+func makeLarger(t *testing.T, db *bloomdb.DB, kind layout.Kind) {
+	t.Helper()
+	ks := db.Keyspace()
+	tg := layout.Target{Kind: kind, Gen: ks.Settings.Generation(kind, ks.Settings.Now())}
+	shape := ks.Store.ShapeFor(tg)
+	shape.Lines += 2
+	if _, err := ks.Store.OwnBits(tg, shape); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A delta with sketches of another size is rejected by name, and other deltas are not.
 func TestSketchParameters(t *testing.T) {
 	a := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	o := bloomdbtest.Options(t.TempDir(), "b")
 	b := bloomdbtest.Open(t, o)
-	b.Keyspace().Store.SketchShape.Lines += 2
+	makeLarger(t, b, layout.SketchFilter)
 	mustReportSet(t, b, wordy(1, words(0, 60)...))
 	refused := 0
 	for _, d := range bloomdbtest.Drain(t, b) {

@@ -36,8 +36,8 @@ func (c *clocks) options(dir string) bloomdb.Options {
 // maintainFor does the work of a daemon that runs for so long.
 func maintainFor(t *testing.T, db *bloomdb.DB, c *clocks, d time.Duration) {
 	t.Helper()
-	for range store.KeepAged + 1 {
-		c.pass(d / (store.KeepAged + 1))
+	for range store.KeepExpired + 1 {
+		c.pass(d / (store.KeepExpired + 1))
 		must(t, db.Maintain())
 	}
 }
@@ -121,8 +121,8 @@ func TestClockJumpForGood(t *testing.T) {
 	if s := db.Status().Clock; s != nil {
 		t.Errorf("not believed after a day: %+v", s)
 	}
-	if !db.Keyspace().Now().Equal(c.Now()) {
-		t.Errorf("the time is %s, the clock %s", db.Keyspace().Now(), c.Now())
+	if !db.Now().Equal(c.Now()) {
+		t.Errorf("the time is %s, the clock %s", db.Now(), c.Now())
 	}
 	maintainFor(t, db, c, time.Hour)
 	listed(t, db, 1, false)
@@ -131,8 +131,8 @@ func TestClockJumpForGood(t *testing.T) {
 
 	c.Add(-60 * day) // it was wrong
 	maintainFor(t, db, c, clock.ConfirmAfter+time.Hour)
-	if !db.Keyspace().Now().Equal(c.Now()) {
-		t.Errorf("the time is %s, the clock %s", db.Keyspace().Now(), c.Now())
+	if !db.Now().Equal(c.Now()) {
+		t.Errorf("the time is %s, the clock %s", db.Now(), c.Now())
 	}
 	listed(t, db, 2, true)
 	bloomdbtest.Revoke(t, db, 2)
@@ -149,12 +149,12 @@ func TestManySmallJumps(t *testing.T) {
 	c := newClocks()
 	db := bloomdbtest.Open(t, c.options(t.TempDir()))
 	bloomdbtest.Report(t, db, 1)
-	begin := db.Keyspace().Now()
+	begin := db.Now()
 	for range 10_000 {
 		c.Add(clock.MaxSkew - time.Minute)
-		db.Keyspace().Now()
+		db.Now()
 	}
-	if gained := db.Keyspace().Now().Sub(begin); gained > clock.MaxSkew {
+	if gained := db.Now().Sub(begin); gained > clock.MaxSkew {
 		t.Errorf("gained %s", gained)
 	}
 	listed(t, db, 1, true)
@@ -187,8 +187,8 @@ func TestClockIsConfirmedBySites(t *testing.T) {
 	hear(fresh.Heartbeat(0, 0), true)
 	must(t, db.Mute("mx2", false))
 	hear(fresh.Heartbeat(0, 0), false)
-	if !db.Keyspace().Now().Equal(c.Now()) {
-		t.Errorf("the time is %s, the clock %s", db.Keyspace().Now(), c.Now())
+	if !db.Now().Equal(c.Now()) {
+		t.Errorf("the time is %s, the clock %s", db.Now(), c.Now())
 	}
 }
 

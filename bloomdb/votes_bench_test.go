@@ -25,7 +25,7 @@ func votersWith(b *testing.B, sites, reports int) *bloomdb.DB {
 		for range 2 * reports {
 			f.Insert(vote.Positions(r.Uint64(), nil))
 		}
-		if err := db.HearVotes(crafted(db, site, 1, f)); err != nil {
+		if err := db.ApplyVotes(crafted(db, site, 1, f)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -85,7 +85,7 @@ func (m *votesModel) step(t *testing.T) {
 		m.tell(n, true)
 	case "period":
 		m.clock.Add(time.Duration(rapid.IntRange(1, 3).Draw(m.T, "periods")) * 168 * time.Hour)
-		for range store.KeepAged * rapid.IntRange(0, 1).Draw(m.T, "expired") {
+		for range store.KeepExpired * rapid.IntRange(0, 1).Draw(m.T, "expired") {
 			m.db.Keyspace().Expire()
 			m.db.Keyspace().Votes.Own.Expire(m.db.Keyspace().Settings.VotesGeneration())
 		}
@@ -287,7 +287,7 @@ func TestVotesOfMutedSite(t *testing.T) {
 	must(t, here.Mute("b", true))
 	step("one is muted", 1)
 	bloomdbtest.Report(t, b, 2)
-	if err := here.HearVotes(mustVotes(t, b)); !errors.Is(err, wire.ErrMuted) {
+	if err := here.ApplyVotes(mustVotes(t, b)); !errors.Is(err, wire.ErrMuted) {
 		t.Errorf("heard of a muted site: %v", err)
 	}
 	must(t, here.Mute("b", false))

@@ -49,7 +49,7 @@ func mustVotes(t testing.TB, db *bloomdb.DB) []byte {
 func mustHear(t testing.TB, db *bloomdb.DB, from ...*bloomdb.DB) {
 	t.Helper()
 	for _, site := range from {
-		if err := db.HearVotes(mustVotes(t, site)); err != nil {
+		if err := db.ApplyVotes(mustVotes(t, site)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -243,7 +243,7 @@ func TestVotesStamp(t *testing.T) {
 }
 
 // What is not to be heard is refused by name, and changes nothing.
-func TestHearVotesRefuses(t *testing.T) {
+func TestApplyVotesRefuses(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	here, a := listener(t, c, "a", "b"), member(t, c, "a")
 	bloomdbtest.Report(t, a, 1)
@@ -283,7 +283,7 @@ func TestHearVotesRefuses(t *testing.T) {
 		{"begins too late", odd(wire.Head{Made: c.Now()}, future), nil, "begin with generation"},
 		{"made before it begins", odd(wire.Head{Made: c.Now().Add(-400 * time.Hour)}, body), nil, "begin with generation"},
 	} {
-		err := here.HearVotes(tc.data)
+		err := here.ApplyVotes(tc.data)
 		if err == nil || tc.is != nil && !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: %v", tc.name, err)
 		}
@@ -291,19 +291,19 @@ func TestHearVotesRefuses(t *testing.T) {
 	if e := here.Judge(bloomdbtest.Message(1)); e.Votes != 0 {
 		t.Errorf("%d votes", e.Votes)
 	}
-	if err := here.HearVotes(mustVotes(t, here)); err != nil {
+	if err := here.ApplyVotes(mustVotes(t, here)); err != nil {
 		t.Errorf("own record: %v", err)
 	}
 }
 
 // An older record is no news, and one of a life that is over is refused.
-func TestHearVotesReplayed(t *testing.T) {
+func TestApplyVotesReplayed(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	here, a := listener(t, c, "a"), member(t, c, "a")
 	old := mustVotes(t, a)
 	bloomdbtest.Report(t, a, 1)
 	mustHear(t, here, a)
-	if err := here.HearVotes(old); err != nil || here.Judge(bloomdbtest.Message(1)).Votes != 1 {
+	if err := here.ApplyVotes(old); err != nil || here.Judge(bloomdbtest.Message(1)).Votes != 1 {
 		t.Errorf("an older record was taken: %v", err)
 	}
 	c.Add(time.Hour)
@@ -311,7 +311,7 @@ func TestHearVotesReplayed(t *testing.T) {
 	if here.Judge(bloomdbtest.Message(1)).Votes != 0 {
 		t.Error("the site's new life has not reported it")
 	}
-	if err := here.HearVotes(mustVotes(t, a)); !errors.Is(err, wire.ErrReplayed) {
+	if err := here.ApplyVotes(mustVotes(t, a)); !errors.Is(err, wire.ErrReplayed) {
 		t.Errorf("a life that is over: %v", err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/netip"
 	"time"
+
+	"github.com/spambloom/spambloom/milter/policy"
 )
 
 // Options determine how messages are treated. The zero value of a field stands for its
@@ -12,9 +14,9 @@ import (
 type Options struct {
 	Site string // this site's name in headers
 
-	Policy     Policy // the general one
-	Overrides  []Override
-	Allow      []Allow
+	Policy     policy.Policy // the general one
+	Overrides  []policy.Override
+	Allow      []policy.Allow
 	AuthservID string // authserv-id of the MTA's own Authentication-Results fields; "": no field is trusted
 
 	LocalNetworks     []netip.Prefix // clients whose mail is not judged, as in Allow; a submission without an address comes from 127.0.0.1
@@ -58,7 +60,7 @@ type Options struct {
 
 	Log *slog.Logger // default: discard
 
-	rules *rules // of the policies and allow rules above
+	rules *policy.Rules // of the policies and allow rules above
 }
 
 func (o Options) withDefaults() *Options {
@@ -73,6 +75,8 @@ func (o Options) withDefaults() *Options {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	o.rules = newRules(&o)
+	o.rules = policy.NewRules(policy.Settings{
+		General: o.Policy, Overrides: o.Overrides, Allow: o.Allow, AuthservID: o.AuthservID, Local: o.LocalNetworks, Counting: o.CountNetworks,
+	})
 	return &o
 }

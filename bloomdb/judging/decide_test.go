@@ -69,7 +69,7 @@ func campaigns(newest int64, reports signatureFacts) linkFacts {
 	return linkFacts{domain: "spam.example", counts: store.DomainCounts{Campaigns: 3, Newest: newest}, reports: reports}
 }
 
-func decided(f facts) Evidence { return f.decide(testPolicy) }
+func decided(f facts) Evidence { return f.decide(&decidedSet, testPolicy) }
 
 // What is listed, and by what, follows from the facts alone.
 func TestDecide(t *testing.T) {
@@ -223,11 +223,10 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := c.facts
-			f.set = decidedSet
 			if got := simplified(decided(f)); !reflect.DeepEqual(got, c.want) {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}
-			empty := facts{set: decidedSet, vote: f.vote, signatures: unknown(f.signatures)}
+			empty := facts{vote: f.vote, signatures: unknown(f.signatures)}
 			if got := simplified(decided(unite(f, empty))); len(f.links) == 0 && !reflect.DeepEqual(got, c.want) {
 				t.Errorf("united with a keyspace that has nothing: %+v, want %+v", got, c.want)
 			}
@@ -318,9 +317,6 @@ func TestUnite(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, f := range []*facts{&c.a, &c.b} {
-				f.set = decidedSet
-			}
 			for _, f := range []facts{unite(c.a, c.b), unite(c.b, c.a)} {
 				if got := simplified(decided(f)); !reflect.DeepEqual(got, c.want) {
 					t.Errorf("%+v, want %+v", got, c.want)
@@ -371,7 +367,7 @@ func drawFacts(t *rapid.T, name string) facts {
 		}
 		return list
 	}
-	f := facts{set: decidedSet, message: messageFacts{about(" message"), some(" message retouched")}}
+	f := facts{message: messageFacts{about(" message"), some(" message retouched")}}
 	for _, s := range []signature.Signature{aBody, aText} {
 		sf := signatureFacts{signature: s, revoked: revoked.Draw(t, name+" revoked"), retouched: some(" retouched")}
 		for _, gen := range some(" listed") {

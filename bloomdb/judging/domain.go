@@ -9,8 +9,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// corroborates reports whether a reported domain makes a weak match a listing: both must
-// stand.
+// corroborates reports whether a reported domain turns a weak match into a listing: neither may
+// be revoked.
 func corroborates(domain Match, weak []Match) bool {
 	return !domain.Revoked && len(weak) > 0 && !weak[0].Revoked
 }
@@ -20,20 +20,20 @@ func (q *question) countsDomains() bool {
 	return slices.ContainsFunc(q.view.Reports, func(g *store.ReportGeneration) bool { return g.Domains != nil })
 }
 
-// DomainTrace is what this site and others have of one link domain of a message.
+// DomainTrace contains the counts and reports of one link domain of a message.
 type DomainTrace struct {
 	Domain    string
 	Ignored   bool   // it is on a list of domains that are not used
-	Campaigns uint64 // reported here
-	Sightings uint64 // here, in mail that was not listed
-	Alone     bool   // it is found in spam only
-	Reported  *Match // some site reported a message with it; nil: none
+	Campaigns uint64 // campaigns reported here
+	Sightings uint64 // sightings here in mail that was not listed
+	Alone     bool   // it lists messages alone, because it occurs almost only in spam
+	Reported  *Match // reports of messages with it, by any site; nil: none
 }
 
-// ExplainDomains traces the link domains of a message.
+// ExplainDomains returns the traces of a message's link domains.
 func ExplainDomains(keys []*keyspace.Keyspace, set signature.Set, p Policy) []DomainTrace {
 	var buf [1]question
-	asked, settings := ask(buf[:], keys, signature.Set{}), keys[0].Settings
+	asked, settings := ask(buf[:], keys, &signature.Set{}), keys[0].Settings
 	var traces []DomainTrace
 	for _, d := range set.Domains[:min(len(set.Domains), layout.MaxSetDomains)] {
 		l := gatherLink(asked, d, true, p)
@@ -48,9 +48,9 @@ func ExplainDomains(keys []*keyspace.Keyspace, set signature.Set, p Policy) []Do
 	return traces
 }
 
-// gatherLinks asks for the link domains that can list the message: those that are found in
-// spam only, and beside a weak match all that were reported.
-func gatherLinks(asked []question, isWeak bool, p Policy) (links []linkFacts) {
+// gatherLinks returns the facts about link domains that can list the message: domains that occur
+// almost only in spam, and beside a weak match all reported ones.
+func gatherLinks(asked []question, domains []string, isWeak bool, p Policy) (links []linkFacts) {
 	isCounted := false
 	for i := range asked {
 		isCounted = isCounted || p.Campaigns > 0 && asked[i].countsDomains()
@@ -58,7 +58,7 @@ func gatherLinks(asked []question, isWeak bool, p Policy) (links []linkFacts) {
 	if !isWeak && !isCounted {
 		return nil
 	}
-	for _, d := range asked[0].ks.Settings.JudgedDomains(asked[0].set.Domains) {
+	for _, d := range asked[0].ks.Settings.JudgedDomains(domains) {
 		if l := gatherLink(asked, d, isWeak, p); isWeak || l.counts.IsSpamOnly(p.Campaigns) {
 			links = append(links, l)
 		}
@@ -66,8 +66,8 @@ func gatherLinks(asked []question, isWeak bool, p Policy) (links []linkFacts) {
 	return links
 }
 
-// gatherLink asks for one domain. Its reports are looked up if wantsReports is true, or if
-// this site found it in spam only.
+// gatherLink returns the facts about one domain. Reports are looked up if wantsReports is true,
+// or if this site has seen the domain almost only in spam.
 func gatherLink(asked []question, domain string, wantsReports bool, p Policy) linkFacts {
 	l := linkFacts{domain: domain}
 	for i := range asked {
@@ -84,15 +84,15 @@ func gatherLink(asked []question, domain string, wantsReports bool, p Policy) li
 		if wantsReports {
 			l.reports = l.reports.unite(q.signature(s, h, store.Everywhere, false))
 		}
-		if isSpamOnly { // revocations matter since the newest campaign
+		if isSpamOnly { // only revocations since the newest campaign matter
 			l.reports = l.reports.unite(q.signature(s, h, store.Span{Newest: neverRevoked, Oldest: l.counts.Newest}, false))
 		}
 	}
 	return l
 }
 
-// matchesOfLinks are those by a link domain: one that is found in spam only, unless the message
-// itself was revoked since, or else one that was reported, beside a weak match.
+// matchesOfLinks returns the match by a link domain that occurs almost only in spam, unless the
+// message itself was revoked since; if there is none, a weak match and a reported domain beside it.
 func (f *facts) matchesOfLinks(weak []Match, p Policy) []Match {
 	for _, l := range f.links {
 		if l.isSpamOnly(p) && f.message.words.revoked() < l.counts.Newest {
@@ -109,8 +109,8 @@ func (f *facts) matchesOfLinks(weak []Match, p Policy) []Match {
 	return nil
 }
 
-// isSpamOnly reports whether a domain lists messages alone: it was not revoked since it was
-// reported last.
+// isSpamOnly reports whether a domain lists messages alone: it occurs almost only in spam, and
+// was not revoked since its newest campaign.
 func (l *linkFacts) isSpamOnly(p Policy) bool {
 	return l.counts.IsSpamOnly(p.Campaigns) && l.reports.revoked.Gen() < l.counts.Newest
 }

@@ -9,8 +9,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
+	"github.com/spambloom/spambloom/bloomdb/keyspace/keyspacetest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/sketch"
@@ -30,7 +31,7 @@ type sketchFact struct {
 // them should know.
 type sketchWorld struct {
 	*rapid.T
-	clock   *wallClock
+	clock   *keyspacetest.Clock
 	dirs    map[string]string
 	sites   map[string]*keyspace.Keyspace
 	streams map[string][]wire.Delta // all that a site has published
@@ -40,8 +41,8 @@ type sketchWorld struct {
 }
 
 func (w *sketchWorld) open(site string) {
-	ks, err := load(w.dirs[site], site, w.clock.Now)
-	if err != nil {
+	ks := keyspace.New(keyspacetest.Config(w.dirs[site], site, w.clock.Now))
+	if err := ks.Load(); err != nil {
 		w.Fatal(err)
 	}
 	w.sites[site] = ks
@@ -68,9 +69,9 @@ func drawGroups(t *rapid.T) []signature.Group {
 	groups := make([]signature.Group, rapid.IntRange(1, 3).Draw(t, "groups"))
 	for i := range groups {
 		keys := rapid.SliceOfNDistinct(rapid.IntRange(1, 8), 1, 6, rapid.ID).Draw(t, "keys")
-		g := signature.Group{Anchor: keyring.Mix(uint64(rapid.IntRange(1, 4).Draw(t, "anchor"))), Need: 3, Weak: 2}
+		g := signature.Group{Anchor: filter.Mix(uint64(rapid.IntRange(1, 4).Draw(t, "anchor"))), Need: 3, Weak: 2}
 		for _, k := range keys {
-			g.Keys = append(g.Keys, keyring.Mix(uint64(100+k)))
+			g.Keys = append(g.Keys, filter.Mix(uint64(100+k)))
 		}
 		groups[i] = g
 	}
@@ -166,17 +167,17 @@ func (w *sketchWorld) step(t *testing.T, site, other string) {
 		}
 		f.rungs = written(topRung(w.known[site], f.gen, f.groups), what == "revoke")
 		w.reports++
-		if err := listGroups(ks, kind, message(w.reports), []sketch.KindGroups{{Kind: signature.KindSketch, Groups: f.groups}}); err != nil {
+		if err := listGroups(ks, kind, keyspacetest.Message(w.reports), []sketch.KindGroups{{Kind: signature.KindSketch, Groups: f.groups}}); err != nil {
 			w.Fatal(err)
 		}
 		w.known[site], w.news[site] = append(w.known[site], f), append(w.news[site], f)
 	case "exchange":
-		w.streams[site] = append(w.streams[site], drain(t, ks)...)
+		w.streams[site] = append(w.streams[site], keyspacetest.Drain(t, ks)...)
 		w.hear(other, site)
 		w.known[other] = append(w.known[other], w.news[site]...)
 		w.news[site] = nil
 	case "period":
-		w.clock.add(time.Duration(rapid.IntRange(1, 3).Draw(w.T, "periods")) * 168 * time.Hour)
+		w.clock.Add(time.Duration(rapid.IntRange(1, 3).Draw(w.T, "periods")) * 168 * time.Hour)
 	case "save":
 		if err := ks.Save(); err != nil {
 			w.Fatal(err)
@@ -200,7 +201,7 @@ func (w *sketchWorld) step(t *testing.T, site, other string) {
 func TestSketchesModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := sketchWorld{
-			T: rt, clock: newClock(), dirs: make(map[string]string), sites: make(map[string]*keyspace.Keyspace),
+			T: rt, clock: keyspacetest.NewClock(), dirs: make(map[string]string), sites: make(map[string]*keyspace.Keyspace),
 			streams: make(map[string][]wire.Delta),
 			known:   make(map[string][]sketchFact), news: make(map[string][]sketchFact),
 		}

@@ -70,16 +70,9 @@ func StretchAll(seeds []uint64) []filter.Hash {
 func Stretch(state uint64) (h filter.Hash) {
 	for i := range h {
 		state += 0x9e3779b97f4a7c15
-		h[i] = Mix(state)
+		h[i] = filter.Mix(state)
 	}
 	return h
-}
-
-// Mix is the finaliser of SplitMix64.
-func Mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
 }
 
 // rungs separates the seeds of rungs from other seeds. It is otherwise arbitrary.
@@ -87,7 +80,7 @@ const rungs = 0x8f1bbcdc5a827999
 
 // RungSeed returns the seed of a signature's rung in the ladder filter. Stretch derives the
 // positions. The signature's positions in reports are keyed, and so is the seed.
-func RungSeed(h filter.Hash, rung int) uint64 { return Mix(h[0]^rungs) + uint64(rung) }
+func RungSeed(h filter.Hash, rung int) uint64 { return filter.Mix(h[0]^rungs) + uint64(rung) }
 
 // VotesKey returns the key for positions in a site's filter of votes.
 func (r *Ring) VotesKey(site string) Sip {

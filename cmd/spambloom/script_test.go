@@ -19,7 +19,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/queue"
 	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/ledger"
@@ -110,7 +110,7 @@ func startDaemon() (*daemon, error) {
 	if err := os.WriteFile(filepath.Join(dir, "state", "site.key"), []byte("a key\n"), 0o600); err != nil {
 		return nil, err
 	}
-	policy := milter.Policy{BulkThreshold: 20}
+	policy := policy.Policy{BulkThreshold: 20}
 	handler := server.NewHandler(desk.New(d.db, d.ledger, desk.Options{Log: d.log.Logger()}), server.HandlerOptions{
 		Decide: func(e bloomdb.Evidence, signed bool) string { return string(policy.Decide(e, signed).Verdict) },
 		Status: func() any {

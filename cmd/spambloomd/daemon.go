@@ -22,11 +22,14 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/internal/trap"
 	"github.com/spambloom/spambloom/cmd/internal/version"
 	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/reporting/backup"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/server"
@@ -45,7 +48,7 @@ type service struct {
 
 	db           *bloomdb.DB
 	desk         *desk.Desk
-	policy       atomic.Pointer[milter.Policy] // for the control API; the milter has its own copy
+	policy       atomic.Pointer[policy.Policy] // for the control API; the milter has its own copy
 	milter       *milter.Server
 	control      *http.Server
 	door         *server.Door // of the control socket
@@ -56,7 +59,7 @@ type service struct {
 	exchange     *exchange.Exchange // nil: none
 	previous     *exchange.Exchange // for the previous federation key; nil: none
 	traps        map[string]*trap.Trap
-	redis        *exchange.Client // nil: none
+	redis        *redisclient.Client // nil: none
 
 	serving atomic.Bool // between start and stop, for /readyz
 }
@@ -146,13 +149,13 @@ func (d *service) assemble(sockets *sockets) error {
 	d.policy.Store(&policy)
 	d.milter = milter.NewServer(d.db, s.milterOptions(s.site, d.log))
 	if s.Redis.URL != "" {
-		client, err := exchange.Dial(s.Redis.URL, s.dialOptions())
+		client, err := redisclient.Dial(s.Redis.URL, s.dialOptions())
 		if err != nil {
 			return &failure{exConfig, fmt.Errorf("%s: %w", s.Where("redis.url"), err)}
 		}
-		redis.SetLogger(exchange.Logger{Log: d.log})
+		redis.SetLogger(redisclient.Logger{Log: d.log})
 		d.redis = client
-		d.exchange = exchange.New(d.db, client, d.db.Status().KeyID, s.exchangeOptions(d.log))
+		d.exchange = exchange.New(d.db, streams.New(client, d.db.Status().KeyID), s.exchangeOptions(d.log))
 		d.joinPrevious()
 	}
 	d.access = server.NewAccess(s.accessOptions(s.Control.Group))

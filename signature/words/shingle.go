@@ -3,6 +3,7 @@ package words
 import (
 	"unicode/utf8"
 
+	"github.com/spambloom/spambloom/signature/digest"
 	"github.com/spambloom/spambloom/signature/mail"
 	"github.com/spambloom/spambloom/signature/sketch"
 	"github.com/spambloom/spambloom/signature/span"
@@ -94,7 +95,7 @@ func (t Token) hash(text []byte, isMarked bool) uint64 {
 	}
 	h := hashWord(t.Carried.Mark(), text[t.start:t.end])
 	if t.isHidden {
-		h = sketch.Scramble(h + 1)
+		h = digest.Mix(h + 1)
 	}
 	return h
 }

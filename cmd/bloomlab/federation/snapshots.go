@@ -15,8 +15,9 @@ const (
 	snapshotPause  = daySeconds
 )
 
-const noteSnapshots = "a snapshot when the deltas since the last one have more than max(4 MiB, the last one's) bytes, or are 50,000, or after a " +
-	"day; a site's stream holds what came since the one before. Snapshots are coded as parts are: Rice's code of the gaps in a block"
+const noteSnapshots = "a snapshot is due when the deltas since the last one have more than max(4 MiB, its size) bytes, at 50,000 deltas, or " +
+	"after a day; a site's stream contains the deltas since the previous snapshot. Snapshots are encoded like parts: Rice's " +
+	"code of the gaps in a block"
 
 const mega = 1e6
 
@@ -30,7 +31,7 @@ func snapshots() lab.Trial {
 			shown(name+"snapshots a day, of all sites", ""),
 			shown(name+"snapshots a day, of the largest site", ""),
 			shown(name+"largest snapshot, MB", ""),
-			shown(name+"Redis holds at most, MB", "each site's largest snapshot, and its stream since the one before; beside it, while it is written, one site's next one"),
+			shown(name+"Redis holds at most, MB", "each site's largest snapshot, and its stream since the previous one; also one site's next snapshot, while it is being written"),
 		)
 	}
 	return lab.Trial{Fixed: true, Cells: cells, New: func(*rand.Rand) lab.Round {

@@ -13,20 +13,21 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness/dovecot"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // anna is a user of the mail server.
 const anna = "anna@example.test"
 
-// newMailSite prepares a daemon at which ReportUser reports for the users of the mail
+// newMailSite prepares a daemon at which dovecot.ReportUser reports for the users of the mail
 // server.
 func newMailSite(t *testing.T) *harness.Site {
 	t.Helper()
 	testenv.Root(t) // Dovecot starts as root, and the socket has another group
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
 	s.Control = "unix:" + filepath.Join(s.Dir, "control.sock")
-	s.Configure(t, "[log]", fmt.Sprintf("[control]\nlisten = %[1]q\ngroup = %[2]q\ndelegates = [%[3]q]\n[log]", s.Control, harness.ControlGroup, harness.ReportUser))
+	s.Configure(t, "[log]", fmt.Sprintf("[control]\nlisten = %[1]q\ngroup = %[2]q\ndelegates = [%[3]q]\n[log]", s.Control, dovecot.ControlGroup, dovecot.ReportUser))
 	return s
 }
 
@@ -67,7 +68,7 @@ func (h *reportLog) expect(after string, want ...string) {
 func TestDovecotMoves(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
-	d := harness.NewDovecot(t, s).Start()
+	d := dovecot.New(t, s).Start()
 	h := &reportLog{s: s}
 	c := d.Login(anna)
 	body := harness.Text()
@@ -115,7 +116,7 @@ func TestDovecotMoves(t *testing.T) {
 func TestDovecotReportRevoke(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
-	d := harness.NewDovecot(t, s).Start()
+	d := dovecot.New(t, s).Start()
 	c := d.Login(anna)
 	body := harness.Text()
 	if got := s.Check(t, body).Verdict; got != "clean" {
@@ -149,7 +150,7 @@ func TestDovecotReportRevoke(t *testing.T) {
 func TestDovecotDelivery(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
-	d := harness.NewDovecot(t, s).Start()
+	d := dovecot.New(t, s).Start()
 	h := &reportLog{s: s}
 	c := d.Login(anna)
 	c.Put("INBOX", harness.Message(harness.Text())) // this creates her home
@@ -182,7 +183,7 @@ func sieveRule(t *testing.T) string {
 func TestDovecotKeywords(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
-	d := harness.NewDovecot(t, s, "#imapsieve_mailbox3", "imapsieve_mailbox3").Start()
+	d := dovecot.New(t, s, "#imapsieve_mailbox3", "imapsieve_mailbox3").Start()
 	h := &reportLog{s: s}
 	c := d.Login(anna)
 	c.Put("INBOX", harness.Message(harness.Text()))
@@ -211,33 +212,33 @@ func TestDovecotFailures(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name  string
-		spoil func(t *testing.T, s *harness.Site, d *harness.Dovecot)
+		spoil func(t *testing.T, s *harness.Site, d *dovecot.Server)
 		want  string
 	}{
-		{"no wrapper", func(t *testing.T, _ *harness.Site, d *harness.Dovecot) {
+		{"no wrapper", func(t *testing.T, _ *harness.Site, d *dovecot.Server) {
 			if err := os.Remove(filepath.Join(d.Dir, "lib/spambloom-imap")); err != nil {
 				t.Fatal(err)
 			}
 		}, "failed to pipe message to program `spambloom-imap'"},
-		{"no command", func(t *testing.T, _ *harness.Site, d *harness.Dovecot) {
+		{"no command", func(t *testing.T, _ *harness.Site, d *dovecot.Server) {
 			if err := os.Remove(filepath.Join(d.Dir, "spambloom")); err != nil {
 				t.Fatal(err)
 			}
 		}, "spambloom-imap: report by " + anna + ": exit code 127: "},
-		{"no permission", func(t *testing.T, s *harness.Site, _ *harness.Dovecot) {
+		{"no permission", func(t *testing.T, s *harness.Site, _ *dovecot.Server) {
 			if err := os.Chmod(strings.TrimPrefix(s.Control, "unix:"), 0); err != nil {
 				t.Fatal(err)
 			}
 		}, "spambloom-imap: report by " + anna + ": exit code 77: "},
-		{"no delegate", func(t *testing.T, s *harness.Site, _ *harness.Dovecot) {
-			s.Configure(t, fmt.Sprintf("delegates = [%q]", harness.ReportUser), "delegates = []")
+		{"no delegate", func(t *testing.T, s *harness.Site, _ *dovecot.Server) {
+			s.Configure(t, fmt.Sprintf("delegates = [%q]", dovecot.ReportUser), "delegates = []")
 			s.Reload(t, `"reloaded"`)
-		}, harness.ReportUser + " may not speak for " + anna},
+		}, dovecot.ReportUser + " may not speak for " + anna},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s := newMailSite(t).Start()
-			d := harness.NewDovecot(t, s).Start()
+			d := dovecot.New(t, s).Start()
 			test.spoil(t, s, d)
 			c := d.Login(anna)
 			c.Put("INBOX", harness.Message(harness.Text()))
@@ -286,7 +287,7 @@ func TestDovecotWrapper(t *testing.T) {
 func TestDovecotQueue(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
-	d := harness.NewDovecot(t, s).Start()
+	d := dovecot.New(t, s).Start()
 	h := &reportLog{s: s}
 	c := d.Login(anna)
 	body := harness.Text()
@@ -306,7 +307,7 @@ func TestDovecotQueue(t *testing.T) {
 	cron := exec.CommandContext(t.Context(), "sh", "-c", command)
 	cron.Env = d.Environment(s)
 	cron.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{
-		Uid: uint32(harness.UserID(t, harness.ReportUser)), Gid: uint32(harness.GroupID(t, harness.ControlGroup))}}
+		Uid: uint32(harness.UserID(t, dovecot.ReportUser)), Gid: uint32(harness.GroupID(t, dovecot.ControlGroup))}}
 	if out, err := cron.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("%s: %v\n%s", command, err, out)
 	}
@@ -321,7 +322,7 @@ func TestDovecotQueue(t *testing.T) {
 func TestDovecotManyMails(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
-	d := harness.NewDovecot(t, s).Start()
+	d := dovecot.New(t, s).Start()
 	h := &reportLog{s: s}
 	c := d.Login(anna)
 	const mails = 20
