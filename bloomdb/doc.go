@@ -37,7 +37,7 @@
 //	      Index.Records    sketch     entries of the groups
 //	      Register.Record  vote       the change of this site's votes
 //	      Unmask           store      retouches that would hide it
-//	      rungRecords        keyspace   rungs of what was reported and revoked before
+//	      rungRecords      keyspace   rungs of what was reported and revoked before
 //	    Append, Sync       journal    the records are on disk
 //	    Set                store      the bits are set; now it is listed
 //	      Note             outbox     the changed positions are pending
