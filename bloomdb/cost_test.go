@@ -10,8 +10,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// The costs of what a generation takes add up to the whole: who may have a part of it
-// cannot fill it.
+// The costs of everything that fits a generation add up to the whole: a reporter that may use a
+// share of it cannot fill it.
 func TestCostAddsUp(t *testing.T) {
 	for name, revoke := range map[string]bool{"reports": false, "revocations": true} {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestCostAddsUp(t *testing.T) {
 	}
 }
 
-// A sketch costs more than a message's few signatures, until it is known.
+// A sketch costs more than a message's few signatures, until it is stored.
 func TestCostOfSketches(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	plain, sketched := bloomdbtest.Message(1), wordy(1, words(0, 60)...)
@@ -57,7 +57,7 @@ func TestCostOfSketches(t *testing.T) {
 	}
 }
 
-// Only what is listed, here or at other sites, stands.
+// Only a listed message stands, by this site or by others.
 func TestStands(t *testing.T) {
 	set := wordy(1, words(0, 60)...)
 	for name, test := range map[string]struct {

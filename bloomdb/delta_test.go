@@ -55,7 +55,7 @@ func TestTwoSites(t *testing.T) {
 	}
 }
 
-// What a site holds of others survives its restart, with the cursor.
+// The parts of other sites survive a restart, with the cursor.
 func TestPartsSurvive(t *testing.T) {
 	ao := bloomdbtest.Options(t.TempDir(), "a")
 	a, b := bloomdbtest.Open(t, ao), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
@@ -142,7 +142,7 @@ func TestRefusedDeltas(t *testing.T) {
 	}
 }
 
-// A delta with any byte changed, or cut anywhere, is refused.
+// A delta with any byte changed, or cut anywhere, is rejected.
 func TestTornDelta(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	bloomdbtest.Report(t, b, 1)
@@ -163,7 +163,7 @@ func TestTornDelta(t *testing.T) {
 	}
 }
 
-// A member that sends all ones is refused: it may fill half of a generation.
+// A delta of all ones is rejected: a member may fill half of a generation.
 func TestAllOnes(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	gen := b.Keyspace().Settings.Generation(layout.SpamFilter, b.Now())
@@ -178,8 +178,8 @@ func TestAllOnes(t *testing.T) {
 	}
 }
 
-// Whatever the order, the losses and the doubles: once a site has all deltas, it
-// answers like every other one.
+// In any order, with losses and duplicates: a site that has received all deltas judges like
+// every other one.
 func TestSitesConverge(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		names := []string{"a", "b", "c"}
@@ -249,7 +249,7 @@ func TestSitesConverge(t *testing.T) {
 	})
 }
 
-// Reports of other parameters are refused; the counts beside them are not lost.
+// Reports with other parameters are rejected; the counts beside them are not lost.
 func TestCountsPassWhereReportsAreRefused(t *testing.T) {
 	a := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	o := bloomdbtest.Options(t.TempDir(), "b")
@@ -270,7 +270,7 @@ func TestCountsPassWhereReportsAreRefused(t *testing.T) {
 	}
 }
 
-// A generation that is not to begin soon is refused, whatever the record's clock says.
+// A generation that begins far in the future is rejected, whatever the record's time is.
 func TestFarGeneration(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	for ahead, want := range map[int64]error{1: nil, 2: layout.ErrClock} {
@@ -294,7 +294,7 @@ func TestRepeatedSections(t *testing.T) {
 	}
 }
 
-// A flood makes several deltas, each below the limit.
+// A flood is published as several deltas, each below the limit.
 func TestLargeDelta(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Counts.Capacity = 200_000

@@ -9,8 +9,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/clock"
 )
 
-// A machine that was suspended for hours goes on with the right time at once: the wall clock
-// is ahead by as much as the clock since boot says.
+// A machine that was suspended for hours has the right time at once: the wall clock is ahead by
+// as much as the clock since boot.
 func TestSuspend(t *testing.T) {
 	for name, counted := range map[string]bool{"counted": true, "not counted": false} {
 		synctest.Test(t, func(t *testing.T) {

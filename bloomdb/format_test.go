@@ -29,8 +29,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// raised is a file of the next version: the number is one more, and what proves it is right.
-// It returns nil for a file without a version.
+// raised returns a file with the next version number and correct checksums; nil for a file
+// without a version.
 func raised(t *testing.T, db *bloomdb.DB, data []byte) []byte {
 	t.Helper()
 	data = bytes.Clone(data)
@@ -57,7 +57,7 @@ func raised(t *testing.T, db *bloomdb.DB, data []byte) []byte {
 	return nil
 }
 
-// contentOf are all files of a folder.
+// contentOf returns all files of a folder.
 func contentOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
@@ -69,8 +69,8 @@ func contentOf(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// A file of a newer version is refused by name as newer, by Open and by Repair, and nothing
-// in the folder changes: also with a damaged file beside it, and under whatever federation key.
+// Open and Repair reject a file of a newer version by name, and nothing in the folder changes:
+// also with a damaged file beside it, and under any federation key.
 func TestNewerFiles(t *testing.T) {
 	root := ramDir(t)
 	good, work := filepath.Join(root, "good"), filepath.Join(root, "work")
@@ -120,7 +120,7 @@ func TestNewerFiles(t *testing.T) {
 	}
 }
 
-// A file of the folder of a later key is refused, too, and what was set aside is not looked at.
+// A file in the folder of a later key is rejected, too. Files that were set aside are not read.
 func TestNewerFileElsewhere(t *testing.T) {
 	dir := t.TempDir()
 	must(t, bloomdbtest.MustOpen(t, lifeOptions(dir)).Close())
@@ -135,7 +135,7 @@ func TestNewerFileElsewhere(t *testing.T) {
 	}
 }
 
-// A flipped version is damage, as the checksum does not prove it.
+// A flipped version is damage, because the checksum is wrong.
 func TestFlippedVersion(t *testing.T) {
 	root := ramDir(t)
 	good, work := filepath.Join(root, "good"), filepath.Join(root, "work")
@@ -157,8 +157,8 @@ func TestFlippedVersion(t *testing.T) {
 	}
 }
 
-// A kind that is not known, under a right checksum, is of a newer version: repair does not
-// leave such a record of the journal out.
+// An unknown kind with a correct checksum comes from a newer version. Repair does not discard
+// such a record of the journal.
 func TestNewerKindInJournal(t *testing.T) {
 	dir := t.TempDir()
 	lifetime(t, dir, false)
@@ -178,8 +178,8 @@ func TestNewerKindInJournal(t *testing.T) {
 	}
 }
 
-// A record is of a newer version if a member says so. Whatever else claims it is torn or
-// forged, and none of them is proven to be its site's.
+// A record has a newer version only if a member made it. Any other such record is damaged or
+// forged, and none of them is verified.
 func TestNewerRecord(t *testing.T) {
 	_, private := newSigningKey(t)
 	o := bloomdbtest.Options(t.TempDir(), "b")
@@ -215,7 +215,7 @@ func TestNewerRecord(t *testing.T) {
 	}
 }
 
-// stampOf is the file of a time without doubt.
+// stampOf returns the file of a certain time.
 func stampOf(at time.Time) []byte {
 	b := binary.BigEndian.AppendUint64(clock.Form.Begin([8]byte{}), uint64(at.UnixMilli()))
 	return folder.Seal(append(b, make([]byte, 8+8)...))

@@ -18,8 +18,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// crowded are options under which keys share most of their bits: two lines for
-// 125 keys.
+// crowded configures filters in which keys share most of their bits: two lines for 125 keys.
 func crowded(dir, site string, c *bloomdbtest.Clock) bloomdb.Options {
 	o := bloomdbtest.Options(dir, site)
 	o.Reports = layout.ReportOptions{Capacity: 100, KeysPerMessage: 2, Keep: 2, MaxErrorPerMail: 0.5}
@@ -27,8 +26,7 @@ func crowded(dir, site string, c *bloomdbtest.Clock) bloomdb.Options {
 	return o
 }
 
-// generationModel is what a plain program knows of one generation: keys, and no
-// bits.
+// generationModel is the content of one generation as plain keys without bits.
 type generationModel struct {
 	spam      map[string]map[filter.Hash]bool // by site
 	revoked   map[string]map[filter.Hash]bool
@@ -36,8 +34,8 @@ type generationModel struct {
 	retouched map[filter.Hash]bool
 }
 
-// retouchModel is a database, what another site has sent it, and what
-// should be known.
+// retouchModel is a database, the deltas that another site has sent it, and its expected
+// content.
 type retouchModel struct {
 	t           *testing.T
 	db          *bloomdb.DB
@@ -60,7 +58,7 @@ func (m *retouchModel) now() *generationModel {
 	return m.generations[num]
 }
 
-// live lists the generations that are not expired, newest first.
+// live returns the generations that have not expired, newest first.
 func (m *retouchModel) live() (list []int64) {
 	newest := m.opt.Settings().Generation(layout.SpamFilter, m.clock.Now())
 	for num := range m.generations {
@@ -73,7 +71,7 @@ func (m *retouchModel) live() (list []int64) {
 	return list
 }
 
-// found reports whether one site's keys together have all bits of a key.
+// found reports whether the keys of one site together have all bits of a key.
 func found(shape filter.BitsShape, sites map[string]map[filter.Hash]bool, h filter.Hash) bool {
 	for _, keys := range sites {
 		set := map[uint64]bool{}
@@ -89,13 +87,13 @@ func found(shape filter.BitsShape, sites map[string]map[filter.Hash]bool, h filt
 	return false
 }
 
-// hidden reports whether a masked bit is one of a key's: the collateral.
+// hidden reports whether a key has a masked bit.
 func (m *retouchModel) hidden(num int64, h filter.Hash) bool {
 	masked := m.masked(num)
 	return slices.ContainsFunc(m.db.Keyspace().Settings.SpamShape().Positions(h, nil), func(pos uint64) bool { return masked[pos] != nil })
 }
 
-// masked are the database's masked bits, with the keys that rest on them.
+// masked returns the database's masked bits, with the keys that rest on them.
 func (m *retouchModel) masked(num int64) map[uint64][]filter.Hash {
 	g := m.db.Keyspace().Store.View.Load().Report(num)
 	if g == nil || g.Mask == nil {
@@ -170,9 +168,9 @@ func (m *retouchModel) check(t *rapid.T) {
 
 const retouchMessages = 20
 
-// Whatever is reported, revoked, retouched and heard, and however the database
-// is stopped: a retouched key is not listed before this site reports it again, a
-// reported one is, and nothing else changes but what shares a masked bit.
+// After any reports, revocations, retouches and deltas, and any crashes: a retouched key is not
+// listed until this site reports it again, a reported one is, and nothing else changes except
+// keys with a masked bit.
 func TestRetouchModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := bloomdbtest.NewClock()
@@ -205,7 +203,7 @@ func TestRetouchModel(t *testing.T) {
 	})
 }
 
-// add notes a message's keys, unless it was refused for want of room.
+// add records a message's keys, unless the report was rejected because the filter is full.
 func (m *retouchModel) add(rt *rapid.T, keys map[filter.Hash]bool, n int, err error) (ok bool) {
 	if errors.Is(err, layout.ErrFull) {
 		return false
@@ -297,7 +295,7 @@ func (m *retouchModel) retouch(rt *rapid.T, n int) {
 	}
 }
 
-// restWhat is mostly nothing: the disk is slow.
+// restWhat is mostly nothing, because the disk is slow.
 var restWhat = []string{"", "", "", "save", "kill", "close", "period"}
 
 func (m *retouchModel) rest(rt *rapid.T, what string) {
@@ -315,8 +313,8 @@ func (m *retouchModel) rest(rt *rapid.T, what string) {
 	}
 }
 
-// stop ends the database, as kill -9 does or in order, and opens it again. What
-// it has forgotten of the other site is sent again.
+// stop ends the database, like kill -9 or by Close, and opens it again. The other site's
+// records that it has lost are sent again.
 func (m *retouchModel) stop(rt *rapid.T, kill bool) {
 	if err := m.db.Check(); err != nil {
 		rt.Fatal(err)

@@ -99,8 +99,8 @@ func TestRetouch(t *testing.T) {
 	}
 }
 
-// A retouch holds in the generations that listed the message when it was made: a
-// report of another site in a later one is news, and lists it.
+// A retouch affects the generations that list the message when it is made. Another site's
+// report in a later generation lists the message.
 func TestRetouchHoldsInItsGenerations(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	options := func(site string) bloomdb.Options {
@@ -143,7 +143,7 @@ func TestRetouchErrors(t *testing.T) {
 	}
 	mend()
 
-	// The bound is of keys in one generation.
+	// The limit applies to the keys of one generation.
 	m, err := db.Keyspace().Store.MaskOf(layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())})
 	if err != nil {
 		t.Fatal(err)
@@ -164,8 +164,8 @@ func TestRetouchErrors(t *testing.T) {
 	}
 }
 
-// A report with the very bits of a retouched key takes the retouch back: there is
-// no bit left that would hide the one and not the other.
+// A report with the same bits as a retouched key undoes the retouch: no bit would hide only one
+// of them.
 func TestRetouchOfTheSameBits(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	bloomdbtest.Report(t, db, 1)
@@ -181,8 +181,8 @@ func TestRetouchOfTheSameBits(t *testing.T) {
 	}
 }
 
-// An own report of a message that needs a masked bit gets that bit, and who rested
-// on it gets another one: now, and after a crash.
+// An own report of a message that needs a masked bit gets that bit. A key that rested on it
+// gets another one, also after a crash.
 func TestReportThroughMask(t *testing.T) {
 	o := crowded(t.TempDir(), "mx1", bloomdbtest.NewClock())
 	db := bloomdbtest.Open(t, o)
@@ -214,7 +214,7 @@ func TestReportThroughMask(t *testing.T) {
 	}
 }
 
-// retouchWorld is a generation with many keys that are set past the journal.
+// retouchWorld is a generation with many keys that are set without the journal.
 type retouchWorld struct {
 	db   *bloomdb.DB
 	keys []signature.Set
@@ -253,9 +253,9 @@ func (w *retouchWorld) listed() (n int) {
 	return n
 }
 
-// The loss that is foretold, against the one that is counted: for messages that
-// only the filter's error lists, and for messages that were reported. Counted
-// losses overlap a little, and the estimate of a load errs by up to 1.5 %.
+// The expected loss is compared with the counted one: for messages that are listed only by the
+// filter's error, and for reported messages. Counted losses overlap a little, and the estimate
+// of a load has an error of up to 1.5 %.
 func TestRetouchLoss(t *testing.T) {
 	const keys, retouches = 20_000, 150
 	for _, reported := range []bool{false, true} {
@@ -326,7 +326,7 @@ func TestRetouchParallel(t *testing.T) {
 	}
 }
 
-// A mask's file that is not as it was written is not taken, whichever byte it is.
+// A mask's file with any byte changed is not used.
 func TestMaskDamage(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	db := bloomdbtest.Open(t, o)
@@ -354,7 +354,7 @@ func TestMaskDamage(t *testing.T) {
 	}
 }
 
-// A mask and its file go when the generation expires.
+// A mask and its file are removed when the generation expires.
 func TestMaskGoesWithItsGeneration(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
@@ -384,8 +384,8 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 	}
 }
 
-// A mask counts where the identity names it. One that a crash left before that is
-// in the journal; one from before another program had the folder is past.
+// A mask is used if the identity names it. A mask that a crash left before that is in the
+// journal. One from before another program used the folder is stale.
 func TestMaskNotNamed(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	o.Exchange = false // so that the journal goes with each snapshot

@@ -14,8 +14,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// What is lost of ten million reported signatures to revocation filters that are full
-// to their plan, in expectation: at most this, whatever the options.
+// The largest expected number of ten million reported signatures that are lost to revocation
+// filters which are as full as planned, whatever the options.
 const (
 	asked    = 10_000_000
 	mostLost = 0.001
@@ -38,10 +38,10 @@ func TestRevocationFiltersLoseNoReport(t *testing.T) {
 	}
 }
 
-// The same by filters that are filled: those of this site and of others in each kept
-// generation, until they take no more. How many are lost is asked, and computed from
-// the bits; it is not more than planned. In a soak at the default size and for all ten
-// million, else at a tenth of both, and each eighth under the race detector.
+// The same with filled filters: those of this site and of others in each kept generation, until
+// they are full. The number of lost signatures is measured, and computed from the bits. It is
+// not above the plan. In a soak the test runs at the default size and for all ten million,
+// otherwise at a tenth of both, and for every eighth under the race detector.
 func TestFullRevocationFiltersLoseNoReport(t *testing.T) {
 	scale := 10
 	if testenv.Soak() {
@@ -68,12 +68,12 @@ func TestFullRevocationFiltersLoseNoReport(t *testing.T) {
 	if lost > 0 || expected*asked > 1.2*mostLost || expected == 0 {
 		t.Errorf("%d of %d are lost; of %d, %.3g in expectation, at most %g", lost, asked/scale/stride, asked, expected*asked, mostLost)
 	}
-	crash(t, db) // no site has told what the filters of others hold here
+	crash(t, db) // the joined bits were set without a part
 	comparePlain(t, revoked/(2*db.Keyspace().Settings.Reports.Keep), scale)
 }
 
-// fillRevoked fills the revocation filters of all kept generations, and says how many
-// keys they took and how likely they know another one.
+// fillRevoked fills the revocation filters of all kept generations. It returns the number of
+// keys in them, and the chance that they contain another key.
 func fillRevoked(t *testing.T, db *bloomdb.DB) (keys int, chance float64) {
 	t.Helper()
 	newest := db.Keyspace().Settings.Generation(layout.RevokedFilter, db.Now())
@@ -98,8 +98,8 @@ func fillRevoked(t *testing.T, db *bloomdb.DB) (keys int, chance float64) {
 	return keys, chance
 }
 
-// comparePlain asks one plain Bloom filter of 16 bits a key, of which a key has 8: what
-// would be lost to it.
+// comparePlain measures the loss to a plain Bloom filter of 16 bits a key, with 8 bits for each
+// key.
 func comparePlain(t *testing.T, keys, scale int) {
 	t.Helper()
 	plain := make([]bool, 16*keys)

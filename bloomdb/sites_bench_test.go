@@ -10,8 +10,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// BenchmarkMute takes one of four sites out of a generation of default capacity that
-// the four have filled, and gives it its say back.
+// BenchmarkMute mutes one of four sites that have filled a generation of default capacity, and
+// restores it.
 func BenchmarkMute(b *testing.B) {
 	db := bloomdbtest.Open(b, bloomdb.Options{Dir: b.TempDir(), Site: "a", Key: bloomdbtest.Key, Now: bloomdbtest.NewClock().Now})
 	t := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())}

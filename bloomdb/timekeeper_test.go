@@ -3,6 +3,8 @@ package bloomdb_test
 import (
 	"bytes"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +15,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/store"
 )
 
-// clocks are a wall clock that can jump and a monotonic one that cannot.
+// clocks are a wall clock that can jump and a monotonic clock that cannot.
 type clocks struct {
 	*bloomdbtest.Clock
 	elapsed time.Duration
@@ -21,7 +23,7 @@ type clocks struct {
 
 func newClocks() *clocks { return &clocks{Clock: bloomdbtest.NewClock()} }
 
-// pass lets time pass on both.
+// pass advances both clocks.
 func (c *clocks) pass(d time.Duration) {
 	c.Add(d)
 	c.elapsed += d
@@ -33,7 +35,7 @@ func (c *clocks) options(dir string) bloomdb.Options {
 	return o
 }
 
-// maintainFor does the work of a daemon that runs for so long.
+// maintainFor performs the periodic work of a daemon that runs for a duration.
 func maintainFor(t *testing.T, db *bloomdb.DB, c *clocks, d time.Duration) {
 	t.Helper()
 	for range store.KeepExpired + 1 {
@@ -42,9 +44,9 @@ func maintainFor(t *testing.T, db *bloomdb.DB, c *clocks, d time.Duration) {
 	}
 }
 
-// The clock jumps through the periods of reports and counts, for ten minutes and with a
-// restart: nothing expires, what is reported meanwhile is known and can be revoked at
-// once, and status and log name the jump until it is over.
+// The clock jumps by periods of reports and counts, for ten minutes and with a restart. Nothing
+// expires, reports made meanwhile are known and can be revoked at once, and status and log
+// report the jump until it is over.
 func TestClockJumpForAWhile(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, jump := range []time.Duration{
@@ -102,8 +104,8 @@ func TestClockJumpForAWhile(t *testing.T) {
 	}
 }
 
-// A jump that lasts is believed after a day, and what is too old then expires. What was
-// reported in a generation of the future can be revoked when the clock is right again.
+// A jump that lasts is believed after a day, and old generations then expire. Reports in a
+// generation of the future can be revoked when the clock is right again.
 func TestClockJumpForGood(t *testing.T) {
 	const day = 24 * time.Hour
 	c := newClocks()
@@ -143,8 +145,7 @@ func TestClockJumpForGood(t *testing.T) {
 	listed(t, db, 2, false)
 }
 
-// A clock that jumps by less than the bound again and again gains no more than the bound
-// in an hour.
+// A clock that repeatedly jumps by less than the bound gains at most the bound in an hour.
 func TestManySmallJumps(t *testing.T) {
 	c := newClocks()
 	db := bloomdbtest.Open(t, c.options(t.TempDir()))
@@ -160,9 +161,8 @@ func TestManySmallJumps(t *testing.T) {
 	listed(t, db, 1, true)
 }
 
-// A trusted site's record confirms a clock that is ahead, at once: so a long stop delays
-// nothing where there are other sites. An old record confirms nothing, nor does one of a
-// site that is muted.
+// A trusted site's record confirms a clock that is ahead at once, so a long stop causes no
+// delay if there are other sites. An old record, or one of a muted site, confirms nothing.
 func TestClockIsConfirmedBySites(t *testing.T) {
 	c := newClocks()
 	db := bloomdbtest.Open(t, c.options(t.TempDir()))
@@ -192,8 +192,8 @@ func TestClockIsConfirmedBySites(t *testing.T) {
 	}
 }
 
-// A daemon that was stopped for some days goes by the clock at once; after a longer stop
-// the clock is doubted, until it has lasted.
+// A daemon that was stopped for some days follows the clock at once. After a longer stop the
+// clock is doubted until it has lasted.
 func TestStopIsNoJump(t *testing.T) {
 	for stop, doubted := range map[time.Duration]bool{
 		time.Minute: false, 10 * time.Hour: false, clock.StartGap - time.Hour: false, clock.StartGap + time.Hour: true, -2 * time.Hour: true,
@@ -207,6 +207,44 @@ func TestStopIsNoJump(t *testing.T) {
 		db = bloomdbtest.Open(t, o)
 		if got := db.Clock() != nil; got != doubted {
 			t.Errorf("stopped for %s: doubted %v, want %v", stop, got, doubted)
+		}
+	}
+}
+
+// After a stop of more than a report lasts, reports made before the clock is accepted expire
+// with that. Status and log announce it, and the log records it. Where the administrator
+// removes the file with the last time, they stay.
+func TestStopLongerThanReportsLast(t *testing.T) {
+	const day = 24 * time.Hour
+	const announced, done = "reports made before the clock is accepted expire then", "reports made while the clock was not trusted may have expired"
+	for _, tt := range []struct {
+		stop    time.Duration
+		removed bool // the file
+		expires bool
+	}{{20 * day, false, false}, {40 * day, false, true}, {40 * day, true, false}} {
+		c := newClocks()
+		var logged bytes.Buffer
+		o := c.options(t.TempDir())
+		o.Log = slog.New(slog.NewTextHandler(&logged, nil))
+		db := bloomdbtest.Open(t, o)
+		bloomdbtest.Report(t, db, 1)
+		must(t, db.Close())
+		if c.pass(tt.stop); tt.removed {
+			must(t, os.Remove(filepath.Join(o.Dir, clock.File)))
+		}
+		c.elapsed = 0 // the machine was started again
+		db = bloomdbtest.Open(t, o)
+		bloomdbtest.Report(t, db, 2)
+		if s := db.Clock(); s != nil && s.Expires != tt.expires || s == nil && !tt.removed {
+			t.Errorf("%+v: status %+v", tt, s)
+		}
+		if strings.Contains(logged.String(), announced) != tt.expires || strings.Contains(logged.String(), done) {
+			t.Errorf("%+v: log before:\n%s", tt, &logged)
+		}
+		maintainFor(t, db, c, clock.ConfirmAfter+time.Hour)
+		listed(t, db, 2, !tt.expires)
+		if strings.Contains(logged.String(), done) != tt.expires {
+			t.Errorf("%+v: log after:\n%s", tt, &logged)
 		}
 	}
 }

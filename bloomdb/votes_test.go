@@ -14,7 +14,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// listener is a site that hears others by their votes.
+// listener opens a site that trusts others by vote.
 func listener(t testing.TB, c *bloomdbtest.Clock, voters ...string) *bloomdb.DB {
 	t.Helper()
 	return bloomdbtest.Open(t, listenerOptions(t.TempDir(), c, voters...))
@@ -29,7 +29,7 @@ func listenerOptions(dir string, c *bloomdbtest.Clock, voters ...string) bloomdb
 	return o
 }
 
-// member is a site that votes.
+// member opens a site that votes.
 func member(t testing.TB, c *bloomdbtest.Clock, site string) *bloomdb.DB {
 	t.Helper()
 	o := bloomdbtest.Options(t.TempDir(), site)
@@ -55,8 +55,8 @@ func mustHear(t testing.TB, db *bloomdb.DB, from ...*bloomdb.DB) {
 	}
 }
 
-// Two sites that are heard by their votes list what they agree on, as they say it
-// now: one alone lists nothing, and a revocation at one of them takes its vote back.
+// Two sites with TrustVote list messages on which their current votes agree. One alone lists
+// nothing, and a revocation at one of them withdraws its vote.
 func TestVotesList(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	here, a, b := listener(t, c, "a", "b"), member(t, c, "a"), member(t, c, "b")
@@ -92,8 +92,8 @@ func TestVotesList(t *testing.T) {
 	step("reported again in the next period", 1, 2, true)
 }
 
-// A site that is heard in full lists alone, and its revocation weighs more than
-// votes, as one of this site does; so does a retouch, and the never-list spares.
+// A fully trusted site lists messages alone. Its revocations override votes, like those of this
+// site. So do retouches and the never-list.
 func TestVotesGiveWay(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	a, b, friend := member(t, c, "a"), member(t, c, "b"), member(t, c, "friend")
@@ -136,8 +136,7 @@ func TestVotesGiveWay(t *testing.T) {
 	}
 }
 
-// The best key names the match: the text, and the body where only that
-// is known to the voters.
+// The match names the best key: the text, or the body if the voters have only that.
 func TestVotesByTextOrBody(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	here, a, b := listener(t, c, "a", "b"), member(t, c, "a"), member(t, c, "b")
@@ -177,8 +176,8 @@ func TestVotesByTextOrBody(t *testing.T) {
 	}
 }
 
-// Votes end: those of a site that goes on at the end of the period after the one in
-// which the message was reported, those of one that is silent a period later.
+// Votes expire: those of an active site at the end of the period after the report's, those of
+// an inactive one a period later.
 func TestVotesEnd(t *testing.T) {
 	const period = 168 * time.Hour
 	c := bloomdbtest.NewClock()
@@ -199,8 +198,8 @@ func TestVotesEnd(t *testing.T) {
 	}
 }
 
-// The stamp is another one after each report and revocation, when what is published
-// begins anew, and only then; it stays over a restart.
+// The stamp changes with each report and revocation, and when the next filter is published, but
+// not otherwise. It survives a restart.
 func TestVotesStamp(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	o := bloomdbtest.Options(t.TempDir(), "a")
@@ -242,7 +241,7 @@ func TestVotesStamp(t *testing.T) {
 	step("the same period", false)
 }
 
-// What is not to be heard is refused by name, and changes nothing.
+// Records that are not acceptable are rejected by name, and change nothing.
 func TestApplyVotesRefuses(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	here, a := listener(t, c, "a", "b"), member(t, c, "a")
@@ -296,7 +295,7 @@ func TestApplyVotesRefuses(t *testing.T) {
 	}
 }
 
-// An older record is no news, and one of a life that is over is refused.
+// An older record is ignored, and one of a stale epoch is rejected.
 func TestApplyVotesReplayed(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	here, a := listener(t, c, "a"), member(t, c, "a")

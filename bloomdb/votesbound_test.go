@@ -19,7 +19,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// votersNamed are names of ten sites.
+// votersNamed returns the names of ten sites.
 func votersNamed() (names []string) {
 	for i := range 10 {
 		names = append(names, fmt.Sprintf("voter%d", i))
@@ -27,13 +27,13 @@ func votersNamed() (names []string) {
 	return names
 }
 
-// crafted is a record of votes that a member made by hand for some site.
+// crafted returns a record of votes that a member made by hand for a site.
 func crafted(db *bloomdb.DB, site string, stamp uint64, f *generalized.Filter) []byte {
 	h := wire.Head{Type: wire.RecordVotes, Site: site, Epoch: 2, Seq: stamp, Made: db.Now()}
 	return db.Keyspace().Sealer.EncodeRecord(h, wire.AppendVotes(nil, wire.VotesBody{Gen: db.Keyspace().Settings.VotesGeneration(), Period: 604800, Filter: f}))
 }
 
-// wordsAt makes a filter of words of 64 bits, of which position 0 is the lowest.
+// wordsAt returns the filter with the given words of 64 bits. Position 0 is the lowest bit.
 func wordsAt(t testing.TB, word func(i uint64) uint64) *generalized.Filter {
 	t.Helper()
 	empty, err := generalized.New(wire.VotesShape)
@@ -53,9 +53,9 @@ func wordsAt(t testing.TB, word func(i uint64) uint64) *generalized.Filter {
 	return f
 }
 
-// Whatever ten sites send, also when all of them conspire to send the same bits, the
-// messages that they list and nobody reported stay below the bound: less than one in
-// 20 million, here none in 100,000; and no site votes for more than 2 F_p of them.
+// Whatever ten sites send, even if all conspire to send the same bits, the number of messages
+// that they list and that no site reported stays below the bound: less than one in 20 million,
+// here none in 100,000. No site votes for more than 2 F_p of them.
 func TestVotesAreBounded(t *testing.T) {
 	const seed = 17
 	r := rand.New(rand.NewPCG(seed, seed))
@@ -133,8 +133,8 @@ func TestImplausibleVotes(t *testing.T) {
 	}
 }
 
-// The limit of all this: who has the federation key makes bits for messages of his
-// choice. One such member lists nothing, two list all they chose, and only that.
+// The limit of the bound: a member with the federation key makes bits for messages of its
+// choice. One such member lists nothing. Two list all messages that they chose, and only these.
 func TestVotesForChosenMessages(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	here := listener(t, c, votersNamed()...)

@@ -58,6 +58,11 @@ type Options struct {
 	JudgeTimeout      time.Duration // from end of message to the verdict, including the wait for a processor; default 30s
 	ConnectionTimeout time.Duration // age at which a connection is closed between two messages, or an hour later in any case; default 24h
 
+	// Judged is called with each message that was signed and judged, also if the answer comes
+	// too late. It must be safe for concurrent use, must not block, and must not keep the
+	// slices. nil: nothing is called.
+	Judged func(Judgement)
+
 	Log *slog.Logger // default: discard
 
 	rules *policy.Rules // of the policies and allow rules above

@@ -19,14 +19,16 @@ import (
 // takes memory of up to three times the size of m, if encoded messages lie in each other,
 // and up to 64 MiB for images and archives; for most mail, of the largest part. It is safe
 // for concurrent use, and its calls do not wait for each other.
-func Compute(m Message) Set { return ComputeWith(m, nil) }
+func Compute(m Message) Set { return ComputeWith(m, nil, nil) }
 
-// ComputeWith is Compute for callers that bound how many messages are unpacked at a time.
-// The signatures are the same.
-func ComputeWith(m Message, unpacking Unpacking) Set {
+// ComputeWith is Compute for callers that bound how many messages are unpacked at a time,
+// or that may give up. The signatures are the same, unless stop is closed before it
+// returns: then it returns soon, after decoding the message at most, and what it returns is
+// of no use. A nil stop never does that.
+func ComputeWith(m Message, unpacking Unpacking, stop <-chan struct{}) Set {
 	c := computers.Get().(*computer)
 	defer c.release()
-	c.turns.unpacking = unpacking
+	c.turns.unpacking, c.work.Stop = unpacking, stop
 	return c.compute(m)
 }
 
@@ -108,7 +110,8 @@ func (c *computer) compute(m mail.Message) Set {
 	if len(set.Signatures) == 0 {
 		set.Sketches = nil
 	}
-	set.Counting = counting(set.Signatures)
+	set.Counting = Counting(set.Signatures)
+	set.NoHeader = !m.HasHeader()
 	set.Limits = c.reached()
 	return set
 }
@@ -204,11 +207,11 @@ func (c *computer) showsCode() bool {
 	return false
 }
 
-// counting returns the signature under which a message is counted: the text signature, so
+// Counting returns the signature under which a message is counted: the text signature, so
 // that copies that vary in what it leaves out count as one message; else the body
 // signature; else the first attachment. It is one, as each takes cells of the counting
 // filter.
-func counting(signatures []Signature) []Signature {
+func Counting(signatures []Signature) []Signature {
 	for _, kind := range []digest.Kind{digest.KindText, digest.KindBody, digest.KindAttachment} {
 		for _, s := range signatures {
 			if s.Kind == kind {

@@ -20,7 +20,7 @@ func TestSalvage(t *testing.T) {
 	}
 }
 
-// failingReader fails from a place to the end of its page.
+// failingReader fails from a position to the end of its page.
 type failingReader struct {
 	data []byte
 	bad  int64

@@ -26,7 +26,7 @@ var (
 	testPolicy = Policy{Site: "here", Votes: 2, Campaigns: 3}
 )
 
-// reportedIn are the facts of a signature that sites have reported in one generation.
+// reportedIn returns the facts of a signature that sites have reported in one generation.
 func reportedIn(s signature.Signature, gen int64, sites ...string) signatureFacts {
 	return signatureFacts{signature: s, listed: []listedIn{{layout.NewWord(gen, 0), sites}}, revoked: neverRevoked}
 }
@@ -58,20 +58,20 @@ func (f signatureFacts) as(classes ...classedIn) signatureFacts {
 	return f
 }
 
-// near are the facts of a sketch that matches in one generation.
+// near returns the facts of a sketch that matches in one generation.
 func near(s signature.Signature, gen int64, isStrong bool) sketchFacts {
 	m := sketchMatch{Match{Signature: s, Generation: gen, Sites: []string{"a"}}, isStrong}
 	return sketchFacts{matches: []sketchMatch{m}}
 }
 
-// campaigns are the facts of a domain that this site found in spam only.
+// campaigns returns the facts of a domain that this site has seen only in spam.
 func campaigns(newest int64, reports signatureFacts) linkFacts {
 	return linkFacts{domain: "spam.example", counts: store.DomainCounts{Campaigns: 3, Newest: newest}, reports: reports}
 }
 
 func decided(f facts) Evidence { return f.decide(&decidedSet, testPolicy) }
 
-// What is listed, and by what, follows from the facts alone.
+// The verdict follows from the facts alone.
 func TestDecide(t *testing.T) {
 	unreported := signatureFacts{signature: aDomain, revoked: neverRevoked}
 	ordinary := linkFacts{domain: "spam.example", counts: store.DomainCounts{Campaigns: 3, Sightings: 30, Newest: 9}, reports: reportedIn(aDomain, 9, "a")}
@@ -234,7 +234,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// unknown are the facts of a keyspace in which nobody reported some signatures.
+// unknown returns the facts of a keyspace in which no site reported some signatures.
 func unknown(reported []signatureFacts) (list []signatureFacts) {
 	for _, f := range reported {
 		list = append(list, signatureFacts{signature: f.signature, revoked: neverRevoked})
@@ -242,7 +242,7 @@ func unknown(reported []signatureFacts) (list []signatureFacts) {
 	return list
 }
 
-// simplified leaves of each match what TestDecide compares.
+// simplified keeps of each match only what TestDecide compares.
 func simplified(e Evidence) Evidence {
 	simple := func(matches []Match) (list []Match) {
 		for _, m := range matches {
@@ -254,7 +254,7 @@ func simplified(e Evidence) Evidence {
 	return e
 }
 
-// What one keyspace has counts under the other one, and nothing counts twice.
+// The facts of either keyspace count, and nothing counts twice.
 func TestUnite(t *testing.T) {
 	of := func(f signatureFacts) facts { return facts{signatures: []signatureFacts{f}} }
 	for name, c := range map[string]struct {
@@ -326,8 +326,8 @@ func TestUnite(t *testing.T) {
 	}
 }
 
-// Which keyspace is which does not matter, nor does one that has the same facts again; and
-// to unite facts changes neither of both.
+// The order of keyspaces does not matter, and uniting the same facts again changes nothing.
+// unite changes neither of its arguments.
 func TestUniteAnyFacts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawFacts(t, "a"), drawFacts(t, "b")

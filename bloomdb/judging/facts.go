@@ -1,9 +1,7 @@
 package judging
 
 import (
-	"cmp"
 	"math"
-	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
@@ -20,6 +18,8 @@ type question struct {
 	view   store.View
 	exact  []signature.Signature // the set's signatures
 	groups []sketch.KindGroups   // groups of the set's sketches; none if no keyspace has sketches
+
+	plain uint64 // a bit for each sketch that does not stand for the message
 
 	// few or many contains the positions of exact, see hashes.
 	few  [8]filter.Hash
@@ -91,35 +91,6 @@ type sketchMatch struct {
 type messageFacts struct {
 	words     words   // about its body and its text
 	retouched []int64 // generations in which it is retouched
-}
-
-// words are the newest words in generations that have a revocation, newest generation first.
-type words []wordAbout
-
-// wordAbout is the newest word about one thing in one generation.
-type wordAbout struct {
-	number int // of the signature in its set; 0 for a sketch
-	word   layout.Word
-}
-
-// revoked returns the newest generation in which a revocation is the newest word;
-// neverRevoked.
-func (ws words) revoked() int64 {
-	for _, w := range ws {
-		if layout.IsRevocation(w.word.Rung()) {
-			return w.word.Gen()
-		}
-	}
-	return neverRevoked
-}
-
-// unite keeps the newest word about each thing in each generation.
-func (ws words) unite(os words) words {
-	ws = merged(ws, os,
-		func(w, o wordAbout) bool { return w.number == o.number && w.word.Gen() == o.word.Gen() },
-		func(w *wordAbout, o wordAbout) { w.word = max(w.word, o.word) })
-	slices.SortStableFunc(ws, func(w, o wordAbout) int { return cmp.Compare(o.word.Gen(), w.word.Gen()) })
-	return ws
 }
 
 // linkFacts is the content of filters about one link domain.

@@ -29,20 +29,12 @@ func Judge(keys []*keyspace.Keyspace, set signature.Set, p Policy) (e Evidence) 
 	asked := ask(buf[:], keys, &set)
 	f := gather(asked, &set)
 	if len(set.Domains) > 0 && f.needsLinks(p) {
-		if f.links = gatherLinks(asked, set.Domains, len(f.weak()) > 0, p); len(f.links) > 0 {
-			f.message = gatherMessage(asked)
+		f.links = gatherLinks(asked, set.Domains, len(f.weak()) > 0, p)
+		if len(f.links) > 0 {
+			f.message = messageOf(asked)
 		}
 	}
 	return f.decide(&set, p)
-}
-
-// gatherMessage returns the messageFacts of all keyspaces.
-func gatherMessage(asked []question) (m messageFacts) {
-	for i := range asked {
-		asked[i].askMessage()
-		m = messageFacts{m.words.unite(asked[i].message.words), slices.Concat(m.retouched, asked[i].message.retouched)}
-	}
-	return m
 }
 
 // ask returns the questions to all keyspaces, in buf if it is long enough. buf must be zero.
@@ -68,6 +60,7 @@ func ask(buf []question, keys []*keyspace.Keyspace, set *signature.Set) []questi
 		}
 		if hasSketches {
 			q.groups = q.ks.Sketches.Asked(set.Sketches)
+			q.plain = plainOf(set.Sketches)
 		}
 	}
 	return asked
@@ -202,47 +195,6 @@ func (q *question) sketch(s sketch.KindGroups) sketchFacts {
 	return f
 }
 
-// sketchWords returns the words about near-duplicates, down to the newest revocation. The groups
-// of a revoked message may differ from those that listed it, because these come from another
-// message. Generations older than a revocation of the message itself are not looked up.
-func (q *question) sketchWords(s sketch.KindGroups) (list words) {
-	q.askMessage()
-	revoked := q.message.words.revoked()
-	for _, g := range q.view.Reports {
-		if g.Num <= revoked || list.revoked() != neverRevoked {
-			break
-		}
-		if top := sketch.Top(g, s, q.ks.Settings.Site); top > 0 {
-			list = append(list, wordAbout{0, layout.NewWord(g.Num, top)})
-		}
-	}
-	return list
-}
-
-// askMessage gathers the messageFacts once.
-func (q *question) askMessage() {
-	if q.isMessageKnown {
-		return
-	}
-	q.isMessageKnown = true
-	for _, g := range q.view.Reports {
-		isRetouched := false
-		for i, s := range q.exact {
-			if !IsOfMessage(s.Kind) {
-				continue
-			}
-			h := q.hashes()[i]
-			if g.Revoked.Has(h) {
-				q.message.words = append(q.message.words, wordAbout{i, layout.NewWord(g.Num, g.Top(h))})
-			}
-			isRetouched = isRetouched || g.Mask.Retouched(h)
-		}
-		if isRetouched {
-			q.message.retouched = append(q.message.retouched, g.Num)
-		}
-	}
-}
-
 // unite returns the facts of two keyspaces about one message.
 func unite(a, b facts) facts {
 	a.signatures = slices.Clone(a.signatures)
@@ -251,7 +203,7 @@ func unite(a, b facts) facts {
 	}
 	a.sketches = merged(a.sketches, b.sketches, func(s, o sketchFacts) bool { return s.number == o.number },
 		func(s *sketchFacts, o sketchFacts) { *s = s.unite(o) })
-	a.message = messageFacts{a.message.words.unite(b.message.words), slices.Concat(a.message.retouched, b.message.retouched)}
+	a.message = a.message.unite(b.message)
 	a.voters, a.vote = mergedNames(a.voters, b.voters), min(a.vote, b.vote)
 	a.counts = merged(summedCounts(a.counts), summedCounts(b.counts), store.SiteCount.IsSame,
 		func(c *store.SiteCount, o store.SiteCount) { c.Count = max(c.Count, o.Count) })

@@ -27,8 +27,7 @@ type sketchFact struct {
 	groups []signature.Group
 }
 
-// sketchWorld is two sites that exchange deltas, beside plain lists of what each of
-// them should know.
+// sketchWorld is two sites that exchange deltas, and plain lists of their expected content.
 type sketchWorld struct {
 	*rapid.T
 	clock   *keyspacetest.Clock
@@ -55,7 +54,7 @@ func (w *sketchWorld) open(site string) {
 	}
 }
 
-// hear applies another site's stream from the cursor on, as the exchange does.
+// hear applies another site's stream from the cursor on, like the exchange.
 func (w *sketchWorld) hear(site, from string) {
 	for _, d := range w.streams[from] {
 		if err := w.sites[site].Peers.Apply(d.Data, peers.Skipped); err != nil {
@@ -64,7 +63,7 @@ func (w *sketchWorld) hear(site, from string) {
 	}
 }
 
-// drawGroups draws groups of a small world of anchors and keys, so that they meet.
+// drawGroups draws groups from few anchors and keys, so that they have some in common.
 func drawGroups(t *rapid.T) []signature.Group {
 	groups := make([]signature.Group, rapid.IntRange(1, 3).Draw(t, "groups"))
 	for i := range groups {
@@ -230,7 +229,7 @@ func TestSketchesModel(t *testing.T) {
 	})
 }
 
-// ask compares a question's answer with the lists.
+// ask compares an answer with the lists.
 func (w *sketchWorld) ask(site string, asked []signature.Group) {
 	ks := w.sites[site]
 	oldest := ks.Settings.Generation(layout.SpamFilter, ks.Settings.Now()) - int64(ks.Settings.Reports.Keep) + 1
@@ -251,7 +250,7 @@ func (w *sketchWorld) ask(site string, asked []signature.Group) {
 	}
 }
 
-// checkMatch holds what is said of a match against the lists.
+// checkMatch compares a match with the lists.
 func (w *sketchWorld) checkMatch(site string, facts []sketchFact, asked []signature.Group, m Match, strong, weak int64) {
 	gen := strong
 	if m.Found < m.Need {

@@ -10,13 +10,13 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// group is a sketch of one group. Four of its keys make a match, three a weak one.
+// group returns a sketch of one group. Four of its keys make a match, three a weak one.
 func group(keys ...uint64) []sketch.KindGroups {
 	return []sketch.KindGroups{{Kind: signature.KindSketch, Groups: []signature.Group{{Anchor: 77, Keys: keys, Need: 4, Weak: 3}}}}
 }
 
-// Only the union of two sites' reports has enough keys of a group: nobody reported
-// such a message.
+// Only the reports of two sites together have enough keys of a group: no site reported such a
+// message.
 func TestSketchOfOneSite(t *testing.T) {
 	ks := openKeyspace(t, "mx1")
 	for site, groups := range map[string][]sketch.KindGroups{"a": group(1, 2, 3), "b": group(4, 5, 6), "mx1": group(7, 8)} {
@@ -39,7 +39,7 @@ func TestSketchOfOneSite(t *testing.T) {
 	}
 }
 
-// A declared image that matches weakly is not listed by a domain beside it.
+// An image on the never-list with a weak match is not listed by a domain beside it.
 func TestNeverImageIsNotCorroborated(t *testing.T) {
 	ks, other := openKeyspace(t, "a"), openKeyspace(t, "b")
 	reported := keyspacetest.Message(1)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/filtertest"
 	"github.com/spambloom/spambloom/bloomdb/filter/generalized"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
@@ -21,10 +22,6 @@ func rounds(n int) int {
 		return n / 8
 	}
 	return n
-}
-
-func randomHash(r *rand.Rand) filter.Hash {
-	return filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
 }
 
 // filterOf returns the filter with the given words of 64 bits. Position 0 is the lowest bit.
@@ -55,7 +52,7 @@ func TestAllOnesDoNotVote(t *testing.T) {
 	v := vote.NewVoter(keyring.Sip{1, 2}, filterOf(t, func() uint64 { return math.MaxUint64 }))
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 1000 {
-		if v.Has(randomHash(r)) {
+		if v.Has(filtertest.Hash(r)) {
 			t.Fatal("all ones vote for a message")
 		}
 	}
@@ -72,7 +69,7 @@ func TestEqualPositionsWouldAgree(t *testing.T) {
 	equal, different := 0, 0
 	messages := rounds(500_000)
 	for range messages {
-		x, y := randomHash(r), randomHash(r)
+		x, y := filtertest.Hash(r), filtertest.Hash(r)
 		if !votes(one, x, y) {
 			continue
 		}

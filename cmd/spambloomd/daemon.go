@@ -32,6 +32,7 @@ import (
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/reporting/backup"
 	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/server"
 )
 
@@ -48,6 +49,7 @@ type service struct {
 
 	db           *bloomdb.DB
 	desk         *desk.Desk
+	judged       *judged.List
 	policy       atomic.Pointer[policy.Policy] // for the control API; the milter has its own copy
 	milter       *milter.Server
 	control      *http.Server
@@ -92,8 +94,11 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 
 	d := &service{
 		started: s, current: s, level: level, pseudonyms: names, log: log, systemd: systemd, listeners: sockets.names(),
-		db: state.db, desk: desk.New(state.db, state.reports, s.deskOptions(log)),
+		db: state.db, judged: judged.New(state.db.Now(), judged.MaxMemory),
 	}
+	atDesk := s.deskOptions(log)
+	atDesk.Judged = d.judged
+	d.desk = desk.New(state.db, state.reports, atDesk)
 	if err := d.assemble(sockets); err != nil {
 		return err
 	}
@@ -147,7 +152,7 @@ func (d *service) assemble(sockets *sockets) error {
 	s := d.started
 	policy := s.policy()
 	d.policy.Store(&policy)
-	d.milter = milter.NewServer(d.db, s.milterOptions(s.site, d.log))
+	d.milter = milter.NewServer(d.db, d.milterOptions(s))
 	if s.Redis.URL != "" {
 		client, err := redisclient.Dial(s.Redis.URL, s.dialOptions())
 		if err != nil {
@@ -329,7 +334,7 @@ func (d *service) reload() error {
 	d.policy.Store(&policy)
 	d.access.Reload(s.accessOptions(d.started.Control.Group))
 	d.reloadRemote(s)
-	d.milter.Reload(s.milterOptions(d.started.site, d.log))
+	d.milter.Reload(d.milterOptions(s))
 	d.reloadTraps(s)
 	d.level.Set(s.logLevel())
 	d.pseudonyms.isOn.Store(s.Log.Privacy)

@@ -123,6 +123,8 @@ type Receipt struct {
 	Sum    float64 `json:"sum,omitempty"`
 	Quorum float64 `json:"quorum,omitempty"`
 
+	Known bool `json:"known,omitempty"` // the reporter had made the same statement before
+
 	Idle bool `json:"idle,omitempty"` // a revocation without effect: nobody had reported the message
 
 	// WaitsUntil is set if an idle revocation takes a listing back that arrives from another

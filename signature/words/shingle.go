@@ -36,8 +36,9 @@ type Sketcher struct {
 // Reset empties s for the next message.
 func (s *Sketcher) Reset() { s.Own, s.Limits = work.Keep(s.Own), 0 }
 
-// WordsBy returns the tokens by the author, and by others up to last. They and their text
-// in s.Own are valid until the next call.
+// WordsBy returns the tokens by the author, and by others up to last. Tokens by others are
+// carried, at least as quoted words. They and their text in s.Own are valid until the next
+// call.
 func (s *Sketcher) WordsBy(of *Tokeniser, last span.Author) []Token {
 	own := s.tokens[:0]
 	s.Own = s.Own[:0]
@@ -49,6 +50,9 @@ func (s *Sketcher) WordsBy(of *Tokeniser, last span.Author) []Token {
 			s.Limits |= work.LimitWords
 			break
 		}
+		if t.by == span.ByOther && t.Carried == mail.OwnPart {
+			t.Carried = mail.QuotedWords
+		}
 		own = append(own, t)
 		s.Own = append(append(s.Own, of.Text[t.start:t.end]...), ' ')
 	}
@@ -59,6 +63,9 @@ func (s *Sketcher) WordsBy(of *Tokeniser, last span.Author) []Token {
 // measure returns how much a token counts in a shingle. Three words count as much as four
 // Han characters, six Kana, or nine letters of the scripts of South-East Asia.
 func (t Token) measure(text []byte) int {
+	if text[t.start] < utf8.RuneSelf {
+		return sketch.WordMeasure
+	}
 	r, _ := utf8.DecodeRune(text[t.start:t.end])
 	switch {
 	case !isDense(r):

@@ -8,7 +8,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 )
 
-// When reports are published, in seconds: package bloomdb/exchange has the rule.
+// When reports are published, in seconds: package bloomdb/exchange/publisher has the rule.
 const (
 	coalesce    = 0.1 // after the first that waits
 	reportPause = 0.2 // after the last publication, at least

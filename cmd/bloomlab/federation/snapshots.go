@@ -8,7 +8,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 )
 
-// When a site publishes a snapshot: package bloomdb/exchange has the rule.
+// When a site publishes a snapshot: package bloomdb/exchange/publisher has the rule.
 const (
 	snapshotBytes  = 4 << 20 // of deltas, or as many as the last snapshot had
 	snapshotDeltas = 50_000

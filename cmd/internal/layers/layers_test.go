@@ -39,7 +39,7 @@ var allowed = map[string][]string{
 	"signature/page":    {"signature/work", "signature/ascii", "signature/span"},
 	"signature/visible": {"signature/work", "signature/ascii", "signature/span", "signature/mail", "signature/page"},
 	"signature/words":   {"signature/work", "signature/span", "signature/digest", "signature/sketch", "signature/mail"},
-	"signature/links":   {"signature/work", "signature/ascii", "signature/suffix", "signature/mail", "signature/page", "signature/visible"},
+	"signature/links":   {"signature/work", "signature/ascii", "signature/suffix", "signature/mail", "signature/span", "signature/page", "signature/visible"},
 	"signature/guard":   {"signature/mail", "signature/words"},
 	"signature/archive": {"signature/work", "signature/digest"},
 	"signature":         {"signature/work", "signature/span", "signature/digest", "signature/picture", "signature/sketch", "signature/mail", "signature/visible", "signature/words", "signature/links", "signature/guard", "signature/archive"},
@@ -51,6 +51,7 @@ var allowed = map[string][]string{
 	"bloomdb/filter/coded":       {"bloomdb/filter"},
 	"bloomdb/filter/generalized": {"bloomdb/filter"},
 	"bloomdb/filter/iterative":   {"bloomdb/filter"},
+	"bloomdb/filter/filtertest":  {"bloomdb/filter"},
 
 	"bloomdb/layout":   {"signature", "bloomdb/filter"},
 	"bloomdb/folder":   {"bloomdb/layout"},
@@ -84,6 +85,7 @@ var allowed = map[string][]string{
 	// In the order of their imports: the daemon's side, and the client's.
 	"reporting":                 {},
 	"reporting/trust":           {},
+	"reporting/judged":          {"signature"},
 	"reporting/ledger/record":   {"signature", "reporting/trust"},
 	"reporting/ledger/buckets":  {"reporting/ledger/record"},
 	"reporting/ledger/pagefile": {"reporting/ledger/record", "reporting/ledger/buckets"},
@@ -95,7 +97,7 @@ var allowed = map[string][]string{
 	"reporting/api/v1":          {"reporting/api"},
 	"reporting/credential":      {"signature", "reporting/api"},
 	"reporting/client":          {"reporting/api", "reporting/api/v1", "reporting/credential"},
-	"reporting/desk":            {"signature", "bloomdb", "bloomdb/wire", "reporting/ledger", "reporting/backup", "reporting/api"},
+	"reporting/desk":            {"signature", "bloomdb", "bloomdb/wire", "reporting/judged", "reporting/ledger", "reporting/backup", "reporting/api"},
 	"reporting/desk/desktest":   {"signature", "bloomdb", "reporting/ledger", "reporting/trust", "reporting/desk"},
 	"reporting/server":          {"signature", "bloomdb", "bloomdb/never", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/credential", "reporting/desk"},
 
@@ -152,7 +154,7 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/variation":   {"signature"},
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "bloomdb/filter", "cmd/bloomlab/variation", "cmd/internal/mailbox"},
 
-	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "bloomdb/wire", "bloomdb/exchange", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "reporting/backup", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "milter", "milter/policy", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
+	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "bloomdb/wire", "bloomdb/exchange", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "reporting/backup", "reporting/judged", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "milter", "milter/policy", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
 	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "milter/policy", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
 }
 
@@ -164,13 +166,18 @@ var inTests = map[string][]string{
 	"signature/words":   {"signature/visible"},
 	"signature/archive": {"signature/archive/archivetest"},
 
-	"bloomdb/vote":     {"bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
+	"bloomdb/filter/coded":       {"bloomdb/filter/filtertest"},
+	"bloomdb/filter/generalized": {"bloomdb/filter/filtertest"},
+	"bloomdb/filter/iterative":   {"bloomdb/filter/filtertest"},
+
+	"bloomdb/recent":   {"bloomdb/filter/filtertest"},
+	"bloomdb/vote":     {"bloomdb/filter/filtertest", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
 	"bloomdb/outbox":   {"signature", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
 	"bloomdb/peers":    {"signature", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
 	"bloomdb/repair":   {"bloomdb/filter", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
 	"bloomdb/keyspace": {"bloomdb/keyspace/keyspacetest"},
 	"bloomdb/judging":  {"bloomdb/keyspace/keyspacetest", "bloomdb/wire", "bloomdb/peers"},
-	"bloomdb":          {"bloomdb/bloomdbtest", "bloomdb/filter/coded", "bloomdb/filter/generalized"},
+	"bloomdb":          {"bloomdb/bloomdbtest", "bloomdb/filter/filtertest", "bloomdb/filter/coded", "bloomdb/filter/generalized"},
 	"bloomdb/exchange": {"signature", "bloomdb/keyring", "bloomdb/wire", "bloomdb/exchange/linkfault", "bloomdb/exchange/redisclient", "bloomdb/exchange/redistest", "bloomdb/exchange/streams/streamstest"},
 
 	"bloomdb/exchange/redisclient": {"bloomdb/exchange/redistest"},
@@ -187,14 +194,14 @@ var inTests = map[string][]string{
 	"cmd/spambloomd/e2e/life":       {"reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/figures":    {"reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},
 
-	"cmd/spambloom": {"cmd/internal/manual", "reporting/ledger", "reporting/trust", "reporting/desk", "reporting/server"},
+	"cmd/spambloom": {"cmd/internal/manual", "reporting/judged", "reporting/ledger", "reporting/trust", "reporting/desk", "reporting/server"},
 
 	"cmd/internal/queue": {"bloomdb"},
 
 	"reporting/backup":         {"signature", "reporting/trust"},
 	"reporting/ledger/buckets": {"signature"},
 	"reporting/desk":           {"reporting/desk/desktest", "reporting/trust"},
-	"reporting/server":         {"reporting/client", "reporting/desk/desktest", "reporting/trust"},
+	"reporting/server":         {"reporting/client", "reporting/judged", "reporting/desk/desktest", "reporting/trust"},
 
 	"cmd/bloomlab/yancho":      {"cmd/bloomlab/labtest"},
 	"cmd/bloomlab/retouched":   {"cmd/bloomlab/labtest"},

@@ -27,7 +27,7 @@ type size struct {
 
 // larger lists the packages that are over a bound.
 var larger = map[string]size{
-	"cmd/spambloom":  {4800, 60, "a file for each verb"},
+	"cmd/spambloom":  {5400, 60, "a file for each verb"},
 	"cmd/spambloomd": {2500, 60, "wiring of all packages"},
 	"milter":         {2500, 60, "one server whose sessions, turns and memory share its limits"},
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// A site knows its own records by its own key. A member can make one in its name, which
-// is told apart; anybody else can't.
+// A site recognises its own records by its signing key. A record that a member made in its name
+// is reported as such. Nobody else can make one.
 func TestOwnRecord(t *testing.T) {
 	_, private := newSigningKey(t)
 	_, others := newSigningKey(t)
@@ -69,8 +69,8 @@ func TestOwnRecord(t *testing.T) {
 	}
 }
 
-// Bytes that the site did not sign, in the place of each of its records, are
-// ErrUnverified, and no cursor, life or memory comes of them.
+// Bytes that the site did not sign, in place of each of its records, are rejected with
+// ErrUnverified. They change no cursor and no epoch, and take no memory.
 func TestForgedRecordsChangeNothing(t *testing.T) {
 	public, private := newSigningKey(t)
 	_, others := newSigningKey(t)
@@ -124,7 +124,8 @@ func TestForgedRecordsChangeNothing(t *testing.T) {
 	}
 }
 
-// An epoch beyond all times is refused, whoever signed it: no later life would be left.
+// An epoch above all possible times is rejected, even if the site signed it: there would be no
+// later epoch.
 func TestEpochBeyondAllTimes(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	for epoch, ok := range map[uint64]bool{1: true, lastEpoch: true, lastEpoch + 1: false, math.MaxUint64: false} {
@@ -135,9 +136,9 @@ func TestEpochBeyondAllTimes(t *testing.T) {
 	}
 }
 
-// What a site learns of its own word: a number that it gave and forgot is said again, one
-// that it never gave begins another life, and after that nothing of it is news.
-func TestOutlive(t *testing.T) {
+// Supersede with a number that the site assigned and forgot continues after it. With a number
+// that it did not assign, the site begins another epoch. A second call changes nothing.
+func TestSupersede(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		a := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 		for range rapid.IntRange(0, 3).Draw(rt, "published") {
@@ -171,15 +172,15 @@ func TestOutlive(t *testing.T) {
 	})
 }
 
-// A life of another folder, made at another time, is not carried over: the counts of
-// both are added at the sites that hold both.
-func TestLifeAfterAnotherFolder(t *testing.T) {
+// An epoch of another folder, made at another time, is not continued: sites that hold both add
+// their counts.
+func TestEpochAfterAnotherFolder(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	ao := bloomdbtest.Options(t.TempDir(), "a")
 	ao.Now = c.Now
 	older := bloomdbtest.Open(t, ao)
 	bloomdbtest.Report(t, older, 1)
-	bloomdbtest.Drain(t, older) // which nobody hears
+	bloomdbtest.Drain(t, older) // no site applies them
 	c.Add(time.Hour)
 	o := ao
 	o.Dir = t.TempDir()
@@ -203,7 +204,7 @@ func TestLifeAfterAnotherFolder(t *testing.T) {
 	}
 }
 
-// A heartbeat asks for what is missed of up to 16 sites.
+// A heartbeat requests the missing records of up to 16 sites.
 func TestWants(t *testing.T) {
 	a, b, c := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "c"))
 	var many []string
@@ -235,5 +236,5 @@ func TestWants(t *testing.T) {
 	}
 }
 
-// lastEpoch is the greatest epoch that a record may have.
+// lastEpoch is the largest epoch that a record may have.
 const lastEpoch = 1 << 53
