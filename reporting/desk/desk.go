@@ -269,8 +269,8 @@ func (d *Desk) carryOut(decision ledger.Decision) (err error) {
 	return err
 }
 
-// revokedUntil returns the end of the period of a message's last revocation. Until then
-// the revocation wins over reports. It is zero if nobody revoked the message.
+// revokedUntil returns the end of the period of a message's last revocation, after which a report
+// lists the message again. It is zero if nobody revoked the message.
 func (d *Desk) revokedUntil(set signature.Set) time.Time {
 	var until time.Time
 	for _, t := range d.db.Explain(set) {
