@@ -6,6 +6,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/reporting/overview"
 )
 
 // Answer is the verdict on a message, with its main reasons.
@@ -144,6 +145,14 @@ type Status struct {
 	Database bloomdb.Status  `json:"database"`
 	Reports  ledger.Status   `json:"reports"`
 	Daemon   json.RawMessage `json:"daemon,omitempty"` // facts of the daemon's other parts
+
+	Overview *overview.Overview `json:"overview,omitempty"` // absent from older daemons
+}
+
+// WebLink is the address of the site's page, with a key that signs the caller in. It works
+// once, within five minutes.
+type WebLink struct {
+	URL string `json:"url"`
 }
 
 // Checked is the result of a check of the state folder.

@@ -77,6 +77,7 @@ type Desk struct {
 	log      *slog.Logger
 	accepted *prometheus.CounterVec
 	refused  *prometheus.CounterVec
+	decided  *prometheus.CounterVec
 }
 
 // New returns a desk. Run carries out the decisions that a crash has left in the ledger.
@@ -101,7 +102,12 @@ func New(db *bloomdb.DB, l *ledger.Ledger, o Options) *Desk {
 			Name: "spambloom_reports_refused_total",
 			Help: "Reports and revocations refused, by reason.",
 		}, []string{"action", "reason"}),
+		decided: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "spambloom_decisions_total",
+			Help: "Messages listed or revoked by the reporters of this site; other sites receive these decisions.",
+		}, []string{"action"}),
 	}
+	d.startMetrics()
 	d.overdue.Store(true)
 	d.loadSettled()
 	return d
@@ -109,11 +115,36 @@ func New(db *bloomdb.DB, l *ledger.Ledger, o Options) *Desk {
 
 // Collectors returns the desk's metrics.
 func (d *Desk) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{d.accepted, d.refused, ledgerCollector{d}}
+	return []prometheus.Collector{d.accepted, d.refused, d.decided, ledgerCollector{d}}
 }
 
+// Values of the label action of decisions.
+const (
+	decisionList   = "list"
+	decisionRevoke = "revoke"
+)
+
+// startMetrics creates the series with known labels, because alerts need them from the
+// first scrape on.
+func (d *Desk) startMetrics() {
+	for _, action := range []string{"report", "revoke"} {
+		for _, class := range bloomdb.Classes() {
+			d.accepted.WithLabelValues(action, class.String())
+		}
+		for _, err := range []error{bloomdb.ErrNothing, bloomdb.ErrNever, bloomdb.ErrFull, ErrTooMany, ledger.ErrShare, bloomdb.ErrClosed, nil} {
+			d.refused.WithLabelValues(action, reason(err))
+		}
+		d.refused.WithLabelValues(action, reasonRight)
+	}
+	d.decided.WithLabelValues(decisionList)
+	d.decided.WithLabelValues(decisionRevoke)
+}
+
+// reasonRight is the reason of a request that was refused for lack of a right.
+const reasonRight = "not_allowed"
+
 // Refuse counts a request that was refused for lack of a right.
-func (d *Desk) Refuse(action string) { d.refused.WithLabelValues(action, "not_allowed").Inc() }
+func (d *Desk) Refuse(action string) { d.refused.WithLabelValues(action, reasonRight).Inc() }
 
 // Report enters a report of spam. When the error is nil, the report is on disk, and the
 // message is listed if its reporters have the quorum, also if it was revoked before. Errors are
@@ -257,11 +288,15 @@ func (d *Desk) period(now time.Time) time.Time {
 // carryOut carries out a decision of the ledger and settles it. A decision that the
 // database will never accept is given up.
 func (d *Desk) carryOut(decision ledger.Decision) (err error) {
+	decided := ""
 	switch decision.Action {
 	case ledger.List:
-		err = d.db.Report(decision.Set, bloomdb.Class(decision.Class))
+		decided, err = decisionList, d.db.Report(decision.Set, bloomdb.Class(decision.Class))
 	case ledger.Revoke:
-		err = d.db.Revoke(decision.Set)
+		decided, err = decisionRevoke, d.db.Revoke(decision.Set)
+	}
+	if decided != "" && err == nil {
+		d.decided.WithLabelValues(decided).Inc()
 	}
 	if err == nil || errors.Is(err, bloomdb.ErrNever) || errors.Is(err, bloomdb.ErrNothing) {
 		d.ledger.Settle(decision)

@@ -161,5 +161,8 @@ func (h *handler) status(caller) (api.Status, error) {
 			return s, fmt.Errorf("write the daemon's facts: %w", err)
 		}
 	}
+	if h.Overview != nil {
+		s.Overview = h.Overview(s)
+	}
 	return s, nil
 }

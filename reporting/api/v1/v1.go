@@ -57,6 +57,7 @@ const (
 const (
 	Whoami Get[api.Whoami]  = "/v1/whoami"
 	Status Get[api.Status]  = "/v1/status"
+	Web    Get[api.WebLink] = "/v1/web"
 	Fsck   Get[api.Checked] = "/v1/fsck"
 )
 

@@ -184,6 +184,11 @@ func Set(contents ...string) signature.Set {
 
 // Letter returns a copy of a campaign's message. Copies differ in some words.
 func Letter(campaign, copy int) signature.Set {
+	return signature.Compute(signature.Parse([]byte("Subject: x\n\n" + LetterText(campaign, copy) + "\n")))
+}
+
+// LetterText returns the body of a Letter.
+func LetterText(campaign, copy int) string {
 	var text strings.Builder
 	for i := range 160 {
 		fmt.Fprintf(&text, "%s ", word(campaign*1000+i))
@@ -191,7 +196,7 @@ func Letter(campaign, copy int) signature.Set {
 			fmt.Fprintf(&text, "%s ", word(1_000_000+copy))
 		}
 	}
-	return signature.Compute(signature.Parse([]byte("Subject: x\n\n" + text.String() + "\n")))
+	return text.String()
 }
 
 // Texts returns a message with n words of one campaign, m words of another one behind them,
