@@ -69,7 +69,7 @@ func (d *service) overview(s api.Status) *overview.Overview {
 // contested returns the messages about which users disagree, at most five. A fault of the
 // ledger is shown elsewhere.
 func (d *service) contested() (list []watch.Contested) {
-	campaigns, err := d.desk.Contested()
+	campaigns, err := d.desk.ContestedCampaigns()
 	if err != nil {
 		return nil
 	}

@@ -115,8 +115,8 @@ type Receipt struct {
 	IDs     []string `json:"ids"`
 	Verdict string   `json:"verdict,omitempty"` // from now on; absent from older daemons
 
-	// RevokedUntil is set if a report has no effect yet: the message was revoked in this
-	// period, and the revocation wins until the period ends.
+	// RevokedUntil is set if a report has no effect yet: the message was reported and revoked
+	// too often in this period, and stays revoked until the period ends.
 	RevokedUntil time.Time `json:"revoked_until,omitzero"`
 
 	// Sum and Quorum are set if more reporters are needed: the weight of those who agree,
@@ -127,6 +127,14 @@ type Receipt struct {
 	Known bool `json:"known,omitempty"` // the reporter had made the same statement before
 
 	Idle bool `json:"idle,omitempty"` // a revocation without effect: nobody had reported the message
+
+	// WaitsUntil is set if an idle revocation takes a listing back that arrives from another
+	// site before then.
+	WaitsUntil time.Time `json:"waits_until,omitzero"`
+
+	Settled bool `json:"settled,omitempty"` // an administrator has settled the message as the opposite
+
+	Holds string `json:"holds,omitempty"` // one sentence: what holds now, here and elsewhere, and from when
 
 	Offer string `json:"offer,omitempty"` // "retouch": the same false positive came back
 }

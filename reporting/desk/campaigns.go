@@ -31,8 +31,8 @@ func (c Campaign) IsContested() bool {
 	return slices.ContainsFunc(c.Revokers, func(name string) bool { return !slices.Contains(c.Reporters, name) }) && len(c.Reporters) > 0
 }
 
-// Contested returns the campaigns about which users disagreed within the last week.
-func (d *Desk) Contested() ([]Campaign, error) {
+// ContestedCampaigns returns the campaigns about which users disagreed within the last week.
+func (d *Desk) ContestedCampaigns() ([]Campaign, error) {
 	list, err := d.Campaigns()
 	since := d.db.Now().Add(-contestedFor)
 	return slices.DeleteFunc(list, func(c Campaign) bool { return !c.IsContested() || c.Last.Before(since) }), err

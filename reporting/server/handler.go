@@ -88,6 +88,8 @@ func (h *handler) endpoints() []endpoint {
 		post(h, v1.Undo, toAdministrate, h.undo),
 		post(h, v1.Reporters, toReport, h.reporters),
 		post(h, v1.SetWeight, toAdministrate, h.setWeight),
+		post(h, v1.Contested, toAdministrate, func(_ caller, q api.ContestedRequest) (api.Contested, error) { return h.desk.Contested(q) }),
+		post(h, v1.Settle, toAdministrate, h.settle),
 		post(h, v1.Retouch, toAdministrate, h.retouch),
 		post(h, v1.PlanRetouch, toAdministrate, h.planRetouch),
 		get(h, v1.Retouched, toAsk, func(caller) (api.RetouchedList, error) { return h.desk.Retouched(), nil }),

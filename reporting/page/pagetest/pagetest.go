@@ -113,7 +113,7 @@ func (s *Site) status() (api.Status, error) {
 	}
 	now := s.now()
 	day := now.Truncate(time.Hour).Add(-23 * time.Hour)
-	contested, err := s.Contested()
+	contested, err := s.ContestedCampaigns()
 	if err != nil {
 		return status, err
 	}
