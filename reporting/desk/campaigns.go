@@ -19,6 +19,7 @@ type Campaign struct {
 	Revocations int
 	Reporters   []string // names, in the order of their first report
 	Revokers    []string
+	Settled     bool          // by an administrator
 	Class       bloomdb.Class // of the latest report that has one
 	Copies      int           // different messages among the reports
 	Listed      bool
@@ -26,8 +27,12 @@ type Campaign struct {
 	Sites       []string // that reported it, in the generation that lists it
 }
 
-// IsContested reports whether different people called it spam and wanted.
+// IsContested reports whether different people called it spam and wanted, and nobody has
+// settled it.
 func (c Campaign) IsContested() bool {
+	if c.Settled {
+		return false
+	}
 	return slices.ContainsFunc(c.Revokers, func(name string) bool { return !slices.Contains(c.Reporters, name) }) && len(c.Reporters) > 0
 }
 
@@ -92,6 +97,10 @@ func (g *gathered) add(r ledger.Report) {
 		if len(g.IDs) < maxIDs && !slices.Contains(g.IDs, id) {
 			g.IDs = append(g.IDs, id)
 		}
+	}
+	if r.Reporter == ledger.Settler {
+		g.Settled = g.Settled || r.State == ledger.Counts
+		return
 	}
 	if r.Stance == ledger.Ham {
 		g.Revocations++

@@ -51,16 +51,27 @@ func TestCampaigns(t *testing.T) {
 
 	later()
 	s.MustRevoke("emil", desktest.Letter(7, 0)) // who reported it himself
-	if contested, err := s.Contested(); err != nil || len(contested) != 0 {
+	if contested, err := s.ContestedCampaigns(); err != nil || len(contested) != 0 {
 		t.Errorf("a change of mind is contested: %+v (%v)", contested, err)
 	}
 	s.MustRevoke("fred", desktest.Letter(1, 0))
-	contested, err := s.Contested()
+	contested, err := s.ContestedCampaigns()
 	if err != nil || len(contested) != 1 || contested[0].Revocations != 1 || contested[0].Reports != 13 {
 		t.Errorf("contested: %+v (%v)", contested, err)
 	}
+	if _, err := s.Settle(desk.Report{Set: desktest.Letter(1, 0)}, desk.SettleSpam, desk.Author{Name: "root"}); err != nil {
+		t.Fatal(err)
+	}
+	if contested, err := s.ContestedCampaigns(); err != nil || len(contested) != 0 {
+		t.Errorf("what is settled is contested: %+v (%v)", contested, err)
+	}
+	s.MustReport("dora", desktest.Letter(8, 0))
+	s.MustRevoke("fred", desktest.Letter(8, 0))
+	if contested, err := s.ContestedCampaigns(); err != nil || len(contested) != 1 {
+		t.Errorf("contested: %+v (%v)", contested, err)
+	}
 	s.Clock.Add(int64(7*24*time.Hour/time.Second) + 1)
-	if contested, err := s.Contested(); err != nil || len(contested) != 0 {
+	if contested, err := s.ContestedCampaigns(); err != nil || len(contested) != 0 {
 		t.Errorf("after a week: %+v (%v)", contested, err)
 	}
 }

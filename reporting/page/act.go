@@ -85,6 +85,9 @@ func (p *Page) carryOut(r *http.Request, action string, q api.Request) (string, 
 	case "never":
 		list, err := post(p, r, v1.Never, api.NeverRequest{Request: q, Note: strings.TrimSpace(r.PostFormValue("note"))})
 		return "Declared never spam on this site. The verdict is now " + list.Verdict + ".", err
+	case "settle":
+		receipt, err := post(p, r, v1.Settle, api.SettleRequest{Request: q, As: r.PostFormValue("as")})
+		return "Settled on this site. " + held(receipt), err
 	case "retouch":
 		done, err := post(p, r, v1.Retouch, q)
 		return "Hidden on this site. The verdict is now " + done.Verdict + ".", err
@@ -105,5 +108,5 @@ func held(r api.Receipt) string {
 	case r.Offer == "retouch":
 		return "The same mistake came back after an earlier revocation: hide it on this site, or declare it never spam. The verdict is now " + r.Verdict + "."
 	}
-	return "The verdict is now " + r.Verdict + "."
+	return strings.TrimSpace("The verdict is now " + r.Verdict + ". " + r.Holds)
 }

@@ -170,19 +170,21 @@ func TestActions(t *testing.T) {
 		{anna, "report", 200, "It takes more reporters"},
 		{root, "report", 200, "The verdict is now spam."},
 		{anna, "never", 403, "only root and the daemon"},
+		{anna, "settle", 403, "only root and the daemon"},
 		{anna, "retouch", 403, "only root and the daemon"},
 		{root, "retouch", 200, "The verdict is now clean."},
 		{root, "never", 200, "The verdict is now"},
 		{anna, "report", 409, "never-list"},
 		{root, "revoke", 200, "Revoked."},
+		{root, "settle", 200, "Settled on this site."},
 	} {
-		w := c.by.act(url.Values{"form": {c.by.form()}, "do": {c.do}, "class": {"other"}, "note": {"ours"}, "message": {message(1)}}, nil)
+		w := c.by.act(url.Values{"form": {c.by.form()}, "do": {c.do}, "class": {"other"}, "note": {"ours"}, "as": {"wanted"}, "message": {message(1)}}, nil)
 		if w.Code != c.code || !strings.Contains(w.Body.String(), c.want) {
 			t.Errorf("%s: %d, want %d and %q:\n%s", c.do, w.Code, c.code, c.want, w.Body)
 		}
 	}
 	trail, err := site.Trail(api.TrailRequest{}, desktest.Set())
-	if err != nil || len(trail.Reports) != 3 || trail.Reports[2].Reporter != "uid:4000000" || trail.Reports[1].Reporter != "root" {
+	if err != nil || len(trail.Reports) != 4 || trail.Reports[3].Reporter != "uid:4000000" || trail.Reports[2].Reporter != "root" || trail.Reports[0].Origin != "unix:0" {
 		t.Errorf("%+v (%v)", trail.Reports, err)
 	}
 }

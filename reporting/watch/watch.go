@@ -147,7 +147,7 @@ func (f Facts) needs(now time.Time) []overview.Need {
 		}
 	}
 	for _, c := range f.Contested {
-		need(c.text(), "spambloom reports", "/campaigns?q="+url.QueryEscape(c.ID))
+		need(c.text(), "spambloom reports --contested", "/campaigns?q="+url.QueryEscape(c.ID))
 	}
 	for _, text := range f.Lockouts {
 		need(text, "journalctl -u spambloomd", "")
