@@ -151,8 +151,8 @@ func (u *mailflow) revoke() error {
 		r.unclear = true
 		return err
 	}
-	// A report that has not arrived at this site cannot be revoked here.
-	r.revoked = r.revoked || !receipt.Idle
+	// The revocation of a report that has not arrived at this site waits for it.
+	r.revoked = r.revoked || !receipt.Idle || !receipt.WaitsUntil.IsZero()
 	return nil
 }
 
