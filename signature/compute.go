@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"sync"
@@ -50,6 +51,7 @@ type computer struct {
 	isCalendar bool   // a part is a calendar object that asks or answers
 	decoded    []byte // the latest part
 	files      files
+	unshown    []mail.Leaf // parts that are text, but that readers are shown only where there is no other
 	texts      visible.Texts
 	reader     reader
 	links      links.Finder
@@ -71,7 +73,7 @@ func (c *computer) release() {
 	c.texts.Reset()
 	c.reader.reset()
 	c.links.Reset()
-	c.files, c.isCalendar, c.limits, c.work, c.turns = files{}, false, 0, work.Steps{}, turns{}
+	c.files, c.unshown, c.isCalendar, c.limits, c.work, c.turns = files{}, nil, false, 0, work.Steps{}, turns{}
 	computers.Put(c)
 }
 
@@ -102,6 +104,16 @@ func (c *computer) compute(m mail.Message) Set {
 	}
 	set.Sketches = append(set.Sketches, images...)
 	set.Domains, set.Carried = c.links.Domains(&c.texts, m.Header, &c.work)
+	if !f.canSignText && !f.canSignAll {
+		for _, d := range c.phrases(m, set.ToReport().Domains) {
+			add(digest.KindPhrase, d)
+			signsBody = true
+		}
+	}
+	if s, ok := c.shapeSketch(m.Header); ok {
+		set.Sketches = append(set.Sketches, s)
+		signsBody = true
+	}
 	if isComplete && (signsBody || c.work.IsOver()) {
 		set.Signatures = slices.Insert(set.Signatures, 0, Signature{digest.KindBody, digest.Sum(digest.KindBody, c.parts)})
 	}
@@ -133,6 +145,9 @@ func (c *computer) leaf(l mail.Leaf) {
 	if l.MediaType == "text/calendar" || l.MediaType == "application/ics" {
 		c.isCalendar = c.isCalendar || guard.IsCalendarMethod(content)
 	}
+	if !isText && len(c.unshown) < maxUnshown && !l.IsReport && !l.IsCut && isLegible(content) {
+		c.unshown = append(c.unshown, l)
+	}
 	switch {
 	case isText:
 		c.texts.Add(l, content)
@@ -159,8 +174,16 @@ func (c *computer) addPart(l mail.Leaf, isText bool, content []byte) digest.Dige
 	return d
 }
 
-// read reads the texts of m.
+// read reads the texts of m. If these show no words, parts of other types that are text
+// are read as well: whatever type its sender declared, a lone part is what readers open.
 func (c *computer) read(m mail.Message) findings {
+	if len(c.unshown) > 0 && len(c.reader.visibleText()) <= maxGreeting {
+		for _, l := range c.unshown {
+			c.work.Count(l.Steps())
+			c.decoded = l.Content(c.decoded[:0])
+			c.texts.Add(l, c.decoded)
+		}
+	}
 	return c.reader.read(c.needed(m), func(text []byte) bool { return c.guardOf(m, text) != guard.None })
 }
 
@@ -170,6 +193,24 @@ func (c *computer) needed(m mail.Message) words.Amount {
 		return words.Ample
 	}
 	return words.Brief
+}
+
+const (
+	// maxUnshown bounds the parts that are read only where there is no other text.
+	maxUnshown = 4
+	// maxGreeting is the length, in bytes, of normalised text that says nothing beside a
+	// part that is text itself.
+	maxGreeting = 12
+)
+
+// isLegible reports whether a part that is not declared as text is text: its beginning has
+// no control characters, and it is no object that programs read, such as a vCard.
+func isLegible(content []byte) bool {
+	content = bytes.TrimLeft(content[:min(len(content), 512)], " \t\r\n\ufeff")
+	if len(content) == 0 || bytes.HasPrefix(content, []byte("BEGIN:")) || bytes.HasPrefix(content, []byte("%PDF-")) {
+		return false
+	}
+	return !bytes.ContainsFunc(content, func(r rune) bool { return r < ' ' && r != '\t' && r != '\r' && r != '\n' && r != '\f' && r != 0x1b })
 }
 
 // isAutoReply reports whether a program replied (RFC 3834 section 5).

@@ -18,6 +18,8 @@ type Reference struct {
 	Value  []byte
 	Rank   Rank
 	IsText bool // Value is searched for links; otherwise it is one URL
+	// IsPicture is set for the URL of a picture that is shown, and is not tiny.
+	IsPicture bool
 }
 
 // linkAttribute reports whether an attribute is a URL, and the rank of the link.
@@ -39,13 +41,14 @@ func (p *Reader) refer(m *markup, a attr, least Rank) {
 	value := m.source[a.start:a.end]
 	switch r, isURL := linkAttribute(a.key); {
 	case a.key == "href" && string(m.name) == "link":
-		p.refs = append(p.refs, Reference{value, Loaded, false})
+		p.refs = append(p.refs, Reference{Value: value, Rank: Loaded})
 	case isURL:
-		p.refs = append(p.refs, Reference{value, max(r, least), false})
+		isPicture := least == Clicked && !m.isTiny && (a.key == "src" && string(m.name) != "iframe" || a.key == "background")
+		p.refs = append(p.refs, Reference{Value: value, Rank: max(r, least), IsPicture: isPicture})
 	case a.key == "content":
-		p.refs = append(p.refs, Reference{value, max(Clicked, least), true})
+		p.refs = append(p.refs, Reference{Value: value, Rank: max(Clicked, least), IsText: true})
 	case a.key == "style" && bytes.IndexByte(value, '(') < 0: // nothing to load
 	case a.key == "style", a.key == "srcset", a.key == eventAttribute:
-		p.refs = append(p.refs, Reference{value, Loaded, true})
+		p.refs = append(p.refs, Reference{Value: value, Rank: Loaded, IsText: true})
 	}
 }
