@@ -192,11 +192,15 @@ func (q *question) sketch(s sketch.KindGroups) sketchFacts {
 func (q *question) sketchRevoked(s sketch.KindGroups) int64 {
 	q.askMessage()
 	query := sketch.NewQuery(s, sketch.RevokedGroups)
+	least := sketch.Enough
+	if s.Kind == signature.KindShape { // one sender's revocation takes back that of several
+		least = sketch.Suffices
+	}
 	for _, g := range q.view.Reports {
 		if g.Num <= q.message.revoked {
 			break
 		}
-		if len(query.Overlaps(g, q.ks.Settings.Site, sketch.Enough, false)) > 0 {
+		if len(query.Overlaps(g, q.ks.Settings.Site, least, false)) > 0 {
 			return g.Num
 		}
 	}

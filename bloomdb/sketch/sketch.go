@@ -25,12 +25,20 @@ const (
 	typicalGroups = 300
 	typicalKeys   = 50
 	typicalNeed   = 8
+	shapeKeys     = 64
+	shapeNeed     = 6
 )
 
 // MatchError returns the chance that such a message, reported by nobody, matches in one filter
 // with error p.
 func MatchError(p float64) float64 {
 	return typicalGroups * math.Pow(p, layout.AnchorCopies) * atLeast(typicalNeed, typicalKeys, p)
+}
+
+// ShapeError returns the same for a page of much structure and many words: the chance that it
+// matches by its words. By its senders it is a thousandth of that.
+func ShapeError(p float64) float64 {
+	return math.Pow(p, layout.AnchorCopies) * atLeast(shapeNeed, shapeKeys, p)
 }
 
 // atLeast returns P(Binomial(n, p) >= t).
@@ -69,7 +77,7 @@ func ListOf(kind layout.Kind) List {
 // then match a message that was chosen beforehand.
 func sipKeys(keyed *signature.Keyed) map[signature.Kind]keyring.Sip {
 	keys := make(map[signature.Kind]keyring.Sip)
-	for _, kind := range []signature.Kind{signature.KindSketch, signature.KindImage} {
+	for _, kind := range []signature.Kind{signature.KindSketch, signature.KindImage, signature.KindShape} {
 		keys[kind] = keyring.NewSip(keyed.Sum(keyring.PurposeSketch, []byte{byte(kind)}))
 	}
 	return keys
@@ -167,7 +175,7 @@ func (sk *Index) EntrySeeds(sketches []KindGroups, l List, gen int64) []uint64 {
 // campaign that is reported a thousand times is therefore stored once.
 func (sk *Index) chosen(s KindGroups, l List, gen int64) []signature.Group {
 	g := sk.store.View.Load().Report(gen)
-	if s.Kind == signature.KindImage || len(s.Groups) <= signature.StoredAnchors || g == nil {
+	if s.Kind != signature.KindSketch || len(s.Groups) <= signature.StoredAnchors || g == nil {
 		return s.Groups
 	}
 	q := NewQuery(s, l)
