@@ -81,9 +81,7 @@ func (c *computer) release() {
 // links, which depend on whether the text signs.
 func (c *computer) compute(m mail.Message) Set {
 	c.begin(m)
-	limits := mail.Walk(m, &c.work, c.leaf)
-	c.limits |= limits
-	isComplete := limits&work.LimitParts == 0 && !m.Truncated
+	c.limits |= mail.Walk(m, &c.work, c.leaf)
 	f := c.read(m)
 	attachments := c.attachments(f)
 	images := c.imageSketches(f.needed)
@@ -114,7 +112,7 @@ func (c *computer) compute(m mail.Message) Set {
 		set.Sketches = append(set.Sketches, s)
 		signsBody = true
 	}
-	if isComplete && (signsBody || c.work.IsOver()) {
+	if !m.Truncated && (signsBody || c.work.IsOver()) {
 		set.Signatures = slices.Insert(set.Signatures, 0, Signature{digest.KindBody, digest.Sum(digest.KindBody, c.parts)})
 	}
 	if len(set.Signatures) == 0 {
@@ -145,7 +143,7 @@ func (c *computer) leaf(l mail.Leaf) {
 	if l.MediaType == "text/calendar" || l.MediaType == "application/ics" {
 		c.isCalendar = c.isCalendar || guard.IsCalendarMethod(content)
 	}
-	if !isText && len(c.unshown) < maxUnshown && !l.IsReport && !l.IsCut && isLegible(content) {
+	if !isText && len(c.unshown) < maxUnshown && !l.IsReport && !l.IsCut && isLegible(content) && l.MediaType != "text/rfc822-headers" {
 		c.unshown = append(c.unshown, l)
 	}
 	switch {
@@ -181,6 +179,7 @@ func (c *computer) read(m mail.Message) findings {
 		for _, l := range c.unshown {
 			c.work.Count(l.Steps())
 			c.decoded = l.Content(c.decoded[:0])
+			l.Carried = max(l.Carried, mail.LaterPart)
 			c.texts.Add(l, c.decoded)
 		}
 	}

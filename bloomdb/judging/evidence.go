@@ -38,6 +38,8 @@ type Match struct {
 	// keys that were found of those asked for, and how many of them a match needs.
 	Found, Need, Keys int
 
+	By string // of signature.KindShape: what joined the structure, see signature.Group
+
 	Domain string // of a link; of signature.KindDomain only
 
 	// Votes reports whether it is listed by the votes of Sites, of which Policy.Votes must

@@ -113,7 +113,7 @@ func (sk *Index) groupsOf(sketches []signature.Sketch, groups func(s signature.S
 	var list []KindGroups
 	for i, s := range sketches[:min(len(sketches), Max)] {
 		sip, ok := sk.SipKeys[s.Kind]
-		if !ok {
+		if !ok || s.Kind == signature.KindShape && sk.opt.Reports.NoShapes {
 			continue
 		}
 		if g := groups(s, sip.Hash); len(g) > 0 {

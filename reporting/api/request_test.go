@@ -78,10 +78,10 @@ func TestLongListsAreNotStored(t *testing.T) {
 		return `{"` + name + `":[` + strings.Repeat(element+",", (MaxBody-100)/(len(element)+1)) + element
 	}
 	for _, c := range []struct{ text, want string }{
-		{fill("signatures", "{}") + `]}`, "signatures; at most 34"},
-		{fill("sketches", "{}") + `]}`, "sketches; at most 7"},
-		{fill("sketches", "{}") + `],"sketches":[]}`, "sketches; at most 7"},
-		{fill("Sketches", "null") + `]}`, "sketches; at most 7"},
+		{fill("signatures", "{}") + `]}`, "signatures; at most 36"},
+		{fill("sketches", "{}") + `]}`, "sketches; at most 8"},
+		{fill("sketches", "{}") + `],"sketches":[]}`, "sketches; at most 8"},
+		{fill("Sketches", "null") + `]}`, "sketches; at most 8"},
 		{fill("domains", `""`) + `]}`, "domains; at most 16"},
 		{fill("domains", "0") + `]}`, "domains; at most 16"},
 	} {

@@ -108,7 +108,7 @@ func TestSketchRefused(t *testing.T) {
 			t.Errorf("%.60v: %v, want %s", tc.sketch, err, tc.want)
 		}
 	}
-	if _, err := (Request{Sketches: make([]Sketch, maxSketches+1)}).Read(); err == nil || err.Error() != "8 sketches; at most 7" {
+	if _, err := (Request{Sketches: make([]Sketch, maxSketches+1)}).Read(); err == nil || err.Error() != "9 sketches; at most 8" {
 		t.Error(err)
 	}
 	five := slices.Repeat([]Sketch{{Kind: "image"}}, 5)

@@ -70,7 +70,10 @@ func SenderOf(header []mail.Field) uint64 {
 // pathOf returns the path of a URL, or "" if it says too little.
 func pathOf(value []byte, w *work.Steps) string {
 	value = bytes.TrimSpace(value[:min(len(value), maxURL)])
-	w.Spend(work.PerHost + 2*len(value))
+	w.Spend(work.PerHost + 4*len(value))
+	if bytes.ContainsAny(value, "\r\n\t") {
+		value = bytes.Join(bytes.FieldsFunc(value, func(r rune) bool { return r == '\r' || r == '\n' || r == '\t' }), nil)
+	}
 	if !ascii.HasPrefixFold(value, "http") {
 		return ""
 	}

@@ -16,7 +16,7 @@ import (
 
 const (
 	// maxDetected bounds the bytes of a text from which its charset is detected.
-	maxDetected = 4 << 10
+	maxDetected = 1 << 10
 	// leastConfidence is the confidence, 0 to 1, that a detected charset needs.
 	leastConfidence = 0.6
 	// fewestDoubtful is how many bytes that are not ASCII a text needs. Fewer have too

@@ -123,6 +123,7 @@ func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
 	for {
 		if w.entities++; w.entities > maxEntities {
 			w.limits |= work.LimitParts
+			w.visit(w.rest(pos, around))
 			return
 		}
 		if w.isDeep && isMessage(h) && isIdentity(h.encoding) {
@@ -177,6 +178,13 @@ func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 		w.limits |= work.LimitWrapped
 	}
 	w.visit(Leaf{mimeHeader: h, surroundings: around, raw: raw, IsCut: cut, IsFar: w.offset(pos) > maxReach})
+}
+
+// rest returns all behind pos as one plain text, as it stands: there are too many parts to
+// read them one by one, but a message must not hide behind them.
+func (w *walker) rest(pos int, around surroundings) Leaf {
+	around.Alternative, around.Carried = 0, OwnPart
+	return Leaf{mimeHeader: mimeHeader{MediaType: "text/plain"}, surroundings: around, raw: w.body[pos:], IsCut: w.isTruncated, IsFar: w.offset(pos) > maxReach}
 }
 
 // unwrap walks a message that is transferred in an encoding, although RFC 2046 section

@@ -90,10 +90,7 @@ func (s Sketch) shapeReported(keyed func(uint64) uint64) (groups []Group) {
 			slices.Sort(keys)
 			keys = keys[:min(len(keys), storedContents)]
 		}
-		groups = append(groups, Group{Anchor: keyed(a.Hash), Keys: keys})
-	}
-	for i := range groups {
-		groups[i].Need, groups[i].Weak = needOfShape(s.Anchors[i].Pos, len(groups[i].Keys))
+		groups = append(groups, shapeGroup(a.Pos, keyed(a.Hash), keys))
 	}
 	return groups
 }
@@ -102,34 +99,35 @@ func (s Sketch) shapeReported(keyed func(uint64) uint64) (groups []Group) {
 // numbers that senders may have left.
 func (s Sketch) shapeAsked(keyed func(uint64) uint64) (groups []Group) {
 	for _, a := range s.Anchors {
-		g := Group{Anchor: keyed(a.Hash)}
-		if a.Pos == fineOfContents {
-			g.Keys = s.keysAt(a.Pos, keyed)
-		} else {
-			for n := range codeBits {
-				g.Keys = append(g.Keys, keyed(codeKey(a.Hash, n)))
-			}
+		keys := make([]uint64, 0, codeBits)
+		for n := range codeBits {
+			keys = append(keys, keyed(codeKey(a.Hash, n)))
 		}
-		g.Need, g.Weak = needOfShape(a.Pos, len(g.Keys))
-		groups = append(groups, g)
+		if a.Pos == fineOfContents {
+			keys = s.keysAt(a.Pos, keyed)
+		}
+		groups = append(groups, shapeGroup(a.Pos, keyed(a.Hash), keys))
 	}
 	return groups
 }
 
-// needOfShape returns how many keys of a group of n make a match, and a weak one: one
-// sender's code, or fewer words.
-func needOfShape(pos uint32, n int) (need, weak int) {
+// shapeGroup returns a group with its needs: a weak match is one sender's code, or a word
+// less than enough.
+func shapeGroup(pos uint32, anchor uint64, keys []uint64) Group {
+	g := Group{Anchor: anchor, Keys: keys}
 	switch pos {
 	case fineOfSenders:
-		return needOfTwo, codeSize
+		g.Need, g.Weak, g.By = needOfTwo, codeSize, "two-senders"
 	case coarseOfSenders:
-		return needOfThree, needOfThree
+		g.Need, g.Weak, g.By = needOfThree, needOfThree, "three-senders"
+	default:
+		g.Need = max(fewestContents, (2*min(len(keys), storedContents)+4)/5)
+		if len(keys) > manyContents {
+			g.Need++
+		}
+		g.Weak, g.By = g.Need-1, "words"
 	}
-	need = max(fewestContents, (2*min(n, storedContents)+4)/5)
-	if n > manyContents {
-		need++
-	}
-	return need, need - 1
+	return g
 }
 
 // keysAt returns the keys of a position.

@@ -40,6 +40,7 @@ type Group struct {
 	Keys   []uint64 // keyed, all different
 	Need   int      // number of Keys that a match needs
 	Weak   int      // number of Keys that a match needs if something else supports it
+	By     string   // of a shape: what joins it in a match, in words without blanks
 }
 
 // StoredAnchors is how many of the groups that Reported returns are stored.

@@ -186,7 +186,7 @@ var reserved = map[string][]string{
 	"github.com/redis/go-redis/v9":   {"bloomdb/exchange", "cmd/spambloomd"},
 	"github.com/BurntSushi/toml":     {"cmd/internal/config"},
 	"github.com/minio/sha256-simd":   {"signature/digest"},
-	"github.com/wlynxg/chardet":     {"signature/mail"},
+	"github.com/wlynxg/chardet":      {"signature/mail"},
 	"go.etcd.io/bbolt":               {"reporting/ledger", "reporting/ledger/buckets", "reporting/ledger/salvage", "reporting/ledger/store"},
 	"gonum.org/v1/plot":              {"cmd/bloomlab/draw"},
 
