@@ -1,7 +1,10 @@
 # One file, two images: the daemon with its command, and a Postfix to show them
-# with (see docker-compose.yml).
+# with (see docker-compose.yml). contrib/images.env pins the base images by digest.
 
-FROM golang:1.26-bookworm AS build
+ARG GOLANG_IMAGE=golang:1.26-bookworm
+ARG DEBIAN_IMAGE=debian:bookworm-slim
+
+FROM ${GOLANG_IMAGE} AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
@@ -9,7 +12,7 @@ COPY . .
 ARG VERSION=
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-X github.com/spambloom/spambloom/cmd/internal/version.linked=$VERSION" -o /out/ ./cmd/spambloomd ./cmd/spambloom
 
-FROM debian:bookworm-slim AS postfix
+FROM ${DEBIAN_IMAGE} AS postfix
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends postfix \
  && rm -rf /var/lib/apt/lists/* \
@@ -28,7 +31,7 @@ RUN postconf -e maillog_file=/dev/stdout inet_interfaces=all inet_protocols=ipv4
 EXPOSE 25
 CMD ["postfix", "start-fg"]
 
-FROM debian:bookworm-slim AS spambloom
+FROM ${DEBIAN_IMAGE} AS spambloom
 RUN groupadd --system spambloom \
  && useradd --system --gid spambloom --no-create-home --home-dir /var/lib/spambloom spambloom \
  && install -d -o spambloom -g spambloom -m 0700 /var/lib/spambloom /federation

@@ -21,23 +21,23 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/never"
 )
 
-// Backup is the state folder at one time, as a crash at that time could have left it.
-// The database goes on meanwhile; Open recovers from the copy as it does from a crash.
+// Backup is the state folder at one time, as a crash at that time could have left it. The
+// database continues meanwhile. Open recovers from the copy as it does from a crash.
 //
-//	snapshots, masks, votes  opened while no snapshot is written. They are only ever
-//	                         replaced by rename: an open file keeps its content
-//	identity                 read next: it must not claim more than the journal has
-//	journal                  all segments at one moment, up to what is on disk, and a list
-//	                         of them. They are only appended to; a removed one stays
-//	                         readable while open
-//	never-list               from memory: an entry is never changed
+//	snapshots, masks, votes  opened while no snapshot is written. They are only replaced by
+//	                         rename, so an open file keeps its content
+//	identity                 read next: it must not claim more than the journal contains
+//	journal                  all segments at one moment, as far as they are on disk, and the
+//	                         list of them. They are only appended to. A removed segment
+//	                         stays readable while it is open
+//	never-list               from memory: an entry never changes
 //
-// Nothing is kept from being written or removed while the files are copied.
+// Files may be written and removed while they are copied.
 type Backup struct {
 	journal, saved, identities []BackupFile
 
 	never []backedNever
-	open  []*os.File // of journal and saved
+	open  []*os.File // the files in journal and saved
 }
 
 // BackupFile is one file of a backup. Content has exactly Size bytes.
@@ -51,20 +51,19 @@ func newBackupFile(name string, data []byte) BackupFile {
 	return BackupFile{filepath.ToSlash(name), int64(len(data)), bytes.NewReader(data)}
 }
 
-// backedNever is an entry of the never-list of one folder.
+// backedNever is an entry of one keyspace's never-list.
 type backedNever struct {
-	folder string
+	folder string // of the keyspace, relative to the state folder
 	keyID  [8]byte
 	entry  *never.Entry
 }
 
-// Backup takes all that this database has on disk at this moment; of the previous key's
-// database, too. The state of keys that are not in use is not in it, nor are damaged files
-// that were set aside.
+// Backup opens all files that this database has on disk now, in all keyspaces. It omits the
+// state of keys that are not in use, and damaged files that were set aside.
 //
-// The identity in the backup begins a new life, which carries over what other sites hold of
-// this one: the folder that is restored must not give a number twice that was given after
-// the backup. ErrClosed, or the disk's error. The caller calls Close.
+// The identity in the backup begins a new epoch, which continues the current one: the restored
+// folder must not assign a number again that was assigned after the backup. Errors: ErrClosed,
+// or an I/O error. The caller calls Close.
 func (db *DB) Backup() (*Backup, error) {
 	if db.ks.Closed.Load() {
 		return nil, layout.ErrClosed
@@ -81,7 +80,7 @@ func (db *DB) Backup() (*Backup, error) {
 	return b, nil
 }
 
-// Files are the files of the backup but the identities, those of the journal first.
+// Files yields the files of the backup without the identities, those of the journal first.
 func (b *Backup) Files() iter.Seq[BackupFile] {
 	return func(yield func(BackupFile) bool) {
 		for _, f := range slices.Concat(b.journal, b.saved) {
@@ -97,8 +96,8 @@ func (b *Backup) Files() iter.Seq[BackupFile] {
 	}
 }
 
-// Identities are the last files to be copied: a folder with the others and no identity is
-// refused by Open.
+// Identities returns the files to copy last: Open rejects a folder that has the other files but
+// no identity.
 func (b *Backup) Identities() []BackupFile { return b.identities }
 
 // Close closes the files.
@@ -110,7 +109,7 @@ func (b *Backup) Close() (err error) {
 	return err
 }
 
-// take adds the files of one database.
+// take adds the files of one keyspace.
 func (b *Backup) take(ks *keyspace.Keyspace, root string) error {
 	folder, err := filepath.Rel(root, ks.Settings.Dir)
 	if err != nil {
@@ -146,7 +145,7 @@ func (b *Backup) take(ks *keyspace.Keyspace, root string) error {
 	return nil
 }
 
-// isSaved reports whether a file is one that snapshots write, or votes of another site.
+// isSaved reports whether a file is a snapshot, a mask or a file of votes.
 func isSaved(name string) bool {
 	switch filepath.Ext(name) {
 	case ".snapshot", ".mask", ".votes":
@@ -155,11 +154,12 @@ func isSaved(name string) bool {
 	return false
 }
 
-// wholeFile is the size of a file that is copied as long as it is.
+// wholeFile is the size argument for a file that is copied to its end.
 const wholeFile = -1
 
-// add opens a file for a list. One that is not there is passed over where its size is
-// wholeFile: a dropped site's, which the identity that is read afterwards does not name.
+// add opens a file and appends it to a list. It ignores a missing file if size is wholeFile:
+// the file belongs to a site that was dropped, and the identity, which is read later, does not
+// name it.
 func (b *Backup) add(list *[]BackupFile, root, name string, size int64) error {
 	f, err := os.Open(filepath.Join(root, name))
 	if errors.Is(err, fs.ErrNotExist) && size == wholeFile {
@@ -180,13 +180,13 @@ func (b *Backup) add(list *[]BackupFile, root, name string, size int64) error {
 	return nil
 }
 
-// takeIdentity adds the identity that is on disk, in its next life.
+// takeIdentity adds the identity that is on disk, in its next epoch.
 func (b *Backup) takeIdentity(ks *keyspace.Keyspace, f string) error {
 	id, err := folder.ReadIdentity(ks.Settings.Dir)
 	if err != nil {
 		return err
 	}
-	id.Enter(folder.NextLife(id.Epoch, true))
+	id.Enter(folder.NextEpoch(id.Epoch, true))
 	data, err := id.Encode()
 	if err != nil {
 		return err

@@ -22,13 +22,13 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/store"
 )
 
-// alone are the options of a site without an exchange.
+// alone configures a site without an exchange.
 func alone(o bloomdb.Options) bloomdb.Options {
 	o.Exchange = false
 	return o
 }
 
-// lived is a database with something of everything, over two generations.
+// lived fills a database with data of every kind, over two generations.
 func lived(t testing.TB, o bloomdb.Options, c *bloomdbtest.Clock) *bloomdb.DB {
 	t.Helper()
 	o.Now = c.Now
@@ -55,7 +55,7 @@ func lived(t testing.TB, o bloomdb.Options, c *bloomdbtest.Clock) *bloomdb.DB {
 	return db
 }
 
-// livedOptions keep two generations of a week apart, with room for all of lived.
+// livedOptions keep two generations of a week each, with room for everything in lived.
 func livedOptions(dir, site string) bloomdb.Options {
 	o := bloomdbtest.Options(dir, site)
 	o.Reports.Period, o.Reports.Classes = 168*time.Hour, true
@@ -63,7 +63,7 @@ func livedOptions(dir, site string) bloomdb.Options {
 	return o
 }
 
-// checkLived holds that what lived did is known.
+// checkLived checks that the database contains what lived did.
 func checkLived(t *testing.T, db *bloomdb.DB) {
 	t.Helper()
 	for n, want := range map[int]bool{1: true, 2: false, 3: true, 4: true, 6: false, 7: false, 9: false} {
@@ -86,7 +86,7 @@ func checkLived(t *testing.T, db *bloomdb.DB) {
 	}
 }
 
-// noError is must for tests of every sort.
+// noError fails the test for an error. It is must for tests and models.
 func noError(t interface {
 	Helper()
 	Fatal(...any)
@@ -127,8 +127,8 @@ func mustBackup(t testing.TB, db *bloomdb.DB) *bloomdb.Backup {
 	return b
 }
 
-// All that a site knows is in its backup, whether it stands in snapshots or in the journal,
-// and whatever happens to the site's own files before they are copied.
+// A backup contains all data of a site, whether it is in snapshots or in the journal, and
+// whatever happens to the site's own files before they are copied.
 func TestBackup(t *testing.T) {
 	for _, saved := range []bool{false, true} {
 		c := bloomdbtest.NewClock()
@@ -145,7 +145,7 @@ func TestBackup(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Add(100 * o.Reports.Period) // all of its files go
-		for range store.KeepAged + 1 {
+		for range store.KeepExpired + 1 {
 			db.Keyspace().Expire()
 		}
 		noError(t, db.Keyspace().Save())
@@ -167,7 +167,7 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// In a roll-over the databases of both keys are in it.
+// During a key change, the backup contains the databases of both keys.
 func TestBackupInRollover(t *testing.T) {
 	o := alone(livedOptions(t.TempDir(), "mx1"))
 	db := bloomdbtest.Open(t, o)
@@ -190,7 +190,7 @@ func TestBackupInRollover(t *testing.T) {
 	}
 }
 
-// A copy that was cut off before its end is refused.
+// A copy that was cut off before its end is rejected.
 func TestBackupCutOff(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	o := livedOptions(t.TempDir(), "mx1")
@@ -219,7 +219,7 @@ func TestBackupCutOff(t *testing.T) {
 	}
 }
 
-// CheckFolder names what Open refuses, and what it sets aside.
+// CheckFolder names the files that Open rejects, and those that it sets aside.
 func TestCheckFolder(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	o := livedOptions(t.TempDir(), "mx1")
@@ -252,8 +252,8 @@ func TestCheckFolder(t *testing.T) {
 	}
 }
 
-// Whatever is done while a backup is taken: what was acknowledged before it began is in
-// it, and it opens as after a crash.
+// Whatever happens while a backup is taken: it contains all changes acknowledged before it
+// began, and it opens as after a crash.
 func TestBackupWhileInUse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		root, err := os.MkdirTemp("", "backup")

@@ -12,24 +12,23 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/filtertest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/recent"
 	"github.com/spambloom/spambloom/signature"
 )
 
-func randomHash(r *rand.Rand) filter.Hash {
-	return filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
-}
+var randomHash = filtertest.Hash
 
-// BenchmarkJudge asks about messages of two signatures, one of them counted, in
-// a database whose current spam filter has 1 GiB.
+// BenchmarkJudge judges messages of two signatures, one of them counted, with a current spam
+// filter of 1 GiB.
 func BenchmarkJudge(b *testing.B) {
 	o := bloomdbtest.Options(b.TempDir(), "mx1")
 	o.Reports = layout.ReportOptions{Capacity: 12_700_000, Keep: 1}
 	o.Counts.Capacity = 20_000_000
 	db := bloomdbtest.Open(b, o)
-	t := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())}
-	own, err := db.Keyspace().Store.OwnBits(t, db.Keyspace().Store.SpamShape)
+	t := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())}
+	own, err := db.Keyspace().Store.OwnBits(t, db.Keyspace().Settings.SpamShape())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -85,9 +84,8 @@ func BenchmarkReport(b *testing.B) {
 	})
 }
 
-// BenchmarkCount counts a message, alone and with the burst counter beside it.
-// The clock stands still, so that the counter's filter fills to its half: the most
-// that it costs.
+// BenchmarkCount counts a message, with and without the burst counter. The clock does not move,
+// so the counter's filter becomes half full: that is its largest cost.
 func BenchmarkCount(b *testing.B) {
 	for _, window := range []time.Duration{0, 10 * time.Minute} {
 		b.Run(fmt.Sprintf("burst=%s", window), func(b *testing.B) {
@@ -104,8 +102,8 @@ func BenchmarkCount(b *testing.B) {
 	}
 }
 
-// BenchmarkBurst is one sighting in the burst counter alone, of a new message and
-// of one that was seen before.
+// BenchmarkBurst counts one sighting in the burst counter alone, of a new message and of one
+// that was seen before.
 func BenchmarkBurst(b *testing.B) {
 	o := bloomdbtest.Options(b.TempDir(), "mx1")
 	o.Counts.Capacity, o.Counts.Burst = 20_000_000, 10*time.Minute
@@ -133,11 +131,10 @@ func BenchmarkBurst(b *testing.B) {
 	}
 }
 
-// BenchmarkResident fills a database of the default size to its capacity: a
-// million reported messages of 8 keys over five generations, an eighth of them
-// revoked, and 20 million counted messages in each of two periods; and beside it
-// the filter of 32 million near-duplicate keys at an error of 1e-3 that a later
-// version brings. Resident memory is the kernel's figure.
+// BenchmarkResident fills a database of the default size to its capacity: a million reported
+// messages of 8 keys over five generations, an eighth of them revoked, and 20 million counted
+// messages in each of two periods. It also fills a filter of 32 million near-duplicate keys at
+// an error of 1e-3. Resident memory is the kernel's figure.
 func BenchmarkResident(b *testing.B) {
 	o := bloomdbtest.Options(b.TempDir(), "mx1")
 	o.Reports, o.Counts, o.Exchange = layout.ReportOptions{}, layout.CountOptions{}, false
@@ -147,7 +144,7 @@ func BenchmarkResident(b *testing.B) {
 	}
 	b.ReportMetric(residentMB(b), "MB-start")
 	r := rand.New(rand.NewPCG(1, 2))
-	now := db.Keyspace().Settings.Now()
+	now := db.Now()
 	for gen := range db.Keyspace().Settings.Reports.Keep {
 		t := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, now) - int64(gen)}
 		for kind, keys := range map[layout.Kind]int{layout.SpamFilter: 1_600_000, layout.RevokedFilter: 200_000} {
@@ -162,7 +159,7 @@ func BenchmarkResident(b *testing.B) {
 		}
 	}
 	for gen := range db.Keyspace().Settings.Counts.Keep {
-		own, err := db.Keyspace().Store.OwnCounts(db.Keyspace().Settings.Generation(layout.CountFilter, now)-int64(gen), db.Keyspace().Store.CountsShape)
+		own, err := db.Keyspace().Store.OwnCounts(db.Keyspace().Settings.Generation(layout.CountFilter, now) - int64(gen))
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/bloomdb/recent"
 	"github.com/spambloom/spambloom/bloomdb/repair"
@@ -24,9 +25,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-var (
-	ErrLocked = errors.New("state folder is in use by another process")
-)
+// ErrLocked is the error of Open if another process has the state folder.
+var ErrLocked = errors.New("state folder is in use by another process")
 
 // DB is the database of one site. It holds a keyspace for each federation key: that of
 // Options.Key, and during a roll-over that of Options.PreviousKey, too. Methods for the
@@ -37,21 +37,21 @@ var (
 type DB struct {
 	ks       *keyspace.Keyspace   // under Options.Key
 	keys     []*keyspace.Keyspace // one or two, that one first; their locks are taken in this order
-	previous *DB                  // holds the second keyspace only; nil: there is none
+	previous *DB                  // contains the second keyspace only; nil: there is none
 	lock     *flock.Flock
-	options  Options // as Open has completed them
+	options  Options // with defaults filled in
 
-	burst    *recent.Counter // nil: none
+	burst    *recent.Counter // nil: sightings of the last minutes are not counted
 	greylist recent.Greylist
 }
 
-// Open locks Dir, validates all files in it and replays the journal. Its errors name the
-// file and the offset. ErrLocked: another process has the folder. ErrIdentity: the folder
-// was made with other options. *DamageError: a file is damaged. ErrNewer: a newer version
-// made it.
+// Open locks Dir, validates all files in it and replays the journal. Errors name the file and
+// the offset: ErrLocked if another process has the folder, ErrIdentity if it was made with
+// other options, *DamageError for a damaged file, ErrNewer for a file of a newer version.
 //
-// With Options.PreviousKey the database has two keyspaces, see Previous. The first time,
-// that of Key is made. Without PreviousKey, Open finds a key that was rolled over to.
+// With Options.PreviousKey the database has two keyspaces, see Previous. Open creates the
+// keyspace of Key at the first time. Without PreviousKey, it finds the keyspace of Key in the
+// folder, whether or not the key was changed before.
 func Open(o Options) (*DB, error) { return open(o, nil) }
 
 // open opens the folder, and repairs it if m is not nil.
@@ -90,7 +90,7 @@ func openLocked(o Options, m *repair.Mending) (*DB, error) {
 	}
 	o.Now = o.keeper.Now
 	if o.mending = m; m != nil {
-		// Identities say which files belong to which key.
+		// Identities record which files belong to which key.
 		if err := m.MendIdentities(o.settings(), keyring.ID(o.Key)); err != nil {
 			return nil, err
 		}
@@ -110,9 +110,9 @@ func openLocked(o Options, m *repair.Mending) (*DB, error) {
 	return db, nil
 }
 
-// Previous returns the database of Options.PreviousKey alone, for an exchange of its own;
-// nil if there is no such key. Whatever changes this one changes it, too. Close ends both,
-// and Run does the periodic work of both.
+// Previous returns a database with the keyspace of Options.PreviousKey only, for an exchange
+// of its own; nil if there is no such key. Changes of this database change it, too. Close
+// closes both, and Run performs the periodic work of both.
 func (db *DB) Previous() *DB { return db.previous }
 
 // each runs f for every keyspace and stops at the first error.
@@ -125,7 +125,7 @@ func (db *DB) each(f func(*keyspace.Keyspace) error) error {
 	return nil
 }
 
-// all runs f for every keyspace, whether or not it fails in one, and joins the errors.
+// all runs f for every keyspace, also after an error, and joins the errors.
 func (db *DB) all(f func(*keyspace.Keyspace) error) (err error) {
 	for _, ks := range db.keys {
 		err = errors.Join(err, f(ks))
@@ -133,13 +133,13 @@ func (db *DB) all(f func(*keyspace.Keyspace) error) (err error) {
 	return err
 }
 
-// ready reports why the journal of a keyspace cannot be written, as far as is known.
+// ready returns why the journal of a keyspace cannot be written, if that is known.
 func (db *DB) ready() error {
 	return db.each(func(ks *keyspace.Keyspace) error { return ks.Journal.Ready() })
 }
 
-// Close writes a snapshot and unlocks the folder. No other method may run at the
-// same time or follow, except those that only read the filters.
+// Close writes a snapshot and unlocks the folder. No other method may run at the same time or
+// later, except those that only read the filters.
 func (db *DB) Close() error {
 	if db.ks.Closed.Load() {
 		return layout.ErrClosed
@@ -151,17 +151,17 @@ func (db *DB) Close() error {
 	return err
 }
 
-const (
-	syncInterval = time.Second
-)
+// syncInterval is the time between two rounds of periodic work. A crash loses at most the
+// counts of that time.
+const syncInterval = time.Second
 
-// Run does the periodic work until ctx ends, and then returns nil: counts to disk every
-// second, generations that expire, snapshots every ten minutes or 64 MiB of journal. Faults
-// of the disk are logged, and the work is tried again.
+// Run performs the periodic work until ctx ends, and then returns nil. It syncs counts to disk
+// every second, drops expired generations, and writes snapshots every ten minutes or 64 MiB of
+// journal. It logs disk faults and retries.
 func (db *DB) Run(ctx context.Context) error {
 	tick := time.NewTicker(syncInterval)
 	defer tick.Stop()
-	var fault string // the last one logged
+	var fault string // last logged
 	for {
 		select {
 		case <-ctx.Done():
@@ -180,26 +180,26 @@ func (db *DB) Run(ctx context.Context) error {
 	}
 }
 
-// maintain does the work of one second.
+// maintain performs the periodic work once.
 func (db *DB) maintain() error {
 	return errors.Join(db.all((*keyspace.Keyspace).Tick), db.ks.Keeper.Write(false))
 }
 
-// Fault returns what keeps this site's state from being written, while it lasts. It
-// is cheap.
+// Fault returns the disk fault because of which this site's state cannot be written; nil when
+// it is over. It is cheap.
 func (db *DB) Fault() error {
 	return db.each(func(ks *keyspace.Keyspace) error { return ks.Journal.LastFault() })
 }
 
-// fileForms are those of all binary files.
-var fileForms = []folder.FileForm{journal.Form, store.SnapshotForm, journal.SegmentsForm.FileForm, store.MaskForm.FileForm,
+// fileForms are the forms of all binary files.
+var fileForms = []folder.FileForm{journal.Form, store.SnapshotForm, journal.SegmentsForm.FileForm, mask.Form.FileForm,
 	never.Form.FileForm, wire.OwnVotesForm.FileForm, clock.Form.FileForm}
 
-// Repair opens the database like Open and repairs what Open refuses. Of a damaged filter
-// or journal it takes every block and record whose checksum is right; an identity is made
-// anew. A damaged file is kept as NAME.damaged. Nothing is acknowledged twice or made up:
-// the caller restores what is lost by Restore, from the ledger of reports, and closes the
-// database, which writes all of it. Errors are those of Open, for what cannot be repaired.
+// Repair opens the database like Open, and repairs damage that Open rejects. From a damaged
+// filter or journal it uses every block and record with a correct checksum. It creates a
+// damaged identity anew. A damaged file is kept as NAME.damaged. The caller then restores lost
+// reports with Restore, from the ledger of reports, and closes the database, which writes the
+// result to disk. Errors are those of Open, for damage that cannot be repaired.
 func Repair(o Options) (*DB, []repair.Repaired, error) {
 	m := new(repair.Mending)
 	db, err := open(o, m)

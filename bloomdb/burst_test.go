@@ -22,7 +22,7 @@ func burstOptions(t testing.TB, c *bloomdbtest.Clock) bloomdb.Options {
 	return o
 }
 
-// burstOf asks as explain does.
+// burstOf returns the burst as Explain does.
 func burstOf(t testing.TB, db *bloomdb.DB, n int) recent.Burst {
 	t.Helper()
 	traces := db.Explain(bloomdbtest.Message(n))
@@ -32,7 +32,7 @@ func burstOf(t testing.TB, db *bloomdb.DB, n int) recent.Burst {
 	return *traces[1].Burst
 }
 
-// A sighting is in the window for ten minutes at least and for twelve at most.
+// A sighting is in the window for at least ten minutes and at most twelve.
 func TestBurstWindow(t *testing.T) {
 	c := bloomdbtest.NewClock() // 5:06:07: the sub-window began seven seconds ago
 	db := bloomdbtest.Open(t, burstOptions(t, c))
@@ -89,7 +89,7 @@ func TestBurstAfterRestart(t *testing.T) {
 	}
 }
 
-// Beyond 64 in a sub-window the count is a lower bound.
+// Above 64 in a sub-window, the count is a lower bound.
 func TestBurstAtLeast(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	db := bloomdbtest.Open(t, burstOptions(t, c))
@@ -108,8 +108,8 @@ func TestBurstAtLeast(t *testing.T) {
 	}
 }
 
-// A sub-window with no room left says so until it is out of the window, and never
-// is more than half full.
+// A full sub-window reports that it missed sightings until it leaves the window, and is never
+// more than half full.
 func TestBurstFull(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	db := bloomdbtest.Open(t, burstOptions(t, c))

@@ -15,20 +15,20 @@ const (
 		"eighth Helga Winter reads from her new novel about the lighthouse keepers of the northern islands, and there is tea and cake " +
 		"from six in the evening on. Tickets cost eight euros and are sold at the counter. The children's corner has been painted and " +
 		"the shelves for travel literature have moved to the first floor. http://riverside-books.example.org/\n"
-	// asMessage and asPart are how a spam carries it.
+	// asMessage and asPart are the ways in which a spam carries a message.
 	asMessage = "Content-Type: message/rfc822\n\n"
 	asPart    = "Content-Type: text/plain\nX-"
 )
 
 func computed(raw string) signature.Set { return signature.Compute(signature.Parse([]byte(raw))) }
 
-// carries is spam of a few words of its own that carries a message.
+// carries returns spam of a few words of its own that carries a message.
 func carries(words, how, message string) signature.Set {
 	return computed("Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + words + "\n--b\n" + how + message + "\n--b--\n")
 }
 
-// Reports of spam that carries a newsletter list the spam, and neither the newsletter
-// nor its domain.
+// Reports of spam that carries a newsletter list the spam, but neither the newsletter nor its
+// domain.
 func TestCarriedIsNotListed(t *testing.T) {
 	for _, how := range []string{asMessage, asPart} {
 		db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
@@ -57,7 +57,7 @@ func TestCarriedIsNotListed(t *testing.T) {
 	}
 }
 
-// A newsletter that is declared never to be spam does not shield a spam that carries it.
+// A newsletter on the never-list does not protect spam that carries it.
 func TestCarriedNeverDoesNotShield(t *testing.T) {
 	for _, how := range []string{asMessage, asPart} {
 		db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
@@ -75,7 +75,7 @@ func TestCarriedNeverDoesNotShield(t *testing.T) {
 	}
 }
 
-// A listing by a domain that a message carries is taken back with the message.
+// A revocation of a message ends the listing by a domain that the message carries.
 func TestCarriedDomainIsRevoked(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	for i := range bloomdb.DefaultCampaigns {

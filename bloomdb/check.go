@@ -15,16 +15,16 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// Check validates the invariants of memory and disk: parts decode to what their totals
-// say, the joined bits are the union of the trusted parts, generations are in order, and
+// Check verifies the invariants in memory and on disk: the cells of parts agree with their
+// totals, the joined bits are the union of the trusted parts, generations are in order, and
 // every file in the folder can be read. No reports or deltas should arrive while it runs.
 func (db *DB) Check() error { return db.checkEach((*keyspace.Keyspace).Check) }
 
 // CheckFiles reads every file of the state folder as Open would, and returns one error that
-// names all damaged ones. Reports and mail may go on meanwhile; snapshots wait.
+// names all damaged files. Reports and mail are not delayed meanwhile; snapshots wait.
 func (db *DB) CheckFiles() error { return db.checkEach((*keyspace.Keyspace).CheckFiles) }
 
-// checkEach runs a check on every keyspace, and names the previous one in its errors.
+// checkEach runs a check on every keyspace. Errors of the second one name the previous key.
 func (db *DB) checkEach(check func(*keyspace.Keyspace) error) (err error) {
 	for i, ks := range db.keys {
 		e := check(ks)
@@ -36,9 +36,9 @@ func (db *DB) checkEach(check func(*keyspace.Keyspace) error) (err error) {
 	return err
 }
 
-// CheckFolder reads every file of a state folder that no database has open, as Open would,
-// and names all that is damaged or missing, joined in one error. It needs no key, and so
-// does not prove the votes of other sites, which Open sets aside where they are damaged.
+// CheckFolder reads every file of a state folder that no database has open, as Open would. Its
+// error names all damaged and missing files. It needs no key, so it does not verify the votes
+// of other sites. Open sets those aside if they are damaged.
 func CheckFolder(dir string) error {
 	folders, err := folder.KeyFolders(dir)
 	if err != nil {
@@ -63,7 +63,7 @@ func CheckFolder(dir string) error {
 	return err
 }
 
-// checkKey checks the files of one key, whose folder the identity is of.
+// checkKey checks the files of one keyspace. id is the identity of its folder.
 func checkKey(id folder.Identity, dir string) error {
 	key, err := hex.DecodeString(id.KeyID)
 	if err != nil || len(key) != 8 {

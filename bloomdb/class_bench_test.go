@@ -15,9 +15,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// classBench is a database of the default size whose filters are full in each of
-// the generations kept, the class filters too; of another site a tenth as much is
-// held.
+// classBench returns a database of the default size. Its filters are full in all kept
+// generations, including class filters, and another site's parts are a tenth as full.
 func classBench(b *testing.B, classes bool) *bloomdb.DB {
 	o := bloomdbtest.Options(b.TempDir(), "mx1")
 	o.Reports, o.Exchange = layout.ReportOptions{Classes: classes}, false
@@ -28,7 +27,7 @@ func classBench(b *testing.B, classes bool) *bloomdb.DB {
 	b.Cleanup(func() { crash(b, db) })
 	r := rand.New(rand.NewPCG(1, 2))
 	for gen := range db.Keyspace().Settings.Reports.Keep {
-		g := db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now()) - int64(gen)
+		g := db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now()) - int64(gen)
 		for _, kind := range layout.ReportKinds[:] {
 			if kind == layout.ClassFilter && !classes {
 				continue
@@ -69,9 +68,9 @@ func fillPart(p *coded.Part, b *filter.Bits) error {
 	return nil
 }
 
-// BenchmarkJudgeClasses asks about messages of two signatures: unknown, listed
-// without a class, listed with one. It asks a database that keeps classes and one
-// that does not, in turn, so that both see the same machine.
+// BenchmarkJudgeClasses judges messages of two signatures: unknown, listed without a class, and
+// listed with one. It alternates between a database with classes and one without, so that both
+// run under the same load of the machine.
 func BenchmarkJudgeClasses(b *testing.B) {
 	dbs := [2]*bloomdb.DB{classBench(b, false), classBench(b, true)}
 	classes := map[string]layout.Class{"listed": layout.ClassOther, "scam": layout.ClassScam, "malware": layout.ClassMalware}
@@ -115,7 +114,7 @@ func BenchmarkJudgeClasses(b *testing.B) {
 
 // listUnsynced is Report without the journal.
 func listUnsynced(b *testing.B, db *bloomdb.DB, set signature.Set, class layout.Class) {
-	r := journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())}, Class: class}
+	r := journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())}, Class: class}
 	for _, s := range set.Signatures {
 		r.Hashes = append(r.Hashes, db.Keyspace().Ring.ReportHash(s))
 	}
@@ -124,8 +123,8 @@ func listUnsynced(b *testing.B, db *bloomdb.DB, set signature.Set, class layout.
 	}
 }
 
-// BenchmarkClassMemory says what class filters of the default capacity take, full
-// in all generations: by their own account, and by the kernel's.
+// BenchmarkClassMemory measures the memory of class filters of the default capacity, full in
+// all generations: by their own account and by the kernel's.
 func BenchmarkClassMemory(b *testing.B) {
 	before := residentMB(b)
 	off := classBench(b, false)

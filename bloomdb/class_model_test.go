@@ -26,11 +26,11 @@ type fact struct {
 	class   layout.Class
 }
 
-// classModel is what a site should know: plain lists.
+// classModel is the expected content of a site, as plain lists.
 type classModel struct{ known map[string][]fact }
 
-// judge reports whether a message is listed at a site, as what, and what explain has
-// to name for each generation and reporting site.
+// judge reports whether a message is listed at a site, its class, and the trails that Explain
+// must return for each generation and reporting site.
 func (m *classModel) judge(site string, n int, oldest int64) (listed bool, class layout.Class, trails map[string]string) {
 	revoked := int64(math.MinInt64)
 	trails = make(map[string]string)
@@ -60,7 +60,7 @@ func (m *classModel) judge(site string, n int, oldest int64) (listed bool, class
 	return listed, class, trails
 }
 
-// classWorld is two sites that exchange deltas, beside their model.
+// classWorld is two sites that exchange deltas, and their model.
 type classWorld struct {
 	*rapid.T
 	clock   *bloomdbtest.Clock
@@ -86,7 +86,7 @@ func (w *classWorld) open(site string) {
 	}
 }
 
-// hear applies another site's stream from the cursor on, as the exchange does.
+// hear applies another site's stream from the cursor on, like the exchange.
 func (w *classWorld) hear(site, from string) {
 	for _, d := range w.streams[from] {
 		if err := w.dbs[site].Apply(d.Data, peers.Skipped); err != nil {
@@ -132,8 +132,8 @@ func (w *classWorld) step(t *testing.T, site, other string) {
 	}
 }
 
-// Whatever is reported, revoked and exchanged, through crashes, restarts and the
-// change of periods: a site names the class that plain lists name.
+// After any reports, revocations and exchanges, through crashes, restarts and new periods, a
+// site returns the class of the model.
 func TestClassesModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := classWorld{
@@ -168,7 +168,7 @@ func TestClassesModel(t *testing.T) {
 
 func (w *classWorld) check() {
 	for site, db := range w.dbs {
-		oldest := db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now()) - int64(db.Keyspace().Settings.Reports.Keep) + 1
+		oldest := db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now()) - int64(db.Keyspace().Settings.Reports.Keep) + 1
 		for n := range 6 {
 			listed, class, trails := w.model.judge(site, n, oldest)
 			e := db.Judge(bloomdbtest.Message(n))

@@ -46,7 +46,7 @@ func wantClass(t testing.TB, db *bloomdb.DB, n int, want layout.Class) {
 	}
 }
 
-// classFiles are the snapshots of own class filters.
+// classFiles returns the snapshots of own class filters.
 func classFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "classes-*.snapshot"))
@@ -80,8 +80,7 @@ func TestClassNames(t *testing.T) {
 	}
 }
 
-// A class stands in the journal with its report: a crash before any snapshot
-// loses neither.
+// A class is in the journal with its report: a crash before any snapshot loses neither.
 func TestClassesSurviveCrash(t *testing.T) {
 	o := classOptions(t.TempDir(), "mx1")
 	db := bloomdbtest.Open(t, o)
@@ -97,8 +96,8 @@ func TestClassesSurviveCrash(t *testing.T) {
 	wantClass(t, bloomdbtest.Open(t, o), 1, layout.ClassPhish)
 }
 
-// Off, nothing of the classes is held, read or sent; on again, they begin anew. No
-// listing depends on it.
+// When classes are disabled, none are kept, read or sent. When they are enabled again, they
+// begin empty. No listing depends on them.
 func TestClassesSwitched(t *testing.T) {
 	on := classOptions(t.TempDir(), "mx1")
 	off := on
@@ -123,7 +122,7 @@ func TestClassesSwitched(t *testing.T) {
 		wantClass(t, db, n, layout.ClassOther)
 	}
 	mustReportAs(t, db, 4, layout.ClassBulk)
-	bloomdbtest.Drain(t, db) // or the journal keeps the records for other sites, and tells them again
+	bloomdbtest.Drain(t, db) // otherwise the journal keeps the records for other sites, and replays them
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -142,8 +141,8 @@ func TestClassesSwitched(t *testing.T) {
 	wantClass(t, db, 1, layout.ClassPhish)
 }
 
-// A damaged class filter is set aside, as it costs names only; where classes are off, it
-// is not read, and mail can be judged.
+// A damaged class filter is set aside, because its loss costs only names. If classes are
+// disabled, it is not read. Mail can be judged in both cases.
 func TestDamagedClasses(t *testing.T) {
 	o := classOptions(t.TempDir(), "mx1")
 	db := bloomdbtest.Open(t, o)
@@ -179,8 +178,8 @@ func TestDamagedClasses(t *testing.T) {
 	bloomdbtest.Open(t, o)
 }
 
-// A site with classes off hears the reports of one with classes on, and misses
-// nothing by its own account; the other way round there is no class to hear.
+// A site with classes disabled applies the reports of a site with classes enabled, and counts
+// nothing as missing. In the other direction there are no classes.
 func TestClassesIgnoredWhereOff(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, classOptions(t.TempDir(), "b"))
 	mustReportAs(t, b, 1, layout.ClassPhish)
@@ -212,12 +211,12 @@ func logTo(o *bloomdb.Options) *bytes.Buffer {
 	return &log
 }
 
-// Classes that can't be joined cost no report, and one line of the log.
+// Classes that cannot be joined do not affect reports, and cause one line in the log.
 func TestClassesOfOtherParameters(t *testing.T) {
 	o := classOptions(t.TempDir(), "a")
 	log := logTo(&o)
 	a, b := bloomdbtest.Open(t, o), bloomdbtest.Open(t, classOptions(t.TempDir(), "b"))
-	b.Keyspace().Store.ClassShape.Lines += 7
+	makeLarger(t, b, layout.ClassFilter)
 	for n := range 3 {
 		mustReportAs(t, b, n, layout.ClassPhish)
 		bloomdbtest.Apply(t, a, bloomdbtest.Drain(t, b)...)
@@ -226,13 +225,16 @@ func TestClassesOfOtherParameters(t *testing.T) {
 		}
 		wantClass(t, a, n, layout.ClassOther)
 	}
-	both := fmt.Sprintf("there %v, here %v", b.Keyspace().Store.ClassShape, a.Keyspace().Store.ClassShape)
+	here := a.Keyspace().Settings.ClassShape()
+	there := here
+	there.Lines += 2
+	both := fmt.Sprintf("there %v, here %v", there, here)
 	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "site=b") || !strings.Contains(text, both) {
 		t.Errorf("log %q, want one line with %q", text, both)
 	}
 }
 
-// Who claims a class for what it did not report is not believed.
+// A site's class for a message that it did not report is ignored.
 func TestClassWithoutReport(t *testing.T) {
 	a, b := bloomdbtest.Open(t, classOptions(t.TempDir(), "a")), bloomdbtest.Open(t, classOptions(t.TempDir(), "b"))
 	mustReportAs(t, a, 1, layout.ClassScam)
@@ -251,7 +253,7 @@ func TestClassWithoutReport(t *testing.T) {
 	wantClass(t, a, 1, layout.ClassScam)
 }
 
-// A full class filter costs the class, never the report.
+// A report to a full class filter loses its class, and is accepted.
 func TestClassesFull(t *testing.T) {
 	o := classOptions(t.TempDir(), "mx1")
 	o.Reports.Capacity = 200 // 400 signatures in a generation
@@ -274,11 +276,11 @@ func TestClassesFull(t *testing.T) {
 	}
 }
 
-// The label of a class that nobody named appears as often as ClassError says: in
-// a full filter, four questions for each listing.
+// A class that no site named appears as often as ClassError predicts: in a full filter, with
+// four lookups for each listing.
 func TestWrongLabels(t *testing.T) {
 	db := bloomdbtest.Open(t, classOptions(t.TempDir(), "mx1"))
-	gen := db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())
+	gen := db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())
 	r := rand.New(rand.NewPCG(1, 2))
 	fill := func(kind layout.Kind, n int, keys func() filter.Hash) {
 		own, err := db.Keyspace().Store.OwnBits(layout.Target{Kind: kind, Gen: gen}, db.Keyspace().Store.ShapeFor(layout.Target{Kind: kind, Gen: gen}))
@@ -307,14 +309,14 @@ func TestWrongLabels(t *testing.T) {
 			wrong++
 		}
 	}
-	// The filter's own draw spreads beside the questions': a tenth of the mean.
+	// The fill of the filter varies, too: by a tenth of the mean.
 	want := listed * layout.NamedClasses * layout.ClassError
 	if off := math.Abs(wrong - want); off > 4*math.Sqrt(want)+want/10 {
 		t.Errorf("%g of %d listings have a wrong label, want %g", wrong, listed, want)
 	}
 }
 
-// Who sees a listing sees its class too, however close the report is.
+// A reader that finds a listing finds its class, also while the report is being shown.
 func TestClassComesWithListing(t *testing.T) {
 	db := bloomdbtest.Open(t, classOptions(t.TempDir(), "mx1"))
 	const messages = 100
@@ -341,7 +343,8 @@ func TestClassComesWithListing(t *testing.T) {
 	wg.Wait()
 }
 
-// When the stream was lost, the snapshot has everything live, classes too.
+// If the stream was lost, the snapshot contains everything that has not expired, including
+// classes.
 func TestClassesRepublished(t *testing.T) {
 	b := bloomdbtest.Open(t, classOptions(t.TempDir(), "b"))
 	mustReportAs(t, b, 1, layout.ClassPhish)
@@ -377,8 +380,8 @@ func TestClassRecord(t *testing.T) {
 	}
 }
 
-// A listing that is cleared on this site has no class here; a site that still
-// lists it names one.
+// A listing that is retouched on this site has no class here. A site that still lists the
+// message has its class.
 func TestRetouchedClass(t *testing.T) {
 	a, b := bloomdbtest.Open(t, classOptions(t.TempDir(), "a")), bloomdbtest.Open(t, classOptions(t.TempDir(), "b"))
 	mustReportAs(t, a, 1, layout.ClassPhish)

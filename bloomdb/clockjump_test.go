@@ -7,10 +7,10 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 )
 
-// The clock jumps, the daemon does its work and is started again while it is wrong and
-// when it is right: what was known before is known, what came meanwhile too, as long as
-// its period is one that is kept, and all that is in the folder is valid. What was revoked
-// meanwhile stays so: a revocation is written to later periods, too.
+// The clock jumps, and the daemon works and restarts with the wrong clock and with the right
+// one. Earlier reports are still known, and reports made meanwhile are known if their period is
+// kept. Everything in the folder is valid. Revocations made meanwhile remain in force, because
+// a revocation is also written to later periods.
 func TestClockJumpsOverRestarts(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, test := range []struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/clock"
 )
 
-// boot starts the daemon again on a machine that was off for stop, and whose clock is
-// then ahead by wrong.
+// boot starts the daemon again on a machine that was off for stop. Its clock is then ahead by
+// wrong.
 func (c *clocks) boot(t *testing.T, db *bloomdb.DB, o bloomdb.Options, stop, wrong time.Duration) *bloomdb.DB {
 	t.Helper()
 	must(t, db.Close())
@@ -21,17 +21,17 @@ func (c *clocks) boot(t *testing.T, db *bloomdb.DB, o bloomdb.Options, stop, wro
 	return bloomdbtest.Open(t, o)
 }
 
-// inOrder checks that the database goes by the clock.
+// inOrder checks that the database follows the clock.
 func (c *clocks) inOrder(t *testing.T, db *bloomdb.DB) {
 	t.Helper()
-	if off := db.Keyspace().Now().Sub(c.Now()); off.Abs() > clock.MaxSkew {
+	if off := db.Now().Sub(c.Now()); off.Abs() > clock.MaxSkew {
 		t.Errorf("the time is off by %s (%+v)", off, db.Clock())
 	}
 }
 
-// A machine whose clock is wrong at every start, until a time server corrects it a minute
-// later, has the right time from then on: whether the daemon was started again meanwhile,
-// and however long the machine was off.
+// On a machine whose clock is wrong at every start and corrected by a time server a minute
+// later, the database has the right time afterwards: with or without restarts of the daemon
+// meanwhile, and however long the machine was off.
 func TestClockIsCorrectedAfterStart(t *testing.T) {
 	for _, wrong := range []time.Duration{2 * time.Hour, 5 * time.Hour, 14 * time.Hour, 50 * time.Hour, 100 * time.Hour, -5 * time.Hour, -14 * time.Hour} {
 		for _, stop := range []time.Duration{time.Minute, 30 * time.Minute, 9 * time.Hour, 20 * time.Hour} {
@@ -65,8 +65,8 @@ func TestClockIsCorrectedAfterStart(t *testing.T) {
 	}
 }
 
-// Other sites refuse records from the future. A site whose clock was ahead at its start
-// corrects the time of its records with the clock, and others take them a minute later.
+// Other sites reject records from the future. A site whose clock was ahead at its start
+// corrects the time of its records with the clock, and other sites accept them a minute later.
 func TestRecordsAfterClockAheadAtStart(t *testing.T) {
 	c := newClocks()
 	o := c.options(t.TempDir())
@@ -83,9 +83,9 @@ func TestRecordsAfterClockAheadAtStart(t *testing.T) {
 	}
 }
 
-// The time that a start added is a guess for a day of running, restarts included: until
-// then the clock may go back within it, and afterwards, or when another site confirms
-// it, that is a jump. A clock that goes back further is doubted at once.
+// The time that a start added is uncertain for a day of running, including restarts. Until then
+// the clock may be set back within it. Afterwards, or when another site has confirmed the time,
+// that is a jump. A clock that is set back further is doubted at once.
 func TestGuessOfStart(t *testing.T) {
 	const stop = 10 * time.Hour
 	for _, test := range []struct {
@@ -133,8 +133,8 @@ func TestGuessOfStart(t *testing.T) {
 	}
 }
 
-// A clock that goes ahead an hour after the start, and later, is doubted: a stop was over
-// by then.
+// A clock that jumps ahead an hour or more after the start is doubted: the stop was over by
+// then.
 func TestClockAheadLongAfterStart(t *testing.T) {
 	for ran, doubted := range map[time.Duration]bool{time.Minute: false, clock.SettleAfter + time.Minute: true} {
 		c := newClocks()
@@ -150,8 +150,8 @@ func TestClockAheadLongAfterStart(t *testing.T) {
 	}
 }
 
-// A first start under a wrong clock, which is corrected a minute later, costs nothing:
-// what is reported then has the right time. With the first report, this ends.
+// A first start with a wrong clock that is corrected a minute later has no effect: reports made
+// after that have the right time. This ends with the first report.
 func TestNewFolderFollowsTheClock(t *testing.T) {
 	for _, wrong := range []time.Duration{-60 * 24 * time.Hour, -5 * time.Hour, 5 * time.Hour, 60 * 24 * time.Hour} {
 		c := newClocks()
@@ -175,8 +175,8 @@ func TestNewFolderFollowsTheClock(t *testing.T) {
 	}
 }
 
-// Without reports the clock is followed for the first day of running only, and only
-// where no last time is on disk.
+// Without reports, the clock is followed only for the first day of running, and only if no last
+// time is on disk.
 func TestNewFolderIsNewForADay(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		c := newClocks()
@@ -195,8 +195,8 @@ func TestNewFolderIsNewForADay(t *testing.T) {
 	}
 }
 
-// Removed while the daemon is stopped, the last time is no hindrance: the clock is
-// believed, and the reports are kept.
+// If the last time is removed while the daemon is stopped, the clock is believed, and the
+// reports are kept.
 func TestWithoutLastTime(t *testing.T) {
 	c := newClocks()
 	o := c.options(t.TempDir())

@@ -10,8 +10,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// The costs of what a generation takes add up to the whole: who may have a part of it
-// cannot fill it.
+// The costs of everything that fits a generation add up to the whole: a reporter that may use a
+// share of it cannot fill it.
 func TestCostAddsUp(t *testing.T) {
 	for name, revoke := range map[string]bool{"reports": false, "revocations": true} {
 		t.Run(name, func(t *testing.T) {
@@ -25,7 +25,7 @@ func TestCostAddsUp(t *testing.T) {
 			sum := 0.0
 			for n := 0; ; n++ {
 				set := bloomdbtest.Message(n)
-				cost := db.Keyspace().Cost(set, revoke)
+				cost := db.Cost(set, revoke)
 				err := enter(set)
 				if errors.Is(err, layout.ErrFull) {
 					break
@@ -33,8 +33,8 @@ func TestCostAddsUp(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if sum += cost; db.Keyspace().Cost(set, revoke) != 0 {
-					t.Fatalf("message %d costs %g once more", n, db.Keyspace().Cost(set, revoke))
+				if sum += cost; db.Cost(set, revoke) != 0 {
+					t.Fatalf("message %d costs %g once more", n, db.Cost(set, revoke))
 				}
 			}
 			if sum < 0.95 || sum > 1.05 {
@@ -44,20 +44,20 @@ func TestCostAddsUp(t *testing.T) {
 	}
 }
 
-// A sketch costs more than a message's few signatures, until it is known.
+// A sketch costs more than a message's few signatures, until it is stored.
 func TestCostOfSketches(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	plain, sketched := bloomdbtest.Message(1), wordy(1, words(0, 60)...)
-	if db.Keyspace().Cost(sketched, false) <= db.Keyspace().Cost(plain, false) {
-		t.Errorf("with a sketch %g, without %g", db.Keyspace().Cost(sketched, false), db.Keyspace().Cost(plain, false))
+	if db.Cost(sketched, false) <= db.Cost(plain, false) {
+		t.Errorf("with a sketch %g, without %g", db.Cost(sketched, false), db.Cost(plain, false))
 	}
 	mustReportSet(t, db, sketched)
-	if cost := db.Keyspace().Cost(sketched, false); cost != 0 {
+	if cost := db.Cost(sketched, false); cost != 0 {
 		t.Errorf("once more: %g", cost)
 	}
 }
 
-// Only what is listed, here or at other sites, stands.
+// Only a listed message stands, by this site or by others.
 func TestStands(t *testing.T) {
 	set := wordy(1, words(0, 60)...)
 	for name, test := range map[string]struct {

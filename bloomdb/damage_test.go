@@ -18,15 +18,15 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// small is a database whose files are a few hundred bytes each, so that every
-// byte of them can be tried.
+// small configures a database whose files have a few hundred bytes each, so that every byte can
+// be tested.
 func small(dir string) bloomdb.Options {
 	o := bloomdbtest.Options(dir, "mx1")
 	o.Reports.Capacity, o.Counts.Capacity, o.Reports.Classes = 10, 10, true
 	return o
 }
 
-// filled returns the folder of a database that was closed, or crashed.
+// filled returns the folder of a database that was closed, or that crashed.
 func filled(t *testing.T, closed bool) string {
 	dir := t.TempDir()
 	db := bloomdbtest.Open(t, small(dir))
@@ -62,7 +62,7 @@ func files(t *testing.T, dir, pattern string) []string {
 	return names
 }
 
-// copyDir makes a copy that may be damaged.
+// copyDir copies a folder, so that the copy can be damaged.
 func copyDir(t *testing.T, from, to string) {
 	t.Helper()
 	os.RemoveAll(to)
@@ -71,8 +71,8 @@ func copyDir(t *testing.T, from, to string) {
 	}
 }
 
-// A snapshot cut at every possible length, or with one flipped bit, is named,
-// with the offset, and nothing of it is used.
+// A snapshot that is cut at any length, or has one flipped bit, is named with the offset of the
+// damage, and nothing of it is used.
 func TestDamagedSnapshot(t *testing.T) {
 	dir := filled(t, true)
 	work := t.TempDir()
@@ -110,8 +110,8 @@ func TestDamagedSnapshot(t *testing.T) {
 	}
 }
 
-// The same through Open: a folder in which this site's own reports are damaged is not
-// opened, and the error names the file. Any other damaged file is set aside.
+// Open rejects a folder in which own reports are damaged, and the error names the file. Any
+// other damaged file is set aside.
 func TestOpenNamesDamage(t *testing.T) {
 	dir, work := filled(t, true), filepath.Join(t.TempDir(), "work")
 	for _, path := range append(files(t, dir, "*.snapshot"), files(t, dir, "journal-*")...) {
@@ -149,9 +149,9 @@ func TestOpenNamesDamage(t *testing.T) {
 	}
 }
 
-// A journal cut anywhere behind its header, as by a crash, opens with all records before the
-// cut. The header was on disk before any record: a cut in it is damage, as is a flipped bit in
-// the middle. Never is anything made up.
+// A journal that a crash cut anywhere behind its header opens with all records before the cut.
+// The header was on disk before any record, so a cut in it is damage, as is a flipped bit in
+// the middle. No record is ever made up.
 func TestCutJournal(t *testing.T) {
 	dir, work := filled(t, false), filepath.Join(t.TempDir(), "work")
 	last := filepath.Base(files(t, dir, "journal-*")[len(files(t, dir, "journal-*"))-1])
@@ -210,8 +210,7 @@ func TestCutJournal(t *testing.T) {
 	}
 }
 
-// Left-overs of a crash in the middle of a snapshot are cleared; strange files
-// are left alone.
+// Files left by a crash during a snapshot are removed. Unknown files are kept.
 func TestLeftOvers(t *testing.T) {
 	dir := filled(t, true)
 	temp := filepath.Join(dir, ".spam-2931.snapshot123456")

@@ -18,8 +18,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/store"
 )
 
-// damageKinds are what may come upon a file, beside a flipped byte. others is the file that
-// is put in its place by "of another".
+// damageKinds are kinds of damage to a file, besides a flipped byte. others is the file that
+// replaces it in "of another".
 var damageKinds = map[string]func(path, others string) error{
 	"missing":     func(path, _ string) error { return os.Remove(path) },
 	"empty":       func(path, _ string) error { return os.Truncate(path, 0) },
@@ -40,10 +40,10 @@ func halve(path string) error {
 	return errors.Join(err, os.Truncate(path, info.Size()/2))
 }
 
-// Every file of the folder is missing, empty, cut, another's, or cannot be read: the
-// database opens, or refuses with a repair that then works. Either way what was reported and
-// what was revoked is as it was, and nothing is made up. The ledger's part is played by
-// Restore.
+// Each file of the folder is missing, empty, cut short, replaced by another one, or unreadable.
+// The database opens, or rejects the folder with an error after which a repair works. In both
+// cases, reports and revocations are as before, and none are made up. Restore stands in for the
+// ledger.
 func TestEveryFileDamaged(t *testing.T) {
 	root := ramDir(t)
 	good, work := filepath.Join(root, "good"), filepath.Join(root, "work")
@@ -68,7 +68,7 @@ func TestEveryFileDamaged(t *testing.T) {
 	}
 }
 
-// damageOutcome opens a folder with one damaged file, and repairs it where that is refused.
+// damageOutcome opens a folder with one damaged file, and repairs it if Open rejects it.
 func damageOutcome(t *testing.T, dir, name, what string) string {
 	t.Helper()
 	db, err := bloomdb.Open(lifeOptions(dir))
@@ -112,13 +112,13 @@ func damageOutcome(t *testing.T, dir, name, what string) string {
 	return "repaired"
 }
 
-// forgettable are files whose absence nothing notices.
+// forgettable are files whose absence has no effect.
 func forgettable(name string) bool {
 	return name == "lock" || name == clock.File || never.IsPath(name) || store.IsVotesPath(name)
 }
 
-// A filter that was replaced by another site's, another filter or another generation is not
-// taken for what it should be: what was revoked must not be listed.
+// A filter that was replaced by one of another site, kind or generation is not used in its
+// place: revoked messages must not be listed.
 func TestReplacedFilter(t *testing.T) {
 	root := ramDir(t)
 	good, work := filepath.Join(root, "good"), filepath.Join(root, "work")

@@ -15,7 +15,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// crash lets go of the folder as kill -9 does: nothing is flushed or written.
+// crash abandons a database like kill -9: nothing is flushed or written.
 func crash(t testing.TB, db *bloomdb.DB) {
 	t.Helper()
 	bloomdbtest.Crash(t, db, db.Options().Dir)
@@ -59,7 +59,7 @@ func TestReportRevokeJudge(t *testing.T) {
 	if len(db.Keyspace().Store.View.Load().Reports) == 0 {
 		t.Error("dropped at once: a clock that is wrong for a moment would destroy it")
 	}
-	for range store.KeepAged {
+	for range store.KeepExpired {
 		db.Keyspace().Expire()
 	}
 	if n := len(db.Keyspace().Store.View.Load().Reports); n != 0 {
@@ -67,8 +67,7 @@ func TestReportRevokeJudge(t *testing.T) {
 	}
 }
 
-// A clock that runs ten years ahead for a while, also over a restart, costs
-// nothing.
+// A clock that is ten years ahead for a while, also during a restart, loses no data.
 func TestClockAheadForAMoment(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
@@ -140,8 +139,8 @@ func TestCountsLiveTwoPeriods(t *testing.T) {
 	}
 }
 
-// Nothing acknowledged is lost, whether or not a snapshot came between, and
-// whatever number of crashes.
+// No acknowledged change is lost, with or without a snapshot in between, in any number of
+// crashes.
 func TestCrashLosesNothing(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	n := 0
@@ -232,7 +231,7 @@ func TestOpenRefusesAnotherIdentity(t *testing.T) {
 	bloomdbtest.Open(t, bloomdbtest.Options(dir, "mx1")) // still good
 }
 
-// A setting that changes the filters' size leaves what is there readable.
+// After a change of the filters' configured size, the existing filters can still be read.
 func TestCapacityChanged(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	db := bloomdbtest.Open(t, o)
@@ -248,7 +247,7 @@ func TestCapacityChanged(t *testing.T) {
 	}
 }
 
-// The same where another site's state of that generation is held, and no own.
+// The same if there are only parts of another site in that generation, and no own filter.
 func TestCapacityChangedWithPeer(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	db, b := bloomdbtest.Open(t, o), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))

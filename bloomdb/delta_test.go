@@ -3,7 +3,6 @@ package bloomdb_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/outbox"
 	"github.com/spambloom/spambloom/bloomdb/peers"
-	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
@@ -57,7 +55,7 @@ func TestTwoSites(t *testing.T) {
 	}
 }
 
-// What a site holds of others survives its restart, with the cursor.
+// The parts of other sites survive a restart, with the cursor.
 func TestPartsSurvive(t *testing.T) {
 	ao := bloomdbtest.Options(t.TempDir(), "a")
 	a, b := bloomdbtest.Open(t, ao), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
@@ -144,7 +142,7 @@ func TestRefusedDeltas(t *testing.T) {
 	}
 }
 
-// A delta with any byte changed, or cut anywhere, is refused.
+// A delta with any byte changed, or cut anywhere, is rejected.
 func TestTornDelta(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	bloomdbtest.Report(t, b, 1)
@@ -165,11 +163,11 @@ func TestTornDelta(t *testing.T) {
 	}
 }
 
-// A member that sends all ones is refused: it may fill half of a generation.
+// A delta of all ones is rejected: a member may fill half of a generation.
 func TestAllOnes(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
-	gen := b.Keyspace().Settings.Generation(layout.SpamFilter, b.Keyspace().Settings.Now())
-	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Shape: layout.BitsShape(b.Keyspace().Store.SpamShape)}
+	gen := b.Keyspace().Settings.Generation(layout.SpamFilter, b.Now())
+	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Shape: layout.BitsShape(b.Keyspace().Settings.SpamShape())}
 	for pos := range min(sec.Shape.Size(layout.SpamFilter), outbox.MaxDeltaCells) {
 		sec.Cells = append(sec.Cells, filter.Cell{Pos: pos, Value: 1})
 	}
@@ -180,8 +178,8 @@ func TestAllOnes(t *testing.T) {
 	}
 }
 
-// Whatever the order, the losses and the doubles: once a site has all deltas, it
-// answers like every other one.
+// In any order, with losses and duplicates: a site that has received all deltas judges like
+// every other one.
 func TestSitesConverge(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		names := []string{"a", "b", "c"}
@@ -247,7 +245,7 @@ func TestSitesConverge(t *testing.T) {
 	})
 }
 
-// Reports of other parameters are refused; the counts beside them are not lost.
+// Reports with other parameters are rejected; the counts beside them are not lost.
 func TestCountsPassWhereReportsAreRefused(t *testing.T) {
 	a := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	o := bloomdbtest.Options(t.TempDir(), "b")
@@ -268,12 +266,12 @@ func TestCountsPassWhereReportsAreRefused(t *testing.T) {
 	}
 }
 
-// A generation that is not to begin soon is refused, whatever the record's clock says.
+// A generation that begins far in the future is rejected, whatever the record's time is.
 func TestFarGeneration(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	for ahead, want := range map[int64]error{1: nil, 2: layout.ErrClock} {
-		gen := b.Keyspace().Settings.Generation(layout.SpamFilter, b.Keyspace().Settings.Now()) + ahead
-		sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Shape: layout.BitsShape(b.Keyspace().Store.SpamShape), Cells: []filter.Cell{{Pos: 5, Value: 1}}}
+		gen := b.Keyspace().Settings.Generation(layout.SpamFilter, b.Now()) + ahead
+		sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Shape: layout.BitsShape(b.Keyspace().Settings.SpamShape()), Cells: []filter.Cell{{Pos: 5, Value: 1}}}
 		d := wire.Delta{Site: "b", Epoch: 2, Seq: uint64(ahead)}
 		d.Data = b.Keyspace().Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
 		if err := a.Apply(d.Data, peers.Next); !errors.Is(err, want) {
@@ -284,7 +282,7 @@ func TestFarGeneration(t *testing.T) {
 
 func TestRepeatedSections(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
-	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: b.Keyspace().Settings.Generation(layout.SpamFilter, b.Keyspace().Settings.Now())}, Shape: layout.BitsShape(b.Keyspace().Store.SpamShape)}
+	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: b.Keyspace().Settings.Generation(layout.SpamFilter, b.Now())}, Shape: layout.BitsShape(b.Keyspace().Settings.SpamShape())}
 	d := wire.Delta{Site: "b", Epoch: 2, Seq: 1}
 	d.Data = b.Keyspace().Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec, sec})
 	if err := a.Apply(d.Data, peers.Next); err == nil || !strings.Contains(err.Error(), "out of order") {
@@ -292,51 +290,7 @@ func TestRepeatedSections(t *testing.T) {
 	}
 }
 
-// A member can't make us hold more than the limit, nor more lives than there is
-// room for; when a site is silent for long, it is forgotten.
-func TestBoundsOnMembers(t *testing.T) {
-	c := bloomdbtest.NewClock()
-	o := bloomdbtest.Options(t.TempDir(), "a")
-	o.Now = c.Now
-	a := bloomdbtest.Open(t, o)
-	send := func(site string, epoch uint64, sections ...wire.DeltaSection) error {
-		d := wire.Delta{Site: site, Epoch: epoch, Seq: 1}
-		d.Data = a.Keyspace().Sealer.EncodeDelta(d, 0, sections)
-		return a.Apply(d.Data, peers.Next)
-	}
-	a.Keyspace().Peers.LeastParts = 64 << 20
-	for life := range uint64(peers.MaxLives) {
-		if err := send("b", 2+2*life); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := send("b", 1000); !errors.Is(err, layout.ErrFull) {
-		t.Errorf("one life too many: %v", err)
-	}
-	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.CountFilter, Gen: a.Keyspace().Settings.Generation(layout.CountFilter, c.Now())}, Shape: layout.CountsShape(filter.CountsShape{Lines: filter.MaxLines})}
-	for i := range uint64(outbox.MaxDeltaCells) {
-		sec.Cells = append(sec.Cells, filter.Cell{Pos: i * filter.BlockSize(true) * 40, Value: 1})
-	}
-	var err error
-	for n := 0; n < 40 && err == nil; n++ {
-		for i := range sec.Cells {
-			sec.Cells[i].Pos += filter.BlockSize(true)
-		}
-		err = send(fmt.Sprintf("c%d", n), 2, sec)
-	}
-	if !errors.Is(err, layout.ErrFull) {
-		t.Errorf("parts of %d MiB: %v", a.Status().Memory>>20, err)
-	}
-	c.Add(400 * 24 * time.Hour)
-	for range store.KeepAged {
-		a.Keyspace().Expire()
-	}
-	if n := len(a.Status().Sites); n != 1 {
-		t.Errorf("%d sites are remembered though nothing is held of them", n)
-	}
-}
-
-// A flood makes several deltas, each below the limit.
+// A flood is published as several deltas, each below the limit.
 func TestLargeDelta(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Counts.Capacity = 200_000

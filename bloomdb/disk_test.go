@@ -11,10 +11,10 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/journal"
 )
 
-// brokenFolders are those in which no segment of a journal can be written or cut.
+// brokenFolders are the folders in which the journal cannot be written.
 var brokenFolders sync.Map
 
-// testFile is a segment's file on such a disk.
+// testFile is a segment's file that fails if its folder is broken.
 type testFile struct{ *os.File }
 
 func newTestFile(path string) (journal.SegmentFile, error) {
@@ -41,14 +41,14 @@ func (f testFile) Truncate(size int64) error {
 	return f.File.Truncate(size)
 }
 
-// breakable are options with which breakDisk has an effect.
+// breakable returns options with which breakDisk has an effect.
 func breakable(o bloomdb.Options) bloomdb.Options {
 	o.WriteJournalTo(newTestFile)
 	return o
 }
 
-// breakDisk makes all writes to the journal's segment fail, as on a full disk,
-// until the function it returns is called.
+// breakDisk makes all writes to the journal fail, as on a full disk, until the returned
+// function is called.
 func breakDisk(t *testing.T, db *bloomdb.DB) (mend func()) {
 	t.Helper()
 	brokenFolders.Store(db.Keyspace().Settings.Dir, true)

@@ -1,11 +1,11 @@
-// Package bloomdb is the database of one site: which signatures were reported as spam,
-// which listings were revoked, how often each message was seen, here and on every other
-// site of the federation. It owns the state folder and its formats (FORMAT.md), the
-// generations and their expiry, and the records of the exchange. It does no network I/O:
-// package exchange carries the records.
+// Package bloomdb is the database of one site: which signatures were reported as spam, which
+// listings were revoked, and how often each message was seen, on this site and on every other
+// site of the federation. It owns the state folder and its formats (FORMAT.md), the generations
+// and their expiry, and the records of the exchange. It does no network I/O: package exchange
+// transfers the records.
 //
-// DB unites what one or two keyspaces know. Everything below it is in packages of its own,
-// here in the order of their imports:
+// DB unites one or two keyspaces. Everything below it is in packages of its own, here in the
+// order of their imports:
 //
 //	filter    the filters as data structures
 //	layout    kinds, generations, shapes, classes, sizes
@@ -14,42 +14,45 @@
 //	clock     the time, without the jumps of the wall clock
 //	journal   the log of this site's own changes
 //	wire      records that go through Redis
-//	store     own filters, other sites' parts, masks, snapshots
-//	never     messages that are declared never to be spam
-//	recent    what was seen in the last minutes and hours
+//	mask      hidden bits of retouched messages
+//	store     own filters, other sites' parts, snapshots
+//	never     messages on the never-list
+//	recent    sightings of the last minutes and hours
 //	sketch    near-duplicates
 //	vote      votes of this site and of others
-//	outbox    what other sites have not been sent
-//	peers     what other sites have sent
+//	outbox    changes that have not been sent to other sites
+//	peers     positions in the streams of other sites, caps, mutes
 //	repair    damaged files
-//	keyspace  all of it under one federation key
-//	judging   what a message is, by one keyspace or two
+//	keyspace  all data under one federation key
+//	judging   verdicts, from one keyspace or two
 //
 // The life of a report:
 //
-//	DB.Report              never      is it declared never to be spam?
-//	  isCampaign           bloomdb    DB.Judge: is it the first report of its kind?
+//	DB.Report              never      is it on the never-list?
+//	  isCampaign           bloomdb    DB.Judge: is it the first report of its campaign?
 //	  update               bloomdb    for each keyspace: prepare, write, show
 //	    PrepareReport      keyspace
 //	      Ring.ReportHash  keyring    positions of its signatures and domains
-//	      Index.Asked      sketch     entries of its near-duplicates
-//	      VoteRecord       vote       what it does to this site's votes
+//	      Index.Reported   sketch     groups of its sketches
+//	      Index.Records    sketch     entries of the groups
+//	      Register.Record  vote       the change of this site's votes
 //	      Unmask           store      retouches that would hide it
 //	    Append, Sync       journal    the records are on disk
-//	    Set, ApplyVotes    store      the bits are set; now it is listed
-//	      Note             outbox     and waits to be published
+//	    Set                store      the bits are set; now it is listed
+//	      Note             outbox     the changed positions are pending
+//	    Register.Apply     vote       this site's votes contain it
 //
 // The life of a mail:
 //
-//	DB.Judge               judging    Judge, with what the options say
+//	DB.Judge               judging    Judge, with a Policy from the options
 //	  ask                  keyring    positions under each key
-//	  gather               store      which spam filter may have one? For most mail, that is all
-//	    overlaps           sketch     near-duplicates
+//	  gather               store      which spam filters may contain one? For most mail, that is all
+//	    Overlaps           sketch     near-duplicates
 //	    votes              vote       sites that vote for it
 //	    Counted            store      how often each site saw it
-//	    Covers             never      what of it is declared
+//	    Covers             never      its parts on the never-list
 //	  unite                judging    the facts of two keyspaces
-//	  decide               judging    the newest of listing and revocation; the never-list last
+//	  decide               judging    the newest listing or revocation; the never-list last
 //	DB.Count               keyspace   the message is counted: filter, then journal
 //	  Counter.Add          recent
 //
@@ -62,122 +65,118 @@
 //	DB.Apply               peers
 //	  DecodeDelta          wire       size, version, key, HMAC, signature of a member
 //	    Witness            clock      its time may confirm a jump of the clock
-//	  stateOf              peers      muted, stale, a gap?
+//	  stateOf              peers      muted? stale? a gap?
 //	  acceptable           peers      same parameters, within the site's caps
-//	  PartFor, Merge       store      the origin's part, and the bits joined of all
+//	  PartFor, Merge       store      the origin's part, and the joined bits of all
 //	Published              outbox     the journal may be dropped up to here
 //
 // # State
 //
-// Three kinds of filter stand in generations, one for each UTC-aligned period:
-// the spam filter and the revocation filter (Yan & Cho 2006, section 4), and the
-// refined counting filter (section 3). Where classes are kept, a fourth one holds
-// the classes of reports (type Class); where sketches are, a fifth one holds what
-// near-duplicates are told by (package sketch). Of each the site has its own, which only
-// it changes. Another site's filters are kept apart as compressed parts, so that
-// its influence can be told and taken away; for speed the bits of all other
-// sites are also joined in one filter by OR. Counts are never joined: a count is
-// the sum over sites of the least cell. Heuristic H1 works on the site's own
-// state only: on merged state it would count too low.
+// Three kinds of filter exist in generations, one for each UTC-aligned period: the spam filter
+// and the revocation filter (Yan & Cho 2006, section 4), and the refined counting filter
+// (section 3). If classes are enabled, a fourth filter contains the classes of reports (type
+// Class). If sketches are enabled, a fifth one contains the groups of near-duplicates (package
+// sketch). The site has its own filter of each kind, which only it changes. Filters of other
+// sites are kept separately as compressed parts, so that the influence of each site can be
+// shown and removed. For speed, the bits of all other sites are also joined in one filter by OR.
+// Counts are never joined: a count is the sum over all sites of the smallest cell. Heuristic H1
+// is applied to the site's own state only: on merged state it would count too low.
 //
 // # Judging
 //
-// A signature is listed when some generation's spam filter has it and no
-// revocation filter of that generation or a newer one has it: the newest
-// generation wins, within one the revocation wins. So a message that was
-// revoked can be reported again in the next period. Generations that expire
-// are dropped whole, which bounds the life of a wrong listing. A listing that
-// stands is asked for its class, which names it and decides nothing.
+// A signature is listed if the spam filter of some generation contains it, and the revocation
+// filters of that generation and of all newer ones do not. So the newest generation decides,
+// and within one generation the revocation does. A revoked message can be reported again in the
+// next period. Expired generations are dropped as a whole, which bounds the life of a wrong
+// listing. A listing is also looked up in the class filter. Its class names it and does not
+// affect the verdict.
 //
-// A message without a listed signature may be a near-duplicate of a reported one: a
-// sketch of it matches where one site has stored enough of it in one generation
-// (signature.Sketch). The same rule holds between report and revocation, and a
-// revoked message takes the listing of all its near-duplicates by their sketches
-// back. Two things it does not: a message that was reported itself stays listed by
-// its own signatures; and one that was revoked itself, by its body or text, is not
-// listed by a sketch of the same generation or an older one. A spammer who encloses
-// the text of a revoked message thereby escapes the sketch, as he would with a text
-// of his own; that nobody's mail is listed for its likeness to a revoked one weighs
-// more.
+// A message without a listed signature may be a near-duplicate of a reported one: one of its
+// sketches matches if one site has stored enough of it in one generation (signature.Sketch).
+// The same rule as above holds between reports and revocations, and revoking a message also
+// revokes the listings of all its near-duplicates by their sketches. There are two exceptions.
+// A message that was itself reported stays listed by its own signatures. A message that was
+// itself revoked, by its body or text, is not listed by a sketch of the same generation or an
+// older one. A spammer who includes the text of a revoked message therefore evades the sketch,
+// as with a text of his own. It is more important that no legitimate mail is listed because it
+// resembles a revoked message.
 //
-// Retouch takes a signature out of a generation here and nowhere else: one of its
-// bits is masked, and what has a masked bit is not found (Donnet, Baynat, Friedman
-// 2006). The mask costs other signatures their listing, about one for each bit. It
-// stands until the site reports the signature itself, or its generation expires.
-// A message whose body or text is retouched in a generation is not listed by its
-// sketch there either. The sketch itself has no masked bits: what matches by one has
-// many keys in the filter. A message that is listed by its likeness alone is therefore
-// not retouched, but revoked, which all sites hear, or declared never spam.
+// Retouch removes a signature from a generation on this site only: it masks one of the
+// signature's bits, and keys with a masked bit are not found (Donnet, Baynat, Friedman 2006).
+// A mask also hides other signatures, about one for each bit. It lasts until the site itself
+// reports the signature, or until the generation expires. A message with a retouched body or
+// text is not listed by its sketch in that generation either. Sketches themselves have no
+// masked bits, because a match uses many keys. A message that is listed only as a near-duplicate
+// is therefore not retouched, but revoked, which affects all sites, or put on the never-list.
 //
-// # Sites that have a say
+// # Trusted sites
 //
-// A site that is muted, or whose trust is not TrustFull, has no say: its parts are held
-// and asked by nobody, and the joined bits are made without it. Where a site's trust is
-// taken away in the options, what was heard of it before stays on disk that way until
-// its generations expire, and comes back with the trust. Drop deletes it at once.
+// A site that is muted, or whose trust is not TrustFull, does not affect verdicts: its parts are
+// kept but not looked up, and the joined bits do not contain them. If a site's trust is lowered
+// in the options, its earlier parts stay on disk until their generations expire, and count again
+// if the trust is restored. Drop deletes them at once.
 //
-// What a site may make us hold is capped: in each generation the bits or cells of
-// Member.MaxReports and MaxCounts messages, by default half of a generation of reports
-// and four times this site's own capacity of counts; and in memory half of what all
-// parts together may take. A record that would go over a cap is refused whole, and the
-// site's further records of that generation with it.
+// Caps limit how much a site can make this one store: in each generation the bits or cells of
+// Member.MaxReports and MaxCounts messages, by default half of a generation of reports and four
+// times this site's own capacity of counts; and in memory, half of the limit for all parts
+// together. A record that would exceed a cap is rejected as a whole, as are the site's further
+// records of that generation.
 //
 // # Votes
 //
-// Of a site that is trusted by half (TrustVote) nothing is joined. It is heard through
-// the Generalized Bloom filter of its recent reports (package vote): a message is listed
-// when Options.Votes such sites vote for it. The chance that they do for one that was
-// not chosen for their bits is bounded whatever they send: vote.Error, 4.2e-8 for two of
-// ten. What they hold against it beforehand is not bounded. A member with the federation
-// key can vote for any mail it has a copy of, and as many of them as votes are needed
-// can list it. So they only list, and never hide: a revocation here or at a site that is
-// heard in full takes such a listing back, in whichever generation it stands.
+// Nothing of a site with TrustVote is joined. Its votes are the Generalized Bloom filter of its
+// recent reports (package vote). A message is listed if Options.Votes such sites vote for it.
+// The probability that they vote for a message that was not chosen for their bits is bounded
+// whatever they send: vote.Error, 4.2e-8 for two of ten sites. For a message that they know
+// beforehand there is no bound. A member has the federation key, and can vote for any mail of
+// which it has a copy. As many such members as votes are required can list it. Therefore votes
+// can only list messages, and never hide listings: a revocation by this site or by a fully
+// trusted one ends a listing by votes, whatever its generation.
 //
-// # Never
+// # Never-list
 //
-// What an administrator declared never to be spam is kept exactly, in no filter,
-// and is asked last: a message whose text or body is declared, or of whose sketch
-// at least half is, is listed only for an attachment of its own. Reports of it are
-// refused. Who copies a declared message to hide in it must write no more than he
-// copies, and must know what was declared: the list is told to nobody.
+// Messages that an administrator declared never to be spam are stored exactly, not in a filter,
+// and are looked up last. A message whose text or body is on the list, or at least half of whose
+// sketch is, is listed only for an attachment of its own. Reports of it are rejected. To abuse
+// the list, a sender must copy a message on it and write no more than he has copied. He must
+// also know which messages are on it: the list is not published.
 //
-// # Lately
+// # Recent sightings
 //
-// Explain also says how often this site saw a message in the last minutes, where
-// CountOptions.Burst says so: iterative Bloom filters in a ring, in memory only.
-// Defer asks it whether a message nobody reported comes too often right now, and
-// remembers in a second such ring that the message was put off, so that it is once.
+// If CountOptions.Burst is set, Explain also returns how often this site saw a message in the
+// last minutes. The counts are iterative Bloom filters in a ring, in memory only. Defer uses them
+// to decide whether a message that nobody reported is arriving too often now. A second ring
+// records deferred messages, so that each is deferred once.
 //
 // # Keys
 //
-// A keyspace is everything that this site holds under one federation key: it has a folder
-// of its own and knows of no other key, since nothing held under one key can be looked up
-// under another. DB holds one of them, and two while the key is rolled over (package keyspace).
+// A keyspace contains all data of this site under one federation key. It has a folder of its own
+// and does not use other keys, because data stored under one key cannot be looked up under
+// another. DB has one keyspace, or two during a key change (package keyspace).
 //
-// What is reported, revoked, retouched, declared, counted and muted here changes both:
-// prepared in both, written in both, then shown in both (update.go). Judge gathers the facts
-// of each, unites them and decides (package judging): the newest generation wins across them, and
-// no site counts twice. Each is exchanged with the sites that have its key. The previous
-// keyspace can be removed when what was reported before has expired. Only the never-list
-// does not expire: what is declared under the previous key only must be declared again, and
-// Open logs how many messages that are.
+// Reports, revocations, retouches, entries of the never-list, counts and mutes of this site
+// change both: they are prepared in both, written in both, then shown in both (update.go). Judge
+// gathers the facts of each, unites them and decides (package judging): the newest generation of
+// either decides, and no site counts twice. Each keyspace is exchanged with the sites that have
+// its key. The previous keyspace can be removed when its reports have expired. Only the
+// never-list does not expire: entries that exist only under the previous key must be declared
+// again, and Open logs their number.
 //
 // Locks: those of the first keyspace are taken before those of the second one. Within one
-// the order is never.Changing, store.RetouchMu, SnapshotMu, the locks of peers, vote, outbox and
-// journal. All others are taken last. Judge takes
-// only the read locks of the never-list and of masks.
+// keyspace the order is never.Changing, store.RetouchMu, SnapshotMu, the locks of peers, vote,
+// outbox and journal. All others are taken last. Judge takes only the read locks of the
+// never-list and of masks.
 //
 // # Durability
 //
-// A report's journal record is on disk before Report returns. Records tell
-// absolute values, so that replaying one twice changes nothing; snapshots can
-// therefore be written while the filters change, and kill -9 at any moment
-// loses no acknowledged report. Counts are synced every second.
+// A report's journal record is on disk before Report returns. Records contain absolute values,
+// so replaying one twice changes nothing. Snapshots can therefore be written while the filters
+// change, and kill -9 at any moment loses no acknowledged report. Counts are synced every second.
 //
 // # Damage and time
 //
-// A damaged file whose loss costs recall only is set aside, and the database opens
-// without it (package repair). Damage to own reports is refused; Repair restores what is
-// whole, and Restore what the caller holds elsewhere. The database goes by a time that a
-// jump of the wall clock does not move at once (package clock).
+// A damaged file whose loss only costs recall is set aside, and the database opens without it
+// (package repair). If own reports are damaged, Open fails. Repair restores the undamaged data,
+// and Restore adds what the caller has elsewhere. The database uses a clock that does not follow
+// a jump of the wall clock at once (package clock).
 package bloomdb

@@ -12,14 +12,13 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-const (
-	defaultCampaigns = 3
-)
+// defaultCampaigns is the default of DomainOptions.Campaigns.
+const defaultCampaigns = 3
 
-// isCampaign reports whether a report of a message is a campaign of its own: neither it
-// nor a near-duplicate was reported yet, revoked or not. Else each report of a revoked
-// message would be one more, since it is not listed by the one before. Of a message without
-// domains to count it is false.
+// isCampaign reports whether a report of a message is the first one of its campaign: neither
+// the message nor a near-duplicate was reported yet, revoked or not. Otherwise each report of
+// a revoked message would count as another campaign, because the earlier one no longer lists
+// it. isCampaign is false for a message without domains to count.
 func (db *DB) isCampaign(set signature.Set) bool {
 	if db.ks.Settings.Unwanted(layout.DomainFilter) || len(db.ks.Settings.JudgedDomains(set.Domains)) == 0 {
 		return false
@@ -27,9 +26,9 @@ func (db *DB) isCampaign(set signature.Set) bool {
 	return !slices.ContainsFunc(db.Judge(set).Matches, func(m judging.Match) bool { return m.Signature.Kind != signature.KindDomain })
 }
 
-// CountDomains counts the link domains of a message that arrived n times, unless e, its
-// verdict, lists it. Call it after Judge: else the message would count in its own favour.
-// It does not wait for the disk. After an error the counts are in memory only.
+// CountDomains counts the link domains of a message that arrived n times, unless its evidence
+// e lists it. Call it after Judge: otherwise the message would count in its own favour. It does
+// not wait for the disk. After an error the counts are in memory only.
 func (db *DB) CountDomains(set signature.Set, e judging.Evidence, n uint32) error {
 	if e.Listed || n == 0 {
 		return nil
@@ -39,14 +38,14 @@ func (db *DB) CountDomains(set signature.Set, e judging.Evidence, n uint32) erro
 	})
 }
 
-// validDomains returns what is wrong with the options of domains.
+// validDomains returns an error for invalid options of domains.
 func (o *Options) validDomains() error {
 	if o.Domains.Campaigns > 1_000_000 {
 		return fmt.Errorf("domain campaigns %d: must be at most 1,000,000", o.Domains.Campaigns)
 	}
 	for _, d := range o.Domains.NeverAlone {
 		if !signature.IsDomain(d) {
-			return fmt.Errorf("domain %q that says nothing: must be a registrable domain in lower case ASCII, as example.com", d)
+			return fmt.Errorf("ignored domain %q: must be a registrable domain in lower case ASCII, for example example.com", d)
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// linking is a message of its own text that links to domains.
+// linking returns a message with a text of its own that links to domains.
 func linking(name string, domains ...string) signature.Set {
 	set := setOf(name)
 	set.Domains = domains
@@ -47,7 +47,7 @@ func TestDomainRule(t *testing.T) {
 	}
 }
 
-// reportCampaigns reports n messages, each of which came once before, with links.
+// reportCampaigns reports n messages with links, each of which arrived once before.
 func reportCampaigns(t *testing.T, db *bloomdb.DB, name string, n int, domains ...string) {
 	t.Helper()
 	for i := range n {
@@ -59,7 +59,7 @@ func reportCampaigns(t *testing.T, db *bloomdb.DB, name string, n int, domains .
 	}
 }
 
-// see does what happens when a message comes n times, and returns the evidence.
+// see handles a message that arrives n times, and returns its evidence.
 func see(t *testing.T, db *bloomdb.DB, set signature.Set, n uint32) bloomdb.Evidence {
 	t.Helper()
 	if err := db.Count(set, n); err != nil {
@@ -104,7 +104,7 @@ func TestOneMessageIsOneCampaign(t *testing.T) {
 	}
 }
 
-// A newsletter that came to two people, of which one reports each issue.
+// A newsletter that two people receive, one of whom reports each issue.
 func TestReporterOfNewsletterListsNothing(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	for i := range 50 {
@@ -151,8 +151,8 @@ func TestRevocationTakesCampaignsBack(t *testing.T) {
 	}
 }
 
-// A revocation counts against what was reported up to its generation: campaigns of a
-// later one list the domain again.
+// A revocation overrides reports up to its generation: campaigns of a later one list the domain
+// again.
 func TestDomainIsReportedAgainLater(t *testing.T) {
 	o, c := bloomdbtest.Options(t.TempDir(), "a"), bloomdbtest.NewClock()
 	o.Now = c.Now
@@ -172,7 +172,7 @@ func TestDomainIsReportedAgainLater(t *testing.T) {
 	}
 }
 
-// What many report after one has revoked it is not a campaign for each of them.
+// Reports of a message that one reporter has revoked are not campaigns of their own.
 func TestReportsOfRevokedMessageAreOneCampaign(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	set := linking("issue", "news.example")
@@ -278,7 +278,7 @@ func TestDamagedDomainsAreNamed(t *testing.T) {
 	mustSetAside(t, o, files[0])
 }
 
-// Counts are never told, and never taken from a delta.
+// Counts of domains are never published, and never applied from a delta.
 func TestDomainsStayHere(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	reportCampaigns(t, a, "spam", 3, "spam.example")
@@ -303,8 +303,8 @@ func TestReportOfManySignaturesAndDomains(t *testing.T) {
 	}
 }
 
-// Against a model: the counts of few domains are those of a map, through reports,
-// revocations, sightings and restarts.
+// In a model, the counts of few domains equal those of a map, through reports, revocations,
+// sightings and restarts.
 func TestDomainModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "domains")
@@ -360,7 +360,7 @@ func TestDomainModel(t *testing.T) {
 	})
 }
 
-// weaklyLike is a message of which too few words were reported: of wordy(_, words(0, 20)).
+// weaklyLike returns a message with too few of the reported words of wordy(_, words(0, 20)).
 func weaklyLike(t *testing.T, db *bloomdb.DB) signature.Set {
 	t.Helper()
 	for shared := 1; shared < 20; shared++ {
@@ -373,8 +373,8 @@ func weaklyLike(t *testing.T, db *bloomdb.DB) signature.Set {
 	return signature.Set{}
 }
 
-// A message of which a part was reported, too little to list it, is listed where the
-// reported message had a link to the same domain.
+// A message with too few reported words to be listed is listed if the reported message had a
+// link to the same domain.
 func TestReportedDomainCorroborates(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	reported := wordy(1, words(0, 20)...)

@@ -7,10 +7,10 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Reportable returns what Report would list of a message now: all but the parts that are
-// declared never to be spam. Errors are those of Report: ErrNothing, ErrNever, ErrFull,
-// ErrClosed, or the disk's fault while it lasts. It writes nothing; after a fault of the
-// journal it checks whether that is over. A report that follows may still fail.
+// Reportable returns the part of a message that Report would list now: all except the parts on
+// the never-list. Errors are those of Report: ErrNothing, ErrNever, ErrFull, ErrClosed, or the
+// fault of the disk while it lasts. Reportable writes nothing. After a fault of the journal it
+// checks whether the fault is over. A report that follows may still fail.
 func (db *DB) Reportable(set signature.Set) (signature.Set, error) {
 	err := db.ks.Writable(set)
 	if err == nil {
@@ -30,8 +30,8 @@ func (db *DB) Revocable(set signature.Set) error {
 	return db.roomFor(layout.RevokedFilter)
 }
 
-// roomFor returns why this site's filters of a kind cannot be changed now, under one of the
-// keys: the generation is full, or the disk has a fault.
+// roomFor returns why this site's filters of a kind cannot be changed now: in one of the
+// keyspaces the generation is full, or the disk has a fault.
 func (db *DB) roomFor(kind layout.Kind) error {
 	err := db.each(func(ks *keyspace.Keyspace) error {
 		t := layout.Target{Kind: kind, Gen: ks.Settings.Generation(kind, ks.Settings.Now())}
@@ -48,17 +48,17 @@ func (db *DB) roomFor(kind layout.Kind) error {
 	return db.ready()
 }
 
-// Essence is a set of which each sketch is cut down to what a report or a revocation
-// of it stores: one of the essence stores the same groups as one of the whole, under
-// the federation's key and, in a roll-over, under the previous one. Sketches that
-// are only asked for are cut down as though they were reported, since Revoke may do so.
-// It holds no text, and 384 bytes at most of a text's sketch (in a roll-over, 768), 312
-// of an image's, of at most 8 sketches in all.
+// Essence returns the set with each sketch reduced to the features that a report or a
+// revocation of it stores. A report of the essence stores the same groups as a report of the
+// whole set, under the federation key, and under the previous key during a key change.
+// Sketches that exist only for lookups are reduced as if they were reported, because Revoke
+// may do so. The essence contains no text. It has at most 8 sketches, of at most 384 bytes for
+// a text (768 during a key change) and 312 bytes for an image.
 //
-// The essence is to be reported and revoked, not to be judged. What Report finds out
-// about near-duplicates beside goes by fewer features: a near-duplicate of a declared
-// message (Never) may be taken, so that the whole set is to be asked of Reportable
-// first, and a near-duplicate of a reported one may be a campaign of its own.
+// The essence is for reports and revocations, not for Judge. With fewer features, Report
+// recognises fewer near-duplicates: it may accept a near-duplicate of a message on the
+// never-list, so the caller passes the whole set to Reportable first. A near-duplicate of a
+// reported message may count as a campaign of its own.
 func (db *DB) Essence(set signature.Set) signature.Set {
 	sketches := make([]signature.Sketch, 0, min(len(set.Sketches), sketch.Max))
 	for _, s := range set.Sketches[:min(len(set.Sketches), sketch.Max)] {

@@ -20,7 +20,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Reportable and Revocable say beforehand what Report and Revoke say, and change
+// Reportable and Revocable return the errors that Report and Revoke would return, and change
 // nothing.
 func TestReportableSaysWhatReportWould(t *testing.T) {
 	withPart := with(bloomdbtest.Message(3), signature.KindAttachment, "terms")
@@ -69,10 +69,10 @@ func TestReportableSaysWhatReportWould(t *testing.T) {
 	}
 }
 
-// fillOwn fills this site's filter of the present generation.
+// fillOwn fills this site's filter of the current generation.
 func fillOwn(t testing.TB, db *bloomdb.DB, kind layout.Kind) {
 	t.Helper()
-	tg := layout.Target{Kind: kind, Gen: db.Keyspace().Settings.Generation(kind, db.Keyspace().Settings.Now())}
+	tg := layout.Target{Kind: kind, Gen: db.Keyspace().Settings.Generation(kind, db.Now())}
 	own, err := db.Keyspace().Store.OwnBits(tg, db.Keyspace().Store.ShapeFor(tg))
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func fillOwn(t testing.TB, db *bloomdb.DB, kind layout.Kind) {
 	}
 }
 
-// The previous key's database has a say in it, too.
+// The previous key's database must have room, too.
 func TestReportableAsksBothKeys(t *testing.T) {
 	db := bloomdbtest.Open(t, rolledOver(bloomdbtest.Options(t.TempDir(), "mx1")))
 	fillOwn(t, db.Previous(), layout.SpamFilter)
@@ -95,7 +95,7 @@ func TestReportableAsksBothKeys(t *testing.T) {
 	}
 }
 
-// While the disk has a fault nothing is reportable, and once it is over it is.
+// While the disk has a fault, nothing is reportable. Afterwards it is again.
 func TestReportableWhileDiskHasFault(t *testing.T) {
 	db := bloomdbtest.Open(t, breakable(bloomdbtest.Options(t.TempDir(), "mx1")))
 	bloomdbtest.Report(t, db, 1)
@@ -122,8 +122,8 @@ func TestReportableWhileDiskHasFault(t *testing.T) {
 	}
 }
 
-// drawSketches draws sketches as messages have them: of a text of any length, perhaps
-// only asked for, and of images.
+// drawSketches draws sketches like those of messages: of a text of any length, perhaps only for
+// lookups, and of images.
 func drawSketches(t *rapid.T) []signature.Sketch {
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 	n := rapid.OneOf(rapid.IntRange(0, 40), rapid.IntRange(40, 1500)).Draw(t, "words")
@@ -149,8 +149,8 @@ func drawSketches(t *rapid.T) []signature.Sketch {
 	return sketches
 }
 
-// A report or a revocation of the essence writes the same records as one of the whole,
-// under each key.
+// A report or revocation of the essence writes the same records as one of the whole set, under
+// each key.
 func TestEssenceIsStoredTheSame(t *testing.T) {
 	db := bloomdbtest.Open(t, rolledOver(bloomdbtest.Options(t.TempDir(), "mx1")))
 	rapid.Check(t, func(t *rapid.T) {
@@ -173,7 +173,7 @@ func TestEssenceIsStoredTheSame(t *testing.T) {
 			}
 		}
 		for i, s := range essence.Sketches {
-			if got, want := db.Keyspace().Anchors(s), db.Keyspace().Anchors(set.Sketches[i]); !slices.Equal(got, want) {
+			if got, want := db.Anchors(s), db.Anchors(set.Sketches[i]); !slices.Equal(got, want) {
 				t.Fatalf("anchors %x of the essence, %x of the whole", got, want)
 			}
 		}
@@ -185,7 +185,7 @@ func TestEssenceIsStoredTheSame(t *testing.T) {
 	})
 }
 
-// recordsOf are the records that a report or a revocation would write.
+// recordsOf returns the records that a report or revocation would write.
 func recordsOf(t *rapid.T, ks *keyspace.Keyspace, kind layout.Kind, set signature.Set, sketches []signature.Sketch) []journal.Record {
 	t2 := layout.Target{Kind: kind, Gen: ks.Settings.Generation(kind, ks.Settings.Now())}
 	r := journal.Record{Target: t2}
@@ -199,7 +199,7 @@ func recordsOf(t *rapid.T, ks *keyspace.Keyspace, kind layout.Kind, set signatur
 	return append([]journal.Record{r}, records...)
 }
 
-// A revoked essence of a message that was only asked for takes the listing back.
+// A revocation of the essence ends the listing of a message that has only a sketch for lookups.
 func TestEssenceRevokesWhatIsOnlyAsked(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	mustReportSet(t, db, db.Essence(wordy(1, words(0, 600)...)))

@@ -7,178 +7,177 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// What package exchange needs, of the first keyspace: records to send, and records of other
-// sites to apply.
+// Methods for package exchange. They use the first keyspace only: records to publish, and
+// records of other sites to apply.
 
-// Changed receives when a report or a revocation waits to be published.
+// Changed returns a channel that receives when a report or a revocation is pending.
 func (db *DB) Changed() <-chan struct{} {
 	return db.ks.Outbox.Changed()
 }
 
-// Head is the (epoch, seq) up to which this site has published: the number of the
-// last delta, or a later one that was left out.
+// Head returns the (epoch, seq) up to which this site has published: the number of the last
+// delta, or a later number that was skipped.
 func (db *DB) Head() (epoch, seq uint64) {
 	return db.ks.Outbox.Head()
 }
 
-// NextDelta encodes what changed since the last one: reports and what goes with
-// them, and with all set counts too. It returns false when nothing changed, or
-// Resume was not yet called. The same delta is returned until Published is told, so
-// that a retry can neither lose nor double anything.
+// NextDelta encodes the changes since the last delta: reports and revocations, and with all
+// set, counts too. It returns false if nothing has changed, or before the first Resume. Until
+// Published confirms the delta, NextDelta returns the same one, so a retry neither loses nor
+// duplicates changes.
 func (db *DB) NextDelta(all bool) (wire.Delta, bool, error) {
 	return db.ks.Outbox.NextDelta(all)
 }
 
-// Published says that the delta stands in the stream and need not be kept. It
-// changes nothing when it is not the one that NextDelta returned last.
+// Published confirms that a delta is in the stream. It ignores a delta other than the one that
+// NextDelta returned last.
 func (db *DB) Published(d wire.Delta) error {
 	return db.ks.Outbox.Published(d)
 }
 
-// Resume tells, before the first NextDelta and after every reconnection, which
-// (epoch, seq) the stream of this site ends with (zeros: it is empty or gone).
-// Where the stream lacks what was published before, a snapshot is due. The caller has
-// checked that this site wrote that entry (OwnRecord), or that Tail knows it: an id in
-// Redis proves nothing.
+// Resume sets the (epoch, seq) of the last entry of this site's stream (zeros: the stream is
+// empty or lost). The caller calls it before the first NextDelta and after every reconnection.
+// If the stream lacks published deltas, a snapshot becomes due. Anybody with access to Redis
+// can write an entry id, so the caller has verified the entry first (OwnRecord), or compared
+// the id with Tail.
 func (db *DB) Resume(epoch, seq uint64) error {
 	return db.ks.Outbox.Resume(epoch, seq)
 }
 
-// Tail is the (epoch, seq) with which the stream ended when this site published last;
-// seq 0: with nothing of this life.
+// Tail returns the (epoch, seq) of the last entry of the stream when this site published last.
+// If seq is 0, the stream contained nothing of this epoch.
 func (db *DB) Tail() (epoch, seq uint64) {
 	return db.ks.Outbox.Tail()
 }
 
-// IsBeyond reports whether (epoch, seq), of a record of this site, is newer than this
-// folder: other sites hold an epoch or numbers that it does not continue.
+// IsBeyond reports whether (epoch, seq), from a record of this site, is newer than this folder:
+// other sites hold an epoch or numbers that it does not continue.
 func (db *DB) IsBeyond(epoch, seq uint64) bool {
 	return db.ks.Outbox.IsBeyond(epoch, seq)
 }
 
-// Outlive takes note of a record of this site at (epoch, seq). If the folder has not given
-// that number, the site begins its next epoch, since others would refuse its records. The
-// caller has checked that this site made the record (OwnRecord).
-func (db *DB) Outlive(epoch, seq uint64) error {
-	return db.ks.Outbox.Outlive(epoch, seq)
+// Supersede makes this site's position newer than its record at (epoch, seq). If the folder has
+// not assigned that number, the site begins its next epoch, because other sites would reject
+// its records as stale. The caller has verified that this site made the record (OwnRecord).
+func (db *DB) Supersede(epoch, seq uint64) error {
+	return db.ks.Outbox.Supersede(epoch, seq)
 }
 
-// Heartbeat makes this site's: snapshot and votes are what stands in Redis, wants the
-// sites whose snapshot or votes this one misses. Of more than 16 the others wait for
-// their turn.
+// Heartbeat encodes this site's heartbeat: snapshot and votes are the positions of its records
+// in Redis, and wants are the sites whose snapshot or votes it requests. It requests at most
+// 16 sites at a time.
 func (db *DB) Heartbeat(snapshot, votes uint64, wants ...string) []byte {
 	return db.ks.Outbox.Heartbeat(snapshot, votes, wants...)
 }
 
-// NewSnapshot begins a snapshot of all own filters, at the position of now: reports
-// first, the newest generation first, counts last. Generations that others would
-// refuse, as this site's clock was wrong when they began, are not in it.
+// NewSnapshot begins a snapshot of all own filters at the current position: reports first,
+// newest generation first; then counts. It skips generations that begin in the future, because
+// other sites would reject them.
 func (db *DB) NewSnapshot() *outbox.SnapshotWriter {
 	return db.ks.Outbox.NewSnapshot()
 }
 
-// SnapshotPublished says that chunks and manifest are where others find them. Where
-// another number was left out meanwhile, the snapshot is still due. One that left
-// filters out serves all the same, as nothing better can be had. What waits to be
-// published goes on waiting: who follows the stream never reads the snapshot.
+// SnapshotPublished confirms that other sites can read chunks and manifest. The snapshot stays
+// due if a number was skipped since it was begun. A snapshot without all filters also counts as
+// published, because no larger one is possible. Pending changes stay pending: sites that follow
+// the stream do not read the snapshot.
 func (db *DB) SnapshotPublished(w *outbox.SnapshotWriter) error {
 	return db.ks.Outbox.SnapshotPublished(w)
 }
 
-// SnapshotDue reports whether deltas do not tell other sites everything: a snapshot has to
-// be published.
+// SnapshotDue reports whether a snapshot must be published, because deltas do not contain all
+// changes.
 func (db *DB) SnapshotDue() bool {
 	return db.ks.Outbox.SnapshotDue()
 }
 
-// RestsOn notes durably that a file beside the database holds what this site must not lose.
-// From then on Open refuses with a *DamageError if the file is missing or empty. The caller
-// has written the file.
-func (db *DB) RestsOn(path string) error {
-	return db.ks.Outbox.RestsOn(path)
+// AddCompanion records durably that a file beside the database contains data of this site that
+// must not be lost. If the file is missing or empty, Open then returns a *DamageError. The
+// caller has written the file.
+func (db *DB) AddCompanion(path string) error {
+	return db.ks.Outbox.AddCompanion(path)
 }
 
-// Apply joins another site's delta. Applying one twice, late or out of order
-// changes nothing. A record before which something is missing is refused with
-// ErrGap unless Order says otherwise, and nothing is changed. Own records are
-// ignored. ErrFederation, ErrStranger, ErrUnsigned, ErrTrust, ErrReplayed, ErrClock,
-// ErrParameters (both sides' values in the text), ErrFull, or an error that says
-// what is torn.
+// Apply joins another site's delta. A delta that is applied twice, late or out of order changes
+// nothing more. After a gap, Apply returns ErrGap and changes nothing, unless order permits the
+// gap. It ignores this site's own deltas. Errors: ErrFederation, ErrStranger, ErrUnsigned,
+// ErrTrust, ErrReplayed, ErrMuted, ErrClock, ErrParameters (with the values of both sites),
+// ErrFull, ErrCapped, or an error that describes the malformed part.
 func (db *DB) Apply(data []byte, order peers.Order) error {
 	return db.ks.Peers.Apply(data, order)
 }
 
-// ApplyChunk joins a manifest's chunk i. Chunks may come in any order and more than
-// once. Errors are those of Apply; a chunk of another snapshot is one. Sections that are
-// refused for ErrParameters, ErrFull or ErrCapped do not keep the others from being joined.
+// ApplyChunk joins chunk i of a manifest. Chunks may be applied in any order and repeatedly.
+// Errors are those of Apply; a chunk of another snapshot is rejected, too. If a section is
+// rejected with ErrParameters, ErrFull or ErrCapped, the other sections are joined all the same.
 func (db *DB) ApplyChunk(m wire.Manifest, i int, data []byte) error {
 	return db.ks.Peers.ApplyChunk(m, i, data)
 }
 
-// FinishSnapshot says that all chunks of a manifest are joined: the cursor goes to
-// its position, and what was missing before it is there. What was refused of them, or
-// left out of the snapshot, is missing.
+// FinishSnapshot moves the site's cursor to the position of a manifest. The caller has applied
+// all its chunks. Earlier deltas then no longer count as missing, unless sections were rejected
+// or the snapshot is incomplete.
 func (db *DB) FinishSnapshot(m wire.Manifest) error {
 	return db.ks.Peers.FinishSnapshot(m)
 }
 
-// Wanting reports whether deltas of a site's present life were lost or refused, and that no
-// snapshot has brought them back.
+// Wanting reports whether deltas of a site's current epoch were lost or rejected, and no
+// snapshot has supplied them.
 func (db *DB) Wanting(site string) bool {
 	return db.ks.Peers.Wanting(site)
 }
 
-// Cursor is the (epoch, seq) up to which a site is heard, in its latest life: the
-// number of the last delta applied, or the position of a snapshot. Zeros for none.
+// Cursor returns the (epoch, seq) up to which the records of a site are applied, in its latest
+// epoch: the number of the last delta, or the position of a snapshot. Zeros: none is applied.
 func (db *DB) Cursor(site string) (epoch, seq uint64) {
 	return db.ks.Peers.Cursor(site)
 }
 
-// Drops counts the calls of Drop since the start. Who follows streams learns from it
-// that a cursor may have gone back to the beginning.
+// Drops returns the number of calls of Drop since the start. After each call, a site's cursor
+// may be back at the beginning.
 func (db *DB) Drops() uint64 {
 	return db.ks.Peers.Drops()
 }
 
-// OwnRecord returns the head of a record that this site has made, of a type: the number of
-// votes, for example, is no position. ErrUnsigned, with the head, means that a member of
-// the federation made it in this site's name: another daemon of this name, or this site
-// with an earlier signing key. All errors are ErrUnverified.
+// OwnRecord verifies a record of this site, and returns its head. want is the expected type:
+// the number of a record of votes, for example, is not a position. For a record in this site's
+// name without its signature, it returns the head and ErrUnsigned: another daemon uses the same
+// name, or this site used an earlier signing key. All errors are ErrUnverified.
 func (db *DB) OwnRecord(data []byte, want wire.RecordType) (wire.Head, error) {
 	return db.ks.Sealer.OwnRecord(data, want)
 }
 
-// ReadHeartbeat checks and reads one. Its clock may be wrong: that is what the
-// caller looks at Made for.
+// ReadHeartbeat verifies and decodes a heartbeat. It does not check the time at which the
+// heartbeat was made: the caller compares Made with its own clock.
 func (db *DB) ReadHeartbeat(data []byte) (wire.Heartbeat, error) {
 	return db.ks.Sealer.ReadHeartbeat(data)
 }
 
-// ReadManifest checks and reads a manifest, of a site that is heard in full.
+// ReadManifest verifies and decodes a manifest of a fully trusted site.
 func (db *DB) ReadManifest(data []byte) (m wire.Manifest, err error) {
 	return db.ks.Sealer.ReadManifest(data)
 }
 
-// TrustOf is how much a site's word counts here.
+// TrustOf returns how much a site is trusted.
 func (db *DB) TrustOf(site string) wire.Trust {
 	return db.ks.Sealer.TrustOf(site)
 }
 
-// HearVotes takes another site's record of votes, of a site whose Trust is TrustVote,
-// in the place of the one before, which it keeps when this one is older. Own records
-// are ignored. ErrFederation, ErrStranger, ErrUnsigned, ErrClock, ErrParameters,
-// ErrReplayed, ErrMuted, or an error that says what is torn or implausible. After an I/O error
-// the votes count, and stand in memory only.
-func (db *DB) HearVotes(data []byte) error {
+// ApplyVotes verifies a record of votes and stores it. Its site must have TrustVote. The record
+// replaces the site's previous one; an older record, or one of this site, is ignored. Errors:
+// ErrFederation, ErrStranger, ErrUnsigned, ErrClock, ErrParameters, ErrReplayed, ErrMuted, or an
+// error that describes the malformed part. After an I/O error the votes count, but are in
+// memory only.
+func (db *DB) ApplyVotes(data []byte) error {
 	if db.ks.Closed.Load() {
 		return layout.ErrClosed
 	}
-	return db.ks.Votes.Hear(data)
+	return db.ks.Votes.Accept(data)
 }
 
-// Votes is this site's record of votes, at most 513 KiB, and the stamp that names its
-// state: another stamp, other votes. It grows, unless the clock is set
-// back. ErrClosed.
+// Votes returns this site's record of votes, at most 513 KiB, and the stamp of its state. A
+// different stamp means different votes. Stamps grow, unless the clock is set back. Error:
+// ErrClosed.
 func (db *DB) Votes() (data []byte, stamp uint64, err error) {
 	if db.ks.Closed.Load() {
 		return nil, 0, layout.ErrClosed
@@ -186,12 +185,12 @@ func (db *DB) Votes() (data []byte, stamp uint64, err error) {
 	return db.ks.Votes.Encode(db.ks.Outbox.RecordHead(wire.RecordVotes))
 }
 
-// VotesStamp is the stamp that Votes would give. It is cheap.
+// VotesStamp returns the stamp that Votes would return. It is cheap.
 func (db *DB) VotesStamp() uint64 {
 	return db.ks.Votes.Stamp()
 }
 
-// Muted reports whether a site is muted or dropped here.
+// Muted reports whether a site is muted or dropped.
 func (db *DB) Muted(site string) bool {
 	return db.ks.Store.Muted(site)
 }

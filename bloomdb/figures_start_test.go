@@ -24,8 +24,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// A full database: as much as the defaults have room for, and what a sketch stores of
-// a text of some hundred words.
+// The size of a full database: the capacities of the defaults, and the sketch of a text of some
+// hundred words.
 const (
 	fullReports = 1_000_000 // over the generations kept; an eighth is revoked
 	fullKeys    = 8
@@ -33,8 +33,8 @@ const (
 	fullCounts  = 20_000_000 // in each generation kept
 )
 
-// fullFolder has two state folders, made once a day, since counts expire: clean as a
-// Close leaves it, killed as kill -9 does with the longest journal there is.
+// fullFolder contains two state folders, made once a day because counts expire: one as Close
+// leaves it, and one as kill -9 leaves it with the longest possible journal.
 func fullFolder(t *testing.T) (clean, killed string) {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -63,7 +63,7 @@ func fullFolder(t *testing.T) (clean, killed string) {
 	return fullFolder(t)
 }
 
-// fullOptions are those of the daemon's defaults. The key lies where it looks for it.
+// fullOptions are the daemon's defaults. The key is in its default place.
 func fullOptions(t testing.TB, dir string) bloomdb.Options {
 	t.Helper()
 	path := filepath.Join(dir, "federation.key")
@@ -94,8 +94,8 @@ func closeFull(t testing.TB, db *bloomdb.DB) {
 	}
 }
 
-// makeFull fills the filters themselves: what the journal does with a million reports
-// is not the question here.
+// makeFull fills the filters directly: the time that the journal takes for a million reports is
+// not measured here.
 func makeFull(t *testing.T, dir string) {
 	t.Helper()
 	begin := time.Now()
@@ -108,7 +108,7 @@ func makeFull(t *testing.T, dir string) {
 		return all
 	}
 	done := func(layout.Target, []uint64) {}
-	now, o := db.Keyspace().Now(), db.Keyspace().Settings
+	now, o := db.Now(), db.Keyspace().Settings
 	for n := range fullReports {
 		gen := o.Generation(layout.SpamFilter, now) - int64(n%o.Reports.Keep)
 		spam := journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Hashes: hashes(fullKeys)}
@@ -127,7 +127,7 @@ func makeFull(t *testing.T, dir string) {
 		}
 	}
 	for i := range o.Counts.Keep {
-		own, err := db.Keyspace().Store.OwnCounts(o.Generation(layout.CountFilter, now)-int64(i), o.CountsShape())
+		own, err := db.Keyspace().Store.OwnCounts(o.Generation(layout.CountFilter, now) - int64(i))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func makeFull(t *testing.T, dir string) {
 	t.Logf("filled in %v", time.Since(begin).Round(time.Second))
 }
 
-// copies is how often a message comes: a tenth more than once, some often.
+// copies returns how often a message arrives: a tenth of them more than once, some often.
 func copies(r *rand.Rand) uint32 {
 	if r.IntN(10) > 0 {
 		return 1
@@ -147,7 +147,7 @@ func copies(r *rand.Rand) uint32 {
 	return uint32(min(10_000, 1/(r.Float64()+1e-5)))
 }
 
-// countedSet is a message as counting sees it.
+// countedSet returns a message with its counting signature only.
 func countedSet(r *rand.Rand) signature.Set {
 	text := signature.Signature{Kind: signature.KindText}
 	for i := range 4 {
@@ -156,7 +156,7 @@ func countedSet(r *rand.Rand) signature.Set {
 	return signature.Set{Signatures: []signature.Signature{text}, Counting: []signature.Signature{text}}
 }
 
-// makeKilled counts until the next tick would make a snapshot.
+// makeKilled counts until just before a snapshot is due.
 func makeKilled(t *testing.T, clean, killed string) {
 	t.Helper()
 	copyFolder(t, clean, killed+".running")
@@ -187,9 +187,9 @@ func copyFolder(t testing.TB, from, to string) {
 	}
 }
 
-// What contrib/benchmarks.md says of the start with a full database, beside what the
-// test of the same name in cmd/spambloomd does: how long Open takes, how long a
-// snapshot, and what it costs those who are judged meanwhile.
+// Measures the start with a full database for contrib/benchmarks.md, together with the test of
+// the same name in cmd/spambloomd: the duration of Open and of a snapshot, and the delay of
+// messages judged meanwhile.
 func TestStartFigures(t *testing.T) {
 	clean, killed := fullFolder(t)
 	for name, from := range map[string]string{"clean": clean, "killed": killed} {

@@ -23,13 +23,14 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// raised is a file of the next version: the number is one more, and what proves it is right.
-// It returns nil for a file without a version.
+// raised returns a file with the next version number and correct checksums; nil for a file
+// without a version.
 func raised(t *testing.T, db *bloomdb.DB, data []byte) []byte {
 	t.Helper()
 	data = bytes.Clone(data)
@@ -56,7 +57,7 @@ func raised(t *testing.T, db *bloomdb.DB, data []byte) []byte {
 	return nil
 }
 
-// contentOf are all files of a folder.
+// contentOf returns all files of a folder.
 func contentOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
@@ -68,8 +69,8 @@ func contentOf(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// A file of a newer version is refused by name as newer, by Open and by Repair, and nothing
-// in the folder changes: also with a damaged file beside it, and under whatever federation key.
+// Open and Repair reject a file of a newer version by name, and nothing in the folder changes:
+// also with a damaged file beside it, and under any federation key.
 func TestNewerFiles(t *testing.T) {
 	root := ramDir(t)
 	good, work := filepath.Join(root, "good"), filepath.Join(root, "work")
@@ -119,22 +120,22 @@ func TestNewerFiles(t *testing.T) {
 	}
 }
 
-// A file of the folder of a later key is refused, too, and what was set aside is not looked at.
+// A file in the folder of a later key is rejected, too. Files that were set aside are not read.
 func TestNewerFileElsewhere(t *testing.T) {
 	dir := t.TempDir()
 	must(t, bloomdbtest.MustOpen(t, lifeOptions(dir)).Close())
-	newer := raised(t, nil, store.MaskForm.Begin([8]byte{9}))
-	must(t, os.WriteFile(store.MaskFiles.Path(dir, 5)+folder.DamagedSuffix, newer, 0o600))
+	newer := raised(t, nil, mask.Form.Begin([8]byte{9}))
+	must(t, os.WriteFile(mask.Files.Path(dir, 5)+folder.DamagedSuffix, newer, 0o600))
 	must(t, bloomdbtest.MustOpen(t, lifeOptions(dir)).Close())
 	folder := filepath.Join(dir, folder.KeyFolderPrefix+"0900000000000000")
 	must(t, os.Mkdir(folder, 0o700))
-	must(t, os.WriteFile(store.MaskFiles.Path(folder, 5), newer, 0o600)) // which no identity names
+	must(t, os.WriteFile(mask.Files.Path(folder, 5), newer, 0o600)) // which no identity names
 	if _, err := bloomdb.Open(lifeOptions(dir)); !errors.Is(err, layout.ErrNewer) || !strings.Contains(err.Error(), folder) {
 		t.Error(err)
 	}
 }
 
-// A flipped version is damage, as the checksum does not prove it.
+// A flipped version is damage, because the checksum is wrong.
 func TestFlippedVersion(t *testing.T) {
 	root := ramDir(t)
 	good, work := filepath.Join(root, "good"), filepath.Join(root, "work")
@@ -156,8 +157,8 @@ func TestFlippedVersion(t *testing.T) {
 	}
 }
 
-// A kind that is not known, under a right checksum, is of a newer version: repair does not
-// leave such a record of the journal out.
+// An unknown kind with a correct checksum comes from a newer version. Repair does not discard
+// such a record of the journal.
 func TestNewerKindInJournal(t *testing.T) {
 	dir := t.TempDir()
 	lifetime(t, dir, false)
@@ -177,8 +178,8 @@ func TestNewerKindInJournal(t *testing.T) {
 	}
 }
 
-// A record is of a newer version if a member says so. Whatever else claims it is torn or
-// forged, and none of them is proven to be its site's.
+// A record has a newer version only if a member made it. Any other such record is damaged or
+// forged, and none of them is verified.
 func TestNewerRecord(t *testing.T) {
 	_, private := newSigningKey(t)
 	o := bloomdbtest.Options(t.TempDir(), "b")
@@ -198,7 +199,7 @@ func TestNewerRecord(t *testing.T) {
 			func(r []byte) error { _, err := a.ReadHeartbeat(r); return err },
 			func(r []byte) error { return a.Apply(r, peers.Skipped) },
 			func(r []byte) error { _, err := b.OwnRecord(r, wire.RecordHeartbeat); return err },
-			a.HearVotes,
+			a.ApplyVotes,
 		} {
 			if err := read(newer); !errors.Is(err, layout.ErrNewer) || !errors.Is(err, wire.ErrUnverified) ||
 				!strings.Contains(err.Error(), "newer format (version 2; this program reads 1)") {
@@ -214,7 +215,7 @@ func TestNewerRecord(t *testing.T) {
 	}
 }
 
-// stampOf is the file of a time without doubt.
+// stampOf returns the file of a certain time.
 func stampOf(at time.Time) []byte {
 	b := binary.BigEndian.AppendUint64(clock.Form.Begin([8]byte{}), uint64(at.UnixMilli()))
 	return folder.Seal(append(b, make([]byte, 8+8)...))

@@ -16,7 +16,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// fillDisk leaves no room, but what the last page of a file has.
+// fillDisk fills the disk except for the last page of a file.
 func fillDisk(t *testing.T, dir string) (ballast string) {
 	t.Helper()
 	ballast = filepath.Join(dir, "ballast")
@@ -26,7 +26,7 @@ func fillDisk(t *testing.T, dir string) (ballast string) {
 	return ballast
 }
 
-// diskWorld is a database on a small disk, and what it has said.
+// diskWorld is a database on a small disk, and its results so far.
 type diskWorld struct {
 	*testing.T
 	db *bloomdb.DB
@@ -56,7 +56,7 @@ func (w *diskWorld) report() error {
 	return err
 }
 
-// reportUntilFull reports from several sides until each was refused.
+// reportUntilFull reports from several goroutines until each was rejected.
 func (w *diskWorld) reportUntilFull() {
 	var all sync.WaitGroup
 	for range 4 {
@@ -75,7 +75,7 @@ func (w *diskWorld) reportUntilFull() {
 	all.Wait()
 }
 
-// check holds that what was acknowledged is listed, and what was refused is not.
+// check checks that acknowledged reports are listed, and rejected ones are not.
 func (w *diskWorld) check(when string) {
 	w.Helper()
 	for _, n := range w.taken {
@@ -90,7 +90,8 @@ func (w *diskWorld) check(when string) {
 	}
 }
 
-// refuseAll holds that nothing else is taken on a full disk either, and leaves no trace.
+// refuseAll checks that a full disk rejects all other changes as well, and that they leave no
+// trace.
 func (w *diskWorld) refuseAll() {
 	w.Helper()
 	_, retouched := w.db.Retouch(bloomdbtest.Message(1))
@@ -112,9 +113,9 @@ func (w *diskWorld) refuseAll() {
 	}
 }
 
-// A disk that runs full under a database in use, again and again: what is refused is not
-// listed, what is known is judged, and with room again all goes on as it was, without a
-// restart. What was acknowledged is there after a crash, and at other sites.
+// The disk becomes full under a database in use, repeatedly. Rejected reports are not listed,
+// and mail is judged. Once there is room, everything continues without a restart. Acknowledged
+// reports survive a crash, and reach other sites.
 func TestFullDisk(t *testing.T) {
 	dir := testenv.SmallDisk(t, "256k")
 	c := bloomdbtest.NewClock()
@@ -168,7 +169,7 @@ func TestFullDisk(t *testing.T) {
 	w.check("at another site")
 }
 
-// revokeLast takes the last report back: revocations are taken again, too.
+// revokeLast revokes the last report: revocations are accepted again, too.
 func (w *diskWorld) revokeLast() {
 	w.Helper()
 	last := len(w.taken) - 1

@@ -9,13 +9,13 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Returned reports whether a message was deferred and now comes for the first time since, to
-// all recipients or to some. Such a copy is no further sighting: who counts messages asks
-// this first and does not count it. Once it was said, further copies to any of these
-// recipients count again, so that nobody sends copies that don't.
+// Returned reports whether a message was deferred and now arrives for the first time since, to
+// all its recipients or to some of them. Such a retry is not another sighting: the caller asks
+// Returned before it counts a message, and does not count a retry. It is true once for each
+// recipient: later copies count again, so a sender cannot send copies that are not counted.
 //
-// Sender and recipients are in whatever form is the same each time. They are kept as
-// keyed hashes only. Returned is a lookup in memory.
+// Sender and recipients may have any form that is the same each time. Only keyed hashes of
+// them are stored. Returned is a lookup in memory.
 func (db *DB) Returned(set signature.Set, sender string, recipients []string) bool {
 	ring := db.greylist.Made()
 	if ring == nil || len(set.Counting) == 0 {
@@ -34,19 +34,19 @@ func (db *DB) Returned(set signature.Set, sender string, recipients []string) bo
 	return ring.Count(deferred, num) == len(deferred) && ring.Count(returned, num) == 0 && ring.Take(returned, num)
 }
 
-// Defer reports whether a message should be put off once (SMTP code 451): this site saw it at
-// least from times within CountOptions.Burst, and e, which Judge has said of it after it
-// was counted, neither lists it nor names it as never spam. A recipient is deferred once
-// in four hours for one text of one sender, with whichever others; who asks defers the
-// message then, or it will pass when it comes next. Where the counter does not say for
-// sure that all recipients are new, it is not deferred.
+// Defer reports whether a message should be deferred once (SMTP code 451): this site saw it at
+// least from times within CountOptions.Burst, and its evidence e, from Judge after the message
+// was counted, neither lists it nor has it on the never-list. If Defer returns true, the caller
+// must defer the message: Defer has recorded it and lets the retry pass. A recipient is
+// deferred once in four hours for one text of one sender, whatever the other recipients are.
+// If it is not certain that all recipients are new, the message is not deferred.
 //
-// It is false where from is 0, where CountOptions.Burst is, for a message without a
-// counting signature, and for one to none or to more than 50 recipients. from should be 5
-// or more: fewer are not told well from one, see Burst. Who counts a message once for each
-// recipient adds all of its own but one to from: else one to so many recipients is put off
-// at its first sight. Each host remembers for itself: a message that comes again at another
-// host of the site may be put off there once more.
+// Defer is false if from or CountOptions.Burst is 0, for a message without a counting
+// signature, and for a message to no recipient or to more than 50. from should be at least 5:
+// smaller counts are inaccurate, see Burst. A caller that counts a message once for each
+// recipient adds the number of its recipients, less one, to from. Otherwise a message to so
+// many recipients is deferred at its first sighting. Each host has its own record: a retry at
+// another host of the site may be deferred there once more.
 func (db *DB) Defer(set signature.Set, e Evidence, sender string, recipients []string, from uint64) bool {
 	if from == 0 || db.burst == nil || e.Listed || e.Never || e.Count < from {
 		return false
@@ -68,8 +68,8 @@ func (db *DB) Defer(set signature.Set, e Evidence, sender string, recipients []s
 	return ring.Count(deferred, num) == 0 && ring.Take(deferred, num)
 }
 
-// tuples gives the positions of a message's tuples, as deferred or as returned: one for
-// each recipient; none for more than are remembered.
+// tuples returns the positions of a message's tuples, as deferred or as returned: one for each
+// recipient. It returns none if there are more than recent.MaxRecipients.
 func (db *DB) tuples(purpose []byte, set signature.Set, sender string, recipients []string) (hashes []filter.Hash) {
 	if len(recipients) > recent.MaxRecipients {
 		return nil

@@ -19,8 +19,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/store"
 )
 
-// arrive does with a message what the milter does, and says what it learned. The envelope
-// is the recipients, with blanks between.
+// arrive handles a message like the milter, and returns the results. The envelope contains the
+// recipients, separated by blanks.
 func arrive(t testing.TB, db *bloomdb.DB, n int, envelope string, from uint64) (deferred, returned bool) {
 	t.Helper()
 	set, recipients := bloomdbtest.Message(n), strings.Split(envelope, " ")
@@ -30,8 +30,8 @@ func arrive(t testing.TB, db *bloomdb.DB, n int, envelope string, from uint64) (
 	return db.Defer(set, db.Judge(set), "s", recipients, from), returned
 }
 
-// The fifth copy is put off; its retry passes and does not count; what the same tuple
-// sends then counts again and is not put off for four hours.
+// The fifth copy is deferred. Its retry passes and is not counted. Later copies of the same
+// tuple count again, and are not deferred for four hours.
 func TestGreylistOnce(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	db := bloomdbtest.Open(t, burstOptions(t, c))
@@ -69,8 +69,8 @@ func TestGreylistOnce(t *testing.T) {
 	}
 }
 
-// What is listed, declared, seldom, or without a count is never put off, nor anything
-// where greylisting or the burst counter is off.
+// A message is never deferred if it is listed, on the never-list, rare or without a count, or
+// if greylisting or the burst counter is disabled.
 func TestGreylistNever(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	plain := bloomdbtest.Options(t.TempDir(), "mx1")
@@ -118,7 +118,7 @@ func TestGreylistNever(t *testing.T) {
 	}
 }
 
-// A tuple is another when text, sender or recipient differ.
+// Another text, sender or recipient makes another tuple.
 func TestGreylistTuple(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	db := bloomdbtest.Open(t, burstOptions(t, c))
@@ -144,8 +144,8 @@ func TestGreylistTuple(t *testing.T) {
 	}
 }
 
-// However the recipients are grouped when a message comes again, none is put off twice,
-// and each has one copy that does not count.
+// However the recipients are grouped in a retry, none is deferred twice, and one copy for each
+// is not counted.
 func TestGreylistRegrouped(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	db := bloomdbtest.Open(t, burstOptions(t, c))
@@ -173,8 +173,8 @@ func TestGreylistRegrouped(t *testing.T) {
 	}
 }
 
-// What a letter to many takes is bounded: beyond, and where it has no room as a whole, it
-// passes, and nothing of it is known.
+// The room for a message to many recipients is bounded. A message that exceeds it, or does not
+// fit as a whole, passes, and none of its tuples is recorded.
 func TestGreylistMany(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	db := bloomdbtest.Open(t, burstOptions(t, c))
@@ -259,8 +259,8 @@ func TestGreylistAfterRestart(t *testing.T) {
 	}
 }
 
-// Of many copies of one tuple that come at once, one is put off; of many retries, one
-// does not count.
+// Of many concurrent copies of one tuple, one is deferred. Of many concurrent retries, one is
+// not counted.
 func TestGreylistParallel(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	db := bloomdbtest.Open(t, burstOptions(t, c))
@@ -290,7 +290,7 @@ func TestGreylistParallel(t *testing.T) {
 	}
 }
 
-// greylistModel knows exactly what came when.
+// greylistModel records the exact time of every message.
 type greylistModel struct {
 	c        *bloomdbtest.Clock
 	seen     map[int][]time.Time  // sightings of a message
@@ -298,7 +298,7 @@ type greylistModel struct {
 	returned map[string]time.Time
 }
 
-// ages are the least and the greatest time since the tuples of a message were noted.
+// ages are the smallest and the largest time since the tuples of a message were recorded.
 func (m *greylistModel) ages(of map[string]time.Time, n int, recipients []string) (least, most time.Duration) {
 	least = 1000 * time.Hour
 	for _, r := range recipients {
@@ -308,7 +308,7 @@ func (m *greylistModel) ages(of map[string]time.Time, n int, recipients []string
 	return least, most
 }
 
-// within counts what is later than a time ago.
+// within returns the number of times within a duration before now.
 func (m *greylistModel) within(n int, ago time.Duration) (count int) {
 	for _, at := range m.seen[n] {
 		if m.c.Now().Sub(at) < ago {
@@ -326,10 +326,10 @@ func (m *greylistModel) age(of map[string]time.Time, tuple string) time.Duration
 	return m.c.Now().Sub(at)
 }
 
-// Against the model, with filters that are almost empty: a message is put off when it was
-// seen often in the window, none of its recipients twice in four hours, however they are
-// grouped, and the first retry alone does not count. At the windows' edges either answer
-// is right, and the burst counter may read one too many.
+// In a model, with almost empty filters: a message is deferred if it was seen often in the
+// window. No recipient is deferred twice in four hours, however they are grouped, and only the
+// first retry is not counted. At the edges of the windows either answer is right, and the burst
+// counter may be one too high.
 func TestGreylistModel(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
@@ -380,14 +380,14 @@ func TestGreylistModel(t *testing.T) {
 			}
 		}
 		c.Add(5 * time.Hour)
-		for range store.KeepAged {
+		for range store.KeepExpired {
 			db.Keyspace().Expire()
 		}
 	})
 }
 
-// At the planned load for a whole window: how many tuples that are new pass undeferred,
-// as the ring seems to know them or has no room.
+// At the planned load for a whole window: the number of new tuples that pass without being
+// deferred, because the ring finds them by mistake or has no room.
 func TestGreylistError(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, load := range []struct{ planned, most float64 }{{0.5, 1e-4}, {1, 2e-3}} {
@@ -431,7 +431,7 @@ func startRing(t testing.TB, o *bloomdb.Options) *recent.Counter {
 	return ring
 }
 
-// Whatever the options, the ring can be made, and stays small.
+// With any options, the ring can be created and stays small.
 func TestGreylistShape(t *testing.T) {
 	for _, o := range []bloomdb.Options{
 		{Counts: layout.CountOptions{Capacity: 1}},

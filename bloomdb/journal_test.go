@@ -18,8 +18,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// Reports that the disk does not take are refused, those acknowledged stay, and
-// all goes on when there is room again.
+// Reports that cannot be written to disk are rejected, acknowledged ones are kept, and reports
+// are accepted again when there is room.
 func TestJournalFault(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	db := bloomdbtest.Open(t, breakable(o))
@@ -50,8 +50,8 @@ func TestJournalFault(t *testing.T) {
 	}
 }
 
-// A fault after which no mail comes is repaired by the work of each second, and
-// the counts that no journal has come to disk in snapshots.
+// Without mail, the periodic work recovers from a fault. Counts that are in no journal are
+// written in snapshots.
 func TestFaultWithoutTraffic(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	db := bloomdbtest.Open(t, breakable(o))
@@ -77,8 +77,8 @@ func TestFaultWithoutTraffic(t *testing.T) {
 	}
 }
 
-// After a power failure pages that nobody synced may be missing while later ones
-// are there. That is no damage; a hole in what was synced is.
+// After a power failure, pages that were not synced may be missing before others that are
+// present. That is not damage. A hole in synced data is.
 func TestHoles(t *testing.T) {
 	for _, synced := range []bool{false, true} {
 		o := bloomdbtest.Options(t.TempDir(), "mx1")
@@ -114,7 +114,7 @@ func TestHoles(t *testing.T) {
 	}
 }
 
-// Snapshots that fail are tried again after a minute, not each second.
+// Failed snapshots are retried after a minute, not every second.
 func TestFailingSnapshots(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
@@ -143,8 +143,8 @@ func TestFailingSnapshots(t *testing.T) {
 	}
 }
 
-// A daemon that starts on a full disk judges by what is known, refuses reports,
-// and goes on when there is room.
+// A daemon that starts with a full disk judges mail, rejects reports, and accepts them again
+// when there is room.
 func TestStartOnFullDisk(t *testing.T) {
 	dir := testenv.SmallDisk(t, "256k")
 	o := bloomdbtest.Options(filepath.Join(dir, "state"), "mx1")

@@ -8,24 +8,24 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// policy is what the options say of verdicts.
+// policy returns the options that affect verdicts.
 func (db *DB) policy() judging.Policy {
 	s := db.ks.Settings
 	return judging.Policy{Site: s.Site, Votes: s.Votes, Campaigns: s.Domains.Campaigns}
 }
 
 // Judge looks a message up in the filters (package judging). It does no I/O and cannot fail.
-func (db *DB) Judge(set signature.Set) Evidence {
-	e := judging.Judge(db.keys, set, db.policy())
+func (db *DB) Judge(set signature.Set) (e Evidence) {
+	e = judging.Judge(db.keys, set, db.policy())
 	if e.IsSpared() {
 		db.ks.Never.Spared.Add(1)
 	}
 	return e
 }
 
-// Stands reports whether a revocation of set would take a listing back, of this site
-// or of another one. A listing that the never-list or a retouch hides here counts: a
-// revocation ends it at the other sites.
+// Stands reports whether a revocation of set would end a listing, by this site or by another
+// one. It includes listings that the never-list or a retouch hides here: a revocation ends them
+// at the other sites.
 func (db *DB) Stands(set signature.Set) bool {
 	if e := db.Judge(set); e.Listed || e.IsSpared() {
 		return true
@@ -33,7 +33,7 @@ func (db *DB) Stands(set signature.Set) bool {
 	return slices.ContainsFunc(db.Explain(set), keyspace.Trace.Stands)
 }
 
-// Explain traces every signature of set, newest generation first.
+// Explain returns the trace of every signature of set, newest generation first.
 func (db *DB) Explain(set signature.Set) []keyspace.Trace {
 	traces := judging.Explain(db.keys, set)
 	if db.burst == nil {
@@ -49,13 +49,13 @@ func (db *DB) Explain(set signature.Set) []keyspace.Trace {
 	return traces
 }
 
-// ExplainSketches traces every sketch of set. An anchor of which no key is found is
-// left out: filters err.
+// ExplainSketches returns the trace of every sketch of set. It omits an anchor without any of
+// its keys: the filter reports such an anchor by error.
 func (db *DB) ExplainSketches(set signature.Set) []keyspace.SketchTrace {
 	return judging.ExplainSketches(db.keys, set)
 }
 
-// ExplainDomains traces the link domains of a message.
+// ExplainDomains returns the traces of a message's link domains.
 func (db *DB) ExplainDomains(set signature.Set) []judging.DomainTrace {
 	return judging.ExplainDomains(db.keys, set, db.policy())
 }

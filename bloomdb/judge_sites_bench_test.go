@@ -13,12 +13,11 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// BenchmarkJudgeSites asks about messages that nobody has seen, and about some that
-// all sites have counted, where so many other sites are heard: each with a part of
-// the counts of two periods, with the mail of 1/rank of the largest's. A site's
-// filter is sized for what it counts. What Judge takes beyond that with no other
-// site is what the parts cost a mail. CPU time is this process', so that other work on
-// the machine shows less.
+// BenchmarkJudgeSites judges messages that no site has seen, and some that all sites have
+// counted, with a number of other sites. Each has a part of the counts of two periods, with
+// 1/rank of the largest site's mail. A site's filter is sized for its counts. The difference
+// from no other site is the cost of parts for each mail. CPU time is that of this process, so
+// that other work on the machine matters less.
 func BenchmarkJudgeSites(b *testing.B) {
 	const largest = 200_000 // distinct messages a period
 	for _, sites := range []int{0, 10, 100} {
@@ -48,7 +47,7 @@ func BenchmarkJudgeSites(b *testing.B) {
 	}
 }
 
-// cpuTime is what this process has taken so far.
+// cpuTime returns the CPU time of this process.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -61,11 +60,11 @@ func reportCPU(b *testing.B, begin time.Duration) {
 	b.ReportMetric(float64(cpuTime(b)-begin)/float64(b.N)/1000, "cpu-us/op")
 }
 
-// counted100 are messages that all sites have seen.
+// counted100 are messages that all sites have counted.
 const counted100 = 100
 
-// fillCounts gives a site's part of a counting generation so many messages, of which
-// the first are those that all sites have.
+// fillCounts adds messages to a site's part of a counting generation. The first ones are those
+// of all sites.
 func fillCounts(b *testing.B, db *bloomdb.DB, r *rand.Rand, rank int, gen int64, messages int) {
 	own, err := filter.NewCounts(filter.SizeCounts(float64(messages)))
 	if err != nil {
@@ -79,7 +78,7 @@ func fillCounts(b *testing.B, db *bloomdb.DB, r *rand.Rand, rank int, gen int64,
 		own.Add(h, 1)
 	}
 	shape := layout.CountsShape(own.Shape())
-	t := layout.Target{Kind: layout.CountFilter, Gen: db.Keyspace().Settings.Generation(layout.CountFilter, db.Keyspace().Settings.Now()) - gen}
+	t := layout.Target{Kind: layout.CountFilter, Gen: db.Keyspace().Settings.Generation(layout.CountFilter, db.Now()) - gen}
 	p, err := db.Keyspace().Store.PartFor(layout.Origin{Site: fmt.Sprintf("site%d", rank), Epoch: 1}, t, shape)
 	if err != nil {
 		b.Fatal(err)

@@ -13,8 +13,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// A snapshot does not stand for a delta: who follows the stream never reads it. What
-// waits to be published when it is made is published after a crash, too.
+// A snapshot does not replace a delta: sites that follow the stream do not read it. Changes
+// that are pending when it is made are published also after a crash.
 func TestSnapshotIsNoDelta(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "a")
 	a, follower := bloomdbtest.Open(t, o), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
@@ -31,8 +31,8 @@ func TestSnapshotIsNoDelta(t *testing.T) {
 	}
 }
 
-// What is refused is wanted, whatever follows it, until a snapshot of the site is taken
-// of which nothing is refused.
+// Rejected records stay wanted, whatever follows, until a snapshot of the site is applied
+// without a rejection.
 func TestRefusedIsWanted(t *testing.T) {
 	ao := bloomdbtest.Options(t.TempDir(), "a")
 	ao.Members = wire.Members{"b": {MaxReports: 1}}
@@ -73,7 +73,7 @@ func TestRefusedIsWanted(t *testing.T) {
 	wanting(false)
 }
 
-// takePassing joins what of a snapshot can be joined, as the exchange would, and
+// takePassing applies all parts of a snapshot that can be applied, like the exchange, and
 // returns the last error.
 func takePassing(t testing.TB, p bloomdbtest.Snapshot, db *bloomdb.DB) (refused error) {
 	t.Helper()
@@ -92,7 +92,7 @@ func takePassing(t testing.TB, p bloomdbtest.Snapshot, db *bloomdb.DB) (refused 
 	return refused
 }
 
-// A site whose reports are over its cap can still take back what it has reported.
+// A site whose reports exceed its cap can still revoke earlier ones.
 func TestRevocationsOfACappedSite(t *testing.T) {
 	for _, by := range []string{"deltas", "snapshot"} {
 		ao := bloomdbtest.Options(t.TempDir(), "a")
@@ -124,8 +124,8 @@ func TestRevocationsOfACappedSite(t *testing.T) {
 	}
 }
 
-// What was reported while this site's clock was far ahead is kept back until then:
-// others would take nothing more of the site.
+// Reports made while this site's clock was far ahead are published only when their time has
+// come: otherwise other sites would reject everything from this site.
 func TestReportsOfAClockAhead(t *testing.T) {
 	now := bloomdbtest.NewClock()
 	ao, bo := bloomdbtest.Options(t.TempDir(), "a"), bloomdbtest.Options(t.TempDir(), "b")
@@ -149,14 +149,14 @@ func TestReportsOfAClockAhead(t *testing.T) {
 	}
 }
 
-// another are the same options for another site.
+// another returns the same options for another site.
 func another(t testing.TB, o bloomdb.Options) bloomdb.Options {
 	o.Dir, o.Site = t.TempDir(), "c"
 	return o
 }
 
-// A folder that was lost while the clock was put back begins behind the life of before,
-// and holds none of its counts: both are added.
+// A folder that was lost, with a clock that was set back, begins after the previous epoch and
+// has none of its counts: both are added.
 func TestFolderLostWithClockBack(t *testing.T) {
 	now := bloomdbtest.NewClock()
 	ao, bo := bloomdbtest.Options(t.TempDir(), "a"), bloomdbtest.Options(t.TempDir(), "b")
@@ -181,8 +181,8 @@ func TestFolderLostWithClockBack(t *testing.T) {
 	}
 }
 
-// A number that was set aside for a delta that came to nothing is not given once a later
-// one was left out: the delta would seem to come before itself.
+// A number that was reserved for a delta that was not made is not assigned after a later number
+// was skipped: the delta would seem to precede itself.
 func TestSpareNumber(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	bloomdbtest.Report(t, a, 1)
@@ -202,8 +202,8 @@ func TestSpareNumber(t *testing.T) {
 	}
 }
 
-// A delta that is published stands for what is in it. After a crash, the counts that
-// were left for the next one are published.
+// A published delta confirms only its own content. After a crash, the counts that were left for
+// the next delta are published.
 func TestCrashBetweenDeltas(t *testing.T) {
 	for _, all := range []bool{false, true} {
 		o := bloomdbtest.Options(t.TempDir(), "a")
@@ -233,8 +233,8 @@ func TestCrashBetweenDeltas(t *testing.T) {
 	}
 }
 
-// What is reported while a snapshot is written that is due is not in it, and is kept for
-// a delta: over saves, too.
+// Reports made while a due snapshot is written are not in it, and stay pending for a delta,
+// also after saves.
 func TestReportWhileSnapshotIsWritten(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "a")
 	a, b := bloomdbtest.Open(t, o), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))

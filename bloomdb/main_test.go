@@ -17,6 +17,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// stride is the distance from one damaged byte of a file to the next. What runs in one
-// goroutine has no races: each eighth byte is enough under the race detector.
+// stride is the distance between the bytes of a file that are damaged in turn. Code in one
+// goroutine has no races, so every eighth byte is enough under the race detector.
 var stride = map[bool]int{false: 1, true: 8}[testenv.Race]

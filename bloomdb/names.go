@@ -12,7 +12,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/vote"
 )
 
-// Names of the packages below that callers of a DB need.
+// Types of the packages below that callers of a DB need.
 type (
 	Class         = layout.Class
 	ReportOptions = layout.ReportOptions
@@ -49,7 +49,7 @@ const (
 	ClassBulk    = layout.ClassBulk
 )
 
-// Next says of a record that none is missing before it, see Apply.
+// Next is the order of a delta before which no other one may be missing, see Apply.
 const Next = peers.Next
 
 // Errors that callers branch on.
@@ -65,9 +65,9 @@ var (
 // Classes lists all classes in the order in which they are shown.
 func Classes() []Class { return layout.Classes() }
 
-// ParseClass reads a class's name. The empty name is ClassOther.
+// ParseClass returns the class with a name. The empty name is ClassOther.
 func ParseClass(name string) (Class, error) { return layout.ParseClass(name) }
 
-// ValidSite reports whether a site may have this name: 1 to 64 characters of a-z A-Z 0-9
-// . _ -, no dot first.
+// ValidSite reports whether a name is valid for a site: 1 to 64 characters of
+// a-z A-Z 0-9 . _ -, not beginning with a dot.
 func ValidSite(name string) bool { return layout.ValidSite(name) }

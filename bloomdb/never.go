@@ -10,7 +10,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// covers returns what of a message is declared under any key.
+// covers returns the parts of a message that are on the never-list, in any keyspace.
 func (db *DB) covers(set signature.Set) (c never.Coverage) {
 	for _, ks := range db.keys {
 		hashes := make([]filter.Hash, len(set.Signatures))
@@ -22,17 +22,16 @@ func (db *DB) covers(set signature.Set) (c never.Coverage) {
 	return c
 }
 
-// Never declares that a message is never spam, on this site only: it is not listed
-// whoever reported it, and a report of it here is refused with ErrNever. So is a
-// near-duplicate, of which at least half of the keys of its sketch are those of
-// the declared message. An attachment, or an image, of the message is not listed
-// in other mail either; one that the message did not have is, also beside the
-// declared text. Declaring a message again changes its note, at most 200 bytes of
-// visible characters.
+// Never puts a message on the never-list of this site: no report lists it here, and a report of
+// it here is rejected with ErrNever. The same holds for a near-duplicate that has at least half
+// of its sketch's keys in common with the message. Attachments and images of the message are
+// not listed in other mail either. An attachment that the message did not have can still be
+// listed, also beside the same text. To change the note, call Never again. A note has at most
+// 200 bytes of visible characters.
 //
-// When it returns nil, the declaration is on disk. ErrNothing, ErrFull, ErrClosed,
-// or a wrapped I/O error, after which nothing was declared. During a roll-over it may then
-// be declared under one key after a restart.
+// When Never returns nil, the entry is on disk. Errors: ErrNothing, ErrFull, ErrClosed, or a
+// wrapped I/O error, after which the message is not on the list. During a key change, an I/O
+// error may leave the entry under one key, where it appears after a restart.
 func (db *DB) Never(set signature.Set, note string) (never.Declared, error) {
 	if err := db.ks.Writable(set); err != nil {
 		return never.Declared{}, err
@@ -54,10 +53,10 @@ func (db *DB) Never(set signature.Set, note string) (never.Declared, error) {
 	return declared, nil
 }
 
-// Unnever takes a message off the never-list: all entries with one of its
-// signatures that is not of a part, or of any where it has no others. None is no
-// error. When it returns nil, that is on disk. ErrNothing, ErrClosed, or a wrapped
-// I/O error.
+// Unnever removes a message from the never-list: all entries that have a signature of its body
+// or text. If the set has only signatures of parts, it removes the entries that have one of
+// those. It is not an error if there is no such entry. When Unnever returns nil, the change is
+// on disk. Errors: ErrNothing, ErrClosed, or a wrapped I/O error.
 func (db *DB) Unnever(set signature.Set) ([]never.Declared, error) {
 	if err := db.ks.Writable(set); err != nil {
 		return nil, err
@@ -65,7 +64,7 @@ func (db *DB) Unnever(set signature.Set) ([]never.Declared, error) {
 	return db.unneverAll(func(ks *keyspace.Keyspace) ([]never.Declared, error) { return ks.UnneverSet(set) })
 }
 
-// UnneverID takes the entry of an id off the never-list; else as Unnever.
+// UnneverID removes the entry with an id from the never-list. Otherwise it is like Unnever.
 func (db *DB) UnneverID(id string) ([]never.Declared, error) {
 	if db.ks.Closed.Load() {
 		return nil, layout.ErrClosed
@@ -75,7 +74,7 @@ func (db *DB) UnneverID(id string) ([]never.Declared, error) {
 	})
 }
 
-// unneverAll takes entries off all keyspaces' lists, and names each message once.
+// unneverAll removes entries from the lists of all keyspaces, and returns each message once.
 func (db *DB) unneverAll(unnever func(*keyspace.Keyspace) ([]never.Declared, error)) (removed []never.Declared, err error) {
 	err = db.each(func(ks *keyspace.Keyspace) error {
 		entries, err := unnever(ks)
@@ -85,7 +84,7 @@ func (db *DB) unneverAll(unnever func(*keyspace.Keyspace) ([]never.Declared, err
 	return removed, err
 }
 
-// NeverList lists the declared messages, the latest first.
+// NeverList returns the messages on the never-list, latest first.
 func (db *DB) NeverList() []never.Declared {
 	list := []never.Declared{}
 	for _, ks := range db.keys {
@@ -98,7 +97,8 @@ func (db *DB) NeverList() []never.Declared {
 	return list
 }
 
-// uniteEntries adds the entries of messages that are not listed yet; the latest comes first.
+// uniteEntries adds the entries of messages that are not in the list yet, and sorts them, latest
+// first.
 func uniteEntries(list, more []never.Declared) []never.Declared {
 	for _, e := range more {
 		if !slices.ContainsFunc(list, func(o never.Declared) bool { return e.ID == o.ID }) {
@@ -109,8 +109,8 @@ func uniteEntries(list, more []never.Declared) []never.Declared {
 	return list
 }
 
-// reportable returns what of a message may be reported: without declared parts.
-// ErrNever where the message is declared, or nothing is left.
+// reportable returns a message without the parts that are on the never-list. It returns ErrNever
+// if the message itself is on the list, or if nothing remains.
 func (db *DB) reportable(set signature.Set) (signature.Set, error) {
 	set = set.ToReport()
 	c, hadAny := db.covers(set), len(set.Signatures) > 0

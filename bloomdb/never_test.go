@@ -61,8 +61,8 @@ func TestNeverRefuses(t *testing.T) {
 	}
 }
 
-// A declared message is not listed, whether it was reported before, or is by
-// another site; here it can't be reported.
+// A message on the never-list is not listed, whether it was reported before or is reported by
+// another site. It cannot be reported here.
 func TestNeverSpares(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	other := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx2"))
@@ -99,8 +99,8 @@ func TestNeverSpares(t *testing.T) {
 	}
 }
 
-// A declared attachment is spared wherever it is; an attachment that the declared
-// message did not have is not, beside the declared text either.
+// An attachment on the never-list is not listed in any mail. An attachment that the message on
+// the list did not have can be, also beside the same text.
 func TestNeverAttachments(t *testing.T) {
 	terms := func(n int) signature.Set { return with(bloomdbtest.Message(n), signature.KindAttachment, "terms") }
 	for _, tt := range []struct {
@@ -127,8 +127,8 @@ func TestNeverAttachments(t *testing.T) {
 	}
 }
 
-// What is reported of other mail leaves declared parts out; a message that is
-// nothing but such parts is refused.
+// A report of other mail omits the parts that are on the never-list. A message that has only
+// such parts is rejected.
 func TestNeverReportLeavesPartsOut(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	mustNever(t, db, with(bloomdbtest.Message(1), signature.KindAttachment, "terms"), "")
@@ -150,7 +150,8 @@ func TestNeverReportLeavesPartsOut(t *testing.T) {
 	}
 }
 
-// Near-duplicates are declared, too: where half of what is asked about is.
+// The never-list covers near-duplicates that have half of their sketch in common with a message
+// on it.
 func TestNeverSketch(t *testing.T) {
 	const size = 3000
 	for _, tt := range []struct {
@@ -186,8 +187,7 @@ func TestNeverSketch(t *testing.T) {
 	}
 }
 
-// Declarations outlive a crash at once, and so does taking them back.
-// A spam that hides a declared text in itself has it in one of its readings only.
+// Spam that hides a text of the list has it in only one of its readings, and is not covered.
 func TestNeverSketchOfAllReadings(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	mustNever(t, db, sketched(bloomdbtest.Message(1), 0, 100), "newsletter")
@@ -199,6 +199,7 @@ func TestNeverSketchOfAllReadings(t *testing.T) {
 	}
 }
 
+// Entries survive a crash at once, and so does their removal.
 func TestNeverDurable(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	db := bloomdbtest.Open(t, o)
@@ -242,8 +243,8 @@ func TestNeverFull(t *testing.T) {
 	}
 }
 
-// A file that was cut, or has a flipped bit, or belongs to another message, is named and
-// set aside.
+// A file that is cut short, has a flipped bit, or belongs to another message is named and set
+// aside.
 func TestNeverDamaged(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	db := bloomdbtest.Open(t, o)

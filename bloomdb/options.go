@@ -20,40 +20,41 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// Options say where a database stands and how large its filters are.
+// Options configure a database.
 type Options struct {
-	Dir  string   // state folder; made with mode 0700 where missing
+	Dir  string   // state folder; created with mode 0700 if missing
 	Site string   // this site's name: 1 to 64 characters of a-z A-Z 0-9 . _ -
 	Key  [32]byte // federation key: positions are HMACs under it
 
-	// PreviousKey is the federation key that Key takes the place of, while sites roll
-	// over and while reports made under it live; nil: none. See DB.Previous.
+	// PreviousKey is the previous federation key, during a key change: while other sites
+	// still use it, and until the reports made under it have expired. nil: none. See
+	// DB.Previous.
 	PreviousKey *[32]byte
 
 	Reports layout.ReportOptions
 	Counts  layout.CountOptions
 	Domains layout.DomainOptions
 
-	// Votes is how many sites must vote for a message to list it, of those that are
-	// heard by their votes (TrustVote): 1 to 64, default 2. See VotesError.
+	// Votes is the number of sites with TrustVote that must vote for a message to list it:
+	// 1 to 64, default 2. See vote.Error.
 	Votes int
 
-	// Exchange says that changes are to be kept for NextDelta.
+	// Exchange enables NextDelta: changes are kept until they are published.
 	Exchange bool
 
-	// SigningKey signs this site's records; nil: they prove membership only.
+	// SigningKey signs this site's records. nil: records prove only membership.
 	SigningKey ed25519.PrivateKey
 	Members    wire.Members
 
-	mending *repair.Mending                                // of Repair; nil: Open
-	newFile func(path string) (journal.SegmentFile, error) // of the journal; nil: of the operating system
-	keeper  *clock.Keeper                                  // of Now, from Open on
+	mending *repair.Mending                                // set by Repair; nil: no repair
+	newFile func(path string) (journal.SegmentFile, error) // creates files of the journal; nil: in the file system
+	keeper  *clock.Keeper                                  // the clock; set by Open
 
 	Log *slog.Logger     // nil: discard
 	Now func() time.Time // nil: time.Now
 
-	// Elapsed is a clock that only goes forward, by which a jump of Now is seen. nil: that
-	// of the system where Now is nil, too; else none, and Now is always believed.
+	// Elapsed is a monotonic clock that reveals jumps of Now. nil: the system's if Now is
+	// nil, too; otherwise none, and Now is always believed.
 	Elapsed func() time.Duration
 }
 
@@ -111,7 +112,7 @@ func (o *Options) validate() error {
 	return errors.Join(o.validBurst(), o.validDomains())
 }
 
-// validBurst says what is wrong with the window; 0 is off.
+// validBurst returns an error for an invalid burst window. 0 disables it.
 func (o *Options) validBurst() error {
 	switch w := o.Counts.Burst; {
 	case w == 0:
@@ -130,9 +131,9 @@ func (o *Options) validBurst() error {
 	return nil
 }
 
-// MostMemory is the most that filters of these options take: this site's own, and where
-// it is joined to others, their parts and the union of these. While a federation key is
-// rolled over, it is twice as much. Unit: bytes.
+// MostMemory returns the largest memory in bytes that the filters can take with these options:
+// those of this site, and with Exchange, the parts of other sites and their joined bits. During
+// a change of the federation key it is twice as much.
 func (o Options) MostMemory() (int64, error) {
 	if err := o.complete(); err != nil {
 		return 0, err

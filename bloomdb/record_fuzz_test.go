@@ -11,8 +11,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// FuzzRecord leaves the authentication code out of the way: it is made right for
-// whatever the fuzzer wrote. Each record is taken for one of every type.
+// FuzzRecord gives every input a correct authentication code. Each record is decoded as one of
+// every type.
 func FuzzRecord(f *testing.F) {
 	o := small(f.TempDir())
 	o.Site = "b"

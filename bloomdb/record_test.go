@@ -22,7 +22,7 @@ func newSigningKey(t testing.TB) (ed25519.PublicKey, ed25519.PrivateKey) {
 	return public, private
 }
 
-// Who is heard: by name, key and trust.
+// Records are accepted by the name, key and trust of their site.
 func TestMembers(t *testing.T) {
 	public, private := newSigningKey(t)
 	next, nextPrivate := newSigningKey(t)
@@ -64,7 +64,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// A record of a life that another one has followed is refused, whatever it is.
+// A record of a stale epoch is rejected, whatever its type.
 func TestReplayedLife(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	bo := bloomdbtest.Options(t.TempDir(), "b")
@@ -94,7 +94,7 @@ func TestReplayedLife(t *testing.T) {
 	}
 }
 
-// An hour is tolerated, more is not.
+// A clock that is ahead by an hour is tolerated, by more is not.
 func TestClocks(t *testing.T) {
 	for _, tc := range []struct {
 		ahead time.Duration

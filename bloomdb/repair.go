@@ -8,10 +8,11 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Restore lists a message as it was listed at a time, or revokes it if revoked is true,
-// in the generation of that time. It reports whether that generation is kept. It writes
-// no journal: the snapshots of Close hold the result. What was not there yet, a snapshot
-// tells other sites. Source: the ledger, after Repair.
+// Restore lists a message again in the generation of the time at, or revokes it there if revoked
+// is true. It reports whether it did so: not if the generation has expired or begins in the
+// future, or if the message is on the never-list. The caller takes messages from the ledger,
+// after Repair. Restore does not write the journal: the result is in the snapshots that Close
+// writes. If the filters change, a snapshot for other sites becomes due.
 func (db *DB) Restore(set signature.Set, class layout.Class, revoked bool, at time.Time) (bool, error) {
 	kind := layout.SpamFilter
 	if revoked {
@@ -22,7 +23,7 @@ func (db *DB) Restore(set signature.Set, class layout.Class, revoked bool, at ti
 		return false, nil // it is on the never-list
 	}
 	t := layout.Target{Kind: kind, Gen: db.ks.Settings.Generation(kind, at)}
-	if db.ks.Settings.Aged(t) || db.ks.Settings.Early(t) {
+	if db.ks.Settings.Expired(t) || db.ks.Settings.Early(t) {
 		return false, nil
 	}
 	return true, db.each(func(ks *keyspace.Keyspace) error { return ks.Restore(t, set, class) })

@@ -19,7 +19,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// ramDir is a folder in memory where the machine has one: these tests open thousands of
+// ramDir returns a folder in memory if the machine has one: these tests open thousands of
 // databases, which wait for the disk.
 func ramDir(t *testing.T) string {
 	t.Helper()
@@ -38,9 +38,9 @@ func lifeOptions(dir string) bloomdb.Options {
 	return o
 }
 
-// lifetime fills a folder with a file of every kind. Messages 1 and 2 are reported, 2
-// only in the journal; 3 is reported and revoked; 6 is retouched; 8 is never spam; 7 is
-// reported at mx2 and 9 at mx3.
+// lifetime fills a folder with a file of every kind. Messages 1 and 2 are reported, 2 only in
+// the journal; 3 is reported and revoked; 6 is retouched; 8 is on the never-list; 7 is reported
+// at mx2 and 9 at mx3.
 func lifetime(t *testing.T, dir string, closed bool) {
 	t.Helper()
 	db := bloomdbtest.MustOpen(t, lifeOptions(dir))
@@ -53,7 +53,7 @@ func lifetime(t *testing.T, dir string, closed bool) {
 		if name == "mx2" {
 			bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, other)...)
 		} else {
-			must(t, db.HearVotes(mustVotes(t, other)))
+			must(t, db.ApplyVotes(mustVotes(t, other)))
 		}
 	}
 	mustReportAs(t, db, 1, layout.ClassPhish)
@@ -75,11 +75,11 @@ func lifetime(t *testing.T, dir string, closed bool) {
 		return
 	}
 	must(t, db.Keyspace().Journal.Flush())
-	must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Keyspace().Now().Add(time.Hour))) // which is done once a minute
+	must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Now().Add(time.Hour))) // which is done once a minute
 	crash(t, db)
 }
 
-// allFiles are the names of a folder's files that hold something.
+// allFiles returns the names of a folder's files that are not empty.
 func allFiles(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -92,8 +92,8 @@ func allFiles(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// flips are the places of a file at which a byte is flipped, at most so many, its first
-// and last bytes among them.
+// flips returns the places of a file at which a byte is flipped, at most n, including its first
+// and last bytes.
 func flips(size, most int) (places []int) {
 	if size <= most {
 		for i := range size {
@@ -107,9 +107,9 @@ func flips(size, most int) (places []int) {
 	return places
 }
 
-// Every file of the folder, one flipped byte at each of 200 places in a soak: the database
-// opens, or refuses with a repair that then works. Either way what was reported and what was
-// revoked is as it was. The ledger's part is played by Restore.
+// A flipped byte in every file of the folder, at 200 places each in a soak: the database opens,
+// or rejects the folder with an error after which a repair works. In both cases, reports and
+// revocations are as before. Restore stands in for the ledger.
 func TestEveryFlippedByte(t *testing.T) {
 	for name, most := range map[string]int{"stopped": 20, "crashed": 200} {
 		t.Run(name, func(t *testing.T) {
@@ -143,8 +143,8 @@ func TestEveryFlippedByte(t *testing.T) {
 	}
 }
 
-// outcome opens a folder with one damaged file, and repairs it where that is refused. If
-// again is true, it also closes the database and opens it once more.
+// outcome opens a folder with one damaged file, and repairs it if Open rejects it. If again is
+// true, it also closes the database and opens it once more.
 func outcome(t *testing.T, dir, name string, at int, again bool) string {
 	t.Helper()
 	db, err := bloomdb.Open(lifeOptions(dir))
@@ -185,7 +185,7 @@ func outcome(t *testing.T, dir, name string, at int, again bool) string {
 	return "repaired"
 }
 
-// reopen ends a database, whose folder should be whole then.
+// reopen closes a database. Its folder should be undamaged then.
 func reopen(t *testing.T, db *bloomdb.DB, again bool) {
 	t.Helper()
 	if !again {
@@ -204,8 +204,8 @@ func reopen(t *testing.T, db *bloomdb.DB, again bool) {
 	must(t, db.Close())
 }
 
-// mustSetAside opens a folder with a file that is damaged or missing. The database opens
-// without the file, and lists it.
+// mustSetAside opens a folder with a damaged or missing file. The database opens without the
+// file, and lists it.
 func mustSetAside(t *testing.T, o bloomdb.Options, path string) {
 	t.Helper()
 	db, err := bloomdb.Open(o)
@@ -225,8 +225,8 @@ func mustSetAside(t *testing.T, o bloomdb.Options, path string) {
 	}
 }
 
-// While the federation key is rolled over, both identities are repaired, each under the
-// key of its own files; so is one that is missing.
+// During a key change, both identities are repaired, each under the key of its own files, also
+// if one is missing.
 func TestRepairIdentities(t *testing.T) {
 	for name, spoil := range map[string]func(path string) error{
 		"damaged": func(path string) error { return os.Truncate(path, 40) },
@@ -253,7 +253,7 @@ func TestRepairIdentities(t *testing.T) {
 			if err != nil || len(done) != 1 {
 				t.Fatal(done, err)
 			}
-			if p := db.Previous(); p == nil || p.Keyspace().Outbox.Epoch() != folder.NextLife(epoch, true) || !p.Keyspace().Outbox.ID.Republish {
+			if p := db.Previous(); p == nil || p.Keyspace().Outbox.Epoch() != folder.NextEpoch(epoch, true) || !p.Keyspace().Outbox.ID.Republish {
 				t.Errorf("previous %v", p)
 			}
 			listed(t, db, 1, true)
@@ -268,8 +268,8 @@ func TestRepairIdentities(t *testing.T) {
 	}
 }
 
-// Other sites are told by a snapshot of what a repair changes, also where it is
-// interrupted: behind the mended journal, or behind what was restored.
+// A repair publishes its changes to other sites by a snapshot, also if it is interrupted: after
+// the journal was mended, or after messages were restored.
 func TestInterruptedRepairIsPublished(t *testing.T) {
 	due := func(t *testing.T, o bloomdb.Options, want bool) {
 		t.Helper()
@@ -299,7 +299,7 @@ func TestInterruptedRepairIsPublished(t *testing.T) {
 	crash(t, db)
 	due(t, o, true)
 
-	// The same folder without damage: only what is not there yet has to be told.
+	// The same folder without damage: only new content has to be published.
 	must(t, os.WriteFile(path, whole, 0o600))
 	id, err := folder.ReadIdentity(o.Dir)
 	must(t, err)
@@ -320,7 +320,7 @@ func TestInterruptedRepairIsPublished(t *testing.T) {
 	}
 }
 
-// mustRefuse holds that a folder is refused as damaged, and that the error names a file.
+// mustRefuse checks that Open rejects a folder as damaged, and that the error names a file.
 func mustRefuse(t *testing.T, o bloomdb.Options, name string) {
 	t.Helper()
 	db, err := bloomdb.Open(o)

@@ -8,10 +8,10 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Report lists all of set's signatures and sketches as spam of a class, which is stored if
-// ReportOptions.Classes is set. When it returns nil, the report is on disk under every key.
-// Errors: ErrNothing, ErrNever, ErrFull, ErrClosed, or a wrapped I/O error, after which
-// nothing was listed; reporting it again does no harm.
+// Report lists all of set's signatures and sketches as spam of a class. The class is stored if
+// ReportOptions.Classes is set. When Report returns nil, the report is on disk in every
+// keyspace. Errors: ErrNothing, ErrNever, ErrFull, ErrClosed, or a wrapped I/O error. After an
+// error nothing is listed, and the report can be retried.
 func (db *DB) Report(set signature.Set, class layout.Class) error {
 	err := db.ks.Storable(set)
 	if err == nil {
@@ -23,9 +23,9 @@ func (db *DB) Report(set signature.Set, class layout.Class) error {
 	return db.list(layout.SpamFilter, set, class)
 }
 
-// Revoke takes back the listing of all of set's signatures, and of its
-// near-duplicates by their sketches; durable like Report, with the same errors. An
-// exact listing of another message is not touched.
+// Revoke ends the listing of all of set's signatures, and of near-duplicates by their sketches.
+// It does not affect the exact listing of another message. It is durable like Report, and has
+// the same errors except ErrNever.
 func (db *DB) Revoke(set signature.Set) error {
 	if err := db.ks.Storable(set); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (db *DB) Revoke(set signature.Set) error {
 	return db.list(layout.RevokedFilter, set, layout.ClassOther)
 }
 
-// list makes a report or a revocation in all keyspaces.
+// list writes a report or a revocation in all keyspaces.
 func (db *DB) list(kind layout.Kind, set signature.Set, class layout.Class) error {
 	campaign := kind == layout.SpamFilter && db.isCampaign(set)
 	return db.update(func(ks *keyspace.Keyspace) (keyspace.Update, error) {
@@ -44,9 +44,9 @@ func (db *DB) list(kind layout.Kind, set signature.Set, class layout.Class) erro
 	})
 }
 
-// Count adds n sightings of a message, under each of its counting keys, to the
-// current counting generation. It does not wait for the disk: a crash loses up to a
-// second of counts. After an error (disk full) the count is in memory only.
+// Count adds n sightings of a message to the current counting generation, under each of its
+// counting keys. It does not wait for the disk: a crash loses the counts of up to a second.
+// After an error, such as a full disk, the count is in memory only.
 func (db *DB) Count(set signature.Set, n uint32) error {
 	if n == 0 || len(set.Counting) == 0 {
 		return nil

@@ -8,17 +8,16 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Retouch takes a message out of the listings, here only: it is not published
-// (Donnet, Baynat, Friedman, "Retouched Bloom Filters", 2006). In every live
-// generation that lists one of its signatures, and has no revocation of it, one
-// of its bits is masked, in this site's spam filter and in those of all others:
-// the one by which the fewest other listings are lost (minimum-FN selection,
-// section IV). No report of another site lists the signature in that generation
-// again. An own report does: its bits are unmasked, and other retouched signatures
-// that used them get other bits.
+// Retouch removes the listings of a message on this site only; it is not published (Donnet,
+// Baynat, Friedman, "Retouched Bloom Filters", 2006). In every generation that lists one of the
+// message's signatures, and that no revocation overrides, it masks one of the signature's bits
+// in the spam filters of all sites. It chooses the bit that removes the fewest other listings
+// (minimum-FN selection, section IV). Reports of other sites do not list the signature in that
+// generation again. A report of this site does: it unmasks the bits, and other retouched
+// signatures that used them get other bits.
 //
-// When it returns nil, that is on disk. ErrNothing, ErrFull, ErrClosed, or a
-// wrapped I/O error, after which nothing was retouched.
+// When Retouch returns nil, the change is on disk. Errors: ErrNothing, ErrFull, ErrClosed, or a
+// wrapped I/O error, after which nothing is retouched.
 func (db *DB) Retouch(set signature.Set) (keyspace.Retouching, error) {
 	if err := db.ks.Writable(set); err != nil {
 		return keyspace.Retouching{}, err
@@ -36,7 +35,8 @@ func (db *DB) Retouch(set signature.Set) (keyspace.Retouching, error) {
 	return sum, nil
 }
 
-// PlanRetouch returns what Retouch would do, and does nothing. Errors as for Retouch.
+// PlanRetouch returns the result that Retouch would have, and changes nothing. Errors are those
+// of Retouch.
 func (db *DB) PlanRetouch(set signature.Set) (keyspace.Retouching, error) {
 	if err := db.ks.Writable(set); err != nil {
 		return keyspace.Retouching{}, err
@@ -54,8 +54,8 @@ func (db *DB) PlanRetouch(set signature.Set) (keyspace.Retouching, error) {
 	return sum, nil
 }
 
-// Retouched lists the retouched signatures of live generations: the newest
-// generation first, in it the latest retouch.
+// Retouched returns the retouched signatures of generations that have not expired: newest
+// generation first, within a generation the latest retouch first.
 func (db *DB) Retouched() []keyspace.RetouchedKey {
 	var list []keyspace.RetouchedKey
 	for i, ks := range db.keys {

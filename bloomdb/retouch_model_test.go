@@ -17,8 +17,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// crowded are options under which keys share most of their bits: two lines for
-// 125 keys.
+// crowded configures filters in which keys share most of their bits: two lines for 125 keys.
 func crowded(dir, site string, c *bloomdbtest.Clock) bloomdb.Options {
 	o := bloomdbtest.Options(dir, site)
 	o.Reports = layout.ReportOptions{Capacity: 100, KeysPerMessage: 2, Keep: 2, MaxErrorPerMail: 0.5}
@@ -26,16 +25,15 @@ func crowded(dir, site string, c *bloomdbtest.Clock) bloomdb.Options {
 	return o
 }
 
-// generationModel is what a plain program knows of one generation: keys, and no
-// bits.
+// generationModel is the content of one generation as plain keys without bits.
 type generationModel struct {
 	spam      map[string]map[filter.Hash]bool // by site
 	revoked   map[string]map[filter.Hash]bool
 	retouched map[filter.Hash]bool
 }
 
-// retouchModel is a database, what another site has sent it, and what
-// should be known.
+// retouchModel is a database, the deltas that another site has sent it, and its expected
+// content.
 type retouchModel struct {
 	t           *testing.T
 	db          *bloomdb.DB
@@ -57,7 +55,7 @@ func (m *retouchModel) now() *generationModel {
 	return m.generations[num]
 }
 
-// live lists the generations that are not expired, newest first.
+// live returns the generations that have not expired, newest first.
 func (m *retouchModel) live() (list []int64) {
 	newest := m.opt.Settings().Generation(layout.SpamFilter, m.clock.Now())
 	for num := range m.generations {
@@ -70,7 +68,7 @@ func (m *retouchModel) live() (list []int64) {
 	return list
 }
 
-// found reports whether one site's keys together have all bits of a key.
+// found reports whether the keys of one site together have all bits of a key.
 func found(shape filter.BitsShape, sites map[string]map[filter.Hash]bool, h filter.Hash) bool {
 	for _, keys := range sites {
 		set := map[uint64]bool{}
@@ -86,13 +84,13 @@ func found(shape filter.BitsShape, sites map[string]map[filter.Hash]bool, h filt
 	return false
 }
 
-// hidden reports whether a masked bit is one of a key's: the collateral.
+// hidden reports whether a key has a masked bit.
 func (m *retouchModel) hidden(num int64, h filter.Hash) bool {
 	masked := m.masked(num)
-	return slices.ContainsFunc(m.db.Keyspace().Store.SpamShape.Positions(h, nil), func(pos uint64) bool { return masked[pos] != nil })
+	return slices.ContainsFunc(m.db.Keyspace().Settings.SpamShape().Positions(h, nil), func(pos uint64) bool { return masked[pos] != nil })
 }
 
-// masked are the database's masked bits, with the keys that rest on them.
+// masked returns the database's masked bits, with the keys that rest on them.
 func (m *retouchModel) masked(num int64) map[uint64][]filter.Hash {
 	g := m.db.Keyspace().Store.View.Load().Report(num)
 	if g == nil || g.Mask == nil {
@@ -112,8 +110,8 @@ func (m *retouchModel) listed(h filter.Hash) bool {
 	revoked := false
 	for _, num := range m.live() {
 		g := m.generations[num]
-		revoked = revoked || found(m.db.Keyspace().Store.RevokedShape, g.revoked, h)
-		if found(m.db.Keyspace().Store.SpamShape, g.spam, h) && !m.hidden(num, h) {
+		revoked = revoked || found(m.db.Keyspace().Settings.RevokedShape(), g.revoked, h)
+		if found(m.db.Keyspace().Settings.SpamShape(), g.spam, h) && !m.hidden(num, h) {
 			return !revoked
 		}
 	}
@@ -135,7 +133,7 @@ func (m *retouchModel) check(t *rapid.T) {
 		for pos, keys := range m.masked(num) {
 			for _, h := range keys {
 				resting[h] = true
-				if !slices.Contains(m.db.Keyspace().Store.SpamShape.Positions(h, nil), pos) {
+				if !slices.Contains(m.db.Keyspace().Settings.SpamShape().Positions(h, nil), pos) {
 					t.Fatalf("generation %d: a key rests on bit %d, which is none of its own", num, pos)
 				}
 			}
@@ -148,9 +146,9 @@ func (m *retouchModel) check(t *rapid.T) {
 
 const retouchMessages = 20
 
-// Whatever is reported, revoked, retouched and heard, and however the database
-// is stopped: a retouched key is not listed before this site reports it again, a
-// reported one is, and nothing else changes but what shares a masked bit.
+// After any reports, revocations, retouches and deltas, and any crashes: a retouched key is not
+// listed until this site reports it again, a reported one is, and nothing else changes except
+// keys with a masked bit.
 func TestRetouchModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := bloomdbtest.NewClock()
@@ -180,7 +178,7 @@ func TestRetouchModel(t *testing.T) {
 	})
 }
 
-// add notes a message's keys, unless it was refused for want of room.
+// add records a message's keys, unless the report was rejected because the filter is full.
 func (m *retouchModel) add(rt *rapid.T, keys map[filter.Hash]bool, n int, err error) (ok bool) {
 	if errors.Is(err, layout.ErrFull) {
 		return false
@@ -207,11 +205,11 @@ func (m *retouchModel) report(rt *rapid.T, n int) {
 	}
 }
 
-// hear applies a delta in which the other site tells a message.
+// hear applies a delta in which the other site reports a message.
 func (m *retouchModel) hear(rt *rapid.T, kind layout.Kind, n int) {
-	shape, keys := m.db.Keyspace().Store.SpamShape, m.now().spam["b"]
+	shape, keys := m.db.Keyspace().Settings.SpamShape(), m.now().spam["b"]
 	if kind == layout.RevokedFilter {
-		shape, keys = m.db.Keyspace().Store.RevokedShape, m.now().revoked["b"]
+		shape, keys = m.db.Keyspace().Settings.RevokedShape(), m.now().revoked["b"]
 	}
 	sec := wire.DeltaSection{Target: layout.Target{Kind: kind, Gen: m.opt.Settings().Generation(kind, m.clock.Now())}, Shape: layout.BitsShape(shape)}
 	var positions []uint64
@@ -245,10 +243,10 @@ func (m *retouchModel) retouch(rt *rapid.T, n int) {
 		h := m.db.Keyspace().Ring.ReportHash(s)
 		for _, num := range m.live() {
 			g := m.generations[num]
-			if found(m.db.Keyspace().Store.RevokedShape, g.revoked, h) {
+			if found(m.db.Keyspace().Settings.RevokedShape(), g.revoked, h) {
 				break
 			}
-			if found(m.db.Keyspace().Store.SpamShape, g.spam, h) {
+			if found(m.db.Keyspace().Settings.SpamShape(), g.spam, h) {
 				g.retouched[h] = true
 			}
 		}
@@ -258,7 +256,7 @@ func (m *retouchModel) retouch(rt *rapid.T, n int) {
 	}
 }
 
-// restWhat is mostly nothing: the disk is slow.
+// restWhat is mostly nothing, because the disk is slow.
 var restWhat = []string{"", "", "", "save", "kill", "close", "period"}
 
 func (m *retouchModel) rest(rt *rapid.T, what string) {
@@ -276,8 +274,8 @@ func (m *retouchModel) rest(rt *rapid.T, what string) {
 	}
 }
 
-// stop ends the database, as kill -9 does or in order, and opens it again. What
-// it has forgotten of the other site is sent again.
+// stop ends the database, like kill -9 or by Close, and opens it again. The other site's
+// records that it has lost are sent again.
 func (m *retouchModel) stop(rt *rapid.T, kill bool) {
 	if err := m.db.Check(); err != nil {
 		rt.Fatal(err)

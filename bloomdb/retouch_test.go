@@ -20,6 +20,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -98,8 +99,8 @@ func TestRetouch(t *testing.T) {
 	}
 }
 
-// A retouch holds in the generations that listed the message when it was made: a
-// report of another site in a later one is news, and lists it.
+// A retouch affects the generations that list the message when it is made. Another site's
+// report in a later generation lists the message.
 func TestRetouchHoldsInItsGenerations(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	options := func(site string) bloomdb.Options {
@@ -142,12 +143,12 @@ func TestRetouchErrors(t *testing.T) {
 	}
 	mend()
 
-	// The bound is of keys in one generation.
-	m, err := db.Keyspace().Store.MaskOf(layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())})
+	// The limit applies to the keys of one generation.
+	m, err := db.Keyspace().Store.MaskOf(layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())})
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := make([]journal.RetouchedKey, store.MaxRetouched-1)
+	keys := make([]journal.RetouchedKey, mask.MaxKeys-1)
 	for i := range keys {
 		keys[i] = journal.RetouchedKey{Hash: filter.Hash{uint64(i) << 40, 1, 2, 3}, Name: layout.ShortID{Kind: signature.KindText}}
 	}
@@ -163,13 +164,13 @@ func TestRetouchErrors(t *testing.T) {
 	}
 }
 
-// A report with the very bits of a retouched key takes the retouch back: there is
-// no bit left that would hide the one and not the other.
+// A report with the same bits as a retouched key undoes the retouch: no bit would hide only one
+// of them.
 func TestRetouchOfTheSameBits(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	bloomdbtest.Report(t, db, 1)
 	mustRetouch(t, db, 1)
-	now := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())}
+	now := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())}
 	m := db.Keyspace().Store.View.Load().Report(now.Gen).Mask
 	alike := m.All()[0].Hash
 	alike[2] ^= 1 << 63 // above the bits that place it
@@ -180,24 +181,24 @@ func TestRetouchOfTheSameBits(t *testing.T) {
 	}
 }
 
-// An own report of a message that needs a masked bit gets that bit, and who rested
-// on it gets another one: now, and after a crash.
+// An own report of a message that needs a masked bit gets that bit. A key that rested on it
+// gets another one, also after a crash.
 func TestReportThroughMask(t *testing.T) {
 	o := crowded(t.TempDir(), "mx1", bloomdbtest.NewClock())
 	db := bloomdbtest.Open(t, o)
 	bloomdbtest.Report(t, db, 1)
 	mustRetouch(t, db, 1)
-	rested := db.Keyspace().Store.View.Load().Report(db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())).Mask.Masked()
+	rested := db.Keyspace().Store.View.Load().Report(db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())).Mask.Masked()
 	for _, pos := range rested {
 		n := 0
-		for !slices.Contains(db.Keyspace().Store.SpamShape.Positions(db.Keyspace().Ring.ReportHash(oneKey(n).Signatures[0]), nil), pos) {
+		for !slices.Contains(db.Keyspace().Settings.SpamShape().Positions(db.Keyspace().Ring.ReportHash(oneKey(n).Signatures[0]), nil), pos) {
 			n++
 		}
 		if err := db.Report(oneKey(n), layout.ClassOther); err != nil {
 			t.Fatal(err)
 		}
 		for _, when := range []string{"at once", "after a crash"} {
-			m, err := db.Keyspace().Store.MaskOf(layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())})
+			m, err := db.Keyspace().Store.MaskOf(layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -213,7 +214,7 @@ func TestReportThroughMask(t *testing.T) {
 	}
 }
 
-// retouchWorld is a generation with many keys that are set past the journal.
+// retouchWorld is a generation with many keys that are set without the journal.
 type retouchWorld struct {
 	db   *bloomdb.DB
 	keys []signature.Set
@@ -223,8 +224,8 @@ func newRetouchWorld(t *testing.T, n int) *retouchWorld {
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	o.Reports = layout.ReportOptions{Capacity: int64(n), KeysPerMessage: 1, Keep: 1, MaxErrorPerMail: 0.01}
 	w := &retouchWorld{db: bloomdbtest.Open(t, o)}
-	now := layout.Target{Kind: layout.SpamFilter, Gen: w.db.Keyspace().Settings.Generation(layout.SpamFilter, w.db.Keyspace().Settings.Now())}
-	own, err := w.db.Keyspace().Store.OwnBits(now, w.db.Keyspace().Store.SpamShape)
+	now := layout.Target{Kind: layout.SpamFilter, Gen: w.db.Keyspace().Settings.Generation(layout.SpamFilter, w.db.Now())}
+	own, err := w.db.Keyspace().Store.OwnBits(now, w.db.Keyspace().Settings.SpamShape())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,9 +253,9 @@ func (w *retouchWorld) listed() (n int) {
 	return n
 }
 
-// The loss that is foretold, against the one that is counted: for messages that
-// only the filter's error lists, and for messages that were reported. Counted
-// losses overlap a little, and the estimate of a load errs by up to 1.5 %.
+// The expected loss is compared with the counted one: for messages that are listed only by the
+// filter's error, and for reported messages. Counted losses overlap a little, and the estimate
+// of a load has an error of up to 1.5 %.
 func TestRetouchLoss(t *testing.T) {
 	const keys, retouches = 20_000, 150
 	for _, reported := range []bool{false, true} {
@@ -325,7 +326,7 @@ func TestRetouchParallel(t *testing.T) {
 	}
 }
 
-// A mask's file that is not as it was written is not taken, whichever byte it is.
+// A mask's file with any byte changed is not used.
 func TestMaskDamage(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	db := bloomdbtest.Open(t, o)
@@ -334,7 +335,7 @@ func TestMaskDamage(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	path := store.MaskFiles.Path(o.Dir, generationNow(o))
+	path := mask.Files.Path(o.Dir, generationNow(o))
 	good, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -353,7 +354,7 @@ func TestMaskDamage(t *testing.T) {
 	}
 }
 
-// A mask and its file go when the generation expires.
+// A mask and its file are removed when the generation expires.
 func TestMaskGoesWithItsGeneration(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
@@ -361,7 +362,7 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 	db := bloomdbtest.Open(t, o)
 	bloomdbtest.Report(t, db, 1)
 	mustRetouch(t, db, 1)
-	path := store.MaskFiles.Path(o.Dir, db.Keyspace().Settings.Generation(layout.SpamFilter, c.Now()))
+	path := mask.Files.Path(o.Dir, db.Keyspace().Settings.Generation(layout.SpamFilter, c.Now()))
 	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +373,7 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 	if keys := db.Retouched(); len(keys) != 0 {
 		t.Errorf("%+v is listed, and aged out", keys)
 	}
-	for range store.KeepAged {
+	for range store.KeepExpired {
 		db.Keyspace().Expire()
 	}
 	if err := db.Keyspace().Save(); err != nil {
@@ -383,8 +384,8 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 	}
 }
 
-// A mask counts where the identity names it. One that a crash left before that is
-// in the journal; one from before another program had the folder is past.
+// A mask is used if the identity names it. A mask that a crash left before that is in the
+// journal. One from before another program used the folder is stale.
 func TestMaskNotNamed(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	o.Exchange = false // so that the journal goes with each snapshot
@@ -405,7 +406,7 @@ func TestMaskNotNamed(t *testing.T) {
 	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Keyspace().Outbox.Rests(o.Dir, []string{store.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: generationNow(o)})}, db.Keyspace().Settings.Now()); err != nil {
+	if err := db.Keyspace().Outbox.SetSnapshots(o.Dir, []string{store.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: generationNow(o)})}, db.Now()); err != nil {
 		t.Fatal(err)
 	}
 	crash(t, db)
@@ -416,7 +417,7 @@ func TestMaskNotNamed(t *testing.T) {
 	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(store.MaskFiles.Path(o.Dir, generationNow(o))); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(mask.Files.Path(o.Dir, generationNow(o))); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the mask's file: %v", err)
 	}
 }

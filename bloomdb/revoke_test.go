@@ -8,8 +8,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// A message that was listed wrongly, by whatever, is clean at once where it is
-// revoked, and on every other site with the next delta.
+// A message that was listed wrongly, for any reason, is clean at once on the site that revokes
+// it, and on every other site with the next delta.
 func TestRevocationEndsListing(t *testing.T) {
 	for name, listed := range map[string]func(t *testing.T, a, b *bloomdb.DB) signature.Set{
 		"by its own signatures": func(t *testing.T, a, b *bloomdb.DB) signature.Set {

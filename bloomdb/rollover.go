@@ -11,9 +11,9 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 )
 
-// folders chooses the folders of the key and of the previous one; the latter is empty if
-// there is no such key. A key for which the folder was not made begins a keyspace only
-// during a roll-over. Otherwise it is the wrong key, and the check of the identity fails.
+// folders returns the folders of the key and of the previous key; the latter is empty if there
+// is no such key. A key without a folder begins a keyspace only during a key change. Otherwise
+// it is the wrong key, and the check of the identity fails.
 func (o *Options) folders() (current, previous string, err error) {
 	current, made, err := folder.FolderOf(o.Dir, keyring.ID(o.Key))
 	if err != nil || o.PreviousKey == nil {
@@ -33,8 +33,8 @@ func (o *Options) folders() (current, previous string, err error) {
 	return current, previous, nil
 }
 
-// openKeys opens the keyspace of the key and, if there is one, that of the previous key.
-// The caller has locked the state folder.
+// openKeys opens the keyspace of the key, and that of the previous key if there is one. The
+// caller has locked the state folder.
 func openKeys(o Options) (keys []*keyspace.Keyspace, err error) {
 	current, previous, err := o.folders()
 	if err != nil {
@@ -65,14 +65,14 @@ func openKeys(o Options) (keys []*keyspace.Keyspace, err error) {
 	return keys, nil
 }
 
-// openKeyspace opens the keyspace in a folder, which it makes durably if it is missing: an
-// acknowledged report must not depend on a name that a crash takes back.
+// openKeyspace opens the keyspace in a folder. It creates a missing folder durably: otherwise a
+// crash could remove a folder with acknowledged reports.
 func openKeyspace(o Options, f string) (*keyspace.Keyspace, error) {
 	if f != o.Dir {
 		if err := os.MkdirAll(f, 0o700); err != nil {
 			return nil, fmt.Errorf("state folder: %w", err)
 		}
-		if err := folder.SyncDir(o.Dir); err != nil {
+		if err := folder.Sync(o.Dir); err != nil {
 			return nil, fmt.Errorf("state folder: %w", err)
 		}
 	}
@@ -81,9 +81,8 @@ func openKeyspace(o Options, f string) (*keyspace.Keyspace, error) {
 	return ks, ks.Load()
 }
 
-// uniteMuted mutes and drops in every keyspace the sites that are muted or dropped in
-// another one. One of them may have been made just now, or a fault may have come between
-// the two changes.
+// uniteMuted mutes and drops in every keyspace the sites that are muted or dropped in another
+// one. They differ if one keyspace is new, or if a fault occurred between the two changes.
 func uniteMuted(keys []*keyspace.Keyspace) error {
 	for _, from := range keys {
 		for _, m := range from.Store.View.Load().Trusted.Muted {

@@ -18,8 +18,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// A report that one of the two databases cannot write is refused, and listed in neither;
-// it can be reported again, and what was acknowledged is on disk in both.
+// A report that one of the two databases cannot write is rejected, and listed in neither. It
+// can be retried, and acknowledged reports are on disk in both.
 func TestFaultOfOneOfTwo(t *testing.T) {
 	for name, faulty := range map[string]func(*bloomdb.DB) *bloomdb.DB{
 		"current":  func(db *bloomdb.DB) *bloomdb.DB { return db },
@@ -73,7 +73,7 @@ func lists(ks *keyspace.Keyspace, set signature.Set) bool {
 	return true
 }
 
-// One that is full refuses for both.
+// If one database is full, both reject reports.
 func TestOneOfTwoIsFull(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "b")
 	o.Reports.Capacity = 50
@@ -98,8 +98,8 @@ func TestOneOfTwoIsFull(t *testing.T) {
 	}
 }
 
-// A retouch under one key holds against reports under the other, in its generation, until
-// the site reports the message itself.
+// A retouch under one key hides reports under the other in its generation, until the site
+// itself reports the message.
 func TestRetouchAcrossKeys(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	o := bloomdbtest.Options(t.TempDir(), "b")
@@ -140,7 +140,7 @@ func TestRetouchAcrossKeys(t *testing.T) {
 	listed(t, b, 2, true)
 }
 
-// What was counted of a domain before the roll-over counts after it, once.
+// The counts of a domain from before the key change count after it, once.
 func TestDomainsOfBothKeys(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "b")
 	db := bloomdbtest.Open(t, o)
@@ -168,8 +168,8 @@ func TestDomainsOfBothKeys(t *testing.T) {
 	}
 }
 
-// Who is muted or dropped stays so under the new key, and both databases hear the next
-// change of it.
+// A muted or dropped site stays so under the new key, and later changes apply to both
+// databases.
 func TestMutedAcrossKeys(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "b")
 	db := bloomdbtest.Open(t, o)
@@ -201,8 +201,8 @@ func TestMutedAcrossKeys(t *testing.T) {
 	}
 }
 
-// A site that changes its Ed25519 key is heard throughout, under either federation key,
-// by those who have both of its keys.
+// A site that changes its Ed25519 key is accepted throughout, under either federation key, by
+// sites that have both of its keys.
 func TestSiteChangesItsKey(t *testing.T) {
 	var keys []ed25519.PrivateKey
 	for range 3 {

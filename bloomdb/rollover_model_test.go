@@ -13,8 +13,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// rollingSite is a site somewhere in its roll-over: phase 0 has the old key, 1 both, 2
-// the new one.
+// rollingSite is a site at some stage of its key change: in phase 0 it has the old key, in
+// phase 1 both, in phase 2 the new one.
 type rollingSite struct {
 	name    string
 	options bloomdb.Options // with the old key
@@ -35,7 +35,7 @@ func (s *rollingSite) keyed() bloomdb.Options {
 	return s.options
 }
 
-// under is the database of the old key (0) or the new one (1); nil where there is none.
+// under returns the database of the old key (0) or the new one (1); nil if there is none.
 func (s *rollingSite) under(key int) *bloomdb.DB {
 	switch s.phase*2 + key {
 	case 0, 5:
@@ -66,7 +66,7 @@ func (s *rollingSite) open(t *rapid.T) {
 	}
 }
 
-// hear takes all that another site has said under the keys that both have.
+// hear applies everything that another site has published under the keys that both have.
 func (s *rollingSite) hear(t *rapid.T, from *rollingSite) {
 	for key := range 2 {
 		if db := s.under(key); db != nil {
@@ -79,8 +79,8 @@ func (s *rollingSite) hear(t *rapid.T, from *rollingSite) {
 	}
 }
 
-// lists is what plain lists say: the newest fact of all that the site's databases know,
-// and of one generation the revocation.
+// lists returns the expected verdict: the newest fact in the site's databases, and within one
+// generation the revocation.
 func (s *rollingSite) lists(message int, oldest int64) bool {
 	listed, revoked := int64(-1), int64(-1)
 	for key := range 2 {
@@ -152,7 +152,7 @@ func (w *rollingWorld) open(s *rollingSite) {
 	}
 }
 
-// learn notes what a site was told by its users.
+// learn records a report or revocation by the site's users.
 func (s *rollingSite) learn(f fact) {
 	for key := range 2 {
 		if s.under(key) != nil {
@@ -162,7 +162,7 @@ func (s *rollingSite) learn(f fact) {
 	}
 }
 
-// publish brings what a site has to say to the others.
+// publish transfers a site's changes to the others.
 func (w *rollingWorld) publish(s *rollingSite) {
 	for key := range 2 {
 		db := s.under(key)
@@ -184,10 +184,9 @@ func (w *rollingWorld) publish(s *rollingSite) {
 	}
 }
 
-// crashBoth is crash for both databases.
-// Whatever is reported and revoked at three sites that roll over at any time, each in its
-// turn, through crashes and the change of periods: each lists what plain lists of what it
-// heard under its keys list, and nothing that it had is gone until it leaves the old key.
+// After any reports and revocations at three sites that change the key at any time, one after
+// the other, through crashes and new periods: each site lists the messages that the plain lists
+// under its keys contain. It keeps all its data until it abandons the old key.
 func TestRolloverModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := rollingWorld{T: rt, t: t, clock: bloomdbtest.NewClock()}

@@ -22,14 +22,14 @@ import (
 
 var newKey = [32]byte{9, 8, 7}
 
-// rolledOver are the options of a site that has both keys.
+// rolledOver configures a site that has both keys.
 func rolledOver(o bloomdb.Options) bloomdb.Options {
 	before := o.Key
 	o.Key, o.PreviousKey = newKey, &before
 	return o
 }
 
-// onlyNew are those of a site that has left the previous key behind.
+// onlyNew configures a site that has abandoned the previous key.
 func onlyNew(o bloomdb.Options) bloomdb.Options {
 	o.Key, o.PreviousKey = newKey, nil
 	return o
@@ -42,8 +42,7 @@ func listed(t testing.TB, db *bloomdb.DB, n int, want bool) {
 	}
 }
 
-// federation of three sites in the middle of a roll-over: a has the old key, b both, c
-// the new one.
+// federation is three sites during a key change: a has the old key, b both, c the new one.
 type rolling struct{ a, b, c *bloomdb.DB }
 
 func newRolling(t testing.TB, now func() time.Time) rolling {
@@ -58,7 +57,7 @@ func newRolling(t testing.TB, now func() time.Time) rolling {
 	}
 }
 
-// exchange carries what each has to say to those that share a key with it.
+// exchange transfers the changes of each site to those that share a key with it.
 func (r rolling) exchange(t testing.TB) {
 	t.Helper()
 	for _, pair := range [][2]*bloomdb.DB{{r.a, r.b.Previous()}, {r.b.Previous(), r.a}, {r.b, r.c}, {r.c, r.b}} {
@@ -99,7 +98,8 @@ func TestRollingSitesHearEachOther(t *testing.T) {
 	for _, db := range []*bloomdb.DB{r.a, r.b, r.c} {
 		listed(t, db, 4, false)
 	}
-	// What one of them takes back acts on b, whoever reported it under which key.
+	// A revocation at one of them affects b, whoever reported the message, under either
+	// key.
 	if err := r.a.Revoke(bloomdbtest.Message(3)); err != nil {
 		t.Fatal(err)
 	}
@@ -113,8 +113,8 @@ func TestRollingSitesHearEachOther(t *testing.T) {
 	listed(t, r.b, 2, true)
 }
 
-// The newest generation wins across both keys: what was taken back under one can be
-// reported again under the other in the next period, and not in the same one.
+// The newest generation decides across both keys: a message that was revoked under one key can
+// be reported again under the other in the next period, and not in the same one.
 func TestNewestGenerationWinsAcrossKeys(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	r := newRolling(t, c.Now)
@@ -140,7 +140,7 @@ func TestNewestGenerationWinsAcrossKeys(t *testing.T) {
 	listed(t, r.b, 1, false)
 }
 
-// A site that has both keys counts once, and one that has only one of them counts, too.
+// A site that has both keys counts once. A site that has only one of them counts, too.
 func TestCountsOfBothKeys(t *testing.T) {
 	r := newRolling(t, bloomdbtest.NewClock().Now)
 	bloomdbtest.Count(t, r.a, 1, 3)
@@ -166,7 +166,7 @@ func TestCountsOfBothKeys(t *testing.T) {
 	}
 }
 
-// Near-duplicates are told across the keys as well, and taken back.
+// Near-duplicates are found and revoked across the keys, too.
 func TestSketchesOfBothKeys(t *testing.T) {
 	r := newRolling(t, bloomdbtest.NewClock().Now)
 	near := func(n int) signature.Set {
@@ -200,8 +200,8 @@ func TestSketchesOfBothKeys(t *testing.T) {
 	}
 }
 
-// What was acknowledged before the roll-over is known through all of it, restarts and
-// crashes included, until its generations are over.
+// Reports acknowledged before the key change are known throughout, including restarts and
+// crashes, until their generations expire.
 func TestNothingIsLostByRollingOver(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	o := bloomdbtest.Options(t.TempDir(), "b")
@@ -269,7 +269,7 @@ func TestNothingIsLostByRollingOver(t *testing.T) {
 	}
 }
 
-// Whoever stops in the middle, or goes back, finds what the key had.
+// A site that stops in the middle of a key change, or goes back, has the data of that key.
 func TestKeysFindTheirFolders(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "b")
 	run := func(o bloomdb.Options, n int, known ...int) {
@@ -315,7 +315,7 @@ func TestKeysFindTheirFolders(t *testing.T) {
 	}
 }
 
-// The command that the log names leaves what is in use, also if it is cut off anywhere.
+// The command in the log removes nothing that is in use, also if it is cut off at any point.
 func TestOldStateRemoved(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "b")
 	db := bloomdbtest.Open(t, o)

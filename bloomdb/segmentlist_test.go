@@ -21,11 +21,11 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// crashDir is the folder in which TestCrashedSite plays a site that is killed.
+// crashDir is the folder of the site that TestCrashedSite runs until it is killed.
 const crashDir = "SPAMBLOOM_TEST_CRASH"
 
-// TestCrashedSite is the process that TestKilledAtEveryStep kills: it reports messages,
-// prints the number of each that was acknowledged, and writes snapshots between them.
+// TestCrashedSite is the process that TestKilledAtEveryStep kills: it reports messages, prints
+// the number of each acknowledged one, and writes snapshots between them.
 func TestCrashedSite(t *testing.T) {
 	dir := os.Getenv(crashDir)
 	if dir == "" {
@@ -41,7 +41,7 @@ func TestCrashedSite(t *testing.T) {
 			if i == 1 {
 				must(t, db.Keyspace().Save())
 				bloomdbtest.Drain(t, db)
-				must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Keyspace().Now().Add(time.Hour)))
+				must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Now().Add(time.Hour)))
 			}
 		}
 		must(t, db.Keyspace().Save())
@@ -51,9 +51,8 @@ func TestCrashedSite(t *testing.T) {
 	}
 }
 
-// A process is killed in each of its steps: before each file is renamed, removed and
-// synced. No start refuses the folder then or calls it damaged, and all that was
-// acknowledged is there.
+// A process is killed at each of its steps: before each file is renamed, removed and synced. No
+// start then rejects the folder or reports damage, and all acknowledged reports are present.
 func TestKilledAtEveryStep(t *testing.T) {
 	strace := testenv.Program(t, "strace")
 	self, err := os.Executable()
@@ -108,9 +107,9 @@ func checkCrashed(t *testing.T, dir string, out []byte, when string) {
 	}
 }
 
-// A segment of the journal that is missing, empty, cut short or another's is refused, and
-// a repair restores what Restore has, keeps the loss in the list of damaged files until the
-// file is removed, and has other sites sent a snapshot.
+// Open rejects a folder in which a segment of the journal is missing, empty, cut short or of
+// another folder. A repair restores what Restore has, lists the loss as a damaged file until
+// the file is removed, and makes a snapshot due for other sites.
 func TestLostSegment(t *testing.T) {
 	for name, spoil := range map[string]func(path string) error{
 		"missing":               os.Remove,
@@ -138,7 +137,7 @@ func TestLostSegment(t *testing.T) {
 			bloomdbtest.Report(t, db, 3)
 			must(t, db.Resume(db.Tail()))
 			bloomdbtest.Drain(t, db)
-			must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Keyspace().Now().Add(time.Hour)))
+			must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Now().Add(time.Hour)))
 			crash(t, db)
 			segments := files(t, o.Dir, "journal-*")
 			path := segments[len(segments)-1]
@@ -176,7 +175,7 @@ func TestLostSegment(t *testing.T) {
 	}
 }
 
-// All segments that are gone are named.
+// All missing segments are named.
 func TestLostJournalIsNamed(t *testing.T) {
 	o := small(ramDir(t))
 	db := bloomdbtest.MustOpen(t, o)
@@ -200,15 +199,15 @@ func TestLostJournalIsNamed(t *testing.T) {
 	}
 }
 
-// The last records of a journal, which no later one follows, are torn where they are not
-// known to be on disk, and damaged where they are.
+// The last records of a journal are torn if they are not known to be on disk, and damaged if
+// they are.
 func TestTornTail(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		o := small(ramDir(t))
 		db := bloomdbtest.MustOpen(t, o)
 		bloomdbtest.Report(t, db, 1)
 		if known {
-			must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Keyspace().Now().Add(time.Hour)))
+			must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Now().Add(time.Hour)))
 		}
 		crash(t, db)
 		path := files(t, o.Dir, "journal-*")[0]
@@ -223,8 +222,8 @@ func TestTornTail(t *testing.T) {
 	}
 }
 
-// A list that is lost alone costs nothing but the certainty that the journal is whole. A
-// program that does not know the list may have had the folder: then it counts for nothing.
+// If only the list is lost, only the check that the journal is complete is lost. A program that
+// does not support the list may have used the folder: then the list is ignored.
 func TestLostList(t *testing.T) {
 	o := small(ramDir(t))
 	db := bloomdbtest.MustOpen(t, o)
@@ -255,7 +254,7 @@ func TestLostList(t *testing.T) {
 	listed(t, db, 1, true)
 }
 
-// A companion that is missing or empty is refused until a repair has said so.
+// Open rejects a folder with a missing or empty companion until a repair has reported it.
 func TestLostCompanion(t *testing.T) {
 	for name, spoil := range map[string]func(path string) error{
 		"missing": os.Remove,
@@ -265,8 +264,8 @@ func TestLostCompanion(t *testing.T) {
 		path := filepath.Join(o.Dir, "reports.db")
 		db := bloomdbtest.MustOpen(t, o)
 		must(t, os.WriteFile(path, []byte("reports"), 0o600))
-		must(t, db.RestsOn(path))
-		must(t, db.RestsOn(path))
+		must(t, db.AddCompanion(path))
+		must(t, db.AddCompanion(path))
 		crash(t, db)
 		db = bloomdbtest.MustOpen(t, o)
 		crash(t, db)

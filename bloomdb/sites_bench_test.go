@@ -10,22 +10,22 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// BenchmarkMute takes one of four sites out of a generation of default capacity that
-// the four have filled, and gives it its say back.
+// BenchmarkMute mutes one of four sites that have filled a generation of default capacity, and
+// restores it.
 func BenchmarkMute(b *testing.B) {
 	db := bloomdbtest.Open(b, bloomdb.Options{Dir: b.TempDir(), Site: "a", Key: bloomdbtest.Key, Now: bloomdbtest.NewClock().Now})
-	t := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now())}
+	t := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())}
 	r := rand.New(rand.NewPCG(1, 2))
 	keys := int(db.Keyspace().Settings.KeysPerGeneration()) / 4
 	for _, site := range []string{"b", "c", "d", "e"} {
-		scratch, err := filter.NewBits(db.Keyspace().Store.SpamShape)
+		scratch, err := filter.NewBits(db.Keyspace().Settings.SpamShape())
 		if err != nil {
 			b.Fatal(err)
 		}
 		for range keys {
 			scratch.Set(randomHash(r))
 		}
-		p, err := db.Keyspace().Store.PartFor(layout.Origin{Site: site, Epoch: 2}, t, layout.BitsShape(db.Keyspace().Store.SpamShape))
+		p, err := db.Keyspace().Store.PartFor(layout.Origin{Site: site, Epoch: 2}, t, layout.BitsShape(db.Keyspace().Settings.SpamShape()))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -36,7 +36,7 @@ func BenchmarkMute(b *testing.B) {
 		}
 		db.Keyspace().Peers.Restore(layout.Origin{Site: site, Epoch: 2}, 1, 0, 0)
 	}
-	b.Logf("%d keys of each of 4 sites, filter of %d MiB", keys, db.Keyspace().Store.SpamShape.Bytes()>>20)
+	b.Logf("%d keys of each of 4 sites, filter of %d MiB", keys, db.Keyspace().Settings.SpamShape().Bytes()>>20)
 	for _, tc := range []struct {
 		name string
 		on   bool

@@ -16,9 +16,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// siteWorld is a database that hears three sites, beside all it was told: what it says
-// must be what a database says that heard the same of the sites that have a say, and
-// never had the others.
+// siteWorld is a database that applies the deltas of three sites. Its answers must be those of
+// a database that received only the deltas of the sites that are not muted.
 type siteWorld struct {
 	*rapid.T
 	t       *testing.T
@@ -45,8 +44,8 @@ func drawOp(t *rapid.T) siteOp {
 	}
 }
 
-// do makes own reports without sketches: of which groups a report keeps the sketch
-// goes by what is known when it is made, and is this site's own afterwards.
+// do makes own reports without sketches: which groups of a sketch a report stores depends on
+// the groups that are already stored.
 func (w *siteWorld) do(db *bloomdb.DB, op siteOp) {
 	set := bloomdbtest.Message(op.message)
 	if db.Keyspace().Settings.Site != "a" {
@@ -76,10 +75,10 @@ func (w *siteWorld) open(site, dir string) *bloomdb.DB {
 	return db
 }
 
-// reopen opens the database again, after what the test has done to it.
+// reopen opens the database again after a function of the test.
 func (w *siteWorld) reopen() { w.db = w.open("a", w.db.Keyspace().Settings.Dir) }
 
-// hear applies what is new of a site. Of one that is muted all is refused.
+// hear applies the new deltas of a site. All deltas of a muted site are rejected.
 func (w *siteWorld) hear(site string) {
 	epoch, seq := w.db.Cursor(site)
 	for _, d := range w.streams[site] {
@@ -133,7 +132,7 @@ func (w *siteWorld) step() {
 	}
 }
 
-// check compares with a database that never had those who have no say.
+// check compares the database with one that never received deltas of the muted sites.
 func (w *siteWorld) check() {
 	ref := w.open("a", w.t.TempDir())
 	defer ref.Close()
@@ -164,7 +163,7 @@ func (w *siteWorld) check() {
 	}
 }
 
-// sameStatus leaves out the sites that are muted and of which nothing is held.
+// sameStatus ignores muted sites without data.
 func (w *siteWorld) sameStatus(ref *bloomdb.DB) error {
 	muted := w.db.Keyspace().Store.View.Load().Trusted
 	defer func() { _ = w.db.Keyspace().Store.Change(func(v *store.View) error { v.Trusted = muted; return nil }) }()
@@ -172,9 +171,9 @@ func (w *siteWorld) sameStatus(ref *bloomdb.DB) error {
 	return sameStatus(w.db, ref)
 }
 
-// Whatever is heard, muted, unmuted, dropped, in whatever order, through restarts and
-// crashes: a site without a say is as one that was never heard, and one that has its say
-// again is as one that always had.
+// After any deltas, mutes, unmutes and drops in any order, through restarts and crashes: a
+// muted site has no more effect than an unknown one, and an unmuted one has the same effect as
+// one that was never muted.
 func TestSitesModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := siteWorld{T: rt, t: t, clock: bloomdbtest.NewClock(), peers: make(map[string]*bloomdb.DB), streams: make(map[string][]wire.Delta)}

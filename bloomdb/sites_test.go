@@ -23,7 +23,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// deltasOf has another site report and count messages, and takes what it publishes.
+// deltasOf lets another site report and count messages, and returns its deltas.
 func deltasOf(t testing.TB, site string, messages ...int) []wire.Delta {
 	t.Helper()
 	db := bloomdbtest.Open(t, classOptions(t.TempDir(), site))
@@ -36,7 +36,7 @@ func deltasOf(t testing.TB, site string, messages ...int) []wire.Delta {
 	return bloomdbtest.Drain(t, db)
 }
 
-// sameAnswers compares all that two databases say of messages.
+// sameAnswers compares all answers of two databases about messages.
 func sameAnswers(a, b *bloomdb.DB, messages ...int) error {
 	for _, n := range messages {
 		set := wordy(n, words(100*n, 60)...)
@@ -57,7 +57,7 @@ func sameAnswers(a, b *bloomdb.DB, messages ...int) error {
 	return sameOthers(a, b)
 }
 
-// sameOthers compares the joined bits, every one of them.
+// sameOthers compares all joined bits.
 func sameOthers(a, b *bloomdb.DB) error {
 	nums := make(map[int64]bool)
 	for _, v := range []*store.View{a.Keyspace().Store.View.Load(), b.Keyspace().Store.View.Load()} {
@@ -87,7 +87,7 @@ func othersOf(db *bloomdb.DB, kind layout.Kind, num int64) func(i uint64) []filt
 	return func(i uint64) []filter.Cell { return g.Listing(kind).Others.Block(i, nil) }
 }
 
-// heardOf opens a database that has heard some deltas.
+// heardOf opens a database and applies deltas.
 func heardOf(t testing.TB, deltas ...[]wire.Delta) *bloomdb.DB {
 	t.Helper()
 	db := bloomdbtest.Open(t, classOptions(t.TempDir(), "a"))
@@ -97,8 +97,8 @@ func heardOf(t testing.TB, deltas ...[]wire.Delta) *bloomdb.DB {
 	return db
 }
 
-// A muted site says nothing any more, through restarts and crashes; unmuted, it is
-// where it was.
+// A muted site has no effect, through restarts and crashes. When it is unmuted, it has the same
+// effect as before.
 func TestMute(t *testing.T) {
 	b, c := deltasOf(t, "b", 1, 2), deltasOf(t, "c", 2, 3)
 	all, onlyC := heardOf(t, b, c), heardOf(t, c)
@@ -144,8 +144,8 @@ func TestMute(t *testing.T) {
 	bloomdbtest.Apply(t, db, later)
 }
 
-// After Drop all is as if the site had never been heard: verdicts, bits, status, files.
-// It stays so until the site is unmuted, and then its stream is heard from the begin.
+// After Drop everything is as if the site were unknown: verdicts, bits, status, files. That
+// lasts until the site is unmuted. Its stream is then read from the beginning.
 func TestDrop(t *testing.T) {
 	b, c := deltasOf(t, "b", 1, 2, 5), deltasOf(t, "c", 2, 3)
 	never, db := heardOf(t, c), heardOf(t, b, c)
@@ -198,8 +198,8 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// sameStatus compares what is held, but for this site's own life and the line that says
-// that a site is dropped.
+// sameStatus compares the status, except this site's own epoch and the entry for a dropped
+// site.
 func sameStatus(a, b *bloomdb.DB) error {
 	x, y := a.Status(), b.Status()
 	if !reflect.DeepEqual(x.Filters, y.Filters) || memory(x) != memory(y) || x.ErrorPerMail != y.ErrorPerMail {
@@ -217,11 +217,11 @@ func sameStatus(a, b *bloomdb.DB) error {
 	return nil
 }
 
-// memory is without what this site votes for: a report under another's revocation is no
-// vote, and does not become one when that site is dropped.
+// memory omits this site's own votes: a report of a message that another site has revoked is
+// not a vote, and does not become one when that site is dropped.
 func memory(s keyspace.Status) int64 { return s.Memory - s.Votes.Memory }
 
-// kill -9 after the identity says that a site is dropped, and before its file is gone.
+// kill -9 after the identity records that a site is dropped, and before its file is removed.
 func TestDropCutShort(t *testing.T) {
 	b, c := deltasOf(t, "b", 1), deltasOf(t, "b-1", 2)
 	db := heardOf(t, b, c)
@@ -269,7 +269,7 @@ func TestSitesThatCannotBeMuted(t *testing.T) {
 	}
 }
 
-// What is said of muted sites in a damaged or foreign identity is not believed.
+// Muted sites in a damaged or foreign identity are ignored.
 func TestDamagedMuted(t *testing.T) {
 	for name, muted := range map[string][]folder.MutedSite{
 		"itself":      {{Site: "a"}},
@@ -296,8 +296,8 @@ func TestDamagedMuted(t *testing.T) {
 	}
 }
 
-// A site that is no longer trusted in full loses its say when the database opens; what
-// is held of it comes back with the trust.
+// A site that is no longer fully trusted has no effect after the database is opened. Its parts
+// count again when the trust is restored.
 func TestTrustTakenAway(t *testing.T) {
 	b, c := deltasOf(t, "b", 1, 2), deltasOf(t, "c", 2, 3)
 	db, all, onlyC := heardOf(t, b, c), heardOf(t, b, c), heardOf(t, c)
@@ -338,7 +338,7 @@ func TestTrustTakenAway(t *testing.T) {
 	}
 }
 
-// Verdicts are given all the while, and never name a site after it was muted.
+// Judge does not wait meanwhile, and never names a site after it was muted.
 func TestJudgeWhileSitesAreMuted(t *testing.T) {
 	b, c := deltasOf(t, "b", 1), deltasOf(t, "c", 2)
 	db := heardOf(t, b, c)
@@ -379,8 +379,7 @@ func TestJudgeWhileSitesAreMuted(t *testing.T) {
 	asking.Wait()
 }
 
-// A site that is muted while its generations expire is forgotten with them, and stays
-// muted.
+// A site that is muted while its generations expire is forgotten with them, and stays muted.
 func TestMutedSiteAges(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	o := classOptions(t.TempDir(), "a")
@@ -391,7 +390,7 @@ func TestMutedSiteAges(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Add(400 * 24 * time.Hour)
-	for range store.KeepAged {
+	for range store.KeepExpired {
 		db.Keyspace().Expire()
 	}
 	if s := db.Status(); len(s.Filters) > 0 || len(s.Sites) != 2 || !s.Sites[1].Muted || s.Sites[1].Memory > 0 {
@@ -402,8 +401,8 @@ func TestMutedSiteAges(t *testing.T) {
 	}
 }
 
-// A site that is dropped, heard again and saved is on disk again, though its snapshot
-// says what it said before.
+// A site that is dropped, unmuted and saved is on disk again, although its snapshot is the same
+// as before.
 func TestDropAndHearAgain(t *testing.T) {
 	b := deltasOf(t, "b", 1, 2)
 	db, never, all := heardOf(t, b), heardOf(t), heardOf(t, b)
@@ -426,8 +425,8 @@ func TestDropAndHearAgain(t *testing.T) {
 	}
 }
 
-// A site that is muted when the federation key is rolled over is muted under the new
-// key, too, and unmuted under both.
+// A site that is muted during a key change is muted under the new key, too, and unmuted under
+// both.
 func TestMutedAtRollOver(t *testing.T) {
 	o := classOptions(t.TempDir(), "a")
 	db := bloomdbtest.Open(t, o)

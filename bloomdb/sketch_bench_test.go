@@ -12,8 +12,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// sketchBench is a database of the default size whose sketch filters, own and others',
-// hold the planned load in each of the generations kept. The spam filters are as full.
+// sketchBench returns a database of the default size. Its sketch filters, own and others', have
+// the planned load in each kept generation, and so have the spam filters.
 func sketchBench(b *testing.B, sketches bool) *bloomdb.DB {
 	o := bloomdbtest.Options(b.TempDir(), "mx1")
 	o.Reports, o.Exchange = layout.ReportOptions{}, false
@@ -29,7 +29,7 @@ func sketchBench(b *testing.B, sketches bool) *bloomdb.DB {
 	}
 	for gen := range db.Keyspace().Settings.Reports.Keep {
 		for kind, n := range load {
-			t := layout.Target{Kind: kind, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Keyspace().Settings.Now()) - int64(gen)}
+			t := layout.Target{Kind: kind, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now()) - int64(gen)}
 			own, err := db.Keyspace().Store.OwnBits(t, db.Keyspace().Store.ShapeFor(t))
 			if err != nil {
 				b.Fatal(err)
@@ -49,8 +49,8 @@ func sketchBench(b *testing.B, sketches bool) *bloomdb.DB {
 	return db
 }
 
-// BenchmarkJudgeSketch asks about unknown messages of one signature and a sketch, in
-// turn in a database with sketches and in one without, so that both see the same
+// BenchmarkJudgeSketch judges unknown messages of one signature and a sketch. It alternates
+// between a database with sketches and one without, so that both run under the same load of the
 // machine.
 func BenchmarkJudgeSketch(b *testing.B) {
 	dbs := [2]*bloomdb.DB{sketchBench(b, false), sketchBench(b, true)}

@@ -19,19 +19,19 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// wordy is message number n with a sketch of some words; each word is a feature.
+// wordy returns message number n with a sketch of some words. Each word is a feature.
 func wordy(n int, words ...int) signature.Set {
 	set := bloomdbtest.Message(n)
 	s := signature.Sketch{Kind: signature.KindSketch}
 	for pos, w := range words {
-		s.Anchors = append(s.Anchors, signature.Feature{Hash: keyring.Mix(uint64(2*w + 1)), Pos: uint32(pos)})
-		s.Keys = append(s.Keys, signature.Feature{Hash: keyring.Mix(uint64(2*w + 2)), Pos: uint32(pos)})
+		s.Anchors = append(s.Anchors, signature.Feature{Hash: filter.Mix(uint64(2*w + 1)), Pos: uint32(pos)})
+		s.Keys = append(s.Keys, signature.Feature{Hash: filter.Mix(uint64(2*w + 2)), Pos: uint32(pos)})
 	}
 	set.Sketches = []signature.Sketch{s}
 	return set
 }
 
-// words are n words that begin with a number.
+// words returns n words that begin with a number.
 func words(from, n int) []int {
 	list := make([]int, n)
 	for i := range list {
@@ -47,8 +47,8 @@ func mustReportSet(t testing.TB, db *bloomdb.DB, set signature.Set) {
 	}
 }
 
-// A near-duplicate of a reported message is listed, what shares a third of its words
-// or none is not, and an exact match is shown before the sketch.
+// A near-duplicate of a reported message is listed. A message with a third of its words in
+// common, or none, is not. An exact match is shown before the sketch.
 func TestSketchLists(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	mustReportSet(t, db, wordy(1, words(0, 60)...))
@@ -115,7 +115,7 @@ func TestSketchRevoked(t *testing.T) {
 	}
 }
 
-// Reported again and again, a message stores nothing more.
+// Further reports of a message store nothing more.
 func TestSketchReportedTwice(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	db := bloomdbtest.Open(t, o)
@@ -136,7 +136,8 @@ func TestSketchReportedTwice(t *testing.T) {
 	}
 }
 
-// Off, nothing of the sketches is held, read or sent; on again, they begin anew.
+// When sketches are disabled, none are kept, read or sent. When they are enabled again, they
+// begin empty.
 func TestSketchesSwitched(t *testing.T) {
 	on := bloomdbtest.Options(t.TempDir(), "mx1")
 	off := on
@@ -201,12 +202,24 @@ func TestSketchSurvivesCrash(t *testing.T) {
 	}
 }
 
-// A delta of sketches of another size is refused by name, and costs no other one.
+// makeLarger creates this period's own filter of a kind, two lines larger than configured.
+func makeLarger(t *testing.T, db *bloomdb.DB, kind layout.Kind) {
+	t.Helper()
+	ks := db.Keyspace()
+	tg := layout.Target{Kind: kind, Gen: ks.Settings.Generation(kind, ks.Settings.Now())}
+	shape := ks.Store.ShapeFor(tg)
+	shape.Lines += 2
+	if _, err := ks.Store.OwnBits(tg, shape); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A delta with sketches of another size is rejected by name, and other deltas are not.
 func TestSketchParameters(t *testing.T) {
 	a := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	o := bloomdbtest.Options(t.TempDir(), "b")
 	b := bloomdbtest.Open(t, o)
-	b.Keyspace().Store.SketchShape.Lines += 2
+	makeLarger(t, b, layout.SketchFilter)
 	mustReportSet(t, b, wordy(1, words(0, 60)...))
 	refused := 0
 	for _, d := range bloomdbtest.Drain(t, b) {
@@ -221,7 +234,7 @@ func TestSketchParameters(t *testing.T) {
 	}
 }
 
-// A filter that is full takes no more sketches, and every report.
+// A full sketch filter stores no more sketches, and rejects no report.
 func TestSketchFilterFull(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	o.Reports.Capacity = 20
@@ -245,7 +258,7 @@ func TestSketchFilterFull(t *testing.T) {
 	}
 }
 
-// What a newer version has made is named as such.
+// Data of a newer version is named as such.
 func TestNewerFilterKind(t *testing.T) {
 	dir := filled(t, true)
 	path := files(t, dir, "spam-*.snapshot")[0]
@@ -266,7 +279,7 @@ func TestNewerFilterKind(t *testing.T) {
 	}
 }
 
-// What is said of memory and errors at the default sizes.
+// The documented memory and errors at the default sizes.
 func TestSketchSizes(t *testing.T) {
 	o := bloomdb.Options{Dir: "x", Site: "mx1"}
 	if err := o.Complete(); err != nil {
@@ -293,8 +306,8 @@ func TestSketchSizes(t *testing.T) {
 	}
 }
 
-// A retouched message is not listed by its sketch, near-duplicates of it are, and its
-// report is heard again.
+// A retouched message is not listed by its sketch, its near-duplicates are, and a report of it
+// lists it again.
 func TestSketchRetouched(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	set, near := wordy(1, words(0, 60)...), wordy(2, append(words(0, 55), words(1000, 5)...)...)

@@ -15,7 +15,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/store"
 )
 
-// contents are the cells of all of this site's own filters.
+// contents returns the cells of all own filters.
 func contents(db *bloomdb.DB) map[layout.Target]map[uint64]uint32 {
 	all := make(map[layout.Target]map[uint64]uint32)
 	for sec := range db.Keyspace().Store.OwnSections() {
@@ -30,8 +30,7 @@ func contents(db *bloomdb.DB) map[layout.Target]map[uint64]uint32 {
 	return all
 }
 
-// A full filter comes back from a snapshot as it was, and so it does from one that has no
-// raw blocks.
+// A full filter is restored from a snapshot unchanged, with and without raw blocks.
 func TestSnapshotOfFullFilters(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	o.Reports.Capacity, o.Exchange = 20, false // what is saved stands in no journal then
@@ -87,7 +86,7 @@ func TestSnapshotOfFullFilters(t *testing.T) {
 	}
 }
 
-// Another site's parts have no raw blocks: such a snapshot is refused, not taken half.
+// Another site's parts have no raw blocks: such a snapshot is rejected as a whole.
 func TestSnapshotRawOfAnotherSite(t *testing.T) {
 	dir := t.TempDir()
 	db := bloomdbtest.Open(t, bloomdbtest.Options(dir, "mx1"))
@@ -122,7 +121,7 @@ func TestSnapshotRawOfAnotherSite(t *testing.T) {
 	}
 }
 
-// A raw block that does not fit its filter is damage, whatever its checksum says.
+// A raw block that does not fit its filter is damage, even with a correct checksum.
 func TestSnapshotRawDamage(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	path := t.TempDir() + "/x.snapshot"

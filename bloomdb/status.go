@@ -6,8 +6,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 )
 
-// Status is cheap enough for a scrape every few seconds: only filters that have
-// changed are measured again.
+// Status describes the database. It is cheap enough to call every few seconds: it measures only
+// filters that have changed.
 func (db *DB) Status() keyspace.Status {
 	s := db.ks.Status()
 	s.Clock = db.ks.Keeper.Status()
@@ -25,8 +25,8 @@ func (db *DB) Status() keyspace.Status {
 	return s
 }
 
-// DamagedFiles lists the damaged files that were set aside, in this start or earlier
-// ones, until they are removed. It is cheap.
+// DamagedFiles returns the damaged files that were set aside at this start or an earlier one,
+// until they are removed. It is cheap.
 func (db *DB) DamagedFiles() (list []folder.DamagedFile) {
 	for _, ks := range db.keys {
 		list = append(list, ks.Files.DamagedFiles()...)
@@ -34,6 +34,6 @@ func (db *DB) DamagedFiles() (list []folder.DamagedFile) {
 	return list
 }
 
-// Clock is a jump of the clock that is not believed; nil while the clock is in order. It
-// is cheap.
+// Clock describes a jump of the clock that is not believed; nil while there is none. It is
+// cheap.
 func (db *DB) Clock() *clock.Status { return db.ks.Keeper.Status() }

@@ -13,7 +13,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/store"
 )
 
-// clocks are a wall clock that can jump and a monotonic one that cannot.
+// clocks are a wall clock that can jump and a monotonic clock that cannot.
 type clocks struct {
 	*bloomdbtest.Clock
 	elapsed time.Duration
@@ -21,7 +21,7 @@ type clocks struct {
 
 func newClocks() *clocks { return &clocks{Clock: bloomdbtest.NewClock()} }
 
-// pass lets time pass on both.
+// pass advances both clocks.
 func (c *clocks) pass(d time.Duration) {
 	c.Add(d)
 	c.elapsed += d
@@ -33,18 +33,18 @@ func (c *clocks) options(dir string) bloomdb.Options {
 	return o
 }
 
-// maintainFor does the work of a daemon that runs for so long.
+// maintainFor performs the periodic work of a daemon that runs for a duration.
 func maintainFor(t *testing.T, db *bloomdb.DB, c *clocks, d time.Duration) {
 	t.Helper()
-	for range store.KeepAged + 1 {
-		c.pass(d / (store.KeepAged + 1))
+	for range store.KeepExpired + 1 {
+		c.pass(d / (store.KeepExpired + 1))
 		must(t, db.Maintain())
 	}
 }
 
-// The clock jumps through the periods of reports and counts, for ten minutes and with a
-// restart: nothing expires, what is reported meanwhile is known and can be revoked at
-// once, and status and log name the jump until it is over.
+// The clock jumps by periods of reports and counts, for ten minutes and with a restart. Nothing
+// expires, reports made meanwhile are known and can be revoked at once, and status and log
+// report the jump until it is over.
 func TestClockJumpForAWhile(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, jump := range []time.Duration{
@@ -102,8 +102,8 @@ func TestClockJumpForAWhile(t *testing.T) {
 	}
 }
 
-// A jump that lasts is believed after a day, and what is too old then expires. What was
-// reported in a generation of the future can be revoked when the clock is right again.
+// A jump that lasts is believed after a day, and old generations then expire. Reports in a
+// generation of the future can be revoked when the clock is right again.
 func TestClockJumpForGood(t *testing.T) {
 	const day = 24 * time.Hour
 	c := newClocks()
@@ -121,8 +121,8 @@ func TestClockJumpForGood(t *testing.T) {
 	if s := db.Status().Clock; s != nil {
 		t.Errorf("not believed after a day: %+v", s)
 	}
-	if !db.Keyspace().Now().Equal(c.Now()) {
-		t.Errorf("the time is %s, the clock %s", db.Keyspace().Now(), c.Now())
+	if !db.Now().Equal(c.Now()) {
+		t.Errorf("the time is %s, the clock %s", db.Now(), c.Now())
 	}
 	maintainFor(t, db, c, time.Hour)
 	listed(t, db, 1, false)
@@ -131,8 +131,8 @@ func TestClockJumpForGood(t *testing.T) {
 
 	c.Add(-60 * day) // it was wrong
 	maintainFor(t, db, c, clock.ConfirmAfter+time.Hour)
-	if !db.Keyspace().Now().Equal(c.Now()) {
-		t.Errorf("the time is %s, the clock %s", db.Keyspace().Now(), c.Now())
+	if !db.Now().Equal(c.Now()) {
+		t.Errorf("the time is %s, the clock %s", db.Now(), c.Now())
 	}
 	listed(t, db, 2, true)
 	bloomdbtest.Revoke(t, db, 2)
@@ -143,26 +143,24 @@ func TestClockJumpForGood(t *testing.T) {
 	listed(t, db, 2, false)
 }
 
-// A clock that jumps by less than the bound again and again gains no more than the bound
-// in an hour.
+// A clock that repeatedly jumps by less than the bound gains at most the bound in an hour.
 func TestManySmallJumps(t *testing.T) {
 	c := newClocks()
 	db := bloomdbtest.Open(t, c.options(t.TempDir()))
 	bloomdbtest.Report(t, db, 1)
-	begin := db.Keyspace().Now()
+	begin := db.Now()
 	for range 10_000 {
 		c.Add(clock.MaxSkew - time.Minute)
-		db.Keyspace().Now()
+		db.Now()
 	}
-	if gained := db.Keyspace().Now().Sub(begin); gained > clock.MaxSkew {
+	if gained := db.Now().Sub(begin); gained > clock.MaxSkew {
 		t.Errorf("gained %s", gained)
 	}
 	listed(t, db, 1, true)
 }
 
-// A trusted site's record confirms a clock that is ahead, at once: so a long stop delays
-// nothing where there are other sites. An old record confirms nothing, nor does one of a
-// site that is muted.
+// A trusted site's record confirms a clock that is ahead at once, so a long stop causes no
+// delay if there are other sites. An old record, or one of a muted site, confirms nothing.
 func TestClockIsConfirmedBySites(t *testing.T) {
 	c := newClocks()
 	db := bloomdbtest.Open(t, c.options(t.TempDir()))
@@ -187,13 +185,13 @@ func TestClockIsConfirmedBySites(t *testing.T) {
 	hear(fresh.Heartbeat(0, 0), true)
 	must(t, db.Mute("mx2", false))
 	hear(fresh.Heartbeat(0, 0), false)
-	if !db.Keyspace().Now().Equal(c.Now()) {
-		t.Errorf("the time is %s, the clock %s", db.Keyspace().Now(), c.Now())
+	if !db.Now().Equal(c.Now()) {
+		t.Errorf("the time is %s, the clock %s", db.Now(), c.Now())
 	}
 }
 
-// A daemon that was stopped for some days goes by the clock at once; after a longer stop
-// the clock is doubted, until it has lasted.
+// A daemon that was stopped for some days follows the clock at once. After a longer stop the
+// clock is doubted until it has lasted.
 func TestStopIsNoJump(t *testing.T) {
 	for stop, doubted := range map[time.Duration]bool{
 		time.Minute: false, 10 * time.Hour: false, clock.StartGap - time.Hour: false, clock.StartGap + time.Hour: true, -2 * time.Hour: true,

@@ -13,7 +13,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// A site that comes late gets all from the snapshot, and goes on from its position.
+// A site that joins late gets all data from the snapshot, and continues from its position.
 func TestSnapshotForLateSite(t *testing.T) {
 	a := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	bo := bloomdbtest.Options(t.TempDir(), "b")
@@ -54,7 +54,8 @@ func TestSnapshotForLateSite(t *testing.T) {
 	check()
 }
 
-// What was lost is wanted, over a restart too, until a snapshot reaches beyond it.
+// Lost deltas stay wanted, also after a restart, until a snapshot from a later position is
+// applied.
 func TestSnapshotFillsGaps(t *testing.T) {
 	a := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	bo := bloomdbtest.Options(t.TempDir(), "b")
@@ -80,7 +81,7 @@ func TestSnapshotFillsGaps(t *testing.T) {
 	}
 }
 
-// Over a restart it is known which snapshot fills a gap: one from before the cursor may.
+// After a restart it is still known which snapshot fills a gap: one from before the cursor may.
 func TestGapOverRestart(t *testing.T) {
 	a := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	bo := bloomdbtest.Options(t.TempDir(), "b")
@@ -103,8 +104,7 @@ func TestGapOverRestart(t *testing.T) {
 	}
 }
 
-// A snapshot that would be too large leaves out what comes last, and says so: it
-// fills no gap.
+// A snapshot that would be too large omits the last filters, and records that: it fills no gap.
 func TestSnapshotLeavesRest(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Counts.Capacity = 200_000
@@ -193,7 +193,7 @@ func TestRefusedChunks(t *testing.T) {
 	}
 }
 
-// A snapshot is due until one stands that began after the last number was left out.
+// A snapshot is due until one is published that was begun after the last skipped number.
 func TestSnapshotDue(t *testing.T) {
 	a := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	bloomdbtest.Report(t, a, 1)
@@ -223,7 +223,7 @@ func TestSnapshotDue(t *testing.T) {
 	}
 }
 
-// Reports of other parameters are refused; the counts in the same chunk are not lost.
+// Reports with other parameters are rejected; the counts in the same chunk are not lost.
 func TestChunkCountsPassWhereReportsAreRefused(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Reports.Capacity = 90_000

@@ -4,11 +4,11 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 )
 
-// update makes one change in all keyspaces. Nothing is written while one of them has a
-// fault, and nothing is shown before all of them have it on disk: no reader sees a change
-// that a crash could take back. If the second keyspace's fault is found by the write
-// itself, the change stays on disk in the first one: a restart may show there what was
-// never acknowledged.
+// update makes one change in all keyspaces. It writes nothing while one of them has a fault, and
+// shows nothing before the change is on disk in all of them, so no reader sees a change that a
+// crash could undo. If only the write itself reveals a fault of the second keyspace, the change
+// stays on disk in the first one: after a restart it may be visible there although it was never
+// acknowledged.
 func (db *DB) update(prepare func(*keyspace.Keyspace) (keyspace.Update, error)) error {
 	updates := make([]keyspace.Update, 0, len(db.keys))
 	for _, ks := range db.keys {
@@ -24,7 +24,7 @@ func (db *DB) update(prepare func(*keyspace.Keyspace) (keyspace.Update, error)) 
 	return carryOut(updates)
 }
 
-// carryOut writes all prepared updates, and then shows them.
+// carryOut writes all prepared updates, then shows them.
 func carryOut(updates []keyspace.Update) error {
 	for _, u := range updates {
 		if u.Ready == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// votersWith are so many sites that vote, each with a filter of as many reports.
+// votersWith returns a number of sites that vote, each with a filter of a number of reports.
 func votersWith(b *testing.B, sites, reports int) *bloomdb.DB {
 	b.Helper()
 	db := listener(b, bloomdbtest.NewClock(), votersNamed()...)
@@ -25,15 +25,14 @@ func votersWith(b *testing.B, sites, reports int) *bloomdb.DB {
 		for range 2 * reports {
 			f.Insert(vote.Positions(r.Uint64(), nil))
 		}
-		if err := db.HearVotes(crafted(db, site, 1, f)); err != nil {
+		if err := db.ApplyVotes(crafted(db, site, 1, f)); err != nil {
 			b.Fatal(err)
 		}
 	}
 	return db
 }
 
-// BenchmarkJudgeVotes is what voters add to the judgement of a message that nobody
-// knows.
+// BenchmarkJudgeVotes measures the cost of votes for a message that no site has reported.
 func BenchmarkJudgeVotes(b *testing.B) {
 	for _, tc := range []struct{ sites, reports int }{{0, 0}, {2, 1000}, {10, 1000}, {10, 100_000}} {
 		b.Run(fmt.Sprintf("sites=%d/reports=%d", tc.sites, tc.reports), func(b *testing.B) {
@@ -49,8 +48,8 @@ func BenchmarkJudgeVotes(b *testing.B) {
 	}
 }
 
-// BenchmarkVotesRecord is making and hearing a record, with its length: of a site
-// with few reports, and of one with so many that bits are shorter.
+// BenchmarkVotesRecord encodes and applies a record, and reports its length: for a site with
+// few reports, and for one with so many that bits are shorter.
 func BenchmarkVotesRecord(b *testing.B) {
 	for _, reports := range []int{100, 1000, 4200, 100_000} {
 		b.Run(fmt.Sprintf("reports=%d", reports), func(b *testing.B) {

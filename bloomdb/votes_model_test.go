@@ -23,8 +23,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// votesModel is a site beside filters that are told the same reports once, in order,
-// and that never see a disk.
+// votesModel is a site, and filters that receive the same reports once, in order, without a
+// disk.
 type votesModel struct {
 	*rapid.T
 	clock   *bloomdbtest.Clock
@@ -46,7 +46,7 @@ func (m *votesModel) open() {
 	m.db = db
 }
 
-// tell does to the model what a report or revocation should do.
+// tell applies a report or revocation to the model.
 func (m *votesModel) tell(n int, revoked bool) {
 	gen := m.generation()
 	if revoked {
@@ -85,7 +85,7 @@ func (m *votesModel) step(t *testing.T) {
 		m.tell(n, true)
 	case "period":
 		m.clock.Add(time.Duration(rapid.IntRange(1, 3).Draw(m.T, "periods")) * 168 * time.Hour)
-		for range store.KeepAged * rapid.IntRange(0, 1).Draw(m.T, "expired") {
+		for range store.KeepExpired * rapid.IntRange(0, 1).Draw(m.T, "expired") {
 			m.db.Keyspace().Expire()
 			m.db.Keyspace().Votes.Own.Expire(m.db.Keyspace().Settings.VotesGeneration())
 		}
@@ -106,8 +106,7 @@ func (m *votesModel) step(t *testing.T) {
 	}
 }
 
-// check compares what is published now, and what will be in the next period, by
-// the number of their bits.
+// check compares the published votes and those of the next period, by the number of their bits.
 func (m *votesModel) check() {
 	for _, gen := range []int64{m.generation() - 1, m.generation()} {
 		var got, want uint64
@@ -148,9 +147,8 @@ func (m *votesModel) checkBits(gen int64) {
 	}
 }
 
-// Through crashes, restarts, snapshots at any moment and the change of periods, what
-// a site publishes is, bit by bit, what its acknowledged reports and revocations lead
-// to in their order.
+// Through crashes, restarts, snapshots at any moment and new periods, a site's published votes
+// have exactly the bits of its acknowledged reports and revocations in order.
 func TestVotesModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := votesModel{T: rt, clock: bloomdbtest.NewClock(), filters: map[int64]*generalized.Filter{}, revoked: map[int64]map[int]bool{}}
@@ -170,7 +168,7 @@ func TestVotesModel(t *testing.T) {
 	})
 }
 
-// A report that the disk did not take is not voted for.
+// A report that was not written to disk is not a vote.
 func TestVotesOfRefusedReport(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	here, a := listener(t, c, "a"), member(t, c, "a")
@@ -189,9 +187,9 @@ func TestVotesOfRefusedReport(t *testing.T) {
 	}
 }
 
-// What was heard stands in the folder: a crash, and a start without Redis, keep it.
-// What would not be heard any more is forgotten; what is torn is set aside.
-func TestHeardVotesLast(t *testing.T) {
+// Votes of other sites are in the folder: they survive a crash, and a start without Redis.
+// Votes that would now be rejected are removed; damaged ones are set aside.
+func TestVotesAreKept(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	o := listenerOptions(t.TempDir(), c, "a", "b")
 	here, a, b := bloomdbtest.Open(t, o), member(t, c, "a"), member(t, c, "b")
@@ -232,8 +230,8 @@ func TestHeardVotesLast(t *testing.T) {
 	}
 }
 
-// While the key is rolled over, votes come under either key, one vote a site; a
-// revocation under either takes the listing back.
+// During a key change, votes under either key count, one for each site. A revocation under
+// either key ends the listing.
 func TestVotesOfBothKeys(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	here := bloomdbtest.Open(t, rolledOver(listenerOptions(t.TempDir(), c, "a", "b")))
@@ -268,8 +266,8 @@ func TestVotesOfBothKeys(t *testing.T) {
 	}
 }
 
-// A muted site has no vote, until it is heard again; of a dropped one nothing is left,
-// on disk neither.
+// A muted site has no vote until it is unmuted. A dropped site leaves nothing, in memory or on
+// disk.
 func TestVotesOfMutedSite(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	o := listenerOptions(t.TempDir(), c, "a", "b")
@@ -287,7 +285,7 @@ func TestVotesOfMutedSite(t *testing.T) {
 	must(t, here.Mute("b", true))
 	step("one is muted", 1)
 	bloomdbtest.Report(t, b, 2)
-	if err := here.HearVotes(mustVotes(t, b)); !errors.Is(err, wire.ErrMuted) {
+	if err := here.ApplyVotes(mustVotes(t, b)); !errors.Is(err, wire.ErrMuted) {
 		t.Errorf("heard of a muted site: %v", err)
 	}
 	must(t, here.Mute("b", false))
@@ -322,8 +320,7 @@ func mustGlob(t *testing.T, dir, pattern string) []string {
 	return names
 }
 
-// A torn file of this site's own votes is set aside and named, and one that is gone is
-// named, too.
+// A damaged file of this site's own votes is set aside and named. A missing one is named, too.
 func TestOwnVotesDamaged(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	o := bloomdbtest.Options(t.TempDir(), "a")
@@ -351,7 +348,7 @@ func TestOwnVotesDamaged(t *testing.T) {
 	bloomdbtest.Open(t, o)
 }
 
-// Reports, records, hearing and judging go on at the same time.
+// Reports, records, ApplyVotes and Judge run concurrently.
 func TestVotesAtOnce(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	here, a, b := listener(t, c, "a", "b"), member(t, c, "a"), member(t, c, "b")
@@ -378,7 +375,7 @@ func TestVotesAtOnce(t *testing.T) {
 	}
 }
 
-// Any body: what decodes is bounded, plausible, and the same when it is coded again.
+// For any body: a decoded filter is bounded and plausible, and equal after it is encoded again.
 func FuzzVotes(f *testing.F) {
 	few, _ := generalized.New(wire.VotesShape)
 	few.Insert(vote.Positions(7, nil))

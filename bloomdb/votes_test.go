@@ -14,7 +14,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// listener is a site that hears others by their votes.
+// listener opens a site that trusts others by vote.
 func listener(t testing.TB, c *bloomdbtest.Clock, voters ...string) *bloomdb.DB {
 	t.Helper()
 	return bloomdbtest.Open(t, listenerOptions(t.TempDir(), c, voters...))
@@ -29,7 +29,7 @@ func listenerOptions(dir string, c *bloomdbtest.Clock, voters ...string) bloomdb
 	return o
 }
 
-// member is a site that votes.
+// member opens a site that votes.
 func member(t testing.TB, c *bloomdbtest.Clock, site string) *bloomdb.DB {
 	t.Helper()
 	o := bloomdbtest.Options(t.TempDir(), site)
@@ -49,14 +49,14 @@ func mustVotes(t testing.TB, db *bloomdb.DB) []byte {
 func mustHear(t testing.TB, db *bloomdb.DB, from ...*bloomdb.DB) {
 	t.Helper()
 	for _, site := range from {
-		if err := db.HearVotes(mustVotes(t, site)); err != nil {
+		if err := db.ApplyVotes(mustVotes(t, site)); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// Two sites that are heard by their votes list what they agree on, as they say it
-// now: one alone lists nothing, and a revocation at one of them takes its vote back.
+// Two sites with TrustVote list messages on which their current votes agree. One alone lists
+// nothing, and a revocation at one of them withdraws its vote.
 func TestVotesList(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	here, a, b := listener(t, c, "a", "b"), member(t, c, "a"), member(t, c, "b")
@@ -90,8 +90,8 @@ func TestVotesList(t *testing.T) {
 	step("reported again in the next period", 1, 2, true)
 }
 
-// A site that is heard in full lists alone, and its revocation weighs more than
-// votes, as one of this site does; so does a retouch, and the never-list spares.
+// A fully trusted site lists messages alone. Its revocations override votes, like those of this
+// site. So do retouches and the never-list.
 func TestVotesGiveWay(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	a, b, friend := member(t, c, "a"), member(t, c, "b"), member(t, c, "friend")
@@ -134,8 +134,7 @@ func TestVotesGiveWay(t *testing.T) {
 	}
 }
 
-// The best key names the match: the text, and the body where only that
-// is known to the voters.
+// The match names the best key: the text, or the body if the voters have only that.
 func TestVotesByTextOrBody(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	here, a, b := listener(t, c, "a", "b"), member(t, c, "a"), member(t, c, "b")
@@ -175,8 +174,8 @@ func TestVotesByTextOrBody(t *testing.T) {
 	}
 }
 
-// Votes end: those of a site that goes on at the end of the period after the one in
-// which the message was reported, those of one that is silent a period later.
+// Votes expire: those of an active site at the end of the period after the report's, those of
+// an inactive one a period later.
 func TestVotesEnd(t *testing.T) {
 	const period = 168 * time.Hour
 	c := bloomdbtest.NewClock()
@@ -197,8 +196,8 @@ func TestVotesEnd(t *testing.T) {
 	}
 }
 
-// The stamp is another one after each report and revocation, when what is published
-// begins anew, and only then; it stays over a restart.
+// The stamp changes with each report and revocation, and when the next filter is published, but
+// not otherwise. It survives a restart.
 func TestVotesStamp(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	o := bloomdbtest.Options(t.TempDir(), "a")
@@ -240,8 +239,8 @@ func TestVotesStamp(t *testing.T) {
 	step("the same period", false)
 }
 
-// What is not to be heard is refused by name, and changes nothing.
-func TestHearVotesRefuses(t *testing.T) {
+// Records that are not acceptable are rejected by name, and change nothing.
+func TestApplyVotesRefuses(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	here, a := listener(t, c, "a", "b"), member(t, c, "a")
 	bloomdbtest.Report(t, a, 1)
@@ -281,7 +280,7 @@ func TestHearVotesRefuses(t *testing.T) {
 		{"begins too late", odd(wire.Head{Made: c.Now()}, future), nil, "begin with generation"},
 		{"made before it begins", odd(wire.Head{Made: c.Now().Add(-400 * time.Hour)}, body), nil, "begin with generation"},
 	} {
-		err := here.HearVotes(tc.data)
+		err := here.ApplyVotes(tc.data)
 		if err == nil || tc.is != nil && !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: %v", tc.name, err)
 		}
@@ -289,19 +288,19 @@ func TestHearVotesRefuses(t *testing.T) {
 	if e := here.Judge(bloomdbtest.Message(1)); e.Votes != 0 {
 		t.Errorf("%d votes", e.Votes)
 	}
-	if err := here.HearVotes(mustVotes(t, here)); err != nil {
+	if err := here.ApplyVotes(mustVotes(t, here)); err != nil {
 		t.Errorf("own record: %v", err)
 	}
 }
 
-// An older record is no news, and one of a life that is over is refused.
-func TestHearVotesReplayed(t *testing.T) {
+// An older record is ignored, and one of a stale epoch is rejected.
+func TestApplyVotesReplayed(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	here, a := listener(t, c, "a"), member(t, c, "a")
 	old := mustVotes(t, a)
 	bloomdbtest.Report(t, a, 1)
 	mustHear(t, here, a)
-	if err := here.HearVotes(old); err != nil || here.Judge(bloomdbtest.Message(1)).Votes != 1 {
+	if err := here.ApplyVotes(old); err != nil || here.Judge(bloomdbtest.Message(1)).Votes != 1 {
 		t.Errorf("an older record was taken: %v", err)
 	}
 	c.Add(time.Hour)
@@ -309,7 +308,7 @@ func TestHearVotesReplayed(t *testing.T) {
 	if here.Judge(bloomdbtest.Message(1)).Votes != 0 {
 		t.Error("the site's new life has not reported it")
 	}
-	if err := here.HearVotes(mustVotes(t, a)); !errors.Is(err, wire.ErrReplayed) {
+	if err := here.ApplyVotes(mustVotes(t, a)); !errors.Is(err, wire.ErrReplayed) {
 		t.Errorf("a life that is over: %v", err)
 	}
 }

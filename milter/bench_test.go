@@ -19,6 +19,7 @@ import (
 	gomilter "github.com/emersion/go-milter"
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -103,7 +104,7 @@ func serveBench(b *testing.B, network string) (addr string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := NewServer(db, Options{Site: "mx1", Policy: Policy{BulkThreshold: 20}, Log: slog.New(slog.NewJSONHandler(fileLog(b), nil))})
+	s := NewServer(db, Options{Site: "mx1", Policy: policy.Policy{BulkThreshold: 20}, Log: slog.New(slog.NewJSONHandler(fileLog(b), nil))})
 	served := make(chan error, 1)
 	go func() { served <- s.Serve("", ln) }()
 	b.Cleanup(func() {

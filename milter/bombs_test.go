@@ -10,6 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/milter/protocol"
 )
 
 // macroBomb is a macro packet of n bytes whose names have one byte each.
@@ -40,13 +42,13 @@ func TestRepairMacros(t *testing.T) {
 		"Mi\x00Q1\x00i\x00Q2\x00":             "Mi\x00Q2\x00",
 		"Mi\x00Q1\x00i\x00\x00":               "M",
 		"M{auth_authen}\x00alice\x00i\x00Q1":  "Mi\x00Q1\x00{auth_authen}\x00alice\x00",
-		"Mi\x00" + long + "\x00":              "Mi\x00" + long[:maxAddress+1] + "\x00",
+		"Mi\x00" + long + "\x00":              "Mi\x00" + long[:policy.MaxAddress+1] + "\x00",
 		macroBomb(60_000):                     "M",
 		macroBomb(60_000) + "\x00i\x00Q1\x00": "M", // names and values are swapped
 	} {
-		got := repairMacros([]byte(data))
-		if int(binary.BigEndian.Uint32(got)) != len(got)-packetHead || string(got[packetHead:]) != "D"+want {
-			t.Errorf("%.40q: %q, want %q", data, got[packetHead:], want)
+		got := protocol.Macros([]byte(data))
+		if int(binary.BigEndian.Uint32(got)) != len(got)-protocol.Head || string(got[protocol.Head:]) != "D"+want {
+			t.Errorf("%.40q: %q, want %q", data, got[protocol.Head:], want)
 		}
 	}
 }
@@ -58,7 +60,7 @@ func TestRepairedMacrosAsTheLibraryReadsThem(t *testing.T) {
 		data := []byte("M" + strings.Join(words, "\x00") + rapid.SampledFrom([]string{"", "\x00"}).Draw(t, "end"))
 		var whole, repaired macros
 		whole.merge(librarysMacros(data))
-		repaired.merge(librarysMacros(repairMacros(data)[packetHead+1:]))
+		repaired.merge(librarysMacros(protocol.Macros(data)[protocol.Head+1:]))
 		if whole != repaired {
 			t.Fatalf("%q: %+v, want %+v", data, repaired, whole)
 		}
@@ -149,12 +151,12 @@ func TestHalfPackets(t *testing.T) {
 		least, most int64
 	}{
 		{1, 0, keptBuffer},
-		{keptBuffer + 1000, ordinary, ordinary + packetHead},
-		{60_000, 60_000, ordinary + packetHead},
+		{keptBuffer + 1000, ordinary, ordinary + protocol.Head},
+		{60_000, 60_000, ordinary + protocol.Head},
 	} {
 		t.Run(fmt.Sprint(c.sent), func(t *testing.T) {
 			const n = 20
-			part := packet('B', strings.Repeat("x", 64<<10))[:packetHead+c.sent]
+			part := packet('B', strings.Repeat("x", 64<<10))[:protocol.Head+c.sent]
 			b := start(t, Options{}, clean)
 			for range n {
 				w := dialWire(t, b.addr, offerAll)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -51,7 +52,7 @@ func newClockWorld(t *testing.T) *clockWorld {
 			}
 		}
 	})
-	b := start(t, Options{Policy: Policy{BulkThreshold: 3}, GreylistFrom: 1000}, nil)
+	b := start(t, Options{Policy: policy.Policy{BulkThreshold: 3}, GreylistFrom: 1000}, nil)
 	b.Server.db = db
 	w.mta = dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
 	return w
@@ -71,7 +72,7 @@ func (w *clockWorld) text() mail {
 }
 
 // expect sends a message and checks its verdict.
-func (w *clockWorld) expect(when string, m mail, want Verdict) {
+func (w *clockWorld) expect(when string, m mail, want policy.Verdict) {
 	w.Helper()
 	changes, answer := w.mta.send(m)
 	for _, c := range changes {
@@ -95,44 +96,44 @@ func TestClockJumps(t *testing.T) {
 	for _, test := range []struct {
 		jump time.Duration
 
-		report, sum Verdict // of reported and frequent messages, before the jump
-		meanwhile   Verdict // of messages reported after the jump, once it is undone
+		report, sum policy.Verdict // of reported and frequent messages, before the jump
+		meanwhile   policy.Verdict // of messages reported after the jump, once it is undone
 	}{
-		{3 * time.Hour, Spam, Bulk, Spam},
-		{-3 * time.Hour, Spam, Bulk, Spam},
-		{day, Spam, Bulk, Spam},
-		{-day, Spam, Bulk, Spam},
-		{3 * day, Spam, Clean, Spam}, // counts are kept for two days
-		{-3 * day, Spam, Bulk, Spam},
-		{8 * day, Spam, Clean, Spam},
-		{-8 * day, Spam, Bulk, Spam},
-		{6 * 7 * day, Clean, Clean, Spam}, // reports are kept for five weeks
-		{-6 * 7 * day, Spam, Bulk, Clean},
-		{3650 * day, Clean, Clean, Spam},
-		{-3650 * day, Spam, Bulk, Clean},
+		{3 * time.Hour, policy.Spam, policy.Bulk, policy.Spam},
+		{-3 * time.Hour, policy.Spam, policy.Bulk, policy.Spam},
+		{day, policy.Spam, policy.Bulk, policy.Spam},
+		{-day, policy.Spam, policy.Bulk, policy.Spam},
+		{3 * day, policy.Spam, policy.Clean, policy.Spam}, // counts are kept for two days
+		{-3 * day, policy.Spam, policy.Bulk, policy.Spam},
+		{8 * day, policy.Spam, policy.Clean, policy.Spam},
+		{-8 * day, policy.Spam, policy.Bulk, policy.Spam},
+		{6 * 7 * day, policy.Clean, policy.Clean, policy.Spam}, // reports are kept for five weeks
+		{-6 * 7 * day, policy.Spam, policy.Bulk, policy.Clean},
+		{3650 * day, policy.Clean, policy.Clean, policy.Spam},
+		{-3650 * day, policy.Spam, policy.Bulk, policy.Clean},
 	} {
 		t.Run(test.jump.String(), func(t *testing.T) {
 			w := newClockWorld(t)
 			reported, often := w.text(), w.text()
 			w.report(reported)
-			for _, want := range []Verdict{Clean, Clean, Bulk} {
+			for _, want := range []policy.Verdict{policy.Clean, policy.Clean, policy.Bulk} {
 				w.expect("before", often, want)
 			}
 			w.clock.offset.Add(int64(test.jump))
 			w.expect("after the jump", reported, test.report)
 			w.expect("after the jump", often, test.sum)
-			w.expect("after the jump", w.text(), Clean)
+			w.expect("after the jump", w.text(), policy.Clean)
 			meanwhile := w.text()
 			w.report(meanwhile)
-			w.expect("after the jump, reported just now", meanwhile, Spam)
+			w.expect("after the jump, reported just now", meanwhile, policy.Spam)
 			if s := w.db.Status(); s.ErrorPerMail > 1e-3 || s.Error != "" || len(s.Filters) == 0 {
 				w.Errorf("after the jump: %+v", s)
 			}
 			w.clock.offset.Add(-int64(test.jump))
-			w.expect("back again", reported, Spam)
-			w.expect("back again", often, Bulk)
+			w.expect("back again", reported, policy.Spam)
+			w.expect("back again", often, policy.Bulk)
 			w.expect("back again, reported meanwhile", meanwhile, test.meanwhile)
-			w.expect("back again", w.text(), Clean)
+			w.expect("back again", w.text(), policy.Clean)
 		})
 	}
 }
@@ -154,9 +155,9 @@ func TestClockJumpsAllTheTime(t *testing.T) {
 		w.clock.offset.Add(int64(jumps[i%len(jumps)]))
 		when := fmt.Sprintf("jump %d", i)
 		m := w.text()
-		w.expect(when, m, Clean)
+		w.expect(when, m, policy.Clean)
 		w.report(m)
-		w.expect(when, m, Spam)
+		w.expect(when, m, policy.Spam)
 		if e := w.db.Judge(signature.Compute(signature.Message{})); e.Listed || e.Count != 0 {
 			w.Errorf("%s: not found: %+v", when, e)
 		}

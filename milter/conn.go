@@ -15,6 +15,8 @@ import (
 	"time"
 
 	gomilter "github.com/emersion/go-milter"
+
+	"github.com/spambloom/spambloom/milter/protocol"
 )
 
 const (
@@ -120,22 +122,22 @@ func (c *conn) nextPacket() error {
 			return err
 		}
 		var err error
-		switch code := gomilter.Code(c.buffer[packetHead]); code {
+		switch code := gomilter.Code(c.buffer[protocol.Head]); code {
 		case gomilter.CodeOptNeg:
 			var answer []byte
-			c.protocol, answer, err = negotiate(c.buffer[packetHead+1:])
+			c.protocol, answer, err = protocol.Negotiate(c.buffer[protocol.Head+1:])
 			c.out, c.negotiated = append(c.out, answer...), err == nil
-		case codeUnknown:
-			c.out = appendPacket(c.out, gomilter.Code(gomilter.ActContinue))
+		case protocol.CodeUnknown:
+			c.out = protocol.Append(c.out, gomilter.Code(gomilter.ActContinue))
 		case gomilter.CodeQuitNewConn:
 			c.session.newClient()
-			c.unread = appendPacket(nil, gomilter.CodeAbort) // clears the library's macros
+			c.unread = protocol.Append(nil, gomilter.CodeAbort) // clears the library's macros
 			return nil
 		default:
 			if !c.negotiated {
-				return fmt.Errorf("%w: command %q before the offer", errProtocol, byte(code))
+				return fmt.Errorf("%w: command %q before the offer", protocol.ErrViolated, byte(code))
 			}
-			c.unread, err = repair(c.buffer)
+			c.unread, err = protocol.Repair(c.buffer)
 			c.long = len(c.unread) > keptBuffer
 			return err
 		}
@@ -148,7 +150,7 @@ func (c *conn) nextPacket() error {
 // noMacros is a packet that changes nothing: all earlier macros have been collected. The
 // library keeps each packet until the next one arrives, so it receives this one after a
 // long packet.
-var noMacros = repairMacros([]byte{0})
+var noMacros = protocol.Macros([]byte{0})
 
 // endTurn sends the written data and ends the message if that was its reply.
 func (c *conn) endTurn() error {
@@ -193,7 +195,7 @@ func (c *conn) grow(n int) error {
 	if n <= cap(c.buffer) {
 		return nil
 	}
-	const unasked = packetHead + ordinary
+	const unasked = protocol.Head + ordinary
 	if beyond := int64(max(0, n-unasked)) - c.booked; beyond > 0 {
 		if c.server.held.Add(beyond) > c.server.options.Load().MaxMemory {
 			c.server.held.Add(-beyond)
@@ -213,23 +215,23 @@ func (c *conn) grow(n int) error {
 // twice the bytes received.
 func (c *conn) readPacket() error {
 	stage, limit := c.patience()
-	c.await(stage, limit, packetHead)
+	c.await(stage, limit, protocol.Head)
 	c.buffer = c.buffer[:0]
-	if err := c.readTo(packetHead); err != nil {
+	if err := c.readTo(protocol.Head); err != nil {
 		return err
 	}
 	length := int(binary.BigEndian.Uint32(c.buffer))
-	if length < 1 || length > maxPacket {
-		return fmt.Errorf("%w: packet of %d bytes, must be 1 to %d", errProtocol, length, maxPacket)
+	if length < 1 || length > protocol.MaxPacket {
+		return fmt.Errorf("%w: packet of %d bytes, must be 1 to %d", protocol.ErrViolated, length, protocol.MaxPacket)
 	}
 	c.await(stagePacket, c.server.options.Load().ContentTimeout, length)
-	whole := packetHead + length
-	for step := keptBuffer; len(c.buffer) < whole; step = max(packetHead+ordinary, 2*step) {
+	whole := protocol.Head + length
+	for step := keptBuffer; len(c.buffer) < whole; step = max(protocol.Head+ordinary, 2*step) {
 		if err := c.readTo(min(whole, step)); err != nil {
 			return noEOF(err)
 		}
-		if code := gomilter.Code(c.buffer[packetHead]); length > ordinary && code != gomilter.CodeHeader && code != gomilter.CodeBody {
-			return fmt.Errorf("%w: packet of %d bytes for command %q, must be 1 to %d", errProtocol, length, byte(code), ordinary)
+		if code := gomilter.Code(c.buffer[protocol.Head]); length > ordinary && code != gomilter.CodeHeader && code != gomilter.CodeBody {
+			return fmt.Errorf("%w: packet of %d bytes for command %q, must be 1 to %d", protocol.ErrViolated, length, byte(code), ordinary)
 		}
 	}
 	return nil
@@ -297,7 +299,7 @@ func (c *conn) flush() error {
 // progress notifies the MTA that the answer to the end of message takes longer
 // (SMFIR_PROGRESS). The MTA then restarts its timeout.
 func (c *conn) progress() {
-	c.out = appendPacket(c.out, codeProgress)
+	c.out = protocol.Append(c.out, protocol.CodeProgress)
 	c.flush() // sending the answer returns the error again
 }
 
@@ -311,7 +313,7 @@ func (c *conn) report(err error) {
 		return
 	case !c.busy.Load() && (errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed)): // closed by the MTA, or by Shutdown
 		return
-	case errors.Is(err, errProtocol):
+	case errors.Is(err, protocol.ErrViolated):
 		cause = "protocol"
 	case errors.Is(err, errMemory):
 		cause = "memory"

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	gomilter "github.com/emersion/go-milter"
+
+	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/milter/protocol"
 )
 
 // script is an MTA that sends fixed bytes and accepts all answers.
@@ -57,7 +60,7 @@ func (l *once) Accept() (net.Conn, error) {
 func (l *once) Close() error   { return nil }
 func (l *once) Addr() net.Addr { return &net.UnixAddr{} }
 
-var fullOffer = appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offerAll))
+var fullOffer = protocol.Append(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offerAll))
 
 func packets(all ...[]byte) []byte { return slices.Concat(append([][]byte{fullOffer}, all...)...) }
 
@@ -66,7 +69,7 @@ func TestPatience(t *testing.T) {
 	field, mail, end := packet('L', "a\x00b\x00"), packet('M', "<s>\x00"), packet('E', "")
 	mta := &script{Reader: iotest.OneByteReader(bytes.NewReader(packets(mail, field, field, end, mail, field, mail)))}
 	s := NewServer(nil, Options{})
-	s.judge = func(*message) Decision { return clean(judged{}) }
+	s.judge = func(*message) policy.Decision { return clean(judged{}) }
 	mta.run(t, s)
 	const offer, idle, content = offerTimeout, 2 * time.Hour, 5 * time.Minute
 	want := []time.Duration{offer, content, idle, content, idle, content, content, content, content, content, idle, content, idle, content, content, content, idle}

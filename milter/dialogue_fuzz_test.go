@@ -19,6 +19,8 @@ import (
 	gomilter "github.com/emersion/go-milter"
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/milter/protocol"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -123,7 +125,7 @@ func (d *dialogue) step() {
 	switch what % 20 {
 	case 0:
 		flags := choose(d, []uint32{uint32(offerAll), uint32(offerOld), uint32(offerNoNR), uint32(d.next()) << 12})
-		m.send(appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, flags), x.offer(flags))
+		m.send(protocol.Append(nil, gomilter.CodeOptNeg, 6, 0x1ff, flags), x.offer(flags))
 	case 1:
 		c := choose(d, dialogueClients)
 		m.send(packet('C', c.packet), x.connect(c.client))
@@ -184,7 +186,7 @@ func (m *dialogueMTA) dial() {
 	m.conn = &memoryConn{in: fromServer, out: toServer}
 	m.ln.conns <- &memoryConn{in: toServer, out: fromServer}
 	m.model = modelSession{listener: strconv.Itoa(m.number), limit: m.limit}
-	m.send(appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offerAll)), m.model.offer(uint32(offerAll)))
+	m.send(protocol.Append(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offerAll)), m.model.offer(uint32(offerAll)))
 }
 
 // letter sends a whole message with enough text to sign. The first of the three was
@@ -316,7 +318,7 @@ func (d *dialogue) listed(m *modelMessage) bool {
 // they are large, with memory for only one, and the others go to files. In both cases there
 // is room for all of them.
 func (d *dialogue) options() Options {
-	o := Options{Site: "mx1", Policy: Policy{Spam: Reject}, MaxMessage: 4000, MaxMemory: 1 << 20,
+	o := Options{Site: "mx1", Policy: policy.Policy{Spam: policy.Reject}, MaxMessage: 4000, MaxMemory: 1 << 20,
 		SkipAuthenticated: true, LocalNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 	d.limit, d.scale = int(o.MaxMessage), 1
 	if d.next()%2 == 1 {
@@ -329,8 +331,8 @@ func (d *dialogue) options() Options {
 // serve runs the dialogue against a new server, and checks that nothing is left of it.
 func (d *dialogue) serve() {
 	d.server = NewServer(d.db, d.options())
-	d.server.judge = func(m *message) Decision {
-		number, _ := strconv.Atoi(m.listener)
+	d.server.judge = func(m *message) policy.Decision {
+		number, _ := strconv.Atoi(m.Listener)
 		d.mu.Lock()
 		d.judged[number] = append(d.judged[number], seen(m))
 		d.mu.Unlock()

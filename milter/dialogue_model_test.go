@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	gomilter "github.com/emersion/go-milter"
+	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/milter/protocol"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -48,8 +50,8 @@ func (m *modelMessage) String() string {
 // seen returns the same for a message that the server judged.
 func seen(m *message) *modelMessage {
 	c := m.content()
-	s := &modelMessage{macros: modelMacros{m.queueID, m.auth}, listener: m.listener, client: m.client,
-		sender: m.sender, recipients: slices.Clone(m.recipients), header: slices.Clone(c.Header), body: string(c.Body)}
+	s := &modelMessage{macros: modelMacros{m.queueID, m.auth}, listener: m.Listener, client: m.Client,
+		sender: m.Sender, recipients: slices.Clone(m.Recipients), header: slices.Clone(c.Header), body: string(c.Body)}
 	if c.Truncated {
 		s.room = -1
 	}
@@ -97,7 +99,7 @@ func (x *modelSession) reply(silent gomilter.OptProtocol) []due {
 }
 
 func (x *modelSession) offer(flags uint32) []due {
-	x.agreed = gomilter.OptProtocol(flags) & wantedProtocol
+	x.agreed = gomilter.OptProtocol(flags) & protocol.WantedFlags
 	return []due{{code: 'O'}}
 }
 
@@ -115,14 +117,14 @@ func (x *modelSession) helo() []due {
 func (x *modelSession) mail(sender string) []due {
 	x.msg = nil
 	sender = strings.Trim(sender, "<>")
-	x.message().sender = sender[:min(len(sender), maxAddress+1)]
+	x.message().sender = sender[:min(len(sender), policy.MaxAddress+1)]
 	return x.reply(gomilter.OptNoMailReply)
 }
 
 func (x *modelSession) rcpt(recipient string) []due {
 	m := x.message()
 	recipient = strings.Trim(recipient, "<>")
-	if len(recipient) <= maxAddress {
+	if len(recipient) <= policy.MaxAddress {
 		m.recipients = append(m.recipients, recipient)
 	}
 	return x.reply(gomilter.OptNoRcptReply)

@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/spambloom/spambloom/milter/protocol"
 )
 
 // stream is one direction of an in-memory connection. It takes any number of bytes, so that
@@ -81,7 +83,7 @@ func (c *memoryConn) SetWriteDeadline(time.Time) error { return nil }
 
 // receive reads one answer from the server.
 func (c *memoryConn) receive() (code byte, data []byte, err error) {
-	var head [packetHead]byte
+	var head [protocol.Head]byte
 	if _, err := io.ReadFull(c, head[:]); err != nil {
 		return 0, nil, err
 	}

@@ -1,9 +1,10 @@
 // Package milter judges mail for a mail server (Postfix, Sendmail) over the milter
 // protocol.
 //
-// It owns the sessions, the policy (evidence to verdict to action) and the headers.
-// Signatures come from package signature, evidence from package bloomdb. The package reads
-// no configuration file and makes no network request of its own.
+// It owns the connections and sessions, the turns and memory of messages, and the headers.
+// Signatures come from package signature, evidence from package bloomdb, decisions from
+// package policy; package protocol has the packets. The package reads no configuration file
+// and makes no network request of its own.
 //
 // The life of a message:
 //
@@ -17,9 +18,9 @@
 //	                    answer:  remove forged headers, add own headers, action
 //	                    one log line
 //
-// Everything that decides is pure (policy.go, rules.go, allow.go, authres.go) and comes
-// from Options. A reload replaces the options as a whole. A message keeps the options that
-// were in force when it began.
+// Everything that decides is pure (package policy) and comes from Options. A reload
+// replaces the options as a whole. A message keeps the options that were in force when it
+// began.
 //
 // The protocol is implemented by github.com/emersion/go-milter v0.5.0. conn, listener and
 // session wrap it and work around what it lacks; each place states what and why. Nothing in

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -144,8 +145,8 @@ func TestExpensiveMailCostsItsSendersTurn(t *testing.T) {
 // is closed.
 func bombs(o Options) (s *Server, release chan struct{}) {
 	s, release = NewServer(nil, o), make(chan struct{})
-	s.judge = func(m *message) Decision {
-		if netip.MustParsePrefix("192.0.2.0/24").Contains(m.client) {
+	s.judge = func(m *message) policy.Decision {
+		if netip.MustParsePrefix("192.0.2.0/24").Contains(m.Client) {
 			m.stage.enterSigning()
 			<-release
 			m.stage.enterOurs()
@@ -174,8 +175,8 @@ func TestExpensiveMailDoesNotSuspendJudging(t *testing.T) {
 			t.Errorf("suspended %v, fault %v", s.isSuspended(), fault)
 		}
 		x, msg := client(s, 1)
-		msg.client = netip.MustParseAddr("203.0.113.1")
-		if d := x.judge(msg); d.Verdict != Clean {
+		msg.Client = netip.MustParseAddr("203.0.113.1")
+		if d := x.judge(msg); d.Verdict != policy.Clean {
 			t.Errorf("mail of another sender: %+v", d)
 		}
 		close(release)
@@ -198,8 +199,8 @@ func TestExpensiveProbe(t *testing.T) {
 			expensive.Go(func() { x.judge(msg) })
 			time.Sleep(time.Second) // beyond its turn
 			y, other := client(s, 0)
-			other.client = netip.MustParseAddr("203.0.113.1")
-			if d := y.judge(other); d.Verdict != Clean {
+			other.Client = netip.MustParseAddr("203.0.113.1")
+			if d := y.judge(other); d.Verdict != policy.Clean {
 				t.Errorf("probe %d: %+v", i, d)
 			}
 		}

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	gomilter "github.com/emersion/go-milter"
+
+	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/milter/protocol"
 )
 
 // FuzzSession sends arbitrary bytes after a proper offer. The session ends, no message
@@ -25,7 +28,7 @@ func FuzzSession(f *testing.F) {
 
 		const limit = 1000
 		s := NewServer(nil, Options{MaxMessage: limit})
-		s.judge = func(m *message) Decision {
+		s.judge = func(m *message) policy.Decision {
 			c := m.content()
 			size := len(c.Body)
 			for _, field := range c.Header {
@@ -36,14 +39,14 @@ func FuzzSession(f *testing.F) {
 			}
 			return clean(judged{})
 		}
-		mta := &script{Reader: bytes.NewReader(append(appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, offer), data...))}
+		mta := &script{Reader: bytes.NewReader(append(protocol.Append(nil, gomilter.CodeOptNeg, 6, 0x1ff, offer), data...))}
 		mta.run(t, s)
 		if std.Len() > 0 {
 			t.Errorf("process-wide log: %s", std.String())
 		}
 		for p := mta.answers.Bytes(); len(p) > 0; {
-			n := packetHead + int(p[0])<<24 + int(p[1])<<16 + int(p[2])<<8 + int(p[3])
-			if n <= packetHead || n > len(p) {
+			n := protocol.Head + int(p[0])<<24 + int(p[1])<<16 + int(p[2])<<8 + int(p[3])
+			if n <= protocol.Head || n > len(p) {
 				t.Fatalf("answer is no packet: %q", p)
 			}
 			p = p[n:]

@@ -2,6 +2,7 @@ package milter
 
 import (
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -11,7 +12,7 @@ const reasonGreylist = "greylist"
 // isRetry reports whether a message is the retry of a deferred one, which was already
 // counted.
 func (s *Server) isRetry(msg *message, set signature.Set) bool {
-	if msg.options.GreylistFrom == 0 || !s.db.Returned(set, msg.sender, msg.audience()) {
+	if msg.options.GreylistFrom == 0 || !s.db.Returned(set, msg.Sender, msg.Audience()) {
 		return false
 	}
 	s.metrics.greylisted.WithLabelValues("returned").Inc()
@@ -22,13 +23,13 @@ func (s *Server) isRetry(msg *message, set signature.Set) bool {
 // be reported, or bulk. The copies for the message's own recipients count as one, so that a
 // letter to a whole office is not deferred. A message with an allowed recipient is not
 // delayed for the others.
-func (s *Server) greylist(d *Decision, msg *message, set signature.Set, e bloomdb.Evidence) {
-	delivered := d.Action == Accept || d.Action == Tag
+func (s *Server) greylist(d *policy.Decision, msg *message, set signature.Set, e bloomdb.Evidence) {
+	delivered := d.Action == policy.Accept || d.Action == policy.Tag
 	from := msg.options.GreylistFrom
-	if from == 0 || d.Verdict != Clean || !delivered || msg.allowed != nil ||
-		!s.db.Defer(set, e, msg.sender, msg.audience(), from+uint64(msg.sightings())-1) {
+	if from == 0 || d.Verdict != policy.Clean || !delivered || msg.allowed != nil ||
+		!s.db.Defer(set, e, msg.Sender, msg.Audience(), from+uint64(msg.sightings())-1) {
 		return
 	}
-	d.Action, d.Reason = Tempfail, reasonGreylist
+	d.Action, d.Reason = policy.Tempfail, reasonGreylist
 	s.metrics.greylisted.WithLabelValues("deferred").Inc()
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/milter/policy"
 )
 
 // openBurstDB is openDB with a burst counter.
@@ -31,7 +32,7 @@ func openBurstDB(t *testing.T) *bloomdb.DB {
 // The fifth copy is deferred once. Its retry passes and is not counted, whichever recipient
 // it is for. A reload switches greylisting on and off.
 func TestGreylist(t *testing.T) {
-	off := Options{Policy: Policy{BulkThreshold: 8}}
+	off := Options{Policy: policy.Policy{BulkThreshold: 8}}
 	on := off
 	on.GreylistFrom = 5
 	b := start(t, off, nil)
@@ -92,13 +93,13 @@ func TestGreylistSpares(t *testing.T) {
 		want    string // verdict, action, reason
 	}{
 		{"clean", Options{}, nil, "clean tempfail greylist"},
-		{"clean and accepted", Options{Policy: Policy{Clean: Accept}}, nil, "clean tempfail greylist"},
-		{"clean and held", Options{Policy: Policy{Clean: Quarantine}}, nil, "clean quarantine "},
-		{"clean and refused", Options{Policy: Policy{Clean: Reject}}, nil, "clean reject "},
-		{"bulk", Options{Policy: Policy{BulkThreshold: 11}}, nil, "bulk tag "},
+		{"clean and accepted", Options{Policy: policy.Policy{Clean: policy.Accept}}, nil, "clean tempfail greylist"},
+		{"clean and held", Options{Policy: policy.Policy{Clean: policy.Quarantine}}, nil, "clean quarantine "},
+		{"clean and refused", Options{Policy: policy.Policy{Clean: policy.Reject}}, nil, "clean reject "},
+		{"bulk", Options{Policy: policy.Policy{BulkThreshold: 11}}, nil, "bulk tag "},
 		{"spam", Options{}, func(db *bloomdb.DB) error { return db.Report(letter.set(), bloomdb.ClassOther) }, "spam tag "},
 		{"never", Options{}, func(db *bloomdb.DB) error { _, err := db.Never(letter.set(), ""); return err }, "allowed tag never"},
-		{"allowed", Options{Allow: []Allow{{Name: "all", Senders: []string{"example.org"}}}}, nil, "allowed tag allow:all"},
+		{"allowed", Options{Allow: []policy.Allow{{Name: "all", Senders: []string{"example.org"}}}}, nil, "allowed tag allow:all"},
 	} {
 		db := openBurstDB(t)
 		tc.options.GreylistFrom = 5
@@ -144,7 +145,7 @@ func TestGreylistCountsOtherCopies(t *testing.T) {
 // A message with an allowed recipient is not delayed for the others.
 func TestGreylistAllowedRecipient(t *testing.T) {
 	db := openBurstDB(t)
-	b := start(t, Options{GreylistFrom: 5, Allow: []Allow{{Name: "boss", Recipients: []string{"boss@example.org"}}}}, nil)
+	b := start(t, Options{GreylistFrom: 5, Allow: []policy.Allow{{Name: "boss", Recipients: []string{"boss@example.org"}}}}, nil)
 	b.Server.db = db
 	if err := db.Count(letter.set(), 10); err != nil {
 		t.Fatal(err)

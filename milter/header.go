@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	gomilter "github.com/emersion/go-milter"
+
+	"github.com/spambloom/spambloom/milter/policy"
 )
 
 // The headers this program adds. Copies that arrive with a message are forged, or come from
@@ -52,38 +54,38 @@ func (f forged) remove(m *gomilter.Modifier) error {
 }
 
 // modify requests the changes to the message from the MTA. Mail that is not delivered needs
-// none. Accept removes forged headers and adds none, unless some remain: then ours is
+// none. policy.Accept removes forged headers and adds none, unless some remain: then ours is
 // inserted above them.
-func (d Decision) modify(m *gomilter.Modifier, msg *message) error {
+func modify(m *gomilter.Modifier, msg *message, d policy.Decision) error {
 	switch d.Action {
-	case Reject, Tempfail, Discard:
+	case policy.Reject, policy.Tempfail, policy.Discard:
 		return nil
 	}
-	if err := msg.forged.remove(m); err != nil || d.Action == Accept && !msg.forged.exceedsLimit() {
+	if err := msg.forged.remove(m); err != nil || d.Action == policy.Accept && !msg.forged.exceedsLimit() {
 		return err
 	}
-	if d.Action == Quarantine {
-		if err := m.Quarantine(d.name()); err != nil {
+	if d.Action == policy.Quarantine {
+		if err := m.Quarantine(shortName(d)); err != nil {
 			return err
 		}
 	}
-	if d.Verdict == Spam {
+	if d.Verdict == policy.Spam {
 		if err := m.InsertHeader(0, headerFlag, "YES"); err != nil {
 			return err
 		}
 	}
 	// Index 0 is above the MTA's own Received field.
-	return m.InsertHeader(0, headerVerdict, d.header(msg.options.Site))
+	return m.InsertHeader(0, headerVerdict, verdictHeader(d, msg.options.Site))
 }
 
 // response returns the final answer for the message.
-func (d Decision) response() gomilter.Response {
+func response(d policy.Decision) gomilter.Response {
 	switch d.Action {
-	case Reject:
-		return reply("550 5.7.1 Message refused: " + d.name())
-	case Tempfail:
-		return reply("451 4.7.1 Try again later: " + d.name())
-	case Discard:
+	case policy.Reject:
+		return reply("550 5.7.1 Message refused: " + shortName(d))
+	case policy.Tempfail:
+		return reply("451 4.7.1 Try again later: " + shortName(d))
+	case policy.Discard:
 		return sticky{gomilter.RespDiscard}
 	}
 	return gomilter.RespContinue
@@ -95,8 +97,8 @@ func reply(text string) gomilter.Response {
 	return sticky{gomilter.NewResponseStr(byte(gomilter.ActReplyCode), strings.ReplaceAll(text, "%", "%%"))}
 }
 
-// header returns the value of X-Spambloom.
-func (d Decision) header(site string) string {
+// verdictHeader returns the value of X-Spambloom.
+func verdictHeader(d policy.Decision, site string) string {
 	site = printable(site)
 	if d.Reason != "" {
 		return fmt.Sprintf("%s; reason=%s; site=%s", d.Verdict, d.Reason, site)
@@ -115,7 +117,7 @@ func (d Decision) header(site string) string {
 	if d.Votes > 0 {
 		fmt.Fprintf(&b, "; votes=%d", d.Votes)
 	}
-	if class := d.className(); class != "" {
+	if class := className(d); class != "" {
 		fmt.Fprintf(&b, "; class=%s", class)
 	}
 	fmt.Fprintf(&b, "; count=%d; sites=%d; site=%s", d.Count, d.Sites, site)
@@ -126,17 +128,17 @@ func (d Decision) header(site string) string {
 }
 
 // className returns "" if no class is known.
-func (d Decision) className() string {
+func className(d policy.Decision) string {
 	if !d.Class.Named() {
 		return ""
 	}
 	return d.Class.String()
 }
 
-// name returns the short form for quarantine reasons and replies.
-func (d Decision) name() string {
+// shortName returns the short form for quarantine reasons and replies.
+func shortName(d policy.Decision) string {
 	switch {
-	case d.Verdict == failed:
+	case d.Verdict == policy.Failed:
 		return "not judged"
 	case d.Reason == reasonGreylist:
 		return reasonGreylist // the sender need not learn the verdict

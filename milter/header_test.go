@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // A mail with thousands of forged fields costs the MTA no more than one with a hundred. The
 // remaining ones stand below our own, which is added even if none would be otherwise.
 func TestManyForgedHeaders(t *testing.T) {
-	b := start(t, Options{}, func(judged) Decision { return Decision{Verdict: Clean, Action: Accept} })
+	b := start(t, Options{}, func(judged) policy.Decision { return policy.Decision{Verdict: policy.Clean, Action: policy.Accept} })
 	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
 	for _, test := range []struct {
 		verdict, flag, removed int
@@ -76,7 +78,7 @@ func heap() int64 {
 // A message uses the options in force when it began, to its end. The connection's next
 // message uses the reloaded options.
 func TestReloadInTheMiddleOfAMessage(t *testing.T) {
-	before := Options{Site: "before", Policy: Policy{Spam: Reject}}
+	before := Options{Site: "before", Policy: policy.Policy{Spam: policy.Reject}}
 	b := start(t, before, nil)
 	b.Server.db = openDB(t)
 	if err := b.Server.db.Report(letter.set(), 0); err != nil {
@@ -86,7 +88,7 @@ func TestReloadInTheMiddleOfAMessage(t *testing.T) {
 	for name, after := range map[string]Options{
 		"local network": {LocalNetworks: prefixes("192.0.2.0/24")},
 		"login":         {SkipAuthenticated: true},
-		"allow rule":    {Allow: []Allow{{Name: "all", Networks: prefixes("192.0.2.0/24")}}},
+		"allow rule":    {Allow: []policy.Allow{{Name: "all", Networks: prefixes("192.0.2.0/24")}}},
 		"policy":        {},
 		"oversize":      {MaxMessage: 10, SkipOversize: true},
 	} {
@@ -113,5 +115,21 @@ func TestReloadInTheMiddleOfAMessage(t *testing.T) {
 			}
 		}
 		m.Close()
+	}
+}
+
+func TestHeaderOfVotes(t *testing.T) {
+	text := signature.Signature{Kind: signature.KindText, Digest: signature.Digest{0xab}}
+	d := policy.Decision{Verdict: policy.Spam, Signatures: []signature.Signature{text}, Sites: 2, Votes: 2}
+	if got, want := verdictHeader(d, "mx1"), "spam; kind=text; votes=2; count=0; sites=2; site=mx1; id=text:ab00000000000000"; got != want {
+		t.Errorf("header %q, want %q", got, want)
+	}
+}
+
+func TestHeaderOfSketch(t *testing.T) {
+	sketch := signature.Signature{Kind: signature.KindSketch, Digest: signature.Digest{0xab}}
+	d := policy.Decision{Verdict: policy.Spam, Signatures: []signature.Signature{sketch}, Sites: 1, Found: 14, Need: 8}
+	if got, want := verdictHeader(d, "mx1"), "spam; kind=sketch; found=14; need=8; count=0; sites=1; site=mx1; id=sketch:ab00000000000000"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/milter/policy"
 )
 
 // verdictOf returns the message's header without the site.
@@ -30,7 +31,7 @@ func TestJudgingIsSuspended(t *testing.T) { synctest.Test(t, judgingIsSuspended)
 
 func judgingIsSuspended(t *testing.T) {
 	release, ln := make(chan struct{}), newMemoryListener()
-	b := startOn(t, ln, Options{}, func(j judged) Decision { <-release; return clean(j) })
+	b := startOn(t, ln, Options{}, func(j judged) policy.Decision { <-release; return clean(j) })
 	m := dialBy(t, ln, "", "", "192.0.2.1")
 	for i := range tripRow {
 		if b.Fault() != nil {
@@ -122,7 +123,7 @@ func TestSuspendedWithoutMail(t *testing.T) {
 // client is a session at the end of its message, from an SMTP client of its own.
 func client(s *Server, last byte) (*session, *message) {
 	x, msg := waiting(s, 1)
-	msg.client = netip.AddrFrom4([4]byte{192, 0, 2, last})
+	msg.Client = netip.AddrFrom4([4]byte{192, 0, 2, last})
 	return x, msg
 }
 
@@ -133,14 +134,14 @@ type tally struct {
 	slow  time.Duration // the longest wait of a judged message
 }
 
-func (c *tally) add(d Decision, took time.Duration) {
+func (c *tally) add(d policy.Decision, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.count == nil {
 		c.count = make(map[string]int)
 	}
 	c.count[string(d.Verdict)+d.Reason]++
-	if d.Verdict == Clean {
+	if d.Verdict == policy.Clean {
 		c.slow = max(c.slow, took)
 	}
 }
@@ -150,7 +151,7 @@ func TestSuspensionEndsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(nil, Options{})
 		release := make(chan struct{})
-		s.judge = func(*message) Decision { <-release; return clean(judged{}) }
+		s.judge = func(*message) policy.Decision { <-release; return clean(judged{}) }
 		var all sync.WaitGroup
 		begun := time.Now()
 		for i := range 25 { // one a second; the fifth is late after 34 s
@@ -172,8 +173,8 @@ func TestSuspensionEndsTheWait(t *testing.T) {
 func TestFloodOfOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(nil, Options{})
-		s.judge = func(m *message) Decision {
-			if m.client.As4()[3] == 1 {
+		s.judge = func(m *message) policy.Decision {
+			if m.Client.As4()[3] == 1 {
 				time.Sleep(2 * time.Second)
 			}
 			return clean(judged{})
@@ -217,7 +218,7 @@ func TestFloodOfOneClient(t *testing.T) {
 func TestFloodOfManyClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(nil, Options{})
-		s.judge = func(*message) Decision { time.Sleep(time.Second); return clean(judged{}) }
+		s.judge = func(*message) policy.Decision { time.Sleep(time.Second); return clean(judged{}) }
 		var all sync.WaitGroup
 		var flood tally
 		for i := range 120 { // twice as many as can be judged
@@ -280,11 +281,11 @@ func TestFailuresByCause(t *testing.T) {
 			o.Tempfail.Deadline = true
 		}
 		for _, other := range all {
-			want := Tag
+			want := policy.Tag
 			if other == cause {
-				want = Tempfail
+				want = policy.Tempfail
 			}
-			if d := o.failure(other); d.Action != want || d.Verdict != failed || d.Reason != other {
+			if d := o.failure(other); d.Action != want || d.Verdict != policy.Failed || d.Reason != other {
 				t.Errorf("tempfail at %s: a failure by %s is %+v", cause, other, d)
 			}
 		}

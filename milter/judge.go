@@ -6,13 +6,16 @@ import (
 	"runtime"
 	"runtime/debug"
 	"time"
+
+	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // judge waits for the message's turn and its judgement, sends the MTA progress meanwhile,
 // and gives up at the deadline. Judging is pure computing and cannot be interrupted. Past
 // the deadline it continues with the message's memory and its result is dropped; Shutdown
 // waits for it.
-func (x *session) judge(msg *message) Decision {
+func (x *session) judge(msg *message) policy.Decision {
 	s := x.server
 	judge, probe := s.admitted()
 	if !judge {
@@ -24,9 +27,9 @@ func (x *session) judge(msg *message) Decision {
 	asked := time.Now()
 	content := *msg
 	content.stage = new(stage)
-	judged := make(chan Decision, 1)
+	judged := make(chan policy.Decision, 1)
 	turn := s.turns.ask(request{
-		client: msg.client, sender: msg.sender, size: msg.kept, limit: limit, stage: content.stage,
+		client: msg.Client, sender: msg.Sender, size: msg.kept, limit: limit, stage: content.stage,
 		judge: func(short bool) { content.short = short; judged <- s.guard(&content) },
 	})
 
@@ -55,7 +58,7 @@ func (x *session) judge(msg *message) Decision {
 		case <-half.C:
 			s.turns.hurry(turn)
 		case <-deadline.C:
-			var d Decision
+			var d policy.Decision
 			d, o = s.late(msg, turn, asked, content.release)
 			return d
 		}
@@ -65,7 +68,7 @@ func (x *session) judge(msg *message) Decision {
 // late returns the decision about a message at its deadline, and whose fault that is. If
 // the message is still being judged, its memory stays booked until abandoned is called at
 // the end.
-func (s *Server) late(msg *message, turn *turn, asked time.Time, abandoned func()) (Decision, outcome) {
+func (s *Server) late(msg *message, turn *turn, asked time.Time, abandoned func()) (policy.Decision, outcome) {
 	begun, running, ourFault := s.turns.leave(turn, abandoned)
 	cause, err := tooLate(asked, begun, turn.limit)
 	if running {
@@ -89,7 +92,7 @@ func (s *Server) overran(msg *message) {
 	s.metrics.overtime.Inc()
 	if s.setBack.allow() {
 		msg.options.Log.Warn("message takes long to sign: its sender is set back", "queue_id", msg.queueID,
-			"client", msg.client.String(), "from", msg.sender, "size", msg.size)
+			"client", msg.Client.String(), "from", msg.Sender, "size", msg.size)
 	}
 }
 
@@ -104,7 +107,7 @@ func tooLate(asked, begun time.Time, limit time.Duration) (cause string, err err
 }
 
 // guard turns a panic into a failure of this one message.
-func (s *Server) guard(msg *message) (d Decision) {
+func (s *Server) guard(msg *message) (d policy.Decision) {
 	defer func() {
 		if v := recover(); v != nil {
 			d = s.fail(msg, causeError, &panicked{v, debug.Stack()})
@@ -115,7 +118,7 @@ func (s *Server) guard(msg *message) (d Decision) {
 
 // judgeMessage counts the message before judging it, so that the copy that reaches the bulk
 // threshold is bulk itself. The retry of a deferred message was already counted.
-func (s *Server) judgeMessage(msg *message) Decision {
+func (s *Server) judgeMessage(msg *message) policy.Decision {
 	msg.stage.enterSigning()
 	content := msg.content()
 	if msg.short {
@@ -124,7 +127,7 @@ func (s *Server) judgeMessage(msg *message) Decision {
 	set := s.sign(content, msg.stage.unpack)
 	msg.stage.enterOurs()
 	if len(set.Signatures) == 0 {
-		d := unsigned(content.Truncated)
+		d := policy.Unsigned(content.Truncated)
 		d.Limits, d.Short = set.Limits, msg.short
 		return d
 	}
@@ -142,13 +145,25 @@ func (s *Server) judgeMessage(msg *message) Decision {
 	if err := s.db.CountDomains(set, evidence, sightings); err != nil {
 		s.metrics.failure("count")
 	}
-	d := msg.options.rules.decide(evidence, true, &msg.envelope, msg.allowed)
+	d := msg.options.rules.Decide(evidence, true, &msg.Envelope, msg.allowed)
 	s.greylist(&d, msg, set, evidence)
 	if len(d.Signatures) == 0 {
 		d.Signatures = set.Counting
 	}
 	d.Limits, d.Short = set.Limits|evidence.Limits, msg.short
+	if judged := msg.options.Judged; judged != nil {
+		judged(Judgement{QueueID: msg.queueID, Verdict: d.Verdict, Listed: evidence.Listed, Shown: d.Signatures, Set: set})
+	}
 	return d
+}
+
+// Judgement is the verdict on one message, with its signatures.
+type Judgement struct {
+	QueueID string // of the MTA; empty: the MTA sent none
+	Verdict policy.Verdict
+	Listed  bool                  // the message matches a report, whatever the verdict
+	Shown   []signature.Signature // those that the header names
+	Set     signature.Set
 }
 
 // Causes of our own failures, as in header, log and metric.
@@ -174,13 +189,13 @@ func (p *panicked) Error() string {
 }
 
 // failure returns the decision about a message that cannot be judged.
-func (o *Options) failure(cause string) Decision {
-	d := Decision{Verdict: failed, Action: Tag, Reason: cause}
+func (o *Options) failure(cause string) policy.Decision {
+	d := policy.Decision{Verdict: policy.Failed, Action: policy.Tag, Reason: cause}
 	tempfail := map[string]bool{
 		causeOverload: o.Tempfail.Overload, causeError: o.Tempfail.Error, causeDeadline: o.Tempfail.Deadline,
 	}
 	if tempfail[cause] {
-		d.Action = Tempfail
+		d.Action = policy.Tempfail
 	}
 	return d
 }
@@ -188,14 +203,14 @@ func (o *Options) failure(cause string) Decision {
 // fail logs and counts a failure of our own. Overload affects hundreds of messages and gets
 // one line a minute; the log line of each message reports it too. A message with an allowed
 // recipient is not deferred.
-func (s *Server) fail(msg *message, cause string, err error) Decision {
+func (s *Server) fail(msg *message, cause string, err error) policy.Decision {
 	s.metrics.failure(cause)
 	if !errors.Is(err, errExpensive) { // or a sender could make this site look unready
 		s.failed(msg.options.Log, cause)
 	}
 	d := msg.options.failure(cause)
 	if msg.allowed != nil {
-		d.Action = d.Action.atMostTag()
+		d.Action = d.Action.AtMostTag()
 	}
 	if cause == causeOverload && !s.overloaded.allow() {
 		return d

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -56,7 +57,7 @@ func (m mail) message() signature.Message {
 
 func TestReportedSpamIsTagged(t *testing.T) {
 	db := openDB(t)
-	b := start(t, Options{CountRecipients: true, CountNetworks: prefixes("127.0.0.0/8"), Policy: Policy{BulkThreshold: 20}}, nil)
+	b := start(t, Options{CountRecipients: true, CountNetworks: prefixes("127.0.0.0/8"), Policy: policy.Policy{BulkThreshold: 20}}, nil)
 	b.Server.db = db
 	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
 	set := letter.set()
@@ -143,7 +144,7 @@ func TestCountErrorCostsNoMail(t *testing.T) {
 // recipients.
 func waiting(s *Server, n uint32) (*session, *message) {
 	x := newConn(&script{}, s).session
-	return x, &message{options: s.options.Load(), server: s, envelope: envelope{count: n, countsAll: s.options.Load().CountRecipients}}
+	return x, &message{options: s.options.Load(), server: s, Envelope: policy.Envelope{Count: n}, countsAll: s.options.Load().CountRecipients}
 }
 
 // Many costly messages at once: as many are judged as there are processors. The others wait
@@ -153,7 +154,7 @@ func TestMessagesAreJudgedInTurn(t *testing.T) {
 		processors := runtime.GOMAXPROCS(0)
 		s := NewServer(nil, Options{CountRecipients: true, JudgeTimeout: time.Hour})
 		begun, release := make(chan uint32, processors+5), make(chan struct{})
-		s.judge = func(m *message) Decision {
+		s.judge = func(m *message) policy.Decision {
 			begun <- m.sightings()
 			<-release
 			return clean(judged{})
@@ -195,7 +196,7 @@ func TestWaitingEndsAtTheDeadline(t *testing.T) {
 		s := NewServer(nil, Options{})
 		begun, release := 0, make(chan struct{})
 		var mu sync.Mutex
-		s.judge = func(*message) Decision {
+		s.judge = func(*message) policy.Decision {
 			mu.Lock()
 			begun++
 			mu.Unlock()
@@ -217,7 +218,7 @@ func TestWaitingEndsAtTheDeadline(t *testing.T) {
 			t.Errorf("%d messages were judged, one of them abandoned", begun)
 		}
 		x, msg = waiting(s, 1)
-		if d := x.judge(msg); d.Verdict != Clean {
+		if d := x.judge(msg); d.Verdict != policy.Clean {
 			t.Errorf("afterwards a message is %+v", d)
 		}
 	})

@@ -15,6 +15,8 @@ import (
 	gomilter "github.com/emersion/go-milter"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/milter/protocol"
 )
 
 // from dials with an address of our own.
@@ -144,7 +146,7 @@ var stalled = []struct{ name, sent, stage string }{
 }
 
 var (
-	stalledOffer = string(appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offerAll)))
+	stalledOffer = string(protocol.Append(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offerAll)))
 	stalledMail  = string(packet('M', "<s>\x00"))
 	stalledField = string(packet('L', "a\x00b\x00"))
 )
@@ -203,7 +205,7 @@ func TestOldConnections(t *testing.T) {
 	field, mail, end := packet('L', "a\x00b\x00"), packet('M', "<s>\x00"), packet('E', "")
 	mta := &script{Reader: iotest.OneByteReader(bytes.NewReader(packets(mail, field, end)))}
 	s := NewServer(nil, Options{ConnectionTimeout: 10 * time.Minute, ContentTimeout: 3 * time.Hour})
-	s.judge = func(*message) Decision { return clean(judged{}) }
+	s.judge = func(*message) policy.Decision { return clean(judged{}) }
 	mta.run(t, s)
 	const idle, inMessage = 10 * time.Minute, 70 * time.Minute
 	want := []time.Duration{offerTimeout, idle, idle, idle, inMessage, inMessage, inMessage, inMessage, idle}
@@ -285,7 +287,7 @@ func TestRecipientsOfWhomCount(t *testing.T) {
 // The attack of shared/attacks: a local user sent one message to 2,000 recipients to the
 // milter's TCP port, which made a newsletter bulk.
 func TestNewsletterIsNotMadeBulkByOneMessage(t *testing.T) {
-	b := start(t, Options{CountRecipients: true, Policy: Policy{BulkThreshold: 20}}, nil)
+	b := start(t, Options{CountRecipients: true, Policy: policy.Policy{BulkThreshold: 20}}, nil)
 	b.Server.db = openDB(t)
 	crowd := letter
 	crowd.rcpts = 2000

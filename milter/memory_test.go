@@ -12,6 +12,7 @@ import (
 	gomilter "github.com/emersion/go-milter"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/milter/protocol"
 )
 
 // hog holds n bytes of an unfinished message.
@@ -80,7 +81,7 @@ func TestLongPacketsAreBounded(t *testing.T) {
 	refused.expectClosed()
 	testenv.Eventually(t, "the failure count", func() bool { return b.metric("spambloom_milter_failures_total", "memory") == 1 })
 	for range 5 {
-		dialWire(t, b.addr, offerAll).write(field[:packetHead+1]) // a claimed length costs nothing
+		dialWire(t, b.addr, offerAll).write(field[:protocol.Head+1]) // a claimed length costs nothing
 	}
 	long[1].Close()
 	testenv.Eventually(t, "room", func() bool { return b.held.Load() < 600_000 })

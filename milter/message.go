@@ -3,11 +3,12 @@ package milter
 import (
 	"bytes"
 	"log/slog"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/milter/protocol"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -37,38 +38,15 @@ const (
 // maxMessageID bounds the Message-ID in the log line. Unit: bytes.
 const maxMessageID = 256
 
-// maxAddress bounds an address of the envelope, in bytes. maxRecipients bounds the
-// recipients that are kept, and maxLogged those that are logged.
+// maxRecipients bounds the recipients that are kept, and maxLogged those that are logged.
 const (
-	maxAddress    = 320 // 64 + "@" + 255, RFC 5321, section 4.5.3.1
 	maxRecipients = 10_000
 	maxLogged     = 10
 )
 
-// bounded returns an address or name cut to maxAddress bytes, plus one byte that marks it
+// bounded returns an address or name cut to policy.MaxAddress bytes, plus one byte that marks it
 // as truncated: a part must not be taken for the whole.
-func bounded(s string) string { return strings.Clone(s[:min(len(s), maxAddress+1)]) }
-
-// envelope describes how a message arrived, as far as the policy uses it.
-type envelope struct {
-	listener   string // name of the listener, as given to Server.Serve
-	client     netip.Addr
-	helo       string   // as given by the client
-	sender     string   // without <>; "" for a bounce
-	recipients []string // those kept, in order
-	count      uint32   // of all recipients
-	countsAll  bool     // whether each recipient counts as a sighting
-	forms      *forms   // of the domains in envelope and header; nil until first used
-}
-
-// audience returns the recipients, with "" for all that were not kept. It has at least one
-// element.
-func (e *envelope) audience() []string {
-	if len(e.recipients) == 0 || uint32(len(e.recipients)) < e.count {
-		return append(slices.Clone(e.recipients), "")
-	}
-	return e.recipients
-}
+func bounded(s string) string { return strings.Clone(s[:min(len(s), policy.MaxAddress+1)]) }
 
 // macros are the MTA's macros used here. MTAs send a packet of them before each stage.
 // Postfix has the queue id only after the first recipient; Sendmail sends it only at
@@ -79,10 +57,10 @@ type macros struct {
 }
 
 func (a *macros) merge(from map[string]string) {
-	if v := from[macroQueueID]; v != "" {
+	if v := from[protocol.QueueID]; v != "" {
 		a.queueID = bounded(v)
 	}
-	if v := from[macroAuth]; v != "" {
+	if v := from[protocol.Auth]; v != "" {
 		a.auth = bounded(v)
 	}
 }
@@ -90,11 +68,12 @@ func (a *macros) merge(from map[string]string) {
 // message is the content received from MAIL to the end of the body.
 type message struct {
 	macros
-	envelope
-	options *Options // those in force when it began
-	allowed []string // the rule that allows each recipient; nil if none is allowed
-	id      string   // Message-ID
-	forged  forged
+	policy.Envelope
+	countsAll bool     // whether each recipient counts as a sighting
+	options   *Options // those in force when it began
+	allowed   []string // the rule that allows each recipient; nil if none is allowed
+	id        string   // Message-ID
+	forged    forged
 
 	header   []signature.Field
 	body     [][]byte // the chunks as the library allocated them
@@ -146,9 +125,9 @@ func (m *message) disown() {
 
 // addRecipient records a recipient. If no memory is left, the recipient is only counted.
 func (m *message) addRecipient(address string) {
-	m.count++
-	if len(address) <= maxAddress && len(m.recipients) < maxRecipients && m.book(int64(len(address))+fieldOverhead) {
-		m.recipients = append(m.recipients, strings.Clone(address)) // address is part of a packet that may be much longer
+	m.Count++
+	if len(address) <= policy.MaxAddress && len(m.Recipients) < maxRecipients && m.book(int64(len(address))+fieldOverhead) {
+		m.Recipients = append(m.Recipients, strings.Clone(address)) // address is part of a packet that may be much longer
 	}
 }
 
@@ -156,13 +135,13 @@ func (m *message) addRecipient(address string) {
 // stage; from then on content is not kept.
 func (m *message) skip() (reason string) {
 	if m.options.SkipAuthenticated && m.auth != "" {
-		return reasonAuthenticated
+		return policy.ReasonAuthenticated
 	}
-	if m.options.rules.local.contain(m.client) {
-		return reasonLocal
+	if m.options.rules.IsLocal(m.Client) {
+		return policy.ReasonLocal
 	}
 	if m.options.SkipOversize && m.oversize {
-		return reasonOversize
+		return policy.ReasonOversize
 	}
 	return ""
 }
@@ -300,13 +279,13 @@ func (m *message) beginning() signature.Message {
 // sightings returns how many times the message is counted.
 func (m *message) sightings() uint32 {
 	if m.countsAll {
-		return max(1, m.count)
+		return max(1, m.Count)
 	}
 	return 1
 }
 
 // log writes the one log line of the message.
-func (m *message) log(d Decision, took time.Duration) {
+func (m *message) log(d policy.Decision, took time.Duration) {
 	kinds, ids := make([]string, len(d.Signatures)), make([]string, len(d.Signatures))
 	for i, s := range d.Signatures {
 		kinds[i], ids[i] = s.Kind.String(), s.ID()
@@ -314,15 +293,15 @@ func (m *message) log(d Decision, took time.Duration) {
 	attrs := []any{
 		slog.String("queue_id", m.queueID),
 		slog.String("message_id", m.id),
-		slog.String("listener", m.listener),
-		slog.String("client", m.client.String()),
-		slog.String("from", m.sender),
-		slog.Any("to", m.recipients[:min(len(m.recipients), maxLogged)]),
-		slog.Uint64("recipients", uint64(m.count)),
+		slog.String("listener", m.Listener),
+		slog.String("client", m.Client.String()),
+		slog.String("from", m.Sender),
+		slog.Any("to", m.Recipients[:min(len(m.Recipients), maxLogged)]),
+		slog.Uint64("recipients", uint64(m.Count)),
 		slog.String("verdict", string(d.Verdict)),
 		slog.String("action", string(d.Action)),
 		slog.String("reason", d.Reason),
-		slog.String("class", d.className()),
+		slog.String("class", className(d)),
 		slog.String("kinds", strings.Join(kinds, ",")),
 		slog.String("ids", strings.Join(ids, ",")),
 		slog.Uint64("count", d.Count),
@@ -331,7 +310,7 @@ func (m *message) log(d Decision, took time.Duration) {
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
 	}
 	if d.Policy != "" || len(d.Milder) > 0 {
-		attrs = append(attrs, slog.String("policy", d.policyName()), slog.String("mildest_of", strings.Join(d.Milder, ", ")))
+		attrs = append(attrs, slog.String("policy", d.PolicyName()), slog.String("mildest_of", strings.Join(d.Milder, ", ")))
 	}
 	if m.forged.exceedsLimit() {
 		attrs = append(attrs, slog.Int("forged", m.forged.verdict+m.forged.flag))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -73,10 +74,10 @@ func vec(name, help, label string, values ...string) *prometheus.CounterVec {
 	return v
 }
 
-func (t *metrics) message(m *message, d Decision, took time.Duration) {
+func (t *metrics) message(m *message, d policy.Decision, took time.Duration) {
 	t.messages.WithLabelValues(string(d.Verdict)).Inc()
 	t.actions.WithLabelValues(string(d.Action)).Inc()
-	if d.Verdict == Skipped {
+	if d.Verdict == policy.Skipped {
 		t.skipped.WithLabelValues(d.Reason).Inc()
 	}
 	for _, name := range d.Limits.Names() {

@@ -7,14 +7,15 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
 )
 
 // Each limit is counted once for each message that reached it, under its own name.
 func TestLimitsAreCounted(t *testing.T) {
 	const metric = "spambloom_limits_total"
-	b := start(t, Options{}, func(j judged) Decision {
-		d := Decision{Verdict: Clean, Action: Tag}
+	b := start(t, Options{}, func(j judged) policy.Decision {
+		d := policy.Decision{Verdict: policy.Clean, Action: policy.Tag}
 		for i, name := range signature.LimitNames() {
 			if strings.Contains(string(j.content.Body), "<"+name+">") {
 				d.Limits |= 1 << i

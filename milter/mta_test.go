@@ -18,6 +18,8 @@ import (
 	gomilter "github.com/emersion/go-milter"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/milter/protocol"
 	"github.com/spambloom/spambloom/signature"
 	"go.uber.org/goleak"
 )
@@ -42,7 +44,7 @@ type bench struct {
 }
 
 // start runs a server. If decide is not nil, it judges messages instead of the database.
-func start(t testing.TB, o Options, decide func(judged) Decision) *bench {
+func start(t testing.TB, o Options, decide func(judged) policy.Decision) *bench {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -51,7 +53,7 @@ func start(t testing.TB, o Options, decide func(judged) Decision) *bench {
 	return startOn(t, ln, o, decide)
 }
 
-func startOn(t testing.TB, ln net.Listener, o Options, decide func(judged) Decision) *bench {
+func startOn(t testing.TB, ln net.Listener, o Options, decide func(judged) policy.Decision) *bench {
 	t.Helper()
 	b := &bench{t: t, addr: ln.Addr().String()}
 	if o.Log == nil {
@@ -62,7 +64,7 @@ func startOn(t testing.TB, ln net.Listener, o Options, decide func(judged) Decis
 	}
 	b.Server = NewServer(nil, o)
 	if decide != nil {
-		b.Server.judge = func(m *message) Decision {
+		b.Server.judge = func(m *message) policy.Decision {
 			j := judged{m.content(), m.sightings()}
 			b.mu.Lock()
 			b.judged = append(b.judged, j)
@@ -89,7 +91,7 @@ func startOn(t testing.TB, ln net.Listener, o Options, decide func(judged) Decis
 }
 
 // clean is the decision in tests of something else.
-func clean(judged) Decision { return Decision{Verdict: Clean, Action: Tag} }
+func clean(judged) policy.Decision { return policy.Decision{Verdict: policy.Clean, Action: policy.Tag} }
 
 // contents returns the messages judged so far.
 func (b *bench) contents() []judged {
@@ -169,7 +171,7 @@ type offeringConn struct {
 func (c *offeringConn) Write(p []byte) (int, error) {
 	if !c.done {
 		c.done = true
-		binary.BigEndian.PutUint32(p[packetHead+1+8:], c.protocol)
+		binary.BigEndian.PutUint32(p[protocol.Head+1+8:], c.protocol)
 	}
 	return c.Conn.Write(p)
 }
@@ -189,7 +191,7 @@ func dial(t testing.TB, network, addr string, offer gomilter.OptProtocol, client
 func dialBy(t testing.TB, dialer gomilter.Dialer, network, addr, client string) *mta {
 	t.Helper()
 	c := gomilter.NewClientWithOptions(network, addr, gomilter.ClientOptions{
-		Dialer: dialer, ActionMask: neededActions,
+		Dialer: dialer, ActionMask: protocol.NeededActions,
 		ReadTimeout: testenv.Patience, WriteTimeout: testenv.Patience,
 	})
 	s, err := c.Session()
@@ -278,7 +280,7 @@ func dialWire(t testing.TB, addr string, offer gomilter.OptProtocol) *wire {
 	}
 	w := wireOf(t, nc)
 	if offer != 0 {
-		w.write(appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offer)))
+		w.write(protocol.Append(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offer)))
 		w.expect("O")
 	}
 	return w
@@ -306,7 +308,7 @@ func (w *wire) send(code byte, data string) { w.t.Helper(); w.write(packet(code,
 
 func (w *wire) receive() (code byte, data []byte, err error) {
 	w.SetReadDeadline(time.Now().Add(testenv.Patience))
-	var head [packetHead]byte
+	var head [protocol.Head]byte
 	if _, err := io.ReadFull(w, head[:]); err != nil {
 		return 0, nil, err
 	}

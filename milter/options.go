@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/netip"
 	"time"
+
+	"github.com/spambloom/spambloom/milter/policy"
 )
 
 // Options determine how messages are treated. The zero value of a field stands for its
@@ -12,9 +14,9 @@ import (
 type Options struct {
 	Site string // this site's name in headers
 
-	Policy     Policy // the general one
-	Overrides  []Override
-	Allow      []Allow
+	Policy     policy.Policy // the general one
+	Overrides  []policy.Override
+	Allow      []policy.Allow
 	AuthservID string // authserv-id of the MTA's own Authentication-Results fields; "": no field is trusted
 
 	LocalNetworks     []netip.Prefix // clients whose mail is not judged, as in Allow; a submission without an address comes from 127.0.0.1
@@ -56,9 +58,14 @@ type Options struct {
 	JudgeTimeout      time.Duration // from end of message to the verdict, including the wait for a processor; default 30s
 	ConnectionTimeout time.Duration // age at which a connection is closed between two messages, or an hour later in any case; default 24h
 
+	// Judged is called with each message that was signed and judged, also if the answer comes
+	// too late. It must be safe for concurrent use, must not block, and must not keep the
+	// slices. nil: nothing is called.
+	Judged func(Judgement)
+
 	Log *slog.Logger // default: discard
 
-	rules *rules // of the policies and allow rules above
+	rules *policy.Rules // of the policies and allow rules above
 }
 
 func (o Options) withDefaults() *Options {
@@ -73,6 +80,8 @@ func (o Options) withDefaults() *Options {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	o.rules = newRules(&o)
+	o.rules = policy.NewRules(policy.Settings{
+		General: o.Policy, Overrides: o.Overrides, Allow: o.Allow, AuthservID: o.AuthservID, Local: o.LocalNetworks, Counting: o.CountNetworks,
+	})
 	return &o
 }

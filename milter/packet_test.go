@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	gomilter "github.com/emersion/go-milter"
+	"github.com/spambloom/spambloom/milter/protocol"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -33,7 +34,7 @@ func TestRepliesAsNegotiated(t *testing.T) {
 	b := start(t, Options{}, clean)
 	for _, offer := range offers {
 		w := dialWire(t, b.addr, 0)
-		w.write(appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offer)))
+		w.write(protocol.Append(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offer)))
 		w.expect("O")
 		for _, s := range stages {
 			w.send(s.code, s.data)
@@ -49,24 +50,6 @@ func TestRepliesAsNegotiated(t *testing.T) {
 	for _, j := range b.contents() {
 		if h := j.content.Header; len(h) != 3 || h[1] != (signature.Field{Name: "Empty"}) || h[2] != (signature.Field{Name: "NUL", Value: "a b"}) {
 			t.Errorf("header %q", h)
-		}
-	}
-}
-
-func TestNegotiate(t *testing.T) {
-	const all = uint32(neededActions)
-	tests := []struct{ version, actions, protocol, wantVersion, wantProtocol uint32 }{
-		{6, 0x1ff, 0x1fffff, 6, uint32(wantedProtocol)}, // Postfix, Sendmail
-		{6, 0x1ff, 0x101fffff, 6, uint32(wantedProtocol)},
-		{2, 0x3f, 0x7f, 2, 0}, // nothing that was not offered
-		{9, ^uint32(0), 0x80, 6, 0x80},
-	}
-	for _, test := range tests {
-		offer := appendPacket(nil, 'O', test.version, test.actions, test.protocol)
-		protocol, answer, err := negotiate(offer[packetHead+1:])
-		want := appendPacket(nil, 'O', test.wantVersion, all, test.wantProtocol)
-		if err != nil || string(answer) != string(want) || uint32(protocol) != test.wantProtocol {
-			t.Errorf("%+v: answer %x, want %x, error %v", test, answer, want, err)
 		}
 	}
 }

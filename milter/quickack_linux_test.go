@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/milter/protocol"
 )
 
 // Sendmail writes a packet in two pieces. Without quick acknowledgement the second waits
@@ -45,7 +46,7 @@ func TestQuickAck(t *testing.T) {
 		t.Skipf("TCP_QUICKACK cannot be turned off here: %v", err)
 	}
 	client.Write(packet('Q', ""))
-	if c.await(stageIdle, testenv.Patience, packetHead); quick() != 1 {
+	if c.await(stageIdle, testenv.Patience, protocol.Head); quick() != 1 {
 		t.Error("no quick acknowledgement before a read that waits")
 	}
 }

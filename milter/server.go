@@ -11,6 +11,7 @@ import (
 
 	gomilter "github.com/emersion/go-milter"
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -20,7 +21,7 @@ type Server struct {
 	db       *bloomdb.DB
 	options  atomic.Pointer[Options]
 	metrics  *metrics
-	judge    func(*message) Decision                                    // judgeMessage
+	judge    func(*message) policy.Decision                             // judgeMessage
 	sign     func(signature.Message, signature.Unpacking) signature.Set // signature.ComputeWith
 	turns    *turns
 	health   *health
@@ -169,7 +170,7 @@ func clientOf(nc net.Conn) string {
 // at remote names.
 func (o *Options) countsRecipients(remote net.Addr) bool {
 	a, isTCP := remote.(*net.TCPAddr)
-	return o.CountRecipients && (!isTCP || o.rules.counting.contain(a.AddrPort().Addr().Unmap().WithZone("")))
+	return o.CountRecipients && (!isTCP || o.rules.IsCounting(a.AddrPort().Addr().Unmap().WithZone("")))
 }
 
 // admit registers a new connection, or closes it and returns nil.

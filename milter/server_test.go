@@ -20,6 +20,8 @@ import (
 	gomilter "github.com/emersion/go-milter"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/milter/protocol"
 )
 
 // flaky fails its first Accepts like a process without free descriptors.
@@ -128,7 +130,7 @@ func TestSeveralListeners(t *testing.T) {
 
 func TestShutdownFinishesMessagesInFlight(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
-	b := start(t, Options{}, func(j judged) Decision { close(entered); <-release; return clean(j) })
+	b := start(t, Options{}, func(j judged) policy.Decision { close(entered); <-release; return clean(j) })
 	idle := dialWire(t, b.addr, offerAll)
 	busy := dialWire(t, b.addr, offerAll)
 	half := dialWire(t, b.addr, offerAll) // continues after Shutdown has begun
@@ -283,7 +285,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	}
 	defer nc.Close()
 	// Each header is answered, until the buffers are full.
-	p := append(appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offerOld)), packet('M', "<s>\x00")...)
+	p := append(protocol.Append(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offerOld)), packet('M', "<s>\x00")...)
 	for err == nil {
 		_, err = nc.Write(p)
 		p = bytes.Repeat(packet('L', "a\x00b\x00"), 1000)
@@ -302,7 +304,7 @@ func TestGarbage(t *testing.T) {
 	log.SetOutput(&std)
 	defer log.SetOutput(before)
 
-	offer := string(appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offerAll)))
+	offer := string(protocol.Append(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offerAll)))
 	for name, bytes := range map[string]string{
 		"HTTP":                    "GET / HTTP/1.0\r\n\r\n",
 		"zero length":             "\x00\x00\x00\x00",
@@ -310,8 +312,8 @@ func TestGarbage(t *testing.T) {
 		"over the limit":          "\x00\x10\x00\x01B",
 		"command before offer":    string(packet('M', "<s>\x00")),
 		"short offer":             string(packet('O', "\x00\x00\x00\x06")),
-		"version 1":               string(appendPacket(nil, 'O', 1, 0x1ff, 0)),
-		"no header changes":       string(appendPacket(nil, 'O', 6, 0x0f, 0)),
+		"version 1":               string(protocol.Append(nil, 'O', 1, 0x1ff, 0)),
+		"no header changes":       string(protocol.Append(nil, 'O', 6, 0x0f, 0)),
 		"unknown command":         offer + string(packet('Z', "")),
 		"connect without family":  offer + string(packet('C', "host\x00")),
 		"connect without NUL":     offer + string(packet('C', "host")),
@@ -345,7 +347,7 @@ func TestGarbage(t *testing.T) {
 	})
 	t.Run("gone before the answer", func(t *testing.T) {
 		release := make(chan struct{})
-		b := start(t, Options{}, func(j judged) Decision { <-release; return clean(j) })
+		b := start(t, Options{}, func(j judged) policy.Decision { <-release; return clean(j) })
 		w := dialWire(t, b.addr, offerAll)
 		w.send('M', "<s>\x00")
 		w.send('E', "")
@@ -386,13 +388,13 @@ func TestBrokenConnectionsAreLoggedOnceAMinute(t *testing.T) {
 func TestLibrarysOwnClient(t *testing.T) {
 	b := start(t, Options{}, clean)
 	// The offer is version 6 with flags of version 2; the answer is the same.
-	c := gomilter.NewClientWithOptions("tcp", b.addr, gomilter.ClientOptions{ActionMask: neededActions})
+	c := gomilter.NewClientWithOptions("tcp", b.addr, gomilter.ClientOptions{ActionMask: protocol.NeededActions})
 	s, err := c.Session()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if s.ActionOpts != neededActions || s.ProtocolOpts != 0 {
+	if s.ActionOpts != protocol.NeededActions || s.ProtocolOpts != 0 {
 		t.Errorf("answer %#x %#x", s.ActionOpts, s.ProtocolOpts)
 	}
 }

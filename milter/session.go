@@ -10,6 +10,8 @@ import (
 	"time"
 
 	gomilter "github.com/emersion/go-milter"
+
+	"github.com/spambloom/spambloom/milter/policy"
 )
 
 // session is one MTA connection: one or more SMTP clients, each with any number of
@@ -55,10 +57,11 @@ func (x *session) message(m *gomilter.Modifier) *message {
 	if x.msg == nil {
 		o := x.server.options.Load()
 		x.msg = &message{
-			macros:   x.macros,
-			envelope: envelope{listener: x.listener, client: x.client, helo: x.helo, countsAll: o.countsRecipients(x.remote)},
-			options:  o,
-			server:   x.server,
+			macros:    x.macros,
+			Envelope:  policy.Envelope{Listener: x.listener, Client: x.client, Helo: x.helo},
+			countsAll: o.countsRecipients(x.remote),
+			options:   o,
+			server:    x.server,
 		}
 		x.conn.busy.Store(true)
 	}
@@ -112,7 +115,7 @@ func (x *session) Helo(name string, m *gomilter.Modifier) (gomilter.Response, er
 func (x *session) MailFrom(from string, m *gomilter.Modifier) (gomilter.Response, error) {
 	x.drop()
 	x.conn.content = false
-	x.message(m).sender = bounded(from)
+	x.message(m).Sender = bounded(from)
 	return x.next(gomilter.OptNoMailReply)
 }
 
@@ -159,7 +162,7 @@ func (x *session) Body(m *gomilter.Modifier) (resp gomilter.Response, _ error) {
 	msg := x.message(m)
 	defer func() {
 		if v := recover(); v != nil {
-			resp = x.server.fail(msg, causeError, &panicked{v, debug.Stack()}).response()
+			resp = response(x.server.fail(msg, causeError, &panicked{v, debug.Stack()}))
 		}
 	}()
 	return x.endOfMessage(msg, m), nil
@@ -169,23 +172,23 @@ func (x *session) Body(m *gomilter.Modifier) (resp gomilter.Response, _ error) {
 func (x *session) endOfMessage(msg *message, m *gomilter.Modifier) gomilter.Response {
 	begun := time.Now()
 	d := x.decide(msg)
-	if err := d.modify(m, msg); err != nil {
+	if err := modify(m, msg, d); err != nil {
 		d = x.server.fail(msg, causeError, fmt.Errorf("answer: %w", err))
 	}
 	took := time.Since(begun)
 	x.server.metrics.message(msg, d, took)
 	msg.log(d, took)
-	return d.response()
+	return response(d)
 }
 
 // decide returns the verdict on a message and the action.
-func (x *session) decide(msg *message) Decision {
+func (x *session) decide(msg *message) policy.Decision {
 	if reason := msg.skip(); reason != "" {
-		return skipped(reason)
+		return policy.Skip(reason)
 	}
-	rules, every := msg.options.rules, ""
-	if msg.allowed, every = rules.allow.of(&msg.envelope, msg.wholeHeader()); every != "" {
-		return allowedBy(every, rules.general)
+	allowed, whole := msg.options.rules.Allowed(&msg.Envelope, msg.wholeHeader())
+	if msg.allowed = allowed; whole != nil {
+		return *whole
 	}
 	return x.judge(msg) // signature.Compute, DB.Count, DB.Judge, the policies
 }

@@ -10,17 +10,18 @@ import (
 	"time"
 
 	gomilter "github.com/emersion/go-milter"
+	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
 )
 
 var someSignature = signature.Signature{Kind: signature.KindText, Digest: signature.Digest{0xab, 1, 2, 3, 4, 5, 6, 0xef}}
 
 // decideBySubject returns the action named in the subject.
-func decideBySubject(j judged) Decision {
-	d := Decision{Verdict: Spam, Signatures: []signature.Signature{someSignature}, Count: 12, Sites: 2}
+func decideBySubject(j judged) policy.Decision {
+	d := policy.Decision{Verdict: policy.Spam, Signatures: []signature.Signature{someSignature}, Count: 12, Sites: 2}
 	for _, f := range j.content.Header {
 		if f.Name == "Subject" {
-			d.Action = Action(f.Value)
+			d.Action = policy.Action(f.Value)
 		}
 	}
 	if d.Action == "panic" {
@@ -33,17 +34,17 @@ func TestActions(t *testing.T) {
 	const verdict = "+0 X-Spambloom: spam; kind=text; count=12; sites=2; site=mx1; id=text:ab010203040506ef"
 	const flag = "+0 X-Spam-Flag: YES"
 	tests := []struct {
-		action  Action
+		action  policy.Action
 		changes []string
 		code    gomilter.ActionCode
 		reply   string
 	}{
-		{Discard, nil, 'd', ""},
-		{Accept, nil, 'c', ""},
-		{Tag, []string{flag, verdict}, 'c', ""},
-		{Quarantine, []string{"hold spam text:ab010203040506ef", flag, verdict}, 'c', ""},
-		{Reject, nil, 'y', "550 5.7.1 Message refused: spam text:ab010203040506ef"},
-		{Tempfail, nil, 'y', "451 4.7.1 Try again later: spam text:ab010203040506ef"},
+		{policy.Discard, nil, 'd', ""},
+		{policy.Accept, nil, 'c', ""},
+		{policy.Tag, []string{flag, verdict}, 'c', ""},
+		{policy.Quarantine, []string{"hold spam text:ab010203040506ef", flag, verdict}, 'c', ""},
+		{policy.Reject, nil, 'y', "550 5.7.1 Message refused: spam text:ab010203040506ef"},
+		{policy.Tempfail, nil, 'y', "451 4.7.1 Try again later: spam text:ab010203040506ef"},
 	}
 	// All on one connection: go-milter drops the session after each answer except
 	// "continue", and MTAs send client and HELO only once.
@@ -275,7 +276,7 @@ func TestFailureCostsOneMessage(t *testing.T) {
 	} {
 		inBubble(t, test.name, func(t *testing.T) {
 			release, ln := make(chan struct{}), newMemoryListener()
-			b := startOn(t, ln, test.o, func(j judged) Decision {
+			b := startOn(t, ln, test.o, func(j judged) policy.Decision {
 				switch {
 				case len(j.content.Header) == 0: // the message after it
 				case test.cause == "error":
@@ -332,7 +333,7 @@ func TestPanicInSession(t *testing.T) {
 
 func TestProgressWhileJudging(t *testing.T) {
 	release := make(chan struct{})
-	b := start(t, Options{}, func(j judged) Decision { <-release; return clean(j) })
+	b := start(t, Options{}, func(j judged) policy.Decision { <-release; return clean(j) })
 	b.Server.progress = time.Millisecond
 	w := dialWire(t, b.addr, offerAll)
 	w.send('M', "<s>\x00")
@@ -350,10 +351,10 @@ func TestProgressWhileJudging(t *testing.T) {
 }
 
 func TestOneLogLine(t *testing.T) {
-	b := start(t, Options{}, func(judged) Decision {
+	b := start(t, Options{}, func(judged) policy.Decision {
 		other := someSignature
 		other.Kind = signature.KindBody
-		return Decision{Verdict: Spam, Action: Tag, Signatures: []signature.Signature{someSignature, other}, Count: 12, Sites: 2}
+		return policy.Decision{Verdict: policy.Spam, Action: policy.Tag, Signatures: []signature.Signature{someSignature, other}, Count: 12, Sites: 2}
 	})
 	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
 	m.send(mail{header: []string{"Message-Id: \n\t<1@x>", "From: from@example.org"}, body: "12345", macros: []string{"i", "4QX"}})
@@ -375,8 +376,8 @@ func TestOneLogLine(t *testing.T) {
 }
 
 func TestSiteIsSanitised(t *testing.T) {
-	d := Decision{Verdict: Clean, Signatures: []signature.Signature{someSignature}}
-	got := d.header("a\r\nX-Evil: 1; x\x00\x7f\u00e4")
+	d := policy.Decision{Verdict: policy.Clean, Signatures: []signature.Signature{someSignature}}
+	got := verdictHeader(d, "a\r\nX-Evil: 1; x\x00\x7f\u00e4")
 	if want := "clean; kind=text; count=0; sites=0; site=a__X-Evil:_1__x___; id=text:ab010203040506ef"; got != want {
 		t.Errorf("header %q, want %q", got, want)
 	}

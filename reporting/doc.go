@@ -8,6 +8,7 @@
 //	client      asks a daemon, over the control socket or TLS
 //	server      connections, names and rights of callers, the handlers
 //	desk        carries out what is asked
+//	judged      remembers the messages that were judged lately
 //	ledger      keeps who reported what; decides by weight and quorum
 //	            below it: record, buckets, pagefile, salvage, store (the file)
 //	trust       the weight of a reporter
@@ -30,5 +31,6 @@
 //	    client   -> api.Receipt, or *api.Problem
 //
 // A spam trap begins at desk. A question (check, explain) goes from desk straight to
-// DB.Judge. What a crash or a full disk left undone, Desk.Run carries out.
+// DB.Judge. A message that the caller does not have is looked up in ledger and judged. What a
+// crash or a full disk left undone, Desk.Run carries out.
 package reporting

@@ -118,7 +118,8 @@ func (c *computer) compute(m mail.Message) Set {
 	if len(set.Signatures) == 0 {
 		set.Sketches = nil
 	}
-	set.Counting = counting(set.Signatures)
+	set.Counting = Counting(set.Signatures)
+	set.NoHeader = !m.HasHeader()
 	set.Limits = c.reached()
 	return set
 }
@@ -244,11 +245,11 @@ func (c *computer) showsCode() bool {
 	return false
 }
 
-// counting returns the signature under which a message is counted: the text signature, so
+// Counting returns the signature under which a message is counted: the text signature, so
 // that copies that vary in what it leaves out count as one message; else the body
 // signature; else the first attachment. It is one, as each takes cells of the counting
 // filter.
-func counting(signatures []Signature) []Signature {
+func Counting(signatures []Signature) []Signature {
 	for _, kind := range []digest.Kind{digest.KindText, digest.KindBody, digest.KindAttachment} {
 		for _, s := range signatures {
 			if s.Kind == kind {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/signature"
+	"github.com/spambloom/spambloom/signature/digest"
 	"github.com/spambloom/spambloom/signature/sketch"
 )
 
@@ -93,7 +94,7 @@ func checkSketch(t *testing.T, s signature.Sketch) {
 	if max(len(s.Anchors), len(s.Keys)) > sketch.MaxWords || !slices.IsSortedFunc(s.Anchors, byPos) || !slices.IsSortedFunc(s.Keys, byPos) {
 		t.Fatalf("%d anchors, %d keys, or in disorder", len(s.Anchors), len(s.Keys))
 	}
-	keyed := func(h uint64) uint64 { return sketch.Scramble(h ^ 0x5eed) }
+	keyed := func(h uint64) uint64 { return digest.Mix(h ^ 0x5eed) }
 	reported, asked := s.Reported(keyed), s.Asked(keyed)
 	if len(reported) > candidates || len(asked) > signature.MaxAsked || s.AskOnly && len(reported) > 0 {
 		t.Fatalf("%d groups reported, %d asked", len(reported), len(asked))

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/image/bmp"
 
 	"github.com/spambloom/spambloom/signature/archive/archivetest"
+	"github.com/spambloom/spambloom/signature/digest"
 	"github.com/spambloom/spambloom/signature/picture"
-	"github.com/spambloom/spambloom/signature/sketch"
 )
 
 // hostilePNG: width, height, colour type, depth, interlaced, filter, share of the data in
@@ -70,7 +70,7 @@ func hostilePNG(numbers []int) []byte {
 func noise(width, height int) *stdimage.Paletted {
 	m := stdimage.NewPaletted(stdimage.Rect(0, 0, width, height), palette.Plan9)
 	for i := range m.Pix {
-		m.Pix[i] = byte(sketch.Scramble(uint64(i)))
+		m.Pix[i] = byte(digest.Mix(uint64(i)))
 	}
 	return m
 }
@@ -176,7 +176,7 @@ func hostileWebP(numbers []int) []byte {
 	width, height := number(numbers, 0, 100, 4000), number(numbers, 1, 100, 4000)
 	data := make([]byte, number(numbers, 2, minPicture, 4<<20))
 	for i := range data {
-		data[i] = byte(sketch.Scramble(uint64(i + number(numbers, 3, 0, 1000))))
+		data[i] = byte(digest.Mix(uint64(i + number(numbers, 3, 0, 1000))))
 	}
 	first := min(number(numbers, 4, 100, 1<<19-1), len(data)-100) // length of the partition of modes
 	copy(data, []byte{byte(first<<5) | 0x10, byte(first >> 3), byte(first >> 11), 0x9d, 0x01, 0x2a,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spambloom/spambloom/signature"
 	"github.com/spambloom/spambloom/signature/archive/archivetest"
+	"github.com/spambloom/spambloom/signature/digest"
 	"github.com/spambloom/spambloom/signature/sketch"
 	"github.com/spambloom/spambloom/signature/work"
 )
@@ -128,7 +129,7 @@ func TestLimits(t *testing.T) {
 // A text of as many different words as sketches contain is asked for within the limit. A
 // text that repeats itself, with other words between, is not.
 func TestLimitOfGroups(t *testing.T) {
-	keyed := func(h uint64) uint64 { return sketch.Scramble(h ^ 7) }
+	keyed := func(h uint64) uint64 { return digest.Mix(h ^ 7) }
 	for text, want := range map[string]bool{lengthy(sketch.MaxWords): false, strings.Repeat(lengthy(110)+" ", sketch.MaxWords/110): true} {
 		set := signature.Compute(signature.Parse([]byte("\n" + text)))
 		if len(set.Sketches) != 1 {

@@ -54,7 +54,7 @@ func (c *computer) shapeSketch(header []mail.Field) (s sketch.Sketch, ok bool) {
 	for _, path := range slices.Concat(paths.Pictures, paths.Links) {
 		h := words.Hash([]byte(path))
 		for i := range uint64(weightOfPath) {
-			contents = append(contents, sketch.Scramble(h+i+1))
+			contents = append(contents, digest.Mix(h+i+1))
 		}
 	}
 	slices.Sort(contents)

@@ -1,6 +1,14 @@
 package signature
 
-import "encoding/hex"
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrNoHeader is the error for a report of what is no message, such as a program.
+var ErrNoHeader = errors.New("not an e-mail message: no header")
 
 // Signature is one digest of a message.
 type Signature struct {
@@ -12,6 +20,21 @@ type Signature struct {
 // hex digits of its digest.
 func (s Signature) ID() string {
 	return s.Kind.String() + ":" + hex.EncodeToString(s.Digest[:8])
+}
+
+// ParseID splits the ID of a signature into its kind and the first bytes of its digest.
+func ParseID(id string) (kind Kind, digest [8]byte, err error) {
+	name, digits, _ := strings.Cut(id, ":")
+	if kind, err = ParseKind(name); err != nil {
+		return kind, digest, fmt.Errorf("id %.40q: %w", id, err)
+	}
+	if len(digits) != hex.EncodedLen(len(digest)) {
+		return kind, digest, fmt.Errorf("id %.40q: want KIND:16 hex digits", id)
+	}
+	if _, err := hex.Decode(digest[:], []byte(digits)); err != nil {
+		return kind, digest, fmt.Errorf("id %.40q: %w", id, err)
+	}
+	return kind, digest, nil
 }
 
 // Set is the result of Compute for one message.
@@ -32,6 +55,9 @@ type Set struct {
 	// carries. No report lists them, as a sender could put another's mail there. See
 	// ToReport.
 	Carried int
+	// NoHeader is set if the message has no header field that only a message has: it is
+	// another sort of file. See Message.HasHeader.
+	NoHeader bool
 	// Limits are the limits that were reached. Content beyond them does not count.
 	Limits Limits
 }

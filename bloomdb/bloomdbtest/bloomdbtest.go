@@ -1,51 +1,33 @@
-// Package bloomdbtest is for tests of databases: it opens them in temporary folders, fills
-// them, carries deltas and snapshots from one to another, crashes them, and moves their
-// clock. It uses what package bloomdb exports and nothing else. A function that has no
-// result for an error ends the test with it.
+// Package bloomdbtest is for tests of databases. It opens them in temporary folders, fills them,
+// transfers deltas and snapshots from one to another, crashes them, and sets their clock. It
+// uses only exported names of package bloomdb. A function without an error result fails the
+// test instead.
 package bloomdbtest
 
 import (
-	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 	"weak"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/keyspace/keyspacetest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Clock is a time that the test sets. Its methods are safe for concurrent use.
-type Clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
+// Clock is a clock that the test sets.
+type Clock = keyspacetest.Clock
 
 // NewClock returns a clock that stands at 5:06:07 UTC on 4 March 2026.
-func NewClock() *Clock { return &Clock{now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)} }
-
-// Now returns the time.
-func (c *Clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-// Add sets the clock ahead, or back if d is negative.
-func (c *Clock) Add(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
+func NewClock() *Clock { return keyspacetest.NewClock() }
 
 // Key is the federation key of Options.
-var Key = [32]byte{1, 2, 3}
+var Key = keyspacetest.Key
 
-// Options are those of a small database that exchanges, with a clock that stands.
+// Options configure a small database that exchanges records, with a clock that stands.
 func Options(dir, site string) bloomdb.Options {
 	return bloomdb.Options{
 		Dir: dir, Site: site, Key: Key, Exchange: true,
@@ -55,8 +37,8 @@ func Options(dir, site string) bloomdb.Options {
 	}
 }
 
-// Open opens a database that is checked and closed when the test ends, unless it was closed
-// or has crashed.
+// Open opens a database. When the test ends, it is checked and closed, unless it was closed or
+// crashed before.
 func Open(t testing.TB, o bloomdb.Options) *bloomdb.DB {
 	t.Helper()
 	db := MustOpen(t, o)
@@ -74,7 +56,7 @@ func Open(t testing.TB, o bloomdb.Options) *bloomdb.DB {
 	return db
 }
 
-// MustOpen opens a database that the test closes.
+// MustOpen opens a database. The test closes it.
 func MustOpen(t testing.TB, o bloomdb.Options) *bloomdb.DB {
 	t.Helper()
 	db, err := bloomdb.Open(o)
@@ -84,37 +66,32 @@ func MustOpen(t testing.TB, o bloomdb.Options) *bloomdb.DB {
 	return db
 }
 
-// crashed are the databases that Crash has left. It does not keep them in memory.
-var crashed sync.Map // of weak.Pointer[bloomdb.DB]
+// crashed contains the databases that crashed, by weak.Pointer[bloomdb.DB]: it must not keep
+// their memory.
+var crashed sync.Map
 
-// isOver reports whether the database was closed or has crashed.
+// isOver reports whether the database was closed or crashed.
 func isOver(db *bloomdb.DB) bool {
 	_, hasCrashed := crashed.Load(weak.Make(db))
-	return hasCrashed || errors.Is(db.HearVotes(nil), bloomdb.ErrClosed)
+	return hasCrashed || errors.Is(db.Revocable(signature.Set{}), bloomdb.ErrClosed)
 }
 
-// Crash leaves a database as kill -9 does: nothing is flushed or written, and its folder can
-// be opened again. The test must not use the database afterwards, except to read.
+// Crash abandons a database like kill -9: nothing is flushed or written, and its folder can be
+// opened again. Afterwards the test may only read from the database.
 func Crash(t testing.TB, db *bloomdb.DB, dir string) {
 	t.Helper()
 	crashed.Store(weak.Make(db), true)
-	// The lock is of the file, not of its name: the next Open makes another one.
+	// The lock belongs to the file and not to its name: the next Open creates another file.
 	if err := os.Remove(filepath.Join(dir, "lock")); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Message returns the signatures of message number n, of its body and its text. The text's
-// is counted.
-func Message(n int) signature.Set {
-	var b [8]byte
-	binary.BigEndian.PutUint64(b[:], uint64(n))
-	body := signature.Signature{Kind: signature.KindBody, Digest: signature.Sum(signature.KindBody, b[:])}
-	text := signature.Signature{Kind: signature.KindText, Digest: signature.Sum(signature.KindText, b[:])}
-	return signature.Set{Signatures: []signature.Signature{body, text}, Counting: []signature.Signature{text}}
-}
+// Message returns the signatures of message number n: of its body and its text. The signature
+// of the text is counted.
+func Message(n int) signature.Set { return keyspacetest.Message(n) }
 
-// Report reports message number n, of no named class.
+// Report reports message number n without a class.
 func Report(t testing.TB, db *bloomdb.DB, n int) {
 	t.Helper()
 	if err := db.Report(Message(n), bloomdb.ClassOther); err != nil {
@@ -130,7 +107,7 @@ func Revoke(t testing.TB, db *bloomdb.DB, n int) {
 	}
 }
 
-// Count counts a number of sightings of message number n.
+// Count adds sightings of message number n.
 func Count(t testing.TB, db *bloomdb.DB, n int, times uint32) {
 	t.Helper()
 	if err := db.Count(Message(n), times); err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/clock"
 )
 
-// The system's clock since boot goes on as fast as time does.
+// The system's clock since boot advances as fast as time does.
 func TestSinceBoot(t *testing.T) {
 	elapsed, before := clock.NewElapsed(clock.SinceBoot), time.Now()
 	time.Sleep(time.Millisecond)

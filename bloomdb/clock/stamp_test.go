@@ -10,8 +10,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/folder"
 )
 
-// A stamp is read as it was written, with a guess and without; without one it has the
-// form that earlier versions read.
+// A stamp is decoded as it was encoded, with and without a guess. Without one it has the form
+// that earlier versions read.
 func TestStampIsReadAsWritten(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 7e6, time.UTC)
 	for _, s := range []stamped{

@@ -1,4 +1,4 @@
-package exchange
+package exchange_test
 
 import (
 	"bytes"
@@ -14,6 +14,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/spambloom/spambloom/bloomdb/exchange/link"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redistest"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
@@ -21,8 +25,8 @@ import (
 // attacker has the documented user's password, but no key.
 type attacker struct {
 	t      *testing.T
-	client *Client
-	keys   *streams
+	client *redisclient.Client
+	keys   *streams.Redis
 	sites  []string
 	rights []string // commands permitted to the user
 
@@ -36,8 +40,8 @@ type attacker struct {
 }
 
 func newAttacker(t *testing.T, f *federation) *attacker {
-	a := &attacker{t: t, client: dialed(t, f.user)}
-	a.keys = newStreams(a.client, keyring.ID(testKey))
+	a := &attacker{t: t, client: redistest.Dial(t, f.user)}
+	a.keys = streams.New(a.client, keyring.ID(testKey))
 	for _, s := range f.sites {
 		a.sites = append(a.sites, s.db.Status().Site)
 	}
@@ -77,7 +81,7 @@ func (a *attacker) attack(ctx context.Context, r *rand.Rand) {
 		}
 		right := a.rights[r.IntN(len(a.rights))]
 		if right == "subscribe" {
-			a.client.Subscribe(ctx, a.keys.channel()).Close()
+			a.client.Subscribe(ctx, a.keys.Channel()).Close()
 		} else if err := a.client.Do(ctx, a.command(r, right)...).Err(); err != nil && err != redis.Nil {
 			a.refused.Add(1)
 		}
@@ -86,7 +90,7 @@ func (a *attacker) attack(ctx context.Context, r *rand.Rand) {
 		if r.IntN(200) == 0 {
 			pause = time.Duration(r.Int64N(int64(time.Second)))
 		}
-		sleep(ctx, pause)
+		link.Sleep(ctx, pause)
 	}
 }
 
@@ -94,17 +98,17 @@ func (a *attacker) attack(ctx context.Context, r *rand.Rand) {
 func (a *attacker) steal(ctx context.Context, r *rand.Rand) {
 	site := a.sites[r.IntN(len(a.sites))]
 	var found [][]byte
-	if batch, err := a.keys.read(ctx, site, Position{}); err == nil {
+	if batch, err := a.keys.Read(ctx, site, streams.Position{}); err == nil {
 		for _, e := range batch {
-			found = append(found, e.record)
+			found = append(found, e.Record)
 		}
 	}
-	for _, read := range []func(context.Context, string) ([]byte, error){a.keys.manifest, a.keys.head, a.keys.votes} {
+	for _, read := range []func(context.Context, string) ([]byte, error){a.keys.Manifest, a.keys.Head, a.keys.Votes} {
 		if record, err := read(ctx, site); err == nil {
 			found = append(found, record)
 		}
 	}
-	if chunk, err := a.keys.chunk(ctx, site, "01"[r.IntN(2)], 0); err == nil {
+	if chunk, err := a.keys.Chunk(ctx, site, "01"[r.IntN(2)], 0); err == nil {
 		found = append(found, chunk)
 	}
 	a.mu.Lock()
@@ -127,7 +131,7 @@ func (a *attacker) value(r *rand.Rand) []byte {
 	if len(a.stolen) == 0 || r.IntN(4) == 0 {
 		length := r.IntN(300)
 		if r.IntN(500) == 0 {
-			length = maxRecord + r.IntN(1000)
+			length = streams.MaxRecord + r.IntN(1000)
 		}
 		return bytes.Repeat([]byte{byte(r.Uint32())}, length)
 	}
@@ -148,8 +152,8 @@ func (a *attacker) value(r *rand.Rand) []byte {
 // key returns a key of the federation, of one site or of all.
 func (a *attacker) key(r *rand.Rand) string {
 	site := a.site(r)
-	all := []string{a.keys.stream(site), a.keys.stream(site), a.keys.manifestKey(site), a.keys.slot(site, '0'),
-		a.keys.slot(site, '1'), a.keys.headsKey(), a.keys.tailsKey(), a.keys.votesKey(), a.keys.foreign(site)}
+	all := []string{a.keys.StreamKey(site), a.keys.StreamKey(site), a.keys.ManifestKey(site), a.keys.SlotKey(site, '0'),
+		a.keys.SlotKey(site, '1'), a.keys.HeadsKey(), a.keys.TailsKey(), a.keys.VotesKey(), a.keys.ForeignKey(site)}
 	return all[r.IntN(len(all))]
 }
 
@@ -170,10 +174,10 @@ func (a *attacker) id(r *rand.Rand) string {
 	defer a.mu.Unlock()
 	if len(a.stolen) > 0 && r.IntN(2) == 0 {
 		if h, err := wire.DecodeHead(a.stolen[r.IntN(len(a.stolen))]); err == nil {
-			return Position{h.Epoch, h.Seq + uint64(r.IntN(3))}.String()
+			return streams.At(h.Epoch, h.Seq+uint64(r.IntN(3))).String()
 		}
 	}
-	return Position{epochs[r.IntN(len(epochs))], seqs[r.IntN(len(seqs))]}.String()
+	return streams.At(epochs[r.IntN(len(epochs))], seqs[r.IntN(len(seqs))]).String()
 }
 
 // field returns a field of a hash: a site or a chunk.
@@ -191,6 +195,7 @@ var spoil = []string{
 	`redis.call('UNLINK', KEYS[1]) return redis.call('HSET', KEYS[1], '0', ARGV[1])`,
 	`redis.call('UNLINK', KEYS[1]) return redis.call('XADD', KEYS[1], ARGV[2], 'delta', ARGV[1])`,
 	`return redis.call('XTRIM', KEYS[1], 'MAXLEN', 0)`,
+	`redis.call('SET', KEYS[1], ARGV[1]) redis.call('UNLINK', KEYS[2]) return redis.call('XTRIM', KEYS[2], 'MINID', ARGV[2])`, // as a commit does
 }
 
 // command returns a command that uses a permission, or nil if the permission is unknown.
@@ -199,16 +204,16 @@ func (a *attacker) command(r *rand.Rand, right string) []any {
 	case "eval":
 		return []any{"EVAL", spoil[r.IntN(len(spoil))], 2, a.key(r), a.key(r), a.value(r), a.id(r)}
 	case "evalsha":
-		return []any{"EVALSHA", commitScript.Hash(), 5, a.key(r), a.key(r), a.key(r), a.key(r), a.key(r),
-			a.site(r), 0, a.value(r), a.value(r), a.keys.channel(), a.id(r)}
+		script := redis.NewScript(spoil[r.IntN(len(spoil))]) // loaded by eval
+		return []any{"EVALSHA", script.Hash(), 2, a.key(r), a.key(r), a.value(r), a.id(r)}
 	case "xadd":
-		return []any{"XADD", a.keys.stream(a.site(r)), a.id(r), entryField, a.value(r)}
+		return []any{"XADD", a.keys.StreamKey(a.site(r)), a.id(r), streams.EntryField, a.value(r)}
 	case "xread":
 		return []any{"XREAD", "COUNT", 10, "STREAMS", a.key(r), "0"}
 	case "xrevrange":
 		return []any{"XREVRANGE", a.key(r), "+", "-", "COUNT", 10}
 	case "xtrim":
-		return []any{"XTRIM", a.keys.stream(a.site(r)), "MINID", a.id(r)}
+		return []any{"XTRIM", a.keys.StreamKey(a.site(r)), "MINID", a.id(r)}
 	case "xinfo|stream":
 		return []any{"XINFO", "STREAM", a.key(r)}
 	case "rename":
@@ -224,7 +229,7 @@ func (a *attacker) command(r *rand.Rand, right string) []any {
 	case "exists", "type", "hkeys", "hlen", "unlink":
 		return []any{right, a.key(r)}
 	case "publish":
-		return []any{"PUBLISH", a.keys.channel(), a.value(r)}
+		return []any{"PUBLISH", a.keys.Channel(), a.value(r)}
 	case "ping", "subscribe":
 		return []any{right}
 	case "hello":

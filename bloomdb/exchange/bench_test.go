@@ -1,4 +1,4 @@
-package exchange
+package exchange_test
 
 import (
 	"slices"
@@ -7,32 +7,58 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redistest"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// startPublisher returns a site that publishes when called.
-func startPublisher(b *testing.B, url string) *publisher {
+// sender is a site that publishes when called.
+type sender struct {
+	db     *bloomdb.DB
+	stored *streams.Redis
+	tail   streams.Position
+}
+
+func startSender(b *testing.B, url string) *sender {
 	b.Helper()
-	db, err := bloomdb.Open(siteOptions(b.TempDir(), "a"))
-	if err != nil {
+	s := &sender{db: openDB(b, siteOptions(b.TempDir(), "a")), stored: streams.New(redistest.Dial(b, url), keyring.ID(testKey))}
+	if err := s.db.Resume(0, 0); err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { db.Close() })
-	return newPublisher(New(db, dialed(b, url), keyring.ID(testKey), Options{}))
+	s.announce(b)
+	return s
+}
+
+// announce publishes a heartbeat.
+func (s *sender) announce(b *testing.B) {
+	b.Helper()
+	if err := s.stored.Heartbeat(b.Context(), "a", s.db.Heartbeat(0, 0), s.tail, nil); err != nil {
+		b.Fatal(err)
+	}
 }
 
 // publishMessages publishes one delta of n counted messages.
-func (p *publisher) publishMessages(b *testing.B, delta, n int) {
+func (s *sender) publishMessages(b *testing.B, delta, n int) {
 	b.Helper()
 	for i := range n {
-		if err := p.db.Count(mail("delta %d message %d", delta, i), 1); err != nil {
+		if err := s.db.Count(mail("delta %d message %d", delta, i), 1); err != nil {
 			b.Fatal(err)
 		}
 	}
-	p.schedule.counts = time.Time{}
-	for p.schedule.countsDue(time.Now()) {
-		if err := p.take(b.Context(), p.publishCounts); err != nil {
+	for more := true; more; {
+		d, found, err := s.db.NextDelta(true)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if !found {
+			return
+		}
+		if err := s.stored.Publish(b.Context(), d, s.tail, 100_000); err != nil {
+			b.Fatal(err)
+		}
+		s.tail, more = streams.At(d.Epoch, d.Seq), d.More
+		if err := s.db.Published(d); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -40,7 +66,7 @@ func (p *publisher) publishMessages(b *testing.B, delta, n int) {
 
 // BenchmarkPublish: one delta of 20 counted messages made and published.
 func BenchmarkPublish(b *testing.B) {
-	p := startPublisher(b, startRedis(b).url())
+	p := startSender(b, redistest.Start(b).URL())
 	delta := 0
 	for b.Loop() {
 		p.publishMessages(b, delta%400, 20) // the filter is for 10,000
@@ -52,11 +78,12 @@ func BenchmarkPublish(b *testing.B) {
 // messages each.
 func BenchmarkCatchUp(b *testing.B) {
 	const deltas = 2000
-	url := startRedis(b).url()
-	p := startPublisher(b, url)
+	url := redistest.Start(b).URL()
+	p := startSender(b, url)
 	for i := range deltas {
 		p.publishMessages(b, i%400, 20)
 	}
+	p.announce(b)
 	epoch, seq := p.db.Head()
 	for b.Loop() {
 		s := startSite(b, b.TempDir(), "b", url)
@@ -75,8 +102,8 @@ func BenchmarkCatchUp(b *testing.B) {
 // BenchmarkLatency measures the time from the creation of a delta until another site has
 // applied it. A daemon adds up to Options.Interval before.
 func BenchmarkLatency(b *testing.B) {
-	url := startRedis(b).url()
-	p := startPublisher(b, url)
+	url := redistest.Start(b).URL()
+	p := startSender(b, url)
 	s := startSite(b, b.TempDir(), "b", url)
 	s.awaitConnected()
 	var took []time.Duration
@@ -108,19 +135,19 @@ func BenchmarkNewSiteJoins(b *testing.B) {
 		"weeks": {sites: 10, reports: 100_000, counted: 2_000_000},
 	} {
 		b.Run(name, func(b *testing.B) {
-			server := startRedis(b)
+			server := redistest.Start(b)
 			for i := range k.sites {
-				k.publish(b, server.url(), i)
+				k.publish(b, server.URL(), i)
 			}
 			busy := processorTime(b)
 			for b.Loop() {
-				late := k.join(b, server.url())
+				late := k.join(b, server.URL())
 				b.StopTimer()
 				late.stop()
 				b.StartTimer()
 			}
 			b.ReportMetric((processorTime(b)-busy).Seconds()/float64(b.N), "cpu-s/op")
-			b.ReportMetric(float64(usedMemory(b, dialed(b, server.url())))/1e6, "redis-MB")
+			b.ReportMetric(float64(usedMemory(b, redistest.Dial(b, server.URL())))/1e6, "redis-MB")
 		})
 	}
 }

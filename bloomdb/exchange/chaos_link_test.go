@@ -1,4 +1,4 @@
-package exchange
+package exchange_test
 
 import (
 	"context"
@@ -8,14 +8,18 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/exchange"
 	"github.com/spambloom/spambloom/bloomdb/exchange/linkfault"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redistest"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // startLink puts a proxy before a server.
-func startLink(t testing.TB, server *server) (p *linkfault.Proxy, url string) {
+func startLink(t testing.TB, server *redistest.Server) (p *linkfault.Proxy, url string) {
 	t.Helper()
-	p, err := linkfault.Start("unix", server.socket())
+	p, err := linkfault.Start("unix", server.Socket())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,9 +27,9 @@ func startLink(t testing.TB, server *server) (p *linkfault.Proxy, url string) {
 	return p, "redis://" + p.Addr()
 }
 
-func joinSite(t testing.TB, o bloomdb.Options, url string, x Options) *site {
+func joinSite(t testing.TB, o bloomdb.Options, url string, x exchange.Options) *site {
 	t.Helper()
-	client, err := Dial(url, DialOptions{})
+	client, err := redisclient.Dial(url, redisclient.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +38,7 @@ func joinSite(t testing.TB, o bloomdb.Options, url string, x Options) *site {
 
 // joinWith is startSite with the client and the exchange's options chosen by the caller,
 // and with the database's periodic work running as in a daemon.
-func joinWith(t testing.TB, o bloomdb.Options, client *Client, x Options) *site {
+func joinWith(t testing.TB, o bloomdb.Options, client *redisclient.Client, x exchange.Options) *site {
 	t.Helper()
 	db, err := bloomdb.Open(o)
 	if err != nil {
@@ -44,10 +48,10 @@ func joinWith(t testing.TB, o bloomdb.Options, client *Client, x Options) *site 
 }
 
 // runSite connects an open database.
-func runSite(t testing.TB, db *bloomdb.DB, client *Client, x Options) *site {
+func runSite(t testing.TB, db *bloomdb.DB, client *redisclient.Client, x exchange.Options) *site {
 	t.Helper()
-	s := &site{t: t, db: db, client: client, done: make(chan struct{})}
-	s.x = New(db, s.client, db.Status().KeyID, x)
+	s := &site{t: t, db: db, client: client, stored: streams.New(client, db.Status().KeyID), done: make(chan struct{})}
+	s.x = exchange.New(db, s.stored, x)
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	work := make(chan struct{})
@@ -72,18 +76,18 @@ func runSite(t testing.TB, db *bloomdb.DB, client *Client, x Options) *site {
 // daemon's own timeouts must allow it.
 func TestSlowLink(t *testing.T) {
 	t.Parallel()
-	server := startRedis(t)
+	server := redistest.Start(t)
 	link, url := startLink(t, server)
 	link.Set(linkfault.Fault{Delay: 100 * time.Millisecond})
-	a := joinSite(t, siteOptions(t.TempDir(), "a"), url, Options{})
-	b := joinSite(t, siteOptions(t.TempDir(), "b"), server.url(), Options{})
+	a := joinSite(t, siteOptions(t.TempDir(), "a"), url, exchange.Options{})
+	b := joinSite(t, siteOptions(t.TempDir(), "b"), server.URL(), exchange.Options{})
 	a.awaitConnected()
 	traffic(t, a, b, func(i int) {
 		if i == 20 {
 			link.Set(linkfault.Fault{Delay: time.Second})
 		}
 	})
-	expectNewcomer(t, server.url())
+	expectNewcomer(t, server.URL())
 	for _, s := range []*site{a, b} {
 		for _, o := range s.x.Status().Sites {
 			if o.Gaps != 0 || o.Refused != nil {
@@ -99,7 +103,7 @@ func TestCutAnywhere(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	server := startRedis(t)
+	server := redistest.Start(t)
 	linkA, urlA := startLink(t, server)
 	linkB, urlB := startLink(t, server)
 	a, b := startSites(t, urlA, urlB)
@@ -115,16 +119,16 @@ func TestCutAnywhere(t *testing.T) {
 			linkB.Set(linkfault.Fault{})
 		}
 	})
-	expectNewcomer(t, server.url())
+	expectNewcomer(t, server.URL())
 }
 
 // Commands arrive, but their answers do not: a repeated command must not add a second
 // entry.
 func TestAnswersAreLost(t *testing.T) {
 	t.Parallel()
-	server := startRedis(t)
+	server := redistest.Start(t)
 	link, url := startLink(t, server)
-	a, b := startSites(t, url+impatient, server.url())
+	a, b := startSites(t, url+impatient, server.URL())
 	a.awaitConnected()
 	traffic(t, a, b, func(i int) {
 		switch i % 10 {
@@ -136,7 +140,7 @@ func TestAnswersAreLost(t *testing.T) {
 			link.Set(linkfault.Fault{})
 		}
 	})
-	expectNewcomer(t, server.url())
+	expectNewcomer(t, server.URL())
 	if st := b.of("a"); st.Gaps != 0 || st.Refused != nil {
 		t.Errorf("%+v", st)
 	}
@@ -145,7 +149,7 @@ func TestAnswersAreLost(t *testing.T) {
 // A firewall forgets the connections of both sites in turn.
 func TestHalfOpen(t *testing.T) {
 	t.Parallel()
-	server := startRedis(t)
+	server := redistest.Start(t)
 	linkA, urlA := startLink(t, server)
 	linkB, urlB := startLink(t, server)
 	a, b := startSites(t, urlA+impatient, urlB+impatient)
@@ -159,7 +163,7 @@ func TestHalfOpen(t *testing.T) {
 			linkB.HalfOpen()
 		}
 	})
-	expectNewcomer(t, server.url())
+	expectNewcomer(t, server.URL())
 }
 
 // The link is down for more than a day, by the sites' clocks, while mail is counted again
@@ -167,16 +171,16 @@ func TestHalfOpen(t *testing.T) {
 // value replaces the earlier one.
 func TestAwayForADay(t *testing.T) {
 	t.Parallel()
-	server := startRedis(t)
+	server := redistest.Start(t)
 	link, url := startLink(t, server)
 	var passed atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(passed.Load())) }
 	join := func(name, url string) *site {
 		o := siteOptions(t.TempDir(), name)
 		o.Now = now
-		return joinSite(t, o, url, Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond})
+		return joinSite(t, o, url, exchange.Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond})
 	}
-	a, b := join("a", url), join("b", server.url())
+	a, b := join("a", url), join("b", server.URL())
 	a.awaitConnected()
 	const mails, times = 300, 100
 	up := func(times uint32, format string) int64 {

@@ -1,4 +1,4 @@
-package exchange
+package exchange_test
 
 import (
 	"fmt"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	miniserver "github.com/alicebob/miniredis/v2/server"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/spambloom/spambloom/bloomdb/exchange/linkfault"
 	"github.com/spambloom/spambloom/cmd/testenv"
@@ -127,26 +126,6 @@ func TestCloseWhenRedisIsGone(t *testing.T) {
 	}
 	stopped.Wait()
 	expectNoClient(t)
-}
-
-// A client closed while a connection is in use reports no error, although its dialer closes
-// that connection before the library does.
-func TestCloseWhileInUse(t *testing.T) {
-	m := miniredis.RunT(t)
-	c, err := Dial("redis://"+m.Addr(), DialOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	used := c.UniversalClient.(*redis.Client).Conn()
-	defer used.Close()
-	if err := used.Ping(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
-	c.dialer.close()
-	testenv.Eventually(t, "the connection is closed", func() bool { return m.CurrentConnectionCount() == 0 })
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
 }
 
 // startLinkTo puts a proxy before a server, which also answers as a sentinel that monitors

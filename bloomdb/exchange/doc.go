@@ -1,15 +1,18 @@
 // Package exchange carries deltas between the sites of a federation through Redis: it
 // publishes this site's deltas, and applies those of other sites to the database.
 //
-// It owns the keys in Redis, the order in which records are published and applied, and the
-// handling of connection faults. Package bloomdb owns the meaning of records, the cursors,
-// and the data waiting for the disk. The package never delays mail; while Redis is down,
-// mail flows and deltas wait.
+// It owns the three goroutines and what is shown of them (Status, Collectors). Package
+// bloomdb owns the meaning of records, the cursors, and the data waiting for the disk. The
+// exchange never delays mail; while Redis is down, mail flows and deltas wait. The packages
+// below it, in the order of their imports:
 //
-// Redis pub/sub loses messages whenever a connection breaks, so it only carries news
-// quickly. The authoritative record is one stream per site with entry ids EPOCH-SEQ, so
-// that Redis itself refuses duplicate and misordered entries. Beside it is the site's
-// snapshot, for sites that missed entries of the stream.
+//	redisclient  the client of Redis, whose Close waits
+//	streams      keys and scripts in Redis; Position
+//	link         whether the link works; waits after faults
+//	refusal      why records were refused, and how often
+//	follower     applies what other sites publish
+//	publisher    publishes what this site has
+//	subscriber   listens to the channel
 //
 //	bloomdb.NextDelta   -> publisher -> one script: XADD to the own stream,
 //	bloomdb.NewSnapshot                  HSET tails, PUBLISH the delta
@@ -20,28 +23,15 @@
 //	                      follower <- XREAD            otherwise: from the stream
 //	                      follower <- manifest, chunks data missing from the stream
 //
-// Run owns three goroutines: the publisher (own stream, snapshots, votes, heartbeats), the
-// subscriber (the channel, and whether the link is alive), and the follower (the only one
-// that applies). The follower reads a site's stream when the site's head is past its
-// cursor: after news that reveal a gap, after every subscription and resubscription, after
-// news were dropped because the follower was busy, and in any case every half minute.
+// The follower and the publisher meet only in the heartbeats: this site's heartbeat names
+// the sites of which the follower misses data, and the publisher makes a snapshot when the
+// heartbeat of another site requests one.
 //
-// An unproven claim makes the follower check, never believe. Only a verified heartbeat
-// makes a site known and determines where its stream should end, and only the site's
-// records move its cursor. The publisher treats its own stream alike: it moves aside
-// entries that it has not signed. To recover data destroyed by others, it requests
-// snapshots in its heartbeat.
+// The package has no locks. Those of follower, publisher, link and refusal are never held
+// across a call into another of these packages, except that the follower's is taken before
+// those of refusal and link.
 //
-// A report is published 100 ms after it was made, at most five times a second. Counts wait
-// a second, and in a flood up to a minute, depending on their amount: repeated counts in
-// that time are published once.
-//
-// Of a site with the trust "vote", only the votes are read. Of a site with the trust
-// "none", or a muted site, nothing is read. A site whose clock is more than an hour ahead
-// is paused until its clock is right; its deltas wait in its stream.
-//
-// Dial returns the client of Redis. The caller closes it after Run. Close returns when no
-// goroutine of the library is left, even if Redis is down.
+// The caller dials (redisclient.Dial), and closes the client after Run.
 //
 // FORMAT.md describes keys, entries, news and the permissions a Redis user needs.
 package exchange

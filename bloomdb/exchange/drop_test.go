@@ -1,15 +1,16 @@
-package exchange
+package exchange_test
 
 import (
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb/exchange/redistest"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // A dropped site starts again: its stream from before the drop is read again, however short
 // the time in between.
 func TestDroppedSiteIsHeardAnew(t *testing.T) {
-	m, _ := startMini(t)
+	m, _ := redistest.Mini(t)
 	url := "redis://" + m.Addr()
 	a, b := startSites(t, url, url)
 	for i := range 5 {

@@ -1,4 +1,4 @@
-package exchange
+package exchange_test
 
 import (
 	"encoding/json"
@@ -12,6 +12,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redistest"
+	"github.com/spambloom/spambloom/bloomdb/exchange/refusal"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -22,9 +26,9 @@ func TestSitesConverge(t *testing.T) {
 		t.Run(server, func(t *testing.T) {
 			url := ""
 			if server == "redis" {
-				url = startRedis(t).url()
+				url = redistest.Start(t).URL()
 			} else {
-				m, _ := startMini(t)
+				m, _ := redistest.Mini(t)
 				url = "redis://" + m.Addr()
 			}
 			sites := []*site{
@@ -74,10 +78,10 @@ func TestSitesConverge(t *testing.T) {
 
 // The data for the status page and for scrapers.
 func TestStatusAndMetrics(t *testing.T) {
-	server := startRedis(t)
-	b := joinSite(t, siteOptions(t.TempDir(), "b"), server.url(), calm)
+	server := redistest.Start(t)
+	b := joinSite(t, siteOptions(t.TempDir(), "b"), server.URL(), calm)
 	b.awaitConnected() // and receives the first heartbeat of a
-	a := joinSite(t, siteOptions(t.TempDir(), "a"), server.url(), calm)
+	a := joinSite(t, siteOptions(t.TempDir(), "a"), server.URL(), calm)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(b.x.Collectors()...)
 	a.report(mail("x"))
@@ -122,14 +126,14 @@ func TestStatusAndMetrics(t *testing.T) {
 
 // In normal operation deltas are applied from the news, without reading the streams.
 func TestNewsSufficeInSequence(t *testing.T) {
-	server := startRedis(t)
-	a := joinSite(t, siteOptions(t.TempDir(), "a"), server.url(), calm)
-	b := joinSite(t, siteOptions(t.TempDir(), "b"), server.url(), calm)
+	server := redistest.Start(t)
+	a := joinSite(t, siteOptions(t.TempDir(), "a"), server.URL(), calm)
+	b := joinSite(t, siteOptions(t.TempDir(), "b"), server.URL(), calm)
 	a.report(mail("first"))
 	testenv.Eventually(t, "the first report arrives", func() bool { return b.lists(mail("first")) })
 	awaitLevel(t, a, b)
 
-	c := server.client()
+	c := server.Client()
 	defer c.Close()
 	calls := regexp.MustCompile(`cmdstat_xread:calls=(\d+)`)
 	reads := func() int {
@@ -152,10 +156,10 @@ func TestNewsSufficeInSequence(t *testing.T) {
 }
 
 func TestRestartGoesOnFromTheCursor(t *testing.T) {
-	server := startRedis(t)
+	server := redistest.Start(t)
 	dirA, dirB := t.TempDir(), t.TempDir()
-	a := startSite(t, dirA, "a", server.url())
-	b := startSite(t, dirB, "b", server.url())
+	a := startSite(t, dirA, "a", server.URL())
+	b := startSite(t, dirB, "b", server.URL())
 	a.report(mail("before"))
 	testenv.Eventually(t, "the report arrives", func() bool { return b.lists(mail("before")) })
 	awaitLevel(t, a, b)
@@ -165,9 +169,9 @@ func TestRestartGoesOnFromTheCursor(t *testing.T) {
 	testenv.Eventually(t, "it is published", func() bool { _, seq := a.db.Head(); return seq > applied.Seq })
 	a.stop()
 
-	a = startSite(t, dirA, "a", server.url())
-	b = startSite(t, dirB, "b", server.url())
-	if got := b.of("a").Applied; got != (Position{}) && got != applied && !got.after(applied) {
+	a = startSite(t, dirA, "a", server.URL())
+	b = startSite(t, dirB, "b", server.URL())
+	if got := b.of("a").Applied; got != (streams.Position{}) && got != applied && !got.After(applied) {
 		t.Errorf("the cursor went back from %v to %v", applied, got)
 	}
 	a.report(mail("after"))
@@ -190,7 +194,7 @@ func TestLostStateFolder(t *testing.T) {
 	old := b.of("a").Applied
 	a.stop()
 
-	a = startSite(t, t.TempDir(), "a", server.url())
+	a = startSite(t, t.TempDir(), "a", server.URL())
 	a.report(mail("new epoch"))
 	testenv.Eventually(t, "the new epoch is received", func() bool { return b.lists(mail("new epoch")) })
 	if !b.lists(mail("old epoch")) {
@@ -203,52 +207,52 @@ func TestLostStateFolder(t *testing.T) {
 
 // A state folder restored from a backup is older than the published deltas.
 func TestRestoredBackup(t *testing.T) {
-	server := startRedis(t)
+	server := redistest.Start(t)
 	dir := t.TempDir()
-	a := startSite(t, dir, "a", server.url())
-	b := startSite(t, t.TempDir(), "b", server.url())
+	a := startSite(t, dir, "a", server.URL())
+	b := startSite(t, t.TempDir(), "b", server.URL())
 	a.report(mail("saved"))
 	awaitLevel(t, a, b)
 	a.stop()
 	backup := copyDir(t, dir)
-	a = startSite(t, dir, "a", server.url())
+	a = startSite(t, dir, "a", server.URL())
 	for i := range 5 {
 		a.report(mail("lost %d", i))
 		b.awaitAll("lost %d", i+1)
 	}
 	a.stop()
 
-	a = startSite(t, backup, "a", server.url())
+	a = startSite(t, backup, "a", server.URL())
 	a.report(mail("after"))
 	for _, m := range []string{"saved", "after"} {
 		testenv.Eventually(t, m+" arrives", func() bool { return b.lists(mail("%s", m)) })
 	}
 	b.awaitAll("lost %d", 5)
-	c := startSite(t, t.TempDir(), "c", server.url())
+	c := startSite(t, t.TempDir(), "c", server.URL())
 	testenv.Eventually(t, "a new site receives it too", func() bool { return c.lists(mail("after")) && c.lists(mail("saved")) })
 }
 
 // Two daemons with one name would flood Redis, each publishing all its data after every
 // delta of the other. One of them stops publishing instead.
 func TestTwoDaemonsWithOneName(t *testing.T) {
-	server := startRedis(t)
-	one := startSite(t, t.TempDir(), "a", server.url())
+	server := redistest.Start(t)
+	one := startSite(t, t.TempDir(), "a", server.URL())
 	one.report(mail("one"))
 	one.awaitConnected()
 	testenv.Eventually(t, "it is published", func() bool { _, seq := one.db.Head(); return seq > 0 })
-	two := startSite(t, t.TempDir(), "a", server.url())
+	two := startSite(t, t.TempDir(), "a", server.URL())
 	two.report(mail("two"))
 	testenv.Eventually(t, "the first one notices", func() bool {
-		return strings.Contains(one.x.Status().LastError, errNameTaken.Error())
+		return strings.Contains(one.x.Status().LastError, nameTaken)
 	})
 	testenv.Eventually(t, "the second one has published", func() bool { // the first one may notice its heartbeat earlier
 		epoch, seq := two.db.Head()
-		end, err := two.keys().tail(t.Context(), "a")
-		return err == nil && seq > 0 && end.at == (Position{epoch, seq})
+		end, err := two.keys().Tail(t.Context(), "a")
+		return err == nil && seq > 0 && end.At == streams.At(epoch, seq)
 	})
-	c := server.client()
+	c := server.Client()
 	defer c.Close()
-	entries := func() int64 { return c.XLen(t.Context(), two.keys().stream("a")).Val() }
+	entries := func() int64 { return c.XLen(t.Context(), two.keys().StreamKey("a")).Val() }
 	before := entries()
 	for i := range 10 {
 		one.report(mail("one %d", i))
@@ -265,11 +269,11 @@ func TestTwoDaemonsWithOneName(t *testing.T) {
 // A reader whose cursor was trimmed away continues with the remaining entries and reports a
 // gap, until the site's next snapshot fills it.
 func TestTrimmedStream(t *testing.T) {
-	server := startRedis(t)
+	server := redistest.Start(t)
 	dirA, dirB := t.TempDir(), t.TempDir()
-	rarely := Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond}
-	a := joinSite(t, siteOptions(dirA, "a"), server.url(), rarely)
-	b := startSite(t, dirB, "b", server.url())
+	rarely := exchange.Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond}
+	a := joinSite(t, siteOptions(dirA, "a"), server.URL(), rarely)
+	b := startSite(t, dirB, "b", server.URL())
 	a.report(mail("first"))
 	testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("first")) })
 	awaitLevel(t, a, b)
@@ -280,12 +284,12 @@ func TestTrimmedStream(t *testing.T) {
 		a.report(mail("m %d", i))
 		testenv.Eventually(t, "it is published", func() bool { _, seq := a.db.Head(); return seq > before })
 	}
-	c := server.client()
+	c := server.Client()
 	defer c.Close()
-	if err := c.XTrimMaxLen(t.Context(), a.keys().stream("a"), 5).Err(); err != nil {
+	if err := c.XTrimMaxLen(t.Context(), a.keys().StreamKey("a"), 5).Err(); err != nil {
 		t.Fatal(err)
 	}
-	b = startSite(t, dirB, "b", server.url())
+	b = startSite(t, dirB, "b", server.URL())
 	testenv.Eventually(t, "the remaining entries arrive", func() bool { return b.lists(mail("m %d", 19)) && b.lists(mail("m %d", 15)) })
 	testenv.Eventually(t, "the gap is reported", func() bool { st := b.of("a"); return st.Gaps == 1 && st.Lag == 0 && st.Refused == nil })
 	if b.lists(mail("m %d", 14)) {
@@ -295,7 +299,7 @@ func TestTrimmedStream(t *testing.T) {
 	testenv.Eventually(t, "it goes on", func() bool { return b.lists(mail("after")) })
 
 	a.stop()
-	a = startSite(t, dirA, "a", server.url()) // with snapshots in quick succession
+	a = startSite(t, dirA, "a", server.URL()) // with snapshots in quick succession
 	a.report(mail("later"))
 	b.awaitAll("m %d", 20)
 	testenv.Eventually(t, "the gap is filled", func() bool { return b.of("a").Gaps == 0 && !b.db.Wanting("a") })
@@ -312,17 +316,17 @@ func TestNewcomerReadsSnapshots(t *testing.T) {
 		b.count(mail("bulk %d", i), 3)
 	}
 	awaitLevel(t, a, b)
-	c := server.client()
+	c := server.Client()
 	defer c.Close()
 	for _, s := range []*site{a, b} {
 		testenv.Eventually(t, "the snapshot has all", func() bool {
 			st := s.x.Status()
 			return st.Snapshot != nil && *st.Snapshot == st.Published
 		})
-		c.XTrimMaxLen(t.Context(), s.keys().stream(s.db.Status().Site), 0)
+		c.XTrimMaxLen(t.Context(), s.keys().StreamKey(s.db.Status().Site), 0)
 	}
-	expectNewcomer(t, server.url())
-	late := startSite(t, t.TempDir(), "late", server.url())
+	expectNewcomer(t, server.URL())
+	late := startSite(t, t.TempDir(), "late", server.URL())
 	awaitLevel(t, a, b, late)
 	testenv.Eventually(t, "nothing is missing", func() bool { return late.of("a").Lag == 0 && late.of("b").Lag == 0 })
 	expectNoFault(t, a, b, late)
@@ -349,8 +353,8 @@ func TestLeastRights(t *testing.T) {
 	if line == nil {
 		t.Fatal("FORMAT.md has no ACL SETUSER line")
 	}
-	server := startRedis(t)
-	c := server.client()
+	server := redistest.Start(t)
+	c := server.Client()
 	defer c.Close()
 	var acl []any
 	for word := range strings.FieldsSeq(strings.Replace(string(line[1]), ">PASSWORD", ">geheim", 1)) {
@@ -362,7 +366,7 @@ func TestLeastRights(t *testing.T) {
 	if err := c.Do(t.Context(), "ACL", "SETUSER", "default", "off").Err(); err != nil {
 		t.Fatal(err)
 	}
-	url := "unix://spambloom:geheim@" + server.socket()
+	url := "unix://spambloom:geheim@" + server.Socket()
 	a := startSite(t, t.TempDir(), "a", url)
 	b := joinSite(t, siteOptions(t.TempDir(), "b"), url, calm)
 	a.awaitConnected()
@@ -384,16 +388,16 @@ func TestOtherParameters(t *testing.T) {
 	server, a, b := startPair(t)
 	o := siteOptions(t.TempDir(), "other")
 	o.Reports.Capacity *= 2
-	other := startSiteWith(t, o, server.url())
+	other := startSiteWith(t, o, server.URL())
 	for i := range 3 {
 		other.report(mail("other %d", i))
 		a.report(mail("a %d", i))
-		testenv.Eventually(t, "it is refused", func() bool { return b.of("other").Refused[string(causeParameters)] > int64(i) })
+		testenv.Eventually(t, "it is refused", func() bool { return b.of("other").Refused[string(refusal.Parameters)] > int64(i) })
 	}
 	b.awaitAll("a %d", 3)
-	testenv.Eventually(t, "the other one refuses too", func() bool { return other.of("a").Refused[string(causeParameters)] > 0 })
+	testenv.Eventually(t, "the other one refuses too", func() bool { return other.of("a").Refused[string(refusal.Parameters)] > 0 })
 	testenv.Eventually(t, "it lags", func() bool { return b.of("other").Lag > 0 })
-	if st := b.of("other"); st.Applied != (Position{}) {
+	if st := b.of("other"); st.Applied != (streams.Position{}) {
 		t.Errorf("refused deltas count as applied: %+v", st)
 	}
 	if b.lists(mail("other %d", 0)) {
@@ -404,13 +408,13 @@ func TestOtherParameters(t *testing.T) {
 // A crash leaves numbers without a delta, and the stream contains refused deltas: neither
 // is a gap. Refused deltas are still wanted, though.
 func TestNoFalseGaps(t *testing.T) {
-	server := startRedis(t)
+	server := redistest.Start(t)
 	dir := t.TempDir()
-	a := startSite(t, dir, "a", server.url())
-	b := startSite(t, t.TempDir(), "b", server.url())
+	a := startSite(t, dir, "a", server.URL())
+	b := startSite(t, t.TempDir(), "b", server.URL())
 	o := siteOptions(t.TempDir(), "other")
 	o.Reports.Capacity *= 2
-	other := startSiteWith(t, o, server.url())
+	other := startSiteWith(t, o, server.URL())
 	a.report(mail("one"))
 	testenv.Eventually(t, "one arrives", func() bool { return b.lists(mail("one")) })
 	awaitLevel(t, a, b)
@@ -432,14 +436,14 @@ func TestNoFalseGaps(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	a = startSite(t, dir, "a", server.url())
+	a = startSite(t, dir, "a", server.URL())
 	testenv.Eventually(t, "two arrives", func() bool { return b.lists(mail("two")) })
 	for i := range 4 {
 		a.report(mail("report %d", i))
 		a.count(mail("counted %d", i), 3)
 		testenv.Eventually(t, "the counts arrive where reports are refused", func() bool { return other.counts(mail("counted %d", i)) == 3 })
 	}
-	testenv.Eventually(t, "reports are refused", func() bool { return other.of("a").Refused[string(causeParameters)] > 0 })
+	testenv.Eventually(t, "reports are refused", func() bool { return other.of("a").Refused[string(refusal.Parameters)] > 0 })
 	for _, s := range []*site{b, other} {
 		if st := s.of("a"); st.Gaps != 0 || s.db.Wanting("a") != (s == other) {
 			t.Errorf("%s: %+v, database %+v", s.db.Status().Site, st, s.db.Status().Sites)

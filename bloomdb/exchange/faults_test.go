@@ -1,15 +1,12 @@
-package exchange
+package exchange_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/exchange/redistest"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -55,16 +52,16 @@ func expectNewcomer(t *testing.T, url string) {
 
 func TestRedisDownAtStart(t *testing.T) {
 	t.Parallel()
-	server := startRedis(t)
-	server.kill()
-	a, b := startSites(t, server.url(), server.url())
+	server := redistest.Start(t)
+	server.Kill()
+	a, b := startSites(t, server.URL(), server.URL())
 	testenv.Eventually(t, "the fault is reported", func() bool { return a.x.Status().LastError != "" })
 	if st := a.x.Status(); st.Connected || st.LastErrorAt == nil {
 		t.Errorf("%+v", st)
 	}
 	traffic(t, a, b, func(i int) {
 		if i == 30 {
-			server.start()
+			server.Start()
 		}
 	})
 }
@@ -72,7 +69,7 @@ func TestRedisDownAtStart(t *testing.T) {
 func TestConnectionsKilledInALoop(t *testing.T) {
 	t.Parallel()
 	server, a, b := startPair(t)
-	c := server.client()
+	c := server.Client()
 	defer c.Close()
 	traffic(t, a, b, func(i int) {
 		testenv.Eventually(t, "a connection is killed", func() bool {
@@ -83,7 +80,7 @@ func TestConnectionsKilledInALoop(t *testing.T) {
 			return kills > 0
 		})
 	})
-	expectNewcomer(t, server.url())
+	expectNewcomer(t, server.URL())
 	if st := b.of("a"); st.Gaps != 0 {
 		t.Errorf("%+v", st)
 	}
@@ -92,18 +89,18 @@ func TestConnectionsKilledInALoop(t *testing.T) {
 // SIGSTOP: the kernel still answers for Redis, so that only timeouts reveal it.
 func TestRedisStopped(t *testing.T) {
 	t.Parallel()
-	server := startRedis(t)
-	a, b := startSites(t, server.url()+impatient, server.url()+impatient)
+	server := redistest.Start(t)
+	a, b := startSites(t, server.URL()+impatient, server.URL()+impatient)
 	traffic(t, a, b, func(i int) {
 		switch i {
 		case 5:
-			server.signal(syscall.SIGSTOP)
+			server.Signal(syscall.SIGSTOP)
 			testenv.Eventually(t, "the fault is noticed", func() bool { return !a.x.Status().Connected && !b.x.Status().Connected })
 		case 30:
-			server.signal(syscall.SIGCONT)
+			server.Signal(syscall.SIGCONT)
 		}
 	})
-	expectNewcomer(t, server.url())
+	expectNewcomer(t, server.URL())
 }
 
 func TestRedisKilled(t *testing.T) {
@@ -114,21 +111,21 @@ func TestRedisKilled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := startRedis(t, persistence...)
-			a, b := startSites(t, server.url(), server.url())
-			c := server.client()
+			server := redistest.Start(t, persistence...)
+			a, b := startSites(t, server.URL(), server.URL())
+			c := server.Client()
 			defer c.Close()
 			traffic(t, a, b, func(i int) {
 				switch i {
 				case 5:
 					c.Save(t.Context())
 				case 15:
-					server.kill()
+					server.Kill()
 				case 25:
-					server.start()
+					server.Start()
 				}
 			})
-			expectNewcomer(t, server.url())
+			expectNewcomer(t, server.URL())
 		})
 	}
 }
@@ -136,19 +133,19 @@ func TestRedisKilled(t *testing.T) {
 func TestFlushAll(t *testing.T) {
 	t.Parallel()
 	server, a, b := startPair(t)
-	c := server.client()
+	c := server.Client()
 	defer c.Close()
 	traffic(t, a, b, func(i int) {
 		if i%10 == 9 {
 			c.FlushAll(t.Context())
 		}
 	})
-	expectNewcomer(t, server.url())
+	expectNewcomer(t, server.URL())
 
 	// Without traffic only the heartbeat can detect it.
 	awaitLevel(t, a, b)
 	c.FlushAll(t.Context())
-	expectNewcomer(t, server.url())
+	expectNewcomer(t, server.URL())
 }
 
 // Redis refuses the script with OOM. The waiting data is published when there is memory
@@ -156,7 +153,7 @@ func TestFlushAll(t *testing.T) {
 func TestRedisOutOfMemory(t *testing.T) {
 	t.Parallel()
 	server, a, b := startPair(t)
-	c := server.client()
+	c := server.Client()
 	defer c.Close()
 	traffic(t, a, b, func(i int) {
 		switch i {
@@ -173,23 +170,23 @@ func TestRedisOutOfMemory(t *testing.T) {
 // (a firewall dropped them), then on all.
 func TestBlackHole(t *testing.T) {
 	t.Parallel()
-	server := startRedis(t)
-	p := startProxy(t, "unix", server.socket())
-	a, b := startSites(t, p.url()+impatient, server.url())
+	server := redistest.Start(t)
+	p := redistest.StartProxy(t, "unix", server.Socket())
+	a, b := startSites(t, p.URL()+impatient, server.URL())
 	a.awaitConnected()
 	traffic(t, a, b, func(i int) {
 		switch i {
 		case 5:
-			p.swallow()
+			p.Swallow()
 		case 20:
-			p.swallowAll()
+			p.SwallowAll()
 			testenv.Eventually(t, "the fault is noticed", func() bool { return !a.x.Status().Connected })
 		case 35:
-			p.heal()
+			p.Heal()
 		}
 	})
 
-	p.swallowAll()
+	p.SwallowAll()
 	a.stop() // Run returns although no answer ever comes
 }
 
@@ -197,139 +194,19 @@ func TestBlackHole(t *testing.T) {
 // as it is back.
 func TestSubscribedAgain(t *testing.T) {
 	t.Parallel()
-	server := startRedis(t)
-	p := startProxy(t, "unix", server.socket())
-	a, b := startSites(t, server.url(), p.url())
+	server := redistest.Start(t)
+	p := redistest.StartProxy(t, "unix", server.Socket())
+	a, b := startSites(t, server.URL(), p.URL())
 	a.awaitConnected()
 	b.awaitConnected()
-	p.closed.Store(true)
-	p.reset()
+	p.Refuse(true)
+	p.Reset()
 	a.report(mail("missed"))
 	testenv.Eventually(t, "it is published", func() bool { _, seq := a.db.Head(); return seq > 0 })
 	a.stop()
 	if b.lists(mail("missed")) {
 		t.Fatal("the site was not cut off")
 	}
-	p.closed.Store(false)
+	p.Refuse(false)
 	testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("missed")) })
-}
-
-// A subscription to a Redis that answers, but that receives no messages any more (a demoted
-// primary): this site's own news do not come back.
-func TestSubscriptionAtTheWrongRedis(t *testing.T) {
-	t.Parallel()
-	primary, demoted := startRedis(t), startRedis(t)
-	a := startSite(t, t.TempDir(), "a", primary.url())
-	a.awaitConnected()
-	wrong := dialed(t, demoted.url())
-	x := &Exchange{site: "a", o: a.x.o, log: discard, metrics: newMetrics(), link: link{log: discard},
-		wire: newStreams(wrong, "k"), news: make(chan news, 1), resync: make(chan struct{}, 1)}
-	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
-	defer cancel()
-	err := make(chan error)
-	go func() {
-		var wait backoff
-		err <- x.listen(ctx, &wait)
-	}()
-	for {
-		select {
-		case got := <-err:
-			if !strings.Contains(got.Error(), "own news have not come back") {
-				t.Fatal(got)
-			}
-			return
-		case <-time.After(20 * time.Millisecond):
-			x.publishedAt.Store(time.Now().UnixNano()) // published to another server
-		}
-	}
-}
-
-// A busy follower does not block the subscriber, and misses nothing: it is asked to read
-// the streams.
-func TestNewsAreDroppedNotQueuedForEver(t *testing.T) {
-	db := openDB(t, siteOptions(t.TempDir(), "a"))
-	x := &Exchange{site: "me", log: discard, metrics: newMetrics(), news: make(chan news, queuedNews), resync: make(chan struct{}, 1)}
-	for range queuedNews {
-		x.receive(db.Heartbeat(0, 0))
-	}
-	select {
-	case <-x.resync:
-		t.Fatal("asked to read the streams too early")
-	default:
-	}
-	for range 3 {
-		x.receive(db.Heartbeat(0, 0))
-	}
-	if len(x.news) != queuedNews {
-		t.Errorf("%d news in the queue", len(x.news))
-	}
-	select {
-	case <-x.resync:
-	default:
-		t.Error("dropped news without a resync")
-	}
-}
-
-func TestBackoff(t *testing.T) {
-	var b backoff
-	for range 3 {
-		sum := time.Duration(0)
-		for want := firstWait; want < lastWait; want *= 2 {
-			if got := b.next(); got < want/2 || got > want {
-				t.Errorf("waits %v, not %v to %v", got, want/2, want)
-			} else {
-				sum += got
-			}
-		}
-		for range 10 {
-			if got := b.next(); got < lastWait/2 || got > lastWait {
-				t.Errorf("waits %v in the end", got)
-			}
-		}
-		b.succeeded()
-	}
-}
-
-func TestLimiter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var l limiter
-		if !l.allow("a") || l.allow("a") || !l.allow("b") {
-			t.Error("once each, at first")
-		}
-		time.Sleep(limiterPeriod - time.Millisecond)
-		if l.allow("a") {
-			t.Error("again within a minute")
-		}
-		time.Sleep(time.Millisecond)
-		if !l.allow("a") || l.allow("a") {
-			t.Error("once more after it")
-		}
-		for i := range 3 * limiterSize {
-			l.allow(fmt.Sprint(i))
-		}
-		if len(l.last) > limiterSize {
-			t.Errorf("remembers %d things", len(l.last))
-		}
-	})
-}
-
-func TestLink(t *testing.T) {
-	l := link{log: discard}
-	for _, p := range []part{partPublish, partSubscribe, partRead} {
-		if l.connected() {
-			t.Errorf("connected before %s", p)
-		}
-		l.succeeded(p)
-	}
-	if !l.connected() {
-		t.Error("not connected")
-	}
-	l.failed(partRead, errors.New("gone"))
-	if l.connected() || l.lastError != "read: gone" {
-		t.Error(l.lastError)
-	}
-	l.succeeded(partRead)
-	if !l.connected() || l.lastError != "read: gone" {
-		t.Error("the last error must be reported even after it was overcome")
-	}
 }

@@ -1,4 +1,4 @@
-package exchange
+package exchange_test
 
 import (
 	"fmt"
@@ -13,19 +13,24 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redistest"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams/streamstest"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // forge adds an entry to a stream of the simulated log, as anyone can.
-func (l *simLog) forge(site string, at Position, record []byte) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.keys.streams[site]
-	s.entries = append(s.entries[:len(s.entries):len(s.entries)], entry{at: at, size: max(1, len(record)), record: record})
-	s.tail = at
-	l.keys.streams[site], l.keys.tails[site] = s, at
+func forge(l *streamstest.Log, site string, at streams.Position, record []byte) {
+	l.Change(func(k streamstest.State) {
+		s := k.Streams[site]
+		s.Entries = append(s.Entries[:len(s.Entries):len(s.Entries)], streams.Entry{At: at, Size: max(1, len(record)), Record: record})
+		s.Tail = at
+		k.Streams[site], k.Tails[site] = s, at
+	})
 }
 
 // Sixteen forged entries, one a minute, and then sixteen minutes without: the site stays in
@@ -33,7 +38,7 @@ func (l *simLog) forge(site string, at Position, record []byte) {
 func TestForgedEntriesMakeNoLives(t *testing.T) {
 	root := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		log := newSimLog(rand.New(rand.NewPCG(1, 1)))
+		log := streamstest.NewLog(rand.New(rand.NewPCG(1, 1)))
 		begin := func(name string) *modelSite {
 			s := &modelSite{t: t, name: name, root: root + "/" + name, log: log, life: newLife()}
 			if err := os.MkdirAll(s.root, 0o700); err != nil {
@@ -47,12 +52,12 @@ func TestForgedEntriesMakeNoLives(t *testing.T) {
 		defer b.end()
 		epoch, _ := a.db.Head()
 		for i := range 32 {
-			at := Position{epoch + uint64(i)<<32, uint64(i)}
+			at := streams.At(epoch+uint64(i)<<32, uint64(i))
 			if i%2 == 1 { // directly after the last one
 				at.Epoch, at.Seq = a.db.Head()
 				at.Seq++
 			}
-			log.forge("a", at, []byte("x"))
+			forge(log, "a", at, []byte("x"))
 			a.report(i)
 			time.Sleep(time.Minute)
 			if !b.db.Judge(mail("mail %d", i)).Listed {
@@ -65,7 +70,7 @@ func TestForgedEntriesMakeNoLives(t *testing.T) {
 		if held := b.db.Status().Sites[1:]; len(held) != 1 || held[0].Epoch != epoch {
 			t.Errorf("held epochs %+v", held)
 		}
-		if moved := a.x.Status().MovedAside.times(); moved != 32 {
+		if moved := timesMoved(a.x); moved != 32 {
 			t.Errorf("moved aside %d times", moved)
 		}
 	})
@@ -76,15 +81,15 @@ func TestForgedEntriesMakeNoLives(t *testing.T) {
 func TestForgedEpoch(t *testing.T) {
 	t.Parallel()
 	testenv.Program(t, "redis-server")
-	server := startRedis(t)
-	c := dialed(t, server.url())
+	server := redistest.Start(t)
+	c := redistest.Dial(t, server.URL())
 	dir := t.TempDir()
-	m1, m2 := startSite(t, t.TempDir(), "m1", server.url()), startSite(t, dir, "m2", server.url())
+	m1, m2 := startSite(t, t.TempDir(), "m1", server.URL()), startSite(t, dir, "m2", server.URL())
 	m2.report(mail("before"))
 	testenv.Eventually(t, "it arrives", func() bool { return m1.lists(mail("before")) })
 	epoch, _ := m2.db.Head()
 	const last = "18446744073709551613-1"
-	if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: m2.keys().stream("m2"), ID: last, Values: []any{"x", "y"}}).Err(); err != nil {
+	if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: m2.keys().StreamKey("m2"), ID: last, Values: []any{"x", "y"}}).Err(); err != nil {
 		t.Fatal(err)
 	}
 	testenv.Eventually(t, "it is reported", func() bool {
@@ -93,7 +98,7 @@ func TestForgedEpoch(t *testing.T) {
 	})
 	for i := range 20 { // the row "lives", as fast as possible
 		id := fmt.Sprintf("%d-1", epoch+uint64(i+1)*1000)
-		if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: m2.keys().stream("m2"), ID: id, Values: []any{"x", "y"}}).Err(); err != nil {
+		if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: m2.keys().StreamKey("m2"), ID: id, Values: []any{"x", "y"}}).Err(); err != nil {
 			t.Fatal(err)
 		}
 		m2.report(mail("after %d", i))
@@ -104,14 +109,14 @@ func TestForgedEpoch(t *testing.T) {
 	}
 
 	m2.stop()
-	keys := newStreams(c, keyring.ID(testKey)) // a genuine record of m2 whose number is a time
-	votes, err := keys.votes(t.Context(), "m2")
+	keys := streams.New(c, keyring.ID(testKey)) // a genuine record of m2 whose number is a time
+	votes, err := keys.Votes(t.Context(), "m2")
 	if err != nil || votes == nil {
 		t.Fatal(votes, err)
 	}
-	c.HSet(t.Context(), keys.headsKey(), "m2", votes)
-	c.Set(t.Context(), keys.manifestKey("m2"), votes, 0)
-	m2 = startSite(t, dir, "m2", server.url())
+	c.HSet(t.Context(), keys.HeadsKey(), "m2", votes)
+	c.Set(t.Context(), keys.ManifestKey("m2"), votes, 0)
+	m2 = startSite(t, dir, "m2", server.URL())
 	m2.report(mail("restarted"))
 	testenv.Eventually(t, "it arrives", func() bool { return m1.lists(mail("restarted")) })
 	if now, _ := m2.db.Head(); now != epoch || m1.of("m2").Applied.Epoch != epoch || m1.of("m2").Lag != 0 {
@@ -119,7 +124,7 @@ func TestForgedEpoch(t *testing.T) {
 	}
 	m2.stop()
 	c.FlushAll(t.Context())
-	m2 = startSite(t, t.TempDir(), "m2", server.url())
+	m2 = startSite(t, t.TempDir(), "m2", server.URL())
 	m2.report(mail("new folder"))
 	testenv.Eventually(t, "it arrives", func() bool { return m1.lists(mail("new folder")) })
 }
@@ -130,11 +135,11 @@ func TestForgedEpoch(t *testing.T) {
 func TestDestroyedRecordsAreAskedFor(t *testing.T) {
 	t.Parallel()
 	testenv.Program(t, "redis-server")
-	server := startRedis(t)
-	c := dialed(t, server.url())
+	server := redistest.Start(t)
+	c := redistest.Dial(t, server.URL())
 	dir := t.TempDir()
-	a, b := startSite(t, t.TempDir(), "a", server.url()), startSite(t, dir, "b", server.url())
-	another := startSite(t, t.TempDir(), "c", server.url())
+	a, b := startSite(t, t.TempDir(), "a", server.URL()), startSite(t, dir, "b", server.URL())
+	another := startSite(t, t.TempDir(), "c", server.URL())
 	another.report(mail("of another site"))
 	a.report(mail("first"))
 	testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("first")) })
@@ -151,31 +156,31 @@ func TestDestroyedRecordsAreAskedFor(t *testing.T) {
 		return err == nil && !pending && st.Snapshot != nil && *st.Snapshot == st.Published
 	})
 	keys := a.keys()
-	batch, err := keys.read(t.Context(), "a", Position{})
+	batch, err := keys.Read(t.Context(), "a", streams.Position{})
 	if err != nil || len(batch) == 0 {
 		t.Fatal(batch, err)
 	}
-	c.Unlink(t.Context(), keys.stream("a"))
+	c.Unlink(t.Context(), keys.StreamKey("a"))
 	for i, e := range batch { // the same ids, and only at the end the genuine record
 		record := []byte("x")
 		if i == len(batch)-1 {
-			record = e.record
+			record = e.Record
 		}
-		if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: keys.stream("a"), ID: e.at.String(), Values: []any{entryField, record}}).Err(); err != nil {
+		if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: keys.StreamKey("a"), ID: e.At.String(), Values: []any{streams.EntryField, record}}).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, slot := range []byte("01") {
-		c.HSet(t.Context(), keys.slot("a", slot), "0", "x")
+		c.HSet(t.Context(), keys.SlotKey("a", slot), "0", "x")
 	}
 	var others []byte // whose votes are not those of a
-	testenv.Eventually(t, "another site has votes", func() bool { others, _ = keys.votes(t.Context(), "c"); return others != nil })
-	c.HSet(t.Context(), keys.votesKey(), "a", others)
+	testenv.Eventually(t, "another site has votes", func() bool { others, _ = keys.Votes(t.Context(), "c"); return others != nil })
+	c.HSet(t.Context(), keys.VotesKey(), "a", others)
 
-	b = startSite(t, dir, "b", server.url())
-	voter := withTrust(t, "voter", server.url(), wire.Members{"a": {Trust: wire.TrustVote}, "c": {Trust: wire.TrustVote}})
+	b = startSite(t, dir, "b", server.URL())
+	voter := withTrust(t, "voter", server.URL(), wire.Members{"a": {Trust: wire.TrustVote}, "c": {Trust: wire.TrustVote}})
 	again := func(s *site, ok bool) bool {
-		s.x.requestResync() // in production every half minute
+		s.x.RequestResync() // in production every half minute
 		return ok
 	}
 	testenv.Eventually(t, "all reports arrive", func() bool { return again(b, b.listsAll("m %d", 5)) })
@@ -190,15 +195,15 @@ func TestDestroyedRecordsAreAskedFor(t *testing.T) {
 func TestKeysOfAnotherType(t *testing.T) {
 	t.Parallel()
 	testenv.Program(t, "redis-server")
-	server := startRedis(t)
-	c := dialed(t, server.url())
-	a, b := startSite(t, t.TempDir(), "a", server.url()), startSite(t, t.TempDir(), "b", server.url())
+	server := redistest.Start(t)
+	c := redistest.Dial(t, server.URL())
+	a, b := startSite(t, t.TempDir(), "a", server.URL()), startSite(t, t.TempDir(), "b", server.URL())
 	a.report(mail("first"))
 	testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("first")) })
 	keys := a.keys()
-	all := []string{keys.headsKey(), keys.tailsKey(), keys.votesKey()}
+	all := []string{keys.HeadsKey(), keys.TailsKey(), keys.VotesKey()}
 	for _, site := range []string{"a", "b"} {
-		all = append(all, keys.stream(site), keys.manifestKey(site), keys.slot(site, '0'), keys.slot(site, '1'))
+		all = append(all, keys.StreamKey(site), keys.ManifestKey(site), keys.SlotKey(site, '0'), keys.SlotKey(site, '1'))
 	}
 	for i, spoil := range []func(key string){
 		func(key string) { c.Set(t.Context(), key, "x", 0) },
@@ -212,7 +217,7 @@ func TestKeysOfAnotherType(t *testing.T) {
 		b.report(mail("b %d", i))
 		testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("a %d", i)) && a.lists(mail("b %d", i)) })
 		testenv.Eventually(t, "the keys have their types again", func() bool {
-			for key, want := range map[string]string{keys.stream("a"): "stream", keys.headsKey(): "hash", keys.tailsKey(): "hash", keys.manifestKey("a"): "string"} {
+			for key, want := range map[string]string{keys.StreamKey("a"): "stream", keys.HeadsKey(): "hash", keys.TailsKey(): "hash", keys.ManifestKey("a"): "string"} {
 				if c.Type(t.Context(), key).Val() != want {
 					return false
 				}
@@ -220,61 +225,14 @@ func TestKeysOfAnotherType(t *testing.T) {
 			return a.x.Status().Connected && b.x.Status().Connected
 		})
 	}
-	late := startSite(t, t.TempDir(), "late", server.url())
+	late := startSite(t, t.TempDir(), "late", server.URL())
 	late.awaitAll("a %d", 2)
 	late.awaitAll("b %d", 2)
 }
 
-// Invalid names crowd the hash of heads: they are removed.
-func TestCrowdOfHeads(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *streams) {
-		fields := make([]any, 0, 10*maxSites)
-		for i := range 5 * maxSites {
-			fields = append(fields, fmt.Sprint("site", i), "x")
-		}
-		if err := s.redis.HSet(t.Context(), s.headsKey(), fields...).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if heads, bad, err := s.heads(t.Context()); err != nil || bad != 0 || len(heads) != 0 {
-			t.Fatalf("%d heads, %d bad, %v", len(heads), bad, err)
-		}
-		if err := s.heartbeat(t.Context(), "a", []byte("alive"), Position{}, nil); err != nil {
-			t.Fatal(err)
-		}
-		if heads, _, err := s.heads(t.Context()); err != nil || len(heads) != 1 || heads[0].site != "a" {
-			t.Fatalf("%v, %v", heads, err)
-		}
-	})
-}
-
-// A stream is moved aside only if its end has not changed.
-func TestReclaim(t *testing.T) {
-	onBoth(t, func(t *testing.T, s *streams) {
-		mustPublish(t, s, delta("a", 5, 1, "one"), Position{})
-		mustPublish(t, s, delta("a", 5, 2, "two"), Position{5, 1})
-		if end, err := s.tail(t.Context(), "a"); err != nil || end.empty || string(end.record) != "two" {
-			t.Fatalf("%+v, %v", end, err)
-		}
-		for _, end := range []Position{{}, {5, 1}} {
-			if err := s.reclaim(t.Context(), "a", end); err != nil {
-				t.Fatal(err)
-			}
-			mustTail(t, s, "a", Position{5, 2})
-		}
-		if err := s.reclaim(t.Context(), "a", Position{5, 2}); err != nil {
-			t.Fatal(err)
-		}
-		mustTail(t, s, "a", Position{})
-		if n := s.redis.XLen(t.Context(), s.foreign("a")).Val(); n != 2 {
-			t.Errorf("%d entries were moved aside", n)
-		}
-		mustPublish(t, s, delta("a", 5, 3, "three"), Position{})
-	})
-}
-
 // After a change of its signing key, a site still recognises its own stream.
 func TestOwnStreamAfterANewKey(t *testing.T) {
-	m, _ := startMini(t)
+	m, _ := redistest.Mini(t)
 	o := siteOptions(t.TempDir(), "a")
 	for i := range 3 {
 		key, err := keyring.NewSigningKey()
@@ -300,7 +258,7 @@ func TestOwnStreamAfterANewKey(t *testing.T) {
 func TestTwoDaemonsWithKeysOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	testenv.Program(t, "redis-server")
-	server := startRedis(t)
+	server := redistest.Start(t)
 	begin := func() *site {
 		key, err := keyring.NewSigningKey()
 		if err != nil {
@@ -308,7 +266,7 @@ func TestTwoDaemonsWithKeysOfTheirOwn(t *testing.T) {
 		}
 		o := siteOptions(t.TempDir(), "a")
 		o.SigningKey = key
-		return startSiteWith(t, o, server.url())
+		return startSiteWith(t, o, server.URL())
 	}
 	one := begin()
 	one.report(mail("one"))
@@ -316,7 +274,7 @@ func TestTwoDaemonsWithKeysOfTheirOwn(t *testing.T) {
 	two := begin()
 	two.report(mail("two"))
 	testenv.Eventually(t, "the first one notices", func() bool {
-		return strings.Contains(one.x.Status().LastError, errNameTaken.Error())
+		return strings.Contains(one.x.Status().LastError, nameTaken)
 	})
 	testenv.Eventually(t, "the second one has published", func() bool { _, seq := two.db.Head(); return seq > 0 && two.x.Status().Connected })
 	if one.x.Status().MovedAside != nil {
@@ -328,9 +286,9 @@ func TestTwoDaemonsWithKeysOfTheirOwn(t *testing.T) {
 // later folder and all its data in Redis were lost.
 func stalled(t *testing.T, restartB bool) (a, b *site, later uint64, told *strings.Builder) {
 	testenv.Program(t, "redis-server")
-	server := startRedis(t)
+	server := redistest.Start(t)
 	older := t.TempDir()
-	startSite(t, older, "a", server.url()).stop() // it has published nothing yet
+	startSite(t, older, "a", server.URL()).stop() // it has published nothing yet
 	told = new(strings.Builder)
 	log := slog.New(slog.NewTextHandler(told, nil))
 	dirB := t.TempDir()
@@ -339,10 +297,10 @@ func stalled(t *testing.T, restartB bool) (a, b *site, later uint64, told *strin
 		if err != nil {
 			t.Fatal(err)
 		}
-		return runSite(t, db, dialedOnce(t, server.url()), Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond, Log: log})
+		return runSite(t, db, dialedOnce(t, server.URL()), exchange.Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond, Log: log})
 	}
 	b = beginB()
-	a = startSite(t, t.TempDir(), "a", server.url())
+	a = startSite(t, t.TempDir(), "a", server.URL())
 	a.report(mail("later folder"))
 	testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("later folder")) })
 	awaitLevel(t, a, b)
@@ -352,11 +310,11 @@ func stalled(t *testing.T, restartB bool) (a, b *site, later uint64, told *strin
 	if restartB {
 		b.stop()
 	}
-	dialed(t, server.url()).FlushAll(t.Context())
+	redistest.Dial(t, server.URL()).FlushAll(t.Context())
 	if restartB {
 		b = beginB()
 	}
-	a = startSite(t, older, "a", server.url())
+	a = startSite(t, older, "a", server.URL())
 	if epoch, _ := a.db.Head(); epoch >= later {
 		t.Fatalf("epoch %d, the later folder has %d", epoch, later)
 	}
@@ -364,8 +322,8 @@ func stalled(t *testing.T, restartB bool) (a, b *site, later uint64, told *strin
 	return a, b, later, told
 }
 
-func dialedOnce(t *testing.T, url string) *Client {
-	c, err := Dial(url, DialOptions{})
+func dialedOnce(t *testing.T, url string) *redisclient.Client {
+	c, err := redisclient.Dial(url, redisclient.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -418,32 +376,32 @@ func TestStaleSiteIsShown(t *testing.T) {
 func TestRepeatedRecordsChangeNothing(t *testing.T) {
 	t.Parallel()
 	testenv.Program(t, "redis-server")
-	server := startRedis(t)
-	c := dialed(t, server.url())
-	old := startSite(t, t.TempDir(), "a", server.url())
-	b := startSite(t, t.TempDir(), "b", server.url())
+	server := redistest.Start(t)
+	c := redistest.Dial(t, server.URL())
+	old := startSite(t, t.TempDir(), "a", server.URL())
+	b := startSite(t, t.TempDir(), "b", server.URL())
 	old.report(mail("old"))
 	testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("old")) })
 	keys := old.keys()
 	testenv.Eventually(t, "there is a snapshot", func() bool { return old.x.Status().Snapshot != nil })
-	said, err := keys.head(t.Context(), "a")
+	said, err := keys.Head(t.Context(), "a")
 	if err != nil || said == nil {
 		t.Fatal(said, err)
 	}
-	stolen := c.HGetAll(t.Context(), keys.slot("a", '0')).Val()
-	manifest, _ := keys.manifest(t.Context(), "a")
+	stolen := c.HGetAll(t.Context(), keys.SlotKey("a", '0')).Val()
+	manifest, _ := keys.Manifest(t.Context(), "a")
 	old.stop()
 
-	a := startSite(t, t.TempDir(), "a", server.url())
+	a := startSite(t, t.TempDir(), "a", server.URL())
 	a.report(mail("new"))
 	testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("new")) })
 	epoch, _ := a.db.Head()
 	for i := range 5 {
-		c.Publish(t.Context(), keys.channel(), said)
-		c.HSet(t.Context(), keys.headsKey(), "a", said)
-		c.Set(t.Context(), keys.manifestKey("a"), manifest, 0)
-		c.HSet(t.Context(), keys.slot("a", '0'), stolen)
-		b.x.requestResync()
+		c.Publish(t.Context(), keys.Channel(), said)
+		c.HSet(t.Context(), keys.HeadsKey(), "a", said)
+		c.Set(t.Context(), keys.ManifestKey("a"), manifest, 0)
+		c.HSet(t.Context(), keys.SlotKey("a", '0'), stolen)
+		b.x.RequestResync()
 		a.report(mail("m %d", i))
 		b.awaitAll("m %d", i+1)
 		if st := b.of("a"); st.Stale != nil {

@@ -1,4 +1,4 @@
-package exchange
+package exchange_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/spambloom/spambloom/bloomdb/exchange/redistest"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -16,8 +17,8 @@ import (
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	port := testenv.Port(t)
-	server := startRedis(t, "--port", fmt.Sprint(port), "--cluster-enabled", "yes", "--cluster-port", fmt.Sprint(testenv.Port(t)), "--bind", "127.0.0.1")
-	c := server.client()
+	server := redistest.Start(t, "--port", fmt.Sprint(port), "--cluster-enabled", "yes", "--cluster-port", fmt.Sprint(testenv.Port(t)), "--bind", "127.0.0.1")
+	c := server.Client()
 	defer c.Close()
 	if err := c.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err(); err != nil {
 		t.Fatal(err)
@@ -40,14 +41,14 @@ func TestCluster(t *testing.T) {
 func TestSentinelFailover(t *testing.T) {
 	t.Parallel()
 	primary, replica, url := startReplicated(t)
-	rc := replica.client()
+	rc := replica.Client()
 	defer rc.Close()
 	a, b := startSites(t, url, url)
 	a.awaitConnected()
 	b.awaitConnected()
 	traffic(t, a, b, func(i int) {
 		if i == 20 {
-			primary.kill()
+			primary.Kill()
 		}
 	})
 	if role, err := rc.Do(t.Context(), "ROLE").Slice(); err != nil || role[0] != "master" {
@@ -57,15 +58,15 @@ func TestSentinelFailover(t *testing.T) {
 }
 
 // startReplicated starts a connected primary, replica and sentinel.
-func startReplicated(t *testing.T) (primary, replica *server, url string) {
+func startReplicated(t *testing.T) (primary, replica *redistest.Server, url string) {
 	t.Helper()
 	ports := []int{testenv.Port(t), testenv.Port(t), testenv.Port(t)}
-	tcp := func(port int, args ...string) *server {
-		return startRedis(t, append([]string{"--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"}, args...)...)
+	tcp := func(port int, args ...string) *redistest.Server {
+		return redistest.Start(t, append([]string{"--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"}, args...)...)
 	}
 	primary = tcp(ports[0])
 	replica = tcp(ports[1], "--replicaof", fmt.Sprintf("127.0.0.1 %d", ports[0]))
-	rc := replica.client()
+	rc := replica.Client()
 	defer rc.Close()
 	// A sentinel started before the link is up checks again only after 10 s, and then after
 	// another 10 s.
@@ -91,6 +92,6 @@ func startSentinel(t *testing.T, port, primary int) (addr string) {
 	if err := os.WriteFile(conf, settings, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(startProgram(t, path, conf, "--sentinel").kill)
+	t.Cleanup(redistest.StartProgram(t, path, conf, "--sentinel").Kill)
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }

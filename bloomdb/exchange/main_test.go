@@ -1,11 +1,14 @@
-package exchange
+package exchange_test
 
 import (
 	"flag"
+	"log/slog"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
+
+	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
 )
 
 // TestMain runs more tests at a time than there are processors, unless -parallel is given,
@@ -17,6 +20,6 @@ func TestMain(m *testing.M) {
 	if !given {
 		_ = flag.Set("test.parallel", "8") // it is a number
 	}
-	redis.SetLogger(Logger{Log: discard})
+	redis.SetLogger(redisclient.Logger{Log: slog.New(slog.DiscardHandler)})
 	goleak.VerifyTestMain(m)
 }

@@ -1,4 +1,4 @@
-package exchange
+package exchange_test
 
 import (
 	"fmt"
@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams/streamstest"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -89,19 +91,19 @@ func memory() string {
 type model struct {
 	t      *testing.T
 	random *rand.Rand
-	log    *simLog
+	log    *streamstest.Log
 	sites  []*modelSite
-	saved  simKeys // the state that Redis would be restored to
-	trims  bool    // whether streams lose deltas that no snapshot contains
+	saved  streamstest.State // the state that Redis would be restored to
+	trims  bool              // whether streams lose deltas that no snapshot contains
 	said   []string
 	began  time.Time
 }
 
 func newModel(t *testing.T, seed uint64, root string) *model {
 	random := rand.New(rand.NewPCG(seed, 0))
-	m := &model{t: t, random: random, log: newSimLog(rand.New(rand.NewPCG(seed, 1))), began: time.Now()}
-	m.log.lost, m.log.doubled, m.log.late = random.Float64()/2, random.Float64()/2, random.Float64()/2
-	m.saved = m.log.backup()
+	m := &model{t: t, random: random, log: streamstest.NewLog(rand.New(rand.NewPCG(seed, 1))), began: time.Now()}
+	m.log.SetChances(streamstest.Chances{Lost: random.Float64() / 2, Doubled: random.Float64() / 2, Late: random.Float64() / 2})
+	m.saved = m.log.Backup()
 	// If deltas are lost that no snapshot contains, the next snapshot must come soon.
 	interval, length := 24*time.Hour, int64(100_000)
 	if m.trims = random.IntN(3) > 0; m.trims {
@@ -112,7 +114,7 @@ func newModel(t *testing.T, seed uint64, root string) *model {
 		name := string(rune('a' + i))
 		m.sites = append(m.sites, &modelSite{
 			t: t, name: name, root: fmt.Sprintf("%s/%s", root, name), log: m.log, life: newLife(),
-			o: Options{SnapshotInterval: interval, StreamLength: length},
+			o: exchange.Options{SnapshotInterval: interval, StreamLength: length},
 		})
 	}
 	return m
@@ -146,16 +148,13 @@ func (m *model) run() {
 // taken waits a minute, twice; further checks run every half minute.
 func (m *model) quiet() {
 	m.say("quiet")
-	m.log.mu.Lock()
-	lost, doubled, late := m.log.lost, m.log.doubled, m.log.late
-	m.log.lost, m.log.doubled, m.log.late = 0, 0, 0
-	m.log.mu.Unlock()
+	chances := m.log.SetChances(streamstest.Chances{})
 	for _, s := range m.sites {
 		if s.db == nil {
 			s.start()
 		}
-		s.wire.cut.Store(false)
-		s.wire.unanswered.Store(0)
+		s.wire.Cut.Store(false)
+		s.wire.Unanswered.Store(0)
 	}
 	for range 30 {
 		time.Sleep(10 * time.Second)
@@ -163,9 +162,7 @@ func (m *model) quiet() {
 			break
 		}
 	}
-	m.log.mu.Lock()
-	m.log.lost, m.log.doubled, m.log.late = lost, doubled, late
-	m.log.mu.Unlock()
+	m.log.SetChances(chances)
 	for _, s := range m.sites {
 		s.life.settle()
 	}
@@ -239,13 +236,13 @@ func (m *model) disturb(s *modelSite) {
 	}
 	switch m.random.IntN(7) {
 	case 0, 1:
-		cut := !s.wire.cut.Load()
+		cut := !s.wire.Cut.Load()
 		m.say("%s is cut off: %v", s.name, cut)
-		s.wire.cut.Store(cut)
+		s.wire.Cut.Store(cut)
 	case 2:
 		chance := m.random.Int64N(500)
 		m.say("%s gets no answer in %d of 1000", s.name, chance)
-		s.wire.unanswered.Store(chance)
+		s.wire.Unanswered.Store(chance)
 	case 3:
 		m.say("%s stops", s.name)
 		s.stop()
@@ -254,16 +251,12 @@ func (m *model) disturb(s *modelSite) {
 		s.crash()
 	case 5:
 		m.say("%s crashes in the middle of a command", s.name)
-		s.wire.hang.Store(true)
+		s.wire.Hang.Store(true)
 		time.Sleep(time.Duration(m.random.Int64N(int64(5 * time.Second))))
 		s.crash()
 	case 6:
 		m.say("the subscriptions break")
-		m.log.mu.Lock()
-		for sub := range m.log.subs {
-			sub.breakOff()
-		}
-		m.log.mu.Unlock()
+		m.log.BreakSubscriptions()
 	}
 }
 
@@ -272,21 +265,21 @@ func (m *model) redis(s *modelSite) {
 	switch m.random.IntN(4) {
 	case 0:
 		m.say("Redis saves")
-		m.saved = m.log.backup()
+		m.saved = m.log.Backup()
 	case 1:
 		m.say("Redis comes back with what it saved")
-		m.log.restore(m.saved)
+		m.log.Restore(m.saved)
 	case 2:
 		m.say("Redis comes back empty")
-		m.saved = simKeys{}.clone()
-		m.log.restore(m.saved)
+		m.saved = streamstest.State{}.Clone()
+		m.log.Restore(m.saved)
 	case 3:
 		if !m.trims {
 			return
 		}
 		n := m.random.IntN(5)
 		m.say("the stream of %s is trimmed to %d", s.name, n)
-		m.log.trim(s.name, n)
+		m.log.Trim(s.name, n)
 	}
 }
 

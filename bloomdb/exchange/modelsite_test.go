@@ -1,4 +1,4 @@
-package exchange
+package exchange_test
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams/streamstest"
 )
 
 // life contains the mails reported, revoked and counted in one epoch of a state folder.
@@ -51,12 +53,12 @@ type modelSite struct {
 	name string
 	root string // of its folders
 	n    int    // number of the current folder
-	log  *simLog
-	o    Options
+	log  *streamstest.Log
+	o    exchange.Options
 
-	wire   *simWire
+	wire   *streamstest.Connection
 	db     *bloomdb.DB // nil: stopped
-	x      *Exchange
+	x      *exchange.Exchange
 	cancel context.CancelFunc
 	done   *sync.WaitGroup
 
@@ -74,8 +76,8 @@ func (s *modelSite) start() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.wire = &simWire{log: s.log}
-	s.db, s.x, s.done = db, newExchange(db, s.wire, s.o), new(sync.WaitGroup)
+	s.wire = &streamstest.Connection{Log: s.log}
+	s.db, s.x, s.done = db, exchange.New(db, s.wire, s.o), new(sync.WaitGroup)
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.done.Go(func() { s.x.Run(ctx) })

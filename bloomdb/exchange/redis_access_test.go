@@ -1,4 +1,4 @@
-package exchange
+package exchange_test
 
 import (
 	"crypto/x509"
@@ -13,6 +13,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redistest"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -20,13 +23,13 @@ import (
 // corrects it in Redis, and nothing is lost.
 func TestPassword(t *testing.T) {
 	t.Parallel()
-	server := startRedis(t)
-	c := server.client()
+	server := redistest.Start(t)
+	c := server.Client()
 	defer c.Close()
 	if err := c.ConfigSet(t.Context(), "requirepass", "another").Err(); err != nil {
 		t.Fatal(err)
 	}
-	url := "unix://:geheim@" + server.socket()
+	url := "unix://:geheim@" + server.Socket()
 	a, b := startSites(t, url, url)
 	testenv.Eventually(t, "the fault is reported", func() bool { return strings.Contains(a.x.Status().LastError, "WRONGPASS") })
 	if e := a.x.Status().LastError; strings.Contains(e, "geheim") {
@@ -34,7 +37,7 @@ func TestPassword(t *testing.T) {
 	}
 	traffic(t, a, b, func(i int) {
 		if i == 30 {
-			admin := dialed(t, "unix://:another@"+server.socket()+patient)
+			admin := redistest.Dial(t, "unix://:another@"+server.Socket()+redistest.Patient)
 			if err := admin.ConfigSet(t.Context(), "requirepass", "geheim").Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -46,23 +49,23 @@ func TestPassword(t *testing.T) {
 // A Redis with TLS only, a certificate of a private CA, and required client certificates.
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	a := newAuthority(t)
-	a.issue("redis", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
-	a.issue("member", &x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	a := redistest.NewAuthority(t)
+	a.Issue("redis", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	a.Issue("member", &x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	port := testenv.Port(t)
-	startRedis(t, "--bind", "127.0.0.1", "--tls-port", fmt.Sprint(port), "--tls-auth-clients", "yes",
-		"--tls-ca-cert-file", a.path("ca.pem"), "--tls-cert-file", a.path("redis.pem"), "--tls-key-file", a.path("redis.key"))
+	redistest.Start(t, "--bind", "127.0.0.1", "--tls-port", fmt.Sprint(port), "--tls-auth-clients", "yes",
+		"--tls-ca-cert-file", a.Path("ca.pem"), "--tls-cert-file", a.Path("redis.pem"), "--tls-key-file", a.Path("redis.key"))
 	url := fmt.Sprintf("rediss://127.0.0.1:%d", port)
-	join := func(name string, files DialOptions) *site {
-		client, err := Dial(url, files)
+	join := func(name string, files redisclient.Options) *site {
+		client, err := redisclient.Dial(url, files)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return joinWith(t, siteOptions(t.TempDir(), name), client, Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond})
+		return joinWith(t, siteOptions(t.TempDir(), name), client, exchange.Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond})
 	}
-	files := DialOptions{CA: a.path("ca.pem"), Cert: a.path("member.pem"), Key: a.path("member.key")}
+	files := redisclient.Options{CA: a.Path("ca.pem"), Cert: a.Path("member.pem"), Key: a.Path("member.key")}
 	one, two := join("one", files), join("two", files)
-	stranger := join("stranger", DialOptions{CA: newAuthority(t).path("ca.pem")})
+	stranger := join("stranger", redisclient.Options{CA: redistest.NewAuthority(t).Path("ca.pem")})
 	traffic(t, one, two, func(int) {})
 	testenv.Eventually(t, "the wrong CA is reported", func() bool {
 		return strings.Contains(stranger.x.Status().LastError, "certificate signed by unknown authority")
@@ -99,14 +102,14 @@ func aclLines(t *testing.T, password string) (lines [][]any) {
 // the commands counted by Redis are those of the line.
 func TestRightsAreThoseThatAreUsed(t *testing.T) {
 	t.Parallel()
-	server := startRedis(t)
-	admin := server.client()
+	server := redistest.Start(t)
+	admin := server.Client()
 	defer admin.Close()
 	words := aclLines(t, "geheim")[0]
 	if err := admin.Do(t.Context(), words...).Err(); err != nil {
 		t.Fatal(err)
 	}
-	user := "unix://spambloom:geheim@" + server.socket()
+	user := "unix://spambloom:geheim@" + server.Socket()
 	dir := t.TempDir()
 	a := startSite(t, dir, "a", user)
 	b := startSite(t, t.TempDir(), "b", user)
@@ -115,7 +118,7 @@ func TestRightsAreThoseThatAreUsed(t *testing.T) {
 		case 20:
 			admin.FlushAll(t.Context())
 		case 30: // another client writes to the stream
-			admin.XAdd(t.Context(), &redis.XAddArgs{Stream: a.keys().stream("a"), ID: "18446744073709551613-1", Values: []any{"x", "y"}})
+			admin.XAdd(t.Context(), &redis.XAddArgs{Stream: a.keys().StreamKey("a"), ID: "18446744073709551613-1", Values: []any{"x", "y"}})
 		}
 	})
 	expectNewcomer(t, user)
@@ -128,10 +131,10 @@ func TestRightsAreThoseThatAreUsed(t *testing.T) {
 	for _, unused := range unusedRights(t, admin, words) {
 		t.Errorf("the permission %s is not used", unused)
 	}
-	expectForbidden(t, dialed(t, user+patient))
+	expectForbidden(t, redistest.Dial(t, user+redistest.Patient))
 }
 
-func expectNothingDenied(t *testing.T, admin *Client) {
+func expectNothingDenied(t *testing.T, admin *redisclient.Client) {
 	t.Helper()
 	denied, err := admin.Do(t.Context(), "ACL", "LOG").Slice()
 	if err != nil || len(denied) > 0 {
@@ -145,7 +148,7 @@ func expectNothingDenied(t *testing.T, admin *Client) {
 var onOccasion = []string{"+ping", "+xrevrange", "+xtrim"}
 
 // unusedRights returns the commands of the line that were not used.
-func unusedRights(t *testing.T, admin *Client, line []any) (unused []string) {
+func unusedRights(t *testing.T, admin *redisclient.Client, line []any) (unused []string) {
 	t.Helper()
 	stats := admin.Info(t.Context(), "commandstats").Val()
 	for _, word := range line {
@@ -159,7 +162,7 @@ func unusedRights(t *testing.T, admin *Client, line []any) (unused []string) {
 }
 
 // expectForbidden checks the limits of a stolen password.
-func expectForbidden(t *testing.T, user *Client) {
+func expectForbidden(t *testing.T, user *redisclient.Client) {
 	t.Helper()
 	for _, command := range [][]any{
 		{"FLUSHALL"}, {"KEYS", "*"}, {"CONFIG", "GET", "*"}, {"ACL", "LIST"}, {"SHUTDOWN"},

@@ -1,4 +1,4 @@
-package exchange
+package exchange_test
 
 import (
 	"crypto/ed25519"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redistest"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
@@ -61,7 +63,7 @@ func TestAttackerWithoutKey(t *testing.T) {
 			}
 		}
 		disturbed.expectOneLife(i)
-		if e := s.x.Status().LastError; strings.Contains(e, errNameTaken.Error()) {
+		if e := s.x.Status().LastError; strings.Contains(e, nameTaken) {
 			t.Errorf("%s stopped publishing: %s", s.db.Status().Site, e)
 		}
 	}
@@ -73,7 +75,7 @@ func TestAttackerWithoutKey(t *testing.T) {
 // user to a Redis of their own.
 type federation struct {
 	t      *testing.T
-	server *server
+	server *redistest.Server
 	user   string // URL
 	sites  []*site
 	opened []bloomdb.Options
@@ -82,13 +84,13 @@ type federation struct {
 }
 
 func newFederation(t *testing.T) *federation {
-	f := &federation{t: t, server: startRedis(t)}
-	admin := f.server.client()
+	f := &federation{t: t, server: redistest.Start(t)}
+	admin := f.server.Client()
 	defer admin.Close()
 	if err := admin.Do(t.Context(), aclLines(t, "geheim")[0]...).Err(); err != nil {
 		t.Fatal(err)
 	}
-	f.user = "unix://spambloom:geheim@" + f.server.socket()
+	f.user = "unix://spambloom:geheim@" + f.server.Socket()
 	members := make(wire.Members)
 	for i := range 5 {
 		o := siteOptions(t.TempDir(), fmt.Sprintf("m%d", i))
@@ -154,7 +156,7 @@ func (f *federation) settle() {
 				_, pending, err := of.db.NextDelta(true)
 				epoch, seq := of.db.Head()
 				st := s.of(name)
-				return !pending && err == nil && st.Applied == (Position{epoch, seq}) && st.Lag == 0 && st.Gaps == 0 && st.Stale == nil && cellsOf(s.db, name, epoch) == of.db.Status().Sites[0].Cells
+				return !pending && err == nil && st.Applied == streams.At(epoch, seq) && st.Lag == 0 && st.Gaps == 0 && st.Stale == nil && cellsOf(s.db, name, epoch) == of.db.Status().Sites[0].Cells
 			}
 			if !testenv.Becomes(isLevel) {
 				f.t.Fatalf("%s does not hold all of %s: %+v; that one: %+v", s.db.Status().Site, name, s.of(name), of.x.Status())
@@ -194,7 +196,7 @@ func (f *federation) expectOneLife(i int) {
 // moved returns how often each site's stream was moved aside.
 func (f *federation) moved() (times []int64) {
 	for _, s := range f.sites {
-		times = append(times, s.x.Status().MovedAside.times())
+		times = append(times, timesMoved(s.x))
 	}
 	return times
 }

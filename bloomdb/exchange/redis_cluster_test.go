@@ -1,10 +1,13 @@
-package exchange
+package exchange_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redistest"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
@@ -13,17 +16,18 @@ const slots = 16384
 
 // node is a server of a cluster.
 type node struct {
-	*server
+	*redistest.Server
+	t         *testing.T
 	port, bus int
-	client    *Client
+	client    *redisclient.Client
 }
 
 func startNode(t *testing.T) *node {
 	t.Helper()
-	n := &node{port: testenv.Port(t), bus: testenv.Port(t)}
-	n.server = startRedis(t, "--port", fmt.Sprint(n.port), "--bind", "127.0.0.1", "--cluster-enabled", "yes",
+	n := &node{t: t, port: testenv.Port(t), bus: testenv.Port(t)}
+	n.Server = redistest.Start(t, "--port", fmt.Sprint(n.port), "--bind", "127.0.0.1", "--cluster-enabled", "yes",
 		"--cluster-port", fmt.Sprint(n.bus), "--cluster-node-timeout", "1000", "--repl-diskless-sync-delay", "0")
-	n.client = n.server.client()
+	n.client = n.Server.Client()
 	t.Cleanup(func() { n.client.Close() })
 	return n
 }
@@ -55,7 +59,7 @@ func startCluster(t *testing.T, keyID string) (nodes []*node, url string, holder
 		}
 	}
 	eventuallyAll(t, nodes, "cluster_known_nodes:4")
-	slot := nodes[0].client.ClusterKeySlot(t.Context(), newStreams(nil, keyID).headsKey()).Val()
+	slot := nodes[0].client.ClusterKeySlot(t.Context(), streams.New(nil, keyID).HeadsKey()).Val()
 	holder, replica = nodes[int(slot)/share], nodes[3]
 	id := holder.do("CLUSTER", "MYID")
 	testenv.Eventually(t, "the fourth is a replica", func() bool {
@@ -97,7 +101,7 @@ func TestClusterFailover(t *testing.T) {
 	traffic(t, a, b, func(i int) {
 		if i == 20 {
 			keys = int(holder.client.DBSize(t.Context()).Val())
-			holder.kill()
+			holder.Kill()
 		}
 	})
 	if keys < 3 {

@@ -1,4 +1,4 @@
-package exchange
+package exchange_test
 
 import (
 	"encoding/binary"
@@ -8,6 +8,10 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redistest"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -36,11 +40,11 @@ func (k dataset) publish(t testing.TB, url string, number int) {
 		t.Fatal(err)
 	}
 	k.fill(t, db, name)
-	client, err := Dial(url, DialOptions{})
+	client, err := redisclient.Dial(url, redisclient.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := runSite(t, db, client, Options{Interval: 50 * time.Millisecond, MaxInterval: 200 * time.Millisecond, Heartbeat: 300 * time.Millisecond})
+	s := runSite(t, db, client, exchange.Options{Interval: 50 * time.Millisecond, MaxInterval: 200 * time.Millisecond, Heartbeat: 300 * time.Millisecond})
 	defer s.stop()
 	s.awaitConnected()
 	testenv.Eventually(t, name+" has published", func() bool {
@@ -93,52 +97,11 @@ func campaign(site string, i int) signature.Set {
 	return set
 }
 
-// A site may end between a delta and the heartbeat that announces it. A site that joins
-// then is not level until it has read the stream to its end.
-func TestLagCountsWhatNoHeartbeatAnnounced(t *testing.T) {
-	m, client := startMini(t)
-	a := newPublisher(newExchange(openDB(t, siteOptions(t.TempDir(), "a")), newStreams(client, "k"), Options{}))
-	publish := func(i int) {
-		t.Helper()
-		if err := a.db.Count(mail("bulk %d", i), 1); err != nil {
-			t.Fatal(err)
-		}
-		if err := a.take(t.Context(), a.publishCounts); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := a.take(t.Context(), a.beat); err != nil { // this resumes
-		t.Fatal(err)
-	}
-	const deltas = 3
-	for i := range deltas {
-		publish(i)
-	}
-	b := newExchange(openDB(t, siteOptions(t.TempDir(), "b")), newStreams(dialed(t, "redis://"+m.Addr()+patient), "k"), Options{})
-	if err := b.readHeads(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	o := b.origins["a"]
-	batch, err := b.wire.read(t.Context(), "a", o.at)
-	if err != nil || len(batch) != deltas {
-		t.Fatalf("%d entries, %v", len(batch), err)
-	}
-	for i, e := range batch {
-		if lag := b.Status().Sites[0].Lag; lag == 0 {
-			t.Errorf("no lag after %d of %d deltas", i, deltas)
-		}
-		b.consume(o, e)
-	}
-	if st := b.Status().Sites[0]; st.Lag != 0 || b.db.Judge(mail("bulk %d", deltas-1)).Count != 1 {
-		t.Errorf("after all: %+v", st)
-	}
-}
-
 // A site that joins a federation receives the data of weeks within moments: from the sites'
 // snapshots, and from the later deltas in their streams.
 func TestNewSiteJoins(t *testing.T) {
 	k := dataset{sites: 10, reports: 50, counted: 3000}
-	url := startRedis(t).url()
+	url := redistest.Start(t).URL()
 	for i := range k.sites {
 		k.publish(t, url, i)
 	}
@@ -148,7 +111,7 @@ func TestNewSiteJoins(t *testing.T) {
 // join makes a new site join, and checks its data once it is level.
 func (k dataset) join(t testing.TB, url string) *site {
 	t.Helper()
-	late := joinSite(t, k.options(t.TempDir(), "late"), url, Options{})
+	late := joinSite(t, k.options(t.TempDir(), "late"), url, exchange.Options{})
 	testenv.Eventually(t, "the new site is level", func() bool { return late.isLevelWith(k.sites) })
 	for i := range k.sites {
 		name := fmt.Sprintf("site%d", i)
@@ -170,7 +133,7 @@ func (k dataset) join(t testing.TB, url string) *site {
 func (s *site) isLevelWith(others int) bool {
 	sites := s.x.Status().Sites
 	for _, o := range sites {
-		if o.Lag > 0 || o.Loading != nil || o.Applied == (Position{}) || s.db.Wanting(o.Site) {
+		if o.Lag > 0 || o.Loading != nil || o.Applied == (streams.Position{}) || s.db.Wanting(o.Site) {
 			return false
 		}
 	}

@@ -1,4 +1,4 @@
-package exchange
+package exchange_test
 
 import (
 	"regexp"
@@ -6,11 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redistest"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // usedMemory returns the memory used by Redis, in bytes.
-func usedMemory(t testing.TB, c *Client) int64 {
+func usedMemory(t testing.TB, c *redisclient.Client) int64 {
 	t.Helper()
 	found := regexp.MustCompile(`used_memory:(\d+)`).FindStringSubmatch(c.Info(t.Context(), "memory").Val())
 	if found == nil {
@@ -27,9 +30,9 @@ func usedMemory(t testing.TB, c *Client) int64 {
 // and everything is published when there is memory again.
 func TestOutOfMemoryIsReadOn(t *testing.T) {
 	t.Parallel()
-	server := startRedis(t, "--maxmemory-policy", "noeviction")
-	a, b := startSites(t, server.url(), server.url())
-	c := server.client()
+	server := redistest.Start(t, "--maxmemory-policy", "noeviction")
+	a, b := startSites(t, server.URL(), server.URL())
+	c := server.Client()
 	defer c.Close()
 	const n = 20
 	for i := range n {
@@ -42,7 +45,7 @@ func TestOutOfMemoryIsReadOn(t *testing.T) {
 	a.report(mail("during"))
 	testenv.Eventually(t, "the fault is reported", func() bool { return strings.Contains(a.x.Status().LastError, "OOM") })
 
-	late := startSite(t, t.TempDir(), "late", server.url())
+	late := startSite(t, t.TempDir(), "late", server.URL())
 	late.awaitAll("before %d", n)
 	if late.lists(mail("during")) || b.lists(mail("during")) {
 		t.Error("a refused report arrived at another site")
@@ -57,16 +60,16 @@ func TestOutOfMemoryIsReadOn(t *testing.T) {
 		testenv.Eventually(t, "the report arrives", func() bool { return s.lists(mail("during")) })
 	}
 	traffic(t, a, b, func(int) {})
-	expectNewcomer(t, server.url())
+	expectNewcomer(t, server.URL())
 }
 
 // Memory is available at times: the limit is a little above the memory in use, as in a
 // Redis that others fill too.
 func TestMemoryAtItsLimit(t *testing.T) {
 	t.Parallel()
-	server := startRedis(t, "--maxmemory-policy", "noeviction")
-	a, b := startSites(t, server.url(), server.url())
-	c := server.client()
+	server := redistest.Start(t, "--maxmemory-policy", "noeviction")
+	a, b := startSites(t, server.URL(), server.URL())
+	c := server.Client()
 	defer c.Close()
 	ballast := strings.Repeat("x", 1<<20)
 	refused := 0
@@ -87,35 +90,35 @@ func TestMemoryAtItsLimit(t *testing.T) {
 	if refused < 10 {
 		t.Errorf("Redis refused only %d writes", refused)
 	}
-	expectNewcomer(t, server.url())
+	expectNewcomer(t, server.URL())
 }
 
 // Reports do not wait for a snapshot that does not fit into Redis: its partial data,
 // written now or before a crash, is removed.
 func TestReportsGoOnWithoutRoomForASnapshot(t *testing.T) {
 	t.Parallel()
-	server := startRedis(t, "--maxmemory-policy", "noeviction")
+	server := redistest.Start(t, "--maxmemory-policy", "noeviction")
 	dir := t.TempDir()
-	a := startSite(t, dir, "a", server.url())
-	b := startSite(t, t.TempDir(), "b", server.url())
+	a := startSite(t, dir, "a", server.URL())
+	b := startSite(t, t.TempDir(), "b", server.URL())
 	a.report(mail("before"))
 	testenv.Eventually(t, "it has a snapshot", func() bool { return a.x.Status().Snapshot != nil })
 	a.stop()
 
-	c := server.client()
+	c := server.Client()
 	defer c.Close()
-	manifest, err := b.db.ReadManifest([]byte(c.Get(t.Context(), b.keys().manifestKey("a")).Val()))
+	manifest, err := b.db.ReadManifest([]byte(c.Get(t.Context(), b.keys().ManifestKey("a")).Val()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	half := b.keys().slot("a", otherSlot(manifest.Slot))
+	half := b.keys().SlotKey("a", streams.OtherSlot(manifest.Slot))
 	if err := c.HSet(t.Context(), half, "0", strings.Repeat("x", 32<<20)).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.ConfigSet(t.Context(), "maxmemory", "16mb").Err(); err != nil {
 		t.Fatal(err)
 	}
-	a = startSite(t, dir, "a", server.url())
+	a = startSite(t, dir, "a", server.URL())
 	a.report(mail("during"))
 	testenv.Eventually(t, "the report arrives", func() bool { return b.lists(mail("during")) })
 }

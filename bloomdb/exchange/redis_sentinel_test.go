@@ -1,10 +1,12 @@
-package exchange
+package exchange_test
 
 import (
 	"regexp"
 	"strconv"
 	"syscall"
 	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
 )
 
 // The primary accepts writes that its replica never receives, and dies: Sentinel's choice
@@ -12,7 +14,7 @@ import (
 func TestFailoverLosesWrites(t *testing.T) {
 	t.Parallel()
 	primary, replica, url := startReplicated(t)
-	pc, rc := primary.client(), replica.client()
+	pc, rc := primary.Client(), replica.Client()
 	defer pc.Close()
 	defer rc.Close()
 	a, b := startSites(t, url, url)
@@ -22,15 +24,15 @@ func TestFailoverLosesWrites(t *testing.T) {
 	traffic(t, a, b, func(i int) {
 		switch i {
 		case 10:
-			replica.signal(syscall.SIGSTOP)
+			replica.Signal(syscall.SIGSTOP)
 			pc.ClientKillByFilter(t.Context(), "TYPE", "replica")
 		case 20:
 			// The lost deltas were applied elsewhere, and their sites consider them
 			// published.
 			b.awaitAll("spam of a %d", 20)
 			had = replicated(t, pc)
-			primary.kill()
-			replica.signal(syscall.SIGCONT)
+			primary.Kill()
+			replica.Signal(syscall.SIGCONT)
 			got = replicated(t, rc)
 		}
 	})
@@ -42,7 +44,7 @@ func TestFailoverLosesWrites(t *testing.T) {
 }
 
 // replicated returns how many bytes a server has replicated.
-func replicated(t *testing.T, c *Client) int64 {
+func replicated(t *testing.T, c *redisclient.Client) int64 {
 	t.Helper()
 	found := regexp.MustCompile(`master_repl_offset:(\d+)`).FindStringSubmatch(c.Info(t.Context(), "replication").Val())
 	if found == nil {

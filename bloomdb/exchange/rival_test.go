@@ -1,17 +1,18 @@
-package exchange
+package exchange_test
 
 import (
 	"crypto/ed25519"
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redistest"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // A daemon with the federation key has published in the name of a site without a key in any
 // [[peer]], and has left. The others take its epoch for the site's latest, until they drop it.
 func TestSiteIsHeardAfterARivalAndADrop(t *testing.T) {
-	m, _ := startMini(t)
+	m, _ := redistest.Mini(t)
 	url := "redis://" + m.Addr()
 	signed := func() bloomdb.Options {
 		o := siteOptions(t.TempDir(), "a")
@@ -49,7 +50,7 @@ func TestSiteIsHeardAfterARivalAndADrop(t *testing.T) {
 			t.Fatal(err)
 		}
 		testenv.Eventually(t, "it arrives again", func() bool {
-			s.x.requestResync() // in production every half minute
+			s.x.RequestResync() // in production every half minute
 			return s.lists(mail("after"))
 		})
 	}

@@ -1,4 +1,4 @@
-package exchange
+package exchange_test
 
 import (
 	"context"
@@ -9,6 +9,11 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/exchange/follower"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redistest"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
@@ -20,8 +25,9 @@ var testKey = [32]byte{1, 2, 3}
 type site struct {
 	t      testing.TB
 	db     *bloomdb.DB
-	x      *Exchange
-	client *Client
+	x      *exchange.Exchange
+	client *redisclient.Client
+	stored *streams.Redis // what is stored in Redis
 	cancel context.CancelFunc
 	done   chan struct{}
 }
@@ -48,10 +54,10 @@ func startSites(t testing.TB, urlA, urlB string) (a, b *site) {
 }
 
 // startPair starts a Redis and the sites a and b.
-func startPair(t *testing.T) (redis *server, a, b *site) {
+func startPair(t *testing.T) (redis *redistest.Server, a, b *site) {
 	t.Helper()
-	redis = startRedis(t)
-	a, b = startSites(t, redis.url(), redis.url())
+	redis = redistest.Start(t)
+	a, b = startSites(t, redis.URL(), redis.URL())
 	return redis, a, b
 }
 
@@ -61,13 +67,14 @@ func startSiteWith(t testing.TB, o bloomdb.Options, url string) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := Dial(url, DialOptions{})
+	client, err := redisclient.Dial(url, redisclient.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := New(db, client, keyring.ID(o.Key), Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond, SnapshotInterval: 100 * time.Millisecond})
+	stored := streams.New(client, keyring.ID(o.Key))
+	x := exchange.New(db, stored, exchange.Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond, SnapshotInterval: 100 * time.Millisecond})
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &site{t: t, db: db, x: x, client: client, cancel: cancel, done: make(chan struct{})}
+	s := &site{t: t, db: db, x: x, client: client, stored: stored, cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
 		if err := x.Run(ctx); err != nil {
@@ -79,7 +86,7 @@ func startSiteWith(t testing.TB, o bloomdb.Options, url string) *site {
 }
 
 // calm are options with which a slow machine does not consider its link dead.
-var calm = Options{Interval: 20 * time.Millisecond, Heartbeat: testenv.Patience}
+var calm = exchange.Options{Interval: 20 * time.Millisecond, Heartbeat: testenv.Patience}
 
 // openDB opens a database without an exchange.
 func openDB(t testing.TB, o bloomdb.Options) *bloomdb.DB {
@@ -93,7 +100,19 @@ func openDB(t testing.TB, o bloomdb.Options) *bloomdb.DB {
 }
 
 // keys returns the federation's keys in Redis.
-func (s *site) keys() *streams { return s.x.wire.(*streams) }
+func (s *site) keys() *streams.Redis { return s.stored }
+
+// nameTaken is the error of a site whose name another daemon uses.
+const nameTaken = "another daemon publishes under this site's name"
+
+// timesMoved returns how often a site's stream was moved aside.
+func timesMoved(x *exchange.Exchange) int64 {
+	moved := x.Status().MovedAside
+	if moved == nil {
+		return 0
+	}
+	return moved.Times
+}
 
 // stop stops the site like a daemon, and checks its state.
 func (s *site) stop() {
@@ -154,13 +173,13 @@ func (s *site) listsAll(series string, n int) bool {
 }
 
 // of returns the site's status of another one.
-func (s *site) of(name string) SiteStatus {
+func (s *site) of(name string) follower.SiteStatus {
 	for _, o := range s.x.Status().Sites {
 		if o.Site == name {
 			return o
 		}
 	}
-	return SiteStatus{}
+	return follower.SiteStatus{}
 }
 
 func (s *site) awaitAll(series string, n int) {

@@ -1,11 +1,13 @@
 package exchange
 
 import (
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spambloom/spambloom/bloomdb/exchange/follower"
+	"github.com/spambloom/spambloom/bloomdb/exchange/publisher"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 )
 
 // Status is the state of the exchange.
@@ -19,11 +21,11 @@ type Status struct {
 
 	// Published is the last own delta added to the stream. Snapshot is the last one
 	// included in this site's snapshot in Redis; nil if there is none.
-	Published Position  `json:"published"`
-	Snapshot  *Position `json:"snapshot,omitempty"`
+	Published streams.Position  `json:"published"`
+	Snapshot  *streams.Position `json:"snapshot,omitempty"`
 
 	// MovedAside is set after another client has written to this site's stream.
-	MovedAside *Foreign `json:"moved_aside,omitempty"`
+	MovedAside *publisher.Foreign `json:"moved_aside,omitempty"`
 
 	Sites []SiteStatus `json:"sites"` // the others, by name
 
@@ -32,113 +34,32 @@ type Status struct {
 }
 
 // SiteStatus is the state of following one other site.
-type SiteStatus struct {
-	Site    string   `json:"site"`
-	Trust   string   `json:"trust"`   // full, vote or none
-	Head    Position `json:"head"`    // the newest known delta
-	Applied Position `json:"applied"` // the newest delta in our database
-
-	// Lag is the number of deltas between the two. It is at least 1 while the stream,
-	// according to Redis, continues after Head and was not read completely.
-	Lag uint64 `json:"lag"`
-
-	// LagSeconds is for how long data of the site has been waiting to be applied; 0 if none
-	// waits.
-	LagSeconds float64 `json:"lag_seconds"`
-
-	Heard    *time.Time `json:"heard,omitempty"`    // when its last news arrived
-	Snapshot *Position  `json:"snapshot,omitempty"` // position announced for its snapshot; nil: none
-	Loading  *Progress  `json:"loading,omitempty"`  // its snapshot is being read
-
-	// SkewSeconds is how far the site's clock is ahead of ours, negative if behind,
-	// including the transmission time. Clock means that it is off by more than an hour.
-	// Records of a site that is ahead by that much are held back.
-	SkewSeconds float64 `json:"skew_seconds"`
-	Clock       bool    `json:"clock,omitempty"`
-
-	// Stale is the site's position if that is before an earlier one: the site runs on an
-	// older state folder, and its deltas are refused.
-	Stale *Position `json:"stale,omitempty"`
-
-	Muted bool   `json:"muted,omitempty"` // nothing of it is read
-	Votes uint64 `json:"votes,omitempty"` // stamp of its votes held here; 0: none
-
-	// Gaps is how often deltas were missing that no snapshot has supplied since.
-	Gaps    int64            `json:"gaps"`
-	Refused map[string]int64 `json:"refused,omitempty"` // records refused since the start, by cause
-}
+type SiteStatus = follower.SiteStatus
 
 // Progress is the progress of reading a snapshot.
-type Progress struct {
-	Chunks int `json:"chunks"`
-	Of     int `json:"of"`
-}
+type Progress = follower.Progress
 
 // Status returns the current state of the exchange.
 func (x *Exchange) Status() Status {
-	s := Status{Connected: x.link.connected(), Sites: []SiteStatus{}}
-	s.Published.Epoch, s.Published.Seq = x.db.Head()
-	x.link.mu.Lock()
-	if x.link.lastError != "" {
-		at := x.link.lastFault
-		s.LastError, s.LastErrorAt = x.link.lastError, &at
-	}
-	x.link.mu.Unlock()
-
-	now := time.Now()
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	s.Snapshot, s.MovedAside = x.snapshot, x.moved
-	s.Refused = byName(x.strangers)
-	for _, o := range x.origins {
-		s.Sites = append(s.Sites, x.siteStatus(o, now))
-	}
-	slices.SortFunc(s.Sites, func(a, b SiteStatus) int { return strings.Compare(a.Site, b.Site) })
-	return s
-}
-
-func (x *Exchange) siteStatus(o *origin, now time.Time) SiteStatus {
-	trust := x.db.TrustOf(o.site)
-	applied := x.cursor(o.site)
-	s := SiteStatus{
-		Site: o.site, Trust: trust.String(), Muted: x.db.Muted(o.site),
-		Head: o.head, Applied: applied,
-		SkewSeconds: o.skew.Round(time.Millisecond).Seconds(), Clock: o.skew.Abs() > maxSkew,
-		Gaps: o.openGaps(), Votes: o.votes, Refused: byName(o.refused),
-	}
-	if trust == wire.TrustFull {
-		s.Lag = applied.lag(o.head)
-		if o.claim.after(o.at) {
-			s.Lag = max(s.Lag, 1)
-		}
-		if !o.waiting.IsZero() {
-			s.LagSeconds = now.Sub(o.waiting).Round(time.Millisecond).Seconds()
-		}
-	}
-	if !o.heard.IsZero() {
-		heard := o.heard
-		s.Heard = &heard
-	}
-	if snapshot := o.snapshot; snapshot.Seq > 0 {
-		s.Snapshot = &snapshot
-	}
-	if stale := o.stale; stale != (Position{}) {
-		s.Stale = &stale
-	}
-	if l := o.loading; l != nil {
-		s.Loading = &Progress{Chunks: l.next, Of: l.manifest.Chunks()}
+	s := Status{Connected: x.link.IsConnected(), Published: streams.At(x.db.Head()), Sites: x.follower.Status(), Refused: x.refused.Of("")}
+	s.Snapshot, s.MovedAside = x.publisher.Status()
+	if fault, at := x.link.LastFault(); fault != "" {
+		s.LastError, s.LastErrorAt = fault, &at
 	}
 	return s
 }
 
-// byName returns nil if nothing was counted.
-func byName(causes map[cause]int64) map[string]int64 {
-	if len(causes) == 0 {
-		return nil
-	}
-	named := make(map[string]int64, len(causes))
-	for c, n := range causes {
-		named[string(c)] = n
-	}
-	return named
+// Collectors returns the exchange's metrics for a registry.
+func (x *Exchange) Collectors() []prometheus.Collector {
+	connected := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "spambloom_exchange_connected",
+		Help: "1 while news are received and the last command to Redis succeeded.",
+	}, func() float64 {
+		if x.link.IsConnected() {
+			return 1
+		}
+		return 0
+	})
+	all := []prometheus.Collector{connected, x.subscriber.Collector(), x.refused.Collector()}
+	return append(append(all, x.publisher.Collectors()...), x.follower.Collectors()...)
 }

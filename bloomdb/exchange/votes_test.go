@@ -1,10 +1,14 @@
-package exchange
+package exchange_test
 
 import (
 	"testing"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redistest"
+	"github.com/spambloom/spambloom/bloomdb/exchange/refusal"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
@@ -14,14 +18,14 @@ func withTrust(t *testing.T, name, url string, members wire.Members) *site {
 	t.Helper()
 	o := siteOptions(t.TempDir(), name)
 	o.Members = members
-	return joinSite(t, o, url, Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond, SnapshotInterval: 100 * time.Millisecond})
+	return joinSite(t, o, url, exchange.Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond, SnapshotInterval: 100 * time.Millisecond})
 }
 
 // Of a site with the trust "vote" only the votes are read, of one with "none" nothing, and
 // a stranger is refused. Full members are received beside all of them.
 func TestTrust(t *testing.T) {
-	server := startRedis(t)
-	url := server.url()
+	server := redistest.Start(t)
+	url := server.URL()
 	one, two := startSite(t, t.TempDir(), "one", url), startSite(t, t.TempDir(), "two", url)
 	none, stranger := startSite(t, t.TempDir(), "none", url), startSite(t, t.TempDir(), "stranger", url)
 	full := startSite(t, t.TempDir(), "full", url)
@@ -38,14 +42,14 @@ func TestTrust(t *testing.T) {
 	s.report(mail("by s"))
 	testenv.Eventually(t, "the full member's report arrives", func() bool { return s.lists(mail("by full")) })
 	testenv.Eventually(t, "the votes arrive", func() bool { return s.of("one").Votes > 0 && s.of("two").Votes > 0 })
-	testenv.Eventually(t, "the stranger is refused", func() bool { return s.x.Status().Refused[string(causeStranger)] > 0 })
+	testenv.Eventually(t, "the stranger is refused", func() bool { return s.x.Status().Refused[string(refusal.Stranger)] > 0 })
 	testenv.Eventually(t, "the site none is known", func() bool { return s.of("none").Trust == "none" })
 	testenv.Eventually(t, "its own snapshot exists", func() bool { return s.x.Status().Snapshot != nil })
 	for _, name := range []string{"one", "two", "none", "stranger"} {
 		if s.lists(mail("by %s", name)) {
 			t.Errorf("%s alone decided", name)
 		}
-		if st := s.of(name); st.Applied != (Position{}) || st.Lag != 0 {
+		if st := s.of(name); st.Applied != (streams.Position{}) || st.Lag != 0 {
 			t.Errorf("deltas were applied or awaited: %+v", st)
 		}
 	}
@@ -81,12 +85,12 @@ func TestMuted(t *testing.T) {
 // An hour of skew is tolerated. Deltas of a site further ahead wait in its stream, and none
 // is lost.
 func TestClockSkew(t *testing.T) {
-	server := startRedis(t)
-	b := startSite(t, t.TempDir(), "b", server.url())
+	server := redistest.Start(t)
+	b := startSite(t, t.TempDir(), "b", server.URL())
 	skewed := func(name string, by time.Duration) {
 		o := siteOptions(t.TempDir(), name)
 		o.Now = func() time.Time { return time.Now().Add(by) }
-		s := joinSite(t, o, server.url(), Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond})
+		s := joinSite(t, o, server.URL(), exchange.Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond})
 		s.report(mail("by %s", name))
 	}
 	skewed("ahead", 59*time.Minute)
@@ -97,14 +101,14 @@ func TestClockSkew(t *testing.T) {
 		testenv.Eventually(t, name+"'s report arrives", func() bool { return b.lists(mail("by %s", name)) })
 	}
 	testenv.Eventually(t, "the wrong clocks are reported", func() bool {
-		return b.of("far").Clock && b.of("slow").Clock && b.of("far").Refused[string(causeClock)] > 0
+		return b.of("far").Clock && b.of("slow").Clock && b.of("far").Refused[string(refusal.Clock)] > 0
 	})
 	testenv.Eventually(t, "its heartbeat arrives", func() bool { return b.of("ahead").SkewSeconds != 0 })
 	if st := b.of("ahead"); st.Clock || st.SkewSeconds < 3500 || st.Refused != nil {
 		t.Errorf("%+v", st)
 	}
 	testenv.Eventually(t, "the site far ahead waits", func() bool { st := b.of("far"); return st.Lag > 0 && st.LagSeconds > 0 })
-	if b.lists(mail("by far")) || b.of("far").Applied != (Position{}) {
+	if b.lists(mail("by far")) || b.of("far").Applied != (streams.Position{}) {
 		t.Error("a delta of the site far ahead was applied")
 	}
 	if st := b.of("slow"); st.SkewSeconds > -7000 {
@@ -114,6 +118,6 @@ func TestClockSkew(t *testing.T) {
 		o := siteOptions(t.TempDir(), "late")
 		o.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
 		return o
-	}(), server.url(), Options{})
+	}(), server.URL(), exchange.Options{})
 	testenv.Eventually(t, "a site with that clock receives it", func() bool { return late.lists(mail("by far")) })
 }

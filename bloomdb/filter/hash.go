@@ -47,6 +47,14 @@ func (h Hash) Sequence(m uint64) Sequence {
 	}
 }
 
+// Mix is the finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection in which every bit
+// of the result depends on every bit of x.
+func Mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
 // Reduce maps a lane to 0..n-1 ("fastrange", Lemire 2019). Its bias is below n/2^64, and n
 // need not be a power of two.
 func Reduce(lane, n uint64) uint64 {

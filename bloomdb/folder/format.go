@@ -84,7 +84,7 @@ func RefuseNewer(dir string, forms []FileForm) error {
 // checkNewer returns an error only for a file of a newer version. The loader reports all other
 // faults.
 func checkNewer(path string, forms []FileForm) error {
-	file, _, err := OpenLegible(path)
+	file, _, err := OpenFile(path)
 	if err != nil {
 		return nil
 	}

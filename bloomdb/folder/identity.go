@@ -80,7 +80,7 @@ func (id Identity) Write(dir string) error {
 	if err := renameio.WriteFile(path, data, 0o600, renameio.WithTempDir(dir)); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return SyncDir(dir)
+	return Sync(dir)
 }
 
 func checksumLine(line []byte) string {
@@ -91,7 +91,7 @@ func checksumLine(line []byte) string {
 // os.ErrNotExist; for a newer version, one that wraps ErrNewer.
 func ReadIdentity(dir string) (id Identity, err error) {
 	path := IdentityPath(dir)
-	data, err := ReadLegible(path)
+	data, err := ReadFile(path)
 	if err != nil {
 		return id, err
 	}
@@ -157,9 +157,9 @@ func (l LSN) Segment() uint32 { return uint32(l >> 40) }
 // one: the folder was lost, and the clock was set back.
 func NewEpoch(now time.Time) uint64 { return uint64(max(2, now.UnixMilli())) &^ 1 }
 
-// NextLife returns the next epoch after another: the next odd one if the site continues with
+// NextEpoch returns the next epoch after another: the next odd one if the site continues with
 // the filters that others received in the earlier epoch, else the next even one.
-func NextLife(epoch uint64, carries bool) uint64 {
+func NextEpoch(epoch uint64, carries bool) uint64 {
 	if carries {
 		return (epoch + 1) | 1
 	}

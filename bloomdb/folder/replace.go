@@ -12,17 +12,14 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// SyncDir makes renames and new files in a folder durable.
-func SyncDir(dir string) error {
-	d, err := os.Open(dir)
+// Sync writes a file, or the names in a folder, to disk. New and renamed files are durable only
+// when their folder is synced, too.
+func Sync(path string) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
-	if err := d.Sync(); err != nil {
-		return fmt.Errorf("sync folder %s: %w", dir, err)
-	}
-	return nil
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // CutFile shortens a file and syncs it.
@@ -54,7 +51,7 @@ func LeaveMark(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(aside.Close(), SyncDir(filepath.Dir(path)))
+	return errors.Join(aside.Close(), Sync(filepath.Dir(path)))
 }
 
 // Damage is contained. If the loss of a damaged file costs no own reports, the file is set
@@ -83,7 +80,7 @@ func WriteSnapshot(path string, encode func(w io.Writer) error) error {
 	if err != nil {
 		return fmt.Errorf("snapshot %s: %w", path, err)
 	}
-	return SyncDir(filepath.Dir(path))
+	return Sync(filepath.Dir(path))
 }
 
 // Saved identifies the state of a snapshot file on disk. The file is written again only when
@@ -107,21 +104,4 @@ func CutPath(path string, size int64) error {
 		return err
 	}
 	return errors.Join(CutFile(f, size), f.Close())
-}
-
-// ReadBounded reads a file of at most most bytes. A longer file is damaged.
-func ReadBounded(path string, most int64) ([]byte, error) {
-	f, info, err := OpenLegible(path)
-	if err != nil {
-		return nil, fmt.Errorf("votes: %w", err)
-	}
-	defer f.Close()
-	if info.Size() > most {
-		return nil, Damaged(path, most, fmt.Errorf("file has %d bytes, must be at most %d", info.Size(), most))
-	}
-	data, err := io.ReadAll(io.LimitReader(f, most))
-	if err != nil {
-		return nil, fmt.Errorf("votes: %w", readError(path, err))
-	}
-	return data, nil
 }

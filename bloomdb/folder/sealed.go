@@ -23,7 +23,7 @@ func Seal(b []byte) []byte { return binary.BigEndian.AppendUint32(b, crc32.Check
 
 // Load reads and decodes a file. A failure of decode is a *DamageError, unless it wraps ErrNewer.
 func (f SealedForm) Load(path string, decode func(data []byte) error) error {
-	file, _, err := OpenLegible(path)
+	file, _, err := OpenFile(path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Name, err)
 	}

@@ -92,7 +92,7 @@ func (j *Log) create(segment uint32) (SegmentFile, error) {
 		err = f.Sync()
 	}
 	if err == nil {
-		err = folder.SyncDir(j.dir)
+		err = folder.Sync(j.dir)
 	}
 	if err == nil {
 		err = j.List.Change(func(sizes map[uint32]int64) { sizes[segment] = Header })

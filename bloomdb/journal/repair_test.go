@@ -9,8 +9,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// While one report waits for its fsync, another one's write fails and gives the
-// segment up: what was not synced is not acknowledged.
+// While one report waits for its fsync, another one's write fails and abandons the segment:
+// unsynced records are not acknowledged.
 func TestRepairDuringSync(t *testing.T) {
 	dir, keyID := t.TempDir(), [8]byte{1}
 	j, err := Open(dir, keyID, make(map[uint32]int64), 0, nil)

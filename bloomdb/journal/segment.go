@@ -170,7 +170,7 @@ func decodeSeeds(r Record, body []byte) (Record, error) {
 // and the length of the tail after them. A tail torn by a crash is an error unless the segment
 // is the last one. The first least bytes were on disk, so a crash cannot have torn them.
 func ReadSegment(path string, keyID [8]byte, last bool, least int64, apply func(at int64, r Record) error) (size, tail int64, err error) {
-	data, err := folder.ReadLegible(path)
+	data, err := folder.ReadFile(path)
 	if err != nil {
 		return 0, 0, fmt.Errorf("journal: %w", err)
 	}

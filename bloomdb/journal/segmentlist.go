@@ -65,7 +65,7 @@ func (l *SegmentList) Change(edit func(sizes map[uint32]int64)) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	l.sizes = next
-	return folder.SyncDir(l.Dir)
+	return folder.Sync(l.Dir)
 }
 
 // has reports whether a segment is listed.

@@ -27,7 +27,7 @@ var (
 	testMessage = messageFacts{revoked: neverRevoked}
 )
 
-// reportedIn are the facts of a signature that sites have reported in one generation.
+// reportedIn returns the facts of a signature that sites have reported in one generation.
 func reportedIn(s signature.Signature, gen int64, sites ...string) signatureFacts {
 	return signatureFacts{signature: s, listed: []listedIn{{gen, sites}}, revoked: neverRevoked}
 }
@@ -47,20 +47,20 @@ func (f signatureFacts) as(classes ...classedIn) signatureFacts {
 	return f
 }
 
-// near are the facts of a sketch that matches in one generation.
+// near returns the facts of a sketch that matches in one generation.
 func near(s signature.Signature, gen int64, isStrong bool) sketchFacts {
 	m := sketchMatch{Match{Signature: s, Generation: gen, Sites: []string{"a"}}, isStrong}
 	return sketchFacts{matches: []sketchMatch{m}, revoked: neverRevoked}
 }
 
-// campaigns are the facts of a domain that this site found in spam only.
+// campaigns returns the facts of a domain that this site has seen only in spam.
 func campaigns(newest int64, reports signatureFacts) linkFacts {
 	return linkFacts{domain: "spam.example", counts: store.DomainCounts{Campaigns: 3, Newest: newest}, reports: reports}
 }
 
-func decided(f facts) Evidence { return f.decide(testPolicy) }
+func decided(f facts) Evidence { return f.decide(&decidedSet, testPolicy) }
 
-// What is listed, and by what, follows from the facts alone.
+// The verdict follows from the facts alone.
 func TestDecide(t *testing.T) {
 	unreported := signatureFacts{signature: aDomain, revoked: neverRevoked}
 	ordinary := linkFacts{domain: "spam.example", counts: store.DomainCounts{Campaigns: 3, Sightings: 30, Newest: 9}, reports: reportedIn(aDomain, 9, "a")}
@@ -188,13 +188,13 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := c.facts
-			if f.set = decidedSet; f.message.revoked == 0 {
+			if f.message.revoked == 0 {
 				f.message.revoked = neverRevoked
 			}
 			if got := simplified(decided(f)); !reflect.DeepEqual(got, c.want) {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}
-			empty := facts{set: decidedSet, message: testMessage, vote: f.vote, signatures: unknown(f.signatures)}
+			empty := facts{message: testMessage, vote: f.vote, signatures: unknown(f.signatures)}
 			if got := simplified(decided(unite(f, empty))); len(f.links) == 0 && !reflect.DeepEqual(got, c.want) {
 				t.Errorf("united with a keyspace that has nothing: %+v, want %+v", got, c.want)
 			}
@@ -202,7 +202,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// unknown are the facts of a keyspace in which nobody reported some signatures.
+// unknown returns the facts of a keyspace in which no site reported some signatures.
 func unknown(reported []signatureFacts) (list []signatureFacts) {
 	for _, f := range reported {
 		list = append(list, signatureFacts{signature: f.signature, revoked: neverRevoked})
@@ -210,7 +210,7 @@ func unknown(reported []signatureFacts) (list []signatureFacts) {
 	return list
 }
 
-// simplified leaves of each match what TestDecide compares.
+// simplified keeps of each match only what TestDecide compares.
 func simplified(e Evidence) Evidence {
 	simple := func(matches []Match) (list []Match) {
 		for _, m := range matches {
@@ -222,7 +222,7 @@ func simplified(e Evidence) Evidence {
 	return e
 }
 
-// What one keyspace has counts under the other one, and nothing counts twice.
+// The facts of either keyspace count, and nothing counts twice.
 func TestUnite(t *testing.T) {
 	of := func(f signatureFacts) facts { return facts{signatures: []signatureFacts{f}} }
 	for name, c := range map[string]struct {
@@ -277,7 +277,7 @@ func TestUnite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, f := range []*facts{&c.a, &c.b} {
-				f.set, f.message = decidedSet, testMessage
+				f.message = testMessage
 			}
 			for _, f := range []facts{unite(c.a, c.b), unite(c.b, c.a)} {
 				if got := simplified(decided(f)); !reflect.DeepEqual(got, c.want) {
@@ -288,8 +288,8 @@ func TestUnite(t *testing.T) {
 	}
 }
 
-// Which keyspace is which does not matter, nor does one that has the same facts again; and
-// to unite facts changes neither of both.
+// The order of keyspaces does not matter, and uniting the same facts again changes nothing.
+// unite changes neither of its arguments.
 func TestUniteAnyFacts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawFacts(t, "a"), drawFacts(t, "b")
@@ -320,7 +320,7 @@ func drawFacts(t *rapid.T, name string) facts {
 	some := func(label string) []int64 {
 		return descending(rapid.SliceOfNDistinct(gens, 0, 3, rapid.ID[int64]).Draw(t, name+label))
 	}
-	f := facts{set: decidedSet, message: messageFacts{revoked.Draw(t, name+" message"), some(" message retouched")}}
+	f := facts{message: messageFacts{revoked.Draw(t, name+" message"), some(" message retouched")}}
 	for _, s := range []signature.Signature{aBody, aText} {
 		sf := signatureFacts{signature: s, revoked: revoked.Draw(t, name+" revoked"), retouched: some(" retouched")}
 		for _, gen := range some(" listed") {

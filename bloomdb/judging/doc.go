@@ -1,14 +1,15 @@
-// Package judging says what a message is by the filters: whether it is listed, as what and
-// by whom, and how often it was seen.
+// Package judging decides whether the filters list a message, in which class and by which sites,
+// and how often it was seen.
 //
-//	ask     the positions of a message's signatures under each key
-//	gather  what the filters of one keyspace contain of it; no rule is applied
-//	unite   the facts of two keyspaces, while the federation key is rolled over
-//	decide  what they mean by a Policy; the never-list comes last
+//	ask     positions of the message's signatures under each key
+//	gather  facts about the message in the filters of one keyspace; no rule is applied
+//	unite   the facts of two keyspaces, during a change of the federation key
+//	decide  the verdict by a Policy; the never-list is applied last
 //
-// All of it is in judge.go, in this order. What is not known to any filter is known after
-// the first batch of lookups. Explain and its kin trace the same filters for people.
+// All of it is in judge.go, in this order. For a message in no filter, the first batch of
+// lookups is the only one. The Explain functions return what the same filters contain, for
+// people to read.
 //
-// It owns no state: keyspaces hold what is known, and the caller the policy. It takes only
-// read locks, those of the never-list and of masks, and one at a time. No I/O.
+// The package has no state: keyspaces contain the data, and the caller has the policy. It takes
+// only read locks, those of the never-list and of masks, one at a time. It does no I/O.
 package judging

@@ -9,8 +9,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// corroborates reports whether a reported domain makes a weak match a listing: both must
-// stand.
+// corroborates reports whether a reported domain turns a weak match into a listing: neither may
+// be revoked.
 func corroborates(domain Match, weak []Match) bool {
 	return !domain.Revoked && len(weak) > 0 && !weak[0].Revoked
 }
@@ -20,20 +20,20 @@ func (q *question) countsDomains() bool {
 	return slices.ContainsFunc(q.view.Reports, func(g *store.ReportGeneration) bool { return g.Domains != nil })
 }
 
-// DomainTrace is what this site and others have of one link domain of a message.
+// DomainTrace contains the counts and reports of one link domain of a message.
 type DomainTrace struct {
 	Domain    string
 	Ignored   bool   // it is on a list of domains that are not used
-	Campaigns uint64 // reported here
-	Sightings uint64 // here, in mail that was not listed
-	Alone     bool   // it is found in spam only
-	Reported  *Match // some site reported a message with it; nil: none
+	Campaigns uint64 // campaigns reported here
+	Sightings uint64 // sightings here in mail that was not listed
+	Alone     bool   // it lists messages alone, because it occurs almost only in spam
+	Reported  *Match // reports of messages with it, by any site; nil: none
 }
 
-// ExplainDomains traces the link domains of a message.
+// ExplainDomains returns the traces of a message's link domains.
 func ExplainDomains(keys []*keyspace.Keyspace, set signature.Set, p Policy) []DomainTrace {
 	var buf [1]question
-	asked, settings := ask(buf[:], keys, signature.Set{}), keys[0].Settings
+	asked, settings := ask(buf[:], keys, &signature.Set{}), keys[0].Settings
 	var traces []DomainTrace
 	for _, d := range set.Domains[:min(len(set.Domains), layout.MaxSetDomains)] {
 		l := gatherLink(asked, d, true, p)

@@ -7,43 +7,44 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Evidence is the answer to both questions about one message.
+// Evidence is the result of Judge for one message: whether it is listed, and how often it was
+// seen.
 type Evidence struct {
 	Listed  bool         // some signature was reported and not revoked
-	Class   layout.Class // the gravest of the matches that stand
-	Matches []Match      // the signatures with a listing, revoked or not; those that stand first
-	Weak    []Match      // sketches of which fewer keys were found than a match needs; none is revoked
+	Class   layout.Class // the gravest class of the matches that are not revoked
+	Matches []Match      // signatures with a listing; revoked ones last
+	Weak    []Match      // sketches with fewer keys found than a match needs; none is revoked
 	Votes   int          // sites with wire.TrustVote that vote for the message, see vote.Error
 	Count   uint64       // how often the message was seen: the largest over its counting keys, all sites summed
 	Sites   int          // listed: sites that reported a signature; else sites that counted it
 
-	// Never reports whether the message is on the never-list. It is listed then only for an
-	// attachment that the declared message did not have.
+	// Never reports whether the message is on the never-list. Then only an attachment that
+	// the message on the list did not have can list it.
 	Never  bool
-	Spared []Match // listings that do not count, since the never-list has the message or the part
+	Spared []Match // listings that do not count, because the message or the part is on the never-list
 
 	Limits signature.Limits // reached during the lookups: LimitGroups or none
 }
 
-// Match is a signature that was reported. The newest generation wins, within one
-// the revocation wins.
+// Match is a signature that was reported. The newest generation decides; within one generation
+// the revocation does.
 type Match struct {
 	Signature  signature.Signature
 	Revoked    bool
-	Class      layout.Class // the gravest under which a listing that stands was reported
-	Generation int64        // the newest that lists it: number of the period since 1970
-	Sites      []string     // that reported it in that generation
+	Class      layout.Class // the gravest class of its reports, without revoked ones
+	Generation int64        // the newest generation that lists it: number of the period since 1970
+	Sites      []string     // sites that reported it in that generation
 
-	// Of a sketch, whose Signature has the anchor in its digest's first 8 bytes: the
-	// keys that were found of those asked for, and how many of them a match needs.
+	// For a sketch: the number of keys found, how many a match needs, and how many were
+	// looked up. The first 8 bytes of Signature's digest are the anchor.
 	Found, Need, Keys int
 
 	By string // of signature.KindShape: what joined the structure, see signature.Group
 
-	Domain string // of a link; of signature.KindDomain only
+	Domain string // link domain; only for signature.KindDomain
 
-	// Votes reports whether it is listed by the votes of Sites, of which Policy.Votes must
-	// agree. Votes have no generation: a revocation in any generation revokes the match.
+	// Votes reports whether the votes of Sites list the message; at least Policy.Votes sites
+	// are needed. Votes have no generation: a revocation in any generation revokes the match.
 	Votes bool
 }
 
@@ -59,11 +60,12 @@ func boolOrder(b bool) int {
 	return 0
 }
 
-// reporters counts the sites behind the matches that stand.
+// reporters returns the number of sites that reported the matches that are not revoked.
 func reporters(matches []Match) int {
-	var sites []string
-	for _, m := range matches {
-		if !m.Revoked {
+	var buf [32]string
+	sites := buf[:0]
+	for i := range matches {
+		if m := &matches[i]; !m.Revoked {
 			sites = append(sites, m.Sites...)
 		}
 	}
@@ -71,6 +73,6 @@ func reporters(matches []Match) int {
 	return len(slices.Compact(sites))
 }
 
-// isOfMessage reports whether a signature stands for its message: that of the body or of the
-// text. That of an attachment does not.
+// isOfMessage reports whether a signature identifies its message: the signature of the body or
+// of the text. The signature of an attachment does not.
 func isOfMessage(k signature.Kind) bool { return k == signature.KindBody || k == signature.KindText }

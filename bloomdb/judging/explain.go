@@ -10,7 +10,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Explain traces every signature of set, newest generation first. Bursts are not in it.
+// Explain returns the trace of every signature of set, newest generation first, without Burst.
 func Explain(keys []*keyspace.Keyspace, set signature.Set) []keyspace.Trace {
 	traces := keys[0].Explain(set)
 	for _, ks := range keys[1:] {
@@ -21,8 +21,9 @@ func Explain(keys []*keyspace.Keyspace, set signature.Set) []keyspace.Trace {
 	return traces
 }
 
-// uniteTraces returns the trace of both keyspaces. Of several counts of one site and generation
-// the larger one holds: during a roll-over a site counts every message under both keys.
+// uniteTraces returns the trace of both keyspaces. If both have a count of one site and
+// generation, the larger one is used: during a key change a site counts every message under
+// both keys.
 func uniteTraces(t, o keyspace.Trace) keyspace.Trace {
 	t.Spam = sortedTrails(merged(t.Spam, o.Spam, isSameTrail, joinTrail))
 	t.Revoked = sortedTrails(merged(t.Revoked, o.Revoked, isSameTrail, joinTrail))
@@ -36,10 +37,10 @@ func uniteTraces(t, o keyspace.Trace) keyspace.Trace {
 	return t
 }
 
-// isSameTrail reports whether two trails are of one site and generation.
+// isSameTrail reports whether two trails have the same site and generation.
 func isSameTrail(t, o keyspace.Trail) bool { return t.Site == o.Site && t.Generation == o.Generation }
 
-// joinTrail adds what another trail of the same report has.
+// joinTrail adds another trail of the same report.
 func joinTrail(t *keyspace.Trail, o keyspace.Trail) {
 	t.Retouched = t.Retouched || o.Retouched
 	t.Classes = slices.Concat(t.Classes, o.Classes)
@@ -47,12 +48,12 @@ func joinTrail(t *keyspace.Trail, o keyspace.Trail) {
 	t.Classes = slices.Compact(t.Classes)
 }
 
-// summed adds up the counts of one site's lives in each generation.
+// summed adds up the counts of each site's epochs in each generation.
 func summed(trails []keyspace.Trail) []keyspace.Trail {
 	return merged(nil, trails, isSameTrail, func(t *keyspace.Trail, o keyspace.Trail) { t.Count += o.Count })
 }
 
-// sortedTrails sorts them: the newest generation first, then by site.
+// sortedTrails sorts trails by generation, newest first, then by site.
 func sortedTrails(trails []keyspace.Trail) []keyspace.Trail {
 	slices.SortFunc(trails, func(a, b keyspace.Trail) int {
 		return cmp.Or(cmp.Compare(b.Generation, a.Generation), strings.Compare(a.Site, b.Site))
@@ -60,8 +61,8 @@ func sortedTrails(trails []keyspace.Trail) []keyspace.Trail {
 	return trails
 }
 
-// merged returns the elements of a and then those of b, each once: one that is the same as
-// an earlier one is joined to it. It changes neither a nor b.
+// merged returns the elements of a and then those of b, without duplicates: a duplicate is
+// joined to the first such element. It changes neither a nor b.
 func merged[T any](a, b []T, isSame func(T, T) bool, join func(*T, T)) []T {
 	list := slices.Clone(a)
 	for _, o := range b {
@@ -75,7 +76,7 @@ func merged[T any](a, b []T, isSame func(T, T) bool, join func(*T, T)) []T {
 	return list
 }
 
-// mergedNames returns all names of two lists in order, each once.
+// mergedNames returns the names of two lists, sorted and without duplicates.
 func mergedNames(a, b []string) []string {
 	names := slices.Concat(a, b)
 	slices.Sort(names)

@@ -12,57 +12,56 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// question is a message as one keyspace is asked about it, and what was gathered.
+// question is a message to look up in one keyspace, and the facts gathered so far.
 type question struct {
 	ks     *keyspace.Keyspace
 	view   store.View
-	groups []sketch.KindGroups // of the set's sketches; none where no keyspace holds sketches
+	exact  []signature.Signature // the set's signatures
+	groups []sketch.KindGroups   // groups of the set's sketches; none if no keyspace has sketches
 
-	// few or many are the positions of the set's signatures, see hashes.
+	// few or many contains the positions of exact, see hashes.
 	few  [8]filter.Hash
 	many []filter.Hash
 
-	// isLayered is set if a signature may be retouched under another key. Then older
-	// listings than the newest one may decide.
+	// isLayered reports whether a signature may be retouched under another key. Then a
+	// listing older than the newest one may decide.
 	isLayered bool
 
 	facts
 	isMessageKnown bool // facts.message is gathered
 }
 
-// hashes returns the positions of the set's signatures. Those of most messages take no
-// memory of their own.
+// hashes returns the positions of exact. For most messages it needs no allocation.
 func (q *question) hashes() []filter.Hash {
-	if n := len(q.set.Signatures); n <= len(q.few) {
+	if n := len(q.exact); n <= len(q.few) {
 		return q.few[:n]
 	}
 	return q.many
 }
 
-// facts are what filters contain of one message.
+// facts is the content of filters about one message.
 type facts struct {
-	set        signature.Set
-	signatures []signatureFacts  // of those that some keyspace may list
-	sketches   []sketchFacts     // of those that match in some keyspace
-	message    messageFacts      // gathered where sketches or votes list it
-	voters     []string          // sites that vote for it
-	vote       int               // index in Keys of the best signature by which one does
-	counts     []store.SiteCount // of its counting signatures
-	links      []linkFacts       // gathered where nothing else lists it
+	signatures []signatureFacts  // signatures that some keyspace may list
+	sketches   []sketchFacts     // sketches that match in some keyspace
+	message    messageFacts      // gathered if sketches or votes list the message
+	voters     []string          // sites that vote for the message
+	vote       int               // index in Keys of the best signature that one of them has
+	counts     []store.SiteCount // counts of its counting signatures
+	links      []linkFacts       // gathered if nothing else lists the message
 	never      never.Coverage
 	limits     signature.Limits
 }
 
-// signatureFacts are what is known of one signature.
+// signatureFacts is the content of filters about one signature.
 type signatureFacts struct {
 	signature signature.Signature
-	listed    []listedIn  // the newest generation first
-	revoked   int64       // the newest generation that has a revocation; neverRevoked
-	retouched []int64     // generations in which it is retouched itself
-	classes   []classedIn // newest first: each generation that has a graver class than all newer ones
+	listed    []listedIn  // newest generation first
+	revoked   int64       // the newest generation with a revocation, or neverRevoked
+	retouched []int64     // generations in which the signature itself is retouched
+	classes   []classedIn // newest first: each generation with a graver class than all newer ones
 }
 
-// listedIn are the sites that reported a signature in one generation.
+// listedIn contains the sites that reported a signature in one generation.
 type listedIn struct {
 	gen   int64
 	sites []string
@@ -73,37 +72,39 @@ type classedIn struct {
 	class layout.Class
 }
 
-// sketchFacts are what is known of near-duplicates by one sketch.
+// sketchFacts is the content of filters about the near-duplicates of one sketch.
 type sketchFacts struct {
-	number  int           // of the sketch in its set
-	matches []sketchMatch // the newest generation first
-	revoked int64         // the newest generation with a revoked near-duplicate; neverRevoked
+	number  int           // index of the sketch in its set
+	matches []sketchMatch // newest generation first
+	revoked int64         // the newest generation with a revoked near-duplicate, or neverRevoked
 }
 
 type sketchMatch struct {
 	Match
-	isStrong bool // it is a match; else a weak one
+	isStrong bool // false: a weak match
 }
 
-// messageFacts are what speaks against a listing of the message itself, by its body or text.
+// messageFacts contains the reasons not to list a message by its sketches or votes: revocations
+// and retouches of its own body or text.
 type messageFacts struct {
-	revoked   int64   // the newest generation that has a revocation; neverRevoked
+	revoked   int64   // the newest generation with a revocation, or neverRevoked
 	retouched []int64 // generations in which it is retouched
 }
 
-// linkFacts are what is known of one link domain.
+// linkFacts is the content of filters about one link domain.
 type linkFacts struct {
 	domain  string
 	counts  store.DomainCounts
-	reports signatureFacts // of the domain's signature
+	reports signatureFacts // facts about the domain's signature
 }
 
 // neverRevoked is older than every generation.
 const neverRevoked = math.MinInt64
 
-// hits are what any keyspace may have of a message. Nothing else is looked at closely.
+// hits is what the first round of lookups found in any keyspace. Nothing else is looked up
+// further.
 type hits struct {
-	signatures []store.Span // of the set's signatures
-	sketches   uint64       // a bit for each number
-	votes      int
+	signatures []store.Span // for each of the set's signatures
+	sketches   uint64       // one bit for each sketch number
+	votes      int          // number of votes
 }

@@ -17,29 +17,25 @@ import (
 // Judge looks a message up in the filters of one keyspace or of two. It does no I/O and
 // cannot fail.
 //
-//	gather  what the filters of one keyspace contain of the message; no rule is applied
-//	unite   the facts of two keyspaces, while the federation key is rolled over
-//	decide  what they mean; the never-list comes last
+//	gather  facts about the message in the filters of one keyspace; no rule is applied
+//	unite   the facts of two keyspaces, during a change of the federation key
+//	decide  the verdict; the never-list is applied last
 //
-// Both keyspaces have the same periods, so that their generations can be compared. A site
-// that has both keys publishes everything twice: sites of one generation are united, and of
-// the counts of one site the larger one holds.
-func Judge(keys []*keyspace.Keyspace, set signature.Set, p Policy) Evidence {
+// Both keyspaces have the same periods, so their generations can be compared. A site that has
+// both keys publishes everything twice: its reports in one generation count once, and the larger
+// of its two counts is used.
+func Judge(keys []*keyspace.Keyspace, set signature.Set, p Policy) (e Evidence) {
 	var buf [1]question
-	return judge(ask(buf[:], keys, set), p)
-}
-
-// judge answers a question that is put to one keyspace or to two.
-func judge(asked []question, p Policy) Evidence {
-	f := gather(asked)
-	if f.needsLinks(p) {
-		f.links = gatherLinks(asked, len(f.weak()) > 0, p)
+	asked := ask(buf[:], keys, &set)
+	f := gather(asked, &set)
+	if len(set.Domains) > 0 && f.needsLinks(p) {
+		f.links = gatherLinks(asked, set.Domains, len(f.weak()) > 0, p)
 	}
-	return f.decide(p)
+	return f.decide(&set, p)
 }
 
-// ask returns the questions to all keyspaces, in buf if that is long enough. It is empty.
-func ask(buf []question, keys []*keyspace.Keyspace, set signature.Set) []question {
+// ask returns the questions to all keyspaces, in buf if it is long enough. buf must be zero.
+func ask(buf []question, keys []*keyspace.Keyspace, set *signature.Set) []question {
 	if len(buf) < len(keys) {
 		buf = make([]question, len(keys))
 	}
@@ -47,17 +43,17 @@ func ask(buf []question, keys []*keyspace.Keyspace, set signature.Set) []questio
 	asked := buf[:len(keys)]
 	for i, ks := range keys {
 		q := &asked[i]
-		q.ks, q.view, q.set = ks, ks.Store.Current(), set
+		q.ks, q.view, q.exact = ks, ks.Store.Current(), set.Signatures
 		hasSketches = hasSketches || len(set.Sketches) > 0 && q.view.HasSketches()
 		hasMasks = hasMasks || len(keys) > 1 && q.view.HasMasks()
 	}
 	for i := range asked {
 		q := &asked[i]
-		if q.isLayered = hasMasks; len(set.Signatures) > len(q.few) {
-			q.many = make([]filter.Hash, len(set.Signatures))
+		if q.isLayered = hasMasks; len(q.exact) > len(q.few) {
+			q.many = make([]filter.Hash, len(q.exact))
 		}
-		for i, s := range set.Signatures {
-			q.hashes()[i] = q.ks.Ring.ReportHash(s)
+		for i := range q.exact {
+			q.hashes()[i] = q.ks.Ring.ReportHash(q.exact[i])
 		}
 		if hasSketches {
 			q.groups = q.ks.Sketches.Asked(set.Sketches)
@@ -66,18 +62,19 @@ func ask(buf []question, keys []*keyspace.Keyspace, set signature.Set) []questio
 	return asked
 }
 
-// gather asks all keyspaces. A first round of lookups finds what any of them may have.
-func gather(asked []question) *facts {
+// gather returns the facts of all keyspaces. A first round of lookups finds what needs further
+// lookups.
+func gather(asked []question, set *signature.Set) *facts {
 	var buf [8]store.Span
 	f := hits{signatures: buf[:0]}
-	for range asked[0].set.Signatures {
+	for range set.Signatures {
 		f.signatures = append(f.signatures, store.Nowhere)
 	}
 	for i := range asked {
 		asked[i].find(&f)
 	}
 	for i := range asked {
-		asked[i].gather(&f)
+		asked[i].gather(&f, set)
 	}
 	if len(asked) == 1 {
 		return &asked[0].facts
@@ -86,7 +83,7 @@ func gather(asked []question) *facts {
 	return &united
 }
 
-// find adds what this keyspace may have.
+// find adds what this keyspace may contain.
 func (q *question) find(f *hits) {
 	q.view.Find(q.hashes(), f.signatures)
 	for _, s := range q.groups {
@@ -102,12 +99,16 @@ func (q *question) find(f *hits) {
 	f.votes += len(q.voters)
 }
 
-// gather looks closely at what was found in any keyspace.
-func (q *question) gather(f *hits) {
+// gather looks up the details of what was found in any keyspace.
+func (q *question) gather(f *hits, set *signature.Set) {
 	for i, in := range f.signatures {
-		if !in.IsEmpty() {
-			q.signatures = append(q.signatures, q.signature(q.set.Signatures[i], q.hashes()[i], in, q.ks.Settings.Reports.Classes))
+		if in.IsEmpty() {
+			continue
 		}
+		if q.signatures == nil { // most messages have none
+			q.signatures = make([]signatureFacts, 0, len(f.signatures)-i)
+		}
+		q.signatures = append(q.signatures, q.signature(q.exact[i], q.hashes()[i], in, q.ks.Settings.Reports.Classes))
 	}
 	for _, s := range q.groups {
 		if f.sketches&(1<<s.Number) != 0 && !slices.ContainsFunc(q.sketches, func(o sketchFacts) bool { return o.number == s.Number }) {
@@ -117,17 +118,17 @@ func (q *question) gather(f *hits) {
 	if f.sketches != 0 || f.votes >= q.ks.Settings.Votes {
 		q.askMessage()
 	}
-	for i, s := range q.set.Counting {
+	for i, s := range set.Counting {
 		q.counts = q.view.Counted(q.counts, i, q.ks.Ring.CountHash(s), q.ks.Settings.Site)
 	}
-	q.never = q.ks.Never.Covers(&q.set, q.hashes())
+	q.never = q.ks.Never.Covers(set, q.hashes())
 }
 
-// signature walks through the generations, newest first, down to the oldest one in which
-// any keyspace may list it. Without classes it stops at the newest listing: sites' parts
-// are slow.
-func (q *question) signature(s signature.Signature, h filter.Hash, in store.Span, classes bool) signatureFacts {
-	f := signatureFacts{signature: s, revoked: neverRevoked}
+// signature returns the facts about one signature. It goes through the generations, newest
+// first, down to the oldest one in which any keyspace may list it. Without classes it stops at
+// the newest listing, because lookups in parts are slow.
+func (q *question) signature(s signature.Signature, h filter.Hash, in store.Span, classes bool) (f signatureFacts) {
+	f.signature, f.revoked = s, neverRevoked
 	class := layout.ClassOther
 	var l keyring.Labels
 	for _, g := range q.view.Reports {
@@ -144,7 +145,7 @@ func (q *question) signature(s signature.Signature, h filter.Hash, in store.Span
 			continue
 		}
 		if len(f.listed) == 0 || q.isLayered {
-			// Where no site has all of its bits, several of them have together.
+			// If no site has all its bits, several sites have them together by chance.
 			if sites := g.Spam.Sites(h, q.ks.Settings.Site); len(sites) > 0 {
 				f.listed = append(f.listed, listedIn{g.Num, sites})
 			}
@@ -163,8 +164,8 @@ func (q *question) signature(s signature.Signature, h filter.Hash, in store.Span
 	return f
 }
 
-// sketch walks through the generations, newest first, down to the one whose match stands
-// if no other keyspace takes it back.
+// sketch returns the facts about one sketch. It goes through the generations, newest first, down
+// to the first match that is valid unless another keyspace revokes it.
 func (q *question) sketch(s sketch.KindGroups) sketchFacts {
 	f := sketchFacts{number: s.Number, revoked: neverRevoked}
 	query := sketch.NewQuery(s, sketch.ReportedGroups)
@@ -185,10 +186,10 @@ func (q *question) sketch(s sketch.KindGroups) sketchFacts {
 	return f
 }
 
-// sketchRevoked is the newest generation with a revocation of a near-duplicate: of one
-// site's, enough of one of the message's groups, whichever it is. The groups of a revoked
-// message need not be those by which it was listed, which are of another message. Nothing
-// older than a revocation of the message itself is looked for.
+// sketchRevoked returns the newest generation in which one site revoked a near-duplicate: it has
+// revoked enough keys of any one group of the message. The groups of a revoked message may
+// differ from those that listed it, because these come from another message. Generations older
+// than a revocation of the message itself are not looked up.
 func (q *question) sketchRevoked(s sketch.KindGroups) int64 {
 	q.askMessage()
 	query := sketch.NewQuery(s, sketch.RevokedGroups)
@@ -207,7 +208,7 @@ func (q *question) sketchRevoked(s sketch.KindGroups) int64 {
 	return neverRevoked
 }
 
-// askMessage gathers what speaks against a listing of the message itself, once.
+// askMessage gathers the messageFacts once.
 func (q *question) askMessage() {
 	if q.isMessageKnown {
 		return
@@ -215,7 +216,7 @@ func (q *question) askMessage() {
 	q.isMessageKnown, q.message.revoked = true, neverRevoked
 	var buf [4]filter.Hash
 	hashes := buf[:0]
-	for i, s := range q.set.Signatures {
+	for i, s := range q.exact {
 		if isOfMessage(s.Kind) {
 			hashes = append(hashes, q.hashes()[i])
 		}
@@ -230,9 +231,9 @@ func (q *question) askMessage() {
 	}
 }
 
-// gatherLinks asks for the link domains that can list the message: those that are found in
-// spam only, and beside a weak match all that were reported.
-func gatherLinks(asked []question, isWeak bool, p Policy) (links []linkFacts) {
+// gatherLinks returns the facts about link domains that can list the message: domains that occur
+// almost only in spam, and beside a weak match all reported ones.
+func gatherLinks(asked []question, domains []string, isWeak bool, p Policy) (links []linkFacts) {
 	isCounted := false
 	for i := range asked {
 		isCounted = isCounted || p.Campaigns > 0 && asked[i].countsDomains()
@@ -240,7 +241,7 @@ func gatherLinks(asked []question, isWeak bool, p Policy) (links []linkFacts) {
 	if !isWeak && !isCounted {
 		return nil
 	}
-	for _, d := range asked[0].ks.Settings.JudgedDomains(asked[0].set.Domains) {
+	for _, d := range asked[0].ks.Settings.JudgedDomains(domains) {
 		if l := gatherLink(asked, d, isWeak, p); isWeak || l.counts.IsSpamOnly(p.Campaigns) {
 			links = append(links, l)
 		}
@@ -248,8 +249,8 @@ func gatherLinks(asked []question, isWeak bool, p Policy) (links []linkFacts) {
 	return links
 }
 
-// gatherLink asks for one domain. Its reports are looked up if wantsReports is true, or if
-// this site found it in spam only.
+// gatherLink returns the facts about one domain. Reports are looked up if wantsReports is true,
+// or if this site has seen the domain almost only in spam.
 func gatherLink(asked []question, domain string, wantsReports bool, p Policy) linkFacts {
 	l := linkFacts{domain: domain}
 	for i := range asked {
@@ -266,7 +267,7 @@ func gatherLink(asked []question, domain string, wantsReports bool, p Policy) li
 		if wantsReports {
 			l.reports = l.reports.unite(q.signature(s, h, store.Everywhere, false))
 		}
-		if isSpamOnly { // revocations matter since the newest campaign
+		if isSpamOnly { // only revocations since the newest campaign matter
 			l.reports = l.reports.unite(q.signature(s, h, store.Span{Newest: neverRevoked, Oldest: l.counts.Newest}, false))
 		}
 	}
@@ -276,7 +277,7 @@ func gatherLink(asked []question, domain string, wantsReports bool, p Policy) li
 // unite returns the facts of two keyspaces about one message.
 func unite(a, b facts) facts {
 	a.signatures = slices.Clone(a.signatures)
-	for i := range a.signatures { // of one message they are the same in all keyspaces
+	for i := range a.signatures { // they are the same in all keyspaces
 		a.signatures[i] = a.signatures[i].unite(b.signatures[i])
 	}
 	a.sketches = merged(a.sketches, b.sketches, func(s, o sketchFacts) bool { return s.number == o.number },
@@ -301,7 +302,7 @@ func (f signatureFacts) unite(o signatureFacts) signatureFacts {
 	return f
 }
 
-// unite keeps of two alike of one generation that of s.
+// unite merges the facts. If both have a match of one generation and strength, that of s is kept.
 func (s sketchFacts) unite(o sketchFacts) sketchFacts {
 	s.matches = merged(s.matches, o.matches,
 		func(m, o sketchMatch) bool { return m.Generation == o.Generation && m.isStrong == o.isStrong },
@@ -311,15 +312,15 @@ func (s sketchFacts) unite(o sketchFacts) sketchFacts {
 	return s
 }
 
-// summedCounts adds up the counts of each site's lives.
+// summedCounts adds up the counts of each site's epochs.
 func summedCounts(counts []store.SiteCount) []store.SiteCount {
 	return merged(nil, counts, store.SiteCount.IsSame, func(c *store.SiteCount, o store.SiteCount) { c.Count += o.Count })
 }
 
-// needsLinks reports whether link domains may list the message: nothing else does, revoked
-// or not.
+// needsLinks reports whether link domains may list the message: there is no other match, not
+// even a revoked one.
 func (f *facts) needsLinks(p Policy) bool {
-	if len(f.set.Domains) == 0 || len(f.voters) >= p.Votes {
+	if len(f.voters) >= p.Votes {
 		return false
 	}
 	for i := range f.signatures {
@@ -335,18 +336,19 @@ func (f *facts) needsLinks(p Policy) bool {
 	return true
 }
 
-// decide applies the rules: a listing stands if it is newer than all revocations. Matches
-// that the never-list forbids are taken out last.
-func (f *facts) decide(p Policy) Evidence {
-	e := Evidence{Votes: len(f.voters), Matches: f.matches(p), Weak: f.weak(), Limits: f.limits}
+// decide applies the rules: a listing is valid if it is newer than all revocations. Matches that
+// are on the never-list are removed last.
+func (f *facts) decide(set *signature.Set, p Policy) (e Evidence) {
+	e.Votes, e.Limits = len(f.voters), f.limits
+	e.Matches, e.Weak = f.matches(set.Signatures, p), f.weak()
 	if len(e.Matches) == 0 {
 		e.Matches = f.matchesOfLinks(e.Weak, p)
 	}
 	slices.SortStableFunc(e.Matches, func(a, b Match) int { return boolOrder(a.Revoked) - boolOrder(b.Revoked) })
 	f.spare(&e)
 	e.Count, e.Sites = f.mostCounted()
-	for _, m := range e.Matches {
-		if !m.Revoked {
+	for i := range e.Matches {
+		if m := &e.Matches[i]; !m.Revoked {
 			e.Listed, e.Class = true, layout.Gravest(e.Class, m.Class)
 		}
 	}
@@ -356,9 +358,10 @@ func (f *facts) decide(p Policy) Evidence {
 	return e
 }
 
-// matches are those by the message's signatures and sketches, and by votes where nothing
-// else lists it. Revoked ones are among them.
-func (f *facts) matches(p Policy) (matches []Match) {
+// matches returns the matches of the message's signatures and sketches, and if nothing else lists
+// it, the match by votes. They include revoked ones.
+func (f *facts) matches(exact []signature.Signature, p Policy) (matches []Match) {
+	matches = slices.Grow(matches, len(f.signatures)+len(f.sketches))
 	for i := range f.signatures {
 		if m, ok := f.signatures[i].match(); ok {
 			matches = append(matches, m)
@@ -372,13 +375,13 @@ func (f *facts) matches(p Policy) (matches []Match) {
 	if len(f.voters) < p.Votes || slices.ContainsFunc(matches, func(m Match) bool { return !m.Revoked }) {
 		return matches
 	}
-	m := Match{Signature: f.set.Signatures[vote.Keys(f.set.Signatures)[f.vote]], Sites: f.voters, Votes: true}
+	m := Match{Signature: exact[vote.Keys(exact)[f.vote]], Sites: f.voters, Votes: true}
 	m.Revoked = f.message.revoked != neverRevoked || len(f.message.retouched) > 0
 	return append(matches, m)
 }
 
-// weak are the weak matches of sketches, without those that the never-list has: a domain
-// would make listings of them.
+// weak returns the weak matches of sketches, without those on the never-list: a domain would
+// turn them into listings.
 func (f *facts) weak() (weak []Match) {
 	for i := range f.sketches {
 		if m, ok := f.sketches[i].match(f.message); ok && !m.isStrong && !f.never.Spares(m.Signature) {
@@ -388,14 +391,14 @@ func (f *facts) weak() (weak []Match) {
 	return weak
 }
 
-// match is that by the newest listing in a generation in which the signature is not
-// retouched. A revocation in that generation or a newer one takes it back.
+// match returns the newest listing in a generation in which the signature is not retouched. A
+// revocation in that generation or a newer one revokes it.
 func (f *signatureFacts) match() (m Match, ok bool) {
 	for _, l := range f.listed {
 		if slices.Contains(f.retouched, l.gen) {
 			continue
 		}
-		m = Match{Signature: f.signature, Revoked: f.revoked >= l.gen, Generation: l.gen, Sites: l.sites}
+		m.Signature, m.Revoked, m.Generation, m.Sites = f.signature, f.revoked >= l.gen, l.gen, l.sites
 		for _, c := range f.classes {
 			if !m.Revoked && c.gen > f.revoked {
 				m.Class = layout.Gravest(m.Class, c.class)
@@ -406,9 +409,10 @@ func (f *signatureFacts) match() (m Match, ok bool) {
 	return m, false
 }
 
-// match is the newest match that stands. Where there is none, it is the newest weak one that
-// does, or else the match that was revoked. A revocation of the message counts like one of a
-// near-duplicate, and a generation in which the message was retouched does not count.
+// match returns the newest match that is not revoked; if there is none, the newest weak match
+// that is not revoked; if there is none either, the newest revoked match. A revocation of the
+// message counts like one of a near-duplicate. Generations in which the message is retouched do
+// not count.
 func (s *sketchFacts) match(message messageFacts) (m sketchMatch, ok bool) {
 	var weak, revoked *sketchMatch
 	since := max(s.revoked, message.revoked)
@@ -434,8 +438,8 @@ func (s *sketchFacts) match(message messageFacts) (m sketchMatch, ok bool) {
 	return m, false
 }
 
-// matchesOfLinks are those by a link domain: one that is found in spam only, or else one that
-// was reported, beside a weak match.
+// matchesOfLinks returns the match by a link domain that occurs almost only in spam; if there is
+// none, a weak match and a reported domain beside it.
 func (f *facts) matchesOfLinks(weak []Match, p Policy) []Match {
 	for _, l := range f.links {
 		if l.isSpamOnly(p) {
@@ -452,13 +456,14 @@ func (f *facts) matchesOfLinks(weak []Match, p Policy) []Match {
 	return nil
 }
 
-// isSpamOnly reports whether a domain lists messages alone: it was not revoked since it was
-// reported last.
+// isSpamOnly reports whether a domain lists messages alone: it occurs almost only in spam, and
+// was not revoked since its newest campaign.
 func (l *linkFacts) isSpamOnly(p Policy) bool {
 	return l.counts.IsSpamOnly(p.Campaigns) && l.reports.revoked < l.counts.Newest
 }
 
-// mostCounted is the largest count of the counting signatures, and how many sites make it.
+// mostCounted returns the largest count of the counting signatures, and the number of sites that
+// contribute to it.
 func (f *facts) mostCounted() (most uint64, sites int) {
 	for i := 0; i < len(f.counts); {
 		var buf [32]string
@@ -475,7 +480,7 @@ func (f *facts) mostCounted() (most uint64, sites int) {
 	return most, sites
 }
 
-// spare takes out the matches that the never-list forbids.
+// spare moves the matches that are on the never-list to Spared.
 func (f *facts) spare(e *Evidence) {
 	if e.Never = f.never.Message; f.never.IsEmpty() {
 		return

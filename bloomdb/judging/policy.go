@@ -1,8 +1,8 @@
 package judging
 
-// Policy is what a verdict goes by, beside the facts.
+// Policy contains the options that affect a verdict.
 type Policy struct {
-	Site      string // this one
-	Votes     int    // how many sites must vote for a message to list it
-	Campaigns int    // reports after which a domain that is found in spam only lists a message; negative: never
+	Site      string // this site
+	Votes     int    // number of sites that must vote for a message to list it
+	Campaigns int    // number of campaigns after which a domain that occurs almost only in spam lists a message; negative: never
 }

@@ -9,8 +9,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
+	"github.com/spambloom/spambloom/bloomdb/keyspace/keyspacetest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/sketch"
@@ -26,11 +27,10 @@ type sketchFact struct {
 	groups  []signature.Group
 }
 
-// sketchWorld is two sites that exchange deltas, beside plain lists of what each of
-// them should know.
+// sketchWorld is two sites that exchange deltas, and plain lists of their expected content.
 type sketchWorld struct {
 	*rapid.T
-	clock   *wallClock
+	clock   *keyspacetest.Clock
 	dirs    map[string]string
 	sites   map[string]*keyspace.Keyspace
 	streams map[string][]wire.Delta // all that a site has published
@@ -40,8 +40,8 @@ type sketchWorld struct {
 }
 
 func (w *sketchWorld) open(site string) {
-	ks, err := load(w.dirs[site], site, w.clock.Now)
-	if err != nil {
+	ks := keyspace.New(keyspacetest.Config(w.dirs[site], site, w.clock.Now))
+	if err := ks.Load(); err != nil {
 		w.Fatal(err)
 	}
 	w.sites[site] = ks
@@ -54,7 +54,7 @@ func (w *sketchWorld) open(site string) {
 	}
 }
 
-// hear applies another site's stream from the cursor on, as the exchange does.
+// hear applies another site's stream from the cursor on, like the exchange.
 func (w *sketchWorld) hear(site, from string) {
 	for _, d := range w.streams[from] {
 		if err := w.sites[site].Peers.Apply(d.Data, peers.Skipped); err != nil {
@@ -63,22 +63,22 @@ func (w *sketchWorld) hear(site, from string) {
 	}
 }
 
-// drawGroups draws groups of a small world of anchors and keys, so that they meet.
+// drawGroups draws groups from few anchors and keys, so that they have some in common.
 func drawGroups(t *rapid.T) []signature.Group {
 	groups := make([]signature.Group, rapid.IntRange(1, 3).Draw(t, "groups"))
 	for i := range groups {
 		keys := rapid.SliceOfNDistinct(rapid.IntRange(1, 8), 1, 6, rapid.ID).Draw(t, "keys")
-		g := signature.Group{Anchor: keyring.Mix(uint64(rapid.IntRange(1, 4).Draw(t, "anchor"))), Need: 3, Weak: 2}
+		g := signature.Group{Anchor: filter.Mix(uint64(rapid.IntRange(1, 4).Draw(t, "anchor"))), Need: 3, Weak: 2}
 		for _, k := range keys {
-			g.Keys = append(g.Keys, keyring.Mix(uint64(100+k)))
+			g.Keys = append(g.Keys, filter.Mix(uint64(100+k)))
 		}
 		groups[i] = g
 	}
 	return groups
 }
 
-// storedKeys says how many keys of a group a site has stored with its anchor in one
-// generation.
+// storedKeys returns the number of keys of a group that a site has stored with its anchor in
+// one generation.
 func storedKeys(facts []sketchFact, gen int64, site string, revoked bool, asked signature.Group) int {
 	n := 0
 	for _, key := range asked.Keys {
@@ -93,8 +93,8 @@ func storedKeys(facts []sketchFact, gen int64, site string, revoked bool, asked 
 	return n
 }
 
-// newest is the newest generation in which some site has stored as many keys of one
-// of the groups.
+// newest returns the newest generation in which a site has stored enough keys of one of the
+// groups.
 func newest(facts []sketchFact, revoked bool, asked []signature.Group, least int) int64 {
 	gen := int64(math.MinInt64)
 	for _, f := range facts {
@@ -117,17 +117,17 @@ func (w *sketchWorld) step(t *testing.T, site, other string) {
 			kind = layout.RevokedFilter
 		}
 		w.reports++
-		if err := listGroups(ks, kind, message(w.reports), []sketch.KindGroups{{Kind: signature.KindSketch, Groups: f.groups}}); err != nil {
+		if err := listGroups(ks, kind, keyspacetest.Message(w.reports), []sketch.KindGroups{{Kind: signature.KindSketch, Groups: f.groups}}); err != nil {
 			w.Fatal(err)
 		}
 		w.known[site], w.news[site] = append(w.known[site], f), append(w.news[site], f)
 	case "exchange":
-		w.streams[site] = append(w.streams[site], drain(t, ks)...)
+		w.streams[site] = append(w.streams[site], keyspacetest.Drain(t, ks)...)
 		w.hear(other, site)
 		w.known[other] = append(w.known[other], w.news[site]...)
 		w.news[site] = nil
 	case "period":
-		w.clock.add(time.Duration(rapid.IntRange(1, 3).Draw(w.T, "periods")) * 168 * time.Hour)
+		w.clock.Add(time.Duration(rapid.IntRange(1, 3).Draw(w.T, "periods")) * 168 * time.Hour)
 	case "save":
 		if err := ks.Save(); err != nil {
 			w.Fatal(err)
@@ -144,14 +144,13 @@ func (w *sketchWorld) step(t *testing.T, site, other string) {
 	}
 }
 
-// Whatever is reported, revoked and exchanged, through crashes, restarts and the
-// change of periods: a message matches if one site has stored, in one generation,
-// enough keys of one of its groups with that group's anchor, and no revocation of
-// that generation or a newer one matches.
+// After any reports, revocations and exchanges, through crashes, restarts and new periods: a
+// message matches if one site has stored, in one generation, enough keys of one of its groups
+// with that group's anchor, and no revocation of that generation or a newer one matches.
 func TestSketchesModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := sketchWorld{
-			T: rt, clock: newClock(), dirs: make(map[string]string), sites: make(map[string]*keyspace.Keyspace),
+			T: rt, clock: keyspacetest.NewClock(), dirs: make(map[string]string), sites: make(map[string]*keyspace.Keyspace),
 			streams: make(map[string][]wire.Delta),
 			known:   make(map[string][]sketchFact), news: make(map[string][]sketchFact),
 		}
@@ -180,7 +179,7 @@ func TestSketchesModel(t *testing.T) {
 	})
 }
 
-// ask compares a question's answer with the lists.
+// ask compares an answer with the lists.
 func (w *sketchWorld) ask(site string, asked []signature.Group) {
 	ks := w.sites[site]
 	oldest := ks.Settings.Generation(layout.SpamFilter, ks.Settings.Now()) - int64(ks.Settings.Reports.Keep) + 1
@@ -201,7 +200,7 @@ func (w *sketchWorld) ask(site string, asked []signature.Group) {
 	}
 }
 
-// checkMatch holds what is said of a match against the lists.
+// checkMatch compares a match with the lists.
 func (w *sketchWorld) checkMatch(site string, facts []sketchFact, asked []signature.Group, m Match, strong, weak int64) {
 	gen := strong
 	if m.Found < m.Need {

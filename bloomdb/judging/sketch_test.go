@@ -3,19 +3,20 @@ package judging
 import (
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb/keyspace/keyspacetest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/bloomdb/sketch"
 	"github.com/spambloom/spambloom/signature"
 )
 
-// group is a sketch of one group. Four of its keys make a match, three a weak one.
+// group returns a sketch of one group. Four of its keys make a match, three a weak one.
 func group(keys ...uint64) []sketch.KindGroups {
 	return []sketch.KindGroups{{Kind: signature.KindSketch, Groups: []signature.Group{{Anchor: 77, Keys: keys, Need: 4, Weak: 3}}}}
 }
 
-// Only the union of two sites' reports has enough keys of a group: nobody reported
-// such a message.
+// Only the reports of two sites together have enough keys of a group: no site reported such a
+// message.
 func TestSketchOfOneSite(t *testing.T) {
 	ks := openKeyspace(t, "mx1")
 	for site, groups := range map[string][]sketch.KindGroups{"a": group(1, 2, 3), "b": group(4, 5, 6), "mx1": group(7, 8)} {
@@ -23,11 +24,11 @@ func TestSketchOfOneSite(t *testing.T) {
 		if site != "mx1" {
 			from = openKeyspace(t, site)
 		}
-		if err := listGroups(from, layout.SpamFilter, message(1), groups); err != nil {
+		if err := listGroups(from, layout.SpamFilter, keyspacetest.Message(1), groups); err != nil {
 			t.Fatal(err)
 		}
 		if site != "mx1" {
-			mustApply(t, ks, drain(t, from)...)
+			keyspacetest.Apply(t, ks, keyspacetest.Drain(t, from)...)
 		}
 	}
 	if e := judgeGroups(ks, group(1, 2, 4, 5, 7, 8)); e.Listed || len(e.Weak) > 0 {
@@ -38,32 +39,32 @@ func TestSketchOfOneSite(t *testing.T) {
 	}
 }
 
-// A declared image that matches weakly is not listed by a domain beside it.
+// An image on the never-list with a weak match is not listed by a domain beside it.
 func TestNeverImageIsNotCorroborated(t *testing.T) {
 	ks, other := openKeyspace(t, "a"), openKeyspace(t, "b")
-	reported := message(1)
+	reported := keyspacetest.Message(1)
 	reported.Domains = []string{"spam.example"}
 	if err := listGroups(other, layout.SpamFilter, reported, group(1, 2, 3)); err != nil {
 		t.Fatal(err)
 	}
-	mustApply(t, ks, drain(t, other)...)
-	weak := message(2)
-	if e := judge(askGroups(ks, weak, group(1, 2, 3, 4, 5)), testPolicy); e.Listed || len(e.Weak) != 1 {
+	keyspacetest.Apply(t, ks, keyspacetest.Drain(t, other)...)
+	weak := keyspacetest.Message(2)
+	if e := judge(askGroups(ks, weak, group(1, 2, 3, 4, 5)), &weak); e.Listed || len(e.Weak) != 1 {
 		t.Fatalf("without a domain: %+v", e)
 	}
 	weak.Domains = []string{"spam.example"}
-	if !judge(askGroups(ks, weak, group(1, 2, 3, 4, 5)), testPolicy).Listed {
+	if !judge(askGroups(ks, weak, group(1, 2, 3, 4, 5)), &weak).Listed {
 		t.Fatal("not listed before")
 	}
 	asked := askGroups(ks, weak, group(1, 2, 3, 4, 5))
-	f := gather(asked)
-	f.links = gatherLinks(asked, true, testPolicy)
-	if e := f.decide(testPolicy); !e.Listed {
+	f := gather(asked, &weak)
+	f.links = gatherLinks(asked, weak.Domains, true, testPolicy)
+	if e := f.decide(&weak, testPolicy); !e.Listed {
 		t.Fatalf("not listed by its domain: %+v", e)
 	}
 	f.never = never.Coverage{Images: true}
 	f.sketches[0].matches[0].Signature.Kind = signature.KindImage
-	e := f.decide(testPolicy)
+	e := f.decide(&weak, testPolicy)
 	if e.Listed || len(e.Weak) > 0 || len(e.Matches) > 0 {
 		t.Errorf("%+v", e)
 	}

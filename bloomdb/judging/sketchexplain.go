@@ -10,8 +10,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// ExplainSketches traces every sketch of set. An anchor of which no key is found is
-// left out: filters err.
+// ExplainSketches returns the trace of every sketch of set. It omits an anchor without any of
+// its keys: the filter reports such an anchor by error.
 func ExplainSketches(keys []*keyspace.Keyspace, set signature.Set) []keyspace.SketchTrace {
 	traces := keys[0].ExplainSketches(set)
 	for _, ks := range keys[1:] {
@@ -24,7 +24,7 @@ func ExplainSketches(keys []*keyspace.Keyspace, set signature.Set) []keyspace.Sk
 	return traces
 }
 
-// mergedSketchTrails keeps the larger overlap of each site and generation.
+// mergedSketchTrails merges trails, and keeps the larger overlap of each site and generation.
 func mergedSketchTrails(a, b []keyspace.SketchTrail) []keyspace.SketchTrail {
 	isSame := func(t, o keyspace.SketchTrail) bool { return t.Site == o.Site && t.Generation == o.Generation }
 	trails := merged(a, b, isSame, func(t *keyspace.SketchTrail, o keyspace.SketchTrail) {
@@ -38,7 +38,7 @@ func mergedSketchTrails(a, b []keyspace.SketchTrail) []keyspace.SketchTrail {
 	return trails
 }
 
-// sketchMatchOf is the match by one overlap, with the sites whose reports make it, too.
+// sketchMatchOf returns the match by the best overlap, with all sites that have as good a one.
 func sketchMatchOf(ks *keyspace.Keyspace, q *sketch.Query, list []sketch.Overlap, best sketch.Overlap, gen int64) Match {
 	g := q.Groups[best.Group]
 	m := Match{Signature: ks.Sketches.AnchorSignature(q.Kind, g.Anchor), Generation: gen, Found: best.Found, Need: sketch.Enough(g), Keys: len(g.Keys), By: g.By}

@@ -9,8 +9,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/vote"
 )
 
-// votes returns the sites that vote for a message, and the index in Keys of the best of
-// its signatures that one of them has.
+// votes returns the sites that vote for the message, and the index in Keys of the best
+// signature by which one of them does.
 func (q *question) votes() (sites []string, best int) {
 	best = journal.VotesPerMessage
 	voters := q.ks.Votes.Voters.All()
@@ -18,7 +18,7 @@ func (q *question) votes() (sites []string, best int) {
 		return nil, best
 	}
 	keys := make([]filter.Hash, 0, journal.VotesPerMessage)
-	for _, i := range vote.Keys(q.set.Signatures) {
+	for _, i := range vote.Keys(q.exact) {
 		keys = append(keys, q.hashes()[i])
 	}
 	now := q.ks.Settings.Generation(layout.SpamFilter, q.ks.Settings.Now())

@@ -75,7 +75,7 @@ func writeKeyFile(what, path, line string) error {
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", what, path, err)
 	}
-	return folder.SyncDir(dir)
+	return folder.Sync(dir)
 }
 
 // readKeyFile reads a secret, without surrounding blanks. It rejects a file that other users

@@ -84,5 +84,5 @@ func replaceKeyFile(path string, write func(temp string) error) error {
 	if err := os.Rename(temp, path); err != nil {
 		return err
 	}
-	return folder.SyncDir(filepath.Dir(path))
+	return folder.Sync(filepath.Dir(path))
 }

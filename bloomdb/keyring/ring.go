@@ -70,16 +70,9 @@ func StretchAll(seeds []uint64) []filter.Hash {
 func Stretch(state uint64) (h filter.Hash) {
 	for i := range h {
 		state += 0x9e3779b97f4a7c15
-		h[i] = Mix(state)
+		h[i] = filter.Mix(state)
 	}
 	return h
-}
-
-// Mix is the finaliser of SplitMix64.
-func Mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
 }
 
 // VotesKey returns the key for positions in a site's filter of votes.

@@ -36,7 +36,7 @@ func TestSigningKeyFile(t *testing.T) {
 	}
 }
 
-// No error shows what stands in the file of a private key.
+// No error contains the content of a private key's file.
 func TestSigningKeyFileIsRefused(t *testing.T) {
 	const secret = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 	for name, c := range map[string]struct {
@@ -83,7 +83,7 @@ func TestParsePublicKeyRefuses(t *testing.T) {
 	}
 }
 
-// Whatever is accepted is a key with one spelling.
+// Every accepted key has exactly one spelling.
 func FuzzParsePublicKey(f *testing.F) {
 	f.Add("ed25519:" + strings.Repeat("A", 43) + "=")
 	f.Add("ed25519-private:" + strings.Repeat("A", 43) + "=")

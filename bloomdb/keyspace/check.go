@@ -14,6 +14,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/clock"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/bloomdb/store"
 )
@@ -46,8 +47,8 @@ func ReadAll(dir string, keyID [8]byte, votes func(name string) error) error {
 			_, e := store.ReadSnapshot(path, keyID, nil)
 			err = errors.Join(err, e)
 		}
-		if gen, ok := store.ParseMaskPath(name); ok {
-			_, e := store.ReadMask(path, keyID, gen)
+		if gen, ok := mask.ParsePath(name); ok {
+			_, e := mask.Read(path, keyID, gen)
 			err = errors.Join(err, e)
 		}
 		err = errors.Join(err, votes(name))

@@ -39,10 +39,10 @@ type Keyspace struct {
 	Peers    *peers.Peers
 	Files    *repair.Files
 	Keeper   *clock.Keeper
-	newFile  func(path string) (journal.SegmentFile, error) // see Options
+	newFile  func(path string) (journal.SegmentFile, error) // see Config
 	Closed   atomic.Bool
 
-	SnapshotMu sync.Mutex // one snapshot at a time; guards files.saved
+	SnapshotMu sync.Mutex // one snapshot at a time; guards Files.Saved
 	lastSave   time.Time  // last successful Save, or the start
 	triedSave  time.Time
 	// journalBase is the size of the journal after the last snapshot.
@@ -117,9 +117,8 @@ func (ks *Keyspace) isSaveDue() bool {
 		ks.Journal.BytesFrom(0)-ks.journalBase.Load() > maxJournalBytes
 }
 
-var (
-	ErrNothing = errors.New("too little content to sign") // the Set has no signatures
-)
+// ErrNothing is the error for a message without signatures.
+var ErrNothing = errors.New("too little content to sign")
 
 const (
 	saveInterval    = 10 * time.Minute
@@ -164,8 +163,8 @@ func (ks *Keyspace) TakeMuted(m folder.MutedSite) (err error) {
 func (ks *Keyspace) DropSite(site string) error {
 	ks.SnapshotMu.Lock()
 	defer ks.SnapshotMu.Unlock()
-	err := ks.Peers.Drop(site, func(lives []layout.Origin) {
-		for _, o := range lives {
+	err := ks.Peers.Drop(site, func(epochs []layout.Origin) {
+		for _, o := range epochs {
 			delete(ks.Files.Saved, store.SitePath(ks.Settings.Dir, o))
 		}
 		ks.Votes.Voters.Drop(site)

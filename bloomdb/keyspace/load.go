@@ -19,6 +19,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/vote"
@@ -297,7 +298,7 @@ func (ks *Keyspace) redo(at folder.LSN, r journal.Record) error {
 		return err
 	}
 	if r.Target.Kind == layout.CountFilter {
-		own, err := ks.Store.OwnCounts(r.Target.Gen, ks.Store.CountsShape)
+		own, err := ks.Store.OwnCounts(r.Target.Gen)
 		if err != nil {
 			return err
 		}
@@ -336,7 +337,7 @@ func (ks *Keyspace) Save() error {
 		}
 		ks.Files.Saved[s.Path] = s.State
 	}
-	if err := ks.Outbox.Rests(ks.Settings.Dir, append(slices.Sorted(maps.Keys(live)), journal.SegmentsFile), ks.Settings.Now()); err != nil {
+	if err := ks.Outbox.SetSnapshots(ks.Settings.Dir, append(slices.Sorted(maps.Keys(live)), journal.SegmentsFile), ks.Settings.Now()); err != nil {
 		return err
 	}
 	for path := range ks.Files.Saved {
@@ -364,8 +365,8 @@ func (ks *Keyspace) Save() error {
 // that the identity does not name: the journal contains them. If it does not, the folder has since
 // been used by a program that does not support masks, and the mask would hide newer own reports.
 func (ks *Keyspace) loadMasks(entries []os.DirEntry, named []string) error {
-	return ks.Files.LoadGenerations(store.MaskFiles, entries, named, func(path string, gen int64) error {
-		keys, err := store.ReadMask(path, ks.Ring.KeyID, gen)
+	return ks.Files.LoadGenerations(mask.Files, entries, named, func(path string, gen int64) error {
+		keys, err := mask.Read(path, ks.Ring.KeyID, gen)
 		if err != nil {
 			return err
 		}

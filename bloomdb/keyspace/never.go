@@ -73,7 +73,7 @@ func (ks *Keyspace) Unnever(chosen func(*never.Entry) bool) (removed []never.Dec
 		return nil, err
 	}
 	ks.Never.Remove(names)
-	return removed, errors.Join(err, folder.SyncDir(ks.Settings.Dir))
+	return removed, errors.Join(err, folder.Sync(ks.Settings.Dir))
 }
 
 func (ks *Keyspace) neverStatus() NeverStatus {

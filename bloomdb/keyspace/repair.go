@@ -123,7 +123,7 @@ func (ks *Keyspace) mendSegment(path string, err error) error {
 		return fmt.Errorf("journal %s: %w", path, err)
 	}
 	ks.Files.Mending.Note(path, damage.Error(), fmt.Sprintf("%d of %d bytes: %s", lost, length, repair.CostOf(filepath.Base(path))))
-	return folder.SyncDir(ks.Settings.Dir)
+	return folder.Sync(ks.Settings.Dir)
 }
 
 // dropDomains discards all counts of link domains when those of one period are lost. The remaining

@@ -180,7 +180,7 @@ func (ks *Keyspace) Writable(set signature.Set) error {
 // Count adds n to the counts of some keys.
 func (ks *Keyspace) Count(hashes []filter.Hash, n uint32, now time.Time) error {
 	t := layout.Target{Kind: layout.CountFilter, Gen: ks.Settings.Generation(layout.CountFilter, now)}
-	own, err := ks.Store.OwnCounts(t.Gen, ks.Store.CountsShape)
+	own, err := ks.Store.OwnCounts(t.Gen)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
-	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -108,10 +108,10 @@ func (ks *Keyspace) planRetouch(set signature.Set) (p retouchPlan, err error) {
 		if g.Mask != nil {
 			held, _, _ = g.Mask.Size()
 		}
-		if held+len(keys) > store.MaxRetouched {
-			return retouchPlan{}, fmt.Errorf("mask of spam generation %d: %w: %d signatures are retouched, must be at most %d", g.Num, layout.ErrFull, held, store.MaxRetouched)
+		if held+len(keys) > mask.MaxKeys {
+			return retouchPlan{}, fmt.Errorf("mask of spam generation %d: %w: %d signatures are retouched, must be at most %d", g.Num, layout.ErrFull, held, mask.MaxKeys)
 		}
-		p.records = store.AppendMaskRecords(p.records, g.Num, keys)
+		p.records = mask.AppendRecords(p.records, g.Num, keys)
 	}
 	return p, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/recent"
 	"github.com/spambloom/spambloom/bloomdb/sketch"
@@ -81,7 +82,7 @@ func (ks *Keyspace) Status() Status {
 	if err := ks.Journal.LastFault(); err != nil {
 		s.Error = err.Error()
 	}
-	ks.Store.Measured.Expire(ks.Settings.Aged)
+	ks.Store.Measured.Expire(ks.Settings.Expired)
 	self := peers.Status{Site: ks.Settings.Site, Epoch: epoch, Seq: seq}
 	for _, g := range v.Reports {
 		for _, kind := range layout.ReportKinds {
@@ -173,7 +174,7 @@ func (f *FilterStatus) addMask(g *store.ReportGeneration) {
 	}
 	keys, bits, _ := g.Mask.Size()
 	f.Masked = int64(bits)
-	f.Memory += int64(keys) * store.MaskedBytes
+	f.Memory += int64(keys) * mask.KeyBytes
 	for _, pos := range g.Mask.Masked() {
 		f.Lost += 1 + filter.LoadAt(pos, g.Spam.Own, g.Spam.Others).Others
 	}

@@ -28,9 +28,9 @@ func (o *Settings) Start(t Target) time.Time {
 	return time.Unix(t.Gen*int64(o.Period(t.Kind)/time.Second), 0).UTC()
 }
 
-// Aged reports whether a generation has expired. A generation of the future has not: a
+// Expired reports whether a generation has expired. A generation of the future has not: a
 // clock that was set back must not delete data.
-func (o *Settings) Aged(t Target) bool {
+func (o *Settings) Expired(t Target) bool {
 	return t.Gen <= o.Generation(t.Kind, o.Now())-int64(o.Keep(t.Kind))
 }
 

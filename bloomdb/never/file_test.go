@@ -8,7 +8,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/folder"
 )
 
-// The fuzzer writes what stands between header and checksum, and these are right.
+// The fuzzer writes the content between header and checksum, and these are right.
 func FuzzNever(f *testing.F) {
 	f.Fuzz(func(t *testing.T, entry []byte) {
 		data := append(Form.Begin([8]byte{1}), entry...)

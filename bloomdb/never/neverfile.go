@@ -40,7 +40,7 @@ func Write(dir string, keyID [8]byte, e *Entry) error {
 	if err := renameio.WriteFile(path, Encode(keyID, e), 0o600, renameio.WithTempDir(dir)); err != nil {
 		return fmt.Errorf("never-list: %s: %w", path, err)
 	}
-	return folder.SyncDir(dir)
+	return folder.Sync(dir)
 }
 
 func Encode(keyID [8]byte, e *Entry) []byte {

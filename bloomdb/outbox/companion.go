@@ -7,9 +7,9 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/folder"
 )
 
-// RestsOn records durably that a file beside the database contains data of this site that must
+// AddCompanion records durably that a file beside the database contains data of this site that must
 // not be lost.
-func (p *Outbox) RestsOn(path string) error {
+func (p *Outbox) AddCompanion(path string) error {
 	name, err := filepath.Rel(p.Opt.Dir, path)
 	if err != nil {
 		return err
@@ -19,7 +19,7 @@ func (p *Outbox) RestsOn(path string) error {
 	if slices.Contains(p.ID.Companions, name) {
 		return nil
 	}
-	if err := folder.SyncDir(filepath.Dir(path)); err != nil {
+	if err := folder.Sync(filepath.Dir(path)); err != nil {
 		return err
 	}
 	p.ID.Companions, p.dirty = append(slices.Clone(p.ID.Companions), name), true

@@ -31,9 +31,9 @@ func (p *Outbox) RecordHead(t wire.RecordType) wire.Head {
 	return wire.Head{Type: t, Site: p.Opt.Site, Epoch: epoch, Seq: seq, Made: p.Opt.Now()}
 }
 
-// Silence records durably which sites are muted, and that the folder no longer needs the files of
+// SetMuted records durably which sites are muted, and that the folder no longer needs the files of
 // one that is gone.
-func (p *Outbox) Silence(dir string, muted []folder.MutedSite, gone string) error {
+func (p *Outbox) SetMuted(dir string, muted []folder.MutedSite, gone string) error {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	before := p.ID

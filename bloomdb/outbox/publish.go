@@ -126,13 +126,6 @@ func (p *Outbox) Note(t layout.Target, positions []uint64) {
 // Changed returns a channel that receives when a report or a revocation is pending.
 func (p *Outbox) Changed() <-chan struct{} { return p.changed }
 
-// Waiting returns the number of positions that are pending.
-func (p *Outbox) Waiting() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.total
-}
-
 // Compact removes duplicate positions from pending; in a long outage, most are duplicates. Changes
 // can be noted meanwhile. It runs each time the number of positions has doubled. It holds deltaMu,
 // because gather would otherwise take the positions that are being sorted for published.
@@ -173,8 +166,8 @@ func (p *Outbox) Write(dir string, now time.Time) error {
 	return p.writeLocked(dir, now)
 }
 
-// Rests records durably which snapshots the folder needs.
-func (p *Outbox) Rests(dir string, paths []string, now time.Time) error {
+// SetSnapshots records durably which snapshots the folder needs.
+func (p *Outbox) SetSnapshots(dir string, paths []string, now time.Time) error {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	names := make([]string, len(paths))

@@ -2,18 +2,16 @@ package peers
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/layout"
-	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // Limits on what other sites can make this one store.
 const (
 	maxOrigins = 4096 // epochs of all sites
-	MaxLives   = 16   // epochs of one site
+	MaxEpochs  = 16   // epochs of one site
 	MinParts   = 256 << 20
 )
 
@@ -30,40 +28,34 @@ const (
 	Lost
 )
 
-// Apply joins the delta of another site.
+// Apply joins the delta of another site. It joins no section before all are checked.
 func (ps *Peers) Apply(data []byte, order Order) error {
 	d, err := ps.sealer.DecodeDelta(data)
-	if err != nil {
+	if err != nil || d.Site == ps.opt.Site {
 		return err
 	}
-	if d.Site == ps.opt.Site {
-		return nil
-	}
-	if err := ps.sealer.HeardInFull(d.Site); err != nil {
+	if err := ps.sealer.RequireFullTrust(d.Site); err != nil {
 		return fmt.Errorf("%s: %w", d, err)
 	}
 	ps.sitesMu.Lock()
 	defer ps.sitesMu.Unlock()
 	state, err := ps.stateOf(d.Head)
-	if err != nil {
+	if err != nil || d.Seq <= state.seq {
 		return err
-	}
-	if d.Seq <= state.seq {
-		return nil
 	}
 	if d.Prev > state.seq && order == Next {
 		return fmt.Errorf("%s: %w: it follows %d, but the last one applied is %d", d, wire.ErrGap, d.Prev, state.seq)
 	}
-	d.Sections = ps.joinable(d, state)
-	parts, err := ps.partsFor(d)
+	sections, err := ps.accepted(d, state)
 	if err != nil {
 		return fmt.Errorf("%s: %w", d, err)
 	}
-	for i, p := range parts {
-		if p == nil {
-			continue
+	for _, s := range sections {
+		p, err := ps.store.PartFor(d.Origin, s.Target, s.Shape)
+		if err == nil {
+			err = p.Merge(s.Cells)
 		}
-		if err := p.Merge(d.Sections[i].Cells); err != nil {
+		if err != nil {
 			return fmt.Errorf("%s: %w", d, err)
 		}
 	}
@@ -79,35 +71,43 @@ func (ps *Peers) Apply(data []byte, order Order) error {
 // take when they are full, and at least 256 MiB.
 func (ps *Peers) PartsLimit() int64 {
 	reports, counts := ps.opt.FullMemory()
-	return max(ps.LeastParts, 2*(reports+counts))
+	return max(ps.leastParts, 2*(reports+counts))
 }
 
-// partsFor returns the part for each section, nil for expired ones. It creates missing parts. No
-// section is merged before all are checked.
-func (ps *Peers) partsFor(d wire.DeltaBody) ([]*store.PartOf, error) {
-	if len(d.Sections) == 0 {
-		return nil, nil
-	}
-	if err := ps.roomForParts(d.Site, sectionsNeed(d.Sections)); err != nil {
-		return nil, err
-	}
+// accepted returns the sections of a delta that are to be joined, or the reason why the delta
+// cannot be.
+func (ps *Peers) accepted(d wire.DeltaBody, state *state) (sections []wire.DeltaSection, err error) {
 	for _, s := range d.Sections {
-		if err := ps.acceptable(d.Origin, s); err != nil {
-			return nil, err
-		}
-	}
-	parts := make([]*store.PartOf, len(d.Sections))
-	for i, s := range d.Sections {
-		if ps.opt.Aged(s.Target) {
-			continue
-		}
-		p, err := ps.store.PartFor(d.Origin, s.Target, s.Shape)
+		isWanted, err := ps.accepts(d.Origin, state, s)
 		if err != nil {
 			return nil, err
 		}
-		parts[i] = p
+		if isWanted {
+			sections = append(sections, s)
+		}
 	}
-	return parts, nil
+	if len(sections) == 0 {
+		return nil, nil
+	}
+	return sections, ps.roomForParts(d.Site, sectionsNeed(sections))
+}
+
+// accepts reports whether a section is to be joined, or returns the reason why it cannot be. Expired
+// ones are not, nor classes if they are disabled here. A site's classes never cost it its reports:
+// those that cannot be joined are ignored, and the reason is logged once for each site.
+func (ps *Peers) accepts(o layout.Origin, state *state, s wire.DeltaSection) (isWanted bool, err error) {
+	if ps.opt.Unwanted(s.Target.Kind) {
+		return false, nil
+	}
+	err = ps.acceptable(o, s)
+	if err == nil || s.Target.Kind != layout.ClassFilter {
+		return !ps.opt.Expired(s.Target), err
+	}
+	if !state.classesRefused {
+		state.classesRefused = true
+		ps.opt.Log.Warn("classes of another site's reports are ignored", "site", o.Site, "error", err)
+	}
+	return false, nil
 }
 
 // acceptable returns the reason why a section cannot be joined.
@@ -116,7 +116,7 @@ func (ps *Peers) acceptable(o layout.Origin, s wire.DeltaSection) error {
 	if here := int64(ps.opt.Period(s.Target.Kind) / time.Second); s.Period != here {
 		return fmt.Errorf("%s: %w: period there %d s, here %d s", what, layout.ErrParameters, s.Period, here)
 	}
-	if ps.opt.Aged(s.Target) {
+	if ps.opt.Expired(s.Target) {
 		return nil
 	}
 	if ps.opt.Early(s.Target) {
@@ -151,24 +151,4 @@ func (ps *Peers) acceptable(o layout.Origin, s wire.DeltaSection) error {
 		}
 	}
 	return ps.opt.Fits(what, here, fresh, s.Target)
-}
-
-// joinable returns the sections of a delta without classes that cannot be joined. A site's classes
-// never cost it its reports; the reason is logged once for each site. If classes are disabled here,
-// they are dropped silently.
-func (ps *Peers) joinable(d wire.DeltaBody, state *state) []wire.DeltaSection {
-	return slices.DeleteFunc(d.Sections, func(s wire.DeltaSection) bool {
-		if ps.opt.Unwanted(s.Target.Kind) {
-			return true
-		}
-		if s.Target.Kind != layout.ClassFilter {
-			return false
-		}
-		err := ps.acceptable(d.Origin, s)
-		if err != nil && !state.classesRefused {
-			state.classesRefused = true
-			ps.opt.Log.Warn("classes of another site's reports are ignored", "site", d.Origin.Site, "error", err)
-		}
-		return err != nil
-	})
 }

@@ -59,12 +59,12 @@ func (ps *Peers) SiteCap(site string, t layout.Target, s layout.Shape) int64 {
 func (ps *Peers) withinCap(what string, o layout.Origin, s wire.DeltaSection) error {
 	name := siteTarget{o.Site, s.Target}
 	most := ps.SiteCap(o.Site, s.Target, s.Shape)
-	use := ps.Uses[name]
+	use := ps.uses[name]
 	if use != nil && use.capped {
 		return fmt.Errorf("%s: %w: it sent more than %d %s", what, wire.ErrCapped, most, s.Target.Kind.Unit())
 	}
-	lives := ps.partsOf(name)
-	held := held(lives)
+	epochs := ps.partsOf(name)
+	held := held(epochs)
 	if use != nil {
 		held -= use.overlap
 	}
@@ -72,8 +72,8 @@ func (ps *Peers) withinCap(what string, o layout.Origin, s wire.DeltaSection) er
 		return nil
 	}
 	use = ps.useOf(name)
-	held = use.distinct(lives, s.Target.Kind, most)
-	if sent := held + fresh(lives, o, s); sent > most {
+	held = use.distinct(epochs, s.Target.Kind, most)
+	if sent := held + fresh(epochs, o, s); sent > most {
 		use.capped = true
 		return fmt.Errorf("%s: %w: %d %s of the site, must be at most %d", what, wire.ErrCapped, sent, s.Target.Kind.Unit(), most)
 	}
@@ -92,22 +92,22 @@ func (ps *Peers) partsOf(name siteTarget) []store.SitePart {
 	} else if g := v.Report(name.target.Gen); g != nil {
 		parts = g.Listing(name.target.Kind).Parts
 	}
-	var lives []store.SitePart
+	var epochs []store.SitePart
 	for _, p := range parts {
 		if p.Origin.Site == name.site {
-			lives = append(lives, p)
+			epochs = append(epochs, p)
 		}
 	}
 	if name.target.Kind.Counts() {
-		return store.Counted(lives)
+		return store.Counted(epochs)
 	}
-	return lives
+	return epochs
 }
 
 // held returns the sum of the cells of all parts.
-func held(lives []store.SitePart) int64 {
+func held(epochs []store.SitePart) int64 {
 	n := int64(0)
-	for _, p := range lives {
+	for _, p := range epochs {
 		n += p.Part.Cells()
 	}
 	return n
@@ -115,13 +115,13 @@ func held(lives []store.SitePart) int64 {
 
 // distinct returns the number of cells in any of the parts. Comparing bits takes about 15 ns for
 // each, so it is done only when there are enough new ones.
-func (u *siteUse) distinct(lives []store.SitePart, kind layout.Kind, most int64) int64 {
-	n := held(lives)
-	if kind.Counts() || len(lives) < 2 {
+func (u *siteUse) distinct(epochs []store.SitePart, kind layout.Kind, most int64) int64 {
+	n := held(epochs)
+	if kind.Counts() || len(epochs) < 2 {
 		return n
 	}
 	if n-u.measured >= most/recompared {
-		u.measured, u.overlap = n, n-union(lives)
+		u.measured, u.overlap = n, n-union(epochs)
 	}
 	return n - u.overlap
 }
@@ -143,9 +143,9 @@ func union(parts []store.SitePart) int64 {
 
 // fresh returns how many of a section's cells are new for its site. Counts of different epochs are
 // separate cells.
-func fresh(lives []store.SitePart, o layout.Origin, s wire.DeltaSection) int64 {
+func fresh(epochs []store.SitePart, o layout.Origin, s wire.DeltaSection) int64 {
 	if s.Target.Kind.Counts() {
-		lives = slices.DeleteFunc(lives, func(p store.SitePart) bool { return p.Origin != o })
+		epochs = slices.DeleteFunc(epochs, func(p store.SitePart) bool { return p.Origin != o })
 	}
 	known := make(map[uint64]bool)
 	var cells []filter.Cell
@@ -155,7 +155,7 @@ func fresh(lives []store.SitePart, o layout.Origin, s wire.DeltaSection) int64 {
 		if block := c.Pos / s.Target.Kind.BlockSize(); block != last {
 			last = block
 			clear(known)
-			for _, p := range lives {
+			for _, p := range epochs {
 				cells = p.Part.Block(block, cells[:0])
 				for _, c := range cells {
 					known[c.Pos] = true
@@ -178,28 +178,28 @@ func (ps *Peers) used(name siteTarget, s layout.Shape) (share float64, capped bo
 }
 
 func (ps *Peers) useOf(name siteTarget) *siteUse {
-	use := ps.Uses[name]
+	use := ps.uses[name]
 	if use == nil {
 		use = &siteUse{}
-		ps.Uses[name] = use
+		ps.uses[name] = use
 	}
 	return use
 }
 
 // forgetUses removes what a site has used. The caller holds sitesMu.
 func (ps *Peers) forgetUses(site string) {
-	for name := range ps.Uses {
+	for name := range ps.uses {
 		if name.site == site {
-			delete(ps.Uses, name)
+			delete(ps.uses, name)
 		}
 	}
 }
 
-// forgetAgedUses removes what was used of expired generations. The caller holds sitesMu.
-func (ps *Peers) forgetAgedUses() {
-	for name := range ps.Uses {
-		if ps.opt.Aged(name.target) {
-			delete(ps.Uses, name)
+// forgetExpiredUses removes what was used of expired generations. The caller holds sitesMu.
+func (ps *Peers) forgetExpiredUses() {
+	for name := range ps.uses {
+		if ps.opt.Expired(name.target) {
+			delete(ps.uses, name)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever sites ask for: they stay within the limit in all, and one that is within its
-// share is never refused.
+// For any requests, all sites together stay within the limit, and a site within its share is
+// never rejected.
 func TestMemoryIsShared(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const limit = 1 << 20

@@ -23,8 +23,8 @@ type Peers struct {
 	drops      atomic.Uint64 // see Drops
 	sitesMu    sync.Mutex    // guards sites and uses; held while a delta is applied
 	sites      map[layout.Origin]*state
-	Uses       map[siteTarget]*siteUse
-	LeastParts int64 // see PartsLimit
+	uses       map[siteTarget]*siteUse
+	leastParts int64 // see PartsLimit
 	// blockCells is reused for the cells of each block; guarded by sitesMu.
 	blockCells []filter.Cell
 }
@@ -32,6 +32,6 @@ type Peers struct {
 func New(s *wire.Sealer, st *store.Store, p *outbox.Outbox) *Peers {
 	return &Peers{
 		opt: s.Opt, sealer: s, store: st, pub: p,
-		sites: make(map[layout.Origin]*state), Uses: make(map[siteTarget]*siteUse), LeastParts: MinParts,
+		sites: make(map[layout.Origin]*state), uses: make(map[siteTarget]*siteUse), leastParts: MinParts,
 	}
 }

@@ -47,7 +47,7 @@ func (ps *Peers) SetMuted(site string, on bool) error {
 // Drops returns the number of calls of Drop since the start.
 func (ps *Peers) Drops() uint64 { return ps.drops.Load() }
 
-func (ps *Peers) Silenceable(site string) error {
+func (ps *Peers) CheckMute(site string) error {
 	switch {
 	case !layout.ValidSite(site):
 		return fmt.Errorf("site name %.80q: must be 1 to 64 characters of a-z A-Z 0-9 . _ -", site)
@@ -65,7 +65,7 @@ func (ps *Peers) mute(site string) error {
 			return fmt.Errorf("%d sites are muted, must be at most %d", len(v.Muted), MaxMuted)
 		}
 		v = v.With(folder.MutedSite{Site: site, Since: ps.opt.Now().Unix()}, true)
-		if err := ps.pub.Silence(ps.opt.Dir, v.Muted, ""); err != nil {
+		if err := ps.pub.SetMuted(ps.opt.Dir, v.Muted, ""); err != nil {
 			return err
 		}
 		_ = ps.store.Change(func(view *store.View) error { return view.SetTrusted(v) })
@@ -86,7 +86,7 @@ func (ps *Peers) unmute(site string) error {
 		}
 	}
 	next := v.With(m, false)
-	if err := ps.pub.Silence(ps.opt.Dir, next.Muted, ""); err != nil {
+	if err := ps.pub.SetMuted(ps.opt.Dir, next.Muted, ""); err != nil {
 		return err
 	}
 	if next.Includes(site) {
@@ -97,28 +97,28 @@ func (ps *Peers) unmute(site string) error {
 
 // Drop deletes the data of a muted site. It calls forget with the site's epochs before it removes
 // their files.
-func (ps *Peers) Drop(site string, forget func(lives []layout.Origin)) error {
+func (ps *Peers) Drop(site string, forget func(epochs []layout.Origin)) error {
 	ps.sitesMu.Lock()
 	defer ps.sitesMu.Unlock()
 	trusted := ps.store.View.Load().Trusted
 	m, _ := trusted.Find(site)
 	m.Site, m.Dropped = site, true
 	trusted = trusted.With(m, true)
-	if err := ps.pub.Silence(ps.opt.Dir, trusted.Muted, site); err != nil {
+	if err := ps.pub.SetMuted(ps.opt.Dir, trusted.Muted, site); err != nil {
 		return err
 	}
 	_ = ps.store.Change(func(v *store.View) error {
 		v.Trusted = trusted
 		return v.DropParts(site)
 	})
-	var lives []layout.Origin
+	var epochs []layout.Origin
 	for o := range ps.sites {
 		if o.Site == site {
 			delete(ps.sites, o)
-			lives = append(lives, o)
+			epochs = append(epochs, o)
 		}
 	}
-	forget(lives)
+	forget(epochs)
 	ps.forgetUses(site)
 	ps.store.Measured.ForgetSite(site)
 	if err := ps.removeFiles(site); err != nil {
@@ -142,5 +142,5 @@ func (ps *Peers) removeFiles(site string) error {
 			err = errors.Join(err, e)
 		}
 	}
-	return errors.Join(err, folder.SyncDir(ps.opt.Dir))
+	return errors.Join(err, folder.Sync(ps.opt.Dir))
 }

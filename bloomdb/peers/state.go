@@ -77,14 +77,14 @@ func (ps *Peers) stateOf(h wire.Head) (*state, error) {
 }
 
 func (ps *Peers) roomForSite(site string) error {
-	lives := 0
+	epochs := 0
 	for o := range ps.sites {
 		if o.Site == site {
-			lives++
+			epochs++
 		}
 	}
-	if len(ps.sites) >= maxOrigins || lives >= MaxLives {
-		return fmt.Errorf("%w: %d epochs of other sites are stored, %d of them of the sender", layout.ErrFull, len(ps.sites), lives)
+	if len(ps.sites) >= maxOrigins || epochs >= MaxEpochs {
+		return fmt.Errorf("%w: %d epochs of other sites are stored, %d of them of the sender", layout.ErrFull, len(ps.sites), epochs)
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (ps *Peers) Forget() {
 			delete(ps.sites, o)
 		}
 	}
-	ps.forgetAgedUses()
+	ps.forgetExpiredUses()
 }
 
 // Snapshots returns the other sites, with all parts of one and its position in one file. The

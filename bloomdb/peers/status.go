@@ -23,9 +23,9 @@ type Status struct {
 	Dropped bool   `json:"dropped"`               // and its data is deleted, see Drop
 	Since   int64  `json:"muted_since,omitempty"` // seconds since 1970
 
-	// Of other sites, in their latest epoch: Fill is the share of its cap, 0 to 1, that the site
-	// has used in the fullest generation, by kind of filter. Capped reports whether it sent more
-	// in a generation that is still kept.
+	// Fill is the share of its cap, 0 to 1, that another site has used in the fullest generation,
+	// by kind of filter. Capped reports whether it sent more in a generation that is still kept.
+	// Both are set for the latest epoch of a site only.
 	Fill   map[string]float64 `json:"fill,omitempty"`
 	Capped bool               `json:"capped"`
 

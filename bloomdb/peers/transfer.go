@@ -13,8 +13,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-const ()
-
 // ApplyChunk joins chunk i of a manifest.
 func (ps *Peers) ApplyChunk(m wire.Manifest, i int, data []byte) error {
 	h, body, err := ps.sealer.OpenRecord(data, wire.RecordChunk)
@@ -68,13 +66,10 @@ func (ps *Peers) applyChunkSection(o layout.Origin, state *state, r *wire.Record
 	if r.Fail {
 		return wire.ErrShort
 	}
-	if len(ps.joinable(wire.DeltaBody{Origin: o, Sections: []wire.DeltaSection{s}}, state)) == 0 || ps.opt.Aged(s.Target) {
-		return nil
-	}
-	if err := ps.roomForParts(o.Site, blocksNeed(*blocks)); err != nil {
+	if isWanted, err := ps.accepts(o, state, s); err != nil || !isWanted {
 		return err
 	}
-	if err := ps.acceptable(o, s); err != nil {
+	if err := ps.roomForParts(o.Site, blocksNeed(*blocks)); err != nil {
 		return err
 	}
 	part, err := ps.store.PartFor(o, s.Target, s.Shape)
@@ -93,7 +88,7 @@ func (ps *Peers) applyChunkSection(o layout.Origin, state *state, r *wire.Record
 		}
 		err := join(o, s, part, index, code)
 		if s.Target.Kind == layout.ClassFilter && isUnjoinable(err) {
-			return nil // as joinable does
+			return nil // as accepts does
 		}
 		if err != nil {
 			return fmt.Errorf("%s generation %d: block %d: %w", s.Target.Kind, s.Target.Gen, index, err)
@@ -117,7 +112,7 @@ func claimedCells(r wire.RecordReader) (n int64) {
 // hasRoom reports whether a site may set n more cells of a filter, whichever these are.
 func (ps *Peers) hasRoom(o layout.Origin, s wire.DeltaSection, n int64) bool {
 	name := siteTarget{o.Site, s.Target}
-	if use := ps.Uses[name]; use != nil && use.capped || held(ps.partsOf(name))+n > ps.SiteCap(o.Site, s.Target, s.Shape) {
+	if use := ps.uses[name]; use != nil && use.capped || held(ps.partsOf(name))+n > ps.SiteCap(o.Site, s.Target, s.Shape) {
 		return false
 	}
 	if s.Target.Kind.Counts() {

@@ -9,10 +9,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/filtertest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// began is when the tests begin, a time at which no sub-window begins.
+// began is the time at which the tests begin. No sub-window begins then.
 var began = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
 func newCounter(t *testing.T, now time.Time, counts layout.CountOptions) *Counter {
@@ -25,19 +26,14 @@ func newCounter(t *testing.T, now time.Time, counts layout.CountOptions) *Counte
 	return b
 }
 
-func randomHash(r *rand.Rand) filter.Hash {
-	return filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
-}
-
-// halfFull fills the sub-window of now with mail that is mostly new, and between
-// it with probes: each adds one sighting of the next one. The probes begin and end
-// at these shares of the time.
+// halfFull fills the current sub-window with mostly new mail, and mixes in probes: each adds
+// one sighting of the next one. The probes begin and end at the given shares of the time.
 func halfFull(t *testing.T, r *rand.Rand, b *Counter, now time.Time, probes []filter.Hash, from, to float64) {
 	t.Helper()
 	all := 0.95 * float64(b.shape.M) * math.Ln2 / burstK // about as many others as fit
 	others, done := 0.0, 0
 	for ; b.Status(now).Fill < 0.499; others++ {
-		b.Add(randomHash(r), 1, now)
+		b.Add(filtertest.Hash(r), 1, now)
 		for ; done < len(probes) && others/all >= from+(to-from)*float64(done)/float64(len(probes)); done++ {
 			b.Add(probes[done], 1, now)
 		}
@@ -47,8 +43,8 @@ func halfFull(t *testing.T, r *rand.Rand, b *Counter, now time.Time, probes []fi
 	}
 }
 
-// In a filter that is filled to half: how far off a count is on average, when its
-// sightings came evenly and when they came at the begin or the end.
+// The mean error of a count in a half full filter, for sightings that are evenly distributed,
+// and for sightings at the beginning or the end.
 func TestBurstError(t *testing.T) {
 	const each = 100
 	r := rand.New(rand.NewPCG(1, 2))
@@ -66,7 +62,7 @@ func TestBurstError(t *testing.T) {
 		var probes []filter.Hash
 		for i, count := range counts {
 			for range each {
-				h := randomHash(r)
+				h := filtertest.Hash(r)
 				keys[i] = append(keys[i], h)
 				for range count {
 					probes = append(probes, h)
@@ -89,7 +85,7 @@ func TestBurstError(t *testing.T) {
 		found := 0.0
 		const strangers = 20_000
 		for range strangers {
-			if b.Ask(randomHash(r), now).Count > 0 {
+			if b.Ask(filtertest.Hash(r), now).Count > 0 {
 				found++
 			}
 		}
@@ -101,8 +97,7 @@ func TestBurstError(t *testing.T) {
 
 func r0(a, b int) uint64 { return rand.New(rand.NewPCG(uint64(a), uint64(b))).Uint64() }
 
-// Against a list of what was seen when, with filters that are almost empty: each
-// sub-window may be off by 2 and 5 %.
+// In a model, with almost empty filters: each sub-window may differ by 2 and 5 %.
 func TestBurstModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		now := began

@@ -6,6 +6,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/clock"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/vote"
@@ -21,15 +22,15 @@ func Expendable(name string) bool {
 		return true
 	}
 	_, votes := vote.ParseOwnVotesPath(name)
-	_, mask := store.ParseMaskPath(name)
-	return votes || mask
+	_, isMask := mask.ParsePath(name)
+	return votes || isMask
 }
 
 // CostOf describes the content of a file, and so the cost of its loss.
 func CostOf(name string) string {
 	t, own := store.ParseOwnPath(name)
 	_, votes := vote.ParseOwnVotesPath(name)
-	_, mask := store.ParseMaskPath(name)
+	_, isMask := mask.ParsePath(name)
 	switch {
 	case own && t.Kind == layout.CountFilter:
 		return "this site's counts of messages of one period"
@@ -41,7 +42,7 @@ func CostOf(name string) string {
 		return "reports and revocations of this site that neither journal nor ledger contains"
 	case votes:
 		return "some of this site's votes for sites that trust it by vote"
-	case mask:
+	case isMask:
 		return "the retouched messages of one period: retouch them again"
 	case store.IsVotesPath(name):
 		return "another site's votes, until it publishes them again"

@@ -15,6 +15,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/vote"
@@ -43,8 +44,8 @@ func (m *Mending) mendIdentity(o *layout.Settings, keyID, f string, fault error)
 	for _, e := range entries {
 		_, own := store.ParseOwnPath(e.Name())
 		_, votes := vote.ParseOwnVotesPath(e.Name())
-		_, mask := store.ParseMaskPath(e.Name())
-		if own || votes || mask || e.Name() == journal.SegmentsFile {
+		_, isMask := mask.ParsePath(e.Name())
+		if own || votes || isMask || e.Name() == journal.SegmentsFile {
 			id.Snapshots = append(id.Snapshots, e.Name())
 		}
 		if own {
@@ -53,7 +54,7 @@ func (m *Mending) mendIdentity(o *layout.Settings, keyID, f string, fault error)
 			}
 		}
 	}
-	if id.Epoch = folder.NextLife(epoch, true); epoch == 0 {
+	if id.Epoch = folder.NextEpoch(epoch, true); epoch == 0 {
 		id.Epoch = folder.NewEpoch(o.Now())
 	}
 	path, lost := folder.IdentityPath(f), "the publishing position (a snapshot will be published); the muted sites: mute them again"
@@ -62,7 +63,7 @@ func (m *Mending) mendIdentity(o *layout.Settings, keyID, f string, fault error)
 		if err != nil {
 			return err
 		}
-		if id.Muted = legibleMuted(data, id.Site); len(id.Muted) > 0 {
+		if id.Muted = readableMuted(data, id.Site); len(id.Muted) > 0 {
 			lost = fmt.Sprintf("the publishing position (a snapshot will be published). Check the muted sites; the list may be incomplete: %s", mutedNames(id.Muted))
 		}
 		if err := folder.KeepDamaged(path); err != nil {
@@ -96,8 +97,8 @@ func isForeign(id folder.Identity, folder, site string) bool {
 	return filters > 0
 }
 
-// legibleMuted returns the muted sites of a damaged identity, as far as they can be read.
-func legibleMuted(data []byte, self string) []folder.MutedSite {
+// readableMuted returns the muted sites of a damaged identity, as far as they can be read.
+func readableMuted(data []byte, self string) []folder.MutedSite {
 	var id folder.Identity
 	line, _, _ := bytes.Cut(data, []byte("\n"))
 	if json.Unmarshal(line, &id) != nil {
@@ -119,7 +120,7 @@ func mutedNames(muted []folder.MutedSite) string {
 
 // SnapshotHead reads the head of a snapshot made under any key.
 func SnapshotHead(path string) (s store.Snapshot, keyID [8]byte, ok bool) {
-	f, _, err := folder.OpenLegible(path)
+	f, _, err := folder.OpenFile(path)
 	if err != nil {
 		return s, keyID, false
 	}
@@ -143,7 +144,7 @@ func headKeys(f string) (ids []string) {
 		var id [8]byte
 		ok := false
 		if strings.HasPrefix(e.Name(), "journal-") {
-			if data, err := folder.ReadLegible(path); err == nil {
+			if data, err := folder.ReadFile(path); err == nil {
 				id, ok = JournalKey(data)
 			}
 		} else if _, own := store.ParseOwnPath(e.Name()); own {

@@ -69,7 +69,7 @@ func (f *Files) Contain(err error) error {
 	if err := os.Rename(damage.Path, damage.Path+folder.DamagedSuffix); err != nil {
 		return errors.Join(damage, fmt.Errorf("set aside: %w", err))
 	}
-	if err := folder.SyncDir(filepath.Dir(damage.Path)); err != nil {
+	if err := folder.Sync(filepath.Dir(damage.Path)); err != nil {
 		return err
 	}
 	f.asideMu.Lock()

@@ -9,9 +9,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// A revoked near-duplicate takes the sketch's listing of others back, and leaves
-// their exact ones. A revocation of the exact text takes back both.
-// An anchor counts where all its copies stand: else a full filter would have too many.
+// An anchor counts only if all its copies are present: otherwise a full filter would contain
+// too many.
 func TestAnchorNeedsAllItsCopies(t *testing.T) {
 	for copies := range layout.AnchorCopies + 1 {
 		b, err := filter.NewBits(filter.BitsShape{Lines: 1024, K: 4, Span: 1})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -85,13 +86,13 @@ func sipKeys(keyed *signature.Keyed) map[signature.Kind]keyring.Sip {
 
 // seed returns the seed from which the seeds of a group's entries are derived. Groups have keyed
 // hashes, so it cannot be computed without the federation key.
-func (l List) seed(anchor uint64) uint64 { return keyring.Mix(anchor ^ uint64(l)) }
+func (l List) seed(anchor uint64) uint64 { return filter.Mix(anchor ^ uint64(l)) }
 
 // anchorSeed and pairSeed return the seeds of an entry. keyring.Stretch derives positions from
 // them.
 func anchorSeed(seed uint64, i int) uint64 { return seed + uint64(i) }
 
-func pairSeed(seed uint64, key uint64) uint64 { return keyring.Mix(seed ^ key) }
+func pairSeed(seed uint64, key uint64) uint64 { return filter.Mix(seed ^ key) }
 
 // KindGroups contains the groups of one sketch.
 type KindGroups struct {

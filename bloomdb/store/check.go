@@ -123,8 +123,8 @@ func (g *ReportGeneration) checkMask() error {
 		return nil
 	}
 	for _, b := range []*filter.Bits{g.Spam.Own, g.Spam.Others} {
-		if b != nil && !b.Shape().Equal(g.Mask.shape) {
-			return fmt.Errorf("mask has shape %v, the filter %v", g.Mask.shape, b.Shape())
+		if b != nil && !b.Shape().Equal(g.Mask.Shape()) {
+			return fmt.Errorf("mask has shape %v, the filter %v", g.Mask.Shape(), b.Shape())
 		}
 	}
 	return g.Mask.Check()

@@ -8,6 +8,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/mask"
 )
 
 // View is everything that Judge reads. A view never changes: a change of its structure makes a
@@ -25,7 +26,7 @@ type ReportGeneration struct {
 	classes  Listing        // of (class, signature) pairs; empty if classes are off
 	Sketches Listing        // of groups of near-duplicates, reported and revoked; empty if disabled
 	Domains  *filter.Counts // counts of link domains; nil before the first count
-	Mask     *mask          // hides bits of the spam filters; nil before the first retouch
+	Mask     *mask.Mask     // hides bits of the spam filters; nil before the first retouch
 }
 
 // Listing is one kind of bit filter in one generation: own, joined, and by site.
@@ -90,63 +91,69 @@ func (st *Store) Change(edit func(v *View) error) error {
 	return nil
 }
 
-// EditReport replaces a generation by a copy that f changes. It adds a missing generation.
-func (v *View) EditReport(num int64, f func(g *ReportGeneration) error) error {
-	i := slices.IndexFunc(v.Reports, func(g *ReportGeneration) bool { return g.Num <= num })
-	if i < 0 {
-		i = len(v.Reports)
-	}
-	g := ReportGeneration{Num: num}
-	if i < len(v.Reports) && v.Reports[i].Num == num {
-		g = *v.Reports[i]
-	} else {
-		v.Reports = slices.Insert(v.Reports, i, nil)
-	}
-	for _, kind := range layout.ReportKinds {
-		l := g.Listing(kind)
-		l.Parts = slices.Clone(l.Parts)
-	}
-	if err := f(&g); err != nil {
-		return err
-	}
-	for _, kind := range layout.ReportKinds {
-		l := g.Listing(kind)
-		l.Trusted = v.Trusted.only(l.Parts)
-	}
-	v.Reports[i] = &g
-	return nil
+// editReport replaces a generation of reports by a copy that f changes, and selects its trusted
+// parts anew. It adds a missing generation.
+func (v *View) editReport(num int64, f func(g *ReportGeneration) error) error {
+	return edit(&v.Reports, ReportGeneration{Num: num}, (*ReportGeneration).number, func(g *ReportGeneration) error {
+		for _, kind := range layout.ReportKinds {
+			l := g.Listing(kind)
+			l.Parts = slices.Clone(l.Parts)
+		}
+		if err := f(g); err != nil {
+			return err
+		}
+		for _, kind := range layout.ReportKinds {
+			l := g.Listing(kind)
+			l.Trusted = v.Trusted.only(l.Parts)
+		}
+		return nil
+	})
 }
 
 // editCount does the same for generations of counts.
 func (v *View) editCount(num int64, f func(g *CountGeneration) error) error {
-	i := slices.IndexFunc(v.Counts, func(g *CountGeneration) bool { return g.Num <= num })
+	return edit(&v.Counts, CountGeneration{Num: num}, (*CountGeneration).number, func(g *CountGeneration) error {
+		g.Parts = slices.Clone(g.Parts)
+		if err := f(g); err != nil {
+			return err
+		}
+		g.CountedParts = Counted(v.Trusted.only(g.Parts))
+		return nil
+	})
+}
+
+func (g *ReportGeneration) number() int64 { return g.Num }
+func (g *CountGeneration) number() int64  { return g.Num }
+
+// edit replaces a generation of a list, newest first, by a copy that f changes. If the list does
+// not contain the generation, f changes made, which is added.
+func edit[G any](list *[]*G, made G, number func(*G) int64, f func(*G) error) error {
+	num := number(&made)
+	i := slices.IndexFunc(*list, func(g *G) bool { return number(g) <= num })
 	if i < 0 {
-		i = len(v.Counts)
+		i = len(*list)
 	}
-	g := CountGeneration{Num: num}
-	if i < len(v.Counts) && v.Counts[i].Num == num {
-		g = *v.Counts[i]
+	if i < len(*list) && number((*list)[i]) == num {
+		made = *(*list)[i]
 	} else {
-		v.Counts = slices.Insert(v.Counts, i, nil)
+		*list = slices.Insert(*list, i, nil)
 	}
-	g.Parts = slices.Clone(g.Parts)
-	if err := f(&g); err != nil {
+	if err := f(&made); err != nil {
 		return err
 	}
-	g.CountedParts = Counted(v.Trusted.only(g.Parts))
-	v.Counts[i] = &g
+	(*list)[i] = &made
 	return nil
 }
 
 // Counted returns the parts without epochs whose counts a later epoch of the site includes.
 func Counted(parts []SitePart) []SitePart {
-	lives := slices.Clone(parts)
-	slices.SortFunc(lives, func(a, b SitePart) int {
+	epochs := slices.Clone(parts)
+	slices.SortFunc(epochs, func(a, b SitePart) int {
 		return cmp.Or(cmp.Compare(a.Origin.Site, b.Origin.Site), cmp.Compare(b.Origin.Epoch, a.Origin.Epoch))
 	})
 	var out []SitePart
-	for i, p := range lives {
-		carried := i > 0 && lives[i-1].Origin.Site == p.Origin.Site && folder.CarriesOver(lives[i-1].Origin.Epoch, p.Origin.Epoch)
+	for i, p := range epochs {
+		carried := i > 0 && epochs[i-1].Origin.Site == p.Origin.Site && folder.CarriesOver(epochs[i-1].Origin.Epoch, p.Origin.Epoch)
 		if !carried {
 			out = append(out, p)
 		}
@@ -181,7 +188,7 @@ func findOrMake[G, T any](st *Store, gen int64, s slot[G, T], build func() (*T, 
 
 // inReports returns a slot of a generation of reports.
 func inReports[T any](in func(*ReportGeneration) **T) slot[ReportGeneration, T] {
-	return slot[ReportGeneration, T]{(*View).Report, (*View).EditReport, in}
+	return slot[ReportGeneration, T]{(*View).Report, (*View).editReport, in}
 }
 
 // OwnBits returns this site's filter of a generation. It creates a missing filter with the
@@ -191,15 +198,20 @@ func (st *Store) OwnBits(t layout.Target, s filter.BitsShape) (*filter.Bits, err
 	return findOrMake(st, t.Gen, inReports(in), func() (*filter.Bits, error) { return filter.NewBits(s) })
 }
 
-// OwnCounts does the same for the counting filter.
-func (st *Store) OwnCounts(gen int64, s filter.CountsShape) (*filter.Counts, error) {
+// OwnCounts returns this site's counting filter of a generation, and creates a missing one.
+func (st *Store) OwnCounts(gen int64) (*filter.Counts, error) {
+	return st.ownCounts(gen, st.countsShape)
+}
+
+// ownCounts does the same. It creates a missing filter with the given shape.
+func (st *Store) ownCounts(gen int64, s filter.CountsShape) (*filter.Counts, error) {
 	in := func(g *CountGeneration) **filter.Counts { return &g.Own }
 	at := slot[CountGeneration, filter.Counts]{(*View).Count, (*View).editCount, in}
 	return findOrMake(st, gen, at, func() (*filter.Counts, error) { return filter.NewCounts(s) })
 }
 
-// ShapeFor is the shape of a bit filter in a generation: that of what is there
-// already, which may come from an earlier setting, else that of the options.
+// ShapeFor returns the shape of a bit filter in a generation: the shape of the existing filters,
+// which may come from an earlier setting, else the one of the options.
 func (st *Store) ShapeFor(t layout.Target) filter.BitsShape {
 	if g := st.View.Load().Report(t.Gen); g != nil {
 		l := g.Listing(t.Kind)
@@ -210,23 +222,23 @@ func (st *Store) ShapeFor(t layout.Target) filter.BitsShape {
 			return l.Others.Shape()
 		}
 		if t.Kind == layout.SpamFilter && g.Mask != nil {
-			return g.Mask.shape
+			return g.Mask.Shape()
 		}
 	}
 	switch t.Kind {
 	case layout.RevokedFilter:
-		return st.RevokedShape
+		return st.revokedShape
 	case layout.ClassFilter:
-		return st.ClassShape
+		return st.classShape
 	case layout.SketchFilter:
-		return st.SketchShape
+		return st.sketchShape
 	}
-	return st.SpamShape
+	return st.spamShape
 }
 
-// KeepAged is the number of seconds for which an expired generation is kept, invisible to
+// KeepExpired is the number of seconds for which an expired generation is kept, invisible to
 // Judge. A clock that is wrong for a moment must not delete data.
-const KeepAged = 600
+const KeepExpired = 600
 
 // Current returns the view without expired generations.
 func (st *Store) Current() View {
@@ -243,7 +255,7 @@ func (st *Store) Current() View {
 	return v
 }
 
-// Expire drops generations that were expired at KeepAged calls in a row. Run calls it each
+// Expire drops generations that were expired at KeepExpired calls in a row. Run calls it each
 // second.
 func (st *Store) Expire() (dropped bool) {
 	all, v := st.View.Load(), st.Current()
@@ -251,13 +263,17 @@ func (st *Store) Expire() (dropped bool) {
 		st.expiredTicks = 0
 		return false
 	}
-	if st.expiredTicks++; st.expiredTicks < KeepAged {
+	if st.expiredTicks++; st.expiredTicks < KeepExpired {
 		return false
 	}
 	st.expiredTicks = 0
 	_ = st.Change(func(v *View) error {
-		v.Reports = slices.DeleteFunc(v.Reports, func(g *ReportGeneration) bool { return st.Opt.Aged(layout.Target{Kind: layout.SpamFilter, Gen: g.Num}) })
-		v.Counts = slices.DeleteFunc(v.Counts, func(g *CountGeneration) bool { return st.Opt.Aged(layout.Target{Kind: layout.CountFilter, Gen: g.Num}) })
+		v.Reports = slices.DeleteFunc(v.Reports, func(g *ReportGeneration) bool {
+			return st.Opt.Expired(layout.Target{Kind: layout.SpamFilter, Gen: g.Num})
+		})
+		v.Counts = slices.DeleteFunc(v.Counts, func(g *CountGeneration) bool {
+			return st.Opt.Expired(layout.Target{Kind: layout.CountFilter, Gen: g.Num})
+		})
 		return nil
 	})
 	return true

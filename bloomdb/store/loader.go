@@ -34,7 +34,7 @@ func (l *OwnLoader) Section(sec Section) (err error) {
 	case layout.DomainFilter:
 		l.counts, err = l.Store.OwnDomains(sec.Target.Gen, sec.Shape.Counts())
 	case layout.CountFilter:
-		l.counts, err = l.Store.OwnCounts(sec.Target.Gen, sec.Shape.Counts())
+		l.counts, err = l.Store.ownCounts(sec.Target.Gen, sec.Shape.Counts())
 	default:
 		l.Bits, err = l.Store.OwnBits(sec.Target, sec.Shape.Bits())
 	}

@@ -65,11 +65,11 @@ func (m *measurements) Part(t layout.Target, p SitePart) float64 {
 }
 
 // Expire forgets expired generations.
-func (m *measurements) Expire(aged func(layout.Target) bool) {
+func (m *measurements) Expire(expired func(layout.Target) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	maps.DeleteFunc(m.filters, func(name MeasuredFilter, _ measuredError) bool { return aged(name.Target) })
-	maps.DeleteFunc(m.parts, func(name measuredPart, _ measuredError) bool { return aged(name.target) })
+	maps.DeleteFunc(m.filters, func(name MeasuredFilter, _ measuredError) bool { return expired(name.Target) })
+	maps.DeleteFunc(m.parts, func(name measuredPart, _ measuredError) bool { return expired(name.target) })
 }
 
 // forgetJoined forgets the joined bits of a generation.

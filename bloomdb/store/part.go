@@ -39,7 +39,7 @@ func (st *Store) PartFor(o layout.Origin, t layout.Target, s layout.Shape) (p *P
 		return p, err
 	}
 	err = st.Change(func(v *View) error {
-		return v.EditReport(t.Gen, func(g *ReportGeneration) (err error) {
+		return v.editReport(t.Gen, func(g *ReportGeneration) (err error) {
 			l := g.Listing(t.Kind)
 			if l.Others == nil {
 				if l.Others, err = filter.NewBits(s.Bits()); err != nil {

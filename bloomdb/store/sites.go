@@ -37,7 +37,7 @@ func (v *View) SetTrusted(trusted *TrustedSites) error {
 // EditAll edits every generation, and selects the trusted parts anew.
 func (v *View) EditAll(report func(*ReportGeneration), count func(*CountGeneration)) error {
 	for _, g := range slices.Clone(v.Reports) {
-		if err := v.EditReport(g.Num, func(g *ReportGeneration) error { report(g); return nil }); err != nil {
+		if err := v.editReport(g.Num, func(g *ReportGeneration) error { report(g); return nil }); err != nil {
 			return err
 		}
 	}
@@ -103,7 +103,7 @@ func (v *View) replaceOthers(t layout.Target, others *filter.Bits) error {
 	if v.Report(t.Gen) == nil {
 		return nil
 	}
-	return v.EditReport(t.Gen, func(g *ReportGeneration) error {
+	return v.editReport(t.Gen, func(g *ReportGeneration) error {
 		g.Listing(t.Kind).Others = others
 		return nil
 	})

@@ -140,7 +140,7 @@ type Loader interface {
 // ReadSnapshot reads and verifies a file, and passes its content to load. A nil load only
 // verifies. Damage is a *DamageError. For a newer version, the error wraps ErrNewer.
 func ReadSnapshot(path string, keyID [8]byte, load func(s *Snapshot) Loader) (s Snapshot, err error) {
-	f, info, err := folder.OpenLegible(path)
+	f, info, err := folder.OpenFile(path)
 	if err != nil {
 		return s, fmt.Errorf("snapshot: %w", err)
 	}

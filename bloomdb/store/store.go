@@ -18,11 +18,11 @@ type Store struct {
 	Ring *keyring.Ring
 
 	// Shapes of new filters.
-	SpamShape    filter.BitsShape
-	RevokedShape filter.BitsShape
-	CountsShape  filter.CountsShape
-	ClassShape   filter.BitsShape
-	SketchShape  filter.BitsShape
+	spamShape    filter.BitsShape
+	revokedShape filter.BitsShape
+	countsShape  filter.CountsShape
+	classShape   filter.BitsShape
+	sketchShape  filter.BitsShape
 
 	View      atomic.Pointer[View]
 	viewMu    sync.Mutex // serialises changes of the view's structure
@@ -37,8 +37,8 @@ type Store struct {
 func New(o *layout.Settings, r *keyring.Ring, members wire.Members) *Store {
 	st := &Store{
 		Opt: o, Ring: r,
-		SpamShape: o.SpamShape(), RevokedShape: o.RevokedShape(), CountsShape: o.CountsShape(),
-		ClassShape: o.ClassShape(), SketchShape: o.SketchShape(),
+		spamShape: o.SpamShape(), revokedShape: o.RevokedShape(), countsShape: o.CountsShape(),
+		classShape: o.ClassShape(), sketchShape: o.SketchShape(),
 		Measured: newMeasurements(),
 	}
 	st.View.Store(&View{Trusted: &TrustedSites{Members: members}})

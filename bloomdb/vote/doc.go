@@ -3,7 +3,7 @@
 // never joined with another one.
 //
 //	Record -> journal -> Apply -> Encode -> Redis
-//	Redis -> Hear -> Voter.Has
+//	Redis -> Accept -> Voter.Has
 //
 // It does not decide how many votes list a message. Locks: changing serialises changes of the
 // voters and their files; the lock of the own filters is taken last.

@@ -89,7 +89,7 @@ func (o *Own) begin(gen int64) error {
 	return nil
 }
 
-// Expire drops filters that begin before a generation, after store.KeepAged calls in a row.
+// Expire drops filters that begin before a generation, after store.KeepExpired calls in a row.
 func (o *Own) Expire(oldest int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -99,7 +99,7 @@ func (o *Own) Expire(oldest int64) {
 	}
 	if !due {
 		o.expiredTicks = 0
-	} else if o.expiredTicks++; o.expiredTicks >= store.KeepAged {
+	} else if o.expiredTicks++; o.expiredTicks >= store.KeepExpired {
 		o.expiredTicks = 0
 		for gen := range o.filters {
 			if gen < oldest {

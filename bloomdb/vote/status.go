@@ -34,7 +34,7 @@ func (vs *Register) Status() Status {
 	now := vs.opt.Generation(layout.SpamFilter, vs.opt.Now())
 	counting := 0
 	for _, v := range vs.Voters.All() {
-		site := vs.voterStatus(v.Head.Site, v.gen, v.Filter)
+		site := vs.voterStatus(v.Head.Site, v.gen, v.filter)
 		site.Made, site.Stale, site.Muted = v.Head.Made, v.Stale(now), vs.store.Muted(v.Head.Site)
 		if !site.Stale && !site.Muted {
 			counting++

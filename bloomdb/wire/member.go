@@ -88,9 +88,9 @@ func (s *Sealer) TrustOf(site string) Trust {
 	return TrustNone
 }
 
-// HeardInFull returns ErrTrust for a site that is not fully trusted. This site's own records
+// RequireFullTrust returns ErrTrust for a site that is not fully trusted. This site's own records
 // pass: they are read, but never applied.
-func (s *Sealer) HeardInFull(site string) error {
+func (s *Sealer) RequireFullTrust(site string) error {
 	if t := s.TrustOf(site); t != TrustFull && site != s.Opt.Site {
 		return fmt.Errorf("%w: its trust is %s", ErrTrust, t)
 	}

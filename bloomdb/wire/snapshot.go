@@ -36,7 +36,7 @@ func (s *Sealer) ReadManifest(data []byte) (m Manifest, err error) {
 		err = s.CheckClock(h)
 	}
 	if err == nil {
-		err = s.HeardInFull(h.Site)
+		err = s.RequireFullTrust(h.Site)
 	}
 	if err != nil {
 		return m, err

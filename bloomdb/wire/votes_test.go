@@ -8,7 +8,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter/generalized"
 )
 
-// Both codings hold what they are given, at the border between them and beyond it.
+// Both codings preserve the filter, at the border between them and beyond it.
 func TestVotesCodings(t *testing.T) {
 	for _, ones := range []uint64{0, maxVotesCells, maxVotesCells + 1} {
 		cells := make([]filter.Cell, ones)

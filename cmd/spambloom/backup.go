@@ -15,6 +15,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
+	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/reporting/backup"
 )
 
@@ -87,8 +88,8 @@ func (c *cli) saveBackup(ctx context.Context, path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return &createError{fmt.Errorf("%s is not a plain file", path)}
 	}
-	folder := filepath.Dir(path)
-	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(folder), renameio.WithPermissions(0o600), renameio.IgnoreUmask())
+	dir := filepath.Dir(path)
+	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(dir), renameio.WithPermissions(0o600), renameio.IgnoreUmask())
 	if err != nil {
 		return &createError{err}
 	}
@@ -96,14 +97,14 @@ func (c *cli) saveBackup(ctx context.Context, path string) error {
 	if err := c.fetchBackup(ctx, f, func(err error) error { return &createError{err} }); err != nil {
 		return err
 	}
-	sum, err := readBack(ctx, f.File, folder)
+	sum, err := readBack(ctx, f.File, dir)
 	if err != nil {
 		return err
 	}
 	if err := f.CloseAtomicallyReplace(); err != nil {
 		return &createError{err}
 	}
-	if err := syncFolder(folder); err != nil {
+	if err := folder.Sync(dir); err != nil {
 		return &createError{err}
 	}
 	return c.print(sum.String())
@@ -151,8 +152,8 @@ func (c *cli) byteProgress(what string) *progressbar.ProgressBar {
 }
 
 // readBack restores a written backup into a temporary folder, and checks all of it there.
-func readBack(ctx context.Context, f *os.File, folder string) (sum backup.Summary, err error) {
-	work, err := os.MkdirTemp(folder, ".backup-check-*")
+func readBack(ctx context.Context, f *os.File, dir string) (sum backup.Summary, err error) {
+	work, err := os.MkdirTemp(dir, ".backup-check-*")
 	if err != nil {
 		return sum, &createError{err}
 	}
@@ -185,12 +186,4 @@ func (s *stoppable) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	return s.r.Read(b)
-}
-
-func syncFolder(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

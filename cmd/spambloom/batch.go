@@ -164,7 +164,7 @@ func concernsOne(err error) bool {
 	var feedback *feedbackError
 	var problem *api.Problem
 	switch {
-	case errors.As(err, &input), errors.As(err, &feedback), errors.Is(err, bloomdb.ErrNothing):
+	case errors.As(err, &input), errors.As(err, &feedback), errors.Is(err, bloomdb.ErrNothing), errors.Is(err, signature.ErrNoHeader):
 		return true
 	case errors.As(err, &problem):
 		return problem.Status == http.StatusUnprocessableEntity || problem.Status == http.StatusConflict

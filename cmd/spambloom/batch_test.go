@@ -153,15 +153,15 @@ func TestAttachedMessages(t *testing.T) {
 func TestProgress(t *testing.T) {
 	var w bytes.Buffer
 	p := &progress{w: &w}
-	for range barThreshold {
+	for range many {
 		p.add()
 	}
 	if w.Len() != 0 {
-		t.Errorf("a bar for %d messages: %q", barThreshold, w.String())
+		t.Errorf("a bar for %d messages: %q", many, w.String())
 	}
 	p.add()
 	if !strings.Contains(w.String(), "messages") || !strings.Contains(w.String(), "21") {
-		t.Errorf("no bar for %d messages: %q", barThreshold+1, w.String())
+		t.Errorf("no bar for %d messages: %q", many+1, w.String())
 	}
 	p.finish()
 	quiet := &progress{}

@@ -12,6 +12,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/queue"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/client"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // Exit codes, as in sysexits.h.
@@ -34,8 +35,10 @@ const (
   64  wrong usage`
 	emptyCode = `
   65  a message of 0 bytes`
-	littleCode = emptyCode + `, or with too little content to sign`
-	reportCode = littleCode + `, or on the never-list;
+	littleCode  = emptyCode + `, or with too little content to sign`
+	declareCode = littleCode + `, or a file that
+      is no e-mail message`
+	reportCode = declareCode + `, or a message on the never-list;
       with --attached also: no message is attached, or a feedback report is not
       about spam or lacks the message`
 	inputCode = `
@@ -68,6 +71,7 @@ The exit code is that of the first failure; the other messages are processed.`
 
 	questionCodes = usageCode + emptyCode + inputCode + daemonCodes + stopsAt
 	reportCodes   = usageCode + reportCode + inputCode + sendCodes + stopsAt
+	declareCodes  = usageCode + declareCode + inputCode + daemonCodes + stopsAt
 	changeCodes   = usageCode + littleCode + inputCode + daemonCodes + stopsAt
 	signCodes     = usageCode + littleCode + inputCode + outputCode + continues
 	replayCodes   = usageCode + emptyCode + inputCode + createCode + stateCode + continues
@@ -157,7 +161,7 @@ func exitCode(err error) int {
 		return exIOErr
 	case errors.As(err, &create):
 		return exCantCreate
-	case errors.As(err, &key), errors.Is(err, mailbox.ErrEmpty), errors.Is(err, errNotAttached), errors.Is(err, errHeaderOnly), errors.As(err, &feedback), errors.Is(err, bloomdb.ErrNothing):
+	case errors.As(err, &key), errors.Is(err, mailbox.ErrEmpty), errors.Is(err, errNotAttached), errors.Is(err, errHeaderOnly), errors.As(err, &feedback), errors.Is(err, bloomdb.ErrNothing), errors.Is(err, signature.ErrNoHeader):
 		return exData
 	case errors.As(err, &damaged):
 		return exData
@@ -212,12 +216,18 @@ func hint(err error) string {
 			return "use spambloom revoke --attached"
 		case errors.Is(err, errHeaderOnly), errors.As(err, &feedback):
 			return ""
+		case errors.Is(err, signature.ErrNoHeader):
+			return "name folders of mail only; --force accepts such files, too"
 		}
 		if errors.Is(err, mailbox.ErrEmpty) || errors.As(err, &key) {
 			return ""
 		}
 		if errors.Is(err, errNotAttached) {
 			return "forward the message as an attachment, so that it arrives unchanged"
+		}
+		var id *idError
+		if errors.As(err, &id) {
+			return "only mail that was reported here or judged lately is known by its id; use the message itself"
 		}
 		var site *siteError
 		if errors.As(err, &site) {

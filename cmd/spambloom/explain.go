@@ -35,7 +35,7 @@ type explanation struct {
 func (c *cli) explainCommand() *cobra.Command {
 	var asJSON, ask, withText bool
 	cmd := &cobra.Command{
-		Use:   "explain [FILE...]",
+		Use:   "explain [FILE... | ID...]",
 		Short: "explain why a message has its verdict, or why two match",
 		Long: `explain shows why a message has its verdict, or whether and why two messages match.
 
@@ -54,11 +54,22 @@ With --json, one object for two files: files, matches, text (jaccard, a_in_b, b_
 domains, reported (file, lists, listed, because, signatures, sketches: kind, found,
 of, need, matches, weak, tried, contained), and texts with --text.
 
+Given an ID, it shows what filters, reports and recently judged mail say of that
+message, without the message, and what cannot be known so. ` + idsHelp + `
+
 Exit codes:
   0   the daemon has answered, whatever the verdict` + questionCodes,
 		Example: `  spambloom explain message.eml
-  spambloom explain reported.eml missed.eml`,
+  spambloom explain reported.eml missed.eml
+  spambloom explain text:26409118f620fc3f`,
 		RunE: func(cmd *cobra.Command, names []string) error {
+			ids, err := idsOf(names)
+			switch {
+			case err != nil:
+				return err
+			case len(ids) > 0:
+				return c.explainIDs(cmd.Context(), names, ids, asJSON)
+			}
 			if len(names) == 2 && !ask {
 				return c.compareFiles(names, asJSON, withText)
 			}

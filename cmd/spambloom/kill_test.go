@@ -73,7 +73,7 @@ func TestKillLosesNothingQueued(t *testing.T) {
 	said, kills := map[string]int{}, testenv.Rounds(75)
 	for i := range kills {
 		who := fmt.Sprint("run", i)
-		for _, line := range killed(t, 1+random.IntN(mails), time.Duration(random.IntN(20))*time.Millisecond, "report", "--as", who, dir) {
+		for _, line := range killed(t, 1+random.IntN(mails), time.Duration(random.IntN(20))*time.Millisecond, "report", "--yes", "--as", who, dir) {
 			if !strings.Contains(line, ": queued; ") {
 				t.Fatalf("%q", line)
 			}

@@ -53,10 +53,12 @@ type cli struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 
-	bar *progress // set while messages are processed
+	bar      *progress // set while messages are processed
+	expected int       // messages, if they were counted before; else 0
 
 	control string // --control
 	late    bool   // the verb prints nothing before it is done
+	changes bool   // the verb changes something for each message
 	ran     bool   // flags and arguments were valid, and a verb has begun
 }
 
@@ -78,7 +80,7 @@ Files:
   /var/lib/spambloom/spambloom.sock     the default control socket
   ~/.local/state/spambloom/queue        queued reports; ~ is the home folder in the
                                         user's system account
-  /var/tmp/spambloom-queue-UID          queued reports of users without a home folder
+  /var/spool/spambloom/UID              queued reports of users without a home folder
 
 Exit codes:
   0   success

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,7 @@ import (
 // neverFlags are the flags of never.
 type neverFlags struct {
 	remove, list, asJSON, attached bool
+	yes, force                     bool
 	note, reporter                 string
 }
 
@@ -36,8 +38,11 @@ sender who knows the declared text can add a little text to a copy of it.
 
 --remove removes FILEs from the list, or IDs that --list shows.
 
+` + asksHelp + `
+
 Exit codes:
-  0   success, also if a message to remove is not on the list` + changeCodes
+  0   success, also if a message to remove is not on the list
+  1   the answer to the question was no` + declareCodes
 
 func (c *cli) neverCommand() *cobra.Command {
 	var flags neverFlags
@@ -64,6 +69,8 @@ func (c *cli) neverCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&flags.remove, "remove", false, "remove messages, or IDs that --list shows, from the list")
 	cmd.Flags().BoolVar(&flags.list, "list", false, "list the declared messages")
 	cmd.Flags().BoolVar(&flags.attached, "attached", false, attachedUsage)
+	cmd.Flags().BoolVar(&flags.yes, "yes", false, yesUsage)
+	cmd.Flags().BoolVar(&flags.force, "force", false, forceUsage)
 	cmd.Flags().StringVar(&flags.note, "note", "", "`TEXT` shown in the list, at most 200 bytes")
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object per line")
 	cmd.Flags().StringVar(&flags.reporter, "as", "", askerUsage)
@@ -103,24 +110,35 @@ type neverDone struct {
 
 // never declares each message, or removes its declarations.
 func (c *cli) never(ctx context.Context, names []string, flags neverFlags) error {
+	endpoint, word, question := v1.Never, "declared", "declare that all of them are never spam, on this site?"
+	if flags.remove {
+		endpoint, word, question = v1.RemoveNever, "removed", "remove all of them from the never-list?"
+	}
+	c.changes = true
+	messages, err := c.confirmed(ctx, question, names, flags.yes, func() iter.Seq2[input, error] { return c.messages(names, flags.attached) })
+	if err != nil {
+		return err
+	}
 	daemon, err := c.dial()
 	if err != nil {
 		return err
 	}
 	defer daemon.Close()
-	endpoint, word := v1.Never, "declared"
-	if flags.remove {
-		endpoint, word = v1.RemoveNever, "removed"
-	}
 	send := func(ctx context.Context, m signature.Message) (api.NeverList, error) {
 		r, err := requestOf(m)
-		if err != nil {
+		switch {
+		case err != nil:
 			return api.NeverList{}, err
+		case r.NoHeader && !flags.force && !flags.remove:
+			return api.NeverList{}, signature.ErrNoHeader
 		}
-		r.Reporter = flags.reporter
+		r.Reporter, r.NoHeader = flags.reporter, false
 		return client.Post(ctx, daemon, endpoint, api.NeverRequest{Request: r, Note: flags.note})
 	}
-	return process(ctx, c, word, c.messages(names, flags.attached), send, func(r result[api.NeverList]) error {
+	sum := newTotal()
+	defer func() { c.printTotal(sum) }()
+	return process(ctx, c, word, messages, send, func(r result[api.NeverList]) error {
+		sum.add(r.err, word)
 		if flags.asJSON {
 			return c.printJSON(neverDone{r.name, r.answer, errorText(r.err)})
 		}
@@ -149,6 +167,9 @@ func neverLine(name string, l api.NeverList, word string) string {
 
 // removeNeverIDs removes entries from the list by their ids.
 func (c *cli) removeNeverIDs(ctx context.Context, names []string, flags neverFlags) error {
+	if err := c.confirmedIDs(names, flags.yes, "remove all of them from the never-list?"); err != nil {
+		return err
+	}
 	daemon, err := c.dial()
 	if err != nil {
 		return err

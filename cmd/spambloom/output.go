@@ -11,6 +11,9 @@ import (
 
 // print writes a result.
 func (c *cli) print(text string) error {
+	if c.changes && isTerminal(c.stdout) {
+		c.bar.clear()
+	}
 	if _, err := io.WriteString(c.stdout, text); err != nil {
 		return &outputError{err}
 	}
@@ -59,7 +62,7 @@ func columns(write func(table io.Writer)) string {
 	return b.String()
 }
 
-// notify writes a line to stderr, above the progress bar. kind is error, warning or hint.
+// notify writes a line to stderr, above the progress bar. kind is error, warning, hint or total.
 func (c *cli) notify(kind, text string) {
 	c.bar.clear()
 	fmt.Fprintf(c.stderr, "spambloom: %s: %s\n", kind, text)

@@ -14,7 +14,7 @@ import (
 // Dovecot, which sets HOME to a virtual user's folder or leaves it unset, by Postfix'
 // pipe(8), and by cron, which flushes the queue. The home folder of the system account
 // therefore takes precedence over HOME. Users without a home folder, such as services,
-// have their queue in a folder where temporary files survive a restart.
+// have their queue below serviceQueues.
 func queueFolder() (string, error) {
 	if dir := os.Getenv("SPAMBLOOM_QUEUE"); dir != "" {
 		if !filepath.IsAbs(dir) {
@@ -32,6 +32,11 @@ func queueFolder() (string, error) {
 	return folderIn(homes...), nil
 }
 
+// serviceQueues contains the queues of users without a home folder. contrib/spambloom.tmpfiles
+// makes it. /var/tmp is no place for them: systemd gives services their own, which ends with
+// the service, and deletes old files there.
+const serviceQueues = "/var/spool/spambloom"
+
 // folderIn returns the queue's folder in the first home that belongs to the user.
 func folderIn(homes ...string) string {
 	for _, home := range homes {
@@ -39,7 +44,7 @@ func folderIn(homes ...string) string {
 			return filepath.Join(home, ".local", "state", "spambloom", "queue")
 		}
 	}
-	return filepath.Join("/var/tmp", "spambloom-queue-"+strconv.Itoa(os.Geteuid()))
+	return filepath.Join(serviceQueues, strconv.Itoa(os.Geteuid()))
 }
 
 // isOwnFolder reports whether a folder exists and belongs to the user.

@@ -48,7 +48,7 @@ func TestQueueFolder(t *testing.T) {
 			t.Errorf("%q is a folder of ours", home)
 		}
 	}
-	if got := folderIn("", "/nonexistent"); got != "/var/tmp/spambloom-queue-"+strconv.Itoa(os.Geteuid()) {
+	if got := folderIn("", "/nonexistent"); got != "/var/spool/spambloom/"+strconv.Itoa(os.Geteuid()) {
 		t.Errorf("without a home: %s", got)
 	}
 	if os.Geteuid() == 0 {

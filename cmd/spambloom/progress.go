@@ -1,41 +1,41 @@
 package main
 
 import (
+	"cmp"
 	"io"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 )
 
-// barThreshold is the number of messages up to which no progress bar is shown.
-const barThreshold = 20
-
-// progress shows the number of finished messages on a terminal. The total is unknown
-// until the last mbox is read, so no share is shown.
+// progress shows the number of finished messages on a terminal. Their number is known if
+// they were counted before. Otherwise it is unknown until the last mbox is read, and no
+// share is shown.
 type progress struct {
-	w    io.Writer // nil: not a terminal
-	done int
-	bar  *progressbar.ProgressBar // nil up to barThreshold
+	w        io.Writer // nil: not a terminal
+	expected int       // messages; 0: unknown
+	done     int
+	bar      *progressbar.ProgressBar // nil up to many messages
 }
 
-// newProgress shows progress on stderr, unless results appear on the terminal as they
-// are ready. Some verbs print none before the end.
+// newProgress shows progress on stderr, below the results on the same terminal. A verb
+// that only asks shows none there, unless it prints its results at the end.
 func newProgress(c *cli) *progress {
-	if !isTerminal(c.stderr) || isTerminal(c.stdout) && !c.late {
+	if !isTerminal(c.stderr) || isTerminal(c.stdout) && !c.late && !c.changes {
 		return &progress{}
 	}
-	return &progress{w: c.stderr}
+	return &progress{w: c.stderr, expected: c.expected}
 }
 
 // add counts a message.
 func (p *progress) add() {
 	p.done++
-	if p.w == nil || p.done <= barThreshold {
+	if p.w == nil || p.done <= many {
 		return
 	}
 	step := 1
 	if p.bar == nil {
-		p.bar = progressbar.NewOptions(-1, progressbar.OptionSetWriter(p.w),
+		p.bar = progressbar.NewOptions(cmp.Or(p.expected, -1), progressbar.OptionSetWriter(p.w),
 			progressbar.OptionSetDescription("messages"), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
 			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetSpinnerChangeInterval(0),
 			progressbar.OptionClearOnFinish())

@@ -26,6 +26,8 @@ type reportFlags struct {
 	dryRun    bool
 	noQueue   bool
 	skip      int // messages
+	yes       bool
+	force     bool // also what is no message
 }
 
 func (f *reportFlags) add(cmd *cobra.Command) {
@@ -38,10 +40,15 @@ func (f *reportFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.attached, "attached", false, attachedUsage)
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be sent, one JSON object per message, and send nothing")
 	cmd.Flags().BoolVar(&f.noQueue, "no-queue", false, "fail if the daemon is away, and queue nothing")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, yesUsage)
+	cmd.Flags().BoolVar(&f.force, "force", false, forceUsage)
 	cmd.Flags().IntVar(&f.skip, "skip", 0, "skip the first `N` messages, to resume after an interruption")
 	// The flag exists, so this cannot fail.
 	_ = cmd.RegisterFlagCompletionFunc("class", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 }
+
+// forceUsage is the help of --force.
+const forceUsage = "also accept files that have no header of an e-mail message"
 
 // check rejects flags that the daemon would refuse, before a message is read.
 func (f *reportFlags) check() (err error) {
@@ -84,8 +91,14 @@ reported as phish, and virus as malware, unless --class is given. report refuses
 type not-spam, which revoke accepts. Both refuse a feedback report that has only the
 header of the message.
 
+A file without any header field of an e-mail message, such as a program or a licence, is
+refused.
+
+` + asksHelp + `
+
 Exit codes:
-  0   all messages are accepted, and stored on the daemon's disk or queued on this one` + reportCodes
+  0   all messages are accepted, and stored on the daemon's disk or queued on this one
+  1   the answer to the question was no` + reportCodes
 
 func (c *cli) reportCommand() *cobra.Command {
 	var flags reportFlags
@@ -113,13 +126,24 @@ class. Of several classes, malware takes precedence, then phish, scam and bulk.`
 func (c *cli) revokeCommand() *cobra.Command {
 	var flags reportFlags
 	cmd := &cobra.Command{
-		Use:   "revoke [FILE...]",
+		Use:   "revoke [FILE... | ID...]",
 		Short: "take back reports: the messages are not spam",
 		Long: `revoke declares that messages are not spam after all. Their signatures are no
-longer listed, whoever reported them.` + reportHelp,
-		Example: `  spambloom revoke invoice.eml`,
+longer listed, whoever reported them.
+
+Given an ID, revoke uses what is kept of the latest message with it: of a report here, or
+of mail judged lately. An unknown ID is an error (65). ` + idsHelp + reportHelp,
+		Example: `  spambloom revoke invoice.eml
+  spambloom revoke text:26409118f620fc3f`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			flags.named = cmd.Flags().Changed("as")
+			ids, err := idsOf(names)
+			switch {
+			case err != nil:
+				return err
+			case len(ids) > 0:
+				return c.revokeIDs(cmd.Context(), names, ids, flags)
+			}
 			return c.send(cmd.Context(), "revoke", names, flags)
 		},
 	}
@@ -132,38 +156,24 @@ func (c *cli) send(ctx context.Context, verb string, names []string, flags repor
 	if err := flags.check(); err != nil {
 		return &usageError{err}
 	}
-	inputs := c.messages(names, flags.attached)
-	run := &resumption{skip: flags.skip}
+	inputs := func() iter.Seq2[input, error] { return after(flags.skip, c.messages(names, flags.attached)) }
 	if flags.dryRun {
-		return c.showRequests(ctx, verb, run.remaining(ctx, inputs), flags)
+		return c.showRequests(ctx, verb, inputs(), flags)
+	}
+	c.changes = true
+	messages, err := c.confirmed(ctx, questions[verb], names, flags.yes, inputs)
+	if err != nil {
+		return err
 	}
 	running, stop := interruptible(ctx, names)
 	defer stop()
-	messages := run.remaining(running, inputs)
+	run := &resumption{taken: flags.skip}
 	k, err := c.newCourier(ctx, verb, flags)
 	if err != nil {
 		return err
 	}
 	defer k.close()
-	submit := func(ctx context.Context, in input) (parcel, error) {
-		p, err := flags.pack(verb, in)
-		if err == nil {
-			p.receipt, p.queued, err = k.submit(ctx, p.request)
-		}
-		return p, err
-	}
-	queued := false
-	err = processInputs(ctx, c, k.done(), messages, submit, func(r result[parcel]) error {
-		if r.err != nil {
-			return nil
-		}
-		c.warnLarge(r)
-		if r.answer.ignoresAttached {
-			c.notify("hint", r.name+": only the message itself was used; --attached uses the messages attached to it")
-		}
-		queued = queued || r.answer.queued != nil
-		return c.showReceipt(r.name, r.answer)
-	})
+	err = c.submit(ctx, k, run.remaining(running, messages), flags)
 	if run.next != "" {
 		return c.interrupted(run)
 	}
@@ -171,10 +181,68 @@ func (c *cli) send(ctx context.Context, verb string, names []string, flags repor
 	if errors.As(err, &stopped) {
 		stopped.skip = flags.skip + stopped.before
 	}
-	if queued {
+	return errors.Join(err, k.finish(ctx))
+}
+
+// questions ask for confirmation of many messages.
+var questions = map[string]string{
+	"report": "report all of them as spam, on all sites?",
+	"revoke": "revoke the reports of all of them, on all sites?",
+}
+
+// submit sends all messages through the courier, and shows the receipts and the total.
+func (c *cli) submit(ctx context.Context, k *courier, messages iter.Seq2[input, error], flags reportFlags) error {
+	submit := func(ctx context.Context, in input) (parcel, error) {
+		p, err := flags.pack(k.verb, in)
+		if err == nil {
+			p.receipt, p.queued, err = k.submit(ctx, p.request)
+		}
+		return p, identified(in, err)
+	}
+	sum := newTotal()
+	err := processInputs(ctx, c, k.done(), messages, submit, func(r result[parcel]) error {
+		sum.add(r.err, outcomeOf(r.answer))
+		if r.err != nil {
+			return nil
+		}
+		c.warnLarge(r)
+		if r.answer.ignoresAttached {
+			c.notify("hint", r.name+": only the message itself was used; --attached uses the messages attached to it")
+		}
+		return c.showReceipt(r.name, r.answer)
+	})
+	if sum.outcomes["queued"] > 0 {
 		c.notify("hint", "queued reports are on this disk; the next report or spambloom flush delivers them")
 	}
-	return errors.Join(err, k.finish(ctx))
+	c.printTotal(sum)
+	return err
+}
+
+// maxMessageID bounds a Message-ID in an error, in bytes.
+const maxMessageID = 200
+
+// identified adds the Message-ID to an error about a message from standard input, which
+// has no other name. The log of the program that piped it in then names the message.
+func identified(in input, err error) error {
+	if err == nil || !concernsOne(err) || !strings.HasPrefix(in.name, "-") {
+		return err
+	}
+	for _, f := range in.message.Header {
+		if id := strings.TrimSpace(f.Value); f.Is("Message-ID") && id != "" {
+			return fmt.Errorf("%w; message-id=%s", err, printable(id[:min(len(id), maxMessageID)]))
+		}
+	}
+	return err
+}
+
+// printable replaces what is not visible ASCII, because the sender chose it.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r <= ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, text)
 }
 
 // showRequests prints the requests that would be sent.
@@ -233,7 +301,8 @@ type parcel struct {
 	ignoresAttached bool  // messages are attached to the message, but were not used
 }
 
-// pack signs a message. It returns bloomdb.ErrNothing if there is too little content.
+// pack signs a message. It returns bloomdb.ErrNothing if there is too little content, and
+// signature.ErrNoHeader if it is none.
 func (f reportFlags) pack(verb string, in input) (parcel, error) {
 	class, m := f.class, in.message
 	if in.feedback != "" {
@@ -246,9 +315,13 @@ func (f reportFlags) pack(verb string, in input) (parcel, error) {
 		}
 	}
 	set := signature.Compute(m)
-	if len(set.Signatures) == 0 {
+	switch {
+	case set.NoHeader && !f.force:
+		return parcel{}, signature.ErrNoHeader
+	case len(set.Signatures) == 0:
 		return parcel{}, bloomdb.ErrNothing
 	}
+	set.NoHeader = false
 	p := parcel{request: api.NewRequest(set), needsWhole: needsWhole(m, set), ignoresAttached: !f.attached && hasAttached(m)}
 	p.request.Class, p.request.Reporter = class, f.reporter
 	return p, nil

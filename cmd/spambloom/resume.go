@@ -11,26 +11,35 @@ import (
 
 // resumption is a run over many messages that can be interrupted and resumed.
 type resumption struct {
-	skip  int    // messages to skip
-	taken int    // number of the last message taken, from 1
+	taken int    // messages taken; those that were skipped are among them
 	next  string // name of the message before which it was interrupted; empty: it was not
 }
 
-// remaining yields the messages after the skipped ones, until ctx ends. A message that
-// was yielded before is finished. The fields may be read when the iteration has ended.
+// remaining yields the messages until ctx ends. A message that was yielded before is
+// finished. The fields may be read when the iteration has ended.
 func (p *resumption) remaining(ctx context.Context, inputs iter.Seq2[input, error]) iter.Seq2[input, error] {
 	return func(yield func(input, error) bool) {
-		n := 0
 		for in, err := range inputs {
-			if n++; n <= p.skip {
-				continue
-			}
 			if ctx.Err() != nil {
 				p.next = in.name
 				return
 			}
-			p.taken = n
+			p.taken++
 			if !yield(in, err) {
+				return
+			}
+		}
+	}
+}
+
+// after yields the messages after the first n.
+func after(n int, inputs iter.Seq2[input, error]) iter.Seq2[input, error] {
+	return func(yield func(input, error) bool) {
+		left := n
+		for in, err := range inputs {
+			if left > 0 {
+				left--
+			} else if !yield(in, err) {
 				return
 			}
 		}
@@ -51,6 +60,6 @@ func interruptible(ctx context.Context, names []string) (context.Context, contex
 // interrupted prints how to resume, and returns the exit code.
 func (c *cli) interrupted(p *resumption) error {
 	c.notify("error", fmt.Sprintf("interrupted before %s", p.next))
-	c.notify("hint", fmt.Sprintf("to resume there, run the same command with --skip %d", max(p.taken, p.skip)))
+	c.notify("hint", fmt.Sprintf("to resume there, run the same command with --skip %d", p.taken))
 	return verdictExit(exInterrupted)
 }

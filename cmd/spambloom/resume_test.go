@@ -23,8 +23,8 @@ func TestResumption(t *testing.T) {
 	skip := 0
 	for _, until := range []int{1, 4, 4, 100} {
 		ctx, cancel := context.WithCancel(t.Context())
-		p, n := &resumption{skip: skip}, 0
-		for in := range p.remaining(ctx, boxOf(12)) {
+		p, n := &resumption{taken: skip}, 0
+		for in := range p.remaining(ctx, after(skip, boxOf(12))) {
 			taken[in.name]++
 			if n++; n == until {
 				cancel()

@@ -19,9 +19,10 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/queue"
 	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/reporting/server"
 	"github.com/spambloom/spambloom/reporting/trust"
@@ -70,6 +71,8 @@ func TestScripts(t *testing.T) {
 			"log":    cmdLog,
 			"apply":  cmdApply,
 			"remote": cmdRemote,
+			"judged": cmdJudged,
+			"mails":  cmdMails,
 			"large":  cmdLarge,
 
 			"page":  cmdPage,
@@ -86,6 +89,7 @@ type daemon struct {
 	db      *bloomdb.DB
 	log     *testenv.Log
 	ledger  *ledger.Ledger
+	judged  *judged.List
 	api     http.Handler
 	servers []*http.Server
 	done    chan error // one value from each server
@@ -110,8 +114,9 @@ func startDaemon() (*daemon, error) {
 	if err := os.WriteFile(filepath.Join(dir, "state", "site.key"), []byte("a key\n"), 0o600); err != nil {
 		return nil, err
 	}
-	policy := milter.Policy{BulkThreshold: 20}
-	handler := server.NewHandler(desk.New(d.db, d.ledger, desk.Options{Log: d.log.Logger()}), server.HandlerOptions{
+	d.judged = judged.New(time.Now(), 1<<20)
+	policy := policy.Policy{BulkThreshold: 20}
+	handler := server.NewHandler(desk.New(d.db, d.ledger, desk.Options{Log: d.log.Logger(), Judged: d.judged}), server.HandlerOptions{
 		Decide: func(e bloomdb.Evidence, signed bool) string { return string(policy.Decide(e, signed).Verdict) },
 		Status: func() any {
 			site := map[string]any{"site": "mx2", "heard": time.Now(), "lag": 4, "gaps": 0}
@@ -205,6 +210,19 @@ func cmdCount(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	set := signature.Compute(signature.Parse([]byte(ts.ReadFile(args[1]))))
 	ts.Check(daemonOf(ts).db.Count(set, uint32(n)))
+}
+
+// cmdJudged: judged VERDICT QUEUEID FILE has the daemon remember a judgement like the milter's.
+func cmdJudged(ts *testscript.TestScript, _ bool, args []string) {
+	d, set := daemonOf(ts), signature.Compute(signature.Parse([]byte(ts.ReadFile(args[2]))))
+	e, shown := d.db.Judge(set), set.Counting
+	for _, m := range e.Matches {
+		shown = append([]signature.Signature{m.Signature}, shown...)
+	}
+	if !e.Listed {
+		set.Sketches, set.Domains = nil, nil
+	}
+	d.judged.Add(judged.Message{At: time.Now(), Verdict: args[0], QueueID: args[1], Shown: shown, Set: set})
 }
 
 // cmdApply: apply SITE FILE applies a delta in which another site reports a message.

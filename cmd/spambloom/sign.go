@@ -19,6 +19,7 @@ type signed struct {
 	Sketches   []api.Sketch    `json:"sketches,omitempty"`
 	Domains    []string        `json:"domains,omitempty"`
 	Carried    int             `json:"carried,omitempty"`
+	NoHeader   bool            `json:"no_header,omitempty"`
 	Limits     []string        `json:"limits,omitempty"`
 	Text       string          `json:"text,omitempty"`
 	Error      string          `json:"error,omitempty"`
@@ -45,9 +46,9 @@ reached (signature/FORMAT.md lists them). A carried domain, in an attached messa
 later part, is looked up, but not reported.
 
 With --json, one object per line: file, signatures (kind, digest, counting), sketches
-(kind, anchors, keys, ask_only), domains, carried, limits, text (with -v), error.
-A request to the daemon has the same signatures, sketches, domains and carried
-(reporting/API.md).
+(kind, anchors, keys, ask_only), domains, carried, no_header, limits, text (with -v),
+error. A request to the daemon has the same signatures, sketches, domains, carried and
+no_header (reporting/API.md).
 
 Exit codes:
   0   all messages are signed` + signCodes,
@@ -56,7 +57,7 @@ Exit codes:
 			return c.sign(cmd.Context(), names, asJSON, verbose)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line: file, signatures, sketches, domains, carried, limits, text, error")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line: file, signatures, sketches, domains, carried, no_header, limits, text, error")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print the normalised text, from which the text signature is computed")
 	return cmd
 }
@@ -65,7 +66,7 @@ func (c *cli) sign(ctx context.Context, names []string, asJSON, verbose bool) er
 	compute := func(_ context.Context, m signature.Message) (signed, error) {
 		set := signature.Compute(m)
 		request := api.NewRequest(set)
-		s := signed{Signatures: request.Signatures, Sketches: request.Sketches, Domains: request.Domains, Carried: request.Carried,
+		s := signed{Signatures: request.Signatures, Sketches: request.Sketches, Domains: request.Domains, Carried: request.Carried, NoHeader: request.NoHeader,
 			Limits: set.Limits.Names(), sketchLines: sketchLines(set.Sketches)}
 		if verbose {
 			s.Text = signature.Text(m)

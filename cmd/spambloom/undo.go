@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,8 +22,12 @@ Messages that lose their quorum are revoked on all sites. No reputation changes.
 A withdrawn revocation stays in effect until its period ends, because filters cannot
 forget. After that, the message is spam again once it is reported again.
 
+If there are more than 20, undo asks on a terminal; without a terminal, --yes is
+required.
+
 Exit codes:
-  0   success, also if there was nothing to withdraw` + usageCode + `
+  0   success, also if there was nothing to withdraw
+  1   the answer to the question was no` + usageCode + `
   65  the reporter is unknown` + daemonCodes
 
 // undoFlags are the flags of undo.
@@ -30,6 +35,7 @@ type undoFlags struct {
 	sinceText      string
 	since          time.Time // parsed by check
 	dryRun, asJSON bool
+	yes            bool
 }
 
 func (f *undoFlags) check(by string, now time.Time) (err error) {
@@ -67,6 +73,7 @@ func (c *cli) undoCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&flags.sinceText, "since", "", "withdraw reports made since `TIME`: "+sinceHelp)
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "print what would be done, and change nothing")
+	cmd.Flags().BoolVar(&flags.yes, "yes", false, yesUsage)
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object: reports, revocations, delisted, standing")
 	return cmd
 }
@@ -77,11 +84,36 @@ func (c *cli) undo(ctx context.Context, by string, flags undoFlags) error {
 		return err
 	}
 	defer daemon.Close()
+	if !flags.dryRun && !flags.yes {
+		if err := c.confirmedUndo(ctx, daemon, by, flags); err != nil {
+			return err
+		}
+	}
 	done, err := client.Post(ctx, daemon, v1.Undo, api.UndoRequest{By: by, Since: flags.since, DryRun: flags.dryRun})
 	if err != nil {
 		return &reporterError{err}
 	}
 	return c.printEither(flags.asJSON, done, undoneText(by, flags.since, done, flags.dryRun))
+}
+
+// confirmedUndo asks for confirmation if many reports and revocations would be withdrawn.
+func (c *cli) confirmedUndo(ctx context.Context, daemon *client.Client, by string, flags undoFlags) error {
+	plan, err := client.Post(ctx, daemon, v1.Undo, api.UndoRequest{By: by, Since: flags.since, DryRun: true})
+	switch {
+	case err != nil:
+		return &reporterError{err}
+	case plan.Reports+plan.Revocations <= many:
+		return nil
+	case !isTerminal(c.stdin):
+		return &usageError{errManyNeedYes}
+	}
+	for line := range strings.Lines(undoneText(by, flags.since, plan, true)) {
+		c.notify("warning", strings.TrimSpace(line))
+	}
+	if !c.confirm("withdraw all of them?") {
+		return errDeclined
+	}
+	return nil
 }
 
 // undoneText describes what was done, or would be done.

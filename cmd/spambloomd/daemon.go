@@ -22,13 +22,17 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/internal/trap"
 	"github.com/spambloom/spambloom/cmd/internal/version"
 	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/reporting/backup"
 	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/server"
 )
 
@@ -45,7 +49,8 @@ type service struct {
 
 	db           *bloomdb.DB
 	desk         *desk.Desk
-	policy       atomic.Pointer[milter.Policy] // for the control API; the milter has its own copy
+	judged       *judged.List
+	policy       atomic.Pointer[policy.Policy] // for the control API; the milter has its own copy
 	milter       *milter.Server
 	control      *http.Server
 	door         *server.Door // of the control socket
@@ -56,7 +61,7 @@ type service struct {
 	exchange     *exchange.Exchange // nil: none
 	previous     *exchange.Exchange // for the previous federation key; nil: none
 	traps        map[string]*trap.Trap
-	redis        *exchange.Client // nil: none
+	redis        *redisclient.Client // nil: none
 
 	serving atomic.Bool // between start and stop, for /readyz
 }
@@ -89,8 +94,11 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 
 	d := &service{
 		started: s, current: s, level: level, pseudonyms: names, log: log, systemd: systemd, listeners: sockets.names(),
-		db: state.db, desk: desk.New(state.db, state.reports, s.deskOptions(log)),
+		db: state.db, judged: judged.New(state.db.Now(), judged.MaxMemory),
 	}
+	atDesk := s.deskOptions(log)
+	atDesk.Judged = d.judged
+	d.desk = desk.New(state.db, state.reports, atDesk)
 	if err := d.assemble(sockets); err != nil {
 		return err
 	}
@@ -144,15 +152,15 @@ func (d *service) assemble(sockets *sockets) error {
 	s := d.started
 	policy := s.policy()
 	d.policy.Store(&policy)
-	d.milter = milter.NewServer(d.db, s.milterOptions(s.site, d.log))
+	d.milter = milter.NewServer(d.db, d.milterOptions(s))
 	if s.Redis.URL != "" {
-		client, err := exchange.Dial(s.Redis.URL, s.dialOptions())
+		client, err := redisclient.Dial(s.Redis.URL, s.dialOptions())
 		if err != nil {
 			return &failure{exConfig, fmt.Errorf("%s: %w", s.Where("redis.url"), err)}
 		}
-		redis.SetLogger(exchange.Logger{Log: d.log})
+		redis.SetLogger(redisclient.Logger{Log: d.log})
 		d.redis = client
-		d.exchange = exchange.New(d.db, client, d.db.Status().KeyID, s.exchangeOptions(d.log))
+		d.exchange = exchange.New(d.db, streams.New(client, d.db.Status().KeyID), s.exchangeOptions(d.log))
 		d.joinPrevious()
 	}
 	d.access = server.NewAccess(s.accessOptions(s.Control.Group))
@@ -326,7 +334,7 @@ func (d *service) reload() error {
 	d.policy.Store(&policy)
 	d.access.Reload(s.accessOptions(d.started.Control.Group))
 	d.reloadRemote(s)
-	d.milter.Reload(s.milterOptions(d.started.site, d.log))
+	d.milter.Reload(d.milterOptions(s))
 	d.reloadTraps(s)
 	d.level.Set(s.logLevel())
 	d.pseudonyms.isOn.Store(s.Log.Privacy)

@@ -8,12 +8,13 @@ import (
 	"log/slog"
 
 	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-func (s *settings) dialOptions() exchange.DialOptions {
-	return exchange.DialOptions{CA: s.Redis.CA, Cert: s.Redis.Cert, Key: s.Redis.Key}
+func (s *settings) dialOptions() redisclient.Options {
+	return redisclient.Options{CA: s.Redis.CA, Cert: s.Redis.Cert, Key: s.Redis.Key}
 }
 
 func (s *settings) exchangeOptions(log *slog.Logger) exchange.Options {
@@ -27,16 +28,16 @@ func (s *settings) checkRedis() error {
 	}
 	for _, files := range []struct {
 		key string
-		o   exchange.DialOptions
+		o   redisclient.Options
 	}{
-		{"redis.ca", exchange.DialOptions{CA: s.Redis.CA}},
-		{"redis.cert", exchange.DialOptions{Cert: s.Redis.Cert, Key: s.Redis.Key}},
+		{"redis.ca", redisclient.Options{CA: s.Redis.CA}},
+		{"redis.cert", redisclient.Options{Cert: s.Redis.Cert, Key: s.Redis.Key}},
 	} {
 		if err := files.o.Check(); err != nil {
 			return fmt.Errorf("%s: %w", s.Where(files.key), err)
 		}
 	}
-	client, err := exchange.Dial(s.Redis.URL, s.dialOptions())
+	client, err := redisclient.Dial(s.Redis.URL, s.dialOptions())
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Where("redis.url"), err)
 	}

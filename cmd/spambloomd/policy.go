@@ -10,16 +10,17 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/whiteclnt"
 )
 
 // policy returns the general policy, from [actions] and bulk.threshold.
-func (s *settings) policy() milter.Policy {
+func (s *settings) policy() policy.Policy {
 	a := s.Actions
-	return milter.Policy{
-		Spam:          milter.Action(a.Spam),
-		Bulk:          milter.Action(a.Bulk),
-		Clean:         milter.Action(a.Clean),
+	return policy.Policy{
+		Spam:          policy.Action(a.Spam),
+		Bulk:          policy.Action(a.Bulk),
+		Clean:         policy.Action(a.Clean),
 		Classes:       classActions("", a.SpamPhish, a.SpamScam, a.SpamMalware, a.SpamBulk),
 		BulkThreshold: uint64(s.Bulk.Threshold),
 	}
@@ -28,18 +29,18 @@ func (s *settings) policy() milter.Policy {
 // overrides returns the [[policy]] tables. The action of a table for spam also applies to
 // the classes that it does not name: a recipient whose spam is only tagged does not expect
 // [actions] to discard phishing.
-func (s *settings) overrides() []milter.Override {
-	var list []milter.Override
+func (s *settings) overrides() []policy.Override {
+	var list []policy.Override
 	for _, p := range s.Policies {
-		list = append(list, milter.Override{
+		list = append(list, policy.Override{
 			Name:       p.Name,
 			Recipients: p.Recipients,
 			Domains:    p.Domains,
 			Listeners:  p.Listeners,
-			Policy: milter.Policy{
-				Spam:          milter.Action(p.Spam),
-				Bulk:          milter.Action(p.Bulk),
-				Clean:         milter.Action(p.Clean),
+			Policy: policy.Policy{
+				Spam:          policy.Action(p.Spam),
+				Bulk:          policy.Action(p.Bulk),
+				Clean:         policy.Action(p.Clean),
 				Classes:       classActions(p.Spam, p.SpamPhish, p.SpamScam, p.SpamMalware, p.SpamBulk),
 				BulkThreshold: uint64(p.BulkThreshold),
 			},
@@ -50,23 +51,23 @@ func (s *settings) overrides() []milter.Override {
 
 // classActions returns the action for spam of each class; "" means as spam. Empty actions
 // are not in the map.
-func classActions(spam, phish, scam, malware, bulk string) map[bloomdb.Class]milter.Action {
-	actions := make(map[bloomdb.Class]milter.Action)
+func classActions(spam, phish, scam, malware, bulk string) map[bloomdb.Class]policy.Action {
+	actions := make(map[bloomdb.Class]policy.Action)
 	for class, action := range map[bloomdb.Class]string{
 		bloomdb.ClassPhish: phish, bloomdb.ClassScam: scam, bloomdb.ClassMalware: malware, bloomdb.ClassBulk: bulk,
 	} {
 		if action = cmp.Or(action, spam); action != "" {
-			actions[class] = milter.Action(action)
+			actions[class] = policy.Action(action)
 		}
 	}
 	return actions
 }
 
 // allowRules returns the [[allow]] tables.
-func (s *settings) allowRules() []milter.Allow {
-	var list []milter.Allow
+func (s *settings) allowRules() []policy.Allow {
+	var list []policy.Allow
 	for _, a := range s.Allow {
-		list = append(list, milter.Allow{
+		list = append(list, policy.Allow{
 			Name:       a.Name,
 			Networks:   a.Networks,
 			Senders:    a.Senders,
@@ -89,7 +90,7 @@ func (s *settings) readWhiteclnt() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Where("milter.whiteclnt"), err)
 	}
-	if s.Milter.AuthservID == "" && slices.ContainsFunc(rules, func(a milter.Allow) bool { return a.From != nil }) {
+	if s.Milter.AuthservID == "" && slices.ContainsFunc(rules, func(a policy.Allow) bool { return a.From != nil }) {
 		passed = append(passed, fmt.Errorf("%s: its from lines allow nothing without milter.authserv_id", s.Where("milter.whiteclnt")))
 	}
 	s.whiteclnt, s.skipped = rules, passed

@@ -11,6 +11,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/milter/policy"
 )
 
 // configured returns the settings of a file with that text.
@@ -25,7 +26,7 @@ func configured(t *testing.T, text string) (*settings, error) {
 func TestKeysReachTheMilter(t *testing.T) {
 	const classes = "reports.classes = true\n" // otherwise no action may be configured for a class
 	class := func(c bloomdb.Class) func(*milter.Options) {
-		return func(o *milter.Options) { o.Policy.Classes = map[bloomdb.Class]milter.Action{c: "reject"} }
+		return func(o *milter.Options) { o.Policy.Classes = map[bloomdb.Class]policy.Action{c: "reject"} }
 	}
 	for _, c := range []struct {
 		text   string
@@ -126,30 +127,30 @@ listeners = ["inet:8899@127.0.0.1"]
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.whiteclnt = []milter.Allow{{Name: "whiteclnt"}} // rules of the configuration come first
+	s.whiteclnt = []policy.Allow{{Name: "whiteclnt"}} // rules of the configuration come first
 	o := s.milterOptions("mx1", nil)
-	if want := (milter.Policy{
+	if want := (policy.Policy{
 		Spam: "quarantine", Bulk: "tag", Clean: "tag", BulkThreshold: 20,
-		Classes: map[bloomdb.Class]milter.Action{bloomdb.ClassPhish: "discard"},
+		Classes: map[bloomdb.Class]policy.Action{bloomdb.ClassPhish: "discard"},
 	}); !reflect.DeepEqual(o.Policy, want) {
 		t.Errorf("%+v", o.Policy)
 	}
-	want := []milter.Override{
-		{Name: "desk", Recipients: []string{"abuse@example.org"}, Policy: milter.Policy{Spam: "tag", Classes: map[bloomdb.Class]milter.Action{
+	want := []policy.Override{
+		{Name: "desk", Recipients: []string{"abuse@example.org"}, Policy: policy.Policy{Spam: "tag", Classes: map[bloomdb.Class]policy.Action{
 			bloomdb.ClassPhish: "tag", bloomdb.ClassScam: "tag", bloomdb.ClassMalware: "reject", bloomdb.ClassBulk: "tag",
 		}}},
-		{Name: "lists", Listeners: []string{"inet:8899@127.0.0.1"}, Policy: milter.Policy{
-			Bulk: "accept", BulkThreshold: 1000, Classes: map[bloomdb.Class]milter.Action{},
+		{Name: "lists", Listeners: []string{"inet:8899@127.0.0.1"}, Policy: policy.Policy{
+			Bulk: "accept", BulkThreshold: 1000, Classes: map[bloomdb.Class]policy.Action{},
 		}},
 	}
 	if !reflect.DeepEqual(o.Overrides, want) {
 		t.Errorf("%+v\nwant %+v", o.Overrides, want)
 	}
-	rule := milter.Allow{
+	rule := policy.Allow{
 		Name: "partner", Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Senders: []string{"example.net"}, From: []string{"from.example"},
 		ListIDs: []string{"list.example"}, Recipients: []string{"to.example"}, Listeners: []string{"inet:8899@127.0.0.1"},
 	}
-	if !reflect.DeepEqual(o.Allow, []milter.Allow{rule, {Name: "whiteclnt"}}) {
+	if !reflect.DeepEqual(o.Allow, []policy.Allow{rule, {Name: "whiteclnt"}}) {
 		t.Errorf("%+v", o.Allow)
 	}
 }

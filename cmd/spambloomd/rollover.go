@@ -9,6 +9,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 )
 
@@ -54,7 +55,7 @@ func openPreviousKey(s *settings) (*[32]byte, error) {
 func (d *service) joinPrevious() {
 	if before := d.db.Previous(); before != nil {
 		id := before.Status().KeyID
-		d.previous = exchange.New(before, d.redis, id, d.started.exchangeOptions(d.log.With("federation", id)))
+		d.previous = exchange.New(before, streams.New(d.redis, id), d.started.exchangeOptions(d.log.With("federation", id)))
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 )
@@ -37,13 +39,13 @@ func TestWrongRollover(t *testing.T) {
 // Both databases have their metrics, and the page shows that there are two.
 func TestRolloverIsShown(t *testing.T) {
 	d, o := withDatabase(t, [32]byte{2}, &[32]byte{1})
-	client, err := exchange.Dial("redis://127.0.0.1:1/0", exchange.DialOptions{})
+	client, err := redisclient.Dial("redis://127.0.0.1:1/0", redisclient.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
 	d.redis = client
-	d.exchange = exchange.New(d.db, client, keyring.ID(o.Key), d.started.exchangeOptions(d.log))
+	d.exchange = exchange.New(d.db, streams.New(client, keyring.ID(o.Key)), d.started.exchangeOptions(d.log))
 	d.joinPrevious()
 	h := d.newHTTP().Handler
 	for path, wants := range map[string][]string{

@@ -16,7 +16,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/internal/socket"
-	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/reporting/server"
 )
 
@@ -36,7 +36,7 @@ type settings struct {
 
 	repairing bool // --repair or --restore: key files may be damaged or missing
 
-	whiteclnt []milter.Allow // rules of DCC's whitelist
+	whiteclnt []policy.Allow // rules of DCC's whitelist
 	skipped   []error        // lines of it that were skipped
 
 	reload func() (*settings, error) // reads the current file with the same flags

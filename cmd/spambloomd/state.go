@@ -33,7 +33,7 @@ func openState(s *settings, log *slog.Logger) (*state, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	if err := db.RestsOn(s.ledgerOptions(log).Path); err != nil {
+	if err := db.AddCompanion(s.ledgerOptions(log).Path); err != nil {
 		return nil, errors.Join(&failure{exIOErr, err}, reports.Close(), db.Close())
 	}
 	return &state{options, db, reports}, nil

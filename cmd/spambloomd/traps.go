@@ -62,7 +62,7 @@ func reportTrapped(raw []byte, truncated bool, sign func(signature.Message) sign
 	if len(set.Signatures) > 0 {
 		err = report(set)
 	}
-	if errors.Is(err, bloomdb.ErrNothing) || errors.Is(err, bloomdb.ErrNever) {
+	if errors.Is(err, bloomdb.ErrNothing) || errors.Is(err, bloomdb.ErrNever) || errors.Is(err, signature.ErrNoHeader) {
 		return fmt.Errorf("%w: %w", trap.ErrRefused, err)
 	}
 	return err

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/milter/policy"
 )
 
 // whitespace separates the words of a line.
@@ -213,7 +213,7 @@ func within(value string) string {
 // address returns the pattern of one address, or "" if the text is none. A domain alone is
 // not an address: in DCC it does not match the domain's addresses either.
 func address(text string) string {
-	pattern, err := milter.ParsePattern(text)
+	pattern, err := policy.ParsePattern(text)
 	if err != nil || !strings.Contains(text, "@") {
 		return ""
 	}
@@ -222,7 +222,7 @@ func address(text string) string {
 
 // domain returns the pattern of a domain without its subdomains, or "" if the text is none.
 func domain(text string) string {
-	pattern, err := milter.ParsePattern(text)
+	pattern, err := policy.ParsePattern(text)
 	if err != nil || strings.Contains(text, "@") || strings.HasPrefix(text, ".") {
 		return ""
 	}

@@ -34,7 +34,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/milter/policy"
 )
 
 // Name is the name of the rules: the reason of mail they allow is "allow:whiteclnt".
@@ -52,7 +52,7 @@ const (
 // condition, with values in the order of the file; none for an empty file. Warnings have
 // the form "file:line: why" for skipped lines. The error lists each invalid line in the
 // same form. Of both, the first 20 are listed, followed by the number of others.
-func Load(path string) (rules []milter.Allow, warnings []error, err error) {
+func Load(path string) (rules []policy.Allow, warnings []error, err error) {
 	r := reader{read: readFile, folder: filepath.Dir(path), left: maxBytes}
 	r.readAll(path, "")
 	if err := errors.Join(r.wrong.list()...); err != nil {
@@ -148,8 +148,8 @@ func (r *reader) include(name string) error {
 }
 
 // rules returns one rule for each kind of condition: any of them allows a message.
-func (r *reader) rules() (rules []milter.Allow) {
-	for _, rule := range []milter.Allow{
+func (r *reader) rules() (rules []policy.Allow) {
+	for _, rule := range []policy.Allow{
 		{Networks: r.networks}, {Senders: r.senders}, {From: r.from}, {ListIDs: r.listIDs}, {Recipients: r.recipients},
 	} {
 		if len(rule.Networks)+len(rule.Senders)+len(rule.From)+len(rule.ListIDs)+len(rule.Recipients) > 0 {

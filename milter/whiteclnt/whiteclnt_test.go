@@ -11,13 +11,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/milter/policy"
 )
 
 var update = flag.Bool("update", false, "rewrite the .want files")
 
 // described returns the result of reading a file, one finding a line.
-func described(rules []milter.Allow, warnings []error, err error) string {
+func described(rules []policy.Allow, warnings []error, err error) string {
 	var b strings.Builder
 	for _, r := range rules {
 		for kind, values := range map[string]any{"networks": r.Networks, "senders": r.Senders, "from": r.From, "list_ids": r.ListIDs, "recipients": r.Recipients} {
@@ -169,7 +169,7 @@ func FuzzRead(f *testing.F) {
 			}
 			for _, list := range [][]string{rule.Senders, rule.From, rule.Recipients} {
 				for _, pattern := range list {
-					if form, err := milter.ParsePattern(pattern); err != nil || form != pattern {
+					if form, err := policy.ParsePattern(pattern); err != nil || form != pattern {
 						t.Errorf("%q: %q, %v", pattern, form, err)
 					}
 				}

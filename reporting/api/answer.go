@@ -126,6 +126,8 @@ type Receipt struct {
 	Sum    float64 `json:"sum,omitempty"`
 	Quorum float64 `json:"quorum,omitempty"`
 
+	Known bool `json:"known,omitempty"` // the reporter had made the same statement before
+
 	Idle bool `json:"idle,omitempty"` // a revocation without effect: nobody had reported the message
 
 	Offer string `json:"offer,omitempty"` // "retouch": the same false positive came back

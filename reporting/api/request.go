@@ -23,8 +23,9 @@ const (
 type Request struct {
 	Signatures []Signature   `json:"signatures"`
 	Sketches   []Sketch      `json:"sketches,omitempty"`
-	Domains    []string      `json:"domains,omitempty"` // of the message's links, as in signature.Set
-	Carried    int           `json:"carried,omitempty"` // the last Carried entries of Domains are never listed by a report
+	Domains    []string      `json:"domains,omitempty"`   // of the message's links, as in signature.Set
+	Carried    int           `json:"carried,omitempty"`   // the last Carried entries of Domains are never listed by a report
+	NoHeader   bool          `json:"no_header,omitempty"` // the message has no header of a message; reports of it are refused
 	Reporter   string        `json:"reporter,omitempty"`
 	Class      bloomdb.Class `json:"class,omitzero"` // by name; absent: bloomdb.ClassOther
 }
@@ -38,7 +39,7 @@ type Signature struct {
 
 // NewRequest returns a request that contains a message's signatures.
 func NewRequest(set signature.Set) Request {
-	r := Request{Signatures: make([]Signature, len(set.Signatures)), Sketches: newSketches(set.Sketches), Domains: set.Domains, Carried: set.Carried}
+	r := Request{Signatures: make([]Signature, len(set.Signatures)), Sketches: newSketches(set.Sketches), Domains: set.Domains, Carried: set.Carried, NoHeader: set.NoHeader}
 	for i, s := range set.Signatures {
 		r.Signatures[i] = Signature{s.Kind.String(), hex.EncodeToString(s.Digest[:]), slices.Contains(set.Counting, s)}
 	}
@@ -60,7 +61,7 @@ func (r Request) Read() (set signature.Set, err error) {
 	if r.Carried < 0 || r.Carried > len(r.Domains) {
 		return set, fmt.Errorf("carried %d of %d domains", r.Carried, len(r.Domains))
 	}
-	set.Domains, set.Carried = r.Domains, r.Carried
+	set.Domains, set.Carried, set.NoHeader = r.Domains, r.Carried, r.NoHeader
 	return set, CheckReporter(r.Reporter)
 }
 

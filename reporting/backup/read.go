@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/reporting/ledger"
 )
 
@@ -111,7 +112,7 @@ func (x *extraction) head(content io.Reader) error {
 	if err != nil {
 		return err
 	}
-	x.note(headName, int64(len(data)), crc32.Checksum(data, castagnoli))
+	x.note(headName, int64(len(data)), crc32.Checksum(data, folder.Castagnoli))
 	if err := json.Unmarshal(data, &x.sum.Head); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrBackup, headName, err)
 	}
@@ -153,7 +154,7 @@ func (x *extraction) file(name string, content io.Reader) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	sum := crc32.New(castagnoli)
+	sum := crc32.New(folder.Castagnoli)
 	n, err := io.Copy(io.MultiWriter(f, sum), content)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, faultOf(err))

@@ -11,6 +11,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/folder"
 )
 
 // Folders in the state folder.
@@ -52,7 +53,7 @@ func Restore(r io.Reader, dir string) (sum Summary, err error) {
 	if err := os.Rename(work, filepath.Join(dir, restored)); err != nil {
 		return sum, fmt.Errorf("state folder: %w", err)
 	}
-	if err := sync(dir); err != nil {
+	if err := folder.Sync(dir); err != nil {
 		return sum, err
 	}
 	return sum, moveUp(dir)
@@ -114,13 +115,13 @@ func moveUp(dir string) error {
 		err = errors.Join(err, os.Rename(filepath.Join(from, e.Name()), filepath.Join(dir, e.Name())))
 	}
 	if err == nil {
-		err = sync(dir)
+		err = folder.Sync(dir)
 	}
 	if err == nil {
 		err = os.Remove(from)
 	}
 	if err == nil {
-		err = sync(dir)
+		err = folder.Sync(dir)
 	}
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
@@ -134,14 +135,6 @@ func syncAll(dir string) error {
 		if err != nil {
 			return err
 		}
-		return sync(path)
+		return folder.Sync(path)
 	})
-}
-
-func sync(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

@@ -13,10 +13,9 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/reporting/ledger"
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Options of Write.
 type Options struct {
@@ -97,7 +96,7 @@ func (a *archive) put(name string, size int64, write func(io.Writer) error) {
 	if a.begin(name, size); a.err != nil {
 		return
 	}
-	sum := crc32.New(castagnoli)
+	sum := crc32.New(folder.Castagnoli)
 	if err := write(io.MultiWriter(a.w, sum)); err != nil {
 		a.err = fmt.Errorf("backup: %s: %w", name, err)
 		return

@@ -3,15 +3,19 @@ package desk
 import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // maxRetouchedList bounds the signatures in the answer of Retouched.
 const maxRetouchedList = 10_000
 
 // Never adds a message to the never-list of this site and returns the entry. Errors are
-// those of bloomdb.DB.Never. When the error is nil, the entry is on disk.
+// those of bloomdb.DB.Never, and signature.ErrNoHeader. When the error is nil, the entry is on disk.
 func (d *Desk) Never(r Report, note string) (api.NeverList, error) {
-	e, err := d.db.Never(r.Set, note)
+	e, err := bloomdb.NeverEntry{}, signature.ErrNoHeader
+	if !r.Set.NoHeader {
+		e, err = d.db.Never(r.Set, note)
+	}
 	if err := d.count("never", r, err); err != nil {
 		return api.NeverList{}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -35,6 +36,8 @@ type Outcome struct {
 	// and the weight that is needed.
 	Sum, Quorum float64
 
+	Known bool // the reporter had made the same statement before: nothing new was entered
+
 	Idle bool // a revocation without effect: the message is not listed, and nobody had reported it
 
 	// RevokedUntil is set if a revocation of this period wins over the report. The report
@@ -50,6 +53,7 @@ type Outcome struct {
 type Options struct {
 	Period  time.Duration // of the database's generations of reports; 0: a week
 	MaxHour int           // reports and revocations of one reporter in an hour; 0: no limit
+	Judged  *judged.List  // messages that were judged lately; nil: none are remembered
 	Log     *slog.Logger  // nil: discard
 }
 
@@ -69,6 +73,9 @@ type Desk struct {
 func New(db *bloomdb.DB, l *ledger.Ledger, o Options) *Desk {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Judged == nil {
+		o.Judged = judged.New(db.Now(), 0)
 	}
 	if o.Period == 0 {
 		o.Period = 7 * 24 * time.Hour
@@ -99,8 +106,8 @@ func (d *Desk) Refuse(action string) { d.refused.WithLabelValues(action, "not_al
 
 // Report enters a report of spam. When the error is nil, the report is on disk, and the
 // message is listed if its reporters have the quorum. It may still not be spam, because a
-// revocation of the same period wins. Errors are those of bloomdb.DB.Report, ErrTooMany,
-// and those of the ledger; ledger.ErrShare concerns one reporter only.
+// revocation of the same period wins. Errors are those of bloomdb.DB.Report,
+// signature.ErrNoHeader, ErrTooMany, and those of the ledger; ledger.ErrShare concerns one reporter only.
 func (d *Desk) Report(r Report) (Outcome, error) { return d.accept("report", ledger.Spam, r) }
 
 // Revoke enters a revocation. Outcome and errors are those of Report. A revocation of a
@@ -155,6 +162,7 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 		return o, decision, err
 	}
 	o = d.outcome(stance, r, decision)
+	o.Known = decision.ID == 0 && !o.Idle
 	o.Returned = before.Listed && !decision.Revoked.IsZero()
 	return o, decision, nil
 }
@@ -162,7 +170,9 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 // admit returns the part of a message that may be entered, and counts it for the
 // reporter's hour.
 func (d *Desk) admit(stance ledger.Stance, r Report, now time.Time) (set signature.Set, err error) {
-	set = r.Set
+	if set = r.Set; set.NoHeader {
+		return set, signature.ErrNoHeader
+	}
 	if stance == ledger.Ham {
 		err = d.db.Revocable(set)
 	} else {
@@ -264,6 +274,8 @@ func reason(err error) string {
 	switch {
 	case errors.Is(err, bloomdb.ErrNothing):
 		return "too_little_content"
+	case errors.Is(err, signature.ErrNoHeader):
+		return "no_header"
 	case errors.Is(err, bloomdb.ErrNever):
 		return "never"
 	case errors.Is(err, bloomdb.ErrFull), errors.Is(err, ledger.ErrFull):

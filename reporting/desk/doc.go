@@ -6,6 +6,7 @@
 //	    -> Ledger.Enter      reporter, time, weight, quorum, share   (on disk)
 //	    -> DB.Report, Revoke if the quorum is reached (on disk), then Ledger.Settle
 //	    -> DB.Judge          the verdict from now on
+//	Lookup, Find: a message that the caller does not have, in the ledger and among those judged lately
 //	Run: carries out decisions that a crash or a full disk left undone; removes expired reports
 //
 // The desk does not own rights: the caller (package server) decides who may do what and see

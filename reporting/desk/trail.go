@@ -37,12 +37,16 @@ func (d *Desk) Trail(ask api.TrailRequest, set signature.Set) (api.ReportTrail, 
 	}
 	trail := api.ReportTrail{Reports: make([]api.Reported, len(list)), Next: next}
 	for i, l := range list {
-		trail.Reports[i] = api.Reported{
-			ID: l.ID, At: l.At, Action: action(l.Stance), Reporter: l.Reporter, Class: bloomdb.Class(l.Class), Origin: l.Origin,
-			Weight: l.Weight.Float(), State: string(l.State), IDs: ids(l.Set.Signatures),
-		}
+		trail.Reports[i] = newReported(l)
 	}
 	return trail, nil
+}
+
+func newReported(l ledger.Report) api.Reported {
+	return api.Reported{
+		ID: l.ID, At: l.At, Action: action(l.Stance), Reporter: l.Reporter, Class: bloomdb.Class(l.Class), Origin: l.Origin,
+		Weight: l.Weight.Float(), State: string(l.State), IDs: ids(l.Set.Signatures),
+	}
 }
 
 func action(s ledger.Stance) string {

@@ -77,6 +77,8 @@ func (h *handler) endpoints() []endpoint {
 		post(h, v1.Report, toReport, h.report),
 		post(h, v1.Revoke, toReport, h.revoke),
 		post(h, v1.Reports, toReport, h.trail),
+		post(h, v1.RevokeID, toAdministrate, h.revokeID),
+		post(h, v1.Lookup, toReport, h.lookup),
 		post(h, v1.Undo, toAdministrate, h.undo),
 		post(h, v1.Reporters, toReport, h.reporters),
 		post(h, v1.SetWeight, toAdministrate, h.setWeight),

@@ -10,6 +10,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // problemOf returns the answer to a request that an error has ended.
@@ -20,7 +21,7 @@ func problemOf(err error) *api.Problem {
 		return problem
 	case errors.Is(err, bloomdb.ErrNothing):
 		return api.NewProblem(http.StatusUnprocessableEntity, "%v", bloomdb.ErrNothing)
-	case errors.Is(err, desk.ErrNoReporter):
+	case errors.Is(err, desk.ErrNoReporter), errors.Is(err, desk.ErrUnknown), errors.Is(err, signature.ErrNoHeader):
 		return api.NewProblem(http.StatusUnprocessableEntity, "%v", err)
 	case errors.Is(err, bloomdb.ErrNever):
 		return api.NewProblem(http.StatusConflict, "%v", bloomdb.ErrNever)

@@ -69,13 +69,17 @@ func (h *handler) enter(c caller, q api.Request, enter func(desk.Report) (desk.O
 	if err != nil {
 		return api.Receipt{}, err
 	}
+	return h.enterReport(report, enter)
+}
+
+func (h *handler) enterReport(report desk.Report, enter func(desk.Report) (desk.Outcome, error)) (api.Receipt, error) {
 	o, err := enter(report)
 	if err != nil {
 		return api.Receipt{}, err
 	}
 	receipt := api.Receipt{
 		IDs: o.IDs, Verdict: h.verdict(o.Evidence, report.Set),
-		RevokedUntil: o.RevokedUntil, Sum: o.Sum, Quorum: o.Quorum, Idle: o.Idle,
+		RevokedUntil: o.RevokedUntil, Sum: o.Sum, Quorum: o.Quorum, Known: o.Known, Idle: o.Idle,
 	}
 	if o.Returned {
 		receipt.Offer = "retouch"

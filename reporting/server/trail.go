@@ -30,11 +30,7 @@ func (h *handler) trail(c caller, q api.TrailRequest) (api.ReportTrail, error) {
 		}
 	}
 	trail, err := h.desk.Trail(q, set)
-	for i, r := range trail.Reports {
-		if !c.may(toAdministrate) && !c.isReporter(r.Reporter) {
-			trail.Reports[i].Reporter, trail.Reports[i].Origin = "", ""
-		}
-	}
+	c.hideOthers(trail.Reports)
 	return trail, err
 }
 

@@ -28,7 +28,7 @@ func Sum(kind Kind, content []byte) Digest {
 	return s.digest
 }
 
-// summer holds the state of Sum that would be allocated otherwise.
+// summer holds the state of a sum that would be allocated otherwise.
 type summer struct {
 	hash   hash.Hash
 	head   [9]byte
@@ -44,18 +44,17 @@ type Keyed struct{ pool sync.Pool }
 // NewKeyed returns a Keyed for key, which should have 32 random bytes.
 func NewKeyed(key []byte) *Keyed {
 	k := append([]byte(nil), key...)
-	return &Keyed{pool: sync.Pool{New: func() any { return hmac.New(sha256.New, k) }}}
+	return &Keyed{pool: sync.Pool{New: func() any { return &summer{hash: hmac.New(sha256.New, k)} }}}
 }
 
 // Sum returns the HMAC-SHA-256 of the concatenation of data.
 func (k *Keyed) Sum(data ...[]byte) Digest {
-	h := k.pool.Get().(hash.Hash)
-	h.Reset()
+	s := k.pool.Get().(*summer)
+	defer k.pool.Put(s)
+	s.hash.Reset()
 	for _, b := range data {
-		h.Write(b)
+		s.hash.Write(b)
 	}
-	var d Digest
-	h.Sum(d[:0])
-	k.pool.Put(h)
-	return d
+	s.hash.Sum(s.digest[:0])
+	return s.digest
 }

@@ -38,18 +38,35 @@ var wordMarks = func() (m [256]marks) {
 // domains belong to the people who write to each other.
 func (l *Finder) scanText(text []byte, r page.Rank) {
 	l.work.Spend(len(text) / 4)
-	for at := 0; at < len(text) && !l.work.IsOver(); {
-		begin := at
+	dot, colon := indexFrom(text, '.', 0), indexFrom(text, ':', 0)
+	for end := 0; min(dot, colon) < len(text) && !l.work.IsOver(); {
+		begin := min(dot, colon)
+		for begin > end && wordMarks[text[begin-1]]&ends == 0 {
+			begin--
+		}
 		var seen marks
-		for at < len(text) && wordMarks[text[at]]&ends == 0 {
-			seen |= wordMarks[text[at]]
-			at++
+		for end = begin; end < len(text) && wordMarks[text[end]]&ends == 0; end++ {
+			seen |= wordMarks[text[end]]
 		}
-		if mayLink[seen&^ends] && at-begin >= 4 {
-			l.scanWord(text[begin:at], r)
+		if mayLink[seen] && end-begin >= 4 {
+			l.scanWord(text[begin:end], r)
 		}
-		at++
+		if dot < end {
+			dot = indexFrom(text, '.', end)
+		}
+		if colon < end {
+			colon = indexFrom(text, ':', end)
+		}
 	}
+}
+
+// indexFrom returns the index of the first c in text at or after from; the length of text if
+// there is none.
+func indexFrom(text []byte, c byte, from int) int {
+	if i := bytes.IndexByte(text[from:], c); i >= 0 {
+		return from + i
+	}
+	return len(text)
 }
 
 // mayLink reports, by the marks of a word, whether it may be a link: it has a colon, or a

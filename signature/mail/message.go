@@ -2,6 +2,7 @@ package mail
 
 import (
 	"mime"
+	"slices"
 	"strings"
 )
 
@@ -24,6 +25,17 @@ type Message struct {
 	Header    []Field // in the order of the message
 	Body      []byte  // raw, after the empty line; CRLF or LF
 	Truncated bool    // Body is only the beginning of the message's body
+}
+
+// messageFields are the fields by which the header of a message is recognised: those of its
+// author (RFC 5322, section 3.6), and those that mail servers add. Date, for example, is
+// none of them: notes and settings in other formats begin with such a line, too.
+var messageFields = []string{"From", "Sender", "To", "Subject", "Message-ID", "Received", "Return-Path", "Delivered-To", "MIME-Version"}
+
+// HasHeader reports whether the message has a header field that only a message has. A
+// program, a picture or a licence has none.
+func (m Message) HasHeader() bool {
+	return slices.ContainsFunc(m.Header, func(f Field) bool { return slices.ContainsFunc(messageFields, f.Is) })
 }
 
 // Value returns the value of the first header field of a name, unfolded; "" if there is

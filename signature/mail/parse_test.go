@@ -49,3 +49,28 @@ func TestParseLongLine(t *testing.T) {
 		t.Errorf("got %d fields and body of %d bytes", len(m.Header), len(m.Body))
 	}
 }
+
+// A field that only a message has makes a message. Other files begin with lines that look
+// like fields, too.
+func TestHasHeader(t *testing.T) {
+	for _, tt := range []struct {
+		name, raw string
+		want      bool
+	}{
+		{"empty", "", false},
+		{"usual", "From: a@b.example\nSubject: x\n\nhello", true},
+		{"added by a server", "Received: from x by y\n\nhello", true},
+		{"any case, blank before the colon", "sUBJECT : x\n\nhello", true},
+		{"mbox", "From a@b.example Sat Nov 21 03:00:00 2026\nTo: c@d.example\n\nhello", true},
+		{"only unknown fields", "X-Odd: 1\nA: 2\n\nhello", false},
+		{"fields in the body", "hello\n\nFrom: a@b.example\n", false},
+		{"text", "Permission is hereby granted, free of charge\nto any person\n", false},
+		{"program", "\x7fELF\x02\x01\x01\x00\x00From: a\n", false},
+		{"makefile", ".PHONY: build\nbuild: main.go\n\tgo build\n", false},
+		{"settings", "---\ntitle: x\ndate: 2026-11-20\n---\n", false},
+	} {
+		if got := mail.Parse([]byte(tt.raw)).HasHeader(); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}

@@ -3,6 +3,8 @@ package picture
 import (
 	"math"
 	"sync"
+
+	"github.com/spambloom/spambloom/signature/digest"
 )
 
 const (
@@ -58,12 +60,7 @@ var theTables = sync.OnceValue(func() *tables {
 
 // mix64 is the output function of SplitMix64 (Steele, Lea and Flood, 2014): a
 // bijection under which the bits of near numbers are independent.
-func mix64(x uint64) uint64 {
-	x += 0x9E3779B97F4A7C15
-	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
-	x = (x ^ x>>27) * 0x94D049BB133111EB
-	return x ^ x>>31
-}
+func mix64(x uint64) uint64 { return digest.Mix(x + 0x9e3779b97f4a7c15) }
 
 // code makes the code of an equalised view.
 func (v *view) code() Code {

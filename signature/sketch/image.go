@@ -55,7 +55,7 @@ func (s Sketch) WithMark(mark byte) Sketch {
 func markedFeatures(plain []Feature, mark byte) []Feature {
 	list := slices.Clone(plain)
 	for i := range list {
-		list[i].Hash = Scramble(list[i].Hash ^ uint64(mark))
+		list[i].Hash = digest.Mix(list[i].Hash ^ uint64(mark))
 	}
 	return list
 }

@@ -58,7 +58,7 @@ func OfShape(p Shape) Sketch {
 	addCode(p.Fine, fineOfSenders)
 	addCode(p.Coarse, coarseOfSenders)
 	if p.Fine != 0 && len(p.Contents) >= fewestContents {
-		s.Anchors = append(s.Anchors, Feature{Scramble(p.Fine), fineOfContents})
+		s.Anchors = append(s.Anchors, Feature{digest.Mix(p.Fine), fineOfContents})
 		for _, c := range p.Contents[:min(len(p.Contents), maxContents)] {
 			s.Keys = append(s.Keys, Feature{c, fineOfContents})
 		}
@@ -71,7 +71,7 @@ func codeOf(sender uint64) []int {
 	numbers := make([]int, codeBits)
 	rank := make([]uint64, codeBits)
 	for i := range numbers {
-		numbers[i], rank[i] = i, Scramble(sender^Scramble(uint64(i)+1))
+		numbers[i], rank[i] = i, digest.Mix(sender^digest.Mix(uint64(i)+1))
 	}
 	slices.SortFunc(numbers, func(a, b int) int { return cmp.Compare(rank[a], rank[b]) })
 	code := numbers[:codeSize]
@@ -80,7 +80,7 @@ func codeOf(sender uint64) []int {
 }
 
 // codeKey returns the key that stands for a number beside an anchor.
-func codeKey(anchor uint64, n int) uint64 { return Scramble(anchor + uint64(n) + 1) }
+func codeKey(anchor uint64, n int) uint64 { return digest.Mix(anchor + uint64(n) + 1) }
 
 // shapeReported returns the groups that a report of a page stores.
 func (s Sketch) shapeReported(keyed func(uint64) uint64) (groups []Group) {

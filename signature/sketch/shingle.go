@@ -31,7 +31,7 @@ func shingles(words []Word, measure int32) []Feature {
 	for i := range words {
 		h, sum := uint64(measure), int32(0)
 		for j := i; j < len(words) && sum < measure; j++ {
-			h = Scramble(h ^ words[j].Hash)
+			h = digest.Mix(h ^ words[j].Hash)
 			sum += words[j].Measure
 		}
 		if sum >= measure {

@@ -238,7 +238,7 @@ func levelOf(keys []place) (level int, ok bool) {
 
 // anchorAt returns the anchor of a hash at a level. Reports of different length share no
 // anchors.
-func anchorAt(hash uint64, level int) uint64 { return Scramble(hash + uint64(level)) }
+func anchorAt(hash uint64, level int) uint64 { return digest.Mix(hash + uint64(level)) }
 
 // smallest returns the n different places of a level with the smallest hashes.
 func smallest(places []place, level, n int) []place {
@@ -262,12 +262,4 @@ func sampled(places []place, level int, apart uint32) []place {
 		}
 	}
 	return out
-}
-
-// Scramble is the finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection in which
-// every bit of the result depends on every bit of x.
-func Scramble(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

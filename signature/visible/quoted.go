@@ -68,12 +68,12 @@ type quotes struct {
 
 // line reads one line that is not empty.
 func (q *quotes) line(text, words []byte, at span.Span) {
-	introduced := isAttribution(text[q.previous.Start:q.previous.End])
-	if q.isAnswer && introduced && !q.isInside && len(q.mark) == 0 {
+	isIntroduced := func() bool { return !q.isInside && isAttribution(text[q.previous.Start:q.previous.End]) }
+	if q.isAnswer && len(q.mark) == 0 && isIntroduced() {
 		q.mark = markOf(words)
 	}
 	if isQuoted(words) || len(q.mark) > 0 && bytes.HasPrefix(words, q.mark) {
-		if !q.isInside && introduced {
+		if isIntroduced() {
 			q.spans = append(q.spans, q.previous)
 		}
 		q.spans = append(q.spans, at)

@@ -119,17 +119,17 @@ func (p *Phrases) find(text []byte, to int, dst []span.Span) []span.Span {
 // nextWord returns the first place from pos on, which is not 0, at which a word of text
 // begins: after a blank, or with a letter of a script without blanks.
 func nextWord(text []byte, pos int) int {
-	for ; pos < len(text); pos++ {
-		if text[pos-1] == ' ' {
-			return pos
-		}
-		if text[pos] >= utf8.RuneSelf && utf8.RuneStart(text[pos]) {
-			if r, _ := utf8.DecodeRune(text[pos:]); isDense(r) {
-				return pos
+	for at := pos - 1; at < len(text); at++ {
+		switch c := text[at]; {
+		case c == ' ':
+			return at + 1
+		case c >= utf8.RuneSelf && at >= pos && utf8.RuneStart(c):
+			if r, _ := utf8.DecodeRune(text[at:]); isDense(r) {
+				return at
 			}
 		}
 	}
-	return pos
+	return max(pos, len(text))
 }
 
 // Has reports whether text contains one of the phrases.

@@ -116,12 +116,18 @@ func closing(text []byte) int {
 // returns its length.
 func (t *Tokeniser) addMixed(text []byte) int {
 	start, end := 0, 0
-	for end < len(text) && end < maxToken && (blankSize(text[end:]) == 0 || isLeetK(text, end)) {
-		if text[end] < utf8.RuneSelf {
+	for end < len(text) && end < maxToken {
+		if c := text[end]; c < utf8.RuneSelf {
+			if isBlank[c] && !isLeetK(text, end) {
+				break
+			}
 			end++
 			continue
 		}
 		r, size := utf8.DecodeRune(text[end:])
+		if isWideBlank(r) {
+			break
+		}
 		form, changed := looksLike.of(r)
 		if !changed {
 			form = string(text[end : end+size])

@@ -3,6 +3,7 @@ package words
 import (
 	"unicode/utf8"
 
+	"github.com/spambloom/spambloom/signature/digest"
 	"github.com/spambloom/spambloom/signature/mail"
 	"github.com/spambloom/spambloom/signature/sketch"
 	"github.com/spambloom/spambloom/signature/span"
@@ -58,6 +59,9 @@ func (s *Sketcher) WordsBy(of *Tokeniser, last span.Author) []Token {
 // measure returns how much a token counts in a shingle. Three words count as much as four
 // Han characters, six Kana, or nine letters of the scripts of South-East Asia.
 func (t Token) measure(text []byte) int {
+	if text[t.start] < utf8.RuneSelf {
+		return sketch.WordMeasure
+	}
 	r, _ := utf8.DecodeRune(text[t.start:t.end])
 	switch {
 	case !isDense(r):
@@ -94,7 +98,7 @@ func (t Token) hash(text []byte, isMarked bool) uint64 {
 	}
 	h := hashWord(t.Carried.Mark(), text[t.start:t.end])
 	if t.isHidden {
-		h = sketch.Scramble(h + 1)
+		h = digest.Mix(h + 1)
 	}
 	return h
 }
@@ -105,7 +109,7 @@ func (t *Tokeniser) LongWords(hashes []uint64, from uint64) []uint64 {
 	t.Work.Count(work.PerToken * len(t.Tokens))
 	for _, one := range t.Tokens {
 		if one.by == span.ByAuthor && one.end-one.start > shortWord {
-			hashes = append(hashes, sketch.Scramble(hashWord(nil, t.Text[one.start:one.end])+from))
+			hashes = append(hashes, digest.Mix(hashWord(nil, t.Text[one.start:one.end])+from))
 		}
 	}
 	return hashes

@@ -9,24 +9,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/filtertest"
 )
-
-func hash(r *rand.Rand) filter.Hash {
-	return filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
-}
 
 func hashes(seed uint64, n int) []filter.Hash {
 	r := rand.New(rand.NewPCG(seed, 2))
 	keys := make([]filter.Hash, n)
 	for i := range keys {
-		keys[i] = hash(r)
+		keys[i] = filtertest.Hash(r)
 	}
 	return keys
-}
-
-func seeded(t testing.TB, seed uint64) *rand.Rand {
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
 }
 
 func drawCells(t *rapid.T, limit uint64, values bool) []filter.Cell {
@@ -64,7 +56,7 @@ func TestCellsRoundTrip(t *testing.T) {
 // Coded bits never take more than one bit a position, and at low fill come close to the
 // entropy.
 func TestCellsSize(t *testing.T) {
-	r := seeded(t, 7)
+	r := filtertest.Seeded(t, 7)
 	for _, fill := range []float64{0.001, 0.01, 0.05, 0.2, 0.5, 0.9, 1} {
 		var cells []filter.Cell
 		const size = 1 << 20

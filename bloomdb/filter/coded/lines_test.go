@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/filtertest"
 )
 
 // lineShapes are all layouts of the code of lines.
@@ -147,7 +148,7 @@ func packBits(bits string) []byte {
 // The cost of a new signature in a spam filter of the default size: at most 64 bits in a
 // delta with 1,000 or more of them, however full the filter is.
 func TestLinesSize(t *testing.T) {
-	r := seeded(t, 30)
+	r := filtertest.Seeded(t, 30)
 	spam := filter.BitsShape{K: 8, Span: 1}.Fit(2_000_000, 1.25e-8)
 	for _, held := range []int{0, 200_000, 1_000_000, 2_000_000} {
 		b, err := filter.NewBits(spam)
@@ -155,7 +156,7 @@ func TestLinesSize(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range held {
-			b.Set(hash(r))
+			b.Set(filtertest.Hash(r))
 		}
 		for _, fresh := range []int{1_000, 10_000} {
 			cells := freshBits(b, r.Uint64(), fresh)
@@ -195,14 +196,14 @@ func freshBits(b *filter.Bits, seed uint64, n int) []filter.Cell {
 // The cost of a counted message in a delta of 15,000, four cells each, compared with the
 // code of single cells: at least a quarter less.
 func TestCountLinesSize(t *testing.T) {
-	r := seeded(t, 31)
+	r := filtertest.Seeded(t, 31)
 	shape := filter.SizeCounts(20_000_000)
 	for _, times := range []uint32{1, 3, 100} {
 		all := make(map[uint64]uint32)
 		const keys = 15_000
 		for range keys {
 			v := 1 + r.Uint32N(times)
-			for _, pos := range shape.Positions(hash(r)) {
+			for _, pos := range shape.Positions(filtertest.Hash(r)) {
 				all[pos] = max(all[pos], v)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/filtertest"
 )
 
 // BenchmarkPart uses parts of the default size, a tenth and half full: of 20 million
@@ -42,7 +43,7 @@ func benchCountsPart(b *testing.B, held int) {
 	r := rand.New(rand.NewPCG(1, 2))
 	keys := make([]filter.Hash, 0, 1<<16)
 	for range held {
-		h := hash(r)
+		h := filtertest.Hash(r)
 		own.Add(h, times(r))
 		if len(keys) < cap(keys) {
 			keys = append(keys, h)
@@ -64,7 +65,7 @@ func benchCountsPart(b *testing.B, held int) {
 		benchMerge(b, p, func() []filter.Cell {
 			changed := make(map[uint64]uint32)
 			for len(changed) < 100_000 {
-				h := hash(r)
+				h := filtertest.Hash(r)
 				count := own.Add(h, times(r))
 				for _, pos := range shape.Positions(h) {
 					if own.Cell(pos) == count {

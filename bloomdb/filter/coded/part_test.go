@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/filtertest"
 )
 
 // A part is the map of maxima of the merged cells, in any order and with any repetition.
@@ -68,7 +69,7 @@ func TestPartRefusesWhatWasNotPromised(t *testing.T) {
 // Ten sites with a tenth of the reports each, held as parts, take less than twice the
 // memory of the one filter for their union.
 func TestPartsMemory(t *testing.T) {
-	r := seeded(t, 8)
+	r := filtertest.Seeded(t, 8)
 	const sites, keys = 10, 4000
 	shape := filter.SizeBits(sites*keys, 1e-8, 8)
 	counts := filter.SizeCounts(sites * keys)
@@ -78,8 +79,8 @@ func TestPartsMemory(t *testing.T) {
 		own, _ := filter.NewBits(shape)
 		count, _ := filter.NewCounts(counts)
 		for range keys {
-			own.Set(hash(r))
-			count.Add(hash(r), 1+uint32(r.ExpFloat64()*3))
+			own.Set(filtertest.Hash(r))
+			count.Add(filtertest.Hash(r), 1+uint32(r.ExpFloat64()*3))
 		}
 		for i := range filter.Blocks(shape.Size(), false) {
 			if err := p.Merge(own.Block(i, nil)); err != nil {
@@ -139,7 +140,7 @@ func TestPartOfKeysModel(t *testing.T) {
 		for range rapid.IntRange(1, 20).Draw(t, "merges") {
 			some := make(map[uint64]uint32)
 			for range rapid.SampledFrom([]int{1, 3, 20, 300}).Draw(t, "keys") {
-				h, v := hash(r), uint32(1)
+				h, v := filtertest.Hash(r), uint32(1)
 				positions := bits.Positions(h, nil)
 				if values {
 					at := counts.Positions(h)
@@ -157,7 +158,7 @@ func TestPartOfKeysModel(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 20 {
-				h := hash(r)
+				h := filtertest.Hash(r)
 				positions := bits.Positions(h, nil)
 				if values {
 					at := counts.Positions(h)
@@ -240,8 +241,8 @@ func TestPartInstallCodesAnew(t *testing.T) {
 func TestPartParallel(t *testing.T) {
 	shape := filter.CountsShape{Lines: 64}
 	p := NewPart(shape.Size(), true)
-	r := seeded(t, 33)
-	first := shape.Positions(hash(r))
+	r := filtertest.Seeded(t, 33)
+	first := shape.Positions(filtertest.Hash(r))
 	merge := func(positions [4]uint64, v uint32) {
 		var cells []filter.Cell
 		for _, pos := range positions {
@@ -270,7 +271,7 @@ func TestPartParallel(t *testing.T) {
 		})
 	}
 	for range 1500 {
-		merge(shape.Positions(hash(r)), 1+r.Uint32N(30))
+		merge(shape.Positions(filtertest.Hash(r)), 1+r.Uint32N(30))
 	}
 	close(done)
 	wg.Wait()

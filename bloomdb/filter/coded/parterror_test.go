@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/filtertest"
 )
 
 // A part has the same error as the filter with its bits.
@@ -21,7 +22,7 @@ func TestPartError(t *testing.T) {
 		}
 		r := rand.New(rand.NewPCG(1, 2))
 		for range 40 * s.Lines {
-			b.Set(filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()})
+			b.Set(filtertest.Hash(r))
 		}
 		for i := range filter.Blocks(s.Size(), false) {
 			if err := p.Merge(b.Block(i, nil)); err != nil {

@@ -36,8 +36,8 @@ func (g *Filter) Cells(dst []filter.Cell) []filter.Cell {
 	return dst
 }
 
-// Of returns a filter with the given bits set: ascending, each below m. Inserted
-// is the value that Inserted returns.
+// Of returns a filter whose set bits are ones, which must be ascending and below m. inserted is
+// the number of keys inserted, for Inserted.
 func Of(shape Shape, ones []filter.Cell, inserted uint64) (*Filter, error) {
 	if n := len(ones); n > 0 && ones[n-1].Pos >= shape.M {
 		return nil, fmt.Errorf("generalized bloom filter: bit %d is set, beyond %s", ones[n-1].Pos, shape)

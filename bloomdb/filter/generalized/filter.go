@@ -39,7 +39,7 @@ func (s Shape) String() string {
 }
 
 // Positions appends the positions of a key to dst: k0 to reset, then k1 to set. The first
-// four are the lanes themselves, each further one a lane stirred again. Hash.Sequence of
+// four are the lanes themselves, each further one a lane mixed again. Hash.Sequence of
 // package filter is unsuitable: its positions are multiples of three numbers, so that with
 // probability about 1/m all setting positions coincide with resetting ones, and such a key
 // is found in any filter of zeros.
@@ -54,7 +54,7 @@ func (s Shape) Positions(h filter.Hash, dst []uint64) []uint64 {
 func (s Shape) Position(h filter.Hash, i int) uint64 {
 	lane := h[i%len(h)]
 	if turn := uint64(i / len(h)); turn > 0 {
-		lane = stir(lane + turn*0x9e3779b97f4a7c15)
+		lane = filter.Mix(lane + turn*0x9e3779b97f4a7c15)
 	}
 	return filter.Reduce(lane, s.M)
 }
@@ -78,14 +78,6 @@ func (s Shape) found(zeros float64) float64 {
 // bits that any bits can find (Eq. 19). For its limits see Filter.
 func (s Shape) FalsePositiveBound() float64 {
 	return s.found(float64(s.K0) / float64(s.K0+s.K1))
-}
-
-// stir spreads every bit over all 64 (the finaliser of SplitMix64, Steele, Lea,
-// Flood 2014).
-func stir(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }
 
 // Filter is a Bloom filter that cannot be saturated (Laufer, Velloso, Duarte, "A

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -13,16 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/filtertest"
 )
-
-func hash(r *rand.Rand) filter.Hash {
-	return filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
-}
-
-func seeded(t testing.TB, seed uint64) *rand.Rand {
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
-}
 
 func newFilter(t testing.TB, shape Shape) *Filter {
 	t.Helper()
@@ -142,7 +133,7 @@ func TestFalsePositiveBound(t *testing.T) {
 // All ones, all zeros, or half of each: keys not chosen for the bits are found no more
 // often than the bound.
 func TestCannotBeSaturated(t *testing.T) {
-	r := seeded(t, 9)
+	r := filtertest.Seeded(t, 9)
 	shape := Shape{M: 65536, K0: 2, K1: 2}
 	for _, tc := range []struct {
 		p0        float64
@@ -162,7 +153,7 @@ func TestCannotBeSaturated(t *testing.T) {
 		const queries = 20000
 		found := 0.0
 		for range queries {
-			if g.Has(shape.Positions(hash(r), nil)) {
+			if g.Has(shape.Positions(filtertest.Hash(r), nil)) {
 				found++
 			}
 		}
@@ -183,11 +174,11 @@ func resealed(b []byte, change func([]byte)) []byte {
 }
 
 func TestDecodeRefuses(t *testing.T) {
-	r := seeded(t, 10)
+	r := filtertest.Seeded(t, 10)
 	shape := Shape{M: 1003, K0: 2, K1: 3}
 	g := newFilter(t, shape)
 	for range 50 {
-		g.Insert(shape.Positions(hash(r), nil))
+		g.Insert(shape.Positions(filtertest.Hash(r), nil))
 	}
 	good := encoded(t, g)
 	if len(good) != shape.Bytes() {
@@ -223,11 +214,11 @@ func TestDecodeRefuses(t *testing.T) {
 // Decoded data equals the encoded filter, byte by byte, and takes no more memory than its
 // bytes.
 func FuzzDecode(f *testing.F) {
-	r := seeded(f, 11)
+	r := filtertest.Seeded(f, 11)
 	for _, shape := range []Shape{{M: 64, K0: 1, K1: 1}, {M: 1003, K0: 2, K1: 3}, {M: 700, K0: 4, K1: 4}} {
 		g := newFilter(f, shape)
 		for range 20 {
-			g.Insert(shape.Positions(hash(r), nil))
+			g.Insert(shape.Positions(filtertest.Hash(r), nil))
 		}
 		good := encoded(f, g)
 		f.Add(good)
@@ -262,13 +253,13 @@ func FuzzDecode(f *testing.F) {
 // all its setting positions are resetting ones too. With the multiples of Hash.Sequence
 // that affects some 20 of a million keys here, with independent positions less than one.
 func TestPositionsDoNotCoincide(t *testing.T) {
-	r := seeded(t, 13)
+	r := filtertest.Seeded(t, 13)
 	shape := Shape{M: 16384, K0: 2, K1: 2}
 	g := newFilter(t, shape)
 	var buf [4]uint64
 	found := 0
 	for range 1_000_000 {
-		if g.Has(shape.Positions(hash(r), buf[:0])) {
+		if g.Has(shape.Positions(filtertest.Hash(r), buf[:0])) {
 			found++
 		}
 	}
@@ -276,7 +267,7 @@ func TestPositionsDoNotCoincide(t *testing.T) {
 		t.Errorf("%d keys of a million are found in a filter of zeros", found)
 	}
 	for _, shape := range []Shape{{M: 1000, K0: 1, K1: 1}, {M: 1000, K0: 3, K1: 10}} {
-		positions := shape.Positions(hash(r), nil)
+		positions := shape.Positions(filtertest.Hash(r), nil)
 		if len(positions) != shape.K0+shape.K1 || slices.Max(positions) >= shape.M {
 			t.Errorf("%s: %v", shape, positions)
 		}

@@ -9,16 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/filtertest"
 )
-
-func hash(r *rand.Rand) filter.Hash {
-	return filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
-}
-
-func seeded(t testing.TB, seed uint64) *rand.Rand {
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
-}
 
 func newFilter(t testing.TB, shape Shape) *Filter {
 	t.Helper()
@@ -167,12 +159,12 @@ func TestModel(t *testing.T) {
 }
 
 func TestStopsAtItsLimit(t *testing.T) {
-	r := seeded(t, 3)
+	r := filtertest.Seeded(t, 3)
 	shape := Shape{M: Size(1000, 1000, 5, 0.5), K: 5, Walk: 64, MaxFill: 0.5}
 	f := newFilter(t, shape)
 	taken := 0
 	for range 2000 {
-		h := hash(r)
+		h := filtertest.Hash(r)
 		ones := f.Ones()
 		if f.Add(h.Sequence(shape.M)) {
 			taken++
@@ -186,14 +178,14 @@ func TestStopsAtItsLimit(t *testing.T) {
 		t.Errorf("accepted %d keys, planned for 1000; %d adds", taken, f.adds)
 	}
 	f.Reset()
-	if f.Full() || f.Ones() != 0 || f.adds != 0 || f.Estimate(hash(r).Sequence(shape.M)).Run != 0 {
+	if f.Full() || f.Ones() != 0 || f.adds != 0 || f.Estimate(filtertest.Hash(r).Sequence(shape.M)).Run != 0 {
 		t.Errorf("after Reset: %d ones, %d adds", f.Ones(), f.adds)
 	}
 }
 
 // For a key that comes more often than its walk allows, the estimate is a minimum.
 func TestWalkEnds(t *testing.T) {
-	h := hash(seeded(t, 4))
+	h := filtertest.Hash(filtertest.Seeded(t, 4))
 	shape := Shape{M: 1 << 16, K: 5, Walk: 64, MaxFill: 0.5}
 	f := newFilter(t, shape)
 	counted := 0
@@ -211,7 +203,7 @@ func TestWalkEnds(t *testing.T) {
 // mixture adds distinct keys, one of them repeats times as often, evenly mixed, and returns
 // the frequent one.
 func mixture(r *rand.Rand, f *Filter, distinct, repeats int) filter.Hash {
-	heavy := hash(r)
+	heavy := filtertest.Hash(r)
 	order := make([]bool, distinct+repeats)
 	for i := range repeats {
 		order[i] = true
@@ -220,7 +212,7 @@ func mixture(r *rand.Rand, f *Filter, distinct, repeats int) filter.Hash {
 	for _, again := range order {
 		h := heavy
 		if !again {
-			h = hash(r)
+			h = filtertest.Hash(r)
 		}
 		f.Add(h.Sequence(f.shape.M))
 	}
@@ -237,7 +229,7 @@ func expectedFill(s Shape, distinct, adds float64) float64 {
 // The fill, the error and the estimate agree with the documentation. Calculated by hand:
 // k=5, m=7.2135 bits an Add, alpha 0.7: (3.8/3.5)(1-exp(-3.5/7.2135)) = 0.4173.
 func TestAgainstItsFormulas(t *testing.T) {
-	r := seeded(t, 5)
+	r := filtertest.Seeded(t, 5)
 	const distinct, repeats, rounds = 7000, 3000, 8
 	shape := Shape{M: 72135, K: 5, Walk: 1 << 16, MaxFill: 0.9}
 	expected := expectedFill(shape, distinct, distinct+repeats)
@@ -253,7 +245,7 @@ func TestAgainstItsFormulas(t *testing.T) {
 		fill += f.Fill() / rounds
 		corrected += e.Count / repeats / rounds
 		for range 10000 {
-			if f.Estimate(hash(r).Sequence(shape.M)).Found {
+			if f.Estimate(filtertest.Hash(r).Sequence(shape.M)).Found {
 				found++
 			}
 		}
@@ -286,7 +278,7 @@ func TestSizeIsTheInverse(t *testing.T) {
 }
 
 func TestAddAllocatesNothing(t *testing.T) {
-	h := hash(seeded(t, 6))
+	h := filtertest.Hash(filtertest.Seeded(t, 6))
 	f := newFilter(t, Shape{M: 1 << 20, K: 5, Walk: 64, MaxFill: 0.5})
 	if n := testing.AllocsPerRun(100, func() { f.Add(h.Sequence(1 << 20)) }); n != 0 {
 		t.Errorf("%v allocations an Add", n)
@@ -295,10 +287,10 @@ func TestAddAllocatesNothing(t *testing.T) {
 
 func BenchmarkAdd(b *testing.B) {
 	shape := Shape{M: 1 << 26, K: 5, Walk: 64, MaxFill: 0.5}
-	r := seeded(b, 7)
+	r := filtertest.Seeded(b, 7)
 	keys := make([]filter.Hash, 1<<20)
 	for i := range keys {
-		keys[i] = hash(r)
+		keys[i] = filtertest.Hash(r)
 	}
 	for _, bm := range []struct {
 		name string

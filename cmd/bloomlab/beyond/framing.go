@@ -21,7 +21,7 @@ const (
 	framingScale = 1000
 )
 
-const noteScaled = "scaled down: measured on 160 kbit; the number of trials goes with m, since a trial hits a wanted bit with the chance k/m"
+const noteScaled = "scaled up: measured on 160 kbit; the number of trials is proportional to m, since a trial hits a wanted bit with a chance of k/m"
 
 // framing simulates an attacker who wants a chosen innocent message listed. The attacker
 // makes up messages until some of them together set all its bits, and sends these as
@@ -84,7 +84,7 @@ func framingTrial(name string, keys int) lab.Trial {
 			held("public hash, trials at 160 Mbit", trials*framingScale, noteScaled),
 			listed("public hash, chosen message listed", 1, lab.Within(0), "always"),
 			listed("keyed hash, chosen message listed by the same spams", chance, lab.Events(1, chance, 0), "4 standard errors around Eq. 1"),
-			held("keyed hash, reports until it is listed by chance", trials, "as many reports as the attacker has trials where the hash is public; by then nearly all bits are set"),
+			held("keyed hash, reports until it is listed by chance", trials, "as many reports as an attacker needs trials with a public hash; by then nearly all bits are set"),
 		},
 		New: func(*rand.Rand) lab.Round { return newVictim(keys).round },
 	}

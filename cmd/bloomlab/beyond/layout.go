@@ -192,7 +192,7 @@ func layoutBitsFor() lab.Trial {
 				c = c.Expect(reference)
 				c.Tolerance, c.Why = lab.Within(0.05), "half a unit of the reference's last digit"
 			} else {
-				c.Note = "between the other two; no value from elsewhere to hold it against"
+				c.Note = "between the other two; there is no published value to compare it with"
 			}
 			t.Cells = append(t.Cells, c)
 		}

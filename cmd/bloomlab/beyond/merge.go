@@ -76,7 +76,7 @@ func near(sites int, what string, reference float64) lab.Cell {
 		return mergeCell(sites, what, 0, lab.Within(0), "never, in any round")
 	}
 	return mergeCell(sites, what, reference, lab.Plus(lab.Events(mergeKeys/3, reference, 0), 0.2*reference),
-		"4 standard errors of keys that err three together, and 20 % for the reference's own rounds")
+		"4 standard errors for keys that err in groups of three, and 20 % for the reference's own rounds")
 }
 
 func mergeFigures(rows []lab.Row) []lab.Figure {

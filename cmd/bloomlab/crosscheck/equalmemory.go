@@ -25,7 +25,7 @@ var layouts = []layout{
 
 const (
 	equalMemory     = "equal memory, 16 bits a key: "
-	noteEqualMemory = "not in the paper: its multi-BF rows are held against single ones of broken hashing; with sound hashing C classes cost C times the false positives of one filter"
+	noteEqualMemory = "not in the paper, which compares its multi-BF rows with single filters of broken hashing; with sound hashing, C classes have C times the false positives of one filter"
 )
 
 // shares cuts n keys into the classes.
@@ -136,7 +136,7 @@ func (t table) labelCell() lab.Cell {
 		Name: "main-A-B 8-8-8: members of A with the label B too, share", Paper: lab.None,
 		Tolerance: lab.Events(float64(t.a), f, 0),
 		Why:       "against f_B of Eq. 33: 4 standard errors of a Poisson number",
-		Note:      "not in the paper, which names the class of a key without an error of its own",
+		Note:      "not in the paper, which gives no error for the class of a key",
 	}.Expect(f)
 }
 

@@ -143,13 +143,13 @@ func (t table) expected(s structure) float64 { return t.estimate(s).rate * float
 
 // Reasons why a printed number differs from Eq. 31.
 const (
-	noteCRC     = "CRC-64 with registers that start at 0 takes no notice of a string's leading zeros, so that strings of different lengths have one code and no size helps: see the last rows of crosscheck-table3"
-	noteSeeds   = "the rest is n*q/2^30, strings whose rand() has the same seed: see the rows below"
-	noteQueries = "the queries are not independent of the keys: there are exactly 7(n-1) of MAE-WEST and 3(n-1) of Telstra, so that they come from the nodes of the trie; Eq. 31 is for independent ones"
-	noteFew     = "Eq. 31 has none: strings that are keys to rand() in every filter, as the last rows show for one"
-	note88      = "760 is a fifth more than Eq. 31, by more than 5 deviations; the paper does not let the cause be found"
+	noteCRC     = "CRC-64 with registers that start at 0 ignores a string's leading zeros, so strings of different lengths have the same code, and no size of the filter helps: see the last rows of crosscheck-table3"
+	noteSeeds   = "the remainder is n*q/2^30: strings with the same seed of rand(); see the rows below"
+	noteQueries = "the queries are not independent of the keys: there are exactly 7(n-1) of MAE-WEST and 3(n-1) of Telstra, so they come from the nodes of the trie; Eq. 31 assumes independent queries"
+	noteFew     = "Eq. 31 predicts none: they have the same rand() as a key in every filter, as the last rows show for one filter"
+	note88      = "760 is a fifth more than Eq. 31, which is more than 5 deviations; the paper does not reveal the cause"
 	note816     = "144 does not fit its own table: with the same first filter, a second one of 8 bits a key leaves 245, of 16 bits 144, but 16-16 only 4; f_S*f of Eq. 3 is 5"
-	note488     = "103 does not follow from Eq. 31, and not from the printed rows: 8 bits a key instead of 4 for B take f_A+f_B from 0.165 to 0.043, so that 7,905 would become some 2,000"
+	note488     = "103 follows neither from Eq. 31 nor from the printed rows: with 8 bits a key instead of 4 for B, f_A+f_B falls from 0.165 to 0.043, so 7,905 would become about 2,000"
 )
 
 var tables = []table{

@@ -19,11 +19,12 @@ const (
 	present   = 5_000  // of the day
 )
 
-const noteFold = "fold: cell by cell, the sum over the folded sites; of a site with fewer lines, the largest of those that a line of the folded " +
-	"filter may be. One-sided, but a line of a small filter then stands in all lines that it may be. Folding wants filters of one size"
+const noteFold = "fold: each cell is the sum over the folded sites; for a site with fewer lines, the largest cell that may correspond. " +
+	"The error is one-sided, but a line of a small filter then counts in every line to which it may correspond. Folding " +
+	"requires filters of one size"
 
-const noteApart = "a message that a site has not seen is counted there with the chance E[(1-(31/32)^x)^4], x a Poisson number of keys in a line; " +
-	"with 100 sites that are each sized for themselves these chances add up"
+const noteApart = "a site counts a message that it has not seen with a chance of E[(1-(31/32)^x)^4], where x is a Poisson number of keys " +
+	"in a line; over 100 sites that are sized separately, these chances add up"
 
 // rows are a geometry's: memory, absent messages, folds.
 func (g geometry) rows(scale float64) []lab.Cell {

@@ -8,7 +8,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 )
 
-// When reports are published, in seconds: package bloomdb/exchange has the rule.
+// When reports are published, in seconds: package bloomdb/exchange/publisher has the rule.
 const (
 	coalesce    = 0.1 // after the first that waits
 	reportPause = 0.2 // after the last publication, at least
@@ -19,8 +19,8 @@ const (
 // (contrib/benchmarks.md).
 const applied = 2e6
 
-const noteLag = "from the report to its publication; Redis and the way to the reader come on top. The first report waits 100 ms, those that come " +
-	"meanwhile less, and one that comes right after a publication 200 ms at most"
+const noteLag = "from the report to its publication, without Redis and the transfer to the reader. The first report waits 100 ms, " +
+	"reports that arrive meanwhile wait less, and a report right after a publication waits at most 200 ms"
 
 // lateReports simulates the reports of the largest site's users, at the usual rate and at
 // a hundred times that rate.
@@ -79,7 +79,7 @@ const countRate = 16 << 10
 const noteAdaptive = "a site waits until its counts make 16 KiB for each second that it waits, 1 s to 60 s: at this traffic, even the largest " +
 	"publishes each second"
 
-const noteApply = "a reader applies 2 million cells a second on one core, as promised; it reads no faster than its link gives"
+const noteApply = "a reader applies 2 million cells a second on one core, as promised; its link limits how fast it reads"
 
 // lateCounts computes the delay of counts, and the time that a reader needs after an absence.
 func lateCounts() lab.Trial {
@@ -91,7 +91,7 @@ func lateCounts() lab.Trial {
 			shown(name+"longest wait, s", ""),
 			shown(name+"cells a second to apply", ""),
 			shown(name+"of one core, %", ""),
-			shown(name+"catching up after an hour, s", "B/(R-r): B cells came meanwhile, R are applied and r come in a second"),
+			shown(name+"catching up after an hour, s", "B/(R-r): B cells arrived meanwhile; each second R are applied and r arrive"),
 			shown(name+"catching up after a day, s", "")) // a day's changes, not joined: at most
 	}
 	cells = append(cells, shown("a site waits longer than 1 s for its counts from so many messages a second on", noteAdaptive))

@@ -22,9 +22,9 @@ const (
 	sketchEntries      = 72 // of a report: three groups of an anchor, stored four times, and 20 keys
 )
 
-const noteMail = "site i takes 1/i of the largest's mail (19.3 % of all). 85 % of the distinct messages come once; of the others more than " +
-	"2x come with a chance of 1/x, at most 10,000 a day, at any time of the day: bursts would share more cells. Half of the distinct " +
-	"messages are one site's, half go to all"
+const noteMail = "site i receives 1/i of the mail of the largest site (19.3 % of all). 85 % of the distinct messages arrive once; each " +
+	"other one arrives more than 2x times with a chance of 1/x, at most 10,000 times a day, spread over the day: bursts " +
+	"would share more cells. Half of the distinct messages go to one site, half to all"
 
 // share returns the part of all mail that the site of a rank, from 1, receives: Zipf's law.
 func share(rank int) float64 {

@@ -101,8 +101,9 @@ type day struct {
 // arrival is one message at one site.
 type arrival struct{ message, site int32 }
 
-const noteSizes = "as package bloomdb sizes them: reports of five weeks and a quarter more in a generation, 8 signatures and 72 sketch entries " +
-	"each, at an error of 1e-6 a mail and of 3 % an entry; eight cells of a counting filter a distinct message of a day"
+const noteSizes = "sized as in package bloomdb: reports of five weeks, with a quarter more room in each generation; 8 signatures and 72 " +
+	"sketch entries for each report; an error of 1e-6 a mail and of 3 % an entry; eight cells of a counting filter for each " +
+	"distinct message of a day"
 
 // sizes are those of one filter of the union, at full size.
 func sizes() lab.Trial {
@@ -204,8 +205,8 @@ func partsOf(all []*filter.Counts) (p partBytes) {
 	return p
 }
 
-const notePromise = "promised are at most 2. What no code can help: where a union is nearly half full, as that of the sketches is by design, " +
-	"who set which bit is more to know than which are set"
+const notePromise = "the promised ratio is at most 2. No code can reach it for a union that is nearly half full, as that of the sketches is " +
+	"by design: which site set which bit is more information than which bits are set"
 
 // reportRows are the ratios of the reports' filters, and of all filters.
 func reportRows() []lab.Cell {

@@ -69,7 +69,7 @@ func reportTraffic() lab.Trial {
 const (
 	cellSpam   = "a report's signatures, bytes"
 	cellSketch = "a report's sketch, bytes"
-	whyReports = "4 standard errors, and 3 % for the gaps' parameter, which goes by the last line, and rounding to bytes"
+	whyReports = "4 standard errors, and 3 % for the gaps' parameter, which is chosen by the last line, and rounding to bytes"
 )
 
 // expectedReport are the bytes of a report's codes, by the equation.

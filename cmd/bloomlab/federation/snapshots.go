@@ -8,15 +8,16 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 )
 
-// When a site publishes a snapshot: package bloomdb/exchange has the rule.
+// When a site publishes a snapshot: package bloomdb/exchange/publisher has the rule.
 const (
 	snapshotBytes  = 4 << 20 // of deltas, or as many as the last snapshot had
 	snapshotDeltas = 50_000
 	snapshotPause  = daySeconds
 )
 
-const noteSnapshots = "a snapshot when the deltas since the last one have more than max(4 MiB, the last one's) bytes, or are 50,000, or after a " +
-	"day; a site's stream holds what came since the one before. Snapshots are coded as parts are: Rice's code of the gaps in a block"
+const noteSnapshots = "a snapshot is due when the deltas since the last one have more than max(4 MiB, its size) bytes, at 50,000 deltas, or " +
+	"after a day; a site's stream contains the deltas since the previous snapshot. Snapshots are encoded like parts: Rice's " +
+	"code of the gaps in a block"
 
 const mega = 1e6
 
@@ -30,7 +31,7 @@ func snapshots() lab.Trial {
 			shown(name+"snapshots a day, of all sites", ""),
 			shown(name+"snapshots a day, of the largest site", ""),
 			shown(name+"largest snapshot, MB", ""),
-			shown(name+"Redis holds at most, MB", "each site's largest snapshot, and its stream since the one before; beside it, while it is written, one site's next one"),
+			shown(name+"Redis holds at most, MB", "each site's largest snapshot, and its stream since the previous one; also one site's next snapshot, while it is being written"),
 		)
 	}
 	return lab.Trial{Fixed: true, Cells: cells, New: func(*rand.Rand) lab.Round {

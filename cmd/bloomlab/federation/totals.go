@@ -7,9 +7,9 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 )
 
-const noteTotals = "a record takes 152 bytes beside its body (head with a name of 8, Ed25519 signature, HMAC), 32 for a filter's section; Redis' " +
-	"protocol, TCP and IP 250 bytes on the way in and 120 to each of 99 readers. All of a site's records of counts go to all at once; " +
-	"a heartbeat each 2 s; snapshots are read by nobody who is up to date"
+const noteTotals = "a record takes 152 bytes besides its body (head with a name of 8, Ed25519 signature, HMAC), and 32 for a filter's " +
+	"section; Redis' protocol, TCP and IP take 250 bytes on the way in and 120 to each of 99 readers. A site's records of " +
+	"counts go to all sites at once; a heartbeat every 2 s; a site that is up to date reads no snapshots"
 
 // flow is the traffic through Redis, in bytes per second.
 type flow struct{ in, out float64 }
@@ -41,7 +41,7 @@ func totals(rows []lab.Row) []lab.Derived {
 		all = append(all, lab.Derived{
 			Cell: lab.Cell{
 				Name: name, Paper: lab.None, Note: note,
-				Tolerance: lab.Within(0.04 * reference), Why: "4 %: 3 % of what it is the sum of, and few rounds",
+				Tolerance: lab.Within(0.04 * reference), Why: "4 %: 3 % for its summands, and few rounds",
 			}.Expect(reference),
 			Summary: lab.Summary{Mean: mean, Rounds: 1},
 		})

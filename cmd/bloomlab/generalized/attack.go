@@ -16,10 +16,10 @@ const (
 	attackQueries = 5000
 	targets       = 20000 // keys for which bits are made
 
-	noteCrafted  = "The paper calls F_p a bound \"regardless of the state of the bit array\" (section 4.2). It is one for keys chosen without knowledge of the bits. Who knows the positions inserts only keys that take nothing from those before."
-	noteEndless  = "The paper calls F_n a bound and allows insertions without end (section 4.1); F_n is for n later keys. An old key is lost with the chance 1-F_p in the end."
-	noteSmall    = "F_p takes b0 = k0 and b1 = k1 distinct bits. Where functions coincide fewer bits are asked for; at m = 256 that is seen: the mean of 2^-(distinct positions) is above 2^-8 = F_p."
-	noteSizeless = "For the same bound 2^-(k0+k1), a Bloom filter of k0+k1 functions that is refused when more than half of its bits are ones loses no key at all."
+	noteCrafted  = "The paper calls F_p a bound \"regardless of the state of the bit array\" (section 4.2). It is a bound for keys that are chosen without knowledge of the bits. A sender that knows the positions inserts only keys that leave the earlier ones intact."
+	noteEndless  = "The paper calls F_n a bound and allows unlimited insertions (section 4.1), but F_n is for n later keys. In the end, an old key is lost with a chance of 1-F_p."
+	noteSmall    = "F_p assumes b0 = k0 and b1 = k1 distinct bits. If functions coincide, fewer bits are looked up; at m = 256 this is visible: the mean of 2^-(distinct positions) is above 2^-8 = F_p."
+	noteSizeless = "For the same bound 2^-(k0+k1), a Bloom filter of k0+k1 functions that is rejected when more than half of its bits are ones loses no key at all."
 )
 
 // attacks are filters of a sender who violates the rules.
@@ -104,7 +104,7 @@ func crafted(k int) lab.Trial {
 			}.Expect(taken),
 			lab.Cell{
 				Name: name + "other keys found", Paper: shape.FalsePositiveBound(),
-				Tolerance: lab.Share(attackQueries, math.Pow(zeros*(1-zeros), float64(k)), 0.05, 1), Why: "4 standard errors, and 5 % for the mean-field model, whose share of ones stands in the k-th power",
+				Tolerance: lab.Share(attackQueries, math.Pow(zeros*(1-zeros), float64(k)), 0.05, 1), Why: "4 standard errors, and 5 % for the mean-field model, whose share of ones is raised to the k-th power",
 			}.Expect(math.Pow(zeros*(1-zeros), float64(k))),
 			lab.Cell{Name: name + "passes the gate of Plausible", Paper: lab.None, Tolerance: lab.Within(0), Why: "always"}.Expect(1),
 		},

@@ -33,7 +33,7 @@ func Experiments() []lab.Experiment {
 	return append(all, attacks())
 }
 
-const whyShare = "4 standard errors (Poisson, or as the rounds spread), and 1 % for the formula, which takes bits as independent"
+const whyShare = "4 standard errors (Poisson, or as the rounds spread), and 1 % for the formula, which assumes independent bits"
 
 // functions are the k0+k1 hash functions of a round. A papers.Universal has no
 // more than papers.MaxK, so there may be several.

@@ -49,7 +49,7 @@ var columns = [5]string{"BF f_p", "f_p", "f_n", "F_p", "F_n"}
 const (
 	whyDigit       = "half a unit of the last printed digit"
 	noteTwice      = "Rounded twice, to two decimals first: %.3f -> %.2f -> %.1f."
-	noteSimplified = "The printed value is that of Eq. 16, with k0 and k1 for b0 = m q0 and b1 = m q1; Eq. 8, which the text gives for f_p, has %.2g."
+	noteSimplified = "The printed value is that of Eq. 16, which uses k0 and k1 instead of b0 = m q0 and b1 = m q1; Eq. 8, which the text gives for f_p, yields %.2g."
 )
 
 // misprints are printed values that differ from any rounding of the formulas, by table and

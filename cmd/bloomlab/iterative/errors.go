@@ -13,10 +13,10 @@ import (
 
 const (
 	noteBloom    = "The paper's column is Eq. 4 with all n inputs; a repetition sets no bit, so only the alpha n distinct keys count."
-	noteIterated = "The paper's column is Eq. 10. It is too low: Eq. 6 lets the bit of a repetition fall on a one, a walk always ends on a zero; and first arrivals come early, when there is more room."
-	noteCounting = "The paper's column is Eq. 11 as printed, the same for all cases: it lacks the m/c cells that the line above it speaks of, and has n for the alpha n distinct keys."
+	noteIterated = "The paper's column is Eq. 10. It is too low: in Eq. 6 the bit of a repetition can fall on a one, but a walk always ends on a zero; and first arrivals come early, when there is more room."
+	noteCounting = "The paper's column is Eq. 11 as printed, the same for all cases: it lacks the m/c cells of the line above it, and uses n instead of the alpha n distinct keys."
 	noteLargest  = "Table 5, case 1: the repetitions are (1-alpha)/alpha a key, not n times that; the printed logarithm is not above 0 from alpha = 1/2 on. A counter that reaches v needs the bits of v+1 values."
-	noteCounter  = "Table 5 leaves out a key's first time, and that bits are whole."
+	noteCounter  = "Table 5 omits a key's first insertion, and does not round up to whole bits."
 )
 
 var skews = []int{even, halfOne, allOne}

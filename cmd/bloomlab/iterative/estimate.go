@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	noteFill     = "The paper's column is Eq. 6, which throws the bit of a repetition at random, though the walk ends on a zero always."
-	noteEstimate = "Eq. 9 has 1/(1-p/2) for the mean of 1/(1-p) over the filling, which is larger, and leaves out the p/(1-p) ones that follow by chance. By hand for alpha = 0.9: p is 0, 0.274 and 0.474 at the begin, middle and end; Simpson's rule gives 1.402 for the mean, Eq. 9 takes 1.309."
+	noteFill     = "The paper's column is Eq. 6, which sets the bit of a repetition at random, although the walk always ends on a zero."
+	noteEstimate = "Eq. 9 uses 1/(1-p/2) as the mean of 1/(1-p) over the filling, which is larger, and omits the p/(1-p) ones that follow by chance. By hand for alpha = 0.9: p is 0, 0.274 and 0.474 at the beginning, middle and end; Simpson's rule gives 1.402 for the mean, Eq. 9 uses 1.309."
 	noteSingle   = "No count is below 1, so ones that follow by chance show in the mean of small counts, whatever the estimator."
 	whyMean      = "4 standard errors, and for the mean-field model 0.3 % of the ones, 1 % of the counts"
 )

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
 // Options configure the run of an experiment.
@@ -162,15 +164,7 @@ func stream(seed uint64, name string, trial, round int) *rand.Rand {
 	}
 	h.Write([]byte(name))
 	sum := h.Sum(nil)
-	return rand.New(rand.NewPCG(mix(binary.BigEndian.Uint64(sum)), mix(binary.BigEndian.Uint64(sum[8:]))))
-}
-
-// mix spreads every bit over all 64 (the finaliser of SplitMix64, Steele, Lea,
-// Flood 2014).
-func mix(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	return rand.New(rand.NewPCG(filter.Mix(binary.BigEndian.Uint64(sum)), filter.Mix(binary.BigEndian.Uint64(sum[8:]))))
 }
 
 // moments are the number of values, their mean, and the sum of squared differences.

@@ -12,7 +12,7 @@ import (
 const Sigmas = 4
 
 // WhySigmas is the reason to give with StandardErrors and Events.
-const WhySigmas = "4 standard errors: one sound row in 16,000 is out"
+const WhySigmas = "4 standard errors: one correct row in 16,000 is outside"
 
 // outside is the chance of a normal value to be more than Sigmas above its mean.
 var outside = distuv.UnitNormal.Survival(Sigmas)

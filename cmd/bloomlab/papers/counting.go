@@ -34,14 +34,8 @@ type Cells interface {
 	Max() uint32                  // the largest count; a cell that reaches it keeps it
 	Cell(pos uint64) uint32       // pos < Size
 	SetCell(pos uint64, v uint32) // pos < Size, v <= Max
-
-	// Least returns the least of the cells, or Max without positions. Raise raises each
-	// of them to at least t <= Max. A refined filter needs only these two operations.
-	Least(positions []uint64) uint32
-	Raise(positions []uint64, t uint32)
-
-	Bytes() int64 // of memory
-	Reset()       // sets all cells to zero
+	Bytes() int64                 // of memory
+	Reset()                       // sets all cells to zero
 }
 
 // Counting is Yan & Cho's counting Bloom filter (section IV) of m cells. A key has k
@@ -79,8 +73,13 @@ func NewCounting(extension Extension, k int, cells Cells) (*Counting, error) {
 func (c *Counting) Cells() Cells { return c.cells }
 
 // Count returns the least of a key's cells: the number of insertions of the key, or more.
+// Without positions it is Max.
 func (c *Counting) Count(positions []uint64) uint32 {
-	return c.cells.Least(positions)
+	least := c.max
+	for _, pos := range positions {
+		least = min(least, c.cells.Cell(pos))
+	}
+	return least
 }
 
 // Add inserts a key d times and returns its new count. For both extensions the cells are
@@ -90,7 +89,11 @@ func (c *Counting) Count(positions []uint64) uint32 {
 func (c *Counting) Add(positions []uint64, d uint32) uint32 {
 	if c.extension == Refined {
 		t := c.saturate(uint64(c.Count(positions)) + uint64(d))
-		c.cells.Raise(positions, t)
+		for _, pos := range positions {
+			if c.cells.Cell(pos) < t {
+				c.cells.SetCell(pos, t)
+			}
+		}
 		return t
 	}
 	count := c.max

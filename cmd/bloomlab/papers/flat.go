@@ -54,23 +54,5 @@ func (f *Flat) SetCell(pos uint64, v uint32) {
 	binary.LittleEndian.PutUint64(eight, rest|uint64(v)<<shift)
 }
 
-// Least is the least of the cells at positions, Max where there is none.
-func (f *Flat) Least(positions []uint64) uint32 {
-	least := f.max
-	for _, pos := range positions {
-		least = min(least, f.Cell(pos))
-	}
-	return least
-}
-
-// Raise makes each of the cells at positions at least t <= Max.
-func (f *Flat) Raise(positions []uint64, t uint32) {
-	for _, pos := range positions {
-		if f.Cell(pos) < t {
-			f.SetCell(pos, t)
-		}
-	}
-}
-
 // Reset sets all cells to zero.
 func (f *Flat) Reset() { clear(f.data) }

@@ -139,24 +139,6 @@ func (s *Split) SetCell(pos uint64, v uint32) {
 	s.base.SetCell(pos, low)
 }
 
-// Least is the least of the cells at positions, Max where there is none.
-func (s *Split) Least(positions []uint64) uint32 {
-	least := s.max
-	for _, pos := range positions {
-		least = min(least, s.Cell(pos))
-	}
-	return least
-}
-
-// Raise makes each of the cells at positions at least t <= Max.
-func (s *Split) Raise(positions []uint64, t uint32) {
-	for _, pos := range positions {
-		if s.Cell(pos) < t {
-			s.SetCell(pos, t)
-		}
-	}
-}
-
 func (s *Split) table(pos uint64) (table *rests, offset uint32) {
 	return &s.tables[pos/s.chunk], uint32(pos % s.chunk)
 }

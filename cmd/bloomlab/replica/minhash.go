@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -26,9 +27,7 @@ func minHash(m signature.Message) (minima [minHashes]uint64, ok bool) {
 		x := h.Sum64()
 		for j := range minima {
 			x += 0x9e3779b97f4a7c15 // SplitMix64 gives each run its 32 hashes
-			z := (x ^ x>>30) * 0xbf58476d1ce4e5b9
-			z = (z ^ z>>27) * 0x94d049bb133111eb
-			minima[j] = min(minima[j], z^z>>31)
+			minima[j] = min(minima[j], filter.Mix(x))
 		}
 	}
 	return minima, len(words) >= 3

@@ -14,7 +14,7 @@ func lieName(share float64) string { return fmt.Sprintf("%g %% lie", 100*share) 
 // sweep combines all shares of liars with all quorums, with and without reputations.
 func sweep() lab.Experiment {
 	e := lab.Experiment{
-		Name: "reputation", Title: "1,000 reporters of whom a share lies: wanted mail in Junk and spam caught, in 6 weeks",
+		Name: "reputation", Title: "1,000 reporters, some of them liars: wanted mail in Junk and spam caught, in 6 weeks",
 		Source: source, Derived: comparisons, Figures: sweepFigures,
 	}
 	for _, share := range shares {
@@ -49,7 +49,7 @@ func comparisons(rows []lab.Row) []lab.Derived {
 	honest := lieName(0)
 	ratio("quorum 2 / 1", honest, junk, settled(2), settled(1), 0, 0.7, "two must make the same mistake")
 	ratio("quorum 3 / 2", honest, junk, settled(3), settled(2), 0, 0.9, "three must make the same mistake")
-	ratio("quorum 2 / 1", honest, caught, settled(2), settled(1), 0.5, 0.95, "what few get has few reports")
+	ratio("quorum 2 / 1", honest, caught, settled(2), settled(1), 0.5, 0.95, "spam that few people receive has few reports")
 	for _, share := range shares[1:] {
 		for _, q := range quorums {
 			name := fmt.Sprintf("quorum %g, reputations / equals", q)
@@ -114,7 +114,7 @@ func otherRules() lab.Experiment {
 		t.ways = append(t.ways, equals(q))
 	}
 	return lab.Experiment{
-		Name: "reputation-rules", Title: "what milder rules do against liars: wanted mail in Junk and spam caught",
+		Name: "reputation-rules", Title: "milder rules against liars: wanted mail in Junk and spam caught",
 		Source: source, Trials: []lab.Trial{t.lab()},
 	}
 }

@@ -42,7 +42,7 @@ var expected = sync.OnceValue(func() [][]outcome {
 // twice.
 const systematic = 0.003
 
-const whyMeanField = "4 standard errors, and 0.3 % for the terms of 1/|F_P| that the computed value leaves out"
+const whyMeanField = "4 standard errors, and 0.3 % for the terms of 1/|F_P| that the computed value omits"
 
 // around is the tolerance of a mean against a computed value: standard errors, and a
 // systematic part. deviation is a bound on the deviation of a round. It is given in advance,
@@ -61,7 +61,7 @@ func each(what string, reference func(outcome) float64, tolerance func(outcome) 
 		for j, beta := range betas {
 			c := lab.Cell{Name: fmt.Sprintf("%s, beta=%g%%: %s", v.name, 100*beta, what), Paper: lab.None}
 			if v.live {
-				c.Note = "not in the paper, which leaves the counts of other bits as they were"
+				c.Note = "not in the paper, which does not update the counts of other bits"
 			} else {
 				o := expected()[i][j]
 				c = c.Expect(reference(o))
@@ -112,8 +112,8 @@ func clearedCells() []lab.Cell {
 func falsePositiveCells() []lab.Cell {
 	number := lab.Cell{
 		Name: "|F_P|", Paper: lab.None, Tolerance: around(0.013*falsePositives, systematic*falsePositives),
-		Why:  "4 standard errors, and 0.3 %: Eq. 5 takes bits as independent",
-		Note: "the paper's universe [0;1,999,9999] is a slip for 0 to 1,999,999: N = 2,000,000",
+		Why:  "4 standard errors, and 0.3 %: Eq. 5 assumes independent bits",
+		Note: "the paper's universe [0;1,999,9999] is a misprint of 0 to 1,999,999: N = 2,000,000",
 	}
 	rate := lab.Cell{
 		Name: "f_P", Paper: 0.0094, Tolerance: around(0.00012, 0.00005),
@@ -195,16 +195,16 @@ func noteChi(cells []lab.Cell) {
 	last := len(betas) - 1
 	note := func(variant, beta int, text string) { cells[variant*len(betas)+beta].Note = text }
 	note(0, 0, `the text ranks "Ratio Selection" first and last; the last is Random, as the rows show`)
-	note(0, last, "the text says that chi is reliably above 1.4; at beta=100% Random has 1.36, which is computed in closed form too: see TestClosedForm")
-	note(3, last, "the text says above 1.8 for Ratio; it is 1.795")
-	note(4, 0, "with v_B of B, as CREATEFV(B) in Algorithm 3 says, Maximum FP has no more than Random at small beta, and the ranking in the text fails")
-	note(5, 0, "with v_B of B, as CREATEFV(B) in Algorithm 4 says, Ratio has no more than Minimum FN at small beta, where v_B is 1 nearly everywhere")
+	note(0, last, "according to the text, chi is reliably above 1.4; at beta=100% Random has 1.36, as the closed form confirms: see TestClosedForm")
+	note(3, last, "according to the text, Ratio is above 1.8; it is 1.795")
+	note(4, 0, "with v_B of B, as in CREATEFV(B) of Algorithm 3, Maximum FP is no better than Random at small beta, and the ranking in the text does not hold")
+	note(5, 0, "with v_B of B, as in CREATEFV(B) of Algorithm 4, Ratio is no better than Minimum FN at small beta, where v_B is 1 nearly everywhere")
 }
 
 func lossCell(i int, v variant) lab.Cell {
 	c := lab.Cell{Name: v.name + ", beta=100%: Delta f_N", Paper: lab.None}
 	if v.live {
-		c.Note = "with counts that are kept right, the same false positives cost a third fewer members"
+		c.Note = "with counts that are kept up to date, removing the same false positives costs a third fewer members"
 		return c
 	}
 	all := expected()[i]
@@ -229,7 +229,7 @@ func dropCells() []lab.Cell {
 		Name: "ratio, v_B of B: drop of chi from beta=1% to 100%", Paper: 0.313,
 		Tolerance: around(0.035, 2/(members*o[0].deltaFN)+systematic),
 		Why:       "as for chi",
-		Note:      "the printed 31.3 % and the printed ranking come out only when v_B counts all of F_P; the pseudo-code's CREATEFV(B) counts B and drops by less than 2 %",
+		Note:      "the printed 31.3 % and the printed ranking result only if v_B counts all of F_P; with the pseudo-code's CREATEFV(B), which counts B, the drop is less than 2 %",
 	}
 	return []lab.Cell{all, given.Expect(1 - o[len(o)-1].chi/o[0].chi)}
 }
@@ -240,7 +240,7 @@ func blindCells() []lab.Cell {
 		c := lab.Cell{
 			Name: fmt.Sprintf("randomized clearing, s=%d: %s", blind, what), Paper: lab.None,
 			Tolerance: around(deviation, systematic*reference),
-			Why:       "4 standard errors, and 0.3 %: Eq. 16 takes the number of ones as its mean, and bits of a key as distinct",
+			Why:       "4 standard errors, and 0.3 %: Eq. 16 assumes the mean number of ones, and distinct bits of a key",
 		}
 		return c.Expect(reference)
 	}

@@ -56,7 +56,7 @@ func drawGlyph(img *image.Gray, x, y, scale int, r rune) {
 	if unicode.IsSpace(r) {
 		return
 	}
-	// The finalizer of SplitMix64 makes a pattern of a letter's number.
+	// The first half of SplitMix64's finaliser makes a pattern of a letter's number.
 	h := uint64(r) * 0x9e3779b97f4a7c15
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
 	h ^= h >> 27

@@ -77,7 +77,7 @@ func twoHundred(byName map[string]lab.Row) lab.Derived {
 		Cell: lab.Cell{
 			Name: name + " cells above 20, intuitive over refined", Paper: 200,
 			Tolerance: lab.Within(max(0, ratio-200) + lab.Sigmas*ratio/math.Sqrt(events)),
-			Why:       "the text says more than 200; 4 standard errors less are let pass",
+			Why:       "according to the text, more than 200; 4 standard errors less are accepted",
 		},
 	}
 }
@@ -85,7 +85,7 @@ func twoHundred(byName map[string]lab.Row) lab.Derived {
 // listed is how many absent messages of how many are listed at t=20.
 const listed = 20
 
-const noteEquation4 = "Eq. 4 with Eq. 3 takes a cell for the sum of nk independent hits of one each. With n the 10,000 keys it gives " +
+const noteEquation4 = "Eq. 4 with Eq. 3 treats a cell as the sum of nk independent hits of one each. With n the 10,000 keys it gives " +
 	"3.5e-99 here, with n their 200,000 insertions 1.4e-10; but a key's 20 insertions all hit the same cells, and a cell " +
 	"is at 20 as soon as one key hits it: (1-(1-1/m)^(kn))^k"
 

@@ -8,8 +8,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
-const noteMerge = "the paper adds the differences of refined cells. Each site raises only the least of a key's cells, by what it saw " +
-	"itself; the sums of several sites can pass the next cell, which none of them raised: in the smallest case by 2"
+const noteMerge = "the paper adds the differences of refined cells. Each site raises only the smallest of a key's cells, by its own count; the sums of several sites can exceed the next " +
+	"cell, which none of them raised: in the smallest case by 2"
 
 // mergeCases are federations with 8 cells a key that exchange ten times, and what
 // an independent simulation of 20,000 keys found in five rounds: shares of keys
@@ -40,7 +40,7 @@ func merge() lab.Experiment {
 			return lab.Cell{
 				Name: name + what, Paper: lab.None, Note: noteMerge,
 				Tolerance: lab.Plus(lab.Events(keys/3, reference, 0), 0.2*reference),
-				Why:       "4 standard errors of keys that err three together, and 20 % for the reference's own rounds",
+				Why:       "4 standard errors for keys that err in groups of three, and 20 % for the reference's own rounds",
 			}.Expect(reference)
 		}
 		never := lab.Cell{Name: name + "intuitive, under", Paper: lab.None, Tolerance: lab.Within(0), Why: "never, in any round"}.Expect(0)

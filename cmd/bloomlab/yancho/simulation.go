@@ -34,8 +34,8 @@ type simulation struct {
 	note string // of all rates
 }
 
-const noteWeight = "the text says that l is the number of non-zero elements, of which there are at most 10,000; " +
-	"it is the length of the sequence: the small printed means times 1000 l are whole for l = %s"
+const noteWeight = "according to the text, l is the number of non-zero elements, at most 10,000; in fact it is the length of the sequence: " +
+	"the small printed means times 1000 l are integers for l = %s"
 
 var simulations = []simulation{
 	{number: 1, table: "III", figure: 3, title: "each of 10,000 keys 20 times, in turn",
@@ -252,17 +252,17 @@ func (s simulation) reduction(name string, printed rates, column int, intuitive,
 	right := printed.intuitive[column] / printed.refined[column]
 	switch {
 	case min(events[1], events[3]) < 20:
-		c.Why = fmt.Sprintf("not held: the refined rates are of %.0f events of the paper's and %.0f of ours", events[3], events[1])
+		c.Why = fmt.Sprintf("not compared: the refined rates are of %.0f events in the paper and %.0f here", events[3], events[1])
 	default:
 		half := right * (lab.Sigmas*math.Sqrt(relative) + s.slack[1])
 		c = c.Expect(right)
 		c.Tolerance, c.Why = lab.Within(half), "4 standard errors of the events counted by both"
 	}
 	if s.number == 7 && printed.m == 320_000 && hashes[column] == 8 {
-		c.Note = "printed 2.725: two digits changed places; the means beside it, 4.735E-6 and 1.720E-6, give 2.753"
+		c.Note = "printed 2.725, with two digits transposed; the means beside it, 4.735E-6 and 1.720E-6, give 2.753"
 	}
 	if s.number == 8 && printed.m == 640_000 {
-		c.Note = "the text has m=640K as an exception, in which both do the same; of its columns only k=8, without errors, is"
+		c.Note = "the text makes an exception of m=640K, for which both are equal; that holds only for its column k=8, which has no errors"
 	}
 	mean := intuitive.Measured / refined.Measured
 	return lab.Derived{Cell: c, Summary: lab.Summary{Mean: mean, SD: lab.None, Rounds: refined.Rounds}}

@@ -19,14 +19,14 @@ type chunked struct {
 	note  string
 }
 
-const notePublic = "the paper has the bound of 2^(bits/k) positions; that one of the longest digests cannot serve Table I's last row follows"
+const notePublic = "the paper gives the bound of 2^(bits/k) positions; it follows that one of the longest digests does not suffice for the last row of Table I"
 
 var chunkings = []chunked{
 	{"MD5", 16, 160_000, 10_000, 4, ""},
 	{"MD5", 16, 160_000, 10_000, 8, ""},
 	{"SHA-1", 20, 160_000, 10_000, 8, ""},
-	{"SHA-1", 20, 700_000, 43_750, 8, "all positions are utilisable, as the paper counts them; but 2^20 is 1.5 times m, so that the modulus " +
-		"hits half of the positions twice as often as the others, and the error of 5.7E-4 that Eq. 1 promises is not reached"},
+	{"SHA-1", 20, 700_000, 43_750, 8, "all positions are utilisable, as the paper counts them; but 2^20 is 1.5 times m, so the modulus " +
+		"hits half of the positions twice as often as the others, and the error is larger than the 5.7E-4 of Eq. 1"},
 	{"SHA-256", 32, 400_000, 10_000, 8, ""},
 	{"SHA-256", 32, 400_000, 10_000, 16, notePublic},
 }
@@ -72,7 +72,7 @@ func (c chunked) measured() lab.Trial {
 	cell := lab.Cell{
 		Name: c.String() + " measured", Paper: lab.None, Note: c.note,
 		Tolerance: lab.Plus(lab.Events(asked, c.expected(), 0), 0.01*c.expected()),
-		Why:       "4 standard errors around (sum of p fill)^k over positions of chance p, and 1 % for its being an estimate",
+		Why:       "4 standard errors around (sum of p fill)^k over positions of chance p, and 1 % because it is an estimate",
 	}.Expect(c.expected())
 	return lab.Trial{
 		Cells: []lab.Cell{cell},

@@ -76,7 +76,26 @@ func mend(page string) string {
 	page = strings.Replace(page, `"Jan 0001"`, `""`, 1)
 	page = strings.Replace(page, ".SH NAME", ".nh\n.ad l\n.SH NAME", 1)
 	page = option.ReplaceAllString(page, ".TP\n$1\n")
-	return literal.Replace(blank.ReplaceAllString(page, "\n."))
+	return inOrder(literal.Replace(blank.ReplaceAllString(page, "\n.")))
+}
+
+// inOrder moves the section on exit codes, which cobra has no place for, behind the options:
+// man-pages(7).
+func inOrder(page string) string {
+	const section, exit = ".SH ", "EXIT STATUS\n"
+	var ordered, status []string
+	for _, text := range strings.SplitAfter(page, "\n"+section) {
+		name := strings.TrimSuffix(text, section)
+		if strings.HasPrefix(name, exit) {
+			status = []string{name}
+			continue
+		}
+		if strings.HasPrefix(name, "EXAMPLE\n") || strings.HasPrefix(name, "SEE ALSO\n") {
+			ordered, status = append(ordered, status...), nil
+		}
+		ordered = append(ordered, name)
+	}
+	return strings.Join(append(ordered, status...), section)
 }
 
 var (
@@ -84,6 +103,8 @@ var (
 	opening = regexp.MustCompile(`^([A-Z][a-z]+( [a-z]+)?):$`)
 	// item is the first line of a list entry; lines with deeper indentation continue it.
 	item = regexp.MustCompile(`^ {0,2}(\S+(?: \S+)*) {2,}(\S.*)$`)
+	// wide is an exit code as wide as its column in a list.
+	wide = regexp.MustCompile(`^  \d{3} `)
 	// special are the characters with a meaning in Markdown.
 	special = regexp.MustCompile("[\\\\`*_{}\\[\\]()#+.!:|&<>~-]")
 )
@@ -96,6 +117,7 @@ func markdown(long string) string {
 	var b strings.Builder
 	inList := false
 	for line := range strings.SplitSeq(long, "\n") {
+		line = wide.ReplaceAllString(line, "$0 ")
 		text := special.ReplaceAllString(strings.TrimSpace(line), `\$0`)
 		if m := opening.FindStringSubmatch(line); m != nil {
 			fmt.Fprintf(&b, "\n# %s\n\n", cmp.Or(titles[m[1]], strings.ToUpper(m[1])))

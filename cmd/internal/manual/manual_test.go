@@ -25,7 +25,8 @@ Exit codes:
   64  wrong,
       very wrong
 Of several, the first one decides.
-  65  bad`,
+  65  bad
+  130 stopped`,
 		Run: func(*cobra.Command, []string) {},
 	}
 	move.Flags().IntP("times", "t", 3, "so many `N`")
@@ -54,7 +55,7 @@ func TestPages(t *testing.T) {
 		},
 		"toy-move.6": {
 			".SH DESCRIPTION\nmove moves\\&.\n\\&.hidden line that would be a macro\n.TP\n\\fBWIDTH\\fP\nfirst\ngoes on\n.TP\n\\fBHEIGHT\\fP\nsecond\n",
-			".SH EXIT STATUS\n.TP\n\\fB0\\fP\ndone\n.TP\n\\fB64\\fP\nwrong,\nvery wrong\n.PP\nOf several, the first one decides\\&.\n.TP\n\\fB65\\fP\nbad\n",
+			".SH EXIT STATUS\n.TP\n\\fB0\\fP\ndone\n.TP\n\\fB64\\fP\nwrong,\nvery wrong\n.PP\nOf several, the first one decides\\&.\n.TP\n\\fB65\\fP\nbad\n.TP\n\\fB130\\fP\nstopped\n.SH EXAMPLE\n",
 			"\\fB\\-t\\fP, \\fB\\-\\-times\\fP=3\nso many \\fBN\\fR\n", ".SH OPTIONS INHERITED FROM PARENT COMMANDS\n.TP\n\\fB\\-\\-board\\fP\nthe \\fBFILE\\fR of the board",
 			".EX\n  toy move .K \\(aqe4\\(aq\n  toy move \\\\n\n.EE\n", "\\fBtoy move [PIECE...] [flags]\\fP\n",
 		},

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/spambloom/spambloom/bloomdb/folder"
 )
 
 // The files of a queue's folder.
@@ -62,20 +64,16 @@ func (q *Queue) makeFolder() error {
 	if err := os.MkdirAll(q.dir, 0o700); err != nil {
 		return fmt.Errorf("queue: %w", err)
 	}
-	if err := syncFolder(filepath.Dir(q.dir)); err != nil {
+	if err := syncNames(filepath.Dir(q.dir)); err != nil {
 		return err
 	}
 	return q.checkFolder()
 }
 
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
+// syncNames writes the names in a folder to disk.
+func syncNames(dir string) error {
+	if err := folder.Sync(dir); err != nil {
 		return fmt.Errorf("queue: %w", err)
-	}
-	defer f.Close()
-	if err := f.Sync(); err != nil {
-		return fmt.Errorf("queue: sync %s: %w", dir, err)
 	}
 	return nil
 }
@@ -221,7 +219,7 @@ func (f *file) sync() error {
 	if err := f.File.Sync(); err != nil {
 		return fmt.Errorf("queue: sync %s: %w", f.Name(), err)
 	}
-	return syncFolder(f.q.dir)
+	return syncNames(f.q.dir)
 }
 
 // shrink removes settled entries from the file if that makes it empty, or most of it is
@@ -265,5 +263,5 @@ func (f *file) rewrite() (err error) {
 	}
 	f.File.Close()
 	f.File, f.contents = fresh, all.contents
-	return syncFolder(f.q.dir)
+	return syncNames(f.q.dir)
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/reporting/api"
 )
 
@@ -37,8 +38,6 @@ const (
 	kindEntry   kind = 1 // payload: the Entry as JSON
 	kindSettled kind = 2 // no payload: the entry of that number no longer waits
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Entry is a report or a revocation waiting for the daemon.
 type Entry struct {
@@ -77,8 +76,8 @@ func (r record) appendTo(data []byte) []byte {
 	data = append(data, byte(r.kind), 0, 0, 0)
 	data = binary.LittleEndian.AppendUint64(data, r.number)
 	data = binary.LittleEndian.AppendUint32(data, uint32(len(r.payload)))
-	data = binary.LittleEndian.AppendUint32(data, crc32.Checksum(r.payload, castagnoli))
-	data = binary.LittleEndian.AppendUint32(data, crc32.Checksum(data[start:], castagnoli))
+	data = binary.LittleEndian.AppendUint32(data, crc32.Checksum(r.payload, folder.Castagnoli))
+	data = binary.LittleEndian.AppendUint32(data, crc32.Checksum(data[start:], folder.Castagnoli))
 	return append(data, r.payload...)
 }
 
@@ -89,7 +88,7 @@ func (r record) size() int64 { return int64(headSize + len(r.payload)) }
 // record. The payload is a part of data.
 func readRecord(data []byte) (r record, ok bool) {
 	if len(data) < headSize || !bytes.HasPrefix(data, mark) ||
-		crc32.Checksum(data[:headSize-4], castagnoli) != binary.LittleEndian.Uint32(data[headSize-4:]) {
+		crc32.Checksum(data[:headSize-4], folder.Castagnoli) != binary.LittleEndian.Uint32(data[headSize-4:]) {
 		return r, false
 	}
 	length := int64(binary.LittleEndian.Uint32(data[16:]))
@@ -97,7 +96,7 @@ func readRecord(data []byte) (r record, ok bool) {
 		return r, false
 	}
 	r = record{kind(data[4]), binary.LittleEndian.Uint64(data[8:]), data[headSize : headSize+length]}
-	return r, crc32.Checksum(r.payload, castagnoli) == binary.LittleEndian.Uint32(data[20:])
+	return r, crc32.Checksum(r.payload, folder.Castagnoli) == binary.LittleEndian.Uint32(data[20:])
 }
 
 // contents is the content of a file.

@@ -3,6 +3,7 @@ package replay
 import (
 	"slices"
 
+	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -148,14 +149,8 @@ func common(a, b []uint64) int {
 // keyed is a keyed hash: the finaliser of SplitMix64 (Steele, Lea, Flood 2014), twice. It
 // replaces the databases' secret hash.
 func keyed(key uint64) func(uint64) uint64 {
-	seed := mix(key + 0x9e3779b97f4a7c15)
-	return func(x uint64) uint64 { return mix(mix(x^seed) + seed) }
-}
-
-func mix(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	seed := filter.Mix(key + 0x9e3779b97f4a7c15)
+	return func(x uint64) uint64 { return filter.Mix(filter.Mix(x^seed) + seed) }
 }
 
 // contained returns the share of the distinct keys of a reported sketch that another one

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -15,7 +16,7 @@ import (
 func sketch(from, to int) signature.Sketch {
 	s := signature.Sketch{Kind: signature.KindSketch}
 	for n := from; n < to; n++ {
-		f := signature.Feature{Hash: mix(uint64(n) + 1), Pos: uint32(n - from)}
+		f := signature.Feature{Hash: filter.Mix(uint64(n) + 1), Pos: uint32(n - from)}
 		s.Anchors, s.Keys = append(s.Anchors, f), append(s.Keys, f)
 	}
 	return s

@@ -3,7 +3,7 @@
 // same pipeline as live mail, and counts the results. The package owns the order of the
 // messages, the simulated sites and reporters, and the sums.
 //
-//	message -> a site's database: Count, Judge -> milter.Policy -> sums
+//	message -> a site's database: Count, Judge -> policy.Policy -> sums
 //	spam, some messages later -> Report -> that site -> deltas -> the other sites
 //
 // Signatures, filters, generations, journals and deltas are the real ones; only Redis and
@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
-	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -71,7 +71,7 @@ type pendingReport struct {
 type run struct {
 	opt      Options
 	sites    *sites
-	policy   milter.Policy
+	policy   policy.Policy
 	random   *rand.Rand
 	pending  []pendingReport // by due
 	reported *reported
@@ -86,7 +86,7 @@ func Run(ctx context.Context, messages []Message, o Options, judged func()) (_ *
 		return nil, err
 	}
 	r := &run{
-		opt: o, policy: milter.Policy{BulkThreshold: o.BulkThreshold},
+		opt: o, policy: policy.Policy{BulkThreshold: o.BulkThreshold},
 		random: rand.New(rand.NewPCG(o.Seed, o.Seed)), reported: newReported(), result: newResult(),
 	}
 	if r.sites, err = openSites(messages, o, r.random); err != nil {
@@ -140,7 +140,7 @@ func (r *run) judge(s *site, m *Message) error {
 	}
 	d := r.policy.Decide(e, true)
 	var reasons []Reason
-	if d.Verdict == milter.Spam && !m.Spam {
+	if d.Verdict == policy.Spam && !m.Spam {
 		reasons = r.reported.reasons(m.Set, e)
 	}
 	r.result.add(m, d, e, reasons)

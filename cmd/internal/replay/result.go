@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
-	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -84,8 +84,8 @@ func newResult() *Result {
 }
 
 // add counts one message.
-func (r *Result) add(m *Message, d milter.Decision, e bloomdb.Evidence, reasons []Reason) {
-	listed := d.Verdict == milter.Spam
+func (r *Result) add(m *Message, d policy.Decision, e bloomdb.Evidence, reasons []Reason) {
+	listed := d.Verdict == policy.Spam
 	r.outcomes = append(r.outcomes, outcome{m.Time, m.Spam, listed})
 	r.Messages++
 	if m.Spam {
@@ -98,30 +98,30 @@ func (r *Result) add(m *Message, d milter.Decision, e bloomdb.Evidence, reasons 
 	}
 }
 
-func (r *Result) addSpam(m *Message, d milter.Decision) {
+func (r *Result) addSpam(m *Message, d policy.Decision) {
 	r.Spam++
 	switch d.Verdict {
-	case milter.Spam:
+	case policy.Spam:
 		r.Caught++
 		return
-	case milter.Bulk:
+	case policy.Bulk:
 		r.BulkSpam++
-	case milter.Skipped:
+	case policy.Skipped:
 		r.UnsignedSpam++
 	}
 	r.Missed++
 	r.MissedFiles = append(r.MissedFiles, Miss{File: m.Name, Verdict: string(d.Verdict)})
 }
 
-func (r *Result) addHam(m *Message, d milter.Decision, reasons []Reason) {
+func (r *Result) addHam(m *Message, d policy.Decision, reasons []Reason) {
 	r.Ham++
 	switch d.Verdict {
-	case milter.Spam:
+	case policy.Spam:
 		r.HamHit++
 		r.FalsePositives = append(r.FalsePositives, FalsePositive{File: m.Name, Time: m.Time, Reasons: reasons})
-	case milter.Bulk:
+	case policy.Bulk:
 		r.BulkHam++
-	case milter.Skipped:
+	case policy.Skipped:
 		r.UnsignedHam++
 	}
 }

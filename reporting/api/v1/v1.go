@@ -13,15 +13,17 @@ type Post[Q, A any] string
 
 // Questions about messages. They change nothing.
 const (
-	Check   Post[api.Request, api.Answer]      = "/v1/check"
-	Explain Post[api.Request, api.Explanation] = "/v1/explain"
+	Check   Post[api.Request, api.Answer]       = "/v1/check"
+	Explain Post[api.Request, api.Explanation]  = "/v1/explain"
+	Lookup  Post[api.LookupRequest, api.Lookup] = "/v1/lookup"
 )
 
 // Reports. The change is on disk when the answer arrives.
 const (
-	Report Post[api.Request, api.Receipt]    = "/v1/report"
-	Revoke Post[api.Request, api.Receipt]    = "/v1/revoke"
-	Undo   Post[api.UndoRequest, api.Undone] = "/v1/undo"
+	Report   Post[api.Request, api.Receipt]       = "/v1/report"
+	Revoke   Post[api.Request, api.Receipt]       = "/v1/revoke"
+	RevokeID Post[api.LookupRequest, api.Receipt] = "/v1/revoke/id"
+	Undo     Post[api.UndoRequest, api.Undone]    = "/v1/undo"
 )
 
 // The reports that are kept, and their reporters. SetWeight is on disk when the answer

@@ -13,6 +13,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
+	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/reporting/ledger/buckets"
 	"github.com/spambloom/spambloom/reporting/ledger/pagefile"
 	"github.com/spambloom/spambloom/reporting/ledger/record"
@@ -88,7 +89,7 @@ func makeFile(path string) error {
 	if err := os.Rename(fresh, path); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return folder.Sync(filepath.Dir(path))
 }
 
 // checkLength compares the length of a file with its header, and then reads all of it. It
@@ -164,14 +165,5 @@ func ReplaceFile(path, fresh, aside string) error {
 	if err := os.Rename(fresh, path); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir makes the names in a folder durable.
-func syncDir(folder string) error {
-	dir, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return folder.Sync(filepath.Dir(path))
 }

@@ -44,7 +44,7 @@ func (st Store) Found(s sketch.Sketch, keyed func(uint64) uint64) (best int, eno
 
 // KeyedBy returns a keyed function for Sketch.Reported and Sketch.Asked.
 func KeyedBy(key uint64) func(uint64) uint64 {
-	return func(x uint64) uint64 { return sketch.Scramble(sketch.Scramble(x^key) + key) }
+	return func(x uint64) uint64 { return digest.Mix(digest.Mix(x^key) + key) }
 }
 
 // Words is a text of different words.

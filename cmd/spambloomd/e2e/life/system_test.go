@@ -167,6 +167,40 @@ func TestComposeFile(t *testing.T) {
 	}
 }
 
+// With contrib/images.env every base image has a digest: none that the Dockerfile or
+// the compose file names is left without one.
+func TestPinnedImages(t *testing.T) {
+	t.Parallel()
+	compose := testenv.Program(t, "docker-compose")
+	r := harness.Execute(t, harness.Repository, compose, "--env-file", "contrib/images.env", "config")
+	if r.Code != 0 {
+		t.Fatalf("docker-compose config: %+v", r)
+	}
+	pinned := regexp.MustCompile(`@sha256:[0-9a-f]{64}$`)
+	arguments := make(map[string]bool)
+	for line := range strings.Lines(r.Stdout) {
+		name, image, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		if name != "image" && !strings.HasSuffix(name, "_IMAGE") {
+			continue
+		}
+		arguments[name] = true
+		if !pinned.MatchString(image) {
+			t.Errorf("%s has no digest: %s", name, image)
+		}
+	}
+	dockerfile, err := os.ReadFile(filepath.Join(harness.Repository, "Dockerfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := regexp.MustCompile(`(?m)^FROM (\S+)`)
+	for _, stage := range from.FindAllSubmatch(dockerfile, -1) {
+		name := strings.Trim(string(stage[1]), "${}")
+		if !arguments[name] {
+			t.Errorf("FROM %s: not among the pinned images %v", stage[1], arguments)
+		}
+	}
+}
+
 // systemd accepts the units without complaint. Programs missing on this machine are not
 // errors of the units.
 func TestUnitFiles(t *testing.T) {

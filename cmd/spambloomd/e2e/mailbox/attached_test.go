@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness/dovecot"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
@@ -38,7 +39,7 @@ func verdictOf(s *harness.Site, mail string) string {
 func TestDovecotMessageInHand(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
-	d := harness.NewDovecot(t, s).Start()
+	d := dovecot.New(t, s).Start()
 	c := d.Login(anna)
 	newsletter := harness.Message(harness.Text())
 	shielded, carrier := carrying(harness.Text(), harness.Message("ok\r\n")), carrying(harness.Text(), newsletter)
@@ -104,7 +105,7 @@ func (h *reportHost) installFeedback() {
 	}
 	program := regexp.MustCompile(`argv=.*/spambloom-address`).FindString(string(master)) // with this test's environment
 	guide := strings.NewReplacer("example.org", "example.test", "/etc/postfix", etc,
-		"user=spambloom-report:spambloom", fmt.Sprintf("user=%s:%s", harness.ReportUser, harness.ControlGroup),
+		"user=spambloom-report:spambloom", fmt.Sprintf("user=%s:%s", dovecot.ReportUser, dovecot.ControlGroup),
 		"argv=/usr/local/lib/spambloom/spambloom-address", program)
 	for name, first := range map[string]string{
 		"master.cf": "spambloom-feedback unix", "main.cf": "smtpd_restriction_classes",

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness/dovecot"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -125,7 +126,7 @@ func TestDovecotTrap(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
 	h := &reportLog{s: s}
-	d := harness.NewDovecot(t, s, "  sieve_pipe_socket_dir", "  sieve_before = /etc/dovecot/sieve/trap.sieve\n  sieve_pipe_socket_dir").Start()
+	d := dovecot.New(t, s, "  sieve_pipe_socket_dir", "  sieve_before = /etc/dovecot/sieve/trap.sieve\n  sieve_pipe_socket_dir").Start()
 	script := harness.Write(t, filepath.Join(d.Dir, "sieve/trap.sieve"), harness.PageBlock(t, "mailbox.md", `require ["copy", "envelope"`))
 	if err := os.Chmod(script, 0o644); err != nil {
 		t.Fatal(err)
@@ -144,14 +145,14 @@ func TestDovecotTrap(t *testing.T) {
 func TestDovecotSystemUsers(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t)
-	s.Configure(t, fmt.Sprintf("group = %q", harness.ControlGroup), fmt.Sprintf("group = %q", harness.MailOwner))
+	s.Configure(t, fmt.Sprintf("group = %q", dovecot.ControlGroup), fmt.Sprintf("group = %q", dovecot.MailOwner))
 	s.Start()
 	conf, err := os.ReadFile(filepath.Join(harness.Repository, "contrib/dovecot/90-spambloom.conf"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	service := string(conf[strings.Index(string(conf), "service spambloom-imap {"):])
-	d := harness.NewDovecot(t, s, "  sieve_pipe_socket_dir = .\n", "", service, harness.PageBlock(t, "mailbox.md", "plugin {\n  sieve_pipe_bin_dir"),
+	d := dovecot.New(t, s, "  sieve_pipe_socket_dir = .\n", "", service, harness.PageBlock(t, "mailbox.md", "plugin {\n  sieve_pipe_bin_dir"),
 		"vsz_limit = 4G", "vsz_limit = 0") // the race detector needs it all
 	d.Start()
 	wrapper := filepath.Join(d.Dir, "lib/spambloom-imap")
@@ -162,7 +163,7 @@ func TestDovecotSystemUsers(t *testing.T) {
 	harness.Write(t, wrapper, strings.Replace(string(script), "set -u", "set -u\nexport "+strings.Join(d.Environment(s), " "), 1))
 	h := &reportLog{s: s}
 	for _, test := range []struct{ login, want string }{
-		{harness.MailOwner, "report " + harness.MailOwner},
+		{dovecot.MailOwner, "report " + dovecot.MailOwner},
 		{anna, ""}, // another user's name
 	} {
 		c := d.Login(test.login)
@@ -175,5 +176,5 @@ func TestDovecotSystemUsers(t *testing.T) {
 		}
 		h.expect(test.login, want...)
 	}
-	d.ExpectLog(harness.MailOwner + " may not speak for " + anna)
+	d.ExpectLog(dovecot.MailOwner + " may not speak for " + anna)
 }

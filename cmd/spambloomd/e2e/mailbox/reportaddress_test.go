@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness/dovecot"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -27,7 +28,7 @@ func startReportHost(t *testing.T) *reportHost {
 	t.Helper()
 	s := newMailSite(t).Start()
 	p := harness.NewPostfix(t)
-	d := harness.NewDovecot(t, s).Start()
+	d := dovecot.New(t, s).Start()
 	etc := filepath.Join(p.Dir, "etc")
 	command := filepath.Join(d.Dir, "spambloom")
 	if r := harness.Execute(t, harness.Repository, "install", "-D", "-m", "0755", "contrib/postfix/spambloom-address", p.Dir+"/lib/spambloom-address"); r.Code != 0 {
@@ -36,7 +37,7 @@ func startReportHost(t *testing.T) *reportHost {
 	paths := strings.NewReplacer(
 		"example.org", "example.test",
 		"/etc/postfix", etc,
-		"user=spambloom-report:spambloom", fmt.Sprintf("user=%s:%s", harness.ReportUser, harness.ControlGroup),
+		"user=spambloom-report:spambloom", fmt.Sprintf("user=%s:%s", dovecot.ReportUser, dovecot.ControlGroup),
 		"argv=/usr/local/lib/spambloom/", fmt.Sprintf("argv=/usr/bin/env GORACE=%s SPAMBLOOM_CONTROL=%s SPAMBLOOM_COMMAND=%s %s/lib/",
 			os.Getenv("GORACE"), s.Control, command, p.Dir),
 	)

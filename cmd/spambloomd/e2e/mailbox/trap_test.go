@@ -36,6 +36,7 @@ func TestTrap(t *testing.T) {
 	before, after := harness.Message(harness.Text()), harness.Message(harness.Text())
 	harness.Write(t, filepath.Join(maildir, "new", "1.before"), before)
 	harness.Write(t, filepath.Join(maildir, "new", "2.short"), harness.Message("hello"))
+	harness.Write(t, filepath.Join(maildir, "new", "2.notes"), "no header\n\n"+harness.Text())
 	s.Start()
 	harness.Write(t, filepath.Join(maildir, "new", "3.after"), after)
 	taken := func(n int) bool {
@@ -49,10 +50,10 @@ func TestTrap(t *testing.T) {
 			t.Errorf("a copy of trapped mail: %+v", r)
 		}
 	}
-	if r := s.CLI("status"); !regexp.MustCompile(`(?m)^traps lure refused +1$`).MatchString(r.Stdout) || !regexp.MustCompile(`(?m)^traps lure taken +2$`).MatchString(r.Stdout) {
+	if r := s.CLI("status"); !regexp.MustCompile(`(?m)^traps lure refused +2$`).MatchString(r.Stdout) || !regexp.MustCompile(`(?m)^traps lure taken +2$`).MatchString(r.Stdout) {
 		t.Errorf("status: %+v", r)
 	}
-	if log := s.Log(); strings.Count(log, `"reporter":"trap:lure","class":"phish"`) != 2 || strings.Count(log, "trapped message not taken") != 1 {
+	if log := s.Log(); strings.Count(log, `"reporter":"trap:lure","class":"phish"`) != 2 || strings.Count(log, "trapped message not taken") != 2 {
 		t.Error(log)
 	}
 	if code := s.Stop(syscall.SIGTERM); code != 0 {
@@ -66,7 +67,7 @@ func TestTrap(t *testing.T) {
 	harness.Write(t, filepath.Join(maildir, "new", "5.later"), harness.Message(harness.Text()))
 	testenv.Eventually(t, "all mail is marked", func() bool {
 		names, err := filepath.Glob(filepath.Join(maildir, "cur", "*:2,S"))
-		return err == nil && len(names) == 5
+		return err == nil && len(names) == 6
 	})
 	if _, metrics := s.Get("/metrics"); !taken(1) || !strings.Contains(metrics, `spambloom_trap_messages_total{result="refused",trap="lure"} 1`) {
 		t.Error("a mail with all text beyond the new max_message was reported, or the other was not")
@@ -119,7 +120,7 @@ func TestArchiveInterrupted(t *testing.T) {
 	for range 40 {
 		raws = append(raws, "From x@example.net Thu Jan  1 00:00:00 2026\n"+strings.ReplaceAll(harness.Message(harness.Text()), "\r", "")+"\n")
 	}
-	args := []string{"report", "--no-queue", "--as", "trap:archive", "--control", s.Control} // so it waits for a slow disk
+	args := []string{"report", "--yes", "--no-queue", "--as", "trap:archive", "--control", s.Control} // so it waits for a slow disk
 	cmd := exec.Command(harness.Program(t, "spambloom"), append(args, archive)...)
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -154,7 +155,7 @@ func TestArchiveInterrupted(t *testing.T) {
 		t.Fatalf("%v after %d messages: %s", err, done, stderr.String())
 	}
 	whole := harness.Write(t, filepath.Join(s.Dir, "whole.mbox"), strings.Join(raws, ""))
-	if r := s.CLI("report", "--no-queue", "--as", "trap:archive", "--skip", hint[1], whole); r.Code != 0 || strings.Count(r.Stdout, ": accepted; ") != len(raws)-done {
+	if r := s.CLI("report", "--yes", "--no-queue", "--as", "trap:archive", "--skip", hint[1], whole); r.Code != 0 || strings.Count(r.Stdout, ": accepted; ") != len(raws)-done {
 		t.Errorf("the rest after %d: %+v", done, r)
 	}
 	if n := strings.Count(s.Log(), `"msg":"report accepted"`); n != len(raws) {

@@ -3,6 +3,7 @@ package mta
 import (
 	"errors"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,6 +48,43 @@ func TestMailReportRevoke(t *testing.T) {
 	expectLogLines(t, s, p)
 	if _, metrics := s.Get("/metrics"); !strings.Contains(metrics, `verdict="spam"`) {
 		t.Error("/metrics does not show the spam")
+	}
+}
+
+// An administrator asks about a mail that was delivered, and revokes it, by the header
+// line in it and by the MTA's queue id. Another site's user would have the mail only.
+func TestLookupOfDeliveredMail(t *testing.T) {
+	t.Parallel()
+	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
+	p := harness.StartPostfix(t, "one", s.Milter)
+	body := harness.Text()
+	explain := func(arg string, want ...string) {
+		t.Helper()
+		r := s.CLI("explain", arg)
+		for _, w := range want {
+			if r.Code != 0 || !regexp.MustCompile(w).MatchString(r.Stdout) {
+				t.Errorf("explain %q: %+v, want %s", arg, r, w)
+			}
+		}
+	}
+	first := p.Send(harness.Message(body))
+	explain("X-Spambloom: "+first.Header.Get("X-Spambloom"), `: clean; count=1; `, `(?m)^  judged .* clean$`, `(?m)^  not known: near-duplicates`)
+	if r := s.CLI("report", "--as", "bert", first.Path); r.Code != 0 {
+		t.Fatalf("report: %+v", r)
+	}
+	second := p.Send(harness.Message(body))
+	harness.ExpectVerdict(t, second, "spam", 2, "one")
+	queueID := regexp.MustCompile(`ESMTP id (\w+)`).FindStringSubmatch(second.Header.Get("Received"))
+	if queueID == nil {
+		t.Fatalf("no queue id in %q", second.Header.Get("Received"))
+	}
+	explain(queueID[1], `: spam; kind=body,text,sketch; count=2; `, `(?m)^  reported .* by bert `, `(?m)^  judged .* queue id `+queueID[1]+` +spam$`)
+	if r := s.CLI("revoke", queueID[1]); r.Code != 0 || !strings.Contains(r.Stdout, ": accepted; id=") {
+		t.Errorf("revoke: %+v", r)
+	}
+	harness.ExpectVerdict(t, p.Send(harness.Message(body)), "clean", 3, "one")
+	if strings.Contains(s.Log(), `"level":"ERROR"`) {
+		t.Errorf("the log has errors:\n%s", s.Log())
 	}
 }
 

@@ -1,0 +1,23 @@
+// Package follower applies the deltas, snapshots and votes of other sites to the database.
+//
+// It owns what is known about each other site: where its stream is read next, which end of
+// it was announced, and what is missing. Package bloomdb owns the meaning of records and the
+// cursors. The package writes nothing to Redis but the newer heartbeat of a stale site.
+//
+// Run is the only goroutine that applies. It reads a site's stream when the site's head is
+// past its cursor: after news that reveal a gap, after every subscription and
+// resubscription, after news were dropped because it was busy, and in any case every half
+// minute.
+//
+// An unproven claim makes the follower check, never believe. Only a verified heartbeat makes
+// a site known and determines where its stream should end, and only the site's records move
+// its cursor. It requests snapshots in place of data destroyed by others: Incomplete names
+// the sites, and this site's heartbeat carries the names.
+//
+// Of a site with the trust "vote", only the votes are read. Of a site with the trust "none",
+// or a muted site, nothing is read. A site whose clock is more than an hour ahead is paused
+// until its clock is right; its deltas wait in its stream.
+//
+// Locks: mu, for the state of the other sites. The locks of the database, of package refusal
+// and of package link are taken after it.
+package follower

@@ -1,0 +1,175 @@
+package follower
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/exchange/refusal"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/wire"
+)
+
+// loadTries is how often reading a snapshot is restarted because the site published the
+// next one meanwhile.
+const loadTries = 5
+
+// loading is a snapshot being read.
+type loading struct {
+	manifest wire.Manifest
+	record   []byte // of the manifest
+	next     int    // number of the next chunk
+	tries    int
+}
+
+// beginLoading checks a site's snapshot, and starts reading it if it helps.
+func (f *Follower) beginLoading(ctx context.Context, o *origin) error {
+	record, err := f.streams.Manifest(ctx, o.site)
+	if err != nil && !errors.Is(err, streams.ErrNotOurs) {
+		return err
+	}
+	f.mu.Lock()
+	o.looked = o.snapshot
+	f.mu.Unlock()
+	l, err := f.readManifest(o, record, err)
+	switch {
+	case err != nil && isDeferrable(err):
+		f.hold(o, err, time.Now())
+	case err != nil:
+		f.refuse(o, refusal.CauseOf(err), err)
+		f.giveUp(o)
+	case l == nil:
+		f.giveUp(o)
+	default:
+		f.setLoading(o, l)
+	}
+	return nil
+}
+
+// readManifest returns the snapshot to read, or nil if it does not help.
+func (f *Follower) readManifest(o *origin, record []byte, err error) (*loading, error) {
+	if err != nil || record == nil {
+		return nil, err
+	}
+	m, err := f.db.ReadManifest(record)
+	if err != nil {
+		return nil, err
+	}
+	if m.Site != o.site {
+		return nil, fmt.Errorf("%w: manifest of %s is %s", refusal.ErrOrigin, o.site, m.Head)
+	}
+	at := streams.At(m.Epoch, m.Seq)
+	switch {
+	case o.gap != (streams.Position{}) && (at.Epoch != o.gap.Epoch || !at.After(o.at)):
+		return nil, nil // stale epoch, or too old
+	case o.gap == (streams.Position{}) && o.gaps == 0 && !at.After(o.at):
+		return nil, nil
+	}
+	return &loading{manifest: m, record: record}, nil
+}
+
+func (f *Follower) setLoading(o *origin, l *loading) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o.loading = l
+}
+
+// giveUp continues without a snapshot: the missing deltas are lost until there is one.
+func (f *Follower) giveUp(o *origin) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o.loading = nil
+	if o.gap != (streams.Position{}) {
+		o.lost, o.gap = o.gap, streams.Position{}
+	}
+}
+
+// readChunk reads and joins the next chunk. After the last it finishes the snapshot.
+func (f *Follower) readChunk(ctx context.Context, o *origin) error {
+	l := o.loading
+	if l.next == l.manifest.Chunks() {
+		f.finishLoading(o)
+		return nil
+	}
+	chunk, err := f.streams.Chunk(ctx, o.site, l.manifest.Slot, l.next)
+	if err != nil && !errors.Is(err, streams.ErrNotOurs) {
+		return err
+	}
+	if err == nil && chunk == nil {
+		err = fmt.Errorf("chunk %d is missing", l.next)
+	}
+	if err == nil {
+		err = f.db.ApplyChunk(l.manifest, l.next, chunk)
+	}
+	switch {
+	case isDeferrable(err):
+		f.setLoading(o, nil) // check for it again afterwards
+		f.hold(o, err, time.Now())
+		return nil
+	case isSkippable(err):
+		f.refuse(o, refusal.CauseOf(err), err)
+	case err != nil:
+		return f.loadAgain(ctx, o, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l.next++
+	return nil
+}
+
+// isSkippable reports whether a valid record cannot be joined here, and is skipped like a
+// refused delta.
+func isSkippable(err error) bool {
+	return errors.Is(err, layout.ErrParameters) || errors.Is(err, layout.ErrFull) || errors.Is(err, wire.ErrCapped)
+}
+
+// loadAgain restarts if the site has published another snapshot meanwhile, and gives up if
+// the same one has a bad chunk.
+func (f *Follower) loadAgain(ctx context.Context, o *origin, bad error) error {
+	record, err := f.streams.Manifest(ctx, o.site)
+	if err != nil && !errors.Is(err, streams.ErrNotOurs) {
+		return err
+	}
+	l, tries := o.loading, o.loading.tries+1
+	if err == nil && bytes.Equal(record, l.record) || tries >= loadTries {
+		f.refuse(o, refusal.CauseOf(bad), fmt.Errorf("%s: %w", l.manifest.Head, bad))
+		f.giveUp(o)
+		return nil
+	}
+	again, err := f.readManifest(o, record, err)
+	if err != nil {
+		f.refuse(o, refusal.CauseOf(err), err)
+	}
+	if again == nil {
+		f.giveUp(o)
+		return nil
+	}
+	again.tries = tries
+	f.setLoading(o, again)
+	return nil
+}
+
+// finishLoading continues in the stream after the snapshot.
+func (f *Follower) finishLoading(o *origin) {
+	m := o.loading.manifest
+	if err := f.db.FinishSnapshot(m); err != nil {
+		f.refuse(o, refusal.CauseOf(err), err)
+		f.giveUp(o)
+		return
+	}
+	f.metrics.loaded.WithLabelValues(o.site).Inc()
+	at := streams.At(m.Epoch, m.Seq)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o.loading, o.gap, o.isExhausted = nil, streams.Position{}, false
+	o.took, o.looked = at, streams.Later(o.looked, at)
+	o.moveTo(streams.Later(o.at, at))
+	o.head = streams.Later(o.head, at)
+	if o.isLatestRefused = f.db.Wanting(o.site); !o.isLatestRefused {
+		o.gaps = 0
+	}
+	o.settle(time.Now())
+}

@@ -1,0 +1,252 @@
+package follower
+
+import (
+	"context"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/exchange/refusal"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
+	"github.com/spambloom/spambloom/bloomdb/wire"
+)
+
+const (
+	// maxSkew is the permitted deviation of another site's clock.
+	maxSkew = time.Hour
+	// maxJunkPause is the longest pause before a stream that ends with foreign entries is
+	// read again, unless its site publishes.
+	maxJunkPause = time.Hour
+	// holdPause is how long a site is paused if its next record cannot be applied now.
+	holdPause = 30 * time.Second
+)
+
+// origin is the follower's state for one other site.
+type origin struct {
+	site string
+	at   streams.Position // the last delta consumed: applied, or written by the site but refused
+	head streams.Position // the last delta that the site claims to have published
+
+	// read is the id of the last foreign entry that was skipped. It is not a cursor: at the
+	// end of the stream, reading restarts once from at (hasRestarted), because the stream
+	// may have been replaced. A stream that ended with foreign entries is read again from
+	// the time rest on. The pause doubles each time; a heartbeat or delta of the site ends
+	// it.
+	read         streams.Position
+	hasRestarted bool
+	pause        time.Duration
+	rest         time.Time
+
+	// claim is an unproven end of the stream, until it was checked.
+	claim streams.Position
+	// isExhausted means that the stream ends before head, so that only a snapshot, or a
+	// longer stream, helps.
+	isExhausted bool
+	// gap is the position before which deltas are missing and a snapshot is to be checked.
+	// lost is the last one that no snapshot filled.
+	gap, lost streams.Position
+	// snapshot is the position that the site announces for its snapshot, looked that of the
+	// last one checked, took that of the last one read completely.
+	snapshot, looked, took streams.Position
+	loading                *loading // the snapshot being read; nil: none
+
+	// Stamps of votes: those announced by the site, those last checked, and those held.
+	votesAnnounced, votesLooked, votes uint64
+
+	// proof is the verified heartbeat with the largest position, proven. stale is the
+	// position of a later heartbeat with a smaller position; zero: the site is not stale.
+	// proof is repeated in the news from repeatAt on.
+	proof           []byte
+	proven          streams.Position
+	stale           streams.Position
+	repeatAt        time.Time
+	isLatestRefused bool // the latest announced record was refused: requesting it again is useless
+
+	beat time.Time // time of its last heartbeat, by its own clock
+	skew time.Duration
+	held time.Time // nothing of it is read before this time
+
+	heard   time.Time // when its last news arrived
+	waiting time.Time // since when data has been waiting to be applied; zero: none waits
+	gaps    int64     // gaps that no snapshot has filled
+}
+
+// isAhead reports whether the site's clock is too far ahead to accept its records.
+func (o *origin) isAhead() bool { return o.skew > maxSkew }
+
+// isBehind reports whether the site has published deltas that were not consumed. An epoch
+// without deltas has none.
+func (o *origin) isBehind() bool { return o.head.Seq > 0 && o.head.After(o.at) }
+
+// hasUnread reports whether the stream has, or may have, entries to be read.
+func (o *origin) hasUnread() bool { return o.isBehind() && !o.isExhausted || o.claim.After(o.from()) }
+
+// from returns the position after which the stream is read.
+func (o *origin) from() streams.Position { return streams.Later(o.at, o.read) }
+
+// atEnd records that the stream has no more entries, whatever was claimed.
+func (o *origin) atEnd(now time.Time) {
+	o.claim = streams.Position{}
+	if now.Before(o.rest) { // an unproven claim of further entries
+		o.isExhausted = o.isExhausted || o.isBehind()
+		return
+	}
+	if o.isBehind() {
+		o.hasRestarted = !o.hasRestarted && o.read.After(o.at)
+		if o.isExhausted = !o.hasRestarted; o.hasRestarted {
+			o.read = streams.Position{}
+		}
+	}
+}
+
+// extendPause starts or lengthens the pause if the stream was read completely and ended
+// with foreign entries.
+func (o *origin) extendPause(now time.Time) {
+	if now.Before(o.rest) || o.hasUnread() || !o.read.After(o.at) {
+		return
+	}
+	o.pause = min(max(2*o.pause, resyncPeriod), maxJunkPause)
+	o.rest = now.Add(o.pause)
+}
+
+// wake ends the pause: the site has published, or is about to.
+func (o *origin) wake() {
+	if o.rest.IsZero() {
+		return
+	}
+	o.pause, o.rest, o.read = 0, time.Time{}, streams.Position{}
+}
+
+// wantsSnapshot reports whether a snapshot that was not checked yet may contain data
+// missing from the stream.
+func (o *origin) wantsSnapshot() bool {
+	if o.gap != (streams.Position{}) {
+		return true
+	}
+	if !o.snapshot.After(o.looked) {
+		return false
+	}
+	return o.isExhausted && o.isBehind() && o.snapshot.After(o.at) || o.gaps > 0 && o.snapshot.Epoch == o.at.Epoch
+}
+
+// moveTo records the consumed position. Nobody will supply what is missing of a stale
+// epoch.
+func (o *origin) moveTo(at streams.Position) {
+	if at.Epoch > o.at.Epoch {
+		o.gaps, o.isLatestRefused = 0, false
+	}
+	o.at = at
+	o.wake()
+}
+
+// openGaps returns the gaps that can still be filled. Gaps of a stale epoch, for which
+// there will be no further snapshot, are not counted.
+func (o *origin) openGaps() int64 {
+	if o.head.Epoch > o.at.Epoch {
+		return 0
+	}
+	return o.gaps
+}
+
+// settle records since when data waits. It is called, under mu, after every change of at
+// and head.
+func (o *origin) settle(now time.Time) {
+	switch {
+	case !o.isBehind():
+		o.waiting = time.Time{}
+	case o.waiting.IsZero():
+		o.waiting = now
+	}
+}
+
+// origin returns the state of a proven site, creating it if needed. It returns nil for this
+// site and for names beyond streams.MaxSites.
+func (f *Follower) origin(site string) *origin {
+	o := f.origins[site]
+	switch {
+	case o != nil || site == f.site:
+		return o
+	case len(f.origins) >= streams.MaxSites:
+		if f.logLimit.Allow("sites") {
+			f.log.Warn("too many sites: further ones are ignored", "limit", streams.MaxSites, "site", site)
+		}
+		return nil
+	}
+	at := f.cursor(site)
+	o = &origin{site: site, at: at, head: at}
+	if f.db.Wanting(site) {
+		o.gaps = 1 // or more, from before the start
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.origins[site] = o
+	return o
+}
+
+// afterDrop resets the origins to the database's content after a site was dropped, which
+// removes its consumed data. It returns false if no site was dropped.
+func (f *Follower) afterDrop() bool {
+	drops := f.db.Drops()
+	if drops == f.drops {
+		return false
+	}
+	f.drops = drops
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, o := range f.origins {
+		o.at, o.claim, o.gap, o.lost = f.cursor(o.site), streams.Position{}, streams.Position{}, streams.Position{}
+		if o.at == (streams.Position{}) { // dropped: its next heartbeat gives its position
+			o.head, o.proof, o.proven, o.stale = streams.Position{}, nil, streams.Position{}, streams.Position{}
+		}
+		o.wake()
+		o.read, o.hasRestarted, o.isLatestRefused = streams.Position{}, false, false
+		o.looked, o.took, o.loading, o.isExhausted = streams.Position{}, streams.Position{}, nil, false
+		o.votesLooked, o.votes, o.gaps = 0, 0, 0
+		if f.db.Wanting(o.site) {
+			o.gaps = 1
+		}
+		o.settle(time.Now())
+	}
+	return true
+}
+
+func (f *Follower) cursor(site string) streams.Position {
+	epoch, seq := f.db.Cursor(site)
+	return streams.At(epoch, seq)
+}
+
+// refuse counts a refusal. The origin is nil if unknown.
+func (f *Follower) refuse(o *origin, cause refusal.Cause, err error) {
+	site := ""
+	if o != nil {
+		site = o.site
+	}
+	f.refused.Add(site, cause, err)
+}
+
+// task is one step of reading a site's published data.
+type task func(*Follower, context.Context, *origin) error
+
+// work returns the next step for a site, or nil if there is none.
+func (f *Follower) work(o *origin, now time.Time) task {
+	if now.Before(o.held) {
+		return nil
+	}
+	var t task
+	trust := f.db.TrustOf(o.site)
+	switch {
+	case trust != wire.TrustNone && o.canRepeat(now):
+		t = (*Follower).repeatHeartbeat
+	case trust == wire.TrustVote && o.votesAnnounced != o.votesLooked:
+		t = (*Follower).readVotes
+	case trust != wire.TrustFull || o.isAhead():
+	case o.loading != nil:
+		t = (*Follower).readChunk
+	case o.wantsSnapshot():
+		t = (*Follower).beginLoading
+	case o.hasUnread():
+		t = (*Follower).readBatch
+	}
+	if t != nil && f.db.Muted(o.site) {
+		return nil
+	}
+	return t
+}

@@ -1,0 +1,90 @@
+package follower
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
+	"github.com/spambloom/spambloom/bloomdb/wire"
+)
+
+// repeatPause is the least time between two repetitions of a stale site's heartbeat.
+const repeatPause = time.Minute
+
+// place records the position of a verified heartbeat. A fresh heartbeat that is before an
+// earlier one, or in an older epoch than the one held here, comes from an older state
+// folder: the site is stale. Its deltas are refused, since its counts would be added
+// twice.
+func (o *origin) place(at streams.Position, record []byte, fresh bool) {
+	if !o.proven.After(at) {
+		o.proof, o.proven = bytes.Clone(record), at
+	}
+	switch isStale := o.proven.After(at) || o.head.Epoch > at.Epoch; {
+	case isStale && fresh:
+		o.stale = at
+	case !isStale:
+		o.stale = streams.Position{}
+	}
+	if at.After(o.head) {
+		o.head, o.isExhausted = at, false
+		o.wake()
+	}
+}
+
+// canRepeat reports whether to repeat a newer heartbeat of a stale site now. After a
+// restart, this site may have none.
+func (o *origin) canRepeat(now time.Time) bool {
+	return o.stale != (streams.Position{}) && o.proven.After(o.stale) && !now.Before(o.repeatAt)
+}
+
+// repeatHeartbeat repeats the newest heartbeat of a stale site in the news. The site
+// verifies its own signature, and begins the epoch after it.
+func (f *Follower) repeatHeartbeat(ctx context.Context, o *origin) error {
+	f.log.Warn("site runs on an older state folder and its deltas are refused; repeating its newer heartbeat, so that it begins a new epoch",
+		"site", o.site, "position", o.stale.String(), "known", o.proven.String())
+	f.mu.Lock()
+	o.repeatAt = time.Now().Add(repeatPause)
+	f.mu.Unlock()
+	return f.streams.Spread(ctx, o.proof)
+}
+
+// isIncomplete reports whether data of a site is missing here that its next snapshot or
+// votes would supply.
+func (f *Follower) isIncomplete(o *origin, now time.Time) bool {
+	trust := f.db.TrustOf(o.site)
+	switch {
+	case f.db.Muted(o.site) || o.isLatestRefused || o.stale != (streams.Position{}):
+		return false
+	case trust == wire.TrustVote:
+		return o.votesAnnounced != 0 && o.votesLooked == o.votesAnnounced && o.votes != o.votesAnnounced
+	}
+	return trust == wire.TrustFull && !o.isAhead() && !now.Before(o.held) && o.loading == nil &&
+		(o.gaps > 0 || o.isBehind() && o.isExhausted)
+}
+
+// Incomplete returns the sites with missing data, in random order: a heartbeat has
+// room for 16 of them.
+func (f *Follower) Incomplete() (sites []string) {
+	now := time.Now()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for site, o := range f.origins {
+		if f.isIncomplete(o, now) {
+			sites = append(sites, site)
+		}
+	}
+	rand.Shuffle(len(sites), func(i, j int) { sites[i], sites[j] = sites[j], sites[i] })
+	return sites
+}
+
+// WantedAt returns when another site last requested this site's snapshot and votes; zero:
+// never.
+func (f *Follower) WantedAt() time.Time {
+	at := f.wanted.Load()
+	if at == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, at)
+}

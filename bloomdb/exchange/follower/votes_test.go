@@ -1,0 +1,79 @@
+package follower
+
+import (
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams/streamstest"
+	"github.com/spambloom/spambloom/bloomdb/wire"
+)
+
+// The voter requests a site's votes unless the record in Redis has the epoch and stamp
+// announced in the site's heartbeat. It does not request that record again, even if it is
+// unusable here. Any client with write access may have put another record there.
+func TestWhichVotesAreAskedFor(t *testing.T) {
+	clock := time.Now().Add(-time.Minute)
+	speak := func(db *bloomdb.DB, n int) (votes, heartbeat []byte) {
+		clock = clock.Add(time.Second)
+		bloomdbtest.Report(t, db, n)
+		votes, stamp, err := db.Votes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return votes, db.Heartbeat(0, stamp)
+	}
+	live := func() *bloomdb.DB {
+		o := siteOptions(t, "a")
+		o.Now = func() time.Time { return clock }
+		return bloomdbtest.Open(t, o)
+	}
+	earlier, _ := speak(live(), 1)
+	clock = clock.Add(time.Second)
+	db := live()
+	older, _ := speak(db, 2)
+	latest, heartbeat := speak(db, 3)
+	for _, c := range []struct {
+		name    string
+		held    []byte // held by the voter before
+		found   []byte
+		foreign bool // the voter has another period
+		asks    bool
+	}{
+		{name: "nothing", asks: true},
+		{name: "junk", found: []byte("junk"), asks: true},
+		{name: "an earlier life, new to the voter", found: earlier, asks: true},
+		{name: "an earlier life", held: older, found: earlier, asks: true},
+		{name: "older", found: older, asks: true},
+		{name: "older than what is held", held: latest, found: older, asks: true},
+		{name: "the latest", found: latest},
+		{name: "the latest, held", held: latest, found: latest},
+		{name: "the latest, of another period", found: latest, foreign: true},
+		{name: "older, of another period", found: older, foreign: true, asks: true},
+		{name: "an earlier life, of another period", found: earlier, foreign: true, asks: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := siteOptions(t, "voter")
+			o.Members = wire.Members{"a": {Trust: wire.TrustVote}}
+			if c.foreign {
+				o.Reports.Period = 50 * time.Hour
+			}
+			voter, log := bloomdbtest.Open(t, o), newLog()
+			if c.held != nil {
+				if err := voter.ApplyVotes(c.held); err != nil {
+					t.Fatal(err)
+				}
+			}
+			log.Change(func(k streamstest.State) { k.Votes["a"] = c.found })
+			f := follow(voter, log)
+			f.receiveHeartbeat(heartbeat, true)
+			if err := f.readVotes(t.Context(), f.origins["a"]); err != nil {
+				t.Fatal(err)
+			}
+			if asks := len(f.Incomplete()) > 0; asks != c.asks {
+				t.Errorf("asks %v, want %v: %+v", asks, c.asks, f.Status())
+			}
+		})
+	}
+}

@@ -1,0 +1,304 @@
+package keyspace_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/keyspace"
+	"github.com/spambloom/spambloom/bloomdb/keyspace/keyspacetest"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/never"
+	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/signature"
+)
+
+func TestMain(m *testing.M) {
+	if err := testenv.Models(10); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	testenv.InMemory()
+	os.Exit(m.Run())
+}
+
+func config(dir string, clock *keyspacetest.Clock) keyspace.Config {
+	return keyspacetest.Config(dir, "a", clock.Now)
+}
+
+// isListed reports whether a message was reported, and isRevoked whether it was revoked.
+func isListed(ks *keyspace.Keyspace, n int) bool {
+	return slices.ContainsFunc(ks.Explain(keyspacetest.Message(n)), func(t keyspace.Trace) bool { return len(t.Spam) > 0 })
+}
+
+func isRevoked(ks *keyspace.Keyspace, n int) bool {
+	return slices.ContainsFunc(ks.Explain(keyspacetest.Message(n)), func(t keyspace.Trace) bool { return len(t.Revoked) > 0 })
+}
+
+// A set that cannot be written is rejected by name.
+func TestUnwritableSet(t *testing.T) {
+	ks := keyspacetest.Open(t, config(t.TempDir(), keyspacetest.NewClock()))
+	sketchOnly := signature.Set{Sketches: []signature.Sketch{{Kind: signature.KindSketch}}}
+	tooMany := signature.Set{Signatures: make([]signature.Signature, journal.MaxKeys+1)}
+	for name, c := range map[string]struct {
+		set                signature.Set
+		writable, storable string // part of the error; "": none
+	}{
+		"nothing":             {signature.Set{}, "too little content", "too little content"},
+		"a sketch only":       {sketchOnly, "too little content", ""},
+		"too many signatures": {tooMany, "must be at most", "must be at most"},
+		"a message":           {keyspacetest.Message(1), "", ""},
+	} {
+		for call, r := range map[string]struct {
+			err  error
+			want string
+		}{"Writable": {ks.Writable(c.set), c.writable}, "Storable": {ks.Storable(c.set), c.storable}} {
+			if (r.err == nil) != (r.want == "") || r.err != nil && !strings.Contains(r.err.Error(), r.want) {
+				t.Errorf("%s, %s: %v, want %q", name, call, r.err, r.want)
+			}
+		}
+	}
+	if err := ks.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := ks.Writable(keyspacetest.Message(1)); !errors.Is(err, layout.ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+	if err := ks.Close(); !errors.Is(err, layout.ErrClosed) {
+		t.Errorf("closed twice: %v", err)
+	}
+}
+
+// fullFile is a file of the journal that takes no more bytes once full is set.
+type fullFile struct {
+	journal.SegmentFile
+	full *bool
+}
+
+func (f fullFile) Write(b []byte) (int, error) {
+	if *f.full {
+		return 0, syscall.ENOSPC
+	}
+	return f.SegmentFile.Write(b)
+}
+
+// After a failed write, nothing of the report is listed, before and after a restart. Once the disk
+// has room, the report can be retried.
+func TestFullDisk(t *testing.T) {
+	clock := keyspacetest.NewClock()
+	c := config(t.TempDir(), clock)
+	full := false
+	c.NewFile = func(path string) (journal.SegmentFile, error) {
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+		return fullFile{f, &full}, err
+	}
+	ks := keyspacetest.Open(t, c)
+	if err := keyspacetest.Report(ks, layout.SpamFilter, keyspacetest.Message(1)); err != nil {
+		t.Fatal(err)
+	}
+	full = true
+	if err := keyspacetest.Report(ks, layout.SpamFilter, keyspacetest.Message(2)); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("full disk: %v", err)
+	}
+	if isListed(ks, 2) || !isListed(ks, 1) {
+		t.Errorf("listed: %v, %v; want only the first one", isListed(ks, 1), isListed(ks, 2))
+	}
+	copied := t.TempDir() // as a crash would leave the folder
+	if err := os.CopyFS(copied, os.DirFS(c.Settings.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	again := keyspacetest.Open(t, config(copied, clock))
+	if isListed(again, 2) || !isListed(again, 1) {
+		t.Errorf("after a restart, listed: %v, %v; want only the first one", isListed(again, 1), isListed(again, 2))
+	}
+	full = false
+	if err := keyspacetest.Report(ks, layout.SpamFilter, keyspacetest.Message(2)); err != nil || !isListed(ks, 2) {
+		t.Errorf("retried: %v, listed %v", err, isListed(ks, 2))
+	}
+}
+
+// Load rejects the folder of another site, key or period, and one with a missing snapshot. It
+// changes nothing there.
+func TestLoadRejects(t *testing.T) {
+	clock := keyspacetest.NewClock()
+	dir := t.TempDir()
+	ks := keyspacetest.Open(t, config(dir, clock))
+	if err := errors.Join(keyspacetest.Report(ks, layout.SpamFilter, keyspacetest.Message(1)), ks.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		change func(c *keyspace.Config)
+		want   error
+	}{
+		"site":           {func(c *keyspace.Config) { c.Settings.Site = "b" }, layout.ErrIdentity},
+		"key":            {func(c *keyspace.Config) { c.Key[0]++ }, layout.ErrIdentity},
+		"report period":  {func(c *keyspace.Config) { c.Settings.Reports.Period *= 2 }, layout.ErrIdentity},
+		"count period":   {func(c *keyspace.Config) { c.Settings.Counts.Period *= 2 }, layout.ErrIdentity},
+		"missing folder": {func(c *keyspace.Config) { c.Settings.Dir = filepath.Join(dir, "missing") }, os.ErrNotExist},
+	} {
+		other := config(dir, clock)
+		c.change(&other)
+		if err := keyspace.New(other).Load(); !errors.Is(err, c.want) {
+			t.Errorf("another %s: %v", name, err)
+		}
+	}
+	if again := keyspacetest.Open(t, config(dir, clock)); !isListed(again, 1) {
+		t.Error("the report is lost")
+	} else if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "spam-2930.snapshot")); err != nil {
+		t.Fatal(err)
+	}
+	var damage *folder.DamageError
+	if err := keyspace.New(config(dir, clock)).Load(); !errors.As(err, &damage) || !errors.Is(err, folder.ErrMissing) {
+		t.Errorf("a missing snapshot: %v", err)
+	}
+}
+
+// A revocation is also written to later generations, which were begun while the clock was ahead.
+func TestRevocationAfterClockAhead(t *testing.T) {
+	clock := keyspacetest.NewClock()
+	ks := keyspacetest.Open(t, config(t.TempDir(), clock))
+	clock.Add(168 * time.Hour)
+	if err := keyspacetest.Report(ks, layout.SpamFilter, keyspacetest.Message(1)); err != nil {
+		t.Fatal(err)
+	}
+	clock.Add(-168 * time.Hour)
+	if err := keyspacetest.Report(ks, layout.RevokedFilter, keyspacetest.Message(1)); err != nil {
+		t.Fatal(err)
+	}
+	for _, trace := range ks.Explain(keyspacetest.Message(1)) {
+		if trace.Stands() || len(trace.Revoked) != 2 {
+			t.Errorf("revoked in %d generations, still listed: %v", len(trace.Revoked), trace.Stands())
+		}
+	}
+}
+
+// The previous key is needed until the reports from before the key change have expired.
+func TestPreviousUntil(t *testing.T) {
+	clock := keyspacetest.NewClock()
+	ks := keyspacetest.Open(t, config(t.TempDir(), clock))
+	if err := keyspacetest.Report(ks, layout.SpamFilter, keyspacetest.Message(1)); err != nil {
+		t.Fatal(err)
+	}
+	until := ks.PreviousUntil()
+	if clock.Add(until.Sub(clock.Now()) - time.Second); !isListed(ks, 1) {
+		t.Error("expired before that time")
+	}
+	if clock.Add(time.Second); isListed(ks, 1) {
+		t.Error("listed after that time")
+	}
+	if got := ks.PreviousUntil(); !got.Equal(until) {
+		t.Errorf("%v, before %v", got, until)
+	}
+}
+
+// The command that removes an unused keyspace is safe for any path, and messages that are only on its
+// never-list are counted.
+func TestNameUnused(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "it's here")
+	below := folder.KeyFolder(dir, "0011223344556677")
+	if err := os.MkdirAll(below, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	clock := keyspacetest.NewClock()
+	old := config(below, clock)
+	old.Key[0]++
+	if err := keyspacetest.Open(t, old).Close(); err != nil {
+		t.Fatal(err)
+	}
+	name := layout.NewShortID(keyspacetest.Message(1).Signatures[0])
+	if err := os.WriteFile(never.Path(below, name), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log := new(bytes.Buffer)
+	c := config(dir, clock)
+	c.Settings.Log = slog.New(slog.NewTextHandler(log, nil))
+	ks := keyspacetest.Open(t, c)
+	ks.NameUnused(dir)
+	text := log.String()
+	for _, want := range []string{`rm -r '`, `it'\\''s here/key-0011223344556677'`, "messages=1"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("log %s lacks %q", text, want)
+		}
+	}
+	if strings.Count(text, "may be removed") != 1 {
+		t.Errorf("log %s names not one keyspace", text)
+	}
+	log.Reset()
+	if ks.NameUnused(filepath.Join(dir, "missing")); log.Len() > 0 {
+		t.Errorf("a missing folder: %s", log)
+	}
+}
+
+// state is what a keyspace must contain, in the model.
+type state struct{ listed, revoked map[int]bool }
+
+// Reports and revocations that were acknowledged are found after any order of snapshots, crashes and
+// restarts, and no others are.
+func TestKeyspaceModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		dir, clock := t.TempDir(), keyspacetest.NewClock()
+		want := state{make(map[int]bool), make(map[int]bool)}
+		var ks *keyspace.Keyspace
+		load := func() {
+			ks = keyspace.New(config(dir, clock))
+			if err := ks.Load(); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		load()
+		enter := func(rt *rapid.T, kind layout.Kind, known map[int]bool) {
+			n := rapid.IntRange(0, 9).Draw(rt, "message")
+			if err := keyspacetest.Report(ks, kind, keyspacetest.Message(n)); err != nil {
+				rt.Fatal(err)
+			}
+			known[n] = true
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"report": func(rt *rapid.T) { enter(rt, layout.SpamFilter, want.listed) },
+			"revoke": func(rt *rapid.T) { enter(rt, layout.RevokedFilter, want.revoked) },
+			"save": func(rt *rapid.T) {
+				if err := ks.Save(); err != nil {
+					rt.Fatal(err)
+				}
+			},
+			"tick": func(rt *rapid.T) {
+				clock.Add(time.Second)
+				if err := ks.Tick(); err != nil {
+					rt.Fatal(err)
+				}
+			},
+			"crash": func(*rapid.T) { load() },
+			"restart": func(rt *rapid.T) {
+				if err := ks.Close(); err != nil {
+					rt.Fatal(err)
+				}
+				load()
+			},
+			"": func(rt *rapid.T) {
+				for n := range 10 {
+					if isListed(ks, n) != want.listed[n] || isRevoked(ks, n) != want.revoked[n] {
+						rt.Errorf("message %d: listed %v, revoked %v", n, isListed(ks, n), isRevoked(ks, n))
+					}
+				}
+			},
+		})
+		if err := errors.Join(ks.Check(), ks.Close()); err != nil {
+			rt.Fatal(err)
+		}
+	})
+}

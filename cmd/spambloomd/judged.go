@@ -1,0 +1,23 @@
+package main
+
+import (
+	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/reporting/judged"
+)
+
+// milterOptions returns the options of the milter, which remembers what it judges.
+func (d *service) milterOptions(s *settings) milter.Options {
+	o := s.milterOptions(d.started.site, d.log)
+	o.Judged = d.remember
+	return o
+}
+
+// remember adds a message to those that were judged lately. Sketches and link domains are
+// kept only of mail that matches a report: nothing else can be revoked.
+func (d *service) remember(j milter.Judgement) {
+	set := j.Set
+	if !j.Listed {
+		set.Sketches, set.Domains, set.Carried = nil, nil, 0
+	}
+	d.judged.Add(judged.Message{At: d.db.Now(), QueueID: j.QueueID, Verdict: string(j.Verdict), Shown: j.Shown, Set: set})
+}

@@ -1,0 +1,165 @@
+package desk
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/judged"
+	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// ErrUnknown is the error for a message that was neither reported here nor judged lately.
+var ErrUnknown = errors.New("no message with this id is known here")
+
+// maxLookup bounds each list of a lookup.
+const maxLookup = 100
+
+// finding is what was found of a message without having it.
+type finding struct {
+	asked   signature.Set    // the message of the request, if it has one
+	judged  []judged.Message // the latest first
+	reports []ledger.Report  // the latest first
+}
+
+// Lookup returns what is known of a message that is named by an ID, by a queue id, or by
+// set, its signatures. The explanation has no verdict; evidence is about the part of the
+// message that it explains, which is signed unless nothing was found.
+func (d *Desk) Lookup(ask api.LookupRequest, set signature.Set) (known api.Lookup, evidence bloomdb.Evidence, signed bool, err error) {
+	f, err := d.find(ask, set)
+	if err != nil {
+		return known, evidence, false, err
+	}
+	since := d.opt.Judged.Since().UTC()
+	known = api.Lookup{Since: since, Reports: []api.Reported{}, Judged: []api.Judged{}, Unknown: []string{}}
+	for _, r := range f.reports {
+		known.Reports = append(known.Reports, newReported(r))
+	}
+	for _, m := range f.judged {
+		known.Judged = append(known.Judged, api.Judged{At: m.At.UTC(), QueueID: m.QueueID, Verdict: m.Verdict, IDs: ids(m.Set.Signatures)})
+	}
+	part, isWhole := f.toExplain()
+	if signed = len(part.Signatures) > 0; signed {
+		x, e := d.Explain(part)
+		known.Explanation, evidence = &x, e
+	}
+	known.Unknown = append(known.Unknown, unknown(ask, signed, isWhole, since)...)
+	return known, evidence, signed, nil
+}
+
+// unknown returns what could not be looked up, and why.
+func unknown(ask api.LookupRequest, signed, isWhole bool, since time.Time) (list []string) {
+	sinceThen := since.Format("2006-01-02 15:04 MST")
+	switch {
+	case !signed && ask.QueueID != "":
+		return []string{fmt.Sprintf("no message with this queue id was judged since %s", sinceThen)}
+	case !signed && isOfSketch(ask.ID):
+		return []string{fmt.Sprintf("the id of a sketch is only found in mail that was judged since %s", sinceThen)}
+	case !signed && ask.ID != "":
+		return []string{fmt.Sprintf("no report with this id is kept here, and no such mail was judged since %s; without the whole signature the filters cannot be asked", sinceThen)}
+	case !isWhole:
+		return []string{"near-duplicates and link domains cannot be looked up without the message"}
+	}
+	return nil
+}
+
+func isOfSketch(id string) bool {
+	kind, _, err := signature.ParseID(id)
+	return err == nil && (kind == signature.KindSketch || kind == signature.KindImage)
+}
+
+// find looks into the ledger and the messages that were judged lately.
+func (d *Desk) find(ask api.LookupRequest, set signature.Set) (f finding, err error) {
+	switch {
+	case ask.QueueID != "":
+		f.judged = d.opt.Judged.Find(maxLookup, func(m *judged.Message) bool { return m.QueueID == ask.QueueID })
+	case ask.ID != "":
+		kind, digest, err := signature.ParseID(ask.ID)
+		if err != nil {
+			return f, err
+		}
+		has := func(s signature.Signature) bool { return s.Kind == kind && bytes.HasPrefix(s.Digest[:], digest[:]) }
+		f.judged = d.opt.Judged.Find(maxLookup, func(m *judged.Message) bool {
+			return slices.ContainsFunc(m.Set.Signatures, has) || slices.ContainsFunc(m.Shown, has)
+		})
+		if f.reports, err = d.ledger.Lookup(kind, digest, maxLookup); err != nil || len(f.reports) > 0 {
+			return f, err
+		}
+	default:
+		f.asked = set
+		f.judged = d.opt.Judged.Find(maxLookup, func(m *judged.Message) bool { return isSame(m.Set, set) })
+	}
+	of := f.asked
+	if len(of.Signatures) == 0 && len(f.judged) > 0 {
+		of = f.judged[0].Set
+	}
+	if len(of.Signatures) > 0 {
+		of = d.db.Essence(of)
+		f.reports, _, err = d.ledger.Reports(ledger.Query{Set: of, Anchors: d.anchors(of.Sketches), Limit: maxLookup})
+	}
+	return f, err
+}
+
+// isSame reports whether two messages have the same text or body. An attachment may be in
+// different messages.
+func isSame(a, b signature.Set) bool {
+	return slices.ContainsFunc(a.Signatures, func(s signature.Signature) bool {
+		return (s.Kind == signature.KindText || s.Kind == signature.KindBody) && slices.Contains(b.Signatures, s)
+	})
+}
+
+// toExplain returns the part of the message that can be judged. isWhole is false if
+// sketches and domains are missing.
+func (f finding) toExplain() (set signature.Set, isWhole bool) {
+	switch {
+	case len(f.asked.Signatures) > 0:
+		return f.asked, true
+	case len(f.judged) > 0:
+		set = f.judged[0].Set
+		return set, len(set.Sketches)+len(set.Domains) > 0
+	case len(f.reports) > 0:
+		set = f.reports[0].Set
+		set.Sketches, set.Counting = nil, signature.Counting(set.Signatures) // the ledger's sketches cannot be judged
+	}
+	return set, false
+}
+
+// toRevoke returns the largest part of the message that is known: the ledger keeps what a
+// revocation stores of a sketch.
+func (f finding) toRevoke() (set signature.Set, ok bool) {
+	if len(f.judged) == 0 {
+		if len(f.reports) == 0 {
+			return set, false
+		}
+		return f.reports[0].Set, true
+	}
+	set = f.judged[0].Set
+	if len(set.Sketches) > 0 {
+		return set, true
+	}
+	for _, r := range f.reports {
+		if isSame(r.Set, set) {
+			return r.Set, true
+		}
+	}
+	return set, true
+}
+
+// Find returns the latest message that was reported or judged under an ID or a queue id, as
+// far as it is known, to be revoked. ErrUnknown if there is none.
+func (d *Desk) Find(ask api.LookupRequest) (signature.Set, error) {
+	f, err := d.find(ask, signature.Set{})
+	if err != nil {
+		return signature.Set{}, err
+	}
+	set, ok := f.toRevoke()
+	if !ok {
+		return set, ErrUnknown
+	}
+	return set, nil
+}

@@ -1,0 +1,133 @@
+package desk_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/desk/desktest"
+	"github.com/spambloom/spambloom/reporting/judged"
+	"github.com/spambloom/spambloom/reporting/trust"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// lookupDesk returns a desk with a list of judged messages beside that of the stage.
+func lookupDesk(t *testing.T) (*desktest.Stage, *desk.Desk, *judged.List) {
+	t.Helper()
+	s := desktest.New(t, trust.Default(), 0)
+	list := judged.New(desktest.Noon, 1<<20)
+	return s, desk.New(s.DB, s.Ledger, desk.Options{Judged: list}), list
+}
+
+// What is no message is refused, also of a trap, and is counted by its reason.
+func TestNoHeader(t *testing.T) {
+	s := desktest.New(t, trust.Default(), 0)
+	program := desktest.Letter(1, 0)
+	program.NoHeader = true
+	for what, enter := range map[string]func(desk.Report) error{
+		"report": func(r desk.Report) error { _, err := s.Report(r); return err },
+		"revoke": func(r desk.Report) error { _, err := s.Revoke(r); return err },
+		"never":  func(r desk.Report) error { _, err := s.Never(r, ""); return err },
+	} {
+		for _, trap := range []bool{false, true} {
+			if err := enter(desk.Report{Set: program, Reporter: "anna", Trap: trap}); !errors.Is(err, signature.ErrNoHeader) {
+				t.Errorf("%s (trap: %v): %v", what, trap, err)
+			}
+		}
+	}
+	s.WantListed("a program", program, false)
+	desktest.WantMetric(t, s.Collectors(), `spambloom_reports_refused_total{action="report",reason="no_header"} 2`)
+	if _, err := s.RemoveNever(desk.Report{Set: program}, ""); err != nil {
+		t.Errorf("removing what cannot be declared: %v", err)
+	}
+}
+
+// A reporter who says the same again is told so.
+func TestKnown(t *testing.T) {
+	s := desktest.New(t, trust.Default(), 0)
+	m := desktest.Letter(1, 0)
+	for i, want := range []bool{false, true} {
+		if o := s.MustReport("anna", m); o.Known != want {
+			t.Errorf("report %d: known %v", i+1, o.Known)
+		}
+	}
+	if o := s.MustReport("bert", m); o.Known {
+		t.Error("another reporter's first report is known")
+	}
+}
+
+// A message is found by the id of each of its signatures, by ledger or memory or both, and
+// can be revoked so, with its near-duplicates.
+func TestLookup(t *testing.T) {
+	s, d, list := lookupDesk(t)
+	reported, near := desktest.Letter(1, 0), desktest.Letter(1, 9)
+	s.MustReport("anna", reported)
+	s.WantListed("a near-duplicate", near, true)
+	for _, sig := range reported.Signatures {
+		known, e, signed, err := d.Lookup(api.LookupRequest{ID: sig.ID()}, signature.Set{})
+		if err != nil || !signed || !e.Listed || known.Explanation == nil || len(known.Reports) != 1 || len(known.Judged) != 0 || len(known.Unknown) != 1 {
+			t.Errorf("%s: %+v, %v, %v", sig.ID(), known, e.Listed, err)
+		}
+	}
+
+	list.Add(judged.Message{At: desktest.Noon, QueueID: "4F2A", Verdict: "spam", Shown: shownOf(s.DB.Judge(near)), Set: near})
+	for _, ask := range []api.LookupRequest{{QueueID: "4F2A"}, {ID: near.Signatures[0].ID()}, {ID: s.DB.Judge(near).Matches[0].Signature.ID()}} {
+		known, e, signed, err := d.Lookup(ask, signature.Set{})
+		if err != nil || !signed || !e.Listed || len(known.Judged) != 1 || known.Judged[0].QueueID != "4F2A" || len(known.Reports) != 1 || len(known.Unknown) != 0 {
+			t.Errorf("%+v: %+v, %v, %v", ask, known, e.Listed, err)
+		}
+	}
+	set, err := d.Find(api.LookupRequest{QueueID: "4F2A"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Revoke(desk.Report{Set: set, Reporter: "root"}); err != nil {
+		t.Fatal(err)
+	}
+	s.WantListed("revoked by its queue id", near, false)
+}
+
+func shownOf(e bloomdb.Evidence) (shown []signature.Signature) {
+	for _, m := range e.Matches {
+		shown = append(shown, m.Signature)
+	}
+	return shown
+}
+
+// A revocation by id of what only the ledger knows revokes the sketch, too.
+func TestRevokeByLedger(t *testing.T) {
+	s, d, list := lookupDesk(t)
+	reported, near := desktest.Letter(1, 0), desktest.Letter(1, 9)
+	clean := near
+	clean.Sketches, clean.Domains = nil, nil
+	list.Add(judged.Message{At: desktest.Noon, QueueID: "before", Verdict: "clean", Set: clean})
+	s.MustReport("anna", reported)
+	set, err := d.Find(api.LookupRequest{ID: reported.Signatures[1].ID()})
+	if err != nil || len(set.Sketches) == 0 {
+		t.Fatalf("%+v, %v", set, err)
+	}
+	if o, err := d.Revoke(desk.Report{Set: set, Reporter: "root"}); err != nil || o.Idle {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	s.WantListed("the message", reported, false)
+	s.WantListed("a near-duplicate", near, false)
+}
+
+// What is not known is an error to revoke, and a sentence to explain.
+func TestLookupUnknown(t *testing.T) {
+	_, d, _ := lookupDesk(t)
+	for _, ask := range []api.LookupRequest{{ID: "text:0011223344556677"}, {ID: "sketch:0011223344556677"}, {QueueID: "4F2A"}} {
+		known, _, signed, err := d.Lookup(ask, signature.Set{})
+		if err != nil || signed || known.Explanation != nil || len(known.Unknown) != 1 || !known.Since.Equal(desktest.Noon) {
+			t.Errorf("%+v: %+v, %v", ask, known, err)
+		}
+		if _, err := d.Find(ask); !errors.Is(err, desk.ErrUnknown) {
+			t.Errorf("%+v: %v", ask, err)
+		}
+	}
+	if _, _, _, err := d.Lookup(api.LookupRequest{ID: "text"}, signature.Set{}); err == nil {
+		t.Error("what is no id is looked up")
+	}
+}

@@ -1,0 +1,128 @@
+// Package judged remembers the messages that were judged lately, so that an administrator
+// can ask about one without having it: by the MTA's queue id, or by an id in a header.
+//
+//	milter -> List.Add: the oldest are forgotten     List.Find -> desk
+//
+// It keeps verdicts and signatures in memory, within a bound. It keeps no text and no
+// address, and forgets everything when the daemon stops. A List has one lock, which is held
+// for a look through the list.
+package judged
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Message is one message that was judged.
+type Message struct {
+	At      time.Time
+	QueueID string
+	Verdict string
+	Shown   []signature.Signature // those that the verdict names, such as in the header
+	Set     signature.Set
+}
+
+// MaxMemory is the default bound of a List, in bytes.
+const MaxMemory = 16 << 20
+
+// maxShown bounds Message.Shown.
+const maxShown = 8
+
+// List contains the latest messages. It is safe for concurrent use.
+type List struct {
+	max   int // bytes
+	begun time.Time
+
+	mu    sync.RWMutex
+	list  []Message // the oldest first
+	bytes int
+	full  bool // messages were forgotten
+}
+
+// New returns an empty list of at most so many bytes. now is the time from which messages
+// are added.
+func New(now time.Time, bytes int) *List { return &List{max: bytes, begun: now} }
+
+// Add adds a message, and forgets the oldest ones beyond the bound. It copies what it keeps.
+// A message of more than a 64th of the bound is kept without its sketches.
+func (l *List) Add(m Message) {
+	m = m.copied()
+	if m.size() > l.max/64 {
+		m.Set.Sketches = nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, m)
+	l.bytes += m.size()
+	for l.bytes > l.max && len(l.list) > 0 {
+		l.bytes -= l.list[0].size()
+		l.list[0] = Message{} // frees its memory
+		l.list = l.list[1:]
+		l.full = true
+	}
+}
+
+// Since returns the time from which on all judged messages are in the list.
+func (l *List) Since() time.Time {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.full && len(l.list) > 0 {
+		return l.list[0].At
+	}
+	return l.begun
+}
+
+// Find returns at most limit messages for which match is true, the latest first. match must
+// not keep or change the message, and must not call the list.
+func (l *List) Find(limit int, match func(*Message) bool) (found []Message) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for i := len(l.list) - 1; i >= 0 && len(found) < limit; i-- {
+		if match(&l.list[i]) {
+			found = append(found, l.list[i])
+		}
+	}
+	return found
+}
+
+// copied returns a message that shares no memory with others. Strings may be parts of a
+// whole message.
+func (m Message) copied() Message {
+	m.QueueID, m.Verdict = strings.Clone(m.QueueID), strings.Clone(m.Verdict)
+	m.Shown = slices.Clone(m.Shown[:min(len(m.Shown), maxShown)])
+	m.Set.Signatures, m.Set.Counting = slices.Clone(m.Set.Signatures), slices.Clone(m.Set.Counting)
+	m.Set.Sketches, m.Set.Domains = slices.Clone(m.Set.Sketches), slices.Clone(m.Set.Domains)
+	for i, s := range m.Set.Sketches {
+		m.Set.Sketches[i].Anchors, m.Set.Sketches[i].Keys = slices.Clone(s.Anchors), slices.Clone(s.Keys)
+	}
+	for i, d := range m.Set.Domains {
+		m.Set.Domains[i] = strings.Clone(d)
+	}
+	return m
+}
+
+// Sizes in memory, in bytes, rounded up for the allocator.
+const (
+	sizeOfMessage   = 384 // with its place in the list, which may be half empty
+	sizeOfSignature = 40
+	sizeOfSketch    = 96
+	sizeOfFeature   = 20
+	sizeOfDomain    = 32
+)
+
+// size returns an upper bound of the memory of a message, in bytes.
+func (m *Message) size() int {
+	n := sizeOfMessage + len(m.QueueID) + len(m.Verdict)
+	n += sizeOfSignature * (len(m.Shown) + len(m.Set.Signatures) + len(m.Set.Counting))
+	for _, s := range m.Set.Sketches {
+		n += sizeOfSketch + sizeOfFeature*(len(s.Anchors)+len(s.Keys))
+	}
+	for _, d := range m.Set.Domains {
+		n += sizeOfDomain + len(d)
+	}
+	return n
+}
