@@ -3,10 +3,12 @@ package signature
 import (
 	"slices"
 
+	"github.com/spambloom/spambloom/signature/ascii"
 	"github.com/spambloom/spambloom/signature/digest"
 	"github.com/spambloom/spambloom/signature/guard"
 	"github.com/spambloom/spambloom/signature/links"
 	"github.com/spambloom/spambloom/signature/mail"
+	"github.com/spambloom/spambloom/signature/page"
 	"github.com/spambloom/spambloom/signature/sketch"
 	"github.com/spambloom/spambloom/signature/visible"
 	"github.com/spambloom/spambloom/signature/words"
@@ -62,11 +64,31 @@ func (c *computer) shapeSketch(header []mail.Field) (s sketch.Sketch, ok bool) {
 	return sketch.OfShape(shape), true
 }
 
+// showsLinkedPicture reports whether the page of a message has a remote picture and a link.
+func (c *computer) showsLinkedPicture() bool {
+	v := c.shownPage()
+	if v == nil {
+		return false
+	}
+	hasPicture, hasLink := false, false
+	for _, r := range v.References {
+		hasPicture = hasPicture || r.IsPicture && ascii.HasPrefixFold(r.Value, "http")
+		hasLink = hasLink || r.Rank == page.Clicked && !r.IsText
+	}
+	return hasPicture && hasLink
+}
+
 // phrases returns the signatures of a text that is too short to sign: of its words
-// together with the domain of a link.
+// together with the domain of a link. A page that shows a linked picture only has none.
 func (c *computer) phrases(m mail.Message, domains []string) (digests []digest.Digest) {
 	own := c.reader.ownText()
-	if !words.HasContent(own, words.Few) || c.guardOf(m, c.reader.shown.Text) != guard.None {
+	switch {
+	case len(c.reader.shown.Text) <= maxGreeting && c.showsLinkedPicture():
+		own = nil
+	case !words.HasContent(own, words.Few):
+		return nil
+	}
+	if c.guardOf(m, c.reader.shown.Text) != guard.None {
 		return nil
 	}
 	for _, d := range domains {

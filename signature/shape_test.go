@@ -101,6 +101,32 @@ func TestLetterHasNoShape(t *testing.T) {
 	}
 }
 
+// A page that shows nothing but a linked remote picture signs with its domains, and is found
+// whatever its style sheet, picture and path are.
+func TestLinkedPictureSigns(t *testing.T) {
+	sign := func(page string) []signature.Digest {
+		return ofKind(signature.Compute(signature.Parse([]byte("From: a@a.example\nContent-Type: text/html\n\n"+page))), signature.KindPhrase)
+	}
+	first := sign("<style>one two three</style><a href='http://spam-orchard.net/1.html'><img src='http://cid.example/1.jpg'></a>")
+	if len(first) != 2 {
+		t.Fatalf("%d signatures", len(first))
+	}
+	for _, tt := range []struct {
+		page string
+		same bool
+	}{
+		{"<style>four five</style><a target=x href='http://spam-orchard.net/2.html'><img src='http://other-orchard.net/2.jpg'></a>", true},
+		{"<a href='http://garden-orchard.net/1.html'><img src='http://third-orchard.net/1.jpg'></a>", false},
+		{"<a href='http://spam-orchard.net/1.html'><img src='http://cid.example/1.jpg'></a> some words of a letter", false},
+		{"<a href='http://spam-orchard.net/1.html'>a link</a>", false},
+		{"<img src='http://spam-orchard.net/1.jpg'>", false},
+	} {
+		if got := sign(tt.page); (len(got) > 0 && got[0] == first[0]) != tt.same {
+			t.Errorf("%q: same %t, want %t", tt.page, !tt.same, tt.same)
+		}
+	}
+}
+
 // A few words sign together with the domain of a link, and not without one.
 func TestPhraseNeedsALink(t *testing.T) {
 	sign := func(text string) []signature.Digest {

@@ -55,8 +55,8 @@ func TestRequestRoundTrip(t *testing.T) {
 		want := message{reporter: "anna@example.org", class: rapid.SampledFrom(bloomdb.Classes()).Draw(t, "class")}
 		for i, d := range rapid.SliceOfNDistinct(digest, 0, maxSignatures, rapid.ID).Draw(t, "digests") {
 			k := []signature.Kind{signature.KindContent, signature.KindAttachment}[i%2]
-			if i < 2 { // a message has one of those
-				k = []signature.Kind{signature.KindBody, signature.KindText}[i]
+			if i < 4 { // a message has one of each, and two phrases
+				k = []signature.Kind{signature.KindBody, signature.KindText, signature.KindPhrase, signature.KindPhrase}[i]
 			}
 			want.set.Signatures = append(want.set.Signatures, signature.Signature{Kind: k, Digest: d})
 		}

@@ -42,7 +42,7 @@ var allowed = map[string][]string{
 	"signature/links":   {"signature/work", "signature/ascii", "signature/suffix", "signature/mail", "signature/page", "signature/visible"},
 	"signature/guard":   {"signature/mail", "signature/words"},
 	"signature/archive": {"signature/work", "signature/digest"},
-	"signature":         {"signature/work", "signature/span", "signature/digest", "signature/picture", "signature/sketch", "signature/mail", "signature/visible", "signature/words", "signature/links", "signature/guard", "signature/archive"},
+	"signature":         {"signature/work", "signature/ascii", "signature/span", "signature/digest", "signature/picture", "signature/sketch", "signature/mail", "signature/page", "signature/visible", "signature/words", "signature/links", "signature/guard", "signature/archive"},
 
 	"signature/sketch/sketchtest":   {"signature/digest", "signature/sketch"},
 	"signature/archive/archivetest": {},
