@@ -29,15 +29,15 @@ func TestShapeLists(t *testing.T) {
 			t.Errorf("by %q of %v at %d sites, want %q", e.Matches[0].By, e.Matches[0].Signature.Kind, e.Sites, by)
 		}
 	}
-	mustReportSet(t, db, paged("a.example", "parcel", "first.example.org.ru"))
-	lists(paged("b.example", "garden", "second.example.org.uk"), "")
-	lists(paged("b.example", "garden", "other.first.example.org.ru"), "two-senders") // a weak match, with the link
-	mustReportSet(t, db, paged("b.example", "doctor", "third.org.uk"))
-	lists(paged("c.example", "garden", "second.example.org.uk"), "two-senders")
-	if err := db.Revoke(paged("d.example", "school", "fourth.org.uk")); err != nil {
+	mustReportSet(t, db, paged("a.example", "parcel station", "first.example.org.ru"))
+	lists(paged("b.example", "garden station", "second.example.org.uk"), "")
+	lists(paged("b.example", "garden station", "other.first.example.org.ru"), "two-senders") // a weak match, with the link
+	mustReportSet(t, db, paged("b.example", "doctor station", "third.org.uk"))
+	lists(paged("c.example", "garden station", "second.example.org.uk"), "two-senders")
+	if err := db.Revoke(paged("d.example", "school station", "fourth.org.uk")); err != nil {
 		t.Fatal(err)
 	}
-	lists(paged("c.example", "garden", "second.example.org.uk"), "")
+	lists(paged("c.example", "garden station", "second.example.org.uk"), "")
 }
 
 func TestShapesSwitchedOff(t *testing.T) {
@@ -45,9 +45,9 @@ func TestShapesSwitchedOff(t *testing.T) {
 	o.Reports.NoShapes = true
 	db := bloomdbtest.Open(t, o)
 	for _, sender := range []string{"a.example", "b.example", "c.example"} {
-		mustReportSet(t, db, paged(sender, "parcel "+sender, "first.org.uk"))
+		mustReportSet(t, db, paged(sender, "parcel station "+sender, "first.org.uk"))
 	}
-	if e := db.Judge(paged("d.example", "garden", "second.org.uk")); e.Listed {
+	if e := db.Judge(paged("d.example", "garden station", "second.org.uk")); e.Listed {
 		t.Errorf("%+v", e)
 	}
 }

@@ -247,10 +247,10 @@ func (c *computer) showsCode() bool {
 
 // Counting returns the signature under which a message is counted: the text signature, so
 // that copies that vary in what it leaves out count as one message; else the body
-// signature; else the first attachment. It is one, as each takes cells of the counting
+// signature; else the first attachment or phrase. It is one, as each takes cells of the counting
 // filter.
 func Counting(signatures []Signature) []Signature {
-	for _, kind := range []digest.Kind{digest.KindText, digest.KindBody, digest.KindAttachment} {
+	for _, kind := range []digest.Kind{digest.KindText, digest.KindBody, digest.KindAttachment, digest.KindPhrase} {
 		for _, s := range signatures {
 			if s.Kind == kind {
 				return []Signature{s}

@@ -51,6 +51,9 @@ func (c *computer) shapeSketch(header []mail.Field) (s sketch.Sketch, ok bool) {
 	if k.Bones >= leastBones && k.BoneKinds >= leastKinds {
 		shape.Coarse = k.Coarse
 	}
+	if words.IsEnough(c.reader.shown.Text, words.Ample) { // its words have a sketch of their own
+		return sketch.OfShape(shape), true
+	}
 	paths := links.PathsOf(v.References, &c.work)
 	contents := c.reader.fewWords(v.Labels, mail.Subject(header))
 	for _, path := range slices.Concat(paths.Pictures, paths.Links) {

@@ -193,7 +193,7 @@ func isIdentifier(segment []byte) bool {
 		}
 	}
 	return len(segment) >= longSegment && digits > 2 || digits > 3 && letters > 3 || letters >= 6 && vowels == 0 ||
-		len(segment) >= 2*longSegment && bytes.IndexAny(segment, "-_.") < 0
+		len(segment) >= 2*longSegment && !bytes.ContainsAny(segment, "-_.")
 }
 
 // appendWithoutNumbers appends text in lower case with "#" for each number.
