@@ -83,7 +83,7 @@ func openLocked(o Options, m *repair.Mending) (*DB, error) {
 	o.keeper = clock.New(o.Now, o.Elapsed, o.Log)
 	err := folder.RefuseNewer(o.Dir, fileForms)
 	if err == nil {
-		err = o.keeper.Load(o.Dir)
+		err = o.keeper.Load(o.Dir, o.Reports.Period*time.Duration(o.Reports.Keep-1))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)

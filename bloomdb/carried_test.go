@@ -2,6 +2,7 @@ package bloomdb_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -75,8 +76,61 @@ func TestCarriedNeverDoesNotShield(t *testing.T) {
 	}
 }
 
-// A revocation of a message ends the listing by a domain that the message carries.
-func TestCarriedDomainIsRevoked(t *testing.T) {
+// spamOffer is a spam of many words; spamNear is another copy of it.
+const spamOffer = "Our members doubled their savings within eleven weeks without any risk because a retired engineer discovered how the " +
+	"large exchanges settle their accounts at night. Television refuses to speak about this method and the banks try to forbid it. To take " +
+	"part you open a free account on our protected page and transfer the small starting amount. A personal manager will telephone you and " +
+	"guide you through the simple formalities. http://spam-offer.example/\n"
+
+var spamNear = strings.NewReplacer("eleven", "fourteen", "free", "new").Replace(spamOffer)
+
+// A user who takes back the mail of somebody who forwarded a spam takes back that mail and
+// its near-duplicates, and not the spam: neither its near-duplicates nor its domain.
+func TestRevokedCarrierClearsNoSpam(t *testing.T) {
+	quote := func(text string) string { return "> " + strings.ReplaceAll(text, ". ", ".\n> ") }
+	for name, forward := range map[string]func(words string) signature.Set{
+		"attached":   func(words string) signature.Set { return carries(words, asMessage, "Subject: x\n\n"+spamOffer) },
+		"later part": func(words string) signature.Set { return carries(words, "\n", spamOffer) },
+		"quoted":     func(words string) signature.Set { return computed("\n" + words + "\n\n" + quote(spamOffer)) },
+		"hidden": func(words string) signature.Set {
+			return computed("Content-Type: text/html\n\n<p>" + words + "<div hidden>" + spamOffer + "</div>")
+		},
+		"truncated": func(words string) signature.Set {
+			set := carries(words, asMessage, "Subject: x\n\n"+spamOffer)
+			set.Signatures = with(signature.Set{}, signature.KindAttachment, "terms").Signatures
+			return set
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
+			mustReportSet(t, db, computed("\n"+spamOffer))
+			reportCampaigns(t, db, "other", bloomdb.DefaultCampaigns, "spam-offer.example")
+			near, linked := computed("\n"+spamNear), linking("linked", "spam-offer.example")
+			carrier, carrierNear := forward("Is this real, what do you think of it?"), forward("Should we tell our bank about this one?")
+			for what, set := range map[string]signature.Set{"near-duplicate": near, "linked": linked, "carrier": carrier, "its near-duplicate": carrierNear} {
+				if !db.Judge(set).Listed {
+					t.Fatalf("%s: not listed before", what)
+				}
+			}
+			if err := db.Revoke(carrier); err != nil {
+				t.Fatal(err)
+			}
+			if e := db.Judge(carrier); e.Listed {
+				t.Errorf("the carrier is still listed: %+v", e.Matches)
+			}
+			if !db.Judge(near).Listed {
+				t.Error("a near-duplicate of the spam is no longer listed")
+			}
+			if !db.Judge(linked).Listed {
+				t.Error("the domain of the spam no longer lists")
+			}
+		})
+	}
+}
+
+// A message that was revoked itself is not listed by a domain that it carries, which lists
+// other mail as before.
+func TestCarriedDomainIsNotRevoked(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	for i := range bloomdb.DefaultCampaigns {
 		if err := db.Report(linking(fmt.Sprint(i), "riverside-books.example.org"), layout.ClassOther); err != nil {
@@ -91,7 +145,54 @@ func TestCarriedDomainIsRevoked(t *testing.T) {
 	if err := db.Revoke(carrier); err != nil {
 		t.Fatal(err)
 	}
-	if db.Judge(carrier).Listed || db.Judge(other).Listed {
-		t.Error("the domain lists what was revoked")
+	if db.Judge(carrier).Listed || !db.Judge(other).Listed {
+		t.Errorf("listed: what was revoked %v, other mail %v", db.Judge(carrier).Listed, db.Judge(other).Listed)
 	}
+}
+
+// Spam reports do not list the mail of a site to which the spam has links that nobody sees.
+// A link that readers see counts.
+func TestHiddenLinksListNothing(t *testing.T) {
+	for name, link := range map[string]string{
+		"comment":         "<!-- http://victim.example/ -->",
+		"hidden element":  "<div style='display:none'><a href=http://victim.example/>here</a> http://victim.example/</div>",
+		"hidden link":     "<a hidden href=http://victim.example/>here</a>",
+		"no size":         "<a style='font-size:0' href=http://victim.example/>here</a>",
+		"colour of paper": "<a style='color:#fff' href=http://victim.example/>here</a>",
+		"empty link":      "<a href=http://victim.example/></a>",
+		"blank link":      "<a href=http://victim.example/> &nbsp;&#8203;</a>",
+		"link in a link":  "<a href=http://victim.example/><a href=http://192.0.2.1/>here</a></a>",
+		"picture":         "<img src=http://victim.example/a.png>",
+		"style sheet":     "<style>p{background:url(http://victim.example/a.png)}</style>",
+		"script":          "<script>location='http://victim.example/'</script>",
+		"refresh":         "<meta http-equiv=refresh content='0; url=http://victim.example/'>",
+		"base":            "<base href=http://victim.example/>",
+		"no link":         "<p href=http://victim.example/>here</p>",
+		"title":           "<title>http://victim.example/</title>",
+		"event":           "<p onclick=\"location='http://victim.example/'\">here</p>",
+	} {
+		db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
+		report := func(link string) {
+			for i := range 2 * bloomdb.DefaultCampaigns {
+				mustReportSet(t, db, computed(fmt.Sprintf("Content-Type: text/html\n\n<p>%s%s</p>%s", newSpam(i), "<a href=http://192.0.2.1/>buy</a>", link)))
+			}
+		}
+		report(link)
+		victims := computed("\nThe river has risen, see http://victim.example/river for the tables of all gauges and the times of the ferry across it\n")
+		if e := db.Judge(victims); e.Listed || len(db.ExplainDomains(victims)) != 1 || db.ExplainDomains(victims)[0].Campaigns != 0 {
+			t.Errorf("%s: listed %v, %+v", name, e.Matches, db.ExplainDomains(victims))
+		}
+		if spams := computed("\nAnother text with the link of the spam: http://192.0.2.1/ which readers should follow today, as is said there in many words\n"); !db.Judge(spams).Listed {
+			t.Errorf("%s: the link that readers see does not list", name)
+		}
+	}
+}
+
+// newSpam is the text of a spam like no other.
+func newSpam(i int) string {
+	var b strings.Builder
+	for j := range 40 {
+		fmt.Fprintf(&b, "%s ", strings.Repeat(string(rune('a'+(i*7+j*3)%26)), 1+j%3)+string(rune('a'+(i+j)%26))+"x")
+	}
+	return b.String()
 }

@@ -94,10 +94,11 @@
 // A message without a listed signature may be a near-duplicate of a reported one: one of its
 // sketches matches if one site has stored enough of it in one generation (signature.Sketch).
 // The same rule as above holds between reports and revocations, and revoking a message also
-// revokes the listings of all its near-duplicates by their sketches. There are two exceptions.
-// A message that was itself reported stays listed by its own signatures. A message that was
-// itself revoked, by its body or text, is not listed by a sketch of the same generation or an
-// older one. A spammer who includes the text of a revoked message therefore evades the sketch,
+// revokes the listings of all its near-duplicates by their sketches. There are three exceptions.
+// A message that was itself reported stays listed by its own signatures. Content that a revoked
+// message carries, quotes or hides stays listed, with the domains of its links. A message that was
+// itself revoked, by its body or text, is not listed by a sketch or a domain of the same generation
+// or an older one. A spammer who includes the text of a revoked message therefore evades the sketch,
 // as with a text of his own. It is more important that no legitimate mail is listed because it
 // resembles a revoked message.
 //

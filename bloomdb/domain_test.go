@@ -329,7 +329,7 @@ func TestDomainModel(t *testing.T) {
 			n := rapid.IntRange(0, 6).Draw(t, "message")
 			set := linking(fmt.Sprint(n), d)
 			alone := !taken[d] && campaigns[d] >= 3 && max(sightings[d], campaigns[d])-campaigns[d] <= campaigns[d]/10
-			listed := reported[n] && !revoked[n] || !reported[n] && alone
+			listed := reported[n] && !revoked[n] || !reported[n] && !revoked[n] && alone
 			if got := db.Judge(set).Listed; got != listed {
 				t.Fatalf("message %d with %s: listed %v, want %v (%d campaigns, %d sightings)", n, d, got, listed, campaigns[d], sightings[d])
 			}

@@ -70,6 +70,7 @@ func (db *DB) Essence(set signature.Set) signature.Set {
 		}
 		sketches = append(sketches, s.Essence(keyed...))
 	}
+	set = set.ToReport()
 	set.Sketches = sketches
 	return set
 }

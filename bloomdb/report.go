@@ -4,6 +4,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/bloomdb/vote"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -24,14 +25,16 @@ func (db *DB) Report(set signature.Set, class layout.Class) error {
 }
 
 // Revoke ends the listing of all of set's signatures, and of near-duplicates by their sketches.
-// It does not affect the exact listing of another message. It is durable like Report, and has
+// It does not affect the exact listing of another message, nor the listing of what the message
+// carries: the next copy of a spam that somebody forwarded is still spam. It is durable like Report, and has
 // the same errors except ErrNever.
 func (db *DB) Revoke(set signature.Set) error {
 	if err := db.ks.Storable(set); err != nil {
 		return err
 	}
+	set = set.ToReport()
 	if len(vote.Keys(set.Signatures)) == 0 {
-		set.Sketches = keyspace.EvenAskOnly(set.Sketches)
+		set.Sketches = keyspace.EvenAskOnly(never.OfMessage(set.Sketches))
 	}
 	return db.list(layout.RevokedFilter, set, layout.ClassOther)
 }

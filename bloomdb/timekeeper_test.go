@@ -3,6 +3,8 @@ package bloomdb_test
 import (
 	"bytes"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -205,6 +207,44 @@ func TestStopIsNoJump(t *testing.T) {
 		db = bloomdbtest.Open(t, o)
 		if got := db.Clock() != nil; got != doubted {
 			t.Errorf("stopped for %s: doubted %v, want %v", stop, got, doubted)
+		}
+	}
+}
+
+// After a stop of more than a report lasts, reports made before the clock is accepted expire
+// with that. Status and log announce it, and the log records it. Where the administrator
+// removes the file with the last time, they stay.
+func TestStopLongerThanReportsLast(t *testing.T) {
+	const day = 24 * time.Hour
+	const announced, done = "reports made before the clock is accepted expire then", "reports made while the clock was not trusted may have expired"
+	for _, tt := range []struct {
+		stop    time.Duration
+		removed bool // the file
+		expires bool
+	}{{20 * day, false, false}, {40 * day, false, true}, {40 * day, true, false}} {
+		c := newClocks()
+		var logged bytes.Buffer
+		o := c.options(t.TempDir())
+		o.Log = slog.New(slog.NewTextHandler(&logged, nil))
+		db := bloomdbtest.Open(t, o)
+		bloomdbtest.Report(t, db, 1)
+		must(t, db.Close())
+		if c.pass(tt.stop); tt.removed {
+			must(t, os.Remove(filepath.Join(o.Dir, clock.File)))
+		}
+		c.elapsed = 0 // the machine was started again
+		db = bloomdbtest.Open(t, o)
+		bloomdbtest.Report(t, db, 2)
+		if s := db.Clock(); s != nil && s.Expires != tt.expires || s == nil && !tt.removed {
+			t.Errorf("%+v: status %+v", tt, s)
+		}
+		if strings.Contains(logged.String(), announced) != tt.expires || strings.Contains(logged.String(), done) {
+			t.Errorf("%+v: log before:\n%s", tt, &logged)
+		}
+		maintainFor(t, db, c, clock.ConfirmAfter+time.Hour)
+		listed(t, db, 2, !tt.expires)
+		if strings.Contains(logged.String(), done) != tt.expires {
+			t.Errorf("%+v: log after:\n%s", tt, &logged)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func TestStyleSheetBombsOfSix(t *testing.T) {
 // possible: it ends when the test decides.
 func spinning(b *bench) (end func()) {
 	done := make(chan struct{})
-	b.Server.sign = func(m signature.Message, unpacking signature.Unpacking) signature.Set {
+	b.Server.sign = func(m signature.Message, unpacking signature.Unpacking, stop <-chan struct{}) signature.Set {
 		for bytes.HasPrefix(m.Body, []byte("<style>")) {
 			select {
 			case <-done:
@@ -100,7 +100,7 @@ func spinning(b *bench) (end func()) {
 			default:
 			}
 		}
-		return signature.ComputeWith(m, unpacking)
+		return signature.ComputeWith(m, unpacking, stop)
 	}
 	return sync.OnceFunc(func() { close(done) })
 }
@@ -137,6 +137,60 @@ func TestExpensiveMailCostsItsSendersTurn(t *testing.T) {
 	}
 	end()
 	for _, w := range six {
+		w.expect("ic")
+	}
+}
+
+// The memory of a large message that never ends is that of other expensive mail. Twelve
+// messages of 1 MiB of twelve senders, enough for all memory of large mail and more, are
+// signed until the test ends it, on one processor. Known spam of that size is found beside
+// them, and of the twelve as many are signed as have room in their half of the memory.
+func TestLargeMailBesideExpensiveMail(t *testing.T) {
+	oneProcessor(t)
+	b := start(t, Options{JudgeTimeout: time.Hour}, nil)
+	large := mail{header: letter.header, body: letter.body + strings.Repeat("\r\n"+strings.Repeat(" ", 70), 1<<20/72)}
+	b.Server.db = openDB(t)
+	if err := b.Server.db.Report(large.set(), bloomdb.ClassOther); err != nil {
+		t.Fatal(err)
+	}
+	b.Server.progress = time.Hour // no packets of progress among the answers
+	done := make(chan struct{})
+	b.Server.sign = func(m signature.Message, unpacking signature.Unpacking, stop <-chan struct{}) signature.Set {
+		if !bytes.HasPrefix(m.Body, []byte("<style>")) {
+			return signature.ComputeWith(m, unpacking, stop)
+		}
+		select { // it takes no processor time from the others, and yet has its quantum at once
+		case <-stop:
+		case <-done:
+		}
+		return signature.Set{}
+	}
+	bomb := styleSheetBomb(1 << 20)
+	var all []*wire
+	for i := range 12 {
+		w := attacker(t, b, fmt.Sprintf("198.51.%d.1", i), fmt.Sprintf("bomb%d@example.net", i), bomb)
+		w.send('E', "")
+		all = append(all, w)
+	}
+	most := lateBound / int(signingMemory(int64(len(bomb))))
+	testenv.Eventually(t, "those without room have given their memory back", func() bool {
+		load := b.Load()
+		return load.Overtime == most && load.Waiting == len(all)-most
+	})
+	b.turns.mu.Lock()
+	b.turns.quantum = time.Hour // from now on: this test must not depend on the machine's speed
+	b.turns.mu.Unlock()
+	for i := range 3 {
+		changes, _ := dial(t, "tcp", b.addr, offerAll, fmt.Sprintf("192.0.%d.1", i)).send(large)
+		if !slices.ContainsFunc(changed(changes), func(c string) bool { return strings.HasPrefix(c, "+0 X-Spambloom: spam;") }) {
+			t.Errorf("large spam is not found: %q", changed(changes))
+		}
+	}
+	if fault := b.Fault(); fault != nil || b.isSuspended() {
+		t.Errorf("suspended %v, fault %v", b.isSuspended(), fault)
+	}
+	close(done)
+	for _, w := range all {
 		w.expect("ic")
 	}
 }

@@ -30,7 +30,7 @@ func (x *session) judge(msg *message) policy.Decision {
 	judged := make(chan policy.Decision, 1)
 	turn := s.turns.ask(request{
 		client: msg.Client, sender: msg.Sender, size: msg.kept, limit: limit, stage: content.stage,
-		judge: func(short bool) { content.short = short; judged <- s.guard(&content) },
+		judge: func(short bool) { content.short = short; s.judgeOnce(&content, judged) },
 	})
 
 	progress, half, deadline := time.NewTicker(s.progress), time.NewTimer(limit/2), time.NewTimer(limit)
@@ -65,6 +65,13 @@ func (x *session) judge(msg *message) policy.Decision {
 	}
 }
 
+// judgeOnce sends the decision about msg, unless signing was stopped: then it begins again.
+func (s *Server) judgeOnce(msg *message, judged chan<- policy.Decision) {
+	if d := s.guard(msg); !msg.stage.isStopped() {
+		judged <- d
+	}
+}
+
 // late returns the decision about a message at its deadline, and whose fault that is. If
 // the message is still being judged, its memory stays booked until abandoned is called at
 // the end.
@@ -73,9 +80,9 @@ func (s *Server) late(msg *message, turn *turn, asked time.Time, abandoned func(
 	cause, err := tooLate(asked, begun, turn.limit)
 	if running {
 		msg.disown()
-		if !ourFault {
-			err = fmt.Errorf("%w: %w", errExpensive, err)
-		}
+	}
+	if (running || turn.wasStopped) && !ourFault {
+		err = fmt.Errorf("%w: %w", errExpensive, err)
 	}
 	if ourFault {
 		return s.fail(msg, cause, err), notInTime
@@ -124,8 +131,10 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 	if msg.short {
 		s.metrics.truncated.WithLabelValues(overTurn).Inc()
 	}
-	set := s.sign(content, msg.stage.unpack)
-	msg.stage.enterOurs()
+	set := s.sign(content, msg.stage.unpack, msg.stage.stop)
+	if !msg.stage.enterOurs() {
+		return policy.Decision{} // signing was stopped; it begins again
+	}
 	if len(set.Signatures) == 0 {
 		d := policy.Unsigned(content.Truncated)
 		d.Limits, d.Short = set.Limits, msg.short

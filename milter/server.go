@@ -15,14 +15,17 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
+// signer is signature.ComputeWith.
+type signer func(m signature.Message, unpacking signature.Unpacking, stop <-chan struct{}) signature.Set
+
 // Server judges the mail of any number of MTAs. Its methods are safe for
 // concurrent use.
 type Server struct {
 	db       *bloomdb.DB
 	options  atomic.Pointer[Options]
 	metrics  *metrics
-	judge    func(*message) policy.Decision                             // judgeMessage
-	sign     func(signature.Message, signature.Unpacking) signature.Set // signature.ComputeWith
+	judge    func(*message) policy.Decision // judgeMessage
+	sign     signer
 	turns    *turns
 	health   *health
 	progress time.Duration // between two progress packets

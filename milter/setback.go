@@ -2,6 +2,7 @@ package milter
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -98,12 +99,12 @@ func (s *setbacks) isSetBack(x *turn, now time.Time) bool {
 	if len(s.running)+len(s.until) == 0 {
 		return false
 	}
-	for _, id := range x.ids {
-		if s.running[id] > 0 || s.until[id].After(now) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(x.ids, func(id identity) bool { return s.has(id, now) })
+}
+
+// has reports whether the senders with an identity are set back.
+func (s *setbacks) has(id identity, now time.Time) bool {
+	return s.running[id] > 0 || s.until[id].After(now)
 }
 
 // inOvertime reports whether a message of x's sender is beyond its quantum.
@@ -146,22 +147,45 @@ func (w *work) end(now time.Time, processors int)   { w.advance(now, processors)
 
 // stage is the state of a judgement: signing, whose time depends on the message, or our own
 // part (the database and the policies), whose time does not.
+//
+// Signing may be stopped. The judgement then ends without a result, and begins again later.
 type stage struct {
-	ours   atomic.Pointer[time.Time] // when it entered our part; nil while signing
+	ours   atomic.Pointer[time.Time] // when it entered our part; nil while signing; &stopped
 	unpack signature.Unpacking       // set when the message asks for its turn
+	stop   chan struct{}             // closed when signing is stopped; made at each begin
+}
+
+// stopped marks the stage of a judgement whose signing was stopped.
+var stopped time.Time
+
+// begin resets s for the begin of a judgement, before anything is signed.
+func (s *stage) begin() {
+	now := time.Now()
+	s.stop = make(chan struct{})
+	s.ours.Store(&now)
 }
 
 func (s *stage) enterSigning() { s.ours.Store(nil) }
 
-func (s *stage) enterOurs() {
+// enterOurs enters our part. It reports false if signing was stopped.
+func (s *stage) enterOurs() bool {
 	now := time.Now()
-	s.ours.Store(&now)
+	return s.ours.CompareAndSwap(nil, &now) || !s.isStopped()
 }
+
+// stopSigning stops the judgement if it signs. It is called once after each begin.
+func (s *stage) stopSigning() {
+	if s.ours.CompareAndSwap(nil, &stopped) {
+		close(s.stop)
+	}
+}
+
+func (s *stage) isStopped() bool { return s.ours.Load() == &stopped }
 
 // inOurs returns how long the judgement has been in our part, or 0 while it signs.
 func (s *stage) inOurs() time.Duration {
 	since := s.ours.Load()
-	if since == nil {
+	if since == nil || since == &stopped {
 		return 0
 	}
 	return max(1, time.Since(*since))

@@ -14,7 +14,8 @@ import (
 // desk is turns in a bubble, and the messages judged, in order.
 type desk struct {
 	*turns
-	judged []string // guarded by turns.mu
+	judged  []string // guarded by turns.mu
+	stopped int      // judgements that were stopped and began again; guarded by turns.mu
 }
 
 // order returns the messages judged since the last call of forget.
@@ -67,8 +68,15 @@ func (d *desk) ask(name, client, sender string, size int64, signing time.Duratio
 			d.judged = append(d.judged, name)
 			d.mu.Unlock()
 			at.enterSigning()
-			time.Sleep(signing)
-			at.enterOurs()
+			select {
+			case <-time.After(signing):
+			case <-at.stop:
+			}
+			if !at.enterOurs() {
+				d.mu.Lock()
+				d.stopped++
+				d.mu.Unlock()
+			}
 		},
 	})
 	synctest.Wait()
@@ -194,35 +202,106 @@ func TestLargeMailOfOneSender(t *testing.T) {
 	})
 }
 
-// Large messages beyond their turn use no memory that small ones need. A message that needs
-// more than the bound is judged alone.
+// Large messages beyond their turn use no memory that small ones need, and of that for large
+// ones half. A message that needs more than the bound is judged alone.
 func TestJudgingMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(1)
 		for i := range 20 {
-			d.ask("large", fmt.Sprintf("10.0.%d.1", i), "", 10<<20, time.Hour)
+			d.ask("bomb", fmt.Sprintf("10.0.%d.1", i), "", 10<<20, time.Hour)
 			time.Sleep(time.Second)
 		}
 		memory, _ := d.inside()
-		if _, _, overtime := d.state(); overtime != judgingBound/int(signingMemory(10<<20)) || memory.large > judgingBound {
-			t.Errorf("%d large messages are judged, with %d bytes", overtime, memory.large)
+		if waiting, _, overtime := d.state(); waiting != 19 || overtime != 1 || memory.large != signingMemory(10<<20) || memory.late != memory.large {
+			t.Errorf("%d large messages wait, %d are judged, with %+v", waiting, overtime, memory)
 		}
 		d.forget()
 		d.ask("small", "192.0.2.1", "", 1000, 0)
-		if !slices.Equal(d.order(), []string{"small"}) {
+		d.ask("large", "192.0.2.2", "", 10<<20, 0)
+		if !slices.Equal(d.order(), []string{"small", "large"}) {
 			t.Errorf("judged %v", d.order())
 		}
 		d.refuseAll(errSuspended)
 		d.ask("huge", "192.0.2.1", "", 1<<30, 0)
-		if got := d.order(); len(got) != 1 {
+		if got := d.order(); len(got) != 2 {
 			t.Errorf("a huge message is judged beside others: %v", got)
 		}
 		time.Sleep(2 * time.Hour)
-		if !slices.Equal(d.order(), []string{"small", "huge"}) || d.bookedNow() != 0 {
+		if !slices.Equal(d.order(), []string{"small", "large", "huge"}) || d.bookedNow() != 0 {
 			t.Errorf("at the end judged %v, %d bytes booked", d.order(), d.bookedNow())
 		}
 	})
 }
+
+// A message that gave its memory back begins again when there is room for a late one. After
+// half of its time, only its beginning is judged.
+func TestStoppedMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(1)
+		first := d.ask("first", "10.0.1.1", "", 10<<20, time.Minute)
+		time.Sleep(time.Second)
+		second := d.ask("second", "10.0.2.1", "", 10<<20, 10*time.Second)
+		third := d.ask("third", "10.0.3.1", "", 10<<20, 10*time.Second)
+		time.Sleep(2 * time.Second)
+		if waiting, judging, overtime := d.state(); waiting != 2 || judging != 0 || overtime != 1 || d.stopped != 2 {
+			t.Fatalf("%d wait, %d are judged, %d beyond their quantum, %d were stopped", waiting, judging, overtime, d.stopped)
+		}
+		if _, ok := <-second.overtime; ok || !second.wasStopped || first.wasStopped {
+			t.Errorf("stopped: first %v, second %v", first.wasStopped, second.wasStopped)
+		}
+		d.hurry(third)
+		synctest.Wait()
+		time.Sleep(time.Hour)
+		if want := []string{"first", "second", "third", "third short", "second"}; !slices.Equal(d.order(), want) || d.stopped != 2 || d.bookedNow() != 0 {
+			t.Errorf("judged %v, want %v; %d stopped, %d bytes booked", d.order(), want, d.stopped, d.bookedNow())
+		}
+	})
+}
+
+// The network of a message beyond its quantum has its large mail judged within the half for
+// such messages. An envelope sender has not, since anyone can forge it.
+func TestForgedSenderKeepsMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(1)
+		d.ask("first", "10.0.1.1", "bank@example.org", 10<<20, time.Second) // sets back its network and sender
+		time.Sleep(2 * time.Second)
+		d.ask("late", "10.0.2.1", "", 10<<20, time.Hour)
+		time.Sleep(time.Second)
+		d.forget()
+		d.ask("network", "10.0.1.9", "", 10<<20, 0)
+		d.ask("forged", "192.0.2.1", "bank@example.org", 10<<20, 0)
+		if !slices.Equal(d.order(), []string{"forged"}) {
+			t.Errorf("judged %v", d.order())
+		}
+		time.Sleep(2 * time.Hour)
+		if !slices.Equal(d.order(), []string{"forged", "network"}) {
+			t.Errorf("at the end judged %v", d.order())
+		}
+	})
+}
+
+// A message that is slow only because others run beside it is not stopped.
+func TestSlowMachineStopsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(1)
+		d.ask("late", "10.0.1.1", "", 10<<20, time.Minute)
+		time.Sleep(time.Second)
+		for i := range 4 { // small ones, which keep their memory
+			d.ask("beside", fmt.Sprintf("10.1.%d.1", i), "", share, time.Minute)
+			time.Sleep(time.Second)
+		}
+		slow := d.ask("slow", "192.0.2.1", "", 10<<20, 4*turnQuantum) // its share of that is less than a quantum
+		time.Sleep(5 * turnQuantum)
+		if _, ok := <-slow.overtime; ok || slow.wasStopped || !slow.ended {
+			t.Errorf("stopped %v, ended %v", slow.wasStopped, slow.ended)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+// mostSize is the size of the largest message of the property test. It needs more than
+// lateBound.
+const mostSize = 20 << 20
 
 // arrival is a message of a property test, and the pause after it.
 type arrival struct {
@@ -239,7 +318,7 @@ func TestTurnsBounds(t *testing.T) {
 		mail := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) arrival {
 			return arrival{
 				client:  fmt.Sprintf("10.0.%d.%d", rapid.IntRange(0, 3).Draw(rt, "network"), rapid.IntRange(0, 2).Draw(rt, "host")),
-				size:    rapid.Int64Range(0, 20<<20).Draw(rt, "size") >> rapid.IntRange(0, 16).Draw(rt, "shift"),
+				size:    rapid.Int64Range(0, mostSize).Draw(rt, "size") >> rapid.IntRange(0, 16).Draw(rt, "shift"),
 				signing: time.Duration(rapid.IntRange(0, 3000).Draw(rt, "ms")) * time.Millisecond,
 				pause:   time.Duration(rapid.IntRange(0, 500).Draw(rt, "pause")) * time.Millisecond,
 			}
@@ -260,7 +339,8 @@ func playTurns(processors int, mail []arrival) (fault string) {
 		all = append(all, d.ask("m", m.client, "", m.size, m.signing))
 		time.Sleep(m.pause)
 		memory, free := d.inside()
-		if memory.small > judgingBound || memory.large > judgingBound || free < 0 || free > d.all {
+		most := lateBound + max(lateBound, signingMemory(mostSize))
+		if memory.small > judgingBound || memory.large > most || memory.late > max(lateBound, signingMemory(mostSize)) || free < 0 || free > d.all {
 			fault = fmt.Sprintf("memory %+v, %d of %d processors free", memory, free, d.all)
 		}
 	}
@@ -271,8 +351,8 @@ func playTurns(processors int, mail []arrival) (fault string) {
 			refused++
 		}
 	}
-	if len(d.order())+refused != len(all) {
-		fault = fmt.Sprintf("of %d messages %d were judged, %d refused", len(all), len(d.order()), refused)
+	if len(d.order())-d.stopped+refused != len(all) {
+		fault = fmt.Sprintf("of %d messages %d were judged, %d of them again, %d refused", len(all), len(d.order()), d.stopped, refused)
 	}
 	if waiting, judging, overtime := d.state(); waiting+judging+overtime+d.setBack() != 0 || d.bookedNow() != 0 {
 		fault = fmt.Sprintf("at the end %d wait, %d are judged, %d beyond their turn; %d bytes booked", waiting, judging, overtime, d.bookedNow())

@@ -20,7 +20,8 @@ import (
 // is set back; see setbacks. Expensive mail therefore never occupies the processors of
 // other mail, whatever signing costs and however many clients send it. Only our own part of
 // a judgement, which no message can prolong, keeps its processor. Unpacking also needs a
-// slot; see slots.
+// slot; see slots. Large messages beyond their quantum share a part of the memory; see
+// late.go.
 //
 // All methods are safe for concurrent use.
 type turns struct {
@@ -98,18 +99,21 @@ type turn struct {
 	overtime chan struct{} // closed when the message exceeds its quantum
 
 	// Guarded by turns.mu. err may be read without it once refused is closed.
-	err       error
-	line      *line         // where it waits; nil: it does not wait
-	given     int           // line.given on arrival
-	starved   bool          // its line got no turn while it waited
-	short     bool          // only the beginning of the message is judged
-	begun     time.Time     // start, plus the time spent waiting for slots; zero: not begun
-	cost      time.Duration // work.done at the start, likewise adjusted
-	memory    int64         // booked for it
-	timer     *time.Timer   // of the quantum
-	over      bool          // overtime is closed
-	ended     bool
-	abandoned func() // called at the end; nil: the session still waits
+	err        error
+	line       *line         // where it waits; nil: it does not wait
+	given      int           // line.given on arrival
+	starved    bool          // its line got no turn while it waited
+	short      bool          // only the beginning of the message is judged
+	hurried    bool          // hurry was called
+	begun      time.Time     // start, plus the time spent waiting for slots; zero: not begun
+	cost       time.Duration // work.done at the start, likewise adjusted
+	memory     int64         // booked for it
+	timer      *time.Timer   // of the quantum
+	over       bool          // beyond its quantum
+	ended      bool
+	lateMemory bool   // its memory is booked as that of a late message
+	wasStopped bool   // it was stopped once: overtime is closed
+	abandoned  func() // called at the end; nil: the session still waits
 	unpacking
 }
 
@@ -169,7 +173,8 @@ func (t *turns) lineFor(x *turn) *line {
 // fill gives the free processors to waiting messages. The caller holds mu.
 func (t *turns) fill() {
 	for t.free > 0 {
-		x := t.next(time.Now())
+		now := time.Now()
+		x := t.next(now)
 		if x == nil {
 			return
 		}
@@ -181,7 +186,7 @@ func (t *turns) fill() {
 		}
 		t.granted = (t.granted + 1) % secondClass
 		if x.begun.IsZero() {
-			t.begin(x)
+			t.begin(x, now)
 		} else {
 			t.resume(x)
 		}
@@ -196,7 +201,7 @@ func (t *turns) next(now time.Time) *turn {
 	for _, l := range t.order {
 		for _, x := range l.turns {
 			switch isSetBack := t.isSetBack(x, now); {
-			case isSetBack && second != nil, !isSetBack && first != nil, !t.canBegin(x):
+			case isSetBack && second != nil, !isSetBack && first != nil, !t.canBegin(x, now):
 				continue
 			case isSetBack:
 				second = x
@@ -217,14 +222,14 @@ func (t *turns) next(now time.Time) *turn {
 // canBegin reports whether there is memory for judging x, or a slot if it waits for one. A
 // large message waits while another message of its sender is beyond its quantum: one sender
 // may have one such message at a time. The caller holds mu.
-func (t *turns) canBegin(x *turn) bool {
+func (t *turns) canBegin(x *turn, now time.Time) bool {
 	if !x.begun.IsZero() {
 		return t.hasSlot(x)
 	}
 	if x.size > share && !x.short && t.inOvertime(x) {
 		return false
 	}
-	return t.judging.hasRoom(x.needs())
+	return t.judging.hasRoom(x.needs(), t.isLateFrom(x, now))
 }
 
 // needs returns the memory for judging x.
@@ -266,15 +271,14 @@ func (t *turns) lastOfLongest() *turn {
 }
 
 // begin gives x a free processor. The caller holds mu.
-func (t *turns) begin(x *turn) {
-	now := time.Now()
+func (t *turns) begin(x *turn, now time.Time) {
 	t.free--
 	t.holding[x] = struct{}{}
 	t.work.begin(now, t.all)
 	x.begun, x.cost = now, t.work.done
-	x.memory = x.needs()
-	t.judging.take(x.memory)
-	x.stage.enterOurs()
+	x.memory, x.lateMemory = x.needs(), t.isLateFrom(x, now)
+	t.judging.take(x.memory, x.lateMemory)
+	x.stage.begin()
 	x.timer = time.AfterFunc(t.quantum, func() { t.overrun(x) })
 	short := x.short
 	t.run(func() {
@@ -283,27 +287,38 @@ func (t *turns) begin(x *turn) {
 	})
 }
 
-// overrun takes the processor from a message that is still being signed after its quantum.
+// overrun takes the processor from a message that is still being signed after its quantum,
+// and the memory if it may not keep that.
 func (t *turns) overrun(x *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	inTime := time.Since(x.begun) < t.quantum // the timer was set before a wait for a slot
-	if x.ended || x.over || x.isWaiting() || inTime {
+	if x.ended || x.isWaiting() || inTime {
 		return
 	}
 	if x.stage.inOurs() > 0 { // on a busy machine signing may not have begun
 		x.timer.Reset(t.quantum)
 		return
 	}
+	if !x.over {
+		t.yield(x)
+	}
+	t.bound(x)
+	t.fill()
+}
+
+// yield takes the processor from a message beyond its quantum. The caller holds mu.
+func (t *turns) yield(x *turn) {
 	x.over = true
 	t.late++
-	close(x.overtime)
+	if !x.wasStopped {
+		close(x.overtime)
+	}
 	t.setbacks.begin(x.ids)
 	t.holdLate(x)
 	delete(t.holding, x)
 	t.took(time.Since(x.begun))
 	t.free++
-	t.fill()
 }
 
 // end frees x's processor and memory and gives them to the next message.
@@ -314,10 +329,7 @@ func (t *turns) end(x *turn) {
 	x.timer.Stop()
 	x.ended = true
 	t.work.end(now, t.all)
-	t.judging.give(x.memory)
-	if x.abandoned != nil {
-		x.abandoned()
-	}
+	t.judging.give(x.memory, x.lateMemory)
 	if x.over {
 		t.late--
 		t.setbacks.end(x.ids, now, t.work.done-x.cost)
@@ -325,6 +337,12 @@ func (t *turns) end(x *turn) {
 		delete(t.holding, x)
 		t.took(now.Sub(x.begun))
 		t.free++
+	}
+	switch {
+	case x.abandoned != nil:
+		x.abandoned()
+	case x.stage.isStopped():
+		t.again(x)
 	}
 	t.shed() // x may have raised the mean
 	t.fill()
@@ -387,7 +405,8 @@ func (t *turns) refuseAll(err error) {
 func (t *turns) hurry(x *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if x.line != nil && x.begun.IsZero() && x.size > share {
+	x.hurried = x.size > share
+	if x.line != nil && x.begun.IsZero() && x.hurried {
 		x.short = true
 		t.fill()
 	}

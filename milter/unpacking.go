@@ -52,15 +52,22 @@ func (u *unpacking) isWaiting() bool { return !u.since.IsZero() }
 func (t *turns) unpack(x *turn) (stop <-chan struct{}, done func()) {
 	done = func() { t.giveSlot(x) }
 	t.mu.Lock()
-	if t.hasSlot(x) {
+	switch {
+	case isLarge(x.memory) && x.stage.isStopped():
+	case t.hasSlot(x):
 		stop = t.takeSlot(x)
 		t.mu.Unlock()
 		return stop, done
+	case !x.over || t.keepsMemory(x):
+		granted := t.park(x)
+		t.mu.Unlock()
+		<-granted
+		return x.stop, done // it does not change before done is called
+	default: // it would keep its memory while it waits
+		t.stop(x)
 	}
-	granted := t.park(x)
 	t.mu.Unlock()
-	<-granted
-	return x.stop, done // it does not change before done is called
+	return x.stage.stop, func() {}
 }
 
 // hasSlot reports whether there is a slot for x. The caller holds mu.
@@ -155,7 +162,7 @@ func (s *Server) Sign(m signature.Message) signature.Set {
 	t, x := s.turns, &turn{over: true}
 	t.enter()
 	defer t.exit()
-	return s.sign(m, func() (<-chan struct{}, func()) { return t.unpack(x) })
+	return s.sign(m, func() (<-chan struct{}, func()) { return t.unpack(x) }, nil)
 }
 
 // enter counts work without a turn.

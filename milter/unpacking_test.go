@@ -324,9 +324,9 @@ func TestArchivesBesideHostileOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	release := make(chan struct{})
-	b.Server.sign = func(m signature.Message, unpacking signature.Unpacking) signature.Set {
+	b.Server.sign = func(m signature.Message, unpacking signature.Unpacking, stop <-chan struct{}) signature.Set {
 		if !bytes.HasPrefix(m.Body, []byte("<style>")) {
-			return signature.ComputeWith(m, unpacking)
+			return signature.ComputeWith(m, unpacking, stop)
 		}
 		for {
 			stop, done := unpacking()

@@ -20,14 +20,16 @@ import (
 // takes memory of up to three times the size of m, if encoded messages lie in each other,
 // and up to 64 MiB for images and archives; for most mail, of the largest part. It is safe
 // for concurrent use, and its calls do not wait for each other.
-func Compute(m Message) Set { return ComputeWith(m, nil) }
+func Compute(m Message) Set { return ComputeWith(m, nil, nil) }
 
-// ComputeWith is Compute for callers that bound how many messages are unpacked at a time.
-// The signatures are the same.
-func ComputeWith(m Message, unpacking Unpacking) Set {
+// ComputeWith is Compute for callers that bound how many messages are unpacked at a time,
+// or that may give up. The signatures are the same, unless stop is closed before it
+// returns: then it returns soon, after decoding the message at most, and what it returns is
+// of no use. A nil stop never does that.
+func ComputeWith(m Message, unpacking Unpacking, stop <-chan struct{}) Set {
 	c := computers.Get().(*computer)
 	defer c.release()
-	c.turns.unpacking = unpacking
+	c.turns.unpacking, c.work.Stop = unpacking, stop
 	return c.compute(m)
 }
 

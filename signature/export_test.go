@@ -29,6 +29,18 @@ func ComputeSteps(m Message, unpacking Unpacking, spent int) (Set, work.Steps) {
 	return set, c.work
 }
 
+// ComputeStopped signs a message that was stopped before it begins. It returns the steps.
+func ComputeStopped(m Message) work.Steps {
+	c := computers.Get().(*computer)
+	defer c.release()
+	stop := make(chan struct{})
+	close(stop)
+	c.turns.unpacking = func() (<-chan struct{}, func()) { panic("unpacking after a stop") }
+	c.work.Stop = stop
+	c.compute(m)
+	return c.work
+}
+
 // Unpack calls f as the signing of a message does, until it was not stopped.
 func Unpack(unpacking Unpacking, f func(w *work.Steps, isStopped func() bool)) {
 	c := new(computer)

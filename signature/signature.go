@@ -52,8 +52,8 @@ type Set struct {
 	// tags, then those in the text. An IP address stands in brackets.
 	Domains []string
 	// Carried is how many of Domains, the last ones, are in text that the message
-	// carries. No report lists them, as a sender could put another's mail there. See
-	// ToReport.
+	// carries, or of links that nobody sees. No report lists them, as a sender could put
+	// another's mail or address there, and no revocation takes them back. See ToReport.
 	Carried int
 	// NoHeader is set if the message has no header field that only a message has: it is
 	// another sort of file. See Message.HasHeader.
@@ -62,8 +62,8 @@ type Set struct {
 	Limits Limits
 }
 
-// ToReport returns the part of s that a report of its message lists: s without the
-// domains of carried text. A revocation takes back all of s.
+// ToReport returns the part of s that a report of its message lists, and a revocation
+// takes back: s without the domains of carried text and hidden links.
 func (s Set) ToReport() Set {
 	own := max(0, len(s.Domains)-s.Carried)
 	s.Domains, s.Carried = s.Domains[:own:own], 0

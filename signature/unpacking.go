@@ -25,7 +25,10 @@ func (c *computer) unpack(f func()) {
 		return
 	}
 	limits, counted := c.limits, c.work
-	for c.turns.take(f); c.turns.wasStopped; c.turns.take(f) {
+	for !c.work.IsStopped() {
+		if c.turns.take(f); !c.turns.wasStopped {
+			return
+		}
 		c.limits, c.work = limits, counted
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -63,7 +64,7 @@ func TestStoppedUnpacking(t *testing.T) {
 // slot.
 func TestSlotsOfUnpacking(t *testing.T) {
 	var b brokenOff
-	if signature.ComputeWith(signature.Parse([]byte("Subject: x\n\n"+prose)), b.take); b.calls != 0 {
+	if signature.ComputeWith(signature.Parse([]byte("Subject: x\n\n"+prose)), b.take, nil); b.calls != 0 {
 		t.Errorf("a text asked for %d slots", b.calls)
 	}
 	func() {
@@ -110,4 +111,21 @@ func TestStoppedAnywhere(t *testing.T) {
 			t.Fatalf("after %d questions and %d attempts %x, want %x", asked, calls, got, want)
 		}
 	})
+}
+
+// Signing that is stopped costs no more than decoding the message and sketching what was
+// read so far. It does not unpack.
+func TestStoppedSigning(t *testing.T) {
+	sheet := "Content-Type: text/html\n\n<style>" + strings.Repeat("b i p{top:0}", 65<<10/12) + "</style>" + strings.Repeat("<p>x ", 1<<20/5)
+	archive := "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + prose + "\n--b\n" + zipPart(t, "a.txt", ampleProse) + "\n--b--\n"
+	for name, raw := range map[string]string{"style sheet": sheet, "archive": archive} {
+		m := signature.Parse([]byte(raw))
+		steps := signature.ComputeStopped(m)
+		if most := 4*len(raw) + 1<<20; steps.Total() > most {
+			t.Errorf("%s: %d steps after the stop, at most %d", name, steps.Total(), most)
+		}
+		if _, whole := signature.ComputeSteps(m, nil, 0); name == "style sheet" && whole.Total() < 8*steps.Total() {
+			t.Errorf("%s: %d steps after the stop, %d without it", name, steps.Total(), whole.Total())
+		}
+	}
 }

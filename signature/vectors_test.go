@@ -16,7 +16,7 @@ import (
 var update = flag.Bool("update", false, "rewrite testdata/*.want")
 
 // vector returns the content of a .want file: a line for each signature, for each image
-// the anchors and keys of its first view, then the text.
+// the anchors and keys of its first view, a line for each domain, then the text.
 func vector(m signature.Message) []byte {
 	var b bytes.Buffer
 	set := signature.Compute(m)
@@ -31,6 +31,12 @@ func vector(m signature.Message) []byte {
 			}
 			fmt.Fprintf(&b, "image keys %016x\n", reported[0].Keys)
 		}
+	}
+	for i, d := range set.Domains {
+		if i >= len(set.Domains)-set.Carried {
+			b.WriteString("carried ")
+		}
+		fmt.Fprintf(&b, "domain %s\n", d)
 	}
 	if text := signature.Text(m); text != "" {
 		fmt.Fprintf(&b, "text: %s\n", text)

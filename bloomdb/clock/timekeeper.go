@@ -57,7 +57,8 @@ type Keeper struct {
 	wall    func() time.Time
 	elapsed func() time.Duration // monotonic; nil: the wall clock is always believed
 	log     *slog.Logger
-	dir     string // state folder
+	dir     string        // state folder
+	life    time.Duration // the least time after which a report expires; 0: never
 
 	mu     sync.Mutex // guards all below
 	anchor time.Time  // the time when elapsed was at
@@ -128,6 +129,7 @@ func (k *Keeper) look() time.Time {
 		return expected
 	}
 	k.log.Warn("the clock jump has lasted and is accepted now", "by", k.doubt.least)
+	k.reportExpired(k.doubt.least)
 	believed := expected.Add(k.doubt.least)
 	k.believe(believed, at)
 	return believed
@@ -196,10 +198,26 @@ func (k *Keeper) suspect(off, at time.Duration, now time.Time) {
 		k.doubt = doubt{off: off, least: off, since: at, from: now}
 		k.log.Error("the clock has jumped; not trusted, nothing expires by it (check the time server)",
 			"by", off, "time", now.UTC().Format(time.RFC3339), "believed_after", ConfirmAfter)
+		if k.outlives(off) {
+			k.log.Error("reports made before the clock is accepted expire then; if the clock is right, stop the daemon, remove the file and start it again",
+				"file", filepath.Join(k.dir, File), "reports_last", k.life)
+		}
 	}
 	k.doubt.off = off
 	if off.Abs() < k.doubt.least.Abs() {
 		k.doubt.least = off
+	}
+}
+
+// outlives reports whether a jump is longer than a report may last: reports made while it is
+// doubted then expire when it is believed.
+func (k *Keeper) outlives(off time.Duration) bool { return k.life > 0 && off > k.life }
+
+// reportExpired logs which reports a jump that is believed now has expired.
+func (k *Keeper) reportExpired(by time.Duration) {
+	if k.outlives(by) {
+		k.log.Error("reports made while the clock was not trusted may have expired",
+			"since", k.doubt.from.UTC().Format(time.RFC3339), "reports_last", k.life)
 	}
 }
 
@@ -217,6 +235,7 @@ func (k *Keeper) Witness(made time.Time) {
 	wall := k.wall()
 	if k.doubt.off > 0 && made.Sub(wall).Abs() <= MaxSkew {
 		k.log.Warn("the clock is confirmed by another site; jump accepted", "by", k.doubt.off)
+		k.reportExpired(k.doubt.off)
 		k.believe(wall, k.elapsed())
 	}
 }
@@ -227,6 +246,7 @@ type Status struct {
 	Ahead    float64   `json:"ahead_seconds"` // how far the wall clock is ahead; below 0: behind
 	Since    time.Time `json:"since"`         // by Time
 	Believed time.Time `json:"believed"`      // by Time: when the jump will be believed, if it lasts
+	Expires  bool      `json:"expires"`       // reports made until then expire then
 }
 
 // Status returns nil while the clock is in order.
@@ -240,7 +260,7 @@ func (k *Keeper) Status() *Status {
 	if k.doubt.off == 0 {
 		return nil
 	}
-	return &Status{now.UTC(), k.doubt.off.Seconds(), k.doubt.from.UTC(), k.doubt.from.Add(ConfirmAfter).UTC()}
+	return &Status{now.UTC(), k.doubt.off.Seconds(), k.doubt.from.UTC(), k.doubt.from.Add(ConfirmAfter).UTC(), k.outlives(k.doubt.off)}
 }
 
 // File is the name of the file with the last time, the duration of a jump, and the guess.
@@ -296,9 +316,10 @@ func (s stamped) bytes() []byte {
 }
 
 // Load reads the last time from the state folder. The wall clock is believed if there is no
-// last time, or if the file is damaged. A damaged file is set aside.
-func (k *Keeper) Load(dir string) error {
-	k.dir = dir
+// last time, or if the file is damaged. A damaged file is set aside. life is the least time
+// after which a report expires.
+func (k *Keeper) Load(dir string, life time.Duration) error {
+	k.dir, k.life = dir, life
 	if k.elapsed == nil {
 		return nil
 	}

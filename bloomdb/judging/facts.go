@@ -19,6 +19,8 @@ type question struct {
 	exact  []signature.Signature // the set's signatures
 	groups []sketch.KindGroups   // groups of the set's sketches; none if no keyspace has sketches
 
+	plain uint64 // a bit for each sketch that does not stand for the message
+
 	// few or many contains the positions of exact, see hashes.
 	few  [8]filter.Hash
 	many []filter.Hash

@@ -30,6 +30,9 @@ func Judge(keys []*keyspace.Keyspace, set signature.Set, p Policy) (e Evidence) 
 	f := gather(asked, &set)
 	if len(set.Domains) > 0 && f.needsLinks(p) {
 		f.links = gatherLinks(asked, set.Domains, len(f.weak()) > 0, p)
+		if len(f.links) > 0 {
+			f.message = messageOf(asked)
+		}
 	}
 	return f.decide(&set, p)
 }
@@ -57,6 +60,7 @@ func ask(buf []question, keys []*keyspace.Keyspace, set *signature.Set) []questi
 		}
 		if hasSketches {
 			q.groups = q.ks.Sketches.Asked(set.Sketches)
+			q.plain = plainOf(set.Sketches)
 		}
 	}
 	return asked
@@ -186,51 +190,6 @@ func (q *question) sketch(s sketch.KindGroups) sketchFacts {
 	return f
 }
 
-// sketchRevoked returns the newest generation in which one site revoked a near-duplicate: it has
-// revoked enough keys of any one group of the message. The groups of a revoked message may
-// differ from those that listed it, because these come from another message. Generations older
-// than a revocation of the message itself are not looked up.
-func (q *question) sketchRevoked(s sketch.KindGroups) int64 {
-	q.askMessage()
-	query := sketch.NewQuery(s, sketch.RevokedGroups)
-	least := sketch.Enough
-	if s.Kind == signature.KindShape { // one sender's revocation takes back that of several
-		least = sketch.Suffices
-	}
-	for _, g := range q.view.Reports {
-		if g.Num <= q.message.revoked {
-			break
-		}
-		if len(query.Overlaps(g, q.ks.Settings.Site, least, false)) > 0 {
-			return g.Num
-		}
-	}
-	return neverRevoked
-}
-
-// askMessage gathers the messageFacts once.
-func (q *question) askMessage() {
-	if q.isMessageKnown {
-		return
-	}
-	q.isMessageKnown, q.message.revoked = true, neverRevoked
-	var buf [4]filter.Hash
-	hashes := buf[:0]
-	for i, s := range q.exact {
-		if isOfMessage(s.Kind) {
-			hashes = append(hashes, q.hashes()[i])
-		}
-	}
-	for _, g := range q.view.Reports {
-		if q.message.revoked == neverRevoked && slices.ContainsFunc(hashes, g.Revoked.Has) {
-			q.message.revoked = g.Num
-		}
-		if g.Mask != nil && slices.ContainsFunc(hashes, g.Mask.Retouched) {
-			q.message.retouched = append(q.message.retouched, g.Num)
-		}
-	}
-}
-
 // gatherLinks returns the facts about link domains that can list the message: domains that occur
 // almost only in spam, and beside a weak match all reported ones.
 func gatherLinks(asked []question, domains []string, isWeak bool, p Policy) (links []linkFacts) {
@@ -282,7 +241,7 @@ func unite(a, b facts) facts {
 	}
 	a.sketches = merged(a.sketches, b.sketches, func(s, o sketchFacts) bool { return s.number == o.number },
 		func(s *sketchFacts, o sketchFacts) { *s = s.unite(o) })
-	a.message = messageFacts{max(a.message.revoked, b.message.revoked), slices.Concat(a.message.retouched, b.message.retouched)}
+	a.message = a.message.unite(b.message)
 	a.voters, a.vote = mergedNames(a.voters, b.voters), min(a.vote, b.vote)
 	a.counts = merged(summedCounts(a.counts), summedCounts(b.counts), store.SiteCount.IsSame,
 		func(c *store.SiteCount, o store.SiteCount) { c.Count = max(c.Count, o.Count) })
@@ -442,7 +401,7 @@ func (s *sketchFacts) match(message messageFacts) (m sketchMatch, ok bool) {
 // none, a weak match and a reported domain beside it.
 func (f *facts) matchesOfLinks(weak []Match, p Policy) []Match {
 	for _, l := range f.links {
-		if l.isSpamOnly(p) {
+		if l.isSpamOnly(p) && f.message.revoked < l.counts.Newest {
 			return []Match{{Signature: l.reports.signature, Domain: l.domain, Generation: l.counts.Newest, Sites: []string{p.Site}}}
 		}
 	}

@@ -25,6 +25,7 @@ func latest(trails []Trail) int64 {
 // Cost returns the share of its generation's room that a report of set, or a revocation, would
 // use now: 0 if all of it is present already, 1 for the whole room.
 func (ks *Keyspace) Cost(set signature.Set, revoke bool) float64 {
+	set = set.ToReport()
 	kind, room, entries := layout.SpamFilter, ks.Settings.KeysPerGeneration(), ks.Settings.SketchEntriesPerGeneration()
 	if revoke {
 		kind, room, entries = layout.RevokedFilter, room/layout.RevokedShare, entries/layout.RevokedShare

@@ -122,10 +122,17 @@ func CheckNote(note string) error {
 func OfMessage(sketches []signature.Sketch) []signature.Sketch {
 	var of []signature.Sketch
 	for i, s := range sketches[:min(len(sketches), MostSketches)] {
-		isPlain := s.AskOnly && i > 0 && sketches[i-1].Kind == s.Kind && (i == 1 || s.Kind == signature.KindImage)
-		if !isPlain && s.Kind != signature.KindShape {
+		if !IsPlain(sketches, i) && s.Kind != signature.KindShape {
 			of = append(of, s)
 		}
 	}
 	return of
+}
+
+// IsPlain reports whether a sketch repeats the one before it without the marks of carried and
+// hidden content. It finds a reported message inside another one, and does not stand for the
+// message that it is made of.
+func IsPlain(sketches []signature.Sketch, i int) bool {
+	s := sketches[i]
+	return s.AskOnly && i > 0 && sketches[i-1].Kind == s.Kind && (i == 1 || s.Kind == signature.KindImage)
 }

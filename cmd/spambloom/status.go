@@ -133,6 +133,9 @@ func statusText(s api.Status, now time.Time) string {
 	if c := db.Clock; c != nil {
 		fmt.Fprintf(table, "clock\t%s since %s; not trusted before %s, and nothing expires until then\n",
 			offClock(c.Ahead), instant(c.Since), instant(c.Believed))
+		if c.Expires {
+			fmt.Fprintf(table, "\treports made until then expire then; if the clock is right, see \"The clock\" in contrib/state.md\n")
+		}
 	}
 	damaged := db.Damaged
 	if db.Previous != nil {

@@ -96,6 +96,9 @@ func (d *service) notes(lockout string) (notes []string) {
 	if c := d.db.Clock(); c != nil {
 		notes = append(notes, fmt.Sprintf("clock: off by %s since %s, and not trusted",
 			time.Duration(c.Ahead*float64(time.Second)).Round(time.Second), c.Since.Format(time.RFC3339)))
+		if c.Expires {
+			notes = append(notes, fmt.Sprintf("clock: reports made before it is trusted, at %s, expire then", c.Believed.Format(time.RFC3339)))
+		}
 	}
 	for _, f := range d.db.DamagedFiles() {
 		notes = append(notes, fmt.Sprintf("damaged: %s is not used; missing: %s", f.Name, f.Cost))

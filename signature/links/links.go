@@ -7,6 +7,7 @@ import (
 
 	"github.com/spambloom/spambloom/signature/mail"
 	"github.com/spambloom/spambloom/signature/page"
+	"github.com/spambloom/spambloom/signature/span"
 	"github.com/spambloom/spambloom/signature/visible"
 	"github.com/spambloom/spambloom/signature/work"
 )
@@ -35,19 +36,45 @@ type linked struct {
 	rank   page.Rank // the best
 }
 
-// scan records the links of one text part.
-func (l *Finder) scan(v *visible.View) {
-	if !v.IsPage {
-		l.scanText(withoutListFooter(v.All.Text), page.Clicked)
-		return
-	}
-	for _, r := range v.References {
-		if l.work.IsOver() {
-			return
+// scan records the links of one text part that are its author's own and that readers see,
+// or all others.
+func (l *Finder) scan(v *visible.View, others bool) {
+	rank := page.Clicked
+	if v.IsPage {
+		rank = page.InText
+		for _, r := range v.References {
+			if l.work.IsOver() {
+				return
+			}
+			if r.IsHidden == others {
+				l.refer(r)
+			}
 		}
-		l.refer(r)
 	}
-	l.scanText(withoutListFooter(v.All.Text), page.InText)
+	l.scanReading(v.Shown, rank, others)
+	if others && len(v.Hidden) > 0 {
+		l.scanReading(v.All, rank, false)
+	}
+}
+
+// scanReading records the links in the text that is its author's own, or in what it quotes.
+func (l *Finder) scanReading(r visible.Reading, rank page.Rank, quoted bool) {
+	text, own := withoutListFooter(r.Text), 0
+	for _, q := range r.Quotes {
+		start, end := min(q.Start, len(text)), min(q.End, len(text))
+		if q.By != span.ByOther {
+			continue
+		}
+		if quoted {
+			l.scanText(text[start:end], rank)
+		} else {
+			l.scanText(text[own:start], rank)
+		}
+		own = end
+	}
+	if !quoted {
+		l.scanText(text[own:], rank)
+	}
 }
 
 // addHost records a link to a host as it stands in the URL.
@@ -151,12 +178,12 @@ func (l *Finder) Reset() {
 	*l = fresh
 }
 
-// Domains returns the domains that a message links to. First are those of the texts that
-// it shows as its body. Then follow carried others: those of texts that it carries, and
-// those beside the HTML part of an alternative, where spam may write anything. Texts that
-// a mail system returned, or far behind the header, do not count. The domains of the
-// recipients in the header do not count either: spam writes them into its links, and
-// people write about their own.
+// Domains returns the domains that a message links to. First are those of links that
+// readers see in the texts that it shows as its body. Then follow carried others, where
+// spam may write anything: those of hidden links, of texts that it quotes or carries, and
+// those beside the HTML part of an alternative. Texts that a mail system returned, or far behind
+// the header, do not count. The domains of the recipients in the header do not count
+// either: spam writes them into its links, and people write about their own.
 func (l *Finder) Domains(t *visible.Texts, header []mail.Field, w *work.Steps) (domains []string, carried int) {
 	l.work = w
 	l.ours = recipientDomains(header)
@@ -172,11 +199,12 @@ func (l *Finder) Domains(t *visible.Texts, header []mail.Field, w *work.Steps) (
 	return domains, len(domains) - len(own)
 }
 
-// scanTexts records the links of the texts that the message shows, or of all others.
+// scanTexts records the links that the message shows, or all others.
 func (l *Finder) scanTexts(t *visible.Texts, others bool) {
 	for i := range t.Parts {
 		p := &t.Parts[i]
-		if p.IsAside || (t.CarriageOf(p) != mail.OwnPart || t.IsReplaced(p)) != others {
+		isOwn := t.CarriageOf(p) == mail.OwnPart && !t.IsReplaced(p)
+		if p.IsAside || !isOwn && !others {
 			continue
 		}
 		if p.View == nil && !p.IsHTML && bytes.IndexByte(t.SourceOf(p), '.') < 0 {
@@ -185,7 +213,13 @@ func (l *Finder) scanTexts(t *visible.Texts, others bool) {
 		if l.work.IsOver() {
 			break
 		}
-		l.scan(t.Show(p))
+		v := t.Show(p)
+		if isOwn != others {
+			l.scan(v, false)
+		}
+		if others {
+			l.scan(v, true)
+		}
 	}
 }
 

@@ -12,8 +12,15 @@ import (
 	"github.com/spambloom/spambloom/signature/visible"
 )
 
-// domainsOf returns the domains that a message links to.
+// domainsOf returns the domains that a message links to, by links that readers see or not.
 func domainsOf(raw string) []string {
+	domains, _ := ownDomainsOf(raw)
+	return domains
+}
+
+// ownDomainsOf also returns how many of the domains, the first ones, are of links that
+// readers see.
+func ownDomainsOf(raw string) (domains []string, own int) {
 	m := mail.Parse([]byte(raw))
 	var texts visible.Texts
 	texts.Begin(m.Header, nil)
@@ -23,8 +30,8 @@ func domainsOf(raw string) []string {
 		}
 	})
 	var f Finder
-	domains, _ := f.Domains(&texts, m.Header, nil)
-	return domains
+	domains, carried := f.Domains(&texts, m.Header, nil)
+	return domains, len(domains) - carried
 }
 
 // linkedFrom returns the domains that a message of one part links to.
@@ -108,6 +115,32 @@ func TestLinksInHTML(t *testing.T) {
 	} {
 		if got := linkedFrom("text/html; charset=utf-8", c.page); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// Links that readers do not see come after those that they see, and are carried.
+func TestLinksThatReadersSee(t *testing.T) {
+	for _, c := range []struct{ name, page, own string }{
+		{"a link", `<a href="http://a.example">x</a>`, "a.example"},
+		{"a picture that is a link", `<a href="http://a.example"><img src="http://b.example/x.png"></a>`, "a.example"},
+		{"a block that is a link", `<a href="http://a.example"><table><tr><td>x</table></a>`, "a.example"},
+		{"an open link at the end", `<a href="http://a.example">x`, "a.example"},
+		{"a visible word in an invisible link", `<a style="visibility:hidden" href="http://a.example"><b style="visibility:visible">x</b></a>`, "a.example"},
+		{"a form with a button", `<form action="http://a.example"><button formaction="http://b.example">x</button></form>`, "a.example b.example"},
+		{"an image map", `<map><area href="http://a.example"></map>`, "a.example"},
+		{"text", `<p>http://a.example/`, "a.example"},
+		{"an empty link", `<a href="http://a.example"></a>x`, ""},
+		{"a link around another one", `<a href="http://a.example"><a href="http://b.example">x</a></a>`, "b.example"},
+		{"a link before another one", `<a href="http://a.example">x<a href="http://b.example">y</a>`, "a.example b.example"},
+		{"hidden by a late style sheet", `<a class="c" href="http://a.example">x</a><style>.c{display:none}</style>`, ""},
+		{"a hidden area", `<area hidden href="http://a.example">`, ""},
+		{"a hidden picture in a link", `<a href="http://a.example"><img style="display:none" src="x.png"></a>`, ""},
+		{"text over hidden tags", `http://a<i hidden>b</i>.example/`, "a.example"},
+	} {
+		domains, own := ownDomainsOf("Content-Type: text/html\n\n" + c.page)
+		if got := strings.Join(domains[:own], " "); got != c.own {
+			t.Errorf("%s: readers see %q of %q, want %q", c.name, got, domains, c.own)
 		}
 	}
 }
@@ -211,7 +244,9 @@ func FuzzLinks(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, isHTML bool) {
 		var l Finder
-		l.scan(viewOf(text, isHTML))
+		view := viewOf(text, isHTML)
+		l.scan(view, false)
+		l.scan(view, true)
 		domains := l.chosen()
 		if len(domains) > maxDomains || len(l.found) > maxLinked || l.looked > maxLinks {
 			t.Fatalf("%d domains of %d, %d looked at", len(domains), len(l.found), l.looked)
@@ -228,7 +263,7 @@ func FuzzLinks(f *testing.F) {
 		// escaped.
 		if !isHTML {
 			var page Finder
-			page.scan(viewOf(html.EscapeString(text), true))
+			page.scan(viewOf(html.EscapeString(text), true), false)
 			if got := page.chosen(); !strings.ContainsAny(text, "<>&'\"\x00\r") && !slices.Equal(got, domains) {
 				t.Errorf("as a page: %q, as text %q", got, domains)
 			}

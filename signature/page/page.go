@@ -35,6 +35,7 @@ type Reader struct {
 	quote           int         // index in open of the outermost element that is quoted, or -1
 	from            int         // where that begins in the text
 	rest            int         // where quoted text begins that extends to the end, or -1
+	seen            int         // texts and pictures so far that readers see
 
 	skeleton skeleton
 	labels   []byte // texts that stand for pictures, and on buttons
@@ -57,6 +58,9 @@ type element struct {
 	box        box
 	isBlock    bool // it begins and ends a line
 	isReversed bool // its text is written from right to left, whatever it is
+
+	firstRef, endRef int // its references, while it is not known whether it shows anything
+	seen             int // Reader.seen where it begins
 }
 
 // Shown is what a page shows. Its text and references are valid until Reset, its quotes
@@ -93,6 +97,7 @@ func (p *Reader) Read(source []byte) Shown {
 func (p *Reader) walk(source []byte) {
 	p.open, p.hidden, p.quotes, p.quote, p.rest, p.refs = p.open[:0], nil, p.quotes[:0], -1, -1, p.refs[:p.firstRef]
 	p.skeleton.restart()
+	p.seen = 0
 	m := &p.markup
 	m.begin(source)
 	for {
@@ -157,17 +162,21 @@ var lineEnd = []byte("\n")
 func (p *Reader) showText(m *markup) {
 	switch m.rawElement {
 	case "style":
-		p.refs = append(p.refs, Reference{Value: m.text, Rank: Loaded, IsText: true})
+		p.addReference(m.text, Loaded, true)
 		if !p.sheet.isDone {
 			rules := len(p.sheet.rules)
 			p.sheet.read(m.text)
 			p.isLate = p.isLate || len(p.sheet.rules) > rules && len(bytes.TrimSpace(p.text[p.start:])) > 0
 		}
 	case "script":
-		p.refs = append(p.refs, Reference{Value: m.text, Rank: Loaded, IsText: true})
+		p.addReference(m.text, Loaded, true)
 	default:
 		if b := p.box(); b.look&unshown == 0 {
-			p.put(m.shown(), b.isHidden())
+			text, isHidden := m.shown(), b.isHidden()
+			p.put(text, isHidden)
+			if !isHidden && isSeen(text) {
+				p.seen++
+			}
 		}
 	}
 }
@@ -186,7 +195,7 @@ func (p *Reader) comment(text []byte) {
 		case markupEnd:
 			return
 		case markupText:
-			p.refs = append(p.refs, Reference{Value: m.text, Rank: Loaded, IsText: true})
+			p.addReference(m.text, Loaded, true)
 		case markupStart:
 			for _, a := range m.attrs {
 				p.refer(m, a, Loaded)
@@ -211,7 +220,7 @@ func (p *Reader) startElement(m *markup) {
 	p.endImplied(t)
 	p.style, p.class, p.id, p.isReversed = p.style[:0], p.class[:0], p.id[:0], false
 	var s style
-	quoted := false
+	quoted, firstRef := false, len(p.refs)
 	for _, a := range m.attrs {
 		p.refer(m, a, Clicked)
 		quoted = p.attribute(name, m, a, &s) || quoted
@@ -233,16 +242,39 @@ func (p *Reader) startElement(m *markup) {
 	if breaks {
 		p.put(lineEnd, b.look&gone != 0)
 	}
-	if isEmpty {
-		return
+	endRef := len(p.refs)
+	if !isClicked(name) {
+		endRef = firstRef
 	}
+	e := element{name: name, traits: t, box: b, isBlock: breaks, isReversed: p.isReversed, firstRef: firstRef, endRef: endRef, seen: p.seen}
+	if isEmpty {
+		p.showEmpty(&e)
+	} else {
+		p.openElement(e, quoted)
+	}
+}
+
+// showEmpty reads an element without an end: readers see a picture, and an area of one.
+func (p *Reader) showEmpty(e *element) {
+	if (e.name == atom.Img || e.endRef > e.firstRef) && !e.box.isHidden() {
+		p.seen++
+		p.showReferences(e.firstRef, e.endRef)
+	}
+}
+
+// openElement opens an element, which is quoted or not.
+func (p *Reader) openElement(e element, quoted bool) {
 	if len(p.open) == maxOpen {
 		p.limits |= work.LimitOpenElements
 		return
 	}
-	p.open = append(p.open, element{name, t, b, breaks, p.isReversed})
-	if p.isReversed {
-		p.put([]byte(string(rightToLeftOverride)), b.isHidden())
+	if e.name == atom.A {
+		p.Work.Spend(len(p.open) / 8)
+		p.leaveLink()
+	}
+	p.open = append(p.open, e)
+	if e.isReversed {
+		p.put([]byte(string(rightToLeftOverride)), e.box.isHidden())
 	}
 	if quoted && p.quote < 0 {
 		p.quote, p.from = len(p.open)-1, p.length()
@@ -273,8 +305,9 @@ func (p *Reader) truncate(i int) {
 		p.quotes = append(p.quotes, span.Span{Start: p.from, End: p.length(), By: span.ByOther})
 		p.quote = -1
 	}
-	for _, e := range p.open[i:] {
-		if e.isReversed {
+	for at := range p.open[i:] {
+		e := &p.open[i+at]
+		if p.leave(e); e.isReversed {
 			p.text = utf8.AppendRune(p.text, popDirection)
 		}
 	}

@@ -1,6 +1,11 @@
 package page
 
-import "bytes"
+import (
+	"bytes"
+	"unicode"
+
+	"golang.org/x/net/html/atom"
+)
 
 // Rank is how likely the sender wants a reader to follow a link. The best rank is the
 // lowest.
@@ -14,10 +19,16 @@ const (
 )
 
 // Reference is a piece of a page that may contain links, as it stands there.
+//
+// A reference is hidden if no reader sees a link there: of a tag that is not clicked, of one
+// that is plainly hidden or shows nothing, or not of a tag at all. Anyone can put the
+// address of an innocent site there.
 type Reference struct {
-	Value  []byte
-	Rank   Rank
-	IsText bool // Value is searched for links; otherwise it is one URL
+	Value    []byte
+	Rank     Rank
+	IsText   bool // Value is searched for links; otherwise it is one URL
+	IsHidden bool
+	IsQuoted bool // mail programs mark it as another author's
 	// IsPicture is set for the URL of a picture that is shown, and is not tiny.
 	IsPicture bool
 }
@@ -41,14 +52,61 @@ func (p *Reader) refer(m *markup, a attr, least Rank) {
 	value := m.source[a.start:a.end]
 	switch r, isURL := linkAttribute(a.key); {
 	case a.key == "href" && string(m.name) == "link":
-		p.refs = append(p.refs, Reference{Value: value, Rank: Loaded})
+		p.addReference(value, Loaded, false)
 	case isURL:
-		isPicture := least == Clicked && !m.isTiny && (a.key == "src" && string(m.name) != "iframe" || a.key == "background")
-		p.refs = append(p.refs, Reference{Value: value, Rank: max(r, least), IsPicture: isPicture})
+		p.addReference(value, max(r, least), false)
+		p.refs[len(p.refs)-1].IsPicture = least == Clicked && !m.isTiny && (a.key == "src" && string(m.name) != "iframe" || a.key == "background")
 	case a.key == "content":
-		p.refs = append(p.refs, Reference{Value: value, Rank: max(Clicked, least), IsText: true})
+		p.addReference(value, max(Clicked, least), true)
 	case a.key == "style" && bytes.IndexByte(value, '(') < 0: // nothing to load
 	case a.key == "style", a.key == "srcset", a.key == eventAttribute:
-		p.refs = append(p.refs, Reference{Value: value, Rank: Loaded, IsText: true})
+		p.addReference(value, Loaded, true)
 	}
+}
+
+// addReference records a reference as hidden; see showReferences.
+func (p *Reader) addReference(value []byte, r Rank, isText bool) {
+	p.refs = append(p.refs, Reference{Value: value, Rank: r, IsText: isText, IsHidden: true, IsQuoted: p.quote >= 0 || p.rest >= 0})
+}
+
+// isClicked reports whether a reader can click an element to follow its references.
+func isClicked(name atom.Atom) bool {
+	switch name {
+	case atom.A, atom.Area, atom.Form, atom.Button:
+		return true
+	}
+	return false
+}
+
+// showReferences records that readers see an element that is clicked.
+func (p *Reader) showReferences(from, to int) {
+	for i := from; i < to; i++ {
+		if r := &p.refs[i]; r.Rank == Clicked && !r.IsText {
+			r.IsHidden = false
+		}
+	}
+}
+
+// leave ends an element as far as its references are concerned: they are links if it
+// showed anything.
+func (p *Reader) leave(e *element) {
+	if p.seen > e.seen {
+		p.showReferences(e.firstRef, e.endRef)
+	}
+	e.endRef = e.firstRef
+}
+
+// leaveLink ends the open link where another one begins, as browsers do.
+func (p *Reader) leaveLink() {
+	for i := len(p.open) - 1; i >= 0; i-- {
+		if p.open[i].name == atom.A {
+			p.leave(&p.open[i])
+			return
+		}
+	}
+}
+
+// isSeen reports whether text has a character that readers see.
+func isSeen(text []byte) bool {
+	return bytes.ContainsFunc(text, func(r rune) bool { return !unicode.IsSpace(r) && unicode.IsGraphic(r) })
 }

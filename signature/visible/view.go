@@ -10,7 +10,8 @@ import (
 )
 
 // View is the text of one part in two readings: without what is plainly hidden, and all
-// that a program could show. In plain text both are the same.
+// that a program could show. In plain text both are the same. Quoted references of an answer
+// count as hidden: they are not what its author wants a reader to follow.
 type View struct {
 	Shown      Reading     // without hidden text
 	All        Reading     // with hidden text
@@ -52,6 +53,9 @@ func (t *Texts) Show(p *Part) *View {
 	var quotes []span.Span
 	if t.Origin.Answer == mail.ByThread { // readers do not see these marks
 		quotes = span.Merge(slices.Clone(seen.Quotes))
+		for i := range v.References {
+			v.References[i].IsHidden = v.References[i].IsHidden || v.References[i].IsQuoted
+		}
 	}
 	if v.All = t.reading(seen.Text, slices.Clone(quotes), p.Carried == mail.AttachedPart); len(v.Hidden) == 0 {
 		v.Shown = v.All

@@ -163,10 +163,11 @@ func joinNear(places []span.Span) []span.Span {
 	return merged
 }
 
-// MarkBoilerplate marks the tokens that are boilerplate as not the author's own.
+// MarkBoilerplate marks the tokens that are boilerplate or courtesies as not the author's
+// own.
 func (t *Tokeniser) MarkBoilerplate() {
 	i := 0
-	for _, s := range boilerplateIn(t.Text, boilerplate()) {
+	for _, s := range boilerplateIn(t.Text, unsketched()) {
 		for i < len(t.Tokens) && int(t.Tokens[i].start) < s.Start {
 			i++
 		}

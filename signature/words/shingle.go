@@ -36,8 +36,9 @@ type Sketcher struct {
 // Reset empties s for the next message.
 func (s *Sketcher) Reset() { s.Own, s.Limits = work.Keep(s.Own), 0 }
 
-// WordsBy returns the tokens by the author, and by others up to last. They and their text
-// in s.Own are valid until the next call.
+// WordsBy returns the tokens by the author, and by others up to last. Tokens by others are
+// carried, at least as quoted words. They and their text in s.Own are valid until the next
+// call.
 func (s *Sketcher) WordsBy(of *Tokeniser, last span.Author) []Token {
 	own := s.tokens[:0]
 	s.Own = s.Own[:0]
@@ -48,6 +49,9 @@ func (s *Sketcher) WordsBy(of *Tokeniser, last span.Author) []Token {
 		if len(own) == sketch.MaxWords {
 			s.Limits |= work.LimitWords
 			break
+		}
+		if t.by == span.ByOther && t.Carried == mail.OwnPart {
+			t.Carried = mail.QuotedWords
 		}
 		own = append(own, t)
 		s.Own = append(append(s.Own, of.Text[t.start:t.end]...), ' ')

@@ -1,5 +1,7 @@
 package work
 
+import "math"
+
 const (
 	// The texts of a message may cost freeSteps, and stepsOfByte for each of their
 	// decoded bytes. Normal mail costs up to half of that. Both depend only on what all
@@ -37,10 +39,18 @@ const (
 // are counted so that a test can check the bound of the sum, which FORMAT.md states. A
 // nil Steps counts nothing and has no budget. It is used by one goroutine at a time.
 type Steps struct {
+	// Stop is closed when nobody wants the signatures any more. The budget is then used
+	// up. Nil: that does not happen.
+	Stop <-chan struct{}
+
 	all     int // of all stages so far
 	texts   int // of the texts
 	granted int // for the texts, besides freeSteps
+	look    int // steps of the texts at which Stop is looked at again
 }
+
+// betweenLooks is the number of steps after which Stop is looked at, about 0.1 ms.
+const betweenLooks = 1 << 14
 
 // Count adds steps of a stage that has a limit of its own.
 func (w *Steps) Count(n int) {
@@ -64,7 +74,26 @@ func (w *Steps) Grant(size int, isPage bool) {
 func (w *Steps) Spend(n int) {
 	if w != nil {
 		w.all += n
-		w.texts += n
+		if w.texts += n; w.texts >= w.look {
+			w.lookAtStop()
+		}
+	}
+}
+
+func (w *Steps) lookAtStop() {
+	w.look = w.texts + betweenLooks
+	if w.IsStopped() {
+		w.granted = math.MinInt / 2
+	}
+}
+
+// IsStopped reports whether Stop is closed.
+func (w *Steps) IsStopped() bool {
+	select {
+	case <-w.Stop:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -39,7 +39,7 @@ var allowed = map[string][]string{
 	"signature/page":    {"signature/work", "signature/ascii", "signature/span"},
 	"signature/visible": {"signature/work", "signature/ascii", "signature/span", "signature/mail", "signature/page"},
 	"signature/words":   {"signature/work", "signature/span", "signature/digest", "signature/sketch", "signature/mail"},
-	"signature/links":   {"signature/work", "signature/ascii", "signature/suffix", "signature/mail", "signature/page", "signature/visible"},
+	"signature/links":   {"signature/work", "signature/ascii", "signature/suffix", "signature/mail", "signature/span", "signature/page", "signature/visible"},
 	"signature/guard":   {"signature/mail", "signature/words"},
 	"signature/archive": {"signature/work", "signature/digest"},
 	"signature":         {"signature/work", "signature/ascii", "signature/span", "signature/digest", "signature/picture", "signature/sketch", "signature/mail", "signature/page", "signature/visible", "signature/words", "signature/links", "signature/guard", "signature/archive"},

@@ -1,0 +1,32 @@
+package signature_test
+
+import (
+	"testing"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// The attack of shared/attacks: a mail that consists of paragraphs with which many letters
+// end is reported. A letter that ends so matches it by nothing.
+func TestClosingParagraphListsNothing(t *testing.T) {
+	for _, closing := range []string{
+		"If you have any questions please do not hesitate to contact us by telephone or simply reply to this email. Thank you for your " +
+			"patience and understanding, we look forward to hearing from you.",
+		"If you have any questions, please do not hesitate to contact us. Our customer service team is available Monday to Friday " +
+			"from 9 am to 5 pm. Thank you for your business, we look forward to hearing from you. Kind regards",
+		"Should you have any further questions, please feel free to contact us at any time by phone or email. Thank you for your trust " +
+			"and your cooperation. We wish you a nice day and remain with kind regards, your customer service team",
+	} {
+		spam := signature.Compute(signature.Parse([]byte("Subject: hello\n\n" + closing + "\n")))
+		for name, letter := range map[string]string{
+			"text":   "Subject: Your meter\n\n" + ampleProse + "\n\n" + closing + "\n\nKarl Brunner\n",
+			"page":   "Subject: Your meter\nContent-Type: text/html\n\n<p>" + ampleProse + "</p><p>" + closing + "</p>",
+			"brief":  "Subject: Your meter\n\nPlease read your meter before the end of this month and send us the reading.\n\n" + closing + "\n",
+			"quoted": "Subject: Your meter\n\n" + ampleProse + "\n\n> " + closing + "\n",
+		} {
+			if kinds := matchesOf(spam, signature.Compute(signature.Parse([]byte(letter)))); len(kinds) > 0 {
+				t.Errorf("%.50s...: %s: listed by %v", closing, name, kinds)
+			}
+		}
+	}
+}
