@@ -137,12 +137,14 @@ const maxDetected = 8
 func (t *Texts) DetectCharsets(hasContent bool) (changed bool) {
 	for i := range t.Parts[:min(len(t.Parts), maxDetected)] {
 		p := &t.Parts[i]
-		if hasContent && (p.View == nil || !isGarbled(p.View.All.Text)) {
-			continue
-		}
-		if t.work.Spend(2 * len(t.SourceOf(p))); t.work.IsOver() {
+		if t.work.IsOver() {
 			break
 		}
+		t.work.Spend(work.PerText)
+		if hasContent && (p.View == nil || !isGarbled(p.View.All.Text)) || ascii.Is(t.SourceOf(p)) {
+			continue
+		}
+		t.work.Spend(2 * len(t.SourceOf(p)))
 		if name := mail.Detect(t.SourceOf(p), p.charset, p.IsHTML, t.work); name != "" && name != p.charset {
 			p.charset, p.utf8, p.View, changed = name, nil, nil, true
 		}
