@@ -17,7 +17,10 @@
 #              connections for half an hour (or SPAMBLOOM_SOAK_MINUTES); 2,000
 #              schedules of a simulated federation
 # make fuzz    every fuzz target for 30 seconds
-# make generate  the files made from sources: contrib/spambloom.toml, contrib/man
+# make generate  the files made from sources: contrib/spambloom.toml, contrib/man,
+#                contrib/metrics.md, contrib/prometheus, contrib/grafana
+# make pictures  the pictures of the page in contrib/pictures; PICTURES=FOLDER: of each page,
+#                at 360 and 1,280 pixels, light and dark, empty, small and busy
 
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
@@ -27,7 +30,7 @@ LDFLAGS  = -X github.com/spambloom/spambloom/cmd/internal/version.linked=$(VERSI
 # other.
 export SPAMBLOOM_SENDMAIL ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spambloom/sendmail
 
-.PHONY: run build test quick flakes tools check bench bench-signatures bench-command bench-exchange bench-milter bench-start lab soak fuzz generate
+.PHONY: pictures run build test quick flakes tools check bench bench-signatures bench-command bench-exchange bench-milter bench-start lab soak fuzz generate
 
 run:
 	$(GO) build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/spambloomd ./cmd/spambloom
@@ -112,3 +115,8 @@ fuzz:
 
 generate:
 	$(GO) generate ./...
+
+PICTURES ?= guide
+
+pictures: tools
+	SPAMBLOOM_PICTURES=$(PICTURES) $(GO) test -count=1 -run Pictures ./reporting/page

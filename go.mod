@@ -33,6 +33,8 @@ require (
 // For tests.
 require (
 	github.com/alicebob/miniredis/v2 v2.40.0 // a Redis in the test's own process
+	github.com/chromedp/cdproto v0.159.0 // chromedp: what it sends to the browser
+	github.com/chromedp/chromedp v0.23.0 // the page in a real Chromium
 	github.com/emersion/go-smtp v0.25.1 // sends mail into the real Postfix
 	github.com/rogpeppe/go-internal v1.16.0 // testscript: the commands' scripts
 	go.uber.org/goleak v1.3.0 // no goroutine outlives its test
@@ -50,6 +52,7 @@ require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/cpuguy83/go-md2man/v2 v2.0.6 // indirect
 	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // indirect
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/klauspost/cpuid/v2 v2.4.2 // indirect

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -23,6 +24,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/repair"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // ErrLocked is the error of Open if another process has the state folder.
@@ -41,7 +43,8 @@ type DB struct {
 	lock     *flock.Flock
 	options  Options // with defaults filled in
 
-	burst    *recent.Counter // nil: sightings of the last minutes are not counted
+	burst    *recent.Counter                              // nil: sightings of the last minutes are not counted
+	settled  atomic.Pointer[map[signature.Signature]bool] // see Settle
 	greylist recent.Greylist
 }
 

@@ -23,10 +23,26 @@ type fact struct {
 	message int
 	site    string
 	revoked bool
+	rungs   []int
 	class   layout.Class
 }
 
-// classModel is the expected content of a site, as plain lists.
+// hasRung says whether some fact has written a rung.
+func hasRung(facts []fact) func(rungOf) bool {
+	return func(r rungOf) bool {
+		return slices.ContainsFunc(facts, func(f fact) bool {
+			return f.message == r.message && f.gen == r.gen && slices.Contains(f.rungs, r.rung)
+		})
+	}
+}
+
+// saidAfter is a fact with the rungs that it writes after others.
+func (f fact) saidAfter(facts []fact) fact {
+	f.rungs = rungsUpTo(above(hasRung(facts), f.message, f.gen, f.revoked))
+	return f
+}
+
+// classModel is what a site should know: plain lists.
 type classModel struct{ known map[string][]fact }
 
 // judge reports whether a message is listed at a site, its class, and the trails that Explain
@@ -35,7 +51,7 @@ func (m *classModel) judge(site string, n int, oldest int64) (listed bool, class
 	revoked := int64(math.MinInt64)
 	trails = make(map[string]string)
 	for _, f := range m.known[site] {
-		if f.message == n && f.revoked && f.gen >= oldest {
+		if f.message == n && f.gen >= oldest && top(hasRung(m.known[site]), n, f.gen)%2 == 1 {
 			revoked = max(revoked, f.gen)
 		}
 	}
@@ -102,9 +118,11 @@ func (w *classWorld) step(t *testing.T, site, other string) {
 	case "report":
 		f.class = rapid.SampledFrom(layout.Classes()).Draw(w.T, "class")
 		mustReportAs(t, db, f.message, f.class)
+		f = f.saidAfter(w.model.known[site])
 		w.model.known[site], w.untold[site] = append(w.model.known[site], f), append(w.untold[site], f)
 	case "revoke":
 		f.revoked = true
+		f = f.saidAfter(w.model.known[site])
 		if err := db.Revoke(bloomdbtest.Message(f.message)); err != nil {
 			w.Fatal(err)
 		}

@@ -37,6 +37,7 @@
 //	      Index.Records    sketch     entries of the groups
 //	      Register.Record  vote       the change of this site's votes
 //	      Unmask           store      retouches that would hide it
+//	      rungRecords      keyspace   rungs of what was reported and revoked before
 //	    Append, Sync       journal    the records are on disk
 //	    Set                store      the bits are set; now it is listed
 //	      Note             outbox     the changed positions are pending
@@ -84,16 +85,17 @@
 //
 // # Judging
 //
-// A signature is listed if the spam filter of some generation contains it, and the revocation
-// filters of that generation and of all newer ones do not. So the newest generation decides,
-// and within one generation the revocation does. A revoked message can be reported again in the
-// next period. Expired generations are dropped as a whole, which bounds the life of a wrong
-// listing. A listing is also looked up in the class filter. Its class names it and does not
-// affect the verdict.
+// The newest word about a signature decides. It is listed if that is a report. The newest
+// generation with a report or a revocation has it. Within a generation, reports and revocations
+// are the rungs of a ladder (layout.Rungs): report, revocation, report, and so on, 16 at most,
+// each in the spam filter, the revocation filter, or the ladder filter. The highest rung decides.
+// A message that changes sides more often stays revoked until the next period. Generations that
+// expire are dropped whole, which bounds the life of a wrong listing. A listing that stands is
+// asked for its class, which names it and decides nothing.
 //
 // A message without a listed signature may be a near-duplicate of a reported one: one of its
 // sketches matches if one site has stored enough of it in one generation (signature.Sketch).
-// The same rule as above holds between reports and revocations, and revoking a message also
+// The same rules hold between reports and revocations, and revoking a message also
 // revokes the listings of all its near-duplicates by their sketches. There are three exceptions.
 // A message that was itself reported stays listed by its own signatures. Content that a revoked
 // message carries, quotes or hides stays listed, with the domains of its links. A message that was

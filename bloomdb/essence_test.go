@@ -16,7 +16,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/never"
-	"github.com/spambloom/spambloom/bloomdb/sketch"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -192,7 +191,7 @@ func recordsOf(t *rapid.T, ks *keyspace.Keyspace, kind layout.Kind, set signatur
 	for _, s := range set.Signatures {
 		r.Hashes = append(r.Hashes, ks.Ring.ReportHash(s))
 	}
-	records, err := ks.Sketches.Records(ks.Sketches.Reported(sketches), sketch.ListOf(kind), t2.Gen)
+	records, err := ks.Sketches.Records(kind, ks.Sketches.Reported(sketches), t2.Gen)
 	if err != nil {
 		t.Fatal(err)
 	}

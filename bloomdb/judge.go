@@ -11,8 +11,20 @@ import (
 // policy returns the options that affect verdicts.
 func (db *DB) policy() judging.Policy {
 	s := db.ks.Settings
-	return judging.Policy{Site: s.Site, Votes: s.Votes, Campaigns: s.Domains.Campaigns}
+	p := judging.Policy{Site: s.Site, Votes: s.Votes, Campaigns: s.Domains.Campaigns}
+	if settled := db.settled.Load(); settled != nil {
+		p.Settled = *settled
+	}
+	return p
 }
+
+// Settle sets what messages are at this site, by the signatures of their texts and bodies,
+// whatever the filters have: true is spam. It replaces what was set before, and is not stored.
+// Caller: package desk, from the ledger. The map must not change afterwards.
+func (db *DB) Settle(settled map[signature.Signature]bool) { db.settled.Store(&settled) }
+
+// IsOfMessage reports whether a kind of signature stands for its message: body and text.
+func IsOfMessage(k signature.Kind) bool { return judging.IsOfMessage(k) }
 
 // Judge looks a message up in the filters (package judging). It does no I/O and cannot fail.
 func (db *DB) Judge(set signature.Set) (e Evidence) {

@@ -18,9 +18,11 @@ func FuzzRecord(f *testing.F) {
 	o.Site = "b"
 	b := bloomdbtest.Open(f, o)
 	b.Report(bloomdbtest.Message(1), layout.ClassPhish)
+	b.Revoke(bloomdbtest.Message(1))
+	b.Report(bloomdbtest.Message(1), layout.ClassPhish)
 	b.Count(bloomdbtest.Message(1), 20)
 	b.Resume(0, 0)
-	for range 3 { // reports, counts, classes
+	for range 5 { // reports, revocations, counts, classes, ladder
 		d, ok, err := b.NextDelta(true)
 		if err != nil || !ok {
 			f.Fatal(ok, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/wire"
@@ -29,6 +30,7 @@ func crowded(dir, site string, c *bloomdbtest.Clock) bloomdb.Options {
 type generationModel struct {
 	spam      map[string]map[filter.Hash]bool // by site
 	revoked   map[string]map[filter.Hash]bool
+	ladder    map[string]map[filter.Hash]bool
 	retouched map[filter.Hash]bool
 }
 
@@ -49,6 +51,7 @@ func (m *retouchModel) now() *generationModel {
 		m.generations[num] = &generationModel{
 			spam:      map[string]map[filter.Hash]bool{"a": {}, "b": {}},
 			revoked:   map[string]map[filter.Hash]bool{"a": {}, "b": {}},
+			ladder:    map[string]map[filter.Hash]bool{"a": {}, "b": {}},
 			retouched: map[filter.Hash]bool{},
 		}
 	}
@@ -106,11 +109,30 @@ func (m *retouchModel) masked(num int64) map[uint64][]filter.Hash {
 	return bits
 }
 
+// hasRung says whether a generation has a rung of a key.
+func (m *retouchModel) hasRung(g *generationModel, h filter.Hash) func(rungOf) bool {
+	o := m.db.Keyspace().Settings
+	return func(r rungOf) bool {
+		switch r.rung {
+		case 0:
+			return found(o.SpamShape(), g.spam, h)
+		case 1:
+			return found(o.RevokedShape(), g.revoked, h)
+		}
+		return found(o.LadderShape(), g.ladder, keyring.Stretch(keyring.RungSeed(h, r.rung)))
+	}
+}
+
+// isRevoked says whether a revocation is the newest word about a key in a generation.
+func (m *retouchModel) isRevoked(g *generationModel, h filter.Hash) bool {
+	return top(m.hasRung(g, h), 0, 0)%2 == 1
+}
+
 func (m *retouchModel) listed(h filter.Hash) bool {
 	revoked := false
 	for _, num := range m.live() {
 		g := m.generations[num]
-		revoked = revoked || found(m.db.Keyspace().Settings.RevokedShape(), g.revoked, h)
+		revoked = revoked || m.isRevoked(g, h)
 		if found(m.db.Keyspace().Settings.SpamShape(), g.spam, h) && !m.hidden(num, h) {
 			return !revoked
 		}
@@ -169,7 +191,10 @@ func TestRetouchModel(t *testing.T) {
 			"revoke there": func(rt *rapid.T) { m.hear(rt, layout.RevokedFilter, rapid.IntRange(0, 2).Draw(rt, "n")) },
 			"revoke": func(rt *rapid.T) {
 				n := rapid.IntRange(0, 2).Draw(rt, "n")
-				m.add(rt, m.now().revoked["a"], n, m.db.Revoke(bloomdbtest.Message(n)))
+				rungs := m.rungsOf(n, true)
+				if m.add(rt, m.now().revoked["a"], n, m.db.Revoke(bloomdbtest.Message(n))) {
+					maps.Copy(m.now().ladder["a"], rungs)
+				}
 			},
 			"rest": func(rt *rapid.T) {
 				m.rest(rt, rapid.SampledFrom(restWhat).Draw(rt, "what"))
@@ -194,9 +219,11 @@ func (m *retouchModel) add(rt *rapid.T, keys map[filter.Hash]bool, n int, err er
 
 func (m *retouchModel) report(rt *rapid.T, n int) {
 	g, num := m.now(), m.opt.Settings().Generation(layout.SpamFilter, m.clock.Now())
+	rungs := m.rungsOf(n, false)
 	if !m.add(rt, g.spam["a"], n, m.db.Report(bloomdbtest.Message(n), layout.ClassOther)) {
 		return
 	}
+	maps.Copy(g.ladder["a"], rungs)
 	for _, s := range bloomdbtest.Message(n).Signatures {
 		h := m.db.Keyspace().Ring.ReportHash(s)
 		if delete(g.retouched, h); m.hidden(num, h) {
@@ -205,7 +232,19 @@ func (m *retouchModel) report(rt *rapid.T, n int) {
 	}
 }
 
-// hear applies a delta in which the other site reports a message.
+// rungsOf are the keys that a report or a revocation writes in the ladder.
+func (m *retouchModel) rungsOf(n int, revoke bool) map[filter.Hash]bool {
+	keys := map[filter.Hash]bool{}
+	for _, s := range bloomdbtest.Message(n).Signatures {
+		h := m.db.Keyspace().Ring.ReportHash(s)
+		for _, r := range rungsUpTo(above(m.hasRung(m.now(), h), 0, 0, revoke))[1:] {
+			keys[keyring.Stretch(keyring.RungSeed(h, r))] = true
+		}
+	}
+	return keys
+}
+
+// hear applies a delta in which the other site tells a message.
 func (m *retouchModel) hear(rt *rapid.T, kind layout.Kind, n int) {
 	shape, keys := m.db.Keyspace().Settings.SpamShape(), m.now().spam["b"]
 	if kind == layout.RevokedFilter {
@@ -243,7 +282,7 @@ func (m *retouchModel) retouch(rt *rapid.T, n int) {
 		h := m.db.Keyspace().Ring.ReportHash(s)
 		for _, num := range m.live() {
 			g := m.generations[num]
-			if found(m.db.Keyspace().Settings.RevokedShape(), g.revoked, h) {
+			if m.isRevoked(g, h) {
 				break
 			}
 			if found(m.db.Keyspace().Settings.SpamShape(), g.spam, h) {

@@ -79,25 +79,20 @@ func (s *rollingSite) hear(t *rapid.T, from *rollingSite) {
 	}
 }
 
-// lists returns the expected verdict: the newest fact in the site's databases, and within one
-// generation the revocation.
+// lists is what plain lists say: the newest word of all that the site's databases know.
 func (s *rollingSite) lists(message int, oldest int64) bool {
-	listed, revoked := int64(-1), int64(-1)
+	newest := layout.Word(1)
 	for key := range 2 {
 		if s.under(key) == nil {
 			continue
 		}
 		for _, f := range s.known[key] {
-			switch {
-			case f.message != message || f.gen < oldest:
-			case f.revoked:
-				revoked = max(revoked, f.gen)
-			default:
-				listed = max(listed, f.gen)
+			if f.message == message && f.gen >= oldest {
+				newest = max(newest, layout.NewWord(f.gen, top(hasRung(s.known[key]), message, f.gen)))
 			}
 		}
 	}
-	return listed > revoked
+	return newest.Rung()%2 == 0
 }
 
 type rollingWorld struct {
@@ -156,6 +151,7 @@ func (w *rollingWorld) open(s *rollingSite) {
 func (s *rollingSite) learn(f fact) {
 	for key := range 2 {
 		if s.under(key) != nil {
+			f := f.saidAfter(s.known[key])
 			s.known[key] = append(s.known[key], f)
 			s.untold[key] = append(s.untold[key], f)
 		}

@@ -31,7 +31,7 @@ type votesModel struct {
 	opt     bloomdb.Options
 	db      *bloomdb.DB
 	filters map[int64]*generalized.Filter
-	revoked map[int64]map[int]bool // by generation
+	words   map[int64]map[int]int // by generation, as nextRung has them
 }
 
 func (m *votesModel) generation() int64 {
@@ -49,12 +49,12 @@ func (m *votesModel) open() {
 // tell applies a report or revocation to the model.
 func (m *votesModel) tell(n int, revoked bool) {
 	gen := m.generation()
-	if revoked {
-		if m.revoked[gen] == nil {
-			m.revoked[gen] = map[int]bool{}
-		}
-		m.revoked[gen][n] = true
-	} else if !m.revoked[gen][n] {
+	if m.words[gen] == nil {
+		m.words[gen] = map[int]int{}
+	}
+	isOver := m.words[gen][n] == layout.Rungs
+	m.words[gen][n] = nextRung(m.words[gen][n], revoked)
+	if !revoked && !isOver {
 		for _, g := range []int64{gen - 1, gen} {
 			if m.filters[g] == nil {
 				m.filters[g], _ = generalized.New(wire.VotesShape)
@@ -67,7 +67,7 @@ func (m *votesModel) tell(n int, revoked bool) {
 			switch {
 			case revoked:
 				f.Retract(p)
-			case g >= gen-1 && !m.revoked[gen][n]:
+			case g >= gen-1 && !isOver:
 				f.Insert(p)
 			}
 		}
@@ -151,7 +151,7 @@ func (m *votesModel) checkBits(gen int64) {
 // have exactly the bits of its acknowledged reports and revocations in order.
 func TestVotesModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		m := votesModel{T: rt, clock: bloomdbtest.NewClock(), filters: map[int64]*generalized.Filter{}, revoked: map[int64]map[int]bool{}}
+		m := votesModel{T: rt, clock: bloomdbtest.NewClock(), filters: map[int64]*generalized.Filter{}, words: map[int64]map[int]int{}}
 		m.opt = *completed(t, bloomdbtest.Options(t.TempDir(), "a"))
 		m.opt.Now = m.clock.Now
 		m.open()

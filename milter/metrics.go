@@ -1,6 +1,7 @@
 package milter
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,6 +23,9 @@ type metrics struct {
 	bytes    prometheus.Counter
 	judging  prometheus.Histogram
 
+	spam   *prometheus.CounterVec // source: own, both, others
+	bySite *prometheus.CounterVec // origin
+
 	greylisted *prometheus.CounterVec // result: deferred, returned
 
 	connections prometheus.Gauge
@@ -34,9 +38,15 @@ type metrics struct {
 
 func newMetrics() *metrics {
 	t := &metrics{
-		messages: vec("spambloom_messages_total", "Messages answered, by verdict.", "verdict"),
-		actions:  vec("spambloom_actions_total", "Messages answered, by action.", "action"),
-		skipped:  vec("spambloom_skipped_total", "Messages not judged on purpose, by reason.", "reason"),
+		messages: vec("spambloom_messages_total", "Messages answered, by verdict.", "verdict",
+			string(policy.Spam), string(policy.Bulk), string(policy.Clean), string(policy.Allowed), string(policy.Skipped), string(policy.Failed)),
+		actions: vec("spambloom_actions_total", "Messages answered, by action.", "action",
+			string(policy.Accept), string(policy.Tag), string(policy.Quarantine), string(policy.Reject), string(policy.Tempfail), string(policy.Discard)),
+		skipped: vec("spambloom_skipped_total", "Messages not judged on purpose, by reason.", "reason",
+			policy.ReasonAuthenticated, policy.ReasonLocal, policy.ReasonOversize, policy.ReasonLittle),
+		spam: vec("spambloom_spam_total", "Messages judged spam, by who reported them: only this site (own), only other sites (others), or both.", "source",
+			sourceOwn, sourceBoth, sourceOthers),
+		bySite: vec("spambloom_spam_by_site_total", "Messages judged spam without a report of this site, for each site that reported them.", "origin"),
 		limits: vec("spambloom_limits_total", "Messages of which only a part was used, by limit exceeded.", "limit",
 			signature.LimitNames()...),
 		failures: vec("spambloom_milter_failures_total", "Failures of messages and connections, by cause.", "cause",
@@ -80,11 +90,37 @@ func (t *metrics) message(m *message, d policy.Decision, took time.Duration) {
 	if d.Verdict == policy.Skipped {
 		t.skipped.WithLabelValues(d.Reason).Inc()
 	}
+	if d.Verdict == policy.Spam {
+		t.spamOf(m.options.Site, d.Origins)
+	}
 	for _, name := range d.Limits.Names() {
 		t.limits.WithLabelValues(name).Inc()
 	}
 	t.bytes.Add(float64(m.size))
 	t.judging.Observe(took.Seconds())
+}
+
+// Values of the label source.
+const (
+	sourceOwn    = "own"
+	sourceBoth   = "both"
+	sourceOthers = "others"
+)
+
+// spamOf counts a spam by the sites that reported it. Only reports of the newest generation
+// that lists it count.
+func (t *metrics) spamOf(own string, origins []string) {
+	switch {
+	case !slices.Contains(origins, own):
+		t.spam.WithLabelValues(sourceOthers).Inc()
+		for _, site := range origins {
+			t.bySite.WithLabelValues(site).Inc()
+		}
+	case len(origins) > 1:
+		t.spam.WithLabelValues(sourceBoth).Inc()
+	default:
+		t.spam.WithLabelValues(sourceOwn).Inc()
+	}
 }
 
 func (t *metrics) failure(cause string) { t.failures.WithLabelValues(cause).Inc() }
@@ -120,7 +156,7 @@ func (s *Server) Collectors() []prometheus.Collector {
 	gauge := func(name, help string, value func(Load) float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return value(s.Load()) })
 	}
-	return []prometheus.Collector{t.messages, t.actions, t.skipped, t.limits, t.failures, t.greylisted, t.bytes, t.judging,
+	return []prometheus.Collector{t.messages, t.actions, t.skipped, t.spam, t.bySite, t.limits, t.failures, t.greylisted, t.bytes, t.judging,
 		t.connections, t.refused, t.timeouts, t.truncated, t.spilled, t.overtime,
 		gauge("spambloom_milter_waiting", "Messages waiting for a processor.", func(l Load) float64 { return float64(l.Waiting) }),
 		gauge("spambloom_milter_judging", "Messages being judged.", func(l Load) float64 { return float64(l.Judging) }),

@@ -68,3 +68,26 @@ func TestLimitsOfJudgement(t *testing.T) {
 		t.Errorf("counted %q, want %q", bitten, want)
 	}
 }
+
+// A spam is counted by whether this site or others reported it, and each other site has the
+// credit for those that this site did not report.
+func TestSpamIsCountedBySource(t *testing.T) {
+	var origins []string
+	b := start(t, Options{Site: "mx1"}, func(judged) policy.Decision {
+		return policy.Decision{Verdict: policy.Spam, Action: policy.Tag, Origins: origins}
+	})
+	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
+	for _, origins = range [][]string{{"mx1"}, {"mx1", "mx2"}, {"mx2"}, {"mx2", "mx3"}, {"mx3"}} {
+		m.send(mail{body: "spam\r\n"})
+	}
+	for label, want := range map[string]float64{"own": 1, "both": 1, "others": 3} {
+		if n := b.metric("spambloom_spam_total", label); n != want {
+			t.Errorf("source %s: %v, want %v", label, n, want)
+		}
+	}
+	for site, want := range map[string]float64{"mx1": 0, "mx2": 2, "mx3": 2} {
+		if n := b.metric("spambloom_spam_by_site_total", site); n != want {
+			t.Errorf("site %s: %v, want %v", site, n, want)
+		}
+	}
+}

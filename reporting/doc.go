@@ -11,6 +11,10 @@
 //	judged      remembers the messages that were judged lately
 //	ledger      keeps who reported what; decides by weight and quorum
 //	            below it: record, buckets, pagefile, salvage, store (the file)
+//	figures     the table of metrics, and of the counters that are kept
+//	history     keeps counters by hour for a year
+//	overview    what an administrator looks at first; watch makes it
+//	page        the page for people, in a browser; asks server in its users' names
 //	trust       the weight of a reporter
 //	backup      the state folder as of one moment, as a tar
 //

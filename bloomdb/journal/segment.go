@@ -30,7 +30,7 @@ type Record struct {
 	Hashes []filter.Hash // spam, revoked: the keys; counts: one key; else empty
 	Count  uint32        // counts: the key's count after the change
 	Class  layout.Class  // spam: the class that the report names
-	Seeds  []uint64      // sketches: seeds of the entries' positions
+	Seeds  []uint64      // sketches, ladder: seeds of the entries' positions; at most MaxSeeds
 
 	Retouched []RetouchedKey // of a mask record: its keys
 	Votes     []uint64       // of a votes record: seeds of the keys' positions
@@ -138,7 +138,7 @@ func decodeKeys(r Record, body []byte) (Record, error) {
 		r.Hashes = []filter.Hash{{binary.BigEndian.Uint64(body[n:]), binary.BigEndian.Uint64(body[n+8:])}}
 		return r, nil
 	}
-	if r.Target.Kind == layout.SketchFilter {
+	if r.Target.Kind == layout.SketchFilter || r.Target.Kind == layout.LadderFilter {
 		return decodeSeeds(r, body)
 	}
 	if r.Target.Kind == layout.ClassFilter {
@@ -157,10 +157,10 @@ func decodeKeys(r Record, body []byte) (Record, error) {
 }
 
 func decodeSeeds(r Record, body []byte) (Record, error) {
-	if len(body) == 0 || len(body)%sketchSeedBytes != 0 {
-		return r, fmt.Errorf("%d bytes of sketch entries, must be a multiple of %d", len(body), sketchSeedBytes)
+	if len(body) == 0 || len(body)%seedBytes != 0 {
+		return r, fmt.Errorf("%d bytes of seeds, must be a multiple of %d", len(body), seedBytes)
 	}
-	for b := range slices.Chunk(body, sketchSeedBytes) {
+	for b := range slices.Chunk(body, seedBytes) {
 		r.Seeds = append(r.Seeds, binary.BigEndian.Uint64(b))
 	}
 	return r, nil
@@ -264,9 +264,10 @@ const maxBits = 16
 // MaxKeys limits the signatures of one report, so that a journal record has room for them.
 const MaxKeys = 256
 
-const (
-	sketchSeedBytes = 8
-)
+// MaxSeeds limits the seeds of one record.
+const MaxSeeds = 1000
+
+const seedBytes = 8
 
 const (
 	// VotesPerMessage is the number of keys of a message that are stored in votes and looked up.

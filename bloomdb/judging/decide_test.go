@@ -16,26 +16,37 @@ import (
 
 // The message of these tests has a body, a text, an attachment and an image.
 var (
-	aBody       = signature.Signature{Kind: signature.KindBody, Digest: [32]byte{1}}
-	aText       = signature.Signature{Kind: signature.KindText, Digest: [32]byte{2}}
-	anAttached  = signature.Signature{Kind: signature.KindAttachment, Digest: [32]byte{3}}
-	anImage     = signature.Signature{Kind: signature.KindImage, Digest: [32]byte{4}}
-	aSketch     = signature.Signature{Kind: signature.KindSketch, Digest: [32]byte{5}}
-	aDomain     = signature.DomainSignature("spam.example")
-	decidedSet  = signature.Set{Signatures: []signature.Signature{aBody, aText, anAttached}, Domains: []string{"spam.example"}}
-	testPolicy  = Policy{Site: "here", Votes: 2, Campaigns: 3}
-	testMessage = messageFacts{revoked: neverRevoked}
+	aBody      = signature.Signature{Kind: signature.KindBody, Digest: [32]byte{1}}
+	aText      = signature.Signature{Kind: signature.KindText, Digest: [32]byte{2}}
+	anAttached = signature.Signature{Kind: signature.KindAttachment, Digest: [32]byte{3}}
+	anImage    = signature.Signature{Kind: signature.KindImage, Digest: [32]byte{4}}
+	aSketch    = signature.Signature{Kind: signature.KindSketch, Digest: [32]byte{5}}
+	aDomain    = signature.DomainSignature("spam.example")
+	decidedSet = signature.Set{Signatures: []signature.Signature{aBody, aText, anAttached}, Domains: []string{"spam.example"}}
+	testPolicy = Policy{Site: "here", Votes: 2, Campaigns: 3}
 )
 
 // reportedIn returns the facts of a signature that sites have reported in one generation.
 func reportedIn(s signature.Signature, gen int64, sites ...string) signatureFacts {
-	return signatureFacts{signature: s, listed: []listedIn{{gen, sites}}, revoked: neverRevoked}
+	return signatureFacts{signature: s, listed: []listedIn{{layout.NewWord(gen, 0), sites}}, revoked: neverRevoked}
 }
 
-func (f signatureFacts) revokedIn(gen int64) signatureFacts {
-	f.revoked = gen
+func (f signatureFacts) revokedIn(gen int64) signatureFacts { return f.revokedAt(gen, 1) }
+
+func (f signatureFacts) revokedAt(gen int64, rung int) signatureFacts {
+	f.revoked = layout.NewWord(gen, rung)
 	return f
 }
+
+// listedAt are the facts of a signature that was reported again, at a rung.
+func listedAt(s signature.Signature, gen int64, rung int, sites ...string) signatureFacts {
+	f := reportedIn(s, gen, sites...)
+	f.listed[0].word = layout.NewWord(gen, rung)
+	return f
+}
+
+// at are the words of one rung in one generation.
+func at(gen int64, rung int) words { return words{{0, layout.NewWord(gen, rung)}} }
 
 func (f signatureFacts) retouchedIn(gens ...int64) signatureFacts {
 	f.retouched = gens
@@ -50,7 +61,7 @@ func (f signatureFacts) as(classes ...classedIn) signatureFacts {
 // near returns the facts of a sketch that matches in one generation.
 func near(s signature.Signature, gen int64, isStrong bool) sketchFacts {
 	m := sketchMatch{Match{Signature: s, Generation: gen, Sites: []string{"a"}}, isStrong}
-	return sketchFacts{matches: []sketchMatch{m}, revoked: neverRevoked}
+	return sketchFacts{matches: []sketchMatch{m}}
 }
 
 // campaigns returns the facts of a domain that this site has seen only in spam.
@@ -81,6 +92,30 @@ func TestDecide(t *testing.T) {
 			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a").revokedIn(9)}},
 			want:  Evidence{Matches: []Match{{Signature: aBody, Revoked: true}}},
 		},
+		"revoked and reported again in the same generation": {
+			facts: facts{signatures: []signatureFacts{listedAt(aBody, 9, 2, "a").revokedAt(9, 1)}},
+			want:  Evidence{Listed: true, Sites: 1, Matches: []Match{{Signature: aBody}}},
+		},
+		"reported again, and revoked again": {
+			facts: facts{signatures: []signatureFacts{listedAt(aBody, 9, 2, "a").revokedAt(9, 3)}},
+			want:  Evidence{Matches: []Match{{Signature: aBody, Revoked: true}}},
+		},
+		"reported again, and revoked in a newer generation": {
+			facts: facts{signatures: []signatureFacts{listedAt(aBody, 9, 14, "a").revokedAt(10, 1)}},
+			want:  Evidence{Matches: []Match{{Signature: aBody, Revoked: true}}},
+		},
+		"the class of what is reported again": {
+			facts: facts{signatures: []signatureFacts{listedAt(aBody, 9, 2, "a").revokedAt(9, 1).as(classedIn{layout.NewWord(9, 2), layout.ClassPhish})}},
+			want:  Evidence{Listed: true, Class: layout.ClassPhish, Sites: 1, Matches: []Match{{Signature: aBody}}},
+		},
+		"a near-duplicate is revoked and reported again": {
+			facts: facts{sketches: []sketchFacts{{matches: near(aSketch, 9, true).matches, words: at(9, 2)}}, message: messageFacts{words: at(9, 4)}},
+			want:  Evidence{Listed: true, Sites: 1, Matches: []Match{{Signature: aSketch}}},
+		},
+		"a near-duplicate is reported again, and the message is revoked": {
+			facts: facts{sketches: []sketchFacts{{matches: near(aSketch, 9, true).matches, words: at(9, 4)}}, message: messageFacts{words: at(9, 3)}},
+			want:  Evidence{Matches: []Match{{Signature: aSketch, Revoked: true}}},
+		},
 		"one of two is revoked": {
 			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a").revokedIn(10), reportedIn(aText, 9, "b")}},
 			want:  Evidence{Listed: true, Sites: 1, Matches: []Match{{Signature: aText}, {Signature: aBody, Revoked: true}}},
@@ -90,16 +125,16 @@ func TestDecide(t *testing.T) {
 		},
 		"retouched, and reported before": {
 			facts: facts{signatures: []signatureFacts{{signature: aBody, revoked: neverRevoked, retouched: []int64{9},
-				listed: []listedIn{{9, []string{"a"}}, {8, []string{"b", "c"}}}}}},
+				listed: []listedIn{{layout.NewWord(9, 0), []string{"a"}}, {layout.NewWord(8, 0), []string{"b", "c"}}}}}},
 			want: Evidence{Listed: true, Sites: 2, Matches: []Match{{Signature: aBody}}},
 		},
 		"the gravest class of what stands": {
 			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a").revokedIn(7).
-				as(classedIn{9, layout.ClassBulk}, classedIn{8, layout.ClassPhish}, classedIn{7, layout.ClassMalware})}},
+				as(classedIn{layout.NewWord(9, 0), layout.ClassBulk}, classedIn{layout.NewWord(8, 0), layout.ClassPhish}, classedIn{layout.NewWord(7, 0), layout.ClassMalware})}},
 			want: Evidence{Listed: true, Class: layout.ClassPhish, Sites: 1, Matches: []Match{{Signature: aBody}}},
 		},
 		"no class of what is revoked": {
-			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a").revokedIn(9).as(classedIn{10, layout.ClassPhish})}},
+			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a").revokedIn(9).as(classedIn{layout.NewWord(10, 0), layout.ClassPhish})}},
 			want:  Evidence{Matches: []Match{{Signature: aBody, Revoked: true}}},
 		},
 		"a near-duplicate": {
@@ -107,18 +142,18 @@ func TestDecide(t *testing.T) {
 			want:  Evidence{Listed: true, Sites: 1, Matches: []Match{{Signature: aSketch}}},
 		},
 		"a near-duplicate, and the message is revoked": {
-			facts: facts{sketches: []sketchFacts{near(aSketch, 9, true)}, message: messageFacts{revoked: 9}},
+			facts: facts{sketches: []sketchFacts{near(aSketch, 9, true)}, message: messageFacts{words: at(9, 1)}},
 			want:  Evidence{Matches: []Match{{Signature: aSketch, Revoked: true}}},
 		},
 		"a near-duplicate, and the message is retouched": {
-			facts: facts{sketches: []sketchFacts{near(aSketch, 9, true)}, message: messageFacts{neverRevoked, []int64{9}}},
+			facts: facts{sketches: []sketchFacts{near(aSketch, 9, true)}, message: messageFacts{nil, []int64{9}}},
 		},
 		"a weak match": {
 			facts: facts{sketches: []sketchFacts{near(aSketch, 9, false)}},
 			want:  Evidence{Weak: []Match{{Signature: aSketch}}},
 		},
 		"a weak match that is revoked": {
-			facts: facts{sketches: []sketchFacts{near(aSketch, 9, false)}, message: messageFacts{revoked: 10}},
+			facts: facts{sketches: []sketchFacts{near(aSketch, 9, false)}, message: messageFacts{words: at(10, 1)}},
 		},
 		"too few votes": {
 			facts: facts{voters: []string{"v"}},
@@ -133,11 +168,11 @@ func TestDecide(t *testing.T) {
 			want:  Evidence{Listed: true, Votes: 2, Sites: 1, Matches: []Match{{Signature: aBody}}},
 		},
 		"votes, and it is revoked in any generation": {
-			facts: facts{voters: []string{"v", "w"}, message: messageFacts{revoked: 1}},
+			facts: facts{voters: []string{"v", "w"}, message: messageFacts{words: at(1, 1)}},
 			want:  Evidence{Votes: 2, Matches: []Match{{Signature: aText, Votes: true, Revoked: true}}},
 		},
 		"votes, and it is retouched": {
-			facts: facts{voters: []string{"v", "w"}, message: messageFacts{neverRevoked, []int64{2}}},
+			facts: facts{voters: []string{"v", "w"}, message: messageFacts{nil, []int64{2}}},
 			want:  Evidence{Votes: 2, Matches: []Match{{Signature: aText, Votes: true, Revoked: true}}},
 		},
 		"a domain that is found in spam only": {
@@ -169,7 +204,7 @@ func TestDecide(t *testing.T) {
 			want:  Evidence{Never: true, Spared: []Match{{Signature: aBody}}},
 		},
 		"declared, with another attachment": {
-			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a"), reportedIn(anAttached, 9, "b").as(classedIn{9, layout.ClassMalware})}, never: never.Coverage{Message: true}},
+			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a"), reportedIn(anAttached, 9, "b").as(classedIn{layout.NewWord(9, 0), layout.ClassMalware})}, never: never.Coverage{Message: true}},
 			want:  Evidence{Listed: true, Class: layout.ClassMalware, Never: true, Sites: 1, Matches: []Match{{Signature: anAttached}}, Spared: []Match{{Signature: aBody}}},
 		},
 		"the attachment is declared": {
@@ -188,13 +223,10 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := c.facts
-			if f.message.revoked == 0 {
-				f.message.revoked = neverRevoked
-			}
 			if got := simplified(decided(f)); !reflect.DeepEqual(got, c.want) {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}
-			empty := facts{message: testMessage, vote: f.vote, signatures: unknown(f.signatures)}
+			empty := facts{vote: f.vote, signatures: unknown(f.signatures)}
 			if got := simplified(decided(unite(f, empty))); len(f.links) == 0 && !reflect.DeepEqual(got, c.want) {
 				t.Errorf("united with a keyspace that has nothing: %+v, want %+v", got, c.want)
 			}
@@ -244,8 +276,17 @@ func TestUnite(t *testing.T) {
 		"retouched under the other key": {
 			a: of(reportedIn(aBody, 9, "a")), b: of(unknown([]signatureFacts{{signature: aBody}})[0].retouchedIn(9)),
 		},
+		"reported again under the other key": {
+			a: of(reportedIn(aBody, 9, "a").revokedIn(9)), b: of(listedAt(aBody, 9, 2, "b")),
+			want: Evidence{Listed: true, Sites: 2, Matches: []Match{{Signature: aBody}}},
+		},
+		"a near-duplicate that is reported again under the other key": {
+			a:    facts{sketches: []sketchFacts{{matches: near(aSketch, 9, true).matches, words: at(9, 1)}}, message: messageFacts{words: at(9, 1)}},
+			b:    facts{sketches: []sketchFacts{{words: at(9, 2)}}, message: messageFacts{words: at(9, 2)}},
+			want: Evidence{Listed: true, Sites: 1, Matches: []Match{{Signature: aSketch}}},
+		},
 		"a class under the other key": {
-			a: of(reportedIn(aBody, 9, "a").as(classedIn{9, layout.ClassBulk})), b: of(reportedIn(aBody, 8, "a").as(classedIn{8, layout.ClassScam})),
+			a: of(reportedIn(aBody, 9, "a").as(classedIn{layout.NewWord(9, 0), layout.ClassBulk})), b: of(reportedIn(aBody, 8, "a").as(classedIn{layout.NewWord(8, 0), layout.ClassScam})),
 			want: Evidence{Listed: true, Class: layout.ClassScam, Sites: 1, Matches: []Match{{Signature: aBody}}},
 		},
 		"a weak match, and a match under the other key": {
@@ -254,7 +295,7 @@ func TestUnite(t *testing.T) {
 		},
 		"a near-duplicate that is revoked under the other key": {
 			a:    facts{sketches: []sketchFacts{near(aSketch, 9, true)}},
-			b:    facts{sketches: []sketchFacts{{revoked: 9}}},
+			b:    facts{sketches: []sketchFacts{{words: at(9, 1)}}},
 			want: Evidence{Matches: []Match{{Signature: aSketch, Revoked: true}}},
 		},
 		"one vote under each key": {
@@ -276,9 +317,6 @@ func TestUnite(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, f := range []*facts{&c.a, &c.b} {
-				f.message = testMessage
-			}
 			for _, f := range []facts{unite(c.a, c.b), unite(c.b, c.a)} {
 				if got := simplified(decided(f)); !reflect.DeepEqual(got, c.want) {
 					t.Errorf("%+v, want %+v", got, c.want)
@@ -310,7 +348,10 @@ func TestUniteAnyFacts(t *testing.T) {
 // drawFacts draws facts of the message's body and text, of a sketch, votes and counts.
 func drawFacts(t *rapid.T, name string) facts {
 	gens := rapid.Int64Range(1, 4)
-	revoked := rapid.OneOf(rapid.Just(int64(neverRevoked)), gens)
+	rungs := rapid.IntRange(0, layout.Rungs/2-1)
+	revoked := rapid.OneOf(rapid.Just(layout.Word(neverRevoked)), rapid.Custom(func(t *rapid.T) layout.Word {
+		return layout.NewWord(gens.Draw(t, "generation"), 2*rungs.Draw(t, "rung")+1)
+	}))
 	names := rapid.Custom(func(t *rapid.T) []string {
 		sites := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c"}), 1, 3, rapid.ID[string]).Draw(t, "sites")
 		slices.Sort(sites)
@@ -320,15 +361,21 @@ func drawFacts(t *rapid.T, name string) facts {
 	some := func(label string) []int64 {
 		return descending(rapid.SliceOfNDistinct(gens, 0, 3, rapid.ID[int64]).Draw(t, name+label))
 	}
-	f := facts{message: messageFacts{revoked.Draw(t, name+" message"), some(" message retouched")}}
+	about := func(label string) (list words) {
+		for _, gen := range some(label) {
+			list = append(list, wordAbout{0, layout.NewWord(gen, rapid.IntRange(1, layout.Rungs-1).Draw(t, name+label+" rung"))})
+		}
+		return list
+	}
+	f := facts{message: messageFacts{about(" message"), some(" message retouched")}}
 	for _, s := range []signature.Signature{aBody, aText} {
 		sf := signatureFacts{signature: s, revoked: revoked.Draw(t, name+" revoked"), retouched: some(" retouched")}
 		for _, gen := range some(" listed") {
-			sf.listed = append(sf.listed, listedIn{gen, names.Draw(t, name+" sites")})
+			sf.listed = append(sf.listed, listedIn{layout.NewWord(gen, 2*rungs.Draw(t, name+" report")), names.Draw(t, name+" sites")})
 		}
 		f.signatures = append(f.signatures, sf)
 	}
-	sketch := sketchFacts{revoked: revoked.Draw(t, name+" sketch")}
+	sketch := sketchFacts{words: about(" sketch")}
 	for _, gen := range some(" sketches") {
 		m := Match{Signature: aSketch, Generation: gen, Sites: names.Draw(t, name+" sites")}
 		sketch.matches = append(sketch.matches, sketchMatch{m, rapid.Bool().Draw(t, name+" strong")})

@@ -47,3 +47,70 @@ func ExplainDomains(keys []*keyspace.Keyspace, set signature.Set, p Policy) []Do
 	}
 	return traces
 }
+
+// gatherLinks returns the facts about link domains that can list the message: domains that occur
+// almost only in spam, and beside a weak match all reported ones.
+func gatherLinks(asked []question, domains []string, isWeak bool, p Policy) (links []linkFacts) {
+	isCounted := false
+	for i := range asked {
+		isCounted = isCounted || p.Campaigns > 0 && asked[i].countsDomains()
+	}
+	if !isWeak && !isCounted {
+		return nil
+	}
+	for _, d := range asked[0].ks.Settings.JudgedDomains(domains) {
+		if l := gatherLink(asked, d, isWeak, p); isWeak || l.counts.IsSpamOnly(p.Campaigns) {
+			links = append(links, l)
+		}
+	}
+	return links
+}
+
+// gatherLink returns the facts about one domain. Reports are looked up if wantsReports is true,
+// or if this site has seen the domain almost only in spam.
+func gatherLink(asked []question, domain string, wantsReports bool, p Policy) linkFacts {
+	l := linkFacts{domain: domain}
+	for i := range asked {
+		l.counts = l.counts.Unite(asked[i].view.Domain(asked[i].ks.Ring.DomainKeys(domain)))
+	}
+	isSpamOnly := l.counts.IsSpamOnly(p.Campaigns)
+	if !wantsReports && !isSpamOnly {
+		return l
+	}
+	s := signature.DomainSignature(domain)
+	l.reports = signatureFacts{signature: s, revoked: neverRevoked}
+	for i := range asked {
+		q, h := &asked[i], asked[i].ks.Ring.ReportHash(s)
+		if wantsReports {
+			l.reports = l.reports.unite(q.signature(s, h, store.Everywhere, false))
+		}
+		if isSpamOnly { // only revocations since the newest campaign matter
+			l.reports = l.reports.unite(q.signature(s, h, store.Span{Newest: neverRevoked, Oldest: l.counts.Newest}, false))
+		}
+	}
+	return l
+}
+
+// matchesOfLinks returns the match by a link domain that occurs almost only in spam, unless the
+// message itself was revoked since; if there is none, a weak match and a reported domain beside it.
+func (f *facts) matchesOfLinks(weak []Match, p Policy) []Match {
+	for _, l := range f.links {
+		if l.isSpamOnly(p) && f.message.words.revoked() < l.counts.Newest {
+			return []Match{{Signature: l.reports.signature, Domain: l.domain, Generation: l.counts.Newest, Sites: []string{p.Site}}}
+		}
+	}
+	for i := range f.links {
+		m, ok := f.links[i].reports.match()
+		m.Domain = f.links[i].domain
+		if ok && corroborates(m, weak) {
+			return []Match{weak[0], m}
+		}
+	}
+	return nil
+}
+
+// isSpamOnly reports whether a domain lists messages alone: it occurs almost only in spam, and
+// was not revoked since its newest campaign.
+func (l *linkFacts) isSpamOnly(p Policy) bool {
+	return l.counts.IsSpamOnly(p.Campaigns) && l.reports.revoked.Gen() < l.counts.Newest
+}

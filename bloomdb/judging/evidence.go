@@ -73,6 +73,6 @@ func reporters(matches []Match) int {
 	return len(slices.Compact(sites))
 }
 
-// isOfMessage reports whether a signature identifies its message: the signature of the body or
+// IsOfMessage reports whether a signature identifies its message: the signature of the body or
 // of the text. The signature of an attachment does not.
-func isOfMessage(k signature.Kind) bool { return k == signature.KindBody || k == signature.KindText }
+func IsOfMessage(k signature.Kind) bool { return k == signature.KindBody || k == signature.KindText }

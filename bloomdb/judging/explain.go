@@ -27,6 +27,9 @@ func Explain(keys []*keyspace.Keyspace, set signature.Set) []keyspace.Trace {
 func uniteTraces(t, o keyspace.Trace) keyspace.Trace {
 	t.Spam = sortedTrails(merged(t.Spam, o.Spam, isSameTrail, joinTrail))
 	t.Revoked = sortedTrails(merged(t.Revoked, o.Revoked, isSameTrail, joinTrail))
+	t.Contested = merged(t.Contested, o.Contested, func(c, o keyspace.Contest) bool { return c.Generation == o.Generation },
+		func(c *keyspace.Contest, o keyspace.Contest) { c.Rung = max(c.Rung, o.Rung) })
+	slices.SortFunc(t.Contested, func(c, o keyspace.Contest) int { return cmp.Compare(o.Generation, c.Generation) })
 	t.Counts = sortedTrails(merged(summed(t.Counts), summed(o.Counts), isSameTrail, func(t *keyspace.Trail, o keyspace.Trail) { t.Count = max(t.Count, o.Count) }))
 	t.Votes = merged(t.Votes, o.Votes, func(v, o vote.Trail) bool { return v.Site == o.Site }, func(v *vote.Trail, o vote.Trail) {
 		if o.Made.After(v.Made) {

@@ -58,19 +58,19 @@ type facts struct {
 type signatureFacts struct {
 	signature signature.Signature
 	listed    []listedIn  // newest generation first
-	revoked   int64       // the newest generation with a revocation, or neverRevoked
+	revoked   layout.Word // the newest revocation, or neverRevoked
 	retouched []int64     // generations in which the signature itself is retouched
 	classes   []classedIn // newest first: each generation with a graver class than all newer ones
 }
 
 // listedIn contains the sites that reported a signature in one generation.
 type listedIn struct {
-	gen   int64
+	word  layout.Word // the newest report
 	sites []string
 }
 
 type classedIn struct {
-	gen   int64
+	word  layout.Word // the newest report of the generation
 	class layout.Class
 }
 
@@ -78,7 +78,7 @@ type classedIn struct {
 type sketchFacts struct {
 	number  int           // index of the sketch in its set
 	matches []sketchMatch // newest generation first
-	revoked int64         // the newest generation with a revoked near-duplicate, or neverRevoked
+	words   words         // about near-duplicates, down to the newest revocation
 }
 
 type sketchMatch struct {
@@ -89,7 +89,7 @@ type sketchMatch struct {
 // messageFacts contains the reasons not to list a message by its sketches or votes: revocations
 // and retouches of its own body or text.
 type messageFacts struct {
-	revoked   int64   // the newest generation with a revocation, or neverRevoked
+	words     words   // about its body and its text
 	retouched []int64 // generations in which it is retouched
 }
 

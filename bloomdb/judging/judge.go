@@ -116,7 +116,7 @@ func (q *question) gather(f *hits, set *signature.Set) {
 	}
 	for _, s := range q.groups {
 		if f.sketches&(1<<s.Number) != 0 && !slices.ContainsFunc(q.sketches, func(o sketchFacts) bool { return o.number == s.Number }) {
-			q.sketches = append(q.sketches, sketchFacts{number: s.Number, revoked: q.sketchRevoked(s)})
+			q.sketches = append(q.sketches, sketchFacts{number: s.Number, words: q.sketchWords(s)})
 		}
 	}
 	if f.sketches != 0 || f.votes >= q.ks.Settings.Votes {
@@ -139,9 +139,14 @@ func (q *question) signature(s signature.Signature, h filter.Hash, in store.Span
 		if g.Num < in.Oldest || !q.isLayered && len(f.listed) > 0 && (!classes || f.revoked != neverRevoked) {
 			break
 		}
-		if f.revoked == neverRevoked && g.Revoked.Has(h) {
-			f.revoked = g.Num
+		top := 0
+		if g.Revoked.Has(h) {
+			top = g.Top(h)
 		}
+		if f.revoked == neverRevoked && layout.IsRevocation(top) {
+			f.revoked = layout.NewWord(g.Num, top)
+		}
+		reported := layout.NewWord(g.Num, top&^1) // an odd top is above a report
 		if q.isLayered && g.Mask.Retouched(h) {
 			f.retouched = append(f.retouched, g.Num)
 		}
@@ -151,7 +156,7 @@ func (q *question) signature(s signature.Signature, h filter.Hash, in store.Span
 		if len(f.listed) == 0 || q.isLayered {
 			// If no site has all its bits, several sites have them together by chance.
 			if sites := g.Spam.Sites(h, q.ks.Settings.Site); len(sites) > 0 {
-				f.listed = append(f.listed, listedIn{g.Num, sites})
+				f.listed = append(f.listed, listedIn{reported, sites})
 			}
 		}
 		if !classes || f.revoked != neverRevoked {
@@ -162,7 +167,7 @@ func (q *question) signature(s signature.Signature, h filter.Hash, in store.Span
 		}
 		if c := g.GraverClass(&l, h, class); c != class {
 			class = c
-			f.classes = append(f.classes, classedIn{g.Num, c})
+			f.classes = append(f.classes, classedIn{reported, c})
 		}
 	}
 	return f
@@ -171,7 +176,7 @@ func (q *question) signature(s signature.Signature, h filter.Hash, in store.Span
 // sketch returns the facts about one sketch. It goes through the generations, newest first, down
 // to the first match that is valid unless another keyspace revokes it.
 func (q *question) sketch(s sketch.KindGroups) sketchFacts {
-	f := sketchFacts{number: s.Number, revoked: neverRevoked}
+	f := sketchFacts{number: s.Number}
 	query := sketch.NewQuery(s, sketch.ReportedGroups)
 	for _, g := range q.view.Reports {
 		list := query.Overlaps(g, q.ks.Settings.Site, sketch.Suffices, false)
@@ -179,58 +184,15 @@ func (q *question) sketch(s sketch.KindGroups) sketchFacts {
 			continue
 		}
 		if len(f.matches) == 0 {
-			f.revoked = q.sketchRevoked(s)
+			f.words = q.sketchWords(s)
 		}
 		best, isStrong := query.Best(list)
 		f.matches = append(f.matches, sketchMatch{sketchMatchOf(q.ks, &query, list, best, g.Num), isStrong})
-		if isStrong && g.Num > max(f.revoked, q.message.revoked) && !q.isLayered && !slices.Contains(q.message.retouched, g.Num) {
+		if isStrong && g.Num > max(f.words.revoked(), q.message.words.revoked()) && !q.isLayered && !slices.Contains(q.message.retouched, g.Num) {
 			break
 		}
 	}
 	return f
-}
-
-// gatherLinks returns the facts about link domains that can list the message: domains that occur
-// almost only in spam, and beside a weak match all reported ones.
-func gatherLinks(asked []question, domains []string, isWeak bool, p Policy) (links []linkFacts) {
-	isCounted := false
-	for i := range asked {
-		isCounted = isCounted || p.Campaigns > 0 && asked[i].countsDomains()
-	}
-	if !isWeak && !isCounted {
-		return nil
-	}
-	for _, d := range asked[0].ks.Settings.JudgedDomains(domains) {
-		if l := gatherLink(asked, d, isWeak, p); isWeak || l.counts.IsSpamOnly(p.Campaigns) {
-			links = append(links, l)
-		}
-	}
-	return links
-}
-
-// gatherLink returns the facts about one domain. Reports are looked up if wantsReports is true,
-// or if this site has seen the domain almost only in spam.
-func gatherLink(asked []question, domain string, wantsReports bool, p Policy) linkFacts {
-	l := linkFacts{domain: domain}
-	for i := range asked {
-		l.counts = l.counts.Unite(asked[i].view.Domain(asked[i].ks.Ring.DomainKeys(domain)))
-	}
-	isSpamOnly := l.counts.IsSpamOnly(p.Campaigns)
-	if !wantsReports && !isSpamOnly {
-		return l
-	}
-	s := signature.DomainSignature(domain)
-	l.reports = signatureFacts{signature: s, revoked: neverRevoked}
-	for i := range asked {
-		q, h := &asked[i], asked[i].ks.Ring.ReportHash(s)
-		if wantsReports {
-			l.reports = l.reports.unite(q.signature(s, h, store.Everywhere, false))
-		}
-		if isSpamOnly { // only revocations since the newest campaign matter
-			l.reports = l.reports.unite(q.signature(s, h, store.Span{Newest: neverRevoked, Oldest: l.counts.Newest}, false))
-		}
-	}
-	return l
 }
 
 // unite returns the facts of two keyspaces about one message.
@@ -252,9 +214,9 @@ func unite(a, b facts) facts {
 }
 
 func (f signatureFacts) unite(o signatureFacts) signatureFacts {
-	f.listed = merged(f.listed, o.listed, func(l, o listedIn) bool { return l.gen == o.gen },
-		func(l *listedIn, o listedIn) { l.sites = mergedNames(l.sites, o.sites) })
-	slices.SortFunc(f.listed, func(l, o listedIn) int { return cmp.Compare(o.gen, l.gen) })
+	f.listed = merged(f.listed, o.listed, func(l, o listedIn) bool { return l.word.Gen() == o.word.Gen() },
+		func(l *listedIn, o listedIn) { l.word, l.sites = max(l.word, o.word), mergedNames(l.sites, o.sites) })
+	slices.SortFunc(f.listed, func(l, o listedIn) int { return cmp.Compare(o.word, l.word) })
 	f.revoked = max(f.revoked, o.revoked)
 	f.retouched = slices.Concat(f.retouched, o.retouched)
 	f.classes = slices.Concat(f.classes, o.classes)
@@ -267,7 +229,7 @@ func (s sketchFacts) unite(o sketchFacts) sketchFacts {
 		func(m, o sketchMatch) bool { return m.Generation == o.Generation && m.isStrong == o.isStrong },
 		func(m *sketchMatch, o sketchMatch) { m.Sites = mergedNames(m.Sites, o.Sites) })
 	slices.SortStableFunc(s.matches, func(m, o sketchMatch) int { return cmp.Compare(o.Generation, m.Generation) })
-	s.revoked = max(s.revoked, o.revoked)
+	s.words = s.words.unite(o.words)
 	return s
 }
 
@@ -305,6 +267,7 @@ func (f *facts) decide(set *signature.Set, p Policy) (e Evidence) {
 	}
 	slices.SortStableFunc(e.Matches, func(a, b Match) int { return boolOrder(a.Revoked) - boolOrder(b.Revoked) })
 	f.spare(&e)
+	settle(&e, set.Signatures, p)
 	e.Count, e.Sites = f.mostCounted()
 	for i := range e.Matches {
 		if m := &e.Matches[i]; !m.Revoked {
@@ -335,7 +298,7 @@ func (f *facts) matches(exact []signature.Signature, p Policy) (matches []Match)
 		return matches
 	}
 	m := Match{Signature: exact[vote.Keys(exact)[f.vote]], Sites: f.voters, Votes: true}
-	m.Revoked = f.message.revoked != neverRevoked || len(f.message.retouched) > 0
+	m.Revoked = f.message.words.revoked() != neverRevoked || len(f.message.retouched) > 0
 	return append(matches, m)
 }
 
@@ -354,12 +317,12 @@ func (f *facts) weak() (weak []Match) {
 // revocation in that generation or a newer one revokes it.
 func (f *signatureFacts) match() (m Match, ok bool) {
 	for _, l := range f.listed {
-		if slices.Contains(f.retouched, l.gen) {
+		if slices.Contains(f.retouched, l.word.Gen()) {
 			continue
 		}
-		m.Signature, m.Revoked, m.Generation, m.Sites = f.signature, f.revoked >= l.gen, l.gen, l.sites
+		m.Signature, m.Revoked, m.Generation, m.Sites = f.signature, f.revoked > l.word, l.word.Gen(), l.sites
 		for _, c := range f.classes {
-			if !m.Revoked && c.gen > f.revoked {
+			if !m.Revoked && c.word > f.revoked {
 				m.Class = layout.Gravest(m.Class, c.class)
 			}
 		}
@@ -374,7 +337,7 @@ func (f *signatureFacts) match() (m Match, ok bool) {
 // not count.
 func (s *sketchFacts) match(message messageFacts) (m sketchMatch, ok bool) {
 	var weak, revoked *sketchMatch
-	since := max(s.revoked, message.revoked)
+	since := max(s.words.revoked(), message.words.revoked())
 	for i := range s.matches {
 		switch m := &s.matches[i]; {
 		case slices.Contains(message.retouched, m.Generation):
@@ -397,30 +360,6 @@ func (s *sketchFacts) match(message messageFacts) (m sketchMatch, ok bool) {
 	return m, false
 }
 
-// matchesOfLinks returns the match by a link domain that occurs almost only in spam; if there is
-// none, a weak match and a reported domain beside it.
-func (f *facts) matchesOfLinks(weak []Match, p Policy) []Match {
-	for _, l := range f.links {
-		if l.isSpamOnly(p) && f.message.revoked < l.counts.Newest {
-			return []Match{{Signature: l.reports.signature, Domain: l.domain, Generation: l.counts.Newest, Sites: []string{p.Site}}}
-		}
-	}
-	for i := range f.links {
-		m, ok := f.links[i].reports.match()
-		m.Domain = f.links[i].domain
-		if ok && corroborates(m, weak) {
-			return []Match{weak[0], m}
-		}
-	}
-	return nil
-}
-
-// isSpamOnly reports whether a domain lists messages alone: it occurs almost only in spam, and
-// was not revoked since its newest campaign.
-func (l *linkFacts) isSpamOnly(p Policy) bool {
-	return l.counts.IsSpamOnly(p.Campaigns) && l.reports.revoked < l.counts.Newest
-}
-
 // mostCounted returns the largest count of the counting signatures, and the number of sites that
 // contribute to it.
 func (f *facts) mostCounted() (most uint64, sites int) {
@@ -437,6 +376,27 @@ func (f *facts) mostCounted() (most uint64, sites int) {
 		}
 	}
 	return most, sites
+}
+
+// settle applies what an administrator has settled. If the text and the body of a message are
+// settled differently, the text decides. The never-list is stronger than a settled spam.
+func settle(e *Evidence, exact []signature.Signature, p Policy) {
+	if len(p.Settled) == 0 || e.Never {
+		return
+	}
+	for _, i := range vote.Keys(exact) {
+		s := exact[i]
+		isSpam, ok := p.Settled[s]
+		switch {
+		case !ok:
+			continue
+		case !isSpam:
+			e.Spared, e.Matches = append(e.Spared, e.Matches...), nil
+		case !slices.ContainsFunc(e.Matches, func(m Match) bool { return !m.Revoked }):
+			e.Matches = append([]Match{{Signature: s, Sites: []string{p.Site}}}, e.Matches...)
+		}
+		return
+	}
 }
 
 // spare moves the matches that are on the never-list to Spared.

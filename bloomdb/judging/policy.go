@@ -1,8 +1,14 @@
 package judging
 
+import "github.com/spambloom/spambloom/signature"
+
 // Policy contains the options that affect a verdict.
 type Policy struct {
 	Site      string // this site
 	Votes     int    // number of sites that must vote for a message to list it
 	Campaigns int    // number of campaigns after which a domain that occurs almost only in spam lists a message; negative: never
+
+	// Settled contains what messages are at this site, by the signatures of their texts and
+	// bodies, whatever the filters contain: true is spam. May be nil.
+	Settled map[signature.Signature]bool
 }

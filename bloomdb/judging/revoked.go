@@ -1,42 +1,33 @@
 package judging
 
 import (
+	"cmp"
 	"slices"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/bloomdb/sketch"
 	"github.com/spambloom/spambloom/signature"
 )
 
-// sketchRevoked is the newest generation with a revocation of a near-duplicate: of one
-// site's, enough of one of the message's groups, whichever it is. The groups of a revoked
-// message need not be those by which it was listed, which are of another message. Nothing
-// older than a revocation of the message itself is looked for.
-func (q *question) sketchRevoked(s sketch.KindGroups) int64 {
+// sketchWords returns the words about near-duplicates, down to the newest revocation of each
+// sketch whose revocation counts. The groups of a revoked message may differ from those that listed
+// it, because these come from another message. Generations older than a revocation of the message
+// itself are not looked up.
+func (q *question) sketchWords(s sketch.KindGroups) (list words) {
 	q.askMessage()
-	revoked := int64(neverRevoked)
-	for _, of := range q.standingFor(s) {
-		query := sketch.NewQuery(of, sketch.RevokedGroups)
+	for i, of := range q.standingFor(s) {
 		for _, g := range q.view.Reports {
-			if g.Num <= max(q.message.revoked, revoked) {
+			if g.Num <= max(q.message.words.revoked(), list.revoked()) {
 				break
 			}
-			if len(query.Overlaps(g, q.ks.Settings.Site, leastRevoked(of.Kind), false)) > 0 {
-				revoked = g.Num
+			if top := sketch.Top(g, of, q.ks.Settings.Site); top > 0 {
+				list = append(list, wordAbout{i, layout.NewWord(g.Num, top)})
 			}
 		}
+		list = list.sorted()
 	}
-	return revoked
-}
-
-// leastRevoked returns how much of a group a revocation needs. That of one sender's page takes
-// back what several senders' pages listed.
-func leastRevoked(k signature.Kind) func(signature.Group) int {
-	if k == signature.KindShape {
-		return sketch.Suffices
-	}
-	return sketch.Enough
+	return list
 }
 
 // standingFor returns the sketches whose revocation takes back a match by s: s itself, and if
@@ -66,7 +57,7 @@ func plainOf(sketches []signature.Sketch) (bits uint64) {
 
 // messageOf returns what speaks against a listing of the message in all keyspaces.
 func messageOf(asked []question) messageFacts {
-	m := messageFacts{revoked: neverRevoked}
+	var m messageFacts
 	for i := range asked {
 		asked[i].askMessage()
 		m = m.unite(asked[i].message)
@@ -79,24 +70,59 @@ func (q *question) askMessage() {
 	if q.isMessageKnown {
 		return
 	}
-	q.isMessageKnown, q.message.revoked = true, neverRevoked
-	var buf [4]filter.Hash
-	hashes := buf[:0]
-	for i, s := range q.exact {
-		if isOfMessage(s.Kind) {
-			hashes = append(hashes, q.hashes()[i])
-		}
-	}
+	q.isMessageKnown = true
 	for _, g := range q.view.Reports {
-		if q.message.revoked == neverRevoked && slices.ContainsFunc(hashes, g.Revoked.Has) {
-			q.message.revoked = g.Num
+		isRetouched := false
+		for i, s := range q.exact {
+			if !IsOfMessage(s.Kind) {
+				continue
+			}
+			h := q.hashes()[i]
+			if g.Revoked.Has(h) {
+				q.message.words = append(q.message.words, wordAbout{i, layout.NewWord(g.Num, g.Top(h))})
+			}
+			isRetouched = isRetouched || g.Mask.Retouched(h)
 		}
-		if g.Mask != nil && slices.ContainsFunc(hashes, g.Mask.Retouched) {
+		if isRetouched {
 			q.message.retouched = append(q.message.retouched, g.Num)
 		}
 	}
 }
 
 func (m messageFacts) unite(o messageFacts) messageFacts {
-	return messageFacts{max(m.revoked, o.revoked), slices.Concat(m.retouched, o.retouched)}
+	return messageFacts{m.words.unite(o.words), slices.Concat(m.retouched, o.retouched)}
+}
+
+// words are the newest words in generations that have a revocation, newest generation first.
+type words []wordAbout
+
+// wordAbout is the newest word about one thing in one generation.
+type wordAbout struct {
+	number int // of the signature in its set, or of the sketch among those whose revocation counts
+	word   layout.Word
+}
+
+// revoked returns the newest generation in which a revocation is the newest word;
+// neverRevoked.
+func (ws words) revoked() int64 {
+	for _, w := range ws {
+		if layout.IsRevocation(w.word.Rung()) {
+			return w.word.Gen()
+		}
+	}
+	return neverRevoked
+}
+
+// unite keeps the newest word about each thing in each generation.
+func (ws words) unite(os words) words {
+	ws = merged(ws, os,
+		func(w, o wordAbout) bool { return w.number == o.number && w.word.Gen() == o.word.Gen() },
+		func(w *wordAbout, o wordAbout) { w.word = max(w.word, o.word) })
+	return ws.sorted()
+}
+
+// sorted sorts words, the newest generation first.
+func (ws words) sorted() words {
+	slices.SortStableFunc(ws, func(w, o wordAbout) int { return cmp.Compare(o.word.Gen(), w.word.Gen()) })
+	return ws
 }

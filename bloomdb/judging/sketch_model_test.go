@@ -21,10 +21,10 @@ import (
 
 // sketchFact is a report or a revocation of groups in the model.
 type sketchFact struct {
-	gen     int64
-	site    string
-	revoked bool
-	groups  []signature.Group
+	gen    int64
+	site   string
+	rungs  []int // whose lists have the groups
+	groups []signature.Group
 }
 
 // sketchWorld is two sites that exchange deltas, and plain lists of their expected content.
@@ -77,13 +77,13 @@ func drawGroups(t *rapid.T) []signature.Group {
 	return groups
 }
 
-// storedKeys returns the number of keys of a group that a site has stored with its anchor in
-// one generation.
-func storedKeys(facts []sketchFact, gen int64, site string, revoked bool, asked signature.Group) int {
+// storedKeys says how many keys of a group a site has stored with its anchor in one
+// generation, in the list of a rung.
+func storedKeys(facts []sketchFact, gen int64, site string, rung int, asked signature.Group) int {
 	n := 0
 	for _, key := range asked.Keys {
 		if slices.ContainsFunc(facts, func(f sketchFact) bool {
-			return f.gen == gen && f.site == site && f.revoked == revoked && slices.ContainsFunc(f.groups, func(g signature.Group) bool {
+			return f.gen == gen && f.site == site && slices.Contains(f.rungs, rung) && slices.ContainsFunc(f.groups, func(g signature.Group) bool {
 				return g.Anchor == asked.Anchor && slices.Contains(g.Keys, key)
 			})
 		}) {
@@ -93,29 +93,78 @@ func storedKeys(facts []sketchFact, gen int64, site string, revoked bool, asked 
 	return n
 }
 
-// newest returns the newest generation in which a site has stored enough keys of one of the
+// newest is the newest generation in which some site has reported as many keys of one of the
 // groups.
-func newest(facts []sketchFact, revoked bool, asked []signature.Group, least int) int64 {
+func newest(facts []sketchFact, asked []signature.Group, least int) int64 {
 	gen := int64(math.MinInt64)
 	for _, f := range facts {
-		for _, g := range asked {
-			if f.revoked == revoked && storedKeys(facts, f.gen, f.site, revoked, g) >= least {
-				gen = max(gen, f.gen)
-			}
+		if hasRung(facts, f.gen, 0, asked, least) {
+			gen = max(gen, f.gen)
 		}
 	}
 	return gen
+}
+
+// hasRung says whether some site has stored as many keys of one of the groups.
+func hasRung(facts []sketchFact, gen int64, rung int, asked []signature.Group, least int) bool {
+	return slices.ContainsFunc(facts, func(f sketchFact) bool {
+		return f.gen == gen && slices.ContainsFunc(asked, func(g signature.Group) bool {
+			return storedKeys(facts, gen, f.site, rung, g) >= least
+		})
+	})
+}
+
+// topRung is the highest rung in the ladder below which none is missing there, else 1, 0 or -1.
+func topRung(facts []sketchFact, gen int64, asked []signature.Group) int {
+	top := 1
+	for top+1 < layout.Rungs && hasRung(facts, gen, top+1, asked, 3) {
+		top++
+	}
+	for top < 2 && top >= 0 && !hasRung(facts, gen, top, asked, 3) {
+		top--
+	}
+	return top
+}
+
+// newestRevoked is the newest generation in which the groups were revoked, and not reported
+// since.
+func newestRevoked(facts []sketchFact, asked []signature.Group) int64 {
+	gen := int64(math.MinInt64)
+	for _, f := range facts {
+		if hasRung(facts, f.gen, 1, asked, 3) && topRung(facts, f.gen, asked)%2 == 1 {
+			gen = max(gen, f.gen)
+		}
+	}
+	return gen
+}
+
+// written returns the rungs that a word writes over a top: its first one, and all from 2 on.
+func written(top int, revoke bool) (rungs []int) {
+	first := boolOrder(revoke)
+	next := max(top, 0)
+	if next%2 != first {
+		next++
+	}
+	if next == layout.Rungs {
+		return nil
+	}
+	rungs = []int{first}
+	for r := 2; r <= next; r++ {
+		rungs = append(rungs, r)
+	}
+	return rungs
 }
 
 func (w *sketchWorld) step(t *testing.T, site, other string) {
 	ks := w.sites[site]
 	switch what := rapid.SampledFrom([]string{"report", "report", "report", "revoke", "exchange", "period", "save", "crash", "close"}).Draw(w.T, "what"); what {
 	case "report", "revoke":
-		f := sketchFact{ks.Settings.Generation(layout.SpamFilter, w.clock.Now()), site, what == "revoke", drawGroups(w.T)}
+		f := sketchFact{gen: ks.Settings.Generation(layout.SpamFilter, w.clock.Now()), site: site, groups: drawGroups(w.T)}
 		kind := layout.SpamFilter
-		if f.revoked {
+		if what == "revoke" {
 			kind = layout.RevokedFilter
 		}
+		f.rungs = written(topRung(w.known[site], f.gen, f.groups), what == "revoke")
 		w.reports++
 		if err := listGroups(ks, kind, keyspacetest.Message(w.reports), []sketch.KindGroups{{Kind: signature.KindSketch, Groups: f.groups}}); err != nil {
 			w.Fatal(err)
@@ -144,9 +193,10 @@ func (w *sketchWorld) step(t *testing.T, site, other string) {
 	}
 }
 
-// After any reports, revocations and exchanges, through crashes, restarts and new periods: a
-// message matches if one site has stored, in one generation, enough keys of one of its groups
-// with that group's anchor, and no revocation of that generation or a newer one matches.
+// Whatever is reported, revoked and exchanged, through crashes, restarts and the
+// change of periods: a message matches if one site has stored, in one generation,
+// enough keys of one of its groups with that group's anchor, and no revocation of
+// that generation or a newer one matches that was not followed by a report.
 func TestSketchesModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := sketchWorld{
@@ -184,8 +234,8 @@ func (w *sketchWorld) ask(site string, asked []signature.Group) {
 	ks := w.sites[site]
 	oldest := ks.Settings.Generation(layout.SpamFilter, ks.Settings.Now()) - int64(ks.Settings.Reports.Keep) + 1
 	facts := slices.DeleteFunc(slices.Clone(w.known[site]), func(f sketchFact) bool { return f.gen < oldest })
-	revoked := newest(facts, true, asked, 3)
-	strong, weak := newest(facts, false, asked, 3), newest(facts, false, asked, 2)
+	revoked := newestRevoked(facts, asked)
+	strong, weak := newest(facts, asked, 3), newest(facts, asked, 2)
 	e := judgeGroups(ks, []sketch.KindGroups{{Kind: signature.KindSketch, Groups: asked}})
 	listed := strong > revoked
 	onlyWeak := !listed && weak > revoked
@@ -212,7 +262,7 @@ func (w *sketchWorld) checkMatch(site string, facts []sketchFact, asked []signat
 		}
 		most := 0
 		for _, s := range m.Sites {
-			most = max(most, storedKeys(facts, m.Generation, s, false, g))
+			most = max(most, storedKeys(facts, m.Generation, s, 0, g))
 		}
 		if most == m.Found && m.Generation == gen && len(m.Sites) > 0 {
 			return

@@ -75,6 +75,13 @@ func Stretch(state uint64) (h filter.Hash) {
 	return h
 }
 
+// rungs separates the seeds of rungs from other seeds. It is otherwise arbitrary.
+const rungs = 0x8f1bbcdc5a827999
+
+// RungSeed returns the seed of a signature's rung in the ladder filter. Stretch derives the
+// positions. The signature's positions in reports are keyed, and so is the seed.
+func RungSeed(h filter.Hash, rung int) uint64 { return filter.Mix(h[0]^rungs) + uint64(rung) }
+
 // VotesKey returns the key for positions in a site's filter of votes.
 func (r *Ring) VotesKey(site string) Sip {
 	return NewSip(r.Keyed.Sum(purposeVotes, []byte(site)))

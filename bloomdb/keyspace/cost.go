@@ -6,12 +6,19 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
-	"github.com/spambloom/spambloom/bloomdb/sketch"
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Stands reports whether the newest listing is newer than all revocations.
-func (t Trace) Stands() bool { return latest(t.Spam) > latest(t.Revoked) }
+// Stands reports whether the newest word about the signature is a report.
+func (t Trace) Stands() bool {
+	reported, revoked := latest(t.Spam), latest(t.Revoked)
+	if reported != revoked {
+		return reported > revoked
+	}
+	return slices.ContainsFunc(t.Contested, func(c Contest) bool {
+		return c.Generation == reported && !layout.IsRevocation(c.Rung)
+	})
+}
 
 // latest returns the number of the newest generation; -1 if there is none.
 func latest(trails []Trail) int64 {
@@ -37,14 +44,15 @@ func (ks *Keyspace) Cost(set signature.Set, revoke bool) float64 {
 	for _, s := range slices.Concat(set.Signatures, ks.domainSignatures(kind, set)) {
 		keys = append(keys, ks.Ring.ReportHash(s))
 	}
-	var own, sketches *filter.Bits
+	var own, sketches, ladder *filter.Bits
 	if g != nil {
-		own, sketches = g.Listing(kind).Own, g.Sketches.Own
+		own, sketches, ladder = g.Listing(kind).Own, g.Sketches.Own, g.Ladder.Own
 	}
-	cost := float64(absent(own, keys)) / room
+	rungs := keyring.StretchAll(ks.rungSeeds(t, keys))
+	cost := max(float64(absent(own, keys))/room, float64(absent(ladder, rungs))/ks.Settings.RungsPerGeneration())
 	full := sketches != nil && ks.Settings.Fits("sketch filter", sketches.Shape(), sketches.Ones(), layout.Target{Kind: layout.SketchFilter, Gen: t.Gen}) != nil
 	if !full && !ks.Settings.Unwanted(layout.SketchFilter) {
-		seeds := ks.Sketches.EntrySeeds(ks.Sketches.Reported(set.Sketches), sketch.ListOf(kind), t.Gen)
+		seeds := ks.Sketches.EntrySeeds(kind, ks.Sketches.Reported(set.Sketches), t.Gen)
 		cost = max(cost, float64(absent(sketches, keyring.StretchAll(seeds)))/entries)
 	}
 	return cost

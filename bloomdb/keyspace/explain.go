@@ -17,6 +17,7 @@ type Trace struct {
 	Signature signature.Signature
 	Spam      []Trail       // generations and sites that reported it, newest first
 	Revoked   []Trail       // generations and sites that revoked it
+	Contested []Contest     // generations in which it was reported and revoked, newest first
 	Counts    []Trail       // how often each site counted it; only for counting keys
 	Votes     []vote.Trail  // sites that vote by it; only for a message's text and body
 	Burst     *recent.Burst // this site's count of the last minutes; nil for other keys, and if CountOptions.Burst is 0
@@ -32,6 +33,13 @@ type Trail struct {
 	Count      uint64         // for Counts
 }
 
+// Contest is a generation in which a signature was reported and revoked.
+type Contest struct {
+	Generation int64
+	Start      time.Time // start of the generation's period
+	Rung       int       // the newest word, see layout.Rungs: 1 and more; an odd one is a revocation
+}
+
 // Explain returns the trace of every signature in one keyspace.
 func (ks *Keyspace) Explain(set signature.Set) []Trace {
 	v := ks.Store.Current()
@@ -43,6 +51,9 @@ func (ks *Keyspace) Explain(set signature.Set) []Trace {
 		for _, g := range v.Reports {
 			t.Spam = append(t.Spam, ks.trails(layout.SpamFilter, g, h)...)
 			t.Revoked = append(t.Revoked, ks.trails(layout.RevokedFilter, g, h)...)
+			if g.Spam.Has(h) && g.Revoked.Has(h) {
+				t.Contested = append(t.Contested, Contest{g.Num, ks.Settings.Start(layout.Target{Kind: layout.SpamFilter, Gen: g.Num}), g.Top(h)})
+			}
 		}
 		if slices.Contains(voted, i) {
 			t.Votes = ks.Votes.Trails(&v, h)

@@ -13,7 +13,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/repair"
-	"github.com/spambloom/spambloom/bloomdb/sketch"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -23,12 +22,16 @@ func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Cla
 	for _, s := range slices.Concat(set.Signatures, ks.domainSignatures(t.Kind, set)) {
 		r.Hashes = append(r.Hashes, ks.Ring.ReportHash(s))
 	}
-	records, err := ks.Sketches.Records(ks.Sketches.Reported(set.Sketches), sketch.ListOf(t.Kind), t.Gen)
+	sketches, err := ks.Sketches.Records(t.Kind, ks.Sketches.Reported(set.Sketches), t.Gen)
+	if err != nil {
+		return err
+	}
+	rungs, err := ks.rungRecords(t, r.Hashes)
 	if err != nil {
 		return err
 	}
 	before := ks.Store.OwnBitsSet()
-	for _, r := range append(records, r) {
+	for _, r := range slices.Concat(sketches, []journal.Record{r}, rungs) {
 		if err := ks.Store.Set(r, func(layout.Target, []uint64) {}); err != nil {
 			return err
 		}

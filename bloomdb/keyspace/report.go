@@ -88,6 +88,7 @@ type report struct {
 	ks         *Keyspace
 	signatures journal.Record
 	sketches   []journal.Record
+	rungs      []journal.Record
 	masks      []journal.Record
 	votes      []journal.Record
 	at         folder.LSN // position in the journal; 0: it is not there
@@ -104,11 +105,14 @@ func (ks *Keyspace) newReport(t layout.Target, set signature.Set, groups []sketc
 		return nil, err
 	}
 	r := &report{ks: ks, signatures: journal.Record{Target: t, Class: ks.Store.KeptClass(class, t.Gen)}}
-	if r.sketches, err = ks.Sketches.Records(groups, sketch.ListOf(t.Kind), t.Gen); err != nil {
+	if r.sketches, err = ks.Sketches.Records(t.Kind, groups, t.Gen); err != nil {
 		return nil, err
 	}
 	for _, s := range slices.Concat(set.Signatures, ks.domainSignatures(t.Kind, set)) {
 		r.signatures.Hashes = append(r.signatures.Hashes, ks.Ring.ReportHash(s))
+	}
+	if r.rungs, err = ks.rungRecords(t, r.signatures.Hashes); err != nil {
+		return nil, err
 	}
 	r.votes = ks.Votes.Record(t.Kind, set.Signatures, t.Gen)
 	r.masks, r.unlock = ks.Store.Unmask(t, r.signatures.Hashes)
@@ -129,7 +133,7 @@ func (r *report) write() (err error) {
 	if len(r.signatures.Hashes) > 0 {
 		records = append(records, r.signatures)
 	}
-	if records = slices.Concat(records, r.sketches, r.masks, r.votes); len(records) == 0 {
+	if records = slices.Concat(records, r.sketches, r.rungs, r.masks, r.votes); len(records) == 0 {
 		return nil // its sketch is stored already
 	}
 	if r.at, err = r.ks.Journal.Append(records...); err != nil {
@@ -149,8 +153,10 @@ func (r *report) show() error {
 			return err
 		}
 	}
-	if err := r.ks.Store.Set(r.signatures, r.ks.Outbox.Note); err != nil {
-		return err
+	for _, s := range append([]journal.Record{r.signatures}, r.rungs...) {
+		if err := r.ks.Store.Set(s, r.ks.Outbox.Note); err != nil {
+			return err
+		}
 	}
 	return r.ks.Votes.Apply(r.votes)
 }

@@ -51,15 +51,15 @@ type Status struct {
 	Previous      *Status    `json:"previous,omitempty"`
 	PreviousUntil *time.Time `json:"previous_until,omitempty"`
 
-	// ErrorPerMail estimates the chance that an unreported message is listed, with the filters as
-	// they are. It assumes as many signatures as planned, and a long text that is looked up for
+	// ErrorPerMail estimates the chance that an unreported message is listed, or that a revoked
+	// one is listed again by a rung of the ladder, with the filters as they are. It assumes as many signatures as planned, and a long text that is looked up for
 	// near-duplicates. It includes the previous key's database.
 	ErrorPerMail float64 `json:"error_per_mail"`
 }
 
 // FilterStatus describes one generation of one filter, all sites together.
 type FilterStatus struct {
-	Kind       string    `json:"kind"` // spam, revoked, classes, sketches, domains, counts
+	Kind       string    `json:"kind"` // spam, revoked, classes, sketches, ladder, domains, counts
 	Generation int64     `json:"generation"`
 	Start      time.Time `json:"start"`
 	Fill       float64   `json:"fill"`  // share of bits or cells in use; the fuller of own and others'
@@ -92,7 +92,7 @@ func (ks *Keyspace) Status() Status {
 				}
 				s.Filters = append(s.Filters, f)
 				switch kind {
-				case layout.SpamFilter:
+				case layout.SpamFilter, layout.LadderFilter:
 					s.ErrorPerMail += f.Error * float64(ks.Settings.Reports.KeysPerMessage)
 				case layout.SketchFilter:
 					s.ErrorPerMail += ks.sketchError(g)

@@ -26,6 +26,8 @@ func (o *Settings) OnesOf(kind Kind, s filter.BitsShape, share float64) int64 {
 	switch kind {
 	case RevokedFilter:
 		keys /= RevokedShare
+	case LadderFilter:
+		keys = o.RungsPerGeneration()
 	case SketchFilter:
 		keys = o.SketchEntriesPerGeneration()
 	}

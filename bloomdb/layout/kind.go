@@ -17,10 +17,11 @@ const (
 	ClassFilter   Kind = 4
 	SketchFilter  Kind = 5
 	DomainFilter  Kind = 6 // counters of this site, never published; in generations of reports
+	LadderFilter  Kind = 7 // rungs of contested signatures, see Rungs
 )
 
 // ReportKinds are the bit filters of a generation of reports.
-var ReportKinds = [...]Kind{SpamFilter, RevokedFilter, ClassFilter, SketchFilter}
+var ReportKinds = [...]Kind{SpamFilter, RevokedFilter, ClassFilter, SketchFilter, LadderFilter}
 
 func (k Kind) String() string {
 	switch k {
@@ -36,6 +37,8 @@ func (k Kind) String() string {
 		return "sketches"
 	case DomainFilter:
 		return "domains"
+	case LadderFilter:
+		return "ladder"
 	}
 	return "unknown"
 }
@@ -43,7 +46,7 @@ func (k Kind) String() string {
 // BlockSize returns the number of cells that are encoded together.
 func (k Kind) BlockSize() uint64 { return filter.BlockSize(k.Counts()) }
 
-func (k Kind) Valid() bool { return k >= SpamFilter && k <= DomainFilter }
+func (k Kind) Valid() bool { return k >= SpamFilter && k <= LadderFilter }
 
 // Counts reports whether cells of the filter are counters and not bits.
 func (k Kind) Counts() bool { return k == CountFilter || k == DomainFilter }

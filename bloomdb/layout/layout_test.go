@@ -76,7 +76,7 @@ func TestShapeOfFilters(t *testing.T) {
 }
 
 func TestUnknownKind(t *testing.T) {
-	for _, k := range []layout.Kind{0, 7, 255} {
+	for _, k := range []layout.Kind{0, 8, 255} {
 		if k.Valid() || k.String() != "unknown" || !errors.Is(k.Unknown(), layout.ErrNewer) {
 			t.Errorf("kind %d: valid %v, %q, %v", k, k.Valid(), k, k.Unknown())
 		}
@@ -95,7 +95,7 @@ func TestKinds(t *testing.T) {
 			t.Errorf("%s: urgent %v", k, k.Urgent())
 		}
 	}
-	if len(names) != 6 || names["unknown"] {
+	if len(names) != 7 || names["unknown"] {
 		t.Errorf("names %v", names)
 	}
 }

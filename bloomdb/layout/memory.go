@@ -2,8 +2,8 @@ package layout
 
 // FullMemory returns the bytes that this site's own filters take when they are full.
 func (o *Settings) FullMemory() (reports, counts int64) {
-	spam, revoked, class, sketch, count := o.SpamShape(), o.RevokedShape(), o.ClassShape(), o.SketchShape(), o.CountsShape()
-	reports = spam.Bytes() + revoked.Bytes()
+	spam, revoked, ladder, class, sketch, count := o.SpamShape(), o.RevokedShape(), o.LadderShape(), o.ClassShape(), o.SketchShape(), o.CountsShape()
+	reports = spam.Bytes() + revoked.Bytes() + ladder.Bytes()
 	if o.Reports.Classes {
 		reports += class.Bytes()
 	}

@@ -16,8 +16,8 @@ import (
 
 const (
 	Max             = 8
-	maxReportedKeys = 1000 // entries of one report, so that a journal record has room for them
-	maxAskedGroups  = 2048 // groups of one sketch that are looked up
+	maxReportedKeys = journal.MaxSeeds // entries of one report
+	maxAskedGroups  = 2048             // groups of one sketch that are looked up
 	maxKeysPerGroup = 256
 )
 
@@ -66,11 +66,16 @@ const (
 	RevokedGroups  List = 0xc949d7c7509e6557
 )
 
-func ListOf(kind layout.Kind) List {
-	if kind == layout.RevokedFilter {
+// ListOf returns the list of a rung (layout.Rungs). Rungs 0 and 1 are those of groups that were
+// reported and revoked first.
+func ListOf(rung int) List {
+	switch rung {
+	case 0:
+		return ReportedGroups
+	case 1:
 		return RevokedGroups
 	}
-	return ReportedGroups
+	return List(filter.Mix(uint64(ReportedGroups)+uint64(rung)) | 1)
 }
 
 // sipKeys derives, for each kind of sketch, the key under which its features are hashed. With
@@ -127,7 +132,7 @@ func (sk *Index) groupsOf(sketches []signature.Sketch, groups func(s signature.S
 // Records returns the journal records of the groups of a report or revocation. There are none if
 // sketches are disabled, or if the generation's filter is full, which is logged once. A full
 // sketch filter never rejects a report.
-func (sk *Index) Records(sketches []KindGroups, l List, gen int64) ([]journal.Record, error) {
+func (sk *Index) Records(kind layout.Kind, sketches []KindGroups, gen int64) (records []journal.Record, err error) {
 	if len(sketches) == 0 || sk.opt.Unwanted(layout.SketchFilter) {
 		return nil, nil
 	}
@@ -142,16 +147,38 @@ func (sk *Index) Records(sketches []KindGroups, l List, gen int64) ([]journal.Re
 		}
 		return nil, nil
 	}
-	if seeds := sk.EntrySeeds(sketches, l, gen); len(seeds) > 0 {
-		return []journal.Record{{Target: t, Seeds: seeds}}, nil
+	for seeds := range slices.Chunk(sk.EntrySeeds(kind, sketches, gen), journal.MaxSeeds) {
+		records = append(records, journal.Record{Target: t, Seeds: seeds})
 	}
-	return nil, nil
+	return records, nil
 }
 
-// EntrySeeds returns the entries that a report stores: for each group, the copies of its anchor
-// and its pairs. A group that exceeds the limit is omitted as a whole.
-func (sk *Index) EntrySeeds(sketches []KindGroups, l List, gen int64) []uint64 {
-	var seeds []uint64
+// EntrySeeds returns the entries that a report or a revocation stores: those of its first list,
+// and for each sketch that was reported and revoked before those of all rungs up to the new one.
+// A sketch without a rung left has none.
+func (sk *Index) EntrySeeds(kind layout.Kind, sketches []KindGroups, gen int64) (seeds []uint64) {
+	g := sk.store.View.Load().Report(gen)
+	byRung := make([][]KindGroups, layout.Rungs)
+	for _, s := range sketches {
+		rung, ok := layout.NextRung(kind, WriteTop(g, s, sk.opt.Site))
+		if !ok {
+			continue
+		}
+		first, _ := layout.NextRung(kind, -1)
+		byRung[first] = append(byRung[first], s)
+		for r := layout.FirstRung; r <= rung; r++ {
+			byRung[r] = append(byRung[r], s)
+		}
+	}
+	for r, list := range byRung {
+		seeds = append(seeds, sk.listSeeds(list, ListOf(r), gen)...)
+	}
+	return seeds
+}
+
+// listSeeds returns the entries of one list: for each group, the copies of its anchor and its
+// pairs. A group that exceeds the limit is omitted as a whole.
+func (sk *Index) listSeeds(sketches []KindGroups, l List, gen int64) (seeds []uint64) {
 	for _, s := range sketches {
 		for _, g := range sk.chosen(s, l, gen) {
 			if len(g.Keys) > maxKeysPerGroup || len(seeds)+layout.AnchorCopies+len(g.Keys) > maxReportedKeys {

@@ -25,6 +25,7 @@ type ReportGeneration struct {
 	Revoked  Listing
 	classes  Listing        // of (class, signature) pairs; empty if classes are off
 	Sketches Listing        // of groups of near-duplicates, reported and revoked; empty if disabled
+	Ladder   Listing        // rungs of signatures that were reported and revoked, from layout.FirstRung on
 	Domains  *filter.Counts // counts of link domains; nil before the first count
 	Mask     *mask.Mask     // hides bits of the spam filters; nil before the first retouch
 }
@@ -55,6 +56,8 @@ func (g *ReportGeneration) Listing(kind layout.Kind) *Listing {
 		return &g.classes
 	case layout.SketchFilter:
 		return &g.Sketches
+	case layout.LadderFilter:
+		return &g.Ladder
 	}
 	return &g.Spam
 }
@@ -232,6 +235,8 @@ func (st *Store) ShapeFor(t layout.Target) filter.BitsShape {
 		return st.classShape
 	case layout.SketchFilter:
 		return st.sketchShape
+	case layout.LadderFilter:
+		return st.ladderShape
 	}
 	return st.spamShape
 }

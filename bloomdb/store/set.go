@@ -10,8 +10,8 @@ import (
 // Set sets the bits of a report or a revocation. It sets the class first, so that a reader who
 // finds the listing finds its class. It calls done with the positions that were set.
 func (st *Store) Set(r journal.Record, done func(t layout.Target, positions []uint64)) error {
-	if r.Target.Kind == layout.SketchFilter {
-		if st.Opt.Unwanted(layout.SketchFilter) {
+	if kind := r.Target.Kind; kind == layout.SketchFilter || kind == layout.LadderFilter {
+		if st.Opt.Unwanted(kind) {
 			return nil
 		}
 		return st.setBits(r.Target, keyring.StretchAll(r.Seeds), done)

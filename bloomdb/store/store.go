@@ -23,6 +23,7 @@ type Store struct {
 	countsShape  filter.CountsShape
 	classShape   filter.BitsShape
 	sketchShape  filter.BitsShape
+	ladderShape  filter.BitsShape
 
 	View      atomic.Pointer[View]
 	viewMu    sync.Mutex // serialises changes of the view's structure
@@ -38,7 +39,7 @@ func New(o *layout.Settings, r *keyring.Ring, members wire.Members) *Store {
 	st := &Store{
 		Opt: o, Ring: r,
 		spamShape: o.SpamShape(), revokedShape: o.RevokedShape(), countsShape: o.CountsShape(),
-		classShape: o.ClassShape(), sketchShape: o.SketchShape(),
+		classShape: o.ClassShape(), sketchShape: o.SketchShape(), ladderShape: o.LadderShape(),
 		Measured: newMeasurements(),
 	}
 	st.View.Store(&View{Trusted: &TrustedSites{Members: members}})

@@ -57,15 +57,17 @@ func Positions(seed uint64, dst []uint64) []uint64 {
 }
 
 // Record returns the journal record by which a report or revocation changes the site's own votes.
-// There is none if it would be empty. A reported signature is skipped while a revocation of it
-// exists in this generation, here or at a fully trusted site.
+// There is none if it would be empty. A reported signature is skipped if its generation has no
+// rung left, and so remains revoked.
 func (vs *Register) Record(kind layout.Kind, signatures []signature.Signature, gen int64) []journal.Record {
 	r := journal.Record{Target: layout.Target{Kind: kind, Gen: gen}}
 	g := vs.store.View.Load().Report(gen)
 	for _, i := range Keys(signatures) {
 		h := vs.ring.ReportHash(signatures[i])
-		if kind == layout.SpamFilter && g != nil && g.Revoked.Has(h) {
-			continue
+		if g != nil {
+			if _, ok := layout.NextRung(kind, g.WriteTop(h)); !ok {
+				continue
+			}
 		}
 		r.Votes = append(r.Votes, Seed(vs.Own.key, h))
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/spambloom/spambloom/reporting/overview"
 )
 
 // exchangeStatus is the printed part of the daemon's exchange with other sites. The
@@ -69,7 +71,7 @@ func (x *exchangeStatus) lines(w io.Writer, now time.Time) {
 	}
 	if m := x.MovedAside; m != nil {
 		fmt.Fprintf(w, "foreign stream\tmoved aside %d times, last %s, ended with %d-%d: another client writes to this site's stream\n",
-			m.Times, ago(m.At, now), m.Tail.Epoch, m.Tail.Seq)
+			m.Times, overview.Ago(m.At, now), m.Tail.Epoch, m.Tail.Seq)
 	}
 	if x.LastError == "" {
 		return
@@ -78,7 +80,7 @@ func (x *exchangeStatus) lines(w io.Writer, now time.Time) {
 	if x.Connected {
 		resolved = " (resolved)"
 	}
-	fmt.Fprintf(w, "last redis error\t%s%s: %s\n", ago(x.LastErrorAt, now), resolved, x.LastError)
+	fmt.Fprintf(w, "last redis error\t%s%s: %s\n", overview.Ago(x.LastErrorAt, now), resolved, x.LastError)
 }
 
 // table prints the lag of each other site.
@@ -86,7 +88,7 @@ func (x *exchangeStatus) table(w io.Writer, now time.Time) {
 	table := newTable(w)
 	fmt.Fprintln(table, "SITE\tHEARD\tLAG\tGAPS\tREFUSED")
 	for _, s := range x.Sites {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\n", s.Site, ago(s.Heard, now), s.Lag, s.Gaps, refusals(s.Refused))
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\n", s.Site, overview.Ago(s.Heard, now), s.Lag, s.Gaps, refusals(s.Refused))
 	}
 	table.Flush()
 }
@@ -101,20 +103,4 @@ func refusals(byCause map[string]int64) string {
 		return "0"
 	}
 	return strings.Join(list, ", ")
-}
-
-// ago formats the time from t to now in its largest unit.
-func ago(t, now time.Time) string {
-	d := max(now.Sub(t), 0)
-	switch {
-	case t.IsZero():
-		return "never"
-	case d < time.Minute:
-		return fmt.Sprintf("%d s ago", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%d min ago", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h ago", d/time.Hour)
-	}
-	return fmt.Sprintf("%d days ago", d/(24*time.Hour))
 }

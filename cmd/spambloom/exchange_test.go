@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/overview"
 )
 
 func TestAgo(t *testing.T) {
@@ -22,8 +23,8 @@ func TestAgo(t *testing.T) {
 		{now.Add(-47 * time.Hour), "47 h ago"},
 		{now.Add(-50 * time.Hour), "2 days ago"},
 	} {
-		if got := ago(c.t, now); got != c.want {
-			t.Errorf("ago(%v) = %q, want %q", c.t, got, c.want)
+		if got := overview.Ago(c.t, now); got != c.want {
+			t.Errorf("overview.Ago(%v) = %q, want %q", c.t, got, c.want)
 		}
 	}
 }
@@ -49,7 +50,7 @@ func TestStatusTextExchange(t *testing.T) {
 		{"another form", `{"sites":7}`, []string{"\nexchange sites   7\n"}, []string{"REFUSED", "redis"}},
 	} {
 		s := api.Status{Daemon: json.RawMessage(`{"milter":["inet:8899@127.0.0.1"],"exchange":` + c.exchange + `}`)}
-		got := statusText(s, now)
+		got := statusText(s, now, withAll)
 		for _, want := range append(c.want, "inet:8899@127.0.0.1") {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: no %q in\n%s", c.name, want, got)

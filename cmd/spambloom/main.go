@@ -110,8 +110,8 @@ input. The default is standard input.` + environmentHelp,
 	root.SetVersionTemplate(version.Text("spambloom") + "\n")
 	root.PersistentFlags().StringVar(&c.control, "control", "",
 		"the daemon's control socket: `unix:PATH`, or https://HOST:PORT of another machine (default: $SPAMBLOOM_CONTROL, else the usual places)")
-	root.AddCommand(c.checkCommand(), c.reportCommand(), c.revokeCommand(), c.flushCommand(), c.reportsCommand(), c.undoCommand(), c.reportersCommand(), c.retouchCommand(), c.neverCommand(), c.signCommand(),
-		c.explainCommand(), c.statusCommand(), c.sitesCommand(), c.muteCommand(), c.dropCommand(), c.backupCommand(), c.fsckCommand(), c.keygenCommand(), c.tokenCommand(), c.replayCommand(), c.versionCommand())
+	root.AddCommand(c.checkCommand(), c.reportCommand(), c.revokeCommand(), c.flushCommand(), c.reportsCommand(), c.settleCommand(), c.undoCommand(), c.reportersCommand(), c.retouchCommand(), c.neverCommand(), c.signCommand(),
+		c.explainCommand(), c.statusCommand(), c.topCommand(), c.webCommand(), c.sitesCommand(), c.muteCommand(), c.dropCommand(), c.backupCommand(), c.fsckCommand(), c.keygenCommand(), c.tokenCommand(), c.replayCommand(), c.versionCommand())
 	root.SetHelpFunc(showHelp)
 	checkHelp(root)
 	return root

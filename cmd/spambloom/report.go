@@ -283,7 +283,11 @@ func receiptLine(name string, r api.Receipt) string {
 	note := ""
 	switch {
 	case !r.RevokedUntil.IsZero():
-		note = ", but still not spam: it was revoked in this period, which ends " + instant(r.RevokedUntil)
+		note = ", but still not spam: it was reported and revoked too often in this period, which ends " + instant(r.RevokedUntil)
+	case r.Settled:
+		note = ", without effect here: an administrator has settled this message"
+	case !r.WaitsUntil.IsZero():
+		note = ", and waits: nobody has reported it; a listing from another site before " + instant(r.WaitsUntil) + " is revoked"
 	case r.Idle:
 		note = ", but there was nothing to revoke: no report of it counts"
 	case r.Quorum > 0:

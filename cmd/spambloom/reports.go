@@ -36,7 +36,7 @@ type reportsFlags struct {
 	message, reporter, sinceText string
 	since                        time.Time // parsed by check
 	limit                        int
-	asJSON, attached             bool
+	asJSON, attached, contested  bool
 }
 
 func (f *reportsFlags) check(now time.Time) (err error) {
@@ -47,6 +47,9 @@ func (f *reportsFlags) check(now time.Time) (err error) {
 	}
 	if f.limit < 0 {
 		return fmt.Errorf("--limit: %d, want 0 or more", f.limit)
+	}
+	if f.contested && (f.message != "" || f.reporter != "") {
+		return errors.New("--contested takes no --message and no --reporter")
 	}
 	if err := api.CheckReporter(f.reporter); err != nil {
 		return fmt.Errorf("--reporter: %w", err)
@@ -61,17 +64,22 @@ func (c *cli) reportsCommand() *cobra.Command {
 		Short: "show who reported what",
 		Long:  reportsHelp,
 		Example: `  spambloom reports --message newsletter.eml
-  spambloom reports --reporter anna@example.org --since 7d`,
+  spambloom reports --reporter anna@example.org --since 7d
+  spambloom reports --contested`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := flags.check(time.Now()); err != nil {
 				return &usageError{err}
+			}
+			if flags.contested {
+				return c.contested(cmd.Context(), flags)
 			}
 			return c.reports(cmd.Context(), flags)
 		},
 	}
 	cmd.Flags().StringVar(&flags.message, "message", "", "only reports of the message in `FILE` and of near-duplicates")
 	cmd.Flags().BoolVar(&flags.attached, "attached", false, "with --message: "+attachedUsage)
+	cmd.Flags().BoolVar(&flags.contested, "contested", false, "messages that some reported and others revoked; settle one with spambloom settle")
 	cmd.Flags().StringVar(&flags.reporter, "reporter", "", "only reports of this `REPORTER`")
 	cmd.Flags().StringVar(&flags.sinceText, "since", "", "only reports since `TIME`: "+sinceHelp)
 	cmd.Flags().IntVar(&flags.limit, "limit", 100, "at most `N` reports; 0: all")

@@ -24,8 +24,10 @@ import (
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/reporting/overview"
 	"github.com/spambloom/spambloom/reporting/server"
 	"github.com/spambloom/spambloom/reporting/trust"
+	"github.com/spambloom/spambloom/reporting/watch"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -116,7 +118,15 @@ func startDaemon() (*daemon, error) {
 	}
 	d.judged = judged.New(time.Now(), 1<<20)
 	policy := policy.Policy{BulkThreshold: 20}
-	handler := server.NewHandler(desk.New(d.db, d.ledger, desk.Options{Log: d.log.Logger(), Judged: d.judged}), server.HandlerOptions{
+	links := func() []api.Link {
+		heard := time.Now()
+		return []api.Link{
+			{Site: "mx2", Heard: &heard, Lag: 4, LagSeconds: 2.5, Gaps: 1, Refused: map[string]int64{"unsigned": 3}, Votes: 17},
+			{Site: "mx3", SkewSeconds: -7300, Clock: true},
+		}
+	}
+	counter := desk.New(d.db, d.ledger, desk.Options{Log: d.log.Logger(), Judged: d.judged})
+	handler := server.NewHandler(counter, server.HandlerOptions{
 		Decide: func(e bloomdb.Evidence, signed bool) string { return string(policy.Decide(e, signed).Verdict) },
 		Status: func() any {
 			site := map[string]any{"site": "mx2", "heard": time.Now(), "lag": 4, "gaps": 0}
@@ -125,12 +135,13 @@ func startDaemon() (*daemon, error) {
 				"exchange": map[string]any{"connected": true, "sites": []any{site}},
 			}
 		},
-		Links: func() []api.Link {
-			heard := time.Now()
-			return []api.Link{
-				{Site: "mx2", Heard: &heard, Lag: 4, LagSeconds: 2.5, Gaps: 1, Refused: map[string]int64{"unsigned": 3}, Votes: 17},
-				{Site: "mx3", SkewSeconds: -7300, Clock: true},
-			}
+		Links: links,
+		Overview: func(s api.Status) *overview.Overview {
+			return watch.Make(watch.Facts{
+				Status: s, Sites: counter.Sites(links()), Exchange: true, Connected: true, TargetError: 1e-6, Started: time.Now().Add(-time.Hour),
+				LastDay:   map[string]uint64{"clean": 15_000, "bulk": 1091, "spam": 2311, "spam_by_others": 1480, "spam_from:mx2": 1480, "skipped": 8, "skipped_little": 8, "reports": 12},
+				DayBefore: map[string]uint64{"clean": 15_746, "spam": 2204},
+			}, time.Now())
 		},
 		Strangers: func() map[string]int64 { return map[string]int64{"stranger": 5} },
 		Version:   "1.2.3",
@@ -145,7 +156,7 @@ func startDaemon() (*daemon, error) {
 func smallOptions(dir, site string) bloomdb.Options {
 	return bloomdb.Options{
 		Dir: dir, Site: site, Key: [32]byte{1},
-		Reports: bloomdb.ReportOptions{Capacity: 1000, Classes: true},
+		Reports: bloomdb.ReportOptions{Capacity: 2000, Classes: true},
 		Counts:  bloomdb.CountOptions{Capacity: 1000, Burst: 10 * time.Minute},
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/overview"
 )
 
 const sitesHelp = `sites shows the state of this site and of every other site of the federation.
@@ -106,7 +107,7 @@ func linkCells(s api.Site, now time.Time) []string {
 	if s.Heard != nil {
 		heard = *s.Heard
 	}
-	cells[0], cells[1] = ago(heard, now), fmt.Sprint(s.Lag)
+	cells[0], cells[1] = overview.Ago(heard, now), fmt.Sprint(s.Lag)
 	cells[2] = (time.Duration(s.LagSeconds) * time.Second).String()
 	if s.Votes > 0 {
 		cells[5] = "held"

@@ -18,29 +18,64 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/queue"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/overview"
+)
+
+// detail is how much of the status is printed.
+type detail int
+
+const (
+	todayOnly   detail = iota // what happened today, and what needs somebody
+	withFilters               // also filters and sites
+	withAll
 )
 
 func (c *cli) statusCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, filters, all, watch bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "show filter load, error estimate, memory, peers and queue",
-		Long: `status shows the load of the daemon's filters, the estimated chance that they call an
-unreported message spam, their memory, and the lag of each site of the federation.
+		Short: "show whether mail is judged, what happened today, and what needs you",
+		Long: `status shows whether mail is judged and the other sites are heard, what needs an
+administrator, and what was judged in the last 24 hours and in the 24 hours before.
 
-The first line is the number of reports in this user's queue. It is printed also if no
-daemon answers.
+--filters adds the load of the filters and the state of the other sites. --all also adds
+everything else that the daemon reports: connections, memory of messages in flight, spam
+traps, keys.
+
+The first line is the number of reports in this user's queue, if there are any. It is
+printed also if no daemon answers.
 
 Exit codes:
   0   the daemon has answered` + statusCodes,
 		Example: `  spambloom status
+  spambloom status --filters
+  spambloom status --watch
   spambloom status --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.status(cmd.Context(), asJSON)
+			d := todayOnly
+			switch {
+			case all:
+				d = withAll
+			case filters:
+				d = withFilters
+			}
+			if watch && asJSON {
+				return &usageError{errors.New("--watch prints text: it excludes --json")}
+			}
+			if watch {
+				return c.watch(cmd.Context(), 0, func(ctx context.Context) (string, error) {
+					s, err := asked(ctx, c, v1.Status)
+					return statusText(s, time.Now(), d), err
+				})
+			}
+			return c.status(cmd.Context(), asJSON, d)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print everything as one JSON object")
+	cmd.Flags().BoolVar(&filters, "filters", false, "also show filters and sites")
+	cmd.Flags().BoolVar(&all, "all", false, "show everything")
+	cmd.Flags().BoolVar(&watch, "watch", false, "show it again every two seconds, until Ctrl-C")
 	return cmd
 }
 
@@ -51,7 +86,7 @@ type statusJSON struct {
 }
 
 // status also prints the user's queue, which exists without a daemon.
-func (c *cli) status(ctx context.Context, asJSON bool) error {
+func (c *cli) status(ctx context.Context, asJSON bool, d detail) error {
 	waiting, err := c.waiting()
 	if err != nil {
 		return err
@@ -68,7 +103,7 @@ func (c *cli) status(ctx context.Context, asJSON bool) error {
 		text = fmt.Sprintf("queue  %s queued here since %s\n", plural(waiting.Count, "report"), instant(waiting.Since))
 	}
 	if s != nil {
-		text += statusText(*s, time.Now())
+		text += statusText(*s, time.Now(), d)
 	}
 	return errors.Join(c.print(text), err)
 }
@@ -102,22 +137,45 @@ func (c *cli) askStatus(ctx context.Context) (*api.Status, error) {
 }
 
 // statusText formats the status for a terminal.
-func statusText(s api.Status, now time.Time) string {
+func statusText(s api.Status, now time.Time, d detail) string {
 	var b strings.Builder
-	db := s.Database
+	if s.Overview == nil {
+		d = withAll // an older daemon
+	} else {
+		b.WriteString(s.Overview.Text(now) + "\n")
+	}
+	exchange, facts := splitFacts(s.Daemon)
 	table := newTable(&b)
+	siteLines(table, s, d)
+	if d == withAll {
+		internalLines(table, s.Database)
+		printFacts(table, facts)
+	}
+	if exchange != nil {
+		exchange.lines(table, now)
+	}
+	table.Flush()
+	if d != todayOnly {
+		filterTables(&b, s.Database)
+		if exchange != nil {
+			b.WriteByte('\n')
+			exchange.table(&b, now)
+		}
+	}
+	return b.String()
+}
+
+// siteLines prints what an administrator asks first.
+func siteLines(table io.Writer, s api.Status, d detail) {
+	db := s.Database
 	fmt.Fprintf(table, "site\t%s\n", db.Site)
 	fmt.Fprintf(table, "version\t%s\n", s.Version)
-	fmt.Fprintf(table, "federation key\t%s\n", db.KeyID)
-	fmt.Fprintf(table, "memory\t%s\n", size(db.Memory))
-	fmt.Fprintf(table, "journal\t%s\n", size(db.Journal))
-	fmt.Fprintf(table, "false positives\t%.2g is the estimated chance that unreported mail is called spam\n", db.ErrorPerMail)
-	if b := db.Burst; b != nil {
-		fmt.Fprintf(table, "burst counter\t%s, %.1f %% full\n", time.Duration(b.Window)*time.Second, 100*b.Fill)
+	if o := s.Overview; o != nil && o.Resident > 0 {
+		fmt.Fprintf(table, "memory\t%s of at most %s\n", size(o.Resident), size(o.MostMemory))
+	} else {
+		fmt.Fprintf(table, "memory\t%s\n", size(db.Memory))
 	}
-	if g := db.Greylist; g != nil {
-		fmt.Fprintf(table, "greylist\tdeferred messages of the last %s, %.1f %% full, %s\n", time.Duration(g.Window)*time.Second, 100*g.Fill, size(g.Memory))
-	}
+	fmt.Fprintf(table, "false positives\t%s\n", falsePositives(s, d))
 	if masked, lost := retouches(db); masked > 0 {
 		fmt.Fprintf(table, "retouched\t%d bits masked; estimated cost: up to %.1f reported signatures\n", masked, lost)
 	}
@@ -144,15 +202,38 @@ func statusText(s api.Status, now time.Time) string {
 	for _, f := range damaged {
 		fmt.Fprintf(table, "damaged\t%s is not used; missing: %s\n", f.Name, f.Cost)
 	}
-	exchange, facts := splitFacts(s.Daemon)
-	printFacts(table, facts)
-	if exchange != nil {
-		exchange.lines(table, now)
-	}
-	table.Flush()
+}
 
+// falsePositives puts the error estimate in words, and with all details as a number.
+func falsePositives(s api.Status, d detail) string {
+	p := s.Database.ErrorPerMail
+	text := "estimate: " + overview.OneIn(p) + " is called spam by mistake"
+	if o := s.Overview; o != nil && o.TargetError > 0 {
+		text += "; the target is " + overview.OneIn(o.TargetError)
+	}
+	if d == withAll {
+		text += fmt.Sprintf(" (%.2g)", p)
+	}
+	return text
+}
+
+// internalLines prints what matters when something is wrong.
+func internalLines(table io.Writer, db bloomdb.Status) {
+	fmt.Fprintf(table, "federation key\t%s\n", db.KeyID)
+	fmt.Fprintf(table, "filters\t%s\n", size(db.Memory))
+	fmt.Fprintf(table, "journal\t%s\n", size(db.Journal))
+	if b := db.Burst; b != nil {
+		fmt.Fprintf(table, "burst counter\t%s, %.1f %% full\n", time.Duration(b.Window)*time.Second, 100*b.Fill)
+	}
+	if g := db.Greylist; g != nil {
+		fmt.Fprintf(table, "greylist\tdeferred messages of the last %s, %.1f %% full, %s\n", time.Duration(g.Window)*time.Second, 100*g.Fill, size(g.Memory))
+	}
+}
+
+// filterTables prints the filters, and what is held of each site.
+func filterTables(b *strings.Builder, db bloomdb.Status) {
 	b.WriteByte('\n')
-	table = newTable(&b)
+	table := newTable(b)
 	fmt.Fprintln(table, "FILTER\tGENERATION\tFROM\tFILL\tERROR\tMEMORY")
 	for _, f := range db.Filters {
 		fmt.Fprintf(table, "%s\t%d\t%s\t%.2f %%\t%.2g\t%s\n", f.Kind, f.Generation,
@@ -161,18 +242,12 @@ func statusText(s api.Status, now time.Time) string {
 	table.Flush()
 
 	b.WriteByte('\n')
-	table = newTable(&b)
+	table = newTable(b)
 	fmt.Fprintln(table, "SITE\tEPOCH\tDELTA\tCELLS\tMISSED")
 	for _, site := range db.Sites {
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\n", site.Site, site.Epoch, site.Seq, site.Cells, site.Gaps)
 	}
 	table.Flush()
-
-	if exchange != nil {
-		b.WriteByte('\n')
-		exchange.table(&b, now)
-	}
-	return b.String()
 }
 
 // offClock describes how far a clock is off.

@@ -12,7 +12,7 @@ import (
 // Damage and a jump of the clock have their own lines; a healthy daemon shows neither.
 func TestStatusNamesDamageAndClock(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	healthy := statusText(api.Status{}, now)
+	healthy := statusText(api.Status{}, now, todayOnly)
 	for _, word := range []string{"damaged", "clock"} {
 		if strings.Contains(healthy, word) {
 			t.Errorf("%q in the status of a healthy daemon:\n%s", word, healthy)
@@ -23,7 +23,7 @@ func TestStatusNamesDamageAndClock(t *testing.T) {
 			Damaged:  []bloomdb.DamagedFile{{Name: "own-7.votes.damaged", Cost: "votes"}},
 			Previous: &bloomdb.Status{Damaged: []bloomdb.DamagedFile{{Name: "spam-7.mask.damaged", Cost: "retouched messages"}}},
 			Clock:    &bloomdb.ClockStatus{Time: now, Ahead: ahead, Since: now, Believed: now.Add(24 * time.Hour)},
-		}}, now)
+		}}, now, todayOnly)
 		for _, want := range []string{want, "own-7.votes.damaged is not used; missing: votes", "spam-7.mask.damaged"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%q is not in\n%s", want, text)

@@ -19,8 +19,7 @@ given time, as if they had never been made.
 
 Messages that lose their quorum are revoked on all sites. No reputation changes.
 
-A withdrawn revocation stays in effect until its period ends, because filters cannot
-forget. After that, the message is spam again once it is reported again.
+A message is listed again if only this reporter revoked it, and others still report it.
 
 If there are more than 20, undo asks on a terminal; without a terminal, --yes is
 required.
@@ -74,7 +73,7 @@ func (c *cli) undoCommand() *cobra.Command {
 	cmd.Flags().StringVar(&flags.sinceText, "since", "", "withdraw reports made since `TIME`: "+sinceHelp)
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "print what would be done, and change nothing")
 	cmd.Flags().BoolVar(&flags.yes, "yes", false, yesUsage)
-	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object: reports, revocations, delisted, standing")
+	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object: reports, revocations, delisted, relisted, standing")
 	return cmd
 }
 
@@ -121,17 +120,20 @@ func undoneText(by string, since time.Time, u api.Undone, dryRun bool) string {
 	if u.Reports+u.Revocations == 0 {
 		return fmt.Sprintf("%s: no report or revocation since %s counts\n", by, instant(since))
 	}
-	count, delist, stand := "no longer count", "no longer listed", "in effect until their period ends"
+	count, delist, relist, stand := "no longer count", "no longer listed", "listed again", "that stay in effect, because nobody else reports the message"
 	if dryRun {
-		count, delist, stand = "would no longer count", "that would no longer be listed", "that would stay in effect until their period ends"
+		count, delist, relist, stand = "would no longer count", "that would no longer be listed", "that would be listed again", "that would stay in effect, because nobody else reports the message"
 	}
 	text := fmt.Sprintf("%s: %s and %s since %s %s\n", by,
 		plural(u.Reports, "report"), plural(u.Revocations, "revocation"), instant(since), count)
 	if u.Delisted > 0 {
 		text += fmt.Sprintf("%s: messages %s, on all sites: %d\n", by, delist, u.Delisted)
 	}
+	if u.Relisted > 0 {
+		text += fmt.Sprintf("%s: messages %s, on all sites: %d\n", by, relist, u.Relisted)
+	}
 	if u.Standing > 0 {
-		text += fmt.Sprintf("%s: revocations %s: %d; after that, report the messages again\n", by, stand, u.Standing)
+		text += fmt.Sprintf("%s: revocations %s: %d\n", by, stand, u.Standing)
 	}
 	return text
 }

@@ -22,7 +22,7 @@ var (
 	dbFill       = describe("filter_fill_ratio", "Share of bits or cells in use, for all sites.", "filter", "generation")
 	dbError      = describe("filter_error_ratio", "Probability that an absent key is found.", "filter", "generation")
 	dbFilterSize = describe("filter_memory_bytes", "Memory of one generation of a filter.", "filter", "generation")
-	dbMasked     = describe("masked_bits", "Bits hidden by retouches.", "generation")
+	dbMasked     = describe("masked_positions", "Bits hidden by retouches.", "generation")
 	dbLost       = describe("masked_listings_lost", "Estimated number of reported signatures hidden by masked bits.", "generation")
 	dbBurstFill  = describe("burst_fill_ratio", "Fill of the burst counter's fullest filter; it stops counting at 0.5.")
 	dbBurstSize  = describe("burst_memory_bytes", "Memory of the burst counter.")

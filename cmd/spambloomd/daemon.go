@@ -32,7 +32,9 @@ import (
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/reporting/backup"
 	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/history"
 	"github.com/spambloom/spambloom/reporting/judged"
+	"github.com/spambloom/spambloom/reporting/page"
 	"github.com/spambloom/spambloom/reporting/server"
 )
 
@@ -52,6 +54,8 @@ type service struct {
 	judged       *judged.List
 	policy       atomic.Pointer[policy.Policy] // for the control API; the milter has its own copy
 	milter       *milter.Server
+	api          http.Handler  // the control API
+	sessions     page.Sessions // of the page
 	control      *http.Server
 	door         *server.Door // of the control socket
 	access       *server.Access
@@ -62,6 +66,10 @@ type service struct {
 	previous     *exchange.Exchange // for the previous federation key; nil: none
 	traps        map[string]*trap.Trap
 	redis        *redisclient.Client // nil: none
+
+	history    *history.History
+	begun      time.Time // when the daemon was started, by the database's time
+	mostMemory int64     // bytes; 0: unknown
 
 	serving atomic.Bool // between start and stop, for /readyz
 }
@@ -165,7 +173,12 @@ func (d *service) assemble(sockets *sockets) error {
 	}
 	d.access = server.NewAccess(s.accessOptions(s.Control.Group))
 	d.newTraps()
-	api := server.NewHandler(d.desk, server.HandlerOptions{
+	d.openHistory()
+	var link func(string, desk.Origin) string
+	if sockets.http != nil {
+		link = d.pageLink
+	}
+	d.api = server.NewHandler(d.desk, server.HandlerOptions{
 		Decide: func(e bloomdb.Evidence, signed bool) string {
 			return string(d.policy.Load().Decide(e, signed).Verdict)
 		},
@@ -174,15 +187,18 @@ func (d *service) assemble(sockets *sockets) error {
 		Status:  func() any { return d.facts() },
 		Links:   d.links,
 
+		Overview: d.overview,
+		Link:     link,
+
 		Strangers: d.strangers,
 		Folder:    s.data,
 		Keys:      s.keyFiles(),
 		Log:       d.log,
 	})
-	d.control = server.New(api, d.log)
+	d.control = server.New(d.api, d.log)
 	d.door = server.NewDoor(server.DoorOptions{DaemonUID: os.Geteuid(), Log: d.log})
 	if sockets.remote != nil {
-		if err := d.openRemote(api); err != nil {
+		if err := d.openRemote(d.api); err != nil {
 			return err
 		}
 	}
@@ -217,6 +233,7 @@ func (d *service) run(ctx context.Context, hup <-chan os.Signal, sockets *socket
 	back, backCtx := errgroup.WithContext(workCtx)
 	back.Go(func() error { return d.db.Run(backCtx) })
 	back.Go(func() error { d.desk.Run(backCtx); return nil })
+	back.Go(func() error { d.history.Run(backCtx); return nil })
 	back.Go(func() error { d.limitMemory(backCtx); return nil })
 	if d.exchange != nil {
 		back.Go(func() error { return d.exchange.Run(backCtx) })

@@ -46,6 +46,7 @@ func (s *settings) deskOptions(log *slog.Logger) desk.Options {
 	return desk.Options{
 		Period:  s.Reports.Period,
 		MaxHour: int(s.Reports.MaxPerHour),
+		Joined:  s.Redis.URL != "",
 		Log:     log,
 	}
 }

@@ -35,8 +35,9 @@ Next, in another terminal and in this folder:
 
   %[4]s sign %[5]s
   %[4]s report --control %[6]s %[5]s
-  %[4]s check --control %[6]s %[5]s
   %[4]s revoke --control %[6]s %[5]s
+  %[4]s report --control %[6]s %[5]s
+  %[4]s check --control %[6]s %[5]s
   %[4]s status --control %[6]s
 
 `, strings.Join(s.Milter.Listen, ", "), cmp.Or(config.RedisShown(s.Redis.URL), "none"), s.data, command, message, s.Control.Listen)

@@ -29,3 +29,19 @@ func TestNextShowsRedis(t *testing.T) {
 		}
 	}
 }
+
+// The printed commands end with a listing, however often they are repeated: the newest word
+// about the sample is a report.
+func TestNextEndsInAListing(t *testing.T) {
+	var out bytes.Buffer
+	printNext(&out, &settings{Config: config.Default(), data: "/data"})
+	var verbs []string
+	for line := range strings.Lines(out.String()) {
+		if fields := strings.Fields(line); strings.HasPrefix(line, "  ") && len(fields) > 1 {
+			verbs = append(verbs, fields[1])
+		}
+	}
+	if got := strings.Join(verbs, " "); got != "sign report revoke report check status" {
+		t.Errorf("commands %s", got)
+	}
+}

@@ -311,8 +311,9 @@ func TestDamagedFileIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.close()
-	d := &service{db: st.db, desk: desk.New(st.db, st.reports, desk.Options{}), door: server.NewDoor(server.DoorOptions{})}
+	d := &service{started: s, log: slog.New(slog.DiscardHandler), db: st.db, desk: desk.New(st.db, st.reports, desk.Options{}), door: server.NewDoor(server.DoorOptions{})}
 	d.milter = milter.NewServer(st.db, milter.Options{})
+	d.openHistory()
 	d.serving.Store(true)
 	name := filepath.Base(votes[0]) + ".damaged"
 	ready := func() string {

@@ -49,7 +49,7 @@ func TestRolloverIsShown(t *testing.T) {
 	d.joinPrevious()
 	h := d.newHTTP().Handler
 	for path, wants := range map[string][]string{
-		"/": {"The federation key is being rolled over", keyring.ID(*o.PreviousKey)},
+		"/filters": {"previous key", keyring.ID(*o.PreviousKey)},
 		"/metrics": {
 			fmt.Sprintf(`spambloom_exchange_connected{key="%s"} 0`, keyring.ID(o.Key)),
 			fmt.Sprintf(`spambloom_exchange_connected{key="%s"} 0`, keyring.ID(*o.PreviousKey)),

@@ -137,6 +137,8 @@ type Decision struct {
 
 	Votes int // sites that vote for it, among the sites with a vote
 
+	Origins []string // of spam: the sites whose reports or votes list it, each once
+
 	Limits signature.Limits // reached while the message was signed and judged
 	Short  bool             // only its beginning was judged, because its sender is set back
 
@@ -163,6 +165,7 @@ func (p Policy) Decide(e bloomdb.Evidence, signed bool) Decision {
 					d.Found, d.Need, d.By = m.Found, m.Need, m.By
 				}
 				d.Signatures = append(d.Signatures, m.Signature)
+				d.addOrigins(m.Sites)
 			}
 		}
 	case e.Never:
@@ -174,4 +177,13 @@ func (p Policy) Decide(e bloomdb.Evidence, signed bool) Decision {
 		d.Action = Tag
 	}
 	return d
+}
+
+// addOrigins adds sites to Origins.
+func (d *Decision) addOrigins(sites []string) {
+	for _, site := range sites {
+		if !slices.Contains(d.Origins, site) {
+			d.Origins = append(d.Origins, site)
+		}
+	}
 }

@@ -29,7 +29,7 @@ func TestDecide(t *testing.T) {
 		{"by a sketch", policy, alike, true,
 			Decision{Verdict: Spam, Action: Reject, Signatures: []signature.Signature{sketch}, Sites: 1, Found: 14, Need: 8}},
 		{"by votes", policy, byVotes, true,
-			Decision{Verdict: Spam, Action: Reject, Signatures: []signature.Signature{text}, Sites: 2, Votes: 2}},
+			Decision{Verdict: Spam, Action: Reject, Signatures: []signature.Signature{text}, Sites: 2, Votes: 2, Origins: []string{"a", "b"}}},
 		{"one vote", policy, bloomdb.Evidence{Votes: 1}, true, Decision{Verdict: Clean, Action: Accept, Votes: 1}},
 		{"revoked", policy, revoked, true, Decision{Verdict: Clean, Action: Accept, Count: 3, Sites: 1}},
 		{"below the threshold", policy, bloomdb.Evidence{Count: 19}, true, Decision{Verdict: Clean, Action: Accept, Count: 19}},

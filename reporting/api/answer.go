@@ -6,6 +6,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/reporting/overview"
 )
 
 // Answer is the verdict on a message, with its main reasons.
@@ -117,8 +118,8 @@ type Receipt struct {
 	IDs     []string `json:"ids"`
 	Verdict string   `json:"verdict,omitempty"` // from now on; absent from older daemons
 
-	// RevokedUntil is set if a report has no effect yet: the message was revoked in this
-	// period, and the revocation wins until the period ends.
+	// RevokedUntil is set if a report has no effect yet: the message was reported and revoked
+	// too often in this period, and stays revoked until the period ends.
 	RevokedUntil time.Time `json:"revoked_until,omitzero"`
 
 	// Sum and Quorum are set if more reporters are needed: the weight of those who agree,
@@ -130,6 +131,14 @@ type Receipt struct {
 
 	Idle bool `json:"idle,omitempty"` // a revocation without effect: nobody had reported the message
 
+	// WaitsUntil is set if an idle revocation takes a listing back that arrives from another
+	// site before then.
+	WaitsUntil time.Time `json:"waits_until,omitzero"`
+
+	Settled bool `json:"settled,omitempty"` // an administrator has settled the message as the opposite
+
+	Holds string `json:"holds,omitempty"` // one sentence: what holds now, here and elsewhere, and from when
+
 	Offer string `json:"offer,omitempty"` // "retouch": the same false positive came back
 }
 
@@ -139,6 +148,14 @@ type Status struct {
 	Database bloomdb.Status  `json:"database"`
 	Reports  ledger.Status   `json:"reports"`
 	Daemon   json.RawMessage `json:"daemon,omitempty"` // facts of the daemon's other parts
+
+	Overview *overview.Overview `json:"overview,omitempty"` // absent from older daemons
+}
+
+// WebLink is the address of the site's page, with a key that signs the caller in. It works
+// once, within five minutes.
+type WebLink struct {
+	URL string `json:"url"`
 }
 
 // Checked is the result of a check of the state folder.

@@ -48,9 +48,47 @@ type Undone struct {
 	Revocations int `json:"revocations"` // that no longer count
 	Delisted    int `json:"delisted"`    // reports of which a signature or a sketch is revoked now
 
-	// Standing is the number of revocations that hold until their period ends, because
-	// filters forget nothing. The messages can be reported again after that.
+	// Relisted is the number of revocations of which a signature or a sketch is listed again.
+	Relisted int `json:"relisted"`
+
+	// Standing is the number of revocations that no longer have the quorum, of messages that
+	// nobody else reports any longer. They stay revoked until they are reported again.
 	Standing int `json:"standing"`
+}
+
+// ContestedRequest asks for the messages that different people reported and revoked, the latest
+// first.
+type ContestedRequest struct {
+	Since  time.Time `json:"since,omitzero"`   // only those reported or revoked then or later
+	Limit  int       `json:"limit,omitempty"`  // at most so many; 0 and over 1,000: 1,000
+	Before uint64    `json:"before,omitempty"` // Contested.Next of the page before
+}
+
+// Contested is a page of contested messages.
+type Contested struct {
+	Messages []ContestedMessage `json:"messages"`
+	Next     uint64             `json:"next,omitempty"` // Before of the next page; absent on the last
+}
+
+// ContestedMessage is a message that some reporters reported and others revoked.
+type ContestedMessage struct {
+	Report      uint64    `json:"report"` // the latest one, for SettleRequest
+	IDs         []string  `json:"ids"`
+	At          time.Time `json:"at"`                // of the latest one
+	Listed      bool      `json:"listed"`            // now, at this site
+	Reports     int       `json:"reports"`           // that are kept
+	Revocations int       `json:"revocations"`       // that are kept
+	Reporters   []string  `json:"reporters"`         // whose latest word is a report
+	Revokers    []string  `json:"revokers"`          // whose latest word is a revocation
+	Settled     string    `json:"settled,omitempty"` // spam or wanted; absent: it is not settled
+}
+
+// SettleRequest settles what a message is at this site, against later words of others. The
+// message is that of the signatures, or that of a report that is kept.
+type SettleRequest struct {
+	Request
+	Report uint64 `json:"report,omitempty"` // in place of signatures
+	As     string `json:"as"`               // spam, wanted or never
 }
 
 // ReportersRequest asks for the reporter of a name, or for all in the order of their

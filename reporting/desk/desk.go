@@ -25,6 +25,8 @@ type Report struct {
 	Origin   Origin
 	Trap     bool // by a spam trap: it has full weight
 	Trusted  bool // without a limit per hour: by an administrator
+
+	settles bool // an administrator settles the message by it
 }
 
 // Outcome is the effect of a report or a revocation.
@@ -38,11 +40,16 @@ type Outcome struct {
 
 	Known bool // the reporter had made the same statement before: nothing new was entered
 
-	Idle bool // a revocation without effect: the message is not listed, and nobody had reported it
+	Idle  bool      // a revocation without effect: the message is not listed, and nobody had reported it
+	Waits time.Time // an Idle one acts if another site lists the message before then; zero: it does not
 
-	// RevokedUntil is set if a revocation of this period wins over the report. The report
-	// has an effect from then on.
+	// RevokedUntil is set if the message has changed sides so often in this period that only a
+	// revocation could follow (layout.Rungs). A report has an effect from then on.
 	RevokedUntil time.Time
+
+	Holds string // one sentence: what holds now, here and elsewhere, and from when
+
+	Settled bool // an administrator has settled the message as the opposite
 
 	// Returned reports whether a message that is revoked now was revoked before and was
 	// listed again. Only a retouch keeps it away.
@@ -53,6 +60,7 @@ type Outcome struct {
 type Options struct {
 	Period  time.Duration // of the database's generations of reports; 0: a week
 	MaxHour int           // reports and revocations of one reporter in an hour; 0: no limit
+	Joined  bool          // to other sites, whose listings a revocation may wait for
 	Judged  *judged.List  // messages that were judged lately; nil: none are remembered
 	Log     *slog.Logger  // nil: discard
 }
@@ -64,9 +72,12 @@ type Desk struct {
 	opt      Options
 	limits   *limits
 	overdue  atomic.Bool // a decision of the ledger is not carried out yet
+	order    order
+	waiting  waiting
 	log      *slog.Logger
 	accepted *prometheus.CounterVec
 	refused  *prometheus.CounterVec
+	decided  *prometheus.CounterVec
 }
 
 // New returns a desk. Run carries out the decisions that a crash has left in the ledger.
@@ -91,27 +102,59 @@ func New(db *bloomdb.DB, l *ledger.Ledger, o Options) *Desk {
 			Name: "spambloom_reports_refused_total",
 			Help: "Reports and revocations refused, by reason.",
 		}, []string{"action", "reason"}),
+		decided: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "spambloom_decisions_total",
+			Help: "Messages listed or revoked by the reporters of this site; other sites receive these decisions.",
+		}, []string{"action"}),
 	}
+	d.startMetrics()
 	d.overdue.Store(true)
+	d.loadSettled()
 	return d
 }
 
 // Collectors returns the desk's metrics.
 func (d *Desk) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{d.accepted, d.refused, ledgerCollector{d}}
+	return []prometheus.Collector{d.accepted, d.refused, d.decided, ledgerCollector{d}}
 }
 
+// Values of the label action of decisions.
+const (
+	decisionList   = "list"
+	decisionRevoke = "revoke"
+)
+
+// startMetrics creates the series with known labels, because alerts need them from the
+// first scrape on.
+func (d *Desk) startMetrics() {
+	for _, action := range []string{"report", "revoke"} {
+		for _, class := range bloomdb.Classes() {
+			d.accepted.WithLabelValues(action, class.String())
+		}
+		for _, err := range []error{bloomdb.ErrNothing, bloomdb.ErrNever, bloomdb.ErrFull, ErrTooMany, ledger.ErrShare, bloomdb.ErrClosed, nil} {
+			d.refused.WithLabelValues(action, reason(err))
+		}
+		d.refused.WithLabelValues(action, reasonRight)
+	}
+	d.decided.WithLabelValues(decisionList)
+	d.decided.WithLabelValues(decisionRevoke)
+}
+
+// reasonRight is the reason of a request that was refused for lack of a right.
+const reasonRight = "not_allowed"
+
 // Refuse counts a request that was refused for lack of a right.
-func (d *Desk) Refuse(action string) { d.refused.WithLabelValues(action, "not_allowed").Inc() }
+func (d *Desk) Refuse(action string) { d.refused.WithLabelValues(action, reasonRight).Inc() }
 
 // Report enters a report of spam. When the error is nil, the report is on disk, and the
-// message is listed if its reporters have the quorum. It may still not be spam, because a
-// revocation of the same period wins. Errors are those of bloomdb.DB.Report,
-// signature.ErrNoHeader, ErrTooMany, and those of the ledger; ledger.ErrShare concerns one reporter only.
+// message is listed if its reporters have the quorum, also if it was revoked before. Errors are
+// those of bloomdb.DB.Report, signature.ErrNoHeader, ErrTooMany, and those of the ledger;
+// ledger.ErrShare concerns one reporter only.
 func (d *Desk) Report(r Report) (Outcome, error) { return d.accept("report", ledger.Spam, r) }
 
 // Revoke enters a revocation. Outcome and errors are those of Report. A revocation of a
-// message that is not listed and that nobody reported here writes nothing.
+// message that is not listed and that nobody reported here changes no filter. At a site that is
+// joined to others it waits for some time for a listing of theirs (waiting).
 func (d *Desk) Revoke(r Report) (Outcome, error) { return d.accept("revoke", ledger.Ham, r) }
 
 func (d *Desk) accept(action string, stance ledger.Stance, r Report) (Outcome, error) {
@@ -120,7 +163,7 @@ func (d *Desk) accept(action string, stance ledger.Stance, r Report) (Outcome, e
 		d.refused.WithLabelValues(action, reason(err)).Inc()
 		return Outcome{}, err
 	}
-	o.IDs = ids(r.Set.Signatures)
+	o.IDs, o.Holds = ids(r.Set.Signatures), d.holds(stance, o)
 	d.accepted.WithLabelValues(action, r.Class.String()).Inc()
 	d.log.Info(action+" accepted",
 		"reporter", r.Reporter, "class", r.Class, r.Origin.Attr(),
@@ -139,32 +182,40 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 	}
 	var before bloomdb.Evidence // of a revocation
 	entry := d.entry(stance, r, set, now)
+	defer d.order.lock(entry.Set, entry.Anchors)()
 	if stance == ledger.Ham {
 		before, entry.Listed = d.db.Judge(r.Set), d.db.Stands(r.Set)
 		reported, err := d.ledger.Reported(entry.Set, entry.Anchors)
 		if err != nil {
 			return o, decision, err
 		}
-		if !entry.Listed && !reported {
+		if !entry.Listed && !reported && !r.settles && !(d.opt.Joined && d.waiting.hasRoom(r.Reporter)) {
 			return Outcome{Evidence: before, Idle: true}, ledger.Decision{Quorum: d.ledger.Quorum()}, nil
 		}
 	}
 	if decision, err = d.ledger.Enter(entry); err != nil {
 		return o, decision, d.named(err, now)
 	}
-	whole := decision
-	whole.Set.Sketches = nil // those of the ledger are shortened
-	for _, place := range decision.Places {
-		whole.Set.Sketches = append(whole.Set.Sketches, set.Sketches[place])
-	}
-	if err := d.carryOut(whole); err != nil {
+	if err := d.carryOut(wholeOf(decision, set)); err != nil {
 		d.overdue.Store(true)
 		return o, decision, err
 	}
 	o = d.outcome(stance, r, decision)
 	o.Known = decision.ID == 0 && !o.Idle
 	o.Returned = before.Listed && !decision.Revoked.IsZero()
+	if o.Idle && decision.ID != 0 {
+		o.Waits = d.waiting.add(decision.ID, r.Reporter, now)
+	}
 	return o, decision, nil
+}
+
+// wholeOf returns a decision with the sketches of the message: those of the ledger are shortened.
+func wholeOf(decision ledger.Decision, set signature.Set) ledger.Decision {
+	decision.Set.Sketches = nil
+	for _, place := range decision.Places {
+		decision.Set.Sketches = append(decision.Set.Sketches, set.Sketches[place])
+	}
+	return decision
 }
 
 // admit returns the part of a message that may be entered, and counts it for the
@@ -186,11 +237,11 @@ func (d *Desk) admit(stance ledger.Stance, r Report, now time.Time) (set signatu
 
 // outcome is called when the decision is carried out.
 func (d *Desk) outcome(stance ledger.Stance, r Report, decision ledger.Decision) Outcome {
-	o := Outcome{Evidence: d.db.Judge(r.Set), Idle: decision.Idle}
-	if !o.Idle && decision.Sum < decision.Quorum && (stance == ledger.Spam) != o.Evidence.Listed {
+	o := Outcome{Evidence: d.db.Judge(r.Set), Idle: decision.Idle, Settled: decision.Settled}
+	if !o.Idle && !o.Settled && decision.Sum < decision.Quorum && (stance == ledger.Spam) != o.Evidence.Listed {
 		o.Sum, o.Quorum = decision.Sum.Float(), decision.Quorum.Float()
 	}
-	if stance == ledger.Spam && !o.Evidence.Listed && o.Quorum == 0 {
+	if stance == ledger.Spam && !o.Evidence.Listed && o.Quorum == 0 && !o.Settled {
 		o.RevokedUntil = d.revokedUntil(r.Set)
 	}
 	return o
@@ -237,11 +288,15 @@ func (d *Desk) period(now time.Time) time.Time {
 // carryOut carries out a decision of the ledger and settles it. A decision that the
 // database will never accept is given up.
 func (d *Desk) carryOut(decision ledger.Decision) (err error) {
+	decided := ""
 	switch decision.Action {
 	case ledger.List:
-		err = d.db.Report(decision.Set, bloomdb.Class(decision.Class))
+		decided, err = decisionList, d.db.Report(decision.Set, bloomdb.Class(decision.Class))
 	case ledger.Revoke:
-		err = d.db.Revoke(decision.Set)
+		decided, err = decisionRevoke, d.db.Revoke(decision.Set)
+	}
+	if decided != "" && err == nil {
+		d.decided.WithLabelValues(decided).Inc()
 	}
 	if err == nil || errors.Is(err, bloomdb.ErrNever) || errors.Is(err, bloomdb.ErrNothing) {
 		d.ledger.Settle(decision)
@@ -249,8 +304,8 @@ func (d *Desk) carryOut(decision ledger.Decision) (err error) {
 	return err
 }
 
-// revokedUntil returns the end of the period of a message's last revocation. Until then
-// the revocation wins over reports. It is zero if nobody revoked the message.
+// revokedUntil returns the end of the period of a message's last revocation, after which a report
+// lists the message again. It is zero if nobody revoked the message.
 func (d *Desk) revokedUntil(set signature.Set) time.Time {
 	var until time.Time
 	for _, t := range d.db.Explain(set) {

@@ -64,10 +64,14 @@ func TestRevokedAndReportedAgain(t *testing.T) {
 	s.MustReport("anna", m)
 	s.MustRevoke("bob", m)
 	s.WantListed("revoked", m, false)
-	if o := s.MustReport("carl", m); o.RevokedUntil.IsZero() {
+	if o := s.MustReport("carl", m); !o.RevokedUntil.IsZero() || o.Holds != "It is spam from now on." {
 		t.Errorf("reported in the period of the revocation: %+v", o)
 	}
-	s.WantListed("reported in the period of the revocation", m, false)
+	s.WantListed("reported in the period of the revocation", m, true)
+	s.WantListed("its near-duplicate", desktest.Letter(1, 7), true)
+	s.MustRevoke("carl", m)
+	s.WantListed("carl's second thought", m, false)
+	s.WantListed("its near-duplicate", desktest.Letter(1, 7), false)
 	s.Clock.Add(7 * 24 * 3600)
 	s.MustReport("dora", m)
 	s.WantListed("reported in a later period", m, true)
@@ -118,7 +122,7 @@ func TestUndo(t *testing.T) {
 	s.MustRevoke("mallory", desktest.Letter(9, 0))
 	ask := api.UndoRequest{By: "mallory", Since: time.Unix(s.Clock.Load(), 0).Add(-time.Hour), DryRun: true}
 	// What anna reported, or a near-duplicate of, stays listed: 3 of 5 are not.
-	want := api.Undone{Reports: 5, Revocations: 1, Delisted: 3, Standing: 1}
+	want := api.Undone{Reports: 5, Revocations: 1, Delisted: 3, Relisted: 1}
 	for _, dry := range []bool{true, false} {
 		ask.DryRun = dry
 		got, err := s.Undo(ask, desk.Author{})
@@ -126,6 +130,7 @@ func TestUndo(t *testing.T) {
 			t.Errorf("dry %v: %+v, %v; want %+v", dry, got, err, want)
 		}
 		s.WantListed(fmt.Sprint("mallory's, dry ", dry), desktest.Letter(0, 0), dry)
+		s.WantListed(fmt.Sprint("what only mallory revoked, dry ", dry), desktest.Letter(9, 0), !dry)
 	}
 	s.WantListed("what anna reported, too", desktest.Letter(4, 0), true)
 	s.WantListed("anna's near-duplicate", desktest.Letter(3, 1), true)

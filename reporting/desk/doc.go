@@ -3,15 +3,19 @@
 // report here, too.
 //
 //	Report, Revoke -> DB.Reportable, limit per hour
+//	    -> order.lock        no other word about the message until this one is in the filters
 //	    -> Ledger.Enter      reporter, time, weight, quorum, share   (on disk)
 //	    -> DB.Report, Revoke if the quorum is reached (on disk), then Ledger.Settle
 //	    -> DB.Judge          the verdict from now on
 //	Lookup, Find: a message that the caller does not have, in the ledger and among those judged lately
-//	Run: carries out decisions that a crash or a full disk left undone; removes expired reports
+//	Settle -> the same, in the name of ledger.Settler, and DB.Settle
+//	Run: carries out decisions that a crash or a full disk left undone; removes expired reports;
+//	    lets revocations act that waited for the listing of another site
 //
 // The desk does not own rights: the caller (package server) decides who may do what and see
 // whose name. It knows no HTTP and no verdicts.
 //
-// A Desk has one lock, limits.mu. It is held for a look into a table, and no other lock is
-// taken under it.
+// Locks: those of a message's signatures and anchors (order), in ascending order, from before the
+// ledger is asked until the filters are written. limits.mu and waiting.mu are held for a look into
+// a table, and no other lock is taken under them.
 package desk

@@ -20,3 +20,6 @@ func (d *Desk) Entry(stance ledger.Stance, r Report, set signature.Set, now time
 }
 
 func (d *Desk) Anchors(sketches []signature.Sketch) []ledger.Anchors { return d.anchors(sketches) }
+
+func (d *Desk) ActOnWaiting() error { return d.actOnWaiting() }
+func (d *Desk) LoadWaiting() error  { return d.loadWaiting() }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/ledger"
 )
 
 const (
@@ -27,12 +28,14 @@ func (d *Desk) Run(ctx context.Context) {
 	defer overdue.Stop()
 	defer expire.Stop()
 	reported := faults{}
+	reported.log(d.log, "revocations that waited are not known", d.loadWaiting())
 	for {
 		reported.log(d.log, "decisions of the ledger are not carried out yet", d.carryOutDue())
 		select {
 		case <-ctx.Done():
 			return
 		case <-overdue.C:
+			reported.log(d.log, "waiting revocations are not looked at", d.actOnWaiting())
 		case <-expire.C:
 			reported.log(d.log, "old reports are not forgotten", d.expire(ctx))
 		}
@@ -70,9 +73,9 @@ func (d *Desk) carryOutDue() error {
 }
 
 // carryOutAll carries out the due decisions, many at a time, because each waits for the
-// disk. Their order does not matter, since a revocation wins within a period. A decision
-// for which a filter has no room does not delay others: a full filter of spam is no reason
-// not to revoke.
+// disk. Their order does not matter, since the ledger drops what a later decision has replaced.
+// A decision for which a filter has no room does not delay others: a full filter of spam is no
+// reason not to revoke.
 func (d *Desk) carryOutAll() error {
 	var full error
 	for after := uint64(0); ; {
@@ -86,7 +89,7 @@ func (d *Desk) carryOutAll() error {
 		for _, decision := range due {
 			after = decision.Due
 			batch.Go(func() error {
-				err := d.carryOut(decision)
+				err := d.carryOutNow(decision)
 				switch {
 				case errors.Is(err, bloomdb.ErrNever), errors.Is(err, bloomdb.ErrNothing):
 					d.log.Info("a decision of the ledger is given up", "report", decision.ID, "reason", err)
@@ -109,6 +112,17 @@ func (d *Desk) carryOutAll() error {
 			return errors.Join(full, d.ledger.Flush())
 		}
 	}
+}
+
+// carryOutNow carries out what of a due decision still holds. No report of the message is
+// entered meanwhile.
+func (d *Desk) carryOutNow(decision ledger.Decision) error {
+	defer d.order.lock(decision.Set, d.anchors(decision.Set.Sketches))()
+	now, err := d.ledger.Current(decision)
+	if err != nil || now.Due == 0 {
+		return err
+	}
+	return d.carryOut(now)
 }
 
 func (d *Desk) expire(ctx context.Context) error {

@@ -14,6 +14,9 @@ import (
 // ErrNoReporter is the error for a name under which nobody has reported.
 var ErrNoReporter = errors.New("there is no reporter")
 
+// ErrNoReport is the error for the number of a report that is not kept.
+var ErrNoReport = errors.New("there is no report")
+
 // maxPage bounds the list of one answer.
 const maxPage = 1000
 
@@ -49,6 +52,33 @@ func newReported(l ledger.Report) api.Reported {
 	}
 }
 
+// Contested returns a page of the messages that different people reported and revoked.
+func (d *Desk) Contested(ask api.ContestedRequest) (api.Contested, error) {
+	list, next, err := d.ledger.Contested(ledger.Query{Since: ask.Since, Before: ask.Before, Limit: page(ask.Limit)})
+	if err != nil {
+		return api.Contested{}, err
+	}
+	answer := api.Contested{Messages: make([]api.ContestedMessage, len(list)), Next: next}
+	for i, c := range list {
+		m := api.ContestedMessage{
+			Report: c.Report, IDs: ids(c.Set.Signatures), At: c.At, Listed: d.db.Judge(c.Set).Listed,
+			Reports: c.Reports, Revocations: c.Revoked, Reporters: c.By, Revokers: c.Revokers,
+		}
+		if c.Settled != nil {
+			m.Settled = settledAs(*c.Settled)
+		}
+		answer.Messages[i] = m
+	}
+	return answer, nil
+}
+
+func settledAs(s ledger.Stance) string {
+	if s == ledger.Spam {
+		return SettleSpam
+	}
+	return SettleWanted
+}
+
 func action(s ledger.Stance) string {
 	if s == ledger.Ham {
 		return "revoke"
@@ -57,7 +87,8 @@ func action(s ledger.Stance) string {
 }
 
 // Undo withdraws what a reporter reported and revoked. When the error is nil, that is on
-// disk, and every message that has lost its quorum is revoked. After an error, a part of
+// disk, every message that has lost its quorum is revoked, and every one that nobody else
+// revoked is listed again. After an error, a part of
 // that may have happened. ErrNoReporter if nobody has that name.
 func (d *Desk) Undo(ask api.UndoRequest, by Author) (api.Undone, error) {
 	ask.By = fold(ask.By)
@@ -70,13 +101,14 @@ func (d *Desk) Undo(ask api.UndoRequest, by Author) (api.Undone, error) {
 	}
 	if !ask.DryRun {
 		d.log.Info("undo accepted", "of", ask.By, "since", ask.Since, "by", by.Name, by.Origin.Attr(),
-			"reports", done.Reports, "revocations", done.Revocations, "delisted", done.Delisted)
+			"reports", done.Reports, "revocations", done.Revocations, "delisted", done.Delisted, "relisted", done.Relisted)
 		if err := d.carryOutAll(); err != nil {
 			d.overdue.Store(true)
 			return api.Undone{}, err
 		}
+		d.loadSettled()
 	}
-	return api.Undone{Reports: done.Reports, Revocations: done.Revocations, Delisted: done.Delisted, Standing: done.Standing}, nil
+	return api.Undone{Reports: done.Reports, Revocations: done.Revocations, Delisted: done.Delisted, Relisted: done.Relisted, Standing: done.Standing}, nil
 }
 
 func (d *Desk) reporter(name string) (ledger.Reporter, error) {
@@ -113,14 +145,32 @@ func (d *Desk) Reporters(ask api.ReportersRequest) (api.Reporters, error) {
 	return answer, nil
 }
 
-// SetWeight sets the weight of a reporter. When the error is nil, that is on disk.
+// SetWeight sets the weight of a reporter. A weight of 0 also takes back what the reporter
+// revoked: one who may revoke nothing keeps nothing out. When the error is nil, that is on disk.
 func (d *Desk) SetWeight(ask api.WeightRequest, by Author) (api.Reporter, error) {
 	done, err := d.ledger.SetWeight(fold(ask.Name), ask.Weight, d.db.Now())
 	if err != nil {
 		return api.Reporter{}, err
 	}
+	if ask.Weight != nil && *ask.Weight == 0 {
+		if err := d.takeBack(ledger.Undo{Reporter: fold(ask.Name), At: d.db.Now(), OnlyHam: true}); err != nil {
+			return api.Reporter{}, err
+		}
+	}
 	d.log.Info("weight set", "of", ask.Name, "by", by.Name, by.Origin.Attr(), "weight", done.Weight.Float(), "by_hand", ask.Weight != nil)
 	return newReporter(done), nil
+}
+
+// takeBack withdraws what a reporter revoked, and lists it again.
+func (d *Desk) takeBack(u ledger.Undo) error {
+	if _, err := d.ledger.Withdraw(u); err != nil {
+		return err
+	}
+	err := d.carryOutAll()
+	if err != nil {
+		d.overdue.Store(true)
+	}
+	return err
 }
 
 func newReporter(r ledger.Reporter) api.Reporter {

@@ -27,47 +27,73 @@ func (l *Ledger) Due(after uint64, limit int) (list []Decision, err error) {
 			if len(key) != len(buckets.Number{}) {
 				return fmt.Errorf("decision: %w key", ErrDamaged)
 			}
-			kept, err := record.DecodeDue(data)
+			d, err := t.dueDecision(buckets.Number(key).Value(), data)
 			if err != nil {
 				return err
 			}
-			d := Decision{Due: buckets.Number(key).Value(), ID: kept.Report}
-			r, err := t.report(kept.Report)
-			if err != nil {
-				return err
-			}
-			if r != nil && len(r.Set.Signatures) == len(kept.Parts.Signatures) && len(r.Set.Sketches) == len(kept.Parts.Sketches) {
-				parts, err := t.standing(kept, r)
-				if err != nil {
-					return err
-				}
-				if parts.Any() {
-					d.Action, d.Class = kept.Action, r.Class
-					d.Set, d.Places = parts.Of(r.Set)
-				}
-			}
-			list = append(list, d) // without an action if it has no effect any longer
+			list = append(list, d)
 		}
 		return nil
 	})
 	return list, err
 }
 
-// standing returns the parts of a decision that are still to be carried out. What was revoked
-// while a listing waited must not be listed after that, in a later period.
-func (t *txn) standing(kept record.Due, r *record.Report) (record.Reached, error) {
-	if kept.Action != List {
-		return kept.Parts, nil
+// Current returns a decision that is due as it is to be carried out now, without an action if
+// a later one has replaced it.
+func (l *Ledger) Current(d Decision) (now Decision, err error) {
+	err = l.view(func(t *txn) error {
+		key := buckets.NewNumber(d.Due)
+		if data := t.due.Get(key[:]); data != nil {
+			now, err = t.dueDecision(d.Due, data)
+		}
+		return err
+	})
+	return now, err
+}
+
+// dueDecision reads a decision. It has no action if it has no effect any longer.
+func (t *txn) dueDecision(n uint64, data []byte) (Decision, error) {
+	kept, err := record.DecodeDue(data)
+	if err != nil {
+		return Decision{}, err
 	}
-	sums := map[record.Key]Weight{}
+	d := Decision{Due: n, ID: kept.Report}
+	r, err := t.report(kept.Report)
+	if err != nil || r == nil || len(r.Set.Signatures) != len(kept.Parts.Signatures) || len(r.Set.Sketches) != len(kept.Parts.Sketches) {
+		return d, err
+	}
+	parts, err := t.standing(kept, r)
+	if err == nil && parts.Any() {
+		d.Action = kept.Action
+		if r.Stance() == Spam {
+			d.Class = r.Class
+		}
+		d.Set, d.Places = parts.Of(r.Set)
+	}
+	return d, err
+}
+
+// standing returns the parts of a decision that are still to be carried out. What was revoked
+// while a listing waited must not be listed after that, and the reverse.
+func (t *txn) standing(kept record.Due, r *record.Report) (record.Reached, error) {
+	still := map[record.Key]Weight{}
 	for _, k := range record.KeysOf(r.Set, r.Anchors) {
 		y, err := t.tally(k)
 		if err != nil {
 			return record.Reached{}, err
 		}
-		sums[k] = y.Sums[Spam]
+		isRight := !y.Listed
+		switch {
+		case kept.Action == List && r.Stance() == Spam:
+			isRight = y.Listed
+		case kept.Action == List: // a revocation was undone
+			isRight = !y.IsRevoked()
+		}
+		if isRight {
+			still[k] = t.l.quorum
+		}
 	}
-	now := record.Reach(r.Set, r.Anchors, func(k record.Key) Weight { return sums[k] }, t.l.quorum)
+	now := record.Reach(r.Set, r.Anchors, func(k record.Key) Weight { return still[k] }, t.l.quorum)
 	return kept.Parts.Without(kept.Parts.Without(now)), nil
 }
 

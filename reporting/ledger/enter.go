@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/ledger/buckets"
@@ -39,6 +40,7 @@ type Decision struct {
 	Quorum  Weight    // that is needed
 	Idle    bool      // a revocation without effect: nobody had reported the message
 	Revoked time.Time // the last revocation before this entry; zero: none
+	Settled bool      // an administrator has settled the message as the opposite
 }
 
 // Enter enters a report or a revocation. When the error is nil, it is on disk. After an error
@@ -72,23 +74,31 @@ type entering struct {
 	weight  Weight
 	keys    []record.Key
 	tallies map[record.Key]*record.Tally
-	fresh   []record.Key    // where the reporter's statement is new
-	changed []record.Key    // fresh, and where the statement is renewed or reversed
-	old     map[uint64]bool // the reporter's reports that this one replaces; true: of the other stance
-	idle    bool            // a revocation of a message that is not listed or reported
+	fresh   []record.Key          // where the reporter's statement is new
+	changed []record.Key          // fresh, and where the statement is renewed or reversed
+	old     map[uint64]bool       // the reporter's reports that this one replaces; true: of the other stance
+	idle    bool                  // a revocation of a message that is not listed or reported
+	settled map[record.Key]Stance // by an administrator, against others
+	foreign bool                  // a revocation of a message that only other sites list
 }
 
 func (t *txn) enter(e Entry) (d Decision, refused, err error) {
-	w := &entering{txn: t, e: e, keys: record.KeysOf(e.Set, e.Anchors), tallies: map[record.Key]*record.Tally{}, old: map[uint64]bool{}}
+	w := &entering{txn: t, e: e, keys: record.KeysOf(e.Set, e.Anchors), tallies: map[record.Key]*record.Tally{}, old: map[uint64]bool{}, settled: map[record.Key]Stance{}}
 	if w.row, err = t.reporter(e.Reporter); err != nil {
 		return d, nil, err
 	}
 	w.weight = t.l.weight(w.row, e.Trap, e.At)
+	if e.Reporter == Settler {
+		w.weight = settledWeight
+	}
 	if err := w.look(); err != nil {
 		return d, nil, err
 	}
 	if len(w.changed) == 0 {
 		return w.known(), nil, nil
+	}
+	if w.idle {
+		w.e.Cost = 0 // it writes no filter
 	}
 	if t.count(buckets.CountReports) >= t.l.opt.Max || w.row == nil && t.count(buckets.CountReporters) >= maxReporters {
 		return d, ErrFull, nil
@@ -111,8 +121,12 @@ func (w *entering) look() (err error) {
 			return err
 		}
 	}
+	if err := w.lookSettled(); err != nil {
+		return err
+	}
 	reported := record.Reach(w.e.Set, w.e.Anchors, w.sums(Spam), 1) // by anybody
-	w.idle = w.e.Stance == Ham && !w.e.Listed && !reported.Any()
+	isRevoked := slices.ContainsFunc(w.e.Set.Signatures, func(s signature.Signature) bool { return w.tallies[record.SignatureKey(s)].IsRevoked() })
+	w.idle = w.e.Stance == Ham && !w.e.Listed && !reported.Any() && !isRevoked && w.e.Reporter != Settler
 	if w.row == nil {
 		w.fresh, w.changed = w.keys, w.keys
 		return nil
@@ -143,8 +157,23 @@ func (w *entering) sums(s Stance) func(record.Key) Weight {
 	return func(k record.Key) Weight { return w.tallies[k].Sums[s] }
 }
 
+// backing returns the weight behind a stance: the quorum or more if it decides. What an
+// administrator has settled, others do not decide.
+func (w *entering) backing(s Stance) func(record.Key) Weight {
+	return func(k record.Key) Weight {
+		y := w.tallies[k]
+		switch settled, ok := w.settled[k]; {
+		case ok && settled != s:
+			return 0
+		case s == Ham:
+			return y.Sums[Ham]
+		}
+		return y.Reports(w.l.quorum, w.e.Period)
+	}
+}
+
 func (w *entering) reach(s Stance) record.Reached {
-	return record.Reach(w.e.Set, w.e.Anchors, w.sums(s), w.l.quorum)
+	return record.Reach(w.e.Set, w.e.Anchors, w.backing(s), w.l.quorum)
 }
 
 // known returns the decision on an entry with nothing new. The parts with the quorum are
@@ -154,8 +183,17 @@ func (w *entering) known() Decision { return w.decision(w.reach(w.e.Stance)) }
 func (w *entering) decision(r record.Reached) Decision {
 	d := Decision{Weight: w.weight, Quorum: w.l.quorum, Class: w.e.Class, Idle: w.idle}
 	for _, s := range w.e.Set.Signatures {
-		y := w.tallies[record.SignatureKey(s)]
-		d.Sum = max(d.Sum, y.Sums[w.e.Stance])
+		k := record.SignatureKey(s)
+		y := w.tallies[k]
+		if sum := y.Sums[w.e.Stance]; sum > d.Sum {
+			d.Sum = sum
+			if w.e.Stance == Spam {
+				d.Quorum = y.Need(w.l.quorum, w.e.Period)
+			}
+		}
+		if settled, ok := w.settled[k]; ok && settled != w.e.Stance {
+			d.Settled = true
+		}
 		if y.Revoked.After(d.Revoked) {
 			d.Revoked = y.Revoked
 		}
@@ -183,6 +221,7 @@ func (w *entering) write() (d Decision, err error) {
 		return d, err
 	}
 	early := !said.Any() && !w.idle
+	w.foreign = w.e.Stance == Ham && w.e.Listed && !spam.Any()
 	credit, err := w.credit(early)
 	if err != nil {
 		return d, err
@@ -202,7 +241,7 @@ func (w *entering) write() (d Decision, err error) {
 	}
 	d = w.decision(now)
 	d.ID = n
-	if err := w.close(); err != nil {
+	if err := w.close(n); err != nil {
 		return d, err
 	}
 	if err := w.record(n, early, credit); err != nil {
@@ -248,14 +287,13 @@ func (t *txn) mark(n uint64, flag record.ReportFlags) error {
 
 // close marks in the tallies what is listed and revoked now, and refutes the reporters of the
 // other stance.
-func (w *entering) close() error {
+func (w *entering) close(n uint64) error {
 	var closed []record.Key
 	for _, k := range w.keys {
 		y := w.tallies[k]
-		reached := y.Sums[w.e.Stance] >= w.l.quorum
+		reached := w.backing(w.e.Stance)(k) >= w.l.quorum
 		switch {
-		case w.e.Stance == Spam && reached && y.Effective(w.e.Period):
-			// No revocation of this period hides the listing.
+		case w.e.Stance == Spam && reached:
 			y.Listed = true
 			closed = append(closed, k)
 		case w.e.Stance == Ham && reached && !w.idle:
@@ -268,7 +306,7 @@ func (w *entering) close() error {
 			y.Unlist(w.e.At)
 		}
 	}
-	if err := w.refute(closed); err != nil {
+	if err := w.refute(n, closed); err != nil {
 		return err
 	}
 	for _, k := range w.keys {
@@ -296,6 +334,12 @@ func (w *entering) record(n uint64, early bool, credit Weight) error {
 	}
 	if early {
 		r.Flags |= record.FlagEarly
+	}
+	if w.idle {
+		r.Flags |= record.FlagIdle
+	}
+	if w.foreign {
+		r.Flags |= record.FlagForeign
 	}
 	w.row.Last, w.row.Dirty = w.e.At.Truncate(time.Second).UTC(), true
 	if err := w.putReport(n, r); err != nil {

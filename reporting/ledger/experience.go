@@ -121,7 +121,7 @@ func (w *entering) confirm(o record.Opinion) (full bool, err error) {
 // refute closes the case of the reporters of the other stance. Their reports no longer count, and
 // each reporter is refuted once. Reports of other messages that have an anchor in common with
 // this one by chance are not changed.
-func (w *entering) refute(closed []record.Key) error {
+func (w *entering) refute(by uint64, closed []record.Key) error {
 	words := map[record.Key][]record.Opinion{}
 	for _, k := range closed {
 		if err := w.eachOpinion(k, w.tallies[k], func(o record.Opinion) bool {
@@ -141,20 +141,21 @@ func (w *entering) refute(closed []record.Key) error {
 				}
 			}
 		}
-		if err := w.wrong(o); err != nil {
+		if err := w.wrong(by, o); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// wrong refutes the reporter of one report, once, and withdraws the credit of the report.
-func (w *entering) wrong(o record.Opinion) error {
+// wrong refutes the reporter of one report, once, and withdraws the credit of the report. by is
+// the report that refutes it.
+func (w *entering) wrong(by uint64, o record.Opinion) error {
 	r, err := w.report(o.Report)
 	if err != nil || r == nil || r.Flags&record.FlagRefuted != 0 {
 		return err
 	}
-	r.Flags |= record.FlagRefuted
+	r.Flags, r.Refuter = r.Flags|record.FlagRefuted, by
 	if other, err := w.reporterByID(o.Reporter); err != nil {
 		return err
 	} else if other != nil {

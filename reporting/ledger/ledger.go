@@ -25,11 +25,17 @@
 // latest statement about it is spam, and of those whose latest statement is ham. A weight is
 // that at the time of the report. Once a sum reaches the quorum, the signature is listed or
 // revoked. A revocation closes the case: earlier reports no longer count, and their reporters
-// are refuted; a new listing needs a quorum again. A reporter who withdraws an own report is
-// not refuted. If a listing loses its quorum by that, it is revoked. A revocation of a message
-// that nobody had reported, here or elsewhere (Entry.Listed), is kept, and has no effect until
-// there is something to revoke. Otherwise a few liars could keep every campaign out of the
-// filters before its first copy arrives.
+// are refuted; a new listing needs a quorum again, or twice the quorum in the same period, while
+// those who revoked it stand by that with a quorum. Where the quorum is one reporter, one other
+// reporter is enough. A listing closes the case of those who revoked it. A reporter who withdraws
+// an own report is not refuted. If a listing loses its quorum by that, it is revoked. If a
+// revocation is undone and loses its quorum, what it closed is open again.
+//
+// A revocation of a message that nobody had reported, here or elsewhere (Entry.Listed), has no
+// weight. It waits (Waiting) until its reporter enters it again, or it lapses. Otherwise a few
+// liars could keep every campaign out of the filters before its first copy arrives.
+//
+// What an administrator says in the name of Settler decides alone, whatever others say.
 //
 // Near-duplicates have no signature in common. Their sketches have tallies by anchor. If
 // enough anchors of a sketch (Anchors.Need) have the quorum, the sketch is listed. Signatures

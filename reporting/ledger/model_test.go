@@ -17,6 +17,7 @@ type model struct {
 	quorum    Weight
 	cases     map[record.Key]*modelCase
 	reporters map[string]*modelReporter
+	period    time.Time      // the current one
 	reports   []*modelReport // the oldest first
 	due       []modelDecision
 }
@@ -33,7 +34,8 @@ type modelCase struct {
 // modelWord is one of them. Of a crowd only the first can still be confirmed.
 type modelWord struct {
 	*modelReport
-	first bool
+	first     bool
+	acquitted bool // it was refuted by one who was undone since
 }
 
 type modelReport struct {
@@ -44,6 +46,9 @@ type modelReport struct {
 	credit  Weight
 	early   bool
 	refuted bool
+	refuter *modelReport
+	undone  bool // after it was refuted
+	foreign bool // a revocation of what only other sites list
 	idle    bool // a revocation of what nobody had reported
 	set     signature.Set
 	anchors []Anchors
@@ -85,11 +90,20 @@ func (m *model) caseOf(k record.Key) *modelCase {
 
 func (c *modelCase) sum(s Stance) (sum Weight) {
 	for _, w := range c.words {
-		if w.stance == s {
+		if w.stance == s && !w.idle {
 			sum += w.weight
 		}
 	}
 	return sum
+}
+
+// need is the weight that lists a key: twice the quorum against a revocation of this period
+// that has it still, unless one reporter has it.
+func (m *model) need(c *modelCase) Weight {
+	if !c.listed && !c.revoked.IsZero() && !c.revoked.Before(m.period) && c.sum(Ham) >= m.quorum && m.quorum > 1000 {
+		return 2 * m.quorum
+	}
+	return m.quorum
 }
 
 func (c *modelCase) of(by string) *modelWord {
@@ -108,7 +122,7 @@ func (c *modelCase) add(r *modelReport) {
 			first++
 		}
 	}
-	c.words = append(c.words, &modelWord{r, first < record.MaxInline})
+	c.words = append(c.words, &modelWord{modelReport: r, first: first < record.MaxInline})
 }
 
 func (c *modelCase) remove(w *modelWord) {
@@ -122,7 +136,10 @@ func (c *modelCase) remove(w *modelWord) {
 // parts are those of a message that have the quorum, by what the package's doc says: a
 // signature by itself, a sketch by its own anchors, and that of an image not alone.
 func (m *model) parts(set signature.Set, anchors []Anchors, s Stance) (d modelDecision) {
-	has := func(k record.Key) bool { return m.caseOf(k).sum(s) >= m.quorum }
+	has := func(k record.Key) bool {
+		c := m.caseOf(k)
+		return c.sum(s) >= m.quorum && (s == Ham || c.sum(s) >= m.need(c))
+	}
 	for _, g := range set.Signatures {
 		if has(record.SignatureKey(g)) {
 			d.keys = append(d.keys, record.SignatureKey(g))
@@ -263,10 +280,15 @@ func (m *model) answer(e Entry, d modelDecision, weight Weight) modelAnswer {
 func (m *model) enter(e Entry) modelAnswer {
 	keys := record.KeysOf(e.Set, e.Anchors)
 	var changed, fresh []record.Key
+	m.period = e.Period
 	anybody := *m
 	anybody.quorum = 1
 	reported := anybody.parts(e.Set, e.Anchors, Spam)
-	idle := e.Stance == Ham && !e.Listed && len(reported.keys)+len(reported.sketches) == 0
+	isRevoked := slices.ContainsFunc(e.Set.Signatures, func(g signature.Signature) bool {
+		c := m.caseOf(record.SignatureKey(g))
+		return !c.listed && !c.revoked.IsZero()
+	})
+	idle := e.Stance == Ham && !e.Listed && !isRevoked && len(reported.keys)+len(reported.sketches) == 0
 	for _, k := range keys {
 		w := m.caseOf(k).of(e.Reporter)
 		known := w != nil && w.stance == e.Stance && (!w.idle || idle)
@@ -290,7 +312,8 @@ func (m *model) enter(e Entry) modelAnswer {
 	spam := m.parts(e.Set, e.Anchors, Spam)
 	r := &modelReport{
 		by: e.Reporter, stance: e.Stance, at: e.At.Truncate(time.Second), weight: m.weight(who, e.Trap, e.At),
-		early: !idle && m.parts(e.Set, e.Anchors, e.Stance).does(e.Stance).action == None, idle: idle, set: e.Set, anchors: e.Anchors,
+		foreign: e.Stance == Ham && e.Listed && len(spam.keys)+len(spam.sketches) == 0,
+		early:   !idle && m.parts(e.Set, e.Anchors, e.Stance).does(e.Stance).action == None, idle: idle, set: e.Set, anchors: e.Anchors,
 	}
 	if !idle {
 		m.credit(r, fresh, e)
@@ -309,7 +332,7 @@ func (m *model) enter(e Entry) modelAnswer {
 		d = modelDecision{}
 	}
 	a := m.answer(e, d, r.weight)
-	m.close(keys, e, idle)
+	m.close(keys, e, idle, r)
 	m.reports = append(m.reports, r)
 	who.last = r.at
 	m.keep(a.modelDecision, r)
@@ -331,7 +354,7 @@ func (m *model) credit(r *modelReport, fresh []record.Key, e Entry) {
 	var before []*modelReport
 	for _, k := range fresh {
 		for _, w := range m.caseOf(k).words {
-			if w.by != r.by && w.stance == r.stance && w.early && w.first && !slices.Contains(before, w.modelReport) {
+			if w.by != r.by && w.stance == r.stance && w.early && w.first && !w.acquitted && !slices.Contains(before, w.modelReport) {
 				before = append(before, w.modelReport)
 			}
 		}
@@ -376,12 +399,12 @@ func (m *model) credit(r *modelReport, fresh []record.Key, e Entry) {
 }
 
 // close refutes those who said the opposite of what has the quorum now.
-func (m *model) close(keys []record.Key, e Entry, idle bool) {
+func (m *model) close(keys []record.Key, e Entry, idle bool, by *modelReport) {
 	var closed []record.Key
 	for _, k := range keys {
 		c := m.caseOf(k)
 		switch has := c.sum(e.Stance) >= m.quorum; {
-		case e.Stance == Spam && has && c.revoked.Before(e.Period) && c.lost.Before(e.Period):
+		case e.Stance == Spam && has && c.sum(Spam) >= m.need(c):
 			c.listed = true
 			closed = append(closed, k)
 		case e.Stance == Ham && has && !idle:
@@ -394,13 +417,13 @@ func (m *model) close(keys []record.Key, e Entry, idle bool) {
 			c.listed, c.lost = false, e.At.Truncate(time.Second)
 		}
 	}
-	m.refute(closed, e)
+	m.refute(closed, e, by)
 	for _, k := range keys {
 		m.tidy(k)
 	}
 }
 
-func (m *model) refute(closed []record.Key, e Entry) {
+func (m *model) refute(closed []record.Key, e Entry, by *modelReport) {
 	var wrong []*modelReport
 	for _, k := range closed {
 		for _, w := range m.caseOf(k).words {
@@ -416,7 +439,7 @@ func (m *model) refute(closed []record.Key, e Entry) {
 			}
 		}
 		if !r.refuted {
-			r.refuted = true
+			r.refuted, r.refuter = true, by
 			m.experience(r.by, -r.credit.Float(), trust.Refutation, e.At)
 		}
 	}
@@ -426,29 +449,6 @@ func (m *model) refute(closed []record.Key, e Entry) {
 func (m *model) tidy(k record.Key) {
 	if c := m.cases[k]; c != nil && len(c.words)+len(c.past) == 0 {
 		delete(m.cases, k)
-	}
-}
-
-// undo takes back what a reporter said since then, all of it, the newest first.
-func (m *model) undo(name string, since, now time.Time) {
-	for _, r := range slices.Backward(m.reports) {
-		if r.by != name || r.at.Before(since) {
-			continue
-		}
-		before := m.parts(r.set, r.anchors, r.stance)
-		for _, k := range record.KeysOf(r.set, r.anchors) {
-			c := m.caseOf(k)
-			if w := c.of(name); w != nil && w.modelReport == r {
-				c.remove(w)
-				if c.listed && c.sum(Spam) < m.quorum {
-					c.listed, c.lost = false, now.Truncate(time.Second)
-				}
-			}
-			m.tidy(k)
-		}
-		if r.stance == Spam {
-			m.keep(before.lost(m.parts(r.set, r.anchors, r.stance)).does(Ham), r)
-		}
 	}
 }
 

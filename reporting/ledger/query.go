@@ -24,6 +24,7 @@ type Report struct {
 	Origin   string
 	Weight   Weight
 	State    State
+	Idle     bool // a revocation that waits for a listing
 	Set      signature.Set
 	Anchors  []Anchors
 }
@@ -73,7 +74,7 @@ func (l *Ledger) Reports(q Query) (list []Report, next uint64, err error) {
 func public(n uint64, r *record.Report, by *record.Reporter) Report {
 	p := Report{
 		ID: n, At: r.At, Stance: r.Stance(), Trap: r.Flags&record.FlagTrap != 0, Class: r.Class,
-		Origin: r.Origin, Weight: r.Weight, State: r.State(), Set: r.Set, Anchors: r.Anchors,
+		Origin: r.Origin, Weight: r.Weight, State: r.State(), Idle: r.Flags&record.FlagIdle != 0, Set: r.Set, Anchors: r.Anchors,
 	}
 	if by != nil {
 		p.Reporter = by.Name
@@ -192,8 +193,8 @@ func (t *txn) allReports(q Query, visit func(uint64) (bool, error)) error {
 	return nil
 }
 
-// Reported reports whether any reporter with a weight reported a message or a near-duplicate.
-// Only then there is something to revoke.
+// Reported reports whether any reporter with a weight reported a message or a near-duplicate, or
+// whether the message was revoked after that. Only then there is something to revoke.
 func (l *Ledger) Reported(set signature.Set, anchors []Anchors) (found bool, err error) {
 	err = l.view(func(t *txn) error {
 		sums := map[record.Key]Weight{}
@@ -203,6 +204,9 @@ func (l *Ledger) Reported(set signature.Set, anchors []Anchors) (found bool, err
 				return err
 			}
 			sums[k] = y.Sums[Spam]
+			if y.IsRevoked() && slices.ContainsFunc(set.Signatures, func(s signature.Signature) bool { return record.SignatureKey(s) == k }) {
+				sums[k] = 1
+			}
 		}
 		found = record.Reach(set, anchors, func(k record.Key) Weight { return sums[k] }, 1).Any()
 		return nil

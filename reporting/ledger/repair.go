@@ -112,8 +112,11 @@ func (t *txn) recountReport(lost map[record.Key]*record.Tally, mine func(record.
 			lost[k] = &record.Tally{}
 		}
 		if y := lost[k]; len(y.Inline) < record.MaxInline {
-			y.Sums[r.Stance()] += r.Weight
-			y.Inline = append(y.Inline, record.Opinion{Reporter: r.Reporter, Report: n, At: r.At, Weight: r.Weight, Ham: r.Stance() == Ham})
+			idle := r.Flags&record.FlagIdle != 0
+			if !idle {
+				y.Sums[r.Stance()] += r.Weight
+			}
+			y.Inline = append(y.Inline, record.Opinion{Reporter: r.Reporter, Report: n, At: r.At, Weight: r.Weight, Ham: r.Stance() == Ham, Idle: idle})
 		}
 	}
 }

@@ -16,7 +16,7 @@ type Standing struct {
 }
 
 // Standing calls visit for every report with parts that are listed or revoked, for filters that
-// have lost them. It returns the first error of visit, and stops there.
+// have lost them. Of a part that was reported and revoked several times, it is the last word. It returns the first error of visit, and stops there.
 func (l *Ledger) Standing(visit func(Standing) error) error {
 	return l.view(func(t *txn) error {
 		c := t.reports.Cursor()
@@ -41,15 +41,17 @@ func (t *txn) standingOf(r *record.Report, visit func(Standing) error) error {
 		if err != nil {
 			return err
 		}
-		if y.Listed {
-			listed[k] = t.l.quorum
+		last := y.Revoked
+		if y.Lost.After(last) {
+			last = y.Lost
 		}
-		for _, when := range []time.Time{y.Revoked, y.Lost} {
-			if !when.IsZero() {
-				revoked[k] = t.l.quorum
-			}
-			if when.After(at) {
-				at = when
+		switch {
+		case y.Listed && !r.At.Before(last):
+			listed[k] = t.l.quorum
+		case !y.Listed && !last.IsZero():
+			revoked[k] = t.l.quorum
+			if last.After(at) {
+				at = last
 			}
 		}
 	}

@@ -44,7 +44,9 @@ func (t *txn) opinionOf(k record.Key, y *record.Tally, reporter uint32) (record.
 
 // addOpinion adds a reporter's opinion to a tally.
 func (t *txn) addOpinion(k record.Key, y *record.Tally, o record.Opinion) error {
-	y.Sums[o.Stance()] += o.Weight
+	if !o.Idle {
+		y.Sums[o.Stance()] += o.Weight
+	}
 	if len(y.Inline) < record.MaxInline {
 		y.Inline = append(y.Inline, o)
 		return nil
@@ -55,7 +57,9 @@ func (t *txn) addOpinion(k record.Key, y *record.Tally, o record.Opinion) error 
 
 // removeOpinion removes a reporter's opinion from a tally, which remembers its report.
 func (t *txn) removeOpinion(k record.Key, y *record.Tally, o record.Opinion) error {
-	y.Sums[o.Stance()] = max(y.Sums[o.Stance()]-o.Weight, 0)
+	if !o.Idle {
+		y.Sums[o.Stance()] = max(y.Sums[o.Stance()]-o.Weight, 0)
+	}
 	y.Remember(o.Report)
 	for i, known := range y.Inline {
 		if known.Reporter == o.Reporter {

@@ -17,6 +17,7 @@ type Undo struct {
 	Since    time.Time // those made then or later
 	At       time.Time // now
 	DryRun   bool      // only count
+	OnlyHam  bool      // only revocations
 }
 
 // Undone is the result of an Undo.
@@ -24,15 +25,18 @@ type Undone struct {
 	Reports     int // that no longer count
 	Revocations int // that no longer count
 	Delisted    int // of Reports, those of which a part has lost the quorum; a decision is due
-	Standing    int // of Revocations, those of which a part had the quorum; the filters keep it
+	Relisted    int // of Revocations, those of which a part is listed again; a decision is due
+	Standing    int // of Revocations, those of which a part has lost the quorum, and nobody reports it
 }
 
 // undoBatch is the number of reports that one transaction withdraws.
 const undoBatch = 200
 
-// Withdraw withdraws the reports and revocations of a reporter. They no longer count, and a
-// revocation is due for each message that has lost the quorum, see Due. Nobody's reputation
-// changes. When the error is nil, that is on disk; after an error, a part of it may be.
+// Withdraw withdraws the reports and revocations of a reporter. They no longer count. A
+// revocation is due for each message that has lost the quorum, see Due. A revocation that has
+// lost it is taken back: the reports that it refuted count again, their reporters are no longer
+// refuted, and a listing is due. Nobody else's reputation changes. When the error is nil, that is
+// on disk; after an error, a part of it may be.
 func (l *Ledger) Withdraw(u Undo) (sum Undone, err error) {
 	below := uint64(0)
 	for {
@@ -45,7 +49,7 @@ func (l *Ledger) Withdraw(u Undo) (sum Undone, err error) {
 			return sum, err
 		}
 		sum.Reports, sum.Revocations = sum.Reports+done.Reports, sum.Revocations+done.Revocations
-		sum.Delisted, sum.Standing = sum.Delisted+done.Delisted, sum.Standing+done.Standing
+		sum.Delisted, sum.Relisted, sum.Standing = sum.Delisted+done.Delisted, sum.Relisted+done.Relisted, sum.Standing+done.Standing
 		if next == 0 {
 			return sum, nil
 		}
@@ -55,8 +59,10 @@ func (l *Ledger) Withdraw(u Undo) (sum Undone, err error) {
 
 func (l *Ledger) withdrawStep(u Undo, below uint64) (done Undone, next uint64, err error) {
 	err = l.commit(func(t *txn) (refused, err error) {
-		done, next, err = t.withdraw(u, below)
-		return nil, err
+		if done, next, err = t.withdraw(u, below); err != nil {
+			return nil, err
+		}
+		return nil, t.flush()
 	})
 	return done, next, err
 }
@@ -93,7 +99,7 @@ func (t *txn) withdraw(u Undo, below uint64) (done Undone, next uint64, err erro
 		if err != nil {
 			return done, 0, err
 		}
-		if r == nil || r.At.Before(u.Since) {
+		if r == nil || r.At.Before(u.Since) || u.OnlyHam && r.Stance() == Spam {
 			continue
 		}
 		if err := t.withdrawOne(n, r, u, &done); err != nil {
@@ -122,54 +128,51 @@ func (t *txn) withdrawOne(n uint64, r *record.Report, u Undo, done *Undone) erro
 		}
 	}
 	if len(mine) == 0 {
-		return nil
+		return t.markRefuted(n, r, u)
 	}
 	before := record.Reach(r.Set, r.Anchors, sum, t.l.quorum)
 	for k, o := range mine {
-		tallies[k].Sums[r.Stance()] -= o.Weight
+		if !o.Idle {
+			tallies[k].Sums[r.Stance()] -= o.Weight
+		}
 	}
 	after := record.Reach(r.Set, r.Anchors, sum, t.l.quorum)
-	lost := before.Lost(r.Set, after)
-	done.count(r.Stance(), lost.Any())
+	w := &withdrawal{txn: t, n: n, r: r, at: u.At, tallies: tallies, lost: before.Lost(r.Set, after), isPlan: u.DryRun}
+	if r.Stance() == Ham {
+		if err := w.restore(mine); err != nil {
+			return err
+		}
+	}
+	done.count(r.Stance(), w.lost.Any(), w.relisted().Any())
 	if u.DryRun {
 		return nil
 	}
-	for k, o := range mine {
-		y := tallies[k]
-		y.Sums[r.Stance()] += o.Weight // removeOpinion subtracts it
-		if err := t.removeOpinion(k, y, o); err != nil {
-			return err
-		}
-		if y.Sums[Spam] < t.l.quorum {
-			y.Unlist(u.At)
-		}
-		if err := t.putTally(k, y); err != nil {
-			return err
-		}
-	}
-	r.Flags |= record.FlagWithdrawn
-	if err := t.putReport(n, r); err != nil {
-		return err
-	}
-	if r.Stance() == Spam && lost.Any() {
-		_, err := t.putDue(record.Due{Action: Revoke, Report: n, Parts: lost})
-		return err
-	}
-	return nil
+	return w.write(mine)
 }
 
-func (d *Undone) count(s Stance, lost bool) {
+// markRefuted withdraws a report that was refuted, so that the undo of who refuted it does not
+// restore it.
+func (t *txn) markRefuted(n uint64, r *record.Report, u Undo) error {
+	if u.DryRun || r.Flags&record.FlagRefuted == 0 {
+		return nil
+	}
+	return t.mark(n, record.FlagWithdrawn)
+}
+
+func (d *Undone) count(s Stance, lost, relisted bool) {
+	if s == Spam {
+		d.Reports++
+		if lost {
+			d.Delisted++
+		}
+		return
+	}
+	d.Revocations++
 	switch {
-	case s == Spam && lost:
-		d.Delisted++
-		d.Reports++
-	case s == Spam:
-		d.Reports++
+	case relisted:
+		d.Relisted++
 	case lost:
 		d.Standing++
-		d.Revocations++
-	default:
-		d.Revocations++
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/overview"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -23,6 +24,11 @@ type HandlerOptions struct {
 	Version string            // of the daemon
 	Status  func() any        // facts of the daemon's other parts, written as JSON; nil: none
 	Links   func() []api.Link // the exchange with other sites; nil: none
+
+	// Link returns the address of the page that signs a user in; nil: there is no page.
+	Link func(name string, origin desk.Origin) string
+
+	Overview func(api.Status) *overview.Overview // nil: none
 
 	// Access decides on the rights of callers. If it is nil, everybody who can connect has
 	// every right, and may report in the names of others.
@@ -82,6 +88,8 @@ func (h *handler) endpoints() []endpoint {
 		post(h, v1.Undo, toAdministrate, h.undo),
 		post(h, v1.Reporters, toReport, h.reporters),
 		post(h, v1.SetWeight, toAdministrate, h.setWeight),
+		post(h, v1.Contested, toAdministrate, func(_ caller, q api.ContestedRequest) (api.Contested, error) { return h.desk.Contested(q) }),
+		post(h, v1.Settle, toAdministrate, h.settle),
 		post(h, v1.Retouch, toAdministrate, h.retouch),
 		post(h, v1.PlanRetouch, toAdministrate, h.planRetouch),
 		get(h, v1.Retouched, toAsk, func(caller) (api.RetouchedList, error) { return h.desk.Retouched(), nil }),
@@ -92,6 +100,7 @@ func (h *handler) endpoints() []endpoint {
 		post(h, v1.Mute, toAdministrate, h.mute),
 		post(h, v1.Drop, toAdministrate, h.drop),
 		get(h, v1.Status, toAsk, h.status),
+		get(h, v1.Web, toAsk, h.web),
 		{http.MethodGet, v1.Backup, toAdministrate, h.backup},
 		{http.MethodGet, string(v1.Fsck), toAdministrate, h.fsck},
 	}
@@ -185,6 +194,14 @@ func (h *handler) refuse(w http.ResponseWriter, e endpoint, c caller, as string,
 		h.desk.Refuse(strings.TrimPrefix(e.path, "/v1/"))
 	}
 	writeProblem(w, p)
+}
+
+// web answers v1.Web.
+func (h *handler) web(c caller) (api.WebLink, error) {
+	if h.Link == nil {
+		return api.WebLink{}, api.NewProblem(http.StatusUnprocessableEntity, "this daemon has no page: [http] listen is empty")
+	}
+	return api.WebLink{URL: h.Link(c.called(), c.origin)}, nil
 }
 
 // verdict returns the verdict for the evidence on a message.

@@ -134,30 +134,29 @@ func TestReportCheckRevoke(t *testing.T) {
 	wantMetric(t, c.desk, `spambloom_reports_total{action="revoke",class="phish"} 1`)
 }
 
-// A report that a revocation of the same period outweighs says so, and until
-// when; one of which something else is listed is plain spam.
+// The newest word wins, until a period has seen too many; then the answer says so, and until
+// when. One of which something else is listed is plain spam.
 func TestReportAfterRevoke(t *testing.T) {
 	c, ctx := serve(t), t.Context()
 	r := api.NewRequest(desktest.Set("body", "text"))
 	next := time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC) // a week after Thursday the 19th
-	for i, step := range []struct {
-		do      v1.Post[api.Request, api.Receipt]
-		verdict string
-		until   time.Time
-	}{
-		{v1.Report, "spam", time.Time{}},
-		{v1.Revoke, "clean", time.Time{}},
-		{v1.Report, "clean", next},
-	} {
-		receipt, err := client.Post(ctx, c.client, step.do, r)
+	for i := range 17 {
+		do, verdict, until := v1.Report, "spam", time.Time{}
+		switch {
+		case i%2 == 1:
+			do, verdict = v1.Revoke, "clean"
+		case i == 16:
+			verdict, until = "clean", next
+		}
+		receipt, err := client.Post(ctx, c.client, do, r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if receipt.Verdict != step.verdict || !receipt.RevokedUntil.Equal(step.until) {
+		if receipt.Verdict != verdict || !receipt.RevokedUntil.Equal(until) || receipt.Holds == "" {
 			t.Errorf("step %d: %s", i+1, asJSON(t, receipt))
 		}
 	}
-	if log := c.log.String(); strings.Count(log, "listed=true") != 1 || strings.Count(log, "listed=false") != 2 {
+	if log := c.log.String(); strings.Count(log, "listed=true") != 8 || strings.Count(log, "listed=false") != 9 {
 		t.Errorf("log %q", log)
 	}
 	other, err := client.Post(ctx, c.client, v1.Report, api.NewRequest(desktest.Set("other body", "text")))

@@ -80,6 +80,7 @@ func (h *handler) enterReport(report desk.Report, enter func(desk.Report) (desk.
 	receipt := api.Receipt{
 		IDs: o.IDs, Verdict: h.verdict(o.Evidence, report.Set),
 		RevokedUntil: o.RevokedUntil, Sum: o.Sum, Quorum: o.Quorum, Known: o.Known, Idle: o.Idle,
+		WaitsUntil: o.Waits, Settled: o.Settled, Holds: o.Holds,
 	}
 	if o.Returned {
 		receipt.Offer = "retouch"
@@ -159,6 +160,9 @@ func (h *handler) status(caller) (api.Status, error) {
 		if s.Daemon, err = json.Marshal(h.Status()); err != nil {
 			return s, fmt.Errorf("write the daemon's facts: %w", err)
 		}
+	}
+	if h.Overview != nil {
+		s.Overview = h.Overview(s)
 	}
 	return s, nil
 }

@@ -91,6 +91,12 @@ func ending(h http.Handler) http.Handler {
 
 type originKey struct{}
 
+// WithOrigin returns a context for requests that do not come through a Door: those of the
+// page, in the name of a user who has proven who it is.
+func WithOrigin(ctx context.Context, o desk.Origin) context.Context {
+	return context.WithValue(ctx, originKey{}, o)
+}
+
 func originOf(ctx context.Context) desk.Origin {
 	o, _ := ctx.Value(originKey{}).(desk.Origin)
 	return o

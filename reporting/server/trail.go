@@ -44,6 +44,29 @@ func (h *handler) undo(c caller, q api.UndoRequest) (api.Undone, error) {
 	return h.desk.Undo(q, c.author())
 }
 
+// settle answers v1.Settle.
+func (h *handler) settle(c caller, q api.SettleRequest) (api.Receipt, error) {
+	set, err := q.Request.Read()
+	switch {
+	case err != nil:
+		return api.Receipt{}, badRequest(err)
+	case q.As != desk.SettleSpam && q.As != desk.SettleWanted && q.As != desk.SettleNever:
+		return api.Receipt{}, api.NewProblem(http.StatusBadRequest, "as %.40q: want %s, %s or %s", q.As, desk.SettleSpam, desk.SettleWanted, desk.SettleNever)
+	case (q.Report != 0) == (len(set.Signatures) > 0):
+		return api.Receipt{}, api.NewProblem(http.StatusBadRequest, "to settle takes signatures or the number of a report, one of the two")
+	}
+	if q.Report != 0 {
+		if set, err = h.desk.SetOf(q.Report); err != nil {
+			return api.Receipt{}, err
+		}
+	}
+	o, err := h.desk.Settle(desk.Report{Set: set, Class: q.Class}, q.As, c.author())
+	if err != nil {
+		return api.Receipt{}, err
+	}
+	return api.Receipt{IDs: o.IDs, Verdict: h.verdict(o.Evidence, set), Holds: o.Holds}, nil
+}
+
 // reporters answers v1.Reporters. A caller that does not administrate may ask for itself.
 func (h *handler) reporters(c caller, q api.ReportersRequest) (api.Reporters, error) {
 	if !c.may(toAdministrate) {

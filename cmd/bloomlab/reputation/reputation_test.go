@@ -133,6 +133,7 @@ func TestShelf(t *testing.T) {
 		{"revoked in the same period", 1, 1, 1, false},
 		{"reported again in a later one", 2, 1, 2, true},
 		{"revoked later", 1, 2, 2, false},
+		{"revoked, never reported", 0, 1, 1, false},
 		{"in the last period that is kept", 1, 0, keep, true},
 		{"forgotten", 1, 0, keep + 1, false},
 	} {

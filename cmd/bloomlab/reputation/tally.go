@@ -25,6 +25,7 @@ type rules struct {
 	slow    bool // the weight falls with E below 3/8, to a floor of 0.05
 	keeps   bool // a refuted reporter keeps the credit of the report, and it counts once
 	advance bool // revocations of unreported messages have effect
+	once    bool // against a revocation of the same period, the quorum lists again, not twice the quorum
 }
 
 // weight is in thousandths, as in the ledger.
@@ -86,14 +87,14 @@ func (t *tally) enter(w word) (decision, error) {
 	says := stanceOf(w.revoke)
 	idle := w.revoke && !w.listed && !t.rules.advance
 	for _, k := range w.keys {
-		idle = idle && t.dossier(k).sums[0] == 0
+		idle = idle && t.dossier(k).sums[0] == 0 && !t.dossier(k).isRevoked()
 	}
 	changed, fresh := t.look(w, says, idle)
 	if len(changed) == 0 && idle {
 		return decision{}, nil
 	}
 	if len(changed) == 0 {
-		return t.decision(w.keys, says, nil), nil
+		return t.decision(w, says, nil), nil
 	}
 	who := t.reporters[w.by]
 	if who == nil {
@@ -101,19 +102,19 @@ func (t *tally) enter(w word) (decision, error) {
 		t.reporters[w.by] = who
 	}
 	mine := t.weigh(*who, w.at)
-	s := &statement{by: w.by, stance: says, idle: idle, early: !slices.Contains(t.reached(w.keys, says), true)}
+	s := &statement{by: w.by, stance: says, idle: idle, early: !slices.Contains(t.reached(w, says), true)}
 	s.early = s.early && !idle
 	if !idle {
 		t.credit(s, fresh, mine, w.at)
 	}
-	before := t.reached(w.keys, 0)
+	before := t.reached(w, 0)
 	for _, c := range changed {
 		c.put(&opinion{statement: s, weight: mine, at: w.at.Truncate(time.Second)})
 	}
-	for i, on := range t.reached(w.keys, 0) {
+	for i, on := range t.reached(w, 0) {
 		before[i] = before[i] && !on // lost with the reporter's own report
 	}
-	d := t.decision(w.keys, says, before)
+	d := t.decision(w, says, before)
 	if idle {
 		d = decision{}
 	}
@@ -157,22 +158,34 @@ func (t *tally) weigh(r trust.Reputation, at time.Time) weight {
 	return newWeight(t.model.Weight(r, at))
 }
 
-func (t *tally) reached(keys []key, says stance) []bool {
+func (t *tally) reached(w word, says stance) []bool {
 	var r []bool
-	for _, k := range keys {
-		r = append(r, t.cases[k].sums[says] >= t.quorum)
+	for _, k := range w.keys {
+		r = append(r, t.decides(t.cases[k], says, w.at))
 	}
 	return r
 }
 
+// decides reports whether the opinions of a stance decide about a key.
+func (t *tally) decides(c *dossier, says stance, at time.Time) bool {
+	isContested := c.isRevoked() && !c.revoked.Before(at.Truncate(period)) && c.sums[1] >= t.quorum
+	if says == 0 && isContested && t.quorum > 1000 && !t.rules.once {
+		return c.sums[0] >= 2*t.quorum
+	}
+	return c.sums[says] >= t.quorum
+}
+
+// isRevoked reports whether the key was revoked by a quorum, and not listed since.
+func (c *dossier) isRevoked() bool { return !c.listed && !c.revoked.IsZero() }
+
 // decision returns the keys that have the quorum, and those that lost it.
-func (t *tally) decision(keys []key, says stance, lost []bool) (d decision) {
-	for i, on := range t.reached(keys, says) {
+func (t *tally) decision(w word, says stance, lost []bool) (d decision) {
+	for i, on := range t.reached(w, says) {
 		switch {
 		case says == 0 && on:
-			d.list = append(d.list, keys[i])
+			d.list = append(d.list, w.keys[i])
 		case says == 1 && (on || lost != nil && lost[i]):
-			d.revoke = append(d.revoke, keys[i])
+			d.revoke = append(d.revoke, w.keys[i])
 		}
 	}
 	return d
@@ -209,10 +222,10 @@ func (t *tally) credit(s *statement, fresh []*dossier, mine weight, at time.Time
 
 // close records the new state of a key, and refutes reporters of the opposite opinion.
 func (t *tally) close(c *dossier, says stance, idle bool, at time.Time) {
-	reached, begin := c.sums[says] >= t.quorum, at.Truncate(period)
+	reached := t.decides(c, says, at)
 	switch {
-	case says == 0 && reached && c.revoked.Before(begin) && c.lost.Before(begin):
-		c.listed = true // else a revocation of this period wins
+	case says == 0 && reached:
+		c.listed = true
 		t.refute(c, 1, at)
 	case says == 1 && reached && !idle:
 		if c.listed || c.sums[0] > 0 || c.revoked.IsZero() {
@@ -249,7 +262,9 @@ func (c *dossier) put(o *opinion) {
 		c.remove(old)
 	}
 	c.words[o.by] = o
-	c.sums[o.stance] += o.weight
+	if !o.idle {
+		c.sums[o.stance] += o.weight
+	}
 	if len(c.first) < mostFirst {
 		c.first = append(c.first, o)
 	}
@@ -257,6 +272,8 @@ func (c *dossier) put(o *opinion) {
 
 func (c *dossier) remove(o *opinion) {
 	delete(c.words, o.by)
-	c.sums[o.stance] -= o.weight
+	if !o.idle {
+		c.sums[o.stance] -= o.weight
+	}
 	c.first = slices.DeleteFunc(c.first, func(x *opinion) bool { return x == o })
 }

@@ -167,28 +167,46 @@ func (w *world) witness(a act, by string, d decision) {
 // generation numbers the periods from 1 on.
 func generation(at float64) int { return 1 + int(at/period.Hours()) }
 
-// shelf is the filters, without their errors: the generation in which a key was last
-// listed and last revoked.
-type shelf map[key]struct{ listed, revoked int }
+// shelf is the filters, without their errors.
+type shelf map[key]place
+
+// place has the generation in which a key was last listed, and the last one with a word about
+// it, with the rung of that word (bloomdb/FORMAT.md, Ladder).
+type place struct{ listed, generation, rung int }
+
+const rungs = 16 // of a generation; the last one is a revocation
+
+// say writes a report (0) or a revocation (1).
+func (s shelf) say(k key, generation int, says stance) {
+	e := s[k]
+	if generation < e.generation {
+		return // the newer one decides
+	}
+	if e.generation != generation {
+		e.generation, e.rung = generation, 0
+	}
+	if e.rung%2 != int(says) {
+		e.rung = min(e.rung+1, rungs-1)
+	}
+	if says == 0 {
+		e.listed = generation
+	}
+	s[k] = e
+}
 
 func (s shelf) take(d decision, generation int) {
 	for _, k := range d.list {
-		entry := s[k]
-		entry.listed = generation
-		s[k] = entry
+		s.say(k, generation, 0)
 	}
 	for _, k := range d.revoke {
-		entry := s[k]
-		entry.revoked = generation
-		s[k] = entry
+		s.say(k, generation, 1)
 	}
 }
 
-// listed reports whether one of the keys is listed: the newest generation decides, and
-// within one the revocation.
+// listed reports whether one of the keys is listed: the newest word decides.
 func (s shelf) listed(keys []key, now int) bool {
 	for _, k := range keys {
-		if e := s[k]; e.listed > e.revoked && e.listed > now-keep {
+		if e := s[k]; e.rung%2 == 0 && e.generation > now-keep && e.generation > 0 {
 			return true
 		}
 	}

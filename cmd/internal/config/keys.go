@@ -32,7 +32,7 @@ var sections = []struct{ name, doc string }{
 	{allowSection, "Mail that is always delivered, one table for each rule (contrib/policy.md).\nIts verdict is allowed, and it is neither signed nor counted. A rule matches a\nmessage if all of its keys match."},
 	{trapSection, "A Maildir that receives only spam, one table for each: that of an address\nwhich nobody ever wrote to (contrib/traps.md). New mail in it is reported at\nonce, by the reporter trap:NAME, and moved from new/ to cur/ as seen."},
 	{"control", "The connection with the command spambloom."},
-	{"http", "Metrics and health."},
+	{"http", "The page for people, metrics and health."},
 	{"log", "Messages on standard error."},
 }
 
@@ -303,7 +303,7 @@ var generalKeys = []key{
 
 	{section: "http", name: "listen", def: "127.0.0.1:8898",
 		kind: text(func(c *Config) *string { return &c.HTTP.Listen }, `HOST:PORT such as "127.0.0.1:8898"`),
-		doc:  "/metrics for Prometheus, /healthz, /readyz, and a status page at /. There is\nno password: keep it on loopback or behind a firewall. Empty: none."},
+		doc:  "The page for people at /, /metrics for Prometheus, /healthz and /readyz.\nEverybody who can connect sees figures, without names of reporters; spambloom\nweb signs users in. Keep it on loopback or behind a firewall. Empty: none."},
 	{section: "http", name: "names", def: []any{}, example: []any{"mx1.example.org"},
 		kind: texts(func(c *Config) *[]string { return &c.HTTP.Names }, "host names"),
 		doc:  "Further host names for which it answers, such as that of a reverse proxy. It\nalways answers for addresses, localhost, the host name, the site's name and\nlisten. It refuses requests for other names, so that no web page can read it\nthrough a visitor's browser."},

@@ -93,13 +93,20 @@ var allowed = map[string][]string{
 	"reporting/ledger/store":    {"bloomdb/folder", "reporting/ledger/record", "reporting/ledger/buckets", "reporting/ledger/pagefile", "reporting/ledger/salvage"},
 	"reporting/ledger":          {"signature", "reporting/trust", "reporting/ledger/record", "reporting/ledger/buckets", "reporting/ledger/salvage", "reporting/ledger/store"},
 	"reporting/backup":          {"bloomdb", "bloomdb/folder", "reporting/ledger"},
-	"reporting/api":             {"signature", "bloomdb", "reporting/ledger"},
+	"reporting/figures":         {},
+	"reporting/history":         {},
+	"reporting/overview":        {"reporting/figures"},
+	"reporting/api":             {"signature", "bloomdb", "reporting/ledger", "reporting/overview"},
 	"reporting/api/v1":          {"reporting/api"},
+	"reporting/watch":           {"reporting/api", "reporting/figures", "reporting/overview"},
 	"reporting/credential":      {"signature", "reporting/api"},
 	"reporting/client":          {"reporting/api", "reporting/api/v1", "reporting/credential"},
 	"reporting/desk":            {"signature", "bloomdb", "bloomdb/wire", "reporting/judged", "reporting/ledger", "reporting/backup", "reporting/api"},
 	"reporting/desk/desktest":   {"signature", "bloomdb", "reporting/ledger", "reporting/trust", "reporting/desk"},
-	"reporting/server":          {"signature", "bloomdb", "bloomdb/never", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/credential", "reporting/desk"},
+	"reporting/server":          {"signature", "bloomdb", "bloomdb/never", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/credential", "reporting/desk", "reporting/overview"},
+
+	"reporting/page":          {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/desk", "reporting/figures", "reporting/history", "reporting/judged", "reporting/overview", "reporting/server"},
+	"reporting/page/pagetest": {"signature", "bloomdb", "reporting/api", "reporting/desk", "reporting/desk/desktest", "reporting/figures", "reporting/history", "reporting/judged", "reporting/page", "reporting/server", "reporting/watch"},
 
 	"milter":           {"signature", "bloomdb", "milter/policy", "milter/protocol"},
 	"milter/protocol":  {"milter/policy"},
@@ -135,7 +142,9 @@ var allowed = map[string][]string{
 	"cmd/internal/version": {},
 	"cmd/internal/queue":   {"bloomdb/folder", "reporting/api"},
 	"cmd/internal/manual":  {},
-	"cmd/internal/replay":  {"signature", "bloomdb", "bloomdb/filter", "milter/policy"},
+
+	"cmd/internal/monitoring": {"reporting/figures"},
+	"cmd/internal/replay":     {"signature", "bloomdb", "bloomdb/filter", "milter/policy"},
 
 	"cmd/bloomlab":             {"cmd/bloomlab/lab", "cmd/bloomlab/draw", "cmd/bloomlab/yancho", "cmd/bloomlab/retouched", "cmd/bloomlab/crosscheck", "cmd/bloomlab/delta", "cmd/bloomlab/iterative", "cmd/bloomlab/generalized", "cmd/bloomlab/beyond", "cmd/bloomlab/federation", "cmd/bloomlab/replica", "cmd/bloomlab/reputation", "cmd/bloomlab/variation", "cmd/internal/version"},
 	"cmd/bloomlab/lab":         {"bloomdb/filter"},
@@ -154,8 +163,8 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/variation":   {"signature"},
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "bloomdb/filter", "cmd/bloomlab/variation", "cmd/internal/mailbox"},
 
-	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "bloomdb/wire", "bloomdb/exchange", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "reporting/backup", "reporting/judged", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "milter", "milter/policy", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
-	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "milter/policy", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
+	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "bloomdb/wire", "bloomdb/exchange", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "reporting/backup", "reporting/judged", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "reporting/figures", "reporting/history", "reporting/overview", "reporting/page", "reporting/watch", "milter", "milter/policy", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
+	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "reporting/figures", "reporting/overview", "milter/policy", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
 }
 
 // inTests may also be imported by tests; cmd/testenv by all of them.
@@ -186,7 +195,7 @@ var inTests = map[string][]string{
 	"bloomdb/exchange/publisher":   {"bloomdb/bloomdbtest"},
 	"bloomdb/exchange/subscriber":  {"bloomdb/bloomdbtest", "bloomdb/exchange/redistest"},
 
-	"cmd/spambloomd":                {"cmd/internal/manual", "cmd/spambloomd/e2e/harness", "reporting/client", "reporting/credential"},
+	"cmd/spambloomd":                {"cmd/internal/manual", "cmd/internal/monitoring", "cmd/spambloomd/e2e/harness", "reporting/client", "reporting/credential"},
 	"cmd/spambloomd/e2e/mta":        {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/client", "milter", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/mailbox":    {"signature", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/spambloomd/e2e/harness", "cmd/spambloomd/e2e/harness/dovecot"},
 	"cmd/spambloomd/e2e/federation": {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/linkfault", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},
@@ -194,12 +203,14 @@ var inTests = map[string][]string{
 	"cmd/spambloomd/e2e/life":       {"reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/figures":    {"reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},
 
-	"cmd/spambloom": {"cmd/internal/manual", "reporting/judged", "reporting/ledger", "reporting/trust", "reporting/desk", "reporting/server"},
+	"cmd/spambloom": {"cmd/internal/manual", "reporting/judged", "reporting/ledger", "reporting/trust", "reporting/desk", "reporting/server", "reporting/watch"},
 
 	"cmd/internal/queue": {"bloomdb"},
 
 	"reporting/backup":         {"signature", "reporting/trust"},
 	"reporting/ledger/buckets": {"signature"},
+	"reporting/watch":          {"bloomdb", "reporting/ledger"},
+	"reporting/page":           {"reporting/desk/desktest", "reporting/page/pagetest", "reporting/ledger"},
 	"reporting/desk":           {"reporting/desk/desktest", "reporting/trust"},
 	"reporting/server":         {"reporting/client", "reporting/judged", "reporting/desk/desktest", "reporting/trust"},
 

@@ -26,12 +26,14 @@ const (
 	Undo     Post[api.UndoRequest, api.Undone]    = "/v1/undo"
 )
 
-// The reports that are kept, and their reporters. SetWeight is on disk when the answer
-// arrives.
+// The reports that are kept, and their reporters. SetWeight and Settle are on disk when the
+// answer arrives.
 const (
 	Reports   Post[api.TrailRequest, api.ReportTrail]   = "/v1/reports"
 	Reporters Post[api.ReportersRequest, api.Reporters] = "/v1/reporters"
 	SetWeight Post[api.WeightRequest, api.Reporter]     = "/v1/reporters/weight"
+	Contested Post[api.ContestedRequest, api.Contested] = "/v1/reports/contested"
+	Settle    Post[api.SettleRequest, api.Receipt]      = "/v1/reports/settle"
 )
 
 // Corrections on this site only. All but PlanRetouch are on disk when the answer arrives.
@@ -55,6 +57,7 @@ const (
 const (
 	Whoami Get[api.Whoami]  = "/v1/whoami"
 	Status Get[api.Status]  = "/v1/status"
+	Web    Get[api.WebLink] = "/v1/web"
 	Fsck   Get[api.Checked] = "/v1/fsck"
 )
 

@@ -51,12 +51,17 @@ func OpenDB(t testing.TB) *bloomdb.DB {
 // OpenLedger opens a ledger until the test's end.
 func OpenLedger(t testing.TB, m trust.Model) *ledger.Ledger {
 	t.Helper()
-	l, err := ledger.Open(ledger.Options{Path: filepath.Join(t.TempDir(), "reports.db"), Model: m, NoSync: true})
+	return openLedger(t, filepath.Join(t.TempDir(), "reports.db"), m)
+}
+
+func openLedger(t testing.TB, path string, m trust.Model) *ledger.Ledger {
+	t.Helper()
+	l, err := ledger.Open(ledger.Options{Path: path, Model: m, NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
+		if err := l.Close(); err != nil && !errors.Is(err, ledger.ErrClosed) {
 			t.Error(err)
 		}
 	})
@@ -70,7 +75,11 @@ type Stage struct {
 	Ledger *ledger.Ledger
 	Clock  atomic.Int64 // Unix seconds; the test may change it unless it has opened the database
 
-	t testing.TB
+	t       testing.TB
+	options bloomdb.Options
+	model   trust.Model
+	path    string // of the ledger
+	desk    desk.Options
 }
 
 // New opens a desk until the test's end. The clock begins at Noon.
@@ -89,20 +98,45 @@ func Open(t testing.TB, o bloomdb.Options, m trust.Model) *Stage {
 	return new(Stage).open(t, o, m, 0)
 }
 
+// OpenJoined opens the desk of a site that is joined to others until the test's end.
+func OpenJoined(t testing.TB, o bloomdb.Options, m trust.Model) *Stage {
+	t.Helper()
+	s := &Stage{desk: desk.Options{Joined: true}}
+	s.Clock.Store(Noon.Unix())
+	o.Now = func() time.Time { return time.Unix(s.Clock.Load(), 0).UTC() }
+	return s.open(t, o, m, 0)
+}
+
 func (s *Stage) open(t testing.TB, o bloomdb.Options, m trust.Model, maxHour int) *Stage {
 	t.Helper()
-	var err error
-	if s.DB, err = bloomdb.Open(o); err != nil {
-		t.Fatal(err)
-	}
+	s.t, s.options, s.model, s.path = t, o, m, filepath.Join(t.TempDir(), "reports.db")
+	s.desk.MaxHour = maxHour
+	s.start()
 	t.Cleanup(func() {
 		if err := errors.Join(s.DB.Check(), s.DB.Close()); err != nil {
 			t.Error(err)
 		}
 	})
-	s.t, s.Ledger = t, OpenLedger(t, m)
-	s.Desk = desk.New(s.DB, s.Ledger, desk.Options{MaxHour: maxHour})
 	return s
+}
+
+func (s *Stage) start() {
+	s.t.Helper()
+	var err error
+	if s.DB, err = bloomdb.Open(s.options); err != nil {
+		s.t.Fatal(err)
+	}
+	s.Ledger = openLedger(s.t, s.path, s.model)
+	s.Desk = desk.New(s.DB, s.Ledger, s.desk)
+}
+
+// Restart closes the desk's database and ledger, and opens them again.
+func (s *Stage) Restart() {
+	s.t.Helper()
+	if err := errors.Join(s.DB.Close(), s.Ledger.Close()); err != nil {
+		s.t.Fatal(err)
+	}
+	s.start()
 }
 
 // MustReport reports a message.
@@ -150,6 +184,11 @@ func Set(contents ...string) signature.Set {
 
 // Letter returns a copy of a campaign's message. Copies differ in some words.
 func Letter(campaign, copy int) signature.Set {
+	return signature.Compute(signature.Parse([]byte("Subject: x\n\n" + LetterText(campaign, copy) + "\n")))
+}
+
+// LetterText returns the body of a Letter.
+func LetterText(campaign, copy int) string {
 	var text strings.Builder
 	for i := range 160 {
 		fmt.Fprintf(&text, "%s ", word(campaign*1000+i))
@@ -157,7 +196,7 @@ func Letter(campaign, copy int) signature.Set {
 			fmt.Fprintf(&text, "%s ", word(1_000_000+copy))
 		}
 	}
-	return signature.Compute(signature.Parse([]byte("Subject: x\n\n" + text.String() + "\n")))
+	return text.String()
 }
 
 // Texts returns a message with n words of one campaign, m words of another one behind them,

@@ -38,6 +38,7 @@ type Report struct {
 	Origin   string
 	Set      signature.Set
 	Anchors  []Anchors // of set.Sketches
+	Refuter  uint64    // number of the report that refuted it last; 0: none
 }
 
 // CheckName returns an error if a name cannot be that of a reporter.
@@ -79,9 +80,11 @@ const (
 	FlagEarly                 // before the message was listed or revoked
 	FlagRenewed               // the reporter repeated it later
 	FlagWithdrawn             // the reporter said the opposite later, or it was undone
-	FlagRefuted               // others revoked the message
+	FlagRefuted               // others said the opposite, and had the quorum
+	FlagIdle                  // a revocation that waits for a listing: nobody had reported the message
+	FlagForeign               // a revocation of what only other sites had listed
 
-	knownFlags = FlagHam | FlagTrap | FlagEarly | FlagRenewed | FlagWithdrawn | FlagRefuted
+	knownFlags = FlagHam | FlagTrap | FlagEarly | FlagRenewed | FlagWithdrawn | FlagRefuted | FlagIdle | FlagForeign
 )
 
 // Stance returns the reporter's statement.
@@ -121,7 +124,7 @@ func (r *Report) Encode() []byte {
 	for _, d := range r.Set.Domains {
 		b = appendText(b, d)
 	}
-	return b
+	return binary.AppendUvarint(b, r.Refuter)
 }
 
 func appendText(b []byte, s string) []byte {
@@ -171,6 +174,7 @@ func DecodeReport(data []byte) (*Report, error) {
 	for range d.number(maxDomains) {
 		r.Set.Domains = append(r.Set.Domains, d.text())
 	}
+	r.Refuter = d.number(math.MaxUint64)
 	if d.bad || len(d.b) > 0 || r.Flags&^knownFlags != 0 {
 		return nil, fmt.Errorf("%w: %d bytes", ErrDamaged, len(data))
 	}

@@ -152,10 +152,29 @@ func (y *Tally) Unlist(at time.Time) {
 	}
 }
 
-// Effective reports whether a listing of the period has an effect: a revocation of the same
-// period would hide it.
-func (y *Tally) Effective(period time.Time) bool {
-	return y.Revoked.Before(period) && y.Lost.Before(period)
+// IsRevoked reports whether the key was revoked by a quorum, and not listed since.
+func (y *Tally) IsRevoked() bool { return !y.Listed && !y.Revoked.IsZero() }
+
+// one is the weight of a reporter who decides alone, where the quorum is no more.
+const one Weight = 1000
+
+// Need returns the weight of reports that lists the key: the quorum, and twice as much against
+// a revocation of the current period whose reporters stand by it with a quorum. Where one
+// reporter is a quorum, one other reporter is enough.
+func (y *Tally) Need(quorum Weight, period time.Time) Weight {
+	if y.IsRevoked() && !y.Revoked.Before(period) && y.Sums[Ham] >= quorum && quorum > one {
+		return 2 * quorum
+	}
+	return quorum
+}
+
+// Reports returns the weight of reports, as a share of the quorum: it is at least the quorum
+// if the reports list the key.
+func (y *Tally) Reports(quorum Weight, period time.Time) Weight {
+	if y.Need(quorum, period) > quorum {
+		return y.Sums[Spam] / 2
+	}
+	return y.Sums[Spam]
 }
 
 // Remember adds a report that no longer counts. The oldest of more than maxPast is dropped.

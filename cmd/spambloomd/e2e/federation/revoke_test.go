@@ -72,3 +72,41 @@ func TestRevocationActsOnAllSites(t *testing.T) {
 		}
 	}
 }
+
+// Whoever revokes a spam before anybody has reported it keeps no report out: its listing is
+// revoked once, and listed again by the next reporter, at all sites, with its near-duplicates.
+func TestFirstWord(t *testing.T) {
+	t.Parallel()
+	sites := startHosts(t, harness.StartRedis(t), "mx1", "mx2")
+	spam := harness.Text()
+	copies := []api.Request{harness.Request(spam), harness.Request(varied(spam))}
+	post := func(site *client.Client, what v1.Post[api.Request, api.Receipt], reporter string) api.Receipt {
+		t.Helper()
+		ask := copies[0]
+		ask.Reporter = reporter
+		r, err := client.Post(t.Context(), site, what, ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	everywhere := func(verdict string) {
+		t.Helper()
+		for _, site := range sites {
+			for _, copy := range copies {
+				testenv.Eventually(t, "all copies are "+verdict, func() bool { return harness.Verdict(t, site, copy) == verdict })
+			}
+		}
+	}
+	if r := post(sites[1], v1.Revoke, "mallory"); !r.Idle || r.WaitsUntil.IsZero() {
+		t.Errorf("the first word: %+v", r)
+	}
+	if r := post(sites[0], v1.Report, "anna"); r.Verdict != "spam" {
+		t.Errorf("the first report: %+v", r)
+	}
+	everywhere("clean") // the word that waited has acted
+	if r := post(sites[1], v1.Report, "bob"); r.Verdict != "spam" {
+		t.Errorf("the second report: %+v", r)
+	}
+	everywhere("spam")
+}

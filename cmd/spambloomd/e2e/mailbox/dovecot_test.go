@@ -112,7 +112,8 @@ func TestDovecotMoves(t *testing.T) {
 	}
 }
 
-// One click is enough: the next copy is spam, until the mail is moved back.
+// One click is enough: the next copy is spam, until the mail is moved back, and again when it
+// is moved to Junk once more. All of that is in one period.
 func TestDovecotReportRevoke(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
@@ -135,6 +136,11 @@ func TestDovecotReportRevoke(t *testing.T) {
 	c.Do("MOVE 1 INBOX")
 	if got := s.Check(t, body).Verdict; got != "clean" {
 		t.Errorf("moved back: %s", got)
+	}
+	c.Do("SELECT INBOX")
+	c.Do("MOVE 1 Junk")
+	if got := s.Check(t, body).Verdict; got != "spam" {
+		t.Errorf("moved into Junk again: %s", got)
 	}
 	if strings.Contains(d.Log(), "Error") {
 		t.Errorf("errors in Dovecot's log:\n%s", d.Log())

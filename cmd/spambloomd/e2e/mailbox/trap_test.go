@@ -50,7 +50,7 @@ func TestTrap(t *testing.T) {
 			t.Errorf("a copy of trapped mail: %+v", r)
 		}
 	}
-	if r := s.CLI("status"); !regexp.MustCompile(`(?m)^traps lure refused +2$`).MatchString(r.Stdout) || !regexp.MustCompile(`(?m)^traps lure taken +2$`).MatchString(r.Stdout) {
+	if r := s.CLI("status", "--all"); !regexp.MustCompile(`(?m)^traps lure refused +2$`).MatchString(r.Stdout) || !regexp.MustCompile(`(?m)^traps lure taken +2$`).MatchString(r.Stdout) {
 		t.Errorf("status: %+v", r)
 	}
 	if log := s.Log(); strings.Count(log, `"reporter":"trap:lure","class":"phish"`) != 2 || strings.Count(log, "trapped message not taken") != 2 {

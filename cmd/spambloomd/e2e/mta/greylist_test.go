@@ -57,7 +57,7 @@ func TestGreylistRetryPasses(t *testing.T) {
 		}
 	}
 	expectGreylisted(t, s, 3, 4)
-	if r := s.CLI("status"); !strings.Contains(r.Stdout, "deferred messages of the last 4h0m0s") {
+	if r := s.CLI("status", "--all"); !strings.Contains(r.Stdout, "deferred messages of the last 4h0m0s") {
 		t.Errorf("status does not show what is remembered:\n%s", r.Stdout)
 	}
 

@@ -1,0 +1,43 @@
+package keyspace
+
+import (
+	"slices"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+)
+
+// rungSeeds returns the seeds of the rungs that a report or a revocation of keys writes in the
+// ladder filter, see layout.Rungs. A key without a rung left has none. Most reports have none.
+func (ks *Keyspace) rungSeeds(t layout.Target, keys []filter.Hash) (seeds []uint64) {
+	g := ks.Store.View.Load().Report(t.Gen)
+	if g == nil {
+		return nil
+	}
+	for _, h := range keys {
+		rung, ok := layout.NextRung(t.Kind, g.WriteTop(h))
+		for r := layout.FirstRung; ok && r <= rung; r++ {
+			seeds = append(seeds, keyring.RungSeed(h, r))
+		}
+	}
+	return seeds
+}
+
+// rungRecords makes the records of these rungs, and returns an error if there is no room.
+func (ks *Keyspace) rungRecords(t layout.Target, keys []filter.Hash) (records []journal.Record, err error) {
+	seeds := ks.rungSeeds(t, keys)
+	if len(seeds) == 0 {
+		return nil, nil
+	}
+	t.Kind = layout.LadderFilter
+	own, err := ks.Store.OwnBits(t, ks.Store.ShapeFor(t))
+	if err == nil {
+		err = ks.Settings.Fits("ladder filter", own.Shape(), own.Ones(), t)
+	}
+	for some := range slices.Chunk(seeds, journal.MaxSeeds) {
+		records = append(records, journal.Record{Target: t, Seeds: some})
+	}
+	return records, err
+}

@@ -1,0 +1,355 @@
+package bloomdb_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/wire"
+)
+
+// rungOf is one thing that a site has written about a message: a report or a revocation (rung
+// 0 and 1), or a rung of the ladder.
+type rungOf struct {
+	message int
+	gen     int64
+	rung    int
+}
+
+// ladderSite is a database, and what it must have of itself and of every other site.
+type ladderSite struct {
+	name  string
+	db    *bloomdb.DB
+	parts map[string]map[rungOf]bool // by origin
+	saved map[string]map[rungOf]bool // what of other sites is on disk
+
+	stream []wire.Delta
+	carry  map[uint64][]rungOf // what each delta of the stream contains, by its number
+}
+
+// ladderWorld are sites that report and revoke the same messages. Deltas between them are
+// lost, late, doubled and out of order.
+type ladderWorld struct {
+	*rapid.T
+	t     *testing.T
+	clock *bloomdbtest.Clock
+	sites []*ladderSite
+}
+
+const ladderMessages = 3
+
+func ladderSet(n int) (set, near []int) {
+	return words(1000*n, 60), append(words(1000*n, 55), words(1000*n+500, 5)...)
+}
+
+func (w *ladderWorld) open(name, dir string) *bloomdb.DB {
+	o := bloomdbtest.Options(dir, name)
+	o.Now = w.clock.Now
+	return bloomdbtest.MustOpen(w.t, o)
+}
+
+// top is the newest word about a message in a generation, by what layout says of rungs.
+func top(has func(rungOf) bool, message int, gen int64) int {
+	isReported, isRevoked := has(rungOf{message, gen, 0}), has(rungOf{message, gen, 1})
+	top := 0
+	for r := 2; r < layout.Rungs && has(rungOf{message, gen, r}); r++ {
+		top = r
+	}
+	switch {
+	case isReported && isRevoked:
+		return max(top, 1)
+	case isRevoked:
+		return 1
+	case isReported:
+		return 0
+	}
+	return -1
+}
+
+// above is the rung on which a report or a revocation holds, by what is known before it;
+// layout.Rungs if there is none left.
+func above(has func(rungOf) bool, message int, gen int64, revoke bool) int {
+	next := 1
+	for next+1 < layout.Rungs && has(rungOf{message, gen, next + 1}) {
+		next++
+	}
+	if next == 1 {
+		next = max(0, top(has, message, gen))
+	}
+	if (next%2 == 1) != revoke {
+		next++
+	}
+	return next
+}
+
+// rungsUpTo are the rungs that a site writes: its first one, and all from 2 to its own.
+func rungsUpTo(own int) (rungs []int) {
+	rungs = []int{own % 2}
+	for r := 2; r <= own && own < layout.Rungs; r++ {
+		rungs = append(rungs, r)
+	}
+	return rungs
+}
+
+func (s *ladderSite) has(r rungOf) bool {
+	for _, part := range s.parts {
+		if part[r] {
+			return true
+		}
+	}
+	return false
+}
+
+// lists reports whether the newest generation with a word about a message ends in a report.
+func (s *ladderSite) lists(message int, now int64) bool {
+	for gen := now + 1; gen > now-5; gen-- {
+		if t := top(s.has, message, gen); t >= 0 {
+			return t%2 == 0
+		}
+	}
+	return false
+}
+
+func (w *ladderWorld) gen() int64 {
+	s := w.sites[0].db.Keyspace().Settings
+	return s.Generation(layout.SpamFilter, s.Now())
+}
+
+// say reports or revokes a message at a site.
+func (w *ladderWorld) say(s *ladderSite, message int, isReport bool) {
+	text, _ := ladderSet(message)
+	set := wordy(message, text...)
+	var err error
+	if isReport {
+		err = s.db.Report(set, layout.ClassOther)
+	} else {
+		err = s.db.Revoke(set)
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, r := range rungsUpTo(above(s.has, message, w.gen(), !isReport)) {
+		s.add(s.name, rungOf{message, w.gen(), r})
+	}
+}
+
+// publish adds what a site has to its stream.
+func (w *ladderWorld) publish(s *ladderSite) {
+	for _, d := range bloomdbtest.Drain(w.t, s.db) {
+		body, err := s.db.Keyspace().Sealer.DecodeDelta(d.Data)
+		if err != nil {
+			w.Fatal(err)
+		}
+		s.stream = append(s.stream, d)
+		for _, sec := range body.Sections {
+			cells := make(map[uint64]bool)
+			for _, c := range sec.Cells {
+				cells[c.Pos] = true
+			}
+			for r := range s.parts[s.name] {
+				if r.gen == sec.Target.Gen && w.isIn(s.db, r, sec, cells) {
+					s.carry[d.Seq] = append(s.carry[d.Seq], r)
+				}
+			}
+		}
+	}
+}
+
+// isIn reports whether a section contains all bits of a rung.
+func (w *ladderWorld) isIn(db *bloomdb.DB, r rungOf, sec wire.DeltaSection, cells map[uint64]bool) bool {
+	h := db.Keyspace().Ring.ReportHash(bloomdbtest.Message(r.message).Signatures[0])
+	kind := layout.LadderFilter
+	switch r.rung {
+	case 0:
+		kind = layout.SpamFilter
+	case 1:
+		kind = layout.RevokedFilter
+	default:
+		h = keyring.Stretch(keyring.RungSeed(h, r.rung))
+	}
+	return kind == sec.Target.Kind && !slices.ContainsFunc(sec.Shape.Bits().Positions(h, nil), func(pos uint64) bool { return !cells[pos] })
+}
+
+// hear applies one delta of a site, whatever is missing before it.
+func (w *ladderWorld) hear(to, from *ladderSite, d wire.Delta) {
+	_, seq := to.db.Cursor(from.name)
+	if err := to.db.Apply(d.Data, peers.Lost); err != nil {
+		w.Fatal(err)
+	}
+	if d.Seq <= seq {
+		return // too late: a snapshot must supply it
+	}
+	for _, r := range from.carry[d.Seq] {
+		to.add(from.name, r)
+	}
+}
+
+func (s *ladderSite) add(origin string, r rungOf) {
+	if s.parts[origin] == nil {
+		s.parts[origin] = make(map[rungOf]bool)
+	}
+	s.parts[origin][r] = true
+}
+
+// repair applies a site's snapshot. It contains what is published and what is not.
+func (w *ladderWorld) repair(to, from *ladderSite) {
+	bloomdbtest.PublishSnapshot(w.t, from.db).Take(w.t, to.db)
+	for r := range from.parts[from.name] {
+		to.add(from.name, r)
+	}
+}
+
+func clonedParts(parts map[string]map[rungOf]bool) map[string]map[rungOf]bool {
+	clone := make(map[string]map[rungOf]bool)
+	for origin, part := range parts {
+		clone[origin] = maps.Clone(part)
+	}
+	return clone
+}
+
+// restart closes a site, or leaves it as kill -9 does.
+func (w *ladderWorld) restart(s *ladderSite, isCrash bool) {
+	dir := s.db.Keyspace().Settings.Dir
+	if isCrash {
+		crash(w.t, s.db)
+		own := s.parts[s.name]
+		s.parts = clonedParts(s.saved)
+		s.parts[s.name] = own // no word is lost
+	} else if err := s.db.Close(); err != nil {
+		w.Fatal(err)
+	} else {
+		s.saved = clonedParts(s.parts)
+	}
+	s.db = w.open(s.name, dir)
+}
+
+// forget drops a site and trusts it again: nothing of it is left.
+func (w *ladderWorld) forget(at, of *ladderSite) {
+	if err := at.db.Drop(of.name); err != nil {
+		w.Fatal(err)
+	}
+	if err := at.db.Mute(of.name, false); err != nil {
+		w.Fatal(err)
+	}
+	delete(at.parts, of.name)
+	delete(at.saved, of.name)
+}
+
+func (w *ladderWorld) step() {
+	site := rapid.SampledFrom(w.sites)
+	s, other := site.Draw(w.T, "site"), site.Draw(w.T, "other site")
+	switch what := rapid.SampledFrom([]string{
+		"say", "say", "say", "say", "publish", "hear", "hear", "hear", "repair", "forget", "save", "close", "kill", "week",
+	}).Draw(w.T, "what"); {
+	case what == "say":
+		w.say(s, rapid.IntRange(1, ladderMessages).Draw(w.T, "message"), rapid.Bool().Draw(w.T, "report"))
+	case what == "publish":
+		w.publish(s)
+	case what == "save":
+		if err := s.db.Keyspace().Save(); err != nil {
+			w.Fatal(err)
+		}
+		s.saved = clonedParts(s.parts)
+	case what == "close", what == "kill":
+		w.restart(s, what == "kill")
+	case what == "week" && rapid.IntRange(0, 3).Draw(w.T, "waited") == 0:
+		w.clock.Add(7 * 24 * time.Hour)
+	case s == other:
+	case what == "hear" && len(other.stream) > 0:
+		w.hear(s, other, rapid.SampledFrom(other.stream).Draw(w.T, "delta"))
+	case what == "repair":
+		w.repair(s, other)
+	case what == "forget":
+		w.forget(s, other)
+	}
+}
+
+func (w *ladderWorld) check() {
+	for _, s := range w.sites {
+		for m := 1; m <= ladderMessages; m++ {
+			if got, want := s.db.Judge(bloomdbtest.Message(m)).Listed, s.lists(m, w.gen()); got != want {
+				w.Fatalf("site %s, message %d: listed %v, want %v\n%v", s.name, m, got, want, s.parts)
+			}
+		}
+	}
+}
+
+// meet brings all sites to the same knowledge, in an order of its own.
+func (w *ladderWorld) meet() {
+	for _, i := range rapid.Permutation([]int{0, 1, 2, 3, 4, 5, 6, 7, 8}).Draw(w.T, "order") {
+		if to, from := w.sites[i%3], w.sites[i/3]; to != from {
+			w.repair(to, from)
+		}
+	}
+}
+
+// Whatever is lost, late, doubled or out of order, and whichever site restarts, crashes or is
+// forgotten: every site lists what the rungs that it has say. When all has arrived, all sites
+// agree; and a word at a site that has all the others is the last one, for the message and
+// its near-duplicates.
+func TestLadderModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := ladderWorld{T: rt, t: t, clock: bloomdbtest.NewClock()}
+		for _, name := range []string{"a", "b", "c"} {
+			w.sites = append(w.sites, &ladderSite{
+				name: name, db: w.open(name, t.TempDir()),
+				parts: map[string]map[rungOf]bool{name: {}}, saved: map[string]map[rungOf]bool{}, carry: make(map[uint64][]rungOf),
+			})
+		}
+		defer func() {
+			for _, s := range w.sites {
+				s.db.Close()
+			}
+		}()
+		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+			w.step()
+			w.check()
+		}
+		w.meet()
+		w.check()
+		for m := 1; m <= ladderMessages; m++ {
+			for _, s := range w.sites[1:] {
+				if s.lists(m, w.gen()) != w.sites[0].lists(m, w.gen()) {
+					rt.Fatalf("message %d: sites %s and %s differ", m, s.name, w.sites[0].name)
+				}
+			}
+			w.lastWord(rapid.SampledFrom(w.sites).Draw(rt, "last site"), m, rapid.Bool().Draw(rt, "last word"))
+		}
+	})
+}
+
+// lastWord says the last word about a message, which holds everywhere unless the generation has
+// no rung left.
+func (w *ladderWorld) lastWord(s *ladderSite, message int, isReport bool) {
+	isOver := top(s.has, message, w.gen()) == layout.Rungs-1
+	w.say(s, message, isReport)
+	for _, other := range w.sites {
+		if other != s {
+			w.repair(other, s)
+		}
+	}
+	w.check()
+	if top(s.has, message, w.gen()) >= layout.Rungs-4 {
+		return // the sketch may have a rung more or less left
+	}
+	text, near := ladderSet(message)
+	for _, other := range w.sites {
+		for name, words := range map[string][]int{"message": text, "near-duplicate": near} {
+			number := message
+			if name == "near-duplicate" {
+				number = 100 + message
+			}
+			if got := other.db.Judge(wordy(number, words...)).Listed; got != (isReport && !isOver) {
+				w.Fatalf("site %s, %s %d: listed %v after the last word %v", other.name, name, message, got, isReport)
+			}
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package bloomdb_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/wire"
+)
+
+// say makes reports and revocations of a message in turn.
+func say(t *testing.T, db *bloomdb.DB, message, words int) {
+	t.Helper()
+	for i := range words {
+		if i%2 == 0 {
+			bloomdbtest.Report(t, db, message)
+		} else {
+			bloomdbtest.Revoke(t, db, message)
+		}
+	}
+}
+
+// A generation has 16 words about a message, of which the last one is a revocation. The next
+// generation begins anew.
+func TestLadderEnds(t *testing.T) {
+	c, o := bloomdbtest.NewClock(), bloomdbtest.Options(t.TempDir(), "mx1")
+	o.Now = c.Now
+	db := bloomdbtest.Open(t, o)
+	for words := range layout.Rungs {
+		say(t, db, words, words+1)
+		if got, want := db.Judge(bloomdbtest.Message(words)).Listed, words%2 == 0; got != want {
+			t.Errorf("after %d words: listed %v", words+1, got)
+		}
+	}
+	say(t, db, 100, layout.Rungs)
+	bloomdbtest.Report(t, db, 100)
+	if db.Judge(bloomdbtest.Message(100)).Listed || db.Stands(bloomdbtest.Message(100)) {
+		t.Error("listed by the 17th word")
+	}
+	c.Add(168 * time.Hour)
+	bloomdbtest.Report(t, db, 100)
+	if !db.Judge(bloomdbtest.Message(100)).Listed {
+		t.Error("not listed in the next generation")
+	}
+}
+
+// A site without trust, or that is dropped, leaves the words of the others as they were: what is
+// left of a ladder has the top of the highest site in it.
+func TestLadderWithoutASite(t *testing.T) {
+	a, b, c := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "c"))
+	tell := func(from *bloomdb.DB, to ...*bloomdb.DB) {
+		t.Helper()
+		deltas := bloomdbtest.Drain(t, from)
+		for _, db := range to {
+			bloomdbtest.Apply(t, db, deltas...)
+		}
+	}
+	bloomdbtest.Report(t, a, 1)
+	tell(a, b, c)
+	bloomdbtest.Revoke(t, b, 1)
+	tell(b, a, c)
+	bloomdbtest.Report(t, a, 1)
+	tell(a, b, c)
+	want := func(what string, listed bool) {
+		t.Helper()
+		if got := c.Judge(bloomdbtest.Message(1)).Listed; got != listed {
+			t.Errorf("%s: listed %v", what, got)
+		}
+	}
+	want("reported, revoked, reported", true)
+	if err := c.Drop("b"); err != nil {
+		t.Fatal(err)
+	}
+	want("without the site that revoked it", true)
+	bloomdbtest.Revoke(t, c, 1)
+	tell(c, a, b)
+	want("revoked by a site that never had rung 1", false)
+	if a.Judge(bloomdbtest.Message(1)).Listed || b.Judge(bloomdbtest.Message(1)).Listed {
+		t.Error("listed at the sites that have all rungs")
+	}
+	if err := c.Drop("a"); err != nil {
+		t.Fatal(err)
+	}
+	want("its own word is left", false)
+}
+
+// A member's changes of mind have a cap like its reports: beyond it they are refused, and its
+// reports and revocations of other messages are not.
+func TestLadderIsCapped(t *testing.T) {
+	o := bloomdbtest.Options(t.TempDir(), "a")
+	o.Members = wire.Members{"b": {MaxReports: 20}}
+	a, b := bloomdbtest.Open(t, o), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
+	for n := range 5 {
+		say(t, b, n, layout.Rungs)
+	}
+	refused := map[layout.Kind]bool{}
+	for _, d := range bloomdbtest.Drain(t, b) {
+		body, err := b.Keyspace().Sealer.DecodeDelta(d.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Apply(d.Data, peers.Skipped); errors.Is(err, wire.ErrCapped) {
+			refused[body.Sections[0].Target.Kind] = true
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(refused) != 1 || !refused[layout.LadderFilter] {
+		t.Errorf("refused %v, want the ladder alone", refused)
+	}
+}
+
+// A full ladder refuses changes of mind, and no other report.
+func TestLadderIsFull(t *testing.T) {
+	db := bloomdbtest.Open(t, alone(bloomdbtest.Options(t.TempDir(), "mx1")))
+	full := false
+	for n := 0; n < 200 && !full; n++ {
+		for i := 0; i < layout.Rungs && !full; i++ {
+			var err error
+			if i%2 == 0 {
+				err = db.Report(bloomdbtest.Message(n), layout.ClassOther)
+			} else {
+				err = db.Revoke(bloomdbtest.Message(n))
+			}
+			full = errors.Is(err, layout.ErrFull)
+			if err != nil && !full {
+				t.Fatal(err)
+			}
+		}
+	}
+	if !full {
+		t.Fatal("the ladder is never full")
+	}
+	bloomdbtest.Report(t, db, 1000)
+	bloomdbtest.Revoke(t, db, 1000)
+	if err := db.Report(bloomdbtest.Message(1000), layout.ClassOther); !errors.Is(err, layout.ErrFull) {
+		t.Errorf("a change of mind beyond the capacity: %v", err)
+	}
+}

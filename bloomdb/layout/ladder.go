@@ -1,0 +1,70 @@
+package layout
+
+import "github.com/spambloom/spambloom/bloomdb/filter"
+
+// # Ladder
+//
+// Reports and revocations of one signature in one generation are the rungs of a ladder. Rung 0
+// is the key in the spam filter, rung 1 the key in the revocation filter, rung r >= 2 a key
+// derived from the signature's and r in the ladder filter (keyring.RungSeed). An even rung is
+// a report, an odd one a revocation. The top is the highest rung below which none is missing,
+// and decides. A change of mind writes the rung above the top. Rungs are only added, so filters
+// are joined by OR, in any order.
+//
+// A site that writes rung r also writes rungs 2 to r-1, and the key in the spam or revocation
+// filter, whichever it knows of others. Its part then has the same top where other parts are
+// missing, late or not trusted.
+//
+// Only a signature that is in both filters of a generation is looked up in the ladder.
+
+// Rungs is the number of rungs in one generation: 8 reports and 8 revocations. The last one is
+// a revocation. A site that writes all rungs at once can therefore clear a message for the rest
+// of the generation, as a revocation could without a ladder, but cannot list one beyond recall.
+const Rungs = 1 << rungBits
+
+const rungBits = 4
+
+// FirstRung is the first rung in the ladder filter.
+const FirstRung = 2
+
+// LadderShare is the number of planned signatures for each planned key in the ladder filter. A
+// signature that changes sides n times takes n-1 keys. One in 128 may thus be contested eight
+// times.
+const LadderShare = 16
+
+// RungsPerGeneration returns the number of keys that the ladder filter of one generation has
+// room for.
+func (o *Settings) RungsPerGeneration() float64 { return o.KeysPerGeneration() / LadderShare }
+
+// LadderShape returns the shape of a ladder filter. A wrong rung turns the verdict of a
+// contested message, so the error is that of a spam filter.
+func (o *Settings) LadderShape() filter.BitsShape {
+	return filter.SizeBits(o.RungsPerGeneration(), o.lookupError(), 16)
+}
+
+// IsRevocation reports whether a rung, or a top, is a revocation. -1 is the top of a ladder
+// without rungs.
+func IsRevocation(rung int) bool { return rung%2 == 1 }
+
+// NextRung returns the rung at which a report or a revocation holds, over a top: the top if it
+// says the same, else the next one. ok is false if the generation has no rung left.
+func NextRung(kind Kind, top int) (rung int, ok bool) {
+	rung = max(top, 0)
+	if IsRevocation(rung) != (kind == RevokedFilter) {
+		rung++
+	}
+	return rung, rung < Rungs
+}
+
+// Word is a report or a revocation in the order of words: by generation, then by rung. A larger
+// one is newer.
+type Word int64
+
+// NewWord returns the word of a rung in a generation.
+func NewWord(gen int64, rung int) Word { return Word(gen*Rungs + int64(rung)) }
+
+// Gen returns the generation of a word.
+func (w Word) Gen() int64 { return int64(w) >> rungBits }
+
+// Rung returns the rung of a word.
+func (w Word) Rung() int { return int(w & (Rungs - 1)) }

@@ -1,0 +1,82 @@
+package monitoring
+
+import (
+	"fmt"
+	"strings"
+)
+
+// alert is one alert. Sample is a series with values by minute at which it fires, for the
+// test; until then it does not.
+type alert struct {
+	name, expr, wait, severity, summary, help string
+	labels                                    string // of the alert that fires, as in the series
+	series, values                            string
+}
+
+var alerts = []alert{
+	{"SpambloomDown", `up{job="spambloom"} == 0`, "5m", "critical", "The daemon does not answer",
+		"Mail passes unchecked while milter_default_action is accept. systemctl status spambloomd", `job="spambloom"`, `up{job="spambloom"}`, "0x20"},
+	{"SpambloomMailNotJudged", `sum without (cause) (increase(spambloom_milter_failures_total{cause=~"overload|error|deadline"}[10m])) > 50`, "5m", "critical", "Many messages are not judged",
+		"The log and spambloom status name the cause.", "", `spambloom_milter_failures_total{cause="overload"}`, "0+20x30"},
+	{"SpambloomJudgingSuspended", `spambloom_milter_breaker == 1`, "5m", "critical", "Judging is suspended",
+		"Mail passes unchecked, except for one probe message at a time. See the log.", "", "spambloom_milter_breaker", "1x20"},
+	{"SpambloomReportsNotWritten", `spambloom_db_journal_fault == 1 or spambloom_ledger_fault == 1`, "5m", "critical", "Reports cannot be written",
+		"The disk is full or broken: spambloom status.", "", "spambloom_ledger_fault", "1x20"},
+	{"SpambloomNoMail", `sum without (verdict) (increase(spambloom_messages_total[6h])) == 0`, "1h", "warning", "No mail for six hours",
+		"Does the mail server use the milter? postconf smtpd_milters", "", `spambloom_messages_total{verdict="clean"}`, "7x600"},
+	{"SpambloomNoRedis", `spambloom_exchange_connected == 0`, "15m", "warning", "No connection to Redis",
+		"Mail is judged by what is known here; own changes wait on disk.", "", "spambloom_exchange_connected", "0x40"},
+	{"SpambloomSiteNotHeard", `spambloom_site_state{state=~"silent|stale|clock|capped"} == 1`, "15m", "warning", "Site {{ $labels.origin }} is {{ $labels.state }}",
+		"What it reports is missing here: spambloom sites", `origin="mx2", state="silent"`, `spambloom_site_state{origin="mx2", state="silent"}`, "1x40"},
+	{"SpambloomSiteBehind", `spambloom_exchange_lag_seconds > 300`, "10m", "warning", "Data of site {{ $labels.site }} waits for minutes",
+		"spambloom sites shows what is missing.", `site="mx2"`, `spambloom_exchange_lag_seconds{site="mx2"}`, "400x40"},
+	{"SpambloomFalsePositives", `spambloom_db_error_per_mail_ratio > 1e-5`, "30m", "warning", "The filters are too full",
+		"Raise reports.capacity; the estimate is ten times the default target.", "", "spambloom_db_error_per_mail_ratio", "0.0001x60"},
+	{"SpambloomDamagedFiles", `spambloom_db_damaged_files > 0`, "5m", "warning", "A damaged file was set aside",
+		"spambloom status names it, and what is missing: contrib/state.md", "", "spambloom_db_damaged_files", "1x20"},
+	{"SpambloomClock", `spambloom_db_clock_jump_seconds != 0`, "15m", "warning", "The clock jumped and is not trusted",
+		"Nothing expires until the clock is right: contrib/state.md", "", "spambloom_db_clock_jump_seconds", "-7200x40"},
+	{"SpambloomTrap", `spambloom_trap_fault == 1`, "15m", "warning", "The trap {{ $labels.trap }} is not read",
+		"The log names the cause.", `trap="lure"`, `spambloom_trap_fault{trap="lure"}`, "1x40"},
+	{"SpambloomHistory", `spambloom_history_fault == 1`, "30m", "info", "Counts by hour are not kept",
+		"Mail is judged as usual: contrib/state.md", "", "spambloom_history_fault", "1x60"},
+}
+
+// rules is the file of alerts.
+func rules() string {
+	var b strings.Builder
+	b.WriteString("# Alerts of spambloom. Made by make generate; the job in Prometheus is called spambloom.\ngroups:\n- name: spambloom\n  rules:\n")
+	for _, a := range alerts {
+		fmt.Fprintf(&b, "  - alert: %s\n    expr: %s\n    for: %s\n    labels:\n      severity: %s\n    annotations:\n      summary: %q\n      description: %q\n",
+			a.name, quoted(a.expr), a.wait, a.severity, a.summary, a.help)
+	}
+	return b.String()
+}
+
+func quoted(expr string) string { return "'" + strings.ReplaceAll(expr, "'", "''") + "'" }
+
+// ruleTests is the file for promtool test rules: each alert fires at the end of its series,
+// and none does at its begin.
+func ruleTests() string {
+	var b strings.Builder
+	b.WriteString("# Tests of the alerts, for promtool test rules. Made by make generate.\nrule_files: [spambloom.rules.yml]\nevaluation_interval: 1m\ntests:\n")
+	for _, a := range alerts {
+		_, length, _ := strings.Cut(a.values, "x")
+		labels := strings.Split(a.labels, ", ")
+		expected := "severity: " + a.severity
+		for _, l := range labels {
+			if name, value, ok := strings.Cut(l, "="); ok {
+				expected += ", " + name + ": " + value
+			}
+		}
+		summary := a.summary
+		for _, l := range labels {
+			if name, value, ok := strings.Cut(l, "="); ok {
+				summary = strings.ReplaceAll(summary, "{{ $labels."+name+" }}", strings.Trim(value, `"`))
+			}
+		}
+		fmt.Fprintf(&b, "- interval: 1m\n  input_series:\n  - {series: '%s', values: '%s'}\n  alert_rule_test:\n  - {eval_time: 0m, alertname: %s}\n  - eval_time: %sm\n    alertname: %s\n    exp_alerts:\n    - exp_labels: {%s}\n      exp_annotations: {summary: %q, description: %q}\n",
+			a.series, a.values, a.name, length, a.name, expected, summary, a.help)
+	}
+	return b.String()
+}

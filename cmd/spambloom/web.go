@@ -1,0 +1,32 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/spambloom/spambloom/reporting/api/v1"
+)
+
+func (c *cli) webCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "web",
+		Short: "print a link that signs you in to the daemon's page",
+		Long: `web prints the address of the daemon's page with a key that signs you in. The link works
+once, within five minutes. On the page you may do what you may do with this command:
+actions are entered under your name.
+
+Everybody who can reach the page ([http] listen, by default this machine) sees figures
+without it. On another machine, forward the port: ssh -L 8898:127.0.0.1:8898 HOST.
+
+Exit codes:
+  0   the link is printed` + statusCodes,
+		Example: `  spambloom web`,
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			link, err := asked(cmd.Context(), c, v1.Web)
+			if err != nil {
+				return err
+			}
+			return c.print(link.URL + "\n")
+		},
+	}
+}

@@ -1,0 +1,40 @@
+package desk
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// stripes is the number of locks of an order.
+const stripes = 4096
+
+// order keeps decisions about one message in the order of the ledger until they are in the
+// filters, where the newest word decides. Messages that share a signature or an anchor share a
+// lock; a few others do by chance.
+type order [stripes]sync.Mutex
+
+// lock locks a message, and returns the function that unlocks it.
+func (o *order) lock(set signature.Set, anchors []ledger.Anchors) (unlock func()) {
+	var held []int
+	for _, s := range set.Signatures {
+		held = append(held, (int(s.Digest[0])<<8|int(s.Digest[1]))%stripes)
+	}
+	for _, a := range anchors {
+		for _, h := range a.Hashes {
+			held = append(held, int(h%stripes))
+		}
+	}
+	slices.Sort(held) // no two callers wait for each other
+	held = slices.Compact(held)
+	for _, i := range held {
+		o[i].Lock()
+	}
+	return func() {
+		for _, i := range held {
+			o[i].Unlock()
+		}
+	}
+}

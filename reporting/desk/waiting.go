@@ -1,0 +1,140 @@
+package desk
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Bounds of revocations that wait.
+const (
+	waitingTime       = 2 * time.Hour // longer than a site is usually behind
+	waitingOfReporter = 16
+	waitingOfAll      = 10_000
+)
+
+// waiting are revocations of messages that nobody had reported or listed when they were made:
+// at a site that is joined to others, the listing may be on its way. A revocation acts once, if
+// the listing arrives from another site within waitingTime and its reporter still stands by it.
+// It keeps no report out: the ledger does not count it. It is safe for concurrent use.
+type waiting struct {
+	mu   sync.Mutex
+	list []waitingWord
+}
+
+type waitingWord struct {
+	id       uint64 // of the revocation in the ledger
+	reporter string
+	until    time.Time
+}
+
+// hasRoom reports whether another revocation of a reporter may wait.
+func (w *waiting) hasRoom(reporter string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, word := range w.list {
+		if word.reporter == reporter {
+			n++
+		}
+	}
+	return n < waitingOfReporter && len(w.list) < waitingOfAll
+}
+
+// add lets a revocation wait, and returns until when.
+func (w *waiting) add(id uint64, reporter string, now time.Time) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	until := now.Add(waitingTime)
+	w.list = append(w.list, waitingWord{id, reporter, until})
+	return until
+}
+
+func (w *waiting) all() []waitingWord {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.list)
+}
+
+func (w *waiting) remove(id uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.list = slices.DeleteFunc(w.list, func(word waitingWord) bool { return word.id == id })
+}
+
+// loadWaiting finds the revocations that waited when the daemon ended.
+func (d *Desk) loadWaiting() error {
+	now := d.db.Now()
+	list, err := d.ledger.Waiting(now.Add(-waitingTime), waitingOfAll)
+	if err != nil {
+		return err
+	}
+	d.waiting.mu.Lock()
+	defer d.waiting.mu.Unlock()
+	for _, r := range list {
+		if !slices.ContainsFunc(d.waiting.list, func(word waitingWord) bool { return word.id == r.ID }) {
+			d.waiting.list = append(d.waiting.list, waitingWord{r.ID, r.Reporter, r.At.Add(waitingTime)})
+		}
+	}
+	return nil
+}
+
+// actOnWaiting lets the revocations act whose listing has arrived, and ends those that have
+// waited long enough.
+func (d *Desk) actOnWaiting() error {
+	now := d.db.Now()
+	for _, word := range d.waiting.all() {
+		r, err := d.ledger.Report(word.id)
+		switch {
+		case err != nil:
+			return err
+		case r.State != ledger.Counts || !r.Idle: // taken back, or expired
+			d.waiting.remove(word.id)
+		case now.After(word.until):
+			if err := d.ledger.Lapse(word.id, now); err != nil {
+				return err
+			}
+			d.waiting.remove(word.id)
+		default:
+			if err := d.actOn(r, now); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// actOn enters a waiting revocation again if another site lists the message now.
+func (d *Desk) actOn(r ledger.Report, now time.Time) error {
+	defer d.order.lock(r.Set, r.Anchors)()
+	reported, err := d.ledger.Reported(r.Set, r.Anchors)
+	if err != nil || reported || !d.listsExactly(r.Set) {
+		return err
+	}
+	e := d.entry(ledger.Ham, Report{Reporter: r.Reporter, Trap: r.Trap}, r.Set, now)
+	e.Origin, e.Listed, e.Anchors = r.Origin, true, r.Anchors
+	d.waiting.remove(r.ID)
+	decision, err := d.ledger.Enter(e)
+	if err != nil {
+		d.log.Warn("a revocation that waited is refused", "report", r.ID, "error", err)
+		return nil
+	}
+	d.log.Info("a revocation that waited acts", "reporter", r.Reporter, "ids", ids(r.Set.Signatures))
+	if err := d.carryOut(decision); err != nil {
+		d.overdue.Store(true)
+		return err
+	}
+	return nil
+}
+
+// listsExactly reports whether a message is listed by its text or body, not by its likeness to
+// another one.
+func (d *Desk) listsExactly(set signature.Set) bool {
+	return slices.ContainsFunc(d.db.Explain(set), func(t bloomdb.Trace) bool {
+		return bloomdb.IsOfMessage(t.Signature.Kind) && t.Stands()
+	})
+}

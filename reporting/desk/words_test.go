@@ -1,0 +1,275 @@
+package desk_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/desk/desktest"
+	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/reporting/trust"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// rungs is the number of words that a period has room for (bloomdb/FORMAT.md, Ladder).
+const rungs = 16
+
+// TestJunkInboxJunk: one person changes their mind until the period has no rung left. The last
+// answer says until when, and that an administrator can settle it.
+func TestJunkInboxJunk(t *testing.T) {
+	o := desktest.Options(t.TempDir())
+	o.Reports.Capacity = 100_000 // else a reporter's share ends first
+	s := desktest.Open(t, o, trust.Default())
+	m := desktest.Letter(1, 0)
+	for i := range rungs {
+		if i%2 == 0 {
+			s.MustReport("anna", m)
+		} else {
+			s.MustRevoke("anna", m)
+		}
+		s.WantListed(fmt.Sprint("change ", i), m, i%2 == 0)
+		s.WantListed(fmt.Sprint("near-duplicate, change ", i), desktest.Letter(1, 3), i%2 == 0)
+	}
+	last := s.MustReport("anna", m)
+	if last.Evidence.Listed || !last.RevokedUntil.Equal(time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC)) || !strings.Contains(last.Holds, "administrator can settle it") {
+		t.Errorf("beyond the last rung: %+v", last)
+	}
+	if _, err := s.Settle(desk.Report{Set: m}, desk.SettleSpam, desk.Author{Name: "root"}); err != nil {
+		t.Fatal(err)
+	}
+	s.WantListed("settled", m, true)
+}
+
+// joined are two sites that report to each other.
+type joined struct {
+	*testing.T
+	sites map[string]*desktest.Stage
+}
+
+func join(t *testing.T, m trust.Model) joined {
+	j := joined{t, map[string]*desktest.Stage{}}
+	for _, name := range []string{"a", "b"} {
+		o := desktest.Options(t.TempDir())
+		o.Site, o.Exchange = name, true
+		j.sites[name] = desktest.OpenJoined(t, o, m)
+	}
+	return j
+}
+
+// exchange brings all that a site has to the other one.
+func (j joined) exchange(from, to string) {
+	j.Helper()
+	db := j.sites[from].DB
+	if err := db.Resume(db.Head()); err != nil {
+		j.Fatal(err)
+	}
+	for {
+		d, ok, err := db.NextDelta(true)
+		if err != nil {
+			j.Fatal(err)
+		}
+		if !ok {
+			break
+		}
+		if err := db.Published(d); err != nil {
+			j.Fatal(err)
+		}
+		if err := j.sites[to].DB.Apply(d.Data, bloomdb.Next); err != nil {
+			j.Fatal(err)
+		}
+	}
+	if err := j.sites[to].ActOnWaiting(); err != nil {
+		j.Fatal(err)
+	}
+}
+
+// TestFirstWord is the attack "first word": somebody revokes a spam that nobody has reported
+// yet. It keeps nobody's report out, at either site.
+func TestFirstWord(t *testing.T) {
+	j := join(t, trust.Default())
+	a, b, m := j.sites["a"], j.sites["b"], desktest.Letter(1, 0)
+	if o := b.MustRevoke("mallory", m); !o.Idle || o.Waits.IsZero() {
+		t.Errorf("the word in advance: %+v", o)
+	}
+	j.exchange("b", "a")
+	a.MustReport("anna", m)
+	a.WantListed("reported at the other site", m, true)
+	a.WantListed("a near-duplicate there", desktest.Letter(1, 5), true)
+	j.exchange("a", "b")
+	b.WantListed("where the word waited", m, false)
+	j.exchange("b", "a")
+	a.WantListed("revoked once", m, false)
+	b.MustReport("bob", m)
+	b.WantListed("reported there, too", m, true)
+	j.exchange("b", "a")
+	for _, s := range []*desktest.Stage{a, b} {
+		s.WantListed("after two reports", m, true)
+		s.WantListed("a near-duplicate", desktest.Letter(1, 5), true)
+	}
+}
+
+// TestWaitingEnds: a revocation that waits does nothing once its reporter has reported the
+// message, when its time is over, or where the message was reported here.
+func TestWaitingEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile func(j joined, b *desktest.Stage, m signature.Set)
+		listed    bool
+	}{
+		"it acts": {func(joined, *desktest.Stage, signature.Set) {}, false},
+		"after a start": {func(j joined, b *desktest.Stage, _ signature.Set) {
+			b.Restart()
+			if err := b.LoadWaiting(); err != nil {
+				j.Fatal(err)
+			}
+		}, false},
+		"the reporter reported it": {func(_ joined, b *desktest.Stage, m signature.Set) { b.MustReport("mallory", m) }, true},
+		"another one reported it":  {func(_ joined, b *desktest.Stage, m signature.Set) { b.MustReport("bob", m) }, true},
+		"it was undone": {func(j joined, b *desktest.Stage, _ signature.Set) {
+			if _, err := b.Undo(api.UndoRequest{By: "mallory", Since: desktest.Noon.Add(-time.Hour)}, desk.Author{}); err != nil {
+				j.Fatal(err)
+			}
+		}, true},
+		"its time is over": {func(j joined, b *desktest.Stage, _ signature.Set) {
+			b.Clock.Add(3 * 3600)
+			if err := b.ActOnWaiting(); err != nil {
+				j.Fatal(err)
+			}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j, m := join(t, trust.Default()), desktest.Letter(1, 0)
+			b := j.sites["b"]
+			b.MustRevoke("mallory", m)
+			c.meanwhile(j, b, m)
+			j.sites["a"].MustReport("anna", m)
+			j.exchange("a", "b")
+			j.sites["b"].WantListed("the listing of the other site", m, c.listed)
+		})
+	}
+}
+
+// TestWaitingIsBounded: one reporter's revocations in advance fill nobody's room.
+func TestWaitingIsBounded(t *testing.T) {
+	j := join(t, trust.Default())
+	for i := range 20 {
+		o := j.sites["b"].MustRevoke("mallory", desktest.Letter(i, 0))
+		if waits := !o.Waits.IsZero(); waits != (i < 16) || !o.Idle {
+			t.Errorf("revocation %d: %+v", i, o)
+		}
+	}
+	if o := j.sites["b"].MustRevoke("anna", desktest.Letter(99, 0)); o.Waits.IsZero() {
+		t.Errorf("another reporter's: %+v", o)
+	}
+}
+
+// TestSettle: what an administrator has settled, later words do not change, here or from other
+// sites; near-duplicates follow the filters, and undo withdraws it.
+func TestSettle(t *testing.T) {
+	for as, isSpam := range map[string]bool{desk.SettleSpam: true, desk.SettleWanted: false, desk.SettleNever: false} {
+		t.Run(as, func(t *testing.T) {
+			j, m := join(t, trust.Default()), desktest.Letter(1, 0)
+			a, b := j.sites["a"], j.sites["b"]
+			a.MustReport("anna", m)
+			a.MustRevoke("bob", m)
+			contested, err := a.Contested(api.ContestedRequest{})
+			if err != nil || len(contested.Messages) != 1 || fmt.Sprint(contested.Messages[0].Reporters, contested.Messages[0].Revokers) != "[anna] [bob]" {
+				t.Fatalf("%+v, %v", contested, err)
+			}
+			set, err := a.SetOf(contested.Messages[0].Report)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := a.Settle(desk.Report{Set: set}, as, desk.Author{Name: "root"}); err != nil {
+				t.Fatal(err)
+			}
+			a.WantListed("settled", m, isSpam)
+			for _, who := range []string{"anna", "bob", "carl", "dora"} {
+				if _, err := a.Report(desk.Report{Set: m, Reporter: who}); (err != nil) != (as == desk.SettleNever) {
+					t.Fatal(err)
+				}
+				a.WantListed("reported by "+who, m, isSpam)
+				o := a.MustRevoke(who, m)
+				if a.WantListed("revoked by "+who, m, isSpam); o.Settled != isSpam {
+					t.Errorf("revoked by %s: %+v", who, o)
+				}
+			}
+			j.exchange("a", "b")
+			b.MustReport("emil", m)
+			b.MustRevoke("fritz", m)
+			if !isSpam {
+				b.MustReport("emil", m)
+			}
+			j.exchange("b", "a")
+			a.WantListed("after words at another site", m, isSpam)
+			a.Restart()
+			a.WantListed("after a start", m, isSpam)
+		})
+	}
+}
+
+// TestWordsAtOnce: whatever order words at the same time come in, the filters end as the ledger
+// does.
+func TestWordsAtOnce(t *testing.T) {
+	s := desktest.New(t, trust.Default(), 0)
+	m := desktest.Set("body", "text")
+	var all sync.WaitGroup
+	for i := range 10 {
+		all.Go(func() {
+			r := desk.Report{Set: m, Reporter: fmt.Sprint("user", i)}
+			do := s.Report
+			if i%2 == 1 {
+				do = s.Revoke
+			}
+			if _, err := do(r); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	last, _, err := s.Ledger.Reports(ledger.Query{Set: m, Limit: 1})
+	if err != nil || len(last) != 1 {
+		t.Fatal(last, err)
+	}
+	isSpam := last[0].Stance == ledger.Spam
+	if last[0].Idle { // the first word of all was a revocation
+		isSpam = false
+	}
+	s.WantListed("after the last word", m, isSpam)
+}
+
+// TestCrashBetweenWords: the ledger has some words, and the filters have none, one or two of
+// them: whichever a crash has left. What is due brings the filters to the last word.
+func TestCrashBetweenWords(t *testing.T) {
+	for words := 1; words <= 4; words++ {
+		for carried := range words {
+			s := desktest.New(t, trust.Default(), 0)
+			m := desktest.Letter(1, 0)
+			for i := range words {
+				stance := []ledger.Stance{ledger.Spam, ledger.Ham}[i%2]
+				r := desk.Report{Set: m, Reporter: fmt.Sprint("user", i)}
+				switch {
+				case i >= carried:
+					e := s.Entry(stance, r, m, s.DB.Now())
+					e.Listed = true
+					if _, err := s.Ledger.Enter(e); err != nil {
+						t.Fatal(err)
+					}
+				case stance == ledger.Spam:
+					s.MustReport(r.Reporter, m)
+				default:
+					s.MustRevoke(r.Reporter, m)
+				}
+			}
+			if err := s.CarryOutAll(); err != nil {
+				t.Fatal(err)
+			}
+			s.WantListed(fmt.Sprintf("%d words, %d in the filters", words, carried), m, words%2 == 1)
+			s.WantListed(fmt.Sprintf("near-duplicate, %d words, %d in the filters", words, carried), desktest.Letter(1, 3), words%2 == 1)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package ledger
+
+import (
+	"slices"
+	"time"
+
+	"github.com/spambloom/spambloom/reporting/ledger/record"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Contest is a message that some reporters reported and others revoked.
+type Contest struct {
+	Report   uint64        // the latest report or revocation of it
+	Set      signature.Set // of that report
+	At       time.Time     // of that report
+	Reports  int           // all that are kept
+	Revoked  int           // revocations that are kept
+	By       []string      // who reported it last
+	Revokers []string      // who revoked it last
+	Settled  *Stance       // by an administrator; nil: it is not
+}
+
+// contestedVisits bounds the reports that one call of Contested reads.
+const contestedVisits = 10_000
+
+// Contested returns messages that different people reported and revoked, the latest first, and
+// the Before of the next page; 0 if there are no more. Near-duplicates are messages of their own.
+// Of the query it goes by Since, Before and Limit.
+func (l *Ledger) Contested(q Query) (list []Contest, next uint64, err error) {
+	seen := map[record.Key]bool{}
+	visits := 0
+	err = l.view(func(t *txn) error {
+		return t.allReports(Query{Since: q.Since, Before: q.Before}, func(n uint64) (more bool, err error) {
+			if visits++; visits > contestedVisits || len(list) == q.Limit {
+				next = n + 1
+				return false, nil
+			}
+			r, err := t.report(n)
+			if err != nil || r == nil || r.At.Before(q.Since) {
+				return true, err
+			}
+			key := record.SignatureKey(r.Set.Signatures[0])
+			if seen[key] {
+				return true, nil
+			}
+			seen[key] = true
+			c, ok, err := t.contest(n, r)
+			if ok {
+				list = append(list, c)
+			}
+			return true, err
+		})
+	})
+	return list, next, err
+}
+
+// contest gathers what was said of the message of a report. ok is false if nobody contradicts
+// anybody else.
+func (t *txn) contest(n uint64, r *record.Report) (c Contest, ok bool, err error) {
+	c = Contest{Report: n, Set: r.Set, At: r.At}
+	last := map[string]Stance{}
+	said := [2]map[string]bool{{}, {}}
+	err = t.reportsOf(Query{Set: signature.Set{Signatures: r.Set.Signatures[:1]}}, func(n uint64) (bool, error) {
+		o, err := t.report(n)
+		if err != nil || o == nil {
+			return true, err
+		}
+		row, err := t.reporterByID(o.Reporter)
+		if err != nil || row == nil {
+			return true, err
+		}
+		if row.Name == Settler {
+			if o.State() == Counts && c.Settled == nil {
+				stance := o.Stance()
+				c.Settled = &stance
+			}
+			return true, nil
+		}
+		c.add(o, row.Name, last)
+		said[o.Stance()][row.Name] = true
+		return true, nil
+	})
+	slices.Sort(c.By)
+	slices.Sort(c.Revokers)
+	for name := range said[Spam] {
+		ok = ok || len(said[Ham]) > 1 || len(said[Ham]) == 1 && !said[Ham][name]
+	}
+	return c, ok, err
+}
+
+// add counts a report. Reports come newest first, so the first one of a reporter is the last.
+func (c *Contest) add(r *record.Report, reporter string, last map[string]Stance) {
+	if r.Stance() == Spam {
+		c.Reports++
+	} else {
+		c.Revoked++
+	}
+	if _, known := last[reporter]; known {
+		return
+	}
+	if last[reporter] = r.Stance(); r.Stance() == Spam {
+		c.By = append(c.By, reporter)
+	} else {
+		c.Revokers = append(c.Revokers, reporter)
+	}
+}

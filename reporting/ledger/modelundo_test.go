@@ -1,0 +1,107 @@
+package ledger
+
+import (
+	"slices"
+	"time"
+
+	"github.com/spambloom/spambloom/reporting/ledger/record"
+	"github.com/spambloom/spambloom/reporting/trust"
+)
+
+// undo takes back what a reporter said since then, all of it, the newest first.
+func (m *model) undo(name string, since, now time.Time) {
+	m.period = now.Add(1000 * time.Hour) // no revocation is of a later one
+	for _, r := range slices.Backward(m.reports) {
+		if r.by != name || r.at.Before(since) {
+			continue
+		}
+		before := m.parts(r.set, r.anchors, r.stance)
+		var mine []record.Key
+		for _, k := range record.KeysOf(r.set, r.anchors) {
+			c := m.caseOf(k)
+			if w := c.of(name); w != nil && w.modelReport == r {
+				mine = append(mine, k)
+				c.remove(w)
+				if r.stance == Spam && c.listed && c.sum(Spam) < m.quorum {
+					c.listed, c.lost = false, now.Truncate(time.Second)
+				}
+			}
+		}
+		r.undone = r.undone || len(mine) > 0 || r.refuted
+		lost := before.lost(m.parts(r.set, r.anchors, r.stance))
+		if r.stance == Spam {
+			m.keep(lost.does(Ham), r)
+		} else {
+			m.acquit(r, mine, now)
+			m.keep(lost.less(lost.less(m.listedAgain(r))).does(Spam), r)
+		}
+		for _, k := range record.KeysOf(r.set, r.anchors) {
+			m.tidy(k)
+		}
+	}
+}
+
+// acquit restores what a revocation has refuted, of the keys that it alone kept revoked.
+func (m *model) acquit(r *modelReport, mine []record.Key, now time.Time) {
+	var restored []*modelReport
+	for _, k := range mine {
+		c := m.caseOf(k)
+		if c.listed || c.revoked.IsZero() || r.idle || c.sum(Ham) >= m.quorum || c.sum(Ham)+r.weight < m.quorum {
+			continue
+		}
+		c.revoked = time.Time{}
+		for _, x := range slices.Clone(c.past) {
+			if x.refuter != r || x.stance == Ham || x.undone || c.of(x.by) != nil {
+				continue
+			}
+			c.past = slices.DeleteFunc(c.past, func(y *modelReport) bool { return y == x })
+			c.add(x)
+			c.words[len(c.words)-1].acquitted = true
+			if !slices.Contains(restored, x) {
+				restored = append(restored, x)
+			}
+		}
+		c.listed = c.sum(Spam) >= m.quorum
+	}
+	for _, x := range restored {
+		x.refuted, x.refuter = false, nil
+		m.experience(x.by, x.credit.Float(), -trust.Refutation, now)
+	}
+}
+
+// listedAgain are the parts that are listed, or were by other sites only and are no longer
+// revoked.
+func (m *model) listedAgain(r *modelReport) modelDecision {
+	again := *m
+	again.cases = map[record.Key]*modelCase{}
+	for _, k := range record.KeysOf(r.set, r.anchors) {
+		again.cases[k] = &modelCase{}
+		if c := m.caseOf(k); c.listed || r.foreign && c.revoked.IsZero() {
+			again.cases[k].words = []*modelWord{{modelReport: &modelReport{stance: Spam, weight: m.quorum}}}
+		}
+	}
+	return again.parts(r.set, r.anchors, Spam)
+}
+
+// still is what of a decision is right now: what is listed is to be listed, and after an undo
+// what is not revoked; what is not listed is to be revoked.
+func (m *model) still(d modelDecision) modelDecision {
+	now, r := *m, d.report
+	now.cases = map[record.Key]*modelCase{}
+	for _, k := range record.KeysOf(r.set, r.anchors) {
+		now.cases[k] = &modelCase{}
+		c := m.caseOf(k)
+		isRight := c.listed == (d.action == List)
+		if d.action == List && r.stance == Ham {
+			isRight = c.listed || c.revoked.IsZero()
+		}
+		if isRight {
+			now.cases[k].words = []*modelWord{{modelReport: &modelReport{stance: Spam, weight: m.quorum}}}
+		}
+	}
+	stance := Spam
+	if d.action == Revoke {
+		stance = Ham
+	}
+	return d.less(d.less(now.parts(r.set, r.anchors, Spam))).does(stance)
+}

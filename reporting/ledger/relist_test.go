@@ -1,0 +1,90 @@
+package ledger
+
+import (
+	"testing"
+
+	"github.com/spambloom/spambloom/reporting/trust"
+)
+
+// TestRelistingTakesTwice: against those who stand by a revocation of this period, it takes
+// twice the quorum to list again; the quorum in the next period, or when they no longer do.
+// Where one reporter is the quorum, one other reporter is enough.
+func TestRelistingTakesTwice(t *testing.T) {
+	revoked := func(m trust.Model) voice {
+		v := voice{t: t, l: open(t, m), at: begin}
+		for _, who := range []string{"anna", "bob"} {
+			v.say(Spam, who, message(1, 1))
+		}
+		v.say(Ham, "carl", message(1, 1))
+		v.say(Ham, "dora", message(1, 1))
+		return v
+	}
+	v := revoked(pair)
+	for _, who := range []string{"emil", "fritz", "gina"} {
+		if d := v.say(Spam, who, message(1, 1)); d.Action != None || d.Quorum != 4000 {
+			t.Errorf("%s lists it again: %+v", who, d)
+		}
+	}
+	v.wants(v.say(Spam, "hans", message(1, 1)), List, 2)
+
+	v = revoked(pair)
+	v.say(Spam, "emil", message(1, 1))
+	v.say(Spam, "carl", message(1, 1)) // no longer stands by it
+	v.wants(v.say(Spam, "fritz", message(1, 1)), List, 2)
+
+	v = revoked(pair)
+	v.at = begin.Add(week)
+	v.say(Spam, "emil", message(1, 1))
+	v.wants(v.say(Spam, "fritz", message(1, 1)), List, 2)
+
+	v = revoked(trust.Default())
+	v.wants(v.say(Spam, "emil", message(1, 1)), List, 2)
+}
+
+// TestUndoOfRevoker: what only an undone reporter revoked is listed again, the reports that he
+// refuted count again, and their reporters are no longer refuted. What others revoke, too,
+// stays revoked; so does what nobody reports any longer.
+func TestUndoOfRevoker(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile func(v *voice)
+		relisted  int
+		action    Action
+	}{
+		"alone":                 {func(*voice) {}, 1, List},
+		"others revoke it, too": {func(v *voice) { v.say(Ham, "carl", message(1, 1)) }, 0, None},
+		"nobody reports it any longer": {func(v *voice) {
+			if _, err := v.l.Withdraw(Undo{Reporter: "anna", Since: begin, At: v.at}); err != nil {
+				t.Fatal(err)
+			}
+		}, 0, None},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := voice{t: t, l: open(t, trust.Default()), at: begin}
+			v.say(Spam, "anna", message(1, 1))
+			v.say(Ham, "mallory", message(1, 1))
+			c.meanwhile(&v)
+			for _, dry := range []bool{true, false} {
+				done, err := v.l.Withdraw(Undo{Reporter: "mallory", Since: begin, At: v.at, DryRun: dry})
+				if err != nil || done.Revocations != 1 || done.Relisted != c.relisted {
+					t.Fatalf("dry %v: %+v, %v", dry, done, err)
+				}
+			}
+			due, err := v.l.Due(0, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := None
+			for _, d := range due {
+				if d.Action != None {
+					last = d.Action
+				}
+			}
+			if c.action == List && last != List {
+				t.Errorf("due: %+v", due)
+			}
+			if r, _, err := v.l.Reporter("anna", v.at); err != nil || c.action == List && r.Reputation.Refuted != 0 {
+				t.Errorf("anna is refuted %v times, %v", r.Reputation.Refuted, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,19 @@
+package overview_test
+
+import (
+	"testing"
+
+	"github.com/spambloom/spambloom/reporting/overview"
+)
+
+func TestOneIn(t *testing.T) {
+	for p, want := range map[float64]string{
+		0: "no mail", 5e-16: "less than one mail in a billion", 3.2e-7: "about one mail in 3.1 million", 1e-6: "about one mail in 1 million",
+		1e-5: "about one mail in 100,000", 0.01: "about one mail in 100", 2e-9: "about one mail in 500 million", 0.4: "about one mail in 3", 0.9: "most mail",
+		1.1e-9: "about one mail in 910 million", 1.02e-6: "about one mail in 980,000",
+	} {
+		if got := overview.OneIn(p); got != want {
+			t.Errorf("%g: %q, want %q", p, got, want)
+		}
+	}
+}

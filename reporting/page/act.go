@@ -1,0 +1,109 @@
+package page
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+)
+
+// maxForm bounds the form of an action: the signatures, with every character escaped.
+const maxForm = 3*api.MaxBody + 4096
+
+// act carries out one action on a message, in the name of the user, through the control API.
+func (p *Page) act(w http.ResponseWriter, r *http.Request) {
+	s := p.Sessions.of(r)
+	if s == nil {
+		p.failed(w, r, errVisitor)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		p.failed(w, r, uploadProblem(err))
+		return
+	}
+	if !s.allows(r, r.PostFormValue("form")) {
+		p.failed(w, r, errForm)
+		return
+	}
+	if r.PostFormValue("do") == "revoke-id" {
+		p.revokeID(w, r)
+		return
+	}
+	var q api.Request
+	if err := api.Decode(strings.NewReader(r.PostFormValue("message")), &q); err != nil {
+		p.fail(w, r, http.StatusBadRequest, "The form has no message: "+err.Error())
+		return
+	}
+	text, err := p.carryOut(r, r.PostFormValue("do"), q)
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	p.done(w, r, text)
+}
+
+// done says what was done.
+func (p *Page) done(w http.ResponseWriter, r *http.Request, text string) {
+	p.status.forget()
+	p.campaigns.forget()
+	p.show(w, http.StatusOK, "done", p.view(r, "Done", doneData{Text: text, Next: "/explain", Words: "Look at another message"}))
+}
+
+// revokeID revokes a message that was found by what somebody pasted.
+func (p *Page) revokeID(w http.ResponseWriter, r *http.Request) {
+	q, ok := lookupOf(r.PostFormValue("ask"))
+	if !ok {
+		p.fail(w, r, http.StatusBadRequest, "The form names no message")
+		return
+	}
+	receipt, err := post(p, r, v1.RevokeID, q)
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	p.done(w, r, "Revoked. "+held(receipt))
+}
+
+// carryOut returns what was done, in one sentence.
+func (p *Page) carryOut(r *http.Request, action string, q api.Request) (string, error) {
+	switch action {
+	case "report":
+		class, err := bloomdb.ParseClass(r.PostFormValue("class"))
+		if err != nil {
+			return "", api.NewProblem(http.StatusBadRequest, "%v", err)
+		}
+		q.Class = class
+		receipt, err := post(p, r, v1.Report, q)
+		return "Reported. " + held(receipt), err
+	case "revoke":
+		receipt, err := post(p, r, v1.Revoke, q)
+		return "Revoked. " + held(receipt), err
+	case "never":
+		list, err := post(p, r, v1.Never, api.NeverRequest{Request: q, Note: strings.TrimSpace(r.PostFormValue("note"))})
+		return "Declared never spam on this site. The verdict is now " + list.Verdict + ".", err
+	case "retouch":
+		done, err := post(p, r, v1.Retouch, q)
+		return "Hidden on this site. The verdict is now " + done.Verdict + ".", err
+	}
+	return "", api.NewProblem(http.StatusBadRequest, "there is no action %.20q", action)
+}
+
+// held says what holds after a report or a revocation.
+func held(r api.Receipt) string {
+	switch {
+	case r.Idle:
+		return "Nobody had reported this message, so nothing changed."
+	case !r.RevokedUntil.IsZero():
+		return "It was revoked before, which counts until " + r.RevokedUntil.Local().Format("2 Jan 15:04") + ". The report counts from then on."
+	case r.Quorum > 0:
+		need, _ := json.Marshal(r.Quorum - r.Sum)
+		return "It takes more reporters: weight " + string(need) + " is missing. The verdict is still " + r.Verdict + "."
+	case r.Offer == "retouch":
+		return "The same mistake came back after an earlier revocation: hide it on this site, or declare it never spam. The verdict is now " + r.Verdict + "."
+	}
+	return "The verdict is now " + r.Verdict + "."
+}

@@ -1,0 +1,38 @@
+// Without this script every page works; with it, figures refresh and a message can be
+// dropped anywhere on the page.
+"use strict";
+(() => {
+  const every = 10000;
+  const refresh = async () => {
+    const live = document.querySelector("[data-live]");
+    if (!live || document.hidden || live.contains(document.activeElement) && document.activeElement !== document.body) return;
+    try {
+      const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+      if (!answer.ok) throw new Error(answer.status);
+      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-live]");
+      if (fresh) live.replaceWith(document.adoptNode(fresh));
+    } catch {
+      // Figures that are not refreshed must not look fresh.
+      const state = document.querySelector(".state");
+      if (state && !state.dataset.lost) {
+        state.dataset.lost = "1";
+        state.className = "state fault";
+        state.lastElementChild.textContent = "The daemon does not answer. These figures are old.";
+      }
+    }
+  };
+  setInterval(refresh, every);
+
+  const form = document.querySelector("form[data-drop]");
+  if (!form) return;
+  const file = form.querySelector("input[type=file]");
+  addEventListener("dragover", (e) => { e.preventDefault(); form.classList.add("drop"); });
+  addEventListener("dragleave", () => form.classList.remove("drop"));
+  addEventListener("drop", (e) => {
+    e.preventDefault();
+    form.classList.remove("drop");
+    if (e.dataTransfer.files.length !== 1) return;
+    file.files = e.dataTransfer.files;
+    form.requestSubmit();
+  });
+})();

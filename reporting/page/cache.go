@@ -1,0 +1,35 @@
+package page
+
+import (
+	"sync"
+	"time"
+)
+
+// cache keeps an answer for a short time, so that a thousand open pages cost as much as one.
+type cache[T any] struct {
+	life time.Duration
+	now  func() time.Time
+	get  func() (T, error)
+
+	mu    sync.Mutex
+	at    time.Time
+	value T
+	err   error
+}
+
+func (c *cache[T]) ask() (T, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := c.now(); c.at.IsZero() || now.Sub(c.at) >= c.life || now.Before(c.at) {
+		c.value, c.err = c.get()
+		c.at = now
+	}
+	return c.value, c.err
+}
+
+// forget makes the next answer a fresh one: something was changed.
+func (c *cache[T]) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = time.Time{}
+}

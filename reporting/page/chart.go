@@ -1,0 +1,175 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/spambloom/spambloom/reporting/figures"
+	"github.com/spambloom/spambloom/reporting/history"
+)
+
+// span is a time that the chart shows, in bars of local time.
+type span struct {
+	Name, Bars string
+	begin      func(now time.Time) time.Time
+	next       func(time.Time) time.Time
+	label      func(t time.Time, i int) string
+	full       string // form of a bar's time
+}
+
+func midnight(t time.Time, days int) time.Time {
+	return time.Date(t.Year(), t.Month(), t.Day()+days, 0, 0, 0, 0, t.Location())
+}
+
+var spans = []span{
+	{"day", "hour",
+		func(now time.Time) time.Time { return now.Truncate(time.Hour).Add(-23 * time.Hour) },
+		func(t time.Time) time.Time { return t.Add(time.Hour) },
+		func(t time.Time, _ int) string { return every(t.Hour()%3 == 0, t.Format("15")) }, "2 Jan 15:04"},
+	{"week", "six hours",
+		func(now time.Time) time.Time { return midnight(now, -6) },
+		func(t time.Time) time.Time { return t.Add(6 * time.Hour) },
+		func(t time.Time, i int) string { return every(i%4 == 0, t.Format("Mon")) }, "Mon 2 Jan 15:04"},
+	{"month", "day",
+		func(now time.Time) time.Time { return midnight(now, -29) },
+		func(t time.Time) time.Time { return midnight(t, 1) },
+		func(t time.Time, i int) string { return every(i%5 == 0, t.Format("2 Jan")) }, "Mon 2 Jan"},
+	{"year", "week",
+		func(now time.Time) time.Time { return midnight(now, -7*51-(int(now.Weekday())+6)%7) },
+		func(t time.Time) time.Time { return midnight(t, 7) },
+		func(t time.Time, i int) string { return every(i%9 == 0, t.Format("Jan 06")) }, "2 Jan 2006"},
+}
+
+func every(shown bool, label string) string {
+	if shown {
+		return label
+	}
+	return ""
+}
+
+// spanOf returns the span of a name, else the day.
+func spanOf(name string) span {
+	for _, s := range spans {
+		if s.Name == name {
+			return s
+		}
+	}
+	return spans[0]
+}
+
+// Bar is what was judged within one bar's time.
+type Bar struct {
+	Time              string
+	Label             string
+	Clean, Bulk, Spam uint64
+	NotJudged         uint64
+}
+
+// bars adds up hours to the bars of a span.
+func (s span) bars(now time.Time, hours func(from, to time.Time) []history.Hour) (bars []Bar) {
+	now = now.Local()
+	begin := s.begin(now)
+	list := hours(begin, now)
+	for t, i := begin, 0; !t.After(now); t, i = s.next(t), i+1 {
+		end := s.next(t)
+		b := Bar{Time: t.Format(s.full), Label: s.label(t, i)}
+		for len(list) > 0 && list[0].Start.Before(end) {
+			c := list[0].Counts
+			b.Clean, b.Bulk, b.Spam = b.Clean+c[figures.Clean], b.Bulk+c[figures.Bulk], b.Spam+c[figures.Spam]
+			b.NotJudged += figures.NotJudged(c)
+			list = list[1:]
+		}
+		bars = append(bars, b)
+	}
+	return bars
+}
+
+// Chart is a picture of bars, in the units of its SVG.
+type Chart struct {
+	Width, Height int
+	Class, Title  string
+	IsCopy        bool // of another one, for narrow screens
+	Rects         []rect
+	Labels        []label
+	Lines         []label // with a number at the left
+}
+
+type rect struct {
+	X, Y, Width, Height string
+	Class, Title        string
+}
+
+type label struct {
+	X, Y, Line, Text string
+}
+
+// chart draws bars: clean below, then bulk and spam.
+func chart(bars []Bar, width, height int, title string) Chart {
+	const left, bottom, top = 44, 20, 8
+	c := Chart{Width: width, Height: height, Title: title}
+	most := uint64(0)
+	for _, b := range bars {
+		most = max(most, b.Clean+b.Bulk+b.Spam)
+	}
+	most = roundUp(most)
+	room := float64(height - bottom - top)
+	yOf := func(n uint64) float64 { return float64(height-bottom) - room*float64(n)/float64(most) }
+	lines := []uint64{0, most / 2, most}
+	if most%2 == 1 {
+		lines = []uint64{0, most}
+	}
+	for _, n := range lines {
+		c.Lines = append(c.Lines, label{X: fmt.Sprint(left - 6), Y: number(yOf(n) + 4), Line: number(yOf(n)), Text: brief(n)})
+	}
+	step := float64(width-left) / float64(len(bars))
+	for i, b := range bars {
+		x := left + step*float64(i)
+		below := uint64(0)
+		for _, part := range []struct {
+			n     uint64
+			class string
+		}{{b.Clean, figures.Clean}, {b.Bulk, figures.Bulk}, {b.Spam, figures.Spam}} {
+			if part.n == 0 {
+				continue
+			}
+			y, foot := yOf(below+part.n), yOf(below)
+			c.Rects = append(c.Rects, rect{
+				X: number(x + step*.1), Y: number(y), Width: number(step * .8), Height: number(max(foot-y, .5)),
+				Class: part.class, Title: fmt.Sprintf("%s: %s %s", b.Time, thousands(part.n), part.class),
+			})
+			below += part.n
+		}
+		if b.Label != "" {
+			c.Labels = append(c.Labels, label{X: number(x + step/2), Y: fmt.Sprint(height - 5), Text: b.Label})
+		}
+	}
+	return c
+}
+
+func number(v float64) string { return fmt.Sprintf("%.1f", v) }
+
+// roundUp returns a round number that is at least n, and at least 4.
+func roundUp(n uint64) uint64 {
+	if n <= 4 {
+		return 4
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(float64(n))))
+	for _, f := range []float64{1, 2, 4, 6, 8, 10} {
+		if float64(n) <= f*unit {
+			return uint64(f * unit)
+		}
+	}
+	return n
+}
+
+// brief formats a number for the edge of a chart.
+func brief(n uint64) string {
+	switch {
+	case n >= 10_000_000:
+		return fmt.Sprintf("%dM", n/1_000_000)
+	case n >= 10_000:
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return thousands(n)
+}

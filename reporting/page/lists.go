@@ -1,0 +1,172 @@
+package page
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/desk"
+)
+
+// pageSize is how many rows a page of a list has.
+const pageSize = 50
+
+// campaignsData is a page of campaigns.
+type campaignsData struct {
+	Campaigns    []desk.Campaign
+	Total        int
+	Search, Only string
+	Sort         string
+	Page, Next   int
+}
+
+// campaignList shows what was reported, one row for a message and its near-duplicates. The
+// URL has the search (q), only (listed, contested), sort (new, size) and the page.
+func (p *Page) campaignList(w http.ResponseWriter, r *http.Request) {
+	list, err := p.campaigns.ask()
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	q := r.URL.Query()
+	d := campaignsData{Search: strings.TrimSpace(q.Get("q")), Only: q.Get("only"), Sort: q.Get("sort")}
+	isUser := p.Sessions.of(r) != nil
+	list = slices.DeleteFunc(slices.Clone(list), func(c desk.Campaign) bool {
+		return d.Only == "listed" && !c.Listed || d.Only == "contested" && !c.IsContested() || !matches(c, d.Search, isUser)
+	})
+	if d.Sort == "size" {
+		slices.SortStableFunc(list, func(a, b desk.Campaign) int { return int(b.Count) - int(a.Count) })
+	}
+	d.Total = len(list)
+	d.Campaigns, d.Page, d.Next = pageOf(list, q.Get("page"))
+	p.show(w, http.StatusOK, "campaigns", p.view(r, "Campaigns", d))
+}
+
+// matches reports whether a campaign has a text in an id, its class, or the name of a
+// reporter, which visitors cannot search.
+func matches(c desk.Campaign, text string, isUser bool) bool {
+	in := slices.Concat(c.IDs, []string{c.Class.String()})
+	if isUser {
+		in = append(in, c.Reporters...)
+	}
+	return text == "" || slices.ContainsFunc(in, func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(text)) })
+}
+
+// pageOf returns one page of a list, its number from 1, and the next one; 0: none.
+func pageOf[T any](list []T, number string) (rows []T, page, next int) {
+	page, err := strconv.Atoi(number)
+	if err != nil || page < 1 || page > 1+len(list)/pageSize {
+		page = 1
+	}
+	rows = list[min(len(list), (page-1)*pageSize):]
+	if len(rows) > pageSize {
+		return rows[:pageSize], page, page + 1
+	}
+	return rows, page, 0
+}
+
+// reportsData is a page of reports.
+type reportsData struct {
+	api.ReportTrail
+	By, Since string
+	Before    uint64
+}
+
+func (p *Page) reportList(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	d := reportsData{By: strings.TrimSpace(q.Get("by")), Since: q.Get("since")}
+	ask := api.TrailRequest{By: d.By, Limit: pageSize}
+	if since, err := time.ParseInLocation(time.DateOnly, d.Since, time.Local); err == nil {
+		ask.Since = since
+	}
+	d.Before, _ = strconv.ParseUint(q.Get("before"), 10, 64) // 0: the newest
+	ask.Before = d.Before
+	var err error
+	if d.ReportTrail, err = post(p, r, v1.Reports, ask); err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	p.show(w, http.StatusOK, "reports", p.view(r, "Reports", d))
+}
+
+// reportersData is a page of reporters.
+type reportersData struct {
+	api.Reporters
+	Name string
+}
+
+func (p *Page) reporterList(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	d := reportersData{Name: strings.TrimSpace(q.Get("name"))}
+	var err error
+	if d.Reporters, err = post(p, r, v1.Reporters, api.ReportersRequest{Name: d.Name, After: q.Get("after"), Limit: pageSize}); err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	p.show(w, http.StatusOK, "reporters", p.view(r, "Reporters", d))
+}
+
+// Why says in words how a reporter came to its weight.
+func (d reportersData) Why(r api.Reporter) string {
+	switch {
+	case r.Override != nil:
+		return "set by an administrator"
+	case r.Confirmed+r.Refuted < 0.5:
+		return "new: nobody has confirmed or refuted a report yet"
+	case r.Refuted > r.Confirmed:
+		return "others took most of these reports back"
+	case r.Refuted >= 0.5:
+		return "others confirmed most reports, and took some back"
+	}
+	return "others confirmed the reports"
+}
+
+func (p *Page) siteList(w http.ResponseWriter, r *http.Request) {
+	s, err := p.status.ask()
+	if err != nil || s.Overview == nil {
+		p.failed(w, r, err)
+		return
+	}
+	p.show(w, http.StatusOK, "sites", p.view(r, "Sites", p.siteRows(s.Overview.LastDay)))
+}
+
+func (p *Page) filterList(w http.ResponseWriter, r *http.Request) {
+	s, err := p.status.ask()
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	p.show(w, http.StatusOK, "filters", p.view(r, "Filters", s))
+}
+
+// stateWords says what the state of a site means.
+func (s siteRow) StateWords() string {
+	switch s.State {
+	case api.StateSelf:
+		return "this site"
+	case api.StateClock:
+		return "its clock is off by more than an hour"
+	case api.StateStale:
+		return "runs on an older state folder; records refused"
+	case api.StateCapped:
+		return "over its cap until the period ends"
+	case api.StateLoading:
+		return "its snapshot is being read"
+	case api.StateSilent:
+		return "silent"
+	}
+	return s.State
+}
+
+// IsWell reports whether a site needs nobody.
+func (s siteRow) IsWell() bool {
+	switch s.State {
+	case api.StateClock, api.StateStale, api.StateCapped, api.StateSilent:
+		return false
+	}
+	return true
+}

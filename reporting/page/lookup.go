@@ -1,0 +1,48 @@
+package page
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+)
+
+var (
+	idIn      = regexp.MustCompile(`\b[a-z]+:[0-9a-f]{16}\b`)
+	queueIDIn = regexp.MustCompile(`^[0-9A-Za-z.-]{4,64}$`)
+)
+
+// lookupOf reads what somebody pasted: an id, a header line that has one, or a queue id.
+func lookupOf(text string) (q api.LookupRequest, ok bool) {
+	text = strings.TrimSpace(text)
+	switch id := idIn.FindString(text); {
+	case id != "":
+		return api.LookupRequest{ID: id}, true
+	case queueIDIn.MatchString(text):
+		return api.LookupRequest{QueueID: text}, true
+	}
+	return q, false
+}
+
+// explainForm asks for a message, and explains the one that the URL names (ask).
+func (p *Page) explainForm(w http.ResponseWriter, r *http.Request) {
+	d := explainData{Asked: strings.TrimSpace(r.URL.Query().Get("ask"))}
+	if d.Asked == "" {
+		p.show(w, http.StatusOK, "explain", p.view(r, "Why this mail?", d))
+		return
+	}
+	q, ok := lookupOf(d.Asked)
+	if !ok {
+		p.fail(w, r, http.StatusBadRequest, "This is no id (KIND:16 hex digits), no header line with one, and no queue id")
+		return
+	}
+	known, err := post(p, r, v1.Lookup, q)
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	d.Lookup, d.Explanation = &known, known.Explanation
+	p.show(w, http.StatusOK, "explain", p.view(r, "Why this mail?", d))
+}

@@ -1,0 +1,92 @@
+package page
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spambloom/spambloom/reporting/judged"
+)
+
+// maxMail bounds the judgements that a list is made of, the latest.
+const maxMail = 5000
+
+// mailRow is one judgement, or all on one message and on what is listed like it.
+type mailRow struct {
+	Last, First time.Time
+	Verdict     string
+	ID          string // the one in the header
+	IDs         []string
+	QueueID     string // of the latest; empty for visitors
+	Copies      int
+}
+
+// mailData is a page of the latest judgements.
+type mailData struct {
+	Rows         []mailRow
+	Total        int
+	Search, Only string
+	Each         bool // a row for each judgement
+	Page, Next   int
+}
+
+// mailList shows the latest judgements. The URL has the search (q), only (a verdict), each
+// (no grouping) and the page.
+func (p *Page) mailList(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	d := mailData{Search: strings.TrimSpace(q.Get("q")), Only: q.Get("only"), Each: q.Get("each") != ""}
+	isUser := p.Sessions.of(r) != nil
+	found := p.Judged(maxMail, func(m *judged.Message) bool {
+		return (d.Only == "" || m.Verdict == d.Only) && mailMatches(m, d.Search, isUser)
+	})
+	rows := mailRows(found, d.Each)
+	d.Total = len(rows)
+	d.Rows, d.Page, d.Next = pageOf(rows, q.Get("page"))
+	if v := p.view(r, "Mail", nil); !v.May("administrate") {
+		for i := range d.Rows {
+			d.Rows[i].QueueID = ""
+		}
+	}
+	p.show(w, http.StatusOK, "mail", p.view(r, "Mail", d))
+}
+
+// mailMatches reports whether a judgement has a text in an id, or is that of a queue id,
+// which visitors cannot search.
+func mailMatches(m *judged.Message, text string, isUser bool) bool {
+	if text == "" || isUser && m.QueueID == text {
+		return true
+	}
+	for _, s := range slices.Concat(m.Shown, m.Set.Signatures) {
+		if strings.Contains(s.ID(), strings.ToLower(text)) {
+			return true
+		}
+	}
+	return false
+}
+
+// mailRows makes one row of all judgements that share verdict and first id, unless each one
+// is to have its own.
+func mailRows(found []judged.Message, each bool) (rows []mailRow) {
+	at := make(map[[2]string]int)
+	for _, m := range found { // the latest first
+		row := mailRow{Last: m.At, First: m.At, Verdict: m.Verdict, QueueID: m.QueueID, Copies: 1}
+		for _, s := range slices.Concat(m.Shown, m.Set.Signatures) {
+			if id := s.ID(); !slices.Contains(row.IDs, id) {
+				row.IDs = append(row.IDs, id)
+			}
+		}
+		if len(row.IDs) > 0 {
+			row.ID = row.IDs[0]
+		}
+		key := [2]string{row.Verdict, row.ID}
+		if i, ok := at[key]; ok && !each && row.ID != "" {
+			rows[i].First = m.At
+			rows[i].Copies++
+			continue
+		}
+		at[key] = len(rows)
+		rows = append(rows, row)
+	}
+	return rows
+}

@@ -1,0 +1,187 @@
+// Package page is the site's page for people: is it working, what did it do for us, and why
+// this mail? Administrators look at it in a browser, at the HTTP listener of the daemon.
+//
+//	GET  /            today: one sentence, what needs somebody, figures, bars, newest listings
+//	GET  /sites ...   lists; search, grouping and pages are in the URL
+//	POST /explain     a message is signed by the daemon, and never stored
+//	POST /act         report, revoke, never, retouch
+//	GET  /enter       a link of `spambloom web` signs its user in
+//
+// Visitors see figures and lists without the names of reporters. Users who are signed in see
+// and do what the control API grants them on the unix socket: the page asks that API, in
+// this process, in their names. So every action is checked, bounded, logged and entered in
+// the ledger as if it came from the terminal.
+//
+// All pages are HTML of this server and need no script; the script refreshes figures. There
+// are no external resources, and the policy allows none. Text from outside (ids, names,
+// subjects of errors) is escaped, cut, and stripped of characters that change the direction.
+//
+// The package does not know the configuration, the milter or the database: Options has what
+// it shows. It checks no Host; the listener does. It is safe for concurrent use. Its locks
+// are Sessions.mu and cache.mu, each held alone for a look into a table.
+package page
+
+import (
+	"bytes"
+	"embed"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/history"
+	"github.com/spambloom/spambloom/reporting/judged"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Options of a Page. All functions are required.
+type Options struct {
+	Site    string
+	Version string
+
+	Status    func() (api.Status, error) // with the overview
+	Sites     func() []api.Site
+	Hours     func(from, to time.Time) []history.Hour
+	Campaigns func() ([]desk.Campaign, error)
+	Judged    func(limit int, match func(*judged.Message) bool) []judged.Message // the latest first
+
+	Control  http.Handler // the control API
+	Sessions *Sessions
+
+	Sign       func(signature.Message) signature.Set
+	MaxMessage int64 // bytes; of a longer message only the beginning is signed
+
+	Now func() time.Time
+	Log *slog.Logger // nil: discard
+}
+
+// Page serves the page.
+type Page struct {
+	Options
+	uploads   chan struct{} // messages that are being read and signed
+	status    cache[api.Status]
+	campaigns cache[[]desk.Campaign]
+}
+
+const (
+	maxUploads = 2 // messages that are read and signed at once
+	freshFor   = 2 * time.Second
+	listedFor  = 10 * time.Second
+)
+
+//go:embed assets/* templates/*
+var files embed.FS
+
+// New returns the handler of the page.
+func New(o Options) http.Handler {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	p := &Page{Options: o, uploads: make(chan struct{}, maxUploads)}
+	p.status = cache[api.Status]{life: freshFor, now: o.Now, get: o.Status}
+	p.campaigns = cache[[]desk.Campaign]{life: listedFor, now: o.Now, get: o.Campaigns}
+	mux := http.NewServeMux()
+	for _, name := range []string{"assets/page.css", "assets/page.js"} { // no others, whatever the path is
+		mux.HandleFunc("GET /"+name, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, name) })
+	}
+	mux.HandleFunc("GET /{$}", p.today)
+	mux.HandleFunc("GET /mail", p.mailList)
+	mux.HandleFunc("GET /campaigns", p.campaignList)
+	mux.HandleFunc("GET /reports", p.reportList)
+	mux.HandleFunc("GET /reporters", p.reporterList)
+	mux.HandleFunc("GET /sites", p.siteList)
+	mux.HandleFunc("GET /filters", p.filterList)
+	mux.HandleFunc("GET /explain", p.explainForm)
+	mux.HandleFunc("POST /explain", p.explain)
+	mux.HandleFunc("POST /act", p.act)
+	mux.HandleFunc("GET /enter", p.enter)
+	mux.HandleFunc("POST /leave", p.leave)
+	return secured(mux)
+}
+
+// secured sets the headers of every answer.
+func secured(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// view is what every page shows around its content.
+type view struct {
+	Site, Version, Title string
+	Path                 string
+	Query                url.Values
+	Nav                  []link
+	User                 string // who is signed in; empty: nobody
+	Form                 string // token of the session's forms
+	Now                  time.Time
+	Data                 any
+
+	may map[string]bool
+}
+
+type link struct {
+	Path, Words string
+	IsHere      bool
+}
+
+var nav = []link{
+	{Path: "/", Words: "Today"}, {Path: "/explain", Words: "Why this mail?"}, {Path: "/mail", Words: "Mail"}, {Path: "/campaigns", Words: "Campaigns"},
+	{Path: "/reports", Words: "Reports"}, {Path: "/reporters", Words: "Reporters"}, {Path: "/sites", Words: "Sites"}, {Path: "/filters", Words: "Filters"},
+}
+
+// view returns the frame of a page.
+func (p *Page) view(r *http.Request, title string, data any) *view {
+	v := &view{Site: p.Site, Version: p.Version, Title: title, Path: r.URL.Path, Query: r.URL.Query(), Now: p.Now(), Data: data}
+	for _, l := range nav {
+		l.IsHere = l.Path == r.URL.Path
+		v.Nav = append(v.Nav, l)
+	}
+	if s := p.Sessions.of(r); s != nil {
+		v.User, v.Form = s.name, s.form
+		v.may = p.rights(r, s)
+	}
+	return v
+}
+
+// May reports whether the user has a right: ask, report or administrate.
+func (v *view) May(right string) bool { return v.may[right] }
+
+var templates = parse("today", "mail", "campaigns", "reports", "reporters", "sites", "filters", "explain", "done", "problem")
+
+func parse(names ...string) map[string]*template.Template {
+	layout := template.Must(template.New("layout.html").Funcs(words).ParseFS(files, "templates/layout.html"))
+	list := make(map[string]*template.Template)
+	for _, name := range names {
+		list[name] = template.Must(template.Must(layout.Clone()).ParseFS(files, "templates/"+name+".html"))
+	}
+	return list
+}
+
+// show writes a page. A page that cannot be made is an error for the log.
+func (p *Page) show(w http.ResponseWriter, status int, name string, v *view) {
+	var b bytes.Buffer
+	if err := templates[name].Execute(&b, v); err != nil {
+		p.Log.Error("page", "name", name, "error", err)
+		http.Error(w, "this page cannot be shown; see the daemon's log", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes()) // the browser may have gone
+}
+
+// fail shows a problem: one sentence, and a way on.
+func (p *Page) fail(w http.ResponseWriter, r *http.Request, status int, text string) {
+	p.show(w, status, "problem", p.view(r, "That did not work", strings.TrimSuffix(text, ".")+"."))
+}

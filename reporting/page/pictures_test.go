@@ -1,0 +1,137 @@
+package page_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/desk/desktest"
+	"github.com/spambloom/spambloom/reporting/page/pagetest"
+)
+
+// browser returns the context of a tab in Debian's Chromium.
+func browser(t *testing.T) context.Context {
+	path := testenv.Program(t, "chromium")
+	allocated, end := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
+		chromedp.WSURLReadTimeout(testenv.Patience))...)
+	t.Cleanup(end)
+	tab, endTab := chromedp.NewContext(allocated)
+	t.Cleanup(endTab)
+	return tab
+}
+
+// screen sets width and colours of a tab.
+func screen(t *testing.T, tab context.Context, width int64, dark bool) {
+	t.Helper()
+	scheme := map[bool]string{false: "light", true: "dark"}[dark]
+	do(t, tab, chromedp.EmulateViewport(width, 900))
+	if _, err := chromedp.Call(tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// do carries out steps in a tab.
+func do(t *testing.T, tab context.Context, steps ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	if err := chromedp.Do(tab, steps...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ask returns the answer to an action.
+func ask[T any](t *testing.T, tab context.Context, action chromedp.Action[T]) T {
+	t.Helper()
+	answer, err := chromedp.Run(tab, action)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+// signIn opens a link and waits for the page that it leads to.
+func signIn(t *testing.T, tab context.Context, link string) {
+	t.Helper()
+	do(t, tab, chromedp.Navigate(link), chromedp.WaitReady(chromedp.CSS(".state")))
+}
+
+// pages of a site; each is looked at empty, small and busy.
+var pages = map[string]string{
+	"today": "/", "month": "/?range=month", "mail": "/mail", "campaigns": "/campaigns", "reports": "/reports", "reporters": "/reporters",
+	"sites": "/sites", "filters": "/filters", "explain": "/explain",
+}
+
+// TestGuidePictures writes the pictures of README and guide, of a busy site: to
+// contrib/pictures with SPAMBLOOM_PICTURES=guide. Each is smaller than 150 kB.
+func TestGuidePictures(t *testing.T) {
+	if os.Getenv("SPAMBLOOM_PICTURES") != "guide" {
+		t.Skip("SPAMBLOOM_PICTURES is not guide")
+	}
+	const folder, most = "../../contrib/pictures", 150_000
+	tab, site := browser(t), pagetest.New(t).Busy()
+	s := httptest.NewServer(site.Handler)
+	defer s.Close()
+	signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
+	screen(t, tab, 1000, false)
+	source := filepath.Join(t.TempDir(), "mail.eml")
+	if err := os.WriteFile(source, []byte("Subject: x\n\n"+desktest.LetterText(20, 0)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, steps := range map[string]chromedp.Action[chromedp.Void]{
+		"today":     chromedp.Navigate(s.URL + "/"),
+		"campaigns": chromedp.Navigate(s.URL + "/campaigns?only=listed&sort=size"),
+		"explain": chromedp.Steps(chromedp.Navigate(s.URL+"/explain"), chromedp.SetUploadFiles(chromedp.CSS("input[type=file]"), []string{source}),
+			chromedp.Click(chromedp.CSS("form[data-drop] button")), chromedp.WaitReady(chromedp.CSS(".actions"))),
+	} {
+		do(t, tab, steps)
+		png := ask(t, tab, chromedp.CaptureScreenshot())
+		if len(png) > most {
+			t.Errorf("%s: %d bytes, at most %d", name, len(png), most)
+		}
+		if err := os.WriteFile(filepath.Join(folder, name+".png"), png, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestPictures writes a picture of each page to the folder SPAMBLOOM_PICTURES, at 360 and
+// 1,280 pixels, light and dark, of an empty, a small and a busy site.
+func TestPictures(t *testing.T) {
+	folder := os.Getenv("SPAMBLOOM_PICTURES")
+	if folder == "" || folder == "guide" {
+		t.Skip("SPAMBLOOM_PICTURES is not a folder")
+	}
+	only := os.Getenv("SPAMBLOOM_ONLY")
+	tab := browser(t)
+	for kind, site := range map[string]*pagetest.Site{"empty": pagetest.New(t), "small": pagetest.New(t).Small(), "busy": pagetest.New(t).Busy()} {
+		s := httptest.NewServer(site.Handler)
+		defer s.Close()
+		signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
+		for name, path := range pages {
+			for _, width := range []int64{360, 1280} {
+				for _, dark := range []bool{false, true} {
+					file := fmt.Sprintf("%s-%s-%d%s.png", name, kind, width, map[bool]string{true: "-dark"}[dark])
+					if only != "" && !strings.Contains(file, only) {
+						continue
+					}
+					screen(t, tab, width, dark)
+					do(t, tab, chromedp.Navigate(s.URL+path))
+					png := ask(t, tab, chromedp.FullScreenshot(100))
+					if err := os.WriteFile(filepath.Join(folder, file), png, 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+	}
+}

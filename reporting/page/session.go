@@ -1,0 +1,162 @@
+package page
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/spambloom/spambloom/reporting/desk"
+)
+
+// Bounds of links and sessions.
+const (
+	linkLife    = 5 * time.Minute
+	sessionLife = 12 * time.Hour
+	sessionIdle = 2 * time.Hour
+	maxOpen     = 256 // links and sessions each; one more ends the oldest
+)
+
+const cookieName = "spambloom"
+
+// Sessions are the links and sessions of users. They are in memory only, so a restart of
+// the daemon ends them. It is safe for concurrent use; the zero value is ready.
+type Sessions struct {
+	Now func() time.Time // nil: time.Now
+
+	mu    sync.Mutex
+	links map[string]*session // by the token of the link
+	open  map[string]*session // by the cookie
+}
+
+// session is one user who is signed in, or may sign in.
+type session struct {
+	name   string
+	origin desk.Origin // the user of the terminal; its rights are asked for each request
+	from   string      // the browser's address; the cookie is of no use elsewhere
+	form   string      // token that a form must repeat
+	made   time.Time
+	used   time.Time
+}
+
+func (s *Sessions) now() time.Time {
+	if s.Now == nil {
+		return time.Now()
+	}
+	return s.Now()
+}
+
+// NewLink returns the token of a link that signs a user in, once, within five minutes.
+func (s *Sessions) NewLink(name string, origin desk.Origin) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.links == nil {
+		s.links, s.open = make(map[string]*session), make(map[string]*session)
+	}
+	s.expire()
+	dropOldest(s.links)
+	token := rand.Text()
+	s.links[token] = &session{name: name, origin: origin, made: s.now(), used: s.now()}
+	return token
+}
+
+// enter uses a link up and returns the cookie of its session.
+func (s *Sessions) enter(token string, r *http.Request) (*http.Cookie, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire()
+	link := s.links[token]
+	if link == nil {
+		return nil, false
+	}
+	delete(s.links, token)
+	dropOldest(s.open)
+	value := rand.Text()
+	link.from, link.form, link.made, link.used = addressOf(r), rand.Text(), s.now(), s.now()
+	s.open[value] = link
+	return &http.Cookie{
+		Name: cookieName, Value: value, Path: "/", MaxAge: int(sessionLife / time.Second),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
+	}, true
+}
+
+// of returns the session of a request; nil if there is none.
+func (s *Sessions) of(r *http.Request) *session {
+	cookie, err := r.Cookie(cookieName)
+	if err != nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire()
+	found := s.open[cookie.Value]
+	if found == nil || found.from != addressOf(r) {
+		return nil
+	}
+	found.used = s.now()
+	return found
+}
+
+// leave ends the session of a request.
+func (s *Sessions) leave(r *http.Request) {
+	if cookie, err := r.Cookie(cookieName); err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.open, cookie.Value)
+	}
+}
+
+// expire removes what is too old. The caller holds mu.
+func (s *Sessions) expire() {
+	now := s.now()
+	for token, link := range s.links {
+		if now.Sub(link.made) > linkLife {
+			delete(s.links, token)
+		}
+	}
+	for value, open := range s.open {
+		if now.Sub(open.made) > sessionLife || now.Sub(open.used) > sessionIdle {
+			delete(s.open, value)
+		}
+	}
+}
+
+// dropOldest makes room for one more.
+func dropOldest(of map[string]*session) {
+	if len(of) < maxOpen {
+		return
+	}
+	oldest := ""
+	for key, s := range of {
+		if oldest == "" || s.made.Before(of[oldest].made) {
+			oldest = key
+		}
+	}
+	delete(of, oldest)
+}
+
+// addressOf returns the address of a browser, without its port.
+func addressOf(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// allowed reports whether a form was made by a page of this session, and sent by one.
+func (s *session) allowed(r *http.Request) bool { return s.allows(r, r.PostFormValue("form")) }
+
+// allows is allowed for a form whose token the caller has read. A browser names the page
+// that sends a form; the token is for those that do not.
+func (s *session) allows(r *http.Request, token string) bool {
+	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host {
+		return false
+	}
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
+		return false
+	}
+	return subtle.ConstantTimeCompare([]byte(token), []byte(s.form)) == 1
+}

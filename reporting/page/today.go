@@ -1,0 +1,98 @@
+package page
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/figures"
+	"github.com/spambloom/spambloom/reporting/overview"
+)
+
+// todayData is the first screen.
+type todayData struct {
+	*overview.Overview
+	Status api.Status
+
+	Judged, JudgedBefore       uint64
+	NotJudged, NotJudgedBefore uint64
+	Why                        string // messages were not judged
+	Bulk, BulkBefore           uint64
+	Spam, SpamBefore           uint64
+	Others                     uint64 // spam caught only because of other sites
+	Given                      uint64 // messages listed by this site, which other sites received
+
+	Span   span
+	Spans  []span
+	Bars   []Bar
+	Charts []Chart
+
+	Newest   []desk.Campaign
+	Listings int
+	Sites    []siteRow
+}
+
+// siteRow is a site with what it caught for this one within the last day.
+type siteRow struct {
+	api.Site
+	Caught uint64
+}
+
+const newestShown = 6
+
+func (p *Page) today(w http.ResponseWriter, r *http.Request) {
+	s, err := p.status.ask()
+	if err != nil || s.Overview == nil {
+		p.failed(w, r, err)
+		return
+	}
+	campaigns, err := p.campaigns.ask()
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	day, before := s.Overview.LastDay, s.Overview.DayBefore
+	d := todayData{
+		Overview: s.Overview, Status: s,
+		Judged: figures.Judged(day), JudgedBefore: figures.Judged(before),
+		NotJudged: figures.NotJudged(day), NotJudgedBefore: figures.NotJudged(before), Why: whyNot(day),
+		Bulk: day[figures.Bulk], BulkBefore: before[figures.Bulk], Spam: day[figures.Spam], SpamBefore: before[figures.Spam],
+		Others: day[figures.SpamOthers], Given: day[figures.Listed],
+		Span: spanOf(r.URL.Query().Get("range")), Spans: spans, Listings: len(campaigns), Sites: p.siteRows(day),
+	}
+	d.Bars = d.Span.bars(p.Now(), p.Hours)
+	title := "Mail by " + d.Span.Bars + ": clean, bulk and spam"
+	d.Charts = []Chart{chart(d.Bars, 960, 180, title), chart(d.Bars, 340, 170, title)}
+	d.Charts[0].Class, d.Charts[1].Class, d.Charts[1].IsCopy = "chart large", "chart small", true
+	d.Newest = campaigns[:min(len(campaigns), newestShown)]
+	p.show(w, http.StatusOK, "today", p.view(r, "Today", d))
+}
+
+// whyNot says why messages were not judged, the commonest reason first.
+func whyNot(day map[string]uint64) string {
+	why := make(map[string]uint64)
+	for _, c := range figures.Kept {
+		if strings.HasPrefix(c.Key, figures.Skipped+"_") || c.Key == figures.Allowed || c.Key == figures.Failed {
+			why[c.Words] = day[c.Key]
+		}
+	}
+	var list []string
+	keys := slices.Sorted(maps.Keys(why))
+	slices.SortStableFunc(keys, func(a, b string) int { return int(why[b]) - int(why[a]) })
+	for _, words := range keys {
+		if why[words] > 0 {
+			list = append(list, words+" "+thousands(why[words]))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+func (p *Page) siteRows(day map[string]uint64) (rows []siteRow) {
+	for _, s := range p.Sites() {
+		rows = append(rows, siteRow{s, day[figures.FromSite+":"+s.Site]})
+	}
+	return rows
+}

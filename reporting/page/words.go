@@ -1,0 +1,137 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spambloom/spambloom/reporting/overview"
+)
+
+var words = template.FuncMap{
+	"n":       thousands,
+	"oneIn":   overview.OneIn,
+	"size":    size,
+	"percent": func(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) },
+	"rate":    func(x float64) string { return fmt.Sprintf("%.2g", x) },
+	"safe":    safe,
+	"short":   short,
+	"join":    strings.Join,
+	"share":   share,
+	"kind":    func(id string) string { kind, _, _ := strings.Cut(id, ":"); return kindWords(kind) },
+	"sum": func(counts map[string]int64) (n int64) {
+		for _, c := range counts {
+			n += c
+		}
+		return n
+	},
+}
+
+func thousands(n any) string {
+	switch n := n.(type) {
+	case uint64:
+		return overview.Thousands(n)
+	case int64:
+		return overview.Thousands(uint64(max(n, 0)))
+	case int:
+		return overview.Thousands(uint64(max(n, 0)))
+	}
+	return fmt.Sprint(n)
+}
+
+// share returns a part of a whole in percent.
+func share(part, whole uint64) string {
+	if whole == 0 {
+		return "0 %"
+	}
+	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
+}
+
+// size formats a number of bytes.
+func size(n int64) string {
+	switch {
+	case n < 1<<20:
+		return fmt.Sprintf("%.0f KiB", float64(n)/(1<<10))
+	case n < 10<<30:
+		return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.0f GiB", float64(n)/(1<<30))
+}
+
+// maxShown bounds a text from outside that is shown, in characters.
+const maxShown = 300
+
+// safe makes a text from outside fit to be shown: it is cut, and control characters and
+// those that change the direction of a text are removed (Unicode Technical Report 36).
+func safe(text string) string {
+	var b strings.Builder
+	n := 0
+	for _, r := range text {
+		if n == maxShown {
+			b.WriteString("…")
+			break
+		}
+		switch {
+		case r == '\n' || r == '\t':
+			r = ' '
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), r == unicode.ReplacementChar:
+			continue
+		}
+		b.WriteRune(r)
+		n++
+	}
+	return b.String()
+}
+
+// short returns the beginning of an id, which is enough for people: 8 digits and the kind.
+func short(id string) string {
+	kind, digits, _ := strings.Cut(id, ":")
+	return cmp.Or(digits[:min(8, len(digits))], kind)
+}
+
+// Verdicts lists the verdicts of judged mail.
+func (v *view) Verdicts() []string { return []string{"spam", "bulk", "clean", "allowed"} }
+
+// Ago and When put a time in words.
+func (v *view) Ago(t time.Time) string { return overview.Ago(t, v.Now) }
+
+// When is the time of a day for today, else the date.
+func (v *view) When(t time.Time) string {
+	t, now := t.Local(), v.Now.Local()
+	switch {
+	case t.IsZero():
+		return "never"
+	case t.YearDay() == now.YearDay() && t.Year() == now.Year():
+		return t.Format("15:04")
+	case t.Year() == now.Year():
+		return t.Format("2 Jan 15:04")
+	}
+	return t.Format("2 Jan 2006")
+}
+
+// Stamp is the whole time, for machines and tooltips.
+func (v *view) Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// Zone is the time zone of the page.
+func (v *view) Zone() string { return v.Now.Local().Format("MST") }
+
+// With returns the address of this page with one parameter changed, on its first page.
+func (v *view) With(name, value string) string {
+	q := url.Values{}
+	for key, values := range v.Query {
+		if key != "page" && key != name {
+			q[key] = values
+		}
+	}
+	if value != "" {
+		q.Set(name, value)
+	}
+	if len(q) == 0 {
+		return v.Path
+	}
+	return v.Path + "?" + q.Encode()
+}

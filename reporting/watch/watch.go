@@ -1,0 +1,221 @@
+// Package watch looks at the facts about all parts of a site, and makes the overview from
+// them: one sentence, and what needs somebody, each with the command for it. It collects
+// nothing itself: the daemon passes the facts. It never says "ok" while something is stale.
+package watch
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/figures"
+	"github.com/spambloom/spambloom/reporting/overview"
+)
+
+// Facts are what an overview is made of.
+type Facts struct {
+	Status  api.Status
+	Sites   []api.Site        // this site first
+	Judging string            // why mail is not judged; empty: it is
+	Traps   map[string]string // fault of each spam trap, by name; empty: none
+
+	Exchange  bool   // sites are connected through Redis
+	Connected bool   // to Redis
+	LastError string // of Redis
+
+	Contested []Contested
+
+	Lockouts []string // users or clients with too many connections
+	History  error    // why counts are not kept
+	Damaged  []string // files of the history that were set aside
+
+	LastDay, DayBefore map[string]uint64
+	Started            time.Time
+	TargetError        float64
+}
+
+// Contested is a message that different users call spam and wanted.
+type Contested struct {
+	ID                   string
+	Reports, Revocations int
+	Listed               bool
+}
+
+// Make returns the overview of these facts.
+func Make(f Facts, now time.Time) *overview.Overview {
+	o := &overview.Overview{
+		State: overview.OK, Needs: f.needs(now), LastDay: f.LastDay, DayBefore: f.DayBefore,
+		Started: f.Started, TargetError: f.TargetError,
+	}
+	for _, n := range o.Needs {
+		if n.IsFault {
+			o.State = overview.Fault
+		} else if o.State == overview.OK {
+			o.State = overview.Attention
+		}
+	}
+	o.Sentence = f.judging() + " " + f.heard(now) + " " + needed(o.Needs)
+	return o
+}
+
+func (f Facts) judging() string {
+	if f.Judging != "" {
+		return "Mail passes unchecked."
+	}
+	return "Judging."
+}
+
+// heard says how many of the other sites can be heard.
+func (f Facts) heard(now time.Time) string {
+	trusted, heard := 0, 0
+	var last time.Time
+	for _, s := range f.Sites {
+		switch s.State {
+		case api.StateSelf, api.StateDropped, api.StateMuted, api.StateIgnored:
+			continue
+		case api.StateHeard, api.StateLoading, api.StateCapped:
+			heard++
+		}
+		trusted++
+		if s.Link != nil && s.Heard != nil && s.Heard.After(last) {
+			last = *s.Heard
+		}
+	}
+	switch {
+	case !f.Exchange:
+		return "This site works alone."
+	case trusted == 0:
+		return "No other site is known yet."
+	case last.IsZero():
+		return fmt.Sprintf("%d of %d sites heard.", heard, trusted)
+	}
+	return fmt.Sprintf("%d of %d sites heard, the last %s.", heard, trusted, overview.Ago(last, now))
+}
+
+func needed(needs []overview.Need) string {
+	switch len(needs) {
+	case 0:
+		return "Nothing needs you."
+	case 1:
+		return "One thing needs you."
+	}
+	return fmt.Sprintf("%d things need you.", len(needs))
+}
+
+// needs lists what needs somebody, faults first.
+func (f Facts) needs(now time.Time) []overview.Need {
+	needs := []overview.Need{}
+	fault := func(text, command string) {
+		needs = append(needs, overview.Need{Text: text, Command: command, IsFault: true})
+	}
+	need := func(text, command, page string) {
+		needs = append(needs, overview.Need{Text: text, Command: command, Page: page})
+	}
+	db := f.Status.Database
+	if f.Judging != "" {
+		fault("Mail is not judged: "+f.Judging, "journalctl -u spambloomd")
+	}
+	for _, err := range []string{db.Error, f.Status.Reports.Error} {
+		if err != "" {
+			fault("Reports cannot be written: "+err, "spambloom fsck")
+		}
+	}
+	if f.Exchange && !f.Connected {
+		need("No connection to Redis"+colon(f.LastError)+". Mail is judged by what is known here; own changes wait on disk.", "spambloom sites", "/sites")
+	}
+	needs = append(needs, f.siteNeeds(now)...)
+	if f.TargetError > 0 && db.ErrorPerMail > f.TargetError {
+		need(fmt.Sprintf("The filters are too full: %s is called spam by mistake; the target is %s.", overview.OneIn(db.ErrorPerMail), overview.OneIn(f.TargetError)), "spambloom status --filters", "/filters")
+	}
+	damaged := db.Damaged
+	if db.Previous != nil {
+		damaged = append(slices.Clone(damaged), db.Previous.Damaged...)
+	}
+	for _, d := range damaged {
+		need(fmt.Sprintf("%s is damaged and not used. Missing: %s.", d.Name, d.Cost), "spambloom fsck", "")
+	}
+	if c := db.Clock; c != nil {
+		need(fmt.Sprintf("The clock jumped by %s and is not trusted; nothing expires until %s.", time.Duration(c.Ahead*float64(time.Second)).Round(time.Second), c.Believed.UTC().Format("2006-01-02 15:04 UTC")), "timedatectl", "")
+	}
+	for name, err := range f.Traps {
+		if err != "" {
+			need(fmt.Sprintf("Mail in the trap %s is not read: %s.", name, err), "journalctl -u spambloomd", "")
+		}
+	}
+	for _, c := range f.Contested {
+		need(c.text(), "spambloom reports", "/campaigns?q="+url.QueryEscape(c.ID))
+	}
+	for _, text := range f.Lockouts {
+		need(text, "journalctl -u spambloomd", "")
+	}
+	if f.History != nil {
+		need("Counts by hour are not kept: "+f.History.Error()+".", "journalctl -u spambloomd", "")
+	}
+	for _, name := range f.Damaged {
+		need("history/"+name+" is damaged and not used. Missing: the counts of that month, until the file was set aside.", "rm STATE/history/"+name, "")
+	}
+	if day := f.LastDay; day != nil && figures.Judged(day)+figures.NotJudged(day) == 0 && now.Sub(f.Started) > time.Hour {
+		need("No mail has arrived for 24 hours. Does the mail server use the milter?", "postconf smtpd_milters", "")
+	}
+	slices.SortStableFunc(needs, func(a, b overview.Need) int { return cmp.Compare(order(a), order(b)) })
+	return needs
+}
+
+func (c Contested) text() string {
+	now := "not called spam"
+	if c.Listed {
+		now = "called spam"
+	}
+	return fmt.Sprintf("Your users disagree about %s: %s, %s. It is %s now.", c.ID, count(c.Reports, "report"), count(c.Revocations, "revocation"), now)
+}
+
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+func order(n overview.Need) int {
+	if n.IsFault {
+		return 0
+	}
+	return 1
+}
+
+func (f Facts) siteNeeds(now time.Time) (needs []overview.Need) {
+	for _, s := range f.Sites {
+		text := ""
+		switch s.State {
+		case api.StateSilent:
+			text = fmt.Sprintf("%s has not been heard", s.Site)
+			if s.Link != nil && s.Heard != nil {
+				text += " since " + s.Heard.UTC().Format("2006-01-02 15:04 UTC")
+			} else {
+				text += " since the start"
+			}
+			text += ". What it reports is missing here."
+		case api.StateStale:
+			text = fmt.Sprintf("%s runs on an older state folder; its records are refused.", s.Site)
+		case api.StateClock:
+			text = fmt.Sprintf("The clock of %s is off by %.1f h; its records wait.", s.Site, s.SkewSeconds/3600)
+		case api.StateCapped:
+			text = fmt.Sprintf("%s is over its cap; its records are refused until the period ends.", s.Site)
+		default:
+			continue
+		}
+		needs = append(needs, overview.Need{Text: text, Command: "spambloom sites", Page: "/sites"})
+	}
+	return needs
+}
+
+func colon(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + strings.TrimSuffix(text, ".")
+}

@@ -1,0 +1,92 @@
+package watch_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/reporting/watch"
+)
+
+var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// healthy returns the facts of a site with two others, of which nothing needs anybody.
+func healthy() watch.Facts {
+	heard := now.Add(-4 * time.Second)
+	earlier := now.Add(-6 * time.Second)
+	return watch.Facts{
+		Status: api.Status{Database: bloomdb.Status{Site: "mx1", ErrorPerMail: 3e-7}},
+		Sites: []api.Site{
+			{Site: "mx1", State: api.StateSelf},
+			{Site: "mx2", State: api.StateHeard, Link: &api.Link{Heard: &earlier}},
+			{Site: "mx3", State: api.StateLoading, Link: &api.Link{Heard: &heard}},
+			{Site: "mx4", State: api.StateMuted},
+		},
+		Exchange: true, Connected: true,
+		LastDay: map[string]uint64{"clean": 1}, DayBefore: map[string]uint64{},
+		Started: now.Add(-48 * time.Hour), TargetError: 1e-6,
+	}
+}
+
+// Each fact that needs somebody is named with a command, and no site is ok with one.
+func TestNeeds(t *testing.T) {
+	since := now.Add(-26 * time.Hour)
+	for want, change := range map[string]func(*watch.Facts){
+		"fault: Mail is not judged: suspended":                              func(f *watch.Facts) { f.Judging = "suspended" },
+		"fault: Reports cannot be written: disk full":                       func(f *watch.Facts) { f.Status.Database.Error = "disk full" },
+		"fault: Reports cannot be written: ledger":                          func(f *watch.Facts) { f.Status.Reports = ledger.Status{Error: "ledger"} },
+		"attention: No connection to Redis: refused. Mail":                  func(f *watch.Facts) { f.Connected, f.LastError = false, "refused" },
+		"attention: mx2 has not been heard since 2026-11-2":                 func(f *watch.Facts) { f.Sites[1].State, f.Sites[1].Heard = api.StateSilent, &since },
+		"attention: mx4 has not been heard since the start":                 func(f *watch.Facts) { f.Sites[3].State = api.StateSilent },
+		"attention: mx2 runs on an older state folder":                      func(f *watch.Facts) { f.Sites[1].State = api.StateStale },
+		"attention: The clock of mx2 is off by -2.0 h":                      func(f *watch.Facts) { f.Sites[1].State, f.Sites[1].SkewSeconds = api.StateClock, -7200 },
+		"attention: mx2 is over its cap":                                    func(f *watch.Facts) { f.Sites[1].State = api.StateCapped },
+		"attention: The filters are too full: about one mail in 100,000 is": func(f *watch.Facts) { f.Status.Database.ErrorPerMail = 1e-5 },
+		"attention: own-7.votes.damaged is damaged": func(f *watch.Facts) {
+			f.Status.Database.Previous = &bloomdb.Status{Damaged: []bloomdb.DamagedFile{{Name: "own-7.votes.damaged", Cost: "votes"}}}
+		},
+		"attention: The clock jumped by 1h0m0s": func(f *watch.Facts) { f.Status.Database.Clock = &bloomdb.ClockStatus{Ahead: 3600} },
+		"attention: Mail in the trap lure":      func(f *watch.Facts) { f.Traps = map[string]string{"lure": "no folder", "bait": ""} },
+		"attention: Your users disagree about text:1: 1 report, 2 revocations. It is called spam now.": func(f *watch.Facts) {
+			f.Contested = []watch.Contested{{ID: "text:1", Reports: 1, Revocations: 2, Listed: true}}
+		},
+		"attention: uid:1000 was refused":                  func(f *watch.Facts) { f.Lockouts = []string{"uid:1000 was refused"} },
+		"attention: Counts by hour are not kept: no space": func(f *watch.Facts) { f.History = errors.New("no space") },
+		"attention: history/2026-11.counts.damaged is":     func(f *watch.Facts) { f.Damaged = []string{"2026-11.counts.damaged"} },
+		"attention: No mail has arrived for 24 hours":      func(f *watch.Facts) { f.LastDay = map[string]uint64{"reports": 3} },
+	} {
+		f := healthy()
+		change(&f)
+		o := watch.Make(f, now)
+		state, text, _ := strings.Cut(want, ": ")
+		if o.State != state || len(o.Needs) != 1 || !strings.HasPrefix(o.Needs[0].Text, text) || o.Needs[0].Command == "" && text[0] != 'u' {
+			t.Errorf("want %q: %s %+v", want, o.State, o.Needs)
+		}
+		if !strings.HasSuffix(o.Sentence, " One thing needs you.") {
+			t.Errorf("%s: %q", want, o.Sentence)
+		}
+	}
+}
+
+func TestSentence(t *testing.T) {
+	for want, change := range map[string]func(*watch.Facts){
+		"Judging. 2 of 2 sites heard, the last 4 s ago. Nothing needs you.":               func(*watch.Facts) {},
+		"Judging. This site works alone. Nothing needs you.":                              func(f *watch.Facts) { f.Exchange, f.Sites = false, f.Sites[:1] },
+		"Judging. No other site is known yet. Nothing needs you.":                         func(f *watch.Facts) { f.Sites = f.Sites[:1] },
+		"Mail passes unchecked. 1 of 2 sites heard, the last 4 s ago. 2 things need you.": func(f *watch.Facts) { f.Judging, f.Sites[1].State = "suspended", api.StateSilent },
+	} {
+		f := healthy()
+		change(&f)
+		o := watch.Make(f, now)
+		if o.Sentence != want {
+			t.Errorf("%q, want %q", o.Sentence, want)
+		}
+		if len(o.Needs) > 1 && !o.Needs[0].IsFault {
+			t.Errorf("the fault is not first: %+v", o.Needs)
+		}
+	}
+}
