@@ -17,6 +17,7 @@ require (
 	github.com/schollz/progressbar/v3 v3.19.1 // progress of long runs of the command
 	github.com/spf13/cobra v1.10.2 // verbs, flags, help and completions
 	github.com/spf13/pflag v1.0.10 // the flags of a command, for its man page; those of cmd/internal/suite
+	github.com/wlynxg/chardet v1.0.5 // charsets of text whose declared one gives no sense
 	go.etcd.io/bbolt v1.5.0 // reports and reporters on disk
 	golang.org/x/image v0.47.0 // images in BMP and WebP; fonts, in tests
 	golang.org/x/net v0.62.0 // the HTML tokenizer; the ASCII form of domains; the Public Suffix List, whose day is in signature/FORMAT.md; in tests, a name server

@@ -108,6 +108,9 @@ func verdictHeader(d policy.Decision, site string) string {
 	if len(d.Signatures) > 0 {
 		fmt.Fprintf(&b, "; kind=%s", d.Signatures[0].Kind)
 	}
+	if d.By != "" {
+		fmt.Fprintf(&b, "; by=%s", d.By)
+	}
 	if d.Need > 0 {
 		fmt.Fprintf(&b, "; found=%d; need=%d", d.Found, d.Need)
 	}

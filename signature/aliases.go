@@ -44,6 +44,8 @@ const (
 	KindImage      = digest.KindImage
 	KindDomain     = digest.KindDomain
 	KindContent    = digest.KindContent
+	KindShape      = digest.KindShape
+	KindPhrase     = digest.KindPhrase
 )
 
 const (

@@ -11,4 +11,6 @@ const (
 	// MaxTexts is how many sketches of KindSketch there are, before those of images. One
 	// of the first two is only asked.
 	MaxTexts = 3
+	// MaxPhrases is how many signatures of KindPhrase there are.
+	MaxPhrases = maxPhrases
 )

@@ -28,6 +28,10 @@ func TestBounds(t *testing.T) {
 		for _, s := range set.Signatures {
 			of[s.Kind]++
 		}
+		if of[signature.KindPhrase] > signature.MaxPhrases {
+			t.Errorf("%s: %d phrases", name, of[signature.KindPhrase])
+		}
+		delete(of, signature.KindPhrase)
 		for kind, n := range of {
 			if isPart := kind == signature.KindAttachment || kind == signature.KindContent; n > 1 && !isPart || n > signature.MaxAttachments {
 				t.Errorf("%s: %d of %v", name, n, kind)

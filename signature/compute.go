@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"sync"
@@ -52,6 +53,7 @@ type computer struct {
 	isCalendar bool   // a part is a calendar object that asks or answers
 	decoded    []byte // the latest part
 	files      files
+	unshown    []mail.Leaf // parts that are text, but that readers are shown only where there is no other
 	texts      visible.Texts
 	reader     reader
 	links      links.Finder
@@ -73,7 +75,7 @@ func (c *computer) release() {
 	c.texts.Reset()
 	c.reader.reset()
 	c.links.Reset()
-	c.files, c.isCalendar, c.limits, c.work, c.turns = files{}, false, 0, work.Steps{}, turns{}
+	c.files, c.unshown, c.isCalendar, c.limits, c.work, c.turns = files{}, nil, false, 0, work.Steps{}, turns{}
 	computers.Put(c)
 }
 
@@ -81,9 +83,7 @@ func (c *computer) release() {
 // links, which depend on whether the text signs.
 func (c *computer) compute(m mail.Message) Set {
 	c.begin(m)
-	limits := mail.Walk(m, &c.work, c.leaf)
-	c.limits |= limits
-	isComplete := limits&work.LimitParts == 0 && !m.Truncated
+	c.limits |= mail.Walk(m, &c.work, c.leaf)
 	f := c.read(m)
 	attachments := c.attachments(f)
 	images := c.imageSketches(f.needed)
@@ -104,7 +104,17 @@ func (c *computer) compute(m mail.Message) Set {
 	}
 	set.Sketches = append(set.Sketches, images...)
 	set.Domains, set.Carried = c.links.Domains(&c.texts, m.Header, &c.work)
-	if isComplete && (signsBody || c.work.IsOver()) {
+	if !f.canSignText && !f.canSignAll {
+		for _, d := range c.phrases(m, set.ToReport().Domains) {
+			add(digest.KindPhrase, d)
+			signsBody = true
+		}
+	}
+	if s, ok := c.shapeSketch(m.Header); ok {
+		set.Sketches = append(set.Sketches, s)
+		signsBody = true
+	}
+	if !m.Truncated && (signsBody || c.work.IsOver()) {
 		set.Signatures = slices.Insert(set.Signatures, 0, Signature{digest.KindBody, digest.Sum(digest.KindBody, c.parts)})
 	}
 	if len(set.Signatures) == 0 {
@@ -136,6 +146,9 @@ func (c *computer) leaf(l mail.Leaf) {
 	if l.MediaType == "text/calendar" || l.MediaType == "application/ics" {
 		c.isCalendar = c.isCalendar || guard.IsCalendarMethod(content)
 	}
+	if !isText && len(c.unshown) < maxUnshown && !l.IsReport && !l.IsCut && isLegible(content) && l.MediaType != "text/rfc822-headers" {
+		c.unshown = append(c.unshown, l)
+	}
 	switch {
 	case isText:
 		c.texts.Add(l, content)
@@ -162,8 +175,17 @@ func (c *computer) addPart(l mail.Leaf, isText bool, content []byte) digest.Dige
 	return d
 }
 
-// read reads the texts of m.
+// read reads the texts of m. If these show no words, parts of other types that are text
+// are read as well: whatever type its sender declared, a lone part is what readers open.
 func (c *computer) read(m mail.Message) findings {
+	if len(c.unshown) > 0 && len(c.reader.visibleText()) <= maxGreeting {
+		for _, l := range c.unshown {
+			c.work.Count(l.Steps())
+			c.decoded = l.Content(c.decoded[:0])
+			l.Carried = max(l.Carried, mail.LaterPart)
+			c.texts.Add(l, c.decoded)
+		}
+	}
 	return c.reader.read(c.needed(m), func(text []byte) bool { return c.guardOf(m, text) != guard.None })
 }
 
@@ -173,6 +195,24 @@ func (c *computer) needed(m mail.Message) words.Amount {
 		return words.Ample
 	}
 	return words.Brief
+}
+
+const (
+	// maxUnshown bounds the parts that are read only where there is no other text.
+	maxUnshown = 4
+	// maxGreeting is the length, in bytes, of normalised text that says nothing beside a
+	// part that is text itself.
+	maxGreeting = 12
+)
+
+// isLegible reports whether a part that is not declared as text is text: its beginning has
+// no control characters, and it is no object that programs read, such as a vCard.
+func isLegible(content []byte) bool {
+	content = bytes.TrimLeft(content[:min(len(content), 512)], " \t\r\n\ufeff")
+	if len(content) == 0 || bytes.HasPrefix(content, []byte("BEGIN:")) || bytes.HasPrefix(content, []byte("%PDF-")) {
+		return false
+	}
+	return !bytes.ContainsFunc(content, func(r rune) bool { return r < ' ' && r != '\t' && r != '\r' && r != '\n' && r != '\f' && r != 0x1b })
 }
 
 // isAutoReply reports whether a program replied (RFC 3834 section 5).
@@ -209,10 +249,10 @@ func (c *computer) showsCode() bool {
 
 // Counting returns the signature under which a message is counted: the text signature, so
 // that copies that vary in what it leaves out count as one message; else the body
-// signature; else the first attachment. It is one, as each takes cells of the counting
+// signature; else the first attachment or phrase. It is one, as each takes cells of the counting
 // filter.
 func Counting(signatures []Signature) []Signature {
-	for _, kind := range []digest.Kind{digest.KindText, digest.KindBody, digest.KindAttachment} {
+	for _, kind := range []digest.Kind{digest.KindText, digest.KindBody, digest.KindAttachment, digest.KindPhrase} {
 		for _, s := range signatures {
 			if s.Kind == kind {
 				return []Signature{s}

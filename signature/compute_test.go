@@ -58,8 +58,15 @@ func TestCopiesThatSeemEmpty(t *testing.T) {
 			t.Errorf("%s: not found", name)
 		}
 	}
+	// An answer that is all below the mark of a signature has a sketch of its own.
+	answer := signature.Compute(signature.Parse([]byte("In-Reply-To: <a@b.example>\n\nHello\n-- \n" + ampleProse))).Sketches
+	if len(answer) != 1 || answer[0].AskOnly {
+		t.Fatalf("an answer: sketches %d", len(answer))
+	}
+	if n, _ := reported.Found(answer[0], keyed); n > 0 {
+		t.Errorf("an answer has %d keys of what it quotes", n)
+	}
 	for name, raw := range map[string]string{
-		"an answer":     "In-Reply-To: <a@b.example>\n\nHello\n-- \n" + ampleProse,
 		"nothing there": html + "<script>" + ampleProse + "</script><p>a",
 	} {
 		if s := signature.Compute(signature.Parse([]byte(raw))).Sketches; len(s) != 0 {

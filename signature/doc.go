@@ -17,10 +17,12 @@
 //	words: folded look-alikes, boilerplate, enough content               words
 //	    | mail of programs that must not be listed                       guard
 //	    | the whole text: KindText; its near-duplicates: KindSketch      digest, sketch
+//	    | few words with a link: KindPhrase; a page: KindShape           links, page, sketch
 //	    v
 //	Set
 //
-// A digest is equal or not. Of KindSketch and KindImage, enough features have to be equal.
+// A digest is equal or not. Of KindSketch, KindImage and KindShape, enough features have to
+// be equal.
 // KindDomain only supports them. The packages import each other in one direction:
 //
 //	work, ascii, span, digest, suffix, picture, sketch, mail, page, visible, words, links,

@@ -23,7 +23,7 @@ var hostile = []struct {
 	}, "body"},
 	{"500,000 parts", func() string {
 		return "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + prose + strings.Repeat("--b\n\nx\n", 500_000/scale)
-	}, "text"},
+	}, "body text"},
 	{"header line of 1 MB", func() string { return "X: " + strings.Repeat("y", 1<<20/scale) + "\n\n" + prose }, "body text"},
 	{"content type of 1 MB", func() string {
 		return "Content-Type: text/plain; " + strings.Repeat("a*0=b;", 1<<17/scale) + "\n\n" + prose
@@ -49,6 +49,28 @@ var hostile = []struct {
 	{"attributes", func() string {
 		return "Content-Type: text/html\n\n" + prose + "<p " + strings.Repeat("a=b ", 1<<18/scale) + " style='" + strings.Repeat("display:none;", 1<<16/scale) + "'>"
 	}, "body text"},
+	{"a million tags", func() string {
+		return "Content-Type: text/html\n\n" + prose + strings.Repeat("<td><tr><p><hr>", 1<<18/scale)
+	}, "body text"},
+	{"links of 100 kB", func() string {
+		return "Content-Type: text/html\n\n" + prose + strings.Repeat("<img src='http://a.example/"+strings.Repeat("b/c1?", 20<<10/scale)+"'>", 8)
+	}, "body text"},
+	{"10,000 pictures", func() string {
+		var page strings.Builder
+		for i := range 10_000 / scale {
+			fmt.Fprintf(&page, "<img src='http://a.example/orchard-%d/basket-%x.png' alt='fruit %d'>", i, i*i, i)
+		}
+		return "Content-Type: text/html\n\n" + prose + page.String()
+	}, "body text"},
+	{"nested redirectors", func() string {
+		return "Content-Type: text/html\n\n" + prose + strings.Repeat("<a href='http://a.example/orchard?u="+strings.Repeat("http%3A%2F%2Fb.example%2Fbasket%3Fu=", 50)+"'>x</a>", 1<<10/scale)
+	}, "body text"},
+	{"data URL of 10 MB", func() string {
+		return "Content-Type: text/html\n\n" + prose + "<img src='data:image/png;base64," + strings.Repeat("iVBORw0K", 10<<17/scale) + "'>"
+	}, "body text"},
+	{"charsets to detect", func() string {
+		return "Content-Type: multipart/mixed; boundary=b\n\n" + strings.Repeat("--b\nContent-Type: text/plain; charset=windows-1252\n\n"+strings.Repeat("\x82\xa0\xa4\xe5\x88 ", 400)+"\n", 1<<10/scale)
+	}, ""},
 	{"less-than signs", func() string { return "Content-Type: text/html\n\n" + prose + strings.Repeat("<", 2<<20/scale) }, "body text"},
 	{"unclosed comment", func() string { return "Content-Type: text/html\n\n" + prose + strings.Repeat("<!-- ", 1<<19/scale) }, "body text"},
 	{"unclosed script", func() string {

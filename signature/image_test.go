@@ -50,7 +50,8 @@ func TestImageSigns(t *testing.T) {
 		{"embedded alone", "related", "", "Content-ID: <a>\n", 1},
 		{"embedded beside a short text", "related", prose, "Content-ID: <a>\n", 0},
 		{"embedded beside more text", "related", ampleProse, "Content-ID: <a>\n", 0},
-		{"returned", "report", prose, "", 0},
+		{"returned", "report", prose + "\n--b\nContent-Type: message/delivery-status\n\nStatus: 5.1.1\n--b\n", "", 0},
+		{"report without a report", "report", ampleProse, "", 1},
 	} {
 		raw := "Content-Type: multipart/" + tt.kind + "; boundary=b\n\n--b\n\n" + tt.text + "\n" + imagePart(tt.header, page) + "--b--\n"
 		if got := len(imagesOf(signature.Compute(signature.Parse([]byte(raw))))); got != tt.want {

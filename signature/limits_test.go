@@ -78,7 +78,7 @@ func bites(tb testing.TB) []struct{ name, raw, want string } {
 	}
 	return []struct{ name, raw, want string }{
 		{"nothing", "\n" + prose, ""},
-		{"deep", nested(maxEntities), "parts"},
+		{"deep", nested(maxEntities), "parts reach"},
 		{"wrapped as deep as may be", wrappedIn(maxWrapped, "\n"+prose), ""},
 		{"wrapped deeper", wrappedIn(maxWrapped+1, "\n"+prose), "wrapped"},
 		{"text far behind", mixed + "--b\n\n" + prose + "\n--b\nContent-Type: application/zip\n\n" + strings.Repeat("x", maxReach) + "\n--b\n\n" + prose, "reach"},

@@ -69,7 +69,7 @@ type findings struct {
 // read reads the visible text, which is left in r.shown, and if it differs, the text with
 // what is hidden, in r.all. isGuarded reports whether a guard covers a message of such text.
 func (r *reader) read(needed words.Amount, isGuarded func(text []byte) bool) findings {
-	text := r.visibleText()
+	text := r.widestText(needed)
 	r.shown.MarkBoilerplate()
 	r.work.Count(4 * len(text)) // of all that is done with it below
 	f := findings{needed: needed, isDifferent: r.readAll()}
@@ -95,6 +95,36 @@ func (r *reader) signed(f findings) ([]byte, mail.Carriage) {
 		return r.all.Marked(), r.all.Farthest()
 	}
 	return nil, mail.OwnPart
+}
+
+// widestText returns the visible text. If that gives no sense, it is read in the charset
+// that its bytes have, and if it has too little content, with the text that stands beside a
+// page.
+func (r *reader) widestText(needed words.Amount) []byte {
+	text := r.visibleText()
+	isEnough := words.IsEnough(text, needed)
+	if r.texts.DetectCharsets(isEnough) {
+		text = r.visibleText()
+		isEnough = words.IsEnough(text, needed)
+	}
+	if !isEnough && r.hasTextBeside() {
+		text = r.visibleText()
+	}
+	return text
+}
+
+// hasTextBeside reports whether the texts that a page replaces have content of their own,
+// and shows them then. Less of it is a notice that the message is a page, which programs
+// write.
+func (r *reader) hasTextBeside() bool {
+	beside := &r.every
+	beside.Restart()
+	for i := range r.texts.Parts {
+		if p := &r.texts.Parts[i]; !p.IsAside && r.texts.IsReplaced(p) && !r.work.IsOver() {
+			beside.Add(r.texts.Show(p).Shown.Text, nil, nil)
+		}
+	}
+	return words.IsEnough(beside.Text, words.Ample) && r.texts.ShowAll()
 }
 
 // visibleText returns the normalised text that a reader sees; it is left in r.shown.
@@ -182,8 +212,14 @@ func (r *reader) textSketches(f findings) (sketches []sketch.Sketch) {
 	isCarried := slices.ContainsFunc(own, func(t words.Token) bool { return t.Carried != mail.OwnPart })
 	if areEnough {
 		add(&r.shown, own, true, isAsked())
-	} else if s, ok := r.sketchOfAll(); ok {
-		sketches = append(sketches, s)
+	} else {
+		if s, ok := r.sketchOfAll(); ok {
+			sketches = append(sketches, s)
+		}
+		if s, ok := r.quotedSketch(); ok && !f.isDifferent {
+			s.AskOnly = isAsked()
+			sketches = append(sketches, s)
+		}
 	}
 	fullest, differs := &r.shown, false
 	if f.isDifferent {
@@ -214,6 +250,42 @@ func (r *reader) ownWords(of *words.Tokeniser) (own []words.Token, areEnough boo
 		areEnough = words.IsEnough(r.sketcher.Own, words.Brief)
 	}
 	return own, areEnough
+}
+
+// quotedMark is hashed with the features of text that is wholly quoted.
+const quotedMark = 3
+
+// quotedSketch returns the sketch of a text that stands in quotes, or below a signature's
+// mark, with at most maxGreeting bytes of its author's. It has features of its own, so that
+// only copies that quote all, too, are found: never the message that was quoted. Footers
+// are all that some mail of lists shows, so it has none.
+func (r *reader) quotedSketch() (s sketch.Sketch, ok bool) {
+	if r.sketcher.WordsBy(&r.shown, span.ByAuthor); len(r.sketcher.Own) > maxGreeting || r.texts.Origin.IsList {
+		return s, false
+	}
+	if !words.IsEnough(r.shown.Text, words.Brief) {
+		return s, false
+	}
+	s = r.sketcher.Sketch(&r.shown, r.sketcher.WordsBy(&r.shown, span.ByProgram), true)
+	return s.WithMark(quotedMark), true
+}
+
+// fewWords returns the hashes of the longer words of the author in the visible text, of
+// labels and of the subject, each of the three another word.
+func (r *reader) fewWords(labels []byte, subject string) []uint64 {
+	hashes := r.shown.LongWords(nil, 0)
+	for i, text := range [][]byte{labels, []byte(subject)} {
+		r.every.Restart()
+		r.every.Add(text, nil, nil)
+		hashes = r.every.LongWords(hashes, uint64(i)+1)
+	}
+	return hashes
+}
+
+// ownText returns the author's words of the visible text.
+func (r *reader) ownText() []byte {
+	r.sketcher.WordsBy(&r.shown, span.ByAuthor)
+	return r.sketcher.Own
 }
 
 // sketchOfAll returns a sketch that is only asked, of a new message whose author shows too

@@ -123,6 +123,9 @@ func TestVectorsAgree(t *testing.T) {
 		{signature.KindText, "23 24 25", "charsets are not content"},
 		{signature.KindText, "26 27", "charsets are not content"},
 		{signature.KindText, "28 29", "charsets are not content"},
+		{signature.KindText, "59 67", "a charset that gives no sense is not content"},
+		{signature.KindText, "68 69", "a charset that gives no sense is not content"},
+		{signature.KindText, "81 82", "a lone part is text, whatever type its sender declared"},
 		{signature.KindText, "01 02 03 04 05 06 07 08 09 10 11 12 13 14 18 32 38 60 61 62 63 64 65 66", "a reader sees the same"},
 		{signature.KindAttachment, "15 16 17", "the same file"},
 		{signature.KindAttachment, "45 46", "the same file"},
@@ -163,7 +166,7 @@ func TestVectorsDiffer(t *testing.T) {
 }
 
 func TestVectorsUnsigned(t *testing.T) {
-	for number := range strings.FieldsSeq("19 33 34 35 37 51") {
+	for number := range strings.FieldsSeq("19 33 34 35 37 51 85") {
 		if s := vectorSet(t, number); len(s.Signatures)+len(s.Counting) > 0 {
 			t.Errorf("vector %s is signed: %v", number, s)
 		}

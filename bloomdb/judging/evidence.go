@@ -39,6 +39,8 @@ type Match struct {
 	// looked up. The first 8 bytes of Signature's digest are the anchor.
 	Found, Need, Keys int
 
+	By string // of signature.KindShape: what joined the structure, see signature.Group
+
 	Domain string // link domain; only for signature.KindDomain
 
 	// Votes reports whether the votes of Sites list the message; at least Policy.Votes sites

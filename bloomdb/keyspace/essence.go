@@ -25,7 +25,7 @@ func (ks *Keyspace) Anchors(s signature.Sketch) []uint64 {
 	switch {
 	case !ok || s.AskOnly:
 		return nil
-	case s.Kind != signature.KindImage:
+	case s.Kind == signature.KindSketch:
 		return s.LeastKeys(leastKeys, sip.Hash)
 	}
 	var anchors []uint64
@@ -37,9 +37,9 @@ func (ks *Keyspace) Anchors(s signature.Sketch) []uint64 {
 }
 
 // AnchorsNeed returns how many of a sketch's n anchors other reports must have before they count as
-// reports of the same content: all of an image's, and all but 4 of a text's.
+// reports of the same content: all of an image's or a page's, and all but 4 of a text's.
 func (ks *Keyspace) AnchorsNeed(kind signature.Kind, n int) int {
-	if kind == signature.KindImage {
+	if kind != signature.KindSketch {
 		return n
 	}
 	return max(1, n-4)

@@ -31,6 +31,7 @@ type SketchTrail struct {
 	Found      int                 // number of keys that are stored with the anchor
 	Need, Weak int                 // how many of them make a match, and a weak one
 	Keys       int                 // number of keys looked up
+	By         string              // of signature.KindShape: what joins the structure
 }
 
 func (ks *Keyspace) ExplainSketches(set signature.Set) []SketchTrace {
@@ -61,7 +62,7 @@ func (ks *Keyspace) sketchTrails(v *store.View, s sketch.KindGroups, l sketch.Li
 			list = append(list, SketchTrail{
 				Site: site, Generation: g.Num, Start: ks.Settings.Start(layout.Target{Kind: layout.SketchFilter, Gen: g.Num}),
 				Anchor: ks.Sketches.AnchorSignature(q.Kind, group.Anchor), Found: o.Found,
-				Need: sketch.Enough(group), Weak: sketch.Suffices(group), Keys: len(group.Keys),
+				Need: sketch.Enough(group), Weak: sketch.Suffices(group), Keys: len(group.Keys), By: group.By,
 			})
 		}
 		slices.SortFunc(list, func(a, b SketchTrail) int { return strings.Compare(a.Site, b.Site) })

@@ -180,12 +180,13 @@ func (f *FilterStatus) addMask(g *store.ReportGeneration) {
 	}
 }
 
-// sketchError returns MatchError for a generation's filters as they are.
+// sketchError returns MatchError and ShapeError for a generation's filters as they are.
 func (ks *Keyspace) sketchError(g *store.ReportGeneration) float64 {
 	sum := 0.0
 	for _, b := range []*filter.Bits{g.Sketches.Own, g.Sketches.Others} {
 		if b != nil {
-			sum += sketch.MatchError(ks.Store.Measured.Filter(store.MeasuredFilter{Target: layout.Target{Kind: layout.SketchFilter, Gen: g.Num}, Own: b == g.Sketches.Own}, b))
+			p := ks.Store.Measured.Filter(store.MeasuredFilter{Target: layout.Target{Kind: layout.SketchFilter, Gen: g.Num}, Own: b == g.Sketches.Own}, b)
+			sum += sketch.MatchError(p) + sketch.ShapeError(p)
 		}
 	}
 	return sum

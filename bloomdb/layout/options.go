@@ -46,6 +46,9 @@ type ReportOptions struct {
 	// NoSketches disables near-duplicates, this site's and those received from others.
 	// Sites may differ. When it is set, the next snapshot removes the sketch filters.
 	NoSketches bool
+	// NoShapes disables the sketches of pages, when mail is judged and when it is reported.
+	// Sites may differ.
+	NoShapes bool
 }
 
 // CountOptions size this site's counting filters. Sites may differ.

@@ -116,13 +116,13 @@ func CheckNote(note string) error {
 }
 
 // OfMessage returns the sketches that stand for the message itself. It leaves out sketches of
-// attached or hidden content, and sketches that exist only for lookups: the second one of the
+// attached or hidden content, of structure, which other messages share, and sketches that exist only for lookups: the second one of the
 // text, and those of images that follow another one. Otherwise, spam that attaches a declared
 // newsletter would be covered, too.
 func OfMessage(sketches []signature.Sketch) []signature.Sketch {
 	var of []signature.Sketch
 	for i, s := range sketches[:min(len(sketches), MostSketches)] {
-		if !IsPlain(sketches, i) {
+		if !IsPlain(sketches, i) && s.Kind != signature.KindShape {
 			of = append(of, s)
 		}
 	}

@@ -3,6 +3,7 @@ package sketch
 import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // Top returns the newest word about near-duplicates in a generation that has revoked one; 0 in
@@ -40,8 +41,13 @@ func climb(g *store.ReportGeneration, s KindGroups, self string) (top int) {
 	return top
 }
 
-// has reports whether the list of a rung contains enough of one group.
+// has reports whether the list of a rung contains enough of one group. Of a page, one sender's
+// code is enough: a revocation under one domain takes back what several listed.
 func has(g *store.ReportGeneration, s KindGroups, rung int, self string) bool {
 	q := NewQuery(s, ListOf(rung))
-	return len(q.Overlaps(g, self, Enough, false)) > 0
+	least := Enough
+	if s.Kind == signature.KindShape {
+		least = Suffices
+	}
+	return len(q.Overlaps(g, self, least, false)) > 0
 }

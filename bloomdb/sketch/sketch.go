@@ -26,12 +26,20 @@ const (
 	typicalGroups = 300
 	typicalKeys   = 50
 	typicalNeed   = 8
+	shapeKeys     = 64
+	shapeNeed     = 6
 )
 
 // MatchError returns the chance that such a message, reported by nobody, matches in one filter
 // with error p.
 func MatchError(p float64) float64 {
 	return typicalGroups * math.Pow(p, layout.AnchorCopies) * atLeast(typicalNeed, typicalKeys, p)
+}
+
+// ShapeError returns the same for a page of much structure and many words: the chance that it
+// matches by its words. By its senders it is a thousandth of that.
+func ShapeError(p float64) float64 {
+	return math.Pow(p, layout.AnchorCopies) * atLeast(shapeNeed, shapeKeys, p)
 }
 
 // atLeast returns P(Binomial(n, p) >= t).
@@ -75,7 +83,7 @@ func ListOf(rung int) List {
 // then match a message that was chosen beforehand.
 func sipKeys(keyed *signature.Keyed) map[signature.Kind]keyring.Sip {
 	keys := make(map[signature.Kind]keyring.Sip)
-	for _, kind := range []signature.Kind{signature.KindSketch, signature.KindImage} {
+	for _, kind := range []signature.Kind{signature.KindSketch, signature.KindImage, signature.KindShape} {
 		keys[kind] = keyring.NewSip(keyed.Sum(keyring.PurposeSketch, []byte{byte(kind)}))
 	}
 	return keys
@@ -111,7 +119,7 @@ func (sk *Index) groupsOf(sketches []signature.Sketch, groups func(s signature.S
 	var list []KindGroups
 	for i, s := range sketches[:min(len(sketches), Max)] {
 		sip, ok := sk.SipKeys[s.Kind]
-		if !ok {
+		if !ok || s.Kind == signature.KindShape && sk.opt.Reports.NoShapes {
 			continue
 		}
 		if g := groups(s, sip.Hash); len(g) > 0 {
@@ -195,7 +203,7 @@ func (sk *Index) listSeeds(sketches []KindGroups, l List, gen int64) (seeds []ui
 // campaign that is reported a thousand times is therefore stored once.
 func (sk *Index) chosen(s KindGroups, l List, gen int64) []signature.Group {
 	g := sk.store.View.Load().Report(gen)
-	if s.Kind == signature.KindImage || len(s.Groups) <= signature.StoredAnchors || g == nil {
+	if s.Kind != signature.KindSketch || len(s.Groups) <= signature.StoredAnchors || g == nil {
 		return s.Groups
 	}
 	q := NewQuery(s, l)

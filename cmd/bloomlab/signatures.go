@@ -213,7 +213,7 @@ func by(r replica.Row) string {
 	return strings.Join(list, ", ")
 }
 
-var signatureKinds = []string{"body", "text", "attachment", "sketch", "image", "domain", "content"}
+var signatureKinds = []string{"body", "text", "attachment", "sketch", "image", "domain", "content", "shape", "phrase"}
 
 func (f signatureFlags) showPairs(w io.Writer, list []replica.Likeness) error {
 	if f.json {

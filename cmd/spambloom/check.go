@@ -106,6 +106,9 @@ func verdictLine(name string, a api.Answer) string {
 		fmt.Fprintf(&b, "; kind=%s", strings.Join(a.Kinds, ","))
 	}
 	if a.Overlap != nil {
+		if a.Overlap.By != "" {
+			fmt.Fprintf(&b, "; by=%s", a.Overlap.By)
+		}
 		fmt.Fprintf(&b, "; found=%d; need=%d", a.Overlap.Found, a.Overlap.Need)
 	}
 	if a.Votes > 0 {

@@ -27,6 +27,13 @@ func sketchPeriod(t api.SketchTrail) string {
 	return fmt.Sprintf("generation %d, from %s", t.Generation, instant(t.Start))
 }
 
+// witnesses describes what joins the structure of a page in a match, by its name.
+var witnesses = map[string]string{
+	"two-senders":   "the same page, reported under two senders' domains",
+	"three-senders": "a page of the same outline, reported under three senders' domains",
+	"words":         "the same page with some of its words, links or pictures",
+}
+
 // likeness describes how many keys were found, and whether they suffice.
 func likeness(t api.SketchTrail) string {
 	enough := "too few"
@@ -35,6 +42,9 @@ func likeness(t api.SketchTrail) string {
 		enough = "matches"
 	case t.Found >= t.Weak:
 		enough = "too few without other evidence"
+	}
+	if t.By != "" {
+		return fmt.Sprintf("%s: %s: %d of %d marks found, %d needed: %s", t.ID, witnesses[t.By], t.Found, t.Keys, t.Need, enough)
 	}
 	return fmt.Sprintf("%s: %d of %d keys found, %d needed: %s", t.ID, t.Found, t.Keys, t.Need, enough)
 }

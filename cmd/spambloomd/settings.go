@@ -232,6 +232,7 @@ func (s *settings) databaseOptions(key [32]byte, log *slog.Logger) bloomdb.Optio
 			MaxErrorPerMail: s.Reports.MaxErrorPerMail,
 			Classes:         s.Reports.Classes,
 			NoSketches:      !s.Reports.Sketches,
+			NoShapes:        !s.Reports.Shapes,
 		},
 		Counts: bloomdb.CountOptions{
 			Period:   s.Bulk.Period,

@@ -132,6 +132,8 @@ type Decision struct {
 	// If the first signature is a sketch: the keys found, and the number needed. Otherwise
 	// both are 0.
 	Found, Need int
+	// By is what joined the structure of a page, if the first signature is a shape.
+	By string
 
 	Votes int // sites that vote for it, among the sites with a vote
 
@@ -160,7 +162,7 @@ func (p Policy) Decide(e bloomdb.Evidence, signed bool) Decision {
 		for _, m := range e.Matches {
 			if !m.Revoked {
 				if len(d.Signatures) == 0 {
-					d.Found, d.Need = m.Found, m.Need
+					d.Found, d.Need, d.By = m.Found, m.Need, m.By
 				}
 				d.Signatures = append(d.Signatures, m.Signature)
 				d.addOrigins(m.Sites)

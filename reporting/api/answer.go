@@ -30,6 +30,8 @@ type Overlap struct {
 	Found int `json:"found"` // keys of the reported message that this one has
 	Need  int `json:"need"`  // keys that are needed for a match
 	Keys  int `json:"keys"`  // keys that were looked up, with those of the text around
+
+	By string `json:"by,omitempty"` // of a shape: what joined the structure of the page
 }
 
 // Explanation is an Answer with all facts about each signature.
@@ -98,6 +100,7 @@ type SketchTrail struct {
 	Need       int       `json:"need"`
 	Weak       int       `json:"weak"` // keys that are needed with other evidence
 	Keys       int       `json:"keys"`
+	By         string    `json:"by,omitempty"` // of a shape: what joins the structure of the page
 }
 
 // DomainTrace is the wire form of bloomdb.DomainTrace.

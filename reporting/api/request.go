@@ -14,7 +14,7 @@ import (
 const (
 	MaxBody = 2 << 20 // bytes
 
-	maxSignatures = 2 + 2*signature.MaxAttachments
+	maxSignatures = 2 + 2*signature.MaxAttachments + signature.MaxPhrases
 	maxCounting   = 2 // as in signature.Set
 )
 
@@ -78,8 +78,11 @@ func readSignatures(signatures []Signature) (set signature.Set, err error) {
 		if slices.Contains(set.Signatures, s) {
 			return set, fmt.Errorf("signature %d stands there twice", i+1)
 		}
-		if count[s.Kind]++; count[s.Kind] > 1 && !isOfPart(s.Kind) {
+		if count[s.Kind]++; count[s.Kind] > 1 && !isOfPart(s.Kind) && s.Kind != signature.KindPhrase {
 			return set, fmt.Errorf("signature %d: a second one of kind %q; a message has one", i+1, wire.Kind)
+		}
+		if s.Kind == signature.KindPhrase && count[s.Kind] > signature.MaxPhrases {
+			return set, fmt.Errorf("signature %d: more than %d of kind %q", i+1, signature.MaxPhrases, wire.Kind)
 		}
 		if count[s.Kind] > signature.MaxAttachments {
 			return set, fmt.Errorf("signature %d: more than %d of kind %q", i+1, signature.MaxAttachments, wire.Kind)
@@ -103,7 +106,7 @@ func (w Signature) read() (signature.Signature, error) {
 		return signature.Signature{}, err
 	}
 	switch kind {
-	case signature.KindSketch, signature.KindImage, signature.KindDomain:
+	case signature.KindSketch, signature.KindImage, signature.KindShape, signature.KindDomain:
 		return signature.Signature{}, fmt.Errorf("kind %q is not one of signatures", w.Kind)
 	}
 	s := signature.Signature{Kind: kind}

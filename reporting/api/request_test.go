@@ -55,8 +55,8 @@ func TestRequestRoundTrip(t *testing.T) {
 		want := message{reporter: "anna@example.org", class: rapid.SampledFrom(bloomdb.Classes()).Draw(t, "class")}
 		for i, d := range rapid.SliceOfNDistinct(digest, 0, maxSignatures, rapid.ID).Draw(t, "digests") {
 			k := []signature.Kind{signature.KindContent, signature.KindAttachment}[i%2]
-			if i < 2 { // a message has one of those
-				k = []signature.Kind{signature.KindBody, signature.KindText}[i]
+			if i < 4 { // a message has one of each, and two phrases
+				k = []signature.Kind{signature.KindBody, signature.KindText, signature.KindPhrase, signature.KindPhrase}[i]
 			}
 			want.set.Signatures = append(want.set.Signatures, signature.Signature{Kind: k, Digest: d})
 		}
@@ -78,10 +78,10 @@ func TestLongListsAreNotStored(t *testing.T) {
 		return `{"` + name + `":[` + strings.Repeat(element+",", (MaxBody-100)/(len(element)+1)) + element
 	}
 	for _, c := range []struct{ text, want string }{
-		{fill("signatures", "{}") + `]}`, "signatures; at most 34"},
-		{fill("sketches", "{}") + `]}`, "sketches; at most 7"},
-		{fill("sketches", "{}") + `],"sketches":[]}`, "sketches; at most 7"},
-		{fill("Sketches", "null") + `]}`, "sketches; at most 7"},
+		{fill("signatures", "{}") + `]}`, "signatures; at most 36"},
+		{fill("sketches", "{}") + `]}`, "sketches; at most 8"},
+		{fill("sketches", "{}") + `],"sketches":[]}`, "sketches; at most 8"},
+		{fill("Sketches", "null") + `]}`, "sketches; at most 8"},
 		{fill("domains", `""`) + `]}`, "domains; at most 16"},
 		{fill("domains", "0") + `]}`, "domains; at most 16"},
 	} {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	maxSketches = signature.MaxTexts + signature.MaxImages
+	maxSketches = signature.MaxTexts + signature.MaxImages + 1
 	featureHash = 8 // bytes
 )
 
@@ -70,6 +70,9 @@ func readSketches(sketches []Sketch) ([]signature.Sketch, error) {
 		if images > signature.MaxImages {
 			return nil, fmt.Errorf("sketch %d: more than %d of kind %q", i+1, signature.MaxImages, wire.Kind)
 		}
+		if s.Kind == signature.KindShape && i != len(sketches)-1 {
+			return nil, fmt.Errorf("sketch %d: that of kind %q is the last one", i+1, wire.Kind)
+		}
 		list = append(list, s)
 	}
 	return list, nil
@@ -79,7 +82,9 @@ func (w Sketch) read() (s signature.Sketch, err error) {
 	if s.Kind, err = signature.ParseKind(w.Kind); err != nil {
 		return s, err
 	}
-	if s.Kind != signature.KindSketch && s.Kind != signature.KindImage {
+	switch s.Kind {
+	case signature.KindSketch, signature.KindImage, signature.KindShape:
+	default:
 		return s, fmt.Errorf("kind %q is not one of sketches", w.Kind)
 	}
 	s.AskOnly = w.AskOnly

@@ -99,6 +99,8 @@ func TestSketchRefused(t *testing.T) {
 		{Sketch{Kind: "image", Anchors: features(7, 0, true)}, "anchors: more than 6 at position 0"},
 		{Sketch{Kind: "image", Anchors: features(6, 0, false)}, "anchors: number 2 stands there twice"},
 		{Sketch{Kind: "image", Anchors: features(12, 1, true)}, "anchors: number 12 is at position 11; the last one is 10"},
+		{Sketch{Kind: "shape", Anchors: features(4, 1, true)}, "anchors: more than 3"},
+		{Sketch{Kind: "shape", Keys: features(65, 0, true)}, "keys: more than 64 at position 0"},
 		{Sketch{Kind: "image", Keys: byView(21)}, "keys: more than 220"},
 		{Sketch{Kind: "image", Keys: features(21, 0, true)}, "keys: more than 20 at position 0"},
 		{Sketch{Kind: "image", Keys: features(20, 0, false)}, "keys: number 2 stands there twice"},
@@ -108,7 +110,7 @@ func TestSketchRefused(t *testing.T) {
 			t.Errorf("%.60v: %v, want %s", tc.sketch, err, tc.want)
 		}
 	}
-	if _, err := (Request{Sketches: make([]Sketch, maxSketches+1)}).Read(); err == nil || err.Error() != "8 sketches; at most 7" {
+	if _, err := (Request{Sketches: make([]Sketch, maxSketches+1)}).Read(); err == nil || err.Error() != "9 sketches; at most 8" {
 		t.Error(err)
 	}
 	five := slices.Repeat([]Sketch{{Kind: "image"}}, 5)

@@ -54,7 +54,7 @@ func overlapOf(m bloomdb.Match) *api.Overlap {
 	if m.Need == 0 {
 		return nil
 	}
-	return &api.Overlap{Found: m.Found, Need: m.Need, Keys: m.Keys}
+	return &api.Overlap{Found: m.Found, Need: m.Need, Keys: m.Keys, By: m.By}
 }
 
 // Explain returns the evidence on a message, and an explanation without a verdict.
@@ -125,7 +125,7 @@ func newSketchTraces(traces []bloomdb.SketchTrace) []api.SketchTrace {
 func newSketchTrail(t bloomdb.SketchTrail) api.SketchTrail {
 	return api.SketchTrail{
 		Site: t.Site, Generation: t.Generation, Start: t.Start.UTC(), ID: t.Anchor.ID(),
-		Found: t.Found, Need: t.Need, Weak: t.Weak, Keys: t.Keys,
+		Found: t.Found, Need: t.Need, Weak: t.Weak, Keys: t.Keys, By: t.By,
 	}
 }
 

@@ -251,7 +251,7 @@ func TestProblems(t *testing.T) {
 		{"POST", "/v1/report", `{"signatures":[{"kind":"smell","digest":"` + digest + `"}]}`, 400, `signature 1: unknown signature kind "smell"`},
 		{"POST", "/v1/report", `{"signatures":[{"kind":"body","digest":"abcd"}]}`, 400, "digest of 4 characters; want 64 hex digits"},
 		{"POST", "/v1/report", `{"signatures":[{"kind":"body","digest":"` + strings.Repeat("xy", 32) + `"}]}`, 400, "signature 1: digest"},
-		{"POST", "/v1/check", signatures(35), 400, "35 signatures; at most 34"},
+		{"POST", "/v1/check", signatures(37), 400, "37 signatures; at most 36"},
 		{"POST", "/v1/check", signatures(signature.MaxAttachments + 1), 400, `signature 17: more than 16 of kind "attachment"`},
 		{"POST", "/v1/report", strings.ReplaceAll(signatures(2), "attachment", "text"), 400, `signature 2: a second one of kind "text"`},
 		{"POST", "/v1/report", strings.ReplaceAll(signatures(1), "attachment", "domain"), 400, `signature 1: kind "domain" is not one of signatures`},

@@ -171,7 +171,8 @@ func TestLinksOfParts(t *testing.T) {
 	for _, c := range []struct{ head, want string }{
 		{"Content-Type: multipart/alternative; boundary=b\n\n" + fmt.Sprintf(parts, "text/plain"), "example.net example.com"},
 		{"Content-Type: multipart/mixed; boundary=b\n\n" + fmt.Sprintf(parts, "text/plain; charset=utf-16le"), "example.net"},
-		{"Content-Type: multipart/report; boundary=b\n\n" + fmt.Sprintf(parts, "text/plain"), ""},
+		{"Content-Type: multipart/report; boundary=b\n\n" + fmt.Sprintf(parts, "text/plain"), "example.com example.net"},
+		{"Content-Type: multipart/report; boundary=b\n\n" + fmt.Sprintf(parts, "message/delivery-status"), ""},
 		{"Content-Transfer-Encoding: quoted-printable\n\nhttp://exa=\nmple=2Ecom/", "example.com"},
 		{"Content-Transfer-Encoding: base64\n\naHR0cDovL2V4YW1wbGUuY29tLw==", "example.com"},
 		{"To: Ann <ann@mail.example.org>,\n joe@example.net\nCC: x@example.info\n\nhttp://example.com/?a=http://www.example.org/ http://example.net http://example.info", "example.com"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"github.com/spambloom/spambloom/signature/ascii"
 	"github.com/spambloom/spambloom/signature/work"
 )
 
@@ -61,6 +62,8 @@ type walker struct {
 	alternatives int
 	wrapped      int
 	limits       work.Limits // reached; after LimitParts, the rest was not read
+
+	lastReport int // where the last part for programs is declared in body, from 1 on; -1: nowhere, 0: not sought yet
 
 	base            int // where body begins, in bytes behind the message's header
 	counted         int // CR are counted up to here in body
@@ -120,6 +123,7 @@ func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
 	for {
 		if w.entities++; w.entities > maxEntities {
 			w.limits |= work.LimitParts
+			w.visit(w.rest(pos, around))
 			return
 		}
 		if w.isDeep && isMessage(h) && isIdentity(h.encoding) {
@@ -152,6 +156,7 @@ func (w *walker) entity(h mimeHeader, pos int, around surroundings) delimiter {
 	}
 	level := len(w.stack)
 	if h.boundary != "" && len(h.boundary) <= maxBoundary {
+		around.IsReport = around.IsReport || h.MediaType == "multipart/report" && w.hasReportBehind(pos)
 		w.push(h, around)
 	}
 	d := w.findDelimiter(pos)
@@ -173,6 +178,13 @@ func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 		w.limits |= work.LimitWrapped
 	}
 	w.visit(Leaf{mimeHeader: h, surroundings: around, raw: raw, IsCut: cut, IsFar: w.offset(pos) > maxReach})
+}
+
+// rest returns all behind pos as one plain text, as it stands: there are too many parts to
+// read them one by one, but a message must not hide behind them.
+func (w *walker) rest(pos int, around surroundings) Leaf {
+	around.Alternative, around.Carried = 0, OwnPart
+	return Leaf{mimeHeader: mimeHeader{MediaType: "text/plain"}, surroundings: around, raw: w.body[pos:], IsCut: w.isTruncated, IsFar: w.offset(pos) > maxReach}
 }
 
 // unwrap walks a message that is transferred in an encoding, although RFC 2046 section
@@ -219,8 +231,6 @@ func (w *walker) push(h mimeHeader, around surroundings) {
 		}
 	case "multipart/related":
 		around.IsRelated, start = true, h.start
-	case "multipart/report":
-		around.IsReport = true
 	case "multipart/digest":
 		around.IsDigest = true
 	}
@@ -234,6 +244,33 @@ func (w *walker) push(h mimeHeader, around surroundings) {
 	w.open[h.boundary] = len(w.stack)
 	w.stack = append(w.stack, multipart{boundary: h.boundary, shadowed: shadowed, inside: around,
 		isAlternative: h.MediaType == "multipart/alternative", start: start, isOutermost: outermost})
+}
+
+// hasReportBehind reports whether a part for programs follows within maxReach, as each multipart/report has
+// one (RFC 6522 section 3). Otherwise readers see its parts as those of any message.
+func (w *walker) hasReportBehind(pos int) bool {
+	if w.lastReport == 0 {
+		w.work.Count(len(w.body) / 4)
+		w.lastReport = lastReport(w.body[:min(len(w.body), maxReach)])
+	}
+	return w.lastReport > pos
+}
+
+// lastReport returns where the last type of a part that only programs read is declared, or
+// -1 if there is none.
+func lastReport(body []byte) int {
+	last := -1
+	for pos := 0; pos < len(body); {
+		line, next := CutLine(body, pos)
+		if ascii.HasPrefixFold(line, "content-type:") {
+			value := bytes.TrimLeft(body[pos+len("content-type:"):], " \t\r\n")
+			if ascii.HasPrefixFold(value, "message/") || ascii.HasPrefixFold(value, "text/rfc822-headers") {
+				last = pos
+			}
+		}
+		pos = next
+	}
+	return last
 }
 
 // popTo closes the multiparts from index level on.

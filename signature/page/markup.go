@@ -11,7 +11,7 @@ import (
 )
 
 // markup splits an HTML page into tokens (HTML Standard, section 13.2.5). It makes no
-// copies, and keeps only the attributes in knownAttribute. Tests compare it with
+// copies, and keeps only the attributes in attributeNames. Tests compare it with
 // html.Tokenizer of golang.org/x/net; the tokens agree to the byte.
 type markup struct {
 	source []byte
@@ -23,6 +23,8 @@ type markup struct {
 	name       []byte // of a tag, in lower case
 	attrs      []attr // of a start tag, the first of each name
 	isClosed   bool   // the start tag ends with a slash
+	layout     uint32 // of a start tag: a bit for each attribute of layoutAttributes
+	isTiny     bool   // its width or height is 2 or less
 
 	scratch []byte
 }
@@ -40,7 +42,7 @@ const (
 
 // attr is an attribute: its name in lower case, and the place of its value in the page.
 type attr struct {
-	key        string
+	attribute
 	start, end int
 }
 
@@ -171,7 +173,8 @@ func (m *markup) tag(pos int, keeps bool) (ok bool) {
 	for pos < len(source) && !ascii.IsSpace(source[pos]) && source[pos] != '/' && source[pos] != '>' {
 		pos++
 	}
-	m.name = ascii.AppendLower(m.name[:0], source[begin:pos])
+	m.name, m.layout = ascii.AppendLower(m.name[:0], source[begin:pos]), 0
+	m.isTiny = false
 	if bytes.IndexByte(m.name, 0) >= 0 {
 		m.name = bytes.ReplaceAll(m.name, []byte{0}, []byte("\ufffd"))
 	}
@@ -188,6 +191,9 @@ func (m *markup) tag(pos int, keeps bool) (ok bool) {
 		if a.end > a.start {
 			last = a.end
 		}
+		if m.layout |= a.layout; a.layout&(widthBit|heightBit) != 0 {
+			m.isTiny = m.isTiny || isTiny(source[a.start:a.end])
+		}
 		if keeps && a.key != "" && (a.key == eventAttribute || !m.has(a.key)) {
 			m.attrs = append(m.attrs, a)
 		}
@@ -200,7 +206,7 @@ func (m *markup) attribute(a *attr, pos int) int {
 	for pos < len(source) && !ascii.IsSpace(source[pos]) && source[pos] != '/' && source[pos] != '>' && (source[pos] != '=' || pos == begin) {
 		pos++
 	}
-	a.key = knownAttribute(source[begin:pos])
+	a.attribute = attributeNames.of(source[begin:pos])
 	if pos = skipSpace(source, pos); pos == len(source) || source[pos] != '=' {
 		if pos < len(source) && source[pos] == '/' {
 			pos++
@@ -238,30 +244,52 @@ func skipSpace(b []byte, pos int) int {
 // eventAttribute stands for each attribute whose name begins with "on".
 const eventAttribute = "on"
 
-// knownAttribute returns the name of an attribute that has a use for a page, otherwise
-// "".
-func knownAttribute(b []byte) string {
-	var buf [10]byte
-	if len(b) > 2 && b[0]|0x20 == 'o' && b[1]|0x20 == 'n' {
-		return eventAttribute
-	}
-	if len(b) > len(buf) {
-		return ""
-	}
-	return attributeNames[string(ascii.AppendLower(buf[:0], b))]
+// attribute is what a page needs of the name of an attribute.
+type attribute struct {
+	key    string // the name, if its value has a use for a page, otherwise ""
+	layout uint32 // its bit, if its presence is part of a skeleton
 }
 
-var attributeNames = namesOf("hidden", "style", "class", "id", "type", "cite", "bgcolor", "background", "color", "dir", "text", "title",
-	"open", "href", "action", "formaction", "xlink:href", "src", "data", "poster", "longdesc", "ping", "lowsrc", "dynsrc", "codebase",
-	"archive", "srcset", "content")
+type attributes map[string]attribute
 
-func namesOf(list ...string) map[string]string {
-	m := make(map[string]string)
-	for _, name := range list {
-		m[name] = name
+// of returns what is known of a name.
+func (known attributes) of(name []byte) attribute {
+	var buf [11]byte
+	if len(name) > 2 && name[0]|0x20 == 'o' && name[1]|0x20 == 'n' {
+		return attribute{key: eventAttribute}
+	}
+	if len(name) > len(buf) {
+		return attribute{}
+	}
+	return known[string(ascii.AppendLower(buf[:0], name))]
+}
+
+var attributeNames = func() attributes {
+	m := make(attributes)
+	for _, name := range []string{"hidden", "style", "class", "id", "type", "cite", "bgcolor", "background", "color", "dir", "text", "title",
+		"open", "href", "action", "formaction", "xlink:href", "src", "data", "poster", "longdesc", "ping", "lowsrc", "dynsrc", "codebase",
+		"archive", "srcset", "content", "alt", "value"} {
+		m[name] = attribute{key: name}
+	}
+	for i, name := range layoutAttributes {
+		m[name] = attribute{m[name].key, 1 << i}
 	}
 	return m
+}()
+
+// isTiny reports whether a width or height is 2 or less.
+func isTiny(value []byte) bool {
+	value = bytes.TrimSuffix(bytes.TrimSpace(value), []byte("px"))
+	return len(value) == 1 && '0' <= value[0] && value[0] <= '2'
 }
+
+// The bits of two layoutAttributes.
+const widthBit, heightBit = 1 << 0, 1 << 1
+
+// layoutAttributes are those whose presence is part of a page's structure. Classes, names
+// and texts are not: they are easily made up.
+var layoutAttributes = []string{"width", "height", "style", "bgcolor", "background", "href", "src", "align", "valign", "border",
+	"cellpadding", "cellspacing", "colspan", "rowspan", "action", "type", "usemap", "coords", "nowrap", "hspace", "vspace", "color"}
 
 func (m *markup) has(key string) bool {
 	for _, a := range m.attrs {

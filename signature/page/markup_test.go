@@ -83,9 +83,9 @@ func otherStart(z *html.Tokenizer, closed bool) string {
 	line, seen := fmt.Sprintf("start %q", name), make(map[string]bool)
 	for more {
 		var key, value []byte
-		if key, value, more = z.TagAttr(); knownAttribute(key) != "" && !seen[string(key)] {
-			line += fmt.Sprintf(" %s=%q", knownAttribute(key), value)
-			seen[string(key)] = knownAttribute(key) != eventAttribute
+		if key, value, more = z.TagAttr(); attributeNames.of(key).key != "" && !seen[string(key)] {
+			line += fmt.Sprintf(" %s=%q", attributeNames.of(key).key, value)
+			seen[string(key)] = attributeNames.of(key).key != eventAttribute
 		}
 	}
 	if closed && mayClose(name, z.Raw()) {

@@ -37,6 +37,9 @@ type Reader struct {
 	rest            int         // where quoted text begins that extends to the end, or -1
 	seen            int         // texts and pictures so far that readers see
 
+	skeleton skeleton
+	labels   []byte // texts that stand for pictures, and on buttons
+
 	limits work.Limits
 	Work   *work.Steps
 	inner  markup // of comments
@@ -45,6 +48,9 @@ type Reader struct {
 	style, class, id []byte
 	isReversed       bool
 }
+
+// maxLabels is the length, in bytes, from which on no further labels are kept.
+const maxLabels = 1000
 
 type element struct {
 	name       atom.Atom
@@ -64,6 +70,8 @@ type Shown struct {
 	References []Reference
 	Hidden     []span.Span // stretches of Text that are plainly hidden
 	Quotes     []span.Span // stretches of Text that mail programs mark as another author's
+	Skeleton   Skeleton
+	Labels     []byte      // texts that stand for pictures, and on buttons, a line each
 	Limits     work.Limits // that were reached
 }
 
@@ -71,7 +79,7 @@ type Shown struct {
 // by reading the page once more.
 func (p *Reader) Read(source []byte) Shown {
 	p.start, p.firstRef = len(p.text), len(p.refs)
-	p.limits, p.isLate, p.sheet = 0, false, sheet{work: p.Work}
+	p.limits, p.isLate, p.sheet, p.labels = 0, false, sheet{work: p.Work}, nil
 	p.Work.Spend(work.PerPage)
 	p.walk(source)
 	if p.isLate && !p.Work.IsOver() {
@@ -81,12 +89,14 @@ func (p *Reader) Read(source []byte) Shown {
 	}
 	return Shown{
 		Text: p.text[p.start:len(p.text):len(p.text)], References: p.refs[p.firstRef:len(p.refs):len(p.refs)],
-		Hidden: p.hidden, Quotes: p.quotes, Limits: p.limits | p.sheet.limits,
+		Hidden: p.hidden, Quotes: p.quotes, Skeleton: p.skeleton.skeleton(p.Work),
+		Labels: p.labels, Limits: p.limits | p.sheet.limits,
 	}
 }
 
 func (p *Reader) walk(source []byte) {
 	p.open, p.hidden, p.quotes, p.quote, p.rest, p.refs = p.open[:0], nil, p.quotes[:0], -1, -1, p.refs[:p.firstRef]
+	p.skeleton.restart()
 	p.seen = 0
 	m := &p.markup
 	m.begin(source)
@@ -205,6 +215,7 @@ func (p *Reader) box() box {
 // startElement opens an element, unless it has no end.
 func (p *Reader) startElement(m *markup) {
 	name := atom.Lookup(m.name)
+	p.skeleton.add(m.name, m.layout)
 	t := traitsOf[name]
 	p.endImplied(t)
 	p.style, p.class, p.id, p.isReversed = p.style[:0], p.class[:0], p.id[:0], false
@@ -338,6 +349,11 @@ func (p *Reader) attribute(name atom.Atom, m *markup, a attr, s *style) (quoted 
 		return ascii.ContainsAny(p.id, quotedIDs)
 	case "type", "cite":
 		return name == atom.Blockquote
+	case "alt", "value":
+		if p.sheet.isDone || len(p.labels) > maxLabels {
+			break
+		}
+		p.labels = append(append(p.labels, m.value(a)...), '\n')
 	case "hidden":
 		s.isGone = true
 	case "open":

@@ -29,6 +29,8 @@ type Reference struct {
 	IsText   bool // Value is searched for links; otherwise it is one URL
 	IsHidden bool
 	IsQuoted bool // mail programs mark it as another author's
+	// IsPicture is set for the URL of a picture that is shown, and is not tiny.
+	IsPicture bool
 }
 
 // linkAttribute reports whether an attribute is a URL, and the rank of the link.
@@ -53,6 +55,7 @@ func (p *Reader) refer(m *markup, a attr, least Rank) {
 		p.addReference(value, Loaded, false)
 	case isURL:
 		p.addReference(value, max(r, least), false)
+		p.refs[len(p.refs)-1].IsPicture = least == Clicked && !m.isTiny && (a.key == "src" && string(m.name) != "iframe" || a.key == "background")
 	case a.key == "content":
 		p.addReference(value, max(Clicked, least), true)
 	case a.key == "style" && bytes.IndexByte(value, '(') < 0: // nothing to load

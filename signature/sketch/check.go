@@ -9,9 +9,12 @@ import (
 
 // MaxFeatures returns how many anchors and keys a sketch of a kind has at most.
 func MaxFeatures(kind digest.Kind) (anchors, keys int) {
-	if kind == digest.KindImage {
+	switch kind {
+	case digest.KindImage:
 		anchors, keys := ofView()
 		return picture.Views * anchors, picture.Views * keys
+	case digest.KindShape:
+		return shapeGroups, 2*codeSize + maxContents
 	}
 	return MaxWords, MaxWords
 }
@@ -30,6 +33,9 @@ func (s Sketch) Check() error {
 	if s.Kind == digest.KindImage {
 		anchors, keys = ofView()
 		places = picture.Views
+	}
+	if s.Kind == digest.KindShape {
+		keys, places = maxContents, shapeGroups
 	}
 	if err := checkFeatures(s.Anchors, anchors, places); err != nil {
 		return fmt.Errorf("anchors: %w", err)

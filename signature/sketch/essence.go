@@ -18,6 +18,9 @@ import (
 // image has them.
 func (s Sketch) Essence(keyed ...func(uint64) uint64) Sketch {
 	e := Sketch{Kind: s.Kind, AskOnly: s.AskOnly}
+	if s.Kind == digest.KindShape {
+		return s.shapeEssence(keyed)
+	}
 	if s.Kind == digest.KindImage {
 		e.Anchors = firstView(s.Anchors, len(picture.Code{}.Anchors))
 		e.Keys = firstView(s.Keys, len(picture.Code{}.Keys))
@@ -73,7 +76,7 @@ func featuresOf(features []Feature, marks []bool) []Feature {
 // not matter. The essence has the same 20 smallest keys as the whole.
 func (s Sketch) LeastKeys(n int, keyed func(uint64) uint64) []uint64 {
 	places := placesOf(s.Keys, keyed)
-	if _, ok := levelOf(places); !ok || s.Kind == digest.KindImage {
+	if _, ok := levelOf(places); !ok || s.Kind != digest.KindSketch {
 		return nil
 	}
 	var of []uint64

@@ -20,7 +20,7 @@ import (
 // A hash under a secret key decides which features are anchors and keys, so that a sender
 // cannot choose them: see Reported.
 type Sketch struct {
-	Kind    digest.Kind // KindSketch or KindImage
+	Kind    digest.Kind // KindSketch, KindImage or KindShape
 	Anchors []Feature   // by position; an anchor may occur several times
 	Keys    []Feature   // by position; a key may occur several times
 	// AskOnly is set if the text has too little content to be reported, but enough to be
@@ -40,6 +40,7 @@ type Group struct {
 	Keys   []uint64 // keyed, all different
 	Need   int      // number of Keys that a match needs
 	Weak   int      // number of Keys that a match needs if something else supports it
+	By     string   // of a shape: what joins it in a match, in words without blanks
 }
 
 // StoredAnchors is how many of the groups that Reported returns are stored.
@@ -86,8 +87,11 @@ func (s Sketch) Reported(keyed func(uint64) uint64) []Group {
 	if s.AskOnly {
 		return nil
 	}
-	if s.Kind == digest.KindImage {
+	switch s.Kind {
+	case digest.KindImage:
 		return s.imageGroups(keyed, 1)
+	case digest.KindShape:
+		return s.shapeReported(keyed)
 	}
 	keys := placesOf(s.Keys, keyed)
 	level, ok := levelOf(keys)
@@ -134,8 +138,11 @@ func spread(anchors []place) []place {
 // have, there is each anchor with the keys around it, as far as that text can extend.
 // keyed is the same as for Reported. Keys of different groups share memory.
 func (s Sketch) Asked(keyed func(uint64) uint64) []Group {
-	if s.Kind == digest.KindImage {
+	switch s.Kind {
+	case digest.KindImage:
 		return s.imageGroups(keyed, math.MaxUint32)
+	case digest.KindShape:
+		return s.shapeAsked(keyed)
 	}
 	keys := placesOf(s.Keys, keyed)
 	own, ok := levelOf(keys)

@@ -2,7 +2,9 @@ package visible
 
 import (
 	"strings"
+	"unicode/utf8"
 
+	"github.com/spambloom/spambloom/signature/ascii"
 	"github.com/spambloom/spambloom/signature/mail"
 	"github.com/spambloom/spambloom/signature/page"
 	"github.com/spambloom/spambloom/signature/work"
@@ -17,6 +19,8 @@ type Texts struct {
 	Parts  []Part
 	Origin mail.Origin // of the message
 	Limits work.Limits // that were reached so far
+
+	showsAll bool // the text beside a page is visible, too
 
 	source   []byte       // the decoded parts, one after the other
 	hasHTML  map[int]bool // by number of alternative
@@ -54,7 +58,7 @@ func (t *Texts) Reset() {
 	t.source = work.Keep(t.source)
 	t.page.Reset()
 	clear(t.Parts)
-	t.Parts, t.Limits = t.Parts[:0], 0
+	t.Parts, t.Limits, t.showsAll = t.Parts[:0], 0, false
 	clear(t.hasHTML)
 	clear(t.lastPage)
 	clear(t.last)
@@ -108,8 +112,65 @@ func (t *Texts) Add(l mail.Leaf, content []byte) {
 // IsReplaced reports whether readers show the HTML part of an alternative instead. HTML
 // nearly always has the same words as the plain text beside it, but a sender who wants to
 // hide can write any words there.
-func (t *Texts) IsReplaced(p *Part) bool {
+func (t *Texts) IsReplaced(p *Part) bool { return !t.showsAll && t.isBesidePage(p) }
+
+// isBesidePage reports whether a text stands in an alternative with HTML.
+func (t *Texts) isBesidePage(p *Part) bool {
 	return p.alternative > 0 && t.hasHTML[p.alternative] && !p.IsHTML
+}
+
+// ShowAll makes the texts visible that an HTML part replaces, as carried ones. It reports
+// whether there are any.
+func (t *Texts) ShowAll() bool {
+	for i := range t.Parts {
+		t.showsAll = t.showsAll || t.IsReplaced(&t.Parts[i])
+	}
+	return t.showsAll
+}
+
+// maxDetected bounds the parts of a message whose charset is doubted.
+const maxDetected = 8
+
+// DetectCharsets reads the parts again whose declared charset gives no sense. It reports
+// whether there are any. If the message has enough content, only parts are doubted most of
+// whose letters are accented or signs, as no language is written.
+func (t *Texts) DetectCharsets(hasContent bool) (changed bool) {
+	for i := range t.Parts[:min(len(t.Parts), maxDetected)] {
+		p := &t.Parts[i]
+		if t.work.IsOver() {
+			break
+		}
+		t.work.Spend(work.PerText)
+		if hasContent && (p.View == nil || !isGarbled(p.View.All.Text)) || ascii.Is(t.SourceOf(p)) {
+			continue
+		}
+		t.work.Spend(2 * len(t.SourceOf(p)))
+		if name := mail.Detect(t.SourceOf(p), p.charset, p.IsHTML, t.work); name != "" && name != p.charset {
+			p.charset, p.utf8, p.View, changed = name, nil, nil, true
+		}
+	}
+	return changed
+}
+
+// isGarbled reports whether text looks as if it were read in a Western charset by mistake:
+// at its beginning it has more characters of Latin-1 beyond ASCII, or without a meaning,
+// than ASCII letters.
+func isGarbled(text []byte) bool {
+	const beginning = 4 << 10
+	text = text[:min(len(text), beginning)]
+	if ascii.Is(text) {
+		return false
+	}
+	plain, others := 0, 0
+	for _, r := range string(text) {
+		switch {
+		case r < utf8.RuneSelf && ascii.IsLetter(byte(r)):
+			plain++
+		case utf8.RuneSelf <= r && r <= 0xFF, r == utf8.RuneError:
+			others++
+		}
+	}
+	return others > plain
 }
 
 // CarriageOf returns how a text is carried. Readers show one branch of an alternative as
@@ -120,7 +181,7 @@ func (t *Texts) CarriageOf(p *Part) mail.Carriage {
 	if t.hasHTML[p.alternative] {
 		last = t.lastPage[p.alternative]
 	}
-	if p.alternative > 0 && (p.branch < last || !p.isUsual) {
+	if p.alternative > 0 && (p.branch < last || !p.isUsual || t.isBesidePage(p)) {
 		return max(p.Carried, mail.LaterPart)
 	}
 	return p.Carried

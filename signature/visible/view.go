@@ -17,6 +17,8 @@ type View struct {
 	All        Reading     // with hidden text
 	Hidden     []span.Span // the hidden stretches of All
 	References []page.Reference
+	Skeleton   page.Skeleton
+	Labels     []byte // of pictures and buttons
 	IsPage     bool
 }
 
@@ -47,7 +49,7 @@ func (t *Texts) Show(p *Part) *View {
 	}
 	seen := t.page.Read(text)
 	t.Limits |= seen.Limits
-	v.References, v.Hidden = seen.References, seen.Hidden
+	v.References, v.Skeleton, v.Labels, v.Hidden = seen.References, seen.Skeleton, seen.Labels, seen.Hidden
 	var quotes []span.Span
 	if t.Origin.Answer == mail.ByThread { // readers do not see these marks
 		quotes = span.Merge(slices.Clone(seen.Quotes))

@@ -16,6 +16,8 @@ var (
 	// Brief is what a text needs to sign. Shorter texts are lines that people write to
 	// each other every day: their signature would identify no message.
 	Brief = Amount{letters: 96, words: 12}
+	// Few is what a text needs to sign together with a link.
+	Few = Amount{letters: 16, words: 4}
 	// Ample is what a text needs where such lines are longer: beside a file ("good
 	// morning, please find attached the invoice for this month"), and in an automatic
 	// reply ("thank you for your message, I am out of the office").

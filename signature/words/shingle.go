@@ -107,6 +107,21 @@ func (t Token) hash(text []byte, isMarked bool) uint64 {
 	return h
 }
 
+// LongWords appends the hashes of the author's longer words. Hashes differ by from, which
+// is 0 for the visible text.
+func (t *Tokeniser) LongWords(hashes []uint64, from uint64) []uint64 {
+	t.Work.Count(work.PerToken * len(t.Tokens))
+	for _, one := range t.Tokens {
+		if one.by == span.ByAuthor && one.end-one.start > shortWord {
+			hashes = append(hashes, digest.Mix(hashWord(nil, t.Text[one.start:one.end])+from))
+		}
+	}
+	return hashes
+}
+
+// Hash returns the hash of a text that is no word.
+func Hash(text []byte) uint64 { return hashWord(nil, text) }
+
 // hashWord returns FNV-1a of 64 bits, of the mark and the word.
 func hashWord(mark, w []byte) uint64 {
 	h := uint64(14695981039346656037)

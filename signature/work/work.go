@@ -24,7 +24,11 @@ const (
 	PerPage     = 200 // a text in HTML
 	PerPart     = 100 // a part of the message, its header, a member of an archive
 	PerPixel    = 5
-	PerImage    = 200_000 // a decoded image, besides its pixels and bytes
+	PerDetected = 4000 // a text whose charset is detected, besides its bytes
+	// PerDetectedByte is for a byte from which a charset is detected: some twenty state
+	// machines read it.
+	PerDetectedByte = 60
+	PerImage        = 200_000 // a decoded image, besides its pixels and bytes
 	// PerPackedByte is for the worst case of archives and images: a compressed block of
 	// 32 bytes that contains only codes, which fill tables of 8,192 entries.
 	PerPackedByte = 24

@@ -86,6 +86,7 @@ type Config struct {
 		MaxErrorPerMail float64
 		Classes         bool
 		Sketches        bool
+		Shapes          bool
 	}
 	Domains struct {
 		Alone      bool

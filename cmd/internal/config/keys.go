@@ -217,6 +217,9 @@ var generalKeys = []key{
 	{section: "reports", name: "sketches", def: true,
 		kind: boolean(func(c *Config) *bool { return &c.Reports.Sketches }),
 		doc:  "Keep the data that identifies near-duplicates of reported messages. At the\ndefault capacity it takes 85 MB once all generations have reports, and 85 MB\nfor those of other sites. Sites may differ. When it is switched off, the\nsketches are deleted."},
+	{section: "reports", name: "shapes", def: true,
+		kind: boolean(func(c *Config) *bool { return &c.Reports.Shapes }),
+		doc:  "Recognise the structure of a reported page if something else joins it: reports\nunder other senders' domains, or some of its words, links and pictures. It is\nkept with the sketches, and needs them. Sites may differ."},
 
 	{section: "domains", name: "alone", def: true,
 		kind: boolean(func(c *Config) *bool { return &c.Domains.Alone }),

@@ -42,7 +42,7 @@ var allowed = map[string][]string{
 	"signature/links":   {"signature/work", "signature/ascii", "signature/suffix", "signature/mail", "signature/span", "signature/page", "signature/visible"},
 	"signature/guard":   {"signature/mail", "signature/words"},
 	"signature/archive": {"signature/work", "signature/digest"},
-	"signature":         {"signature/work", "signature/span", "signature/digest", "signature/picture", "signature/sketch", "signature/mail", "signature/visible", "signature/words", "signature/links", "signature/guard", "signature/archive"},
+	"signature":         {"signature/work", "signature/ascii", "signature/span", "signature/digest", "signature/picture", "signature/sketch", "signature/mail", "signature/page", "signature/visible", "signature/words", "signature/links", "signature/guard", "signature/archive"},
 
 	"signature/sketch/sketchtest":   {"signature/digest", "signature/sketch"},
 	"signature/archive/archivetest": {},
@@ -232,6 +232,7 @@ var reserved = map[string][]string{
 	"github.com/redis/go-redis/v9":   {"bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "cmd/spambloomd"},
 	"github.com/BurntSushi/toml":     {"cmd/internal/config"},
 	"github.com/minio/sha256-simd":   {"signature/digest"},
+	"github.com/wlynxg/chardet":      {"signature/mail"},
 	"go.etcd.io/bbolt":               {"reporting/ledger", "reporting/ledger/buckets", "reporting/ledger/salvage", "reporting/ledger/store"},
 	"gonum.org/v1/plot":              {"cmd/bloomlab/draw"},
 

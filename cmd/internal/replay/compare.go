@@ -47,7 +47,7 @@ func Compare(reported, asked signature.Set) Comparison {
 			c.Equal = append(c.Equal, s)
 		}
 	}
-	for _, kind := range []signature.Kind{signature.KindSketch, signature.KindImage} {
+	for _, kind := range []signature.Kind{signature.KindSketch, signature.KindImage, signature.KindShape} {
 		if o, ok := best(kind, reported.Sketches, asked.Sketches); ok {
 			c.Sketch = append(c.Sketch, o)
 		}

@@ -45,7 +45,7 @@ func (r *reported) reasons(set signature.Set, e bloomdb.Evidence) []Reason {
 		}
 		reason := Reason{Kind: m.Signature.Kind.String(), ID: m.Signature.ID(), Found: m.Found, Need: m.Need}
 		switch m.Signature.Kind {
-		case signature.KindSketch, signature.KindImage:
+		case signature.KindSketch, signature.KindImage, signature.KindShape:
 			r.traceSketch(&reason, set, m.Signature.Kind)
 		case signature.KindDomain:
 			r.traceDomain(&reason, set)

@@ -73,7 +73,7 @@ type outcome struct {
 
 // kinds are the kinds counted in a result, in its order.
 var kinds = []signature.Kind{signature.KindBody, signature.KindText, signature.KindAttachment, signature.KindSketch,
-	signature.KindImage, signature.KindDomain, signature.KindContent}
+	signature.KindImage, signature.KindDomain, signature.KindContent, signature.KindShape, signature.KindPhrase}
 
 func newResult() *Result {
 	r := &Result{FalsePositives: []FalsePositive{}}

@@ -1,0 +1,103 @@
+package signature
+
+import (
+	"slices"
+
+	"github.com/spambloom/spambloom/signature/ascii"
+	"github.com/spambloom/spambloom/signature/digest"
+	"github.com/spambloom/spambloom/signature/guard"
+	"github.com/spambloom/spambloom/signature/links"
+	"github.com/spambloom/spambloom/signature/mail"
+	"github.com/spambloom/spambloom/signature/page"
+	"github.com/spambloom/spambloom/signature/sketch"
+	"github.com/spambloom/spambloom/signature/visible"
+	"github.com/spambloom/spambloom/signature/words"
+)
+
+const (
+	// leastTags and leastKinds are how many tags, and different ones, a page needs for its
+	// structure to be a witness, and leastBones for its coarse structure. Mail programs
+	// write less around a letter.
+	leastTags, leastBones, leastKinds = 6, 6, 4
+	// weightOfPath is how many words a path counts as.
+	weightOfPath = 3
+	// maxPhrases bounds the signatures of KindPhrase.
+	maxPhrases = 2
+)
+
+// shownPage returns the first page that the message shows as its own, or nil.
+func (c *computer) shownPage() *visible.View {
+	for i := range c.texts.Parts {
+		p := &c.texts.Parts[i]
+		if !p.IsAside && p.View != nil && p.View.IsPage && p.Carried != mail.AttachedPart {
+			return p.View
+		}
+	}
+	return nil
+}
+
+// shapeSketch returns the sketch of the page that the message shows, if that has enough
+// structure.
+func (c *computer) shapeSketch(header []mail.Field) (s sketch.Sketch, ok bool) {
+	v := c.shownPage()
+	if v == nil {
+		return s, false
+	}
+	k := v.Skeleton
+	if k.Tags < leastTags || k.TagKinds < leastKinds || !k.HasLayout {
+		return s, false
+	}
+	shape := sketch.Shape{Fine: k.Fine, Sender: links.SenderOf(header)}
+	if k.Bones >= leastBones && k.BoneKinds >= leastKinds {
+		shape.Coarse = k.Coarse
+	}
+	if words.IsEnough(c.reader.shown.Text, words.Ample) { // its words have a sketch of their own
+		return sketch.OfShape(shape), true
+	}
+	paths := links.PathsOf(v.References, &c.work)
+	contents := c.reader.fewWords(v.Labels, mail.Subject(header))
+	for _, path := range slices.Concat(paths.Pictures, paths.Links) {
+		h := words.Hash([]byte(path))
+		for i := range uint64(weightOfPath) {
+			contents = append(contents, digest.Mix(h+i+1))
+		}
+	}
+	slices.Sort(contents)
+	shape.Contents = slices.Compact(contents)
+	return sketch.OfShape(shape), true
+}
+
+// showsLinkedPicture reports whether the page of a message has a remote picture and a link.
+func (c *computer) showsLinkedPicture() bool {
+	v := c.shownPage()
+	if v == nil {
+		return false
+	}
+	hasPicture, hasLink := false, false
+	for _, r := range v.References {
+		hasPicture = hasPicture || r.IsPicture && ascii.HasPrefixFold(r.Value, "http")
+		hasLink = hasLink || r.Rank == page.Clicked && !r.IsText
+	}
+	return hasPicture && hasLink
+}
+
+// phrases returns the signatures of a text that is too short to sign: of its words
+// together with the domain of a link. A page that shows a linked picture only has none.
+func (c *computer) phrases(m mail.Message, domains []string) (digests []digest.Digest) {
+	own := c.reader.ownText()
+	switch {
+	case len(c.reader.shown.Text) <= maxGreeting && c.showsLinkedPicture():
+		own = nil
+	case !words.HasContent(own, words.Few):
+		return nil
+	}
+	if c.guardOf(m, c.reader.shown.Text) != guard.None {
+		return nil
+	}
+	for _, d := range domains {
+		if len(digests) < maxPhrases && !links.WellKnown(d) {
+			digests = append(digests, digest.Sum(digest.KindPhrase, []byte(d+" "+string(own))))
+		}
+	}
+	return digests
+}

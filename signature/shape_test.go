@@ -1,0 +1,156 @@
+package signature_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/signature"
+	"github.com/spambloom/spambloom/signature/sketch/sketchtest"
+)
+
+// mailing is a mail of one linked picture and few words.
+type mailing struct {
+	from, subject, host, picture string
+	rows                         int
+	words                        string
+}
+
+func (m mailing) message() signature.Message {
+	var b strings.Builder
+	fmt.Fprintf(&b, "From: Office <office@%s>\nSubject: %s\nContent-Type: text/html; charset=utf-8\n\n", m.from, m.subject)
+	b.WriteString("<html><head><title></title></head><body bgcolor=white><table width=600><tr><td align=center>")
+	fmt.Fprintf(&b, "<a href='http://%s/go'><img src='http://%s/%s' width=580></a></td></tr>\n", m.host, m.host, m.picture)
+	for range m.rows {
+		fmt.Fprintf(&b, "<tr><td valign=top><h2>%s</h2></td></tr>", m.words)
+	}
+	b.WriteString("</table><hr></body></html>\n")
+	return signature.Parse([]byte(b.String()))
+}
+
+// isFound reports whether a message matches by shape after reports of others.
+func isFound(asked mailing, reported ...mailing) bool {
+	keyed := sketchtest.KeyedBy(1)
+	st := make(sketchtest.Store)
+	for _, r := range reported {
+		for _, s := range signature.Compute(r.message()).Sketches {
+			if s.Kind == signature.KindShape {
+				st.Report(s, keyed)
+			}
+		}
+	}
+	for _, s := range signature.Compute(asked.message()).Sketches {
+		if s.Kind == signature.KindShape {
+			if _, ok := st.Found(s, keyed); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func TestShapeNeedsAWitness(t *testing.T) {
+	first := mailing{"a.example", "Parcel", "a.example", "x/1.png", 1, "collect today"}
+	second := mailing{"b.example", "Lottery", "b.example", "y/2.png", 1, "winner chosen"}
+	third := mailing{"c.example", "Garden", "c.example", "z/3.png", 1, "flowers cheap"}
+	more := mailing{"d.example", "Doctor", "d.example", "w/4.png", 3, "tablets now"}
+	picture := mailing{"e.example", "Parcel collect", "e.example", "campaign-orchard/harvest-basket.png", 1, "collect today"}
+	for _, tt := range []struct {
+		name     string
+		asked    mailing
+		reported []mailing
+		want     bool
+	}{
+		{"nothing reported", first, nil, false},
+		{"one sender", second, []mailing{first}, false},
+		{"one sender, twice", second, []mailing{first, {"a.example", "Other", "q.example", "v/5.png", 1, "words differ"}}, false},
+		{"two senders", third, []mailing{first, second}, true},
+		{"two senders, rows added", more, []mailing{first, second}, false},
+		{"many senders, rows added", more, []mailing{first, second, third, {"f.example", "S", "f.example", "v/6.png", 1, "six"}, {"g.example", "S", "g.example", "v/7.png", 1, "seven"}}, true},
+		{"the same picture and words", mailing{"h.example", "Parcel collect", "h.example", "campaign-orchard/harvest-basket.png", 1, "fetch today"}, []mailing{picture}, true},
+		{"the same picture in another page", mailing{"h.example", "Parcel collect", "h.example", "campaign-orchard/harvest-basket.png", 3, "fetch today"}, []mailing{picture}, false},
+	} {
+		if got := isFound(tt.asked, tt.reported...); got != tt.want {
+			t.Errorf("%s: found %t, want %t", tt.name, got, tt.want)
+		}
+	}
+}
+
+// Mail of few words and a page signs, so that it can be reported.
+func TestPageOfAPictureSigns(t *testing.T) {
+	set := signature.Compute(mailing{"a.example", "Parcel", "a.example", "x/1.png", 1, "collect today"}.message())
+	if len(ofKind(set, signature.KindBody)) != 1 || len(set.Sketches) != 1 || set.Sketches[0].Kind != signature.KindShape {
+		t.Errorf("got %v, %d sketches", set.Signatures, len(set.Sketches))
+	}
+	if err := set.Sketches[0].Check(); err != nil {
+		t.Error(err)
+	}
+	sketchtest.CheckEssence(t, set.Sketches[0], 1, 2)
+}
+
+// What mail programs write around a letter is no structure.
+func TestLetterHasNoShape(t *testing.T) {
+	for _, page := range []string{
+		`<div dir="ltr"><div>Hello<br></div><div><br></div><div>see <a href="http://a.example/">this</a></div></div>`,
+		`<html><head><meta name=Generator content="Word 15"></head><body lang=EN-GB><div class=WordSection1><p class=MsoNormal>Hello<o:p></o:p></p><p class=MsoNormal><span style='color:black'>Bob</span></p></div></body></html>`,
+		`<html><head></head><body style="word-wrap: break-word;"><div>Hello</div><div><br></div><blockquote type="cite"><div>you</div></blockquote></body></html>`,
+	} {
+		if set := signature.Compute(signature.Parse([]byte("Content-Type: text/html\n\n" + page))); len(set.Signatures)+len(set.Sketches) > 0 {
+			t.Errorf("%.40q signs: %v, %d sketches", page, set.Signatures, len(set.Sketches))
+		}
+	}
+}
+
+// A page that shows nothing but a linked remote picture signs with its domains, and is found
+// whatever its style sheet, picture and path are.
+func TestLinkedPictureSigns(t *testing.T) {
+	sign := func(page string) []signature.Digest {
+		return ofKind(signature.Compute(signature.Parse([]byte("From: a@a.example\nContent-Type: text/html\n\n"+page))), signature.KindPhrase)
+	}
+	first := sign("<style>one two three</style><a href='http://spam-orchard.net/1.html'><img src='http://cid.example/1.jpg'></a>")
+	if len(first) != 1 { // readers do not see where a picture is loaded from
+		t.Fatalf("%d signatures", len(first))
+	}
+	for _, tt := range []struct {
+		page string
+		same bool
+	}{
+		{"<style>four five</style><a target=x href='http://spam-orchard.net/2.html'><img src='http://other-orchard.net/2.jpg'></a>", true},
+		{"<a href='http://garden-orchard.net/1.html'><img src='http://third-orchard.net/1.jpg'></a>", false},
+		{"<a href='http://spam-orchard.net/1.html'><img src='http://cid.example/1.jpg'></a> some words of a letter", false},
+		{"<a href='http://spam-orchard.net/1.html'>a link</a>", false},
+		{"<img src='http://spam-orchard.net/1.jpg'>", false},
+	} {
+		if got := sign(tt.page); (len(got) > 0 && got[0] == first[0]) != tt.same {
+			t.Errorf("%q: same %t, want %t", tt.page, !tt.same, tt.same)
+		}
+	}
+}
+
+// A few words sign together with the domain of a link, and not without one.
+func TestPhraseNeedsALink(t *testing.T) {
+	sign := func(text string) []signature.Digest {
+		return ofKind(signature.Compute(signature.Parse([]byte("From: a@a.example\n\n"+text))), signature.KindPhrase)
+	}
+	const words = "open the sealed letter quickly "
+	first := sign(words + "http://spam.example.org.ru/1")
+	if len(first) != 1 {
+		t.Fatalf("%d signatures", len(first))
+	}
+	for _, tt := range []struct {
+		text string
+		same bool
+	}{
+		{words + "http://www.spam.example.org.ru/other?id=2", true},
+		{"read the sealed letter quickly http://spam.example.org.ru/1", false},
+		{words + "http://other.example.org.ru.com/1", false},
+		{words, false},
+		{"open it http://spam.example.org.ru/1", false},
+		{words + "http://www.google.com/1", false},
+	} {
+		got := sign(tt.text)
+		if same := len(got) == 1 && got[0] == first[0]; same != tt.same {
+			t.Errorf("%q: same %t, want %t", tt.text, same, tt.same)
+		}
+	}
+}
