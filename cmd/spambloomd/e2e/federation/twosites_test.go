@@ -49,8 +49,11 @@ func TestTwoSites(t *testing.T) {
 	}
 	testenv.Eventually(t, "a receives the revocation", func() bool { return a.Check(t, body).Verdict == "clean" })
 	logLag(t, a, b)
-	if _, page := a.Get("/"); !strings.Contains(page, "Connected to Redis.") || !strings.Contains(page, "<td>b<td") {
-		t.Errorf("the page does not show the exchange with b:\n%s", page)
+	if _, page := a.Get("/"); !strings.Contains(page, "1 of 1 sites heard") {
+		t.Errorf("the first page does not count b as heard:\n%s", page)
+	}
+	if _, page := a.Get("/sites"); !strings.Contains(page, "<tr><td>b</td><td>heard</td>") {
+		t.Errorf("the page of sites does not show the exchange with b:\n%s", page)
 	}
 }
 

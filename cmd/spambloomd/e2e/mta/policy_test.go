@@ -45,7 +45,7 @@ func guided(t *testing.T, first string) *harness.Site {
 // reportBody reports mail with that body.
 func reportBody(s *harness.Site, t *testing.T, body, class string) {
 	t.Helper()
-	path := harness.Write(t, filepath.Join(s.Dir, class+".eml"), "\r\n"+body)
+	path := harness.Write(t, filepath.Join(s.Dir, class+".eml"), harness.Message(body))
 	if r := s.CLI("report", "--class", class, path); r.Code != 0 {
 		t.Fatalf("%+v", r)
 	}
