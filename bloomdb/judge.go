@@ -5,6 +5,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/judging"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
+	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -43,6 +44,17 @@ func (db *DB) Stands(set signature.Set) bool {
 		return true
 	}
 	return slices.ContainsFunc(db.Explain(set), keyspace.Trace.Stands)
+}
+
+// IsReported reports whether a report is this site's own last word about each signature of
+// set. It is false for a set of sketches only.
+func (db *DB) IsReported(set signature.Set) bool { return db.isLastWord(layout.SpamFilter, set) }
+
+// IsRevoked is IsReported for a revocation.
+func (db *DB) IsRevoked(set signature.Set) bool { return db.isLastWord(layout.RevokedFilter, set) }
+
+func (db *DB) isLastWord(kind layout.Kind, set signature.Set) bool {
+	return !slices.ContainsFunc(db.keys, func(ks *keyspace.Keyspace) bool { return !ks.IsLastWord(kind, set.Signatures) })
 }
 
 // Explain returns the trace of every signature of set, newest generation first.

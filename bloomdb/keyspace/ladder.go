@@ -7,7 +7,28 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/signature"
 )
+
+// IsLastWord reports whether this site's own filters have a report or a revocation as the last
+// word about each of these signatures, in the newest generation in which this site has any.
+func (ks *Keyspace) IsLastWord(kind layout.Kind, signatures []signature.Signature) bool {
+	for _, s := range signatures {
+		if top := ks.ownTop(ks.Ring.ReportHash(s)); top < 0 || layout.IsRevocation(top) != (kind == layout.RevokedFilter) {
+			return false
+		}
+	}
+	return len(signatures) > 0
+}
+
+func (ks *Keyspace) ownTop(h filter.Hash) int {
+	for _, g := range ks.Store.View.Load().Reports {
+		if top := g.OwnTop(h); top >= 0 {
+			return top
+		}
+	}
+	return -1
+}
 
 // rungSeeds returns the seeds of the rungs that a report or a revocation of keys writes in the
 // ladder filter, see layout.Rungs. A key without a rung left has none. Most reports have none.

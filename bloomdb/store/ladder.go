@@ -10,9 +10,22 @@ import (
 // key that nobody reported or revoked. The ladder filter is read only for keys that both the
 // spam and the revocation filter contain: of a single report, its rungs are not needed.
 func (g *ReportGeneration) Top(h filter.Hash) int {
-	switch isReported, isRevoked := g.Spam.Has(h), g.Revoked.Has(h); {
+	return top(g.Spam.Has(h), g.Revoked.Has(h), func() int { return g.climb(h) })
+}
+
+// OwnTop is Top in this site's own filters only. Its parity is that of this site's last word.
+func (g *ReportGeneration) OwnTop(h filter.Hash) int {
+	return top(hasOwn(&g.Spam, h), hasOwn(&g.Revoked, h), func() int {
+		return climb(func(key filter.Hash) bool { return hasOwn(&g.Ladder, key) }, h)
+	})
+}
+
+func hasOwn(l *Listing, h filter.Hash) bool { return l.Own != nil && l.Own.Has(h) }
+
+func top(isReported, isRevoked bool, climb func() int) int {
+	switch {
 	case isReported && isRevoked:
-		return max(g.climb(h), 1)
+		return max(climb(), 1)
 	case isRevoked:
 		return 1
 	case isReported:
@@ -32,8 +45,10 @@ func (g *ReportGeneration) WriteTop(h filter.Hash) int {
 
 // climb returns the highest rung in the ladder filter below which none is missing there; 0 if
 // the first one is.
-func (g *ReportGeneration) climb(h filter.Hash) (top int) {
-	for r := layout.FirstRung; r < layout.Rungs && g.Ladder.Has(keyring.Stretch(keyring.RungSeed(h, r))); r++ {
+func (g *ReportGeneration) climb(h filter.Hash) (top int) { return climb(g.Ladder.Has, h) }
+
+func climb(has func(filter.Hash) bool, h filter.Hash) (top int) {
+	for r := layout.FirstRung; r < layout.Rungs && has(keyring.Stretch(keyring.RungSeed(h, r))); r++ {
 		top = r
 	}
 	return top

@@ -115,12 +115,18 @@ func (d *Desk) carryOutAll() error {
 }
 
 // carryOutNow carries out what of a due decision still holds. No report of the message is
-// entered meanwhile.
+// entered meanwhile. After a crash, a decision may be due that is in the filters already. It must
+// not be carried out twice: meanwhile another site may have contradicted it, and a second report
+// would be a newer word than that site's.
 func (d *Desk) carryOutNow(decision ledger.Decision) error {
 	defer d.order.lock(decision.Set, d.anchors(decision.Set.Sketches))()
 	now, err := d.ledger.Current(decision)
 	if err != nil || now.Due == 0 {
 		return err
+	}
+	if now.Action == ledger.List && d.db.IsReported(now.Set) || now.Action == ledger.Revoke && d.db.IsRevoked(now.Set) {
+		d.ledger.Settle(now)
+		return nil
 	}
 	return d.carryOut(now)
 }

@@ -273,3 +273,30 @@ func TestCrashBetweenWords(t *testing.T) {
 		}
 	}
 }
+
+// A daemon that is killed between a decision's filters and its note that they are written
+// carries the decision out again. That is no new word: it does not overturn what another site
+// said meanwhile.
+func TestDecisionOfACrashIsNoNewWord(t *testing.T) {
+	j := join(t, trust.Default())
+	a, b := j.sites["a"], j.sites["b"]
+	m := desktest.Letter(1, 0)
+	decision, err := a.Ledger.Enter(a.Entry(ledger.Spam, desk.Report{Set: m, Reporter: "anna"}, m, a.DB.Now()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.DB.Report(decision.Set, bloomdb.ClassOther); err != nil {
+		t.Fatal(err)
+	}
+	j.exchange("a", "b")
+	b.MustRevoke("bert", m)
+	j.exchange("b", "a")
+	a.WantListed("revoked at the other site", m, false)
+	if err := a.CarryOutAll(); err != nil {
+		t.Fatal(err)
+	}
+	a.WantListed("carried out again", m, false)
+	b.MustReport("carla", m)
+	j.exchange("b", "a")
+	a.WantListed("a new report", m, true)
+}
