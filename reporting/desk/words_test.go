@@ -2,6 +2,7 @@ package desk_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -299,4 +300,38 @@ func TestDecisionOfACrashIsNoNewWord(t *testing.T) {
 	b.MustReport("carla", m)
 	j.exchange("b", "a")
 	a.WantListed("a new report", m, true)
+}
+
+// A reporter stands by a revocation that waits, although he reports another message that has a
+// phrase in common with it: one anchor of a sketch is not the message.
+func TestWaitingOutlivesACommonAnchor(t *testing.T) {
+	j := join(t, trust.Default())
+	a, b := j.sites["a"], j.sites["b"]
+	m, other := desktest.Texts(1, 100, 0, 0, ""), desktest.Texts(1, 25, 2, 100, "")
+	if !shareAnchor(a, m, other) {
+		t.Fatal("the two messages have nothing in common")
+	}
+	if o := b.MustRevoke("root", m); o.Waits.IsZero() {
+		t.Fatalf("it does not wait: %+v", o)
+	}
+	b.MustReport("root", other)
+	a.MustReport("anna", m)
+	j.exchange("a", "b")
+	b.WantListed("the revocation that waited", m, false)
+	b.WantListed("the other message", other, true)
+}
+
+// shareAnchor reports whether two messages have an anchor in common.
+func shareAnchor(s *desktest.Stage, m, other signature.Set) bool {
+	of := func(set signature.Set) []ledger.Anchors {
+		return s.Entry(ledger.Spam, desk.Report{Set: set, Reporter: "x"}, set, s.DB.Now()).Anchors
+	}
+	for _, x := range of(m) {
+		for _, y := range of(other) {
+			if slices.ContainsFunc(x.Hashes, func(h uint64) bool { return slices.Contains(y.Hashes, h) }) {
+				return true
+			}
+		}
+	}
+	return false
 }
