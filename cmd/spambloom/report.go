@@ -199,9 +199,10 @@ func (c *cli) submit(ctx context.Context, k *courier, messages iter.Seq2[input, 
 		}
 		return p, identified(in, err)
 	}
-	sum := newTotal()
+	sum, holds, count := newTotal(), "", 0
 	err := processInputs(ctx, c, k.done(), messages, submit, func(r result[parcel]) error {
 		sum.add(r.err, outcomeOf(r.answer))
+		holds, count = r.answer.receipt.Holds, count+1
 		if r.err != nil {
 			return nil
 		}
@@ -211,6 +212,9 @@ func (c *cli) submit(ctx context.Context, k *courier, messages iter.Seq2[input, 
 		}
 		return c.showReceipt(r.name, r.answer)
 	})
+	if count == 1 && holds != "" && err == nil { // of many messages, the total says more
+		err = c.print("  " + holds + "\n")
+	}
 	if sum.outcomes["queued"] > 0 {
 		c.notify("hint", "queued reports are on this disk; the next report or spambloom flush delivers them")
 	}
