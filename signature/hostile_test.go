@@ -69,8 +69,8 @@ var hostile = []struct {
 		return "Content-Type: text/html\n\n" + prose + "<img src='data:image/png;base64," + strings.Repeat("iVBORw0K", 10<<17/scale) + "'>"
 	}, "body text"},
 	{"charsets to detect", func() string {
-		return "Content-Type: multipart/mixed; boundary=b\n\n" + strings.Repeat("--b\nContent-Type: text/plain; charset=windows-1252\n\n"+strings.Repeat("\x82\xa0\xa4\xe5\x88 ", 400)+"\n", 1<<10/scale)
-	}, ""},
+		return "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + prose + "\n" + strings.Repeat("--b\nContent-Type: text/plain; charset=windows-1252\n\n"+strings.Repeat("\x82\xa0\xa4\xe5\x88 ", 400)+"\n", 1<<10/scale)
+	}, "body text"},
 	{"less-than signs", func() string { return "Content-Type: text/html\n\n" + prose + strings.Repeat("<", 2<<20/scale) }, "body text"},
 	{"unclosed comment", func() string { return "Content-Type: text/html\n\n" + prose + strings.Repeat("<!-- ", 1<<19/scale) }, "body text"},
 	{"unclosed script", func() string {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -209,6 +210,7 @@ func (f *federation) expectAgreement(l *accounts) {
 			}
 			return err
 		}) {
+			f.logHistory(open[0])
 			t.Fatalf("at %s; its log:\n%s", f.sites[i].Name, f.sites[i].Warnings())
 		}
 	}
@@ -224,6 +226,19 @@ func (f *federation) expectAgreement(l *accounts) {
 	for _, s := range f.sites {
 		if !f.eventually(func() error { return behind(s, t.Context()) }) {
 			t.Fatalf("the log of %s:\n%s", s.Name, s.Warnings())
+		}
+	}
+}
+
+// logHistory prints what was answered about a message, and what the daemons logged of it.
+func (f *federation) logHistory(r *report) {
+	f.t.Helper()
+	f.t.Log(strings.Join(r.answers, "\n"))
+	for _, s := range f.sites {
+		for line := range strings.Lines(s.Log()) {
+			if strings.Contains(line, r.id) || strings.Contains(line, `"msg":"ready"`) {
+				f.t.Log(s.Name, line)
+			}
 		}
 	}
 }

@@ -36,6 +36,8 @@ type report struct {
 	request api.Request
 	revoked bool // acknowledged
 	unclear bool // a revocation was tried but not acknowledged
+	id      string
+	answers []string // of the daemons, for the analysis of a failure
 }
 
 // accounts records everything that the daemons have acknowledged.
@@ -125,9 +127,12 @@ func (u *mailflow) receive() error {
 
 func (u *mailflow) report() error {
 	r, sent := &report{request: harness.Request(harness.Paragraph(u.random))}, time.Now()
-	if _, err := client.Post(context.Background(), u.client, v1.Report, r.request); err != nil {
+	receipt, err := client.Post(context.Background(), u.client, v1.Report, r.request)
+	if err != nil {
 		return err
 	}
+	r.answers = append(r.answers, fmt.Sprintf("%s reported at site%d: %+v", time.Now().Format(time.StampMilli), u.site+1, receipt))
+	r.id = receipt.IDs[0]
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.reports = append(u.reports, r)
@@ -147,6 +152,7 @@ func (u *mailflow) revoke() error {
 	receipt, err := client.Post(context.Background(), u.client, v1.Revoke, r.request)
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	r.answers = append(r.answers, fmt.Sprintf("%s revoked at site%d: %+v, %v", time.Now().Format(time.StampMilli), u.site+1, receipt, err))
 	if err != nil {
 		r.unclear = true
 		return err
