@@ -292,6 +292,7 @@ func TestSlowMachineStopsNothing(t *testing.T) {
 		}
 		slow := d.ask("slow", "192.0.2.1", "", 10<<20, 4*turnQuantum) // its share of that is less than a quantum
 		time.Sleep(5 * turnQuantum)
+		synctest.Wait()
 		if _, ok := <-slow.overtime; ok || slow.wasStopped || !slow.ended {
 			t.Errorf("stopped %v, ended %v", slow.wasStopped, slow.ended)
 		}

@@ -89,10 +89,14 @@ func (d *Desk) actOnWaiting() error {
 	now := d.db.Now()
 	for _, word := range d.waiting.all() {
 		r, err := d.ledger.Report(word.id)
+		if err != nil {
+			return err
+		}
+		stands, err := d.ledger.StandsBy(word.id)
 		switch {
 		case err != nil:
 			return err
-		case r.State != ledger.Counts || !r.Idle: // taken back, or expired
+		case !stands: // taken back, or expired
 			d.waiting.remove(word.id)
 		case now.After(word.until):
 			if err := d.ledger.Lapse(word.id, now); err != nil {

@@ -302,23 +302,29 @@ func TestDecisionOfACrashIsNoNewWord(t *testing.T) {
 	a.WantListed("a new report", m, true)
 }
 
-// A reporter stands by a revocation that waits, although he reports another message that has a
-// phrase in common with it: one anchor of a sketch is not the message.
+// A reporter stands by a revocation that waits, although he reports or revokes another message
+// that has a phrase in common with it: one anchor of a sketch is not the message.
 func TestWaitingOutlivesACommonAnchor(t *testing.T) {
-	j := join(t, trust.Default())
-	a, b := j.sites["a"], j.sites["b"]
-	m, other := desktest.Texts(1, 100, 0, 0, ""), desktest.Texts(1, 25, 2, 100, "")
-	if !shareAnchor(a, m, other) {
-		t.Fatal("the two messages have nothing in common")
+	for what, say := range map[string]func(b *desktest.Stage, other signature.Set){
+		"reports": func(b *desktest.Stage, other signature.Set) { b.MustReport("root", other) },
+		"revokes": func(b *desktest.Stage, other signature.Set) { b.MustRevoke("root", other) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			j := join(t, trust.Default())
+			a, b := j.sites["a"], j.sites["b"]
+			m, other := desktest.Texts(1, 100, 0, 0, ""), desktest.Texts(1, 25, 2, 100, "")
+			if !shareAnchor(a, m, other) {
+				t.Fatal("the two messages have nothing in common")
+			}
+			if o := b.MustRevoke("root", m); o.Waits.IsZero() {
+				t.Fatalf("it does not wait: %+v", o)
+			}
+			say(b, other)
+			a.MustReport("anna", m)
+			j.exchange("a", "b")
+			b.WantListed("the revocation that waited", m, false)
+		})
 	}
-	if o := b.MustRevoke("root", m); o.Waits.IsZero() {
-		t.Fatalf("it does not wait: %+v", o)
-	}
-	b.MustReport("root", other)
-	a.MustReport("anna", m)
-	j.exchange("a", "b")
-	b.WantListed("the revocation that waited", m, false)
-	b.WantListed("the other message", other, true)
 }
 
 // shareAnchor reports whether two messages have an anchor in common.

@@ -76,20 +76,14 @@ type entering struct {
 	tallies map[record.Key]*record.Tally
 	fresh   []record.Key          // where the reporter's statement is new
 	changed []record.Key          // fresh, and where the statement is renewed or reversed
-	old     map[uint64]*replaced  // the reporter's reports that this one replaces
+	old     map[uint64]bool       // the reporter's reports that this one replaces; true: of the other stance
 	idle    bool                  // a revocation of a message that is not listed or reported
 	settled map[record.Key]Stance // by an administrator, against others
 	foreign bool                  // a revocation of a message that only other sites list
 }
 
-// replaced is an earlier report whose opinions an entry replaces.
-type replaced struct {
-	keys  []record.Key
-	other bool // it has the other stance
-}
-
 func (t *txn) enter(e Entry) (d Decision, refused, err error) {
-	w := &entering{txn: t, e: e, keys: record.KeysOf(e.Set, e.Anchors), tallies: map[record.Key]*record.Tally{}, old: map[uint64]*replaced{}, settled: map[record.Key]Stance{}}
+	w := &entering{txn: t, e: e, keys: record.KeysOf(e.Set, e.Anchors), tallies: map[record.Key]*record.Tally{}, old: map[uint64]bool{}, settled: map[record.Key]Stance{}}
 	if w.row, err = t.reporter(e.Reporter); err != nil {
 		return d, nil, err
 	}
@@ -149,7 +143,7 @@ func (w *entering) look() (err error) {
 			continue
 		}
 		if ok {
-			w.noteOld(o.Report, k, !same)
+			w.old[o.Report] = w.old[o.Report] || !same
 		}
 		if !ok || same && !known {
 			w.fresh = append(w.fresh, k) // a reporter who changes sides confirms nobody
@@ -157,26 +151,6 @@ func (w *entering) look() (err error) {
 		w.changed = append(w.changed, k)
 	}
 	return nil
-}
-
-func (w *entering) noteOld(report uint64, k record.Key, other bool) {
-	if w.old[report] == nil {
-		w.old[report] = &replaced{}
-	}
-	old := w.old[report]
-	old.keys, old.other = append(old.keys, k), old.other || other
-}
-
-// contradicts reports whether an entry replaces so much of an earlier report that it is about
-// the same message or a near-duplicate. One common anchor is not enough.
-func (w *entering) contradicts(old *replaced) bool {
-	common := func(k record.Key) Weight {
-		if slices.Contains(old.keys, k) {
-			return 1
-		}
-		return 0
-	}
-	return old.other && record.Reach(w.e.Set, w.e.Anchors, common, 1).Any()
 }
 
 func (w *entering) sums(s Stance) func(record.Key) Weight {
@@ -290,13 +264,10 @@ func (w *entering) replace() error {
 			return err
 		}
 	}
-	for n, old := range w.old {
+	for n, other := range w.old {
 		mark := record.FlagRenewed
-		switch {
-		case w.contradicts(old):
+		if other {
 			mark = record.FlagWithdrawn
-		case old.other:
-			continue
 		}
 		if err := w.mark(n, mark); err != nil {
 			return err
