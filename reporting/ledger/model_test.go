@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -62,12 +61,12 @@ type modelReporter struct {
 	last       time.Time
 }
 
-// modelDecision is an action and the keys of the signatures it is about, and of the
-// sketches the kinds.
+// modelDecision is an action and the keys of the signatures it is about, and the places of the
+// sketches in their message, which may have two of a kind.
 type modelDecision struct {
 	action   Action
 	keys     []record.Key
-	sketches []signature.Kind
+	sketches []int
 
 	near bool // the sketch of its text has the quorum
 
@@ -127,8 +126,12 @@ func (c *modelCase) add(r *modelReport) {
 
 func (c *modelCase) remove(w *modelWord) {
 	c.words = slices.DeleteFunc(c.words, func(x *modelWord) bool { return x == w })
-	if !slices.Contains(c.past, w.modelReport) {
-		c.past = append(c.past, w.modelReport)
+	c.remember(w.modelReport)
+}
+
+func (c *modelCase) remember(r *modelReport) {
+	if !slices.Contains(c.past, r) {
+		c.past = append(c.past, r)
 		c.past = c.past[max(0, len(c.past)-16):]
 	}
 }
@@ -147,7 +150,7 @@ func (m *model) parts(set signature.Set, anchors []Anchors, s Stance) (d modelDe
 	}
 	for i, a := range anchors {
 		if kind := set.Sketches[i].Kind; a.Need > 0 && count(a.Hashes, func(h uint64) bool { return has(record.AnchorKey(kind, h)) }) >= a.Need {
-			d.sketches = append(d.sketches, kind)
+			d.sketches = append(d.sketches, i)
 			d.near = d.near || kind == signature.KindSketch
 		}
 	}
@@ -201,14 +204,14 @@ func (m *model) alike(w *modelReport, set signature.Set, anchors []Anchors, keys
 // less are the parts that d has and other has not.
 func (d modelDecision) less(other modelDecision) modelDecision {
 	d.keys = slices.DeleteFunc(slices.Clone(d.keys), func(k record.Key) bool { return slices.Contains(other.keys, k) })
-	d.sketches = slices.DeleteFunc(slices.Clone(d.sketches), func(k signature.Kind) bool { return slices.Contains(other.sketches, k) })
+	d.sketches = slices.DeleteFunc(slices.Clone(d.sketches), func(i int) bool { return slices.Contains(other.sketches, i) })
 	return d
 }
 
 // plus are the parts that either has.
 func (d modelDecision) plus(other modelDecision) modelDecision {
-	d.keys = append(d.keys, other.less(d).keys...)
-	d.sketches = append(d.sketches, other.less(d).sketches...)
+	more := other.less(d)
+	d.keys, d.sketches = append(d.keys, more.keys...), append(d.sketches, more.sketches...)
 	return d.sorted()
 }
 
@@ -475,26 +478,13 @@ func (m *model) expire(now time.Time, memory time.Duration) {
 
 // decided is a decision of the ledger in the model's words.
 func decided(d Decision) modelDecision {
-	m := modelDecision{action: d.Action}
+	m := modelDecision{action: d.Action, sketches: slices.Clone(d.Places)}
 	for _, s := range d.Set.Signatures {
 		m.keys = append(m.keys, record.SignatureKey(s))
-	}
-	for _, s := range d.Set.Sketches {
-		m.sketches = append(m.sketches, s.Kind)
 	}
 	return m.sorted()
 }
 
 func (d modelDecision) equal(other modelDecision) bool {
 	return d.action == other.action && slices.Equal(d.keys, other.keys) && slices.Equal(d.sketches, other.sketches)
-}
-
-// byName has the reporters in order.
-func (m *model) byName() []string {
-	var names []string
-	for name := range m.reporters {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, cmp.Compare[string])
-	return names
 }

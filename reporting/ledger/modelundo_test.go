@@ -21,7 +21,7 @@ func (m *model) undo(name string, since, now time.Time) {
 			c := m.caseOf(k)
 			if w := c.of(name); w != nil && w.modelReport == r {
 				mine = append(mine, k)
-				c.remove(w)
+				c.words = slices.DeleteFunc(c.words, func(x *modelWord) bool { return x == w })
 				if r.stance == Spam && c.listed && c.sum(Spam) < m.quorum {
 					c.listed, c.lost = false, now.Truncate(time.Second)
 				}
@@ -34,6 +34,9 @@ func (m *model) undo(name string, since, now time.Time) {
 		} else {
 			m.acquit(r, mine, now)
 			m.keep(lost.less(lost.less(m.listedAgain(r))).does(Spam), r)
+		}
+		for _, k := range mine { // after what they refuted has its place again
+			m.caseOf(k).remember(r)
 		}
 		for _, k := range record.KeysOf(r.set, r.anchors) {
 			m.tidy(k)

@@ -1,9 +1,11 @@
 package ledger
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -364,6 +366,16 @@ func (f *federation) agrees(t *rapid.T) {
 			}
 		}
 	}
+}
+
+// byName has the reporters in order.
+func (m *model) byName() []string {
+	var names []string
+	for name := range m.reporters {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, cmp.Compare[string])
+	return names
 }
 
 // A report whose part was said anew, taken back or refuted still counts for the rest:

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/reporting/trust"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // TestRelistingTakesTwice: against those who stand by a revocation of this period, it takes
@@ -86,5 +87,26 @@ func TestUndoOfRevoker(t *testing.T) {
 				t.Errorf("anna is refuted %v times, %v", r.Reputation.Refuted, err)
 			}
 		})
+	}
+}
+
+// TestUndoOfRevokerAfterAnotherMessage: a reporter takes back another message that has one
+// anchor in common with the refuted one. The refuted report counts again all the same.
+func TestUndoOfRevokerAfterAnotherMessage(t *testing.T) {
+	v := voice{t: t, l: open(t, trust.Default()), at: begin}
+	near := func(n int) signature.Set {
+		set := message(n, n)
+		set.Sketches = []signature.Sketch{{Kind: signature.KindSketch}}
+		return set
+	}
+	v.say(Spam, "anna", near(1), Anchors{Hashes: []uint64{1, 2, 3}, Need: 2})
+	v.say(Ham, "mallory", message(1, 1))
+	v.say(Ham, "anna", near(2), Anchors{Hashes: []uint64{3, 4, 5}, Need: 2})
+	done, err := v.l.Withdraw(Undo{Reporter: "mallory", Since: begin, At: v.at})
+	if err != nil || done.Relisted != 1 {
+		t.Errorf("%+v, %v; want one relisted", done, err)
+	}
+	if r, _, err := v.l.Reporter("anna", v.at); err != nil || r.Reputation.Refuted != 0 {
+		t.Errorf("anna is refuted %v times, %v", r.Reputation.Refuted, err)
 	}
 }

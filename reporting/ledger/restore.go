@@ -24,9 +24,10 @@ type withdrawal struct {
 // restore lets the reports that a revocation refuted count again, for the keys that it no
 // longer revokes. Of many reports of one key, those that a tally remembers.
 func (w *withdrawal) restore(mine map[record.Key]record.Opinion) error {
-	for k, o := range mine {
+	for _, k := range record.KeysOf(w.r.Set, w.r.Anchors) { // in their order: reports get the places in the tallies
+		o, ok := mine[k]
 		y := w.tallies[k]
-		if !y.IsRevoked() || o.Idle || y.Sums[Ham] >= w.l.quorum || y.Sums[Ham]+o.Weight < w.l.quorum {
+		if !ok || !y.IsRevoked() || o.Idle || y.Sums[Ham] >= w.l.quorum || y.Sums[Ham]+o.Weight < w.l.quorum {
 			continue
 		}
 		y.Revoked = time.Time{}
@@ -41,10 +42,10 @@ func (w *withdrawal) restore(mine map[record.Key]record.Opinion) error {
 }
 
 // restoreOne restores the opinion of one report, if the revocation refuted it and its reporter
-// has not said anything else since.
+// has not said anything else of the key since, nor was undone.
 func (w *withdrawal) restoreOne(k record.Key, y *record.Tally, n uint64) error {
 	r, err := w.report(n)
-	if err != nil || r == nil || r.Refuter != w.n || r.Stance() == Ham || r.Flags&record.FlagWithdrawn != 0 {
+	if err != nil || r == nil || r.Refuter != w.n || r.Stance() == Ham {
 		return err
 	}
 	if _, ok, err := w.opinionOf(k, y, r.Reporter); ok || err != nil {
@@ -94,7 +95,7 @@ func (w *withdrawal) write(mine map[record.Key]record.Opinion) error {
 			return err
 		}
 	}
-	w.r.Flags |= record.FlagWithdrawn
+	w.r.Flags, w.r.Refuter = w.r.Flags|record.FlagWithdrawn, 0
 	if err := w.putReport(w.n, w.r); err != nil {
 		return err
 	}

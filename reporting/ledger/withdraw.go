@@ -128,7 +128,7 @@ func (t *txn) withdrawOne(n uint64, r *record.Report, u Undo, done *Undone) erro
 		}
 	}
 	if len(mine) == 0 {
-		return t.markRefuted(n, r, u)
+		return t.keepRefuted(n, r, u)
 	}
 	before := record.Reach(r.Set, r.Anchors, sum, t.l.quorum)
 	for k, o := range mine {
@@ -150,13 +150,14 @@ func (t *txn) withdrawOne(n uint64, r *record.Report, u Undo, done *Undone) erro
 	return w.write(mine)
 }
 
-// markRefuted withdraws a report that was refuted, so that the undo of who refuted it does not
+// keepRefuted withdraws a report that was refuted, so that the undo of who refuted it does not
 // restore it.
-func (t *txn) markRefuted(n uint64, r *record.Report, u Undo) error {
+func (t *txn) keepRefuted(n uint64, r *record.Report, u Undo) error {
 	if u.DryRun || r.Flags&record.FlagRefuted == 0 {
 		return nil
 	}
-	return t.mark(n, record.FlagWithdrawn)
+	r.Flags, r.Refuter = r.Flags|record.FlagWithdrawn, 0
+	return t.putReport(n, r)
 }
 
 func (d *Undone) count(s Stance, lost, relisted bool) {

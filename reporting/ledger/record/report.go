@@ -38,7 +38,7 @@ type Report struct {
 	Origin   string
 	Set      signature.Set
 	Anchors  []Anchors // of set.Sketches
-	Refuter  uint64    // number of the report that refuted it last; 0: none
+	Refuter  uint64    // number of the report whose undo restores it; 0: none
 }
 
 // CheckName returns an error if a name cannot be that of a reporter.
