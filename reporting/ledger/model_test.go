@@ -181,7 +181,7 @@ func (d modelDecision) lost(after modelDecision) modelDecision {
 	return l
 }
 
-// alike says whether a word is about a message: it shares a signature of those keys, or
+// alike reports whether a word is about a message: it shares a signature of those keys, or
 // as many anchors as it takes.
 func (m *model) alike(w *modelReport, set signature.Set, anchors []Anchors, keys []record.Key) bool {
 	said := func(k record.Key) bool {
