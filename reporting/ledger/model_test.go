@@ -366,7 +366,7 @@ func (m *model) credit(r *modelReport, fresh []record.Key, e Entry) {
 	for _, w := range before {
 		first = first[:0]
 		for _, k := range fresh {
-			if x := m.caseOf(k).of(w.by); x != nil && x.modelReport == w && x.first {
+			if x := m.caseOf(k).of(w.by); x != nil && x.modelReport == w && x.first && !x.acquitted {
 				first = append(first, k)
 			}
 		}
