@@ -40,7 +40,7 @@ func signaturesCommand(stdout, stderr io.Writer) *cobra.Command {
 		Short: "measure which varied copies of a reported spam are caught",
 		Long: `Report real spams, vary each in many ways, and print how many varied copies are
 caught, by kind of variation. "min-hash" is the share that rspamd's method catches
-of the same copies. "peer" is the best of Razor, Pyzor, DCC and rspamd, measured on
+of the same copies, by their text, and "page" by the structure of their HTML. "peer" is the best of Razor, Pyzor, DCC and rspamd, measured on
 other copies. "aim" is our aim, and "by" the signatures that caught the copies. Rows
 below the aim are marked.
 
@@ -161,10 +161,10 @@ func (f signatureFlags) show(w io.Writer, rows []replica.Row, s replica.Summary)
 		return enc.Encode(s)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "kind\tcopies\tcaught %%\tmin-hash %%\tpeer %%\taim %%\t\tby\n")
+	fmt.Fprintf(t, "kind\tcopies\tcaught %%\tmin-hash %%\tpage %%\tpeer %%\taim %%\t\tby\n")
 	for _, r := range rows {
-		minHash := 100 * float64(r.Rival) / float64(max(1, r.Copies))
-		fmt.Fprintf(t, "%s\t%d\t%.1f\t%.1f\t%s\t%s\t%s\t%s\n", r.Kind, r.Copies, r.Rate, minHash, orDash(r.Peer), percent(r.Aim), mark(r), by(r))
+		share := func(n int) float64 { return 100 * float64(n) / float64(max(1, r.Copies)) }
+		fmt.Fprintf(t, "%s\t%d\t%.1f\t%.1f\t%.1f\t%s\t%s\t%s\t%s\n", r.Kind, r.Copies, r.Rate, share(r.Rival), share(r.Pages), orDash(r.Peer), percent(r.Aim), mark(r), by(r))
 	}
 	if err := t.Flush(); err != nil {
 		return err

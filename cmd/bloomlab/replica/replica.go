@@ -40,7 +40,8 @@ type Row struct {
 	Kind   string  `json:"kind"`
 	Copies int     `json:"copies"` // messages that the kind could vary
 	Caught int     `json:"caught"`
-	Rival  int     `json:"min_hash"` // that plain min-hashing would catch, see minHash
+	Rival  int     `json:"min_hash"`      // that plain min-hashing would catch, see minHash
+	Pages  int     `json:"page_min_hash"` // that min-hashing of the page's structure would catch, see structureOf
 	Rate   float64 `json:"percent"`
 	Peer   string  `json:"peer_percent,omitempty"`
 	Aim    float64 `json:"aim_percent,omitempty"` // 0: none
@@ -153,8 +154,11 @@ func (b *bench) message(dir string, all *bloomdb.DB, m Message) error {
 			}
 		}
 		b.judge(&b.rows[i], db, copied)
-		if minHashMatch(raw, copied) {
+		if isMinHashMatch(textOf(raw), textOf(copied)) {
 			b.rows[i].Rival++
+		}
+		if isMinHashMatch(structureOf(raw), structureOf(copied)) {
+			b.rows[i].Pages++
 		}
 	}
 	return nil

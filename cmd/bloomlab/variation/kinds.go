@@ -17,7 +17,7 @@ const near = "98-100"
 // Kinds lists all kinds, in the order of the table.
 func Kinds() []Kind {
 	var list []Kind
-	for _, group := range [][]Kind{codingKinds(), markupKinds(), linkKinds(), smallKinds(), wordKinds(), letterKinds(), orderKinds(), largeKinds(), fileKinds()} {
+	for _, group := range [][]Kind{codingKinds(), markupKinds(), linkKinds(), smallKinds(), wordKinds(), letterKinds(), orderKinds(), largeKinds(), fileKinds(), pageKinds()} {
 		list = append(list, group...)
 	}
 	return list
