@@ -143,6 +143,13 @@ var allowed = map[string][]string{
 	"cmd/internal/queue":   {"bloomdb/folder", "reporting/api"},
 	"cmd/internal/manual":  {},
 
+	"cmd/internal/invitation": {"bloomdb/layout", "bloomdb/keyring"},
+
+	// Verbs of cmd/spambloom in packages of their own.
+	"cmd/spambloom/verb":   {},
+	"cmd/spambloom/change": {},
+	"cmd/spambloom/join":   {"bloomdb/keyring", "cmd/internal/config", "cmd/internal/invitation", "cmd/spambloom/verb", "cmd/spambloom/change"},
+
 	"cmd/internal/monitoring": {"reporting/figures"},
 	"cmd/internal/replay":     {"signature", "bloomdb", "bloomdb/filter", "milter/policy"},
 
@@ -164,7 +171,7 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "bloomdb/filter", "cmd/bloomlab/variation", "cmd/internal/mailbox"},
 
 	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "bloomdb/wire", "bloomdb/exchange", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "reporting/backup", "reporting/judged", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "reporting/figures", "reporting/history", "reporting/overview", "reporting/page", "reporting/watch", "milter", "milter/policy", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
-	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "reporting/figures", "reporting/overview", "milter/policy", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
+	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "reporting/figures", "reporting/overview", "milter/policy", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version", "cmd/spambloom/verb", "cmd/spambloom/join"},
 }
 
 // inTests may also be imported by tests; cmd/testenv by all of them.
