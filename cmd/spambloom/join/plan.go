@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/internal/invitation"
@@ -40,6 +41,13 @@ func (s *site) plan(i *invitation.Invitation, key [32]byte, trust string) (*plan
 	caChanges, err := s.caChanges(p, i.CA)
 	if err != nil {
 		return nil, err
+	}
+	if i.Parameters.Period != s.parameters().Period && folder.HasState(s.state) {
+		return nil, &verb.Fault{
+			Code: verb.Data,
+			Err:  fmt.Errorf("the federation has reports.period = %q, and the filters of this site are made for %q, which cannot be converted", i.Parameters.Period, s.parameters().Period),
+			Hint: "rebuild the filters from the ledger of reports, with the federation's period: contrib/backup.md, as for renaming a site; then join",
+		}
 	}
 	changes = append(append(changes, caChanges...), s.parameterChanges(p, i.Parameters)...)
 	var fresh []config.Peer

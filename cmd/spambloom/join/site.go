@@ -31,6 +31,7 @@ type site struct {
 	*config.Config
 	file  *change.File // the configuration
 	name  string
+	state string // the daemon's folder
 	files config.Files
 	key   ed25519.PrivateKey
 }
@@ -47,11 +48,10 @@ func (p place) open() (*site, error) {
 		}
 	}
 	s.name = s.SiteName()
-	state, err := filepath.Abs(p.state()) // the daemon runs in another folder
-	if err != nil {
+	if s.state, err = filepath.Abs(p.state()); err != nil { // the daemon runs in another folder
 		return nil, err
 	}
-	s.files = s.Files(state)
+	s.files = s.Files(s.state)
 	if s.key, err = signingKey(s.files.Signing); err != nil {
 		return nil, err
 	}
