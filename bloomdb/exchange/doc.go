@@ -13,6 +13,7 @@
 //	follower     applies what other sites publish
 //	publisher    publishes what this site has
 //	subscriber   listens to the channel
+//	presence     which sites use this Redis, under any key; run by the caller
 //
 //	bloomdb.NextDelta   -> publisher -> one script: XADD to the own stream,
 //	bloomdb.NewSnapshot                  HSET tails, PUBLISH the delta

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spambloom/spambloom/bloomdb/exchange/follower"
+	"github.com/spambloom/spambloom/bloomdb/exchange/link"
 	"github.com/spambloom/spambloom/bloomdb/exchange/publisher"
 	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 )
@@ -14,6 +15,9 @@ import (
 type Status struct {
 	// Connected means that news are received and the last command to Redis succeeded.
 	Connected bool `json:"connected"`
+
+	// Fault is the failure of Redis that lasts; nil: none.
+	Fault *link.Fault `json:"fault,omitempty"`
 
 	// LastError is the last fault, even if it has been overcome.
 	LastError   string     `json:"last_error,omitempty"`
@@ -42,6 +46,7 @@ type Progress = follower.Progress
 // Status returns the current state of the exchange.
 func (x *Exchange) Status() Status {
 	s := Status{Connected: x.link.IsConnected(), Published: streams.At(x.db.Head()), Sites: x.follower.Status(), Refused: x.refused.Of("")}
+	s.Fault = x.link.Fault()
 	s.Snapshot, s.MovedAside = x.publisher.Status()
 	if fault, at := x.link.LastFault(); fault != "" {
 		s.LastError, s.LastErrorAt = fault, &at

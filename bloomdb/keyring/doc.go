@@ -1,6 +1,7 @@
 // Package keyring holds the keys of a site and hashes under them: the federation key, from
 // which all positions in filters are derived (Ring), and the key that signs the site's
-// records. It reads, writes and repairs key files.
+// records, and receives secrets sealed for the site (Seal). It reads, writes and repairs key
+// files.
 //
 //	key file -> ReadKey -> NewRing -> positions of signatures, domains and classes; SipHash
 //

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"os"
 	"runtime"
-
-	"golang.org/x/term"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/mailbox"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -173,7 +171,4 @@ func concernsOne(err error) bool {
 }
 
 // isTerminal reports whether a stream is a terminal.
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
+func isTerminal(stream any) bool { return verb.IsTerminal(stream) }

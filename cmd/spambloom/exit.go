@@ -10,6 +10,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/mailbox"
 	"github.com/spambloom/spambloom/cmd/internal/queue"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/client"
 	"github.com/spambloom/spambloom/signature"
@@ -148,9 +149,12 @@ func exitCode(err error) int {
 	var unflushed *unflushedError
 	var queued *queueError
 	var feedback *feedbackError
+	var fault *verb.Fault
 	switch {
 	case err == nil:
 		return 0
+	case errors.As(err, &fault):
+		return fault.Code
 	case errors.As(err, &verdict):
 		return int(verdict)
 	case errors.Is(err, queue.ErrFull), errors.As(err, &unflushed):
@@ -200,6 +204,10 @@ func problemCode(status int) int {
 
 // hint returns what to do about a frequent mistake, or an empty string.
 func hint(err error) string {
+	var fault *verb.Fault
+	if errors.As(err, &fault) && (fault.Hint != "" || fault.Code != exUsage) {
+		return fault.Hint
+	}
 	var problem *api.Problem
 	switch exitCode(err) {
 	case exUsage:

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -117,16 +116,14 @@ func siteName(flags keygenFlags) (string, error) {
 		}
 		return flags.site, nil
 	}
-	name := ""
 	set, err := config.Load(cmp.Or(flags.config, config.DefaultPath))
 	switch {
 	case err == nil:
-		name = set.Site.Name
+		return set.SiteName(), nil
 	case flags.config != "" || !errors.Is(err, fs.ErrNotExist):
 		return "", readFault(err)
 	}
-	host, _ := os.Hostname() // if it fails, the name is "site"
-	return cmp.Or(name, config.FitName(host)), nil
+	return config.Default().SiteName(), nil
 }
 
 // readFault marks an error as that of an unreadable file or of a wrong one.

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -217,15 +215,7 @@ func (c *cli) showRetouching(name string, r api.Retouching, done, asJSON bool) e
 }
 
 // confirm asks a question on the terminal and reports whether the answer is y or yes.
-func (c *cli) confirm(question string) bool {
-	fmt.Fprintf(c.stderr, "spambloom: %s [y/N] ", question)
-	answer, err := bufio.NewReader(io.LimitReader(c.stdin, 64)).ReadString('\n')
-	if err != nil && answer == "" {
-		fmt.Fprintln(c.stderr)
-	}
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes"
-}
+func (c *cli) confirm(question string) bool { return c.streams().Ask(question) }
 
 // listRetouched prints the retouched signatures.
 func (c *cli) listRetouched(ctx context.Context, names []string, flags retouchFlags) error {

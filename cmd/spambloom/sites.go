@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,10 @@ newer heartbeat. If it remains stale for minutes, delete its data here:
 
   spambloom drop SITE && spambloom mute --undo SITE
 
+Warnings below the table are the reasons why other sites are not heard: redis.url is not
+set, a fault of Redis and what to do about it, or sites that use the same Redis with
+another federation key or other values in [reports].
+
 Exit codes:
   0   the daemon has answered` + statusCodes
 
@@ -64,6 +69,9 @@ func (c *cli) sites(ctx context.Context, asJSON bool) error {
 	}
 	if len(list.Refused) > 0 {
 		defer c.notify("warning", fmt.Sprintf("also refused, from unknown sites or with a wrong key: %s; the daemon's log names the senders", refusals(list.Refused)))
+	}
+	for _, note := range slices.Backward(list.Notes) { // deferred calls run backwards
+		defer c.notify("warning", note)
 	}
 	for _, s := range list.Sites {
 		if s.State == api.StateStale {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/exchange/presence"
 	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
 	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/bloomdb/folder"
@@ -66,6 +67,7 @@ type service struct {
 	previous     *exchange.Exchange // for the previous federation key; nil: none
 	traps        map[string]*trap.Trap
 	redis        *redisclient.Client // nil: none
+	presence     *presence.Presence  // nil: none
 
 	history    *history.History
 	begun      time.Time // when the daemon was started, by the database's time
@@ -170,6 +172,7 @@ func (d *service) assemble(sockets *sockets) error {
 		d.redis = client
 		d.exchange = exchange.New(d.db, streams.New(client, d.db.Status().KeyID), s.exchangeOptions(d.log))
 		d.joinPrevious()
+		d.presence = presence.New(client, d.ownPresence())
 	}
 	d.access = server.NewAccess(s.accessOptions(s.Control.Group))
 	d.newTraps()
@@ -191,6 +194,7 @@ func (d *service) assemble(sockets *sockets) error {
 		Link:     link,
 
 		Strangers: d.strangers,
+		SiteNotes: d.siteNotes,
 		Folder:    s.data,
 		Keys:      s.keyFiles(),
 		Log:       d.log,
@@ -237,6 +241,9 @@ func (d *service) run(ctx context.Context, hup <-chan os.Signal, sockets *socket
 	back.Go(func() error { d.limitMemory(backCtx); return nil })
 	if d.exchange != nil {
 		back.Go(func() error { return d.exchange.Run(backCtx) })
+	}
+	if d.presence != nil {
+		back.Go(func() error { d.presence.Run(backCtx); return nil })
 	}
 	if d.previous != nil {
 		back.Go(func() error { return d.previous.Run(backCtx) })

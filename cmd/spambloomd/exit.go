@@ -74,7 +74,7 @@ func hint(err error) string {
 	case errors.Is(err, bloomdb.ErrLocked):
 		return "another spambloomd runs with this folder; stop it, or choose a folder with --data"
 	case errors.Is(err, bloomdb.ErrIdentity):
-		return "use the previous name, key and periods; to join with a new key, start with an empty state folder (this site's reports are lost)"
+		return "use the previous name and periods; for another key, set previous_federation_key, as spambloom join does; contrib/backup.md shows how to rename a site"
 	case errors.Is(err, backup.ErrNotEmpty):
 		return "move the existing files away, or name another folder with --data; a backup is never merged with existing state"
 	case errors.Is(err, backup.ErrUnfinished):

@@ -40,9 +40,9 @@ func TestFederationGuide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	acl := regexp.MustCompile(`ACL SETUSER spambloom on .*`).FindString(string(format))
-	if acl == "" || !strings.Contains(string(guide), acl) {
-		t.Errorf("the guide lacks %q", acl)
+	rights := regexp.MustCompile(`ACL SETUSER spambloom on >PASSWORD (.*)`).FindStringSubmatch(string(format))
+	if rights == nil || !strings.Contains(harness.GuidePage(t, "redis.md"), "user spambloom on >$password "+rights[1]+"\n") {
+		t.Errorf("redis.md lacks the rights %q", rights)
 	}
 }
 

@@ -25,8 +25,8 @@ const maxHTTP = 64
 //	/metrics   Prometheus
 //	/healthz   200 while the process answers at all
 //	/readyz    200 while it serves, mail is judged, and reports are accepted and written; otherwise
-//	           503 and the reason. With 200, a line for each damaged file, each lockout, and a
-//	           clock that jumped
+//	           503 and the reason. With 200, a line for each damaged file, each lockout, a clock
+//	           that jumped, and each reason why other sites are not heard
 //	/          the page for people, see package page
 //
 // It answers only for its own names.
@@ -104,6 +104,11 @@ func (d *service) notes(lockout string) (notes []string) {
 			time.Duration(c.Ahead*float64(time.Second)).Round(time.Second), c.Since.Format(time.RFC3339)))
 		if c.Expires {
 			notes = append(notes, fmt.Sprintf("clock: reports made before it is trusted, at %s, expire then", c.Believed.Format(time.RFC3339)))
+		}
+	}
+	if d.exchange != nil {
+		for _, note := range d.siteNotes() {
+			notes = append(notes, "exchange: "+note)
 		}
 	}
 	for _, f := range d.db.DamagedFiles() {

@@ -61,6 +61,10 @@ daemon's flags.
 --restore restores a backup made by spambloom backup. The state folder must be empty. The
 backup is checked completely first: after a crash, all of it has been restored, or nothing.
 
+-t refuses what the start would refuse: the configuration, and a state folder that the user
+may not write, or whose keys, site, periods or versions do not fit. It changes nothing, and
+the daemon may be running. Damaged data is found by spambloom fsck.
+
 SIGHUP reloads the configuration. SIGTERM finishes messages in flight and stops. A second
 SIGTERM stops at once: the MTA handles messages in flight by its rule for a failing
 milter, and nothing that was acknowledged is lost.`
@@ -122,7 +126,7 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVarP(&f.config, "config", "c", "", "configuration `FILE`")
-	fs.BoolVarP(&f.test, "test", "t", false, "test the configuration and exit with 0 or 78")
+	fs.BoolVarP(&f.test, "test", "t", false, "test the configuration, and whether the state folder fits it; exit with 0, or as the start would")
 	fs.BoolVar(&f.repair, "repair", false, "repair a damaged state folder, report what was lost, and exit")
 	fs.StringVar(&f.restore, "restore", "", "restore a backup from `FILE`, or - for standard input, into an empty state folder, and exit")
 	fs.StringVar(&f.data, "data", "", "state `FOLDER`")
@@ -143,6 +147,9 @@ func usageArgs(_ *cobra.Command, args []string) error {
 
 // printValid prints the result of -t.
 func printValid(stdout, stderr io.Writer, s *settings) error {
+	if err := checkState(s); err != nil {
+		return err
+	}
 	for _, err := range s.skipped {
 		fmt.Fprintf(stderr, "spambloomd: warning: %v\n", err)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -75,11 +74,9 @@ func makeSettings(f flags, changed func(flag string) bool, handed bool, usual st
 			return nil, &failure{exConfig, err}
 		}
 	}
-	host, _ := os.Hostname() // if it fails, the site is called "site"
-	s.site = cmp.Or(s.Site.Name, config.FitName(host))
-	s.key = cmp.Or(s.Site.FederationKey, filepath.Join(s.data, "federation.key"))
-	s.previousKey = s.Site.PreviousKey
-	s.sign = cmp.Or(s.Site.SigningKey, filepath.Join(s.data, "site.key"))
+	s.site = s.SiteName()
+	files := s.Files(s.data)
+	s.key, s.previousKey, s.sign = files.Federation, files.Previous, files.Signing
 	if s.Control.Listen == "" {
 		s.Control.Listen = "unix:" + s.controlSocket()
 	}

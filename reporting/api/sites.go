@@ -60,6 +60,9 @@ type SiteList struct {
 	// Refused counts the rejected records of senders that are none of these sites, since
 	// the start and by cause.
 	Refused map[string]int64 `json:"refused,omitempty"`
+
+	// Notes are the reasons why other sites are not heard, one sentence each.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // SiteRequest mutes a site, restores it, or drops it.

@@ -63,8 +63,8 @@ func Restore(r io.Reader, dir string) (sum Summary, err error) {
 // calls it before it opens the folder. If there was no restore, it does nothing. The error is
 // ErrUnfinished if a restore was interrupted earlier or is running, or bloomdb.ErrLocked.
 func Finish(dir string) (err error) {
-	if _, err := os.Lstat(filepath.Join(dir, unfinished)); err == nil {
-		return fmt.Errorf("%w: %s", ErrUnfinished, filepath.Join(dir, unfinished))
+	if err := Check(dir); err != nil {
+		return err
 	}
 	if _, err := os.Lstat(filepath.Join(dir, restored)); err != nil {
 		return nil // no restore, or a folder that the start cannot read either
@@ -74,6 +74,14 @@ func Finish(dir string) (err error) {
 		return err
 	}
 	return errors.Join(moveUp(dir), unlock())
+}
+
+// Check returns ErrUnfinished if a restore was interrupted or is running.
+func Check(dir string) error {
+	if _, err := os.Lstat(filepath.Join(dir, unfinished)); err == nil {
+		return fmt.Errorf("%w: %s", ErrUnfinished, filepath.Join(dir, unfinished))
+	}
+	return nil
 }
 
 // lock locks the folder against daemons and other restores.

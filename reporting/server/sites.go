@@ -20,6 +20,9 @@ func (h *handler) sites(caller) (api.SiteList, error) {
 	if h.Strangers != nil {
 		list.Refused = h.Strangers()
 	}
+	if h.SiteNotes != nil {
+		list.Notes = h.SiteNotes()
+	}
 	return list, nil
 }
 

@@ -31,8 +31,9 @@ type Link struct {
 	echoedAt    atomic.Int64 // when this site's own news last came back, Unix nanoseconds
 
 	mu        sync.Mutex
-	up        map[Part]bool // absent: not tried yet
-	isLogged  map[Part]bool // the failure is in the log
+	up        map[Part]bool  // absent: not tried yet
+	faults    map[Part]Fault // of the parts that fail now
+	logged    map[Part]Cause // of the failure that is in the log
 	logLimit  Limiter
 	lastError string
 	lastFault time.Time
@@ -40,34 +41,57 @@ type Link struct {
 
 // New returns the state of a link that was not used yet.
 func New(log *slog.Logger) *Link {
-	return &Link{log: log, up: make(map[Part]bool), isLogged: make(map[Part]bool)}
+	return &Link{log: log, up: make(map[Part]bool), faults: make(map[Part]Fault), logged: make(map[Part]Cause)}
 }
 
 // Succeeded records a success of a part.
 func (l *Link) Succeeded(p Part) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.isLogged[p] {
+	if l.logged[p] != "" {
 		l.log.Info("exchange recovered", "part", p)
-		delete(l.isLogged, p)
+		delete(l.logged, p)
 	}
+	delete(l.faults, p)
 	l.up[p] = true
 }
 
-// Failed records a failure of a part. It logs the first failure in a row, and at most one a
-// minute for an intermittent part.
+// Fault is a failure that lasts.
+type Fault struct {
+	Cause Cause  `json:"cause"`
+	Error string `json:"error"`
+}
+
+// Failed records a failure of a part. Of failures in a row it logs the first one of each
+// cause, and of an intermittent part at most one a minute and cause: a wrong password after
+// a restart of Redis is logged although the lost connection was.
 func (l *Link) Failed(p Part, err error) {
 	if p == Publish {
 		l.publishedAt.Store(0)
 	}
+	cause := CauseOf(err)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.isLogged[p] && l.logLimit.Allow(string(p)) {
-		l.log.Warn("exchange failed, retrying", "part", p, "error", err)
-		l.isLogged[p] = true
+	if l.logged[p] != cause && l.logLimit.Allow(string(p)+" "+string(cause)) {
+		l.log.Warn("exchange failed, retrying", "part", p, "cause", cause, "error", err, "advice", cause.Advice())
+		l.logged[p] = cause
 	}
 	l.up[p] = false
+	l.faults[p] = Fault{cause, err.Error()}
 	l.lastError, l.lastFault = string(p)+": "+err.Error(), time.Now()
+}
+
+// Fault returns the failure that lasts, of the first part that has one: publish, subscribe,
+// read. It returns nil if there is none.
+func (l *Link) Fault() *Fault {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range []Part{Publish, Subscribe, Read} {
+		if f, ok := l.faults[p]; ok {
+			return &f
+		}
+	}
+	return nil
 }
 
 // IsConnected reports whether the last attempt of every part succeeded.

@@ -1,9 +1,11 @@
 package link
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -89,5 +91,54 @@ func TestLinkThatFlaps(t *testing.T) {
 	l.Failed(Read, errors.New("gone"))
 	if !strings.Contains(text.String(), "part=read") {
 		t.Error("another part must be logged at once")
+	}
+}
+
+// Each changed cause of a fault is logged once, and shown while it lasts.
+func TestChangedCauseIsLogged(t *testing.T) {
+	var text strings.Builder
+	l := New(slog.New(slog.NewTextHandler(&text, nil)))
+	refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+	for range 10 {
+		l.Failed(Publish, refused)
+	}
+	for range 10 {
+		l.Failed(Publish, errors.New("WRONGPASS invalid username-password pair or user is disabled."))
+	}
+	if f := l.Fault(); f == nil || f.Cause != Password {
+		t.Errorf("fault %+v", f)
+	}
+	l.Failed(Publish, errors.New("NOPERM this user has no permissions to run the 'eval' command"))
+	for cause, want := range map[Cause]int{Unreachable: 1, Password: 1, Rights: 1} {
+		if n := strings.Count(text.String(), "cause="+string(cause)); n != want {
+			t.Errorf("%s: logged %d times, want %d", cause, n, want)
+		}
+	}
+	l.Succeeded(Publish)
+	if f := l.Fault(); f != nil || strings.Count(text.String(), "exchange recovered") != 1 {
+		t.Errorf("fault %+v after it was overcome\n%s", f, text.String())
+	}
+}
+
+func TestCauseOf(t *testing.T) {
+	for text, want := range map[string]Cause{
+		"WRONGPASS invalid username-password pair":                                               Password,
+		"NOAUTH Authentication required.":                                                        Password,
+		"NOPERM No permissions to access a channel":                                              Rights,
+		"ERR ... The user executing the script can't run this command or subcommand script: abc": Rights,
+		"OOM command not allowed when used memory > 'maxmemory'.":                                Memory,
+		"MISCONF Redis is configured to save RDB snapshots":                                      Disk,
+		"LOADING Redis is loading the dataset in memory":                                         Loading,
+		"READONLY You can't write against a read only replica.":                                  Replica,
+		"own news have not come back for 7s":                                                     Unreachable,
+		"EOF":                                                                                    Unreachable,
+		"something else":                                                                         Other,
+	} {
+		if got := CauseOf(errors.New(text)); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+	if got := CauseOf(fmt.Errorf("dial: %w", x509.UnknownAuthorityError{})); got != Certificate {
+		t.Error(got)
 	}
 }

@@ -71,3 +71,14 @@ func withoutSecret(message, line string) string {
 	}
 	return quoted.ReplaceAllLiteralString(message, hidden)
 }
+
+// urlValue matches a URL of Redis in quotes.
+var urlValue = regexp.MustCompile(`"((rediss?|unix)://[^"]*)"`)
+
+// WithoutURL returns a line of a configuration file for display, with RedisShown in place of
+// URLs of Redis.
+func WithoutURL(line string) string {
+	return urlValue.ReplaceAllStringFunc(line, func(quoted string) string {
+		return `"` + RedisShown(strings.Trim(quoted, `"`)) + `"`
+	})
+}

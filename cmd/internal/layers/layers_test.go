@@ -80,6 +80,7 @@ var allowed = map[string][]string{
 	"bloomdb/exchange/follower":    {"bloomdb/layout", "bloomdb/wire", "bloomdb/peers", "bloomdb", "bloomdb/exchange/streams", "bloomdb/exchange/link", "bloomdb/exchange/refusal"},
 	"bloomdb/exchange/publisher":   {"bloomdb/wire", "bloomdb/outbox", "bloomdb", "bloomdb/exchange/streams", "bloomdb/exchange/link"},
 	"bloomdb/exchange/subscriber":  {"bloomdb/layout", "bloomdb/wire", "bloomdb", "bloomdb/exchange/streams", "bloomdb/exchange/link", "bloomdb/exchange/refusal", "bloomdb/exchange/follower", "bloomdb/exchange/publisher"},
+	"bloomdb/exchange/presence":    {"bloomdb/layout"},
 	"bloomdb/exchange":             {"bloomdb", "bloomdb/exchange/streams", "bloomdb/exchange/link", "bloomdb/exchange/refusal", "bloomdb/exchange/follower", "bloomdb/exchange/publisher", "bloomdb/exchange/subscriber"},
 
 	// In the order of their imports: the daemon's side, and the client's.
@@ -143,6 +144,13 @@ var allowed = map[string][]string{
 	"cmd/internal/queue":   {"bloomdb/folder", "reporting/api"},
 	"cmd/internal/manual":  {},
 
+	"cmd/internal/invitation": {"bloomdb/layout", "bloomdb/keyring"},
+
+	// Verbs of cmd/spambloom in packages of their own.
+	"cmd/spambloom/verb":   {},
+	"cmd/spambloom/change": {},
+	"cmd/spambloom/join":   {"bloomdb/folder", "bloomdb/keyring", "cmd/internal/config", "cmd/internal/invitation", "cmd/spambloom/verb", "cmd/spambloom/change"},
+
 	"cmd/internal/monitoring": {"reporting/figures"},
 	"cmd/internal/replay":     {"signature", "bloomdb", "bloomdb/filter", "milter/policy"},
 
@@ -163,8 +171,8 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/variation":   {"signature"},
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "bloomdb/filter", "cmd/bloomlab/variation", "cmd/internal/mailbox"},
 
-	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "bloomdb/wire", "bloomdb/exchange", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "reporting/backup", "reporting/judged", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "reporting/figures", "reporting/history", "reporting/overview", "reporting/page", "reporting/watch", "milter", "milter/policy", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
-	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "reporting/figures", "reporting/overview", "milter/policy", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
+	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "bloomdb/wire", "bloomdb/exchange", "bloomdb/exchange/presence", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "reporting/backup", "reporting/judged", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "reporting/figures", "reporting/history", "reporting/overview", "reporting/page", "reporting/watch", "milter", "milter/policy", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
+	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "reporting/figures", "reporting/overview", "milter/policy", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version", "cmd/spambloom/verb", "cmd/spambloom/join"},
 }
 
 // inTests may also be imported by tests; cmd/testenv by all of them.
@@ -191,6 +199,7 @@ var inTests = map[string][]string{
 
 	"bloomdb/exchange/redisclient": {"bloomdb/exchange/redistest"},
 	"bloomdb/exchange/streams":     {"bloomdb/exchange/redistest"},
+	"bloomdb/exchange/presence":    {"bloomdb/exchange/redistest"},
 	"bloomdb/exchange/follower":    {"bloomdb/bloomdbtest", "bloomdb/exchange/streams/streamstest"},
 	"bloomdb/exchange/publisher":   {"bloomdb/bloomdbtest"},
 	"bloomdb/exchange/subscriber":  {"bloomdb/bloomdbtest", "bloomdb/exchange/redistest"},
@@ -229,7 +238,7 @@ var inTests = map[string][]string{
 var reserved = map[string][]string{
 	"github.com/emersion/go-milter":  {"milter", "milter/protocol"},
 	"github.com/emersion/go-message": {"signature/mail"},
-	"github.com/redis/go-redis/v9":   {"bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "cmd/spambloomd"},
+	"github.com/redis/go-redis/v9":   {"bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "bloomdb/exchange/presence", "cmd/spambloomd"},
 	"github.com/BurntSushi/toml":     {"cmd/internal/config"},
 	"github.com/minio/sha256-simd":   {"signature/digest"},
 	"github.com/wlynxg/chardet":      {"signature/mail"},

@@ -1,0 +1,76 @@
+package link
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"strings"
+)
+
+// Cause is the kind of a fault of Redis, by which faults are logged and shown.
+type Cause string
+
+const (
+	Unreachable Cause = "unreachable" // no connection, or no answer
+	Certificate Cause = "certificate" // TLS: a wrong CA, name or certificate, or no TLS there
+	Password    Cause = "password"    // the user or the password is wrong, or none is given
+	Rights      Cause = "rights"      // an ACL forbids a command, a key or the channel
+	Memory      Cause = "memory"      // maxmemory is reached
+	Disk        Cause = "disk"        // Redis cannot write to its disk
+	Loading     Cause = "loading"     // Redis reads its data after a start
+	Replica     Cause = "replica"     // the server is a read-only replica
+	Other       Cause = "other"       // see the text of the fault
+)
+
+// words are the beginnings of Redis' errors.
+var words = []struct {
+	word  string
+	cause Cause
+}{
+	{"WRONGPASS", Password}, {"NOAUTH", Password}, {"ERR invalid password", Password},
+	{"ERR AUTH <password> called without", Password}, {"NOPERM", Rights}, {"OOM", Memory},
+	{"MISCONF", Disk}, {"LOADING", Loading}, {"READONLY", Replica}, {"MASTERDOWN", Replica},
+}
+
+// CauseOf returns the cause that an error stands for.
+func CauseOf(err error) Cause {
+	text := err.Error()
+	for _, w := range words {
+		if strings.Contains(text, w.word) {
+			return w.cause
+		}
+	}
+	var authority x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var certificate x509.CertificateInvalidError
+	var verification *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	var alert tls.AlertError
+	switch {
+	case strings.Contains(text, "can't run this command or subcommand"), strings.Contains(text, "can't access at least one of the keys"):
+		return Rights // from within a script
+	case errors.As(err, &authority), errors.As(err, &name), errors.As(err, &certificate), errors.As(err, &verification), errors.As(err, &record), errors.As(err, &alert):
+		return Certificate
+	}
+	var network net.Error
+	if errors.As(err, &network) || strings.Contains(text, "EOF") || strings.Contains(text, "own news have not come back") {
+		return Unreachable
+	}
+	return Other
+}
+
+// advice is what an administrator does about a cause.
+var advice = map[Cause]string{
+	Unreachable: "check that Redis runs and listens on the address in redis.url",
+	Certificate: "check redis.ca, and that the name in redis.url is in the certificate of Redis",
+	Password:    "check user and password in redis.url; a user made by ACL SETUSER is lost when Redis restarts without an aclfile",
+	Rights:      "give the user the rights in contrib/redis.md, in the aclfile",
+	Memory:      "give Redis more maxmemory, or lower redis.snapshot_limit",
+	Disk:        "free space on the disk of Redis",
+	Loading:     "wait until Redis has read its data",
+	Replica:     "name the primary in redis.url, or use Sentinel",
+}
+
+// Advice returns what to do about a cause, or "".
+func (c Cause) Advice() string { return advice[c] }

@@ -1,0 +1,195 @@
+package join
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/cmd/internal/config"
+	"github.com/spambloom/spambloom/cmd/internal/invitation"
+	"github.com/spambloom/spambloom/cmd/spambloom/change"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
+)
+
+// plan is what join changes: the configuration, and files that it names.
+type plan struct {
+	config   *change.File
+	ca       *change.File // nil: none
+	key      [32]byte
+	keyPath  string // new file of the federation key; "": none
+	keyLike  string // file whose owner the new one gets
+	warnings []string
+}
+
+// plan compares an invitation with the configuration.
+func (s *site) plan(i *invitation.Invitation, key [32]byte, trust string) (*plan, error) {
+	if err := checkURL(i.Redis); err != nil {
+		return nil, err
+	}
+	p := &plan{config: s.file, key: key, keyLike: s.files.Signing}
+	changes, err := s.keyChanges(p)
+	if err != nil {
+		return nil, err
+	}
+	if i.Redis != s.Redis.URL {
+		changes = append(changes, config.Change{Key: "redis.url", Value: i.Redis})
+	}
+	caChanges, err := s.caChanges(p, i.CA)
+	if err != nil {
+		return nil, err
+	}
+	if i.Parameters.Period != s.parameters().Period && folder.HasState(s.state) {
+		return nil, &verb.Fault{
+			Code: verb.Data,
+			Err:  fmt.Errorf("the federation has reports.period = %q, and the filters of this site are made for %q, which cannot be converted", i.Parameters.Period, s.parameters().Period),
+			Hint: "rebuild the filters from the ledger of reports, with the federation's period: contrib/backup.md, as for renaming a site; then join",
+		}
+	}
+	changes = append(append(changes, caChanges...), s.parameterChanges(p, i.Parameters)...)
+	var fresh []config.Peer
+	if !i.IsOpen || trust != "" || len(s.Peers) > 0 {
+		if fresh, err = s.newPeers(append([]invitation.Peer{i.Peer}, i.Peers...), trust); err != nil {
+			return nil, err
+		}
+	}
+	text, err := config.Edit(s.file.Path, string(s.file.Old), changes, fresh)
+	if err != nil {
+		return nil, fault(err)
+	}
+	s.file.New = []byte(text)
+	if _, had, err := invitation.WithoutPassword(i.Redis); (had || err != nil) && s.file.Mode&0o004 != 0 {
+		p.warnings = append(p.warnings, fmt.Sprintf("every user of this machine can read the password of Redis in %s; chmod 640 and chgrp it to the daemon's group", s.file.Path))
+	}
+	return p, nil
+}
+
+// keyChanges makes the federation's key this site's, and the key in use the previous one.
+func (s *site) keyChanges(p *plan) ([]config.Change, error) {
+	current, currentErr := keyring.ReadKey(s.files.Federation)
+	if currentErr != nil && !errors.Is(currentErr, fs.ErrNotExist) {
+		return nil, fault(currentErr)
+	}
+	if currentErr == nil && current == p.key {
+		return nil, nil
+	}
+	if s.files.Previous != "" {
+		return nil, s.previousFault(p.key)
+	}
+	p.keyPath = filepath.Join(filepath.Dir(s.files.Federation), "federation-"+keyring.ID(p.key)+".key")
+	changes := []config.Change{{Key: "site.federation_key", Value: p.keyPath}}
+	if currentErr == nil { // else the site has not started yet, and has no reports
+		p.keyLike = s.files.Federation
+		changes = append(changes, config.Change{Key: "site.previous_federation_key", Value: s.files.Federation})
+	}
+	held, err := keyring.ReadKey(p.keyPath)
+	switch {
+	case err == nil && held == p.key:
+		p.keyPath = "" // written by an earlier join
+	case err == nil || !errors.Is(err, fs.ErrNotExist):
+		return nil, invalid("%s exists, and does not contain that key; move it away", p.keyPath)
+	}
+	return changes, nil
+}
+
+// previousFault returns the error of a site that changes its key already: it can have only
+// two.
+func (s *site) previousFault(key [32]byte) error {
+	previous, err := keyring.ReadKey(s.files.Previous)
+	if err != nil {
+		return fault(err)
+	}
+	if previous == key {
+		return &verb.Fault{
+			Code: verb.Data,
+			Err:  fmt.Errorf("this site is leaving the federation %s: that is its previous_federation_key", keyring.ID(key)),
+			Hint: "nothing needs to be done if the other site joins this one's federation: there, run spambloom join, and here, spambloom invite. To go back instead, exchange federation_key and previous_federation_key in " + s.file.Path + " and restart",
+		}
+	}
+	return &verb.Fault{
+		Code: verb.Data,
+		Err:  fmt.Errorf("this site is already changing its federation key, and cannot have three: previous_federation_key is %s", s.files.Previous),
+		Hint: "spambloom status --json shows as previous_until when the old key may be removed from " + s.file.Path + "; earlier, its reports are lost",
+	}
+}
+
+// caChanges adds the CA of Redis.
+func (s *site) caChanges(p *plan, ca string) (changes []config.Change, err error) {
+	if ca == "" {
+		return nil, nil
+	}
+	if s.Redis.CA != "" {
+		if held, err := os.ReadFile(s.Redis.CA); err == nil && string(held) == ca {
+			return nil, nil
+		}
+	}
+	path := filepath.Join(filepath.Dir(s.files.Federation), "redis-ca.pem")
+	if p.ca, err = change.Read(path); err != nil {
+		return nil, fault(err)
+	}
+	p.ca.OwnLike(s.files.Signing)
+	p.ca.New = []byte(ca)
+	if path != s.Redis.CA {
+		changes = append(changes, config.Change{Key: "redis.ca", Value: path})
+	}
+	return changes, nil
+}
+
+// parameterChanges adopts the values of [reports] that are the same at all sites.
+func (s *site) parameterChanges(p *plan, there invitation.Parameters) (changes []config.Change) {
+	here := s.parameters()
+	for _, v := range []struct {
+		key         string
+		here, there any
+	}{
+		{"reports.period", here.Period, there.Period},
+		{"reports.keep", here.Keep, there.Keep},
+		{"reports.capacity", here.Capacity, there.Capacity},
+		{"reports.max_error_per_mail", here.MaxErrorPerMail, there.MaxErrorPerMail},
+	} {
+		if v.here != v.there {
+			changes = append(changes, config.Change{Key: v.key, Value: v.there})
+			p.warnings = append(p.warnings, fmt.Sprintf("%s is %v instead of %v now, as at all sites of the federation", v.key, v.there, v.here))
+		}
+	}
+	return changes
+}
+
+func (p *plan) isEmpty() bool {
+	return !p.config.IsChanged() && p.keyPath == "" && (p.ca == nil || !p.ca.IsChanged())
+}
+
+func (p *plan) diff() string {
+	text := ""
+	if p.keyPath != "" {
+		text = fmt.Sprintf("new file %s: the federation key %s\n", p.keyPath, keyring.ID(p.key))
+	}
+	if p.ca != nil {
+		text += p.ca.Diff(nil)
+	}
+	return text + p.config.Diff(show)
+}
+
+// write writes the configuration last, because it names the other files.
+func (p *plan) write() error {
+	if p.keyPath != "" {
+		if err := keyring.WriteKey(p.keyPath, p.key); err != nil {
+			return &verb.Fault{Code: verb.CantCreate, Err: err}
+		}
+		if err := own(p.keyPath, p.keyLike); err != nil {
+			return err
+		}
+	}
+	if p.ca != nil && p.ca.IsChanged() {
+		if err := write(p.ca); err != nil {
+			return err
+		}
+	}
+	if !p.config.IsChanged() {
+		return nil
+	}
+	return write(p.config)
+}

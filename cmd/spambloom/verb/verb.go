@@ -1,0 +1,87 @@
+// Package verb is what the verbs in packages of their own share with the command: its
+// streams, questions, and errors with their exit codes. It owns no verb.
+package verb
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// Exit codes of sysexits.h that faults use.
+const (
+	Declined   = 1 // no number of sysexits.h
+	Usage      = 64
+	Data       = 65
+	NoInput    = 66
+	CantCreate = 73
+	IOErr      = 74
+	NoPerm     = 77
+	Config     = 78
+)
+
+// Fault is an error with its exit code, and a hint that names what to do; "": none.
+type Fault struct {
+	Code int
+	Err  error
+	Hint string
+}
+
+func (f *Fault) Error() string { return f.Err.Error() }
+func (f *Fault) Unwrap() error { return f.Err }
+
+// ErrDeclined is the error of a question that was not answered with yes.
+var ErrDeclined = errors.New("not confirmed; nothing was changed")
+
+// Streams are those of one run.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Print writes a result.
+func (s Streams) Print(text string) error {
+	if _, err := io.WriteString(s.Out, text); err != nil {
+		return &Fault{IOErr, err, "standard output cannot be written; check whether its disk is full"}
+	}
+	return nil
+}
+
+// Note writes a line to standard error. Kind is warning or hint.
+func (s Streams) Note(kind, text string) { fmt.Fprintf(s.Err, "spambloom: %s: %s\n", kind, text) }
+
+// Confirm asks a question unless yes is set. It returns nil if the answer is yes. Without a
+// terminal it asks nothing and fails.
+func (s Streams) Confirm(question string, yes bool) error {
+	switch {
+	case yes:
+		return nil
+	case !IsTerminal(s.In):
+		return &Fault{Usage, errors.New("not a terminal: add --yes to confirm"), ""}
+	case !s.Ask(question):
+		return &Fault{Declined, ErrDeclined, ""}
+	}
+	return nil
+}
+
+// Ask reports whether a question was answered with yes.
+func (s Streams) Ask(question string) bool {
+	fmt.Fprintf(s.Err, "spambloom: %s [y/N] ", question)
+	answer, err := bufio.NewReader(io.LimitReader(s.In, 64)).ReadString('\n')
+	if err != nil && answer == "" {
+		fmt.Fprintln(s.Err)
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
+}
+
+// IsTerminal reports whether a stream is a terminal.
+func IsTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,148 @@
+package federation
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// guidedRedis is a Redis as contrib/redis.md sets it up.
+type guidedRedis struct {
+	t    *testing.T
+	dir  string
+	port int
+	url  string
+	cmd  *exec.Cmd
+}
+
+// newGuidedRedis runs the commands of the page.
+func newGuidedRedis(t *testing.T) *guidedRedis {
+	t.Helper()
+	testenv.Program(t, "openssl")
+	r := &guidedRedis{t: t, dir: testenv.Dir(t), port: testenv.Port(t)}
+	here := strings.NewReplacer("/etc/redis", r.dir, "redis.example.org:6379", fmt.Sprintf("localhost:%d", r.port), "redis.example.org", "localhost",
+		"tls-port 6379", fmt.Sprintf("tls-port %d", r.port), "bind * -::*", "bind 127.0.0.1")
+	r.sh(here.Replace(harness.PageBlock(t, "redis.md", "cd /etc/redis\numask 077\nopenssl")))
+	out := r.sh(here.Replace(harness.PageBlock(t, "redis.md", "cd /etc/redis\numask 077\nadmin")))
+	url := regexp.MustCompile(`url = "(.*)"`).FindStringSubmatch(out)
+	if url == nil {
+		t.Fatalf("no URL in %s", out)
+	}
+	r.url = url[1]
+	harness.Write(t, filepath.Join(r.dir, "redis.conf"), here.Replace(harness.PageBlock(t, "redis.md", "bind ")))
+	t.Cleanup(r.stop)
+	return r
+}
+
+func (r *guidedRedis) sh(script string) string {
+	r.t.Helper()
+	out, err := exec.Command("sh", "-ec", script).CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("%v\n%s\n%s", err, script, out)
+	}
+	return string(out)
+}
+
+func (r *guidedRedis) start() {
+	r.t.Helper()
+	r.cmd = exec.Command(testenv.Program(r.t, "redis-server"), filepath.Join(r.dir, "redis.conf"), "--dir", r.dir, "--logfile", filepath.Join(r.dir, "log"))
+	if err := harness.StartChild(r.cmd); err != nil {
+		r.t.Fatal(err)
+	}
+	testenv.Eventually(r.t, "Redis listens", func() bool {
+		conn, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", r.port), time.Second)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+}
+
+func (r *guidedRedis) stop() {
+	if r.cmd != nil {
+		_ = r.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+		_ = r.cmd.Wait()
+		r.cmd = nil
+	}
+}
+
+// configure writes redis.conf with a line replaced.
+func (r *guidedRedis) configure(old, new string) {
+	r.t.Helper()
+	path := filepath.Join(r.dir, "redis.conf")
+	text, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(text), old) {
+		r.t.Fatalf("no %q in redis.conf (%v)", old, err)
+	}
+	harness.Write(r.t, path, strings.ReplaceAll(string(text), old, new))
+}
+
+// The commands of the page make a Redis with TLS and its own users. Its restart does not cut
+// the federation. If the users are lost by a restart, log, sites and /readyz name the cause,
+// and the sites exchange again when the users are back.
+func TestRedisRestart(t *testing.T) {
+	t.Parallel()
+	redis := newGuidedRedis(t)
+	redis.start()
+	a, b := newMember(t, "a", redis.url), newMember(t, "b", "").runAlone()
+	a.Configure(t, "[redis]", fmt.Sprintf("[redis]\nca = %q", filepath.Join(redis.dir, "ca.pem")))
+	a.runAlone()
+	line := a.verb("invite", "--yes", "--with-password", "--redis", redis.url, b.verb("join"))
+	b.verb("join", "--yes", line)
+	b.restart()
+	expectJoined(t, a, b)
+
+	redis.stop()
+	testenv.Eventually(t, "a sees that Redis is away", func() bool { return strings.Contains(a.CLI("sites").Stderr, "warning: Redis: unreachable: ") })
+	redis.start()
+	expectJoined(t, a, b)
+
+	redis.stop()
+	redis.configure("aclfile ", "#aclfile ") // as after ACL SETUSER without an aclfile
+	redis.start()
+	testenv.Eventually(t, "a names the cause", func() bool { return strings.Contains(a.CLI("sites").Stderr, "warning: Redis: password: ") })
+	if _, ready := a.Get("/readyz"); !strings.Contains(ready, "exchange: Redis: password: ") {
+		t.Errorf("/readyz: %s", ready)
+	}
+	if !strings.Contains(a.Log(), `"cause":"password"`) {
+		t.Error("the log does not name the changed cause")
+	}
+	redis.stop()
+	redis.configure("#aclfile ", "aclfile ")
+	redis.start()
+	expectJoined(t, a, b)
+	if warnings := a.CLI("sites").Stderr; strings.Contains(warnings, "Redis:") {
+		t.Errorf("the fault is over, but shown: %s", warnings)
+	}
+}
+
+// Sites with different keys or parameters on one Redis learn it from each other.
+func TestSitesSayWhy(t *testing.T) {
+	t.Parallel()
+	redis := harness.StartRedis(t)
+	a, b := newMember(t, "a", redis.URL()), newMember(t, "b", redis.URL())
+	lone := newMember(t, "lone", "")
+	a.Start()
+	b.Start()
+	lone.Start()
+	if warnings := lone.CLI("sites").Stderr; !strings.Contains(warnings, "redis.url is not set") {
+		t.Errorf("lone: %s", warnings)
+	}
+	a.restart() // it sees b at once
+	testenv.Eventually(t, "a names the other key", func() bool {
+		return strings.Contains(a.CLI("sites").Stderr, "b uses this Redis with another federation key")
+	})
+	if _, ready := a.Get("/readyz"); !strings.Contains(ready, "exchange: b uses this Redis with another federation key") {
+		t.Errorf("/readyz: %s", ready)
+	}
+}
