@@ -5,6 +5,10 @@
 #              a load, on one core, on a slow disk, with the race detector, shuffled, ...;
 #              ROUNDS=10 PACKAGES=./... ONLY="slow disk"
 # make build   bin/spambloomd, bin/spambloom and bin/bloomlab
+# make install the programs, units, man pages, completions and an example configuration;
+#              PREFIX=/usr/local, DESTDIR= for packagers, ARCH= for another processor
+# make deb     bin/spambloom_VERSION_ARCH.deb, for Debian 12 and later
+# make tarballs  bin/spambloom-VERSION-linux-ARCH.tar.gz for amd64 and arm64, and SHA256SUMS
 # make bench   the benchmarks
 # make bench-exchange  the way between sites: latency, bytes, a new site joining
 # make bench-command   the command, from start to exit
@@ -30,7 +34,7 @@ LDFLAGS  = -X github.com/spambloom/spambloom/cmd/internal/version.linked=$(VERSI
 # other.
 export SPAMBLOOM_SENDMAIL ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spambloom/sendmail
 
-.PHONY: pictures run build test quick flakes tools check bench bench-signatures bench-command bench-exchange bench-milter bench-start lab soak fuzz generate
+.PHONY: install staged deb tarballs pictures run build test quick flakes tools check bench bench-signatures bench-command bench-exchange bench-milter bench-start lab soak fuzz generate
 
 run:
 	$(GO) build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/spambloomd ./cmd/spambloom
@@ -38,6 +42,39 @@ run:
 
 build:
 	$(GO) build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/spambloomd ./cmd/spambloom ./cmd/bloomlab
+
+# Where things are installed, and for which processor. A package is built from what is
+# installed below DESTDIR. Two builds of a commit have the same bytes.
+PREFIX     ?= /usr/local
+SYSCONFDIR ?= /etc
+DESTDIR    ?=
+ARCH       ?= $(shell $(GO) env GOARCH)
+RELEASES    = amd64 arm64
+
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || date +%s)
+
+# Completions are made by a program for this machine's processor.
+install:
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) $(GO) build -trimpath -buildvcs=false -ldflags "-s -w $(LDFLAGS)" -o bin/linux-$(ARCH)/ ./cmd/spambloomd ./cmd/spambloom
+	$(GO) build -o bin/ ./cmd/spambloom
+	ROOT="$(DESTDIR)" PREFIX="$(PREFIX)" SYSCONFDIR="$(SYSCONFDIR)" contrib/install bin/linux-$(ARCH) bin/spambloom
+
+# An empty folder for what is installed, whatever PREFIX the caller has set.
+STAGE = bin/stage-$(ARCH)
+staged:
+	rm -rf $(STAGE)
+	$(MAKE) install PREFIX=$(STAGED) SYSCONFDIR=/etc DESTDIR=$(STAGE) ARCH=$(ARCH)
+
+deb:
+	$(MAKE) staged STAGED=/usr ARCH=$(ARCH)
+	contrib/debian/build $(STAGE) $(ARCH) "$(VERSION)" bin
+
+tarballs:
+	for arch in $(RELEASES); do \
+		$(MAKE) staged STAGED=/usr/local ARCH=$$arch && \
+		contrib/tarball bin/stage-$$arch spambloom-$(VERSION)-linux-$$arch bin || exit; \
+	done
+	cd bin && sha256sum $(RELEASES:%=spambloom-$(VERSION)-linux-%.tar.gz) >SHA256SUMS
 
 # go test as it is run here. Only a defect takes as long as the timeout.
 SUITE   = $(GO) run ./cmd/internal/suite

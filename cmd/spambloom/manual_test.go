@@ -80,7 +80,7 @@ func TestManualSays(t *testing.T) {
 
 // groff renders the pages without a warning.
 func TestManualRenders(t *testing.T) {
-	paths, err := filepath.Glob(manFolder + "/*.[18]")
+	paths, err := filepath.Glob(manFolder + "/*.[158]")
 	if err != nil || len(paths) < 20 {
 		t.Fatalf("%d pages, %v", len(paths), err)
 	}

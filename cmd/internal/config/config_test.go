@@ -20,18 +20,24 @@ var update = flag.Bool("update", false, "rewrite the example file and the .error
 
 const exampleFile = "../../../contrib/spambloom.toml"
 
+// The files in contrib that are made from the table agree with it.
 func TestExampleFile(t *testing.T) {
-	if *update {
-		if err := os.WriteFile(exampleFile, []byte(Example()), 0o644); err != nil {
+	for path, text := range map[string]string{
+		exampleFile:                             Example(),
+		"../../../contrib/man/spambloom.toml.5": Page(),
+	} {
+		if *update {
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		committed, err := os.ReadFile(path)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	committed, err := os.ReadFile(exampleFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(committed) != Example() {
-		t.Error("contrib/spambloom.toml differs from the table in keys.go: run make generate")
+		if string(committed) != text {
+			t.Errorf("%s differs from the table in keys.go: run make generate", path)
+		}
 	}
 }
 

@@ -132,6 +132,7 @@ var allowed = map[string][]string{
 	"cmd/spambloomd/e2e/federation":      {},
 	"cmd/spambloomd/e2e/faults":          {},
 	"cmd/spambloomd/e2e/life":            {},
+	"cmd/spambloomd/e2e/packaging":       {},
 	"cmd/spambloomd/e2e/figures":         {},
 
 	"cmd/internal/config":  {"milter/idn"},
@@ -210,6 +211,7 @@ var inTests = map[string][]string{
 	"cmd/spambloomd/e2e/federation": {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/linkfault", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/faults":     {"signature", "bloomdb/exchange/linkfault", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/life":       {"reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/e2e/packaging":  {"cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/figures":    {"reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},
 
 	"cmd/spambloom": {"cmd/internal/manual", "reporting/judged", "reporting/ledger", "reporting/trust", "reporting/desk", "reporting/server", "reporting/watch"},

@@ -10,6 +10,7 @@
 //	e2e/federation  several sites and a Redis
 //	e2e/faults      kill -9, full and broken disks, bad clients, panics, the soak
 //	e2e/life        start, reload and stop, systemd, sockets passed by systemd
+//	e2e/packaging   make install, the Debian package in a Debian, archives, go install
 //	e2e/figures     the figures of contrib/benchmarks.md (tag figures; make bench-milter)
 //
 // A new mail case is a file in e2e/mta/testdata/mta, whose README lists the commands; it
