@@ -219,7 +219,7 @@ func TestExpensiveMailDoesNotSuspendJudging(t *testing.T) {
 		var late tally
 		for i := range 3 * tripWindow {
 			x, msg := client(s, byte(i))
-			all.Go(func() { late.add(x.judge(msg), 0) })
+			all.Go(func() { late.add(x.server.judgeInTurn(msg, x.conn.progress), 0) })
 		}
 		all.Wait()
 		if n := late.count["faileddeadline"]; n != 3*tripWindow {
@@ -230,7 +230,7 @@ func TestExpensiveMailDoesNotSuspendJudging(t *testing.T) {
 		}
 		x, msg := client(s, 1)
 		msg.Client = netip.MustParseAddr("203.0.113.1")
-		if d := x.judge(msg); d.Verdict != policy.Clean {
+		if d := x.server.judgeInTurn(msg, x.conn.progress); d.Verdict != policy.Clean {
 			t.Errorf("mail of another sender: %+v", d)
 		}
 		close(release)
@@ -250,11 +250,11 @@ func TestExpensiveProbe(t *testing.T) {
 		var expensive sync.WaitGroup
 		for i := range closeRow {
 			x, msg := client(s, byte(i))
-			expensive.Go(func() { x.judge(msg) })
+			expensive.Go(func() { x.server.judgeInTurn(msg, x.conn.progress) })
 			time.Sleep(time.Second) // beyond its turn
 			y, other := client(s, 0)
 			other.Client = netip.MustParseAddr("203.0.113.1")
-			if d := y.judge(other); d.Verdict != policy.Clean {
+			if d := y.server.judgeInTurn(other, y.conn.progress); d.Verdict != policy.Clean {
 				t.Errorf("probe %d: %+v", i, d)
 			}
 		}

@@ -156,7 +156,7 @@ func TestSuspensionEndsTheWait(t *testing.T) {
 		begun := time.Now()
 		for i := range 25 { // one a second; the fifth is late after 34 s
 			x, msg := client(s, byte(i))
-			all.Go(func() { x.judge(msg) })
+			all.Go(func() { x.server.judgeInTurn(msg, x.conn.progress) })
 			time.Sleep(time.Second)
 		}
 		all.Wait()
@@ -185,7 +185,7 @@ func TestFloodOfOneClient(t *testing.T) {
 			all.Go(func() {
 				x, msg := client(s, from)
 				begun := time.Now()
-				to.add(x.judge(msg), time.Since(begun))
+				to.add(x.server.judgeInTurn(msg, x.conn.progress), time.Since(begun))
 			})
 			synctest.Wait()
 		}
@@ -226,7 +226,7 @@ func TestFloodOfManyClients(t *testing.T) {
 				all.Go(func() {
 					x, msg := client(s, byte(i*7+j))
 					begun := time.Now()
-					flood.add(x.judge(msg), time.Since(begun))
+					flood.add(x.server.judgeInTurn(msg, x.conn.progress), time.Since(begun))
 				})
 			}
 			time.Sleep(time.Second)

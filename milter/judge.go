@@ -11,12 +11,24 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// judge waits for the message's turn and its judgement, sends the MTA progress meanwhile,
-// and gives up at the deadline. Judging is pure computing and cannot be interrupted. Past
-// the deadline it continues with the message's memory and its result is dropped; Shutdown
-// waits for it.
-func (x *session) judge(msg *message) policy.Decision {
-	s := x.server
+// decide returns the verdict on a message and the action. It calls progress now and then
+// while the sender has to wait.
+func (s *Server) decide(msg *message, progress func()) policy.Decision {
+	if reason := msg.skip(); reason != "" {
+		return policy.Skip(reason)
+	}
+	allowed, whole := msg.options.rules.Allowed(&msg.Envelope, msg.wholeHeader())
+	if msg.allowed = allowed; whole != nil {
+		return *whole
+	}
+	return s.judgeInTurn(msg, progress) // signature.Compute, DB.Count, DB.Judge, the policies
+}
+
+// judgeInTurn waits for the message's turn and its judgement, calls notify meanwhile, and
+// gives up at the deadline. Judging is pure computing and cannot be interrupted. Past the
+// deadline it continues with the message's memory and its result is dropped; Shutdown waits
+// for it.
+func (s *Server) judgeInTurn(msg *message, notify func()) policy.Decision {
 	judge, probe := s.admitted()
 	if !judge {
 		return s.fail(msg, causeOverload, errSuspended)
@@ -54,7 +66,7 @@ func (x *session) judge(msg *message) policy.Decision {
 				probe = false
 			}
 		case <-progress.C:
-			x.conn.progress()
+			notify()
 		case <-half.C:
 			s.turns.hurry(turn)
 		case <-deadline.C:
@@ -134,6 +146,10 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 	set := s.sign(content, msg.stage.unpack, msg.stage.stop)
 	if !msg.stage.enterOurs() {
 		return policy.Decision{} // signing was stopped; it begins again
+	}
+	if msg.signed != nil {
+		msg.signed <- set
+		return policy.Decision{Short: msg.short}
 	}
 	if len(set.Signatures) == 0 {
 		d := policy.Unsigned(content.Truncated)

@@ -161,7 +161,7 @@ func TestMessagesAreJudgedInTurn(t *testing.T) {
 		}
 		for n := range processors + 5 {
 			x, msg := waiting(s, uint32(n+1))
-			go x.judge(msg)
+			go x.server.judgeInTurn(msg, x.conn.progress)
 			synctest.Wait()
 		}
 		time.Sleep(s.progress + time.Second)
@@ -205,11 +205,11 @@ func TestWaitingEndsAtTheDeadline(t *testing.T) {
 		}
 		for range runtime.GOMAXPROCS(0) {
 			x, msg := waiting(s, 1)
-			go x.judge(msg)
+			go x.server.judgeInTurn(msg, x.conn.progress)
 		}
 		synctest.Wait()
 		x, msg := waiting(s, 1)
-		if d := x.judge(msg); d.Reason != "overload" {
+		if d := x.server.judgeInTurn(msg, x.conn.progress); d.Reason != "overload" {
 			t.Errorf("a message that waits in vain is %+v", d)
 		}
 		close(release)
@@ -218,7 +218,7 @@ func TestWaitingEndsAtTheDeadline(t *testing.T) {
 			t.Errorf("%d messages were judged, one of them abandoned", begun)
 		}
 		x, msg = waiting(s, 1)
-		if d := x.judge(msg); d.Verdict != policy.Clean {
+		if d := x.server.judgeInTurn(msg, x.conn.progress); d.Verdict != policy.Clean {
 			t.Errorf("afterwards a message is %+v", d)
 		}
 	})

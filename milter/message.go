@@ -72,6 +72,7 @@ type message struct {
 	countsAll bool     // whether each recipient counts as a sighting
 	options   *Options // those in force when it began
 	allowed   []string // the rule that allows each recipient; nil if none is allowed
+	door      string   // the protocol by which it arrived; "": the milter's
 	id        string   // Message-ID
 	forged    forged
 
@@ -84,6 +85,8 @@ type message struct {
 	cut      bool     // part of the header was not kept
 	booked   int64    // all bytes booked in server.held: header, body, recipients
 	server   *Server
+
+	signed chan<- signature.Set // receives its signatures, and it is not judged; nil: it is judged
 
 	stage *stage // of its judgement; nil before that
 	short bool   // only its first share bytes are judged
@@ -98,6 +101,12 @@ func (m *message) book(n int64) bool {
 	}
 	m.booked += n
 	return true
+}
+
+// unbook returns n booked bytes.
+func (m *message) unbook(n int64) {
+	m.server.held.Add(-n)
+	m.booked -= n
 }
 
 // bookPart reserves as much of n bytes as possible.
@@ -308,6 +317,9 @@ func (m *message) log(d policy.Decision, took time.Duration) {
 		slog.Int("sites", d.Sites),
 		slog.Int64("size", m.size),
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
+	}
+	if m.door != "" {
+		attrs = append(attrs, slog.String("door", m.door))
 	}
 	if d.Policy != "" || len(d.Milder) > 0 {
 		attrs = append(attrs, slog.String("policy", d.PolicyName()), slog.String("mildest_of", strings.Join(d.Milder, ", ")))

@@ -171,7 +171,7 @@ func (x *session) Body(m *gomilter.Modifier) (resp gomilter.Response, _ error) {
 // endOfMessage judges, answers and logs a message.
 func (x *session) endOfMessage(msg *message, m *gomilter.Modifier) gomilter.Response {
 	begun := time.Now()
-	d := x.decide(msg)
+	d := x.server.decide(msg, x.conn.progress)
 	if err := modify(m, msg, d); err != nil {
 		d = x.server.fail(msg, causeError, fmt.Errorf("answer: %w", err))
 	}
@@ -179,16 +179,4 @@ func (x *session) endOfMessage(msg *message, m *gomilter.Modifier) gomilter.Resp
 	x.server.metrics.message(msg, d, took)
 	msg.log(d, took)
 	return response(d)
-}
-
-// decide returns the verdict on a message and the action.
-func (x *session) decide(msg *message) policy.Decision {
-	if reason := msg.skip(); reason != "" {
-		return policy.Skip(reason)
-	}
-	allowed, whole := msg.options.rules.Allowed(&msg.Envelope, msg.wholeHeader())
-	if msg.allowed = allowed; whole != nil {
-		return *whole
-	}
-	return x.judge(msg) // signature.Compute, DB.Count, DB.Judge, the policies
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/version"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/milter/spamd"
 	"github.com/spambloom/spambloom/reporting/backup"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/history"
@@ -48,13 +49,14 @@ type service struct {
 	log        *slog.Logger
 	systemd    *supervisor
 
-	listeners []string // names of the milter's listeners
+	listeners []string // names of the listeners for mail
 
 	db           *bloomdb.DB
 	desk         *desk.Desk
 	judged       *judged.List
 	policy       atomic.Pointer[policy.Policy] // for the control API; the milter has its own copy
 	milter       *milter.Server
+	spamd        *spamd.Server // nil: none
 	api          http.Handler  // the control API
 	sessions     page.Sessions // of the page
 	control      *http.Server
@@ -163,6 +165,9 @@ func (d *service) assemble(sockets *sockets) error {
 	policy := s.policy()
 	d.policy.Store(&policy)
 	d.milter = milter.NewServer(d.db, d.milterOptions(s))
+	if len(sockets.spamd) > 0 {
+		d.spamd = d.newSpamd()
+	}
 	if s.Redis.URL != "" {
 		client, err := redisclient.Dial(s.Redis.URL, s.dialOptions())
 		if err != nil {
@@ -219,6 +224,9 @@ func (d *service) run(ctx context.Context, hup <-chan os.Signal, sockets *socket
 	front, frontCtx := errgroup.WithContext(ctx)
 	for _, l := range sockets.milter {
 		front.Go(func() error { return d.milter.Serve(l.name, l.Listener) })
+	}
+	for _, l := range sockets.spamd {
+		front.Go(func() error { return d.spamd.Serve(l.name, l.Listener) })
 	}
 	front.Go(func() error { return served(d.control.Serve(d.door.Listen(sockets.control))) })
 	if d.remoteServer != nil {
@@ -283,6 +291,9 @@ func (d *service) stopFront(grace time.Duration) {
 		})
 	}
 	stop("milter", d.milter.Shutdown)
+	if d.spamd != nil {
+		stop("spamd", d.spamd.Shutdown)
+	}
 	stop("control", ending(d.control))
 	if d.remoteServer != nil {
 		stop("remote", ending(d.remoteServer))
@@ -359,6 +370,9 @@ func (d *service) reload() error {
 	d.access.Reload(s.accessOptions(d.started.Control.Group))
 	d.reloadRemote(s)
 	d.milter.Reload(d.milterOptions(s))
+	if d.spamd != nil {
+		d.spamd.Reload(d.spamdOptions(s))
+	}
 	d.reloadTraps(s)
 	d.level.Set(s.logLevel())
 	d.pseudonyms.isOn.Store(s.Log.Privacy)

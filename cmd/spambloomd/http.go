@@ -63,6 +63,9 @@ func (d *service) registry() *prometheus.Registry {
 	r.MustRegister(d.milter.Collectors()...)
 	r.MustRegister(d.desk.Collectors()...)
 	r.MustRegister(d.door.Collectors()...)
+	if d.spamd != nil {
+		r.MustRegister(d.spamd.Collectors()...)
+	}
 	if d.remote != nil {
 		r.MustRegister(d.remote.Collectors()...)
 	}

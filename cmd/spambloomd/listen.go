@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/coreos/go-systemd/v22/activation"
@@ -18,12 +19,13 @@ import (
 // runs, so that an address in use is an error of the start.
 type sockets struct {
 	milter  []listener
+	spamd   []listener
 	control net.Listener
 	remote  net.Listener // nil: none
 	http    net.Listener // nil: none
 }
 
-// listener accepts connections of MTAs. Its name, used in policies and rules, is the
+// listener accepts connections of MTAs and of spamd's clients. Its name, used in policies and rules, is the
 // configured address or systemd's name of the socket.
 type listener struct {
 	name string
@@ -31,7 +33,7 @@ type listener struct {
 }
 
 // listen binds the addresses of the settings. Sockets passed by systemd
-// (FileDescriptorName= control, remote, http, or any other name for the milter) replace
+// (FileDescriptorName= spamd, control, remote, http, or any other name for the milter) replace
 // those of the settings.
 func listen(s *settings, log *slog.Logger) (_ *sockets, err error) {
 	l := new(sockets)
@@ -44,12 +46,16 @@ func listen(s *settings, log *slog.Logger) (_ *sockets, err error) {
 		return nil, &failure{exConfig, fmt.Errorf("sockets from systemd: %w", err)}
 	}
 	if len(l.milter) == 0 {
-		for _, spec := range s.Milter.Listen {
-			ln, err := bind(s, log, "milter.listen", spec)
-			if err != nil {
-				return nil, err
-			}
-			l.milter = append(l.milter, listener{spec, ln})
+		if l.milter, err = bindAll(s, log, "milter.listen", s.Milter.Listen); err != nil {
+			return nil, err
+		}
+	}
+	if len(l.spamd) > 0 && len(s.Spamd.Listen) == 0 {
+		return nil, &failure{exConfig, fmt.Errorf("%s: is empty, but systemd passes a socket named spamd", s.Where("spamd.listen"))}
+	}
+	if len(l.spamd) == 0 {
+		if l.spamd, err = bindAll(s, log, "spamd.listen", s.Spamd.Listen); err != nil {
+			return nil, err
 		}
 	}
 	if err := s.checkListeners(l.names()); err != nil { // the names of passed sockets are known only now
@@ -97,6 +103,9 @@ func (s *settings) checkAddresses() error {
 	for _, spec := range s.Milter.Listen {
 		check("milter.listen", spec)
 	}
+	for _, spec := range s.Spamd.Listen {
+		check("spamd.listen", spec)
+	}
 	for _, a := range []struct{ key, spec string }{
 		{"control.listen", s.Control.Listen}, {"control.remote", s.Control.Remote}, {"http.listen", s.HTTP.Listen},
 	} {
@@ -105,14 +114,32 @@ func (s *settings) checkAddresses() error {
 	return errors.Join(errs...)
 }
 
+// bindAll listens on the addresses of a list. With an error it returns those that are bound.
+func bindAll(s *settings, log *slog.Logger, key string, specs []string) (bound []listener, err error) {
+	for _, spec := range specs {
+		ln, err := bind(s, log, key, spec)
+		if err != nil {
+			return bound, err
+		}
+		bound = append(bound, listener{spec, ln})
+	}
+	return bound, nil
+}
+
 // bind listens on one address. It warns if the group of a unix socket cannot reach it.
 func bind(s *settings, log *slog.Logger, key, spec string) (net.Listener, error) {
 	// Owner and group; the socket's folder may be stricter.
 	mode, group, groupKey := fs.FileMode(0o660), s.Control.Group, "control.group"
-	if key == "milter.listen" {
+	switch key {
+	case "milter.listen":
 		mode = s.Milter.SocketMode
 		if s.Milter.Group != "" {
 			group, groupKey = s.Milter.Group, "milter.group"
+		}
+	case "spamd.listen":
+		mode = s.Spamd.SocketMode
+		if s.Spamd.Group != "" {
+			group, groupKey = s.Spamd.Group, "spamd.group"
 		}
 	}
 	ln, err := socket.Listen(spec, mode, group)
@@ -128,9 +155,9 @@ func bind(s *settings, log *slog.Logger, key, spec string) (net.Listener, error)
 	return ln, nil
 }
 
-// names returns the milter's names for policies and rules.
+// names returns the names of the listeners for mail, for policies and rules.
 func (l *sockets) names() (names []string) {
-	for _, ln := range l.milter {
+	for _, ln := range slices.Concat(l.milter, l.spamd) {
 		names = append(names, ln.name)
 	}
 	return names
@@ -158,6 +185,9 @@ func (l *sockets) adoptAll(files []*os.File) (err error) {
 func (l *sockets) adopt(name string, ln net.Listener) error {
 	var place *net.Listener
 	switch name {
+	case "spamd":
+		l.spamd = append(l.spamd, listener{name, ln})
+		return nil
 	case "control":
 		place = &l.control
 	case "remote":
@@ -178,7 +208,7 @@ func (l *sockets) adopt(name string, ln net.Listener) error {
 // close is for a failed start. Later the servers close their listeners, and a second close
 // does nothing.
 func (l *sockets) close() {
-	for _, ln := range l.milter {
+	for _, ln := range slices.Concat(l.milter, l.spamd) {
 		ln.Close()
 	}
 	for _, ln := range []net.Listener{l.control, l.remote, l.http} {
@@ -190,11 +220,16 @@ func (l *sockets) close() {
 
 // attrs returns the addresses for the log.
 func (l *sockets) attrs() []any {
-	var milters []string
-	for _, ln := range l.milter {
-		milters = append(milters, ln.Addr().String())
+	addresses := func(list []listener) (all []string) {
+		for _, ln := range list {
+			all = append(all, ln.Addr().String())
+		}
+		return all
 	}
-	attrs := []any{"milter", milters, "control", l.control.Addr().String()}
+	attrs := []any{"milter", addresses(l.milter), "control", l.control.Addr().String()}
+	if len(l.spamd) > 0 {
+		attrs = append(attrs, "spamd", addresses(l.spamd))
+	}
 	if l.remote != nil {
 		attrs = append(attrs, "remote", l.remote.Addr().String())
 	}

@@ -27,12 +27,12 @@ const (
 )
 
 // memoryLimit returns the limit for the daemon's Go heap: the memory for mail
-// (milter.max_memory and related keys), the database's memory in the heap, which is
+// (milter.max_memory and related keys, and that of doors beside the milter), the database's memory in the heap, which is
 // only that of other sites' parts, and the ballast. Garbage is collected more often near
 // the limit. The runtime may exceed it briefly, so an eighth of the sum stated in
 // contrib/policy.md is kept in reserve. Unit: bytes.
-func memoryLimit(m *milter.Server, db *bloomdb.DB) int64 {
-	sum := m.MostMemory() + imageMemory + otherMemory
+func memoryLimit(m *milter.Server, doors int64, db *bloomdb.DB) int64 {
+	sum := m.MostMemory() + doors + imageMemory + otherMemory
 	return sum - sum/8 + db.Status().Memory + ballast
 }
 
@@ -41,12 +41,18 @@ func memoryLimit(m *milter.Server, db *bloomdb.DB) int64 {
 func (s *settings) mostMemory() (int64, error) {
 	log := slog.New(slog.DiscardHandler)
 	filters, err := s.databaseOptions([32]byte{}, log).MostMemory()
-	return s.milterOptions(s.site, log).MostMemory() + imageMemory + otherMemory + filters, err
+	return s.milterOptions(s.site, log).MostMemory() + s.spamdMemory() + imageMemory + otherMemory + filters, err
 }
 
 // mostTasks returns the maximum number of threads: one for each connection, which may wait
 // for the disk, and some others. For TasksMax in a unit.
-func (s *settings) mostTasks() int64 { return s.Milter.MaxConnections + 200 }
+func (s *settings) mostTasks() int64 {
+	tasks := s.Milter.MaxConnections + 200
+	if len(s.Spamd.Listen) > 0 {
+		tasks += s.Spamd.MaxConnections
+	}
+	return tasks
+}
 
 // limitMemory keeps the limit up to date until ctx ends. GOMEMLIMIT overrides it.
 func (d *service) limitMemory(ctx context.Context) {
@@ -58,7 +64,7 @@ func (d *service) limitMemory(ctx context.Context) {
 	tick := time.NewTicker(memoryPeriod)
 	defer tick.Stop()
 	for {
-		debug.SetMemoryLimit(memoryLimit(d.milter, d.db))
+		debug.SetMemoryLimit(memoryLimit(d.milter, d.started.spamdMemory(), d.db))
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

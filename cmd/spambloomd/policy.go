@@ -149,9 +149,9 @@ func socketsHanded() bool { return os.Getenv("LISTEN_FDS") != "" }
 // checkListeners rejects policies and rules for listeners not in named. The names of
 // systemd's sockets are known only after they were taken over.
 func (s *settings) checkListeners(named []string) error {
-	of := "an address of milter.listen"
+	of := "an address of milter.listen or spamd.listen"
 	if s.handed {
-		of = "a name of a milter's socket from systemd"
+		of = "a name of a socket for mail from systemd"
 	}
 	var errs []error
 	check := func(where string, listeners []string) {

@@ -64,7 +64,7 @@ var (
 	personal = []string{"client", "from", "to", "message_id", "reporter", "by", "as", "of", "uid"}
 	// impersonal are keys whose values may look like personal addresses but are not:
 	// listening addresses and files. Configuration keys are treated likewise.
-	impersonal = []string{"listener", "listen", "milter", "control", "http", "file", "state", "path", "folder", "maildir", "command", "version"}
+	impersonal = []string{"listener", "listen", "milter", "spamd", "control", "http", "file", "state", "path", "folder", "maildir", "command", "version"}
 	// prose are keys of sentences, which may repeat a name from elsewhere in the line.
 	prose = []string{"error", "reason"}
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -169,9 +170,9 @@ func (s *settings) check() error {
 		fault("reports.newcomer_weight", err)
 	}
 	if !s.handed {
-		errs = append(errs, s.checkAddresses(), s.checkListeners(s.Milter.Listen))
+		errs = append(errs, s.checkAddresses(), s.checkListeners(slices.Concat(s.Milter.Listen, s.Spamd.Listen)))
 	}
-	return errors.Join(append(errs, s.readWhiteclnt(), s.checkRemote(), s.checkRedis(), s.readPeers())...)
+	return errors.Join(append(errs, s.checkSpamd(), s.readWhiteclnt(), s.checkRemote(), s.checkRedis(), s.readPeers())...)
 }
 
 // checkKey accepts a missing key that the start will create, if its folder exists or is

@@ -1,10 +1,7 @@
 package page
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/spambloom/spambloom/reporting/api"
@@ -12,55 +9,25 @@ import (
 	"github.com/spambloom/spambloom/reporting/server"
 )
 
-// answer is what the control API writes.
-type answer struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (a *answer) Header() http.Header         { return a.header }
-func (a *answer) WriteHeader(status int)      { a.status = status }
-func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
-
 // errVisitor is the error of a request that needs a user.
 var errVisitor = api.NewProblem(http.StatusUnauthorized, "this is for users who are signed in: run `spambloom web` in a terminal, and open the link")
 
 // get asks the control API in the name of the request's user.
-func get[A any](p *Page, r *http.Request, endpoint v1.Get[A]) (A, error) {
-	return call[A](p, r, http.MethodGet, string(endpoint), nil)
+func get[A any](p *Page, r *http.Request, endpoint v1.Get[A]) (none A, err error) {
+	s := p.Sessions.of(r)
+	if s == nil {
+		return none, errVisitor
+	}
+	return server.Get(server.WithOrigin(r.Context(), s.origin), p.Control, endpoint)
 }
 
 // post sends a request to the control API in the name of the request's user.
-func post[Q, A any](p *Page, r *http.Request, endpoint v1.Post[Q, A], q Q) (A, error) {
-	body, err := json.Marshal(q)
-	if err != nil {
-		var none A
-		return none, err
-	}
-	return call[A](p, r, http.MethodPost, string(endpoint), body)
-}
-
-func call[A any](p *Page, r *http.Request, method, path string, body []byte) (result A, err error) {
+func post[Q, A any](p *Page, r *http.Request, endpoint v1.Post[Q, A], q Q) (none A, err error) {
 	s := p.Sessions.of(r)
 	if s == nil {
-		return result, errVisitor
+		return none, errVisitor
 	}
-	ask, err := http.NewRequestWithContext(server.WithOrigin(r.Context(), s.origin), method, path, bytes.NewReader(body))
-	if err != nil {
-		return result, err
-	}
-	a := &answer{header: http.Header{}, status: http.StatusOK}
-	p.Control.ServeHTTP(a, ask)
-	if a.status != http.StatusOK {
-		problem := &api.Problem{}
-		if err := json.Unmarshal(a.body.Bytes(), problem); err != nil {
-			return result, fmt.Errorf("%s: %w", path, err)
-		}
-		problem.Status = a.status
-		return result, problem
-	}
-	return result, json.Unmarshal(a.body.Bytes(), &result)
+	return server.Post(server.WithOrigin(r.Context(), s.origin), p.Control, endpoint, q)
 }
 
 // rights returns what the user of a session may do now.

@@ -55,6 +55,16 @@ type Config struct {
 		OverMemory              string // head, spill
 		Grace                   time.Duration
 	}
+	Spamd struct {
+		Listen     []string // empty: off
+		Group      string   // "": Control.Group
+		SocketMode fs.FileMode
+
+		Threshold, SpamScore, BulkScore float64
+
+		MaxConnections          int64
+		MaxConnectionsPerClient int64 // 0: no limit
+	}
 	Actions struct {
 		Spam, Bulk, Clean string
 

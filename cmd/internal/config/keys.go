@@ -22,6 +22,7 @@ func (k key) path() string { return k.section + "." + k.name }
 var sections = []struct{ name, doc string }{
 	{"site", "This machine's identity in the federation."},
 	{"milter", "The connection with Postfix or Sendmail."},
+	{spamdSection, "For mail servers without milters: the protocol of SpamAssassin's spamd, for\nExim, spamc, Haraka and others (contrib/spamd.md). Limits on messages and time\nare those of [milter]; [actions] do not apply."},
 	{"actions", "What is done with a message, by verdict: accept (deliver unchanged, without\nour headers), tag (add headers only), quarantine (the MTA's hold queue),\nreject (550 5.7.1), tempfail (451 4.7.1), discard."},
 	{"bulk", "How often a message was seen. Bulk is not spam: newsletters are bulk too."},
 	{"reports", "Messages reported as spam. Period, keep, capacity and max_error_per_mail size\nthe shared filters and must be the same on all sites of a federation."},
@@ -41,7 +42,7 @@ var actions = []string{"accept", "tag", "quarantine", "reject", "tempfail", "dis
 
 const day = 24 * time.Hour
 
-var keys = slices.Concat(generalKeys, policyKeys, allowKeys)
+var keys = slices.Concat(generalKeys, policyKeys, allowKeys, spamdKeys)
 
 var generalKeys = []key{
 	{section: "site", name: "name", def: "", example: "mx1",

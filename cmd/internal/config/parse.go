@@ -40,6 +40,7 @@ func parse(path, input string) (*Config, error) {
 	f.checkTraps(f.lists[trapSection])
 	f.checkMemory()
 	f.checkGreylist()
+	f.checkSpamd()
 	f.checkClasses(f.lists[policySection])
 	return f.config, f.err()
 }

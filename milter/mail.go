@@ -1,0 +1,187 @@
+package milter
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"time"
+
+	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// maxHead bounds the header of a Mail. A longer one is cut there. Unit: bytes.
+const maxHead = 1 << 20
+
+// ConnectionMemory is the memory that a connection may hold beside Options.MaxMemory. Unit:
+// bytes.
+const ConnectionMemory = share + ordinary + perConnection
+
+// Mail is a message that reaches the server without the milter protocol: as one text, and
+// without an envelope. It is bounded, judged, counted and logged like the mail of an MTA,
+// with these differences. It counts once, is never deferred, and no rule for a client, a
+// sender or a recipient applies to it. Its actions are left to the client, which receives
+// the verdict. All mail without an address shares one line among the turns.
+//
+// It is for one goroutine. Close must be called.
+type Mail struct {
+	msg    *message
+	head   []byte // the header as it was received; until it is complete, all that was received
+	inBody bool
+	isLost bool // head or body are not held
+	server *Server
+}
+
+// NewMail begins a message. Overrides refer to the listener by name; the log names the door,
+// which is the protocol. It returns nil if Shutdown has begun.
+func (s *Server) NewMail(door, listener string) *Mail {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isStopping() {
+		return nil
+	}
+	s.running.Add(1)
+	o := *s.options.Load()
+	o.GreylistFrom = 0
+	return &Mail{server: s, msg: &message{
+		door: door, Envelope: policy.Envelope{Listener: listener}, options: &o, server: s,
+	}}
+}
+
+// Close releases the message.
+func (m *Mail) Close() {
+	m.msg.release()
+	m.server.running.Done()
+}
+
+// Write appends to the message. It fails with io.ErrShortWrite as soon as the rest of the
+// message is not needed: it exceeds MaxMessage, or no memory is left. It keeps no part of p.
+func (m *Mail) Write(p []byte) (int, error) {
+	if m.inBody {
+		m.addBody(p)
+	} else {
+		m.addHead(p)
+	}
+	if m.msg.oversize {
+		return 0, io.ErrShortWrite
+	}
+	return len(p), nil
+}
+
+func (m *Mail) addBody(p []byte) { m.msg.addChunk(bytes.Clone(p)) }
+
+// addHead collects the header up to the empty line after it.
+func (m *Mail) addHead(p []byte) {
+	isWhole := len(m.head)+len(p) <= maxHead && m.msg.book(int64(len(p)))
+	if isWhole {
+		from := max(0, len(m.head)-3) // an empty line may be in two pieces
+		m.head = append(m.head, p...)
+		begun := m.head[from:]
+		if bytes.Contains(begun, []byte("\n\n")) || bytes.Contains(begun, []byte("\n\r\n")) ||
+			bytes.HasPrefix(m.head, []byte("\n")) || bytes.HasPrefix(m.head, []byte("\r\n")) {
+			m.endHead()
+		}
+		return
+	}
+	m.endHead()
+	m.isLost, m.msg.cut = true, true
+	m.msg.overflow(overMemory)
+}
+
+// endHead passes the fields on, and the part of the body that was received with them.
+func (m *Mail) endHead() {
+	if m.inBody {
+		return
+	}
+	m.inBody = true
+	received := m.head
+	m.msg.unbook(int64(len(received)))
+	parsed := signature.Parse(received)
+	for _, f := range parsed.Header {
+		m.msg.addField(f.Name, f.Value)
+	}
+	m.head = nil
+	if head := received[:len(received)-len(parsed.Body)]; m.msg.book(int64(len(head))) {
+		m.head = bytes.Clone(head)
+	} else {
+		m.isLost = true
+	}
+	if len(parsed.Body) > 0 {
+		m.addBody(parsed.Body)
+	}
+}
+
+// Judge returns the decision on the message, whose action is policy.Tempfail if the message
+// was not judged and Options.Tempfail selects the cause. It also returns the value of the
+// header X-Spambloom.
+func (m *Mail) Judge() (d policy.Decision, field string) {
+	m.endHead()
+	begun := time.Now()
+	d = m.guard(func() policy.Decision { return m.server.decide(m.msg, func() {}) })
+	if d.Verdict != policy.Failed {
+		d.Action = policy.Tag
+	}
+	took := time.Since(begun)
+	m.server.metrics.message(m.msg, d, took)
+	m.msg.log(d, took)
+	return d, verdictHeader(d, m.msg.options.Site)
+}
+
+// Sign returns the message's signatures, without judging or counting it.
+func (m *Mail) Sign() (signature.Set, error) {
+	m.endHead()
+	signed := make(chan signature.Set, 1)
+	m.msg.signed = signed
+	d := m.guard(func() policy.Decision { return m.server.judgeInTurn(m.msg, func() {}) })
+	switch {
+	case d.Verdict == policy.Failed:
+		return signature.Set{}, fmt.Errorf("message not signed: %s", d.Reason)
+	case d.Short:
+		return signature.Set{}, errors.New("message not signed: only its beginning had a turn")
+	}
+	return <-signed, nil
+}
+
+// guard turns a panic into a failure of this one message.
+func (m *Mail) guard(decide func() policy.Decision) (d policy.Decision) {
+	defer func() {
+		if v := recover(); v != nil {
+			d = m.server.fail(m.msg, causeError, &panicked{v, debug.Stack()})
+		}
+		m.isLost = m.isLost || d.Verdict == policy.Failed // its content may be held by the judgement
+	}()
+	return decide()
+}
+
+// IsWhole reports whether Head and WriteBody return the whole message.
+func (m *Mail) IsWhole() bool { return !m.isLost && !m.msg.oversize }
+
+// Head returns the header as it was received, with the empty line if there is one.
+func (m *Mail) Head() []byte { return m.head }
+
+// BodySize returns the size of the body. Unit: bytes.
+func (m *Mail) BodySize() (size int64) {
+	for _, chunk := range m.msg.body {
+		size += int64(len(chunk))
+	}
+	if m.msg.rest != nil {
+		size += m.msg.rest.size
+	}
+	return size
+}
+
+// WriteBody writes the body to w.
+func (m *Mail) WriteBody(w io.Writer) error {
+	for _, chunk := range m.msg.body {
+		if _, err := w.Write(chunk); err != nil {
+			return err
+		}
+	}
+	if m.msg.rest == nil {
+		return nil
+	}
+	_, err := io.Copy(w, io.NewSectionReader(m.msg.rest.file, 0, m.msg.rest.size))
+	return err
+}

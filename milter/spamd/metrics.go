@@ -1,0 +1,55 @@
+package spamd
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spambloom/spambloom/milter/policy"
+)
+
+// metrics are the metrics of one server. The milter's metrics of messages include those of
+// this door.
+type metrics struct {
+	messages    *prometheus.CounterVec // verdict
+	requests    *prometheus.CounterVec // command, code
+	refused     *prometheus.CounterVec // reason
+	broken      prometheus.Counter
+	connections prometheus.Gauge
+}
+
+func newMetrics() *metrics {
+	counter := func(name, help string) prometheus.CounterOpts {
+		return prometheus.CounterOpts{Name: "spambloom_spamd_" + name, Help: help}
+	}
+	t := &metrics{
+		messages: prometheus.NewCounterVec(counter("messages_total",
+			"Messages judged for clients of spamd, by verdict; spambloom_milter_messages_total includes them."), []string{"verdict"}),
+		requests: prometheus.NewCounterVec(counter("requests_total",
+			"Requests answered, by command and code of the answer (sysexits.h; 0: success)."), []string{"command", "code"}),
+		refused: prometheus.NewCounterVec(counter("refused_total",
+			"Connections closed at once, by the limit reached (connections, client)."), []string{"reason"}),
+		broken:      prometheus.NewCounter(counter("broken_total", "Connections that ended within a request.")),
+		connections: prometheus.NewGauge(prometheus.GaugeOpts{Name: "spambloom_spamd_connections", Help: "Open connections of clients of spamd."}),
+	}
+	for _, v := range []policy.Verdict{policy.Spam, policy.Bulk, policy.Clean, policy.Allowed, policy.Skipped, policy.Failed} {
+		t.messages.WithLabelValues(string(v))
+	}
+	for command := range commands {
+		t.requests.WithLabelValues(command, "0")
+	}
+	t.refused.WithLabelValues(refusedConnections)
+	t.refused.WithLabelValues(refusedClient)
+	return t
+}
+
+// count counts an answer. The command is empty if it is not known.
+func (t *metrics) count(command string, code Code) {
+	t.requests.WithLabelValues(command, strconv.Itoa(int(code))).Inc()
+}
+
+// Collectors returns the server's metrics, for a registry of the caller.
+func (s *Server) Collectors() []prometheus.Collector {
+	t := s.metrics
+	return []prometheus.Collector{t.messages, t.requests, t.refused, t.broken, t.connections}
+}

@@ -1,0 +1,260 @@
+package spamd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spambloom/spambloom/milter"
+)
+
+// Options determine the answers of a Server. The zero value of a field stands for its
+// default.
+type Options struct {
+	// Scores are rounded to tenths, as clients see them. Mail is spam from Threshold on.
+	Threshold float64 // default 5
+	SpamScore float64 // of spam; default 10
+	BulkScore float64 // of bulk
+
+	MaxConnections          int // default 200; further connections are closed at once
+	MaxConnectionsPerClient int // of one user, or from one address; default no limit
+
+	ContentTimeout time.Duration // in which a request must arrive; default 5m
+	WriteTimeout   time.Duration // in which a client must take the answer; default 30s
+
+	// UserOf returns the user who connected to a unix socket, by whom connections are
+	// bounded, or "" if it is not known. nil: it is never known.
+	UserOf func(net.Conn) string
+
+	// Tell reports or revokes a message. An Error is the answer to the client. nil: TELL is
+	// refused.
+	Tell func(context.Context, net.Conn, Tell) error
+
+	Log *slog.Logger // default: discard
+}
+
+func (o Options) withDefaults() *Options {
+	o.Threshold, o.SpamScore, o.BulkScore = tenths(cmp.Or(o.Threshold, 5)), tenths(cmp.Or(o.SpamScore, 10)), tenths(o.BulkScore)
+	o.MaxConnections = cmp.Or(o.MaxConnections, 200)
+	o.ContentTimeout = cmp.Or(o.ContentTimeout, 5*time.Minute)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &o
+}
+
+func tenths(score float64) float64 { return math.Round(10*score) / 10 }
+
+// inflating is the memory for decompressing a message. Unit: bytes.
+const inflating = 64 << 10
+
+// MostMemory returns the most memory that a server with these options uses beside that of
+// its milter.Server, whatever its clients do. Unit: bytes.
+func (o Options) MostMemory() int64 {
+	return int64(o.withDefaults().MaxConnections) * (milter.ConnectionMemory + inflating)
+}
+
+// Server answers spamd's clients. Its methods are safe for concurrent use.
+type Server struct {
+	judge   *milter.Server
+	options atomic.Pointer[Options]
+	metrics *metrics
+
+	stop    context.Context // ends when Shutdown begins
+	drain   context.CancelFunc
+	running sync.WaitGroup // Serve calls, connections
+
+	mu        sync.Mutex // guards the four below
+	listeners map[net.Listener]struct{}
+	conns     map[*conn]struct{}
+	clients   map[string]int       // number of connections; see clientOf
+	logged    map[string]time.Time // when a cause was last logged
+}
+
+// NewServer returns a server that judges mail by judge.
+func NewServer(judge *milter.Server, o Options) *Server {
+	s := &Server{
+		judge:     judge,
+		metrics:   newMetrics(),
+		listeners: map[net.Listener]struct{}{},
+		conns:     map[*conn]struct{}{},
+		clients:   map[string]int{},
+		logged:    map[string]time.Time{},
+	}
+	s.stop, s.drain = context.WithCancel(context.Background())
+	s.Reload(o)
+	return s
+}
+
+// Reload sets new options. They apply from each connection's beginning on.
+func (s *Server) Reload(o Options) { s.options.Store(o.withDefaults()) }
+
+// Serve accepts clients on ln until Shutdown, then returns nil. It closes ln. Policies refer
+// to the listener by name.
+func (s *Server) Serve(name string, ln net.Listener) error {
+	defer ln.Close()
+	s.mu.Lock()
+	if s.stop.Err() != nil {
+		s.mu.Unlock()
+		return nil
+	}
+	s.listeners[ln] = struct{}{}
+	s.running.Add(1)
+	s.mu.Unlock()
+	defer s.running.Done()
+	for {
+		nc, err := ln.Accept()
+		switch {
+		case err == nil:
+			if c := s.admit(name, nc); c != nil {
+				go func() { defer s.release(c); c.serve() }()
+			}
+		case s.stop.Err() != nil:
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return fmt.Errorf("spamd: accept on %s: %w", ln.Addr(), err)
+		default:
+			s.report("accept", "accept failed, trying again", "listen", ln.Addr().String(), "error", err)
+			if !s.pause() {
+				return nil
+			}
+		}
+	}
+}
+
+// pause waits before accepting again. It returns false if Shutdown began.
+func (s *Server) pause() bool {
+	t := time.NewTimer(100 * time.Millisecond)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-s.stop.Done():
+		return false
+	}
+}
+
+// Reasons for refusing a connection, as in log and metric.
+const (
+	refusedConnections = "connections" // Options.MaxConnections are open
+	refusedClient      = "client"      // its client has Options.MaxConnectionsPerClient open
+)
+
+// admit registers a connection, or closes it and returns nil.
+func (s *Server) admit(listener string, nc net.Conn) *conn {
+	o := s.options.Load()
+	client := o.clientOf(nc)
+	reason, limit := "", 0
+	s.mu.Lock()
+	switch {
+	case s.stop.Err() != nil:
+		s.mu.Unlock()
+		nc.Close()
+		return nil
+	case len(s.conns) >= o.MaxConnections:
+		reason, limit = refusedConnections, o.MaxConnections
+	case o.MaxConnectionsPerClient > 0 && s.clients[client] >= o.MaxConnectionsPerClient:
+		reason, limit = refusedClient, o.MaxConnectionsPerClient
+	}
+	if reason != "" {
+		s.mu.Unlock()
+		s.metrics.refused.WithLabelValues(reason).Inc()
+		s.report(reason, "spamd connection refused: limit reached", "reason", reason, "limit", limit, "of", client)
+		nc.Close()
+		return nil
+	}
+	defer s.mu.Unlock()
+	c := newConn(s, o, listener, nc)
+	c.client = client
+	s.conns[c] = struct{}{}
+	s.clients[client]++
+	s.running.Add(1)
+	s.metrics.connections.Inc()
+	return c
+}
+
+// clientOf returns the client under which a connection is counted: the user of a unix
+// socket; this machine, for all its addresses over TCP; or another address.
+func (o *Options) clientOf(nc net.Conn) string {
+	if a, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
+		if a.IP.IsLoopback() {
+			return "loopback"
+		}
+		return a.AddrPort().Addr().Unmap().WithZone("").String()
+	}
+	if o.UserOf == nil {
+		return ""
+	}
+	return o.UserOf(nc)
+}
+
+// release ends a connection.
+func (s *Server) release(c *conn) {
+	c.nc.Close()
+	s.mu.Lock()
+	delete(s.conns, c)
+	if s.clients[c.client]--; s.clients[c.client] == 0 {
+		delete(s.clients, c.client)
+	}
+	s.mu.Unlock()
+	s.metrics.connections.Dec()
+	s.running.Done()
+}
+
+// report logs a line once a minute for each cause. Causes are constants of the package.
+func (s *Server) report(cause, line string, attrs ...any) {
+	s.mu.Lock()
+	now := time.Now()
+	last, ok := s.logged[cause]
+	logs := !ok || now.Sub(last) >= time.Minute
+	if logs {
+		s.logged[cause] = now
+	}
+	s.mu.Unlock()
+	if logs {
+		s.options.Load().Log.Warn(line, attrs...)
+	}
+}
+
+// Shutdown stops accepting, closes the connections that have sent no request, lets the
+// others finish theirs, and cuts the rest when ctx ends. It returns when all goroutines have
+// ended: nil, or ctx's error if it had to cut.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.drain()
+	for ln := range s.listeners {
+		ln.Close()
+	}
+	s.cut(func(c *conn) bool { return !c.busy.Load() })
+	s.mu.Unlock()
+
+	ended := make(chan struct{})
+	go func() { s.running.Wait(); close(ended) }()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	s.cut(func(*conn) bool { return true })
+	s.mu.Unlock()
+	<-ended
+	return ctx.Err()
+}
+
+// cut closes the connections that match. The caller holds mu.
+func (s *Server) cut(match func(*conn) bool) {
+	for c := range s.conns {
+		if match(c) {
+			c.nc.Close()
+		}
+	}
+}
