@@ -91,6 +91,9 @@ func (t *txn) public(n uint64, r *record.Report, by *record.Reporter) (Report, e
 // isHeld reports whether a report still waits for a second reporter: neither its first signature
 // has one, nor a near-duplicate. Its flags would not tell, as in StandsBy.
 func (t *txn) isHeld(n uint64, r *record.Report) (bool, error) {
+	if r.Stance() == Ham {
+		return false, nil
+	}
 	listed := map[record.Key]Weight{}
 	for i, k := range record.KeysOf(r.Set, r.Anchors) { // the first signature is the first key
 		y, err := t.tally(k)
