@@ -177,7 +177,10 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 	}
 	d.Limits, d.Short = set.Limits|evidence.Limits, msg.short
 	if judged := msg.options.Judged; judged != nil {
-		judged(Judgement{QueueID: msg.queueID, Verdict: d.Verdict, Listed: evidence.Listed, Shown: d.Signatures, Set: set})
+		judged(Judgement{
+			QueueID: msg.queueID, Sender: msg.source(), Copies: sightings,
+			Verdict: d.Verdict, Listed: evidence.Listed, Shown: d.Signatures, Set: set,
+		})
 	}
 	return d
 }
@@ -185,6 +188,8 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 // Judgement is the verdict on one message, with its signatures.
 type Judgement struct {
 	QueueID string // of the MTA; empty: the MTA sent none
+	Sender  string // domain of the envelope's sender; of a bounce, the network of its client
+	Copies  uint32 // that were counted; 0: it is the retry of a deferred message
 	Verdict policy.Verdict
 	Listed  bool                  // the message matches a report, whatever the verdict
 	Shown   []signature.Signature // those that the header names

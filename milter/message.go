@@ -140,6 +140,20 @@ func (m *message) addRecipient(address string) {
 	}
 }
 
+// source names who sent the message, to count different senders: a list gives each recipient an
+// address of its own as the sender, but one domain.
+func (m *message) source() string {
+	if at := strings.LastIndexByte(m.Sender, '@'); at >= 0 {
+		return strings.ToLower(m.Sender[at+1:])
+	}
+	bits := 24
+	if m.Client.Is6() && !m.Client.Is4In6() {
+		bits = 48
+	}
+	network, _ := m.Client.Unmap().Prefix(bits) // without an address all are one
+	return network.String()
+}
+
 // skip returns the reason for not judging the message, or "". The reason may arise at any
 // stage; from then on content is not kept.
 func (m *message) skip() (reason string) {

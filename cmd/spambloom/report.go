@@ -75,9 +75,10 @@ have another message reported in its place. For mail forwarded as an attachment
 (message/rfc822), give --attached: it uses the attached messages, and refuses a
 message without any.
 
-Within one period ([reports] period of the daemon, a week by default) a revocation
-wins. A message that was revoked can be reported again at once, but it is spam only
-if it is reported again in a later period. report prints when that period begins.
+The newest word decides: a report after a revocation lists the message again, and a
+revocation after that clears it again, 16 times in one period ([reports] period of
+the daemon, a week by default). Where the quorum is more than one reporter, see
+contrib/quorum.md. Of one message, report and revoke print what holds now.
 
 If the daemon is away or cannot accept a report now, the report is queued on this
 disk, after those queued before. The queue holds at most 1,000 reports, and at most
@@ -290,6 +291,8 @@ func receiptLine(name string, r api.Receipt) string {
 		note = ", but still not spam: it was reported and revoked too often in this period, which ends " + instant(r.RevokedUntil)
 	case r.Settled:
 		note = ", without effect here: an administrator has settled this message"
+	case r.Held:
+		note = ", but held until a second reporter or an administrator agrees"
 	case !r.WaitsUntil.IsZero():
 		note = ", and waits: nobody has reported it; a listing from another site before " + instant(r.WaitsUntil) + " is revoked"
 	case r.Idle:

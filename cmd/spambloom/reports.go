@@ -22,7 +22,8 @@ const reportsHelp = `reports shows who reported and revoked what on this site, n
 Reports are kept for [reports] keep times period. Users without administrator rights
 see their own reports, and that others reported a message, without their names.
 
-STATE   counts; renewed (made again in a later period or with more weight, and that
+STATE   counts; held (waits for a second reporter or an administrator, because it
+        would hit much mail that nobody reported); renewed (made again in a later period or with more weight, and that
         one counts); withdrawn (the reporter did the opposite later, or it was
         undone); refuted (others took it back)
 WEIGHT  the weight of the reporter at that time; a message is listed when the sum of
@@ -79,7 +80,7 @@ func (c *cli) reportsCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&flags.message, "message", "", "only reports of the message in `FILE` and of near-duplicates")
 	cmd.Flags().BoolVar(&flags.attached, "attached", false, "with --message: "+attachedUsage)
-	cmd.Flags().BoolVar(&flags.contested, "contested", false, "messages that some reported and others revoked; settle one with spambloom settle")
+	cmd.Flags().BoolVar(&flags.contested, "contested", false, "messages that some reported and others revoked, or whose report is held; settle one with spambloom settle")
 	cmd.Flags().StringVar(&flags.reporter, "reporter", "", "only reports of this `REPORTER`")
 	cmd.Flags().StringVar(&flags.sinceText, "since", "", "only reports since `TIME`: "+sinceHelp)
 	cmd.Flags().IntVar(&flags.limit, "limit", 100, "at most `N` reports; 0: all")

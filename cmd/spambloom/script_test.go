@@ -125,7 +125,7 @@ func startDaemon() (*daemon, error) {
 			{Site: "mx3", SkewSeconds: -7300, Clock: true},
 		}
 	}
-	counter := desk.New(d.db, d.ledger, desk.Options{Log: d.log.Logger(), Judged: d.judged})
+	counter := desk.New(d.db, d.ledger, desk.Options{Log: d.log.Logger(), Judged: d.judged, HoldFrom: 20})
 	handler := server.NewHandler(counter, server.HandlerOptions{
 		Decide: func(e bloomdb.Evidence, signed bool) string { return string(policy.Decide(e, signed).Verdict) },
 		Status: func() any {

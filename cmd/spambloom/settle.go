@@ -18,7 +18,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-const settleHelp = `settle ends a dispute about a message on this site: it is spam, wanted, or never spam.
+const settleHelp = `settle decides what a message is on this site: it is spam, wanted, or never spam. So
+it ends a dispute, and releases (spam) or refuses (wanted) a report that is held.
 
 Later reports and revocations, by users here or from other sites, do not change that. Other sites receive
 a report (spam) or a revocation (wanted, never), like any other. spam and wanted hold as
@@ -34,7 +35,7 @@ func (c *cli) settleCommand() *cobra.Command {
 	var attached, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "settle spam|wanted|never MESSAGE...",
-		Short: "settle what a contested message is, on this site",
+		Short: "settle what a contested or held message is, on this site",
 		Long:  settleHelp,
 		Example: `  spambloom settle wanted 4711
   spambloom settle spam offer.eml`,
@@ -103,7 +104,7 @@ func (c *cli) settle(ctx context.Context, as string, names []string, attached, a
 	})
 }
 
-// contested prints the messages that some reported and others revoked.
+// contested prints the messages that some reported and others revoked, or of which a report is held.
 func (c *cli) contested(ctx context.Context, flags reportsFlags) error {
 	daemon, err := c.dial()
 	if err != nil {
@@ -131,14 +132,29 @@ func (c *cli) contested(ctx context.Context, flags reportsFlags) error {
 // contestedTable formats contested messages as a table. Names may be long, so they come last.
 func contestedTable(list []api.ContestedMessage) string {
 	return columns(func(table io.Writer) {
-		fmt.Fprintln(table, "LATEST\tREPORT\tNOW\tSETTLED\tMESSAGE\tREPORTED\tREVOKED")
+		fmt.Fprintln(table, "LATEST\tREPORT\tNOW\tSETTLED\tUNREPORTED\tMESSAGE\tREPORTED\tREVOKED")
 		for _, m := range list {
 			now := "not spam"
-			if m.Listed {
+			switch {
+			case m.Listed:
 				now = "spam"
+			case m.Held:
+				now = "held"
 			}
-			fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%d: %s\t%d: %s\n", minute(m.At), m.Report, now, cmp.Or(m.Settled, "-"), firstID(m.IDs),
+			fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\t%d: %s\t%d: %s\n", minute(m.At), m.Report, now, cmp.Or(m.Settled, "-"), unreported(m), firstID(m.IDs),
 				m.Reports, cmp.Or(strings.Join(m.Reporters, ","), "-"), m.Revocations, cmp.Or(strings.Join(m.Revokers, ","), "-"))
 		}
 	})
+}
+
+// unreported describes the mail for which a report was held.
+func unreported(m api.ContestedMessage) string {
+	if m.LikeMails == 0 {
+		return "-"
+	}
+	text := plural(m.LikeMails, "mail")
+	if m.LikeSenders > 0 {
+		text += ", " + plural(m.LikeSenders, "sender")
+	}
+	return text
 }

@@ -41,6 +41,8 @@ func outcomeOf(p parcel) string {
 	switch {
 	case p.queued != nil:
 		return "queued"
+	case p.receipt.Held:
+		return "held"
 	case p.receipt.Idle:
 		return "with nothing to revoke"
 	case p.receipt.Known:

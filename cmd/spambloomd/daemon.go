@@ -54,6 +54,7 @@ type service struct {
 	db           *bloomdb.DB
 	desk         *desk.Desk
 	judged       *judged.List
+	unlisted     *judged.Unlisted
 	policy       atomic.Pointer[policy.Policy] // for the control API; the milter has its own copy
 	milter       *milter.Server
 	spamd        *spamd.Server // nil: none
@@ -106,10 +107,10 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 
 	d := &service{
 		started: s, current: s, level: level, pseudonyms: names, log: log, systemd: systemd, listeners: sockets.names(),
-		db: state.db, judged: judged.New(state.db.Now(), judged.MaxMemory),
+		db: state.db, judged: judged.New(state.db.Now(), judged.MaxMemory), unlisted: judged.NewUnlisted(judged.MaxUnlisted),
 	}
 	atDesk := s.deskOptions(log)
-	atDesk.Judged = d.judged
+	atDesk.Judged, atDesk.Unlisted = d.judged, d.unlisted
 	d.desk = desk.New(state.db, state.reports, atDesk)
 	if err := d.assemble(sockets); err != nil {
 		return err

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"hash/maphash"
+
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting/judged"
 )
@@ -17,7 +19,22 @@ func (d *service) milterOptions(s *settings) milter.Options {
 func (d *service) remember(j milter.Judgement) {
 	set := j.Set
 	if !j.Listed {
+		d.rememberUnlisted(j)
 		set.Sketches, set.Domains, set.Carried = nil, nil, 0
 	}
 	d.judged.Add(judged.Message{At: d.db.Now(), QueueID: j.QueueID, Verdict: string(j.Verdict), Shown: j.Shown, Set: set})
+}
+
+// senders hashes the senders of mail, differently in each process.
+var senders = maphash.MakeSeed()
+
+// rememberUnlisted adds a message to those that a report would hit. Only hashes are kept.
+func (d *service) rememberUnlisted(j milter.Judgement) {
+	m := judged.Seen{At: d.db.Now(), Sender: maphash.String(senders, j.Sender), Copies: j.Copies, Set: j.Set}
+	for _, s := range j.Set.Sketches {
+		if anchors := d.db.Anchors(s); len(anchors) > 0 {
+			m.Anchors = append(m.Anchors, anchors)
+		}
+	}
+	d.unlisted.Add(m)
 }

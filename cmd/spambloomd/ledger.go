@@ -44,9 +44,10 @@ func (s *settings) ledgerOptions(log *slog.Logger) ledger.Options {
 
 func (s *settings) deskOptions(log *slog.Logger) desk.Options {
 	return desk.Options{
-		Period:  s.Reports.Period,
-		MaxHour: int(s.Reports.MaxPerHour),
-		Joined:  s.Redis.URL != "",
-		Log:     log,
+		Period:   s.Reports.Period,
+		MaxHour:  int(s.Reports.MaxPerHour),
+		Joined:   s.Redis.URL != "",
+		HoldFrom: uint64(s.Reports.HoldFrom),
+		Log:      log,
 	}
 }

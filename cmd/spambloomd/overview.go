@@ -74,7 +74,7 @@ func (d *service) contested() (list []watch.Contested) {
 		return nil
 	}
 	for _, c := range campaigns[:min(len(campaigns), 5)] {
-		list = append(list, watch.Contested{ID: c.ID, Reports: c.Reports, Revocations: c.Revocations, Listed: c.Listed})
+		list = append(list, watch.Contested{ID: c.ID, Reports: c.Reports, Revocations: c.Revocations, Listed: c.Listed, Held: c.Held, Mails: c.Like.Mails})
 	}
 	return list
 }

@@ -137,6 +137,14 @@ type Receipt struct {
 
 	Settled bool `json:"settled,omitempty"` // an administrator has settled the message as the opposite
 
+	// LikeMails is the number of mails of the last day that a report hits and that nobody
+	// reported, with a copy for each recipient; LikeSenders that of their senders, as far as
+	// known. Held is set if the report lists nothing because of them, until a second reporter or
+	// an administrator agrees.
+	LikeMails   uint64 `json:"like_mails,omitempty"`
+	LikeSenders uint64 `json:"like_senders,omitempty"`
+	Held        bool   `json:"held,omitempty"`
+
 	Holds string `json:"holds,omitempty"` // one sentence: what holds now, here and elsewhere, and from when
 
 	Offer string `json:"offer,omitempty"` // "retouch": the same false positive came back

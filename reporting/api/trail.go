@@ -33,6 +33,11 @@ type Reported struct {
 	Weight   float64       `json:"weight"`           // of the reporter, at the time of the report
 	State    string        `json:"state"`            // see API.md
 	IDs      []string      `json:"ids"`              // of its signatures
+
+	// LikeMails and LikeSenders are why the report was held: unreported mail that it would
+	// have hit, and its senders.
+	LikeMails   uint64 `json:"like_mails,omitempty"`
+	LikeSenders uint64 `json:"like_senders,omitempty"`
 }
 
 // UndoRequest withdraws the reports and revocations of one reporter.
@@ -56,8 +61,8 @@ type Undone struct {
 	Standing int `json:"standing"`
 }
 
-// ContestedRequest asks for the messages that different people reported and revoked, the latest
-// first.
+// ContestedRequest asks for the messages that different people reported and revoked, and those of
+// which a report is held, the latest first.
 type ContestedRequest struct {
 	Since  time.Time `json:"since,omitzero"`   // only those reported or revoked then or later
 	Limit  int       `json:"limit,omitempty"`  // at most so many; 0 and over 1,000: 1,000
@@ -70,7 +75,8 @@ type Contested struct {
 	Next     uint64             `json:"next,omitempty"` // Before of the next page; absent on the last
 }
 
-// ContestedMessage is a message that some reporters reported and others revoked.
+// ContestedMessage is a message that some reporters reported and others revoked, or of which a
+// report is held.
 type ContestedMessage struct {
 	Report      uint64    `json:"report"` // the latest one, for SettleRequest
 	IDs         []string  `json:"ids"`
@@ -81,6 +87,10 @@ type ContestedMessage struct {
 	Reporters   []string  `json:"reporters"`         // whose latest word is a report
 	Revokers    []string  `json:"revokers"`          // whose latest word is a revocation
 	Settled     string    `json:"settled,omitempty"` // spam or wanted; absent: it is not settled
+
+	Held        bool   `json:"held,omitempty"`       // a report waits for a second reporter or an administrator
+	LikeMails   uint64 `json:"like_mails,omitempty"` // why it was held: unreported mail that it would have hit
+	LikeSenders uint64 `json:"like_senders,omitempty"`
 }
 
 // SettleRequest settles what a message is at this site, against later words of others. The

@@ -19,9 +19,11 @@ type Campaign struct {
 	Revocations int
 	Reporters   []string // names, in the order of their first report
 	Revokers    []string
-	Settled     bool          // by an administrator
-	Class       bloomdb.Class // of the latest report that has one
-	Copies      int           // different messages among the reports
+	Settled     bool            // by an administrator
+	Held        bool            // a report waits for a second reporter or an administrator
+	Like        ledger.Likeness // why a report was held
+	Class       bloomdb.Class   // of the latest report that has one
+	Copies      int             // different messages among the reports
 	Listed      bool
 	Count       uint64   // how often the latest one was seen, all sites summed
 	Sites       []string // that reported it, in the generation that lists it
@@ -36,11 +38,12 @@ func (c Campaign) IsContested() bool {
 	return slices.ContainsFunc(c.Revokers, func(name string) bool { return !slices.Contains(c.Reporters, name) }) && len(c.Reporters) > 0
 }
 
-// ContestedCampaigns returns the campaigns about which users disagreed within the last week.
+// ContestedCampaigns returns the campaigns about which users disagreed, or of which a report was
+// held, within the last week.
 func (d *Desk) ContestedCampaigns() ([]Campaign, error) {
 	list, err := d.Campaigns()
 	since := d.db.Now().Add(-contestedFor)
-	return slices.DeleteFunc(list, func(c Campaign) bool { return !c.IsContested() || c.Last.Before(since) }), err
+	return slices.DeleteFunc(list, func(c Campaign) bool { return !c.IsContested() && !c.Held || c.Last.Before(since) }), err
 }
 
 const (
@@ -110,6 +113,10 @@ func (g *gathered) add(r ledger.Report) {
 		return
 	}
 	g.Reports++
+	g.Held = g.Held || r.State == ledger.Held
+	if g.Like.Mails == 0 {
+		g.Like = r.Held
+	}
 	if !slices.Contains(g.Reporters, r.Reporter) {
 		g.Reporters = append(g.Reporters, r.Reporter)
 	}
@@ -125,6 +132,7 @@ func (d *Desk) judged(g *gathered) Campaign {
 	set.Counting = set.Signatures[:min(2, len(set.Signatures))]
 	e := d.db.Judge(set)
 	c.Copies, c.Listed, c.Count = len(g.seen), e.Listed, e.Count
+	c.Held = c.Held && !c.Listed && !c.Settled
 	for _, m := range e.Matches {
 		if m.Revoked {
 			continue

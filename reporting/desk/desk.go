@@ -26,6 +26,8 @@ type Report struct {
 	Trap     bool // by a spam trap: it has full weight
 	Trusted  bool // without a limit per hour: by an administrator
 
+	Administers bool // the reporter is an administrator, whose report is not held
+
 	settles bool // an administrator settles the message by it
 }
 
@@ -51,6 +53,9 @@ type Outcome struct {
 
 	Settled bool // an administrator has settled the message as the opposite
 
+	Like ledger.Likeness // unreported mail that a report hits; zero: none, or the message was reported before
+	Held bool            // a report that lists nothing until a second reporter or an administrator agrees
+
 	// Returned reports whether a message that is revoked now was revoked before and was
 	// listed again. Only a retouch keeps it away.
 	Returned bool
@@ -62,7 +67,11 @@ type Options struct {
 	MaxHour int           // reports and revocations of one reporter in an hour; 0: no limit
 	Joined  bool          // to other sites, whose listings a revocation may wait for
 	Judged  *judged.List  // messages that were judged lately; nil: none are remembered
-	Log     *slog.Logger  // nil: discard
+
+	Unlisted *judged.Unlisted // mail of the last day that matched no report; nil: none is remembered
+	HoldFrom uint64           // a report that hits so many unreported mails is held; 0: none is
+
+	Log *slog.Logger // nil: discard
 }
 
 // Desk accepts reports and revocations, or refuses them. It is safe for concurrent use.
@@ -87,6 +96,9 @@ func New(db *bloomdb.DB, l *ledger.Ledger, o Options) *Desk {
 	}
 	if o.Judged == nil {
 		o.Judged = judged.New(db.Now(), 0)
+	}
+	if o.Unlisted == nil {
+		o.Unlisted = judged.NewUnlisted(0)
 	}
 	if o.Period == 0 {
 		o.Period = 7 * 24 * time.Hour
@@ -168,7 +180,8 @@ func (d *Desk) accept(action string, stance ledger.Stance, r Report) (Outcome, e
 	d.log.Info(action+" accepted",
 		"reporter", r.Reporter, "class", r.Class, r.Origin.Attr(),
 		"kinds", kinds(r.Set.Signatures), "ids", o.IDs, "listed", o.Evidence.Listed,
-		"weight", decision.Weight.Float(), "sum", decision.Sum.Float(), "quorum", decision.Quorum.Float(), "idle", o.Idle)
+		"weight", decision.Weight.Float(), "sum", decision.Sum.Float(), "quorum", decision.Quorum.Float(), "idle", o.Idle,
+		"held", o.Held, "like_mails", o.Like.Mails, "like_senders", o.Like.Senders)
 	return o, nil
 }
 
@@ -193,6 +206,15 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 			return Outcome{Evidence: before, Idle: true}, ledger.Decision{Quorum: d.ledger.Quorum()}, nil
 		}
 	}
+	var hits ledger.Likeness
+	if stance == ledger.Spam {
+		if hits, err = d.hits(r.Set, entry); err != nil {
+			return o, decision, err
+		}
+		if d.isMuch(r, hits) {
+			entry.Held = hits
+		}
+	}
 	if decision, err = d.ledger.Enter(entry); err != nil {
 		return o, decision, d.named(err, now)
 	}
@@ -201,6 +223,7 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 		return o, decision, err
 	}
 	o = d.outcome(stance, r, decision)
+	o.Like = hits
 	o.Known = decision.ID == 0 && !o.Idle
 	o.Returned = before.Listed && !decision.Revoked.IsZero()
 	if o.Idle && decision.ID != 0 {
@@ -237,11 +260,12 @@ func (d *Desk) admit(stance ledger.Stance, r Report, now time.Time) (set signatu
 
 // outcome is called when the decision is carried out.
 func (d *Desk) outcome(stance ledger.Stance, r Report, decision ledger.Decision) Outcome {
-	o := Outcome{Evidence: d.db.Judge(r.Set), Idle: decision.Idle, Settled: decision.Settled}
+	o := Outcome{Evidence: d.db.Judge(r.Set), Idle: decision.Idle, Settled: decision.Settled, Held: decision.Held}
+	o.Held = o.Held && !o.Evidence.Listed
 	if !o.Idle && !o.Settled && decision.Sum < decision.Quorum && (stance == ledger.Spam) != o.Evidence.Listed {
 		o.Sum, o.Quorum = decision.Sum.Float(), decision.Quorum.Float()
 	}
-	if stance == ledger.Spam && !o.Evidence.Listed && o.Quorum == 0 && !o.Settled {
+	if stance == ledger.Spam && !o.Evidence.Listed && o.Quorum == 0 && !o.Settled && !o.Held {
 		o.RevokedUntil = d.revokedUntil(r.Set)
 	}
 	return o

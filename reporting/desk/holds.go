@@ -21,6 +21,10 @@ func (d *Desk) holds(stance ledger.Stance, o Outcome) string {
 	switch {
 	case o.Settled:
 		return "It is " + what + ", because an administrator has settled it."
+	case o.Held && o.Like.Mails > 0:
+		return "It is " + likeWords(o.Like) + ", so the report is held: nothing is listed until a second reporter or an administrator agrees."
+	case o.Held:
+		return "The report is held, because it would hit much mail that nobody reported: nothing is listed until a second reporter or an administrator agrees."
 	case !o.Waits.IsZero():
 		return fmt.Sprintf("Nobody has reported it here; if another site lists it before %s, that is revoked.", when(o.Waits))
 	case o.Idle:
@@ -31,6 +35,9 @@ func (d *Desk) holds(stance ledger.Stance, o Outcome) string {
 		return fmt.Sprintf("It is %s until others agree: the weight is %.3g of %.3g.", what, o.Sum, o.Quorum)
 	case o.Evidence.Listed != (stance == ledger.Spam):
 		return "It is still " + what + "."
+	}
+	if o.Like.Mails > 1 {
+		everywhere += "; it is " + likeWords(o.Like)
 	}
 	return "It is " + what + " " + everywhere + "."
 }

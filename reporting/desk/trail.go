@@ -49,10 +49,12 @@ func newReported(l ledger.Report) api.Reported {
 	return api.Reported{
 		ID: l.ID, At: l.At, Action: action(l.Stance), Reporter: l.Reporter, Class: bloomdb.Class(l.Class), Origin: l.Origin,
 		Weight: l.Weight.Float(), State: string(l.State), IDs: ids(l.Set.Signatures),
+		LikeMails: l.Held.Mails, LikeSenders: l.Held.Senders,
 	}
 }
 
-// Contested returns a page of the messages that different people reported and revoked.
+// Contested returns a page of the messages that different people reported and revoked, or of which
+// a report is held.
 func (d *Desk) Contested(ask api.ContestedRequest) (api.Contested, error) {
 	list, next, err := d.ledger.Contested(ledger.Query{Since: ask.Since, Before: ask.Before, Limit: page(ask.Limit)})
 	if err != nil {
@@ -63,6 +65,7 @@ func (d *Desk) Contested(ask api.ContestedRequest) (api.Contested, error) {
 		m := api.ContestedMessage{
 			Report: c.Report, IDs: ids(c.Set.Signatures), At: c.At, Listed: d.db.Judge(c.Set).Listed,
 			Reports: c.Reports, Revocations: c.Revoked, Reporters: c.By, Revokers: c.Revokers,
+			Held: c.IsHeld, LikeMails: c.Held.Mails, LikeSenders: c.Held.Senders,
 		}
 		if c.Settled != nil {
 			m.Settled = settledAs(*c.Settled)

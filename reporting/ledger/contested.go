@@ -8,7 +8,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Contest is a message that some reporters reported and others revoked.
+// Contest is a message that some reporters reported and others revoked, or of which a report
+// waits for a second reporter.
 type Contest struct {
 	Report   uint64        // the latest report or revocation of it
 	Set      signature.Set // of that report
@@ -18,12 +19,15 @@ type Contest struct {
 	By       []string      // who reported it last
 	Revokers []string      // who revoked it last
 	Settled  *Stance       // by an administrator; nil: it is not
+	IsHeld   bool          // a report waits
+	Held     Likeness      // why
 }
 
 // contestedVisits bounds the reports that one call of Contested reads.
 const contestedVisits = 10_000
 
-// Contested returns messages that different people reported and revoked, the latest first, and
+// Contested returns messages that different people reported and revoked, and those of which a
+// report waits for a second reporter or an administrator, the latest first, and
 // the Before of the next page; 0 if there are no more. Near-duplicates are messages of their own.
 // Of the query it goes by Since, Before and Limit.
 func (l *Ledger) Contested(q Query) (list []Contest, next uint64, err error) {
@@ -55,7 +59,7 @@ func (l *Ledger) Contested(q Query) (list []Contest, next uint64, err error) {
 }
 
 // contest gathers what was said of the message of a report. ok is false if nobody contradicts
-// anybody else.
+// anybody else, and no report waits.
 func (t *txn) contest(n uint64, r *record.Report) (c Contest, ok bool, err error) {
 	c = Contest{Report: n, Set: r.Set, At: r.At}
 	last := map[string]Stance{}
@@ -76,10 +80,17 @@ func (t *txn) contest(n uint64, r *record.Report) (c Contest, ok bool, err error
 			}
 			return true, nil
 		}
+		isHeld, err := t.isHeld(n, o)
+		c.IsHeld = c.IsHeld || isHeld
+		if c.Held.Mails == 0 {
+			c.Held = o.Held
+		}
 		c.add(o, row.Name, last)
 		said[o.Stance()][row.Name] = true
-		return true, nil
+		return true, err
 	})
+	c.IsHeld = c.IsHeld && c.Settled == nil
+	ok = c.IsHeld
 	slices.Sort(c.By)
 	slices.Sort(c.Revokers)
 	for name := range said[Spam] {

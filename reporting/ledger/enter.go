@@ -23,6 +23,7 @@ type Entry struct {
 	Listed   bool      // the filters list the message now
 	Trusted  bool      // an administrator enters it: the reporter's share is that of a trap
 	Cost     int64     // room in the filters, in parts of CostUnit of a period's
+	Held     Likeness  // a report of a message that nobody else reported lists nothing alone; zero: it does
 }
 
 // Decision is the result of an entry. Unless Action is None, the caller carries it out and
@@ -41,6 +42,7 @@ type Decision struct {
 	Idle    bool      // a revocation without effect: nobody had reported the message
 	Revoked time.Time // the last revocation before this entry; zero: none
 	Settled bool      // an administrator has settled the message as the opposite
+	Held    bool      // a report that waits for a second reporter
 }
 
 // Enter enters a report or a revocation. When the error is nil, it is on disk. After an error
@@ -80,10 +82,11 @@ type entering struct {
 	idle    bool                  // a revocation of a message that is not listed or reported
 	settled map[record.Key]Stance // by an administrator, against others
 	foreign bool                  // a revocation of a message that only other sites list
+	own     map[record.Key]Weight // of this reporter, in the sums of spam
 }
 
 func (t *txn) enter(e Entry) (d Decision, refused, err error) {
-	w := &entering{txn: t, e: e, keys: record.KeysOf(e.Set, e.Anchors), tallies: map[record.Key]*record.Tally{}, old: map[uint64]bool{}, settled: map[record.Key]Stance{}}
+	w := &entering{txn: t, e: e, keys: record.KeysOf(e.Set, e.Anchors), tallies: map[record.Key]*record.Tally{}, old: map[uint64]bool{}, own: map[record.Key]Weight{}, settled: map[record.Key]Stance{}}
 	if w.row, err = t.reporter(e.Reporter); err != nil {
 		return d, nil, err
 	}
@@ -135,6 +138,9 @@ func (w *entering) look() (err error) {
 		o, ok, err := w.opinionOf(k, w.tallies[k], w.row.ID)
 		if err != nil {
 			return err
+		}
+		if ok && !o.Ham {
+			w.own[k] = o.Weight
 		}
 		same := ok && o.Stance() == w.e.Stance
 		known := same && (!o.Idle || w.idle)
@@ -194,10 +200,12 @@ func (w *entering) decision(r record.Reached) Decision {
 		if settled, ok := w.settled[k]; ok && settled != w.e.Stance {
 			d.Settled = true
 		}
+		d.Held = d.Held || w.e.Stance == Spam && y.IsWaiting() && y.Sums[Spam] >= d.Quorum
 		if y.Revoked.After(d.Revoked) {
 			d.Revoked = y.Revoked
 		}
 	}
+	d.Held = d.Held && !r.IsText()
 	if r.Any() && !w.idle {
 		d.Set, d.Places = r.Of(w.e.Set)
 		d.Action = List
@@ -226,6 +234,7 @@ func (w *entering) write() (d Decision, err error) {
 	if err != nil {
 		return d, err
 	}
+	w.hold()
 	if err := w.replace(); err != nil {
 		return d, err
 	}
@@ -251,6 +260,20 @@ func (w *entering) write() (d Decision, err error) {
 		d.Due, err = w.putDue(record.Due{Action: d.Action, Report: n, Parts: now})
 	}
 	return d, err
+}
+
+// hold lets a report wait for a second reporter, unless somebody else has reported the message or
+// a near-duplicate of it. What was reported and revoked before without being held is not held: there
+// the rules of a contest decide. What is held remains so.
+func (w *entering) hold() {
+	others := record.Reach(w.e.Set, w.e.Anchors, func(k record.Key) Weight { return w.tallies[k].Sums[Spam] - w.own[k] }, 1)
+	isRevoked := slices.ContainsFunc(w.e.Set.Signatures, func(s signature.Signature) bool { return w.tallies[record.SignatureKey(s)].IsRevoked() })
+	if w.e.Stance == Ham || others.IsText() || isRevoked {
+		w.e.Held = Likeness{}
+	}
+	for _, k := range w.changed {
+		w.tallies[k].Held = w.tallies[k].Held || w.e.Held.Mails > 0
+	}
 }
 
 // replace removes this reporter's earlier opinions from the sums.
@@ -302,7 +325,7 @@ func (w *entering) close(n uint64) error {
 			}
 			y.Listed = false
 			closed = append(closed, k)
-		case w.e.Stance == Ham && y.Sums[Spam] < w.l.quorum:
+		case w.e.Stance == Ham && y.Deciding(Spam) < w.l.quorum:
 			y.Unlist(w.e.At)
 		}
 	}
@@ -321,7 +344,7 @@ func (w *entering) close(n uint64) error {
 func (w *entering) record(n uint64, early bool, credit Weight) error {
 	r := &record.Report{
 		At: w.e.At.UTC(), Reporter: w.row.ID, Weight: w.weight, Credit: credit, Class: w.e.Class,
-		Origin: w.e.Origin, Set: w.e.Set, Anchors: w.e.Anchors,
+		Origin: w.e.Origin, Set: w.e.Set, Anchors: w.e.Anchors, Held: w.e.Held,
 	}
 	if w.e.Stance == Ham {
 		r.Flags |= record.FlagHam

@@ -35,6 +35,10 @@
 // weight. It waits (Waiting) until its reporter enters it again, or it lapses. Otherwise a few
 // liars could keep every campaign out of the filters before its first copy arrives.
 //
+// A report may be held (Entry.Held), because it would hit much mail that nobody reported. Then the
+// keys are listed by two reporters, not by one, whatever their weight. The first report counts as
+// one of them. It is not held if another reporter reported the message before, or a near-duplicate.
+//
 // What an administrator says in the name of Settler decides alone, whatever others say.
 //
 // Near-duplicates have no signature in common. Their sketches have tallies by anchor. If

@@ -33,7 +33,11 @@ func (l *Ledger) Lookup(kind signature.Kind, digest [8]byte, limit int) (list []
 			if err != nil {
 				return err
 			}
-			list = append(list, public(n, r, row))
+			p, err := t.public(n, r, row)
+			if err != nil {
+				return err
+			}
+			list = append(list, p)
 		}
 		return nil
 	})

@@ -13,6 +13,7 @@ type (
 	State    = record.State
 	Weight   = record.Weight
 	Anchors  = record.Anchors
+	Likeness = record.Likeness
 	Copy     = store.Copy
 	Repaired = salvage.Repaired
 )
@@ -27,6 +28,7 @@ const (
 	Revoke = record.Revoke
 
 	Counts    = record.Counts
+	Held      = record.Held
 	Renewed   = record.Renewed
 	Withdrawn = record.Withdrawn
 	Refuted   = record.Refuted

@@ -27,6 +27,7 @@ type Report struct {
 	Idle     bool // a revocation that waits for a listing
 	Set      signature.Set
 	Anchors  []Anchors
+	Held     Likeness // why it was held; zero: for no reason of its own
 }
 
 // Query narrows the result of Reports. The zero value matches every report.
@@ -57,8 +58,9 @@ func (l *Ledger) Reports(q Query) (list []Report, next uint64, err error) {
 				next = list[len(list)-1].ID
 				return false, nil
 			}
-			list = append(list, public(n, r, row))
-			return true, nil
+			p, err := t.public(n, r, row)
+			list = append(list, p)
+			return true, err
 		}
 		switch {
 		case len(q.Set.Signatures)+len(q.Set.Sketches) > 0:
@@ -71,15 +73,44 @@ func (l *Ledger) Reports(q Query) (list []Report, next uint64, err error) {
 	return list, next, err
 }
 
-func public(n uint64, r *record.Report, by *record.Reporter) Report {
+func (t *txn) public(n uint64, r *record.Report, by *record.Reporter) (Report, error) {
 	p := Report{
 		ID: n, At: r.At, Stance: r.Stance(), Trap: r.Flags&record.FlagTrap != 0, Class: r.Class,
-		Origin: r.Origin, Weight: r.Weight, State: r.State(), Idle: r.Flags&record.FlagIdle != 0, Set: r.Set, Anchors: r.Anchors,
+		Origin: r.Origin, Weight: r.Weight, State: r.State(), Idle: r.Flags&record.FlagIdle != 0, Set: r.Set, Anchors: r.Anchors, Held: r.Held,
 	}
 	if by != nil {
 		p.Reporter = by.Name
 	}
-	return p
+	isHeld, err := t.isHeld(n, r)
+	if isHeld {
+		p.State = Held
+	}
+	return p, err
+}
+
+// isHeld reports whether a report still waits for a second reporter: neither its first signature
+// has one, nor a near-duplicate. Its flags would not tell, as in StandsBy.
+func (t *txn) isHeld(n uint64, r *record.Report) (bool, error) {
+	if r.Stance() == Ham {
+		return false, nil
+	}
+	listed := map[record.Key]Weight{}
+	for i, k := range record.KeysOf(r.Set, r.Anchors) { // the first signature is the first key
+		y, err := t.tally(k)
+		if err != nil {
+			return false, err
+		}
+		if i == 0 {
+			o, ok, err := t.opinionOf(k, y, r.Reporter)
+			if err != nil || !ok || o.Report != n || !y.IsWaiting() {
+				return false, err
+			}
+		}
+		if y.Listed {
+			listed[k] = t.l.quorum
+		}
+	}
+	return !record.Reach(r.Set, r.Anchors, func(k record.Key) Weight { return listed[k] }, t.l.quorum).IsText(), nil
 }
 
 // maxOfMessage bounds the reports of one message that are read.

@@ -91,7 +91,7 @@ func (t *txn) recountLost(mine func(record.Key) bool) (map[record.Key]*record.Ta
 		t.recountReport(lost, mine, buckets.Number(key).Value(), r)
 	}
 	for k, y := range lost {
-		y.Listed = y.Sums[Spam] >= t.l.quorum
+		y.Listed = y.Deciding(Spam) >= t.l.quorum
 		if err := t.putTally(k, y); err != nil {
 			return nil, err
 		}
@@ -112,11 +112,10 @@ func (t *txn) recountReport(lost map[record.Key]*record.Tally, mine func(record.
 			lost[k] = &record.Tally{}
 		}
 		if y := lost[k]; len(y.Inline) < record.MaxInline {
-			idle := r.Flags&record.FlagIdle != 0
-			if !idle {
-				y.Sums[r.Stance()] += r.Weight
-			}
-			y.Inline = append(y.Inline, record.Opinion{Reporter: r.Reporter, Report: n, At: r.At, Weight: r.Weight, Ham: r.Stance() == Ham, Idle: idle})
+			o := record.Opinion{Reporter: r.Reporter, Report: n, At: r.At, Weight: r.Weight, Ham: r.Stance() == Ham, Idle: r.Flags&record.FlagIdle != 0}
+			y.Held = y.Held || r.Held.Mails > 0
+			y.Add(o)
+			y.Inline = append(y.Inline, o)
 		}
 	}
 }

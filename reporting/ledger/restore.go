@@ -36,7 +36,7 @@ func (w *withdrawal) restore(mine map[record.Key]record.Opinion) error {
 				return err
 			}
 		}
-		y.Listed = y.Sums[Spam] >= w.l.quorum
+		y.Listed = y.Deciding(Spam) >= w.l.quorum
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func (w *withdrawal) restoreOne(k record.Key, y *record.Tally, n uint64) error {
 		w.restored = append(w.restored, n)
 	}
 	if w.isPlan {
-		y.Sums[Spam] += o.Weight
+		y.Add(o)
 		return nil
 	}
 	y.Forget(n)
@@ -82,13 +82,11 @@ func (w *withdrawal) relisted() record.Reached {
 func (w *withdrawal) write(mine map[record.Key]record.Opinion) error {
 	for k, o := range mine {
 		y := w.tallies[k]
-		if !o.Idle {
-			y.Sums[w.r.Stance()] += o.Weight // removeOpinion subtracts it
-		}
+		y.Add(o) // removeOpinion subtracts it
 		if err := w.removeOpinion(k, y, o); err != nil {
 			return err
 		}
-		if w.r.Stance() == Spam && y.Sums[Spam] < w.l.quorum {
+		if w.r.Stance() == Spam && y.Deciding(Spam) < w.l.quorum {
 			y.Unlist(w.at)
 		}
 		if err := w.putTally(k, y); err != nil {

@@ -44,9 +44,7 @@ func (t *txn) opinionOf(k record.Key, y *record.Tally, reporter uint32) (record.
 
 // addOpinion adds a reporter's opinion to a tally.
 func (t *txn) addOpinion(k record.Key, y *record.Tally, o record.Opinion) error {
-	if !o.Idle {
-		y.Sums[o.Stance()] += o.Weight
-	}
+	y.Add(o)
 	if len(y.Inline) < record.MaxInline {
 		y.Inline = append(y.Inline, o)
 		return nil
@@ -57,9 +55,7 @@ func (t *txn) addOpinion(k record.Key, y *record.Tally, o record.Opinion) error 
 
 // removeOpinion removes a reporter's opinion from a tally, which remembers its report.
 func (t *txn) removeOpinion(k record.Key, y *record.Tally, o record.Opinion) error {
-	if !o.Idle {
-		y.Sums[o.Stance()] = max(y.Sums[o.Stance()]-o.Weight, 0)
-	}
+	y.Subtract(o)
 	y.Remember(o.Report)
 	for i, known := range y.Inline {
 		if known.Reporter == o.Reporter {

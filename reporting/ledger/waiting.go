@@ -14,7 +14,9 @@ func (l *Ledger) Report(n uint64) (p Report, err error) {
 			return err
 		}
 		row, err := t.reporterByID(r.Reporter)
-		p = public(n, r, row)
+		if err == nil {
+			p, err = t.public(n, r, row)
+		}
 		return err
 	})
 	return p, err
@@ -36,8 +38,9 @@ func (l *Ledger) Waiting(since time.Time, limit int) (list []Report, err error) 
 			if err != nil {
 				return false, err
 			}
-			list = append(list, public(n, r, row))
-			return len(list) < limit, nil
+			p, err := t.public(n, r, row)
+			list = append(list, p)
+			return len(list) < limit, err
 		})
 	})
 	return list, err

@@ -113,7 +113,7 @@ func (t *txn) withdraw(u Undo, below uint64) (done Undone, next uint64, err erro
 // withdrawn or refuted before.
 func (t *txn) withdrawOne(n uint64, r *record.Report, u Undo, done *Undone) error {
 	tallies := map[record.Key]*record.Tally{}
-	sum := func(k record.Key) Weight { return tallies[k].Sums[r.Stance()] }
+	sum := func(k record.Key) Weight { return tallies[k].Deciding(r.Stance()) }
 	mine := map[record.Key]record.Opinion{}
 	for _, k := range record.KeysOf(r.Set, r.Anchors) {
 		y, err := t.tally(k)
@@ -132,9 +132,7 @@ func (t *txn) withdrawOne(n uint64, r *record.Report, u Undo, done *Undone) erro
 	}
 	before := record.Reach(r.Set, r.Anchors, sum, t.l.quorum)
 	for k, o := range mine {
-		if !o.Idle {
-			tallies[k].Sums[r.Stance()] -= o.Weight
-		}
+		tallies[k].Subtract(o)
 	}
 	after := record.Reach(r.Set, r.Anchors, sum, t.l.quorum)
 	w := &withdrawal{txn: t, n: n, r: r, at: u.At, tallies: tallies, lost: before.Lost(r.Set, after), isPlan: u.DryRun}

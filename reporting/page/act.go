@@ -102,6 +102,8 @@ func held(r api.Receipt) string {
 		return "Nobody had reported this message, so nothing changed."
 	case !r.RevokedUntil.IsZero():
 		return "It was revoked before, which counts until " + r.RevokedUntil.Local().Format("2 Jan 15:04") + ". The report counts from then on."
+	case r.Held:
+		return r.Holds
 	case r.Quorum > 0:
 		need, _ := json.Marshal(r.Quorum - r.Sum)
 		return "It takes more reporters: weight " + string(need) + " is missing. The verdict is still " + r.Verdict + "."

@@ -36,7 +36,7 @@ func (p *Page) campaignList(w http.ResponseWriter, r *http.Request) {
 	d := campaignsData{Search: strings.TrimSpace(q.Get("q")), Only: q.Get("only"), Sort: q.Get("sort")}
 	isUser := p.Sessions.of(r) != nil
 	list = slices.DeleteFunc(slices.Clone(list), func(c desk.Campaign) bool {
-		return d.Only == "listed" && !c.Listed || d.Only == "contested" && !c.IsContested() || !matches(c, d.Search, isUser)
+		return d.Only == "listed" && !c.Listed || d.Only == "contested" && !c.IsContested() && !c.Held || !matches(c, d.Search, isUser)
 	})
 	if d.Sort == "size" {
 		slices.SortStableFunc(list, func(a, b desk.Campaign) int { return int(b.Count) - int(a.Count) })

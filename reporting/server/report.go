@@ -33,7 +33,8 @@ func (c caller) readReport(q api.Request) (desk.Report, error) {
 
 func (c caller) reportOf(set signature.Set, q api.Request) (desk.Report, error) {
 	name, err := c.reporter(q.Reporter)
-	return desk.Report{Set: set, Reporter: name, Class: q.Class, Origin: c.origin, Trusted: c.may(toAdministrate)}, err
+	trusted := c.may(toAdministrate)
+	return desk.Report{Set: set, Reporter: name, Class: q.Class, Origin: c.origin, Trusted: trusted, Administers: trusted && c.isReporter(name)}, err
 }
 
 func (h *handler) check(_ caller, q api.Request) (api.Answer, error) {
@@ -81,6 +82,7 @@ func (h *handler) enterReport(report desk.Report, enter func(desk.Report) (desk.
 		IDs: o.IDs, Verdict: h.verdict(o.Evidence, report.Set),
 		RevokedUntil: o.RevokedUntil, Sum: o.Sum, Quorum: o.Quorum, Known: o.Known, Idle: o.Idle,
 		WaitsUntil: o.Waits, Settled: o.Settled, Holds: o.Holds,
+		LikeMails: o.Like.Mails, LikeSenders: o.Like.Senders, Held: o.Held,
 	}
 	if o.Returned {
 		receipt.Offer = "retouch"

@@ -38,11 +38,13 @@ type Facts struct {
 	TargetError        float64
 }
 
-// Contested is a message that different users call spam and wanted.
+// Contested is a message that different users call spam and wanted, or of which a report is held.
 type Contested struct {
 	ID                   string
 	Reports, Revocations int
 	Listed               bool
+	Held                 bool
+	Mails                uint64 // for which it is held
 }
 
 // Make returns the overview of these facts.
@@ -166,6 +168,9 @@ func (f Facts) needs(now time.Time) []overview.Need {
 }
 
 func (c Contested) text() string {
+	if c.Held {
+		return fmt.Sprintf("A report of %s is held: it would hit %s that nobody else reported. spambloom settle releases or refuses it.", c.ID, count(int(c.Mails), "mail"))
+	}
 	now := "not called spam"
 	if c.Listed {
 		now = "called spam"

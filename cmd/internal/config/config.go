@@ -88,6 +88,7 @@ type Config struct {
 		WeightFloor     float64
 		WeightCeiling   float64
 		WeightHalfLife  time.Duration
+		HoldFrom        int64
 		MaxPerHour      int64
 		Votes           int64
 		Period          time.Duration

@@ -103,7 +103,7 @@ var allowed = map[string][]string{
 	"reporting/credential":      {"signature", "reporting/api"},
 	"reporting/client":          {"reporting/api", "reporting/api/v1", "reporting/credential"},
 	"reporting/desk":            {"signature", "bloomdb", "bloomdb/wire", "reporting/judged", "reporting/ledger", "reporting/backup", "reporting/api"},
-	"reporting/desk/desktest":   {"signature", "bloomdb", "reporting/ledger", "reporting/trust", "reporting/desk"},
+	"reporting/desk/desktest":   {"signature", "bloomdb", "reporting/judged", "reporting/ledger", "reporting/trust", "reporting/desk"},
 	"reporting/server":          {"signature", "bloomdb", "bloomdb/never", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/credential", "reporting/desk", "reporting/overview"},
 
 	"reporting/page":          {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/desk", "reporting/figures", "reporting/history", "reporting/judged", "reporting/overview", "reporting/server"},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/reporting/trust"
 	"github.com/spambloom/spambloom/signature"
@@ -73,7 +74,10 @@ type Stage struct {
 	*desk.Desk
 	DB     *bloomdb.DB
 	Ledger *ledger.Ledger
-	Clock  atomic.Int64 // Unix seconds; the test may change it unless it has opened the database
+
+	Unlisted *judged.Unlisted // of OpenHolding
+
+	Clock atomic.Int64 // Unix seconds; the test may change it unless it has opened the database
 
 	t       testing.TB
 	options bloomdb.Options
@@ -105,6 +109,31 @@ func OpenJoined(t testing.TB, o bloomdb.Options, m trust.Model) *Stage {
 	s.Clock.Store(Noon.Unix())
 	o.Now = func() time.Time { return time.Unix(s.Clock.Load(), 0).UTC() }
 	return s.open(t, o, m, 0)
+}
+
+// OpenHolding opens a desk that holds reports which hit so many unreported mails, until the
+// test's end.
+func OpenHolding(t testing.TB, m trust.Model, from uint64) *Stage {
+	t.Helper()
+	s := &Stage{Unlisted: judged.NewUnlisted(1 << 20), desk: desk.Options{HoldFrom: from}}
+	s.desk.Unlisted = s.Unlisted
+	s.Clock.Store(Noon.Unix())
+	o := Options(t.TempDir())
+	o.Now = func() time.Time { return time.Unix(s.Clock.Load(), 0).UTC() }
+	return s.open(t, o, m, 0)
+}
+
+// Deliver counts a message of a sender, as the milter does.
+func (s *Stage) Deliver(sender uint64, copies uint32, set signature.Set) {
+	s.t.Helper()
+	if err := s.DB.Count(set, copies); err != nil {
+		s.t.Fatal(err)
+	}
+	m := judged.Seen{At: s.DB.Now(), Sender: sender, Copies: copies, Set: set}
+	for _, sketch := range set.Sketches {
+		m.Anchors = append(m.Anchors, s.DB.Anchors(sketch))
+	}
+	s.Unlisted.Add(m)
 }
 
 func (s *Stage) open(t testing.TB, o bloomdb.Options, m trust.Model, maxHour int) *Stage {

@@ -51,6 +51,9 @@ func (r Reached) Any() bool {
 	return slices.Contains(r.Signatures, true) || slices.Contains(r.Sketches, true)
 }
 
+// IsText reports whether the text has the quorum, by a signature or a sketch.
+func (r Reached) IsText() bool { return r.text }
+
 // Without returns the parts that are in r and not in other.
 func (r Reached) Without(other Reached) Reached {
 	d := Reached{Signatures: make([]bool, len(r.Signatures)), Sketches: make([]bool, len(r.Sketches)), text: r.text && !other.text}

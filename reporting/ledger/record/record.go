@@ -50,6 +50,7 @@ type State string
 // The states.
 const (
 	Counts    State = "counts"    // it is in the tallies
+	Held      State = "held"      // it counts, and lists nothing until a second reporter agrees
 	Renewed   State = "renewed"   // the reporter repeated it later, and that report counts
 	Withdrawn State = "withdrawn" // the reporter said the opposite later, or it was undone
 	Refuted   State = "refuted"   // others revoked the message

@@ -39,6 +39,12 @@ type Report struct {
 	Set      signature.Set
 	Anchors  []Anchors // of set.Sketches
 	Refuter  uint64    // number of the report whose undo restores it; 0: none
+	Held     Likeness  // why it alone does not list the message; zero: it was not held
+}
+
+// Likeness counts unreported mail that a report would hit.
+type Likeness struct {
+	Mails, Senders uint64
 }
 
 // CheckName returns an error if a name cannot be that of a reporter.
@@ -124,7 +130,10 @@ func (r *Report) Encode() []byte {
 	for _, d := range r.Set.Domains {
 		b = appendText(b, d)
 	}
-	return binary.AppendUvarint(b, r.Refuter)
+	for _, n := range []uint64{r.Refuter, r.Held.Mails, r.Held.Senders} {
+		b = binary.AppendUvarint(b, n)
+	}
+	return b
 }
 
 func appendText(b []byte, s string) []byte {
@@ -175,6 +184,7 @@ func DecodeReport(data []byte) (*Report, error) {
 		r.Set.Domains = append(r.Set.Domains, d.text())
 	}
 	r.Refuter = d.number(math.MaxUint64)
+	r.Held.Mails, r.Held.Senders = d.number(math.MaxUint64), d.number(math.MaxUint64)
 	if d.bad || len(d.b) > 0 || r.Flags&^knownFlags != 0 {
 		return nil, fmt.Errorf("%w: %d bytes", ErrDamaged, len(data))
 	}

@@ -26,6 +26,9 @@ type Tally struct {
 	Revoked time.Time // by a quorum; zero: never
 	Lost    time.Time // revoked because it lost its quorum; zero: never
 
+	Held   bool   // one reporter does not list it, whatever the weight: it would hit much unreported mail
+	Voices uint64 // reporters with a weight whose latest statement is spam
+
 	Inline []Opinion // the first ones
 	More   uint64    // number of opinions in the bucket of that name
 	Past   []uint64  // reports that no longer count, the latest last
@@ -38,11 +41,8 @@ const (
 
 // Encode returns the form of the tally in the file.
 func (y *Tally) Encode() []byte {
-	b := []byte{0}
-	if y.Listed {
-		b[0] = 1
-	}
-	for _, v := range []uint64{uint64(y.Sums[Spam]), uint64(y.Sums[Ham]), seconds(y.Revoked), seconds(y.Lost), y.More, uint64(len(y.Inline))} {
+	b := []byte{boolByte(y.Listed) | boolByte(y.Held)<<1}
+	for _, v := range []uint64{uint64(y.Sums[Spam]), uint64(y.Sums[Ham]), y.Voices, seconds(y.Revoked), seconds(y.Lost), y.More, uint64(len(y.Inline))} {
 		b = binary.AppendUvarint(b, v)
 	}
 	for _, o := range y.Inline {
@@ -106,8 +106,9 @@ func DecodeTally(data []byte) (*Tally, error) {
 	d := &decoder{b: data}
 	y := &Tally{}
 	flags := d.byte()
-	y.Listed = flags == 1
+	y.Listed, y.Held = flags&1 != 0, flags&2 != 0
 	y.Sums[Spam], y.Sums[Ham] = Weight(d.number(math.MaxInt64/2)), Weight(d.number(math.MaxInt64/2))
+	y.Voices = d.number(math.MaxUint32)
 	y.Revoked, y.Lost = instant(d.number(math.MaxInt64/2)), instant(d.number(math.MaxInt64/2))
 	y.More = d.number(math.MaxUint32)
 	for range d.number(MaxInline) {
@@ -116,7 +117,7 @@ func DecodeTally(data []byte) (*Tally, error) {
 	for range d.number(maxPast) {
 		y.Past = append(y.Past, d.number(math.MaxUint64))
 	}
-	if d.bad || flags > 1 || len(d.b) > 0 {
+	if d.bad || flags > 3 || len(d.b) > 0 {
 		return nil, fmt.Errorf("tally: %w: %d bytes", ErrDamaged, len(data))
 	}
 	return y, nil
@@ -143,6 +144,40 @@ func (o Opinion) Stance() Stance {
 		return Ham
 	}
 	return Spam
+}
+
+// Add adds an opinion to the sums.
+func (y *Tally) Add(o Opinion) {
+	if o.Idle {
+		return
+	}
+	y.Sums[o.Stance()] += o.Weight
+	if !o.Ham && o.Weight > 0 {
+		y.Voices++
+	}
+}
+
+// Subtract removes an opinion from the sums.
+func (y *Tally) Subtract(o Opinion) {
+	if o.Idle {
+		return
+	}
+	y.Sums[o.Stance()] = max(y.Sums[o.Stance()]-o.Weight, 0)
+	if !o.Ham && o.Weight > 0 {
+		y.Voices = max(y.Voices, 1) - 1
+	}
+}
+
+// IsWaiting reports whether the key is held: one reporter reported it, and waits for another.
+func (y *Tally) IsWaiting() bool { return y.Held && y.Voices == 1 }
+
+// Deciding returns the weight of a stance. What is held has none until a second reporter has
+// reported it.
+func (y *Tally) Deciding(s Stance) Weight {
+	if s == Spam && y.IsWaiting() {
+		return 0
+	}
+	return y.Sums[s]
 }
 
 // Unlist marks a listed key as revoked, because it has lost its quorum.
@@ -172,9 +207,9 @@ func (y *Tally) Need(quorum Weight, period time.Time) Weight {
 // if the reports list the key.
 func (y *Tally) Reports(quorum Weight, period time.Time) Weight {
 	if y.Need(quorum, period) > quorum {
-		return y.Sums[Spam] / 2
+		return y.Deciding(Spam) / 2
 	}
-	return y.Sums[Spam]
+	return y.Deciding(Spam)
 }
 
 // Remember adds a report that no longer counts. The oldest of more than maxPast is dropped.

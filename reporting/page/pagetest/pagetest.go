@@ -58,7 +58,7 @@ func New(t testing.TB) *Site {
 	s.now = func() time.Time { return time.Unix(s.Clock.Load(), 0).UTC() }
 	s.Sessions.Now = s.now
 	s.judged = judged.New(Now.Add(-12*24*time.Hour), 1<<20)
-	s.Desk = desk.New(s.DB, s.Ledger, desk.Options{Judged: s.judged})
+	s.Desk = desk.New(s.DB, s.Ledger, desk.Options{Judged: s.judged, HoldFrom: 100})
 	s.history = history.Open(history.Options{
 		Dir:  filepath.Join(t.TempDir(), "history"),
 		Read: func() (map[string]float64, error) { return maps.Clone(s.counters), nil },
@@ -119,7 +119,7 @@ func (s *Site) status() (api.Status, error) {
 	}
 	var facts []watch.Contested
 	for _, c := range contested {
-		facts = append(facts, watch.Contested{ID: c.ID, Reports: c.Reports, Revocations: c.Revocations, Listed: c.Listed})
+		facts = append(facts, watch.Contested{ID: c.ID, Reports: c.Reports, Revocations: c.Revocations, Listed: c.Listed, Held: c.Held, Mails: c.Like.Mails})
 	}
 	status.Overview = watch.Make(watch.Facts{
 		Contested: facts,

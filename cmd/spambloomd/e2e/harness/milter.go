@@ -157,9 +157,7 @@ func NewParcel(mail []byte) *Parcel {
 	mail = bytes.ReplaceAll(mail, []byte("\r\n"), []byte("\n"))
 	head, body, _ := bytes.Cut(mail, []byte("\n\n"))
 	p := &Parcel{Size: len(mail)}
-	p.envelope = slices.Concat(
-		MilterPacket('D', "M", "i\x00", "4QX\x00"), MilterPacket('M', "<sender@example.net>\x00"),
-		MilterPacket('D', "R", "i\x00", "4QX\x00"), MilterPacket('R', "<you@example.test>\x00"))
+	p.From("sender@example.net")
 	for _, field := range fields(string(head)) {
 		name, value, _ := strings.Cut(field, ":")
 		packet := MilterPacket('L', name, "\x00", strings.TrimPrefix(value, " "), "\x00")
@@ -170,6 +168,14 @@ func NewParcel(mail []byte) *Parcel {
 	for chunk := range slices.Chunk(bytes.ReplaceAll(body, []byte("\n"), []byte("\r\n")), 65535) {
 		p.chunks = append(p.chunks, MilterPacket('B', string(chunk)))
 	}
+	return p
+}
+
+// From sets the sender of the envelope.
+func (p *Parcel) From(sender string) *Parcel {
+	p.envelope = slices.Concat(
+		MilterPacket('D', "M", "i\x00", "4QX\x00"), MilterPacket('M', "<"+sender+">\x00"),
+		MilterPacket('D', "R", "i\x00", "4QX\x00"), MilterPacket('R', "<you@example.test>\x00"))
 	return p
 }
 

@@ -1,0 +1,149 @@
+package desk_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/desk/desktest"
+	"github.com/spambloom/spambloom/reporting/trust"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// TestHits: the answer to a report counts the unreported mail that it hits, and the report is
+// held from the bound on. Traps and administrators are not.
+func TestHits(t *testing.T) {
+	same := func(s *desktest.Stage, n int) {
+		for range n {
+			s.Deliver(1, 1, desktest.Letter(1, 0))
+		}
+	}
+	anna := desk.Report{Reporter: "anna"}
+	tests := []struct {
+		name    string
+		deliver func(s *desktest.Stage)
+		report  desk.Report
+		mails   uint64
+		senders uint64
+		held    bool
+	}{
+		{"nothing was seen", func(*desktest.Stage) {}, anna, 0, 0, false},
+		{"below the bound", func(s *desktest.Stage) { same(s, 19) }, anna, 19, 1, false},
+		{"at the bound", func(s *desktest.Stage) { same(s, 20) }, anna, 20, 1, true},
+		{"recipients of one mail", func(s *desktest.Stage) { s.Deliver(1, 30, desktest.Letter(1, 0)) }, anna, 30, 1, true},
+		{"near-duplicates of many senders", func(s *desktest.Stage) {
+			for i := range 24 {
+				s.Deliver(uint64(i%12), 1, desktest.Letter(1, i))
+			}
+		}, anna, 21, 12, true}, // of three copies, the changed words are among the least keys
+		{"other mail", func(s *desktest.Stage) { s.Deliver(1, 30, desktest.Letter(2, 0)) }, anna, 0, 0, false},
+		{"after a restart", func(s *desktest.Stage) {
+			s.Deliver(1, 30, desktest.Letter(1, 0))
+			s.Restart()
+		}, anna, 30, 1, true},
+		{"three days ago", func(s *desktest.Stage) {
+			s.Deliver(1, 30, desktest.Letter(1, 0))
+			s.Clock.Add(int64(3 * 24 * time.Hour / time.Second))
+		}, anna, 0, 0, false},
+		{"a trap", func(s *desktest.Stage) { same(s, 30) }, desk.Report{Reporter: "trap:one", Trap: true}, 30, 1, false},
+		{"an administrator", func(s *desktest.Stage) { same(s, 30) }, desk.Report{Reporter: "root", Trusted: true, Administers: true}, 30, 1, false},
+		{"an administrator for another", func(s *desktest.Stage) { same(s, 30) }, desk.Report{Reporter: "anna", Trusted: true}, 30, 1, true},
+		{"what another reported before", func(s *desktest.Stage) {
+			same(s, 30)
+			s.MustReport("bob", desktest.Letter(1, 0))
+		}, anna, 0, 0, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := desktest.OpenHolding(t, trust.Default(), 20)
+			test.deliver(s)
+			test.report.Set = desktest.Letter(1, 0)
+			o, err := s.Report(test.report)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.Like.Mails != test.mails || o.Like.Senders != test.senders || o.Held != test.held || o.Evidence.Listed == test.held {
+				t.Errorf("%+v", o)
+			}
+		})
+	}
+}
+
+// TestHeldReports: a newsletter to the whole staff that one person marks is not listed. The answer
+// and the list of contested messages say why; a second reporter or an administrator lists it.
+func TestHeldReports(t *testing.T) {
+	newsletter := func(copy int) signature.Set { return desktest.Letter(1, copy) }
+	tests := []struct {
+		name   string
+		then   func(t *testing.T, s *desktest.Stage)
+		listed bool
+		held   int // messages, at the end
+	}{
+		{"nobody else", func(*testing.T, *desktest.Stage) {}, false, 1},
+		{"the same person again", func(_ *testing.T, s *desktest.Stage) { s.MustReport("anna", newsletter(0)) }, false, 1},
+		{"a restart", func(_ *testing.T, s *desktest.Stage) { s.Restart() }, false, 1},
+		{"a second reporter", func(_ *testing.T, s *desktest.Stage) { s.MustReport("bob", newsletter(0)) }, true, 0},
+		{"a second reporter of another copy", func(_ *testing.T, s *desktest.Stage) { s.MustReport("bob", newsletter(3)) }, true, 0},
+		{"a restart and a second reporter", func(_ *testing.T, s *desktest.Stage) {
+			s.Restart()
+			s.MustReport("bob", newsletter(0))
+		}, true, 0},
+		{"released", func(t *testing.T, s *desktest.Stage) { settle(t, s, desk.SettleSpam) }, true, 0},
+		{"refused", func(t *testing.T, s *desktest.Stage) { settle(t, s, desk.SettleWanted) }, false, 0},
+		{"refused, and a second reporter", func(t *testing.T, s *desktest.Stage) {
+			settle(t, s, desk.SettleWanted)
+			s.MustReport("bob", newsletter(0))
+		}, false, 0},
+		{"taken back", func(_ *testing.T, s *desktest.Stage) { s.MustRevoke("anna", newsletter(0)) }, false, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := desktest.OpenHolding(t, trust.Default(), 20)
+			for i := range 37 { // 33 are near enough for the anchors of the first
+				s.Deliver(7, 1, newsletter(i))
+			}
+			o := s.MustReport("anna", newsletter(0))
+			if !o.Held || o.Evidence.Listed || !o.RevokedUntil.IsZero() || !strings.HasPrefix(o.Holds, "It is like 33 mails of 1 sender that nobody reported, so the report is held") {
+				t.Errorf("the first report: %+v", o)
+			}
+			test.then(t, s)
+			s.WantListed("a copy", newsletter(5), test.listed)
+			s.WantListed("the reported copy", newsletter(0), test.listed)
+			c, err := s.Contested(api.ContestedRequest{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			held := 0
+			for _, m := range c.Messages {
+				if m.Held && m.LikeMails == 33 && m.LikeSenders == 1 && !m.Listed {
+					held++
+				}
+			}
+			if held != test.held {
+				t.Errorf("%d are held: %+v", held, c.Messages)
+			}
+			campaigns, err := s.ContestedCampaigns()
+			if err != nil || len(campaigns) > 0 && campaigns[0].Held != (test.held > 0) || len(campaigns) == 0 && test.held > 0 {
+				t.Errorf("campaigns: %+v, %v", campaigns, err)
+			}
+		})
+	}
+}
+
+// settle settles the only message that is held, by the number that the list shows.
+func settle(t *testing.T, s *desktest.Stage, as string) {
+	t.Helper()
+	c, err := s.Contested(api.ContestedRequest{})
+	if err != nil || len(c.Messages) != 1 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	set, err := s.SetOf(c.Messages[0].Report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Settle(desk.Report{Set: set}, as, desk.Author{Name: "root"}); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,134 @@
+package judged_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/reporting/judged"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// text returns a signature of a text.
+func text(n int) signature.Signature {
+	s := signature.Signature{Kind: signature.KindText}
+	binary.BigEndian.PutUint64(s.Digest[:], uint64(n)*0x9e3779b97f4a7c15)
+	return s
+}
+
+func seen(at time.Time, sender uint64, copies uint32, texts ...int) judged.Seen {
+	m := judged.Seen{At: at, Sender: sender, Copies: copies}
+	for _, n := range texts {
+		m.Set.Signatures = append(m.Set.Signatures, text(n))
+	}
+	return m
+}
+
+func TestLike(t *testing.T) {
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	anchors := func(from, to uint64) [][]uint64 {
+		list := []uint64{}
+		for h := from; h < to; h++ {
+			list = append(list, h<<20|h)
+		}
+		return [][]uint64{list}
+	}
+	sketched := func(sender uint64, from, to uint64) judged.Seen {
+		m := seen(now, sender, 1, 1000+int(sender))
+		m.Anchors = anchors(from, to)
+		return m
+	}
+	tests := []struct {
+		name string
+		mail []judged.Seen
+		want judged.Likeness
+	}{
+		{"nothing", nil, judged.Likeness{}},
+		{"another text", []judged.Seen{seen(now, 1, 1, 2)}, judged.Likeness{}},
+		{"the same text, two senders", []judged.Seen{seen(now, 1, 1, 1), seen(now, 2, 1, 1), seen(now, 2, 1, 1)}, judged.Likeness{Mails: 3, Senders: 2}},
+		{"one of its signatures", []judged.Seen{seen(now, 1, 1, 7, 1)}, judged.Likeness{Mails: 1, Senders: 1}},
+		{"recipients", []judged.Seen{seen(now, 1, 36, 1)}, judged.Likeness{Mails: 36, Senders: 1}},
+		{"a retry", []judged.Seen{seen(now, 1, 0, 1)}, judged.Likeness{}},
+		{"over a day ago", []judged.Seen{seen(now.Add(-25*time.Hour), 1, 1, 1)}, judged.Likeness{}},
+		{"within a day", []judged.Seen{seen(now.Add(-23*time.Hour), 1, 1, 1)}, judged.Likeness{Mails: 1, Senders: 1}},
+		{"near-duplicates", []judged.Seen{sketched(1, 0, 12), sketched(2, 4, 20), sketched(3, 5, 20)}, judged.Likeness{Mails: 2, Senders: 2}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			u := judged.NewUnlisted(1 << 16)
+			for _, m := range test.mail {
+				u.Add(m)
+			}
+			if got := u.Like([]signature.Signature{text(1)}, anchors(0, 16), []int{12}, now); got != test.want {
+				t.Errorf("%+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+// The memory is a queue of the latest mail: what is over the bound is the oldest.
+func TestUnlistedIsAQueue(t *testing.T) {
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	rapid.Check(t, func(t *rapid.T) {
+		room := rapid.IntRange(0, 200).Draw(t, "words")
+		u := judged.NewUnlisted(8 * room)
+		var model [][]int
+		for range rapid.IntRange(0, 100).Draw(t, "mails") {
+			texts := rapid.SliceOfN(rapid.IntRange(1, 9), 1, 60).Draw(t, "texts")
+			u.Add(seen(now, 1, 1, texts...))
+			texts = texts[:min(len(texts), 48)]
+			if 4+len(texts) <= room {
+				model = append(model, texts)
+			}
+		}
+		used, first := 0, len(model)
+		for first > 0 && used+4+len(model[first-1]) <= room {
+			first--
+			used += 4 + len(model[first])
+		}
+		for n := range 10 {
+			want := uint64(0)
+			for _, texts := range model[first:] {
+				for _, other := range texts {
+					if other == n {
+						want++
+						break
+					}
+				}
+			}
+			if got := u.Like([]signature.Signature{text(n)}, nil, nil, now); got.Mails != want {
+				t.Fatalf("text %d: %d mails, want %d", n, got.Mails, want)
+			}
+		}
+	})
+}
+
+func BenchmarkUnlisted(b *testing.B) {
+	now := time.Now()
+	u := judged.NewUnlisted(judged.MaxUnlisted)
+	mail := func(n int) judged.Seen {
+		m := seen(now, uint64(n), 1, n, n+1, n+2)
+		m.Anchors = [][]uint64{make([]uint64, 16)}
+		for i := range m.Anchors[0] {
+			m.Anchors[0][i] = uint64(n*16+i) * 0x9e3779b97f4a7c15
+		}
+		return m
+	}
+	b.Run("Add", func(b *testing.B) {
+		for n := range b.N {
+			u.Add(mail(n))
+		}
+	})
+	for n := range 200_000 {
+		u.Add(mail(n))
+	}
+	b.Run(fmt.Sprint("Like of ", judged.MaxUnlisted>>20, " MiB"), func(b *testing.B) {
+		m := mail(5)
+		for range b.N {
+			u.Like(m.Set.Signatures, m.Anchors, []int{12}, now)
+		}
+	})
+}
