@@ -20,9 +20,10 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Reports go on while backups are taken, one after the other. Each is restored: what was
-// acknowledged before it began is listed, nothing is listed that its ledger does not know,
-// and when its desk has carried out what is due, all that the ledger knows is listed.
+// Reports continue while backups are taken, one after the other. Each backup is restored.
+// Reports acknowledged before it began are listed, nothing is listed without an entry in its
+// ledger, and once its desk has carried out the due decisions, all reports in the ledger are
+// listed.
 func TestBackupWhileReporting(t *testing.T) {
 	random := rand.New(rand.NewPCG(testenv.Seed(t), 0))
 	s := desktest.New(t, trust.Default(), 0)
@@ -39,7 +40,7 @@ func TestBackupWhileReporting(t *testing.T) {
 						t.Error(err)
 					}
 					acknowledged <- n
-					if err := s.CarryOutDue(); err != nil { // as Run does; it forgets what is settled
+					if err := s.CarryOutDue(); err != nil { // like Run; it removes settled decisions
 						t.Error(err)
 					}
 				}
@@ -65,8 +66,8 @@ func numberedSet(n int64) signature.Set {
 	return desktest.Set(fmt.Sprint("body", n), fmt.Sprint("text", n))
 }
 
-// checkRestored holds a backup against what was reported: some messages before it began,
-// and none of a number above most.
+// checkRestored compares a backup with the reports: it contains the reports made before it
+// began, and none with a number above most.
 func checkRestored(t *testing.T, s *desktest.Stage, data io.Reader, before []int64, most int64) {
 	t.Helper()
 	o := desktest.Options(filepath.Join(t.TempDir(), "state"))
@@ -93,12 +94,12 @@ func checkRestored(t *testing.T, s *desktest.Stage, data io.Reader, before []int
 		}
 		isListed := db.Judge(set).Listed
 		if isListed && !known[n] {
-			t.Errorf("report %d of %d is listed, and the ledger does not know it", n, most)
+			t.Errorf("report %d of %d is listed, but not in the ledger", n, most)
 		}
 	}
 	for _, n := range before {
 		if !known[n] {
-			t.Errorf("report %d was acknowledged before, and is not known", n)
+			t.Errorf("report %d was acknowledged before the backup, but is missing", n)
 		}
 	}
 	if err := restored.CarryOutDue(); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 )
 
-// Reports of one message, of its near-duplicates, and of messages that share an attachment
-// are one campaign; others are not. Users who disagree make it contested, for a week.
+// Reports of one message, of its near-duplicates, and of messages that share an attachment form
+// one campaign. Other reports do not. If users disagree, the campaign is contested for a week.
 func TestCampaigns(t *testing.T) {
 	s := desktest.New(t, desktest.TwoNeeded, 0)
 	if list, err := s.Campaigns(); err != nil || len(list) != 0 {
@@ -50,9 +50,9 @@ func TestCampaigns(t *testing.T) {
 	}
 
 	later()
-	s.MustRevoke("emil", desktest.Letter(7, 0)) // who reported it himself
+	s.MustRevoke("emil", desktest.Letter(7, 0)) // he had reported it himself
 	if contested, err := s.ContestedCampaigns(); err != nil || len(contested) != 0 {
-		t.Errorf("a change of mind is contested: %+v (%v)", contested, err)
+		t.Errorf("a reporter's own revocation makes it contested: %+v (%v)", contested, err)
 	}
 	s.MustRevoke("fred", desktest.Letter(1, 0))
 	contested, err := s.ContestedCampaigns()
@@ -63,7 +63,7 @@ func TestCampaigns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if contested, err := s.ContestedCampaigns(); err != nil || len(contested) != 0 {
-		t.Errorf("what is settled is contested: %+v (%v)", contested, err)
+		t.Errorf("a settled campaign is contested: %+v (%v)", contested, err)
 	}
 	s.MustReport("dora", desktest.Letter(8, 0))
 	s.MustRevoke("fred", desktest.Letter(8, 0))

@@ -7,9 +7,9 @@ import (
 	"github.com/spambloom/spambloom/reporting/trust"
 )
 
-// TestClockJumps: what was reported while the clock was wrong can be taken back, and what
-// was taken back can be reported again. It is not so where the clock was in a later period:
-// the filters of that one win until it has come.
+// TestClockJumps: a report made while the clock was wrong can be revoked, and a revoked message
+// can be reported again. The exception is a clock that was in a later period: the filters of
+// that period win until it begins.
 func TestClockJumps(t *testing.T) {
 	const day = 24 * 3600
 	for name, jump := range map[string]int64{"a day back": -day, "three days back": -3 * day, "a day ahead": day, "a year back": -365 * day} {

@@ -9,8 +9,8 @@ import (
 	"github.com/spambloom/spambloom/reporting/trust"
 )
 
-// TestClockAheadForAMinute is the attack "clock ahead 60 days, for a minute": the ledger
-// forgets nothing, and what is reported meanwhile can be taken back, then and later.
+// TestClockAheadForAMinute is the attack "clock ahead 60 days, for a minute": no report in the
+// ledger expires, and reports made meanwhile can be revoked then and later.
 func TestClockAheadForAMinute(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, jump := range []time.Duration{60 * day, 8 * day, 1000 * day, -60 * day} {

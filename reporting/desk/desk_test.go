@@ -23,24 +23,24 @@ func TestQuorum(t *testing.T) {
 	m := desktest.Letter(1, 0)
 	for range 3 {
 		if o := s.MustReport("anna", m); o.Sum != 1 || o.Quorum != 2 {
-			t.Errorf("one of two says %+v", o)
+			t.Errorf("after one of two reports: %+v", o)
 		}
 	}
 	s.WantListed("one of two", m, false)
 	if o := s.MustReport("bob", m); o.Quorum != 0 {
-		t.Errorf("both say %+v", o)
+		t.Errorf("after both reports: %+v", o)
 	}
 	s.WantListed("both", m, true)
 	if o := s.MustRevoke("carl", m); o.Sum != 1 || o.Quorum != 2 {
-		t.Errorf("one revocation of two says %+v", o)
+		t.Errorf("after one of two revocations: %+v", o)
 	}
 	s.WantListed("one revocation of two", m, true)
 	s.MustRevoke("dora", m)
 	s.WantListed("two revocations", m, false)
 }
 
-// TestNearDuplicatesReachTheQuorum: two people get different copies of a campaign, and
-// neither of them reports what the other one does.
+// TestNearDuplicatesReachTheQuorum: two people receive different copies of a campaign, and each
+// reports only their own.
 func TestNearDuplicatesReachTheQuorum(t *testing.T) {
 	s := desktest.New(t, desktest.TwoNeeded, 0)
 	for copy := range 20 {
@@ -77,7 +77,7 @@ func TestRevokedAndReportedAgain(t *testing.T) {
 	s.WantListed("reported in a later period", m, true)
 	s.WantListed("its near-duplicate", desktest.Letter(1, 7), true)
 	if o := s.MustRevoke("bob", m); !o.Returned {
-		t.Error("nothing is offered for a false positive that came back")
+		t.Error("the outcome offers no remedy for a recurring false positive")
 	}
 	s.WantListed("revoked again", m, false)
 }
@@ -98,9 +98,9 @@ func TestOneReportersFlood(t *testing.T) {
 	}
 	s.Clock.Add(6 * 60)
 	s.MustReport("mallory", desktest.Letter(13, 0))
-	// Many signatures in one report are no way around it.
+	// Many signatures in one report do not circumvent the limit.
 	var many signature.Set
-	for i := range 40 { // as many as three reports may have
+	for i := range 40 { // the maximum of three reports
 		many.Signatures = append(many.Signatures, signature.Signature{Kind: signature.KindAttachment, Digest: signature.Digest{byte(i)}})
 	}
 	s.Clock.Add(17 * 60)
@@ -121,7 +121,8 @@ func TestUndo(t *testing.T) {
 	s.MustReport("carl", desktest.Letter(9, 0))
 	s.MustRevoke("mallory", desktest.Letter(9, 0))
 	ask := api.UndoRequest{By: "mallory", Since: time.Unix(s.Clock.Load(), 0).Add(-time.Hour), DryRun: true}
-	// What anna reported, or a near-duplicate of, stays listed: 3 of 5 are not.
+	// Messages that anna also reported, or a near-duplicate of them, stay listed: 3 of 5 do
+	// not.
 	want := api.Undone{Reports: 5, Revocations: 1, Delisted: 3, Relisted: 1}
 	for _, dry := range []bool{true, false} {
 		ask.DryRun = dry
@@ -135,11 +136,11 @@ func TestUndo(t *testing.T) {
 	s.WantListed("what anna reported, too", desktest.Letter(4, 0), true)
 	s.WantListed("anna's near-duplicate", desktest.Letter(3, 1), true)
 	if _, err := s.Undo(api.UndoRequest{By: "nobody", Since: ask.Since}, desk.Author{}); !errors.Is(err, desk.ErrNoReporter) || err.Error() != `there is no reporter "nobody"` {
-		t.Errorf("of somebody who never reported: %v", err)
+		t.Errorf("undo of an unknown reporter: %v", err)
 	}
 }
 
-// TestWhatACrashLeft: the ledger has decided, and the database does not know.
+// TestWhatACrashLeft: the ledger contains a decision that the database has not carried out.
 func TestWhatACrashLeft(t *testing.T) {
 	s := desktest.New(t, trust.Default(), 0)
 	m := desktest.Letter(1, 0)

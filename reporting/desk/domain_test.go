@@ -12,7 +12,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// inventedFor is a request that no mail was signed for, with the domain of a victim.
+// inventedFor returns a request that was not computed from a mail, with a victim's domain.
 func inventedFor(random *rand.Rand, domain string) signature.Set {
 	set := noise(random, 1)
 	set.Signatures[0].Kind = signature.KindText
@@ -20,8 +20,8 @@ func inventedFor(random *rand.Rand, domain string) signature.Set {
 	return set
 }
 
-// Reports of invented messages list a link domain as the quorum allows, and no longer than
-// until their reporter is undone.
+// Reports of invented messages list a link domain if they reach the quorum, and only until their
+// reporter is undone.
 func TestInventedReportsOfADomain(t *testing.T) {
 	const victim = "victim.example"
 	for _, tt := range []struct {

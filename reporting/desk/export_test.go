@@ -8,13 +8,13 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// What tests do in the place of Run.
+// Tests call these in place of Run.
 
 func (d *Desk) CarryOutAll() error               { return d.carryOutAll() }
 func (d *Desk) CarryOutDue() error               { return d.carryOutDue() }
 func (d *Desk) Expire(ctx context.Context) error { return d.expire(ctx) }
 
-// Entry is what Report and Revoke enter into the ledger.
+// Entry returns the entry that Report and Revoke write to the ledger.
 func (d *Desk) Entry(stance ledger.Stance, r Report, set signature.Set, now time.Time) ledger.Entry {
 	return d.entry(stance, r, set, now)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// lookupDesk returns a desk with a list of judged messages beside that of the stage.
+// lookupDesk returns a stage, and a second desk on it with a list of judged messages.
 func lookupDesk(t *testing.T) (*desktest.Stage, *desk.Desk, *judged.List) {
 	t.Helper()
 	s := desktest.New(t, trust.Default(), 0)
@@ -21,7 +21,7 @@ func lookupDesk(t *testing.T) (*desktest.Stage, *desk.Desk, *judged.List) {
 	return s, desk.New(s.DB, s.Ledger, desk.Options{Judged: list}), list
 }
 
-// What is no message is refused, also of a trap, and is counted by its reason.
+// A request without a message is rejected, also from a trap, and counted by its reason.
 func TestNoHeader(t *testing.T) {
 	s := desktest.New(t, trust.Default(), 0)
 	program := desktest.Letter(1, 0)
@@ -40,11 +40,11 @@ func TestNoHeader(t *testing.T) {
 	s.WantListed("a program", program, false)
 	desktest.WantMetric(t, s.Collectors(), `spambloom_reports_refused_total{action="report",reason="no_header"} 2`)
 	if _, err := s.RemoveNever(desk.Report{Set: program}, ""); err != nil {
-		t.Errorf("removing what cannot be declared: %v", err)
+		t.Errorf("removing a message that cannot be declared: %v", err)
 	}
 }
 
-// A reporter who says the same again is told so.
+// A repeated report of one reporter is answered as known.
 func TestKnown(t *testing.T) {
 	s := desktest.New(t, trust.Default(), 0)
 	m := desktest.Letter(1, 0)
@@ -58,8 +58,8 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// A message is found by the id of each of its signatures, by ledger or memory or both, and
-// can be revoked so, with its near-duplicates.
+// A message is found by the id of each of its signatures, in the ledger, the list of judged
+// messages, or both. It can be revoked by that id, with its near-duplicates.
 func TestLookup(t *testing.T) {
 	s, d, list := lookupDesk(t)
 	reported, near := desktest.Letter(1, 0), desktest.Letter(1, 9)
@@ -96,7 +96,7 @@ func shownOf(e bloomdb.Evidence) (shown []signature.Signature) {
 	return shown
 }
 
-// A revocation by id of what only the ledger knows revokes the sketch, too.
+// A revocation by id of a message found only in the ledger also revokes its sketch.
 func TestRevokeByLedger(t *testing.T) {
 	s, d, list := lookupDesk(t)
 	reported, near := desktest.Letter(1, 0), desktest.Letter(1, 9)
@@ -115,7 +115,7 @@ func TestRevokeByLedger(t *testing.T) {
 	s.WantListed("a near-duplicate", near, false)
 }
 
-// What is not known is an error to revoke, and a sentence to explain.
+// Revoking an unknown message is an error; explaining it returns a sentence.
 func TestLookupUnknown(t *testing.T) {
 	_, d, _ := lookupDesk(t)
 	for _, ask := range []api.LookupRequest{{ID: "text:0011223344556677"}, {ID: "sketch:0011223344556677"}, {QueueID: "4F2A"}} {
@@ -128,6 +128,6 @@ func TestLookupUnknown(t *testing.T) {
 		}
 	}
 	if _, _, _, err := d.Lookup(api.LookupRequest{ID: "text"}, signature.Set{}); err == nil {
-		t.Error("what is no id is looked up")
+		t.Error("a text that is not an id is accepted")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// decide lets the ledger decide, and leaves it at that, as a crash does.
+// decide makes the ledger decide without carrying the decision out, as after a crash.
 func decide(t *testing.T, s *desktest.Stage, stance ledger.Stance, who string, set signature.Set) {
 	t.Helper()
 	if _, err := s.Ledger.Enter(s.Entry(stance, desk.Report{Reporter: who, Class: bloomdb.ClassOther}, set, s.DB.Now())); err != nil {
@@ -21,8 +21,8 @@ func decide(t *testing.T, s *desktest.Stage, stance ledger.Stance, who string, s
 	}
 }
 
-// TestFullFilterKeepsNoRevocationWaiting: what cannot be listed, as the filter of spam is
-// full, stands before a revocation, which can be carried out.
+// TestFullFilterKeepsNoRevocationWaiting: a listing that cannot be carried out, because the spam
+// filter is full, is due before a revocation. The revocation is carried out nevertheless.
 func TestFullFilterKeepsNoRevocationWaiting(t *testing.T) {
 	s := desktest.New(t, trust.Default(), 0)
 	wrong := desktest.Letter(0, 0)
@@ -31,17 +31,17 @@ func TestFullFilterKeepsNoRevocationWaiting(t *testing.T) {
 	decide(t, s, ledger.Ham, "bob", wrong)
 	full := false
 	for i := 2; !full; i++ {
-		_, err := s.Report(desk.Report{Set: desktest.Letter(i, 0), Reporter: fmt.Sprint("user", i%8)}) // each has a share
+		_, err := s.Report(desk.Report{Set: desktest.Letter(i, 0), Reporter: fmt.Sprint("user", i%8)}) // several reporters: each has only a share
 		if full = errors.Is(err, bloomdb.ErrFull); err != nil && !full {
 			t.Fatal(err)
 		}
 	}
 	if err := s.CarryOutAll(); !errors.Is(err, bloomdb.ErrFull) {
-		t.Errorf("of what has no room is said: %v", err)
+		t.Errorf("a report without room: %v", err)
 	}
 	s.WantListed("what was revoked", wrong, false)
 	if due, err := s.Ledger.Due(0, 10); err != nil || len(due) != 1 {
-		t.Errorf("due are %+v, %v; want what has no room", due, err)
+		t.Errorf("due are %+v, %v; want the listing without room", due, err)
 	}
 	s.Clock.Add(7 * 24 * 3600) // the next filter has room
 	if err := s.CarryOutAll(); err != nil {
@@ -50,8 +50,8 @@ func TestFullFilterKeepsNoRevocationWaiting(t *testing.T) {
 	s.WantListed("what had no room", desktest.Letter(1, 0), true)
 }
 
-// TestListedTooLate: a listing waits, and is taken back before it could be carried out.
-// In a later period it would win over the revocation.
+// TestListedTooLate: a pending listing is revoked before it could be carried out. If it were
+// carried out in a later period, it would override the revocation.
 func TestListedTooLate(t *testing.T) {
 	s := desktest.New(t, trust.Default(), 0)
 	m := desktest.Letter(1, 0)
@@ -67,7 +67,7 @@ func TestListedTooLate(t *testing.T) {
 	}
 }
 
-// TestManyDue: more than one batch is carried out at once.
+// TestManyDue: one call carries out more than one batch.
 func TestManyDue(t *testing.T) {
 	s := desktest.New(t, trust.Default(), 0)
 	const n = 300
@@ -82,17 +82,18 @@ func TestManyDue(t *testing.T) {
 	}
 }
 
-// TestWhatARevocationSays: of what nobody reported, that it has no effect, and no sum; of
-// what was taken back before and is not listed now, no retouch.
+// TestWhatARevocationSays: a revocation of an unreported message is answered as without effect,
+// and without a sum. A revocation of a message that was revoked before and is not listed offers
+// no retouch.
 func TestWhatARevocationSays(t *testing.T) {
 	s := desktest.New(t, desktest.TwoNeeded, 1)
 	if o := s.MustRevoke("anna", desktest.Letter(1, 0)); !o.Idle || o.Sum != 0 || o.Quorum != 0 || o.Returned {
-		t.Errorf("of what nobody reported: %+v", o)
+		t.Errorf("an unreported message: %+v", o)
 	}
 	one := desktest.New(t, trust.Default(), 0)
 	one.MustReport("anna", desktest.Letter(1, 0))
 	one.MustRevoke("bob", desktest.Letter(1, 0))
 	if o := one.MustRevoke("carl", desktest.Letter(1, 0)); o.Returned {
-		t.Errorf("of what is not listed: %+v", o)
+		t.Errorf("an unlisted message: %+v", o)
 	}
 }

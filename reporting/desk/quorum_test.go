@@ -8,9 +8,9 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// TestSignaturesOfOneAndSketchOfAnother: the signatures and the sketch of a request need
-// not be of one message. Who is below the quorum lists nothing by putting those of a
-// wanted one beside what others have reported.
+// TestSignaturesOfOneAndSketchOfAnother: the signatures and the sketch of a request need not
+// belong to one message. A reporter below the quorum cannot list a wanted message by combining
+// its signatures with those of messages that others reported.
 func TestSignaturesOfOneAndSketchOfAnother(t *testing.T) {
 	spam, wanted := desktest.Letter(1, 0), desktest.Letter(2, 0)
 	for name, forged := range map[string]signature.Set{
@@ -30,7 +30,7 @@ func TestSignaturesOfOneAndSketchOfAnother(t *testing.T) {
 		t.Run("revoked: "+name, func(t *testing.T) {
 			s := desktest.New(t, desktest.TwoNeeded, 0)
 			for _, who := range []string{"anna", "bob"} {
-				s.MustReport(who, wanted) // which is spam, here
+				s.MustReport(who, wanted) // here it is spam
 				s.MustReport(who, spam)
 			}
 			s.MustRevoke("carl", spam)
@@ -42,8 +42,8 @@ func TestSignaturesOfOneAndSketchOfAnother(t *testing.T) {
 	}
 }
 
-// TestOwnReportTakenBackWithOthersSignatures: who takes back a report that a quorum
-// needed takes back what they had reported, and nothing that they name beside.
+// TestOwnReportTakenBackWithOthersSignatures: a reporter who withdraws a report that the quorum
+// needed revokes the message reported, and no other signatures in the request.
 func TestOwnReportTakenBackWithOthersSignatures(t *testing.T) {
 	s := desktest.New(t, desktest.TwoNeeded, 0)
 	spam, other := desktest.Letter(1, 0), desktest.Letter(2, 0)
@@ -56,8 +56,8 @@ func TestOwnReportTakenBackWithOthersSignatures(t *testing.T) {
 	s.WantListed("what nobody here reported", other, true)
 }
 
-// TestConcatenated: a wanted text under a spam that others have reported, as a whole or a
-// part of it, and with its link, which corroborates a weak match.
+// TestConcatenated: a wanted text is appended to a spam that others have reported, as a whole or
+// in part, together with its link, which supports a weak match.
 func TestConcatenated(t *testing.T) {
 	const link = "http://www.newsletter-shop.com/x"
 	for _, words := range []int{60, 100, 160} {
@@ -72,7 +72,7 @@ func TestConcatenated(t *testing.T) {
 			}
 		}
 		if listed > 0 {
-			t.Errorf("%d of 20 wanted desktest.Texts are listed by one below the quorum, with %d words of them", listed, words)
+			t.Errorf("%d of 20 wanted texts are listed by a reporter below the quorum, with %d words of each", listed, words)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// noise is a set of random digests, as nobody can check that they are of a message.
+// noise returns a set of random digests. The desk cannot check that they belong to a message.
 func noise(random *rand.Rand, n int) (set signature.Set) {
 	for range n {
 		s := signature.Signature{Kind: signature.KindAttachment}
@@ -28,8 +28,8 @@ func noise(random *rand.Rand, n int) (set signature.Set) {
 	return set
 }
 
-// Revocations of what nobody reported write nothing, however many they are: the filter
-// of revocations stays as it is for everybody else.
+// Revocations of unreported messages write nothing, however many there are: they do not fill the
+// revocation filter for others.
 func TestRevocationOfWhatIsNotListed(t *testing.T) {
 	s := desktest.New(t, trust.Default(), 0)
 	spam := desktest.Letter(1, 0)
@@ -50,7 +50,7 @@ func TestRevocationOfWhatIsNotListed(t *testing.T) {
 	}
 	for _, f := range s.DB.Status().Filters {
 		if f.Kind == "revoked" && f.Fill > 0 {
-			t.Errorf("the filter of revocations is filled: %+v", f)
+			t.Errorf("the revocation filter is filled: %+v", f)
 		}
 	}
 	if o := s.MustRevoke("bob", spam); o.Idle {
@@ -59,7 +59,8 @@ func TestRevocationOfWhatIsNotListed(t *testing.T) {
 	s.WantListed("what bob revoked", spam, false)
 }
 
-// A revocation of what another site listed writes, though nobody reported it here.
+// A revocation of a message that another site listed is written, although nobody reported the
+// message here.
 func TestRevocationOfWhatAnotherSiteListed(t *testing.T) {
 	s := desktest.New(t, trust.Default(), 0)
 	o := desktest.Options(t.TempDir())
@@ -90,7 +91,7 @@ func TestRevocationOfWhatAnotherSiteListed(t *testing.T) {
 	s.WantListed("after the revocation", spam, false)
 }
 
-// flood enters noise until it is refused.
+// flood reports or revokes noise until a request is rejected.
 func flood(t *testing.T, enter func(desk.Report) (desk.Outcome, error), r func() desk.Report) error {
 	t.Helper()
 	for range 10_000 {
@@ -98,11 +99,11 @@ func flood(t *testing.T, enter func(desk.Report) (desk.Outcome, error), r func()
 			return err
 		}
 	}
-	t.Fatal("nothing was refused")
+	t.Fatal("no request was rejected")
 	return nil
 }
 
-// wantShare checks a refusal that names the party.
+// wantShare checks that a request was rejected because the share of the given party is used up.
 func wantShare(t *testing.T, err error, whose string) {
 	t.Helper()
 	if !errors.Is(err, ledger.ErrShare) || !strings.Contains(err.Error(), whose+" has taken the ") {
@@ -110,8 +111,8 @@ func wantShare(t *testing.T, err error, whose string) {
 	}
 }
 
-// One reporter can fill neither the filter of reports nor that of revocations: others
-// go on, and so does the reporter in the next period.
+// One reporter can fill neither the spam filter nor the revocation filter. Others can still
+// report, and so can the reporter in the next period.
 func TestReportersShare(t *testing.T) {
 	s, random := desktest.New(t, trust.Default(), 0), rand.New(rand.NewPCG(1, 2))
 	err := flood(t, s.Report, func() desk.Report { return desk.Report{Set: noise(random, 16), Reporter: "mallory"} })
@@ -122,7 +123,7 @@ func TestReportersShare(t *testing.T) {
 	accomplices := 0
 	err = flood(t, s.Revoke, func() desk.Report {
 		accomplices++
-		own := noise(random, 1) // listed, so that there is something to revoke
+		own := noise(random, 1) // listed, so that it can be revoked
 		s.MustReport(fmt.Sprint("accomplice", accomplices), own)
 		return desk.Report{Set: signature.Set{Signatures: append(noise(random, 16).Signatures, own.Signatures...)}, Reporter: "mallory"}
 	})
@@ -138,7 +139,7 @@ func TestReportersShare(t *testing.T) {
 	s.WantListed("mallory's report of the next period", desktest.Letter(9, 0), true)
 }
 
-// What stands in the filters already takes nothing of a share.
+// Signatures that the filters already contain use up no share.
 func TestKnownReportsAreFree(t *testing.T) {
 	s := desktest.New(t, trust.Default(), 0)
 	s.MustReport("anna", desktest.Letter(1, 0))
@@ -147,7 +148,7 @@ func TestKnownReportsAreFree(t *testing.T) {
 			s.MustRevoke("anna", desktest.Letter(1, 0))
 		}
 		if cost := s.DB.Cost(desktest.Letter(1, 0), revoke); cost != 0 {
-			t.Errorf("revoke %v: it costs %g once more", revoke, cost)
+			t.Errorf("revoke %v: repeating it costs %g", revoke, cost)
 		}
 		if cost := s.DB.Cost(desktest.Letter(2, 0), revoke); cost <= 0 {
 			t.Errorf("revoke %v: another one costs %g", revoke, cost)
@@ -155,7 +156,7 @@ func TestKnownReportsAreFree(t *testing.T) {
 	}
 }
 
-// A program that speaks for others cannot fill the filters under many names, nor a trap.
+// Neither a program that reports for others under many names nor a trap can fill the filters.
 func TestOriginsShare(t *testing.T) {
 	s, random := desktest.New(t, trust.Default(), 0), rand.New(rand.NewPCG(1, 2))
 	wantShare(t, flood(t, s.Report, func() desk.Report {

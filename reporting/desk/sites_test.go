@@ -7,7 +7,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 )
 
-// Of what is true of a site, the gravest is told.
+// A site's state is the gravest one that applies.
 func TestSiteState(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	lately, long := now.Add(-time.Second), now.Add(-2*time.Minute)
@@ -27,6 +27,6 @@ func TestSiteState(t *testing.T) {
 		}
 	}
 	if got := (&site{Site: api.Site{Trust: "full", Link: &api.Link{}}}).state(now); got != api.StateSilent {
-		t.Errorf("never heard: %s", got)
+		t.Errorf("a site without data: %s", got)
 	}
 }

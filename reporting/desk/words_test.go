@@ -17,14 +17,16 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// rungs is the number of words that a period has room for (bloomdb/FORMAT.md, Ladder).
+// rungs is the maximum number of alternating reports and revocations of a message in a period
+// (bloomdb/FORMAT.md, Ladder).
 const rungs = 16
 
-// TestJunkInboxJunk: one person changes their mind until the period has no rung left. The last
-// answer says until when, and that an administrator can settle it.
+// TestJunkInboxJunk: one person alternates between reporting and revoking a message until the
+// period has no rung left. The last answer contains the time of the next period and that an
+// administrator can settle the message.
 func TestJunkInboxJunk(t *testing.T) {
 	o := desktest.Options(t.TempDir())
-	o.Reports.Capacity = 100_000 // else a reporter's share ends first
+	o.Reports.Capacity = 100_000 // otherwise the reporter's share is used up first
 	s := desktest.Open(t, o, trust.Default())
 	m := desktest.Letter(1, 0)
 	for i := range rungs {
@@ -46,7 +48,7 @@ func TestJunkInboxJunk(t *testing.T) {
 	s.WantListed("settled", m, true)
 }
 
-// joined are two sites that report to each other.
+// joined is two sites that exchange reports.
 type joined struct {
 	*testing.T
 	sites map[string]*desktest.Stage
@@ -62,7 +64,7 @@ func join(t *testing.T, m trust.Model) joined {
 	return j
 }
 
-// exchange brings all that a site has to the other one.
+// exchange transfers all data of one site to the other.
 func (j joined) exchange(from, to string) {
 	j.Helper()
 	db := j.sites[from].DB
@@ -89,13 +91,13 @@ func (j joined) exchange(from, to string) {
 	}
 }
 
-// TestFirstWord is the attack "first word": somebody revokes a spam that nobody has reported
-// yet. It keeps nobody's report out, at either site.
+// TestFirstWord is the attack "first word": an attacker revokes a spam that nobody has reported
+// yet. Later reports still list it, at both sites.
 func TestFirstWord(t *testing.T) {
 	j := join(t, trust.Default())
 	a, b, m := j.sites["a"], j.sites["b"], desktest.Letter(1, 0)
 	if o := b.MustRevoke("mallory", m); !o.Idle || o.Waits.IsZero() {
-		t.Errorf("the word in advance: %+v", o)
+		t.Errorf("the early revocation: %+v", o)
 	}
 	j.exchange("b", "a")
 	a.MustReport("anna", m)
@@ -114,8 +116,8 @@ func TestFirstWord(t *testing.T) {
 	}
 }
 
-// TestWaitingEnds: a revocation that waits does nothing once its reporter has reported the
-// message, when its time is over, or where the message was reported here.
+// TestWaitingEnds: a pending revocation has no effect once its reporter has reported the
+// message, it has expired, or the message was reported here.
 func TestWaitingEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile func(j joined, b *desktest.Stage, m signature.Set)
@@ -154,7 +156,7 @@ func TestWaitingEnds(t *testing.T) {
 	}
 }
 
-// TestWaitingIsBounded: one reporter's revocations in advance fill nobody's room.
+// TestWaitingIsBounded: early revocations of one reporter do not use up the room of others.
 func TestWaitingIsBounded(t *testing.T) {
 	j := join(t, trust.Default())
 	for i := range 20 {
@@ -168,8 +170,8 @@ func TestWaitingIsBounded(t *testing.T) {
 	}
 }
 
-// TestSettle: what an administrator has settled, later words do not change, here or from other
-// sites; near-duplicates follow the filters, and undo withdraws it.
+// TestSettle: reports and revocations here or at other sites do not change a decision of an
+// administrator. Near-duplicates follow the filters, and undo withdraws the decision.
 func TestSettle(t *testing.T) {
 	for as, isSpam := range map[string]bool{desk.SettleSpam: true, desk.SettleWanted: false, desk.SettleNever: false} {
 		t.Run(as, func(t *testing.T) {
@@ -213,8 +215,8 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestWordsAtOnce: whatever order words at the same time come in, the filters end as the ledger
-// does.
+// TestWordsAtOnce: in whatever order concurrent reports and revocations arrive, the filters end
+// in agreement with the ledger.
 func TestWordsAtOnce(t *testing.T) {
 	s := desktest.New(t, trust.Default(), 0)
 	m := desktest.Set("body", "text")
@@ -237,14 +239,15 @@ func TestWordsAtOnce(t *testing.T) {
 		t.Fatal(last, err)
 	}
 	isSpam := last[0].Stance == ledger.Spam
-	if last[0].Idle { // the first word of all was a revocation
+	if last[0].Idle { // the first entry was a revocation
 		isSpam = false
 	}
 	s.WantListed("after the last word", m, isSpam)
 }
 
-// TestCrashBetweenWords: the ledger has some words, and the filters have none, one or two of
-// them: whichever a crash has left. What is due brings the filters to the last word.
+// TestCrashBetweenWords: the ledger contains some reports and revocations, and a crash left
+// none, one or two of them in the filters. Carrying out the due decision makes the filters agree
+// with the last one.
 func TestCrashBetweenWords(t *testing.T) {
 	for words := 1; words <= 4; words++ {
 		for carried := range words {
@@ -275,9 +278,9 @@ func TestCrashBetweenWords(t *testing.T) {
 	}
 }
 
-// A daemon that is killed between a decision's filters and its note that they are written
-// carries the decision out again. That is no new word: it does not overturn what another site
-// said meanwhile.
+// A daemon that is killed after it has written a decision to the filters, and before it has
+// recorded that, carries the decision out again. The repeated decision does not override a later
+// report or revocation of another site.
 func TestDecisionOfACrashIsNoNewWord(t *testing.T) {
 	j := join(t, trust.Default())
 	a, b := j.sites["a"], j.sites["b"]
@@ -302,8 +305,9 @@ func TestDecisionOfACrashIsNoNewWord(t *testing.T) {
 	a.WantListed("a new report", m, true)
 }
 
-// A reporter stands by a revocation that waits, although he reports or revokes another message
-// that has a phrase in common with it: one anchor of a sketch is not the message.
+// A reporter's pending revocation stays in force although the reporter reports or revokes
+// another message with a phrase in common: one common anchor of a sketch does not make them the
+// same message.
 func TestWaitingOutlivesACommonAnchor(t *testing.T) {
 	for what, say := range map[string]func(b *desktest.Stage, other signature.Set){
 		"reports": func(b *desktest.Stage, other signature.Set) { b.MustReport("root", other) },

@@ -12,8 +12,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// typical is a report as real mail makes it: four signatures, a sketch of 12 anchors and
-// 20 keys, by which it is compared with others, two domains.
+// typical returns a report like those of real mail: four signatures, a sketch of 12 anchors, 20
+// keys for comparison with other sketches, and two domains.
 func typical(rng *rand.Rand) (signature.Set, []Anchors) {
 	set := signature.Set{Domains: []string{"example.org", "example.com"}}
 	for _, kind := range []signature.Kind{signature.KindBody, signature.KindText, signature.KindAttachment} {
@@ -34,8 +34,8 @@ func typical(rng *rand.Rand) (signature.Set, []Anchors) {
 	return set, []Anchors{anchors}
 }
 
-// BenchmarkEnter: durable reports a second with 16 clients, each of another message, and
-// the time that each waits.
+// BenchmarkEnter measures durable reports per second with 16 clients, each reporting different
+// messages, and the time that each client waits.
 func BenchmarkEnter(b *testing.B) {
 	l, err := Open(Options{Path: filepath.Join(b.TempDir(), "reports.db"), Model: small})
 	if err != nil {

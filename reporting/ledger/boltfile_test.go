@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The form of bbolt's pages (go.etcd.io/bbolt/internal/common, version 2), as far as tests
-// damage them.
+// The layout of bbolt's pages (go.etcd.io/bbolt/internal/common, version 2), limited to the
+// fields that tests damage.
 const (
 	headBytes    = 16 // of a page
 	elementBytes = 16 // of a leaf or a branch
@@ -28,7 +28,7 @@ func headOf(t *testing.T, data []byte) (newer head) {
 		d := data[at+headBytes:]
 		h := head{page: first, root: u64(d[16:]), freelist: u64(d[32:]), pages: u64(d[40:]), txid: u64(d[48:])}
 		if u64(d[56:]) != checksum(d[:metaBytes-8]) {
-			t.Fatal("a header of a sound file is damaged")
+			t.Fatal("a header of the undamaged file has a wrong checksum")
 		}
 		if h.txid >= newer.txid {
 			newer = h
@@ -37,7 +37,7 @@ func headOf(t *testing.T, data []byte) (newer head) {
 	return newer
 }
 
-// checksum is that of a header.
+// checksum returns the checksum of a header.
 func checksum(b []byte) uint64 {
 	sum := fnv.New64a()
 	_, _ = sum.Write(b)

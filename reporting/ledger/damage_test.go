@@ -17,7 +17,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/ledger/salvage"
 )
 
-// filled is the bytes of a ledger with some reports.
+// filled returns the bytes of a ledger with some reports.
 func filled(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "reports.db")
@@ -67,7 +67,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		data []byte
-		says string
+		text string
 	}{
 		"a later version": {edited(func(tx *bolt.Tx) error {
 			return tx.Bucket(buckets.Meta).Put(buckets.KeyVersion, buckets.VersionValue(2))
@@ -94,11 +94,11 @@ func TestOpenRefuses(t *testing.T) {
 		l, err := Open(Options{Path: path, Model: pair})
 		if err == nil {
 			l.Close()
-			t.Errorf("%s: it is opened", name)
+			t.Errorf("%s: Open succeeded", name)
 			continue
 		}
-		if !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s: it says %q, not %q and the path", name, err, test.says)
+		if !strings.Contains(err.Error(), test.text) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: error %q, want %q and the path", name, err, test.text)
 		}
 		if left, err := os.ReadFile(path); err != nil || !bytes.Equal(left, test.data) {
 			t.Errorf("%s: the file has changed: %v", name, err)
@@ -109,12 +109,12 @@ func TestOpenRefuses(t *testing.T) {
 func TestOpenTwice(t *testing.T) {
 	l := open(t, small)
 	if _, err := Open(l.opt); err == nil || !strings.Contains(err.Error(), "another process") {
-		t.Errorf("a second Open says %v", err)
+		t.Errorf("a second Open returned %v", err)
 	}
 }
 
-// TestDamagedValues: whatever stands in the values, no call panics, and each says so or
-// goes on.
+// TestDamagedValues: whatever the values contain, no call panics. Each call returns an error or
+// continues.
 func TestDamagedValues(t *testing.T) {
 	rng := rand.New(rand.NewPCG(testenv.Seed(t), 0))
 	good := filled(t)
@@ -182,8 +182,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A file of a newer version is refused as newer, whatever its records look like, and repair
-// refuses it, too. A flipped version is repaired.
+// A file of a newer version is rejected as newer, whatever its records contain. Repair rejects
+// it, too. A flipped version is repaired.
 func TestNewerLedger(t *testing.T) {
 	good := filled(t)
 	write := func(t *testing.T, edit func(tx *bolt.Tx) error) (path string, data []byte) {

@@ -7,7 +7,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// TestRefutedEarnsNothing: what a report had earned is gone once others take it back.
+// TestRefutedEarnsNothing: a report loses the credit that it had earned once others revoke it.
 func TestRefutedEarnsNothing(t *testing.T) {
 	v := voice{t: t, l: open(t, pair), at: begin}
 	v.say(Spam, "mallory", message(1, 1))
@@ -22,8 +22,8 @@ func TestRefutedEarnsNothing(t *testing.T) {
 	}
 }
 
-// TestOneAnchorInCommon: three words that stand in many messages neither confirm nor
-// refute anybody, and are nothing to revoke.
+// TestOneAnchorInCommon: three words that occur in many messages neither confirm nor refute a
+// reporter. A revocation of a message with only these in common has no effect.
 func TestOneAnchorInCommon(t *testing.T) {
 	v := voice{t: t, l: open(t, pair), at: begin}
 	varied := func(n int) signature.Set {
@@ -33,7 +33,7 @@ func TestOneAnchorInCommon(t *testing.T) {
 	}
 	v.say(Spam, "anna", varied(1), Anchors{Hashes: []uint64{1, 2, 3}, Need: 2})
 	if d := v.say(Ham, "emil", varied(2), Anchors{Hashes: []uint64{3, 4, 5}, Need: 2}); !d.Idle {
-		t.Errorf("a revocation of what nobody reported: %+v", d)
+		t.Errorf("a revocation of an unreported message: %+v", d)
 	}
 	v.say(Spam, "bob", varied(3), Anchors{Hashes: []uint64{3, 6, 7}, Need: 2})
 	for _, who := range []string{"carl", "dora"} { // of another message, once it was reported
@@ -42,13 +42,13 @@ func TestOneAnchorInCommon(t *testing.T) {
 	}
 	for who, refuted := range map[string]float64{"anna": 0, "bob": 0, "fritz": trust.Refutation} {
 		if r, _, err := v.l.Reporter(who, v.at); err != nil || r.Reputation.Refuted != refuted || r.Reputation.Confirmed != 0 {
-			t.Errorf("%s: %+v, %v; want to be refuted %v times and confirmed never", who, r.Reputation, err, refuted)
+			t.Errorf("%s: %+v, %v; want %v refutations and no confirmation", who, r.Reputation, err, refuted)
 		}
 	}
 }
 
-// TestChangingOnesMind: who reports and takes back again and again earns no more than
-// who reports once.
+// TestChangingOnesMind: a reporter who repeatedly reports and revokes the same message earns no
+// more than one who reports it once.
 func TestChangingOnesMind(t *testing.T) {
 	v := voice{t: t, l: open(t, large), at: begin}
 	v.say(Spam, "anna", message(1, 1))

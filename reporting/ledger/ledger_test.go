@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 var (
-	begin = time.Date(2026, 11, 19, 0, 0, 0, 0, time.UTC) // of a period
+	begin = time.Date(2026, 11, 19, 0, 0, 0, 0, time.UTC) // a period begins here
 	week  = 7 * 24 * time.Hour
 	small = trust.Default()
 	large = trust.Model{Quorum: 2, Newcomer: 0.5, Floor: 0.05, Ceiling: 1, HalfLife: 30 * 24 * time.Hour}
@@ -48,14 +48,14 @@ func open(t testing.TB, m trust.Model) *Ledger {
 	return l
 }
 
-// sign makes a signature of a number.
+// sign returns the signature with a given number.
 func sign(kind signature.Kind, n int) (s signature.Signature) {
 	s.Kind = kind
 	binary.BigEndian.PutUint64(s.Digest[:], uint64(n)*0x9e3779b97f4a7c15)
 	return s
 }
 
-// message has a text, and a body of its own.
+// message returns the signatures of a text and a body.
 func message(text, body int) signature.Set {
 	return signature.Set{Signatures: []signature.Signature{sign(signature.KindText, text), sign(signature.KindBody, body)}}
 }
@@ -106,9 +106,9 @@ func TestQuorumTakesDistinctReporters(t *testing.T) {
 		v.at = begin.Add(time.Duration(i) * time.Minute)
 		v.wants(v.say(Spam, "anna", message(1, i)), None, 0)
 	}
-	// Bob's copy has the text, and another body: only the text has the quorum.
+	// Bob's copy has the same text and another body. Only the text has the quorum.
 	v.wants(v.say(Spam, "bob", message(1, 1000)), List, 1)
-	// One cannot take it back alone.
+	// One reporter alone cannot revoke it.
 	v.wants(v.say(Ham, "carl", message(1, 1000)), None, 0)
 	v.wants(v.say(Ham, "dora", message(1, 1000)), Revoke, 2)
 }
@@ -120,7 +120,7 @@ func TestOwnReportTakenBack(t *testing.T) {
 	d := v.say(Ham, "anna", message(1, 1))
 	v.wants(d, Revoke, 2) // it has lost its quorum
 	if w := v.weight("anna"); w != 1 {
-		t.Errorf("who takes an own report back weighs %v", w)
+		t.Errorf("a reporter who revoked an own report weighs %v", w)
 	}
 	list, _, err := v.l.Reports(Query{Reporter: "anna", Limit: 10})
 	if err != nil || len(list) != 2 || list[0].Stance != Ham || list[1].State != Withdrawn {
@@ -138,22 +138,22 @@ func TestCountsOncePerMessage(t *testing.T) {
 	v.wants(again, List, 2)
 	v.at = begin.Add(week)
 	if renewed := v.say(Spam, "anna", message(1, 1)); renewed.ID == 0 || renewed.Sum != 1000 {
-		t.Errorf("in a new period it is report %d, and the sum %v", renewed.ID, renewed.Sum)
+		t.Errorf("in a new period: report %d, sum %v", renewed.ID, renewed.Sum)
 	}
 }
 
 func TestReputation(t *testing.T) {
 	v := voice{t: t, l: open(t, large), at: begin}
-	// Anna and Bob report spam; who comes later confirms them and earns nothing.
+	// Anna and Bob report spam. Later reporters confirm them and earn nothing.
 	for i := range 10 {
 		for _, who := range []string{"anna", "bob", "carl", "dora", "later"} {
 			v.say(Spam, who, message(i, i))
 		}
 	}
 	if a, l := v.weight("anna"), v.weight("later"); a < 0.85 || l != 0.5 {
-		t.Errorf("anna weighs %v, who only followed %v", a, l)
+		t.Errorf("anna weighs %v, a reporter who always came last %v", a, l)
 	}
-	// Mallory's reports are taken back.
+	// Others revoke Mallory's reports.
 	for i := range 10 {
 		n := 100 + i
 		v.say(Spam, "mallory", message(n, n))
@@ -174,12 +174,12 @@ func TestRevocationClosesTheCase(t *testing.T) {
 	}
 	v.say(Ham, "dora", message(1, 1))
 	v.wants(v.say(Ham, "emil", message(1, 1)), Revoke, 2)
-	// Reports of before do not count any longer.
+	// Earlier reports no longer count.
 	v.at = begin.Add(week)
 	d := v.say(Spam, "fritz", message(1, 1))
 	v.wants(d, None, 0)
 	if d.Revoked.IsZero() {
-		t.Error("it is not said that the message was taken back before")
+		t.Error("the decision does not contain the earlier revocation")
 	}
 	v.wants(v.say(Spam, "anna", message(1, 1)), List, 2)
 }
@@ -193,9 +193,9 @@ func TestNearDuplicatesAddUp(t *testing.T) {
 		return set
 	}
 	v.say(Spam, "anna", varied(1), anchors(1, 2, 3))
-	v.wants(v.say(Spam, "bob", varied(2), anchors(3, 4, 5)), None, 0) // one in common is not enough
+	v.wants(v.say(Spam, "bob", varied(2), anchors(3, 4, 5)), None, 0) // one common anchor is not enough
 	d := v.say(Spam, "carl", varied(3), anchors(2, 3, 9))
-	// Its own text only Carl has reported: that comes as a near-duplicate, or not at all.
+	// Only Carl has reported this text: it is listed as a near-duplicate or not at all.
 	v.wants(d, List, 0)
 	if len(d.Set.Sketches) != 1 {
 		t.Error("the sketch is not listed")
@@ -220,7 +220,8 @@ func TestTrapAndOverride(t *testing.T) {
 	}
 	v.wants(v.say(Spam, "mallory", message(2, 2)), None, 0)
 	v.wants(v.say(Spam, "boss", message(2, 2)), List, 2)
-	// Who said it before the administrator gave them more weight says it again, once.
+	// A reporter who reported before the administrator raised the weight can report once
+	// more.
 	v.wants(v.say(Spam, "clerk", message(3, 3)), None, 0)
 	v.wants(v.say(Ham, "clerk", message(2, 2)), None, 0)
 	if _, err := v.l.SetWeight("clerk", &three, v.at); err != nil {
@@ -231,7 +232,7 @@ func TestTrapAndOverride(t *testing.T) {
 	if _, err := v.l.SetWeight("clerk", &zero, v.at); err != nil {
 		t.Fatal(err)
 	}
-	v.wants(v.say(Spam, "clerk", message(3, 3)), List, 2) // less takes nothing back: undo does
+	v.wants(v.say(Spam, "clerk", message(3, 3)), List, 2) // a lower weight takes no report back; undo does
 	if _, err := v.l.SetWeight("boss", nil, v.at); err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +292,7 @@ func TestDueSurvivesUntilSettled(t *testing.T) {
 	}
 	l.Close()
 	if _, err := l.Enter(e); !errors.Is(err, ErrClosed) {
-		t.Errorf("a closed ledger says %v", err)
+		t.Errorf("a closed ledger returned %v", err)
 	}
 }
 
@@ -340,7 +341,7 @@ func TestExpire(t *testing.T) {
 	if s, err := v.l.Status(); err != nil || s.Reports != 1 || s.Reporters != 2 {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	// Anna's word is forgotten: Bob's alone does not list.
+	// Anna's report has expired. Bob's alone does not list the message.
 	v.wants(v.say(Spam, "bob", message(7, 7)), None, 0)
 	expire(v.at.Add(301 * 24 * time.Hour))
 	expire(v.at.Add(301 * 24 * time.Hour))
@@ -360,8 +361,8 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// TestClockAhead: reports of an hour in which the clock was a year ahead are forgotten
-// with those of that time, and keep no others.
+// TestClockAhead: reports made while the clock was a year ahead for an hour expire with the
+// reports from before, and do not keep others from expiring.
 func TestClockAhead(t *testing.T) {
 	v := voice{t: t, l: open(t, small), at: begin}
 	v.say(Spam, "anna", message(0, 0))
@@ -399,7 +400,7 @@ func TestFull(t *testing.T) {
 		t.Error(err)
 	}
 	if err := enter(2); !errors.Is(err, ErrFull) {
-		t.Errorf("beyond its bound it says %v", err)
+		t.Errorf("beyond its limit: %v", err)
 	}
 }
 
@@ -424,8 +425,8 @@ func TestConcurrentReportsOfOneMessage(t *testing.T) {
 	}
 }
 
-// TestRelistingAfterUndo: after an undo, others reach the quorum again in the same period. The
-// message is listed again, and one who had revoked it alone is refuted.
+// TestRelistingAfterUndo: after an undo, other reporters reach the quorum again in the same
+// period. The message is listed again, and the reporter who alone had revoked it is refuted.
 func TestRelistingAfterUndo(t *testing.T) {
 	v := voice{t: t, l: open(t, pair), at: begin}
 	v.say(Spam, "anna", message(1, 1))
@@ -440,34 +441,35 @@ func TestRelistingAfterUndo(t *testing.T) {
 	}
 }
 
-// TestRevocationInAdvance: it has no effect until there is something to revoke, refutes
-// nobody, and counts from then on.
+// TestRevocationInAdvance: an early revocation has no effect until there is a report to revoke,
+// refutes nobody, and counts from then on.
 func TestRevocationInAdvance(t *testing.T) {
 	v := voice{t: t, l: open(t, pair), at: begin}
 	for _, who := range []string{"anna", "bob", "carl"} {
 		if d := v.say(Ham, who, message(1, 1)); d.Action != None || !d.Idle {
-			t.Errorf("%s revokes what nobody reported: %+v", who, d)
+			t.Errorf("%s revokes an unreported message: %+v", who, d)
 		}
 	}
 	v.say(Spam, "dora", message(1, 1))
 	v.wants(v.say(Spam, "emil", message(1, 1)), List, 2)
-	v.wants(v.say(Ham, "anna", message(1, 1)), None, 0) // what bob and carl said in advance does not count
+	v.wants(v.say(Ham, "anna", message(1, 1)), None, 0) // the early revocations of bob and carl do not count
 	d := v.say(Ham, "bob", message(1, 1))
 	v.wants(d, Revoke, 2)
 	if d.Idle {
-		t.Error("it is said to have no effect")
+		t.Error("the revocation is marked as without effect")
 	}
 	for who, want := range map[string]float64{"anna": 0, "bob": 0, "dora": trust.Refutation, "emil": trust.Refutation} {
 		if r, _, err := v.l.Reporter(who, v.at); err != nil || r.Reputation.Refuted != want {
 			t.Errorf("%s is refuted %v times, want %v", who, r.Reputation.Refuted, want)
 		}
 	}
-	// What the filters list by others' reports can be revoked, though nobody here reported it.
+	// A message listed by reports of other sites can be revoked, even if nobody reported it
+	// here.
 	v.at = begin.Add(time.Minute)
 	for i, who := range []string{"anna", "bob"} {
 		d, err := v.l.Enter(Entry{Stance: Ham, Reporter: who, At: v.at, Period: begin, Set: message(2, 2), Listed: true})
 		if err != nil || d.Idle || (d.Action == Revoke) != (i == 1) {
-			t.Errorf("%s revokes what another site listed: %+v, %v", who, d, err)
+			t.Errorf("%s revokes a listing of another site: %+v, %v", who, d, err)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// All reports of messages with a signature are found by the begin of its digest, the latest
-// first, whatever became of them.
+// All reports of messages with a signature are found by the beginning of its digest, whatever
+// their state, the latest first.
 func TestLookup(t *testing.T) {
 	l := open(t, small)
 	enter := func(stance Stance, reporter string, set signature.Set, at time.Time) {
@@ -33,7 +33,7 @@ func TestLookup(t *testing.T) {
 		t.Fatalf("%d reports, %v", len(list), err)
 	}
 	if !slices.IsSortedFunc(list, func(a, b Report) int { return int(b.ID) - int(a.ID) }) {
-		t.Error("the latest is not the first")
+		t.Error("the latest report is not the first in the list")
 	}
 	for _, r := range list {
 		if !slices.Contains(r.Set.Signatures, text) {
@@ -53,6 +53,6 @@ func TestLookup(t *testing.T) {
 		}
 	}
 	if none, err := l.Lookup(text.Kind, [8]byte{1}, 100); err != nil || len(none) > 0 {
-		t.Errorf("an id of nothing: %v, %v", none, err)
+		t.Errorf("an unknown id: %v, %v", none, err)
 	}
 }

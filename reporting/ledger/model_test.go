@@ -10,7 +10,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// model is a ledger without a file, made of lists. It is a second way to the same results.
+// model is a second implementation of the ledger, in memory and with plain lists, for
+// comparison.
 type model struct {
 	trust     trust.Model
 	quorum    Weight
@@ -21,7 +22,7 @@ type model struct {
 	due       []modelDecision
 }
 
-// modelCase is what is said of a key.
+// modelCase contains the reports and revocations of one key.
 type modelCase struct {
 	words   []*modelWord // the latest of each reporter
 	past    []*modelReport
@@ -30,11 +31,12 @@ type modelCase struct {
 	lost    time.Time
 }
 
-// modelWord is one of them. Of a crowd only the first can still be confirmed.
+// modelWord is a report or a revocation of a key. If a key has more than record.MaxInline of
+// them, only the first ones can still be confirmed.
 type modelWord struct {
 	*modelReport
 	first     bool
-	acquitted bool // it was refuted by one who was undone since
+	acquitted bool // its refuter has been undone
 }
 
 type modelReport struct {
@@ -47,8 +49,8 @@ type modelReport struct {
 	refuted bool
 	refuter *modelReport
 	undone  bool // after it was refuted
-	foreign bool // a revocation of what only other sites list
-	idle    bool // a revocation of what nobody had reported
+	foreign bool // a revocation of a message that only other sites list
+	idle    bool // a revocation of a message that nobody had reported
 	set     signature.Set
 	anchors []Anchors
 
@@ -61,16 +63,16 @@ type modelReporter struct {
 	last       time.Time
 }
 
-// modelDecision is an action and the keys of the signatures it is about, and the places of the
-// sketches in their message, which may have two of a kind.
+// modelDecision is an action, the keys of the signatures concerned, and the indices of the
+// sketches in their message, which may have two of one kind.
 type modelDecision struct {
 	action   Action
 	keys     []record.Key
 	sketches []int
 
-	near bool // the sketch of its text has the quorum
+	near bool // the sketch of the text has the quorum
 
-	report *modelReport // that it is about, where it is kept as due
+	report *modelReport // the report that caused it, if it is kept as due
 }
 
 func newModel(m trust.Model) *model {
@@ -96,8 +98,9 @@ func (c *modelCase) sum(s Stance) (sum Weight) {
 	return sum
 }
 
-// need is the weight that lists a key: twice the quorum against a revocation of this period
-// that has it still, unless one reporter has it.
+// need returns the weight that lists a key: the quorum, or twice the quorum against a revocation
+// of this period that still has the quorum. One quorum suffices if it is the weight of one
+// reporter.
 func (m *model) need(c *modelCase) Weight {
 	if !c.listed && !c.revoked.IsZero() && !c.revoked.Before(m.period) && c.sum(Ham) >= m.quorum && m.quorum > 1000 {
 		return 2 * m.quorum
@@ -136,8 +139,9 @@ func (c *modelCase) remember(r *modelReport) {
 	}
 }
 
-// parts are those of a message that have the quorum, by what the package's doc says: a
-// signature by itself, a sketch by its own anchors, and that of an image not alone.
+// parts returns the parts of a message that have the quorum, by the rules in the package
+// comment: a signature by itself, a sketch by its own anchors, and the sketch of an image only
+// together with others.
 func (m *model) parts(set signature.Set, anchors []Anchors, s Stance) (d modelDecision) {
 	has := func(k record.Key) bool {
 		c := m.caseOf(k)
@@ -169,8 +173,8 @@ func count[T any](list []T, is func(T) bool) (n int) {
 	return n
 }
 
-// lost are the parts that d has and after has not: the text's signatures only where its
-// sketch has not either.
+// lost returns the parts that d has and after has not: the text's signatures only if after lacks
+// the text's sketch as well.
 func (d modelDecision) lost(after modelDecision) modelDecision {
 	l := d.less(after)
 	if after.near {
@@ -181,8 +185,8 @@ func (d modelDecision) lost(after modelDecision) modelDecision {
 	return l
 }
 
-// alike reports whether a word is about a message: it shares a signature of those keys, or
-// as many anchors as it takes.
+// alike reports whether a report or revocation concerns a message: it shares one of the given
+// keys, or enough anchors.
 func (m *model) alike(w *modelReport, set signature.Set, anchors []Anchors, keys []record.Key) bool {
 	said := func(k record.Key) bool {
 		x := m.caseOf(k).of(w.by)
@@ -201,14 +205,14 @@ func (m *model) alike(w *modelReport, set signature.Set, anchors []Anchors, keys
 	return false
 }
 
-// less are the parts that d has and other has not.
+// less returns the parts that d has and other has not.
 func (d modelDecision) less(other modelDecision) modelDecision {
 	d.keys = slices.DeleteFunc(slices.Clone(d.keys), func(k record.Key) bool { return slices.Contains(other.keys, k) })
 	d.sketches = slices.DeleteFunc(slices.Clone(d.sketches), func(i int) bool { return slices.Contains(other.sketches, i) })
 	return d
 }
 
-// plus are the parts that either has.
+// plus returns the parts that d or other has.
 func (d modelDecision) plus(other modelDecision) modelDecision {
 	more := other.less(d)
 	d.keys, d.sketches = append(d.keys, more.keys...), append(d.sketches, more.sketches...)
@@ -221,7 +225,7 @@ func (d modelDecision) sorted() modelDecision {
 	return d
 }
 
-// does names the action, where anything is left to do.
+// does sets the action, or None if no part is left.
 func (d modelDecision) does(s Stance) modelDecision {
 	if len(d.keys)+len(d.sketches) == 0 {
 		return modelDecision{}
@@ -259,14 +263,14 @@ func (m *model) experience(name string, confirmed, refuted float64, now time.Tim
 	}
 }
 
-// modelAnswer is what the ledger says of an entry.
+// modelAnswer is the expected result of an entry.
 type modelAnswer struct {
 	modelDecision
 	weight, sum Weight
 	revoked     time.Time
 }
 
-// answer says what is known of a message before its case is closed.
+// answer returns the expected result for a message before its case is closed.
 func (m *model) answer(e Entry, d modelDecision, weight Weight) modelAnswer {
 	a := modelAnswer{modelDecision: d.does(e.Stance), weight: weight}
 	for _, g := range e.Set.Signatures {
@@ -279,7 +283,7 @@ func (m *model) answer(e Entry, d modelDecision, weight Weight) modelAnswer {
 	return a
 }
 
-// enter takes a word and says what follows.
+// enter applies a report or a revocation, and returns the expected result.
 func (m *model) enter(e Entry) modelAnswer {
 	keys := record.KeysOf(e.Set, e.Anchors)
 	var changed, fresh []record.Key
@@ -342,7 +346,7 @@ func (m *model) enter(e Entry) modelAnswer {
 	return a
 }
 
-// keep notes a decision until it is carried out.
+// keep records a decision until it is carried out.
 func (m *model) keep(d modelDecision, r *modelReport) {
 	if d.action != None {
 		d.report = r
@@ -350,8 +354,8 @@ func (m *model) keep(d modelDecision, r *modelReport) {
 	}
 }
 
-// credit confirms those who said the same of this message before, each report for at
-// most one.
+// credit confirms earlier reports with the same stance on this message, each by at most one
+// later report.
 func (m *model) credit(r *modelReport, fresh []record.Key, e Entry) {
 	most, others := record.NewWeight(trust.MaxCredit), Weight(0)
 	var before []*modelReport
@@ -388,7 +392,7 @@ func (m *model) credit(r *modelReport, fresh []record.Key, e Entry) {
 		others = max(others, sum(record.SignatureKey(g)))
 	}
 	for i, a := range e.Anchors {
-		for _, h := range a.Hashes { // the greatest that enough of them have
+		for _, h := range a.Hashes { // the greatest one that enough of them have
 			least := sum(record.AnchorKey(e.Set.Sketches[i].Kind, h))
 			if a.Need > 0 && count(a.Hashes, func(h uint64) bool { return sum(record.AnchorKey(e.Set.Sketches[i].Kind, h)) >= least }) >= a.Need {
 				others = max(others, least)
@@ -401,7 +405,7 @@ func (m *model) credit(r *modelReport, fresh []record.Key, e Entry) {
 	}
 }
 
-// close refutes those who said the opposite of what has the quorum now.
+// close refutes the reports whose opposite has reached the quorum.
 func (m *model) close(keys []record.Key, e Entry, idle bool, by *modelReport) {
 	var closed []record.Key
 	for _, k := range keys {
@@ -448,14 +452,14 @@ func (m *model) refute(closed []record.Key, e Entry, by *modelReport) {
 	}
 }
 
-// tidy forgets a case of which nothing is left.
+// tidy removes an empty case.
 func (m *model) tidy(k record.Key) {
 	if c := m.cases[k]; c != nil && len(c.words)+len(c.past) == 0 {
 		delete(m.cases, k)
 	}
 }
 
-// expire forgets what is older than memory.
+// expire removes all data older than memory.
 func (m *model) expire(now time.Time, memory time.Duration) {
 	for len(m.reports) > 0 && m.reports[0].at.Before(now.Add(-memory)) {
 		r := m.reports[0]
@@ -476,7 +480,7 @@ func (m *model) expire(now time.Time, memory time.Duration) {
 	}
 }
 
-// decided is a decision of the ledger in the model's words.
+// decided converts a decision of the ledger for comparison with the model.
 func decided(d Decision) modelDecision {
 	m := modelDecision{action: d.Action, sketches: slices.Clone(d.Places)}
 	for _, s := range d.Set.Signatures {

@@ -8,9 +8,10 @@ import (
 	"github.com/spambloom/spambloom/reporting/trust"
 )
 
-// undo takes back what a reporter said since then, all of it, the newest first.
+// undo withdraws everything that a reporter has reported or revoked since then, the newest
+// first.
 func (m *model) undo(name string, since, now time.Time) {
-	m.period = now.Add(1000 * time.Hour) // no revocation is of a later one
+	m.period = now.Add(1000 * time.Hour) // later than every revocation
 	for _, r := range slices.Backward(m.reports) {
 		if r.by != name || r.at.Before(since) {
 			continue
@@ -35,7 +36,7 @@ func (m *model) undo(name string, since, now time.Time) {
 			m.acquit(r, mine, now)
 			m.keep(lost.less(lost.less(m.listedAgain(r))).does(Spam), r)
 		}
-		for _, k := range mine { // after what they refuted has its place again
+		for _, k := range mine { // after the reports that they refuted are restored
 			m.caseOf(k).remember(r)
 		}
 		for _, k := range record.KeysOf(r.set, r.anchors) {
@@ -44,7 +45,8 @@ func (m *model) undo(name string, since, now time.Time) {
 	}
 }
 
-// acquit restores what a revocation has refuted, of the keys that it alone kept revoked.
+// acquit restores the reports that a revocation has refuted, for the keys that no other
+// revocation keeps revoked.
 func (m *model) acquit(r *modelReport, mine []record.Key, now time.Time) {
 	var restored []*modelReport
 	for _, k := range mine {
@@ -72,8 +74,8 @@ func (m *model) acquit(r *modelReport, mine []record.Key, now time.Time) {
 	}
 }
 
-// listedAgain are the parts that are listed, or were by other sites only and are no longer
-// revoked.
+// listedAgain returns the parts that are listed, and those that only other sites listed and that
+// are no longer revoked.
 func (m *model) listedAgain(r *modelReport) modelDecision {
 	again := *m
 	again.cases = map[record.Key]*modelCase{}
@@ -86,8 +88,8 @@ func (m *model) listedAgain(r *modelReport) modelDecision {
 	return again.parts(r.set, r.anchors, Spam)
 }
 
-// still is what of a decision is right now: what is listed is to be listed, and after an undo
-// what is not revoked; what is not listed is to be revoked.
+// still returns the parts of a decision that are still right. A part to be listed must be
+// listed, or after an undo not be revoked. A part to be revoked must not be listed.
 func (m *model) still(d modelDecision) modelDecision {
 	now, r := *m, d.report
 	now.cases = map[record.Key]*modelCase{}

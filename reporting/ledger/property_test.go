@@ -16,10 +16,10 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// One person, or a gang, says what they like at all sites, over months: other people
-// report other mail, revoke, are undone and forgotten, weights are set by hand, and
-// sites start again. As long as the gang's weights cannot reach the quorum, nothing that
-// only they reported is ever listed, at any site. And each decision is the model's.
+// A single person or a gang reports and revokes anything at all sites, over months. Other people
+// report other mail and revoke. Reporters are undone and expire, weights are set by hand, and
+// sites restart. As long as the gang's weights do not reach the quorum, no message that only the
+// gang reported is ever listed, at any site. Each decision equals that of the model.
 func TestNoneBelowTheQuorumListsAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := newFederation(t)
@@ -41,28 +41,28 @@ func TestNoneBelowTheQuorumListsAnything(t *testing.T) {
 	})
 }
 
-// memory is how long the sites' reports count.
+// memory is the time for which reports count.
 const memory = 35 * 24 * time.Hour
 
-// federation is some sites, and what happens at them.
+// federation is a number of sites with the actions on them.
 type federation struct {
 	folder string
 	trust  trust.Model
 	sites  []*propertySite
 	now    time.Time
 	gang   []string
-	most   map[string]float64 // the greatest weight that a reporter ever could have
+	most   map[string]float64 // the greatest weight that each reporter could have had
 }
 
-// propertySite is a ledger, and its model.
+// propertySite is a ledger with its model.
 type propertySite struct {
 	*Ledger
 	options   Options
 	model     *model
-	supported map[record.Key]map[string]bool // who ever reported it
+	supported map[record.Key]map[string]bool // everybody who ever reported it
 }
 
-// models have a ceiling, and a gang of a size, that stays below the quorum.
+// models have a ceiling and a gang small enough that its weights stay below the quorum.
 var models = []struct {
 	trust trust.Model
 	gang  int
@@ -119,8 +119,8 @@ func (f *federation) person(t *rapid.T) string {
 	return rapid.SampledFrom([]string{"anna", "bob", "carl", "trap"}).Draw(t, "reporter")
 }
 
-// mail draws a message of a family: messages of one share bodies, texts, attachments
-// and anchors, those of two share nothing.
+// mail draws a message of a family. Messages of one family share bodies, texts, attachments and
+// anchors. Those of different families share nothing.
 func mail(t *rapid.T, family int) (set signature.Set, anchors []Anchors) {
 	of := func(kind signature.Kind, name string, n int) {
 		if i := rapid.IntRange(-1, n-1).Draw(t, name); i >= 0 {
@@ -147,7 +147,7 @@ func mail(t *rapid.T, family int) (set signature.Set, anchors []Anchors) {
 	return set, anchors
 }
 
-// lied is the family that only the gang reports.
+// lied is the family of messages that only the gang reports.
 const lied = 9
 
 func (f *federation) lie(t *rapid.T) {
@@ -158,8 +158,8 @@ func (f *federation) lie(t *rapid.T) {
 	}
 }
 
-// forge puts what only the gang reports beside what others do: nobody can check that the
-// parts of a request are of one message.
+// forge combines parts that only the gang reports with parts that others report. The ledger
+// cannot check that the parts of a request belong to one message.
 func (f *federation) forge(t *rapid.T) {
 	set, anchors := mail(t, lied)
 	other, others := mail(t, rapid.IntRange(0, 1).Draw(t, "family"))
@@ -180,7 +180,7 @@ func (f *federation) report(t *rapid.T) {
 	f.enter(t, f.site(t), Entry{Reporter: who, Trap: who == "trap", Set: set, Anchors: anchors})
 }
 
-// crowd is more people than a tally has room for.
+// crowd lets more people report than a tally has room for.
 func (f *federation) crowd(t *rapid.T) {
 	set, anchors := mail(t, rapid.IntRange(0, 1).Draw(t, "family"))
 	s, stance := f.site(t), rapid.SampledFrom([]Stance{Spam, Ham}).Draw(t, "stance")
@@ -195,7 +195,7 @@ func (f *federation) revoke(t *rapid.T) {
 	f.enter(t, f.site(t), Entry{Stance: Ham, Reporter: who, Trap: who == "trap", Set: set, Anchors: anchors, Listed: rapid.Bool().Draw(t, "listed")})
 }
 
-// enter gives a word to a site and its model.
+// enter applies a report or revocation to a site and its model.
 func (f *federation) enter(t *rapid.T, s *propertySite, e Entry) {
 	f.now = f.now.Add(time.Duration(rapid.IntRange(0, 5000).Draw(t, "ms")) * time.Millisecond)
 	e.At, e.Period = f.now, begin.Add(f.now.Sub(begin).Truncate(week))
@@ -232,8 +232,8 @@ func name(s Stance) string {
 
 func (f *federation) could(who string, weight float64) { f.most[who] = max(f.most[who], weight) }
 
-// check holds a listing against who ever reported it at this site: their greatest
-// weights reach the quorum.
+// check compares a listing with everybody who ever reported it at this site: their greatest
+// possible weights must reach the quorum.
 func (f *federation) check(t *rapid.T, s *propertySite, d Decision, anchors []Anchors) {
 	if d.Action != List {
 		return
@@ -247,18 +247,18 @@ func (f *federation) check(t *rapid.T, s *propertySite, d Decision, anchors []An
 	}
 	for _, g := range d.Set.Signatures {
 		if k := record.SignatureKey(g); !enough(k) {
-			t.Fatalf("%s is listed, which only %v reported", g.ID(), s.supported[k])
+			t.Fatalf("%s is listed, but only %v reported it", g.ID(), s.supported[k])
 		}
 		for i := range 1000 {
 			if g == sign(g.Kind, 1000*lied+i) {
-				t.Fatalf("%s is listed, which only the gang reported", g.ID())
+				t.Fatalf("%s is listed, but only the gang reported it", g.ID())
 			}
 		}
 	}
 	for i, place := range d.Places {
 		kind, a := d.Set.Sketches[i].Kind, anchors[place]
 		if n := count(a.Hashes, func(h uint64) bool { return enough(record.AnchorKey(kind, h)) }); a.Need == 0 || n < a.Need {
-			t.Fatalf("a sketch is listed of which %d anchors were reported by enough, of %d", n, a.Need)
+			t.Fatalf("a sketch is listed with %d sufficiently reported anchors, want %d", n, a.Need)
 		}
 	}
 }
@@ -273,8 +273,8 @@ func (f *federation) undo(t *rapid.T) {
 	f.carry(t, s)
 }
 
-// weigh sets a weight by hand, or leaves it to the reputation again. The gang's stay
-// below the quorum.
+// weigh sets a weight by hand, or returns it to the reputation. The gang's weights stay below
+// the quorum.
 func (f *federation) weigh(t *rapid.T) {
 	s, who := f.site(t), rapid.OneOf(rapid.SampledFrom(f.gang), rapid.Custom(f.person)).Draw(t, "who")
 	high := 3.0
@@ -320,7 +320,7 @@ func (f *federation) restart(t *rapid.T) {
 
 func (f *federation) carryOut(t *rapid.T) { f.carry(t, f.site(t)) }
 
-// carry settles what is due, which is what the model has, and in its order.
+// carry settles the due decisions. They must equal those of the model, in order.
 func (f *federation) carry(t *rapid.T, s *propertySite) {
 	if err := s.Flush(); err != nil {
 		t.Fatal(err)
@@ -337,7 +337,7 @@ func (f *federation) carry(t *rapid.T, s *propertySite) {
 		switch r := want.report; {
 		case r.forgotten:
 			want = modelDecision{}
-		default: // what a later decision has replaced is not carried out
+		default: // a decision replaced by a later one is not carried out
 			want = s.model.still(want)
 		}
 		if !decided(d).equal(want) {
@@ -348,7 +348,7 @@ func (f *federation) carry(t *rapid.T, s *propertySite) {
 	s.model.due = nil
 }
 
-// agrees holds the reporters against the model's.
+// agrees compares the reporters with those of the model.
 func (f *federation) agrees(t *rapid.T) {
 	for _, s := range f.sites {
 		list, err := s.Reporters("", 1000, f.now)
@@ -362,13 +362,13 @@ func (f *federation) agrees(t *rapid.T) {
 		for i, r := range list {
 			want := s.model.reporters[names[i]]
 			if r.Name != names[i] || r.Weight != s.model.weight(want, false, f.now) {
-				t.Fatalf("%s weighs %v, in the model %s %v", r.Name, r.Weight, names[i], s.model.weight(want, false, f.now))
+				t.Fatalf("%s weighs %v; model: %s weighs %v", r.Name, r.Weight, names[i], s.model.weight(want, false, f.now))
 			}
 		}
 	}
 }
 
-// byName has the reporters in order.
+// byName returns the reporters in alphabetical order.
 func (m *model) byName() []string {
 	var names []string
 	for name := range m.reporters {
@@ -378,8 +378,8 @@ func (m *model) byName() []string {
 	return names
 }
 
-// A report whose part was said anew, taken back or refuted still counts for the rest:
-// undo takes that back too.
+// A report counts for its remaining parts when one part was reported again, withdrawn or
+// refuted. An undo withdraws the remaining parts, too.
 func TestUndoOfWhatCountsInPart(t *testing.T) {
 	first := signature.Set{Signatures: []signature.Signature{sign(signature.KindAttachment, 1), sign(signature.KindAttachment, 2)}}
 	second := signature.Set{Signatures: first.Signatures[1:]}
@@ -399,7 +399,8 @@ func TestUndoOfWhatCountsInPart(t *testing.T) {
 		if _, err := v.l.Withdraw(Undo{Reporter: "anna", Since: begin}); err != nil {
 			t.Fatal(err)
 		}
-		// Nobody stands for the first attachment any longer: what is due says so.
+		// Nobody reports the first attachment any longer, and the due decision contains
+		// that.
 		due, err := v.l.Due(0, 10)
 		delisted := false
 		for _, d := range due {

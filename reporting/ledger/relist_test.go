@@ -7,9 +7,9 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// TestRelistingTakesTwice: against those who stand by a revocation of this period, it takes
-// twice the quorum to list again; the quorum in the next period, or when they no longer do.
-// Where one reporter is the quorum, one other reporter is enough.
+// TestRelistingTakesTwice: while a revocation of this period has the quorum, twice the quorum is
+// needed to list the message again. In the next period, or when the revocation has lost its
+// supporters, the quorum suffices. If one reporter is the quorum, one other reporter suffices.
 func TestRelistingTakesTwice(t *testing.T) {
 	revoked := func(m trust.Model) voice {
 		v := voice{t: t, l: open(t, m), at: begin}
@@ -30,7 +30,7 @@ func TestRelistingTakesTwice(t *testing.T) {
 
 	v = revoked(pair)
 	v.say(Spam, "emil", message(1, 1))
-	v.say(Spam, "carl", message(1, 1)) // no longer stands by it
+	v.say(Spam, "carl", message(1, 1)) // withdraws the revocation
 	v.wants(v.say(Spam, "fritz", message(1, 1)), List, 2)
 
 	v = revoked(pair)
@@ -42,9 +42,9 @@ func TestRelistingTakesTwice(t *testing.T) {
 	v.wants(v.say(Spam, "emil", message(1, 1)), List, 2)
 }
 
-// TestUndoOfRevoker: what only an undone reporter revoked is listed again, the reports that he
-// refuted count again, and their reporters are no longer refuted. What others revoke, too,
-// stays revoked; so does what nobody reports any longer.
+// TestUndoOfRevoker: messages that only an undone reporter revoked are listed again. The reports
+// that he refuted count again, and their reporters are no longer refuted. Messages that others
+// revoked, too, stay revoked, and so do messages that nobody reports any longer.
 func TestUndoOfRevoker(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile func(v *voice)
@@ -90,8 +90,8 @@ func TestUndoOfRevoker(t *testing.T) {
 	}
 }
 
-// TestUndoOfRevokerAfterAnotherMessage: a reporter takes back another message that has one
-// anchor in common with the refuted one. The refuted report counts again all the same.
+// TestUndoOfRevokerAfterAnotherMessage: a reporter revokes another message that shares one
+// anchor with the refuted one. The refuted report counts again nevertheless.
 func TestUndoOfRevokerAfterAnotherMessage(t *testing.T) {
 	v := voice{t: t, l: open(t, trust.Default()), at: begin}
 	near := func(n int) signature.Set {

@@ -11,14 +11,14 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// One flipped byte at each of 200 places of the file, and at 200 more in its pages'
-// heads: it opens, or is refused with a repair that then works. Nothing ends the
-// process, and reports go on either way.
+// One byte is flipped, at each of 200 places of the file and at 200 more in its page headers.
+// The file opens, or Open rejects it and a repair works. The process never ends, and reports can
+// be made afterwards in both cases.
 func TestEveryFlippedByte(t *testing.T) {
 	good := filled(t)
 	head := headOf(t, good)
 	rng := rand.New(rand.NewPCG(testenv.Seed(t), 0))
-	page, pages := int(head.page), int(head.pages) // what follows them is room to grow
+	page, pages := int(head.page), int(head.pages) // the rest of the file is unused
 	var places []int
 	for i := range 200 {
 		places = append(places, i*(page*pages-1)/199)
@@ -45,7 +45,7 @@ func TestEveryFlippedByte(t *testing.T) {
 		}
 		v := voice{t: t, l: l, at: begin}
 		if d := v.say(Spam, "carl", message(7, 7)); d.Action == Revoke {
-			t.Errorf("byte %d: a report revokes", at)
+			t.Errorf("byte %d: a report led to a revocation", at)
 		}
 		if err := l.Close(); err != nil {
 			t.Fatalf("byte %d: %v", at, err)
@@ -74,13 +74,13 @@ func repaired(t *testing.T, o Options, bad []byte, at int) *Ledger {
 	if err := l.Check(); err != nil {
 		t.Errorf("byte %d: after the repair of %v: %v", at, done.Faults, err)
 	}
-	if done.Reports < 100 { // of 200: half of them, at most, hang on one page
+	if done.Reports < 100 { // of 200: at most half of them depend on one page
 		t.Errorf("byte %d: %d of 200 reports are left after %v", at, done.Reports, done.Faults)
 	}
 	return l
 }
 
-// A file that is sound stays as it is, byte for byte.
+// A repair does not change an undamaged file.
 func TestRepairLeavesSoundFile(t *testing.T) {
 	good := filled(t)
 	path := filepath.Join(t.TempDir(), "reports.db")
@@ -100,7 +100,7 @@ func TestRepairLeavesSoundFile(t *testing.T) {
 	}
 }
 
-// Standing has what stands: a message by each of its reports, and a revocation.
+// Standing returns the listed messages, one entry for each report, and the revocations.
 func TestStanding(t *testing.T) {
 	l := open(t, pair)
 	v := voice{t: t, l: l, at: begin}

@@ -18,8 +18,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// eventful is the bytes of a ledger of some hundred transactions, whose free pages hold
-// older versions of reports and reporters: some are refuted since, some withdrawn.
+// eventful returns the bytes of a ledger after some hundred transactions. Its free pages contain
+// older versions of reports and reporters; some of these have been refuted or withdrawn since.
 func eventful(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "reports.db")
@@ -51,7 +51,7 @@ func eventful(t *testing.T) []byte {
 	return data
 }
 
-// wide is a message whose report is longer than a page.
+// wide returns a message whose report is longer than a page.
 func wide(n int) (set signature.Set) {
 	for i := range 256 {
 		set.Signatures = append(set.Signatures, message(n+i, n+i).Signatures[0])
@@ -59,7 +59,7 @@ func wide(n int) (set signature.Set) {
 	return set
 }
 
-// recordsOf is what a file has in some buckets.
+// recordsOf returns the records of some buckets of a file.
 func recordsOf(t *testing.T, path string, names ...string) map[string]string {
 	t.Helper()
 	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true})
@@ -83,8 +83,8 @@ func recordsOf(t *testing.T, path string, names ...string) map[string]string {
 	return all
 }
 
-// Every page that leads to others is lost in turn, and the list of free pages, and the
-// headers: whatever stands in leaves that are left is rescued, in its latest version.
+// Each branch page is lost in turn, as are the list of free pages and the headers. All records
+// in the remaining leaves are rescued, in their latest version.
 func TestRescue(t *testing.T) {
 	good := eventful(t)
 	head := headOf(t, good)
@@ -123,7 +123,8 @@ func TestRescue(t *testing.T) {
 			if got := recordsOf(t, path, kept...); !maps.Equal(got, want) {
 				t.Errorf("%s%s: %d records of %d, some may differ: %+v", name, with, len(got), len(want), done)
 			}
-			// Small buckets stand in the list of buckets: an earlier one of it has them.
+			// Small buckets are stored in the list of buckets. An earlier version of
+			// that list contains them.
 			if got := recordsOf(t, path, "reporters"); len(got) != len(reporters) || name != "the list of buckets" && with == "" && !maps.Equal(got, reporters) {
 				t.Errorf("%s%s: reporters %q, want %q", name, with, got, reporters)
 			}
@@ -149,7 +150,7 @@ func isBranch(data []byte, id, page int) bool {
 	return binary.NativeEndian.Uint64(b) == uint64(id) && binary.NativeEndian.Uint16(b[8:]) == branchPage
 }
 
-// without is a file in which some pages are zeros.
+// without returns a file in which some pages are zeros.
 func without(data []byte, page int, lost []int) []byte {
 	data = bytes.Clone(data)
 	for _, id := range lost {
@@ -158,12 +159,12 @@ func without(data []byte, page int, lost []int) []byte {
 	return data
 }
 
-// A file of which nothing, or half, or nothing of ours is left is repaired, and what is
-// not there is said to be lost.
+// A file is empty, half lost, or contains nothing of ours. It is repaired, and the missing data
+// is reported as lost.
 func TestRepairOfLittle(t *testing.T) {
 	good := eventful(t)
 	head := headOf(t, good)
-	good = good[:head.pages*head.page] // what follows is room to grow
+	good = good[:head.pages*head.page] // the rest of the file is unused
 	half := int(head.pages / 2 * head.page)
 	for name, c := range map[string]struct {
 		data []byte
@@ -204,7 +205,7 @@ func TestRepairOfLittle(t *testing.T) {
 	}
 }
 
-// A file of a later format of the library is left alone.
+// A repair does not touch a file of a later bbolt format.
 func TestRepairOfAnotherFormat(t *testing.T) {
 	data := eventful(t)
 	page := os.Getpagesize()
@@ -218,15 +219,15 @@ func TestRepairOfAnotherFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Repair(Options{Path: path, Model: pair}); err == nil || !strings.Contains(err.Error(), ErrVersion.Error()) {
-		t.Errorf("it is repaired: %v", err)
+		t.Errorf("Repair accepted it: %v", err)
 	}
 	if left, err := os.ReadFile(path); err != nil || !bytes.Equal(left, data) {
-		t.Errorf("it has changed: %v", err)
+		t.Errorf("the file has changed: %v", err)
 	}
 }
 
-// FuzzRescue reads hostile pages: whatever their numbers say, a repair ends, and what it
-// leaves opens.
+// FuzzRescue reads hostile pages. Whatever numbers they contain, a repair ends, and the result
+// opens.
 func FuzzRescue(f *testing.F) {
 	f.Add(uint16(2), uint16(8), []byte{2, 0, 255, 255, 255, 255, 255, 255})
 	f.Add(uint16(3), uint16(16), bytes.Repeat([]byte{255}, 64))
@@ -257,7 +258,8 @@ func FuzzRescue(f *testing.F) {
 	})
 }
 
-// What cannot be read, or is no file, is damage: it is refused, and a repair begins anew.
+// An unreadable file, or something other than a file, is damage: Open rejects it, and a repair
+// starts a new file.
 func TestIllegible(t *testing.T) {
 	for name, put := range map[string]func(path string) error{
 		"a folder":   func(path string) error { return os.Mkdir(path, 0o700) },
@@ -290,8 +292,9 @@ func TestIllegible(t *testing.T) {
 	}
 }
 
-// A key of a branch that lies behind the first key of its leaf hides that record from the
-// library, though each page is sound by itself: Open refuses it, and repair finds all.
+// A branch whose key is greater than the first key of its leaf hides that record from the
+// library, although each page is valid by itself. Open rejects such a file, and a repair finds
+// all records.
 func TestBranchKeys(t *testing.T) {
 	good := eventful(t)
 	head := headOf(t, good)
@@ -317,7 +320,7 @@ func TestBranchKeys(t *testing.T) {
 			bad[last]++
 			must(t, os.WriteFile(path, bad, 0o600))
 			l, err := Open(o)
-			if err == nil { // a page of an earlier transaction, which nothing leads to
+			if err == nil { // an unused page of an earlier transaction
 				must(t, l.Close())
 				continue
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/ledger/record"
 )
 
-// bounded is a ledger that keeps a hundred reports.
+// bounded returns a ledger that keeps a hundred reports.
 func bounded(t *testing.T) *Ledger {
 	t.Helper()
 	l, err := Open(Options{Path: filepath.Join(t.TempDir(), "reports.db"), Model: small, Max: 100, NoSync: true})
@@ -41,13 +41,13 @@ func (l *Ledger) shareOf(t *testing.T, p record.Party) (s record.Share) {
 	return s
 }
 
-// numbered is a report of a message of its own.
+// numbered returns a report of message number n.
 func numbered(n int, who, origin string) Entry {
 	return Entry{Reporter: who, Origin: origin, At: begin, Period: begin, Set: message(n, n)}
 }
 
-// A reporter, and a program that speaks for others, leave room in the ledger, and have
-// theirs back when their reports are forgotten.
+// The share of one reporter, or of a program that reports for others, leaves room in the ledger.
+// It is free again when these reports have expired.
 func TestShareOfTheLedger(t *testing.T) {
 	for name, test := range map[string]struct {
 		entry func(n int) Entry
@@ -95,14 +95,14 @@ func TestShareOfTheLedger(t *testing.T) {
 			late := test.entry(300)
 			late.At, late.Period = begin.Add(6*week), begin.Add(6*week)
 			if _, err := l.Enter(late); err != nil {
-				t.Errorf("when all are forgotten: %v", err)
+				t.Errorf("when all have expired: %v", err)
 			}
 		})
 	}
 }
 
-// What the filters need is counted by period, reports apart from revocations, and for
-// the reporter as for the way that the reports come.
+// Filter space is counted by period, for reports and revocations separately, for each reporter
+// and for each origin.
 func TestShareOfAPeriod(t *testing.T) {
 	l := bounded(t)
 	enter := func(n int, s Stance, who string, period time.Time) error {
@@ -138,8 +138,8 @@ func TestShareOfAPeriod(t *testing.T) {
 	}
 }
 
-// An origin that brings name after name leaves room for the reporters of others, and
-// those that are forgotten no longer count.
+// An origin that reports under many names leaves room for reporters of other origins. Names that
+// have expired no longer count.
 func TestShareOfNames(t *testing.T) {
 	l, origin := bounded(t), record.Party{Kind: record.PartyOrigin, Name: "tcp:store"}
 	for n := range 5 {
@@ -158,10 +158,10 @@ func TestShareOfNames(t *testing.T) {
 		t.Errorf("one name too many: %v", err)
 	}
 	if _, err := l.Enter(numbered(7, "user1", origin.Name)); err != nil {
-		t.Errorf("a reporter that is known: %v", err)
+		t.Errorf("a known reporter: %v", err)
 	}
 	if _, err := l.Enter(numbered(8, "anna", "unix:1000")); err != nil {
-		t.Errorf("another way: %v", err)
+		t.Errorf("another origin: %v", err)
 	}
 	for at := begin.Add(6 * week); ; at = at.Add(52 * week) {
 		if _, err := l.Expire(at); err != nil {
@@ -172,6 +172,6 @@ func TestShareOfNames(t *testing.T) {
 		}
 	}
 	if s := l.shareOf(t, origin); s.Names != full.Names-5 || s.Kept != 0 {
-		t.Errorf("%+v when its reporters are forgotten", s)
+		t.Errorf("%+v after its reporters expired", s)
 	}
 }

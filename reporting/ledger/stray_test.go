@@ -12,13 +12,13 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// pointer is a number of a page, by which another page, or the list of buckets, leads to it.
+// pointer is a page number in another page or in the list of buckets.
 type pointer struct {
-	at    int    // its place in the file
-	named string // by whom
+	at    int    // offset in the file
+	named string // the page or bucket that contains it
 }
 
-// pointers are those of a file that are in use.
+// pointers returns the pointers that are in use.
 func pointers(t *testing.T, data []byte) (list []pointer, pages int) {
 	t.Helper()
 	head := headOf(t, data)
@@ -49,9 +49,9 @@ func pointers(t *testing.T, data []byte) (list []pointer, pages int) {
 	return list, int(head.pages)
 }
 
-// A number of a page that is wrong leads into another bucket, to an older page or out of
-// the file. No report is lost: not of the page that it led to, and not of the one that it
-// leads to.
+// A wrong page number refers to a page of another bucket, to an older page, or beyond the end of
+// the file. No report is lost: neither in the page it referred to before, nor in the one it
+// refers to now.
 func TestStrayPointers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(testenv.Seed(t), 0))
 	good := eventful(t)
@@ -95,8 +95,8 @@ func TestStrayPointers(t *testing.T) {
 	t.Logf("%d numbers of pages", len(list))
 }
 
-// The name of a bucket that is not known any more loses nothing: its records are those of
-// the bucket that they fit.
+// A bucket with an unknown name loses nothing: its records are assigned to the bucket that they
+// fit.
 func TestUnknownBucketName(t *testing.T) {
 	good := eventful(t)
 	path := filepath.Join(t.TempDir(), "reports.db")

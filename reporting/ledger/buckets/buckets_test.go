@@ -10,7 +10,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// records are some of each bucket.
+// records returns a few records of each bucket.
 func records() map[string][]buckets.Pair {
 	begin := time.Date(2026, 11, 19, 0, 0, 0, 0, time.UTC)
 	s := signature.Signature{Kind: signature.KindText, Digest: signature.Digest{1, 2, 3}}
@@ -32,22 +32,23 @@ func records() map[string][]buckets.Pair {
 	}
 }
 
-// Records without a bucket are assigned to the right one, and fit no other as well.
+// Records without a bucket are assigned to the bucket that they came from, and do not fit any
+// other bucket as well.
 func TestOf(t *testing.T) {
 	all := records()
 	if len(all) != len(buckets.All) {
-		t.Errorf("records of %d buckets, there are %d", len(all), len(buckets.All))
+		t.Errorf("records of %d buckets, want %d", len(all), len(buckets.All))
 	}
 	for name, list := range all {
 		if got := buckets.Of(list); got != name {
-			t.Errorf("records of %s are taken for %q", name, got)
+			t.Errorf("records of %s are assigned to %q", name, got)
 		}
 		if n := buckets.Fitting(name, list); n != len(list) {
 			t.Errorf("%d of %d records fit %s", n, len(list), name)
 		}
 	}
 	if got := buckets.Of([]buckets.Pair{{Key: []byte("key"), Value: nil}}); got != "" {
-		t.Errorf("a record of no bucket is taken for %q", got)
+		t.Errorf("a record that fits no bucket is assigned to %q", got)
 	}
 }
 
@@ -55,7 +56,7 @@ func TestOf(t *testing.T) {
 func TestNearest(t *testing.T) {
 	for name, want := range map[string]string{"reports": "reports", "reportz": "reports", "shazes": "shares", "rep\x00rts": "reports", "reporzz": "", "report": "", "": ""} {
 		if got, ok := buckets.Nearest(name); got != want || ok != (want != "") {
-			t.Errorf("%q is taken for %q, want %q", name, got, want)
+			t.Errorf("%q is read as %q, want %q", name, got, want)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/ledger/record"
 )
 
-// Pages that the disk cannot read are lost, and no others.
+// Only the pages that the disk cannot read are lost.
 func TestUnreadablePage(t *testing.T) {
 	good := filled(t)
 	page := int64(os.Getpagesize())
@@ -40,7 +40,7 @@ func TestUnreadablePage(t *testing.T) {
 	for id := int64(2); id < int64(len(good))/page; id++ {
 		records, faults := readAll(id)
 		if records == 0 {
-			t.Errorf("without page %d nothing is read", id)
+			t.Errorf("without page %d nothing can be read", id)
 		}
 		if len(faults) > 0 {
 			failed++
@@ -52,11 +52,11 @@ func TestUnreadablePage(t *testing.T) {
 		}
 	}
 	if failed == 0 {
-		t.Error("no page was missed")
+		t.Error("no unreadable page was reported")
 	}
 }
 
-// filled is a file with a bucket of many pages.
+// filled returns the path of a file with a bucket of many pages.
 func filled(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
@@ -81,7 +81,7 @@ func filled(t *testing.T) []byte {
 	return data
 }
 
-// failingFile fails in one page.
+// failingFile fails to read one page.
 type failingFile struct {
 	*bytes.Reader
 	from, size int64

@@ -31,12 +31,12 @@ func TestRecordsRoundTrip(t *testing.T) {
 	}
 	for n := range len(r.Encode()) {
 		if _, err := record.DecodeReport(r.Encode()[:n]); err == nil {
-			t.Errorf("%d of %d bytes are taken for a report", n, len(r.Encode()))
+			t.Errorf("%d of %d bytes are decoded as a report", n, len(r.Encode()))
 		}
 	}
 }
 
-// FuzzRecords feeds bytes to every decoder: what is read is written the same.
+// FuzzRecords passes bytes to every decoder. A decoded record is encoded to the same bytes.
 func FuzzRecords(f *testing.F) {
 	r := &record.Report{At: begin, Reporter: 1, Weight: 1000, Origin: "trap", Set: signature.Set{Signatures: message()}}
 	y := &record.Tally{Listed: true, Revoked: begin, Past: []uint64{4}, Inline: []record.Opinion{{Reporter: 1, Report: 2, At: begin, Weight: 3, Early: true}}}
