@@ -132,6 +132,7 @@ func TestRevokedCarrierClearsNoSpam(t *testing.T) {
 // other mail as before.
 func TestCarriedDomainIsNotRevoked(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
+	seeOrdinaryMail(t, db)
 	for i := range bloomdb.DefaultCampaigns {
 		if err := db.Report(linking(fmt.Sprint(i), "riverside-books.example.org"), layout.ClassOther); err != nil {
 			t.Fatal(err)

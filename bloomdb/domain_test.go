@@ -2,6 +2,7 @@ package bloomdb_test
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
+	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/store"
@@ -38,18 +40,70 @@ func TestDomainRule(t *testing.T) {
 		{0, 0, false}, {2, 2, false}, {3, 0, true}, {3, 3, true}, {3, 4, false}, {9, 10, false},
 		{10, 11, true}, {10, 12, false}, {100, 110, true}, {100, 111, false}, {1, 1000, false},
 	} {
-		if got := (store.DomainCounts{Campaigns: c.campaigns, Sightings: c.sightings}).IsSpamOnly(3); got != c.want {
+		if got := (store.DomainCounts{Campaigns: c.campaigns, Sightings: c.sightings, Unreported: 100_000}).IsSpamOnly(3); got != c.want {
 			t.Errorf("%d campaigns, %d sightings: %v", c.campaigns, c.sightings, got)
 		}
 	}
-	if (store.DomainCounts{Campaigns: 5}).IsSpamOnly(-1) {
+	if (store.DomainCounts{Campaigns: 5, Unreported: 100_000}).IsSpamOnly(-1) {
 		t.Error("the rule is off, and lists")
 	}
 }
 
-// reportCampaigns reports n messages with links, each of which arrived once before.
+// The limits are those of chi-squared tables (R: qchisq(0.99, 2*x+2)/2).
+func TestOrdinaryRate(t *testing.T) {
+	for _, c := range []struct {
+		others uint64
+		want   float64 // for a million messages, in parts of a million
+	}{{0, 4.605}, {1, 6.638}, {2, 8.406}, {10, 20.14}, {100, 126.1}} {
+		got := store.DomainCounts{Campaigns: 5, Sightings: 5 + c.others, Unreported: 1_000_000}.OrdinaryRate() * 1e6
+		if math.Abs(got/c.want-1) > 0.005 {
+			t.Errorf("%d messages: rate %.4g, want %.4g", c.others, got, c.want)
+		}
+	}
+	if (store.DomainCounts{Campaigns: 900}).OrdinaryRate() != 1 {
+		t.Error("a site that has seen no mail knows a rate")
+	}
+}
+
+// No sightings are no evidence at a site that has seen little innocent mail.
+func TestDomainDoesNotListAloneAtNewSite(t *testing.T) {
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
+	for i := range 900 {
+		set := linking(fmt.Sprint("phish ", i), "clicks.example")
+		see(t, db, set, 1)
+		mustReportSet(t, db, set)
+	}
+	if see(t, db, linking("newsletter", "clicks.example"), 1).Listed {
+		t.Error("a domain lists alone before the site has seen innocent mail")
+	}
+}
+
+// seeOrdinaryMail counts as much mail that nobody reports as a domain needs to list alone.
+func seeOrdinaryMail(t interface{ Fatal(...any) }, db *bloomdb.DB) {
+	if db.ExplainDomains(linking("x", "unknown.example"))[0].OrdinaryRate <= 1.0/2000 {
+		return
+	}
+	ks := db.Keyspace()
+	to := layout.Target{Kind: layout.DomainFilter, Gen: ks.Settings.Generation(layout.DomainFilter, ks.Settings.Now())}
+	counts, err := ks.Store.OwnDomains(to.Gen, store.DomainsShape())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := ks.Ring.DomainKeys(store.AnyDomain).Sightings
+	at, err := ks.Journal.Append(journal.Record{Target: to, Hashes: []filter.Hash{h}, Count: counts.Add(h, 20_000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ks.Journal.Done(at)
+}
+
+// reportCampaigns reports n messages with links, each of which arrived once before, at a site
+// that has seen ordinary mail.
 func reportCampaigns(t *testing.T, db *bloomdb.DB, name string, n int, domains ...string) {
 	t.Helper()
+	if db.Keyspace().Settings.Domains.Campaigns > 0 {
+		seeOrdinaryMail(t, db)
+	}
 	for i := range n {
 		set := linking(fmt.Sprint(name, i), domains...)
 		see(t, db, set, 1)
@@ -320,6 +374,7 @@ func TestDomainModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		seeOrdinaryMail(t, db)
 		campaigns, sightings := map[string]uint64{}, map[string]uint64{}
 		reported := map[int]bool{}
 		word, wordOf := map[int]int{}, map[string]int{} // the rung of each, from 1 on

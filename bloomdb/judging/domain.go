@@ -26,8 +26,11 @@ type DomainTrace struct {
 	Ignored   bool   // it is on a list of domains that are not used
 	Campaigns uint64 // campaigns reported here
 	Sightings uint64 // sightings here in mail that was not listed
-	Alone     bool   // it lists messages alone, because it occurs almost only in spam
-	Reported  *Match // reports of messages with it, by any site; nil: none
+	// OrdinaryRate is the upper limit of the share of innocent mail that has it, see
+	// store.DomainCounts.OrdinaryRate.
+	OrdinaryRate float64
+	Alone        bool   // it lists messages alone, because it occurs almost only in spam
+	Reported     *Match // reports of messages with it, by any site; nil: none
 }
 
 // ExplainDomains returns the traces of a message's link domains.
@@ -37,7 +40,7 @@ func ExplainDomains(keys []*keyspace.Keyspace, set signature.Set, p Policy) []Do
 	var traces []DomainTrace
 	for _, d := range set.Domains[:min(len(set.Domains), layout.MaxSetDomains)] {
 		l := gatherLink(asked, d, true, p)
-		t := DomainTrace{Domain: d, Ignored: len(settings.JudgedDomains([]string{d})) == 0, Campaigns: l.counts.Campaigns, Sightings: l.counts.Sightings}
+		t := DomainTrace{Domain: d, Ignored: len(settings.JudgedDomains([]string{d})) == 0, Campaigns: l.counts.Campaigns, Sightings: l.counts.Sightings, OrdinaryRate: l.counts.OrdinaryRate()}
 		t.Alone = !t.Ignored && l.isSpamOnly(p)
 		if m, ok := l.reports.match(); ok {
 			m.Domain = d
@@ -71,7 +74,8 @@ func gatherLinks(asked []question, domains []string, isWeak bool, p Policy) (lin
 func gatherLink(asked []question, domain string, wantsReports bool, p Policy) linkFacts {
 	l := linkFacts{domain: domain}
 	for i := range asked {
-		l.counts = l.counts.Unite(asked[i].view.Domain(asked[i].ks.Ring.DomainKeys(domain)))
+		ring := asked[i].ks.Ring
+		l.counts = l.counts.Unite(asked[i].view.Domain(ring.DomainKeys(domain), ring.DomainKeys(store.AnyDomain)))
 	}
 	isSpamOnly := l.counts.IsSpamOnly(p.Campaigns)
 	if !wantsReports && !isSpamOnly {

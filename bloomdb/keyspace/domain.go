@@ -44,6 +44,7 @@ func (ks *Keyspace) countListed(kind layout.Kind, set signature.Set, campaign bo
 	}
 }
 
+// AddDomainCounts adds n to a count of each of a message's domains, and 1 to that of AnyDomain.
 func (ks *Keyspace) AddDomainCounts(set signature.Set, n uint32, key func(keyring.DomainKeys) filter.Hash) error {
 	domains := ks.Settings.JudgedDomains(set.Domains)
 	if len(domains) == 0 || ks.Settings.Unwanted(layout.DomainFilter) {
@@ -57,14 +58,18 @@ func (ks *Keyspace) AddDomainCounts(set signature.Set, n uint32, key func(keyrin
 	if err != nil {
 		return err
 	}
-	for _, d := range domains {
-		h := key(ks.Ring.DomainKeys(d))
+	add := func(domain string, n uint32) {
+		h := key(ks.Ring.DomainKeys(domain))
 		at, e := ks.Journal.Append(journal.Record{Target: t, Hashes: []filter.Hash{h}, Count: own.Add(h, min(n, filter.MaxValue))})
 		if e != nil {
 			err = e
-			continue
+			return
 		}
 		ks.Journal.Done(at)
 	}
+	for _, d := range domains {
+		add(d, n)
+	}
+	add(store.AnyDomain, 1)
 	return err
 }

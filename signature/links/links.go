@@ -37,7 +37,8 @@ type linked struct {
 }
 
 // scan records the links of one text part that are its author's own and that readers see,
-// or all others.
+// or all others. What a page loads is no link: style sheets, fonts, scripts, pictures. Nobody
+// clicks them, and innocent pages load them from the same hosts as spam.
 func (l *Finder) scan(v *visible.View, others bool) {
 	rank := page.Clicked
 	if v.IsPage {
@@ -46,7 +47,7 @@ func (l *Finder) scan(v *visible.View, others bool) {
 			if l.work.IsOver() {
 				return
 			}
-			if r.IsHidden == others {
+			if r.IsHidden == others && r.Rank != page.Loaded {
 				l.refer(r)
 			}
 		}
