@@ -78,8 +78,10 @@ func writeKeyFile(what, path, line string) error {
 	return folder.Sync(dir)
 }
 
-// readKeyFile reads a secret, without surrounding blanks. It rejects a file that other users
-// may read.
+// ErrReadable is the error for a key file that other users may read. Its content may be right.
+var ErrReadable = errors.New("must be 0600 or less")
+
+// readKeyFile reads a secret, without surrounding blanks. Errors: ErrReadable.
 func readKeyFile(what, path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -91,7 +93,7 @@ func readKeyFile(what, path string) (string, error) {
 		return "", fmt.Errorf("%s: %w", what, err)
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return "", fmt.Errorf("%s %s: mode is %04o, must be 0600 or less (chmod 600 %s)", what, path, mode, path)
+		return "", fmt.Errorf("%s %s: mode is %04o, %w (chmod 600 %s)", what, path, mode, ErrReadable, path)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 1024))
 	if err != nil {

@@ -188,7 +188,7 @@ listeners = [
 		t.Fatal("accepted")
 	}
 	for _, want := range []string{
-		`:3: policy.listeners: "submission" is not an address of milter.listen; allowed: ["inet:8899@127.0.0.1"]`,
+		`:3: policy.listeners: "submission" is not an address of milter.listen or spamd.listen; allowed: ["inet:8899@127.0.0.1"]`,
 		`:7: allow.listeners: "inet:8890@127.0.0.1" is not an address of milter.listen`,
 	} {
 		if !strings.Contains(err.Error(), want) {

@@ -309,7 +309,7 @@ func TestLostKey(t *testing.T) {
 	}
 	// More than one byte differs: it is another key, not a damaged one.
 	config := harness.Write(t, other+".toml", fmt.Sprintf("[site]\nname = \"mx1\"\nfederation_key = %q\n", other))
-	if r := start(t, "-c", config, "--data", data, "--listen", "inet:0@127.0.0.1", "--http", ""); r.Code != 78 || !strings.Contains(r.Stderr, "to join with a new key, start with an empty state folder") {
+	if r := start(t, "-c", config, "--data", data, "--listen", "inet:0@127.0.0.1", "--http", ""); r.Code != 78 || !strings.Contains(r.Stderr, "for another key, set previous_federation_key") {
 		t.Errorf("another key: exit %d: %s", r.Code, r.Stderr)
 	}
 }

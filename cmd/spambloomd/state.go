@@ -72,6 +72,9 @@ var errDamagedKey = errors.New("key file is damaged: one byte differs from the k
 // of the folder, but would be with one byte changed.
 func checkDamagedKey(s *settings, path string, key [32]byte, err error) error {
 	ids := idsFor(s, path)
+	if errors.Is(err, keyring.ErrReadable) {
+		return err
+	}
 	if err == nil && (len(ids) == 0 || slices.Contains(ids, keyring.ID(key))) {
 		return nil
 	}
@@ -103,6 +106,9 @@ func idsFor(s *settings, path string) []string {
 // differs in more than one byte.
 func checkDamagedSigningKey(s *settings, public string, err error) error {
 	known := repair.FolderSigners(s.data)
+	if errors.Is(err, keyring.ErrReadable) {
+		return err
+	}
 	if err == nil && (len(known) == 0 || slices.Contains(known, public)) {
 		return nil
 	}

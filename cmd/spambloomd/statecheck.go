@@ -5,10 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/folder"
@@ -20,17 +16,8 @@ import (
 // changing anything: the folder's permissions, its keys, and the site, key, periods and versions
 // of its files. A daemon may run with the folder. Damaged data is found by spambloom fsck.
 func checkState(s *settings) error {
-	info, err := os.Stat(s.data)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return checkParent(s.data)
-	case err != nil:
-		return &failure{exIOErr, fmt.Errorf("state folder: %w", err)}
-	case !info.IsDir():
-		return &failure{exCantCreate, fmt.Errorf("state folder %s is not a folder", s.data)}
-	}
-	if err := unix.Access(s.data, unix.R_OK|unix.W_OK|unix.X_OK); err != nil {
-		return &failure{exNoPerm, fmt.Errorf("state folder %s: %w", s.data, err)}
+	if err := folder.CheckAccess(s.data); err != nil {
+		return &failure{exCantCreate, err}
 	}
 	if err := backup.Check(s.data); err != nil {
 		return &failure{exIOErr, err}
@@ -47,21 +34,6 @@ func checkState(s *settings) error {
 		return &failure{exIOErr, err}
 	}
 	return nil
-}
-
-// checkParent checks that a missing state folder can be made.
-func checkParent(path string) error {
-	path, err := filepath.Abs(path)
-	for ; err == nil; path = filepath.Dir(path) {
-		parent := filepath.Dir(path)
-		if _, err := os.Stat(parent); err == nil || parent == path {
-			if err := unix.Access(parent, unix.W_OK|unix.X_OK); err != nil {
-				return &failure{exCantCreate, fmt.Errorf("state folder cannot be made in %s: %w", parent, err)}
-			}
-			return nil
-		}
-	}
-	return err
 }
 
 // checkStateKeys returns the federation key, if the keys are those of the folder. Missing ones

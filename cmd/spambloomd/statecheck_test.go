@@ -62,7 +62,7 @@ func TestMissingStateIsChecked(t *testing.T) {
 		t.Error(err)
 	}
 	file := harness.Write(t, filepath.Join(dir, "file"), "")
-	if err := checkState(settingsFor(t, file, "")); err == nil || !strings.Contains(err.Error(), "is not a folder") {
+	if err := checkState(settingsFor(t, file, "")); err == nil || !strings.Contains(err.Error(), "is no folder") {
 		t.Error(err)
 	}
 	if err := checkState(settingsFor(t, filepath.Join(file, "state"), "")); err == nil {

@@ -170,12 +170,12 @@ func TestRepairOfLittle(t *testing.T) {
 		data []byte
 		some bool
 	}{
-		"empty":                  {nil, false},
-		"one byte":               {good[:1], false},
-		"text":                   {bytes.Repeat([]byte("no ledger "), 2000), false},
-		"zeros":                  {make([]byte, len(good)), false},
-		"cut in half":            {good[:half], true},
-		"its first half is gone": {append(make([]byte, half), good[half:]...), true},
+		"empty":                     {nil, false},
+		"one byte":                  {good[:1], false},
+		"text":                      {bytes.Repeat([]byte("no ledger "), 2000), false},
+		"zeros":                     {make([]byte, len(good)), false},
+		"cut in half":               {good[:half], true},
+		"its first quarter is gone": {append(make([]byte, half/2), good[half/2:]...), true},
 	} {
 		path := filepath.Join(t.TempDir(), "reports.db")
 		o := Options{Path: path, Model: pair, NoSync: true}

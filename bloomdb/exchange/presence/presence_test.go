@@ -65,6 +65,25 @@ func TestRun(t *testing.T) {
 	<-done
 }
 
+// A site with another key or other parameters is named, one in a change of keys is not.
+func TestNotes(t *testing.T) {
+	other := strings.Repeat("f", 16)
+	own := Entry{Site: "a", KeyIDs: id, Parameters: "168h/5/1000/1e-06"}
+	notes := Notes(own, []Entry{
+		{Site: "same", KeyIDs: id, Parameters: own.Parameters},
+		{Site: "changing", KeyIDs: other + "+" + id, Parameters: own.Parameters},
+		{Site: "foreign", KeyIDs: other, Parameters: own.Parameters},
+		{Site: "unlike", KeyIDs: id, Parameters: "24h/5/1000/1e-06"},
+	})
+	if len(notes) != 2 || !strings.HasPrefix(notes[0], "foreign uses this Redis with another federation key") ||
+		!strings.HasPrefix(notes[1], "unlike has other values in [reports]: period 24h, keep 5, capacity 1000, max_error_per_mail 1e-06 (here period 168h") {
+		t.Errorf("%q", notes)
+	}
+	if notes := Notes(own, make([]Entry, 20)); len(notes) != maxNotes {
+		t.Errorf("%d notes", len(notes))
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add("a", "1 "+id+" 1700000000 168h/5/1000/1e-6")
 	f.Fuzz(func(t *testing.T, site, value string) {

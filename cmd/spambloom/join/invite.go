@@ -47,7 +47,7 @@ const codes = `
   77  no permission`
 
 type inviteFlags struct {
-	place
+	verb.Place
 	redis, trust      string
 	withPassword, yes bool
 }
@@ -65,7 +65,7 @@ func InviteCommand(streams verb.Streams) *cobra.Command {
 			return invite(streams, strings.Join(args, ""), flags)
 		},
 	}
-	flags.addFlags(cmd)
+	flags.AddFlags(cmd)
 	cmd.Flags().StringVar(&flags.redis, "redis", "", "`URL` by which the other site reaches Redis (default: redis.url)")
 	cmd.Flags().StringVar(&flags.trust, "trust", "", "trust in the new site: full, vote or none")
 	cmd.Flags().BoolVar(&flags.withPassword, "with-password", false, "include the password of Redis")
@@ -77,7 +77,7 @@ func invite(streams verb.Streams, request string, flags inviteFlags) error {
 	if err := checkTrust(flags.trust); err != nil {
 		return err
 	}
-	s, err := flags.open()
+	s, err := open(flags.Place)
 	if err != nil {
 		return err
 	}

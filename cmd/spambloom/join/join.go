@@ -36,7 +36,7 @@ Exit codes:
   0   the site has joined, or the request is printed` + codes
 
 type joinFlags struct {
-	place
+	verb.Place
 	redis, password, trust string
 	yes                    bool
 }
@@ -54,7 +54,7 @@ func Command(streams verb.Streams) *cobra.Command {
 			return join(streams, strings.Join(args, ""), flags)
 		},
 	}
-	flags.addFlags(cmd)
+	flags.AddFlags(cmd)
 	cmd.Flags().StringVar(&flags.redis, "redis", "", "`URL` by which this site reaches Redis, instead of that in the line")
 	cmd.Flags().StringVar(&flags.password, "redis-password", "", "`FILE` with the password of Redis, or - for standard input")
 	cmd.Flags().StringVar(&flags.trust, "trust", "", "trust in the other sites, which adds [[peer]] tables for them: full, vote or none")
@@ -66,7 +66,7 @@ func join(streams verb.Streams, line string, flags joinFlags) error {
 	if err := checkTrust(flags.trust); err != nil {
 		return err
 	}
-	s, err := flags.open()
+	s, err := open(flags.Place)
 	if err != nil {
 		return err
 	}

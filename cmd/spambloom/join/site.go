@@ -1,7 +1,6 @@
 package join
 
 import (
-	"cmp"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -9,22 +8,12 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/spf13/cobra"
-
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/internal/invitation"
 	"github.com/spambloom/spambloom/cmd/spambloom/change"
 	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 )
-
-// place is where the files of this site are.
-type place struct{ config, data string }
-
-func (p *place) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&p.config, "config", "c", config.DefaultPath, "configuration `FILE`")
-	cmd.Flags().StringVar(&p.data, "data", "", "state `FOLDER` of the daemon (default /var/lib/spambloom, else ./spambloom-data)")
-}
 
 // site is this site, as its files describe it.
 type site struct {
@@ -36,19 +25,19 @@ type site struct {
 	key   ed25519.PrivateKey
 }
 
-func (p place) open() (*site, error) {
-	file, err := change.Read(p.config)
+func open(p verb.Place) (*site, error) {
+	file, err := change.Read(p.Config)
 	if err != nil {
 		return nil, fault(err)
 	}
 	s := &site{file: file, Config: config.Default()}
 	if !file.IsNew {
-		if s.Config, err = config.Load(p.config); err != nil {
+		if s.Config, err = config.Load(p.Config); err != nil {
 			return nil, fault(err)
 		}
 	}
 	s.name = s.SiteName()
-	if s.state, err = filepath.Abs(p.state()); err != nil { // the daemon runs in another folder
+	if s.state, err = filepath.Abs(p.State()); err != nil { // the daemon runs in another folder
 		return nil, err
 	}
 	s.files = s.Files(s.state)
@@ -56,15 +45,6 @@ func (p place) open() (*site, error) {
 		return nil, err
 	}
 	return s, nil
-}
-
-// state returns the daemon's state folder.
-func (p place) state() string {
-	const usual = "/var/lib/spambloom"
-	if _, err := os.Stat(usual); p.data == "" && err != nil && os.Geteuid() != 0 {
-		return "spambloom-data"
-	}
-	return cmp.Or(p.data, usual)
 }
 
 // signingKey reads the site's key, or makes it like the first start of the daemon.

@@ -1,0 +1,163 @@
+package doctor
+
+import (
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spambloom/spambloom/cmd/internal/socket"
+	"github.com/spambloom/spambloom/cmd/spambloom/mta"
+)
+
+// milters checks the milters of a mail server; nil: none was found.
+func (p *patient) milters(s *mta.Server) []Result {
+	if s == nil {
+		return []Result{skip("milter", "neither Postfix nor Sendmail found on this machine, or their configuration cannot be read")}
+	}
+	at := slices.IndexFunc(s.Milters, p.isOurs)
+	if at < 0 {
+		return []Result{bad("milter", "contrib/postfix.md and contrib/sendmail.md have the lines", "%s does not ask the daemon (%s), so mail is not judged", s.Name, strings.Join(p.addresses(), ", "))}
+	}
+	m := s.Milters[at]
+	results := []Result{good("milter", "%s asks %s", s.Name, m.Spec)}
+	if before := flagSetters(s.Milters[:at]); before != "" {
+		results = append(results, bad("milter", "put spambloom first in the list of milters", "%s asks %s before, whose X-Spam-Flag the daemon removes", s.Name, before))
+	}
+	if m.DefaultAction != "accept" {
+		results = append(results, bad("milter", "set default_action=accept for this milter", "while the daemon is away, %s answers %s: mail is delayed or lost", s.Name, m.DefaultAction))
+	}
+	if m.Path == "" {
+		return results
+	}
+	return append(results, mayConnect(s.User, m.Path))
+}
+
+// addresses returns where the daemon listens.
+func (p *patient) addresses() []string {
+	if len(p.facts.Milter) > 0 {
+		return p.facts.Milter
+	}
+	return p.config.Milter.Listen
+}
+
+// isOurs reports whether a milter is this daemon. A socket passed by systemd has a name and no
+// address here, and is known by its path's last parts.
+func (p *patient) isOurs(m mta.Milter) bool {
+	for _, spec := range append(p.addresses(), p.config.Milter.Listen...) {
+		network, address, err := socket.Parse(spec)
+		if err != nil {
+			continue
+		}
+		if network == "unix" && m.Path != "" && sameFile(address, m.Path) {
+			return true
+		}
+		if there, at, err := socket.Parse(m.Spec); network != "unix" && err == nil && there != "unix" && sameEndpoint(address, at) {
+			return true
+		}
+	}
+	return strings.HasSuffix(m.Path, "/spambloom/milter.sock")
+}
+
+func sameFile(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	one, err := os.Stat(a)
+	other, otherErr := os.Stat(b)
+	return err == nil && otherErr == nil && os.SameFile(one, other)
+}
+
+func sameEndpoint(a, b string) bool {
+	host, port, err := net.SplitHostPort(a)
+	otherHost, otherPort, otherErr := net.SplitHostPort(b)
+	local := func(h string) bool {
+		return h == "localhost" || h == "0.0.0.0" || h == "::1" || strings.HasPrefix(h, "127.")
+	}
+	return err == nil && otherErr == nil && port == otherPort && (host == otherHost || local(host) && local(otherHost))
+}
+
+// flagSetters returns the milters that are known to set X-Spam-Flag, or "".
+func flagSetters(before []mta.Milter) string {
+	var names []string
+	for _, m := range before {
+		for _, name := range []string{"spamass", "rspamd", ":11332"} {
+			if strings.Contains(m.Spec, name) {
+				names = append(names, m.Spec)
+				break
+			}
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// mayConnect checks that a user can open a unix socket: to enter every folder above it, and to
+// write to it.
+func mayConnect(name, path string) Result {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return skip("milter", "the rights on %s: %v", path, err)
+	}
+	groups, _ := u.GroupIds() // without: those of the user alone
+	groups = append(groups, u.Gid)
+	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err != nil {
+			return missing(err)
+		}
+		if !mayUse(u, groups, info, 0o1) {
+			return bad("milter", fmt.Sprintf("chmod or chgrp %s, see contrib/postfix.md", dir), "the user %s may not enter %s, so mail passes unjudged", name, dir)
+		}
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return missing(err)
+	case info.Mode()&fs.ModeSocket == 0:
+		return bad("milter", "remove "+path+" and restart the daemon", "%s is no socket, so mail passes unjudged", path)
+	case !mayUse(u, groups, info, 0o2):
+		return bad("milter", fmt.Sprintf("set milter.group = %q, and restart the daemon", name), "the user %s may not connect to %s, so mail passes unjudged", name, path)
+	}
+	return good("milter", "the user %s may connect to %s", name, path)
+}
+
+func missing(err error) Result {
+	if os.IsPermission(err) {
+		return skip("milter", "%v; run doctor as root", err)
+	}
+	return bad("milter", "compare milter.listen with the mail server's address, as seen from its chroot", "%v: mail passes unjudged", err)
+}
+
+// mayUse reports whether a user has a right, 1 to enter or 2 to write, on a file.
+func mayUse(u *user.User, groups []string, info fs.FileInfo, right fs.FileMode) bool {
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	mode := info.Mode().Perm()
+	switch {
+	case !ok || u.Uid == "0":
+		return true
+	case u.Uid == strconv.Itoa(int(owner.Uid)):
+		return mode&(right<<6) != 0
+	case slices.Contains(groups, strconv.Itoa(int(owner.Gid))):
+		return mode&(right<<3) != 0
+	}
+	return mode&right != 0
+}
+
+// ownerOf returns the user that owns a file.
+func ownerOf(path string) (uid uint32, isKnown bool) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, false
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return owner.Uid, true
+}

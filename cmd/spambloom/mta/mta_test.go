@@ -1,0 +1,69 @@
+package mta
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+func TestSplitMilters(t *testing.T) {
+	for list, want := range map[string][]string{
+		"":    nil,
+		"a:1": {"a:1"},
+		"{ unix:s, default_action=accept }, inet:h:1 unix:b":             {"{ unix:s, default_action=accept }", "inet:h:1", "unix:b"},
+		"inet:h:1,{unix:s,connect_timeout=1s,default_action = tempfail}": {"inet:h:1", "{unix:s,connect_timeout=1s,default_action = tempfail}"},
+		"{ unbalanced": {}, // no end: no entry
+	} {
+		got := splitMilters(list)
+		if len(got)+len(want) > 0 && !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %q, want %q", list, got, want)
+		}
+	}
+	if m := parseMilter("{unix:s,connect_timeout=1s,default_action = tempfail}", "accept"); m.Spec != "unix:s" || m.DefaultAction != "tempfail" {
+		t.Errorf("%+v", m)
+	}
+}
+
+// The real postconf reads the folder of an instance.
+func TestReadPostfix(t *testing.T) {
+	_, err := exec.LookPath("postconf")
+	testenv.Need(t, err == nil, "Postfix")
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"main.cf":   "compatibility_level = 3.6\nqueue_directory = /q\nmail_owner = postfix\nmilter_default_action = tempfail\nsmtpd_milters = { unix:spambloom/milter.sock,\n  default_action=accept }, unix:/abs/s, inet:127.0.0.1:8891\n",
+		"master.cf": "smtp inet n - y - - smtpd\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := ReadPostfix(t.Context(), dir)
+	want := &Server{Name: "Postfix", User: "postfix", Chroot: "/q", Milters: []Milter{
+		{"unix:spambloom/milter.sock", "/q/spambloom/milter.sock", "accept"},
+		{"unix:/abs/s", "/q/abs/s", "tempfail"},
+		{"inet:127.0.0.1:8891", "", "tempfail"},
+	}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestReadSendmail(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sendmail.cf")
+	text := "O InputMailFilters=spambloom, opendkim\nXopendkim, S=inet:8891@localhost, F=T\nXspambloom, S=unix:/run/spambloom/milter.sock, T=C:10s;E:5m\nXunused, S=inet:1@localhost\n"
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadSendmail(path)
+	want := []Milter{{"unix:/run/spambloom/milter.sock", "/run/spambloom/milter.sock", "accept"}, {"inet:8891@localhost", "", "tempfail"}}
+	if err != nil || !reflect.DeepEqual(got.Milters, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := ReadSendmail(path + "x"); !os.IsNotExist(err) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,137 @@
+// Package mta reads how the mail server of this machine, Postfix or Sendmail, uses its
+// milters. It changes nothing, and does not judge what it reads.
+package mta
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Milter is one milter in the order in which the mail server asks them.
+type Milter struct {
+	Spec          string // address, such as unix:spambloom/milter.sock
+	Path          string // absolute path of a unix socket on this machine; "": a TCP address
+	DefaultAction string // what the server does if the milter is away: accept, tempfail, ...
+}
+
+// Server is the configuration of a mail server.
+type Server struct {
+	Name    string // Postfix or Sendmail
+	Milters []Milter
+	User    string // that connects to the sockets
+	Chroot  string // folder that the server sees as /; "": none
+}
+
+// ReadPostfix asks postconf, of the instance in the folder config; "" is the usual one. The
+// error wraps exec.ErrNotFound if there is no Postfix.
+func ReadPostfix(ctx context.Context, config string) (*Server, error) {
+	p := postconf{ctx, config}
+	values, err := p.values("smtpd_milters", "milter_default_action", "queue_directory", "mail_owner")
+	if err != nil {
+		return nil, err
+	}
+	service, err := p.run("-M", "smtp/inet")
+	if err != nil {
+		return nil, err
+	}
+	queue := values["queue_directory"]
+	s := &Server{Name: "Postfix", User: values["mail_owner"]}
+	// service type private unpriv chroot ...: y in Debian's master.cf, else Postfix' default, n
+	if columns := strings.Fields(service); len(columns) > 4 && columns[4] == "y" {
+		s.Chroot = queue
+	}
+	for _, entry := range splitMilters(values["smtpd_milters"]) {
+		m := parseMilter(entry, values["milter_default_action"])
+		if path, ok := strings.CutPrefix(m.Spec, "unix:"); ok || strings.HasPrefix(m.Spec, "/") {
+			if !ok {
+				path = m.Spec
+			}
+			switch {
+			case !filepath.IsAbs(path):
+				m.Path = filepath.Join(queue, path)
+			case s.Chroot != "":
+				m.Path = filepath.Join(s.Chroot, path)
+			default:
+				m.Path = path
+			}
+		}
+		s.Milters = append(s.Milters, m)
+	}
+	return s, nil
+}
+
+// postconf is the program of that name, for one instance.
+type postconf struct {
+	ctx    context.Context
+	config string
+}
+
+func (p postconf) run(args ...string) (string, error) {
+	if p.config != "" {
+		args = append([]string{"-c", p.config}, args...)
+	}
+	out, err := exec.CommandContext(p.ctx, "postconf", args...).Output()
+	if err != nil {
+		return "", fmt.Errorf("postconf: %w", err)
+	}
+	return string(out), nil
+}
+
+// values returns parameters with their values.
+func (p postconf) values(names ...string) (map[string]string, error) {
+	out, err := p.run(append([]string{"-x"}, names...)...)
+	if err != nil {
+		return nil, err
+	}
+	values := make(map[string]string)
+	for line := range strings.Lines(out) {
+		name, value, _ := strings.Cut(line, "=")
+		values[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	}
+	return values, nil
+}
+
+// splitMilters splits a list at commas and blanks outside of braces.
+func splitMilters(list string) (entries []string) {
+	depth, begin := 0, -1
+	for i, c := range list + " " {
+		isBreak := depth == 0 && (c == ',' || c == ' ' || c == '\t')
+		switch {
+		case c == '{':
+			depth++
+		case c == '}':
+			depth--
+		}
+		switch {
+		case isBreak && begin >= 0:
+			entries = append(entries, list[begin:i])
+			begin = -1
+		case !isBreak && begin < 0:
+			begin = i
+		}
+	}
+	return entries
+}
+
+// parseMilter reads an entry: an address, or { address, name=value, ... }.
+func parseMilter(entry, action string) Milter {
+	m := Milter{Spec: entry, DefaultAction: action}
+	inner, ok := strings.CutPrefix(entry, "{")
+	if !ok {
+		return m
+	}
+	for i, part := range strings.Split(strings.TrimSuffix(inner, "}"), ",") {
+		part = strings.TrimSpace(part)
+		name, value, _ := strings.Cut(part, "=")
+		switch {
+		case i == 0:
+			m.Spec = part
+		case strings.TrimSpace(name) == "default_action":
+			m.DefaultAction = strings.TrimSpace(value)
+		}
+	}
+	return m
+}

@@ -1,0 +1,69 @@
+package mta
+
+import (
+	"bufio"
+	"os"
+	"strings"
+)
+
+// SendmailConfig is the usual configuration of Sendmail, made from sendmail.mc.
+const SendmailConfig = "/etc/mail/sendmail.cf"
+
+// ReadSendmail reads a configuration of Sendmail. The error wraps fs.ErrNotExist if there is
+// none.
+func ReadSendmail(path string) (*Server, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	filters, order := make(map[string]Milter), []string(nil)
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		line := lines.Text()
+		if list, ok := strings.CutPrefix(line, "O InputMailFilters="); ok {
+			for name := range strings.SplitSeq(list, ",") {
+				order = append(order, strings.TrimSpace(name))
+			}
+		}
+		if strings.HasPrefix(line, "X") {
+			name, rest, _ := strings.Cut(line[1:], ",")
+			filters[strings.TrimSpace(name)] = parseFilter(rest)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	s := &Server{Name: "Sendmail", User: "root"}
+	for _, name := range order {
+		if m, ok := filters[name]; ok {
+			s.Milters = append(s.Milters, m)
+		}
+	}
+	return s, nil
+}
+
+// parseFilter reads the equates of an X line: S=unix:PATH, F=T, T=...
+func parseFilter(equates string) Milter {
+	m := Milter{DefaultAction: "accept"}
+	for part := range strings.SplitSeq(equates, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		switch strings.TrimSpace(name) {
+		case "S":
+			m.Spec = strings.TrimSpace(value)
+		case "F":
+			switch strings.TrimSpace(value) {
+			case "T":
+				m.DefaultAction = "tempfail"
+			case "R":
+				m.DefaultAction = "reject"
+			}
+		}
+	}
+	for _, scheme := range []string{"unix:", "local:"} {
+		if path, ok := strings.CutPrefix(m.Spec, scheme); ok {
+			m.Path = path
+		}
+	}
+	return m
+}
