@@ -90,7 +90,8 @@ func (c *cli) check(ctx context.Context, names []string, asJSON bool) (spam bool
 		if r.err != nil {
 			return nil
 		}
-		return c.print(verdictLine(r.name, r.answer))
+		line := strings.TrimPrefix(verdictLine(r.name, r.answer), r.name+": "+r.answer.Verdict)
+		return c.print(r.name + ": " + paint(c.stdout, verdictColours[r.answer.Verdict], r.answer.Verdict) + line)
 	})
 	return spam, err
 }

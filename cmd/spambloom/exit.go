@@ -90,8 +90,6 @@ type usageError struct{ error }
 
 func (e *usageError) Unwrap() error { return e.error }
 
-var errNoCommand = errors.New("no command given")
-
 // printedError is an error that was printed to stderr already.
 type printedError struct{ error }
 
@@ -211,7 +209,7 @@ func hint(err error) string {
 	var problem *api.Problem
 	switch exitCode(err) {
 	case exUsage:
-		return "see spambloom --help, or spambloom COMMAND --help"
+		return "" // usageHint
 	case exData:
 		var damaged *backupError
 		if errors.As(err, &damaged) {

@@ -20,7 +20,7 @@ func TestExitCode(t *testing.T) {
 	}{
 		{nil, 0},
 		{verdictExit(1), 1},
-		{&usageError{errNoCommand}, 64},
+		{&usageError{errors.New("unknown flag")}, 64},
 		{&printedError{&inputError{fmt.Errorf("a.eml: %w", mailbox.ErrEmpty)}}, 65},
 		{fmt.Errorf("a.eml: %w", bloomdb.ErrNothing), 65},
 		{problem(422), 65},
@@ -66,7 +66,7 @@ func TestWhatIsQueued(t *testing.T) {
 		fmt.Errorf("%w on x: %w", client.ErrUnavailable, fs.ErrPermission): false,
 		fmt.Errorf("ask: %w", client.ErrUntrusted):                         false,
 		fmt.Errorf("ask: %w", client.ErrProtocol):                          false,
-		&usageError{errNoCommand}:                                          false,
+		&usageError{errDeclined}:                                           false,
 	} {
 		if isAway(err) != want || isRefusal(err) {
 			t.Errorf("%v: away %v, refused %v", err, isAway(err), isRefusal(err))

@@ -15,13 +15,11 @@ package main
 //go:generate go test -run ^TestManual$ -update .
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +41,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
+	c.verb = cmd.CommandPath()
 	if err != nil && !c.ran {
 		err = &usageError{err}
 	}
@@ -60,6 +59,8 @@ type cli struct {
 	expected int       // messages, if they were counted before; else 0
 
 	control string // --control
+	quiet   bool   // --quiet
+	verb    string // what was called, such as "spambloom check"; "" until it has ended
 	late    bool   // the verb prints nothing before it is done
 	changes bool   // the verb changes something for each message
 	ran     bool   // flags and arguments were valid, and a verb has begun
@@ -106,55 +107,21 @@ input. The default is standard input.` + environmentHelp,
 		Version:       version.String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return &usageError{errNoCommand}
+		// The help goes to standard error: a script without a command has made a mistake.
+		RunE: func(root *cobra.Command, _ []string) error {
+			fmt.Fprint(c.stderr, helpText(root))
+			return verdictExit(exUsage)
 		},
 		PersistentPreRun: func(*cobra.Command, []string) { c.ran = true },
 	}
 	root.SetVersionTemplate(version.Text("spambloom") + "\n")
 	root.PersistentFlags().StringVar(&c.control, "control", "",
 		"the daemon's control socket: `unix:PATH`, or https://HOST:PORT of another machine (default: $SPAMBLOOM_CONTROL, else the usual places)")
+	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "print errors and answers only: no hints, totals and lines of what was accepted")
 	root.AddCommand(c.checkCommand(), c.reportCommand(), c.revokeCommand(), c.flushCommand(), c.reportsCommand(), c.settleCommand(), c.undoCommand(), c.reportersCommand(), c.retouchCommand(), c.neverCommand(), c.signCommand(),
 		c.explainCommand(), c.statusCommand(), c.topCommand(), c.webCommand(), c.sitesCommand(), c.muteCommand(), c.dropCommand(), c.backupCommand(), c.fsckCommand(), c.keygenCommand(), join.InviteCommand(c.streams()), join.Command(c.streams()), doctor.Command(c.streams(), c.dial), c.tokenCommand(), c.replayCommand(), c.versionCommand())
-	root.SetHelpFunc(showHelp)
-	checkHelp(root)
+	arrange(root)
 	return root
-}
-
-// showHelp prints the help of a command in the order in which readers need it: its
-// purpose, which is the first paragraph of Long, then usage, examples and flags, then
-// the details, with the exit codes last.
-func showHelp(cmd *cobra.Command, _ []string) {
-	purpose, details, _ := strings.Cut(cmp.Or(cmd.Long, cmd.Short), "\n\n")
-	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "%s\n\n%s", purpose, cmd.UsageString())
-	if details != "" {
-		fmt.Fprintf(out, "\n%s\n", details)
-	}
-}
-
-// noArguments is cobra.NoArgs for a verb, whose arguments are not commands.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("%s takes flags only: %.60q", cmd.Name(), args[0])
-	}
-	return nil
-}
-
-// checkHelp makes help for an unknown command an error.
-func checkHelp(root *cobra.Command) {
-	root.InitDefaultHelpCmd()
-	help, _, err := root.Find([]string{"help"})
-	if err != nil {
-		panic(err) // it was made above
-	}
-	help.Args = func(_ *cobra.Command, args []string) error {
-		if found, rest, err := root.Find(args); err != nil || len(rest) > 0 {
-			return fmt.Errorf("unknown command %.60q for %q", args[len(args)-max(1, len(rest))], found.CommandPath())
-		}
-		return nil
-	}
 }
 
 // complain prints an error and a hint. Of an error that was printed when it
@@ -166,13 +133,17 @@ func (c *cli) complain(err error) {
 	}
 	var printed *printedError
 	if !errors.As(err, &printed) {
-		fmt.Fprintf(c.stderr, "spambloom: error: %v\n", err)
+		c.notify("error", err.Error())
 	}
 	var stopped *stoppedError
 	if errors.As(err, &stopped) {
-		fmt.Fprintf(c.stderr, "spambloom: error: %s\n", stopped.rest())
+		c.notify("error", stopped.rest())
 	}
-	if h := hint(err); h != "" {
-		fmt.Fprintf(c.stderr, "spambloom: hint: %s\n", h)
+	h := hint(err)
+	if h == "" && exitCode(err) == exUsage {
+		h = usageHint(err, c.verb)
+	}
+	if h != "" {
+		c.notify("hint", h)
 	}
 }

@@ -9,8 +9,15 @@ import (
 	"time"
 )
 
-// print writes a result.
+// print writes a result. With --quiet, a line of what was accepted is none.
 func (c *cli) print(text string) error {
+	if c.quiet && c.changes {
+		return nil
+	}
+	return c.write(text)
+}
+
+func (c *cli) write(text string) error {
 	if c.changes && isTerminal(c.stdout) {
 		c.bar.clear()
 	}
@@ -26,7 +33,7 @@ func (c *cli) printJSON(v any) error {
 	if err != nil {
 		return err
 	}
-	return c.print(string(data) + "\n")
+	return c.write(string(data) + "\n")
 }
 
 // printEither writes a result in one of its two forms.
@@ -40,7 +47,8 @@ func (c *cli) printEither(asJSON bool, v any, text string) error {
 // printList writes a list as a table, or as JSON, one object per line.
 func printList[T any](c *cli, asJSON bool, list []T, table func([]T) string) error {
 	if !asJSON {
-		return c.print(table(list))
+		heading, rows, _ := strings.Cut(table(list), "\n")
+		return c.print(paint(c.stdout, bold, heading) + "\n" + rows)
 	}
 	for _, v := range list {
 		if err := c.printJSON(v); err != nil {
@@ -62,10 +70,14 @@ func columns(write func(table io.Writer)) string {
 	return b.String()
 }
 
-// notify writes a line to stderr, above the progress bar. kind is error, warning, hint or total.
+// notify writes a line to stderr, above the progress bar. kind is error, warning, hint or
+// total; --quiet prints no hints and totals.
 func (c *cli) notify(kind, text string) {
+	if c.quiet && (kind == "hint" || kind == "total") {
+		return
+	}
 	c.bar.clear()
-	fmt.Fprintf(c.stderr, "spambloom: %s: %s\n", kind, text)
+	fmt.Fprintf(c.stderr, "spambloom: %s: %s\n", paint(c.stderr, kindColours[kind], kind), text)
 }
 
 // errorText returns the text of an error for a JSON object, empty for nil.

@@ -87,7 +87,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 
 	level, names := new(slog.LevelVar), new(pseudonyms)
 	log := s.logger(stderr, level, names)
-	log.LogAttrs(ctx, slog.LevelInfo, "config", append(s.Effective(),
+	log.LogAttrs(ctx, slog.LevelInfo, "config", append(s.Different(),
 		slog.String("file", s.file), slog.String("state", s.data), slog.String("site", s.site), slog.String("version", version.String()))...)
 
 	systemd := &supervisor{log: log}
@@ -115,7 +115,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	if err := d.assemble(sockets); err != nil {
 		return err
 	}
-	printNext(stdout, s)
+	greet(stdout, s)
 	return d.run(ctx, hup, sockets)
 }
 

@@ -83,6 +83,7 @@ Files:
 type flags struct {
 	config  string
 	test    bool
+	print   bool
 	repair  bool
 	restore string
 	data    string
@@ -98,7 +99,7 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 		Use:               "spambloomd",
 		Short:             "mail filter daemon",
 		Long:              help + "\n\n" + exitCodes + "\n\n" + files,
-		Example:           "  spambloomd -t -c /etc/spambloom/spambloom.toml\n  spambloomd --data ./state --listen inet:8899@127.0.0.1",
+		Example:           "  spambloomd -t -c /etc/spambloom/spambloom.toml\n  spambloomd --print-config\n  spambloomd --data ./state --listen inet:8899@127.0.0.1",
 		Version:           version.Text("spambloomd"),
 		Args:              usageArgs,
 		SilenceErrors:     true,
@@ -111,6 +112,9 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 			}
 			if f.test {
 				return printValid(stdout, stderr, s)
+			}
+			if f.print {
+				return printConfig(stdout, s)
 			}
 			if f.restore != "" {
 				return restore(s, f.restore, cmd.InOrStdin(), stdout)
@@ -127,6 +131,7 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 	fs.SortFlags = false
 	fs.StringVarP(&f.config, "config", "c", "", "configuration `FILE`")
 	fs.BoolVarP(&f.test, "test", "t", false, "test the configuration, and whether the state folder fits it; exit with 0, or as the start would")
+	fs.BoolVar(&f.print, "print-config", false, "print every key with its value in effect, without passwords, and exit")
 	fs.BoolVar(&f.repair, "repair", false, "repair a damaged state folder, report what was lost, and exit")
 	fs.StringVar(&f.restore, "restore", "", "restore a backup from `FILE`, or - for standard input, into an empty state folder, and exit")
 	fs.StringVar(&f.data, "data", "", "state `FOLDER`")

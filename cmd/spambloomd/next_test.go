@@ -9,7 +9,7 @@ import (
 )
 
 // The printed commands respect the flags, and contain no password.
-func TestNextShowsRedis(t *testing.T) {
+func TestGreetingShowsRedis(t *testing.T) {
 	for flag, want := range map[string]string{
 		"": "Redis: none.",
 		"redis://me:secret@db:6379/0?password=secret": "Redis: redis://***@db:6379/0?***.",
@@ -18,15 +18,45 @@ func TestNextShowsRedis(t *testing.T) {
 		s := &settings{Config: config.Default(), data: "/data"}
 		s.Redis.URL = flag
 		var out bytes.Buffer
-		printNext(&out, s)
+		greet(&out, s)
 		if !strings.Contains(out.String(), want) || strings.Contains(out.String(), "secret") {
 			t.Errorf("with --redis %q, want %q:\n%s", flag, want, out.String())
 		}
 		s.file = "c.toml"
 		out.Reset()
-		if printNext(&out, s); out.Len() > 0 {
-			t.Errorf("with a configuration file: %s", out.String())
+		greet(&out, s)
+		if n := bytes.Count(out.Bytes(), []byte("\n")); n != 7 || strings.Contains(out.String(), "Next") { // with an empty line before and after
+			t.Errorf("with a configuration file, %d lines:\n%s", n, out.String())
 		}
+	}
+}
+
+// The greeting names the page, and what differs from the defaults; --print-config has the
+// values, and no password.
+func TestGreetingShowsDifferences(t *testing.T) {
+	s := &settings{Config: config.Default(), data: "/data", site: "mx1"}
+	var out bytes.Buffer
+	greet(&out, s)
+	for _, want := range []string{" as the site mx1.\n", "\nPage: http://127.0.0.1:8898/. ", "\nDifferent from the defaults: nothing.\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	s.HTTP.Listen, s.Bulk.Threshold, s.Redis.URL = "", 7, "redis://me:secret@db:6379/0"
+	out.Reset()
+	greet(&out, s)
+	if want := "\nPage: none. "; !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in\n%s", want, out.String())
+	}
+	if want := "\nDifferent from the defaults: bulk.threshold, redis.url, http.listen.\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in\n%s", want, out.String())
+	}
+	out.Reset()
+	if err := printConfig(&out, s); err != nil {
+		t.Fatal(err)
+	}
+	if want := "\nbulk.threshold = 7\n"; !strings.Contains(out.String(), want) || strings.Contains(out.String(), "secret") {
+		t.Errorf("no %q, or a password, in\n%s", want, out.String())
 	}
 }
 
@@ -34,7 +64,7 @@ func TestNextShowsRedis(t *testing.T) {
 // about the sample is a report.
 func TestNextEndsInAListing(t *testing.T) {
 	var out bytes.Buffer
-	printNext(&out, &settings{Config: config.Default(), data: "/data"})
+	greet(&out, &settings{Config: config.Default(), data: "/data"})
 	var verbs []string
 	for line := range strings.Lines(out.String()) {
 		if fields := strings.Fields(line); strings.HasPrefix(line, "  ") && len(fields) > 1 {

@@ -275,6 +275,18 @@ func (c *Config) Effective() []slog.Attr {
 		slog.String(trapSection, joined(c.Traps, func(t Trap) string { return t.Name + " " + t.Maildir })))
 }
 
+// Different returns the entries of Effective that differ from the defaults.
+func (c *Config) Different() []slog.Attr {
+	usual := Default().Effective()
+	different := make([]slog.Attr, 0, 8)
+	for i, a := range c.Effective() {
+		if !a.Equal(usual[i]) {
+			different = append(different, a)
+		}
+	}
+	return different
+}
+
 // shown returns the value of a key for the log.
 func (c *Config) shown(k key) string {
 	if k.path() == "redis.url" {

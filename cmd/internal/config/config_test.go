@@ -41,6 +41,20 @@ func TestExampleFile(t *testing.T) {
 	}
 }
 
+// What differs from the defaults is what an administrator has set, without passwords.
+func TestDifferent(t *testing.T) {
+	if d := Default().Different(); len(d) > 0 {
+		t.Errorf("the defaults differ: %v", d)
+	}
+	c, err := parse("c.toml", "[milter]\nskip_authenticated = true\n[bulk]\nthreshold = 7\n[redis]\nurl = \"redis://me:secret@db:6379/0\"\n[[peer]]\nname = \"mx2\"\ntrust = \"none\"\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := slog.GroupValue(c.Different()...).String(), "[bulk.threshold=7 redis.url=redis://***@db:6379/0 peer=mx2 none]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // The example shows the defaults, so reading it must yield them, even with the comment
 // signs removed.
 func TestExampleIsTheDefault(t *testing.T) {

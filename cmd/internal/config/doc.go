@@ -7,7 +7,7 @@
 //
 //	file --Load--> Config <--Override-- flags
 //	                 |
-//	                 +--> Effective (log)   Changed (reload)   Where (errors)
+//	                 +--> Different (log)   Effective (--print-config)   Changed (reload)   Where (errors)
 package config
 
 //go:generate go test -run ^TestExampleFile$ -update .

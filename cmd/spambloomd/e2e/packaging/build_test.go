@@ -125,6 +125,7 @@ func TestMakeInstall(t *testing.T) {
 	t.Parallel()
 	testenv.Program(t, "make")
 	root := testenv.Dir(t)
+	run(t, root, "mkdir", "-p", "etc/spambloom")
 	config := harness.Write(t, filepath.Join(root, "etc/spambloom/spambloom.toml"), "# mine\n")
 	making.Lock()
 	defer making.Unlock()

@@ -56,7 +56,7 @@ func TestPackageLife(t *testing.T) {
 	expectSpam(t, d)
 	stop()
 	d.dpkg("--purge", "spambloom")
-	left := d.run("find", "/", "-name", "*spambloom*", "-not", "-path", "/proc/*", "-not", "-path", "/run/*", "-not", "-name", "spambloom.deb")
+	left := d.run("find", "/", "-path", "/proc", "-prune", "-o", "-path", "/run", "-prune", "-o", "-name", "*spambloom*", "-not", "-name", "spambloom.deb", "-print")
 	if left != "" {
 		t.Errorf("left after the purge:\n%s", left)
 	}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"slices"
+	"testing"
+)
+
+// Every verb has its place in the help, and no verb has two.
+func TestGroups(t *testing.T) {
+	var listed []string
+	for _, g := range groups {
+		listed = append(listed, g.verbs...)
+	}
+	c := &cli{}
+	root := c.root()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		at := slices.Index(listed, cmd.Name())
+		if at < 0 || slices.Contains(listed[at+1:], cmd.Name()) {
+			t.Errorf("%s is not in one group of the help", cmd.Name())
+		}
+	}
+	for verb := range synonyms {
+		if cmd, _, err := root.Find([]string{verb}); err != nil || cmd == root {
+			t.Errorf("synonyms for %s, which does not exist", verb)
+		}
+	}
+}
