@@ -33,6 +33,7 @@ LDFLAGS  = -X github.com/spambloom/spambloom/cmd/internal/version.linked=$(VERSI
 # Where Sendmail is unpacked for its tests: its package and Postfix' exclude each
 # other.
 export SPAMBLOOM_SENDMAIL ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spambloom/sendmail
+export SPAMBLOOM_EXIM ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spambloom/exim
 
 .PHONY: install staged deb tarballs pictures run build test quick flakes tools check bench bench-signatures bench-command bench-exchange bench-milter bench-start lab soak fuzz generate
 

@@ -318,7 +318,7 @@ func (d *dialogue) listed(m *modelMessage) bool {
 // they are large, with memory for only one, and the others go to files. In both cases there
 // is room for all of them.
 func (d *dialogue) options() Options {
-	o := Options{Site: "mx1", Policy: policy.Policy{Spam: policy.Reject}, MaxMessage: 4000, MaxMemory: 1 << 20,
+	o := Options{Site: "mx1", SpamFlag: "X-Spam-Flag", Policy: policy.Policy{Spam: policy.Reject}, MaxMessage: 4000, MaxMemory: 1 << 20,
 		SkipAuthenticated: true, LocalNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 	d.limit, d.scale = int(o.MaxMessage), 1
 	if d.next()%2 == 1 {

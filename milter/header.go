@@ -9,12 +9,9 @@ import (
 	"github.com/spambloom/spambloom/milter/policy"
 )
 
-// The headers this program adds. Copies that arrive with a message are forged, or come from
-// another site; both are removed.
-const (
-	headerVerdict = "X-Spambloom"
-	headerFlag    = "X-Spam-Flag"
-)
+// headerVerdict is the header this program adds, beside that of Options.SpamFlag. Copies that
+// arrive with a message are forged, or come from another site; both are removed.
+const headerVerdict = "X-Spambloom"
 
 // forged counts the headers of ours that a message arrived with. A milter addresses a
 // header by its name and its number within that name.
@@ -28,25 +25,26 @@ const maxForged = 100
 // exceedsLimit reports whether some of them are not removed.
 func (f forged) exceedsLimit() bool { return max(f.verdict, f.flag) > maxForged }
 
-func (f *forged) note(name string) {
+// note counts a header by its name; flag is Options.SpamFlag.
+func (f *forged) note(name, flag string) {
 	switch name = strings.TrimSpace(name); {
 	case strings.EqualFold(name, headerVerdict):
 		f.verdict++
-	case strings.EqualFold(name, headerFlag):
+	case flag != "" && strings.EqualFold(name, flag):
 		f.flag++
 	}
 }
 
 // remove deletes from the last to the first, because a deletion renumbers those after it.
 // If there are more than maxForged, the upper ones are removed.
-func (f forged) remove(m *gomilter.Modifier) error {
+func (f forged) remove(m *gomilter.Modifier, flag string) error {
 	for n := min(f.verdict, maxForged); n > 0; n-- {
 		if err := m.ChangeHeader(n, headerVerdict, ""); err != nil {
 			return err
 		}
 	}
 	for n := min(f.flag, maxForged); n > 0; n-- {
-		if err := m.ChangeHeader(n, headerFlag, ""); err != nil {
+		if err := m.ChangeHeader(n, flag, ""); err != nil {
 			return err
 		}
 	}
@@ -61,7 +59,7 @@ func modify(m *gomilter.Modifier, msg *message, d policy.Decision) error {
 	case policy.Reject, policy.Tempfail, policy.Discard:
 		return nil
 	}
-	if err := msg.forged.remove(m); err != nil || d.Action == policy.Accept && !msg.forged.exceedsLimit() {
+	if err := msg.forged.remove(m, msg.options.SpamFlag); err != nil || d.Action == policy.Accept && !msg.forged.exceedsLimit() {
 		return err
 	}
 	if d.Action == policy.Quarantine {
@@ -69,8 +67,8 @@ func modify(m *gomilter.Modifier, msg *message, d policy.Decision) error {
 			return err
 		}
 	}
-	if d.Verdict == policy.Spam {
-		if err := m.InsertHeader(0, headerFlag, "YES"); err != nil {
+	if flag := msg.options.SpamFlag; flag != "" && d.Verdict == policy.Spam {
+		if err := m.InsertHeader(0, flag, "YES"); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // A mail with thousands of forged fields costs the MTA no more than one with a hundred. The
 // remaining ones stand below our own, which is added even if none would be otherwise.
 func TestManyForgedHeaders(t *testing.T) {
-	b := start(t, Options{}, func(judged) policy.Decision { return policy.Decision{Verdict: policy.Clean, Action: policy.Accept} })
+	b := start(t, Options{SpamFlag: "X-Spam-Flag"}, func(judged) policy.Decision { return policy.Decision{Verdict: policy.Clean, Action: policy.Accept} })
 	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
 	for _, test := range []struct {
 		verdict, flag, removed int

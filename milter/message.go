@@ -170,7 +170,7 @@ func (m *message) skip() (reason string) {
 }
 
 func (m *message) addField(name, value string) {
-	m.forged.note(name)
+	m.forged.note(name, m.options.SpamFlag)
 	if strings.EqualFold(name, "Message-ID") {
 		id := strings.TrimSpace(value)                        // it is often folded
 		m.id = strings.Clone(id[:min(len(id), maxMessageID)]) // value may not be kept

@@ -14,6 +14,10 @@ import (
 type Options struct {
 	Site string // this site's name in headers
 
+	// SpamFlag is the name of a second header, which spam gets with the value YES. Other mail
+	// loses it. "": there is none, and such headers of other filters stay.
+	SpamFlag string
+
 	Policy     policy.Policy // the general one
 	Overrides  []policy.Override
 	Allow      []policy.Allow

@@ -40,6 +40,7 @@ func scraped(t *testing.T) (*service, string) {
 		}
 	})
 	d.exchange = exchange.New(d.db, streams.New(client, d.db.Status().KeyID), exchange.Options{Log: d.log})
+	d.spamd = d.newSpamd()
 	d.traps = map[string]*trap.Trap{"lure": trap.New(trap.Options{Maildir: t.TempDir(), Log: d.log})}
 	w := httptest.NewRecorder()
 	d.newHTTP().Handler.ServeHTTP(w, monitorGet("/metrics"))

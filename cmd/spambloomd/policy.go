@@ -115,6 +115,7 @@ func (s *settings) milterOptions(site string, log *slog.Logger) milter.Options {
 		Allow:      append(s.allowRules(), s.whiteclnt...),
 		AuthservID: m.AuthservID,
 
+		SpamFlag:          m.SpamFlag,
 		LocalNetworks:     m.LocalNetworks,
 		SkipAuthenticated: m.SkipAuthenticated,
 		CountRecipients:   s.Bulk.Count == "recipients",

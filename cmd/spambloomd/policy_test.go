@@ -34,6 +34,7 @@ func TestKeysReachTheMilter(t *testing.T) {
 	}{
 		{`milter.local_networks = ["192.0.2.0/24"]`, func(o *milter.Options) { o.LocalNetworks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} }},
 		{`milter.skip_authenticated = false`, func(o *milter.Options) { o.SkipAuthenticated = false }},
+		{`milter.spam_flag = "X-Spam-Flag"`, func(o *milter.Options) { o.SpamFlag = "X-Spam-Flag" }},
 		{`milter.max_message = "1MiB"`, func(o *milter.Options) { o.MaxMessage = 1 << 20 }},
 		{`milter.oversize = "skip"`, func(o *milter.Options) { o.SkipOversize = true }},
 		{`milter.authserv_id = "mx1.example.org"`, func(o *milter.Options) { o.AuthservID = "mx1.example.org" }},

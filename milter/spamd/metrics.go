@@ -24,11 +24,11 @@ func newMetrics() *metrics {
 	}
 	t := &metrics{
 		messages: prometheus.NewCounterVec(counter("messages_total",
-			"Messages judged for clients of spamd, by verdict; spambloom_milter_messages_total includes them."), []string{"verdict"}),
+			"Messages judged for clients of spamd, by verdict; those of spambloom_messages_total include them."), []string{"verdict"}),
 		requests: prometheus.NewCounterVec(counter("requests_total",
 			"Requests answered, by command and code of the answer (sysexits.h; 0: success)."), []string{"command", "code"}),
 		refused: prometheus.NewCounterVec(counter("refused_total",
-			"Connections closed at once, by the limit reached (connections, client)."), []string{"reason"}),
+			"Connections closed at once, by limit exceeded."), []string{"reason"}),
 		broken:      prometheus.NewCounter(counter("broken_total", "Connections that ended within a request.")),
 		connections: prometheus.NewGauge(prometheus.GaugeOpts{Name: "spambloom_spamd_connections", Help: "Open connections of clients of spamd."}),
 	}

@@ -256,7 +256,7 @@ func TestCompress(t *testing.T) {
 	s := start(t, milter.Options{MaxMessage: 1 << 20}, spamd.Options{})
 	s.report(t, mail, bloomdb.ClassOther)
 	small := deflated(t, []byte(mail))
-	bomb := deflated(t, append([]byte(mail), make([]byte, 200<<20)...))
+	bomb := deflated(t, append([]byte(mail), make([]byte, 40<<20)...))
 	for name, test := range map[string]struct{ sent, want string }{
 		"message": {small, "SPAMD/1.1 0 EX_OK\r\nSpam: True"},
 		"bomb":    {bomb, "SPAMD/1.1 0 EX_OK\r\nSpam: "},

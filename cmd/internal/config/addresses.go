@@ -171,6 +171,20 @@ func authservID(field func(*Config) *string) kind {
 	return k
 }
 
+// headerName is the name of a header field (RFC 5322, section 2.2) that is not ours already.
+func headerName(field func(*Config) *string) kind {
+	k := text(field, `the name of a header such as "X-Spam-Flag"`)
+	parse := k.parse
+	k.parse = func(c *Config, v any) error {
+		s, ok := v.(string)
+		if ok && (len(s) > maxLabel || strings.ContainsFunc(s, notInToken) || strings.EqualFold(s, "X-Spambloom")) {
+			return wrong(v, "the name of a second header")
+		}
+		return parse(c, v)
+	}
+	return k
+}
+
 func notInToken(r rune) bool {
 	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`()<>@,;:\"/[]?=`, r)
 }

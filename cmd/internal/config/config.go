@@ -32,6 +32,7 @@ type Config struct {
 		Listen            []string
 		LocalNetworks     []netip.Prefix
 		SkipAuthenticated bool
+		SpamFlag          string // "": none
 		MaxMessage        int64  // bytes
 		Oversize          string // judge, skip
 

@@ -130,6 +130,7 @@ var allowed = map[string][]string{
 	"cmd/spambloomd/e2e/harness/dovecot": {"cmd/spambloomd/e2e/harness", "cmd/testenv"},
 	"cmd/spambloomd/e2e/mta":             {},
 	"cmd/spambloomd/e2e/mailbox":         {},
+	"cmd/spambloomd/e2e/doors":           {},
 	"cmd/spambloomd/e2e/federation":      {},
 	"cmd/spambloomd/e2e/faults":          {},
 	"cmd/spambloomd/e2e/life":            {},
@@ -210,6 +211,7 @@ var inTests = map[string][]string{
 
 	"cmd/spambloomd":                {"cmd/internal/manual", "cmd/internal/monitoring", "cmd/spambloomd/e2e/harness", "reporting/client", "reporting/credential"},
 	"cmd/spambloomd/e2e/mta":        {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/client", "milter", "cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/e2e/doors":      {"signature", "reporting/api", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/mailbox":    {"signature", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/spambloomd/e2e/harness", "cmd/spambloomd/e2e/harness/dovecot"},
 	"cmd/spambloomd/e2e/federation": {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/linkfault", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/faults":     {"signature", "bloomdb/exchange/linkfault", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},

@@ -43,6 +43,7 @@ federation_key = %q
 [milter]
 listen = ["inet:0@127.0.0.1"]
 local_networks = []
+spam_flag = "X-Spam-Flag"
 judge_timeout = "5m"
 [bulk]
 capacity = 10_000

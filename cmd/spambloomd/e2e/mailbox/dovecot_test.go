@@ -155,7 +155,7 @@ func TestDovecotDelivery(t *testing.T) {
 	h := &reportLog{s: s}
 	c := d.Login(anna)
 	c.Put("INBOX", harness.Message(harness.Text())) // this creates her home
-	d.Deliver(anna, sieveRule(t), harness.Message(harness.Text(), "X-Spam-Flag: YES"))
+	d.Deliver(anna, sieveRule(t), harness.Message(harness.Text(), "X-Spambloom: spam; kind=text; count=1; sites=1; site=mx1; id=text:6f1ed002ab559585"))
 	if n := c.Count("Junk"); n != 1 {
 		t.Errorf("%d mails in Junk, want the delivered one", n)
 	}

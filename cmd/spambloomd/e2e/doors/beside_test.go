@@ -1,0 +1,199 @@
+package doors
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// verdicts are values of the header, with the rules that match.
+var verdicts = []struct {
+	header string
+	rules  []string
+}{
+	{"spam; kind=body; count=12; sites=2; site=mx1; id=body:6f1ed002ab559585", []string{"SPAMBLOOM_SAME"}},
+	{"spam; kind=text; votes=2; class=phish; count=1; sites=1; site=mx1; id=text:6f1ed002ab559585", []string{"SPAMBLOOM_PHISH", "SPAMBLOOM_SAME"}},
+	{"spam; kind=sketch; found=30; need=24; class=scam; count=1; sites=1; site=mx1; id=sketch:6f1ed002ab559585", []string{"SPAMBLOOM_ALIKE"}},
+	{"spam; kind=shape; by=two-senders; count=1; sites=1; site=mx1; id=shape:6f1ed002ab559585", []string{"SPAMBLOOM_ALIKE"}},
+	{"spam; kind=domain; class=malware; count=1; sites=1; site=mx1; id=domain:6f1ed002ab559585", []string{"SPAMBLOOM_LINK", "SPAMBLOOM_PHISH"}},
+	{"bulk; kind=text; count=50; sites=1; site=mx1; id=text:6f1ed002ab559585", []string{"SPAMBLOOM_BULK"}},
+	{"clean; kind=text; count=1; sites=1; site=mx1; id=text:6f1ed002ab559585", nil},
+	{"allowed; reason=never; site=mx1", nil},
+	{"skipped; reason=too-little-content; site=mx1", nil},
+	{"failed; reason=overload; site=mx1", nil},
+}
+
+// expectRules checks which of the guide's rules match each verdict.
+func expectRules(t *testing.T, rules func(message string) []string) {
+	t.Helper()
+	for _, v := range verdicts {
+		got := slices.DeleteFunc(rules(harness.Message(harness.Text(), "X-Spambloom: "+v.header)), func(name string) bool {
+			return !strings.HasPrefix(name, "SPAMBLOOM_")
+		})
+		slices.Sort(got)
+		if !slices.Equal(got, v.rules) {
+			t.Errorf("%s: %q, want %q", v.header, got, v.rules)
+		}
+	}
+}
+
+// The guide's rules for SpamAssassin.
+func TestSpamAssassinRules(t *testing.T) {
+	program := testenv.Program(t, "spamassassin")
+	dir := testenv.Dir(t)
+	for _, name := range []string{"rules", "site", "home"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	harness.Write(t, filepath.Join(dir, "rules/10_none.cf"), "required_score 5\n")
+	harness.Write(t, filepath.Join(dir, "site/spambloom.cf"), harness.PageBlock(t, "beside.md", "header   SPAMBLOOM_SAME"))
+	run := func(message string, args ...string) (int, string) {
+		cmd := exec.CommandContext(t.Context(), program, append([]string{"--local", "--configpath", filepath.Join(dir, "rules"),
+			"--siteconfigpath", filepath.Join(dir, "site"), "--prefspath", "/dev/null"}, args...)...)
+		cmd.Env = append(os.Environ(), "HOME="+filepath.Join(dir, "home"))
+		return piped(t, cmd, message)
+	}
+	if code, out := run("", "--lint"); code != 0 {
+		t.Fatalf("--lint: %d %s", code, out)
+	}
+	expectRules(t, func(message string) []string {
+		_, out := run(message, "--cf", "add_header all Rules _TESTS(,)_", "--cf", "report_safe 0")
+		_, after, _ := strings.Cut(out, "X-Spam-Rules: ")
+		line, _, _ := strings.Cut(strings.NewReplacer("\r", "", "\n\t", "").Replace(after), "\n")
+		return strings.FieldsFunc(line, func(r rune) bool { return r == ',' || r == ' ' })
+	})
+}
+
+// rspamdConf runs rspamd with some modules of Debian's package only: without Redis or DNS.
+const rspamdConf = `
+options {
+  pidfile = "%[1]s/pid";
+  filters = "";
+  dns { timeout = 1s; sockets = 1; retransmits = 1; nameserver = ["127.0.0.1:1"]; }
+  tempdir = "%[1]s";
+  url_tld = "/usr/share/rspamd/effective_tld_names.dat";
+  control_socket = "%[1]s/control.sock mode=0600";
+  cache_file = "%[1]s/symbols.cache";
+  hs_cache_dir = "%[1]s/";
+  stats_file = "%[1]s/stats.ucl";
+  explicit_modules = [];
+  allow_raw_input = true;
+  local_addrs = [];
+}
+logging { type = "file"; filename = "%[1]s/log"; level = "notice"; }
+metric { name = "default"; actions { reject = 15; add_header = 6; greylist = 4; } unknown_weight = 1.0; }
+modules { path = "%[1]s/modules"; }
+worker "normal" { bind_socket = "127.0.0.1:%[2]d"; count = 1; task_timeout = 120s; }
+%[3]s
+`
+
+// startRspamd runs rspamd with one module, and returns what it says of a message: its rules
+// with their scores.
+func startRspamd(t *testing.T, module, settings string) (ask func(message string) map[string]float64) {
+	t.Helper()
+	program := testenv.Program(t, "rspamd")
+	testenv.Root(t)
+	dir, port := testenv.Dir(t), testenv.Port(t)
+	if err := os.Mkdir(filepath.Join(dir, "modules"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	lua, err := os.ReadFile("/usr/share/rspamd/plugins/" + module + ".lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.Write(t, filepath.Join(dir, "modules", module+".lua"), string(lua))
+	conf := harness.Write(t, filepath.Join(dir, "rspamd.conf"), fmt.Sprintf(rspamdConf, dir, port, settings))
+	if out, err := exec.Command("chown", "-R", "_rspamd:_rspamd", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	cmd := exec.Command(program, "-f", "-c", conf, "-u", "_rspamd", "-g", "_rspamd")
+	if err := harness.StartChild(cmd); err != nil {
+		t.Fatal(err)
+	}
+	log := func() string {
+		text, _ := os.ReadFile(filepath.Join(dir, "log")) // missing if rspamd did not get that far
+		return string(text)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+		_ = cmd.Wait()                          // its exit code is irrelevant
+		if t.Failed() {
+			t.Logf("rspamd:\n%s", log())
+		}
+	})
+	url := "http://" + testenv.Local(port)
+	transport := &http.Transport{DisableKeepAlives: true}
+	client := &http.Client{Transport: transport}
+	testenv.Eventually(t, "rspamd answers", func() bool {
+		r, err := client.Get(url + "/ping")
+		if err != nil {
+			return false
+		}
+		r.Body.Close()
+		return r.StatusCode == http.StatusOK
+	})
+	return func(message string) map[string]float64 {
+		t.Helper()
+		r, err := client.Post(url+"/checkv2", "message/rfc822", strings.NewReader(message))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var answer struct {
+			Symbols map[string]struct{ Score float64 }
+		}
+		if err := json.Unmarshal(text, &answer); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		rules := make(map[string]float64)
+		for name, symbol := range answer.Symbols {
+			rules[name] = symbol.Score
+		}
+		return rules
+	}
+}
+
+// The guide's rules for rspamd.
+func TestRspamdRules(t *testing.T) {
+	ask := startRspamd(t, "multimap", "multimap {\n"+harness.PageBlock(t, "beside.md", "SPAMBLOOM_SAME {")+"\n}")
+	expectRules(t, func(message string) (names []string) {
+		for name := range ask(message) {
+			names = append(names, name)
+		}
+		return names
+	})
+	scores := ask(harness.Message(harness.Text(), "X-Spambloom: "+verdicts[1].header))
+	if scores["SPAMBLOOM_SAME"] != 8 || scores["SPAMBLOOM_PHISH"] != 3 {
+		t.Errorf("scores %v", scores)
+	}
+}
+
+// rspamd asks by the spamd protocol, with the guide's lines.
+func TestRspamdAsks(t *testing.T) {
+	d := startDoor(t, "")
+	settings := strings.ReplaceAll(harness.PageBlock(t, "spamd.md", "spambloom {"), "127.0.0.1:783", testenv.Local(d.port))
+	ask := startRspamd(t, "external_services", "external_services {\n"+settings+"\n}\ngroup \"external\" { symbols { \"SPAMBLOOM\" { weight = 1.0; } } }")
+	spam, other := d.reported(t, harness.Message(harness.Text())), harness.Message(harness.Text())
+	if rules := ask(spam); rules["SPAMBLOOM"] != 10 {
+		t.Errorf("spam: %v", rules)
+	}
+	if _, ok := ask(other)["SPAMBLOOM"]; ok {
+		t.Error("other mail has the symbol")
+	}
+}

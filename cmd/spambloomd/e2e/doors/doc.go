@@ -1,0 +1,3 @@
+// Package doors tests the daemon with the real programs of mail servers without milters, and
+// with the filters that read its header: spamc, Exim, rspamd and SpamAssassin.
+package doors

@@ -1,0 +1,169 @@
+package spamd_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/milter/spamd"
+)
+
+// metric returns the sum of a metric's series with all of the labels' values.
+func (s *site) metric(t *testing.T, name string, labels ...string) (sum float64) {
+	t.Helper()
+	r := prometheus.NewRegistry()
+	r.MustRegister(s.spamd.Collectors()...)
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.Metric {
+			if has(m, labels) {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+func has(m *dto.Metric, values []string) bool {
+	found := ""
+	for _, l := range m.Label {
+		found += l.GetValue() + " "
+	}
+	for _, v := range values {
+		if !strings.Contains(found, v+" ") {
+			return false
+		}
+	}
+	return true
+}
+
+// isClosed waits until the server closes a connection, and reports whether it did so
+// without an answer.
+func isClosed(t *testing.T, c net.Conn) bool {
+	t.Helper()
+	answer, _ := io.ReadAll(c)
+	return len(answer) == 0
+}
+
+// A client beyond its limit is refused, others are not, and each connection frees its place.
+func TestConnectionLimits(t *testing.T) {
+	users := make(chan string, 1)
+	s := start(t, milter.Options{}, spamd.Options{MaxConnections: 3, MaxConnectionsPerClient: 2, UserOf: func(net.Conn) string { return <-users }})
+	as := func(user string) net.Conn {
+		users <- user
+		return s.dial(t)
+	}
+	open := func(n float64) {
+		testenv.Eventually(t, fmt.Sprint(n, " connections"), func() bool { return s.metric(t, "spambloom_spamd_connections") == n })
+	}
+	as("anna")
+	second := as("anna")
+	open(2)
+	if !isClosed(t, as("anna")) {
+		t.Error("a third connection of anna was accepted")
+	}
+	as("bob")
+	open(3)
+	if !isClosed(t, as("carl")) {
+		t.Error("a fourth connection was accepted")
+	}
+	second.Close()
+	open(2)
+	c := as("anna")
+	open(3)
+	io.WriteString(c, "PING SPAMC/1.5\r\n")
+	if answer, _ := io.ReadAll(c); string(answer) != "SPAMD/1.5 0 PONG\r\n" {
+		t.Errorf("%q", answer)
+	}
+	if a, b := s.metric(t, "spambloom_spamd_refused_total", "client"), s.metric(t, "spambloom_spamd_refused_total", "connections"); a != 1 || b != 1 {
+		t.Errorf("refused: %v, %v", a, b)
+	}
+}
+
+// A client that does not finish its request is answered and closed, and holds no memory.
+func TestSlowClient(t *testing.T) {
+	s := start(t, milter.Options{}, spamd.Options{ContentTimeout: 50 * time.Millisecond})
+	for _, begun := range []string{"CHECK SPAMC/1.5\r\n", "CHECK SPAMC/1.5\r\nContent-length: 100000\r\n\r\n" + mail} {
+		c := s.dial(t)
+		io.WriteString(c, begun)
+		if answer, _ := io.ReadAll(c); string(answer) != "SPAMD/1.1 79 EX_TIMEOUT: the request took too long\r\n\r\n" {
+			t.Errorf("%q: %q", begun, answer)
+		}
+	}
+	if !isClosed(t, s.dial(t)) { // it sends nothing
+		t.Error("a silent client was answered")
+	}
+}
+
+// Beyond max_memory a message keeps its beginning, as over the milter protocol.
+func TestMemoryIsShared(t *testing.T) {
+	s := start(t, milter.Options{MaxMessage: 1 << 20, MaxMemory: 1 << 20}, spamd.Options{})
+	large := "Subject: large\n\n" + strings.Repeat("Word after word after word of it.\n", 28_000) // 952 kB
+	holding := s.dial(t)
+	fmt.Fprintf(holding, "CHECK SPAMC/1.5\r\nContent-length: %d\r\n\r\n%s", len(large)+1, large)
+	testenv.Eventually(t, "the first message is held", func() bool { return s.judge.Load().Memory >= int64(len(large)) })
+	if got := s.ask(t, command("PROCESS SPAMC/1.5", large)); !strings.HasPrefix(got, "SPAMD/1.1 75 EX_TEMPFAIL: the message is not held") {
+		t.Errorf("%.100q", got)
+	}
+	if got := s.ask(t, command("CHECK SPAMC/1.5", mail)); !strings.HasPrefix(got, "SPAMD/1.1 0 EX_OK\r\nSpam: False") {
+		t.Errorf("%q", got)
+	}
+	io.WriteString(holding, "\n")
+	if answer, _ := io.ReadAll(holding); !strings.HasPrefix(string(answer), "SPAMD/1.1 0 EX_OK") {
+		t.Errorf("%q", answer)
+	}
+}
+
+// Shutdown closes silent connections and finishes a request in flight, or cuts it at the end
+// of the grace.
+func TestShutdown(t *testing.T) {
+	s := start(t, milter.Options{}, spamd.Options{})
+	silent, slow := s.dial(t), s.dial(t)
+	fmt.Fprintf(slow, "CHECK SPAMC/1.5\r\nContent-length: %d\r\n\r\n%s", len(mail), mail[:50])
+	testenv.Eventually(t, "the request is being read", func() bool { return s.judge.Load().Memory > 0 && s.metric(t, "spambloom_spamd_connections") == 2 })
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.spamd.Shutdown(context.Background()) }()
+	if !isClosed(t, silent) {
+		t.Error("a silent client was answered")
+	}
+	if _, err := net.Dial("unix", s.path); err == nil {
+		t.Error("a connection is accepted after the stop")
+	}
+	io.WriteString(slow, mail[50:])
+	if answer, _ := io.ReadAll(slow); !strings.HasPrefix(string(answer), "SPAMD/1.1 0 EX_OK") {
+		t.Errorf("%q", answer)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestShutdownCuts(t *testing.T) {
+	s := start(t, milter.Options{}, spamd.Options{})
+	slow := s.dial(t)
+	io.WriteString(slow, "CHECK SPAMC/1.5\r\nContent-length: 1000\r\n\r\nFrom: anna")
+	testenv.Eventually(t, "the request is being read", func() bool { return s.judge.Load().Memory > 0 })
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := s.spamd.Shutdown(ended); err != context.Canceled {
+		t.Errorf("%v", err)
+	}
+	if !isClosed(t, slow) {
+		t.Error("a cut client was answered")
+	}
+}
