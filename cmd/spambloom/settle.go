@@ -21,7 +21,7 @@ import (
 const settleHelp = `settle decides what a message is on this site: it is spam, wanted, or never spam. So
 it ends a dispute, and releases (spam) or refuses (wanted) a report that is held.
 
-What users here or other sites say of it later does not change that. Other sites receive
+Later reports and revocations, by users here or from other sites, do not change that. Other sites receive
 a report (spam) or a revocation (wanted, never), like any other. spam and wanted hold as
 long as reports are kept; never is kept until spambloom never --remove removes it.
 spambloom undo --since TIME settled: withdraws what was settled since a time.
