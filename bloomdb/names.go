@@ -25,6 +25,7 @@ type (
 
 	Trace       = keyspace.Trace
 	Trail       = keyspace.Trail
+	Contest     = keyspace.Contest
 	SketchTrace = keyspace.SketchTrace
 	SketchTrail = keyspace.SketchTrail
 	VoteTrail   = vote.Trail

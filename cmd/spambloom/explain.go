@@ -121,6 +121,9 @@ func explanationText(name string, x explanation) string {
 		for _, trail := range t.Revoked {
 			fmt.Fprintf(table, "    revoked\t%s\t%s\n", trail.Site, period(trail))
 		}
+		for _, c := range t.Contested {
+			fmt.Fprintf(table, "    contested\teverywhere\t%s\t%s\n", period(api.Trail{Generation: c.Generation, Start: c.Start}), turns(c))
+		}
 		for _, vote := range t.Votes {
 			fmt.Fprintf(table, "    voted\t%s\t%s\n", vote.Site, voted(vote))
 		}
@@ -142,6 +145,18 @@ func explanationText(name string, x explanation) string {
 	}
 	table.Flush() // into b, which cannot fail
 	return b.String()
+}
+
+// turns describes the reports and revocations of one generation in turn.
+func turns(c api.ContestedTrail) string {
+	words := []string{"reported", "revoked", "reported again", "revoked again"}[:min(c.Changes, 4)]
+	switch last := map[string]string{"report": "reported again", "revoke": "revoked again"}[c.Last]; {
+	case c.Changes == 5:
+		words = append(words, last)
+	case c.Changes > 5:
+		words = append(words, "...", last)
+	}
+	return fmt.Sprintf("%s: %s in this generation", strings.Join(words, ", "), plural(c.Changes, "change"))
 }
 
 // voted returns the time of a site's vote.

@@ -175,6 +175,8 @@ func (c *cli) revokeIDs(ctx context.Context, args []string, ids []api.LookupRequ
 		return err
 	}
 	defer daemon.Close()
+	count, finish := c.counting(len(ids))
+	defer finish()
 	for i, q := range ids {
 		q.Reporter = flags.reporter
 		receipt, err := client.Post(ctx, daemon, v1.RevokeID, q)
@@ -184,6 +186,7 @@ func (c *cli) revokeIDs(ctx context.Context, args []string, ids []api.LookupRequ
 		case err != nil:
 			return idFault(args[i], q, err)
 		}
+		count(outcomeOf(parcel{receipt: receipt}))
 		if err := c.showReceipt(nameOf(q), parcel{receipt: receipt}); err != nil {
 			return err
 		}

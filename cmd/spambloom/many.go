@@ -77,6 +77,22 @@ func (c *cli) confirmedIDs(ids []string, yes bool, question string) error {
 	return nil
 }
 
+// counting shows the progress of a change of so many messages that are named by ids. done counts
+// the outcome of one, and finish prints the total.
+func (c *cli) counting(ids int) (done func(outcome string), finish func()) {
+	c.changes, c.expected = true, ids
+	c.bar = newProgress(c)
+	sum := newTotal()
+	done = func(outcome string) {
+		c.bar.add()
+		sum.add(nil, outcome)
+	}
+	return done, func() {
+		c.bar.finish()
+		c.printTotal(sum)
+	}
+}
+
 // repeated yields inputs that were read before, then those of next, if it is not nil.
 func repeated(first []result[input], next func() (input, error, bool)) iter.Seq2[input, error] {
 	return func(yield func(input, error) bool) {

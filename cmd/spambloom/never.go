@@ -175,12 +175,15 @@ func (c *cli) removeNeverIDs(ctx context.Context, names []string, flags neverFla
 		return err
 	}
 	defer daemon.Close()
+	count, finish := c.counting(len(names))
+	defer finish()
 	for i, id := range names {
 		removed, err := client.Post(ctx, daemon, v1.RemoveNever, api.NeverRequest{ID: id, Request: api.Request{
 			Signatures: []api.Signature{}, Reporter: flags.reporter}})
 		if err != nil {
 			return &stoppedError{error: fmt.Errorf("%s: %w", id, err), name: id, count: i, done: "removed"}
 		}
+		count("removed")
 		if err := c.printEither(flags.asJSON, neverDone{File: id, NeverList: removed}, neverLine(id, removed, "removed")); err != nil {
 			return err
 		}

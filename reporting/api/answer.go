@@ -51,9 +51,13 @@ type Trace struct {
 	Never   bool    `json:"never,omitempty"` // reported, but on the never-list
 	Spam    []Trail `json:"spam,omitempty"`
 	Revoked []Trail `json:"revoked,omitempty"`
-	Counts  []Trail `json:"counts,omitempty"`
-	Votes   []Vote  `json:"votes,omitempty"` // for the text and the body
-	Burst   *Burst  `json:"burst,omitempty"` // for counting signatures, if the daemon keeps recent counts
+
+	// Contested are the generations in which it was both reported and revoked.
+	Contested []ContestedTrail `json:"contested,omitempty"`
+
+	Counts []Trail `json:"counts,omitempty"`
+	Votes  []Vote  `json:"votes,omitempty"` // for the text and the body
+	Burst  *Burst  `json:"burst,omitempty"` // for counting signatures, if the daemon keeps recent counts
 }
 
 // Trail is the part of one site in one generation of a Trace.
@@ -64,6 +68,14 @@ type Trail struct {
 	Classes    []bloomdb.Class `json:"classes,omitempty"`   // of the site's reports, the gravest first
 	Retouched  bool            `json:"retouched,omitempty"` // a masked bit hides this report
 	Count      uint64          `json:"count,omitempty"`
+}
+
+// ContestedTrail is a generation in which a signature was reported and revoked, at all sites together.
+type ContestedTrail struct {
+	Generation int64     `json:"generation"`
+	Start      time.Time `json:"start"`   // begin of the generation's period
+	Changes    int       `json:"changes"` // reports and revocations in turn, of at most 16; the last one decides
+	Last       string    `json:"last"`    // report or revoke
 }
 
 // Vote is the vote of a site that is trusted for votes only.

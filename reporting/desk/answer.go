@@ -5,6 +5,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -82,7 +83,7 @@ func newTraces(set signature.Set, e bloomdb.Evidence, traces []bloomdb.Trace) []
 		list[i] = api.Trace{
 			Kind: wire[i].Kind, Digest: wire[i].Digest, ID: t.Signature.ID(),
 			Listed: listed[t.Signature], Never: spared[t.Signature],
-			Spam: newTrails(t.Spam), Revoked: newTrails(t.Revoked), Counts: newTrails(t.Counts), Votes: newVotes(t.Votes), Burst: newBurst(t.Burst),
+			Spam: newTrails(t.Spam), Revoked: newTrails(t.Revoked), Contested: each(t.Contested, newContestedTrail), Counts: newTrails(t.Counts), Votes: newVotes(t.Votes), Burst: newBurst(t.Burst),
 		}
 	}
 	return list
@@ -101,6 +102,15 @@ func newTrails(trails []bloomdb.Trail) []api.Trail {
 	return each(trails, func(t bloomdb.Trail) api.Trail {
 		return api.Trail{Site: t.Site, Generation: t.Generation, Start: t.Start.UTC(), Classes: t.Classes, Retouched: t.Retouched, Count: t.Count}
 	})
+}
+
+// newContestedTrail counts the rungs from 1 on: the first is a report.
+func newContestedTrail(c bloomdb.Contest) api.ContestedTrail {
+	last := action(ledger.Spam)
+	if c.Rung%2 == 1 {
+		last = action(ledger.Ham)
+	}
+	return api.ContestedTrail{Generation: c.Generation, Start: c.Start.UTC(), Changes: c.Rung + 1, Last: last}
 }
 
 func newVotes(trails []bloomdb.VoteTrail) []api.Vote {
