@@ -87,6 +87,7 @@ type Config struct {
 		Classes         bool
 		Sketches        bool
 		Shapes          bool
+		Commonness      bool
 	}
 	Domains struct {
 		Alone      bool
