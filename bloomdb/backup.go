@@ -145,10 +145,10 @@ func (b *Backup) take(ks *keyspace.Keyspace, root string) error {
 	return nil
 }
 
-// isSaved reports whether a file is a snapshot, a mask or a file of votes.
+// isSaved reports whether a file is a snapshot, a mask, a common set or a file of votes.
 func isSaved(name string) bool {
 	switch filepath.Ext(name) {
-	case ".snapshot", ".mask", ".votes":
+	case ".snapshot", ".mask", ".votes", ".set":
 		return !strings.HasPrefix(name, ".")
 	}
 	return false

@@ -13,6 +13,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/spambloom/spambloom/bloomdb/clock"
+	"github.com/spambloom/spambloom/bloomdb/commonness"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
@@ -196,7 +197,7 @@ func (db *DB) Fault() error {
 
 // fileForms are the forms of all binary files.
 var fileForms = []folder.FileForm{journal.Form, store.SnapshotForm, journal.SegmentsForm.FileForm, mask.Form.FileForm,
-	never.Form.FileForm, wire.OwnVotesForm.FileForm, clock.Form.FileForm}
+	commonness.Form.FileForm, never.Form.FileForm, wire.OwnVotesForm.FileForm, clock.Form.FileForm}
 
 // Repair opens the database like Open, and repairs damage that Open rejects. From a damaged
 // filter or journal it uses every block and record with a correct checksum. It creates a

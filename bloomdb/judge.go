@@ -28,9 +28,17 @@ func (db *DB) Settle(settled map[signature.Signature]bool) { db.settled.Store(&s
 func IsOfMessage(k signature.Kind) bool { return judging.IsOfMessage(k) }
 
 // Judge looks a message up in the filters (package judging). It does no I/O and cannot fail.
-func (db *DB) Judge(set signature.Set) (e Evidence) {
-	e = judging.Judge(db.keys, set, db.policy())
-	if e.IsSpared() {
+func (db *DB) Judge(set signature.Set) Evidence { return db.JudgeFrom(set, Sender{}) }
+
+// JudgeFrom is Judge for a message of which the sender is known. If its From is proven and this
+// site has seen unreported mail of that domain on several days, near matches do not list it.
+func (db *DB) JudgeFrom(set signature.Set, s Sender) (e Evidence) {
+	p := db.policy()
+	if db.ks.Common.Knows(s.From) {
+		p.Sender = s.From
+	}
+	e = judging.Judge(db.keys, set, p)
+	if e.IsSpared() && e.Sender == "" {
 		db.ks.Never.Spared.Add(1)
 	}
 	return e

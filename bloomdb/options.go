@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/clock"
+	"github.com/spambloom/spambloom/bloomdb/commonness"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
@@ -139,7 +140,7 @@ func (o Options) MostMemory() (int64, error) {
 		return 0, err
 	}
 	reports, counts := o.settings().FullMemory()
-	most := reports + counts + int64(store.DomainsShape().Lines)*64*int64(o.Reports.Keep)
+	most := reports + counts + commonness.MostMemory(o.Reports.Keep) + int64(store.DomainsShape().Lines)*64*int64(o.Reports.Keep)
 	if o.Counts.Burst > 0 {
 		most += (recent.Steps+1)*recent.Shape(o.settings()).Bytes() + recent.GreylistShape(o.settings()).Bytes()
 	}

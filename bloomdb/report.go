@@ -21,6 +21,9 @@ func (db *DB) Report(set signature.Set, class layout.Class) error {
 	if err != nil {
 		return err
 	}
+	for _, ks := range db.keys {
+		ks.TakeBack(set)
+	}
 	return db.list(layout.SpamFilter, set, class)
 }
 

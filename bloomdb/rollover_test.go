@@ -328,7 +328,7 @@ func TestOldStateRemoved(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, pattern := range []string{"identity", "segments", "journal-*", "*.snapshot", "*.mask", "*.votes", "never-*"} {
+	for _, pattern := range []string{"identity", "segments", "journal-*", "*.snapshot", "*.mask", "*.set", "*.votes", "never-*"} {
 		names, err := filepath.Glob(filepath.Join(o.Dir, pattern))
 		if err != nil {
 			t.Fatal(err)

@@ -115,6 +115,9 @@ func verdictHeader(d policy.Decision, site string) string {
 	if d.Votes > 0 {
 		fmt.Fprintf(&b, "; votes=%d", d.Votes)
 	}
+	if d.Spared != "" {
+		fmt.Fprintf(&b, "; spared=%s", printable(d.Spared))
+	}
 	if class := className(d); class != "" {
 		fmt.Fprintf(&b, "; class=%s", class)
 	}

@@ -166,10 +166,12 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 			msg.options.Log.Error("count not written to disk", "error", err)
 		}
 	}
-	evidence := s.db.Judge(set)
+	sender := msg.from()
+	evidence := s.db.JudgeFrom(set, sender)
 	if err := s.db.CountDomains(set, evidence, sightings); err != nil {
 		s.metrics.failure("count")
 	}
+	s.db.Learn(set, sender, evidence, time.Now())
 	d := msg.options.rules.Decide(evidence, true, &msg.Envelope, msg.allowed)
 	s.greylist(&d, msg, set, evidence)
 	if len(d.Signatures) == 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/protocol"
 	"github.com/spambloom/spambloom/signature"
@@ -282,6 +283,16 @@ func (m *message) content() signature.Message {
 	return c
 }
 
+// from returns who answers for the message.
+func (m *message) from() (s bloomdb.Sender) {
+	header := m.header
+	if m.cut {
+		header = nil
+	}
+	s.From, s.Network = m.options.rules.Sender(&m.Envelope, header)
+	return s
+}
+
 // beginning returns the first share bytes of the message. It reads no temporary file.
 func (m *message) beginning() signature.Message {
 	c := signature.Message{Truncated: true}
@@ -343,6 +354,9 @@ func (m *message) log(d policy.Decision, took time.Duration) {
 	}
 	if d.Short {
 		attrs = append(attrs, slog.Bool("short", true))
+	}
+	if d.Spared != "" {
+		attrs = append(attrs, slog.String("spared", d.Spared))
 	}
 	if d.Limits != 0 {
 		attrs = append(attrs, slog.String("limits", strings.Join(d.Limits.Names(), ",")))

@@ -53,6 +53,8 @@ const (
 	StoredAnchors = sketch.StoredAnchors
 	// MaxAsked bounds the groups that Sketch.Asked returns.
 	MaxAsked = sketch.MaxAsked
+	// ByWords is Group.By if words and paths join the structure of a page.
+	ByWords = sketch.ByWords
 	// LimitGroups is the limit that a caller of Sketch.Asked adds if there are MaxAsked groups.
 	LimitGroups = work.LimitGroups
 )

@@ -61,7 +61,11 @@ func gatherLinks(asked []question, domains []string, isWeak bool, p Policy) (lin
 	if !isWeak && !isCounted {
 		return nil
 	}
+	common := asked[0].ks.Common
 	for _, d := range asked[0].ks.Settings.JudgedDomains(domains) {
+		if common.IsCommon(common.Domain(d)) {
+			continue
+		}
 		if l := gatherLink(asked, d, isWeak, p); isWeak || l.counts.IsSpamOnly(p.Campaigns) {
 			links = append(links, l)
 		}

@@ -23,6 +23,10 @@ type Evidence struct {
 	Never  bool
 	Spared []Match // listings that do not count, because the message or the part is on the never-list
 
+	// Sender is the proven From domain that spares the message: near matches, which are among
+	// Spared, do not list mail of a domain whose unreported mail this site knows. "": none does.
+	Sender string
+
 	Limits signature.Limits // reached during the lookups: LimitGroups or none
 }
 
@@ -48,7 +52,7 @@ type Match struct {
 	Votes bool
 }
 
-// IsSpared reports whether only the never-list keeps the message from being listed.
+// IsSpared reports whether only the never-list, or its sender, keeps the message from being listed.
 func (e *Evidence) IsSpared() bool {
 	return !e.Listed && slices.ContainsFunc(e.Spared, func(m Match) bool { return !m.Revoked })
 }

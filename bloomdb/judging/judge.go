@@ -177,7 +177,7 @@ func (q *question) signature(s signature.Signature, h filter.Hash, in store.Span
 // to the first match that is valid unless another keyspace revokes it.
 func (q *question) sketch(s sketch.KindGroups) sketchFacts {
 	f := sketchFacts{number: s.Number}
-	query := sketch.NewQuery(s, sketch.ReportedGroups)
+	query := sketch.NewQuery(s, sketch.ReportedGroups).Without(q.ks.Common)
 	for _, g := range q.view.Reports {
 		list := query.Overlaps(g, q.ks.Settings.Site, sketch.Suffices, false)
 		if len(list) == 0 {
@@ -267,6 +267,7 @@ func (f *facts) decide(set *signature.Set, p Policy) (e Evidence) {
 	}
 	slices.SortStableFunc(e.Matches, func(a, b Match) int { return boolOrder(a.Revoked) - boolOrder(b.Revoked) })
 	f.spare(&e)
+	spareSender(&e, p)
 	settle(&e, set.Signatures, p)
 	e.Count, e.Sites = f.mostCounted()
 	for i := range e.Matches {
@@ -397,6 +398,21 @@ func settle(e *Evidence, exact []signature.Signature, p Policy) {
 		}
 		return
 	}
+}
+
+// spareSender moves near matches of mail of a known sender to Spared: a report of an imitation, which
+// has the sender's own words, must not list the sender. An exact match still does.
+func spareSender(e *Evidence, p Policy) {
+	if p.Sender == "" {
+		return
+	}
+	isNear := func(m Match) bool { return !m.Revoked && (m.Need > 0 || m.Signature.Kind == signature.KindDomain) }
+	for _, m := range e.Matches {
+		if isNear(m) {
+			e.Spared, e.Sender = append(e.Spared, m), p.Sender
+		}
+	}
+	e.Matches, e.Weak = slices.DeleteFunc(e.Matches, isNear), nil
 }
 
 // spare moves the matches that are on the never-list to Spared.

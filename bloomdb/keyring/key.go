@@ -24,6 +24,7 @@ var (
 	PurposeRecord = []byte("spambloom record 1")
 	purposeID     = []byte("spambloom key id 1")
 	PurposeNever  = []byte("spambloom never 1")
+	PurposeCommon = []byte("spambloom common 1")
 	purposeVotes  = []byte("spambloom votes 1") // and the site's name
 	PurposeWant   = []byte("spambloom want 1")  // and the site's name
 

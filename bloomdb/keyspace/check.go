@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spambloom/spambloom/bloomdb/clock"
+	"github.com/spambloom/spambloom/bloomdb/commonness"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/mask"
@@ -50,6 +51,9 @@ func ReadAll(dir string, keyID [8]byte, votes func(name string) error) error {
 		if gen, ok := mask.ParsePath(name); ok {
 			_, e := mask.Read(path, keyID, gen)
 			err = errors.Join(err, e)
+		}
+		if gen, ok := commonness.Files.Parse(name); ok {
+			err = errors.Join(err, commonness.Check(path, keyID, gen))
 		}
 		err = errors.Join(err, votes(name))
 		if never.IsPath(name) {

@@ -52,7 +52,7 @@ func (ks *Keyspace) Cost(set signature.Set, revoke bool) float64 {
 	cost := max(float64(absent(own, keys))/room, float64(absent(ladder, rungs))/ks.Settings.RungsPerGeneration())
 	full := sketches != nil && ks.Settings.Fits("sketch filter", sketches.Shape(), sketches.Ones(), layout.Target{Kind: layout.SketchFilter, Gen: t.Gen}) != nil
 	if !full && !ks.Settings.Unwanted(layout.SketchFilter) {
-		seeds := ks.Sketches.EntrySeeds(kind, ks.Sketches.Reported(set.Sketches), t.Gen)
+		seeds := ks.Sketches.EntrySeeds(kind, ks.groups(kind, set.Sketches), t.Gen)
 		cost = max(cost, float64(absent(sketches, keyring.StretchAll(seeds)))/entries)
 	}
 	return cost

@@ -1,6 +1,8 @@
 package keyspace
 
 import (
+	"slices"
+
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
@@ -19,6 +21,7 @@ const (
 func (ks *Keyspace) domainSignatures(kind layout.Kind, set signature.Set) []signature.Signature {
 	domains := ks.Settings.JudgedDomains(set.Domains)
 	if kind == layout.SpamFilter {
+		domains = slices.DeleteFunc(domains, ks.isCommonDomain)
 		domains = domains[:min(len(domains), reportedDomains)]
 	}
 	domains = domains[:min(len(domains), journal.MaxKeys-len(set.Signatures))]
@@ -28,6 +31,10 @@ func (ks *Keyspace) domainSignatures(kind layout.Kind, set signature.Set) []sign
 	}
 	return signatures
 }
+
+// isCommonDomain reports whether a link domain is common at this site: that of a mailing service,
+// for example, on which many senders' links go through.
+func (ks *Keyspace) isCommonDomain(d string) bool { return ks.Common.IsCommon(ks.Common.Domain(d)) }
 
 // countListed counts the domains of a report that is a campaign, or of a revocation. The report
 // or revocation is on disk by now, so a fault is only logged.

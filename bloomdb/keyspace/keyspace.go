@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/clock"
+	"github.com/spambloom/spambloom/bloomdb/commonness"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
@@ -32,6 +33,7 @@ type Keyspace struct {
 	Sealer   *wire.Sealer
 	Store    *store.Store
 	Sketches *sketch.Index
+	Common   *commonness.Table
 	Never    *never.List
 	Votes    *vote.Register
 	Journal  *journal.Log
@@ -66,6 +68,8 @@ func New(o Config) *Keyspace {
 	ks := &Keyspace{Settings: opt, Ring: r, Store: store.New(opt, r, o.Members), Keeper: o.Keeper, newFile: o.NewFile, lastSave: opt.Now()}
 	ks.Sealer = &wire.Sealer{Opt: opt, Ring: r, Members: o.Members, SigningKey: o.SigningKey, Witness: ks.witness}
 	ks.Sketches = sketch.New(ks.Store)
+	ks.Common = commonness.New(opt, r)
+	ks.Sketches.Common = ks.Common
 	ks.Outbox = &outbox.Outbox{Opt: opt, Sealer: ks.Sealer, Store: ks.Store}
 	ks.Peers = peers.New(ks.Sealer, ks.Store, ks.Outbox)
 	ks.Votes = vote.New(ks.Sealer, ks.Store)
@@ -85,6 +89,7 @@ func (ks *Keyspace) Close() error {
 
 // Expire drops expired generations, and the cursors of sites without data.
 func (ks *Keyspace) Expire() {
+	ks.Common.Expire()
 	if ks.Store.Expire() {
 		ks.Peers.Forget()
 	}

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/spambloom/spambloom/bloomdb/commonness"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -71,6 +72,7 @@ func (ks *Keyspace) Load() error {
 		return err
 	}
 	if err := errors.Join(ks.Files.LoadGenerations(vote.OwnVotesFiles, entries, id.Snapshots, ks.Votes.LoadOwn),
+		ks.Files.LoadGenerations(commonness.Files, entries, id.Snapshots, ks.Common.Load),
 		ks.Votes.Load(entries, ks.Files.Contain)); err != nil {
 		return err
 	}
@@ -207,7 +209,7 @@ func isTemporary(name string) bool {
 			return true
 		}
 	}
-	return strings.Contains(name, ".snapshot") || strings.Contains(name, ".mask") || strings.Contains(name, ".votes")
+	return strings.Contains(name, ".snapshot") || strings.Contains(name, ".mask") || strings.Contains(name, ".votes") || strings.Contains(name, ".set")
 }
 
 // loadOwn reads one of this site's own filters.
@@ -327,7 +329,7 @@ func (ks *Keyspace) Save() error {
 		return err
 	}
 	live := make(map[string]folder.Saved)
-	for _, s := range slices.Concat(ks.Store.OwnSnapshots(ks.Outbox.Self()), ks.Peers.Snapshots(), ks.Store.MaskSnapshots(), ks.Votes.Snapshots()) {
+	for _, s := range slices.Concat(ks.Store.OwnSnapshots(ks.Outbox.Self()), ks.Peers.Snapshots(), ks.Store.MaskSnapshots(), ks.Votes.Snapshots(), ks.Common.Snapshots()) {
 		live[s.Path] = s.State
 		if ks.Files.Saved[s.Path] == s.State {
 			continue

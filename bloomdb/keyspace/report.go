@@ -34,7 +34,7 @@ func (ks *Keyspace) PrepareReport(kind layout.Kind, set signature.Set, class lay
 			r.release()
 		}
 	}
-	groups := ks.Sketches.Reported(set.Sketches)
+	groups := ks.groups(kind, set.Sketches)
 	for _, t := range ks.listTargets(kind) {
 		r, err := ks.newReport(t, set, groups, class)
 		if err != nil {
@@ -65,6 +65,15 @@ func (ks *Keyspace) PrepareReport(kind layout.Kind, set signature.Set, class lay
 		},
 		Release: release,
 	}, nil
+}
+
+// groups returns the groups of sketches that are stored. A revocation stores all, a report only
+// what is not common here.
+func (ks *Keyspace) groups(kind layout.Kind, sketches []signature.Sketch) []sketch.KindGroups {
+	if kind == layout.SpamFilter {
+		return ks.Sketches.ToReport(sketches)
+	}
+	return ks.Sketches.Reported(sketches)
 }
 
 // listTargets returns the generations that a report or a revocation is written to: the current one.

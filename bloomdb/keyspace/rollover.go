@@ -32,7 +32,7 @@ func (ks *Keyspace) NameUnused(dir string) {
 		ks.Settings.Log.Info("the state of another federation key is no longer used and may be removed",
 			"folder", f, "federation", id.KeyID, "command", command)
 	}
-	say(dir, "cd "+shellWord(dir)+" && rm -f identity segments journal-* *.snapshot *.mask *.votes never-*")
+	say(dir, "cd "+shellWord(dir)+" && rm -f identity segments journal-* *.snapshot *.mask *.set *.votes never-*")
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return // Open reported any fault, and nothing depends on this

@@ -82,6 +82,7 @@ func (ks *Keyspace) Status() Status {
 	if err := ks.Journal.LastFault(); err != nil {
 		s.Error = err.Error()
 	}
+	s.Memory += ks.Common.Memory()
 	ks.Store.Measured.Expire(ks.Settings.Expired)
 	self := peers.Status{Site: ks.Settings.Site, Epoch: epoch, Seq: seq}
 	for _, g := range v.Reports {

@@ -49,6 +49,9 @@ type ReportOptions struct {
 	// NoShapes disables the sketches of pages, when mail is judged and when it is reported.
 	// Sites may differ.
 	NoShapes bool
+	// NoCommonness disables what is learned from unreported mail (package commonness). Sites may
+	// differ. When it is set, the next snapshot removes the sets.
+	NoCommonness bool
 }
 
 // CountOptions size this site's counting filters. Sites may differ.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/spambloom/spambloom/bloomdb/clock"
+	"github.com/spambloom/spambloom/bloomdb/commonness"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/mask"
@@ -23,7 +24,8 @@ func Expendable(name string) bool {
 	}
 	_, votes := vote.ParseOwnVotesPath(name)
 	_, isMask := mask.ParsePath(name)
-	return votes || isMask
+	_, isCommon := commonness.Files.Parse(name)
+	return votes || isMask || isCommon
 }
 
 // CostOf describes the content of a file, and so the cost of its loss.
@@ -31,6 +33,7 @@ func CostOf(name string) string {
 	t, own := store.ParseOwnPath(name)
 	_, votes := vote.ParseOwnVotesPath(name)
 	_, isMask := mask.ParsePath(name)
+	_, isCommon := commonness.Files.Parse(name)
 	switch {
 	case own && t.Kind == layout.CountFilter:
 		return "this site's counts of messages of one period"
@@ -42,6 +45,8 @@ func CostOf(name string) string {
 		return "reports and revocations of this site that neither journal nor ledger contains"
 	case votes:
 		return "some of this site's votes for sites that trust it by vote"
+	case isCommon:
+		return "what was learned of common mail in one period"
 	case isMask:
 		return "the retouched messages of one period: retouch them again"
 	case store.IsVotesPath(name):

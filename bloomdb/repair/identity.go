@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/commonness"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -45,7 +46,8 @@ func (m *Mending) mendIdentity(o *layout.Settings, keyID, f string, fault error)
 		_, own := store.ParseOwnPath(e.Name())
 		_, votes := vote.ParseOwnVotesPath(e.Name())
 		_, isMask := mask.ParsePath(e.Name())
-		if own || votes || isMask || e.Name() == journal.SegmentsFile {
+		_, isCommon := commonness.Files.Parse(e.Name())
+		if own || votes || isMask || isCommon || e.Name() == journal.SegmentsFile {
 			id.Snapshots = append(id.Snapshots, e.Name())
 		}
 		if own {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/spambloom/spambloom/bloomdb/commonness"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -17,10 +18,18 @@ type Query struct {
 	KindGroups
 	seeds   []uint64      // seed of each group
 	anchors []filter.Hash // first copy of each group's anchor
+	common  *commonness.Table
+}
+
+// Without returns the query without what is common at this site. Only groups that would match are
+// looked up there.
+func (q Query) Without(common *commonness.Table) Query {
+	q.common, q.Groups = common, slices.Clone(q.Groups)
+	return q
 }
 
 func NewQuery(s KindGroups, l List) Query {
-	q := Query{s, make([]uint64, len(s.Groups)), make([]filter.Hash, len(s.Groups))}
+	q := Query{KindGroups: s, seeds: make([]uint64, len(s.Groups)), anchors: make([]filter.Hash, len(s.Groups))}
 	for i, g := range s.Groups {
 		q.seeds[i] = l.seed(g.Anchor)
 		q.anchors[i] = keyring.Stretch(anchorSeed(q.seeds[i], 0))
@@ -72,7 +81,12 @@ func (q *Query) candidates(g *store.ReportGeneration, least func(signature.Group
 	var list []candidate
 	for _, b := range []*filter.Bits{g.Sketches.Own, g.Sketches.Others} {
 		for _, i := range q.anchored(b, nil) {
-			if n := Count(b.HasBatch(q.pairs(i), nil)); n >= least(q.Groups[i]) {
+			n := Count(b.HasBatch(q.pairs(i), nil))
+			if q.common != nil && n >= least(q.Groups[i]) {
+				q.Groups[i].Keys = Uncommon(q.Kind, q.Groups[i], q.common)
+				n = Count(b.HasBatch(q.pairs(i), nil))
+			}
+			if n >= least(q.Groups[i]) {
 				list = append(list, candidate{i, n})
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/spambloom/spambloom/bloomdb/commonness"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
@@ -232,6 +233,7 @@ type Index struct {
 	ring  *keyring.Ring
 	store *store.Store
 
+	Common  *commonness.Table              // what is common at this site; nil: nothing is
 	SipKeys map[signature.Kind]keyring.Sip // hash their features
 
 	sketchesLost atomic.Int64 // the last generation whose sketch filter was full

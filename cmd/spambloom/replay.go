@@ -19,6 +19,7 @@ import (
 // replayFlags are the flags of replay.
 type replayFlags struct {
 	spam, ham []string
+	learn     []string
 	labels    string
 	order     string
 	noClock   bool
@@ -56,6 +57,10 @@ A federation's key selects the features of a reported text that form its sketch.
 partial copy is therefore listed under one key, but not under another. With --keys N
 replay runs under N keys, and shows all ham that was hit under any of them.
 
+Like the daemon, replay learns what is common in mail that is not reported, and does not
+count it as evidence. With --learn it first learns from other wanted mail. There is no
+verifier of senders: the From of ham counts as proven, that of spam does not.
+
 All signatures are kept in memory: about 10 KiB per message.
 
 With --json, one object: messages, spam, ham, caught, caught_share (of the spam),
@@ -81,6 +86,8 @@ Exit codes:
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.spam, "spam", nil, "`PATH` of spam; may be given several times")
 	flags.StringArrayVar(&f.ham, "ham", nil, "`PATH` of ham; may be given several times")
+	flags.StringArrayVar(&f.learn, "learn", nil, "`PATH` of wanted mail to learn from before the first message; may be given several times")
+	flags.BoolVar(&f.run.NoCommonness, "no-commonness", false, "do not learn what is common in mail that is not reported")
 	flags.StringVar(&f.labels, "labels", "", "`FILE` that lists spam and ham, one per line")
 	flags.StringVar(&f.order, "order", "time", "order of the messages: time, or file for the order of reading")
 	flags.BoolVar(&f.noClock, "no-clock", false, "stop the clock, so that no report expires")
@@ -149,6 +156,13 @@ func (c *cli) replay(ctx context.Context, f replayFlags) error {
 	}
 	if failed != nil && len(a.messages) == 0 {
 		return failed
+	}
+	if len(f.learn) > 0 {
+		wanted, err := c.readArchive(ctx, replayFlags{ham: f.learn})
+		if err != nil && len(wanted.messages) == 0 {
+			return err
+		}
+		f.run.Learn = wanted.messages
 	}
 	out := replayed{
 		Unreadable: a.unreadable, SignSeconds: a.took.Seconds(), Bytes: a.bytes, Clock: f.run.Clock, Order: f.order,
@@ -258,7 +272,7 @@ func (c *cli) readArchive(ctx context.Context, f replayFlags) (a archive, err er
 		if len(m.Body) > maxBody {
 			m.Body, m.Truncated = m.Body[:maxBody], true
 		}
-		return arrived{replay.Message{Time: replay.TimeOf(m, latest), Set: signature.Compute(m)}, size}, nil
+		return arrived{replay.Message{Time: replay.TimeOf(m, latest), From: replay.FromOf(m), Set: signature.Compute(m)}, size}, nil
 	}
 	var read labelled
 	err = process(ctx, c, "read", read.inputs(c, sources), sign, func(r result[arrived]) error {

@@ -231,6 +231,7 @@ func (s *settings) databaseOptions(key [32]byte, log *slog.Logger) bloomdb.Optio
 			Classes:         s.Reports.Classes,
 			NoSketches:      !s.Reports.Sketches,
 			NoShapes:        !s.Reports.Shapes,
+			NoCommonness:    !s.Reports.Commonness,
 		},
 		Counts: bloomdb.CountOptions{
 			Period:   s.Bulk.Period,

@@ -139,6 +139,8 @@ type Decision struct {
 
 	Origins []string // of spam: the sites whose reports or votes list it, each once
 
+	Spared string // proven From domain without which near matches would list it
+
 	Limits signature.Limits // reached while the message was signed and judged
 	Short  bool             // only its beginning was judged, because its sender is set back
 
@@ -155,7 +157,7 @@ func (p Policy) Decide(e bloomdb.Evidence, signed bool) Decision {
 	if !signed {
 		return Unsigned(false)
 	}
-	d := Decision{Verdict: Clean, Action: p.Clean, Count: e.Count, Sites: e.Sites, Votes: e.Votes}
+	d := Decision{Verdict: Clean, Action: p.Clean, Count: e.Count, Sites: e.Sites, Votes: e.Votes, Spared: e.Sender}
 	switch {
 	case e.Listed:
 		d.Verdict, d.Action, d.Class = Spam, cmp.Or(p.Classes[e.Class], p.Spam), e.Class

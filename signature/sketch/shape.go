@@ -36,6 +36,9 @@ const (
 	maxContents, manyContents = 64, 32
 )
 
+// ByWords is Group.By if words and paths join the structure of a page.
+const ByWords = "words"
+
 // Shape is the structure of a page and what may join it.
 type Shape struct {
 	Fine, Coarse uint64   // hashes of the structure; 0: too little of it
@@ -125,7 +128,7 @@ func shapeGroup(pos uint32, anchor uint64, keys []uint64) Group {
 		if len(keys) > manyContents {
 			g.Need++
 		}
-		g.Weak, g.By = g.Need-1, "words"
+		g.Weak, g.By = g.Need-1, ByWords
 	}
 	return g
 }

@@ -84,6 +84,12 @@ const (
 // offered, by turns from the beginning, the middle and the end of the text. There are
 // none if the sketch is AskOnly.
 func (s Sketch) Reported(keyed func(uint64) uint64) []Group {
+	return s.ReportedBut(keyed, func(uint64) bool { return false })
+}
+
+// ReportedBut is Reported without the keys of a text, keyed, that are common. Others of its level
+// take their places. There are no groups if fewer than 12 keys of the level are left.
+func (s Sketch) ReportedBut(keyed func(uint64) uint64, isCommon func(uint64) bool) []Group {
 	if s.AskOnly {
 		return nil
 	}
@@ -99,8 +105,13 @@ func (s Sketch) Reported(keyed func(uint64) uint64) []Group {
 		return nil
 	}
 	var sample []uint64
-	for _, k := range smallest(keys, level, storedKeys) {
-		sample = append(sample, k.hash)
+	for _, k := range smallest(keys, level, len(keys)) {
+		if len(sample) < storedKeys && !isCommon(k.hash) {
+			sample = append(sample, k.hash)
+		}
+	}
+	if len(sample) < fewestKeys {
+		return nil
 	}
 	var groups []Group
 	for _, a := range spread(smallest(placesOf(s.Anchors, keyed), level+1, candidates)) {

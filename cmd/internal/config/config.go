@@ -99,6 +99,7 @@ type Config struct {
 		Classes         bool
 		Sketches        bool
 		Shapes          bool
+		Commonness      bool
 	}
 	Domains struct {
 		Alone      bool

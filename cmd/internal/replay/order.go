@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/signature"
+	"github.com/spambloom/spambloom/signature/suffix"
 )
 
 // earliest is the oldest plausible time: there was hardly any mail before, and broken
@@ -35,6 +36,22 @@ func TimeOf(m signature.Message, latest time.Time) time.Time {
 		}
 	}
 	return parseTime(date, latest)
+}
+
+// FromOf returns the registrable domain in From; "" if it has none.
+func FromOf(m signature.Message) string {
+	for _, f := range m.Header {
+		if !strings.EqualFold(f.Name, "From") {
+			continue
+		}
+		host := f.Value[strings.LastIndexByte(f.Value, '@')+1:]
+		end := strings.IndexFunc(host, func(r rune) bool { return r <= ' ' || strings.ContainsRune(">,;)", r) })
+		if end >= 0 {
+			host = host[:end]
+		}
+		return suffix.Registrable(strings.ToLower(host))
+	}
+	return ""
 }
 
 // parseTime parses a date-time of RFC 5322, including obsolete forms. It returns zero if

@@ -29,6 +29,17 @@ type Message struct {
 	Spam bool
 	Time time.Time // of arrival; zero: unknown
 	Set  signature.Set
+	From string // registrable domain of From; "": unknown
+}
+
+// sender returns who answers for a message. There is no verifier: the From of ham counts as proven,
+// that of spam does not, as forged ones are not.
+func (m *Message) sender() bloomdb.Sender {
+	s := bloomdb.Sender{Network: m.From}
+	if !m.Spam {
+		s.From = m.From
+	}
+	return s
 }
 
 // Options determine how an archive is run.
@@ -42,6 +53,9 @@ type Options struct {
 
 	Clock         bool   // the sites' clock follows the messages; otherwise it stands still
 	BulkThreshold uint64 // sightings from which a message is bulk; 0: never
+
+	Learn        []Message // wanted mail that is learned before the first message
+	NoCommonness bool      // nothing is learned
 }
 
 // MaxSites bounds Options.Sites, because each has its own filters.
@@ -94,6 +108,11 @@ func Run(ctx context.Context, messages []Message, o Options, judged func()) (_ *
 	}
 	defer func() { err = errors.Join(err, r.sites.close()) }()
 	begin := time.Now()
+	for i := range o.Learn {
+		for _, s := range r.sites.all {
+			s.db.Learn(o.Learn[i].Set, o.Learn[i].sender(), bloomdb.Evidence{}, r.sites.timeOf(&o.Learn[i]))
+		}
+	}
 	for i := range messages {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -134,10 +153,11 @@ func (r *run) judge(s *site, m *Message) error {
 	if err := s.db.Count(m.Set, 1); err != nil {
 		return fmt.Errorf("count: %w", err)
 	}
-	e := s.db.Judge(m.Set)
+	e := s.db.JudgeFrom(m.Set, m.sender())
 	if err := s.db.CountDomains(m.Set, e, 1); err != nil {
 		return fmt.Errorf("count: %w", err)
 	}
+	s.db.Learn(m.Set, m.sender(), e, r.sites.timeOf(m))
 	d := r.policy.Decide(e, true)
 	var reasons []Reason
 	if d.Verdict == policy.Spam && !m.Spam {

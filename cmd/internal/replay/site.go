@@ -54,7 +54,7 @@ func openSites(messages []Message, o Options, random *rand.Rand) (*sites, error)
 		name := fmt.Sprintf("site%d", i+1)
 		one := &site{opt: bloomdb.Options{
 			Dir: filepath.Join(o.Dir, name), Site: name, Key: key,
-			Reports:  bloomdb.ReportOptions{Period: reportPeriod, Keep: reportKeep, Capacity: reports},
+			Reports:  bloomdb.ReportOptions{Period: reportPeriod, Keep: reportKeep, Capacity: reports, NoCommonness: o.NoCommonness},
 			Counts:   bloomdb.CountOptions{Period: countPeriod, Capacity: counts},
 			Exchange: o.Sites > 1,
 			Now:      func() time.Time { return s.now },
@@ -101,6 +101,15 @@ func capacities(messages []Message, clock bool) (reports, counts int64) {
 		}
 	}
 	return max(minCapacity, reportKeep*min(reports, spam)), max(minCapacity, counts)
+}
+
+// timeOf returns when a message arrived, which decides the day on which it is learned. It need not
+// be the time of the clock, which may stand still.
+func (s *sites) timeOf(m *Message) time.Time {
+	if m.Time.IsZero() {
+		return s.now
+	}
+	return m.Time
 }
 
 // advance sets the clock, which never goes back. Databases keep expired data for a while by

@@ -1,0 +1,164 @@
+package bloomdb_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// mailSite is a database whose clock the test sets, and which sees mail as the milter does.
+type mailSite struct {
+	*bloomdb.DB
+	clock *bloomdbtest.Clock
+}
+
+func openMailSite(t *testing.T, change func(*bloomdb.Options)) mailSite {
+	t.Helper()
+	o, c := bloomdbtest.Options(t.TempDir(), "a"), bloomdbtest.NewClock()
+	o.Now = c.Now
+	if change != nil {
+		change(&o)
+	}
+	return mailSite{bloomdbtest.Open(t, o), c}
+}
+
+// receive judges a message and learns it.
+func (s mailSite) receive(set signature.Set, from string) bloomdb.Evidence {
+	sender := bloomdb.Sender{From: from}
+	e := s.JudgeFrom(set, sender)
+	s.Learn(set, sender, e, s.Now())
+	return e
+}
+
+const day = 24 * time.Hour
+
+// A phish with the footer of a mailing service does not list the mail of that service's customers.
+func TestCommonFooterIsNoEvidence(t *testing.T) {
+	for _, isOff := range []bool{false, true} {
+		s := openMailSite(t, func(o *bloomdb.Options) { o.Reports.NoCommonness = isOff })
+		footer := words(500, 60)
+		for i := range 4 {
+			s.receive(wordy(i, append(words(1000*(i+2), 30), footer...)...), fmt.Sprintf("shop%d.example", i))
+			s.clock.Add(day)
+		}
+		mustReportSet(t, s.DB, wordy(100, append(words(100_000, 10), footer...)...))
+		mail := wordy(200, append(words(200_000, 30), footer...)...)
+		if got := s.Judge(mail).Listed; got != isOff {
+			t.Errorf("commonness off %v: innocent mail with the footer is listed: %v", isOff, got)
+		}
+		if !s.Judge(wordy(100)).Listed {
+			t.Error("the phish itself is not listed")
+		}
+	}
+}
+
+// A report of an imitation does not list the mail of the company that it imitates.
+func TestImitationDoesNotListTheImitated(t *testing.T) {
+	const company = "accounts.example"
+	for _, copied := range []int{10, 30, 60, 90} {
+		s := openMailSite(t, nil)
+		for i := range 3 {
+			s.receive(wordy(i, words(0, 100)...), company)
+			s.clock.Add(day)
+		}
+		phish := wordy(100, append(words(0, copied), words(5000, 100-copied)...)...)
+		mustReportSet(t, s.DB, phish)
+		notice := wordy(200, append(words(0, 95), words(9000, 5)...)...)
+		if e := s.receive(notice, company); e.Listed {
+			t.Errorf("%d %% copied: the company's notice is listed: %+v", copied, e.Matches)
+		} else if near := s.Judge(notice).Listed; near != (e.Sender == company) {
+			t.Errorf("%d %% copied: without proof listed %v, spared by sender %q", copied, near, e.Sender)
+		} else if copied == 90 && !near {
+			t.Error("90 % copied: a notice without proof is not listed")
+		}
+		if near := wordy(101, append(words(0, copied), words(5001, 100-copied)...)...); !s.JudgeFrom(near, bloomdb.Sender{From: "phish.example"}).Listed {
+			t.Errorf("%d %% copied: a variation of the phish is not listed", copied)
+		}
+		mustReportSet(t, s.DB, notice)
+		if e := s.receive(notice, company); !e.Listed {
+			t.Errorf("%d %% copied: a notice that was reported itself is not listed", copied)
+		}
+	}
+}
+
+// A flood of one campaign does not make it common before somebody reports it.
+func TestFloodIsNotCommon(t *testing.T) {
+	s := openMailSite(t, nil)
+	for i := range 2000 {
+		if i == 1000 {
+			s.clock.Add(day)
+		}
+		s.receive(wordy(i, words(0, 100)...), fmt.Sprintf("host%d.example", i))
+	}
+	mustReportSet(t, s.DB, wordy(0, words(0, 100)...))
+	if !s.Judge(wordy(5000, append(words(0, 95), words(9000, 5)...)...)).Listed {
+		t.Error("a variation is not listed after a report")
+	}
+}
+
+// A link domain of many senders is common, however often it is reported.
+func TestClickHostIsCommon(t *testing.T) {
+	s := openMailSite(t, nil)
+	for i := range 5 {
+		s.receive(linking(fmt.Sprint("news ", i), "clicks.example"), fmt.Sprintf("shop%d.example", i))
+		s.clock.Add(day)
+	}
+	reportCampaigns(t, s.DB, "phish", 20, "clicks.example", "phish.example")
+	if s.Judge(linking("newsletter", "clicks.example")).Listed {
+		t.Error("a newsletter is listed by the host that counts its clicks")
+	}
+	if !s.Judge(linking("new", "phish.example")).Listed {
+		t.Error("the phish's own domain does not list")
+	}
+}
+
+// Nothing that is learned leaves the site.
+func TestCommonnessStaysHere(t *testing.T) {
+	a, o := openMailSite(t, nil), bloomdbtest.Options(t.TempDir(), "b")
+	o.Now = a.clock.Now
+	b := bloomdbtest.Open(t, o)
+	for i := range 4 {
+		a.receive(wordy(i, words(0, 100)...), fmt.Sprintf("lie%d.example", i))
+		a.clock.Add(day)
+	}
+	mustReportSet(t, a.DB, wordy(50, words(7000, 100)...))
+	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a.DB)...)
+	if n := b.Keyspace().Common.Memory(); n != 0 {
+		t.Errorf("another site's commonness takes %d bytes here", n)
+	}
+}
+
+// A damaged set is set aside by name, and costs no listing.
+func TestDamagedCommonSetIsSetAside(t *testing.T) {
+	o, c := bloomdbtest.Options(t.TempDir(), "a"), bloomdbtest.NewClock()
+	o.Now = c.Now
+	s := mailSite{bloomdbtest.Open(t, o), c}
+	s.receive(wordy(1, words(0, 100)...), "shop.example")
+	spam := wordy(2, words(5000, 100)...)
+	mustReportSet(t, s.DB, spam)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob(filepath.Join(o.Dir, "common-*.set"))
+	if len(files) != 1 {
+		t.Fatalf("files: %v", files)
+	}
+	if err := os.Truncate(files[0], 5000); err != nil {
+		t.Fatal(err)
+	}
+	db := bloomdbtest.Open(t, o)
+	if !db.Judge(spam).Listed {
+		t.Error("a report is lost")
+	}
+	aside := db.DamagedFiles()
+	if !slices.ContainsFunc(aside, func(f bloomdb.DamagedFile) bool { return f.Name == filepath.Base(files[0])+".damaged" }) {
+		t.Errorf("set aside: %+v", aside)
+	}
+}

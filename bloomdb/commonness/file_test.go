@@ -1,0 +1,96 @@
+package commonness_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/commonness"
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+)
+
+// written returns the file of a site's only set.
+func written(t testing.TB, s *site) []byte {
+	t.Helper()
+	list := s.Snapshots()
+	if len(list) != 1 {
+		t.Fatalf("%d files, want 1", len(list))
+	}
+	var b bytes.Buffer
+	if err := list[0].Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func load(t testing.TB, s *site, data []byte, gen int64) error {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "common.set")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return s.Load(path, gen)
+}
+
+func TestSetsSurviveARestart(t *testing.T) {
+	s := newSite()
+	gen := s.now.Unix() / (168 * 3600)
+	for day := range 3 { // three days of one week; the senders are many
+		s.receive(feature, 10+day, 20+day)
+		s.receive(feature, day)
+		s.nextDay()
+	}
+	again := newSite()
+	again.now = s.now
+	if err := load(t, again, written(t, s), gen); err != nil {
+		t.Fatal(err)
+	}
+	if !again.IsCommon(feature) || again.IsCommon(feature+1) {
+		t.Error("what was common before a restart is forgotten")
+	}
+}
+
+func TestDamagedSets(t *testing.T) {
+	s := newSite()
+	s.receive(feature, 1)
+	good, gen := written(t, s), s.now.Unix()/(168*3600)
+	var damage *folder.DamageError
+	for name, data := range map[string][]byte{
+		"empty":    {},
+		"cut":      good[:len(good)/2],
+		"too long": append(bytes.Clone(good), 0),
+		"changed":  append(append(bytes.Clone(good[:999]), good[999]^1), good[1000:]...),
+	} {
+		again := newSite()
+		if err := load(t, again, data, gen); !errors.As(err, &damage) {
+			t.Errorf("%s: %v, want damage", name, err)
+		}
+		if again.Memory() != 0 {
+			t.Errorf("%s: part of it is used", name)
+		}
+	}
+	if err := load(t, newSite(), good, gen+1); !errors.As(err, &damage) {
+		t.Errorf("another generation: %v, want damage", err)
+	}
+	other := newSite()
+	other.Table = commonness.New(other.settings, keyring.NewRing([32]byte{2}))
+	if err := load(t, other, good, gen); err == nil {
+		t.Error("the set of another key is used")
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	s := newSite()
+	s.receive(feature, 1)
+	good := written(f, s)
+	f.Add(good[:64])
+	f.Add(folder.Seal(good[:200]))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := load(t, newSite(), data, 2929); err == nil && len(data) < len(good) {
+			t.Errorf("%d bytes are a set", len(data))
+		}
+	})
+}

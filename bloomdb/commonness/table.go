@@ -1,0 +1,226 @@
+package commonness
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+)
+
+const (
+	// Enough is how many senders, and how many days, make a feature common.
+	Enough = 3
+	// clearDays is how many days of unreported mail a sender needs for each day of reports.
+	clearDays = 10
+
+	senders, days, reportDays = 64, 32, 16 // numbers of a feature's entries
+
+	room       = 8_000_000
+	entryError = 0.01
+	shares     = 64 // of a set, one of which a sender may fill on one day
+	quotas     = 1 << 10
+)
+
+// shape is the shape of a set.
+var shape = filter.BitsShape{K: 4, Span: 1}.Fit(room, entryError)
+
+// Table holds the sets of one keyspace. It is safe for concurrent use.
+type Table struct {
+	opt  *layout.Settings
+	ring *keyring.Ring
+
+	sets   atomic.Pointer[[]*set] // newest first; replaced as a whole
+	mu     sync.Mutex             // guards changes of sets, and all below
+	day    int64                  // of quota
+	quota  [quotas]int32          // entries that senders added on that day, by their hash
+	recent recent
+}
+
+// set is what was learned in one period of reports.
+type set struct {
+	gen     int64
+	bits    *filter.Bits
+	changes atomic.Int64
+}
+
+// New returns an empty table.
+func New(opt *layout.Settings, ring *keyring.Ring) *Table {
+	t := &Table{opt: opt, ring: ring}
+	t.sets.Store(new([]*set))
+	return t
+}
+
+// Mail is unreported mail to learn from.
+type Mail struct {
+	Features []uint64
+	Sender   string    // whoever answers for it: a proven domain, or a network
+	From     string    // the proven domain of From; "": none
+	Message  uint64    // hash of its text or body; 0: it has neither
+	At       time.Time // of arrival; it decides the day
+}
+
+// Learn records the features of a message that nobody reported. It is idempotent: a second copy of
+// one sender on one day changes nothing. It does nothing if the set is full or the sender has used
+// its share.
+func (t *Table) Learn(m Mail) {
+	if t == nil || t.opt.Reports.NoCommonness || m.Sender == "" {
+		return
+	}
+	day := m.At.Unix() / int64(24*time.Hour/time.Second)
+	sender := t.hash(m.Sender)
+	s := t.current(sender, int32(2*len(m.Features)+1), day)
+	if s == nil {
+		return
+	}
+	for _, f := range m.Features {
+		s.bits.Set(entry(f, ofSender, sender%senders))
+		s.bits.Set(entry(f, ofDay, uint64(day)%days))
+	}
+	if m.From != "" {
+		from := t.hash(m.From)
+		s.bits.Set(entry(from, ofDay, uint64(day)%days))
+		t.recent.note(m.Message, from)
+	}
+	s.changes.Add(1)
+}
+
+// Reported takes back what was learned of a message that is reported now: from now on its features
+// need a sender and a day more to be common, and its sender more days to be known.
+func (t *Table) Reported(features []uint64, message uint64) {
+	if t == nil || t.opt.Reports.NoCommonness {
+		return
+	}
+	s := t.current(0, 0, 0)
+	if s == nil {
+		return
+	}
+	day := uint64(t.opt.Now().Unix()/int64(24*time.Hour/time.Second)) % reportDays
+	if from, ok := t.recent.senderOf(message); ok {
+		features = append(slices.Clip(features), from)
+	}
+	for _, f := range features {
+		s.bits.Set(entry(f, ofReport, day))
+	}
+	s.changes.Add(1)
+}
+
+// IsCommon reports whether a feature is common. A nil table has none.
+func (t *Table) IsCommon(feature uint64) bool {
+	if t == nil || t.opt.Reports.NoCommonness || len(*t.sets.Load()) == 0 {
+		return false
+	}
+	least := Enough
+	if t.count(feature, ofDay, days, least) < least || t.count(feature, ofSender, senders, least) < least {
+		return false
+	}
+	least += t.count(feature, ofReport, reportDays, reportDays)
+	return t.count(feature, ofDay, days, least) >= least && t.count(feature, ofSender, senders, least) >= least
+}
+
+// Knows reports whether this site saw unreported mail of a proven From domain on at least Enough
+// days, and on clearDays more for each day on which mail of it was reported.
+func (t *Table) Knows(from string) bool {
+	if t == nil || t.opt.Reports.NoCommonness || from == "" || len(*t.sets.Load()) == 0 {
+		return false
+	}
+	f := t.hash(from)
+	least := Enough + clearDays*t.count(f, ofReport, reportDays, reportDays)
+	return least <= days && t.count(f, ofDay, days, least) >= least
+}
+
+// Kinds of entries. The numbers are otherwise arbitrary.
+const (
+	ofSender = 0x8cb92ba72f3d8dd7
+	ofDay    = 0xabc98388fb8fac03
+	ofReport = 0x4cf5ad432745937f
+)
+
+// entry returns the position of an entry of a feature.
+func entry(feature, kind, n uint64) filter.Hash {
+	return keyring.Stretch(filter.Mix(feature^kind) + n*0x9e3779b97f4a7c15)
+}
+
+// count returns how many of a feature's entries of a kind are in any set. It stops at most.
+func (t *Table) count(feature, kind, of uint64, most int) (n int) {
+	sets := *t.sets.Load()
+	for i := uint64(0); i < of && n < most; i++ {
+		h := entry(feature, kind, i)
+		if slices.ContainsFunc(sets, func(s *set) bool { return s.bits.Has(h) }) {
+			n++
+		}
+	}
+	return n
+}
+
+// hash returns the keyed hash of a name.
+func (t *Table) hash(name string) uint64 {
+	d := t.ring.Keyed.Sum(keyring.PurposeCommon, []byte(name))
+	return binary.BigEndian.Uint64(d[:])
+}
+
+// Domain returns the feature of a link domain.
+func (t *Table) Domain(domain string) uint64 {
+	if t == nil {
+		return 0
+	}
+	return filter.Mix(t.hash(domain))
+}
+
+// current returns the set of this period, and books entries of a sender on a day. It is nil if the
+// set is full, or if the sender has used its share.
+func (t *Table) current(sender uint64, entries int32, day int64) *set {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.day != day {
+		t.day, t.quota = day, [quotas]int32{}
+	}
+	used := &t.quota[sender%quotas]
+	if *used > room/shares-entries && entries > 0 {
+		return nil
+	}
+	now := t.opt.Generation(layout.SpamFilter, t.opt.Now())
+	s, err := t.set(now)
+	if err != nil || s.bits.Ones() > int64(shape.Fill(room)*float64(shape.Size())) {
+		return nil
+	}
+	*used += entries
+	return s
+}
+
+// set returns the set of a period, and makes it if necessary. The caller holds mu.
+func (t *Table) set(gen int64) (*set, error) {
+	sets := *t.sets.Load()
+	if i := slices.IndexFunc(sets, func(s *set) bool { return s.gen == gen }); i >= 0 {
+		return sets[i], nil
+	}
+	bits, err := filter.NewBits(shape)
+	if err != nil {
+		return nil, err
+	}
+	s := &set{gen: gen, bits: bits}
+	sets = append(slices.Clone(sets), s)
+	slices.SortFunc(sets, func(a, b *set) int { return int(b.gen - a.gen) })
+	t.sets.Store(&sets)
+	return s, nil
+}
+
+// Expire drops the sets whose reports have expired.
+func (t *Table) Expire() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	kept := slices.DeleteFunc(slices.Clone(*t.sets.Load()), func(s *set) bool {
+		return t.opt.Expired(layout.Target{Kind: layout.SpamFilter, Gen: s.gen})
+	})
+	t.sets.Store(&kept)
+}
+
+// Memory returns the memory of the sets in bytes.
+func (t *Table) Memory() int64 { return int64(len(*t.sets.Load())) * shape.Bytes() }
+
+// MostMemory returns the memory of the sets of that many periods, in bytes.
+func MostMemory(keep int) int64 { return int64(keep) * shape.Bytes() }

@@ -1,0 +1,195 @@
+package commonness_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/commonness"
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+)
+
+// site is a table whose clock the test sets.
+type site struct {
+	*commonness.Table
+	settings *layout.Settings
+	now      time.Time
+}
+
+func newSite() *site {
+	s := &site{now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)}
+	s.settings = &layout.Settings{Reports: layout.ReportOptions{Period: 168 * time.Hour, Keep: 5}, Now: func() time.Time { return s.now }}
+	s.Table = commonness.New(s.settings, keyring.NewRing([32]byte{1}))
+	return s
+}
+
+// receive learns mail with a feature from senders of these numbers, all today.
+func (s *site) receive(feature uint64, senders ...int) {
+	for _, n := range senders {
+		name := fmt.Sprintf("sender%d.example", n)
+		s.Learn(commonness.Mail{Features: []uint64{feature}, Sender: name, From: name, Message: filter.Mix(uint64(n)), At: s.now})
+	}
+}
+
+func (s *site) nextDay() { s.now = s.now.Add(24 * time.Hour) }
+
+// numbers returns n numbers.
+func numbers(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+const feature = 0x1234567890abcdef
+
+func TestCommon(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		days func(day int) []int // senders of each of ten days
+		want bool
+	}{
+		{"nothing", func(int) []int { return nil }, false},
+		{"one sender on ten days", func(int) []int { return []int{1} }, false},
+		{"two senders on ten days", func(int) []int { return []int{1, 2} }, false},
+		{"three senders on one day", func(day int) []int { return map[int][]int{3: {1, 2, 3}}[day] }, false},
+		{"10,000 senders on two days", func(day int) []int { return map[int][]int{3: numbers(10_000), 4: numbers(10_000)}[day] }, false},
+		{"a sender a day on five days", func(day int) []int { return map[int][]int{0: {1}, 3: {2}, 5: {3}, 6: {4}, 7: {5}}[day] }, true},
+	} {
+		s := newSite()
+		for day := range 10 {
+			s.receive(feature, c.days(day)...)
+			s.nextDay()
+		}
+		if got := s.IsCommon(feature); got != c.want {
+			t.Errorf("%s: common %v, want %v", c.name, got, c.want)
+		}
+		if s.IsCommon(feature + 1) {
+			t.Errorf("%s: another feature is common", c.name)
+		}
+	}
+}
+
+// A sender who makes the features of his later spam common needs a domain of his own and a day for
+// each: n days of harmless mail buy him n-3 days on which his spam is reported without its sketch.
+func TestPoisoningBuysADayForADay(t *testing.T) {
+	const harmless = 8
+	s := newSite()
+	for day := range harmless {
+		s.receive(feature, day)
+		s.nextDay()
+	}
+	bought := 0
+	for ; bought < 30; bought++ {
+		if s.Reported([]uint64{feature}, 0); !s.IsCommon(feature) {
+			break
+		}
+		s.nextDay()
+	}
+	t.Logf("%d days of harmless mail buy %d days of spam", harmless, bought)
+	if most := harmless - commonness.Enough; bought < 1 || bought > most { // two senders may share a number
+		t.Errorf("%d days of harmless mail buy %d days of spam, want 1 to %d", harmless, bought, most)
+	}
+}
+
+func TestCommonnessExpires(t *testing.T) {
+	s := newSite()
+	for day := range 4 {
+		s.receive(feature, day)
+		s.nextDay()
+	}
+	if !s.IsCommon(feature) || s.Memory() == 0 {
+		t.Fatal("not common")
+	}
+	s.now = s.now.Add(5 * 168 * time.Hour)
+	s.Expire()
+	if s.IsCommon(feature) || s.Memory() != 0 {
+		t.Error("common after five weeks without it")
+	}
+}
+
+func TestKnownSender(t *testing.T) {
+	s := newSite()
+	for day := range 3 {
+		if s.Knows("sender1.example") {
+			t.Fatalf("known after %d days", day)
+		}
+		s.receive(uint64(day), 1)
+		s.nextDay()
+	}
+	if !s.Knows("sender1.example") || s.Knows("sender2.example") || s.Knows("") {
+		t.Fatal("known: want sender1.example only")
+	}
+	s.Reported(nil, filter.Mix(1)) // its message
+	if s.Knows("sender1.example") {
+		t.Error("known although mail of it was reported")
+	}
+	for range 10 {
+		s.receive(feature, 1)
+		s.nextDay()
+	}
+	if !s.Knows("sender1.example") {
+		t.Error("ten days without a report do not make up for one with a report")
+	}
+}
+
+// One sender cannot use up the room of a day.
+func TestOneSenderDoesNotFillTheSet(t *testing.T) {
+	s := newSite()
+	for i := range uint64(20_000) {
+		features := make([]uint64, 128)
+		for j := range features {
+			features[j] = filter.Mix(i<<8 | uint64(j))
+		}
+		s.Learn(commonness.Mail{Features: features, Sender: "flood.example", At: s.now})
+	}
+	for day := range 3 {
+		s.receive(feature, day)
+		s.nextDay()
+	}
+	if !s.IsCommon(feature) {
+		t.Error("others' mail is not learned after a flood of one sender")
+	}
+}
+
+func TestSwitchedOff(t *testing.T) {
+	s := newSite()
+	s.settings.Reports.NoCommonness = true
+	for day := range 5 {
+		s.receive(feature, day)
+		s.nextDay()
+	}
+	if s.IsCommon(feature) || s.Knows("sender1.example") || s.Memory() != 0 || len(s.Snapshots()) != 0 {
+		t.Error("it is off, and learns")
+	}
+}
+
+func BenchmarkLearn(b *testing.B) {
+	s := newSite()
+	features := make([]uint64, 128)
+	for i := 0; b.Loop(); i++ {
+		for j := range features {
+			features[j] = filter.Mix(uint64(i<<8 | j))
+		}
+		s.Learn(commonness.Mail{Features: features, Sender: fmt.Sprint(i), At: s.now})
+	}
+}
+
+func BenchmarkIsCommon(b *testing.B) {
+	s := newSite()
+	for day := range 5 {
+		s.receive(feature, numbers(20)...)
+		_ = day
+		s.nextDay()
+	}
+	for name, f := range map[string]uint64{"common": feature, "absent": feature + 1} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				s.IsCommon(f)
+			}
+		})
+	}
+}

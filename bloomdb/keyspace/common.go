@@ -1,0 +1,31 @@
+package keyspace
+
+import (
+	"encoding/binary"
+
+	"github.com/spambloom/spambloom/bloomdb/commonness"
+	"github.com/spambloom/spambloom/bloomdb/vote"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Learn records what a message that nobody reported has in common with others. Features and Message
+// of m are filled in.
+func (ks *Keyspace) Learn(set signature.Set, m commonness.Mail) {
+	m.Features, m.Message = ks.Sketches.Features(set), messageOf(set)
+	ks.Common.Learn(m)
+}
+
+// TakeBack takes back what was learned of a message that is reported.
+func (ks *Keyspace) TakeBack(set signature.Set) {
+	ks.Common.Reported(ks.Sketches.Features(set), messageOf(set))
+}
+
+// messageOf returns a hash of the text or body of a message; 0 if it has neither.
+func messageOf(set signature.Set) uint64 {
+	keys := vote.Keys(set.Signatures)
+	if len(keys) == 0 {
+		return 0
+	}
+	d := set.Signatures[keys[0]].Digest
+	return binary.BigEndian.Uint64(d[:])
+}
