@@ -22,14 +22,14 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/store"
 )
 
-// alone configures a site without an exchange.
-func alone(o bloomdb.Options) bloomdb.Options {
+// withoutExchange configures a site without an exchange.
+func withoutExchange(o bloomdb.Options) bloomdb.Options {
 	o.Exchange = false
 	return o
 }
 
-// lived fills a database with data of every kind, over two generations.
-func lived(t testing.TB, o bloomdb.Options, c *bloomdbtest.Clock) *bloomdb.DB {
+// openPopulated opens a database and fills it with data of every kind, over two generations.
+func openPopulated(t testing.TB, o bloomdb.Options, c *bloomdbtest.Clock) *bloomdb.DB {
 	t.Helper()
 	o.Now = c.Now
 	db := bloomdbtest.Open(t, o)
@@ -55,16 +55,17 @@ func lived(t testing.TB, o bloomdb.Options, c *bloomdbtest.Clock) *bloomdb.DB {
 	return db
 }
 
-// livedOptions keep two generations of a week each, with room for everything in lived.
-func livedOptions(dir, site string) bloomdb.Options {
+// populatedOptions keep two generations of a week each, with room for everything in
+// openPopulated.
+func populatedOptions(dir, site string) bloomdb.Options {
 	o := bloomdbtest.Options(dir, site)
 	o.Reports.Period, o.Reports.Classes = 168*time.Hour, true
 	o.Reports.Capacity, o.Counts.Capacity = 100, 100
 	return o
 }
 
-// checkLived checks that the database contains what lived did.
-func checkLived(t *testing.T, db *bloomdb.DB) {
+// checkPopulated checks that the database contains what openPopulated wrote.
+func checkPopulated(t *testing.T, db *bloomdb.DB) {
 	t.Helper()
 	for n, want := range map[int]bool{1: true, 2: false, 3: true, 4: true, 6: false, 7: false, 9: false} {
 		listed(t, db, n, want)
@@ -76,7 +77,7 @@ func checkLived(t *testing.T, db *bloomdb.DB) {
 		t.Error("a near-duplicate is not listed")
 	}
 	if err := db.Report(bloomdbtest.Message(7), layout.ClassOther); !errors.Is(err, never.ErrNever) {
-		t.Errorf("declared never to be spam, it is reported: %v", err)
+		t.Errorf("report of a message on the never-list: %v", err)
 	}
 	if got := db.Judge(bloomdbtest.Message(8)).Count; got < 30 {
 		t.Errorf("message 8 counted %d times", got)
@@ -86,7 +87,7 @@ func checkLived(t *testing.T, db *bloomdb.DB) {
 	}
 }
 
-// noError fails the test for an error. It is must for tests and models.
+// noError fails the test for an error. It is must, for tests and models.
 func noError(t interface {
 	Helper()
 	Fatal(...any)
@@ -97,8 +98,8 @@ func noError(t interface {
 	}
 }
 
-// backedUp writes a backup into a folder.
-func backedUp(t rapid.TB, b *bloomdb.Backup, dir string) {
+// writeBackup writes a backup into a folder.
+func writeBackup(t rapid.TB, b *bloomdb.Backup, dir string) {
 	t.Helper()
 	write := func(f bloomdb.BackupFile) {
 		path := filepath.Join(dir, filepath.FromSlash(f.Name))
@@ -132,8 +133,8 @@ func mustBackup(t testing.TB, db *bloomdb.DB) *bloomdb.Backup {
 func TestBackup(t *testing.T) {
 	for _, saved := range []bool{false, true} {
 		c := bloomdbtest.NewClock()
-		o := livedOptions(t.TempDir(), "mx1")
-		db := lived(t, o, c)
+		o := populatedOptions(t.TempDir(), "mx1")
+		db := openPopulated(t, o, c)
 		noError(t, db.Keyspace().Journal.Flush()) // counts are on disk after a second
 		if saved {
 			noError(t, db.Keyspace().Save())
@@ -144,14 +145,14 @@ func TestBackup(t *testing.T) {
 		if _, err := db.Unnever(bloomdbtest.Message(7)); err != nil {
 			t.Fatal(err)
 		}
-		c.Add(100 * o.Reports.Period) // all of its files go
+		c.Add(100 * o.Reports.Period) // all of its files expire
 		for range store.KeepExpired + 1 {
 			db.Keyspace().Expire()
 		}
 		noError(t, db.Keyspace().Save())
 
 		o.Dir = filepath.Join(t.TempDir(), "copy")
-		backedUp(t, b, o.Dir)
+		writeBackup(t, b, o.Dir)
 		if err := bloomdb.CheckFolder(o.Dir); err != nil {
 			t.Error(err)
 		}
@@ -159,17 +160,17 @@ func TestBackup(t *testing.T) {
 		then.Add(o.Reports.Period)
 		o.Now = then.Now
 		copied := bloomdbtest.Open(t, o)
-		checkLived(t, copied)
+		checkPopulated(t, copied)
 		listed(t, copied, 20, false)
 		if e, seq := copied.Head(); e != epoch|1 || seq != 0 || !folder.CarriesOver(e, epoch) {
-			t.Errorf("the copy lives in epoch %d at %d, after %d", e, seq, epoch)
+			t.Errorf("the copy is in epoch %d at %d, after %d", e, seq, epoch)
 		}
 	}
 }
 
 // During a key change, the backup contains the databases of both keys.
 func TestBackupInRollover(t *testing.T) {
-	o := alone(livedOptions(t.TempDir(), "mx1"))
+	o := withoutExchange(populatedOptions(t.TempDir(), "mx1"))
 	db := bloomdbtest.Open(t, o)
 	bloomdbtest.Report(t, db, 1)
 	noError(t, db.Close())
@@ -179,11 +180,11 @@ func TestBackupInRollover(t *testing.T) {
 	bloomdbtest.Report(t, db, 2)
 	b := mustBackup(t, db)
 	o.Dir = filepath.Join(t.TempDir(), "copy")
-	backedUp(t, b, o.Dir)
+	writeBackup(t, b, o.Dir)
 	noError(t, bloomdb.CheckFolder(o.Dir))
 	copied := bloomdbtest.Open(t, o)
 	if copied.Previous() == nil {
-		t.Fatal("the previous key's database is not there")
+		t.Fatal("the previous key's database is missing")
 	}
 	for n := 1; n <= 2; n++ {
 		listed(t, copied, n, true)
@@ -193,12 +194,12 @@ func TestBackupInRollover(t *testing.T) {
 // A copy that was cut off before its end is rejected.
 func TestBackupCutOff(t *testing.T) {
 	c := bloomdbtest.NewClock()
-	o := livedOptions(t.TempDir(), "mx1")
-	db := lived(t, o, c)
+	o := populatedOptions(t.TempDir(), "mx1")
+	db := openPopulated(t, o, c)
 	noError(t, db.Keyspace().Save())
 	b := mustBackup(t, db)
 	whole := filepath.Join(t.TempDir(), "whole")
-	backedUp(t, b, whole)
+	writeBackup(t, b, whole)
 	o.Now, o.Dir = c.Now, filepath.Join(t.TempDir(), "cut")
 	noError(t, os.Mkdir(o.Dir, 0o700))
 	again := mustBackup(t, db)
@@ -209,25 +210,25 @@ func TestBackupCutOff(t *testing.T) {
 		noError(t, os.WriteFile(filepath.Join(o.Dir, f.Name), data, 0o600))
 		if db, err := bloomdb.Open(o); err == nil {
 			db.Close()
-			t.Fatalf("it opens after %s", f.Name)
+			t.Fatalf("the copy opens although it ends after %s", f.Name)
 		} else if !strings.Contains(err.Error(), "identity is missing") {
 			t.Fatalf("after %s: %v", f.Name, err)
 		}
 		if bloomdb.CheckFolder(o.Dir) == nil {
-			t.Fatalf("no fault is found after %s", f.Name)
+			t.Fatalf("CheckFolder returned no error after %s", f.Name)
 		}
 	}
 }
 
-// CheckFolder names the files that Open rejects, and those that it sets aside.
+// CheckFolder returns the name of each file that Open rejects or sets aside.
 func TestCheckFolder(t *testing.T) {
 	c := bloomdbtest.NewClock()
-	o := livedOptions(t.TempDir(), "mx1")
-	db := lived(t, o, c)
+	o := populatedOptions(t.TempDir(), "mx1")
+	db := openPopulated(t, o, c)
 	noError(t, db.Keyspace().Save())
 	b := mustBackup(t, db)
 	dir := t.TempDir()
-	backedUp(t, b, dir)
+	writeBackup(t, b, dir)
 	entries, err := os.ReadDir(dir)
 	noError(t, err)
 	for _, e := range entries {
@@ -252,15 +253,15 @@ func TestCheckFolder(t *testing.T) {
 	}
 }
 
-// Whatever happens while a backup is taken: it contains all changes acknowledged before it
-// began, and it opens as after a crash.
+// Whatever happens while a backup is taken, the backup contains all changes acknowledged before
+// it began, and it opens as after a crash.
 func TestBackupWhileInUse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		root, err := os.MkdirTemp("", "backup")
 		noError(t, err)
 		defer os.RemoveAll(root)
 		c := bloomdbtest.NewClock()
-		o := livedOptions(filepath.Join(root, "state"), "mx1")
+		o := populatedOptions(filepath.Join(root, "state"), "mx1")
 		o.Now, o.Reports.Capacity = c.Now, 3000
 		db, err := bloomdb.Open(o)
 		noError(t, err)
@@ -314,7 +315,7 @@ func TestBackupWhileInUse(t *testing.T) {
 		noError(t, err)
 		steps(100, rapid.IntRange(0, 6).Draw(t, "after"))
 		o.Dir = filepath.Join(root, "copy")
-		backedUp(t, b, o.Dir)
+		writeBackup(t, b, o.Dir)
 		close(quit)
 		noError(t, <-done)
 		noError(t, bloomdb.CheckFolder(o.Dir))

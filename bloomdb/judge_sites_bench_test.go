@@ -64,7 +64,7 @@ func reportCPU(b *testing.B, begin time.Duration) {
 const counted100 = 100
 
 // fillCounts adds messages to a site's part of a counting generation. The first ones are those
-// of all sites.
+// that all sites have counted.
 func fillCounts(b *testing.B, db *bloomdb.DB, r *rand.Rand, rank int, gen int64, messages int) {
 	own, err := filter.NewCounts(filter.SizeCounts(float64(messages)))
 	if err != nil {

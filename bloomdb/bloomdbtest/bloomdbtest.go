@@ -21,13 +21,13 @@ import (
 // Clock is a clock that the test sets.
 type Clock = keyspacetest.Clock
 
-// NewClock returns a clock that stands at 5:06:07 UTC on 4 March 2026.
+// NewClock returns a clock that is stopped at 5:06:07 UTC on 4 March 2026.
 func NewClock() *Clock { return keyspacetest.NewClock() }
 
 // Key is the federation key of Options.
 var Key = keyspacetest.Key
 
-// Options configure a small database that exchanges records, with a clock that stands.
+// Options configure a small database that exchanges records, with a stopped clock.
 func Options(dir, site string) bloomdb.Options {
 	return bloomdb.Options{
 		Dir: dir, Site: site, Key: Key, Exchange: true,
