@@ -87,11 +87,7 @@ func checkPopulated(t *testing.T, db *bloomdb.DB) {
 	}
 }
 
-// noError fails the test for an error. It is must, for tests and models.
-func noError(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
+func must(t rapid.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -103,12 +99,12 @@ func writeBackup(t rapid.TB, b *bloomdb.Backup, dir string) {
 	t.Helper()
 	write := func(f bloomdb.BackupFile) {
 		path := filepath.Join(dir, filepath.FromSlash(f.Name))
-		noError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		data, err := io.ReadAll(f.Content)
 		if err != nil || int64(len(data)) != f.Size {
 			t.Fatalf("%s: %d bytes of %d, %v", f.Name, len(data), f.Size, err)
 		}
-		noError(t, os.WriteFile(path, data, 0o600))
+		must(t, os.WriteFile(path, data, 0o600))
 	}
 	for f := range b.Files() {
 		write(f)
@@ -116,7 +112,7 @@ func writeBackup(t rapid.TB, b *bloomdb.Backup, dir string) {
 	for _, f := range b.Identities() {
 		write(f)
 	}
-	noError(t, b.Close())
+	must(t, b.Close())
 }
 
 func mustBackup(t testing.TB, db *bloomdb.DB) *bloomdb.Backup {
@@ -135,9 +131,9 @@ func TestBackup(t *testing.T) {
 		c := bloomdbtest.NewClock()
 		o := populatedOptions(t.TempDir(), "mx1")
 		db := openPopulated(t, o, c)
-		noError(t, db.Keyspace().Journal.Flush()) // counts are on disk after a second
+		must(t, db.Keyspace().Journal.Flush()) // counts are on disk after a second
 		if saved {
-			noError(t, db.Keyspace().Save())
+			must(t, db.Keyspace().Save())
 		}
 		b := mustBackup(t, db)
 		epoch, _ := db.Head()
@@ -149,7 +145,7 @@ func TestBackup(t *testing.T) {
 		for range store.KeepExpired + 1 {
 			db.Keyspace().Expire()
 		}
-		noError(t, db.Keyspace().Save())
+		must(t, db.Keyspace().Save())
 
 		o.Dir = filepath.Join(t.TempDir(), "copy")
 		writeBackup(t, b, o.Dir)
@@ -173,7 +169,7 @@ func TestBackupInRollover(t *testing.T) {
 	o := withoutExchange(populatedOptions(t.TempDir(), "mx1"))
 	db := bloomdbtest.Open(t, o)
 	bloomdbtest.Report(t, db, 1)
-	noError(t, db.Close())
+	must(t, db.Close())
 	before := o.Key
 	o.Key, o.PreviousKey = [32]byte{9}, &before
 	db = bloomdbtest.Open(t, o)
@@ -181,7 +177,7 @@ func TestBackupInRollover(t *testing.T) {
 	b := mustBackup(t, db)
 	o.Dir = filepath.Join(t.TempDir(), "copy")
 	writeBackup(t, b, o.Dir)
-	noError(t, bloomdb.CheckFolder(o.Dir))
+	must(t, bloomdb.CheckFolder(o.Dir))
 	copied := bloomdbtest.Open(t, o)
 	if copied.Previous() == nil {
 		t.Fatal("the previous key's database is missing")
@@ -196,18 +192,18 @@ func TestBackupCutOff(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	o := populatedOptions(t.TempDir(), "mx1")
 	db := openPopulated(t, o, c)
-	noError(t, db.Keyspace().Save())
+	must(t, db.Keyspace().Save())
 	b := mustBackup(t, db)
 	whole := filepath.Join(t.TempDir(), "whole")
 	writeBackup(t, b, whole)
 	o.Now, o.Dir = c.Now, filepath.Join(t.TempDir(), "cut")
-	noError(t, os.Mkdir(o.Dir, 0o700))
+	must(t, os.Mkdir(o.Dir, 0o700))
 	again := mustBackup(t, db)
 	defer again.Close()
 	for f := range again.Files() {
 		data, err := os.ReadFile(filepath.Join(whole, f.Name))
-		noError(t, err)
-		noError(t, os.WriteFile(filepath.Join(o.Dir, f.Name), data, 0o600))
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join(o.Dir, f.Name), data, 0o600))
 		if db, err := bloomdb.Open(o); err == nil {
 			db.Close()
 			t.Fatalf("the copy opens although it ends after %s", f.Name)
@@ -225,31 +221,31 @@ func TestCheckFolder(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	o := populatedOptions(t.TempDir(), "mx1")
 	db := openPopulated(t, o, c)
-	noError(t, db.Keyspace().Save())
+	must(t, db.Keyspace().Save())
 	b := mustBackup(t, db)
 	dir := t.TempDir()
 	writeBackup(t, b, dir)
 	entries, err := os.ReadDir(dir)
-	noError(t, err)
+	must(t, err)
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		good, err := os.ReadFile(path)
-		noError(t, err)
+		must(t, err)
 		bad := slices.Clone(good)
 		bad[len(bad)/2] ^= 4
 		if len(bad) > journal.Header || !strings.HasPrefix(e.Name(), "journal-") {
-			noError(t, os.WriteFile(path, bad, 0o600))
+			must(t, os.WriteFile(path, bad, 0o600))
 			if err := bloomdb.CheckFolder(dir); (err == nil || !strings.Contains(err.Error(), e.Name())) && !strings.HasPrefix(e.Name(), "journal-") {
 				t.Errorf("%s is damaged: %v", e.Name(), err)
 			}
 		}
-		noError(t, os.Remove(path))
+		must(t, os.Remove(path))
 		_, own := store.ParseOwnPath(e.Name())
 		if err := bloomdb.CheckFolder(dir); (err == nil) == (own && !repair.Expendable(e.Name()) || e.Name() == "identity" || strings.HasPrefix(e.Name(), "journal-")) {
 			t.Errorf("without %s: %v", e.Name(), err)
 		}
-		noError(t, os.WriteFile(path, good, 0o600))
-		noError(t, bloomdb.CheckFolder(dir))
+		must(t, os.WriteFile(path, good, 0o600))
+		must(t, bloomdb.CheckFolder(dir))
 	}
 }
 
@@ -258,34 +254,34 @@ func TestCheckFolder(t *testing.T) {
 func TestBackupWhileInUse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		root, err := os.MkdirTemp("", "backup")
-		noError(t, err)
+		must(t, err)
 		defer os.RemoveAll(root)
 		c := bloomdbtest.NewClock()
 		o := populatedOptions(filepath.Join(root, "state"), "mx1")
 		o.Now, o.Reports.Capacity = c.Now, 3000
 		db, err := bloomdb.Open(o)
-		noError(t, err)
+		must(t, err)
 		defer db.Close()
 		acknowledged := map[int]bool{} // listed or not
 		steps := func(from, n int) {
 			for i := range n {
 				switch m := from + i; rapid.IntRange(0, 6).Draw(t, "do") {
 				case 0:
-					noError(t, db.Keyspace().Save())
+					must(t, db.Keyspace().Save())
 				case 1:
-					noError(t, db.Revoke(bloomdbtest.Message(m)))
+					must(t, db.Revoke(bloomdbtest.Message(m)))
 					acknowledged[m] = false
 				case 2:
 					_, err := db.Never(bloomdbtest.Message(m), "")
-					noError(t, err)
+					must(t, err)
 					acknowledged[m] = false
 				case 3:
-					noError(t, db.Report(bloomdbtest.Message(m), layout.ClassOther))
+					must(t, db.Report(bloomdbtest.Message(m), layout.ClassOther))
 					_, err := db.Retouch(bloomdbtest.Message(m))
-					noError(t, err)
+					must(t, err)
 					acknowledged[m] = false
 				default:
-					noError(t, db.Report(bloomdbtest.Message(m), layout.ClassOther))
+					must(t, db.Report(bloomdbtest.Message(m), layout.ClassOther))
 					acknowledged[m] = true
 				}
 			}
@@ -312,17 +308,17 @@ func TestBackupWhileInUse(t *testing.T) {
 			done <- err
 		}()
 		b, err := db.Backup()
-		noError(t, err)
+		must(t, err)
 		steps(100, rapid.IntRange(0, 6).Draw(t, "after"))
 		o.Dir = filepath.Join(root, "copy")
 		writeBackup(t, b, o.Dir)
 		close(quit)
-		noError(t, <-done)
-		noError(t, bloomdb.CheckFolder(o.Dir))
+		must(t, <-done)
+		must(t, bloomdb.CheckFolder(o.Dir))
 		copied, err := bloomdb.Open(o)
-		noError(t, err)
+		must(t, err)
 		defer copied.Close()
-		noError(t, copied.Check())
+		must(t, copied.Check())
 		for m, want := range before {
 			if got := copied.Judge(bloomdbtest.Message(m)).Listed; got != want {
 				t.Fatalf("message %d: listed %v, want %v", m, got, want)

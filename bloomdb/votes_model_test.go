@@ -304,13 +304,6 @@ func TestVotesOfMutedSite(t *testing.T) {
 	step("heard anew", 2)
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func mustGlob(t *testing.T, dir, pattern string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, pattern))

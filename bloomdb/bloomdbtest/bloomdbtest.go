@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 	"weak"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -113,4 +115,15 @@ func Count(t testing.TB, db *bloomdb.DB, n int, times uint32) {
 	if err := db.Count(Message(n), times); err != nil {
 		t.Fatalf("count %d: %v", n, err)
 	}
+}
+
+// CPUTime returns the CPU time of this process so far, for benchmarks beside other work on the
+// machine.
+func CPUTime(t testing.TB) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

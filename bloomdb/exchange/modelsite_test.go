@@ -235,7 +235,8 @@ func (s *modelSite) check(sites []*modelSite, keys int) {
 // checkPart compares the site's copy of another site's epoch with the original: as many
 // bits and cells, and no gap.
 func (s *modelSite) checkPart(of *modelSite) {
-	if cells, own := s.cellsOf(of), of.db.Status().Sites[0].Cells; cells != own {
+	epoch, _ := of.db.Head()
+	if cells, own := cellsOf(s.db, of.name, epoch), of.db.Status().Sites[0].Cells; cells != own {
 		s.t.Errorf("%s holds %d bits and cells of %s, which has %d", s.name, cells, of.name, own)
 	}
 	for _, o := range s.x.Status().Sites {
@@ -248,21 +249,11 @@ func (s *modelSite) checkPart(of *modelSite) {
 // level reports whether the site has received all data of another one, and no gap waits for
 // a snapshot.
 func (s *modelSite) level(of *modelSite) bool {
+	epoch, _ := of.db.Head()
 	for _, o := range s.x.Status().Sites {
 		if o.Site == of.name && o.Lag == 0 && o.Gaps == 0 {
-			return s.cellsOf(of) == of.db.Status().Sites[0].Cells
+			return cellsOf(s.db, of.name, epoch) == of.db.Status().Sites[0].Cells
 		}
 	}
 	return false
-}
-
-// cellsOf returns how many bits and cells the site holds of another site's epoch.
-func (s *modelSite) cellsOf(of *modelSite) int64 {
-	epoch, _ := of.db.Head()
-	for _, held := range s.db.Status().Sites {
-		if held.Site == of.name && held.Epoch == epoch {
-			return held.Cells
-		}
-	}
-	return 0
 }
