@@ -43,7 +43,7 @@ func TestDomainRule(t *testing.T) {
 		}
 	}
 	if (store.DomainCounts{Campaigns: 5}).IsSpamOnly(-1) {
-		t.Error("listed although the rule is disabled")
+		t.Error("the rule is off, and lists")
 	}
 }
 
