@@ -22,14 +22,14 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/store"
 )
 
-// alone configures a site without an exchange.
-func alone(o bloomdb.Options) bloomdb.Options {
+// withoutExchange configures a site without an exchange.
+func withoutExchange(o bloomdb.Options) bloomdb.Options {
 	o.Exchange = false
 	return o
 }
 
-// lived fills a database with data of every kind, over two generations.
-func lived(t testing.TB, o bloomdb.Options, c *bloomdbtest.Clock) *bloomdb.DB {
+// openPopulated opens a database and fills it with data of every kind, over two generations.
+func openPopulated(t testing.TB, o bloomdb.Options, c *bloomdbtest.Clock) *bloomdb.DB {
 	t.Helper()
 	o.Now = c.Now
 	db := bloomdbtest.Open(t, o)
@@ -55,16 +55,17 @@ func lived(t testing.TB, o bloomdb.Options, c *bloomdbtest.Clock) *bloomdb.DB {
 	return db
 }
 
-// livedOptions keep two generations of a week each, with room for everything in lived.
-func livedOptions(dir, site string) bloomdb.Options {
+// populatedOptions keep two generations of a week each, with room for everything in
+// openPopulated.
+func populatedOptions(dir, site string) bloomdb.Options {
 	o := bloomdbtest.Options(dir, site)
 	o.Reports.Period, o.Reports.Classes = 168*time.Hour, true
 	o.Reports.Capacity, o.Counts.Capacity = 100, 100
 	return o
 }
 
-// checkLived checks that the database contains what lived did.
-func checkLived(t *testing.T, db *bloomdb.DB) {
+// checkPopulated checks that the database contains what openPopulated wrote.
+func checkPopulated(t *testing.T, db *bloomdb.DB) {
 	t.Helper()
 	for n, want := range map[int]bool{1: true, 2: false, 3: true, 4: true, 6: false, 7: false, 9: false} {
 		listed(t, db, n, want)
@@ -76,7 +77,7 @@ func checkLived(t *testing.T, db *bloomdb.DB) {
 		t.Error("a near-duplicate is not listed")
 	}
 	if err := db.Report(bloomdbtest.Message(7), layout.ClassOther); !errors.Is(err, never.ErrNever) {
-		t.Errorf("declared never to be spam, it is reported: %v", err)
+		t.Errorf("report of a message on the never-list: %v", err)
 	}
 	if got := db.Judge(bloomdbtest.Message(8)).Count; got < 30 {
 		t.Errorf("message 8 counted %d times", got)
@@ -86,28 +87,24 @@ func checkLived(t *testing.T, db *bloomdb.DB) {
 	}
 }
 
-// noError fails the test for an error. It is must for tests and models.
-func noError(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
+func must(t rapid.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// backedUp writes a backup into a folder.
-func backedUp(t rapid.TB, b *bloomdb.Backup, dir string) {
+// writeBackup writes a backup into a folder.
+func writeBackup(t rapid.TB, b *bloomdb.Backup, dir string) {
 	t.Helper()
 	write := func(f bloomdb.BackupFile) {
 		path := filepath.Join(dir, filepath.FromSlash(f.Name))
-		noError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		data, err := io.ReadAll(f.Content)
 		if err != nil || int64(len(data)) != f.Size {
 			t.Fatalf("%s: %d bytes of %d, %v", f.Name, len(data), f.Size, err)
 		}
-		noError(t, os.WriteFile(path, data, 0o600))
+		must(t, os.WriteFile(path, data, 0o600))
 	}
 	for f := range b.Files() {
 		write(f)
@@ -115,7 +112,7 @@ func backedUp(t rapid.TB, b *bloomdb.Backup, dir string) {
 	for _, f := range b.Identities() {
 		write(f)
 	}
-	noError(t, b.Close())
+	must(t, b.Close())
 }
 
 func mustBackup(t testing.TB, db *bloomdb.DB) *bloomdb.Backup {
@@ -132,11 +129,11 @@ func mustBackup(t testing.TB, db *bloomdb.DB) *bloomdb.Backup {
 func TestBackup(t *testing.T) {
 	for _, saved := range []bool{false, true} {
 		c := bloomdbtest.NewClock()
-		o := livedOptions(t.TempDir(), "mx1")
-		db := lived(t, o, c)
-		noError(t, db.Keyspace().Journal.Flush()) // counts are on disk after a second
+		o := populatedOptions(t.TempDir(), "mx1")
+		db := openPopulated(t, o, c)
+		must(t, db.Keyspace().Journal.Flush()) // counts are on disk after a second
 		if saved {
-			noError(t, db.Keyspace().Save())
+			must(t, db.Keyspace().Save())
 		}
 		b := mustBackup(t, db)
 		epoch, _ := db.Head()
@@ -144,14 +141,14 @@ func TestBackup(t *testing.T) {
 		if _, err := db.Unnever(bloomdbtest.Message(7)); err != nil {
 			t.Fatal(err)
 		}
-		c.Add(100 * o.Reports.Period) // all of its files go
+		c.Add(100 * o.Reports.Period) // all of its files expire
 		for range store.KeepExpired + 1 {
 			db.Keyspace().Expire()
 		}
-		noError(t, db.Keyspace().Save())
+		must(t, db.Keyspace().Save())
 
 		o.Dir = filepath.Join(t.TempDir(), "copy")
-		backedUp(t, b, o.Dir)
+		writeBackup(t, b, o.Dir)
 		if err := bloomdb.CheckFolder(o.Dir); err != nil {
 			t.Error(err)
 		}
@@ -159,31 +156,31 @@ func TestBackup(t *testing.T) {
 		then.Add(o.Reports.Period)
 		o.Now = then.Now
 		copied := bloomdbtest.Open(t, o)
-		checkLived(t, copied)
+		checkPopulated(t, copied)
 		listed(t, copied, 20, false)
 		if e, seq := copied.Head(); e != epoch|1 || seq != 0 || !folder.CarriesOver(e, epoch) {
-			t.Errorf("the copy lives in epoch %d at %d, after %d", e, seq, epoch)
+			t.Errorf("the copy is in epoch %d at %d, after %d", e, seq, epoch)
 		}
 	}
 }
 
 // During a key change, the backup contains the databases of both keys.
 func TestBackupInRollover(t *testing.T) {
-	o := alone(livedOptions(t.TempDir(), "mx1"))
+	o := withoutExchange(populatedOptions(t.TempDir(), "mx1"))
 	db := bloomdbtest.Open(t, o)
 	bloomdbtest.Report(t, db, 1)
-	noError(t, db.Close())
+	must(t, db.Close())
 	before := o.Key
 	o.Key, o.PreviousKey = [32]byte{9}, &before
 	db = bloomdbtest.Open(t, o)
 	bloomdbtest.Report(t, db, 2)
 	b := mustBackup(t, db)
 	o.Dir = filepath.Join(t.TempDir(), "copy")
-	backedUp(t, b, o.Dir)
-	noError(t, bloomdb.CheckFolder(o.Dir))
+	writeBackup(t, b, o.Dir)
+	must(t, bloomdb.CheckFolder(o.Dir))
 	copied := bloomdbtest.Open(t, o)
 	if copied.Previous() == nil {
-		t.Fatal("the previous key's database is not there")
+		t.Fatal("the previous key's database is missing")
 	}
 	for n := 1; n <= 2; n++ {
 		listed(t, copied, n, true)
@@ -193,98 +190,98 @@ func TestBackupInRollover(t *testing.T) {
 // A copy that was cut off before its end is rejected.
 func TestBackupCutOff(t *testing.T) {
 	c := bloomdbtest.NewClock()
-	o := livedOptions(t.TempDir(), "mx1")
-	db := lived(t, o, c)
-	noError(t, db.Keyspace().Save())
+	o := populatedOptions(t.TempDir(), "mx1")
+	db := openPopulated(t, o, c)
+	must(t, db.Keyspace().Save())
 	b := mustBackup(t, db)
 	whole := filepath.Join(t.TempDir(), "whole")
-	backedUp(t, b, whole)
+	writeBackup(t, b, whole)
 	o.Now, o.Dir = c.Now, filepath.Join(t.TempDir(), "cut")
-	noError(t, os.Mkdir(o.Dir, 0o700))
+	must(t, os.Mkdir(o.Dir, 0o700))
 	again := mustBackup(t, db)
 	defer again.Close()
 	for f := range again.Files() {
 		data, err := os.ReadFile(filepath.Join(whole, f.Name))
-		noError(t, err)
-		noError(t, os.WriteFile(filepath.Join(o.Dir, f.Name), data, 0o600))
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join(o.Dir, f.Name), data, 0o600))
 		if db, err := bloomdb.Open(o); err == nil {
 			db.Close()
-			t.Fatalf("it opens after %s", f.Name)
+			t.Fatalf("the copy opens although it ends after %s", f.Name)
 		} else if !strings.Contains(err.Error(), "identity is missing") {
 			t.Fatalf("after %s: %v", f.Name, err)
 		}
 		if bloomdb.CheckFolder(o.Dir) == nil {
-			t.Fatalf("no fault is found after %s", f.Name)
+			t.Fatalf("CheckFolder returned no error after %s", f.Name)
 		}
 	}
 }
 
-// CheckFolder names the files that Open rejects, and those that it sets aside.
+// CheckFolder returns the name of each file that Open rejects or sets aside.
 func TestCheckFolder(t *testing.T) {
 	c := bloomdbtest.NewClock()
-	o := livedOptions(t.TempDir(), "mx1")
-	db := lived(t, o, c)
-	noError(t, db.Keyspace().Save())
+	o := populatedOptions(t.TempDir(), "mx1")
+	db := openPopulated(t, o, c)
+	must(t, db.Keyspace().Save())
 	b := mustBackup(t, db)
 	dir := t.TempDir()
-	backedUp(t, b, dir)
+	writeBackup(t, b, dir)
 	entries, err := os.ReadDir(dir)
-	noError(t, err)
+	must(t, err)
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		good, err := os.ReadFile(path)
-		noError(t, err)
+		must(t, err)
 		bad := slices.Clone(good)
 		bad[len(bad)/2] ^= 4
 		if len(bad) > journal.Header || !strings.HasPrefix(e.Name(), "journal-") {
-			noError(t, os.WriteFile(path, bad, 0o600))
+			must(t, os.WriteFile(path, bad, 0o600))
 			if err := bloomdb.CheckFolder(dir); (err == nil || !strings.Contains(err.Error(), e.Name())) && !strings.HasPrefix(e.Name(), "journal-") {
 				t.Errorf("%s is damaged: %v", e.Name(), err)
 			}
 		}
-		noError(t, os.Remove(path))
+		must(t, os.Remove(path))
 		_, own := store.ParseOwnPath(e.Name())
 		if err := bloomdb.CheckFolder(dir); (err == nil) == (own && !repair.Expendable(e.Name()) || e.Name() == "identity" || strings.HasPrefix(e.Name(), "journal-")) {
 			t.Errorf("without %s: %v", e.Name(), err)
 		}
-		noError(t, os.WriteFile(path, good, 0o600))
-		noError(t, bloomdb.CheckFolder(dir))
+		must(t, os.WriteFile(path, good, 0o600))
+		must(t, bloomdb.CheckFolder(dir))
 	}
 }
 
-// Whatever happens while a backup is taken: it contains all changes acknowledged before it
-// began, and it opens as after a crash.
+// Whatever happens while a backup is taken, the backup contains all changes acknowledged before
+// it began, and it opens as after a crash.
 func TestBackupWhileInUse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		root, err := os.MkdirTemp("", "backup")
-		noError(t, err)
+		must(t, err)
 		defer os.RemoveAll(root)
 		c := bloomdbtest.NewClock()
-		o := livedOptions(filepath.Join(root, "state"), "mx1")
+		o := populatedOptions(filepath.Join(root, "state"), "mx1")
 		o.Now, o.Reports.Capacity = c.Now, 3000
 		db, err := bloomdb.Open(o)
-		noError(t, err)
+		must(t, err)
 		defer db.Close()
 		acknowledged := map[int]bool{} // listed or not
 		steps := func(from, n int) {
 			for i := range n {
 				switch m := from + i; rapid.IntRange(0, 6).Draw(t, "do") {
 				case 0:
-					noError(t, db.Keyspace().Save())
+					must(t, db.Keyspace().Save())
 				case 1:
-					noError(t, db.Revoke(bloomdbtest.Message(m)))
+					must(t, db.Revoke(bloomdbtest.Message(m)))
 					acknowledged[m] = false
 				case 2:
 					_, err := db.Never(bloomdbtest.Message(m), "")
-					noError(t, err)
+					must(t, err)
 					acknowledged[m] = false
 				case 3:
-					noError(t, db.Report(bloomdbtest.Message(m), layout.ClassOther))
+					must(t, db.Report(bloomdbtest.Message(m), layout.ClassOther))
 					_, err := db.Retouch(bloomdbtest.Message(m))
-					noError(t, err)
+					must(t, err)
 					acknowledged[m] = false
 				default:
-					noError(t, db.Report(bloomdbtest.Message(m), layout.ClassOther))
+					must(t, db.Report(bloomdbtest.Message(m), layout.ClassOther))
 					acknowledged[m] = true
 				}
 			}
@@ -311,17 +308,17 @@ func TestBackupWhileInUse(t *testing.T) {
 			done <- err
 		}()
 		b, err := db.Backup()
-		noError(t, err)
+		must(t, err)
 		steps(100, rapid.IntRange(0, 6).Draw(t, "after"))
 		o.Dir = filepath.Join(root, "copy")
-		backedUp(t, b, o.Dir)
+		writeBackup(t, b, o.Dir)
 		close(quit)
-		noError(t, <-done)
-		noError(t, bloomdb.CheckFolder(o.Dir))
+		must(t, <-done)
+		must(t, bloomdb.CheckFolder(o.Dir))
 		copied, err := bloomdb.Open(o)
-		noError(t, err)
+		must(t, err)
 		defer copied.Close()
-		noError(t, copied.Check())
+		must(t, copied.Check())
 		for m, want := range before {
 			if got := copied.Judge(bloomdbtest.Message(m)).Listed; got != want {
 				t.Fatalf("message %d: listed %v, want %v", m, got, want)

@@ -165,7 +165,7 @@ func BenchmarkResident(b *testing.B) {
 		}
 		for range 20_000_000 {
 			n := uint32(1)
-			if r.IntN(100) >= 85 { // 85 % of messages are seen once, the rest has a heavy tail
+			if r.IntN(100) >= 85 { // 85 % of messages are seen once, the others more often (heavy tail)
 				n = uint32(min(2/(1-r.Float64()), 10_000))
 			}
 			own.Add(randomHash(r), n)

@@ -120,11 +120,11 @@ func TestBurstFull(t *testing.T) {
 			db.Burst().Add(key(n+i), 1, c.Now())
 		}
 		if n > 10_000 {
-			t.Fatal("room for ten times what it was made for")
+			t.Fatal("the counter accepted ten times its capacity")
 		}
 	}
 	if n < 1000 {
-		t.Errorf("full after %d keys, made for 1000 of which some come again", n)
+		t.Errorf("full after %d keys, capacity 1000", n)
 	}
 	if s := db.Status().Burst; !s.Missed || s.Fill > 0.5 || s.Fill < 0.49 || s.Memory != db.Burst().Bytes() || s.Window != 600 {
 		t.Errorf("status %+v", s)
@@ -132,11 +132,11 @@ func TestBurstFull(t *testing.T) {
 	c.Add(2 * time.Minute)
 	bloomdbtest.Count(t, db, 1_000_000, 5)
 	if b := burstOf(t, db, 1_000_000); !b.Missed || b.Count < 5 {
-		t.Errorf("in the next sub-window: %+v, want 5, and that some may be missed", b)
+		t.Errorf("in the next sub-window: %+v, want 5, marked as a minimum", b)
 	}
 	c.Add(10 * time.Minute)
 	if b := burstOf(t, db, 1_000_000); b.Missed || b.Count != 5 {
-		t.Errorf("when the full one is over: %+v", b)
+		t.Errorf("after the full sub-window: %+v", b)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestBurstOptions(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	bloomdbtest.Count(t, db, 1, 1)
 	if tr := db.Explain(bloomdbtest.Message(1)); tr[1].Burst != nil || db.Status().Burst != nil {
-		t.Error("there is a burst counter, and nobody wanted one")
+		t.Error("a burst counter exists although it is disabled")
 	}
 	for _, bad := range []time.Duration{-time.Minute, time.Second, 2 * time.Hour, 90*time.Second + 1} {
 		o := bloomdbtest.Options(t.TempDir(), "mx1")
@@ -179,14 +179,14 @@ func TestBurstOptions(t *testing.T) {
 	large := bloomdbtest.Options(t.TempDir(), "mx1")
 	large.Counts = layout.CountOptions{Burst: time.Hour, Period: time.Hour, Capacity: 1e9}
 	if _, err := bloomdb.Open(large); err == nil || !strings.Contains(err.Error(), "burst window 1h0m0s: it would take 1") {
-		t.Errorf("a counter of many gigabytes: %v", err)
+		t.Errorf("burst counter of many gigabytes: %v", err)
 	}
 	full := bloomdb.Options{Dir: "x", Site: "mx1", Counts: layout.CountOptions{Burst: 10 * time.Minute}}
 	if err := full.Complete(); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := recent.New(full.Settings()); err != nil || b.Bytes() < 1<<20 || b.Bytes() > 3<<20 {
-		t.Errorf("%d bytes at the default capacity, the page says 2 MiB", b.Bytes())
+		t.Errorf("%d bytes at the default capacity, documented as 2 MiB", b.Bytes())
 	} else {
 		t.Logf("%.2f MiB at the default capacity", float64(b.Bytes())/(1<<20))
 	}

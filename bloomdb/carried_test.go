@@ -23,7 +23,7 @@ const (
 
 func computed(raw string) signature.Set { return signature.Compute(signature.Parse([]byte(raw))) }
 
-// carries returns spam of a few words of its own that carries a message.
+// carries returns a spam with a few words of its own that carries a message.
 func carries(words, how, message string) signature.Set {
 	return computed("Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + words + "\n--b\n" + how + message + "\n--b--\n")
 }
@@ -84,8 +84,8 @@ const spamOffer = "Our members doubled their savings within eleven weeks without
 
 var spamNear = strings.NewReplacer("eleven", "fourteen", "free", "new").Replace(spamOffer)
 
-// A user who takes back the mail of somebody who forwarded a spam takes back that mail and
-// its near-duplicates, and not the spam: neither its near-duplicates nor its domain.
+// A user revokes a mail in which somebody forwarded a spam. This revokes that mail and its
+// near-duplicates, but neither the near-duplicates of the spam nor its domain.
 func TestRevokedCarrierClearsNoSpam(t *testing.T) {
 	quote := func(text string) string { return "> " + strings.ReplaceAll(text, ". ", ".\n> ") }
 	for name, forward := range map[string]func(words string) signature.Set{
@@ -128,8 +128,8 @@ func TestRevokedCarrierClearsNoSpam(t *testing.T) {
 	}
 }
 
-// A message that was revoked itself is not listed by a domain that it carries, which lists
-// other mail as before.
+// A revoked message is not listed by a domain that it links to. The domain still lists other
+// mail.
 func TestCarriedDomainIsNotRevoked(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	seeOrdinaryMail(t, db)
@@ -147,12 +147,12 @@ func TestCarriedDomainIsNotRevoked(t *testing.T) {
 		t.Fatal(err)
 	}
 	if db.Judge(carrier).Listed || !db.Judge(other).Listed {
-		t.Errorf("listed: what was revoked %v, other mail %v", db.Judge(carrier).Listed, db.Judge(other).Listed)
+		t.Errorf("listed: the revoked message %v, other mail %v", db.Judge(carrier).Listed, db.Judge(other).Listed)
 	}
 }
 
-// Spam reports do not list the mail of a site to which the spam has links that nobody sees.
-// A link that readers see counts.
+// If a spam has hidden links to a site, reports of it do not list the mail of that site. Visible
+// links count.
 func TestHiddenLinksListNothing(t *testing.T) {
 	for name, link := range map[string]string{
 		"comment":         "<!-- http://victim.example/ -->",
@@ -184,12 +184,12 @@ func TestHiddenLinksListNothing(t *testing.T) {
 			t.Errorf("%s: listed %v, %+v", name, e.Matches, db.ExplainDomains(victims))
 		}
 		if spams := computed("\nAnother text with the link of the spam: http://192.0.2.1/ which readers should follow today, as is said there in many words\n"); !db.Judge(spams).Listed {
-			t.Errorf("%s: the link that readers see does not list", name)
+			t.Errorf("%s: the visible link does not list", name)
 		}
 	}
 }
 
-// newSpam is the text of a spam like no other.
+// newSpam returns the text of a spam that resembles no other.
 func newSpam(i int) string {
 	var b strings.Builder
 	for j := range 40 {

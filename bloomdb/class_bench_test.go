@@ -123,8 +123,8 @@ func listUnsynced(b *testing.B, db *bloomdb.DB, set signature.Set, class layout.
 	}
 }
 
-// BenchmarkClassMemory measures the memory of class filters of the default capacity, full in
-// all generations: by their own account and by the kernel's.
+// BenchmarkClassMemory measures the memory of class filters of the default capacity, full in all
+// generations: as reported by the filters and by the kernel.
 func BenchmarkClassMemory(b *testing.B) {
 	before := residentMB(b)
 	off := classBench(b, false)

@@ -36,13 +36,13 @@ func hasRung(facts []fact) func(rungOf) bool {
 	}
 }
 
-// saidAfter is a fact with the rungs that it writes after others.
-func (f fact) saidAfter(facts []fact) fact {
+// after returns the fact with the rungs that it writes when others were written before.
+func (f fact) after(facts []fact) fact {
 	f.rungs = rungsUpTo(above(hasRung(facts), f.message, f.gen, f.revoked))
 	return f
 }
 
-// classModel is what a site should know: plain lists.
+// classModel contains the expected data of each site, as plain lists.
 type classModel struct{ known map[string][]fact }
 
 // judge reports whether a message is listed at a site, its class, and the trails that Explain
@@ -83,7 +83,7 @@ type classWorld struct {
 	options map[string]bloomdb.Options
 	dbs     map[string]*bloomdb.DB
 	model   classModel
-	untold  map[string][]fact       // known to a site only
+	pending map[string][]fact       // not yet published by the site
 	streams map[string][]wire.Delta // all that a site has published
 }
 
@@ -102,8 +102,8 @@ func (w *classWorld) open(site string) {
 	}
 }
 
-// hear applies another site's stream from the cursor on, like the exchange.
-func (w *classWorld) hear(site, from string) {
+// receive applies another site's stream from the cursor on, like the exchange.
+func (w *classWorld) receive(site, from string) {
 	for _, d := range w.streams[from] {
 		if err := w.dbs[site].Apply(d.Data, peers.Skipped); err != nil {
 			w.Fatal(err)
@@ -118,20 +118,20 @@ func (w *classWorld) step(t *testing.T, site, other string) {
 	case "report":
 		f.class = rapid.SampledFrom(layout.Classes()).Draw(w.T, "class")
 		mustReportAs(t, db, f.message, f.class)
-		f = f.saidAfter(w.model.known[site])
-		w.model.known[site], w.untold[site] = append(w.model.known[site], f), append(w.untold[site], f)
+		f = f.after(w.model.known[site])
+		w.model.known[site], w.pending[site] = append(w.model.known[site], f), append(w.pending[site], f)
 	case "revoke":
 		f.revoked = true
-		f = f.saidAfter(w.model.known[site])
+		f = f.after(w.model.known[site])
 		if err := db.Revoke(bloomdbtest.Message(f.message)); err != nil {
 			w.Fatal(err)
 		}
-		w.model.known[site], w.untold[site] = append(w.model.known[site], f), append(w.untold[site], f)
+		w.model.known[site], w.pending[site] = append(w.model.known[site], f), append(w.pending[site], f)
 	case "exchange":
 		w.streams[site] = append(w.streams[site], bloomdbtest.Drain(t, db)...)
-		w.hear(other, site)
-		w.model.known[other] = append(w.model.known[other], w.untold[site]...)
-		w.untold[site] = nil
+		w.receive(other, site)
+		w.model.known[other] = append(w.model.known[other], w.pending[site]...)
+		w.pending[site] = nil
 	case "period":
 		w.clock.Add(time.Duration(rapid.IntRange(1, 3).Draw(w.T, "periods")) * 168 * time.Hour)
 	case "save":
@@ -141,7 +141,7 @@ func (w *classWorld) step(t *testing.T, site, other string) {
 	case "crash":
 		crash(t, db)
 		w.open(site)
-		w.hear(site, other)
+		w.receive(site, other)
 	case "close":
 		if err := db.Close(); err != nil {
 			w.Fatal(err)
@@ -156,8 +156,8 @@ func TestClassesModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := classWorld{
 			T: rt, clock: bloomdbtest.NewClock(), options: make(map[string]bloomdb.Options), dbs: make(map[string]*bloomdb.DB),
-			model:  classModel{known: make(map[string][]fact)},
-			untold: make(map[string][]fact), streams: make(map[string][]wire.Delta),
+			model:   classModel{known: make(map[string][]fact)},
+			pending: make(map[string][]fact), streams: make(map[string][]wire.Delta),
 		}
 		defer func() {
 			for _, db := range w.dbs {

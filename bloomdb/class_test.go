@@ -65,7 +65,7 @@ func TestClassNames(t *testing.T) {
 		}
 	}
 	if c, err := layout.ParseClass(""); c != layout.ClassOther || err != nil {
-		t.Errorf("no name is %s, %v", c, err)
+		t.Errorf("an empty name is read as %s, %v", c, err)
 	}
 	if _, err := layout.ParseClass("Phish"); err == nil || !strings.Contains(err.Error(), "want one of [phish scam malware bulk other]") {
 		t.Error(err)
@@ -111,7 +111,7 @@ func TestClassesSwitched(t *testing.T) {
 	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
-	mustReportAs(t, db, 3, layout.ClassMalware) // this one stands in the journal only
+	mustReportAs(t, db, 3, layout.ClassMalware) // only in the journal
 	crash(t, db)
 
 	db = bloomdbtest.Open(t, off)
@@ -141,7 +141,7 @@ func TestClassesSwitched(t *testing.T) {
 	wantClass(t, db, 1, layout.ClassPhish)
 }
 
-// A damaged class filter is set aside, because its loss costs only names. If classes are
+// A damaged class filter is set aside, because its loss affects only class names. If classes are
 // disabled, it is not read. Mail can be judged in both cases.
 func TestDamagedClasses(t *testing.T) {
 	o := classOptions(t.TempDir(), "mx1")
@@ -186,7 +186,7 @@ func TestClassesIgnoredWhereOff(t *testing.T) {
 	deltas := bloomdbtest.Drain(t, b)
 	bloomdbtest.Apply(t, a, deltas...)
 	if !a.Judge(bloomdbtest.Message(1)).Listed {
-		t.Error("the report is not known")
+		t.Error("the report was not applied")
 	}
 	wantClass(t, a, 1, layout.ClassOther)
 	s := a.Status()
@@ -199,7 +199,7 @@ func TestClassesIgnoredWhereOff(t *testing.T) {
 	mustReportAs(t, a, 2, layout.ClassScam)
 	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
 	if !b.Judge(bloomdbtest.Message(2)).Listed {
-		t.Error("the report is not known")
+		t.Error("the report was not applied")
 	}
 	wantClass(t, b, 2, layout.ClassOther)
 }
@@ -276,8 +276,8 @@ func TestClassesFull(t *testing.T) {
 	}
 }
 
-// A class that no site named appears as often as ClassError predicts: in a full filter, with
-// four lookups for each listing.
+// A wrong class appears as often as ClassError predicts: in a full filter, with four lookups for
+// each listing.
 func TestWrongLabels(t *testing.T) {
 	db := bloomdbtest.Open(t, classOptions(t.TempDir(), "mx1"))
 	gen := db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())
@@ -380,8 +380,8 @@ func TestClassRecord(t *testing.T) {
 	}
 }
 
-// A listing that is retouched on this site has no class here. A site that still lists the
-// message has its class.
+// A message retouched on this site has no class here. On a site that still lists it, it keeps
+// its class.
 func TestRetouchedClass(t *testing.T) {
 	a, b := bloomdbtest.Open(t, classOptions(t.TempDir(), "a")), bloomdbtest.Open(t, classOptions(t.TempDir(), "b"))
 	mustReportAs(t, a, 1, layout.ClassPhish)

@@ -7,15 +7,15 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 )
 
-// The clock jumps, and the daemon works and restarts with the wrong clock and with the right
-// one. Earlier reports are still known, and reports made meanwhile are known if their period is
-// kept. Everything in the folder is valid. Revocations made meanwhile remain in force, because
-// a revocation is also written to later periods.
+// The clock jumps, and the daemon runs and restarts both with the wrong clock and with the right
+// one. Earlier reports are still known. Reports made meanwhile are known if their period is
+// kept. Every file in the folder is valid. Revocations made meanwhile remain in force, because a
+// revocation is also written to later periods.
 func TestClockJumpsOverRestarts(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, test := range []struct {
 		jump time.Duration
-		kept bool // reports of meanwhile, once the clock is right
+		kept bool // reports made during the jump are known once the clock is right
 	}{
 		{time.Hour, true}, {-day, true},
 		{8 * day, true}, {-8 * day, true},

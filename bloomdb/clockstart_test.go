@@ -11,8 +11,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/clock"
 )
 
-// boot starts the daemon again on a machine that was off for stop. Its clock is then ahead by
-// wrong.
+// boot restarts the daemon on a machine that was off for stop. The clock is then ahead by wrong.
 func (c *clocks) boot(t *testing.T, db *bloomdb.DB, o bloomdb.Options, stop, wrong time.Duration) *bloomdb.DB {
 	t.Helper()
 	must(t, db.Close())
@@ -133,8 +132,8 @@ func TestGuessOfStart(t *testing.T) {
 	}
 }
 
-// A clock that jumps ahead an hour or more after the start is doubted: the stop was over by
-// then.
+// A clock that jumps ahead an hour or more after the start is doubted, because the jump cannot
+// be explained by the stop.
 func TestClockAheadLongAfterStart(t *testing.T) {
 	for ran, doubted := range map[time.Duration]bool{time.Minute: false, clock.SettleAfter + time.Minute: true} {
 		c := newClocks()
@@ -170,7 +169,7 @@ func TestNewFolderFollowsTheClock(t *testing.T) {
 		}
 		c.Add(-wrong)
 		if db.Clock() == nil {
-			t.Errorf("a jump of %s is believed, and there are reports", -wrong)
+			t.Errorf("a jump of %s is believed although there are reports", -wrong)
 		}
 	}
 }
@@ -213,6 +212,6 @@ func TestWithoutLastTime(t *testing.T) {
 	listed(t, db, 1, true)
 	c.Add(60 * 24 * time.Hour)
 	if db.Clock() == nil {
-		t.Error("a jump is believed, and there are reports")
+		t.Error("a jump is believed although there are reports")
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// The costs of everything that fits a generation add up to the whole: a reporter that may use a
-// share of it cannot fill it.
+// The costs of all messages that fit into a generation add up to 1. A reporter with a share of
+// the costs cannot fill it.
 func TestCostAddsUp(t *testing.T) {
 	for name, revoke := range map[string]bool{"reports": false, "revocations": true} {
 		t.Run(name, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestCostAddsUp(t *testing.T) {
 					t.Fatal(err)
 				}
 				if sum += cost; db.Cost(set, revoke) != 0 {
-					t.Fatalf("message %d costs %g once more", n, db.Cost(set, revoke))
+					t.Fatalf("repeating message %d costs %g", n, db.Cost(set, revoke))
 				}
 			}
 			if sum < 0.95 || sum > 1.05 {
@@ -53,11 +53,11 @@ func TestCostOfSketches(t *testing.T) {
 	}
 	mustReportSet(t, db, sketched)
 	if cost := db.Cost(sketched, false); cost != 0 {
-		t.Errorf("once more: %g", cost)
+		t.Errorf("repeated: %g", cost)
 	}
 }
 
-// Only a listed message stands, by this site or by others.
+// A message stands only if it is listed, by this site or by others.
 func TestStands(t *testing.T) {
 	set := wordy(1, words(0, 60)...)
 	for name, test := range map[string]struct {

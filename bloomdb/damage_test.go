@@ -71,8 +71,8 @@ func copyDir(t *testing.T, from, to string) {
 	}
 }
 
-// A snapshot that is cut at any length, or has one flipped bit, is named with the offset of the
-// damage, and nothing of it is used.
+// A snapshot that is truncated at any length, or has one flipped bit, is rejected with the
+// offset of the damage, and none of it is used.
 func TestDamagedSnapshot(t *testing.T) {
 	dir := filled(t, true)
 	work := t.TempDir()
@@ -149,9 +149,9 @@ func TestOpenNamesDamage(t *testing.T) {
 	}
 }
 
-// A journal that a crash cut anywhere behind its header opens with all records before the cut.
-// The header was on disk before any record, so a cut in it is damage, as is a flipped bit in
-// the middle. No record is ever made up.
+// A journal that a crash truncated anywhere after its header opens with all records before the
+// cut. The header is on disk before any record, so a cut in it is damage, as is a flipped bit in
+// the middle. No record is invented.
 func TestCutJournal(t *testing.T) {
 	dir, work := filled(t, false), filepath.Join(t.TempDir(), "work")
 	last := filepath.Base(files(t, dir, "journal-*")[len(files(t, dir, "journal-*"))-1])
@@ -173,7 +173,7 @@ func TestCutJournal(t *testing.T) {
 			if db.Judge(bloomdbtest.Message(n)).Listed {
 				known++
 				if !want {
-					t.Fatalf("cut at %d: message %d was made up", cut, n)
+					t.Fatalf("cut at %d: message %d was invented", cut, n)
 				}
 			}
 		}
@@ -201,9 +201,9 @@ func TestCutJournal(t *testing.T) {
 		if err != nil && !errors.As(err, &damage) {
 			t.Fatalf("byte %d flipped: %v", at, err)
 		}
-		if err == nil { // taken for a tail that a crash has torn
+		if err == nil { // read as the torn end of a crash
 			if db.Judge(bloomdbtest.Message(3)).Listed {
-				t.Fatalf("byte %d flipped: a report was made up", at)
+				t.Fatalf("byte %d flipped: a report was invented", at)
 			}
 			db.Close()
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/store"
 )
 
-// damageKinds are kinds of damage to a file, besides a flipped byte. others is the file that
-// replaces it in "of another".
+// damageKinds are kinds of damage to a file, besides a flipped byte. "of another" replaces it
+// with the file others.
 var damageKinds = map[string]func(path, others string) error{
 	"missing":     func(path, _ string) error { return os.Remove(path) },
 	"empty":       func(path, _ string) error { return os.Truncate(path, 0) },
@@ -40,14 +40,14 @@ func halve(path string) error {
 	return errors.Join(err, os.Truncate(path, info.Size()/2))
 }
 
-// Each file of the folder is missing, empty, cut short, replaced by another one, or unreadable.
+// Each file of the folder is missing, empty, truncated, replaced by another one, or unreadable.
 // The database opens, or rejects the folder with an error after which a repair works. In both
-// cases, reports and revocations are as before, and none are made up. Restore stands in for the
+// cases, reports and revocations are as before, and none are invented. Restore stands in for the
 // ledger.
 func TestEveryFileDamaged(t *testing.T) {
 	root := ramDir(t)
 	good, work := filepath.Join(root, "good"), filepath.Join(root, "work")
-	lifetime(t, good, false)
+	fillFolder(t, good, false)
 	names := allFiles(t, good)
 	outcomes := map[string]int{}
 	for kind, spoil := range damageKinds {
@@ -71,17 +71,17 @@ func TestEveryFileDamaged(t *testing.T) {
 // damageOutcome opens a folder with one damaged file, and repairs it if Open rejects it.
 func damageOutcome(t *testing.T, dir, name, what string) string {
 	t.Helper()
-	db, err := bloomdb.Open(lifeOptions(dir))
+	db, err := bloomdb.Open(repairOptions(dir))
 	if err != nil {
 		var damage *folder.DamageError
 		if !errors.As(err, &damage) || filepath.Base(damage.Path) != name {
 			t.Fatalf("%s: %v", what, err)
 		}
-		repaired, done, err := bloomdb.Repair(lifeOptions(dir))
+		repaired, done, err := bloomdb.Repair(repairOptions(dir))
 		if err != nil || len(done) != 1 || filepath.Base(done[0].Path) != name {
 			t.Fatalf("%s: repair: %v, %v", what, done, err)
 		}
-		now := lifeOptions(dir).Now()
+		now := repairOptions(dir).Now()
 		for _, n := range []int{1, 2} {
 			if _, err := repaired.Restore(bloomdbtest.Message(n), layout.ClassOther, false, now); err != nil {
 				t.Fatal(err)
@@ -91,7 +91,7 @@ func damageOutcome(t *testing.T, dir, name, what string) string {
 			t.Fatal(err)
 		}
 		must(t, repaired.Close())
-		db = bloomdbtest.MustOpen(t, lifeOptions(dir))
+		db = bloomdbtest.MustOpen(t, repairOptions(dir))
 	}
 	for n, want := range map[int]bool{1: true, 2: true, 3: false, 5: false} {
 		if db.Judge(bloomdbtest.Message(n)).Listed != want {
@@ -117,13 +117,13 @@ func forgettable(name string) bool {
 	return name == "lock" || name == clock.File || never.IsPath(name) || store.IsVotesPath(name)
 }
 
-// A filter that was replaced by one of another site, kind or generation is not used in its
-// place: revoked messages must not be listed.
+// A filter file replaced by one of another site, kind or generation is not used: revoked
+// messages must not be listed.
 func TestReplacedFilter(t *testing.T) {
 	root := ramDir(t)
 	good, work := filepath.Join(root, "good"), filepath.Join(root, "work")
-	lifetime(t, good, true)
-	other := lifeOptions(filepath.Join(root, "other"))
+	fillFolder(t, good, true)
+	other := repairOptions(filepath.Join(root, "other"))
 	other.Site, other.Members = "mx9", nil
 	db := bloomdbtest.MustOpen(t, other)
 	bloomdbtest.Report(t, db, 5)
@@ -141,10 +141,10 @@ func TestReplacedFilter(t *testing.T) {
 	}
 	copyDir(t, good, work)
 	must(t, damageKinds["of another"](folder.IdentityPath(work), folder.IdentityPath(other.Dir)))
-	if _, err := bloomdb.Open(lifeOptions(work)); !errors.Is(err, layout.ErrIdentity) {
+	if _, err := bloomdb.Open(repairOptions(work)); !errors.Is(err, layout.ErrIdentity) {
 		t.Errorf("another site's identity: %v", err)
 	}
-	db, done, err := bloomdb.Repair(lifeOptions(work))
+	db, done, err := bloomdb.Repair(repairOptions(work))
 	if err != nil || len(done) != 1 || !strings.Contains(done[0].Fault, "mx9") {
 		t.Fatal(done, err)
 	}
@@ -153,8 +153,8 @@ func TestReplacedFilter(t *testing.T) {
 	if _, err := os.Stat(folder.IdentityPath(work) + folder.DamagedSuffix); err != nil {
 		t.Error(err)
 	}
-	o := lifeOptions(work)
-	o.Site = "mx8" // a name that was mistyped is no damage
+	o := repairOptions(work)
+	o.Site = "mx8" // a mistyped name is not damage
 	if _, _, err := bloomdb.Repair(o); !errors.Is(err, layout.ErrIdentity) {
 		t.Errorf("under another name: %v", err)
 	}

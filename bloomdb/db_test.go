@@ -61,7 +61,7 @@ func TestReportRevokeJudge(t *testing.T) {
 	c.Add(5 * 168 * time.Hour)
 	step("aged out", 1, false, 0)
 	if len(db.Keyspace().Store.View.Load().Reports) == 0 {
-		t.Error("dropped at once: a clock that is wrong for a moment would destroy it")
+		t.Error("expired at once: a clock that is wrong briefly would destroy reports")
 	}
 	for range store.KeepExpired {
 		db.Keyspace().Expire()
@@ -72,7 +72,7 @@ func TestReportRevokeJudge(t *testing.T) {
 }
 
 // A clock that is ten years ahead for a while, also during a restart, loses no data.
-func TestClockAheadForAMoment(t *testing.T) {
+func TestClockAheadForAWhile(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	o.Now = c.Now
@@ -168,7 +168,7 @@ func TestCrashLosesNothing(t *testing.T) {
 				}
 			}
 		}
-		if err := db.Keyspace().Journal.Flush(); err != nil { // what Run does each second
+		if err := db.Keyspace().Journal.Flush(); err != nil { // like Run, each second
 			t.Fatal(err)
 		}
 		crash(t, db)
@@ -229,7 +229,7 @@ func TestOpenRefusesAnotherIdentity(t *testing.T) {
 			db.Close()
 			t.Errorf("%s: no error", name)
 		} else if !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: error %q does not say it", name, err)
+			t.Errorf("%s: error %q does not contain it", name, err)
 		}
 	}
 	bloomdbtest.Open(t, bloomdbtest.Options(dir, "mx1")) // still good
@@ -247,7 +247,7 @@ func TestCapacityChanged(t *testing.T) {
 	bloomdbtest.Report(t, db, 2)
 	bloomdbtest.Count(t, db, 1, 5)
 	if !db.Judge(bloomdbtest.Message(1)).Listed || !db.Judge(bloomdbtest.Message(2)).Listed || db.Judge(bloomdbtest.Message(1)).Count != 10 {
-		t.Error("lost by another capacity")
+		t.Error("lost after the capacity changed")
 	}
 }
 
@@ -264,7 +264,7 @@ func TestCapacityChangedWithPeer(t *testing.T) {
 	db = bloomdbtest.Open(t, o)
 	bloomdbtest.Report(t, db, 2)
 	if !db.Judge(bloomdbtest.Message(1)).Listed || !db.Judge(bloomdbtest.Message(2)).Listed {
-		t.Error("lost by another capacity")
+		t.Error("lost after the capacity changed")
 	}
 }
 

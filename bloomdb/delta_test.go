@@ -41,7 +41,7 @@ func TestTwoSites(t *testing.T) {
 	}
 	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
 	if b.Judge(bloomdbtest.Message(2)).Listed {
-		t.Error("b does not know of a's revocation")
+		t.Error("b did not apply a's revocation")
 	}
 	if tr := b.Explain(bloomdbtest.Message(2))[0]; len(tr.Revoked) != 1 || tr.Revoked[0].Site != "a" || tr.Spam[0].Site != "b" {
 		t.Errorf("trace %+v", tr)
@@ -51,7 +51,7 @@ func TestTwoSites(t *testing.T) {
 		t.Errorf("status %+v", s.Sites)
 	}
 	if len(bloomdbtest.Drain(t, a)) != 0 {
-		t.Error("a delta though nothing changed")
+		t.Error("a delta although nothing changed")
 	}
 }
 
@@ -96,7 +96,7 @@ func TestSequence(t *testing.T) {
 	if err := a.Apply(d[2].Data, peers.Lost); err != nil {
 		t.Fatal(err)
 	}
-	bloomdbtest.Apply(t, a, d[1]) // late: the cursor is past it, and nothing happens
+	bloomdbtest.Apply(t, a, d[1]) // a duplicate: no effect
 	if _, seq := a.Cursor("b"); seq != 3 || a.Status().Sites[1].Gaps != 1 {
 		t.Errorf("cursor %d, gaps %d", seq, a.Status().Sites[1].Gaps)
 	}
@@ -132,9 +132,9 @@ func TestRefusedDeltas(t *testing.T) {
 		}
 	}
 	if len(a.Status().Sites) != 1 || a.Judge(bloomdbtest.Message(1)).Listed {
-		t.Error("a refused delta left something behind")
+		t.Error("a rejected delta left a trace")
 	}
-	c := open("c", func(o *bloomdb.Options) { o.Counts.Capacity = 77_000 }) // a size of its own
+	c := open("c", func(o *bloomdb.Options) { o.Counts.Capacity = 77_000 }) // another size
 	bloomdbtest.Count(t, c, 1, 5)
 	bloomdbtest.Apply(t, a, bloomdbtest.Drain(t, c)...)
 	if a.Judge(bloomdbtest.Message(1)).Count != 5 {
@@ -178,8 +178,8 @@ func TestAllOnes(t *testing.T) {
 	}
 }
 
-// In any order, with losses and duplicates: a site that has received all deltas judges like
-// every other one.
+// Deltas arrive in any order, with losses and duplicates. A site that has received all of them
+// judges like every other one.
 func TestSitesConverge(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		names := []string{"a", "b", "c"}
@@ -212,7 +212,7 @@ func TestSitesConverge(t *testing.T) {
 				counts[n] += uint64(c)
 			case "publish":
 				streams[i] = append(streams[i], bloomdbtest.Drain(t, dbs[i])...)
-			case "apply": // any record, in any order; gaps are refused
+			case "apply": // any record, in any order; gaps are rejected
 				if s := streams[i]; len(s) > 0 {
 					d := s[rapid.IntRange(0, len(s)-1).Draw(rt, "record")]
 					err := dbs[rapid.IntRange(0, 2).Draw(rt, "to")].Apply(d.Data, peers.Next)
@@ -237,7 +237,7 @@ func TestSitesConverge(t *testing.T) {
 			for n := range 10 {
 				e := db.Judge(bloomdbtest.Message(n))
 				want := listed[n]
-				if listed[n] && revoked[n] { // the newest word decides; see TestLadderModel
+				if listed[n] && revoked[n] { // the latest one decides; see TestLadderModel
 					want = dbs[0].Judge(bloomdbtest.Message(n)).Listed
 				}
 				if e.Listed != want || e.Count < counts[n] || e.Count > counts[n]+60 {
@@ -249,7 +249,7 @@ func TestSitesConverge(t *testing.T) {
 	})
 }
 
-// Reports with other parameters are rejected; the counts beside them are not lost.
+// Reports with other parameters are rejected. The counts in the same delta are applied.
 func TestCountsPassWhereReportsAreRefused(t *testing.T) {
 	a := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	o := bloomdbtest.Options(t.TempDir(), "b")

@@ -126,7 +126,7 @@ func see(t *testing.T, db *bloomdb.DB, set signature.Set, n uint32) bloomdb.Evid
 	return e
 }
 
-func TestDomainIsSpamsAlone(t *testing.T) {
+func TestDomainOfSpamOnly(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	reportCampaigns(t, db, "spam", 2, "spam.example")
 	if e := see(t, db, linking("new", "spam.example"), 0); e.Listed {
@@ -139,7 +139,7 @@ func TestDomainIsSpamsAlone(t *testing.T) {
 		t.Fatalf("three campaigns: %+v", e)
 	}
 	if e := see(t, db, linking("again", "spam.example"), 1); !e.Listed {
-		t.Error("sightings of listed mail speak for the domain")
+		t.Error("sightings of listed mail count for the domain")
 	}
 	if see(t, db, linking("clean", "other.example"), 1).Listed || see(t, db, setOf("none"), 1).Listed {
 		t.Error("mail without the domain is listed")
@@ -158,7 +158,7 @@ func TestOneMessageIsOneCampaign(t *testing.T) {
 	}
 }
 
-// A newsletter that two people receive, one of whom reports each issue.
+// Two people receive a newsletter. One of them reports each issue.
 func TestReporterOfNewsletterListsNothing(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	for i := range 50 {
@@ -245,7 +245,7 @@ func TestReportsOfRevokedMessageAreOneCampaign(t *testing.T) {
 	}
 }
 
-func TestDomainsThatSayNothing(t *testing.T) {
+func TestIgnoredDomains(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Domains.NeverAlone = []string{"ours.example"}
 	db := bloomdbtest.Open(t, o)
@@ -266,7 +266,7 @@ func TestDomainRuleOff(t *testing.T) {
 	db := bloomdbtest.Open(t, o)
 	reportCampaigns(t, db, "spam", 5, "spam.example")
 	if db.Judge(linking("new", "spam.example")).Listed || db.Keyspace().Store.View.Load().Reports[0].Domains != nil {
-		t.Error("it is off, and lists or counts")
+		t.Error("listed or counted although the rule is disabled")
 	}
 }
 
@@ -278,11 +278,11 @@ func TestDomainsAge(t *testing.T) {
 	c.Add(7 * 24 * time.Hour)
 	reportCampaigns(t, db, "later", 1, "spam.example")
 	if !db.Judge(linking("new", "spam.example")).Listed {
-		t.Error("two generations do not add up")
+		t.Error("the counts of two generations are not added")
 	}
 	c.Add(4 * 7 * 24 * time.Hour)
 	if db.Judge(linking("new", "spam.example")).Listed {
-		t.Error("listed after the first generation aged out")
+		t.Error("listed after the first generation expired")
 	}
 }
 
@@ -336,7 +336,7 @@ func TestDamagedDomainsAreNamed(t *testing.T) {
 }
 
 // Counts of domains are never published, and never applied from a delta.
-func TestDomainsStayHere(t *testing.T) {
+func TestDomainsAreNotPublished(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	reportCampaigns(t, a, "spam", 3, "spam.example")
 	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
@@ -345,7 +345,7 @@ func TestDomainsStayHere(t *testing.T) {
 		t.Errorf("b counts %+v", got)
 	}
 	if got.Reported == nil || !slices.Equal(got.Reported.Sites, []string{"a"}) {
-		t.Errorf("b does not know that a reported it: %+v", got.Reported)
+		t.Errorf("b did not apply a's report: %+v", got.Reported)
 	}
 }
 
@@ -360,8 +360,8 @@ func TestReportOfManySignaturesAndDomains(t *testing.T) {
 	}
 }
 
-// In a model, the counts of few domains equal those of a map, through reports, revocations,
-// sightings and restarts.
+// The counts of a few domains equal those of a model, through reports, revocations, sightings
+// and restarts.
 func TestDomainModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "domains")
@@ -377,7 +377,7 @@ func TestDomainModel(t *testing.T) {
 		seeOrdinaryMail(t, db)
 		campaigns, sightings := map[string]uint64{}, map[string]uint64{}
 		reported := map[int]bool{}
-		word, wordOf := map[int]int{}, map[string]int{} // the rung of each, from 1 on
+		word, wordOf := map[int]int{}, map[string]int{} // the last rung of each, from 1 on
 		say := func(n int, d string, revoke bool) {
 			word[n], wordOf[d] = nextRung(word[n], revoke), nextRung(wordOf[d], revoke)
 		}
@@ -412,7 +412,7 @@ func TestDomainModel(t *testing.T) {
 			case 4:
 				step(db.Revoke(set))
 				say(n, d, true)
-				sightings[d] += 10 // a revocation counts so often
+				sightings[d] += 10 // the weight of a revocation
 			case 5:
 				step(db.Close())
 				db, err = bloomdb.Open(o)
@@ -424,7 +424,8 @@ func TestDomainModel(t *testing.T) {
 	})
 }
 
-// nextRung is the rung of a report or a revocation after another one, plus one; 0 is none.
+// nextRung returns the rung of a report or a revocation that follows another one, plus one; 0 is
+// none.
 func nextRung(last int, revoke bool) int {
 	next := max(last, 1)
 	if (next%2 == 0) != revoke {
@@ -433,7 +434,8 @@ func nextRung(last int, revoke bool) int {
 	return min(next, layout.Rungs)
 }
 
-// weaklyLike is a message of which too few words were reported: of wordy(_, words(0, 20)).
+// weaklyLike returns a message that shares too few words with the report of wordy(_, words(0,
+// 20)) to be listed.
 func weaklyLike(t *testing.T, db *bloomdb.DB) signature.Set {
 	t.Helper()
 	for shared := 1; shared < 20; shared++ {
@@ -442,12 +444,12 @@ func weaklyLike(t *testing.T, db *bloomdb.DB) signature.Set {
 			return set
 		}
 	}
-	t.Fatal("no weak match to be had")
+	t.Fatal("no message has a weak match")
 	return signature.Set{}
 }
 
-// A message with too few reported words to be listed is listed if the reported message had a
-// link to the same domain.
+// A message with too few reported words is listed if the reported message had a link to the same
+// domain.
 func TestReportedDomainCorroborates(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	reported := wordy(1, words(0, 20)...)
@@ -466,7 +468,7 @@ func TestReportedDomainCorroborates(t *testing.T) {
 	}
 	domainOnly := linking("new", "spam.example")
 	if db.Judge(domainOnly).Listed {
-		t.Error("a reported domain lists alone")
+		t.Error("a reported domain alone lists")
 	}
 	if err := db.Revoke(linking("ham", "spam.example")); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/clock"
 )
 
-// A machine that was suspended for hours has the right time at once: the wall clock is ahead by
+// After hours of suspend, a machine has the right time at once: the wall clock has advanced by
 // as much as the clock since boot.
 func TestSuspend(t *testing.T) {
 	for name, counted := range map[string]bool{"counted": true, "not counted": false} {

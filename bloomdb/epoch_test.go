@@ -16,8 +16,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// A site recognises its own records by its signing key. A record that a member made in its name
-// is reported as such. Nobody else can make one.
+// A site recognises its own records by its signing key. A record that a member made in the
+// site's name is reported as such. Nobody else can make one.
 func TestOwnRecord(t *testing.T) {
 	_, private := newSigningKey(t)
 	_, others := newSigningKey(t)
@@ -65,12 +65,12 @@ func TestOwnRecord(t *testing.T) {
 		t.Errorf("votes in the place of a heartbeat: %v, %v", h, err)
 	}
 	if h, err := a.OwnRecord(nil, wire.RecordHeartbeat); err == nil {
-		t.Errorf("nothing is %v", h)
+		t.Errorf("an empty record is read as %v", h)
 	}
 }
 
-// Bytes that the site did not sign, in place of each of its records, are rejected with
-// ErrUnverified. They change no cursor and no epoch, and take no memory.
+// Bytes that the site did not sign replace each of its records. They are rejected with
+// ErrUnverified, change no cursor and no epoch, and take no memory.
 func TestForgedRecordsChangeNothing(t *testing.T) {
 	public, private := newSigningKey(t)
 	_, others := newSigningKey(t)
@@ -120,12 +120,12 @@ func TestForgedRecordsChangeNothing(t *testing.T) {
 	}
 	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, forge(func(*bloomdb.Options) {}))...)
 	if !b.Judge(bloomdbtest.Message(1)).Listed {
-		t.Error("the genuine record is not taken")
+		t.Error("the genuine record was not applied")
 	}
 }
 
-// An epoch above all possible times is rejected, even if the site signed it: there would be no
-// later epoch.
+// An epoch above all possible times is rejected, even if the site signed it, because no epoch
+// could follow it.
 func TestEpochBeyondAllTimes(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	for epoch, ok := range map[uint64]bool{1: true, lastEpoch: true, lastEpoch + 1: false, math.MaxUint64: false} {
@@ -136,8 +136,8 @@ func TestEpochBeyondAllTimes(t *testing.T) {
 	}
 }
 
-// Supersede with a number that the site assigned and forgot continues after it. With a number
-// that it did not assign, the site begins another epoch. A second call changes nothing.
+// Supersede with a number that the site assigned but does not remember continues after it. With
+// a number that it did not assign, the site begins another epoch. A second call changes nothing.
 func TestSupersede(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		a := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
@@ -180,7 +180,7 @@ func TestEpochAfterAnotherFolder(t *testing.T) {
 	ao.Now = c.Now
 	older := bloomdbtest.Open(t, ao)
 	bloomdbtest.Report(t, older, 1)
-	bloomdbtest.Drain(t, older) // no site applies them
+	bloomdbtest.Drain(t, older) // never applied by another site
 	c.Add(time.Hour)
 	o := ao
 	o.Dir = t.TempDir()
@@ -231,7 +231,7 @@ func TestWants(t *testing.T) {
 	for _, length := range []int{0, 15, 17, 23, 16 + 17*8} {
 		record := a.Keyspace().Sealer.EncodeRecord(wire.Head{Type: wire.RecordHeartbeat, Site: "a", Epoch: 2, Made: a.Now()}, make([]byte, length))
 		if _, err := b.ReadHeartbeat(record); err == nil {
-			t.Errorf("a body of %d bytes is taken", length)
+			t.Errorf("a body of %d bytes is accepted", length)
 		}
 	}
 }

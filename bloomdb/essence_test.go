@@ -21,7 +21,7 @@ import (
 
 // Reportable and Revocable return the errors that Report and Revoke would return, and change
 // nothing.
-func TestReportableSaysWhatReportWould(t *testing.T) {
+func TestReportableReturnsTheErrorOfReport(t *testing.T) {
 	withPart := with(bloomdbtest.Message(3), signature.KindAttachment, "terms")
 	for _, tt := range []struct {
 		name      string
@@ -56,7 +56,7 @@ func TestReportableSaysWhatReportWould(t *testing.T) {
 				t.Errorf("revocable: %v, want %v", err, tt.revokeErr)
 			}
 			if db.Keyspace().Journal.BytesFrom(0) != size || !reflect.DeepEqual(db.Judge(tt.set), evidence) {
-				t.Error("asking has changed something")
+				t.Error("Reportable or Revocable changed the database")
 			}
 			if err := db.Report(tt.set, layout.ClassOther); !errors.Is(err, tt.err) {
 				t.Errorf("report: %v, want %v", err, tt.err)
@@ -81,8 +81,8 @@ func fillOwn(t testing.TB, db *bloomdb.DB, kind layout.Kind) {
 	}
 }
 
-// The previous key's database must have room, too.
-func TestReportableAsksBothKeys(t *testing.T) {
+// The previous key's database must have room as well.
+func TestReportableChecksBothKeys(t *testing.T) {
 	db := bloomdbtest.Open(t, rolledOver(bloomdbtest.Options(t.TempDir(), "mx1")))
 	fillOwn(t, db.Previous(), layout.SpamFilter)
 	fillOwn(t, db.Previous(), layout.RevokedFilter)
@@ -176,7 +176,7 @@ func TestEssenceIsStoredTheSame(t *testing.T) {
 				t.Fatalf("anchors %x of the essence, %x of the whole", got, want)
 			}
 		}
-		if rapid.Bool().Draw(t, "report it") { // so that later ones choose other anchors
+		if rapid.Bool().Draw(t, "report it") { // later ones then choose other anchors
 			if err := db.Report(set, layout.ClassOther); err != nil {
 				t.Fatal(err)
 			}
@@ -199,7 +199,7 @@ func recordsOf(t *rapid.T, ks *keyspace.Keyspace, kind layout.Kind, set signatur
 }
 
 // A revocation of the essence ends the listing of a message that has only a sketch for lookups.
-func TestEssenceRevokesWhatIsOnlyAsked(t *testing.T) {
+func TestEssenceRevokesLookupSketches(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	mustReportSet(t, db, db.Essence(wordy(1, words(0, 600)...)))
 	near := wordy(2, words(0, 600)...)

@@ -8,7 +8,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/recent"
 )
 
-// This file contains everything that tests use beyond the exported names.
+// This file exports what tests need beyond the exported names.
 
 // DefaultCampaigns is the default of DomainOptions.Campaigns.
 const DefaultCampaigns = defaultCampaigns

@@ -94,7 +94,7 @@ func closeFull(t testing.TB, db *bloomdb.DB) {
 	}
 }
 
-// makeFull fills the filters directly: the time that the journal takes for a million reports is
+// makeFull fills the filters directly. The time that the journal takes for a million reports is
 // not measured here.
 func makeFull(t *testing.T, dir string) {
 	t.Helper()
@@ -139,7 +139,7 @@ func makeFull(t *testing.T, dir string) {
 	t.Logf("filled in %v", time.Since(begin).Round(time.Second))
 }
 
-// copies returns how often a message arrives: a tenth of them more than once, some often.
+// copies returns how often a message arrives: a tenth of them more than once, some many times.
 func copies(r *rand.Rand) uint32 {
 	if r.IntN(10) > 0 {
 		return 1

@@ -52,7 +52,7 @@ func raised(t *testing.T, db *bloomdb.DB, data []byte) []byte {
 		}
 		binary.BigEndian.PutUint16(data[8:], f.Version+1)
 		copy(data, folder.Seal(data[:folder.FileHead-4]))
-		return folder.Seal(data[:len(data)-4]) // not of a journal or snapshot: a newer one may end as it likes
+		return folder.Seal(data[:len(data)-4]) // not of a journal or snapshot, whose newer versions may end differently
 	}
 	return nil
 }
@@ -74,9 +74,9 @@ func contentOf(t *testing.T, dir string) map[string]string {
 func TestNewerFiles(t *testing.T) {
 	root := ramDir(t)
 	good, work := filepath.Join(root, "good"), filepath.Join(root, "work")
-	lifetime(t, good, false)
-	must(t, os.WriteFile(filepath.Join(good, clock.File), stampOf(lifeOptions(good).Now()), 0o600))
-	key := bloomdbtest.Open(t, lifeOptions(t.TempDir()))
+	fillFolder(t, good, false)
+	must(t, os.WriteFile(filepath.Join(good, clock.File), stampOf(repairOptions(good).Now()), 0o600))
+	key := bloomdbtest.Open(t, repairOptions(t.TempDir()))
 	missing := make(map[string]bool)
 	for _, f := range bloomdb.FileForms() {
 		missing[f.Magic] = true
@@ -93,15 +93,15 @@ func TestNewerFiles(t *testing.T) {
 		isRecord := store.IsVotesPath(name)
 		for _, damage := range []bool{false, true} {
 			copyDir(t, good, work)
-			if damage && !isRecord { // only the key proves a record, when files are read
+			if damage && !isRecord { // a record is verified with the key when files are read
 				must(t, os.Truncate(files(t, work, "counts-*.snapshot")[0], 30))
 			}
 			path := filepath.Join(work, name)
 			must(t, os.WriteFile(path, newer, 0o600))
 			before := contentOf(t, work)
 			for what, open := range map[string]func() error{
-				"open":   func() error { _, err := bloomdb.Open(lifeOptions(work)); return err },
-				"repair": func() error { _, _, err := bloomdb.Repair(lifeOptions(work)); return err },
+				"open":   func() error { _, err := bloomdb.Open(repairOptions(work)); return err },
+				"repair": func() error { _, _, err := bloomdb.Repair(repairOptions(work)); return err },
 			} {
 				err := open()
 				var damaged *folder.DamageError
@@ -116,21 +116,21 @@ func TestNewerFiles(t *testing.T) {
 		}
 	}
 	if len(missing) > 0 {
-		t.Errorf("no file of %q", slices.Collect(maps.Keys(missing)))
+		t.Errorf("no file with the form %q", slices.Collect(maps.Keys(missing)))
 	}
 }
 
 // A file in the folder of a later key is rejected, too. Files that were set aside are not read.
 func TestNewerFileElsewhere(t *testing.T) {
 	dir := t.TempDir()
-	must(t, bloomdbtest.MustOpen(t, lifeOptions(dir)).Close())
+	must(t, bloomdbtest.MustOpen(t, repairOptions(dir)).Close())
 	newer := raised(t, nil, mask.Form.Begin([8]byte{9}))
 	must(t, os.WriteFile(mask.Files.Path(dir, 5)+folder.DamagedSuffix, newer, 0o600))
-	must(t, bloomdbtest.MustOpen(t, lifeOptions(dir)).Close())
+	must(t, bloomdbtest.MustOpen(t, repairOptions(dir)).Close())
 	folder := filepath.Join(dir, folder.KeyFolderPrefix+"0900000000000000")
 	must(t, os.Mkdir(folder, 0o700))
-	must(t, os.WriteFile(mask.Files.Path(folder, 5), newer, 0o600)) // which no identity names
-	if _, err := bloomdb.Open(lifeOptions(dir)); !errors.Is(err, layout.ErrNewer) || !strings.Contains(err.Error(), folder) {
+	must(t, os.WriteFile(mask.Files.Path(folder, 5), newer, 0o600)) // not in any identity
+	if _, err := bloomdb.Open(repairOptions(dir)); !errors.Is(err, layout.ErrNewer) || !strings.Contains(err.Error(), folder) {
 		t.Error(err)
 	}
 }
@@ -139,7 +139,7 @@ func TestNewerFileElsewhere(t *testing.T) {
 func TestFlippedVersion(t *testing.T) {
 	root := ramDir(t)
 	good, work := filepath.Join(root, "good"), filepath.Join(root, "work")
-	lifetime(t, good, true)
+	fillFolder(t, good, true)
 	for _, name := range allFiles(t, good) {
 		data, err := os.ReadFile(filepath.Join(good, name))
 		must(t, err)
@@ -150,7 +150,7 @@ func TestFlippedVersion(t *testing.T) {
 		case store.IsVotesPath(name):
 			at = 4
 		}
-		data[at] ^= 2 // 3 in the place of 1, in text, too
+		data[at] ^= 2 // 3 in place of 1, also in text
 		copyDir(t, good, work)
 		must(t, os.WriteFile(filepath.Join(work, name), data, 0o600))
 		t.Log(name, damageOutcome(t, work, name, name+" with a flipped version"))
@@ -161,14 +161,14 @@ func TestFlippedVersion(t *testing.T) {
 // such a record of the journal.
 func TestNewerKindInJournal(t *testing.T) {
 	dir := t.TempDir()
-	lifetime(t, dir, false)
+	fillFolder(t, dir, false)
 	path := slices.Max(files(t, dir, "journal-*"))
 	data, err := os.ReadFile(path)
 	must(t, err)
 	data[journal.Header+journal.FrameHeader+3] ^= 1 // and a record before it is damaged
 	data = journal.AppendFrame(data, journal.Record{Target: layout.Target{Kind: 200, Gen: 5}, Hashes: hashesOf(bloomdbtest.Message(1))}, 0)
 	must(t, os.WriteFile(path, data, 0o600))
-	_, _, err = bloomdb.Repair(lifeOptions(dir))
+	_, _, err = bloomdb.Repair(repairOptions(dir))
 	var damage *folder.DamageError
 	if !errors.Is(err, layout.ErrNewer) || errors.As(err, &damage) || !strings.Contains(err.Error(), path) {
 		t.Error(err)
@@ -178,8 +178,8 @@ func TestNewerKindInJournal(t *testing.T) {
 	}
 }
 
-// A record has a newer version only if a member made it. Any other such record is damaged or
-// forged, and none of them is verified.
+// A record is of a newer version only if a member made it. Any other such record is damaged or
+// forged, and is not verified.
 func TestNewerRecord(t *testing.T) {
 	_, private := newSigningKey(t)
 	o := bloomdbtest.Options(t.TempDir(), "b")
@@ -215,7 +215,7 @@ func TestNewerRecord(t *testing.T) {
 	}
 }
 
-// stampOf returns the file of a certain time.
+// stampOf returns the content of the file with a certain time.
 func stampOf(at time.Time) []byte {
 	b := binary.BigEndian.AppendUint64(clock.Form.Begin([8]byte{}), uint64(at.UnixMilli()))
 	return folder.Seal(append(b, make([]byte, 8+8)...))

@@ -69,7 +69,7 @@ func (w *diskWorld) reportUntilFull() {
 					return
 				}
 			}
-			w.Error("a thousand reports are taken on a full disk")
+			w.Error("a full disk accepted a thousand reports")
 		})
 	}
 	all.Wait()
@@ -80,12 +80,12 @@ func (w *diskWorld) check(when string) {
 	w.Helper()
 	for _, n := range w.taken {
 		if !w.db.Judge(bloomdbtest.Message(n)).Listed {
-			w.Errorf("%s: report %d was acknowledged, and is not listed", when, n)
+			w.Errorf("%s: report %d was acknowledged but is not listed", when, n)
 		}
 	}
 	for _, n := range w.refused {
 		if w.db.Judge(bloomdbtest.Message(n)).Listed {
-			w.Errorf("%s: report %d was refused, and is listed", when, n)
+			w.Errorf("%s: report %d was rejected but is listed", when, n)
 		}
 	}
 }
@@ -106,10 +106,10 @@ func (w *diskWorld) refuseAll() {
 		}
 	}
 	if w.db.Fault() == nil {
-		w.Error("a full disk is no fault")
+		w.Error("a full disk is not reported as a fault")
 	}
 	if len(w.db.NeverList()) > 0 || len(w.db.Retouched()) > 0 {
-		w.Error("what was refused is known")
+		w.Error("a rejected change had an effect")
 	}
 }
 
@@ -131,7 +131,7 @@ func TestFullDisk(t *testing.T) {
 				t.Fatalf("round %d: with room: %v", round, err)
 			}
 		}
-		if round%2 == 1 { // journal and snapshots differ in what they have
+		if round%2 == 1 { // journal and snapshots then differ
 			c.Add(10 * time.Minute)
 			if err := w.db.Maintain(); err != nil {
 				t.Fatal(err)
@@ -144,17 +144,17 @@ func TestFullDisk(t *testing.T) {
 		w.check("after all was refused")
 		c.Add(10 * time.Minute)
 		if err := w.db.Maintain(); err == nil {
-			t.Error("a full disk is no fault of maintenance")
+			t.Error("the periodic work returned no error on a full disk")
 		}
 		mustRemove(t, ballast)
-		if round%3 == 2 { // the daemon's loop finds the room, or the next report does
+		if round%3 == 2 { // either the daemon's loop or the next report finds the room
 			c.Add(time.Minute)
 			if err := w.db.Maintain(); err != nil || w.db.Fault() != nil {
 				t.Errorf("with room again: %v, fault %v", err, w.db.Fault())
 			}
 		}
 	}
-	t.Logf("%d reports taken, %d refused, the last one: %v", len(w.taken), len(w.refused), w.lastError)
+	t.Logf("%d reports accepted, %d rejected, the last one: %v", len(w.taken), len(w.refused), w.lastError)
 	w.revokeLast()
 	deltas := bloomdbtest.Drain(t, w.db)
 	crash(t, w.db)
@@ -169,7 +169,7 @@ func TestFullDisk(t *testing.T) {
 	w.check("at another site")
 }
 
-// revokeLast revokes the last report: revocations are accepted again, too.
+// revokeLast revokes the last report. Revocations are accepted again, too.
 func (w *diskWorld) revokeLast() {
 	w.Helper()
 	last := len(w.taken) - 1

@@ -48,7 +48,7 @@ func TestGreylistOnce(t *testing.T) {
 		{time.Second, "e", true, false, 5},
 		{time.Second, "f", true, false, 6},
 		{time.Minute, "e", false, true, 6},
-		{time.Second, "e", false, false, 7}, // a copy, and no retry
+		{time.Second, "e", false, false, 7}, // another copy, not a retry
 		{time.Second, "e", false, false, 8},
 		{time.Second, "f", false, true, 8},
 		{10 * time.Minute, "f", false, false, 9},
@@ -56,7 +56,7 @@ func TestGreylistOnce(t *testing.T) {
 		{time.Second, "g", false, false, 11},
 		{time.Second, "g", false, false, 12},
 		{time.Second, "g", false, false, 13},
-		{time.Second, "e", false, false, 14}, // often enough, but it was put off
+		{time.Second, "e", false, false, 14}, // often enough, but deferred before
 		{time.Second, "h", true, false, 15},
 		{239 * time.Minute, "h", false, true, 15}, // the slowest retry
 	} {
@@ -109,9 +109,9 @@ func TestGreylistNever(t *testing.T) {
 	set := bloomdbtest.Message(1)
 	e := db.Judge(set)
 	few := e
-	few.Count = 4 // of the two counters the lower one is right
+	few.Count = 4 // the lower of the two counters is right
 	if db.Defer(set, few, "s", []string{"a"}, 5) {
-		t.Error("a message that was counted four times is deferred from five")
+		t.Error("a message counted four times is deferred with a threshold of five")
 	}
 	if set.Counting = nil; db.Defer(set, e, "s", []string{"a"}, 5) {
 		t.Error("a message without a counting signature is deferred")
@@ -140,7 +140,7 @@ func TestGreylistTuple(t *testing.T) {
 		t.Error("its retry is not known")
 	}
 	if db.Returned(set, "s", nil) || db.Defer(set, db.Judge(set), "s", nil, 5) {
-		t.Error("a message to nobody is put off, or known")
+		t.Error("a message without recipients is deferred or known")
 	}
 }
 
@@ -157,13 +157,13 @@ func TestGreylistRegrouped(t *testing.T) {
 		{"a b c d", true, false},
 		{"b", false, true},
 		{"d c", false, true},
-		{"c a", false, false}, // one of them came again before
+		{"c a", false, false}, // one of them has retried before
 		{"a", false, true},
 		{"e e", true, false},
 		{"e", false, true},
 		{"f", true, false},
 		{"g", true, false},
-		{"h f g", false, false}, // in doubt it passes, and is not remembered
+		{"h f g", false, false}, // passes in case of doubt, and is not recorded
 		{"f g", false, true},
 		{"h", true, false},
 	} {
@@ -188,7 +188,7 @@ func TestGreylistMany(t *testing.T) {
 	}
 	tooMany, one := letter(-1, recent.MaxRecipients+1)
 	if deferred, _ := arrive(t, db, 1, tooMany, 5); deferred {
-		t.Errorf("put off for %d recipients", recent.MaxRecipients+1)
+		t.Errorf("deferred for %d recipients", recent.MaxRecipients+1)
 	}
 	if deferred, returned := arrive(t, db, 1, one, 5); !deferred || returned {
 		t.Errorf("one of them: deferred %v, returned %v", deferred, returned)
@@ -202,11 +202,11 @@ func TestGreylistMany(t *testing.T) {
 			continue
 		}
 		if _, returned := arrive(t, db, 1, last, 5); returned || n < 1000/recent.MaxRecipients {
-			t.Errorf("full at letter %d; of it something is known: %v", n, returned)
+			t.Errorf("full at letter %d; a part of it is recorded: %v", n, returned)
 		}
 		return
 	}
-	t.Error("room without end")
+	t.Error("the ring is never full")
 }
 
 // When a sub-window is full, mail passes and every copy counts.
@@ -218,22 +218,22 @@ func TestGreylistFull(t *testing.T) {
 	deferred, n := true, 0
 	for ; deferred; n++ {
 		if n > 10_000 {
-			t.Fatal("room for five times what it was made for")
+			t.Fatal("the ring accepted five times its capacity")
 		}
 		deferred, _ = arrive(t, db, 1, fmt.Sprint(n), 5)
 	}
 	if n < 1000 {
-		t.Errorf("full after %d tuples, made for 1000", n)
+		t.Errorf("full after %d tuples, capacity 1000", n)
 	}
 	if s := db.Status().Greylist; s == nil || !s.Missed || s.Fill > 0.5 || s.Fill < 0.49 || s.Window != 4*3600 || s.Memory != db.Greylist().Made().Bytes() {
 		t.Errorf("status %+v", s)
 	}
 	before := db.Judge(bloomdbtest.Message(1)).Count
 	if deferred, returned := arrive(t, db, 1, "waits", 5); deferred || returned {
-		t.Errorf("deferred %v, returned %v: nothing can be noted of it", deferred, returned)
+		t.Errorf("deferred %v, returned %v: it cannot be recorded", deferred, returned)
 	}
 	if count := db.Judge(bloomdbtest.Message(1)).Count; count != before+1 {
-		t.Errorf("count %d after %d: copies that don't count could be sent without end", count, before)
+		t.Errorf("count %d after %d: uncounted copies could be sent without limit", count, before)
 	}
 	c.Add(48 * time.Minute)
 	bloomdbtest.Count(t, db, 1, 10)
@@ -285,7 +285,7 @@ func TestGreylistParallel(t *testing.T) {
 		}
 		wg.Wait()
 		if yes.Load() != 1 {
-			t.Errorf("%d of 200 were told so, want 1", yes.Load())
+			t.Errorf("%d of 200 were, want 1", yes.Load())
 		}
 	}
 }
@@ -298,7 +298,7 @@ type greylistModel struct {
 	returned map[string]time.Time
 }
 
-// ages are the smallest and the largest time since the tuples of a message were recorded.
+// ages returns the smallest and the largest time since the tuples of a message were recorded.
 func (m *greylistModel) ages(of map[string]time.Time, n int, recipients []string) (least, most time.Duration) {
 	least = 1000 * time.Hour
 	for _, r := range recipients {
@@ -339,7 +339,7 @@ func TestGreylistModel(t *testing.T) {
 	next := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &greylistModel{c: c, seen: make(map[int][]time.Time), deferred: make(map[string]time.Time), returned: make(map[string]time.Time)}
-		next += 3 // messages that no other round has seen
+		next += 3 // messages used in no other round
 		const from, longest = 5, 4*time.Hour + 48*time.Minute
 		listed, never := next+1, next+2
 		bloomdbtest.Report(t, db, listed)
@@ -386,8 +386,8 @@ func TestGreylistModel(t *testing.T) {
 	})
 }
 
-// At the planned load for a whole window: the number of new tuples that pass without being
-// deferred, because the ring finds them by mistake or has no room.
+// At the planned load for a whole window, a few new tuples pass without being deferred, because
+// the ring finds them by mistake or has no room. The test bounds their number.
 func TestGreylistError(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, load := range []struct{ planned, most float64 }{{0.5, 1e-4}, {1, 2e-3}} {
@@ -426,7 +426,7 @@ func startRing(t testing.TB, o *bloomdb.Options) *recent.Counter {
 	t.Helper()
 	ring := new(recent.Greylist).Start(o.Settings())
 	if ring == nil {
-		t.Fatal("no ring")
+		t.Fatal("no ring was created")
 	}
 	return ring
 }

@@ -27,7 +27,7 @@ func TestJournalFault(t *testing.T) {
 	mend := breakDisk(t, db)
 	for _, n := range []int{2, 3} {
 		if err := db.Report(bloomdbtest.Message(n), layout.ClassOther); err == nil {
-			t.Fatal("report was acknowledged without a disk")
+			t.Fatal("the report was acknowledged with a failing disk")
 		}
 		if db.Judge(bloomdbtest.Message(n)).Listed {
 			t.Error("a refused report is listed")
@@ -58,14 +58,14 @@ func TestFaultWithoutTraffic(t *testing.T) {
 	mend := breakDisk(t, db)
 	bloomdbtest.Count(t, db, 1, 30)
 	if err := db.Maintain(); err == nil {
-		t.Error("no error though the disk takes nothing")
+		t.Error("no error with a failing disk")
 	}
 	if err := db.Maintain(); err == nil {
 		t.Error("no error at the second try")
 	}
 	mend()
 	if err := db.Maintain(); err != nil {
-		t.Errorf("the disk is well again: %v", err)
+		t.Errorf("after the disk was repaired: %v", err)
 	}
 	if db.Fault() != nil {
 		t.Errorf("fault %v", db.Fault())
@@ -77,8 +77,8 @@ func TestFaultWithoutTraffic(t *testing.T) {
 	}
 }
 
-// After a power failure, pages that were not synced may be missing before others that are
-// present. That is not damage. A hole in synced data is.
+// After a power failure, unsynced pages may be missing before others that are present. That is
+// not damage. A hole in synced data is.
 func TestHoles(t *testing.T) {
 	for _, synced := range []bool{false, true} {
 		o := bloomdbtest.Options(t.TempDir(), "mx1")
@@ -103,7 +103,7 @@ func TestHoles(t *testing.T) {
 		os.WriteFile(path, data, 0o600)
 		db, err := bloomdb.Open(o)
 		if (err != nil) != synced {
-			t.Errorf("hole in what was synced (%v): error %v", synced, err)
+			t.Errorf("hole in synced data (%v): error %v", synced, err)
 		}
 		if err == nil {
 			if !db.Judge(bloomdbtest.Message(1)).Listed {

@@ -3,7 +3,6 @@ package bloomdb_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"syscall"
 	"testing"
 	"time"
 
@@ -31,13 +30,13 @@ func BenchmarkJudgeSites(b *testing.B) {
 			}
 		}
 		b.Run(fmt.Sprintf("sites=%d/absent", sites), func(b *testing.B) {
-			defer reportCPU(b, cpuTime(b))
+			defer reportCPU(b, bloomdbtest.CPUTime(b))
 			for i := range b.N {
 				db.Judge(bloomdbtest.Message(1_000_000 + i))
 			}
 		})
 		b.Run(fmt.Sprintf("sites=%d/everywhere", sites), func(b *testing.B) {
-			defer reportCPU(b, cpuTime(b))
+			defer reportCPU(b, bloomdbtest.CPUTime(b))
 			for i := range b.N {
 				if n := db.Judge(bloomdbtest.Message(i % counted100)).Count; n < uint64(2*sites) {
 					b.Fatalf("count %d at %d sites", n, sites)
@@ -47,24 +46,15 @@ func BenchmarkJudgeSites(b *testing.B) {
 	}
 }
 
-// cpuTime returns the CPU time of this process.
-func cpuTime(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 func reportCPU(b *testing.B, begin time.Duration) {
-	b.ReportMetric(float64(cpuTime(b)-begin)/float64(b.N)/1000, "cpu-us/op")
+	b.ReportMetric(float64(bloomdbtest.CPUTime(b)-begin)/float64(b.N)/1000, "cpu-us/op")
 }
 
 // counted100 are messages that all sites have counted.
 const counted100 = 100
 
 // fillCounts adds messages to a site's part of a counting generation. The first ones are those
-// of all sites.
+// that all sites have counted.
 func fillCounts(b *testing.B, db *bloomdb.DB, r *rand.Rand, rank int, gen int64, messages int) {
 	own, err := filter.NewCounts(filter.SizeCounts(float64(messages)))
 	if err != nil {

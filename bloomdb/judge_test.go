@@ -8,8 +8,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// A message with more signatures than one batch of lookups matches by the reported ones, of this
-// site or another one, in their order.
+// The matches of a message with more signatures than one batch of lookups are the reported ones,
+// of this site or another one, in their order.
 func TestJudgeManySignatures(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx2"))
 	bloomdbtest.Report(t, a, 3)

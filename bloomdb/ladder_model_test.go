@@ -16,27 +16,27 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// rungOf is one thing that a site has written about a message: a report or a revocation (rung
-// 0 and 1), or a rung of the ladder.
+// rungOf is a rung that a site has written for a message: a report or a revocation (0 and 1), or
+// a rung of the ladder.
 type rungOf struct {
 	message int
 	gen     int64
 	rung    int
 }
 
-// ladderSite is a database, and what it must have of itself and of every other site.
+// ladderSite is a database with the expected rungs of itself and of every other site.
 type ladderSite struct {
 	name  string
 	db    *bloomdb.DB
 	parts map[string]map[rungOf]bool // by origin
-	saved map[string]map[rungOf]bool // what of other sites is on disk
+	saved map[string]map[rungOf]bool // rungs of other sites on disk
 
 	stream []wire.Delta
 	carry  map[uint64][]rungOf // what each delta of the stream contains, by its number
 }
 
-// ladderWorld are sites that report and revoke the same messages. Deltas between them are
-// lost, late, doubled and out of order.
+// ladderWorld contains sites that report and revoke the same messages. Deltas between them are
+// lost, late, duplicated and reordered.
 type ladderWorld struct {
 	*rapid.T
 	t     *testing.T
@@ -56,7 +56,7 @@ func (w *ladderWorld) open(name, dir string) *bloomdb.DB {
 	return bloomdbtest.MustOpen(w.t, o)
 }
 
-// top is the newest word about a message in a generation, by what layout says of rungs.
+// top returns the highest rung of a message in a generation, by the rules of package layout.
 func top(has func(rungOf) bool, message int, gen int64) int {
 	isReported, isRevoked := has(rungOf{message, gen, 0}), has(rungOf{message, gen, 1})
 	top := 0
@@ -74,8 +74,8 @@ func top(has func(rungOf) bool, message int, gen int64) int {
 	return -1
 }
 
-// above is the rung on which a report or a revocation holds, by what is known before it;
-// layout.Rungs if there is none left.
+// above returns the rung that a report or a revocation needs to override the known ones, or
+// layout.Rungs if none is left.
 func above(has func(rungOf) bool, message int, gen int64, revoke bool) int {
 	next := 1
 	for next+1 < layout.Rungs && has(rungOf{message, gen, next + 1}) {
@@ -90,7 +90,7 @@ func above(has func(rungOf) bool, message int, gen int64, revoke bool) int {
 	return next
 }
 
-// rungsUpTo are the rungs that a site writes: its first one, and all from 2 to its own.
+// rungsUpTo returns the rungs that a site writes: its first one, and all from 2 to its own.
 func rungsUpTo(own int) (rungs []int) {
 	rungs = []int{own % 2}
 	for r := 2; r <= own && own < layout.Rungs; r++ {
@@ -108,7 +108,7 @@ func (s *ladderSite) has(r rungOf) bool {
 	return false
 }
 
-// lists reports whether the newest generation with a word about a message ends in a report.
+// lists reports whether the newest generation with a rung of a message ends in a report.
 func (s *ladderSite) lists(message int, now int64) bool {
 	for gen := now + 1; gen > now-5; gen-- {
 		if t := top(s.has, message, gen); t >= 0 {
@@ -123,8 +123,8 @@ func (w *ladderWorld) gen() int64 {
 	return s.Generation(layout.SpamFilter, s.Now())
 }
 
-// say reports or revokes a message at a site.
-func (w *ladderWorld) say(s *ladderSite, message int, isReport bool) {
+// enter reports or revokes a message at a site.
+func (w *ladderWorld) enter(s *ladderSite, message int, isReport bool) {
 	text, _ := ladderSet(message)
 	set := wordy(message, text...)
 	var err error
@@ -141,7 +141,7 @@ func (w *ladderWorld) say(s *ladderSite, message int, isReport bool) {
 	}
 }
 
-// publish adds what a site has to its stream.
+// publish adds a site's pending changes to its stream.
 func (w *ladderWorld) publish(s *ladderSite) {
 	for _, d := range bloomdbtest.Drain(w.t, s.db) {
 		body, err := s.db.Keyspace().Sealer.DecodeDelta(d.Data)
@@ -178,8 +178,8 @@ func (w *ladderWorld) isIn(db *bloomdb.DB, r rungOf, sec wire.DeltaSection, cell
 	return kind == sec.Target.Kind && !slices.ContainsFunc(sec.Shape.Bits().Positions(h, nil), func(pos uint64) bool { return !cells[pos] })
 }
 
-// hear applies one delta of a site, whatever is missing before it.
-func (w *ladderWorld) hear(to, from *ladderSite, d wire.Delta) {
+// receive applies one delta of a site, whatever is missing before it.
+func (w *ladderWorld) receive(to, from *ladderSite, d wire.Delta) {
 	_, seq := to.db.Cursor(from.name)
 	if err := to.db.Apply(d.Data, peers.Lost); err != nil {
 		w.Fatal(err)
@@ -199,7 +199,7 @@ func (s *ladderSite) add(origin string, r rungOf) {
 	s.parts[origin][r] = true
 }
 
-// repair applies a site's snapshot. It contains what is published and what is not.
+// repair applies a site's snapshot, which contains published and pending changes.
 func (w *ladderWorld) repair(to, from *ladderSite) {
 	bloomdbtest.PublishSnapshot(w.t, from.db).Take(w.t, to.db)
 	for r := range from.parts[from.name] {
@@ -215,14 +215,14 @@ func clonedParts(parts map[string]map[rungOf]bool) map[string]map[rungOf]bool {
 	return clone
 }
 
-// restart closes a site, or leaves it as kill -9 does.
+// restart closes a site, or crashes it like kill -9, and opens it again.
 func (w *ladderWorld) restart(s *ladderSite, isCrash bool) {
 	dir := s.db.Keyspace().Settings.Dir
 	if isCrash {
 		crash(w.t, s.db)
 		own := s.parts[s.name]
 		s.parts = clonedParts(s.saved)
-		s.parts[s.name] = own // no word is lost
+		s.parts[s.name] = own // nothing acknowledged is lost
 	} else if err := s.db.Close(); err != nil {
 		w.Fatal(err)
 	} else {
@@ -231,7 +231,7 @@ func (w *ladderWorld) restart(s *ladderSite, isCrash bool) {
 	s.db = w.open(s.name, dir)
 }
 
-// forget drops a site and trusts it again: nothing of it is left.
+// forget drops a site and trusts it again: none of its data is left.
 func (w *ladderWorld) forget(at, of *ladderSite) {
 	if err := at.db.Drop(of.name); err != nil {
 		w.Fatal(err)
@@ -247,10 +247,10 @@ func (w *ladderWorld) step() {
 	site := rapid.SampledFrom(w.sites)
 	s, other := site.Draw(w.T, "site"), site.Draw(w.T, "other site")
 	switch what := rapid.SampledFrom([]string{
-		"say", "say", "say", "say", "publish", "hear", "hear", "hear", "repair", "forget", "save", "close", "kill", "week",
+		"enter", "enter", "enter", "enter", "publish", "receive", "receive", "receive", "repair", "forget", "save", "close", "kill", "week",
 	}).Draw(w.T, "what"); {
-	case what == "say":
-		w.say(s, rapid.IntRange(1, ladderMessages).Draw(w.T, "message"), rapid.Bool().Draw(w.T, "report"))
+	case what == "enter":
+		w.enter(s, rapid.IntRange(1, ladderMessages).Draw(w.T, "message"), rapid.Bool().Draw(w.T, "report"))
 	case what == "publish":
 		w.publish(s)
 	case what == "save":
@@ -263,8 +263,8 @@ func (w *ladderWorld) step() {
 	case what == "week" && rapid.IntRange(0, 3).Draw(w.T, "waited") == 0:
 		w.clock.Add(7 * 24 * time.Hour)
 	case s == other:
-	case what == "hear" && len(other.stream) > 0:
-		w.hear(s, other, rapid.SampledFrom(other.stream).Draw(w.T, "delta"))
+	case what == "receive" && len(other.stream) > 0:
+		w.receive(s, other, rapid.SampledFrom(other.stream).Draw(w.T, "delta"))
 	case what == "repair":
 		w.repair(s, other)
 	case what == "forget":
@@ -282,8 +282,8 @@ func (w *ladderWorld) check() {
 	}
 }
 
-// meet brings all sites to the same knowledge, in an order of its own.
-func (w *ladderWorld) meet() {
+// converge gives all sites the same data, in an arbitrary order.
+func (w *ladderWorld) converge() {
 	for _, i := range rapid.Permutation([]int{0, 1, 2, 3, 4, 5, 6, 7, 8}).Draw(w.T, "order") {
 		if to, from := w.sites[i%3], w.sites[i/3]; to != from {
 			w.repair(to, from)
@@ -291,10 +291,10 @@ func (w *ladderWorld) meet() {
 	}
 }
 
-// Whatever is lost, late, doubled or out of order, and whichever site restarts, crashes or is
-// forgotten: every site lists what the rungs that it has say. When all has arrived, all sites
-// agree; and a word at a site that has all the others is the last one, for the message and
-// its near-duplicates.
+// Deltas are lost, late, duplicated and reordered, and sites restart, crash or are dropped.
+// Every site lists messages by the rungs that it has. When all data has arrived, all sites
+// agree. A report or revocation at a site that has all the data of the others is then decisive,
+// for the message and its near-duplicates.
 func TestLadderModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := ladderWorld{T: rt, t: t, clock: bloomdbtest.NewClock()}
@@ -313,7 +313,7 @@ func TestLadderModel(t *testing.T) {
 			w.step()
 			w.check()
 		}
-		w.meet()
+		w.converge()
 		w.check()
 		for m := 1; m <= ladderMessages; m++ {
 			for _, s := range w.sites[1:] {
@@ -321,16 +321,16 @@ func TestLadderModel(t *testing.T) {
 					rt.Fatalf("message %d: sites %s and %s differ", m, s.name, w.sites[0].name)
 				}
 			}
-			w.lastWord(rapid.SampledFrom(w.sites).Draw(rt, "last site"), m, rapid.Bool().Draw(rt, "last word"))
+			w.enterLast(rapid.SampledFrom(w.sites).Draw(rt, "last site"), m, rapid.Bool().Draw(rt, "last word"))
 		}
 	})
 }
 
-// lastWord says the last word about a message, which holds everywhere unless the generation has
-// no rung left.
-func (w *ladderWorld) lastWord(s *ladderSite, message int, isReport bool) {
+// enterLast reports or revokes a message last. That is decisive at every site unless the
+// generation has no rung left.
+func (w *ladderWorld) enterLast(s *ladderSite, message int, isReport bool) {
 	isOver := top(s.has, message, w.gen()) == layout.Rungs-1
-	w.say(s, message, isReport)
+	w.enter(s, message, isReport)
 	for _, other := range w.sites {
 		if other != s {
 			w.repair(other, s)
@@ -348,7 +348,7 @@ func (w *ladderWorld) lastWord(s *ladderSite, message int, isReport bool) {
 				number = 100 + message
 			}
 			if got := other.db.Judge(wordy(number, words...)).Listed; got != (isReport && !isOver) {
-				w.Fatalf("site %s, %s %d: listed %v after the last word %v", other.name, name, message, got, isReport)
+				w.Fatalf("site %s, %s %d: listed %v after a last report: %v", other.name, name, message, got, isReport)
 			}
 		}
 	}

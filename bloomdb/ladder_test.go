@@ -12,8 +12,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// say makes reports and revocations of a message in turn.
-func say(t *testing.T, db *bloomdb.DB, message, words int) {
+// alternate reports and revokes a message in turn.
+func alternate(t *testing.T, db *bloomdb.DB, message, words int) {
 	t.Helper()
 	for i := range words {
 		if i%2 == 0 {
@@ -24,22 +24,22 @@ func say(t *testing.T, db *bloomdb.DB, message, words int) {
 	}
 }
 
-// A generation has 16 words about a message, of which the last one is a revocation. The next
-// generation begins anew.
+// A generation accepts 16 alternating reports and revocations of a message. The last one is a
+// revocation. The next generation starts again.
 func TestLadderEnds(t *testing.T) {
 	c, o := bloomdbtest.NewClock(), bloomdbtest.Options(t.TempDir(), "mx1")
 	o.Now = c.Now
 	db := bloomdbtest.Open(t, o)
 	for words := range layout.Rungs {
-		say(t, db, words, words+1)
+		alternate(t, db, words, words+1)
 		if got, want := db.Judge(bloomdbtest.Message(words)).Listed, words%2 == 0; got != want {
-			t.Errorf("after %d words: listed %v", words+1, got)
+			t.Errorf("after %d changes: listed %v", words+1, got)
 		}
 	}
-	say(t, db, 100, layout.Rungs)
+	alternate(t, db, 100, layout.Rungs)
 	bloomdbtest.Report(t, db, 100)
 	if db.Judge(bloomdbtest.Message(100)).Listed || db.Stands(bloomdbtest.Message(100)) {
-		t.Error("listed by the 17th word")
+		t.Error("listed by the 17th change")
 	}
 	c.Add(168 * time.Hour)
 	bloomdbtest.Report(t, db, 100)
@@ -48,11 +48,11 @@ func TestLadderEnds(t *testing.T) {
 	}
 }
 
-// A site without trust, or that is dropped, leaves the words of the others as they were: what is
-// left of a ladder has the top of the highest site in it.
+// After a site is dropped or is no longer trusted, the rungs of the other sites are unchanged:
+// the highest of them decides.
 func TestLadderWithoutASite(t *testing.T) {
 	a, b, c := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "c"))
-	tell := func(from *bloomdb.DB, to ...*bloomdb.DB) {
+	send := func(from *bloomdb.DB, to ...*bloomdb.DB) {
 		t.Helper()
 		deltas := bloomdbtest.Drain(t, from)
 		for _, db := range to {
@@ -60,11 +60,11 @@ func TestLadderWithoutASite(t *testing.T) {
 		}
 	}
 	bloomdbtest.Report(t, a, 1)
-	tell(a, b, c)
+	send(a, b, c)
 	bloomdbtest.Revoke(t, b, 1)
-	tell(b, a, c)
+	send(b, a, c)
 	bloomdbtest.Report(t, a, 1)
-	tell(a, b, c)
+	send(a, b, c)
 	want := func(what string, listed bool) {
 		t.Helper()
 		if got := c.Judge(bloomdbtest.Message(1)).Listed; got != listed {
@@ -77,7 +77,7 @@ func TestLadderWithoutASite(t *testing.T) {
 	}
 	want("without the site that revoked it", true)
 	bloomdbtest.Revoke(t, c, 1)
-	tell(c, a, b)
+	send(c, a, b)
 	want("revoked by a site that never had rung 1", false)
 	if a.Judge(bloomdbtest.Message(1)).Listed || b.Judge(bloomdbtest.Message(1)).Listed {
 		t.Error("listed at the sites that have all rungs")
@@ -88,14 +88,14 @@ func TestLadderWithoutASite(t *testing.T) {
 	want("its own word is left", false)
 }
 
-// A member's changes of mind have a cap like its reports: beyond it they are refused, and its
-// reports and revocations of other messages are not.
+// The rungs of a member have a cap, like its reports. Further ones are rejected; its reports and
+// revocations of other messages are not.
 func TestLadderIsCapped(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Members = wire.Members{"b": {MaxReports: 20}}
 	a, b := bloomdbtest.Open(t, o), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	for n := range 5 {
-		say(t, b, n, layout.Rungs)
+		alternate(t, b, n, layout.Rungs)
 	}
 	refused := map[layout.Kind]bool{}
 	for _, d := range bloomdbtest.Drain(t, b) {
@@ -110,13 +110,13 @@ func TestLadderIsCapped(t *testing.T) {
 		}
 	}
 	if len(refused) != 1 || !refused[layout.LadderFilter] {
-		t.Errorf("refused %v, want the ladder alone", refused)
+		t.Errorf("rejected %v, want only the ladder", refused)
 	}
 }
 
-// A full ladder refuses changes of mind, and no other report.
+// A full ladder rejects further changes of reported messages, but no other report.
 func TestLadderIsFull(t *testing.T) {
-	db := bloomdbtest.Open(t, alone(bloomdbtest.Options(t.TempDir(), "mx1")))
+	db := bloomdbtest.Open(t, withoutExchange(bloomdbtest.Options(t.TempDir(), "mx1")))
 	full := false
 	for n := 0; n < 200 && !full; n++ {
 		for i := 0; i < layout.Rungs && !full; i++ {
@@ -138,6 +138,6 @@ func TestLadderIsFull(t *testing.T) {
 	bloomdbtest.Report(t, db, 1000)
 	bloomdbtest.Revoke(t, db, 1000)
 	if err := db.Report(bloomdbtest.Message(1000), layout.ClassOther); !errors.Is(err, layout.ErrFull) {
-		t.Errorf("a change of mind beyond the capacity: %v", err)
+		t.Errorf("a change beyond the capacity: %v", err)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// A snapshot does not replace a delta: sites that follow the stream do not read it. Changes
-// that are pending when it is made are published also after a crash.
+// A snapshot does not replace a delta, because sites that follow the stream do not read it.
+// Changes that are pending when it is made are published, also after a crash.
 func TestSnapshotIsNoDelta(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "a")
 	a, follower := bloomdbtest.Open(t, o), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
@@ -125,7 +125,7 @@ func TestRevocationsOfACappedSite(t *testing.T) {
 }
 
 // Reports made while this site's clock was far ahead are published only when their time has
-// come: otherwise other sites would reject everything from this site.
+// come. Otherwise other sites would reject all records of this site.
 func TestReportsOfAClockAhead(t *testing.T) {
 	now := bloomdbtest.NewClock()
 	ao, bo := bloomdbtest.Options(t.TempDir(), "a"), bloomdbtest.Options(t.TempDir(), "b")
@@ -140,7 +140,7 @@ func TestReportsOfAClockAhead(t *testing.T) {
 	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
 	bloomdbtest.PublishSnapshot(t, a).Take(t, bloomdbtest.Open(t, another(t, bo)))
 	if !b.Judge(bloomdbtest.Message(2)).Listed {
-		t.Error("what was reported with a good clock is not listed")
+		t.Error("a report made with the right clock is not listed")
 	}
 	now.Add(ahead)
 	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
@@ -155,8 +155,8 @@ func another(t testing.TB, o bloomdb.Options) bloomdb.Options {
 	return o
 }
 
-// A folder that was lost, with a clock that was set back, begins after the previous epoch and
-// has none of its counts: both are added.
+// A site that lost its folder, and whose clock was set back, begins an epoch after the previous
+// one, without its counts. Other sites add the counts of both.
 func TestFolderLostWithClockBack(t *testing.T) {
 	now := bloomdbtest.NewClock()
 	ao, bo := bloomdbtest.Options(t.TempDir(), "a"), bloomdbtest.Options(t.TempDir(), "b")
@@ -177,28 +177,28 @@ func TestFolderLostWithClockBack(t *testing.T) {
 	bloomdbtest.Drain(t, a)
 	bloomdbtest.PublishSnapshot(t, a).Take(t, b)
 	if n := b.Judge(bloomdbtest.Message(1)).Count; n != 37 {
-		t.Errorf("%d sightings, must be 30 of the life before and 7", n)
+		t.Errorf("%d sightings, want 30 of the previous epoch and 7", n)
 	}
 }
 
-// A number that was reserved for a delta that was not made is not assigned after a later number
-// was skipped: the delta would seem to precede itself.
+// A number reserved for a delta that was not made is not assigned after a later number was
+// skipped. Otherwise a delta would seem to precede itself.
 func TestSpareNumber(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	bloomdbtest.Report(t, a, 1)
 	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
-	a.Keyspace().Outbox.Note(layout.Target{Kind: layout.CountFilter, Gen: 0}, []uint64{1}) // of a generation that is gone
+	a.Keyspace().Outbox.Note(layout.Target{Kind: layout.CountFilter, Gen: 0}, []uint64{1}) // of an expired generation
 	d := bloomdbtest.Drain(t, a)
 	if id, err := folder.ReadIdentity(a.Keyspace().Settings.Dir); err != nil || len(d) != 0 || id.ReservedSeq <= id.PublishedSeq {
 		t.Fatalf("%d deltas, and no number is set aside", len(d))
 	}
 	bloomdbtest.Report(t, a, 2)
-	a.Keyspace().Outbox.Note(layout.Target{Kind: layout.CountFilter, Gen: 0}, make([]uint64, tooMany)) // so that a number is left out
+	a.Keyspace().Outbox.Note(layout.Target{Kind: layout.CountFilter, Gen: 0}, make([]uint64, tooMany)) // a number is then skipped
 	left := bloomdbtest.Drain(t, a)
 	bloomdbtest.PublishSnapshot(t, a).Take(t, b)
 	bloomdbtest.Apply(t, b, left...)
 	if !b.Judge(bloomdbtest.Message(2)).Listed || b.Wanting("a") {
-		t.Error("the delta behind the number that was left out is not heard")
+		t.Error("the delta after the skipped number was not applied")
 	}
 }
 
@@ -240,7 +240,7 @@ func TestReportWhileSnapshotIsWritten(t *testing.T) {
 	a, b := bloomdbtest.Open(t, o), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	bloomdbtest.Report(t, a, 1)
 	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
-	if err := a.Resume(0, 0); err != nil || !a.SnapshotDue() { // the stream is gone
+	if err := a.Resume(0, 0); err != nil || !a.SnapshotDue() { // the stream is lost
 		t.Fatal(err, a.SnapshotDue())
 	}
 	w := a.NewSnapshot()
@@ -267,5 +267,5 @@ func TestReportWhileSnapshotIsWritten(t *testing.T) {
 	}
 }
 
-// tooMany is one position more than are kept for the next deltas.
+// tooMany is one more position than are kept for the next deltas.
 const tooMany = 4_000_001

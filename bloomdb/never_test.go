@@ -92,7 +92,7 @@ func TestNeverSpares(t *testing.T) {
 		t.Errorf("status %+v", s)
 	}
 	if e := other.Judge(bloomdbtest.Message(2)); !e.Listed {
-		t.Error("the other site has heard of it")
+		t.Error("the other site has received the entry")
 	}
 	if err := db.Revoke(bloomdbtest.Message(1)); err != nil {
 		t.Errorf("revoke: %v", err)
@@ -146,12 +146,11 @@ func TestNeverReportLeavesPartsOut(t *testing.T) {
 		t.Errorf("the attachment was reported all the same: %+v", e)
 	}
 	if e := db.Judge(bloomdbtest.Message(2)); !e.Listed {
-		t.Error("the message around it was not")
+		t.Error("the message around it was not reported")
 	}
 }
 
-// The never-list covers near-duplicates that have half of their sketch in common with a message
-// on it.
+// The never-list covers near-duplicates that share half of their sketch with a message on it.
 func TestNeverSketch(t *testing.T) {
 	const size = 3000
 	for _, tt := range []struct {
@@ -180,14 +179,15 @@ func TestNeverSketch(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	mustNever(t, db, sketched(bloomdbtest.Message(1), 0, 40), "all its keys are kept")
 	if !db.Judge(sketched(bloomdbtest.Message(2), 0, 80)).Never || db.Judge(sketched(bloomdbtest.Message(2), 0, 90)).Never {
-		t.Error("a short text is not told by half of its keys")
+		t.Error("half of the keys of a short text suffice")
 	}
 	if err := db.Report(sketched(bloomdbtest.Message(2), 0, 80), layout.ClassOther); !errors.Is(err, never.ErrNever) {
 		t.Errorf("report of a near-duplicate: %v", err)
 	}
 }
 
-// Spam that hides a text of the list has it in only one of its readings, and is not covered.
+// Spam that hides a text on the never-list contains that text in only one of its readings, and
+// is not covered.
 func TestNeverSketchOfAllReadings(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	mustNever(t, db, sketched(bloomdbtest.Message(1), 0, 100), "newsletter")
@@ -199,7 +199,7 @@ func TestNeverSketchOfAllReadings(t *testing.T) {
 	}
 }
 
-// Entries survive a crash at once, and so does their removal.
+// Added entries survive an immediate crash, and so do removed ones.
 func TestNeverDurable(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	db := bloomdbtest.Open(t, o)
@@ -217,17 +217,17 @@ func TestNeverDurable(t *testing.T) {
 		t.Error("forgotten")
 	}
 	if removed, err := db.Unnever(bloomdbtest.Message(3)); err != nil || len(removed) != 0 {
-		t.Errorf("one that is not there: %v, %v", removed, err)
+		t.Errorf("removal of an unknown entry: %v, %v", removed, err)
 	}
 	if removed, err := db.UnneverID(first.ID); err != nil || len(removed) != 1 || removed[0] != first {
 		t.Errorf("by id: %v, %v", removed, err)
 	}
 	if db.Judge(bloomdbtest.Message(1)).Never || db.Judge(sketched(bloomdbtest.Message(3), 0, 50)).Never || !db.Judge(bloomdbtest.Message(2)).Never {
-		t.Error("the wrong one is gone")
+		t.Error("another entry was removed")
 	}
 	crash(t, db)
 	if list := bloomdbtest.Open(t, o).NeverList(); len(list) != 1 {
-		t.Errorf("after taking back: %+v", list)
+		t.Errorf("after the removal: %+v", list)
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/peers"
 )
 
-// A crash does not lose counts that other sites have received: their counts would stay above
-// this site's own for ever.
-func TestCountsAreOnDiskBeforeTheyAreTold(t *testing.T) {
+// A crash does not lose counts that other sites have received. Otherwise their counts would stay
+// above this site's own for ever.
+func TestCountsAreSyncedBeforeTheyArePublished(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "a")
 	db := bloomdbtest.Open(t, o)
 	other := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
@@ -22,7 +22,7 @@ func TestCountsAreOnDiskBeforeTheyAreTold(t *testing.T) {
 	db = bloomdbtest.Open(t, o)
 	told, kept := other.Judge(bloomdbtest.Message(1)).Count, db.Judge(bloomdbtest.Message(1)).Count
 	if told != 7 || kept != told {
-		t.Errorf("told of %d sightings, and kept %d", told, kept)
+		t.Errorf("published %d sightings, kept %d", told, kept)
 	}
 }
 
@@ -38,7 +38,7 @@ func TestLostJournal(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		lose      func(t *testing.T, dir string, segments []string)
-		published bool // before: else all waits still
+		published bool // before the loss; otherwise all changes are pending
 		due       bool
 	}{
 		"nothing":                        {func(*testing.T, string, []string) {}, true, false},
@@ -80,7 +80,7 @@ func TestLostJournal(t *testing.T) {
 				crash(t, db)
 			}
 
-			for range 2 { // the loss is known over a crash, too
+			for range 2 { // the loss is reported after a crash, too
 				db = bloomdbtest.MustOpen(t, o)
 				if db.Keyspace().Outbox.ID.Republish != c.due {
 					t.Errorf("a snapshot is due: %v, want %v", db.Keyspace().Outbox.ID.Republish, c.due)
@@ -104,7 +104,7 @@ func TestLostJournal(t *testing.T) {
 			for _, d := range bloomdbtest.Drain(t, db) {
 				must(t, other.Apply(d.Data, peers.Lost))
 			}
-			listed(t, other, 4, true) // reported behind the loss
+			listed(t, other, 4, true) // reported after the loss
 			listed(t, db, 1, true)
 			must(t, db.Close())
 		})

@@ -13,8 +13,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// With crashes at any moment between making, sending and confirming a delta, the stream
-// contains all reports in the end.
+// Crashes occur at any point between making, sending and confirming a delta. In the end, the
+// stream contains all reports.
 func TestPublishAcrossCrashes(t *testing.T) {
 	r := rand.New(rand.NewPCG(testenv.Seed(t), 0))
 	o := bloomdbtest.Options(t.TempDir(), "a")
@@ -50,11 +50,11 @@ func TestPublishAcrossCrashes(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !ok || r.IntN(4) == 0 { // the crash comes before it is sent
+				if !ok || r.IntN(4) == 0 { // a crash before it is sent
 					break
 				}
 				stream = append(stream, d)
-				if r.IntN(4) > 0 { // or before the answer is read
+				if r.IntN(4) > 0 { // or a crash before the answer is read
 					db.Published(d)
 				} else if err := db.Resume(d.Epoch, d.Seq); err != nil {
 					t.Fatal(err)
@@ -109,7 +109,7 @@ func TestPublishAgain(t *testing.T) {
 		}
 		p := bloomdbtest.PublishSnapshot(t, db)
 		if len(stream) > 0 && b.Apply(stream[0].Data, peers.Next) == nil {
-			t.Errorf("%s: a new site does not see that something is missing", what)
+			t.Errorf("%s: a new site reports no gap", what)
 		}
 		p.Take(t, b)
 		for _, db := range []*bloomdb.DB{b, follower} {
@@ -124,7 +124,7 @@ func TestPublishAgain(t *testing.T) {
 	}
 	w := db.NewSnapshot()
 	if w.Seq() != 1 || !db.SnapshotDue() {
-		t.Fatalf("switched on later: position %d, want the first number left out", w.Seq())
+		t.Fatalf("switched on later: position %d, want the first number skipped", w.Seq())
 	}
 	bloomdbtest.PublishSnapshot(t, db).Take(t, follower)
 	bloomdbtest.Apply(t, follower, bloomdbtest.Drain(t, db)...)
@@ -134,7 +134,7 @@ func TestPublishAgain(t *testing.T) {
 	bloomdbtest.Report(t, db, 3)
 	check("stream lost")
 	if !follower.Judge(bloomdbtest.Message(3)).Listed || follower.Wanting("a") {
-		t.Error("a site that had everything misses something")
+		t.Error("a site that had all data reports a gap")
 	}
 
 	// The folder is replaced by an older copy, and the stream is ahead of it.
@@ -145,12 +145,12 @@ func TestPublishAgain(t *testing.T) {
 	check("folder restored")
 	bloomdbtest.Report(t, db, 4)
 	if d, ok, _ := db.NextDelta(true); !ok || d.Epoch != epoch+7 || d.Seq != 2 {
-		t.Errorf("new life begins at %d-%d, was %d", d.Epoch, d.Seq, epoch)
+		t.Errorf("the new epoch begins at %d-%d, was %d", d.Epoch, d.Seq, epoch)
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	bloomdbtest.Open(t, o) // the filters' files are of the life before
+	bloomdbtest.Open(t, o) // with the filter files of the previous epoch
 }
 
 // Sites that hold both epochs do not add an epoch that continues the counts of an earlier one.
@@ -164,17 +164,17 @@ func TestEpochs(t *testing.T) {
 	first := bloomdbtest.Drain(t, a)
 	bloomdbtest.Apply(t, b, first...)
 	epoch, seq := a.Head()
-	if err := a.Resume(epoch, seq+100); err != nil { // numbers that the folder did not give
+	if err := a.Resume(epoch, seq+100); err != nil { // numbers that this folder did not assign
 		t.Fatal(err)
 	}
 	bloomdbtest.PublishSnapshot(t, a).Take(t, b)
 	bloomdbtest.Count(t, a, 1, 3)
 	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
 	if err := b.Apply(first[0].Data, peers.Next); !errors.Is(err, wire.ErrReplayed) {
-		t.Errorf("a record of the life before: %v", err)
+		t.Errorf("a record of the previous epoch: %v", err)
 	}
 	if e := b.Judge(bloomdbtest.Message(1)); e.Count != 13 {
-		t.Errorf("count %d after a life that went on, want 13", e.Count)
+		t.Errorf("count %d after an epoch that was continued, want 13", e.Count)
 	}
 	a.Close()
 	c.Add(time.Hour)
@@ -189,7 +189,7 @@ func TestEpochs(t *testing.T) {
 
 // Redis loses its last deltas, and the daemon's host crashes as well. The lost numbers are not
 // assigned again: receivers would take the new deltas for the old ones.
-func TestNumbersAreNotGivenAgain(t *testing.T) {
+func TestNumbersAreNotReused(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "a")
 	a, b := bloomdbtest.Open(t, o), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	n := 0
@@ -207,14 +207,14 @@ func TestNumbersAreNotGivenAgain(t *testing.T) {
 		}
 		for _, d := range bloomdbtest.Drain(t, a) {
 			if _, seq := b.Cursor("a"); d.Seq <= seq {
-				t.Errorf("number %d given again, b has %d", d.Seq, seq)
+				t.Errorf("number %d assigned again, b has %d", d.Seq, seq)
 			}
 			if err := b.Apply(d.Data, peers.Skipped); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if !b.Judge(bloomdbtest.Message(n)).Listed {
-			t.Errorf("tail %d: b does not know of report %d", tail, n)
+			t.Errorf("tail %d: b did not receive report %d", tail, n)
 		}
 		n++
 		crash(t, a)
@@ -223,7 +223,7 @@ func TestNumbersAreNotGivenAgain(t *testing.T) {
 
 // If the stream is lost while a delta is in flight, its confirmation does not mean that all
 // changes are published.
-func TestLostStreamWithADeltaOnItsWay(t *testing.T) {
+func TestLostStreamWithADeltaInFlight(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "a")
 	a := bloomdbtest.Open(t, o)
 	bloomdbtest.Report(t, a, 1)
@@ -239,7 +239,7 @@ func TestLostStreamWithADeltaOnItsWay(t *testing.T) {
 	a.Published(d)
 	stream := []wire.Delta{d}
 	a.Keyspace().Outbox.Close(o.Dir)
-	crash(t, a) // before the rest is out
+	crash(t, a) // before the rest is published
 	a = bloomdbtest.Open(t, o)
 	if err := a.Resume(d.Epoch, d.Seq); err != nil {
 		t.Fatal(err)
@@ -256,6 +256,6 @@ func TestLostStreamWithADeltaOnItsWay(t *testing.T) {
 		}
 	}
 	if !b.Judge(bloomdbtest.Message(1)).Listed || !b.Judge(bloomdbtest.Message(2)).Listed {
-		t.Error("a new site does not get what the lost stream had")
+		t.Error("a new site does not receive the content of the lost stream")
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// FuzzRecord gives every input a correct authentication code. Each record is decoded as one of
-// every type.
+// FuzzRecord adds a correct authentication code to every input, and decodes each record as every
+// type.
 func FuzzRecord(f *testing.F) {
 	o := small(f.TempDir())
 	o.Site = "b"

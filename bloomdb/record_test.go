@@ -65,7 +65,7 @@ func TestMembers(t *testing.T) {
 }
 
 // A record of a stale epoch is rejected, whatever its type.
-func TestReplayedLife(t *testing.T) {
+func TestReplayedEpoch(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	bo := bloomdbtest.Options(t.TempDir(), "b")
 	bo.Now = c.Now
@@ -90,7 +90,7 @@ func TestReplayedLife(t *testing.T) {
 		t.Errorf("chunk: %v", err)
 	}
 	if !a.Judge(bloomdbtest.Message(1)).Listed || !a.Judge(bloomdbtest.Message(2)).Listed {
-		t.Error("what was held of one of the lives is gone")
+		t.Error("the data of one of the epochs was removed")
 	}
 }
 

@@ -19,8 +19,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// ramDir returns a folder in memory if the machine has one: these tests open thousands of
-// databases, which wait for the disk.
+// ramDir returns a folder in memory if the machine has one, because these tests open thousands
+// of databases and would wait for the disk.
 func ramDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "spambloom-")
@@ -31,21 +31,21 @@ func ramDir(t *testing.T) string {
 	return dir
 }
 
-func lifeOptions(dir string) bloomdb.Options {
+func repairOptions(dir string) bloomdb.Options {
 	o := small(dir)
 	o.Reports.Capacity, o.Votes = 40, 1
 	o.Members = wire.Members{"mx2": {}, "mx3": {Trust: wire.TrustVote}}
 	return o
 }
 
-// lifetime fills a folder with a file of every kind. Messages 1 and 2 are reported, 2 only in
+// fillFolder fills a folder with a file of every kind. Messages 1 and 2 are reported, 2 only in
 // the journal; 3 is reported and revoked; 6 is retouched; 8 is on the never-list; 7 is reported
 // at mx2 and 9 at mx3.
-func lifetime(t *testing.T, dir string, closed bool) {
+func fillFolder(t *testing.T, dir string, closed bool) {
 	t.Helper()
-	db := bloomdbtest.MustOpen(t, lifeOptions(dir))
+	db := bloomdbtest.MustOpen(t, repairOptions(dir))
 	for _, name := range []string{"mx2", "mx3"} {
-		o := lifeOptions(t.TempDir())
+		o := repairOptions(t.TempDir())
 		o.Site, o.Members = name, nil
 		other := bloomdbtest.Open(t, o)
 		bloomdbtest.Report(t, other, map[string]int{"mx2": 7, "mx3": 9}[name])
@@ -75,7 +75,7 @@ func lifetime(t *testing.T, dir string, closed bool) {
 		return
 	}
 	must(t, db.Keyspace().Journal.Flush())
-	must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Now().Add(time.Hour))) // which is done once a minute
+	must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Now().Add(time.Hour))) // like the periodic work, once a minute
 	crash(t, db)
 }
 
@@ -121,7 +121,7 @@ func TestEveryFlippedByte(t *testing.T) {
 			}
 			root := ramDir(t)
 			good, work := filepath.Join(root, "good"), filepath.Join(root, "work")
-			lifetime(t, good, name == "stopped")
+			fillFolder(t, good, name == "stopped")
 			names := allFiles(t, good)
 			outcomes := make(map[string]int)
 			for _, name := range names {
@@ -137,7 +137,7 @@ func TestEveryFlippedByte(t *testing.T) {
 			}
 			t.Logf("%d files: %v", len(names), outcomes)
 			if outcomes["set aside"] == 0 || outcomes["repaired"] == 0 {
-				t.Errorf("outcomes %v: files of both sorts should be damaged", outcomes)
+				t.Errorf("outcomes %v: want both rejected and accepted folders", outcomes)
 			}
 		})
 	}
@@ -147,10 +147,10 @@ func TestEveryFlippedByte(t *testing.T) {
 // true, it also closes the database and opens it once more.
 func outcome(t *testing.T, dir, name string, at int, again bool) string {
 	t.Helper()
-	db, err := bloomdb.Open(lifeOptions(dir))
+	db, err := bloomdb.Open(repairOptions(dir))
 	if err == nil {
 		listed(t, db, 1, true)
-		torn := strings.HasPrefix(name, "journal-") // taken for what a crash leaves
+		torn := strings.HasPrefix(name, "journal-") // read as left by a crash
 		if !torn {
 			listed(t, db, 2, true)
 		}
@@ -168,11 +168,11 @@ func outcome(t *testing.T, dir, name string, at int, again bool) string {
 	if !errors.As(err, &damage) || filepath.Base(damage.Path) != filepath.Base(name) {
 		t.Fatalf("%s, byte %d: %v", name, at, err)
 	}
-	db, done, err := bloomdb.Repair(lifeOptions(dir))
+	db, done, err := bloomdb.Repair(repairOptions(dir))
 	if err != nil || len(done) != 1 || filepath.Base(done[0].Path) != filepath.Base(name) {
 		t.Fatalf("%s, byte %d: repair: %v, %v", name, at, done, err)
 	}
-	now := lifeOptions(dir).Now()
+	now := repairOptions(dir).Now()
 	for _, n := range []int{1, 2} {
 		if kept, err := db.Restore(bloomdbtest.Message(n), layout.ClassOther, false, now); err != nil || !kept {
 			t.Fatalf("%s, byte %d: restore: %v, %v", name, at, kept, err)
@@ -212,7 +212,7 @@ func mustSetAside(t *testing.T, o bloomdb.Options, path string) {
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	defer os.Remove(path + folder.DamagedSuffix) // of this try
+	defer os.Remove(path + folder.DamagedSuffix) // of this attempt
 	defer crash(t, db)
 	name := filepath.Base(path)
 	if !slices.ContainsFunc(db.DamagedFiles(), func(f folder.DamagedFile) bool {
@@ -233,7 +233,7 @@ func TestRepairIdentities(t *testing.T) {
 		"missing": os.Remove,
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := lifeOptions(t.TempDir())
+			o := repairOptions(t.TempDir())
 			before := bloomdbtest.Open(t, o)
 			bloomdbtest.Report(t, before, 1)
 			epoch := before.Keyspace().Outbox.Epoch()
@@ -261,8 +261,8 @@ func TestRepairIdentities(t *testing.T) {
 			must(t, db.Close())
 			db = bloomdbtest.Open(t, o)
 			listed(t, db, 1, true)
-			if !db.Muted("mx9") { // it is muted under the other key, too
-				t.Error("mx9 is heard")
+			if !db.Muted("mx9") { // muted under the other key as well
+				t.Error("mx9 is not muted")
 			}
 		})
 	}
@@ -326,10 +326,10 @@ func mustRefuse(t *testing.T, o bloomdb.Options, name string) {
 	db, err := bloomdb.Open(o)
 	if err == nil {
 		db.Close()
-		t.Fatalf("it opens, without %s", name)
+		t.Fatalf("Open succeeded without %s", name)
 	}
 	var damage *folder.DamageError
 	if !errors.As(err, &damage) || !strings.HasPrefix(filepath.Base(damage.Path), name) {
-		t.Fatalf("it is refused, but %s is not named: %v", name, err)
+		t.Fatalf("the error does not name %s: %v", name, err)
 	}
 }

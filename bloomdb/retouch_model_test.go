@@ -93,7 +93,7 @@ func (m *retouchModel) hidden(num int64, h filter.Hash) bool {
 	return slices.ContainsFunc(m.db.Keyspace().Settings.SpamShape().Positions(h, nil), func(pos uint64) bool { return masked[pos] != nil })
 }
 
-// masked returns the database's masked bits, with the keys that rest on them.
+// masked returns the database's masked bits, each with the keys that it hides.
 func (m *retouchModel) masked(num int64) map[uint64][]filter.Hash {
 	g := m.db.Keyspace().Store.View.Load().Report(num)
 	if g == nil || g.Mask == nil {
@@ -187,8 +187,8 @@ func TestRetouchModel(t *testing.T) {
 			"":             m.check,
 			"report":       func(rt *rapid.T) { m.report(rt, anyMessage.Draw(rt, "n")) },
 			"retouch":      func(rt *rapid.T) { m.retouch(rt, anyMessage.Draw(rt, "n")) },
-			"report there": func(rt *rapid.T) { m.hear(rt, layout.SpamFilter, anyMessage.Draw(rt, "n")) },
-			"revoke there": func(rt *rapid.T) { m.hear(rt, layout.RevokedFilter, rapid.IntRange(0, 2).Draw(rt, "n")) },
+			"report there": func(rt *rapid.T) { m.receive(rt, layout.SpamFilter, anyMessage.Draw(rt, "n")) },
+			"revoke there": func(rt *rapid.T) { m.receive(rt, layout.RevokedFilter, rapid.IntRange(0, 2).Draw(rt, "n")) },
 			"revoke": func(rt *rapid.T) {
 				n := rapid.IntRange(0, 2).Draw(rt, "n")
 				rungs := m.rungsOf(n, true)
@@ -244,8 +244,8 @@ func (m *retouchModel) rungsOf(n int, revoke bool) map[filter.Hash]bool {
 	return keys
 }
 
-// hear applies a delta in which the other site tells a message.
-func (m *retouchModel) hear(rt *rapid.T, kind layout.Kind, n int) {
+// receive applies a delta in which the other site reports or revokes a message.
+func (m *retouchModel) receive(rt *rapid.T, kind layout.Kind, n int) {
 	shape, keys := m.db.Keyspace().Settings.SpamShape(), m.now().spam["b"]
 	if kind == layout.RevokedFilter {
 		shape, keys = m.db.Keyspace().Settings.RevokedShape(), m.now().revoked["b"]
@@ -295,7 +295,7 @@ func (m *retouchModel) retouch(rt *rapid.T, n int) {
 	}
 }
 
-// restWhat is mostly nothing, because the disk is slow.
+// restWhat is mostly "nothing", because the disk is slow.
 var restWhat = []string{"", "", "", "save", "kill", "close", "period"}
 
 func (m *retouchModel) rest(rt *rapid.T, what string) {

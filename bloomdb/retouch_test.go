@@ -43,7 +43,7 @@ func TestRetouch(t *testing.T) {
 	}
 	a, b := bloomdbtest.Open(t, options("a")), bloomdbtest.Open(t, options("b"))
 	if r := mustRetouch(t, a, 1); len(r.Listings) != 0 || r.Loss != 0 {
-		t.Errorf("nobody lists it: %+v", r)
+		t.Errorf("an unlisted message: %+v", r)
 	}
 	bloomdbtest.Report(t, a, 1)
 	bloomdbtest.Report(t, b, 1)
@@ -55,7 +55,7 @@ func TestRetouch(t *testing.T) {
 
 	plan, err := a.PlanRetouch(bloomdbtest.Message(1))
 	if err != nil || !a.Judge(bloomdbtest.Message(1)).Listed {
-		t.Fatalf("the plan did something: %v", err)
+		t.Fatalf("the plan had an effect: %v", err)
 	}
 	if len(plan.Listings) != 4 || plan.Loss < 4 || plan.Loss > 4.2 || plan.LossOfOthers > 0.2 {
 		t.Errorf("plan %+v, want two signatures in two generations", plan)
@@ -71,7 +71,7 @@ func TestRetouch(t *testing.T) {
 		t.Errorf("retouched twice: %+v", r)
 	}
 	if d := bloomdbtest.Drain(t, a); len(d) > 0 || !b.Judge(bloomdbtest.Message(1)).Listed {
-		t.Errorf("%d deltas tell the others of a retouch", len(d))
+		t.Errorf("%d deltas contain a retouch", len(d))
 	}
 	for _, trace := range a.Explain(bloomdbtest.Message(1)) {
 		for _, trail := range trace.Spam {
@@ -91,11 +91,11 @@ func TestRetouch(t *testing.T) {
 	bloomdbtest.Report(t, b, 1) // again, in the same period
 	bloomdbtest.Apply(t, a, bloomdbtest.Drain(t, b)...)
 	if a.Judge(bloomdbtest.Message(1)).Listed {
-		t.Error("another site has brought the listing back")
+		t.Error("another site's report restored the listing")
 	}
 	bloomdbtest.Report(t, a, 1)
 	if !a.Judge(bloomdbtest.Message(1)).Listed {
-		t.Error("the own report is not heard")
+		t.Error("this site's own report has no effect")
 	}
 }
 
@@ -113,12 +113,12 @@ func TestRetouchHoldsInItsGenerations(t *testing.T) {
 	c.Add(168 * time.Hour)
 	bloomdbtest.Apply(t, a, bloomdbtest.Drain(t, b)...)
 	if r := mustRetouch(t, a, 1); len(r.Listings) != 2 || a.Judge(bloomdbtest.Message(1)).Listed {
-		t.Fatalf("want two signatures taken out of the older generation: %+v", r)
+		t.Fatalf("want two signatures retouched in the older generation: %+v", r)
 	}
 	bloomdbtest.Report(t, b, 1)
 	bloomdbtest.Apply(t, a, bloomdbtest.Drain(t, b)...)
 	if !a.Judge(bloomdbtest.Message(1)).Listed {
-		t.Error("a report in a generation that did not list the message is not heard")
+		t.Error("a report in a generation that did not list the message has no effect")
 	}
 	if r := mustRetouch(t, a, 1); len(r.Listings) != 2 || a.Judge(bloomdbtest.Message(1)).Listed {
 		t.Errorf("retouched there, too: %+v", r)
@@ -173,7 +173,7 @@ func TestRetouchOfTheSameBits(t *testing.T) {
 	now := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())}
 	m := db.Keyspace().Store.View.Load().Report(now.Gen).Mask
 	alike := m.All()[0].Hash
-	alike[2] ^= 1 << 63 // above the bits that place it
+	alike[2] ^= 1 << 63 // above the bits that determine its positions
 	records, release := db.Keyspace().Store.Unmask(now, []filter.Hash{alike})
 	release()
 	if len(records) != 1 || len(records[0].Retouched) != 1 || records[0].Retouched[0].Bit != journal.TakenBack {
@@ -261,7 +261,7 @@ func TestRetouchLoss(t *testing.T) {
 	for _, reported := range []bool{false, true} {
 		t.Run(fmt.Sprintf("reported %v", reported), func(t *testing.T) {
 			w := newRetouchWorld(t, keys)
-			before, foretold, done := w.listed(), 0.0, 0
+			before, predicted, done := w.listed(), 0.0, 0
 			for n := keys; done < retouches; n++ {
 				set := oneKey(n)
 				if reported {
@@ -274,15 +274,15 @@ func TestRetouchLoss(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if foretold += r.Loss; reported {
-					foretold += 1 + r.LossOfOthers - r.Loss
+				if predicted += r.Loss; reported {
+					predicted += 1 + r.LossOfOthers - r.Loss
 				}
 				done++
 			}
 			lost := float64(before - w.listed())
-			t.Logf("%d retouches: %.0f reported signatures lost, %.1f foretold", done, lost, foretold)
-			if sigma := math.Sqrt(foretold - float64(done)); math.Abs(lost-foretold) > 3*sigma+0.025*foretold {
-				t.Errorf("%.0f reported signatures lost, %.1f foretold, sigma %.1f", lost, foretold, sigma)
+			t.Logf("%d retouches: %.0f reported signatures lost, %.1f predicted", done, lost, predicted)
+			if sigma := math.Sqrt(predicted - float64(done)); math.Abs(lost-predicted) > 3*sigma+0.025*predicted {
+				t.Errorf("%.0f reported signatures lost, %.1f predicted, sigma %.1f", lost, predicted, sigma)
 			}
 			if s := w.db.Status().Filters[0]; s.Masked > retouches || math.Abs(s.Lost-lost) > 0.1*lost {
 				t.Errorf("status: %d bits masked, %.1f lost; %.0f are", s.Masked, s.Lost, lost)
@@ -371,7 +371,7 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 	}
 	c.Add(5 * 168 * time.Hour)
 	if keys := db.Retouched(); len(keys) != 0 {
-		t.Errorf("%+v is listed, and aged out", keys)
+		t.Errorf("expired %+v is listed", keys)
 	}
 	for range store.KeepExpired {
 		db.Keyspace().Expire()
@@ -380,12 +380,13 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the file of an aged-out mask: %v", err)
+		t.Errorf("the file of an expired mask: %v", err)
 	}
 }
 
-// A mask is used if the identity names it. A mask that a crash left before that is in the
-// journal. One from before another program used the folder is stale.
+// A mask is used if the identity names it. A mask from before a crash that the identity does not
+// name is restored from the journal. A mask from before another program used the folder is
+// stale.
 func TestMaskNotNamed(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	o.Exchange = false // so that the journal goes with each snapshot
@@ -393,7 +394,7 @@ func TestMaskNotNamed(t *testing.T) {
 	bloomdbtest.Report(t, db, 1)
 	bloomdbtest.Report(t, db, 2)
 	mustRetouch(t, db, 1)
-	for _, s := range db.Keyspace().Store.MaskSnapshots() { // as save does, which a crash then stops
+	for _, s := range db.Keyspace().Store.MaskSnapshots() { // like Save, interrupted by a crash
 		if err := folder.WriteSnapshot(s.Path, s.Write); err != nil {
 			t.Fatal(err)
 		}
@@ -401,7 +402,7 @@ func TestMaskNotNamed(t *testing.T) {
 	crash(t, db)
 	db = bloomdbtest.Open(t, o)
 	if db.Judge(bloomdbtest.Message(1)).Listed || !db.Judge(bloomdbtest.Message(2)).Listed {
-		t.Error("a retouch is lost, by a crash while its mask was written")
+		t.Error("a crash while the mask was written lost a retouch")
 	}
 	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)

@@ -38,16 +38,16 @@ func TestRevocationFiltersLoseNoReport(t *testing.T) {
 	}
 }
 
-// The same with filled filters: those of this site and of others in each kept generation, until
-// they are full. The number of lost signatures is measured, and computed from the bits. It is
-// not above the plan. In a soak the test runs at the default size and for all ten million,
-// otherwise at a tenth of both, and for every eighth under the race detector.
+// The same with full filters: those of this site and of others in each kept generation. The
+// number of lost signatures is measured, computed from the bits, and not above the plan. In a
+// soak the test runs at the default size and for all ten million, otherwise at a tenth of both,
+// and for every eighth under the race detector.
 func TestFullRevocationFiltersLoseNoReport(t *testing.T) {
 	scale := 10
 	if testenv.Soak() {
 		scale = 1
 	}
-	o := alone(bloomdbtest.Options(t.TempDir(), "mx1"))
+	o := withoutExchange(bloomdbtest.Options(t.TempDir(), "mx1"))
 	o.Reports.Capacity = int64(1_000_000 / scale)
 	db := bloomdbtest.Open(t, o)
 	revoked, expected := fillRevoked(t, db)

@@ -41,11 +41,11 @@ func TestFaultOfOneOfTwo(t *testing.T) {
 			}
 			for _, d := range db.Keyspaces() {
 				if lists(d, bloomdbtest.Message(2)) || !lists(d, bloomdbtest.Message(1)) {
-					t.Errorf("%s shows what was refused", hex.EncodeToString(d.Ring.KeyID[:]))
+					t.Errorf("%s contains a rejected change", hex.EncodeToString(d.Ring.KeyID[:]))
 				}
 			}
 			if db.Fault() == nil {
-				t.Error("the fault is not told")
+				t.Error("the fault is not reported")
 			}
 			mend()
 			bloomdbtest.Report(t, db, 2)
@@ -201,8 +201,8 @@ func TestMutedAcrossKeys(t *testing.T) {
 	}
 }
 
-// A site that changes its Ed25519 key is accepted throughout, under either federation key, by
-// sites that have both of its keys.
+// While a site changes its Ed25519 key, sites that have both of its keys accept it throughout,
+// under either federation key.
 func TestSiteChangesItsKey(t *testing.T) {
 	var keys []ed25519.PrivateKey
 	for range 3 {

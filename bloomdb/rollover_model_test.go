@@ -66,8 +66,8 @@ func (s *rollingSite) open(t *rapid.T) {
 	}
 }
 
-// hear applies everything that another site has published under the keys that both have.
-func (s *rollingSite) hear(t *rapid.T, from *rollingSite) {
+// receive applies everything that another site has published under the keys that both have.
+func (s *rollingSite) receive(t *rapid.T, from *rollingSite) {
 	for key := range 2 {
 		if db := s.under(key); db != nil {
 			for _, d := range from.streams[key] {
@@ -79,7 +79,7 @@ func (s *rollingSite) hear(t *rapid.T, from *rollingSite) {
 	}
 }
 
-// lists is what plain lists say: the newest word of all that the site's databases know.
+// lists returns the expected listing: that of the newest entry under the site's keys.
 func (s *rollingSite) lists(message int, oldest int64) bool {
 	newest := layout.Word(1)
 	for key := range 2 {
@@ -107,13 +107,13 @@ func (w *rollingWorld) step(s *rollingSite) {
 	switch rapid.SampledFrom([]string{"report", "report", "report", "revoke", "exchange", "exchange", "period", "save", "crash", "roll"}).Draw(w.T, "what") {
 	case "report":
 		bloomdbtest.Report(w.t, s.db, f.message)
-		s.learn(f)
+		s.record(f)
 	case "revoke":
 		f.revoked = true
 		if err := s.db.Revoke(bloomdbtest.Message(f.message)); err != nil {
 			w.Fatal(err)
 		}
-		s.learn(f)
+		s.record(f)
 	case "exchange":
 		w.publish(s)
 	case "period":
@@ -142,16 +142,16 @@ func (w *rollingWorld) open(s *rollingSite) {
 	s.open(w.T)
 	for _, o := range w.sites {
 		if o != s {
-			s.hear(w.T, o)
+			s.receive(w.T, o)
 		}
 	}
 }
 
-// learn records a report or revocation by the site's users.
-func (s *rollingSite) learn(f fact) {
+// record adds a report or revocation by the site's users to the model.
+func (s *rollingSite) record(f fact) {
 	for key := range 2 {
 		if s.under(key) != nil {
-			f := f.saidAfter(s.known[key])
+			f := f.after(s.known[key])
 			s.known[key] = append(s.known[key], f)
 			s.untold[key] = append(s.untold[key], f)
 		}
@@ -166,7 +166,7 @@ func (w *rollingWorld) publish(s *rollingSite) {
 			continue
 		}
 		s.streams[key] = append(s.streams[key], bloomdbtest.Drain(w.t, db)...)
-		for _, o := range w.sites { // who has not that key yet will read it in the stream
+		for _, o := range w.sites { // a site without that key reads it from the stream later
 			if o != s {
 				o.known[key] = append(o.known[key], s.untold[key]...)
 			}
@@ -175,7 +175,7 @@ func (w *rollingWorld) publish(s *rollingSite) {
 	}
 	for _, o := range w.sites {
 		if o != s {
-			o.hear(w.T, s)
+			o.receive(w.T, s)
 		}
 	}
 }

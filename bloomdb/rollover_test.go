@@ -65,7 +65,7 @@ func (r rolling) exchange(t testing.TB) {
 	}
 }
 
-func TestRollingSitesHearEachOther(t *testing.T) {
+func TestRollingSitesExchange(t *testing.T) {
 	r := newRolling(t, bloomdbtest.NewClock().Now)
 	bloomdbtest.Report(t, r.a, 1)
 	bloomdbtest.Report(t, r.b, 2)
@@ -77,7 +77,7 @@ func TestRollingSitesHearEachOther(t *testing.T) {
 	for _, w := range []struct {
 		db     *bloomdb.DB
 		listed []int
-		sites  []string // behind message 4
+		sites  []string // that reported message 4
 	}{
 		{r.a, []int{1, 2, 4}, []string{"a", "b"}},
 		{r.b, []int{1, 2, 3, 4}, []string{"a", "b", "c"}},
@@ -229,7 +229,7 @@ func TestNothingIsLostByRollingOver(t *testing.T) {
 			t.Errorf("count %d", e.Count)
 		}
 		if err := db.Report(bloomdbtest.Message(3), layout.ClassOther); !errors.Is(err, never.ErrNever) {
-			t.Errorf("a declared message is reported: %v", err)
+			t.Errorf("report of a message on the never-list: %v", err)
 		}
 		bloomdbtest.Report(t, db, 4)
 		crash(t, db)
@@ -262,14 +262,14 @@ func TestNothingIsLostByRollingOver(t *testing.T) {
 	db = bloomdbtest.Open(t, onlyNew(o))
 	listed(t, db, 5, true)
 	if e := db.Judge(bloomdbtest.Message(3)); !e.Never {
-		t.Error("the declaration is lost")
+		t.Error("the entry of the never-list is lost")
 	}
 	if s := log.String(); !strings.Contains(s, "rm -f identity") || strings.Contains(s, "under the previous federation key only") {
 		t.Errorf("log:\n%s", s)
 	}
 }
 
-// A site that stops in the middle of a key change, or goes back, has the data of that key.
+// A site that stops in the middle of a key change, or reverts it, has the data of that key.
 func TestKeysFindTheirFolders(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "b")
 	run := func(o bloomdb.Options, n int, known ...int) {
@@ -304,14 +304,14 @@ func TestKeysFindTheirFolders(t *testing.T) {
 		}
 	}
 	if _, err := bloomdb.Open(bloomdb.Options{Dir: o.Dir, Site: "b", Key: [32]byte{4}}); !errors.Is(err, layout.ErrIdentity) {
-		t.Errorf("a key that nothing was rolled over to: %v", err)
+		t.Errorf("a key that was never used: %v", err)
 	}
 	before := [32]byte{5}
 	if _, err := bloomdb.Open(bloomdb.Options{Dir: o.Dir, Site: "b", Key: [32]byte{4}, PreviousKey: &before}); !errors.Is(err, layout.ErrIdentity) {
-		t.Errorf("two keys that nothing is of: %v", err)
+		t.Errorf("two keys without data: %v", err)
 	}
 	if _, err := bloomdb.Open(bloomdb.Options{Dir: o.Dir, Site: "b", Key: newKey, PreviousKey: &newKey}); err == nil {
-		t.Error("a key that is its own previous one")
+		t.Error("no error for a key that is its own previous one")
 	}
 }
 
@@ -345,6 +345,6 @@ func TestOldStateRemoved(t *testing.T) {
 		}
 	}
 	if !folder.HasState(o.Dir) {
-		t.Error("the state folder is taken for an empty one")
+		t.Error("the state folder is treated as empty")
 	}
 }

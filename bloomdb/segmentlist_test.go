@@ -29,7 +29,7 @@ const crashDir = "SPAMBLOOM_TEST_CRASH"
 func TestCrashedSite(t *testing.T) {
 	dir := os.Getenv(crashDir)
 	if dir == "" {
-		t.Skip("it is a part of TestKilledAtEveryStep")
+		t.Skip("run by TestKilledAtEveryStep")
 	}
 	runtime.LockOSThread() // system calls are counted by thread
 	for life := range 2 {
@@ -51,8 +51,8 @@ func TestCrashedSite(t *testing.T) {
 	}
 }
 
-// A process is killed at each of its steps: before each file is renamed, removed and synced. No
-// start then rejects the folder or reports damage, and all acknowledged reports are present.
+// A process is killed at each of its steps: before each rename, removal and sync of a file. Open
+// never rejects the folder or reports damage, and all acknowledged reports are present.
 func TestKilledAtEveryStep(t *testing.T) {
 	strace := testenv.Program(t, "strace")
 	self, err := os.Executable()
@@ -72,7 +72,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 			out, err := cmd.Output()
 			checkCrashed(t, dir, out, fmt.Sprintf("before call %d of %s", n, calls))
 			if err == nil {
-				break // it came to its end
+				break // it ended by itself
 			}
 			if steps++; bytes.Contains(out, []byte("FAIL")) {
 				t.Fatalf("%s", out)
@@ -96,7 +96,7 @@ func checkCrashed(t *testing.T, dir string, out []byte, when string) {
 	for line := range strings.Lines(string(out)) {
 		var n int
 		if _, err := fmt.Sscanf(line, "acknowledged %d", &n); err == nil && !db.Judge(bloomdbtest.Message(n)).Listed {
-			t.Errorf("%s: report %d was acknowledged, and is lost", when, n)
+			t.Errorf("%s: acknowledged report %d is lost", when, n)
 		}
 	}
 	if files := db.DamagedFiles(); len(files) > 0 {
@@ -169,7 +169,7 @@ func TestLostSegment(t *testing.T) {
 			must(t, os.Remove(path+folder.DamagedSuffix))
 			db = bloomdbtest.Open(t, o)
 			if got := db.DamagedFiles(); len(got) > 0 {
-				t.Errorf("it is removed: %v", got)
+				t.Errorf("after its removal: %v", got)
 			}
 		})
 	}
@@ -199,8 +199,8 @@ func TestLostJournalIsNamed(t *testing.T) {
 	}
 }
 
-// The last records of a journal are torn if they are not known to be on disk, and damaged if
-// they are.
+// The last records of a journal are torn if they are not recorded as synced, and damaged if they
+// are.
 func TestTornTail(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		o := small(ramDir(t))
@@ -222,8 +222,8 @@ func TestTornTail(t *testing.T) {
 	}
 }
 
-// If only the list is lost, only the check that the journal is complete is lost. A program that
-// does not support the list may have used the folder: then the list is ignored.
+// If the list is lost, only the check that the journal is complete is lost. A program that does
+// not support the list may have used the folder: then the list is ignored.
 func TestLostList(t *testing.T) {
 	o := small(ramDir(t))
 	db := bloomdbtest.MustOpen(t, o)

@@ -8,7 +8,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// paged is a mail of one page, by a sender, with a headline and links to a domain.
+// paged returns a mail of one page, from a sender, with a headline and links to a domain.
 func paged(sender, headline, domain string) signature.Set {
 	return signature.Compute(signature.Parse(fmt.Appendf(nil, "From: <a@%s>\nSubject: %s\nContent-Type: text/html\n\n"+
 		"<html><body><table width=600><tr><td><a href='http://%s/1'><img src='http://%s/2.png'></a></td></tr></table><hr>%s</body></html>",

@@ -16,8 +16,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// siteWorld is a database that applies the deltas of three sites. Its answers must be those of
-// a database that received only the deltas of the sites that are not muted.
+// siteWorld is a database that applies the deltas of three sites. Its results must equal those
+// of a database that received only the deltas of the sites that are not muted.
 type siteWorld struct {
 	*rapid.T
 	t       *testing.T
@@ -25,7 +25,7 @@ type siteWorld struct {
 	db      *bloomdb.DB
 	own     []siteOp
 	peers   map[string]*bloomdb.DB
-	streams map[string][]wire.Delta // of all lives, in order
+	streams map[string][]wire.Delta // of all epochs, in order
 }
 
 var peerNames = []string{"b", "c", "d"}
@@ -44,8 +44,8 @@ func drawOp(t *rapid.T) siteOp {
 	}
 }
 
-// do makes own reports without sketches: which groups of a sketch a report stores depends on
-// the groups that are already stored.
+// do makes own reports without sketches, because the groups of a sketch that a report stores
+// depend on the groups already stored.
 func (w *siteWorld) do(db *bloomdb.DB, op siteOp) {
 	set := bloomdbtest.Message(op.message)
 	if db.Keyspace().Settings.Site != "a" {
@@ -78,8 +78,8 @@ func (w *siteWorld) open(site, dir string) *bloomdb.DB {
 // reopen opens the database again after a function of the test.
 func (w *siteWorld) reopen() { w.db = w.open("a", w.db.Keyspace().Settings.Dir) }
 
-// hear applies the new deltas of a site. All deltas of a muted site are rejected.
-func (w *siteWorld) hear(site string) {
+// receive applies the new deltas of a site. All deltas of a muted site are rejected.
+func (w *siteWorld) receive(site string) {
 	epoch, seq := w.db.Cursor(site)
 	for _, d := range w.streams[site] {
 		if d.Epoch < epoch || d.Epoch == epoch && d.Seq <= seq {
@@ -96,19 +96,19 @@ func (w *siteWorld) step() {
 	site := rapid.SampledFrom(peerNames).Draw(w.T, "site")
 	var err error
 	switch rapid.SampledFrom([]string{
-		"own", "peer", "peer", "publish", "hear", "hear", "mute", "unmute", "drop", "save", "close", "kill", "life",
+		"own", "peer", "peer", "publish", "receive", "receive", "mute", "unmute", "drop", "save", "close", "kill", "epoch",
 	}).Draw(w.T, "what") {
 	case "own":
 		op := drawOp(w.T)
-		op.message += 10 // answers to others remain when they have no say
+		op.message += 10 // own rungs in answer to others remain when these are muted
 		w.do(w.db, op)
 		w.own = append(w.own, op)
 	case "peer":
 		w.do(w.peers[site], drawOp(w.T))
 	case "publish":
 		w.streams[site] = append(w.streams[site], bloomdbtest.Drain(w.t, w.peers[site])...)
-	case "hear":
-		w.hear(site)
+	case "receive":
+		w.receive(site)
 	case "mute":
 		err = w.db.Mute(site, true)
 	case "unmute":
@@ -123,7 +123,7 @@ func (w *siteWorld) step() {
 	case "kill":
 		crash(w.t, w.db)
 		w.reopen()
-	case "life": // the site loses its folder
+	case "epoch": // the site loses its folder
 		crash(w.t, w.peers[site])
 		w.clock.Add(time.Second)
 		w.peers[site] = w.open(site, w.t.TempDir())
@@ -140,7 +140,7 @@ func (w *siteWorld) check() {
 	for _, op := range w.own {
 		w.do(ref, op)
 	}
-	gone := true // nothing is held of those who have no say
+	gone := true // no data of muted sites
 	for _, site := range peerNames {
 		epoch, seq := w.db.Cursor(site)
 		if w.db.Muted(site) {
@@ -172,9 +172,9 @@ func (w *siteWorld) sameStatus(ref *bloomdb.DB) error {
 	return sameStatus(w.db, ref)
 }
 
-// After any deltas, mutes, unmutes and drops in any order, through restarts and crashes: a
-// muted site has no more effect than an unknown one, and an unmuted one has the same effect as
-// one that was never muted.
+// Sites publish, are muted, unmuted and dropped in any order, through restarts and crashes. A
+// muted site has no more effect than an unknown one. An unmuted one has the same effect as one
+// that was never muted.
 func TestSitesModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := siteWorld{T: rt, t: t, clock: bloomdbtest.NewClock(), peers: make(map[string]*bloomdb.DB), streams: make(map[string][]wire.Delta)}
@@ -196,7 +196,7 @@ func TestSitesModel(t *testing.T) {
 			if err := w.db.Mute(site, false); err != nil {
 				rt.Fatal(err)
 			}
-			w.hear(site)
+			w.receive(site)
 		}
 		w.check()
 	})

@@ -36,7 +36,7 @@ func deltasOf(t testing.TB, site string, messages ...int) []wire.Delta {
 	return bloomdbtest.Drain(t, db)
 }
 
-// sameAnswers compares all answers of two databases about messages.
+// sameAnswers compares all results of two databases for messages.
 func sameAnswers(a, b *bloomdb.DB, messages ...int) error {
 	for _, n := range messages {
 		set := wordy(n, words(100*n, 60)...)
@@ -87,8 +87,8 @@ func othersOf(db *bloomdb.DB, kind layout.Kind, num int64) func(i uint64) []filt
 	return func(i uint64) []filter.Cell { return g.Listing(kind).Others.Block(i, nil) }
 }
 
-// heardOf opens a database and applies deltas.
-func heardOf(t testing.TB, deltas ...[]wire.Delta) *bloomdb.DB {
+// openWith opens a database and applies deltas.
+func openWith(t testing.TB, deltas ...[]wire.Delta) *bloomdb.DB {
 	t.Helper()
 	db := bloomdbtest.Open(t, classOptions(t.TempDir(), "a"))
 	for _, d := range deltas {
@@ -101,8 +101,8 @@ func heardOf(t testing.TB, deltas ...[]wire.Delta) *bloomdb.DB {
 // effect as before.
 func TestMute(t *testing.T) {
 	b, c := deltasOf(t, "b", 1, 2), deltasOf(t, "c", 2, 3)
-	all, onlyC := heardOf(t, b, c), heardOf(t, c)
-	db := heardOf(t, b, c)
+	all, onlyC := openWith(t, b, c), openWith(t, c)
+	db := openWith(t, b, c)
 	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
@@ -144,11 +144,11 @@ func TestMute(t *testing.T) {
 	bloomdbtest.Apply(t, db, later)
 }
 
-// After Drop everything is as if the site were unknown: verdicts, bits, status, files. That
-// lasts until the site is unmuted. Its stream is then read from the beginning.
+// After Drop, verdicts, bits, status and files are as if the site were unknown, until it is
+// unmuted. Its stream is then read from the beginning.
 func TestDrop(t *testing.T) {
 	b, c := deltasOf(t, "b", 1, 2, 5), deltasOf(t, "c", 2, 3)
-	never, db := heardOf(t, c), heardOf(t, b, c)
+	never, db := openWith(t, c), openWith(t, b, c)
 	if err := errors.Join(db.Keyspace().Save(), never.Keyspace().Save()); err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestDrop(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 		if names, _ := filepath.Glob(filepath.Join(db.Keyspace().Settings.Dir, "site-b-*")); len(names) > 0 {
-			t.Errorf("%s: %v is there", what, names)
+			t.Errorf("%s: files %v are left", what, names)
 		}
 		if err := db.Apply(b[0].Data, peers.Next); !errors.Is(err, wire.ErrMuted) {
 			t.Errorf("%s: a record of it: %v", what, err)
@@ -186,15 +186,15 @@ func TestDrop(t *testing.T) {
 		t.Errorf("after it is unmuted its cursor is %d-%d", epoch, seq)
 	}
 	bloomdbtest.Apply(t, db, b...)
-	if err := sameAnswers(db, heardOf(t, b, c), 1, 2, 3, 5); err != nil {
-		t.Errorf("heard anew: %v", err)
+	if err := sameAnswers(db, openWith(t, b, c), 1, 2, 3, 5); err != nil {
+		t.Errorf("read again: %v", err)
 	}
 	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
 	crash(t, db)
-	if err := sameAnswers(bloomdbtest.Open(t, db.Options()), heardOf(t, b, c), 1, 2, 3, 5); err != nil {
-		t.Errorf("heard anew, after a crash: %v", err)
+	if err := sameAnswers(bloomdbtest.Open(t, db.Options()), openWith(t, b, c), 1, 2, 3, 5); err != nil {
+		t.Errorf("read again, after a crash: %v", err)
 	}
 }
 
@@ -221,10 +221,11 @@ func sameStatus(a, b *bloomdb.DB) error {
 // not a vote, and does not become one when that site is dropped.
 func memory(s keyspace.Status) int64 { return s.Memory - s.Votes.Memory }
 
-// kill -9 after the identity records that a site is dropped, and before its file is removed.
+// The site is killed after its identity records a drop, and before the file of the dropped site
+// is removed.
 func TestDropCutShort(t *testing.T) {
 	b, c := deltasOf(t, "b", 1), deltasOf(t, "b-1", 2)
-	db := heardOf(t, b, c)
+	db := openWith(t, b, c)
 	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +242,7 @@ func TestDropCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	db = bloomdbtest.Open(t, db.Options())
-	if err := sameAnswers(db, heardOf(t, c), 1, 2); err != nil {
+	if err := sameAnswers(db, openWith(t, c), 1, 2); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Join(db.Keyspace().Settings.Dir, name)); !errors.Is(err, os.ErrNotExist) {
@@ -250,7 +251,7 @@ func TestDropCutShort(t *testing.T) {
 }
 
 func TestSitesThatCannotBeMuted(t *testing.T) {
-	db := heardOf(t)
+	db := openWith(t)
 	for site, want := range map[string]string{"a": "this one", "": "site name", "../x": "site name"} {
 		for what, err := range map[string]error{"mute": db.Mute(site, true), "unmute": db.Mute(site, false), "drop": db.Drop(site)} {
 			if err == nil || !strings.Contains(err.Error(), want) {
@@ -262,7 +263,7 @@ func TestSitesThatCannotBeMuted(t *testing.T) {
 		t.Errorf("unmute a site that is not muted: %v", err)
 	}
 	if err := db.Mute("unheard", true); err != nil || !db.Muted("unheard") {
-		t.Errorf("mute a site that was never heard: %v", err)
+		t.Errorf("mute a site without data: %v", err)
 	}
 	if s := db.Status().Sites; len(s) != 2 || s[1].Site != "unheard" || !s[1].Muted || s[1].Dropped {
 		t.Errorf("status %+v", s)
@@ -277,7 +278,7 @@ func TestDamagedMuted(t *testing.T) {
 		"no order":    {{Site: "c"}, {Site: "b"}},
 		"named twice": {{Site: "b"}, {Site: "b"}},
 	} {
-		db := heardOf(t)
+		db := openWith(t)
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -300,7 +301,7 @@ func TestDamagedMuted(t *testing.T) {
 // count again when the trust is restored.
 func TestTrustTakenAway(t *testing.T) {
 	b, c := deltasOf(t, "b", 1, 2), deltasOf(t, "c", 2, 3)
-	db, all, onlyC := heardOf(t, b, c), heardOf(t, b, c), heardOf(t, c)
+	db, all, onlyC := openWith(t, b, c), openWith(t, b, c), openWith(t, c)
 	for name, tc := range map[string]struct {
 		members wire.Members
 		want    *bloomdb.DB
@@ -341,7 +342,7 @@ func TestTrustTakenAway(t *testing.T) {
 // Judge does not wait meanwhile, and never names a site after it was muted.
 func TestJudgeWhileSitesAreMuted(t *testing.T) {
 	b, c := deltasOf(t, "b", 1), deltasOf(t, "c", 2)
-	db := heardOf(t, b, c)
+	db := openWith(t, b, c)
 	stop := make(chan struct{})
 	var asking sync.WaitGroup
 	for range 2 {
@@ -353,7 +354,7 @@ func TestJudgeWhileSitesAreMuted(t *testing.T) {
 				default:
 				}
 				if !db.Judge(bloomdbtest.Message(2)).Listed {
-					t.Error("the message of another site is not listed")
+					t.Error("another site's message is not listed")
 					return
 				}
 				db.Judge(wordy(1, words(100, 60)...))
@@ -366,21 +367,21 @@ func TestJudgeWhileSitesAreMuted(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e := db.Judge(wordy(1, words(100, 60)...)); e.Listed || e.Count > 0 {
-			t.Fatalf("muted, and yet %+v", e)
+			t.Fatalf("although muted: %+v", e)
 		}
 		if err := db.Mute("b", false); err != nil {
 			t.Fatal(err)
 		}
 		if !db.Judge(bloomdbtest.Message(1)).Listed {
-			t.Fatal("unmuted, and not heard")
+			t.Fatal("unmuted without effect")
 		}
 	}
 	close(stop)
 	asking.Wait()
 }
 
-// A site that is muted while its generations expire is forgotten with them, and stays muted.
-func TestMutedSiteAges(t *testing.T) {
+// A site that is muted while its generations expire is removed with them, and stays muted.
+func TestMutedSiteExpires(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	o := classOptions(t.TempDir(), "a")
 	o.Now = c.Now
@@ -403,9 +404,9 @@ func TestMutedSiteAges(t *testing.T) {
 
 // A site that is dropped, unmuted and saved is on disk again, although its snapshot is the same
 // as before.
-func TestDropAndHearAgain(t *testing.T) {
+func TestDropAndReadAgain(t *testing.T) {
 	b := deltasOf(t, "b", 1, 2)
-	db, never, all := heardOf(t, b), heardOf(t), heardOf(t, b)
+	db, never, all := openWith(t, b), openWith(t), openWith(t, b)
 	if err := errors.Join(db.Keyspace().Save(), db.Drop("b")); err != nil {
 		t.Fatal(err)
 	}
@@ -448,6 +449,6 @@ func TestMutedAtRollOver(t *testing.T) {
 	crash(t, db)
 	db = bloomdbtest.Open(t, o)
 	if db.Muted("b") || db.Previous().Muted("b") || !db.Muted("c") {
-		t.Error("unmuted, and muted again by a restart")
+		t.Error("unmuted, but muted again after a restart")
 	}
 }

@@ -62,7 +62,7 @@ func TestSketchLists(t *testing.T) {
 	}
 	padded := append(append(words(5000, 200), words(0, 60)...), words(7000, 200)...)
 	if !db.Judge(wordy(2, padded...)).Listed {
-		t.Error("the same amid other text is not listed")
+		t.Error("the same words within another text are not listed")
 	}
 	if e := db.Judge(wordy(2, words(10_000, 60)...)); e.Listed || len(e.Weak) > 0 {
 		t.Errorf("other words: %+v", e)
@@ -91,7 +91,7 @@ func TestSketchRevoked(t *testing.T) {
 	}
 	third := wordy(3, append(words(0, 57), words(2000, 3)...)...)
 	if db.Judge(third).Listed {
-		t.Error("another near-duplicate is listed still")
+		t.Error("another near-duplicate is still listed")
 	}
 	e = db.Judge(reported)
 	if !e.Listed || e.Matches[0].Signature.Kind != signature.KindBody || !e.Matches[2].Revoked {
@@ -108,7 +108,7 @@ func TestSketchRevoked(t *testing.T) {
 	}
 	near = wordy(2, append(words(0, 55), words(1000, 5)...)...)
 	if db.Judge(near).Listed {
-		t.Error("revoked by its exact text, it is listed still")
+		t.Error("still listed after its exact text was revoked")
 	}
 	if !db.Judge(third).Listed {
 		t.Error("an exact revocation cleared another message")
@@ -148,12 +148,12 @@ func TestSketchesSwitched(t *testing.T) {
 	mustReportSet(t, b, wordy(2, words(1000, 60)...))
 	bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, b)...)
 	if !db.Judge(wordy(3, words(1000, 60)...)).Listed {
-		t.Error("the other site's report is not known")
+		t.Error("the other site's report was not applied")
 	}
 	if err := db.Keyspace().Save(); err != nil {
 		t.Fatal(err)
 	}
-	mustReportSet(t, db, wordy(4, words(2000, 60)...)) // stands in the journal only
+	mustReportSet(t, db, wordy(4, words(2000, 60)...)) // only in the journal
 	crash(t, db)
 
 	db = bloomdbtest.Open(t, off)
@@ -163,12 +163,12 @@ func TestSketchesSwitched(t *testing.T) {
 		}
 	}
 	if !db.Judge(bloomdbtest.Message(1)).Listed {
-		t.Error("the exact listing is gone")
+		t.Error("the exact listing is lost")
 	}
 	mustReportSet(t, b, wordy(5, words(3000, 60)...))
 	bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, b)...)
 	if !db.Judge(bloomdbtest.Message(5)).Listed {
-		t.Error("the other site's exact listing is not heard")
+		t.Error("the other site's exact listing was not applied")
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestSketchesSwitched(t *testing.T) {
 	db = bloomdbtest.Open(t, on)
 	mustReportSet(t, db, wordy(6, words(0, 60)...))
 	if !db.Judge(wordy(9, words(0, 60)...)).Listed {
-		t.Error("on again, a report is not known")
+		t.Error("enabled again, a report is not listed")
 	}
 }
 
@@ -214,7 +214,8 @@ func makeLarger(t *testing.T, db *bloomdb.DB, kind layout.Kind) {
 	}
 }
 
-// A delta with sketches of another size is rejected by name, and other deltas are not.
+// A delta with sketches of another size is rejected with an error that names them. Other deltas
+// are applied.
 func TestSketchParameters(t *testing.T) {
 	a := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	o := bloomdbtest.Options(t.TempDir(), "b")
@@ -258,7 +259,7 @@ func TestSketchFilterFull(t *testing.T) {
 	}
 }
 
-// Data of a newer version is named as such.
+// Data of a newer version is rejected as newer.
 func TestNewerFilterKind(t *testing.T) {
 	dir := filled(t, true)
 	path := files(t, dir, "spam-*.snapshot")[0]
@@ -301,7 +302,7 @@ func TestSketchSizes(t *testing.T) {
 		{"error a mail, all full", 10 * sketch.MatchError(s.Error(full)), 3.1e-7},
 	} {
 		if tc.got > tc.most || tc.got < tc.most*0.85 {
-			t.Errorf("%s: %.4g, said to be %.4g", tc.what, tc.got, tc.most)
+			t.Errorf("%s: %.4g, documented as %.4g", tc.what, tc.got, tc.most)
 		}
 	}
 }

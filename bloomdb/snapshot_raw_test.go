@@ -33,7 +33,7 @@ func contents(db *bloomdb.DB) map[layout.Target]map[uint64]uint32 {
 // A full filter is restored from a snapshot unchanged, with and without raw blocks.
 func TestSnapshotOfFullFilters(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
-	o.Reports.Capacity, o.Exchange = 20, false // what is saved stands in no journal then
+	o.Reports.Capacity, o.Exchange = 20, false // saved data is then not in the journal
 	db := bloomdbtest.Open(t, o)
 	for n := range 2000 {
 		bloomdbtest.Count(t, db, n, uint32(1+n%40))
@@ -59,7 +59,7 @@ func TestSnapshotOfFullFilters(t *testing.T) {
 		coded[store.OwnPath(o.Dir, sec.Target)] = file.Bytes()
 	}
 	if raw == 0 {
-		t.Fatal("no block is full enough to be raw: this shows nothing")
+		t.Fatal("no block is full enough to be raw")
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)

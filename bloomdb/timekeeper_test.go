@@ -95,7 +95,7 @@ func TestClockJumpForAWhile(t *testing.T) {
 			bloomdbtest.Revoke(t, db, 3)
 			listed(t, db, 3, false)
 			if db.Status().Clock != nil {
-				t.Errorf("status %+v, and the clock is right again", db.Status().Clock)
+				t.Errorf("status %+v although the clock is right again", db.Status().Clock)
 			}
 			if !strings.Contains(logged.String(), "the clock has jumped") {
 				t.Errorf("log: %s", &logged)
@@ -115,7 +115,7 @@ func TestClockJumpForGood(t *testing.T) {
 	c.Add(60 * day)
 	maintainFor(t, db, c, clock.ConfirmAfter-time.Hour)
 	listed(t, db, 1, true)
-	for range 3 { // restarts do not begin the day anew
+	for range 3 { // restarts do not restart the day
 		must(t, db.Close())
 		db = bloomdbtest.Open(t, o)
 		maintainFor(t, db, c, 25*time.Minute)
@@ -169,11 +169,11 @@ func TestClockIsConfirmedBySites(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "mx2")
 	other := bloomdbtest.Open(t, o)
 	old := other.Heartbeat(0, 0)
-	bloomdbtest.Report(t, db, 1) // without a report, every clock would be believed
+	bloomdbtest.Report(t, db, 1) // every clock is believed without a report
 	c.Add(30 * 24 * time.Hour)
 	o.Dir, o.Now = t.TempDir(), c.Now
 	fresh := bloomdbtest.Open(t, o)
-	hear := func(record []byte, doubted bool) {
+	apply := func(record []byte, doubted bool) {
 		t.Helper()
 		if _, err := db.ReadHeartbeat(record); err != nil {
 			t.Fatal(err)
@@ -182,18 +182,18 @@ func TestClockIsConfirmedBySites(t *testing.T) {
 			t.Errorf("doubted %v, want %v", got, doubted)
 		}
 	}
-	hear(old, true)
+	apply(old, true)
 	must(t, db.Mute("mx2", true))
-	hear(fresh.Heartbeat(0, 0), true)
+	apply(fresh.Heartbeat(0, 0), true)
 	must(t, db.Mute("mx2", false))
-	hear(fresh.Heartbeat(0, 0), false)
+	apply(fresh.Heartbeat(0, 0), false)
 	if !db.Now().Equal(c.Now()) {
 		t.Errorf("the time is %s, the clock %s", db.Now(), c.Now())
 	}
 }
 
 // A daemon that was stopped for some days follows the clock at once. After a longer stop the
-// clock is doubted until it has lasted.
+// clock is doubted until it has been stable.
 func TestStopIsNoJump(t *testing.T) {
 	for stop, doubted := range map[time.Duration]bool{
 		time.Minute: false, 10 * time.Hour: false, clock.StartGap - time.Hour: false, clock.StartGap + time.Hour: true, -2 * time.Hour: true,
@@ -211,9 +211,9 @@ func TestStopIsNoJump(t *testing.T) {
 	}
 }
 
-// After a stop of more than a report lasts, reports made before the clock is accepted expire
-// with that. Status and log announce it, and the log records it. Where the administrator
-// removes the file with the last time, they stay.
+// After a stop longer than the life of a report, reports made before the clock is accepted
+// expire when it is. Status announces this and the log records it. If the administrator removes
+// the file with the last time, they are kept.
 func TestStopLongerThanReportsLast(t *testing.T) {
 	const day = 24 * time.Hour
 	const announced, done = "reports made before the clock is accepted expire then", "reports made while the clock was not trusted may have expired"

@@ -81,7 +81,8 @@ func TestSnapshotFillsGaps(t *testing.T) {
 	}
 }
 
-// After a restart it is still known which snapshot fills a gap: one from before the cursor may.
+// After a restart, a gap is still filled only by a snapshot from after it. That snapshot may be
+// from before the cursor.
 func TestGapOverRestart(t *testing.T) {
 	a := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	bo := bloomdbtest.Options(t.TempDir(), "b")
@@ -104,7 +105,7 @@ func TestGapOverRestart(t *testing.T) {
 	}
 }
 
-// A snapshot that would be too large omits the last filters, and records that: it fills no gap.
+// A snapshot that would be too large omits the last filters and records that. It fills no gap.
 func TestSnapshotLeavesRest(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Counts.Capacity = 200_000
@@ -133,10 +134,10 @@ func TestSnapshotLeavesRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !b.Judge(bloomdbtest.Message(1)).Listed || !b.Wanting("a") {
-		t.Errorf("the reports were left out, not the counts; wanting %v", b.Wanting("a"))
+		t.Errorf("the reports were omitted, not the counts; wanting %v", b.Wanting("a"))
 	}
 	m, _ = b.ReadManifest(whole.Manifest)
-	for i, c := range slices.Backward(whole.Chunks) { // what comes in which order does not matter
+	for i, c := range slices.Backward(whole.Chunks) { // in any order
 		if err := b.ApplyChunk(m, i, c); err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +190,7 @@ func TestRefusedChunks(t *testing.T) {
 		}
 	}
 	if b.Judge(bloomdbtest.Message(1)).Listed || len(b.Status().Sites) != 1 {
-		t.Error("something refused left a trace")
+		t.Error("a rejected chunk left a trace")
 	}
 }
 
@@ -199,15 +200,15 @@ func TestSnapshotDue(t *testing.T) {
 	bloomdbtest.Report(t, a, 1)
 	bloomdbtest.Drain(t, a)
 	if a.SnapshotDue() {
-		t.Error("due although the stream has everything")
+		t.Error("due although the stream is complete")
 	}
 	if err := a.Resume(0, 0); err != nil || !a.SnapshotDue() {
 		t.Errorf("the stream was lost: due %v, %v", a.SnapshotDue(), err)
 	}
 	w := a.NewSnapshot()
-	a.Keyspace().Outbox.Note(layout.Target{Kind: layout.CountFilter, Gen: 0}, make([]uint64, tooMany)) // so that a number is left out
+	a.Keyspace().Outbox.Note(layout.Target{Kind: layout.CountFilter, Gen: 0}, make([]uint64, tooMany)) // a number is then skipped
 	if d := bloomdbtest.Drain(t, a); len(d) != 0 {
-		t.Errorf("%d deltas of what was left out", len(d))
+		t.Errorf("%d deltas contain skipped changes", len(d))
 	}
 	for _, ok, _ := w.Next(); ok; _, ok, _ = w.Next() {
 	}
@@ -219,11 +220,11 @@ func TestSnapshotDue(t *testing.T) {
 		t.Error("due after it was published")
 	}
 	if err := a.Resume(0, 0); err != nil || a.SnapshotDue() {
-		t.Errorf("due again, though nothing more was lost: %v", err)
+		t.Errorf("due again although nothing more was lost: %v", err)
 	}
 }
 
-// Reports with other parameters are rejected; the counts in the same chunk are not lost.
+// Reports with other parameters are rejected. The counts in the same chunk are applied.
 func TestChunkCountsPassWhereReportsAreRefused(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Reports.Capacity = 90_000

@@ -31,7 +31,7 @@ type votesModel struct {
 	opt     bloomdb.Options
 	db      *bloomdb.DB
 	filters map[int64]*generalized.Filter
-	words   map[int64]map[int]int // by generation, as nextRung has them
+	words   map[int64]map[int]int // by generation; see nextRung
 }
 
 func (m *votesModel) generation() int64 {
@@ -46,8 +46,8 @@ func (m *votesModel) open() {
 	m.db = db
 }
 
-// tell applies a report or revocation to the model.
-func (m *votesModel) tell(n int, revoked bool) {
+// enter applies a report or revocation to the model.
+func (m *votesModel) enter(n int, revoked bool) {
 	gen := m.generation()
 	if m.words[gen] == nil {
 		m.words[gen] = map[int]int{}
@@ -79,10 +79,10 @@ func (m *votesModel) step(t *testing.T) {
 	switch rapid.SampledFrom([]string{"report", "report", "report", "revoke", "period", "save", "publish", "crash", "close"}).Draw(m.T, "what") {
 	case "report":
 		bloomdbtest.Report(t, m.db, n)
-		m.tell(n, false)
+		m.enter(n, false)
 	case "revoke":
 		bloomdbtest.Revoke(t, m.db, n)
-		m.tell(n, true)
+		m.enter(n, true)
 	case "period":
 		m.clock.Add(time.Duration(rapid.IntRange(1, 3).Draw(m.T, "periods")) * 168 * time.Hour)
 		for range store.KeepExpired * rapid.IntRange(0, 1).Draw(m.T, "expired") {
@@ -147,7 +147,7 @@ func (m *votesModel) checkBits(gen int64) {
 	}
 }
 
-// Through crashes, restarts, snapshots at any moment and new periods, a site's published votes
+// Through crashes, restarts, snapshots at any time and new periods, a site's published votes
 // have exactly the bits of its acknowledged reports and revocations in order.
 func TestVotesModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -175,11 +175,11 @@ func TestVotesOfRefusedReport(t *testing.T) {
 	bloomdbtest.Report(t, a, 1)
 	mend := breakDisk(t, a)
 	if err := a.Report(bloomdbtest.Message(2), layout.ClassOther); err == nil {
-		t.Fatal("reported without a disk")
+		t.Fatal("the report was acknowledged with a failing disk")
 	}
 	mend()
 	bloomdbtest.Report(t, a, 3)
-	mustHear(t, here, a)
+	mustApplyVotes(t, here, a)
 	for n, want := range map[int]int{1: 1, 2: 0, 3: 1} {
 		if e := here.Judge(bloomdbtest.Message(n)); e.Votes != want {
 			t.Errorf("message %d: %d votes, want %d", n, e.Votes, want)
@@ -195,7 +195,7 @@ func TestVotesAreKept(t *testing.T) {
 	here, a, b := bloomdbtest.Open(t, o), member(t, c, "a"), member(t, c, "b")
 	bloomdbtest.Report(t, a, 1)
 	bloomdbtest.Report(t, b, 1)
-	mustHear(t, here, a, b)
+	mustApplyVotes(t, here, a, b)
 	crash(t, here)
 	here = bloomdbtest.Open(t, o)
 	if e := here.Judge(bloomdbtest.Message(1)); e.Votes != 2 || !e.Listed {
@@ -207,10 +207,10 @@ func TestVotesAreKept(t *testing.T) {
 	o.Members["b"] = wire.Member{Trust: wire.TrustNone}
 	here = bloomdbtest.Open(t, o)
 	if e := here.Judge(bloomdbtest.Message(1)); e.Votes != 1 {
-		t.Errorf("after the trust in one was taken away: %d votes", e.Votes)
+		t.Errorf("after one lost its trust: %d votes", e.Votes)
 	}
 	if _, err := os.Stat(store.VotesPath(o.Dir, "b")); err == nil {
-		t.Error("its file is there")
+		t.Error("its file was not removed")
 	}
 	if err := here.Close(); err != nil {
 		t.Fatal(err)
@@ -224,9 +224,9 @@ func TestVotesAreKept(t *testing.T) {
 	if e := here.Judge(bloomdbtest.Message(1)); e.Votes != 0 || !strings.Contains(log.String(), "site-a.votes.damaged") {
 		t.Errorf("after its file was torn: %d votes, %s", e.Votes, log.String())
 	}
-	mustHear(t, here, a)
+	mustApplyVotes(t, here, a)
 	if e := here.Judge(bloomdbtest.Message(1)); e.Votes != 1 {
-		t.Errorf("heard again: %d votes", e.Votes)
+		t.Errorf("received again: %d votes", e.Votes)
 	}
 }
 
@@ -243,12 +243,12 @@ func TestVotesOfBothKeys(t *testing.T) {
 		bloomdbtest.Report(t, a, n)
 		bloomdbtest.Report(t, b, n)
 	}
-	mustHear(t, here, a)
-	mustHear(t, here.Previous(), a.Previous())
+	mustApplyVotes(t, here, a)
+	mustApplyVotes(t, here.Previous(), a.Previous())
 	if e := here.Judge(bloomdbtest.Message(0)); e.Votes != 1 || e.Listed || len(here.Explain(bloomdbtest.Message(0))[0].Votes) != 1 {
 		t.Errorf("one site under both keys: %+v", e)
 	}
-	mustHear(t, here.Previous(), b)
+	mustApplyVotes(t, here.Previous(), b)
 	for n, want := range []int{2, 2, 0} {
 		if e := here.Judge(bloomdbtest.Message(n)); e.Votes != want || e.Listed != (want == 2) {
 			t.Errorf("message %d: %+v", n, e)
@@ -259,8 +259,8 @@ func TestVotesOfBothKeys(t *testing.T) {
 		t.Errorf("revoked: %+v", e)
 	}
 	bloomdbtest.Revoke(t, a, 0)
-	mustHear(t, here, a)
-	mustHear(t, here.Previous(), a.Previous())
+	mustApplyVotes(t, here, a)
+	mustApplyVotes(t, here.Previous(), a.Previous())
 	if e := here.Judge(bloomdbtest.Message(0)); e.Votes != 1 || e.Listed {
 		t.Errorf("revoked at one: %+v", e)
 	}
@@ -274,7 +274,7 @@ func TestVotesOfMutedSite(t *testing.T) {
 	here, a, b := bloomdbtest.Open(t, o), member(t, c, "a"), member(t, c, "b")
 	bloomdbtest.Report(t, a, 1)
 	bloomdbtest.Report(t, b, 1)
-	mustHear(t, here, a, b)
+	mustApplyVotes(t, here, a, b)
 	step := func(what string, votes int) {
 		t.Helper()
 		if e := here.Judge(bloomdbtest.Message(1)); e.Votes != votes || e.Listed != (votes == 2) || len(here.Explain(bloomdbtest.Message(1))[1].Votes) != votes {
@@ -286,29 +286,22 @@ func TestVotesOfMutedSite(t *testing.T) {
 	step("one is muted", 1)
 	bloomdbtest.Report(t, b, 2)
 	if err := here.ApplyVotes(mustVotes(t, b)); !errors.Is(err, wire.ErrMuted) {
-		t.Errorf("heard of a muted site: %v", err)
+		t.Errorf("votes of a muted site: %v", err)
 	}
 	must(t, here.Mute("b", false))
 	step("heard again", 2)
 	must(t, here.Drop("b"))
 	step("dropped", 1)
 	if names := mustGlob(t, o.Dir, "site-b*"); len(names) > 0 {
-		t.Errorf("left of a dropped site: %v", names)
+		t.Errorf("files left of a dropped site: %v", names)
 	}
 	crash(t, here)
 	here = bloomdbtest.Open(t, o)
 	step("dropped, after a crash", 1)
 	must(t, here.Mute("b", false))
 	step("heard again, but nothing came", 1)
-	mustHear(t, here, b)
+	mustApplyVotes(t, here, b)
 	step("heard anew", 2)
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func mustGlob(t *testing.T, dir, pattern string) []string {
@@ -357,7 +350,7 @@ func TestVotesAtOnce(t *testing.T) {
 		all.Go(func() {
 			for n := range 20 {
 				bloomdbtest.Report(t, db, n)
-				mustHear(t, here, db)
+				mustApplyVotes(t, here, db)
 			}
 		})
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// listener opens a site that trusts others by vote.
+// listener opens a site that gives others the trust "vote".
 func listener(t testing.TB, c *bloomdbtest.Clock, voters ...string) *bloomdb.DB {
 	t.Helper()
 	return bloomdbtest.Open(t, listenerOptions(t.TempDir(), c, voters...))
@@ -46,7 +46,7 @@ func mustVotes(t testing.TB, db *bloomdb.DB) []byte {
 	return data
 }
 
-func mustHear(t testing.TB, db *bloomdb.DB, from ...*bloomdb.DB) {
+func mustApplyVotes(t testing.TB, db *bloomdb.DB, from ...*bloomdb.DB) {
 	t.Helper()
 	for _, site := range from {
 		if err := db.ApplyVotes(mustVotes(t, site)); err != nil {
@@ -62,7 +62,7 @@ func TestVotesList(t *testing.T) {
 	here, a, b := listener(t, c, "a", "b"), member(t, c, "a"), member(t, c, "b")
 	step := func(what string, n, votes int, listed bool) {
 		t.Helper()
-		mustHear(t, here, a, b)
+		mustApplyVotes(t, here, a, b)
 		e := here.Judge(bloomdbtest.Message(n))
 		if e.Votes != votes || e.Listed != listed {
 			t.Errorf("%s: %d votes, listed %v; want %d, %v", what, e.Votes, e.Listed, votes, listed)
@@ -102,7 +102,7 @@ func TestVotesGiveWay(t *testing.T) {
 		bloomdbtest.Report(t, b, n)
 	}
 	here := listener(t, c, "a", "b")
-	mustHear(t, here, a, b)
+	mustApplyVotes(t, here, a, b)
 
 	bloomdbtest.Report(t, here, 1)
 	if e := here.Judge(bloomdbtest.Message(1)); e.Votes != 2 || slices.ContainsFunc(e.Matches, func(m bloomdb.Match) bool { return m.Votes }) {
@@ -113,7 +113,7 @@ func TestVotesGiveWay(t *testing.T) {
 	}
 	bloomdbtest.Revoke(t, friend, 3)
 	bloomdbtest.Apply(t, here, bloomdbtest.Drain(t, friend)...)
-	c.Add(168 * time.Hour) // votes tell no generation: every revocation that is kept counts
+	c.Add(168 * time.Hour) // votes have no generation: every kept revocation counts
 	for n, want := range map[int]bool{0: true, 1: true, 2: false, 3: false} {
 		if e := here.Judge(bloomdbtest.Message(n)); e.Votes != 2 || e.Listed != want {
 			t.Errorf("message %d: %d votes, listed %v; want %v", n, e.Votes, e.Listed, want)
@@ -151,7 +151,7 @@ func TestVotesByTextOrBody(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mustHear(t, here, a, b)
+	mustApplyVotes(t, here, a, b)
 	for _, tc := range []struct {
 		name string
 		keys []signature.Signature
@@ -184,13 +184,13 @@ func TestVotesEnd(t *testing.T) {
 	here, a, b := listener(t, c, "a", "b"), member(t, c, "a"), member(t, c, "b")
 	bloomdbtest.Report(t, a, 1)
 	bloomdbtest.Report(t, b, 1)
-	mustHear(t, here, a, b)
+	mustApplyVotes(t, here, a, b)
 	for i, want := range []struct{ silent, going int }{{2, 2}, {2, 2}, {0, 0}} {
 		if e := here.Judge(bloomdbtest.Message(1)); e.Votes != want.silent {
-			t.Errorf("%d periods later: %d votes of silent sites, want %d", i, e.Votes, want.silent)
+			t.Errorf("%d periods later: %d votes of inactive sites, want %d", i, e.Votes, want.silent)
 		}
 		other := listener(t, c, "a", "b")
-		mustHear(t, other, a, b)
+		mustApplyVotes(t, other, a, b)
 		if e := other.Judge(bloomdbtest.Message(1)); e.Votes != want.going {
 			t.Errorf("%d periods later: %d votes, want %d", i, e.Votes, want.going)
 		}
@@ -241,7 +241,7 @@ func TestVotesStamp(t *testing.T) {
 	step("the same period", false)
 }
 
-// Records that are not acceptable are rejected by name, and change nothing.
+// Unacceptable records are rejected with an error that names them, and change nothing.
 func TestApplyVotesRefuses(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	here, a := listener(t, c, "a", "b"), member(t, c, "a")
@@ -301,16 +301,16 @@ func TestApplyVotesReplayed(t *testing.T) {
 	here, a := listener(t, c, "a"), member(t, c, "a")
 	old := mustVotes(t, a)
 	bloomdbtest.Report(t, a, 1)
-	mustHear(t, here, a)
+	mustApplyVotes(t, here, a)
 	if err := here.ApplyVotes(old); err != nil || here.Judge(bloomdbtest.Message(1)).Votes != 1 {
-		t.Errorf("an older record was taken: %v", err)
+		t.Errorf("an older record was applied: %v", err)
 	}
 	c.Add(time.Hour)
-	mustHear(t, here, member(t, c, "a"))
+	mustApplyVotes(t, here, member(t, c, "a"))
 	if here.Judge(bloomdbtest.Message(1)).Votes != 0 {
-		t.Error("the site's new life has not reported it")
+		t.Error("votes of the site's earlier epoch still count")
 	}
 	if err := here.ApplyVotes(mustVotes(t, a)); !errors.Is(err, wire.ErrReplayed) {
-		t.Errorf("a life that is over: %v", err)
+		t.Errorf("a stale epoch: %v", err)
 	}
 }

@@ -53,9 +53,9 @@ func wordsAt(t testing.TB, word func(i uint64) uint64) *generalized.Filter {
 	return f
 }
 
-// Whatever ten sites send, even if all conspire to send the same bits, the number of messages
-// that they list and that no site reported stays below the bound: less than one in 20 million,
-// here none in 100,000. No site votes for more than 2 F_p of them.
+// Ten sites send any votes, and may conspire to send the same bits. The number of messages that
+// they list without a report stays below the bound: less than one in 20 million, here none in
+// 100,000. No site votes for more than 2 F_p of them.
 func TestVotesAreBounded(t *testing.T) {
 	const seed = 17
 	r := rand.New(rand.NewPCG(seed, seed))
@@ -64,7 +64,7 @@ func TestVotesAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 100 * 2000 { // usual are 2,000 keys, of 1,000 reports in two periods
+	for range 100 * 2000 { // usually 2,000 keys, of 1,000 reports in two periods
 		busy.Insert(vote.Positions(r.Uint64(), nil))
 	}
 	draw := func() *generalized.Filter { return wordsAt(t, func(uint64) uint64 { return r.Uint64() }) }
@@ -133,8 +133,9 @@ func TestImplausibleVotes(t *testing.T) {
 	}
 }
 
-// The limit of the bound: a member with the federation key makes bits for messages of its
-// choice. One such member lists nothing. Two list all messages that they chose, and only these.
+// The bound does not hold for chosen messages: a member with the federation key can make bits
+// for messages of its choice. One such member lists nothing. Two list all the messages that they
+// chose, and only these.
 func TestVotesForChosenMessages(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	here := listener(t, c, votersNamed()...)

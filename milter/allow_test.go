@@ -111,7 +111,7 @@ func (m *mta) sendTo(recipients []string, msg mail, header ...string) *gomilter.
 }
 
 // A truncated header does not show a second From.
-func TestCutHeaderProvesNothing(t *testing.T) {
+func TestTruncatedHeaderProvesNothing(t *testing.T) {
 	for size, want := range map[int]string{10: "bank", 2000: ""} {
 		b := NewServer(nil, Options{MaxMessage: 1000, AuthservID: mx, Allow: house})
 		m := message{options: b.options.Load(), server: b, Envelope: policy.Envelope{Recipients: []string{"you@here.example"}, Count: 1}}
@@ -172,7 +172,7 @@ func TestEnvelopeOfSession(t *testing.T) {
 }
 
 // A new client on the same connection has sent no HELO, whatever the previous client sent.
-func TestHeloOfClientBefore(t *testing.T) {
+func TestHeloOfPreviousClient(t *testing.T) {
 	b := start(t, Options{AuthservID: mx, Allow: house}, clean)
 	w := dialWire(t, b.addr, offerAll)
 	for _, c := range []struct{ code, want string }{{"", "clean"}, {"K", "allowed"}} {

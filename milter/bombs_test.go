@@ -19,7 +19,7 @@ func macroBomb(size int) string {
 	return "M" + strings.Repeat("n\x00\x00", (size-2)/3)
 }
 
-// librarysMacros are the macros that the library reads from a packet.
+// librarysMacros returns the macros that the library reads from a packet.
 func librarysMacros(data []byte) map[string]string {
 	all := strings.Split(strings.Trim(string(data[1:]), "\x00"), "\x00")
 	if len(all)%2 == 1 {
@@ -53,7 +53,7 @@ func TestRepairMacros(t *testing.T) {
 	}
 }
 
-// A session takes from the repaired packet what it would have taken from the whole one.
+// A session reads the same macros from the repaired packet as from the whole one.
 func TestRepairedMacrosAsTheLibraryReadsThem(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOf(rapid.SampledFrom([]string{"i", "{auth_authen}", "", "x", "Q1", strings.Repeat("v", 500)})).Draw(t, "words")

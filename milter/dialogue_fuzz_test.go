@@ -243,7 +243,7 @@ func (m *dialogueMTA) settle() {
 func (m *dialogueMTA) hangUp() {
 	m.t.Helper()
 	m.settle()
-	late := time.AfterFunc(testenv.Patience, func() { m.t.Error("the server does not hang up"); m.conn.Close() })
+	late := time.AfterFunc(testenv.Patience, func() { m.t.Error("the server does not close the connection"); m.conn.Close() })
 	defer late.Stop()
 	if rest, err := io.ReadAll(m.conn); err != nil || len(rest) > 0 {
 		m.t.Fatalf("unexpected answers: %q, %v", rest, err)
@@ -405,8 +405,7 @@ func dialogueDB(f testing.TB) *bloomdb.DB {
 // dialogueSeeds are dialogues in the form that step reads: command, connection, its data,
 // and where the packet is split.
 var dialogueSeeds = []string{
-	// Three letters on one connection, the first of which is spam; then all answers are
-	// read.
+	// Three letters on one connection, the first one spam; then all answers are read.
 	"\x0f\x00\x00" + "\x00" + "\x00\x00\x00\x00\x00\x00" + "\x0f\x00\x01\x01\x02\x03\x04\x05\x06" + "\x0f\x00\x02\x00\x00\x00\x00\x00\x00" + "\x11\x00",
 	// A client and a letter on each of three connections, in turn.
 	"\x01\x00\x00\x00\x00" + "\x01\x01\x00\x01\x00" + "\x01\x02\x00\x03\x00" +

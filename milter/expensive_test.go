@@ -105,7 +105,7 @@ func spinning(b *bench) (end func()) {
 	return sync.OnceFunc(func() { close(done) })
 }
 
-// Whatever a message costs, it costs its sender's turn. Six messages never end on one
+// The cost of a message is charged to the turn of its sender. Six messages never end on one
 // processor; known spam of others, and of the six senders themselves, is still found.
 func TestExpensiveMailCostsItsSendersTurn(t *testing.T) {
 	oneProcessor(t)

@@ -121,7 +121,7 @@ func TestGreylistSpares(t *testing.T) {
 	}
 }
 
-// A letter to a whole office is not a burst; five of them are.
+// A letter to a whole office is not a burst; five letters are.
 func TestGreylistCountsOtherCopies(t *testing.T) {
 	b := start(t, Options{CountRecipients: true, CountNetworks: prefixes("127.0.0.0/8"), GreylistFrom: 5}, nil)
 	b.Server.db = openBurstDB(t)

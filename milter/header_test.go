@@ -13,7 +13,7 @@ import (
 )
 
 // A mail with thousands of forged fields costs the MTA no more than one with a hundred. The
-// remaining ones stand below our own, which is added even if none would be otherwise.
+// remaining ones are below our own field, which is added even if none would be otherwise.
 func TestManyForgedHeaders(t *testing.T) {
 	b := start(t, Options{SpamFlag: "X-Spam-Flag"}, func(judged) policy.Decision { return policy.Decision{Verdict: policy.Clean, Action: policy.Accept} })
 	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
@@ -41,14 +41,14 @@ func TestManyForgedHeaders(t *testing.T) {
 		}
 		lines := b.lines()
 		if n, _ := lines[len(lines)-1]["forged"].(float64); (n > 0) != (test.own != nil) || n > 0 && int(n) != test.verdict+test.flag {
-			t.Errorf("%d and %d forged: the log says %v", test.verdict, test.flag, n)
+			t.Errorf("%d and %d forged: the log contains %v", test.verdict, test.flag, n)
 		}
 	}
 }
 
 // A message and its connection keep only the parts of a long field and a long macro packet
 // that they use, because these are not booked.
-func TestLongTextIsNotKept(t *testing.T) {
+func TestUnusedTextIsNotKept(t *testing.T) {
 	s := NewServer(nil, Options{MaxMemory: 1, MaxMessage: 1})
 	before := heap()
 	var all []*message

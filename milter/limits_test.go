@@ -86,7 +86,7 @@ type remoteConn struct {
 
 func (c remoteConn) RemoteAddr() net.Addr { return c.addr }
 
-// All on a unix socket are one client; each socket is another.
+// All connections to a unix socket count as one client; each socket counts as another.
 func TestUnixSocketIsOneClient(t *testing.T) {
 	b := start(t, Options{MaxConnectionsPerClient: 2}, clean)
 	var paths []string
@@ -170,7 +170,7 @@ func TestStalledClientsAreCut(t *testing.T) {
 	}
 }
 
-// A hundred clients that stall in the same state, whichever it is, cost others nothing: no
+// A hundred clients stall in the same state. In each state, they cost others nothing: no
 // connection, no memory for their mail, no turn.
 func TestStalledClientsCostOnlyThemselves(t *testing.T) {
 	const n = 100
@@ -251,7 +251,7 @@ func TestOldConnectionWithoutEnd(t *testing.T) {
 
 // A client may name any number of recipients. They count only if the options list the MTA,
 // or if it is on a unix socket.
-func TestRecipientsOfWhomCount(t *testing.T) {
+func TestRecipientsCountForTrustedMTAs(t *testing.T) {
 	networks := prefixes("192.0.2.0/24", "2001:db8::/32")
 	tcp := func(ip string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(ip), Port: 25} }
 	for _, c := range []struct {

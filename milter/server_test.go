@@ -37,7 +37,7 @@ func (f *flaky) Accept() (net.Conn, error) {
 	return f.Listener.Accept()
 }
 
-func TestAcceptIsTriedAgain(t *testing.T) {
+func TestAcceptIsRetried(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestShutdownEndsRetrying(t *testing.T) {
 	})
 }
 
-func TestServeNamesWhyItEnds(t *testing.T) {
+func TestServeReturnsItsCause(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestShutdownFinishesMessagesInFlight(t *testing.T) {
 }
 
 // A message whose beginning is in transit when Shutdown begins is finished too.
-func TestShutdownHearsWhatArrives(t *testing.T) {
+func TestShutdownReadsDataInTransit(t *testing.T) {
 	b := start(t, Options{}, clean)
 	w := dialWire(t, b.addr, offerAll)
 	down := make(chan error, 1)

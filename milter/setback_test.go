@@ -138,7 +138,7 @@ func TestSetBack(t *testing.T) {
 
 // A message that could not begin within its quantum because the machine was busy exceeds
 // its turn like any other that is signed for long.
-func TestLateBeginIsNoWayAround(t *testing.T) {
+func TestLateBeginDoesNotCircumventTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(1)
 		at := new(stage)
@@ -258,8 +258,8 @@ func TestStoppedMessage(t *testing.T) {
 	})
 }
 
-// The network of a message beyond its quantum has its large mail judged within the half for
-// such messages. An envelope sender has not, since anyone can forge it.
+// The network of a message beyond its quantum is set back: its large mail is judged within the
+// half of the memory for such mail. An envelope sender is not, because anyone can forge it.
 func TestForgedSenderKeepsMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(1)

@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 	"weak"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -21,13 +23,13 @@ import (
 // Clock is a clock that the test sets.
 type Clock = keyspacetest.Clock
 
-// NewClock returns a clock that stands at 5:06:07 UTC on 4 March 2026.
+// NewClock returns a clock that is stopped at 5:06:07 UTC on 4 March 2026.
 func NewClock() *Clock { return keyspacetest.NewClock() }
 
 // Key is the federation key of Options.
 var Key = keyspacetest.Key
 
-// Options configure a small database that exchanges records, with a clock that stands.
+// Options configure a small database that exchanges records, with a stopped clock.
 func Options(dir, site string) bloomdb.Options {
 	return bloomdb.Options{
 		Dir: dir, Site: site, Key: Key, Exchange: true,
@@ -113,4 +115,15 @@ func Count(t testing.TB, db *bloomdb.DB, n int, times uint32) {
 	if err := db.Count(Message(n), times); err != nil {
 		t.Fatalf("count %d: %v", n, err)
 	}
+}
+
+// CPUTime returns the CPU time of this process so far, for benchmarks beside other work on the
+// machine.
+func CPUTime(t testing.TB) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

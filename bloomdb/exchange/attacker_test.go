@@ -72,8 +72,8 @@ func (a *attacker) leave() {
 	a.work.Wait()
 }
 
-// attack sends a command every few milliseconds, and pauses now and then so that the sites
-// produce data to be spoilt.
+// attack sends a command every few milliseconds, with pauses in which the sites produce new data
+// to damage.
 func (a *attacker) attack(ctx context.Context, r *rand.Rand) {
 	for ctx.Err() == nil {
 		if r.IntN(20) == 0 {

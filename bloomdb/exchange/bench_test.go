@@ -2,11 +2,11 @@ package exchange_test
 
 import (
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/exchange/redistest"
 	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
@@ -139,26 +139,15 @@ func BenchmarkNewSiteJoins(b *testing.B) {
 			for i := range k.sites {
 				k.publish(b, server.URL(), i)
 			}
-			busy := processorTime(b)
+			busy := bloomdbtest.CPUTime(b)
 			for b.Loop() {
 				late := k.join(b, server.URL())
 				b.StopTimer()
 				late.stop()
 				b.StartTimer()
 			}
-			b.ReportMetric((processorTime(b)-busy).Seconds()/float64(b.N), "cpu-s/op")
+			b.ReportMetric((bloomdbtest.CPUTime(b)-busy).Seconds()/float64(b.N), "cpu-s/op")
 			b.ReportMetric(float64(usedMemory(b, redistest.Dial(b, server.URL())))/1e6, "redis-MB")
 		})
 	}
-}
-
-// processorTime returns the CPU time of this process. It does not depend on the machine's
-// load.
-func processorTime(b *testing.B) time.Duration {
-	b.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

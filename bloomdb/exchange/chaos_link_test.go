@@ -112,7 +112,7 @@ func TestCutAnywhere(t *testing.T) {
 		linkA.Set(linkfault.Fault{CutAfter: after})
 		linkB.Set(linkfault.Fault{CutAfter: after / 2})
 		if i == 39 {
-			for _, s := range []*site{a, b} { // at the latest heartbeats trigger it
+			for _, s := range []*site{a, b} { // triggered by the next heartbeat at the latest
 				testenv.Eventually(t, "a connection is cut", func() bool { return s.x.Status().LastError != "" })
 			}
 			linkA.Set(linkfault.Fault{})
@@ -122,8 +122,7 @@ func TestCutAnywhere(t *testing.T) {
 	expectNewcomer(t, server.URL())
 }
 
-// Commands arrive, but their answers do not: a repeated command must not add a second
-// entry.
+// Commands arrive, but their answers are lost. A repeated command must not add a second entry.
 func TestAnswersAreLost(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

@@ -66,8 +66,8 @@ func startBlackHole(t *testing.T) string {
 	return ""
 }
 
-// brief makes the pool dial by itself after the first failure, and has a short timeout for
-// answers, because Run returns no earlier.
+// brief makes the pool dial by itself after the first failure. Its timeout for answers is short,
+// because Run returns no earlier.
 const brief = "pool_size=1&read_timeout=500ms&write_timeout=500ms"
 
 // A daemon stopped while Redis is unreachable leaves no goroutine of the client, for every

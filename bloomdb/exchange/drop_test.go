@@ -7,9 +7,9 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// A dropped site starts again: its stream from before the drop is read again, however short
-// the time in between.
-func TestDroppedSiteIsHeardAnew(t *testing.T) {
+// The stream of a dropped site is read again from before the drop, however short the time in
+// between.
+func TestDroppedSiteIsReadAgain(t *testing.T) {
 	m, _ := redistest.Mini(t)
 	url := "redis://" + m.Addr()
 	a, b := startSites(t, url, url)

@@ -76,7 +76,7 @@ func TestSitesConverge(t *testing.T) {
 	}
 }
 
-// The data for the status page and for scrapers.
+// The status page and the metrics contain the data of the exchange.
 func TestStatusAndMetrics(t *testing.T) {
 	server := redistest.Start(t)
 	b := joinSite(t, siteOptions(t.TempDir(), "b"), server.URL(), calm)
@@ -155,7 +155,7 @@ func TestNewsSufficeInSequence(t *testing.T) {
 	}
 }
 
-func TestRestartGoesOnFromTheCursor(t *testing.T) {
+func TestRestartContinuesFromTheCursor(t *testing.T) {
 	server := redistest.Start(t)
 	dirA, dirB := t.TempDir(), t.TempDir()
 	a := startSite(t, dirA, "a", server.URL())
@@ -232,7 +232,7 @@ func TestRestoredBackup(t *testing.T) {
 	testenv.Eventually(t, "a new site receives it too", func() bool { return c.lists(mail("after")) && c.lists(mail("saved")) })
 }
 
-// Two daemons with one name would flood Redis, each publishing all its data after every
+// Two daemons with the same name would flood Redis: each would publish all its data after every
 // delta of the other. One of them stops publishing instead.
 func TestTwoDaemonsWithOneName(t *testing.T) {
 	server := redistest.Start(t)
@@ -405,8 +405,8 @@ func TestOtherParameters(t *testing.T) {
 	}
 }
 
-// A crash leaves numbers without a delta, and the stream contains refused deltas: neither
-// is a gap. Refused deltas are still wanted, though.
+// A crash leaves numbers without a delta, and the stream contains rejected deltas. Neither is a
+// gap. Rejected deltas stay wanted, though.
 func TestNoFalseGaps(t *testing.T) {
 	server := redistest.Start(t)
 	dir := t.TempDir()

@@ -33,14 +33,14 @@ func forge(l *streamstest.Log, site string, at streams.Position, record []byte) 
 	})
 }
 
-// Sixteen forged entries, one a minute, and then sixteen minutes without: the site stays in
-// its epoch, and its reports arrive in each of these minutes.
-func TestForgedEntriesMakeNoLives(t *testing.T) {
+// Sixteen entries are forged, one a minute, followed by sixteen minutes without. The site stays
+// in its epoch, and its reports arrive in each of these minutes.
+func TestForgedEntriesBeginNoEpoch(t *testing.T) {
 	root := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		log := streamstest.NewLog(rand.New(rand.NewPCG(1, 1)))
 		begin := func(name string) *modelSite {
-			s := &modelSite{t: t, name: name, root: root + "/" + name, log: log, life: newLife()}
+			s := &modelSite{t: t, name: name, root: root + "/" + name, log: log, current: newEpochState()}
 			if err := os.MkdirAll(s.root, 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -129,10 +129,10 @@ func TestForgedEpoch(t *testing.T) {
 	testenv.Eventually(t, "it arrives", func() bool { return m1.lists(mail("new folder")) })
 }
 
-// An attacker destroys a site's published data while no site reads: entries in the middle
-// of the stream, chunks, votes. A site that misses them requests them, and the site
-// publishes everything again.
-func TestDestroyedRecordsAreAskedFor(t *testing.T) {
+// An attacker destroys a site's published data while no other site reads: entries in the middle
+// of the stream, chunks, votes. A site that misses them requests them, and the site publishes
+// everything again.
+func TestDestroyedRecordsAreRequested(t *testing.T) {
 	t.Parallel()
 	testenv.Program(t, "redis-server")
 	server := redistest.Start(t)
@@ -258,9 +258,9 @@ func TestOwnStreamAfterANewKey(t *testing.T) {
 	}
 }
 
-// Two daemons of one name with different keys, which do not trust each other: the first one
-// stops publishing while the second one continues.
-func TestTwoDaemonsWithKeysOfTheirOwn(t *testing.T) {
+// Two daemons with the same name and different keys do not trust each other. The first one stops
+// publishing; the second one continues.
+func TestTwoDaemonsWithDifferentKeys(t *testing.T) {
 	t.Parallel()
 	testenv.Program(t, "redis-server")
 	server := redistest.Start(t)
@@ -354,8 +354,8 @@ func TestStaleSiteHeals(t *testing.T) {
 	}
 }
 
-// If no site can notify it, it is shown as stale. Dropping it and receiving it again is the
-// remedy.
+// If no site can notify it, its epoch is shown as stale. The remedy is to drop the site and
+// receive its data again.
 func TestStaleSiteIsShown(t *testing.T) {
 	t.Parallel()
 	a, b, later, _ := stalled(t, true)
@@ -389,9 +389,9 @@ func TestRepeatedRecordsChangeNothing(t *testing.T) {
 	testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("old")) })
 	keys := old.keys()
 	testenv.Eventually(t, "there is a snapshot", func() bool { return old.x.Status().Snapshot != nil })
-	said, err := keys.Head(t.Context(), "a")
-	if err != nil || said == nil {
-		t.Fatal(said, err)
+	head, err := keys.Head(t.Context(), "a")
+	if err != nil || head == nil {
+		t.Fatal(head, err)
 	}
 	stolen := c.HGetAll(t.Context(), keys.SlotKey("a", '0')).Val()
 	manifest, _ := keys.Manifest(t.Context(), "a")
@@ -402,8 +402,8 @@ func TestRepeatedRecordsChangeNothing(t *testing.T) {
 	testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("new")) })
 	epoch, _ := a.db.Head()
 	for i := range 5 {
-		c.Publish(t.Context(), keys.Channel(), said)
-		c.HSet(t.Context(), keys.HeadsKey(), "a", said)
+		c.Publish(t.Context(), keys.Channel(), head)
+		c.HSet(t.Context(), keys.HeadsKey(), "a", head)
 		c.Set(t.Context(), keys.ManifestKey("a"), manifest, 0)
 		c.HSet(t.Context(), keys.SlotKey("a", '0'), stolen)
 		b.x.RequestResync()

@@ -26,12 +26,12 @@ const (
 	modelKeys           = 24
 )
 
-// Whatever happens to sites, links and Redis: when all faults have ended, every site has
-// the data acknowledged at every site, and nothing else.
+// Faults of sites, links and Redis occur in any order. When all have ended, every site has the
+// data acknowledged at every site, and nothing else.
 //
-// Not covered: a site restored from a backup while Redis loses the deltas published since.
-// The site then reuses their numbers, and a site that received the first ones ignores the
-// second.
+// Not covered: a site is restored from a backup while Redis loses the deltas published since.
+// The site then reuses their numbers, and a site that received the first deltas ignores the
+// second ones.
 func TestModel(t *testing.T) {
 	schedules, first := modelSchedules, rand.Uint64N(1<<40)
 	switch {
@@ -76,9 +76,8 @@ func runModel(t *testing.T, seed uint64) {
 	})
 }
 
-// memory is a folder in memory, unless TMPDIR is set. A schedule opens some hundred
-// databases. A crash of a site is not one of the machine, so the model does not test the
-// disk.
+// memory returns a folder in memory, unless TMPDIR is set. A schedule opens some hundred
+// databases. Sites crash but the machine does not, so the model does not test the disk.
 func memory() string {
 	const dir = "/dev/shm"
 	if info, err := os.Stat(dir); err == nil && info.IsDir() && os.Getenv("TMPDIR") == "" && syscall.Access(dir, 2|1) == nil {
@@ -113,15 +112,15 @@ func newModel(t *testing.T, seed uint64, root string) *model {
 	for i := range 3 + random.IntN(3) {
 		name := string(rune('a' + i))
 		m.sites = append(m.sites, &modelSite{
-			t: t, name: name, root: fmt.Sprintf("%s/%s", root, name), log: m.log, life: newLife(),
+			t: t, name: name, root: fmt.Sprintf("%s/%s", root, name), log: m.log, current: newEpochState(),
 			o: exchange.Options{SnapshotInterval: interval, StreamLength: length},
 		})
 	}
 	return m
 }
 
-// say records an action, for the analysis of a failure.
-func (m *model) say(format string, args ...any) {
+// note records an action, for the analysis of a failure.
+func (m *model) note(format string, args ...any) {
 	m.said = append(m.said, fmt.Sprintf("%9.3f ", time.Since(m.began).Seconds())+fmt.Sprintf(format, args...))
 }
 
@@ -147,7 +146,7 @@ func (m *model) run() {
 // quiet ends all faults and waits until the sites are level. A site that considers its name
 // taken waits a minute, twice; further checks run every half minute.
 func (m *model) quiet() {
-	m.say("quiet")
+	m.note("quiet")
 	chances := m.log.SetChances(streamstest.Chances{})
 	for _, s := range m.sites {
 		if s.db == nil {
@@ -164,7 +163,7 @@ func (m *model) quiet() {
 	}
 	m.log.SetChances(chances)
 	for _, s := range m.sites {
-		s.life.settle()
+		s.current.settle()
 	}
 }
 
@@ -196,7 +195,7 @@ func (m *model) step() {
 		m.traffic(s)
 	case n < 65:
 		pause := time.Duration(m.random.Int64N(int64(20 * time.Second)))
-		m.say("pause of %v", pause)
+		m.note("pause of %v", pause)
 		time.Sleep(pause)
 	case n < 85:
 		m.disturb(s)
@@ -209,21 +208,21 @@ func (m *model) step() {
 
 func (m *model) traffic(s *modelSite) {
 	if s.db == nil {
-		m.say("start %s", s.name)
+		m.note("start %s", s.name)
 		s.start()
 		return
 	}
 	key := m.random.IntN(modelKeys)
 	switch m.random.IntN(6) {
 	case 0, 1, 2:
-		m.say("%s reports %d", s.name, key)
+		m.note("%s reports %d", s.name, key)
 		s.report(key)
 	case 3:
-		m.say("%s revokes %d", s.name, key)
+		m.note("%s revokes %d", s.name, key)
 		s.revoke(key)
 	default:
 		n := 1 + m.random.Uint32N(40)
-		m.say("%s counts %d %d times", s.name, key, n)
+		m.note("%s counts %d %d times", s.name, key, n)
 		s.count(key, n)
 	}
 	time.Sleep(time.Duration(m.random.Int64N(int64(300 * time.Millisecond))))
@@ -237,25 +236,25 @@ func (m *model) disturb(s *modelSite) {
 	switch m.random.IntN(7) {
 	case 0, 1:
 		cut := !s.wire.Cut.Load()
-		m.say("%s is cut off: %v", s.name, cut)
+		m.note("%s is cut off: %v", s.name, cut)
 		s.wire.Cut.Store(cut)
 	case 2:
 		chance := m.random.Int64N(500)
-		m.say("%s gets no answer in %d of 1000", s.name, chance)
+		m.note("%s gets no answer in %d of 1000", s.name, chance)
 		s.wire.Unanswered.Store(chance)
 	case 3:
-		m.say("%s stops", s.name)
+		m.note("%s stops", s.name)
 		s.stop()
 	case 4:
-		m.say("%s crashes", s.name)
+		m.note("%s crashes", s.name)
 		s.crash()
 	case 5:
-		m.say("%s crashes in the middle of a command", s.name)
+		m.note("%s crashes in the middle of a command", s.name)
 		s.wire.Hang.Store(true)
 		time.Sleep(time.Duration(m.random.Int64N(int64(5 * time.Second))))
 		s.crash()
 	case 6:
-		m.say("the subscriptions break")
+		m.note("the subscriptions break")
 		m.log.BreakSubscriptions()
 	}
 }
@@ -264,13 +263,13 @@ func (m *model) disturb(s *modelSite) {
 func (m *model) redis(s *modelSite) {
 	switch m.random.IntN(4) {
 	case 0:
-		m.say("Redis saves")
+		m.note("Redis saves")
 		m.saved = m.log.Backup()
 	case 1:
-		m.say("Redis comes back with what it saved")
+		m.note("Redis comes back with what it saved")
 		m.log.Restore(m.saved)
 	case 2:
-		m.say("Redis comes back empty")
+		m.note("Redis comes back empty")
 		m.saved = streamstest.State{}.Clone()
 		m.log.Restore(m.saved)
 	case 3:
@@ -278,7 +277,7 @@ func (m *model) redis(s *modelSite) {
 			return
 		}
 		n := m.random.IntN(5)
-		m.say("the stream of %s is trimmed to %d", s.name, n)
+		m.note("the stream of %s is trimmed to %d", s.name, n)
 		m.log.Trim(s.name, n)
 	}
 }
@@ -289,16 +288,16 @@ func (m *model) loseFolder(s *modelSite) {
 	m.quiet()
 	m.save()
 	if m.random.IntN(2) == 0 {
-		m.say("%s loses its folder", s.name)
+		m.note("%s loses its folder", s.name)
 		s.crash()
 		s.n++ // a folder that does not exist
-		s.loses(newLife(), false, m.sites)
+		s.loses(newEpochState(), false, m.sites)
 		s.start()
 		return
 	}
-	m.say("%s is restored from a backup, some time later", s.name)
+	m.note("%s is restored from a backup, some time later", s.name)
 	synctest.Wait()
-	backup, then := copyDir(m.t, s.dir()), s.life.clone()
+	backup, then := copyDir(m.t, s.dir()), s.current.clone()
 	for range 10 {
 		m.traffic(m.sites[m.random.IntN(len(m.sites))])
 	}

@@ -15,34 +15,34 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/exchange/streams/streamstest"
 )
 
-// life contains the mails reported, revoked and counted in one epoch of a state folder.
+// epochState contains the mails reported, revoked and counted in one epoch of a state folder.
 // Keys are numbers of mails.
-type life struct {
+type epochState struct {
 	reported, revoked map[int]bool
 	// counted is the maximum count, sure the minimum. The difference was counted recently:
 	// a crash may lose counts not yet on disk.
 	counted, sure, recent map[int]uint64
 }
 
-func newLife() *life {
-	return &life{make(map[int]bool), make(map[int]bool), make(map[int]uint64), make(map[int]uint64), make(map[int]uint64)}
+func newEpochState() *epochState {
+	return &epochState{make(map[int]bool), make(map[int]bool), make(map[int]uint64), make(map[int]uint64), make(map[int]uint64)}
 }
 
-func (l *life) clone() *life {
-	return &life{maps.Clone(l.reported), maps.Clone(l.revoked), maps.Clone(l.counted), maps.Clone(l.sure), maps.Clone(l.recent)}
+func (l *epochState) clone() *epochState {
+	return &epochState{maps.Clone(l.reported), maps.Clone(l.revoked), maps.Clone(l.counted), maps.Clone(l.sure), maps.Clone(l.recent)}
 }
 
 // settle records that the counts so far are on disk.
-func (l *life) settle() {
+func (l *epochState) settle() {
 	for key, n := range l.recent {
 		l.sure[key] += n
 	}
 	clear(l.recent)
 }
 
-// pastLife is an epoch that ended with the loss of its folder or a restored backup.
-type pastLife struct {
-	*life
+// pastEpoch is an epoch that ended with the loss of its folder or with a restored backup.
+type pastEpoch struct {
+	*epochState
 	carried bool            // the next epoch began with a backup of it
 	held    map[string]bool // the sites that have all of it, and have not lost their own folder since
 }
@@ -62,8 +62,8 @@ type modelSite struct {
 	cancel context.CancelFunc
 	done   *sync.WaitGroup
 
-	life *life
-	past []*pastLife
+	current *epochState
+	past    []*pastEpoch
 }
 
 func (s *modelSite) dir() string { return filepath.Join(s.root, strconv.Itoa(s.n)) }
@@ -87,7 +87,7 @@ func (s *modelSite) start() {
 // stop stops it like SIGTERM.
 func (s *modelSite) stop() {
 	s.end()
-	s.life.settle()
+	s.current.settle()
 }
 
 func (s *modelSite) end() {
@@ -107,7 +107,7 @@ func (s *modelSite) crash() {
 	if err := os.CopyFS(next, os.DirFS(s.dir())); err != nil {
 		s.t.Fatal(err)
 	}
-	clear(s.life.recent)
+	clear(s.current.recent)
 	s.end() // this writes to the abandoned folder
 	os.RemoveAll(s.dir())
 	s.n++
@@ -117,27 +117,27 @@ func (s *modelSite) report(key int) {
 	if err := s.db.Report(mail("mail %d", key), bloomdb.ClassOther); err != nil {
 		s.t.Fatal(err)
 	}
-	s.life.reported[key] = true
+	s.current.reported[key] = true
 }
 
 func (s *modelSite) revoke(key int) {
 	if err := s.db.Revoke(mail("mail %d", key)); err != nil {
 		s.t.Fatal(err)
 	}
-	s.life.revoked[key] = true
+	s.current.revoked[key] = true
 }
 
 func (s *modelSite) count(key int, n uint32) {
 	if err := s.db.Count(mail("mail %d", key), n); err != nil {
 		s.t.Fatal(err)
 	}
-	s.life.counted[key] += uint64(n)
-	s.life.recent[key] += uint64(n)
+	s.current.counted[key] += uint64(n)
+	s.current.recent[key] += uint64(n)
 }
 
 // loses begins another epoch: empty, or with a backup made when the content was next. All
 // other sites have all data of the ending epoch.
-func (s *modelSite) loses(next *life, carried bool, others []*modelSite) {
+func (s *modelSite) loses(next *epochState, carried bool, others []*modelSite) {
 	held := make(map[string]bool)
 	for _, o := range others {
 		held[o.name] = o != s
@@ -145,8 +145,8 @@ func (s *modelSite) loses(next *life, carried bool, others []*modelSite) {
 			p.held[s.name] = false // it has to receive them again, if possible
 		}
 	}
-	s.past = append(s.past, &pastLife{s.life, carried, held})
-	s.life = next
+	s.past = append(s.past, &pastEpoch{s.current, carried, held})
+	s.current = next
 }
 
 // expectation is the required and permitted state of a mail at a site.
@@ -160,14 +160,14 @@ type expectation struct {
 // which may be itself.
 func (s *modelSite) expects(of *modelSite, key int, k *expectation) {
 	if s == of { // a site does not receive its own data
-		k.learn(of.life, key, true)
-		k.least += of.life.sure[key]
-		k.most += of.life.counted[key]
+		k.add(of.current, key, true)
+		k.least += of.current.sure[key]
+		k.most += of.current.counted[key]
 		return
 	}
 	most := uint64(0) // counts of an epoch and of those restored into it count once
 	for _, p := range of.past {
-		k.learn(p.life, key, p.held[s.name])
+		k.add(p.epochState, key, p.held[s.name])
 		most = max(most, p.counted[key])
 		if p.carried {
 			continue
@@ -178,23 +178,23 @@ func (s *modelSite) expects(of *modelSite, key int, k *expectation) {
 			k.least += p.sure[key]
 		}
 	}
-	k.learn(of.life, key, true)
-	k.least += of.life.sure[key]
-	k.most += max(most, of.life.counted[key])
+	k.add(of.current, key, true)
+	k.least += of.current.sure[key]
+	k.most += max(most, of.current.counted[key])
 }
 
-func (k *expectation) learn(l *life, key int, must bool) {
+func (k *expectation) add(l *epochState, key int, must bool) {
 	k.mayReported = k.mayReported || l.reported[key]
 	k.mayRevoked = k.mayRevoked || l.revoked[key]
 	k.reported = k.reported || must && l.reported[key]
 }
 
-// isContested reports whether all sites have received the reports and revocations of a mail,
-// and no lost epoch had others: then all give the same verdict, that of the newest.
+// isContested reports whether all sites have received the reports and revocations of a mail, and
+// no lost epoch had others. Then the newest one decides at every site.
 func isContested(sites []*modelSite, key int) bool {
 	reported, revoked := false, false
 	for _, of := range sites {
-		reported, revoked = reported || of.life.reported[key], revoked || of.life.revoked[key]
+		reported, revoked = reported || of.current.reported[key], revoked || of.current.revoked[key]
 		for _, p := range of.past {
 			if p.reported[key] || p.revoked[key] {
 				return false
@@ -235,7 +235,8 @@ func (s *modelSite) check(sites []*modelSite, keys int) {
 // checkPart compares the site's copy of another site's epoch with the original: as many
 // bits and cells, and no gap.
 func (s *modelSite) checkPart(of *modelSite) {
-	if cells, own := s.cellsOf(of), of.db.Status().Sites[0].Cells; cells != own {
+	epoch, _ := of.db.Head()
+	if cells, own := cellsOf(s.db, of.name, epoch), of.db.Status().Sites[0].Cells; cells != own {
 		s.t.Errorf("%s holds %d bits and cells of %s, which has %d", s.name, cells, of.name, own)
 	}
 	for _, o := range s.x.Status().Sites {
@@ -248,21 +249,11 @@ func (s *modelSite) checkPart(of *modelSite) {
 // level reports whether the site has received all data of another one, and no gap waits for
 // a snapshot.
 func (s *modelSite) level(of *modelSite) bool {
+	epoch, _ := of.db.Head()
 	for _, o := range s.x.Status().Sites {
 		if o.Site == of.name && o.Lag == 0 && o.Gaps == 0 {
-			return s.cellsOf(of) == of.db.Status().Sites[0].Cells
+			return cellsOf(s.db, of.name, epoch) == of.db.Status().Sites[0].Cells
 		}
 	}
 	return false
-}
-
-// cellsOf returns how many bits and cells the site holds of another site's epoch.
-func (s *modelSite) cellsOf(of *modelSite) int64 {
-	epoch, _ := of.db.Head()
-	for _, held := range s.db.Status().Sites {
-		if held.Site == of.name && held.Epoch == epoch {
-			return held.Cells
-		}
-	}
-	return 0
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// An attacker replaces the current votes with those of an earlier epoch, and leaves. The
-// voter requests them, and receives the later reports.
-func TestVotesOfAnEarlierLifeDoNotStay(t *testing.T) {
+// An attacker replaces the current votes with those of an earlier epoch, and stops. The voter
+// requests new ones, and receives the later reports.
+func TestVotesOfAnEarlierEpochAreReplaced(t *testing.T) {
 	m, _ := redistest.Mini(t)
 	url := "redis://" + m.Addr()
 	var keys *streams.Redis
@@ -44,11 +44,11 @@ func TestVotesOfAnEarlierLifeDoNotStay(t *testing.T) {
 		}
 	}
 	first, second, voters := t.TempDir(), t.TempDir(), t.TempDir()
-	report(first, "first life")
+	report(first, "first epoch")
 	a := live(first)
 	earlier := published(nil)
 	a.stop()
-	report(second, "second life")
+	report(second, "second epoch")
 	a = live(second)
 	published(earlier)
 
@@ -64,7 +64,7 @@ func TestVotesOfAnEarlierLifeDoNotStay(t *testing.T) {
 		})
 	}
 	voter := begin()
-	knows(voter, "second life")
+	knows(voter, "second epoch")
 	voter.stop()
 	before, _ := keys.Votes(t.Context(), "a")
 	a.stop()

@@ -99,8 +99,8 @@ func aclLines(t *testing.T, password string) (lines [][]any) {
 }
 
 // The documented permissions suffice for operation with losses, and all of them are needed:
-// the commands counted by Redis are those of the line.
-func TestRightsAreThoseThatAreUsed(t *testing.T) {
+// Redis counts the same commands as the line lists.
+func TestDocumentedPermissions(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	admin := server.Client()

@@ -22,10 +22,10 @@ const (
 	attackTimeSoak = 10 * time.Minute
 )
 
-// A client with the password of Redis but no key sends every command permitted to its user,
-// on every key, with torn, forged or copied records. When it has left, five sites have the
-// same data as five undisturbed sites, and hold nothing in another epoch or under another
-// name. Meanwhile they are restarted one by one.
+// A client with the password of Redis but no key sends every command permitted to its user, on
+// every key, with torn, forged or copied records. Meanwhile five sites are restarted one by one.
+// After the client has left, these sites have the same data as five undisturbed sites, and none
+// in another epoch or under another name.
 func TestAttackerWithoutKey(t *testing.T) {
 	t.Parallel()
 	testenv.Program(t, "redis-server")
@@ -59,15 +59,15 @@ func TestAttackerWithoutKey(t *testing.T) {
 		want := quiet.verdicts(i)
 		for j, got := range disturbed.verdicts(i) {
 			if got != want[j] {
-				t.Errorf("%s knows %s, and undisturbed %s", s.db.Status().Site, got, want[j])
+				t.Errorf("%s has %s, undisturbed %s", s.db.Status().Site, got, want[j])
 			}
 		}
-		disturbed.expectOneLife(i)
+		disturbed.expectOneEpoch(i)
 		if e := s.x.Status().LastError; strings.Contains(e, nameTaken) {
 			t.Errorf("%s stopped publishing: %s", s.db.Status().Site, e)
 		}
 	}
-	t.Logf("%d commands, of which Redis refused %d; %d rounds of reports; the streams were moved aside %v times; all data had arrived again after %v",
+	t.Logf("%d commands, %d of them refused by Redis; %d rounds of reports; the streams were moved aside %v times; all data had arrived again after %v",
 		a.given.Load(), a.refused.Load(), disturbed.rounds, disturbed.moved(), healed.Round(time.Second))
 }
 
@@ -159,7 +159,7 @@ func (f *federation) settle() {
 				return !pending && err == nil && st.Applied == streams.At(epoch, seq) && st.Lag == 0 && st.Gaps == 0 && st.Stale == nil && cellsOf(s.db, name, epoch) == of.db.Status().Sites[0].Cells
 			}
 			if !testenv.Becomes(isLevel) {
-				f.t.Fatalf("%s does not hold all of %s: %+v; that one: %+v", s.db.Status().Site, name, s.of(name), of.x.Status())
+				f.t.Fatalf("%s does not hold all data of %s: %+v; status of the other site: %+v", s.db.Status().Site, name, s.of(name), of.x.Status())
 			}
 		}
 	}
@@ -175,9 +175,9 @@ func cellsOf(db *bloomdb.DB, site string, epoch uint64) int64 {
 	return 0
 }
 
-// expectOneLife checks that a site is still in its first epoch, and that it holds the
-// others in their first epochs and nothing else.
-func (f *federation) expectOneLife(i int) {
+// expectOneEpoch checks that a site is still in its first epoch, and that it holds the others in
+// their first epochs and nothing else.
+func (f *federation) expectOneEpoch(i int) {
 	f.t.Helper()
 	held := make(map[string][]uint64)
 	for _, s := range f.sites[i].db.Status().Sites {

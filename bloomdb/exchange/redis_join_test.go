@@ -25,7 +25,7 @@ type dataset struct {
 // options returns the options of a member of such a federation.
 func (k dataset) options(dir, name string) bloomdb.Options {
 	o := siteOptions(dir, name)
-	o.Reports.Capacity = int64(max(10_000, 5*k.sites*k.reports)) // all fit into one of five generations
+	o.Reports.Capacity = int64(max(10_000, 5*k.sites*k.reports)) // all data fits into one of five generations
 	o.Counts.Capacity = int64(max(10_000, k.counted))
 	return o
 }
@@ -97,8 +97,8 @@ func campaign(site string, i int) signature.Set {
 	return set
 }
 
-// A site that joins a federation receives the data of weeks within moments: from the sites'
-// snapshots, and from the later deltas in their streams.
+// A site that joins a federation quickly receives the data of weeks: from the snapshots of the
+// other sites, and from later deltas in their streams.
 func TestNewSiteJoins(t *testing.T) {
 	k := dataset{sites: 10, reports: 50, counted: 3000}
 	url := redistest.Start(t).URL()

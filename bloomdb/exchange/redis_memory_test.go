@@ -28,7 +28,7 @@ func usedMemory(t testing.TB, c *redisclient.Client) int64 {
 
 // Out of memory, Redis refuses writes. Existing data can still be read, news still arrive,
 // and everything is published when there is memory again.
-func TestOutOfMemoryIsReadOn(t *testing.T) {
+func TestReadingWithoutMemory(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--maxmemory-policy", "noeviction")
 	a, b := startSites(t, server.URL(), server.URL())
@@ -93,9 +93,9 @@ func TestMemoryAtItsLimit(t *testing.T) {
 	expectNewcomer(t, server.URL())
 }
 
-// Reports do not wait for a snapshot that does not fit into Redis: its partial data,
-// written now or before a crash, is removed.
-func TestReportsGoOnWithoutRoomForASnapshot(t *testing.T) {
+// Reports are not delayed by a snapshot that does not fit into Redis. Its partial data, written
+// now or before a crash, is removed.
+func TestReportsWithoutRoomForASnapshot(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--maxmemory-policy", "noeviction")
 	dir := t.TempDir()

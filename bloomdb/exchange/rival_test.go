@@ -10,8 +10,9 @@ import (
 )
 
 // A daemon with the federation key has published in the name of a site without a key in any
-// [[peer]], and has left. The others take its epoch for the site's latest, until they drop it.
-func TestSiteIsHeardAfterARivalAndADrop(t *testing.T) {
+// [[peer]], and has stopped. The other sites treat its epoch as the site's latest until they
+// drop the site.
+func TestSiteIsReadAfterARivalAndADrop(t *testing.T) {
 	m, _ := redistest.Mini(t)
 	url := "redis://" + m.Addr()
 	signed := func() bloomdb.Options {

@@ -21,8 +21,8 @@ func withTrust(t *testing.T, name, url string, members wire.Members) *site {
 	return joinSite(t, o, url, exchange.Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond, SnapshotInterval: 100 * time.Millisecond})
 }
 
-// TestTrust: a site reads only the votes of a site that it gives the trust "vote", and nothing
-// from one with the trust "none". It refuses a stranger. Full members are read beside them.
+// TestTrust: a site reads only the votes of sites with the trust "vote", and nothing from sites
+// with the trust "none". It rejects unknown sites. Fully trusted sites are read as well.
 func TestTrust(t *testing.T) {
 	server := redistest.Start(t)
 	url := server.URL()
@@ -58,8 +58,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// Of a muted site nothing is read, and its lag is reported. After it is unmuted, nothing is
-// missing.
+// A muted site is not read, and its lag is reported. After it is unmuted, no data is missing.
 func TestMuted(t *testing.T) {
 	_, a, b := startPair(t)
 	a.report(mail("before"))
@@ -82,8 +81,8 @@ func TestMuted(t *testing.T) {
 	expectNoFault(t, a, b)
 }
 
-// An hour of skew is tolerated. Deltas of a site further ahead wait in its stream, and none
-// is lost.
+// An hour of skew is tolerated. Deltas of a site further ahead stay in its stream, and none is
+// lost.
 func TestClockSkew(t *testing.T) {
 	server := redistest.Start(t)
 	b := startSite(t, t.TempDir(), "b", server.URL())

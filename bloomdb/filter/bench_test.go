@@ -185,8 +185,8 @@ func BenchmarkBits(b *testing.B) {
 	}
 }
 
-// BenchmarkCounts has 2 billion cells in 1 GiB and 36 million keys, of which two million
-// are counted again.
+// BenchmarkCounts uses 2 billion cells in 1 GiB and 36 million keys. Two million of the keys are
+// counted twice.
 func BenchmarkCounts(b *testing.B) {
 	c, err := NewCounts(CountsShape{Lines: gibLines})
 	if err != nil {

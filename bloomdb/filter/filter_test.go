@@ -59,7 +59,7 @@ func TestCountsModel(t *testing.T) {
 				intuitive[p] += d
 			}
 			if got := c.Add(h, d); got != c.Count(h) {
-				t.Fatalf("add says %d, count %d", got, c.Count(h))
+				t.Fatalf("Add returned %d, count %d", got, c.Count(h))
 			}
 		}
 		for h, n := range truth {

@@ -65,9 +65,9 @@ func TestPositions(t *testing.T) {
 	})
 }
 
-// Filters on disk keep their meaning: these positions were written by the release that had
-// only the two-line layout.
-func TestPositionsAreThoseOnDisk(t *testing.T) {
+// The positions in existing files do not change. These were written by the release that had only
+// the two-line layout.
+func TestPositionsOfExistingFiles(t *testing.T) {
 	h := Hash{0x0123456789abcdef, 0xfedcba9876543210, 0xdeadbeefcafef00d, 0x0f1e2d3c4b5a6978}
 	for _, tc := range []struct {
 		shape BitsShape
@@ -176,7 +176,7 @@ func TestFit(t *testing.T) {
 		}
 		less := s
 		if less.Lines--; less.Error(1e6) <= tc.target {
-			t.Errorf("target %g: one line less would do", tc.target)
+			t.Errorf("target %g: one line less would suffice", tc.target)
 		}
 		if tc.span == 0 && SizeBits(1e6, tc.target, tc.k) != s {
 			t.Errorf("target %g: SizeBits is not Fit in two lines", tc.target)

@@ -19,7 +19,7 @@ func cellsIn(blocks uint64, block func(uint64, []Cell) []Cell) map[uint64]uint32
 	return m
 }
 
-// Joining raw blocks of one filter into another makes each cell the greater of both. The
+// Joining raw blocks of one filter into another sets each cell to the greater of both. The
 // blocks report their number of cells, and the other filter's totals stay correct.
 func TestRawJoins(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -115,7 +115,7 @@ func TestRawRefuses(t *testing.T) {
 	}
 }
 
-// Accepted data joins without a fault, and is written back unchanged.
+// Accepted data is joined without an error, and is encoded again to the same bytes.
 func FuzzRaw(f *testing.F) {
 	f.Add(make([]byte, 64), false)
 	f.Add(append(append([]byte{0xff, 0x21}, make([]byte, 62)...), 0, 0, 15, 15, 255, 255), true)

@@ -12,10 +12,10 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// Junk in the stream of a dead site is read a few times, not at each reading of the heads,
-// two a minute, whatever an attacker claims to be there. When the site is back, its stream
-// is read at once.
-func TestJunkOfADeadSite(t *testing.T) {
+// Junk in the stream of an inactive site is read a few times, not each time the heads are read,
+// twice a minute, whatever head an attacker announces. When the site is back, its stream is read
+// at once.
+func TestJunkOfAnInactiveSite(t *testing.T) {
 	for name, c := range map[string]struct{ behind, claimed bool }{
 		"no gap":             {false, false},
 		"a gap":              {true, false},

@@ -10,7 +10,7 @@ import (
 
 // A site may end between a delta and the heartbeat that announces it. A site that joins
 // then is not level until it has read the stream to its end.
-func TestLagCountsWhatNoHeartbeatAnnounced(t *testing.T) {
+func TestLagCountsUnannouncedDeltas(t *testing.T) {
 	a, b, log := openSite(t, "a"), openSite(t, "b"), newLog()
 	if err := a.Resume(0, 0); err != nil {
 		t.Fatal(err)

@@ -2,7 +2,8 @@ package follower
 
 import "testing"
 
-// A busy follower does not block the subscriber, and misses nothing: it reads the streams.
+// A busy follower does not block the subscriber. It loses nothing, because it reads the streams
+// later.
 func TestNewsAreDroppedNotQueuedForEver(t *testing.T) {
 	f := follow(openSite(t, "me"), newLog())
 	for range queuedNews {
@@ -10,7 +11,7 @@ func TestNewsAreDroppedNotQueuedForEver(t *testing.T) {
 	}
 	select {
 	case <-f.resync:
-		t.Fatal("asked to read the streams too early")
+		t.Fatal("a resync was requested too early")
 	default:
 	}
 	for range 3 {

@@ -13,7 +13,7 @@ import (
 // The voter requests a site's votes unless the record in Redis has the epoch and stamp
 // announced in the site's heartbeat. It does not request that record again, even if it is
 // unusable here. Any client with write access may have put another record there.
-func TestWhichVotesAreAskedFor(t *testing.T) {
+func TestRequestedVotes(t *testing.T) {
 	clock := time.Now().Add(-time.Minute)
 	speak := func(db *bloomdb.DB, n int) (votes, heartbeat []byte) {
 		clock = clock.Add(time.Second)
@@ -72,7 +72,7 @@ func TestWhichVotesAreAskedFor(t *testing.T) {
 				t.Fatal(err)
 			}
 			if asks := len(f.Incomplete()) > 0; asks != c.asks {
-				t.Errorf("asks %v, want %v: %+v", asks, c.asks, f.Status())
+				t.Errorf("requests %v, want %v: %+v", asks, c.asks, f.Status())
 			}
 		})
 	}

@@ -64,15 +64,15 @@ func start(t *testing.T) (*Proxy, func() *client) {
 	}
 }
 
-// moment is how long a test waits before it concludes that no answer comes.
-const moment = 300 * time.Millisecond
+// silence is the time after which a test concludes that no answer comes.
+const silence = 300 * time.Millisecond
 
-// say sends a line and returns the answer, or "" if none comes within a moment.
-func (c *client) say(line string) (string, error) {
+// send sends a line and returns the answer, or "" if none comes in time.
+func (c *client) send(line string) (string, error) {
 	if _, err := c.Write([]byte(line + "\n")); err != nil {
 		return "", err
 	}
-	return c.hear(moment)
+	return c.receive(silence)
 }
 
 // fails sends a line on a connection that ends, and returns the data received before.
@@ -80,10 +80,10 @@ func (c *client) fails(line string) (string, error) {
 	if _, err := c.Write([]byte(line + "\n")); err != nil {
 		return "", err
 	}
-	return c.hear(testenv.Patience)
+	return c.receive(testenv.Patience)
 }
 
-func (c *client) hear(patience time.Duration) (string, error) {
+func (c *client) receive(patience time.Duration) (string, error) {
 	if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		c.t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func (c *client) want(line string) {
 	if _, err := c.Write([]byte(line + "\n")); err != nil {
 		c.t.Fatal(err)
 	}
-	if got, err := c.hear(testenv.Patience); got != line || err != nil {
+	if got, err := c.receive(testenv.Patience); got != line || err != nil {
 		c.t.Errorf("sent %q, received %q, %v", line, got, err)
 	}
 }
@@ -138,11 +138,11 @@ func TestStallLosesNothing(t *testing.T) {
 			c := dial()
 			c.want("x")
 			p.Set(fault)
-			if got, err := c.say("held"); got != "" || err != nil {
+			if got, err := c.send("held"); got != "" || err != nil {
 				t.Errorf("received %q, %v", got, err)
 			}
 			p.Set(Fault{})
-			if got, err := c.hear(testenv.Patience); got != "held" || err != nil {
+			if got, err := c.receive(testenv.Patience); got != "held" || err != nil {
 				t.Errorf("received %q, %v", got, err)
 			}
 		})
@@ -190,7 +190,7 @@ func TestHalfOpen(t *testing.T) {
 	c.want("x")
 	p.HalfOpen()
 	for range 3 {
-		if got, err := c.say("anybody?"); got != "" || err != nil {
+		if got, err := c.send("anybody?"); got != "" || err != nil {
 			t.Errorf("received %q, %v", got, err)
 		}
 	}

@@ -23,8 +23,8 @@ func openSite(t *testing.T, dir string) *bloomdb.DB {
 	return bloomdbtest.Open(t, o)
 }
 
-// newPublisher returns a publisher of a database from which nobody requests anything, unless
-// wanted says so.
+// newPublisher returns a publisher of a database. wanted returns the time of the last request
+// for a snapshot.
 func newPublisher(db *bloomdb.DB, t streams.Transport, wanted func() time.Time) *Publisher {
 	r := Requests{Missing: func() []string { return nil }, Wanted: wanted}
 	return New(db, t, link.New(slog.New(slog.DiscardHandler)), r, Options{})

@@ -10,8 +10,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 )
 
-// spoiltLog is a log whose stream another client writes to, so that some heartbeats find
-// another end.
+// spoiltLog is a log with a stream that another client also writes to, so that some heartbeats
+// find another end.
 type spoiltLog struct {
 	floodedLog
 	every   int // heartbeats; 0: never
@@ -53,8 +53,8 @@ func (l *spoiltLog) Commit(_ context.Context, c streams.Commit) error {
 	return nil
 }
 
-// Neither requests for snapshots nor a spoilt stream make a site publish all its data all
-// the time: soon snapshots come only every ten minutes.
+// Neither requests for snapshots nor a damaged stream make a site publish all its data
+// continuously. After the first ones, snapshots are published only every ten minutes.
 func TestSnapshotsOnDemandAreFew(t *testing.T) {
 	for _, tc := range []struct {
 		name        string

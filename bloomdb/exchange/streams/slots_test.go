@@ -48,8 +48,8 @@ func expectManifest(t *testing.T, s *store, want string) {
 	}
 }
 
-// A snapshot replaces the previous one in one step, and the stream loses the deltas that
-// both contain.
+// A snapshot replaces the previous one in one step, and the deltas that both contain are removed
+// from the stream.
 func TestCommit(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		var before streams.Position
@@ -105,7 +105,7 @@ func TestSnapshotLost(t *testing.T) {
 
 		at := &streams.Place{Slot: streams.FirstSlot, Chunks: 1}
 		if err := s.Heartbeat(ctx, "a", []byte("alive"), streams.Position{}, at); err != nil {
-			t.Errorf("all is there: %v", err)
+			t.Errorf("a complete snapshot: %v", err)
 		}
 		s.redis.Del(ctx, s.SlotKey("a", streams.FirstSlot))
 		if err := s.Heartbeat(ctx, "a", []byte("x"), streams.Position{}, at); !errors.Is(err, streams.ErrSnapshotLost) {
@@ -122,7 +122,7 @@ func TestSnapshotLost(t *testing.T) {
 }
 
 // Data that is too large, or of another type, is refused and is not a fault of Redis.
-func TestRecordsAreNotBelieved(t *testing.T) {
+func TestRecordsAreChecked(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		ctx := t.Context()
 		large := strings.Repeat("m", streams.MaxRecord+1)

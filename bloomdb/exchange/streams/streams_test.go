@@ -91,7 +91,7 @@ func TestPublishTwiceIsOnce(t *testing.T) {
 	})
 }
 
-func TestLargeRecordIsNotCarried(t *testing.T) {
+func TestLargeRecordIsNotInTheNews(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		ctx := t.Context()
 		ps := s.redis.Subscribe(ctx, s.Channel())
@@ -235,7 +235,7 @@ func TestReadIsBounded(t *testing.T) {
 	})
 }
 
-func TestHeadsAreNotBelieved(t *testing.T) {
+func TestHeadsAreChecked(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		ctx := t.Context()
 		s.redis.HSet(ctx, s.HeadsKey(), "a", "alive", "b/c", "alive", "d", "", "e", strings.Repeat("e", streams.MaxHeartbeat+1),
@@ -264,8 +264,8 @@ func TestKeysShareOneClusterSlot(t *testing.T) {
 	}
 }
 
-// Invalid names crowd the hash of heads: they are removed.
-func TestCrowdOfHeads(t *testing.T) {
+// Many invalid names in the hash of heads are removed.
+func TestTooManyHeads(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		fields := make([]any, 0, 10*streams.MaxSites)
 		for i := range 5 * streams.MaxSites {

@@ -18,8 +18,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// A subscription to a Redis that answers, but that receives no messages any more (a demoted
-// primary): this site's own news do not come back.
+// A subscription to a Redis that answers but no longer receives messages (a demoted primary):
+// this site's own news do not arrive.
 func TestSubscriptionAtTheWrongRedis(t *testing.T) {
 	t.Parallel()
 	_, demoted := redistest.Mini(t)

@@ -20,8 +20,8 @@ var lineShapes = []filter.BitsShape{
 	{Lines: 40, K: 16, Span: 1}, {Lines: 40, K: 16, Span: 2},
 }
 
-// Any set of cells is decoded again, with the data after it. A truncated code is not. A
-// code that decodes is the one that the writer produces.
+// Any set of cells can be encoded and decoded, with data after it. A truncated code is rejected.
+// A code that can be decoded is the one that the writer produces.
 func TestLinesRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := bitLines(rapid.SampledFrom(lineShapes).Draw(t, "shape"))

@@ -13,9 +13,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter/filtertest"
 )
 
-// BenchmarkPart uses parts of the default size, a tenth and half full: of 20 million
-// counted messages, of which 15 % came more than once, and of 2 million reported
-// signatures.
+// BenchmarkPart uses parts of the default size, a tenth and half full: with 20 million counted
+// messages, 15 % of them counted more than once, and with 2 million reported signatures.
 func BenchmarkPart(b *testing.B) {
 	for _, tc := range []struct {
 		name string

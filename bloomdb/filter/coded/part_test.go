@@ -13,7 +13,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter/filtertest"
 )
 
-// A part is the map of maxima of the merged cells, in any order and with any repetition.
+// A part equals the map of the greatest merged values, in any order and with any repetition.
 func TestPartModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.Bool().Draw(t, "values")
@@ -51,7 +51,7 @@ func TestPartModel(t *testing.T) {
 	})
 }
 
-func TestPartRefusesWhatWasNotPromised(t *testing.T) {
+func TestPartRefusesInvalidCells(t *testing.T) {
 	for name, cells := range map[string][]filter.Cell{
 		"beyond the end":  {{Pos: 5, Value: 1}, {Pos: 100, Value: 1}},
 		"not ascending":   {{Pos: 5, Value: 1}, {Pos: 4, Value: 1}},
@@ -119,13 +119,13 @@ func (m *partModel) check(t *rapid.T) {
 		got = m.part.Block(i, got)
 	}
 	if !slices.Equal(got, ascending(m.cells)) {
-		t.Fatalf("%d cells, some of which differ from the model", len(got))
+		t.Fatalf("%d cells, and some differ from the model", len(got))
 	}
 }
 
-// A part is the map of maxima, with keys in few lines, so that blocks have many cells, long
-// gaps, and late cells over a long time. Snapshots of it, installed block by block in
-// another part, make the same part.
+// The same with keys in few lines, so that blocks have many cells, long gaps, and late cells
+// over a long time. Snapshots of a part, installed block by block in another one, result in the
+// same part.
 func TestPartOfKeysModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.Bool().Draw(t, "values")
@@ -151,7 +151,7 @@ func TestPartOfKeysModel(t *testing.T) {
 					m.cells[pos] = max(m.cells[pos], v)
 				}
 				if got, want := m.part.Min(positions), m.min(positions); got > want {
-					t.Fatalf("a key that comes has %d, at most %d", got, want)
+					t.Fatalf("a new key has %d, want at most %d", got, want)
 				}
 			}
 			if err := m.part.Merge(ascending(some)); err != nil {
@@ -224,8 +224,8 @@ func TestPartInstallRefuses(t *testing.T) {
 	}
 }
 
-// A block that was coded longer than needed takes no more memory than another.
-func TestPartInstallCodesAnew(t *testing.T) {
+// A block with a code longer than needed takes no more memory than any other.
+func TestPartInstallRecodes(t *testing.T) {
 	long := packBits("00000010 00100000 0" + strings.Repeat("0", 31) + "1 1 0 0" + strings.Repeat("0", 31) + "1 0")
 	short, want := NewPart(countBlock, true), NewPart(countBlock, true)
 	cells, err := short.Install(0, long, nil)

@@ -18,7 +18,7 @@ func TestPartError(t *testing.T) {
 		}
 		p := NewPart(s.Size(), false)
 		if got := p.Error(s); got != 0 {
-			t.Errorf("%v: an empty part errs with %g", s, got)
+			t.Errorf("%v: an empty part has error %g", s, got)
 		}
 		r := rand.New(rand.NewPCG(1, 2))
 		for range 40 * s.Lines {

@@ -96,7 +96,7 @@ func TestModel(t *testing.T) {
 				want = want && (i < shape.K0 && !model[pos] || i >= shape.K0 && (model[pos] || own))
 			}
 			if g.Has(x) != want || read.Has(x) != want {
-				t.Fatalf("%v: found %v, read back %v, model says %v", x, g.Has(x), read.Has(x), want)
+				t.Fatalf("%v: found %v, read back %v, model has %v", x, g.Has(x), read.Has(x), want)
 			}
 		}
 		for _, f := range []*Filter{g, read} {
@@ -182,7 +182,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	good := encoded(t, g)
 	if len(good) != shape.Bytes() {
-		t.Errorf("%d bytes, Bytes says %d", len(good), shape.Bytes())
+		t.Errorf("%d bytes, Bytes returned %d", len(good), shape.Bytes())
 	}
 	other := shape
 	other.K1 = 4
@@ -249,9 +249,9 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// Positions are as good as drawn individually: in a filter of zeros a key is found only if
-// all its setting positions are resetting ones too. With the multiples of Hash.Sequence
-// that affects some 20 of a million keys here, with independent positions less than one.
+// Positions behave like independent random ones. In a filter of zeros a key is found only if all
+// its setting positions are also resetting ones. With the multiples of Hash.Sequence that
+// affects some 20 of a million keys here, with independent positions less than one.
 func TestPositionsDoNotCoincide(t *testing.T) {
 	r := filtertest.Seeded(t, 13)
 	shape := Shape{M: 16384, K0: 2, K1: 2}
@@ -274,8 +274,8 @@ func TestPositionsDoNotCoincide(t *testing.T) {
 	}
 }
 
-// A retracted key is not found. Repeating changes from some point on, in order and to the
-// last, leads to the same bits.
+// A retracted key is not found. Repeating the changes from some point on, in order and to the
+// last, results in the same bits.
 func TestRetract(t *testing.T) {
 	shape := Shape{M: 64, K0: 2, K1: 3} // so small that keys collide
 	rapid.Check(t, func(t *rapid.T) {

@@ -130,7 +130,7 @@ func TestModel(t *testing.T) {
 		for range rapid.IntRange(0, 60).Draw(t, "adds") {
 			key := rapid.IntRange(0, len(keys)-1).Draw(t, "key")
 			if got, want := f.Add(looped(keys[key])), model.add(key, keys[key]); got != want {
-				t.Fatalf("key %d was counted: %v, model says %v", key, got, want)
+				t.Fatalf("key %d was counted: %v, model has %v", key, got, want)
 			}
 		}
 		if f.Ones() != uint64(len(model.ones)) || f.Fill() > shape.MaxFill {
@@ -146,7 +146,7 @@ func TestModel(t *testing.T) {
 				t.Fatalf("key %d: %+v, run in the model %d", key, e, run)
 			}
 			if want := model.count(run); e.Found && math.Abs(e.Count-want) > 1e-9*want {
-				t.Fatalf("key %d with a run of %d counts %v, model says %v", key, run, e.Count, want)
+				t.Fatalf("key %d with a run of %d counts %v, model has %v", key, run, e.Count, want)
 			}
 			if n := model.adds[key]; n > 0 && (!e.Found || e.Run-shape.K+1 < n || e.Count < 1) {
 				t.Fatalf("key %d was added %d times: %+v", key, n, e)

@@ -25,7 +25,7 @@ type Clock struct {
 	now time.Time
 }
 
-// NewClock returns a clock that stands at 5:06:07 UTC on 4 March 2026.
+// NewClock returns a clock that is stopped at 5:06:07 UTC on 4 March 2026.
 func NewClock() *Clock { return &Clock{now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)} }
 
 // Now returns the time.

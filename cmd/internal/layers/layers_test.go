@@ -201,7 +201,7 @@ var inTests = map[string][]string{
 	"bloomdb/keyspace": {"bloomdb/keyspace/keyspacetest"},
 	"bloomdb/judging":  {"bloomdb/keyspace/keyspacetest", "bloomdb/wire", "bloomdb/peers"},
 	"bloomdb":          {"bloomdb/bloomdbtest", "bloomdb/filter/filtertest", "bloomdb/filter/coded", "bloomdb/filter/generalized"},
-	"bloomdb/exchange": {"signature", "bloomdb/keyring", "bloomdb/wire", "bloomdb/exchange/linkfault", "bloomdb/exchange/redisclient", "bloomdb/exchange/redistest", "bloomdb/exchange/streams/streamstest"},
+	"bloomdb/exchange": {"signature", "bloomdb/bloomdbtest", "bloomdb/keyring", "bloomdb/wire", "bloomdb/exchange/linkfault", "bloomdb/exchange/redisclient", "bloomdb/exchange/redistest", "bloomdb/exchange/streams/streamstest"},
 
 	"bloomdb/exchange/redisclient": {"bloomdb/exchange/redistest"},
 	"bloomdb/exchange/streams":     {"bloomdb/exchange/redistest"},

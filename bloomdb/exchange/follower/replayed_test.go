@@ -9,9 +9,9 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// A client that can write to the channel but has no key cannot make a dead site look alive,
-// nor its clock look wrong.
-func TestRepeatedNewsProveNoLife(t *testing.T) {
+// A client that can write to the channel, but has no key, can neither make an inactive site look
+// alive nor make its clock look wrong.
+func TestReplayedNewsAreIgnored(t *testing.T) {
 	now := time.Now()
 	clocked := func(name string) *bloomdb.DB {
 		o := siteOptions(t, name)
