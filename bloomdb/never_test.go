@@ -179,7 +179,7 @@ func TestNeverSketch(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	mustNever(t, db, sketched(bloomdbtest.Message(1), 0, 40), "all its keys are kept")
 	if !db.Judge(sketched(bloomdbtest.Message(2), 0, 80)).Never || db.Judge(sketched(bloomdbtest.Message(2), 0, 90)).Never {
-		t.Error("half of the keys of a short text suffice")
+		t.Error("a near-duplicate of a short text is not recognised by half of its keys")
 	}
 	if err := db.Report(sketched(bloomdbtest.Message(2), 0, 80), layout.ClassOther); !errors.Is(err, never.ErrNever) {
 		t.Errorf("report of a near-duplicate: %v", err)
