@@ -126,6 +126,13 @@ func TestHeaderOfVotes(t *testing.T) {
 	}
 }
 
+func TestHeaderOfSparedMail(t *testing.T) {
+	d := policy.Decision{Verdict: policy.Clean, Spared: "shop.example", Count: 1, Sites: 1}
+	if got, want := verdictHeader(d, "mx1"), "clean; spared=shop.example; count=1; sites=1; site=mx1"; got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
 func TestHeaderOfSketch(t *testing.T) {
 	sketch := signature.Signature{Kind: signature.KindSketch, Digest: signature.Digest{0xab}}
 	d := policy.Decision{Verdict: policy.Spam, Signatures: []signature.Signature{sketch}, Sites: 1, Found: 14, Need: 8}

@@ -36,7 +36,7 @@ type Table struct {
 
 	sets   atomic.Pointer[[]*set] // newest first; replaced as a whole
 	mu     sync.Mutex             // guards changes of sets, and all below
-	day    int64                  // of quota
+	day    int64                  // of quota: that of the latest mail
 	quota  [quotas]int32          // entries that senders added on that day, by their hash
 	recent recent
 }
@@ -71,7 +71,7 @@ func (t *Table) Learn(m Mail) {
 	if t == nil || t.opt.Reports.NoCommonness || m.Sender == "" {
 		return
 	}
-	day := m.At.Unix() / int64(24*time.Hour/time.Second)
+	day := dayOf(m.At)
 	sender := t.hash(m.Sender)
 	s := t.current(sender, int32(2*len(m.Features)+1), day)
 	if s == nil {
@@ -95,16 +95,16 @@ func (t *Table) Reported(features []uint64, message uint64) {
 	if t == nil || t.opt.Reports.NoCommonness {
 		return
 	}
-	s := t.current(0, 0, 0)
+	day := t.today()
+	s := t.current(0, 0, day)
 	if s == nil {
 		return
 	}
-	day := uint64(t.opt.Now().Unix()/int64(24*time.Hour/time.Second)) % reportDays
 	if from, ok := t.recent.senderOf(message); ok {
 		features = append(slices.Clip(features), from)
 	}
 	for _, f := range features {
-		s.bits.Set(entry(f, ofReport, day))
+		s.bits.Set(entry(f, ofReport, uint64(day)%reportDays))
 	}
 	s.changes.Add(1)
 }
@@ -132,6 +132,16 @@ func (t *Table) Knows(from string) bool {
 	least := Enough + clearDays*t.count(f, ofReport, reportDays, reportDays)
 	return least <= days && t.count(f, ofDay, days, least) >= least
 }
+
+// today returns the day of the clock, or of the latest mail if that is later: where an archive is
+// read and the clock stands still, reports have the days of its mail.
+func (t *Table) today() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return max(t.day, dayOf(t.opt.Now()))
+}
+
+func dayOf(at time.Time) int64 { return at.Unix() / int64(24*time.Hour/time.Second) }
 
 // Kinds of entries. The numbers are otherwise arbitrary.
 const (
