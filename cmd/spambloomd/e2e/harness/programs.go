@@ -123,7 +123,11 @@ func ChangedProgram(t testing.TB, change, file, text, name string) string {
 	overlay := func(dir string) ([]string, error) {
 		changed, list := filepath.Join(dir, filepath.Base(file)), filepath.Join(dir, "overlay.json")
 		replace, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(Repository, file): changed}})
-		return []string{"-race", "-overlay", list}, errors.Join(err, os.WriteFile(changed, []byte(text), 0o600), os.WriteFile(list, replace, 0o600))
+		build := []string{"-overlay", list}
+		if !Figures {
+			build = append(build, "-race")
+		}
+		return build, errors.Join(err, os.WriteFile(changed, []byte(text), 0o600), os.WriteFile(list, replace, 0o600))
 	}
 	return built(t, func() (string, error) { return build(change, overlay, name) }, name)
 }
