@@ -41,5 +41,6 @@ USER spambloom
 ENV STATE_DIRECTORY=/var/lib/spambloom
 VOLUME ["/var/lib/spambloom", "/federation"]
 EXPOSE 8899 8898
-HEALTHCHECK CMD ["spambloom", "status"]
+# Healthy: mail is judged, reports are written, and Redis answers if there is one.
+HEALTHCHECK --interval=10s --timeout=10s --start-period=30s CMD ["spambloom", "status", "--ready"]
 ENTRYPOINT ["spambloomd"]

@@ -31,7 +31,7 @@ const (
 )
 
 func (c *cli) statusCommand() *cobra.Command {
-	var asJSON, filters, all, watch bool
+	var asJSON, filters, all, watch, ready bool
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "show whether mail is judged, what happened today, and what needs you",
@@ -42,11 +42,15 @@ administrator, and what was judged in the last 24 hours and in the 24 hours befo
 everything else that the daemon reports: connections, memory of messages in flight, spam
 traps, keys.
 
+--ready prints only whether the daemon does all of its work, for health checks.
+
 The first line is the number of reports in this user's queue, if there are any. It is
 printed also if no daemon answers.
 
 Exit codes:
-  0   the daemon has answered` + statusCodes,
+  0   the daemon has answered; with --ready: mail is judged, reports are written, and
+      Redis answers if there is one` + statusCodes + `
+With --ready, 75 also means that the daemon is not ready; errors list the reasons.`,
 		Example: `  spambloom status
   spambloom status --filters
   spambloom status --watch
@@ -63,6 +67,12 @@ Exit codes:
 			if watch && asJSON {
 				return &usageError{errors.New("--watch prints text: it excludes --json")}
 			}
+			if ready && (asJSON || watch) {
+				return &usageError{errors.New("--ready prints one line: it excludes --json and --watch")}
+			}
+			if ready {
+				return c.ready(cmd.Context())
+			}
 			if watch {
 				return c.watch(cmd.Context(), 0, func(ctx context.Context) (string, error) {
 					s, err := asked(ctx, c, v1.Status)
@@ -75,6 +85,7 @@ Exit codes:
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print everything as one JSON object")
 	cmd.Flags().BoolVar(&filters, "filters", false, "also show filters and sites")
 	cmd.Flags().BoolVar(&all, "all", false, "show everything")
+	cmd.Flags().BoolVar(&ready, "ready", false, "print only whether the daemon is ready")
 	cmd.Flags().BoolVar(&watch, "watch", false, "show it again every two seconds, until Ctrl-C")
 	return cmd
 }

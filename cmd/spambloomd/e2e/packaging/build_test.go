@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -27,14 +28,23 @@ func run(t *testing.T, dir, name string, args ...string) string {
 	return r.Stdout
 }
 
+// runMake runs make, which compiles: it takes as long as it takes.
+func runMake(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), testenv.Program(t, "make"), args...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
+}
+
 // staged returns a new folder with what the package installs.
 func staged(t *testing.T) string {
 	t.Helper()
-	testenv.Program(t, "make")
 	making.Lock()
 	defer making.Unlock()
 	stage := filepath.Join(testenv.Dir(t), "stage")
-	run(t, harness.Repository, "make", "staged", "STAGED=/usr", "STAGE="+stage, "VERSION=v0.1.0")
+	runMake(t, harness.Repository, "staged", "STAGED=/usr", "STAGE="+stage, "VERSION=v0.1.0")
 	return stage
 }
 
@@ -103,7 +113,7 @@ func TestSameBytes(t *testing.T) {
 	}
 	sources := filepath.Join(testenv.Dir(t), "elsewhere")
 	run(t, harness.Repository, "sh", "-c", `mkdir "$0" && git ls-files -z --cached --others --exclude-standard | xargs -0 cp -a --parents -t "$0"`, sources)
-	run(t, sources, "env", "DPKG_DEB_COMPRESSOR_TYPE=none", "make", "deb", "VERSION=v0.1.0", "SOURCE_DATE_EPOCH=1700000000")
+	runMake(t, sources, "deb", "VERSION=v0.1.0", "SOURCE_DATE_EPOCH=1700000000", "DPKG_DEB_COMPRESSOR_TYPE=none")
 	second, err := os.ReadFile(onlyFile(t, sources+"/bin/*.deb"))
 	if err != nil || !bytes.Equal(first, second) {
 		t.Errorf("the packages differ: %d and %d bytes, %v", len(first), len(second), err)
@@ -123,13 +133,12 @@ func TestLintian(t *testing.T) {
 // make install puts the programs where the unit starts them, and keeps a configuration.
 func TestMakeInstall(t *testing.T) {
 	t.Parallel()
-	testenv.Program(t, "make")
 	root := testenv.Dir(t)
 	run(t, root, "mkdir", "-p", "etc/spambloom")
 	config := harness.Write(t, filepath.Join(root, "etc/spambloom/spambloom.toml"), "# mine\n")
 	making.Lock()
 	defer making.Unlock()
-	run(t, harness.Repository, "make", "install", "PREFIX=/opt/mail", "DESTDIR="+root, "VERSION=v0.1.0")
+	runMake(t, harness.Repository, "install", "PREFIX=/opt/mail", "DESTDIR="+root, "VERSION=v0.1.0")
 	if text, err := os.ReadFile(config); string(text) != "# mine\n" {
 		t.Errorf("the configuration is %q, %v", text, err)
 	}
@@ -151,17 +160,17 @@ func TestMakeInstall(t *testing.T) {
 // The archives of a release are complete, and their checksums agree.
 func TestTarballs(t *testing.T) {
 	t.Parallel()
-	testenv.Program(t, "make")
+	readelf := testenv.Program(t, "readelf")
 	making.Lock()
 	defer making.Unlock()
-	run(t, harness.Repository, "make", "tarballs", "VERSION=v0.1.0-test")
+	runMake(t, harness.Repository, "tarballs", "VERSION=v0.1.0-test")
 	bin := filepath.Join(harness.Repository, "bin")
 	run(t, bin, "sha256sum", "--check", "--strict", "SHA256SUMS")
 	for arch, machine := range map[string]string{"amd64": "x86-64", "arm64": "aarch64"} {
 		dir, name := testenv.Dir(t), fmt.Sprintf("spambloom-v0.1.0-test-linux-%s", arch)
 		run(t, dir, "tar", "-xzf", filepath.Join(bin, name+".tar.gz"))
 		for _, program := range []string{"spambloom", "spambloomd"} {
-			kind := run(t, dir, "readelf", "-hl", filepath.Join(name, "bin", program))
+			kind := run(t, dir, readelf, "-hl", filepath.Join(name, "bin", program))
 			if !strings.Contains(strings.ToLower(kind), machine) || strings.Contains(kind, "INTERP") {
 				t.Errorf("%s of %s is not a static program for %s:\n%s", program, arch, machine, kind)
 			}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+)
+
+// ready prints whether the daemon does all of its work, for health checks. If not, it
+// prints why, and the exit code is 75.
+func (c *cli) ready(ctx context.Context) error {
+	s, err := asked(ctx, c, v1.Status)
+	if err != nil {
+		return err
+	}
+	causes := unready(s)
+	if len(causes) == 0 {
+		return c.print("ready\n")
+	}
+	for _, cause := range causes {
+		c.notify("error", "not ready: "+cause)
+	}
+	return verdictExit(exTempFail)
+}
+
+// unready returns why mail is not judged, reports are not written, or the other sites are
+// not heard.
+func unready(s api.Status) (causes []string) {
+	if s.Overview != nil {
+		for _, need := range s.Overview.Needs {
+			if need.IsFault {
+				causes = append(causes, strings.TrimSuffix(need.Text, "."))
+			}
+		}
+	}
+	exchange, _ := splitFacts(s.Daemon)
+	if exchange != nil && !exchange.Connected {
+		cause := "Redis is not connected"
+		if exchange.LastError != "" {
+			cause += ": " + exchange.LastError
+		}
+		causes = append(causes, cause)
+	}
+	return causes
+}
