@@ -61,6 +61,10 @@ func (s *site) plan(i *invitation.Invitation, key [32]byte, trust string) (*plan
 		return nil, fault(err)
 	}
 	s.file.New = []byte(text)
+	if s.file.IsNew { // it contains a password
+		s.file.Mode = 0o600
+		s.file.OwnLike(s.files.Signing)
+	}
 	if _, had, err := invitation.WithoutPassword(i.Redis); (had || err != nil) && s.file.Mode&0o004 != 0 {
 		p.warnings = append(p.warnings, fmt.Sprintf("every user of this machine can read the password of Redis in %s; chmod 640 and chgrp it to the daemon's group", s.file.Path))
 	}
