@@ -110,7 +110,7 @@ func (s *site) previousFault(key [32]byte) error {
 		return &verb.Fault{
 			Code: verb.Data,
 			Err:  fmt.Errorf("this site is leaving the federation %s: that is its previous_federation_key", keyring.ID(key)),
-			Hint: "nothing needs to be done if the other site joins this one's federation: there, run spambloom join, and here, spambloom invite. To go back instead, exchange federation_key and previous_federation_key in " + s.file.Path + " and restart",
+			Hint: "if both sites have joined each other, one of them exchanges federation_key and previous_federation_key, here in " + s.file.Path + ", and restarts, so that both have the same new key",
 		}
 	}
 	return &verb.Fault{
