@@ -16,24 +16,23 @@ import (
 // MendKey returns the federation key with one of the given ids that differs from a damaged
 // key file in one byte. It reports whether there is one, and writes nothing.
 func MendKey(path string, ids []string) (key [32]byte, ok bool) {
-	mendFile(path, func(text string) bool {
+	ok = mendFile(path, func(text string) bool {
 		raw, err := hex.DecodeString(text)
 		if err != nil || len(raw) != len(key) {
 			return false
 		}
-		key, ok = [32]byte(raw), slices.Contains(ids, ID([32]byte(raw)))
-		return ok
+		key = [32]byte(raw)
+		return slices.Contains(ids, ID(key))
 	})
 	return key, ok
 }
 
 // MendSigningKey does the same for a signing key and its public keys.
 func MendSigningKey(path string, public []string) (key ed25519.PrivateKey, ok bool) {
-	mendFile(path, func(text string) bool {
+	ok = mendFile(path, func(text string) bool {
 		var err error
 		key, err = parseSigningKey(text)
-		ok = err == nil && slices.Contains(public, PublicKey(key))
-		return ok
+		return err == nil && slices.Contains(public, PublicKey(key))
 	})
 	return key, ok
 }
@@ -41,25 +40,24 @@ func MendSigningKey(path string, public []string) (key ed25519.PrivateKey, ok bo
 // maxKeyFile is the size in bytes of the largest file that is searched.
 const maxKeyFile = 256
 
-// mendFile passes the file's text, and each text that differs from it in one byte, to right
-// until one is accepted.
-func mendFile(path string, right func(text string) bool) {
+// mendFile passes each text that differs from the file's in one byte to right until one is
+// accepted, which it reports. A file that is right as it is has another fault, such as its
+// mode.
+func mendFile(path string, right func(text string) bool) bool {
 	data, err := os.ReadFile(path)
-	if err != nil || len(data) > maxKeyFile {
-		return
-	}
-	if right(strings.TrimSpace(string(data))) {
-		return
+	if err != nil || len(data) > maxKeyFile || right(strings.TrimSpace(string(data))) {
+		return false
 	}
 	for i, was := range data {
 		for b := range 128 {
 			data[i] = byte(b)
 			if right(strings.TrimSpace(string(data))) {
-				return
+				return true
 			}
 		}
 		data[i] = was
 	}
+	return false
 }
 
 // ReplaceKey replaces a damaged federation key file.

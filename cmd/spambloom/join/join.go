@@ -87,8 +87,11 @@ func join(streams verb.Streams, line string, flags joinFlags) error {
 		return s.request(streams, i.Name)
 	}
 	secret, err := i.Unseal(s.key)
+	if err == nil && i.For.Name != s.name {
+		err = invitation.ErrForOther // the member has a [[peer]] for the other name
+	}
 	if errors.Is(err, invitation.ErrForOther) {
-		return &verb.Fault{Code: verb.Data, Err: fmt.Errorf("%w: %s, fingerprint %s; this is %s, %s", err, i.For.Name, i.For.Fingerprint(), s.name, s.peer().Fingerprint()), Hint: "make a new request with spambloom join"}
+		return &verb.Fault{Code: verb.Data, Err: fmt.Errorf("%w: %s, fingerprint %s; this is %s, %s", err, i.For.Name, i.For.Fingerprint(), s.name, s.peer().Fingerprint()), Hint: "make a new request with spambloom join, or set site.name to that name"}
 	}
 	if err != nil {
 		return &verb.Fault{Code: verb.Data, Err: err}

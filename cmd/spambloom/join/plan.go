@@ -61,6 +61,10 @@ func (s *site) plan(i *invitation.Invitation, key [32]byte, trust string) (*plan
 		return nil, fault(err)
 	}
 	s.file.New = []byte(text)
+	if s.file.IsNew { // it contains a password
+		s.file.Mode = 0o600
+		s.file.OwnLike(s.files.Signing)
+	}
 	if _, had, err := invitation.WithoutPassword(i.Redis); (had || err != nil) && s.file.Mode&0o004 != 0 {
 		p.warnings = append(p.warnings, fmt.Sprintf("every user of this machine can read the password of Redis in %s; chmod 640 and chgrp it to the daemon's group", s.file.Path))
 	}
@@ -106,7 +110,7 @@ func (s *site) previousFault(key [32]byte) error {
 		return &verb.Fault{
 			Code: verb.Data,
 			Err:  fmt.Errorf("this site is leaving the federation %s: that is its previous_federation_key", keyring.ID(key)),
-			Hint: "nothing needs to be done if the other site joins this one's federation: there, run spambloom join, and here, spambloom invite. To go back instead, exchange federation_key and previous_federation_key in " + s.file.Path + " and restart",
+			Hint: "if both sites have joined each other, one of them exchanges federation_key and previous_federation_key, here in " + s.file.Path + ", and restarts, so that both have the same new key",
 		}
 	}
 	return &verb.Fault{

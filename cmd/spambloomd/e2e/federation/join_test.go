@@ -157,6 +157,20 @@ func TestJoinCrosswise(t *testing.T) {
 	if r := b.tryVerb("join", "--yes", again); r.Code != 65 || !strings.Contains(r.Stderr, "is leaving the federation") {
 		t.Errorf("b joins the key that it leaves: %+v", r)
 	}
+
+	// As that error says, b exchanges its two keys. Then both sites have the same new one.
+	path := filepath.Join(b.Dir, "spambloom.toml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	swapped := strings.NewReplacer("previous_federation_key", "federation_key", "federation_key", "previous_federation_key").Replace(string(text))
+	harness.Write(t, path, swapped)
+	b.restart()
+	expectJoined(t, a, b)
+	if again := b.verb("join", "--yes", again); !strings.Contains(again, "nothing to change") {
+		t.Errorf("after the exchange of its keys, b is no member: %s", again)
+	}
 }
 
 // A member with other parameters: the new site adopts them, and its reports stay.

@@ -102,6 +102,15 @@ func TestRedisRestart(t *testing.T) {
 	b.restart()
 	expectJoined(t, a, b)
 
+	// The rights in the page suffice for sites of other federations to be seen.
+	c := newMember(t, "c", redis.url)
+	c.Configure(t, "[redis]", fmt.Sprintf("[redis]\nca = %q", filepath.Join(redis.dir, "ca.pem")))
+	c.Start()
+	testenv.Eventually(t, "c sees a site with another key", func() bool {
+		return strings.Contains(c.CLI("sites").Stderr, "a uses this Redis with another federation key")
+	})
+	c.Stop(syscall.SIGTERM)
+
 	redis.stop()
 	testenv.Eventually(t, "a sees that Redis is away", func() bool { return strings.Contains(a.CLI("sites").Stderr, "warning: Redis: unreachable: ") })
 	redis.start()
