@@ -27,7 +27,7 @@ type fact struct {
 	class   layout.Class
 }
 
-// hasRung says whether some fact has written a rung.
+// hasRung returns a function that reports whether any of the facts has written a rung.
 func hasRung(facts []fact) func(rungOf) bool {
 	return func(r rungOf) bool {
 		return slices.ContainsFunc(facts, func(f fact) bool {

@@ -259,8 +259,8 @@ func TestGreylistAfterRestart(t *testing.T) {
 	}
 }
 
-// Of many concurrent copies of one tuple, one is deferred. Of many concurrent retries, one is
-// not counted.
+// TestGreylistParallel: when copies of one tuple arrive at the same time, only one is deferred.
+// When retries arrive at the same time, only one of them is not counted.
 func TestGreylistParallel(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	db := bloomdbtest.Open(t, burstOptions(t, c))

@@ -109,7 +109,7 @@ func (m *retouchModel) masked(num int64) map[uint64][]filter.Hash {
 	return bits
 }
 
-// hasRung says whether a generation has a rung of a key.
+// hasRung returns a function that reports whether a generation has a rung of a key.
 func (m *retouchModel) hasRung(g *generationModel, h filter.Hash) func(rungOf) bool {
 	o := m.db.Keyspace().Settings
 	return func(r rungOf) bool {
@@ -123,7 +123,7 @@ func (m *retouchModel) hasRung(g *generationModel, h filter.Hash) func(rungOf) b
 	}
 }
 
-// isRevoked says whether a revocation is the newest word about a key in a generation.
+// isRevoked reports whether a key's highest rung in a generation is a revocation.
 func (m *retouchModel) isRevoked(g *generationModel, h filter.Hash) bool {
 	return top(m.hasRung(g, h), 0, 0)%2 == 1
 }

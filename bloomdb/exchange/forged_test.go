@@ -160,15 +160,20 @@ func TestDestroyedRecordsAreAskedFor(t *testing.T) {
 	if err != nil || len(batch) == 0 {
 		t.Fatal(batch, err)
 	}
-	c.Unlink(t.Context(), keys.StreamKey("a"))
-	for i, e := range batch { // the same ids, and only at the end the genuine record
-		record := []byte("x")
-		if i == len(batch)-1 {
-			record = e.Record
+	// The same ids, and only at the end the genuine record. In one transaction: a is running,
+	// and moves a stream aside that ends with a forged record.
+	if _, err := c.TxPipelined(t.Context(), func(tx redis.Pipeliner) error {
+		tx.Unlink(t.Context(), keys.StreamKey("a"))
+		for i, e := range batch {
+			record := []byte("x")
+			if i == len(batch)-1 {
+				record = e.Record
+			}
+			tx.XAdd(t.Context(), &redis.XAddArgs{Stream: keys.StreamKey("a"), ID: e.At.String(), Values: []any{streams.EntryField, record}})
 		}
-		if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: keys.StreamKey("a"), ID: e.At.String(), Values: []any{streams.EntryField, record}}).Err(); err != nil {
-			t.Fatal(err)
-		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
 	}
 	for _, slot := range []byte("01") {
 		c.HSet(t.Context(), keys.SlotKey("a", slot), "0", "x")

@@ -21,8 +21,8 @@ func withTrust(t *testing.T, name, url string, members wire.Members) *site {
 	return joinSite(t, o, url, exchange.Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond, SnapshotInterval: 100 * time.Millisecond})
 }
 
-// Of a site with the trust "vote" only the votes are read, of one with "none" nothing, and
-// a stranger is refused. Full members are received beside all of them.
+// TestTrust: a site reads only the votes of a site that it gives the trust "vote", and nothing
+// from one with the trust "none". It refuses a stranger. Full members are read beside them.
 func TestTrust(t *testing.T) {
 	server := redistest.Start(t)
 	url := server.URL()

@@ -1,7 +1,6 @@
 package judging
 
 import (
-	"fmt"
 	"os"
 	"testing"
 
@@ -13,14 +12,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-func TestMain(m *testing.M) {
-	if err := testenv.Models(10); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	testenv.InMemory()
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(testenv.RunModels(m, 10)) }
 
 // openKeyspace opens an empty keyspace of a site.
 func openKeyspace(t *testing.T, site string) *keyspace.Keyspace {

@@ -105,7 +105,7 @@ func newest(facts []sketchFact, asked []signature.Group, least int) int64 {
 	return gen
 }
 
-// hasRung says whether some site has stored as many keys of one of the groups.
+// hasRung reports whether a site has stored at least as many keys of one of the groups.
 func hasRung(facts []sketchFact, gen int64, rung int, asked []signature.Group, least int) bool {
 	return slices.ContainsFunc(facts, func(f sketchFact) bool {
 		return f.gen == gen && slices.ContainsFunc(asked, func(g signature.Group) bool {

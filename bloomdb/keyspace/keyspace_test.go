@@ -3,7 +3,6 @@ package keyspace_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -25,14 +24,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-func TestMain(m *testing.M) {
-	if err := testenv.Models(10); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	testenv.InMemory()
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(testenv.RunModels(m, 10)) }
 
 func config(dir string, clock *keyspacetest.Clock) keyspace.Config {
 	return keyspacetest.Config(dir, "a", clock.Now)

@@ -15,14 +15,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-func TestMain(m *testing.M) {
-	if err := testenv.Models(10); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	testenv.InMemory()
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(testenv.RunModels(m, 10)) }
 
 func open(t testing.TB, dir string) *keyspace.Keyspace {
 	t.Helper()

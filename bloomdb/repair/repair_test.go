@@ -25,14 +25,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-func TestMain(m *testing.M) {
-	if err := testenv.Models(10); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	testenv.InMemory()
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(testenv.RunModels(m, 10)) }
 
 // files returns the files of an empty folder, and the log.
 func files(t *testing.T) (*repair.Files, *bytes.Buffer) {

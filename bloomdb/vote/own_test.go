@@ -3,7 +3,6 @@ package vote_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,14 +23,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-func TestMain(m *testing.M) {
-	if err := testenv.Models(10); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	testenv.InMemory()
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(testenv.RunModels(m, 10)) }
 
 // open opens the keyspace of a site that receives the votes of site b.
 func open(t testing.TB, site string, clock *keyspacetest.Clock) *keyspace.Keyspace {

@@ -20,7 +20,7 @@ import (
 
 const settleHelp = `settle ends a dispute about a message on this site: it is spam, wanted, or never spam.
 
-What users here or other sites say of it later does not change that. Other sites receive
+Later reports and revocations, by users here or from other sites, do not change that. Other sites receive
 a report (spam) or a revocation (wanted, never), like any other. spam and wanted hold as
 long as reports are kept; never is kept until spambloom never --remove removes it.
 spambloom undo --since TIME settled: withdraws what was settled since a time.

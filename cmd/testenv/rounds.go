@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"strconv"
 	"testing"
@@ -47,4 +48,15 @@ func Models(raced int) error {
 		return nil // the default of rapid is 100
 	}
 	return flag.Set("rapid.checks", strconv.Itoa(raced))
+}
+
+// RunModels is the TestMain of a package whose models write state folders: they run as Models
+// says, with their folders as InMemory says. It returns the exit code.
+func RunModels(m *testing.M, raced int) int {
+	if err := Models(raced); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	InMemory()
+	return m.Run()
 }

@@ -181,7 +181,7 @@ func (d modelDecision) lost(after modelDecision) modelDecision {
 	return l
 }
 
-// alike says whether a word is about a message: it shares a signature of those keys, or
+// alike reports whether a word is about a message: it shares a signature of those keys, or
 // as many anchors as it takes.
 func (m *model) alike(w *modelReport, set signature.Set, anchors []Anchors, keys []record.Key) bool {
 	said := func(k record.Key) bool {
@@ -366,7 +366,7 @@ func (m *model) credit(r *modelReport, fresh []record.Key, e Entry) {
 	for _, w := range before {
 		first = first[:0]
 		for _, k := range fresh {
-			if x := m.caseOf(k).of(w.by); x != nil && x.modelReport == w && x.first {
+			if x := m.caseOf(k).of(w.by); x != nil && x.modelReport == w && x.first && !x.acquitted {
 				first = append(first, k)
 			}
 		}

@@ -14,8 +14,8 @@
 // its cursor. It requests snapshots in place of data destroyed by others: Incomplete names
 // the sites, and this site's heartbeat carries the names.
 //
-// Of a site with the trust "vote", only the votes are read. Of a site with the trust "none",
-// or a muted site, nothing is read. A site whose clock is more than an hour ahead is paused
+// From a site with the trust "vote", it reads only the votes. From a site with the trust
+// "none", and from a muted site, it reads nothing. A site whose clock is more than an hour ahead is paused
 // until its clock is right; its deltas wait in its stream.
 //
 // Locks: mu, for the state of the other sites. The locks of the database, of package refusal

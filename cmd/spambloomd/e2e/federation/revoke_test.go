@@ -73,8 +73,9 @@ func TestRevocationActsOnAllSites(t *testing.T) {
 	}
 }
 
-// Whoever revokes a spam before anybody has reported it keeps no report out: its listing is
-// revoked once, and listed again by the next reporter, at all sites, with its near-duplicates.
+// TestFirstWord: someone revokes a spam that nobody has reported yet. That does not prevent
+// reports: the first listing is revoked once, and the next reporter lists the spam again, at
+// all sites, with its near-duplicates.
 func TestFirstWord(t *testing.T) {
 	t.Parallel()
 	sites := startHosts(t, harness.StartRedis(t), "mx1", "mx2")
