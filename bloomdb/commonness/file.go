@@ -13,7 +13,7 @@ import (
 const head = 8 + 4 + 8 // generation, bits of an entry, lines
 
 // Form is the form of the file of one set (FORMAT.md).
-var Form = folder.SealedForm{FileForm: folder.FileForm{Name: "commonness", Magic: "SBCOMM\r\n", Version: 1}, Most: head + int(shape.Bytes())}
+var Form = folder.SealedForm{FileForm: folder.FileForm{Name: "commonness", Magic: "SBCOMM\r\n", Version: 1}, Most: head + int(shape.Bytes()) + 4*int(filter.Blocks(shape.Size(), false))}
 
 // Files are the names of the files, by generation.
 var Files = folder.GenerationFiles{Prefix: "common-", Suffix: ".set"}
@@ -38,7 +38,10 @@ func encode(s *set, key [8]byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(shape.K))
 	b = binary.BigEndian.AppendUint64(b, shape.Lines)
 	for i := range filter.Blocks(shape.Size(), false) {
-		b, _ = s.bits.AppendRaw(i, b)
+		with, used := s.bits.AppendRaw(i, binary.BigEndian.AppendUint32(b, uint32(i)))
+		if used > 0 {
+			b = with
+		}
 	}
 	return b
 }
@@ -49,7 +52,7 @@ func (t *Table) Load(path string, gen int64) error {
 		return nil
 	}
 	return Form.Load(path, func(data []byte) error {
-		words, err := decode(data, t.ring.KeyID, gen)
+		blocks, err := decode(data, t.ring.KeyID, gen)
 		if err != nil {
 			return err
 		}
@@ -59,9 +62,8 @@ func (t *Table) Load(path string, gen int64) error {
 		if err != nil {
 			return err
 		}
-		size := int(filter.BlockSize(false) / 8)
-		for i := range filter.Blocks(shape.Size(), false) {
-			s.bits.OrRaw(i, words[int(i)*size:min(int(i+1)*size, len(words))])
+		for _, k := range blocks {
+			s.bits.OrRaw(k.number, k.words)
 		}
 		return nil
 	})
@@ -75,8 +77,14 @@ func Check(path string, key [8]byte, gen int64) error {
 	})
 }
 
-// decode returns the words of a set.
-func decode(data []byte, key [8]byte, gen int64) (words []byte, err error) {
+// block is a block of a filter that is not empty.
+type block struct {
+	number uint64
+	words  []byte
+}
+
+// decode returns the blocks of a set.
+func decode(data []byte, key [8]byte, gen int64) ([]block, error) {
 	body, err := Form.Open(data, key)
 	switch {
 	case err != nil:
@@ -84,14 +92,30 @@ func decode(data []byte, key [8]byte, gen int64) (words []byte, err error) {
 	case len(body) < head:
 		return nil, errors.New("file is cut short")
 	}
-	words = body[head:]
 	switch of := int64(binary.BigEndian.Uint64(body)); {
 	case of != gen:
 		return nil, fmt.Errorf("it belongs to generation %d", of)
 	case binary.BigEndian.Uint32(body[8:]) != uint32(shape.K) || binary.BigEndian.Uint64(body[12:]) != shape.Lines:
 		return nil, errors.New("its set has another shape")
-	case len(words) != int(shape.Bytes()):
-		return nil, fmt.Errorf("it has %d bytes of bits, must be %d", len(words), shape.Bytes())
 	}
-	return words, nil
+	return decodeBlocks(body[head:])
+}
+
+func decodeBlocks(rest []byte) (blocks []block, err error) {
+	for next := uint64(0); len(rest) > 0; {
+		if len(rest) < 4 {
+			return nil, errors.New("a block is cut short")
+		}
+		number := uint64(binary.BigEndian.Uint32(rest))
+		if rest = rest[4:]; number < next || number >= filter.Blocks(shape.Size(), false) {
+			return nil, fmt.Errorf("block %d is out of order, or there is none", number)
+		}
+		from := number * filter.BlockSize(false)
+		size := int(min(filter.BlockSize(false), shape.Size()-from) / 8)
+		if len(rest) < size {
+			return nil, fmt.Errorf("block %d is cut short", number)
+		}
+		blocks, rest, next = append(blocks, block{number, rest[:size]}), rest[size:], number+1
+	}
+	return blocks, nil
 }

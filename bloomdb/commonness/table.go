@@ -92,7 +92,7 @@ func (t *Table) Learn(m Mail) {
 // Reported takes back what was learned of a message that is reported now: from now on its features
 // need a sender and a day more to be common, and its sender more days to be known.
 func (t *Table) Reported(features []uint64, message uint64) {
-	if t == nil || t.opt.Reports.NoCommonness {
+	if !t.IsLearning() { // there is nothing to take back
 		return
 	}
 	day := t.today()
@@ -109,9 +109,14 @@ func (t *Table) Reported(features []uint64, message uint64) {
 	s.changes.Add(1)
 }
 
+// IsLearning reports whether anything was learned that has not expired.
+func (t *Table) IsLearning() bool {
+	return t != nil && !t.opt.Reports.NoCommonness && len(*t.sets.Load()) > 0
+}
+
 // IsCommon reports whether a feature is common. A nil table has none.
 func (t *Table) IsCommon(feature uint64) bool {
-	if t == nil || t.opt.Reports.NoCommonness || len(*t.sets.Load()) == 0 {
+	if !t.IsLearning() {
 		return false
 	}
 	least := Enough
@@ -125,7 +130,7 @@ func (t *Table) IsCommon(feature uint64) bool {
 // Knows reports whether this site saw unreported mail of a proven From domain on at least Enough
 // days, and on clearDays more for each day on which mail of it was reported.
 func (t *Table) Knows(from string) bool {
-	if t == nil || t.opt.Reports.NoCommonness || from == "" || len(*t.sets.Load()) == 0 {
+	if from == "" || !t.IsLearning() {
 		return false
 	}
 	f := t.hash(from)

@@ -81,10 +81,10 @@ func (q *Query) candidates(g *store.ReportGeneration, least func(signature.Group
 	var list []candidate
 	for _, b := range []*filter.Bits{g.Sketches.Own, g.Sketches.Others} {
 		for _, i := range q.anchored(b, nil) {
-			n := Count(b.HasBatch(q.pairs(i), nil))
+			found := b.HasBatch(q.pairs(i), nil)
+			n := Count(found)
 			if q.common != nil && n >= least(q.Groups[i]) {
-				q.Groups[i].Keys = Uncommon(q.Kind, q.Groups[i], q.common)
-				n = Count(b.HasBatch(q.pairs(i), nil))
+				n -= q.dropCommon(i, found)
 			}
 			if n >= least(q.Groups[i]) {
 				list = append(list, candidate{i, n})
@@ -98,6 +98,29 @@ func (q *Query) candidates(g *store.ReportGeneration, least func(signature.Group
 		seen = append(seen, c.group)
 		return again
 	})
+}
+
+// dropCommon removes those of a group's found keys that are common at this site, or all if its anchor
+// is, and returns how many of the found ones it has removed. Other keys need no look-up.
+func (q *Query) dropCommon(i int, found []bool) int {
+	g := &q.Groups[i]
+	if !q.common.IsLearning() {
+		return 0
+	}
+	matched := signature.Group{Anchor: g.Anchor, By: g.By}
+	for j, ok := range found {
+		if ok {
+			matched.Keys = append(matched.Keys, g.Keys[j])
+		}
+	}
+	left := Uncommon(q.Kind, matched, q.common)
+	dropped := len(matched.Keys) - len(left)
+	if dropped > 0 {
+		g.Keys = slices.DeleteFunc(slices.Clone(g.Keys), func(k uint64) bool {
+			return slices.Contains(matched.Keys, k) && !slices.Contains(left, k)
+		})
+	}
+	return dropped
 }
 
 // Overlap is the number of keys of a group that one site has stored with its anchor.
