@@ -27,9 +27,10 @@ func (d *Desk) hits(set signature.Set, e ledger.Entry) (found ledger.Likeness, e
 	return found, nil
 }
 
-// isMuch reports whether a report of so many hits is held.
+// isMuch reports whether a report of so many hits is held. Only administrators may report under the
+// names of traps.
 func (d *Desk) isMuch(r Report, hits ledger.Likeness) bool {
-	return d.opt.HoldFrom > 0 && hits.Mails >= d.opt.HoldFrom && !r.Trap && !r.Administers && !r.settles
+	return d.opt.HoldFrom > 0 && hits.Mails >= d.opt.HoldFrom && !IsTrap(r.Reporter) && !r.Administers && !r.settles
 }
 
 // likeWords describes unreported mail. Senders are not known of mail before a restart.

@@ -48,6 +48,7 @@ func TestHits(t *testing.T) {
 			s.Clock.Add(int64(3 * 24 * time.Hour / time.Second))
 		}, anna, 0, 0, false},
 		{"a trap", func(s *desktest.Stage) { same(s, 30) }, desk.Report{Reporter: "trap:one", Trap: true}, 30, 1, false},
+		{"an archive of a trap", func(s *desktest.Stage) { same(s, 30) }, desk.Report{Reporter: "Trap:one", Trusted: true}, 30, 1, false},
 		{"an administrator", func(s *desktest.Stage) { same(s, 30) }, desk.Report{Reporter: "root", Trusted: true, Administers: true}, 30, 1, false},
 		{"an administrator for another", func(s *desktest.Stage) { same(s, 30) }, desk.Report{Reporter: "anna", Trusted: true}, 30, 1, true},
 		{"what another reported before", func(s *desktest.Stage) {
