@@ -57,7 +57,8 @@ func TestSpamAssassinRules(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	harness.Write(t, filepath.Join(dir, "rules/10_none.cf"), "required_score 5\n")
+	harness.Write(t, filepath.Join(dir, "rules/10_none.cf"), "required_score 5\nutil_rb_tld com net org test\n")
+	harness.Write(t, filepath.Join(dir, "site/init.pre"), "loadplugin Mail::SpamAssassin::Plugin::Check\n")
 	harness.Write(t, filepath.Join(dir, "site/spambloom.cf"), harness.PageBlock(t, "beside.md", "header   SPAMBLOOM_SAME"))
 	run := func(message string, args ...string) (int, string) {
 		cmd := exec.CommandContext(t.Context(), program, append([]string{"--local", "--configpath", filepath.Join(dir, "rules"),
@@ -78,6 +79,7 @@ func TestSpamAssassinRules(t *testing.T) {
 
 // rspamdConf runs rspamd with some modules of Debian's package only: without Redis or DNS.
 const rspamdConf = `
+lua = "%[1]s/first.lua";
 options {
   pidfile = "%[1]s/pid";
   filters = "";
@@ -114,6 +116,7 @@ func startRspamd(t *testing.T, module, settings string) (ask func(message string
 		t.Fatal(err)
 	}
 	harness.Write(t, filepath.Join(dir, "modules", module+".lua"), string(lua))
+	harness.Write(t, filepath.Join(dir, "first.lua"), "require \"global_functions\" ()\n") // as Debian's rspamd.lua does
 	conf := harness.Write(t, filepath.Join(dir, "rspamd.conf"), fmt.Sprintf(rspamdConf, dir, port, settings))
 	if out, err := exec.Command("chown", "-R", "_rspamd:_rspamd", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
