@@ -237,6 +237,9 @@ func hint(err error) string {
 		if errors.As(err, &reporter) {
 			return "spambloom reporters lists the known reporters"
 		}
+		if errors.As(err, &problem) && strings.HasPrefix(problem.Detail, "revoked too often") {
+			return "others may revoke it, and an administrator can decide: spambloom settle"
+		}
 		if errors.As(err, &problem) && problem.Status == http.StatusConflict {
 			return "an administrator of this site declared it; see spambloom never --list"
 		}
