@@ -173,6 +173,7 @@ func TestHiddenLinksListNothing(t *testing.T) {
 		"event":           "<p onclick=\"location='http://victim.example/'\">here</p>",
 	} {
 		db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
+		seeOrdinaryMail(t, db)
 		report := func(link string) {
 			for i := range 2 * bloomdb.DefaultCampaigns {
 				mustReportSet(t, db, computed(fmt.Sprintf("Content-Type: text/html\n\n<p>%s%s</p>%s", newSpam(i), "<a href=http://192.0.2.1/>buy</a>", link)))

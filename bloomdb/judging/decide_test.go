@@ -66,7 +66,7 @@ func near(s signature.Signature, gen int64, isStrong bool) sketchFacts {
 
 // campaigns returns the facts of a domain that this site has seen only in spam.
 func campaigns(newest int64, reports signatureFacts) linkFacts {
-	return linkFacts{domain: "spam.example", counts: store.DomainCounts{Campaigns: 3, Newest: newest}, reports: reports}
+	return linkFacts{domain: "spam.example", counts: store.DomainCounts{Campaigns: 3, Newest: newest, Unreported: 100_000}, reports: reports}
 }
 
 func decided(f facts) Evidence { return f.decide(&decidedSet, testPolicy) }
@@ -74,7 +74,7 @@ func decided(f facts) Evidence { return f.decide(&decidedSet, testPolicy) }
 // The verdict follows from the facts alone.
 func TestDecide(t *testing.T) {
 	unreported := signatureFacts{signature: aDomain, revoked: neverRevoked}
-	ordinary := linkFacts{domain: "spam.example", counts: store.DomainCounts{Campaigns: 3, Sightings: 30, Newest: 9}, reports: reportedIn(aDomain, 9, "a")}
+	ordinary := linkFacts{domain: "spam.example", counts: store.DomainCounts{Campaigns: 3, Sightings: 30, Newest: 9, Unreported: 100_000}, reports: reportedIn(aDomain, 9, "a")}
 	for name, c := range map[string]struct {
 		facts facts
 		want  Evidence // Signature, Revoked, Votes and Domain of matches are compared, and all that is no match
