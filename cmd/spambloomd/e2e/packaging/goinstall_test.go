@@ -27,6 +27,7 @@ func TestGoInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	harness.Write(t, filepath.Join(served, version+".mod"), string(gomod))
+	harness.Write(t, filepath.Join(served, "list"), version+"\n")
 	harness.Write(t, filepath.Join(served, version+".info"), fmt.Sprintf(`{"Version":%q}`, version))
 	// The sources as they are now, without what git ignores.
 	run(t, harness.Repository, "sh", "-c", `tree=$(GIT_INDEX_FILE=$0 sh -c 'git add -A && git write-tree') &&
