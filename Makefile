@@ -1,5 +1,7 @@
 # make run     starts the daemon on loopback and says what to type next
 # make test    installs what the tests need, checks the sources, runs everything
+# make test-packages  the Debian package, tarballs and go install: built twice, installed, upgraded
+#              and purged in a Debian of their own; some minutes
 # make quick   the tests that need neither real servers nor the race detector
 # make flakes  the whole suite again and again, each time under another condition: beside
 #              a load, on one core, on a slow disk, with the race detector, shuffled, ...;
@@ -87,6 +89,10 @@ TESTING = -count=1 -timeout 60m
 test: tools check
 	$(SUITE) test -race $(TESTING) ./cmd/spambloomd/e2e/... ./signature ./bloomdb ./...
 
+test-packages:
+	@.ci/tools packages
+	$(SUITE) test $(TESTING) -tags packages ./cmd/spambloomd/e2e/packaging
+
 quick:
 	$(SUITE) test -short -count=1 ./...
 
@@ -101,6 +107,7 @@ check:
 	if [ -n "$$unformatted" ]; then echo "gofmt -w is wanted by: $$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) vet -tags figures ./...
+	$(GO) vet -tags packages ./cmd/spambloomd/e2e/packaging
 	$(GO) tool staticcheck ./...
 
 # What the tests use beside Go. What is missing and cannot be installed is named, and

@@ -1,3 +1,5 @@
+//go:build packages
+
 package packaging
 
 import (
