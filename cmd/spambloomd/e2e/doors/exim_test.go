@@ -2,6 +2,7 @@ package doors
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/mail"
 	"os"
@@ -63,9 +64,13 @@ func newExim(t *testing.T, settings, rules string) *exim {
 		cache = "/nonexistent"
 	}
 	x := &exim{t: t, dir: testenv.Dir(t)}
-	x.program = filepath.Join(cmp.Or(os.Getenv("SPAMBLOOM_EXIM"), filepath.Join(cache, "spambloom/exim")), "usr/sbin/exim4")
-	_, err = os.Stat(x.program)
+	unpacked := filepath.Join(cmp.Or(os.Getenv("SPAMBLOOM_EXIM"), filepath.Join(cache, "spambloom/exim")), "usr/sbin/exim4")
+	program, err := os.ReadFile(unpacked)
 	testenv.Need(t, err == nil, "exim4")
+	x.program = filepath.Join(x.dir, "exim4") // its other user may not enter the cache
+	if err := errors.Join(os.WriteFile(x.program, program, 0o600), os.Chmod(x.program, 0o755)); err != nil {
+		t.Fatal(err)
+	}
 	nobody := harness.UserID(t, "nobody")
 	for _, name := range []string{"spool", "mail", "log"} {
 		if err := os.Mkdir(filepath.Join(x.dir, name), 0o755); err != nil {
@@ -102,9 +107,11 @@ func (x *exim) send(text string) (answer string) {
 		`mount --bind "$0/passwd" /etc/passwd && mount --bind "$0/group" /etc/group && exec "$1" -C "$0/conf" -odf -bs -oMa 192.0.2.9`, x.dir, x.program)
 	dots := strings.ReplaceAll(text, "\n.", "\n..")
 	cmd.Stdin = strings.NewReader("EHLO client\r\nMAIL FROM:<someone@example.net>\r\nRCPT TO:<you@example.test>\r\nDATA\r\n" + dots + "\r\n.\r\nQUIT\r\n")
-	out, err := cmd.CombinedOutput()
+	var log strings.Builder
+	cmd.Stderr = &log
+	out, err := cmd.Output()
 	if err != nil && !strings.Contains(string(out), "221 ") {
-		x.t.Fatalf("exim: %v\n%s", err, out)
+		x.t.Fatalf("exim: %v\n%s%s", err, out, &log)
 	}
 	_, after, ok := strings.Cut(string(out), "354 ")
 	if !ok {
