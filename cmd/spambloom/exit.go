@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"strings"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/mailbox"
@@ -236,6 +237,9 @@ func hint(err error) string {
 		var reporter *reporterError
 		if errors.As(err, &reporter) {
 			return "spambloom reporters lists the known reporters"
+		}
+		if errors.As(err, &problem) && strings.HasPrefix(problem.Detail, "revoked too often") {
+			return "others may revoke it, and an administrator can decide: spambloom settle"
 		}
 		if errors.As(err, &problem) && problem.Status == http.StatusConflict {
 			return "an administrator of this site declared it; see spambloom never --list"

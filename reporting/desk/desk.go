@@ -148,7 +148,8 @@ func (d *Desk) Refuse(action string) { d.refused.WithLabelValues(action, reasonR
 
 // Report enters a report of spam. When the error is nil, the report is on disk, and the
 // message is listed if its reporters have the quorum, also if it was revoked before. Errors are
-// those of bloomdb.DB.Report, signature.ErrNoHeader, ErrTooMany, and those of the ledger;
+// those of bloomdb.DB.Report, signature.ErrNoHeader, ErrTooMany, ErrRevokedOften (of a
+// revocation), and those of the ledger;
 // ledger.ErrShare concerns one reporter only.
 func (d *Desk) Report(r Report) (Outcome, error) { return d.accept("report", ledger.Spam, r) }
 
@@ -191,6 +192,9 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 		}
 		if !entry.Listed && !reported && !r.settles && !(d.opt.Joined && d.waiting.hasRoom(r.Reporter)) {
 			return Outcome{Evidence: before, Idle: true}, ledger.Decision{Quorum: d.ledger.Quorum()}, nil
+		}
+		if err := d.refuseRevocation(entry); err != nil {
+			return o, decision, err
 		}
 	}
 	if decision, err = d.ledger.Enter(entry); err != nil {
@@ -337,7 +341,7 @@ func reason(err error) string {
 		return "full"
 	case errors.Is(err, ErrTooMany):
 		return "too_many"
-	case errors.Is(err, ledger.ErrShare):
+	case errors.Is(err, ledger.ErrShare), errors.Is(err, ErrRevokedOften):
 		return "share"
 	case errors.Is(err, bloomdb.ErrClosed), errors.Is(err, ledger.ErrClosed):
 		return "closing"

@@ -1,6 +1,7 @@
 package desk_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ import (
 // rungs is the number of words that a period has room for (bloomdb/FORMAT.md, Ladder).
 const rungs = 16
 
-// TestJunkInboxJunk: one person changes their mind until the period has no rung left. The last
+// TestJunkInboxJunk: people change their minds until the period has no rung left. The last
 // answer says until when, and that an administrator can settle it.
 func TestJunkInboxJunk(t *testing.T) {
 	o := desktest.Options(t.TempDir())
@@ -29,9 +30,9 @@ func TestJunkInboxJunk(t *testing.T) {
 	m := desktest.Letter(1, 0)
 	for i := range rungs {
 		if i%2 == 0 {
-			s.MustReport("anna", m)
-		} else {
-			s.MustRevoke("anna", m)
+			s.MustReport(fmt.Sprint("user", i/4), m)
+		} else if _, err := s.Revoke(desk.Report{Set: m, Reporter: fmt.Sprint("user", i/4), Origin: desk.Origin{UID: 1000 + i/4, Known: true}}); err != nil {
+			t.Fatal(err)
 		}
 		s.WantListed(fmt.Sprint("change ", i), m, i%2 == 0)
 		s.WantListed(fmt.Sprint("near-duplicate, change ", i), desktest.Letter(1, 3), i%2 == 0)
@@ -44,6 +45,48 @@ func TestJunkInboxJunk(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.WantListed("settled", m, true)
+}
+
+// TestRungsOfOne is the attack "rungs": one reporter reports and revokes a spam, or its
+// near-duplicates in turn, until the period has no rung left, and nobody could list it. The third
+// revocation is refused, with the reporter's name, and reports of others list the spam.
+func TestRungsOfOne(t *testing.T) {
+	for name, letter := range map[string]func(i int) signature.Set{
+		"the same":        func(int) signature.Set { return desktest.Letter(1, 0) },
+		"near-duplicates": func(i int) signature.Set { return desktest.Letter(1, i/2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := desktest.Options(t.TempDir())
+			o.Reports.Capacity = 100_000 // else a reporter's share ends first
+			s := desktest.Open(t, o, trust.Default())
+			refused := 0
+			for i := range rungs + 2 {
+				if i%2 == 0 {
+					s.MustReport("mallory", letter(i))
+					continue
+				}
+				_, err := s.Revoke(desk.Report{Set: letter(i), Reporter: "mallory"})
+				if err != nil {
+					refused++
+				}
+				if err != nil && (!errors.Is(err, desk.ErrRevokedOften) || !strings.Contains(err.Error(), "mallory has taken the 2 revocations")) {
+					t.Fatalf("word %d: %v", i, err)
+				}
+			}
+			if want := rungs/2 + 1 - 2; refused != want {
+				t.Errorf("%d revocations were refused, want %d", refused, want)
+			}
+			if m := letter(0); !s.MustReport("bert", m).Evidence.Listed {
+				t.Error("bert's report does not list it")
+			}
+			if o := s.MustRevoke("carla", letter(0)); o.Evidence.Listed {
+				t.Errorf("carla's revocation: %+v", o)
+			}
+			s.MustReport("dora", letter(0))
+			s.WantListed("reported again", letter(0), true)
+			s.WantListed("a near-duplicate", desktest.Letter(1, 12), true)
+		})
+	}
 }
 
 // joined are two sites that report to each other.

@@ -25,6 +25,8 @@ func problemOf(err error) *api.Problem {
 		return api.NewProblem(http.StatusUnprocessableEntity, "%v", err)
 	case errors.Is(err, bloomdb.ErrNever):
 		return api.NewProblem(http.StatusConflict, "%v", bloomdb.ErrNever)
+	case errors.Is(err, desk.ErrRevokedOften):
+		return api.NewProblem(http.StatusConflict, "%v", err)
 	case errors.Is(err, bloomdb.ErrFull):
 		return api.NewProblem(http.StatusServiceUnavailable, "%v; the next one begins later", err)
 	case errors.Is(err, ledger.ErrFull):

@@ -14,6 +14,7 @@ func TestProblemOf(t *testing.T) {
 	for err, status := range map[error]int{
 		fmt.Errorf("%w: mallory", desk.ErrTooMany):                                  http.StatusTooManyRequests,
 		fmt.Errorf("%w %q", desk.ErrNoReporter, "nobody"):                           http.StatusUnprocessableEntity,
+		fmt.Errorf("%w: mallory", desk.ErrRevokedOften):                             http.StatusConflict,
 		fmt.Errorf("mallory has taken the 25 %% of all: %w", ledger.ErrPeriodShare): http.StatusTooManyRequests,
 	} {
 		if p := problemOf(err); p.Status != status || p.Detail != err.Error() {
