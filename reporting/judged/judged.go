@@ -5,11 +5,12 @@
 //	milter -> Unlisted.Add: hashes of unlisted mail  Unlisted.Like -> desk: what a report would hit
 //
 // It keeps verdicts and signatures in memory, within a bound. It keeps no text and no
-// address, and forgets everything when the daemon stops. A List has one lock, which is held
-// for a look through the list.
+// address, and forgets everything when the daemon stops. A List has one lock. It is held to
+// copy a few messages, and never for a search among them, because mail waits for Add.
 package judged
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -40,6 +41,7 @@ type List struct {
 
 	mu    sync.RWMutex
 	list  []Message // the oldest first
+	gone  int       // messages that were forgotten: the number of list[0]
 	bytes int
 	full  bool // messages were forgotten
 }
@@ -63,6 +65,7 @@ func (l *List) Add(m Message) {
 		l.bytes -= l.list[0].size()
 		l.list[0] = Message{} // frees its memory
 		l.list = l.list[1:]
+		l.gone++
 		l.full = true
 	}
 }
@@ -77,17 +80,37 @@ func (l *List) Since() time.Time {
 	return l.begun
 }
 
+// searched is the number of messages that Find copies at a time.
+const searched = 256
+
 // Find returns at most limit messages for which match is true, the latest first. match must
-// not keep or change the message, and must not call the list.
+// not keep or change the message.
 func (l *List) Find(limit int, match func(*Message) bool) (found []Message) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	for i := len(l.list) - 1; i >= 0 && len(found) < limit; i-- {
-		if match(&l.list[i]) {
-			found = append(found, l.list[i])
+	some, before := l.latest(make([]Message, 0, searched), math.MaxInt)
+	for len(some) > 0 {
+		for i := range some {
+			if len(found) == limit {
+				return found
+			}
+			if match(&some[i]) {
+				found = append(found, some[i])
+			}
 		}
+		some, before = l.latest(some[:0], before)
 	}
 	return found
+}
+
+// latest appends to some, up to its capacity, the latest messages with a number below before.
+// It returns the number of the last one.
+func (l *List) latest(some []Message, before int) ([]Message, int) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	before = min(before, l.gone+len(l.list))
+	for ; before > l.gone && len(some) < cap(some); before-- {
+		some = append(some, l.list[before-1-l.gone])
+	}
+	return some, before
 }
 
 // copied returns a message that shares no memory with others. Strings may be parts of a

@@ -99,6 +99,33 @@ func TestCopies(t *testing.T) {
 	}
 }
 
+// Mail waits for Add, and anybody may search: a search does not hold the list.
+func TestSearchDoesNotDelayMail(t *testing.T) {
+	l := judged.New(noon, 1<<20)
+	for n := range 1000 {
+		l.Add(message(n, 0))
+	}
+	matching, added := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	go func() {
+		defer close(added)
+		<-matching
+		l.Add(message(1000, 0))
+	}()
+	found := l.Find(2000, func(*judged.Message) bool {
+		once.Do(func() { close(matching) })
+		select {
+		case <-added:
+		case <-time.After(10 * time.Second):
+			t.Fatal("a message waits for a search")
+		}
+		return true
+	})
+	if ids := queueIDs(found); len(ids) != 1000 || ids[0] != "Q999" || ids[999] != "Q0" {
+		t.Errorf("%d found: %v", len(ids), ids)
+	}
+}
+
 // Messages are added and found at the same time.
 func TestTogether(t *testing.T) {
 	l := judged.New(noon, 10_000)

@@ -28,18 +28,17 @@ type explainData struct {
 // explain reads a message from a form, signs it, and shows why it is judged as it is. The
 // message is held in memory until its signatures are known, and nowhere else.
 func (p *Page) explain(w http.ResponseWriter, r *http.Request) {
-	select {
-	case p.uploads <- struct{}{}:
-		defer func() { <-p.uploads }()
-	default:
-		p.fail(w, r, http.StatusTooManyRequests, "Two other messages are being read. Try again in a moment")
-		return
-	}
 	s := p.Sessions.of(r)
 	if s == nil {
 		p.failed(w, r, errVisitor)
 		return
 	}
+	leave, ok := p.uploads.enter(s.name, p.rights(r, s)["administrate"])
+	if !ok {
+		p.fail(w, r, http.StatusTooManyRequests, "Other messages are being read. Try again in a moment")
+		return
+	}
+	defer leave()
 	up, err := p.readUpload(w, r, s)
 	if err != nil {
 		p.failed(w, r, err)

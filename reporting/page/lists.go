@@ -34,9 +34,9 @@ func (p *Page) campaignList(w http.ResponseWriter, r *http.Request) {
 	}
 	q := r.URL.Query()
 	d := campaignsData{Search: strings.TrimSpace(q.Get("q")), Only: q.Get("only"), Sort: q.Get("sort")}
-	isUser := p.Sessions.of(r) != nil
+	isUser, text := p.Sessions.of(r) != nil, strings.ToLower(d.Search)
 	list = slices.DeleteFunc(slices.Clone(list), func(c desk.Campaign) bool {
-		return d.Only == "listed" && !c.Listed || d.Only == "contested" && !c.IsContested() && !c.Held || !matches(c, d.Search, isUser)
+		return d.Only == "listed" && !c.Listed || d.Only == "contested" && !c.IsContested() && !c.Held || !matches(c, text, isUser)
 	})
 	if d.Sort == "size" {
 		slices.SortStableFunc(list, func(a, b desk.Campaign) int { return int(b.Count) - int(a.Count) })
@@ -46,14 +46,14 @@ func (p *Page) campaignList(w http.ResponseWriter, r *http.Request) {
 	p.show(w, http.StatusOK, "campaigns", p.view(r, "Campaigns", d))
 }
 
-// matches reports whether a campaign has a text in an id, its class, or the name of a
-// reporter, which visitors cannot search.
+// matches reports whether a campaign has a text, in lower case, in an id, its class, or the name
+// of a reporter, which visitors cannot search.
 func matches(c desk.Campaign, text string, isUser bool) bool {
 	in := slices.Concat(c.IDs, []string{c.Class.String()})
 	if isUser {
 		in = append(in, c.Reporters...)
 	}
-	return text == "" || slices.ContainsFunc(in, func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(text)) })
+	return text == "" || slices.ContainsFunc(in, func(s string) bool { return strings.Contains(strings.ToLower(s), text) })
 }
 
 // pageOf returns one page of a list, its number from 1, and the next one; 0: none.

@@ -12,6 +12,9 @@ import (
 // maxMail bounds the judgements that a list is made of, the latest.
 const maxMail = 5000
 
+// maxID bounds the text that an id may have in it, in bytes.
+const maxID = 64
+
 // mailRow is one judgement, or all on one message and on what is listed like it.
 type mailRow struct {
 	Last, First time.Time
@@ -36,11 +39,7 @@ type mailData struct {
 func (p *Page) mailList(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	d := mailData{Search: strings.TrimSpace(q.Get("q")), Only: q.Get("only"), Each: q.Get("each") != ""}
-	isUser := p.Sessions.of(r) != nil
-	found := p.Judged(maxMail, func(m *judged.Message) bool {
-		return (d.Only == "" || m.Verdict == d.Only) && mailMatches(m, d.Search, isUser)
-	})
-	rows := mailRows(found, d.Each)
+	rows := p.searchMail(d, p.Sessions.of(r) != nil)
 	d.Total = len(rows)
 	d.Rows, d.Page, d.Next = pageOf(rows, q.Get("page"))
 	if v := p.view(r, "Mail", nil); !v.May("administrate") {
@@ -51,14 +50,27 @@ func (p *Page) mailList(w http.ResponseWriter, r *http.Request) {
 	p.show(w, http.StatusOK, "mail", p.view(r, "Mail", d))
 }
 
-// mailMatches reports whether a judgement has a text in an id, or is that of a queue id,
-// which visitors cannot search.
-func mailMatches(m *judged.Message, text string, isUser bool) bool {
-	if text == "" || isUser && m.QueueID == text {
+// searchMail makes the rows of a list. It makes one at a time, because all visitors may ask
+// for it: a search takes one processor at most.
+func (p *Page) searchMail(d mailData, isUser bool) []mailRow {
+	p.searching.Lock()
+	defer p.searching.Unlock()
+	text := strings.ToLower(d.Search)
+	return mailRows(p.Judged(maxMail, func(m *judged.Message) bool {
+		return (d.Only == "" || m.Verdict == d.Only) && (isUser && m.QueueID == d.Search || mailMatches(m, text))
+	}), d.Each)
+}
+
+// mailMatches reports whether a judgement has a text, in lower case, in an id.
+func mailMatches(m *judged.Message, text string) bool {
+	if text == "" {
 		return true
 	}
+	if len(text) > maxID {
+		return false
+	}
 	for _, s := range slices.Concat(m.Shown, m.Set.Signatures) {
-		if strings.Contains(s.ID(), strings.ToLower(text)) {
+		if strings.Contains(s.ID(), text) {
 			return true
 		}
 	}

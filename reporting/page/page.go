@@ -18,7 +18,8 @@
 //
 // The package does not know the configuration, the milter or the database: Options has what
 // it shows. It checks no Host; the listener does. It is safe for concurrent use. Its locks
-// are Sessions.mu and cache.mu, each held alone for a look into a table.
+// are Sessions.mu, cache.mu and uploads.mu, each held alone for a look into a table, and
+// Page.searching.
 package page
 
 import (
@@ -29,6 +30,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/api"
@@ -62,15 +64,15 @@ type Options struct {
 // Page serves the page.
 type Page struct {
 	Options
-	uploads   chan struct{} // messages that are being read and signed
+	uploads   uploads
+	searching sync.Mutex // one search through the judged mail at a time
 	status    cache[api.Status]
 	campaigns cache[[]desk.Campaign]
 }
 
 const (
-	maxUploads = 2 // messages that are read and signed at once
-	freshFor   = 2 * time.Second
-	listedFor  = 10 * time.Second
+	freshFor  = 2 * time.Second
+	listedFor = 10 * time.Second
 )
 
 //go:embed assets/* templates/*
@@ -81,7 +83,7 @@ func New(o Options) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	p := &Page{Options: o, uploads: make(chan struct{}, maxUploads)}
+	p := &Page{Options: o}
 	p.status = cache[api.Status]{life: freshFor, now: o.Now, get: o.Status}
 	p.campaigns = cache[[]desk.Campaign]{life: listedFor, now: o.Now, get: o.Campaigns}
 	mux := http.NewServeMux()

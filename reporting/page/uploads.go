@@ -1,0 +1,38 @@
+package page
+
+import "sync"
+
+// maxUploads is the number of messages of users that are read and signed at once.
+const maxUploads = 2
+
+// uploads are the users whose messages are being read and signed: one message of each, so that
+// no user can take all places. Administrators have their own. It is safe for concurrent use;
+// the zero value is ready.
+type uploads struct {
+	mu    sync.Mutex
+	of    map[string]bool
+	users int // without administrators
+}
+
+// enter takes a place for a user, which leave frees. ok is false if there is none.
+func (u *uploads) enter(name string, administrates bool) (leave func(), ok bool) {
+	counted := 1
+	if administrates {
+		counted = 0
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.of[name] || u.users+counted > maxUploads {
+		return nil, false
+	}
+	if u.of == nil {
+		u.of = make(map[string]bool)
+	}
+	u.of[name], u.users = true, u.users+counted
+	return func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		delete(u.of, name)
+		u.users -= counted
+	}, true
+}
