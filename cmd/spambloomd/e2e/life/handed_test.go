@@ -35,7 +35,7 @@ func TestListenersHandedOver(t *testing.T) {
 	addr, handed := handOver(t, "tcp", "127.0.0.1:0")
 	const policy = "[[policy]]\nname = \"p\"\nlisteners = [\"mx\"]\nclean = \"accept\"\n"
 	conf := harness.Write(t, filepath.Join(dir, "spambloom.toml"), strings.Replace(policy, "mx", "inet:8899@127.0.0.1", 1))
-	const want = `:3: policy.listeners: "inet:8899@127.0.0.1" is not a name of a milter's socket from systemd; allowed: ["mx"]`
+	const want = `:3: policy.listeners: "inet:8899@127.0.0.1" is not a name of a socket for mail from systemd; allowed: ["mx"]`
 
 	command := func() *exec.Cmd {
 		cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`, harness.Program(t, "spambloomd"), "--http", "", "--data", filepath.Join(dir, "state"), "-c", conf)

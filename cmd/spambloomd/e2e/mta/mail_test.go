@@ -161,7 +161,7 @@ func TestReload(t *testing.T) {
 	s.Configure(t, "threshold = 50", "threshold = 60\nkeep = 3")
 	s.Reload(t, `"reloaded"`)
 	for _, want := range []string{
-		`spambloom.toml:19: actions.spam: \"delete\" is not one of the choices`,
+		`spambloom.toml:20: actions.spam: \"delete\" is not one of the choices`,
 		`"changed":["actions.spam","bulk.threshold"]`,
 		`"changed keys need a restart","keys":["bulk.keep"]`,
 	} {

@@ -191,7 +191,7 @@ func TestPolicyReload(t *testing.T) {
 	s.Configure(t, first, fmt.Sprintf("listen = [%q]", other))
 	s.Reload(t, `"changed keys need a restart","keys":["milter.listen"]`)
 	s.Configure(t, "[[allow]]", fmt.Sprintf("[[policy]]\nname = \"q\"\nlisteners = [%q]\nspam = \"tag\"\n[[allow]]", other))
-	s.Reload(t, `: policy.listeners: \"`+other+`\" is not an address of milter.listen; allowed: [\"inet:0@127.0.0.1\"]; other listeners need a restart"`)
+	s.Reload(t, `: policy.listeners: \"`+other+`\" is not an address of milter.listen or spamd.listen; allowed: [\"inet:0@127.0.0.1\"]; other listeners need a restart"`)
 }
 
 // verifier is a milter that replaces OpenDKIM: it reports a valid signature if the body
