@@ -66,6 +66,7 @@ func fillFolder(t *testing.T, dir string, closed bool) {
 	bloomdbtest.Report(t, db, 6)
 	mustRetouch(t, db, 6)
 	mustNever(t, db, bloomdbtest.Message(8), "our newsletter")
+	db.Learn(bloomdbtest.Message(10), bloomdb.Sender{From: "shop.example"}, bloomdb.Evidence{}, db.Now())
 	bloomdbtest.Drain(t, db)
 	must(t, db.Keyspace().Save())
 	bloomdbtest.Report(t, db, 2)
