@@ -16,8 +16,8 @@ var ErrRevokedOften = errors.New("revoked too often")
 // (bloomdb/FORMAT.md, Ladder). After the last one, nobody can list it. Without shares, one
 // reporter could use up all 8, and protect a spam from the reports of all others.
 const (
-	revocationsOfReporter = 2 // a quarter, as of other rooms (package ledger)
-	revocationsOfTrusted  = 4
+	revocationsOfReporter = 4 // a person may change his mind eight times
+	revocationsOfTrusted  = 6
 	revocationsOfOrigin   = 6
 
 	revocationsLookedAt = 256 // reports and revocations of a message, the latest

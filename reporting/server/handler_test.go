@@ -139,24 +139,20 @@ func TestReportCheckRevoke(t *testing.T) {
 func TestReportAfterRevoke(t *testing.T) {
 	c, ctx := serve(t), t.Context()
 	r := api.NewRequest(desktest.Set("body", "text"))
-	next := time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC) // a week after Thursday the 19th
-	for i := range 17 {
-		do, verdict, until := v1.Report, "spam", time.Time{}
-		switch {
-		case i%2 == 1:
+	for i := range 12 { // as often as one reporter may
+		do, verdict := v1.Report, "spam"
+		if i%2 == 1 {
 			do, verdict = v1.Revoke, "clean"
-		case i == 16:
-			verdict, until = "clean", next
 		}
 		receipt, err := client.Post(ctx, c.client, do, r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if receipt.Verdict != verdict || !receipt.RevokedUntil.Equal(until) || receipt.Holds == "" {
+		if receipt.Verdict != verdict || !receipt.RevokedUntil.IsZero() || receipt.Holds == "" {
 			t.Errorf("step %d: %s", i+1, asJSON(t, receipt))
 		}
 	}
-	if log := c.log.String(); strings.Count(log, "listed=true") != 8 || strings.Count(log, "listed=false") != 9 {
+	if log := c.log.String(); strings.Count(log, "listed=true") != 6 || strings.Count(log, "listed=false") != 6 {
 		t.Errorf("log %q", log)
 	}
 	other, err := client.Post(ctx, c.client, v1.Report, api.NewRequest(desktest.Set("other body", "text")))
