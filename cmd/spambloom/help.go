@@ -65,7 +65,9 @@ func (e *unknownError) Error() string {
 }
 
 func unknownCommand(parent *cobra.Command, name string) error {
-	return &unknownError{parent.CommandPath(), name, parent.SuggestionsFor(name)}
+	meant := parent.SuggestionsFor(name) // a name that is close and a synonym comes twice
+	slices.Sort(meant)
+	return &unknownError{parent.CommandPath(), name, slices.Compact(meant)}
 }
 
 // usageHint returns what to type after a mistake on the command line of a verb.
