@@ -203,8 +203,11 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 		if err != nil {
 			return o, decision, err
 		}
-		if !entry.Listed && !reported && !r.settles && !(d.opt.Joined && d.waiting.hasRoom(r.Reporter)) {
-			return Outcome{Evidence: before, Idle: true}, ledger.Decision{Quorum: d.ledger.Quorum()}, nil
+		if !entry.Listed && !reported && !r.settles {
+			if !d.opt.Joined || !d.waiting.reserve(r.Reporter) {
+				return Outcome{Evidence: before, Idle: true}, ledger.Decision{Quorum: d.ledger.Quorum()}, nil
+			}
+			defer d.waiting.release(r.Reporter)
 		}
 		if err := d.refuseRevocation(r.Set, entry); err != nil {
 			return o, decision, err
