@@ -14,7 +14,7 @@ type Contest struct {
 	Report   uint64        // the latest report or revocation of it
 	Set      signature.Set // of that report
 	At       time.Time     // of that report
-	Reports  int           // all that are kept
+	Reports  int           // that are kept, without revocations
 	Revoked  int           // revocations that are kept
 	By       []string      // who reported it last
 	Revokers []string      // who revoked it last
@@ -23,7 +23,8 @@ type Contest struct {
 	Held     Likeness      // why
 }
 
-// contestedVisits bounds the reports that one call of Contested reads.
+// contestedVisits bounds the reports that one call of Contested reads: it begins no further message
+// after so many, and a message has at most maxOfMessage.
 const contestedVisits = 10_000
 
 // Contested returns messages that different people reported and revoked, and those of which a
@@ -49,6 +50,7 @@ func (l *Ledger) Contested(q Query) (list []Contest, next uint64, err error) {
 			}
 			seen[key] = true
 			c, ok, err := t.contest(n, r)
+			visits += c.Reports + c.Revoked
 			if ok {
 				list = append(list, c)
 			}
