@@ -72,6 +72,8 @@ type Server struct {
 	drain   context.CancelFunc
 	running sync.WaitGroup // Serve calls, connections
 
+	inflating chan struct{} // the place of the message that is decompressed
+
 	mu        sync.Mutex // guards the four below
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
@@ -88,6 +90,7 @@ func NewServer(judge *milter.Server, o Options) *Server {
 		conns:     map[*conn]struct{}{},
 		clients:   map[string]int{},
 		logged:    map[string]time.Time{},
+		inflating: make(chan struct{}, 1),
 	}
 	s.stop, s.drain = context.WithCancel(context.Background())
 	s.Reload(o)
