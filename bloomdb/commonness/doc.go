@@ -31,8 +31,8 @@
 //
 // # Bounds
 //
-// A set has room for 8,000,000 entries, 11 MB. When it is full, nothing is learned until the next
-// period. One sender fills at most 1/64 of it on one day. Learning a message of 128 keys takes 257
+// A set has room for 8,000,000 entries, 11 MB, an eighth of which is for reports of what is common.
+// When it is full, nothing is learned until the next period, and reports still take back. One sender fills at most 1/64 of it on one day. Learning a message of 128 keys takes 257
 // entries; looking one feature up takes up to 112 in each set. It happens only for a match and for
 // a report, not for other mail.
 package commonness

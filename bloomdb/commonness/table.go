@@ -21,6 +21,7 @@ const (
 	senders, days, reportDays = 64, 32, 16 // numbers of a feature's entries
 
 	room       = 8_000_000
+	toLearn    = room / 8 * 7 // entries from which only reports are recorded
 	entryError = 0.01
 	shares     = 64 // of a set, one of which a sender may fill on one day
 	quotas     = 1 << 10
@@ -99,6 +100,9 @@ func (t *Table) Reported(features []uint64, message uint64) {
 	s := t.current(0, 0, day)
 	if s == nil {
 		return
+	}
+	if !s.hasRoom(toLearn) { // the rest is for what a flood may have made common before
+		features = slices.DeleteFunc(slices.Clone(features), func(f uint64) bool { return !t.IsCommon(f) })
 	}
 	if from, ok := t.recent.senderOf(message); ok {
 		features = append(slices.Clip(features), from)
@@ -186,8 +190,14 @@ func (t *Table) Domain(domain string) uint64 {
 	return filter.Mix(t.hash(domain))
 }
 
+// hasRoom reports whether a set has fewer entries than most.
+func (s *set) hasRoom(most int) bool {
+	return s.bits.Ones() <= int64(shape.Fill(float64(most))*float64(shape.Size()))
+}
+
 // current returns the set of this period, and books entries of a sender on a day. It is nil if the
-// set is full, or if the sender has used its share.
+// set is full, or if the sender has used its share. Without entries to book, it is for a report,
+// for which a part of the set is kept.
 func (t *Table) current(sender uint64, entries int32, day int64) *set {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -200,7 +210,11 @@ func (t *Table) current(sender uint64, entries int32, day int64) *set {
 	}
 	now := t.opt.Generation(layout.SpamFilter, t.opt.Now())
 	s, err := t.set(now)
-	if err != nil || s.bits.Ones() > int64(shape.Fill(room)*float64(shape.Size())) {
+	most := room
+	if entries > 0 {
+		most = toLearn
+	}
+	if err != nil || !s.hasRoom(most) {
 		return nil
 	}
 	*used += entries
