@@ -15,8 +15,8 @@ import (
 // lines take turns. A client that sends many messages therefore waits for itself, and
 // delays a message of another client by one turn at most.
 //
-// A turn is short. A message that is still being signed after its quantum yields its
-// processor to the next message and continues beside it (overtime). From then on its sender
+// A turn is short, and shorter if many wait. A message that is still being signed after its
+// quantum yields its processor to the next message and continues beside it (overtime). From then on its sender
 // is set back; see setbacks. Expensive mail therefore never occupies the processors of
 // other mail, whatever signing costs and however many clients send it. Only our own part of
 // a judgement, which no message can prolong, keeps its processor. Unpacking also needs a
@@ -58,6 +58,8 @@ const (
 	// secondClass is the number of turns in which a message of a set-back sender precedes
 	// others once, so that it is judged even under load.
 	secondClass = 8
+	// leastSlice is the part of a quantum that a message has under any load.
+	leastSlice = 16
 )
 
 // line is the queue of one client. It contains at least one message.
@@ -108,6 +110,7 @@ type turn struct {
 	begun      time.Time     // start, plus the time spent waiting for slots; zero: not begun
 	cost       time.Duration // work.done at the start, likewise adjusted
 	memory     int64         // booked for it
+	quantum    time.Duration // of this turn; see slice
 	timer      *time.Timer   // of the quantum
 	over       bool          // beyond its quantum
 	ended      bool
@@ -279,7 +282,8 @@ func (t *turns) begin(x *turn, now time.Time) {
 	x.memory, x.lateMemory = x.needs(), t.isLateFrom(x, now)
 	t.judging.take(x.memory, x.lateMemory)
 	x.stage.begin()
-	x.timer = time.AfterFunc(t.quantum, func() { t.overrun(x) })
+	x.quantum = t.slice()
+	x.timer = time.AfterFunc(x.quantum, func() { t.overrun(x) })
 	short := x.short
 	t.run(func() {
 		defer t.end(x)
@@ -287,17 +291,24 @@ func (t *turns) begin(x *turn, now time.Time) {
 	})
 }
 
+// slice returns how long a message that begins now may keep its processor: the quantum, or less
+// if so many wait that they would not all have a turn in time. The caller holds mu.
+func (t *turns) slice() time.Duration {
+	fair := t.limit / 8 * time.Duration(t.all) / time.Duration(t.waiting+1)
+	return min(t.quantum, max(t.quantum/leastSlice, fair))
+}
+
 // overrun takes the processor from a message that is still being signed after its quantum,
 // and the memory if it may not keep that.
 func (t *turns) overrun(x *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	inTime := time.Since(x.begun) < t.quantum // the timer was set before a wait for a slot
+	inTime := time.Since(x.begun) < x.quantum // the timer was set before a wait for a slot
 	if x.ended || x.isWaiting() || inTime {
 		return
 	}
 	if x.stage.inOurs() > 0 { // on a busy machine signing may not have begun
-		x.timer.Reset(t.quantum)
+		x.timer.Reset(x.quantum)
 		return
 	}
 	if !x.over {

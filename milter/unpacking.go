@@ -141,7 +141,7 @@ func (t *turns) resume(x *turn) {
 	t.free--
 	t.holding[x] = struct{}{}
 	t.unpark(x)
-	x.timer = time.AfterFunc(t.quantum-time.Since(x.begun), func() { t.overrun(x) })
+	x.timer = time.AfterFunc(x.quantum-time.Since(x.begun), func() { t.overrun(x) })
 }
 
 // unpark ends x's wait for a slot that is now free. The caller holds mu.
