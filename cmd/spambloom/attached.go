@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -56,13 +57,31 @@ var (
 	errNotAttached = errors.New("no message is attached")
 )
 
+// refusal is a message that this program refuses.
+type refusal struct {
+	err    error
+	reason string // the error without the names of files
+}
+
+func (r *refusal) Error() string { return r.err.Error() }
+func (r *refusal) Unwrap() error { return r.err }
+
+// newRefusal returns the refusal of a message for a reason. Hint names what to do; "": nothing.
+func newRefusal(name string, reason error, hint string) *refusal {
+	err := reason
+	if name != "" {
+		err = fmt.Errorf("%s: %w", name, reason)
+	}
+	return &refusal{&verb.Fault{Code: verb.Data, Err: err, Hint: hint}, reason.Error()}
+}
+
 // attachedTo yields the messages attached to a message.
 func attachedTo(in input) iter.Seq2[input, error] {
 	return func(yield func(input, error) bool) {
 		if f, ok := signature.AsFeedback(in.message); ok {
 			reported := input{in.name + ", reported message", f.Original, cmp.Or(f.Type, "none")}
 			if f.HeaderOnly {
-				yield(reported, &inputError{fmt.Errorf("%s: %w", in.name, errHeaderOnly)})
+				yield(reported, newRefusal(in.name, errHeaderOnly, ""))
 			} else {
 				yield(reported, nil)
 			}
@@ -70,7 +89,7 @@ func attachedTo(in input) iter.Seq2[input, error] {
 		}
 		attached := signature.Attached(in.message)
 		if len(attached) == 0 {
-			yield(in, &inputError{fmt.Errorf("%s: %w", in.name, errNotAttached)})
+			yield(in, newRefusal(in.name, errNotAttached, "forward the message as an attachment, so that it arrives unchanged"))
 		}
 		for i, m := range attached {
 			if !yield(input{name: fmt.Sprintf("%s, attached message %d", in.name, i+1), message: m}, nil) {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/backup"
 )
 
@@ -41,9 +42,9 @@ contrib/backup.md explains how to return to yesterday's state, and how to move, 
 and remove a site.
 
 Exit codes:
-  0   the backup is written and complete` + usageCode + `
+  0   the backup is written and complete` + verb.UsageCode + `
   65  the data from the daemon, or read back from the disk, is damaged
-  73  FILE cannot be written` + daemonCodes + `
+  73  FILE cannot be written` + verb.DaemonCodes + `
   130 interrupted by SIGINT; FILE is unchanged`,
 		Example: `  spambloom backup /var/backups/spambloom.tar
   spambloom backup - | ssh root@mx2 spambloomd --restore - --data /var/lib/spambloom`,
@@ -62,39 +63,34 @@ Exit codes:
 			}
 			err := write(ctx, args[0])
 			if ctx.Err() != nil {
-				return verdictExit(exInterrupted)
+				return verb.Exit(verb.Interrupted)
 			}
 			return err
 		},
 	}
 }
 
-// backupError is a damaged or incomplete backup.
-type backupError struct{ error }
-
-func (e *backupError) Unwrap() error { return e.error }
-
 // streamBackup writes a backup to standard output.
 func (c *cli) streamBackup(ctx context.Context, _ string) error {
-	if isTerminal(c.stdout) {
-		return &usageError{errors.New("a backup is binary: write it to a file, or pipe it")}
+	if verb.IsTerminal(c.Out) {
+		return verb.UsageError(errors.New("a backup is binary: write it to a file, or pipe it"))
 	}
-	return c.fetchBackup(ctx, c.stdout, func(err error) error { return &outputError{err} })
+	return c.fetchBackup(ctx, c.Out, verb.OutputError)
 }
 
 // saveBackup writes a backup to a file. It replaces an existing file only after checking
 // the new one.
 func (c *cli) saveBackup(ctx context.Context, path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return &createError{fmt.Errorf("%s is not a plain file", path)}
+		return &verb.Fault{Code: verb.CantCreate, Err: fmt.Errorf("%s is not a plain file", path)}
 	}
 	dir := filepath.Dir(path)
 	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(dir), renameio.WithPermissions(0o600), renameio.IgnoreUmask())
 	if err != nil {
-		return &createError{err}
+		return &verb.Fault{Code: verb.CantCreate, Err: err}
 	}
 	defer f.Cleanup()
-	if err := c.fetchBackup(ctx, f, func(err error) error { return &createError{err} }); err != nil {
+	if err := c.fetchBackup(ctx, f, func(err error) error { return &verb.Fault{Code: verb.CantCreate, Err: err} }); err != nil {
 		return err
 	}
 	sum, err := readBack(ctx, f.File, dir)
@@ -102,10 +98,10 @@ func (c *cli) saveBackup(ctx context.Context, path string) error {
 		return err
 	}
 	if err := f.CloseAtomicallyReplace(); err != nil {
-		return &createError{err}
+		return &verb.Fault{Code: verb.CantCreate, Err: err}
 	}
 	if err := folder.Sync(dir); err != nil {
-		return &createError{err}
+		return &verb.Fault{Code: verb.CantCreate, Err: err}
 	}
 	return c.print(sum.String())
 }
@@ -141,8 +137,8 @@ func (m *markedWriter) Write(b []byte) (int, error) {
 // byteProgress shows the number of copied bytes on a terminal. Without an interval for the
 // spinner the bar starts no goroutine: its own reads what Write changes.
 func (c *cli) byteProgress(what string) *progressbar.ProgressBar {
-	out := c.stderr
-	if !isTerminal(out) {
+	out := c.Err
+	if !verb.IsTerminal(out) {
 		out = io.Discard
 	}
 	return progressbar.NewOptions64(-1, progressbar.OptionSetWriter(out),
@@ -155,22 +151,22 @@ func (c *cli) byteProgress(what string) *progressbar.ProgressBar {
 func readBack(ctx context.Context, f *os.File, dir string) (sum backup.Summary, err error) {
 	work, err := os.MkdirTemp(dir, ".backup-check-*")
 	if err != nil {
-		return sum, &createError{err}
+		return sum, &verb.Fault{Code: verb.CantCreate, Err: err}
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
 	if err := f.Sync(); err != nil {
-		return sum, &createError{err}
+		return sum, &verb.Fault{Code: verb.CantCreate, Err: err}
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return sum, &createError{err}
+		return sum, &verb.Fault{Code: verb.CantCreate, Err: err}
 	}
 	sum, err = backup.Read(&stoppable{ctx, f}, work)
 	var path *fs.PathError
 	if errors.As(err, &path) && !errors.Is(err, backup.ErrBackup) {
-		return sum, &createError{fmt.Errorf("check the backup: %w", err)}
+		return sum, &verb.Fault{Code: verb.CantCreate, Err: fmt.Errorf("check the backup: %w", err)}
 	}
 	if err != nil {
-		return sum, &backupError{err}
+		return sum, &verb.Fault{Code: verb.Data, Err: err, Hint: "nothing was written; spambloom fsck checks the daemon's own files"}
 	}
 	return sum, nil
 }

@@ -5,13 +5,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 )
 
 // Bytes that are counted slowly race with nothing: the bar has no goroutine of its own. (Its
 // default for outputs other than terminals has one, which looks ten times a second.)
 func TestByteProgressIsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &cli{stderr: new(bytes.Buffer)}
+		c := &cli{Streams: verb.Streams{Err: new(bytes.Buffer)}}
 		bar := c.byteProgress("backed up")
 		time.Sleep(time.Second)
 		if _, err := bar.Write(make([]byte, 100)); err != nil {

@@ -15,11 +15,6 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// inputError is a file or message that cannot be read.
-type inputError struct{ error }
-
-func (e *inputError) Unwrap() error { return e.error }
-
 // input is a message and its name.
 type input struct {
 	name     string
@@ -29,14 +24,14 @@ type input struct {
 
 // inputs reads the messages in the named files.
 func (c *cli) inputs(names []string) iter.Seq2[input, error] {
-	if len(names) == 0 && isTerminal(c.stdin) {
-		fmt.Fprintln(c.stderr, "spambloom: hint: reading a message from the terminal; end it with ctrl-d")
+	if len(names) == 0 && verb.IsTerminal(c.In) {
+		fmt.Fprintln(c.Err, "spambloom: hint: reading a message from the terminal; end it with ctrl-d")
 	}
 	return func(yield func(input, error) bool) {
-		for m, err := range mailbox.Read(names, c.stdin) {
+		for m, err := range mailbox.Read(names, c.In) {
 			in := input{name: m.Name}
 			if err != nil {
-				err = &inputError{err}
+				err = &verb.InputError{Err: err}
 			} else {
 				in.message = signature.Parse(m.Raw)
 				in.message.Truncated = m.Truncated
@@ -107,16 +102,16 @@ func processInputs[T any](ctx context.Context, c *cli, done string, inputs iter.
 ) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c.bar = newProgress(c)
-	defer c.bar.finish()
+	bar := c.startProgress()
+	defer bar.finish()
 	var first error
 	begun, stopped := 0, &stoppedError{done: done}
 	for slot := range inOrder(ctx, counted(inputs, &begun), work) {
 		r := <-slot
-		if stopped.error != nil {
+		if stopped.err != nil {
 			continue // wait for messages already started
 		}
-		c.bar.add()
+		bar.add()
 		stopped.before++
 		if err := show(r); err != nil {
 			r.err = err
@@ -127,21 +122,21 @@ func processInputs[T any](ctx context.Context, c *cli, done string, inputs iter.
 		case concernsOne(r.err):
 			c.notify("error", r.err.Error())
 			if first == nil {
-				first = &printedError{r.err}
+				first = &verb.PrintedError{Err: r.err}
 			}
 		default:
-			stopped.error, stopped.name = r.err, r.name
+			stopped.err, stopped.name = r.err, r.name
 			stopped.before--
 			cancel()
 		}
 	}
 	switch {
-	case stopped.error == nil:
+	case stopped.err == nil:
 		return first
 	case begun > 1: // the queue is closed, so begun changes no more
 		return stopped
 	}
-	return stopped.error
+	return stopped.err
 }
 
 // counted counts in n the inputs that are taken.
@@ -158,17 +153,14 @@ func counted(inputs iter.Seq2[input, error], n *int) iter.Seq2[input, error] {
 
 // concernsOne reports whether an error concerns one message only, not all of them.
 func concernsOne(err error) bool {
-	var input *inputError
-	var feedback *feedbackError
+	var input *verb.InputError
+	var refused *refusal
 	var problem *api.Problem
 	switch {
-	case errors.As(err, &input), errors.As(err, &feedback), errors.Is(err, bloomdb.ErrNothing), errors.Is(err, signature.ErrNoHeader):
+	case errors.As(err, &input), errors.As(err, &refused), errors.Is(err, bloomdb.ErrNothing), errors.Is(err, signature.ErrNoHeader):
 		return true
 	case errors.As(err, &problem):
 		return problem.Status == http.StatusUnprocessableEntity || problem.Status == http.StatusConflict
 	}
 	return false
 }
-
-// isTerminal reports whether a stream is a terminal.
-func isTerminal(stream any) bool { return verb.IsTerminal(stream) }

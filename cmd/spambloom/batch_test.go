@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/client"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -33,7 +34,7 @@ func numbered(n int, taken *atomic.Int32) iter.Seq2[input, error] {
 
 func newTestCLI() (*cli, *bytes.Buffer) {
 	var stderr bytes.Buffer
-	return &cli{stdin: strings.NewReader(""), stdout: &bytes.Buffer{}, stderr: &stderr}, &stderr
+	return &cli{Streams: verb.Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &stderr}}, &stderr
 }
 
 // Work in parallel, results in order, and an error costs one message.
@@ -69,7 +70,7 @@ func TestProcessInOrder(t *testing.T) {
 	if !slices.Equal(shown, want) {
 		t.Errorf("shown %v", shown)
 	}
-	if exitCode(err) != exData || !strings.Contains(err.Error(), "m7: too little") {
+	if verb.Code(err) != verb.Data || !strings.Contains(err.Error(), "m7: too little") {
 		t.Errorf("error %v", err)
 	}
 	if got := stderr.String(); got != "spambloom: error: m7: too little content to sign\nspambloom: error: m8: too little content to sign\n" {
@@ -94,7 +95,7 @@ func TestProcessFatal(t *testing.T) {
 	}
 	shown := 0
 	err := process(t.Context(), c, "done", numbered(1_000_000, &taken), work, func(result[string]) error { shown++; return nil })
-	if exitCode(err) != exUnavailable || shown != 4 || stderr.Len() != 0 {
+	if verb.Code(err) != verb.Unavailable || shown != 4 || stderr.Len() != 0 {
 		t.Errorf("%v after %d results, stderr %q", err, shown, stderr)
 	}
 	var stopped *stoppedError
@@ -110,12 +111,12 @@ func TestProcessFatal(t *testing.T) {
 func TestProcessOutputError(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	c, _ := newTestCLI()
-	c.stdout = brokenWriter{}
+	c.Out = brokenWriter{}
 	var taken atomic.Int32
 	work := func(context.Context, signature.Message) (string, error) { return "x", nil }
 	err := process(t.Context(), c, "done", numbered(10, &taken), work, func(r result[string]) error { return c.print(r.answer) })
-	if exitCode(err) != exIOErr {
-		t.Errorf("%v: exit code %d", err, exitCode(err))
+	if verb.Code(err) != verb.IOErr {
+		t.Errorf("%v: exit code %d", err, verb.Code(err))
 	}
 }
 

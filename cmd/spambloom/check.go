@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
@@ -50,7 +51,7 @@ Exit codes:
   0   at least one message is spam
   1   none is spam
 --spamc swaps exit codes 0 and 1, like spamc -c. If any message failed, the exit
-code is that of the failure:` + questionCodes,
+code is that of the failure:` + verb.QuestionCodes,
 		Example: `  spambloom check message.eml
   formail -s spambloom check < mbox
   :0 W                             # procmail
@@ -62,7 +63,7 @@ code is that of the failure:` + questionCodes,
 				return err
 			}
 			if spam == spamc {
-				return verdictExit(1)
+				return verb.Exit(verb.Declined)
 			}
 			return nil
 		},
@@ -91,7 +92,7 @@ func (c *cli) check(ctx context.Context, names []string, asJSON bool) (spam bool
 			return nil
 		}
 		line := strings.TrimPrefix(verdictLine(r.name, r.answer), r.name+": "+r.answer.Verdict)
-		return c.print(r.name + ": " + paint(c.stdout, verdictColours[r.answer.Verdict], r.answer.Verdict) + line)
+		return c.print(r.name + ": " + paint(c.Out, verdictColours[r.answer.Verdict], r.answer.Verdict) + line)
 	})
 	return spam, err
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spambloom/spambloom/cmd/internal/replay"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -66,7 +67,7 @@ func (c *cli) single(name string) (one input, err error) {
 	n := 0
 	for in, err := range c.inputs([]string{name}) {
 		if n++; n > 1 {
-			return one, &inputError{fmt.Errorf("%s %w", name, errSeveral)}
+			return one, &verb.InputError{Err: fmt.Errorf("%s %w", name, errSeveral)}
 		}
 		if err != nil {
 			return one, err

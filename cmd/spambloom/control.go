@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spambloom/spambloom/cmd/internal/socket"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
 )
@@ -48,7 +49,7 @@ func (c *cli) dialTo(spec string) (*client.Client, error) {
 			err = fmt.Errorf("control socket %q: want unix:PATH, or https://HOST:PORT of another machine", spec)
 		}
 		if err != nil {
-			return nil, &usageError{err}
+			return nil, verb.UsageError(err)
 		}
 		return client.Dial("unix:" + path)
 	}
@@ -91,7 +92,7 @@ const maxToken = 4096
 // every user can read a command line.
 func dialRemote(spec string) (*client.Client, error) {
 	if _, err := client.RemoteAddress(spec); err != nil {
-		return nil, &usageError{err}
+		return nil, verb.UsageError(err)
 	}
 	credentials := client.Credentials{
 		CA: os.Getenv("SPAMBLOOM_CA"), Cert: os.Getenv("SPAMBLOOM_CERT"), Key: os.Getenv("SPAMBLOOM_KEY"),
@@ -100,11 +101,11 @@ func dialRemote(spec string) (*client.Client, error) {
 	if path := os.Getenv("SPAMBLOOM_TOKEN_FILE"); path != "" && credentials.Token == "" {
 		var err error
 		if credentials.Token, err = readToken(path); err != nil {
-			return nil, readFault(err)
+			return nil, verb.ReadFault(err)
 		}
 	}
 	if err := credentials.Check(); err != nil {
-		return nil, readFault(err)
+		return nil, verb.ReadFault(err)
 	}
 	return client.DialRemote(spec, credentials)
 }

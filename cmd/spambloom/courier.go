@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/cmd/internal/queue"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
@@ -22,16 +23,32 @@ import (
 // Dovecot, for example, kills a program after ten seconds.
 const answerTimeout = 4 * time.Second
 
-// queueError is a report that neither the daemon nor the queue accepted.
-type queueError struct{ error }
+// queueHint is what to do if the queue cannot be read or written.
+const queueHint = "set SPAMBLOOM_QUEUE to another folder for the queue"
 
-func (e *queueError) Unwrap() error { return e.error }
+// queueFault is the error of a report that neither the daemon nor the queue accepted. Why is
+// the daemon's error, which decides the exit code.
+func queueFault(why, err error) error {
+	if errors.Is(err, queue.ErrFull) {
+		return &verb.Fault{Code: verb.TempFail, Err: fmt.Errorf("%w; %w", why, err),
+			Hint: "once the daemon accepts reports again, deliver the queue with spambloom flush"}
+	}
+	fault := &verb.Fault{Code: verb.IOErr, Err: fmt.Errorf("%w; the report cannot be queued: %v", why, err), Hint: queueHint}
+	var problem *api.Problem
+	switch {
+	case errors.As(why, &problem):
+		fault.Code = verb.Code(why)
+	case errors.Is(why, client.ErrUnavailable):
+		fault.Code, fault.Hint = verb.Unavailable, verb.Hint(why)
+	}
+	return fault
+}
 
 // courier delivers reports and revocations to the daemon, or queues them. It keeps
 // their order: once one is queued, later ones are queued too.
 type courier struct {
 	c        *cli
-	verb     string
+	action   string
 	reporter string
 	queue    *queue.Queue // nil: --no-queue
 	daemon   *client.Client
@@ -42,8 +59,8 @@ type courier struct {
 }
 
 // newCourier delivers the queue, then connects to the daemon.
-func (c *cli) newCourier(ctx context.Context, verb string, flags reportFlags) (*courier, error) {
-	k := &courier{c: c, verb: verb, reporter: flags.reporter}
+func (c *cli) newCourier(ctx context.Context, action string, flags reportFlags) (*courier, error) {
+	k := &courier{c: c, action: action, reporter: flags.reporter}
 	if !flags.noQueue {
 		if err := k.openQueue(ctx); err != nil {
 			return nil, err
@@ -130,7 +147,7 @@ func (k *courier) submit(ctx context.Context, r api.Request) (receipt api.Receip
 		asked, cancel = context.WithTimeout(ctx, answerTimeout)
 		defer cancel()
 	}
-	receipt, err = send(asked, k.daemon, k.verb, withReporter(r, k.c.spec()))
+	receipt, err = send(asked, k.daemon, k.action, withReporter(r, k.c.spec()))
 	if err == nil || k.queue == nil || !isAway(err) || ctx.Err() != nil {
 		return receipt, nil, err
 	}
@@ -154,15 +171,12 @@ func (k *courier) queueing() error {
 func (k *courier) add(r api.Request, why error) error {
 	control, err := k.c.controlSpec()
 	if err == nil {
-		err = k.queue.Add(queue.Entry{At: time.Now(), Verb: k.verb, Control: control, Request: r})
+		err = k.queue.Add(queue.Entry{At: time.Now(), Verb: k.action, Control: control, Request: r})
 	}
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, queue.ErrFull):
-		return &queueError{fmt.Errorf("%w; %w", why, err)}
+	if err != nil {
+		return queueFault(why, err)
 	}
-	return &queueError{fmt.Errorf("%w; the report cannot be queued: %v", why, err)}
+	return nil
 }
 
 // done names the outcome of messages without an error.
@@ -186,8 +200,8 @@ func (c *cli) controlSpec() (string, error) {
 }
 
 // send sends a report or a revocation.
-func send(ctx context.Context, daemon *client.Client, verb string, r api.Request) (api.Receipt, error) {
-	if verb == "revoke" {
+func send(ctx context.Context, daemon *client.Client, action string, r api.Request) (api.Receipt, error) {
+	if action == "revoke" {
 		return client.Post(ctx, daemon, v1.Revoke, r)
 	}
 	return client.Post(ctx, daemon, v1.Report, r)
@@ -208,8 +222,7 @@ func isAway(err error) bool {
 	case errors.Is(err, client.ErrProtocol), errors.Is(err, client.ErrUntrusted):
 		return false
 	}
-	var usage *usageError
-	return !errors.As(err, &usage) && !errors.Is(err, fs.ErrPermission)
+	return verb.Code(err) != verb.Usage && !errors.Is(err, fs.ErrPermission)
 }
 
 // isRefusal reports whether the daemon will never accept a request.

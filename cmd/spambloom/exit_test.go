@@ -8,6 +8,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/mailbox"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/client"
 )
@@ -19,19 +20,19 @@ func TestExitCode(t *testing.T) {
 		want int
 	}{
 		{nil, 0},
-		{verdictExit(1), 1},
-		{&usageError{errors.New("unknown flag")}, 64},
-		{&printedError{&inputError{fmt.Errorf("a.eml: %w", mailbox.ErrEmpty)}}, 65},
+		{verb.Exit(verb.Declined), 1},
+		{verb.UsageError(errors.New("unknown flag")), 64},
+		{&verb.PrintedError{Err: &verb.InputError{Err: fmt.Errorf("a.eml: %w", mailbox.ErrEmpty)}}, 65},
 		{fmt.Errorf("a.eml: %w", bloomdb.ErrNothing), 65},
 		{problem(422), 65},
-		{&printedError{&inputError{fs.ErrNotExist}}, 66},
-		{&inputError{fs.ErrPermission}, 66},
+		{&verb.PrintedError{Err: &verb.InputError{Err: fs.ErrNotExist}}, 66},
+		{&verb.InputError{Err: fs.ErrPermission}, 66},
 		{fmt.Errorf("%w on x: %w", client.ErrUnavailable, fs.ErrNotExist), 69},
 		{problem(500), 74},
-		{&outputError{errors.New("disk full")}, 74},
-		{&stateError{errors.New("disk full")}, 74},
-		{&keyError{errors.New("no key")}, 65},
-		{&createError{fs.ErrPermission}, 73},
+		{verb.OutputError(errors.New("disk full")), 74},
+		{verb.ReadFault(errors.New("no key")), 65},
+		{verb.ReadFault(&fs.PathError{Err: fs.ErrNotExist}), 66},
+		{&verb.Fault{Code: verb.CantCreate, Err: fs.ErrPermission}, 73},
 		{problem(503), 75},
 		{errors.New("unexpected EOF"), 75},
 		{problem(400), 76},
@@ -39,7 +40,7 @@ func TestExitCode(t *testing.T) {
 		{problem(403), 77},
 		{fmt.Errorf("%w on x: %w", client.ErrUnavailable, fs.ErrPermission), 77},
 	} {
-		if got := exitCode(c.err); got != c.want {
+		if got := verb.Code(c.err); got != c.want {
 			t.Errorf("%v: exit code %d, want %d", c.err, got, c.want)
 		}
 	}
@@ -66,7 +67,7 @@ func TestWhatIsQueued(t *testing.T) {
 		fmt.Errorf("%w on x: %w", client.ErrUnavailable, fs.ErrPermission): false,
 		fmt.Errorf("ask: %w", client.ErrUntrusted):                         false,
 		fmt.Errorf("ask: %w", client.ErrProtocol):                          false,
-		&usageError{errDeclined}:                                           false,
+		verb.UsageError(verb.Exit(verb.Declined)):                          false,
 	} {
 		if isAway(err) != want || isRefusal(err) {
 			t.Errorf("%v: away %v, refused %v", err, isAway(err), isRefusal(err))

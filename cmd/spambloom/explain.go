@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
@@ -58,7 +59,7 @@ Given an ID, it shows what filters, reports and recently judged mail say of that
 message, without the message, and what cannot be known so. ` + idsHelp + `
 
 Exit codes:
-  0   the daemon has answered, whatever the verdict` + questionCodes,
+  0   the daemon has answered, whatever the verdict` + verb.QuestionCodes,
 		Example: `  spambloom explain message.eml
   spambloom explain reported.eml missed.eml
   spambloom explain text:26409118f620fc3f`,
@@ -74,7 +75,7 @@ Exit codes:
 				return c.compareFiles(names, asJSON, withText)
 			}
 			if withText {
-				return &usageError{errors.New("--text is for two files; for one file use spambloom sign -v")}
+				return verb.UsageError(errors.New("--text is for two files; for one file use spambloom sign -v"))
 			}
 			return c.explain(cmd.Context(), names, asJSON)
 		},

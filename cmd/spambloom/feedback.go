@@ -5,15 +5,11 @@ import (
 	"fmt"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 )
 
 // errNoSpam is wrapped if a feedback report declares that a message is not spam.
 var errNoSpam = errors.New("the feedback report declares the message not spam")
-
-// feedbackError is a feedback report that is not a complaint about spam.
-type feedbackError struct{ error }
-
-func (e *feedbackError) Unwrap() error { return e.error }
 
 // classOfFeedback returns the class for a type of feedback, or an error if it is not a
 // complaint about spam. Of the registered types (RFC 5965 section 7.3, RFC 6430, RFC
@@ -27,7 +23,10 @@ func classOfFeedback(feedback string) (bloomdb.Class, error) {
 	case "virus":
 		return bloomdb.ClassMalware, nil
 	case "not-spam":
-		return bloomdb.ClassOther, &feedbackError{errNoSpam}
+		return bloomdb.ClassOther, newRefusal("", errNoSpam, "use spambloom revoke --attached")
 	}
-	return bloomdb.ClassOther, &feedbackError{fmt.Errorf("the feedback report has the type %.40q, which is not about spam", feedback)}
+	return bloomdb.ClassOther, &refusal{
+		err:    &verb.Fault{Code: verb.Data, Err: fmt.Errorf("the feedback report has the type %.40q, which is not about spam", feedback)},
+		reason: "a feedback report that is not about spam",
+	}
 }

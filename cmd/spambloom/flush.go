@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/cmd/internal/queue"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/client"
 )
@@ -26,7 +27,7 @@ to the named daemon. If the daemon refuses a report for good, for example becaus
 message is on the never-list, flush drops it and prints a warning.
 
 Exit codes:
-  0   the queue is empty` + usageCode + outputCode + `, or the queue cannot be read
+  0   the queue is empty` + verb.UsageCode + verb.OutputCode + `, or the queue cannot be read
       or written
   75  some reports are still queued, or another process is delivering them`
 
@@ -55,10 +56,10 @@ type flushed struct {
 	why       error // why some are still queued
 }
 
-// unflushedError is an error that leaves reports in the queue.
-type unflushedError struct{ error }
-
-func (e *unflushedError) Unwrap() error { return e.error }
+// unflushedFault is an error that leaves reports in the queue.
+func unflushedFault(err error) error {
+	return &verb.Fault{Code: verb.TempFail, Err: err, Hint: cmp.Or(verb.CredentialsHint(err), "queued reports are kept; run it again later")}
+}
 
 func (c *cli) flush(ctx context.Context, asJSON bool) error {
 	dir, err := queueFolder()
@@ -84,11 +85,11 @@ func (c *cli) flush(ctx context.Context, asJSON bool) error {
 	}
 	switch {
 	case errors.Is(err, queue.ErrBusy):
-		return &unflushedError{err}
+		return unflushedFault(err)
 	case err != nil:
-		return &queueError{err}
+		return &verb.Fault{Code: verb.IOErr, Err: err, Hint: queueHint}
 	case f.Waiting > 0:
-		return &unflushedError{fmt.Errorf("%s still queued: %w", plural(f.Waiting, "report"), cmp.Or(f.why, errBehind))}
+		return unflushedFault(fmt.Errorf("%s still queued: %w", plural(f.Waiting, "report"), cmp.Or(f.why, errBehind)))
 	}
 	return nil
 }

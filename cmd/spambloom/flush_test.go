@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/internal/queue"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
@@ -29,7 +30,7 @@ func TestFateOfWhatWaited(t *testing.T) {
 			fmt.Fprint(w, `{"detail":"so it is"}`)
 		})}, make(chan error)
 		go func() { done <- server.Serve(ln) }()
-		c := &cli{stdout: io.Discard, stderr: io.Discard}
+		c := &cli{Streams: verb.Streams{Out: io.Discard, Err: io.Discard}}
 		k := &carrier{c: c, daemons: map[string]*client.Client{}}
 		got := k.send(t.Context(), queue.Entry{Verb: "report", Control: "unix:" + path})
 		delivered, dropped := status == 200, want == queue.Settled && status != 200

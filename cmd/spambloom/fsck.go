@@ -2,15 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
-)
 
-// errDamagedState is the error of fsck if it found faults.
-var errDamagedState = errors.New("the state folder is damaged")
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
+)
 
 func (c *cli) fsckCommand() *cobra.Command {
 	var asJSON bool
@@ -27,7 +25,7 @@ The daemon makes the same checks at its start. If it refuses to start, spambloom
 --repair restores the files.
 
 Exit codes:
-  0   nothing is damaged` + usageCode + `
+  0   nothing is damaged` + verb.UsageCode + `
   69  no daemon answers
   74  files are damaged, the results cannot be written, or the daemon's disk failed
   75  the daemon cannot do it now; try again later
@@ -59,7 +57,8 @@ func (c *cli) fsck(ctx context.Context, asJSON bool) error {
 	}
 	err = c.printEither(asJSON, checked, text)
 	if err == nil && len(checked.Faults) > 0 {
-		err = fmt.Errorf("%w: %s", errDamagedState, plural(len(checked.Faults), "fault"))
+		err = &verb.Fault{Code: verb.IOErr, Err: fmt.Errorf("the state folder is damaged: %s", plural(len(checked.Faults), "fault")),
+			Hint: "the daemon continues from memory; stop it, then restore the state folder from a backup, or move damaged files away as spambloomd suggests at its start"}
 	}
 	return err
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 )
 
 // groups are the headings of the help, with their verbs in the order of their use. A verb of
@@ -191,7 +193,7 @@ const (
 // paint returns text in a colour if w is a terminal, and the user does not object to colours
 // (no-color.org).
 func paint(w io.Writer, colour, text string) string {
-	if !isTerminal(w) || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+	if !verb.IsTerminal(w) || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
 		return text
 	}
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"

@@ -11,8 +11,7 @@ func TestGroups(t *testing.T) {
 	for _, g := range groups {
 		listed = append(listed, g.verbs...)
 	}
-	c := &cli{}
-	root := c.root()
+	root := commands(&cli{})
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		at := slices.Index(listed, cmd.Name())

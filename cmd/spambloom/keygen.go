@@ -10,6 +10,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/internal/config"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 )
 
 // keygenFlags are the flags of keygen.
@@ -33,10 +34,10 @@ The name in the table is --site, else the name in the configuration, else the ho
 name. The daemon follows the same rule.
 
 Exit codes:
-  0   the key is written or shown` + usageCode + `
+  0   the key is written or shown` + verb.UsageCode + `
   65  the file is not such a key, others may read it, or the configuration is wrong
   66  a file that cannot be read
-  73  the key cannot be written, or the file exists` + outputCode
+  73  the key cannot be written, or the file exists` + verb.OutputCode
 
 func (c *cli) keygenCommand() *cobra.Command {
 	var flags keygenFlags
@@ -50,7 +51,7 @@ func (c *cli) keygenCommand() *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if (flags.public != "" && flags.federation != "") || (flags.public+flags.federation != "" && len(args) > 0) {
-				return &usageError{errors.New("FILE, --public and --federation: only one of them")}
+				return verb.UsageError(errors.New("FILE, --public and --federation: only one of them"))
 			}
 			return c.keygen(append(args, "site.key")[0], flags)
 		},
@@ -61,11 +62,6 @@ func (c *cli) keygenCommand() *cobra.Command {
 	cmd.Flags().StringVarP(&flags.config, "config", "c", "", "configuration `FILE` with the name (default "+config.DefaultPath+", if it exists)")
 	return cmd
 }
-
-// keyError is a wrong key or configuration.
-type keyError struct{ error }
-
-func (e *keyError) Unwrap() error { return e.error }
 
 func (c *cli) keygen(path string, flags keygenFlags) error {
 	if flags.federation != "" {
@@ -78,7 +74,7 @@ func (c *cli) keygen(path string, flags keygenFlags) error {
 	if flags.public != "" {
 		key, err := keyring.ReadSigningKey(flags.public)
 		if err != nil {
-			return readFault(err)
+			return verb.ReadFault(err)
 		}
 		return c.printPeer(site, keyring.PublicKey(key))
 	}
@@ -87,9 +83,18 @@ func (c *cli) keygen(path string, flags keygenFlags) error {
 		return err
 	}
 	if err := keyring.WriteSigningKey(path, key); err != nil {
-		return &createError{err}
+		return createFault(err)
 	}
 	return c.printPeer(site, keyring.PublicKey(key))
+}
+
+// createFault is the error of a key that cannot be written.
+func createFault(err error) error {
+	hint := ""
+	if errors.Is(err, fs.ErrExist) {
+		hint = "a key is never replaced; spambloom keygen --public FILE shows the public half of a site's key"
+	}
+	return &verb.Fault{Code: verb.CantCreate, Err: err, Hint: hint}
 }
 
 func (c *cli) makeFederationKey(path string) error {
@@ -98,7 +103,7 @@ func (c *cli) makeFederationKey(path string) error {
 		return err
 	}
 	if err := keyring.WriteKey(path, key); err != nil {
-		return &createError{err}
+		return createFault(err)
 	}
 	return c.print(fmt.Sprintf("%s: federation key %s\n", path, keyring.ID(key)))
 }
@@ -112,7 +117,7 @@ func (c *cli) printPeer(site, key string) error {
 func siteName(flags keygenFlags) (string, error) {
 	if flags.site != "" {
 		if flags.site != config.FitName(flags.site) {
-			return "", &usageError{fmt.Errorf("--site %q is not a site name; allowed: 1 to 64 of a-z A-Z 0-9 . _ -, no dot first", flags.site)}
+			return "", verb.UsageError(fmt.Errorf("--site %q is not a site name; allowed: 1 to 64 of a-z A-Z 0-9 . _ -, no dot first", flags.site))
 		}
 		return flags.site, nil
 	}
@@ -121,16 +126,7 @@ func siteName(flags keygenFlags) (string, error) {
 	case err == nil:
 		return set.SiteName(), nil
 	case flags.config != "" || !errors.Is(err, fs.ErrNotExist):
-		return "", readFault(err)
+		return "", verb.ReadFault(err)
 	}
 	return config.Default().SiteName(), nil
-}
-
-// readFault marks an error as that of an unreadable file or of a wrong one.
-func readFault(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return &inputError{err}
-	}
-	return &keyError{err}
 }

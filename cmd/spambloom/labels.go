@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 )
 
 // source is a path and the label of the mail in it.
@@ -36,14 +38,14 @@ func (f *replayFlags) sources(stdin io.Reader) ([]source, error) {
 	if f.labels != "-" {
 		file, err := os.Open(f.labels)
 		if err != nil {
-			return nil, &inputError{err}
+			return nil, &verb.InputError{Err: err}
 		}
 		defer file.Close()
 		in, dir = file, filepath.Dir(f.labels)
 	}
 	labels, err := readLabels(in, dir)
 	if err != nil {
-		return nil, &inputError{fmt.Errorf("%s: %w", f.labels, err)}
+		return nil, &verb.InputError{Err: fmt.Errorf("%s: %w", f.labels, err)}
 	}
 	return append(sources, labels...), nil
 }

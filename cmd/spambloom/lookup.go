@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
@@ -44,7 +45,7 @@ func idOf(arg string) (q api.LookupRequest, isID bool, err error) {
 	if headerLine.MatchString(arg) {
 		found := headerID.FindStringSubmatch(arg)
 		if found == nil {
-			return q, true, &usageError{fmt.Errorf("%.60q: %w", arg, errNoID)}
+			return q, true, verb.UsageError(fmt.Errorf("%.60q: %w", arg, errNoID))
 		}
 		q.ID = found[1]
 		return q, true, nil
@@ -76,7 +77,7 @@ func idsOf(args []string) ([]api.LookupRequest, error) {
 		}
 	}
 	if len(ids) > 0 && len(ids) < len(args) {
-		return nil, &usageError{errors.New("give FILEs or IDs, not both at once")}
+		return nil, verb.UsageError(errors.New("give FILEs or IDs, not both at once"))
 	}
 	return ids, nil
 }
@@ -109,11 +110,6 @@ func (c *cli) explainIDs(ctx context.Context, args []string, ids []api.LookupReq
 	return nil
 }
 
-// idError is an error about a message that is named by an ID.
-type idError struct{ error }
-
-func (e *idError) Unwrap() error { return e.error }
-
 // idFault returns the error for an ID. What looks like a queue id was more likely meant as
 // a file, if it is unknown or the caller may not ask for it.
 func idFault(arg string, q api.LookupRequest, err error) error {
@@ -121,9 +117,12 @@ func idFault(arg string, q api.LookupRequest, err error) error {
 	mayBeFile := q.QueueID != "" && (errors.Is(err, errUnknownQueueID) ||
 		errors.As(err, &problem) && (problem.Status == http.StatusForbidden || problem.Status == http.StatusUnprocessableEntity))
 	if !mayBeFile {
-		return &idError{fmt.Errorf("%s: %w", nameOf(q), err)}
+		return &verb.RequestError{
+			Err:     fmt.Errorf("%s: %w", nameOf(q), err),
+			Unknown: "only mail that was reported here or judged lately is known by its id; use the message itself",
+		}
 	}
-	return &inputError{fmt.Errorf("%s: no file of this name, and as a queue id: %v", arg, err)}
+	return &verb.InputError{Err: fmt.Errorf("%s: no file of this name, and as a queue id: %v", arg, err)}
 }
 
 func nameOf(q api.LookupRequest) string {
@@ -143,11 +142,11 @@ func lookupText(name string, known api.Lookup) string {
 	}
 	b.WriteString(columns(func(table io.Writer) {
 		for _, r := range known.Reports {
-			verb := "reported"
+			action := "reported"
 			if r.Action == "revoke" {
-				verb = "revoked"
+				action = "revoked"
 			}
-			fmt.Fprintf(table, "  %s\t%s\tby %s\t%s\t%s\n", verb, instant(r.At), cmp.Or(r.Reporter, hiddenReporter), r.Class, r.State)
+			fmt.Fprintf(table, "  %s\t%s\tby %s\t%s\t%s\n", action, instant(r.At), cmp.Or(r.Reporter, hiddenReporter), r.Class, r.State)
 		}
 		for _, j := range known.Judged {
 			fmt.Fprintf(table, "  judged\t%s\tqueue id %s\t%s\n", instant(j.At), cmp.Or(j.QueueID, "-"), j.Verdict)
@@ -162,10 +161,10 @@ func lookupText(name string, known api.Lookup) string {
 // revokeIDs revokes messages that are named by IDs.
 func (c *cli) revokeIDs(ctx context.Context, args []string, ids []api.LookupRequest, flags reportFlags) error {
 	if err := flags.check(); err != nil {
-		return &usageError{err}
+		return verb.UsageError(err)
 	}
 	if flags.dryRun || flags.attached || flags.skip > 0 {
-		return &usageError{errors.New("--dry-run, --attached and --skip are for FILEs, not for IDs")}
+		return verb.UsageError(errors.New("--dry-run, --attached and --skip are for FILEs, not for IDs"))
 	}
 	if err := c.confirmedIDs(args, flags.yes, questions["revoke"]); err != nil {
 		return err
@@ -182,7 +181,7 @@ func (c *cli) revokeIDs(ctx context.Context, args []string, ids []api.LookupRequ
 		receipt, err := client.Post(ctx, daemon, v1.RevokeID, q)
 		switch {
 		case err != nil && len(ids) > 1:
-			return &stoppedError{error: idFault(args[i], q, err), name: nameOf(q), count: i, done: "revoked"}
+			return &stoppedError{err: idFault(args[i], q, err), name: nameOf(q), count: i, done: "revoked"}
 		case err != nil:
 			return idFault(args[i], q, err)
 		}

@@ -35,38 +35,34 @@ func main() {
 
 // run executes one command and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	c := &cli{stdin: stdin, stdout: stdout, stderr: stderr}
-	root := c.root()
+	c := &cli{Streams: verb.Streams{In: stdin, Out: stdout, Err: stderr}}
+	root := commands(c)
+	isUsage := true // until flags and arguments are valid, and a verb begins
+	root.PersistentPreRun = func(*cobra.Command, []string) { isUsage = false }
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
-	c.verb = cmd.CommandPath()
-	if err != nil && !c.ran {
-		err = &usageError{err}
+	if err != nil && isUsage {
+		err = verb.UsageError(err)
 	}
-	c.complain(err)
-	return exitCode(err)
+	complain(c, err, cmd.CommandPath())
+	return verb.Code(err)
 }
 
 // cli is one run of the program.
 type cli struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
+	verb.Streams
 
 	bar      *progress // set while messages are processed
 	expected int       // messages, if they were counted before; else 0
 
 	control string // --control
 	quiet   bool   // --quiet
-	verb    string // what was called, such as "spambloom check"; "" until it has ended
 	late    bool   // the verb prints nothing before it is done
 	changes bool   // the verb changes something for each message
-	ran     bool   // flags and arguments were valid, and a verb has begun
 }
-
-func (c *cli) streams() verb.Streams { return verb.Streams{In: c.stdin, Out: c.stdout, Err: c.stderr} }
 
 const environmentHelp = `
 
@@ -93,7 +89,8 @@ Exit codes:
   64  wrong usage; the other codes are those of sysexits(3), and the help of each
       command lists its own`
 
-func (c *cli) root() *cobra.Command {
+// commands returns the tree of commands.
+func commands(c *cli) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "spambloom",
 		Short: "report spam, and ask why a message is called spam",
@@ -109,29 +106,28 @@ input. The default is standard input.` + environmentHelp,
 		SilenceUsage:  true,
 		// The help goes to standard error: a script without a command has made a mistake.
 		RunE: func(root *cobra.Command, _ []string) error {
-			fmt.Fprint(c.stderr, helpText(root))
-			return verdictExit(exUsage)
+			fmt.Fprint(c.Err, helpText(root))
+			return verb.Exit(verb.Usage)
 		},
-		PersistentPreRun: func(*cobra.Command, []string) { c.ran = true },
 	}
 	root.SetVersionTemplate(version.Text("spambloom") + "\n")
 	root.PersistentFlags().StringVar(&c.control, "control", "",
 		"the daemon's control socket: `unix:PATH`, or https://HOST:PORT of another machine (default: $SPAMBLOOM_CONTROL, else the usual places)")
 	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "print errors and answers only: no hints, totals and lines of what was accepted")
 	root.AddCommand(c.checkCommand(), c.reportCommand(), c.revokeCommand(), c.flushCommand(), c.reportsCommand(), c.settleCommand(), c.undoCommand(), c.reportersCommand(), c.retouchCommand(), c.neverCommand(), c.signCommand(),
-		c.explainCommand(), c.statusCommand(), c.topCommand(), c.webCommand(), c.sitesCommand(), c.muteCommand(), c.dropCommand(), c.backupCommand(), c.fsckCommand(), c.keygenCommand(), join.InviteCommand(c.streams()), join.Command(c.streams()), doctor.Command(c.streams(), c.dial), c.tokenCommand(), c.replayCommand(), c.versionCommand())
+		c.explainCommand(), c.statusCommand(), c.topCommand(), c.webCommand(), c.sitesCommand(), c.muteCommand(), c.dropCommand(), c.backupCommand(), c.fsckCommand(), c.keygenCommand(), join.InviteCommand(c.Streams), join.Command(c.Streams), doctor.Command(c.Streams, c.dial), c.tokenCommand(), c.replayCommand(), c.versionCommand())
 	arrange(root)
 	return root
 }
 
-// complain prints an error and a hint. Of an error that was printed when it
+// complain prints an error of a command and a hint. Of an error that was printed when it
 // happened, only the hint is printed.
-func (c *cli) complain(err error) {
-	var done verdictExit
+func complain(c *cli, err error, command string) {
+	var done verb.Exit
 	if err == nil || errors.As(err, &done) {
 		return
 	}
-	var printed *printedError
+	var printed *verb.PrintedError
 	if !errors.As(err, &printed) {
 		c.notify("error", err.Error())
 	}
@@ -139,9 +135,9 @@ func (c *cli) complain(err error) {
 	if errors.As(err, &stopped) {
 		c.notify("error", stopped.rest())
 	}
-	h := hint(err)
-	if h == "" && exitCode(err) == exUsage {
-		h = usageHint(err, c.verb)
+	h := verb.Hint(err)
+	if h == "" && verb.Code(err) == verb.Usage {
+		h = usageHint(err, command)
 	}
 	if h != "" {
 		c.notify("hint", h)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
@@ -47,16 +48,16 @@ func (c *cli) confirmed(ctx context.Context, question string, names []string, ye
 		}
 		first = append(first, result[input]{answer: in, err: err})
 	}
-	if !isTerminal(c.stdin) || len(names) == 0 || slices.Contains(names, "-") {
-		return nil, &usageError{errManyNeedYes}
+	if !verb.IsTerminal(c.In) || len(names) == 0 || slices.Contains(names, "-") {
+		return nil, verb.UsageError(errManyNeedYes)
 	}
 	s, err := c.survey(ctx, repeated(first, next))
 	if err != nil {
 		return nil, err
 	}
 	c.notify("warning", s.describe(names))
-	if !c.confirm(question) {
-		return nil, errDeclined
+	if !c.Ask(question) {
+		return nil, verb.Exit(verb.Declined)
 	}
 	c.expected = s.messages
 	return read(), nil
@@ -67,12 +68,12 @@ func (c *cli) confirmedIDs(ids []string, yes bool, question string) error {
 	switch {
 	case yes || len(ids) <= many:
 		return nil
-	case !isTerminal(c.stdin):
-		return &usageError{errManyNeedYes}
+	case !verb.IsTerminal(c.In):
+		return verb.UsageError(errManyNeedYes)
 	}
 	c.notify("warning", fmt.Sprintf("%d ids", len(ids)))
-	if !c.confirm(question) {
-		return errDeclined
+	if !c.Ask(question) {
+		return verb.Exit(verb.Declined)
 	}
 	return nil
 }
@@ -81,14 +82,14 @@ func (c *cli) confirmedIDs(ids []string, yes bool, question string) error {
 // the outcome of one, and finish prints the total.
 func (c *cli) counting(ids int) (done func(outcome string), finish func()) {
 	c.changes, c.expected = true, ids
-	c.bar = newProgress(c)
+	bar := c.startProgress()
 	sum := newTotal()
 	done = func(outcome string) {
-		c.bar.add()
+		bar.add()
 		sum.add(nil, outcome)
 	}
 	return done, func() {
-		c.bar.finish()
+		bar.finish()
 		c.printTotal(sum)
 	}
 }
@@ -145,11 +146,11 @@ func (c *cli) survey(ctx context.Context, inputs iter.Seq2[input, error]) (surve
 		return s, nil
 	}
 	var s survey
-	c.bar = newProgress(c)
-	defer c.bar.finish()
+	bar := c.startProgress()
+	defer bar.finish()
 	for slot := range inOrder(ctx, inputs, look) {
 		s.add(<-slot)
-		c.bar.add()
+		bar.add()
 	}
 	return s, ctx.Err()
 }

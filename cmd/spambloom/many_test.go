@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/client"
 	"github.com/spambloom/spambloom/signature"
@@ -76,8 +77,8 @@ func TestTotal(t *testing.T) {
 	}
 	for _, err := range []error{
 		fmt.Errorf("a.eml: %w", bloomdb.ErrNothing), fmt.Errorf("b.eml: %w", bloomdb.ErrNothing), fmt.Errorf("ls: %w", signature.ErrNoHeader),
-		&inputError{os.ErrPermission}, fmt.Errorf("c.eml: %w", api.NewProblem(409, "the message is on the never-list")),
-		&feedbackError{errNoSpam}, client.ErrUnavailable, // which stops the work
+		&verb.InputError{Err: os.ErrPermission}, fmt.Errorf("c.eml: %w", api.NewProblem(409, "the message is on the never-list")),
+		newRefusal("", errNoSpam, ""), client.ErrUnavailable, // which stops the work
 	} {
 		sum.add(err, "")
 	}

@@ -7,10 +7,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
 )
+
+// siteCodes are the exit codes of the verbs that change the state of a site.
+const siteCodes = verb.UsageCode + `
+  65  the site is unknown, or it is this site itself` + verb.DaemonCodes
 
 const muteHelp = `mute ignores another site from now on, on this site only. --undo restores it.
 
@@ -41,7 +46,7 @@ type siteFlags struct {
 
 func (f *siteFlags) check() error {
 	if err := api.CheckReporter(f.reporter); err != nil {
-		return &usageError{fmt.Errorf("--as: %w", err)}
+		return verb.UsageError(fmt.Errorf("--as: %w", err))
 	}
 	return nil
 }
@@ -104,9 +109,9 @@ func (c *cli) completeSites(cmd *cobra.Command, args []string, _ string) ([]stri
 }
 
 // siteError is the daemon's refusal of a request about a site.
-type siteError struct{ error }
-
-func (e *siteError) Unwrap() error { return e.error }
+func siteError(err error) error {
+	return &verb.RequestError{Err: err, Unknown: "spambloom sites lists the known sites", IsSetting: true}
+}
 
 func (c *cli) mute(ctx context.Context, site string, flags siteFlags) error {
 	if err := flags.check(); err != nil {
@@ -119,7 +124,7 @@ func (c *cli) mute(ctx context.Context, site string, flags siteFlags) error {
 	defer daemon.Close()
 	done, err := client.Post(ctx, daemon, v1.Mute, api.SiteRequest{Site: site, Undo: flags.undo, Reporter: flags.reporter})
 	if err != nil {
-		return &siteError{err}
+		return siteError(err)
 	}
 	return c.printEither(flags.asJSON, done, mutedText(done, flags.undo))
 }
@@ -146,8 +151,8 @@ func (c *cli) drop(ctx context.Context, site string, flags siteFlags) error {
 	if err := flags.check(); err != nil {
 		return err
 	}
-	if !flags.yes && !isTerminal(c.stdin) {
-		return &usageError{errors.New("not a terminal: add --yes to confirm")}
+	if !flags.yes && !verb.IsTerminal(c.In) {
+		return verb.UsageError(errors.New("not a terminal: add --yes to confirm"))
 	}
 	daemon, err := c.dial()
 	if err != nil {
@@ -159,13 +164,13 @@ func (c *cli) drop(ctx context.Context, site string, flags siteFlags) error {
 		if err != nil {
 			return err
 		}
-		if held, ok := find(list.Sites, site); ok && !c.confirm(dropQuestion(held)) {
-			return errDeclined
+		if held, ok := find(list.Sites, site); ok && !c.Ask(dropQuestion(held)) {
+			return verb.Exit(verb.Declined)
 		}
 	}
 	done, err := client.Post(ctx, daemon, v1.Drop, api.SiteRequest{Site: site, Reporter: flags.reporter})
 	if err != nil {
-		return &siteError{err}
+		return siteError(err)
 	}
 	return c.printEither(flags.asJSON, done,
 		fmt.Sprintf("%s: dropped; %s freed; to read it again: spambloom mute --undo %s\n", site, size(done.Before.Memory-done.Now.Memory), site))

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/bloomdb/never"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
@@ -42,7 +43,7 @@ sender who knows the declared text can add a little text to a copy of it.
 
 Exit codes:
   0   success, also if a message to remove is not on the list
-  1   the answer to the question was no` + declareCodes
+  1   the answer to the question was no` + verb.UsageCode + verb.DeclareCode + verb.InputCode + verb.DaemonCodes + verb.StopsAt
 
 func (c *cli) neverCommand() *cobra.Command {
 	var flags neverFlags
@@ -55,7 +56,7 @@ func (c *cli) neverCommand() *cobra.Command {
   spambloom never --remove text:2c624232cdd22177`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if err := flags.check(names); err != nil {
-				return &usageError{err}
+				return verb.UsageError(err)
 			}
 			switch {
 			case flags.list:
@@ -181,7 +182,7 @@ func (c *cli) removeNeverIDs(ctx context.Context, names []string, flags neverFla
 		removed, err := client.Post(ctx, daemon, v1.RemoveNever, api.NeverRequest{ID: id, Request: api.Request{
 			Signatures: []api.Signature{}, Reporter: flags.reporter}})
 		if err != nil {
-			return &stoppedError{error: fmt.Errorf("%s: %w", id, err), name: id, count: i, done: "removed"}
+			return &stoppedError{err: fmt.Errorf("%s: %w", id, err), name: id, count: i, done: "removed"}
 		}
 		count("removed")
 		if err := c.printEither(flags.asJSON, neverDone{File: id, NeverList: removed}, neverLine(id, removed, "removed")); err != nil {

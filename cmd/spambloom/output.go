@@ -7,6 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 )
 
 // print writes a result. With --quiet, a line of what was accepted is none.
@@ -18,11 +20,11 @@ func (c *cli) print(text string) error {
 }
 
 func (c *cli) write(text string) error {
-	if c.changes && isTerminal(c.stdout) {
+	if c.changes && verb.IsTerminal(c.Out) {
 		c.bar.clear()
 	}
-	if _, err := io.WriteString(c.stdout, text); err != nil {
-		return &outputError{err}
+	if _, err := io.WriteString(c.Out, text); err != nil {
+		return verb.OutputError(err)
 	}
 	return nil
 }
@@ -48,7 +50,7 @@ func (c *cli) printEither(asJSON bool, v any, text string) error {
 func printList[T any](c *cli, asJSON bool, list []T, table func([]T) string) error {
 	if !asJSON {
 		heading, rows, _ := strings.Cut(table(list), "\n")
-		return c.print(paint(c.stdout, bold, heading) + "\n" + rows)
+		return c.print(paint(c.Out, bold, heading) + "\n" + rows)
 	}
 	for _, v := range list {
 		if err := c.printJSON(v); err != nil {
@@ -77,7 +79,7 @@ func (c *cli) notify(kind, text string) {
 		return
 	}
 	c.bar.clear()
-	fmt.Fprintf(c.stderr, "spambloom: %s: %s\n", paint(c.stderr, kindColours[kind], kind), text)
+	fmt.Fprintf(c.Err, "spambloom: %s: %s\n", paint(c.Err, kindColours[kind], kind), text)
 }
 
 // errorText returns the text of an error for a JSON object, empty for nil.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 )
 
 // queueFolder returns the folder of the queue: $SPAMBLOOM_QUEUE, or one in the user's
@@ -18,7 +20,7 @@ import (
 func queueFolder() (string, error) {
 	if dir := os.Getenv("SPAMBLOOM_QUEUE"); dir != "" {
 		if !filepath.IsAbs(dir) {
-			return "", &usageError{fmt.Errorf("SPAMBLOOM_QUEUE=%.200s: want an absolute path", dir)}
+			return "", verb.UsageError(fmt.Errorf("SPAMBLOOM_QUEUE=%.200s: want an absolute path", dir))
 		}
 		return dir, nil
 	}

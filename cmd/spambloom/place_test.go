@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/client"
 )
@@ -38,7 +39,7 @@ func TestQueueFolder(t *testing.T) {
 		}
 	}
 	t.Setenv("SPAMBLOOM_QUEUE", "queue")
-	if got, err := queueFolder(); exitCode(err) != exUsage {
+	if got, err := queueFolder(); verb.Code(err) != verb.Usage {
 		t.Errorf("a relative path: %s, %v", got, err)
 	}
 

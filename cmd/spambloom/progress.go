@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 )
 
 // progress shows the number of finished messages on a terminal. Their number is known if
@@ -18,13 +20,14 @@ type progress struct {
 	bar      *progressbar.ProgressBar // nil up to many messages
 }
 
-// newProgress shows progress on stderr, below the results on the same terminal. A verb
+// startProgress shows progress on stderr, below the results on the same terminal. A verb
 // that only asks shows none there, unless it prints its results at the end.
-func newProgress(c *cli) *progress {
-	if !isTerminal(c.stderr) || isTerminal(c.stdout) && !c.late && !c.changes {
-		return &progress{}
+func (c *cli) startProgress() *progress {
+	c.bar = &progress{}
+	if verb.IsTerminal(c.Err) && (!verb.IsTerminal(c.Out) || c.late || c.changes) {
+		c.bar.w, c.bar.expected = c.Err, c.expected
 	}
-	return &progress{w: c.stderr, expected: c.expected}
+	return c.bar
 }
 
 // add counts a message.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 )
@@ -22,7 +23,7 @@ func (c *cli) ready(ctx context.Context) error {
 	for _, cause := range causes {
 		c.notify("error", "not ready: "+cause)
 	}
-	return verdictExit(exTempFail)
+	return verb.Exit(verb.TempFail)
 }
 
 // unready returns why mail is not judged, reports are not written, or the other sites are

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/cmd/internal/replay"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -29,6 +30,14 @@ type replayFlags struct {
 	asJSON    bool
 	plot      string
 }
+
+// The exit codes of replay.
+const (
+	createCode = `
+  73  the plot cannot be written`
+	stateCode   = verb.OutputCode + `, or the temporary files`
+	replayCodes = verb.UsageCode + verb.EmptyCode + verb.InputCode + createCode + stateCode + verb.Continues
+)
 
 func (c *cli) replayCommand() *cobra.Command {
 	var f replayFlags
@@ -139,7 +148,7 @@ type replayed struct {
 func (c *cli) replay(ctx context.Context, f replayFlags) error {
 	f.run.Clock = !f.noClock && f.order == "time"
 	if err := f.check(); err != nil {
-		return &usageError{err}
+		return verb.UsageError(err)
 	}
 	plot, err := createPlot(f.plot)
 	if err != nil {
@@ -152,7 +161,7 @@ func (c *cli) replay(ctx context.Context, f replayFlags) error {
 	c.late = true
 	a, failed := c.readArchive(ctx, f)
 	if ctx.Err() != nil {
-		return verdictExit(exInterrupted)
+		return verb.Exit(verb.Interrupted)
 	}
 	if failed != nil && len(a.messages) == 0 {
 		return failed
@@ -190,7 +199,7 @@ func createPlot(name string) (*os.File, error) {
 	}
 	plot, err := os.Create(name)
 	if err != nil {
-		return nil, &createError{err}
+		return nil, &verb.Fault{Code: verb.CantCreate, Err: err}
 	}
 	return plot, nil
 }
@@ -199,20 +208,25 @@ func createPlot(name string) (*os.File, error) {
 func (c *cli) runArchive(ctx context.Context, messages []replay.Message, f replayFlags) (*replay.Result, error) {
 	dir, err := makeStateFolder()
 	if err != nil {
-		return nil, &stateError{err}
+		return nil, stateFault(err)
 	}
 	defer os.RemoveAll(dir)
 	f.run.Dir = dir
-	c.bar = newProgress(c)
-	defer c.bar.finish()
-	result, err := replay.RunKeys(ctx, messages, f.run, f.keys, c.bar.add)
+	bar := c.startProgress()
+	defer bar.finish()
+	result, err := replay.RunKeys(ctx, messages, f.run, f.keys, bar.add)
 	switch {
 	case ctx.Err() != nil:
-		return nil, verdictExit(exInterrupted)
+		return nil, verb.Exit(verb.Interrupted)
 	case err != nil:
-		return nil, &stateError{err}
+		return nil, stateFault(err)
 	}
 	return result, nil
+}
+
+// stateFault is a failure of the databases.
+func stateFault(err error) error {
+	return &verb.Fault{Code: verb.IOErr, Err: err, Hint: "free space in the folder for temporary files, or set TMPDIR to another one"}
 }
 
 // memoryFolder is a file system in memory, if the system has one.
@@ -233,7 +247,7 @@ func makeStateFolder() (string, error) {
 func (c *cli) showReplayed(out replayed, asJSON bool, plot *os.File) error {
 	if plot != nil {
 		if err := cmp.Or(out.Plot(plot), plot.Close()); err != nil {
-			return &createError{err}
+			return &verb.Fault{Code: verb.CantCreate, Err: err}
 		}
 	}
 	return c.printEither(asJSON, out, replayedText(out))
@@ -254,7 +268,7 @@ const maxBody = 10 << 20
 // readArchive signs all messages in the order of reading. It returns the first error
 // that concerned one message only; all such errors are printed.
 func (c *cli) readArchive(ctx context.Context, f replayFlags) (a archive, err error) {
-	sources, err := f.sources(c.stdin)
+	sources, err := f.sources(c.In)
 	if err != nil {
 		return a, err
 	}

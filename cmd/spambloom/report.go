@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -66,6 +67,22 @@ func (f *reportFlags) check() (err error) {
 	}
 	return nil
 }
+
+// The exit codes of report and revoke.
+const (
+	reportCode = verb.DeclareCode + `, or a message on the never-list;
+      with --attached also: no message is attached, or a feedback report is not
+      about spam or lacks the message`
+	sendCodes = `
+  69  no daemon answers` + verb.OutputCode + `, the daemon's disk failed, or the
+      queue cannot be written
+  75  the queue is full, or the daemon cannot do it now
+  76  the daemon has another version, or another program answered
+  77  no permission
+  130 interrupted by SIGINT between two messages; a hint shows how to resume
+69, and the daemon's 74 and 75, occur only if queueing fails or --no-queue is given.`
+	reportCodes = verb.UsageCode + reportCode + verb.InputCode + sendCodes + verb.StopsAt
+)
 
 const reportHelp = `
 
@@ -153,23 +170,23 @@ of mail judged lately. An unknown ID is an error (65). ` + idsHelp + reportHelp,
 }
 
 // send sends a report or a revocation of each message, or queues it.
-func (c *cli) send(ctx context.Context, verb string, names []string, flags reportFlags) error {
+func (c *cli) send(ctx context.Context, action string, names []string, flags reportFlags) error {
 	if err := flags.check(); err != nil {
-		return &usageError{err}
+		return verb.UsageError(err)
 	}
 	inputs := func() iter.Seq2[input, error] { return after(flags.skip, c.messages(names, flags.attached)) }
 	if flags.dryRun {
-		return c.showRequests(ctx, verb, inputs(), flags)
+		return c.showRequests(ctx, action, inputs(), flags)
 	}
 	c.changes = true
-	messages, err := c.confirmed(ctx, questions[verb], names, flags.yes, inputs)
+	messages, err := c.confirmed(ctx, questions[action], names, flags.yes, inputs)
 	if err != nil {
 		return err
 	}
 	running, stop := interruptible(ctx, names)
 	defer stop()
 	run := &resumption{taken: flags.skip}
-	k, err := c.newCourier(ctx, verb, flags)
+	k, err := c.newCourier(ctx, action, flags)
 	if err != nil {
 		return err
 	}
@@ -194,7 +211,7 @@ var questions = map[string]string{
 // submit sends all messages through the courier, and shows the receipts and the total.
 func (c *cli) submit(ctx context.Context, k *courier, messages iter.Seq2[input, error], flags reportFlags) error {
 	submit := func(ctx context.Context, in input) (parcel, error) {
-		p, err := flags.pack(k.verb, in)
+		p, err := flags.pack(k.action, in)
 		if err == nil {
 			p.receipt, p.queued, err = k.submit(ctx, p.request)
 		}
@@ -251,9 +268,9 @@ func printable(text string) string {
 }
 
 // showRequests prints the requests that would be sent.
-func (c *cli) showRequests(ctx context.Context, verb string, messages iter.Seq2[input, error], flags reportFlags) error {
+func (c *cli) showRequests(ctx context.Context, action string, messages iter.Seq2[input, error], flags reportFlags) error {
 	write := func(_ context.Context, in input) (parcel, error) {
-		p, err := flags.pack(verb, in)
+		p, err := flags.pack(action, in)
 		p.request = withReporter(p.request, c.spec())
 		return p, err
 	}
@@ -314,11 +331,11 @@ type parcel struct {
 
 // pack signs a message. It returns bloomdb.ErrNothing if there is too little content, and
 // signature.ErrNoHeader if it is none.
-func (f reportFlags) pack(verb string, in input) (parcel, error) {
+func (f reportFlags) pack(action string, in input) (parcel, error) {
 	class, m := f.class, in.message
 	if in.feedback != "" {
 		of, err := classOfFeedback(in.feedback)
-		if err != nil && verb == "report" {
+		if err != nil && action == "report" {
 			return parcel{}, err
 		}
 		if f.className == "" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
@@ -26,8 +27,8 @@ REFUTED    reports that others took back; older ones count less
 REPORTS    all reports ever made; REVOKED: all revocations
 
 Exit codes:
-  0   the daemon has answered, or the weight is set` + usageCode + `
-  65  the reporter is unknown; --weight accepts future reporters, too` + daemonCodes
+  0   the daemon has answered, or the weight is set` + verb.UsageCode + `
+  65  the reporter is unknown; --weight accepts future reporters, too` + verb.DaemonCodes
 
 // reportersFlags are the flags of reporters.
 type reportersFlags struct {
@@ -68,7 +69,7 @@ func (c *cli) reportersCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, names []string) error {
 			flags.set = cmd.Flags().Changed("weight")
 			if err := flags.check(names); err != nil {
-				return &usageError{err}
+				return verb.UsageError(err)
 			}
 			return c.reporters(cmd.Context(), names, flags)
 		},
@@ -99,9 +100,9 @@ func (c *cli) completeReporters(cmd *cobra.Command, _ []string, _ string) ([]str
 }
 
 // reporterError is the daemon's refusal of a request about a reporter.
-type reporterError struct{ error }
-
-func (e *reporterError) Unwrap() error { return e.error }
+func reporterError(err error) error {
+	return &verb.RequestError{Err: err, Unknown: "spambloom reporters lists the known reporters", IsSetting: true}
+}
 
 func (c *cli) reporters(ctx context.Context, names []string, flags reportersFlags) error {
 	daemon, err := c.dial()
@@ -141,7 +142,7 @@ func allReporters(ctx context.Context, daemon *client.Client) (all api.Reporters
 	for {
 		page, err := client.Post(ctx, daemon, v1.Reporters, api.ReportersRequest{After: after})
 		if err != nil {
-			return all, &reporterError{err}
+			return all, reporterError(err)
 		}
 		all.Quorum, all.Reporters = page.Quorum, append(all.Reporters, page.Reporters...)
 		if page.Next <= after { // empty at the end
@@ -155,7 +156,7 @@ func namedReporters(ctx context.Context, daemon *client.Client, names []string) 
 	for _, name := range names {
 		one, err := client.Post(ctx, daemon, v1.Reporters, api.ReportersRequest{Name: name})
 		if err != nil {
-			return all, &reporterError{err}
+			return all, reporterError(err)
 		}
 		all.Quorum, all.Reporters = one.Quorum, append(all.Reporters, one.Reporters...)
 	}
@@ -171,7 +172,7 @@ func setWeights(ctx context.Context, daemon *client.Client, names []string, flag
 		}
 		r, err := client.Post(ctx, daemon, v1.SetWeight, ask)
 		if err != nil {
-			return done, &reporterError{err}
+			return done, reporterError(err)
 		}
 		done = append(done, r)
 	}

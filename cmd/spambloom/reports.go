@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
@@ -30,7 +31,7 @@ WEIGHT  the weight of the reporter at that time; a message is listed when the su
         weights reaches the quorum
 
 Exit codes:
-  0   the daemon has answered, also if there is no report` + usageCode + littleCode + inputCode + daemonCodes
+  0   the daemon has answered, also if there is no report` + verb.UsageCode + verb.LittleCode + verb.InputCode + verb.DaemonCodes
 
 // reportsFlags are the flags of reports.
 type reportsFlags struct {
@@ -70,7 +71,7 @@ func (c *cli) reportsCommand() *cobra.Command {
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := flags.check(time.Now()); err != nil {
-				return &usageError{err}
+				return verb.UsageError(err)
 			}
 			if flags.contested {
 				return c.contested(cmd.Context(), flags)
@@ -124,11 +125,11 @@ func (c *cli) signOne(file string, attached bool) (api.Request, error) {
 			return api.Request{}, err
 		}
 		if found = append(found, in); len(found) > 1 {
-			return api.Request{}, &usageError{fmt.Errorf("--message: %s has several messages, want one", file)}
+			return api.Request{}, verb.UsageError(fmt.Errorf("--message: %s has several messages, want one", file))
 		}
 	}
 	if len(found) == 0 {
-		return api.Request{}, &inputError{fmt.Errorf("%s: no message in it", file)}
+		return api.Request{}, &verb.InputError{Err: fmt.Errorf("%s: no message in it", file)}
 	}
 	r, err := requestOf(found[0].message)
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 )
 
 // resumption is a run over many messages that can be interrupted and resumed.
@@ -61,5 +63,5 @@ func interruptible(ctx context.Context, names []string) (context.Context, contex
 func (c *cli) interrupted(p *resumption) error {
 	c.notify("error", fmt.Sprintf("interrupted before %s", p.next))
 	c.notify("hint", fmt.Sprintf("to resume there, run the same command with --skip %d", p.taken))
-	return verdictExit(exInterrupted)
+	return verb.Exit(verb.Interrupted)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
@@ -37,7 +38,7 @@ this site. The masks expire with their generations ([reports] period and keep).
 
 Exit codes:
   0   all messages are done, including those that nothing lists
-  1   the answer to the question was no` + changeCodes
+  1   the answer to the question was no` + verb.ChangeCodes
 
 func (c *cli) retouchCommand() *cobra.Command {
 	var flags retouchFlags
@@ -50,7 +51,7 @@ func (c *cli) retouchCommand() *cobra.Command {
   spambloom retouch --list`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if flags.yes && flags.dryRun || flags.list && (flags.yes || flags.dryRun) {
-				return &usageError{errors.New("--yes, --dry-run and --list: only one of them")}
+				return verb.UsageError(errors.New("--yes, --dry-run and --list: only one of them"))
 			}
 			if flags.list {
 				return c.listRetouched(cmd.Context(), names, flags)
@@ -82,18 +83,15 @@ type retouched struct {
 	Error string `json:"error,omitempty"`
 }
 
-var (
-	errNeedsYes = errors.New("not a terminal: add --yes to confirm, or --dry-run")
-	errDeclined = verdictExit(1)
-)
+var errNeedsYes = errors.New("not a terminal: add --yes to confirm, or --dry-run")
 
 // retouch plans all messages, shows the cost, asks for confirmation, and retouches them.
 func (c *cli) retouch(ctx context.Context, names []string, flags retouchFlags) error {
 	if err := api.CheckReporter(flags.reporter); err != nil {
-		return &usageError{fmt.Errorf("--as: %w", err)}
+		return verb.UsageError(fmt.Errorf("--as: %w", err))
 	}
-	if !flags.yes && !flags.dryRun && !isTerminal(c.stdin) {
-		return &usageError{errNeedsYes}
+	if !flags.yes && !flags.dryRun && !verb.IsTerminal(c.In) {
+		return verb.UsageError(errNeedsYes)
 	}
 	daemon, err := c.dial()
 	if err != nil {
@@ -104,13 +102,13 @@ func (c *cli) retouch(ctx context.Context, names []string, flags retouchFlags) e
 	if failed != nil && !isPrinted(failed) || len(planned) == 0 || flags.dryRun {
 		return failed
 	}
-	if !flags.yes && !c.confirm("retouch?") {
-		return errDeclined
+	if !flags.yes && !c.Ask("retouch?") {
+		return verb.Exit(verb.Declined)
 	}
 	for i, m := range planned {
 		done, err := client.Post(ctx, daemon, v1.Retouch, m.request)
 		if err != nil {
-			return &stoppedError{error: fmt.Errorf("%s: %w", m.name, err), name: m.name, count: i, done: "retouched"}
+			return &stoppedError{err: fmt.Errorf("%s: %w", m.name, err), name: m.name, count: i, done: "retouched"}
 		}
 		if err := c.showRetouching(m.name, done, true, flags.asJSON); err != nil {
 			return err
@@ -120,7 +118,7 @@ func (c *cli) retouch(ctx context.Context, names []string, flags retouchFlags) e
 }
 
 func isPrinted(err error) bool {
-	var printed *printedError
+	var printed *verb.PrintedError
 	return errors.As(err, &printed)
 }
 
@@ -214,13 +212,10 @@ func (c *cli) showRetouching(name string, r api.Retouching, done, asJSON bool) e
 	}))
 }
 
-// confirm asks a question on the terminal and reports whether the answer is y or yes.
-func (c *cli) confirm(question string) bool { return c.streams().Ask(question) }
-
 // listRetouched prints the retouched signatures.
 func (c *cli) listRetouched(ctx context.Context, names []string, flags retouchFlags) error {
 	if len(names) > 0 {
-		return &usageError{errors.New("--list takes no FILE")}
+		return verb.UsageError(errors.New("--list takes no FILE"))
 	}
 	list, err := asked(ctx, c, v1.Retouched)
 	if err != nil {

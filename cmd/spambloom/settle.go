@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
@@ -29,7 +30,7 @@ spambloom undo --since TIME settled: withdraws what was settled since a time.
 MESSAGE is a FILE, or the number of a report that spambloom reports --contested shows.
 
 Exit codes:
-  0   success` + changeCodes
+  0   success` + verb.ChangeCodes
 
 func (c *cli) settleCommand() *cobra.Command {
 	var attached, asJSON bool
@@ -42,7 +43,7 @@ func (c *cli) settleCommand() *cobra.Command {
 		ValidArgs: []string{"spam", "wanted", "never"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 || !slices.Contains(cmd.ValidArgs, args[0]) {
-				return &usageError{errors.New("want spam, wanted or never, and then a FILE or the number of a report")}
+				return verb.UsageError(errors.New("want spam, wanted or never, and then a FILE or the number of a report"))
 			}
 			return c.settle(cmd.Context(), args[0], args[1:], attached, asJSON)
 		},
@@ -83,7 +84,7 @@ func (c *cli) settle(ctx context.Context, as string, names []string, attached, a
 		}
 		r, err := client.Post(ctx, daemon, v1.Settle, api.SettleRequest{Request: api.Request{Signatures: []api.Signature{}}, Report: n, As: as})
 		if err != nil {
-			return &stoppedError{error: fmt.Errorf("report %s: %w", name, err), name: name, count: i, done: "settled"}
+			return &stoppedError{err: fmt.Errorf("report %s: %w", name, err), name: name, count: i, done: "settled"}
 		}
 		if err := show("report "+name, r, nil); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -51,7 +52,7 @@ error. A request to the daemon has the same signatures, sketches, domains, carri
 no_header (reporting/API.md).
 
 Exit codes:
-  0   all messages are signed` + signCodes,
+  0   all messages are signed` + verb.UsageCode + verb.LittleCode + verb.InputCode + verb.OutputCode + verb.Continues,
 		Example: `  spambloom sign -v message.eml`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return c.sign(cmd.Context(), names, asJSON, verbose)

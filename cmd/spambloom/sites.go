@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/overview"
@@ -43,7 +44,7 @@ set, a fault of Redis and what to do about it, or sites that use the same Redis 
 another federation key or other values in [reports].
 
 Exit codes:
-  0   the daemon has answered` + statusCodes
+  0   the daemon has answered` + verb.StatusCodes
 
 func (c *cli) sitesCommand() *cobra.Command {
 	var asJSON bool

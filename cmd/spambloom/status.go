@@ -16,6 +16,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/queue"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/overview"
@@ -49,7 +50,7 @@ printed also if no daemon answers.
 
 Exit codes:
   0   the daemon has answered; with --ready: mail is judged, reports are written, and
-      Redis answers if there is one` + statusCodes + `
+      Redis answers if there is one` + verb.StatusCodes + `
 With --ready, 75 also means that the daemon is not ready; errors list the reasons.`,
 		Example: `  spambloom status
   spambloom status --filters
@@ -65,10 +66,10 @@ With --ready, 75 also means that the daemon is not ready; errors list the reason
 				d = withFilters
 			}
 			if watch && asJSON {
-				return &usageError{errors.New("--watch prints text: it excludes --json")}
+				return verb.UsageError(errors.New("--watch prints text: it excludes --json"))
 			}
 			if ready && (asJSON || watch) {
-				return &usageError{errors.New("--ready prints one line: it excludes --json and --watch")}
+				return verb.UsageError(errors.New("--ready prints one line: it excludes --json and --watch"))
 			}
 			if ready {
 				return c.ready(cmd.Context())

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/credential"
 )
 
@@ -24,7 +25,7 @@ daemon's certificate, unless the system trusts that CA.
 NAME appears in the log and with each report. It must not contain blanks or colons.
 
 Exit codes:
-  0   the token is printed` + usageCode + outputCode
+  0   the token is printed` + verb.UsageCode + verb.OutputCode
 
 func (c *cli) tokenCommand() *cobra.Command {
 	return &cobra.Command{
@@ -36,7 +37,7 @@ func (c *cli) tokenCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			token, line, err := credential.NewToken(args[0])
 			if err != nil {
-				return &usageError{err}
+				return verb.UsageError(err)
 			}
 			return c.print(fmt.Sprintf("# for the client, which must keep it secret:\n%s\n# for the file named by remote_tokens:\n%s\n", token, line))
 		},

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/figures"
@@ -35,7 +36,7 @@ it.
 If the output is not a terminal, each screen follows the one before.
 
 Exit codes:
-  0   ended by Ctrl-C, or after --times screens` + statusCodes,
+  0   ended by Ctrl-C, or after --times screens` + verb.StatusCodes,
 		Example: `  spambloom top
   spambloom top --times 1`,
 		Args: noArguments,
@@ -60,7 +61,7 @@ Exit codes:
 func (c *cli) watch(ctx context.Context, times int, draw func(context.Context) (string, error)) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	out, isFile := c.stdout.(*os.File)
+	out, isFile := c.Out.(*os.File)
 	before := ""
 	if isFile && term.IsTerminal(int(out.Fd())) {
 		before = clear

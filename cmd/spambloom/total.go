@@ -52,7 +52,7 @@ func outcomeOf(p parcel) string {
 }
 
 // ownReasons are the errors about one message that this program finds itself.
-var ownReasons = []error{bloomdb.ErrNothing, signature.ErrNoHeader, mailbox.ErrEmpty, errNotAttached, errHeaderOnly, errNoSpam}
+var ownReasons = []error{bloomdb.ErrNothing, signature.ErrNoHeader, mailbox.ErrEmpty}
 
 // reasonOf returns the reason for a refusal, without names of files.
 func reasonOf(err error) string {
@@ -62,12 +62,12 @@ func reasonOf(err error) string {
 		}
 	}
 	var problem *api.Problem
-	var feedback *feedbackError
+	var refused *refusal
 	switch {
 	case errors.As(err, &problem):
 		return problem.Detail
-	case errors.As(err, &feedback):
-		return "a feedback report that is not about spam"
+	case errors.As(err, &refused):
+		return refused.reason
 	}
 	return "cannot be read"
 }

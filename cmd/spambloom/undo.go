@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
@@ -26,8 +27,8 @@ required.
 
 Exit codes:
   0   success, also if there was nothing to withdraw
-  1   the answer to the question was no` + usageCode + `
-  65  the reporter is unknown` + daemonCodes
+  1   the answer to the question was no` + verb.UsageCode + `
+  65  the reporter is unknown` + verb.DaemonCodes
 
 // undoFlags are the flags of undo.
 type undoFlags struct {
@@ -65,7 +66,7 @@ func (c *cli) undoCommand() *cobra.Command {
 		ValidArgsFunction: c.completeReporters,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := flags.check(args[0], time.Now()); err != nil {
-				return &usageError{err}
+				return verb.UsageError(err)
 			}
 			return c.undo(cmd.Context(), args[0], flags)
 		},
@@ -90,7 +91,7 @@ func (c *cli) undo(ctx context.Context, by string, flags undoFlags) error {
 	}
 	done, err := client.Post(ctx, daemon, v1.Undo, api.UndoRequest{By: by, Since: flags.since, DryRun: flags.dryRun})
 	if err != nil {
-		return &reporterError{err}
+		return reporterError(err)
 	}
 	return c.printEither(flags.asJSON, done, undoneText(by, flags.since, done, flags.dryRun))
 }
@@ -100,17 +101,17 @@ func (c *cli) confirmedUndo(ctx context.Context, daemon *client.Client, by strin
 	plan, err := client.Post(ctx, daemon, v1.Undo, api.UndoRequest{By: by, Since: flags.since, DryRun: true})
 	switch {
 	case err != nil:
-		return &reporterError{err}
+		return reporterError(err)
 	case plan.Reports+plan.Revocations <= many:
 		return nil
-	case !isTerminal(c.stdin):
-		return &usageError{errManyNeedYes}
+	case !verb.IsTerminal(c.In):
+		return verb.UsageError(errManyNeedYes)
 	}
 	for line := range strings.Lines(undoneText(by, flags.since, plan, true)) {
 		c.notify("warning", strings.TrimSpace(line))
 	}
-	if !c.confirm("withdraw all of them?") {
-		return errDeclined
+	if !c.Ask("withdraw all of them?") {
+		return verb.Exit(verb.Declined)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 )
 
@@ -18,7 +19,7 @@ Everybody who can reach the page ([http] listen, by default this machine) sees f
 without it. On another machine, forward the port: ssh -L 8898:127.0.0.1:8898 HOST.
 
 Exit codes:
-  0   the link is printed` + statusCodes,
+  0   the link is printed` + verb.StatusCodes,
 		Example: `  spambloom web`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
