@@ -57,11 +57,12 @@ Exit codes:
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
 			defer stop()
-			write := c.saveBackup
+			var err error
 			if args[0] == "-" {
-				write = c.streamBackup
+				err = c.streamBackup(ctx)
+			} else {
+				err = c.saveBackup(ctx, args[0])
 			}
-			err := write(ctx, args[0])
 			if ctx.Err() != nil {
 				return verb.Exit(verb.Interrupted)
 			}
@@ -71,7 +72,7 @@ Exit codes:
 }
 
 // streamBackup writes a backup to standard output.
-func (c *cli) streamBackup(ctx context.Context, _ string) error {
+func (c *cli) streamBackup(ctx context.Context) error {
 	if verb.IsTerminal(c.Out) {
 		return verb.UsageError(errors.New("a backup is binary: write it to a file, or pipe it"))
 	}

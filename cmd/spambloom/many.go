@@ -90,7 +90,7 @@ func (c *cli) counting(ids int) (done func(outcome string), finish func()) {
 	}
 	return done, func() {
 		bar.finish()
-		c.printTotal(sum)
+		sum.print(c)
 	}
 }
 

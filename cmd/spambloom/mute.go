@@ -60,7 +60,7 @@ func (c *cli) muteCommand() *cobra.Command {
 		Example: `  spambloom mute mx9
   spambloom mute --undo mx9`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: c.completeSites,
+		ValidArgsFunction: c.completeSites(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.mute(cmd.Context(), args[0], flags)
 		},
@@ -79,7 +79,7 @@ func (c *cli) dropCommand() *cobra.Command {
 		Long:              dropHelp,
 		Example:           `  spambloom drop --yes mx9`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: c.completeSites,
+		ValidArgsFunction: c.completeSites(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.drop(cmd.Context(), args[0], flags)
 		},
@@ -91,21 +91,22 @@ func (c *cli) dropCommand() *cobra.Command {
 }
 
 // completeSites completes the names of the other sites.
-func (c *cli) completeSites(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	list, err := asked(cmd.Context(), c, v1.Sites)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
-	for _, s := range list.Sites {
-		if s.State != api.StateSelf {
-			names = append(names, s.Site+"\t"+s.State)
+func (c *cli) completeSites() cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
+		list, err := asked(cmd.Context(), c, v1.Sites)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		for _, s := range list.Sites {
+			if s.State != api.StateSelf {
+				names = append(names, s.Site+"\t"+s.State)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // siteError is the daemon's refusal of a request about a site.

@@ -137,7 +137,7 @@ func (c *cli) never(ctx context.Context, names []string, flags neverFlags) error
 		return client.Post(ctx, daemon, endpoint, api.NeverRequest{Request: r, Note: flags.note})
 	}
 	sum := newTotal()
-	defer func() { c.printTotal(sum) }()
+	defer func() { sum.print(c) }()
 	return process(ctx, c, word, messages, send, func(r result[api.NeverList]) error {
 		sum.add(r.err, word)
 		if flags.asJSON {

@@ -236,7 +236,7 @@ func (c *cli) submit(ctx context.Context, k *courier, messages iter.Seq2[input, 
 	if sum.outcomes["queued"] > 0 {
 		c.notify("hint", "queued reports are on this disk; the next report or spambloom flush delivers them")
 	}
-	c.printTotal(sum)
+	sum.print(c)
 	return err
 }
 

@@ -73,7 +73,7 @@ func (c *cli) reportersCommand() *cobra.Command {
 			}
 			return c.reporters(cmd.Context(), names, flags)
 		},
-		ValidArgsFunction: c.completeReporters,
+		ValidArgsFunction: c.completeReporters(),
 	}
 	cmd.Flags().Float64Var(&flags.weight, "weight", 0, "give the NAMEs the fixed weight `W`, instead of one by reputation")
 	cmd.Flags().BoolVar(&flags.noWeight, "no-weight", false, "remove a fixed weight")
@@ -82,21 +82,23 @@ func (c *cli) reportersCommand() *cobra.Command {
 }
 
 // completeReporters completes the names of known reporters.
-func (c *cli) completeReporters(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	daemon, err := c.dial()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+func (c *cli) completeReporters() cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		daemon, err := c.dial()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		defer daemon.Close()
+		list, err := client.Post(cmd.Context(), daemon, v1.Reporters, api.ReportersRequest{})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		names := make([]string, len(list.Reporters))
+		for i, r := range list.Reporters {
+			names[i] = r.Name
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}
-	defer daemon.Close()
-	list, err := client.Post(cmd.Context(), daemon, v1.Reporters, api.ReportersRequest{})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	names := make([]string, len(list.Reporters))
-	for i, r := range list.Reporters {
-		names[i] = r.Name
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // reporterError is the daemon's refusal of a request about a reporter.

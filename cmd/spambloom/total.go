@@ -90,8 +90,8 @@ func numbers(counts map[string]int) (list []string, sum int) {
 	return list, sum
 }
 
-// printTotal prints the outcomes of many messages.
-func (c *cli) printTotal(t *total) {
+// print prints the outcomes of many messages.
+func (t *total) print(c *cli) {
 	if t.messages > many {
 		c.notify("total", t.describe())
 	}

@@ -63,7 +63,7 @@ func (c *cli) undoCommand() *cobra.Command {
 		Example: `  spambloom undo --dry-run --since 36h anna@example.org
   spambloom undo --since 2026-11-20 anna@example.org`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: c.completeReporters,
+		ValidArgsFunction: c.completeReporters(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := flags.check(args[0], time.Now()); err != nil {
 				return verb.UsageError(err)
