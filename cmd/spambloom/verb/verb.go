@@ -1,5 +1,6 @@
-// Package verb is what the verbs in packages of their own share with the command: its
-// streams, questions, and errors with their exit codes. It owns no verb.
+// Package verb is what all verbs share with the command: its streams, questions and output,
+// the connection to the daemon, the places of files, and errors with their exit codes and
+// hints. It owns no verb. Verbs for many messages also share package batch.
 package verb
 
 import (
