@@ -150,12 +150,22 @@ var allowed = map[string][]string{
 
 	"cmd/internal/invitation": {"bloomdb/layout", "bloomdb/keyring"},
 
-	// Verbs of cmd/spambloom in packages of their own.
-	"cmd/spambloom/verb":   {"cmd/internal/config"},
-	"cmd/spambloom/mta":    {},
-	"cmd/spambloom/doctor": {"bloomdb/exchange/link", "bloomdb/exchange/redisclient", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/internal/socket", "cmd/spambloom/verb", "cmd/spambloom/mta"},
-	"cmd/spambloom/change": {},
-	"cmd/spambloom/join":   {"bloomdb/folder", "bloomdb/keyring", "cmd/internal/config", "cmd/internal/invitation", "cmd/spambloom/verb", "cmd/spambloom/change"},
+	// What the verbs of cmd/spambloom share, in the order of their imports, and the verbs.
+	"cmd/spambloom/format":      {},
+	"cmd/spambloom/verb":        {"bloomdb", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/socket", "reporting/api", "reporting/api/v1", "reporting/client", "signature"},
+	"cmd/spambloom/batch":       {"bloomdb", "cmd/internal/mailbox", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client", "signature"},
+	"cmd/spambloom/verdict":     {"bloomdb", "cmd/internal/replay", "cmd/spambloom/batch", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client", "signature"},
+	"cmd/spambloom/report":      {"bloomdb", "cmd/internal/queue", "cmd/spambloom/batch", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client", "signature"},
+	"cmd/spambloom/status":      {"bloomdb", "cmd/internal/queue", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/figures", "reporting/overview"},
+	"cmd/spambloom/reporters":   {"cmd/spambloom/batch", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "signature"},
+	"cmd/spambloom/exceptions":  {"bloomdb/never", "cmd/spambloom/batch", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client", "signature"},
+	"cmd/spambloom/federation":  {"bloomdb/keyring", "cmd/internal/config", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client"},
+	"cmd/spambloom/mta":         {},
+	"cmd/spambloom/doctor":      {"bloomdb/exchange/link", "bloomdb/exchange/redisclient", "cmd/internal/config", "cmd/internal/socket", "cmd/spambloom/mta", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client"},
+	"cmd/spambloom/change":      {},
+	"cmd/spambloom/join":        {"bloomdb/folder", "bloomdb/keyring", "cmd/internal/config", "cmd/internal/invitation", "cmd/spambloom/change", "cmd/spambloom/verb"},
+	"cmd/spambloom/maintenance": {"bloomdb/folder", "cmd/internal/version", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/backup"},
+	"cmd/spambloom/trial":       {"bloomdb", "cmd/internal/replay", "cmd/spambloom/batch", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "signature"},
 
 	"cmd/internal/monitoring": {"reporting/figures"},
 	"cmd/internal/replay":     {"signature", "signature/suffix", "bloomdb", "bloomdb/filter", "milter/policy"},
@@ -178,7 +188,7 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "bloomdb/filter", "cmd/bloomlab/variation", "cmd/internal/mailbox"},
 
 	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "bloomdb/wire", "bloomdb/exchange", "bloomdb/exchange/presence", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "reporting/backup", "reporting/judged", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "reporting/figures", "reporting/history", "reporting/overview", "reporting/page", "reporting/watch", "milter", "milter/policy", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version", "reporting/api/v1", "milter/spamd"},
-	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "reporting/figures", "reporting/overview", "milter/policy", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version", "cmd/spambloom/verb", "cmd/spambloom/join", "cmd/spambloom/doctor"},
+	"cmd/spambloom":  {"cmd/internal/version", "cmd/spambloom/batch", "cmd/spambloom/doctor", "cmd/spambloom/exceptions", "cmd/spambloom/federation", "cmd/spambloom/join", "cmd/spambloom/maintenance", "cmd/spambloom/report", "cmd/spambloom/reporters", "cmd/spambloom/status", "cmd/spambloom/trial", "cmd/spambloom/verb", "cmd/spambloom/verdict"},
 }
 
 // inTests may also be imported by tests; cmd/testenv by all of them.
@@ -220,7 +230,7 @@ var inTests = map[string][]string{
 	"cmd/spambloomd/e2e/packaging":  {"cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/figures":    {"reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},
 
-	"cmd/spambloom": {"cmd/internal/manual", "reporting/judged", "reporting/ledger", "reporting/trust", "reporting/desk", "reporting/server", "reporting/watch"},
+	"cmd/spambloom": {"bloomdb", "cmd/internal/manual", "cmd/internal/queue", "milter/policy", "reporting/api", "reporting/desk", "reporting/judged", "reporting/ledger", "reporting/overview", "reporting/server", "reporting/trust", "reporting/watch", "signature"},
 
 	"cmd/internal/queue": {"bloomdb"},
 
