@@ -110,12 +110,14 @@ var allowed = map[string][]string{
 	"reporting/page":          {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/desk", "reporting/figures", "reporting/history", "reporting/judged", "reporting/overview", "reporting/server"},
 	"reporting/page/pagetest": {"signature", "bloomdb", "reporting/api", "reporting/desk", "reporting/desk/desktest", "reporting/figures", "reporting/history", "reporting/judged", "reporting/page", "reporting/server", "reporting/watch"},
 
-	"milter":           {"signature", "bloomdb", "milter/policy", "milter/protocol"},
+	"milter/door":      {},
+	"milter/turns":     {"signature"},
+	"milter":           {"signature", "bloomdb", "milter/policy", "milter/protocol", "milter/turns", "milter/door"},
 	"milter/protocol":  {"milter/policy"},
 	"milter/policy":    {"signature", "signature/suffix", "bloomdb", "milter/idn"},
 	"milter/idn":       {},
 	"milter/whiteclnt": {"milter/policy"},
-	"milter/spamd":     {"signature", "milter", "milter/policy"},
+	"milter/spamd":     {"signature", "milter", "milter/policy", "milter/door"},
 
 	"bloomdb/exchange/linkfault":           {},
 	"bloomdb/exchange/redistest":           {"bloomdb/exchange/redisclient", "cmd/testenv"},
