@@ -1,4 +1,4 @@
-package milter
+package turns
 
 import (
 	"errors"
@@ -16,26 +16,29 @@ import (
 // queue is turns with the names of the judged messages, in order. Each is judged until
 // release is called.
 type queue struct {
-	*turns
+	*Turns
 	judged []string
 	ends   map[string]chan struct{}
 }
 
+// errTest is the reason for which the tests refuse messages.
+var errTest = errors.New("refused by the test")
+
 func newQueue(processors int) *queue {
 	q := &queue{ends: map[string]chan struct{}{}}
-	q.turns = newTurns(processors, func(work func()) { go work() })
+	q.Turns = New(processors, func(work func()) { go work() })
 	return q
 }
 
 // ask requests a turn for a message named by the letter of its client and a number.
-func (q *queue) ask(name string) *turn {
+func (q *queue) ask(name string) *Turn {
 	return q.askFor(netip.AddrFrom4([4]byte{192, 0, 2, name[0]}), name)
 }
 
-func (q *queue) askFor(client netip.Addr, name string) *turn {
+func (q *queue) askFor(client netip.Addr, name string) *Turn {
 	end := make(chan struct{})
 	q.ends[name] = end
-	x := q.turns.ask(request{client: client, limit: time.Hour, judge: func(bool) {
+	x := q.Turns.Ask(Request{Client: client, Limit: time.Hour, Judge: func(bool) {
 		q.judged = append(q.judged, name) // one processor
 		<-end
 	}})
@@ -43,10 +46,9 @@ func (q *queue) askFor(client netip.Addr, name string) *turn {
 	return x
 }
 
-// left is leave; starved is the value recorded when x left its line.
-func (q *queue) left(x *turn) (begun time.Time, starved bool) {
-	begun, _, _ = q.leave(x, func() {})
-	return begun, x.starved
+// left is Leave; starved is the value recorded when x left its line.
+func (q *queue) left(x *Turn) (begun time.Time, starved bool) {
+	return q.Leave(x, func() {}).Begun, x.starved
 }
 
 // release ends all judgements.
@@ -78,7 +80,7 @@ func TestClientsTakeTurns(t *testing.T) {
 				if !slices.Equal(q.judged, test.order) {
 					t.Errorf("judged in the order %v, want %v", q.judged, test.order)
 				}
-				if waiting, judging, _ := q.state(); waiting+judging != 0 || len(q.lines) != 0 {
+				if waiting, judging, _ := q.State(); waiting+judging != 0 || len(q.lines) != 0 {
 					t.Errorf("at the end %d wait, %d are judged, %d lines", waiting, judging, len(q.lines))
 				}
 			})
@@ -119,7 +121,7 @@ func TestNoRoomByNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(1)
 		q.mean = 10 * time.Minute // the limit is an hour: there is room for three
-		var flood []*turn
+		var flood []*Turn
 		for host := range byte(4) {
 			flood = append(flood, q.askFor(netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 7: host, 15: 1}), string('1'+rune(host))))
 		}
@@ -139,7 +141,7 @@ func TestNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(1)
 		q.mean = 10 * time.Minute // the limit is an hour: there is room for three
-		refused := func(x *turn) bool {
+		refused := func(x *Turn) bool {
 			select {
 			case <-x.refused:
 				return true
@@ -148,7 +150,7 @@ func TestNoRoom(t *testing.T) {
 			}
 		}
 		q.ask("a1")
-		waiting := []*turn{q.ask("a2"), q.ask("a3"), q.ask("a4")}
+		waiting := []*Turn{q.ask("a2"), q.ask("a3"), q.ask("a4")}
 		b := q.ask("b1")
 		if !refused(waiting[2]) || !errors.Is(waiting[2].err, errNoRoom) || refused(waiting[1]) || refused(b) {
 			t.Error("the refused message is not the last of the longest line")
@@ -157,8 +159,8 @@ func TestNoRoom(t *testing.T) {
 		if !refused(waiting[1]) || !refused(d) || refused(b) || refused(c) || refused(waiting[0]) {
 			t.Error("with lines of equal length, the newest has no room")
 		}
-		q.refuseAll(errSuspended)
-		if !refused(waiting[0]) || !refused(b) || !refused(c) || !errors.Is(c.err, errSuspended) {
+		q.RefuseAll(errTest)
+		if !refused(waiting[0]) || !refused(b) || !refused(c) || !errors.Is(c.err, errTest) {
 			t.Error("a message still waits")
 		}
 		q.release()
@@ -170,12 +172,12 @@ func TestNoRoom(t *testing.T) {
 
 func TestRoomFollowsTheCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newTurns(4, func(work func()) { go work() })
+		q := New(4, func(work func()) { go work() })
 		if q.room(30*time.Second) < 1e6 {
 			t.Error("before the first judgement there is little room")
 		}
 		for range 50 {
-			q.ask(request{limit: time.Minute, judge: func(bool) { time.Sleep(time.Second) }})
+			q.Ask(Request{Limit: time.Minute, Judge: func(bool) { time.Sleep(time.Second) }})
 			time.Sleep(2 * time.Second)
 		}
 		q.mu.Lock()
@@ -191,7 +193,7 @@ func TestRoomFollowsTheCost(t *testing.T) {
 
 // A machine that stalled for a moment does not refuse mail afterwards.
 func TestStandstillLeavesRoom(t *testing.T) {
-	q := newTurns(4, nil)
+	q := New(4, nil)
 	for range 50 {
 		q.took(2 * time.Millisecond)
 	}
@@ -212,11 +214,11 @@ func TestStandstillLeavesRoom(t *testing.T) {
 // Messages that arrive before the cost of judging is known need not wait in vain.
 func TestRoomIsMadeWhenJudgingIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newTurns(1, func(work func()) { go work() })
-		var waiting []*turn
+		q := New(1, func(work func()) { go work() })
+		var waiting []*Turn
 		for i := range 30 {
 			client := netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})
-			waiting = append(waiting, q.ask(request{client: client, limit: 30 * time.Second, judge: func(bool) { time.Sleep(5 * time.Second) }}))
+			waiting = append(waiting, q.Ask(Request{Client: client, Limit: 30 * time.Second, Judge: func(bool) { time.Sleep(5 * time.Second) }}))
 		}
 		time.Sleep(16 * time.Second)
 		refused := 0
@@ -228,10 +230,10 @@ func TestRoomIsMadeWhenJudgingIsSlow(t *testing.T) {
 			}
 		}
 		// The first judgement showed that three more can be judged in half of the limit.
-		if left, judging, _ := q.state(); refused != 26 || left != 0 || judging != 1 {
+		if left, judging, _ := q.State(); refused != 26 || left != 0 || judging != 1 {
 			t.Errorf("%d were turned away, %d wait, %d are judged", refused, left, judging)
 		}
-		q.refuseAll(errSuspended)
+		q.RefuseAll(errTest)
 		time.Sleep(time.Minute)
 	})
 }
@@ -295,13 +297,13 @@ func TestTurnsAsTheirModel(t *testing.T) {
 		processors := rapid.IntRange(1, 3).Draw(t, "processors")
 		m := fairModel{free: processors, waiting: map[int]int{}}
 		var running sync.WaitGroup
-		q := newTurns(processors, running.Go)
+		q := New(processors, running.Go)
 		var mu sync.Mutex
 		var begun []int
 		var judged []chan struct{}
 		step := func() { // until the goroutines have caught up with the model
 			for {
-				_, judging, _ := q.state()
+				_, judging, _ := q.State()
 				mu.Lock()
 				n := len(begun)
 				mu.Unlock()
@@ -326,7 +328,7 @@ func TestTurnsAsTheirModel(t *testing.T) {
 			}
 			client := rapid.IntRange(1, 4).Draw(t, "client")
 			m.ask(client)
-			q.ask(request{client: netip.AddrFrom4([4]byte{10, 0, 0, byte(client)}), limit: time.Hour, judge: func(bool) {
+			q.Ask(Request{Client: netip.AddrFrom4([4]byte{10, 0, 0, byte(client)}), Limit: time.Hour, Judge: func(bool) {
 				over := make(chan struct{})
 				mu.Lock()
 				begun, judged = append(begun, client), append(judged, over)

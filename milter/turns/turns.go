@@ -1,8 +1,7 @@
-package milter
+package turns
 
 import (
 	"cmp"
-	"errors"
 	"math"
 	"net/netip"
 	"slices"
@@ -10,23 +9,9 @@ import (
 	"time"
 )
 
-// turns decides which message is judged next. As many messages are judged at a time as
-// there are processors. The others wait, each SMTP client in a line of its own, and the
-// lines take turns. A client that sends many messages therefore waits for itself, and
-// delays a message of another client by one turn at most.
-//
-// A turn is short. A message that is still being signed after its quantum yields its
-// processor to the next message and continues beside it (overtime). From then on its sender
-// is set back; see setbacks. Expensive mail therefore never occupies the processors of
-// other mail, whatever signing costs and however many clients send it. Only our own part of
-// a judgement, which no message can prolong, keeps its processor. Unpacking also needs a
-// slot; see slots. Large messages beyond their quantum share a part of the memory; see
-// late.go.
-//
-// All methods are safe for concurrent use.
-type turns struct {
-	run     func(func()) // starts a goroutine
-	quantum time.Duration
+// Turns decides which message is judged next. Its methods are safe for concurrent use.
+type Turns struct {
+	run func(func()) // starts a goroutine
 
 	mu      sync.Mutex
 	all     int // processors
@@ -39,7 +24,7 @@ type turns struct {
 	granted int           // turns, modulo secondClass
 	limit   time.Duration // for a message, as most recently requested
 	mean    time.Duration // of the latest turns; see took
-	holding map[*turn]struct{}
+	holding map[*Turn]struct{}
 	judging judgingMemory
 	slots
 	setbacks
@@ -49,12 +34,17 @@ type turns struct {
 	taken  int                        // turns so far
 }
 
+// Quantum is how long a message may keep others from a processor. Ordinary mail takes a
+// hundredth of it; ten megabytes of attachments take about as much.
+const Quantum = 250 * time.Millisecond
+
+// Small is the size up to which a message is small. Of a larger one only that much is judged
+// if time is short. Unit: bytes.
+const Small = 64 << 10
+
 const (
-	// latestTurns is the number of recent turns averaged in turns.mean.
+	// latestTurns is the number of recent turns averaged in Turns.mean.
 	latestTurns = 32
-	// turnQuantum is how long a message may keep others from a processor. Ordinary mail
-	// takes a hundredth of it; ten megabytes of attachments take about as much.
-	turnQuantum = 250 * time.Millisecond
 	// secondClass is the number of turns in which a message of a set-back sender precedes
 	// others once, so that it is judged even under load.
 	secondClass = 8
@@ -63,7 +53,7 @@ const (
 // line is the queue of one client. It contains at least one message.
 type line struct {
 	client netip.Prefix
-	turns  []*turn // those that have begun and wait for a slot come first
+	turns  []*Turn // those that have begun and wait for a slot come first
 	begun  int     // number of turns that have begun
 	given  int     // turns granted so far
 }
@@ -81,50 +71,10 @@ func (l *line) network() netip.Prefix {
 	return l.client
 }
 
-// request contains what a message needs for its turn.
-type request struct {
-	client netip.Addr
-	sender string        // of the envelope
-	size   int64         // bytes kept of the message
-	limit  time.Duration // for waiting and judging
-	stage  *stage        // of the judgement; nil: all of it is our own part
-	judge  func(short bool)
-}
-
-// turn is a message's place in the order.
-type turn struct {
-	request
-	ids      []identity
-	refused  chan struct{} // closed when the place is lost, with err set
-	overtime chan struct{} // closed when the message exceeds its quantum
-
-	// Guarded by turns.mu. err may be read without it once refused is closed.
-	err        error
-	line       *line         // where it waits; nil: it does not wait
-	given      int           // line.given on arrival
-	starved    bool          // its line got no turn while it waited
-	short      bool          // only the beginning of the message is judged
-	hurried    bool          // hurry was called
-	begun      time.Time     // start, plus the time spent waiting for slots; zero: not begun
-	cost       time.Duration // work.done at the start, likewise adjusted
-	memory     int64         // booked for it
-	timer      *time.Timer   // of the quantum
-	over       bool          // beyond its quantum
-	ended      bool
-	lateMemory bool   // its memory is booked as that of a late message
-	wasStopped bool   // it was stopped once: overtime is closed
-	abandoned  func() // called at the end; nil: the session still waits
-	unpacking
-}
-
-var (
-	errNoRoom    = errors.New("more messages waiting than can be judged in time")
-	errSuspended = errors.New("judging suspended")
-)
-
-func newTurns(processors int, run func(func())) *turns {
-	return &turns{run: run, quantum: turnQuantum, all: processors, free: processors, lines: make(map[netip.Prefix]*line),
-		holding: make(map[*turn]struct{}), setbacks: newSetbacks()}
+// New returns turns for that many messages at a time. Run starts a goroutine.
+func New(processors int, run func(func())) *Turns {
+	return &Turns{run: run, all: processors, free: processors, lines: make(map[netip.Prefix]*line),
+		holding: make(map[*Turn]struct{}), setbacks: newSetbacks()}
 }
 
 // lineOf returns the network whose messages share a line: an IPv4 address, or an IPv6
@@ -137,29 +87,30 @@ func lineOf(client netip.Addr) netip.Prefix {
 	return netip.PrefixFrom(client, client.BitLen())
 }
 
-// ask runs r.judge in a goroutine of its own when the message's turn comes. If more
-// messages wait than can be judged in half of r.limit, the last message of the longest line
+// Ask runs r.Judge in a goroutine of its own when the message's turn comes. If more
+// messages wait than can be judged in half of r.Limit, the last message of the longest line
 // is refused.
-func (t *turns) ask(r request) *turn {
-	if r.stage == nil {
-		r.stage = new(stage)
+func (t *Turns) Ask(r Request) *Turn {
+	if r.Stage == nil {
+		r.Stage = new(Stage)
 	}
-	x := &turn{request: r, ids: identitiesOf(r.client, r.sender), refused: make(chan struct{}), overtime: make(chan struct{})}
-	x.stage.unpack = func() (<-chan struct{}, func()) { return t.unpack(x) }
+	r.Quantum = cmp.Or(r.Quantum, Quantum)
+	x := &Turn{Request: r, ids: identitiesOf(r.Client, r.Sender), refused: make(chan struct{}), overtime: make(chan struct{})}
+	x.Stage.unpack = func() (<-chan struct{}, func()) { return t.unpack(x) }
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.lineFor(x)
 	l.turns = append(l.turns, x)
 	t.waiting++
-	t.limit = r.limit
+	t.limit = r.Limit
 	t.fill()
 	t.shed()
 	return x
 }
 
 // lineFor returns the line of x's client, for x to be added. The caller holds mu.
-func (t *turns) lineFor(x *turn) *line {
-	key := lineOf(x.client)
+func (t *Turns) lineFor(x *Turn) *line {
+	key := lineOf(x.Client)
 	l := t.lines[key]
 	if l == nil {
 		l = &line{client: key}
@@ -171,7 +122,7 @@ func (t *turns) lineFor(x *turn) *line {
 }
 
 // fill gives the free processors to waiting messages. The caller holds mu.
-func (t *turns) fill() {
+func (t *Turns) fill() {
 	for t.free > 0 {
 		now := time.Now()
 		x := t.next(now)
@@ -195,9 +146,9 @@ func (t *turns) fill() {
 
 // next returns the message whose turn it is, among those that can begin. Senders that are
 // not set back come first, except for one turn in secondClass. The caller holds mu.
-func (t *turns) next(now time.Time) *turn {
+func (t *Turns) next(now time.Time) *Turn {
 	preferSecond := t.granted == secondClass-1
-	var first, second *turn
+	var first, second *Turn
 	for _, l := range t.order {
 		for _, x := range l.turns {
 			switch isSetBack := t.isSetBack(x, now); {
@@ -222,33 +173,33 @@ func (t *turns) next(now time.Time) *turn {
 // canBegin reports whether there is memory for judging x, or a slot if it waits for one. A
 // large message waits while another message of its sender is beyond its quantum: one sender
 // may have one such message at a time. The caller holds mu.
-func (t *turns) canBegin(x *turn, now time.Time) bool {
+func (t *Turns) canBegin(x *Turn, now time.Time) bool {
 	if !x.begun.IsZero() {
 		return t.hasSlot(x)
 	}
-	if x.size > share && !x.short && t.inOvertime(x) {
+	if x.Size > Small && !x.short && t.inOvertime(x) {
 		return false
 	}
 	return t.judging.hasRoom(x.needs(), t.isLateFrom(x, now))
 }
 
 // needs returns the memory for judging x.
-func (x *turn) needs() int64 {
+func (x *Turn) needs() int64 {
 	if x.short {
-		return signingMemory(min(x.size, share))
+		return signingMemory(min(x.Size, Small))
 	}
-	return signingMemory(x.size)
+	return signingMemory(x.Size)
 }
 
 // shed refuses messages until all that wait can be judged in time. The caller holds mu.
-func (t *turns) shed() {
+func (t *Turns) shed() {
 	for t.waiting > t.room(t.limit) {
 		t.refuse(t.lastOfLongest(), errNoRoom)
 	}
 }
 
 // room returns how many messages may wait. The caller holds mu.
-func (t *turns) room(limit time.Duration) int {
+func (t *Turns) room(limit time.Duration) int {
 	judged := int64(limit/2) / max(1, int64(t.mean)) * int64(t.all)
 	return int(min(max(int64(t.all), judged), math.MaxInt32))
 }
@@ -256,7 +207,7 @@ func (t *turns) room(limit time.Duration) int {
 // lastOfLongest returns the last message of the longest line, in the network with the most
 // waiting messages. Among equals it picks the line that will wait longest. One customer may
 // have 65,536 lines in an IPv6 network, with a message in each. The caller holds mu.
-func (t *turns) lastOfLongest() *turn {
+func (t *Turns) lastOfLongest() *Turn {
 	fresh := make(map[netip.Prefix]int, len(t.order))
 	for _, l := range t.order {
 		fresh[l.network()] += l.fresh()
@@ -271,33 +222,33 @@ func (t *turns) lastOfLongest() *turn {
 }
 
 // begin gives x a free processor. The caller holds mu.
-func (t *turns) begin(x *turn, now time.Time) {
+func (t *Turns) begin(x *Turn, now time.Time) {
 	t.free--
 	t.holding[x] = struct{}{}
 	t.work.begin(now, t.all)
 	x.begun, x.cost = now, t.work.done
 	x.memory, x.lateMemory = x.needs(), t.isLateFrom(x, now)
 	t.judging.take(x.memory, x.lateMemory)
-	x.stage.begin()
-	x.timer = time.AfterFunc(t.quantum, func() { t.overrun(x) })
+	x.Stage.begin()
+	x.timer = time.AfterFunc(x.Quantum, func() { t.overrun(x) })
 	short := x.short
 	t.run(func() {
 		defer t.end(x)
-		x.judge(short)
+		x.Judge(short)
 	})
 }
 
 // overrun takes the processor from a message that is still being signed after its quantum,
 // and the memory if it may not keep that.
-func (t *turns) overrun(x *turn) {
+func (t *Turns) overrun(x *Turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	inTime := time.Since(x.begun) < t.quantum // the timer was set before a wait for a slot
+	inTime := time.Since(x.begun) < x.Quantum // the timer was set before a wait for a slot
 	if x.ended || x.isWaiting() || inTime {
 		return
 	}
-	if x.stage.inOurs() > 0 { // on a busy machine signing may not have begun
-		x.timer.Reset(t.quantum)
+	if x.Stage.inOurs() > 0 { // on a busy machine signing may not have begun
+		x.timer.Reset(x.Quantum)
 		return
 	}
 	if !x.over {
@@ -308,7 +259,7 @@ func (t *turns) overrun(x *turn) {
 }
 
 // yield takes the processor from a message beyond its quantum. The caller holds mu.
-func (t *turns) yield(x *turn) {
+func (t *Turns) yield(x *Turn) {
 	x.over = true
 	t.late++
 	if !x.wasStopped {
@@ -322,7 +273,7 @@ func (t *turns) yield(x *turn) {
 }
 
 // end frees x's processor and memory and gives them to the next message.
-func (t *turns) end(x *turn) {
+func (t *Turns) end(x *Turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
@@ -341,7 +292,7 @@ func (t *turns) end(x *turn) {
 	switch {
 	case x.abandoned != nil:
 		x.abandoned()
-	case x.stage.isStopped():
+	case x.Stage.IsStopped():
 		t.again(x)
 	}
 	t.shed() // x may have raised the mean
@@ -351,7 +302,7 @@ func (t *turns) end(x *turn) {
 // took adds a turn to the mean. The mean excludes the longest turns, as many as there are
 // processors: if the whole machine stalls for a moment, the turns of that moment are no
 // measure of the next ones. The caller holds mu.
-func (t *turns) took(d time.Duration) {
+func (t *Turns) took(d time.Duration) {
 	t.latest[t.taken%latestTurns] = d
 	t.taken++
 	sorted := t.latest
@@ -366,10 +317,10 @@ func (t *turns) took(d time.Duration) {
 }
 
 // remove removes x from its line, and the line once it is empty. The caller holds mu.
-func (t *turns) remove(x *turn) {
+func (t *Turns) remove(x *Turn) {
 	l := x.line
 	x.line, x.starved = nil, l.given == x.given
-	l.turns = slices.DeleteFunc(l.turns, func(y *turn) bool { return y == x })
+	l.turns = slices.DeleteFunc(l.turns, func(y *Turn) bool { return y == x })
 	if x.begun.IsZero() {
 		t.waiting--
 	} else {
@@ -383,14 +334,14 @@ func (t *turns) remove(x *turn) {
 }
 
 // refuse removes x from its line for err. The caller holds mu.
-func (t *turns) refuse(x *turn, err error) {
+func (t *Turns) refuse(x *Turn, err error) {
 	t.remove(x)
 	x.err = err
 	close(x.refused)
 }
 
-// refuseAll refuses every message that has not begun.
-func (t *turns) refuseAll(err error) {
+// RefuseAll refuses every message that has not begun.
+func (t *Turns) RefuseAll(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, l := range slices.Clone(t.order) {
@@ -400,55 +351,70 @@ func (t *turns) refuseAll(err error) {
 	}
 }
 
-// hurry lets a message that has waited for half of its time begin with less: only its
+// Hurry lets a message that has waited for half of its time begin with less: only its
 // beginning is judged. A sender that is set back has a turn for that too.
-func (t *turns) hurry(x *turn) {
+func (t *Turns) Hurry(x *Turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	x.hurried = x.size > share
+	x.hurried = x.Size > Small
 	if x.line != nil && x.begun.IsZero() && x.hurried {
 		x.short = true
 		t.fill()
 	}
 }
 
-// leave ends the session's wait for x, whose deadline has come. Begun is when judging
-// began, plus the time spent waiting for slots; zero for never. Running reports whether x
-// is still judged; abandoned is then called at its end. OurFault reports whether the site
-// is to blame: x was long in our own part, or its client got no turn because messages in
-// that part hold all processors.
-func (t *turns) leave(x *turn, abandoned func()) (begun time.Time, running, ourFault bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	isStuck := func(y *turn) bool { return y.stage.inOurs() >= x.limit/4 }
-	begun = x.begun
-	switch {
-	case x.line != nil && begun.IsZero():
-		t.remove(x)
-		ourFault = x.starved && t.free == 0
-		for y := range t.holding {
-			ourFault = ourFault && isStuck(y)
-		}
-	case !begun.IsZero() && !x.ended:
-		running, ourFault = true, isStuck(x)
-		x.abandoned = abandoned
-		if x.isWaiting() {
-			begun = begun.Add(time.Since(x.since))
-		}
-	}
-	return begun, running, ourFault
+// Left describes a message whose session waits no longer.
+type Left struct {
+	Begun     time.Time // when judging began, plus the time spent waiting for slots; zero: never
+	IsRunning bool      // it is still judged
+	IsCostly  bool      // it is still judged, or was stopped once
+
+	// IsOurFault reports whether the site is to blame: the message was long in our own part, or
+	// its client got no turn because messages in that part hold all processors.
+	IsOurFault bool
 }
 
-// state returns how many messages wait, are judged, and are beyond their quantum.
-func (t *turns) state() (waiting, judging, overtime int) {
+// Leave ends the session's wait for x, whose deadline has come. Abandoned is called at the
+// end of x's judgement if that is still running.
+func (t *Turns) Leave(x *Turn, abandoned func()) Left {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	isStuck := func(y *Turn) bool { return y.Stage.inOurs() >= x.Limit/4 }
+	left := Left{Begun: x.begun, IsCostly: x.wasStopped}
+	switch {
+	case x.line != nil && x.begun.IsZero():
+		t.remove(x)
+		left.IsOurFault = x.starved && t.free == 0
+		for y := range t.holding {
+			left.IsOurFault = left.IsOurFault && isStuck(y)
+		}
+	case !x.begun.IsZero() && !x.ended:
+		left.IsRunning, left.IsCostly, left.IsOurFault = true, true, isStuck(x)
+		x.abandoned = abandoned
+		if x.isWaiting() {
+			left.Begun = x.begun.Add(time.Since(x.since))
+		}
+	}
+	return left
+}
+
+// State returns how many messages wait, are judged, and are beyond their quantum.
+func (t *Turns) State() (waiting, judging, overtime int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.waiting + t.parked, t.all - t.free, t.late
 }
 
-// booked returns the number of senders that are set back, and the memory for judging.
-func (t *turns) booked() (setBack int, memory int64) {
+// Booked returns the number of senders that are set back, and the memory for judging.
+func (t *Turns) Booked() (setBack int, memory int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.setbacks.count(time.Now()), t.judging.small + t.judging.large
+}
+
+// HasFree reports whether a processor is free.
+func (t *Turns) HasFree() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.free > 0
 }

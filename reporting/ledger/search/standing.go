@@ -1,4 +1,4 @@
-package ledger
+package search
 
 import (
 	"time"
@@ -17,9 +17,9 @@ type Standing struct {
 
 // Standing calls visit for every report with parts that are listed or revoked, for filters that
 // have lost them. Of a part that was reported and revoked several times, it is the last word. It returns the first error of visit, and stops there.
-func (l *Ledger) Standing(visit func(Standing) error) error {
+func (l *Search) Standing(visit func(Standing) error) error {
 	return l.view(func(t *txn) error {
-		c := t.reports.Cursor()
+		c := t.Reports.Cursor()
 		for key, data := c.First(); key != nil; key, data = c.Next() {
 			r, err := record.DecodeReport(data)
 			if err != nil {
@@ -34,10 +34,10 @@ func (l *Ledger) Standing(visit func(Standing) error) error {
 }
 
 func (t *txn) standingOf(r *record.Report, visit func(Standing) error) error {
-	listed, revoked := map[record.Key]Weight{}, map[record.Key]Weight{}
+	listed, revoked := map[record.Key]record.Weight{}, map[record.Key]record.Weight{}
 	var at time.Time
 	for _, k := range record.KeysOf(r.Set, r.Anchors) {
-		y, err := t.tally(k)
+		y, err := t.Tally(k)
 		if err != nil {
 			return err
 		}
@@ -47,23 +47,23 @@ func (t *txn) standingOf(r *record.Report, visit func(Standing) error) error {
 		}
 		switch {
 		case y.Listed && !r.At.Before(last):
-			listed[k] = t.l.quorum
+			listed[k] = t.quorum
 		case !y.Listed && !last.IsZero():
-			revoked[k] = t.l.quorum
+			revoked[k] = t.quorum
 			if last.After(at) {
 				at = last
 			}
 		}
 	}
 	for _, side := range []struct {
-		weights map[record.Key]Weight
+		weights map[record.Key]record.Weight
 		s       Standing
 		skip    bool
 	}{
 		{revoked, Standing{Revoked: true, At: at}, false},
-		{listed, Standing{Class: r.Class, At: r.At}, r.Stance() == Ham},
+		{listed, Standing{Class: r.Class, At: r.At}, r.Stance() == record.Ham},
 	} {
-		parts := record.Reach(r.Set, r.Anchors, func(k record.Key) Weight { return side.weights[k] }, t.l.quorum)
+		parts := record.Reach(r.Set, r.Anchors, func(k record.Key) record.Weight { return side.weights[k] }, t.quorum)
 		if side.skip || !parts.Any() {
 			continue
 		}

@@ -1,13 +1,10 @@
-package milter
+package turns
 
 import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
-
-	"github.com/spambloom/spambloom/signature"
 )
 
 // setbacks contains the senders whose mail exceeds its turn: clients, their networks and
@@ -18,7 +15,7 @@ import (
 // An envelope sender is easily forged. Being set back costs nothing while processors are
 // free; otherwise it delays mail.
 //
-// The caller holds turns.mu. The memory is bounded by the processors' time: an entry costs
+// The caller holds Turns.mu. The memory is bounded by the processors' time: an entry costs
 // a quantum and lasts ten minutes at most.
 type setbacks struct {
 	running map[identity]int       // number of their messages beyond their quantum
@@ -95,7 +92,7 @@ func (s *setbacks) end(ids []identity, now time.Time, cost time.Duration) {
 	}
 }
 
-func (s *setbacks) isSetBack(x *turn, now time.Time) bool {
+func (s *setbacks) isSetBack(x *Turn, now time.Time) bool {
 	if len(s.running)+len(s.until) == 0 {
 		return false
 	}
@@ -108,7 +105,7 @@ func (s *setbacks) has(id identity, now time.Time) bool {
 }
 
 // inOvertime reports whether a message of x's sender is beyond its quantum.
-func (s *setbacks) inOvertime(x *turn) bool {
+func (s *setbacks) inOvertime(x *Turn) bool {
 	for _, id := range x.ids {
 		if s.running[id] > 0 {
 			return true
@@ -125,68 +122,4 @@ func (s *setbacks) count(now time.Time) (n int) {
 		}
 	}
 	return n + len(s.running)
-}
-
-// work is the processor time used for judging. Judgements that run at the same time get
-// equal shares, so a message does not cost its sender more because others run beside it.
-type work struct {
-	running int           // judgements
-	at      time.Time     // when done was last updated
-	done    time.Duration // processor time of a judgement that has run since the start
-}
-
-func (w *work) advance(now time.Time, processors int) {
-	if w.running > 0 {
-		w.done += now.Sub(w.at) * time.Duration(min(processors, w.running)) / time.Duration(w.running)
-	}
-	w.at = now
-}
-
-func (w *work) begin(now time.Time, processors int) { w.advance(now, processors); w.running++ }
-func (w *work) end(now time.Time, processors int)   { w.advance(now, processors); w.running-- }
-
-// stage is the state of a judgement: signing, whose time depends on the message, or our own
-// part (the database and the policies), whose time does not.
-//
-// Signing may be stopped. The judgement then ends without a result, and begins again later.
-type stage struct {
-	ours   atomic.Pointer[time.Time] // when it entered our part; nil while signing; &stopped
-	unpack signature.Unpacking       // set when the message asks for its turn
-	stop   chan struct{}             // closed when signing is stopped; made at each begin
-}
-
-// stopped marks the stage of a judgement whose signing was stopped.
-var stopped time.Time
-
-// begin resets s for the begin of a judgement, before anything is signed.
-func (s *stage) begin() {
-	now := time.Now()
-	s.stop = make(chan struct{})
-	s.ours.Store(&now)
-}
-
-func (s *stage) enterSigning() { s.ours.Store(nil) }
-
-// enterOurs enters our part. It reports false if signing was stopped.
-func (s *stage) enterOurs() bool {
-	now := time.Now()
-	return s.ours.CompareAndSwap(nil, &now) || !s.isStopped()
-}
-
-// stopSigning stops the judgement if it signs. It is called once after each begin.
-func (s *stage) stopSigning() {
-	if s.ours.CompareAndSwap(nil, &stopped) {
-		close(s.stop)
-	}
-}
-
-func (s *stage) isStopped() bool { return s.ours.Load() == &stopped }
-
-// inOurs returns how long the judgement has been in our part, or 0 while it signs.
-func (s *stage) inOurs() time.Duration {
-	since := s.ours.Load()
-	if since == nil || since == &stopped {
-		return 0
-	}
-	return max(1, time.Since(*since))
 }

@@ -1,4 +1,4 @@
-package milter
+package turns
 
 import (
 	"slices"
@@ -29,14 +29,14 @@ const (
 //
 // Mail that takes long to unpack therefore leaves at least two slots to other mail. A
 // message with a slot waits for nothing, so there is no deadlock. The caller holds
-// turns.mu.
+// Turns.mu.
 type slots struct {
 	used     int     // slots in use
 	usedLate int     // slots of messages beyond their quantum, without stopped ones
-	queue    []*turn // messages beyond their quantum, waiting
+	queue    []*Turn // messages beyond their quantum, waiting
 }
 
-// unpacking is the slot state of a turn. Guarded by turns.mu.
+// unpacking is the slot state of a turn. Guarded by Turns.mu.
 type unpacking struct {
 	stop     chan struct{} // closed if the slot must be released; nil: it has none
 	isLate   bool          // counted in usedLate
@@ -49,11 +49,11 @@ type unpacking struct {
 func (u *unpacking) isWaiting() bool { return !u.since.IsZero() }
 
 // unpack implements signature.Unpacking for x: it waits for a slot.
-func (t *turns) unpack(x *turn) (stop <-chan struct{}, done func()) {
+func (t *Turns) unpack(x *Turn) (stop <-chan struct{}, done func()) {
 	done = func() { t.giveSlot(x) }
 	t.mu.Lock()
 	switch {
-	case isLarge(x.memory) && x.stage.isStopped():
+	case isLarge(x.memory) && x.Stage.IsStopped():
 	case t.hasSlot(x):
 		stop = t.takeSlot(x)
 		t.mu.Unlock()
@@ -67,16 +67,16 @@ func (t *turns) unpack(x *turn) (stop <-chan struct{}, done func()) {
 		t.stop(x)
 	}
 	t.mu.Unlock()
-	return x.stage.stop, func() {}
+	return x.Stage.stop, func() {}
 }
 
 // hasSlot reports whether there is a slot for x. The caller holds mu.
-func (t *turns) hasSlot(x *turn) bool {
+func (t *Turns) hasSlot(x *Turn) bool {
 	return t.used < maxUnpacking && (!x.over || t.usedLate < maxUnpackingLate)
 }
 
 // takeSlot gives x a free slot. The caller holds mu.
-func (t *turns) takeSlot(x *turn) (stop chan struct{}) {
+func (t *Turns) takeSlot(x *Turn) (stop chan struct{}) {
 	t.used++
 	if x.isLate = x.over; x.isLate {
 		t.usedLate++
@@ -86,7 +86,7 @@ func (t *turns) takeSlot(x *turn) (stop chan struct{}) {
 }
 
 // giveSlot releases x's slot and gives it to a waiting message.
-func (t *turns) giveSlot(x *turn) {
+func (t *Turns) giveSlot(x *Turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.used--
@@ -104,7 +104,7 @@ func (t *turns) giveSlot(x *turn) {
 
 // holdLate counts the slot of x, whose quantum has ended, in usedLate. It stops x if there
 // are too many. The caller holds mu.
-func (t *turns) holdLate(x *turn) {
+func (t *Turns) holdLate(x *Turn) {
 	switch {
 	case x.stop == nil:
 	case t.usedLate < maxUnpackingLate:
@@ -116,7 +116,7 @@ func (t *turns) holdLate(x *turn) {
 }
 
 // park makes x wait for a slot and releases its processor. The caller holds mu.
-func (t *turns) park(x *turn) (granted <-chan struct{}) {
+func (t *Turns) park(x *Turn) (granted <-chan struct{}) {
 	now := time.Now()
 	t.work.end(now, t.all)
 	x.since, x.sinceAll, x.granted = now, t.work.done, make(chan struct{})
@@ -137,15 +137,15 @@ func (t *turns) park(x *turn) (granted <-chan struct{}) {
 }
 
 // resume gives x a processor and a slot. The caller holds mu.
-func (t *turns) resume(x *turn) {
+func (t *Turns) resume(x *Turn) {
 	t.free--
 	t.holding[x] = struct{}{}
 	t.unpark(x)
-	x.timer = time.AfterFunc(t.quantum-time.Since(x.begun), func() { t.overrun(x) })
+	x.timer = time.AfterFunc(x.Quantum-time.Since(x.begun), func() { t.overrun(x) })
 }
 
 // unpark ends x's wait for a slot that is now free. The caller holds mu.
-func (t *turns) unpark(x *turn) {
+func (t *Turns) unpark(x *Turn) {
 	now := time.Now()
 	t.work.begin(now, t.all)
 	x.begun = x.begun.Add(now.Sub(x.since))
@@ -155,25 +155,25 @@ func (t *turns) unpark(x *turn) {
 	close(x.granted)
 }
 
-// Sign is signature.Compute for mail that does not come from an MTA, such as a trap's. It
+// Beside calls work, which signs mail that does not come from an MTA, such as a trap's. It
 // needs no turn, and its slot is one of those of messages beyond their quantum. Therefore
 // it neither takes more memory nor delays mail.
-func (s *Server) Sign(m signature.Message) signature.Set {
-	t, x := s.turns, &turn{over: true}
+func (t *Turns) Beside(work func(signature.Unpacking)) {
+	x := &Turn{over: true}
 	t.enter()
 	defer t.exit()
-	return s.sign(m, func() (<-chan struct{}, func()) { return t.unpack(x) }, nil)
+	work(func() (<-chan struct{}, func()) { return t.unpack(x) })
 }
 
 // enter counts work without a turn.
-func (t *turns) enter() {
+func (t *Turns) enter() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.work.begin(time.Now(), t.all)
 }
 
 // exit ends work counted by enter.
-func (t *turns) exit() {
+func (t *Turns) exit() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.work.end(time.Now(), t.all)

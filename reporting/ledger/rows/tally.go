@@ -1,4 +1,4 @@
-package ledger
+package rows
 
 import (
 	"encoding/binary"
@@ -7,25 +7,25 @@ import (
 	"github.com/spambloom/spambloom/reporting/ledger/record"
 )
 
-// tally reads a tally; an empty one if there is none.
-func (t *txn) tally(k record.Key) (*record.Tally, error) {
-	data := t.tallies.Get(k[:])
+// Tally reads a tally; an empty one if there is none.
+func (t *Txn) Tally(k record.Key) (*record.Tally, error) {
+	data := t.Tallies.Get(k[:])
 	if data == nil {
 		return &record.Tally{}, nil
 	}
 	return record.DecodeTally(data)
 }
 
-// putTally writes a tally, or removes an empty one.
-func (t *txn) putTally(k record.Key, y *record.Tally) error {
+// PutTally writes a tally, or removes an empty one.
+func (t *Txn) PutTally(k record.Key, y *record.Tally) error {
 	if len(y.Inline) == 0 && y.More == 0 && len(y.Past) == 0 {
-		return t.tallies.Delete(k[:])
+		return t.Tallies.Delete(k[:])
 	}
-	return t.tallies.Put(k[:], y.Encode())
+	return t.Tallies.Put(k[:], y.Encode())
 }
 
-// opinionOf returns the opinion of a reporter in a tally.
-func (t *txn) opinionOf(k record.Key, y *record.Tally, reporter uint32) (record.Opinion, bool, error) {
+// OpinionOf returns the opinion of a reporter in a tally.
+func (t *Txn) OpinionOf(k record.Key, y *record.Tally, reporter uint32) (record.Opinion, bool, error) {
 	for _, o := range y.Inline {
 		if o.Reporter == reporter {
 			return o, true, nil
@@ -34,7 +34,7 @@ func (t *txn) opinionOf(k record.Key, y *record.Tally, reporter uint32) (record.
 	if y.More == 0 {
 		return record.Opinion{}, false, nil
 	}
-	data := t.opinions.Get(record.OpinionKey(k, reporter))
+	data := t.Opinions.Get(record.OpinionKey(k, reporter))
 	if data == nil {
 		return record.Opinion{}, false, nil
 	}
@@ -42,19 +42,19 @@ func (t *txn) opinionOf(k record.Key, y *record.Tally, reporter uint32) (record.
 	return o, err == nil, err
 }
 
-// addOpinion adds a reporter's opinion to a tally.
-func (t *txn) addOpinion(k record.Key, y *record.Tally, o record.Opinion) error {
+// AddOpinion adds a reporter's opinion to a tally.
+func (t *Txn) AddOpinion(k record.Key, y *record.Tally, o record.Opinion) error {
 	y.Add(o)
 	if len(y.Inline) < record.MaxInline {
 		y.Inline = append(y.Inline, o)
 		return nil
 	}
 	y.More++
-	return t.opinions.Put(record.OpinionKey(k, o.Reporter), o.Append(nil))
+	return t.Opinions.Put(record.OpinionKey(k, o.Reporter), o.Append(nil))
 }
 
-// removeOpinion removes a reporter's opinion from a tally, which remembers its report.
-func (t *txn) removeOpinion(k record.Key, y *record.Tally, o record.Opinion) error {
+// RemoveOpinion removes a reporter's opinion from a tally, which remembers its report.
+func (t *Txn) RemoveOpinion(k record.Key, y *record.Tally, o record.Opinion) error {
 	y.Subtract(o)
 	y.Remember(o.Report)
 	for i, known := range y.Inline {
@@ -64,11 +64,11 @@ func (t *txn) removeOpinion(k record.Key, y *record.Tally, o record.Opinion) err
 		}
 	}
 	y.More = max(y.More, 1) - 1
-	return t.opinions.Delete(record.OpinionKey(k, o.Reporter))
+	return t.Opinions.Delete(record.OpinionKey(k, o.Reporter))
 }
 
-// eachOpinion visits all opinions in a tally, until visit returns false.
-func (t *txn) eachOpinion(k record.Key, y *record.Tally, visit func(record.Opinion) bool) error {
+// EachOpinion visits all opinions in a tally, until visit returns false.
+func (t *Txn) EachOpinion(k record.Key, y *record.Tally, visit func(record.Opinion) bool) error {
 	for _, o := range y.Inline {
 		if !visit(o) {
 			return nil
@@ -77,7 +77,7 @@ func (t *txn) eachOpinion(k record.Key, y *record.Tally, visit func(record.Opini
 	if y.More == 0 {
 		return nil
 	}
-	c := t.opinions.Cursor()
+	c := t.Opinions.Cursor()
 	for name, data := c.Seek(k[:]); len(name) == len(k)+4 && record.Key(name) == k; name, data = c.Next() {
 		o, err := record.DecodeOpinion(binary.BigEndian.Uint32(name[len(k):]), data)
 		if err != nil {

@@ -1,4 +1,4 @@
-package milter
+package turns
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 
 // desk is turns in a bubble, and the messages judged, in order.
 type desk struct {
-	*turns
-	judged  []string // guarded by turns.mu
-	stopped int      // judgements that were stopped and began again; guarded by turns.mu
+	*Turns
+	judged  []string // guarded by Turns.mu
+	stopped int      // judgements that were stopped and began again; guarded by Turns.mu
 }
 
 // order returns the messages judged since the last call of forget.
@@ -39,40 +39,40 @@ func (d *desk) inside() (memory judgingMemory, free int) {
 }
 
 func newDesk(processors int) *desk {
-	return &desk{turns: newTurns(processors, func(judge func()) { go judge() })}
+	return &desk{Turns: New(processors, func(judge func()) { go judge() })}
 }
 
 // setBack returns the number of set-back senders.
 func (d *desk) setBack() int {
-	n, _ := d.booked()
+	n, _ := d.Booked()
 	return n
 }
 
 // bookedNow returns the memory booked for judging.
 func (d *desk) bookedNow() int64 {
-	_, n := d.booked()
+	_, n := d.Booked()
 	return n
 }
 
 // ask requests a turn for a message that is signed for that time. "short" marks messages
 // that are judged on their beginning.
-func (d *desk) ask(name, client, sender string, size int64, signing time.Duration) *turn {
-	at := new(stage)
-	x := d.turns.ask(request{
-		client: netip.MustParseAddr(client), sender: sender, size: size, limit: time.Minute, stage: at,
-		judge: func(short bool) {
+func (d *desk) ask(name, client, sender string, size int64, signing time.Duration) *Turn {
+	at := new(Stage)
+	x := d.Turns.Ask(Request{
+		Client: netip.MustParseAddr(client), Sender: sender, Size: size, Limit: time.Minute, Stage: at,
+		Judge: func(short bool) {
 			if short {
 				name += " short"
 			}
 			d.mu.Lock()
 			d.judged = append(d.judged, name)
 			d.mu.Unlock()
-			at.enterSigning()
+			at.EnterSigning()
 			select {
 			case <-time.After(signing):
 			case <-at.stop:
 			}
-			if !at.enterOurs() {
+			if !at.EnterOurs() {
 				d.mu.Lock()
 				d.stopped++
 				d.mu.Unlock()
@@ -141,10 +141,10 @@ func TestSetBack(t *testing.T) {
 func TestLateBeginDoesNotCircumventTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(1)
-		at := new(stage)
-		d.turns.ask(request{client: netip.MustParseAddr("198.51.100.1"), limit: time.Minute, stage: at, judge: func(bool) {
-			time.Sleep(2 * turnQuantum) // until the machine runs it
-			at.enterSigning()
+		at := new(Stage)
+		d.Turns.Ask(Request{Client: netip.MustParseAddr("198.51.100.1"), Limit: time.Minute, Stage: at, Judge: func(bool) {
+			time.Sleep(2 * Quantum) // until the machine runs it
+			at.EnterSigning()
 			time.Sleep(10 * time.Second)
 		}})
 		d.ask("other", "192.0.2.1", "", 1000, 0)
@@ -184,12 +184,12 @@ func TestLargeMailOfOneSender(t *testing.T) {
 		d.ask("bomb", "198.51.100.1", "", 1<<20, time.Hour)
 		time.Sleep(time.Second)
 		large := d.ask("large", "198.51.100.2", "", 1<<20, 0)
-		d.ask("small", "198.51.100.1", "", share, 0)
+		d.ask("small", "198.51.100.1", "", Small, 0)
 		d.ask("other", "192.0.2.1", "", 1<<20, 0)
 		if want := []string{"bomb", "small", "other"}; !slices.Equal(d.order(), want) {
 			t.Errorf("judged %v, want %v", d.order(), want)
 		}
-		d.hurry(large)
+		d.Hurry(large)
 		synctest.Wait()
 		if want := []string{"bomb", "small", "other", "large short"}; !slices.Equal(d.order(), want) {
 			t.Errorf("in a hurry: judged %v, want %v", d.order(), want)
@@ -212,7 +212,7 @@ func TestJudgingMemory(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		memory, _ := d.inside()
-		if waiting, _, overtime := d.state(); waiting != 19 || overtime != 1 || memory.large != signingMemory(10<<20) || memory.late != memory.large {
+		if waiting, _, overtime := d.State(); waiting != 19 || overtime != 1 || memory.large != signingMemory(10<<20) || memory.late != memory.large {
 			t.Errorf("%d large messages wait, %d are judged, with %+v", waiting, overtime, memory)
 		}
 		d.forget()
@@ -221,7 +221,7 @@ func TestJudgingMemory(t *testing.T) {
 		if !slices.Equal(d.order(), []string{"small", "large"}) {
 			t.Errorf("judged %v", d.order())
 		}
-		d.refuseAll(errSuspended)
+		d.RefuseAll(errTest)
 		d.ask("huge", "192.0.2.1", "", 1<<30, 0)
 		if got := d.order(); len(got) != 2 {
 			t.Errorf("a huge message is judged beside others: %v", got)
@@ -243,13 +243,13 @@ func TestStoppedMessage(t *testing.T) {
 		second := d.ask("second", "10.0.2.1", "", 10<<20, 10*time.Second)
 		third := d.ask("third", "10.0.3.1", "", 10<<20, 10*time.Second)
 		time.Sleep(2 * time.Second)
-		if waiting, judging, overtime := d.state(); waiting != 2 || judging != 0 || overtime != 1 || d.stopped != 2 {
+		if waiting, judging, overtime := d.State(); waiting != 2 || judging != 0 || overtime != 1 || d.stopped != 2 {
 			t.Fatalf("%d wait, %d are judged, %d beyond their quantum, %d were stopped", waiting, judging, overtime, d.stopped)
 		}
 		if _, ok := <-second.overtime; ok || !second.wasStopped || first.wasStopped {
 			t.Errorf("stopped: first %v, second %v", first.wasStopped, second.wasStopped)
 		}
-		d.hurry(third)
+		d.Hurry(third)
 		synctest.Wait()
 		time.Sleep(time.Hour)
 		if want := []string{"first", "second", "third", "third short", "second"}; !slices.Equal(d.order(), want) || d.stopped != 2 || d.bookedNow() != 0 {
@@ -287,11 +287,11 @@ func TestSlowMachineStopsNothing(t *testing.T) {
 		d.ask("late", "10.0.1.1", "", 10<<20, time.Minute)
 		time.Sleep(time.Second)
 		for i := range 4 { // small ones, which keep their memory
-			d.ask("beside", fmt.Sprintf("10.1.%d.1", i), "", share, time.Minute)
+			d.ask("beside", fmt.Sprintf("10.1.%d.1", i), "", Small, time.Minute)
 			time.Sleep(time.Second)
 		}
-		slow := d.ask("slow", "192.0.2.1", "", 10<<20, 4*turnQuantum) // its share of that is less than a quantum
-		time.Sleep(5 * turnQuantum)
+		slow := d.ask("slow", "192.0.2.1", "", 10<<20, 4*Quantum) // its share of that is less than a quantum
+		time.Sleep(5 * Quantum)
 		synctest.Wait()
 		if _, ok := <-slow.overtime; ok || slow.wasStopped || !slow.ended {
 			t.Errorf("stopped %v, ended %v", slow.wasStopped, slow.ended)
@@ -335,7 +335,7 @@ func TestTurnsBounds(t *testing.T) {
 // playTurns returns a description of the fault, or "".
 func playTurns(processors int, mail []arrival) (fault string) {
 	d := newDesk(processors)
-	var all []*turn
+	var all []*Turn
 	for _, m := range mail {
 		all = append(all, d.ask("m", m.client, "", m.size, m.signing))
 		time.Sleep(m.pause)
@@ -355,7 +355,7 @@ func playTurns(processors int, mail []arrival) (fault string) {
 	if len(d.order())-d.stopped+refused != len(all) {
 		fault = fmt.Sprintf("of %d messages %d were judged, %d of them again, %d refused", len(all), len(d.order()), d.stopped, refused)
 	}
-	if waiting, judging, overtime := d.state(); waiting+judging+overtime+d.setBack() != 0 || d.bookedNow() != 0 {
+	if waiting, judging, overtime := d.State(); waiting+judging+overtime+d.setBack() != 0 || d.bookedNow() != 0 {
 		fault = fmt.Sprintf("at the end %d wait, %d are judged, %d beyond their turn; %d bytes booked", waiting, judging, overtime, d.bookedNow())
 	}
 	return fault

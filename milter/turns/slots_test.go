@@ -1,25 +1,14 @@
-package milter
+package turns
 
 import (
-	"archive/zip"
-	"bytes"
-	"cmp"
-	"encoding/base64"
 	"fmt"
 	"net/netip"
-	"reflect"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
-
-	"github.com/spambloom/spambloom/bloomdb"
-	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/signature"
 )
 
 // packedMail is a test message with its signing time before it is unpacked, and for
@@ -32,7 +21,7 @@ type packedMail struct {
 
 // packing is turns in a bubble for such messages.
 type packing struct {
-	*turns
+	*Turns
 	mu     sync.Mutex
 	inside map[*packedTurn]bool // turns with a slot
 	most   int                  // at a time
@@ -41,7 +30,7 @@ type packing struct {
 
 // packedTurn is the outcome of a message.
 type packedTurn struct {
-	*turn
+	*Turn
 	name    string
 	signing time.Duration // of all attempts, without waiting
 	stopped int
@@ -49,22 +38,22 @@ type packedTurn struct {
 }
 
 func newPacking(processors int) *packing {
-	return &packing{turns: newTurns(processors, func(judge func()) { go judge() }), inside: map[*packedTurn]bool{}}
+	return &packing{Turns: New(processors, func(judge func()) { go judge() }), inside: map[*packedTurn]bool{}}
 }
 
 // ask requests a turn for a message that behaves like signature.ComputeWith.
 func (p *packing) ask(name string, m packedMail) *packedTurn {
-	x, at := &packedTurn{name: name}, new(stage)
-	x.turn = p.turns.ask(request{
-		client: netip.MustParseAddr(m.client), size: 1000, limit: time.Hour, stage: at,
-		judge: func(bool) {
-			at.enterSigning()
+	x, at := &packedTurn{name: name}, new(Stage)
+	x.Turn = p.Turns.Ask(Request{
+		Client: netip.MustParseAddr(m.client), Size: 1000, Limit: time.Hour, Stage: at,
+		Judge: func(bool) {
+			at.EnterSigning()
 			time.Sleep(m.before)
 			x.signing = m.before
 			for p.attempt(x, at, m.unpack) {
 				x.stopped++
 			}
-			at.enterOurs()
+			at.EnterOurs()
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			x.end = time.Now()
@@ -76,7 +65,7 @@ func (p *packing) ask(name string, m packedMail) *packedTurn {
 }
 
 // attempt unpacks once. It reports whether it was stopped.
-func (p *packing) attempt(x *packedTurn, at *stage, d time.Duration) (stopped bool) {
+func (p *packing) attempt(x *packedTurn, at *Stage, d time.Duration) (stopped bool) {
 	stop, done := at.unpack()
 	defer done()
 	p.mu.Lock()
@@ -116,15 +105,15 @@ func (p *packing) names() (names []string) {
 type occupied struct{ used, late, free, parked, queued int }
 
 func (p *packing) occupied() occupied {
-	p.turns.mu.Lock()
-	defer p.turns.mu.Unlock()
+	p.Turns.mu.Lock()
+	defer p.Turns.mu.Unlock()
 	return occupied{p.used, p.usedLate, p.free, p.parked, len(p.queue)}
 }
 
 // setBackOf returns for how long a client is still set back.
 func (p *packing) setBackOf(client string) time.Duration {
-	p.turns.mu.Lock()
-	defer p.turns.mu.Unlock()
+	p.Turns.mu.Lock()
+	defer p.Turns.mu.Unlock()
 	id := identity{network: lineOf(netip.MustParseAddr(client))}
 	if p.setbacks.running[id] > 0 {
 		return longestSetback
@@ -158,8 +147,8 @@ func TestHostileArchives(t *testing.T) {
 					t.Errorf("as soon as it can be, judged %v", names)
 				}
 				for _, x := range []*packedTurn{early, late} {
-					if x.over || x.stopped != 0 || p.setBackOf(x.client.String()) != 0 {
-						t.Errorf("%s: beyond its quantum %v, stopped %d times, set back for %v", x.name, x.over, x.stopped, p.setBackOf(x.client.String()))
+					if x.over || x.stopped != 0 || p.setBackOf(x.Client.String()) != 0 {
+						t.Errorf("%s: beyond its quantum %v, stopped %d times, set back for %v", x.name, x.over, x.stopped, p.setBackOf(x.Client.String()))
 					}
 				}
 				pass(time.Minute)
@@ -199,7 +188,7 @@ func TestArchivesTakeTurns(t *testing.T) {
 }
 
 // A message that waits for a slot keeps its place when others are refused. When it leaves,
-// leave reports to its session that it had begun.
+// Leave reports to its session that it had begun.
 func TestLeavingTheWaitForASlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacking(5)
@@ -208,16 +197,16 @@ func TestLeavingTheWaitForASlot(t *testing.T) {
 		}
 		asked := time.Now()
 		x := p.ask("waits", packedMail{client: "192.0.2.1", unpack: 100 * time.Millisecond})
-		p.refuseAll(errSuspended)
-		p.hurry(x.turn)
+		p.RefuseAll(errTest)
+		p.Hurry(x.Turn)
 		pass(50 * time.Millisecond)
-		if waiting, judging, overtime := p.state(); waiting != 1 || judging != maxUnpacking || overtime != 0 || x.short {
+		if waiting, judging, overtime := p.State(); waiting != 1 || judging != maxUnpacking || overtime != 0 || x.short {
 			t.Errorf("%d wait, %d are judged, %d beyond their quantum; short %v", waiting, judging, overtime, x.short)
 		}
 		abandoned := false
-		begun, running, ourFault := p.leave(x.turn, func() { abandoned = true })
-		if begun.Sub(asked) != 50*time.Millisecond || !running || ourFault {
-			t.Errorf("judging began after %v, running %v, our fault %v", begun.Sub(asked), running, ourFault)
+		left := p.Leave(x.Turn, func() { abandoned = true })
+		if left.Begun.Sub(asked) != 50*time.Millisecond || !left.IsRunning || left.IsOurFault {
+			t.Errorf("judging began after %v: %+v", left.Begun.Sub(asked), left)
 		}
 		pass(time.Second)
 		if !abandoned || len(p.names()) != maxUnpacking+1 {
@@ -277,7 +266,7 @@ func playPacking(processors int, mail []packedMail) (fault string) {
 				mayBeSetBack[id] = until
 			}
 		}
-		if isLong := x.signing >= p.quantum; x.over != isLong || x.stopped > 1 || x.stopped > 0 && !x.over {
+		if isLong := x.signing >= Quantum; x.over != isLong || x.stopped > 1 || x.stopped > 0 && !x.over {
 			fault = fmt.Sprintf("signed for %v: beyond its quantum %v, stopped %d times", x.signing, x.over, x.stopped)
 		}
 	}
@@ -286,119 +275,8 @@ func playPacking(processors int, mail []packedMail) (fault string) {
 			fault = fmt.Sprintf("%v is set back until %v, want %v at most", id.network, until, mayBeSetBack[id])
 		}
 	}
-	if waiting, judging, overtime := p.state(); waiting+judging+overtime+p.used+p.usedLate+len(p.queue)+p.work.running != 0 {
+	if waiting, judging, overtime := p.State(); waiting+judging+overtime+p.used+p.usedLate+len(p.queue)+p.work.running != 0 {
 		fault = fmt.Sprintf("at the end %d wait, %d are judged, %d beyond their quantum; slots %+v", waiting, judging, overtime, p.slots)
 	}
 	return fault
-}
-
-// withArchive is a mail with enough text to sign, and an archive.
-func withArchive(t *testing.T) mail {
-	t.Helper()
-	var packed bytes.Buffer
-	w := zip.NewWriter(&packed)
-	f, err := w.Create("invoice.txt")
-	if err == nil {
-		_, err = f.Write([]byte(letter.body))
-	}
-	if err = cmp.Or(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
-	// At least a kilobyte, or it would be ignored.
-	packed.Write(make([]byte, 2000))
-	return mail{
-		header: []string{"Subject: Your invoice", "Content-Type: multipart/mixed; boundary=b"},
-		body: "--b\r\nContent-Type: text/plain\r\n\r\n" + letter.body + "\r\n--b\r\nContent-Type: application/zip\r\n" +
-			"Content-Transfer-Encoding: base64\r\n\r\n" + base64.StdEncoding.EncodeToString(packed.Bytes()) + "\r\n--b--\r\n",
-	}
-}
-
-// The attack on one processor, by MTAs: six messages are unpacked until the test ends it.
-// Mail with an archive is judged beside them.
-func TestArchivesBesideHostileOnes(t *testing.T) {
-	oneProcessor(t)
-	b := start(t, Options{JudgeTimeout: time.Hour}, nil)
-	b.Server.db = openDB(t)
-	innocent := withArchive(t)
-	if err := b.Server.db.Report(innocent.set(), bloomdb.ClassOther); err != nil {
-		t.Fatal(err)
-	}
-	release := make(chan struct{})
-	b.Server.sign = func(m signature.Message, unpacking signature.Unpacking, stop <-chan struct{}) signature.Set {
-		if !bytes.HasPrefix(m.Body, []byte("<style>")) {
-			return signature.ComputeWith(m, unpacking, stop)
-		}
-		for {
-			stop, done := unpacking()
-			select {
-			case <-stop:
-				done()
-			case <-release:
-				done()
-				return signature.Set{}
-			}
-		}
-	}
-	var six []*wire
-	for i := range 6 {
-		w := attacker(t, b, fmt.Sprintf("198.51.%d.1", i), fmt.Sprintf("bomb%d@example.net", i), "<style>")
-		w.send('E', "")
-		six = append(six, w)
-	}
-	inside := func() (used, late, waiting int) {
-		b.turns.mu.Lock()
-		defer b.turns.mu.Unlock()
-		b.turns.quantum = time.Hour // from now on: this test must not depend on the machine's speed
-		return b.turns.used, b.turns.usedLate, len(b.turns.queue)
-	}
-	testenv.Eventually(t, "six messages beyond their quantum", func() bool { return b.Load().Overtime == 6 })
-	testenv.Eventually(t, "the stopped messages", func() bool { _, _, waiting := inside(); return waiting == 4 })
-	for i := range 5 {
-		changes, _ := dial(t, "tcp", b.addr, offerAll, fmt.Sprintf("192.0.2.%d", i)).send(innocent)
-		if !slices.ContainsFunc(changed(changes), func(c string) bool { return strings.HasPrefix(c, "+0 X-Spambloom: spam;") }) {
-			t.Errorf("known spam with an archive is not found: %q", changed(changes))
-		}
-	}
-	if used, late, waiting := inside(); used != maxUnpackingLate || late != maxUnpackingLate || waiting != 4 {
-		t.Errorf("%d slots used, %d by messages beyond their quantum, %d wait", used, late, waiting)
-	}
-	if load := b.Load(); load.SetBack != 3*6 || load.Overtime != 6 {
-		t.Errorf("load %+v", load)
-	}
-	close(release)
-	for _, w := range six {
-		w.expect("ic")
-	}
-}
-
-// The daemon's other mail uses the slots of expensive messages, and waits for them.
-func TestSigningOtherMail(t *testing.T) {
-	content := withArchive(t)
-	set := content.set()
-	if !slices.ContainsFunc(set.Signatures, func(s signature.Signature) bool { return s.Kind == signature.KindContent }) {
-		t.Fatalf("the archive is not unpacked: %+v", set.Signatures)
-	}
-	synctest.Test(t, func(t *testing.T) {
-		s := NewServer(nil, Options{})
-		var holding []*turn
-		for range maxUnpackingLate {
-			x := &turn{over: true}
-			s.turns.unpack(x)
-			holding = append(holding, x)
-		}
-		signed := make(chan signature.Set, 1)
-		go func() { signed <- s.Sign(content.message()) }()
-		synctest.Wait()
-		if len(signed) != 0 || len(s.turns.queue) != 1 {
-			t.Errorf("signed %d, %d wait", len(signed), len(s.turns.queue))
-		}
-		s.turns.giveSlot(holding[0])
-		if got := <-signed; !reflect.DeepEqual(got, set) {
-			t.Errorf("%+v, want %+v", got, set)
-		}
-		s.turns.giveSlot(holding[1])
-		if s.turns.used+s.turns.usedLate+s.turns.work.running != 0 {
-			t.Errorf("at the end slots %+v, %d run", s.turns.slots, s.turns.work.running)
-		}
-	})
 }

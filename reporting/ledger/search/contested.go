@@ -1,4 +1,4 @@
-package ledger
+package search
 
 import (
 	"slices"
@@ -11,16 +11,16 @@ import (
 // Contest is a message that some reporters reported and others revoked, or of which a report
 // waits for a second reporter.
 type Contest struct {
-	Report   uint64        // the latest report or revocation of it
-	Set      signature.Set // of that report
-	At       time.Time     // of that report
-	Reports  int           // all that are kept
-	Revoked  int           // revocations that are kept
-	By       []string      // who reported it last
-	Revokers []string      // who revoked it last
-	Settled  *Stance       // by an administrator; nil: it is not
-	IsHeld   bool          // a report waits
-	Held     Likeness      // why
+	Report   uint64          // the latest report or revocation of it
+	Set      signature.Set   // of that report
+	At       time.Time       // of that report
+	Reports  int             // all that are kept
+	Revoked  int             // revocations that are kept
+	By       []string        // who reported it last
+	Revokers []string        // who revoked it last
+	Settled  *record.Stance  // by an administrator; nil: it is not
+	IsHeld   bool            // a report waits
+	Held     record.Likeness // why
 }
 
 // contestedVisits bounds the reports that one call of Contested reads.
@@ -30,16 +30,16 @@ const contestedVisits = 10_000
 // report waits for a second reporter or an administrator, the latest first, and
 // the Before of the next page; 0 if there are no more. Near-duplicates are messages of their own.
 // Of the query it goes by Since, Before and Limit.
-func (l *Ledger) Contested(q Query) (list []Contest, next uint64, err error) {
+func (l *Search) Contested(q Query) (list []Contest, next uint64, err error) {
 	seen := map[record.Key]bool{}
 	visits := 0
 	err = l.view(func(t *txn) error {
-		return t.allReports(Query{Since: q.Since, Before: q.Before}, func(n uint64) (more bool, err error) {
+		return t.All(q.Since, q.Before, func(n uint64) (more bool, err error) {
 			if visits++; visits > contestedVisits || len(list) == q.Limit {
 				next = n + 1
 				return false, nil
 			}
-			r, err := t.report(n)
+			r, err := t.Report(n)
 			if err != nil || r == nil || r.At.Before(q.Since) {
 				return true, err
 			}
@@ -62,19 +62,19 @@ func (l *Ledger) Contested(q Query) (list []Contest, next uint64, err error) {
 // anybody else, and no report waits.
 func (t *txn) contest(n uint64, r *record.Report) (c Contest, ok bool, err error) {
 	c = Contest{Report: n, Set: r.Set, At: r.At}
-	last := map[string]Stance{}
+	last := map[string]record.Stance{}
 	said := [2]map[string]bool{{}, {}}
-	err = t.reportsOf(Query{Set: signature.Set{Signatures: r.Set.Signatures[:1]}}, func(n uint64) (bool, error) {
-		o, err := t.report(n)
+	err = t.OfMessage(signature.Set{Signatures: r.Set.Signatures[:1]}, nil, 0, func(n uint64) (bool, error) {
+		o, err := t.Report(n)
 		if err != nil || o == nil {
 			return true, err
 		}
-		row, err := t.reporterByID(o.Reporter)
+		row, err := t.ReporterByID(o.Reporter)
 		if err != nil || row == nil {
 			return true, err
 		}
-		if row.Name == Settler {
-			if o.State() == Counts && c.Settled == nil {
+		if row.Name == record.Settler {
+			if o.State() == record.Counts && c.Settled == nil {
 				stance := o.Stance()
 				c.Settled = &stance
 			}
@@ -93,15 +93,15 @@ func (t *txn) contest(n uint64, r *record.Report) (c Contest, ok bool, err error
 	ok = c.IsHeld
 	slices.Sort(c.By)
 	slices.Sort(c.Revokers)
-	for name := range said[Spam] {
-		ok = ok || len(said[Ham]) > 1 || len(said[Ham]) == 1 && !said[Ham][name]
+	for name := range said[record.Spam] {
+		ok = ok || len(said[record.Ham]) > 1 || len(said[record.Ham]) == 1 && !said[record.Ham][name]
 	}
 	return c, ok, err
 }
 
 // add counts a report. Reports come newest first, so the first one of a reporter is the last.
-func (c *Contest) add(r *record.Report, reporter string, last map[string]Stance) {
-	if r.Stance() == Spam {
+func (c *Contest) add(r *record.Report, reporter string, last map[string]record.Stance) {
+	if r.Stance() == record.Spam {
 		c.Reports++
 	} else {
 		c.Revoked++
@@ -109,7 +109,7 @@ func (c *Contest) add(r *record.Report, reporter string, last map[string]Stance)
 	if _, known := last[reporter]; known {
 		return
 	}
-	if last[reporter] = r.Stance(); r.Stance() == Spam {
+	if last[reporter] = r.Stance(); r.Stance() == record.Spam {
 		c.By = append(c.By, reporter)
 	} else {
 		c.Revokers = append(c.Revokers, reporter)
