@@ -26,7 +26,7 @@
 // sender from the same one. Two senders share a number in one of 64 cases, and then count as one.
 //
 // A set has up to three layers (Almeida et al., "Scalable Bloom Filters", 2007): filters for
-// 500,000, 1,500,000 and 6,000,000 entries, of 0.9, 2.7 and 10.9 MB. The next one is made when the
+// 100,000, 900,000 and 7,000,000 entries, of 0.2, 1.6 and 12.8 MB. The next one is made when the
 // one before it is full. So a site with little mail takes little memory, and writes little.
 //
 // An absent entry is found with 0.15 % in each full layer. A feature that the site never saw is

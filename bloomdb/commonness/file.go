@@ -67,9 +67,9 @@ func appendLayer(b []byte, l *filter.Bits) []byte {
 	return b
 }
 
-// Load reads the file of one set. Damage is a *folder.DamageError.
+// Load reads the file of one set, unless it has expired. Damage is a *folder.DamageError.
 func (t *Table) Load(path string, gen int64) error {
-	if t.opt.Reports.NoCommonness {
+	if t.opt.Reports.NoCommonness || t.isExpired(gen) {
 		return nil
 	}
 	return Form.Load(path, func(data []byte) error {

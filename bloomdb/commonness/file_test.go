@@ -73,7 +73,7 @@ func TestSetGrows(t *testing.T) {
 		}
 		s.Learn(commonness.Mail{Features: features, Sender: fmt.Sprintf("%d.example", i), At: s.now})
 	}
-	if grown := s.Memory(); small > 1<<20 || grown <= small || grown > 4<<20 {
+	if grown := s.Memory(); small > 1<<18 || grown <= small || grown > 2<<20 {
 		t.Errorf("%d bytes with little mail, %d with 640,000 entries", small, grown)
 	}
 	again := newSite()

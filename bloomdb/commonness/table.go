@@ -33,9 +33,9 @@ var layers = [...]struct {
 	shape filter.BitsShape
 	full  int64 // bits that are set when it has so many entries
 }{
-	{500_000, filter.BitsShape{K: 8, Span: 1, Lines: 14_256}, 3_079_505},
-	{1_500_000, filter.BitsShape{K: 8, Span: 1, Lines: 42_767}, 9_238_463},
-	{6_000_000, filter.BitsShape{K: 8, Span: 1, Lines: 171_068}, 36_953_853},
+	{100_000, filter.BitsShape{K: 8, Span: 1, Lines: 2_852}, 615_944},
+	{900_000, filter.BitsShape{K: 8, Span: 1, Lines: 25_661}, 5_543_121},
+	{7_000_000, filter.BitsShape{K: 8, Span: 1, Lines: 199_579}, 43_112_811},
 }
 
 const layerError = 0.0015
@@ -259,9 +259,9 @@ func (t *Table) withRoom(gen int64) *set {
 	return s
 }
 
-// put adds a set, or replaces that of the same period. The caller holds mu.
+// put adds a set, or replaces that of the same period, and drops expired ones. The caller holds mu.
 func (t *Table) put(s *set) {
-	sets := slices.DeleteFunc(slices.Clone(*t.sets.Load()), func(old *set) bool { return old.gen == s.gen })
+	sets := slices.DeleteFunc(slices.Clone(*t.sets.Load()), func(old *set) bool { return old.gen == s.gen || t.isExpired(old.gen) })
 	sets = append(sets, s)
 	slices.SortFunc(sets, func(a, b *set) int { return cmp.Compare(b.gen, a.gen) })
 	t.sets.Store(&sets)
@@ -271,10 +271,13 @@ func (t *Table) put(s *set) {
 func (t *Table) Expire() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	kept := slices.DeleteFunc(slices.Clone(*t.sets.Load()), func(s *set) bool {
-		return t.opt.Expired(layout.Target{Kind: layout.SpamFilter, Gen: s.gen})
-	})
+	kept := slices.DeleteFunc(slices.Clone(*t.sets.Load()), func(s *set) bool { return t.isExpired(s.gen) })
 	t.sets.Store(&kept)
+}
+
+// isExpired reports whether the reports of a period have expired.
+func (t *Table) isExpired(gen int64) bool {
+	return t.opt.Expired(layout.Target{Kind: layout.SpamFilter, Gen: gen})
 }
 
 // Memory returns the memory of the sets in bytes.
