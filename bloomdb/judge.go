@@ -34,9 +34,7 @@ func (db *DB) Judge(set signature.Set) Evidence { return db.JudgeFrom(set, Sende
 // site has seen unreported mail of that domain on several days, near matches do not list it.
 func (db *DB) JudgeFrom(set signature.Set, s Sender) (e Evidence) {
 	p := db.policy()
-	if db.ks.Common.Knows(s.From) {
-		p.Sender = s.From
-	}
+	p.Sender = s.From
 	e = judging.Judge(db.keys, set, p)
 	if e.IsSpared() && e.Sender == "" {
 		db.ks.Never.Spared.Add(1)
