@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -17,15 +18,39 @@ import (
 	"github.com/spambloom/spambloom/reporting/page/pagetest"
 )
 
-// browser returns the context of a tab in Debian's Chromium.
+// chromium is Debian's, which the first test that needs it starts and TestMain ends.
+var chromium struct {
+	start sync.Once
+	ctx   context.Context
+	end   func()
+	err   error
+}
+
+func TestMain(m *testing.M) {
+	testenv.InMemory()
+	code := m.Run()
+	if chromium.end != nil {
+		chromium.end()
+	}
+	os.Exit(code)
+}
+
+// browser returns the context of a tab that shares no cookies with those of other tests, so
+// that tests can run in parallel.
 func browser(t *testing.T) context.Context {
 	path := testenv.Program(t, "chromium")
-	allocated, end := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
-		chromedp.WSURLReadTimeout(testenv.Patience))...)
+	chromium.start.Do(func() {
+		allocated, end := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
+			chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WSURLReadTimeout(testenv.Patience))...)
+		first, endFirst := chromedp.NewContext(allocated)
+		chromium.ctx, chromium.end = first, func() { endFirst(); end() }
+		chromium.err = chromedp.Do(first)
+	})
+	if chromium.err != nil {
+		t.Fatal(chromium.err)
+	}
+	tab, end := chromedp.NewContext(chromium.ctx, chromedp.WithNewBrowserContext())
 	t.Cleanup(end)
-	tab, endTab := chromedp.NewContext(allocated)
-	t.Cleanup(endTab)
 	return tab
 }
 

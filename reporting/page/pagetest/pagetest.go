@@ -155,6 +155,9 @@ func (s *Site) Count(at time.Time, counts map[string]uint64) {
 	s.history.Take()
 }
 
+// Empty leaves the site as it is.
+func (s *Site) Empty() *Site { return s }
+
 // Small makes the site one with a few messages and one report.
 func (s *Site) Small() *Site {
 	for hour := range 30 {
