@@ -84,9 +84,7 @@ func TestActionsInABrowser(t *testing.T) {
 			s := httptest.NewServer(site.Handler)
 			defer s.Close()
 			tab := browser(t)
-			if _, err := chromedp.Call(tab, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !hasScript}); err != nil {
-				t.Fatal(err)
-			}
+			withScript(t, tab, hasScript)
 			signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
 			file := filepath.Join(t.TempDir(), "spam.eml")
 			if err := os.WriteFile(file, []byte("Subject: x\n\n"+desktest.LetterText(1, 0)+"\n"), 0o600); err != nil {
@@ -107,6 +105,43 @@ func TestActionsInABrowser(t *testing.T) {
 			if got := ask(t, tab, chromedp.Text(chromedp.CSS("table"))); strings.Count(got, "root") != 2 {
 				t.Errorf("the ledger shows %q", got)
 			}
+		})
+	}
+}
+
+// withScript switches the script of a tab's pages on or off.
+func withScript(t *testing.T, tab context.Context, on bool) {
+	t.Helper()
+	if _, err := chromedp.Call(tab, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An administrator follows the first screen to what users disagree about, and settles it there,
+// with the script and without. Then nothing needs anybody.
+func TestSettlingInABrowser(t *testing.T) {
+	for _, hasScript := range []bool{true, false} {
+		t.Run(fmt.Sprint("script ", hasScript), func(t *testing.T) {
+			t.Parallel()
+			site := pagetest.New(t).Small()
+			for _, who := range []string{"anna", "bert"} {
+				site.MustReport(who, desktest.Letter(3, 0))
+			}
+			site.MustRevoke("carla", desktest.Letter(3, 0))
+			s := httptest.NewServer(site.Handler)
+			defer s.Close()
+			tab := browser(t)
+			withScript(t, tab, hasScript)
+			signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
+			if got := ask(t, tab, chromedp.Text(chromedp.CSS(".note"))); !strings.HasPrefix(got, "Your users disagree about") {
+				t.Fatalf("the first screen needs %q", got)
+			}
+			do(t, tab, chromedp.Click(chromedp.CSS(".note a")), chromedp.WaitReady(chromedp.CSS(".settle")),
+				chromedp.Click(chromedp.CSS(".settle button[value=spam]")), chromedp.WaitReady(chromedp.CSS("[role=status]")))
+			if got := ask(t, tab, chromedp.Text(chromedp.CSS("main"))); !strings.Contains(got, "Settled on this site. The verdict is now spam.") {
+				t.Errorf("settling says %q", got)
+			}
+			do(t, tab, chromedp.Navigate(s.URL), chromedp.WaitReady(chromedp.CSS(".state.ok")))
 		})
 	}
 }

@@ -43,7 +43,7 @@ type siteRow struct {
 	Caught uint64
 }
 
-const newestShown = 6
+const newestShown = 9
 
 // today shows the first screen. All visitors see the same one, so it is made once for all of
 // them within freshFor, however many browsers refresh it.
