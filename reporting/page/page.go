@@ -12,8 +12,10 @@
 // this process, in their names. So every action is checked, bounded, logged and entered in
 // the ledger as if it came from the terminal.
 //
-// All pages are HTML of this server and need no script; the script refreshes figures. There
-// are no external resources, and the policy allows none. Text from outside (ids, names,
+// All pages are HTML of this server and need no script; the script refreshes figures, every ten
+// seconds while the page is visible. They are not pushed (server-sent events): each open page
+// would keep one of the few connections that the listener allows, and the figures are counted
+// every ten seconds anyway. There are no external resources, and the policy allows none. Text from outside (ids, names,
 // subjects of errors) is escaped, cut, and stripped of characters that change the direction.
 //
 // The package does not know the configuration, the milter or the database: Options has what
