@@ -1,6 +1,8 @@
 package page_test
 
 import (
+	"context"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -8,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
@@ -49,22 +52,25 @@ const barriers = `(() => {
 // No page has a barrier (WCAG 2.1: contrast, names, headings, reflow), at 360 and 1,280
 // pixels, light and dark, on an empty and on a busy site.
 func TestAccessibility(t *testing.T) {
-	tab := browser(t)
-	for kind, site := range map[string]*pagetest.Site{"empty": pagetest.New(t), "busy": pagetest.New(t).Busy()} {
-		s := httptest.NewServer(site.Handler)
-		defer s.Close()
-		signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
-		for name, path := range pages {
-			for _, width := range []int64{360, 1280} {
-				for _, dark := range []bool{false, true} {
-					screen(t, tab, width, dark)
-					do(t, tab, chromedp.Navigate(s.URL+path))
-					if wrong := ask(t, tab, chromedp.Evaluate[[]string](barriers)); len(wrong) > 0 {
-						t.Errorf("%s, %s, %d px, dark %v: %q", name, kind, width, dark, wrong)
+	for kind, fill := range map[string]func(*pagetest.Site) *pagetest.Site{"empty": (*pagetest.Site).Empty, "busy": (*pagetest.Site).Busy} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			site, tab := fill(pagetest.New(t)), browser(t)
+			s := httptest.NewServer(site.Handler)
+			defer s.Close()
+			signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
+			for name, path := range pages {
+				do(t, tab, chromedp.Navigate(s.URL+path))
+				for _, width := range []int64{360, 1280} {
+					for _, dark := range []bool{false, true} {
+						screen(t, tab, width, dark)
+						if wrong := ask(t, tab, chromedp.Evaluate[[]string](barriers)); len(wrong) > 0 {
+							t.Errorf("%s, %d px, dark %v: %q", name, width, dark, wrong)
+						}
 					}
 				}
 			}
-		}
+		})
 	}
 }
 
@@ -72,41 +78,91 @@ func TestAccessibility(t *testing.T) {
 // the script and without.
 func TestActionsInABrowser(t *testing.T) {
 	for _, hasScript := range []bool{true, false} {
-		site := pagetest.New(t)
-		s := httptest.NewServer(site.Handler)
-		defer s.Close()
-		tab := browser(t)
-		if _, err := chromedp.Call(tab, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !hasScript}); err != nil {
-			t.Fatal(err)
-		}
-		signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
-		file := filepath.Join(t.TempDir(), "spam.eml")
-		if err := os.WriteFile(file, []byte("Subject: x\n\n"+desktest.LetterText(1, 0)+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		site.MustReport("anna", desktest.Letter(1, 0))
-		for _, c := range []struct{ do, want string }{
-			{"report", "The verdict is now spam."}, {"retouch", "The verdict is now clean."}, {"revoke", "Revoked."}, {"never", "Declared never spam"},
-		} {
-			do(t, tab, chromedp.Navigate(s.URL+"/explain"), chromedp.SetUploadFiles(chromedp.CSS("input[type=file]"), []string{file}),
-				chromedp.Click(chromedp.CSS("form[data-drop] button")), chromedp.WaitReady(chromedp.CSS(".actions")),
-				chromedp.Click(chromedp.CSS("button[value="+c.do+"]")), chromedp.WaitReady(chromedp.CSS("[role=status]")))
-			if got := ask(t, tab, chromedp.Text(chromedp.CSS("main"))); !strings.Contains(got, c.want) {
-				t.Errorf("script %v, %s: %q, want %q", hasScript, c.do, got, c.want)
+		t.Run(fmt.Sprint("script ", hasScript), func(t *testing.T) {
+			t.Parallel()
+			site := pagetest.New(t)
+			s := httptest.NewServer(site.Handler)
+			defer s.Close()
+			tab := browser(t)
+			withScript(t, tab, hasScript)
+			signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
+			file := filepath.Join(t.TempDir(), "spam.eml")
+			if err := os.WriteFile(file, []byte("Subject: x\n\n"+desktest.LetterText(1, 0)+"\n"), 0o600); err != nil {
+				t.Fatal(err)
 			}
-		}
-		do(t, tab, chromedp.Navigate(s.URL+"/reports"))
-		if got := ask(t, tab, chromedp.Text(chromedp.CSS("table"))); strings.Count(got, "root") != 2 {
-			t.Errorf("script %v: the ledger shows %q", hasScript, got)
-		}
+			site.MustReport("anna", desktest.Letter(1, 0))
+			for _, c := range []struct{ do, want string }{
+				{"report", "The verdict is now spam."}, {"retouch", "The verdict is now clean."}, {"revoke", "Revoked."}, {"never", "Declared never spam"},
+			} {
+				do(t, tab, chromedp.Navigate(s.URL+"/explain"), chromedp.SetUploadFiles(chromedp.CSS("input[type=file]"), []string{file}),
+					chromedp.Click(chromedp.CSS("form[data-drop] button")), chromedp.WaitReady(chromedp.CSS(".actions")),
+					chromedp.Click(chromedp.CSS("button[value="+c.do+"]")), chromedp.WaitReady(chromedp.CSS("[role=status]")))
+				if got := ask(t, tab, chromedp.Text(chromedp.CSS("main"))); !strings.Contains(got, c.want) {
+					t.Errorf("%s: %q, want %q", c.do, got, c.want)
+				}
+			}
+			do(t, tab, chromedp.Navigate(s.URL+"/reports"))
+			if got := ask(t, tab, chromedp.Text(chromedp.CSS("table"))); strings.Count(got, "root") != 2 {
+				t.Errorf("the ledger shows %q", got)
+			}
+		})
+	}
+}
+
+// withScript switches the script of a tab's pages on or off.
+func withScript(t *testing.T, tab context.Context, on bool) {
+	t.Helper()
+	if _, err := chromedp.Call(tab, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An administrator follows the first screen to what users disagree about, and settles it there,
+// with the script and without. Then nothing needs anybody.
+func TestSettlingInABrowser(t *testing.T) {
+	for _, hasScript := range []bool{true, false} {
+		t.Run(fmt.Sprint("script ", hasScript), func(t *testing.T) {
+			t.Parallel()
+			site := pagetest.New(t).Small()
+			for _, who := range []string{"anna", "bert"} {
+				site.MustReport(who, desktest.Letter(3, 0))
+			}
+			site.MustRevoke("carla", desktest.Letter(3, 0))
+			s := httptest.NewServer(site.Handler)
+			defer s.Close()
+			tab := browser(t)
+			withScript(t, tab, hasScript)
+			signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
+			if got := ask(t, tab, chromedp.Text(chromedp.CSS(".note"))); !strings.HasPrefix(got, "Your users disagree about") {
+				t.Fatalf("the first screen needs %q", got)
+			}
+			do(t, tab, chromedp.Click(chromedp.CSS(".note a")), chromedp.WaitReady(chromedp.CSS(".settle")),
+				chromedp.Click(chromedp.CSS(".settle button[value=spam]")), chromedp.WaitReady(chromedp.CSS("[role=status]")))
+			if got := ask(t, tab, chromedp.Text(chromedp.CSS("main"))); !strings.Contains(got, "Settled on this site. The verdict is now spam.") {
+				t.Errorf("settling says %q", got)
+			}
+			do(t, tab, chromedp.Navigate(s.URL), chromedp.WaitReady(chromedp.CSS(".state.ok")))
+		})
+	}
+}
+
+// hurried makes the timers of a tab's pages fifty times as fast.
+func hurried(t *testing.T, tab context.Context) {
+	t.Helper()
+	if _, err := chromedp.Call(tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{
+		Source: "{ const slow = setInterval; window.setInterval = (f, ms) => slow(f, ms / 50); }",
+	}); err != nil {
+		t.Fatal(err)
 	}
 }
 
 // The figures are refreshed without a reload, and are marked as old once the daemon is gone.
 func TestRefresh(t *testing.T) {
+	t.Parallel()
 	site := pagetest.New(t).Small()
 	s := httptest.NewServer(site.Handler)
 	tab := browser(t)
+	hurried(t, tab)
 	do(t, tab, chromedp.Navigate(s.URL), chromedp.WaitReady(chromedp.CSS(".state.ok")))
 	site.Clock.Add(60)
 	site.SetFault("suspended")

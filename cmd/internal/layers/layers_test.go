@@ -110,7 +110,7 @@ var allowed = map[string][]string{
 	"reporting/server":          {"signature", "bloomdb", "bloomdb/never", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/credential", "reporting/desk", "reporting/overview"},
 
 	"reporting/page":          {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/desk", "reporting/figures", "reporting/history", "reporting/judged", "reporting/overview", "reporting/server"},
-	"reporting/page/pagetest": {"signature", "bloomdb", "reporting/api", "reporting/desk", "reporting/desk/desktest", "reporting/figures", "reporting/history", "reporting/judged", "reporting/page", "reporting/server", "reporting/watch"},
+	"reporting/page/pagetest": {"signature", "bloomdb", "bloomdb/bloomdbtest", "reporting/api", "reporting/desk", "reporting/desk/desktest", "reporting/figures", "reporting/history", "reporting/judged", "reporting/page", "reporting/server", "reporting/watch"},
 
 	"milter/door":      {},
 	"milter/turns":     {"signature"},
