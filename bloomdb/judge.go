@@ -52,6 +52,16 @@ func (db *DB) Stands(set signature.Set) bool {
 	return slices.ContainsFunc(db.Explain(set), keyspace.Trace.Stands)
 }
 
+// Revocations returns how often a message, or a near-duplicate of it, was revoked and listed again
+// in this period, as far as it is in the filters (layout.Rungs).
+func (db *DB) Revocations(set signature.Set) int {
+	rung := -1
+	for _, ks := range db.keys {
+		rung = max(rung, ks.Rung(set.ToReport()))
+	}
+	return (rung + 1) / 2
+}
+
 // IsReported reports whether a report is this site's own last word about each signature of
 // set. It is false for a set of sketches only.
 func (db *DB) IsReported(set signature.Set) bool { return db.isLastWord(layout.SpamFilter, set) }

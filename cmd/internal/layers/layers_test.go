@@ -67,7 +67,7 @@ var allowed = map[string][]string{
 	"bloomdb/sketch":     {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/keyring", "bloomdb/commonness", "bloomdb/journal", "bloomdb/store"},
 	"bloomdb/vote":       {"signature", "bloomdb/filter", "bloomdb/filter/generalized", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal", "bloomdb/wire", "bloomdb/store"},
 	"bloomdb/outbox":     {"bloomdb/filter", "bloomdb/filter/coded", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal", "bloomdb/wire", "bloomdb/store"},
-	"bloomdb/peers":      {"bloomdb/filter", "bloomdb/filter/coded", "bloomdb/layout", "bloomdb/folder", "bloomdb/wire", "bloomdb/store", "bloomdb/outbox"},
+	"bloomdb/peers":      {"bloomdb/filter", "bloomdb/filter/coded", "bloomdb/layout", "bloomdb/folder", "bloomdb/clock", "bloomdb/wire", "bloomdb/store", "bloomdb/outbox"},
 	"bloomdb/repair":     {"bloomdb/layout", "bloomdb/folder", "bloomdb/clock", "bloomdb/commonness", "bloomdb/journal", "bloomdb/mask", "bloomdb/store", "bloomdb/never", "bloomdb/vote", "bloomdb/peers"},
 	"bloomdb/keyspace":   {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock", "bloomdb/commonness", "bloomdb/journal", "bloomdb/mask", "bloomdb/wire", "bloomdb/store", "bloomdb/never", "bloomdb/recent", "bloomdb/sketch", "bloomdb/vote", "bloomdb/outbox", "bloomdb/peers", "bloomdb/repair"},
 	"bloomdb/judging":    {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/keyring", "bloomdb/journal", "bloomdb/store", "bloomdb/never", "bloomdb/sketch", "bloomdb/vote", "bloomdb/keyspace"},
