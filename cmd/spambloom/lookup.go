@@ -114,8 +114,8 @@ type idError struct{ error }
 
 func (e *idError) Unwrap() error { return e.error }
 
-// idFault returns the error for an ID. What looks like a queue id was more likely meant as
-// a file, if it is unknown or the caller may not ask for it.
+// idFault returns the error for an ID. If a queue id is unknown, or the caller may not ask for
+// it, the user probably meant a file.
 func idFault(arg string, q api.LookupRequest, err error) error {
 	var problem *api.Problem
 	mayBeFile := q.QueueID != "" && (errors.Is(err, errUnknownQueueID) ||

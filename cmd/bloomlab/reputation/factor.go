@@ -22,7 +22,7 @@ const wantedWeight = 9
 var factors = []float64{1, 1.5, 2, 3}
 
 // crowds are the sizes of the ring, of 1,000 users.
-var crowds = []int{2, 5, 20, 100, 200}
+var crowds = []int{2, 5, 20, 100}
 
 // fresh is a ring of which half the members take a new name each week.
 var fresh = mix{colluder: 0.5, sybil: 0.5}
