@@ -79,7 +79,7 @@ func (c *conn) answer(q request) error {
 	return c.check(q, m)
 }
 
-// receive reads the message. What m does not need is read and dropped.
+// receive reads the message, and drops the bytes that m does not need.
 func (c *conn) receive(q request, m *milter.Mail) error {
 	sent := &io.LimitedReader{R: c.in, N: q.length}
 	all := io.Reader(sent)

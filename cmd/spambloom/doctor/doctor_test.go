@@ -75,7 +75,7 @@ func TestOurMilter(t *testing.T) {
 	}
 }
 
-// What INFO says about a Redis that loses records.
+// The output of INFO shows a Redis that would lose records.
 func TestPersistence(t *testing.T) {
 	results := persistence("# Persistence\r\naof_enabled:0\r\n# Memory\r\nmaxmemory_policy:allkeys-lru\r\n")
 	if len(results) != 3 {
