@@ -26,6 +26,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/version"
 	"github.com/spambloom/spambloom/cmd/spambloom/doctor"
 	"github.com/spambloom/spambloom/cmd/spambloom/join"
+	"github.com/spambloom/spambloom/cmd/spambloom/setup"
 	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 )
 
@@ -119,7 +120,7 @@ input. The default is standard input.` + environmentHelp,
 		"the daemon's control socket: `unix:PATH`, or https://HOST:PORT of another machine (default: $SPAMBLOOM_CONTROL, else the usual places)")
 	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "print errors and answers only: no hints, totals and lines of what was accepted")
 	root.AddCommand(c.checkCommand(), c.reportCommand(), c.revokeCommand(), c.flushCommand(), c.reportsCommand(), c.settleCommand(), c.undoCommand(), c.reportersCommand(), c.retouchCommand(), c.neverCommand(), c.signCommand(),
-		c.explainCommand(), c.statusCommand(), c.topCommand(), c.webCommand(), c.sitesCommand(), c.muteCommand(), c.dropCommand(), c.backupCommand(), c.fsckCommand(), c.keygenCommand(), join.InviteCommand(c.streams()), join.Command(c.streams()), doctor.Command(c.streams(), c.dial), c.tokenCommand(), c.replayCommand(), c.versionCommand())
+		c.explainCommand(), c.statusCommand(), c.topCommand(), c.webCommand(), c.sitesCommand(), c.muteCommand(), c.dropCommand(), c.backupCommand(), c.fsckCommand(), c.keygenCommand(), join.InviteCommand(c.streams()), join.Command(c.streams()), setup.Command(c.streams(), c.dial), doctor.Command(c.streams(), c.dial), c.tokenCommand(), c.replayCommand(), c.versionCommand())
 	arrange(root)
 	return root
 }

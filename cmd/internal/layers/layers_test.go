@@ -151,11 +151,13 @@ var allowed = map[string][]string{
 	"cmd/internal/invitation": {"bloomdb/layout", "bloomdb/keyring"},
 
 	// Verbs of cmd/spambloom in packages of their own.
-	"cmd/spambloom/verb":   {"cmd/internal/config"},
-	"cmd/spambloom/mta":    {},
-	"cmd/spambloom/doctor": {"bloomdb/exchange/link", "bloomdb/exchange/redisclient", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/internal/socket", "cmd/spambloom/verb", "cmd/spambloom/mta"},
-	"cmd/spambloom/change": {},
-	"cmd/spambloom/join":   {"bloomdb/folder", "bloomdb/keyring", "cmd/internal/config", "cmd/internal/invitation", "cmd/spambloom/verb", "cmd/spambloom/change"},
+	"cmd/spambloom/verb":    {"cmd/internal/config"},
+	"cmd/spambloom/finding": {"cmd/spambloom/verb"},
+	"cmd/spambloom/mta":     {"cmd/internal/socket"},
+	"cmd/spambloom/doctor":  {"bloomdb/exchange/link", "bloomdb/exchange/redisclient", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/spambloom/verb", "cmd/spambloom/finding", "cmd/spambloom/mta"},
+	"cmd/spambloom/change":  {},
+	"cmd/spambloom/setup":   {"signature", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/internal/socket", "cmd/spambloom/verb", "cmd/spambloom/change", "cmd/spambloom/doctor", "cmd/spambloom/finding", "cmd/spambloom/mta"},
+	"cmd/spambloom/join":    {"bloomdb/folder", "bloomdb/keyring", "cmd/internal/config", "cmd/internal/invitation", "cmd/spambloom/verb", "cmd/spambloom/change"},
 
 	"cmd/internal/monitoring": {"reporting/figures"},
 	"cmd/internal/replay":     {"signature", "signature/suffix", "bloomdb", "bloomdb/filter", "milter/policy"},
@@ -178,7 +180,7 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "bloomdb/filter", "cmd/bloomlab/variation", "cmd/internal/mailbox"},
 
 	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "bloomdb/wire", "bloomdb/exchange", "bloomdb/exchange/presence", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "reporting/backup", "reporting/judged", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "reporting/figures", "reporting/history", "reporting/overview", "reporting/page", "reporting/watch", "milter", "milter/policy", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version", "reporting/api/v1", "milter/spamd"},
-	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "reporting/figures", "reporting/overview", "milter/policy", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version", "cmd/spambloom/verb", "cmd/spambloom/join", "cmd/spambloom/doctor"},
+	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "reporting/figures", "reporting/overview", "milter/policy", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version", "cmd/spambloom/verb", "cmd/spambloom/join", "cmd/spambloom/doctor", "cmd/spambloom/setup"},
 }
 
 // inTests may also be imported by tests; cmd/testenv by all of them.

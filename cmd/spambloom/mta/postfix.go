@@ -20,28 +20,32 @@ type Milter struct {
 // Server is the configuration of a mail server.
 type Server struct {
 	Name    string // Postfix or Sendmail
+	File    string // that lists the milters: main.cf or sendmail.mc
 	Milters []Milter
 	User    string // that connects to the sockets
 	Chroot  string // folder that the server sees as /; "": none
+	Queue   string // Postfix' queue folder, below which relative paths of sockets are
 }
 
 // ReadPostfix asks postconf, of the instance in the folder config; "" is the usual one. The
 // error wraps exec.ErrNotFound if there is no Postfix.
 func ReadPostfix(ctx context.Context, config string) (*Server, error) {
 	p := postconf{ctx, config}
-	values, err := p.values("smtpd_milters", "milter_default_action", "queue_directory", "mail_owner")
+	values, err := p.values("smtpd_milters", "milter_default_action", "queue_directory", "mail_owner", "config_directory")
 	if err != nil {
 		return nil, err
 	}
-	service, err := p.run("-M", "smtp/inet")
+	service, err := p.run("-M", "smtp/inet", "smtpd/pass") // the second one behind postscreen
 	if err != nil {
 		return nil, err
 	}
 	queue := values["queue_directory"]
-	s := &Server{Name: "Postfix", User: values["mail_owner"]}
+	s := &Server{Name: "Postfix", File: filepath.Join(values["config_directory"], "main.cf"), User: values["mail_owner"], Queue: queue}
 	// service type private unpriv chroot ...: y in Debian's master.cf, else Postfix' default, n
-	if columns := strings.Fields(service); len(columns) > 4 && columns[4] == "y" {
-		s.Chroot = queue
+	for line := range strings.Lines(service) {
+		if columns := strings.Fields(line); len(columns) > 7 && columns[7] == "smtpd" && columns[4] == "y" {
+			s.Chroot = queue
+		}
 	}
 	for _, entry := range splitMilters(values["smtpd_milters"]) {
 		m := parseMilter(entry, values["milter_default_action"])

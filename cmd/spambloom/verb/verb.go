@@ -15,14 +15,15 @@ import (
 
 // Exit codes of sysexits.h that faults use.
 const (
-	Declined   = 1 // no number of sysexits.h
-	Usage      = 64
-	Data       = 65
-	NoInput    = 66
-	CantCreate = 73
-	IOErr      = 74
-	NoPerm     = 77
-	Config     = 78
+	Declined    = 1 // no number of sysexits.h
+	Usage       = 64
+	Data        = 65
+	NoInput     = 66
+	Unavailable = 69
+	CantCreate  = 73
+	IOErr       = 74
+	NoPerm      = 77
+	Config      = 78
 )
 
 // Fault is an error with its exit code, and a hint that names what to do; "": none.
