@@ -21,8 +21,11 @@ func (p *patient) milters(s *mta.Server) []finding.Finding {
 		return []finding.Finding{finding.Skip("milter", "neither Postfix nor Sendmail found on this machine, or their configuration cannot be read")}
 	}
 	at := s.Find(append(p.addresses(), p.config.Milter.Listen...))
+	if at < 0 && s.Override != "" {
+		return []finding.Finding{finding.Bad("milter", "remove that from master.cf, or name the daemon there", "in master.cf, %s: %s does not ask the daemon, so mail is not judged", s.Override, s.Name)}
+	}
 	if at < 0 {
-		return []finding.Finding{finding.Bad("milter", "contrib/postfix.md and contrib/sendmail.md have the lines", "%s does not ask the daemon (%s), so mail is not judged", s.Name, strings.Join(p.addresses(), ", "))}
+		return []finding.Finding{finding.Bad("milter", "spambloom setup, or the lines of contrib/postfix.md and contrib/sendmail.md", "%s does not ask the daemon (%s), so mail is not judged", s.Name, strings.Join(p.addresses(), ", "))}
 	}
 	m := s.Milters[at]
 	results := []finding.Finding{finding.Good("milter", "%s asks %s", s.Name, m.Spec)}

@@ -52,6 +52,28 @@ func TestReadPostfix(t *testing.T) {
 	}
 }
 
+// Settings in master.cf take precedence, also behind postscreen.
+func TestMasterOverrides(t *testing.T) {
+	_, err := exec.LookPath("postconf")
+	testenv.Need(t, err == nil, "Postfix")
+	for master, want := range map[string]Server{
+		"smtp inet n - y - - smtpd -o smtpd_milters=inet:b:2\n":                                                   {Milters: []Milter{{"inet:b:2", "", "tempfail"}}, Override: "smtp/inet has -o smtpd_milters=inet:b:2", Chroot: "/q"},
+		"smtp inet n - n - 1 postscreen\nsmtpd pass - - y - - smtpd -o receive_override_options=no_milters\n":     {Override: "smtpd/pass has -o receive_override_options=no_milters", Chroot: "/q"},
+		"smtp inet n - n - - smtpd -o receive_override_options=no_address_mappings\nother inet n - y - - smtpd\n": {Milters: []Milter{{"inet:a:1", "", "tempfail"}}},
+	} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{"main.cf": "compatibility_level = 3.6\nqueue_directory = /q\nmilter_default_action = tempfail\nsmtpd_milters = inet:a:1\n", "master.cf": master} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := ReadPostfix(t.Context(), dir)
+		if err != nil || !reflect.DeepEqual(got.Milters, want.Milters) || got.Override != want.Override || got.Chroot != want.Chroot {
+			t.Errorf("%s: %+v, %v", master, got, err)
+		}
+	}
+}
+
 func TestReadSendmail(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "sendmail.cf")

@@ -25,6 +25,8 @@ type Server struct {
 	User    string // that connects to the sockets
 	Chroot  string // folder that the server sees as /; "": none
 	Queue   string // Postfix' queue folder, below which relative paths of sockets are
+
+	Override string // setting in master.cf by which the list in main.cf has no effect; "": none
 }
 
 // ReadPostfix asks postconf, of the instance in the folder config; "" is the usual one. The
@@ -47,6 +49,9 @@ func ReadPostfix(ctx context.Context, config string) (*Server, error) {
 			s.Chroot = queue
 		}
 	}
+	if err := s.override(p, values); err != nil {
+		return nil, err
+	}
 	for _, entry := range splitMilters(values["smtpd_milters"]) {
 		m := parseMilter(entry, values["milter_default_action"])
 		if path, ok := strings.CutPrefix(m.Spec, "unix:"); ok || strings.HasPrefix(m.Spec, "/") {
@@ -65,6 +70,30 @@ func ReadPostfix(ctx context.Context, config string) (*Server, error) {
 		s.Milters = append(s.Milters, m)
 	}
 	return s, nil
+}
+
+// override takes what master.cf sets for mail from outside in place of main.cf's values.
+func (s *Server) override(p postconf, values map[string]string) error {
+	for _, service := range []string{"smtp/inet", "smtpd/pass"} {
+		for _, name := range []string{"smtpd_milters", "receive_override_options"} {
+			out, err := p.run("-P", service+"/"+name) // nothing if it is not set
+			if err != nil {
+				return err
+			}
+			_, value, isSet := strings.Cut(out, "=")
+			value = strings.TrimSpace(value)
+			switch {
+			case isSet && name == "smtpd_milters":
+				values[name] = value
+			case isSet && strings.Contains(value, "no_milters"):
+				values["smtpd_milters"] = ""
+			default:
+				continue
+			}
+			s.Override = fmt.Sprintf("%s has -o %s=%s", service, name, value)
+		}
+	}
+	return nil
 }
 
 // postconf is the program of that name, for one instance.

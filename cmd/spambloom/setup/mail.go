@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/textproto"
 	"os"
 	"path/filepath"
@@ -22,9 +23,16 @@ func (r *refusal) Error() string { return r.answer.Error() }
 
 // deliver sends a mail over SMTP (RFC 5321), with the empty sender, to which nothing bounces.
 func (t *trial) deliver(ctx context.Context, message string) error {
-	conn, err := t.connect(ctx)
-	if err != nil {
-		return err
+	var conn net.Conn
+	var final error
+	err := eventually(ctx, delivery, func() error { // a restarted mail server needs a moment
+		if conn, final = t.connect(ctx); errors.Is(final, errLocal) {
+			return nil
+		}
+		return final
+	})
+	if err != nil || final != nil {
+		return final
 	}
 	defer conn.Close()
 	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {

@@ -19,6 +19,9 @@ func (m *machine) serverSteps() (plan, error) {
 	if at >= 0 && !m.Remove { // doctor checks whether it is the first one
 		return nil, nil
 	}
+	if m.server.Override != "" && !m.Remove {
+		return nil, invalid("remove that from master.cf, or name the daemon there: contrib/postfix.md", "in master.cf, %s: a list of milters in main.cf would have no effect", m.server.Override)
+	}
 	f, err := change.Read(m.server.File)
 	if err != nil {
 		return nil, fault(err)

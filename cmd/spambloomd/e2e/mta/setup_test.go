@@ -1,8 +1,10 @@
 package mta
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -88,6 +90,36 @@ func TestSetupPostfix(t *testing.T) {
 	expectLines(t, setUp(t, s, append(flags, "--yes", "--remove")...), 0, "Nothing to change.")
 }
 
+// A Sendmail whose sendmail.mc lists no filter. Its Makefile calls m4, like that of Debian.
+func TestSetupSendmail(t *testing.T) {
+	t.Parallel()
+	testenv.Program(t, "make")
+	m := harness.NewSendmail(t)
+	m.Start("inet:1@127.0.0.1")
+	s := harness.NewSite(t, "mx1", filepath.Join(testenv.Dir(t), "key"), "")
+	s.Configure(t, `listen = ["inet:0@127.0.0.1"]`, `listen = ["unix:`+m.Dir+`/milter.sock"]`) // for another folder than /run
+	s.Start()
+	etc := testenv.Dir(t)
+	mc := readAll(t, filepath.Join(harness.Repository, "cmd/spambloomd/e2e/harness/sendmail.mc"))
+	mc = regexp.MustCompile("(?ms)^ifdef\\(`TEST_(VERIFIER|SECOND_MILTER)'.*?^'\\)dnl\n").ReplaceAllString(mc, "")
+	mc = regexp.MustCompile("(?m)^.*spambloom.*\n").ReplaceAllString(mc, "")
+	harness.Write(t, etc+"/sendmail.mc", mc)
+	harness.Write(t, etc+"/sendmail.cf", readAll(t, m.Dir+"/sendmail.cf"))
+	harness.Write(t, etc+"/Makefile", "sendmail.cf: sendmail.mc\n\tm4 '"+strings.Join(m.M4, "' '")+"' sendmail.mc >sendmail.cf\n\tcp sendmail.cf "+m.Dir+"/sendmail.cf\n")
+	flags := []string{"--postfix", "/nonexistent", "--sendmail", etc, "--server", fmt.Sprintf("127.0.0.1:%d", m.Port),
+		"--to", "you@example.test", "--mailbox", m.Maildir, "--reload", "kill -HUP $(head -1 " + m.Dir + "/pid)"}
+
+	r := setUp(t, s, append(flags, "--yes")...)
+	expectLines(t, r, ofMachine, "Found: Sendmail ("+etc+"/sendmail.mc)", "+INPUT_MAIL_FILTER(`spambloom', `S=unix:"+m.Dir+"/milter.sock, T=",
+		"run: make -C "+etc, "OK       mail    Sendmail handed a mail for you@example.test to the daemon: X-Spambloom: clean; ",
+		"OK       report  reported; the next copy is spam: X-Spambloom: spam; ", "OK       revoke", "OK       milter  Sendmail asks unix:")
+	expectLines(t, setUp(t, s, append(flags, "--yes", "--trial=false")...), ofMachine, "Nothing to change.")
+	expectLines(t, setUp(t, s, append(flags, "--yes", "--remove", "--restart", "true")...), 0, "-INPUT_MAIL_FILTER")
+	if got := readAll(t, etc+"/sendmail.mc"); got != mc {
+		t.Errorf("sendmail.mc after --remove:\n%s", got)
+	}
+}
+
 // readAll returns the texts of files.
 func readAll(t *testing.T, paths ...string) (all string) {
 	t.Helper()
@@ -100,4 +132,3 @@ func readAll(t *testing.T, paths ...string) (all string) {
 	}
 	return all
 }
-
