@@ -456,7 +456,11 @@ func TestDocumentsLinkToFiles(t *testing.T) {
 	if err != nil || len(contrib) == 0 {
 		t.Fatal("no documents in contrib", err)
 	}
-	for _, name := range append(documents, contrib...) {
+	guide, err := fs.Glob(repository, "contrib/guide/*.md")
+	if err != nil || len(guide) == 0 {
+		t.Fatal("no guide", err)
+	}
+	for _, name := range slices.Concat(documents, contrib, guide) {
 		text, err := fs.ReadFile(repository, name)
 		if err != nil {
 			t.Fatal(err)
