@@ -1,10 +1,13 @@
-package keyspace
+package explain
 
 import (
 	"slices"
 	"strings"
 	"time"
 
+	"cmp"
+	"github.com/spambloom/spambloom/bloomdb/judging"
+	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/sketch"
 	"github.com/spambloom/spambloom/bloomdb/store"
@@ -34,19 +37,48 @@ type SketchTrail struct {
 	By         string              // of signature.KindShape: what joins the structure
 }
 
-func (ks *Keyspace) ExplainSketches(set signature.Set) []SketchTrace {
+// Sketches returns the trace of every sketch of set. It omits an anchor without any of
+// its keys: the filter reports such an anchor by error.
+func Sketches(keys []*keyspace.Keyspace, set signature.Set) []SketchTrace {
+	traces := sketchTraces(keys[0], set)
+	for _, ks := range keys[1:] {
+		traces = judging.Merged(traces, sketchTraces(ks, set), func(t, o SketchTrace) bool { return t.Number == o.Number },
+			func(t *SketchTrace, o SketchTrace) {
+				t.Groups = max(t.Groups, o.Groups)
+				t.Spam, t.Revoked = mergedSketchTrails(t.Spam, o.Spam), mergedSketchTrails(t.Revoked, o.Revoked)
+			})
+	}
+	return traces
+}
+
+// mergedSketchTrails merges trails, and keeps the larger overlap of each site and generation.
+func mergedSketchTrails(a, b []SketchTrail) []SketchTrail {
+	isSame := func(t, o SketchTrail) bool { return t.Site == o.Site && t.Generation == o.Generation }
+	trails := judging.Merged(a, b, isSame, func(t *SketchTrail, o SketchTrail) {
+		if o.Found > t.Found {
+			*t = o
+		}
+	})
+	slices.SortFunc(trails, func(t, o SketchTrail) int {
+		return cmp.Or(cmp.Compare(o.Generation, t.Generation), strings.Compare(t.Site, o.Site))
+	})
+	return trails
+}
+
+// sketchTraces returns the trace of every sketch in one keyspace.
+func sketchTraces(ks *keyspace.Keyspace, set signature.Set) []SketchTrace {
 	v := ks.Store.Current()
 	var traces []SketchTrace
 	for _, s := range ks.Sketches.Asked(set.Sketches) {
 		traces = append(traces, SketchTrace{
 			Kind: s.Kind, Groups: len(s.Groups), Number: s.Number,
-			Spam: ks.sketchTrails(&v, s, sketch.ReportedGroups), Revoked: ks.sketchTrails(&v, s, sketch.RevokedGroups),
+			Spam: sketchTrails(ks, &v, s, sketch.ReportedGroups), Revoked: sketchTrails(ks, &v, s, sketch.RevokedGroups),
 		})
 	}
 	return traces
 }
 
-func (ks *Keyspace) sketchTrails(v *store.View, s sketch.KindGroups, l sketch.List) []SketchTrail {
+func sketchTrails(ks *keyspace.Keyspace, v *store.View, s sketch.KindGroups, l sketch.List) []SketchTrail {
 	q := sketch.NewQuery(s, l)
 	var trails []SketchTrail
 	for _, g := range v.Reports {

@@ -1,4 +1,9 @@
-package keyspace
+// Package status describes a database: its filters, sites, journal and condition. Its types are
+// what status shows, with stable JSON names.
+//
+// It has no state and changes nothing. It takes the read locks of what it describes, one at a
+// time, and does no I/O.
+package status
 
 import (
 	"encoding/hex"
@@ -7,6 +12,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/clock"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/peers"
@@ -16,8 +22,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/vote"
 )
 
-// NeverStatus describes the size of the never-list, and its effect since the start.
-type NeverStatus struct {
+// Never describes the size of the never-list, and its effect since the start.
+type Never struct {
 	Entries int   `json:"entries"`
 	Spared  int64 `json:"spared"` // messages that would have been judged spam without the list
 }
@@ -27,7 +33,7 @@ type Status struct {
 	Site    string         `json:"site"`
 	Epoch   uint64         `json:"epoch"`
 	KeyID   string         `json:"key_id"`
-	Filters []FilterStatus `json:"filters"`      // newest generation first
+	Filters []Filter       `json:"filters"`      // newest generation first
 	Sites   []peers.Status `json:"sites"`        // this site first
 	Memory  int64          `json:"memory_bytes"` // of filters and parts
 	Journal int64          `json:"journal_bytes"`
@@ -35,7 +41,7 @@ type Status struct {
 	// Greylist describes the messages that Defer recorded; nil before the first one.
 	Greylist *recent.Status `json:"greylist,omitempty"`
 
-	Never NeverStatus `json:"never"`
+	Never Never       `json:"never"`
 	Votes vote.Status `json:"votes"`
 	Error string      `json:"error,omitempty"` // the journal's fault; empty when it is over
 
@@ -57,8 +63,8 @@ type Status struct {
 	ErrorPerMail float64 `json:"error_per_mail"`
 }
 
-// FilterStatus describes one generation of one filter, all sites together.
-type FilterStatus struct {
+// Filter describes one generation of one filter, all sites together.
+type Filter struct {
 	Kind       string    `json:"kind"` // spam, revoked, classes, sketches, ladder, domains, counts
 	Generation int64     `json:"generation"`
 	Start      time.Time `json:"start"`
@@ -73,12 +79,12 @@ type FilterStatus struct {
 	Lost   float64 `json:"lost,omitempty"`
 }
 
-// Status describes one keyspace.
-func (ks *Keyspace) Status() Status {
+// Of describes one keyspace.
+func Of(ks *keyspace.Keyspace) Status {
 	v := ks.Store.Current()
 	epoch, seq := ks.Outbox.Head()
 	s := Status{Site: ks.Settings.Site, Epoch: epoch, KeyID: hex.EncodeToString(ks.Ring.KeyID[:]), Journal: ks.Journal.BytesFrom(0)}
-	s.Never, s.Votes, s.Damaged = ks.neverStatus(), ks.Votes.Status(), ks.Files.DamagedFiles()
+	s.Never, s.Votes, s.Damaged = never(ks), ks.Votes.Status(), ks.Files.DamagedFiles()
 	if err := ks.Journal.LastFault(); err != nil {
 		s.Error = err.Error()
 	}
@@ -87,7 +93,7 @@ func (ks *Keyspace) Status() Status {
 	self := peers.Status{Site: ks.Settings.Site, Epoch: epoch, Seq: seq}
 	for _, g := range v.Reports {
 		for _, kind := range layout.ReportKinds {
-			if f, ok := ks.listingStatus(layout.Target{Kind: kind, Gen: g.Num}, g.Listing(kind), &self); ok {
+			if f, ok := listingStatus(ks, layout.Target{Kind: kind, Gen: g.Num}, g.Listing(kind), &self); ok {
 				if kind == layout.SpamFilter {
 					f.addMask(g)
 				}
@@ -96,18 +102,18 @@ func (ks *Keyspace) Status() Status {
 				case layout.SpamFilter, layout.LadderFilter:
 					s.ErrorPerMail += f.Error * float64(ks.Settings.Reports.KeysPerMessage)
 				case layout.SketchFilter:
-					s.ErrorPerMail += ks.sketchError(g)
+					s.ErrorPerMail += sketchError(ks, g)
 				}
 			}
 		}
 	}
 	for _, g := range v.Reports {
 		if g.Domains != nil {
-			s.Filters = append(s.Filters, ks.domainStatus(g, &self))
+			s.Filters = append(s.Filters, domainStatus(ks, g, &self))
 		}
 	}
 	for _, g := range v.Counts {
-		s.Filters = append(s.Filters, ks.countStatus(g, &self))
+		s.Filters = append(s.Filters, countStatus(ks, g, &self))
 	}
 	s.Memory += s.Votes.Memory
 	for _, f := range s.Filters {
@@ -117,11 +123,11 @@ func (ks *Keyspace) Status() Status {
 	return s
 }
 
-func (ks *Keyspace) listingStatus(t layout.Target, l *store.Listing, self *peers.Status) (f FilterStatus, ok bool) {
+func listingStatus(ks *keyspace.Keyspace, t layout.Target, l *store.Listing, self *peers.Status) (f Filter, ok bool) {
 	if l.Own == nil && l.Others == nil {
 		return f, false
 	}
-	f = FilterStatus{Kind: t.Kind.String(), Generation: t.Gen, Start: ks.Settings.Start(t)}
+	f = Filter{Kind: t.Kind.String(), Generation: t.Gen, Start: ks.Settings.Start(t)}
 	for _, b := range []*filter.Bits{l.Own, l.Others} {
 		if b == nil {
 			continue
@@ -140,9 +146,9 @@ func (ks *Keyspace) listingStatus(t layout.Target, l *store.Listing, self *peers
 	return f, true
 }
 
-func (ks *Keyspace) countStatus(g *store.CountGeneration, self *peers.Status) FilterStatus {
+func countStatus(ks *keyspace.Keyspace, g *store.CountGeneration, self *peers.Status) Filter {
 	t := layout.Target{Kind: layout.CountFilter, Gen: g.Num}
-	f := FilterStatus{Kind: t.Kind.String(), Generation: g.Num, Start: ks.Settings.Start(t)}
+	f := Filter{Kind: t.Kind.String(), Generation: g.Num, Start: ks.Settings.Start(t)}
 	if g.Own != nil {
 		f.Fill = float64(g.Own.Used()) / float64(g.Own.Shape().Size())
 		f.Memory, f.Saturated = g.Own.Bytes(), g.Own.Saturated()
@@ -157,9 +163,9 @@ func (ks *Keyspace) countStatus(g *store.CountGeneration, self *peers.Status) Fi
 }
 
 // domainStatus describes a generation's counts of domains.
-func (ks *Keyspace) domainStatus(g *store.ReportGeneration, self *peers.Status) FilterStatus {
+func domainStatus(ks *keyspace.Keyspace, g *store.ReportGeneration, self *peers.Status) Filter {
 	t := layout.Target{Kind: layout.DomainFilter, Gen: g.Num}
-	f := FilterStatus{Kind: t.Kind.String(), Generation: g.Num, Start: ks.Settings.Start(t)}
+	f := Filter{Kind: t.Kind.String(), Generation: g.Num, Start: ks.Settings.Start(t)}
 	f.Fill = float64(g.Domains.Used()) / float64(g.Domains.Shape().Size())
 	f.Memory, f.Saturated = g.Domains.Bytes(), g.Domains.Saturated()
 	self.Cells += g.Domains.Used()
@@ -169,7 +175,7 @@ func (ks *Keyspace) domainStatus(g *store.ReportGeneration, self *peers.Status) 
 
 // addMask adds a generation's mask to the status of its spam filter. The loss is the larger of two
 // estimates: from the filter as it is, and as if each retouched key had been reported.
-func (f *FilterStatus) addMask(g *store.ReportGeneration) {
+func (f *Filter) addMask(g *store.ReportGeneration) {
 	if g.Mask == nil {
 		return
 	}
@@ -182,7 +188,7 @@ func (f *FilterStatus) addMask(g *store.ReportGeneration) {
 }
 
 // sketchError returns MatchError and ShapeError for a generation's filters as they are.
-func (ks *Keyspace) sketchError(g *store.ReportGeneration) float64 {
+func sketchError(ks *keyspace.Keyspace, g *store.ReportGeneration) float64 {
 	sum := 0.0
 	for _, b := range []*filter.Bits{g.Sketches.Own, g.Sketches.Others} {
 		if b != nil {
@@ -191,4 +197,10 @@ func (ks *Keyspace) sketchError(g *store.ReportGeneration) float64 {
 		}
 	}
 	return sum
+}
+
+func never(ks *keyspace.Keyspace) Never {
+	ks.Never.Mu.RLock()
+	defer ks.Never.Mu.RUnlock()
+	return Never{len(ks.Never.Entries), ks.Never.Spared.Load()}
 }

@@ -1,4 +1,8 @@
-package bloomdb
+// Package backup copies the state folder of an open database, as a crash could have left it.
+//
+// It opens the files and knows which of them belong together; the caller copies them. It takes
+// SnapshotMu of a keyspace while it opens the keyspace's files.
+package backup
 
 import (
 	"bytes"
@@ -17,7 +21,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
-	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/never"
 )
 
@@ -34,21 +37,21 @@ import (
 //
 // Files may be written and removed while they are copied.
 type Backup struct {
-	journal, saved, identities []BackupFile
+	journal, saved, identities []File
 
 	never []backedNever
 	open  []*os.File // the files in journal and saved
 }
 
-// BackupFile is one file of a backup. Content has exactly Size bytes.
-type BackupFile struct {
+// File is one file of a backup. Content has exactly Size bytes.
+type File struct {
 	Name    string // in the state folder, with slashes
 	Size    int64
 	Content io.Reader
 }
 
-func newBackupFile(name string, data []byte) BackupFile {
-	return BackupFile{filepath.ToSlash(name), int64(len(data)), bytes.NewReader(data)}
+func newFile(name string, data []byte) File {
+	return File{filepath.ToSlash(name), int64(len(data)), bytes.NewReader(data)}
 }
 
 // backedNever is an entry of one keyspace's never-list.
@@ -58,19 +61,15 @@ type backedNever struct {
 	entry  *never.Entry
 }
 
-// Backup opens all files that this database has on disk now, in all keyspaces. It omits the
-// state of keys that are not in use, and damaged files that were set aside.
-//
-// The identity in the backup begins a new epoch, which continues the current one: the restored
-// folder must not assign a number again that was assigned after the backup. Errors: ErrClosed,
-// or an I/O error. The caller calls Close.
-func (db *DB) Backup() (*Backup, error) {
-	if db.ks.Closed.Load() {
-		return nil, layout.ErrClosed
-	}
+// Take opens the files that the keyspaces of a state folder, root, have on disk now.
+func Take(root string, keys []*keyspace.Keyspace) (*Backup, error) {
 	b := new(Backup)
-	root := filepath.Dir(db.lock.Path())
-	err := db.each(func(ks *keyspace.Keyspace) error { return b.take(ks, root) })
+	var err error
+	for _, ks := range keys {
+		if err = b.take(ks, root); err != nil {
+			break
+		}
+	}
 	if err == nil {
 		err = b.add(&b.saved, root, clock.File, wholeFile)
 	}
@@ -81,15 +80,15 @@ func (db *DB) Backup() (*Backup, error) {
 }
 
 // Files yields the files of the backup without the identities, those of the journal first.
-func (b *Backup) Files() iter.Seq[BackupFile] {
-	return func(yield func(BackupFile) bool) {
+func (b *Backup) Files() iter.Seq[File] {
+	return func(yield func(File) bool) {
 		for _, f := range slices.Concat(b.journal, b.saved) {
 			if !yield(f) {
 				return
 			}
 		}
 		for _, n := range b.never {
-			if !yield(newBackupFile(never.Path(n.folder, n.entry.Name), never.Encode(n.keyID, n.entry))) {
+			if !yield(newFile(never.Path(n.folder, n.entry.Name), never.Encode(n.keyID, n.entry))) {
 				return
 			}
 		}
@@ -98,7 +97,7 @@ func (b *Backup) Files() iter.Seq[BackupFile] {
 
 // Identities returns the files to copy last: Open rejects a folder that has the other files but
 // no identity.
-func (b *Backup) Identities() []BackupFile { return b.identities }
+func (b *Backup) Identities() []File { return b.identities }
 
 // Close closes the files.
 func (b *Backup) Close() (err error) {
@@ -138,7 +137,7 @@ func (b *Backup) take(ks *keyspace.Keyspace, root string) error {
 		}
 	}
 	list := journal.EncodeSegments(ks.Ring.KeyID, sizes)
-	b.saved = append(b.saved, newBackupFile(filepath.Join(folder, journal.SegmentsFile), list))
+	b.saved = append(b.saved, newFile(filepath.Join(folder, journal.SegmentsFile), list))
 	for _, e := range ks.Never.All() {
 		b.never = append(b.never, backedNever{folder, ks.Ring.KeyID, e})
 	}
@@ -160,7 +159,7 @@ const wholeFile = -1
 // add opens a file and appends it to a list. It ignores a missing file if size is wholeFile:
 // the file belongs to a site that was dropped, and the identity, which is read later, does not
 // name it.
-func (b *Backup) add(list *[]BackupFile, root, name string, size int64) error {
+func (b *Backup) add(list *[]File, root, name string, size int64) error {
 	f, err := os.Open(filepath.Join(root, name))
 	if errors.Is(err, fs.ErrNotExist) && size == wholeFile {
 		return nil
@@ -176,7 +175,7 @@ func (b *Backup) add(list *[]BackupFile, root, name string, size int64) error {
 		}
 		size = info.Size()
 	}
-	*list = append(*list, BackupFile{filepath.ToSlash(name), size, io.NewSectionReader(f, 0, size)})
+	*list = append(*list, File{filepath.ToSlash(name), size, io.NewSectionReader(f, 0, size)})
 	return nil
 }
 
@@ -191,6 +190,6 @@ func (b *Backup) takeIdentity(ks *keyspace.Keyspace, f string) error {
 	if err != nil {
 		return err
 	}
-	b.identities = append(b.identities, newBackupFile(folder.IdentityPath(f), data))
+	b.identities = append(b.identities, newFile(folder.IdentityPath(f), data))
 	return nil
 }

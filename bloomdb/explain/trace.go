@@ -1,10 +1,11 @@
-package keyspace
+package explain
 
 import (
 	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/recent"
 	"github.com/spambloom/spambloom/bloomdb/store"
@@ -40,17 +41,17 @@ type Contest struct {
 	Rung       int       // the newest word, see layout.Rungs: 1 and more; an odd one is a revocation
 }
 
-// Explain returns the trace of every signature in one keyspace.
-func (ks *Keyspace) Explain(set signature.Set) []Trace {
+// traces returns the trace of every signature in one keyspace.
+func traces(ks *keyspace.Keyspace, set signature.Set) []Trace {
 	v := ks.Store.Current()
-	var traces []Trace
+	var list []Trace
 	voted := vote.Keys(set.Signatures)
 	for i, s := range set.Signatures {
 		t := Trace{Signature: s}
 		h := ks.Ring.ReportHash(s)
 		for _, g := range v.Reports {
-			t.Spam = append(t.Spam, ks.trails(layout.SpamFilter, g, h)...)
-			t.Revoked = append(t.Revoked, ks.trails(layout.RevokedFilter, g, h)...)
+			t.Spam = append(t.Spam, trailsOf(ks, layout.SpamFilter, g, h)...)
+			t.Revoked = append(t.Revoked, trailsOf(ks, layout.RevokedFilter, g, h)...)
 			if g.Spam.Has(h) && g.Revoked.Has(h) {
 				t.Contested = append(t.Contested, Contest{g.Num, ks.Settings.Start(layout.Target{Kind: layout.SpamFilter, Gen: g.Num}), g.Top(h)})
 			}
@@ -59,14 +60,14 @@ func (ks *Keyspace) Explain(set signature.Set) []Trace {
 			t.Votes = ks.Votes.Trails(&v, h)
 		}
 		if slices.Contains(set.Counting, s) {
-			t.Counts = ks.countTrails(&v, ks.Ring.CountHash(s))
+			t.Counts = countTrails(ks, &v, ks.Ring.CountHash(s))
 		}
-		traces = append(traces, t)
+		list = append(list, t)
 	}
-	return traces
+	return list
 }
 
-func (ks *Keyspace) trails(kind layout.Kind, g *store.ReportGeneration, h filter.Hash) []Trail {
+func trailsOf(ks *keyspace.Keyspace, kind layout.Kind, g *store.ReportGeneration, h filter.Hash) []Trail {
 	var trails []Trail
 	l := g.Listing(kind)
 	if !l.Has(h) {
@@ -77,7 +78,7 @@ func (ks *Keyspace) trails(kind layout.Kind, g *store.ReportGeneration, h filter
 		classes = ks.Store.ClassesBySite(g, h)
 	}
 	for _, site := range l.Sites(h, ks.Settings.Site) {
-		t := ks.trail(layout.Target{Kind: kind, Gen: g.Num}, site, 0)
+		t := trail(ks, layout.Target{Kind: kind, Gen: g.Num}, site, 0)
 		t.Classes = classes[site]
 		t.Retouched = kind == layout.SpamFilter && g.Mask.Hides(h)
 		trails = append(trails, t)
@@ -85,22 +86,42 @@ func (ks *Keyspace) trails(kind layout.Kind, g *store.ReportGeneration, h filter
 	return trails
 }
 
-func (ks *Keyspace) countTrails(v *store.View, h filter.Hash) []Trail {
+func countTrails(ks *keyspace.Keyspace, v *store.View, h filter.Hash) []Trail {
 	var trails []Trail
 	for _, g := range v.Counts {
 		t := layout.Target{Kind: layout.CountFilter, Gen: g.Num}
 		if c := g.OwnCount(h); c > 0 {
-			trails = append(trails, ks.trail(t, ks.Settings.Site, c))
+			trails = append(trails, trail(ks, t, ks.Settings.Site, c))
 		}
 		for _, p := range g.CountedParts {
 			if c := p.Count(h); c > 0 {
-				trails = append(trails, ks.trail(t, p.Origin.Site, c))
+				trails = append(trails, trail(ks, t, p.Origin.Site, c))
 			}
 		}
 	}
 	return trails
 }
 
-func (ks *Keyspace) trail(t layout.Target, site string, count uint32) Trail {
+func trail(ks *keyspace.Keyspace, t layout.Target, site string, count uint32) Trail {
 	return Trail{Site: site, Generation: t.Gen, Start: ks.Settings.Start(t), Count: uint64(count)}
+}
+
+// Stands reports whether the newest word about the signature is a report.
+func (t Trace) Stands() bool {
+	reported, revoked := latest(t.Spam), latest(t.Revoked)
+	if reported != revoked {
+		return reported > revoked
+	}
+	return slices.ContainsFunc(t.Contested, func(c Contest) bool {
+		return c.Generation == reported && !layout.IsRevocation(c.Rung)
+	})
+}
+
+// latest returns the number of the newest generation; -1 if there is none.
+func latest(trails []Trail) int64 {
+	n := int64(-1)
+	for _, t := range trails {
+		n = max(n, t.Generation)
+	}
+	return n
 }
