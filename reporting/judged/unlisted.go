@@ -151,7 +151,7 @@ func (u *Unlisted) look(at uint64, q *question, senders map[uint64]struct{}, fou
 
 // question is what Like looks for. Few words pass the first look.
 type question struct {
-	since    uint64                // seconds since 1970
+	since    uint64               // seconds since 1970
 	first    [1 << 12 / 64]uint64 // a bit for the low bits of each hash
 	exact    []uint64
 	sketches [][]uint64
