@@ -136,6 +136,7 @@ var allowed = map[string][]string{
 	// The end-to-end tests, and the packages that start real servers for them.
 	"cmd/spambloomd/e2e/harness":         {"signature", "bloomdb/keyring", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/testenv"},
 	"cmd/spambloomd/e2e/harness/dovecot": {"cmd/spambloomd/e2e/harness", "cmd/testenv"},
+	"cmd/spambloomd/e2e/harness/rspamd":  {"cmd/spambloomd/e2e/harness", "cmd/testenv"},
 	"cmd/spambloomd/e2e/mta":             {},
 	"cmd/spambloomd/e2e/mailbox":         {},
 	"cmd/spambloomd/e2e/doors":           {},
@@ -231,13 +232,13 @@ var inTests = map[string][]string{
 
 	"cmd/spambloomd":                {"cmd/internal/manual", "cmd/internal/monitoring", "cmd/spambloomd/e2e/harness", "reporting/client", "reporting/credential"},
 	"cmd/spambloomd/e2e/mta":        {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/client", "milter", "cmd/spambloomd/e2e/harness"},
-	"cmd/spambloomd/e2e/doors":      {"signature", "reporting/api", "cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/e2e/doors":      {"signature", "reporting/api", "cmd/spambloomd/e2e/harness", "cmd/spambloomd/e2e/harness/rspamd"},
 	"cmd/spambloomd/e2e/mailbox":    {"signature", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/spambloomd/e2e/harness", "cmd/spambloomd/e2e/harness/dovecot"},
 	"cmd/spambloomd/e2e/federation": {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/linkfault", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/faults":     {"signature", "bloomdb/exchange/linkfault", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/life":       {"reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/packaging":  {"cmd/spambloomd/e2e/harness"},
-	"cmd/spambloomd/e2e/figures":    {"reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/e2e/figures":    {"reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness", "cmd/spambloomd/e2e/harness/rspamd"},
 
 	"cmd/spambloom": {"bloomdb", "cmd/internal/manual", "cmd/internal/queue", "milter/policy", "reporting/api", "reporting/desk", "reporting/judged", "reporting/ledger", "reporting/overview", "reporting/server", "reporting/trust", "reporting/watch", "signature"},
 
