@@ -88,7 +88,7 @@ func (c *conn) receive(q request, m *milter.Mail) error {
 	}
 	content := all
 	if q.zlib {
-		inflated, err := zlib.NewReader(all)
+		inflated, err := newInflater(c.server.inflating, all)
 		if err != nil {
 			return &Error{CodeDataErr, "the message is not compressed with zlib"}
 		}
