@@ -17,63 +17,6 @@ import (
 	"github.com/spambloom/spambloom/reporting/page/pagetest"
 )
 
-// barriers is a check of a page in the browser: what would keep somebody from using it with
-// a keyboard, a screen reader, weak eyes or a small screen. It returns what is wrong.
-const barriers = `(() => {
-  const wrong = [];
-  const name = (e) => e.tagName + (e.id ? "#" + e.id : "") + " " + (e.textContent || "").trim().slice(0, 30);
-  if (document.querySelectorAll("h1").length !== 1) wrong.push("not one h1");
-  if (!document.documentElement.lang || !document.title) wrong.push("no language or title");
-  for (const e of document.querySelectorAll("input:not([type=hidden]),select,textarea"))
-    if (!e.labels.length && !e.getAttribute("aria-label")) wrong.push("no label: " + e.name);
-  for (const e of document.querySelectorAll("a,button")) if (!e.textContent.trim()) wrong.push("no words: " + e.outerHTML);
-  for (const e of document.querySelectorAll("th")) if (!e.scope) wrong.push("no scope: " + name(e));
-  for (const e of document.querySelectorAll("svg")) if (!e.getAttribute("aria-label") && !e.getAttribute("aria-hidden")) wrong.push("svg without a name");
-  const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
-  if (new Set(ids).size !== ids.length) wrong.push("an id twice");
-  if (document.documentElement.scrollWidth > innerWidth) wrong.push("wider than the screen: " + document.documentElement.scrollWidth);
-  const light = (c) => {
-    const part = c.match(/[\d.]+/g).map(Number);
-    const v = part.slice(0, 3).map((x) => (x /= 255) <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
-    return [0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2], part.length > 3 ? part[3] : 1];
-  };
-  for (const e of document.querySelectorAll("main *, header *, footer *")) {
-    if (![...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim()) || !e.getClientRects().length || e.closest(".skip")) continue;
-    const style = getComputedStyle(e);
-    let back = e;
-    while (back.parentElement && light(getComputedStyle(back).backgroundColor)[1] === 0) back = back.parentElement;
-    const a = light(e.namespaceURI.includes("svg") ? style.fill : style.color)[0], b = light(getComputedStyle(back).backgroundColor)[0];
-    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    if (contrast < 4.5) wrong.push("contrast " + contrast.toFixed(1) + ": " + name(e));
-  }
-  return [...new Set(wrong)];
-})()`
-
-// No page has a barrier (WCAG 2.1: contrast, names, headings, reflow), at 360 and 1,280
-// pixels, light and dark, on an empty and on a busy site.
-func TestAccessibility(t *testing.T) {
-	for kind, fill := range map[string]func(*pagetest.Site) *pagetest.Site{"empty": (*pagetest.Site).Empty, "busy": (*pagetest.Site).Busy} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			site, tab := fill(pagetest.New(t)), browser(t)
-			s := httptest.NewServer(site.Handler)
-			defer s.Close()
-			signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
-			for name, path := range pages {
-				do(t, tab, chromedp.Navigate(s.URL+path))
-				for _, width := range []int64{360, 1280} {
-					for _, dark := range []bool{false, true} {
-						screen(t, tab, width, dark)
-						if wrong := ask(t, tab, chromedp.Evaluate[[]string](barriers)); len(wrong) > 0 {
-							t.Errorf("%s, %d px, dark %v: %q", name, width, dark, wrong)
-						}
-					}
-				}
-			}
-		})
-	}
-}
-
 // A user signs in by the link, drops a message, and reports, revokes and declares it, with
 // the script and without.
 func TestActionsInABrowser(t *testing.T) {
@@ -95,7 +38,13 @@ func TestActionsInABrowser(t *testing.T) {
 				{"report", "The verdict is now spam."}, {"retouch", "The verdict is now clean."}, {"revoke", "Revoked."}, {"never", "Declared never spam"},
 			} {
 				do(t, tab, chromedp.Navigate(s.URL+"/explain"), chromedp.SetUploadFiles(chromedp.CSS("input[type=file]"), []string{file}),
-					chromedp.Click(chromedp.CSS("form[data-drop] button")), chromedp.WaitReady(chromedp.CSS(".actions")),
+					chromedp.Click(chromedp.CSS("form[data-drop] button")), chromedp.WaitReady(chromedp.CSS(".actions")))
+				if hasScript {
+					if wrong := append(ask(t, tab, chromedp.Evaluate[[]string](barriers)), offered(t, tab)...); len(wrong) > 0 {
+						t.Errorf("before %s: %q", c.do, wrong)
+					}
+				}
+				do(t, tab,
 					chromedp.Click(chromedp.CSS("button[value="+c.do+"]")), chromedp.WaitReady(chromedp.CSS("[role=status]")))
 				if got := ask(t, tab, chromedp.Text(chromedp.CSS("main"))); !strings.Contains(got, c.want) {
 					t.Errorf("%s: %q, want %q", c.do, got, c.want)

@@ -76,6 +76,28 @@ func TestSettleFromTheList(t *testing.T) {
 	}
 }
 
+// Mail that only a known sender kept from being spam is found, with the domain for an
+// administrator and without it for others.
+func TestSpared(t *testing.T) {
+	site := pagetest.New(t)
+	letter := desktest.Letter(1, 0)
+	site.Judge(pagetest.Now, "4fXk2T0001z", "clean", desktest.Letter(2, 0))
+	site.Spare(pagetest.Now, "4fXk2T0002z", "bank.example\u202e", letter)
+	for _, c := range []struct {
+		by   *visit
+		want bool
+	}{{signedIn(t, site, "root", pagetest.Root), true}, {signedIn(t, site, "uid:4000000", user), false}, {newVisit(t, site), false}} {
+		body := c.by.get("/mail?only=spared").Body.String()
+		if !strings.Contains(body, ">1 row<") || !strings.Contains(body, ">spared<") || !strings.Contains(body, "an exact match alone") || strings.Contains(body, "bank.example") != c.want || strings.Contains(body, "\u202e") {
+			t.Errorf("the domain is to be shown %v:\n%s", c.want, body)
+		}
+	}
+	root := signedIn(t, site, "root", pagetest.Root)
+	if body := root.get("/explain?ask=" + url.QueryEscape(letter.Counting[0].ID())).Body.String(); !strings.Contains(body, "bank.example") {
+		t.Errorf("the copies of a message do not name the domain:\n%s", body)
+	}
+}
+
 // The site of the pictures shows what its three databases did: spam is recognised, and some of
 // it only because another site reported it.
 func TestReplay(t *testing.T) {

@@ -178,6 +178,11 @@ func (s *Site) Judge(at time.Time, queueID, verdict string, set signature.Set) {
 	s.judged.Add(judged.Message{At: at, QueueID: queueID, Verdict: verdict, Shown: set.Counting, Set: set})
 }
 
+// Spare adds a message that only its sender's domain kept from being spam.
+func (s *Site) Spare(at time.Time, queueID, domain string, set signature.Set) {
+	s.judged.Add(judged.Message{At: at, QueueID: queueID, Verdict: figures.Clean, Spared: domain, Shown: set.Counting, Set: set})
+}
+
 // Busy makes the site one of a federation of four, with two months of mail, campaigns and
 // several reporters. Its figures are the same in every run.
 func (s *Site) Busy() *Site {
