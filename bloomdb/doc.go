@@ -25,6 +25,9 @@
 //	repair    damaged files
 //	keyspace  all data under one federation key
 //	judging   verdicts, from one keyspace or two
+//	explain   traces of a message, for people to read
+//	status    content and condition of a database
+//	backup    copies of the state folder
 //
 // The life of a report:
 //

@@ -111,6 +111,23 @@ func TestCommonnessExpires(t *testing.T) {
 	}
 }
 
+// Expired sets do not return with a restart, and are dropped when a new one is made.
+func TestExpiredSetsAreDropped(t *testing.T) {
+	s := newSite()
+	gen := s.now.Unix() / (168 * 3600)
+	s.receive(feature, 1)
+	one, file := s.Memory(), written(t, s)
+	s.now = s.now.Add(6 * 168 * time.Hour)
+	if s.receive(feature, 1); s.Memory() != one {
+		t.Errorf("%d bytes, want %d: that of the new set only", s.Memory(), one)
+	}
+	again := newSite()
+	again.now = s.now
+	if err := load(t, again, file, gen); err != nil || again.Memory() != 0 {
+		t.Errorf("an expired set takes %d bytes after a restart, error %v", again.Memory(), err)
+	}
+}
+
 func TestKnownSender(t *testing.T) {
 	s := newSite()
 	for day := range 3 {

@@ -77,7 +77,7 @@ func drawGroups(t *rapid.T) []signature.Group {
 	return groups
 }
 
-// storedKeys says how many keys of a group a site has stored with its anchor in one
+// storedKeys returns the number of keys of a group that a site has stored with its anchor in one
 // generation, in the list of a rung.
 func storedKeys(facts []sketchFact, gen int64, site string, rung int, asked signature.Group) int {
 	n := 0

@@ -9,26 +9,6 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Stands reports whether the newest word about the signature is a report.
-func (t Trace) Stands() bool {
-	reported, revoked := latest(t.Spam), latest(t.Revoked)
-	if reported != revoked {
-		return reported > revoked
-	}
-	return slices.ContainsFunc(t.Contested, func(c Contest) bool {
-		return c.Generation == reported && !layout.IsRevocation(c.Rung)
-	})
-}
-
-// latest returns the number of the newest generation; -1 if there is none.
-func latest(trails []Trail) int64 {
-	n := int64(-1)
-	for _, t := range trails {
-		n = max(n, t.Generation)
-	}
-	return n
-}
-
 // Cost returns the share of its generation's room that a report of set, or a revocation, would
 // use now: 0 if all of it is present already, 1 for the whole room.
 func (ks *Keyspace) Cost(set signature.Set, revoke bool) float64 {

@@ -334,13 +334,7 @@ func TestSettle(t *testing.T) {
 			if err != nil || len(contested.Messages) != 1 || fmt.Sprint(contested.Messages[0].Reporters, contested.Messages[0].Revokers) != "[anna] [bob]" {
 				t.Fatalf("%+v, %v", contested, err)
 			}
-			set, err := a.SetOf(contested.Messages[0].Report)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := a.Settle(desk.Report{Set: set}, as, desk.Author{Name: "root"}); err != nil {
-				t.Fatal(err)
-			}
+			settle(t, a, as)
 			a.WantListed("settled", m, isSpam)
 			for _, who := range []string{"anna", "bob", "carl", "dora"} {
 				if _, err := a.Report(desk.Report{Set: m, Reporter: who}); (err != nil) != (as == desk.SettleNever) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/spambloom/spambloom/reporting/ledger/search"
 	"github.com/spambloom/spambloom/reporting/trust"
 )
 
@@ -28,7 +29,7 @@ func TestContestedIsBounded(t *testing.T) {
 		for _, c := range list {
 			read += c.Reports + c.Revoked
 		}
-		if read > contestedVisits {
+		if read > search.MaxVisits {
 			t.Errorf("one call read %d reports of its messages", read)
 		}
 		found += len(list)
