@@ -187,11 +187,17 @@ const joinedWords = 5
 // addJoined adds the words of w if they are several, joined by signs. Pieces with digits
 // are skipped, as those of identifiers have some.
 func (t *Tokeniser) addJoined(w []byte) bool {
-	words := bytes.FieldsFunc(w, func(r rune) bool { return !isAlphanumeric(r) && !isLetter(r) && r != '\'' })
-	if len(words) < joinedWords {
+	words := bytes.FieldsFuncSeq(w, func(r rune) bool { return !isAlphanumeric(r) && !isLetter(r) && r != '\'' })
+	count := 0
+	for range words {
+		if count++; count == joinedWords {
+			break
+		}
+	}
+	if count < joinedWords {
 		return false
 	}
-	for _, word := range words {
+	for word := range words { // not a list, which would need twelve times the memory of the text
 		if bytes.ContainsAny(word, "0123456789") {
 			continue
 		}
