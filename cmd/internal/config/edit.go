@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/spambloom/spambloom/cmd/internal/config/value"
 )
 
 // Change is a new value for a key ("redis.url"): a string, an int64 or a float64.
@@ -74,11 +76,11 @@ func expected(before *Config, text, path string, changes []Change, peers []Peer)
 func describe(changes []Change, peers []Peer) string {
 	var parts []string
 	for _, c := range changes {
-		value := literal(c.Value)
+		shown := value.Literal(c.Value)
 		if url, ok := c.Value.(string); ok && c.Key == "redis.url" {
-			value = literal(RedisShown(url))
+			shown = value.Literal(RedisShown(url))
 		}
-		parts = append(parts, c.Key+" = "+value)
+		parts = append(parts, c.Key+" = "+shown)
 	}
 	for _, p := range peers {
 		parts = append(parts, fmt.Sprintf("a [[peer]] for %s", p.Name))
@@ -92,7 +94,7 @@ var header = regexp.MustCompile(`^\s*\[\[?\s*([A-Za-z_.]+)\s*\]\]?\s*(#.*)?$`)
 // of its section, or in a new section at the end.
 func set(text string, c Change) string {
 	section, name, _ := strings.Cut(c.Key, ".")
-	line := name + " = " + literal(c.Value)
+	line := name + " = " + value.Literal(c.Value)
 	own := regexp.MustCompile(`^(\s*)` + regexp.QuoteMeta(name) + `\s*=`)
 	comment := regexp.MustCompile(`^\s*#\s*` + regexp.QuoteMeta(name) + `\s*=`)
 	lines := strings.Split(text, "\n")

@@ -138,7 +138,7 @@ var allowed = map[string][]string{
 	"cmd/spambloomd/e2e/packaging":       {},
 	"cmd/spambloomd/e2e/figures":         {},
 
-	"cmd/internal/config":  {"milter/idn"},
+	"cmd/internal/config":  {"cmd/internal/config/value"},
 	"cmd/internal/layers":  {},
 	"cmd/internal/socket":  {},
 	"cmd/internal/suite":   {},
@@ -147,6 +147,8 @@ var allowed = map[string][]string{
 	"cmd/internal/version": {},
 	"cmd/internal/queue":   {"bloomdb/folder", "reporting/api"},
 	"cmd/internal/manual":  {},
+
+	"cmd/internal/config/value": {"milter/idn"},
 
 	"cmd/internal/invitation": {"bloomdb/layout", "bloomdb/keyring"},
 
@@ -159,7 +161,7 @@ var allowed = map[string][]string{
 	"cmd/spambloom/status":      {"bloomdb", "cmd/internal/queue", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/figures", "reporting/overview"},
 	"cmd/spambloom/reporters":   {"cmd/spambloom/batch", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "signature"},
 	"cmd/spambloom/exceptions":  {"bloomdb/never", "cmd/spambloom/batch", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client", "signature"},
-	"cmd/spambloom/federation":  {"bloomdb/keyring", "cmd/internal/config", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client"},
+	"cmd/spambloom/federation":  {"bloomdb/keyring", "cmd/internal/config", "cmd/internal/config/value", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client"},
 	"cmd/spambloom/mta":         {},
 	"cmd/spambloom/doctor":      {"bloomdb/exchange/link", "bloomdb/exchange/redisclient", "cmd/internal/config", "cmd/internal/socket", "cmd/spambloom/mta", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client"},
 	"cmd/spambloom/change":      {},

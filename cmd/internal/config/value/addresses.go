@@ -1,4 +1,4 @@
-package config
+package value
 
 import (
 	"errors"
@@ -21,8 +21,8 @@ const (
 
 // listOf is a list of texts of one form. The function returns a text in lower case, or an
 // error.
-func listOf(field func(*Config) *[]string, allowed string, form func(string) (string, error)) kind {
-	return kindOf(field, "a list of "+allowed, func(v any) ([]string, error) {
+func listOf(allowed string, form func(string) (string, error)) Kind[[]string] {
+	return Kind[[]string]{"a list of " + allowed, func(v any) ([]string, error) {
 		list, err := stringList(v)
 		if err != nil {
 			return nil, err
@@ -36,14 +36,14 @@ func listOf(field func(*Config) *[]string, allowed string, form func(string) (st
 			formed = append(formed, f)
 		}
 		return formed, nil
-	}, showTexts)
+	}, showTexts}
 }
 
 const patternsAllowed = `"user@example.org", "example.org" (that domain) and ".example.org" (it and its subdomains)`
 
-// patterns are patterns of mail addresses.
-func patterns(field func(*Config) *[]string) kind {
-	return listOf(field, patternsAllowed, func(s string) (string, error) {
+// Patterns are patterns of mail addresses.
+func Patterns() Kind[[]string] {
+	return listOf(patternsAllowed, func(s string) (string, error) {
 		if strings.Contains(s, "@") {
 			return mailAddress(s)
 		}
@@ -51,21 +51,21 @@ func patterns(field func(*Config) *[]string) kind {
 	})
 }
 
-// addresses are complete mail addresses.
-func addresses(field func(*Config) *[]string) kind {
-	return listOf(field, `mail addresses such as "user@example.org"`, mailAddress)
+// Addresses are complete mail addresses.
+func Addresses() Kind[[]string] {
+	return listOf(`mail addresses such as "user@example.org"`, mailAddress)
 }
 
-// domains are the domains of mail addresses.
-func domains(field func(*Config) *[]string) kind {
-	return listOf(field, `"example.org" (that domain) and ".example.org" (it and its subdomains)`, domainPattern)
+// Domains are the domains of mail addresses.
+func Domains() Kind[[]string] {
+	return listOf(`"example.org" (that domain) and ".example.org" (it and its subdomains)`, domainPattern)
 }
 
-// listIDs are identifiers of mailing lists.
-func listIDs(field func(*Config) *[]string) kind {
-	return listOf(field, `list identifiers (the text between < and > of List-Id) such as "news.example.org"`, func(s string) (string, error) {
+// ListIDs are identifiers of mailing lists.
+func ListIDs() Kind[[]string] {
+	return listOf(`list identifiers (the text between < and > of List-Id) such as "news.example.org"`, func(s string) (string, error) {
 		if in := strings.Trim(s, "<>"); in != s && in != "" {
-			return "", fmt.Errorf("%s is not a list identifier: did you mean %q?", literal(s), in)
+			return "", fmt.Errorf("%s is not a list identifier: did you mean %q?", Literal(s), in)
 		}
 		if len(s) > maxDomain || strings.ContainsFunc(s, notInName) {
 			return "", wrong(s, "a list identifier")
@@ -74,9 +74,9 @@ func listIDs(field func(*Config) *[]string) kind {
 	})
 }
 
-// listeners are addresses of the milter, or names of systemd's sockets.
-func listeners(field func(*Config) *[]string) kind {
-	return listOf(field, `addresses as in milter.listen, or names of systemd's sockets`, func(s string) (string, error) {
+// Listeners are addresses of the milter, or names of systemd's sockets.
+func Listeners() Kind[[]string] {
+	return listOf(`addresses as in milter.listen, or names of systemd's sockets`, func(s string) (string, error) {
 		if strings.ContainsFunc(s, unicode.IsControl) {
 			return "", wrong(s, "a listener")
 		}
@@ -156,33 +156,27 @@ func notInName(r rune) bool {
 	return unicode.IsSpace(r) || unicode.IsControl(r) || r == unicode.ReplacementChar || strings.ContainsRune(`@<>()[]",;:\`, r)
 }
 
-// authservID is the first word of Authentication-Results (RFC 8601, section 2.2). Only a
+// AuthservID is the first word of Authentication-Results (RFC 8601, section 2.2). Only a
 // token (RFC 2045, section 5.1) may stand there without quotes, and the milter accepts
 // nothing else.
-func authservID(field func(*Config) *string) kind {
-	k := text(field, `a name such as "mx1.example.org"`)
-	parse := k.parse
-	k.parse = func(c *Config, v any) error {
+func AuthservID() Kind[string] {
+	return Text(`a name such as "mx1.example.org"`).checked(func(v any) error {
 		if s, ok := v.(string); ok && (len(s) > maxDomain || strings.ContainsFunc(s, notInToken)) {
 			return wrong(v, "an authserv-id")
 		}
-		return parse(c, v)
-	}
-	return k
+		return nil
+	})
 }
 
-// headerName is the name of a header field (RFC 5322, section 2.2) that is not ours already.
-func headerName(field func(*Config) *string) kind {
-	k := text(field, `the name of a header such as "X-Spam-Flag"`)
-	parse := k.parse
-	k.parse = func(c *Config, v any) error {
+// HeaderName is the name of a header field (RFC 5322, section 2.2) that is not ours already.
+func HeaderName() Kind[string] {
+	return Text(`the name of a header such as "X-Spam-Flag"`).checked(func(v any) error {
 		s, ok := v.(string)
 		if ok && (len(s) > maxLabel || strings.ContainsFunc(s, notInToken) || strings.EqualFold(s, "X-Spambloom")) {
 			return wrong(v, "the name of a second header")
 		}
-		return parse(c, v)
-	}
-	return k
+		return nil
+	})
 }
 
 func notInToken(r rune) bool {
