@@ -127,16 +127,17 @@ var allowed = map[string][]string{
 	"cmd/testenv": {},
 
 	// The end-to-end tests, and the packages that start real servers for them.
-	"cmd/spambloomd/e2e/harness":         {"signature", "bloomdb/keyring", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/testenv"},
-	"cmd/spambloomd/e2e/harness/dovecot": {"cmd/spambloomd/e2e/harness", "cmd/testenv"},
-	"cmd/spambloomd/e2e/mta":             {},
-	"cmd/spambloomd/e2e/mailbox":         {},
-	"cmd/spambloomd/e2e/doors":           {},
-	"cmd/spambloomd/e2e/federation":      {},
-	"cmd/spambloomd/e2e/faults":          {},
-	"cmd/spambloomd/e2e/life":            {},
-	"cmd/spambloomd/e2e/packaging":       {},
-	"cmd/spambloomd/e2e/figures":         {},
+	"cmd/spambloomd/e2e/harness":          {"signature", "bloomdb/keyring", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/testenv"},
+	"cmd/spambloomd/e2e/harness/dovecot":  {"cmd/spambloomd/e2e/harness", "cmd/testenv"},
+	"cmd/spambloomd/e2e/harness/sendmail": {"cmd/spambloomd/e2e/harness", "cmd/testenv"},
+	"cmd/spambloomd/e2e/mta":              {},
+	"cmd/spambloomd/e2e/mailbox":          {},
+	"cmd/spambloomd/e2e/doors":            {},
+	"cmd/spambloomd/e2e/federation":       {},
+	"cmd/spambloomd/e2e/faults":           {},
+	"cmd/spambloomd/e2e/life":             {},
+	"cmd/spambloomd/e2e/packaging":        {},
+	"cmd/spambloomd/e2e/figures":          {},
 
 	"cmd/internal/config":  {"cmd/internal/config/value"},
 	"cmd/internal/layers":  {},
@@ -189,8 +190,15 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/variation":   {"signature"},
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "bloomdb/filter", "cmd/bloomlab/variation", "cmd/internal/mailbox"},
 
-	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "bloomdb/wire", "bloomdb/exchange", "bloomdb/exchange/presence", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "reporting/backup", "reporting/judged", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "reporting/figures", "reporting/history", "reporting/overview", "reporting/page", "reporting/watch", "milter", "milter/policy", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version", "reporting/api/v1", "milter/spamd"},
-	"cmd/spambloom":  {"cmd/internal/version", "cmd/spambloom/batch", "cmd/spambloom/doctor", "cmd/spambloom/exceptions", "cmd/spambloom/federation", "cmd/spambloom/join", "cmd/spambloom/maintenance", "cmd/spambloom/report", "cmd/spambloom/reporters", "cmd/spambloom/status", "cmd/spambloom/trial", "cmd/spambloom/verb", "cmd/spambloom/verdict"},
+	// The daemon, in the order of its imports.
+	"cmd/spambloomd/exit":     {},
+	"cmd/spambloomd/privacy":  {"signature"},
+	"cmd/spambloomd/settings": {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/redisclient", "bloomdb/keyring", "bloomdb/wire", "cmd/internal/config", "cmd/internal/socket", "cmd/spambloomd/exit", "cmd/spambloomd/privacy", "milter", "milter/policy", "milter/spamd", "milter/whiteclnt", "reporting/desk", "reporting/ledger", "reporting/server", "reporting/trust"},
+	"cmd/spambloomd/sockets":  {"cmd/internal/socket", "cmd/spambloomd/exit", "cmd/spambloomd/settings"},
+	"cmd/spambloomd/state":    {"bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "cmd/spambloomd/exit", "cmd/spambloomd/settings", "reporting/backup", "reporting/ledger"},
+	"cmd/spambloomd":          {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/presence", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "bloomdb/wire", "cmd/internal/config", "cmd/internal/trap", "cmd/internal/version", "cmd/spambloomd/exit", "cmd/spambloomd/privacy", "cmd/spambloomd/settings", "cmd/spambloomd/sockets", "cmd/spambloomd/state", "milter", "milter/policy", "milter/spamd", "reporting/api", "reporting/api/v1", "reporting/backup", "reporting/desk", "reporting/figures", "reporting/history", "reporting/judged", "reporting/ledger", "reporting/overview", "reporting/page", "reporting/server", "reporting/watch", "signature"},
+
+	"cmd/spambloom": {"cmd/internal/version", "cmd/spambloom/batch", "cmd/spambloom/doctor", "cmd/spambloom/exceptions", "cmd/spambloom/federation", "cmd/spambloom/join", "cmd/spambloom/maintenance", "cmd/spambloom/report", "cmd/spambloom/reporters", "cmd/spambloom/status", "cmd/spambloom/trial", "cmd/spambloom/verb", "cmd/spambloom/verdict"},
 }
 
 // inTests may also be imported by tests; cmd/testenv by all of them.
@@ -222,8 +230,11 @@ var inTests = map[string][]string{
 	"bloomdb/exchange/publisher":   {"bloomdb/bloomdbtest"},
 	"bloomdb/exchange/subscriber":  {"bloomdb/bloomdbtest", "bloomdb/exchange/redistest"},
 
-	"cmd/spambloomd":                {"cmd/internal/manual", "cmd/internal/monitoring", "cmd/spambloomd/e2e/harness", "reporting/client", "reporting/credential"},
-	"cmd/spambloomd/e2e/mta":        {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/client", "milter", "cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd":                {"bloomdb/keyring", "cmd/internal/manual", "cmd/internal/monitoring", "cmd/spambloomd/e2e/harness", "reporting/client", "reporting/credential", "reporting/trust"},
+	"cmd/spambloomd/settings":       {"cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/state":          {"cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/privacy":        {"cmd/internal/config"},
+	"cmd/spambloomd/e2e/mta":        {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/client", "milter", "cmd/spambloomd/e2e/harness", "cmd/spambloomd/e2e/harness/sendmail"},
 	"cmd/spambloomd/e2e/doors":      {"signature", "reporting/api", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/mailbox":    {"signature", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/spambloomd/e2e/harness", "cmd/spambloomd/e2e/harness/dovecot"},
 	"cmd/spambloomd/e2e/federation": {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/linkfault", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},

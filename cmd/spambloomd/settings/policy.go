@@ -1,11 +1,9 @@
-package main
+package settings
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -14,8 +12,8 @@ import (
 	"github.com/spambloom/spambloom/milter/whiteclnt"
 )
 
-// policy returns the general policy, from [actions] and bulk.threshold.
-func (s *settings) policy() policy.Policy {
+// Policy returns the general policy, from [actions] and bulk.threshold.
+func (s *Settings) Policy() policy.Policy {
 	a := s.Actions
 	return policy.Policy{
 		Spam:          policy.Action(a.Spam),
@@ -29,7 +27,7 @@ func (s *settings) policy() policy.Policy {
 // overrides returns the [[policy]] tables. The action of a table for spam also applies to
 // the classes that it does not name: a recipient whose spam is only tagged does not expect
 // [actions] to discard phishing.
-func (s *settings) overrides() []policy.Override {
+func (s *Settings) overrides() []policy.Override {
 	var list []policy.Override
 	for _, p := range s.Policies {
 		list = append(list, policy.Override{
@@ -64,7 +62,7 @@ func classActions(spam, phish, scam, malware, bulk string) map[bloomdb.Class]pol
 }
 
 // allowRules returns the [[allow]] tables.
-func (s *settings) allowRules() []policy.Allow {
+func (s *Settings) allowRules() []policy.Allow {
 	var list []policy.Allow
 	for _, a := range s.Allow {
 		list = append(list, policy.Allow{
@@ -82,7 +80,7 @@ func (s *settings) allowRules() []policy.Allow {
 
 // readWhiteclnt reads DCC's whitelist. It keeps the lines that no rule can express for the
 // log.
-func (s *settings) readWhiteclnt() error {
+func (s *Settings) readWhiteclnt() error {
 	if s.Milter.Whiteclnt == "" {
 		return nil
 	}
@@ -93,26 +91,26 @@ func (s *settings) readWhiteclnt() error {
 	if s.Milter.AuthservID == "" && slices.ContainsFunc(rules, func(a policy.Allow) bool { return a.From != nil }) {
 		passed = append(passed, fmt.Errorf("%s: its from lines allow nothing without milter.authserv_id", s.Where("milter.whiteclnt")))
 	}
-	s.whiteclnt, s.skipped = rules, passed
+	s.Whiteclnt, s.Skipped = rules, passed
 	return nil
 }
 
-// warnOfWhiteclnt logs the skipped lines of DCC's whitelist.
-func (s *settings) warnOfWhiteclnt(log *slog.Logger) {
-	for _, err := range s.skipped {
+// WarnOfWhiteclnt logs the skipped lines of DCC's whitelist.
+func (s *Settings) WarnOfWhiteclnt(log *slog.Logger) {
+	for _, err := range s.Skipped {
 		log.Warn("line of milter.whiteclnt skipped", "error", err)
 	}
 }
 
-// milterOptions returns the milter's options for a site, whose name does not change while
+// MilterOptions returns the milter's options for a site, whose name does not change while
 // it runs.
-func (s *settings) milterOptions(site string, log *slog.Logger) milter.Options {
+func (s *Settings) MilterOptions(site string, log *slog.Logger) milter.Options {
 	m := s.Milter
 	o := milter.Options{
 		Site:       site,
-		Policy:     s.policy(),
+		Policy:     s.Policy(),
 		Overrides:  s.overrides(),
-		Allow:      append(s.allowRules(), s.whiteclnt...),
+		Allow:      append(s.allowRules(), s.Whiteclnt...),
 		AuthservID: m.AuthservID,
 
 		SpamFlag:          m.SpamFlag,
@@ -137,36 +135,9 @@ func (s *settings) milterOptions(site string, log *slog.Logger) milter.Options {
 		o.GreylistFrom = uint64(s.Bulk.GreylistFrom)
 	}
 	if m.OverMemory == "spill" {
-		o.SpillFolder = s.data
+		o.SpillFolder = s.Data
 	}
 	tempfail := func(action string) bool { return cmp.Or(action, m.OnFailure) == "tempfail" }
 	o.Tempfail.Overload, o.Tempfail.Error, o.Tempfail.Deadline = tempfail(m.OnOverload), tempfail(m.OnError), tempfail(m.OnDeadline)
 	return o
-}
-
-// socketsHanded reports whether systemd passes sockets. Taking them over clears it.
-func socketsHanded() bool { return os.Getenv("LISTEN_FDS") != "" }
-
-// checkListeners rejects policies and rules for listeners not in named. The names of
-// systemd's sockets are known only after they were taken over.
-func (s *settings) checkListeners(named []string) error {
-	of := "an address of milter.listen or spamd.listen"
-	if s.handed {
-		of = "a name of a socket for mail from systemd"
-	}
-	var errs []error
-	check := func(where string, listeners []string) {
-		for _, l := range listeners {
-			if !slices.Contains(named, l) {
-				errs = append(errs, fmt.Errorf("%s: %q is not %s; allowed: %q", where, l, of, named))
-			}
-		}
-	}
-	for i, p := range s.Policies {
-		check(s.WherePolicy(i, "listeners"), p.Listeners)
-	}
-	for i, a := range s.Allow {
-		check(s.WhereAllow(i, "listeners"), a.Listeners)
-	}
-	return errors.Join(errs...)
 }

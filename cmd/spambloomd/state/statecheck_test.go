@@ -1,4 +1,4 @@
-package main
+package state
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
 )
 
 // -t refuses a state folder that the start would refuse, and changes nothing in it.
@@ -44,7 +45,7 @@ func TestStateIsChecked(t *testing.T) {
 			fillState(t, s)
 			c.spoil(t, dir)
 			before := listing(t, dir)
-			err := checkState(settingsFor(t, dir, c.config))
+			err := Check(settingsFor(t, dir, c.config))
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
@@ -58,23 +59,23 @@ func TestStateIsChecked(t *testing.T) {
 // A folder that does not exist yet must be possible to make.
 func TestMissingStateIsChecked(t *testing.T) {
 	dir := t.TempDir()
-	if err := checkState(settingsFor(t, filepath.Join(dir, "new", "state"), "")); err != nil {
+	if err := Check(settingsFor(t, filepath.Join(dir, "new", "state"), "")); err != nil {
 		t.Error(err)
 	}
 	file := harness.Write(t, filepath.Join(dir, "file"), "")
-	if err := checkState(settingsFor(t, file, "")); err == nil || !strings.Contains(err.Error(), "is no folder") {
+	if err := Check(settingsFor(t, file, "")); err == nil || !strings.Contains(err.Error(), "is no folder") {
 		t.Error(err)
 	}
-	if err := checkState(settingsFor(t, filepath.Join(file, "state"), "")); err == nil {
+	if err := Check(settingsFor(t, filepath.Join(file, "state"), "")); err == nil {
 		t.Error("a state folder below a file is accepted")
 	}
 }
 
-func settingsFor(t *testing.T, dir, changes string) *settings {
+func settingsFor(t *testing.T, dir, changes string) *settings.Settings {
 	t.Helper()
 	text := "[site]\nname = \"mx1\"\n[reports]\ncapacity = 100_000\n[bulk]\ncapacity = 10_000\n"
 	path := harness.Write(t, filepath.Join(t.TempDir(), "f.toml"), harness.Overlay(text, changes))
-	s, err := makeSettings(flags{config: path, data: dir}, func(string) bool { return false }, true, path)
+	s, err := settings.New(settings.Flags{Config: path, Data: dir}, func(string) bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func settingsFor(t *testing.T, dir, changes string) *settings {
 }
 
 // fillState makes the keys and the files of a state folder.
-func fillState(t *testing.T, s *settings) {
+func fillState(t *testing.T, s *settings.Settings) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	options, err := openKeys(s, log)

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"net/netip"
@@ -15,11 +15,11 @@ import (
 )
 
 // configured returns the settings of a file with that text.
-func configured(t *testing.T, text string) (*settings, error) {
+func configured(t *testing.T, text string) (*Settings, error) {
 	t.Helper()
 	dir := t.TempDir()
-	f := flags{config: harness.Write(t, filepath.Join(dir, "spambloom.toml"), text), data: filepath.Join(dir, "state")}
-	return newSettings(f, func(string) bool { return false })
+	f := Flags{Config: harness.Write(t, filepath.Join(dir, "spambloom.toml"), text), Data: filepath.Join(dir, "state")}
+	return New(f, func(string) bool { return false })
 }
 
 // Each key for single messages sets its option of the milter, and no other.
@@ -69,10 +69,10 @@ func TestKeysReachTheMilter(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		after.data = "/state"
-		want := before.milterOptions("mx1", nil)
+		after.Data = "/state"
+		want := before.MilterOptions("mx1", nil)
 		c.change(&want)
-		if got := after.milterOptions("mx1", nil); !reflect.DeepEqual(got, want) {
+		if got := after.MilterOptions("mx1", nil); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s\ngot  %+v\nwant %+v", c.text, got, want)
 		}
 	}
@@ -90,7 +90,7 @@ func TestFailureActions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.milterOptions("mx1", nil).Tempfail; got.Overload != want[0] || got.Error != want[1] || got.Deadline != want[2] {
+		if got := s.MilterOptions("mx1", nil).Tempfail; got.Overload != want[0] || got.Error != want[1] || got.Deadline != want[2] {
 			t.Errorf("%q: %+v", text, got)
 		}
 	}
@@ -128,8 +128,8 @@ listeners = ["inet:8899@127.0.0.1"]
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.whiteclnt = []policy.Allow{{Name: "whiteclnt"}} // rules of the configuration come first
-	o := s.milterOptions("mx1", nil)
+	s.Whiteclnt = []policy.Allow{{Name: "whiteclnt"}} // rules of the configuration come first
+	o := s.MilterOptions("mx1", nil)
 	if want := (policy.Policy{
 		Spam: "quarantine", Bulk: "tag", Clean: "tag", BulkThreshold: 20,
 		Classes: map[bloomdb.Class]policy.Action{bloomdb.ClassPhish: "discard"},
@@ -205,7 +205,7 @@ listeners = [
 		t.Fatal(err)
 	}
 	t.Setenv("LISTEN_FDS", "") // as after taking them over
-	if _, err := s.reload(); err != nil {
+	if _, err := s.Reload(); err != nil {
 		t.Error("at a reload:", err)
 	}
 }

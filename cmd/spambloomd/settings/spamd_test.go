@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"strings"
@@ -34,18 +34,18 @@ func TestSpamdIsPartOfTheSite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := without.mostMemory()
+	before, err := without.MostMemory()
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := with.mostMemory()
+	after, err := with.MostMemory()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if more := after - before; more < 100*160<<10 || more > 100*256<<10 {
 		t.Errorf("%d bytes more for 100 connections", more)
 	}
-	if more := with.mostTasks() - without.mostTasks(); more != 100 {
+	if more := with.MostTasks() - without.MostTasks(); more != 100 {
 		t.Errorf("%d threads more for 100 connections", more)
 	}
 }

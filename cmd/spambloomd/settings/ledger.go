@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"log/slog"
@@ -11,7 +11,7 @@ import (
 )
 
 // trustModel returns the weights of reporters.
-func (s *settings) trustModel() trust.Model {
+func (s *Settings) trustModel() trust.Model {
 	return trust.Model{
 		Quorum: s.Reports.Quorum, Newcomer: s.Reports.NewcomerWeight,
 		Floor: s.Reports.WeightFloor, Ceiling: s.Reports.WeightCeiling,
@@ -23,18 +23,10 @@ func (s *settings) trustModel() trust.Model {
 // filters' capacity. A report takes some 2.7 kB of disk.
 const reportsPerMessage = 4
 
-// openLedger opens the ledger of reports in the state folder.
-func openLedger(s *settings, log *slog.Logger) (*ledger.Ledger, error) {
-	l, err := ledger.Open(s.ledgerOptions(log))
-	if err != nil {
-		return nil, &failure{exIOErr, err}
-	}
-	return l, nil
-}
-
-func (s *settings) ledgerOptions(log *slog.Logger) ledger.Options {
+// LedgerOptions returns the options of the ledger of reports.
+func (s *Settings) LedgerOptions(log *slog.Logger) ledger.Options {
 	return ledger.Options{
-		Path:   filepath.Join(s.data, "reports.db"),
+		Path:   filepath.Join(s.Data, "reports.db"),
 		Model:  s.trustModel(),
 		Memory: s.Reports.Period * time.Duration(s.Reports.Keep),
 		Max:    reportsPerMessage * s.Reports.Capacity,
@@ -42,7 +34,8 @@ func (s *settings) ledgerOptions(log *slog.Logger) ledger.Options {
 	}
 }
 
-func (s *settings) deskOptions(log *slog.Logger) desk.Options {
+// DeskOptions returns the options of the desk.
+func (s *Settings) DeskOptions(log *slog.Logger) desk.Options {
 	return desk.Options{
 		Period:   s.Reports.Period,
 		MaxHour:  int(s.Reports.MaxPerHour),

@@ -1,4 +1,4 @@
-package main
+package state
 
 import (
 	"errors"
@@ -12,16 +12,18 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/repair"
+	"github.com/spambloom/spambloom/cmd/spambloomd/exit"
+	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
 	"github.com/spambloom/spambloom/reporting/ledger"
 )
 
-// repairState restores the state folder of a daemon that refuses to start. It prints its changes
+// Repair restores the state folder of a daemon that refuses to start. It prints its changes
 // and what is lost, and finally opens the folder like the daemon.
 //
 //	keys -> ledger -> database -> data of the ledger, into the database -> start
-func repairState(s *settings, log *slog.Logger, stdout io.Writer) error {
-	if _, err := os.Stat(s.data); err != nil {
-		return &failure{exIOErr, fmt.Errorf("state folder: %w", err)}
+func Repair(s *settings.Settings, log *slog.Logger, stdout io.Writer) error {
+	if _, err := os.Stat(s.Data); err != nil {
+		return &exit.Failure{Code: exit.IOErr, Err: fmt.Errorf("state folder: %w", err)}
 	}
 	r := repairing{s: s, log: log, out: stdout}
 	for _, step := range []func() error{r.keys, r.ledger, r.database, r.verify} {
@@ -34,7 +36,7 @@ func repairState(s *settings, log *slog.Logger, stdout io.Writer) error {
 
 // repairing is a repair in progress.
 type repairing struct {
-	s    *settings
+	s    *settings.Settings
 	log  *slog.Logger
 	out  io.Writer
 	done int
@@ -51,45 +53,45 @@ func (r *repairing) tell(path, fault, did, lost string) {
 
 // keys corrects key files that differ in one byte from the keys of the folder.
 func (r *repairing) keys() error {
-	for _, path := range []string{r.s.key, r.s.previousKey} {
+	for _, path := range []string{r.s.KeyFile, r.s.PreviousKeyFile} {
 		if path == "" {
 			continue
 		}
 		key, err := keyring.ReadKey(path)
-		if err = checkDamagedKey(r.s, path, key, err); !errors.Is(err, errDamagedKey) {
+		if err = checkDamagedKey(r.s, path, key, err); !errors.Is(err, ErrDamagedKey) {
 			continue // the start reports other faults
 		}
 		key, _ = keyring.MendKey(path, idsFor(r.s, path))
 		if err := keyring.ReplaceKey(path, key); err != nil {
-			return &failure{exIOErr, err}
+			return &exit.Failure{Code: exit.IOErr, Err: err}
 		}
 		r.tell(path, "one byte was wrong", "the federation key is "+keyring.ID(key)+" again", "")
 	}
-	key, err := keyring.ReadSigningKey(r.s.sign)
+	key, err := keyring.ReadSigningKey(r.s.SigningKeyFile)
 	public := ""
 	if err == nil {
 		public = keyring.PublicKey(key)
 	}
-	if err = checkDamagedSigningKey(r.s, public, err); !errors.Is(err, errDamagedKey) {
+	if err = checkDamagedSigningKey(r.s, public, err); !errors.Is(err, ErrDamagedKey) {
 		return nil
 	}
-	key, _ = keyring.MendSigningKey(r.s.sign, repair.FolderSigners(r.s.data))
-	if err := keyring.ReplaceSigningKey(r.s.sign, key); err != nil {
-		return &failure{exIOErr, err}
+	key, _ = keyring.MendSigningKey(r.s.SigningKeyFile, repair.FolderSigners(r.s.Data))
+	if err := keyring.ReplaceSigningKey(r.s.SigningKeyFile, key); err != nil {
+		return &exit.Failure{Code: exit.IOErr, Err: err}
 	}
-	r.tell(r.s.sign, "one byte was wrong", "the site's key is "+keyring.PublicKey(key)+" again", "")
+	r.tell(r.s.SigningKeyFile, "one byte was wrong", "the site's key is "+keyring.PublicKey(key)+" again", "")
 	return nil
 }
 
 func (r *repairing) ledger() error {
-	o := r.s.ledgerOptions(r.log)
+	o := r.s.LedgerOptions(r.log)
 	if _, err := os.Stat(o.Path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	done, err := ledger.Repair(o)
 	switch {
 	case err != nil:
-		return &failure{exIOErr, err}
+		return &exit.Failure{Code: exit.IOErr, Err: err}
 	case len(done.Faults) > 0:
 		r.tell(o.Path, done.Faults[0].Error(),
 			fmt.Sprintf("copied %d reports of %d reporters into a new ledger, %d of them from detached pages, and recounted %d messages; %s is the old one",
@@ -115,7 +117,7 @@ func (r *repairing) database() error {
 	}
 	db, done, err := bloomdb.Repair(options)
 	if err != nil {
-		return &failure{exIOErr, err}
+		return &exit.Failure{Code: exit.IOErr, Err: err}
 	}
 	for _, d := range done {
 		r.tell(d.Path, d.Fault, "kept the undamaged data", d.Lost)
@@ -126,7 +128,7 @@ func (r *repairing) database() error {
 	// Each time, because an earlier repair may have been interrupted after mending the
 	// files.
 	if err = errors.Join(r.restore(db), db.Close()); err != nil {
-		return &failure{exIOErr, err}
+		return &exit.Failure{Code: exit.IOErr, Err: err}
 	}
 	return nil
 }
@@ -155,13 +157,13 @@ func (r *repairing) restore(db *bloomdb.DB) error {
 
 // verify opens the folder like the daemon, and reads all of it.
 func (r *repairing) verify() error {
-	st, err := openState(r.s, r.log)
+	st, err := Open(r.s, r.log)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(st.db.CheckFiles(), st.reports.Check())
-	if err = errors.Join(err, st.close()); err != nil {
-		return &failure{exIOErr, err}
+	err = errors.Join(st.DB.CheckFiles(), st.Reports.Check())
+	if err = errors.Join(err, st.Close()); err != nil {
+		return &exit.Failure{Code: exit.IOErr, Err: err}
 	}
 	if r.done == 0 {
 		fmt.Fprintln(r.out, "nothing is damaged")

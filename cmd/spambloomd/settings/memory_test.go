@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"os"
@@ -11,17 +11,17 @@ import (
 
 // The unit has the limits of the default configuration, in a federation, and little more.
 func TestUnitBounds(t *testing.T) {
-	s := &settings{Config: config.Default(), data: t.TempDir(), site: "mx1"}
+	s := &Settings{Config: config.Default(), Data: t.TempDir(), Name: "mx1"}
 	s.Redis.URL = "redis://db"
-	memory, err := s.mostMemory()
+	memory, err := s.MostMemory()
 	if err != nil {
 		t.Fatal(err)
 	}
-	unit, err := os.ReadFile("../../contrib/spambloom.service")
+	unit, err := os.ReadFile("../../../contrib/spambloom.service")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]int64{"MemoryMax": memory >> 20, "TasksMax": s.mostTasks()} {
+	for name, want := range map[string]int64{"MemoryMax": memory >> 20, "TasksMax": s.MostTasks()} {
 		m := regexp.MustCompile(`(?m)^` + name + `=(\d+)M?$`).FindSubmatch(unit)
 		if m == nil {
 			t.Errorf("the unit has no %s; %d is right", name, want)

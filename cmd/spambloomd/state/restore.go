@@ -1,4 +1,4 @@
-package main
+package state
 
 import (
 	"errors"
@@ -8,32 +8,34 @@ import (
 	"os"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/spambloomd/exit"
+	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
 	"github.com/spambloom/spambloom/reporting/backup"
 	"github.com/spambloom/spambloom/reporting/ledger"
 )
 
-// restore restores a backup into the empty state folder. It prints the backup's content and
+// Restore restores a backup into the empty state folder. It prints the backup's content and
 // what the next start also needs.
-func restore(s *settings, path string, stdin io.Reader, stdout io.Writer) error {
+func Restore(s *settings.Settings, path string, stdin io.Reader, stdout io.Writer) error {
 	in := stdin
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {
-			return &failure{exNoInput, err}
+			return &exit.Failure{Code: exit.NoInput, Err: err}
 		}
 		defer f.Close()
 		in = f
 	}
-	sum, err := backup.Restore(in, s.data)
+	sum, err := backup.Restore(in, s.Data)
 	if err != nil {
-		return &failure{restoreCode(err), err}
+		return &exit.Failure{Code: restoreCode(err), Err: err}
 	}
-	fmt.Fprintf(stdout, "%s: restored\n%s", s.data, sum)
-	if sum.Site != s.site {
+	fmt.Fprintf(stdout, "%s: restored\n%s", s.Data, sum)
+	if sum.Site != s.Name {
 		fmt.Fprintf(stdout, "the state belongs to site %q, but the configuration names %q: start with site.name = %q; for renaming a site see contrib/backup.md\n",
-			sum.Site, s.site, sum.Site)
+			sum.Site, s.Name, sum.Site)
 	}
-	for _, key := range s.keyFiles() {
+	for _, key := range s.KeyFiles() {
 		if _, err := os.Stat(key); errors.Is(err, fs.ErrNotExist) {
 			fmt.Fprintf(stdout, "%s is missing: copy it here before the start\n", key)
 		}
@@ -45,18 +47,9 @@ func restoreCode(err error) int {
 	var damage *bloomdb.DamageError
 	switch {
 	case errors.Is(err, backup.ErrBackup), errors.As(err, &damage), errors.Is(err, ledger.ErrDamaged), errors.Is(err, ledger.ErrVersion):
-		return exData
+		return exit.Data
 	case errors.Is(err, backup.ErrNotEmpty):
-		return exCantCreate
+		return exit.CantCreate
 	}
-	return exIOErr
-}
-
-// keyFiles returns the site's key files.
-func (s *settings) keyFiles() []string {
-	files := []string{s.key, s.sign}
-	if s.previousKey != "" {
-		files = append(files, s.previousKey)
-	}
-	return files
+	return exit.IOErr
 }

@@ -1,4 +1,6 @@
-package main
+// Package privacy owns the pseudonyms that the log contains in place of addresses and names if
+// log.privacy is true.
+package privacy
 
 import (
 	"context"
@@ -14,24 +16,24 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// pseudonyms replaces addresses in the log with pseudonyms if log.privacy is true. One
+// Pseudonyms replaces addresses in the log with pseudonyms if log.privacy is true. One
 // address has one pseudonym, so that an administrator can follow one user. It is made with
 // a key of this site, so that nobody else can look up the address. The zero value has no
 // key yet. It is safe for concurrent use.
-type pseudonyms struct {
-	isOn  atomic.Bool
+type Pseudonyms struct {
+	IsOn  atomic.Bool
 	keyed atomic.Pointer[signature.Keyed]
 }
 
 // purposePseudonym separates pseudonyms from other values made with the site's key.
 const purposePseudonym = "spambloom pseudonym 1\x00"
 
-// setKey sets a secret of this site, of 32 bytes.
-func (p *pseudonyms) setKey(secret []byte) { p.keyed.Store(signature.NewKeyed(secret)) }
+// SetKey sets a secret of this site, of 32 bytes.
+func (p *Pseudonyms) SetKey(secret []byte) { p.keyed.Store(signature.NewKeyed(secret)) }
 
 // of returns the pseudonym of an address or a name: "h:" and 12 hex digits. Spellings of
 // the same address have the same pseudonym. Traps keep their names.
-func (p *pseudonyms) of(name string) string {
+func (p *Pseudonyms) of(name string) string {
 	if a, err := netip.ParseAddrPort(name); err == nil {
 		return fmt.Sprintf("%s:%d", p.of(a.Addr().String()), a.Port())
 	}
@@ -77,7 +79,7 @@ var (
 
 // text replaces all mail and IP addresses in a text with pseudonyms. Loopback and listening
 // addresses stay.
-func (p *pseudonyms) text(s string) string {
+func (p *Pseudonyms) text(s string) string {
 	s = slipIn.ReplaceAllStringFunc(s, func(found string) string {
 		parts := slipIn.FindStringSubmatch(found)
 		return parts[1] + p.of(parts[2])
@@ -98,7 +100,7 @@ func (p *pseudonyms) text(s string) string {
 
 // ipAddress returns a pseudonym if found is an IP address, possibly followed by a port or a
 // full stop.
-func (p *pseudonyms) ipAddress(found string) string {
+func (p *Pseudonyms) ipAddress(found string) string {
 	address := strings.TrimRight(found, ".:")
 	a, err := netip.ParseAddr(address)
 	rest := found[len(address):]
@@ -116,7 +118,7 @@ func (p *pseudonyms) ipAddress(found string) string {
 }
 
 // attr returns an attribute without personal addresses.
-func (p *pseudonyms) attr(a slog.Attr) slog.Attr {
+func (p *Pseudonyms) attr(a slog.Attr) slog.Attr {
 	a.Value = a.Value.Resolve()
 	switch {
 	case a.Value.Kind() == slog.KindGroup:
@@ -154,7 +156,7 @@ func written(v slog.Value) string {
 	return v.String()
 }
 
-func (p *pseudonyms) attrs(list []slog.Attr) []slog.Attr {
+func (p *Pseudonyms) attrs(list []slog.Attr) []slog.Attr {
 	names := namesIn(nil, list)
 	changed := make([]slog.Attr, 0, len(list))
 	for _, a := range list {
@@ -183,7 +185,7 @@ func namesIn(names []string, list []slog.Attr) []string {
 }
 
 // sentence replaces the names in a text of several words with pseudonyms.
-func (p *pseudonyms) sentence(s string, names []string) string {
+func (p *Pseudonyms) sentence(s string, names []string) string {
 	if !strings.Contains(s, " ") {
 		return s
 	}
@@ -194,15 +196,15 @@ func (p *pseudonyms) sentence(s string, names []string) string {
 	return s
 }
 
-// handler writes lines with pseudonyms while privacy is on.
-func (p *pseudonyms) handler(next slog.Handler) slog.Handler {
+// Handler writes lines with pseudonyms while privacy is on.
+func (p *Pseudonyms) Handler(next slog.Handler) slog.Handler {
 	return &discreetHandler{pseudonyms: p, open: next, discreet: next}
 }
 
 // discreetHandler keeps the attributes added by With in both forms, because a reload may
 // switch between them.
 type discreetHandler struct {
-	pseudonyms     *pseudonyms
+	pseudonyms     *Pseudonyms
 	open, discreet slog.Handler
 }
 
@@ -211,7 +213,7 @@ func (h *discreetHandler) Enabled(ctx context.Context, level slog.Level) bool {
 }
 
 func (h *discreetHandler) Handle(ctx context.Context, r slog.Record) error {
-	if !h.pseudonyms.isOn.Load() {
+	if !h.pseudonyms.IsOn.Load() {
 		return h.open.Handle(ctx, r)
 	}
 	attrs := make([]slog.Attr, 0, r.NumAttrs())

@@ -1,6 +1,6 @@
 //go:build movedclock
 
-package main
+package settings
 
 import (
 	"os"

@@ -1,4 +1,7 @@
-package main
+// Package settings owns the configuration with the flags applied, all checks that change
+// nothing, and the options that the daemon's packages get from it. It opens nothing, and makes
+// no key.
+package settings
 
 import (
 	"errors"
@@ -16,81 +19,83 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/internal/socket"
+	"github.com/spambloom/spambloom/cmd/spambloomd/exit"
+	"github.com/spambloom/spambloom/cmd/spambloomd/privacy"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/reporting/server"
 )
 
-// settings are the configuration with the flags applied, and values derived from both.
-type settings struct {
+// Settings are the configuration with the flags applied, and values derived from both.
+type Settings struct {
 	*config.Config
-	file string // "": no file was read
-	data string // state folder
-	site string
-	key  string // file of the federation's key
-	sign string // file of this site's own key
+	File           string // "": no file was read
+	Data           string // state folder
+	Name           string
+	KeyFile        string // file of the federation's key
+	SigningKeyFile string // file of this site's own key
 
-	previousKey string // file of the previous federation key; "": none
+	PreviousKeyFile string // file of the previous federation key; "": none
 
-	members wire.Members // trusted sites; nil: all
+	Members wire.Members // trusted sites; nil: all
 	handed  bool         // systemd passes sockets
 
 	repairing bool // --repair or --restore: key files may be damaged or missing
 
-	whiteclnt []policy.Allow // rules of DCC's whitelist
-	skipped   []error        // lines of it that were skipped
+	Whiteclnt []policy.Allow // rules of DCC's whitelist
+	Skipped   []error        // lines of it that were skipped
 
-	reload func() (*settings, error) // reads the current file with the same flags
+	Reload func() (*Settings, error) // reads the current file with the same flags
 }
 
-// newSettings reads the configuration and checks everything that can be checked without
+// New reads the configuration and checks everything that can be checked without
 // changing anything. Changed reports whether a flag was given.
-func newSettings(f flags, changed func(flag string) bool) (*settings, error) {
+func New(f Flags, changed func(flag string) bool) (*Settings, error) {
 	return makeSettings(f, changed, socketsHanded(), config.DefaultPath)
 }
 
 // makeSettings reads the file at usual if no other is named and it exists.
-func makeSettings(f flags, changed func(flag string) bool, handed bool, usual string) (*settings, error) {
-	s := &settings{file: f.config, data: stateFolder(f.data), handed: handed, repairing: f.repair || f.restore != ""}
+func makeSettings(f Flags, changed func(flag string) bool, handed bool, usual string) (*Settings, error) {
+	s := &Settings{File: f.Config, Data: stateFolder(f.Data), handed: handed, repairing: f.Repair || f.Restore != ""}
 	if err := s.load(usual); err != nil {
-		return nil, &failure{exConfig, err}
+		return nil, &exit.Failure{Code: exit.Config, Err: err}
 	}
-	s.reload = func() (*settings, error) {
-		f.config = s.file // a file that disappeared must not count as never present
+	s.Reload = func() (*Settings, error) {
+		f.Config = s.File // a file that disappeared must not count as never present
 		return makeSettings(f, changed, handed, usual)
 	}
 	for _, o := range []struct {
 		flag, key string
 		value     any
 	}{
-		{"listen", "milter.listen", f.listen},
-		{"control", "control.listen", f.control},
-		{"http", "http.listen", f.http},
-		{"redis", "redis.url", f.redis},
-		{"site", "site.name", f.site},
+		{"listen", "milter.listen", f.Listen},
+		{"control", "control.listen", f.Control},
+		{"http", "http.listen", f.HTTP},
+		{"redis", "redis.url", f.Redis},
+		{"site", "site.name", f.Site},
 	} {
 		if !changed(o.flag) {
 			continue
 		}
 		if err := s.Override(o.key, "--"+o.flag, o.value); err != nil {
-			return nil, &failure{exConfig, err}
+			return nil, &exit.Failure{Code: exit.Config, Err: err}
 		}
 	}
-	s.site = s.SiteName()
-	files := s.Files(s.data)
-	s.key, s.previousKey, s.sign = files.Federation, files.Previous, files.Signing
+	s.Name = s.SiteName()
+	files := s.Files(s.Data)
+	s.KeyFile, s.PreviousKeyFile, s.SigningKeyFile = files.Federation, files.Previous, files.Signing
 	if s.Control.Listen == "" {
 		s.Control.Listen = "unix:" + s.controlSocket()
 	}
 	if err := s.check(); err != nil {
-		return nil, &failure{exConfig, err}
+		return nil, &exit.Failure{Code: exit.Config, Err: err}
 	}
 	return s, nil
 }
 
 // load reads the named file, otherwise the usual one if it exists.
-func (s *settings) load(usual string) (err error) {
-	if s.file != "" {
-		s.Config, err = config.Load(s.file)
+func (s *Settings) load(usual string) (err error) {
+	if s.File != "" {
+		s.Config, err = config.Load(s.File)
 		return err
 	}
 	s.Config, err = config.Load(usual)
@@ -98,7 +103,7 @@ func (s *settings) load(usual string) (err error) {
 		s.Config = config.Default()
 		return nil
 	}
-	s.file = usual
+	s.File = usual
 	return err
 }
 
@@ -120,15 +125,15 @@ func stateFolder(flag string) string {
 // controlSocket returns the default place of the socket: the runtime folder created by
 // systemd, which other users may enter; otherwise the state folder, which they may not. The
 // command spambloom looks in both.
-func (s *settings) controlSocket() string {
+func (s *Settings) controlSocket() string {
 	if made, _, _ := strings.Cut(os.Getenv("RUNTIME_DIRECTORY"), ":"); made != "" {
 		return filepath.Join(made, "control.sock")
 	}
-	return filepath.Join(s.data, "spambloom.sock")
+	return filepath.Join(s.Data, "spambloom.sock")
 }
 
 // check rejects invalid values that the table of keys treats as text.
-func (s *settings) check() error {
+func (s *Settings) check() error {
 	var errs []error
 	fault := func(key string, err error) {
 		if err != nil {
@@ -156,33 +161,33 @@ func (s *settings) check() error {
 		fault("http.listen", err)
 	}
 	if s.Site.FederationKey != "" && !s.repairing {
-		_, err := keyring.ReadKey(s.key)
-		fault("site.federation_key", s.checkKey(s.key, err))
+		_, err := keyring.ReadKey(s.KeyFile)
+		fault("site.federation_key", s.checkKey(s.KeyFile, err))
 	}
 	if !s.repairing {
 		fault("site.previous_federation_key", s.checkRollover())
 	}
 	if s.Site.SigningKey != "" && !s.repairing {
-		_, err := keyring.ReadSigningKey(s.sign)
-		fault("site.signing_key", s.checkKey(s.sign, err))
+		_, err := keyring.ReadSigningKey(s.SigningKeyFile)
+		fault("site.signing_key", s.checkKey(s.SigningKeyFile, err))
 	}
 	if err := s.trustModel().Check(); err != nil {
 		fault("reports.newcomer_weight", err)
 	}
 	if !s.handed {
-		errs = append(errs, s.checkAddresses(), s.checkListeners(slices.Concat(s.Milter.Listen, s.Spamd.Listen)))
+		errs = append(errs, s.checkAddresses(), s.CheckListeners(slices.Concat(s.Milter.Listen, s.Spamd.Listen)))
 	}
 	return errors.Join(append(errs, s.checkSpamd(), s.readWhiteclnt(), s.checkRemote(), s.checkRedis(), s.readPeers())...)
 }
 
 // checkKey accepts a missing key that the start will create, if its folder exists or is
 // created with the state folder.
-func (s *settings) checkKey(path string, err error) error {
+func (s *Settings) checkKey(path string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	folder := filepath.Dir(path)
-	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) && !within(folder, s.data) {
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) && !within(folder, s.Data) {
 		return fmt.Errorf("%s: folder %s does not exist", path, folder)
 	}
 	return nil
@@ -199,9 +204,9 @@ func within(folder, path string) bool {
 	return err == nil && filepath.IsLocal(rest)
 }
 
-// accessOptions returns the permissions on a control socket of that group. A group deleted
+// AccessOptions returns the permissions on a control socket of that group. A group deleted
 // since the start has no number and no members.
-func (s *settings) accessOptions(group string) server.AccessOptions {
+func (s *Settings) AccessOptions(group string) server.AccessOptions {
 	gid, err := socket.LookupGroup(group)
 	if err != nil {
 		gid = -1
@@ -214,14 +219,15 @@ func (s *settings) accessOptions(group string) server.AccessOptions {
 	}
 }
 
-func (s *settings) databaseOptions(key [32]byte, log *slog.Logger) bloomdb.Options {
+// DatabaseOptions returns the options of the database under a federation key.
+func (s *Settings) DatabaseOptions(key [32]byte, log *slog.Logger) bloomdb.Options {
 	now, elapsed := clocks()
 	return bloomdb.Options{
 		Now:     now,
 		Elapsed: elapsed,
 
-		Dir:  s.data,
-		Site: s.site,
+		Dir:  s.Data,
+		Site: s.Name,
 		Key:  key,
 		Reports: bloomdb.ReportOptions{
 			Period:          s.Reports.Period,
@@ -240,14 +246,14 @@ func (s *settings) databaseOptions(key [32]byte, log *slog.Logger) bloomdb.Optio
 			Burst:    s.Bulk.Burst,
 		},
 		Domains:  s.domainOptions(),
-		Members:  s.members,
+		Members:  s.Members,
 		Votes:    int(s.Reports.Votes),
 		Exchange: s.Redis.URL != "",
 		Log:      log,
 	}
 }
 
-func (s *settings) domainOptions() bloomdb.DomainOptions {
+func (s *Settings) domainOptions() bloomdb.DomainOptions {
 	o := bloomdb.DomainOptions{Campaigns: int(s.Domains.Campaigns), NeverAlone: s.Domains.NeverAlone}
 	if !s.Domains.Alone {
 		o.Campaigns = -1
@@ -255,20 +261,30 @@ func (s *settings) domainOptions() bloomdb.DomainOptions {
 	return o
 }
 
-// logger writes lines to w. A reload can change its level and its use of pseudonyms.
-func (s *settings) logger(w io.Writer, level *slog.LevelVar, names *pseudonyms) *slog.Logger {
-	level.Set(s.logLevel())
-	names.isOn.Store(s.Log.Privacy)
+// Logger writes lines to w. A reload can change its level and its use of pseudonyms.
+func (s *Settings) Logger(w io.Writer, level *slog.LevelVar, names *privacy.Pseudonyms) *slog.Logger {
+	level.Set(s.LogLevel())
+	names.IsOn.Store(s.Log.Privacy)
 	o := &slog.HandlerOptions{Level: level}
 	if s.Log.Format == "json" {
-		return slog.New(names.handler(slog.NewJSONHandler(w, o)))
+		return slog.New(names.Handler(slog.NewJSONHandler(w, o)))
 	}
-	return slog.New(names.handler(slog.NewTextHandler(w, o)))
+	return slog.New(names.Handler(slog.NewTextHandler(w, o)))
 }
 
-func (s *settings) logLevel() (level slog.Level) {
+// LogLevel returns the least level of lines in the log.
+func (s *Settings) LogLevel() (level slog.Level) {
 	if err := level.UnmarshalText([]byte(s.Log.Level)); err != nil {
 		panic(err) // the table of keys allows slog's names only
 	}
 	return level
+}
+
+// KeyFiles returns the site's key files.
+func (s *Settings) KeyFiles() []string {
+	files := []string{s.KeyFile, s.SigningKeyFile}
+	if s.PreviousKeyFile != "" {
+		files = append(files, s.PreviousKeyFile)
+	}
+	return files
 }
