@@ -1,4 +1,6 @@
-package harness
+// Package sendmail starts a real Sendmail with its own folder, port and host name, for the
+// end-to-end tests.
+package sendmail
 
 import (
 	"cmp"
@@ -15,12 +17,12 @@ import (
 
 	"github.com/emersion/go-smtp"
 
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// Sendmail is a separate instance of Sendmail that passes all mail for other hosts to a
-// folder.
-type Sendmail struct {
+// Server is a separate instance that passes all mail for other hosts to a folder.
+type Server struct {
 	T       testing.TB
 	Dir     string
 	prefix  string // the usr folder of the unpacked package
@@ -41,12 +43,12 @@ func unpackedSendmail() string {
 	return cmp.Or(os.Getenv("SPAMBLOOM_SENDMAIL"), filepath.Join(cache, "spambloom/sendmail"))
 }
 
-// NewSendmail creates the folders of an instance.
-func NewSendmail(t testing.TB) *Sendmail {
+// New creates the folders of an instance.
+func New(t testing.TB) *Server {
 	t.Helper()
 	testenv.Root(t)
-	testenv.Need(t, Execute(t, "", testenv.Program(t, "unshare"), "--uts", "true").Code == 0, "UTS namespaces")
-	m := &Sendmail{T: t, Dir: testenv.Dir(t), Port: testenv.Port(t)}
+	testenv.Need(t, harness.Execute(t, "", testenv.Program(t, "unshare"), "--uts", "true").Code == 0, "UTS namespaces")
+	m := &Server{T: t, Dir: testenv.Dir(t), Port: testenv.Port(t)}
 	m.prefix = filepath.Join(unpackedSendmail(), "usr")
 	_, err := os.Stat(m.Program())
 	testenv.Need(t, err == nil, "sendmail") // make test as root unpacks it
@@ -56,17 +58,18 @@ func NewSendmail(t testing.TB) *Sendmail {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Chown(filepath.Join(m.Dir, "submitted"), UserID(t, "nobody"), -1); err != nil {
+	if err := os.Chown(filepath.Join(m.Dir, "submitted"), harness.UserID(t, "nobody"), -1); err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
 
-func (m *Sendmail) Program() string { return filepath.Join(m.prefix, "libexec/sendmail/sendmail") }
+// Program returns the path of the program.
+func (m *Server) Program() string { return filepath.Join(m.prefix, "libexec/sendmail/sendmail") }
 
 // configure writes sendmail.cf for a milter at an address in Sendmail's syntax. Sendmail
 // also listens on ::1 if it exists.
-func (m *Sendmail) configure(milter string) {
+func (m *Server) configure(milter string) {
 	m.T.Helper()
 	cf := filepath.Join(m.prefix, "share/sendmail/cf") + "/"
 	args := []string{"-D_CF_DIR_=" + cf, "-DTEST_DIR=" + m.Dir, "-DTEST_MILTER=" + milter,
@@ -76,26 +79,26 @@ func (m *Sendmail) configure(milter string) {
 	}
 	args = append(args, m.Defines...)
 	for _, name := range []string{"sendmail", "submit"} {
-		made := Execute(m.T, "", testenv.Program(m.T, "m4"), append(args, cf+"m4/cf.m4", filepath.Join(Repository, "cmd/spambloomd/e2e/harness", name+".mc"))...)
+		made := harness.Execute(m.T, "", testenv.Program(m.T, "m4"), append(args, cf+"m4/cf.m4", filepath.Join(harness.Repository, "cmd/spambloomd/e2e/harness/sendmail", name+".mc"))...)
 		if made.Code != 0 {
 			m.T.Fatalf("m4: %+v", made)
 		}
-		if err := os.Chmod(Write(m.T, filepath.Join(m.Dir, name+".cf"), made.Stdout), 0o644); err != nil {
+		if err := os.Chmod(harness.Write(m.T, filepath.Join(m.Dir, name+".cf"), made.Stdout), 0o644); err != nil {
 			m.T.Fatal(err)
 		}
 	}
-	Write(m.T, filepath.Join(m.Dir, "switch"), "hosts files\naliases files\n")
+	harness.Write(m.T, filepath.Join(m.Dir, "switch"), "hosts files\naliases files\n")
 }
 
 // AsHost runs a program with its own host name: Sendmail waits a minute for a name with a
 // dot, and an address needs no DNS.
-func (m *Sendmail) AsHost(program string, args ...string) *exec.Cmd {
+func (m *Server) AsHost(program string, args ...string) *exec.Cmd {
 	m.T.Helper()
 	return exec.Command(testenv.Program(m.T, "unshare"), append([]string{"--uts", "sh", "-c", `hostname 127.0.0.1 && exec "$0" "$@"`, program}, args...)...)
 }
 
 // Start runs Sendmail.
-func (m *Sendmail) Start(milter string) {
+func (m *Server) Start(milter string) {
 	m.T.Helper()
 	m.configure(milter)
 	log, err := os.Create(filepath.Join(m.Dir, "log"))
@@ -105,7 +108,7 @@ func (m *Sendmail) Start(milter string) {
 	defer log.Close()
 	m.cmd = m.AsHost(m.Program(), "-C", filepath.Join(m.Dir, "sendmail.cf"), "-X", filepath.Join(m.Dir, "transcript"), "-bD")
 	m.cmd.Stdout, m.cmd.Stderr = log, log
-	if err := StartChild(m.cmd); err != nil {
+	if err := harness.StartChild(m.cmd); err != nil {
 		m.T.Fatal(err)
 	}
 	m.ended = make(chan error, 1)
@@ -126,7 +129,7 @@ func (m *Sendmail) Start(milter string) {
 	})
 }
 
-func (m *Sendmail) stop() {
+func (m *Server) stop() {
 	_ = m.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
 	<-m.ended
 	if !m.T.Failed() {
@@ -162,12 +165,9 @@ func startSink(t testing.TB, dir string) (port int) {
 	return ln.Addr().(*net.TCPAddr).Port
 }
 
-func (sink) Reset() {}
-
-func (sink) Logout() error { return nil }
-
+func (sink) Reset()                               {}
+func (sink) Logout() error                        { return nil }
 func (sink) Mail(string, *smtp.MailOptions) error { return nil }
-
 func (sink) Rcpt(string, *smtp.RcptOptions) error { return nil }
 
 func (s sink) Data(r io.Reader) error {
