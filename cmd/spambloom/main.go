@@ -47,6 +47,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/spambloom/maintenance"
 	"github.com/spambloom/spambloom/cmd/spambloom/report"
 	"github.com/spambloom/spambloom/cmd/spambloom/reporters"
+	"github.com/spambloom/spambloom/cmd/spambloom/setup"
 	"github.com/spambloom/spambloom/cmd/spambloom/status"
 	"github.com/spambloom/spambloom/cmd/spambloom/trial"
 	"github.com/spambloom/spambloom/cmd/spambloom/verb"
@@ -130,7 +131,7 @@ input. The default is standard input.` + environmentHelp,
 		status.Command(c), status.TopCommand(c), status.WebCommand(c), report.FlushCommand(c),
 		reporters.ReportsCommand(c), reporters.Command(c), reporters.SettleCommand(c), reporters.UndoCommand(c), reporters.TokenCommand(c),
 		exceptions.NeverCommand(c), exceptions.RetouchCommand(c),
-		join.InviteCommand(c.Streams), join.Command(c.Streams),
+		setup.Command(c.Streams, c.Dial), join.InviteCommand(c.Streams), join.Command(c.Streams),
 		status.SitesCommand(c), federation.MuteCommand(c), federation.DropCommand(c), federation.KeygenCommand(c),
 		doctor.Command(c.Streams, c.Dial), maintenance.BackupCommand(c), maintenance.FsckCommand(c), maintenance.VersionCommand(c),
 		trial.SignCommand(c), trial.ReplayCommand(c),

@@ -10,7 +10,7 @@ import (
 )
 
 // A daemon is ready if mail is judged, reports are written and Redis answers, if there is one.
-// What only needs attention does not make it unready.
+// A need that is no fault leaves it ready.
 func TestUnready(t *testing.T) {
 	needs := func(list ...overview.Need) *overview.Overview { return &overview.Overview{Needs: list} }
 	fault := overview.Need{Text: "Mail is not judged: disk.", IsFault: true}

@@ -60,7 +60,11 @@ func lookupText(name string, known api.Lookup) string {
 			fmt.Fprintf(table, "  %s\t%s\tby %s\t%s\t%s\n", action, format.Instant(r.At), cmp.Or(r.Reporter, format.HiddenReporter), r.Class, r.State)
 		}
 		for _, j := range known.Judged {
-			fmt.Fprintf(table, "  judged\t%s\tqueue id %s\t%s\n", format.Instant(j.At), cmp.Or(j.QueueID, "-"), j.Verdict)
+			verdict := j.Verdict
+			if j.Spared != "" {
+				verdict += ", spared: " + j.Spared
+			}
+			fmt.Fprintf(table, "  judged\t%s\tqueue id %s\t%s\n", format.Instant(j.At), cmp.Or(j.QueueID, "-"), verdict)
 		}
 	}))
 	for _, what := range known.Unknown {

@@ -1,7 +1,7 @@
 // Package harness starts and stops the real programs and servers of the end-to-end tests.
 // Site is one spambloomd; Postfix and Redis are servers with their own folders and ports;
-// packages sendmail and dovecot have the others. All of them end with their test, even if it
-// is killed.
+// packages sendmail, dovecot and rspamd have the others. All of them end with their test, even
+// if it is killed.
 // Message and Text create mail, Site.CLI and Execute run commands.
 //
 // The tests are grouped by subject:

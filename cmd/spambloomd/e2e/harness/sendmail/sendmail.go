@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -32,6 +33,7 @@ type Server struct {
 	Maildir string
 
 	Defines []string // additional lines of sendmail.mc
+	M4      []string // the arguments of m4 before sendmail.mc, known once it is configured
 }
 
 // unpackedSendmail returns the folder named by the Makefile.
@@ -78,8 +80,9 @@ func (m *Server) configure(milter string) {
 		args = append(args, "-DTEST_IPV6")
 	}
 	args = append(args, m.Defines...)
+	m.M4 = append(args, cf+"m4/cf.m4")
 	for _, name := range []string{"sendmail", "submit"} {
-		made := harness.Execute(m.T, "", testenv.Program(m.T, "m4"), append(args, cf+"m4/cf.m4", filepath.Join(harness.Repository, "cmd/spambloomd/e2e/harness/sendmail", name+".mc"))...)
+		made := harness.Execute(m.T, "", testenv.Program(m.T, "m4"), append(slices.Clip(m.M4), filepath.Join(harness.Repository, "cmd/spambloomd/e2e/harness/sendmail", name+".mc"))...)
 		if made.Code != 0 {
 			m.T.Fatalf("m4: %+v", made)
 		}
