@@ -1,4 +1,7 @@
-package variation
+// Package message parses a message into parts that can be changed, and writes it again: its MIME
+// tree, the text of each part as a reader sees it, and the pieces of its pages. It owns the form
+// of a message. Package variation decides what changes.
+package message
 
 import (
 	"bytes"
@@ -93,7 +96,7 @@ func parsePart(fields []signature.Field, body []byte, depth int, left *int) (*Pa
 	if strings.HasPrefix(p.Type, "multipart/") {
 		return p, p.parseChildren(body, depth, left)
 	}
-	return p, p.decode(body)
+	return p, p.Decode(body)
 }
 
 func unfold(value string) string { return strings.ReplaceAll(value, "\n", "") }
@@ -137,8 +140,8 @@ func fieldsOf(header map[string][]string) []signature.Field {
 	return fields
 }
 
-// decode takes the transfer encoding off, and the charset of text.
-func (p *Part) decode(raw []byte) error {
+// Decode takes the transfer encoding off, and the charset of text.
+func (p *Part) Decode(raw []byte) error {
 	var err error
 	switch p.Encoding {
 	case "base64":
@@ -153,7 +156,7 @@ func (p *Part) decode(raw []byte) error {
 	if err != nil {
 		return fmt.Errorf("transfer encoding %.40q: %w", p.Encoding, err)
 	}
-	if !p.isText() {
+	if !p.IsText() {
 		return nil
 	}
 	p.Charset = strings.ToLower(p.Params["charset"])
@@ -170,8 +173,8 @@ func (p *Part) decode(raw []byte) error {
 	return nil
 }
 
-// isText reports whether a part is text that a reader sees, not an attachment.
-func (p *Part) isText() bool {
+// IsText reports whether a part is text that a reader sees, not an attachment.
+func (p *Part) IsText() bool {
 	if p.Type != "text/plain" && p.Type != "text/html" {
 		return false
 	}
@@ -180,11 +183,11 @@ func (p *Part) isText() bool {
 	})
 }
 
-// texts returns the parts that a reader sees.
-func (m *Mail) texts() []*Part { return m.Root.texts(nil) }
+// TextParts returns the parts that a reader sees.
+func (m *Mail) TextParts() []*Part { return m.Root.texts(nil) }
 
 func (p *Part) texts(list []*Part) []*Part {
-	if p.isText() {
+	if p.IsText() {
 		list = append(list, p)
 	}
 	for _, c := range p.Children {
@@ -195,30 +198,32 @@ func (p *Part) texts(list []*Part) []*Part {
 
 // Text returns the approximate visible text: that of the first text part.
 func (m *Mail) Text() string {
-	for _, p := range m.texts() {
-		if text := p.visible(); strings.TrimSpace(text) != "" {
+	for _, p := range m.TextParts() {
+		if text := p.Visible(); strings.TrimSpace(text) != "" {
 			return text
 		}
 	}
 	return ""
 }
 
-func (m *Mail) clone() *Mail {
-	return &Mail{Name: m.Name, Header: slices.Clone(m.Header), Root: m.Root.clone()}
+// Clone returns a copy that shares nothing with the message.
+func (m *Mail) Clone() *Mail {
+	return &Mail{Name: m.Name, Header: slices.Clone(m.Header), Root: m.Root.Clone()}
 }
 
-func (p *Part) clone() *Part {
+// Clone returns a copy of the part and of those below it.
+func (p *Part) Clone() *Part {
 	c := *p
 	c.Params, c.Fields, c.Body = maps.Clone(p.Params), slices.Clone(p.Fields), slices.Clone(p.Body)
 	c.Children = nil
 	for _, child := range p.Children {
-		c.Children = append(c.Children, child.clone())
+		c.Children = append(c.Children, child.Clone())
 	}
 	return &c
 }
 
-// field is the value of a header field of the message, and its place or -1.
-func (m *Mail) field(name string) (string, int) {
+// Field is the value of a header field of the message, and its place or -1.
+func (m *Mail) Field(name string) (string, int) {
 	for i, f := range m.Header {
 		if strings.EqualFold(f.Name, name) {
 			return unfold(f.Value), i
@@ -227,10 +232,14 @@ func (m *Mail) field(name string) (string, int) {
 	return "", -1
 }
 
-func (m *Mail) setField(name, value string) {
-	if _, i := m.field(name); i >= 0 {
+// SetField sets a field of the header, or adds it.
+func (m *Mail) SetField(name, value string) {
+	if _, i := m.Field(name); i >= 0 {
 		m.Header[i].Value = value
 		return
 	}
 	m.Header = append(m.Header, signature.Field{Name: name, Value: value})
 }
+
+// Words returns the number of words that a reader sees.
+func (m *Mail) Words() int { return len(WordsOf(m.Text())) }

@@ -1,4 +1,4 @@
-package variation
+package message
 
 import (
 	"regexp"
@@ -11,11 +11,11 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// piece is a piece of a text part's source: text that is read, or markup.
-type piece struct {
-	read   bool
+// Piece is a piece of a text part's source: text that is read, or markup.
+type Piece struct {
+	Read   bool
 	block  bool   // markup that begins or ends a paragraph
-	source string // of text that is read: without entities
+	Source string // of text that is read: without entities
 }
 
 // blocks are the elements that begin a line of their own.
@@ -26,13 +26,13 @@ var blocks = []atom.Atom{atom.P, atom.Div, atom.Br, atom.Tr, atom.Td, atom.Th, a
 // unread are the elements whose text is not shown.
 var unread = []atom.Atom{atom.Script, atom.Style, atom.Title, atom.Noscript, atom.Textarea}
 
-// pieces cuts the source up; all of them joined are the source again, but for
+// Pieces cuts the source up; all of them joined are the source again, but for
 // how entities are written.
-func (p *Part) pieces() []piece {
+func (p *Part) Pieces() []Piece {
 	if p.Type != "text/html" {
-		return []piece{{read: true, source: string(p.Body)}}
+		return []Piece{{Read: true, Source: string(p.Body)}}
 	}
-	var list []piece
+	var list []Piece
 	z := html.NewTokenizer(strings.NewReader(string(p.Body)))
 	silent := atom.Atom(0)
 	for {
@@ -46,7 +46,7 @@ func (p *Part) pieces() []piece {
 		switch kind {
 		case html.TextToken:
 			if silent == 0 && strings.TrimSpace(raw) != "" {
-				list = append(list, piece{read: true, source: html.UnescapeString(raw)})
+				list = append(list, Piece{Read: true, Source: html.UnescapeString(raw)})
 				continue
 			}
 		case html.StartTagToken:
@@ -58,38 +58,39 @@ func (p *Part) pieces() []piece {
 				silent = 0
 			}
 		}
-		list = append(list, piece{source: raw, block: kind != html.TextToken && kind != html.CommentToken && slices.Contains(blocks, tag)})
+		list = append(list, Piece{Source: raw, block: kind != html.TextToken && kind != html.CommentToken && slices.Contains(blocks, tag)})
 	}
 }
 
-func (p *Part) setPieces(list []piece) {
+// SetPieces joins the pieces to the source of the part.
+func (p *Part) SetPieces(list []Piece) {
 	var out strings.Builder
 	for _, piece := range list {
-		if piece.read && p.Type == "text/html" {
-			out.WriteString(escapeText(piece.source))
+		if piece.Read && p.Type == "text/html" {
+			out.WriteString(EscapeText(piece.Source))
 			continue
 		}
-		out.WriteString(piece.source)
+		out.WriteString(piece.Source)
 	}
 	p.Body = []byte(out.String())
 }
 
-// visible is the text without its markup, a paragraph a line.
-func (p *Part) visible() string {
+// Visible is the text without its markup, a paragraph a line.
+func (p *Part) Visible() string {
 	if p.Type != "text/html" {
 		return string(p.Body)
 	}
 	var out strings.Builder
-	for _, piece := range p.pieces() {
+	for _, piece := range p.Pieces() {
 		switch {
-		case piece.read:
-			out.WriteString(strings.Join(words(piece.source), " "))
-			if r, _ := utf8.DecodeLastRuneInString(piece.source); unicode.IsSpace(r) {
+		case piece.Read:
+			out.WriteString(strings.Join(WordsOf(piece.Source), " "))
+			if r, _ := utf8.DecodeLastRuneInString(piece.Source); unicode.IsSpace(r) {
 				out.WriteByte(' ')
 			}
 		case piece.block:
 			out.WriteByte('\n')
-		case strings.TrimSpace(piece.source) == "":
+		case strings.TrimSpace(piece.Source) == "":
 			out.WriteByte(' ')
 		}
 	}
@@ -98,37 +99,39 @@ func (p *Part) visible() string {
 
 var emptyLines = regexp.MustCompile(`\n\s*\n+`)
 
-func words(text string) []string { return strings.Fields(text) }
+// WordsOf returns the words of a text.
+func WordsOf(text string) []string { return strings.Fields(text) }
 
-var wordPattern = regexp.MustCompile(`\S+`)
+// WordPattern matches a word.
+var WordPattern = regexp.MustCompile(`\S+`)
 
-// isLink reports whether a word is a link or an address, which word variations keep.
-func isLink(word string) bool {
+// IsLink reports whether a word is a link or an address, which word variations keep.
+func IsLink(word string) bool {
 	return strings.Contains(word, "://") || strings.Contains(word, "@") || strings.HasPrefix(strings.ToLower(word), "www.")
 }
 
-// editRead changes the text that is read, piece by piece.
-func (m *Mail) editRead(edit func(text string) string) bool {
+// EditRead changes the text that is read, piece by piece.
+func (m *Mail) EditRead(edit func(text string) string) bool {
 	changed := false
-	for _, p := range m.texts() {
-		list := p.pieces()
+	for _, p := range m.TextParts() {
+		list := p.Pieces()
 		for i := range list {
-			if list[i].read {
-				next := edit(list[i].source)
-				changed = changed || next != list[i].source
-				list[i].source = next
+			if list[i].Read {
+				next := edit(list[i].Source)
+				changed = changed || next != list[i].Source
+				list[i].Source = next
 			}
 		}
-		p.setPieces(list)
+		p.SetPieces(list)
 	}
 	return changed
 }
 
-// editWords changes word by word; links and addresses stay.
-func (m *Mail) editWords(edit func(word string) string) bool {
-	return m.editRead(func(text string) string {
-		return wordPattern.ReplaceAllStringFunc(text, func(word string) string {
-			if isLink(word) {
+// EditWords changes word by word; links and addresses stay.
+func (m *Mail) EditWords(edit func(word string) string) bool {
+	return m.EditRead(func(text string) string {
+		return WordPattern.ReplaceAllStringFunc(text, func(word string) string {
+			if IsLink(word) {
 				return word
 			}
 			return edit(word)
@@ -136,9 +139,9 @@ func (m *Mail) editWords(edit func(word string) string) bool {
 	})
 }
 
-// editLetters changes rune by rune.
-func (m *Mail) editLetters(edit func(r rune) string) bool {
-	return m.editWords(func(word string) string {
+// EditLetters changes rune by rune.
+func (m *Mail) EditLetters(edit func(r rune) string) bool {
+	return m.EditWords(func(word string) string {
 		var out strings.Builder
 		for _, r := range word {
 			out.WriteString(edit(r))
@@ -147,19 +150,19 @@ func (m *Mail) editLetters(edit func(r rune) string) bool {
 	})
 }
 
-// maxSentence is the number of words after which a sentence without an end is
+// MaxSentence is the number of words after which a sentence without an end is
 // taken to be two.
-const maxSentence = 16
+const MaxSentence = 16
 
-// sentences cuts text at its full stops, empty lines and every maxSentence words.
+// Sentences cuts text at its full stops, empty lines and every MaxSentence words.
 // Joined they are the text again.
-func sentences(text string) []string {
+func Sentences(text string) []string {
 	var list []string
 	begin, count := 0, 0
-	for _, at := range wordPattern.FindAllStringIndex(text, -1) {
+	for _, at := range WordPattern.FindAllStringIndex(text, -1) {
 		count++
 		last := text[at[1]-1]
-		if last != '.' && last != '!' && last != '?' && !beginsEmptyLine(text[at[1]:]) && count < maxSentence {
+		if last != '.' && last != '!' && last != '?' && !beginsEmptyLine(text[at[1]:]) && count < MaxSentence {
 			continue
 		}
 		list = append(list, text[begin:at[1]])
@@ -177,36 +180,36 @@ func beginsEmptyLine(text string) bool {
 	return ok && strings.HasPrefix(strings.TrimLeft(rest, " "), "\n")
 }
 
-// editSentences changes all sentences of a part at once. Each keeps the blanks
+// EditSentences changes all sentences of a part at once. Each keeps the blanks
 // before it.
-func (m *Mail) editSentences(edit func(list []string) []string) bool {
+func (m *Mail) EditSentences(edit func(list []string) []string) bool {
 	changed := false
-	for _, p := range m.texts() {
-		list := p.pieces()
+	for _, p := range m.TextParts() {
+		list := p.Pieces()
 		var blanks, texts []string
 		var piecesOf []int
 		for i, piece := range list {
-			if !piece.read {
+			if !piece.Read {
 				continue
 			}
-			for _, s := range sentences(piece.source) {
+			for _, s := range Sentences(piece.Source) {
 				body := strings.TrimLeftFunc(s, unicode.IsSpace)
 				blanks, texts, piecesOf = append(blanks, s[:len(s)-len(body)]), append(texts, body), append(piecesOf, i)
 			}
-			list[i].source = ""
+			list[i].Source = ""
 		}
 		next := edit(slices.Clone(texts))
 		changed = changed || !slices.Equal(next, texts)
 		for k, s := range next {
-			list[piecesOf[k]].source += blanks[k] + s
+			list[piecesOf[k]].Source += blanks[k] + s
 		}
-		p.setPieces(list)
+		p.SetPieces(list)
 	}
 	return changed
 }
 
-// paragraphs cuts a part's source into paragraphs and the markup between them.
-func (p *Part) paragraphs() (list []string, isText []bool) {
+// Paragraphs cuts a part's source into paragraphs and the markup between them.
+func (p *Part) Paragraphs() (list []string, isText []bool) {
 	if p.Type != "text/html" {
 		separator := "\n\n"
 		if strings.Count(string(p.Body), separator) < 2 {
@@ -221,17 +224,17 @@ func (p *Part) paragraphs() (list []string, isText []bool) {
 		return list, isText
 	}
 	open := false
-	for _, piece := range p.pieces() {
-		source := piece.source
-		if piece.read {
-			source = escapeText(source)
+	for _, piece := range p.Pieces() {
+		source := piece.Source
+		if piece.Read {
+			source = EscapeText(source)
 		}
 		if piece.block || !open {
-			list, isText, open = append(list, source), append(isText, piece.read), !piece.block
+			list, isText, open = append(list, source), append(isText, piece.Read), !piece.block
 			continue
 		}
 		list[len(list)-1] += source
-		isText[len(isText)-1] = isText[len(isText)-1] || piece.read
+		isText[len(isText)-1] = isText[len(isText)-1] || piece.Read
 	}
 	return list, isText
 }
@@ -241,8 +244,8 @@ var (
 	bodyBegin = regexp.MustCompile(`(?i)<body[^>]*>`)
 )
 
-// append adds paragraphs at the end of the part; markup is what they are in HTML.
-func (p *Part) append(plain, markup string) {
+// Append adds paragraphs at the end of the part; markup is what they are in HTML.
+func (p *Part) Append(plain, markup string) {
 	if p.Type != "text/html" {
 		p.Body = []byte(strings.TrimRight(string(p.Body), "\n") + "\n\n" + plain + "\n")
 		return
@@ -254,8 +257,8 @@ func (p *Part) append(plain, markup string) {
 	p.Body = slices.Insert(p.Body, at, []byte("\n"+markup+"\n")...)
 }
 
-// prepend adds paragraphs at the beginning of the part.
-func (p *Part) prepend(plain, markup string) {
+// Prepend adds paragraphs at the beginning of the part.
+func (p *Part) Prepend(plain, markup string) {
 	if p.Type != "text/html" {
 		p.Body = []byte(plain + "\n\n" + string(p.Body))
 		return
@@ -267,7 +270,7 @@ func (p *Part) prepend(plain, markup string) {
 	p.Body = slices.Insert(p.Body, at, []byte(markup+"\n")...)
 }
 
-// paragraph is text as an HTML paragraph.
-func paragraph(text string) string {
-	return "<p>" + strings.ReplaceAll(escapeText(text), "\n", "<br>\n") + "</p>"
+// Paragraph is text as an HTML paragraph.
+func Paragraph(text string) string {
+	return "<p>" + strings.ReplaceAll(EscapeText(text), "\n", "<br>\n") + "</p>"
 }

@@ -1,4 +1,4 @@
-package variation
+package message
 
 import (
 	"bytes"
@@ -37,8 +37,8 @@ func (p *Part) write(out *bytes.Buffer, path string) {
 			params["boundary"] = "=_part_" + path
 		}
 		body, encoding = p.writeChildren(params["boundary"], path), ""
-	case p.isText():
-		body, params["charset"] = p.encodeText()
+	case p.IsText():
+		body, params["charset"] = p.EncodeText()
 		encoding = sendable(encoding, body)
 	default:
 		body = p.Body
@@ -70,9 +70,9 @@ func (p *Part) writeChildren(boundary, path string) []byte {
 	return out.Bytes()
 }
 
-// encodeText writes text in its charset, or in UTF-8 where that lacks a letter: an
+// EncodeText writes text in its charset, or in UTF-8 where that lacks a letter: an
 // HTML form's encoder, which writes such a letter as an entity, does not suit mail.
-func (p *Part) encodeText() (text []byte, name string) {
+func (p *Part) EncodeText() (text []byte, name string) {
 	e, err := htmlindex.Get(p.Charset)
 	if err != nil || p.Charset == "utf-8" {
 		return p.Body, "utf-8"
@@ -84,9 +84,9 @@ func (p *Part) encodeText() (text []byte, name string) {
 	return text, p.Charset
 }
 
-// maxLine is the longest line that a mail server must take, without its end (RFC
+// MaxLine is the longest line that a mail server must take, without its end (RFC
 // 5322 section 2.1.1).
-const maxLine = 998
+const MaxLine = 998
 
 // sendable is an encoding in which the bytes survive a mail server: the one
 // that is asked for, or a safe one.
@@ -98,7 +98,7 @@ func sendable(encoding string, body []byte) string {
 		return "base64"
 	}
 	for line := range bytes.Lines(body) {
-		if len(line) > maxLine {
+		if len(line) > MaxLine {
 			return "quoted-printable"
 		}
 	}
@@ -129,7 +129,7 @@ func transferEncode(encoding string, body []byte) []byte {
 	return out.Bytes()
 }
 
-// escapeText makes HTML of text.
-func escapeText(text string) string {
+// EscapeText makes HTML of text.
+func EscapeText(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
 }
