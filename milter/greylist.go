@@ -6,9 +6,6 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// reasonGreylist is the reason for deferring a clean message.
-const reasonGreylist = "greylist"
-
 // isRetry reports whether a message is the retry of a deferred one, which was already
 // counted.
 func (s *Server) isRetry(msg *message, set signature.Set) bool {
@@ -30,6 +27,6 @@ func (s *Server) greylist(d *policy.Decision, msg *message, set signature.Set, e
 		!s.db.Defer(set, e, msg.Sender, msg.Audience(), from+uint64(msg.sightings())-1) {
 		return
 	}
-	d.Action, d.Reason = policy.Tempfail, reasonGreylist
+	d.Action, d.Reason = policy.Tempfail, policy.ReasonGreylist
 	s.metrics.greylisted.WithLabelValues("deferred").Inc()
 }

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/spambloom/spambloom/milter/health"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/turns"
 	"github.com/spambloom/spambloom/signature"
@@ -30,11 +31,11 @@ func (s *Server) decide(msg *message, progress func()) policy.Decision {
 // deadline it continues with the message's memory and its result is dropped; Shutdown waits
 // for it.
 func (s *Server) judgeInTurn(msg *message, notify func()) policy.Decision {
-	judge, probe := s.admitted()
+	judge, probe := s.health.Admit(s.turns.HasFree())
 	if !judge {
 		return s.fail(msg, causeOverload, errSuspended)
 	}
-	o := sendersFault
+	o := health.SendersFault
 	defer func() { s.outcome(probe, o) }() // also after a panic, or a probe would never end
 	limit := msg.options.JudgeTimeout
 	asked := time.Now()
@@ -54,10 +55,10 @@ func (s *Server) judgeInTurn(msg *message, notify func()) policy.Decision {
 	for {
 		select {
 		case d := <-judged:
-			o = judgedInTime
+			o = health.JudgedInTime
 			return d
 		case <-turn.Refused():
-			o = turnedAway
+			o = health.TurnedAway
 			return s.fail(msg, causeOverload, turn.Err())
 		case <-overtime:
 			overtime = nil
@@ -88,7 +89,7 @@ func (s *Server) judgeOnce(msg *message, judged chan<- policy.Decision) {
 // late returns the decision about a message at its deadline, and whose fault that is. If
 // the message is still being judged, its memory stays booked until abandoned is called at
 // the end.
-func (s *Server) late(msg *message, turn *turns.Turn, asked time.Time, abandoned func()) (policy.Decision, outcome) {
+func (s *Server) late(msg *message, turn *turns.Turn, asked time.Time, abandoned func()) (policy.Decision, health.Outcome) {
 	left := s.turns.Leave(turn, abandoned)
 	cause, err := tooLate(asked, left.Begun, turn.Limit)
 	if left.IsRunning {
@@ -98,9 +99,9 @@ func (s *Server) late(msg *message, turn *turns.Turn, asked time.Time, abandoned
 		err = fmt.Errorf("%w: %w", errExpensive, err)
 	}
 	if left.IsOurFault {
-		return s.fail(msg, cause, err), notInTime
+		return s.fail(msg, cause, err), health.NotInTime
 	}
-	return s.fail(msg, cause, err), sendersFault
+	return s.fail(msg, cause, err), health.SendersFault
 }
 
 // errSuspended is the error of messages that pass while the breaker is open.

@@ -11,6 +11,7 @@ import (
 	gomilter "github.com/emersion/go-milter"
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/milter/door"
+	"github.com/spambloom/spambloom/milter/health"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/turns"
 	"github.com/spambloom/spambloom/signature"
@@ -28,7 +29,7 @@ type Server struct {
 	judge    func(*message) policy.Decision // judgeMessage
 	sign     signer
 	turns    *turns.Turns
-	health   *health
+	health   *health.Health
 	progress time.Duration // between two progress packets
 	quantum  time.Duration // of a message's turn
 
@@ -46,7 +47,7 @@ func NewServer(db *bloomdb.DB, o Options) *Server {
 	s := &Server{
 		db:       db,
 		metrics:  newMetrics(),
-		health:   newHealth(),
+		health:   health.New(causes...),
 		progress: 10 * time.Second,
 		quantum:  turns.Quantum,
 		sign:     signature.ComputeWith,

@@ -11,6 +11,7 @@ import (
 
 	gomilter "github.com/emersion/go-milter"
 	"github.com/spambloom/spambloom/milter/door"
+	"github.com/spambloom/spambloom/milter/header"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -381,7 +382,7 @@ func TestOneLogLine(t *testing.T) {
 
 func TestSiteIsSanitised(t *testing.T) {
 	d := policy.Decision{Verdict: policy.Clean, Signatures: []signature.Signature{someSignature}}
-	got := verdictHeader(d, "a\r\nX-Evil: 1; x\x00\x7f\u00e4")
+	got := header.Value(d, "a\r\nX-Evil: 1; x\x00\x7f\u00e4")
 	if want := "clean; kind=text; count=0; sites=0; site=a__X-Evil:_1__x___; id=text:ab010203040506ef"; got != want {
 		t.Errorf("header %q, want %q", got, want)
 	}

@@ -121,7 +121,10 @@ var allowed = map[string][]string{
 
 	"milter/door":      {},
 	"milter/turns":     {"signature"},
-	"milter":           {"signature", "bloomdb", "milter/policy", "milter/protocol", "milter/turns", "milter/door"},
+	"milter/health":    {},
+	"milter/header":    {"milter/policy"},
+	"milter/spill":     {},
+	"milter":           {"signature", "bloomdb", "milter/policy", "milter/protocol", "milter/turns", "milter/door", "milter/health", "milter/header", "milter/spill"},
 	"milter/protocol":  {"milter/policy"},
 	"milter/policy":    {"signature", "signature/suffix", "bloomdb", "milter/idn"},
 	"milter/idn":       {},
@@ -257,7 +260,7 @@ var inTests = map[string][]string{
 
 // reserved imports are allowed only in the listed packages.
 var reserved = map[string][]string{
-	"github.com/emersion/go-milter":  {"milter", "milter/protocol"},
+	"github.com/emersion/go-milter":  {"milter", "milter/protocol", "milter/header"},
 	"github.com/emersion/go-message": {"signature/mail"},
 	"github.com/redis/go-redis/v9":   {"bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "bloomdb/exchange/presence", "cmd/spambloomd"},
 	"github.com/BurntSushi/toml":     {"cmd/internal/config"},
