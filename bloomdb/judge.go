@@ -35,9 +35,7 @@ func (db *DB) Judge(set signature.Set) Evidence { return db.JudgeFrom(set, Sende
 // site has seen unreported mail of that domain on several days, near matches do not list it.
 func (db *DB) JudgeFrom(set signature.Set, s Sender) (e Evidence) {
 	p := db.policy()
-	if db.ks.Common.Knows(s.From) {
-		p.Sender = s.From
-	}
+	p.Sender = s.From
 	e = judging.Judge(db.keys, set, p)
 	if e.IsSpared() && e.Sender == "" {
 		db.ks.Never.Spared.Add(1)
@@ -53,6 +51,16 @@ func (db *DB) Stands(set signature.Set) bool {
 		return true
 	}
 	return slices.ContainsFunc(db.Explain(set), explain.Trace.Stands)
+}
+
+// Revocations returns how often a message, or a near-duplicate of it, was revoked and listed again
+// in this period, as far as it is in the filters (layout.Rungs).
+func (db *DB) Revocations(set signature.Set) int {
+	rung := -1
+	for _, ks := range db.keys {
+		rung = max(rung, ks.Rung(set.ToReport()))
+	}
+	return (rung + 1) / 2
 }
 
 // IsReported reports whether a report is this site's own last word about each signature of

@@ -186,7 +186,7 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 	if judged := msg.options.Judged; judged != nil {
 		judged(Judgement{
 			QueueID: msg.queueID, Sender: msg.source(), Copies: sightings,
-			Verdict: d.Verdict, Listed: evidence.Listed, Shown: d.Signatures, Set: set,
+			Verdict: d.Verdict, Listed: evidence.Listed, Shown: d.Signatures, Set: set, Spared: d.Spared,
 		})
 	}
 	return d
@@ -201,6 +201,7 @@ type Judgement struct {
 	Listed  bool                  // the message matches a report, whatever the verdict
 	Shown   []signature.Signature // those that the header names
 	Set     signature.Set
+	Spared  string // proven From domain without which near matches would list it; empty: none
 }
 
 // Causes of our own failures, as in header, log and metric.

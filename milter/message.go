@@ -313,7 +313,7 @@ func (m *message) beginning() signature.Message {
 	return c
 }
 
-// sightings returns how many times the message is counted.
+// sightings returns the number of times that the message is counted.
 func (m *message) sightings() uint32 {
 	if m.countsAll {
 		return max(1, m.Count)

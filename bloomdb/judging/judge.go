@@ -34,8 +34,14 @@ func Judge(keys []*keyspace.Keyspace, set signature.Set, p Policy) (e Evidence) 
 			f.message = messageOf(asked)
 		}
 	}
+	if p.Sender != "" && !(f.mayBeNear() && keys[0].Common.Knows(p.Sender)) {
+		p.Sender = ""
+	}
 	return f.decide(&set, p)
 }
+
+// mayBeNear reports whether the message has near matches, valid or not.
+func (f *facts) mayBeNear() bool { return len(f.sketches) > 0 || len(f.links) > 0 }
 
 // ask returns the questions to all keyspaces, in buf if it is long enough. buf must be zero.
 func ask(buf []question, keys []*keyspace.Keyspace, set *signature.Set) []question {

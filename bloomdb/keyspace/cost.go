@@ -28,11 +28,11 @@ func (ks *Keyspace) Cost(set signature.Set, revoke bool) float64 {
 	if g != nil {
 		own, sketches, ladder = g.Listing(kind).Own, g.Sketches.Own, g.Ladder.Own
 	}
-	rungs := keyring.StretchAll(ks.rungSeeds(t, keys))
+	rungs := keyring.StretchAll(ks.rungSeeds(t, keys, layout.ReporterRungs))
 	cost := max(float64(absent(own, keys))/room, float64(absent(ladder, rungs))/ks.Settings.RungsPerGeneration())
 	full := sketches != nil && ks.Settings.Fits("sketch filter", sketches.Shape(), sketches.Ones(), layout.Target{Kind: layout.SketchFilter, Gen: t.Gen}) != nil
 	if !full && !ks.Settings.Unwanted(layout.SketchFilter) {
-		seeds := ks.Sketches.EntrySeeds(kind, ks.groups(kind, set.Sketches), t.Gen)
+		seeds := ks.Sketches.EntrySeeds(kind, ks.groups(kind, set.Sketches), t.Gen, layout.ReporterRungs)
 		cost = max(cost, float64(absent(sketches, keyring.StretchAll(seeds)))/entries)
 	}
 	return cost

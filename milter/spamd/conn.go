@@ -79,7 +79,7 @@ func (c *conn) answer(q request) error {
 	return c.check(q, m)
 }
 
-// receive reads the message. What m does not need is read and dropped.
+// receive reads the message, and drops the bytes that m does not need.
 func (c *conn) receive(q request, m *milter.Mail) error {
 	sent := &io.LimitedReader{R: c.in, N: q.length}
 	all := io.Reader(sent)
@@ -88,7 +88,7 @@ func (c *conn) receive(q request, m *milter.Mail) error {
 	}
 	content := all
 	if q.zlib {
-		inflated, err := zlib.NewReader(all)
+		inflated, err := newInflater(c.server.inflating, all)
 		if err != nil {
 			return &Error{CodeDataErr, "the message is not compressed with zlib"}
 		}

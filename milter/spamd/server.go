@@ -71,13 +71,15 @@ type Server struct {
 
 	door *door.Door
 
+	inflating chan struct{} // the place of the message that is decompressed
+
 	mu     sync.Mutex
 	logged map[string]time.Time // when a cause was last logged; guarded by mu
 }
 
 // NewServer returns a server that judges mail by judge.
 func NewServer(judge *milter.Server, o Options) *Server {
-	s := &Server{judge: judge, metrics: newMetrics(), door: door.New(), logged: map[string]time.Time{}}
+	s := &Server{judge: judge, metrics: newMetrics(), door: door.New(), logged: map[string]time.Time{}, inflating: make(chan struct{}, 1)}
 	s.Reload(o)
 	return s
 }

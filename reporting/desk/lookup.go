@@ -42,7 +42,7 @@ func (d *Desk) Lookup(ask api.LookupRequest, set signature.Set) (known api.Looku
 		known.Reports = append(known.Reports, answer.Reported(r))
 	}
 	for _, m := range f.judged {
-		known.Judged = append(known.Judged, api.Judged{At: m.At.UTC(), QueueID: m.QueueID, Verdict: m.Verdict, IDs: answer.IDs(m.Set.Signatures)})
+		known.Judged = append(known.Judged, api.Judged{At: m.At.UTC(), QueueID: m.QueueID, Verdict: m.Verdict, Spared: m.Spared, IDs: answer.IDs(m.Set.Signatures)})
 	}
 	part, isWhole := f.toExplain()
 	if signed = len(part.Signatures) > 0; signed {

@@ -163,8 +163,8 @@ func (w *entering) sums(s Stance) func(record.Key) Weight {
 	return func(k record.Key) Weight { return w.tallies[k].Sums[s] }
 }
 
-// backing returns the weight behind a stance: the quorum or more if it decides. What an
-// administrator has settled, others do not decide.
+// backing returns the weight behind a stance: the quorum or more if it decides. The opposite of
+// an administrator's decision has none.
 func (w *entering) backing(s Stance) func(record.Key) Weight {
 	return func(k record.Key) Weight {
 		y := w.tallies[k]
@@ -263,8 +263,8 @@ func (w *entering) write() (d Decision, err error) {
 }
 
 // hold lets a report wait for a second reporter, unless somebody else has reported the message or
-// a near-duplicate of it. What was reported and revoked before without being held is not held: there
-// the rules of a contest decide. What is held remains so.
+// a near-duplicate of it. A message that was reported and revoked before without being held is not
+// held, because the rules of a contest decide it. A message that is held remains so.
 func (w *entering) hold() {
 	others := record.Reach(w.e.Set, w.e.Anchors, func(k record.Key) Weight { return w.tallies[k].Sums[Spam] - w.own[k] }, 1)
 	isRevoked := slices.ContainsFunc(w.e.Set.Signatures, func(s signature.Signature) bool { return w.tallies[record.SignatureKey(s)].IsRevoked() })

@@ -152,7 +152,7 @@ func TestHeldAgainAfterUndo(t *testing.T) {
 	}
 }
 
-// What is held is so after a restart.
+// A report that is held is still held after a restart.
 func TestHeldSurvives(t *testing.T) {
 	o := Options{Path: t.TempDir() + "/reports.db", Model: trust.Default(), NoSync: true}
 	l, err := Open(o)

@@ -40,7 +40,7 @@
 // keys are listed by two reporters, not by one, whatever their weight. The first report counts as
 // one of them. It is not held if another reporter reported the message before, or a near-duplicate.
 //
-// What an administrator says in the name of Settler decides alone, whatever others say.
+// An administrator's statement in the name of Settler decides alone, against any number of others.
 //
 // Near-duplicates have no signature in common. Their sketches have tallies by anchor. If
 // enough anchors of a sketch (Anchors.Need) have the quorum, the sketch is listed. Signatures

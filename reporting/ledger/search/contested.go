@@ -14,7 +14,7 @@ type Contest struct {
 	Report   uint64          // the latest report or revocation of it
 	Set      signature.Set   // of that report
 	At       time.Time       // of that report
-	Reports  int             // all that are kept
+	Reports  int             // that are kept, without revocations
 	Revoked  int             // revocations that are kept
 	By       []string        // who reported it last
 	Revokers []string        // who revoked it last
@@ -23,8 +23,9 @@ type Contest struct {
 	Held     record.Likeness // why
 }
 
-// contestedVisits bounds the reports that one call of Contested reads.
-const contestedVisits = 10_000
+// MaxVisits bounds the reports that one call of Contested reads: it begins no further message
+// after so many, and a message has at most rows.MaxOfMessage.
+const MaxVisits = 10_000
 
 // Contested returns messages that different people reported and revoked, and those of which a
 // report waits for a second reporter or an administrator, the latest first, and
@@ -35,7 +36,7 @@ func (l *Search) Contested(q Query) (list []Contest, next uint64, err error) {
 	visits := 0
 	err = l.view(func(t *txn) error {
 		return t.All(q.Since, q.Before, func(n uint64) (more bool, err error) {
-			if visits++; visits > contestedVisits || len(list) == q.Limit {
+			if visits++; visits > MaxVisits || len(list) == q.Limit {
 				next = n + 1
 				return false, nil
 			}
@@ -49,6 +50,7 @@ func (l *Search) Contested(q Query) (list []Contest, next uint64, err error) {
 			}
 			seen[key] = true
 			c, ok, err := t.contest(n, r)
+			visits += c.Reports + c.Revoked
 			if ok {
 				list = append(list, c)
 			}
