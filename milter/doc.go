@@ -10,6 +10,7 @@
 //	protocol   packets of the milter protocol
 //	door       connections: their bounds, and the end at Shutdown
 //	turns      which message is judged next, processors, memory for judging
+//	metrics    counters of messages and connections
 //	health     suspends judging while this site's own part of it fails
 //	header     the headers of ours, forged ones, words of replies
 //	spill      ends of bodies, in temporary files

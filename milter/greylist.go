@@ -12,7 +12,7 @@ func (s *Server) isRetry(msg *message, set signature.Set) bool {
 	if msg.options.GreylistFrom == 0 || !s.db.Returned(set, msg.Sender, msg.Audience()) {
 		return false
 	}
-	s.metrics.greylisted.WithLabelValues("returned").Inc()
+	s.metrics.Greylisted.WithLabelValues("returned").Inc()
 	return true
 }
 
@@ -28,5 +28,5 @@ func (s *Server) greylist(d *policy.Decision, msg *message, set signature.Set, e
 		return
 	}
 	d.Action, d.Reason = policy.Tempfail, policy.ReasonGreylist
-	s.metrics.greylisted.WithLabelValues("deferred").Inc()
+	s.metrics.Greylisted.WithLabelValues("deferred").Inc()
 }

@@ -113,7 +113,7 @@ var errExpensive = errors.New("message takes too long to sign")
 // overran records a message that exceeded its quantum. The message's own log line reports
 // the outcome.
 func (s *Server) overran(msg *message) {
-	s.metrics.overtime.Inc()
+	s.metrics.Overtime.Inc()
 	if s.setBack.allow() {
 		msg.options.Log.Warn("message takes long to sign: its sender is set back", "queue_id", msg.queueID,
 			"client", msg.Client.String(), "from", msg.Sender, "size", msg.size)
@@ -146,7 +146,7 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 	msg.stage.EnterSigning()
 	content := msg.content()
 	if msg.short {
-		s.metrics.truncated.WithLabelValues(overTurn).Inc()
+		s.metrics.Truncated.WithLabelValues(overTurn).Inc()
 	}
 	set := s.sign(content, msg.stage.Unpack, msg.stage.Stop())
 	if !msg.stage.EnterOurs() {
@@ -166,7 +166,7 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 		sightings = 0
 	}
 	if err := s.db.Count(set, sightings); err != nil {
-		s.metrics.failure("count")
+		s.metrics.Failure("count")
 		if s.countFailed.allow() {
 			msg.options.Log.Error("count not written to disk", "error", err)
 		}
@@ -174,7 +174,7 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 	sender := msg.from()
 	evidence := s.db.JudgeFrom(set, sender)
 	if err := s.db.CountDomains(set, evidence, sightings); err != nil {
-		s.metrics.failure("count")
+		s.metrics.Failure("count")
 	}
 	s.db.Learn(set, sender, evidence, time.Now())
 	d := msg.options.rules.Decide(evidence, true, &msg.Envelope, msg.allowed)
@@ -242,7 +242,7 @@ func (o *Options) failure(cause string) policy.Decision {
 // one line a minute; the log line of each message reports it too. A message with an allowed
 // recipient is not deferred.
 func (s *Server) fail(msg *message, cause string, err error) policy.Decision {
-	s.metrics.failure(cause)
+	s.metrics.Failure(cause)
 	if !errors.Is(err, errExpensive) { // or a sender could make this site look unready
 		s.failed(msg.options.Log, cause)
 	}

@@ -122,7 +122,7 @@ func (m *Mail) Judge() (d policy.Decision, field string) {
 		d.Action = policy.Tag
 	}
 	took := time.Since(begun)
-	m.server.metrics.message(m.msg, d, took)
+	m.server.metrics.Answered(m.msg.options.Site, m.msg.size, d, took)
 	m.msg.log(d, took)
 	return d, header.Value(d, m.msg.options.Site)
 }

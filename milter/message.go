@@ -256,7 +256,7 @@ func joinChunk(to, chunk []byte) []byte {
 // overflow records that the end of the message is not kept.
 func (m *message) overflow(reason string) {
 	m.oversize = true
-	m.server.metrics.truncated.WithLabelValues(reason).Inc()
+	m.server.metrics.Truncated.WithLabelValues(reason).Inc()
 	if m.options.SkipOversize {
 		m.release()
 	}

@@ -177,7 +177,7 @@ func (x *session) endOfMessage(msg *message, m *gomilter.Modifier) gomilter.Resp
 		d = x.server.fail(msg, causeError, fmt.Errorf("answer: %w", err))
 	}
 	took := time.Since(begun)
-	x.server.metrics.message(msg, d, took)
+	x.server.metrics.Answered(msg.options.Site, msg.size, d, took)
 	msg.log(d, took)
 	return response(d)
 }

@@ -324,12 +324,12 @@ func TestFailureCostsOneMessage(t *testing.T) {
 func TestPanicInSession(t *testing.T) {
 	b := start(t, Options{}, clean)
 	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
-	messages := b.metrics.messages
-	b.metrics.messages = nil
+	messages := b.metrics.Messages
+	b.metrics.Messages = nil
 	if _, answer := m.send(mail{body: "x"}); answer.Code != 'c' {
 		t.Errorf("answer %q", answer.Code)
 	}
-	b.metrics.messages = messages
+	b.metrics.Messages = messages
 	m.send(mail{body: "x"})
 	if len(b.lines()) != 1 || b.metric("spambloom_milter_failures_total", "error") != 1 {
 		t.Errorf("log %s", b.log.String())

@@ -35,7 +35,7 @@ func (m *message) write(chunk []byte) (err error) {
 		if m.rest, err = spill.Create(m.options.SpillFolder); err != nil {
 			return err
 		}
-		m.server.metrics.spilled.Inc()
+		m.server.metrics.Spilled.Inc()
 	} else if err := spill.CheckRoom(m.options.SpillFolder); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (m *message) dropSpilled() {
 
 // spillFailed counts and logs the error; the message is judged on the part in memory.
 func (s *Server) spillFailed(log *slog.Logger, err error) {
-	s.metrics.failure("spill")
+	s.metrics.Failure("spill")
 	if s.spillFault.allow() {
 		log.Error("message judged on its beginning only", slog.Any("error", err))
 	}
