@@ -3,6 +3,7 @@ package desk
 import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/desk/answer"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -19,7 +20,7 @@ func (d *Desk) Never(r Report, note string) (api.NeverList, error) {
 	if err := d.count("never", r, err); err != nil {
 		return api.NeverList{}, err
 	}
-	d.log.Info("never accepted", "reporter", r.Reporter, r.Origin.Attr(), "ids", ids(r.Set.Signatures), "note", note)
+	d.log.Info("never accepted", "reporter", r.Reporter, r.Origin.Attr(), "ids", answer.IDs(r.Set.Signatures), "note", note)
 	return newNeverList([]bloomdb.NeverEntry{e}), nil
 }
 
@@ -63,7 +64,7 @@ func (d *Desk) Retouch(r Report) (api.Retouching, error) {
 		return api.Retouching{}, err
 	}
 	d.log.Info("retouch accepted", "reporter", r.Reporter, r.Origin.Attr(),
-		"ids", ids(r.Set.Signatures), "listings", len(done.Listings), "loss", done.Loss)
+		"ids", answer.IDs(r.Set.Signatures), "listings", len(done.Listings), "loss", done.Loss)
 	return newRetouching(done), nil
 }
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/desk/answer"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -40,17 +40,9 @@ func (d *Desk) Trail(ask api.TrailRequest, set signature.Set) (api.ReportTrail, 
 	}
 	trail := api.ReportTrail{Reports: make([]api.Reported, len(list)), Next: next}
 	for i, l := range list {
-		trail.Reports[i] = newReported(l)
+		trail.Reports[i] = answer.Reported(l)
 	}
 	return trail, nil
-}
-
-func newReported(l ledger.Report) api.Reported {
-	return api.Reported{
-		ID: l.ID, At: l.At, Action: action(l.Stance), Reporter: l.Reporter, Class: bloomdb.Class(l.Class), Origin: l.Origin,
-		Weight: l.Weight.Float(), State: string(l.State), IDs: ids(l.Set.Signatures),
-		LikeMails: l.Held.Mails, LikeSenders: l.Held.Senders,
-	}
 }
 
 // Contested returns a page of the messages that different people reported and revoked, or of which
@@ -60,19 +52,19 @@ func (d *Desk) Contested(ask api.ContestedRequest) (api.Contested, error) {
 	if err != nil {
 		return api.Contested{}, err
 	}
-	answer := api.Contested{Messages: make([]api.ContestedMessage, len(list)), Next: next}
+	contested := api.Contested{Messages: make([]api.ContestedMessage, len(list)), Next: next}
 	for i, c := range list {
 		m := api.ContestedMessage{
-			Report: c.Report, IDs: ids(c.Set.Signatures), At: c.At, Listed: d.db.Judge(c.Set).Listed,
+			Report: c.Report, IDs: answer.IDs(c.Set.Signatures), At: c.At, Listed: d.db.Judge(c.Set).Listed,
 			Reports: c.Reports, Revocations: c.Revoked, Reporters: c.By, Revokers: c.Revokers,
 			Held: c.IsHeld, LikeMails: c.Held.Mails, LikeSenders: c.Held.Senders,
 		}
 		if c.Settled != nil {
 			m.Settled = settledAs(*c.Settled)
 		}
-		answer.Messages[i] = m
+		contested.Messages[i] = m
 	}
-	return answer, nil
+	return contested, nil
 }
 
 func settledAs(s ledger.Stance) string {
@@ -80,13 +72,6 @@ func settledAs(s ledger.Stance) string {
 		return SettleSpam
 	}
 	return SettleWanted
-}
-
-func action(s ledger.Stance) string {
-	if s == ledger.Ham {
-		return "revoke"
-	}
-	return "report"
 }
 
 // Undo withdraws what a reporter reported and revoked. When the error is nil, that is on

@@ -25,7 +25,7 @@ var repository = os.DirFS("../../..")
 
 // reserved imports are allowed only in the listed packages.
 var reserved = map[string][]string{
-	"github.com/emersion/go-milter":  {"milter", "milter/protocol"},
+	"github.com/emersion/go-milter":  {"milter", "milter/protocol", "milter/header"},
 	"github.com/emersion/go-message": {"signature/mail"},
 	"github.com/redis/go-redis/v9":   {"bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "bloomdb/exchange/presence", "cmd/spambloomd"},
 	"github.com/BurntSushi/toml":     {"cmd/internal/config"},
@@ -41,7 +41,7 @@ var reserved = map[string][]string{
 	"crypto/sha1":   {},
 	"crypto/sha256": {},
 	"crypto/sha512": {},
-	"unsafe":        {"bloomdb/filter", "reporting/server"},
+	"unsafe":        {"bloomdb/filter", "reporting/server/peer"},
 	"flag":          {"cmd/spambloomd/e2e/harness", "cmd/testenv"},
 	"github.com/prometheus/client_golang/prometheus/promauto": {},
 }

@@ -1,4 +1,4 @@
-package milter
+package health
 
 import (
 	"slices"
@@ -28,7 +28,7 @@ func play(b *breaker, outcomes string) string {
 			did.WriteRune('-')
 			continue
 		}
-		changed := b.ended(now, probe, map[rune]outcome{'o': judgedInTime, 'f': notInTime, 'a': turnedAway}[o])
+		changed := b.ended(now, probe, map[rune]Outcome{'o': JudgedInTime, 'f': NotInTime, 'a': TurnedAway}[o])
 		did.WriteRune(o)
 		if changed {
 			did.WriteRune('!')
@@ -77,11 +77,11 @@ func TestBreakerAdmitsOneProbeAtATime(t *testing.T) {
 		t.Error("a second probe is admitted")
 	}
 	for range tripRow {
-		if b.ended(now, false, judgedInTime) || b.ended(now, false, notInTime) || b.row != 0 {
+		if b.ended(now, false, JudgedInTime) || b.ended(now, false, NotInTime) || b.row != 0 {
 			t.Fatal("a message admitted earlier changed the state")
 		}
 	}
-	b.ended(now, true, turnedAway)
+	b.ended(now, true, TurnedAway)
 	if judge, probe = b.admit(true); !judge || !probe {
 		t.Error("no probe after a probe")
 	}
@@ -98,18 +98,18 @@ type breakerModel struct {
 	probes []bool // since it opened
 }
 
-func (m *breakerModel) ended(now time.Time, o outcome) {
+func (m *breakerModel) ended(now time.Time, o Outcome) {
 	if m.open {
-		m.probes = append(m.probes, o == judgedInTime)
+		m.probes = append(m.probes, o == JudgedInTime)
 		if n := len(m.probes); n >= closeRow && !slices.Contains(m.probes[n-closeRow:], false) {
 			*m = breakerModel{}
 		}
 		return
 	}
-	if o == turnedAway {
+	if o == TurnedAway {
 		return
 	}
-	m.at, m.failed = append(m.at, now), append(m.failed, o == notInTime)
+	m.at, m.failed = append(m.at, now), append(m.failed, o == NotInTime)
 	n := len(m.at)
 	row := n >= tripRow && !slices.Contains(m.failed[n-tripRow:], false)
 	lately := 0
@@ -130,9 +130,9 @@ func TestBreakerAsItsModel(t *testing.T) {
 		bias := rapid.IntRange(0, 9).Draw(t, "bias")
 		for i := range rapid.IntRange(1, 300).Draw(t, "messages") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 8000).Draw(t, "ms")) * time.Millisecond)
-			o := outcome(rapid.IntRange(0, 2).Draw(t, "outcome"))
+			o := Outcome(rapid.IntRange(0, 2).Draw(t, "outcome"))
 			if rapid.IntRange(0, 9).Draw(t, "again") < bias {
-				o = notInTime
+				o = NotInTime
 			}
 			before := b.open
 			judge, probe := b.admit(true)

@@ -1,4 +1,4 @@
-package milter
+package health
 
 import (
 	"fmt"
@@ -16,14 +16,15 @@ const (
 	closeRow   = 3
 )
 
-// outcome is the result of an attempt to judge a message.
-type outcome int
+// Outcome is the result of an attempt to judge a message.
+type Outcome int
 
+// The outcomes.
 const (
-	judgedInTime outcome = iota // also: ended by a panic, which is immediate
-	notInTime                   // our fault: stuck in our own part of judging, or waiting behind such messages
-	turnedAway                  // no room; no evidence about our health
-	sendersFault                // signing took too long, here or for the messages before it
+	JudgedInTime Outcome = iota // also: ended by a panic, which is immediate
+	NotInTime                   // our fault: stuck in our own part of judging, or waiting behind such messages
+	TurnedAway                  // no room; no evidence about our health
+	SendersFault                // signing took too long, here or for the messages before it
 )
 
 // breaker suspends judging while it fails: messages then pass at once instead of waiting
@@ -33,7 +34,7 @@ const (
 // Senders must not be able to open it, because that switches the filter off. Only faults of
 // this site count: a message that was stuck after its signing (the database, its disk), or
 // that got no turn because such messages held all processors. The time for signing depends
-// on the message and never counts; turns sets its sender back instead.
+// on the message and never counts; package turns sets its sender back instead.
 //
 // It is a pure state machine without a lock.
 type breaker struct {
@@ -66,14 +67,14 @@ func (b *breaker) admit(processorFree bool) (judge, probe bool) {
 
 // ended records the outcome of an admitted message. It reports whether the breaker opened
 // or closed as a result.
-func (b *breaker) ended(now time.Time, probe bool, o outcome) (changed bool) {
+func (b *breaker) ended(now time.Time, probe bool, o Outcome) (changed bool) {
 	switch {
 	case probe:
 		return b.probed(o)
-	case b.open, o == turnedAway, o == sendersFault: // messages admitted before it opened add no evidence
+	case b.open, o == TurnedAway, o == SendersFault: // messages admitted before it opened add no evidence
 		return false
 	}
-	failed := o == notInTime
+	failed := o == NotInTime
 	b.recent[b.next].at, b.recent[b.next].failed = now, failed
 	b.next = (b.next + 1) % tripWindow
 	if !failed {
@@ -94,12 +95,12 @@ func (b *breaker) ended(now time.Time, probe bool, o outcome) (changed bool) {
 }
 
 // probed records the outcome of a probe.
-func (b *breaker) probed(o outcome) (changed bool) {
+func (b *breaker) probed(o Outcome) (changed bool) {
 	b.probing = false
 	switch o {
-	case sendersFault:
+	case SendersFault:
 		return false
-	case notInTime, turnedAway:
+	case NotInTime, TurnedAway:
 		b.row = 0
 		return false
 	}

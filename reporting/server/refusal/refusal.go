@@ -1,4 +1,6 @@
-package server
+// Package refusal replaces the answers with which net/http refuses a request by problems of
+// the API. It reads no request.
+package refusal
 
 import (
 	"bytes"
@@ -13,6 +15,9 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 )
 
+// MaxHeader bounds the header of a request, for http.Server. Unit: bytes.
+const MaxHeader = 16 << 10
+
 // net/http refuses a request that it cannot read with a status line, these two fields and a
 // sentence. To an unknown expectation it answers only the status. No answer of this package
 // has either form.
@@ -22,20 +27,20 @@ var (
 	unexpected   = []byte("HTTP/1.1 417 Expectation Failed\r\n")
 )
 
-// writeRefusal writes an answer to conn. A refusal by net/http, which is one write of plain
+// Write writes an answer to conn. A refusal by net/http, which is one write of plain
 // text, is replaced by a problem. There is no other way to change these answers.
-func writeRefusal(conn net.Conn, p []byte) (int, error) {
-	problem, ok := refusal(p)
+func Write(conn net.Conn, p []byte) (int, error) {
+	problem, ok := problemFor(p)
 	if !ok {
 		return conn.Write(p)
 	}
-	if _, err := conn.Write(rawProblem(problem)); err != nil {
+	if _, err := conn.Write(Raw(problem)); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
-func refusal(p []byte) (*api.Problem, bool) {
+func problemFor(p []byte) (*api.Problem, bool) {
 	if bytes.HasPrefix(p, unexpected) {
 		return api.NewProblem(http.StatusExpectationFailed, "only 100-continue can be expected"), true
 	}
@@ -51,15 +56,15 @@ func refusal(p []byte) (*api.Problem, bool) {
 	_, detail, _ := strings.Cut(string(sentence), ": ")
 	switch status {
 	case http.StatusRequestHeaderFieldsTooLarge:
-		detail = fmt.Sprintf("the header is over %d bytes", maxHeader)
+		detail = fmt.Sprintf("the header is over %d bytes", MaxHeader)
 	case http.StatusNotImplemented:
 		detail = "the transfer encoding is not supported"
 	}
 	return api.NewProblem(status, "%s", cmp.Or(detail, "the request cannot be read as HTTP/1.1")), true
 }
 
-// rawProblem returns a whole HTTP answer, for a connection that ends with it.
-func rawProblem(p *api.Problem) []byte {
+// Raw returns a whole HTTP answer, for a connection that ends with it.
+func Raw(p *api.Problem) []byte {
 	body, err := json.Marshal(p)
 	if err != nil {
 		body = []byte("{}") // cannot happen: a problem has four plain members

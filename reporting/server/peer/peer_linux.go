@@ -1,4 +1,4 @@
-package server
+package peer
 
 import (
 	"errors"
@@ -10,10 +10,10 @@ import (
 	"github.com/spambloom/spambloom/reporting/desk"
 )
 
-// peerOf asks the kernel which process connected (SO_PEERCRED, unix(7)). The answer is of
+// Of asks the kernel which process connected (SO_PEERCRED, unix(7)). The answer is of
 // the time of the connection: the process may have changed its user since, or passed the
 // connection on.
-func peerOf(conn net.Conn) desk.Origin {
+func Of(conn net.Conn) desk.Origin {
 	uc, ok := conn.(*net.UnixConn)
 	if !ok {
 		return desk.Origin{}
@@ -26,7 +26,7 @@ func peerOf(conn net.Conn) desk.Origin {
 	_ = raw.Control(func(fd uintptr) {
 		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
 			o = desk.Origin{UID: int(cred.Uid), GID: int(cred.Gid), PID: int(cred.Pid), Known: true}
-			o.Groups = peerGroups(fd)
+			o.Groups = groupsOf(fd)
 		}
 	})
 	return o
@@ -35,10 +35,10 @@ func peerOf(conn net.Conn) desk.Origin {
 // maxGroups bounds the groups of a process. It is NGROUPS_MAX of Linux.
 const maxGroups = 65536
 
-// peerGroups returns the supplementary groups of the process that connected
+// groupsOf returns the supplementary groups of the process that connected
 // (SO_PEERGROUPS, Linux 4.13), or nil if the kernel does not return them. Package unix has
 // the number of the option, but no call that takes a list.
-func peerGroups(fd uintptr) []int {
+func groupsOf(fd uintptr) []int {
 	list := make([]uint32, 64)
 	for {
 		size := uint32(len(list)) * 4

@@ -1,4 +1,4 @@
-package milter
+package spill
 
 import (
 	"fmt"
@@ -17,15 +17,15 @@ func openNameless(folder string) (*os.File, error) {
 	return file, nil
 }
 
-// checkSpillRoom returns an error if the disk of folder has at most spillReserve bytes
+// checkRoom returns an error if the disk of folder has at most Reserve bytes
 // free.
-func checkSpillRoom(folder string) error {
+func checkRoom(folder string) error {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(folder, &disk); err != nil {
 		return fmt.Errorf("statfs %s: %w", folder, err)
 	}
-	if free := disk.Bavail * uint64(disk.Bsize); free <= spillReserve {
-		return fmt.Errorf("the disk of %s has %d MiB free, but %d MiB are reserved for reports", folder, free>>20, spillReserve>>20)
+	if free := disk.Bavail * uint64(disk.Bsize); free <= Reserve {
+		return fmt.Errorf("the disk of %s has %d MiB free, but %d MiB are reserved for reports", folder, free>>20, Reserve>>20)
 	}
 	return nil
 }
