@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/internal/replay"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
@@ -93,7 +94,7 @@ func (c *cli) explain(ctx context.Context, names []string, asJSON bool) error {
 	defer daemon.Close()
 	ask := func(ctx context.Context, m signature.Message) (explanation, error) {
 		set := signature.Compute(m)
-		x, err := client.Post(ctx, daemon, v1.Explain, api.NewRequest(set))
+		x, err := client.Post(ctx, daemon, v1.Explain, api.ExplainRequest{Request: api.NewRequest(set), From: replay.FromOf(m)})
 		return explanation{x, set.Limits.Names()}, err
 	}
 	return process(ctx, c, "explained", c.inputs(names), ask, func(r result[explanation]) error {

@@ -1,12 +1,43 @@
 package api
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"github.com/spambloom/spambloom/signature"
+)
 
 // NeverRequest adds a message to the never-list, or removes one.
 type NeverRequest struct {
 	Request
 	Note string `json:"note,omitempty"` // to add: at most 200 bytes of visible characters
 	ID   string `json:"id,omitempty"`   // to remove: of an entry, in place of signatures
+}
+
+// ExplainRequest asks why a message has its verdict.
+type ExplainRequest struct {
+	Request
+	From string `json:"from,omitempty"` // registrable domain that the message claims to be from
+}
+
+// LearnRequest is a message of an archive of wanted mail.
+type LearnRequest struct {
+	Request
+	From string    `json:"from"`        // registrable domain of From
+	At   time.Time `json:"at,omitzero"` // of arrival; absent, or in the future: now
+}
+
+// Learned is the answer to a LearnRequest.
+type Learned struct {
+	Learned bool `json:"learned"` // false: the message matches a report
+}
+
+// CheckFrom returns an error if from is no registrable domain. It may be empty.
+func CheckFrom(from string) error {
+	if len(from) > maxDomain || from != "" && !signature.IsDomain(from) {
+		return fmt.Errorf("from %.100q: want a registrable domain in lower case ASCII", from)
+	}
+	return nil
 }
 
 // NeverEntry is one message on the never-list.

@@ -59,10 +59,12 @@ func overlapOf(m bloomdb.Match) *api.Overlap {
 }
 
 // Explain returns the evidence on a message, and an explanation without a verdict.
-func (d *Desk) Explain(set signature.Set) (api.Explanation, bloomdb.Evidence) {
+// From is the domain that the message claims to be from; it is taken as proven only for Spared.
+func (d *Desk) Explain(set signature.Set, from string) (api.Explanation, bloomdb.Evidence) {
 	a, e := d.Check(set)
 	return api.Explanation{
 		Answer:     a,
+		Spared:     d.db.JudgeFrom(set, bloomdb.Sender{From: from}).Sender,
 		Signatures: newTraces(set, e, d.db.Explain(set)),
 		Sketches:   newSketchTraces(d.db.ExplainSketches(set)),
 		Domains:    newDomainTraces(d.db.ExplainDomains(set)),
@@ -141,7 +143,8 @@ func newSketchTrail(t bloomdb.SketchTrail) api.SketchTrail {
 
 func newDomainTraces(traces []bloomdb.DomainTrace) []api.DomainTrace {
 	return each(traces, func(t bloomdb.DomainTrace) api.DomainTrace {
-		wire := api.DomainTrace{Domain: t.Domain, Ignored: t.Ignored, Campaigns: t.Campaigns, Sightings: t.Sightings, Alone: t.Alone}
+		wire := api.DomainTrace{Domain: t.Domain, Ignored: t.Ignored(), Campaigns: t.Campaigns, Sightings: t.Sightings,
+			OrdinaryRate: figure(t.OrdinaryRate), Alone: t.Alone(), NotAlone: string(t.Doubt)}
 		if t.Reported != nil && !t.Reported.Revoked {
 			wire.Reported = t.Reported.Sites
 		}

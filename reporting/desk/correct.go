@@ -1,6 +1,8 @@
 package desk
 
 import (
+	"time"
+
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/signature"
@@ -53,6 +55,20 @@ func newNeverList(entries []bloomdb.NeverEntry) api.NeverList {
 		list.Entries[i] = api.NeverEntry{ID: e.ID, At: e.At.UTC(), Note: e.Note}
 	}
 	return list
+}
+
+// Learn records a message of an archive of wanted mail, and returns whether it was learned: not if it
+// matches a report. A time in the future, or none, is that of the clock. Errors are those of
+// bloomdb.DB.LearnArchived, and signature.ErrNoHeader. The log has no line for a message: an archive has many.
+func (d *Desk) Learn(r Report, from string, at time.Time) (learned bool, err error) {
+	if now := d.db.Now(); at.IsZero() || at.After(now) {
+		at = now
+	}
+	err = signature.ErrNoHeader
+	if !r.Set.NoHeader {
+		learned, err = d.db.LearnArchived(r.Set, from, at)
+	}
+	return learned, d.count("learn", r, err)
 }
 
 // Retouch hides the listings of a message on this site. Errors are those of

@@ -84,7 +84,7 @@ func (p *Page) learn(r *http.Request, q api.Request, d *explainData) error {
 			return err
 		}
 	}
-	x, err := post(p, r, v1.Explain, q)
+	x, err := post(p, r, v1.Explain, api.ExplainRequest{Request: q})
 	d.Explanation = &x
 	return err
 }
