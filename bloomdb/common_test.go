@@ -168,11 +168,14 @@ func TestDamagedCommonSetIsSetAside(t *testing.T) {
 func TestDoubts(t *testing.T) {
 	for want, prepare := range map[string]func(s mailSite){
 		"campaigns": func(s mailSite) { reportCampaigns(t, s.DB, "spam", 2, "some.example") },
-		"mail":      func(s mailSite) { reportCampaigns(t, s.DB, "spam", 3, "some.example") },
+		"mail": func(s mailSite) {
+			for i := range 3 {
+				mustReportSet(t, s.DB, linking(fmt.Sprint("spam ", i), "some.example"))
+			}
+		},
 		"sightings": func(s mailSite) {
 			reportCampaigns(t, s.DB, "spam", 3, "some.example")
-			set := linking("news", "some.example")
-			if err := s.CountDomains(set, s.Judge(set), 9); err != nil {
+			if err := s.CountDomains(linking("news", "some.example"), bloomdb.Evidence{}, 9); err != nil {
 				t.Fatal(err)
 			}
 		},

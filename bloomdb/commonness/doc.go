@@ -35,8 +35,9 @@
 //
 // # Bounds
 //
-// A set has room for 8,000,000 entries. When it is full, nothing is learned until the next period.
-// One sender fills at most 1/64 of it on one day. Learning a message of 128 keys takes 257 entries;
+// A set has room for 8,000,000 entries, of which an eighth is kept for reports: when the rest is
+// full, nothing is learned until the next period, and reports still take back what is common. One
+// sender fills at most 1/64 of it on one day. Learning a message of 128 keys takes 257 entries;
 // looking one feature up takes up to 112 in each set. It happens only for a match and for a report,
 // not for other mail.
 package commonness

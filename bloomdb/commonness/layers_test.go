@@ -17,6 +17,10 @@ func TestLayers(t *testing.T) {
 		}
 		sum += l.room
 	}
+	last := layers[len(layers)-1]
+	if want := last.shape.Fill(last.room-forReports) * float64(last.shape.Size()); math.Abs(closed-want) > 1 {
+		t.Errorf("closed with %d bits, want %.0f", closed, want)
+	}
 	if sum != room {
 		t.Errorf("the layers have room for %.0f entries, want %d", sum, room)
 	}

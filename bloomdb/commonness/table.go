@@ -40,6 +40,12 @@ var layers = [...]struct {
 
 const layerError = 0.0015
 
+// closed is the number of bits that the last layer has with forReports entries less than its room.
+const (
+	closed     = 38_302_252
+	forReports = 1_000_000
+)
+
 // Table holds the sets of one keyspace. It is safe for concurrent use.
 type Table struct {
 	opt  *layout.Settings
@@ -76,6 +82,11 @@ func (s *set) add(entry filter.Hash) { s.layers[len(s.layers)-1].Set(entry) }
 func (s *set) isFull() bool {
 	n := len(s.layers)
 	return n == 0 || s.layers[n-1].Ones() > layers[n-1].full
+}
+
+// isClosed reports whether only reports are recorded: the rest of the set is for them.
+func (s *set) isClosed() bool {
+	return len(s.layers) == len(layers) && s.layers[len(layers)-1].Ones() > closed
 }
 
 // New returns an empty table.
@@ -138,6 +149,9 @@ func (t *Table) Reported(features []uint64, message uint64) {
 	s := t.current(0, 0, day)
 	if s == nil {
 		return
+	}
+	if s.isClosed() { // the rest is for what a flood may have made common before
+		features = slices.DeleteFunc(slices.Clone(features), func(f uint64) bool { return !t.IsCommon(f) })
 	}
 	if from, ok := t.recent.senderOf(message); ok {
 		features = append(slices.Clip(features), from)
@@ -226,7 +240,8 @@ func (t *Table) Domain(domain string) uint64 {
 }
 
 // current returns the set of this period, and books entries of a sender on a day. It is nil if the
-// set is full, or if the sender has used its share.
+// set is full, or if the sender has used its share. Without entries to book, it is for a report,
+// for which a part of the set is kept.
 func (t *Table) current(sender uint64, entries int32, day int64) *set {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -238,9 +253,10 @@ func (t *Table) current(sender uint64, entries int32, day int64) *set {
 		return nil
 	}
 	s := t.withRoom(t.now())
-	if s != nil {
-		*used += entries
+	if s == nil || entries > 0 && s.isClosed() {
+		return nil
 	}
+	*used += entries
 	return s
 }
 

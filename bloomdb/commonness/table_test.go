@@ -199,6 +199,39 @@ func TestArchiveLeavesRoom(t *testing.T) {
 	}
 }
 
+// TestFloodDoesNotKeepFeaturesCommon is the attack "full set": a spammer makes the features of his
+// spam common, then fills the set with harmless mail of many networks, so that no report takes back
+// what it lists. A part of the set is kept for reports.
+func TestFloodDoesNotKeepFeaturesCommon(t *testing.T) {
+	s := newSite()
+	for day := range 4 {
+		s.receive(feature, day)
+		s.nextDay()
+	}
+	for i := range uint64(40_000) {
+		features := make([]uint64, 128)
+		for j := range features {
+			features[j] = filter.Mix(i<<8 | uint64(j))
+		}
+		s.Learn(commonness.Mail{Features: features, Sender: fmt.Sprint("flood", i%128, ".example"), At: s.now})
+	}
+	late := uint64(feature + 1)
+	if !s.IsCommon(feature) || s.IsCommon(late) {
+		t.Fatal("the feature is not common before the report, or all are")
+	}
+	for range 3 {
+		s.receive(late, numbers(10)...)
+		s.Reported([]uint64{feature}, 0)
+		s.nextDay()
+	}
+	if s.IsCommon(late) {
+		t.Error("the set is not full")
+	}
+	if s.IsCommon(feature) {
+		t.Error("reports do not take back what a full set has")
+	}
+}
+
 func TestSwitchedOff(t *testing.T) {
 	s := newSite()
 	s.settings.Reports.NoCommonness = true

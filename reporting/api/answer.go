@@ -132,8 +132,8 @@ type DomainTrace struct {
 	Reported  []string `json:"reported,omitempty"`  // sites that reported a message with it, and did not revoke
 
 	// OrdinaryRate is the upper limit, at 99 %, of the share of innocent mail with links that has
-	// the domain. From 0 to 1, which means that nothing is known.
-	OrdinaryRate float64 `json:"ordinary_rate"`
+	// the domain. Absent: nothing is known.
+	OrdinaryRate float64 `json:"ordinary_rate,omitempty"`
 }
 
 // Receipt is the answer to a report or a revocation that is on disk.

@@ -145,6 +145,9 @@ func newDomainTraces(traces []bloomdb.DomainTrace) []api.DomainTrace {
 	return each(traces, func(t bloomdb.DomainTrace) api.DomainTrace {
 		wire := api.DomainTrace{Domain: t.Domain, Ignored: t.Ignored(), Campaigns: t.Campaigns, Sightings: t.Sightings,
 			OrdinaryRate: figure(t.OrdinaryRate), Alone: t.Alone(), NotAlone: string(t.Doubt)}
+		if t.OrdinaryRate == 1 {
+			wire.OrdinaryRate = 0
+		}
 		if t.Reported != nil && !t.Reported.Revoked {
 			wire.Reported = t.Reported.Sites
 		}

@@ -43,3 +43,11 @@ func checksum(b []byte) uint64 {
 	_, _ = sum.Write(b)
 	return sum.Sum64()
 }
+
+// withoutSpace returns a file without the 16 MiB that bbolt adds to it for later pages. A
+// test that damages hundreds of copies would spend its time in copying them.
+func withoutSpace(t *testing.T, data []byte) []byte {
+	t.Helper()
+	h := headOf(t, data)
+	return data[:h.page*h.pages]
+}

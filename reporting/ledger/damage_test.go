@@ -37,7 +37,7 @@ func filled(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return data
+	return withoutSpace(t, data)
 }
 
 func TestOpenRefuses(t *testing.T) {

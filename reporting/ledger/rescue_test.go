@@ -48,7 +48,7 @@ func eventful(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return data
+	return withoutSpace(t, data)
 }
 
 // wide returns a message whose report is longer than a page.
