@@ -14,30 +14,26 @@ type NeverRequest struct {
 	ID   string `json:"id,omitempty"`   // to remove: of an entry, in place of signatures
 }
 
-// ExplainRequest asks why a message has its verdict.
-type ExplainRequest struct {
+// SenderRequest is a message with the domain that it claims to be from: to explain its verdict, or
+// to learn from it as wanted mail.
+type SenderRequest struct {
 	Request
-	From string `json:"from,omitempty"` // registrable domain that the message claims to be from
+	From string    `json:"from,omitempty"` // registrable domain of From
+	At   time.Time `json:"at,omitzero"`    // to learn: of arrival; absent, or in the future: now
 }
 
-// LearnRequest is a message of an archive of wanted mail.
-type LearnRequest struct {
-	Request
-	From string    `json:"from"`        // registrable domain of From
-	At   time.Time `json:"at,omitzero"` // of arrival; absent, or in the future: now
+// Read checks every member of the request but At, of which any is valid, and returns the message's
+// signatures.
+func (r SenderRequest) Read() (signature.Set, error) {
+	if len(r.From) > maxDomain || r.From != "" && !signature.IsDomain(r.From) {
+		return signature.Set{}, fmt.Errorf("from %.100q: want a registrable domain in lower case ASCII", r.From)
+	}
+	return r.Request.Read()
 }
 
-// Learned is the answer to a LearnRequest.
+// Learned is the answer to a request to learn.
 type Learned struct {
 	Learned bool `json:"learned"` // false: the message matches a report
-}
-
-// CheckFrom returns an error if from is no registrable domain. It may be empty.
-func CheckFrom(from string) error {
-	if len(from) > maxDomain || from != "" && !signature.IsDomain(from) {
-		return fmt.Errorf("from %.100q: want a registrable domain in lower case ASCII", from)
-	}
-	return nil
 }
 
 // NeverEntry is one message on the never-list.

@@ -16,7 +16,7 @@ import (
 func TestLearn(t *testing.T) {
 	c, ctx := serve(t), t.Context()
 	learn := func(n byte, differing uint64, from string, daysAgo int) (api.Learned, error) {
-		q := api.LearnRequest{Request: api.NewRequest(likely(n, differing)), From: from, At: desktest.Noon.AddDate(0, 0, -daysAgo)}
+		q := api.SenderRequest{Request: api.NewRequest(likely(n, differing)), From: from, At: desktest.Noon.AddDate(0, 0, -daysAgo)}
 		return client.Post(ctx, c.client, v1.Learn, q)
 	}
 	for name, bad := range map[string]struct {
@@ -32,7 +32,7 @@ func TestLearn(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := client.Post(ctx, c.client, v1.Learn, api.LearnRequest{From: "shop.example"}); !isProblem(err, http.StatusUnprocessableEntity) {
+	if _, err := client.Post(ctx, c.client, v1.Learn, api.SenderRequest{From: "shop.example"}); !isProblem(err, http.StatusUnprocessableEntity) {
 		t.Errorf("without signatures: %v", err)
 	}
 	if _, err := client.Post(ctx, c.client, v1.Report, api.NewRequest(likely(9, 60))); err != nil {
@@ -49,7 +49,7 @@ func TestLearn(t *testing.T) {
 	if _, err := client.Post(ctx, c.client, v1.Report, api.NewRequest(likely(10, 20))); err != nil {
 		t.Fatal(err)
 	}
-	near := api.ExplainRequest{Request: api.NewRequest(likely(11, 20)), From: "accounts.example"}
+	near := api.SenderRequest{Request: api.NewRequest(likely(11, 20)), From: "accounts.example"}
 	if x, err := client.Post(ctx, c.client, v1.Explain, near); err != nil || x.Verdict != "spam" || x.Spared != "accounts.example" {
 		t.Errorf("explained: %+v, %v", x, err)
 	}

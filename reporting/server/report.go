@@ -47,9 +47,9 @@ func (h *handler) check(_ caller, q api.Request) (api.Answer, error) {
 	return a, nil
 }
 
-func (h *handler) explain(_ caller, q api.ExplainRequest) (api.Explanation, error) {
+func (h *handler) explain(_ caller, q api.SenderRequest) (api.Explanation, error) {
 	set, err := q.Read()
-	if err := errors.Join(err, api.CheckFrom(q.From)); err != nil {
+	if err != nil {
 		return api.Explanation{}, badRequest(err)
 	}
 	x, evidence := h.desk.Explain(set, q.From)
@@ -90,9 +90,9 @@ func (h *handler) enterReport(report desk.Report, enter func(desk.Report) (desk.
 	return receipt, nil
 }
 
-func (h *handler) learn(c caller, q api.LearnRequest) (api.Learned, error) {
+func (h *handler) learn(c caller, q api.SenderRequest) (api.Learned, error) {
 	set, err := q.Read()
-	if err := errors.Join(err, api.CheckFrom(q.From)); err != nil {
+	if err != nil {
 		return api.Learned{}, badRequest(err)
 	}
 	report, err := c.reportOf(set, q.Request)

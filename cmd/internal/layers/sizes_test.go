@@ -29,7 +29,7 @@ type size struct {
 var larger = map[string]size{
 	"cmd/spambloomd":      {3000, 60, "wiring of all packages"},
 	"cmd/internal/config": {2100, 60, "a check for each key, in the order of the file"},
-	"reporting/api":       {2000, 66, "a type for each request and each answer"},
+	"reporting/api":       {2000, 67, "a type for each request and each answer"},
 }
 
 // A package that grows past its bound has become two.

@@ -125,7 +125,7 @@ var errNoFrom = batch.NewRefusal("", errors.New("no domain in From"), "")
 
 // send sends the features of one message, and returns the outcome.
 func send(ctx context.Context, daemon *client.Client, m signature.Message, reporter string) (outcome string, err error) {
-	q := api.LearnRequest{From: replay.FromOf(m), At: replay.TimeOf(m, time.Now())}
+	q := api.SenderRequest{From: replay.FromOf(m), At: replay.TimeOf(m, time.Now())}
 	switch q.Request, err = batch.RequestOf(m); {
 	case err != nil:
 		return "", err

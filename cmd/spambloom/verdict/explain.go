@@ -100,7 +100,7 @@ func explain(ctx context.Context, c *verb.CLI, names []string, asJSON bool) erro
 	defer daemon.Close()
 	ask := func(ctx context.Context, m signature.Message) (explanation, error) {
 		set := signature.Compute(m)
-		x, err := client.Post(ctx, daemon, v1.Explain, api.ExplainRequest{Request: api.NewRequest(set), From: replay.FromOf(m)})
+		x, err := client.Post(ctx, daemon, v1.Explain, api.SenderRequest{Request: api.NewRequest(set), From: replay.FromOf(m)})
 		return explanation{x, set.Limits.Names()}, err
 	}
 	return batch.Process(ctx, c, "explained", batch.Inputs(c, names), ask, func(r batch.Result[explanation]) error {

@@ -13,9 +13,9 @@ type Post[Q, A any] string
 
 // Questions about messages. They change nothing.
 const (
-	Check   Post[api.Request, api.Answer]             = "/v1/check"
-	Explain Post[api.ExplainRequest, api.Explanation] = "/v1/explain"
-	Lookup  Post[api.LookupRequest, api.Lookup]       = "/v1/lookup"
+	Check   Post[api.Request, api.Answer]            = "/v1/check"
+	Explain Post[api.SenderRequest, api.Explanation] = "/v1/explain"
+	Lookup  Post[api.LookupRequest, api.Lookup]      = "/v1/lookup"
 )
 
 // Reports. The change is on disk when the answer arrives.
@@ -47,7 +47,7 @@ const (
 )
 
 // Learn records wanted mail of an archive. The change is in memory, and on disk within ten minutes.
-const Learn Post[api.LearnRequest, api.Learned] = "/v1/learn"
+const Learn Post[api.SenderRequest, api.Learned] = "/v1/learn"
 
 // The sites of the federation. Mute and Drop are on disk when the answer arrives.
 const (
