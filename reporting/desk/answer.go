@@ -17,10 +17,12 @@ func (d *Desk) Check(set signature.Set) (api.Answer, bloomdb.Evidence) {
 }
 
 // Explain returns the evidence on a message, and an explanation without a verdict.
-func (d *Desk) Explain(set signature.Set) (api.Explanation, bloomdb.Evidence) {
+// From is the domain that the message claims to be from; it is taken as proven only for Spared.
+func (d *Desk) Explain(set signature.Set, from string) (api.Explanation, bloomdb.Evidence) {
 	a, e := d.Check(set)
 	return api.Explanation{
 		Answer:     a,
+		Spared:     d.db.JudgeFrom(set, bloomdb.Sender{From: from}).Sender,
 		Signatures: answer.Traces(set, e, d.db.Explain(set)),
 		Sketches:   answer.SketchTraces(d.db.ExplainSketches(set)),
 		Domains:    answer.DomainTraces(d.db.ExplainDomains(set)),

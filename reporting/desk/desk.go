@@ -368,7 +368,9 @@ func reason(err error) string {
 		return "no_header"
 	case errors.Is(err, bloomdb.ErrNever):
 		return "never"
-	case errors.Is(err, bloomdb.ErrFull), errors.Is(err, ledger.ErrFull):
+	case errors.Is(err, bloomdb.ErrLearning):
+		return "off"
+	case errors.Is(err, bloomdb.ErrFull), errors.Is(err, ledger.ErrFull), errors.Is(err, bloomdb.ErrLearned):
 		return "full"
 	case errors.Is(err, ErrTooMany):
 		return "too_many"

@@ -46,7 +46,7 @@ func (d *Desk) Lookup(ask api.LookupRequest, set signature.Set) (known api.Looku
 	}
 	part, isWhole := f.toExplain()
 	if signed = len(part.Signatures) > 0; signed {
-		x, e := d.Explain(part)
+		x, e := d.Explain(part, "")
 		known.Explanation, evidence = &x, e
 	}
 	known.Unknown = append(known.Unknown, unknown(ask, signed, isWhole, since)...)

@@ -3,7 +3,6 @@ package desk
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk/answer"
@@ -163,7 +162,7 @@ func (d *Desk) takeBack(u ledger.Undo) error {
 
 func newReporter(r ledger.Reporter) api.Reporter {
 	wire := api.Reporter{
-		Name: r.Name, Weight: r.Weight.Float(), Confirmed: figure(r.Reputation.Confirmed), Refuted: figure(r.Reputation.Refuted),
+		Name: r.Name, Weight: r.Weight.Float(), Confirmed: answer.Figure(r.Reputation.Confirmed), Refuted: answer.Figure(r.Reputation.Refuted),
 		Reports: int64(r.Reports), Revocations: int64(r.Revocations), First: r.First, Last: r.Last,
 	}
 	if r.Override != nil {
@@ -172,6 +171,3 @@ func newReporter(r ledger.Reporter) api.Reporter {
 	}
 	return wire
 }
-
-// figure rounds an estimate to the digits that mean something.
-func figure(v float64) float64 { return math.Round(v*1000) / 1000 }

@@ -162,6 +162,7 @@ var allowed = map[string][]string{
 	"cmd/spambloom/change":      {},
 	"cmd/spambloom/setup":       {"signature", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/internal/socket", "cmd/spambloom/verb", "cmd/spambloom/change", "cmd/spambloom/doctor", "cmd/spambloom/finding", "cmd/spambloom/mta"},
 	"cmd/spambloom/join":        {"bloomdb/folder", "bloomdb/keyring", "cmd/internal/config", "cmd/internal/invitation", "cmd/spambloom/change", "cmd/spambloom/verb"},
+	"cmd/spambloom/learn":       {"cmd/internal/replay", "cmd/spambloom/batch", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client", "signature"},
 	"cmd/spambloom/maintenance": {"bloomdb/folder", "cmd/internal/version", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/backup"},
 	"cmd/spambloom/trial":       {"bloomdb", "cmd/internal/replay", "cmd/spambloom/batch", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "signature"},
 
@@ -194,7 +195,7 @@ var allowed = map[string][]string{
 	"cmd/spambloomd/state":    {"bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "cmd/spambloomd/exit", "cmd/spambloomd/settings", "reporting/backup", "reporting/ledger"},
 	"cmd/spambloomd":          {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/presence", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "bloomdb/wire", "cmd/internal/config", "cmd/internal/trap", "cmd/internal/version", "cmd/spambloomd/exit", "cmd/spambloomd/privacy", "cmd/spambloomd/settings", "cmd/spambloomd/sockets", "cmd/spambloomd/state", "milter", "milter/policy", "milter/spamd", "reporting/api", "reporting/api/v1", "reporting/backup", "reporting/desk", "reporting/figures", "reporting/history", "reporting/judged", "reporting/ledger", "reporting/overview", "reporting/page", "reporting/server", "reporting/watch", "signature"},
 
-	"cmd/spambloom": {"cmd/internal/version", "cmd/spambloom/batch", "cmd/spambloom/doctor", "cmd/spambloom/exceptions", "cmd/spambloom/federation", "cmd/spambloom/join", "cmd/spambloom/maintenance", "cmd/spambloom/report", "cmd/spambloom/reporters", "cmd/spambloom/setup", "cmd/spambloom/status", "cmd/spambloom/trial", "cmd/spambloom/verb", "cmd/spambloom/verdict"},
+	"cmd/spambloom": {"cmd/internal/version", "cmd/spambloom/batch", "cmd/spambloom/doctor", "cmd/spambloom/exceptions", "cmd/spambloom/federation", "cmd/spambloom/join", "cmd/spambloom/learn", "cmd/spambloom/maintenance", "cmd/spambloom/report", "cmd/spambloom/reporters", "cmd/spambloom/setup", "cmd/spambloom/status", "cmd/spambloom/trial", "cmd/spambloom/verb", "cmd/spambloom/verdict"},
 }
 
 // inTests may also be imported by tests; cmd/testenv by all of them.

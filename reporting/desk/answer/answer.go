@@ -127,7 +127,11 @@ func newSketchTrail(t bloomdb.SketchTrail) api.SketchTrail {
 // DomainTraces returns the traces of a message's link domains.
 func DomainTraces(traces []bloomdb.DomainTrace) []api.DomainTrace {
 	return each(traces, func(t bloomdb.DomainTrace) api.DomainTrace {
-		wire := api.DomainTrace{Domain: t.Domain, Ignored: t.Ignored, Campaigns: t.Campaigns, Sightings: t.Sightings, Alone: t.Alone}
+		wire := api.DomainTrace{Domain: t.Domain, Ignored: t.Ignored(), Campaigns: t.Campaigns, Sightings: t.Sightings,
+			OrdinaryRate: Figure(t.OrdinaryRate), Alone: t.Alone(), NotAlone: string(t.Doubt)}
+		if t.OrdinaryRate == 1 {
+			wire.OrdinaryRate = 0
+		}
 		if t.Reported != nil && !t.Reported.Revoked {
 			wire.Reported = t.Reported.Sites
 		}
@@ -173,3 +177,6 @@ func Action(s ledger.Stance) string {
 	}
 	return "report"
 }
+
+// Figure rounds an estimate to the digits that mean something.
+func Figure(v float64) float64 { return math.Round(v*1000) / 1000 }
