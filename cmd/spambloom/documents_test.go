@@ -7,22 +7,23 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/internal/manual"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 )
 
 // Each call of the command in a document has a verb and flags that exist, and in a block of
 // commands a number of arguments that the verb takes. FORMAT.md names magic words of files, and
 // the list of changes commands that are gone.
 func TestCommandsOfDocuments(t *testing.T) {
-	commands, err := manual.Commands(os.DirFS("../.."), "spambloom")
-	if err != nil || len(commands) < 200 {
-		t.Fatalf("%d commands, %v", len(commands), err)
+	calls, err := manual.Commands(os.DirFS("../.."), "spambloom")
+	if err != nil || len(calls) < 200 {
+		t.Fatalf("%d commands, %v", len(calls), err)
 	}
 	whole := 0
-	for _, call := range commands {
+	for _, call := range calls {
 		if name := path.Base(call.Page); name == "CHANGELOG.md" || name == "FORMAT.md" || name == "API.md" && !call.IsWhole {
 			continue
 		}
-		root := (&cli{}).root()
+		root := commands(&verb.CLI{})
 		root.InitDefaultCompletionCmd(call.Args...)
 		cmd, rest, err := root.Find(call.Args)
 		if err == nil {

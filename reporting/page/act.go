@@ -1,8 +1,8 @@
 package page
 
 import (
-	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -29,8 +29,12 @@ func (p *Page) act(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, errForm)
 		return
 	}
-	if r.PostFormValue("do") == "revoke-id" {
+	switch r.PostFormValue("do") {
+	case "revoke-id":
 		p.revokeID(w, r)
+		return
+	case "settle-report":
+		p.settleReport(w, r)
 		return
 	}
 	var q api.Request
@@ -46,11 +50,15 @@ func (p *Page) act(w http.ResponseWriter, r *http.Request) {
 	p.done(w, r, text)
 }
 
-// done says what was done.
+// done shows the answer to an action.
 func (p *Page) done(w http.ResponseWriter, r *http.Request, text string) {
 	p.status.forget()
 	p.campaigns.forget()
-	p.show(w, http.StatusOK, "done", p.view(r, "Done", doneData{Text: text, Next: "/explain", Words: "Look at another message"}))
+	d := doneData{Text: text, Next: "/explain", Words: "Look at another message"}
+	if r.PostFormValue("do") == "settle-report" {
+		d.Next, d.Words = "/campaigns?only=contested", "Back to what is contested or held"
+	}
+	p.show(w, http.StatusOK, "done", p.view(r, "Done", d))
 }
 
 // revokeID revokes a message that was found by what somebody pasted.
@@ -66,6 +74,21 @@ func (p *Page) revokeID(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.done(w, r, "Revoked. "+held(receipt))
+}
+
+// settleReport settles the message of a report that is kept.
+func (p *Page) settleReport(w http.ResponseWriter, r *http.Request) {
+	number, err := strconv.ParseUint(r.PostFormValue("report"), 10, 64)
+	if err != nil || number == 0 {
+		p.fail(w, r, http.StatusBadRequest, "The form names no report")
+		return
+	}
+	receipt, err := post(p, r, v1.Settle, api.SettleRequest{Report: number, As: r.PostFormValue("as")})
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	p.done(w, r, "Settled on this site. "+held(receipt))
 }
 
 // carryOut returns what was done, in one sentence.
@@ -95,20 +118,11 @@ func (p *Page) carryOut(r *http.Request, action string, q api.Request) (string, 
 	return "", api.NewProblem(http.StatusBadRequest, "there is no action %.20q", action)
 }
 
-// held says what holds after a report or a revocation.
+// held returns the verdict after a report or a revocation, and what holds from when.
 func held(r api.Receipt) string {
-	switch {
-	case r.Idle:
-		return "Nobody had reported this message, so nothing changed."
-	case !r.RevokedUntil.IsZero():
-		return "It was revoked before, which counts until " + r.RevokedUntil.Local().Format("2 Jan 15:04") + ". The report counts from then on."
-	case r.Held:
-		return r.Holds
-	case r.Quorum > 0:
-		need, _ := json.Marshal(r.Quorum - r.Sum)
-		return "It takes more reporters: weight " + string(need) + " is missing. The verdict is still " + r.Verdict + "."
-	case r.Offer == "retouch":
-		return "The same mistake came back after an earlier revocation: hide it on this site, or declare it never spam. The verdict is now " + r.Verdict + "."
+	text := "The verdict is now " + r.Verdict + ". " + r.Holds
+	if r.Offer == "retouch" {
+		text = "The same mistake came back after an earlier revocation: hide it on this site, or declare it never spam. " + text
 	}
-	return strings.TrimSpace("The verdict is now " + r.Verdict + ". " + r.Holds)
+	return text
 }

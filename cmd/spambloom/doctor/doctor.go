@@ -1,8 +1,8 @@
 // Package doctor is the verb doctor, which checks what surrounds the daemon: its keys, the
 // mail server's milters, Redis, the other sites, memory and disk.
 //
-// It owns the checks and their sentences. It changes nothing. What the daemon knows about
-// itself it asks the daemon; damaged files are the business of fsck.
+// It owns the checks and their sentences, and changes nothing. It asks the daemon for the state
+// of the daemon. Damaged files are the business of fsck.
 package doctor
 
 import (

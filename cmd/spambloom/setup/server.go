@@ -79,7 +79,7 @@ func (m *machine) reloadPostfix() plan {
 // Lines of sendmail.mc.
 var (
 	listOfFilters = regexp.MustCompile("(?m)^define\\(`confINPUT_MAIL_FILTERS', *`")
-	firstFilter   = regexp.MustCompile("(?m)^(INPUT_MAIL_FILTER|MAIL_FILTER|MAILER_DEFINITIONS|MAILER)\\(")
+	firstFilter   = regexp.MustCompile(`(?m)^(INPUT_MAIL_FILTER|MAIL_FILTER|MAILER_DEFINITIONS|MAILER)\(`)
 )
 
 // editSendmail puts the daemon before the other filters of sendmail.mc, or removes it there.
