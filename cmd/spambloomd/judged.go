@@ -22,7 +22,7 @@ func (d *service) remember(j milter.Judgement) {
 		d.rememberUnlisted(j)
 		set.Sketches, set.Domains, set.Carried = nil, nil, 0
 	}
-	d.judged.Add(judged.Message{At: d.db.Now(), QueueID: j.QueueID, Verdict: string(j.Verdict), Shown: j.Shown, Set: set})
+	d.judged.Add(judged.Message{At: d.db.Now(), QueueID: j.QueueID, Verdict: string(j.Verdict), Shown: j.Shown, Set: set, Spared: j.Spared})
 }
 
 // senders hashes the senders of mail, differently in each process.

@@ -27,5 +27,6 @@ type Judged struct {
 	At      time.Time `json:"at"`
 	QueueID string    `json:"queue_id,omitempty"` // absent if the caller may not see it
 	Verdict string    `json:"verdict"`
-	IDs     []string  `json:"ids"` // of its signatures
+	Spared  string    `json:"spared,omitempty"` // proven From domain without which a near match would list it
+	IDs     []string  `json:"ids"`              // of its signatures
 }

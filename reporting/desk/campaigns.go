@@ -12,6 +12,7 @@ import (
 // Campaign is what was reported of one message and its near-duplicates.
 type Campaign struct {
 	ID          string   // of the first report
+	Report      uint64   // number of a held report, else of the latest one, for Settle
 	IDs         []string // of all signatures, at most maxIDs
 	Kinds       []string
 	First, Last time.Time // report or revocation
@@ -90,7 +91,7 @@ type gathered struct {
 
 func (g *gathered) add(r ledger.Report) {
 	if g.Last.IsZero() {
-		g.Last, g.Kinds, g.seen = r.At, kinds(r.Set.Signatures), make(map[string]bool)
+		g.Report, g.Last, g.Kinds, g.seen = r.ID, r.At, kinds(r.Set.Signatures), make(map[string]bool)
 	}
 	g.First = r.At
 	for i, id := range ids(r.Set.Signatures) {
@@ -113,7 +114,9 @@ func (g *gathered) add(r ledger.Report) {
 		return
 	}
 	g.Reports++
-	g.Held = g.Held || r.State == ledger.Held
+	if r.State == ledger.Held && !g.Held {
+		g.Held, g.Report = true, r.ID
+	}
 	if g.Like.Mails == 0 {
 		g.Like = r.Held
 	}

@@ -41,7 +41,7 @@ func (d *Desk) Lookup(ask api.LookupRequest, set signature.Set) (known api.Looku
 		known.Reports = append(known.Reports, newReported(r))
 	}
 	for _, m := range f.judged {
-		known.Judged = append(known.Judged, api.Judged{At: m.At.UTC(), QueueID: m.QueueID, Verdict: m.Verdict, IDs: ids(m.Set.Signatures)})
+		known.Judged = append(known.Judged, api.Judged{At: m.At.UTC(), QueueID: m.QueueID, Verdict: m.Verdict, Spared: m.Spared, IDs: ids(m.Set.Signatures)})
 	}
 	part, isWhole := f.toExplain()
 	if signed = len(part.Signatures) > 0; signed {

@@ -26,6 +26,7 @@ type Message struct {
 	Verdict string
 	Shown   []signature.Signature // those that the verdict names, such as in the header
 	Set     signature.Set
+	Spared  string // proven From domain without which near matches would have listed it; empty: none
 }
 
 // MaxMemory is the default bound of a List, in bytes.
@@ -116,7 +117,7 @@ func (l *List) latest(some []Message, before int) ([]Message, int) {
 // copied returns a message that shares no memory with others. Strings may be parts of a
 // whole message.
 func (m Message) copied() Message {
-	m.QueueID, m.Verdict = strings.Clone(m.QueueID), strings.Clone(m.Verdict)
+	m.QueueID, m.Verdict, m.Spared = strings.Clone(m.QueueID), strings.Clone(m.Verdict), strings.Clone(m.Spared)
 	m.Shown = slices.Clone(m.Shown[:min(len(m.Shown), maxShown)])
 	m.Set.Signatures, m.Set.Counting = slices.Clone(m.Set.Signatures), slices.Clone(m.Set.Counting)
 	m.Set.Sketches, m.Set.Domains = slices.Clone(m.Set.Sketches), slices.Clone(m.Set.Domains)
@@ -140,7 +141,7 @@ const (
 
 // size returns an upper bound of the memory of a message, in bytes.
 func (m *Message) size() int {
-	n := sizeOfMessage + len(m.QueueID) + len(m.Verdict)
+	n := sizeOfMessage + len(m.QueueID) + len(m.Verdict) + len(m.Spared)
 	n += sizeOfSignature * (len(m.Shown) + len(m.Set.Signatures) + len(m.Set.Counting))
 	for _, s := range m.Set.Sketches {
 		n += sizeOfSketch + sizeOfFeature*(len(s.Anchors)+len(s.Keys))

@@ -190,9 +190,9 @@ func TestHeldIsRecounted(t *testing.T) {
 	err = l.commit(func(tx *txn) (refused, err error) {
 		for _, s := range message(1, 1).Signatures {
 			k := record.SignatureKey(s)
-			err = errors.Join(err, tx.tallies.Delete(k[:]))
+			err = errors.Join(err, tx.Tallies.Delete(k[:]))
 		}
-		return nil, errors.Join(err, tx.meta.Delete(buckets.KeyVersion))
+		return nil, errors.Join(err, tx.Meta.Delete(buckets.KeyVersion))
 	})
 	if err = errors.Join(err, l.Close()); err != nil {
 		t.Fatal(err)

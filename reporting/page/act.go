@@ -2,6 +2,7 @@ package page
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -28,8 +29,12 @@ func (p *Page) act(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, errForm)
 		return
 	}
-	if r.PostFormValue("do") == "revoke-id" {
+	switch r.PostFormValue("do") {
+	case "revoke-id":
 		p.revokeID(w, r)
+		return
+	case "settle-report":
+		p.settleReport(w, r)
 		return
 	}
 	var q api.Request
@@ -49,7 +54,11 @@ func (p *Page) act(w http.ResponseWriter, r *http.Request) {
 func (p *Page) done(w http.ResponseWriter, r *http.Request, text string) {
 	p.status.forget()
 	p.campaigns.forget()
-	p.show(w, http.StatusOK, "done", p.view(r, "Done", doneData{Text: text, Next: "/explain", Words: "Look at another message"}))
+	d := doneData{Text: text, Next: "/explain", Words: "Look at another message"}
+	if r.PostFormValue("do") == "settle-report" {
+		d.Next, d.Words = "/campaigns?only=contested", "Back to what is contested or held"
+	}
+	p.show(w, http.StatusOK, "done", p.view(r, "Done", d))
 }
 
 // revokeID revokes a message that was found by what somebody pasted.
@@ -65,6 +74,21 @@ func (p *Page) revokeID(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.done(w, r, "Revoked. "+held(receipt))
+}
+
+// settleReport settles the message of a report that is kept.
+func (p *Page) settleReport(w http.ResponseWriter, r *http.Request) {
+	number, err := strconv.ParseUint(r.PostFormValue("report"), 10, 64)
+	if err != nil || number == 0 {
+		p.fail(w, r, http.StatusBadRequest, "The form names no report")
+		return
+	}
+	receipt, err := post(p, r, v1.Settle, api.SettleRequest{Report: number, As: r.PostFormValue("as")})
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	p.done(w, r, "Settled on this site. "+held(receipt))
 }
 
 // carryOut returns what was done, in one sentence.

@@ -8,6 +8,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
@@ -25,6 +26,10 @@ type explainData struct {
 	Truncated   bool
 }
 
+// uploadTime is how long a user may take to send a message. The listener allows less, for
+// requests that have no body: a large message takes longer through a forwarded port.
+const uploadTime = time.Minute
+
 // explain reads a message from a form, signs it, and shows why it is judged as it is. The
 // message is held in memory until its signatures are known, and nowhere else.
 func (p *Page) explain(w http.ResponseWriter, r *http.Request) {
@@ -39,6 +44,8 @@ func (p *Page) explain(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
+	conn := http.NewResponseController(w)
+	_ = errors.Join(conn.SetReadDeadline(time.Now().Add(uploadTime)), conn.SetWriteDeadline(time.Now().Add(2*uploadTime))) // else those of the listener
 	up, err := p.readUpload(w, r, s)
 	if err != nil {
 		p.failed(w, r, err)

@@ -15,6 +15,9 @@ const maxMail = 5000
 // maxID bounds the text that an id may have in it, in bytes.
 const maxID = 64
 
+// spared is the choice of mail that only a known sender kept from being spam.
+const spared = "spared"
+
 // mailRow is one judgement, or all on one message and on what is listed like it.
 type mailRow struct {
 	Last, First time.Time
@@ -23,6 +26,8 @@ type mailRow struct {
 	IDs         []string
 	QueueID     string // of the latest; empty for visitors
 	Copies      int
+	IsSpared    bool   // only a known sender kept it from being spam
+	Spared      string // its domain; empty for visitors
 }
 
 // mailData is a page of the latest judgements.
@@ -34,7 +39,7 @@ type mailData struct {
 	Page, Next   int
 }
 
-// mailList shows the latest judgements. The URL has the search (q), only (a verdict), each
+// mailList shows the latest judgements. The URL has the search (q), only (a verdict, or spared), each
 // (no grouping) and the page.
 func (p *Page) mailList(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
@@ -44,7 +49,7 @@ func (p *Page) mailList(w http.ResponseWriter, r *http.Request) {
 	d.Rows, d.Page, d.Next = pageOf(rows, q.Get("page"))
 	if v := p.view(r, "Mail", nil); !v.May("administrate") {
 		for i := range d.Rows {
-			d.Rows[i].QueueID = ""
+			d.Rows[i].QueueID, d.Rows[i].Spared = "", ""
 		}
 	}
 	p.show(w, http.StatusOK, "mail", p.view(r, "Mail", d))
@@ -57,7 +62,7 @@ func (p *Page) searchMail(d mailData, isUser bool) []mailRow {
 	defer p.searching.Unlock()
 	text := strings.ToLower(d.Search)
 	return mailRows(p.Judged(maxMail, func(m *judged.Message) bool {
-		return (d.Only == "" || m.Verdict == d.Only) && (isUser && m.QueueID == d.Search || mailMatches(m, text))
+		return (d.Only == "" || m.Verdict == d.Only || d.Only == spared && m.Spared != "") && (isUser && m.QueueID == d.Search || mailMatches(m, text))
 	}), d.Each)
 }
 
@@ -82,7 +87,7 @@ func mailMatches(m *judged.Message, text string) bool {
 func mailRows(found []judged.Message, each bool) (rows []mailRow) {
 	at := make(map[[2]string]int)
 	for _, m := range found { // the latest first
-		row := mailRow{Last: m.At, First: m.At, Verdict: m.Verdict, QueueID: m.QueueID, Copies: 1}
+		row := mailRow{Last: m.At, First: m.At, Verdict: m.Verdict, QueueID: m.QueueID, Copies: 1, IsSpared: m.Spared != "", Spared: m.Spared}
 		for _, s := range slices.Concat(m.Shown, m.Set.Signatures) {
 			if id := s.ID(); !slices.Contains(row.IDs, id) {
 				row.IDs = append(row.IDs, id)
@@ -91,7 +96,7 @@ func mailRows(found []judged.Message, each bool) (rows []mailRow) {
 		if len(row.IDs) > 0 {
 			row.ID = row.IDs[0]
 		}
-		key := [2]string{row.Verdict, row.ID}
+		key := [2]string{row.Verdict + row.Spared, row.ID}
 		if i, ok := at[key]; ok && !each && row.ID != "" {
 			rows[i].First = m.At
 			rows[i].Copies++
@@ -101,4 +106,9 @@ func mailRows(found []judged.Message, each bool) (rows []mailRow) {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// HasSpared reports whether a row of the page was spared.
+func (d mailData) HasSpared() bool {
+	return slices.ContainsFunc(d.Rows, func(r mailRow) bool { return r.IsSpared })
 }

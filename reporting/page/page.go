@@ -12,14 +12,16 @@
 // this process, in their names. So every action is checked, bounded, logged and entered in
 // the ledger as if it came from the terminal.
 //
-// All pages are HTML of this server and need no script; the script refreshes figures. There
-// are no external resources, and the policy allows none. Text from outside (ids, names,
+// All pages are HTML of this server and need no script; the script refreshes figures, every ten
+// seconds while the page is visible. They are not pushed (server-sent events): each open page
+// would keep one of the few connections that the listener allows, and the figures are counted
+// every ten seconds anyway. There are no external resources, and the policy allows none. Text from outside (ids, names,
 // subjects of errors) is escaped, cut, and stripped of characters that change the direction.
 //
 // The package does not know the configuration, the milter or the database: Options has what
 // it shows. It checks no Host; the listener does. It is safe for concurrent use. Its locks
-// are Sessions.mu, cache.mu and uploads.mu, each held alone for a look into a table, and
-// Page.searching.
+// are Sessions.mu and uploads.mu, each held alone for a look into a table, Page.searching, and
+// cache.mu: those of Page.visitors are taken before those of status and campaigns.
 package page
 
 import (
@@ -68,6 +70,7 @@ type Page struct {
 	searching sync.Mutex // one search through the judged mail at a time
 	status    cache[api.Status]
 	campaigns cache[[]desk.Campaign]
+	visitors  map[string]*cache[[]byte] // the first screen as visitors see it, by the name of its span
 }
 
 const (
@@ -86,6 +89,10 @@ func New(o Options) http.Handler {
 	p := &Page{Options: o}
 	p.status = cache[api.Status]{life: freshFor, now: o.Now, get: o.Status}
 	p.campaigns = cache[[]desk.Campaign]{life: listedFor, now: o.Now, get: o.Campaigns}
+	p.visitors = make(map[string]*cache[[]byte])
+	for _, s := range spans {
+		p.visitors[s.Name] = &cache[[]byte]{life: freshFor, now: o.Now, get: func() ([]byte, error) { return p.visitorsToday(s) }}
+	}
 	mux := http.NewServeMux()
 	for _, name := range []string{"assets/page.css", "assets/page.js"} { // no others, whatever the path is
 		mux.HandleFunc("GET /"+name, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, name) })
@@ -142,13 +149,19 @@ var nav = []link{
 	{Path: "/reports", Words: "Reports"}, {Path: "/reporters", Words: "Reporters"}, {Path: "/sites", Words: "Sites"}, {Path: "/filters", Words: "Filters"},
 }
 
-// view returns the frame of a page.
-func (p *Page) view(r *http.Request, title string, data any) *view {
-	v := &view{Site: p.Site, Version: p.Version, Title: title, Path: r.URL.Path, Query: r.URL.Query(), Now: p.Now(), Data: data}
+// frame returns the view of a page for visitors.
+func (p *Page) frame(u *url.URL, title string, data any) *view {
+	v := &view{Site: p.Site, Version: p.Version, Title: title, Path: u.Path, Query: u.Query(), Now: p.Now(), Data: data}
 	for _, l := range nav {
-		l.IsHere = l.Path == r.URL.Path
+		l.IsHere = l.Path == u.Path
 		v.Nav = append(v.Nav, l)
 	}
+	return v
+}
+
+// view returns the view of a page for the sender of a request.
+func (p *Page) view(r *http.Request, title string, data any) *view {
+	v := p.frame(r.URL, title, data)
 	if s := p.Sessions.of(r); s != nil {
 		v.User, v.Form = s.name, s.form
 		v.may = p.rights(r, s)
@@ -170,17 +183,28 @@ func parse(names ...string) map[string]*template.Template {
 	return list
 }
 
-// show writes a page. A page that cannot be made is an error for the log.
-func (p *Page) show(w http.ResponseWriter, status int, name string, v *view) {
+// render returns the HTML of a page.
+func render(name string, v *view) ([]byte, error) {
 	var b bytes.Buffer
-	if err := templates[name].Execute(&b, v); err != nil {
+	err := templates[name].Execute(&b, v)
+	return b.Bytes(), err
+}
+
+// show renders a page and sends it. A page that cannot be rendered is an error for the log.
+func (p *Page) show(w http.ResponseWriter, status int, name string, v *view) {
+	html, err := render(name, v)
+	if err != nil {
 		p.Log.Error("page", "name", name, "error", err)
 		http.Error(w, "this page cannot be shown; see the daemon's log", http.StatusInternalServerError)
 		return
 	}
+	p.send(w, status, html)
+}
+
+func (p *Page) send(w http.ResponseWriter, status int, html []byte) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // the browser may have gone
+	_, _ = w.Write(html) // the browser may have gone
 }
 
 // fail shows a problem: one sentence, and a way on.

@@ -435,24 +435,3 @@ func TestLookup(t *testing.T) {
 		t.Errorf("revoke by id: %d\n%s", w.Code, w.Body)
 	}
 }
-
-// A report that would hit much unreported mail is shown as held, with how much, among the
-// campaigns that need an administrator.
-func TestHeldCampaign(t *testing.T) {
-	site := pagetest.New(t)
-	for campaign, copies := range []uint32{137, 3} {
-		if err := site.DB.Count(desktest.Letter(campaign, 0), copies); err != nil {
-			t.Fatal(err)
-		}
-		site.MustReport("anna", desktest.Letter(campaign, 0))
-	}
-	body := newVisit(t, site).get("/campaigns?only=contested").Body.String()
-	for _, want := range []string{"1 campaign<", ">held<", "like 137 unreported"} {
-		if !strings.Contains(body, want) {
-			t.Errorf("no %q in\n%s", want, body)
-		}
-	}
-	if overview := newVisit(t, site).get("/").Body.String(); !strings.Contains(overview, "it would hit 137 mails") {
-		t.Errorf("the first screen does not name what is held:\n%s", overview)
-	}
-}

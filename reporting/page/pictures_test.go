@@ -7,25 +7,52 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 	"github.com/spambloom/spambloom/reporting/page/pagetest"
 )
 
-// browser returns the context of a tab in Debian's Chromium.
+// chromium is Debian's, which the first test that needs it starts and TestMain ends.
+var chromium struct {
+	start sync.Once
+	ctx   context.Context
+	end   func()
+	err   error
+}
+
+func TestMain(m *testing.M) {
+	testenv.InMemory()
+	code := m.Run()
+	if chromium.end != nil {
+		chromium.end()
+	}
+	os.Exit(code)
+}
+
+// browser returns the context of a tab that shares no cookies with those of other tests, so
+// that tests can run in parallel.
 func browser(t *testing.T) context.Context {
 	path := testenv.Program(t, "chromium")
-	allocated, end := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
-		chromedp.WSURLReadTimeout(testenv.Patience))...)
+	chromium.start.Do(func() {
+		allocated, end := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
+			chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WSURLReadTimeout(testenv.Patience))...)
+		first, endFirst := chromedp.NewContext(allocated)
+		chromium.ctx, chromium.end = first, func() { endFirst(); end() }
+		chromium.err = chromedp.Do(first)
+	})
+	if chromium.err != nil {
+		t.Fatal(chromium.err)
+	}
+	tab, end := chromedp.NewContext(chromium.ctx, chromedp.WithNewBrowserContext())
 	t.Cleanup(end)
-	tab, endTab := chromedp.NewContext(allocated)
-	t.Cleanup(endTab)
 	return tab
 }
 
@@ -71,6 +98,27 @@ var pages = map[string]string{
 	"sites": "/sites", "filters": "/filters", "explain": "/explain",
 }
 
+// month returns the busy site of the pictures: thirty days of mail of the archives in
+// shared/corpora.
+func month(t *testing.T) *pagetest.Site {
+	t.Helper()
+	xz := testenv.Program(t, "xz")
+	var archives [][]pagetest.Letter
+	for _, name := range []string{"lists", "trec07p", "spamassassin"} {
+		archives = append(archives, pagetest.ReadArchive(t, xz, archive(t, name), bloomdb.ClassOther))
+	}
+	archives = append(archives, pagetest.ReadArchive(t, xz, archive(t, "phishing"), bloomdb.ClassPhish))
+	return pagetest.NewReplay(t, 30*24*time.Hour, archives...)
+}
+
+func archive(t *testing.T, name string) string {
+	t.Helper()
+	if name != "spamassassin" {
+		name += "-part"
+	}
+	return testenv.Corpus(t, "../..", name+".tar.xz")
+}
+
 // TestGuidePictures writes the pictures of README and guide, of a busy site: to
 // contrib/pictures with SPAMBLOOM_PICTURES=guide. Each is smaller than 150 kB.
 func TestGuidePictures(t *testing.T) {
@@ -78,7 +126,7 @@ func TestGuidePictures(t *testing.T) {
 		t.Skip("SPAMBLOOM_PICTURES is not guide")
 	}
 	const folder, most = "../../contrib/pictures", 150_000
-	tab, site := browser(t), pagetest.New(t).Busy()
+	tab, site := browser(t), month(t)
 	s := httptest.NewServer(site.Handler)
 	defer s.Close()
 	signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
@@ -113,7 +161,7 @@ func TestPictures(t *testing.T) {
 	}
 	only := os.Getenv("SPAMBLOOM_ONLY")
 	tab := browser(t)
-	for kind, site := range map[string]*pagetest.Site{"empty": pagetest.New(t), "small": pagetest.New(t).Small(), "busy": pagetest.New(t).Busy()} {
+	for kind, site := range map[string]*pagetest.Site{"empty": pagetest.New(t), "small": pagetest.New(t).Small(), "busy": month(t)} {
 		s := httptest.NewServer(site.Handler)
 		defer s.Close()
 		signIn(t, tab, s.URL+site.Link("root", pagetest.Root))

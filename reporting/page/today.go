@@ -1,8 +1,10 @@
 package page
 
 import (
+	"errors"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -41,34 +43,68 @@ type siteRow struct {
 	Caught uint64
 }
 
-const newestShown = 6
+const newestShown = 9
 
+// today shows the first screen. All visitors see the same one, so it is made once for all of
+// them within freshFor, however many browsers refresh it.
 func (p *Page) today(w http.ResponseWriter, r *http.Request) {
-	s, err := p.status.ask()
-	if err != nil || s.Overview == nil {
-		p.failed(w, r, err)
+	s := spanOf(r.URL.Query().Get("range"))
+	if p.Sessions.of(r) == nil {
+		html, err := p.visitors[s.Name].ask()
+		if err != nil {
+			p.failed(w, r, err)
+			return
+		}
+		p.send(w, http.StatusOK, html)
 		return
 	}
-	campaigns, err := p.campaigns.ask()
+	d, err := p.todayOf(s)
 	if err != nil {
 		p.failed(w, r, err)
 		return
 	}
+	p.show(w, http.StatusOK, "today", p.view(r, "Today", d))
+}
+
+// visitorsToday returns the first screen for visitors.
+func (p *Page) visitorsToday(s span) ([]byte, error) {
+	d, err := p.todayOf(s)
+	if err != nil {
+		return nil, err
+	}
+	return render("today", p.frame(&url.URL{Path: "/"}, "Today", d))
+}
+
+var errNoOverview = errors.New("the status has no overview")
+
+// todayOf gathers the first screen, with the chart of a span.
+func (p *Page) todayOf(shown span) (d todayData, err error) {
+	s, err := p.status.ask()
+	if err != nil {
+		return d, err
+	}
+	if s.Overview == nil {
+		return d, errNoOverview
+	}
+	campaigns, err := p.campaigns.ask()
+	if err != nil {
+		return d, err
+	}
 	day, before := s.Overview.LastDay, s.Overview.DayBefore
-	d := todayData{
+	d = todayData{
 		Overview: s.Overview, Status: s,
 		Judged: figures.Judged(day), JudgedBefore: figures.Judged(before),
 		NotJudged: figures.NotJudged(day), NotJudgedBefore: figures.NotJudged(before), Why: whyNot(day),
 		Bulk: day[figures.Bulk], BulkBefore: before[figures.Bulk], Spam: day[figures.Spam], SpamBefore: before[figures.Spam],
 		Others: day[figures.SpamOthers], Given: day[figures.Listed],
-		Span: spanOf(r.URL.Query().Get("range")), Spans: spans, Listings: len(campaigns), Sites: p.siteRows(day),
+		Span: shown, Spans: spans, Listings: len(campaigns), Sites: p.siteRows(day),
 	}
-	d.Bars = d.Span.bars(p.Now(), p.Hours)
-	title := "Mail by " + d.Span.Bars + ": clean, bulk and spam"
+	d.Bars = shown.bars(p.Now(), p.Hours)
+	title := "Mail by " + shown.Bars + ": clean, bulk and spam"
 	d.Charts = []Chart{chart(d.Bars, 960, 180, title), chart(d.Bars, 340, 170, title)}
 	d.Charts[0].Class, d.Charts[1].Class, d.Charts[1].IsCopy = "chart large", "chart small", true
 	d.Newest = campaigns[:min(len(campaigns), newestShown)]
-	p.show(w, http.StatusOK, "today", p.view(r, "Today", d))
+	return d, nil
 }
 
 // whyNot says why messages were not judged, the commonest reason first.

@@ -93,8 +93,8 @@ func short(id string) string {
 	return cmp.Or(digits[:min(8, len(digits))], kind)
 }
 
-// Verdicts lists the verdicts of judged mail.
-func (v *view) Verdicts() []string { return []string{"spam", "bulk", "clean", "allowed"} }
+// Verdicts lists what judged mail can be narrowed to.
+func (v *view) Verdicts() []string { return []string{"spam", "bulk", "clean", "allowed", spared} }
 
 // Ago and When put a time in words.
 func (v *view) Ago(t time.Time) string { return overview.Ago(t, v.Now) }

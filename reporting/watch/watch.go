@@ -38,6 +38,9 @@ type Facts struct {
 	TargetError        float64
 }
 
+// maxContested bounds the contested messages that are named.
+const maxContested = 3
+
 // Contested is a message that different users call spam and wanted, or of which a report is held.
 type Contested struct {
 	ID                   string
@@ -148,8 +151,11 @@ func (f Facts) needs(now time.Time) []overview.Need {
 			need(fmt.Sprintf("Mail in the trap %s is not read: %s.", name, err), "journalctl -u spambloomd", "")
 		}
 	}
-	for _, c := range f.Contested {
+	for _, c := range f.Contested[:min(len(f.Contested), maxContested)] {
 		need(c.text(), "spambloom reports --contested", "/campaigns?q="+url.QueryEscape(c.ID))
+	}
+	if more := len(f.Contested) - maxContested; more > 0 {
+		need(fmt.Sprintf("Also contested or held: %s.", count(more, "message")), "spambloom reports --contested", "/campaigns?only=contested")
 	}
 	for _, text := range f.Lockouts {
 		need(text, "journalctl -u spambloomd", "")

@@ -72,6 +72,16 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
+// Of many contested messages the first screen names a few, and the number of the others.
+func TestManyContested(t *testing.T) {
+	f := healthy()
+	f.Contested = make([]watch.Contested, 40)
+	needs := watch.Make(f, now).Needs
+	if len(needs) != 4 || needs[3].Text != "Also contested or held: 37 messages." || needs[3].Page != "/campaigns?only=contested" {
+		t.Errorf("%d needs: %+v", len(needs), needs)
+	}
+}
+
 func TestSentence(t *testing.T) {
 	for want, change := range map[string]func(*watch.Facts){
 		"Judging. 2 of 2 sites heard, the last 4 s ago. Nothing needs you.":               func(*watch.Facts) {},

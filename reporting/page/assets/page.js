@@ -3,6 +3,7 @@
 "use strict";
 (() => {
   const every = 10000;
+  let failures = 0;
   const refresh = async () => {
     const live = document.querySelector("[data-live]");
     if (!live || document.hidden || live.contains(document.activeElement) && document.activeElement !== document.body) return;
@@ -11,7 +12,13 @@
       if (!answer.ok) throw new Error(answer.status);
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-live]");
       if (fresh) live.replaceWith(document.adoptNode(fresh));
+      failures = 0;
     } catch {
+      // One failure may be a connection that was closed for a newer one.
+      if (++failures === 1) {
+        setTimeout(refresh, 1000);
+        return;
+      }
       // Figures that are not refreshed must not look fresh.
       const state = document.querySelector(".state");
       if (state && !state.dataset.lost) {
@@ -22,6 +29,7 @@
     }
   };
   setInterval(refresh, every);
+  document.addEventListener("visibilitychange", refresh); // after hours in the background
 
   const form = document.querySelector("form[data-drop]");
   if (!form) return;

@@ -53,12 +53,17 @@ var Now = desktest.Noon.Add(37 * time.Minute)
 
 // New returns an empty site that works alone.
 func New(t testing.TB) *Site {
-	s := &Site{Stage: desktest.New(t, desktest.TwoNeeded, 0), Sessions: &page.Sessions{}, counters: map[string]float64{}}
+	return newSite(t, desktest.New(t, desktest.TwoNeeded, 0), desk.Options{HoldFrom: 100})
+}
+
+func newSite(t testing.TB, stage *desktest.Stage, o desk.Options) *Site {
+	s := &Site{Stage: stage, Sessions: &page.Sessions{}, counters: map[string]float64{}}
 	s.Clock.Store(Now.Unix())
 	s.now = func() time.Time { return time.Unix(s.Clock.Load(), 0).UTC() }
 	s.Sessions.Now = s.now
 	s.judged = judged.New(Now.Add(-12*24*time.Hour), 1<<20)
-	s.Desk = desk.New(s.DB, s.Ledger, desk.Options{Judged: s.judged, HoldFrom: 100})
+	o.Judged = s.judged
+	s.Desk = desk.New(s.DB, s.Ledger, o)
 	s.history = history.Open(history.Options{
 		Dir:  filepath.Join(t.TempDir(), "history"),
 		Read: func() (map[string]float64, error) { return maps.Clone(s.counters), nil },
@@ -155,6 +160,9 @@ func (s *Site) Count(at time.Time, counts map[string]uint64) {
 	s.history.Take()
 }
 
+// Empty leaves the site as it is.
+func (s *Site) Empty() *Site { return s }
+
 // Small makes the site one with a few messages and one report.
 func (s *Site) Small() *Site {
 	for hour := range 30 {
@@ -168,6 +176,11 @@ func (s *Site) Small() *Site {
 // Judge adds a message to those that were judged lately.
 func (s *Site) Judge(at time.Time, queueID, verdict string, set signature.Set) {
 	s.judged.Add(judged.Message{At: at, QueueID: queueID, Verdict: verdict, Shown: set.Counting, Set: set})
+}
+
+// Spare adds a message that only its sender's domain kept from being spam.
+func (s *Site) Spare(at time.Time, queueID, domain string, set signature.Set) {
+	s.judged.Add(judged.Message{At: at, QueueID: queueID, Verdict: figures.Clean, Spared: domain, Shown: set.Counting, Set: set})
 }
 
 // Busy makes the site one of a federation of four, with two months of mail, campaigns and
