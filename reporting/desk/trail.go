@@ -82,7 +82,9 @@ func (d *Desk) Undo(ask api.UndoRequest, by Author) (api.Undone, error) {
 	if _, err := d.reporter(ask.By); err != nil {
 		return api.Undone{}, err
 	}
-	done, err := d.ledger.Withdraw(ledger.Undo{Reporter: ask.By, Since: ask.Since, At: d.db.Now(), DryRun: ask.DryRun})
+	done, err := d.ledger.Withdraw(ledger.Undo{
+		Reporter: ask.By, Since: ask.Since, At: d.db.Now(), DryRun: ask.DryRun, Limit: ask.Limit, Before: ask.Before,
+	})
 	if err != nil {
 		return api.Undone{}, err
 	}
@@ -95,7 +97,7 @@ func (d *Desk) Undo(ask api.UndoRequest, by Author) (api.Undone, error) {
 		}
 		d.loadSettled()
 	}
-	return api.Undone{Reports: done.Reports, Revocations: done.Revocations, Delisted: done.Delisted, Relisted: done.Relisted, Standing: done.Standing}, nil
+	return api.Undone(done), nil
 }
 
 func (d *Desk) reporter(name string) (ledger.Reporter, error) {
