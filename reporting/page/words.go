@@ -22,6 +22,8 @@ var words = template.FuncMap{
 	"short":   short,
 	"join":    strings.Join,
 	"share":   share,
+	"few":     func(list []string) []string { return list[:min(len(list), fewShown)] },
+	"others":  func(list []string) int { return max(0, len(list)-fewShown) },
 	"kind":    func(id string) string { kind, _, _ := strings.Cut(id, ":"); return kindWords(kind) },
 	"sum": func(counts map[string]int64) (n int64) {
 		for _, c := range counts {
@@ -61,6 +63,9 @@ func size(n int64) string {
 	}
 	return fmt.Sprintf("%.0f GiB", float64(n)/(1<<30))
 }
+
+// fewShown bounds the reporters of a campaign that the first screen names.
+const fewShown = 2
 
 // maxShown bounds a text from outside that is shown, in characters.
 const maxShown = 300
@@ -108,9 +113,9 @@ func (v *view) When(t time.Time) string {
 	case t.YearDay() == now.YearDay() && t.Year() == now.Year():
 		return t.Format("15:04")
 	case t.Year() == now.Year():
-		return t.Format("2 Jan 15:04")
+		return t.Format("2\u00a0Jan 15:04")
 	}
-	return t.Format("2 Jan 2006")
+	return t.Format("2\u00a0Jan 2006")
 }
 
 // Stamp is the whole time, for machines and tooltips.
