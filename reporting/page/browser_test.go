@@ -112,6 +112,9 @@ func TestSettlingInABrowser(t *testing.T) {
 			tab := browser(t)
 			withScript(t, tab, hasScript)
 			signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
+			if got := ask(t, tab, chromedp.Text(chromedp.CSS("main"))); strings.Contains(got, "As of ") == hasScript {
+				t.Errorf("figures that are not refreshed have a time, and others do not: %q", got)
+			}
 			if got := ask(t, tab, chromedp.Text(chromedp.CSS(".note"))); !strings.HasPrefix(got, "Your users disagree about") {
 				t.Fatalf("the first screen needs %q", got)
 			}

@@ -118,6 +118,9 @@ func (v *view) When(t time.Time) string {
 	return t.Format("2\u00a0Jan 2006")
 }
 
+// Clock is the time at which the page was made.
+func (v *view) Clock() string { return v.Now.Local().Format("15:04:05 MST") }
+
 // Stamp is the whole time, for machines and tooltips.
 func (v *view) Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
