@@ -19,6 +19,7 @@ var words = template.FuncMap{
 	"percent": func(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) },
 	"rate":    func(x float64) string { return fmt.Sprintf("%.2g", x) },
 	"safe":    safe,
+	"who":     who,
 	"short":   short,
 	"join":    strings.Join,
 	"share":   share,
@@ -90,6 +91,17 @@ func safe(text string) string {
 		n++
 	}
 	return b.String()
+}
+
+// settler is the reporter of what administrators settle: POST /v1/reports/settle.
+const settler = "settled:"
+
+// who names a reporter.
+func who(name string) string {
+	if name == settler {
+		return "settled by an administrator"
+	}
+	return safe(name)
 }
 
 // short returns the beginning of an id, which is enough for people: 8 digits and the kind.

@@ -175,7 +175,7 @@ func (f Facts) needs(now time.Time) []overview.Need {
 
 func (c Contested) text() string {
 	if c.Held {
-		return fmt.Sprintf("A report of %s is held: it would hit %s that nobody else reported. Settled as spam it is released, as wanted refused.", c.ID, count(int(c.Mails), "mail"))
+		return fmt.Sprintf("A report of %s is held: it would hit %s that nobody else reported. To release it, settle it as spam; to refuse it, as wanted.", c.ID, count(int(c.Mails), "mail"))
 	}
 	now := "not called spam"
 	if c.Listed {
