@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/backup"
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
@@ -97,7 +98,7 @@ func must(t rapid.TB, err error) {
 // writeBackup writes a backup into a folder.
 func writeBackup(t rapid.TB, b *bloomdb.Backup, dir string) {
 	t.Helper()
-	write := func(f bloomdb.BackupFile) {
+	write := func(f backup.File) {
 		path := filepath.Join(dir, filepath.FromSlash(f.Name))
 		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		data, err := io.ReadAll(f.Content)

@@ -8,12 +8,27 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/spambloom/spambloom/bloomdb/backup"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
+	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/repair"
 	"github.com/spambloom/spambloom/bloomdb/vote"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
+
+// Backup opens all files that this database has on disk now, in all keyspaces. It omits the
+// state of keys that are not in use, and damaged files that were set aside.
+//
+// The identity in the backup begins a new epoch, which continues the current one: the restored
+// folder must not assign a number again that was assigned after the backup. Errors: ErrClosed,
+// or an I/O error. The caller calls Close.
+func (db *DB) Backup() (*backup.Backup, error) {
+	if db.ks.Closed.Load() {
+		return nil, layout.ErrClosed
+	}
+	return backup.Take(filepath.Dir(db.lock.Path()), db.keys)
+}
 
 // Check verifies the invariants in memory and on disk: the cells of parts agree with their
 // totals, the joined bits are the union of the trusted parts, generations are in order, and

@@ -19,9 +19,9 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/journal"
-	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/status"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -193,7 +193,7 @@ func TestClassesIgnoredWhereOff(t *testing.T) {
 	if _, seq := a.Cursor("b"); seq != deltas[len(deltas)-1].Seq || s.Sites[1].Gaps != 0 {
 		t.Errorf("at %d of %d, %d gaps", seq, deltas[len(deltas)-1].Seq, s.Sites[1].Gaps)
 	}
-	if slices.ContainsFunc(s.Filters, func(f keyspace.FilterStatus) bool { return f.Kind == "classes" }) {
+	if slices.ContainsFunc(s.Filters, func(f status.Filter) bool { return f.Kind == "classes" }) {
 		t.Errorf("class filters are held: %+v", s.Filters)
 	}
 	mustReportAs(t, a, 2, layout.ClassScam)

@@ -2,7 +2,10 @@ package bloomdb_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -270,17 +273,56 @@ func TestCountsPassWhereReportsAreRefused(t *testing.T) {
 	}
 }
 
-// A generation that begins far in the future is rejected, whatever the record's time is.
-func TestFarGeneration(t *testing.T) {
-	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
-	for ahead, want := range map[int64]error{1: nil, 2: layout.ErrClock} {
-		gen := b.Keyspace().Settings.Generation(layout.SpamFilter, b.Now()) + ahead
-		sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Shape: layout.BitsShape(b.Keyspace().Settings.SpamShape()), Cells: []filter.Cell{{Pos: 5, Value: 1}}}
-		d := wire.Delta{Site: "b", Epoch: 2, Seq: uint64(ahead)}
-		d.Data = b.Keyspace().Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
-		if err := a.Apply(d.Data, peers.Next); !errors.Is(err, want) {
-			t.Errorf("%d ahead: %v", ahead, err)
+// TestNextGeneration is the attack "next generation": a fully trusted member revokes a message in
+// the period after the current one. The newest generation decides, so no report here could list the
+// message before that period begins. Such a delta is rejected until an hour before: clocks may
+// differ by that much.
+func TestNextGeneration(t *testing.T) {
+	c := bloomdbtest.NewClock()
+	open := func(site string) *bloomdb.DB {
+		o := bloomdbtest.Options(t.TempDir(), site)
+		o.Now = c.Now
+		return bloomdbtest.Open(t, o)
+	}
+	a, b := open("a"), open("b")
+	s := a.Keyspace().Settings
+	m := bloomdbtest.Message(1)
+	next := layout.Target{Kind: layout.RevokedFilter, Gen: s.Generation(layout.SpamFilter, a.Now()) + 1}
+	seq := uint64(0)
+	revoke := func(gen int64) error {
+		sec := wire.DeltaSection{Target: layout.Target{Kind: layout.RevokedFilter, Gen: gen}, Shape: layout.BitsShape(b.Keyspace().Settings.RevokedShape())}
+		for _, h := range m.Signatures {
+			for _, pos := range sec.Shape.Bits().Positions(b.Keyspace().Ring.ReportHash(h), nil) {
+				sec.Cells = append(sec.Cells, filter.Cell{Pos: pos, Value: 1})
+			}
 		}
+		slices.SortFunc(sec.Cells, func(x, y filter.Cell) int { return cmp.Compare(x.Pos, y.Pos) })
+		sec.Cells = slices.Compact(sec.Cells)
+		seq++
+		d := wire.Delta{Site: "b", Epoch: 2, Seq: seq}
+		d.Data = b.Keyspace().Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
+		return a.Apply(d.Data, peers.Skipped)
+	}
+	for _, gen := range []int64{next.Gen, next.Gen + 1, math.MaxInt64} {
+		if err := revoke(gen); !errors.Is(err, layout.ErrClock) {
+			t.Errorf("generation %d: %v", gen, err)
+		}
+	}
+	bloomdbtest.Report(t, a, 1)
+	if !a.Judge(m).Listed {
+		t.Error("the report does not list it")
+	}
+	c.Add(s.Start(next).Sub(c.Now()) - 59*time.Minute)
+	if err := revoke(next.Gen + 1); !errors.Is(err, layout.ErrClock) {
+		t.Errorf("the generation after the next one: %v", err)
+	}
+	if err := revoke(next.Gen); err != nil {
+		t.Errorf("59 minutes before the next generation: %v", err)
+	}
+	c.Add(time.Hour)
+	bloomdbtest.Report(t, a, 1)
+	if !a.Judge(m).Listed {
+		t.Error("a report in the next generation does not list it")
 	}
 }
 

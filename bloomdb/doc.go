@@ -25,6 +25,9 @@
 //	repair    damaged files
 //	keyspace  all data under one federation key
 //	judging   verdicts, from one keyspace or two
+//	explain   traces of a message, for people to read
+//	status    content and condition of a database
+//	backup    copies of the state folder
 //
 // The life of a report:
 //
@@ -89,7 +92,10 @@
 // generation with a report or a revocation has it. Within a generation, reports and revocations
 // are the rungs of a ladder (layout.Rungs): report, revocation, report, and so on, 16 at most,
 // each in the spam filter, the revocation filter, or the ladder filter. The highest rung decides.
-// A message that changes sides more often stays revoked until the next period. Generations that
+// Of other sites' rungs the first 8 count, so that none can use up all; the last two are for
+// messages that an administrator settled. A message that changes sides more often stays revoked
+// until the next period. A member's record of a period that begins in more than an hour is rejected:
+// it would overrule all rungs of the current one. Generations that
 // expire are dropped whole, which bounds the life of a wrong listing. A listing that stands is
 // asked for its class, which names it and decides nothing.
 //

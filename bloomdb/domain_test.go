@@ -431,7 +431,7 @@ func nextRung(last int, revoke bool) int {
 	if (next%2 == 0) != revoke {
 		next++
 	}
-	return min(next, layout.Rungs)
+	return min(next, layout.ReporterRungs)
 }
 
 // weaklyLike returns a message that shares too few words with the report of wordy(_, words(0,

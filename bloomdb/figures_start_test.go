@@ -139,7 +139,7 @@ func makeFull(t *testing.T, dir string) {
 	t.Logf("filled in %v", time.Since(begin).Round(time.Second))
 }
 
-// copies returns how often a message arrives: a tenth of them more than once, some many times.
+// copies returns the number of copies of a message: a tenth of them have several, some many.
 func copies(r *rand.Rand) uint32 {
 	if r.IntN(10) > 0 {
 		return 1

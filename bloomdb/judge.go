@@ -3,6 +3,7 @@ package bloomdb
 import (
 	"slices"
 
+	"github.com/spambloom/spambloom/bloomdb/explain"
 	"github.com/spambloom/spambloom/bloomdb/judging"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -34,9 +35,7 @@ func (db *DB) Judge(set signature.Set) Evidence { return db.JudgeFrom(set, Sende
 // site has seen unreported mail of that domain on several days, near matches do not list it.
 func (db *DB) JudgeFrom(set signature.Set, s Sender) (e Evidence) {
 	p := db.policy()
-	if db.ks.Common.Knows(s.From) {
-		p.Sender = s.From
-	}
+	p.Sender = s.From
 	e = judging.Judge(db.keys, set, p)
 	if e.IsSpared() && e.Sender == "" {
 		db.ks.Never.Spared.Add(1)
@@ -51,7 +50,17 @@ func (db *DB) Stands(set signature.Set) bool {
 	if e := db.Judge(set); e.Listed || e.IsSpared() {
 		return true
 	}
-	return slices.ContainsFunc(db.Explain(set), keyspace.Trace.Stands)
+	return slices.ContainsFunc(db.Explain(set), explain.Trace.Stands)
+}
+
+// Revocations returns how often a message, or a near-duplicate of it, was revoked and listed again
+// in this period, as far as it is in the filters (layout.Rungs).
+func (db *DB) Revocations(set signature.Set) int {
+	rung := -1
+	for _, ks := range db.keys {
+		rung = max(rung, ks.Rung(set.ToReport()))
+	}
+	return (rung + 1) / 2
 }
 
 // IsReported reports whether a report is this site's own last word about each signature of
@@ -66,8 +75,8 @@ func (db *DB) isLastWord(kind layout.Kind, set signature.Set) bool {
 }
 
 // Explain returns the trace of every signature of set, newest generation first.
-func (db *DB) Explain(set signature.Set) []keyspace.Trace {
-	traces := judging.Explain(db.keys, set)
+func (db *DB) Explain(set signature.Set) []explain.Trace {
+	traces := explain.Signatures(db.keys, set)
 	if db.burst == nil {
 		return traces
 	}
@@ -83,8 +92,8 @@ func (db *DB) Explain(set signature.Set) []keyspace.Trace {
 
 // ExplainSketches returns the trace of every sketch of set. It omits an anchor without any of
 // its keys: the filter reports such an anchor by error.
-func (db *DB) ExplainSketches(set signature.Set) []keyspace.SketchTrace {
-	return judging.ExplainSketches(db.keys, set)
+func (db *DB) ExplainSketches(set signature.Set) []explain.SketchTrace {
+	return explain.Sketches(db.keys, set)
 }
 
 // ExplainDomains returns the traces of a message's link domains.

@@ -75,10 +75,10 @@ func top(has func(rungOf) bool, message int, gen int64) int {
 }
 
 // above returns the rung that a report or a revocation needs to override the known ones, or
-// layout.Rungs if none is left.
+// layout.ReporterRungs if none is left.
 func above(has func(rungOf) bool, message int, gen int64, revoke bool) int {
 	next := 1
-	for next+1 < layout.Rungs && has(rungOf{message, gen, next + 1}) {
+	for next+1 < layout.ReporterRungs && has(rungOf{message, gen, next + 1}) {
 		next++
 	}
 	if next == 1 {
@@ -93,15 +93,15 @@ func above(has func(rungOf) bool, message int, gen int64, revoke bool) int {
 // rungsUpTo returns the rungs that a site writes: its first one, and all from 2 to its own.
 func rungsUpTo(own int) (rungs []int) {
 	rungs = []int{own % 2}
-	for r := 2; r <= own && own < layout.Rungs; r++ {
+	for r := 2; r <= own && own < layout.ReporterRungs; r++ {
 		rungs = append(rungs, r)
 	}
 	return rungs
 }
 
 func (s *ladderSite) has(r rungOf) bool {
-	for _, part := range s.parts {
-		if part[r] {
+	for origin, part := range s.parts {
+		if part[r] && (r.rung < layout.SharedRungs || origin == s.name) {
 			return true
 		}
 	}
@@ -293,8 +293,9 @@ func (w *ladderWorld) converge() {
 
 // Deltas are lost, late, duplicated and reordered, and sites restart, crash or are dropped.
 // Every site lists messages by the rungs that it has. When all data has arrived, all sites
-// agree. A report or revocation at a site that has all the data of the others is then decisive,
-// for the message and its near-duplicates.
+// agree, unless a site used rungs that count only there. A report or revocation at a site that has
+// all the data of the others is then decisive for the message and its near-duplicates: there, and
+// at the other sites if its rung is shared.
 func TestLadderModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := ladderWorld{T: rt, t: t, clock: bloomdbtest.NewClock()}
@@ -317,7 +318,7 @@ func TestLadderModel(t *testing.T) {
 		w.check()
 		for m := 1; m <= ladderMessages; m++ {
 			for _, s := range w.sites[1:] {
-				if s.lists(m, w.gen()) != w.sites[0].lists(m, w.gen()) {
+				if !w.isLocal(m) && s.lists(m, w.gen()) != w.sites[0].lists(m, w.gen()) {
 					rt.Fatalf("message %d: sites %s and %s differ", m, s.name, w.sites[0].name)
 				}
 			}
@@ -326,10 +327,14 @@ func TestLadderModel(t *testing.T) {
 	})
 }
 
-// enterLast reports or revokes a message last. That is decisive at every site unless the
-// generation has no rung left.
+// isLocal reports whether a site used rungs of a message that count only there.
+func (w *ladderWorld) isLocal(message int) bool {
+	return slices.ContainsFunc(w.sites, func(s *ladderSite) bool { return top(s.has, message, w.gen()) >= layout.SharedRungs })
+}
+
+// enterLast reports or revokes a message last.
 func (w *ladderWorld) enterLast(s *ladderSite, message int, isReport bool) {
-	isOver := top(s.has, message, w.gen()) == layout.Rungs-1
+	isOver := top(s.has, message, w.gen()) == layout.ReporterRungs-1
 	w.enter(s, message, isReport)
 	for _, other := range w.sites {
 		if other != s {
@@ -337,11 +342,15 @@ func (w *ladderWorld) enterLast(s *ladderSite, message int, isReport bool) {
 		}
 	}
 	w.check()
-	if top(s.has, message, w.gen()) >= layout.Rungs-4 {
+	if t := top(s.has, message, w.gen()); t >= layout.SharedRungs-4 && t < layout.SharedRungs || t >= layout.ReporterRungs-4 {
 		return // the sketch may have a rung more or less left
 	}
+	reached := w.sites
+	if w.isLocal(message) {
+		reached = []*ladderSite{s}
+	}
 	text, near := ladderSet(message)
-	for _, other := range w.sites {
+	for _, other := range reached {
 		for name, words := range map[string][]int{"message": text, "near-duplicate": near} {
 			number := message
 			if name == "near-duplicate" {

@@ -10,6 +10,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // alternate reports and revokes a message in turn.
@@ -24,22 +25,36 @@ func alternate(t *testing.T, db *bloomdb.DB, message, words int) {
 	}
 }
 
-// A generation accepts 16 alternating reports and revocations of a message. The last one is a
-// revocation. The next generation starts again.
+// A generation accepts 14 alternating reports and revocations of a message, and two more if an
+// administrator settles it. The last one is a revocation. The next generation starts again.
 func TestLadderEnds(t *testing.T) {
 	c, o := bloomdbtest.NewClock(), bloomdbtest.Options(t.TempDir(), "mx1")
 	o.Now = c.Now
 	db := bloomdbtest.Open(t, o)
-	for words := range layout.Rungs {
+	for words := range layout.ReporterRungs {
 		alternate(t, db, words, words+1)
 		if got, want := db.Judge(bloomdbtest.Message(words)).Listed, words%2 == 0; got != want {
 			t.Errorf("after %d changes: listed %v", words+1, got)
 		}
 	}
-	alternate(t, db, 100, layout.Rungs)
+	alternate(t, db, 100, layout.ReporterRungs)
+	m := bloomdbtest.Message(100)
 	bloomdbtest.Report(t, db, 100)
-	if db.Judge(bloomdbtest.Message(100)).Listed || db.Stands(bloomdbtest.Message(100)) {
-		t.Error("listed by the 17th change")
+	if db.Judge(m).Listed || db.Stands(m) {
+		t.Error("listed by the 15th change")
+	}
+	for _, c := range []struct {
+		settledAs, report, listed bool
+	}{{true, true, true}, {true, false, true}, {false, false, false}, {true, true, false}} {
+		db.Settle(map[signature.Signature]bool{m.Signatures[0]: c.settledAs})
+		if c.report {
+			bloomdbtest.Report(t, db, 100)
+		} else {
+			bloomdbtest.Revoke(t, db, 100)
+		}
+		if db.Settle(nil); db.Stands(m) != c.listed {
+			t.Errorf("%+v: the filters list it: %v", c, !c.listed)
+		}
 	}
 	c.Add(168 * time.Hour)
 	bloomdbtest.Report(t, db, 100)
@@ -86,6 +101,48 @@ func TestLadderWithoutASite(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("its own word is left", false)
+}
+
+// TestForgedRungs is the attack "forged rungs": a fully trusted member writes all 16 rungs of a
+// message and of its sketch. Only the first 8 count here: it is revoked, until a reporter of this
+// site lists it. What follows is decided here. Other sites still have it as revoked.
+func TestForgedRungs(t *testing.T) {
+	open := func(site string) *bloomdb.DB { return bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), site)) }
+	a, b, c := open("a"), open("b"), open("c")
+	text, near := ladderSet(1)
+	m, like := wordy(1, text...), wordy(101, near...)
+	b.Settle(map[signature.Signature]bool{m.Signatures[0]: true})
+	for i := range layout.Rungs {
+		if i == layout.Rungs-1 {
+			b.Settle(map[signature.Signature]bool{m.Signatures[0]: false})
+		}
+		change := b.Revoke
+		if i%2 == 0 {
+			change = func(set signature.Set) error { return b.Report(set, layout.ClassOther) }
+		}
+		if err := change(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forged := bloomdbtest.Drain(t, b)
+	bloomdbtest.Apply(t, a, forged...)
+	bloomdbtest.Apply(t, c, forged...)
+	for i, listed := range []bool{true, false, true, false, true, false, false} {
+		if listed || i == 6 {
+			mustReportSet(t, a, m)
+		} else if err := a.Revoke(m); err != nil {
+			t.Fatal(err)
+		}
+		for name, set := range map[string]signature.Set{"message": m, "near-duplicate": like} {
+			if got := a.Judge(set).Listed; got != listed {
+				t.Errorf("after %d changes here: %s listed %v", i+1, name, got)
+			}
+		}
+	}
+	bloomdbtest.Apply(t, c, bloomdbtest.Drain(t, a)...)
+	if c.Judge(m).Listed || c.Judge(like).Listed {
+		t.Error("listed at a third site")
+	}
 }
 
 // The rungs of a member have a cap, like its reports. Further ones are rejected; its reports and

@@ -1,7 +1,9 @@
 package bloomdb
 
 import (
+	"github.com/spambloom/spambloom/bloomdb/backup"
 	"github.com/spambloom/spambloom/bloomdb/clock"
+	"github.com/spambloom/spambloom/bloomdb/explain"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/judging"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
@@ -9,6 +11,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/recent"
+	"github.com/spambloom/spambloom/bloomdb/status"
 	"github.com/spambloom/spambloom/bloomdb/vote"
 )
 
@@ -23,20 +26,21 @@ type (
 	Match       = judging.Match
 	DomainTrace = judging.DomainTrace
 
-	Trace       = keyspace.Trace
-	Trail       = keyspace.Trail
-	Contest     = keyspace.Contest
-	SketchTrace = keyspace.SketchTrace
-	SketchTrail = keyspace.SketchTrail
+	Trace       = explain.Trace
+	Trail       = explain.Trail
+	Contest     = explain.Contest
+	SketchTrace = explain.SketchTrace
+	SketchTrail = explain.SketchTrail
 	VoteTrail   = vote.Trail
 	Burst       = recent.Burst
 	NeverEntry  = never.Declared
 	Retouching  = keyspace.Retouching
 
-	Status      = keyspace.Status
+	Status      = status.Status
 	SiteStatus  = peers.Status
 	ClockStatus = clock.Status
 
+	Backup      = backup.Backup
 	DamageError = folder.DamageError
 	DamagedFile = folder.DamagedFile
 )

@@ -23,7 +23,7 @@ func (db *DB) Restore(set signature.Set, class layout.Class, revoked bool, at ti
 		return false, nil // it is on the never-list
 	}
 	t := layout.Target{Kind: kind, Gen: db.ks.Settings.Generation(kind, at)}
-	if db.ks.Settings.Expired(t) || db.ks.Settings.Early(t) {
+	if db.ks.Settings.Expired(t) || db.ks.Settings.Future(t, db.ks.Settings.Period(t.Kind)) {
 		return false, nil
 	}
 	return true, db.each(func(ks *keyspace.Keyspace) error { return ks.Restore(t, set, class) })

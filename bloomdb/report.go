@@ -44,10 +44,22 @@ func (db *DB) Revoke(set signature.Set) error {
 
 // list writes a report or a revocation in all keyspaces.
 func (db *DB) list(kind layout.Kind, set signature.Set, class layout.Class) error {
-	campaign := kind == layout.SpamFilter && db.isCampaign(set)
+	campaign, most := kind == layout.SpamFilter && db.isCampaign(set), db.rungsFor(kind, set)
 	return db.update(func(ks *keyspace.Keyspace) (keyspace.Update, error) {
-		return ks.PrepareReport(kind, set, class, campaign)
+		return ks.PrepareReport(kind, set, class, campaign, most)
 	})
+}
+
+// rungsFor returns how many rungs a report or a revocation may use: all, if an administrator has
+// settled the message so.
+func (db *DB) rungsFor(kind layout.Kind, set signature.Set) int {
+	settled := db.policy().Settled
+	for _, s := range set.Signatures {
+		if isSpam, ok := settled[s]; ok && isSpam == (kind == layout.SpamFilter) {
+			return layout.Rungs
+		}
+	}
+	return layout.ReporterRungs
 }
 
 // Count adds n sightings of a message to the current counting generation, under each of its

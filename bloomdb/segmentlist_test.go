@@ -62,26 +62,30 @@ func TestKilledAtEveryStep(t *testing.T) {
 		if !testenv.Soak() && calls == "fsync" {
 			every = 6
 		}
-		steps := 0
-		for n := 1; ; n += every {
-			dir := filepath.Join(root, strconv.Itoa(n))
-			must(t, os.RemoveAll(dir))
-			cmd := exec.CommandContext(t.Context(), strace, "-f", "-qq", "-e", "trace="+calls, "-e", "inject="+calls+":signal=KILL:when="+strconv.Itoa(n),
-				"-o", os.DevNull, self, "-test.run=^TestCrashedSite$", "-test.count=1")
-			cmd.Env = append(os.Environ(), crashDir+"="+dir)
-			out, err := cmd.Output()
-			checkCrashed(t, dir, out, fmt.Sprintf("before call %d of %s", n, calls))
-			if err == nil {
-				break // it ended by itself
+		t.Run(calls, func(t *testing.T) {
+			t.Parallel()
+			steps := 0
+			for n := 1; ; n += every {
+				dir := filepath.Join(root, calls, strconv.Itoa(n))
+				must(t, os.RemoveAll(dir))
+				must(t, os.MkdirAll(filepath.Dir(dir), 0o700))
+				cmd := exec.CommandContext(t.Context(), strace, "-f", "-qq", "-e", "trace="+calls, "-e", "inject="+calls+":signal=KILL:when="+strconv.Itoa(n),
+					"-o", os.DevNull, self, "-test.run=^TestCrashedSite$", "-test.count=1")
+				cmd.Env = append(os.Environ(), crashDir+"="+dir)
+				out, err := cmd.Output()
+				checkCrashed(t, dir, out, fmt.Sprintf("before call %d", n))
+				if err == nil {
+					break // it ended by itself
+				}
+				if steps++; bytes.Contains(out, []byte("FAIL")) {
+					t.Fatalf("%s", out)
+				}
 			}
-			if steps++; bytes.Contains(out, []byte("FAIL")) {
-				t.Fatalf("%s", out)
+			t.Logf("killed at %d steps", steps)
+			if steps == 0 && calls != "ftruncate" {
+				t.Error("never killed")
 			}
-		}
-		t.Logf("%s: killed at %d steps", calls, steps)
-		if steps == 0 && calls != "ftruncate" {
-			t.Errorf("never killed in %s", calls)
-		}
+		})
 	}
 }
 

@@ -16,9 +16,9 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/folder"
-	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/status"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
@@ -219,7 +219,7 @@ func sameStatus(a, b *bloomdb.DB) error {
 
 // memory omits this site's own votes: a report of a message that another site has revoked is
 // not a vote, and does not become one when that site is dropped.
-func memory(s keyspace.Status) int64 { return s.Memory - s.Votes.Memory }
+func memory(s status.Status) int64 { return s.Memory - s.Votes.Memory }
 
 // The site is killed after its identity records a drop, and before the file of the dropped site
 // is removed.

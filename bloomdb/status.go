@@ -3,13 +3,13 @@ package bloomdb
 import (
 	"github.com/spambloom/spambloom/bloomdb/clock"
 	"github.com/spambloom/spambloom/bloomdb/folder"
-	"github.com/spambloom/spambloom/bloomdb/keyspace"
+	"github.com/spambloom/spambloom/bloomdb/status"
 )
 
 // Status describes the database. It is cheap enough to call every few seconds: it measures only
 // filters that have changed.
-func (db *DB) Status() keyspace.Status {
-	s := db.ks.Status()
+func (db *DB) Status() status.Status {
+	s := status.Of(db.ks)
 	s.Clock = db.ks.Keeper.Status()
 	if s.Burst = db.burst.Status(db.ks.Settings.Now()); s.Burst != nil {
 		s.Memory += s.Burst.Memory

@@ -52,7 +52,7 @@ func (m *votesModel) enter(n int, revoked bool) {
 	if m.words[gen] == nil {
 		m.words[gen] = map[int]int{}
 	}
-	isOver := m.words[gen][n] == layout.Rungs
+	isOver := m.words[gen][n] == layout.ReporterRungs
 	m.words[gen][n] = nextRung(m.words[gen][n], revoked)
 	if !revoked && !isOver {
 		for _, g := range []int64{gen - 1, gen} {

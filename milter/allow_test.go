@@ -84,7 +84,7 @@ func TestFailureOfAllowedRecipient(t *testing.T) {
 		msg := &message{options: s.options.Load(), server: s, Envelope: policy.Envelope{Recipients: strings.Fields(to)}}
 		msg.allowed, _ = msg.options.rules.Allowed(&msg.Envelope, nil)
 		for range 2 { // the second is not logged
-			if d := s.fail(msg, causeOverload, errNoRoom); d.Action != want || d.Verdict != policy.Failed {
+			if d := s.fail(msg, causeOverload, errSuspended); d.Action != want || d.Verdict != policy.Failed {
 				t.Errorf("to %s: %+v, want %s", to, d, want)
 			}
 		}

@@ -10,12 +10,12 @@ import (
 	"net"
 	"os"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	gomilter "github.com/emersion/go-milter"
 
+	"github.com/spambloom/spambloom/milter/door"
 	"github.com/spambloom/spambloom/milter/protocol"
 )
 
@@ -55,12 +55,12 @@ var (
 // every end as io.EOF, so that it writes nothing to the process-wide log. Written data is
 // sent before the next packet is awaited: headers and action of a message go out together.
 //
-// All methods except cut belong to the session's goroutine.
+// All methods belong to the session's goroutine. It is busy while a message is in flight, from
+// MAIL until its reply is sent.
 type conn struct {
-	net.Conn
+	*door.Conn
 	server  *Server
 	session *session
-	client  string // see clientOf
 	born    time.Time
 	raw     syscall.RawConn // TCP only
 	in      *bufio.Reader
@@ -78,13 +78,12 @@ type conn struct {
 	stage      string // of the pending read
 	replied    bool   // the reply to the message is written
 
-	busy  atomic.Bool // a message is in flight: from MAIL until its reply is sent
 	close sync.Once
 }
 
-func newConn(nc net.Conn, s *Server) *conn {
+func newConn(nc *door.Conn, s *Server) *conn {
 	c := &conn{Conn: nc, server: s, in: bufio.NewReader(nc), born: time.Now()}
-	if t, ok := nc.(*net.TCPConn); ok {
+	if t, ok := nc.Conn.(*net.TCPConn); ok {
 		c.raw, _ = t.SyscallConn() // nil on error: then acknowledgements are only delayed
 	}
 	c.session = &session{conn: c, server: s, remote: nc.RemoteAddr()}
@@ -159,10 +158,10 @@ func (c *conn) endTurn() error {
 	}
 	if c.replied {
 		c.replied, c.content = false, false
-		c.busy.Store(false)
+		c.Busy.Store(false)
 	}
-	switch busy := c.busy.Load(); {
-	case !busy && c.server.closing.Load():
+	switch busy := c.Busy.Load(); {
+	case !busy && c.server.door.IsClosing():
 		return errDraining
 	case !time.Now().Before(c.end()):
 		return errAged
@@ -176,7 +175,7 @@ func (c *conn) endTurn() error {
 // end returns when the connection is closed, whatever the MTA does.
 func (c *conn) end() time.Time {
 	end := c.born.Add(c.server.options.Load().ConnectionTimeout)
-	if c.busy.Load() {
+	if c.Busy.Load() {
 		return end.Add(overtime)
 	}
 	return end
@@ -256,7 +255,7 @@ func (c *conn) patience() (stage string, limit time.Duration) {
 		return stageOffer, min(offerTimeout, o.IdleTimeout)
 	case c.content:
 		return stageContent, o.ContentTimeout
-	case c.busy.Load():
+	case c.Busy.Load():
 		return stageEnvelope, o.IdleTimeout
 	}
 	return stageIdle, o.IdleTimeout
@@ -311,7 +310,7 @@ func (c *conn) report(err error) {
 	switch {
 	case errors.Is(err, errDraining):
 		return
-	case !c.busy.Load() && (errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed)): // closed by the MTA, or by Shutdown
+	case !c.Busy.Load() && (errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed)): // closed by the MTA, or by Shutdown
 		return
 	case errors.Is(err, protocol.ErrViolated):
 		cause = "protocol"
@@ -321,7 +320,7 @@ func (c *conn) report(err error) {
 		cause = "timeout"
 		stage := c.timedOut(err)
 		c.server.metrics.timeouts.WithLabelValues(stage).Inc()
-		if stage == stageConnection && !c.busy.Load() {
+		if stage == stageConnection && !c.Busy.Load() {
 			return
 		}
 	}
@@ -332,7 +331,7 @@ func (c *conn) report(err error) {
 	c.server.options.Load().Log.Warn("milter connection broken",
 		slog.String("remote", c.RemoteAddr().String()),
 		slog.String("cause", cause),
-		slog.Bool("in_message", c.busy.Load()),
+		slog.Bool("in_message", c.Busy.Load()),
 		slog.Any("error", err))
 }
 
@@ -353,9 +352,6 @@ func (c *conn) Close() error {
 	c.close.Do(func() { c.server.release(c) })
 	return err
 }
-
-// cut ends the connection from outside; the session's next Read fails.
-func (c *conn) cut() { c.Conn.Close() }
 
 // noEOF turns an end within a packet into an error, even at its first byte.
 func noEOF(err error) error {

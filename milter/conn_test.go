@@ -13,6 +13,7 @@ import (
 
 	gomilter "github.com/emersion/go-milter"
 
+	"github.com/spambloom/spambloom/milter/door"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/protocol"
 )
@@ -41,7 +42,9 @@ func (s *script) run(t *testing.T, srv *Server) {
 	if err := srv.Serve("", &once{s}); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("serve: %v", err)
 	}
-	srv.running.Wait()
+	if err := srv.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
 	if n := srv.held.Load(); n != 0 {
 		t.Errorf("%d bytes are still booked as held", n)
 	}
@@ -92,7 +95,7 @@ func TestPatienceWithinALength(t *testing.T) {
 
 func TestIdleConnectionKeepsNoLargeBuffer(t *testing.T) {
 	chunk := packet('B', strings.Repeat("x", 60_000))
-	c := newConn(&script{Reader: bytes.NewReader(packets(chunk, packet('A', "")))}, NewServer(nil, Options{}))
+	c := newConn(&door.Conn{Conn: &script{Reader: bytes.NewReader(packets(chunk, packet('A', "")))}}, NewServer(nil, Options{}))
 	for range len(chunk) + len(packet('A', "")) {
 		if _, err := c.Read(make([]byte, 1)); err != nil {
 			t.Fatal(err)

@@ -37,7 +37,7 @@
 //
 // Turns. As many messages are judged at a time as there are processors. The others wait,
 // and clients take turns. A message that takes long to sign yields its processor to the
-// next one, continues beside it, and sets its sender back (turns.go, setback.go).
+// next one, continues beside it, and sets its sender back (package turns).
 //
 // Goroutines: one for each connection, made by the library; one for each message while it
 // is judged. Server.Shutdown waits for all of them.

@@ -38,12 +38,12 @@ func newHealth() *health {
 // unknown: no message arrived for five minutes, and a processor is free for one. Panics and
 // answers that the MTA rejects do not suspend judging; otherwise a crafted message could.
 func (s *Server) Fault() error {
-	_, judging, _ := s.turns.state()
+	hasFree := s.turns.HasFree()
 	h := s.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var faults []error
-	if judging == s.turns.all || time.Since(h.asked) < quiet {
+	if !hasFree || time.Since(h.asked) < quiet {
 		faults = append(faults, h.breaker.fault())
 	}
 	for _, cause := range causes {
@@ -67,12 +67,12 @@ func spateError(cause string) error {
 
 // admitted asks the breaker whether to judge a message, and whether as a probe.
 func (s *Server) admitted() (judge, probe bool) {
-	_, judging, _ := s.turns.state()
+	hasFree := s.turns.HasFree()
 	h := s.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.asked = time.Now()
-	return h.breaker.admit(judging < s.turns.all)
+	return h.breaker.admit(hasFree)
 }
 
 // outcome passes a message's outcome to the breaker, and logs when the breaker changes.
@@ -88,7 +88,7 @@ func (s *Server) outcome(probe bool, o outcome) {
 	case !changed:
 	case open:
 		log.Error("judging suspended: mail passes unchecked, except for one probe message at a time", slog.String("reason", reason))
-		s.turns.refuseAll(errSuspended)
+		s.turns.RefuseAll(errSuspended)
 	default:
 		log.Warn("judging resumed", slog.Uint64("passed", passed), slog.String("suspended", now.Sub(since).Round(time.Millisecond).String()))
 	}

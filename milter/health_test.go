@@ -12,6 +12,7 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/milter/turns"
 )
 
 // verdictOf returns the message's header without the site.
@@ -104,8 +105,8 @@ func TestSuspendedWithoutMail(t *testing.T) {
 			t.Error("judging is no longer suspended")
 		}
 		release := make(chan struct{})
-		for range s.turns.all {
-			s.turns.ask(request{limit: time.Hour, judge: func(bool) { <-release }})
+		for range runtime.GOMAXPROCS(0) {
+			s.turns.Ask(turns.Request{Limit: time.Hour, Judge: func(bool) { <-release }})
 		}
 		fault(true)
 		close(release)
@@ -164,7 +165,9 @@ func TestSuspensionEndsTheWait(t *testing.T) {
 			t.Errorf("the last message was answered after %v", took)
 		}
 		close(release)
-		s.running.Wait()
+		if err := s.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/milter/turns"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -38,26 +39,26 @@ func (s *Server) judgeInTurn(msg *message, notify func()) policy.Decision {
 	limit := msg.options.JudgeTimeout
 	asked := time.Now()
 	content := *msg
-	content.stage = new(stage)
+	content.stage = new(turns.Stage)
 	judged := make(chan policy.Decision, 1)
-	turn := s.turns.ask(request{
-		client: msg.Client, sender: msg.Sender, size: msg.kept, limit: limit, stage: content.stage,
-		judge: func(short bool) { content.short = short; s.judgeOnce(&content, judged) },
+	turn := s.turns.Ask(turns.Request{
+		Client: msg.Client, Sender: msg.Sender, Size: msg.kept, Limit: limit, Quantum: s.quantum, Stage: content.stage,
+		Judge: func(short bool) { content.short = short; s.judgeOnce(&content, judged) },
 	})
 
 	progress, half, deadline := time.NewTicker(s.progress), time.NewTimer(limit/2), time.NewTimer(limit)
 	defer progress.Stop()
 	defer half.Stop()
 	defer deadline.Stop()
-	overtime := turn.overtime
+	overtime := turn.Overtime()
 	for {
 		select {
 		case d := <-judged:
 			o = judgedInTime
 			return d
-		case <-turn.refused:
+		case <-turn.Refused():
 			o = turnedAway
-			return s.fail(msg, causeOverload, turn.err)
+			return s.fail(msg, causeOverload, turn.Err())
 		case <-overtime:
 			overtime = nil
 			s.overran(msg)
@@ -68,7 +69,7 @@ func (s *Server) judgeInTurn(msg *message, notify func()) policy.Decision {
 		case <-progress.C:
 			notify()
 		case <-half.C:
-			s.turns.hurry(turn)
+			s.turns.Hurry(turn)
 		case <-deadline.C:
 			var d policy.Decision
 			d, o = s.late(msg, turn, asked, content.release)
@@ -79,7 +80,7 @@ func (s *Server) judgeInTurn(msg *message, notify func()) policy.Decision {
 
 // judgeOnce sends the decision about msg, unless signing was stopped: then it begins again.
 func (s *Server) judgeOnce(msg *message, judged chan<- policy.Decision) {
-	if d := s.guard(msg); !msg.stage.isStopped() {
+	if d := s.guard(msg); !msg.stage.IsStopped() {
 		judged <- d
 	}
 }
@@ -87,20 +88,23 @@ func (s *Server) judgeOnce(msg *message, judged chan<- policy.Decision) {
 // late returns the decision about a message at its deadline, and whose fault that is. If
 // the message is still being judged, its memory stays booked until abandoned is called at
 // the end.
-func (s *Server) late(msg *message, turn *turn, asked time.Time, abandoned func()) (policy.Decision, outcome) {
-	begun, running, ourFault := s.turns.leave(turn, abandoned)
-	cause, err := tooLate(asked, begun, turn.limit)
-	if running {
+func (s *Server) late(msg *message, turn *turns.Turn, asked time.Time, abandoned func()) (policy.Decision, outcome) {
+	left := s.turns.Leave(turn, abandoned)
+	cause, err := tooLate(asked, left.Begun, turn.Limit)
+	if left.IsRunning {
 		msg.disown()
 	}
-	if (running || turn.wasStopped) && !ourFault {
+	if left.IsCostly && !left.IsOurFault {
 		err = fmt.Errorf("%w: %w", errExpensive, err)
 	}
-	if ourFault {
+	if left.IsOurFault {
 		return s.fail(msg, cause, err), notInTime
 	}
 	return s.fail(msg, cause, err), sendersFault
 }
+
+// errSuspended is the error of messages that pass while the breaker is open.
+var errSuspended = errors.New("judging suspended")
 
 // errExpensive marks failures that the message itself caused.
 var errExpensive = errors.New("message takes too long to sign")
@@ -116,7 +120,7 @@ func (s *Server) overran(msg *message) {
 }
 
 // tooLate returns the cause of a message's failure at its deadline: judging or waiting,
-// whichever took most of the time. Begun is as returned by turns.leave.
+// whichever took most of the time. Begun is that of turns.Left.
 func tooLate(asked, begun time.Time, limit time.Duration) (cause string, err error) {
 	if begun.IsZero() || time.Since(begun) < limit/2 {
 		return causeOverload, fmt.Errorf("no processor or unpacking slot became free within %v", limit)
@@ -138,13 +142,13 @@ func (s *Server) guard(msg *message) (d policy.Decision) {
 // judgeMessage counts the message before judging it, so that the copy that reaches the bulk
 // threshold is bulk itself. The retry of a deferred message was already counted.
 func (s *Server) judgeMessage(msg *message) policy.Decision {
-	msg.stage.enterSigning()
+	msg.stage.EnterSigning()
 	content := msg.content()
 	if msg.short {
 		s.metrics.truncated.WithLabelValues(overTurn).Inc()
 	}
-	set := s.sign(content, msg.stage.unpack, msg.stage.stop)
-	if !msg.stage.enterOurs() {
+	set := s.sign(content, msg.stage.Unpack, msg.stage.Stop())
+	if !msg.stage.EnterOurs() {
 		return policy.Decision{} // signing was stopped; it begins again
 	}
 	if msg.signed != nil {

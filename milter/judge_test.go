@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/milter/door"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -143,7 +144,7 @@ func TestCountErrorCostsNoMail(t *testing.T) {
 // waiting is a session, without a connection's loop, at the end of a message with n
 // recipients.
 func waiting(s *Server, n uint32) (*session, *message) {
-	x := newConn(&script{}, s).session
+	x := newConn(&door.Conn{Conn: &script{}}, s).session
 	return x, &message{options: s.options.Load(), server: s, Envelope: policy.Envelope{Count: n}, countsAll: s.options.Load().CountRecipients}
 }
 
@@ -213,7 +214,9 @@ func TestWaitingEndsAtTheDeadline(t *testing.T) {
 			t.Errorf("a message that waits in vain is %+v", d)
 		}
 		close(release)
-		s.running.Wait()
+		if err := s.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
 		if begun != runtime.GOMAXPROCS(0) {
 			t.Errorf("%d messages were judged, one of them abandoned", begun)
 		}

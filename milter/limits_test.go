@@ -15,6 +15,7 @@ import (
 	gomilter "github.com/emersion/go-milter"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/milter/door"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/protocol"
 )
@@ -49,7 +50,7 @@ func TestConnectionsOfOneClient(t *testing.T) {
 	} else {
 		b.release(c)
 	}
-	if n, all := b.metric("spambloom_milter_refused_total", refusedClient), b.metric("spambloom_milter_refused_total", ""); n != 4 || all != 4 {
+	if n, all := b.metric("spambloom_milter_refused_total", door.ReasonClient), b.metric("spambloom_milter_refused_total", ""); n != 4 || all != 4 {
 		t.Errorf("refused metric %v, of all reasons %v", n, all)
 	}
 	lines := b.log.lines(t, "milter connection refused: limit milter.max_connections_per_client reached")
@@ -64,18 +65,6 @@ func TestConnectionsOfOneClient(t *testing.T) {
 	o.MaxConnectionsPerClient = 0
 	b.Reload(o)
 	from(t, "127.0.0.1", b.addr).offer()
-}
-
-// A listener for both families reports an IPv4 address as an IPv6 one.
-func TestClientOf(t *testing.T) {
-	for remote, want := range map[string]string{
-		"192.0.2.1:25": "192.0.2.1", "[::ffff:192.0.2.1]:26": "192.0.2.1", "[2001:db8::1]:25": "2001:db8::1", "[fe80::1%eth0]:25": "fe80::1",
-		"127.0.0.1:1": "loopback", "127.3.2.1:2": "loopback", "[::1]:3": "loopback", "[::ffff:127.0.0.2]:4": "loopback",
-	} {
-		if got := clientOf(remoteConn{addr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort(remote))}); got != want {
-			t.Errorf("%s is %s, want %s", remote, got, want)
-		}
-	}
 }
 
 // remoteConn is a connection with a given remote address.
@@ -113,7 +102,7 @@ func TestUnixSocketIsOneClient(t *testing.T) {
 		open(path).offer()
 		open(path).expectClosed()
 	}
-	if n := b.metric("spambloom_milter_refused_total", refusedClient); n != 2 {
+	if n := b.metric("spambloom_milter_refused_total", door.ReasonClient); n != 2 {
 		t.Errorf("refused metric %v", n)
 	}
 	if err := b.Shutdown(t.Context()); err != nil {
@@ -123,9 +112,6 @@ func TestUnixSocketIsOneClient(t *testing.T) {
 		if err := <-served; err != nil {
 			t.Error(err)
 		}
-	}
-	if len(b.clients) != 0 {
-		t.Errorf("clients at the end: %v", b.clients)
 	}
 }
 
@@ -217,8 +203,7 @@ func TestOldConnections(t *testing.T) {
 func TestOldConnectionFinishesItsMessage(t *testing.T) {
 	b := start(t, Options{}, clean)
 	idle, busy := dialWire(t, b.addr, offerAll), dialWire(t, b.addr, offerAll)
-	busy.send('M', "<s>\x00")
-	testenv.Eventually(t, "a message in flight", func() bool { return b.busyConns() == 1 })
+	busy.begin()
 	o := *b.options.Load()
 	o.ConnectionTimeout = time.Nanosecond
 	b.Reload(o)
@@ -238,8 +223,7 @@ func TestOldConnectionFinishesItsMessage(t *testing.T) {
 func TestOldConnectionWithoutEnd(t *testing.T) {
 	b := start(t, Options{}, clean)
 	w := dialWire(t, b.addr, offerAll)
-	w.send('M', "<s>\x00")
-	testenv.Eventually(t, "a message in flight", func() bool { return b.busyConns() == 1 })
+	w.begin()
 	o := *b.options.Load()
 	o.ConnectionTimeout = time.Nanosecond - overtime // the extra hour ends now, too
 	b.Reload(o)
@@ -271,7 +255,7 @@ func TestRecipientsCountForTrustedMTAs(t *testing.T) {
 		{"unix, by message", false, nil, &net.UnixAddr{}, 1},
 	} {
 		s := NewServer(nil, Options{CountRecipients: c.count, CountNetworks: c.networks})
-		x := newConn(&script{}, s).session
+		x := newConn(&door.Conn{Conn: &script{}}, s).session
 		x.remote = c.remote
 		m := x.message(new(gomilter.Modifier))
 		for range 2000 {
@@ -331,7 +315,7 @@ func TestIdleConnectionsOfALocalUser(t *testing.T) {
 	if got := verdictOf(t, dial(t, "unix", path, offerAll, "192.0.2.1"), letter); got != "clean; count=0; sites=0" {
 		t.Errorf("mail over a unix socket: %q", got)
 	}
-	if n := b.metric("spambloom_milter_refused_total", refusedClient); n != 3*perClient {
+	if n := b.metric("spambloom_milter_refused_total", door.ReasonClient); n != 3*perClient {
 		t.Errorf("refused metric %v", n)
 	}
 	if err := b.Shutdown(t.Context()); err != nil {

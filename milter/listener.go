@@ -1,7 +1,6 @@
 package milter
 
 import (
-	"context"
 	"errors"
 	"net"
 	"sync/atomic"
@@ -38,7 +37,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			if l.server.acceptFailed.allow() {
 				l.server.options.Load().Log.Error("accept failed, trying again", "listen", l.Addr().String(), "error", err)
 			}
-			if !wait(l.server.stop, pause) {
+			if !l.server.door.Pause(pause) {
 				return nil, net.ErrClosed
 			}
 			pause = min(2*pause, longest)
@@ -48,18 +47,6 @@ func (l *listener) Accept() (net.Conn, error) {
 
 // newMilter is called only after Accept, because all responses of a session are sticky.
 func (l *listener) newMilter() gomilter.Milter { return l.accepted }
-
-// wait returns false if ctx ended first.
-func wait(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
 
 // throttle lets one log line a minute through. It uses the monotonic clock, so setting the
 // clock back has no effect.

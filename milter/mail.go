@@ -37,12 +37,9 @@ type Mail struct {
 // NewMail begins a message. Overrides refer to the listener by name; the log names the door,
 // which is the protocol. It returns nil if Shutdown has begun.
 func (s *Server) NewMail(door, listener string) *Mail {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.isStopping() {
+	if !s.door.Begin() {
 		return nil
 	}
-	s.running.Add(1)
 	o := *s.options.Load()
 	o.GreylistFrom = 0
 	return &Mail{server: s, msg: &message{
@@ -53,7 +50,7 @@ func (s *Server) NewMail(door, listener string) *Mail {
 // Close releases the message.
 func (m *Mail) Close() {
 	m.msg.release()
-	m.server.running.Done()
+	m.server.door.End()
 }
 
 // Write appends to the message. It fails with io.ErrShortWrite as soon as the rest of the
@@ -142,6 +139,13 @@ func (m *Mail) Sign() (signature.Set, error) {
 		return signature.Set{}, errors.New("message not signed: only its beginning had a turn")
 	}
 	return <-signed, nil
+}
+
+// Sign is signature.Compute for mail that does not come from an MTA, such as a trap's. It
+// needs no turn, and neither takes more memory nor delays mail.
+func (s *Server) Sign(m signature.Message) (set signature.Set) {
+	s.turns.Beside(func(unpacking signature.Unpacking) { set = s.sign(m, unpacking, nil) })
+	return set
 }
 
 // guard turns a panic into a failure of this one message.

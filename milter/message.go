@@ -10,6 +10,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/protocol"
+	"github.com/spambloom/spambloom/milter/turns"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -27,7 +28,7 @@ const (
 
 // share is the memory each message may hold regardless of the others: the whole of most
 // mail, or else its beginning. Unit: bytes.
-const share = 64 << 10
+const share = turns.Small
 
 // Reasons for not keeping or judging a whole message; the metric uses these names.
 const (
@@ -89,8 +90,8 @@ type message struct {
 
 	signed chan<- signature.Set // receives its signatures, and it is not judged; nil: it is judged
 
-	stage *stage // of its judgement; nil before that
-	short bool   // only its first share bytes are judged
+	stage *turns.Stage // of its judgement; nil before that
+	short bool         // only its first share bytes are judged
 }
 
 // book reserves n bytes of the memory for all messages. It reports whether that many are
@@ -310,7 +311,7 @@ func (m *message) beginning() signature.Message {
 	return c
 }
 
-// sightings returns how many times the message is counted.
+// sightings returns the number of times that the message is counted.
 func (m *message) sightings() uint32 {
 	if m.countsAll {
 		return max(1, m.Count)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	gomilter "github.com/emersion/go-milter"
+
+	"github.com/spambloom/spambloom/milter/door"
 )
 
 func TestOversize(t *testing.T) {
@@ -83,7 +85,7 @@ func TestManyHeaderFieldsAreBounded(t *testing.T) {
 
 func TestTinyChunksAreJoined(t *testing.T) {
 	s := NewServer(nil, Options{})
-	x := &session{conn: &conn{server: s}, server: s}
+	x := &session{conn: &conn{Conn: new(door.Conn), server: s}, server: s}
 	defer x.drop()
 	var want strings.Builder
 	for i := range 10_000 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/spambloom/spambloom/milter/door"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -61,7 +62,7 @@ func newMetrics() *metrics {
 		connections: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "spambloom_milter_connections", Help: "Open connections of mail servers."}),
 		refused: vec("spambloom_milter_refused_total", "Connections closed at once, by limit exceeded.", "reason",
-			refusedConnections, refusedClient),
+			door.ReasonConnections, door.ReasonClient),
 		timeouts: vec("spambloom_milter_timeouts_total", "Connections closed for being slow or old, by stage.", "stage",
 			stageOffer, stageIdle, stageEnvelope, stageContent, stagePacket, stageWrite, stageConnection),
 		truncated: vec("spambloom_milter_truncated_total", "Messages not kept or judged as a whole, by limit exceeded.", "reason",
@@ -142,11 +143,9 @@ type Load struct {
 // Load returns the current load.
 func (s *Server) Load() Load {
 	l := Load{Memory: s.held.Load(), Packets: s.packets.Load(), Spilled: s.spilled.Load(), Suspended: s.isSuspended()}
-	l.Waiting, l.Judging, l.Overtime = s.turns.state()
-	l.SetBack, l.Signing = s.turns.booked()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l.Connections = len(s.conns)
+	l.Waiting, l.Judging, l.Overtime = s.turns.State()
+	l.SetBack, l.Signing = s.turns.Booked()
+	l.Connections = s.door.Connections()
 	return l
 }
 

@@ -36,12 +36,12 @@ type Options struct {
 	// from which a message is deferred once; see bloomdb.DB.Defer. 0: none is deferred.
 	GreylistFrom uint64
 
-	// MaxMessage is how many bytes of header and body are kept in memory; default 10 MiB.
+	// MaxMessage bounds the bytes of header and body that are kept in memory; default 10 MiB.
 	// Of a longer message only the kept part is judged, or nothing if SkipOversize is set.
 	MaxMessage   int64
 	SkipOversize bool
 
-	// MaxMemory is how many bytes all messages in flight may hold together; default 32
+	// MaxMemory bounds the bytes that all messages in flight hold together; default 32
 	// times MaxMessage. Beyond it each message may still hold 64 KiB, which is enough for
 	// most mail. The rest goes to temporary files in SpillFolder: at most four times
 	// MaxMemory, and only while 256 MiB of that disk stay free. If SpillFolder is empty,

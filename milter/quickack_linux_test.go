@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/milter/door"
 	"github.com/spambloom/spambloom/milter/protocol"
 )
 
@@ -41,7 +42,7 @@ func TestQuickAck(t *testing.T) {
 	off := func() { // like the kernel when it detects request and response traffic
 		raw.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_QUICKACK, 0) })
 	}
-	c := newConn(nc, NewServer(nil, Options{}))
+	c := newConn(&door.Conn{Conn: nc}, NewServer(nil, Options{}))
 	if off(); err != nil || quick() != 0 {
 		t.Skipf("TCP_QUICKACK cannot be turned off here: %v", err)
 	}

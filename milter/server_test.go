@@ -134,8 +134,7 @@ func TestShutdownFinishesMessagesInFlight(t *testing.T) {
 	idle := dialWire(t, b.addr, offerAll)
 	busy := dialWire(t, b.addr, offerAll)
 	half := dialWire(t, b.addr, offerAll) // continues after Shutdown has begun
-	half.send('M', "<s>\x00")
-	testenv.Eventually(t, "a half message", func() bool { return b.busyConns() == 1 })
+	half.begin()
 	busy.send('M', "<s>\x00")
 	busy.send('E', "")
 	<-entered
@@ -170,7 +169,7 @@ func TestShutdownReadsDataInTransit(t *testing.T) {
 	w := dialWire(t, b.addr, offerAll)
 	down := make(chan error, 1)
 	go func() { down <- b.Shutdown(t.Context()) }()
-	testenv.Eventually(t, "Shutdown begins", b.isStopping)
+	testenv.Eventually(t, "Shutdown begins", b.door.IsStopping)
 	w.send('M', "<s>\x00")
 	w.send('E', "")
 	w.expect("ic")
@@ -180,22 +179,18 @@ func TestShutdownReadsDataInTransit(t *testing.T) {
 	}
 }
 
-func (b *bench) busyConns() (n int) {
-	b.Server.mu.Lock()
-	defer b.Server.mu.Unlock()
-	for c := range b.conns {
-		if c.busy.Load() {
-			n++
-		}
-	}
-	return n
+// begin begins a message, and returns when the server has read that.
+func (w *wire) begin() {
+	w.t.Helper()
+	w.send('M', "<s>\x00")
+	w.send('U', "")
+	w.expect("c")
 }
 
 func TestShutdownCutsAtTheEnd(t *testing.T) {
 	b := start(t, Options{}, clean)
 	w := dialWire(t, b.addr, offerAll)
-	w.send('M', "<s>\x00")
-	testenv.Eventually(t, "a half message", func() bool { return b.busyConns() == 1 })
+	w.begin()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := b.Shutdown(ctx); !errors.Is(err, context.Canceled) {

@@ -63,7 +63,7 @@ func (x *session) message(m *gomilter.Modifier) *message {
 			options:   o,
 			server:    x.server,
 		}
-		x.conn.busy.Store(true)
+		x.conn.Busy.Store(true)
 	}
 	x.collect(m, &x.msg.macros)
 	return x.msg

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	gomilter "github.com/emersion/go-milter"
+	"github.com/spambloom/spambloom/milter/door"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -213,7 +214,7 @@ func TestMacros(t *testing.T) {
 // sends, and every macro until the next macro packet.
 func TestSessionEmptiesTheLibrarysMaps(t *testing.T) {
 	s := NewServer(nil, Options{})
-	x := &session{conn: &conn{server: s}, server: s}
+	x := &session{conn: &conn{Conn: new(door.Conn), server: s}, server: s}
 	defer x.drop()
 	m := &gomilter.Modifier{Macros: map[string]string{"i": "Q"}, Headers: textproto.MIMEHeader{"A": {"b"}}}
 	if _, err := x.Header("A", "b", m); err != nil {

@@ -36,6 +36,6 @@
 //	    client   -> api.Receipt, or *api.Problem
 //
 // A spam trap begins at desk. A question (check, explain) goes from desk straight to
-// DB.Judge. A message that the caller does not have is looked up in ledger and judged. What a
-// crash or a full disk left undone, Desk.Run carries out.
+// DB.Judge. A message that the caller does not have is looked up in ledger and judged. Desk.Run
+// carries out decisions that a crash or a full disk left undone.
 package reporting

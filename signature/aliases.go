@@ -49,7 +49,7 @@ const (
 )
 
 const (
-	// StoredAnchors is how many of the groups that Sketch.Reported returns are stored.
+	// StoredAnchors is the number of the groups of Sketch.Reported that are stored.
 	StoredAnchors = sketch.StoredAnchors
 	// MaxAsked bounds the groups that Sketch.Asked returns.
 	MaxAsked = sketch.MaxAsked
@@ -79,7 +79,7 @@ func Sum(kind Kind, content []byte) Digest { return digest.Sum(kind, content) }
 // NewKeyed returns a Keyed for key, which should have 32 random bytes.
 func NewKeyed(key []byte) *Keyed { return digest.NewKeyed(key) }
 
-// MaxFeatures returns how many anchors and keys a sketch of a kind has at most.
+// MaxFeatures returns the largest numbers of anchors and keys of a sketch of a kind.
 func MaxFeatures(kind Kind) (anchors, keys int) { return sketch.MaxFeatures(kind) }
 
 // LimitNames returns the names of all limits, for metrics: lower case, in a fixed order.

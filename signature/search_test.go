@@ -213,15 +213,22 @@ func TestSearch(t *testing.T) {
 	if *searchFor == 0 {
 		t.Skip("needs -hostile with how long to search")
 	}
-	s := searcher{rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)), time.Now().Add(*searchFor), hostileRecipes(t)}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	s := searcher{rand.New(rand.NewPCG(seed, 0)), time.Now().Add(*searchFor), hostileRecipes(t)}
 	tops := make([][]found, len(goals))
-	for round := 0; time.Now().Before(s.end); round++ {
-		goal := round % len(goals)
+	rounds := 0
+	for ; time.Now().Before(s.end); rounds++ {
+		goal := rounds % len(goals)
 		f := s.climb(goals[goal].of)
+		if len(tops[goal]) == 0 || goals[goal].of(f) > goals[goal].of(tops[goal][0]) {
+			t.Logf("round %d, %s: %v", rounds, goals[goal].name, f) // a search that is stopped loses nothing
+		}
 		top := append(tops[goal], f)
 		slices.SortFunc(top, func(a, b found) int { return cmp.Compare(goals[goal].of(b), goals[goal].of(a)) })
 		tops[goal] = top[:min(len(top), 8)]
 	}
+	t.Logf("%d rounds", rounds)
 	for i, goal := range goals {
 		for _, f := range tops[i] {
 			t.Logf("most %s: %v", goal.name, f)

@@ -5,15 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 )
 
-const head = 8 + 4 + 8 // generation, bits of an entry, lines
+const head = 8 + 1 // generation, number of layers
 
 // Form is the form of the file of one set (FORMAT.md).
-var Form = folder.SealedForm{FileForm: folder.FileForm{Name: "commonness", Magic: "SBCOMM\r\n", Version: 1}, Most: head + int(shape.Bytes()) + 4*int(filter.Blocks(shape.Size(), false))}
+var Form = folder.SealedForm{FileForm: folder.FileForm{Name: "commonness", Magic: "SBCOMM\r\n", Version: 1}, Most: mostFile()}
 
 // Files are the names of the files, by generation.
 var Files = folder.GenerationFiles{Prefix: "common-", Suffix: ".set"}
@@ -33,38 +34,63 @@ func (t *Table) Snapshots() (list []folder.Pending) {
 	return list
 }
 
+// mostFile returns the largest size of a file without its frame, in bytes.
+func mostFile() int {
+	most := head
+	for _, l := range layers {
+		most += 4 + int(l.shape.Bytes()) + 4*int(filter.Blocks(l.shape.Size(), false))
+	}
+	return most
+}
+
 func encode(s *set, key [8]byte) []byte {
 	b := binary.BigEndian.AppendUint64(Form.Begin(key), uint64(s.gen))
-	b = binary.BigEndian.AppendUint32(b, uint32(shape.K))
-	b = binary.BigEndian.AppendUint64(b, shape.Lines)
-	for i := range filter.Blocks(shape.Size(), false) {
-		with, used := s.bits.AppendRaw(i, binary.BigEndian.AppendUint32(b, uint32(i)))
-		if used > 0 {
-			b = with
-		}
+	b = append(b, byte(len(s.layers)))
+	for _, l := range s.layers {
+		b = appendLayer(b, l)
 	}
 	return b
 }
 
-// Load reads the file of one set. Damage is a *folder.DamageError.
+// appendLayer appends the blocks of a layer that are not empty.
+func appendLayer(b []byte, l *filter.Bits) []byte {
+	at, blocks := len(b), uint32(0)
+	b = binary.BigEndian.AppendUint32(b, 0)
+	for i := range filter.Blocks(l.Shape().Size(), false) {
+		with, used := l.AppendRaw(i, binary.BigEndian.AppendUint32(b, uint32(i)))
+		if used > 0 {
+			b = with
+			blocks++
+		}
+	}
+	binary.BigEndian.PutUint32(b[at:], blocks)
+	return b
+}
+
+// Load reads the file of one set, unless it has expired. Damage is a *folder.DamageError.
 func (t *Table) Load(path string, gen int64) error {
-	if t.opt.Reports.NoCommonness {
+	if t.opt.Reports.NoCommonness || t.isExpired(gen) {
 		return nil
 	}
 	return Form.Load(path, func(data []byte) error {
-		blocks, err := decode(data, t.ring.KeyID, gen)
+		read, err := decode(data, t.ring.KeyID, gen)
 		if err != nil {
 			return err
+		}
+		s := &set{gen: gen, changes: new(atomic.Int64)}
+		for i, blocks := range read {
+			bits, err := filter.NewBits(layers[i].shape)
+			if err != nil {
+				return err
+			}
+			for _, k := range blocks {
+				bits.OrRaw(k.number, k.words)
+			}
+			s.layers = append(s.layers, bits)
 		}
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		s, err := t.set(gen)
-		if err != nil {
-			return err
-		}
-		for _, k := range blocks {
-			s.bits.OrRaw(k.number, k.words)
-		}
+		t.put(s)
 		return nil
 	})
 }
@@ -83,8 +109,8 @@ type block struct {
 	words  []byte
 }
 
-// decode returns the blocks of a set.
-func decode(data []byte, key [8]byte, gen int64) ([]block, error) {
+// decode returns the blocks of a set's layers.
+func decode(data []byte, key [8]byte, gen int64) (read [][]block, err error) {
 	body, err := Form.Open(data, key)
 	switch {
 	case err != nil:
@@ -92,30 +118,45 @@ func decode(data []byte, key [8]byte, gen int64) ([]block, error) {
 	case len(body) < head:
 		return nil, errors.New("file is cut short")
 	}
-	switch of := int64(binary.BigEndian.Uint64(body)); {
-	case of != gen:
+	if of := int64(binary.BigEndian.Uint64(body)); of != gen {
 		return nil, fmt.Errorf("it belongs to generation %d", of)
-	case binary.BigEndian.Uint32(body[8:]) != uint32(shape.K) || binary.BigEndian.Uint64(body[12:]) != shape.Lines:
-		return nil, errors.New("its set has another shape")
 	}
-	return decodeBlocks(body[head:])
+	n, rest := int(body[8]), body[head:]
+	if n < 1 || n > len(layers) {
+		return nil, fmt.Errorf("it has %d layers, want 1 to %d", n, len(layers))
+	}
+	for _, l := range layers[:n] {
+		var blocks []block
+		if blocks, rest, err = decodeLayer(rest, l.shape.Size()); err != nil {
+			return nil, err
+		}
+		read = append(read, blocks)
+	}
+	if len(rest) > 0 {
+		return nil, fmt.Errorf("%d bytes follow the last layer", len(rest))
+	}
+	return read, nil
 }
 
-func decodeBlocks(rest []byte) (blocks []block, err error) {
-	for next := uint64(0); len(rest) > 0; {
+// decodeLayer returns the blocks of a layer of so many bits, and what follows it.
+func decodeLayer(data []byte, size uint64) (blocks []block, rest []byte, err error) {
+	if len(data) < 4 {
+		return nil, nil, errors.New("a layer is cut short")
+	}
+	n, rest := binary.BigEndian.Uint32(data), data[4:]
+	for next := uint64(0); n > 0; n-- {
 		if len(rest) < 4 {
-			return nil, errors.New("a block is cut short")
+			return nil, nil, errors.New("a block is cut short")
 		}
 		number := uint64(binary.BigEndian.Uint32(rest))
-		if rest = rest[4:]; number < next || number >= filter.Blocks(shape.Size(), false) {
-			return nil, fmt.Errorf("block %d is out of order, or there is none", number)
+		if rest = rest[4:]; number < next || number >= filter.Blocks(size, false) {
+			return nil, nil, fmt.Errorf("block %d is out of order, or there is none", number)
 		}
-		from := number * filter.BlockSize(false)
-		size := int(min(filter.BlockSize(false), shape.Size()-from) / 8)
-		if len(rest) < size {
-			return nil, fmt.Errorf("block %d is cut short", number)
+		length := int(min(filter.BlockSize(false), size-number*filter.BlockSize(false)) / 8)
+		if len(rest) < length {
+			return nil, nil, fmt.Errorf("block %d is cut short", number)
 		}
-		blocks, rest, next = append(blocks, block{number, rest[:size]}), rest[size:], number+1
+		blocks, rest, next = append(blocks, block{number, rest[:length]}), rest[length:], number+1
 	}
-	return blocks, nil
+	return blocks, rest, nil
 }

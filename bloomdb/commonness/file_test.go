@@ -3,11 +3,13 @@ package commonness_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/commonness"
+	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 )
@@ -50,6 +52,39 @@ func TestSetsSurviveARestart(t *testing.T) {
 	}
 	if !again.IsCommon(feature) || again.IsCommon(feature+1) {
 		t.Error("what was common before a restart is forgotten")
+	}
+}
+
+// A set of much mail has a second layer, with nothing lost from the first one, and so has its file.
+func TestSetGrows(t *testing.T) {
+	s := newSite()
+	gen := s.now.Unix() / (168 * 3600)
+	for day := range 3 { // all in one week
+		if day > 0 {
+			s.nextDay()
+		}
+		s.receive(feature, day)
+	}
+	small := s.Memory()
+	for i := range uint64(2500) {
+		features := make([]uint64, 128)
+		for j := range features {
+			features[j] = filter.Mix(i<<8 | uint64(j))
+		}
+		s.Learn(commonness.Mail{Features: features, Sender: fmt.Sprintf("%d.example", i), At: s.now})
+	}
+	if grown := s.Memory(); small > 1<<18 || grown <= small || grown > 2<<20 {
+		t.Errorf("%d bytes with little mail, %d with 640,000 entries", small, grown)
+	}
+	again := newSite()
+	again.now = s.now
+	if err := load(t, again, written(t, s), gen); err != nil {
+		t.Fatal(err)
+	}
+	for name, of := range map[string]*site{"running": s, "restarted": again} {
+		if !of.IsCommon(feature) || of.IsCommon(feature+1) || of.Memory() != s.Memory() {
+			t.Errorf("%s: common %v, another %v, %d bytes", name, of.IsCommon(feature), of.IsCommon(feature+1), of.Memory())
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package commonness
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 	"sync"
@@ -20,14 +21,30 @@ const (
 
 	senders, days, reportDays = 64, 32, 16 // numbers of a feature's entries
 
-	room       = 8_000_000
-	entryError = 0.01
-	shares     = 64 // of a set, one of which a sender may fill on one day
-	quotas     = 1 << 10
+	room   = 8_000_000 // entries of a set
+	shares = 64        // of a set, one of which a sender may fill on one day
+	quotas = 1 << 10
 )
 
-// shape is the shape of a set.
-var shape = filter.BitsShape{K: 4, Span: 1}.Fit(room, entryError)
+// layers are the filters of a set. The next one is made when all before it are full. Each has an
+// error of layerError when it is full; TestLayers compares the numbers with the formulas.
+var layers = [...]struct {
+	room  float64 // entries
+	shape filter.BitsShape
+	full  int64 // bits that are set when it has so many entries
+}{
+	{100_000, filter.BitsShape{K: 8, Span: 1, Lines: 2_852}, 615_944},
+	{900_000, filter.BitsShape{K: 8, Span: 1, Lines: 25_661}, 5_543_121},
+	{7_000_000, filter.BitsShape{K: 8, Span: 1, Lines: 199_579}, 43_112_811},
+}
+
+const layerError = 0.0015
+
+// closed is the number of bits that the last layer has with forReports entries less than its room.
+const (
+	closed     = 38_302_252
+	forReports = 1_000_000
+)
 
 // Table holds the sets of one keyspace. It is safe for concurrent use.
 type Table struct {
@@ -41,11 +58,35 @@ type Table struct {
 	recent recent
 }
 
-// set is what was learned in one period of reports.
+// set is what was learned in one period of reports. It is replaced when it gets another layer.
 type set struct {
 	gen     int64
-	bits    *filter.Bits
-	changes atomic.Int64
+	layers  []*filter.Bits
+	changes *atomic.Int64
+}
+
+func (s *set) has(entry filter.Hash) bool {
+	for _, l := range s.layers {
+		if l.Has(entry) {
+			return true
+		}
+	}
+	return false
+}
+
+// add adds an entry to the newest layer. Earlier layers are not searched: a message that is learned
+// again after they filled up takes room again.
+func (s *set) add(entry filter.Hash) { s.layers[len(s.layers)-1].Set(entry) }
+
+// isFull reports whether the newest layer is full.
+func (s *set) isFull() bool {
+	n := len(s.layers)
+	return n == 0 || s.layers[n-1].Ones() > layers[n-1].full
+}
+
+// isClosed reports whether only reports are recorded: the rest of the set is for them.
+func (s *set) isClosed() bool {
+	return len(s.layers) == len(layers) && s.layers[len(layers)-1].Ones() > closed
 }
 
 // New returns an empty table.
@@ -78,12 +119,12 @@ func (t *Table) Learn(m Mail) {
 		return
 	}
 	for _, f := range m.Features {
-		s.bits.Set(entry(f, ofSender, sender%senders))
-		s.bits.Set(entry(f, ofDay, uint64(day)%days))
+		s.add(entry(f, ofSender, sender%senders))
+		s.add(entry(f, ofDay, uint64(day)%days))
 	}
 	if m.From != "" {
 		from := t.hash(m.From)
-		s.bits.Set(entry(from, ofDay, uint64(day)%days))
+		s.add(entry(from, ofDay, uint64(day)%days))
 		t.recent.note(m.Message, from)
 	}
 	s.changes.Add(1)
@@ -100,11 +141,14 @@ func (t *Table) Reported(features []uint64, message uint64) {
 	if s == nil {
 		return
 	}
+	if s.isClosed() { // the rest is for what a flood may have made common before
+		features = slices.DeleteFunc(slices.Clone(features), func(f uint64) bool { return !t.IsCommon(f) })
+	}
 	if from, ok := t.recent.senderOf(message); ok {
 		features = append(slices.Clip(features), from)
 	}
 	for _, f := range features {
-		s.bits.Set(entry(f, ofReport, uint64(day)%reportDays))
+		s.add(entry(f, ofReport, uint64(day)%reportDays))
 	}
 	s.changes.Add(1)
 }
@@ -165,7 +209,7 @@ func (t *Table) count(feature, kind, of uint64, most int) (n int) {
 	sets := *t.sets.Load()
 	for i := uint64(0); i < of && n < most; i++ {
 		h := entry(feature, kind, i)
-		if slices.ContainsFunc(sets, func(s *set) bool { return s.bits.Has(h) }) {
+		if slices.ContainsFunc(sets, func(s *set) bool { return s.has(h) }) {
 			n++
 		}
 	}
@@ -187,7 +231,8 @@ func (t *Table) Domain(domain string) uint64 {
 }
 
 // current returns the set of this period, and books entries of a sender on a day. It is nil if the
-// set is full, or if the sender has used its share.
+// set is full, or if the sender has used its share. Without entries to book, it is for a report,
+// for which a part of the set is kept.
 func (t *Table) current(sender uint64, entries int32, day int64) *set {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -198,44 +243,73 @@ func (t *Table) current(sender uint64, entries int32, day int64) *set {
 	if *used > room/shares-entries && entries > 0 {
 		return nil
 	}
-	now := t.opt.Generation(layout.SpamFilter, t.opt.Now())
-	s, err := t.set(now)
-	if err != nil || s.bits.Ones() > int64(shape.Fill(room)*float64(shape.Size())) {
+	s := t.withRoom(t.opt.Generation(layout.SpamFilter, t.opt.Now()))
+	if s == nil || entries > 0 && s.isClosed() {
 		return nil
 	}
 	*used += entries
 	return s
 }
 
-// set returns the set of a period, and makes it if necessary. The caller holds mu.
-func (t *Table) set(gen int64) (*set, error) {
+// withRoom returns the set of a period, with a layer that has room. It is nil if there is none, or
+// no memory. The caller holds mu.
+func (t *Table) withRoom(gen int64) *set {
+	s := &set{gen: gen, changes: new(atomic.Int64)}
 	sets := *t.sets.Load()
-	if i := slices.IndexFunc(sets, func(s *set) bool { return s.gen == gen }); i >= 0 {
-		return sets[i], nil
+	i := slices.IndexFunc(sets, func(s *set) bool { return s.gen == gen })
+	if i >= 0 {
+		s = sets[i]
 	}
-	bits, err := filter.NewBits(shape)
+	if !s.isFull() {
+		return s
+	}
+	if len(s.layers) == len(layers) {
+		return nil
+	}
+	bits, err := filter.NewBits(layers[len(s.layers)].shape)
 	if err != nil {
-		return nil, err
+		return nil
 	}
-	s := &set{gen: gen, bits: bits}
-	sets = append(slices.Clone(sets), s)
-	slices.SortFunc(sets, func(a, b *set) int { return int(b.gen - a.gen) })
+	s = &set{gen, append(slices.Clip(s.layers), bits), s.changes}
+	t.put(s)
+	return s
+}
+
+// put adds a set, or replaces that of the same period, and drops expired ones. The caller holds mu.
+func (t *Table) put(s *set) {
+	sets := slices.DeleteFunc(slices.Clone(*t.sets.Load()), func(old *set) bool { return old.gen == s.gen || t.isExpired(old.gen) })
+	sets = append(sets, s)
+	slices.SortFunc(sets, func(a, b *set) int { return cmp.Compare(b.gen, a.gen) })
 	t.sets.Store(&sets)
-	return s, nil
 }
 
 // Expire drops the sets whose reports have expired.
 func (t *Table) Expire() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	kept := slices.DeleteFunc(slices.Clone(*t.sets.Load()), func(s *set) bool {
-		return t.opt.Expired(layout.Target{Kind: layout.SpamFilter, Gen: s.gen})
-	})
+	kept := slices.DeleteFunc(slices.Clone(*t.sets.Load()), func(s *set) bool { return t.isExpired(s.gen) })
 	t.sets.Store(&kept)
 }
 
-// Memory returns the memory of the sets in bytes.
-func (t *Table) Memory() int64 { return int64(len(*t.sets.Load())) * shape.Bytes() }
+// isExpired reports whether the reports of a period have expired.
+func (t *Table) isExpired(gen int64) bool {
+	return t.opt.Expired(layout.Target{Kind: layout.SpamFilter, Gen: gen})
+}
 
-// MostMemory returns the memory of the sets of that many periods, in bytes.
-func MostMemory(keep int) int64 { return int64(keep) * shape.Bytes() }
+// Memory returns the memory of the sets in bytes.
+func (t *Table) Memory() (bytes int64) {
+	for _, s := range *t.sets.Load() {
+		for _, l := range s.layers {
+			bytes += l.Shape().Bytes()
+		}
+	}
+	return bytes
+}
+
+// MostMemory returns the largest memory of the sets of that many periods, in bytes.
+func MostMemory(keep int) (bytes int64) {
+	for _, l := range layers {
+		bytes += l.shape.Bytes()
+	}
+	return int64(keep) * bytes
+}

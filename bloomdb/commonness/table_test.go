@@ -111,6 +111,23 @@ func TestCommonnessExpires(t *testing.T) {
 	}
 }
 
+// Expired sets do not return with a restart, and are dropped when a new one is made.
+func TestExpiredSetsAreDropped(t *testing.T) {
+	s := newSite()
+	gen := s.now.Unix() / (168 * 3600)
+	s.receive(feature, 1)
+	one, file := s.Memory(), written(t, s)
+	s.now = s.now.Add(6 * 168 * time.Hour)
+	if s.receive(feature, 1); s.Memory() != one {
+		t.Errorf("%d bytes, want %d: that of the new set only", s.Memory(), one)
+	}
+	again := newSite()
+	again.now = s.now
+	if err := load(t, again, file, gen); err != nil || again.Memory() != 0 {
+		t.Errorf("an expired set takes %d bytes after a restart, error %v", again.Memory(), err)
+	}
+}
+
 func TestKnownSender(t *testing.T) {
 	s := newSite()
 	for day := range 3 {
@@ -152,6 +169,39 @@ func TestOneSenderDoesNotFillTheSet(t *testing.T) {
 	}
 	if !s.IsCommon(feature) {
 		t.Error("others' mail is not learned after a flood of one sender")
+	}
+}
+
+// TestFloodDoesNotKeepFeaturesCommon is the attack "full set": a spammer makes the features of his
+// spam common, then fills the set with harmless mail of many networks, so that no report takes back
+// what it lists. A part of the set is kept for reports.
+func TestFloodDoesNotKeepFeaturesCommon(t *testing.T) {
+	s := newSite()
+	for day := range 4 {
+		s.receive(feature, day)
+		s.nextDay()
+	}
+	for i := range uint64(40_000) {
+		features := make([]uint64, 128)
+		for j := range features {
+			features[j] = filter.Mix(i<<8 | uint64(j))
+		}
+		s.Learn(commonness.Mail{Features: features, Sender: fmt.Sprint("flood", i%128, ".example"), At: s.now})
+	}
+	late := uint64(feature + 1)
+	if !s.IsCommon(feature) || s.IsCommon(late) {
+		t.Fatal("the feature is not common before the report, or all are")
+	}
+	for range 3 {
+		s.receive(late, numbers(10)...)
+		s.Reported([]uint64{feature}, 0)
+		s.nextDay()
+	}
+	if s.IsCommon(late) {
+		t.Error("the set is not full")
+	}
+	if s.IsCommon(feature) {
+		t.Error("reports do not take back what a full set has")
 	}
 }
 

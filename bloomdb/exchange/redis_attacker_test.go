@@ -165,7 +165,7 @@ func (f *federation) settle() {
 	}
 }
 
-// cellsOf returns how many bits and cells a database holds of a site's epoch.
+// cellsOf returns the number of bits and cells that a database holds of a site's epoch.
 func cellsOf(db *bloomdb.DB, site string, epoch uint64) int64 {
 	for _, s := range db.Status().Sites {
 		if s.Site == site && s.Epoch == epoch {
@@ -193,7 +193,7 @@ func (f *federation) expectOneEpoch(i int) {
 	}
 }
 
-// moved returns how often each site's stream was moved aside.
+// moved returns the number of times that each site's stream was moved aside.
 func (f *federation) moved() (times []int64) {
 	for _, s := range f.sites {
 		times = append(times, timesMoved(s.x))

@@ -7,8 +7,8 @@
 //	decide  the verdict by a Policy; the never-list is applied last
 //
 // All of it is in judge.go, in this order. For a message in no filter, the first batch of
-// lookups is the only one. The Explain functions return what the same filters contain, for
-// people to read.
+// lookups is the only one. ExplainDomains returns what the same filters contain about link
+// domains, for people to read; package explain does so for the rest.
 //
 // The package has no state: keyspaces contain the data, and the caller has the policy. It takes
 // only read locks, those of the never-list and of masks, one at a time. It does no I/O.

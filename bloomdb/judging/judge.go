@@ -34,8 +34,14 @@ func Judge(keys []*keyspace.Keyspace, set signature.Set, p Policy) (e Evidence) 
 			f.message = messageOf(asked)
 		}
 	}
+	if p.Sender != "" && !(f.mayBeNear() && keys[0].Common.Knows(p.Sender)) {
+		p.Sender = ""
+	}
 	return f.decide(&set, p)
 }
+
+// mayBeNear reports whether the message has near matches, valid or not.
+func (f *facts) mayBeNear() bool { return len(f.sketches) > 0 || len(f.links) > 0 }
 
 // ask returns the questions to all keyspaces, in buf if it is long enough. buf must be zero.
 func ask(buf []question, keys []*keyspace.Keyspace, set *signature.Set) []question {
@@ -201,11 +207,11 @@ func unite(a, b facts) facts {
 	for i := range a.signatures { // they are the same in all keyspaces
 		a.signatures[i] = a.signatures[i].unite(b.signatures[i])
 	}
-	a.sketches = merged(a.sketches, b.sketches, func(s, o sketchFacts) bool { return s.number == o.number },
+	a.sketches = Merged(a.sketches, b.sketches, func(s, o sketchFacts) bool { return s.number == o.number },
 		func(s *sketchFacts, o sketchFacts) { *s = s.unite(o) })
 	a.message = a.message.unite(b.message)
 	a.voters, a.vote = mergedNames(a.voters, b.voters), min(a.vote, b.vote)
-	a.counts = merged(summedCounts(a.counts), summedCounts(b.counts), store.SiteCount.IsSame,
+	a.counts = Merged(summedCounts(a.counts), summedCounts(b.counts), store.SiteCount.IsSame,
 		func(c *store.SiteCount, o store.SiteCount) { c.Count = max(c.Count, o.Count) })
 	slices.SortStableFunc(a.counts, func(c, o store.SiteCount) int { return cmp.Compare(c.Number, o.Number) })
 	a.never = a.never.Unite(b.never)
@@ -214,7 +220,7 @@ func unite(a, b facts) facts {
 }
 
 func (f signatureFacts) unite(o signatureFacts) signatureFacts {
-	f.listed = merged(f.listed, o.listed, func(l, o listedIn) bool { return l.word.Gen() == o.word.Gen() },
+	f.listed = Merged(f.listed, o.listed, func(l, o listedIn) bool { return l.word.Gen() == o.word.Gen() },
 		func(l *listedIn, o listedIn) { l.word, l.sites = max(l.word, o.word), mergedNames(l.sites, o.sites) })
 	slices.SortFunc(f.listed, func(l, o listedIn) int { return cmp.Compare(o.word, l.word) })
 	f.revoked = max(f.revoked, o.revoked)
@@ -225,7 +231,7 @@ func (f signatureFacts) unite(o signatureFacts) signatureFacts {
 
 // unite merges the facts. If both have a match of one generation and strength, that of s is kept.
 func (s sketchFacts) unite(o sketchFacts) sketchFacts {
-	s.matches = merged(s.matches, o.matches,
+	s.matches = Merged(s.matches, o.matches,
 		func(m, o sketchMatch) bool { return m.Generation == o.Generation && m.isStrong == o.isStrong },
 		func(m *sketchMatch, o sketchMatch) { m.Sites = mergedNames(m.Sites, o.Sites) })
 	slices.SortStableFunc(s.matches, func(m, o sketchMatch) int { return cmp.Compare(o.Generation, m.Generation) })
@@ -235,7 +241,7 @@ func (s sketchFacts) unite(o sketchFacts) sketchFacts {
 
 // summedCounts adds up the counts of each site's epochs.
 func summedCounts(counts []store.SiteCount) []store.SiteCount {
-	return merged(nil, counts, store.SiteCount.IsSame, func(c *store.SiteCount, o store.SiteCount) { c.Count += o.Count })
+	return Merged(nil, counts, store.SiteCount.IsSame, func(c *store.SiteCount, o store.SiteCount) { c.Count += o.Count })
 }
 
 // needsLinks reports whether link domains may list the message: there is no other match, not

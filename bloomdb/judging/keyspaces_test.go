@@ -42,7 +42,7 @@ func judge(asked []question, set *signature.Set) Evidence {
 
 // listGroups reports or revokes a message with the given groups.
 func listGroups(ks *keyspace.Keyspace, kind layout.Kind, set signature.Set, groups []sketch.KindGroups) error {
-	records, err := ks.Sketches.Records(kind, groups, ks.Settings.Generation(kind, ks.Settings.Now()))
+	records, err := ks.Sketches.Records(kind, groups, ks.Settings.Generation(kind, ks.Settings.Now()), layout.ReporterRungs)
 	if err != nil {
 		return err
 	}

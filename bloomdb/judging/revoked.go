@@ -115,7 +115,7 @@ func (ws words) revoked() int64 {
 
 // unite keeps the newest word about each thing in each generation.
 func (ws words) unite(os words) words {
-	ws = merged(ws, os,
+	ws = Merged(ws, os,
 		func(w, o wordAbout) bool { return w.number == o.number && w.word.Gen() == o.word.Gen() },
 		func(w *wordAbout, o wordAbout) { w.word = max(w.word, o.word) })
 	return ws.sorted()

@@ -77,7 +77,7 @@ func drawGroups(t *rapid.T) []signature.Group {
 	return groups
 }
 
-// storedKeys says how many keys of a group a site has stored with its anchor in one
+// storedKeys returns the number of keys of a group that a site has stored with its anchor in one
 // generation, in the list of a rung.
 func storedKeys(facts []sketchFact, gen int64, site string, rung int, asked signature.Group) int {
 	n := 0
@@ -114,10 +114,19 @@ func hasRung(facts []sketchFact, gen int64, rung int, asked []signature.Group, l
 	})
 }
 
-// topRung is the highest rung in the ladder below which none is missing there, else 1, 0 or -1.
-func topRung(facts []sketchFact, gen int64, asked []signature.Group) int {
+// topRung is the highest rung in the ladder below which none is missing there, else 1, 0 or -1. Of
+// the last rungs, only those of the site itself count.
+func topRung(self string, facts []sketchFact, gen int64, asked []signature.Group) int {
+	own := slices.DeleteFunc(slices.Clone(facts), func(f sketchFact) bool { return f.site != self })
 	top := 1
-	for top+1 < layout.Rungs && hasRung(facts, gen, top+1, asked, 3) {
+	for {
+		of := facts
+		if top+1 >= layout.SharedRungs {
+			of = own
+		}
+		if !hasRung(of, gen, top+1, asked, 3) {
+			break
+		}
 		top++
 	}
 	for top < 2 && top >= 0 && !hasRung(facts, gen, top, asked, 3) {
@@ -128,10 +137,10 @@ func topRung(facts []sketchFact, gen int64, asked []signature.Group) int {
 
 // newestRevoked is the newest generation in which the groups were revoked, and not reported
 // since.
-func newestRevoked(facts []sketchFact, asked []signature.Group) int64 {
+func newestRevoked(self string, facts []sketchFact, asked []signature.Group) int64 {
 	gen := int64(math.MinInt64)
 	for _, f := range facts {
-		if hasRung(facts, f.gen, 1, asked, 3) && topRung(facts, f.gen, asked)%2 == 1 {
+		if hasRung(facts, f.gen, 1, asked, 3) && topRung(self, facts, f.gen, asked)%2 == 1 {
 			gen = max(gen, f.gen)
 		}
 	}
@@ -145,7 +154,7 @@ func written(top int, revoke bool) (rungs []int) {
 	if next%2 != first {
 		next++
 	}
-	if next == layout.Rungs {
+	if next >= layout.ReporterRungs {
 		return nil
 	}
 	rungs = []int{first}
@@ -164,7 +173,7 @@ func (w *sketchWorld) step(t *testing.T, site, other string) {
 		if what == "revoke" {
 			kind = layout.RevokedFilter
 		}
-		f.rungs = written(topRung(w.known[site], f.gen, f.groups), what == "revoke")
+		f.rungs = written(topRung(site, w.known[site], f.gen, f.groups), what == "revoke")
 		w.reports++
 		if err := listGroups(ks, kind, keyspacetest.Message(w.reports), []sketch.KindGroups{{Kind: signature.KindSketch, Groups: f.groups}}); err != nil {
 			w.Fatal(err)
@@ -234,7 +243,7 @@ func (w *sketchWorld) ask(site string, asked []signature.Group) {
 	ks := w.sites[site]
 	oldest := ks.Settings.Generation(layout.SpamFilter, ks.Settings.Now()) - int64(ks.Settings.Reports.Keep) + 1
 	facts := slices.DeleteFunc(slices.Clone(w.known[site]), func(f sketchFact) bool { return f.gen < oldest })
-	revoked := newestRevoked(facts, asked)
+	revoked := newestRevoked(site, facts, asked)
 	strong, weak := newest(facts, asked, 3), newest(facts, asked, 2)
 	e := judgeGroups(ks, []sketch.KindGroups{{Kind: signature.KindSketch, Groups: asked}})
 	listed := strong > revoked

@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/bloomdb/explain"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
@@ -30,13 +31,18 @@ func config(dir string, clock *keyspacetest.Clock) keyspace.Config {
 	return keyspacetest.Config(dir, "a", clock.Now)
 }
 
+// traces returns the traces of message n.
+func traces(ks *keyspace.Keyspace, n int) []explain.Trace {
+	return explain.Signatures([]*keyspace.Keyspace{ks}, keyspacetest.Message(n))
+}
+
 // isListed reports whether a message was reported, and isRevoked whether it was revoked.
 func isListed(ks *keyspace.Keyspace, n int) bool {
-	return slices.ContainsFunc(ks.Explain(keyspacetest.Message(n)), func(t keyspace.Trace) bool { return len(t.Spam) > 0 })
+	return slices.ContainsFunc(traces(ks, n), func(t explain.Trace) bool { return len(t.Spam) > 0 })
 }
 
 func isRevoked(ks *keyspace.Keyspace, n int) bool {
-	return slices.ContainsFunc(ks.Explain(keyspacetest.Message(n)), func(t keyspace.Trace) bool { return len(t.Revoked) > 0 })
+	return slices.ContainsFunc(traces(ks, n), func(t explain.Trace) bool { return len(t.Revoked) > 0 })
 }
 
 // A set that cannot be written is rejected by name.
@@ -172,7 +178,7 @@ func TestRevocationAfterClockAhead(t *testing.T) {
 	if err := keyspacetest.Report(ks, layout.RevokedFilter, keyspacetest.Message(1)); err != nil {
 		t.Fatal(err)
 	}
-	for _, trace := range ks.Explain(keyspacetest.Message(1)) {
+	for _, trace := range traces(ks, 1) {
 		if trace.Stands() || len(trace.Revoked) != 2 {
 			t.Errorf("revoked in %d generations, still listed: %v", len(trace.Revoked), trace.Stands())
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/sketch"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -30,15 +31,33 @@ func (ks *Keyspace) ownTop(h filter.Hash) int {
 	return -1
 }
 
+// Rung returns the highest rung in the current generation of a message's signatures and sketches;
+// -1 if there is none.
+func (ks *Keyspace) Rung(set signature.Set) int {
+	g := ks.Store.View.Load().Report(ks.Settings.Generation(layout.SpamFilter, ks.Settings.Now()))
+	if g == nil {
+		return -1
+	}
+	rung := -1
+	for _, s := range set.Signatures {
+		rung = max(rung, g.WriteTop(ks.Ring.ReportHash(s)))
+	}
+	for _, s := range ks.Sketches.Reported(set.Sketches) {
+		rung = max(rung, sketch.WriteTop(g, s, ks.Settings.Site))
+	}
+	return rung
+}
+
 // rungSeeds returns the seeds of the rungs that a report or a revocation of keys writes in the
-// ladder filter, see layout.Rungs. A key without a rung left has none. Most reports have none.
-func (ks *Keyspace) rungSeeds(t layout.Target, keys []filter.Hash) (seeds []uint64) {
+// ladder filter, see layout.Rungs. A key for which none of the first most rungs is left has none.
+// Most reports have none.
+func (ks *Keyspace) rungSeeds(t layout.Target, keys []filter.Hash, most int) (seeds []uint64) {
 	g := ks.Store.View.Load().Report(t.Gen)
 	if g == nil {
 		return nil
 	}
 	for _, h := range keys {
-		rung, ok := layout.NextRung(t.Kind, g.WriteTop(h))
+		rung, ok := layout.NextRung(t.Kind, g.WriteTop(h), most)
 		for r := layout.FirstRung; ok && r <= rung; r++ {
 			seeds = append(seeds, keyring.RungSeed(h, r))
 		}
@@ -47,8 +66,8 @@ func (ks *Keyspace) rungSeeds(t layout.Target, keys []filter.Hash) (seeds []uint
 }
 
 // rungRecords makes the records of these rungs, and returns an error if there is no room.
-func (ks *Keyspace) rungRecords(t layout.Target, keys []filter.Hash) (records []journal.Record, err error) {
-	seeds := ks.rungSeeds(t, keys)
+func (ks *Keyspace) rungRecords(t layout.Target, keys []filter.Hash, most int) (records []journal.Record, err error) {
+	seeds := ks.rungSeeds(t, keys, most)
 	if len(seeds) == 0 {
 		return nil, nil
 	}

@@ -75,9 +75,3 @@ func (ks *Keyspace) Unnever(chosen func(*never.Entry) bool) (removed []never.Dec
 	ks.Never.Remove(names)
 	return removed, errors.Join(err, folder.Sync(ks.Settings.Dir))
 }
-
-func (ks *Keyspace) neverStatus() NeverStatus {
-	ks.Never.Mu.RLock()
-	defer ks.Never.Mu.RUnlock()
-	return NeverStatus{len(ks.Never.Entries), ks.Never.Spared.Load()}
-}

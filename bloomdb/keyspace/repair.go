@@ -22,11 +22,11 @@ func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Cla
 	for _, s := range slices.Concat(set.Signatures, ks.domainSignatures(t.Kind, set)) {
 		r.Hashes = append(r.Hashes, ks.Ring.ReportHash(s))
 	}
-	sketches, err := ks.Sketches.Records(t.Kind, ks.Sketches.Reported(set.Sketches), t.Gen)
+	sketches, err := ks.Sketches.Records(t.Kind, ks.Sketches.Reported(set.Sketches), t.Gen, layout.ReporterRungs)
 	if err != nil {
 		return err
 	}
-	rungs, err := ks.rungRecords(t, r.Hashes)
+	rungs, err := ks.rungRecords(t, r.Hashes, layout.ReporterRungs)
 	if err != nil {
 		return err
 	}

@@ -26,8 +26,9 @@ func EvenAskOnly(sketches []signature.Sketch) []signature.Sketch {
 }
 
 // PrepareReport makes the records of a report or a revocation, and returns an error if there is no
-// room for them. It counts a campaign's link domains, see DomainOptions.
-func (ks *Keyspace) PrepareReport(kind layout.Kind, set signature.Set, class layout.Class, campaign bool) (Update, error) {
+// room for them. They use the first most rungs of each ladder. It counts a campaign's link domains,
+// see DomainOptions.
+func (ks *Keyspace) PrepareReport(kind layout.Kind, set signature.Set, class layout.Class, campaign bool, most int) (Update, error) {
 	var reports []*report
 	release := func() {
 		for _, r := range reports {
@@ -36,7 +37,7 @@ func (ks *Keyspace) PrepareReport(kind layout.Kind, set signature.Set, class lay
 	}
 	groups := ks.groups(kind, set.Sketches)
 	for _, t := range ks.listTargets(kind) {
-		r, err := ks.newReport(t, set, groups, class)
+		r, err := ks.newReport(t, set, groups, class, most)
 		if err != nil {
 			return Update{Release: release}, err
 		}
@@ -105,7 +106,7 @@ type report struct {
 }
 
 // newReport makes the records. The caller must call release.
-func (ks *Keyspace) newReport(t layout.Target, set signature.Set, groups []sketch.KindGroups, class layout.Class) (*report, error) {
+func (ks *Keyspace) newReport(t layout.Target, set signature.Set, groups []sketch.KindGroups, class layout.Class, most int) (*report, error) {
 	own, err := ks.Store.OwnBits(t, ks.Store.ShapeFor(t))
 	if err != nil {
 		return nil, err
@@ -114,16 +115,16 @@ func (ks *Keyspace) newReport(t layout.Target, set signature.Set, groups []sketc
 		return nil, err
 	}
 	r := &report{ks: ks, signatures: journal.Record{Target: t, Class: ks.Store.KeptClass(class, t.Gen)}}
-	if r.sketches, err = ks.Sketches.Records(t.Kind, groups, t.Gen); err != nil {
+	if r.sketches, err = ks.Sketches.Records(t.Kind, groups, t.Gen, most); err != nil {
 		return nil, err
 	}
 	for _, s := range slices.Concat(set.Signatures, ks.domainSignatures(t.Kind, set)) {
 		r.signatures.Hashes = append(r.signatures.Hashes, ks.Ring.ReportHash(s))
 	}
-	if r.rungs, err = ks.rungRecords(t, r.signatures.Hashes); err != nil {
+	if r.rungs, err = ks.rungRecords(t, r.signatures.Hashes, most); err != nil {
 		return nil, err
 	}
-	r.votes = ks.Votes.Record(t.Kind, set.Signatures, t.Gen)
+	r.votes = ks.Votes.Record(t.Kind, set.Signatures, t.Gen, most)
 	r.masks, r.unlock = ks.Store.Unmask(t, r.signatures.Hashes)
 	return r, nil
 }

@@ -34,10 +34,9 @@ func (o *Settings) Expired(t Target) bool {
 	return t.Gen <= o.Generation(t.Kind, o.Now())-int64(o.Keep(t.Kind))
 }
 
-// Early reports whether a generation is more than one period ahead. The clocks of two sites
-// may differ by less.
-func (o *Settings) Early(t Target) bool {
-	return t.Gen > o.Generation(t.Kind, o.Now())+1
+// Future reports whether a generation begins later than the given time from now.
+func (o *Settings) Future(t Target, ahead time.Duration) bool {
+	return t.Gen > o.Generation(t.Kind, o.Now().Add(ahead))
 }
 
 // VotesGeneration returns the first generation of the votes that are published now.

@@ -15,6 +15,10 @@ import "github.com/spambloom/spambloom/bloomdb/filter"
 // filter, whichever it knows of others. Its part then has the same top where other parts are
 // missing, late or not trusted.
 //
+// Without bounds, one fully trusted site could write all rungs at once, or two reporters could use
+// them up, and nobody could list the message before the next generation. So of other sites' rungs
+// only the first SharedRungs count, and the last two are kept for an administrator.
+//
 // Only a signature that is in both filters of a generation is looked up in the ladder.
 
 // Rungs is the number of rungs in one generation: 8 reports and 8 revocations. The last one is
@@ -23,6 +27,12 @@ import "github.com/spambloom/spambloom/bloomdb/filter"
 const Rungs = 1 << rungBits
 
 const rungBits = 4
+
+// Rungs that not everybody can use.
+const (
+	SharedRungs   = 8         // rungs from this one on count only at the site that wrote them
+	ReporterRungs = Rungs - 2 // rungs from this one on are those of messages that an administrator settled
+)
 
 // FirstRung is the first rung in the ladder filter.
 const FirstRung = 2
@@ -47,13 +57,13 @@ func (o *Settings) LadderShape() filter.BitsShape {
 func IsRevocation(rung int) bool { return rung%2 == 1 }
 
 // NextRung returns the rung at which a report or a revocation holds, over a top: the top if it
-// says the same, else the next one. ok is false if the generation has no rung left.
-func NextRung(kind Kind, top int) (rung int, ok bool) {
+// says the same, else the next one. ok is false if none of the first most rungs is left.
+func NextRung(kind Kind, top, most int) (rung int, ok bool) {
 	rung = max(top, 0)
 	if IsRevocation(rung) != (kind == RevokedFilter) {
 		rung++
 	}
-	return rung, rung < Rungs
+	return rung, rung < most
 }
 
 // Word is a report or a revocation in the order of words: by generation, then by rung. A larger

@@ -20,13 +20,13 @@ func TestNextRung(t *testing.T) {
 		{top: 0, report: 0, revoke: 1, isLeft: true},
 		{top: 1, report: 2, revoke: 1, isLeft: true},
 		{top: 2, report: 2, revoke: 3, isLeft: true},
-		{top: 14, report: 14, revoke: 15, isLeft: true},
-		{top: 15, report: 16, revoke: 15},
+		{top: 12, report: 12, revoke: 13, isLeft: true},
+		{top: 13, report: 14, revoke: 13},
 	} {
-		if rung, ok := layout.NextRung(layout.SpamFilter, c.top); rung != c.report || ok != c.isLeft {
+		if rung, ok := layout.NextRung(layout.SpamFilter, c.top, layout.ReporterRungs); rung != c.report || ok != c.isLeft {
 			t.Errorf("a report above %d: %d, %v", c.top, rung, ok)
 		}
-		if rung, ok := layout.NextRung(layout.RevokedFilter, c.top); rung != c.revoke || !ok {
+		if rung, ok := layout.NextRung(layout.RevokedFilter, c.top, layout.ReporterRungs); rung != c.revoke || !ok {
 			t.Errorf("a revocation above %d: %d, %v", c.top, rung, ok)
 		}
 	}

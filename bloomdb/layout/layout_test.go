@@ -126,8 +126,11 @@ func TestExpired(t *testing.T) {
 			if got, want := o.Expired(tg), age >= int64(o.Keep(kind)); got != want {
 				t.Errorf("%s, %d periods ago: expired %v", kind, age, got)
 			}
-			if got, want := o.Early(tg), age < -1; got != want {
-				t.Errorf("%s, %d periods ago: early %v", kind, age, got)
+			if got, want := o.Future(tg, 0), age < 0; got != want {
+				t.Errorf("%s, %d periods ago: of the future %v", kind, age, got)
+			}
+			if got, want := o.Future(tg, o.Period(kind)), age < -1; got != want {
+				t.Errorf("%s, %d periods ago: more than a period ahead %v", kind, age, got)
 			}
 		}
 	}

@@ -311,7 +311,7 @@ func (p *Outbox) gather(all bool) (next int) {
 		return next
 	}
 	mark := p.Journal.Mark() // read first: changes of earlier records are pending by now
-	for t, positions := range p.take(all, p.Opt.Early) {
+	for t, positions := range p.take(all) {
 		slices.Sort(positions)
 		p.ready = append(p.ready, changedCells{t, slices.Compact(positions)})
 	}
@@ -334,9 +334,9 @@ func (p *Outbox) readyFrom(all bool) int {
 }
 
 // take removes the changes from pending, all of them or the urgent ones. Changes made while the
-// clock was far ahead stay until their time has come: other sites would reject everything from
+// clock was ahead stay until their period begins: other sites would reject everything from
 // this site until then. If it crashes meanwhile, only snapshots contain them. The caller holds deltaMu.
-func (p *Outbox) take(all bool, early func(layout.Target) bool) map[layout.Target][]uint64 {
+func (p *Outbox) take(all bool) map[layout.Target][]uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lost {
@@ -345,7 +345,7 @@ func (p *Outbox) take(all bool, early func(layout.Target) bool) map[layout.Targe
 	}
 	taken := make(map[layout.Target][]uint64, len(p.pending))
 	for t, positions := range p.pending {
-		if (all || t.Kind.Urgent()) && !early(t) {
+		if (all || t.Kind.Urgent()) && !p.isFuture(t) {
 			taken[t] = positions
 			p.total -= len(positions)
 			delete(p.pending, t)
@@ -354,6 +354,9 @@ func (p *Outbox) take(all bool, early func(layout.Target) bool) map[layout.Targe
 	p.compactAt = 0
 	return taken
 }
+
+// isFuture reports whether a generation has not begun. Its changes are not published yet.
+func (p *Outbox) isFuture(t layout.Target) bool { return p.Opt.Future(t, 0) }
 
 // takeSections takes cells for one delta, from an index in ready. A delta contains only one kind. A
 // receiver may have to reject one kind: its parameters differ, the site exceeded a cap, or the kind

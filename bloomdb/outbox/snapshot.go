@@ -47,7 +47,7 @@ func (p *Outbox) NewSnapshot() *SnapshotWriter {
 	for _, g := range v.Counts {
 		w.targets = append(w.targets, layout.Target{Kind: layout.CountFilter, Gen: g.Num})
 	}
-	w.targets = slices.DeleteFunc(w.targets, p.Opt.Early)
+	w.targets = slices.DeleteFunc(w.targets, p.isFuture)
 	return w
 }
 

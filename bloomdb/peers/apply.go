@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/clock"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
@@ -119,7 +120,9 @@ func (ps *Peers) acceptable(o layout.Origin, s wire.DeltaSection) error {
 	if ps.opt.Expired(s.Target) {
 		return nil
 	}
-	if ps.opt.Early(s.Target) {
+	// The newest generation decides. A site that could write into the next one a week before it
+	// begins would overrule all reports of that week, beyond the rungs of any ladder.
+	if ps.opt.Future(s.Target, clock.MaxSkew) {
 		return fmt.Errorf("%s begins in the future, at %s: %w", what, ps.opt.Start(s.Target).Format(time.RFC3339), layout.ErrClock)
 	}
 	if s.Target.Kind == layout.CountFilter {

@@ -13,6 +13,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/outbox"
 	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/status"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
@@ -63,7 +64,7 @@ func TestCaps(t *testing.T) {
 			if err := s.send(a, b, kind, 0, most-1); err != nil {
 				t.Errorf("sent again: %v", err)
 			}
-			if st := a.Status().Sites[1]; st.Capped || st.Fill[kind.String()] < 0.9 {
+			if st := status.Of(a).Sites[1]; st.Capped || st.Fill[kind.String()] < 0.9 {
 				t.Errorf("status %+v", st)
 			}
 			err := s.send(a, b, kind, most-1, 2)
@@ -73,7 +74,7 @@ func TestCaps(t *testing.T) {
 			if err := s.send(a, b, kind, 0, 1); !errors.Is(err, wire.ErrCapped) {
 				t.Errorf("after that: %v", err)
 			}
-			if st := a.Status().Sites[1]; !st.Capped {
+			if st := status.Of(a).Sites[1]; !st.Capped {
 				t.Errorf("status %+v", st)
 			}
 			other := layout.CountFilter
@@ -117,7 +118,7 @@ func TestCapOfEpochs(t *testing.T) {
 			t.Fatalf("epoch %d: %v", n, err)
 		}
 	}
-	if st := a.Status().Sites[1]; st.Capped || st.Fill["spam"] > 0.77 {
+	if st := status.Of(a).Sites[1]; st.Capped || st.Fill["spam"] > 0.77 {
 		t.Errorf("status %+v", st)
 	}
 	accepted := uint64(0)
@@ -216,9 +217,9 @@ func TestSiteThatTakesAllMemory(t *testing.T) {
 		}
 	}
 	if !errors.Is(err, layout.ErrFull) {
-		t.Fatalf("%d MiB: %v", a.Status().Memory>>20, err)
+		t.Fatalf("%d MiB: %v", status.Of(a).Memory>>20, err)
 	}
-	if st := a.Status().Sites[1]; st.Memory > a.Peers.PartsLimit()/2 || st.Memory < a.Peers.PartsLimit()/4 {
+	if st := status.Of(a).Sites[1]; st.Memory > a.Peers.PartsLimit()/2 || st.Memory < a.Peers.PartsLimit()/4 {
 		t.Errorf("one site has %d MiB of %d", st.Memory>>20, a.Peers.PartsLimit()>>20)
 	}
 	for _, site := range []string{"b", "c"} {
@@ -261,13 +262,13 @@ func TestBoundsOnMembers(t *testing.T) {
 		err = send(fmt.Sprintf("c%d", n), 2, sec)
 	}
 	if !errors.Is(err, layout.ErrFull) {
-		t.Errorf("parts of %d MiB: %v", a.Status().Memory>>20, err)
+		t.Errorf("parts of %d MiB: %v", status.Of(a).Memory>>20, err)
 	}
 	c.Add(400 * 24 * time.Hour)
 	for range store.KeepExpired {
 		a.Expire()
 	}
-	if n := len(a.Status().Sites); n != 1 {
+	if n := len(status.Of(a).Sites); n != 1 {
 		t.Errorf("%d sites are stored, want only this one", n)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// learnedKeys is how many keys of a text are learned: those that reports of texts with at least a
+// learnedKeys is the number of keys of a text that are learned: those that reports of texts with at least a
 // sixth of its words store.
 const learnedKeys = 128
 

@@ -1,6 +1,8 @@
 package sketch
 
 import (
+	"slices"
+
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/signature"
@@ -41,13 +43,17 @@ func climb(g *store.ReportGeneration, s KindGroups, self string) (top int) {
 	return top
 }
 
-// has reports whether the list of a rung contains enough of one group. Of a page, one sender's
-// code is enough: a revocation under one domain takes back what several listed.
+// has reports whether the list of a rung contains enough of one group, from layout.SharedRungs on
+// the list of this site. Of a page, one sender's code is enough: a revocation under one domain
+// takes back what several listed.
 func has(g *store.ReportGeneration, s KindGroups, rung int, self string) bool {
 	q := NewQuery(s, ListOf(rung))
 	least := Enough
 	if s.Kind == signature.KindShape {
 		least = Suffices
 	}
-	return len(q.Overlaps(g, self, least, false)) > 0
+	if rung < layout.SharedRungs {
+		return len(q.Overlaps(g, self, least, false)) > 0
+	}
+	return slices.ContainsFunc(q.Overlaps(g, self, least, true), func(o Overlap) bool { return o.Site == self })
 }

@@ -150,7 +150,7 @@ func (q *Query) Overlaps(g *store.ReportGeneration, self string, least func(sign
 	return list
 }
 
-// bySite returns how much of a group each site has stored.
+// bySite returns the part of a group that each site has stored.
 func (q *Query) bySite(g *store.ReportGeneration, i int, self string) []Overlap {
 	l, pairs := &g.Sketches, q.pairs(i)
 	var list []Overlap
@@ -169,7 +169,7 @@ func (q *Query) bySite(g *store.ReportGeneration, i int, self string) []Overlap 
 	return list
 }
 
-// inPart returns how many of a group's pairs a part contains, if it contains the anchor.
+// inPart returns the number of a group's pairs that a part contains, if it contains the anchor.
 func (q *Query) inPart(p store.SitePart, i int, pairs []filter.Hash) int {
 	shape := p.Shape.Bits()
 	has := func(h filter.Hash) bool {
@@ -209,7 +209,7 @@ func selected(keys []filter.Hash, answers []bool) []filter.Hash {
 	return kept
 }
 
-// Enough returns how many keys of a group make a match; suffices returns the same for a weak
+// Enough returns the number of keys of a group that make a match; suffices returns the same for a weak
 // match. A group that needs no key never matches, as its anchor alone would be a match.
 func Enough(g signature.Group) int {
 	if g.Need < 1 {

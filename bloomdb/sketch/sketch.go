@@ -132,8 +132,8 @@ func (sk *Index) groupsOf(sketches []signature.Sketch, groups func(s signature.S
 
 // Records returns the journal records of the groups of a report or revocation. There are none if
 // sketches are disabled, or if the generation's filter is full, which is logged once. A full
-// sketch filter never rejects a report.
-func (sk *Index) Records(kind layout.Kind, sketches []KindGroups, gen int64) (records []journal.Record, err error) {
+// sketch filter never rejects a report. They use the first most rungs.
+func (sk *Index) Records(kind layout.Kind, sketches []KindGroups, gen int64, most int) (records []journal.Record, err error) {
 	if len(sketches) == 0 || sk.opt.Unwanted(layout.SketchFilter) {
 		return nil, nil
 	}
@@ -148,7 +148,7 @@ func (sk *Index) Records(kind layout.Kind, sketches []KindGroups, gen int64) (re
 		}
 		return nil, nil
 	}
-	for seeds := range slices.Chunk(sk.EntrySeeds(kind, sketches, gen), journal.MaxSeeds) {
+	for seeds := range slices.Chunk(sk.EntrySeeds(kind, sketches, gen, most), journal.MaxSeeds) {
 		records = append(records, journal.Record{Target: t, Seeds: seeds})
 	}
 	return records, nil
@@ -156,16 +156,16 @@ func (sk *Index) Records(kind layout.Kind, sketches []KindGroups, gen int64) (re
 
 // EntrySeeds returns the entries that a report or a revocation stores: those of its first list,
 // and for each sketch that was reported and revoked before those of all rungs up to the new one.
-// A sketch without a rung left has none.
-func (sk *Index) EntrySeeds(kind layout.Kind, sketches []KindGroups, gen int64) (seeds []uint64) {
+// A sketch for which none of the first most rungs is left has none.
+func (sk *Index) EntrySeeds(kind layout.Kind, sketches []KindGroups, gen int64, most int) (seeds []uint64) {
 	g := sk.store.View.Load().Report(gen)
 	byRung := make([][]KindGroups, layout.Rungs)
 	for _, s := range sketches {
-		rung, ok := layout.NextRung(kind, WriteTop(g, s, sk.opt.Site))
+		rung, ok := layout.NextRung(kind, WriteTop(g, s, sk.opt.Site), most)
 		if !ok {
 			continue
 		}
-		first, _ := layout.NextRung(kind, -1)
+		first, _ := layout.NextRung(kind, -1, most)
 		byRung[first] = append(byRung[first], s)
 		for r := layout.FirstRung; r <= rung; r++ {
 			byRung[r] = append(byRung[r], s)

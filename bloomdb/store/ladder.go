@@ -15,12 +15,10 @@ func (g *ReportGeneration) Top(h filter.Hash) int {
 
 // OwnTop is Top in this site's own filters only. Its parity is that of this site's last word.
 func (g *ReportGeneration) OwnTop(h filter.Hash) int {
-	return top(hasOwn(&g.Spam, h), hasOwn(&g.Revoked, h), func() int {
-		return climb(func(key filter.Hash) bool { return hasOwn(&g.Ladder, key) }, h)
-	})
+	return top(g.Spam.hasOwn(h), g.Revoked.hasOwn(h), func() int { return climb(&g.Ladder, g.Ladder.hasOwn, h) })
 }
 
-func hasOwn(l *Listing, h filter.Hash) bool { return l.Own != nil && l.Own.Has(h) }
+func (l *Listing) hasOwn(h filter.Hash) bool { return l.Own != nil && l.Own.Has(h) }
 
 func top(isReported, isRevoked bool, climb func() int) int {
 	switch {
@@ -45,10 +43,17 @@ func (g *ReportGeneration) WriteTop(h filter.Hash) int {
 
 // climb returns the highest rung in the ladder filter below which none is missing there; 0 if
 // the first one is.
-func (g *ReportGeneration) climb(h filter.Hash) (top int) { return climb(g.Ladder.Has, h) }
+func (g *ReportGeneration) climb(h filter.Hash) (top int) { return climb(&g.Ladder, g.Ladder.Has, h) }
 
-func climb(has func(filter.Hash) bool, h filter.Hash) (top int) {
-	for r := layout.FirstRung; r < layout.Rungs && has(keyring.Stretch(keyring.RungSeed(h, r))); r++ {
+// climb asks has up to layout.SharedRungs, and from there on this site's own filter.
+func climb(l *Listing, has func(filter.Hash) bool, h filter.Hash) (top int) {
+	for r := layout.FirstRung; r < layout.Rungs; r++ {
+		if r == layout.SharedRungs {
+			has = l.hasOwn
+		}
+		if !has(keyring.Stretch(keyring.RungSeed(h, r))) {
+			break
+		}
 		top = r
 	}
 	return top

@@ -162,20 +162,20 @@ func TestRecord(t *testing.T) {
 	ks := open(t, "a", keyspacetest.NewClock())
 	gen := ks.Settings.Generation(layout.SpamFilter, ks.Settings.Now())
 	signatures := keyspacetest.Message(1).Signatures
-	if got := ks.Votes.Record(layout.SpamFilter, nil, gen); got != nil {
+	if got := ks.Votes.Record(layout.SpamFilter, nil, gen, layout.ReporterRungs); got != nil {
 		t.Errorf("no signatures: %v", got)
 	}
-	if got := ks.Votes.Record(layout.SpamFilter, signatures, gen); len(got) != 1 || len(got[0].Votes) != 2 {
+	if got := ks.Votes.Record(layout.SpamFilter, signatures, gen, layout.ReporterRungs); len(got) != 1 || len(got[0].Votes) != 2 {
 		t.Errorf("a report: %v", got)
 	}
 	report(t, ks, layout.RevokedFilter, 1)
-	if got := ks.Votes.Record(layout.SpamFilter, signatures, gen); len(got) != 1 {
+	if got := ks.Votes.Record(layout.SpamFilter, signatures, gen, layout.ReporterRungs); len(got) != 1 {
 		t.Errorf("a report of a revoked message: %v", got)
 	}
-	if got := ks.Votes.Record(layout.SpamFilter, signatures, gen+1); len(got) != 1 {
+	if got := ks.Votes.Record(layout.SpamFilter, signatures, gen+1, layout.ReporterRungs); len(got) != 1 {
 		t.Errorf("in the next generation: %v", got)
 	}
-	if got := ks.Votes.Record(layout.RevokedFilter, signatures, gen); len(got) != 1 {
+	if got := ks.Votes.Record(layout.RevokedFilter, signatures, gen, layout.ReporterRungs); len(got) != 1 {
 		t.Errorf("a revocation: %v", got)
 	}
 }

@@ -57,15 +57,15 @@ func Positions(seed uint64, dst []uint64) []uint64 {
 }
 
 // Record returns the journal record by which a report or revocation changes the site's own votes.
-// There is none if it would be empty. A reported signature is skipped if its generation has no
-// rung left, and so remains revoked.
-func (vs *Register) Record(kind layout.Kind, signatures []signature.Signature, gen int64) []journal.Record {
+// There is none if it would be empty. A reported signature is skipped if none of the first most
+// rungs of its generation is left, so that it remains revoked.
+func (vs *Register) Record(kind layout.Kind, signatures []signature.Signature, gen int64, most int) []journal.Record {
 	r := journal.Record{Target: layout.Target{Kind: kind, Gen: gen}}
 	g := vs.store.View.Load().Report(gen)
 	for _, i := range Keys(signatures) {
 		h := vs.ring.ReportHash(signatures[i])
 		if g != nil {
-			if _, ok := layout.NextRung(kind, g.WriteTop(h)); !ok {
+			if _, ok := layout.NextRung(kind, g.WriteTop(h), most); !ok {
 				continue
 			}
 		}

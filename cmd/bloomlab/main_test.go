@@ -130,7 +130,7 @@ func TestNames(t *testing.T) {
 		{"crosscheck-", "table3 table4 table5 table6"},
 		{"iterative-", "fig5 fig6 estimate"},
 		{"generalized-", "table1 table2 table3 table4 table5 table6 table7 table8 attack"},
-		{"", "layout merge split framing ladder delta federation reputation reputation-attacks reputation-rules reputation-sizes"},
+		{"", "layout merge split framing ladder delta federation reputation reputation-attacks reputation-factor reputation-rules reputation-sizes"},
 	} {
 		for name := range strings.FieldsSeq(family.names) {
 			want = append(want, family.prefix+name)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -156,14 +155,6 @@ func writeFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
 	}
 }
 
-// noArguments is cobra.NoArgs for a verb, whose arguments are not commands.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("%s takes flags only: %.60q", cmd.Name(), args[0])
-	}
-	return nil
-}
-
 // checkHelp makes help for an unknown command an error.
 func checkHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
@@ -178,27 +169,3 @@ func checkHelp(root *cobra.Command) {
 		return nil
 	}
 }
-
-// Colours of a terminal, as numbers of SGR.
-const (
-	bold   = "1"
-	red    = "31"
-	green  = "32"
-	yellow = "33"
-	cyan   = "36"
-)
-
-// paint returns text in a colour if w is a terminal, and the user does not object to colours
-// (no-color.org).
-func paint(w io.Writer, colour, text string) string {
-	if !isTerminal(w) || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
-		return text
-	}
-	return "\x1b[" + colour + "m" + text + "\x1b[0m"
-}
-
-// kindColours are the colours of lines on standard error, by their kind.
-var kindColours = map[string]string{"error": red, "warning": yellow, "hint": cyan, "total": bold}
-
-// verdictColours are the colours of verdicts.
-var verdictColours = map[string]string{"spam": red, "bulk": yellow, "clean": green, "allowed": green, "skipped": cyan}

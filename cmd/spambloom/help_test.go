@@ -3,6 +3,8 @@ package main
 import (
 	"slices"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 )
 
 // Every verb has its place in the help, and no verb has two.
@@ -11,8 +13,7 @@ func TestGroups(t *testing.T) {
 	for _, g := range groups {
 		listed = append(listed, g.verbs...)
 	}
-	c := &cli{}
-	root := c.root()
+	root := commands(&verb.CLI{})
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		at := slices.Index(listed, cmd.Name())

@@ -133,7 +133,7 @@ func waitingOf(t *testing.T, folder string) map[string]map[string]bool {
 		if all[who] == nil {
 			all[who] = map[string]bool{}
 		}
-		all[who][entryID(e)] = true
+		all[who][e.Request.Signatures[0].Digest] = true
 	}
 	return all
 }
@@ -164,7 +164,7 @@ func countReports(t *testing.T, socket string) *counter {
 			return
 		}
 		c.mu.Lock()
-		c.seen[request.Reporter+" "+entryID(queue.Entry{Request: request})]++
+		c.seen[request.Reporter+" "+request.Signatures[0].Digest]++
 		c.mu.Unlock()
 		fmt.Fprint(w, `{"ids":[]}`)
 	})}

@@ -1,9 +1,24 @@
 // Command spambloom reports spam and asks the daemon of this machine about
-// messages. It owns the verbs, their output and their exit codes. Messages
-// are signed here; only signatures are sent to the daemon, through its control
-// socket.
+// messages. It owns the tree of commands and their help. Messages are signed
+// here; only signatures are sent to the daemon, through its control socket.
 //
 //	FILE... -> mailbox.Read -> signature.Compute -> client.Client -> stdout
+//
+// The verbs are in packages of their own, by their purpose:
+//
+//	verdict      check, explain
+//	report       report, revoke, flush
+//	status       status, top, web, sites
+//	reporters    reports, reporters, settle, undo, token
+//	exceptions   never, retouch
+//	federation   mute, drop, keygen
+//	join         invite, join
+//	doctor       doctor
+//	maintenance  backup, fsck, version
+//	trial        sign, replay
+//
+// They share package verb (streams, output, the daemon's socket, exit codes), package batch
+// (work on many messages), and package format (times, sizes and tables).
 //
 // Results go to stdout, everything else to stderr as `spambloom: error: ...`,
 // `spambloom: warning: ...` and `spambloom: hint: ...`, in lower case and without
@@ -24,9 +39,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/cmd/internal/version"
+	"github.com/spambloom/spambloom/cmd/spambloom/batch"
 	"github.com/spambloom/spambloom/cmd/spambloom/doctor"
+	"github.com/spambloom/spambloom/cmd/spambloom/exceptions"
+	"github.com/spambloom/spambloom/cmd/spambloom/federation"
 	"github.com/spambloom/spambloom/cmd/spambloom/join"
+	"github.com/spambloom/spambloom/cmd/spambloom/maintenance"
+	"github.com/spambloom/spambloom/cmd/spambloom/report"
+	"github.com/spambloom/spambloom/cmd/spambloom/reporters"
+	"github.com/spambloom/spambloom/cmd/spambloom/setup"
+	"github.com/spambloom/spambloom/cmd/spambloom/status"
+	"github.com/spambloom/spambloom/cmd/spambloom/trial"
 	"github.com/spambloom/spambloom/cmd/spambloom/verb"
+	"github.com/spambloom/spambloom/cmd/spambloom/verdict"
 )
 
 func main() {
@@ -35,38 +60,21 @@ func main() {
 
 // run executes one command and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	c := &cli{stdin: stdin, stdout: stdout, stderr: stderr}
-	root := c.root()
+	c := &verb.CLI{Streams: verb.Streams{In: stdin, Out: stdout, Err: stderr}}
+	root := commands(c)
+	isUsage := true // until flags and arguments are valid, and a verb begins
+	root.PersistentPreRun = func(*cobra.Command, []string) { isUsage = false }
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
-	c.verb = cmd.CommandPath()
-	if err != nil && !c.ran {
-		err = &usageError{err}
+	if err != nil && isUsage {
+		err = verb.UsageError(err)
 	}
-	c.complain(err)
-	return exitCode(err)
+	complain(c, err, cmd.CommandPath())
+	return verb.Code(err)
 }
-
-// cli is one run of the program.
-type cli struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-
-	bar      *progress // set while messages are processed
-	expected int       // messages, if they were counted before; else 0
-
-	control string // --control
-	quiet   bool   // --quiet
-	verb    string // what was called, such as "spambloom check"; "" until it has ended
-	late    bool   // the verb prints nothing before it is done
-	changes bool   // the verb changes something for each message
-	ran     bool   // flags and arguments were valid, and a verb has begun
-}
-
-func (c *cli) streams() verb.Streams { return verb.Streams{In: c.stdin, Out: c.stdout, Err: c.stderr} }
 
 const environmentHelp = `
 
@@ -93,7 +101,8 @@ Exit codes:
   64  wrong usage; the other codes are those of sysexits(3), and the help of each
       command lists its own`
 
-func (c *cli) root() *cobra.Command {
+// commands returns the tree of commands.
+func commands(c *verb.CLI) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "spambloom",
 		Short: "report spam, and ask why a message is called spam",
@@ -109,41 +118,48 @@ input. The default is standard input.` + environmentHelp,
 		SilenceUsage:  true,
 		// The help goes to standard error: a script without a command has made a mistake.
 		RunE: func(root *cobra.Command, _ []string) error {
-			fmt.Fprint(c.stderr, helpText(root))
-			return verdictExit(exUsage)
+			fmt.Fprint(c.Err, helpText(root))
+			return verb.Exit(verb.Usage)
 		},
-		PersistentPreRun: func(*cobra.Command, []string) { c.ran = true },
 	}
 	root.SetVersionTemplate(version.Text("spambloom") + "\n")
-	root.PersistentFlags().StringVar(&c.control, "control", "",
+	root.PersistentFlags().StringVar(&c.Control, "control", "",
 		"the daemon's control socket: `unix:PATH`, or https://HOST:PORT of another machine (default: $SPAMBLOOM_CONTROL, else the usual places)")
-	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "print errors and answers only: no hints, totals and lines of what was accepted")
-	root.AddCommand(c.checkCommand(), c.reportCommand(), c.revokeCommand(), c.flushCommand(), c.reportsCommand(), c.settleCommand(), c.undoCommand(), c.reportersCommand(), c.retouchCommand(), c.neverCommand(), c.signCommand(),
-		c.explainCommand(), c.statusCommand(), c.topCommand(), c.webCommand(), c.sitesCommand(), c.muteCommand(), c.dropCommand(), c.backupCommand(), c.fsckCommand(), c.keygenCommand(), join.InviteCommand(c.streams()), join.Command(c.streams()), doctor.Command(c.streams(), c.dial), c.tokenCommand(), c.replayCommand(), c.versionCommand())
+	root.PersistentFlags().BoolVarP(&c.Quiet, "quiet", "q", false, "print errors and answers only: no hints, totals and lines of what was accepted")
+	root.AddCommand( // in the order of the help
+		verdict.CheckCommand(c), report.Command(c), report.RevokeCommand(c), verdict.ExplainCommand(c),
+		status.Command(c), status.TopCommand(c), status.WebCommand(c), report.FlushCommand(c),
+		reporters.ReportsCommand(c), reporters.Command(c), reporters.SettleCommand(c), reporters.UndoCommand(c), reporters.TokenCommand(c),
+		exceptions.NeverCommand(c), exceptions.RetouchCommand(c),
+		setup.Command(c.Streams, c.Dial), join.InviteCommand(c.Streams), join.Command(c.Streams),
+		status.SitesCommand(c), federation.MuteCommand(c), federation.DropCommand(c), federation.KeygenCommand(c),
+		doctor.Command(c.Streams, c.Dial), maintenance.BackupCommand(c), maintenance.FsckCommand(c), maintenance.VersionCommand(c),
+		trial.SignCommand(c), trial.ReplayCommand(c),
+	)
 	arrange(root)
 	return root
 }
 
-// complain prints an error and a hint. Of an error that was printed when it
+// complain prints an error of a command and a hint. Of an error that was printed when it
 // happened, only the hint is printed.
-func (c *cli) complain(err error) {
-	var done verdictExit
+func complain(c *verb.CLI, err error, command string) {
+	var done verb.Exit
 	if err == nil || errors.As(err, &done) {
 		return
 	}
-	var printed *printedError
+	var printed *verb.PrintedError
 	if !errors.As(err, &printed) {
-		c.notify("error", err.Error())
+		c.Notify("error", err.Error())
 	}
-	var stopped *stoppedError
+	var stopped *batch.StoppedError
 	if errors.As(err, &stopped) {
-		c.notify("error", stopped.rest())
+		c.Notify("error", stopped.Rest())
 	}
-	h := hint(err)
-	if h == "" && exitCode(err) == exUsage {
-		h = usageHint(err, c.verb)
+	h := verb.Hint(err)
+	if h == "" && verb.Code(err) == verb.Usage {
+		h = usageHint(err, command)
 	}
 	if h != "" {
-		c.notify("hint", h)
+		c.Notify("hint", h)
 	}
 }

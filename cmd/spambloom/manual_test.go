@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/internal/manual"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -19,8 +20,7 @@ const manFolder = "../../contrib/man"
 
 // The pages in contrib equal the current help, of all commands and no others.
 func TestManual(t *testing.T) {
-	c := &cli{}
-	pages, err := manual.Pages(c.root(), "1", "spambloomd(8)")
+	pages, err := manual.Pages(commands(&verb.CLI{}), "1", "spambloomd(8)")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +55,7 @@ func TestManual(t *testing.T) {
 // A page contains its help.
 func TestManualSays(t *testing.T) {
 	pages := map[string]string{}
-	c := &cli{}
-	all, err := manual.Pages(c.root(), "1", "spambloomd(8)")
+	all, err := manual.Pages(commands(&verb.CLI{}), "1", "spambloomd(8)")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func scraped(t *testing.T) (*service, string) {
 	return d, w.Body.String()
 }
 
-// What Prometheus' own check says of the metrics is nothing, from the first scrape on.
+// Prometheus' own check finds no fault in the metrics, from the first scrape on.
 func TestMetricsAreConventional(t *testing.T) {
 	promtool := testenv.Program(t, "promtool")
 	_, text := scraped(t)

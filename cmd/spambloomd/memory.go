@@ -22,7 +22,7 @@ const (
 	// resident. Garbage is collected when the heap has doubled. Without ballast that is
 	// every few megabytes, many times a second under load. Unit: bytes.
 	ballast = 32 << 20
-	// memoryPeriod is how often the limit is adapted to the database.
+	// memoryPeriod is the time between two adaptations of the limit to the database.
 	memoryPeriod = time.Minute
 )
 

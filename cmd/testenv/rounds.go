@@ -12,7 +12,7 @@ import (
 // Soak reports whether a long run is asked for, as by make soak: SPAMBLOOM_SOAK=1.
 func Soak() bool { return os.Getenv("SPAMBLOOM_SOAK") != "" }
 
-// Rounds returns how often a test repeats what it does with random values: full in a
+// Rounds returns the number of times that a test repeats itself with random values: full in a
 // soak, a third in a usual run, a tenth in -short, and at least once.
 func Rounds(full int) int {
 	switch {

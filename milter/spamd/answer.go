@@ -133,7 +133,7 @@ func (c *conn) process(q request, m *milter.Mail, r *result) error {
 		return err
 	}
 	c.nc.SetWriteDeadline(time.Now().Add(c.options.WriteTimeout)) // the write returns the error
-	return m.WriteBody(c.nc)
+	return m.WriteBody(c.nc.Conn)
 }
 
 func (r *result) answer(q request, content []byte) []byte {

@@ -7,16 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/milter/door"
 )
 
-// door is the name of this protocol in the log.
-const door = "spamd"
+// protocol is the name of this protocol in the log.
+const protocol = "spamd"
 
 // piece is the part of a message that is read at a time. Unit: bytes.
 const piece = 64 << 10
@@ -25,19 +24,17 @@ const piece = 64 << 10
 // lost if the connection were closed at once.
 const lingering = 2 * time.Second
 
-// conn is a client's connection, with one request. All of it belongs to one goroutine, but
-// busy.
+// conn is a client's connection, with one request. It belongs to one goroutine.
 type conn struct {
 	server   *Server
 	options  *Options
-	listener string // its name
-	client   string // see clientOf
-	nc       net.Conn
+	listener string     // its name
+	client   string     // see clientOf
+	nc       *door.Conn // busy: a command was received
 	in       *bufio.Reader
-	busy     atomic.Bool // a command was received
 }
 
-func newConn(s *Server, o *Options, listener string, nc net.Conn) *conn {
+func newConn(s *Server, o *Options, listener string, nc *door.Conn) *conn {
 	return &conn{server: s, options: o, listener: listener, nc: nc, in: bufio.NewReaderSize(nc, maxLine)}
 }
 
@@ -48,7 +45,7 @@ func (c *conn) serve() {
 	if _, err := c.in.Peek(1); err != nil {
 		return
 	}
-	c.busy.Store(true)
+	c.nc.Busy.Store(true)
 	q, err := readRequest(c.in)
 	if err == nil {
 		err = c.answer(q)
@@ -68,7 +65,7 @@ func (c *conn) answer(q request) error {
 	case "PING":
 		return c.send([]byte("SPAMD/1.5 0 PONG\r\n"))
 	}
-	m := c.server.judge.NewMail(door, c.listener)
+	m := c.server.judge.NewMail(protocol, c.listener)
 	if m == nil {
 		return &Error{CodeTempFail, "the daemon is stopping"}
 	}
@@ -82,7 +79,7 @@ func (c *conn) answer(q request) error {
 	return c.check(q, m)
 }
 
-// receive reads the message. What m does not need is read and dropped.
+// receive reads the message, and drops the bytes that m does not need.
 func (c *conn) receive(q request, m *milter.Mail) error {
 	sent := &io.LimitedReader{R: c.in, N: q.length}
 	all := io.Reader(sent)
@@ -91,7 +88,7 @@ func (c *conn) receive(q request, m *milter.Mail) error {
 	}
 	content := all
 	if q.zlib {
-		inflated, err := zlib.NewReader(all)
+		inflated, err := newInflater(c.server.inflating, all)
 		if err != nil {
 			return &Error{CodeDataErr, "the message is not compressed with zlib"}
 		}
@@ -130,7 +127,7 @@ func (c *conn) fail(q request, err error) {
 	if c.send(head(refused.Code, refused.Text)) != nil {
 		return
 	}
-	if half, ok := c.nc.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+	if half, ok := c.nc.Conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
 		c.nc.SetReadDeadline(time.Now().Add(lingering))
 		io.Copy(io.Discard, io.LimitReader(c.in, 16*piece)) // whatever ends it, the connection is closed next
 	}

@@ -36,12 +36,12 @@ func FuzzReadRequest(f *testing.F) {
 		}
 		isSpam, err := q.says()
 		if err == nil && (isSpam != (q.class == "spam") || q.set == places{} && q.remove == places{}) {
-			t.Errorf("%q: %+v is told as %v", sent, q, isSpam)
+			t.Errorf("%q: %+v reported: %v", sent, q, isSpam)
 		}
 	})
 }
 
-// What a message arrives with never becomes a second verdict, and nothing else is lost.
+// A message that arrives with a verdict leaves with one verdict, ours, and all its other fields.
 func FuzzTag(f *testing.F) {
 	f.Add("From: a\r\nX-Spambloom: spam\r\n folded\r\n\r\n")
 	f.Add("From anna Mon\nSubject: x\n\n")

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/spambloom/spambloom/milter/door"
 	"github.com/spambloom/spambloom/milter/policy"
 )
 
@@ -38,8 +39,8 @@ func newMetrics() *metrics {
 	for command := range commands {
 		t.requests.WithLabelValues(command, "0")
 	}
-	t.refused.WithLabelValues(refusedConnections)
-	t.refused.WithLabelValues(refusedClient)
+	t.refused.WithLabelValues(door.ReasonConnections)
+	t.refused.WithLabelValues(door.ReasonClient)
 	return t
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/milter/door"
 )
 
 // Options determine the answers of a Server. The zero value of a field stands for its
@@ -68,28 +69,17 @@ type Server struct {
 	options atomic.Pointer[Options]
 	metrics *metrics
 
-	stop    context.Context // ends when Shutdown begins
-	drain   context.CancelFunc
-	running sync.WaitGroup // Serve calls, connections
+	door *door.Door
 
-	mu        sync.Mutex // guards the four below
-	listeners map[net.Listener]struct{}
-	conns     map[*conn]struct{}
-	clients   map[string]int       // number of connections; see clientOf
-	logged    map[string]time.Time // when a cause was last logged
+	inflating chan struct{} // the place of the message that is decompressed
+
+	mu     sync.Mutex
+	logged map[string]time.Time // when a cause was last logged; guarded by mu
 }
 
 // NewServer returns a server that judges mail by judge.
 func NewServer(judge *milter.Server, o Options) *Server {
-	s := &Server{
-		judge:     judge,
-		metrics:   newMetrics(),
-		listeners: map[net.Listener]struct{}{},
-		conns:     map[*conn]struct{}{},
-		clients:   map[string]int{},
-		logged:    map[string]time.Time{},
-	}
-	s.stop, s.drain = context.WithCancel(context.Background())
+	s := &Server{judge: judge, metrics: newMetrics(), door: door.New(), logged: map[string]time.Time{}, inflating: make(chan struct{}, 1)}
 	s.Reload(o)
 	return s
 }
@@ -97,19 +87,17 @@ func NewServer(judge *milter.Server, o Options) *Server {
 // Reload sets new options. They apply from each connection's beginning on.
 func (s *Server) Reload(o Options) { s.options.Store(o.withDefaults()) }
 
+// acceptPause is how long Serve waits after a failure to accept.
+const acceptPause = 100 * time.Millisecond
+
 // Serve accepts clients on ln until Shutdown, then returns nil. It closes ln. Policies refer
 // to the listener by name.
 func (s *Server) Serve(name string, ln net.Listener) error {
 	defer ln.Close()
-	s.mu.Lock()
-	if s.stop.Err() != nil {
-		s.mu.Unlock()
+	if !s.door.Enter(ln) {
 		return nil
 	}
-	s.listeners[ln] = struct{}{}
-	s.running.Add(1)
-	s.mu.Unlock()
-	defer s.running.Done()
+	defer s.door.Leave(ln)
 	for {
 		nc, err := ln.Accept()
 		switch {
@@ -117,66 +105,34 @@ func (s *Server) Serve(name string, ln net.Listener) error {
 			if c := s.admit(name, nc); c != nil {
 				go func() { defer s.release(c); c.serve() }()
 			}
-		case s.stop.Err() != nil:
+		case s.door.IsStopping():
 			return nil
 		case errors.Is(err, net.ErrClosed):
 			return fmt.Errorf("spamd: accept on %s: %w", ln.Addr(), err)
 		default:
 			s.report("accept", "accept failed, trying again", "listen", ln.Addr().String(), "error", err)
-			if !s.pause() {
+			if !s.door.Pause(acceptPause) {
 				return nil
 			}
 		}
 	}
 }
 
-// pause waits before accepting again. It returns false if Shutdown began.
-func (s *Server) pause() bool {
-	t := time.NewTimer(100 * time.Millisecond)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-s.stop.Done():
-		return false
-	}
-}
-
-// Reasons for refusing a connection, as in log and metric.
-const (
-	refusedConnections = "connections" // Options.MaxConnections are open
-	refusedClient      = "client"      // its client has Options.MaxConnectionsPerClient open
-)
-
 // admit registers a connection, or closes it and returns nil.
 func (s *Server) admit(listener string, nc net.Conn) *conn {
 	o := s.options.Load()
 	client := o.clientOf(nc)
-	reason, limit := "", 0
-	s.mu.Lock()
-	switch {
-	case s.stop.Err() != nil:
-		s.mu.Unlock()
-		nc.Close()
-		return nil
-	case len(s.conns) >= o.MaxConnections:
-		reason, limit = refusedConnections, o.MaxConnections
-	case o.MaxConnectionsPerClient > 0 && s.clients[client] >= o.MaxConnectionsPerClient:
-		reason, limit = refusedClient, o.MaxConnectionsPerClient
+	admitted, refused := s.door.Admit(nc, client, door.Limits{Connections: o.MaxConnections, PerClient: o.MaxConnectionsPerClient})
+	if refused != nil {
+		s.metrics.refused.WithLabelValues(refused.Reason).Inc()
+		s.report(refused.Reason, "spamd connection refused: limit reached", "reason", refused.Reason, "limit", refused.Limit, "of", client)
 	}
-	if reason != "" {
-		s.mu.Unlock()
-		s.metrics.refused.WithLabelValues(reason).Inc()
-		s.report(reason, "spamd connection refused: limit reached", "reason", reason, "limit", limit, "of", client)
+	if admitted == nil {
 		nc.Close()
 		return nil
 	}
-	defer s.mu.Unlock()
-	c := newConn(s, o, listener, nc)
+	c := newConn(s, o, listener, admitted)
 	c.client = client
-	s.conns[c] = struct{}{}
-	s.clients[client]++
-	s.running.Add(1)
 	s.metrics.connections.Inc()
 	return c
 }
@@ -184,14 +140,9 @@ func (s *Server) admit(listener string, nc net.Conn) *conn {
 // clientOf returns the client under which a connection is counted: the user of a unix
 // socket; this machine, for all its addresses over TCP; or another address.
 func (o *Options) clientOf(nc net.Conn) string {
-	if a, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
-		if a.IP.IsLoopback() {
-			return "loopback"
-		}
-		return a.AddrPort().Addr().Unmap().WithZone("").String()
-	}
-	if o.UserOf == nil {
-		return ""
+	client, isTCP := door.Client(nc)
+	if isTCP || o.UserOf == nil {
+		return client
 	}
 	return o.UserOf(nc)
 }
@@ -199,14 +150,8 @@ func (o *Options) clientOf(nc net.Conn) string {
 // release ends a connection.
 func (s *Server) release(c *conn) {
 	c.nc.Close()
-	s.mu.Lock()
-	delete(s.conns, c)
-	if s.clients[c.client]--; s.clients[c.client] == 0 {
-		delete(s.clients, c.client)
-	}
-	s.mu.Unlock()
 	s.metrics.connections.Dec()
-	s.running.Done()
+	c.nc.Release()
 }
 
 // report logs a line once a minute for each cause. Causes are constants of the package.
@@ -227,34 +172,4 @@ func (s *Server) report(cause, line string, attrs ...any) {
 // Shutdown stops accepting, closes the connections that have sent no request, lets the
 // others finish theirs, and cuts the rest when ctx ends. It returns when all goroutines have
 // ended: nil, or ctx's error if it had to cut.
-func (s *Server) Shutdown(ctx context.Context) error {
-	s.mu.Lock()
-	s.drain()
-	for ln := range s.listeners {
-		ln.Close()
-	}
-	s.cut(func(c *conn) bool { return !c.busy.Load() })
-	s.mu.Unlock()
-
-	ended := make(chan struct{})
-	go func() { s.running.Wait(); close(ended) }()
-	select {
-	case <-ended:
-		return nil
-	case <-ctx.Done():
-	}
-	s.mu.Lock()
-	s.cut(func(*conn) bool { return true })
-	s.mu.Unlock()
-	<-ended
-	return ctx.Err()
-}
-
-// cut closes the connections that match. The caller holds mu.
-func (s *Server) cut(match func(*conn) bool) {
-	for c := range s.conns {
-		if match(c) {
-			c.nc.Close()
-		}
-	}
-}
+func (s *Server) Shutdown(ctx context.Context) error { return s.door.Shutdown(ctx, 0) }

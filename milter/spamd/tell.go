@@ -30,7 +30,7 @@ func (c *conn) tell(q request, m *milter.Mail) error {
 	if err != nil {
 		return &Error{CodeTempFail, err.Error()}
 	}
-	if err := c.options.Tell(context.Background(), c.nc, Tell{User: q.user, IsSpam: isSpam, Set: set}); err != nil {
+	if err := c.options.Tell(context.Background(), c.nc.Conn, Tell{User: q.user, IsSpam: isSpam, Set: set}); err != nil {
 		var refused *Error
 		if !errors.As(err, &refused) {
 			c.options.Log.Error("spamd request failed", "command", q.command, "error", err)

@@ -28,7 +28,7 @@ func TestTell(t *testing.T) {
 	const report, revoke = "report", "revoke"
 	for _, test := range []struct {
 		headers string
-		does    string // "": nothing is told
+		does    string // "": the command is refused
 		want    string
 	}{
 		{"User: anna,Message-class: spam,Set: local", report, "SPAMD/1.1 0 EX_OK\r\nDidSet: local\r\nContent-length: 0\r\n\r\n"},
@@ -53,11 +53,11 @@ func TestTell(t *testing.T) {
 		select {
 		case tell := <-told:
 			if test.does == "" || tell.IsSpam != (test.does == report) || len(tell.Set.Signatures) != len(signature.Compute(signature.Parse([]byte(mail))).Signatures) {
-				t.Errorf("%s: told %+v", test.headers, tell)
+				t.Errorf("%s: received %+v, want %q", test.headers, tell, test.does)
 			}
 		default:
 			if test.does != "" {
-				t.Errorf("%s: nothing was told", test.headers)
+				t.Errorf("%s: received nothing, want %q", test.headers, test.does)
 			}
 		}
 	}

@@ -203,10 +203,13 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 		if err != nil {
 			return o, decision, err
 		}
-		if !entry.Listed && !reported && !r.settles && !(d.opt.Joined && d.waiting.hasRoom(r.Reporter)) {
-			return Outcome{Evidence: before, Idle: true}, ledger.Decision{Quorum: d.ledger.Quorum()}, nil
+		if !entry.Listed && !reported && !r.settles {
+			if !d.opt.Joined || !d.waiting.reserve(r.Reporter) {
+				return Outcome{Evidence: before, Idle: true}, ledger.Decision{Quorum: d.ledger.Quorum()}, nil
+			}
+			defer d.waiting.release(r.Reporter)
 		}
-		if err := d.refuseRevocation(entry); err != nil {
+		if err := d.refuseRevocation(r.Set, entry); err != nil {
 			return o, decision, err
 		}
 	}
@@ -221,6 +224,9 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 	}
 	if decision, err = d.ledger.Enter(entry); err != nil {
 		return o, decision, d.named(err, now)
+	}
+	if r.settles {
+		d.loadSettled() // first: it opens the rungs of an administrator
 	}
 	if err := d.carryOut(wholeOf(decision, set)); err != nil {
 		d.overdue.Store(true)

@@ -133,7 +133,7 @@ func TestHeldReports(t *testing.T) {
 	}
 }
 
-// settle settles the only message that is held, by the number that the list shows.
+// settle settles the only message that is held or contested, by the number that the list shows.
 func settle(t *testing.T, s *desktest.Stage, as string) {
 	t.Helper()
 	c, err := s.Contested(api.ContestedRequest{})

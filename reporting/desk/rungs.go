@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // ErrRevokedOften is the error for a revocation of a message that its reporter has revoked too
@@ -12,12 +13,13 @@ import (
 // waited until the next period would overturn later words.
 var ErrRevokedOften = errors.New("revoked too often")
 
-// A period has room for 8 revocations of a message that is listed again after each
-// (bloomdb/FORMAT.md, Ladder). After the last one, nobody can list it. Without shares, one
-// reporter could use up all 8, and protect a spam from the reports of all others.
+// A period has room for 7 revocations of a message that is listed again after each, and for an
+// eighth by an administrator (bloomdb/FORMAT.md, Ladder). After the last one, reporters cannot list
+// it. Without shares, one or two of them could use up all, and protect a spam from the reports of
+// all others. So after the fourth, each takes a reporter who has not revoked the message yet.
 const (
 	revocationsOfReporter = 4 // a person may change his mind eight times
-	revocationsOfTrusted  = 6
+	revocationsOfAnyone   = 4 // by all reporters and sites, until only further reporters may
 	revocationsOfOrigin   = 6
 
 	revocationsLookedAt = 256 // reports and revocations of a message, the latest
@@ -27,15 +29,29 @@ const (
 // used up their share of the revocations of a message in this period. Near-duplicates count
 // together, because they share the room of their sketch; revocations of several that follow each
 // other count as one.
-func (d *Desk) refuseRevocation(e ledger.Entry) error {
+func (d *Desk) refuseRevocation(set signature.Set, e ledger.Entry) error {
 	if !e.Listed || e.Reporter == ledger.Settler {
 		return nil
 	}
-	list, _, err := d.ledger.Reports(ledger.Query{Set: e.Set, Anchors: e.Anchors, Since: e.Period, Limit: revocationsLookedAt})
-	if err != nil {
+	byReporter, byOrigin, err := d.revocations(e)
+	switch {
+	case err != nil:
 		return err
+	case byReporter >= revocationsOfReporter:
+		return fmt.Errorf("%w: %s has taken the %d revocations of one message that one may have in a period", ErrRevokedOften, e.Reporter, revocationsOfReporter)
+	case byOrigin >= revocationsOfOrigin:
+		return fmt.Errorf("%w: %s has taken the %d revocations of one message that one may have in a period", ErrRevokedOften, e.Origin, revocationsOfOrigin)
+	case byReporter > 0 && d.db.Revocations(set) >= revocationsOfAnyone:
+		return fmt.Errorf("%w: the message was revoked %d times in this period, also by %s; now another reporter may, or an administrator (spambloom settle)",
+			ErrRevokedOften, d.db.Revocations(set), e.Reporter)
 	}
-	byReporter, byOrigin := 0, 0
+	return nil
+}
+
+// revocations counts those of a message in this period by the reporter of an entry, and by all of
+// its origin.
+func (d *Desk) revocations(e ledger.Entry) (byReporter, byOrigin int, err error) {
+	list, _, err := d.ledger.Reports(ledger.Query{Set: e.Set, Anchors: e.Anchors, Since: e.Period, Limit: revocationsLookedAt})
 	for i, r := range list { // the latest first
 		if r.Stance != ledger.Ham || r.Idle || r.Reporter == ledger.Settler {
 			continue
@@ -50,15 +66,5 @@ func (d *Desk) refuseRevocation(e ledger.Entry) error {
 			byOrigin++
 		}
 	}
-	most := revocationsOfReporter
-	if e.Trap || e.Trusted {
-		most = revocationsOfTrusted
-	}
-	switch {
-	case byReporter >= most:
-		return fmt.Errorf("%w: %s has taken the %d revocations of one message that one may have in a period", ErrRevokedOften, e.Reporter, most)
-	case byOrigin >= revocationsOfOrigin:
-		return fmt.Errorf("%w: %s has taken the %d revocations of one message that one may have in a period", ErrRevokedOften, e.Origin, revocationsOfOrigin)
-	}
-	return nil
+	return byReporter, byOrigin, err
 }

@@ -38,8 +38,6 @@ func (d *Desk) Settle(r Report, as string, by Author) (Outcome, error) {
 		return o, err
 	}
 	d.log.Info("message settled", "as", as, "by", by.Name, by.Origin.Attr(), "ids", o.IDs)
-	d.loadSettled()
-	o.Evidence = d.db.Judge(r.Set)
 	return o, nil
 }
 

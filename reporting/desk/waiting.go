@@ -22,8 +22,9 @@ const (
 // the listing arrives from another site within waitingTime and its reporter still stands by it.
 // It keeps no report out: the ledger does not count it. It is safe for concurrent use.
 type waiting struct {
-	mu   sync.Mutex
-	list []waitingWord
+	mu       sync.Mutex
+	list     []waitingWord
+	reserved map[string]int // places of reporters for revocations that are being entered
 }
 
 type waitingWord struct {
@@ -32,17 +33,37 @@ type waitingWord struct {
 	until    time.Time
 }
 
-// hasRoom reports whether another revocation of a reporter may wait.
-func (w *waiting) hasRoom(reporter string) bool {
+// reserve keeps a place for another revocation of a reporter until release. It returns false if
+// there is none.
+func (w *waiting) reserve(reporter string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := 0
+	ofReporter, ofAll := w.reserved[reporter], len(w.list)
 	for _, word := range w.list {
 		if word.reporter == reporter {
-			n++
+			ofReporter++
 		}
 	}
-	return n < waitingOfReporter && len(w.list) < waitingOfAll
+	for _, n := range w.reserved {
+		ofAll += n
+	}
+	if ofReporter >= waitingOfReporter || ofAll >= waitingOfAll {
+		return false
+	}
+	if w.reserved == nil {
+		w.reserved = map[string]int{}
+	}
+	w.reserved[reporter]++
+	return true
+}
+
+// release ends a reservation. The caller has added the revocation before, if it waits.
+func (w *waiting) release(reporter string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.reserved[reporter]--; w.reserved[reporter] == 0 {
+		delete(w.reserved, reporter)
+	}
 }
 
 // add lets a revocation wait, and returns until when.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,9 +19,9 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// rungs is the maximum number of alternating reports and revocations of a message in a period
-// (bloomdb/FORMAT.md, Ladder).
-const rungs = 16
+// rungs is the maximum number of alternating reports and revocations of a message in a period, by
+// reporters (bloomdb/FORMAT.md, Ladder).
+const rungs = 14
 
 // TestJunkInboxJunk: people change their minds until the period has no rung left. The last
 // answer says until when, and that an administrator can settle it.
@@ -30,9 +31,13 @@ func TestJunkInboxJunk(t *testing.T) {
 	s := desktest.Open(t, o, trust.Default())
 	m := desktest.Letter(1, 0)
 	for i := range rungs {
+		user := i / 4
+		if i >= 8 { // after the fourth revocation, each takes another reporter
+			user = i / 2
+		}
 		if i%2 == 0 {
-			s.MustReport(fmt.Sprint("user", i/4), m)
-		} else if _, err := s.Revoke(desk.Report{Set: m, Reporter: fmt.Sprint("user", i/4), Origin: desk.Origin{UID: 1000 + i/4, Known: true}}); err != nil {
+			s.MustReport(fmt.Sprint("user", user), m)
+		} else if _, err := s.Revoke(desk.Report{Set: m, Reporter: fmt.Sprint("user", user), Origin: desk.Origin{UID: 1000 + user, Known: true}}); err != nil {
 			t.Fatal(err)
 		}
 		s.WantListed(fmt.Sprint("change ", i), m, i%2 == 0)
@@ -46,6 +51,89 @@ func TestJunkInboxJunk(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.WantListed("settled", m, true)
+	s.WantListed("a near-duplicate of the settled one", desktest.Letter(1, 3), true)
+	s.MustRevoke("anna", desktest.Letter(1, 3))
+	s.WantListed("settled, and a near-duplicate revoked", m, true)
+}
+
+// TestRungsOfSome is the attack "rungs" by several reporters together, or by a fully trusted site
+// and reporters. Each of them revokes the spam as often as possible. As long as fewer than three
+// reporters take part beside one who takes all four revocations, or beside the site, a report of
+// somebody else lists the spam and its near-duplicates. Against more, an administrator does.
+func TestRungsOfSome(t *testing.T) {
+	for name, c := range map[string]struct {
+		site      bool
+		reporters int
+		frozen    bool
+	}{
+		"two reporters":            {false, 2, false},
+		"three reporters":          {false, 3, false},
+		"four reporters":           {false, 4, true},
+		"a site":                   {true, 0, false},
+		"a site and two reporters": {true, 2, false},
+		"a site and three":         {true, 3, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j, m, near := join(t, trust.Default()), desktest.Letter(1, 0), desktest.Letter(1, 12)
+			a := j.sites["a"]
+			for range 5 * rungs { // the member ignores all shares
+				if !c.site {
+					break
+				}
+				if err := errors.Join(j.sites["b"].DB.Report(m, bloomdb.ClassOther), j.sites["b"].DB.Revoke(m)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			j.exchange("b", "a")
+			a.WantListed("of the member", m, false)
+			for by := range c.reporters {
+				for range rungs {
+					if !a.DB.Judge(m).Listed {
+						a.MustReport(fmt.Sprint("mallory", by), m)
+					}
+					if _, err := a.Revoke(desk.Report{Set: m, Reporter: fmt.Sprint("mallory", by)}); err != nil && !errors.Is(err, desk.ErrRevokedOften) {
+						t.Fatal(err)
+					}
+				}
+			}
+			a.MustReport("bert", m)
+			a.WantListed("reported by somebody else", m, !c.frozen)
+			a.WantListed("a near-duplicate", near, !c.frozen)
+			if _, err := a.Settle(desk.Report{Set: m}, desk.SettleSpam, desk.Author{Name: "root"}); err != nil {
+				t.Fatal(err)
+			}
+			a.WantListed("settled", m, true)
+			a.WantListed("a near-duplicate of the settled one", near, true)
+		})
+	}
+}
+
+// TestRungsOfAFile is the attack "rungs" against malware: two reporters report and revoke invented
+// messages, each with the file of the malware. Another one's report still lists all mail with the file.
+func TestRungsOfAFile(t *testing.T) {
+	o := desktest.Options(t.TempDir())
+	o.Reports.Capacity = 100_000 // else a reporter's share ends first
+	s := desktest.Open(t, o, trust.Default())
+	with := func(campaign int) signature.Set {
+		m := desktest.Letter(campaign, 0)
+		m.Signatures = append(m.Signatures, signature.Signature{Kind: signature.KindAttachment, Digest: [32]byte{1}})
+		return m
+	}
+	refused := 0
+	for i := range 2 * rungs {
+		m, who := with(1000+i), fmt.Sprint("mallory", i%2)
+		s.MustReport(who, m)
+		if _, err := s.Revoke(desk.Report{Set: m, Reporter: who}); errors.Is(err, desk.ErrRevokedOften) {
+			refused++
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if refused < rungs {
+		t.Errorf("%d revocations were refused", refused)
+	}
+	s.MustReport("bert", with(1))
+	s.WantListed("other mail with the file", with(2), true)
 }
 
 // TestRungsOfOne is the attack "rungs": one reporter reports and revokes a spam, or its
@@ -198,14 +286,35 @@ func TestWaitingEnds(t *testing.T) {
 	}
 }
 
-// TestWaitingIsBounded: early revocations of one reporter do not use up the room of others.
+// TestWaitingIsBounded: early revocations of one reporter, one after the other or at once, do not
+// use up the room of others.
 func TestWaitingIsBounded(t *testing.T) {
 	j := join(t, trust.Default())
-	for i := range 20 {
+	for i := range 10 {
 		o := j.sites["b"].MustRevoke("mallory", desktest.Letter(i, 0))
-		if waits := !o.Waits.IsZero(); waits != (i < 16) || !o.Idle {
+		if o.Waits.IsZero() || !o.Idle {
 			t.Errorf("revocation %d: %+v", i, o)
 		}
+	}
+	var all sync.WaitGroup
+	var waits atomic.Int64
+	for i := range 32 {
+		all.Go(func() {
+			o, err := j.sites["b"].Revoke(desk.Report{Set: desktest.Letter(10+i, 0), Reporter: "mallory"})
+			if err != nil || !o.Idle {
+				t.Errorf("%+v, %v", o, err)
+			}
+			if !o.Waits.IsZero() {
+				waits.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if waits.Load() != 6 {
+		t.Errorf("%d more revocations wait, want 6", waits.Load())
+	}
+	if o := j.sites["b"].MustRevoke("mallory", desktest.Letter(98, 0)); !o.Waits.IsZero() {
+		t.Errorf("the 17th: %+v", o)
 	}
 	if o := j.sites["b"].MustRevoke("anna", desktest.Letter(99, 0)); o.Waits.IsZero() {
 		t.Errorf("another reporter's: %+v", o)
@@ -225,13 +334,7 @@ func TestSettle(t *testing.T) {
 			if err != nil || len(contested.Messages) != 1 || fmt.Sprint(contested.Messages[0].Reporters, contested.Messages[0].Revokers) != "[anna] [bob]" {
 				t.Fatalf("%+v, %v", contested, err)
 			}
-			set, err := a.SetOf(contested.Messages[0].Report)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := a.Settle(desk.Report{Set: set}, as, desk.Author{Name: "root"}); err != nil {
-				t.Fatal(err)
-			}
+			settle(t, a, as)
 			a.WantListed("settled", m, isSpam)
 			for _, who := range []string{"anna", "bob", "carl", "dora"} {
 				if _, err := a.Report(desk.Report{Set: m, Reporter: who}); (err != nil) != (as == desk.SettleNever) {

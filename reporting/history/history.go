@@ -6,8 +6,9 @@
 //
 // Counting costs mail nothing: Run reads the counters of the metrics. A crash loses at most
 // the last minute. The package owns the folder with the files (FORMAT.md). A damaged file is
-// set aside and costs its month; a fault of the disk is shown by Fault, and the counts stay
-// in memory until it ends. Neither ever keeps the daemon from working.
+// set aside and costs its month. A file that cannot be read or written stays where it is: Fault
+// returns the error, and the counts stay in memory until it ends. Neither ever keeps the daemon
+// from working.
 //
 // The package does not know what the counters mean; see package figures. A History is safe
 // for concurrent use. Its only lock is mu.
@@ -25,6 +26,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -56,7 +58,7 @@ type History struct {
 	last    map[string]float64   // the counters when they were last read
 	months  map[time.Time]*month // not written yet, or being counted
 	dirty   map[time.Time]bool   // of months: changed since it was written
-	fault   error                // of the last write
+	fault   error                // of the last write, or of reading the month to add to
 	damaged []string             // names of files that are set aside
 }
 
@@ -89,7 +91,9 @@ func Open(o Options) *History {
 		if strings.HasSuffix(e.Name(), suffix+aside) {
 			h.damaged = append(h.damaged, e.Name())
 		} else if begin, ok := beginOf(e.Name()); ok {
-			h.load(begin)
+			if _, err := h.load(begin); err != nil {
+				h.failed(err)
+			}
 		}
 	}
 	return h
@@ -137,7 +141,12 @@ func (h *History) Take() {
 			continue
 		}
 		if h.months[begin] == nil {
-			h.months[begin] = h.load(begin)
+			m, err := h.load(begin)
+			if err != nil {
+				h.failed(err)
+				return // the counters are read again
+			}
+			h.months[begin] = m
 		}
 		if h.months[begin].add(hour, key, uint64(gained)) {
 			h.last[key] += float64(uint64(gained))
@@ -146,26 +155,26 @@ func (h *History) Take() {
 	}
 }
 
-// load returns a month from memory or from its file; empty if there is none. A file that
-// cannot be read is set aside. The caller holds mu.
-func (h *History) load(begin time.Time) *month {
+// load returns a month from memory or from its file; empty if there is none. A damaged file is set
+// aside. An error of the disk, or of too many open files, is no damage. The caller holds mu.
+func (h *History) load(begin time.Time) (*month, error) {
 	if m := h.months[begin]; m != nil {
-		return m
+		return m, nil
 	}
 	path := filepath.Join(h.opt.Dir, fileOf(begin))
 	data, err := readFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return newMonth()
-	}
-	var m *month
-	if err == nil {
-		m, err = decode(data)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return newMonth(), nil
 	}
 	if err != nil {
-		h.setAside(path, err)
-		return newMonth()
+		return nil, err
 	}
-	return m
+	m, err := decode(data)
+	if err != nil {
+		h.setAside(path, err)
+		return newMonth(), nil
+	}
+	return m, nil
 }
 
 // readFile reads a file of at most maxFile bytes, and one more of a longer one.
@@ -196,6 +205,10 @@ func (h *History) write() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	current, _ := monthOf(h.opt.Now())
+	if _, err := h.load(current); err != nil {
+		h.failed(err)
+		return
+	}
 	for begin := range h.dirty {
 		path := filepath.Join(h.opt.Dir, fileOf(begin))
 		if err := renameio.WriteFile(path, h.months[begin].encode(), 0o600); err != nil {
@@ -256,8 +269,8 @@ func (h *History) Damaged() (list []string) {
 }
 
 // Hours returns the hours between two times, in their order: every hour that begins at from
-// or later, and before to. An hour in which nothing was counted has no counts. It returns
-// at most a year, the latest one.
+// or later, and before to. An hour in which nothing was counted, or whose file cannot be read, has
+// no counts. It returns at most a year, the latest one.
 func (h *History) Hours(from, to time.Time) []Hour {
 	from, to = from.UTC().Truncate(time.Hour), to.UTC()
 	if most := to.Truncate(time.Hour).AddDate(-1, 0, 0); from.Before(most) {
@@ -271,7 +284,12 @@ func (h *History) Hours(from, to time.Time) []Hour {
 	for t := from; t.Before(to); t = t.Add(time.Hour) {
 		begin, hour := monthOf(t)
 		if held == nil || begin != of {
-			held, of = h.load(begin), begin
+			var err error
+			if held, err = h.load(begin); err != nil {
+				h.opt.Log.Warn("history: a month is not shown", "error", err)
+				held = newMonth()
+			}
+			of = begin
 		}
 		list = append(list, Hour{Start: t, Counts: maps.Clone(held.hours[hour])})
 	}

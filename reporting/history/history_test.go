@@ -216,6 +216,35 @@ func TestLargestHistory(t *testing.T) {
 	}
 }
 
+// A file that cannot be read now is not damaged: it stays, and what is counted meanwhile is added
+// to it later. The test uses a symbolic link to itself, which no user can read.
+func TestUnreadableFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "2026-11.counts")
+	s := open(dir, noon)
+	s.count(noon, "spam", 7)
+	s.stop()
+	if err := errors.Join(os.Rename(path, path+".kept"), os.Symlink(path, path)); err != nil {
+		t.Fatal(err)
+	}
+	s = open(dir, noon)
+	s.count(noon, "spam", 2)
+	s.stop()
+	if s.Fault() == nil || len(s.Damaged()) > 0 {
+		t.Errorf("fault %v, set aside %q", s.Fault(), s.Damaged())
+	}
+	s.want(t, noon, noon.Add(time.Hour), map[string]uint64{})
+	if err := os.Rename(path+".kept", path); err != nil {
+		t.Fatal(err)
+	}
+	s.count(noon, "spam", 1)
+	s.stop()
+	if s.Fault() != nil {
+		t.Error(s.Fault())
+	}
+	open(dir, noon).want(t, noon, noon.Add(time.Hour), map[string]uint64{"spam": 10})
+}
+
 // Run reads the counters and writes the file while it runs, so that a crash costs a minute.
 func TestRunWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

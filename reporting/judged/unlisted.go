@@ -17,12 +17,13 @@ import (
 //	Like: one look through the ring, some milliseconds with the memory of MaxUnlisted
 //
 // Its memory is taken at once and never grows. A message takes some 200 bytes. An Unlisted is
-// safe for concurrent use; Add waits for a Like.
+// safe for concurrent use. Like lets mail in between: Add waits for a look at stretch words.
 type Unlisted struct {
-	mu     sync.RWMutex
-	ring   []uint64
-	oldest int // place of the oldest record
-	used   int // words in use, from oldest on, around the end of the ring
+	mu      sync.RWMutex
+	ring    []uint64
+	oldest  int    // place of the oldest record
+	used    int    // words in use, from oldest on, around the end of the ring
+	dropped uint64 // words that were forgotten since the start
 }
 
 // MaxUnlisted is the default memory of an Unlisted, in bytes. It has room for some 80,000
@@ -33,6 +34,8 @@ const MaxUnlisted = 16 << 20
 const (
 	unlistedFor   = 24 * time.Hour
 	maxRemembered = 48 // signatures and anchors of a message
+
+	stretch = 1 << 14 // words that Like reads under one lock: some 40 microseconds
 )
 
 // The words of a record. Its signatures and anchors follow.
@@ -106,7 +109,7 @@ func (u *Unlisted) place(i int) int {
 // drop forgets the oldest record. The caller holds mu.
 func (u *Unlisted) drop() {
 	n := int(u.ring[u.oldest])
-	u.oldest, u.used = u.place(n), u.used-n
+	u.oldest, u.used, u.dropped = u.place(n), u.used-n, u.dropped+uint64(n)
 }
 
 // hashOf returns the begin of a signature's digest.
@@ -117,25 +120,38 @@ func hashOf(s signature.Signature) uint64 { return binary.BigEndian.Uint64(s.Dig
 // of anchors; 0: the sketch lists nothing.
 func (u *Unlisted) Like(signatures []signature.Signature, anchors [][]uint64, need []int, now time.Time) (found Likeness) {
 	q := newQuestion(signatures, anchors, need)
-	since := uint64(now.Add(-unlistedFor).Unix())
+	q.since = uint64(now.Add(-unlistedFor).Unix())
 	senders := make(map[uint64]struct{})
-	u.mu.RLock()
-	defer u.mu.RUnlock()
-	for at := 0; at < u.used; {
-		word := func(i int) uint64 { return u.ring[u.place(at+i)] }
-		n := int(word(wordLength))
-		if word(wordAt) >= since && q.isLike(n-wordsBefore, func(i int) uint64 { return word(wordsBefore + i) }) {
-			found.Mails += word(wordCopies)
-			senders[word(wordSender)] = struct{}{}
-		}
-		at += n
+	for at, more := uint64(0), true; more; {
+		at, more = u.look(at, q, senders, &found)
 	}
 	found.Senders = uint64(len(senders))
 	return found
 }
 
+// look adds the likeness of a stretch of records, from the word of number at on, and returns where the
+// next stretch begins. Words are numbered from the start. Records that are forgotten meanwhile are
+// skipped.
+func (u *Unlisted) look(at uint64, q *question, senders map[uint64]struct{}, found *Likeness) (next uint64, more bool) {
+	u.mu.RLock()
+	defer u.mu.RUnlock()
+	from := int(max(at, u.dropped) - u.dropped)
+	i := from
+	for i < u.used && i-from < stretch {
+		word := func(n int) uint64 { return u.ring[u.place(i+n)] }
+		n := int(word(wordLength))
+		if word(wordAt) >= q.since && q.isLike(n-wordsBefore, func(n int) uint64 { return word(wordsBefore + n) }) {
+			found.Mails += word(wordCopies)
+			senders[word(wordSender)] = struct{}{}
+		}
+		i += n
+	}
+	return u.dropped + uint64(i), i < u.used
+}
+
 // question is what Like looks for. Few words pass the first look.
 type question struct {
+	since    uint64               // seconds since 1970
 	first    [1 << 12 / 64]uint64 // a bit for the low bits of each hash
 	exact    []uint64
 	sketches [][]uint64

@@ -132,3 +132,33 @@ func BenchmarkUnlisted(b *testing.B) {
 		}
 	})
 }
+
+// Mail that is added during a look neither delays it for ever nor confuses it: a message that stays in
+// memory is counted once.
+func TestLikeAndAddTogether(t *testing.T) {
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	u := judged.NewUnlisted(1 << 20)
+	for n := range 10_000 {
+		u.Add(seen(now, 1, 1, 2+n))
+	}
+	u.Add(seen(now, 7, 3, 1))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := range 15_000 { // with the 10,001 before, less than the memory holds
+			u.Add(seen(now, 1, 1, 20_000+n))
+		}
+	}()
+	for range 200 {
+		if got := u.Like([]signature.Signature{text(1)}, nil, nil, now); got != (judged.Likeness{Mails: 3, Senders: 1}) {
+			t.Fatalf("%+v, want 3 mails of one sender", got)
+		}
+	}
+	<-done
+	for n := range 30_000 { // everything older is forgotten
+		u.Add(seen(now, 1, 1, 50_000+n))
+	}
+	if got := u.Like([]signature.Signature{text(1)}, nil, nil, now); got != (judged.Likeness{}) {
+		t.Errorf("%+v of forgotten mail", got)
+	}
+}

@@ -7,22 +7,12 @@ import (
 	"github.com/spambloom/spambloom/reporting/ledger/record"
 )
 
-// putDue writes a decision that is due until it is settled.
-func (t *txn) putDue(d record.Due) (uint64, error) {
-	n, err := t.due.NextSequence()
-	if err != nil {
-		return 0, err
-	}
-	key := buckets.NewNumber(n)
-	return n, t.due.Put(key[:], d.Encode())
-}
-
 // Due returns decisions that are not settled, in their order: at most limit of those after a
 // number.
 func (l *Ledger) Due(after uint64, limit int) (list []Decision, err error) {
 	err = l.view(func(t *txn) error {
 		first := buckets.NewNumber(after + 1)
-		c := t.due.Cursor()
+		c := t.Due.Cursor()
 		for key, data := c.Seek(first[:]); key != nil && len(list) < limit; key, data = c.Next() {
 			if len(key) != len(buckets.Number{}) {
 				return fmt.Errorf("decision: %w key", ErrDamaged)
@@ -43,7 +33,7 @@ func (l *Ledger) Due(after uint64, limit int) (list []Decision, err error) {
 func (l *Ledger) Current(d Decision) (now Decision, err error) {
 	err = l.view(func(t *txn) error {
 		key := buckets.NewNumber(d.Due)
-		if data := t.due.Get(key[:]); data != nil {
+		if data := t.Due.Get(key[:]); data != nil {
 			now, err = t.dueDecision(d.Due, data)
 		}
 		return err
@@ -58,7 +48,7 @@ func (t *txn) dueDecision(n uint64, data []byte) (Decision, error) {
 		return Decision{}, err
 	}
 	d := Decision{Due: n, ID: kept.Report}
-	r, err := t.report(kept.Report)
+	r, err := t.Report(kept.Report)
 	if err != nil || r == nil || len(r.Set.Signatures) != len(kept.Parts.Signatures) || len(r.Set.Sketches) != len(kept.Parts.Sketches) {
 		return d, err
 	}
@@ -78,7 +68,7 @@ func (t *txn) dueDecision(n uint64, data []byte) (Decision, error) {
 func (t *txn) standing(kept record.Due, r *record.Report) (record.Reached, error) {
 	still := map[record.Key]Weight{}
 	for _, k := range record.KeysOf(r.Set, r.Anchors) {
-		y, err := t.tally(k)
+		y, err := t.Tally(k)
 		if err != nil {
 			return record.Reached{}, err
 		}

@@ -60,7 +60,7 @@ func (l *Ledger) Enter(e Entry) (Decision, error) {
 		if d, refused, err = t.enter(e); err != nil {
 			return nil, err
 		}
-		return refused, t.flush()
+		return refused, t.Flush()
 	})
 	if err != nil {
 		return Decision{}, err
@@ -87,7 +87,7 @@ type entering struct {
 
 func (t *txn) enter(e Entry) (d Decision, refused, err error) {
 	w := &entering{txn: t, e: e, keys: record.KeysOf(e.Set, e.Anchors), tallies: map[record.Key]*record.Tally{}, old: map[uint64]bool{}, own: map[record.Key]Weight{}, settled: map[record.Key]Stance{}}
-	if w.row, err = t.reporter(e.Reporter); err != nil {
+	if w.row, err = t.Reporter(e.Reporter); err != nil {
 		return d, nil, err
 	}
 	w.weight = t.l.weight(w.row, e.Trap, e.At)
@@ -103,7 +103,7 @@ func (t *txn) enter(e Entry) (d Decision, refused, err error) {
 	if w.idle {
 		w.e.Cost = 0 // it writes no filter
 	}
-	if t.count(buckets.CountReports) >= t.l.opt.Max || w.row == nil && t.count(buckets.CountReporters) >= maxReporters {
+	if t.Count(buckets.CountReports) >= t.l.opt.Max || w.row == nil && t.Count(buckets.CountReporters) >= maxReporters {
 		return d, ErrFull, nil
 	}
 	if refused, err := w.refuseShare(); refused != nil || err != nil {
@@ -120,7 +120,7 @@ func (t *txn) enter(e Entry) (d Decision, refused, err error) {
 // is new again once there is something to revoke.
 func (w *entering) look() (err error) {
 	for _, k := range w.keys {
-		if w.tallies[k], err = w.tally(k); err != nil {
+		if w.tallies[k], err = w.Tally(k); err != nil {
 			return err
 		}
 	}
@@ -135,7 +135,7 @@ func (w *entering) look() (err error) {
 		return nil
 	}
 	for _, k := range w.keys {
-		o, ok, err := w.opinionOf(k, w.tallies[k], w.row.ID)
+		o, ok, err := w.OpinionOf(k, w.tallies[k], w.row.ID)
 		if err != nil {
 			return err
 		}
@@ -163,8 +163,8 @@ func (w *entering) sums(s Stance) func(record.Key) Weight {
 	return func(k record.Key) Weight { return w.tallies[k].Sums[s] }
 }
 
-// backing returns the weight behind a stance: the quorum or more if it decides. What an
-// administrator has settled, others do not decide.
+// backing returns the weight behind a stance: the quorum or more if it decides. The opposite of
+// an administrator's decision has none.
 func (w *entering) backing(s Stance) func(record.Key) Weight {
 	return func(k record.Key) Weight {
 		y := w.tallies[k]
@@ -219,12 +219,12 @@ func (w *entering) decision(r record.Reached) Decision {
 // write enters the report and returns the decision.
 func (w *entering) write() (d Decision, err error) {
 	if w.row == nil {
-		if w.row, err = w.newReporter(w.e.Reporter, w.e.At); err != nil {
+		if w.row, err = w.NewReporter(w.e.Reporter, w.e.At); err != nil {
 			return d, err
 		}
 	}
 	spam, said := w.reach(Spam), w.reach(w.e.Stance)
-	n, err := w.reports.NextSequence()
+	n, err := w.Reports.NextSequence()
 	if err != nil {
 		return d, err
 	}
@@ -240,7 +240,7 @@ func (w *entering) write() (d Decision, err error) {
 	}
 	for _, k := range w.changed {
 		o := record.Opinion{Reporter: w.row.ID, Report: n, At: w.e.At.Truncate(time.Second), Weight: w.weight, Ham: w.e.Stance == Ham, Early: early, Idle: w.idle}
-		if err := w.addOpinion(k, w.tallies[k], o); err != nil {
+		if err := w.AddOpinion(k, w.tallies[k], o); err != nil {
 			return d, err
 		}
 	}
@@ -257,14 +257,14 @@ func (w *entering) write() (d Decision, err error) {
 		return d, err
 	}
 	if d.Action != None {
-		d.Due, err = w.putDue(record.Due{Action: d.Action, Report: n, Parts: now})
+		d.Due, err = w.PutDue(record.Due{Action: d.Action, Report: n, Parts: now})
 	}
 	return d, err
 }
 
 // hold lets a report wait for a second reporter, unless somebody else has reported the message or
-// a near-duplicate of it. What was reported and revoked before without being held is not held: there
-// the rules of a contest decide. What is held remains so.
+// a near-duplicate of it. A message that was reported and revoked before without being held is not
+// held, because the rules of a contest decide it. A message that is held remains so.
 func (w *entering) hold() {
 	others := record.Reach(w.e.Set, w.e.Anchors, func(k record.Key) Weight { return w.tallies[k].Sums[Spam] - w.own[k] }, 1)
 	isRevoked := slices.ContainsFunc(w.e.Set.Signatures, func(s signature.Signature) bool { return w.tallies[record.SignatureKey(s)].IsRevoked() })
@@ -279,9 +279,9 @@ func (w *entering) hold() {
 // replace removes this reporter's earlier opinions from the sums.
 func (w *entering) replace() error {
 	for _, k := range w.changed {
-		o, ok, err := w.opinionOf(k, w.tallies[k], w.row.ID)
+		o, ok, err := w.OpinionOf(k, w.tallies[k], w.row.ID)
 		if err == nil && ok {
-			err = w.removeOpinion(k, w.tallies[k], o)
+			err = w.RemoveOpinion(k, w.tallies[k], o)
 		}
 		if err != nil {
 			return err
@@ -300,12 +300,12 @@ func (w *entering) replace() error {
 }
 
 func (t *txn) mark(n uint64, flag record.ReportFlags) error {
-	r, err := t.report(n)
+	r, err := t.Report(n)
 	if err != nil || r == nil || r.Flags&flag != 0 {
 		return err
 	}
 	r.Flags |= flag
-	return t.putReport(n, r)
+	return t.PutReport(n, r)
 }
 
 // close marks in the tallies what is listed and revoked now, and refutes the reporters of the
@@ -333,7 +333,7 @@ func (w *entering) close(n uint64) error {
 		return err
 	}
 	for _, k := range w.keys {
-		if err := w.putTally(k, w.tallies[k]); err != nil {
+		if err := w.PutTally(k, w.tallies[k]); err != nil {
 			return err
 		}
 	}
@@ -365,11 +365,11 @@ func (w *entering) record(n uint64, early bool, credit Weight) error {
 		r.Flags |= record.FlagForeign
 	}
 	w.row.Last, w.row.Dirty = w.e.At.Truncate(time.Second).UTC(), true
-	if err := w.putReport(n, r); err != nil {
+	if err := w.PutReport(n, r); err != nil {
 		return err
 	}
-	if err := w.by.Put(buckets.ByKey(w.row.ID, n), nil); err != nil {
+	if err := w.By.Put(buckets.ByKey(w.row.ID, n), nil); err != nil {
 		return err
 	}
-	return w.add(buckets.CountReports, 1)
+	return w.Add(buckets.CountReports, 1)
 }

@@ -98,7 +98,7 @@ func (w *entering) credit(early bool) (Weight, error) {
 // confirm credits one report with this reporter's weight. full reports whether it has the most
 // that a report can earn.
 func (w *entering) confirm(o record.Opinion) (full bool, err error) {
-	r, err := w.report(o.Report)
+	r, err := w.Report(o.Report)
 	if err != nil || r == nil {
 		return true, err
 	}
@@ -107,7 +107,7 @@ func (w *entering) confirm(o record.Opinion) (full bool, err error) {
 	if add <= 0 {
 		return r.Credit >= most, nil
 	}
-	other, err := w.reporterByID(o.Reporter)
+	other, err := w.ReporterByID(o.Reporter)
 	if err != nil {
 		return false, err
 	}
@@ -115,7 +115,7 @@ func (w *entering) confirm(o record.Opinion) (full bool, err error) {
 		w.experience(other, add.Float(), 0, w.e.At)
 	}
 	r.Credit += add
-	return r.Credit >= most, w.putReport(o.Report, r)
+	return r.Credit >= most, w.PutReport(o.Report, r)
 }
 
 // refute closes the case of the reporters of the other stance. Their reports no longer count, and
@@ -124,7 +124,7 @@ func (w *entering) confirm(o record.Opinion) (full bool, err error) {
 func (w *entering) refute(by uint64, closed []record.Key) error {
 	words := map[record.Key][]record.Opinion{}
 	for _, k := range closed {
-		if err := w.eachOpinion(k, w.tallies[k], func(o record.Opinion) bool {
+		if err := w.EachOpinion(k, w.tallies[k], func(o record.Opinion) bool {
 			if o.Stance() != w.e.Stance && !o.Idle {
 				words[k] = append(words[k], o)
 			}
@@ -136,7 +136,7 @@ func (w *entering) refute(by uint64, closed []record.Key) error {
 	for _, o := range w.alike(words) {
 		for _, k := range closed {
 			if i := slices.IndexFunc(words[k], func(other record.Opinion) bool { return other.Report == o.Report }); i >= 0 {
-				if err := w.removeOpinion(k, w.tallies[k], words[k][i]); err != nil {
+				if err := w.RemoveOpinion(k, w.tallies[k], words[k][i]); err != nil {
 					return err
 				}
 			}
@@ -151,15 +151,15 @@ func (w *entering) refute(by uint64, closed []record.Key) error {
 // wrong refutes the reporter of one report, once, and withdraws the credit of the report. by is
 // the report that refutes it.
 func (w *entering) wrong(by uint64, o record.Opinion) error {
-	r, err := w.report(o.Report)
+	r, err := w.Report(o.Report)
 	if err != nil || r == nil || r.Flags&record.FlagRefuted != 0 {
 		return err
 	}
 	r.Flags, r.Refuter = r.Flags|record.FlagRefuted, by
-	if other, err := w.reporterByID(o.Reporter); err != nil {
+	if other, err := w.ReporterByID(o.Reporter); err != nil {
 		return err
 	} else if other != nil {
 		w.experience(other, -r.Credit.Float(), trust.Refutation, w.e.At)
 	}
-	return w.putReport(o.Report, r)
+	return w.PutReport(o.Report, r)
 }

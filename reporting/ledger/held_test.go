@@ -152,7 +152,7 @@ func TestHeldAgainAfterUndo(t *testing.T) {
 	}
 }
 
-// What is held is so after a restart.
+// A report that is held is still held after a restart.
 func TestHeldSurvives(t *testing.T) {
 	o := Options{Path: t.TempDir() + "/reports.db", Model: trust.Default(), NoSync: true}
 	l, err := Open(o)
@@ -190,9 +190,9 @@ func TestHeldIsRecounted(t *testing.T) {
 	err = l.commit(func(tx *txn) (refused, err error) {
 		for _, s := range message(1, 1).Signatures {
 			k := record.SignatureKey(s)
-			err = errors.Join(err, tx.tallies.Delete(k[:]))
+			err = errors.Join(err, tx.Tallies.Delete(k[:]))
 		}
-		return nil, errors.Join(err, tx.meta.Delete(buckets.KeyVersion))
+		return nil, errors.Join(err, tx.Meta.Delete(buckets.KeyVersion))
 	})
 	if err = errors.Join(err, l.Close()); err != nil {
 		t.Fatal(err)

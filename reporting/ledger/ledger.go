@@ -15,7 +15,8 @@
 //
 // The packages below, in the order of their imports: record (records and their form in the
 // file), buckets (which record belongs where), pagefile (reads pages that are not believed),
-// salvage (checks a whole file, copies what is sound), store (the open file, transactions).
+// salvage (checks a whole file, copies what is sound), store (the open file, transactions), rows
+// (the records of a transaction), search (finds reports).
 // The form of the file is in FORMAT.md. A Ledger is safe for concurrent use. It has no locks of
 // its own: all changes are made by the goroutine of store.File, one transaction at a time.
 //
@@ -39,7 +40,7 @@
 // keys are listed by two reporters, not by one, whatever their weight. The first report counts as
 // one of them. It is not held if another reporter reported the message before, or a near-duplicate.
 //
-// What an administrator says in the name of Settler decides alone, whatever others say.
+// An administrator's statement in the name of Settler decides alone, against any number of others.
 //
 // Near-duplicates have no signature in common. Their sketches have tallies by anchor. If
 // enough anchors of a sketch (Anchors.Need) have the quorum, the sketch is listed. Signatures
@@ -70,7 +71,9 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/spambloom/spambloom/reporting/ledger/rows"
 	"github.com/spambloom/spambloom/reporting/ledger/salvage"
+	"github.com/spambloom/spambloom/reporting/ledger/search"
 	"github.com/spambloom/spambloom/reporting/ledger/store"
 	"github.com/spambloom/spambloom/reporting/trust"
 )
@@ -98,8 +101,9 @@ const (
 	maxReporters  = 1_000_000
 )
 
-// Ledger is an open ledger.
+// Ledger is an open ledger. Its Search finds what was reported.
 type Ledger struct {
+	*search.Search
 	opt    Options
 	quorum Weight
 	file   *store.File
@@ -124,7 +128,11 @@ func Open(o Options) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Ledger{opt: o, file: file, quorum: Weight(math.Ceil(o.Model.Quorum*1000 - 1e-6))}, nil
+	l := &Ledger{opt: o, file: file, quorum: Weight(math.Ceil(o.Model.Quorum*1000 - 1e-6))}
+	l.Search = search.New(func(do func(*rows.Txn) error) error {
+		return file.View(func(tx *bolt.Tx) error { return do(rows.New(tx)) })
+	}, l.quorum)
+	return l, nil
 }
 
 // Close removes the settled decisions and closes the file. Calls that wait get ErrClosed.

@@ -350,7 +350,7 @@ func TestExpire(t *testing.T) {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	if err := v.l.view(func(tx *txn) error {
-		for name, b := range map[string]int{"tallies": tx.tallies.Stats().KeyN, "by": tx.by.Stats().KeyN, "names": tx.names.Stats().KeyN} {
+		for name, b := range map[string]int{"tallies": tx.Tallies.Stats().KeyN, "by": tx.By.Stats().KeyN, "names": tx.Names.Stats().KeyN} {
 			if b != 0 {
 				t.Errorf("%d %s are left", b, name)
 			}

@@ -3,6 +3,7 @@ package ledger
 import (
 	"github.com/spambloom/spambloom/reporting/ledger/record"
 	"github.com/spambloom/spambloom/reporting/ledger/salvage"
+	"github.com/spambloom/spambloom/reporting/ledger/search"
 	"github.com/spambloom/spambloom/reporting/ledger/store"
 )
 
@@ -14,9 +15,16 @@ type (
 	Weight   = record.Weight
 	Anchors  = record.Anchors
 	Likeness = record.Likeness
+	Report   = search.Report
+	Query    = search.Query
+	Contest  = search.Contest
+	Standing = search.Standing
 	Copy     = store.Copy
 	Repaired = salvage.Repaired
 )
+
+// Settler is the reporter in whose name an administrator settles a message.
+const Settler = record.Settler
 
 // The stances, the actions and the states.
 const (

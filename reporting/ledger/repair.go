@@ -82,7 +82,7 @@ func recount(o Options, path string, reports int64) (n int, err error) {
 // recountLost recounts the tallies of one pass.
 func (t *txn) recountLost(mine func(record.Key) bool) (map[record.Key]*record.Tally, error) {
 	lost := map[record.Key]*record.Tally{}
-	cursor := t.reports.Cursor()
+	cursor := t.Reports.Cursor()
 	for key, data := cursor.First(); key != nil; key, data = cursor.Next() {
 		r, err := record.DecodeReport(data)
 		if err != nil || r.State() != Counts {
@@ -92,7 +92,7 @@ func (t *txn) recountLost(mine func(record.Key) bool) (map[record.Key]*record.Ta
 	}
 	for k, y := range lost {
 		y.Listed = y.Deciding(Spam) >= t.l.quorum
-		if err := t.putTally(k, y); err != nil {
+		if err := t.PutTally(k, y); err != nil {
 			return nil, err
 		}
 	}
@@ -106,7 +106,7 @@ func (t *txn) recountReport(lost map[record.Key]*record.Tally, mine func(record.
 			continue
 		}
 		if lost[k] == nil {
-			if t.tallies.Get(k[:]) != nil {
+			if t.Tallies.Get(k[:]) != nil {
 				continue
 			}
 			lost[k] = &record.Tally{}

@@ -44,11 +44,11 @@ func (w *withdrawal) restore(mine map[record.Key]record.Opinion) error {
 // restoreOne restores the opinion of one report, if the revocation refuted it and its reporter
 // has not said anything else of the key since, nor was undone.
 func (w *withdrawal) restoreOne(k record.Key, y *record.Tally, n uint64) error {
-	r, err := w.report(n)
+	r, err := w.Report(n)
 	if err != nil || r == nil || r.Refuter != w.n || r.Stance() == Ham {
 		return err
 	}
-	if _, ok, err := w.opinionOf(k, y, r.Reporter); ok || err != nil {
+	if _, ok, err := w.OpinionOf(k, y, r.Reporter); ok || err != nil {
 		return err
 	}
 	o := record.Opinion{Reporter: r.Reporter, Report: n, At: r.At.Truncate(time.Second), Weight: r.Weight}
@@ -60,7 +60,7 @@ func (w *withdrawal) restoreOne(k record.Key, y *record.Tally, n uint64) error {
 		return nil
 	}
 	y.Forget(n)
-	return w.addOpinion(k, y, o)
+	return w.AddOpinion(k, y, o)
 }
 
 // relisted returns the parts that are listed again: those whose reports have the quorum again,
@@ -83,18 +83,18 @@ func (w *withdrawal) write(mine map[record.Key]record.Opinion) error {
 	for k, o := range mine {
 		y := w.tallies[k]
 		y.Add(o) // removeOpinion subtracts it
-		if err := w.removeOpinion(k, y, o); err != nil {
+		if err := w.RemoveOpinion(k, y, o); err != nil {
 			return err
 		}
 		if w.r.Stance() == Spam && y.Deciding(Spam) < w.l.quorum {
 			y.Unlist(w.at)
 		}
-		if err := w.putTally(k, y); err != nil {
+		if err := w.PutTally(k, y); err != nil {
 			return err
 		}
 	}
 	w.r.Flags, w.r.Refuter = w.r.Flags|record.FlagWithdrawn, 0
-	if err := w.putReport(w.n, w.r); err != nil {
+	if err := w.PutReport(w.n, w.r); err != nil {
 		return err
 	}
 	for _, n := range w.restored {
@@ -109,23 +109,23 @@ func (w *withdrawal) write(mine map[record.Key]record.Opinion) error {
 	if !due.Parts.Any() {
 		return nil
 	}
-	_, err := w.putDue(due)
+	_, err := w.PutDue(due)
 	return err
 }
 
 // acquit takes the refutation of a report back, and returns its credit.
 func (w *withdrawal) acquit(n uint64) error {
-	r, err := w.report(n)
+	r, err := w.Report(n)
 	if err != nil || r == nil || r.Flags&record.FlagRefuted == 0 {
 		return err
 	}
 	r.Flags, r.Refuter = r.Flags&^record.FlagRefuted, 0
-	row, err := w.reporterByID(r.Reporter)
+	row, err := w.ReporterByID(r.Reporter)
 	if err != nil {
 		return err
 	}
 	if row != nil {
 		w.experience(row, r.Credit.Float(), -trust.Refutation, w.at)
 	}
-	return w.putReport(n, r)
+	return w.PutReport(n, r)
 }

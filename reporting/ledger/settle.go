@@ -1,21 +1,16 @@
 package ledger
 
-// Settler is the reporter in whose name an administrator settles a message. No login name has
-// a colon. What Settler says of a signature, words of others do not change, until it is
-// withdrawn or expires.
-const Settler = "settled:"
-
 // settledWeight is the weight of Settler.
 const settledWeight Weight = 1_000_000
 
 // lookSettled finds the keys that an administrator has settled, unless the entry does it now.
 func (w *entering) lookSettled() error {
-	row, err := w.reporter(Settler)
+	row, err := w.Reporter(Settler)
 	if err != nil || row == nil || w.e.Reporter == Settler {
 		return err
 	}
 	for _, k := range w.keys {
-		o, ok, err := w.opinionOf(k, w.tallies[k], row.ID)
+		o, ok, err := w.OpinionOf(k, w.tallies[k], row.ID)
 		if err != nil {
 			return err
 		}

@@ -36,23 +36,6 @@ func parties(reporter, origin string) []record.Party {
 	return list
 }
 
-// share reads the share of a party; an empty one if there is none.
-func (t *txn) share(p record.Party) (*record.Share, error) {
-	data := t.shares.Get(p.Key())
-	if data == nil {
-		return &record.Share{}, nil
-	}
-	return record.DecodeShare(data)
-}
-
-// putShare writes a share, or removes an empty one.
-func (t *txn) putShare(p record.Party, s *record.Share) error {
-	if s.Kept <= 0 && s.Names <= 0 && s.Via == "" && s.Used == [2]int64{} {
-		return t.shares.Delete(p.Key())
-	}
-	return t.shares.Put(p.Key(), s.Encode())
-}
-
 // units returns the number of kept reports that a report counts as. The daemon cannot check
 // that its signatures belong to one message.
 func units(signatures int) int64 { return int64(signatures+keptUnit-1) / keptUnit }
@@ -63,7 +46,7 @@ func most(part float64, all int64) int64 { return max(int64(part*float64(all)), 
 // refuseShare returns refused if an entry would exceed a share.
 func (w *entering) refuseShare() (refused, err error) {
 	for _, p := range parties(w.e.Reporter, w.e.Origin) {
-		s, err := w.share(p)
+		s, err := w.Share(p)
 		if err != nil {
 			return nil, err
 		}
@@ -105,7 +88,7 @@ func (w *entering) overShare(p record.Party, s *record.Share) error {
 // book adds an entry to the shares of its parties. isNew reports whether its reporter is new.
 func (w *entering) book(isNew bool) error {
 	for _, p := range parties(w.e.Reporter, w.e.Origin) {
-		s, err := w.share(p)
+		s, err := w.Share(p)
 		if err != nil {
 			return err
 		}
@@ -120,7 +103,7 @@ func (w *entering) book(isNew bool) error {
 		case isNew:
 			s.Via = w.e.Origin
 		}
-		if err := w.putShare(p, s); err != nil {
+		if err := w.PutShare(p, s); err != nil {
 			return err
 		}
 	}
@@ -129,7 +112,7 @@ func (w *entering) book(isNew bool) error {
 
 // keep adds a report to the kept ones of its parties, or with a negative sign subtracts it.
 func (t *txn) keep(r *record.Report, sign int64) error {
-	row, err := t.reporterByID(r.Reporter)
+	row, err := t.ReporterByID(r.Reporter)
 	if err != nil {
 		return err
 	}
@@ -141,12 +124,12 @@ func (t *txn) keep(r *record.Report, sign int64) error {
 		if p.Name == "" {
 			continue
 		}
-		s, err := t.share(p)
+		s, err := t.Share(p)
 		if err != nil {
 			return err
 		}
 		s.Kept = max(s.Kept+sign*units(len(r.Set.Signatures)), 0)
-		if err := t.putShare(p, s); err != nil {
+		if err := t.PutShare(p, s); err != nil {
 			return err
 		}
 	}
@@ -156,17 +139,17 @@ func (t *txn) keep(r *record.Report, sign int64) error {
 // dropShare removes the share of a reporter who is removed.
 func (t *txn) dropShare(reporter string) error {
 	p := record.Party{Kind: record.PartyReporter, Name: reporter}
-	s, err := t.share(p)
+	s, err := t.Share(p)
 	if err != nil {
 		return err
 	}
-	if err := t.shares.Delete(p.Key()); err != nil || s.Via == "" {
+	if err := t.Shares.Delete(p.Key()); err != nil || s.Via == "" {
 		return err
 	}
 	origin := record.Party{Kind: record.PartyOrigin, Name: s.Via}
-	if s, err = t.share(origin); err != nil {
+	if s, err = t.Share(origin); err != nil {
 		return err
 	}
 	s.Names = max(s.Names-1, 0)
-	return t.putShare(origin, s)
+	return t.PutShare(origin, s)
 }

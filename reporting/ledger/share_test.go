@@ -29,7 +29,7 @@ func bounded(t *testing.T) *Ledger {
 func (l *Ledger) shareOf(t *testing.T, p record.Party) (s record.Share) {
 	t.Helper()
 	err := l.view(func(tx *txn) error {
-		found, err := tx.share(p)
+		found, err := tx.Share(p)
 		if err == nil {
 			s = *found
 		}
@@ -151,7 +151,7 @@ func TestShareOfNames(t *testing.T) {
 		t.Errorf("%+v, want 5 names and 5 reports", s)
 	}
 	full := record.Share{Names: most(originShare, maxReporters)}
-	if err := l.commit(func(t *txn) (refused, err error) { return nil, t.putShare(origin, &full) }); err != nil {
+	if err := l.commit(func(t *txn) (refused, err error) { return nil, t.PutShare(origin, &full) }); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Enter(numbered(6, "user6", origin.Name)); !errors.Is(err, ErrShare) || !strings.Contains(err.Error(), "75 % of the reporters that are kept") {

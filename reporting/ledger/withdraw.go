@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"encoding/binary"
 	"errors"
 	"math"
 	"slices"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/spambloom/spambloom/reporting/ledger/buckets"
 	"github.com/spambloom/spambloom/reporting/ledger/record"
+	"github.com/spambloom/spambloom/reporting/ledger/rows"
 )
 
 // Undo withdraws the reports and revocations of a reporter.
@@ -62,7 +62,7 @@ func (l *Ledger) withdrawStep(u Undo, below uint64) (done Undone, next uint64, e
 		if done, next, err = t.withdraw(u, below); err != nil {
 			return nil, err
 		}
-		return nil, t.flush()
+		return nil, t.Flush()
 	})
 	return done, next, err
 }
@@ -78,12 +78,12 @@ func (l *Ledger) planStep(u Undo, below uint64) (done Undone, next uint64, err e
 // withdraw withdraws at most undoBatch reports below a number. next is the number to continue
 // with; 0 at the end.
 func (t *txn) withdraw(u Undo, below uint64) (done Undone, next uint64, err error) {
-	row, err := t.reporter(u.Reporter)
+	row, err := t.Reporter(u.Reporter)
 	if err != nil || row == nil {
 		return done, 0, err
 	}
 	var numbers []uint64
-	err = t.reportsBy(Query{Reporter: u.Reporter, Before: below}, func(n uint64) (bool, error) {
+	err = t.ByReporter(u.Reporter, below, func(n uint64) (bool, error) {
 		if len(numbers) == undoBatch {
 			next = numbers[len(numbers)-1]
 			return false, nil
@@ -95,7 +95,7 @@ func (t *txn) withdraw(u Undo, below uint64) (done Undone, next uint64, err erro
 		return done, 0, err
 	}
 	for _, n := range numbers {
-		r, err := t.report(n)
+		r, err := t.Report(n)
 		if err != nil {
 			return done, 0, err
 		}
@@ -116,12 +116,12 @@ func (t *txn) withdrawOne(n uint64, r *record.Report, u Undo, done *Undone) erro
 	sum := func(k record.Key) Weight { return tallies[k].Deciding(r.Stance()) }
 	mine := map[record.Key]record.Opinion{}
 	for _, k := range record.KeysOf(r.Set, r.Anchors) {
-		y, err := t.tally(k)
+		y, err := t.Tally(k)
 		if err != nil {
 			return err
 		}
 		tallies[k] = y
-		if o, ok, err := t.opinionOf(k, y, r.Reporter); err != nil {
+		if o, ok, err := t.OpinionOf(k, y, r.Reporter); err != nil {
 			return err
 		} else if ok && o.Report == n {
 			mine[k] = o
@@ -155,7 +155,7 @@ func (t *txn) keepRefuted(n uint64, r *record.Report, u Undo) error {
 		return nil
 	}
 	r.Flags, r.Refuter = r.Flags|record.FlagWithdrawn, 0
-	return t.putReport(n, r)
+	return t.PutReport(n, r)
 }
 
 func (d *Undone) count(s Stance, lost, relisted bool) {
@@ -210,7 +210,7 @@ func (l *Ledger) Expire(now time.Time) (more bool, err error) {
 
 // first returns the oldest report: number 0 if there is none, and nil if it is damaged.
 func (t *txn) first(now time.Time) (n uint64, oldest *record.Report) {
-	key, data := t.reports.Cursor().First()
+	key, data := t.Reports.Cursor().First()
 	if len(key) != len(buckets.Number{}) {
 		return 0, nil
 	}
@@ -234,13 +234,13 @@ type ahead struct {
 // time in the future; then it is the time of the next report with a credible one. Otherwise
 // the report would keep all later ones from expiring until that time.
 func (t *txn) madeAt(n uint64, at, now time.Time) time.Time {
-	limit := now.Add(slack)
+	limit := now.Add(rows.Slack)
 	if !at.After(limit) {
 		return at
 	}
 	if n >= t.ahead.below {
 		t.ahead = ahead{math.MaxUint64, now}
-		c, from := t.reports.Cursor(), buckets.NewNumber(n+1)
+		c, from := t.Reports.Cursor(), buckets.NewNumber(n+1)
 		for key, data := c.Seek(from[:]); len(key) == len(from); key, data = c.Next() {
 			if r, err := record.DecodeReport(data); err == nil && !r.At.After(limit) {
 				t.ahead = ahead{buckets.Number(key).Value(), r.At}
@@ -255,41 +255,41 @@ func (t *txn) madeAt(n uint64, at, now time.Time) time.Time {
 // the report, because its references are unknown.
 func (t *txn) forget(n uint64, r *record.Report) error {
 	key := buckets.NewNumber(n)
-	if err := t.reports.Delete(key[:]); err != nil {
+	if err := t.Reports.Delete(key[:]); err != nil {
 		return err
 	}
 	if r == nil {
-		return t.add(buckets.CountReports, -1)
+		return t.Add(buckets.CountReports, -1)
 	}
 	for _, k := range record.KeysOf(r.Set, r.Anchors) {
-		y, err := t.tally(k)
+		y, err := t.Tally(k)
 		if err != nil {
 			return err
 		}
-		if o, ok, err := t.opinionOf(k, y, r.Reporter); err != nil {
+		if o, ok, err := t.OpinionOf(k, y, r.Reporter); err != nil {
 			return err
 		} else if ok && o.Report == n {
-			if err := t.removeOpinion(k, y, o); err != nil {
+			if err := t.RemoveOpinion(k, y, o); err != nil {
 				return err
 			}
 		}
 		y.Forget(n)
-		if err := t.putTally(k, y); err != nil {
+		if err := t.PutTally(k, y); err != nil {
 			return err
 		}
 	}
-	if err := t.by.Delete(buckets.ByKey(r.Reporter, n)); err != nil {
+	if err := t.By.Delete(buckets.ByKey(r.Reporter, n)); err != nil {
 		return err
 	}
-	return errors.Join(t.add(buckets.CountReports, -1), t.keep(r, -1))
+	return errors.Join(t.Add(buckets.CountReports, -1), t.keep(r, -1))
 }
 
 // sweep removes reporters whose reports have expired and whose reputation has faded. Each call
 // reads some, from where the previous one has stopped.
 func (t *txn) sweep(now time.Time) error {
 	faded := now.Add(-max(t.l.opt.Memory, 10*t.l.opt.Model.HalfLife))
-	c := t.reporters.Cursor()
-	name, data := c.Seek(t.meta.Get(buckets.KeySweep))
+	c := t.Reporters.Cursor()
+	name, data := c.Seek(t.Meta.Get(buckets.KeySweep))
 	var gone []*record.Reporter
 	for range expireBatch {
 		if name == nil {
@@ -306,19 +306,15 @@ func (t *txn) sweep(now time.Time) error {
 	}
 	next := slices.Clone(name)
 	for _, r := range gone {
-		delete(t.rows, r.ID)
-		if err := t.reporters.Delete([]byte(r.Name)); err != nil {
-			return err
-		}
-		if err := t.names.Delete(binary.BigEndian.AppendUint32(nil, r.ID)); err != nil {
+		if err := t.RemoveReporter(r); err != nil {
 			return err
 		}
 		if err := t.dropShare(r.Name); err != nil {
 			return err
 		}
 	}
-	if err := t.add(buckets.CountReporters, -int64(len(gone))); err != nil {
+	if err := t.Add(buckets.CountReporters, -int64(len(gone))); err != nil {
 		return err
 	}
-	return t.meta.Put(buckets.KeySweep, next)
+	return t.Meta.Put(buckets.KeySweep, next)
 }

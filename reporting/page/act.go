@@ -1,7 +1,6 @@
 package page
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -51,7 +50,7 @@ func (p *Page) act(w http.ResponseWriter, r *http.Request) {
 	p.done(w, r, text)
 }
 
-// done says what was done.
+// done shows the answer to an action.
 func (p *Page) done(w http.ResponseWriter, r *http.Request, text string) {
 	p.status.forget()
 	p.campaigns.forget()
@@ -119,20 +118,11 @@ func (p *Page) carryOut(r *http.Request, action string, q api.Request) (string, 
 	return "", api.NewProblem(http.StatusBadRequest, "there is no action %.20q", action)
 }
 
-// held says what holds after a report or a revocation.
+// held returns the verdict after a report or a revocation, and what holds from when.
 func held(r api.Receipt) string {
-	switch {
-	case r.Idle:
-		return "Nobody had reported this message, so nothing changed."
-	case !r.RevokedUntil.IsZero():
-		return "It was revoked before, which counts until " + r.RevokedUntil.Local().Format("2 Jan 15:04") + ". The report counts from then on."
-	case r.Held:
-		return r.Holds
-	case r.Quorum > 0:
-		need, _ := json.Marshal(r.Quorum - r.Sum)
-		return "It takes more reporters: weight " + string(need) + " is missing. The verdict is still " + r.Verdict + "."
-	case r.Offer == "retouch":
-		return "The same mistake came back after an earlier revocation: hide it on this site, or declare it never spam. The verdict is now " + r.Verdict + "."
+	text := "The verdict is now " + r.Verdict + ". " + r.Holds
+	if r.Offer == "retouch" {
+		text = "The same mistake came back after an earlier revocation: hide it on this site, or declare it never spam. " + text
 	}
-	return strings.TrimSpace("The verdict is now " + r.Verdict + ". " + r.Holds)
+	return text
 }

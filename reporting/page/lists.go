@@ -12,7 +12,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/desk"
 )
 
-// pageSize is how many rows a page of a list has.
+// pageSize is the number of rows of a page of a list.
 const pageSize = 50
 
 // campaignsData is a page of campaigns.

@@ -167,7 +167,7 @@ func TestActions(t *testing.T) {
 		code int
 		want string
 	}{
-		{anna, "report", 200, "It takes more reporters"},
+		{anna, "report", 200, "It is not spam until others agree"},
 		{root, "report", 200, "The verdict is now spam."},
 		{anna, "never", 403, "only root and the daemon"},
 		{anna, "settle", 403, "only root and the daemon"},

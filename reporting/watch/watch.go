@@ -74,7 +74,7 @@ func (f Facts) judging() string {
 	return "Judging."
 }
 
-// heard says how many of the other sites can be heard.
+// heard counts the other sites that this one receives records from.
 func (f Facts) heard(now time.Time) string {
 	trusted, heard := 0, 0
 	var last time.Time
@@ -209,7 +209,7 @@ func (f Facts) siteNeeds(now time.Time) (needs []overview.Need) {
 			} else {
 				text += " since the start"
 			}
-			text += ". What it reports is missing here."
+			text += ". Its reports are missing here."
 		case api.StateStale:
 			text = fmt.Sprintf("%s runs on an older state folder; its records are refused.", s.Site)
 		case api.StateClock:

@@ -37,7 +37,7 @@ type linked struct {
 }
 
 // scan records the links of one text part that are its author's own and that readers see,
-// or all others. What a page loads is no link: style sheets, fonts, scripts, pictures. Nobody
+// or all others. Style sheets, fonts, scripts and pictures that a page loads are no links. Nobody
 // clicks them, and innocent pages load them from the same hosts as spam.
 func (l *Finder) scan(v *visible.View, others bool) {
 	rank := page.Clicked

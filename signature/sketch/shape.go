@@ -27,9 +27,9 @@ const (
 )
 
 const (
-	// storedContents is how many words and paths of a page are stored.
+	// storedContents is the number of words and paths of a page that are stored.
 	storedContents = 12
-	// fewestContents is how many of them must agree at least.
+	// fewestContents is the least number of them that must agree.
 	fewestContents = 4
 	// maxContents bounds those of a page that are looked up. Of more than manyContents, one
 	// more must agree.

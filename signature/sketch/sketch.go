@@ -43,15 +43,15 @@ type Group struct {
 	By     string   // of a shape: what joins it in a match, in words without blanks
 }
 
-// StoredAnchors is how many of the groups that Reported returns are stored.
+// StoredAnchors is the number of the groups of Reported that are stored.
 const StoredAnchors = 3
 
 const (
 	// MaxWords bounds the words that are sketched.
 	MaxWords = 16 << 10
-	// storedKeys is how many keys a group stores, b in "t of b".
+	// storedKeys is the number of keys that a group stores, b in "t of b".
 	storedKeys = 20
-	// fewestKeys is how many different keys a text must have.
+	// fewestKeys is the least number of different keys of a text.
 	fewestKeys = 12
 	// need is t in "t of b" if the text asked for is not much longer than the reported
 	// one. The number of keys asked for, up to fewAsked, indicates that. needOfMany is t
@@ -59,10 +59,10 @@ const (
 	need, weak             = 8, 5
 	needOfMany, weakOfMany = 10, 8
 	fewAsked               = 50
-	// candidates is how many groups a report offers. Those are stored whose anchor is not
+	// candidates is the number of groups that a report offers. Those are stored whose anchor is not
 	// in use yet.
 	candidates = 12
-	// reach is how many levels below its own a text is asked at. It may be 2^reach times
+	// reach is the number of levels below its own at which a text is asked. It may be 2^reach times
 	// as long as the reported text that it contains.
 	reach = 4
 	// MaxAsked bounds the groups that Asked returns. If there are as many, the caller

@@ -98,7 +98,7 @@ func TestSnapshotsOnDemandAreFew(t *testing.T) {
 	}
 }
 
-// moved returns how often the stream was moved aside.
+// moved returns the number of times that the stream was moved aside.
 func moved(p *Publisher) int64 {
 	_, aside := p.Status()
 	return aside.times()

@@ -50,8 +50,8 @@ func (c *Counts) Add(site string, cause Cause, err error) {
 	c.bySite[site][string(cause)]++
 }
 
-// Of returns how many records of a site were refused, by cause; nil if none was. The site "" is
-// all unknown sites together.
+// Of returns the number of refused records of a site, by cause; nil if there are none. The site
+// "" stands for all unknown sites together.
 func (c *Counts) Of(site string) map[string]int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

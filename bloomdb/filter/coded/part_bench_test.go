@@ -25,7 +25,7 @@ func BenchmarkPart(b *testing.B) {
 	}
 }
 
-// times returns how often a message is counted: 85 % once, the rest with a heavy tail.
+// times returns the number of times that a message is counted: 85 % once, the rest with a heavy tail.
 func times(r *rand.Rand) uint32 {
 	if r.IntN(100) < 85 {
 		return 1

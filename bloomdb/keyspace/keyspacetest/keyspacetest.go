@@ -93,7 +93,7 @@ func Message(n int) signature.Set {
 // Report reports a message, or revokes it, by the kind of filter: layout.SpamFilter or
 // layout.RevokedFilter. A report of a message with link domains is a campaign.
 func Report(ks *keyspace.Keyspace, kind layout.Kind, set signature.Set) error {
-	u, err := ks.PrepareReport(kind, set, layout.ClassOther, len(set.Domains) > 0)
+	u, err := ks.PrepareReport(kind, set, layout.ClassOther, len(set.Domains) > 0, layout.ReporterRungs)
 	if u.Release != nil {
 		defer u.Release()
 	}

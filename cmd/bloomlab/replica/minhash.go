@@ -15,7 +15,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// minHashes is how many minima the reference keeps; a match is more than half.
+// minHashes is the number of minima that the reference keeps; a match is more than half.
 const minHashes = 32
 
 // minHash is the method behind most of the peers' figures, applied to the same copies. It

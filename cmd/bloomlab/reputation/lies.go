@@ -23,6 +23,7 @@ type act struct {
 	at     float64
 	by     int
 	revoke bool
+	answer bool // omitted if the decision at that time is what the ring wants
 	msg    *message
 }
 
@@ -32,10 +33,10 @@ func lies(r *rand.Rand, reporters []reporter, t traffic) []act {
 	var acts []act
 	for day := range t.wanted {
 		for _, x := range chosen(r, t.wanted[day], condemned) {
-			acts = ring(r, acts, reporters, x, condemnHours, false)
+			acts = together(r, acts, reporters, x, condemnHours, false)
 		}
 		for _, x := range chosen(r, t.spam[day], protected) {
-			acts = ring(r, acts, reporters, x, protectHours, true)
+			acts = together(r, acts, reporters, x, protectHours, true)
 		}
 	}
 	slices.SortStableFunc(acts, func(a, b act) int { return cmp.Compare(a.at, b.at) })
@@ -54,7 +55,7 @@ func chosen(r *rand.Rand, all []target, n int) []target {
 	return all[:n]
 }
 
-func ring(r *rand.Rand, acts []act, reporters []reporter, x target, hours float64, revoke bool) []act {
+func together(r *rand.Rand, acts []act, reporters []reporter, x target, hours float64, revoke bool) []act {
 	for i, p := range reporters {
 		at, takesPart := x.at+r.Float64()*hours, r.Float64() < joins
 		if takesPart && p.side != loner && p.lies(at) {

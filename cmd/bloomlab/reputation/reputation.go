@@ -24,10 +24,10 @@ import (
 	"github.com/spambloom/spambloom/reporting/trust"
 )
 
-// Experiments returns the sweep over liars and quorums, single attacks, milder rules,
+// Experiments returns the sweep over liars and quorums, single attacks, factors, milder rules,
 // and sites of other sizes.
 func Experiments() []lab.Experiment {
-	return []lab.Experiment{sweep(), attacks(), otherRules(), sizes()}
+	return []lab.Experiment{sweep(), attacks(), factorTrials(), otherRules(), sizes()}
 }
 
 const source = "beyond the papers; the weights are those of Jøsang & Ismail 2002, definitions 1 and 2, as in reporting/trust"

@@ -225,3 +225,74 @@ func TestRules(t *testing.T) {
 		}
 	}
 }
+
+// A ring acts on its targets until the decision is what it wants, and on nothing else.
+func TestRing(t *testing.T) {
+	for _, c := range []struct {
+		ring ring
+		// of the targets, by what the ring wants
+		reports, revokes bool
+	}{
+		{ring{}, true, true},
+		{ring{aim: condemning, answers: true}, true, false},
+		{ring{aim: protecting, answers: true}, false, true},
+	} {
+		s := village
+		s.mix, s.ring = fresh, c.ring
+		d := draw(seed, s)
+		did := map[bool]bool{}
+		for _, a := range d.lies {
+			did[a.revoke] = true
+			if a.answer != c.ring.answers {
+				t.Fatalf("%+v: answers %v", c.ring, a.answer)
+			}
+		}
+		if did[false] != c.reports || did[true] != c.revokes {
+			t.Errorf("%+v: acts by whether they revoke: %v", c.ring, did)
+		}
+	}
+	b := &message{keys: []key{1, 2}, spam: true}
+	w := &world{
+		reporters: []reporter{{side: colluder}, {side: honest}}, shelf: shelf{},
+		watch: newWatch(drawn{seed: seed, answers: true, lies: acts{{revoke: true, msg: &message{keys: []key{2}}}}}),
+	}
+	w.watch.answer(w, act{by: 1, msg: b})
+	if len(w.acts) > 0 {
+		t.Error("the ring acts on a spam that is not listed")
+	}
+	w.shelf.take(decision{list: b.keys}, 1)
+	for range 2 {
+		w.watch.answer(w, act{by: 1, msg: b})
+	}
+	if len(w.acts) != 1 || !w.acts[0].revoke || !w.acts[0].answer {
+		t.Fatalf("answers to a listed target: %+v", w.acts)
+	}
+	for range mostAnswers {
+		if !w.watch.mayAnswer(w, w.acts[0]) {
+			t.Error("an answer is refused")
+		}
+	}
+	if w.watch.mayAnswer(w, w.acts[0]) {
+		t.Errorf("a member answers more than %d times", mostAnswers)
+	}
+	w.shelf.take(decision{revoke: b.keys}, 1)
+	if a := (act{by: 1, msg: b, answer: true}); w.watch.mayAnswer(w, a) {
+		t.Error("a member acts although the target is as the ring wants it")
+	}
+}
+
+// Two rings in a village: the cells are filled, and more reporters to list again list less
+// wanted mail and leave more spam out.
+func TestFactor(t *testing.T) {
+	s := village
+	s.liars, s.mix = 0.1, fresh
+	for _, aim := range []aim{condemning, protecting} {
+		s.ring = ring{aim: aim, answers: true}
+		rows := byName(runTrials(t, factorTrial("village", s)))
+		figure := map[ring]string{{condemning, true}: wronglyListed, {protecting, true}: blocked}[s.ring]
+		once, thrice := rows[cellName("village", "quorum 2, factor 1", figure)], rows[cellName("village", "quorum 2, factor 3", figure)]
+		if aim == condemning && once < thrice || aim == protecting && once > thrice || once == 0 {
+			t.Errorf("%s: %v at factor 1, %v at factor 3", figure, once, thrice)
+		}
+	}
+}

@@ -25,7 +25,10 @@ type rules struct {
 	slow    bool // the weight falls with E below 3/8, to a floor of 0.05
 	keeps   bool // a refuted reporter keeps the credit of the report, and it counts once
 	advance bool // revocations of unreported messages have effect
-	once    bool // against a revocation of the same period, the quorum lists again, not twice the quorum
+
+	// factor is the number of quorums that list again against a revocation of the same
+	// period; 0: the product's, which is 2, or 1 where one reporter is a quorum.
+	factor float64
 }
 
 // weight is in thousandths, as in the ledger.
@@ -169,10 +172,21 @@ func (t *tally) reached(w word, says stance) []bool {
 // decides reports whether the opinions of a stance decide about a key.
 func (t *tally) decides(c *dossier, says stance, at time.Time) bool {
 	isContested := c.isRevoked() && !c.revoked.Before(at.Truncate(period)) && c.sums[1] >= t.quorum
-	if says == 0 && isContested && t.quorum > 1000 && !t.rules.once {
-		return c.sums[0] >= 2*t.quorum
+	if says == 0 && isContested {
+		return c.sums[0] >= t.again()
 	}
 	return c.sums[says] >= t.quorum
+}
+
+// again returns the weight that lists again what was revoked in the same period.
+func (t *tally) again() weight {
+	switch {
+	case t.rules.factor > 0:
+		return newWeight(t.rules.factor * t.quorum.float())
+	case t.quorum > 1000:
+		return 2 * t.quorum
+	}
+	return t.quorum
 }
 
 // isRevoked reports whether the key was revoked by a quorum, and not listed since.

@@ -103,7 +103,7 @@ func otherRules() lab.Experiment {
 			rules rules
 		}{
 			{"as it is", rules{}},
-			{"the quorum lists again", rules{once: true}},
+			{"the quorum lists again", rules{factor: 1}},
 			{"revocations in advance", rules{advance: true}},
 			{"and refutations cost less", rules{advance: true, keeps: true}},
 			{"and weights fall slowly", rules{advance: true, keeps: true, slow: true}},

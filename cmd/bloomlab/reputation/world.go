@@ -13,6 +13,7 @@ type scenario struct {
 	users, days int
 	liars       float64 // share of the users
 	mix         mix     // sides of the liars
+	ring        ring
 }
 
 // epoch is the time at which worlds begin: the start of a period.
@@ -54,6 +55,7 @@ type world struct {
 	acts      acts // to come
 	weeks     []week
 	words     int // entered
+	watch     watch
 
 	need    float64                 // the quorum in reporters of full weight
 	support map[key]map[string]bool // reporters whose latest word is a report
@@ -67,13 +69,15 @@ type drawn struct {
 	mail      []delivery
 	lies      acts
 	weeks     int
+	answers   bool // the ring acts again when its targets are overturned
 }
 
 // draw makes it. The mail does not depend on the share of liars.
 func draw(seed uint64, s scenario) drawn {
 	t := newTraffic(rand.New(rand.NewPCG(seed, 1)), s.users, s.days)
 	reporters := newReporters(rand.New(rand.NewPCG(seed, 2)), s.users, s.liars, s.mix)
-	return drawn{seed, reporters, t.deliveries, lies(rand.New(rand.NewPCG(seed, 3)), reporters, t), (s.days + 6) / 7}
+	told := s.ring.acts(lies(rand.New(rand.NewPCG(seed, 3)), reporters, t))
+	return drawn{seed, reporters, t.deliveries, told, (s.days + 6) / 7, s.ring.answers}
 }
 
 // run simulates a world with one set of rules. A listed message must have at least need
@@ -82,7 +86,7 @@ func (d drawn) run(b book, need float64) (*world, error) {
 	w := &world{
 		reporters: d.reporters, r: rand.New(rand.NewPCG(d.seed, 4)), book: b,
 		shelf: shelf{}, acts: slices.Clone(d.lies), weeks: make([]week, d.weeks),
-		need: need, support: map[key]map[string]bool{},
+		need: need, support: map[key]map[string]bool{}, watch: newWatch(d),
 	}
 	for _, copied := range d.mail {
 		for len(w.acts) > 0 && w.acts[0].at <= copied.at {
@@ -103,6 +107,7 @@ func (w *world) deliver(d delivery) {
 	u, mistaken := w.r.Float64(), w.r.Float64() < mistakes
 	junk := w.shelf.listed(d.msg.keys, generation(d.at))
 	w.weeks[int(d.at/hoursADay)/7].count(d.msg.spam, junk)
+	w.watch.count(w, d, junk)
 	p, a := w.reporters[d.to], act{at: reading, by: d.to, msg: d.msg}
 	switch {
 	case p.lies(reading):
@@ -135,6 +140,9 @@ func (k *week) count(spam, junk bool) {
 }
 
 func (w *world) do(a act) error {
+	if a.answer && !w.watch.mayAnswer(w, a) {
+		return nil
+	}
 	at, by := epoch.Add(time.Duration(a.at*float64(time.Hour))), w.reporters[a.by].name(a.by, a.at)
 	d, err := w.book(word{at: at, by: by, revoke: a.revoke, keys: a.msg.keys, listed: w.shelf.listed(a.msg.keys, generation(a.at))})
 	if err != nil {
@@ -143,6 +151,7 @@ func (w *world) do(a act) error {
 	w.words++
 	w.witness(a, by, d)
 	w.shelf.take(d, generation(a.at))
+	w.watch.answer(w, a)
 	return nil
 }
 

@@ -41,7 +41,7 @@ func TestExampleFile(t *testing.T) {
 	}
 }
 
-// What differs from the defaults is what an administrator has set, without passwords.
+// Different returns the keys that an administrator has set, and hides passwords.
 func TestDifferent(t *testing.T) {
 	if d := Default().Different(); len(d) > 0 {
 		t.Errorf("the defaults differ: %v", d)

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Change is a new value for a key ("redis.url"): a string, an int64 or a float64.
+// Change is a new value for a key ("redis.url"): a string, an int64, a float64 or a list as
+// []any. Without a value, the key's line is removed, which sets its default.
 type Change struct {
 	Key   string
 	Value any
@@ -53,7 +54,11 @@ func expected(before *Config, text, path string, changes []Change, peers []Peer)
 		return nil, err
 	}
 	for _, change := range changes {
-		if err := lookup(change.Key).kind.set(c, change.Value); err != nil {
+		kind, value := lookup(change.Key).kind, change.Value
+		if value == nil {
+			value = kind.get(Default())
+		}
+		if err := kind.set(c, value); err != nil {
 			return nil, fmt.Errorf("%s: %w", change.Key, err)
 		}
 	}
@@ -74,6 +79,10 @@ func expected(before *Config, text, path string, changes []Change, peers []Peer)
 func describe(changes []Change, peers []Peer) string {
 	var parts []string
 	for _, c := range changes {
+		if c.Value == nil {
+			parts = append(parts, "without "+c.Key)
+			continue
+		}
 		value := literal(c.Value)
 		if url, ok := c.Value.(string); ok && c.Key == "redis.url" {
 			value = literal(RedisShown(url))
@@ -92,7 +101,10 @@ var header = regexp.MustCompile(`^\s*\[\[?\s*([A-Za-z_.]+)\s*\]\]?\s*(#.*)?$`)
 // of its section, or in a new section at the end.
 func set(text string, c Change) string {
 	section, name, _ := strings.Cut(c.Key, ".")
-	line := name + " = " + literal(c.Value)
+	line := name + " = "
+	if c.Value != nil {
+		line += literal(c.Value)
+	}
 	own := regexp.MustCompile(`^(\s*)` + regexp.QuoteMeta(name) + `\s*=`)
 	comment := regexp.MustCompile(`^\s*#\s*` + regexp.QuoteMeta(name) + `\s*=`)
 	lines := strings.Split(text, "\n")
@@ -113,6 +125,9 @@ func set(text string, c Change) string {
 		}
 	}
 	switch {
+	case at >= 0 && c.Value == nil:
+		lines = slices.Delete(lines, at, at+1)
+	case c.Value == nil:
 	case at >= 0:
 		lines[at] = line
 	case after >= 0:

@@ -67,11 +67,14 @@ var allowed = map[string][]string{
 	"bloomdb/sketch":     {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/keyring", "bloomdb/commonness", "bloomdb/journal", "bloomdb/store"},
 	"bloomdb/vote":       {"signature", "bloomdb/filter", "bloomdb/filter/generalized", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal", "bloomdb/wire", "bloomdb/store"},
 	"bloomdb/outbox":     {"bloomdb/filter", "bloomdb/filter/coded", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal", "bloomdb/wire", "bloomdb/store"},
-	"bloomdb/peers":      {"bloomdb/filter", "bloomdb/filter/coded", "bloomdb/layout", "bloomdb/folder", "bloomdb/wire", "bloomdb/store", "bloomdb/outbox"},
+	"bloomdb/peers":      {"bloomdb/filter", "bloomdb/filter/coded", "bloomdb/layout", "bloomdb/folder", "bloomdb/clock", "bloomdb/wire", "bloomdb/store", "bloomdb/outbox"},
 	"bloomdb/repair":     {"bloomdb/layout", "bloomdb/folder", "bloomdb/clock", "bloomdb/commonness", "bloomdb/journal", "bloomdb/mask", "bloomdb/store", "bloomdb/never", "bloomdb/vote", "bloomdb/peers"},
-	"bloomdb/keyspace":   {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock", "bloomdb/commonness", "bloomdb/journal", "bloomdb/mask", "bloomdb/wire", "bloomdb/store", "bloomdb/never", "bloomdb/recent", "bloomdb/sketch", "bloomdb/vote", "bloomdb/outbox", "bloomdb/peers", "bloomdb/repair"},
+	"bloomdb/keyspace":   {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock", "bloomdb/commonness", "bloomdb/journal", "bloomdb/mask", "bloomdb/wire", "bloomdb/store", "bloomdb/never", "bloomdb/sketch", "bloomdb/vote", "bloomdb/outbox", "bloomdb/peers", "bloomdb/repair"},
 	"bloomdb/judging":    {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/keyring", "bloomdb/journal", "bloomdb/store", "bloomdb/never", "bloomdb/sketch", "bloomdb/vote", "bloomdb/keyspace"},
-	"bloomdb":            {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock", "bloomdb/commonness", "bloomdb/journal", "bloomdb/mask", "bloomdb/wire", "bloomdb/store", "bloomdb/never", "bloomdb/recent", "bloomdb/sketch", "bloomdb/vote", "bloomdb/outbox", "bloomdb/peers", "bloomdb/repair", "bloomdb/keyspace", "bloomdb/judging"},
+	"bloomdb/explain":    {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/recent", "bloomdb/sketch", "bloomdb/store", "bloomdb/vote", "bloomdb/keyspace", "bloomdb/judging"},
+	"bloomdb/status":     {"bloomdb/clock", "bloomdb/filter", "bloomdb/folder", "bloomdb/layout", "bloomdb/mask", "bloomdb/peers", "bloomdb/recent", "bloomdb/sketch", "bloomdb/store", "bloomdb/vote", "bloomdb/keyspace"},
+	"bloomdb/backup":     {"bloomdb/clock", "bloomdb/folder", "bloomdb/journal", "bloomdb/never", "bloomdb/keyspace"},
+	"bloomdb":            {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock", "bloomdb/commonness", "bloomdb/journal", "bloomdb/mask", "bloomdb/wire", "bloomdb/store", "bloomdb/never", "bloomdb/recent", "bloomdb/sketch", "bloomdb/vote", "bloomdb/outbox", "bloomdb/peers", "bloomdb/repair", "bloomdb/keyspace", "bloomdb/judging", "bloomdb/explain", "bloomdb/status", "bloomdb/backup"},
 
 	// In the order of their imports.
 	"bloomdb/exchange/redisclient": {},
@@ -93,7 +96,9 @@ var allowed = map[string][]string{
 	"reporting/ledger/pagefile": {"reporting/ledger/record", "reporting/ledger/buckets"},
 	"reporting/ledger/salvage":  {"reporting/ledger/record", "reporting/ledger/buckets", "reporting/ledger/pagefile"},
 	"reporting/ledger/store":    {"bloomdb/folder", "reporting/ledger/record", "reporting/ledger/buckets", "reporting/ledger/pagefile", "reporting/ledger/salvage"},
-	"reporting/ledger":          {"signature", "reporting/trust", "reporting/ledger/record", "reporting/ledger/buckets", "reporting/ledger/salvage", "reporting/ledger/store"},
+	"reporting/ledger/rows":     {"signature", "reporting/trust", "reporting/ledger/record", "reporting/ledger/buckets"},
+	"reporting/ledger/search":   {"signature", "reporting/ledger/record", "reporting/ledger/rows"},
+	"reporting/ledger":          {"signature", "reporting/trust", "reporting/ledger/record", "reporting/ledger/buckets", "reporting/ledger/salvage", "reporting/ledger/store", "reporting/ledger/rows", "reporting/ledger/search"},
 	"reporting/backup":          {"bloomdb", "bloomdb/folder", "reporting/ledger"},
 	"reporting/figures":         {},
 	"reporting/history":         {},
@@ -110,12 +115,14 @@ var allowed = map[string][]string{
 	"reporting/page":          {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/desk", "reporting/figures", "reporting/history", "reporting/judged", "reporting/overview", "reporting/server"},
 	"reporting/page/pagetest": {"signature", "bloomdb", "bloomdb/bloomdbtest", "reporting/api", "reporting/desk", "reporting/desk/desktest", "reporting/figures", "reporting/history", "reporting/judged", "reporting/page", "reporting/server", "reporting/watch"},
 
-	"milter":           {"signature", "bloomdb", "milter/policy", "milter/protocol"},
+	"milter/door":      {},
+	"milter/turns":     {"signature"},
+	"milter":           {"signature", "bloomdb", "milter/policy", "milter/protocol", "milter/turns", "milter/door"},
 	"milter/protocol":  {"milter/policy"},
 	"milter/policy":    {"signature", "signature/suffix", "bloomdb", "milter/idn"},
 	"milter/idn":       {},
 	"milter/whiteclnt": {"milter/policy"},
-	"milter/spamd":     {"signature", "milter", "milter/policy"},
+	"milter/spamd":     {"signature", "milter", "milter/policy", "milter/door"},
 
 	"bloomdb/exchange/linkfault":           {},
 	"bloomdb/exchange/redistest":           {"bloomdb/exchange/redisclient", "cmd/testenv"},
@@ -129,6 +136,7 @@ var allowed = map[string][]string{
 	// The end-to-end tests, and the packages that start real servers for them.
 	"cmd/spambloomd/e2e/harness":         {"signature", "bloomdb/keyring", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/testenv"},
 	"cmd/spambloomd/e2e/harness/dovecot": {"cmd/spambloomd/e2e/harness", "cmd/testenv"},
+	"cmd/spambloomd/e2e/harness/rspamd":  {"cmd/spambloomd/e2e/harness", "cmd/testenv"},
 	"cmd/spambloomd/e2e/mta":             {},
 	"cmd/spambloomd/e2e/mailbox":         {},
 	"cmd/spambloomd/e2e/doors":           {},
@@ -150,12 +158,24 @@ var allowed = map[string][]string{
 
 	"cmd/internal/invitation": {"bloomdb/layout", "bloomdb/keyring"},
 
-	// Verbs of cmd/spambloom in packages of their own.
-	"cmd/spambloom/verb":   {"cmd/internal/config"},
-	"cmd/spambloom/mta":    {},
-	"cmd/spambloom/doctor": {"bloomdb/exchange/link", "bloomdb/exchange/redisclient", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/internal/socket", "cmd/spambloom/verb", "cmd/spambloom/mta"},
-	"cmd/spambloom/change": {},
-	"cmd/spambloom/join":   {"bloomdb/folder", "bloomdb/keyring", "cmd/internal/config", "cmd/internal/invitation", "cmd/spambloom/verb", "cmd/spambloom/change"},
+	// What the verbs of cmd/spambloom share, in the order of their imports, and the verbs.
+	"cmd/spambloom/format":      {},
+	"cmd/spambloom/verb":        {"bloomdb", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/socket", "reporting/api", "reporting/api/v1", "reporting/client", "signature"},
+	"cmd/spambloom/batch":       {"bloomdb", "cmd/internal/mailbox", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client", "signature"},
+	"cmd/spambloom/verdict":     {"bloomdb", "cmd/internal/replay", "cmd/spambloom/batch", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client", "signature"},
+	"cmd/spambloom/report":      {"bloomdb", "cmd/internal/queue", "cmd/spambloom/batch", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client", "signature"},
+	"cmd/spambloom/status":      {"bloomdb", "cmd/internal/queue", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/figures", "reporting/overview"},
+	"cmd/spambloom/reporters":   {"cmd/spambloom/batch", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "signature"},
+	"cmd/spambloom/exceptions":  {"bloomdb/never", "cmd/spambloom/batch", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client", "signature"},
+	"cmd/spambloom/federation":  {"bloomdb/keyring", "cmd/internal/config", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client"},
+	"cmd/spambloom/finding":     {"cmd/spambloom/verb"},
+	"cmd/spambloom/mta":         {"cmd/internal/socket"},
+	"cmd/spambloom/doctor":      {"bloomdb/exchange/link", "bloomdb/exchange/redisclient", "cmd/internal/config", "cmd/spambloom/finding", "cmd/spambloom/mta", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client"},
+	"cmd/spambloom/change":      {},
+	"cmd/spambloom/setup":       {"signature", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/internal/socket", "cmd/spambloom/verb", "cmd/spambloom/change", "cmd/spambloom/doctor", "cmd/spambloom/finding", "cmd/spambloom/mta"},
+	"cmd/spambloom/join":        {"bloomdb/folder", "bloomdb/keyring", "cmd/internal/config", "cmd/internal/invitation", "cmd/spambloom/change", "cmd/spambloom/verb"},
+	"cmd/spambloom/maintenance": {"bloomdb/folder", "cmd/internal/version", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/backup"},
+	"cmd/spambloom/trial":       {"bloomdb", "cmd/internal/replay", "cmd/spambloom/batch", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "signature"},
 
 	"cmd/internal/monitoring": {"reporting/figures"},
 	"cmd/internal/replay":     {"signature", "signature/suffix", "bloomdb", "bloomdb/filter", "milter/policy"},
@@ -178,7 +198,7 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "bloomdb/filter", "cmd/bloomlab/variation", "cmd/internal/mailbox"},
 
 	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "bloomdb/wire", "bloomdb/exchange", "bloomdb/exchange/presence", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "reporting/backup", "reporting/judged", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "reporting/figures", "reporting/history", "reporting/overview", "reporting/page", "reporting/watch", "milter", "milter/policy", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version", "reporting/api/v1", "milter/spamd"},
-	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "reporting/figures", "reporting/overview", "milter/policy", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version", "cmd/spambloom/verb", "cmd/spambloom/join", "cmd/spambloom/doctor"},
+	"cmd/spambloom":  {"cmd/internal/version", "cmd/spambloom/batch", "cmd/spambloom/doctor", "cmd/spambloom/exceptions", "cmd/spambloom/federation", "cmd/spambloom/join", "cmd/spambloom/maintenance", "cmd/spambloom/report", "cmd/spambloom/reporters", "cmd/spambloom/setup", "cmd/spambloom/status", "cmd/spambloom/trial", "cmd/spambloom/verb", "cmd/spambloom/verdict"},
 }
 
 // inTests may also be imported by tests; cmd/testenv by all of them.
@@ -196,9 +216,9 @@ var inTests = map[string][]string{
 	"bloomdb/recent":   {"bloomdb/filter/filtertest"},
 	"bloomdb/vote":     {"bloomdb/filter/filtertest", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
 	"bloomdb/outbox":   {"signature", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
-	"bloomdb/peers":    {"signature", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
+	"bloomdb/peers":    {"signature", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest", "bloomdb/status"},
 	"bloomdb/repair":   {"bloomdb/filter", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
-	"bloomdb/keyspace": {"bloomdb/keyspace/keyspacetest"},
+	"bloomdb/keyspace": {"bloomdb/keyspace/keyspacetest", "bloomdb/explain"},
 	"bloomdb/judging":  {"bloomdb/keyspace/keyspacetest", "bloomdb/wire", "bloomdb/peers"},
 	"bloomdb":          {"bloomdb/bloomdbtest", "bloomdb/filter/filtertest", "bloomdb/filter/coded", "bloomdb/filter/generalized"},
 	"bloomdb/exchange": {"signature", "bloomdb/bloomdbtest", "bloomdb/keyring", "bloomdb/wire", "bloomdb/exchange/linkfault", "bloomdb/exchange/redisclient", "bloomdb/exchange/redistest", "bloomdb/exchange/streams/streamstest"},
@@ -212,15 +232,15 @@ var inTests = map[string][]string{
 
 	"cmd/spambloomd":                {"cmd/internal/manual", "cmd/internal/monitoring", "cmd/spambloomd/e2e/harness", "reporting/client", "reporting/credential"},
 	"cmd/spambloomd/e2e/mta":        {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/client", "milter", "cmd/spambloomd/e2e/harness"},
-	"cmd/spambloomd/e2e/doors":      {"signature", "reporting/api", "cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/e2e/doors":      {"signature", "reporting/api", "cmd/spambloomd/e2e/harness", "cmd/spambloomd/e2e/harness/rspamd"},
 	"cmd/spambloomd/e2e/mailbox":    {"signature", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/spambloomd/e2e/harness", "cmd/spambloomd/e2e/harness/dovecot"},
 	"cmd/spambloomd/e2e/federation": {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/linkfault", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/faults":     {"signature", "bloomdb/exchange/linkfault", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/life":       {"reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/packaging":  {"cmd/spambloomd/e2e/harness"},
-	"cmd/spambloomd/e2e/figures":    {"reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/e2e/figures":    {"reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness", "cmd/spambloomd/e2e/harness/rspamd"},
 
-	"cmd/spambloom": {"cmd/internal/manual", "reporting/judged", "reporting/ledger", "reporting/trust", "reporting/desk", "reporting/server", "reporting/watch"},
+	"cmd/spambloom": {"bloomdb", "cmd/internal/manual", "cmd/internal/queue", "milter/policy", "reporting/api", "reporting/desk", "reporting/judged", "reporting/ledger", "reporting/overview", "reporting/server", "reporting/trust", "reporting/watch", "signature"},
 
 	"cmd/internal/queue": {"bloomdb"},
 
@@ -252,7 +272,7 @@ var reserved = map[string][]string{
 	"github.com/BurntSushi/toml":     {"cmd/internal/config"},
 	"github.com/minio/sha256-simd":   {"signature/digest"},
 	"github.com/wlynxg/chardet":      {"signature/mail"},
-	"go.etcd.io/bbolt":               {"reporting/ledger", "reporting/ledger/buckets", "reporting/ledger/salvage", "reporting/ledger/store"},
+	"go.etcd.io/bbolt":               {"reporting/ledger", "reporting/ledger/buckets", "reporting/ledger/salvage", "reporting/ledger/store", "reporting/ledger/rows"},
 	"gonum.org/v1/plot":              {"cmd/bloomlab/draw"},
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64": {"cmd/bloomlab/delta"},
@@ -454,7 +474,11 @@ func TestDocumentsLinkToFiles(t *testing.T) {
 	if err != nil || len(contrib) == 0 {
 		t.Fatal("no documents in contrib", err)
 	}
-	for _, name := range append(documents, contrib...) {
+	guide, err := fs.Glob(repository, "contrib/guide/*.md")
+	if err != nil || len(guide) == 0 {
+		t.Fatal("no guide", err)
+	}
+	for _, name := range slices.Concat(documents, contrib, guide) {
 		text, err := fs.ReadFile(repository, name)
 		if err != nil {
 			t.Fatal(err)

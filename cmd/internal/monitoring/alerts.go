@@ -27,7 +27,7 @@ var alerts = []alert{
 	{"SpambloomNoRedis", `spambloom_exchange_connected == 0`, "15m", "warning", "No connection to Redis",
 		"Mail is judged by what is known here; own changes wait on disk.", "", "spambloom_exchange_connected", "0x40"},
 	{"SpambloomSiteNotHeard", `spambloom_site_state{state=~"silent|stale|clock|capped"} == 1`, "15m", "warning", "Site {{ $labels.origin }} is {{ $labels.state }}",
-		"What it reports is missing here: spambloom sites", `origin="mx2", state="silent"`, `spambloom_site_state{origin="mx2", state="silent"}`, "1x40"},
+		"Its reports are missing here: spambloom sites", `origin="mx2", state="silent"`, `spambloom_site_state{origin="mx2", state="silent"}`, "1x40"},
 	{"SpambloomSiteBehind", `spambloom_exchange_lag_seconds > 300`, "10m", "warning", "Data of site {{ $labels.site }} waits for minutes",
 		"spambloom sites shows what is missing.", `site="mx2"`, `spambloom_exchange_lag_seconds{site="mx2"}`, "400x40"},
 	{"SpambloomFalsePositives", `spambloom_db_error_per_mail_ratio > 1e-5`, "30m", "warning", "The filters are too full",

@@ -14,7 +14,7 @@ import (
 // clocks begin at 1970.
 var earliest = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// maxReceived is how many Received fields are searched for a time.
+// maxReceived bounds the Received fields that are searched for a time.
 const maxReceived = 8
 
 // TimeOf returns when a message arrived: the time of its newest Received field (RFC 5322,
@@ -73,7 +73,7 @@ func parseTime(text string, latest time.Time) time.Time {
 	return t.UTC()
 }
 
-// Sort sorts messages by time and returns how many have none. Those take the time of the
+// Sort sorts messages by time and returns the number of those without one. Those take the time of the
 // previous message in the given order, or of the first that has one. Messages with equal
 // times keep their order.
 func Sort(messages []Message) (without int) {

@@ -1,8 +1,8 @@
 // Package doctor is the verb doctor, which checks what surrounds the daemon: its keys, the
 // mail server's milters, Redis, the other sites, memory and disk.
 //
-// It owns the checks and their sentences. It changes nothing. What the daemon knows about
-// itself it asks the daemon; damaged files are the business of fsck.
+// It owns the checks and their sentences, and changes nothing. It asks the daemon for the state
+// of the daemon. Damaged files are the business of fsck.
 package doctor
 
 import (
@@ -13,11 +13,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/cmd/internal/config"
+	"github.com/spambloom/spambloom/cmd/spambloom/finding"
 	"github.com/spambloom/spambloom/cmd/spambloom/mta"
 	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
@@ -48,38 +48,12 @@ Exit codes:
   64  wrong usage
   74  the results cannot be written`
 
-// The states of a check.
-const (
-	ok      = "ok"
-	warning = "warning"
-	skipped = "skipped"
-)
-
-// Result is the line of one check.
-type Result struct {
-	Check   string `json:"check"`
-	State   string `json:"state"` // ok, warning or skipped
-	Text    string `json:"text"`  // what is so, and its consequence
-	Command string `json:"command,omitempty"`
-}
-
-func good(check, format string, args ...any) Result {
-	return Result{Check: check, State: ok, Text: fmt.Sprintf(format, args...)}
-}
-
-func bad(check, command, format string, args ...any) Result {
-	return Result{check, warning, fmt.Sprintf(format, args...), command}
-}
-
-func skip(check, format string, args ...any) Result {
-	return Result{Check: check, State: skipped, Text: fmt.Sprintf(format, args...)}
-}
-
 // Options are the flags.
 type Options struct {
 	verb.Place
-	Postfix string // folder with main.cf; "": the usual one
-	JSON    bool
+	Postfix  string // folder with main.cf; "": the usual one
+	Sendmail string // folder with sendmail.cf
+	JSON     bool
 }
 
 // Command returns the verb. Dial connects to the daemon.
@@ -97,44 +71,13 @@ func Command(streams verb.Streams, dial func() (*client.Client, error)) *cobra.C
 	}
 	o.AddFlags(cmd)
 	cmd.Flags().StringVar(&o.Postfix, "postfix", "", "`FOLDER` with the main.cf of the Postfix instance")
+	cmd.Flags().StringVar(&o.Sendmail, "sendmail", mta.SendmailFolder, "`FOLDER` with sendmail.cf")
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "print one JSON object per line and check: check, state, text, command")
 	return cmd
 }
 
-// errWarnings is the error of a run with a warning, which was printed.
-var errWarnings = errors.New("something needs you; see the warnings")
-
 func run(ctx context.Context, streams verb.Streams, dial func() (*client.Client, error), o Options) error {
-	results := examine(ctx, dial, o)
-	warnings := 0
-	for _, r := range results {
-		if r.State == warning {
-			warnings++
-		}
-		line, err := r.line(o.JSON)
-		if err != nil {
-			return err
-		}
-		if err := streams.Print(line); err != nil {
-			return err
-		}
-	}
-	if warnings > 0 {
-		return &verb.Fault{Code: verb.Declined, Err: fmt.Errorf("%w (%d of %d)", errWarnings, warnings, len(results))}
-	}
-	return nil
-}
-
-func (r Result) line(asJSON bool) (string, error) {
-	if asJSON {
-		data, err := json.Marshal(r)
-		return string(data) + "\n", err
-	}
-	text := fmt.Sprintf("%-8s %-7s %s\n", strings.ToUpper(r.State), r.Check, r.Text)
-	if r.Command != "" {
-		text += fmt.Sprintf("%17s%s\n", "-> ", r.Command)
-	}
-	return text, nil
+	return finding.Print(streams, Examine(ctx, dial, o), o.JSON)
 }
 
 // patient is a site that is being examined.
@@ -156,75 +99,65 @@ type facts struct {
 	} `json:"exchange"`
 }
 
-func examine(ctx context.Context, dial func() (*client.Client, error), o Options) (results []Result) {
+// Examine makes all checks.
+func Examine(ctx context.Context, dial func() (*client.Client, error), o Options) (results []finding.Finding) {
 	p := &patient{Options: o, state: o.State()}
 	var err error
 	p.config, err = config.Load(o.Config)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		p.config = config.Default()
-		results = append(results, good("config", "%s does not exist; the defaults are in use", o.Config))
+		results = append(results, finding.Good("config", "%s does not exist; the defaults are in use", o.Config))
 	case errors.Is(err, fs.ErrPermission):
-		return []Result{skip("config", "%v; run doctor as root", err)}
+		return []finding.Finding{finding.Skip("config", "%v; run doctor as root", err)}
 	case err != nil:
-		return []Result{bad("config", "edit "+o.Config+", then spambloomd -t", "the daemon will not start: %v", err)}
+		return []finding.Finding{finding.Bad("config", "edit "+o.Config+", then spambloomd -t", "the daemon will not start: %v", err)}
 	default:
-		results = append(results, good("config", "%s is valid", o.Config))
+		results = append(results, finding.Good("config", "%s is valid", o.Config))
 	}
 	results = append(results, p.keys()...)
 	results = append(results, p.daemon(ctx, dial)...)
 	results = append(results, p.clock()...)
-	results = append(results, p.milters(readServer(ctx, o.Postfix))...)
+	results = append(results, p.milters(mta.Read(ctx, o.Postfix, o.Sendmail))...)
 	results = append(results, p.redis(ctx)...)
 	results = append(results, p.federation()...)
 	return append(results, p.disk(), p.memory())
 }
 
-// readServer returns the mail server of this machine; nil: none is known.
-func readServer(ctx context.Context, postfix string) *mta.Server {
-	if s, err := mta.ReadPostfix(ctx, postfix); err == nil {
-		return s
-	}
-	if s, err := mta.ReadSendmail(mta.SendmailConfig); err == nil {
-		return s
-	}
-	return nil
-}
-
 // daemon asks the daemon for its status.
-func (p *patient) daemon(ctx context.Context, dial func() (*client.Client, error)) []Result {
+func (p *patient) daemon(ctx context.Context, dial func() (*client.Client, error)) []finding.Finding {
 	c, err := dial()
 	if err != nil {
-		return []Result{bad("daemon", "systemctl start spambloom", "no daemon answers, so mail is not judged: %v", err)}
+		return []finding.Finding{finding.Bad("daemon", "systemctl start spambloom", "no daemon answers, so mail is not judged: %v", err)}
 	}
 	defer c.Close()
 	status, err := client.Get(ctx, c, v1.Status)
 	if err != nil {
-		return []Result{bad("daemon", "systemctl status spambloom", "the daemon does not answer, so mail is not judged: %v", err)}
+		return []finding.Finding{finding.Bad("daemon", "systemctl status spambloom", "the daemon does not answer, so mail is not judged: %v", err)}
 	}
 	p.status = &status
 	if err := json.Unmarshal(status.Daemon, &p.facts); err != nil && len(status.Daemon) > 0 {
-		return []Result{bad("daemon", "compare spambloom version with spambloom status", "the daemon's answer cannot be read: %v", err)}
+		return []finding.Finding{finding.Bad("daemon", "compare spambloom version with spambloom status", "the daemon's answer cannot be read: %v", err)}
 	}
 	if sites, err := client.Get(ctx, c, v1.Sites); err == nil {
 		p.sites = &sites
 	}
 	if status.Overview == nil {
-		return []Result{good("daemon", "version %s answers", status.Version)}
+		return []finding.Finding{finding.Good("daemon", "version %s answers", status.Version)}
 	}
-	var results []Result
+	var results []finding.Finding
 	for _, need := range status.Overview.Needs {
-		results = append(results, bad("daemon", need.Command, "%s", need.Text))
+		results = append(results, finding.Bad("daemon", need.Command, "%s", need.Text))
 	}
 	if len(results) == 0 {
-		results = append(results, good("daemon", "%s", status.Overview.Sentence))
+		results = append(results, finding.Good("daemon", "%s", status.Overview.Sentence))
 	}
 	return results
 }
 
 // keys checks that the daemon's user, which owns the state folder, can read the keys, and
 // nobody else.
-func (p *patient) keys() (results []Result) {
+func (p *patient) keys() (results []finding.Finding) {
 	uid, isKnown := ownerOf(p.state)
 	files := p.config.Files(p.state)
 	for _, path := range []string{files.Federation, files.Previous, files.Signing} {
@@ -234,17 +167,17 @@ func (p *patient) keys() (results []Result) {
 		info, err := os.Stat(path)
 		switch owner, _ := ownerOf(path); {
 		case errors.Is(err, fs.ErrNotExist):
-			results = append(results, skip("config", "%s does not exist; the first start makes it", path))
+			results = append(results, finding.Skip("config", "%s does not exist; the first start makes it", path))
 		case err != nil:
-			results = append(results, skip("config", "%v; run doctor as root", err))
+			results = append(results, finding.Skip("config", "%v; run doctor as root", err))
 		case info.Mode().Perm()&0o077 != 0:
-			results = append(results, bad("config", "chmod 600 "+path, "other users can read the key %s, so the daemon will not start", path))
+			results = append(results, finding.Bad("config", "chmod 600 "+path, "other users can read the key %s, so the daemon will not start", path))
 		case isKnown && owner != uid:
-			results = append(results, bad("config", fmt.Sprintf("chown --reference=%s %s", p.state, path), "the key %s belongs to another user than the state folder, so the daemon cannot read it", path))
+			results = append(results, finding.Bad("config", fmt.Sprintf("chown --reference=%s %s", p.state, path), "the key %s belongs to another user than the state folder, so the daemon cannot read it", path))
 		}
 	}
 	if len(results) == 0 {
-		results = append(results, good("config", "the keys in %s are readable for the daemon only", filepath.Dir(files.Signing)))
+		results = append(results, finding.Good("config", "the keys in %s are readable for the daemon only", filepath.Dir(files.Signing)))
 	}
 	return results
 }

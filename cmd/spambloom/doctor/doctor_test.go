@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spambloom/spambloom/cmd/internal/config"
-	"github.com/spambloom/spambloom/cmd/spambloom/mta"
+	"github.com/spambloom/spambloom/cmd/spambloom/finding"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -31,9 +30,9 @@ func TestMayConnect(t *testing.T) {
 		folder, socket os.FileMode
 		state, want    string
 	}{
-		{0o755, 0o666, ok, "may connect"},
-		{0o755, 0o660, warning, "may not connect"},
-		{0o700, 0o666, warning, "may not enter"},
+		{0o755, 0o666, finding.OK, "may connect"},
+		{0o755, 0o660, finding.Warning, "may not connect"},
+		{0o700, 0o666, finding.Warning, "may not enter"},
 	} {
 		if err := os.Chmod(path, c.socket); err != nil {
 			t.Fatal(err)
@@ -46,32 +45,15 @@ func TestMayConnect(t *testing.T) {
 		}
 	}
 	os.Chmod(dir, 0o755)
-	if r := mayConnect(name, filepath.Join(dir, "none")); r.State != warning {
+	if r := mayConnect(name, filepath.Join(dir, "none")); r.State != finding.Warning {
 		t.Errorf("no socket: %+v", r)
 	}
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if r := mayConnect(name, file); r.State != warning || !strings.Contains(r.Text, "is no socket") {
+	if r := mayConnect(name, file); r.State != finding.Warning || !strings.Contains(r.Text, "is no socket") {
 		t.Errorf("a file: %+v", r)
-	}
-}
-
-// The daemon is found among the milters by its socket, also from within a chroot.
-func TestOurMilter(t *testing.T) {
-	p := &patient{config: config.Default()}
-	p.facts.Milter = []string{"unix:/q/x/m.sock", "inet:8899@127.0.0.1"}
-	for spec, want := range map[mta.Milter]bool{
-		{Spec: "unix:x/m.sock", Path: "/q/x/m.sock"}:                           true,
-		{Spec: "inet:localhost:8899"}:                                          true,
-		{Spec: "inet:localhost:8891"}:                                          false,
-		{Spec: "unix:other", Path: "/q/other"}:                                 false,
-		{Spec: "unix:spambloom/milter.sock", Path: "/q/spambloom/milter.sock"}: true, // systemd's
-	} {
-		if p.isOurs(spec) != want {
-			t.Errorf("%+v: %v", spec, !want)
-		}
 	}
 }
 

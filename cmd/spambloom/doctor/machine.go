@@ -12,73 +12,74 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/exchange/link"
 	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
+	"github.com/spambloom/spambloom/cmd/spambloom/finding"
 )
 
 // clock checks the kernel's clock, and whether the daemon trusts it.
-func (p *patient) clock() (results []Result) {
+func (p *patient) clock() (results []finding.Finding) {
 	if p.status != nil && p.status.Database.Clock != nil {
-		results = append(results, bad("clock", "check the time by NTP; contrib/state.md explains the clock", "the clock has jumped, and the daemon does not trust it: nothing expires meanwhile"))
+		results = append(results, finding.Bad("clock", "check the time by NTP; contrib/state.md explains the clock", "the clock has jumped, and the daemon does not trust it: nothing expires meanwhile"))
 	}
 	var t unix.Timex
 	if _, err := unix.Adjtimex(&t); err != nil {
-		return append(results, skip("clock", "the kernel does not tell whether it is synchronised: %v", err))
+		return append(results, finding.Skip("clock", "the kernel does not tell whether it is synchronised: %v", err))
 	}
 	if t.Status&unix.STA_UNSYNC != 0 {
-		return append(results, bad("clock", "timedatectl set-ntp true", "the clock is not synchronised by NTP: if it is off by more than an hour, other sites do not read this one"))
+		return append(results, finding.Bad("clock", "timedatectl set-ntp true", "the clock is not synchronised by NTP: if it is off by more than an hour, other sites do not read this one"))
 	}
-	return append(results, good("clock", "synchronised by NTP"))
+	return append(results, finding.Good("clock", "synchronised by NTP"))
 }
 
 // patience bounds a question to Redis.
 const patience = 5 * time.Second
 
 // redis checks the connection, and what can be seen of the server.
-func (p *patient) redis(ctx context.Context) []Result {
+func (p *patient) redis(ctx context.Context) []finding.Finding {
 	r := p.config.Redis
 	if r.URL == "" {
-		return []Result{good("redis", "redis.url is not set: this site is alone")}
+		return []finding.Finding{finding.Good("redis", "redis.url is not set: this site is alone")}
 	}
 	c, err := redisclient.Dial(r.URL, redisclient.Options{CA: r.CA, Cert: r.Cert, Key: r.Key})
 	if err != nil {
-		return []Result{bad("redis", "correct redis.url, then spambloomd -t", "the daemon will not start: %v", err)}
+		return []finding.Finding{finding.Bad("redis", "correct redis.url, then spambloomd -t", "the daemon will not start: %v", err)}
 	}
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if err := c.Ping(ctx).Err(); err != nil {
 		cause := link.CauseOf(err)
-		return []Result{bad("redis", cause.Advice(), "%s: %v; other sites are not heard", cause, err)}
+		return []finding.Finding{finding.Bad("redis", cause.Advice(), "%s: %v; other sites are not heard", cause, err)}
 	}
-	results := []Result{good("redis", "answers")}
+	results := []finding.Finding{finding.Good("redis", "answers")}
 	if p.facts.Exchange != nil && !p.facts.Exchange.Connected {
-		results = append(results, bad("redis", "spambloom sites", "the daemon is not connected; other sites are not heard"))
+		results = append(results, finding.Bad("redis", "spambloom sites", "the daemon is not connected; other sites are not heard"))
 	}
 	info, err := c.Info(ctx, "persistence", "memory").Result()
 	if err != nil { // the user with the minimum rights
-		return append(results, good("redis", "the user has no more rights than it needs; on its machine check appendonly and maxmemory-policy (contrib/redis.md)"))
+		return append(results, finding.Good("redis", "the user has no more rights than it needs; on its machine check appendonly and maxmemory-policy (contrib/redis.md)"))
 	}
 	return append(results, persistence(info)...)
 }
 
 // persistence checks what INFO contains about the server.
-func persistence(info string) (results []Result) {
+func persistence(info string) (results []finding.Finding) {
 	values := make(map[string]string)
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		values[name] = value
 	}
-	results = append(results, bad("redis", "give the daemon a user of its own, contrib/redis.md", "the user in redis.url has more rights than it needs: its password is that of the whole Redis"))
+	results = append(results, finding.Bad("redis", "give the daemon a user of its own, contrib/redis.md", "the user in redis.url has more rights than it needs: its password is that of the whole Redis"))
 	if values["aof_enabled"] == "0" {
-		results = append(results, bad("redis", "redis-cli config set appendonly yes, and in redis.conf", "Redis does not write to disk: after its restart the sites send everything again"))
+		results = append(results, finding.Bad("redis", "redis-cli config set appendonly yes, and in redis.conf", "Redis does not write to disk: after its restart the sites send everything again"))
 	}
 	if policy := values["maxmemory_policy"]; policy != "" && policy != "noeviction" {
-		results = append(results, bad("redis", "redis-cli config set maxmemory-policy noeviction, and in redis.conf", "maxmemory-policy is %s: Redis deletes records when its memory is full", policy))
+		results = append(results, finding.Bad("redis", "redis-cli config set maxmemory-policy noeviction, and in redis.conf", "maxmemory-policy is %s: Redis deletes records when its memory is full", policy))
 	}
 	return results
 }
 
 // federation checks what the daemon sees of other sites, and whether votes can list anything.
-func (p *patient) federation() (results []Result) {
+func (p *patient) federation() (results []finding.Finding) {
 	voters, full := 0, 0
 	for _, peer := range p.config.Peers {
 		switch {
@@ -90,21 +91,21 @@ func (p *patient) federation() (results []Result) {
 		}
 	}
 	if need := p.config.Reports.Votes; voters > 0 && int64(voters) < need {
-		results = append(results, bad("sites", fmt.Sprintf("add sites with trust = \"vote\", or set reports.votes = %d", voters), "%d sites may vote, but %d must agree: their reports list nothing", voters, need))
+		results = append(results, finding.Bad("sites", fmt.Sprintf("add sites with trust = \"vote\", or set reports.votes = %d", voters), "%d sites may vote, but %d must agree: their reports list nothing", voters, need))
 	}
 	if p.sites == nil || p.config.Redis.URL == "" {
 		return results
 	}
 	for _, note := range p.sites.Notes {
-		results = append(results, bad("sites", "spambloom sites", "%s", note))
+		results = append(results, finding.Bad("sites", "spambloom sites", "%s", note))
 	}
 	for _, s := range p.sites.Sites {
 		if s.Link != nil && s.Refused["parameters"] > 0 {
-			results = append(results, bad("sites", "make period, keep, capacity and max_error_per_mail in [reports] the same on all sites", "records of %s are refused: it has other parameters", s.Site))
+			results = append(results, finding.Bad("sites", "make period, keep, capacity and max_error_per_mail in [reports] the same on all sites", "records of %s are refused: it has other parameters", s.Site))
 		}
 	}
 	if len(results) == 0 {
-		results = append(results, good("sites", "%d other sites are known; %d peers with full trust, %d with votes", max(0, len(p.sites.Sites)-1), full, voters))
+		results = append(results, finding.Good("sites", "%d other sites are known; %d peers with full trust, %d with votes", max(0, len(p.sites.Sites)-1), full, voters))
 	}
 	return results
 }
@@ -113,36 +114,36 @@ func (p *patient) federation() (results []Result) {
 // snapshots, the journal and the ledger.
 const leastDisk = 1 << 30
 
-func (p *patient) disk() Result {
+func (p *patient) disk() finding.Finding {
 	var s unix.Statfs_t
 	dir := p.state
 	if err := unix.Statfs(dir, &s); err != nil {
-		return skip("disk", "%s: %v", dir, err)
+		return finding.Skip("disk", "%s: %v", dir, err)
 	}
 	free := int64(s.Bavail) * s.Bsize
 	if free < leastDisk {
-		return bad("disk", "free space on the disk of "+dir, "%d MiB are free: when it is full, reports are refused", free>>20)
+		return finding.Bad("disk", "free space on the disk of "+dir, "%d MiB are free: when it is full, reports are refused", free>>20)
 	}
-	return good("disk", "%d MiB are free in %s", free>>20, dir)
+	return finding.Good("disk", "%d MiB are free in %s", free>>20, dir)
 }
 
 // memory compares the daemon's bound with the machine's memory.
-func (p *patient) memory() Result {
+func (p *patient) memory() finding.Finding {
 	if p.status == nil || p.status.Overview == nil || p.status.Overview.MostMemory == 0 {
-		return skip("memory", "the daemon does not tell its bound; spambloomd -t prints it")
+		return finding.Skip("memory", "the daemon does not tell its bound; spambloomd -t prints it")
 	}
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
-		return skip("memory", "%v", err)
+		return finding.Skip("memory", "%v", err)
 	}
 	most, total := p.status.Overview.MostMemory, totalMemory(string(text))
 	switch {
 	case total == 0:
-		return skip("memory", "/proc/meminfo does not contain MemTotal")
+		return finding.Skip("memory", "/proc/meminfo does not contain MemTotal")
 	case most > total*8/10:
-		return bad("memory", "lower milter.max_memory, reports.capacity or bulk.capacity", "the daemon may use %d MiB of %d MiB: the kernel may end it under load", most>>20, total>>20)
+		return finding.Bad("memory", "lower milter.max_memory, reports.capacity or bulk.capacity", "the daemon may use %d MiB of %d MiB: the kernel may end it under load", most>>20, total>>20)
 	}
-	return good("memory", "the daemon uses at most %d MiB of %d MiB", most>>20, total>>20)
+	return finding.Good("memory", "the daemon uses at most %d MiB of %d MiB", most>>20, total>>20)
 }
 
 // totalMemory returns MemTotal in bytes, or 0.

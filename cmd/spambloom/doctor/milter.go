@@ -3,7 +3,6 @@ package doctor
 import (
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -12,26 +11,29 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/spambloom/spambloom/cmd/internal/socket"
+	"github.com/spambloom/spambloom/cmd/spambloom/finding"
 	"github.com/spambloom/spambloom/cmd/spambloom/mta"
 )
 
 // milters checks the milters of a mail server; nil: none was found.
-func (p *patient) milters(s *mta.Server) []Result {
+func (p *patient) milters(s *mta.Server) []finding.Finding {
 	if s == nil {
-		return []Result{skip("milter", "neither Postfix nor Sendmail found on this machine, or their configuration cannot be read")}
+		return []finding.Finding{finding.Skip("milter", "neither Postfix nor Sendmail found on this machine, or their configuration cannot be read")}
 	}
-	at := slices.IndexFunc(s.Milters, p.isOurs)
+	at := s.Find(append(p.addresses(), p.config.Milter.Listen...))
+	if at < 0 && s.Override != "" {
+		return []finding.Finding{finding.Bad("milter", "remove that from master.cf, or name the daemon there", "in master.cf, %s: %s does not ask the daemon, so mail is not judged", s.Override, s.Name)}
+	}
 	if at < 0 {
-		return []Result{bad("milter", "contrib/postfix.md and contrib/sendmail.md have the lines", "%s does not ask the daemon (%s), so mail is not judged", s.Name, strings.Join(p.addresses(), ", "))}
+		return []finding.Finding{finding.Bad("milter", "spambloom setup, or the lines of contrib/postfix.md and contrib/sendmail.md", "%s does not ask the daemon (%s), so mail is not judged", s.Name, strings.Join(p.addresses(), ", "))}
 	}
 	m := s.Milters[at]
-	results := []Result{good("milter", "%s asks %s", s.Name, m.Spec)}
+	results := []finding.Finding{finding.Good("milter", "%s asks %s", s.Name, m.Spec)}
 	if before := flagSetters(s.Milters[:at]); before != "" {
-		results = append(results, bad("milter", "put spambloom first in the list of milters", "%s asks %s before, whose X-Spam-Flag the daemon removes", s.Name, before))
+		results = append(results, finding.Bad("milter", "put spambloom first in the list of milters", "%s asks %s before, whose X-Spam-Flag the daemon removes", s.Name, before))
 	}
 	if m.DefaultAction != "accept" {
-		results = append(results, bad("milter", "set default_action=accept for this milter", "while the daemon is away, %s answers %s: mail is delayed or lost", s.Name, m.DefaultAction))
+		results = append(results, finding.Bad("milter", "set default_action=accept for this milter", "while the daemon is away, %s answers %s: mail is delayed or lost", s.Name, m.DefaultAction))
 	}
 	if m.Path == "" {
 		return results
@@ -45,42 +47,6 @@ func (p *patient) addresses() []string {
 		return p.facts.Milter
 	}
 	return p.config.Milter.Listen
-}
-
-// isOurs reports whether a milter is this daemon. A socket passed by systemd has a name and no
-// address here, and is known by its path's last parts.
-func (p *patient) isOurs(m mta.Milter) bool {
-	for _, spec := range append(p.addresses(), p.config.Milter.Listen...) {
-		network, address, err := socket.Parse(spec)
-		if err != nil {
-			continue
-		}
-		if network == "unix" && m.Path != "" && sameFile(address, m.Path) {
-			return true
-		}
-		if there, at, err := socket.Parse(m.Spec); network != "unix" && err == nil && there != "unix" && sameEndpoint(address, at) {
-			return true
-		}
-	}
-	return strings.HasSuffix(m.Path, "/spambloom/milter.sock")
-}
-
-func sameFile(a, b string) bool {
-	if filepath.Clean(a) == filepath.Clean(b) {
-		return true
-	}
-	one, err := os.Stat(a)
-	other, otherErr := os.Stat(b)
-	return err == nil && otherErr == nil && os.SameFile(one, other)
-}
-
-func sameEndpoint(a, b string) bool {
-	host, port, err := net.SplitHostPort(a)
-	otherHost, otherPort, otherErr := net.SplitHostPort(b)
-	local := func(h string) bool {
-		return h == "localhost" || h == "0.0.0.0" || h == "::1" || strings.HasPrefix(h, "127.")
-	}
-	return err == nil && otherErr == nil && port == otherPort && (host == otherHost || local(host) && local(otherHost))
 }
 
 // flagSetters returns the milters that are known to set X-Spam-Flag, or "".
@@ -99,10 +65,10 @@ func flagSetters(before []mta.Milter) string {
 
 // mayConnect checks that a user can open a unix socket: to enter every folder above it, and to
 // write to it.
-func mayConnect(name, path string) Result {
+func mayConnect(name, path string) finding.Finding {
 	u, err := user.Lookup(name)
 	if err != nil {
-		return skip("milter", "the rights on %s: %v", path, err)
+		return finding.Skip("milter", "the rights on %s: %v", path, err)
 	}
 	groups, _ := u.GroupIds() // without: those of the user alone
 	groups = append(groups, u.Gid)
@@ -112,7 +78,7 @@ func mayConnect(name, path string) Result {
 			return missing(err)
 		}
 		if !mayUse(u, groups, info, 0o1) {
-			return bad("milter", fmt.Sprintf("chmod or chgrp %s, see contrib/postfix.md", dir), "the user %s may not enter %s, so mail passes unjudged", name, dir)
+			return finding.Bad("milter", fmt.Sprintf("chmod or chgrp %s, see contrib/postfix.md", dir), "the user %s may not enter %s, so mail passes unjudged", name, dir)
 		}
 	}
 	info, err := os.Stat(path)
@@ -120,18 +86,18 @@ func mayConnect(name, path string) Result {
 	case err != nil:
 		return missing(err)
 	case info.Mode()&fs.ModeSocket == 0:
-		return bad("milter", "remove "+path+" and restart the daemon", "%s is no socket, so mail passes unjudged", path)
+		return finding.Bad("milter", "remove "+path+" and restart the daemon", "%s is no socket, so mail passes unjudged", path)
 	case !mayUse(u, groups, info, 0o2):
-		return bad("milter", fmt.Sprintf("set milter.group = %q, and restart the daemon", name), "the user %s may not connect to %s, so mail passes unjudged", name, path)
+		return finding.Bad("milter", fmt.Sprintf("set milter.group = %q, and restart the daemon", name), "the user %s may not connect to %s, so mail passes unjudged", name, path)
 	}
-	return good("milter", "the user %s may connect to %s", name, path)
+	return finding.Good("milter", "the user %s may connect to %s", name, path)
 }
 
-func missing(err error) Result {
+func missing(err error) finding.Finding {
 	if os.IsPermission(err) {
-		return skip("milter", "%v; run doctor as root", err)
+		return finding.Skip("milter", "%v; run doctor as root", err)
 	}
-	return bad("milter", "compare milter.listen with the mail server's address, as seen from its chroot", "%v: mail passes unjudged", err)
+	return finding.Bad("milter", "compare milter.listen with the mail server's address, as seen from its chroot", "%v: mail passes unjudged", err)
 }
 
 // mayUse reports whether a user has a right, 1 to enter or 2 to write, on a file.

@@ -42,7 +42,7 @@ func TestReadPostfix(t *testing.T) {
 		}
 	}
 	got, err := ReadPostfix(t.Context(), dir)
-	want := &Server{Name: "Postfix", User: "postfix", Chroot: "/q", Milters: []Milter{
+	want := &Server{Name: "Postfix", File: filepath.Join(dir, "main.cf"), User: "postfix", Chroot: "/q", Queue: "/q", Milters: []Milter{
 		{"unix:spambloom/milter.sock", "/q/spambloom/milter.sock", "accept"},
 		{"unix:/abs/s", "/q/abs/s", "tempfail"},
 		{"inet:127.0.0.1:8891", "", "tempfail"},
@@ -52,18 +52,57 @@ func TestReadPostfix(t *testing.T) {
 	}
 }
 
+// Settings in master.cf take precedence, also behind postscreen.
+func TestMasterOverrides(t *testing.T) {
+	_, err := exec.LookPath("postconf")
+	testenv.Need(t, err == nil, "Postfix")
+	for master, want := range map[string]Server{
+		"smtp inet n - y - - smtpd -o smtpd_milters=inet:b:2\n":                                                   {Milters: []Milter{{"inet:b:2", "", "tempfail"}}, Override: "smtp/inet has -o smtpd_milters=inet:b:2", Chroot: "/q"},
+		"smtp inet n - n - 1 postscreen\nsmtpd pass - - y - - smtpd -o receive_override_options=no_milters\n":     {Override: "smtpd/pass has -o receive_override_options=no_milters", Chroot: "/q"},
+		"smtp inet n - n - - smtpd -o receive_override_options=no_address_mappings\nother inet n - y - - smtpd\n": {Milters: []Milter{{"inet:a:1", "", "tempfail"}}},
+	} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{"main.cf": "compatibility_level = 3.6\nqueue_directory = /q\nmilter_default_action = tempfail\nsmtpd_milters = inet:a:1\n", "master.cf": master} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := ReadPostfix(t.Context(), dir)
+		if err != nil || !reflect.DeepEqual(got.Milters, want.Milters) || got.Override != want.Override || got.Chroot != want.Chroot {
+			t.Errorf("%s: %+v, %v", master, got, err)
+		}
+	}
+}
+
 func TestReadSendmail(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "sendmail.cf")
+	dir := t.TempDir()
+	path := filepath.Join(dir, "sendmail.cf")
 	text := "O InputMailFilters=spambloom, opendkim\nXopendkim, S=inet:8891@localhost, F=T\nXspambloom, S=unix:/run/spambloom/milter.sock, T=C:10s;E:5m\nXunused, S=inet:1@localhost\n"
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	got, err := ReadSendmail(path)
+	got, err := ReadSendmail(dir)
 	want := []Milter{{"unix:/run/spambloom/milter.sock", "/run/spambloom/milter.sock", "accept"}, {"inet:8891@localhost", "", "tempfail"}}
 	if err != nil || !reflect.DeepEqual(got.Milters, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := ReadSendmail(path + "x"); !os.IsNotExist(err) {
+	if _, err := ReadSendmail(dir + "x"); !os.IsNotExist(err) {
 		t.Error(err)
+	}
+}
+
+// The daemon is found among the milters by its socket, also from within a chroot.
+func TestFind(t *testing.T) {
+	for m, want := range map[Milter]int{
+		{Spec: "unix:x/m.sock", Path: "/q/x/m.sock"}:                           1,
+		{Spec: "inet:localhost:8899"}:                                          1,
+		{Spec: "inet:localhost:8891"}:                                          -1,
+		{Spec: "unix:other", Path: "/q/other"}:                                 -1,
+		{Spec: "unix:spambloom/milter.sock", Path: "/q/spambloom/milter.sock"}: 1, // systemd's
+	} {
+		s := Server{Milters: []Milter{{Spec: "inet:localhost:11332"}, m}}
+		if got := s.Find([]string{"unix:/q/x/m.sock", "inet:8899@127.0.0.1"}); got != want {
+			t.Errorf("%+v: %d", m, got)
+		}
 	}
 }

@@ -20,28 +20,37 @@ type Milter struct {
 // Server is the configuration of a mail server.
 type Server struct {
 	Name    string // Postfix or Sendmail
+	File    string // that lists the milters: main.cf or sendmail.mc
 	Milters []Milter
 	User    string // that connects to the sockets
 	Chroot  string // folder that the server sees as /; "": none
+	Queue   string // Postfix' queue folder, below which relative paths of sockets are
+
+	Override string // setting in master.cf by which the list in main.cf has no effect; "": none
 }
 
 // ReadPostfix asks postconf, of the instance in the folder config; "" is the usual one. The
 // error wraps exec.ErrNotFound if there is no Postfix.
 func ReadPostfix(ctx context.Context, config string) (*Server, error) {
 	p := postconf{ctx, config}
-	values, err := p.values("smtpd_milters", "milter_default_action", "queue_directory", "mail_owner")
+	values, err := p.values("smtpd_milters", "milter_default_action", "queue_directory", "mail_owner", "config_directory")
 	if err != nil {
 		return nil, err
 	}
-	service, err := p.run("-M", "smtp/inet")
+	service, err := p.run("-M", "smtp/inet", "smtpd/pass") // the second one behind postscreen
 	if err != nil {
 		return nil, err
 	}
 	queue := values["queue_directory"]
-	s := &Server{Name: "Postfix", User: values["mail_owner"]}
+	s := &Server{Name: "Postfix", File: filepath.Join(values["config_directory"], "main.cf"), User: values["mail_owner"], Queue: queue}
 	// service type private unpriv chroot ...: y in Debian's master.cf, else Postfix' default, n
-	if columns := strings.Fields(service); len(columns) > 4 && columns[4] == "y" {
-		s.Chroot = queue
+	for line := range strings.Lines(service) {
+		if columns := strings.Fields(line); len(columns) > 7 && columns[7] == "smtpd" && columns[4] == "y" {
+			s.Chroot = queue
+		}
+	}
+	if err := s.override(p, values); err != nil {
+		return nil, err
 	}
 	for _, entry := range splitMilters(values["smtpd_milters"]) {
 		m := parseMilter(entry, values["milter_default_action"])
@@ -61,6 +70,30 @@ func ReadPostfix(ctx context.Context, config string) (*Server, error) {
 		s.Milters = append(s.Milters, m)
 	}
 	return s, nil
+}
+
+// override takes what master.cf sets for mail from outside in place of main.cf's values.
+func (s *Server) override(p postconf, values map[string]string) error {
+	for _, service := range []string{"smtp/inet", "smtpd/pass"} {
+		for _, name := range []string{"smtpd_milters", "receive_override_options"} {
+			out, err := p.run("-P", service+"/"+name) // nothing if it is not set
+			if err != nil {
+				return err
+			}
+			_, value, isSet := strings.Cut(out, "=")
+			value = strings.TrimSpace(value)
+			switch {
+			case isSet && name == "smtpd_milters":
+				values[name] = value
+			case isSet && strings.Contains(value, "no_milters"):
+				values["smtpd_milters"] = ""
+			default:
+				continue
+			}
+			s.Override = fmt.Sprintf("%s has -o %s=%s", service, name, value)
+		}
+	}
+	return nil
 }
 
 // postconf is the program of that name, for one instance.

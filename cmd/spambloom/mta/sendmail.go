@@ -3,16 +3,17 @@ package mta
 import (
 	"bufio"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
-// SendmailConfig is the usual configuration of Sendmail, made from sendmail.mc.
-const SendmailConfig = "/etc/mail/sendmail.cf"
+// SendmailFolder is the usual folder of Sendmail's configuration.
+const SendmailFolder = "/etc/mail"
 
-// ReadSendmail reads a configuration of Sendmail. The error wraps fs.ErrNotExist if there is
-// none.
-func ReadSendmail(path string) (*Server, error) {
-	f, err := os.Open(path)
+// ReadSendmail reads the sendmail.cf in a folder, which is made from sendmail.mc. The error
+// wraps fs.ErrNotExist if there is none.
+func ReadSendmail(folder string) (*Server, error) {
+	f, err := os.Open(filepath.Join(folder, "sendmail.cf"))
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +35,7 @@ func ReadSendmail(path string) (*Server, error) {
 	if err := lines.Err(); err != nil {
 		return nil, err
 	}
-	s := &Server{Name: "Sendmail", User: "root"}
+	s := &Server{Name: "Sendmail", File: filepath.Join(folder, "sendmail.mc"), User: "root"}
 	for _, name := range order {
 		if m, ok := filters[name]; ok {
 			s.Milters = append(s.Milters, m)

@@ -1,5 +1,6 @@
-// Package verb is what the verbs in packages of their own share with the command: its
-// streams, questions, and errors with their exit codes. It owns no verb.
+// Package verb is what all verbs share with the command: its streams, questions and output,
+// the connection to the daemon, the places of files, and errors with their exit codes and
+// hints. It owns no verb. Verbs for many messages also share package batch.
 package verb
 
 import (
@@ -13,28 +14,6 @@ import (
 	"golang.org/x/term"
 )
 
-// Exit codes of sysexits.h that faults use.
-const (
-	Declined   = 1 // no number of sysexits.h
-	Usage      = 64
-	Data       = 65
-	NoInput    = 66
-	CantCreate = 73
-	IOErr      = 74
-	NoPerm     = 77
-	Config     = 78
-)
-
-// Fault is an error with its exit code, and a hint that names what to do; "": none.
-type Fault struct {
-	Code int
-	Err  error
-	Hint string
-}
-
-func (f *Fault) Error() string { return f.Err.Error() }
-func (f *Fault) Unwrap() error { return f.Err }
-
 // ErrDeclined is the error of a question that was not answered with yes.
 var ErrDeclined = errors.New("not confirmed; nothing was changed")
 
@@ -47,7 +26,7 @@ type Streams struct {
 // Print writes a result.
 func (s Streams) Print(text string) error {
 	if _, err := io.WriteString(s.Out, text); err != nil {
-		return &Fault{IOErr, err, "standard output cannot be written; check whether its disk is full"}
+		return OutputError(err)
 	}
 	return nil
 }
@@ -62,7 +41,7 @@ func (s Streams) Confirm(question string, yes bool) error {
 	case yes:
 		return nil
 	case !IsTerminal(s.In):
-		return &Fault{Usage, errors.New("not a terminal: add --yes to confirm"), ""}
+		return UsageError(errors.New("not a terminal: add --yes to confirm"))
 	case !s.Ask(question):
 		return &Fault{Declined, ErrDeclined, ""}
 	}

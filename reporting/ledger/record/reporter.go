@@ -61,3 +61,8 @@ func DecodeReporter(name string, b []byte) (*Reporter, error) {
 	}
 	return r, nil
 }
+
+// Settler is the reporter in whose name an administrator settles a message. No login name has
+// a colon. What Settler says of a signature, words of others do not change, until it is
+// withdrawn or expires.
+const Settler = "settled:"

@@ -37,7 +37,7 @@ type Site struct {
 
 	Links    []api.Link             // the exchange; nil: the site is alone
 	fault    atomic.Pointer[string] // why mail is not judged
-	Asked    atomic.Int64           // how often the page asked for the status
+	Asked    atomic.Int64           // number of times that the page asked for the status
 	judged   *judged.List
 	history  *history.History
 	counters map[string]float64

@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness/rspamd"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -77,65 +77,28 @@ func TestSpamAssassinRules(t *testing.T) {
 	})
 }
 
-// rspamdConf runs rspamd with some modules of Debian's package only: without Redis or DNS.
+// rspamdConf runs rspamd with some modules of Debian's package only.
 const rspamdConf = `
 lua = "%[1]s/first.lua";
-options {
-  pidfile = "%[1]s/pid";
-  filters = "";
-  dns { timeout = 1s; sockets = 1; retransmits = 1; nameserver = ["127.0.0.1:1"]; }
-  tempdir = "%[1]s";
-  url_tld = "/usr/share/rspamd/effective_tld_names.dat";
-  control_socket = "%[1]s/control.sock mode=0600";
-  cache_file = "%[1]s/symbols.cache";
-  hs_cache_dir = "%[1]s/";
-  stats_file = "%[1]s/stats.ucl";
-  explicit_modules = [];
-  allow_raw_input = true;
-  local_addrs = [];
-}
 logging { type = "file"; filename = "%[1]s/log"; level = "notice"; }
 metric { name = "default"; actions { reject = 15; add_header = 6; greylist = 4; } unknown_weight = 1.0; }
-modules { path = "%[1]s/modules"; }
 worker "normal" { bind_socket = "127.0.0.1:%[2]d"; count = 1; task_timeout = 120s; }
 %[3]s
 `
 
-// startRspamd runs rspamd with one module, and returns what it says of a message: its rules
-// with their scores.
+// startRspamd runs rspamd with one module, and returns a function that asks it about a message:
+// the rules that match, with their scores.
 func startRspamd(t *testing.T, module, settings string) (ask func(message string) map[string]float64) {
 	t.Helper()
 	program := testenv.Program(t, "rspamd")
-	testenv.Root(t)
-	dir, port := testenv.Dir(t), testenv.Port(t)
-	if err := os.Mkdir(filepath.Join(dir, "modules"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	dir, port := rspamd.Folder(t), testenv.Port(t)
 	lua, err := os.ReadFile("/usr/share/rspamd/plugins/" + module + ".lua")
 	if err != nil {
 		t.Fatal(err)
 	}
 	harness.Write(t, filepath.Join(dir, "modules", module+".lua"), string(lua))
 	harness.Write(t, filepath.Join(dir, "first.lua"), "require \"global_functions\" ()\n") // as Debian's rspamd.lua does
-	conf := harness.Write(t, filepath.Join(dir, "rspamd.conf"), fmt.Sprintf(rspamdConf, dir, port, settings))
-	if out, err := exec.Command("chown", "-R", "_rspamd:_rspamd", dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	cmd := exec.Command(program, "-f", "-c", conf, "-u", "_rspamd", "-g", "_rspamd")
-	if err := harness.StartChild(cmd); err != nil {
-		t.Fatal(err)
-	}
-	log := func() string {
-		text, _ := os.ReadFile(filepath.Join(dir, "log")) // missing if rspamd did not get that far
-		return string(text)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
-		_ = cmd.Wait()                          // its exit code is irrelevant
-		if t.Failed() {
-			t.Logf("rspamd:\n%s", log())
-		}
-	})
+	rspamd.Start(t, program, dir, "", fmt.Sprintf(rspamdConf, dir, port, settings))
 	url := "http://" + testenv.Local(port)
 	transport := &http.Transport{DisableKeepAlives: true}
 	client := &http.Client{Transport: transport}

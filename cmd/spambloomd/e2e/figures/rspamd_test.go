@@ -5,15 +5,12 @@ package figures
 import (
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness/rspamd"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -21,24 +18,8 @@ import (
 // there are processors, with one check, and with its own storage. Nothing else runs: no
 // rules, no other module, no Redis, no DNS.
 const rspamdConf = `
-options {
-  pidfile = "%[1]s/pid";
-  filters = "fuzzy_check";
-  dns { timeout = 1s; sockets = 1; retransmits = 1; nameserver = ["127.0.0.1:1"]; }
-  tempdir = "%[1]s";
-  url_tld = "/usr/share/rspamd/effective_tld_names.dat";
-  control_socket = "%[1]s/control.sock mode=0600";
-  cache_file = "%[1]s/symbols.cache";
-  hs_cache_dir = "%[1]s/";
-  stats_file = "%[1]s/stats.ucl";
-  history_file = "%[1]s/history";
-  explicit_modules = [];
-  allow_raw_input = true;
-  local_addrs = [];
-}
 logging { type = "file"; filename = "%[1]s/log"; level = "warning"; }
 metric { name = "default"; actions { reject = 1000; add_header = 900; greylist = 800; } unknown_weight = 1.0; }
-modules { path = "%[1]s/modules"; }
 worker "rspamd_proxy" {
   bind_socket = "127.0.0.1:%[2]d";
   milter = yes; timeout = 120s; count = 2;
@@ -69,29 +50,9 @@ func startRspamd(t *testing.T) *target {
 		t.Log("rspamd is not installed, nothing is compared to it (apt-get install --no-install-recommends rspamd)")
 		return nil
 	}
-	testenv.Root(t)
-	dir := testenv.Dir(t)
-	milter, fuzzy := testenv.Port(t), testenv.Port(t)
-	conf := harness.Write(t, filepath.Join(dir, "rspamd.conf"), fmt.Sprintf(rspamdConf, dir, milter, fuzzy))
-	if err := os.Mkdir(filepath.Join(dir, "modules"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("chown", "-R", "_rspamd:_rspamd", dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	cmd := exec.Command(program, "-f", "-c", conf, "-u", "_rspamd", "-g", "_rspamd")
-	if err := harness.StartChild(cmd); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
-		_ = cmd.Wait()                          // its exit code is irrelevant
-		if t.Failed() {
-			log, _ := os.ReadFile(filepath.Join(dir, "log"))
-			t.Logf("rspamd:\n%s", log)
-		}
-	})
-	g := &target{name: "rspamd", network: "tcp", addr: fmt.Sprintf("127.0.0.1:%d", milter), pid: cmd.Process.Pid}
+	dir, milter, fuzzy := rspamd.Folder(t), testenv.Port(t), testenv.Port(t)
+	process := rspamd.Start(t, program, dir, "fuzzy_check", fmt.Sprintf(rspamdConf, dir, milter, fuzzy))
+	g := &target{name: "rspamd", network: "tcp", addr: fmt.Sprintf("127.0.0.1:%d", milter), pid: process.Pid}
 	g.await(t)
 	return g
 }

@@ -1,6 +1,7 @@
 // Package harness starts and stops the real programs and servers of the end-to-end tests.
 // Site is one spambloomd; Postfix, Sendmail and Redis are servers with their own folders and
-// ports; package dovecot has Dovecot. All of them end with their test, even if it is killed.
+// ports; packages dovecot and rspamd have Dovecot and rspamd. All of them end with their test, even
+// if it is killed.
 // Message and Text create mail, Site.CLI and Execute run commands.
 //
 // The tests are grouped by subject:

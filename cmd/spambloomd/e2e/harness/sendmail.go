@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -30,6 +31,7 @@ type Sendmail struct {
 	Maildir string
 
 	Defines []string // additional lines of sendmail.mc
+	M4      []string // the arguments of m4 before sendmail.mc, known once it is configured
 }
 
 // unpackedSendmail returns the folder named by the Makefile.
@@ -75,8 +77,9 @@ func (m *Sendmail) configure(milter string) {
 		args = append(args, "-DTEST_IPV6")
 	}
 	args = append(args, m.Defines...)
+	m.M4 = append(args, cf+"m4/cf.m4")
 	for _, name := range []string{"sendmail", "submit"} {
-		made := Execute(m.T, "", testenv.Program(m.T, "m4"), append(args, cf+"m4/cf.m4", filepath.Join(Repository, "cmd/spambloomd/e2e/harness", name+".mc"))...)
+		made := Execute(m.T, "", testenv.Program(m.T, "m4"), append(slices.Clip(m.M4), filepath.Join(Repository, "cmd/spambloomd/e2e/harness", name+".mc"))...)
 		if made.Code != 0 {
 			m.T.Fatalf("m4: %+v", made)
 		}

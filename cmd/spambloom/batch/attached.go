@@ -1,0 +1,103 @@
+package batch
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// AttachedUsage is the help of --attached, for every verb that has it.
+const AttachedUsage = "instead of each message, use those attached to it (message/rfc822, feedback reports); a message without any is refused"
+
+// Messages reads the messages in the named files, or those attached to them. Only the
+// caller chooses between them: a sender who attaches a message to a spam must not
+// decide what a report of the spam lists.
+func Messages(c *verb.CLI, names []string, attached bool) iter.Seq2[Input, error] {
+	if attached {
+		return attachedMessages(Inputs(c, names))
+	}
+	return Inputs(c, names)
+}
+
+// attachedMessages replaces each message by those attached to it. Users forward a spam
+// as an attachment to keep it unchanged. A feedback report (RFC 5965) is replaced by
+// the message that it is about. A message without attached messages is refused: the
+// user's own words and signature around a spam must not be reported as spam. Bounces
+// and digests are refused too: no user attached the messages in them, and most of
+// those are innocent.
+func attachedMessages(inputs iter.Seq2[Input, error]) iter.Seq2[Input, error] {
+	return func(yield func(Input, error) bool) {
+		for in, err := range inputs {
+			if err != nil {
+				if !yield(in, err) {
+					return
+				}
+				continue
+			}
+			for in, err := range attachedTo(in) {
+				if !yield(in, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+var (
+	// errHeaderOnly is wrapped if a feedback report lacks the message's body.
+	errHeaderOnly = errors.New("the feedback report has only the header of the message, which cannot be signed")
+	// errNotAttached is wrapped if a message lacks an attached message.
+	errNotAttached = errors.New("no message is attached")
+)
+
+// Refusal is a message that this program refuses.
+type Refusal struct {
+	Err    error
+	Reason string // the error without the names of files
+}
+
+func (r *Refusal) Error() string { return r.Err.Error() }
+func (r *Refusal) Unwrap() error { return r.Err }
+
+// NewRefusal returns the refusal of a message for a reason. Hint names what to do; "": nothing.
+func NewRefusal(name string, reason error, hint string) *Refusal {
+	err := reason
+	if name != "" {
+		err = fmt.Errorf("%s: %w", name, reason)
+	}
+	return &Refusal{&verb.Fault{Code: verb.Data, Err: err, Hint: hint}, reason.Error()}
+}
+
+// attachedTo yields the messages attached to a message.
+func attachedTo(in Input) iter.Seq2[Input, error] {
+	return func(yield func(Input, error) bool) {
+		if f, ok := signature.AsFeedback(in.Message); ok {
+			reported := Input{in.Name + ", reported message", f.Original, cmp.Or(f.Type, "none")}
+			if f.HeaderOnly {
+				yield(reported, NewRefusal(in.Name, errHeaderOnly, ""))
+			} else {
+				yield(reported, nil)
+			}
+			return
+		}
+		attached := signature.Attached(in.Message)
+		if len(attached) == 0 {
+			yield(in, NewRefusal(in.Name, errNotAttached, "forward the message as an attachment, so that it arrives unchanged"))
+		}
+		for i, m := range attached {
+			if !yield(Input{Name: fmt.Sprintf("%s, attached message %d", in.Name, i+1), Message: m}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// HasAttached reports whether other messages are attached to a message.
+func HasAttached(m signature.Message) bool {
+	_, feedback := signature.AsFeedback(m)
+	return feedback || len(signature.Attached(m)) > 0
+}

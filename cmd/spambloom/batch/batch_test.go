@@ -1,0 +1,152 @@
+package batch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
+	"github.com/spambloom/spambloom/reporting/client"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// numbered yields n inputs and counts those taken.
+func numbered(n int, taken *atomic.Int32) iter.Seq2[Input, error] {
+	return func(yield func(Input, error) bool) {
+		for i := range n {
+			taken.Add(1)
+			m := signature.Message{Body: fmt.Append(nil, i)}
+			if !yield(Input{Name: fmt.Sprint("m", i), Message: m}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func newTestCLI() (*verb.CLI, *bytes.Buffer) {
+	var stderr bytes.Buffer
+	return &verb.CLI{Streams: verb.Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &stderr}}, &stderr
+}
+
+// Work in parallel, results in order, and an error costs one message.
+func TestProcessInOrder(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	c, stderr := newTestCLI()
+	var taken, busy, most atomic.Int32
+	meet := make(chan struct{})
+	work := func(_ context.Context, m signature.Message) (string, error) {
+		if n := busy.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		defer busy.Add(-1)
+		switch body := string(m.Body); body {
+		case "0":
+			<-meet // the first one waits for the second
+		case "1":
+			close(meet)
+		case "7", "8":
+			return "", bloomdb.ErrNothing
+		}
+		return string(m.Body), nil
+	}
+	var shown []string
+	err := Process(t.Context(), c, "done", numbered(100, &taken), work, func(r Result[string]) error {
+		shown = append(shown, r.Name)
+		return nil
+	})
+	var want []string
+	for i := range 100 {
+		want = append(want, fmt.Sprint("m", i))
+	}
+	if !slices.Equal(shown, want) {
+		t.Errorf("shown %v", shown)
+	}
+	if verb.Code(err) != verb.Data || !strings.Contains(err.Error(), "m7: too little") {
+		t.Errorf("error %v", err)
+	}
+	if got := stderr.String(); got != "spambloom: error: m7: too little content to sign\nspambloom: error: m8: too little content to sign\n" {
+		t.Errorf("stderr %q", got)
+	}
+	if most.Load() > maxParallel+2 {
+		t.Errorf("%d messages in work at once", most.Load())
+	}
+}
+
+// An error that every message would meet stops the work soon, and process waits for the
+// messages already started.
+func TestProcessFatal(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	c, stderr := newTestCLI()
+	var taken atomic.Int32
+	work := func(_ context.Context, m signature.Message) (string, error) {
+		if string(m.Body) == "3" {
+			return "", client.ErrUnavailable
+		}
+		return "", nil
+	}
+	shown := 0
+	err := Process(t.Context(), c, "done", numbered(1_000_000, &taken), work, func(Result[string]) error { shown++; return nil })
+	if verb.Code(err) != verb.Unavailable || shown != 4 || stderr.Len() != 0 {
+		t.Errorf("%v after %d results, stderr %q", err, shown, stderr)
+	}
+	var stopped *StoppedError
+	if !errors.As(err, &stopped) || stopped.Rest() != "stopped at m3: 3 done; run it again for this message and the rest" {
+		t.Errorf("%#v", err)
+	}
+	if n := taken.Load(); n > 1000 {
+		t.Errorf("%d messages were begun", n)
+	}
+}
+
+// A full disk behind stdout is an error, not a silent loss.
+func TestProcessOutputError(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	c, _ := newTestCLI()
+	c.Out = brokenWriter{}
+	var taken atomic.Int32
+	work := func(context.Context, signature.Message) (string, error) { return "x", nil }
+	err := Process(t.Context(), c, "done", numbered(10, &taken), work, func(r Result[string]) error { return c.Print(r.Answer) })
+	if verb.Code(err) != verb.IOErr {
+		t.Errorf("%v: exit code %d", err, verb.Code(err))
+	}
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// Only messages that a user attached replace the message around them; a message without
+// any is refused.
+func TestAttachedMessages(t *testing.T) {
+	const inner = "Content-Type: message/rfc822\n\nSubject: inner\n\nhello\n"
+	for kind, want := range map[string][]string{
+		"mixed":  {"m, attached message 1", "m, attached message 2"},
+		"report": nil,
+		"digest": nil,
+	} {
+		m := signature.Parse([]byte("Content-Type: multipart/" + kind + "; boundary=b\n\n--b\n" + inner + "--b\n" + inner + "--b--\n"))
+		one := func(yield func(Input, error) bool) { yield(Input{Name: "m", Message: m}, nil) }
+		var got []string
+		for in, err := range attachedMessages(one) {
+			if want == nil && errors.Is(err, errNotAttached) {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, in.Name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("multipart/%s: %q, want %q", kind, got, want)
+		}
+	}
+}

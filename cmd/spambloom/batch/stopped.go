@@ -1,0 +1,28 @@
+package batch
+
+import "fmt"
+
+// StoppedError is an error that every message would meet. It stopped the work at
+// one of several messages.
+type StoppedError struct {
+	Err   error
+	Name  string // the message at which the work stopped
+	Count int    // messages before it that are done
+	Done  string // what was done with them: accepted, checked
+
+	Before int // messages before it, including those that failed on their own
+	Skip   int // --skip that resumes at this message; 0: from the first, or no such flag
+}
+
+func (e *StoppedError) Error() string { return e.Err.Error() }
+func (e *StoppedError) Unwrap() error { return e.Err }
+
+// Rest describes what is left to do. Some messages after the failed one may have
+// been processed in parallel; their outcome is unknown.
+func (e *StoppedError) Rest() string {
+	again := "run it again"
+	if e.Skip > 0 {
+		again = fmt.Sprintf("run it again with --skip %d", e.Skip)
+	}
+	return fmt.Sprintf("stopped at %s: %d %s; %s for this message and the rest", e.Name, e.Count, e.Done, again)
+}

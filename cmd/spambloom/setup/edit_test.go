@@ -1,0 +1,107 @@
+package setup
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/spambloom/mta"
+)
+
+const postfixEntry = "{ unix:spambloom/milter.sock, default_action=accept }"
+
+// The daemon becomes the first milter of the line in effect. Taking it back restores the file.
+func TestEditPostfix(t *testing.T) {
+	others := []mta.Milter{{Spec: "inet:a:1"}}
+	for name, c := range map[string]struct {
+		text    string
+		milters []mta.Milter
+		want    string
+	}{
+		"none":           {"a = b\n", nil, "a = b\nsmtpd_milters = " + postfixEntry + "\n"},
+		"no last break":  {"a = b", nil, "a = b\nsmtpd_milters = " + postfixEntry + "\n"},
+		"another":        {"smtpd_milters = inet:a:1\nc = d\n", others, "smtpd_milters = " + postfixEntry + ", inet:a:1\nc = d\n"},
+		"continued":      {"smtpd_milters =\n  inet:a:1\n", others, "smtpd_milters =" + postfixEntry + ", \n  inet:a:1\n"},
+		"comment, twice": {"#smtpd_milters = x\nsmtpd_milters = old\nsmtpd_milters=inet:a:1\n", others, "#smtpd_milters = x\nsmtpd_milters = old\nsmtpd_milters=" + postfixEntry + ", inet:a:1\n"},
+		"other names":    {"non_smtpd_milters = x\nsmtpd_milters_x = y\n", nil, "non_smtpd_milters = x\nsmtpd_milters_x = y\nsmtpd_milters = " + postfixEntry + "\n"},
+	} {
+		m := &machine{server: &mta.Server{Milters: c.milters}}
+		got, err := m.editPostfix([]byte(c.text), "unix:spambloom/milter.sock")
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s: %v\n%s", name, err, got)
+		}
+		m.Remove = true
+		back, err := m.editPostfix(got, "unix:spambloom/milter.sock")
+		if err != nil || string(back) != withBreak(c.text) {
+			t.Errorf("%s, taken back: %v\n%q", name, err, back)
+		}
+	}
+}
+
+func TestEditSendmail(t *testing.T) {
+	const line = "(`spambloom', `S=unix:/run/s, T=C:10s;S:30s;R:30s;E:5m')dnl\n"
+	for name, c := range map[string]struct{ text, want string }{
+		"no filter": {"A(`b')dnl\nMAILER(`local')dnl\n", "A(`b')dnl\nINPUT_MAIL_FILTER" + line + "MAILER(`local')dnl\n"},
+		"another":   {"INPUT_MAIL_FILTER(`o', `S=x')dnl\nMAILER_DEFINITIONS\nMAILER(`local')dnl\n", "INPUT_MAIL_FILTER" + line + "INPUT_MAIL_FILTER(`o', `S=x')dnl\nMAILER_DEFINITIONS\nMAILER(`local')dnl\n"},
+		"a list": {"MAIL_FILTER(`o', `S=x')dnl\ndefine(`confINPUT_MAIL_FILTERS', `o')dnl\nMAILER(`local')dnl\n",
+			"MAIL_FILTER" + line + "MAIL_FILTER(`o', `S=x')dnl\ndefine(`confINPUT_MAIL_FILTERS', `spambloom, o')dnl\nMAILER(`local')dnl\n"},
+	} {
+		m := &machine{server: &mta.Server{File: "/etc/mail/sendmail.mc"}}
+		got, err := m.editSendmail([]byte(c.text), "unix:/run/s")
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s: %v\n%s", name, err, got)
+		}
+		m.Remove = true
+		if back, err := m.editSendmail(got, "unix:/run/s"); err != nil || string(back) != c.text {
+			t.Errorf("%s, taken back: %v\n%s", name, err, back)
+		}
+	}
+}
+
+// Rules of an administrator remain, those of an earlier version are replaced.
+func TestEditRules(t *testing.T) {
+	m := &machine{}
+	for _, text := range []string{"", "OTHER { }\n"} {
+		added, err := m.editRules(text, "NEW\n", "f")
+		if err != nil || string(added) != text+begin+"NEW\n"+end {
+			t.Fatalf("%v %q", err, added)
+		}
+		changed, err := m.editRules(string(added)+"LAST\n", "NEWER\n", "f")
+		if err != nil || string(changed) != text+begin+"NEWER\n"+end+"LAST\n" {
+			t.Errorf("%v %q", err, changed)
+		}
+		remove := &machine{Options: Options{Remove: true}}
+		if back, err := remove.editRules(string(added), "", "f"); err != nil || string(back) != text {
+			t.Errorf("%v %q", err, back)
+		}
+	}
+	if got, err := m.editRules("SPAMBLOOM_SAME { }\n", "NEW\n", "f"); err != nil || string(got) != "SPAMBLOOM_SAME { }\n" {
+		t.Errorf("an administrator's rules: %v %q", err, got)
+	}
+	if _, err := m.editRules(begin, "NEW\n", "f"); err == nil || !strings.Contains(err.Error(), "is missing") {
+		t.Errorf("no end: %v", err)
+	}
+}
+
+// The header of the right mail is found, in an mbox and folded.
+func TestHeaderIn(t *testing.T) {
+	const mbox = "From x\nX-Spambloom: spam; a\nMessage-ID: <1@h>\n\ntext\n\nFrom x\nX-Spambloom: clean;\n kind=text\nSubject: s\nMessage-ID: <2@h>\n\ntext\n\nFrom x\nMessage-ID: <3@h>\n\n"
+	for id, want := range map[string]string{"1": "X-Spambloom: spam; a", "2": "X-Spambloom: clean; kind=text", "3": "", "4": ""} {
+		if got := headerIn([]byte(mbox), id); got != want {
+			t.Errorf("%s: %q", id, got)
+		}
+	}
+}
+
+// The rules are those of the page, which are tested with the real programs.
+func TestRulesOfPage(t *testing.T) {
+	page, err := os.ReadFile("../../../contrib/beside.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, rules := range map[string]string{"rspamd": rspamdRules, "SpamAssassin": spamAssassinRules} {
+		if !strings.Contains(string(page), "```\n"+rules+"```\n") {
+			t.Errorf("contrib/beside.md has other rules for %s", name)
+		}
+	}
+}

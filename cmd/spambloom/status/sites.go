@@ -1,0 +1,144 @@
+package status
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spambloom/spambloom/cmd/spambloom/format"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/overview"
+)
+
+const sitesHelp = `sites shows the state of this site and of every other site of the federation.
+
+STATE    heard; silent (no record for a minute, or never); loading (its snapshot is
+         being read); capped (over its [[peer]] caps, until the period ends); clock
+         (its clock is more than an hour off; records from the future are pending);
+         stale (it runs on an older state folder, see below); muted; dropped; ignored
+         (its trust is none, or only others are named as peers)
+HEARD    the age of its latest record
+LAG      its deltas that are not in this database yet
+BEHIND   the age of the oldest of them
+FILL     the used share of its caps, in the fullest filter
+ERROR    its share of the chance that unreported mail is called spam
+VOTES    "held" if its recent reports are kept as votes
+GAPS     missing deltas that no snapshot has filled yet
+REFUSED  records rejected since the start, by cause
+
+A stale site runs on an older state folder than the one known here, for example from a
+backup. Its records are refused. It recovers by itself if another site still has its
+newer heartbeat. If it remains stale for minutes, delete its data here:
+
+  spambloom drop SITE && spambloom mute --undo SITE
+
+Warnings below the table are the reasons why other sites are not heard: redis.url is not
+set, a fault of Redis and what to do about it, or sites that use the same Redis with
+another federation key or other values in [reports].
+
+Exit codes:
+  0   the daemon has answered` + verb.StatusCodes
+
+// SitesCommand returns the verb sites.
+func SitesCommand(c *verb.CLI) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "sites",
+		Short: "show the state of the other sites: trust, lag, share of errors, refused records",
+		Long:  sitesHelp,
+		Example: `  spambloom sites
+  spambloom sites --json`,
+		Args: verb.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return sites(cmd.Context(), c, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line and site")
+	return cmd
+}
+
+func sites(ctx context.Context, c *verb.CLI, asJSON bool) error {
+	list, err := verb.Asked(ctx, c, v1.Sites)
+	if err != nil {
+		return err
+	}
+	if len(list.Refused) > 0 {
+		defer c.Notify("warning", fmt.Sprintf("also refused, from unknown sites or with a wrong key: %s; the daemon's log names the senders", refusals(list.Refused)))
+	}
+	for _, note := range slices.Backward(list.Notes) { // deferred calls run backwards
+		defer c.Notify("warning", note)
+	}
+	for _, s := range list.Sites {
+		if s.State == api.StateStale {
+			defer c.Notify("warning", fmt.Sprintf("%s runs on an older state folder, and its records are refused. If this lasts: spambloom drop %[1]s && spambloom mute --undo %[1]s", s.Site))
+		}
+	}
+	return verb.PrintList(c, asJSON, list.Sites, func(sites []api.Site) string { return siteTable(sites, time.Now()) })
+}
+
+// siteTable formats the sites as a table.
+func siteTable(sites []api.Site, now time.Time) string {
+	return format.Columns(func(table io.Writer) {
+		fmt.Fprintln(table, "SITE\tSTATE\tTRUST\tHEARD\tLAG\tBEHIND\tFILL\tERROR\tVOTES\tGAPS\tREFUSED")
+		for _, s := range sites {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Site, stateText(s), cmp.Or(s.Trust, "-"), strings.Join(linkCells(s, now), "\t"))
+		}
+	})
+}
+
+// stateText returns the state and its details.
+func stateText(s api.Site) string {
+	switch {
+	case s.State == api.StateClock && s.Link != nil:
+		return fmt.Sprintf("clock %+.1f h", s.SkewSeconds/3600)
+	case s.State == api.StateLoading && s.Link != nil:
+		return fmt.Sprintf("loading %d/%d", s.Chunks, s.ChunksOf)
+	}
+	return s.State
+}
+
+// linkCells returns the columns from HEARD on.
+func linkCells(s api.Site, now time.Time) []string {
+	cells := []string{"-", "-", "-", fullest(s.Fill), share(s.ErrorShare), "-", "-", "-"}
+	if s.State == api.StateSelf {
+		cells[3] = "-"
+	}
+	if s.Link == nil {
+		return cells
+	}
+	heard := time.Time{}
+	if s.Heard != nil {
+		heard = *s.Heard
+	}
+	cells[0], cells[1] = overview.Ago(heard, now), fmt.Sprint(s.Lag)
+	cells[2] = (time.Duration(s.LagSeconds) * time.Second).String()
+	if s.Votes > 0 {
+		cells[5] = "held"
+	}
+	cells[6], cells[7] = fmt.Sprint(s.Gaps), refusals(s.Refused)
+	return cells
+}
+
+// fullest returns the largest share.
+func fullest(fill map[string]float64) string {
+	most := 0.0
+	for _, f := range fill {
+		most = max(most, f)
+	}
+	return share(most)
+}
+
+func share(f float64) string {
+	if f > 0 && f < 0.01 {
+		return "< 1 %"
+	}
+	return fmt.Sprintf("%.0f %%", 100*f)
+}

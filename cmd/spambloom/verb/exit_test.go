@@ -1,0 +1,46 @@
+package verb
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/internal/mailbox"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/client"
+)
+
+func TestExitCode(t *testing.T) {
+	problem := func(status int) error { return fmt.Errorf("a.eml: %w", &api.Problem{Status: status}) }
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{nil, 0},
+		{Exit(Declined), 1},
+		{UsageError(errors.New("unknown flag")), 64},
+		{&PrintedError{Err: &InputError{Err: fmt.Errorf("a.eml: %w", mailbox.ErrEmpty)}}, 65},
+		{fmt.Errorf("a.eml: %w", bloomdb.ErrNothing), 65},
+		{problem(422), 65},
+		{&PrintedError{Err: &InputError{Err: fs.ErrNotExist}}, 66},
+		{&InputError{Err: fs.ErrPermission}, 66},
+		{fmt.Errorf("%w on x: %w", client.ErrUnavailable, fs.ErrNotExist), 69},
+		{problem(500), 74},
+		{OutputError(errors.New("disk full")), 74},
+		{ReadFault(errors.New("no key")), 65},
+		{ReadFault(&fs.PathError{Err: fs.ErrNotExist}), 66},
+		{&Fault{Code: CantCreate, Err: fs.ErrPermission}, 73},
+		{problem(503), 75},
+		{errors.New("unexpected EOF"), 75},
+		{problem(400), 76},
+		{problem(404), 76},
+		{problem(403), 77},
+		{fmt.Errorf("%w on x: %w", client.ErrUnavailable, fs.ErrPermission), 77},
+	} {
+		if got := Code(c.err); got != c.want {
+			t.Errorf("%v: exit code %d, want %d", c.err, got, c.want)
+		}
+	}
+}

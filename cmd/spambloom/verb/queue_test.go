@@ -1,0 +1,57 @@
+package verb
+
+import (
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"testing"
+)
+
+func TestQueueFolder(t *testing.T) {
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := t.TempDir()
+	state := func(home string) string { return filepath.Join(home, ".local", "state", "spambloom", "queue") }
+	byAccount := state(me.HomeDir)
+	if !isOwnFolder(me.HomeDir) {
+		byAccount = state(own)
+	}
+	for _, c := range []struct{ name, queue, xdg, home, want string }{
+		{"named", "/srv/queue", "/srv/state", own, "/srv/queue"},
+		{"state folder", "", "/srv/state", own, "/srv/state/spambloom/queue"},
+		{"relative state folder", "", "state", own, byAccount},
+		{"home", "", "", own, byAccount}, // Dovecot sets HOME to that of a virtual user
+	} {
+		t.Setenv("SPAMBLOOM_QUEUE", c.queue)
+		t.Setenv("XDG_STATE_HOME", c.xdg)
+		t.Setenv("HOME", c.home)
+		if got, err := QueueFolder(); err != nil || got != c.want {
+			t.Errorf("%s: %s, %v; want %s", c.name, got, err, c.want)
+		}
+	}
+	t.Setenv("SPAMBLOOM_QUEUE", "queue")
+	if got, err := QueueFolder(); Code(err) != Usage {
+		t.Errorf("a relative path: %s, %v", got, err)
+	}
+
+	// Users without a home folder, such as services.
+	for _, home := range []string{"", "relative", "/nonexistent"} {
+		if isOwnFolder(home) {
+			t.Errorf("%q is a folder of ours", home)
+		}
+	}
+	if got := folderIn("", "/nonexistent"); got != "/var/spool/spambloom/"+strconv.Itoa(os.Geteuid()) {
+		t.Errorf("without a home: %s", got)
+	}
+	if os.Geteuid() == 0 {
+		if err := os.Chown(own, 65534, 65534); err != nil {
+			t.Fatal(err)
+		}
+		if isOwnFolder(own) {
+			t.Error("another user's folder is ours")
+		}
+	}
+}

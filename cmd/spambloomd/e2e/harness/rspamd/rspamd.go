@@ -1,0 +1,70 @@
+// Package rspamd runs an rspamd with the modules that a test copies into its folder, without
+// Debian's configuration, Redis or DNS.
+package rspamd
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// common is the part of the configuration that does not depend on the test.
+const common = `
+options {
+  pidfile = "%[1]s/pid";
+  filters = "%[2]s";
+  dns { timeout = 1s; sockets = 1; retransmits = 1; nameserver = ["127.0.0.1:1"]; }
+  tempdir = "%[1]s";
+  url_tld = "/usr/share/rspamd/effective_tld_names.dat";
+  control_socket = "%[1]s/control.sock mode=0600";
+  cache_file = "%[1]s/symbols.cache";
+  hs_cache_dir = "%[1]s/";
+  stats_file = "%[1]s/stats.ucl";
+  history_file = "%[1]s/history";
+  explicit_modules = [];
+  allow_raw_input = true;
+  local_addrs = [];
+}
+modules { path = "%[1]s/modules"; }
+`
+
+// Folder makes a folder for Start, with an empty folder "modules".
+func Folder(t testing.TB) string {
+	t.Helper()
+	dir := testenv.Dir(t)
+	if err := os.Mkdir(filepath.Join(dir, "modules"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Start starts the program in a Folder, as the user _rspamd, with the built-in filters and
+// further settings, and returns its process. It may not yet answer. It ends with the test,
+// whose output has its log if the test failed. The settings have to name the log dir/log.
+func Start(t testing.TB, program, dir, filters, settings string) *os.Process {
+	t.Helper()
+	testenv.Root(t)
+	conf := harness.Write(t, filepath.Join(dir, "rspamd.conf"), fmt.Sprintf(common, dir, filters)+settings)
+	if out, err := exec.Command("chown", "-R", "_rspamd:_rspamd", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	cmd := exec.Command(program, "-f", "-c", conf, "-u", "_rspamd", "-g", "_rspamd")
+	if err := harness.StartChild(cmd); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+		_ = cmd.Wait()                          // its exit code is irrelevant
+		if t.Failed() {
+			log, _ := os.ReadFile(filepath.Join(dir, "log")) // missing if rspamd did not get that far
+			t.Logf("rspamd:\n%s", log)
+		}
+	})
+	return cmd.Process
+}

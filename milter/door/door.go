@@ -1,0 +1,208 @@
+package door
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Door contains the listeners and connections of one server. Its methods are safe for
+// concurrent use.
+type Door struct {
+	stop      context.Context // ends when Shutdown begins
+	drain     context.CancelFunc
+	isClosing atomic.Bool    // idle connections are closed
+	running   sync.WaitGroup // listeners, connections, other work
+
+	mu        sync.Mutex
+	listeners map[net.Listener]struct{}
+	conns     map[*Conn]struct{}
+	clients   map[string]int // number of connections
+}
+
+// Conn is an admitted connection.
+type Conn struct {
+	net.Conn
+	Busy   atomic.Bool // Shutdown lets it finish
+	door   *Door
+	client string
+}
+
+// New returns a door without listeners.
+func New() *Door {
+	d := &Door{listeners: map[net.Listener]struct{}{}, conns: map[*Conn]struct{}{}, clients: map[string]int{}}
+	d.stop, d.drain = context.WithCancel(context.Background())
+	return d
+}
+
+// IsStopping reports whether Shutdown has begun.
+func (d *Door) IsStopping() bool { return d.stop.Err() != nil }
+
+// IsClosing reports whether Shutdown has begun to close idle connections. A connection that
+// becomes idle then must end.
+func (d *Door) IsClosing() bool { return d.isClosing.Load() }
+
+// Enter registers a listener, which Shutdown closes. It returns false if Shutdown has begun.
+func (d *Door) Enter(ln net.Listener) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.IsStopping() {
+		return false
+	}
+	d.listeners[ln] = struct{}{}
+	d.running.Add(1)
+	return true
+}
+
+// Leave forgets a listener that Enter has registered.
+func (d *Door) Leave(ln net.Listener) {
+	d.mu.Lock()
+	delete(d.listeners, ln)
+	d.mu.Unlock()
+	d.running.Done()
+}
+
+// Begin registers work that Shutdown waits for until End. It returns false if Shutdown has
+// begun.
+func (d *Door) Begin() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.IsStopping() {
+		return false
+	}
+	d.running.Add(1)
+	return true
+}
+
+// End ends work that Begin has registered.
+func (d *Door) End() { d.running.Done() }
+
+// Go starts a goroutine that Shutdown waits for. The caller is registered itself.
+func (d *Door) Go(work func()) { d.running.Go(work) }
+
+// Pause waits, for example before accepting again. It returns false if Shutdown has begun.
+func (d *Door) Pause(wait time.Duration) bool {
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-d.stop.Done():
+		return false
+	}
+}
+
+// Reasons for refusing a connection, as in log and metric.
+const (
+	ReasonConnections = "connections" // as many as allowed are open
+	ReasonClient      = "client"      // as many as allowed of its client are open
+)
+
+// Limits bound the connections.
+type Limits struct {
+	Connections int
+	PerClient   int // 0: no limit
+}
+
+// Refusal is the limit for which a connection is refused.
+type Refusal struct {
+	Reason string
+	Limit  int
+}
+
+// Client returns the client under which a connection over TCP is counted: another machine's
+// address, or this machine, for all its addresses.
+func Client(nc net.Conn) (client string, isTCP bool) {
+	a, isTCP := nc.RemoteAddr().(*net.TCPAddr)
+	if !isTCP {
+		return "", false
+	}
+	addr := a.AddrPort().Addr().Unmap().WithZone("")
+	if addr.IsLoopback() {
+		return "loopback", true
+	}
+	return addr.String(), true
+}
+
+// Admit registers a connection of a client until Release. Otherwise it returns nil, and a
+// Refusal unless Shutdown has begun; the caller closes nc.
+func (d *Door) Admit(nc net.Conn, client string, l Limits) (*Conn, *Refusal) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.IsStopping():
+		return nil, nil
+	case len(d.conns) >= l.Connections:
+		return nil, &Refusal{ReasonConnections, l.Connections}
+	case l.PerClient > 0 && d.clients[client] >= l.PerClient:
+		return nil, &Refusal{ReasonClient, l.PerClient}
+	}
+	c := &Conn{Conn: nc, door: d, client: client}
+	d.conns[c] = struct{}{}
+	d.clients[client]++
+	d.running.Add(1)
+	return c, nil
+}
+
+// Release forgets a connection. It is the last call for it, and does not close it.
+func (c *Conn) Release() {
+	d := c.door
+	d.mu.Lock()
+	delete(d.conns, c)
+	if d.clients[c.client]--; d.clients[c.client] == 0 {
+		delete(d.clients, c.client)
+	}
+	d.mu.Unlock()
+	d.running.Done()
+}
+
+// Connections returns the number of open connections.
+func (d *Door) Connections() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.conns)
+}
+
+// Shutdown closes the listeners, and after grace the connections that are not busy. It lets
+// the others finish, and cuts the rest when ctx ends. It returns when all registered work has
+// ended: nil, or ctx's error if it had to cut.
+func (d *Door) Shutdown(ctx context.Context, grace time.Duration) error {
+	d.mu.Lock()
+	d.drain()
+	for ln := range d.listeners {
+		ln.Close()
+	}
+	d.mu.Unlock()
+
+	ended := make(chan struct{})
+	go func() { d.running.Wait(); close(ended) }()
+	select {
+	case <-ended:
+		return nil
+	case <-time.After(grace):
+	case <-ctx.Done():
+	}
+	d.isClosing.Store(true)
+	d.cut(func(c *Conn) bool { return !c.Busy.Load() })
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+	}
+	d.cut(func(*Conn) bool { return true })
+	<-ended
+	return ctx.Err()
+}
+
+// cut closes the connections that match.
+func (d *Door) cut(match func(*Conn) bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for c := range d.conns {
+		if match(c) {
+			c.Conn.Close()
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package door_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spambloom/spambloom/milter/door"
+)
+
+// remoteConn is a connection with a given remote address.
+type remoteConn struct {
+	net.Conn
+	addr net.Addr
+}
+
+func (c remoteConn) RemoteAddr() net.Addr { return c.addr }
+
+// A listener for both families reports an IPv4 address as an IPv6 one.
+func TestClient(t *testing.T) {
+	for remote, want := range map[string]string{
+		"192.0.2.1:25": "192.0.2.1", "[::ffff:192.0.2.1]:26": "192.0.2.1", "[2001:db8::1]:25": "2001:db8::1", "[fe80::1%eth0]:25": "fe80::1",
+		"127.0.0.1:1": "loopback", "127.3.2.1:2": "loopback", "[::1]:3": "loopback", "[::ffff:127.0.0.2]:4": "loopback",
+	} {
+		got, isTCP := door.Client(remoteConn{addr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort(remote))})
+		if got != want || !isTCP {
+			t.Errorf("%s is %s, %v, want %s", remote, got, isTCP, want)
+		}
+	}
+	if got, isTCP := door.Client(remoteConn{addr: &net.UnixAddr{Name: "@"}}); got != "" || isTCP {
+		t.Errorf("a unix socket is %q, %v", got, isTCP)
+	}
+}
+
+// Connections are bounded in all and for each client. A released one makes room for another.
+func TestAdmit(t *testing.T) {
+	d := door.New()
+	limits := door.Limits{Connections: 3, PerClient: 2}
+	admit := func(client, refused string) *door.Conn {
+		t.Helper()
+		c, r := d.Admit(remoteConn{}, client, limits)
+		if (c == nil) != (refused != "") || r != nil && r.Reason != refused {
+			t.Errorf("client %s: admitted %v, refused %+v, want %q", client, c != nil, r, refused)
+		}
+		return c
+	}
+	first := admit("a", "")
+	admit("a", "")
+	admit("a", door.ReasonClient)
+	other := admit("b", "")
+	admit("c", door.ReasonConnections)
+	first.Release()
+	admit("a", "")
+	other.Release()
+	limits.PerClient = 0
+	admit("a", "")
+	if n := d.Connections(); n != 3 {
+		t.Errorf("%d connections, want 3", n)
+	}
+}
+
+// Shutdown closes listeners at once and idle connections after the grace. It waits for busy
+// ones and for work until its context ends, and then cuts the connections.
+func TestShutdown(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		patience      time.Duration
+		idle, busy    time.Duration // after which the connection is closed
+		work, waiting time.Duration // how long the work lasts, and Shutdown
+		want          error
+	}{
+		{"all in time", time.Minute, 2 * time.Second, 0, 10 * time.Second, 10 * time.Second, nil},
+		{"nothing to wait for", time.Minute, 2 * time.Second, 0, 0, 5 * time.Second, nil},
+		{"cut", 3 * time.Second, 2 * time.Second, 3 * time.Second, 0, 3 * time.Second, context.DeadlineExceeded},
+		{"cut before the grace ends", time.Second, time.Second, time.Second, 0, time.Second, context.DeadlineExceeded},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, begun := door.New(), time.Now()
+				// open returns when the connection was closed, or 0 if it ended by itself after ends.
+				open := func(isBusy bool, ends time.Duration) (closed *time.Duration) {
+					near, _ := net.Pipe()
+					conn, refused := d.Admit(near, "", door.Limits{Connections: 9})
+					if refused != nil {
+						t.Fatalf("refused %+v", refused)
+					}
+					conn.Busy.Store(isBusy)
+					conn.SetReadDeadline(begun.Add(ends))
+					closed = new(time.Duration)
+					go func() {
+						defer conn.Release()
+						if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+							*closed = time.Since(begun)
+						}
+					}()
+					return closed
+				}
+				idle, busy := open(false, time.Hour), open(true, 5*time.Second)
+				if c.work > 0 {
+					if !d.Begin() {
+						t.Fatal("no work before Shutdown")
+					}
+					d.Go(func() { time.Sleep(c.work); d.End() })
+				}
+				synctest.Wait()
+				ctx, cancel := context.WithTimeout(t.Context(), c.patience)
+				defer cancel()
+				if err := d.Shutdown(ctx, 2*time.Second); !errors.Is(err, c.want) {
+					t.Errorf("error %v, want %v", err, c.want)
+				}
+				if took := time.Since(begun); took != c.waiting {
+					t.Errorf("took %v, want %v", took, c.waiting)
+				}
+				if *idle != c.idle || *busy != c.busy {
+					t.Errorf("closed after %v and %v, want idle %v, busy %v", *idle, *busy, c.idle, c.busy)
+				}
+				if _, refused := d.Admit(remoteConn{}, "", door.Limits{Connections: 9}); d.Begin() || d.Enter(nil) || d.Connections() != 0 || refused != nil {
+					t.Error("something begins after Shutdown")
+				}
+			})
+		})
+	}
+}

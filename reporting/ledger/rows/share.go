@@ -1,0 +1,33 @@
+package rows
+
+import (
+	"github.com/spambloom/spambloom/reporting/ledger/buckets"
+	"github.com/spambloom/spambloom/reporting/ledger/record"
+)
+
+// Share reads the share of a party; an empty one if there is none.
+func (t *Txn) Share(p record.Party) (*record.Share, error) {
+	data := t.Shares.Get(p.Key())
+	if data == nil {
+		return &record.Share{}, nil
+	}
+	return record.DecodeShare(data)
+}
+
+// PutShare writes a share, or removes an empty one.
+func (t *Txn) PutShare(p record.Party, s *record.Share) error {
+	if s.Kept <= 0 && s.Names <= 0 && s.Via == "" && s.Used == [2]int64{} {
+		return t.Shares.Delete(p.Key())
+	}
+	return t.Shares.Put(p.Key(), s.Encode())
+}
+
+// PutDue writes a decision that is due until it is settled.
+func (t *Txn) PutDue(d record.Due) (uint64, error) {
+	n, err := t.Due.NextSequence()
+	if err != nil {
+		return 0, err
+	}
+	key := buckets.NewNumber(n)
+	return n, t.Due.Put(key[:], d.Encode())
+}

@@ -1,0 +1,91 @@
+package rows
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/spambloom/spambloom/reporting/ledger/record"
+)
+
+// Tally reads a tally; an empty one if there is none.
+func (t *Txn) Tally(k record.Key) (*record.Tally, error) {
+	data := t.Tallies.Get(k[:])
+	if data == nil {
+		return &record.Tally{}, nil
+	}
+	return record.DecodeTally(data)
+}
+
+// PutTally writes a tally, or removes an empty one.
+func (t *Txn) PutTally(k record.Key, y *record.Tally) error {
+	if len(y.Inline) == 0 && y.More == 0 && len(y.Past) == 0 {
+		return t.Tallies.Delete(k[:])
+	}
+	return t.Tallies.Put(k[:], y.Encode())
+}
+
+// OpinionOf returns the opinion of a reporter in a tally.
+func (t *Txn) OpinionOf(k record.Key, y *record.Tally, reporter uint32) (record.Opinion, bool, error) {
+	for _, o := range y.Inline {
+		if o.Reporter == reporter {
+			return o, true, nil
+		}
+	}
+	if y.More == 0 {
+		return record.Opinion{}, false, nil
+	}
+	data := t.Opinions.Get(record.OpinionKey(k, reporter))
+	if data == nil {
+		return record.Opinion{}, false, nil
+	}
+	o, err := record.DecodeOpinion(reporter, data)
+	return o, err == nil, err
+}
+
+// AddOpinion adds a reporter's opinion to a tally.
+func (t *Txn) AddOpinion(k record.Key, y *record.Tally, o record.Opinion) error {
+	y.Add(o)
+	if len(y.Inline) < record.MaxInline {
+		y.Inline = append(y.Inline, o)
+		return nil
+	}
+	y.More++
+	return t.Opinions.Put(record.OpinionKey(k, o.Reporter), o.Append(nil))
+}
+
+// RemoveOpinion removes a reporter's opinion from a tally, which remembers its report.
+func (t *Txn) RemoveOpinion(k record.Key, y *record.Tally, o record.Opinion) error {
+	y.Subtract(o)
+	y.Remember(o.Report)
+	for i, known := range y.Inline {
+		if known.Reporter == o.Reporter {
+			y.Inline = slices.Delete(y.Inline, i, i+1)
+			return nil
+		}
+	}
+	y.More = max(y.More, 1) - 1
+	return t.Opinions.Delete(record.OpinionKey(k, o.Reporter))
+}
+
+// EachOpinion visits all opinions in a tally, until visit returns false.
+func (t *Txn) EachOpinion(k record.Key, y *record.Tally, visit func(record.Opinion) bool) error {
+	for _, o := range y.Inline {
+		if !visit(o) {
+			return nil
+		}
+	}
+	if y.More == 0 {
+		return nil
+	}
+	c := t.Opinions.Cursor()
+	for name, data := c.Seek(k[:]); len(name) == len(k)+4 && record.Key(name) == k; name, data = c.Next() {
+		o, err := record.DecodeOpinion(binary.BigEndian.Uint32(name[len(k):]), data)
+		if err != nil {
+			return err
+		}
+		if !visit(o) {
+			return nil
+		}
+	}
+	return nil
+}

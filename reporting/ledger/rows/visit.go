@@ -1,0 +1,154 @@
+package rows
+
+import (
+	"bytes"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/spambloom/spambloom/reporting/ledger/buckets"
+	"github.com/spambloom/spambloom/reporting/ledger/record"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// MaxOfMessage bounds the reports of one message that are read.
+const MaxOfMessage = 10_000
+
+// OfMessage visits the numbers below before (0: all) of a message's reports, the newest first,
+// until visit returns false. Reports that have only anchors in common with it must have as many
+// as would list its sketch.
+func (t *Txn) OfMessage(set signature.Set, anchors []record.Anchors, before uint64, visit func(uint64) (bool, error)) error {
+	found := map[uint64]bool{}
+	gather := func(k record.Key, add func(uint64)) error {
+		y, err := t.Tally(k)
+		if err != nil {
+			return err
+		}
+		for _, n := range y.Past {
+			add(n)
+		}
+		return t.EachOpinion(k, y, func(o record.Opinion) bool {
+			add(o.Report)
+			return len(found) < MaxOfMessage
+		})
+	}
+	for _, s := range set.Signatures {
+		if err := gather(record.SignatureKey(s), func(n uint64) { found[n] = true }); err != nil {
+			return err
+		}
+	}
+	for i, a := range anchors {
+		common := map[uint64]int{}
+		for _, h := range a.Hashes {
+			if err := gather(record.AnchorKey(set.Sketches[i].Kind, h), func(n uint64) { common[n]++ }); err != nil {
+				return err
+			}
+		}
+		for n, times := range common {
+			if a.Need > 0 && times >= a.Need {
+				found[n] = true
+			}
+		}
+	}
+	numbers := make([]uint64, 0, len(found))
+	for n := range found {
+		if before == 0 || n < before {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	for _, n := range slices.Backward(numbers) {
+		if more, err := visit(n); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// ByReporter visits the numbers below before (0: all) of a reporter's reports, the newest first,
+// until visit returns false.
+func (t *Txn) ByReporter(name string, before uint64, visit func(uint64) (bool, error)) error {
+	row, err := t.Reporter(name)
+	if err != nil || row == nil {
+		return err
+	}
+	c := t.By.Cursor()
+	below := buckets.ByKey(row.ID, before)
+	if before == 0 {
+		below = buckets.ByKey(row.ID+1, 0)
+	}
+	for key := last(c, below); len(key) == 12 && binary.BigEndian.Uint32(key) == row.ID; key, _ = c.Prev() {
+		if more, err := visit(binary.BigEndian.Uint64(key[4:])); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// last returns the last key below another one.
+func last(c *bolt.Cursor, below []byte) []byte {
+	if key, _ := c.Seek(below); key == nil {
+		key, _ = c.Last()
+		return key
+	}
+	key, _ := c.Prev()
+	return key
+}
+
+// Slack is the time by which reports may be out of order, because clocks jump.
+const Slack = 24 * time.Hour
+
+// All visits the numbers below before (0: all) of the reports since a time, the newest first,
+// until visit returns false. Some of the last ones may be older.
+func (t *Txn) All(since time.Time, before uint64, visit func(uint64) (bool, error)) error {
+	c := t.Reports.Cursor()
+	var key []byte
+	if before == 0 {
+		key, _ = c.Last()
+	} else {
+		below := buckets.NewNumber(before)
+		key = last(c, below[:])
+	}
+	for len(key) == 8 {
+		n := buckets.Number(key).Value()
+		r, err := t.Report(n)
+		if err != nil {
+			return err
+		}
+		if r != nil && r.At.Before(since.Add(-Slack)) {
+			return nil
+		}
+		if more, err := visit(n); err != nil || !more {
+			return err
+		}
+		key, _ = c.Prev()
+	}
+	return nil
+}
+
+// WithPrefix returns the numbers of the reports in all tallies whose keys begin with
+// prefix, in order.
+func (t *Txn) WithPrefix(prefix []byte) ([]uint64, error) {
+	found := map[uint64]bool{}
+	c := t.Tallies.Cursor()
+	for key, data := c.Seek(prefix); bytes.HasPrefix(key, prefix) && len(found) < MaxOfMessage; key, data = c.Next() {
+		y, err := record.DecodeTally(data)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range y.Past {
+			found[n] = true
+		}
+		err = t.EachOpinion(record.Key(key), y, func(o record.Opinion) bool {
+			found[o.Report] = true
+			return len(found) < MaxOfMessage
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return slices.Sorted(maps.Keys(found)), nil
+}

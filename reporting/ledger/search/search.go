@@ -1,0 +1,153 @@
+package search
+
+import (
+	"slices"
+	"time"
+
+	"github.com/spambloom/spambloom/reporting/ledger/record"
+	"github.com/spambloom/spambloom/reporting/ledger/rows"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Search finds reports in the file of a ledger. A Ledger embeds one, and its methods are those
+// of the Ledger. They are safe for concurrent use.
+type Search struct {
+	read   func(func(*rows.Txn) error) error
+	quorum record.Weight
+}
+
+// New returns a Search that reads with that function.
+func New(read func(func(*rows.Txn) error) error, quorum record.Weight) *Search {
+	return &Search{read: read, quorum: quorum}
+}
+
+// txn is a transaction that is read.
+type txn struct {
+	*rows.Txn
+	quorum record.Weight
+}
+
+func (l *Search) view(do func(*txn) error) error {
+	return l.read(func(t *rows.Txn) error { return do(&txn{t, l.quorum}) })
+}
+
+// Report is one report or revocation that is kept.
+type Report struct {
+	ID       uint64
+	At       time.Time
+	Stance   record.Stance
+	Reporter string
+	Trap     bool
+	Class    uint8
+	Origin   string
+	Weight   record.Weight
+	State    record.State
+	Idle     bool // a revocation that waits for a listing
+	Set      signature.Set
+	Anchors  []record.Anchors
+	Held     record.Likeness // why it was held; zero: for no reason of its own
+}
+
+// Query narrows the result of Reports. The zero value matches every report.
+type Query struct {
+	Set      signature.Set // only reports that share a signature, or enough anchors of a sketch, with it
+	Anchors  []record.Anchors
+	Reporter string
+	Since    time.Time
+	Before   uint64 // numbers below this one; 0: all
+	Limit    int    // at least 1
+}
+
+// Reports returns reports, the newest first, and the Before of the next page; 0 if there are no
+// more. Of a message with many reports it finds the latest and those that count, at most
+// 10,000.
+func (l *Search) Reports(q Query) (list []Report, next uint64, err error) {
+	err = l.view(func(t *txn) error {
+		visit := func(n uint64) (more bool, err error) {
+			r, err := t.Report(n)
+			if err != nil || r == nil || r.At.Before(q.Since) {
+				return true, err
+			}
+			row, err := t.ReporterByID(r.Reporter)
+			if err != nil || q.Reporter != "" && (row == nil || row.Name != q.Reporter) {
+				return true, err
+			}
+			if len(list) == q.Limit {
+				next = list[len(list)-1].ID
+				return false, nil
+			}
+			p, err := t.public(n, r, row)
+			list = append(list, p)
+			return true, err
+		}
+		switch {
+		case len(q.Set.Signatures)+len(q.Set.Sketches) > 0:
+			return t.OfMessage(q.Set, q.Anchors, q.Before, visit)
+		case q.Reporter != "":
+			return t.ByReporter(q.Reporter, q.Before, visit)
+		}
+		return t.All(q.Since, q.Before, visit)
+	})
+	return list, next, err
+}
+
+func (t *txn) public(n uint64, r *record.Report, by *record.Reporter) (Report, error) {
+	p := Report{
+		ID: n, At: r.At, Stance: r.Stance(), Trap: r.Flags&record.FlagTrap != 0, Class: r.Class,
+		Origin: r.Origin, Weight: r.Weight, State: r.State(), Idle: r.Flags&record.FlagIdle != 0, Set: r.Set, Anchors: r.Anchors, Held: r.Held,
+	}
+	if by != nil {
+		p.Reporter = by.Name
+	}
+	isHeld, err := t.isHeld(n, r)
+	if isHeld {
+		p.State = record.Held
+	}
+	return p, err
+}
+
+// isHeld reports whether a report still waits for a second reporter: neither its first signature
+// has one, nor a near-duplicate. Its flags would not tell, as in StandsBy.
+func (t *txn) isHeld(n uint64, r *record.Report) (bool, error) {
+	if r.Stance() == record.Ham {
+		return false, nil
+	}
+	listed := map[record.Key]record.Weight{}
+	for i, k := range record.KeysOf(r.Set, r.Anchors) { // the first signature is the first key
+		y, err := t.Tally(k)
+		if err != nil {
+			return false, err
+		}
+		if i == 0 {
+			o, ok, err := t.OpinionOf(k, y, r.Reporter)
+			if err != nil || !ok || o.Report != n || !y.IsWaiting() {
+				return false, err
+			}
+		}
+		if y.Listed {
+			listed[k] = t.quorum
+		}
+	}
+	return !record.Reach(r.Set, r.Anchors, func(k record.Key) record.Weight { return listed[k] }, t.quorum).IsText(), nil
+}
+
+// Reported reports whether any reporter with a weight reported a message or a near-duplicate, or
+// whether the message was revoked after that. Only then there is something to revoke.
+func (l *Search) Reported(set signature.Set, anchors []record.Anchors) (found bool, err error) {
+	err = l.view(func(t *txn) error {
+		sums := map[record.Key]record.Weight{}
+		for _, k := range record.KeysOf(set, anchors) {
+			y, err := t.Tally(k)
+			if err != nil {
+				return err
+			}
+			sums[k] = y.Sums[record.Spam]
+			if y.IsRevoked() && slices.ContainsFunc(set.Signatures, func(s signature.Signature) bool { return record.SignatureKey(s) == k }) {
+				sums[k] = 1
+			}
+		}
+		found = record.Reach(set, anchors, func(k record.Key) record.Weight { return sums[k] }, 1).Any()
+		return nil
+	})
+	return found, err
+}
