@@ -1,7 +1,8 @@
 # make run     starts the daemon on loopback and says what to type next
 # make test    installs what the tests need, checks the sources, runs everything
 # make test-packages  the Debian package, tarballs and go install: built twice, installed, upgraded
-#              and purged in a Debian of their own; some minutes
+#              and purged in a Debian of their own; the guide's commands on two such machines,
+#              booted and joined; some minutes
 # make quick   the tests that need neither real servers nor the race detector
 # make flakes  the whole suite again and again, each time under another condition: beside
 #              a load, on one core, on a slow disk, with the race detector, shuffled, ...;
@@ -148,7 +149,7 @@ lab: build
 	mv bin/RESULTS.txt cmd/bloomlab/RESULTS.txt
 
 soak: tools
-	SPAMBLOOM_SOAK=1 $(GO) test -race -count=1 -timeout 180m ./bloomdb/... ./milter ./reporting/... ./cmd/spambloom ./cmd/spambloomd ./cmd/bloomlab/replica
+	SPAMBLOOM_SOAK=1 $(GO) test -race -count=1 -timeout 180m ./bloomdb/... ./milter ./reporting/... ./cmd/spambloom ./cmd/spambloomd ./cmd/bloomlab ./cmd/bloomlab/replica
 	SPAMBLOOM_SOAK=1 $(GO) test -race -count=1 -timeout 90m -v -run 'TestRedisAway|TestKillLosesNoReport|TestFederationLosesNothing|TestMailSoak|TestRestartsLoseNoMail' ./cmd/spambloomd/e2e/...
 
 fuzz:

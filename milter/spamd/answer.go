@@ -209,9 +209,10 @@ func (r *result) tag(header []byte) []byte {
 	return b.Bytes()
 }
 
-// withoutOurs returns a header without the fields that tag adds.
+// withoutOurs returns a header without the fields that tag adds. A fold at its beginning belongs
+// to no field and is removed: it would become a part of the last one that tag adds.
 func withoutOurs(header []byte) (kept []byte) {
-	isOurs := false
+	isOurs := true
 	for line := range bytes.Lines(header) {
 		if line[0] != ' ' && line[0] != '\t' { // not a fold
 			name, _, _ := bytes.Cut(line, []byte(":"))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/desk/answer"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -21,7 +22,7 @@ func (d *Desk) Never(r Report, note string) (api.NeverList, error) {
 	if err := d.count("never", r, err); err != nil {
 		return api.NeverList{}, err
 	}
-	d.log.Info("never accepted", "reporter", r.Reporter, r.Origin.Attr(), "ids", ids(r.Set.Signatures), "note", note)
+	d.log.Info("never accepted", "reporter", r.Reporter, r.Origin.Attr(), "ids", answer.IDs(r.Set.Signatures), "note", note)
 	return newNeverList([]bloomdb.NeverEntry{e}), nil
 }
 
@@ -79,7 +80,7 @@ func (d *Desk) Retouch(r Report) (api.Retouching, error) {
 		return api.Retouching{}, err
 	}
 	d.log.Info("retouch accepted", "reporter", r.Reporter, r.Origin.Attr(),
-		"ids", ids(r.Set.Signatures), "listings", len(done.Listings), "loss", done.Loss)
+		"ids", answer.IDs(r.Set.Signatures), "listings", len(done.Listings), "loss", done.Loss)
 	return newRetouching(done), nil
 }
 
@@ -90,10 +91,10 @@ func (d *Desk) PlanRetouch(r Report) (api.Retouching, error) {
 }
 
 func newRetouching(r bloomdb.Retouching) api.Retouching {
-	wire := api.Retouching{Listings: make([]api.RetouchedListing, len(r.Listings)), Loss: figure(r.Loss), LossOfOthers: figure(r.LossOfOthers)}
+	wire := api.Retouching{Listings: make([]api.RetouchedListing, len(r.Listings)), Loss: answer.Figure(r.Loss), LossOfOthers: answer.Figure(r.LossOfOthers)}
 	for i, l := range r.Listings {
 		wire.Listings[i] = api.RetouchedListing{
-			ID: l.Signature.ID(), Generation: l.Generation, Start: l.Start.UTC(), Loss: figure(l.Loss), LossOfOthers: figure(l.LossOfOthers),
+			ID: l.Signature.ID(), Generation: l.Generation, Start: l.Start.UTC(), Loss: answer.Figure(l.Loss), LossOfOthers: answer.Figure(l.LossOfOthers),
 		}
 	}
 	return wire
