@@ -149,7 +149,7 @@ lab: build
 	mv bin/RESULTS.txt cmd/bloomlab/RESULTS.txt
 
 soak: tools
-	SPAMBLOOM_SOAK=1 $(GO) test -race -count=1 -timeout 180m ./bloomdb/... ./milter ./reporting/... ./cmd/spambloom ./cmd/spambloomd ./cmd/bloomlab/replica
+	SPAMBLOOM_SOAK=1 $(GO) test -race -count=1 -timeout 180m ./bloomdb/... ./milter ./reporting/... ./cmd/spambloom ./cmd/spambloomd ./cmd/bloomlab ./cmd/bloomlab/replica
 	SPAMBLOOM_SOAK=1 $(GO) test -race -count=1 -timeout 90m -v -run 'TestRedisAway|TestKillLosesNoReport|TestFederationLosesNothing|TestMailSoak|TestRestartsLoseNoMail' ./cmd/spambloomd/e2e/...
 
 fuzz:

@@ -1,6 +1,7 @@
 package bloomdb_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -160,5 +161,95 @@ func TestDamagedCommonSetIsSetAside(t *testing.T) {
 	aside := db.DamagedFiles()
 	if !slices.ContainsFunc(aside, func(f bloomdb.DamagedFile) bool { return f.Name == filepath.Base(files[0])+".damaged" }) {
 		t.Errorf("set aside: %+v", aside)
+	}
+}
+
+// The trace of a link domain names the first rule that keeps it from listing messages alone.
+func TestDoubts(t *testing.T) {
+	for want, prepare := range map[string]func(s mailSite){
+		"campaigns": func(s mailSite) { reportCampaigns(t, s.DB, "spam", 2, "some.example") },
+		"mail": func(s mailSite) {
+			for i := range 3 {
+				mustReportSet(t, s.DB, linking(fmt.Sprint("spam ", i), "some.example"))
+			}
+		},
+		"sightings": func(s mailSite) {
+			reportCampaigns(t, s.DB, "spam", 3, "some.example")
+			if err := s.CountDomains(linking("news", "some.example"), bloomdb.Evidence{}, 9); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"common": func(s mailSite) {
+			for i := range 4 {
+				s.receive(linking(fmt.Sprint("news ", i), "some.example"), fmt.Sprintf("shop%d.example", i))
+				s.clock.Add(day)
+			}
+			reportCampaigns(t, s.DB, "spam", 3, "some.example")
+		},
+	} {
+		s := openMailSite(t, nil)
+		prepare(s)
+		if got := s.ExplainDomains(linking("new", "some.example"))[0]; string(got.Doubt) != want || got.Alone() {
+			t.Errorf("%q, want %q: %+v", got.Doubt, want, got)
+		}
+	}
+	s := openMailSite(t, func(o *bloomdb.Options) { o.Domains.Campaigns = -1 })
+	for domain, want := range map[string]string{"some.example": "off", "google.com": "ignored"} {
+		if got := s.ExplainDomains(linking("new", domain))[0]; string(got.Doubt) != want {
+			t.Errorf("%s: %q, want %q", domain, got.Doubt, want)
+		}
+	}
+}
+
+// An archive of wanted mail makes common at once what its mail has in common. Mail that was reported
+// is not learned, nor what a site that does not learn is fed.
+func TestLearnArchived(t *testing.T) {
+	s := openMailSite(t, nil)
+	footer := words(500, 60)
+	spam := wordy(50, words(90_000, 60)...)
+	mustReportSet(t, s.DB, spam)
+	if learned, err := s.LearnArchived(spam, "shop.example", s.Now()); learned || err != nil {
+		t.Errorf("reported mail: learned %v, %v", learned, err)
+	}
+	for _, bad := range []struct {
+		set  signature.Set
+		from string
+	}{{wordy(1, footer...), ""}, {signature.Set{}, "shop.example"}} {
+		if _, err := s.LearnArchived(bad.set, bad.from, s.Now()); !errors.Is(err, bloomdb.ErrNothing) {
+			t.Errorf("from %q: %v", bad.from, err)
+		}
+	}
+	for i := range 4 {
+		mail := wordy(i, append(words(1000*(i+2), 30), footer...)...)
+		if learned, err := s.LearnArchived(mail, fmt.Sprintf("shop%d.example", i), s.Now().AddDate(-i, 0, -i)); !learned || err != nil {
+			t.Fatalf("learned %v, %v", learned, err)
+		}
+	}
+	mustReportSet(t, s.DB, wordy(100, append(words(100_000, 10), footer...)...))
+	if s.Judge(wordy(200, append(words(200_000, 30), footer...)...)).Listed {
+		t.Error("the footer of archived mail lists innocent mail")
+	}
+	off := openMailSite(t, func(o *bloomdb.Options) { o.Reports.NoCommonness = true })
+	if _, err := off.LearnArchived(wordy(1, footer...), "shop.example", s.Now()); !errors.Is(err, bloomdb.ErrLearning) {
+		t.Errorf("a site that does not learn: %v", err)
+	}
+}
+
+// A poisoned archive, with spam under forged names of a company, does not spare mail that only claims
+// to be from the company.
+func TestForgedArchiveSparesNobody(t *testing.T) {
+	s := openMailSite(t, nil)
+	for i := range 9 {
+		if _, err := s.LearnArchived(wordy(i, words(20_000*(i+1), 60)...), "bank.example", s.Now().AddDate(0, 0, -i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustReportSet(t, s.DB, wordy(100, words(0, 60)...))
+	near := wordy(101, append(words(0, 57), words(9000, 3)...)...)
+	if !s.JudgeFrom(near, bloomdb.Sender{Network: "192.0.2.0/24"}).Listed {
+		t.Error("spam is spared without a proof of its sender")
+	}
+	if e := s.JudgeFrom(near, bloomdb.Sender{From: "bank.example"}); e.Listed || e.Sender != "bank.example" {
+		t.Errorf("mail that is proved to be from the company: %+v", e)
 	}
 }

@@ -194,7 +194,7 @@ func TestRevocationTakesCampaignsBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			other := linking("other", "spam.example")
-			if db.Judge(set).Listed || db.Judge(other).Listed || db.ExplainDomains(other)[0].Alone {
+			if db.Judge(set).Listed || db.Judge(other).Listed || db.ExplainDomains(other)[0].Alone() {
 				t.Error("listed after a revocation")
 			}
 			reportCampaigns(t, db, "later", 1, "spam.example")
@@ -254,7 +254,7 @@ func TestIgnoredDomains(t *testing.T) {
 		t.Errorf("listed: %+v", e)
 	}
 	for _, d := range db.ExplainDomains(linking("new", "google.com", "ours.example")) {
-		if !d.Ignored || d.Campaigns > 0 || d.Reported != nil {
+		if !d.Ignored() || d.Campaigns > 0 || d.Reported != nil {
 			t.Errorf("counted: %+v", d)
 		}
 	}
@@ -307,7 +307,7 @@ func TestDomainsSurvive(t *testing.T) {
 		stop(t, db)
 		db = bloomdbtest.Open(t, o)
 		got := db.ExplainDomains(linking("new", "spam.example", "ham.example"))
-		if got[0].Campaigns != 3 || !got[0].Alone || got[1].Sightings != 7 || got[1].Alone {
+		if got[0].Campaigns != 3 || !got[0].Alone() || got[1].Sightings != 7 || got[1].Alone() {
 			t.Errorf("after %s: %+v", name, got)
 		}
 	}
@@ -341,7 +341,7 @@ func TestDomainsAreNotPublished(t *testing.T) {
 	reportCampaigns(t, a, "spam", 3, "spam.example")
 	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
 	got := b.ExplainDomains(linking("new", "spam.example"))[0]
-	if got.Campaigns != 0 || got.Sightings != 0 || got.Alone {
+	if got.Campaigns != 0 || got.Sightings != 0 || got.Alone() {
 		t.Errorf("b counts %+v", got)
 	}
 	if got.Reported == nil || !slices.Equal(got.Reported.Sites, []string{"a"}) {

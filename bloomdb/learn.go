@@ -1,6 +1,7 @@
 package bloomdb
 
 import (
+	"errors"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/commonness"
@@ -23,14 +24,52 @@ func (s Sender) name() string {
 }
 
 // Learn records a message that arrived at a time and was not reported, unless its evidence e lists
-// it, or would without its sender or the never-list: what many senders' mail contains is no evidence (package
-// commonness). Call it after Judge: otherwise the message would count in its own favour. It is a
-// change in memory; a crash loses that of ten minutes.
+// it, or would without its sender or the never-list: features of many senders' mail are no evidence
+// (package commonness). Call it after Judge: otherwise the message would count in its own favour. It
+// is a change in memory; a crash loses that of ten minutes.
 func (db *DB) Learn(set signature.Set, s Sender, e judging.Evidence, at time.Time) {
-	if e.Listed || len(e.Spared) > 0 || e.Never || db.ks.Closed.Load() {
+	if matchesReport(e) || db.ks.Closed.Load() {
 		return
 	}
 	for _, ks := range db.keys {
 		ks.Learn(set, commonness.Mail{Sender: s.name(), From: s.From, At: at})
 	}
+}
+
+// matchesReport reports whether a message was reported, or resembles one that was. It is not learned.
+func matchesReport(e judging.Evidence) bool { return e.Listed || len(e.Spared) > 0 || e.Never }
+
+// Errors of LearnArchived.
+var (
+	ErrLearned  = errors.New("no room is left for archives in this period ([reports] period)")
+	ErrLearning = errors.New("the daemon does not learn: [reports] commonness is off")
+)
+
+// LearnArchived records a message of an archive of wanted mail, for which an administrator vouches,
+// and reports whether it was learned: not if it matches a report. From is the registrable domain of
+// its From, which nobody can prove any more. It is believed because it gives a spammer nothing: the
+// mail that is spared later needs a proof of its own (JudgeFrom), and the features of spam in the
+// archive become common only if it bears three domains, on three days.
+//
+// Errors are ErrNothing for too little content or no From, ErrLearning, ErrLearned if the room for
+// archives is used up, and ErrClosed. A message that was learned before is learned again without an
+// effect. A crash loses the changes of ten minutes.
+func (db *DB) LearnArchived(set signature.Set, from string, at time.Time) (learned bool, err error) {
+	switch {
+	case db.ks.Closed.Load():
+		return false, ErrClosed
+	case db.ks.Settings.Reports.NoCommonness:
+		return false, ErrLearning
+	case len(set.Signatures) == 0 || from == "":
+		return false, ErrNothing
+	case matchesReport(db.Judge(set)):
+		return false, nil
+	}
+	m := commonness.Mail{Sender: from, From: from, At: at, Archived: true}
+	for _, ks := range db.keys {
+		if !ks.Learn(set, m) {
+			return false, ErrLearned
+		}
+	}
+	return true, nil
 }

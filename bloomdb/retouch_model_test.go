@@ -43,9 +43,6 @@ type retouchModel struct {
 	opt         bloomdb.Options
 	clock       *bloomdbtest.Clock
 	generations map[int64]*generationModel
-
-	// Settings searches for a shape at each call, for longer than all the rest takes.
-	spam, revoked, ladder filter.BitsShape
 }
 
 func (m *retouchModel) now() *generationModel {
@@ -93,7 +90,7 @@ func found(shape filter.BitsShape, sites map[string]map[filter.Hash]bool, h filt
 // hidden reports whether a key has a masked bit.
 func (m *retouchModel) hidden(num int64, h filter.Hash) bool {
 	masked := m.masked(num)
-	return slices.ContainsFunc(m.spam.Positions(h, nil), func(pos uint64) bool { return masked[pos] != nil })
+	return slices.ContainsFunc(m.db.Keyspace().Settings.SpamShape().Positions(h, nil), func(pos uint64) bool { return masked[pos] != nil })
 }
 
 // masked returns the database's masked bits, each with the keys that it hides.
@@ -114,14 +111,15 @@ func (m *retouchModel) masked(num int64) map[uint64][]filter.Hash {
 
 // hasRung returns a function that reports whether a generation has a rung of a key.
 func (m *retouchModel) hasRung(g *generationModel, h filter.Hash) func(rungOf) bool {
+	o := m.db.Keyspace().Settings
 	return func(r rungOf) bool {
 		switch r.rung {
 		case 0:
-			return found(m.spam, g.spam, h)
+			return found(o.SpamShape(), g.spam, h)
 		case 1:
-			return found(m.revoked, g.revoked, h)
+			return found(o.RevokedShape(), g.revoked, h)
 		}
-		return found(m.ladder, g.ladder, keyring.Stretch(keyring.RungSeed(h, r.rung)))
+		return found(o.LadderShape(), g.ladder, keyring.Stretch(keyring.RungSeed(h, r.rung)))
 	}
 }
 
@@ -135,7 +133,7 @@ func (m *retouchModel) listed(h filter.Hash) bool {
 	for _, num := range m.live() {
 		g := m.generations[num]
 		revoked = revoked || m.isRevoked(g, h)
-		if found(m.spam, g.spam, h) && !m.hidden(num, h) {
+		if found(m.db.Keyspace().Settings.SpamShape(), g.spam, h) && !m.hidden(num, h) {
 			return !revoked
 		}
 	}
@@ -157,7 +155,7 @@ func (m *retouchModel) check(t *rapid.T) {
 		for pos, keys := range m.masked(num) {
 			for _, h := range keys {
 				resting[h] = true
-				if !slices.Contains(m.spam.Positions(h, nil), pos) {
+				if !slices.Contains(m.db.Keyspace().Settings.SpamShape().Positions(h, nil), pos) {
 					t.Fatalf("generation %d: a key rests on bit %d, which is none of its own", num, pos)
 				}
 			}
@@ -183,8 +181,6 @@ func TestRetouchModel(t *testing.T) {
 		}
 		m.db = bloomdbtest.MustOpen(t, m.opt)
 		defer func() { m.db.Close() }()
-		of := m.db.Keyspace().Settings
-		m.spam, m.revoked, m.ladder = of.SpamShape(), of.RevokedShape(), of.LadderShape()
 		m.now()
 		anyMessage := rapid.IntRange(0, retouchMessages-1)
 		rt.Repeat(map[string]func(*rapid.T){
@@ -250,9 +246,9 @@ func (m *retouchModel) rungsOf(n int, revoke bool) map[filter.Hash]bool {
 
 // receive applies a delta in which the other site reports or revokes a message.
 func (m *retouchModel) receive(rt *rapid.T, kind layout.Kind, n int) {
-	shape, keys := m.spam, m.now().spam["b"]
+	shape, keys := m.db.Keyspace().Settings.SpamShape(), m.now().spam["b"]
 	if kind == layout.RevokedFilter {
-		shape, keys = m.revoked, m.now().revoked["b"]
+		shape, keys = m.db.Keyspace().Settings.RevokedShape(), m.now().revoked["b"]
 	}
 	sec := wire.DeltaSection{Target: layout.Target{Kind: kind, Gen: m.opt.Settings().Generation(kind, m.clock.Now())}, Shape: layout.BitsShape(shape)}
 	var positions []uint64
@@ -289,7 +285,7 @@ func (m *retouchModel) retouch(rt *rapid.T, n int) {
 			if m.isRevoked(g, h) {
 				break
 			}
-			if found(m.spam, g.spam, h) {
+			if found(m.db.Keyspace().Settings.SpamShape(), g.spam, h) {
 				g.retouched[h] = true
 			}
 		}

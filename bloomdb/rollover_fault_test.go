@@ -157,7 +157,7 @@ func TestDomainsOfBothKeys(t *testing.T) {
 	if !e.Listed || len(e.Matches) != 1 || e.Matches[0].Domain != "spam.example" {
 		t.Errorf("three campaigns: %+v", e)
 	}
-	if d := db.ExplainDomains(linking("other", "spam.example")); len(d) != 1 || d[0].Campaigns != 3 || !d[0].Alone {
+	if d := db.ExplainDomains(linking("other", "spam.example")); len(d) != 1 || d[0].Campaigns != 3 || !d[0].Alone() {
 		t.Errorf("explained: %+v", d)
 	}
 	if err := db.Revoke(linking("after 0", "spam.example")); err != nil {

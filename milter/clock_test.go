@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/milter/header"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -76,7 +77,7 @@ func (w *clockWorld) expect(when string, m mail, want policy.Verdict) {
 	w.Helper()
 	changes, answer := w.mta.send(m)
 	for _, c := range changes {
-		if verdict, _, _ := strings.Cut(c.HeaderValue, ";"); c.HeaderName == headerVerdict {
+		if verdict, _, _ := strings.Cut(c.HeaderValue, ";"); c.HeaderName == header.Verdict {
 			if verdict != string(want) {
 				w.Errorf("%s: a message is %s, should be %s", when, c.HeaderValue, want)
 			}

@@ -319,12 +319,12 @@ func (c *conn) report(err error) {
 	case errors.Is(err, errAged) || errors.Is(err, os.ErrDeadlineExceeded):
 		cause = "timeout"
 		stage := c.timedOut(err)
-		c.server.metrics.timeouts.WithLabelValues(stage).Inc()
+		c.server.metrics.Timeouts.WithLabelValues(stage).Inc()
 		if stage == stageConnection && !c.Busy.Load() {
 			return
 		}
 	}
-	c.server.metrics.failure(cause)
+	c.server.metrics.Failure(cause)
 	if !c.server.broken[cause].allow() {
 		return
 	}

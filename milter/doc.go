@@ -1,14 +1,25 @@
 // Package milter judges mail for a mail server (Postfix, Sendmail) over the milter
 // protocol.
 //
-// It owns the connections and sessions, the turns and memory of messages, and the headers.
+// It owns the sessions, the memory of messages in flight, and how a message is judged.
 // Signatures come from package signature, evidence from package bloomdb, decisions from
-// package policy; package protocol has the packets. The package reads no configuration file
-// and makes no network request of its own.
+// package policy. The package reads no configuration file and makes no network request of its
+// own. It consists of these packages, in the order of their imports:
+//
+//	policy     decisions, and rules for senders and recipients
+//	protocol   packets of the milter protocol
+//	door       connections: their bounds, and the end at Shutdown
+//	turns      which message is judged next, processors, memory for judging
+//	metrics    counters of messages and connections
+//	health     suspends judging while this site's own part of it fails
+//	header     the headers of ours, forged ones, words of replies
+//	spill      ends of bodies, in temporary files
+//	milter     sessions, messages, the server
+//	spamd      the same for clients of spamd
 //
 // The life of a message:
 //
-//	MTA -> Server.Serve -> listener (limits, retry) -> conn (packets, deadlines)
+//	MTA -> Server.Serve -> listener (door, retry) -> conn (packets, deadlines)
 //	    -> go-milter -> session: MAIL, RCPT, header, body ... collected, bounded
 //	    end of message: skip?    authenticated, local, oversize
 //	                    allow?   a rule for each of its recipients
@@ -32,7 +43,7 @@
 // Anything longer goes to temporary files, if configured, or is cut. Each connection reads
 // a packet of up to 64 KiB; a longer packet (at most 1 MiB) is charged to MaxMemory. Only
 // the macros in use reach the library. The memory for judging a message is booked before
-// judging begins (memory.go). Each wait for the MTA has a deadline. All limits are counted
+// judging begins (package turns). Each wait for the MTA has a deadline. All limits are counted
 // in metrics.
 //
 // Turns. As many messages are judged at a time as there are processors. The others wait,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/milter/health"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -82,8 +83,8 @@ func TestStyleSheetBombsOfSix(t *testing.T) {
 		w.send('E', "")
 	}
 	expectSpam(t, b, "192.0.2.7")
-	if fault := b.Fault(); fault != nil || b.isSuspended() {
-		t.Errorf("suspended %v, fault %v", b.isSuspended(), fault)
+	if fault := b.Fault(); fault != nil || b.health.IsSuspended() {
+		t.Errorf("suspended %v, fault %v", b.health.IsSuspended(), fault)
 	}
 	testenv.Eventually(t, "all are answered", func() bool { return len(b.lines()) == 7 })
 }
@@ -122,8 +123,8 @@ func TestExpensiveMailCostsItsSendersTurn(t *testing.T) {
 	for _, client := range []string{"192.0.2.7", "198.51.3.1", "198.51.3.99"} {
 		expectSpam(t, b, client)
 	}
-	if fault := b.Fault(); fault != nil || b.isSuspended() {
-		t.Errorf("suspended %v, fault %v", b.isSuspended(), fault)
+	if fault := b.Fault(); fault != nil || b.health.IsSuspended() {
+		t.Errorf("suspended %v, fault %v", b.health.IsSuspended(), fault)
 	}
 	// They have one sender, so one of them is being signed and the others wait.
 	if load := b.Load(); load.Overtime != 1 || load.Waiting != 5 || load.SetBack < 3 {
@@ -184,8 +185,8 @@ func TestLargeMailBesideExpensiveMail(t *testing.T) {
 			t.Errorf("large spam is not found: %q", changed(changes))
 		}
 	}
-	if fault := b.Fault(); fault != nil || b.isSuspended() {
-		t.Errorf("suspended %v, fault %v", b.isSuspended(), fault)
+	if fault := b.Fault(); fault != nil || b.health.IsSuspended() {
+		t.Errorf("suspended %v, fault %v", b.health.IsSuspended(), fault)
 	}
 	close(done)
 	for _, w := range all {
@@ -223,8 +224,8 @@ func TestExpensiveMailDoesNotSuspendJudging(t *testing.T) {
 		if n := late.count["faileddeadline"]; n != 3*tripWindow {
 			t.Errorf("of %d messages: %v", 3*tripWindow, late.count)
 		}
-		if fault := s.Fault(); fault != nil || s.isSuspended() {
-			t.Errorf("suspended %v, fault %v", s.isSuspended(), fault)
+		if fault := s.Fault(); fault != nil || s.health.IsSuspended() {
+			t.Errorf("suspended %v, fault %v", s.health.IsSuspended(), fault)
 		}
 		x, msg := client(s, 1)
 		msg.Client = netip.MustParseAddr("203.0.113.1")
@@ -244,8 +245,8 @@ func TestExpensiveProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, release := bombs(Options{})
 		for range tripRow {
-			s.admitted()
-			s.outcome(false, notInTime)
+			s.health.Admit(s.turns.HasFree())
+			s.outcome(false, health.NotInTime)
 		}
 		var expensive sync.WaitGroup
 		for i := range closeRow {
@@ -258,7 +259,7 @@ func TestExpensiveProbe(t *testing.T) {
 				t.Errorf("probe %d: %+v", i, d)
 			}
 		}
-		if s.isSuspended() {
+		if s.health.IsSuspended() {
 			t.Error("still suspended")
 		}
 		close(release)

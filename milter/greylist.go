@@ -6,16 +6,13 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// reasonGreylist is the reason for deferring a clean message.
-const reasonGreylist = "greylist"
-
 // isRetry reports whether a message is the retry of a deferred one, which was already
 // counted.
 func (s *Server) isRetry(msg *message, set signature.Set) bool {
 	if msg.options.GreylistFrom == 0 || !s.db.Returned(set, msg.Sender, msg.Audience()) {
 		return false
 	}
-	s.metrics.greylisted.WithLabelValues("returned").Inc()
+	s.metrics.Greylisted.WithLabelValues("returned").Inc()
 	return true
 }
 
@@ -30,6 +27,6 @@ func (s *Server) greylist(d *policy.Decision, msg *message, set signature.Set, e
 		!s.db.Defer(set, e, msg.Sender, msg.Audience(), from+uint64(msg.sightings())-1) {
 		return
 	}
-	d.Action, d.Reason = policy.Tempfail, reasonGreylist
-	s.metrics.greylisted.WithLabelValues("deferred").Inc()
+	d.Action, d.Reason = policy.Tempfail, policy.ReasonGreylist
+	s.metrics.Greylisted.WithLabelValues("deferred").Inc()
 }

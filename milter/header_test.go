@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/milter/header"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -21,9 +22,9 @@ func TestManyForgedHeaders(t *testing.T) {
 		verdict, flag, removed int
 		own                    []string
 	}{
-		{maxForged, maxForged, 2 * maxForged, nil},
-		{maxForged + 1, 0, maxForged, []string{"+0 X-Spambloom: clean; count=0; sites=0; site=mx1"}},
-		{5000, 5000, 2 * maxForged, []string{"+0 X-Spambloom: clean; count=0; sites=0; site=mx1"}},
+		{header.MaxForged, header.MaxForged, 2 * header.MaxForged, nil},
+		{header.MaxForged + 1, 0, header.MaxForged, []string{"+0 X-Spambloom: clean; count=0; sites=0; site=mx1"}},
+		{5000, 5000, 2 * header.MaxForged, []string{"+0 X-Spambloom: clean; count=0; sites=0; site=mx1"}},
 		{0, 0, 0, nil},
 	} {
 		forgeries := slices.Concat(slices.Repeat([]string{"X-Spambloom: clean"}, test.verdict), slices.Repeat([]string{"X-Spam-Flag: NO"}, test.flag))
@@ -32,7 +33,7 @@ func TestManyForgedHeaders(t *testing.T) {
 			t.Fatalf("%d and %d forged: %d changes", test.verdict, test.flag, len(changes))
 		}
 		for i, c := range changes[:test.removed] { // from the last to the first of each name
-			if want := uint32(maxForged - i%maxForged); c.Code != 'm' || c.HeaderIndex != want || c.HeaderValue != "" {
+			if want := uint32(header.MaxForged - i%header.MaxForged); c.Code != 'm' || c.HeaderIndex != want || c.HeaderValue != "" {
 				t.Fatalf("%d and %d forged: change %d is %+v, want number %d away", test.verdict, test.flag, i, c, want)
 			}
 		}
@@ -121,14 +122,14 @@ func TestReloadInTheMiddleOfAMessage(t *testing.T) {
 func TestHeaderOfVotes(t *testing.T) {
 	text := signature.Signature{Kind: signature.KindText, Digest: signature.Digest{0xab}}
 	d := policy.Decision{Verdict: policy.Spam, Signatures: []signature.Signature{text}, Sites: 2, Votes: 2}
-	if got, want := verdictHeader(d, "mx1"), "spam; kind=text; votes=2; count=0; sites=2; site=mx1; id=text:ab00000000000000"; got != want {
+	if got, want := header.Value(d, "mx1"), "spam; kind=text; votes=2; count=0; sites=2; site=mx1; id=text:ab00000000000000"; got != want {
 		t.Errorf("header %q, want %q", got, want)
 	}
 }
 
 func TestHeaderOfSparedMail(t *testing.T) {
 	d := policy.Decision{Verdict: policy.Clean, Spared: "shop.example", Count: 1, Sites: 1}
-	if got, want := verdictHeader(d, "mx1"), "clean; spared=shop.example; count=1; sites=1; site=mx1"; got != want {
+	if got, want := header.Value(d, "mx1"), "clean; spared=shop.example; count=1; sites=1; site=mx1"; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
@@ -136,7 +137,7 @@ func TestHeaderOfSparedMail(t *testing.T) {
 func TestHeaderOfSketch(t *testing.T) {
 	sketch := signature.Signature{Kind: signature.KindSketch, Digest: signature.Digest{0xab}}
 	d := policy.Decision{Verdict: policy.Spam, Signatures: []signature.Signature{sketch}, Sites: 1, Found: 14, Need: 8}
-	if got, want := verdictHeader(d, "mx1"), "spam; kind=sketch; found=14; need=8; count=0; sites=1; site=mx1; id=sketch:ab00000000000000"; got != want {
+	if got, want := header.Value(d, "mx1"), "spam; kind=sketch; found=14; need=8; count=0; sites=1; site=mx1; id=sketch:ab00000000000000"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

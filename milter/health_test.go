@@ -11,8 +11,18 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/milter/health"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/turns"
+)
+
+// Bounds of package health.
+const (
+	tripRow    = 5
+	tripWindow = 20
+	closeRow   = 3
+	many       = 10
+	quiet      = 5 * time.Minute
 )
 
 // verdictOf returns the message's header without the site.
@@ -88,8 +98,8 @@ func TestSuspendedWithoutMail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(nil, Options{})
 		for range tripRow {
-			s.admitted()
-			s.outcome(false, notInTime)
+			s.health.Admit(s.turns.HasFree())
+			s.outcome(false, health.NotInTime)
 		}
 		fault := func(want bool) {
 			t.Helper()
@@ -112,11 +122,11 @@ func TestSuspendedWithoutMail(t *testing.T) {
 		close(release)
 		synctest.Wait()
 		fault(false)
-		if judge, probe := s.admitted(); !judge || !probe {
+		if judge, probe := s.health.Admit(s.turns.HasFree()); !judge || !probe {
 			t.Error("the next message is not a probe")
 		}
 		fault(true)
-		s.outcome(true, notInTime)
+		s.outcome(true, health.NotInTime)
 		fault(true)
 	})
 }
@@ -210,7 +220,7 @@ func TestFloodOfOneClient(t *testing.T) {
 		if flood.count["clean"] == 0 || flood.count["failedoverload"] == 0 || flood.count["faileddeadline"] > 0 {
 			t.Errorf("the flood: %v", flood.count)
 		}
-		if s.isSuspended() {
+		if s.health.IsSuspended() {
 			t.Error("one client suspended judging")
 		}
 	})
@@ -239,8 +249,8 @@ func TestFloodOfManyClients(t *testing.T) {
 		if n := flood.count["clean"]; n < total*2/5 || n+flood.count["failedoverload"] != total {
 			t.Errorf("of %d messages: %v", total, flood.count)
 		}
-		if s.isSuspended() || s.Fault() == nil {
-			t.Errorf("suspended %v, fault %v", s.isSuspended(), s.Fault())
+		if s.health.IsSuspended() || s.Fault() == nil {
+			t.Errorf("suspended %v, fault %v", s.health.IsSuspended(), s.Fault())
 		}
 		time.Sleep(2 * time.Minute)
 		if fault := s.Fault(); fault != nil {

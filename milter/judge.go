@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/spambloom/spambloom/milter/health"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/turns"
 	"github.com/spambloom/spambloom/signature"
@@ -30,11 +31,11 @@ func (s *Server) decide(msg *message, progress func()) policy.Decision {
 // deadline it continues with the message's memory and its result is dropped; Shutdown waits
 // for it.
 func (s *Server) judgeInTurn(msg *message, notify func()) policy.Decision {
-	judge, probe := s.admitted()
+	judge, probe := s.health.Admit(s.turns.HasFree())
 	if !judge {
 		return s.fail(msg, causeOverload, errSuspended)
 	}
-	o := sendersFault
+	o := health.SendersFault
 	defer func() { s.outcome(probe, o) }() // also after a panic, or a probe would never end
 	limit := msg.options.JudgeTimeout
 	asked := time.Now()
@@ -54,10 +55,10 @@ func (s *Server) judgeInTurn(msg *message, notify func()) policy.Decision {
 	for {
 		select {
 		case d := <-judged:
-			o = judgedInTime
+			o = health.JudgedInTime
 			return d
 		case <-turn.Refused():
-			o = turnedAway
+			o = health.TurnedAway
 			return s.fail(msg, causeOverload, turn.Err())
 		case <-overtime:
 			overtime = nil
@@ -88,7 +89,7 @@ func (s *Server) judgeOnce(msg *message, judged chan<- policy.Decision) {
 // late returns the decision about a message at its deadline, and whose fault that is. If
 // the message is still being judged, its memory stays booked until abandoned is called at
 // the end.
-func (s *Server) late(msg *message, turn *turns.Turn, asked time.Time, abandoned func()) (policy.Decision, outcome) {
+func (s *Server) late(msg *message, turn *turns.Turn, asked time.Time, abandoned func()) (policy.Decision, health.Outcome) {
 	left := s.turns.Leave(turn, abandoned)
 	cause, err := tooLate(asked, left.Begun, turn.Limit)
 	if left.IsRunning {
@@ -98,9 +99,9 @@ func (s *Server) late(msg *message, turn *turns.Turn, asked time.Time, abandoned
 		err = fmt.Errorf("%w: %w", errExpensive, err)
 	}
 	if left.IsOurFault {
-		return s.fail(msg, cause, err), notInTime
+		return s.fail(msg, cause, err), health.NotInTime
 	}
-	return s.fail(msg, cause, err), sendersFault
+	return s.fail(msg, cause, err), health.SendersFault
 }
 
 // errSuspended is the error of messages that pass while the breaker is open.
@@ -112,7 +113,7 @@ var errExpensive = errors.New("message takes too long to sign")
 // overran records a message that exceeded its quantum. The message's own log line reports
 // the outcome.
 func (s *Server) overran(msg *message) {
-	s.metrics.overtime.Inc()
+	s.metrics.Overtime.Inc()
 	if s.setBack.allow() {
 		msg.options.Log.Warn("message takes long to sign: its sender is set back", "queue_id", msg.queueID,
 			"client", msg.Client.String(), "from", msg.Sender, "size", msg.size)
@@ -145,7 +146,7 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 	msg.stage.EnterSigning()
 	content := msg.content()
 	if msg.short {
-		s.metrics.truncated.WithLabelValues(overTurn).Inc()
+		s.metrics.Truncated.WithLabelValues(overTurn).Inc()
 	}
 	set := s.sign(content, msg.stage.Unpack, msg.stage.Stop())
 	if !msg.stage.EnterOurs() {
@@ -165,7 +166,7 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 		sightings = 0
 	}
 	if err := s.db.Count(set, sightings); err != nil {
-		s.metrics.failure("count")
+		s.metrics.Failure("count")
 		if s.countFailed.allow() {
 			msg.options.Log.Error("count not written to disk", "error", err)
 		}
@@ -173,7 +174,7 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 	sender := msg.from()
 	evidence := s.db.JudgeFrom(set, sender)
 	if err := s.db.CountDomains(set, evidence, sightings); err != nil {
-		s.metrics.failure("count")
+		s.metrics.Failure("count")
 	}
 	s.db.Learn(set, sender, evidence, time.Now())
 	d := msg.options.rules.Decide(evidence, true, &msg.Envelope, msg.allowed)
@@ -241,7 +242,7 @@ func (o *Options) failure(cause string) policy.Decision {
 // one line a minute; the log line of each message reports it too. A message with an allowed
 // recipient is not deferred.
 func (s *Server) fail(msg *message, cause string, err error) policy.Decision {
-	s.metrics.failure(cause)
+	s.metrics.Failure(cause)
 	if !errors.Is(err, errExpensive) { // or a sender could make this site look unready
 		s.failed(msg.options.Log, cause)
 	}

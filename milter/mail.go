@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/spambloom/spambloom/milter/header"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -121,9 +122,9 @@ func (m *Mail) Judge() (d policy.Decision, field string) {
 		d.Action = policy.Tag
 	}
 	took := time.Since(begun)
-	m.server.metrics.message(m.msg, d, took)
+	m.server.metrics.Answered(m.msg.options.Site, m.msg.size, d, took)
 	m.msg.log(d, took)
-	return d, verdictHeader(d, m.msg.options.Site)
+	return d, header.Value(d, m.msg.options.Site)
 }
 
 // Sign returns the message's signatures, without judging or counting it.
@@ -171,7 +172,7 @@ func (m *Mail) BodySize() (size int64) {
 		size += int64(len(chunk))
 	}
 	if m.msg.rest != nil {
-		size += m.msg.rest.size
+		size += m.msg.rest.Size()
 	}
 	return size
 }
@@ -186,6 +187,5 @@ func (m *Mail) WriteBody(w io.Writer) error {
 	if m.msg.rest == nil {
 		return nil
 	}
-	_, err := io.Copy(w, io.NewSectionReader(m.msg.rest.file, 0, m.msg.rest.size))
-	return err
+	return m.msg.rest.Copy(w)
 }

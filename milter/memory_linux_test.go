@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/milter/spill"
 )
 
 // fullDisk is a folder on a file system of its own with room for a megabyte.
@@ -53,7 +54,7 @@ func noDescriptors(t *testing.T) {
 // The temporary files share the disk with reports, so bodies leave room there.
 func TestSpillLeavesRoomForReports(t *testing.T) {
 	const room = 1 << 20
-	folder := disk(t, spillReserve+room)
+	folder := disk(t, spill.Reserve+room)
 	b := start(t, Options{MaxMessage: 8 * room, MaxMemory: 2 * room, SpillFolder: folder}, clean)
 	hog(t, b, 5*room)
 	if spilled := b.Load().Spilled; spilled < room/2 || spilled > room+share {

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/milter/header"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/protocol"
+	"github.com/spambloom/spambloom/milter/spill"
 	"github.com/spambloom/spambloom/milter/turns"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -76,16 +78,16 @@ type message struct {
 	allowed   []string // the rule that allows each recipient; nil if none is allowed
 	door      string   // the protocol by which it arrived; "": the milter's
 	id        string   // Message-ID
-	forged    forged
+	forged    header.Forged
 
 	header   []signature.Field
-	body     [][]byte // the chunks as the library allocated them
-	rest     *spill   // what follows body; nil: nothing
-	size     int64    // header and body bytes seen
-	kept     int64    // header and body bytes held, fieldOverhead included
-	oversize bool     // part of the message was not kept
-	cut      bool     // part of the header was not kept
-	booked   int64    // all bytes booked in server.held: header, body, recipients
+	body     [][]byte    // the chunks as the library allocated them
+	rest     *spill.File // what follows body; nil: nothing
+	size     int64       // header and body bytes seen
+	kept     int64       // header and body bytes held, fieldOverhead included
+	oversize bool        // part of the message was not kept
+	cut      bool        // part of the header was not kept
+	booked   int64       // all bytes booked in server.held: header, body, recipients
 	server   *Server
 
 	signed chan<- signature.Set // receives its signatures, and it is not judged; nil: it is judged
@@ -125,7 +127,7 @@ func (m *message) bookPart(n int64) (booked int64) {
 // release frees what the message held.
 func (m *message) release() {
 	m.server.held.Add(-m.booked)
-	m.rest.close(&m.server.spilled)
+	m.dropSpilled()
 	m.disown()
 }
 
@@ -172,7 +174,7 @@ func (m *message) skip() (reason string) {
 }
 
 func (m *message) addField(name, value string) {
-	m.forged.note(name, m.options.SpamFlag)
+	m.forged.Note(name, m.options.SpamFlag)
 	if strings.EqualFold(name, "Message-ID") {
 		id := strings.TrimSpace(value)                        // it is often folded
 		m.id = strings.Clone(id[:min(len(id), maxMessageID)]) // value may not be kept
@@ -254,7 +256,7 @@ func joinChunk(to, chunk []byte) []byte {
 // overflow records that the end of the message is not kept.
 func (m *message) overflow(reason string) {
 	m.oversize = true
-	m.server.metrics.truncated.WithLabelValues(reason).Inc()
+	m.server.metrics.Truncated.WithLabelValues(reason).Inc()
 	if m.options.SkipOversize {
 		m.release()
 	}
@@ -268,7 +270,7 @@ func (m *message) content() signature.Message {
 	}
 	c := signature.Message{Header: m.header, Truncated: m.oversize}
 	if m.rest != nil {
-		body, err := m.rest.appendTo(m.body)
+		body, err := m.rest.Join(m.body)
 		if err == nil {
 			c.Body = body
 			return c
@@ -286,11 +288,11 @@ func (m *message) content() signature.Message {
 
 // from returns who answers for the message.
 func (m *message) from() (s bloomdb.Sender) {
-	header := m.header
+	fields := m.header
 	if m.cut {
-		header = nil
+		fields = nil
 	}
-	s.From, s.Network = m.options.rules.Sender(&m.Envelope, header)
+	s.From, s.Network = m.options.rules.Sender(&m.Envelope, fields)
 	return s
 }
 
@@ -336,7 +338,7 @@ func (m *message) log(d policy.Decision, took time.Duration) {
 		slog.String("verdict", string(d.Verdict)),
 		slog.String("action", string(d.Action)),
 		slog.String("reason", d.Reason),
-		slog.String("class", className(d)),
+		slog.String("class", header.ClassName(d)),
 		slog.String("kinds", strings.Join(kinds, ",")),
 		slog.String("ids", strings.Join(ids, ",")),
 		slog.Uint64("count", d.Count),
@@ -350,8 +352,8 @@ func (m *message) log(d policy.Decision, took time.Duration) {
 	if d.Policy != "" || len(d.Milder) > 0 {
 		attrs = append(attrs, slog.String("policy", d.PolicyName()), slog.String("mildest_of", strings.Join(d.Milder, ", ")))
 	}
-	if m.forged.exceedsLimit() {
-		attrs = append(attrs, slog.Int("forged", m.forged.verdict+m.forged.flag))
+	if m.forged.ExceedsLimit() {
+		attrs = append(attrs, slog.Int("forged", m.forged.Count()))
 	}
 	if d.Short {
 		attrs = append(attrs, slog.Bool("short", true))

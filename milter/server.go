@@ -11,6 +11,8 @@ import (
 	gomilter "github.com/emersion/go-milter"
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/milter/door"
+	"github.com/spambloom/spambloom/milter/health"
+	"github.com/spambloom/spambloom/milter/metrics"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/turns"
 	"github.com/spambloom/spambloom/signature"
@@ -24,11 +26,11 @@ type signer func(m signature.Message, unpacking signature.Unpacking, stop <-chan
 type Server struct {
 	db       *bloomdb.DB
 	options  atomic.Pointer[Options]
-	metrics  *metrics
+	metrics  *metrics.Metrics
 	judge    func(*message) policy.Decision // judgeMessage
 	sign     signer
 	turns    *turns.Turns
-	health   *health
+	health   *health.Health
 	progress time.Duration // between two progress packets
 	quantum  time.Duration // of a message's turn
 
@@ -41,12 +43,19 @@ type Server struct {
 	refusing, broken, spates                                   map[string]*throttle // by cause
 }
 
+// labels are the labels of the metrics.
+var labels = metrics.Labels{
+	Causes: causes,
+	Stages: []string{stageOffer, stageIdle, stageEnvelope, stageContent, stagePacket, stageWrite, stageConnection},
+	Parts:  []string{overMessage, overMemory, overTurn},
+}
+
 // NewServer returns a server that judges and counts mail in db.
 func NewServer(db *bloomdb.DB, o Options) *Server {
 	s := &Server{
 		db:       db,
-		metrics:  newMetrics(),
-		health:   newHealth(),
+		metrics:  metrics.New(labels),
+		health:   health.New(causes...),
 		progress: 10 * time.Second,
 		quantum:  turns.Quantum,
 		sign:     signature.ComputeWith,
@@ -125,14 +134,14 @@ func (s *Server) admit(listener string, nc net.Conn) *conn {
 	}
 	c := newConn(admitted, s)
 	c.session.listener = listener
-	s.metrics.connections.Inc()
+	s.metrics.Connections.Inc()
 	return c
 }
 
 // refuse counts a connection beyond a limit, before it is closed. A client that sees the
 // connection closed therefore finds it counted.
 func (s *Server) refuse(nc net.Conn, r *door.Refusal) {
-	s.metrics.refused.WithLabelValues(r.Reason).Inc()
+	s.metrics.Refused.WithLabelValues(r.Reason).Inc()
 	if s.refusing[r.Reason].allow() {
 		s.options.Load().Log.Error("milter connection refused: limit "+limitKeys[r.Reason]+" reached",
 			"limit", r.Limit, "remote", nc.RemoteAddr().String())
@@ -143,6 +152,6 @@ func (s *Server) refuse(nc net.Conn, r *door.Refusal) {
 func (s *Server) release(c *conn) {
 	c.session.drop()
 	c.dropBuffer()
-	s.metrics.connections.Dec()
+	s.metrics.Connections.Dec()
 	c.Conn.Release()
 }

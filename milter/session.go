@@ -11,6 +11,7 @@ import (
 
 	gomilter "github.com/emersion/go-milter"
 
+	"github.com/spambloom/spambloom/milter/header"
 	"github.com/spambloom/spambloom/milter/policy"
 )
 
@@ -172,11 +173,30 @@ func (x *session) Body(m *gomilter.Modifier) (resp gomilter.Response, _ error) {
 func (x *session) endOfMessage(msg *message, m *gomilter.Modifier) gomilter.Response {
 	begun := time.Now()
 	d := x.server.decide(msg, x.conn.progress)
-	if err := modify(m, msg, d); err != nil {
+	if err := msg.forged.Modify(m, header.Own{Flag: msg.options.SpamFlag, Site: msg.options.Site}, d); err != nil {
 		d = x.server.fail(msg, causeError, fmt.Errorf("answer: %w", err))
 	}
 	took := time.Since(begun)
-	x.server.metrics.message(msg, d, took)
+	x.server.metrics.Answered(msg.options.Site, msg.size, d, took)
 	msg.log(d, took)
 	return response(d)
+}
+
+// response returns the final answer for the message.
+func response(d policy.Decision) gomilter.Response {
+	switch d.Action {
+	case policy.Reject:
+		return reply("550 5.7.1 Message refused: " + header.ShortName(d))
+	case policy.Tempfail:
+		return reply("451 4.7.1 Try again later: " + header.ShortName(d))
+	case policy.Discard:
+		return sticky{gomilter.RespDiscard}
+	}
+	return gomilter.RespContinue
+}
+
+// reply returns an SMTP reply of our own. MTAs read it as a format: Postfix drops a single
+// %, and Sendmail replaces the whole text.
+func reply(text string) gomilter.Response {
+	return sticky{gomilter.NewResponseStr(byte(gomilter.ActReplyCode), strings.ReplaceAll(text, "%", "%%"))}
 }

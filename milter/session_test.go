@@ -11,6 +11,7 @@ import (
 
 	gomilter "github.com/emersion/go-milter"
 	"github.com/spambloom/spambloom/milter/door"
+	"github.com/spambloom/spambloom/milter/header"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -323,12 +324,12 @@ func TestFailureCostsOneMessage(t *testing.T) {
 func TestPanicInSession(t *testing.T) {
 	b := start(t, Options{}, clean)
 	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
-	messages := b.metrics.messages
-	b.metrics.messages = nil
+	messages := b.metrics.Messages
+	b.metrics.Messages = nil
 	if _, answer := m.send(mail{body: "x"}); answer.Code != 'c' {
 		t.Errorf("answer %q", answer.Code)
 	}
-	b.metrics.messages = messages
+	b.metrics.Messages = messages
 	m.send(mail{body: "x"})
 	if len(b.lines()) != 1 || b.metric("spambloom_milter_failures_total", "error") != 1 {
 		t.Errorf("log %s", b.log.String())
@@ -381,7 +382,7 @@ func TestOneLogLine(t *testing.T) {
 
 func TestSiteIsSanitised(t *testing.T) {
 	d := policy.Decision{Verdict: policy.Clean, Signatures: []signature.Signature{someSignature}}
-	got := verdictHeader(d, "a\r\nX-Evil: 1; x\x00\x7f\u00e4")
+	got := header.Value(d, "a\r\nX-Evil: 1; x\x00\x7f\u00e4")
 	if want := "clean; kind=text; count=0; sites=0; site=a__X-Evil:_1__x___; id=text:ab010203040506ef"; got != want {
 		t.Errorf("header %q, want %q", got, want)
 	}

@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/base64"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -145,53 +144,6 @@ func spamBodies(tb testing.TB) map[string]string {
 
 // bounded changes the boundaries of multi, so that the entity may stand in another one.
 func bounded(name, entity string) string { return strings.ReplaceAll(entity, "in-", name+"-in-") }
-
-// The report of a spam that carries an innocent message lists the spam and not the
-// message, whatever the spam shows and however it carries the message.
-func TestCarriedMessageIsNotListed(t *testing.T) {
-	pdf, err := os.ReadFile("testdata/74-pdf.eml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, pdf, _ = bytes.Cut(pdf, []byte("\n\n"))
-	innocents := map[string]string{
-		"text":          letterText,
-		"page":          letterPage,
-		"hiding page":   strings.Replace(letterPage, "<p>", "<div style='display:none'>"+offer+"</div><p>", 1),
-		"alternative":   bounded("i", multi("alternative", letterText, letterPage)),
-		"with a file":   bounded("i", multi("mixed", letterText, file("the programme of the winter months"))),
-		"with pictures": bounded("i", multi("related", letterPage, strings.TrimPrefix(imagePart("Content-ID: <p>\n", pageImage(t)), "--b\n"))),
-		"a picture":     bounded("i", multi("related", "Content-Type: text/html\n\n<img src=cid:p>", strings.TrimPrefix(imagePart("Content-ID: <p>\n", pageImage(t)), "--b\n"))),
-		"with a PDF":    bounded("i", "Content-Type: multipart/mixed; boundary=pdf\n\n"+strings.ReplaceAll(string(pdf), "--"+boundaryOf(pdf), "--pdf")),
-	}
-	// A spam that brings another's file or picture as its own lists that file or picture.
-	ownFile := map[string]bool{"with a file": true, "with pictures": true, "a picture": true, "with a PDF": true}
-	attachesFile := map[string]bool{"attachment": true, "inline part": true, "later part": true, "part of related": true, "part before the start of related": true, "part of a part": true, "hidden alternative": true}
-	for bodyName, own := range spamBodies(t) {
-		for innocentName, innocent := range innocents {
-			if bodyName == "a picture" && strings.Contains(innocentName, "picture") {
-				continue // the same picture
-			}
-			alone := signature.Compute(signature.Parse([]byte(innocent)))
-			if len(alone.Signatures) == 0 {
-				t.Fatalf("%s: not signed", innocentName)
-			}
-			for _, c := range carriers {
-				if c.name == "hidden alternative" && bodyName == "a picture" {
-					continue // no alternative of text
-				}
-				spam := signature.Compute(signature.Parse([]byte(c.wrap(t, bounded("o", own), innocent))))
-				kinds := matchesOf(spam, alone)
-				if ownFile[innocentName] && attachesFile[c.name] {
-					kinds = slices.DeleteFunc(kinds, func(k string) bool { return k == "attachment" || k == "content" || k == "image" })
-				}
-				if len(kinds) > 0 {
-					t.Errorf("spam of %s carries a letter (%s) as %s: the letter is listed by %v", bodyName, innocentName, c.name, kinds)
-				}
-			}
-		}
-	}
-}
 
 func boundaryOf(body []byte) string {
 	line, _, _ := bytes.Cut(body, []byte("\n"))

@@ -50,29 +50,6 @@ const (
 	boundOfByte    = 48
 )
 
-// The cost of a message is bounded by its size, and so is what signs it; the largest image
-// sketches reach their bound. The test counts steps, not time. The log has the time, by which
-// TestSearch finds work that is not counted.
-func TestWork(t *testing.T) {
-	all, largest := everyHostile(t), 0
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		raw := all[name]
-		m := signature.Parse(raw)
-		before := cpu()
-		set, spent := signature.ComputeSteps(m, nil, 0)
-		took, steps := float64(cpu()-before), spent.Total()
-		largest += checkBounds(t, name, set)
-		t.Logf("%-40s %9d bytes: %6.1f ns a byte, %5.1f steps a byte, %5.1f ns a step", name, len(raw),
-			took/float64(len(raw)), float64(steps)/float64(len(raw)), took/float64(steps))
-		if most := boundOfMessage + boundOfByte*len(raw); steps > most {
-			t.Errorf("%s: %d steps for %d bytes, want at most %d", name, steps, len(raw), most)
-		}
-	}
-	if largest == 0 {
-		t.Error("no image has as many features as images may have")
-	}
-}
-
 // Twice the text costs about twice the steps; up to a quarter more if a limit cuts one of
 // them and not the other. A quadratic cost would be four times as high.
 func TestWorkIsLinear(t *testing.T) {

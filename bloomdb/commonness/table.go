@@ -103,20 +103,28 @@ type Mail struct {
 	From     string    // the proven domain of From; "": none
 	Message  uint64    // hash of its text or body; 0: it has neither
 	At       time.Time // of arrival; it decides the day
+
+	// Archived: an administrator vouches for the message. No share of a sender bounds it, but it
+	// leaves half of the newest layer to mail that arrives.
+	Archived bool
 }
 
-// Learn records the features of a message that nobody reported. It is idempotent: a second copy of
-// one sender on one day changes nothing. It does nothing if the set is full or the sender has used
-// its share.
-func (t *Table) Learn(m Mail) {
+// Learn records the features of a message that nobody reported, and reports whether it did. It is
+// idempotent: a second copy of one sender on one day changes nothing. It does nothing if the set is
+// full or the sender has used its share.
+func (t *Table) Learn(m Mail) bool {
 	if t == nil || t.opt.Reports.NoCommonness || m.Sender == "" {
-		return
+		return false
 	}
-	day := dayOf(m.At)
-	sender := t.hash(m.Sender)
-	s := t.current(sender, int32(2*len(m.Features)+1), day)
+	day, sender := dayOf(m.At), t.hash(m.Sender)
+	var s *set
+	if m.Archived {
+		s = t.forArchive()
+	} else {
+		s = t.current(sender, int32(2*len(m.Features)+1), day)
+	}
 	if s == nil {
-		return
+		return false
 	}
 	for _, f := range m.Features {
 		s.add(entry(f, ofSender, sender%senders))
@@ -128,6 +136,7 @@ func (t *Table) Learn(m Mail) {
 		t.recent.note(m.Message, from)
 	}
 	s.changes.Add(1)
+	return true
 }
 
 // Reported takes back what was learned of a message that is reported now: from now on its features
@@ -243,13 +252,27 @@ func (t *Table) current(sender uint64, entries int32, day int64) *set {
 	if *used > room/shares-entries && entries > 0 {
 		return nil
 	}
-	s := t.withRoom(t.opt.Generation(layout.SpamFilter, t.opt.Now()))
+	s := t.withRoom(t.now())
 	if s == nil || entries > 0 && s.isClosed() {
 		return nil
 	}
 	*used += entries
 	return s
 }
+
+// forArchive returns the set of this period for mail of an archive. It is nil if the set is half full.
+func (t *Table) forArchive() *set {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s, last := t.withRoom(t.now()), len(layers)-1
+	if s == nil || len(s.layers) > last && s.layers[last].Ones() > layers[last].full/2 {
+		return nil
+	}
+	return s
+}
+
+// now returns the current period.
+func (t *Table) now() int64 { return t.opt.Generation(layout.SpamFilter, t.opt.Now()) }
 
 // withRoom returns the set of a period, with a layer that has room. It is nil if there is none, or
 // no memory. The caller holds mu.

@@ -172,6 +172,33 @@ func TestOneSenderDoesNotFillTheSet(t *testing.T) {
 	}
 }
 
+// An archive fills half of a set at most: mail that arrives is learned all the same.
+func TestArchiveLeavesRoom(t *testing.T) {
+	s := newSite()
+	features := make([]uint64, 4000) // more than a message has, to fill the set with few calls
+	archived := 0
+	for ; archived < 5000; archived++ {
+		for j := range features {
+			features[j] = filter.Mix(uint64(archived<<16 | j))
+		}
+		if !s.Learn(commonness.Mail{Features: features, Sender: "list.example", At: s.now.AddDate(0, 0, -archived), Archived: true}) {
+			break
+		}
+	}
+	if entries := archived * 2 * len(features); entries < 4_000_000 || entries > 5_000_000 {
+		t.Errorf("%d entries of an archive are learned", entries)
+	}
+	for day := range 3 {
+		s.receive(feature, day)
+		if day < 2 {
+			s.nextDay()
+		}
+	}
+	if !s.IsCommon(feature) {
+		t.Error("mail that arrives is not learned after an archive")
+	}
+}
+
 // TestFloodDoesNotKeepFeaturesCommon is the attack "full set": a spammer makes the features of his
 // spam common, then fills the set with harmless mail of many networks, so that no report takes back
 // what it lists. A part of the set is kept for reports.

@@ -174,8 +174,22 @@ func (s BitsShape) mixture(n float64, f func(fill float64) float64) float64 {
 
 // Fit returns the smallest shape with the K and Span of s that holds n keys at the given
 // error: the probability, between 1e-15 and 0.5, that a key never added is found. If no
-// permitted size suffices, it returns MaxLines.
+// permitted size suffices, it returns MaxLines. It is safe for concurrent use, and fast for
+// arguments that it was called with before.
 func (s BitsShape) Fit(n, target float64) BitsShape {
+	s.Lines = 0
+	of := fitting{s, n, target}
+	lines, ok := fitted.get(of)
+	if !ok {
+		lines = s.search(n, target)
+		fitted.put(of, lines)
+	}
+	s.Lines = lines
+	return s
+}
+
+// search returns the number of lines for Fit.
+func (s BitsShape) search(n, target float64) uint64 {
 	lo, hi := uint64(s.span()), uint64(MaxLines)
 	for lo < hi {
 		s.Lines = lo + (hi-lo)/2
@@ -185,8 +199,7 @@ func (s BitsShape) Fit(n, target float64) BitsShape {
 			lo = s.Lines + 1
 		}
 	}
-	s.Lines = lo
-	return s
+	return lo
 }
 
 // SizeBits is Fit for k bits a key in two lines. At errors below 1e-6 a filter with k=16 is

@@ -23,25 +23,67 @@ func (q *question) countsDomains() bool {
 // DomainTrace contains the counts and reports of one link domain of a message.
 type DomainTrace struct {
 	Domain    string
-	Ignored   bool   // it is on a list of domains that are not used
 	Campaigns uint64 // campaigns reported here
 	Sightings uint64 // sightings here in mail that was not listed
 	// OrdinaryRate is the upper limit of the share of innocent mail that has it, see
 	// store.DomainCounts.OrdinaryRate.
 	OrdinaryRate float64
-	Alone        bool   // it lists messages alone, because it occurs almost only in spam
+	Doubt        Doubt  // why it does not list messages alone
 	Reported     *Match // reports of messages with it, by any site; nil: none
 }
+
+// Doubt is why a link domain does not list messages alone. The values are also those of the control
+// API.
+type Doubt string
+
+const (
+	NoDoubt        Doubt = ""          // it lists messages alone
+	DoubtIgnored   Doubt = "ignored"   // it is well known, or in layout.DomainOptions.NeverAlone
+	DoubtOff       Doubt = "off"       // no domain lists messages alone at this site
+	DoubtCampaigns Doubt = "campaigns" // too few campaigns were reported with it
+	DoubtSightings Doubt = "sightings" // it is in too much mail that nobody reported
+	DoubtMail      Doubt = "mail"      // the site has seen too little mail to know that it is in spam only
+	DoubtRevoked   Doubt = "revoked"   // a message with it was revoked since its newest campaign
+	DoubtCommon    Doubt = "common"    // mail of many senders has it (package commonness)
+)
+
+// doubt returns why a domain that is not ignored does not list messages alone. The rules are those of
+// DomainCounts.IsSpamOnly and isSpamOnly, one by one.
+func (l *linkFacts) doubt(p Policy, isCommon bool) Doubt {
+	switch c := l.counts; {
+	case p.Campaigns <= 0:
+		return DoubtOff
+	case isCommon:
+		return DoubtCommon
+	case c.Campaigns < uint64(p.Campaigns):
+		return DoubtCampaigns
+	case !c.IsRare():
+		return DoubtSightings
+	case !c.IsSpamOnly(p.Campaigns):
+		return DoubtMail
+	case !l.isSpamOnly(p):
+		return DoubtRevoked
+	}
+	return NoDoubt
+}
+
+// Alone reports whether the domain lists messages alone.
+func (t *DomainTrace) Alone() bool { return t.Doubt == NoDoubt }
+
+// Ignored reports whether the domain is on a list of domains that are not used.
+func (t *DomainTrace) Ignored() bool { return t.Doubt == DoubtIgnored }
 
 // ExplainDomains returns the traces of a message's link domains.
 func ExplainDomains(keys []*keyspace.Keyspace, set signature.Set, p Policy) []DomainTrace {
 	var buf [1]question
-	asked, settings := ask(buf[:], keys, &signature.Set{}), keys[0].Settings
+	asked, settings, common := ask(buf[:], keys, &signature.Set{}), keys[0].Settings, keys[0].Common
 	var traces []DomainTrace
 	for _, d := range set.Domains[:min(len(set.Domains), layout.MaxSetDomains)] {
 		l := gatherLink(asked, d, true, p)
-		t := DomainTrace{Domain: d, Ignored: len(settings.JudgedDomains([]string{d})) == 0, Campaigns: l.counts.Campaigns, Sightings: l.counts.Sightings, OrdinaryRate: l.counts.OrdinaryRate()}
-		t.Alone = !t.Ignored && l.isSpamOnly(p)
+		t := DomainTrace{Domain: d, Campaigns: l.counts.Campaigns, Sightings: l.counts.Sightings, OrdinaryRate: l.counts.OrdinaryRate()}
+		if t.Doubt = l.doubt(p, common.IsCommon(common.Domain(d))); len(settings.JudgedDomains([]string{d})) == 0 {
+			t.Doubt = DoubtIgnored
+		}
 		if m, ok := l.reports.match(); ok {
 			m.Domain = d
 			t.Reported = &m
@@ -63,10 +105,8 @@ func gatherLinks(asked []question, domains []string, isWeak bool, p Policy) (lin
 	}
 	common := asked[0].ks.Common
 	for _, d := range asked[0].ks.Settings.JudgedDomains(domains) {
-		if common.IsCommon(common.Domain(d)) {
-			continue
-		}
-		if l := gatherLink(asked, d, isWeak, p); isWeak || l.counts.IsSpamOnly(p.Campaigns) {
+		l := gatherLink(asked, d, isWeak, p)
+		if (isWeak || l.counts.IsSpamOnly(p.Campaigns)) && !common.IsCommon(common.Domain(d)) {
 			links = append(links, l)
 		}
 	}

@@ -9,10 +9,10 @@ import (
 )
 
 // Learn records what a message that nobody reported has in common with others. Features and Message
-// of m are filled in.
-func (ks *Keyspace) Learn(set signature.Set, m commonness.Mail) {
+// of m are filled in. It reports whether the message was learned.
+func (ks *Keyspace) Learn(set signature.Set, m commonness.Mail) bool {
 	m.Features, m.Message = ks.Sketches.Features(set), messageOf(set)
-	ks.Common.Learn(m)
+	return ks.Common.Learn(m)
 }
 
 // TakeBack takes back what was learned of a message that is reported.

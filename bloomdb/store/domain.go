@@ -30,9 +30,11 @@ type DomainCounts struct {
 // other mail, and the site has seen so much mail that the domain would be known if it were an
 // ordinary one. Each campaign also counts as one sighting.
 func (c DomainCounts) IsSpamOnly(campaigns int) bool {
-	return campaigns > 0 && c.Campaigns >= uint64(campaigns) && c.others() <= c.Campaigns/ordinaryShare &&
-		c.OrdinaryRate() <= ordinaryRate
+	return campaigns > 0 && c.Campaigns >= uint64(campaigns) && c.IsRare() && c.OrdinaryRate() <= ordinaryRate
 }
+
+// IsRare reports whether the domain is in little mail that nobody reported, for its campaigns.
+func (c DomainCounts) IsRare() bool { return c.others() <= c.Campaigns/ordinaryShare }
 
 // others returns the sightings of the domain in mail that nobody reported.
 func (c DomainCounts) others() uint64 { return c.Sightings - min(c.Sightings, c.Campaigns) }

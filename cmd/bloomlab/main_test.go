@@ -64,19 +64,25 @@ func output(t *testing.T, args ...string) []byte {
 // Every experiment in short: its rows are within their tolerance, its figures are drawn,
 // and one worker gives the same results as three. The second run omits experiments with
 // one trial, which at three rounds has one worker in any case. Of the long experiments on
-// reputation it runs only the attacks: the same code makes the trials of the others, and
-// their package runs it under the race detector.
+// reputation, only the attacks are run, but in a soak: the same code makes the trials of the
+// others, and their package runs it under the race detector.
 func TestRunAll(t *testing.T) {
 	testenv.Servers(t)
 	t.Parallel()
 	figures := filepath.Join(t.TempDir(), "figures")
-	three := output(t, "run", "all", "--rounds", "3", "--workers", "3", "--json", "--plot", figures)
+	once := []string{"run", "--rounds", "3", "--workers", "3", "--json", "--plot", figures}
 	again := []string{"run", "--rounds", "3", "--workers", "1", "--json"}
+	var ran []string
 	for _, e := range experiments() {
-		if len(e.Trials) > 1 && (!strings.HasPrefix(e.Name, "reputation") || e.Name == "reputation-attacks") {
+		if isLong := strings.HasPrefix(e.Name, "reputation") && e.Name != "reputation-attacks"; isLong && !testenv.Soak() {
+			continue
+		}
+		ran = append(ran, e.Name)
+		if len(e.Trials) > 1 {
 			again = append(again, e.Name)
 		}
 	}
+	three := output(t, append(once, ran...)...)
 	repeated := map[string]bool{}
 	for line := range bytes.Lines(output(t, again...)) {
 		repeated[string(line)] = true
@@ -106,9 +112,9 @@ func TestRunAll(t *testing.T) {
 	for line := range repeated {
 		t.Errorf("only with one worker: %s", line)
 	}
-	for _, e := range experiments() {
-		if !seen[e.Name] {
-			t.Errorf("%s: no rows", e.Name)
+	for _, name := range ran {
+		if !seen[name] {
+			t.Errorf("%s: no rows", name)
 		}
 	}
 	for _, kind := range []string{"*.svg", "*.png"} {

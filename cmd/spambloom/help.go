@@ -28,7 +28,7 @@ var groups = []struct {
 
 // synonyms are words that users type for a verb.
 var synonyms = map[string][]string{
-	"report": {"spam", "junk", "learn-spam"}, "revoke": {"ham", "unreport", "notspam", "learn-ham"},
+	"report": {"spam", "junk", "learn-spam"}, "revoke": {"ham", "unreport", "notspam"}, "learn": {"learn-ham", "train"},
 	"explain": {"why"}, "check": {"test", "scan"}, "status": {"stats", "stat"}, "sites": {"peers"},
 	"never": {"allow", "whitelist"}, "mute": {"ban"}, "undo": {"withdraw"}, "backup": {"dump", "export"},
 }

@@ -44,6 +44,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/spambloom/exceptions"
 	"github.com/spambloom/spambloom/cmd/spambloom/federation"
 	"github.com/spambloom/spambloom/cmd/spambloom/join"
+	"github.com/spambloom/spambloom/cmd/spambloom/learn"
 	"github.com/spambloom/spambloom/cmd/spambloom/maintenance"
 	"github.com/spambloom/spambloom/cmd/spambloom/report"
 	"github.com/spambloom/spambloom/cmd/spambloom/reporters"
@@ -130,7 +131,7 @@ input. The default is standard input.` + environmentHelp,
 		verdict.CheckCommand(c), report.Command(c), report.RevokeCommand(c), verdict.ExplainCommand(c),
 		status.Command(c), status.TopCommand(c), status.WebCommand(c), report.FlushCommand(c),
 		reporters.ReportsCommand(c), reporters.Command(c), reporters.SettleCommand(c), reporters.UndoCommand(c), reporters.TokenCommand(c),
-		exceptions.NeverCommand(c), exceptions.RetouchCommand(c),
+		exceptions.NeverCommand(c), exceptions.RetouchCommand(c), learn.Command(c),
 		setup.Command(c.Streams, c.Dial), join.InviteCommand(c.Streams), join.Command(c.Streams),
 		status.SitesCommand(c), federation.MuteCommand(c), federation.DropCommand(c), federation.KeygenCommand(c),
 		doctor.Command(c.Streams, c.Dial), maintenance.BackupCommand(c), maintenance.FsckCommand(c), maintenance.VersionCommand(c),

@@ -223,7 +223,8 @@ func cmdCount(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(daemonOf(ts).db.Count(set, uint32(n)))
 }
 
-// cmdJudged: judged VERDICT QUEUEID FILE has the daemon remember a judgement like the milter's.
+// cmdJudged: judged VERDICT QUEUEID FILE [SENDER] has the daemon remember a judgement like the
+// milter's, and the sender that spared the message.
 func cmdJudged(ts *testscript.TestScript, _ bool, args []string) {
 	d, set := daemonOf(ts), signature.Compute(signature.Parse([]byte(ts.ReadFile(args[2]))))
 	e, shown := d.db.Judge(set), set.Counting
@@ -233,7 +234,7 @@ func cmdJudged(ts *testscript.TestScript, _ bool, args []string) {
 	if !e.Listed {
 		set.Sketches, set.Domains = nil, nil
 	}
-	d.judged.Add(judged.Message{At: time.Now(), Verdict: args[0], QueueID: args[1], Shown: shown, Set: set})
+	d.judged.Add(judged.Message{At: time.Now(), Verdict: args[0], QueueID: args[1], Shown: shown, Set: set, Spared: strings.Join(args[3:], "")})
 }
 
 // cmdApply: apply SITE FILE applies a delta in which another site reports a message.

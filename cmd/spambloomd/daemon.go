@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
@@ -25,14 +24,16 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/exchange/presence"
 	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
 	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
-	"github.com/spambloom/spambloom/bloomdb/folder"
-	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/internal/trap"
 	"github.com/spambloom/spambloom/cmd/internal/version"
+	"github.com/spambloom/spambloom/cmd/spambloomd/exit"
+	"github.com/spambloom/spambloom/cmd/spambloomd/privacy"
+	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
+	"github.com/spambloom/spambloom/cmd/spambloomd/sockets"
+	"github.com/spambloom/spambloom/cmd/spambloomd/state"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/spamd"
-	"github.com/spambloom/spambloom/reporting/backup"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/history"
 	"github.com/spambloom/spambloom/reporting/judged"
@@ -42,10 +43,10 @@ import (
 
 // service is the running daemon.
 type service struct {
-	started    *settings // used to create the parts
-	current    *settings // after the last reload; used only by run and its callees
+	started    *settings.Settings // used to create the parts
+	current    *settings.Settings // after the last reload; used only by run and its callees
 	level      *slog.LevelVar
-	pseudonyms *pseudonyms
+	pseudonyms *privacy.Pseudonyms
 	log        *slog.Logger
 	systemd    *supervisor
 
@@ -80,38 +81,38 @@ type service struct {
 }
 
 // serve runs the daemon. It returns after all parts have ended, nil if a signal ended it.
-func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err error) {
+func serve(ctx context.Context, s *settings.Settings, stdout, stderr io.Writer) (err error) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 
-	level, names := new(slog.LevelVar), new(pseudonyms)
-	log := s.logger(stderr, level, names)
+	level, names := new(slog.LevelVar), new(privacy.Pseudonyms)
+	log := s.Logger(stderr, level, names)
 	log.LogAttrs(ctx, slog.LevelInfo, "config", append(s.Different(),
-		slog.String("file", s.file), slog.String("state", s.data), slog.String("site", s.site), slog.String("version", version.String()))...)
+		slog.String("file", s.File), slog.String("state", s.Data), slog.String("site", s.Name), slog.String("version", version.String()))...)
 
 	systemd := &supervisor{log: log}
 	defer systemd.close()
-	state, err := openState(s, log)
+	opened, err := state.Open(s, log)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, state.close()) }()
-	names.setKey(state.options.SigningKey.Seed())
-	s.warnOfWhiteclnt(log)
-	sockets, err := listen(s, log)
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	names.SetKey(opened.Options.SigningKey.Seed())
+	s.WarnOfWhiteclnt(log)
+	sockets, err := sockets.Listen(s, log)
 	if err != nil {
 		return err
 	}
-	defer sockets.close()
+	defer sockets.Close()
 
 	d := &service{
-		started: s, current: s, level: level, pseudonyms: names, log: log, systemd: systemd, listeners: sockets.names(),
-		db: state.db, judged: judged.New(state.db.Now(), judged.MaxMemory), unlisted: judged.NewUnlisted(judged.MaxUnlisted),
+		started: s, current: s, level: level, pseudonyms: names, log: log, systemd: systemd, listeners: sockets.Names(),
+		db: opened.DB, judged: judged.New(opened.DB.Now(), judged.MaxMemory), unlisted: judged.NewUnlisted(judged.MaxUnlisted),
 	}
-	atDesk := s.deskOptions(log)
+	atDesk := s.DeskOptions(log)
 	atDesk.Judged, atDesk.Unlisted = d.judged, d.unlisted
-	d.desk = desk.New(state.db, state.reports, atDesk)
+	d.desk = desk.New(opened.DB, opened.Reports, atDesk)
 	if err := d.assemble(sockets); err != nil {
 		return err
 	}
@@ -119,72 +120,31 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	return d.run(ctx, hup, sockets)
 }
 
-// openKey creates the state folder and reads the federation's key, or creates it for a new
-// folder. Existing state is useless without its own key.
-func openKey(s *settings, log *slog.Logger) (key [32]byte, err error) {
-	if err := os.MkdirAll(s.data, 0o700); err != nil {
-		return key, &failure{exCantCreate, fmt.Errorf("state folder: %w", err)}
-	}
-	if err := backup.Finish(s.data); err != nil {
-		return key, &failure{exIOErr, err}
-	}
-	key, err = keyring.ReadKey(s.key)
-	if damage := checkDamagedKey(s, s.key, key, err); errors.Is(damage, errDamagedKey) {
-		return key, &failure{exIOErr, damage}
-	}
-	switch {
-	case !errors.Is(err, fs.ErrNotExist):
-	case folder.HasState(s.data), s.previousKey != "":
-		err = fmt.Errorf("%w: %w", errLostKey, err)
-	default:
-		if key, err = makeOnce(s.key, keyring.New, keyring.WriteKey, keyring.ReadKey); err == nil {
-			log.Info("federation key made", "path", s.key, "id", keyring.ID(key))
-		}
-	}
-	if err != nil {
-		return key, &failure{exConfig, fmt.Errorf("%s: %w", s.Where("site.federation_key"), err)}
-	}
-	return key, nil
-}
-
-// makeOnce creates a key of either kind. If another daemon with the same file is faster, it
-// returns that daemon's key.
-func makeOnce[K any](path string, generate func() (K, error), write func(string, K) error, read func(string) (K, error)) (K, error) {
-	key, err := generate()
-	if err != nil {
-		return key, err
-	}
-	if err := write(path, key); err != nil && !errors.Is(err, fs.ErrExist) {
-		return key, err
-	}
-	return read(path)
-}
-
 // assemble creates and connects the parts without running them.
-func (d *service) assemble(sockets *sockets) error {
+func (d *service) assemble(sockets *sockets.Sockets) error {
 	s := d.started
-	policy := s.policy()
+	policy := s.Policy()
 	d.policy.Store(&policy)
 	d.milter = milter.NewServer(d.db, d.milterOptions(s))
-	if len(sockets.spamd) > 0 {
+	if len(sockets.Spamd) > 0 {
 		d.spamd = d.newSpamd()
 	}
 	if s.Redis.URL != "" {
-		client, err := redisclient.Dial(s.Redis.URL, s.dialOptions())
+		client, err := redisclient.Dial(s.Redis.URL, s.DialOptions())
 		if err != nil {
-			return &failure{exConfig, fmt.Errorf("%s: %w", s.Where("redis.url"), err)}
+			return &exit.Failure{Code: exit.Config, Err: fmt.Errorf("%s: %w", s.Where("redis.url"), err)}
 		}
 		redis.SetLogger(redisclient.Logger{Log: d.log})
 		d.redis = client
-		d.exchange = exchange.New(d.db, streams.New(client, d.db.Status().KeyID), s.exchangeOptions(d.log))
+		d.exchange = exchange.New(d.db, streams.New(client, d.db.Status().KeyID), s.ExchangeOptions(d.log))
 		d.joinPrevious()
 		d.presence = presence.New(client, d.ownPresence())
 	}
-	d.access = server.NewAccess(s.accessOptions(s.Control.Group))
+	d.access = server.NewAccess(s.AccessOptions(s.Control.Group))
 	d.newTraps()
 	d.openHistory()
 	var link func(string, desk.Origin) string
-	if sockets.http != nil {
+	if sockets.HTTP != nil {
 		link = d.pageLink
 	}
 	d.api = server.NewHandler(d.desk, server.HandlerOptions{
@@ -201,18 +161,18 @@ func (d *service) assemble(sockets *sockets) error {
 
 		Strangers: d.strangers,
 		SiteNotes: d.siteNotes,
-		Folder:    s.data,
-		Keys:      s.keyFiles(),
+		Folder:    s.Data,
+		Keys:      s.KeyFiles(),
 		Log:       d.log,
 	})
 	d.control = server.New(d.api, d.log)
 	d.door = server.NewDoor(server.DoorOptions{DaemonUID: os.Geteuid(), Log: d.log})
-	if sockets.remote != nil {
+	if sockets.Remote != nil {
 		if err := d.openRemote(d.api); err != nil {
 			return err
 		}
 	}
-	if sockets.http != nil {
+	if sockets.HTTP != nil {
 		d.http = d.newHTTP()
 	}
 	return nil
@@ -221,20 +181,20 @@ func (d *service) assemble(sockets *sockets) error {
 // run serves until ctx ends or a part fails. It then stops the parts in the order of their
 // dependencies: first the sources of mail and reports, then the exchange and the database's
 // periodic work.
-func (d *service) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets) error {
+func (d *service) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets.Sockets) error {
 	front, frontCtx := errgroup.WithContext(ctx)
-	for _, l := range sockets.milter {
-		front.Go(func() error { return d.milter.Serve(l.name, l.Listener) })
+	for _, l := range sockets.Milter {
+		front.Go(func() error { return d.milter.Serve(l.Name, l.Listener) })
 	}
-	for _, l := range sockets.spamd {
-		front.Go(func() error { return d.spamd.Serve(l.name, l.Listener) })
+	for _, l := range sockets.Spamd {
+		front.Go(func() error { return d.spamd.Serve(l.Name, l.Listener) })
 	}
-	front.Go(func() error { return served(d.control.Serve(d.door.Listen(sockets.control))) })
+	front.Go(func() error { return served(d.control.Serve(d.door.Listen(sockets.Control))) })
 	if d.remoteServer != nil {
-		front.Go(func() error { return served(d.remoteServer.Serve(d.remote.Listen(sockets.remote))) })
+		front.Go(func() error { return served(d.remoteServer.Serve(d.remote.Listen(sockets.Remote))) })
 	}
 	if d.http != nil {
-		front.Go(func() error { return served(d.http.Serve(&newest{Listener: sockets.http, most: maxHTTP})) })
+		front.Go(func() error { return served(d.http.Serve(&newest{Listener: sockets.HTTP, most: maxHTTP})) })
 	}
 	trapCtx, stopTraps := context.WithCancel(frontCtx)
 	defer stopTraps()
@@ -260,7 +220,7 @@ func (d *service) run(ctx context.Context, hup <-chan os.Signal, sockets *socket
 
 	d.serving.Store(true)
 	d.systemd.ready(judging)
-	d.log.Info("ready", sockets.attrs()...)
+	d.log.Info("ready", sockets.Attrs()...)
 	d.hangups(frontCtx, backCtx, hup)
 	d.serving.Store(false)
 	d.log.Info("stopping")
@@ -351,32 +311,32 @@ func (d *service) hangups(front, back context.Context, hup <-chan os.Signal) {
 }
 
 func (d *service) reload() error {
-	s, err := d.current.reload()
+	s, err := d.current.Reload()
 	if err != nil {
 		return err
 	}
-	if err := s.checkListeners(d.listeners); err != nil {
+	if err := s.CheckListeners(d.listeners); err != nil {
 		return fmt.Errorf("%w; other listeners need a restart", err)
 	}
 	live, _ := s.Changed(d.current.Config)
-	if !reflect.DeepEqual(s.whiteclnt, d.current.whiteclnt) {
-		s.warnOfWhiteclnt(d.log)
+	if !reflect.DeepEqual(s.Whiteclnt, d.current.Whiteclnt) {
+		s.WarnOfWhiteclnt(d.log)
 		if !slices.Contains(live, "milter.whiteclnt") { // unless the file's key changed too
 			live = append(live, "milter.whiteclnt")
 		}
 	}
 	_, restart := s.Changed(d.started.Config)
-	policy := s.policy()
+	policy := s.Policy()
 	d.policy.Store(&policy)
-	d.access.Reload(s.accessOptions(d.started.Control.Group))
+	d.access.Reload(s.AccessOptions(d.started.Control.Group))
 	d.reloadRemote(s)
 	d.milter.Reload(d.milterOptions(s))
 	if d.spamd != nil {
 		d.spamd.Reload(d.spamdOptions(s))
 	}
 	d.reloadTraps(s)
-	d.level.Set(s.logLevel())
-	d.pseudonyms.isOn.Store(s.Log.Privacy)
+	d.level.Set(s.LogLevel())
+	d.pseudonyms.IsOn.Store(s.Log.Privacy)
 	d.current = s
 	d.log.Info("reloaded", "changed", live)
 	if len(restart) > 0 {

@@ -6,20 +6,10 @@ import (
 	"syscall"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/spambloomd/exit"
+	"github.com/spambloom/spambloom/cmd/spambloomd/state"
 	"github.com/spambloom/spambloom/reporting/backup"
 	"github.com/spambloom/spambloom/reporting/ledger"
-)
-
-// Exit codes, as in sysexits.h.
-const (
-	exUsage      = 64
-	exData       = 65
-	exNoInput    = 66
-	exCantCreate = 73
-	exIOErr      = 74
-	exTempFail   = 75
-	exNoPerm     = 77
-	exConfig     = 78
 )
 
 const exitCodes = `Exit codes:
@@ -34,41 +24,29 @@ const exitCodes = `Exit codes:
   78  wrong configuration
 A second signal during the stop ends the process by that signal: 143 or 130 in a shell.`
 
-// errLostKey is the error for state without its federation key.
-var errLostKey = errors.New("the federation key of the state folder is missing")
-
-// failure is an error with the exit code of the step that failed.
-type failure struct {
-	code int
-	err  error
-}
-
-func (f *failure) Error() string { return f.err.Error() }
-func (f *failure) Unwrap() error { return f.err }
-
 // exitCode is the only place that maps errors to exit codes.
 func exitCode(err error) int {
-	var f *failure
+	var f *exit.Failure
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &f) && (f.code == exUsage || f.code == exConfig || f.code == exData || f.code == exNoInput):
-		return f.code
+	case errors.As(err, &f) && (f.Code == exit.Usage || f.Code == exit.Config || f.Code == exit.Data || f.Code == exit.NoInput):
+		return f.Code
 	case errors.Is(err, bloomdb.ErrIdentity):
-		return exConfig
+		return exit.Config
 	case errors.Is(err, bloomdb.ErrLocked), errors.Is(err, syscall.EADDRINUSE):
-		return exTempFail
+		return exit.TempFail
 	case errors.Is(err, fs.ErrPermission):
-		return exNoPerm
+		return exit.NoPerm
 	case f != nil:
-		return f.code
+		return f.Code
 	}
-	return exIOErr
+	return exit.IOErr
 }
 
 // hint returns advice for common mistakes.
 func hint(err error) string {
-	var f *failure
+	var f *exit.Failure
 	var damage *bloomdb.DamageError
 	switch {
 	case errors.Is(err, bloomdb.ErrLocked):
@@ -79,19 +57,19 @@ func hint(err error) string {
 		return "move the existing files away, or name another folder with --data; a backup is never merged with existing state"
 	case errors.Is(err, backup.ErrUnfinished):
 		return "wait if the restore is still running; if it was interrupted, run spambloomd --restore again, or remove that folder to start without it"
-	case errors.As(err, &f) && f.code == exData:
+	case errors.As(err, &f) && f.Code == exit.Data:
 		return "nothing was restored; take another backup"
-	case errors.Is(err, errLostKey):
+	case errors.Is(err, state.ErrLostKey):
 		return "copy the key from another site or a backup"
 	case errors.Is(err, bloomdb.ErrNewer):
 		return "run the newer version of spambloom that wrote the file; --repair does not change it"
-	case errors.As(err, &damage), errors.Is(err, ledger.ErrDamaged), errors.Is(err, errDamagedKey):
+	case errors.As(err, &damage), errors.Is(err, ledger.ErrDamaged), errors.Is(err, state.ErrDamagedKey):
 		return "run spambloomd --repair, with the daemon's flags and as its user: it restores data from journal and ledger, and reports what is lost"
 	case errors.Is(err, ledger.ErrVersion):
 		return "run the version of spambloomd that made reports.db, because --repair does not change it; or move the file away and run --repair: listed messages stay listed, but their reporters are lost"
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "choose another address with --listen, --control or --http, or in the configuration"
-	case errors.As(err, &f) && f.code == exUsage:
+	case errors.As(err, &f) && f.Code == exit.Usage:
 		return "see spambloomd --help"
 	}
 	return ""

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
 )
 
 // otherKey is the public key of another site.
@@ -61,11 +62,11 @@ key = %q
 name = "mx2"
 key = %q
 `, sign, public, otherKey))
-	s, err := newSettings(flags{config: path, data: dir}, func(string) bool { return false })
+	s, err := settings.New(settings.Flags{Config: path, Data: dir}, func(string) bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := s.members["mx2"]; !ok || len(s.members) != 1 {
-		t.Errorf("%+v", s.members)
+	if _, ok := s.Members["mx2"]; !ok || len(s.Members) != 1 {
+		t.Errorf("%+v", s.Members)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/client"
 	"github.com/spambloom/spambloom/reporting/credential"
@@ -64,7 +65,9 @@ func TestGuideConfigurations(t *testing.T) {
 			if strings.Contains(b[1], "[control]") || strings.Contains(b[1], "whiteclnt") {
 				continue // groups and files that do not exist on this machine
 			}
-			if _, err := configured(t, b[1]); err != nil {
+			dir := t.TempDir()
+			f := settings.Flags{Config: harness.Write(t, filepath.Join(dir, "spambloom.toml"), b[1]), Data: filepath.Join(dir, "state")}
+			if _, err := settings.New(f, func(string) bool { return false }); err != nil {
 				t.Error(page, err)
 			}
 		}
@@ -93,8 +96,8 @@ func TestRemoteGuide(t *testing.T) {
 		t.Fatal(err)
 	}
 	harness.Write(t, set.Control.RemoteTokens, line)
-	s := &settings{Config: set}
-	remote, err := server.NewRemote(s.remoteOptions(), nil)
+	s := &settings.Settings{Config: set}
+	remote, err := server.NewRemote(s.RemoteOptions(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

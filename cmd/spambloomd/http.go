@@ -40,7 +40,7 @@ func (d *service) newHTTP() *http.Server {
 		mux.HandleFunc(path, onlyGet)
 	}
 	return &http.Server{
-		Handler:           onlyFor(d.started.httpNames(), mux),
+		Handler:           onlyFor(d.started.HTTPNames(), mux),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,

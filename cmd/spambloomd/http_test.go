@@ -20,6 +20,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
+	"github.com/spambloom/spambloom/cmd/spambloomd/sockets"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/judged"
@@ -38,8 +40,8 @@ func monitored(t *testing.T) (*service, http.Handler) {
 func withDatabase(t *testing.T, key [32]byte, previous *[32]byte) (*service, bloomdb.Options) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	s := &settings{Config: config.Default(), data: t.TempDir(), site: "mx1"}
-	o := s.databaseOptions(key, log)
+	s := &settings.Settings{Config: config.Default(), Data: t.TempDir(), Name: "mx1"}
+	o := s.DatabaseOptions(key, log)
 	o.PreviousKey = previous
 	o.Reports.Capacity, o.Counts.Capacity = 1000, 1000
 	db, err := bloomdb.Open(o)
@@ -51,7 +53,7 @@ func withDatabase(t *testing.T, key [32]byte, previous *[32]byte) (*service, blo
 			t.Error(err)
 		}
 	})
-	d := &service{started: s, current: s, systemd: &supervisor{log: log}, log: log, db: db, desk: testDesk(t, db), door: server.NewDoor(server.DoorOptions{}), milter: milter.NewServer(db, s.milterOptions(s.site, log))}
+	d := &service{started: s, current: s, systemd: &supervisor{log: log}, log: log, db: db, desk: testDesk(t, db), door: server.NewDoor(server.DoorOptions{}), milter: milter.NewServer(db, s.MilterOptions(s.Name, log))}
 	d.judged = judged.New(db.Now(), 1<<20)
 	d.openHistory()
 	return d, o
@@ -121,7 +123,7 @@ func TestReadiness(t *testing.T) {
 func TestNotReadyWhileMailIsNotJudged(t *testing.T) {
 	d, h := monitored(t)
 	d.serving.Store(true)
-	o := d.started.milterOptions("mx1", d.log)
+	o := d.started.MilterOptions("mx1", d.log)
 	o.JudgeTimeout = time.Nanosecond
 	o.LocalNetworks = nil
 	d.milter.Reload(o)
@@ -254,7 +256,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 		d, _ := monitored(t)
 		control, controlClients := newCrowd(300)
 		monitoring, monitoringClients := newCrowd(300)
-		s := &sockets{control: control, http: monitoring}
+		s := &sockets.Sockets{Control: control, HTTP: monitoring}
 		if err := d.assemble(s); err != nil {
 			t.Fatal(err)
 		}

@@ -4,24 +4,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"strings"
 )
-
-// httpNames are the names for which the HTTP listener answers, besides addresses. Otherwise
-// a page loaded in a browser from elsewhere could point its own name at this host and read
-// this port (DNS rebinding).
-func (s *settings) httpNames() []string {
-	names := append([]string{"localhost", s.site}, s.HTTP.Names...)
-	if host, err := os.Hostname(); err == nil {
-		short, _, _ := strings.Cut(host, ".")
-		names = append(names, host, short)
-	}
-	if host, _, err := net.SplitHostPort(s.HTTP.Listen); err == nil {
-		names = append(names, host)
-	}
-	return names
-}
 
 // onlyFor answers requests whose Host is an address or one of the names, and rejects others
 // with 421 (RFC 9110, section 15.5.20).

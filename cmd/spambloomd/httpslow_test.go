@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spambloom/spambloom/cmd/spambloomd/sockets"
 	"github.com/spambloom/spambloom/reporting/desk"
 )
 
@@ -29,7 +30,7 @@ func browsers(t *testing.T, test func(t *testing.T, d *service, page crowd)) {
 	synctest.Test(t, func(t *testing.T) {
 		d, _ := monitored(t)
 		control, page := make(crowd), make(crowd, 1000)
-		s := &sockets{control: control, http: page}
+		s := &sockets.Sockets{Control: control, HTTP: page}
 		if err := d.assemble(s); err != nil {
 			t.Fatal(err)
 		}

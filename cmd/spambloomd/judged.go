@@ -3,13 +3,14 @@ package main
 import (
 	"hash/maphash"
 
+	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting/judged"
 )
 
 // milterOptions returns the options of the milter, which remembers what it judges.
-func (d *service) milterOptions(s *settings) milter.Options {
-	o := s.milterOptions(d.started.site, d.log)
+func (d *service) milterOptions(s *settings.Settings) milter.Options {
+	o := s.MilterOptions(d.started.Name, d.log)
 	o.Judged = d.remember
 	return o
 }

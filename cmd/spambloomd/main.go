@@ -24,6 +24,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/cmd/internal/version"
+	"github.com/spambloom/spambloom/cmd/spambloomd/exit"
+	"github.com/spambloom/spambloom/cmd/spambloomd/privacy"
+	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
+	"github.com/spambloom/spambloom/cmd/spambloomd/state"
 )
 
 func main() {
@@ -78,23 +82,8 @@ Files:
   ./spambloom-data                   the state folder of other users
   /var/lib/spambloom/spambloom.sock  the control socket, unless [control] sets another`
 
-// flags contains the command line. An empty value means that the configuration file
-// decides.
-type flags struct {
-	config  string
-	test    bool
-	print   bool
-	repair  bool
-	restore string
-	data    string
-
-	// overrides of configuration keys
-	listen                     []string
-	control, http, redis, site string
-}
-
 func command(stdout, stderr io.Writer) *cobra.Command {
-	var f flags
+	var f settings.Flags
 	cmd := &cobra.Command{
 		Use:               "spambloomd",
 		Short:             "mail filter daemon",
@@ -106,64 +95,64 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := newSettings(f, cmd.Flags().Changed)
+			s, err := settings.New(f, cmd.Flags().Changed)
 			if err != nil {
 				return err
 			}
-			if f.test {
+			if f.Test {
 				return printValid(stdout, stderr, s)
 			}
-			if f.print {
+			if f.Print {
 				return printConfig(stdout, s)
 			}
-			if f.restore != "" {
-				return restore(s, f.restore, cmd.InOrStdin(), stdout)
+			if f.Restore != "" {
+				return state.Restore(s, f.Restore, cmd.InOrStdin(), stdout)
 			}
-			if f.repair {
-				return repairState(s, s.logger(stderr, new(slog.LevelVar), new(pseudonyms)), stdout)
+			if f.Repair {
+				return state.Repair(s, s.Logger(stderr, new(slog.LevelVar), new(privacy.Pseudonyms)), stdout)
 			}
 			return serve(cmd.Context(), s, stdout, stderr)
 		},
 	}
 	cmd.SetVersionTemplate("{{.Version}}\n")
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &failure{exUsage, err} })
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exit.Failure{Code: exit.Usage, Err: err} })
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVarP(&f.config, "config", "c", "", "configuration `FILE`")
-	fs.BoolVarP(&f.test, "test", "t", false, "test the configuration, and whether the state folder fits it; exit with 0, or as the start would")
-	fs.BoolVar(&f.print, "print-config", false, "print every key with its value in effect, without passwords, and exit")
-	fs.BoolVar(&f.repair, "repair", false, "repair a damaged state folder, report what was lost, and exit")
-	fs.StringVar(&f.restore, "restore", "", "restore a backup from `FILE`, or - for standard input, into an empty state folder, and exit")
-	fs.StringVar(&f.data, "data", "", "state `FOLDER`")
-	fs.StringArrayVar(&f.listen, "listen", nil, "milter `ADDRESS`, such as inet:8899@127.0.0.1 or unix:PATH; may be repeated")
-	fs.StringVar(&f.control, "control", "", "control socket, unix:`PATH`")
-	fs.StringVar(&f.http, "http", "", "`HOST:PORT` of metrics and health; empty for none")
-	fs.StringVar(&f.redis, "redis", "", "`URL` of the Redis that connects the sites; empty for none")
-	fs.StringVar(&f.site, "site", "", "`NAME` of this site")
+	fs.StringVarP(&f.Config, "config", "c", "", "configuration `FILE`")
+	fs.BoolVarP(&f.Test, "test", "t", false, "test the configuration, and whether the state folder fits it; exit with 0, or as the start would")
+	fs.BoolVar(&f.Print, "print-config", false, "print every key with its value in effect, without passwords, and exit")
+	fs.BoolVar(&f.Repair, "repair", false, "repair a damaged state folder, report what was lost, and exit")
+	fs.StringVar(&f.Restore, "restore", "", "restore a backup from `FILE`, or - for standard input, into an empty state folder, and exit")
+	fs.StringVar(&f.Data, "data", "", "state `FOLDER`")
+	fs.StringArrayVar(&f.Listen, "listen", nil, "milter `ADDRESS`, such as inet:8899@127.0.0.1 or unix:PATH; may be repeated")
+	fs.StringVar(&f.Control, "control", "", "control socket, unix:`PATH`")
+	fs.StringVar(&f.HTTP, "http", "", "`HOST:PORT` of metrics and health; empty for none")
+	fs.StringVar(&f.Redis, "redis", "", "`URL` of the Redis that connects the sites; empty for none")
+	fs.StringVar(&f.Site, "site", "", "`NAME` of this site")
 	return cmd
 }
 
 func usageArgs(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return &failure{exUsage, fmt.Errorf("unknown argument %q", args[0])}
+		return &exit.Failure{Code: exit.Usage, Err: fmt.Errorf("unknown argument %q", args[0])}
 	}
 	return nil
 }
 
 // printValid prints the result of -t.
-func printValid(stdout, stderr io.Writer, s *settings) error {
-	if err := checkState(s); err != nil {
+func printValid(stdout, stderr io.Writer, s *settings.Settings) error {
+	if err := state.Check(s); err != nil {
 		return err
 	}
-	for _, err := range s.skipped {
+	for _, err := range s.Skipped {
 		fmt.Fprintf(stderr, "spambloomd: warning: %v\n", err)
 	}
-	memory, err := s.mostMemory()
+	memory, err := s.MostMemory()
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "%s is valid\nat most %d MiB of memory and %d threads (in a unit: MemoryMax, TasksMax)\n",
-		cmp.Or(s.file, "the default configuration"), memory>>20, s.mostTasks())
+		cmp.Or(s.File, "the default configuration"), memory>>20, s.MostTasks())
 	return err
 }
 

@@ -2,22 +2,17 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
 	"github.com/spambloom/spambloom/milter"
 )
 
 const (
-	// imageMemory is for images decoded while signing. Unit: bytes.
-	imageMemory = 256 << 20
-	// otherMemory is for parts without a configuration key: the control and HTTP servers,
-	// the exchange, the ledger, the messages judged lately. Unit: bytes.
-	otherMemory = 192 << 20
 	// ballast is part of the heap and is never written, so that hardly any of it is
 	// resident. Garbage is collected when the heap has doubled. Without ballast that is
 	// every few megabytes, many times a second under load. Unit: bytes.
@@ -32,26 +27,8 @@ const (
 // the limit. The runtime may exceed it briefly, so an eighth of the sum stated in
 // contrib/policy.md is kept in reserve. Unit: bytes.
 func memoryLimit(m *milter.Server, doors int64, db *bloomdb.DB) int64 {
-	sum := m.MostMemory() + doors + imageMemory + otherMemory
+	sum := m.MostMemory() + doors + settings.ImageMemory + settings.OtherMemory
 	return sum - sum/8 + db.Status().Memory + ballast
-}
-
-// mostMemory returns the most memory that a daemon with this configuration uses, whatever
-// others do, for MemoryMax in a unit. Unit: bytes.
-func (s *settings) mostMemory() (int64, error) {
-	log := slog.New(slog.DiscardHandler)
-	filters, err := s.databaseOptions([32]byte{}, log).MostMemory()
-	return s.milterOptions(s.site, log).MostMemory() + s.spamdMemory() + imageMemory + otherMemory + filters, err
-}
-
-// mostTasks returns the maximum number of threads: one for each connection, which may wait
-// for the disk, and some others. For TasksMax in a unit.
-func (s *settings) mostTasks() int64 {
-	tasks := s.Milter.MaxConnections + 200
-	if len(s.Spamd.Listen) > 0 {
-		tasks += s.Spamd.MaxConnections
-	}
-	return tasks
 }
 
 // limitMemory keeps the limit up to date until ctx ends. GOMEMLIMIT overrides it.
@@ -64,7 +41,7 @@ func (d *service) limitMemory(ctx context.Context) {
 	tick := time.NewTicker(memoryPeriod)
 	defer tick.Stop()
 	for {
-		debug.SetMemoryLimit(memoryLimit(d.milter, d.started.spamdMemory(), d.db))
+		debug.SetMemoryLimit(memoryLimit(d.milter, d.started.SpamdMemory(), d.db))
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

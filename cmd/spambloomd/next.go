@@ -12,13 +12,14 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/internal/version"
+	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
 )
 
 // greet prints five lines for a user who starts the daemon by hand: where it listens, where
 // its page is, and what differs from the defaults. Without a configuration it also prints the
 // next commands; each works as printed, in the folder where the daemon was started. It prints
 // nothing in a service, whose log has the same.
-func greet(w io.Writer, s *settings) {
+func greet(w io.Writer, s *settings.Settings) {
 	if logged, err := journal.StdoutIsJournalStream(); err == nil && logged {
 		return
 	}
@@ -36,9 +37,9 @@ Milter: %s. Redis: %s. State: %s.
 Page: %s. To sign in: %s web --control %s
 Different from the defaults: %s.
 Configuration: %s. All values: spambloomd --print-config
-`, version.String(), s.site, strings.Join(s.Milter.Listen, ", "), cmp.Or(config.RedisShown(s.Redis.URL), "none"), s.data,
-		page, command, s.Control.Listen, different(s.Config), cmp.Or(s.file, "none"))
-	if s.file == "" {
+`, version.String(), s.Name, strings.Join(s.Milter.Listen, ", "), cmp.Or(config.RedisShown(s.Redis.URL), "none"), s.Data,
+		page, command, s.Control.Listen, different(s.Config), cmp.Or(s.File, "none"))
+	if s.File == "" {
 		printNext(w, command, s.Control.Listen)
 	}
 	fmt.Fprintln(w)
@@ -73,9 +74,9 @@ Next, in another terminal and in this folder:
 
 // printConfig prints the result of --print-config: every key with the value that the daemon
 // would use, without passwords.
-func printConfig(w io.Writer, s *settings) error {
+func printConfig(w io.Writer, s *settings.Settings) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n", cmp.Or(s.file, "the default configuration"))
+	fmt.Fprintf(&b, "# %s\n", cmp.Or(s.File, "the default configuration"))
 	for _, a := range s.Effective() {
 		fmt.Fprintf(&b, "%s = %s\n", a.Key, a.Value)
 	}

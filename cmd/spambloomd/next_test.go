@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/internal/config"
+	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
 )
 
 // The printed commands respect the flags, and contain no password.
@@ -15,14 +16,14 @@ func TestGreetingShowsRedis(t *testing.T) {
 		"redis://me:secret@db:6379/0?password=secret": "Redis: redis://***@db:6379/0?***.",
 		"unix:///run/redis.sock":                      "Redis: unix:///run/redis.sock.",
 	} {
-		s := &settings{Config: config.Default(), data: "/data"}
+		s := &settings.Settings{Config: config.Default(), Data: "/data"}
 		s.Redis.URL = flag
 		var out bytes.Buffer
 		greet(&out, s)
 		if !strings.Contains(out.String(), want) || strings.Contains(out.String(), "secret") {
 			t.Errorf("with --redis %q, want %q:\n%s", flag, want, out.String())
 		}
-		s.file = "c.toml"
+		s.File = "c.toml"
 		out.Reset()
 		greet(&out, s)
 		if n := bytes.Count(out.Bytes(), []byte("\n")); n != 7 || strings.Contains(out.String(), "Next") { // with an empty line before and after
@@ -34,7 +35,7 @@ func TestGreetingShowsRedis(t *testing.T) {
 // The greeting names the page, and what differs from the defaults; --print-config has the
 // values, and no password.
 func TestGreetingShowsDifferences(t *testing.T) {
-	s := &settings{Config: config.Default(), data: "/data", site: "mx1"}
+	s := &settings.Settings{Config: config.Default(), Data: "/data", Name: "mx1"}
 	var out bytes.Buffer
 	greet(&out, s)
 	for _, want := range []string{" as the site mx1.\n", "\nPage: http://127.0.0.1:8898/. ", "\nDifferent from the defaults: nothing.\n"} {
@@ -64,7 +65,7 @@ func TestGreetingShowsDifferences(t *testing.T) {
 // about the sample is a report.
 func TestNextEndsInAListing(t *testing.T) {
 	var out bytes.Buffer
-	greet(&out, &settings{Config: config.Default(), data: "/data"})
+	greet(&out, &settings.Settings{Config: config.Default(), Data: "/data"})
 	var verbs []string
 	for line := range strings.Lines(out.String()) {
 		if fields := strings.Fields(line); strings.HasPrefix(line, "  ") && len(fields) > 1 {

@@ -23,13 +23,13 @@ func (d *service) openHistory() {
 	counted.MustRegister(d.milter.Collectors()...)
 	counted.MustRegister(d.desk.Collectors()...)
 	d.history = history.Open(history.Options{
-		Dir:  filepath.Join(d.started.data, "history"),
+		Dir:  filepath.Join(d.started.Data, "history"),
 		Read: func() (map[string]float64, error) { return figures.Read(counted) },
 		Now:  d.db.Now,
 		Log:  d.log,
 	})
 	d.begun = d.db.Now()
-	if most, err := d.started.mostMemory(); err == nil {
+	if most, err := d.started.MostMemory(); err == nil {
 		d.mostMemory = most
 	}
 }

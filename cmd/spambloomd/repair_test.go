@@ -16,8 +16,12 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/spambloomd/exit"
+	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
+	"github.com/spambloom/spambloom/cmd/spambloomd/state"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting/desk"
@@ -26,10 +30,10 @@ import (
 )
 
 // damagedSettings are the settings of a small daemon with its keys in the state folder.
-func damagedSettings(dir string) *settings {
-	s := &settings{
-		Config: config.Default(), data: dir, site: "mx1",
-		key: filepath.Join(dir, "federation.key"), sign: filepath.Join(dir, "site.key"),
+func damagedSettings(dir string) *settings.Settings {
+	s := &settings.Settings{
+		Config: config.Default(), Data: dir, Name: "mx1",
+		KeyFile: filepath.Join(dir, "federation.key"), SigningKeyFile: filepath.Join(dir, "site.key"),
 	}
 	s.Reports.Capacity, s.Bulk.Capacity, s.Reports.Quorum = 200, 40, 1
 	return s
@@ -52,29 +56,29 @@ func letterSet(t *testing.T, name string) signature.Set {
 
 // damagedLife fills a state folder through the desk: "known" is reported, "fresh" is
 // reported and only in the journal, "innocent" is reported and revoked.
-func damagedLife(t *testing.T, s *settings) {
+func damagedLife(t *testing.T, s *settings.Settings) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	for i := range 2 {
-		st, err := openState(s, log)
+		st, err := state.Open(s, log)
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := desk.New(st.db, st.reports, s.deskOptions(log))
+		d := desk.New(st.DB, st.Reports, s.DeskOptions(log))
 		if i == 0 {
 			say(t, d.Report, letterSet(t, "known"))
 			say(t, d.Report, letterSet(t, "innocent"))
 			say(t, d.Revoke, letterSet(t, "innocent"))
-			if err := st.db.Count(letterSet(t, "known"), 5); err != nil {
+			if err := st.DB.Count(letterSet(t, "known"), 5); err != nil {
 				t.Fatal(err)
 			}
 		} else {
 			say(t, d.Report, letterSet(t, "fresh"))
 			say(t, d.Report, letterSet(t, "last")) // this shows that the previous report was synced
-			awaitListed(t, st.db, filepath.Join(s.data, "segments"))
-			copyTree(t, s.data, s.data+".crashed") // as after a crash
+			awaitListed(t, st.DB, filepath.Join(s.Data, "segments"))
+			copyTree(t, s.Data, s.Data+".crashed") // as after a crash
 		}
-		if err := st.close(); err != nil {
+		if err := st.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -127,7 +131,7 @@ func TestEveryFlippedByteOfTheStateFolder(t *testing.T) {
 	root := ramRoot(t)
 	s := damagedSettings(filepath.Join(root, "good"))
 	damagedLife(t, s)
-	good, work := s.data+".crashed", filepath.Join(root, "work")
+	good, work := s.Data+".crashed", filepath.Join(root, "work")
 	most := 8
 	switch {
 	case testing.Short():
@@ -179,33 +183,33 @@ func ramRoot(t *testing.T) string {
 	return root
 }
 
-func damagedStart(t *testing.T, s *settings, what, name string) string {
+func damagedStart(t *testing.T, s *settings.Settings, what, name string) string {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	st, err := openState(s, log)
+	st, err := state.Open(s, log)
 	outcome := "started"
 	if err != nil {
-		if exitCode(err) != exIOErr || !strings.Contains(hint(err), "--repair") {
+		if exitCode(err) != exit.IOErr || !strings.Contains(hint(err), "--repair") {
 			t.Fatalf("%s: exit %d, hint %q: %v", what, exitCode(err), hint(err), err)
 		}
 		outcome = "repaired"
 		var out bytes.Buffer
-		if err := repairState(s, log, &out); err != nil || !strings.Contains(out.String(), name) {
+		if err := state.Repair(s, log, &out); err != nil || !strings.Contains(out.String(), name) {
 			t.Fatalf("%s: repair: %v\n%s", what, err, &out)
 		}
-		if st, err = openState(s, log); err != nil {
+		if st, err = state.Open(s, log); err != nil {
 			t.Fatalf("%s: after the repair: %v\n%s", what, err, &out)
 		}
 	}
-	if len(st.db.DamagedFiles()) > 0 && outcome == "started" {
+	if len(st.DB.DamagedFiles()) > 0 && outcome == "started" {
 		outcome = "set aside"
 	}
 	for letter, want := range map[string]bool{"known": true, "fresh": true, "innocent": false, "unknown": false} {
-		if got := st.db.Judge(letterSet(t, letter)).Listed; got != want {
+		if got := st.DB.Judge(letterSet(t, letter)).Listed; got != want {
 			t.Errorf("%s, %s: %q listed %v, want %v", what, outcome, letter, got, want)
 		}
 	}
-	if err := st.close(); err != nil {
+	if err := st.Close(); err != nil {
 		t.Errorf("%s: %v", what, err)
 	}
 	return outcome
@@ -218,7 +222,7 @@ func TestEveryFileOfTheStateFolder(t *testing.T) {
 	root := ramRoot(t)
 	s := damagedSettings(filepath.Join(root, "good"))
 	damagedLife(t, s)
-	good, work := s.data+".crashed", filepath.Join(root, "work")
+	good, work := s.Data+".crashed", filepath.Join(root, "work")
 	names, err := fs.Glob(os.DirFS(good), "*")
 	if err != nil {
 		t.Fatal(err)
@@ -260,37 +264,37 @@ func TestLostLedger(t *testing.T) {
 	s := damagedSettings(t.TempDir())
 	damagedLife(t, s)
 	log := slog.New(slog.DiscardHandler)
-	path := filepath.Join(s.data, "reports.db")
+	path := filepath.Join(s.Data, "reports.db")
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if st, err := openState(s, log); err == nil {
-		st.close()
+	if st, err := state.Open(s, log); err == nil {
+		st.Close()
 		t.Fatal("it starts")
 	} else if !strings.Contains(err.Error(), path) || !strings.Contains(hint(err), "--repair") {
 		t.Errorf("%v, hint %q", err, hint(err))
 	}
 	var out bytes.Buffer
-	if err := repairState(s, log, &out); err != nil || !strings.Contains(out.String(), "lost: all of its content") {
+	if err := state.Repair(s, log, &out); err != nil || !strings.Contains(out.String(), "lost: all of its content") {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	st, err := openState(s, log)
+	st, err := state.Open(s, log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := st.db.DamagedFiles(); len(got) != 1 || got[0].Name != "reports.db.damaged" || !st.db.Judge(letterSet(t, "fresh")).Listed {
+	if got := st.DB.DamagedFiles(); len(got) != 1 || got[0].Name != "reports.db.damaged" || !st.DB.Judge(letterSet(t, "fresh")).Listed {
 		t.Errorf("damaged: %v", got)
 	}
-	if err := errors.Join(os.Remove(path+".damaged"), st.close()); err != nil {
+	if err := errors.Join(os.Remove(path+".damaged"), st.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if st, err = openState(s, log); err != nil {
+	if st, err = state.Open(s, log); err != nil {
 		t.Fatal(err)
 	}
-	if got := st.db.DamagedFiles(); len(got) > 0 {
+	if got := st.DB.DamagedFiles(); len(got) > 0 {
 		t.Errorf("acknowledged: %v", got)
 	}
-	if err := st.close(); err != nil {
+	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -300,19 +304,19 @@ func TestLostLedger(t *testing.T) {
 func TestDamagedFileIsShown(t *testing.T) {
 	s := damagedSettings(t.TempDir())
 	damagedLife(t, s)
-	votes, err := filepath.Glob(filepath.Join(s.data, "own-*.votes"))
+	votes, err := filepath.Glob(filepath.Join(s.Data, "own-*.votes"))
 	if err != nil || len(votes) == 0 {
 		t.Fatal(votes, err)
 	}
 	harness.Write(t, votes[0], "no votes")
 	var logged bytes.Buffer
-	st, err := openState(s, slog.New(slog.NewTextHandler(&logged, nil)))
+	st, err := state.Open(s, slog.New(slog.NewTextHandler(&logged, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer st.close()
-	d := &service{started: s, log: slog.New(slog.DiscardHandler), db: st.db, desk: desk.New(st.db, st.reports, desk.Options{}), door: server.NewDoor(server.DoorOptions{})}
-	d.milter = milter.NewServer(st.db, milter.Options{})
+	defer st.Close()
+	d := &service{started: s, log: slog.New(slog.DiscardHandler), db: st.DB, desk: desk.New(st.DB, st.Reports, desk.Options{}), door: server.NewDoor(server.DoorOptions{})}
+	d.milter = milter.NewServer(st.DB, milter.Options{})
 	d.openHistory()
 	d.serving.Store(true)
 	name := filepath.Base(votes[0]) + ".damaged"
@@ -325,7 +329,7 @@ func TestDamagedFileIsShown(t *testing.T) {
 	if got := ready(); !strings.HasPrefix(got, "ready\n") || !strings.Contains(got, name) {
 		t.Errorf("readyz: %q", got)
 	}
-	if got := st.db.Status().Damaged; len(got) != 1 || got[0].Name != name {
+	if got := st.DB.Status().Damaged; len(got) != 1 || got[0].Name != name {
 		t.Errorf("status: %v", got)
 	}
 	if !strings.Contains(logged.String(), name) {
@@ -334,8 +338,8 @@ func TestDamagedFileIsShown(t *testing.T) {
 	if err := os.Remove(votes[0] + ".damaged"); err != nil {
 		t.Fatal(err)
 	}
-	if got := ready(); got != "ready\n" || len(st.db.Status().Damaged) > 0 {
-		t.Errorf("removed: %q, %v", got, st.db.Status().Damaged)
+	if got := ready(); got != "ready\n" || len(st.DB.Status().Damaged) > 0 {
+		t.Errorf("removed: %q, %v", got, st.DB.Status().Damaged)
 	}
 }
 
@@ -346,8 +350,8 @@ func TestInterruptedRepairGoesOn(t *testing.T) {
 	s := damagedSettings(filepath.Join(root, "good"))
 	damagedLife(t, s)
 	work, killed := damagedSettings(filepath.Join(root, "work")), damagedSettings(filepath.Join(root, "killed"))
-	copyTree(t, s.data+".crashed", work.data)
-	journals, err := filepath.Glob(filepath.Join(work.data, "journal-*"))
+	copyTree(t, s.Data+".crashed", work.Data)
+	journals, err := filepath.Glob(filepath.Join(work.Data, "journal-*"))
 	if err != nil || len(journals) == 0 {
 		t.Fatal(journals, err)
 	}
@@ -361,15 +365,19 @@ func TestInterruptedRepairGoesOn(t *testing.T) {
 	}
 	harness.Write(t, newest, string(data))
 
-	options, err := openKeys(work, log)
+	key, err := keyring.ReadKey(work.KeyFile)
 	if err != nil {
+		t.Fatal(err)
+	}
+	options := work.DatabaseOptions(key, log)
+	if options.SigningKey, err = keyring.ReadSigningKey(work.SigningKeyFile); err != nil {
 		t.Fatal(err)
 	}
 	db, done, err := bloomdb.Repair(options)
 	if err != nil || len(done) != 1 {
 		t.Fatal(done, err)
 	}
-	copyTree(t, work.data, killed.data) // before anything is restored
+	copyTree(t, work.Data, killed.Data) // before anything is restored
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -378,16 +386,16 @@ func TestInterruptedRepairGoesOn(t *testing.T) {
 	}
 
 	var out bytes.Buffer
-	if err := repairState(killed, log, &out); err != nil {
+	if err := state.Repair(killed, log, &out); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	st, err := openState(killed, log)
+	st, err := state.Open(killed, log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer st.close()
+	defer st.Close()
 	for letter, want := range map[string]bool{"known": true, "fresh": true, "last": true, "innocent": false} {
-		if got := st.db.Judge(letterSet(t, letter)).Listed; got != want {
+		if got := st.DB.Judge(letterSet(t, letter)).Listed; got != want {
 			t.Errorf("%q listed %v, want %v\n%s", letter, got, want, &out)
 		}
 	}
@@ -399,7 +407,7 @@ func TestNewerFileIsNoDamage(t *testing.T) {
 	s := damagedSettings(t.TempDir())
 	damagedLife(t, s)
 	log := slog.New(slog.DiscardHandler)
-	path := filepath.Join(s.data, "identity")
+	path := filepath.Join(s.Data, "identity")
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -410,9 +418,9 @@ func TestNewerFileIsNoDamage(t *testing.T) {
 	if err := os.WriteFile(path, newer, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = openState(s, log)
-	for what, err := range map[string]error{"start": err, "repair": repairState(s, log, io.Discard)} {
-		if exitCode(err) != exIOErr || !errors.Is(err, bloomdb.ErrNewer) || !strings.Contains(err.Error(), path) ||
+	_, err = state.Open(s, log)
+	for what, err := range map[string]error{"start": err, "repair": state.Repair(s, log, io.Discard)} {
+		if exitCode(err) != exit.IOErr || !errors.Is(err, bloomdb.ErrNewer) || !strings.Contains(err.Error(), path) ||
 			!strings.Contains(hint(err), "newer version of spambloom") {
 			t.Errorf("%s: exit %d, hint %q: %v", what, exitCode(err), hint(err), err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/spambloomd/state"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/backup"
 )
@@ -19,13 +20,13 @@ func backupOf(t *testing.T) []byte {
 	t.Helper()
 	s := damagedSettings(filepath.Join(testenv.Dir(t), "state"))
 	damagedLife(t, s)
-	st, err := openState(s, slog.New(slog.DiscardHandler))
+	st, err := state.Open(s, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer st.close()
+	defer st.Close()
 	var out bytes.Buffer
-	if err := backup.Write(&out, st.db, st.reports, backup.Options{Program: "1", Folder: s.data, Keys: s.keyFiles()}); err != nil {
+	if err := backup.Write(&out, st.DB, st.Reports, backup.Options{Program: "1", Folder: s.Data, Keys: s.KeyFiles()}); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
@@ -50,7 +51,7 @@ func TestRestoreRefused(t *testing.T) {
 		return state
 	}
 	used := fresh()
-	st, err := bloomdb.Open(damagedSettings(used).databaseOptions([32]byte{1}, slog.New(slog.DiscardHandler)))
+	st, err := bloomdb.Open(damagedSettings(used).DatabaseOptions([32]byte{1}, slog.New(slog.DiscardHandler)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,10 +91,10 @@ func TestRestoreSays(t *testing.T) {
 name = "new"
 federation_key = "`+filepath.Join(dir, "elsewhere.key")+`"
 `)
-	state := filepath.Join(dir, "state")
-	r := start(t, "-c", config, "--restore", file, "--data", state)
+	folder := filepath.Join(dir, "state")
+	r := start(t, "-c", config, "--restore", file, "--data", folder)
 	for _, want := range []string{
-		state + ": restored\nstate of mx1 as of ", "reporters: 1\n",
+		folder + ": restored\nstate of mx1 as of ", "reporters: 1\n",
 		`the state belongs to site "mx1", but the configuration names "new": start with site.name = "mx1"`,
 		filepath.Join(dir, "elsewhere.key") + " is missing: copy it here before the start\n",
 	} {
@@ -101,14 +102,14 @@ federation_key = "`+filepath.Join(dir, "elsewhere.key")+`"
 			t.Errorf("%+v, want %q", r, want)
 		}
 	}
-	s := damagedSettings(state)
-	st, err := openState(s, slog.New(slog.DiscardHandler))
+	s := damagedSettings(folder)
+	st, err := state.Open(s, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer st.close()
+	defer st.Close()
 	for name, want := range map[string]bool{"known": true, "fresh": true, "last": true, "innocent": false} {
-		if got := st.db.Judge(letterSet(t, name)).Listed; got != want {
+		if got := st.DB.Judge(letterSet(t, name)).Listed; got != want {
 			t.Errorf("%s: listed %v", name, got)
 		}
 	}

@@ -45,7 +45,7 @@ func TestRolloverIsShown(t *testing.T) {
 	}
 	t.Cleanup(func() { client.Close() })
 	d.redis = client
-	d.exchange = exchange.New(d.db, streams.New(client, keyring.ID(o.Key)), d.started.exchangeOptions(d.log))
+	d.exchange = exchange.New(d.db, streams.New(client, keyring.ID(o.Key)), d.started.ExchangeOptions(d.log))
 	d.joinPrevious()
 	h := d.newHTTP().Handler
 	for path, wants := range map[string][]string{

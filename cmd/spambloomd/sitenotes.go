@@ -32,11 +32,5 @@ func (d *service) ownPresence() presence.Entry {
 	if before := d.db.Previous(); before != nil {
 		ids += "+" + before.Status().KeyID
 	}
-	return presence.Entry{Site: d.started.site, KeyIDs: ids, Parameters: d.started.parameters()}
-}
-
-// parameters returns the values of [reports] that must be the same on all sites.
-func (s *settings) parameters() string {
-	r := s.Reports
-	return fmt.Sprintf("%v/%d/%d/%g", r.Period, r.Keep, r.Capacity, r.MaxErrorPerMail)
+	return presence.Entry{Site: d.started.Name, KeyIDs: ids, Parameters: d.started.Parameters()}
 }

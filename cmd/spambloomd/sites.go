@@ -16,7 +16,7 @@ func (d *service) links() []api.Link {
 			followed = append(followed, x.Status().Sites...)
 		}
 	}
-	return linksOf(followed, d.started.members)
+	return linksOf(followed, d.started.Members)
 }
 
 // strangers returns the refused records of senders that did not prove to be a site.

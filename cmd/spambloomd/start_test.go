@@ -222,48 +222,6 @@ func (c call) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Two daemons started at the same time with one key file agree on one key.
-func TestMakeKeyTogether(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "federation.key")
-	type made struct {
-		key [32]byte
-		err error
-	}
-	all := make(chan made)
-	for range 20 {
-		go func() {
-			key, err := makeOnce(path, keyring.New, keyring.WriteKey, keyring.ReadKey)
-			all <- made{key, err}
-		}()
-	}
-	first := <-all
-	for range 19 {
-		if next := <-all; next != first || next.err != nil {
-			t.Errorf("%x %v, and %x %v", next.key, next.err, first.key, first.err)
-		}
-	}
-	if left, _ := filepath.Glob(path + ".*"); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
-}
-
-func TestStateFolderChoice(t *testing.T) {
-	t.Setenv("STATE_DIRECTORY", "/var/lib/a:/var/lib/b")
-	for flag, want := range map[string]string{"": "/var/lib/a", "/data": "/data"} {
-		if got := stateFolder(flag); got != want {
-			t.Errorf("stateFolder(%q) = %s, want %s", flag, got, want)
-		}
-	}
-	t.Setenv("STATE_DIRECTORY", "")
-	want := "spambloom-data"
-	if os.Geteuid() == 0 {
-		want = "/var/lib/spambloom"
-	}
-	if got := stateFolder(""); got != want {
-		t.Errorf("stateFolder = %s, want %s", got, want)
-	}
-}
-
 // The database accepts the extremes of the configuration. Memory is not used before there
 // are reports.
 func TestExtremeSizes(t *testing.T) {
@@ -321,23 +279,6 @@ func writeKeyAt(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	return dir
-}
-
-// By default the control socket is in the folder created by systemd that users of the group
-// may enter.
-func TestControlSocketChoice(t *testing.T) {
-	for _, c := range []struct{ runtime, flag, want string }{
-		{"", "", "unix:/data/spambloom.sock"},
-		{"/run/a:/run/b", "", "unix:/run/a/control.sock"},
-		{"/run/a", "unix:/run/c.sock", "unix:/run/c.sock"},
-	} {
-		t.Setenv("RUNTIME_DIRECTORY", c.runtime)
-		given := func(flag string) bool { return flag == "control" && c.flag != "" }
-		s, err := newSettings(flags{config: "../../contrib/spambloom.toml", data: "/data", control: c.flag}, given)
-		if err != nil || s.Control.Listen != c.want {
-			t.Errorf("%+v: %v, error %v", c, s.Control.Listen, err)
-		}
-	}
 }
 
 // The daemon warns if a group may use the socket but not enter its folder.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/trap"
+	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -41,7 +42,7 @@ func (d *service) newTraps() {
 
 // reloadTraps gives the traps the milter's new message limit: a report of a longer or
 // shorter part might not match its copies.
-func (d *service) reloadTraps(s *settings) {
+func (d *service) reloadTraps(s *settings.Settings) {
 	for _, t := range d.traps {
 		t.SetMaxMessage(s.Milter.MaxMessage)
 	}

@@ -70,6 +70,7 @@ const (
 	ReasonLocal         = "local"
 	ReasonOversize      = "oversize" // also: nothing could be signed in the part that was kept
 	ReasonLittle        = "too-little-content"
+	ReasonGreylist      = "greylist" // a clean message that is deferred once
 )
 
 // ReasonNever is the reason for Allowed if the message is on the never-list.

@@ -9,7 +9,7 @@
 // client in a line of its own, and the lines take turns. A client that sends many messages
 // therefore waits for itself, and delays a message of another client by one turn at most.
 //
-// A turn is short. A message that is still being signed after its quantum yields its
+// A turn is short, and shorter while many wait. A message that is still being signed after its quantum yields its
 // processor to the next message and continues beside it (overtime). From then on its sender
 // is set back; see setbacks. Expensive mail therefore never occupies the processors of
 // other mail, whatever signing costs and however many clients send it. Only our own part of

@@ -360,3 +360,34 @@ func playTurns(processors int, mail []arrival) (fault string) {
 	}
 	return fault
 }
+
+// TestCrowd is the attack "crowd": 300 messages, each of another client and sender, cost far more
+// than there is processor time. Their turns get shorter, so that mail of others, which costs
+// little, has its turn in time; none of it is turned away. Afterwards a turn is as long as before.
+func TestCrowd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(1)
+		for i := range 300 {
+			d.ask("crowd", fmt.Sprintf("198.%d.%d.1", 1+i/200, i%200), fmt.Sprintf("crowd%d@example.net", i), 1000, time.Minute)
+		}
+		for i := range 20 {
+			name := fmt.Sprint("other", i)
+			if x := d.ask(name, fmt.Sprintf("203.0.%d.1", i), "", 1000, time.Millisecond); x.err != nil {
+				t.Errorf("%s: %v", name, x.err)
+			}
+			time.Sleep(time.Second)
+		}
+		time.Sleep(10 * time.Second)
+		for i := range 20 {
+			if name := fmt.Sprint("other", i); !slices.Contains(d.order(), name) {
+				t.Errorf("%s was not judged", name)
+			}
+		}
+		time.Sleep(time.Hour)
+		d.ask("slow", "192.0.2.1", "slow@example.org", 1000, Quantum-time.Millisecond)
+		time.Sleep(time.Second)
+		if n := d.setBack(); n != 0 {
+			t.Errorf("a message within its quantum set %d senders back", n)
+		}
+	})
+}

@@ -141,7 +141,7 @@ func (t *Turns) resume(x *Turn) {
 	t.free--
 	t.holding[x] = struct{}{}
 	t.unpark(x)
-	x.timer = time.AfterFunc(x.Quantum-time.Since(x.begun), func() { t.overrun(x) })
+	x.timer = time.AfterFunc(x.slice-time.Since(x.begun), func() { t.overrun(x) })
 }
 
 // unpark ends x's wait for a slot that is now free. The caller holds mu.

@@ -37,6 +37,7 @@ type Turn struct {
 	begun      time.Time     // start, plus the time spent waiting for slots; zero: not begun
 	cost       time.Duration // work.done at the start, likewise adjusted
 	memory     int64         // booked for it
+	slice      time.Duration // of its quantum, for this turn
 	timer      *time.Timer   // of the quantum
 	over       bool          // beyond its quantum
 	ended      bool

@@ -48,6 +48,8 @@ const (
 	// secondClass is the number of turns in which a message of a set-back sender precedes
 	// others once, so that it is judged even under load.
 	secondClass = 8
+	// leastSlice is the part of its quantum that a message has under any load.
+	leastSlice = 16
 )
 
 // line is the queue of one client. It contains at least one message.
@@ -230,7 +232,8 @@ func (t *Turns) begin(x *Turn, now time.Time) {
 	x.memory, x.lateMemory = x.needs(), t.isLateFrom(x, now)
 	t.judging.take(x.memory, x.lateMemory)
 	x.Stage.begin()
-	x.timer = time.AfterFunc(x.Quantum, func() { t.overrun(x) })
+	x.slice = t.slice(x)
+	x.timer = time.AfterFunc(x.slice, func() { t.overrun(x) })
 	short := x.short
 	t.run(func() {
 		defer t.end(x)
@@ -238,17 +241,24 @@ func (t *Turns) begin(x *Turn, now time.Time) {
 	})
 }
 
-// overrun takes the processor from a message that is still being signed after its quantum,
+// slice returns how long x, which begins now, may keep its processor: its quantum, or less if so
+// many wait that they would not all have a turn in time. The caller holds mu.
+func (t *Turns) slice(x *Turn) time.Duration {
+	fair := t.limit / 8 * time.Duration(t.all) / time.Duration(t.waiting+1)
+	return min(x.Quantum, max(x.Quantum/leastSlice, fair))
+}
+
+// overrun takes the processor from a message that is still being signed after its slice,
 // and the memory if it may not keep that.
 func (t *Turns) overrun(x *Turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	inTime := time.Since(x.begun) < x.Quantum // the timer was set before a wait for a slot
+	inTime := time.Since(x.begun) < x.slice // the timer was set before a wait for a slot
 	if x.ended || x.isWaiting() || inTime {
 		return
 	}
 	if x.Stage.inOurs() > 0 { // on a busy machine signing may not have begun
-		x.timer.Reset(x.Quantum)
+		x.timer.Reset(x.slice)
 		return
 	}
 	if !x.over {

@@ -37,6 +37,12 @@ type Overlap struct {
 // Explanation is an Answer with all facts about each signature.
 type Explanation struct {
 	Answer
+
+	// Spared is the From domain of the request if near matches do not list mail that is proved to
+	// be from it, and would list this message otherwise. Absent: they would not, or the site does
+	// not know the domain.
+	Spared string `json:"spared,omitempty"`
+
 	Signatures []Trace       `json:"signatures"`
 	Sketches   []SketchTrace `json:"sketches,omitempty"`
 	Domains    []DomainTrace `json:"domains,omitempty"`
@@ -122,7 +128,12 @@ type DomainTrace struct {
 	Campaigns uint64   `json:"campaigns,omitempty"` // reported at this site
 	Sightings uint64   `json:"sightings,omitempty"` // at this site, in mail that was not listed
 	Alone     bool     `json:"alone,omitempty"`     // the domain alone lists a message
+	NotAlone  string   `json:"not_alone,omitempty"` // why it does not, see judging.Doubt
 	Reported  []string `json:"reported,omitempty"`  // sites that reported a message with it, and did not revoke
+
+	// OrdinaryRate is the upper limit, at 99 %, of the share of innocent mail with links that has
+	// the domain. Absent: nothing is known.
+	OrdinaryRate float64 `json:"ordinary_rate,omitempty"`
 }
 
 // Receipt is the answer to a report or a revocation that is on disk.

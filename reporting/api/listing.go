@@ -1,12 +1,39 @@
 package api
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"github.com/spambloom/spambloom/signature"
+)
 
 // NeverRequest adds a message to the never-list, or removes one.
 type NeverRequest struct {
 	Request
 	Note string `json:"note,omitempty"` // to add: at most 200 bytes of visible characters
 	ID   string `json:"id,omitempty"`   // to remove: of an entry, in place of signatures
+}
+
+// SenderRequest is a message with the domain that it claims to be from: to explain its verdict, or
+// to learn from it as wanted mail.
+type SenderRequest struct {
+	Request
+	From string    `json:"from,omitempty"` // registrable domain of From
+	At   time.Time `json:"at,omitzero"`    // to learn: of arrival; absent, or in the future: now
+}
+
+// Read checks every member of the request but At, of which any is valid, and returns the message's
+// signatures.
+func (r SenderRequest) Read() (signature.Set, error) {
+	if len(r.From) > maxDomain || r.From != "" && !signature.IsDomain(r.From) {
+		return signature.Set{}, fmt.Errorf("from %.100q: want a registrable domain in lower case ASCII", r.From)
+	}
+	return r.Request.Read()
+}
+
+// Learned is the answer to a request to learn.
+type Learned struct {
+	Learned bool `json:"learned"` // false: the message matches a report
 }
 
 // NeverEntry is one message on the never-list.

@@ -45,6 +45,12 @@ type UndoRequest struct {
 	By     string    `json:"by"`
 	Since  time.Time `json:"since"`
 	DryRun bool      `json:"dry_run,omitempty"` // only count
+
+	// A request that would take long is made in steps. Each reads at most Limit reports (0: all)
+	// of the reporter, from the latest one on. Before is Undone.Next of the step before; 0 in the
+	// first one.
+	Limit  int    `json:"limit,omitempty"`
+	Before uint64 `json:"before,omitempty"`
 }
 
 // Undone is the result of an UndoRequest.
@@ -59,6 +65,8 @@ type Undone struct {
 	// Standing is the number of revocations that no longer have the quorum, of messages that
 	// nobody else reports any longer. They stay revoked until they are reported again.
 	Standing int `json:"standing"`
+
+	Next uint64 `json:"next,omitempty"` // Before of the next step; absent after the last one
 }
 
 // ContestedRequest asks for the messages that different people reported and revoked, and those of

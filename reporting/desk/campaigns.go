@@ -4,39 +4,25 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/desk/campaign"
 	"github.com/spambloom/spambloom/reporting/ledger"
-	"github.com/spambloom/spambloom/signature"
 )
 
 // Campaign is what was reported of one message and its near-duplicates.
-type Campaign struct {
-	ID          string   // of the first report
-	Report      uint64   // number of a held report, else of the latest one, for Settle
-	IDs         []string // of all signatures, at most maxIDs
-	Kinds       []string
-	First, Last time.Time // report or revocation
-	Reports     int
-	Revocations int
-	Reporters   []string // names, in the order of their first report
-	Revokers    []string
-	Settled     bool            // by an administrator
-	Held        bool            // a report waits for a second reporter or an administrator
-	Like        ledger.Likeness // why a report was held
-	Class       bloomdb.Class   // of the latest report that has one
-	Copies      int             // different messages among the reports
-	Listed      bool
-	Count       uint64   // how often the latest one was seen, all sites summed
-	Sites       []string // that reported it, in the generation that lists it
-}
+type Campaign = campaign.Campaign
 
-// IsContested reports whether different people called it spam and wanted, and nobody has
-// settled it.
-func (c Campaign) IsContested() bool {
-	if c.Settled {
-		return false
+const (
+	contestedFor = 7 * 24 * time.Hour
+	maxGrouped   = 1000 // reports that are grouped, the latest
+)
+
+// Campaigns groups the latest reports and revocations, at most 1,000, see campaign.Of.
+func (d *Desk) Campaigns() ([]Campaign, error) {
+	list, _, err := d.ledger.Reports(ledger.Query{Limit: maxGrouped})
+	if err != nil {
+		return nil, err
 	}
-	return slices.ContainsFunc(c.Revokers, func(name string) bool { return !slices.Contains(c.Reporters, name) }) && len(c.Reporters) > 0
+	return campaign.Of(list, d.db.Judge), nil
 }
 
 // ContestedCampaigns returns the campaigns about which users disagreed, or of which a report was
@@ -45,174 +31,4 @@ func (d *Desk) ContestedCampaigns() ([]Campaign, error) {
 	list, err := d.Campaigns()
 	since := d.db.Now().Add(-contestedFor)
 	return slices.DeleteFunc(list, func(c Campaign) bool { return !c.IsContested() && !c.Held || c.Last.Before(since) }), err
-}
-
-const (
-	contestedFor = 7 * 24 * time.Hour
-
-	maxGrouped = 1000 // reports that are grouped, the latest
-	maxIDs     = 32
-	maxSharing = 8 // reports that are compared for an anchor; the others of a campaign are joined through them
-)
-
-// Campaigns groups the latest reports and revocations, at most 1,000: those that share a
-// signature, or enough of a sketch, are one campaign. The latest comes first.
-func (d *Desk) Campaigns() ([]Campaign, error) {
-	list, _, err := d.ledger.Reports(ledger.Query{Limit: maxGrouped})
-	if err != nil {
-		return nil, err
-	}
-	groups := newGroups(len(list))
-	groups.joinSignatures(list)
-	groups.joinSketches(list)
-	of := make(map[int]*gathered)
-	var order []*gathered
-	for i, r := range list { // the latest first
-		root := groups.root(i)
-		if of[root] == nil {
-			of[root] = &gathered{latest: r.Set}
-			order = append(order, of[root])
-		}
-		of[root].add(r)
-	}
-	campaigns := make([]Campaign, len(order))
-	for i, g := range order {
-		campaigns[i] = d.judged(g)
-	}
-	return campaigns, nil
-}
-
-// gathered is a campaign while its reports are added, the latest first.
-type gathered struct {
-	Campaign
-	latest signature.Set
-	seen   map[string]bool // first signatures
-}
-
-func (g *gathered) add(r ledger.Report) {
-	if g.Last.IsZero() {
-		g.Report, g.Last, g.Kinds, g.seen = r.ID, r.At, kinds(r.Set.Signatures), make(map[string]bool)
-	}
-	g.First = r.At
-	for i, id := range ids(r.Set.Signatures) {
-		if i == 0 {
-			g.ID, g.seen[id] = id, true
-		}
-		if len(g.IDs) < maxIDs && !slices.Contains(g.IDs, id) {
-			g.IDs = append(g.IDs, id)
-		}
-	}
-	if r.Reporter == ledger.Settler {
-		g.Settled = g.Settled || r.State == ledger.Counts
-		return
-	}
-	if r.Stance == ledger.Ham {
-		g.Revocations++
-		if !slices.Contains(g.Revokers, r.Reporter) {
-			g.Revokers = append(g.Revokers, r.Reporter)
-		}
-		return
-	}
-	g.Reports++
-	if r.State == ledger.Held && !g.Held {
-		g.Held, g.Report = true, r.ID
-	}
-	if g.Like.Mails == 0 {
-		g.Like = r.Held
-	}
-	if !slices.Contains(g.Reporters, r.Reporter) {
-		g.Reporters = append(g.Reporters, r.Reporter)
-	}
-	if g.Class == bloomdb.ClassOther {
-		g.Class = bloomdb.Class(r.Class)
-	}
-}
-
-// judged adds what the filters say of the latest message of a campaign. The ledger does not
-// keep by which signatures it is counted: all are asked.
-func (d *Desk) judged(g *gathered) Campaign {
-	c, set := g.Campaign, g.latest
-	set.Counting = set.Signatures[:min(2, len(set.Signatures))]
-	e := d.db.Judge(set)
-	c.Copies, c.Listed, c.Count = len(g.seen), e.Listed, e.Count
-	c.Held = c.Held && !c.Listed && !c.Settled
-	for _, m := range e.Matches {
-		if m.Revoked {
-			continue
-		}
-		for _, site := range m.Sites {
-			if !slices.Contains(c.Sites, site) {
-				c.Sites = append(c.Sites, site)
-			}
-		}
-	}
-	slices.Reverse(c.Reporters)
-	return c
-}
-
-// groups joins numbers that belong together (union by path halving).
-type groups []int
-
-func newGroups(n int) groups {
-	g := make(groups, n)
-	for i := range g {
-		g[i] = i
-	}
-	return g
-}
-
-// root returns the smallest number of a group.
-func (g groups) root(i int) int {
-	for g[i] != i {
-		g[i] = g[g[i]]
-		i = g[i]
-	}
-	return i
-}
-
-func (g groups) join(i, j int) {
-	i, j = g.root(i), g.root(j)
-	g[max(i, j)] = min(i, j)
-}
-
-// joinSignatures joins the reports that share a signature.
-func (g groups) joinSignatures(list []ledger.Report) {
-	first := make(map[signature.Signature]int)
-	for i, r := range list {
-		for _, s := range r.Set.Signatures {
-			if j, ok := first[s]; ok {
-				g.join(i, j)
-			} else {
-				first[s] = i
-			}
-		}
-	}
-}
-
-// joinSketches joins the reports that share as many anchors of a sketch as a listing needs.
-func (g groups) joinSketches(list []ledger.Report) {
-	having := make(map[uint64][]int) // reports by anchor, earlier ones of this list
-	for i, r := range list {
-		common, need := make(map[int]int), 0
-		for _, a := range r.Anchors {
-			need = max(need, a.Need)
-			for _, h := range a.Hashes {
-				for _, j := range having[h] {
-					common[j]++
-				}
-			}
-		}
-		for j, n := range common {
-			if need > 0 && n >= need {
-				g.join(i, j)
-			}
-		}
-		for _, a := range r.Anchors {
-			for _, h := range a.Hashes {
-				if of := having[h]; len(of) < maxSharing && (len(of) == 0 || of[len(of)-1] != i) {
-					having[h] = append(of, i)
-				}
-			}
-		}
-	}
 }

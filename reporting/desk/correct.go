@@ -1,8 +1,11 @@
 package desk
 
 import (
+	"time"
+
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/desk/answer"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -19,7 +22,7 @@ func (d *Desk) Never(r Report, note string) (api.NeverList, error) {
 	if err := d.count("never", r, err); err != nil {
 		return api.NeverList{}, err
 	}
-	d.log.Info("never accepted", "reporter", r.Reporter, r.Origin.Attr(), "ids", ids(r.Set.Signatures), "note", note)
+	d.log.Info("never accepted", "reporter", r.Reporter, r.Origin.Attr(), "ids", answer.IDs(r.Set.Signatures), "note", note)
 	return newNeverList([]bloomdb.NeverEntry{e}), nil
 }
 
@@ -55,6 +58,20 @@ func newNeverList(entries []bloomdb.NeverEntry) api.NeverList {
 	return list
 }
 
+// Learn records a message of an archive of wanted mail, and returns whether it was learned: not if it
+// matches a report. A time in the future, or none, is that of the clock. Errors are those of
+// bloomdb.DB.LearnArchived, and signature.ErrNoHeader. The log has no line for a message: an archive has many.
+func (d *Desk) Learn(r Report, from string, at time.Time) (learned bool, err error) {
+	if now := d.db.Now(); at.IsZero() || at.After(now) {
+		at = now
+	}
+	err = signature.ErrNoHeader
+	if !r.Set.NoHeader {
+		learned, err = d.db.LearnArchived(r.Set, from, at)
+	}
+	return learned, d.count("learn", r, err)
+}
+
 // Retouch hides the listings of a message on this site. Errors are those of
 // bloomdb.DB.Retouch. When the error is nil, the change is on disk.
 func (d *Desk) Retouch(r Report) (api.Retouching, error) {
@@ -63,7 +80,7 @@ func (d *Desk) Retouch(r Report) (api.Retouching, error) {
 		return api.Retouching{}, err
 	}
 	d.log.Info("retouch accepted", "reporter", r.Reporter, r.Origin.Attr(),
-		"ids", ids(r.Set.Signatures), "listings", len(done.Listings), "loss", done.Loss)
+		"ids", answer.IDs(r.Set.Signatures), "listings", len(done.Listings), "loss", done.Loss)
 	return newRetouching(done), nil
 }
 
@@ -74,10 +91,10 @@ func (d *Desk) PlanRetouch(r Report) (api.Retouching, error) {
 }
 
 func newRetouching(r bloomdb.Retouching) api.Retouching {
-	wire := api.Retouching{Listings: make([]api.RetouchedListing, len(r.Listings)), Loss: figure(r.Loss), LossOfOthers: figure(r.LossOfOthers)}
+	wire := api.Retouching{Listings: make([]api.RetouchedListing, len(r.Listings)), Loss: answer.Figure(r.Loss), LossOfOthers: answer.Figure(r.LossOfOthers)}
 	for i, l := range r.Listings {
 		wire.Listings[i] = api.RetouchedListing{
-			ID: l.Signature.ID(), Generation: l.Generation, Start: l.Start.UTC(), Loss: figure(l.Loss), LossOfOthers: figure(l.LossOfOthers),
+			ID: l.Signature.ID(), Generation: l.Generation, Start: l.Start.UTC(), Loss: answer.Figure(l.Loss), LossOfOthers: answer.Figure(l.LossOfOthers),
 		}
 	}
 	return wire

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/desk/answer"
 	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
@@ -176,11 +177,11 @@ func (d *Desk) accept(action string, stance ledger.Stance, r Report) (Outcome, e
 		d.refused.WithLabelValues(action, reason(err)).Inc()
 		return Outcome{}, err
 	}
-	o.IDs, o.Holds = ids(r.Set.Signatures), d.holds(stance, o)
+	o.IDs, o.Holds = answer.IDs(r.Set.Signatures), d.holds(stance, o)
 	d.accepted.WithLabelValues(action, r.Class.String()).Inc()
 	d.log.Info(action+" accepted",
 		"reporter", r.Reporter, "class", r.Class, r.Origin.Attr(),
-		"kinds", kinds(r.Set.Signatures), "ids", o.IDs, "listed", o.Evidence.Listed,
+		"kinds", answer.Kinds(r.Set.Signatures), "ids", o.IDs, "listed", o.Evidence.Listed,
 		"weight", decision.Weight.Float(), "sum", decision.Sum.Float(), "quorum", decision.Quorum.Float(), "idle", o.Idle,
 		"held", o.Held, "like_mails", o.Like.Mails, "like_senders", o.Like.Senders)
 	return o, nil
@@ -367,7 +368,9 @@ func reason(err error) string {
 		return "no_header"
 	case errors.Is(err, bloomdb.ErrNever):
 		return "never"
-	case errors.Is(err, bloomdb.ErrFull), errors.Is(err, ledger.ErrFull):
+	case errors.Is(err, bloomdb.ErrLearning):
+		return "off"
+	case errors.Is(err, bloomdb.ErrFull), errors.Is(err, ledger.ErrFull), errors.Is(err, bloomdb.ErrLearned):
 		return "full"
 	case errors.Is(err, ErrTooMany):
 		return "too_many"

@@ -12,7 +12,8 @@
 //	Run: carries out decisions that a crash or a full disk left undone; removes expired reports;
 //	    lets revocations act that waited for the listing of another site
 //
-// The desk does not own rights: the caller (package server) decides who may do what and see
+// Package answer converts what database and ledger return into the API's types, and package
+// campaign groups reports. The desk does not own rights: the caller (package server) decides who may do what and see
 // whose name. It knows no HTTP and no verdicts.
 //
 // Locks: those of a message's signatures and anchors (order), in ascending order, from before the

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/desk/answer"
 	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
@@ -38,14 +39,14 @@ func (d *Desk) Lookup(ask api.LookupRequest, set signature.Set) (known api.Looku
 	since := d.opt.Judged.Since().UTC()
 	known = api.Lookup{Since: since, Reports: []api.Reported{}, Judged: []api.Judged{}, Unknown: []string{}}
 	for _, r := range f.reports {
-		known.Reports = append(known.Reports, newReported(r))
+		known.Reports = append(known.Reports, answer.Reported(r))
 	}
 	for _, m := range f.judged {
-		known.Judged = append(known.Judged, api.Judged{At: m.At.UTC(), QueueID: m.QueueID, Verdict: m.Verdict, Spared: m.Spared, IDs: ids(m.Set.Signatures)})
+		known.Judged = append(known.Judged, api.Judged{At: m.At.UTC(), QueueID: m.QueueID, Verdict: m.Verdict, Spared: m.Spared, IDs: answer.IDs(m.Set.Signatures)})
 	}
 	part, isWhole := f.toExplain()
 	if signed = len(part.Signatures) > 0; signed {
-		x, e := d.Explain(part)
+		x, e := d.Explain(part, "")
 		known.Explanation, evidence = &x, e
 	}
 	known.Unknown = append(known.Unknown, unknown(ask, signed, isWhole, since)...)

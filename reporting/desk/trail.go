@@ -3,10 +3,9 @@ package desk
 import (
 	"errors"
 	"fmt"
-	"math"
 
-	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/desk/answer"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -40,17 +39,9 @@ func (d *Desk) Trail(ask api.TrailRequest, set signature.Set) (api.ReportTrail, 
 	}
 	trail := api.ReportTrail{Reports: make([]api.Reported, len(list)), Next: next}
 	for i, l := range list {
-		trail.Reports[i] = newReported(l)
+		trail.Reports[i] = answer.Reported(l)
 	}
 	return trail, nil
-}
-
-func newReported(l ledger.Report) api.Reported {
-	return api.Reported{
-		ID: l.ID, At: l.At, Action: action(l.Stance), Reporter: l.Reporter, Class: bloomdb.Class(l.Class), Origin: l.Origin,
-		Weight: l.Weight.Float(), State: string(l.State), IDs: ids(l.Set.Signatures),
-		LikeMails: l.Held.Mails, LikeSenders: l.Held.Senders,
-	}
 }
 
 // Contested returns a page of the messages that different people reported and revoked, or of which
@@ -60,19 +51,19 @@ func (d *Desk) Contested(ask api.ContestedRequest) (api.Contested, error) {
 	if err != nil {
 		return api.Contested{}, err
 	}
-	answer := api.Contested{Messages: make([]api.ContestedMessage, len(list)), Next: next}
+	contested := api.Contested{Messages: make([]api.ContestedMessage, len(list)), Next: next}
 	for i, c := range list {
 		m := api.ContestedMessage{
-			Report: c.Report, IDs: ids(c.Set.Signatures), At: c.At, Listed: d.db.Judge(c.Set).Listed,
+			Report: c.Report, IDs: answer.IDs(c.Set.Signatures), At: c.At, Listed: d.db.Judge(c.Set).Listed,
 			Reports: c.Reports, Revocations: c.Revoked, Reporters: c.By, Revokers: c.Revokers,
 			Held: c.IsHeld, LikeMails: c.Held.Mails, LikeSenders: c.Held.Senders,
 		}
 		if c.Settled != nil {
 			m.Settled = settledAs(*c.Settled)
 		}
-		answer.Messages[i] = m
+		contested.Messages[i] = m
 	}
-	return answer, nil
+	return contested, nil
 }
 
 func settledAs(s ledger.Stance) string {
@@ -80,13 +71,6 @@ func settledAs(s ledger.Stance) string {
 		return SettleSpam
 	}
 	return SettleWanted
-}
-
-func action(s ledger.Stance) string {
-	if s == ledger.Ham {
-		return "revoke"
-	}
-	return "report"
 }
 
 // Undo withdraws what a reporter reported and revoked. When the error is nil, that is on
@@ -98,7 +82,9 @@ func (d *Desk) Undo(ask api.UndoRequest, by Author) (api.Undone, error) {
 	if _, err := d.reporter(ask.By); err != nil {
 		return api.Undone{}, err
 	}
-	done, err := d.ledger.Withdraw(ledger.Undo{Reporter: ask.By, Since: ask.Since, At: d.db.Now(), DryRun: ask.DryRun})
+	done, err := d.ledger.Withdraw(ledger.Undo{
+		Reporter: ask.By, Since: ask.Since, At: d.db.Now(), DryRun: ask.DryRun, Limit: ask.Limit, Before: ask.Before,
+	})
 	if err != nil {
 		return api.Undone{}, err
 	}
@@ -111,7 +97,7 @@ func (d *Desk) Undo(ask api.UndoRequest, by Author) (api.Undone, error) {
 		}
 		d.loadSettled()
 	}
-	return api.Undone{Reports: done.Reports, Revocations: done.Revocations, Delisted: done.Delisted, Relisted: done.Relisted, Standing: done.Standing}, nil
+	return api.Undone(done), nil
 }
 
 func (d *Desk) reporter(name string) (ledger.Reporter, error) {
@@ -178,7 +164,7 @@ func (d *Desk) takeBack(u ledger.Undo) error {
 
 func newReporter(r ledger.Reporter) api.Reporter {
 	wire := api.Reporter{
-		Name: r.Name, Weight: r.Weight.Float(), Confirmed: figure(r.Reputation.Confirmed), Refuted: figure(r.Reputation.Refuted),
+		Name: r.Name, Weight: r.Weight.Float(), Confirmed: answer.Figure(r.Reputation.Confirmed), Refuted: answer.Figure(r.Reputation.Refuted),
 		Reports: int64(r.Reports), Revocations: int64(r.Revocations), First: r.First, Last: r.Last,
 	}
 	if r.Override != nil {
@@ -187,6 +173,3 @@ func newReporter(r ledger.Reporter) api.Reporter {
 	}
 	return wire
 }
-
-// figure rounds an estimate to the digits that mean something.
-func figure(v float64) float64 { return math.Round(v*1000) / 1000 }

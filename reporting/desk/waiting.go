@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/desk/answer"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -148,7 +149,7 @@ func (d *Desk) actOn(r ledger.Report, now time.Time) error {
 		d.log.Warn("a revocation that waited is refused", "report", r.ID, "error", err)
 		return nil
 	}
-	d.log.Info("a revocation that waited acts", "reporter", r.Reporter, "ids", ids(r.Set.Signatures))
+	d.log.Info("a revocation that waited acts", "reporter", r.Reporter, "ids", answer.IDs(r.Set.Signatures))
 	if err := d.carryOut(decision); err != nil {
 		d.overdue.Store(true)
 		return err

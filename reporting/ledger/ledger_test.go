@@ -248,10 +248,18 @@ func TestWithdraw(t *testing.T) {
 	}
 	v.say(Spam, "bob", message(7, 7))
 	v.at = begin.Add(time.Hour)
-	for _, dry := range []bool{true, false} {
-		done, err := v.l.Withdraw(Undo{Reporter: "mallory", Since: begin, DryRun: dry})
-		if err != nil || done != (Undone{Reports: 450, Delisted: 1}) {
-			t.Errorf("dry %v: %+v, %v", dry, done, err)
+	for _, u := range []Undo{{DryRun: true}, {DryRun: true, Limit: 450}, {DryRun: true, Limit: 100}, {Limit: 300}} {
+		u.Reporter, u.Since = "mallory", begin
+		sum, steps := Undone{}, 0
+		for u.Before = 0; steps == 0 || u.Before > 0; steps++ {
+			done, err := v.l.Withdraw(u)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum.Reports, sum.Delisted, u.Before = sum.Reports+done.Reports, sum.Delisted+done.Delisted, done.Next
+		}
+		if want := (450 + u.Limit - 1) / max(u.Limit, 1); sum != (Undone{Reports: 450, Delisted: 1}) || u.Limit > 0 && steps != want {
+			t.Errorf("%+v: %+v in %d steps, want %d", u, sum, steps, want)
 		}
 	}
 	due, err := v.l.Due(0, 10)

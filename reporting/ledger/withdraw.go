@@ -18,6 +18,11 @@ type Undo struct {
 	At       time.Time // now
 	DryRun   bool      // only count
 	OnlyHam  bool      // only revocations
+
+	// A step of an Undo of many reads at most Limit reports (0: all), those below the number
+	// Before, which is Undone.Next of the step before (0: the latest).
+	Limit  int
+	Before uint64
 }
 
 // Undone is the result of an Undo.
@@ -27,6 +32,8 @@ type Undone struct {
 	Delisted    int // of Reports, those of which a part has lost the quorum; a decision is due
 	Relisted    int // of Revocations, those of which a part is listed again; a decision is due
 	Standing    int // of Revocations, those of which a part has lost the quorum, and nobody reports it
+
+	Next uint64 // Before of the next step; 0: all reports were read
 }
 
 // undoBatch is the number of reports that one transaction withdraws.
@@ -38,75 +45,79 @@ const undoBatch = 200
 // refuted, and a listing is due. Nobody else's reputation changes. When the error is nil, that is
 // on disk; after an error, a part of it may be.
 func (l *Ledger) Withdraw(u Undo) (sum Undone, err error) {
-	below := uint64(0)
+	left := u.Limit
 	for {
+		u.Limit = undoBatch
+		if left > 0 {
+			u.Limit = min(left, undoBatch)
+		}
 		step := l.withdrawStep
 		if u.DryRun {
 			step = l.planStep
 		}
-		done, next, err := step(u, below)
+		done, err := step(u)
 		if err != nil {
 			return sum, err
 		}
 		sum.Reports, sum.Revocations = sum.Reports+done.Reports, sum.Revocations+done.Revocations
 		sum.Delisted, sum.Relisted, sum.Standing = sum.Delisted+done.Delisted, sum.Relisted+done.Relisted, sum.Standing+done.Standing
-		if next == 0 {
+		sum.Next = done.Next
+		if done.Next == 0 || left == u.Limit {
 			return sum, nil
 		}
-		below = next
+		u.Before, left = done.Next, left-u.Limit
 	}
 }
 
-func (l *Ledger) withdrawStep(u Undo, below uint64) (done Undone, next uint64, err error) {
+func (l *Ledger) withdrawStep(u Undo) (done Undone, err error) {
 	err = l.commit(func(t *txn) (refused, err error) {
-		if done, next, err = t.withdraw(u, below); err != nil {
+		if done, err = t.withdraw(u); err != nil {
 			return nil, err
 		}
 		return nil, t.Flush()
 	})
-	return done, next, err
+	return done, err
 }
 
-func (l *Ledger) planStep(u Undo, below uint64) (done Undone, next uint64, err error) {
+func (l *Ledger) planStep(u Undo) (done Undone, err error) {
 	err = l.view(func(t *txn) error {
-		done, next, err = t.withdraw(u, below)
+		done, err = t.withdraw(u)
 		return err
 	})
-	return done, next, err
+	return done, err
 }
 
-// withdraw withdraws at most undoBatch reports below a number. next is the number to continue
-// with; 0 at the end.
-func (t *txn) withdraw(u Undo, below uint64) (done Undone, next uint64, err error) {
+// withdraw withdraws one step of an Undo.
+func (t *txn) withdraw(u Undo) (done Undone, err error) {
 	row, err := t.Reporter(u.Reporter)
 	if err != nil || row == nil {
-		return done, 0, err
+		return done, err
 	}
 	var numbers []uint64
-	err = t.ByReporter(u.Reporter, below, func(n uint64) (bool, error) {
-		if len(numbers) == undoBatch {
-			next = numbers[len(numbers)-1]
+	err = t.ByReporter(u.Reporter, u.Before, func(n uint64) (bool, error) {
+		if len(numbers) == u.Limit {
+			done.Next = numbers[len(numbers)-1]
 			return false, nil
 		}
 		numbers = append(numbers, n)
 		return true, nil
 	})
 	if err != nil {
-		return done, 0, err
+		return done, err
 	}
 	for _, n := range numbers {
 		r, err := t.Report(n)
 		if err != nil {
-			return done, 0, err
+			return done, err
 		}
 		if r == nil || r.At.Before(u.Since) || u.OnlyHam && r.Stance() == Spam {
 			continue
 		}
 		if err := t.withdrawOne(n, r, u, &done); err != nil {
-			return done, 0, err
+			return done, err
 		}
 	}
-	return done, next, nil
+	return done, nil
 }
 
 // withdrawOne withdraws the part of one report that still counts. The rest was renewed,

@@ -58,6 +58,36 @@ func TestActionsInABrowser(t *testing.T) {
 	}
 }
 
+// drop lets a message fall on a page, like a file from another window.
+const drop = `(() => {
+  const data = new DataTransfer();
+  data.items.add(new File(["Subject: x\n\n%s\n"], "dropped.eml", { type: "message/rfc822" }));
+  document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+})()`
+
+// A message that is dropped anywhere on the page is explained. On paper, there is nothing to click.
+func TestDropAndPrint(t *testing.T) {
+	t.Parallel()
+	site := pagetest.New(t)
+	site.MustReport("anna", desktest.Letter(1, 0))
+	s := httptest.NewServer(site.Handler)
+	defer s.Close()
+	tab := browser(t)
+	signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
+	do(t, tab, chromedp.Navigate(s.URL+"/explain"), chromedp.Evaluate[chromedp.Void](fmt.Sprintf(drop, desktest.LetterText(1, 0))),
+		chromedp.WaitReady(chromedp.CSS(".actions")))
+	if got := ask(t, tab, chromedp.Text(chromedp.CSS("main"))); !strings.Contains(got, "dropped.eml: ") || !strings.Contains(got, "anna") {
+		t.Errorf("the dropped message is explained by %q", got)
+	}
+	if _, err := chromedp.Call(tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}); err != nil {
+		t.Fatal(err)
+	}
+	const seen = `[...document.querySelectorAll("nav, button, table")].filter((e) => e.getClientRects().length).map((e) => e.tagName).join()`
+	if got := ask(t, tab, chromedp.Evaluate[string](seen)); got != "TABLE,TABLE" {
+		t.Errorf("on paper one sees %q, want the tables alone", got)
+	}
+}
+
 // withScript switches the script of a tab's pages on or off.
 func withScript(t *testing.T, tab context.Context, on bool) {
 	t.Helper()
@@ -82,6 +112,9 @@ func TestSettlingInABrowser(t *testing.T) {
 			tab := browser(t)
 			withScript(t, tab, hasScript)
 			signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
+			if got := ask(t, tab, chromedp.Text(chromedp.CSS("main"))); strings.Contains(got, "As of ") == hasScript {
+				t.Errorf("figures that are not refreshed have a time, and others do not: %q", got)
+			}
 			if got := ask(t, tab, chromedp.Text(chromedp.CSS(".note"))); !strings.HasPrefix(got, "Your users disagree about") {
 				t.Fatalf("the first screen needs %q", got)
 			}

@@ -69,6 +69,11 @@ func TestSettleFromTheList(t *testing.T) {
 			if w := form(root, number[1], as); w.Code != 200 || !strings.Contains(w.Body.String(), want.says) {
 				t.Errorf("%d\n%s", w.Code, w.Body)
 			}
+			for _, path := range []string{"/reports", "/reporters"} {
+				if body := root.get(path).Body.String(); !strings.Contains(body, ">settled by an administrator<") || strings.Contains(body, ">settled:<") {
+					t.Errorf("%s does not name the administrator:\n%s", path, body)
+				}
+			}
 			if body := root.get(list).Body.String(); !strings.Contains(body, "0 campaigns") || site.DB.Judge(letter).Listed != want.listed {
 				t.Errorf("afterwards, listed %v:\n%s", site.DB.Judge(letter).Listed, body)
 			}

@@ -91,7 +91,7 @@ func (p *Page) learn(r *http.Request, q api.Request, d *explainData) error {
 			return err
 		}
 	}
-	x, err := post(p, r, v1.Explain, q)
+	x, err := post(p, r, v1.Explain, api.SenderRequest{Request: q})
 	d.Explanation = &x
 	return err
 }

@@ -113,6 +113,8 @@ func (p *Page) reporterList(w http.ResponseWriter, r *http.Request) {
 // Why says in words how a reporter came to its weight.
 func (d reportersData) Why(r api.Reporter) string {
 	switch {
+	case r.Name == settler:
+		return "stands against the words of all others"
 	case r.Override != nil:
 		return "set by an administrator"
 	case r.Confirmed+r.Refuted < 0.5:

@@ -320,8 +320,11 @@ func TestHostileTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	site.SetFault("<b>\u202egnp.exe\u2066 " + strings.Repeat("long ", 500))
+	hostile := `<script>alert(3)</script>` + "\u202e"
+	site.Judge(pagetest.Now, hostile, hostile, desktest.Letter(2, 0))
+	site.Spare(pagetest.Now, "4fXk2T0001z", hostile, desktest.Letter(1, 0))
 	v := signedIn(t, site, "root", pagetest.Root)
-	for _, path := range []string{"/", "/campaigns", "/campaigns?q=<script>alert(2)</script>", "/reports", "/reporters", "/reporters?name=%3Cscript%3E", "/reports?by=%E2%80%AE", "/campaigns?q=%E2%80%AE"} {
+	for _, path := range []string{"/", "/mail", "/mail?q=<script>alert(4)</script>", "/explain?ask=" + desktest.Letter(1, 0).Counting[0].ID(), "/campaigns", "/campaigns?q=<script>alert(2)</script>", "/reports", "/reporters", "/reporters?name=%3Cscript%3E", "/reports?by=%E2%80%AE", "/campaigns?q=%E2%80%AE"} {
 		body := v.get(path).Body.String()
 		for _, bad := range []string{"<script>alert", "\u202e", "\u2066", "<b>\u202e", strings.Repeat("long ", 80), `"onx=`} {
 			if strings.Contains(body, bad) {

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,7 +17,6 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/reporting/desk/desktest"
 	"github.com/spambloom/spambloom/reporting/page/pagetest"
 )
 
@@ -98,17 +98,30 @@ var pages = map[string]string{
 	"sites": "/sites", "filters": "/filters", "explain": "/explain",
 }
 
+// listed returns the source of the last letter that is spam by several parts, without the names
+// of foreign domains.
+func listed(t *testing.T, site *pagetest.Site, letters []pagetest.Letter) []byte {
+	t.Helper()
+	for _, l := range slices.Backward(letters) {
+		if len(l.Set.Sketches) > 0 && len(l.Set.Domains) == 0 && len(site.DB.Judge(l.Set).Matches) > 2 {
+			return l.Raw
+		}
+	}
+	t.Fatal("no letter is listed")
+	return nil
+}
+
 // month returns the busy site of the pictures: thirty days of mail of the archives in
-// shared/corpora.
-func month(t *testing.T) *pagetest.Site {
+// shared/corpora; and the letters of the last one, phishing.
+func month(t *testing.T) (*pagetest.Site, []pagetest.Letter) {
 	t.Helper()
 	xz := testenv.Program(t, "xz")
 	var archives [][]pagetest.Letter
 	for _, name := range []string{"lists", "trec07p", "spamassassin"} {
 		archives = append(archives, pagetest.ReadArchive(t, xz, archive(t, name), bloomdb.ClassOther))
 	}
-	archives = append(archives, pagetest.ReadArchive(t, xz, archive(t, "phishing"), bloomdb.ClassPhish))
-	return pagetest.NewReplay(t, 30*24*time.Hour, archives...)
+	phishing := pagetest.ReadArchive(t, xz, archive(t, "phishing"), bloomdb.ClassPhish)
+	return pagetest.NewReplay(t, 30*24*time.Hour, append(archives, phishing)...), phishing
 }
 
 func archive(t *testing.T, name string) string {
@@ -126,13 +139,14 @@ func TestGuidePictures(t *testing.T) {
 		t.Skip("SPAMBLOOM_PICTURES is not guide")
 	}
 	const folder, most = "../../contrib/pictures", 150_000
-	tab, site := browser(t), month(t)
+	tab := browser(t)
+	site, phishing := month(t)
 	s := httptest.NewServer(site.Handler)
 	defer s.Close()
 	signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
 	screen(t, tab, 1000, false)
 	source := filepath.Join(t.TempDir(), "mail.eml")
-	if err := os.WriteFile(source, []byte("Subject: x\n\n"+desktest.LetterText(20, 0)+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(source, listed(t, site, phishing), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, steps := range map[string]chromedp.Action[chromedp.Void]{
@@ -161,7 +175,8 @@ func TestPictures(t *testing.T) {
 	}
 	only := os.Getenv("SPAMBLOOM_ONLY")
 	tab := browser(t)
-	for kind, site := range map[string]*pagetest.Site{"empty": pagetest.New(t), "small": pagetest.New(t).Small(), "busy": month(t)} {
+	busy, _ := month(t)
+	for kind, site := range map[string]*pagetest.Site{"empty": pagetest.New(t), "small": pagetest.New(t).Small(), "busy": busy} {
 		s := httptest.NewServer(site.Handler)
 		defer s.Close()
 		signIn(t, tab, s.URL+site.Link("root", pagetest.Root))

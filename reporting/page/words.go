@@ -19,9 +19,12 @@ var words = template.FuncMap{
 	"percent": func(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) },
 	"rate":    func(x float64) string { return fmt.Sprintf("%.2g", x) },
 	"safe":    safe,
+	"who":     who,
 	"short":   short,
 	"join":    strings.Join,
 	"share":   share,
+	"few":     func(list []string) []string { return list[:min(len(list), fewShown)] },
+	"others":  func(list []string) int { return max(0, len(list)-fewShown) },
 	"kind":    func(id string) string { kind, _, _ := strings.Cut(id, ":"); return kindWords(kind) },
 	"sum": func(counts map[string]int64) (n int64) {
 		for _, c := range counts {
@@ -62,6 +65,9 @@ func size(n int64) string {
 	return fmt.Sprintf("%.0f GiB", float64(n)/(1<<30))
 }
 
+// fewShown bounds the reporters of a campaign that the first screen names.
+const fewShown = 2
+
 // maxShown bounds a text from outside that is shown, in characters.
 const maxShown = 300
 
@@ -87,6 +93,17 @@ func safe(text string) string {
 	return b.String()
 }
 
+// settler is the reporter of what administrators settle: POST /v1/reports/settle.
+const settler = "settled:"
+
+// who names a reporter.
+func who(name string) string {
+	if name == settler {
+		return "settled by an administrator"
+	}
+	return safe(name)
+}
+
 // short returns the beginning of an id, which is enough for people: 8 digits and the kind.
 func short(id string) string {
 	kind, digits, _ := strings.Cut(id, ":")
@@ -108,10 +125,13 @@ func (v *view) When(t time.Time) string {
 	case t.YearDay() == now.YearDay() && t.Year() == now.Year():
 		return t.Format("15:04")
 	case t.Year() == now.Year():
-		return t.Format("2 Jan 15:04")
+		return t.Format("2\u00a0Jan 15:04")
 	}
-	return t.Format("2 Jan 2006")
+	return t.Format("2\u00a0Jan 2006")
 }
+
+// Clock is the time at which the page was made.
+func (v *view) Clock() string { return v.Now.Local().Format("15:04:05 MST") }
 
 // Stamp is the whole time, for machines and tooltips.
 func (v *view) Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

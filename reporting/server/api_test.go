@@ -40,7 +40,7 @@ func TestAPIPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	examples := example.FindAllSubmatch(page, -1)
-	if len(examples) != 28 {
+	if len(examples) != 29 {
 		t.Errorf("%d examples in API.md", len(examples))
 	}
 	for _, e := range examples {

@@ -11,13 +11,14 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/server/peer"
 )
 
 // The other doors of the daemon ask the control API without a connection. So the rights and
 // bounds of a user are the same at all of them.
 
 // PeerOf returns the process that connected to a unix socket. It is not known over TCP.
-func PeerOf(conn net.Conn) desk.Origin { return peerOf(conn) }
+func PeerOf(conn net.Conn) desk.Origin { return peer.Of(conn) }
 
 // Get asks control in the name of the origin in ctx, which WithOrigin has set. The error is
 // an api.Problem if control refused.

@@ -1,7 +1,8 @@
 // Package server serves the control API (see API.md, in the folder above) on the control
 // socket and over TLS. It owns connections and rights: the bounds of each user's connections
 // and requests, the name of the caller, and what the caller may do. The desk (package desk)
-// does what is asked.
+// does what is asked. Package peer asks the system who connected; package refusal replaces the
+// answers with which net/http refuses a request.
 //
 //	unix socket -> Door: bounds by user      TLS -> Door: bounds by address -> Remote: token, certificate
 //	    -> New: timeouts, at most 1,000 requests a connection

@@ -15,6 +15,8 @@ import (
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/server/peer"
+	"github.com/spambloom/spambloom/reporting/server/refusal"
 )
 
 // Bounds of the connections of users. Each takes a file descriptor, which the mail server's
@@ -91,7 +93,7 @@ func newDoor(to string, b bounds, log *slog.Logger) *Door {
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &Door{
-		to: to, log: log, bounds: b, peer: peerOf, accepted: map[string][]*doorConn{},
+		to: to, log: log, bounds: b, peer: peer.Of, accepted: map[string][]*doorConn{},
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name:        "spambloom_control_refused_total",
 			Help:        "Connections that were refused, as their user had too many (user), or all users together (all).",
@@ -149,7 +151,7 @@ type doorConn struct {
 
 func (c *doorConn) RemoteAddr() net.Addr { return c.remote }
 
-func (c *doorConn) Write(p []byte) (int, error) { return writeRefusal(c.Conn, p) }
+func (c *doorConn) Write(p []byte) (int, error) { return refusal.Write(c.Conn, p) }
 
 // Close closes the connection and frees its place.
 func (c *doorConn) Close() error {

@@ -93,6 +93,7 @@ func (h *handler) endpoints() []endpoint {
 		post(h, v1.SetWeight, toAdministrate, h.setWeight),
 		post(h, v1.Contested, toAdministrate, func(_ caller, q api.ContestedRequest) (api.Contested, error) { return h.desk.Contested(q) }),
 		post(h, v1.Settle, toAdministrate, h.settle),
+		post(h, v1.Learn, toAdministrate, h.learn),
 		post(h, v1.Retouch, toAdministrate, h.retouch),
 		post(h, v1.PlanRetouch, toAdministrate, h.planRetouch),
 		get(h, v1.Retouched, toAsk, func(caller) (api.RetouchedList, error) { return h.desk.Retouched(), nil }),

@@ -170,7 +170,7 @@ func TestExplain(t *testing.T) {
 	if _, err := client.Post(ctx, c.client, v1.Report, api.NewRequest(desktest.Set("other body", "text"))); err != nil {
 		t.Fatal(err)
 	}
-	x, err := client.Post(ctx, c.client, v1.Explain, api.NewRequest(set))
+	x, err := client.Post(ctx, c.client, v1.Explain, api.SenderRequest{Request: api.NewRequest(set)})
 	if err != nil {
 		t.Fatal(err)
 	}

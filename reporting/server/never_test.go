@@ -38,7 +38,7 @@ func TestNever(t *testing.T) {
 	if _, err := client.Post(ctx, c.client, v1.Report, r.Request); !isProblem(err, http.StatusConflict) {
 		t.Errorf("a report: %v", err)
 	}
-	x, err := client.Post(ctx, c.client, v1.Explain, r.Request)
+	x, err := client.Post(ctx, c.client, v1.Explain, api.SenderRequest{Request: r.Request})
 	if err != nil || !x.Never || x.Signatures[0].Listed || !x.Signatures[0].Never {
 		t.Errorf("explained %s, %v", asJSON(t, x), err)
 	}

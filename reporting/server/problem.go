@@ -27,6 +27,10 @@ func problemOf(err error) *api.Problem {
 		return api.NewProblem(http.StatusConflict, "%v", bloomdb.ErrNever)
 	case errors.Is(err, desk.ErrRevokedOften):
 		return api.NewProblem(http.StatusConflict, "%v", err)
+	case errors.Is(err, bloomdb.ErrLearning):
+		return api.NewProblem(http.StatusNotImplemented, "%v", err)
+	case errors.Is(err, bloomdb.ErrLearned):
+		return api.NewProblem(http.StatusServiceUnavailable, "%v", err)
 	case errors.Is(err, bloomdb.ErrFull):
 		return api.NewProblem(http.StatusServiceUnavailable, "%v; the next one begins later", err)
 	case errors.Is(err, ledger.ErrFull):

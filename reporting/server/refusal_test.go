@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -90,21 +89,6 @@ func TestRawClients(t *testing.T) {
 		if err != nil || response.StatusCode != test.status || p.Status != test.status || !strings.Contains(p.Detail, test.detail) ||
 			p.Type != "about:blank" || p.Title == "" || response.Header.Get("Content-Type") != "application/problem+json" {
 			t.Errorf("%.80q: %s %q; want %d with %q", test.raw, answer, p.Detail, test.status, test.detail)
-		}
-	}
-}
-
-// Answers of this package go through as they are, whatever they begin with.
-func TestAnswersAreNoRefusals(t *testing.T) {
-	for _, answer := range []string{
-		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
-		"HTTP/1.1 400 Bad api.Request\r\nContent-Type: application/problem+json\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n{}",
-		"HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n",
-		"{\"detail\":\"HTTP/1.1 400 Bad api.Request\"}", "HTTP/1.1 ", "",
-		fmt.Sprintf("HTTP/1.1 x%s", refusalEnd), fmt.Sprintf("HTTP/1.1 40%s", refusalEnd), string(refusalEnd),
-	} {
-		if p, ok := refusal([]byte(answer)); ok {
-			t.Errorf("%q is taken for the refusal %+v", answer, p)
 		}
 	}
 }

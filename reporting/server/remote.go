@@ -20,6 +20,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/credential"
 	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/server/refusal"
 )
 
 // Bounds of the listener for other machines. A connection is closed if the handshake and
@@ -212,7 +213,7 @@ func (c *remoteConn) fail(err error) {
 	var plain tls.RecordHeaderError
 	if errors.As(err, &plain) && plain.Conn != nil && isHTTP(plain.RecordHeader) {
 		p := api.NewProblem(http.StatusBadRequest, "this port speaks TLS: the address begins with https://")
-		_, _ = plain.Conn.Write(rawProblem(p))
+		_, _ = plain.Conn.Write(refusal.Raw(p))
 	}
 }
 
@@ -226,7 +227,7 @@ func isHTTP(head [5]byte) bool {
 	return true
 }
 
-func (c *remoteConn) Write(p []byte) (int, error) { return writeRefusal(c.Conn, p) }
+func (c *remoteConn) Write(p []byte) (int, error) { return refusal.Write(c.Conn, p) }
 
 type connKey struct{}
 

@@ -47,12 +47,12 @@ func (h *handler) check(_ caller, q api.Request) (api.Answer, error) {
 	return a, nil
 }
 
-func (h *handler) explain(_ caller, q api.Request) (api.Explanation, error) {
-	set, err := read(q)
+func (h *handler) explain(_ caller, q api.SenderRequest) (api.Explanation, error) {
+	set, err := q.Read()
 	if err != nil {
-		return api.Explanation{}, err
+		return api.Explanation{}, badRequest(err)
 	}
-	x, evidence := h.desk.Explain(set)
+	x, evidence := h.desk.Explain(set, q.From)
 	x.Verdict = h.verdict(evidence, set)
 	return x, nil
 }
@@ -88,6 +88,19 @@ func (h *handler) enterReport(report desk.Report, enter func(desk.Report) (desk.
 		receipt.Offer = "retouch"
 	}
 	return receipt, nil
+}
+
+func (h *handler) learn(c caller, q api.SenderRequest) (api.Learned, error) {
+	set, err := q.Read()
+	if err != nil {
+		return api.Learned{}, badRequest(err)
+	}
+	report, err := c.reportOf(set, q.Request)
+	if err != nil {
+		return api.Learned{}, err
+	}
+	learned, err := h.desk.Learn(report, q.From, q.At)
+	return api.Learned{Learned: learned}, err
 }
 
 func (h *handler) retouch(c caller, q api.Request) (api.Retouching, error) {

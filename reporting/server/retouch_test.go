@@ -34,7 +34,7 @@ func TestRetouch(t *testing.T) {
 	if err != nil || len(done.Listings) != 2 || done.Verdict != "clean" {
 		t.Errorf("done %s, %v", asJSON(t, done), err)
 	}
-	x, err := client.Post(ctx, c.client, v1.Explain, r)
+	x, err := client.Post(ctx, c.client, v1.Explain, api.SenderRequest{Request: r})
 	if err != nil || x.Verdict != "clean" || x.Signatures[0].Listed || !x.Signatures[0].Spam[0].Retouched {
 		t.Errorf("explained %s, %v", asJSON(t, x), err)
 	}

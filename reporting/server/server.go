@@ -10,6 +10,7 @@ import (
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/server/refusal"
 )
 
 // Bounds of a connection. A request is small and comes from this machine, so a client that
@@ -20,7 +21,6 @@ const (
 	readTimeout   = 10 * time.Second
 	writeTimeout  = 30 * time.Second // a report waits for the disk
 	maxRequests   = 1000             // on one connection
-	maxHeader     = 16 << 10         // bytes
 )
 
 // New returns the server of the control API. Its Serve is to be called with a listener from
@@ -36,7 +36,7 @@ func New(h http.Handler, log *slog.Logger) *http.Server {
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       api.IdleTimeout,
-		MaxHeaderBytes:    maxHeader,
+		MaxHeaderBytes:    refusal.MaxHeader,
 		// "OPTIONS *" is answered with a problem, like everything else outside this API.
 		DisableGeneralOptionsHandler: true,
 

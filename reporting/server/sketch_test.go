@@ -41,7 +41,7 @@ func TestSketchAnswers(t *testing.T) {
 	if o := a.Overlap; o == nil || o.Found < o.Need || o.Need == 0 || o.Keys < o.Found {
 		t.Errorf("overlap %+v", o)
 	}
-	x, err := client.Post(ctx, c.client, v1.Explain, near)
+	x, err := client.Post(ctx, c.client, v1.Explain, api.SenderRequest{Request: near})
 	if err != nil || len(x.Sketches) != 1 || len(x.Sketches[0].Spam) != 1 || len(x.Sketches[0].Revoked) != 0 {
 		t.Fatalf("explained: %+v, %v", x, err)
 	}
@@ -57,7 +57,7 @@ func TestSketchAnswers(t *testing.T) {
 	if a, err := client.Post(ctx, c.client, v1.Check, near); err != nil || a.Verdict != "clean" || a.Overlap != nil {
 		t.Errorf("after another one was revoked: %+v, %v", a, err)
 	}
-	if x, err := client.Post(ctx, c.client, v1.Explain, near); err != nil || len(x.Sketches) != 1 || len(x.Sketches[0].Revoked) != 1 {
+	if x, err := client.Post(ctx, c.client, v1.Explain, api.SenderRequest{Request: near}); err != nil || len(x.Sketches) != 1 || len(x.Sketches[0].Revoked) != 1 {
 		t.Errorf("explained: %+v, %v", x, err)
 	}
 }

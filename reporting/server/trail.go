@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -40,6 +41,9 @@ func (h *handler) undo(c caller, q api.UndoRequest) (api.Undone, error) {
 	}
 	if err := api.CheckReporter(q.By); err != nil {
 		return api.Undone{}, badRequest(err)
+	}
+	if q.Limit < 0 {
+		return api.Undone{}, badRequest(fmt.Errorf("limit %d: want 0 or more", q.Limit))
 	}
 	return h.desk.Undo(q, c.author())
 }

@@ -175,7 +175,7 @@ func (f Facts) needs(now time.Time) []overview.Need {
 
 func (c Contested) text() string {
 	if c.Held {
-		return fmt.Sprintf("A report of %s is held: it would hit %s that nobody else reported. spambloom settle releases or refuses it.", c.ID, count(int(c.Mails), "mail"))
+		return fmt.Sprintf("A report of %s is held: it would hit %s that nobody else reported. To release it, settle it as spam; to refuse it, as wanted.", c.ID, count(int(c.Mails), "mail"))
 	}
 	now := "not called spam"
 	if c.Listed {
@@ -188,7 +188,7 @@ func count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return overview.Thousands(uint64(n)) + " " + thing + "s"
 }
 
 func order(n overview.Need) int {

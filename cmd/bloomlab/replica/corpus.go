@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spambloom/spambloom/cmd/bloomlab/variation"
+	"github.com/spambloom/spambloom/cmd/bloomlab/variation/message"
 	"github.com/spambloom/spambloom/cmd/internal/mailbox"
 )
 
@@ -20,7 +21,7 @@ import (
 type Message struct {
 	Name string
 	Raw  []byte
-	Mail *variation.Mail // nil: too broken to be varied
+	Mail *message.Mail // nil: too broken to be varied
 }
 
 // Corpus is mail sorted by hand.
@@ -105,7 +106,7 @@ func (c *Corpus) readTar(in io.Reader) error {
 
 func (c *Corpus) add(folder, name string, raw []byte) {
 	m := Message{Name: name, Raw: raw}
-	m.Mail, _ = variation.Parse(name, raw) // a broken message is judged, but not varied
+	m.Mail, _ = message.Parse(name, raw) // a broken message is judged, but not varied
 	switch folder {
 	case "spam":
 		c.Spams = append(c.Spams, m)
@@ -115,7 +116,7 @@ func (c *Corpus) add(folder, name string, raw []byte) {
 }
 
 func (c *Corpus) material() *variation.Material {
-	mails := func(list []Message) (mails []*variation.Mail) {
+	mails := func(list []Message) (mails []*message.Mail) {
 		for _, m := range list {
 			if m.Mail != nil {
 				mails = append(mails, m.Mail)

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
-	"github.com/spambloom/spambloom/cmd/bloomlab/variation"
+	"github.com/spambloom/spambloom/cmd/bloomlab/variation/message"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -67,7 +67,7 @@ const (
 // by default): each element with its first class, links with their domain. It is nil if the page
 // has too little of it.
 func structureOf(raw []byte) (list []string) {
-	m, err := variation.Parse("", raw)
+	m, err := message.Parse("", raw)
 	if err != nil || len(m.Pages()) == 0 {
 		return nil
 	}

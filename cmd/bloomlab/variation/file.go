@@ -9,21 +9,23 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/spambloom/spambloom/cmd/bloomlab/variation/message"
 )
 
 // withFile makes the message a short text with an attachment.
-func (m *Mail) withFile(d *draw, file *Part) {
-	m.Root = &Part{Type: "multipart/mixed", Params: map[string]string{},
-		Children: []*Part{textPart("text/plain", "See the file. "+d.token(6)+"\n"), file}}
+func withFile(m *message.Mail, d *draw, file *message.Part) {
+	m.Root = &message.Part{Type: "multipart/mixed", Params: map[string]string{},
+		Children: []*message.Part{message.TextPart("text/plain", "See the file. "+d.token(6)+"\n"), file}}
 }
 
 // withZip packs the message's text, and bytes of no meaning, in an archive.
-func withZip(d *draw, m *Mail) {
+func withZip(d *draw, m *message.Mail) {
 	data := make([]byte, 3000)
 	for i := range data {
 		data[i] = byte(d.Uint32())
 	}
-	m.withFile(d, filePart("application/zip", "invoice.zip", pack(d, [][]byte{[]byte(m.Text()), data})))
+	withFile(m, d, message.FilePart("application/zip", "invoice.zip", pack(d, [][]byte{[]byte(m.Text()), data})))
 }
 
 // pack writes an archive whose names, times and compression are drawn.
@@ -43,7 +45,7 @@ func pack(d *draw, members [][]byte) []byte {
 	return out.Bytes()
 }
 
-func repack(d *draw, m *Mail) bool {
+func repack(d *draw, m *message.Mail) bool {
 	file := m.Root.Children[1]
 	r, err := zip.NewReader(bytes.NewReader(file.Body), int64(len(file.Body)))
 	if err != nil {
@@ -57,7 +59,7 @@ func repack(d *draw, m *Mail) bool {
 		}
 		members = append(members, content)
 	}
-	m.withFile(d, filePart("application/zip", d.token(6)+".zip", pack(d, members)))
+	withFile(m, d, message.FilePart("application/zip", d.token(6)+".zip", pack(d, members)))
 	return true
 }
 
@@ -75,12 +77,12 @@ func readMember(f *zip.File) ([]byte, error) {
 const leastInFile = 2000
 
 // withPDF writes the message's text as a PDF of one page.
-func withPDF(d *draw, m *Mail) {
+func withPDF(d *draw, m *message.Mail) {
 	text := m.Text()
 	for text != "" && len(text) < leastInFile {
 		text += "\n" + text
 	}
-	m.withFile(d, filePart("application/pdf", "invoice.pdf", label(d, pdf(text))))
+	withFile(m, d, message.FilePart("application/pdf", "invoice.pdf", label(d, pdf(text))))
 }
 
 // pdf writes a file of one page (ISO 32000-1, annex H) whose metadata label fills in.
@@ -130,7 +132,7 @@ func label(d *draw, file []byte) []byte {
 	return fileID.ReplaceAllLiteral(file, []byte("/ID [<"+id+"><"+id+">]"))
 }
 
-func relabel(d *draw, m *Mail) bool {
-	m.withFile(d, filePart("application/pdf", d.token(6)+".pdf", label(d, m.Root.Children[1].Body)))
+func relabel(d *draw, m *message.Mail) bool {
+	withFile(m, d, message.FilePart("application/pdf", d.token(6)+".pdf", label(d, m.Root.Children[1].Body)))
 	return true
 }

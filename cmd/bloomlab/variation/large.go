@@ -3,14 +3,16 @@ package variation
 import (
 	"strings"
 	"unicode"
+
+	"github.com/spambloom/spambloom/cmd/bloomlab/variation/message"
 )
 
 // shuffleParagraphs changes the order of a part's paragraphs. The markup between them
 // is unchanged.
-func shuffleParagraphs(d *draw, m *Mail) bool {
+func shuffleParagraphs(d *draw, m *message.Mail) bool {
 	changed := false
-	for _, p := range m.texts() {
-		list, isText := p.paragraphs()
+	for _, p := range m.TextParts() {
+		list, isText := p.Paragraphs()
 		var places []int
 		for i := range list {
 			if isText[i] {
@@ -27,8 +29,8 @@ func shuffleParagraphs(d *draw, m *Mail) bool {
 	return changed
 }
 
-func shuffleSentences(d *draw, m *Mail) bool {
-	return m.editSentences(func(list []string) []string {
+func shuffleSentences(d *draw, m *message.Mail) bool {
+	return m.EditSentences(func(list []string) []string {
 		d.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 		return list
 	})
@@ -36,16 +38,16 @@ func shuffleSentences(d *draw, m *Mail) bool {
 
 // template makes a campaign in which a share of the words is in sentences that have
 // several wordings. The copy has another wording of each.
-func template(share float64) func(*draw, *Mail) bool {
-	return func(d *draw, m *Mail) bool {
+func template(share float64) func(*draw, *message.Mail) bool {
+	return func(d *draw, m *message.Mail) bool {
 		if len(d.from.Sentences) == 0 {
 			return false
 		}
-		return m.editSentences(func(list []string) []string {
-			total := len(words(strings.Join(list, " ")))
+		return m.EditSentences(func(list []string) []string {
+			total := len(message.WordsOf(strings.Join(list, " ")))
 			left := int(share * float64(total))
 			for _, i := range d.Perm(len(list)) {
-				n := len(words(list[i]))
+				n := len(message.WordsOf(list[i]))
 				if n < 2 || n > left+n/2 {
 					continue
 				}
@@ -61,48 +63,48 @@ func template(share float64) func(*draw, *Mail) bool {
 func (d *draw) wording(n int) string {
 	var list []string
 	for tries := 0; len(list) < n && tries < 50; tries++ {
-		list = append(list, words(one(d, d.from.Sentences))...)
+		list = append(list, message.WordsOf(one(d, d.from.Sentences))...)
 	}
 	return strings.Join(list[:min(n, len(list))], " ")
 }
 
-func pad(before bool) func(*draw, *Mail) bool {
-	return func(d *draw, m *Mail) bool {
+func pad(before bool) func(*draw, *message.Mail) bool {
+	return func(d *draw, m *message.Mail) bool {
 		if len(d.from.Pages) == 0 {
 			return false
 		}
 		page := one(d, d.from.Pages)
 		if before {
-			return m.prependAll(page)
+			return m.PrependAll(page)
 		}
-		return m.appendAll(page)
+		return m.AppendAll(page)
 	}
 }
 
 // truncate keeps the first 60 % of the words that are read.
-func truncate(_ *draw, m *Mail) bool {
-	for _, p := range m.texts() {
+func truncate(_ *draw, m *message.Mail) bool {
+	for _, p := range m.TextParts() {
 		total := 0
-		list := p.pieces()
+		list := p.Pieces()
 		for _, piece := range list {
-			if piece.read {
-				total += len(words(piece.source))
+			if piece.Read {
+				total += len(message.WordsOf(piece.Source))
 			}
 		}
 		left := total * 6 / 10
 		for i := range list {
-			if list[i].read {
-				list[i].source, left = firstWords(list[i].source, left)
+			if list[i].Read {
+				list[i].Source, left = firstWords(list[i].Source, left)
 			}
 		}
-		p.setPieces(list)
+		p.SetPieces(list)
 	}
-	return len(m.texts()) > 0
+	return len(m.TextParts()) > 0
 }
 
 // firstWords is the text up to its n-th word, and what is left of n.
 func firstWords(text string, n int) (string, int) {
-	at := wordPattern.FindAllStringIndex(text, -1)
+	at := message.WordPattern.FindAllStringIndex(text, -1)
 	if len(at) <= n {
 		return text, n - len(at)
 	}
@@ -112,11 +114,11 @@ func firstWords(text string, n int) (string, int) {
 	return text[:at[n-1][1]], 0
 }
 
-func joinMails(d *draw, m *Mail) bool {
+func joinMails(d *draw, m *message.Mail) bool {
 	if len(d.from.Others) == 0 {
 		return false
 	}
 	other := one(d, d.from.Others)
 	text := strings.TrimFunc(other.Text(), unicode.IsSpace)
-	return other.Name != m.Name && text != "" && m.appendAll(text)
+	return other.Name != m.Name && text != "" && m.AppendAll(text)
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/spambloom/spambloom/cmd/bloomlab/variation/message"
 )
 
 // pageWords bounds a page of innocent text.
@@ -14,20 +16,20 @@ const (
 
 // Gather makes material of a corpus: words and sentences of the spams, pages of the
 // ham. Its order is that of the mail.
-func Gather(spams, ham []*Mail) *Material {
+func Gather(spams, ham []*message.Mail) *Material {
 	from := &Material{Others: spams}
 	seen := map[string]bool{}
 	for _, m := range spams {
 		text := m.Text()
-		for _, w := range words(text) {
+		for _, w := range message.WordsOf(text) {
 			w = strings.ToLower(w)
 			if isDictionary(w) {
 				seen[w] = true
 			}
 		}
-		for _, s := range sentences(text) {
-			if n := len(words(s)); n >= 5 && n <= maxSentence && !strings.ContainsAny(s, "@/<>") {
-				from.Sentences = append(from.Sentences, strings.Join(words(s), " "))
+		for _, s := range message.Sentences(text) {
+			if n := len(message.WordsOf(s)); n >= 5 && n <= message.MaxSentence && !strings.ContainsAny(s, "@/<>") {
+				from.Sentences = append(from.Sentences, strings.Join(message.WordsOf(s), " "))
 			}
 		}
 	}
@@ -54,12 +56,9 @@ func isDictionary(w string) bool {
 // innocentPage is the text's first pageMax words, or nothing where it has fewer
 // than pageMin.
 func innocentPage(text string) string {
-	if len(words(text)) < pageMin {
+	if len(message.WordsOf(text)) < pageMin {
 		return ""
 	}
 	page, _ := firstWords(text, pageMax)
 	return strings.TrimFunc(page, unicode.IsSpace)
 }
-
-// Words returns the number of words that a reader sees.
-func (m *Mail) Words() int { return len(words(m.Text())) }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/spambloom/spambloom/cmd/bloomlab/variation/message"
 )
 
 // swappedInPages is the share of the words that the page kinds swap, so that the words alone do
@@ -29,19 +31,10 @@ func pageKinds() []Kind {
 	}
 }
 
-// Pages returns the sources of the HTML parts.
-func (m *Mail) Pages() []string {
-	var list []string
-	for _, p := range m.pages() {
-		list = append(list, string(p.Body))
-	}
-	return list
-}
-
 // page swaps words in the pages of a message, and applies the changes.
-func page(changes ...func(*draw, *Mail) bool) func(*draw, *Mail) bool {
-	return func(d *draw, m *Mail) bool {
-		if len(m.pages()) == 0 || !swapWords(swappedInPages)(d, m) {
+func page(changes ...func(*draw, *message.Mail) bool) func(*draw, *message.Mail) bool {
+	return func(d *draw, m *message.Mail) bool {
+		if len(m.PageParts()) == 0 || !swapWords(swappedInPages)(d, m) {
 			return false
 		}
 		for _, change := range changes {
@@ -53,26 +46,7 @@ func page(changes ...func(*draw, *Mail) bool) func(*draw, *Mail) bool {
 	}
 }
 
-// editTags changes the start tags of the pages.
-func (m *Mail) editTags(edit func(tag string) string) bool {
-	changed := false
-	for _, p := range m.pages() {
-		list := p.pieces()
-		for i := range list {
-			if list[i].read || !startTagPattern.MatchString(list[i].source) {
-				continue
-			}
-			next := edit(list[i].source)
-			changed = changed || next != list[i].source
-			list[i].source = next
-		}
-		p.setPieces(list)
-	}
-	return changed
-}
-
 var (
-	startTagPattern  = regexp.MustCompile(`^<[a-zA-Z]`)
 	pictureSource    = regexp.MustCompile(`(?i)(\ssrc\s*=\s*["']?https?://)[^/"'\s>]+`)
 	linkTarget       = regexp.MustCompile(`(?i)(<a\s[^>]*?\bhref\s*=\s*)(?:"(https?://[^"]*)"|'(https?://[^']*)')`)
 	classAttribute   = regexp.MustCompile(`(?i)\sclass\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)`)
@@ -81,17 +55,17 @@ var (
 	bodyPattern      = regexp.MustCompile(`(?is)^(.*<body\b[^>]*>)(.*)(</body\s*>.*)$`)
 )
 
-func changePictureHosts(d *draw, m *Mail) bool {
-	return m.editTags(func(tag string) string {
+func changePictureHosts(d *draw, m *message.Mail) bool {
+	return m.EditTags(func(tag string) string {
 		host := "img." + d.token(9) + ".example"
 		return pictureSource.ReplaceAllString(tag, "${1}"+host)
 	})
 }
 
 // changeRows doubles or removes innermost table rows or paragraphs.
-func changeRows(d *draw, m *Mail) bool {
+func changeRows(d *draw, m *message.Mail) bool {
 	changed := false
-	for _, p := range m.pages() {
+	for _, p := range m.PageParts() {
 		rows := rowPattern.FindAllIndex(p.Body, -1)
 		if len(rows) < 2 {
 			continue
@@ -111,8 +85,8 @@ func changeRows(d *draw, m *Mail) bool {
 	return changed
 }
 
-func wrapPage(d *draw, m *Mail) bool {
-	for _, p := range m.pages() {
+func wrapPage(d *draw, m *message.Mail) bool {
+	for _, p := range m.PageParts() {
 		begin, end := "", ""
 		for range 1 + d.IntN(3) {
 			w := one(d, [][2]string{{"<div>", "</div>"}, {"<center>", "</center>"}, {"<table><tr><td>", "</td></tr></table>"}})
@@ -129,8 +103,8 @@ func wrapPage(d *draw, m *Mail) bool {
 
 // changeClasses gives a random class to a third of the elements without one, and puts comments
 // before a tenth. It keeps other classes, which the page's style sheet may name.
-func changeClasses(d *draw, m *Mail) bool {
-	return m.editTags(func(tag string) string {
+func changeClasses(d *draw, m *message.Mail) bool {
+	return m.EditTags(func(tag string) string {
 		if classAttribute.MatchString(tag) {
 			return tag
 		}
@@ -147,8 +121,8 @@ func changeClasses(d *draw, m *Mail) bool {
 
 var startName = regexp.MustCompile(`^<[a-zA-Z][a-zA-Z0-9]*`)
 
-func reorderAttributes(d *draw, m *Mail) bool {
-	return m.editTags(func(tag string) string {
+func reorderAttributes(d *draw, m *message.Mail) bool {
+	return m.EditTags(func(tag string) string {
 		found := attributePattern.FindAllString(tag, -1)
 		if len(found) < 2 || !isPlain(tag, found) {
 			return tag
@@ -172,8 +146,8 @@ func isPlain(tag string, attributes []string) bool {
 	return strings.Trim(rest, " \t\r\n/>") == ""
 }
 
-func personalLinks(d *draw, m *Mail) bool {
-	return m.editTargets(func(target string) string {
+func personalLinks(d *draw, m *message.Mail) bool {
+	return editTargets(m, func(target string) string {
 		hex := fmt.Sprintf("%016x", d.Uint64())
 		if before, after, has := strings.Cut(target, "?"); has {
 			return before + "?" + after + "&amp;r=" + hex
@@ -182,8 +156,8 @@ func personalLinks(d *draw, m *Mail) bool {
 	})
 }
 
-func redirectLinks(d *draw, m *Mail) bool {
-	return m.editTargets(func(target string) string {
+func redirectLinks(d *draw, m *message.Mail) bool {
+	return editTargets(m, func(target string) string {
 		return one(d, []string{
 			"https://www.google.com/url?q=" + url.QueryEscape(target) + "&amp;sa=D&amp;ust=" + d.token(12),
 			"https://eur01.safelinks.protection.outlook.com/?url=" + url.QueryEscape(target) + "&amp;data=" + d.token(20),
@@ -192,8 +166,8 @@ func redirectLinks(d *draw, m *Mail) bool {
 	})
 }
 
-func (m *Mail) editTargets(edit func(target string) string) bool {
-	return m.editTags(func(tag string) string {
+func editTargets(m *message.Mail, edit func(target string) string) bool {
+	return m.EditTags(func(tag string) string {
 		g := linkTarget.FindStringSubmatch(tag)
 		if g == nil {
 			return tag
@@ -203,12 +177,12 @@ func (m *Mail) editTargets(edit func(target string) string) bool {
 }
 
 // poison makes the page one of two alternatives, whose other one is a page of innocent words.
-func poison(d *draw, m *Mail) bool {
-	pages := m.pages()
+func poison(d *draw, m *message.Mail) bool {
+	pages := m.PageParts()
 	if len(d.from.Pages) == 0 {
 		return false
 	}
-	m.Root = &Part{Type: "multipart/alternative", Params: map[string]string{},
-		Children: []*Part{textPart("text/plain", one(d, d.from.Pages)+"\n"), pages[0]}}
+	m.Root = &message.Part{Type: "multipart/alternative", Params: map[string]string{},
+		Children: []*message.Part{message.TextPart("text/plain", one(d, d.from.Pages)+"\n"), pages[0]}}
 	return true
 }

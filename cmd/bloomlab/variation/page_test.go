@@ -5,13 +5,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/bloomlab/variation/message"
 )
 
 // TestPageKinds: what each kind of changed page keeps of the page, and what it changes.
 func TestPageKinds(t *testing.T) {
 	mails, raws := samples(t)
 	from := material(mails)
-	i := slices.IndexFunc(mails, func(m *Mail) bool { return strings.HasSuffix(m.Name, "page.eml") })
+	i := slices.IndexFunc(mails, func(m *message.Mail) bool { return strings.HasSuffix(m.Name, "page.eml") })
 	tags := regexp.MustCompile(`<[a-z]+`)
 	attributes := regexp.MustCompile(`[a-z]+="[^"]*"`)
 	of := func(pattern *regexp.Regexp, page string) []string {
@@ -40,7 +42,7 @@ func TestPageKinds(t *testing.T) {
 			t.Fatalf("there is no kind %s", kind)
 		}
 		_, copied, ok := k.Vary(1, from, mails[i], raws[i])
-		m, err := Parse(kind, copied)
+		m, err := message.Parse(kind, copied)
 		if !ok || err != nil {
 			t.Fatalf("%s: varied %v, %v", kind, ok, err)
 		}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/spambloom/spambloom/cmd/bloomlab/variation/message"
 )
 
 // A picture mail shows text as a picture. The letters are not real ones: each has its own
@@ -35,7 +37,7 @@ func paint(text string) *image.Gray {
 	cell := pointSize * (glyphWidth + 1)
 	line := pointSize * (glyphHeight + 3)
 	img := newCanvas(2*border+columns*cell, 2*border+(rows+3)*line)
-	lines := strings.Split(wrap(strings.Join(words(text), " "), columns), "\n")
+	lines := strings.Split(wrap(strings.Join(message.WordsOf(text), " "), columns), "\n")
 	y := border
 	for i, l := range lines[:min(rows, len(lines))] {
 		scale := pointSize
@@ -71,21 +73,21 @@ func drawGlyph(img *image.Gray, x, y, scale int, r rune) {
 }
 
 // asPicture makes the message a picture of its text.
-func asPicture(d *draw, m *Mail) {
+func asPicture(d *draw, m *message.Mail) {
 	var out bytes.Buffer
 	_ = png.Encode(&out, paint(m.Text())) // writing to a buffer cannot fail
-	m.Root = pictureMail(d, filePart("image/png", d.token(8)+".png", out.Bytes()))
+	m.Root = pictureMail(d, message.FilePart("image/png", d.token(8)+".png", out.Bytes()))
 }
 
-func pictureMail(d *draw, picture *Part) *Part {
-	page := textPart("text/html", "<html><body><p>"+d.token(5)+"</p><img src=\"cid:"+d.token(8)+"\"></body></html>\n")
-	return &Part{Type: "multipart/related", Params: map[string]string{}, Children: []*Part{page, picture}}
+func pictureMail(d *draw, picture *message.Part) *message.Part {
+	page := message.TextPart("text/html", "<html><body><p>"+d.token(5)+"</p><img src=\"cid:"+d.token(8)+"\"></body></html>\n")
+	return &message.Part{Type: "multipart/related", Params: map[string]string{}, Children: []*message.Part{page, picture}}
 }
 
 // repaint changes the picture of a picture mail.
-func repaint(change func(d *draw, img *image.Gray) (kind string, body []byte)) func(*draw, *Mail) bool {
-	return func(d *draw, m *Mail) bool {
-		i := slices.IndexFunc(m.Root.Children, func(p *Part) bool { return p.Type == "image/png" })
+func repaint(change func(d *draw, img *image.Gray) (kind string, body []byte)) func(*draw, *message.Mail) bool {
+	return func(d *draw, m *message.Mail) bool {
+		i := slices.IndexFunc(m.Root.Children, func(p *message.Part) bool { return p.Type == "image/png" })
 		if i < 0 {
 			return false
 		}
@@ -95,7 +97,7 @@ func repaint(change func(d *draw, img *image.Gray) (kind string, body []byte)) f
 			return false
 		}
 		kind, body := change(d, img)
-		m.Root = pictureMail(d, filePart(kind, d.token(8), body))
+		m.Root = pictureMail(d, message.FilePart(kind, d.token(8), body))
 		return true
 	}
 }

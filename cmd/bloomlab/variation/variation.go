@@ -4,6 +4,8 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"strings"
+
+	"github.com/spambloom/spambloom/cmd/bloomlab/variation/message"
 )
 
 // Kind is one way in which the copies of a message differ.
@@ -20,8 +22,8 @@ type Kind struct {
 	// Same is true if a reader sees the same text in the copy.
 	Same bool
 
-	base func(d *draw, m *Mail)      // makes the original that is reported; nil: the message as it is
-	vary func(d *draw, m *Mail) bool // false: the message has nothing that this kind varies
+	base func(d *draw, m *message.Mail)      // makes the original that is reported; nil: the message as it is
+	vary func(d *draw, m *message.Mail) bool // false: the message has nothing that this kind varies
 }
 
 // Material is unrelated mail from which copies are made. A kind that needs an empty list
@@ -29,8 +31,8 @@ type Kind struct {
 type Material struct {
 	Words     []string // different ones, lower case
 	Sentences []string
-	Pages     []string // innocent texts of 300 to 500 words
-	Others    []*Mail  // other spams
+	Pages     []string        // innocent texts of 300 to 500 words
+	Others    []*message.Mail // other spams
 }
 
 // draw is the source of a kind's random choices.
@@ -43,11 +45,11 @@ type draw struct {
 // parsed from: the original itself for most kinds. ok is false where the message
 // has nothing that this kind varies. For the same seed and material the copy is
 // the same.
-func (k Kind) Vary(seed uint64, from *Material, m *Mail, raw []byte) (original, copied []byte, ok bool) {
+func (k Kind) Vary(seed uint64, from *Material, m *message.Mail, raw []byte) (original, copied []byte, ok bool) {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(k.Name + "\x00" + m.Name)) // writing to a hash cannot fail
 	d := &draw{rand.New(rand.NewPCG(seed, h.Sum64())), from}
-	original, c := raw, m.clone()
+	original, c := raw, m.Clone()
 	if k.base != nil {
 		k.base(d, c)
 		original = c.Raw()

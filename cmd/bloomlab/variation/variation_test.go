@@ -10,11 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/cmd/bloomlab/variation/message"
 	"github.com/spambloom/spambloom/signature"
 )
 
 // samples are own mails in testdata: plain text, HTML, both, and another charset.
-func samples(t *testing.T) (mails []*Mail, raws [][]byte) {
+func samples(t *testing.T) (mails []*message.Mail, raws [][]byte) {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.eml")
 	if err != nil || len(files) < 4 {
@@ -25,7 +26,7 @@ func samples(t *testing.T) (mails []*Mail, raws [][]byte) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := Parse(name, raw)
+		m, err := message.Parse(name, raw)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +35,7 @@ func samples(t *testing.T) (mails []*Mail, raws [][]byte) {
 	return mails, raws
 }
 
-func material(mails []*Mail) *Material {
+func material(mails []*message.Mail) *Material {
 	from := Gather(mails, nil)
 	var page strings.Builder
 	for i := range pageMin {
@@ -117,7 +118,7 @@ func checkCopy(t *testing.T, k Kind, name string, original, copied []byte) {
 	if bytes.Equal(original, copied) {
 		t.Errorf("%s: nothing was changed", name)
 	}
-	if _, err := Parse(name, copied); err != nil {
+	if _, err := message.Parse(name, copied); err != nil {
 		t.Errorf("the copy cannot be read: %v", err)
 	}
 	m, err := mail.ReadMessage(bytes.NewReader(copied))
@@ -139,12 +140,12 @@ func checkCopy(t *testing.T, k Kind, name string, original, copied []byte) {
 // parts are the decoded texts of a message.
 func parts(t *testing.T, raw []byte) []byte {
 	t.Helper()
-	m, err := Parse("", raw)
+	m, err := message.Parse("", raw)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all []byte
-	for _, p := range m.texts() {
+	for _, p := range m.TextParts() {
 		all = append(all, p.Body...)
 	}
 	return all
@@ -158,31 +159,5 @@ func TestRawKeepsMail(t *testing.T) {
 		if fmt.Sprint(want) != fmt.Sprint(got) {
 			t.Errorf("%s: other signatures\n got %v\nwant %v", m.Name, got, want)
 		}
-	}
-}
-
-func TestParseRefuses(t *testing.T) {
-	for name, raw := range map[string]string{
-		"multipart/mixed without a boundary": "Content-Type: multipart/mixed\n\n--a\n\nx\n--a--\n",
-		"a boundary that never comes":        "Content-Type: multipart/mixed; boundary=a\n\nx\n",
-		"no end":                             "Content-Type: multipart/mixed; boundary=a\n\n--a\n\nx\n",
-		"base64 with other letters":          "Content-Transfer-Encoding: base64\n\n!!!!\n",
-		"an unknown encoding":                "Content-Transfer-Encoding: x-own\n\ntext\n",
-		"too many parts":                     "Content-Type: multipart/mixed; boundary=a\n\n" + strings.Repeat("--a\n\nx\n", maxParts+1) + "--a--\n",
-	} {
-		if _, err := Parse("m", []byte(raw)); err == nil || !strings.HasPrefix(err.Error(), "m: ") {
-			t.Errorf("%s: error %v, want one that names the message", name, err)
-		}
-	}
-}
-
-func TestSentencesJoin(t *testing.T) {
-	text := "One two. Three four five!\n\n" + strings.Repeat("word ", 40) + "end\n"
-	list := sentences(text)
-	if strings.Join(list, "") != text {
-		t.Errorf("joined: %q", list)
-	}
-	if len(list) != 5 {
-		t.Errorf("%d sentences, want 5: %q", len(list), list)
 	}
 }

@@ -5,17 +5,19 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/spambloom/spambloom/cmd/bloomlab/variation/message"
 )
 
 // isWord reports whether a word has a letter, so that a spammer can replace it.
 func isWord(word string) bool { return strings.ContainsFunc(word, unicode.IsLetter) }
 
-func swapWords(share float64) func(*draw, *Mail) bool {
-	return func(d *draw, m *Mail) bool {
+func swapWords(share float64) func(*draw, *message.Mail) bool {
+	return func(d *draw, m *message.Mail) bool {
 		if len(d.from.Words) == 0 {
 			return false
 		}
-		return m.editWords(func(word string) string {
+		return m.EditWords(func(word string) string {
 			if !isWord(word) || !d.chance(share) {
 				return word
 			}
@@ -26,8 +28,8 @@ func swapWords(share float64) func(*draw, *Mail) bool {
 }
 
 // mistype leaves a letter out, doubles one, or exchanges two.
-func mistype(d *draw, m *Mail) bool {
-	return m.editWords(func(word string) string {
+func mistype(d *draw, m *message.Mail) bool {
+	return m.EditWords(func(word string) string {
 		letters := []rune(word)
 		if len(letters) < 4 || !isWord(word) || !d.chance(0.05) {
 			return word
@@ -45,8 +47,8 @@ func mistype(d *draw, m *Mail) bool {
 	})
 }
 
-func changeSpaces(d *draw, m *Mail) bool {
-	return m.editRead(func(text string) string {
+func changeSpaces(d *draw, m *message.Mail) bool {
+	return m.EditRead(func(text string) string {
 		var out strings.Builder
 		for i, r := range text {
 			between := r == ' ' && i > 0 && i+1 < len(text) && isPlainLetter(text[i-1]) && isPlainLetter(text[i+1])
@@ -65,15 +67,15 @@ func changeSpaces(d *draw, m *Mail) bool {
 func isPlainLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // joinWords puts hyphens in place of blanks, and into words.
-func joinWords(d *draw, m *Mail) bool {
-	return m.editRead(func(text string) string {
-		fields := wordPattern.FindAllStringIndex(text, -1)
+func joinWords(d *draw, m *message.Mail) bool {
+	return m.EditRead(func(text string) string {
+		fields := message.WordPattern.FindAllStringIndex(text, -1)
 		var out strings.Builder
 		at := 0
 		for _, f := range fields {
 			blank, word := text[at:f[0]], text[f[0]:f[1]]
 			at = f[1]
-			if blank == " " && out.Len() > 0 && isWord(word) && !isLink(word) && d.chance(0.05) {
+			if blank == " " && out.Len() > 0 && isWord(word) && !message.IsLink(word) && d.chance(0.05) {
 				blank = "-"
 			}
 			out.WriteString(blank)
@@ -87,23 +89,23 @@ func joinWords(d *draw, m *Mail) bool {
 	})
 }
 
-func addWords(before bool) func(*draw, *Mail) bool {
-	return func(d *draw, m *Mail) bool {
+func addWords(before bool) func(*draw, *message.Mail) bool {
+	return func(d *draw, m *message.Mail) bool {
 		if len(d.from.Words) == 0 {
 			return false
 		}
 		text := wrap(d.words(20+d.IntN(31)), 70)
 		if before {
-			return m.prependAll(text)
+			return m.PrependAll(text)
 		}
-		return m.appendAll(text)
+		return m.AppendAll(text)
 	}
 }
 
 var zeroWidth = []string{"\u200b", "\u200c", "\u200d", "\u2060", "\u00ad", "\ufeff"}
 
-func insertZeroWidth(d *draw, m *Mail) bool {
-	return m.editWords(func(word string) string {
+func insertZeroWidth(d *draw, m *message.Mail) bool {
+	return m.EditWords(func(word string) string {
 		at := cutPlace(d, word)
 		if at == 0 || !d.chance(1.0/3) {
 			return word
@@ -112,8 +114,8 @@ func insertZeroWidth(d *draw, m *Mail) bool {
 	})
 }
 
-func changeCase(d *draw, m *Mail) bool {
-	return m.editWords(func(word string) string {
+func changeCase(d *draw, m *message.Mail) bool {
+	return m.EditWords(func(word string) string {
 		if !d.chance(1.0/3) || utf8.RuneCountInString(word) != len(word) {
 			return word
 		}
@@ -124,12 +126,14 @@ func changeCase(d *draw, m *Mail) bool {
 var accented = map[rune]string{'a': "áàâäã", 'e': "éèêë", 'i': "íìîï", 'o': "óòôöõ", 'u': "úùûü", 'y': "ýÿ",
 	'A': "ÁÀÂÄÃ", 'E': "ÉÈÊË", 'I': "ÍÌÎÏ", 'O': "ÓÒÔÖÕ", 'U': "ÚÙÛÜ", 'Y': "Ý"}
 
-func addAccents(d *draw, m *Mail) bool { return m.editLetters(replaceLetters(d, accented, 0.30)) }
+func addAccents(d *draw, m *message.Mail) bool {
+	return m.EditLetters(replaceLetters(d, accented, 0.30))
+}
 
 var leetSigns = map[rune]string{'a': "4@", 'b': "8", 'e': "3", 'g': "9", 'i': "1!", 'l': "1", 'o': "0", 's': "5$", 't': "7",
 	'A': "4@", 'B': "8", 'E': "3", 'G': "9", 'I': "1!", 'L': "1", 'O': "0", 'S': "5$", 'T': "7"}
 
-func leet(d *draw, m *Mail) bool { return m.editLetters(replaceLetters(d, leetSigns, 0.50)) }
+func leet(d *draw, m *message.Mail) bool { return m.EditLetters(replaceLetters(d, leetSigns, 0.50)) }
 
 func replaceLetters(d *draw, table map[rune]string, share float64) func(rune) string {
 	return func(r rune) string {
@@ -148,9 +152,9 @@ var alike = map[rune]string{'a': "аα", 'c': "сϲ", 'd': "ԁ", 'e': "еҽ", 'g
 	'A': "АΑ", 'B': "ВΒ", 'C': "СϹ", 'E': "ЕΕ", 'H': "НΗ", 'I': "ІΙ", 'J': "Ј", 'K': "КΚ", 'M': "МΜ", 'N': "Ν", 'O': "ОΟ",
 	'P': "РΡ", 'S': "Ѕ", 'T': "ТΤ", 'X': "ХΧ", 'Y': "ҮΥ", 'Z': "Ζ"}
 
-func lookAlikes(share float64) func(*draw, *Mail) bool {
-	return func(d *draw, m *Mail) bool {
-		return m.editLetters(func(r rune) string {
+func lookAlikes(share float64) func(*draw, *message.Mail) bool {
+	return func(d *draw, m *message.Mail) bool {
+		return m.EditLetters(func(r rune) string {
 			if r > 'z' || !isPlainLetter(byte(r)) || !d.chance(share) {
 				return string(r)
 			}

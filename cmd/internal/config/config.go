@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/spambloom/spambloom/cmd/internal/config/value"
 )
 
 // DefaultPath is the file that the daemon reads by default.
@@ -76,8 +78,8 @@ type Config struct {
 		Period        time.Duration
 		Keep          int64
 		Capacity      int64
-		Count         string     // recipients, messages
-		CountNetworks prefixList // MTAs whose recipients count
+		Count         string         // recipients, messages
+		CountNetworks []netip.Prefix // MTAs whose recipients count
 		Burst         time.Duration
 
 		Greylist     bool
@@ -294,7 +296,7 @@ func (c *Config) shown(k key) string {
 	if k.path() == "redis.url" {
 		return RedisShown(c.Redis.URL)
 	}
-	return plain(k.kind.get(c))
+	return value.Plain(k.kind.get(c))
 }
 
 func joined[T any](list []T, show func(T) string) string {

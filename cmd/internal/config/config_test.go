@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 )
 
 var update = flag.Bool("update", false, "rewrite the example file and the .error files")
@@ -275,48 +273,6 @@ func TestChanged(t *testing.T) {
 	live, restart := b.Changed(a)
 	if !slices.Equal(live, []string{"milter.local_networks", "log.level"}) || !slices.Equal(restart, []string{"bulk.capacity"}) {
 		t.Errorf("live %v, restart %v", live, restart)
-	}
-}
-
-func TestFitName(t *testing.T) {
-	for in, want := range map[string]string{
-		"mx1.example.org":        "mx1.example.org",
-		"":                       "site",
-		"mail host":              "mail-host",
-		".hidden":                "-hidden",
-		"müller":                 "m-ller",
-		strings.Repeat("x", 100): strings.Repeat("x", 64),
-	} {
-		if got := FitName(in); got != want {
-			t.Errorf("FitName(%q) = %q, want %q", in, got, want)
-		}
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		name := FitName(rapid.String().Draw(t, "host name"))
-		if err := Default().Override("site.name", "host name", name); err != nil || name == "" {
-			t.Fatal(name, err)
-		}
-	})
-}
-
-func TestShowSizeIsParsed(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.Int64Min(0).Draw(t, "n")
-		if got, ok := parseSize(showSize(n)); !ok || got != n {
-			t.Fatalf("%d -> %s -> %d", n, showSize(n), got)
-		}
-	})
-}
-
-func TestShowDurationIsParsed(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		d := time.Duration(rapid.Int64().Draw(t, "d"))
-		if got, err := time.ParseDuration(showDuration(d)); err != nil || got != d {
-			t.Fatalf("%d -> %s -> %d", d, showDuration(d), got)
-		}
-	})
-	if got := showDuration(24 * time.Hour); got != "24h" {
-		t.Error(got)
 	}
 }
 

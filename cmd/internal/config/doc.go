@@ -3,7 +3,8 @@
 // It owns the table of all keys (keys.go): their types, bounds, defaults and documentation.
 // The defaults, the checks, contrib/spambloom.toml and the daemon's log line at start are
 // all made from that table. It does not own the use of the values: the commands copy them
-// into the options of the packages, none of which imports this one.
+// into the options of the packages, none of which imports this one. Package value owns the
+// types of value.
 //
 //	file --Load--> Config <--Override-- flags
 //	                 |

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/spambloom/spambloom/cmd/internal/config/value"
 )
 
 // Change is a new value for a key ("redis.url"): a string, an int64, a float64 or a list as
@@ -83,11 +85,11 @@ func describe(changes []Change, peers []Peer) string {
 			parts = append(parts, "without "+c.Key)
 			continue
 		}
-		value := literal(c.Value)
+		shown := value.Literal(c.Value)
 		if url, ok := c.Value.(string); ok && c.Key == "redis.url" {
-			value = literal(RedisShown(url))
+			shown = value.Literal(RedisShown(url))
 		}
-		parts = append(parts, c.Key+" = "+value)
+		parts = append(parts, c.Key+" = "+shown)
 	}
 	for _, p := range peers {
 		parts = append(parts, fmt.Sprintf("a [[peer]] for %s", p.Name))
@@ -103,7 +105,7 @@ func set(text string, c Change) string {
 	section, name, _ := strings.Cut(c.Key, ".")
 	line := name + " = "
 	if c.Value != nil {
-		line += literal(c.Value)
+		line += value.Literal(c.Value)
 	}
 	own := regexp.MustCompile(`^(\s*)` + regexp.QuoteMeta(name) + `\s*=`)
 	comment := regexp.MustCompile(`^\s*#\s*` + regexp.QuoteMeta(name) + `\s*=`)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+
+	"github.com/spambloom/spambloom/cmd/internal/config/value"
 )
 
 // Files are the key files of a site.
@@ -25,5 +27,5 @@ func (c *Config) Files(state string) Files {
 // SiteName returns the name of the site, by default that of the host.
 func (c *Config) SiteName() string {
 	host, _ := os.Hostname() // if it fails, the site is called "site"
-	return cmp.Or(c.Site.Name, FitName(host))
+	return cmp.Or(c.Site.Name, value.FitName(host))
 }

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"strings"
+
+	"github.com/spambloom/spambloom/cmd/internal/config/value"
 )
 
 // Page returns the man page spambloom.toml(5), contrib/man/spambloom.toml.5: the same keys
@@ -50,15 +52,15 @@ The package installs a file with every key, its default and its documentation.
 
 // entry returns a key with its default value as an entry of a list.
 func (k key) entry() string {
-	value := k.def
+	shown := k.def
 	if k.example != nil {
-		value = k.example
+		shown = k.example
 	}
 	doc := k.doc
 	if k.live {
 		doc += " [HUP]"
 	}
-	return fmt.Sprintf(".TP\n\\fB%s\\fP = %s\n%s\n", roff(k.name), roff(literal(value)), roff(doc))
+	return fmt.Sprintf(".TP\n\\fB%s\\fP = %s\n%s\n", roff(k.name), roff(value.Literal(shown)), roff(doc))
 }
 
 // roffText escapes what troff would replace, so that values can be copied.

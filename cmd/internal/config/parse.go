@@ -38,9 +38,8 @@ func parse(path, input string) (*Config, error) {
 	f.checkPolicies(f.lists[policySection])
 	f.checkAllow(f.lists[allowSection])
 	f.checkTraps(f.lists[trapSection])
-	f.checkMemory()
+	f.checkMinimums()
 	f.checkGreylist()
-	f.checkSpamd()
 	f.checkClasses(f.lists[policySection])
 	return f.config, f.err()
 }

@@ -2,7 +2,10 @@ package config
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
+
+	"github.com/spambloom/spambloom/cmd/internal/config/value"
 )
 
 // policySection is written [[policy]], once for each group of recipients or listeners;
@@ -24,80 +27,65 @@ func ofAllow[T any](field func(*Allow) *T) func(*Config) *T {
 
 var policyKeys = []key{
 	{section: policySection, name: "name", def: "", example: "abuse-desk", live: true,
-		kind: fitName(ofPolicy(func(p *Policy) *string { return &p.Name }), "a name"),
+		kind: of(ofPolicy(func(p *Policy) *string { return &p.Name }), value.Name("a name")),
 		doc:  "Name of the policy, in the log."},
 	{section: policySection, name: "recipients", def: []any{}, example: []any{"abuse@example.org", "postmaster@example.org"}, live: true,
-		kind: addresses(ofPolicy(func(p *Policy) *[]string { return &p.Recipients })),
+		kind: of(ofPolicy(func(p *Policy) *[]string { return &p.Recipients }), value.Addresses()),
 		doc:  "Recipients of this policy."},
 	{section: policySection, name: "domains", def: []any{}, example: []any{"example.net", ".example.com"}, live: true,
-		kind: domains(ofPolicy(func(p *Policy) *[]string { return &p.Domains })),
+		kind: of(ofPolicy(func(p *Policy) *[]string { return &p.Domains }), value.Domains()),
 		doc:  "Recipients' domains: example.net is that domain, .example.com is that domain\nand its subdomains, and bücher.example is also xn--bcher-kva.example."},
 	{section: policySection, name: "listeners", def: []any{}, example: []any{"inet:8899@127.0.0.1"}, live: true,
-		kind: listeners(ofPolicy(func(p *Policy) *[]string { return &p.Listeners })),
+		kind: of(ofPolicy(func(p *Policy) *[]string { return &p.Listeners }), value.Listeners()),
 		doc:  "Listeners of this policy, as in milter.listen, or names of systemd's sockets."},
 	{section: policySection, name: "spam", def: "", example: "tag", live: true,
-		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.Spam }), actions...),
+		kind: of(ofPolicy(func(p *Policy) *string { return &p.Spam }), value.ChoiceOrNone(actions...)),
 		doc:  "Actions, as in [actions]. Missing keys are inherited. spam also applies to the\nfour below unless they are set here."},
 	{section: policySection, name: "spam_phish", def: "", live: true,
-		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.SpamPhish }), actions...),
+		kind: of(ofPolicy(func(p *Policy) *string { return &p.SpamPhish }), value.ChoiceOrNone(actions...)),
 		doc:  "Spam reported as phishing. Requires reports.classes, like the three below."},
 	{section: policySection, name: "spam_scam", def: "", live: true,
-		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.SpamScam }), actions...),
+		kind: of(ofPolicy(func(p *Policy) *string { return &p.SpamScam }), value.ChoiceOrNone(actions...)),
 		doc:  "Spam reported as a scam."},
 	{section: policySection, name: "spam_malware", def: "", live: true,
-		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.SpamMalware }), actions...),
+		kind: of(ofPolicy(func(p *Policy) *string { return &p.SpamMalware }), value.ChoiceOrNone(actions...)),
 		doc:  "Spam reported as malware."},
 	{section: policySection, name: "spam_bulk", def: "", live: true,
-		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.SpamBulk }), actions...),
+		kind: of(ofPolicy(func(p *Policy) *string { return &p.SpamBulk }), value.ChoiceOrNone(actions...)),
 		doc:  "Spam reported as unwanted bulk mail."},
 	{section: policySection, name: "bulk", def: "", example: "accept", live: true,
-		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.Bulk }), actions...),
+		kind: of(ofPolicy(func(p *Policy) *string { return &p.Bulk }), value.ChoiceOrNone(actions...)),
 		doc:  "Seen at least bulk_threshold times."},
 	{section: policySection, name: "clean", def: "", example: "accept", live: true,
-		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.Clean }), actions...),
+		kind: of(ofPolicy(func(p *Policy) *string { return &p.Clean }), value.ChoiceOrNone(actions...)),
 		doc:  "Everything else."},
 	{section: policySection, name: "bulk_threshold", def: int64(0), example: int64(100), live: true,
-		kind: threshold(ofPolicy(func(p *Policy) *int64 { return &p.BulkThreshold })),
+		kind: of(ofPolicy(func(p *Policy) *int64 { return &p.BulkThreshold }), value.Threshold()),
 		doc:  "Number of sightings from which a message is bulk. Default: inherited."},
 }
 
 var allowKeys = []key{
 	{section: allowSection, name: "name", def: "", example: "partner", live: true,
-		kind: fitName(ofAllow(func(a *Allow) *string { return &a.Name }), "a name"),
+		kind: of(ofAllow(func(a *Allow) *string { return &a.Name }), value.Name("a name")),
 		doc:  "Name of the rule; header and log contain reason=allow:NAME."},
 	{section: allowSection, name: "networks", def: []any{}, example: []any{"192.0.2.0/24"}, live: true,
-		kind: prefixes(ofAllow(func(a *Allow) *prefixList { return &a.Networks })),
+		kind: of(ofAllow(func(a *Allow) *[]netip.Prefix { return &a.Networks }), value.Networks()),
 		doc:  "Networks of the client that delivers the mail."},
 	{section: allowSection, name: "senders", def: []any{}, example: []any{"billing@example.com", "example.net"}, live: true,
-		kind: patterns(ofAllow(func(a *Allow) *[]string { return &a.Senders })),
+		kind: of(ofAllow(func(a *Allow) *[]string { return &a.Senders }), value.Patterns()),
 		doc:  "Envelope senders: user@example.org, example.org (that domain), .example.org\n(it and its subdomains), with international domains in either form. Envelope\nsenders can be forged: set networks too, or use from."},
 	{section: allowSection, name: "from", def: []any{}, example: []any{".example.com"}, live: true,
-		kind: patterns(ofAllow(func(a *Allow) *[]string { return &a.From })),
+		kind: of(ofAllow(func(a *Allow) *[]string { return &a.From }), value.Patterns()),
 		doc:  "Addresses in the header From, in the same forms, if this site's own verifier\nreports in Authentication-Results that DKIM or SPF passed for their domain.\nRequires milter.authserv_id."},
 	{section: allowSection, name: "list_ids", def: []any{}, example: []any{"news.example.org"}, live: true,
-		kind: listIDs(ofAllow(func(a *Allow) *[]string { return &a.ListIDs })),
+		kind: of(ofAllow(func(a *Allow) *[]string { return &a.ListIDs }), value.ListIDs()),
 		doc:  "Mailing lists: the text between < and > of List-Id. It can be forged."},
 	{section: allowSection, name: "recipients", def: []any{}, example: []any{"abuse@example.org"}, live: true,
-		kind: patterns(ofAllow(func(a *Allow) *[]string { return &a.Recipients })),
+		kind: of(ofAllow(func(a *Allow) *[]string { return &a.Recipients }), value.Patterns()),
 		doc:  "Recipients, in the same forms as senders. A message that also has other\nrecipients is judged, and tagged at most."},
 	{section: allowSection, name: "listeners", def: []any{}, example: []any{"inet:8899@127.0.0.1"}, live: true,
-		kind: listeners(ofAllow(func(a *Allow) *[]string { return &a.Listeners })),
+		kind: of(ofAllow(func(a *Allow) *[]string { return &a.Listeners }), value.Listeners()),
 		doc:  "Listeners, as in milter.listen, or names of systemd's sockets."},
-}
-
-// threshold is bulk.threshold, or 0.
-func threshold(field func(*Config) *int64) kind {
-	k := integer(field, 2, 1_000_000_000)
-	parse := k.parse
-	k.allowed = "0, or " + k.allowed
-	k.parse = func(c *Config, v any) error {
-		if v == int64(0) {
-			*field(c) = 0
-			return nil
-		}
-		return parse(c, v)
-	}
-	return k
 }
 
 // wrongIn records an error in a key of a table, or in the table if name is "".

@@ -139,21 +139,3 @@ func TestSocketMode(t *testing.T) {
 		}
 	}
 }
-
-func TestAddressForms(t *testing.T) {
-	long := strings.Repeat("a", maxLabel)
-	for s, good := range map[string]bool{
-		"user@example.org": true, "example.org": true, ".example.org": true, "a@b": true, "_dmarc.example.org": true,
-		"xn--bcher-kva.example": true, "bücher.example": true, "o'neil+tag@example.org": true, long + ".org": true,
-		"": false, "@": false, ".": false, "..example.org": false, "example.org.": false, "-a.org": false, "a-.org": false,
-		"user@": false, "a@b@c": false, "us er@a.org": false, "<a@b.org>": false, "a@b.org\x00": false, "a\r@b.org": false,
-		`"a b"@c.org`: false, "*@b.org": true, "a@*.org": false, "a\ufffd@b.org": false, "192.0.2.1": false, ".192.0.2.1": false, "a@[192.0.2.1]": false,
-		"a@ban\u212a.example": false, ".\uff45xample.org": false, "xn--bcher-kv!.example": false, "xn--99999999.example": false,
-		strings.Repeat("ü", 50) + ".example": true, strings.Repeat("ü", 60) + ".example": false, long + "a.org": false, strings.Repeat("a", maxLocal+1) + "@b.org": false, strings.Repeat("a.", 128) + "org": false,
-	} {
-		c := &Config{Allow: make([]Allow, 1)}
-		if err := lookup("allow.senders").kind.set(c, []any{s}); (err == nil) != good {
-			t.Errorf("%q: %v", s, err)
-		}
-	}
-}

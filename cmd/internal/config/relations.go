@@ -4,22 +4,33 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+
+	"github.com/spambloom/spambloom/cmd/internal/config/value"
 )
 
 // These checks cover keys of different sections, or of one that is not a list. A key whose
 // condition another one excludes has no effect, and nobody would notice.
 
-// checkMemory rejects a memory limit that is smaller than a message.
-func (f *file) checkMemory() {
-	m := f.config.Milter
-	if m.MaxMemory >= m.MaxMessage {
-		return
+// checkMinimums rejects a memory limit that is smaller than a message, and a score of spam that
+// no client takes for spam.
+func (f *file) checkMinimums() {
+	m, s := f.config.Milter, f.config.Spamd
+	if m.MaxMemory < m.MaxMessage {
+		f.less("milter", "max_memory", "max_message", value.Literal(value.ShowSize(m.MaxMemory)), value.Literal(value.ShowSize(m.MaxMessage)), "")
 	}
-	path := "milter.max_memory"
+	if s.SpamScore < s.Threshold {
+		f.less(spamdSection, "spam_score", "threshold", fmt.Sprint(s.SpamScore), fmt.Sprint(s.Threshold), ": no mail would be spam")
+	}
+}
+
+// less records that one key of a section is less than another. The fault is at the first of
+// them, unless only the other is set.
+func (f *file) less(section, name, other, shown, least, why string) {
+	path := section + "." + name
 	if f.lines[path] == 0 {
-		path = "milter.max_message"
+		path = section + "." + other
 	}
-	f.fault(f.lines[path], path, fmt.Errorf("max_memory is %s, less than max_message, which is %s", literal(showSize(m.MaxMemory)), literal(showSize(m.MaxMessage))))
+	f.fault(f.lines[path], path, fmt.Errorf("%s is %s, less than %s, which is %s%s", name, shown, other, least, why))
 }
 
 // checkGreylist rejects a greylist that defers nothing: its sightings also count for the
@@ -39,7 +50,7 @@ func (f *file) checkGreylist() {
 	if b.GreylistFrom >= highest {
 		line := cmp.Or(f.lines["bulk.greylist_from"], f.lines["bulk.greylist"])
 		f.fault(line, "bulk.greylist_from", fmt.Errorf("%s is not below the bulk threshold, which is %s: such a message is already bulk; allowed: less than that",
-			literal(b.GreylistFrom), literal(highest)))
+			value.Literal(b.GreylistFrom), value.Literal(highest)))
 	}
 }
 

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"net/url"
 	"regexp"
 	"strings"
@@ -9,22 +8,6 @@ import (
 
 // hidden replaces a secret in logs and errors.
 const hidden = "***"
-
-// redisURL is the kind of redis.url, which contains a password. No error shows its value.
-func redisURL(field func(*Config) *string) kind {
-	k := text(field, `a URL such as "redis://127.0.0.1:6379/0"`)
-	parse := k.parse
-	k.parse = func(c *Config, v any) error {
-		if _, isText := v.(string); !isText {
-			return errors.New("value is not a quoted string")
-		}
-		if parse(c, v) != nil {
-			return errors.New("value contains a control character")
-		}
-		return nil
-	}
-	return k
-}
 
 // RedisShown returns a Redis URL without user, password and parameters, for display. A URL
 // that cannot be split with certainty, such as one with "@" or "/" in its password, is

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"path/filepath"
 )
 
 // checkTraps checks the relations between keys: missing or duplicate names and Maildirs.
@@ -28,20 +27,4 @@ func (f *file) checkTraps(tables []table) {
 		once("name", trap.Name, names, "a unique name for each trap")
 		once("maildir", trap.Maildir, maildirs, "one table for each Maildir")
 	}
-}
-
-// folder is an absolute path, cleaned, or "" for none.
-func folder(field func(*Config) *string) kind {
-	k := text(field, `an absolute path such as "/var/mail/trap"`)
-	parse := k.parse
-	k.parse = func(c *Config, v any) error {
-		if s, ok := v.(string); ok && s != "" {
-			if !filepath.IsAbs(s) {
-				return wrong(v, "an absolute path")
-			}
-			v = filepath.Clean(s)
-		}
-		return parse(c, v)
-	}
-	return k
 }

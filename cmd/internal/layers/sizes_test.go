@@ -1,10 +1,9 @@
 package layers
 
 import (
+	"bytes"
 	"go/ast"
 	"go/parser"
-	"go/scanner"
-	"go/token"
 	"maps"
 	"path"
 	"slices"
@@ -12,7 +11,7 @@ import (
 	"testing"
 )
 
-// The bounds of a package: lines of code, which are those with more than a comment, and
+// The bounds of a package without its tests: lines, comments and empty ones included, and
 // exported names, of which methods and fields are none.
 const (
 	maxLines = 2000
@@ -27,9 +26,7 @@ type size struct {
 
 // larger lists the packages that are over a bound.
 var larger = map[string]size{
-	"cmd/spambloomd":      {3000, 60, "wiring of all packages"},
-	"cmd/internal/config": {2100, 60, "a check for each key, in the order of the file"},
-	"reporting/api":       {2000, 66, "a type for each request and each answer"},
+	"reporting/api": {2000, 67, "a type for each request and each answer"},
 }
 
 // A package that grows past its bound has become two.
@@ -39,7 +36,7 @@ func TestPackageSize(t *testing.T) {
 		if strings.HasSuffix(name, "_test.go") {
 			return
 		}
-		lines[path.Dir(name)] += codeLines(src)
+		lines[path.Dir(name)] += bytes.Count(src, []byte("\n"))
 		names[path.Dir(name)] += exportedNames(file)
 	})
 	for _, pkg := range slices.Sorted(maps.Keys(lines)) {
@@ -48,39 +45,18 @@ func TestPackageSize(t *testing.T) {
 			bound = size{lines: maxLines, names: maxNames}
 		}
 		if lines[pkg] > bound.lines {
-			t.Errorf("%s: %d lines of code, at most %d", pkg, lines[pkg], bound.lines)
+			t.Errorf("%s: %d lines, at most %d", pkg, lines[pkg], bound.lines)
 		}
 		if names[pkg] > bound.names {
 			t.Errorf("%s: %d exported names, at most %d", pkg, names[pkg], bound.names)
 		}
 		if isLarger && lines[pkg] <= maxLines && names[pkg] <= maxNames {
-			t.Errorf("%s: %d lines of code and %d exported names need no bound of their own", pkg, lines[pkg], names[pkg])
+			t.Errorf("%s: %d lines and %d exported names need no bound of their own", pkg, lines[pkg], names[pkg])
 		}
 	}
 	for pkg := range larger {
 		if lines[pkg] == 0 {
 			t.Errorf("there is no package %s", pkg)
-		}
-	}
-}
-
-// codeLines counts the lines on which a token of Go begins or ends.
-func codeLines(src []byte) int {
-	fset := token.NewFileSet()
-	file := fset.AddFile("", fset.Base(), len(src))
-	var s scanner.Scanner
-	s.Init(file, src, nil, 0)
-	lines := make(map[int]bool)
-	for {
-		pos, tok, text := s.Scan()
-		if tok == token.EOF {
-			return len(lines)
-		}
-		if tok == token.SEMICOLON && text == "\n" {
-			continue
-		}
-		for i := range 1 + strings.Count(text, "\n") {
-			lines[file.Line(pos)+i] = true
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/internal/config"
+	"github.com/spambloom/spambloom/cmd/internal/config/value"
 	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 )
 
@@ -117,7 +118,7 @@ func printPeer(c *verb.CLI, site, key string) error {
 // siteName returns the site's name by the same rule as the daemon.
 func siteName(flags keygenFlags) (string, error) {
 	if flags.site != "" {
-		if flags.site != config.FitName(flags.site) {
+		if flags.site != value.FitName(flags.site) {
 			return "", verb.UsageError(fmt.Errorf("--site %q is not a site name; allowed: 1 to 64 of a-z A-Z 0-9 . _ -, no dot first", flags.site))
 		}
 		return flags.site, nil

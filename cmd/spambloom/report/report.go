@@ -102,7 +102,7 @@ have another message reported in its place. For mail forwarded as an attachment
 message without any.
 
 The newest word decides: a report after a revocation lists the message again, and a
-revocation after that clears it again, 16 times in one period ([reports] period of
+revocation after that clears it again, 14 times in one period ([reports] period of
 the daemon, a week by default). Where the quorum is more than one reporter, see
 contrib/quorum.md. Of one message, report and revoke print what holds now.
 

@@ -24,6 +24,9 @@ Messages that lose their quorum are revoked on all sites. No reputation changes.
 
 A message is listed again if only this reporter revoked it, and others still report it.
 
+undo works in steps of 100, with a progress bar on a terminal. If it is interrupted, run
+it again for the rest; reports that were withdrawn before are not counted again.
+
 If there are more than 20, undo asks on a terminal; without a terminal, --yes is
 required.
 
@@ -87,21 +90,53 @@ func undo(ctx context.Context, c *verb.CLI, by string, flags undoFlags) error {
 		return err
 	}
 	defer daemon.Close()
+	c.Changes = !flags.dryRun
 	if !flags.dryRun && !flags.yes {
 		if err := confirmedUndo(ctx, c, daemon, by, flags); err != nil {
 			return err
 		}
 	}
-	done, err := client.Post(ctx, daemon, v1.Undo, api.UndoRequest{By: by, Since: flags.since, DryRun: flags.dryRun})
-	if err != nil {
-		return reporterError(err)
+	bar := c.StartProgress()
+	done, err := withdraw(ctx, daemon, by, flags, bar.Add)
+	bar.Finish()
+	switch {
+	case err == nil:
+		return c.PrintEither(flags.asJSON, done, undoneText(by, flags.since, done, flags.dryRun))
+	case !flags.dryRun && done.Reports+done.Revocations > 0:
+		c.Notify("warning", "stopped; "+strings.TrimSpace(undoneText(by, flags.since, done, false)))
 	}
-	return c.PrintEither(flags.asJSON, done, undoneText(by, flags.since, done, flags.dryRun))
+	return reporterError(err)
+}
+
+// undoStep is the number of reports that one request reads. The decisions on them are on disk
+// when its answer arrives.
+const undoStep = 100
+
+// withdraw withdraws in steps what a reporter did, or counts it, and calls count for each report
+// or revocation. After an error it returns the sum of the steps before.
+func withdraw(ctx context.Context, daemon *client.Client, by string, flags undoFlags, count func()) (sum api.Undone, err error) {
+	ask := api.UndoRequest{By: by, Since: flags.since, DryRun: flags.dryRun, Limit: undoStep}
+	for {
+		done, err := client.Post(ctx, daemon, v1.Undo, ask)
+		if err != nil {
+			return sum, err
+		}
+		sum.Reports, sum.Revocations = sum.Reports+done.Reports, sum.Revocations+done.Revocations
+		sum.Delisted, sum.Relisted, sum.Standing = sum.Delisted+done.Delisted, sum.Relisted+done.Relisted, sum.Standing+done.Standing
+		for range done.Reports + done.Revocations {
+			count()
+		}
+		if ask.Before = done.Next; done.Next == 0 {
+			return sum, nil
+		}
+	}
 }
 
 // confirmedUndo asks for confirmation if many reports and revocations would be withdrawn.
 func confirmedUndo(ctx context.Context, c *verb.CLI, daemon *client.Client, by string, flags undoFlags) error {
-	plan, err := client.Post(ctx, daemon, v1.Undo, api.UndoRequest{By: by, Since: flags.since, DryRun: true})
+	planned := flags
+	planned.dryRun = true
+	plan, err := withdraw(ctx, daemon, by, planned, func() {})
 	switch {
 	case err != nil:
 		return reporterError(err)
@@ -116,6 +151,7 @@ func confirmedUndo(ctx context.Context, c *verb.CLI, daemon *client.Client, by s
 	if !c.Ask("withdraw all of them?") {
 		return verb.Exit(verb.Declined)
 	}
+	c.Expected = plan.Reports + plan.Revocations
 	return nil
 }
 

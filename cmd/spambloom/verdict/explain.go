@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/internal/replay"
 	"github.com/spambloom/spambloom/cmd/spambloom/batch"
 	"github.com/spambloom/spambloom/cmd/spambloom/format"
 	"github.com/spambloom/spambloom/cmd/spambloom/verb"
@@ -22,6 +24,7 @@ import (
 // explained is what `explain --json` prints for a message.
 type explained struct {
 	checked
+	Spared     string            `json:"spared,omitempty"`
 	Signatures []api.Trace       `json:"signatures,omitempty"`
 	Sketches   []api.SketchTrace `json:"sketches,omitempty"`
 	Domains    []api.DomainTrace `json:"domains,omitempty"`
@@ -97,13 +100,13 @@ func explain(ctx context.Context, c *verb.CLI, names []string, asJSON bool) erro
 	defer daemon.Close()
 	ask := func(ctx context.Context, m signature.Message) (explanation, error) {
 		set := signature.Compute(m)
-		x, err := client.Post(ctx, daemon, v1.Explain, api.NewRequest(set))
+		x, err := client.Post(ctx, daemon, v1.Explain, api.SenderRequest{Request: api.NewRequest(set), From: replay.FromOf(m)})
 		return explanation{x, set.Limits.Names()}, err
 	}
 	return batch.Process(ctx, c, "explained", batch.Inputs(c, names), ask, func(r batch.Result[explanation]) error {
 		x := r.Answer
 		if asJSON {
-			return c.PrintJSON(explained{newChecked(r.Name, x.Answer, r.Err), x.Signatures, x.Sketches, x.Domains, x.limits})
+			return c.PrintJSON(explained{newChecked(r.Name, x.Answer, r.Err), x.Spared, x.Signatures, x.Sketches, x.Domains, x.limits})
 		}
 		if r.Err != nil {
 			return nil
@@ -116,6 +119,9 @@ func explain(ctx context.Context, c *verb.CLI, names []string, asJSON bool) erro
 func explanationText(name string, x explanation) string {
 	var b strings.Builder
 	b.WriteString(verdictLine(name, x.Answer))
+	if x.Spared != "" {
+		fmt.Fprintf(&b, "  would be spared with a proof that it is from %s, whose mail this site knows: no exact match lists it\n", x.Spared)
+	}
 	table := format.NewTable(&b)
 	for _, t := range x.Signatures {
 		fmt.Fprintf(table, "  %s %s\n", t.ID, standing(t))
@@ -196,9 +202,28 @@ func domainStanding(d api.DomainTrace) string {
 	case d.Alone:
 		return fmt.Sprintf("which is seen almost only in spam: %s, %s", format.Plural(d.Campaigns, "campaign"), format.Plural(d.Sightings, "other sighting"))
 	case len(d.Reported) > 0:
-		return fmt.Sprintf("which was reported by %s: %s here, %s", strings.Join(d.Reported, ", "), format.Plural(d.Campaigns, "campaign"), format.Plural(d.Sightings, "other sighting"))
+		return fmt.Sprintf("which was reported by %s: %s here, %s%s", strings.Join(d.Reported, ", "), format.Plural(d.Campaigns, "campaign"), format.Plural(d.Sightings, "other sighting"), doubt(d))
 	}
 	return fmt.Sprintf("which was not reported: %s here", format.Plural(d.Sightings, "sighting"))
+}
+
+// doubt returns why a reported domain does not list messages alone.
+func doubt(d api.DomainTrace) string {
+	switch d.NotAlone {
+	case "off":
+		return "; no domain lists alone here ([domains] alone)"
+	case "common":
+		return "; it does not list alone: mail of many senders has it"
+	case "campaigns":
+		return "; it does not list alone: these are too few campaigns ([domains] campaigns)"
+	case "sightings":
+		return "; it does not list alone: too much mail that nobody reported has it"
+	case "mail":
+		return fmt.Sprintf("; it does not list alone: this site has seen too little innocent mail to know that at most 0.05 %% of it has the domain (up to %.2g %% may)", 100*cmp.Or(d.OrdinaryRate, 1))
+	case "revoked":
+		return "; it does not list alone: a message with it was revoked since"
+	}
+	return ""
 }
 
 // asClasses names the classes of a site's reports; the first one is decisive.

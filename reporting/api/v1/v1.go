@@ -13,9 +13,9 @@ type Post[Q, A any] string
 
 // Questions about messages. They change nothing.
 const (
-	Check   Post[api.Request, api.Answer]       = "/v1/check"
-	Explain Post[api.Request, api.Explanation]  = "/v1/explain"
-	Lookup  Post[api.LookupRequest, api.Lookup] = "/v1/lookup"
+	Check   Post[api.Request, api.Answer]            = "/v1/check"
+	Explain Post[api.SenderRequest, api.Explanation] = "/v1/explain"
+	Lookup  Post[api.LookupRequest, api.Lookup]      = "/v1/lookup"
 )
 
 // Reports. The change is on disk when the answer arrives.
@@ -45,6 +45,9 @@ const (
 	RemoveNever Post[api.NeverRequest, api.NeverList] = "/v1/never/remove"
 	NeverList   Get[api.NeverList]                    = "/v1/never/list"
 )
+
+// Learn records wanted mail of an archive. The change is in memory, and on disk within ten minutes.
+const Learn Post[api.SenderRequest, api.Learned] = "/v1/learn"
 
 // The sites of the federation. Mute and Drop are on disk when the answer arrives.
 const (

@@ -19,7 +19,7 @@ import (
 
 const (
 	bulkFrom  = 20 // sightings, as by default
-	exchanged = 5 * time.Minute
+	exchanged = 15 * time.Minute
 )
 
 // replay is some days of mail at a site and two others of its federation. The letters and
@@ -82,7 +82,7 @@ func (r *replay) send(l *Letter, part float64) {
 	case l.IsSpam:
 		most = 150
 	case r.draw.IntN(25) == 0: // a newsletter
-		most = 4000
+		most = 600
 	}
 	for range int(math.Pow(most, r.draw.Float64()*r.draw.Float64())) {
 		site, copied := "mx1", at.Add(time.Duration(r.draw.ExpFloat64()*float64(90*time.Minute)))
@@ -107,26 +107,31 @@ func (r *replay) atWork(at time.Time) time.Time {
 func (r *replay) run() {
 	end := Now.Add(r.length)
 	for now := Now; now.Before(end); now = now.Add(exchanged) {
-		r.Clock.Store(now.Unix())
 		if hour := now.Truncate(time.Hour); hour.After(r.hour) {
 			r.Count(r.hour.Add(30*time.Minute), r.counts)
 			r.hour, r.counts = hour, map[string]uint64{}
 		}
-		r.coming = due(r.coming, now)
-		r.pending = due(r.pending, now)
+		for e, ok := r.next(now); ok; e, ok = r.next(now) {
+			r.Clock.Store(e.at.Unix())
+			e.do()
+		}
 		r.exchange()
 	}
 	r.Clock.Store(end.Unix())
 	r.Count(end, r.counts)
 }
 
-// due carries out what is due, and returns the rest.
-func due(list []event, now time.Time) []event {
-	for len(list) > 0 && !list[0].at.After(now) {
-		list[0].do()
-		list = list[1:]
+// next takes the earliest event until now.
+func (r *replay) next(now time.Time) (e event, ok bool) {
+	from := &r.coming
+	if len(r.pending) > 0 && (len(r.coming) == 0 || r.pending[0].at.Before(r.coming[0].at)) {
+		from = &r.pending
 	}
-	return list
+	if len(*from) == 0 || (*from)[0].at.After(now) {
+		return e, false
+	}
+	e, *from = (*from)[0], (*from)[1:]
+	return e, true
 }
 
 // exchange brings what each site reported to the other ones.

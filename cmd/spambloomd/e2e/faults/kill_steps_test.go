@@ -20,7 +20,7 @@ const (
 	stepAdmitted = "admitted" // nothing is written yet
 	stepEntered  = "entered"  // it is in the ledger, and its decision is due
 	stepShown    = "shown"    // it is in the filters
-	stepSettled  = "settled"  // its decision is no longer due; nobody has been told
+	stepSettled  = "settled"  // its decision is no longer due; no answer is sent
 )
 
 // mortalDaemon builds a daemon that kills itself with signal 9 after the step that the file in
@@ -134,4 +134,39 @@ func TestKillBetweenStepsLosesNoWord(t *testing.T) {
 	s.Stop(syscall.SIGKILL)
 	s.Start()
 	check("at the end")
+}
+
+// A revocation that waits for a listing of another site acts although the daemon is killed before
+// the listing arrives, or after any step of the revocation.
+func TestKillWhileAWordWaits(t *testing.T) {
+	t.Parallel()
+	redis, key := harness.StartRedis(t), filepath.Join(testenv.Dir(t), "key")
+	a, b := harness.NewSite(t, "a", key, redis.URL()), harness.NewSite(t, "b", key, redis.URL())
+	at := filepath.Join(testenv.Dir(t), "step")
+	b.Binary, b.Env = mortalDaemon(t), []string{"KILL_AT=" + at}
+	a.Start()
+	b.Start()
+	for _, step := range []string{"", stepEntered, stepShown, stepSettled} {
+		m := harness.Request(harness.Text())
+		m.Reporter = "bert"
+		if r, err := client.Post(t.Context(), b.Client(), v1.Revoke, m); err != nil || r.WaitsUntil.IsZero() {
+			t.Fatalf("%q: the revocation does not wait: %+v, %v", step, r, err)
+		}
+		if step == "" {
+			b.Stop(syscall.SIGKILL)
+		} else {
+			harness.Write(t, at, step)
+		}
+		m.Reporter = "anna"
+		a.MustReport(t, m)
+		if code := b.Stop(harness.NoSignal); step != "" && code != -1 {
+			t.Errorf("%s: the daemon ended with %d\n%s", step, code, b.Log())
+		}
+		harness.Write(t, at, "")
+		b.Start()
+		testenv.Eventually(t, "the revocation arrives, step "+step, func() bool { return !a.Lists(t, m) })
+		if b.Lists(t, m) {
+			t.Errorf("%q: its own site lists the message", step)
+		}
+	}
 }

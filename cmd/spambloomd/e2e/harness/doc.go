@@ -1,6 +1,6 @@
 // Package harness starts and stops the real programs and servers of the end-to-end tests.
-// Site is one spambloomd; Postfix, Sendmail and Redis are servers with their own folders and
-// ports; packages dovecot and rspamd have Dovecot and rspamd. All of them end with their test, even
+// Site is one spambloomd; Postfix and Redis are servers with their own folders and ports;
+// packages sendmail, dovecot and rspamd have the others. All of them end with their test, even
 // if it is killed.
 // Message and Text create mail, Site.CLI and Execute run commands.
 //

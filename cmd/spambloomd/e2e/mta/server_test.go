@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness/sendmail"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -121,13 +122,13 @@ func filesBelow(t testing.TB, dir string) (files []string) {
 
 // casesSendmail is Sendmail for the cases.
 type casesSendmail struct {
-	*harness.Sendmail
+	*sendmail.Server
 	listeners map[string]string
 }
 
 func startCasesSendmail(t *testing.T, m milters) mailServer {
 	t.Helper()
-	s := harness.NewSendmail(t)
+	s := sendmail.New(t)
 	c := &casesSendmail{s, map[string]string{"smtp": testenv.Local(s.Port)}}
 	if testenv.HasIPv6() {
 		c.listeners["smtp6"] = net.JoinHostPort("::1", strconv.Itoa(s.Port))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness/sendmail"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -94,13 +95,13 @@ func TestSetupPostfix(t *testing.T) {
 func TestSetupSendmail(t *testing.T) {
 	t.Parallel()
 	testenv.Program(t, "make")
-	m := harness.NewSendmail(t)
+	m := sendmail.New(t)
 	m.Start("inet:1@127.0.0.1")
 	s := harness.NewSite(t, "mx1", filepath.Join(testenv.Dir(t), "key"), "")
 	s.Configure(t, `listen = ["inet:0@127.0.0.1"]`, `listen = ["unix:`+m.Dir+`/milter.sock"]`) // for another folder than /run
 	s.Start()
 	etc := testenv.Dir(t)
-	mc := readAll(t, filepath.Join(harness.Repository, "cmd/spambloomd/e2e/harness/sendmail.mc"))
+	mc := readAll(t, filepath.Join(harness.Repository, "cmd/spambloomd/e2e/harness/sendmail/sendmail.mc"))
 	mc = regexp.MustCompile("(?ms)^ifdef\\(`TEST_(VERIFIER|SECOND_MILTER)'.*?^'\\)dnl\n").ReplaceAllString(mc, "")
 	mc = regexp.MustCompile("(?m)^.*spambloom.*\n").ReplaceAllString(mc, "")
 	harness.Write(t, etc+"/sendmail.mc", mc)

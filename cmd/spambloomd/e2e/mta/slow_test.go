@@ -12,6 +12,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness/sendmail"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter"
 )
@@ -90,7 +91,7 @@ func TestSlowMilter(t *testing.T) {
 // sendSlowly sends a mail through both mail servers at the same time.
 func sendSlowly(t *testing.T, network string) {
 	t.Helper()
-	p, s := harness.NewPostfix(t), harness.NewSendmail(t)
+	p, s := harness.NewPostfix(t), sendmail.New(t)
 	p.Extra = "milter_content_timeout = " + slowTimeout + "\n"
 	p.Start("slow", startSlow(t, network).postfix(), "n")
 	s.Defines = []string{"-DTEST_TIMEOUTS=C:10s;S:30s;R:" + slowTimeout + ";E:5m"}

@@ -21,6 +21,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness/sendmail"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -254,7 +255,7 @@ func TestOpenDKIM(t *testing.T) {
 	})
 	t.Run("sendmail", func(t *testing.T) {
 		t.Parallel()
-		m := harness.NewSendmail(t)
+		m := sendmail.New(t)
 		socket := filepath.Join(m.Dir, "opendkim.sock")
 		startOpenDKIM(t, socket, public)
 		m.Defines = []string{"-DTEST_VERIFIER=local:" + socket}

@@ -1,8 +1,0 @@
-//go:build !movedclock
-
-package main
-
-import "time"
-
-// clocks returns nil: the database uses the system's clocks.
-func clocks() (now func() time.Time, elapsed func() time.Duration) { return nil, nil }

@@ -1,0 +1,16 @@
+package settings
+
+// Flags contains the command line. An empty value means that the configuration file
+// decides.
+type Flags struct {
+	Config  string
+	Test    bool
+	Print   bool
+	Repair  bool
+	Restore string
+	Data    string
+
+	// overrides of configuration keys
+	Listen                     []string
+	Control, HTTP, Redis, Site string
+}

@@ -1,0 +1,29 @@
+package settings
+
+import "log/slog"
+
+const (
+	// ImageMemory is for images decoded while signing. Unit: bytes.
+	ImageMemory = 256 << 20
+	// OtherMemory is for parts without a configuration key: the control and HTTP servers,
+	// the exchange, the ledger, the messages judged lately. Unit: bytes.
+	OtherMemory = 192 << 20
+)
+
+// MostMemory returns the most memory that a daemon with this configuration uses, whatever
+// others do, for MemoryMax in a unit. Unit: bytes.
+func (s *Settings) MostMemory() (int64, error) {
+	log := slog.New(slog.DiscardHandler)
+	filters, err := s.DatabaseOptions([32]byte{}, log).MostMemory()
+	return s.MilterOptions(s.Name, log).MostMemory() + s.SpamdMemory() + ImageMemory + OtherMemory + filters, err
+}
+
+// MostTasks returns the maximum number of threads: one for each connection, which may wait
+// for the disk, and some others. For TasksMax in a unit.
+func (s *Settings) MostTasks() int64 {
+	tasks := s.Milter.MaxConnections + 200
+	if len(s.Spamd.Listen) > 0 {
+		tasks += s.Spamd.MaxConnections
+	}
+	return tasks
+}

@@ -1,0 +1,68 @@
+package settings
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+)
+
+// A file that was read at the start but is missing at a SIGHUP, for example while an editor
+// rewrites it, must not disable all policies and rules.
+func TestUsualFileAwayAtReload(t *testing.T) {
+	dir := t.TempDir()
+	usual := filepath.Join(dir, "spambloom.toml")
+	unchanged := func(string) bool { return false }
+	s, err := makeSettings(Flags{Data: dir}, unchanged, false, usual)
+	if err != nil || s.File != "" {
+		t.Fatalf("without a file: %q, %v", s.File, err)
+	}
+	harness.Write(t, usual, "[actions]\nspam = \"reject\"\n")
+	for range 2 { // the file is created before the first
+		if s, err = s.Reload(); err != nil || s.File != usual || s.Actions.Spam != "reject" {
+			t.Fatalf("%+v, %v", s, err)
+		}
+	}
+	if err := os.Remove(usual); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := s.Reload(); err == nil || !strings.Contains(err.Error(), usual) {
+		t.Errorf("reloaded with %+v, %v", s, err)
+	}
+}
+
+func TestStateFolderChoice(t *testing.T) {
+	t.Setenv("STATE_DIRECTORY", "/var/lib/a:/var/lib/b")
+	for flag, want := range map[string]string{"": "/var/lib/a", "/data": "/data"} {
+		if got := stateFolder(flag); got != want {
+			t.Errorf("stateFolder(%q) = %s, want %s", flag, got, want)
+		}
+	}
+	t.Setenv("STATE_DIRECTORY", "")
+	want := "spambloom-data"
+	if os.Geteuid() == 0 {
+		want = "/var/lib/spambloom"
+	}
+	if got := stateFolder(""); got != want {
+		t.Errorf("stateFolder = %s, want %s", got, want)
+	}
+}
+
+// By default the control socket is in the folder created by systemd that users of the group
+// may enter.
+func TestControlSocketChoice(t *testing.T) {
+	for _, c := range []struct{ runtime, flag, want string }{
+		{"", "", "unix:/data/spambloom.sock"},
+		{"/run/a:/run/b", "", "unix:/run/a/control.sock"},
+		{"/run/a", "unix:/run/c.sock", "unix:/run/c.sock"},
+	} {
+		t.Setenv("RUNTIME_DIRECTORY", c.runtime)
+		given := func(flag string) bool { return flag == "control" && c.flag != "" }
+		s, err := New(Flags{Config: "../../../contrib/spambloom.toml", Data: "/data", Control: c.flag}, given)
+		if err != nil || s.Control.Listen != c.want {
+			t.Errorf("%+v: %v, error %v", c, s.Control.Listen, err)
+		}
+	}
+}

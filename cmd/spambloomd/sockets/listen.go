@@ -1,0 +1,212 @@
+// Package sockets owns the addresses that the daemon listens on: it binds those of the settings,
+// or adopts those that systemd passes. It serves nothing.
+package sockets
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+
+	"github.com/coreos/go-systemd/v22/activation"
+
+	"github.com/spambloom/spambloom/cmd/internal/socket"
+	"github.com/spambloom/spambloom/cmd/spambloomd/exit"
+	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
+)
+
+// Sockets are all addresses that the daemon listens on. They are bound before anything
+// runs, so that an address in use is an error of the start.
+type Sockets struct {
+	Milter  []Listener
+	Spamd   []Listener
+	Control net.Listener
+	Remote  net.Listener // nil: none
+	HTTP    net.Listener // nil: none
+}
+
+// Listener accepts connections of MTAs and of spamd's clients. Its name, used in policies and rules, is the
+// configured address or systemd's name of the socket.
+type Listener struct {
+	Name string
+	net.Listener
+}
+
+// Listen binds the addresses of the settings. Sockets passed by systemd
+// (FileDescriptorName= spamd, control, remote, http, or any other name for the milter) replace
+// those of the settings.
+func Listen(s *settings.Settings, log *slog.Logger) (_ *Sockets, err error) {
+	l := new(Sockets)
+	defer func() {
+		if err != nil {
+			l.Close()
+		}
+	}()
+	if err := l.adoptAll(activation.Files(true)); err != nil {
+		return nil, &exit.Failure{Code: exit.Config, Err: fmt.Errorf("sockets from systemd: %w", err)}
+	}
+	if len(l.Milter) == 0 {
+		if l.Milter, err = bindAll(s, log, "milter.listen", s.Milter.Listen); err != nil {
+			return nil, err
+		}
+	}
+	if len(l.Spamd) > 0 && len(s.Spamd.Listen) == 0 {
+		return nil, &exit.Failure{Code: exit.Config, Err: fmt.Errorf("%s: is empty, but systemd passes a socket named spamd", s.Where("spamd.listen"))}
+	}
+	if len(l.Spamd) == 0 {
+		if l.Spamd, err = bindAll(s, log, "spamd.listen", s.Spamd.Listen); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.CheckListeners(l.Names()); err != nil { // the names of passed sockets are known only now
+		return nil, &exit.Failure{Code: exit.Config, Err: err}
+	}
+	if l.Control == nil {
+		if l.Control, err = bind(s, log, "control.listen", s.Control.Listen); err != nil {
+			return nil, err
+		}
+	}
+	if l.Remote == nil && s.Control.Remote != "" {
+		if l.Remote, err = bind(s, log, "control.remote", s.Control.Remote); err != nil {
+			return nil, err
+		}
+	}
+	if l.Remote != nil && s.Control.Remote == "" {
+		// No access from other machines was configured.
+		return nil, &exit.Failure{Code: exit.Config, Err: fmt.Errorf("%s: is empty, but systemd passes a socket named remote", s.Where("control.remote"))}
+	}
+	if l.HTTP == nil && s.HTTP.Listen != "" {
+		if l.HTTP, err = bind(s, log, "http.listen", s.HTTP.Listen); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// bindAll listens on the addresses of a list. With an error it returns those that are bound.
+func bindAll(s *settings.Settings, log *slog.Logger, key string, specs []string) (bound []Listener, err error) {
+	for _, spec := range specs {
+		ln, err := bind(s, log, key, spec)
+		if err != nil {
+			return bound, err
+		}
+		bound = append(bound, Listener{spec, ln})
+	}
+	return bound, nil
+}
+
+// bind listens on one address. It warns if the group of a unix socket cannot reach it.
+func bind(s *settings.Settings, log *slog.Logger, key, spec string) (net.Listener, error) {
+	// Owner and group; the socket's folder may be stricter.
+	mode, group, groupKey := fs.FileMode(0o660), s.Control.Group, "control.group"
+	switch key {
+	case "milter.listen":
+		mode = s.Milter.SocketMode
+		if s.Milter.Group != "" {
+			group, groupKey = s.Milter.Group, "milter.group"
+		}
+	case "spamd.listen":
+		mode = s.Spamd.SocketMode
+		if s.Spamd.Group != "" {
+			group, groupKey = s.Spamd.Group, "spamd.group"
+		}
+	}
+	ln, err := socket.Listen(spec, mode, group)
+	if err != nil {
+		return nil, &exit.Failure{Code: exit.CantCreate, Err: fmt.Errorf("%s: %w", s.Where(key), err)}
+	}
+	if group != "" && ln.Addr().Network() == "unix" {
+		if err := socket.CheckWay(ln.Addr().String(), group); err != nil {
+			log.Warn("the group of "+groupKey+" cannot reach this socket: put it elsewhere, such as in /run/spambloom",
+				"key", key, "listen", spec, "error", err)
+		}
+	}
+	return ln, nil
+}
+
+// Names returns the names of the listeners for mail, for policies and rules.
+func (l *Sockets) Names() (names []string) {
+	for _, ln := range slices.Concat(l.Milter, l.Spamd) {
+		names = append(names, ln.Name)
+	}
+	return names
+}
+
+// adoptAll takes over the sockets passed by systemd, and closes the original descriptors.
+func (l *Sockets) adoptAll(files []*os.File) (err error) {
+	for _, f := range files {
+		ln, listenErr := net.FileListener(f) // uses a duplicate of the descriptor
+		f.Close()
+		if listenErr != nil {
+			err = errors.Join(err, fmt.Errorf("%q is not a listening stream socket: %w", f.Name(), listenErr))
+			continue
+		}
+		if adoptErr := l.adopt(f.Name(), ln); adoptErr != nil {
+			ln.Close()
+			err = errors.Join(err, adoptErr)
+		}
+	}
+	return err
+}
+
+// adopt stores a socket by its name. There may be only one named control, remote or http,
+// so that a second one is not served as a milter.
+func (l *Sockets) adopt(name string, ln net.Listener) error {
+	var place *net.Listener
+	switch name {
+	case "spamd":
+		l.Spamd = append(l.Spamd, Listener{name, ln})
+		return nil
+	case "control":
+		place = &l.Control
+	case "remote":
+		place = &l.Remote
+	case "http":
+		place = &l.HTTP
+	default:
+		l.Milter = append(l.Milter, Listener{name, ln})
+		return nil
+	}
+	if *place != nil {
+		return fmt.Errorf("two sockets are named %q; only one is allowed", name)
+	}
+	*place = ln
+	return nil
+}
+
+// Close is for a failed start. Later the servers close their listeners, and a second close
+// does nothing.
+func (l *Sockets) Close() {
+	for _, ln := range slices.Concat(l.Milter, l.Spamd) {
+		ln.Close()
+	}
+	for _, ln := range []net.Listener{l.Control, l.Remote, l.HTTP} {
+		if ln != nil {
+			ln.Close()
+		}
+	}
+}
+
+// Attrs returns the addresses for the log.
+func (l *Sockets) Attrs() []any {
+	addresses := func(list []Listener) (all []string) {
+		for _, ln := range list {
+			all = append(all, ln.Addr().String())
+		}
+		return all
+	}
+	attrs := []any{"milter", addresses(l.Milter), "control", l.Control.Addr().String()}
+	if len(l.Spamd) > 0 {
+		attrs = append(attrs, "spamd", addresses(l.Spamd))
+	}
+	if l.Remote != nil {
+		attrs = append(attrs, "remote", l.Remote.Addr().String())
+	}
+	if l.HTTP != nil {
+		attrs = append(attrs, "http", l.HTTP.Addr().String())
+	}
+	return attrs
+}

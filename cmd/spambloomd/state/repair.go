@@ -1,0 +1,172 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/repair"
+	"github.com/spambloom/spambloom/cmd/spambloomd/exit"
+	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
+	"github.com/spambloom/spambloom/reporting/ledger"
+)
+
+// Repair restores the state folder of a daemon that refuses to start. It prints its changes
+// and what is lost, and finally opens the folder like the daemon.
+//
+//	keys -> ledger -> database -> data of the ledger, into the database -> start
+func Repair(s *settings.Settings, log *slog.Logger, stdout io.Writer) error {
+	if _, err := os.Stat(s.Data); err != nil {
+		return &exit.Failure{Code: exit.IOErr, Err: fmt.Errorf("state folder: %w", err)}
+	}
+	r := repairing{s: s, log: log, out: stdout}
+	for _, step := range []func() error{r.keys, r.ledger, r.database, r.verify} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// repairing is a repair in progress.
+type repairing struct {
+	s    *settings.Settings
+	log  *slog.Logger
+	out  io.Writer
+	done int
+}
+
+// tell prints one change.
+func (r *repairing) tell(path, fault, did, lost string) {
+	r.done++
+	fmt.Fprintf(r.out, "%s: %s\n  %s\n", path, fault, did)
+	if lost != "" {
+		fmt.Fprintf(r.out, "  lost: %s\n", lost)
+	}
+}
+
+// keys corrects key files that differ in one byte from the keys of the folder.
+func (r *repairing) keys() error {
+	for _, path := range []string{r.s.KeyFile, r.s.PreviousKeyFile} {
+		if path == "" {
+			continue
+		}
+		key, err := keyring.ReadKey(path)
+		if err = checkDamagedKey(r.s, path, key, err); !errors.Is(err, ErrDamagedKey) {
+			continue // the start reports other faults
+		}
+		key, _ = keyring.MendKey(path, idsFor(r.s, path))
+		if err := keyring.ReplaceKey(path, key); err != nil {
+			return &exit.Failure{Code: exit.IOErr, Err: err}
+		}
+		r.tell(path, "one byte was wrong", "the federation key is "+keyring.ID(key)+" again", "")
+	}
+	key, err := keyring.ReadSigningKey(r.s.SigningKeyFile)
+	public := ""
+	if err == nil {
+		public = keyring.PublicKey(key)
+	}
+	if err = checkDamagedSigningKey(r.s, public, err); !errors.Is(err, ErrDamagedKey) {
+		return nil
+	}
+	key, _ = keyring.MendSigningKey(r.s.SigningKeyFile, repair.FolderSigners(r.s.Data))
+	if err := keyring.ReplaceSigningKey(r.s.SigningKeyFile, key); err != nil {
+		return &exit.Failure{Code: exit.IOErr, Err: err}
+	}
+	r.tell(r.s.SigningKeyFile, "one byte was wrong", "the site's key is "+keyring.PublicKey(key)+" again", "")
+	return nil
+}
+
+func (r *repairing) ledger() error {
+	o := r.s.LedgerOptions(r.log)
+	if _, err := os.Stat(o.Path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	done, err := ledger.Repair(o)
+	switch {
+	case err != nil:
+		return &exit.Failure{Code: exit.IOErr, Err: err}
+	case len(done.Faults) > 0:
+		r.tell(o.Path, done.Faults[0].Error(),
+			fmt.Sprintf("copied %d reports of %d reporters into a new ledger, %d of them from detached pages, and recounted %d messages; %s is the old one",
+				done.Reports, done.Reporter, done.Rescued, done.Tallies, filepath.Base(done.Damaged)),
+			lostReports(done))
+	}
+	return nil
+}
+
+// lostReports describes the reports that a repair of the ledger did not find.
+func lostReports(done ledger.Repaired) string {
+	if done.Unsure {
+		return "possibly other reports: their number is unknown. Recently deleted reports may have returned"
+	}
+	return fmt.Sprintf("the reporters of %d reports", done.Lost)
+}
+
+// database repairs filters, journal and identity, and restores from the ledger.
+func (r *repairing) database() error {
+	options, err := openKeys(r.s, r.log)
+	if err != nil {
+		return err
+	}
+	db, done, err := bloomdb.Repair(options)
+	if err != nil {
+		return &exit.Failure{Code: exit.IOErr, Err: err}
+	}
+	for _, d := range done {
+		r.tell(d.Path, d.Fault, "kept the undamaged data", d.Lost)
+	}
+	for _, f := range db.DamagedFiles() {
+		r.tell(f.Name, "damaged", "no longer used; remove it when you no longer need it", f.Cost)
+	}
+	// Each time, because an earlier repair may have been interrupted after mending the
+	// files.
+	if err = errors.Join(r.restore(db), db.Close()); err != nil {
+		return &exit.Failure{Code: exit.IOErr, Err: err}
+	}
+	return nil
+}
+
+// restore lists and revokes in the filters the reports of the ledger. Existing entries
+// stay.
+func (r *repairing) restore(db *bloomdb.DB) error {
+	reports, err := openLedger(r.s, r.log)
+	if err != nil {
+		return err
+	}
+	listed, revoked := 0, 0
+	err = reports.Standing(func(s ledger.Standing) error {
+		kept, err := db.Restore(s.Set, bloomdb.Class(s.Class), s.Revoked, s.At)
+		switch {
+		case kept && s.Revoked:
+			revoked++
+		case kept:
+			listed++
+		}
+		return err
+	})
+	fmt.Fprintf(r.out, "restored from the ledger: %d reports, %d revocations\n", listed, revoked)
+	return errors.Join(err, reports.Close())
+}
+
+// verify opens the folder like the daemon, and reads all of it.
+func (r *repairing) verify() error {
+	st, err := Open(r.s, r.log)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(st.DB.CheckFiles(), st.Reports.Check())
+	if err = errors.Join(err, st.Close()); err != nil {
+		return &exit.Failure{Code: exit.IOErr, Err: err}
+	}
+	if r.done == 0 {
+		fmt.Fprintln(r.out, "nothing is damaged")
+	}
+	return nil
+}

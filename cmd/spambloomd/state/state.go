@@ -1,0 +1,67 @@
+// Package state opens, checks, repairs and restores the state folder: its keys, the database and
+// the ledger of reports.
+//
+//	Open      the start: a new folder gets its keys
+//	Check     -t: why the start would refuse the folder; nothing is changed
+//	Repair    --repair: data of damaged files from what is left of them, and from the ledger
+//	Restore   --restore: a backup into an empty folder
+//
+// It owns the order of these steps. The files belong to packages bloomdb and ledger.
+package state
+
+import (
+	"errors"
+	"log/slog"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/spambloomd/exit"
+	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
+	"github.com/spambloom/spambloom/reporting/ledger"
+)
+
+// State is the open content of the state folder. The start and --repair use only this.
+type State struct {
+	Options bloomdb.Options
+	DB      *bloomdb.DB
+	Reports *ledger.Ledger
+}
+
+// Open opens keys, database and ledger. In a new folder it creates them.
+func Open(s *settings.Settings, log *slog.Logger) (*State, error) {
+	options, err := openKeys(s, log)
+	if err != nil {
+		return nil, err
+	}
+	db, err := bloomdb.Open(options)
+	if err != nil {
+		return nil, &exit.Failure{Code: exit.IOErr, Err: err}
+	}
+	reports, err := openLedger(s, log)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	if err := db.AddCompanion(s.LedgerOptions(log).Path); err != nil {
+		return nil, errors.Join(&exit.Failure{Code: exit.IOErr, Err: err}, reports.Close(), db.Close())
+	}
+	return &State{options, db, reports}, nil
+}
+
+// Close closes both: the ledger first, because the database records its decisions.
+func (st *State) Close() error {
+	var err error
+	for _, e := range []error{st.Reports.Close(), st.DB.Close()} {
+		if e != nil {
+			err = errors.Join(err, &exit.Failure{Code: exit.IOErr, Err: e})
+		}
+	}
+	return err
+}
+
+// openLedger opens the ledger of reports in the state folder.
+func openLedger(s *settings.Settings, log *slog.Logger) (*ledger.Ledger, error) {
+	l, err := ledger.Open(s.LedgerOptions(log))
+	if err != nil {
+		return nil, &exit.Failure{Code: exit.IOErr, Err: err}
+	}
+	return l, nil
+}

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/internal/trap"
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// A panic caused by a trapped message may quote the message.
+func TestTrapPanicTellsNoContent(t *testing.T) {
+	raw := []byte("Subject: secret\r\n\r\n" + harness.Text())
+	for want, report := range map[string]func(signature.Set) error{
+		"panic: a string\n":                                       func(signature.Set) error { panic("secret") },
+		"panic: a *errors.errorString\n":                          func(signature.Set) error { panic(errors.New("secret")) },
+		"panic: runtime error: slice bounds out of range [9:0]\n": func(set signature.Set) error { _ = set.Signatures[:0:0][9:]; return nil },
+	} {
+		err := reportTrapped(raw, false, signature.Compute, report)
+		if !errors.Is(err, trap.ErrRefused) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

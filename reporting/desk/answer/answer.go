@@ -1,0 +1,182 @@
+// Package answer converts what the database and the ledger return into the types of the API.
+// It decides nothing, and has no state.
+package answer
+
+import (
+	"math"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// New returns the answer about a message, without a verdict.
+func New(set signature.Set, e bloomdb.Evidence) api.Answer {
+	a := api.Answer{Class: e.Class, Domain: listingDomain(e), Count: e.Count, Sites: e.Sites, Votes: e.Votes, Never: e.Never}
+	var listed []signature.Signature
+	for _, m := range e.Matches {
+		if m.Revoked {
+			continue
+		}
+		if len(listed) == 0 {
+			a.Overlap = overlapOf(m)
+		}
+		listed = append(listed, m.Signature)
+	}
+	a.Kinds = Kinds(listed)
+	switch {
+	case len(listed) > 0:
+		a.ID = listed[0].ID()
+	case len(set.Counting) > 0:
+		a.ID = set.Counting[0].ID()
+	}
+	return a
+}
+
+// listingDomain returns the domain that listed a message; empty for none.
+func listingDomain(e bloomdb.Evidence) string {
+	for _, m := range e.Matches {
+		if m.Domain != "" && !m.Revoked {
+			return m.Domain
+		}
+	}
+	return ""
+}
+
+// overlapOf returns nil for an exact match.
+func overlapOf(m bloomdb.Match) *api.Overlap {
+	if m.Need == 0 {
+		return nil
+	}
+	return &api.Overlap{Found: m.Found, Need: m.Need, Keys: m.Keys, By: m.By}
+}
+
+// Traces returns the traces of a message's signatures.
+func Traces(set signature.Set, e bloomdb.Evidence, traces []bloomdb.Trace) []api.Trace {
+	listed, spared := map[signature.Signature]bool{}, map[signature.Signature]bool{}
+	for _, m := range e.Matches {
+		listed[m.Signature] = !m.Revoked
+	}
+	for _, m := range e.Spared {
+		spared[m.Signature] = true
+	}
+	wire := api.NewRequest(set).Signatures
+	list := make([]api.Trace, len(traces))
+	for i, t := range traces {
+		list[i] = api.Trace{
+			Kind: wire[i].Kind, Digest: wire[i].Digest, ID: t.Signature.ID(),
+			Listed: listed[t.Signature], Never: spared[t.Signature],
+			Spam: newTrails(t.Spam), Revoked: newTrails(t.Revoked), Contested: each(t.Contested, newContestedTrail), Counts: newTrails(t.Counts), Votes: newVotes(t.Votes), Burst: newBurst(t.Burst),
+		}
+	}
+	return list
+}
+
+// each converts every element of a list. Of an empty list it makes nil, which is absent in
+// JSON.
+func each[From, To any](from []From, convert func(From) To) (to []To) {
+	for _, f := range from {
+		to = append(to, convert(f))
+	}
+	return to
+}
+
+func newTrails(trails []bloomdb.Trail) []api.Trail {
+	return each(trails, func(t bloomdb.Trail) api.Trail {
+		return api.Trail{Site: t.Site, Generation: t.Generation, Start: t.Start.UTC(), Classes: t.Classes, Retouched: t.Retouched, Count: t.Count}
+	})
+}
+
+// newContestedTrail counts the rungs from 1 on: the first is a report.
+func newContestedTrail(c bloomdb.Contest) api.ContestedTrail {
+	last := Action(ledger.Spam)
+	if c.Rung%2 == 1 {
+		last = Action(ledger.Ham)
+	}
+	return api.ContestedTrail{Generation: c.Generation, Start: c.Start.UTC(), Changes: c.Rung + 1, Last: last}
+}
+
+func newVotes(trails []bloomdb.VoteTrail) []api.Vote {
+	return each(trails, func(t bloomdb.VoteTrail) api.Vote {
+		return api.Vote{Site: t.Site, Since: t.Since.UTC(), Made: t.Made.UTC(), Stale: t.Stale}
+	})
+}
+
+func newBurst(b *bloomdb.Burst) *api.Burst {
+	if b == nil {
+		return nil
+	}
+	return &api.Burst{Seconds: math.Round(b.Covers.Seconds()), Count: b.Count, AtLeast: b.AtLeast, Missed: b.Missed}
+}
+
+// SketchTraces returns the traces of a message's sketches.
+func SketchTraces(traces []bloomdb.SketchTrace) []api.SketchTrace {
+	return each(traces, func(t bloomdb.SketchTrace) api.SketchTrace {
+		return api.SketchTrace{Kind: t.Kind.String(), Groups: t.Groups, Spam: each(t.Spam, newSketchTrail), Revoked: each(t.Revoked, newSketchTrail)}
+	})
+}
+
+func newSketchTrail(t bloomdb.SketchTrail) api.SketchTrail {
+	return api.SketchTrail{
+		Site: t.Site, Generation: t.Generation, Start: t.Start.UTC(), ID: t.Anchor.ID(),
+		Found: t.Found, Need: t.Need, Weak: t.Weak, Keys: t.Keys, By: t.By,
+	}
+}
+
+// DomainTraces returns the traces of a message's link domains.
+func DomainTraces(traces []bloomdb.DomainTrace) []api.DomainTrace {
+	return each(traces, func(t bloomdb.DomainTrace) api.DomainTrace {
+		wire := api.DomainTrace{Domain: t.Domain, Ignored: t.Ignored(), Campaigns: t.Campaigns, Sightings: t.Sightings,
+			OrdinaryRate: Figure(t.OrdinaryRate), Alone: t.Alone(), NotAlone: string(t.Doubt)}
+		if t.OrdinaryRate == 1 {
+			wire.OrdinaryRate = 0
+		}
+		if t.Reported != nil && !t.Reported.Revoked {
+			wire.Reported = t.Reported.Sites
+		}
+		return wire
+	})
+}
+
+// IDs returns the IDs of signatures.
+func IDs(signatures []signature.Signature) []string {
+	list := make([]string, len(signatures))
+	for i, s := range signatures {
+		list[i] = s.ID()
+	}
+	return list
+}
+
+// Kinds returns the names of the kinds in order, each once.
+func Kinds(signatures []signature.Signature) []string {
+	var list []string
+	seen := map[signature.Kind]bool{}
+	for _, s := range signatures {
+		if !seen[s.Kind] {
+			seen[s.Kind] = true
+			list = append(list, s.Kind.String())
+		}
+	}
+	return list
+}
+
+// Reported returns a report of the ledger.
+func Reported(l ledger.Report) api.Reported {
+	return api.Reported{
+		ID: l.ID, At: l.At, Action: Action(l.Stance), Reporter: l.Reporter, Class: bloomdb.Class(l.Class), Origin: l.Origin,
+		Weight: l.Weight.Float(), State: string(l.State), IDs: IDs(l.Set.Signatures),
+		LikeMails: l.Held.Mails, LikeSenders: l.Held.Senders,
+	}
+}
+
+// Action returns the name of a stance.
+func Action(s ledger.Stance) string {
+	if s == ledger.Ham {
+		return "revoke"
+	}
+	return "report"
+}
+
+// Figure rounds an estimate to the digits that mean something.
+func Figure(v float64) float64 { return math.Round(v*1000) / 1000 }
