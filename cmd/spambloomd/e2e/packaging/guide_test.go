@@ -65,7 +65,11 @@ func boot(t *testing.T, archive string) (hosts [2]*host) {
 	spaces := [2]string{fmt.Sprintf("spambloom-%d-1", os.Getpid()), fmt.Sprintf("spambloom-%d-2", os.Getpid())}
 	for _, space := range spaces {
 		run(t, "", ip, "netns", "add", space)
-		t.Cleanup(func() { run(t, "", ip, "netns", "delete", space) })
+		t.Cleanup(func() {
+			if out, err := exec.Command(ip, "netns", "delete", space).CombinedOutput(); err != nil {
+				t.Errorf("%s: %v %s", space, err, out)
+			}
+		})
 	}
 	run(t, "", ip, "link", "add", "mail", "netns", spaces[0], "type", "veth", "peer", "name", "mail", "netns", spaces[1])
 	for i, space := range spaces {
@@ -78,6 +82,7 @@ func boot(t *testing.T, archive string) (hosts [2]*host) {
 		run(t, "", "mkdir", h.root)
 		run(t, h.root, "tar", "-xf", archive)
 		harness.Write(t, h.root+"/etc/hostname", fmt.Sprintf("mx%d\n", n))
+		harness.Write(t, h.root+"/etc/mailname", fmt.Sprintf("mx%d.example.org\n", n))
 		harness.Write(t, h.root+"/etc/hosts", "127.0.0.1 localhost\n192.0.2.1 mx1 redis.example.org\n192.0.2.2 mx2\n")
 		run(t, h.root, "chroot", ".", "postconf", "-e", fmt.Sprintf("myhostname=mx%d.example.org", n), "mydestination=$myhostname, localhost")
 		h.nspawn = exec.Command(nspawn, "--keep-unit", "--register=no", "--network-namespace-path=/run/netns/"+space, "-D", h.root, "--boot")
