@@ -154,14 +154,22 @@ func always(flags ...string) func(string) ([]string, error) {
 	return func(string) ([]string, error) { return flags, nil }
 }
 
-// build builds the programs, and returns the folder with the copies of this process: a
+// building is held by the test that builds.
+var building sync.Mutex
+
+// build builds the programs once, and returns the folder with the copies of this process: a
 // later build by another one does not change them. All test processes of a repository share
 // the build, so the second finds the programs up to date.
 //
 // flags returns the compiler's flags, and may write files for it into the folder.
 func build(kind string, flags func(shared string) ([]string, error), names ...string) (dir string, err error) {
+	building.Lock()
+	defer building.Unlock()
 	dir = filepath.Join(bin, kind)
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, names[len(names)-1])); err == nil {
+		return dir, nil // by another test of this process
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
 	shared, unlock, err := sharedPrograms(kind)
