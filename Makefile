@@ -86,10 +86,10 @@ TESTING = -count=1 -timeout 60m
 
 # The checks stand before the tests, so that the runner has the last word. The packages
 # that wait most for their servers begin, while others have the processors, and then those
-# that take long: none of them is left to run alone at the end. One package more than there
-# are processors runs at a time, for the same reason.
+# that take long: none of them is left to run alone at the end. Two packages more than there
+# are processors run at a time, for the same reason.
 test: tools check
-	$(SUITE) test -race $(TESTING) -p $$(($$(nproc) + 1)) ./cmd/spambloomd/e2e/... ./signature ./bloomdb ./...
+	$(SUITE) test -race $(TESTING) -p $$(($$(nproc) + 2)) ./cmd/spambloomd/e2e/... ./signature ./bloomdb ./...
 
 test-packages:
 	@.ci/tools packages

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 	"github.com/spambloom/spambloom/reporting/ledger"
@@ -39,7 +40,7 @@ func TestRevocationOfWhatIsNotListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for i := range 978 {
+	for i := range testenv.Rounds(978) {
 		o, err := s.Revoke(desk.Report{Set: noise(random, 256), Reporter: "mallory"})
 		if err != nil || !o.Idle {
 			t.Fatalf("request %d: %+v, %v", i, o, err)
