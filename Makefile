@@ -87,9 +87,10 @@ TESTING = -count=1 -timeout 60m
 # The checks stand before the tests, so that the runner has the last word. The packages
 # that wait most for their servers begin, while others have the processors, and then those
 # that take long: none of them is left to run alone at the end. Two packages more than there
-# are processors run at a time, for the same reason.
+# are processors run at a time, for the same reason. The checks have vetted everything, and
+# nobody debugs these programs.
 test: tools check
-	$(SUITE) test -race $(TESTING) -p $$(($$(nproc) + 2)) ./cmd/spambloomd/e2e/... ./signature ./bloomdb ./...
+	$(SUITE) test -race -vet=off -ldflags=-w $(TESTING) -p $$(($$(nproc) + 2)) ./cmd/spambloomd/e2e/... ./signature ./bloomdb ./...
 
 test-packages:
 	@.ci/tools packages

@@ -42,7 +42,7 @@ var plainSoak = testenv.Soak() || harness.Figures
 // race detector.
 func TestMailSoak(t *testing.T) {
 	t.Parallel()
-	seed, long := soakSeed(t), 8*time.Second
+	seed, long := soakSeed(t), 5*time.Second
 	if testenv.Soak() {
 		long = 30 * time.Minute
 	}
