@@ -92,8 +92,8 @@
 // generation with a report or a revocation has it. Within a generation, reports and revocations
 // are the rungs of a ladder (layout.Rungs): report, revocation, report, and so on, 16 at most,
 // each in the spam filter, the revocation filter, or the ladder filter. The highest rung decides.
-// Of other sites' rungs the first 8 count, so that none can use up all; the last two are for
-// messages that an administrator settled. A message that changes sides more often stays revoked
+// Only the first 8 rungs of other sites count, so that no site can use up all of them. The last two
+// are for messages that an administrator settled. A message that changes sides more often stays revoked
 // until the next period. A member's record of a period that begins in more than an hour is rejected:
 // it would overrule all rungs of the current one. Generations that
 // expire are dropped whole, which bounds the life of a wrong listing. A listing that stands is

@@ -79,7 +79,7 @@ type Filter struct {
 	Lost   float64 `json:"lost,omitempty"`
 }
 
-// Of describes one keyspace.
+// Of returns the status of one keyspace.
 func Of(ks *keyspace.Keyspace) Status {
 	v := ks.Store.Current()
 	epoch, seq := ks.Outbox.Head()

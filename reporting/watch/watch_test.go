@@ -72,7 +72,7 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// Of many contested messages the first screen names a few, and the number of the others.
+// If many messages are contested, the first screen names a few and counts the others.
 func TestManyContested(t *testing.T) {
 	f := healthy()
 	f.Contested = make([]watch.Contested, 40)

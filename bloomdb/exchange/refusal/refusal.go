@@ -50,7 +50,7 @@ func (c *Counts) Add(site string, cause Cause, err error) {
 	c.bySite[site][string(cause)]++
 }
 
-// Of returns the number of refused records of a site, by cause; nil if there are none. The site
+// Of counts the refused records of a site by cause. It is nil if none was refused. The site
 // "" stands for all unknown sites together.
 func (c *Counts) Of(site string) map[string]int64 {
 	c.mu.Lock()

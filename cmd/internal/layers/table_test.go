@@ -146,7 +146,7 @@ var allowed = map[string][]string{
 
 	"cmd/internal/invitation": {"bloomdb/layout", "bloomdb/keyring"},
 
-	// What the verbs of cmd/spambloom share, in the order of their imports, and the verbs.
+	// The verbs of cmd/spambloom, and the packages that they share, in the order of imports.
 	"cmd/spambloom/format":      {},
 	"cmd/spambloom/verb":        {"bloomdb", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/socket", "reporting/api", "reporting/api/v1", "reporting/client", "signature"},
 	"cmd/spambloom/batch":       {"bloomdb", "cmd/internal/mailbox", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client", "signature"},

@@ -47,9 +47,9 @@ const (
 	maxSharing = 8 // reports that are compared for an anchor; the others of a campaign are joined through them
 )
 
-// Of groups reports and revocations, the latest first: those that share a signature, or enough
-// of a sketch, are one campaign. The latest comes first. judge returns what the filters have of a
-// message.
+// Of groups reports and revocations into campaigns: those that share a signature, or enough of a
+// sketch. Both lists begin with the latest. The function judge returns the evidence that the filters
+// have about a message.
 func Of(list []ledger.Report, judge func(signature.Set) bloomdb.Evidence) []Campaign {
 	groups := newGroups(len(list))
 	groups.joinSignatures(list)

@@ -10,8 +10,8 @@ import (
 	"github.com/spambloom/spambloom/reporting/desk"
 )
 
-// Of asks the kernel which process connected (SO_PEERCRED, unix(7)). The answer is of
-// the time of the connection: the process may have changed its user since, or passed the
+// Of returns the process that connected, as the kernel names it (SO_PEERCRED, unix(7)). That was
+// true when it connected: the process may have changed its user since, or passed the
 // connection on.
 func Of(conn net.Conn) desk.Origin {
 	uc, ok := conn.(*net.UnixConn)

@@ -8,5 +8,5 @@ import (
 	"github.com/spambloom/spambloom/reporting/desk"
 )
 
-// Of returns an unknown origin. Other systems name the peer in ways of their own.
+// Of returns an unknown origin: outside Linux, the process that connected is not asked for.
 func Of(net.Conn) desk.Origin { return desk.Origin{} }
