@@ -115,7 +115,7 @@ func TestSettlingInABrowser(t *testing.T) {
 			if got := ask(t, tab, chromedp.Text(chromedp.CSS("main"))); strings.Contains(got, "As of ") == hasScript {
 				t.Errorf("figures that are not refreshed have a time, and others do not: %q", got)
 			}
-			if got := ask(t, tab, chromedp.Text(chromedp.CSS(".note"))); !strings.HasPrefix(got, "Your users disagree about") {
+			if got := inPage(t, tab, ".note"); !strings.HasPrefix(got, "Your users disagree about") {
 				t.Fatalf("the first screen needs %q", got)
 			}
 			do(t, tab, chromedp.Click(chromedp.CSS(".note a")), chromedp.WaitReady(chromedp.CSS(".settle")),
@@ -138,6 +138,13 @@ func hurried(t *testing.T, tab context.Context) {
 	}
 }
 
+// inPage reads an element's text in one step: a refresh replaces the element that a search
+// found.
+func inPage(t *testing.T, tab context.Context, selector string) string {
+	t.Helper()
+	return ask(t, tab, chromedp.Evaluate[string](fmt.Sprintf("document.querySelector(%q).innerText", selector)))
+}
+
 // The figures are refreshed without a reload, and are marked as old once the daemon is gone.
 func TestRefresh(t *testing.T) {
 	t.Parallel()
@@ -149,12 +156,12 @@ func TestRefresh(t *testing.T) {
 	site.Clock.Add(60)
 	site.SetFault("suspended")
 	do(t, tab, chromedp.WaitReady(chromedp.CSS(".state.fault")))
-	if got := ask(t, tab, chromedp.Text(chromedp.CSS(".state"))); !strings.HasPrefix(got, "Mail passes unchecked.") {
+	if got := inPage(t, tab, ".state"); !strings.HasPrefix(got, "Mail passes unchecked.") {
 		t.Errorf("after the fault: %q", got)
 	}
 	s.Close()
 	do(t, tab, chromedp.WaitReady(chromedp.CSS(".state[data-lost]")))
-	if got := ask(t, tab, chromedp.Text(chromedp.CSS(".state"))); got != "The daemon does not answer. These figures are old." {
+	if got := inPage(t, tab, ".state"); got != "The daemon does not answer. These figures are old." {
 		t.Errorf("without a daemon: %q", got)
 	}
 }
