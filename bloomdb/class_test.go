@@ -22,6 +22,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/status"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -279,6 +280,9 @@ func TestClassesFull(t *testing.T) {
 // A wrong class appears as often as ClassError predicts: in a full filter, with four lookups for
 // each listing.
 func TestWrongLabels(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	db := bloomdbtest.Open(t, classOptions(t.TempDir(), "mx1"))
 	gen := db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())
 	r := rand.New(rand.NewPCG(1, 2))

@@ -9,6 +9,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/clock"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // boot restarts the daemon on a machine that was off for stop. The clock is then ahead by wrong.
@@ -32,6 +33,9 @@ func (c *clocks) inOrder(t *testing.T, db *bloomdb.DB) {
 // later, the database has the right time afterwards: with or without restarts of the daemon
 // meanwhile, and however long the machine was off.
 func TestClockIsCorrectedAfterStart(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	for _, wrong := range []time.Duration{2 * time.Hour, 5 * time.Hour, 14 * time.Hour, 50 * time.Hour, 100 * time.Hour, -5 * time.Hour, -14 * time.Hour} {
 		for _, stop := range []time.Duration{time.Minute, 30 * time.Minute, 9 * time.Hour, 20 * time.Hour} {
 			for _, restart := range []bool{false, true} {
@@ -152,6 +156,9 @@ func TestClockAheadLongAfterStart(t *testing.T) {
 // A first start with a wrong clock that is corrected a minute later has no effect: reports made
 // after that have the right time. This ends with the first report.
 func TestNewFolderFollowsTheClock(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	for _, wrong := range []time.Duration{-60 * 24 * time.Hour, -5 * time.Hour, 5 * time.Hour, 60 * 24 * time.Hour} {
 		c := newClocks()
 		o := c.options(t.TempDir())

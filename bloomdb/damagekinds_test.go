@@ -16,6 +16,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/bloomdb/repair"
 	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // damageKinds are kinds of damage to a file, besides a flipped byte. "of another" replaces it
@@ -45,6 +46,9 @@ func halve(path string) error {
 // cases, reports and revocations are as before, and none are invented. Restore stands in for the
 // ledger.
 func TestEveryFileDamaged(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	root := ramDir(t)
 	good, work := filepath.Join(root, "good"), filepath.Join(root, "work")
 	fillFolder(t, good, false)

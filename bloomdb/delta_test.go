@@ -20,6 +20,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/outbox"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func TestTwoSites(t *testing.T) {
@@ -338,6 +339,9 @@ func TestRepeatedSections(t *testing.T) {
 
 // A flood is published as several deltas, each below the limit.
 func TestLargeDelta(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Counts.Capacity = 200_000
 	a := bloomdbtest.Open(t, o)

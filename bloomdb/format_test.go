@@ -27,6 +27,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // raised returns a file with the next version number and correct checksums; nil for a file
@@ -137,6 +138,9 @@ func TestNewerFileElsewhere(t *testing.T) {
 
 // A flipped version is damage, because the checksum is wrong.
 func TestFlippedVersion(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	root := ramDir(t)
 	good, work := filepath.Join(root, "good"), filepath.Join(root, "work")
 	fillFolder(t, good, true)

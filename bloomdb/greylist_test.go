@@ -17,6 +17,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/recent"
 	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // arrive handles a message like the milter, and returns the results. The envelope contains the
@@ -389,6 +390,9 @@ func TestGreylistModel(t *testing.T) {
 // At the planned load for a whole window, a few new tuples pass without being deferred, because
 // the ring finds them by mistake or has no room. The test bounds their number.
 func TestGreylistError(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, load := range []struct{ planned, most float64 }{{0.5, 1e-4}, {1, 2e-3}} {
 		c := bloomdbtest.NewClock()

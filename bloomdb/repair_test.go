@@ -112,6 +112,9 @@ func flips(size, most int) (places []int) {
 // or rejects the folder with an error after which a repair works. In both cases, reports and
 // revocations are as before. Restore stands in for the ledger.
 func TestEveryFlippedByte(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	for name, most := range map[string]int{"stopped": 20, "crashed": 200} {
 		t.Run(name, func(t *testing.T) {
 			switch {

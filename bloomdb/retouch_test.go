@@ -22,6 +22,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -257,6 +258,9 @@ func (w *retouchWorld) listed() (n int) {
 // filter's error, and for reported messages. Counted losses overlap a little, and the estimate
 // of a load has an error of up to 1.5 %.
 func TestRetouchLoss(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	const keys, retouches = 20_000, 150
 	for _, reported := range []bool{false, true} {
 		t.Run(fmt.Sprintf("reported %v", reported), func(t *testing.T) {
@@ -328,6 +332,9 @@ func TestRetouchParallel(t *testing.T) {
 
 // A mask's file with any byte changed is not used.
 func TestMaskDamage(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	db := bloomdbtest.Open(t, o)
 	bloomdbtest.Report(t, db, 1)

@@ -43,6 +43,9 @@ func TestRevocationFiltersLoseNoReport(t *testing.T) {
 // soak the test runs at the default size and for all ten million, otherwise at a tenth of both,
 // and for every eighth under the race detector.
 func TestFullRevocationFiltersLoseNoReport(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	scale := 10
 	if testenv.Soak() {
 		scale = 1

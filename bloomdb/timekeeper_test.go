@@ -13,6 +13,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/clock"
 	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // clocks are a wall clock that can jump and a monotonic clock that cannot.
@@ -48,6 +49,9 @@ func maintainFor(t *testing.T, db *bloomdb.DB, c *clocks, d time.Duration) {
 // expires, reports made meanwhile are known and can be revoked at once, and status and log
 // report the jump until it is over.
 func TestClockJumpForAWhile(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	const day = 24 * time.Hour
 	for _, jump := range []time.Duration{
 		2 * time.Hour, day, 2 * day, 7 * day, 8 * day, 35 * day, 60 * day, 4000 * day,

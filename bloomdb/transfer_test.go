@@ -11,6 +11,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // A site that joins late gets all data from the snapshot, and continues from its position.
@@ -107,6 +108,9 @@ func TestGapOverRestart(t *testing.T) {
 
 // A snapshot that would be too large omits the last filters and records that. It fills no gap.
 func TestSnapshotLeavesRest(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	o := bloomdbtest.Options(t.TempDir(), "a")
 	o.Counts.Capacity = 200_000
 	a, b := bloomdbtest.Open(t, o), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))

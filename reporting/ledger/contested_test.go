@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/ledger/search"
 	"github.com/spambloom/spambloom/reporting/trust"
 )
@@ -11,6 +12,9 @@ import (
 // One call of Contested reads a bounded number of reports, also if a few messages have most of
 // them. Its pages have every message.
 func TestContestedIsBounded(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	const messages, reporters = 12, 500
 	v := voice{t: t, l: open(t, trust.Default()), at: begin}
 	for m := range messages {

@@ -107,6 +107,9 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 func TestOpenTwice(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	l := open(t, small)
 	if _, err := Open(l.opt); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("a second Open returned %v", err)

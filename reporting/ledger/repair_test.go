@@ -15,6 +15,9 @@ import (
 // The file opens, or Open rejects it and a repair works. The process never ends, and reports can
 // be made afterwards in both cases.
 func TestEveryFlippedByte(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	good := filled(t)
 	head := headOf(t, good)
 	rng := rand.New(rand.NewPCG(testenv.Seed(t), 0))

@@ -15,6 +15,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -296,6 +297,9 @@ func TestIllegible(t *testing.T) {
 // library, although each page is valid by itself. Open rejects such a file, and a repair finds
 // all records.
 func TestBranchKeys(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	good := eventful(t)
 	head := headOf(t, good)
 	page := int(head.page)

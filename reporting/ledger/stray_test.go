@@ -53,6 +53,9 @@ func pointers(t *testing.T, data []byte) (list []pointer, pages int) {
 // the file. No report is lost: neither in the page it referred to before, nor in the one it
 // refers to now.
 func TestStrayPointers(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	rng := rand.New(rand.NewPCG(testenv.Seed(t), 0))
 	good := eventful(t)
 	path := filepath.Join(t.TempDir(), "reports.db")

@@ -54,6 +54,9 @@ func alike(db *bloomdb.DB, a, b [][]uint64) bool {
 // words are filled into a template; those of a ham and a spam never are. In a soak
 // for all kinds, 150 spams and all ham; else for a few.
 func TestAnchors(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	c := realCorpus(t)
 	db, err := bloomdb.Open(bloomdb.Options{Dir: t.TempDir(), Site: "lab", Reports: bloomdb.ReportOptions{Capacity: 100}, Counts: bloomdb.CountOptions{Capacity: 100}})
 	if err != nil {

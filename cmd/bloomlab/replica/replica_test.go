@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/bloomlab/variation"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // sampleFolder is a corpus of the variation package's samples: three spams, and one
@@ -61,6 +62,9 @@ func kinds(t *testing.T, names ...string) []variation.Kind {
 }
 
 func TestRun(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	for _, together := range []bool{false, true} {
 		o := Options{Messages: 10, Seed: 1, Kinds: kinds(t, "base64", "html-comments", "swapped-many", "zip-repacked"), Together: together}
 		rows, s, err := Run(context.Background(), read(t, false), o)
@@ -106,6 +110,9 @@ func TestUnreportedIsNotCaught(t *testing.T) {
 }
 
 func TestSameSeedSameRows(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	c := read(t, false)
 	o := Options{Messages: 2, Seed: 7, Kinds: kinds(t, "typos", "spaces", "token", "attachment")}
 	first, _, err := Run(context.Background(), c, o)
