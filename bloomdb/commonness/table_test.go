@@ -9,6 +9,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // site is a table whose clock the test sets.
@@ -174,6 +175,9 @@ func TestOneSenderDoesNotFillTheSet(t *testing.T) {
 
 // An archive fills half of a set at most: mail that arrives is learned all the same.
 func TestArchiveLeavesRoom(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	s := newSite()
 	features := make([]uint64, 4000) // more than a message has, to fill the set with few calls
 	archived := 0
@@ -203,6 +207,9 @@ func TestArchiveLeavesRoom(t *testing.T) {
 // spam common, then fills the set with harmless mail of many networks, so that no report takes back
 // what it lists. A part of the set is kept for reports.
 func TestFloodDoesNotKeepFeaturesCommon(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	s := newSite()
 	for day := range 4 {
 		s.receive(feature, day)

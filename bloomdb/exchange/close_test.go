@@ -80,12 +80,9 @@ func TestCloseWhileRedisIsAway(t *testing.T) {
 			urls = append(urls, fmt.Sprintf(format, address)+brief+"&min_idle_conns=1")
 		}
 	}
-	rounds := 2
-	switch {
-	case testenv.Soak():
+	rounds := 1
+	if testenv.Soak() {
 		rounds = 100
-	case testing.Short():
-		rounds = 1
 	}
 	for range rounds {
 		var stopped sync.WaitGroup

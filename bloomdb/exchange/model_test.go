@@ -33,13 +33,25 @@ const (
 // The site then reuses their numbers, and a site that received the first deltas ignores the
 // second ones.
 func TestModel(t *testing.T) {
-	schedules, first := modelSchedules, rand.Uint64N(1<<40)
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	switch {
 	case testenv.Soak():
-		schedules = modelSchedulesSoak
+		runSchedules(t, modelSchedulesSoak)
 	case testing.Short():
-		schedules = modelSchedulesShort
+		runSchedules(t, modelSchedulesShort)
+	default:
+		runSchedules(t, modelSchedules)
 	}
+}
+
+// Some schedules of TestModel run with the race detector, too.
+func TestModelShort(t *testing.T) { runSchedules(t, modelSchedulesShort) }
+
+// runSchedules runs schedules that follow each other in their seeds, or that of SPAMBLOOM_SEED.
+func runSchedules(t *testing.T, schedules int) {
+	first := rand.Uint64N(1 << 40)
 	if text := os.Getenv("SPAMBLOOM_SEED"); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {

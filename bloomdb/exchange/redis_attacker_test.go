@@ -18,7 +18,7 @@ import (
 
 // How long the attack lasts: in go test, and if SPAMBLOOM_SOAK is set.
 const (
-	attackTime     = 10 * time.Second
+	attackTime     = 5 * time.Second
 	attackTimeSoak = 10 * time.Minute
 )
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 	"github.com/spambloom/spambloom/reporting/ledger"
@@ -24,6 +25,9 @@ func decide(t *testing.T, s *desktest.Stage, stance ledger.Stance, who string, s
 // TestFullFilterKeepsNoRevocationWaiting: a listing that cannot be carried out, because the spam
 // filter is full, is due before a revocation. The revocation is carried out nevertheless.
 func TestFullFilterKeepsNoRevocationWaiting(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	s := desktest.New(t, trust.Default(), 0)
 	wrong := desktest.Letter(0, 0)
 	s.MustReport("anna", wrong)
@@ -69,6 +73,9 @@ func TestListedTooLate(t *testing.T) {
 
 // TestManyDue: one call carries out more than one batch.
 func TestManyDue(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	s := desktest.New(t, trust.Default(), 0)
 	const n = 300
 	for i := range n {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
@@ -61,6 +62,9 @@ func TestJunkInboxJunk(t *testing.T) {
 // reporters take part beside one who takes all four revocations, or beside the site, a report of
 // somebody else lists the spam and its near-duplicates. Against more, an administrator does.
 func TestRungsOfSome(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	for name, c := range map[string]struct {
 		site      bool
 		reporters int

@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -119,6 +120,9 @@ func TestSums(t *testing.T) {
 // All sites list a report for as long as its generation is kept, whichever site made it.
 // The number of sites therefore changes nothing.
 func TestRunEqualsModel(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	const keep = 5
 	week := func(at time.Time) int64 { return at.Unix() / int64(reportPeriod/time.Second) }
 	rapid.Check(t, func(t *rapid.T) {
@@ -192,6 +196,9 @@ func TestNobodyReports(t *testing.T) {
 
 // Databases are closed and reopened meanwhile; their data stays.
 func TestLongArchive(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	var codes []string
 	for i := range 60 {
 		codes = append(codes, fmt.Sprintf("S%d", i/2))
