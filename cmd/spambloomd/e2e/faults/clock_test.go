@@ -19,7 +19,7 @@ func TestClockJumpsOfADaemon(t *testing.T) {
 	testenv.Servers(t)
 	dir := testenv.Dir(t)
 	s := harness.NewSite(t, "mx1", harness.KeyFile(t, [32]byte{1}), "")
-	s.Binary, s.Env = harness.TaggedProgram(t, "movedclock", "spambloomd"), []string{"SPAMBLOOM_CLOCK=" + filepath.Join(dir, "clock")}
+	s.Binary, s.Env = faultyDaemon(t), []string{"SPAMBLOOM_CLOCK=" + filepath.Join(dir, "clock")}
 	elapsed := time.Duration(0)
 	move := func(wall time.Duration) {
 		next := harness.Write(t, filepath.Join(dir, "new"), (wall+elapsed).String()+" "+elapsed.String())

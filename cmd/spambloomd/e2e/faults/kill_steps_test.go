@@ -1,9 +1,7 @@
 package faults
 
 import (
-	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -23,39 +21,6 @@ const (
 	stepSettled  = "settled"  // its decision is no longer due; no answer is sent
 )
 
-// mortalDaemon builds a daemon that kills itself with signal 9 after the step that the file in
-// KILL_AT names.
-func mortalDaemon(t *testing.T) string {
-	t.Helper()
-	const file = "reporting/desk/desk.go"
-	source, err := os.ReadFile(filepath.Join(harness.Repository, file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	changed := string(source)
-	for _, edit := range [][2]string{
-		{"import (\n", "import (\n\t\"os\"\n\t\"syscall\"\n"},
-		{"\tif decision, err = d.ledger.Enter(entry); err != nil {", "\tkillAt(\"admitted\")\n$"},
-		{"\tdecided := \"\"\n", "\tkillAt(\"entered\")\n$"},
-		{"\tif decided != \"\" && err == nil {\n", "\tkillAt(\"shown\")\n$"},
-		{"\t\td.ledger.Settle(decision)\n", "$\t\tkillAt(\"settled\")\n"},
-	} {
-		if strings.Count(changed, edit[0]) != 1 {
-			t.Fatalf("%s has %q %d times, want once", file, edit[0], strings.Count(changed, edit[0]))
-		}
-		changed = strings.Replace(changed, edit[0], strings.Replace(edit[1], "$", edit[0], 1), 1)
-	}
-	changed += `
-func killAt(step string) {
-	if at, err := os.ReadFile(os.Getenv("KILL_AT")); err == nil && string(at) == step {
-		syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {}
-	}
-}
-`
-	return harness.ChangedProgram(t, "mortal", file, changed, "spambloomd")
-}
-
 // A daemon killed after any step of a report, a revocation, a settlement or an undo loses no
 // acknowledged word, and carries out what is in its ledger. Repeating the word that was not
 // acknowledged has its effect.
@@ -63,7 +28,7 @@ func TestKillBetweenStepsLosesNoWord(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
 	at := filepath.Join(testenv.Dir(t), "step")
-	s.Binary, s.Env = mortalDaemon(t), []string{"KILL_AT=" + at}
+	s.Binary, s.Env = faultyDaemon(t), []string{"KILL_AT=" + at}
 	s.Start()
 	report := func(m api.Request) error {
 		_, err := client.Post(t.Context(), s.Client(), v1.Report, m)
@@ -143,7 +108,7 @@ func TestKillWhileAWordWaits(t *testing.T) {
 	redis, key := harness.StartRedis(t), filepath.Join(testenv.Dir(t), "key")
 	a, b := harness.NewSite(t, "a", key, redis.URL()), harness.NewSite(t, "b", key, redis.URL())
 	at := filepath.Join(testenv.Dir(t), "step")
-	b.Binary, b.Env = mortalDaemon(t), []string{"KILL_AT=" + at}
+	b.Binary, b.Env = faultyDaemon(t), []string{"KILL_AT=" + at}
 	a.Start()
 	b.Start()
 	for _, step := range []string{"", stepEntered, stepShown, stepSettled} {

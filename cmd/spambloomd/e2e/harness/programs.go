@@ -113,31 +113,29 @@ var (
 	})
 )
 
-// ChangedProgram is Program built with one source file, given by its path in the
-// repository, replaced by text. The repository does not change. The name of the change
-// identifies it in the shared folder.
-func ChangedProgram(t testing.TB, change, file, text, name string) string {
+// FaultyProgram is Program built with a tag, and with source files, given by their paths in the
+// repository, replaced by texts. The repository does not change. All tests of a package share
+// one such program, because its build takes longer than most tests.
+func FaultyProgram(t testing.TB, tag string, files map[string]string, name string) string {
 	t.Helper()
 	testenv.Servers(t)
 	testenv.Need(t, hasC(), "cc")
 	overlay := func(dir string) ([]string, error) {
-		changed, list := filepath.Join(dir, filepath.Base(file)), filepath.Join(dir, "overlay.json")
-		replace, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(Repository, file): changed}})
-		build := []string{"-overlay", list}
+		flags, replace := []string{"-tags", tag, "-overlay", filepath.Join(dir, "overlay.json")}, map[string]string{}
 		if !Figures {
-			build = append(build, "-race")
+			flags = append(flags, "-race")
 		}
-		return build, errors.Join(err, os.WriteFile(changed, []byte(text), 0o600), os.WriteFile(list, replace, 0o600))
+		for file, text := range files {
+			changed := filepath.Join(dir, filepath.Base(file))
+			replace[filepath.Join(Repository, file)] = changed
+			if err := os.WriteFile(changed, []byte(text), 0o600); err != nil {
+				return nil, err
+			}
+		}
+		list, err := json.Marshal(map[string]any{"Replace": replace})
+		return flags, errors.Join(err, os.WriteFile(filepath.Join(dir, "overlay.json"), list, 0o600))
 	}
-	return built(t, func() (string, error) { return build(change, overlay, name) }, name)
-}
-
-// TaggedProgram is Program built with a tag.
-func TaggedProgram(t testing.TB, tag, name string) string {
-	t.Helper()
-	testenv.Servers(t)
-	testenv.Need(t, hasC(), "cc")
-	return built(t, func() (string, error) { return build(tag, always("-race", "-tags", tag), name) }, name)
+	return built(t, func() (string, error) { return build("faulty", overlay, name) }, name)
 }
 
 func built(t testing.TB, build func() (string, error), name string) string {
