@@ -72,6 +72,9 @@ func unpackCorpus(xz, path string) ([]corpusMail, error) {
 // No signature that is strong alone is shared by a ham and a spam message.
 func TestCorpusNoFalseAgreement(t *testing.T) {
 	t.Parallel()
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	type count struct{ ham, spam []string }
 	found := make(map[signature.Signature]*count)
 	var signed, spam int

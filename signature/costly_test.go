@@ -1,5 +1,3 @@
-//go:build !race
-
 package signature_test
 
 import (
@@ -10,16 +8,23 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
-// The tests that sign the most bytes. With the race detector a byte costs ten times as much, and
-// signing starts no goroutine; TestWithoutRaceDetector runs them then.
+// scale divides the sizes of hostile messages. The race detector makes each byte some ten times
+// as expensive, and size adds no races.
+var scale = map[bool]int{false: 1, true: 8}[testenv.Race]
+
+// The tests that sign the most bytes. Signing starts no goroutine.
 
 // The cost of a message is bounded by its size, and so is what signs it; the largest image
 // sketches reach their bound. The test counts steps, not time. The log has the time, by which
 // TestSearch finds work that is not counted.
 func TestWork(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	all, largest := everyHostile(t), 0
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		raw := all[name]
@@ -42,6 +47,9 @@ func TestWork(t *testing.T) {
 // The report of a spam that carries an innocent message lists the spam and not the
 // message, whatever the spam shows and however it carries the message.
 func TestCarriedMessageIsNotListed(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	pdf, err := os.ReadFile("testdata/74-pdf.eml")
 	if err != nil {
 		t.Fatal(err)
@@ -90,6 +98,9 @@ func TestCarriedMessageIsNotListed(t *testing.T) {
 // whole message, with any line ends.
 func TestLargeMessages(t *testing.T) {
 	t.Parallel()
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	text := "Content-Type: text/plain\n\n" + ampleProse
 	footer := "Content-Type: text/plain\n\nYou get this because you are on our list.\n"
 	for name, raw := range map[string]string{

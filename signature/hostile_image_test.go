@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/image/bmp"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature/archive/archivetest"
 	"github.com/spambloom/spambloom/signature/digest"
 	"github.com/spambloom/spambloom/signature/picture"
@@ -154,6 +155,9 @@ func hostileJPEG(numbers []int) []byte {
 // The largest progressive JPEG that is decoded stays within the memory of a slot, which is
 // 64 MiB, with three components and with four.
 func TestMemoryOfJPEG(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	for components := range 3 {
 		err, taken := picture.ErrCost, uint64(0)
 		for side := 2100; errors.Is(err, picture.ErrCost); side -= 10 {

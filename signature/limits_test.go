@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 	"github.com/spambloom/spambloom/signature/archive/archivetest"
 	"github.com/spambloom/spambloom/signature/digest"
@@ -113,6 +114,9 @@ func bites(tb testing.TB) []struct{ name, raw, want string } {
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	var bitten signature.Limits
 	for _, tt := range bites(t) {
 		got := signature.Compute(signature.Parse([]byte(tt.raw))).Limits

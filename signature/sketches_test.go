@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 	"github.com/spambloom/spambloom/signature/sketch/sketchtest"
 )
@@ -48,6 +49,9 @@ func TestEssenceOfImageReportsTheSame(t *testing.T) {
 }
 
 func TestEssenceOfRealMailReportsTheSame(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	texts, images := 0, 0
 	for i, m := range corpus(t) {
 		if i%(5*scale) != 0 {

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 	"github.com/spambloom/spambloom/signature/archive"
 	"github.com/spambloom/spambloom/signature/archive/archivetest"
@@ -78,6 +79,9 @@ func TestSlotsOfUnpacking(t *testing.T) {
 
 // Wherever unpacking is stopped, the next attempt has the result of a single attempt.
 func TestStoppedAnywhere(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	text := archivetest.Random(3, 60<<10)
 	files := [][]byte{
 		archivetest.Zip(t, archivetest.File("a.txt", text), archivetest.File("b.txt", text[:5000])),

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 	"github.com/spambloom/spambloom/signature/work"
 )
@@ -53,6 +54,9 @@ const (
 // Twice the text costs about twice the steps; up to a quarter more if a limit cuts one of
 // them and not the other. A quadratic cost would be four times as high.
 func TestWorkIsLinear(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	for name, r := range textRecipes(t) {
 		half, whole := stepsOf(signature.Parse(r.message(50/scale))), stepsOf(signature.Parse(r.message(100/scale)))
 		if whole > 2*half+half/4+boundOfMessage/8 {
@@ -76,6 +80,9 @@ func TestWorkSigns(t *testing.T) {
 // All copies of a message spend the same: the one that a milter receives, with CRLF, and
 // the one in a mailbox, with what servers add.
 func TestWorkIsOfTheContent(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	for name, r := range textRecipes(t) {
 		raw := string(r.message(25 / scale))
 		seen, kept := computeWork(raw), computeWork("Received: by a.example\nX-Added: x\n"+raw)

@@ -128,6 +128,9 @@ func copyTree(t *testing.T, from, to string) {
 // The start either opens the folder, or refuses and --repair mends it. In both cases
 // reported mail is spam, and revoked mail is not.
 func TestEveryFlippedByteOfTheStateFolder(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	root := ramRoot(t)
 	s := damagedSettings(filepath.Join(root, "good"))
 	damagedLife(t, s)
@@ -219,6 +222,9 @@ func damagedStart(t *testing.T, s *settings.Settings, what, name string) string 
 // unreadable. The start either opens the folder, or refuses and --repair mends it. Only a
 // missing key cannot be restored.
 func TestEveryFileOfTheStateFolder(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	root := ramRoot(t)
 	s := damagedSettings(filepath.Join(root, "good"))
 	damagedLife(t, s)

@@ -1,9 +1,8 @@
-//go:build !race
-
 package picture
 
 import (
 	"fmt"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"image"
 	"image/color"
 	"math/rand/v2"
@@ -57,6 +56,9 @@ func subjects(tb testing.TB) map[string]image.Image {
 // What a spammer does to an image leaves it what it is.
 func TestVariations(t *testing.T) {
 	t.Parallel()
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	survived, all := 0, 0
 	reported := make(map[string]Image)
 	made := subjects(t)
@@ -86,6 +88,9 @@ func TestVariations(t *testing.T) {
 
 // An advertisement of which one line is another still is alike.
 func TestOneLineChanged(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	matched := 0
 	const all = 6
 	for i := range uint64(all) {
@@ -105,6 +110,9 @@ func TestOneLineChanged(t *testing.T) {
 // have the same layout, fonts and colours.
 func TestDifferentImages(t *testing.T) {
 	t.Parallel()
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	groups := map[string]func(i uint64) image.Image{
 		"same layout": func(i uint64) image.Image {
 			return newLayout(rand.New(rand.NewPCG(3, 1))).textAd(t, rand.New(rand.NewPCG(i, 4)), -1)
@@ -144,6 +152,9 @@ func TestDifferentImages(t *testing.T) {
 
 // What many senders share, or shows nothing, has no code.
 func TestGuards(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	r := rand.New(rand.NewPCG(1, 1))
 	page := newLayout(r).textAd(t, r, -1)
 	for _, tt := range []struct {

@@ -1,6 +1,0 @@
-//go:build !race
-
-package signature_test
-
-// scale divides the sizes of hostile messages.
-const scale = 1
