@@ -116,7 +116,7 @@ func (s *Server) overran(msg *message) {
 	s.metrics.Overtime.Inc()
 	if s.setBack.allow() {
 		msg.options.Log.Warn("message takes long to sign: its sender is set back", "queue_id", msg.queueID,
-			"client", msg.Client.String(), "from", msg.Sender, "size", msg.size)
+			"client", msg.clientName(), "from", msg.Sender, "size", msg.size)
 	}
 }
 

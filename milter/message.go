@@ -313,6 +313,14 @@ func (m *message) beginning() signature.Message {
 	return c
 }
 
+// clientName returns the client for the log. Mail of a door that names none was submitted locally.
+func (m *message) clientName() string {
+	if m.door != "" && !m.Client.IsValid() {
+		return localhost.String()
+	}
+	return m.Client.String()
+}
+
 // sightings returns the number of times that the message is counted.
 func (m *message) sightings() uint32 {
 	if m.countsAll {
@@ -331,7 +339,7 @@ func (m *message) log(d policy.Decision, took time.Duration) {
 		slog.String("queue_id", m.queueID),
 		slog.String("message_id", m.id),
 		slog.String("listener", m.Listener),
-		slog.String("client", m.Client.String()),
+		slog.String("client", m.clientName()),
 		slog.String("from", m.Sender),
 		slog.Any("to", m.Recipients[:min(len(m.Recipients), maxLogged)]),
 		slog.Uint64("recipients", uint64(m.Count)),

@@ -16,7 +16,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 )
 
-// maxHTTP bounds the open connections of the HTTP listener; another one closes the oldest.
+// maxHTTP bounds the open connections of the HTTP listener; another one closes one, see newest.
 // Each uses a file descriptor, which the mail server's connections need.
 const maxHTTP = 64
 

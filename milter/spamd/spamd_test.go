@@ -174,6 +174,9 @@ func TestSpamIsExplained(t *testing.T) {
 	if lines := strings.Count(s.log.String(), "door=spamd"); lines != 6 {
 		t.Errorf("%d lines of messages in the log:\n%s", lines, s.log.String())
 	}
+	if lines := strings.Count(s.log.String(), "client=127.0.0.1 "); lines != 6 {
+		t.Errorf("%d of them name this machine as the client:\n%s", lines, s.log.String())
+	}
 }
 
 // PROCESS returns every byte of a message, with the verdict at its top and without the

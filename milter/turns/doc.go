@@ -14,8 +14,8 @@
 // is set back; see setbacks. Expensive mail therefore never occupies the processors of
 // other mail, whatever signing costs and however many clients send it. Only our own part of
 // a judgement, which no message can prolong, keeps its processor. Unpacking also needs a
-// slot; see slots. Large messages beyond their quantum share a part of the memory; see
-// late.go.
+// slot; see slots. Messages beyond their quantum share a part of the memory, of which a network
+// has a share; see late.go.
 //
 // The life of a turn:
 //

@@ -5,11 +5,15 @@ import (
 	"time"
 )
 
-// A large message beyond its quantum keeps its memory only within lateBound. Otherwise it is
-// stopped once it has used its quantum of processor time, gives its memory back, and begins
-// again when there is room within lateBound. So expensive mail waits for expensive mail, and
-// does not keep the memory that other large mail needs. The caller of all functions holds
-// Turns.mu.
+// A message beyond its quantum keeps its memory only within lateBound, and if it is one of
+// mostOvertime of its network. Otherwise it is stopped once it has used its part of processor
+// time, gives its memory back, and begins again when there is room. So expensive mail waits for
+// expensive mail, first for that of its own network, and does not keep the memory that other
+// mail needs. The caller of all functions holds Turns.mu.
+
+// mostOvertime is the number of messages beyond their quantum that a network may have at a time,
+// with as many more as there are processors while those begin again that were stopped.
+const mostOvertime = 4
 
 // isLateFrom reports whether a message that begins now is late from the beginning: it was
 // stopped before, or its network is set back. An envelope sender that is set back does not
@@ -18,29 +22,38 @@ func (t *Turns) isLateFrom(x *Turn, now time.Time) bool {
 	return x.wasStopped || slices.ContainsFunc(x.ids, func(id identity) bool { return id.sender == "" && t.has(id, now) })
 }
 
-// keepsMemory reports whether x, beyond its quantum, may keep its memory. It books the memory
-// as that of a late message if it can.
+// keepsMemory reports whether x, beyond its quantum, may keep its memory, then and from then on.
+// It books the memory as that of a late message.
 func (t *Turns) keepsMemory(x *Turn) bool {
-	if x.lateMemory || !isLarge(x.memory) {
+	part := t.judging.of(x.memory)
+	switch {
+	case x.keeps:
 		return true
-	}
-	if !t.judging.hasLateRoom(x.memory) {
+	case t.overtimeOf(x) > mostOvertime, !x.lateMemory && !part.hasLateRoom(x.memory):
 		return false
+	case !x.lateMemory:
+		part.book(-x.memory, false)
+		part.book(x.memory, true)
+		x.lateMemory = true
 	}
-	t.judging.give(x.memory, false)
-	t.judging.take(x.memory, true)
-	x.lateMemory = true
+	x.keeps = true
 	return true
 }
 
 // bound stops x, beyond its quantum, if it may not keep its memory. A message that is slow
-// only because others run beside it first gets its quantum of processor time.
+// only because others run beside it first gets its quantum of processor time. A small one gets
+// half of its slice, several times what ordinary mail takes: in a crowd, each stopped one makes
+// room for the next.
 func (t *Turns) bound(x *Turn) {
 	if t.keepsMemory(x) {
 		return
 	}
 	t.work.advance(time.Now(), t.all)
-	if left := x.Quantum - (t.work.done - x.cost); left > 0 {
+	least := x.Quantum
+	if !isLarge(x.memory) {
+		least = x.slice / 2
+	}
+	if left := least - (t.work.done - x.cost); left > 0 {
 		x.timer.Reset(max(left, x.Quantum/8)) // its share of left would never end
 		return
 	}

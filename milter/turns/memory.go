@@ -11,8 +11,8 @@ const (
 	signedText    = 1 << 20
 	signingAll    = 4
 	// judgingBound is the memory for judging messages of up to Small bytes, and again for
-	// judging larger ones. lateBound is the part of the latter that messages beyond their
-	// quantum, or of set-back networks, may take. Unit: bytes.
+	// judging larger ones. lateBound is the part of each that messages beyond their quantum,
+	// or of set-back networks, may take. Unit: bytes.
 	judgingBound = 128 << 20
 	lateBound    = judgingBound / 2
 )
@@ -23,45 +23,46 @@ func signingMemory(size int64) int64 {
 }
 
 // judgingMemory is the memory booked for judging. Messages of up to Small bytes have their
-// own part, so that large ones cannot take it. Of the other part, late messages hold at most
-// lateBound, or the need of a single one that needs more. So lateBound remains for large
-// messages within their quantum, which a message that needs more than that may exceed only
-// if no other large one is judged.
-type judgingMemory struct {
-	small, large int64
-	late         int64 // part of large
+// own part, so that large ones cannot take it.
+type judgingMemory struct{ small, large booked }
+
+// booked is the memory booked in one part. Late messages hold at most lateBound of it, or the
+// need of a single one that needs more. So lateBound remains for messages within their
+// quantum, which a message that needs more than that may exceed only if no other one of its
+// part is judged.
+type booked struct {
+	all  int64
+	late int64 // part of all
 }
 
 func isLarge(n int64) bool { return n > signingMemory(Small) }
 
-// hasRoom reports whether a message that needs n bytes may begin.
-func (j *judgingMemory) hasRoom(n int64, isLate bool) bool {
-	if !isLarge(n) {
-		return j.small+n <= judgingBound
+// of returns the part of a message that needs n bytes.
+func (j *judgingMemory) of(n int64) *booked {
+	if isLarge(n) {
+		return &j.large
 	}
-	prompt := j.large - j.late
+	return &j.small
+}
+
+// hasRoom reports whether a message that needs n bytes may begin.
+func (b *booked) hasRoom(n int64, isLate bool) bool {
+	prompt := b.all - b.late
 	if !isLate {
 		prompt += n
 	}
-	fits := j.large+n <= judgingBound || prompt <= lateBound
-	return j.large == 0 || fits && (!isLate || j.hasLateRoom(n))
+	fits := b.all+n <= judgingBound || prompt <= lateBound
+	return b.all == 0 || fits && (!isLate || b.hasLateRoom(n))
 }
 
-// hasLateRoom reports whether a large message that needs n bytes may become late.
-func (j *judgingMemory) hasLateRoom(n int64) bool { return j.late == 0 || j.late+n <= lateBound }
+// hasLateRoom reports whether a message that needs n bytes may become late.
+func (b *booked) hasLateRoom(n int64) bool { return b.late == 0 || b.late+n <= lateBound }
 
-func (j *judgingMemory) take(n int64, isLate bool) { j.book(n, 1, isLate) }
-func (j *judgingMemory) give(n int64, isLate bool) { j.book(n, -1, isLate) }
-
-// book adds sign times n bytes.
-func (j *judgingMemory) book(n, sign int64, isLate bool) {
-	if !isLarge(n) {
-		j.small += sign * n
-		return
-	}
-	j.large += sign * n
+// book adds n bytes, which are negative to give them back.
+func (b *booked) book(n int64, isLate bool) {
+	b.all += n
 	if isLate {
-		j.late += sign * n
+		b.late += n
 	}
 }
 

@@ -114,6 +114,17 @@ func (s *setbacks) inOvertime(x *Turn) bool {
 	return false
 }
 
+// overtimeOf returns the number of messages beyond their quantum of x's network. An envelope
+// sender does not count, because anyone can forge it.
+func (s *setbacks) overtimeOf(x *Turn) (most int) {
+	for _, id := range x.ids {
+		if id.sender == "" {
+			most = max(most, s.running[id])
+		}
+	}
+	return most
+}
+
 // count returns the number of senders that are set back.
 func (s *setbacks) count(now time.Time) (n int) {
 	for id, t := range s.until {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -212,7 +213,7 @@ func TestJudgingMemory(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		memory, _ := d.inside()
-		if waiting, _, overtime := d.State(); waiting != 19 || overtime != 1 || memory.large != signingMemory(10<<20) || memory.late != memory.large {
+		if waiting, _, overtime := d.State(); waiting != 19 || overtime != 1 || memory.large != (booked{signingMemory(10 << 20), signingMemory(10 << 20)}) {
 			t.Errorf("%d large messages wait, %d are judged, with %+v", waiting, overtime, memory)
 		}
 		d.forget()
@@ -231,6 +232,56 @@ func TestJudgingMemory(t *testing.T) {
 			t.Errorf("at the end judged %v, %d bytes booked", d.order(), d.bookedNow())
 		}
 	})
+}
+
+// TestSmallFlood is the attack "small flood": messages of Small bytes that are signed for long,
+// all of one host, of all hosts of a network, or of many networks. Those beyond their turn hold
+// half of the memory for small mail, and those of one network four messages' worth. So others'
+// mail begins at once, and other expensive mail beside that of one network is not stopped.
+func TestSmallFlood(t *testing.T) {
+	for _, c := range []struct {
+		name, client string
+		most         int // that keep their memory
+	}{
+		{"host", "198.51.100.1", mostOvertime},
+		{"network", "198.51.100.%d", mostOvertime},
+		{"crowd", "198.51.%d.1", int(lateBound / signingMemory(Small))},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDesk(1)
+				for i := range 100 {
+					client := c.client
+					if strings.Contains(client, "%d") {
+						client = fmt.Sprintf(client, i)
+					}
+					d.ask("flood", client, "", Small, time.Hour)
+				}
+				time.Sleep(5 * time.Minute) // each has its turn
+				d.forget()
+				if _, judging, overtime := d.State(); judging != 0 || overtime != c.most {
+					t.Errorf("%d are judged, %d beyond their turn, want %d", judging, overtime, c.most)
+				}
+				d.ask("other", "192.0.2.1", "", Small, 0)
+				if order := d.order(); !slices.Equal(order, []string{"other"}) {
+					t.Errorf("judged %v", order)
+				}
+				expensive := d.ask("expensive", "203.0.113.1", "", Small, time.Minute)
+				time.Sleep(time.Hour - 6*time.Minute) // of the machine it has a part
+				d.mu.Lock()
+				stopped, ended := expensive.wasStopped, expensive.ended
+				d.mu.Unlock()
+				if isCrowd := c.name == "crowd"; stopped != isCrowd || ended == isCrowd {
+					t.Errorf("other expensive mail: stopped %v, ended %v", stopped, ended)
+				}
+				d.RefuseAll(errTest)
+				time.Sleep(3 * time.Hour)
+				if d.bookedNow() != 0 {
+					t.Errorf("%d bytes booked at the end", d.bookedNow())
+				}
+			})
+		})
+	}
 }
 
 // A message that gave its memory back begins again when there is room for a late one. After
@@ -341,7 +392,7 @@ func playTurns(processors int, mail []arrival) (fault string) {
 		time.Sleep(m.pause)
 		memory, free := d.inside()
 		most := lateBound + max(lateBound, signingMemory(mostSize))
-		if memory.small > judgingBound || memory.large > most || memory.late > max(lateBound, signingMemory(mostSize)) || free < 0 || free > d.all {
+		if memory.small.all > judgingBound || memory.small.late > lateBound || memory.large.all > most || memory.large.late > max(lateBound, signingMemory(mostSize)) || free < 0 || free > d.all {
 			fault = fmt.Sprintf("memory %+v, %d of %d processors free", memory, free, d.all)
 		}
 	}

@@ -53,7 +53,7 @@ func (t *Turns) unpack(x *Turn) (stop <-chan struct{}, done func()) {
 	done = func() { t.giveSlot(x) }
 	t.mu.Lock()
 	switch {
-	case isLarge(x.memory) && x.Stage.IsStopped():
+	case x.Stage.IsStopped():
 	case t.hasSlot(x):
 		stop = t.takeSlot(x)
 		t.mu.Unlock()
@@ -159,7 +159,7 @@ func (t *Turns) unpark(x *Turn) {
 // needs no turn, and its slot is one of those of messages beyond their quantum. Therefore
 // it neither takes more memory nor delays mail.
 func (t *Turns) Beside(work func(signature.Unpacking)) {
-	x := &Turn{over: true}
+	x := &Turn{Request: Request{Stage: new(Stage)}, over: true, keeps: true}
 	t.enter()
 	defer t.exit()
 	work(func() (<-chan struct{}, func()) { return t.unpack(x) })

@@ -32,7 +32,8 @@ type packing struct {
 type packedTurn struct {
 	*Turn
 	name    string
-	signing time.Duration // of all attempts, without waiting
+	signing time.Duration // of all attempts to unpack, without waiting
+	charged time.Duration // signing, with that of a judgement that was stopped
 	stopped int
 	end     time.Time
 }
@@ -49,11 +50,14 @@ func (p *packing) ask(name string, m packedMail) *packedTurn {
 		Judge: func(bool) {
 			at.EnterSigning()
 			time.Sleep(m.before)
-			x.signing = m.before
-			for p.attempt(x, at, m.unpack) {
+			x.signing, x.stopped = m.before, 0
+			for p.attempt(x, at, m.unpack) && !at.IsStopped() {
 				x.stopped++
 			}
-			at.EnterOurs()
+			x.charged += x.signing
+			if !at.EnterOurs() {
+				return // it begins again
+			}
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			x.end = time.Now()
@@ -262,7 +266,7 @@ func playPacking(processors int, mail []packedMail) (fault string) {
 	mayBeSetBack := map[identity]time.Time{}
 	for _, x := range all {
 		for _, id := range x.ids {
-			if until := x.end.Add(setbackFactor * x.signing); x.over && until.After(mayBeSetBack[id]) {
+			if until := x.end.Add(setbackFactor * x.charged); (x.over || x.wasStopped) && until.After(mayBeSetBack[id]) {
 				mayBeSetBack[id] = until
 			}
 		}

@@ -42,6 +42,7 @@ type Turn struct {
 	over       bool          // beyond its quantum
 	ended      bool
 	lateMemory bool   // its memory is booked as that of a late message
+	keeps      bool   // it is not stopped any more
 	wasStopped bool   // it was stopped once: overtime is closed
 	abandoned  func() // called at the end; nil: the session still waits
 	unpacking

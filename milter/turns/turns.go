@@ -174,15 +174,17 @@ func (t *Turns) next(now time.Time) *Turn {
 
 // canBegin reports whether there is memory for judging x, or a slot if it waits for one. A
 // large message waits while another message of its sender is beyond its quantum: one sender
-// may have one such message at a time. The caller holds mu.
+// may have one such message at a time. A message that was stopped waits while its network has
+// mostOvertime of them. The caller holds mu.
 func (t *Turns) canBegin(x *Turn, now time.Time) bool {
 	if !x.begun.IsZero() {
 		return t.hasSlot(x)
 	}
-	if x.Size > Small && !x.short && t.inOvertime(x) {
+	if x.Size > Small && !x.short && t.inOvertime(x) || x.wasStopped && t.overtimeOf(x) >= mostOvertime {
 		return false
 	}
-	return t.judging.hasRoom(x.needs(), t.isLateFrom(x, now))
+	n := x.needs()
+	return t.judging.of(n).hasRoom(n, t.isLateFrom(x, now))
 }
 
 // needs returns the memory for judging x.
@@ -230,7 +232,8 @@ func (t *Turns) begin(x *Turn, now time.Time) {
 	t.work.begin(now, t.all)
 	x.begun, x.cost = now, t.work.done
 	x.memory, x.lateMemory = x.needs(), t.isLateFrom(x, now)
-	t.judging.take(x.memory, x.lateMemory)
+	x.keeps = x.wasStopped // once is enough
+	t.judging.of(x.memory).book(x.memory, x.lateMemory)
 	x.Stage.begin()
 	x.slice = t.slice(x)
 	x.timer = time.AfterFunc(x.slice, func() { t.overrun(x) })
@@ -290,7 +293,7 @@ func (t *Turns) end(x *Turn) {
 	x.timer.Stop()
 	x.ended = true
 	t.work.end(now, t.all)
-	t.judging.give(x.memory, x.lateMemory)
+	t.judging.of(x.memory).book(-x.memory, x.lateMemory)
 	if x.over {
 		t.late--
 		t.setbacks.end(x.ids, now, t.work.done-x.cost)
@@ -419,7 +422,7 @@ func (t *Turns) State() (waiting, judging, overtime int) {
 func (t *Turns) Booked() (setBack int, memory int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.setbacks.count(time.Now()), t.judging.small + t.judging.large
+	return t.setbacks.count(time.Now()), t.judging.small.all + t.judging.large.all
 }
 
 // HasFree reports whether a processor is free.

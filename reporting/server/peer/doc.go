@@ -1,2 +1,3 @@
-// Package peer asks the system which process connected to a unix socket. It keeps no state.
+// Package peer asks the system which process of this machine opened a connection: for unix
+// sockets (Of), and for TCP (UserOf). It keeps no state.
 package peer
