@@ -1,5 +1,6 @@
-# One file, two images: the daemon with its command, and a Postfix to show them
-# with (see docker-compose.yml). contrib/images.env pins the base images by digest.
+# One file, two images: the daemon with its command and nothing else (no shell, no
+# packages), and a Postfix to show them with (see docker-compose.yml).
+# contrib/images.env pins the base images by digest.
 
 ARG GOLANG_IMAGE=golang:1.26-bookworm
 ARG DEBIAN_IMAGE=debian:bookworm-slim
@@ -11,6 +12,14 @@ RUN go mod download
 COPY . .
 ARG VERSION=
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-X github.com/spambloom/spambloom/cmd/internal/version.linked=$VERSION" -o /out/ ./cmd/spambloomd ./cmd/spambloom
+# What the static programs need beside themselves. The number of the user is that of the
+# volumes of earlier images.
+RUN install -d /image/etc/ssl/certs /image/var/lib \
+ && echo 'root:x:0:0::/:/sbin/nologin' >/image/etc/passwd && echo 'root:x:0:' >/image/etc/group \
+ && echo 'spambloom:x:999:999::/var/lib/spambloom:/sbin/nologin' >>/image/etc/passwd \
+ && echo 'spambloom:x:999:' >>/image/etc/group \
+ && cp /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ \
+ && install -d -m 0700 /folders/state/spambloom /folders/federation/federation
 
 FROM ${DEBIAN_IMAGE} AS postfix
 RUN apt-get update \
@@ -31,14 +40,14 @@ RUN postconf -e maillog_file=/dev/stdout inet_interfaces=all inet_protocols=ipv4
 EXPOSE 25
 CMD ["postfix", "start-fg"]
 
-FROM ${DEBIAN_IMAGE} AS spambloom
-RUN groupadd --system spambloom \
- && useradd --system --gid spambloom --no-create-home --home-dir /var/lib/spambloom spambloom \
- && install -d -o spambloom -g spambloom -m 0700 /var/lib/spambloom /federation
+FROM scratch AS spambloom
+COPY --from=build /image/ /
+COPY --from=build --chown=999:999 /folders/state/ /var/lib/
+COPY --from=build --chown=999:999 /folders/federation/ /
 COPY contrib/container.toml /etc/spambloom/spambloom.toml
 COPY --from=build /out/ /usr/bin/
 USER spambloom
-ENV STATE_DIRECTORY=/var/lib/spambloom
+ENV PATH=/usr/bin STATE_DIRECTORY=/var/lib/spambloom
 VOLUME ["/var/lib/spambloom", "/federation"]
 EXPOSE 8899 8898
 # Healthy: mail is judged, reports are written, and Redis answers if there is one.

@@ -1,4 +1,5 @@
-# make run     starts the daemon on loopback and says what to type next
+# make run     starts the daemon on loopback, shows one mail being tagged, and says what to
+#              type next
 # make test    installs what the tests need, checks the sources, runs everything
 # make test-packages  the Debian package, tarballs and go install: built twice, installed, upgraded
 #              and purged in a Debian of their own; the guide's commands on two such machines,
@@ -41,8 +42,9 @@ export SPAMBLOOM_EXIM ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spambloom/exim
 .PHONY: install staged deb tarballs pictures run build test quick flakes tools check bench bench-signatures bench-command bench-exchange bench-milter bench-start lab soak fuzz generate
 
 run:
-	$(GO) build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/spambloomd ./cmd/spambloom
-	@exec bin/spambloomd --data spambloom-data
+	$(GO) build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/spambloomd ./cmd/spambloom ./cmd/internal/firstmail
+	@bin/firstmail 127.0.0.1:8899 bin/spambloom unix:spambloom-data/spambloom.sock contrib/sample-spam.eml & \
+	exec bin/spambloomd --data spambloom-data
 
 build:
 	$(GO) build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/spambloomd ./cmd/spambloom ./cmd/bloomlab

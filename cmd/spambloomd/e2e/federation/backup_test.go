@@ -213,8 +213,10 @@ func TestRename(t *testing.T) {
 	m.Start()
 	m.wantState("renamed", want)
 	m.expectReceived(other, "after")
-	if r := other.CLI("drop", "--yes", "mx1"); r.Code != 0 {
-		t.Fatalf("%+v", r)
+	for _, args := range [][]string{{"mute", "mx1"}, {"mute", "--undo", "mx1"}, {"drop", "--yes", "mx1"}, {"mute", "--undo", "mx1"}} {
+		if r := other.CLI(args...); r.Code != 0 {
+			t.Fatalf("%q: %+v", args, r)
+		}
 	}
 	testenv.Eventually(t, "the other site receives the reports under the new name", func() bool {
 		return other.CLI("check", before).Code == 0 && other.CLI("check", m.files[0]).Code == 0

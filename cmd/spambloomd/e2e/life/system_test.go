@@ -17,7 +17,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// The commands printed by `make run` work unchanged in the repository.
+// The commands printed by `make run` work unchanged in the repository. The mail that it shows
+// is tested in cmd/internal/firstmail.
 func TestMakeRun(t *testing.T) {
 	t.Parallel()
 	_, err := os.Stat(config.DefaultPath)

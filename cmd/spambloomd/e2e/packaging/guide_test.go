@@ -17,12 +17,13 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-const install = `printf '#!/bin/sh\nexit 101\n' >usr/sbin/policy-rc.d && chmod 0755 usr/sbin/policy-rc.d &&
-cp /etc/resolv.conf etc/resolv.conf && cp -a /etc/ssl/certs/. etc/ssl/certs/ &&
-echo 'postfix postfix/main_mailer_type select Internet Site' | chroot . debconf-set-selections &&
-chroot . apt-get update -qq &&
-DEBIAN_FRONTEND=noninteractive chroot . apt-get install -y -qq --no-install-recommends systemd-sysv dbus iproute2 openssl postfix redis-server swaks >&2 &&
-rm usr/sbin/policy-rc.d && chroot . postconf -e inet_protocols=all`
+// install makes a new Debian a mail server, from within. No service is started meanwhile.
+// install makes a new Debian a mail server, from within. No service is started meanwhile.
+const install = `printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d && chmod 0755 /usr/sbin/policy-rc.d &&
+echo 'postfix postfix/main_mailer_type select Internet Site' | debconf-set-selections &&
+apt-get update -qq &&
+apt-get install -y -qq --no-install-recommends systemd-sysv dbus iproute2 openssl postfix redis-server swaks &&
+rm /usr/sbin/policy-rc.d && postconf -e inet_protocols=all`
 
 // host is a Debian 12 with Postfix and Redis that has been booted, in a network of its own.
 type host struct {
@@ -48,7 +49,12 @@ func mailArchive(t *testing.T) string {
 	}
 	defer lock.Unlock()
 	run(t, d.root, "mv", "usr/bin/systemctl.real", "usr/bin/systemctl")
-	r := harness.Execute(t, d.root, "sh", "-c", install)
+	run(t, d.root, "cp", "/etc/resolv.conf", "etc/resolv.conf")
+	run(t, d.root, "cp", "-a", "/etc/ssl/certs/.", "etc/ssl/certs/")
+	r := d.execute("sh", "-c", install)
+	if r.Code != 0 {
+		t.Logf("exit %d\n%s%s", r.Code, r.Stdout, r.Stderr)
+	}
 	testenv.Need(t, r.Code == 0, "a mirror of Debian")
 	run(t, "", "tar", "-C", d.root, "-cf", archive+".new", ".")
 	if err := os.Rename(archive+".new", archive); err != nil {
