@@ -19,6 +19,7 @@
 # make bench-milter    the daemon under load: alone, through Postfix, beside rspamd; CORPUS=PATH
 # make bench-start     the start with a full database; 1 GB in the cache folder
 # make bench-signatures  which varied copies of a spam are caught; CORPUS=PATH
+# make bench-commonness  what learning from unreported mail changes: archives, newsletters; 15 minutes
 # make lab     every experiment of the papers, 1,000 rounds: cmd/bloomlab/RESULTS.txt
 # make soak    the long fault tests: Redis away for a minute, sixty times kill -9,
 #              five daemons for ten minutes amid faults of all kinds; 200 milter
@@ -39,7 +40,7 @@ LDFLAGS  = -X github.com/spambloom/spambloom/cmd/internal/version.linked=$(VERSI
 export SPAMBLOOM_SENDMAIL ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spambloom/sendmail
 export SPAMBLOOM_EXIM ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spambloom/exim
 
-.PHONY: install staged deb tarballs pictures run build test quick flakes tools check bench bench-signatures bench-command bench-exchange bench-milter bench-start lab soak fuzz generate
+.PHONY: install staged deb tarballs pictures run build test quick flakes tools check bench bench-signatures bench-command bench-exchange bench-milter bench-start bench-commonness lab soak fuzz generate
 
 run:
 	$(GO) build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/spambloomd ./cmd/spambloom ./cmd/internal/firstmail
@@ -146,6 +147,11 @@ bench-exchange: tools
 bench-start:
 	$(GO) test -tags figures -count=1 -timeout 30m -v -run TestStartFigures ./bloomdb
 	$(GO) test -tags figures -count=1 -timeout 30m -v -run TestStartFigures ./cmd/spambloomd/e2e/figures
+
+# Archives are those in CORPORA, or else the ones beside the repository.
+bench-commonness:
+	$(GO) test -tags figures -count=1 -v -run TestNewsletterFigures ./bloomdb
+	SPAMBLOOM_CORPORA=$(CORPORA) $(GO) test -tags figures -count=1 -timeout 120m -v -run TestCommonnessFigures ./cmd/internal/replay
 
 lab: build
 	bin/bloomlab run all --rounds 1000 >bin/RESULTS.txt

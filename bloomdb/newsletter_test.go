@@ -71,44 +71,49 @@ func plain(text string) signature.Set {
 	return signature.Compute(signature.Parse([]byte("From: a@b.example\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n" + text + "\r\n")))
 }
 
-// Ten shops in five languages send newsletters, those of one language through one mailing service. Phish is
-// reported that has a share of the words of one of them. No newsletter is hit if the site learns, and
-// some are if it does not; variations of the phish are caught either way, but for those that have
-// little of their own.
-func TestNewslettersAndTheirImitations(t *testing.T) {
-	type outcome struct{ hit, unproven, caught, letters, phish int }
-	run := func(isOff bool) (o outcome) {
-		s := openMailSite(t, func(o *bloomdb.Options) { o.Reports.NoCommonness = isOff })
-		for n := range 8 {
-			for i, l := range languages {
-				for shop := range 2 {
-					letter := plain(l.newsletter(shop, n))
-					if o.letters++; s.Judge(letter).Listed {
-						o.unproven++
-					}
-					if s.receive(letter, fmt.Sprintf("shop%d-%d.example", i, shop)).Listed {
-						o.hit++
-					}
+// imitated is what happened to newsletters, and to variations of phish that copies them.
+type imitated struct{ letters, hit, unproven, phish, caught int }
+
+// imitate has shops in five languages send eight newsletters each, those of one language through one
+// mailing service. On each of the last days phish is reported that has a share of the words of one
+// of them, in percent, the last ones first: the footer.
+func imitate(t *testing.T, isOff bool, shops int, shares [4]int) (o imitated) {
+	s := openMailSite(t, func(o *bloomdb.Options) { o.Reports.NoCommonness = isOff })
+	for n := range 8 {
+		for i, l := range languages {
+			for shop := range shops {
+				letter := plain(l.newsletter(shop, n))
+				if o.letters++; s.Judge(letter).Listed {
+					o.unproven++
 				}
-				if n < 4 {
-					continue
-				}
-				share := []int{10, 30, 60, 90}[n-4]
-				copied := strings.Fields(l.newsletter(0, n))
-				copied = copied[len(copied)*(100-share)/100:] // its end: the footer first
-				own := invented(100_000+10*n+i, max(12, len(copied)*(100-share)/max(share, 1)%60))
-				mustReportSet(t, s.DB, plain(own+" "+strings.Join(copied, " ")))
-				variation := slices.Concat(strings.Fields(own)[1:], []string{"changed"}, copied)
-				o.phish++
-				if s.JudgeFrom(plain(strings.Join(variation, " ")), bloomdb.Sender{Network: "192.0.2.0/24"}).Listed {
-					o.caught++
+				if s.receive(letter, fmt.Sprintf("shop%d-%d.example", i, shop)).Listed {
+					o.hit++
 				}
 			}
-			s.clock.Add(day)
+			if n < 4 {
+				continue
+			}
+			share := shares[n-4]
+			copied := strings.Fields(l.newsletter(0, n))
+			copied = copied[len(copied)*(100-share)/100:]
+			own := invented(100_000+10*n+i, max(12, len(copied)*(100-share)/max(share, 1)%60))
+			mustReportSet(t, s.DB, plain(own+" "+strings.Join(copied, " ")))
+			variation := slices.Concat(strings.Fields(own)[1:], []string{"changed"}, copied)
+			o.phish++
+			if s.JudgeFrom(plain(strings.Join(variation, " ")), bloomdb.Sender{Network: "192.0.2.0/24"}).Listed {
+				o.caught++
+			}
 		}
-		return o
+		s.clock.Add(day)
 	}
-	on, off := run(false), run(true)
+	return o
+}
+
+// Ten shops, two of each mailing service, so that its footer is not common. No newsletter is hit if the site learns, and some are if it does not; variations of the phish are
+// caught either way, but for those that have little of their own.
+func TestNewslettersAndTheirImitations(t *testing.T) {
+	shares := [4]int{10, 30, 60, 90}
+	on, off := imitate(t, false, 2, shares), imitate(t, true, 2, shares)
 	t.Logf("of %d newsletters are hit: %d, %d if no sender is proved, %d without learning; of %d variations of phish are caught: %d, without learning %d",
 		on.letters, on.hit, on.unproven, off.hit, on.phish, on.caught, off.caught)
 	if on.hit > 0 || off.hit == 0 {

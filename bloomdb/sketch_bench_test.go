@@ -13,17 +13,17 @@ import (
 )
 
 // sketchBench returns a database of the default size. Its sketch filters, own and others', have
-// the planned load in each kept generation, and so have the spam filters.
-func sketchBench(b *testing.B, sketches bool) *bloomdb.DB {
+// the planned load in each kept generation, and so have the spam filters, but for a few reports.
+func sketchBench(b *testing.B, sketches bool, r layout.ReportOptions) *bloomdb.DB {
 	o := bloomdbtest.Options(b.TempDir(), "mx1")
-	o.Reports, o.Exchange = layout.ReportOptions{}, false
+	o.Reports, o.Exchange = r, false
 	db, err := bloomdb.Open(o)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { crash(b, db) })
-	r := rand.New(rand.NewPCG(1, 2))
-	load := map[layout.Kind]int{layout.SpamFilter: int(db.Keyspace().Settings.KeysPerGeneration())}
+	random := rand.New(rand.NewPCG(1, 2))
+	load := map[layout.Kind]int{layout.SpamFilter: int(db.Keyspace().Settings.KeysPerGeneration()) - 1000}
 	if sketches {
 		load[layout.SketchFilter] = int(db.Keyspace().Settings.SketchEntriesPerGeneration() / layout.Unevenness)
 	}
@@ -39,9 +39,9 @@ func sketchBench(b *testing.B, sketches bool) *bloomdb.DB {
 				b.Fatal(err)
 			}
 			for i := range n {
-				own.Set(randomHash(r))
+				own.Set(randomHash(random))
 				if kind == layout.SketchFilter || i%10 == 0 {
-					other.Others.Set(randomHash(r))
+					other.Others.Set(randomHash(random))
 				}
 			}
 		}
@@ -53,7 +53,7 @@ func sketchBench(b *testing.B, sketches bool) *bloomdb.DB {
 // between a database with sketches and one without, so that both run under the same load of the
 // machine.
 func BenchmarkJudgeSketch(b *testing.B) {
-	dbs := [2]*bloomdb.DB{sketchBench(b, false), sketchBench(b, true)}
+	dbs := [2]*bloomdb.DB{sketchBench(b, false, layout.ReportOptions{}), sketchBench(b, true, layout.ReportOptions{})}
 	for _, size := range []int{50, 300, 3000} {
 		sets := make([]signature.Set, 64)
 		groups := 0

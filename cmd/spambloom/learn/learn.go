@@ -58,7 +58,10 @@ learned twice counts once, so an interrupted run can be repeated, or resumed wit
 Exit codes:
   0   all messages are learned, or match a report
   1   the answer to the question was no` + verb.UsageCode + verb.DeclareCode + verb.InputCode + verb.DaemonCodes + `
-  78  the daemon does not learn: commonness in [reports] is off` + verb.StopsAt,
+  78  the daemon does not learn: commonness in [reports] is off
+  130 interrupted by SIGINT between two messages; a hint shows how to resume
+The exit code is that of the first failure. After 69 to 78 the command stops; otherwise
+it continues.`,
 		Example: `  spambloom learn ~/Maildir
   spambloom learn --yes /srv/mail/archive-2026.mbox`,
 		RunE: func(cmd *cobra.Command, names []string) error {

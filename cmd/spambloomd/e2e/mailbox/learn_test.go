@@ -1,0 +1,107 @@
+package mailbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// Only an administrator feeds the daemon wanted mail. An interrupted archive is resumed, and each of
+// its messages is learned once. A daemon that does not learn refuses, and the hint says how it would.
+func TestLearn(t *testing.T) {
+	t.Parallel()
+	testenv.Root(t)
+	const group = 64999
+	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
+	s.Control = "unix:" + filepath.Join(s.Dir, "control.sock")
+	s.Configure(t, "[log]", fmt.Sprintf("[control]\nlisten = %q\ngroup = \"%d\"\n[log]", s.Control, group))
+	s.Start()
+	mail := harness.Write(t, filepath.Join(s.Dir, "mail.eml"), harness.Message(harness.Text()))
+	if err := os.Chmod(mail, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	user, env := &syscall.Credential{Uid: 64001, Gid: 64001, Groups: []uint32{group}}, []string{"SPAMBLOOM_CONTROL=" + s.Control, "HOME=/nonexistent"}
+	if r := as(s, user, env, "learn", mail); r.Code != 77 || !strings.Contains(r.Stderr, "uid:64001 may not do this: only root and the daemon's user administrate") {
+		t.Errorf("as a member of the group: %+v", r)
+	}
+	wantLearned(s, 0)
+
+	raws, done := interruptLearning(s)
+	wantLearned(s, done)
+	whole := harness.Write(t, filepath.Join(s.Dir, "whole.mbox"), strings.Join(raws, ""))
+	if r := s.CLI("learn", "--yes", "--skip", fmt.Sprint(done), whole); r.Code != 0 || strings.Count(r.Stdout, ": learned\n") != len(raws)-done {
+		t.Errorf("the rest after %d of %d: %+v", done, len(raws), r)
+	}
+	wantLearned(s, len(raws))
+
+	if code := s.Stop(syscall.SIGTERM); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, s.Log())
+	}
+	s.Configure(t, "[reports]", "[reports]\ncommonness = false")
+	s.Start()
+	if r := s.CLI("learn", mail, mail); r.Code != 78 || strings.Count(r.Stderr, "does not learn") != 1 || !strings.Contains(r.Stderr, "hint: set commonness = true in [reports]") {
+		t.Errorf("a daemon that does not learn: %+v", r)
+	}
+}
+
+// wantLearned checks how many messages were learned since the daemon's start.
+func wantLearned(s *harness.Site, n int) {
+	s.T.Helper()
+	_, metrics := s.Get("/metrics")
+	if want := fmt.Sprintf("\nspambloom_reports_total{action=\"learn\",class=\"other\"} %d\n", n); strings.Contains(metrics, want) != (n > 0) {
+		s.T.Errorf("want %d learned messages:\n%s", n, regexp.MustCompile(`(?m)^.*action="learn".*$`).FindString(metrics))
+	}
+}
+
+// interruptLearning feeds an archive until SIGINT has ended the command. It returns the messages, and the
+// number of those after which the hint resumes.
+func interruptLearning(s *harness.Site) (raws []string, done int) {
+	t := s.T
+	archive := filepath.Join(s.Dir, "archive.mbox")
+	if err := syscall.Mkfifo(archive, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(harness.Program(t, "spambloom"), "learn", "--yes", "--control", s.Control, archive)
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := harness.StartChild(cmd); err != nil {
+		t.Fatal(err)
+	}
+	feed, err := os.OpenFile(archive, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Close()
+	for i := 0; ; i++ {
+		raws = append(raws, "From x@example.net Thu Jan  1 00:00:00 2026\n"+strings.ReplaceAll(harness.Message(harness.Text()), "\r", "")+"\n")
+		if i == 20 {
+			testenv.Eventually(t, "some are learned", func() bool {
+				_, metrics := s.Get("/metrics")
+				return strings.Contains(metrics, `action="learn"`)
+			})
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := feed.WriteString(raws[i]); errors.Is(err, syscall.EPIPE) && i >= 20 {
+			break // it has ended
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = cmd.Wait()
+	done = strings.Count(stdout.String(), ": learned\n")
+	if hint := fmt.Sprintf("spambloom: hint: to resume there, run the same command with --skip %d\n", done); cmd.ProcessState.ExitCode() != 130 || !strings.Contains(stderr.String(), hint) {
+		t.Fatalf("%v after %d messages, want 130 and %q:\n%s", err, done, hint, stderr.String())
+	}
+	return raws, done
+}
