@@ -55,7 +55,8 @@ type service struct {
 	db           *bloomdb.DB
 	desk         *desk.Desk
 	judged       *judged.List
-	unlisted     *judged.Unlisted
+	unlisted     *judged.Hashes                // mail that matched no report
+	listed       *judged.Hashes                // mail that matched one
 	policy       atomic.Pointer[policy.Policy] // for the control API; the milter has its own copy
 	milter       *milter.Server
 	spamd        *spamd.Server // nil: none
@@ -108,10 +109,10 @@ func serve(ctx context.Context, s *settings.Settings, stdout, stderr io.Writer) 
 
 	d := &service{
 		started: s, current: s, level: level, pseudonyms: names, log: log, systemd: systemd, listeners: sockets.Names(),
-		db: opened.DB, judged: judged.New(opened.DB.Now(), judged.MaxMemory), unlisted: judged.NewUnlisted(judged.MaxUnlisted),
+		db: opened.DB, judged: judged.New(opened.DB.Now(), judged.MaxMemory), unlisted: judged.NewHashes(judged.MaxUnlisted), listed: judged.NewHashes(judged.MaxListed),
 	}
 	atDesk := s.DeskOptions(log)
-	atDesk.Judged, atDesk.Unlisted = d.judged, d.unlisted
+	atDesk.Judged, atDesk.Unlisted, atDesk.Listed = d.judged, d.unlisted, d.listed
 	d.desk = desk.New(opened.DB, opened.Reports, atDesk)
 	if err := d.assemble(sockets); err != nil {
 		return err
