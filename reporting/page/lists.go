@@ -71,7 +71,7 @@ func (p *Page) reporterList(w http.ResponseWriter, r *http.Request) {
 func (d reportersData) Why(r api.Reporter) string {
 	switch {
 	case r.Name == settler:
-		return "stands against the words of all others"
+		return "decisions of administrators outweigh all reporters"
 	case r.Override != nil:
 		return "set by an administrator"
 	case r.Confirmed+r.Refuted < 0.5:
