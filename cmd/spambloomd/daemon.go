@@ -55,6 +55,7 @@ type service struct {
 	db           *bloomdb.DB
 	desk         *desk.Desk
 	judged       *judged.List
+	reloadFault  atomic.Pointer[string]        // why the configuration file is not in use; nil: it is
 	unlisted     *judged.Hashes                // mail that matched no report
 	listed       *judged.Hashes                // mail that matched one
 	policy       atomic.Pointer[policy.Policy] // for the control API; the milter has its own copy
@@ -302,10 +303,13 @@ func (d *service) hangups(front, back context.Context, hup <-chan os.Signal) {
 		case <-hup:
 			d.systemd.reloading()
 			if err := d.reload(); err != nil {
+				text := err.Error()
+				d.reloadFault.Store(&text)
 				d.log.Error("reload failed, the previous configuration stays in use", "error", err)
 				d.systemd.ready("Running with the previous configuration; the new one is invalid (see the log)")
 				continue
 			}
+			d.reloadFault.Store(nil)
 			d.systemd.ready(judging)
 		}
 	}
