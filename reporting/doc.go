@@ -8,7 +8,7 @@
 //	client      asks a daemon, over the control socket or TLS
 //	server      connections, names and rights of callers, the handlers
 //	desk        carries out what is asked
-//	judged      remembers the messages that were judged lately, and hashes of unlisted mail
+//	judged      remembers the messages that were judged lately, and hashes of listed and unlisted mail
 //	ledger      keeps who reported what; decides by weight and quorum
 //	            below it: record, buckets, pagefile, salvage, store (the file)
 //	figures     the table of metrics, and of the counters that are kept
@@ -26,7 +26,7 @@
 //	    server   -> Access: the caller's name and rights; turns: 8 requests of a user at once
 //	    api      -> Decode, Request.Read: bounds and syntax of every member
 //	    desk     -> Report: what of it can be reported, limit per hour, the shape of its sketches
-//	    judged   -> Unlisted.Like: the unreported mail that it hits; if that is much, it is held
+//	    judged   -> Hashes.Like: the unreported mail that it hits; if that is much, it is held
 //	    ledger   -> Enter: reporter, time, tally, share, decision (on disk)
 //	    trust    -> the weight of the reporter
 //	    bloomdb  -> DB.Report, if the quorum is reached (on disk); from there to other sites

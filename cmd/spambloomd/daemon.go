@@ -55,7 +55,9 @@ type service struct {
 	db           *bloomdb.DB
 	desk         *desk.Desk
 	judged       *judged.List
-	unlisted     *judged.Unlisted
+	reloadFault  atomic.Pointer[string]        // why the configuration file is not in use; nil: it is
+	unlisted     *judged.Hashes                // mail that matched no report
+	listed       *judged.Hashes                // mail that matched one
 	policy       atomic.Pointer[policy.Policy] // for the control API; the milter has its own copy
 	milter       *milter.Server
 	spamd        *spamd.Server // nil: none
@@ -108,10 +110,10 @@ func serve(ctx context.Context, s *settings.Settings, stdout, stderr io.Writer) 
 
 	d := &service{
 		started: s, current: s, level: level, pseudonyms: names, log: log, systemd: systemd, listeners: sockets.Names(),
-		db: opened.DB, judged: judged.New(opened.DB.Now(), judged.MaxMemory), unlisted: judged.NewUnlisted(judged.MaxUnlisted),
+		db: opened.DB, judged: judged.New(opened.DB.Now(), judged.MaxMemory), unlisted: judged.NewHashes(judged.MaxUnlisted), listed: judged.NewHashes(judged.MaxListed),
 	}
 	atDesk := s.DeskOptions(log)
-	atDesk.Judged, atDesk.Unlisted = d.judged, d.unlisted
+	atDesk.Judged, atDesk.Unlisted, atDesk.Listed = d.judged, d.unlisted, d.listed
 	d.desk = desk.New(opened.DB, opened.Reports, atDesk)
 	if err := d.assemble(sockets); err != nil {
 		return err
@@ -301,10 +303,13 @@ func (d *service) hangups(front, back context.Context, hup <-chan os.Signal) {
 		case <-hup:
 			d.systemd.reloading()
 			if err := d.reload(); err != nil {
+				text := err.Error()
+				d.reloadFault.Store(&text)
 				d.log.Error("reload failed, the previous configuration stays in use", "error", err)
 				d.systemd.ready("Running with the previous configuration; the new one is invalid (see the log)")
 				continue
 			}
+			d.reloadFault.Store(nil)
 			d.systemd.ready(judging)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/trap"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/watch"
 )
 
 // maxHTTP bounds the open connections of the HTTP listener; another one closes one, see newest.
@@ -26,7 +27,8 @@ const maxHTTP = 64
 //	/healthz   200 while the process answers at all
 //	/readyz    200 while it serves, mail is judged, and reports are accepted and written; otherwise
 //	           503 and the reason. With 200, a line for each damaged file, each lockout, a clock
-//	           that jumped, and each reason why other sites are not heard
+//	           that jumped, a configuration that is not in use, a trap that is not read, and
+//	           each reason why other sites are not heard
 //	/          the page for people, see package page
 //
 // It answers only for its own names.
@@ -112,6 +114,17 @@ func (d *service) notes(lockout string) (notes []string) {
 	if d.exchange != nil {
 		for _, note := range d.siteNotes() {
 			notes = append(notes, "exchange: "+note)
+		}
+	}
+	for _, need := range watch.SiteNeeds(d.desk.Sites(d.links())) {
+		notes = append(notes, "exchange: "+need.Text)
+	}
+	if fault := d.reloadFault.Load(); fault != nil {
+		notes = append(notes, "configuration: the file is not in use: "+*fault)
+	}
+	for name, t := range d.trapStatus() {
+		if t.Fault != "" {
+			notes = append(notes, fmt.Sprintf("trap %s: %s", name, t.Fault))
 		}
 	}
 	for _, f := range d.db.DamagedFiles() {

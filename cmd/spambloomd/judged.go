@@ -19,8 +19,10 @@ func (d *service) milterOptions(s *settings.Settings) milter.Options {
 // kept only of mail that matches a report: nothing else can be revoked.
 func (d *service) remember(j milter.Judgement) {
 	set := j.Set
-	if !j.Listed {
-		d.rememberUnlisted(j)
+	if j.Listed {
+		d.rememberHashes(d.listed, j)
+	} else {
+		d.rememberHashes(d.unlisted, j)
 		set.Sketches, set.Domains, set.Carried = nil, nil, 0
 	}
 	d.judged.Add(judged.Message{At: d.db.Now(), QueueID: j.QueueID, Verdict: string(j.Verdict), Shown: j.Shown, Set: set, Spared: j.Spared})
@@ -29,13 +31,13 @@ func (d *service) remember(j milter.Judgement) {
 // senders hashes the senders of mail, differently in each process.
 var senders = maphash.MakeSeed()
 
-// rememberUnlisted adds a message to those that a report would hit. Only hashes are kept.
-func (d *service) rememberUnlisted(j milter.Judgement) {
+// rememberHashes adds a message to those that are found by a report. Only hashes are kept.
+func (d *service) rememberHashes(of *judged.Hashes, j milter.Judgement) {
 	m := judged.Seen{At: d.db.Now(), Sender: maphash.String(senders, j.Sender), Copies: j.Copies, Set: j.Set}
 	for _, s := range j.Set.Sketches {
 		if anchors := d.db.Anchors(s); len(anchors) > 0 {
 			m.Anchors = append(m.Anchors, anchors)
 		}
 	}
-	d.unlisted.Add(m)
+	of.Add(m)
 }

@@ -52,14 +52,24 @@ func (d *service) overview(s api.Status) *overview.Overview {
 	}
 	if d.exchange != nil {
 		status := d.exchange.Status()
-		f.Connected, f.LastError = status.Connected, status.LastError
+		f.Connected, f.LastError, f.Notes = status.Connected && status.Fault == nil, status.LastError, d.peerNotes(status)
+	}
+	if fault := d.reloadFault.Load(); fault != nil {
+		f.Reload = *fault
 	}
 	for name, t := range d.trapStatus() {
 		f.Traps[name] = t.Fault
 	}
 	f.Contested = d.contested()
-	if lockout, _ := d.door.Lockout(); lockout != "" {
+	if lockout, all := d.door.Lockout(); all {
+		f.LockedOut = lockout
+	} else if lockout != "" {
 		f.Lockouts = append(f.Lockouts, lockout)
+	}
+	if d.remote != nil {
+		if lockout, _ := d.remote.Lockout(); lockout != "" {
+			f.Lockouts = append(f.Lockouts, lockout)
+		}
 	}
 	o := watch.Make(f, now)
 	o.Resident, o.MostMemory = residentMemory(), d.mostMemory

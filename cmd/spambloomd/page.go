@@ -24,9 +24,9 @@ func (d *service) newPage() http.Handler {
 		},
 		Sites:     func() []api.Site { return d.desk.Sites(d.links()) },
 		Hours:     d.history.Hours,
-		Campaigns: d.desk.Campaigns,
-		Judged:    d.judged.Find,
-		Control:   d.api, Sessions: &d.sessions,
+		Campaigns: d.desk.Campaigns, Courses: d.desk.Courses,
+		Judged:  d.judged.Find,
+		Control: d.api, Sessions: &d.sessions,
 		Sign: d.milter.Sign, MaxMessage: d.started.Milter.MaxMessage,
 		Now: d.db.Now, Log: d.log,
 	})

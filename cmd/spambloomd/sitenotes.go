@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/exchange"
 	"github.com/spambloom/spambloom/bloomdb/exchange/presence"
 )
 
@@ -22,6 +24,21 @@ func (d *service) siteNotes() (notes []string) {
 		notes = append(notes, note)
 	case !status.Connected:
 		notes = append(notes, "Redis: not connected yet")
+	}
+	return append(notes, d.peerNotes(status)...)
+}
+
+// intruderFor is how long data of another client in this site's stream is shown.
+const intruderFor = 24 * time.Hour
+
+// peerNotes returns what keeps other sites and this one from hearing each other although Redis
+// answers, one sentence each.
+func (d *service) peerNotes(status exchange.Status) (notes []string) {
+	if m := status.MovedAside; m != nil && d.db.Now().Sub(m.At) < intruderFor {
+		notes = append(notes, fmt.Sprintf("another client wrote to the stream of %s in Redis at %s; its data was moved aside. Only one site may have this name ([site] name)", d.started.Name, m.At.UTC().Format("2006-01-02 15:04 UTC")))
+	}
+	if d.presence == nil {
+		return notes
 	}
 	return append(notes, presence.Notes(d.ownPresence(), d.presence.Others())...)
 }

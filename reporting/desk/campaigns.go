@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/desk/campaign"
+	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/ledger"
 )
 
@@ -31,4 +32,34 @@ func (d *Desk) ContestedCampaigns() ([]Campaign, error) {
 	list, err := d.Campaigns()
 	since := d.db.Now().Add(-contestedFor)
 	return slices.DeleteFunc(list, func(c Campaign) bool { return !c.IsContested() && !c.Held || c.Last.Before(since) }), err
+}
+
+// Course is the mail of a campaign at this site over time, a copy for each recipient.
+type Course struct {
+	Matched []uint64  // mail that matched a report, from each bound to the next one
+	Passed  []uint64  // mail that matched none when it arrived
+	Last    time.Time // of the latest mail; zero: none is remembered
+}
+
+// Courses returns the course of each campaign, and the time since which all mail is in them: the
+// memory for each kind of mail is bounded, and a restart empties it. The bounds ascend.
+func (d *Desk) Courses(list []Campaign, bounds []time.Time) ([]Course, time.Time) {
+	groups := make([]judged.Group, len(list))
+	for i, c := range list {
+		groups[i] = c.Mail
+	}
+	since := later(d.begun, later(d.opt.Listed.Since(), d.opt.Unlisted.Since()))
+	matched, passed := d.opt.Listed.Courses(groups, bounds), d.opt.Unlisted.Courses(groups, bounds)
+	courses := make([]Course, len(list))
+	for i := range courses {
+		courses[i] = Course{Matched: matched[i].Mails, Passed: passed[i].Mails, Last: later(matched[i].Last, passed[i].Last)}
+	}
+	return courses, since
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

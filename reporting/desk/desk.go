@@ -69,8 +69,9 @@ type Options struct {
 	Joined  bool          // to other sites, whose listings a revocation may wait for
 	Judged  *judged.List  // messages that were judged lately; nil: none are remembered
 
-	Unlisted *judged.Unlisted // mail of the last day that matched no report; nil: none is remembered
-	HoldFrom uint64           // a report that hits so many unreported mails is held; 0: none is
+	Listed   *judged.Hashes // the latest mail that matched a report; nil: none is remembered
+	Unlisted *judged.Hashes // the latest mail that matched none; nil: none is remembered
+	HoldFrom uint64         // a report that hits so many mails of Unlisted in a day is held; 0: none is
 
 	Log *slog.Logger // nil: discard
 }
@@ -80,6 +81,7 @@ type Desk struct {
 	db       *bloomdb.DB
 	ledger   *ledger.Ledger
 	opt      Options
+	begun    time.Time // from then on, mail is remembered
 	limits   *limits
 	overdue  atomic.Bool // a decision of the ledger is not carried out yet
 	order    order
@@ -98,14 +100,17 @@ func New(db *bloomdb.DB, l *ledger.Ledger, o Options) *Desk {
 	if o.Judged == nil {
 		o.Judged = judged.New(db.Now(), 0)
 	}
+	if o.Listed == nil {
+		o.Listed = judged.NewHashes(0)
+	}
 	if o.Unlisted == nil {
-		o.Unlisted = judged.NewUnlisted(0)
+		o.Unlisted = judged.NewHashes(0)
 	}
 	if o.Period == 0 {
 		o.Period = 7 * 24 * time.Hour
 	}
 	d := &Desk{
-		db: db, ledger: l, opt: o, limits: newLimits(o.MaxHour),
+		db: db, ledger: l, opt: o, begun: db.Now(), limits: newLimits(o.MaxHour),
 		log: o.Log,
 		accepted: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "spambloom_reports_total",

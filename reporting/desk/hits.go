@@ -3,6 +3,7 @@ package desk
 import (
 	"fmt"
 
+	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -22,7 +23,7 @@ func (d *Desk) hits(set signature.Set, e ledger.Entry) (found ledger.Likeness, e
 	for i, a := range e.Anchors {
 		anchors[i], need[i] = a.Hashes, a.Need
 	}
-	found = ledger.Likeness(d.opt.Unlisted.Like(e.Set.Signatures, anchors, need, e.At))
+	found = ledger.Likeness(d.opt.Unlisted.Like(judged.Group{Signatures: e.Set.Signatures, Anchors: anchors, Need: need}, e.At))
 	found.Mails = max(found.Mails, evidence.Count)
 	return found, nil
 }

@@ -2,7 +2,8 @@
 // can ask about one without having it: by the MTA's queue id, or by an id in a header.
 //
 //	milter -> List.Add: the oldest are forgotten     List.Find -> desk
-//	milter -> Unlisted.Add: hashes of unlisted mail  Unlisted.Like -> desk: what a report would hit
+//	milter -> Hashes.Add: of listed mail, and        Hashes.Like -> desk: what a report would hit
+//	          of unlisted mail                       Hashes.Courses -> desk: campaigns over time
 //
 // It keeps verdicts and signatures in memory, within a bound. It keeps no text and no
 // address, and forgets everything when the daemon stops. A List has one lock. It is held to

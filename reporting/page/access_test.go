@@ -18,7 +18,7 @@ import (
 
 // barriers is a check of a page in the browser, which returns what would keep somebody from using
 // it. The numbers are those of success criteria of WCAG 2.2: language and title (3.1.1, 2.4.2),
-// labels (3.3.2), names (4.1.2), cells' headings (1.3.1), contrast of text (1.4.3) and of bars,
+// labels (3.3.2), names (4.1.2), links without colour (1.4.1), scrolling with keys (2.1.1), cells' headings (1.3.1), contrast of text (1.4.3) and of bars,
 // signs and fields (1.4.11), reflow (1.4.10), size of buttons and fields (2.5.8).
 const barriers = `(() => {
   const wrong = [];
@@ -33,6 +33,10 @@ const barriers = `(() => {
   const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
   if (new Set(ids).size !== ids.length) wrong.push("an id twice");
   if (document.documentElement.scrollWidth > innerWidth) wrong.push("wider than the screen: " + document.documentElement.scrollWidth);
+  for (const e of document.querySelectorAll("main a, footer a"))
+    if (e.getClientRects().length && !getComputedStyle(e).textDecorationLine.includes("underline")) wrong.push("a link told from text by its colour only: " + name(e));
+  for (const e of document.querySelectorAll("main *"))
+    if (e.scrollWidth > e.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(e).overflowX) && e.tabIndex < 0) wrong.push("scrolls with the mouse only: " + name(e));
   const light = (c) => {
     const part = c.match(/[\d.]+/g).map(Number);
     const v = part.slice(0, 3).map((x) => (x /= 255) <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);

@@ -54,6 +54,9 @@ func (p *Page) act(w http.ResponseWriter, r *http.Request) {
 func (p *Page) done(w http.ResponseWriter, r *http.Request, text string) {
 	p.status.forget()
 	p.campaigns.forget()
+	for _, c := range p.courses {
+		c.forget()
+	}
 	d := doneData{Text: text, Next: "/explain", Words: "Look at another message"}
 	if r.PostFormValue("do") == "settle-report" {
 		d.Next, d.Words = "/campaigns?only=contested", "Back to what is contested or held"

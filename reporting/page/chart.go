@@ -58,6 +58,15 @@ func spanOf(name string) span {
 	return spans[0]
 }
 
+// bounds returns the time at which each bar of a span begins.
+func (s span) bounds(now time.Time) (bounds []time.Time) {
+	now = now.Local()
+	for t := s.begin(now); !t.After(now); t = s.next(t) {
+		bounds = append(bounds, t)
+	}
+	return bounds
+}
+
 // Bar is what was judged within one bar's time.
 type Bar struct {
 	Time              string
@@ -68,10 +77,9 @@ type Bar struct {
 
 // bars adds up hours to the bars of a span.
 func (s span) bars(now time.Time, hours func(from, to time.Time) []history.Hour) (bars []Bar) {
-	now = now.Local()
-	begin := s.begin(now)
+	begin := s.begin(now.Local())
 	list := hours(begin, now)
-	for t, i := begin, 0; !t.After(now); t, i = s.next(t), i+1 {
+	for i, t := range s.bounds(now) {
 		end := s.next(t)
 		b := Bar{Time: t.Format(s.full), Label: s.label(t, i)}
 		for len(list) > 0 && list[0].Start.Before(end) {
@@ -104,8 +112,15 @@ type label struct {
 	X, Y, Line, Text string
 }
 
-// chart draws bars: clean below, then bulk and spam.
-func chart(bars []Bar, width, height int, title string) Chart {
+// charts draws bars for wide screens, and for narrow ones.
+func charts(bars []Bar, words [3]string, title string) []Chart {
+	list := []Chart{chart(bars, words, 960, 180, title), chart(bars, words, 340, 170, title)}
+	list[0].Class, list[1].Class, list[1].IsCopy = "chart large", "chart small", true
+	return list
+}
+
+// chart draws bars: clean below, then bulk and spam, for which the words are.
+func chart(bars []Bar, words [3]string, width, height int, title string) Chart {
 	const left, bottom, top = 44, 20, 8
 	c := Chart{Width: width, Height: height, Title: title}
 	most := uint64(0)
@@ -127,16 +142,16 @@ func chart(bars []Bar, width, height int, title string) Chart {
 		x := left + step*float64(i)
 		below := uint64(0)
 		for _, part := range []struct {
-			n     uint64
-			class string
-		}{{b.Clean, figures.Clean}, {b.Bulk, figures.Bulk}, {b.Spam, figures.Spam}} {
+			n            uint64
+			class, words string
+		}{{b.Clean, figures.Clean, words[0]}, {b.Bulk, figures.Bulk, words[1]}, {b.Spam, figures.Spam, words[2]}} {
 			if part.n == 0 {
 				continue
 			}
 			y, foot := yOf(below+part.n), yOf(below)
 			c.Rects = append(c.Rects, rect{
 				X: number(x + step*.1), Y: number(y), Width: number(step * .8), Height: number(max(foot-y, .5)),
-				Class: part.class, Title: fmt.Sprintf("%s: %s %s", b.Time, thousands(part.n), part.class),
+				Class: part.class, Title: fmt.Sprintf("%s: %s %s", b.Time, thousands(part.n), part.words),
 			})
 			below += part.n
 		}

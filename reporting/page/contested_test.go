@@ -93,7 +93,7 @@ func TestSpared(t *testing.T) {
 		want bool
 	}{{signedIn(t, site, "root", pagetest.Root), true}, {signedIn(t, site, "uid:4000000", user), false}, {newVisit(t, site), false}} {
 		body := c.by.get("/mail?only=spared").Body.String()
-		if !strings.Contains(body, ">1 row<") || !strings.Contains(body, ">spared<") || !strings.Contains(body, "an exact match alone") || strings.Contains(body, "bank.example") != c.want || strings.Contains(body, "\u202e") {
+		if !strings.Contains(body, ">1 different message<") || !strings.Contains(body, ">spared<") || !strings.Contains(body, "an exact match alone") || strings.Contains(body, "bank.example") != c.want || strings.Contains(body, "\u202e") {
 			t.Errorf("the domain is to be shown %v:\n%s", c.want, body)
 		}
 	}
@@ -112,7 +112,7 @@ func TestReplay(t *testing.T) {
 	}
 	site := pagetest.NewReplay(t, 24*time.Hour, letters)
 	body := newVisit(t, site).get("/").Body.String()
-	thanks := regexp.MustCompile(`%; (\d+) only thanks to other sites`).FindStringSubmatch(body)
+	thanks := regexp.MustCompile(`mail judged; (\d+) only thanks to other sites`).FindStringSubmatch(body)
 	if reports, err := site.Ledger.Status(); err != nil || reports.Reports == 0 || thanks == nil || thanks[1] == "0" || !strings.Contains(body, "2 of 2 sites heard") {
 		t.Errorf("%d reports (%v), thanks to others %q in\n%s", reports.Reports, err, thanks, body)
 	}

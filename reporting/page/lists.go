@@ -2,59 +2,16 @@ package page
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
-	"github.com/spambloom/spambloom/reporting/desk"
 )
 
 // pageSize is the number of rows of a page of a list.
 const pageSize = 50
-
-// campaignsData is a page of campaigns.
-type campaignsData struct {
-	Campaigns    []desk.Campaign
-	Total        int
-	Search, Only string
-	Sort         string
-	Page, Next   int
-}
-
-// campaignList shows what was reported, one row for a message and its near-duplicates. The
-// URL has the search (q), only (listed, contested), sort (new, size) and the page.
-func (p *Page) campaignList(w http.ResponseWriter, r *http.Request) {
-	list, err := p.campaigns.ask()
-	if err != nil {
-		p.failed(w, r, err)
-		return
-	}
-	q := r.URL.Query()
-	d := campaignsData{Search: strings.TrimSpace(q.Get("q")), Only: q.Get("only"), Sort: q.Get("sort")}
-	isUser, text := p.Sessions.of(r) != nil, strings.ToLower(d.Search)
-	list = slices.DeleteFunc(slices.Clone(list), func(c desk.Campaign) bool {
-		return d.Only == "listed" && !c.Listed || d.Only == "contested" && !c.IsContested() && !c.Held || !matches(c, text, isUser)
-	})
-	if d.Sort == "size" {
-		slices.SortStableFunc(list, func(a, b desk.Campaign) int { return int(b.Count) - int(a.Count) })
-	}
-	d.Total = len(list)
-	d.Campaigns, d.Page, d.Next = pageOf(list, q.Get("page"))
-	p.show(w, http.StatusOK, "campaigns", p.view(r, "Campaigns", d))
-}
-
-// matches reports whether a campaign has a text, in lower case, in an id, its class, or the name
-// of a reporter, which visitors cannot search.
-func matches(c desk.Campaign, text string, isUser bool) bool {
-	in := slices.Concat(c.IDs, []string{c.Class.String()})
-	if isUser {
-		in = append(in, c.Reporters...)
-	}
-	return text == "" || slices.ContainsFunc(in, func(s string) bool { return strings.Contains(strings.ToLower(s), text) })
-}
 
 // pageOf returns one page of a list, its number from 1, and the next one; 0: none.
 func pageOf[T any](list []T, number string) (rows []T, page, next int) {
@@ -114,7 +71,7 @@ func (p *Page) reporterList(w http.ResponseWriter, r *http.Request) {
 func (d reportersData) Why(r api.Reporter) string {
 	switch {
 	case r.Name == settler:
-		return "stands against the words of all others"
+		return "decisions of administrators outweigh all reporters"
 	case r.Override != nil:
 		return "set by an administrator"
 	case r.Confirmed+r.Refuted < 0.5:

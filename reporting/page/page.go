@@ -21,7 +21,7 @@
 // The package does not know the configuration, the milter or the database: Options has what
 // it shows. It checks no Host; the listener does. It is safe for concurrent use. Its locks
 // are Sessions.mu and uploads.mu, each held alone for a look into a table, Page.searching, and
-// cache.mu: those of Page.visitors are taken before those of status and campaigns.
+// cache.mu: those of Page.visitors and Page.courses are taken before those of status and campaigns.
 package page
 
 import (
@@ -51,6 +51,7 @@ type Options struct {
 	Sites     func() []api.Site
 	Hours     func(from, to time.Time) []history.Hour
 	Campaigns func() ([]desk.Campaign, error)
+	Courses   func([]desk.Campaign, []time.Time) ([]desk.Course, time.Time)      // of their mail between these times
 	Judged    func(limit int, match func(*judged.Message) bool) []judged.Message // the latest first
 
 	Control  http.Handler // the control API
@@ -70,7 +71,8 @@ type Page struct {
 	searching sync.Mutex // one search through the judged mail at a time
 	status    cache[api.Status]
 	campaigns cache[[]desk.Campaign]
-	visitors  map[string]*cache[[]byte] // the first screen as visitors see it, by the name of its span
+	courses   map[string]*cache[courses] // campaigns with their mail, by the name of a span
+	visitors  map[string]*cache[[]byte]  // the first screen as visitors see it, by the name of its span
 }
 
 const (
@@ -89,6 +91,10 @@ func New(o Options) http.Handler {
 	p := &Page{Options: o}
 	p.status = cache[api.Status]{life: freshFor, now: o.Now, get: o.Status}
 	p.campaigns = cache[[]desk.Campaign]{life: listedFor, now: o.Now, get: o.Campaigns}
+	p.courses = make(map[string]*cache[courses])
+	for _, s := range campaignSpans() {
+		p.courses[s.Name] = &cache[courses]{life: listedFor, now: o.Now, get: func() (courses, error) { return p.coursesOf(s) }}
+	}
 	p.visitors = make(map[string]*cache[[]byte])
 	for _, s := range spans {
 		p.visitors[s.Name] = &cache[[]byte]{life: freshFor, now: o.Now, get: func() ([]byte, error) { return p.visitorsToday(s) }}

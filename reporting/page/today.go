@@ -100,9 +100,7 @@ func (p *Page) todayOf(shown span) (d todayData, err error) {
 		Span: shown, Spans: spans, Listings: len(campaigns), Sites: p.siteRows(day),
 	}
 	d.Bars = shown.bars(p.Now(), p.Hours)
-	title := "Mail by " + shown.Bars + ": clean, bulk and spam"
-	d.Charts = []Chart{chart(d.Bars, 960, 180, title), chart(d.Bars, 340, 170, title)}
-	d.Charts[0].Class, d.Charts[1].Class, d.Charts[1].IsCopy = "chart large", "chart small", true
+	d.Charts = charts(d.Bars, [3]string{figures.Clean, figures.Bulk, figures.Spam}, "Mails by "+shown.Bars+": clean, bulk and spam")
 	d.Newest = campaigns[:min(len(campaigns), newestShown)]
 	return d, nil
 }
@@ -132,3 +130,6 @@ func (p *Page) siteRows(day map[string]uint64) (rows []siteRow) {
 	}
 	return rows
 }
+
+// HighMemory is the memory from which the picture of it is a warning. Unit: bytes.
+func (d todayData) HighMemory() int64 { return d.MostMemory / 10 * 9 }

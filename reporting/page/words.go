@@ -130,6 +130,9 @@ func (v *view) When(t time.Time) string {
 	return t.Format("2\u00a0Jan 2006")
 }
 
+// Day is the day of a time.
+func (v *view) Day(t time.Time) string { return t.Local().Format("2\u00a0Jan 2006") }
+
 // Clock is the time at which the page was made.
 func (v *view) Clock() string { return v.Now.Local().Format("15:04:05 MST") }
 

@@ -23,15 +23,18 @@ type Facts struct {
 	Judging string            // why mail is not judged; empty: it is
 	Traps   map[string]string // fault of each spam trap, by name; empty: none
 
-	Exchange  bool   // sites are connected through Redis
-	Connected bool   // to Redis
-	LastError string // of Redis
+	Exchange  bool     // sites are connected through Redis
+	Connected bool     // to Redis
+	LastError string   // of Redis
+	Notes     []string // sentences about sites at the same Redis that cannot be heard, and why
 
 	Contested []Contested
 
-	Lockouts []string // users or clients with too many connections
-	History  error    // why counts are not kept
-	Damaged  []string // files of the history that were set aside
+	Reload    string   // why the configuration file is not in use; empty: it is
+	LockedOut string   // why nobody can use the control socket; empty: it can be used
+	Lockouts  []string // users or clients with too many connections
+	History   error    // why counts are not kept
+	Damaged   []string // files of the history that were set aside
 
 	LastDay, DayBefore map[string]uint64
 	Started            time.Time
@@ -129,10 +132,19 @@ func (f Facts) needs(now time.Time) []overview.Need {
 			fault("Reports cannot be written: "+err, "spambloom fsck")
 		}
 	}
+	if f.LockedOut != "" {
+		fault(f.LockedOut, "journalctl -u spambloomd")
+	}
+	if f.Reload != "" {
+		need("The configuration file is not in use: "+strings.TrimSuffix(f.Reload, ".")+". The daemon runs with the previous configuration.", "spambloomd -t -c FILE", "")
+	}
 	if f.Exchange && !f.Connected {
 		need("No connection to Redis"+colon(f.LastError)+". Mail is judged by what is known here; own changes wait on disk.", "spambloom sites", "/sites")
 	}
-	needs = append(needs, f.siteNeeds(now)...)
+	for _, note := range f.Notes {
+		need(note+".", "spambloom sites", "/sites")
+	}
+	needs = append(needs, SiteNeeds(f.Sites)...)
 	if f.TargetError > 0 && db.ErrorPerMail > f.TargetError {
 		need(fmt.Sprintf("The filters are too full: %s is called spam by mistake; the target is %s.", overview.OneIn(db.ErrorPerMail), overview.OneIn(f.TargetError)), "spambloom status --filters", "/filters")
 	}
@@ -198,8 +210,9 @@ func order(n overview.Need) int {
 	return 1
 }
 
-func (f Facts) siteNeeds(now time.Time) (needs []overview.Need) {
-	for _, s := range f.Sites {
+// SiteNeeds lists the sites whose reports are missing here, and why.
+func SiteNeeds(sites []api.Site) (needs []overview.Need) {
+	for _, s := range sites {
 		text := ""
 		switch s.State {
 		case api.StateSilent:

@@ -86,7 +86,7 @@ var allowed = map[string][]string{
 	"reporting/credential":      {"signature", "reporting/api"},
 	"reporting/client":          {"reporting/api", "reporting/api/v1", "reporting/credential"},
 	"reporting/desk/answer":     {"signature", "bloomdb", "reporting/ledger", "reporting/api"},
-	"reporting/desk/campaign":   {"signature", "bloomdb", "reporting/ledger", "reporting/desk/answer"},
+	"reporting/desk/campaign":   {"signature", "bloomdb", "reporting/judged", "reporting/ledger", "reporting/desk/answer"},
 	"reporting/desk":            {"signature", "bloomdb", "bloomdb/wire", "reporting/judged", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/desk/answer", "reporting/desk/campaign"},
 	"reporting/desk/desktest":   {"signature", "bloomdb", "reporting/judged", "reporting/ledger", "reporting/trust", "reporting/desk"},
 	"reporting/server/peer":     {"reporting/desk"},

@@ -6,8 +6,9 @@ const (
 	// ImageMemory is for images decoded while signing. Unit: bytes.
 	ImageMemory = 256 << 20
 	// OtherMemory is for parts without a configuration key: the control and HTTP servers,
-	// the exchange, the ledger, the messages judged lately. Unit: bytes.
-	OtherMemory = 192 << 20
+	// the exchange, the ledger, and 40 MiB for the messages judged lately (package judged).
+	// Unit: bytes.
+	OtherMemory = 200 << 20
 )
 
 // MostMemory returns the most memory that a daemon with this configuration uses, whatever

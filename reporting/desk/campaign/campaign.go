@@ -8,6 +8,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/desk/answer"
+	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -31,6 +32,8 @@ type Campaign struct {
 	Listed      bool
 	Count       uint64   // how often the latest one was seen, all sites summed
 	Sites       []string // that reported it, in the generation that lists it
+
+	Mail judged.Group // what mail of this campaign has
 }
 
 // IsContested reports whether different people called it spam and wanted, and nobody has
@@ -91,6 +94,7 @@ func (g *gathered) add(r ledger.Report) {
 			g.IDs = append(g.IDs, id)
 		}
 	}
+	g.gather(r)
 	if r.Reporter == ledger.Settler {
 		g.Settled = g.Settled || r.State == ledger.Counts
 		return
@@ -114,6 +118,21 @@ func (g *gathered) add(r ledger.Report) {
 	}
 	if g.Class == bloomdb.ClassOther {
 		g.Class = bloomdb.Class(r.Class)
+	}
+}
+
+// gather adds what mail like that of a report has.
+func (g *gathered) gather(r ledger.Report) {
+	for _, s := range r.Set.Signatures {
+		if !slices.Contains(g.Mail.Signatures, s) {
+			g.Mail.Signatures = append(g.Mail.Signatures, s)
+		}
+	}
+	for _, a := range r.Anchors {
+		isSame := func(hashes []uint64) bool { return slices.Equal(hashes, a.Hashes) }
+		if !slices.ContainsFunc(g.Mail.Anchors, isSame) {
+			g.Mail.Anchors, g.Mail.Need = append(g.Mail.Anchors, a.Hashes), append(g.Mail.Need, a.Need)
+		}
 	}
 }
 

@@ -75,7 +75,7 @@ type Stage struct {
 	DB     *bloomdb.DB
 	Ledger *ledger.Ledger
 
-	Unlisted *judged.Unlisted // of OpenHolding
+	Unlisted *judged.Hashes // of OpenHolding
 
 	Clock atomic.Int64 // Unix seconds; the test may change it unless it has opened the database
 
@@ -115,7 +115,7 @@ func OpenJoined(t testing.TB, o bloomdb.Options, m trust.Model) *Stage {
 // test's end.
 func OpenHolding(t testing.TB, m trust.Model, from uint64) *Stage {
 	t.Helper()
-	s := &Stage{Unlisted: judged.NewUnlisted(1 << 20), desk: desk.Options{HoldFrom: from}}
+	s := &Stage{Unlisted: judged.NewHashes(1 << 20), desk: desk.Options{HoldFrom: from}}
 	s.desk.Unlisted = s.Unlisted
 	s.Clock.Store(Noon.Unix())
 	o := Options(t.TempDir())

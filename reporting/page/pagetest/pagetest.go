@@ -39,6 +39,7 @@ type Site struct {
 	fault    atomic.Pointer[string] // why mail is not judged
 	Asked    atomic.Int64           // number of times that the page asked for the status
 	judged   *judged.List
+	listed   *judged.Hashes
 	history  *history.History
 	counters map[string]float64
 	at       time.Time
@@ -62,8 +63,14 @@ func newSite(t testing.TB, stage *desktest.Stage, o desk.Options) *Site {
 	s.now = func() time.Time { return time.Unix(s.Clock.Load(), 0).UTC() }
 	s.Sessions.Now = s.now
 	s.judged = judged.New(Now.Add(-12*24*time.Hour), 1<<20)
-	o.Judged = s.judged
+	if s.Unlisted == nil {
+		s.Unlisted = judged.NewHashes(1 << 20)
+	}
+	s.listed = judged.NewHashes(1 << 20)
+	o.Judged, o.Listed, o.Unlisted = s.judged, s.listed, s.Unlisted
+	s.Clock.Store(Now.Add(-12 * 24 * time.Hour).Unix()) // the start of the daemon
 	s.Desk = desk.New(s.DB, s.Ledger, o)
+	s.Clock.Store(Now.Unix())
 	s.history = history.Open(history.Options{
 		Dir:  filepath.Join(t.TempDir(), "history"),
 		Read: func() (map[string]float64, error) { return maps.Clone(s.counters), nil },
@@ -84,7 +91,7 @@ func newSite(t testing.TB, stage *desktest.Stage, o desk.Options) *Site {
 	s.Handler = page.New(page.Options{
 		Site: "mx1", Version: "spambloomd 1.0.0",
 		Status: s.status, Sites: s.sites,
-		Hours: s.history.Hours, Campaigns: s.Campaigns, Judged: s.judged.Find,
+		Hours: s.history.Hours, Campaigns: s.Campaigns, Courses: s.Courses, Judged: s.judged.Find,
 		Control:  server.NewHandler(s.Desk, server.HandlerOptions{Decide: decide, Access: s.Access}),
 		Sessions: s.Sessions, Sign: signature.Compute, MaxMessage: 1 << 20,
 		Now: s.now,
@@ -175,6 +182,19 @@ func (s *Site) Small() *Site {
 
 // Judge adds a message to those that were judged lately.
 func (s *Site) Judge(at time.Time, queueID, verdict string, set signature.Set) {
+	s.judgeFrom(0, at, queueID, verdict, set)
+}
+
+func (s *Site) judgeFrom(sender uint64, at time.Time, queueID, verdict string, set signature.Set) {
+	seen := judged.Seen{At: at, Sender: sender, Copies: 1, Set: set}
+	for _, sketch := range set.Sketches {
+		seen.Anchors = append(seen.Anchors, s.DB.Anchors(sketch))
+	}
+	if verdict == figures.Spam {
+		s.listed.Add(seen)
+	} else {
+		s.Unlisted.Add(seen)
+	}
 	s.judged.Add(judged.Message{At: at, QueueID: queueID, Verdict: verdict, Shown: set.Counting, Set: set})
 }
 

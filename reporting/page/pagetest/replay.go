@@ -54,8 +54,8 @@ func NewReplay(t testing.TB, length time.Duration, archives ...[]Letter) *Site {
 		return o
 	}
 	stage := desktest.OpenJoined(t, options("mx1"), desktest.TwoNeeded)
-	stage.Unlisted = judged.NewUnlisted(16 << 20)
-	s := newSite(t, stage, desk.Options{Joined: true, HoldFrom: 20, Unlisted: stage.Unlisted})
+	stage.Unlisted = judged.NewHashes(16 << 20)
+	s := newSite(t, stage, desk.Options{Joined: true, HoldFrom: 20})
 	s.Links = []api.Link{{Site: "mx2"}, {Site: "mx3", Lag: 1, LagSeconds: 2}}
 	r := &replay{Site: s, t: t, length: length, draw: rand.New(rand.NewPCG(22, 30)), all: map[string]*bloomdb.DB{"mx1": s.DB}, hour: Now.Truncate(time.Hour), counts: map[string]uint64{}}
 	for _, name := range []string{"mx2", "mx3"} {
@@ -187,14 +187,7 @@ func (r *replay) note(at time.Time, l *Letter, v bloomdb.Evidence) {
 		verdict = figures.Bulk
 	}
 	r.counts[verdict]++
-	if !v.Listed {
-		seen := judged.Seen{At: at, Sender: l.Sender, Copies: 1, Set: l.Set}
-		for _, sketch := range l.Set.Sketches {
-			seen.Anchors = append(seen.Anchors, r.DB.Anchors(sketch))
-		}
-		r.Unlisted.Add(seen)
-	}
-	r.Judge(at, fmt.Sprintf("4fXk%07xz", r.draw.Uint32N(1<<28)), verdict, l.Set)
+	r.judgeFrom(l.Sender, at, fmt.Sprintf("4fXk%07xz", r.draw.Uint32N(1<<28)), verdict, l.Set)
 }
 
 // noteSites counts spam that is only known from other sites, as the milter does.

@@ -3,6 +3,7 @@ package judged_test
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -58,14 +59,57 @@ func TestLike(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			u := judged.NewUnlisted(1 << 16)
+			u := judged.NewHashes(1 << 16)
 			for _, m := range test.mail {
 				u.Add(m)
 			}
-			if got := u.Like([]signature.Signature{text(1)}, anchors(0, 16), []int{12}, now); got != test.want {
+			if got := u.Like(judged.Group{Signatures: []signature.Signature{text(1)}, Anchors: anchors(0, 16), Need: []int{12}}, now); got != test.want {
 				t.Errorf("%+v, want %+v", got, test.want)
 			}
 		})
+	}
+}
+
+// Mail is counted between bounds, for each group that it belongs to; mail before the first bound is
+// not.
+func TestCourses(t *testing.T) {
+	noon := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	at := func(minutes int) time.Time { return noon.Add(time.Duration(minutes) * time.Minute) }
+	u := judged.NewHashes(1 << 16)
+	near := seen(at(70), 1, 2, 99)
+	near.Anchors = [][]uint64{{1 << 20, 2 << 20, 3 << 20}}
+	far := seen(at(71), 1, 1, 98)
+	far.Anchors = [][]uint64{{1 << 20, 4 << 20, 5 << 20}}
+	for _, m := range []judged.Seen{seen(at(-1), 1, 1, 1), seen(at(0), 1, 1, 1), seen(at(59), 1, 3, 1, 2), seen(at(60), 1, 1, 7), near, far, seen(at(500), 1, 1, 2)} {
+		u.Add(m)
+	}
+	groups := []judged.Group{
+		{Signatures: []signature.Signature{text(1)}, Anchors: [][]uint64{{1 << 20, 2 << 20, 9 << 20}}, Need: []int{2}},
+		{Signatures: []signature.Signature{text(2)}},
+		{Anchors: [][]uint64{{1 << 20}}, Need: []int{0}}, // this sketch lists nothing
+	}
+	want := []judged.Course{
+		{Mails: []uint64{4, 2, 0}, Last: at(70)},
+		{Mails: []uint64{3, 0, 1}, Last: at(500)},
+		{Mails: []uint64{0, 0, 0}},
+	}
+	for i, got := range u.Courses(groups, []time.Time{at(0), at(60), at(120)}) {
+		if !slices.Equal(got.Mails, want[i].Mails) || !got.Last.Equal(want[i].Last) {
+			t.Errorf("group %d: %+v, want %+v", i, got, want[i])
+		}
+	}
+	if got := u.Courses(nil, []time.Time{noon}); len(got) != 0 {
+		t.Errorf("of no group: %+v", got)
+	}
+	if !u.Since().IsZero() {
+		t.Errorf("nothing was forgotten, but mail is complete since %v", u.Since())
+	}
+	small := judged.NewHashes(8 * 12)
+	for i := range 5 {
+		small.Add(seen(at(i), 1, 1, i)) // 5 words
+	}
+	if got := small.Since(); !got.Equal(at(3)) {
+		t.Errorf("two messages are kept, since %v", got)
 	}
 }
 
@@ -74,7 +118,7 @@ func TestUnlistedIsAQueue(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {
 		room := rapid.IntRange(0, 200).Draw(t, "words")
-		u := judged.NewUnlisted(8 * room)
+		u := judged.NewHashes(8 * room)
 		var model [][]int
 		for range rapid.IntRange(0, 100).Draw(t, "mails") {
 			texts := rapid.SliceOfN(rapid.IntRange(1, 9), 1, 60).Draw(t, "texts")
@@ -99,7 +143,7 @@ func TestUnlistedIsAQueue(t *testing.T) {
 					}
 				}
 			}
-			if got := u.Like([]signature.Signature{text(n)}, nil, nil, now); got.Mails != want {
+			if got := u.Like(judged.Group{Signatures: []signature.Signature{text(n)}}, now); got.Mails != want {
 				t.Fatalf("text %d: %d mails, want %d", n, got.Mails, want)
 			}
 		}
@@ -108,7 +152,7 @@ func TestUnlistedIsAQueue(t *testing.T) {
 
 func BenchmarkUnlisted(b *testing.B) {
 	now := time.Now()
-	u := judged.NewUnlisted(judged.MaxUnlisted)
+	u := judged.NewHashes(judged.MaxUnlisted)
 	mail := func(n int) judged.Seen {
 		m := seen(now, uint64(n), 1, n, n+1, n+2)
 		m.Anchors = [][]uint64{make([]uint64, 16)}
@@ -128,7 +172,7 @@ func BenchmarkUnlisted(b *testing.B) {
 	b.Run(fmt.Sprint("Like of ", judged.MaxUnlisted>>20, " MiB"), func(b *testing.B) {
 		m := mail(5)
 		for range b.N {
-			u.Like(m.Set.Signatures, m.Anchors, []int{12}, now)
+			u.Like(judged.Group{Signatures: m.Set.Signatures, Anchors: m.Anchors, Need: []int{12}}, now)
 		}
 	})
 }
@@ -137,7 +181,7 @@ func BenchmarkUnlisted(b *testing.B) {
 // memory is counted once.
 func TestLikeAndAddTogether(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	u := judged.NewUnlisted(1 << 20)
+	u := judged.NewHashes(1 << 20)
 	for n := range 10_000 {
 		u.Add(seen(now, 1, 1, 2+n))
 	}
@@ -150,7 +194,7 @@ func TestLikeAndAddTogether(t *testing.T) {
 		}
 	}()
 	for range 200 {
-		if got := u.Like([]signature.Signature{text(1)}, nil, nil, now); got != (judged.Likeness{Mails: 3, Senders: 1}) {
+		if got := u.Like(judged.Group{Signatures: []signature.Signature{text(1)}}, now); got != (judged.Likeness{Mails: 3, Senders: 1}) {
 			t.Fatalf("%+v, want 3 mails of one sender", got)
 		}
 	}
@@ -158,7 +202,26 @@ func TestLikeAndAddTogether(t *testing.T) {
 	for n := range 30_000 { // everything older is forgotten
 		u.Add(seen(now, 1, 1, 50_000+n))
 	}
-	if got := u.Like([]signature.Signature{text(1)}, nil, nil, now); got != (judged.Likeness{}) {
+	if got := u.Like(judged.Group{Signatures: []signature.Signature{text(1)}}, now); got != (judged.Likeness{}) {
 		t.Errorf("%+v of forgotten mail", got)
+	}
+}
+
+// The page asks for the course of hundreds of campaigns at once.
+func BenchmarkCourses(b *testing.B) {
+	now, u := time.Now(), judged.NewHashes(judged.MaxUnlisted)
+	var groups []judged.Group
+	for n := range 100_000 {
+		m := seen(now, uint64(n), 1, n, n+1, n+2)
+		m.Anchors = [][]uint64{make([]uint64, 16)}
+		for i := range m.Anchors[0] {
+			m.Anchors[0][i] = uint64(n*16+i) * 0x9e3779b97f4a7c15
+		}
+		if u.Add(m); n%200 == 0 {
+			groups = append(groups, judged.Group{Signatures: m.Set.Signatures, Anchors: m.Anchors, Need: []int{12}})
+		}
+	}
+	for b.Loop() {
+		u.Courses(groups, []time.Time{now.Add(-time.Hour)})
 	}
 }

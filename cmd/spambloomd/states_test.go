@@ -1,0 +1,91 @@
+package main
+
+import (
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
+	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/reporting/overview"
+)
+
+// The page, `spambloom status` and /readyz agree in each state: the page is green only if /readyz
+// has nothing to add to "ready", and /readyz answers 503 only for a fault.
+func TestStatesAgree(t *testing.T) {
+	away := func(t *testing.T, d *service) {
+		client, err := redisclient.Dial("redis://127.0.0.1:1/0", redisclient.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = client.Close() })
+		d.exchange = exchange.New(d.db, streams.New(client, d.db.Status().KeyID), exchange.Options{Log: d.log})
+	}
+	write := func(t *testing.T, d *service, name string) {
+		path := filepath.Join(d.started.Data, name)
+		if err := os.RemoveAll(filepath.Join(d.started.Data, "history")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("no history"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d.openHistory()
+	}
+	for name, c := range map[string]struct {
+		make  func(*testing.T, *service)
+		state string
+		needs []string // on the page and in status
+		ready []string // in /readyz, after "ready"
+	}{
+		"well":            {func(*testing.T, *service) {}, overview.OK, nil, nil},
+		"Redis away":      {away, overview.Attention, []string{"No connection to Redis"}, []string{"exchange: Redis: "}},
+		"no history":      {func(t *testing.T, d *service) { write(t, d, "history") }, overview.Attention, []string{"Counts by hour are not kept"}, []string{"history: counts by hour are not kept"}},
+		"damaged history": {func(t *testing.T, d *service) { write(t, d, "history/2026-01.counts") }, overview.Attention, []string{"history/2026-01.counts.damaged is damaged"}, []string{"damaged: history/2026-01.counts.damaged"}},
+		"bad reload": {func(_ *testing.T, d *service) {
+			text := "line 3: unknown key"
+			d.reloadFault.Store(&text)
+		}, overview.Attention, []string{"line 3: unknown key. The daemon runs with the previous configuration."}, []string{"configuration: the file is not in use: line 3"}},
+		"silent site": {func(t *testing.T, d *service) {
+			away(t, d)
+			d.started.Members = wire.Members{"mx2": {}}
+		}, overview.Attention, []string{"No connection to Redis", "mx2 has not been heard"}, []string{"exchange: mx2 has not been heard since the start"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, _ := monitored(t)
+			d.serving.Store(true)
+			c.make(t, d)
+			status, err := d.desk.Status()
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, page, ready := d.overview(status), httptest.NewRecorder(), httptest.NewRecorder()
+			h := d.newHTTP().Handler
+			h.ServeHTTP(page, monitorGet("/"))
+			h.ServeHTTP(ready, monitorGet("/readyz"))
+			if o.State != c.state || !strings.Contains(page.Body.String(), `<h1 class="state `+c.state+`">`) || !strings.Contains(page.Body.String(), o.Sentence) {
+				t.Errorf("status is %s, %q, and the page is\n%s", o.State, o.Sentence, page.Body)
+			}
+			for _, want := range c.needs {
+				if text := o.Text(d.db.Now()); !strings.Contains(text, want) || !strings.Contains(page.Body.String(), want) {
+					t.Errorf("%q is not in the page or in\n%s", want, text)
+				}
+			}
+			body, isReady := strings.CutPrefix(ready.Body.String(), "ready\n")
+			if isReady == (c.state == overview.Fault) || ready.Code == 200 != isReady || (body == "") != (c.state == overview.OK) {
+				t.Errorf("/readyz: %d %q", ready.Code, ready.Body)
+			}
+			for _, want := range c.ready {
+				if !strings.Contains(body, want) {
+					t.Errorf("/readyz lacks %q:\n%s", want, body)
+				}
+			}
+		})
+	}
+}

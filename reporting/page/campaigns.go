@@ -1,0 +1,147 @@
+package page
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/figures"
+)
+
+// campaignRow is a campaign with its mail over time.
+type campaignRow struct {
+	desk.Campaign
+	Mails, Matched uint64    // within the span; Matched of them were recognised when they arrived
+	Last           time.Time // of the latest mail; zero: none is remembered
+	Reported       time.Time // of the latest report or revocation
+	Spark          Chart
+
+	bars []Bar
+}
+
+// courses are all campaigns with their mail within a span.
+type courses struct {
+	rows  []campaignRow
+	since time.Time // all mail since then is counted
+}
+
+// campaignsData is a page of campaigns.
+type campaignsData struct {
+	Campaigns    []campaignRow
+	Total        int
+	Search, Only string
+	Sort         string
+	Page, Next   int
+
+	Span       span
+	Spans      []span
+	Since      time.Time
+	IsComplete bool // all mail of the span is counted
+
+	Bars  []Bar // of the only campaign that matches
+	Chart []Chart
+}
+
+// campaignSpans are the times of which the mail of campaigns is shown; the first is the default.
+// The daemon remembers no mail longer.
+func campaignSpans() []span { return []span{spanOf("week"), spanOf("day"), spanOf("month")} }
+
+// campaignList shows what was reported, one row for a message and its near-duplicates. The
+// URL has the search (q), only (listed, contested), sort (size, seen), the span (range) and the
+// page.
+func (p *Page) campaignList(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	d := campaignsData{Search: strings.TrimSpace(q.Get("q")), Only: q.Get("only"), Sort: q.Get("sort"), Spans: campaignSpans()}
+	d.Span = d.Spans[max(0, slices.IndexFunc(d.Spans, func(s span) bool { return s.Name == q.Get("range") }))]
+	of, err := p.courses[d.Span.Name].ask()
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	isUser, text := p.Sessions.of(r) != nil, strings.ToLower(d.Search)
+	list := slices.DeleteFunc(slices.Clone(of.rows), func(c campaignRow) bool {
+		return d.Only == "listed" && !c.Listed || d.Only == "contested" && !c.IsContested() && !c.Held || !matches(c.Campaign, text, isUser)
+	})
+	switch d.Sort {
+	case "size":
+		slices.SortStableFunc(list, func(a, b campaignRow) int { return int(b.Count) - int(a.Count) })
+	case "seen":
+		slices.SortStableFunc(list, func(a, b campaignRow) int { return b.Last.Compare(a.Last) })
+	}
+	d.Total, d.Since, d.IsComplete = len(list), of.since, !of.since.After(d.Span.bounds(p.Now())[0])
+	d.Campaigns, d.Page, d.Next = pageOf(list, q.Get("page"))
+	if d.Total == 1 && text != "" {
+		d.Bars = list[0].bars
+		d.Chart = charts(d.Bars, [3]string{"passed", "", "recognised"}, "Mail of this campaign by "+d.Span.Bars+": passed and recognised")
+	}
+	p.show(w, http.StatusOK, "campaigns", p.view(r, "Campaigns", d))
+}
+
+// matches reports whether a campaign has a text, in lower case, in an id, its class, or the name
+// of a reporter, which visitors cannot search.
+func matches(c desk.Campaign, text string, isUser bool) bool {
+	in := slices.Concat(c.IDs, []string{c.Class.String()})
+	if isUser {
+		in = append(in, c.Reporters...)
+	}
+	return text == "" || slices.ContainsFunc(in, func(s string) bool { return strings.Contains(strings.ToLower(s), text) })
+}
+
+// coursesOf returns all campaigns with their mail within a span.
+func (p *Page) coursesOf(s span) (of courses, err error) {
+	list, err := p.campaigns.ask()
+	if err != nil {
+		return of, err
+	}
+	bounds := s.bounds(p.Now())
+	found, since := p.Courses(list, bounds)
+	of.since = since
+	for i, c := range list {
+		row := campaignRow{Campaign: c, Last: found[i].Last, Reported: c.Last}
+		for n, at := range bounds {
+			b := Bar{Time: at.Format(s.full), Label: s.label(at, n), Clean: found[i].Passed[n], Spam: found[i].Matched[n]}
+			row.Mails, row.Matched = row.Mails+b.Clean+b.Spam, row.Matched+b.Spam
+			row.bars = append(row.bars, b)
+		}
+		row.Spark = row.spark(s, bounds, since)
+		of.rows = append(of.rows, row)
+	}
+	return of, nil
+}
+
+// spark draws the mail of a campaign, without axes: its title has the figures. A line marks the
+// time of which all mail is counted.
+func (c *campaignRow) spark(s span, bounds []time.Time, since time.Time) Chart {
+	const width, height = 112, 22
+	most, at := uint64(1), 0
+	for i, b := range c.bars {
+		if n := b.Clean + b.Spam; n > most || i == 0 {
+			most, at = max(n, 1), i
+		}
+	}
+	chart := Chart{Width: width, Height: height, Title: "none in the last " + s.Name}
+	if c.Mails > 0 {
+		chart.Title = fmt.Sprintf("%s in the last %s, %s recognised; most from %s: %s", thousands(c.Mails), s.Name, thousands(c.Matched), c.bars[at].Time, thousands(most))
+	}
+	step := float64(width) / float64(len(c.bars))
+	known, _ := slices.BinarySearchFunc(bounds, since, time.Time.Compare)
+	chart.Lines = []label{{X: number(step * float64(known))}}
+	for i, b := range c.bars {
+		foot := float64(height - 1)
+		for _, part := range []struct {
+			n     uint64
+			class string
+		}{{b.Clean, figures.Clean}, {b.Spam, figures.Spam}} {
+			if part.n == 0 {
+				continue
+			}
+			tall := max(1.5, float64(height-3)*float64(part.n)/float64(most))
+			foot -= tall
+			chart.Rects = append(chart.Rects, rect{X: number(step * (float64(i) + .1)), Y: number(foot), Width: number(step * .8), Height: number(tall), Class: part.class})
+		}
+	}
+	return chart
+}
