@@ -83,7 +83,7 @@ func checkPopulated(t *testing.T, db *bloomdb.DB) {
 	if got := db.Judge(bloomdbtest.Message(8)).Count; got < 30 {
 		t.Errorf("message 8 counted %d times", got)
 	}
-	if g := db.Keyspace().Store.View.Load().Reports[0]; g.Domains == nil || g.Domains.Count(db.Keyspace().Ring.DomainKeys("spam.example").Campaigns) != 1 {
+	if g := reports(db)[0]; g.Domains == nil || g.Domains.Count(bloomdbtest.Ring.DomainKeys("spam.example").Campaigns) != 1 {
 		t.Error("the campaign of a domain is not counted")
 	}
 }
@@ -132,9 +132,9 @@ func TestBackup(t *testing.T) {
 		c := bloomdbtest.NewClock()
 		o := populatedOptions(t.TempDir(), "mx1")
 		db := openPopulated(t, o, c)
-		must(t, db.Keyspace().Journal.Flush()) // counts are on disk after a second
+		must(t, db.Maintain()) // counts are on disk after a second
 		if saved {
-			must(t, db.Keyspace().Save())
+			must(t, db.Save())
 		}
 		b := mustBackup(t, db)
 		epoch, _ := db.Head()
@@ -144,9 +144,9 @@ func TestBackup(t *testing.T) {
 		}
 		c.Add(100 * o.Reports.Period) // all of its files expire
 		for range store.KeepExpired + 1 {
-			db.Keyspace().Expire()
+			db.Maintain()
 		}
-		must(t, db.Keyspace().Save())
+		must(t, db.Save())
 
 		o.Dir = filepath.Join(t.TempDir(), "copy")
 		writeBackup(t, b, o.Dir)
@@ -193,7 +193,7 @@ func TestBackupCutOff(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	o := populatedOptions(t.TempDir(), "mx1")
 	db := openPopulated(t, o, c)
-	must(t, db.Keyspace().Save())
+	must(t, db.Save())
 	b := mustBackup(t, db)
 	whole := filepath.Join(t.TempDir(), "whole")
 	writeBackup(t, b, whole)
@@ -222,7 +222,7 @@ func TestCheckFolder(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	o := populatedOptions(t.TempDir(), "mx1")
 	db := openPopulated(t, o, c)
-	must(t, db.Keyspace().Save())
+	must(t, db.Save())
 	b := mustBackup(t, db)
 	dir := t.TempDir()
 	writeBackup(t, b, dir)
@@ -268,7 +268,7 @@ func TestBackupWhileInUse(t *testing.T) {
 			for i := range n {
 				switch m := from + i; rapid.IntRange(0, 6).Draw(t, "do") {
 				case 0:
-					must(t, db.Keyspace().Save())
+					must(t, db.Save())
 				case 1:
 					must(t, db.Revoke(bloomdbtest.Message(m)))
 					acknowledged[m] = false
@@ -303,7 +303,7 @@ func TestBackupWhileInUse(t *testing.T) {
 				default:
 				}
 				if err = db.Report(bloomdbtest.Message(m), layout.ClassOther); m%5 == 0 {
-					err = errors.Join(err, db.Keyspace().Save())
+					err = errors.Join(err, db.Save())
 				}
 			}
 			done <- err

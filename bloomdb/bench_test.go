@@ -27,11 +27,7 @@ func BenchmarkJudge(b *testing.B) {
 	o.Reports = layout.ReportOptions{Capacity: 12_700_000, Keep: 1}
 	o.Counts.Capacity = 20_000_000
 	db := bloomdbtest.Open(b, o)
-	t := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())}
-	own, err := db.Keyspace().Store.OwnBits(t, db.Keyspace().Settings.SpamShape())
-	if err != nil {
-		b.Fatal(err)
-	}
+	own := ownBits(b, db, current(db, layout.SpamFilter))
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 50_000_000 {
 		own.SetCells([]filter.Cell{{Pos: r.Uint64N(own.Shape().Size()), Value: 1}})
@@ -145,21 +141,18 @@ func BenchmarkResident(b *testing.B) {
 	b.ReportMetric(residentMB(b), "MB-start")
 	r := rand.New(rand.NewPCG(1, 2))
 	now := db.Now()
-	for gen := range db.Keyspace().Settings.Reports.Keep {
-		t := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, now) - int64(gen)}
+	for gen := range db.Settings().Reports.Keep {
+		t := layout.Target{Kind: layout.SpamFilter, Gen: db.Settings().Generation(layout.SpamFilter, now) - int64(gen)}
 		for kind, keys := range map[layout.Kind]int{layout.SpamFilter: 1_600_000, layout.RevokedFilter: 200_000} {
 			t.Kind = kind
-			own, err := db.Keyspace().Store.OwnBits(t, db.Keyspace().Store.ShapeFor(t))
-			if err != nil {
-				b.Fatal(err)
-			}
+			own := ownBits(b, db, t)
 			for range keys {
 				own.Set(randomHash(r))
 			}
 		}
 	}
-	for gen := range db.Keyspace().Settings.Counts.Keep {
-		own, err := db.Keyspace().Store.OwnCounts(db.Keyspace().Settings.Generation(layout.CountFilter, now) - int64(gen))
+	for gen := range db.Settings().Counts.Keep {
+		own, err := db.Keyspace().Store.OwnCounts(db.Settings().Generation(layout.CountFilter, now) - int64(gen))
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -113,7 +113,7 @@ func TestBurstAtLeast(t *testing.T) {
 func TestBurstFull(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	db := bloomdbtest.Open(t, burstOptions(t, c))
-	key := func(n int) filter.Hash { return db.Keyspace().Ring.CountHash(bloomdbtest.Message(n).Counting[0]) }
+	key := func(n int) filter.Hash { return bloomdbtest.Ring.CountHash(bloomdbtest.Message(n).Counting[0]) }
 	n := 0
 	for ; !burstOf(t, db, 1).Missed; n += 100 {
 		for i := range 100 {

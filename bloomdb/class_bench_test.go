@@ -26,25 +26,19 @@ func classBench(b *testing.B, classes bool) *bloomdb.DB {
 	}
 	b.Cleanup(func() { crash(b, db) })
 	r := rand.New(rand.NewPCG(1, 2))
-	for gen := range db.Keyspace().Settings.Reports.Keep {
-		g := db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now()) - int64(gen)
+	for gen := range db.Settings().Reports.Keep {
+		g := db.Settings().Generation(layout.SpamFilter, db.Now()) - int64(gen)
 		for _, kind := range layout.ReportKinds[:] {
 			if kind == layout.ClassFilter && !classes {
 				continue
 			}
 			t := layout.Target{Kind: kind, Gen: g}
-			own, err := db.Keyspace().Store.OwnBits(t, db.Keyspace().Store.ShapeFor(t))
-			if err != nil {
-				b.Fatal(err)
-			}
-			n := int(db.Keyspace().Settings.KeysPerGeneration())
+			own := ownBits(b, db, t)
+			n := int(db.Settings().KeysPerGeneration())
 			if kind == layout.RevokedFilter {
 				n /= layout.RevokedShare
 			}
-			other, err := db.Keyspace().Store.PartFor(layout.Origin{Site: "mx2", Epoch: 2}, t, layout.BitsShape(own.Shape()))
-			if err != nil {
-				b.Fatal(err)
-			}
+			other := partOf(b, db, "mx2", t, layout.BitsShape(own.Shape()))
 			for i := range n {
 				own.Set(randomHash(r))
 				if i%10 == 0 {
@@ -114,9 +108,9 @@ func BenchmarkJudgeClasses(b *testing.B) {
 
 // listUnsynced is Report without the journal.
 func listUnsynced(b *testing.B, db *bloomdb.DB, set signature.Set, class layout.Class) {
-	r := journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())}, Class: class}
+	r := journal.Record{Target: current(db, layout.SpamFilter), Class: class}
 	for _, s := range set.Signatures {
-		r.Hashes = append(r.Hashes, db.Keyspace().Ring.ReportHash(s))
+		r.Hashes = append(r.Hashes, bloomdbtest.Ring.ReportHash(s))
 	}
 	if err := db.Keyspace().Store.Set(r, func(layout.Target, []uint64) {}); err != nil {
 		b.Fatal(err)
@@ -136,7 +130,7 @@ func BenchmarkClassMemory(b *testing.B) {
 	b.ReportMetric(float64(off.Status().Memory)/1e6, "status-MB-without")
 	b.ReportMetric(float64(on.Status().Memory)/1e6, "status-MB-with")
 	own, parts := 0.0, 0.0
-	for _, g := range on.Keyspace().Store.View.Load().Reports {
+	for _, g := range reports(on) {
 		own += float64(g.Listing(layout.ClassFilter).Own.Shape().Bytes()) / 1e6
 		parts += float64(g.Listing(layout.ClassFilter).Parts[0].Part.Bytes()) / 1e6
 	}

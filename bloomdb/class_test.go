@@ -43,7 +43,7 @@ func wantClass(t testing.TB, db *bloomdb.DB, n int, want layout.Class) {
 	t.Helper()
 	e := db.Judge(bloomdbtest.Message(n))
 	if e.Class != want || len(e.Matches) > 0 && e.Matches[0].Class != want {
-		t.Errorf("site %s, message %d: class %s, matches %v, want %s", db.Keyspace().Settings.Site, n, e.Class, e.Matches, want)
+		t.Errorf("site %s, message %d: class %s, matches %v, want %s", db.Options().Site, n, e.Class, e.Matches, want)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestClassesSwitched(t *testing.T) {
 	mustReportAs(t, b, 2, layout.ClassScam)
 	bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, b)...)
 	wantClass(t, db, 2, layout.ClassScam)
-	if err := db.Keyspace().Save(); err != nil {
+	if err := db.Save(); err != nil {
 		t.Fatal(err)
 	}
 	mustReportAs(t, db, 3, layout.ClassMalware) // only in the journal
@@ -226,7 +226,7 @@ func TestClassesOfOtherParameters(t *testing.T) {
 		}
 		wantClass(t, a, n, layout.ClassOther)
 	}
-	here := a.Keyspace().Settings.ClassShape()
+	here := a.Settings().ClassShape()
 	there := here
 	there.Lines += 2
 	both := fmt.Sprintf("there %v, here %v", there, here)
@@ -241,14 +241,14 @@ func TestClassWithoutReport(t *testing.T) {
 	mustReportAs(t, a, 1, layout.ClassScam)
 	mustReportAs(t, b, 1, layout.ClassMalware)
 	for _, d := range bloomdbtest.Drain(t, b) { // the record with the spam bits gets lost
-		if got, err := b.Keyspace().Sealer.DecodeDelta(d.Data); err != nil || got.Sections[0].Target.Kind == layout.SpamFilter {
+		if got, err := sealer(b).DecodeDelta(d.Data); err != nil || got.Sections[0].Target.Kind == layout.SpamFilter {
 			continue
 		}
 		if err := a.Apply(d.Data, peers.Skipped); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if g := a.Keyspace().Store.View.Load().Reports[0]; g.Listing(layout.ClassFilter).Others.Ones() == 0 {
+	if g := reports(a)[0]; g.Listing(layout.ClassFilter).Others.Ones() == 0 {
 		t.Fatal("nothing was applied")
 	}
 	wantClass(t, a, 1, layout.ClassScam)
@@ -284,24 +284,20 @@ func TestWrongLabels(t *testing.T) {
 		return
 	}
 	db := bloomdbtest.Open(t, classOptions(t.TempDir(), "mx1"))
-	gen := db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())
 	r := rand.New(rand.NewPCG(1, 2))
 	fill := func(kind layout.Kind, n int, keys func() filter.Hash) {
-		own, err := db.Keyspace().Store.OwnBits(layout.Target{Kind: kind, Gen: gen}, db.Keyspace().Store.ShapeFor(layout.Target{Kind: kind, Gen: gen}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		own := ownBits(t, db, current(db, kind))
 		for range n {
 			own.Set(keys())
 		}
 	}
-	fill(layout.ClassFilter, int(db.Keyspace().Settings.KeysPerGeneration()), func() filter.Hash { return randomHash(r) })
+	fill(layout.ClassFilter, int(db.Settings().KeysPerGeneration()), func() filter.Hash { return randomHash(r) })
 	const listed = 50_000
 	var sets []signature.Set
 	fill(layout.SpamFilter, listed, func() filter.Hash {
 		body := bloomdbtest.Message(len(sets)).Signatures[:1]
 		sets = append(sets, signature.Set{Signatures: body})
-		return db.Keyspace().Ring.ReportHash(body[0])
+		return bloomdbtest.Ring.ReportHash(body[0])
 	})
 	wrong := 0.0
 	for n, set := range sets {

@@ -34,7 +34,7 @@ func filled(t *testing.T, closed bool) string {
 	mustReportAs(t, other, 7, layout.ClassScam)
 	bloomdbtest.Count(t, other, 7, 20)
 	bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, other)...)
-	if err := db.Keyspace().Save(); err != nil {
+	if err := db.Save(); err != nil {
 		t.Fatal(err)
 	}
 	mustReportAs(t, db, 1, layout.ClassPhish)
@@ -76,7 +76,7 @@ func copyDir(t *testing.T, from, to string) {
 func TestDamagedSnapshot(t *testing.T) {
 	dir := filled(t, true)
 	work := t.TempDir()
-	keyID := func() [8]byte { db := bloomdbtest.Open(t, small(t.TempDir())); return db.Keyspace().Ring.KeyID }()
+	keyID := bloomdbtest.Ring.KeyID
 	for _, path := range append(files(t, dir, "*.snapshot"), folder.IdentityPath(dir)) {
 		name := filepath.Base(path)
 		good, err := os.ReadFile(path)
@@ -248,7 +248,7 @@ func FuzzSnapshot(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		store.ReadSnapshot(path, db.Keyspace().Ring.KeyID, nil)
+		store.ReadSnapshot(path, bloomdbtest.Ring.KeyID, nil)
 	})
 }
 

@@ -60,13 +60,13 @@ func TestReportRevokeJudge(t *testing.T) {
 	step("revoked in the later period", 1, false, 2)
 	c.Add(5 * 168 * time.Hour)
 	step("aged out", 1, false, 0)
-	if len(db.Keyspace().Store.View.Load().Reports) == 0 {
+	if len(reports(db)) == 0 {
 		t.Error("expired at once: a clock that is wrong briefly would destroy reports")
 	}
 	for range store.KeepExpired {
-		db.Keyspace().Expire()
+		db.Maintain()
 	}
-	if n := len(db.Keyspace().Store.View.Load().Reports); n != 0 {
+	if n := len(reports(db)); n != 0 {
 		t.Errorf("%d generations are held", n)
 	}
 }
@@ -163,12 +163,12 @@ func TestCrashLosesNothing(t *testing.T) {
 			bloomdbtest.Count(t, db, 1_000_000, 1)
 			n++
 			if round%2 == 1 && n%13 == 0 {
-				if err := db.Keyspace().Save(); err != nil {
+				if err := db.Save(); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		if err := db.Keyspace().Journal.Flush(); err != nil { // like Run, each second
+		if err := db.Maintain(); err != nil { // like Run, each second
 			t.Fatal(err)
 		}
 		crash(t, db)
@@ -311,7 +311,7 @@ func TestParallel(t *testing.T) {
 	}
 	wg.Go(func() {
 		for range 5 {
-			if err := db.Keyspace().Save(); err != nil {
+			if err := db.Save(); err != nil {
 				t.Error(err)
 			}
 			db.Status()

@@ -34,10 +34,10 @@ func TestTwoSites(t *testing.T) {
 	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
 	for _, db := range []*bloomdb.DB{a, b} {
 		if e := db.Judge(bloomdbtest.Message(1)); !e.Listed || e.Sites != 2 || e.Count != 42 {
-			t.Errorf("site %s: %+v", db.Keyspace().Settings.Site, e)
+			t.Errorf("site %s: %+v", db.Options().Site, e)
 		}
 		if e := db.Judge(bloomdbtest.Message(2)); !e.Listed || e.Sites != 1 || e.Matches[0].Sites[0] != "b" {
-			t.Errorf("site %s: %+v", db.Keyspace().Settings.Site, e)
+			t.Errorf("site %s: %+v", db.Options().Site, e)
 		}
 	}
 	if err := a.Revoke(bloomdbtest.Message(2)); err != nil {
@@ -73,7 +73,8 @@ func TestPartsSurvive(t *testing.T) {
 	if e := a.Judge(bloomdbtest.Message(1)); !e.Listed || e.Count != 100 {
 		t.Errorf("after a restart: %+v", e)
 	}
-	if epoch, seq := a.Cursor("b"); epoch != b.Keyspace().Outbox.Epoch() || seq != 2 {
+	published, _ := b.Head()
+	if epoch, seq := a.Cursor("b"); epoch != published || seq != 2 {
 		t.Errorf("cursor %d-%d", epoch, seq)
 	}
 	bloomdbtest.Report(t, b, 2)
@@ -170,13 +171,13 @@ func TestTornDelta(t *testing.T) {
 // A delta of all ones is rejected: a member may fill half of a generation.
 func TestAllOnes(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
-	gen := b.Keyspace().Settings.Generation(layout.SpamFilter, b.Now())
-	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Shape: layout.BitsShape(b.Keyspace().Settings.SpamShape())}
+	gen := b.Settings().Generation(layout.SpamFilter, b.Now())
+	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Shape: layout.BitsShape(b.Settings().SpamShape())}
 	for pos := range min(sec.Shape.Size(layout.SpamFilter), outbox.MaxDeltaCells) {
 		sec.Cells = append(sec.Cells, filter.Cell{Pos: pos, Value: 1})
 	}
 	d := wire.Delta{Site: "b", Epoch: 1, Seq: 1}
-	d.Data = b.Keyspace().Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
+	d.Data = sealer(b).EncodeDelta(d, 0, []wire.DeltaSection{sec})
 	if err := a.Apply(d.Data, peers.Next); !errors.Is(err, wire.ErrCapped) {
 		t.Errorf("all ones: %v, want ErrCapped", err)
 	}
@@ -246,7 +247,7 @@ func TestSitesConverge(t *testing.T) {
 				}
 				if e.Listed != want || e.Count < counts[n] || e.Count > counts[n]+60 {
 					rt.Fatalf("site %s, message %d: listed %v, count %d; want %v and not %v, %d",
-						db.Keyspace().Settings.Site, n, e.Listed, e.Count, listed[n], revoked[n], counts[n])
+						db.Options().Site, n, e.Listed, e.Count, listed[n], revoked[n], counts[n])
 				}
 			}
 		}
@@ -286,14 +287,14 @@ func TestNextGeneration(t *testing.T) {
 		return bloomdbtest.Open(t, o)
 	}
 	a, b := open("a"), open("b")
-	s := a.Keyspace().Settings
+	s := a.Settings()
 	m := bloomdbtest.Message(1)
 	next := layout.Target{Kind: layout.RevokedFilter, Gen: s.Generation(layout.SpamFilter, a.Now()) + 1}
 	seq := uint64(0)
 	revoke := func(gen int64) error {
-		sec := wire.DeltaSection{Target: layout.Target{Kind: layout.RevokedFilter, Gen: gen}, Shape: layout.BitsShape(b.Keyspace().Settings.RevokedShape())}
+		sec := wire.DeltaSection{Target: layout.Target{Kind: layout.RevokedFilter, Gen: gen}, Shape: layout.BitsShape(b.Settings().RevokedShape())}
 		for _, h := range m.Signatures {
-			for _, pos := range sec.Shape.Bits().Positions(b.Keyspace().Ring.ReportHash(h), nil) {
+			for _, pos := range sec.Shape.Bits().Positions(bloomdbtest.Ring.ReportHash(h), nil) {
 				sec.Cells = append(sec.Cells, filter.Cell{Pos: pos, Value: 1})
 			}
 		}
@@ -301,7 +302,7 @@ func TestNextGeneration(t *testing.T) {
 		sec.Cells = slices.Compact(sec.Cells)
 		seq++
 		d := wire.Delta{Site: "b", Epoch: 2, Seq: seq}
-		d.Data = b.Keyspace().Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
+		d.Data = sealer(b).EncodeDelta(d, 0, []wire.DeltaSection{sec})
 		return a.Apply(d.Data, peers.Skipped)
 	}
 	for _, gen := range []int64{next.Gen, next.Gen + 1, math.MaxInt64} {
@@ -329,9 +330,9 @@ func TestNextGeneration(t *testing.T) {
 
 func TestRepeatedSections(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
-	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: b.Keyspace().Settings.Generation(layout.SpamFilter, b.Now())}, Shape: layout.BitsShape(b.Keyspace().Settings.SpamShape())}
+	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: b.Settings().Generation(layout.SpamFilter, b.Now())}, Shape: layout.BitsShape(b.Settings().SpamShape())}
 	d := wire.Delta{Site: "b", Epoch: 2, Seq: 1}
-	d.Data = b.Keyspace().Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec, sec})
+	d.Data = sealer(b).EncodeDelta(d, 0, []wire.DeltaSection{sec, sec})
 	if err := a.Apply(d.Data, peers.Next); err == nil || !strings.Contains(err.Error(), "out of order") {
 		t.Errorf("two sections of one filter: %v", err)
 	}

@@ -71,7 +71,7 @@
 //	    Witness            clock      its time may confirm a jump of the clock
 //	  stateOf              peers      muted? stale? a gap?
 //	  acceptable           peers      same parameters, within the site's caps
-//	  PartFor, Merge       store      the origin's part, and the joined bits of all
+//	  JoinCells            store      the origin's part, and the joined bits of all
 //	Published              outbox     the journal may be dropped up to here
 //
 // # State

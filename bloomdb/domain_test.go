@@ -101,7 +101,7 @@ func seeOrdinaryMail(t interface{ Fatal(...any) }, db *bloomdb.DB) {
 // that has seen ordinary mail.
 func reportCampaigns(t *testing.T, db *bloomdb.DB, name string, n int, domains ...string) {
 	t.Helper()
-	if db.Keyspace().Settings.Domains.Campaigns > 0 {
+	if db.Settings().Domains.Campaigns > 0 {
 		seeOrdinaryMail(t, db)
 	}
 	for i := range n {
@@ -265,7 +265,7 @@ func TestDomainRuleOff(t *testing.T) {
 	o.Domains.Campaigns = -1
 	db := bloomdbtest.Open(t, o)
 	reportCampaigns(t, db, "spam", 5, "spam.example")
-	if db.Judge(linking("new", "spam.example")).Listed || db.Keyspace().Store.View.Load().Reports[0].Domains != nil {
+	if db.Judge(linking("new", "spam.example")).Listed || reports(db)[0].Domains != nil {
 		t.Error("listed or counted although the rule is disabled")
 	}
 }
@@ -289,7 +289,7 @@ func TestDomainsAge(t *testing.T) {
 func TestDomainsSurvive(t *testing.T) {
 	for name, stop := range map[string]func(t *testing.T, db *bloomdb.DB){
 		"a crash": func(t *testing.T, db *bloomdb.DB) {
-			if err := db.Keyspace().Journal.Flush(); err != nil {
+			if err := db.Maintain(); err != nil {
 				t.Fatal(err)
 			}
 			crash(t, db)

@@ -129,7 +129,7 @@ func TestForgedRecordsChangeNothing(t *testing.T) {
 func TestEpochBeyondAllTimes(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	for epoch, ok := range map[uint64]bool{1: true, lastEpoch: true, lastEpoch + 1: false, math.MaxUint64: false} {
-		record := a.Keyspace().Sealer.EncodeRecord(wire.Head{Type: wire.RecordHeartbeat, Site: "a", Epoch: epoch, Made: a.Now()}, make([]byte, 16))
+		record := sealer(a).EncodeRecord(wire.Head{Type: wire.RecordHeartbeat, Site: "a", Epoch: epoch, Made: a.Now()}, make([]byte, 16))
 		if _, err := b.ReadHeartbeat(record); (err == nil) != ok {
 			t.Errorf("epoch %d: %v", epoch, err)
 		}
@@ -146,7 +146,7 @@ func TestSupersede(t *testing.T) {
 			bloomdbtest.Drain(t, a)
 		}
 		epoch, seq := a.Head()
-		reserved := a.Keyspace().Outbox.ID.ReservedSeq
+		reserved := identity(t, a.Options().Dir).ReservedSeq
 		said := epoch + uint64(rapid.SampledFrom([]int64{-5, -1, 0, 1, 64, 1 << 30}).Draw(rt, "epoch"))
 		number := uint64(rapid.IntRange(0, 6).Draw(rt, "number"))
 		beyond := said > epoch || said == epoch && number > reserved
@@ -160,12 +160,12 @@ func TestSupersede(t *testing.T) {
 		}
 		now, head := a.Head()
 		switch {
-		case beyond && (now <= said || now > said+2 || !a.Keyspace().Outbox.ID.Republish):
+		case beyond && (now <= said || now > said+2 || !identity(t, a.Options().Dir).Republish):
 			rt.Fatalf("epoch %d after %d-%d was said, was %d", now, said, number, epoch)
 		case !beyond && (now != epoch || head < seq || head > reserved):
 			rt.Fatalf("%d-%d after %d-%d was said, was %d-%d", now, head, said, number, epoch, seq)
 		}
-		on, err := folder.ReadIdentity(a.Keyspace().Settings.Dir)
+		on, err := folder.ReadIdentity(a.Options().Dir)
 		if err != nil || on.Epoch != now {
 			rt.Fatalf("on disk: %+v, %v", on, err)
 		}
@@ -224,12 +224,12 @@ func TestWants(t *testing.T) {
 		}
 		for db, want := range map[*bloomdb.DB]bool{b: tc.b, c: tc.c} {
 			if h, err := db.ReadHeartbeat(record); err != nil || h.WantsUs != want || h.Snapshot != 1 || h.Votes != 2 {
-				t.Errorf("%v, %s: %+v, %v", tc.wants, db.Keyspace().Settings.Site, h, err)
+				t.Errorf("%v, %s: %+v, %v", tc.wants, db.Options().Site, h, err)
 			}
 		}
 	}
 	for _, length := range []int{0, 15, 17, 23, 16 + 17*8} {
-		record := a.Keyspace().Sealer.EncodeRecord(wire.Head{Type: wire.RecordHeartbeat, Site: "a", Epoch: 2, Made: a.Now()}, make([]byte, length))
+		record := sealer(a).EncodeRecord(wire.Head{Type: wire.RecordHeartbeat, Site: "a", Epoch: 2, Made: a.Now()}, make([]byte, length))
 		if _, err := b.ReadHeartbeat(record); err == nil {
 			t.Errorf("a body of %d bytes is accepted", length)
 		}

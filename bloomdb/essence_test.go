@@ -71,12 +71,8 @@ func TestReportableReturnsTheErrorOfReport(t *testing.T) {
 // fillOwn fills this site's filter of the current generation.
 func fillOwn(t testing.TB, db *bloomdb.DB, kind layout.Kind) {
 	t.Helper()
-	tg := layout.Target{Kind: kind, Gen: db.Keyspace().Settings.Generation(kind, db.Now())}
-	own, err := db.Keyspace().Store.OwnBits(tg, db.Keyspace().Store.ShapeFor(tg))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n := uint64(0); own.Ones() <= db.Keyspace().Settings.FillLimit(kind, own.Shape()); n++ {
+	own := ownBits(t, db, current(db, kind))
+	for n := uint64(0); own.Ones() <= db.Settings().FillLimit(kind, own.Shape()); n++ {
 		own.Set(keyring.Stretch(n))
 	}
 }

@@ -25,6 +25,12 @@ func (db *DB) Keyspaces() []*keyspace.Keyspace { return db.keys }
 // Alone returns a database of one keyspace, for lookups only.
 func Alone(ks *keyspace.Keyspace) *DB { return &DB{ks: ks, keys: []*keyspace.Keyspace{ks}} }
 
+// Save writes a snapshot of each keyspace, like Run every ten minutes.
+func (db *DB) Save() error { return db.all((*keyspace.Keyspace).Save) }
+
+// Settings returns the settings of the keyspace of Options.Key.
+func (db *DB) Settings() *layout.Settings { return db.ks.Settings }
+
 // Options returns the options with defaults filled in.
 func (db *DB) Options() Options { return db.options }
 

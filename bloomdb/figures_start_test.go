@@ -108,7 +108,7 @@ func makeFull(t *testing.T, dir string) {
 		return all
 	}
 	done := func(layout.Target, []uint64) {}
-	now, o := db.Now(), db.Keyspace().Settings
+	now, o := db.Now(), db.Settings()
 	for n := range fullReports {
 		gen := o.Generation(layout.SpamFilter, now) - int64(n%o.Reports.Keep)
 		spam := journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Hashes: hashes(fullKeys)}
@@ -169,7 +169,7 @@ func makeKilled(t *testing.T, clean, killed string) {
 			}
 		}
 	}
-	if err := db.Keyspace().Journal.Flush(); err != nil {
+	if err := db.Maintain(); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("journal of %d bytes", db.Status().Journal)
@@ -235,7 +235,7 @@ func measureSave(t *testing.T, db *bloomdb.DB) {
 	t.Logf("no snapshot: count and judge %s", quantiles(took))
 	judging.Go(func() { judge(ctx) })
 	begin := time.Now()
-	if err := db.Keyspace().Save(); err != nil {
+	if err := db.Save(); err != nil {
 		t.Error(err)
 	}
 	lasted := time.Since(begin)

@@ -44,7 +44,7 @@ func raised(t *testing.T, db *bloomdb.DB, data []byte) []byte {
 		return append(append(line, '\n'), fmt.Sprintf("crc32c %08x\n", crc32.Checksum(line, folder.Castagnoli))...)
 	case string(data[:4]) == "SBRC":
 		data[4]++
-		mac := db.Keyspace().Ring.Keyed.Sum(keyring.PurposeRecord, data[:len(data)-32])
+		mac := bloomdbtest.Ring.Keyed.Sum(keyring.PurposeRecord, data[:len(data)-32])
 		return append(data[:len(data)-32], mac[:]...)
 	}
 	for _, f := range bloomdb.FileForms() {

@@ -99,7 +99,7 @@ func (w *diskWorld) refuseAll() {
 	_, reportable := w.db.Reportable(bloomdbtest.Message(1))
 	for what, err := range map[string]error{
 		"revocation": w.db.Revoke(bloomdbtest.Message(1)), "retouch": retouched, "never": declared,
-		"snapshot": w.db.Keyspace().Save(), "reportable": reportable, "revocable": w.db.Revocable(bloomdbtest.Message(1)),
+		"snapshot": w.db.Save(), "reportable": reportable, "revocable": w.db.Revocable(bloomdbtest.Message(1)),
 	} {
 		if !errors.Is(err, syscall.ENOSPC) {
 			w.Errorf("%s on a full disk: %v", what, err)

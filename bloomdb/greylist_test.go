@@ -382,7 +382,7 @@ func TestGreylistModel(t *testing.T) {
 		}
 		c.Add(5 * time.Hour)
 		for range store.KeepExpired {
-			db.Keyspace().Expire()
+			db.Maintain()
 		}
 	})
 }

@@ -122,7 +122,7 @@ func TestFailingSnapshots(t *testing.T) {
 	db := bloomdbtest.Open(t, o)
 	bloomdbtest.Report(t, db, 1)
 	c.Add(10 * time.Minute)
-	blocked := store.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, c.Now())})
+	blocked := store.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: db.Settings().Generation(layout.SpamFilter, c.Now())})
 	if err := os.MkdirAll(blocked+"/x", 0o700); err != nil { // a rename onto it fails
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func BenchmarkJudgeSites(b *testing.B) {
 		db := bloomdbtest.Open(b, o)
 		r := rand.New(rand.NewPCG(1, 2))
 		for rank := 1; rank <= sites; rank++ {
-			for gen := range db.Keyspace().Settings.Counts.Keep {
+			for gen := range db.Settings().Counts.Keep {
 				fillCounts(b, db, r, rank, int64(gen), largest/rank)
 			}
 		}
@@ -63,16 +63,13 @@ func fillCounts(b *testing.B, db *bloomdb.DB, r *rand.Rand, rank int, gen int64,
 	for n := range messages {
 		h := randomHash(r)
 		if n < counted100 {
-			h = db.Keyspace().Ring.CountHash(bloomdbtest.Message(n).Counting[0])
+			h = bloomdbtest.Ring.CountHash(bloomdbtest.Message(n).Counting[0])
 		}
 		own.Add(h, 1)
 	}
 	shape := layout.CountsShape(own.Shape())
-	t := layout.Target{Kind: layout.CountFilter, Gen: db.Keyspace().Settings.Generation(layout.CountFilter, db.Now()) - gen}
-	p, err := db.Keyspace().Store.PartFor(layout.Origin{Site: fmt.Sprintf("site%d", rank), Epoch: 1}, t, shape)
-	if err != nil {
-		b.Fatal(err)
-	}
+	t := layout.Target{Kind: layout.CountFilter, Gen: db.Settings().Generation(layout.CountFilter, db.Now()) - gen}
+	p := partOf(b, db, fmt.Sprintf("site%d", rank), t, shape)
 	var cells []filter.Cell
 	for i := range filter.Blocks(own.Shape().Size(), true) {
 		if cells = own.Block(i, cells[:0]); len(cells) > 0 {

@@ -119,7 +119,7 @@ func (s *ladderSite) lists(message int, now int64) bool {
 }
 
 func (w *ladderWorld) gen() int64 {
-	s := w.sites[0].db.Keyspace().Settings
+	s := w.sites[0].db.Settings()
 	return s.Generation(layout.SpamFilter, s.Now())
 }
 
@@ -144,7 +144,7 @@ func (w *ladderWorld) enter(s *ladderSite, message int, isReport bool) {
 // publish adds a site's pending changes to its stream.
 func (w *ladderWorld) publish(s *ladderSite) {
 	for _, d := range bloomdbtest.Drain(w.t, s.db) {
-		body, err := s.db.Keyspace().Sealer.DecodeDelta(d.Data)
+		body, err := sealer(s.db).DecodeDelta(d.Data)
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -165,7 +165,7 @@ func (w *ladderWorld) publish(s *ladderSite) {
 
 // isIn reports whether a section contains all bits of a rung.
 func (w *ladderWorld) isIn(db *bloomdb.DB, r rungOf, sec wire.DeltaSection, cells map[uint64]bool) bool {
-	h := db.Keyspace().Ring.ReportHash(bloomdbtest.Message(r.message).Signatures[0])
+	h := bloomdbtest.Ring.ReportHash(bloomdbtest.Message(r.message).Signatures[0])
 	kind := layout.LadderFilter
 	switch r.rung {
 	case 0:
@@ -217,7 +217,7 @@ func clonedParts(parts map[string]map[rungOf]bool) map[string]map[rungOf]bool {
 
 // restart closes a site, or crashes it like kill -9, and opens it again.
 func (w *ladderWorld) restart(s *ladderSite, isCrash bool) {
-	dir := s.db.Keyspace().Settings.Dir
+	dir := s.db.Options().Dir
 	if isCrash {
 		crash(w.t, s.db)
 		own := s.parts[s.name]
@@ -254,7 +254,7 @@ func (w *ladderWorld) step() {
 	case what == "publish":
 		w.publish(s)
 	case what == "save":
-		if err := s.db.Keyspace().Save(); err != nil {
+		if err := s.db.Save(); err != nil {
 			w.Fatal(err)
 		}
 		s.saved = clonedParts(s.parts)

@@ -156,7 +156,7 @@ func TestLadderIsCapped(t *testing.T) {
 	}
 	refused := map[layout.Kind]bool{}
 	for _, d := range bloomdbtest.Drain(t, b) {
-		body, err := b.Keyspace().Sealer.DecodeDelta(d.Data)
+		body, err := sealer(b).DecodeDelta(d.Data)
 		if err != nil {
 			t.Fatal(err)
 		}

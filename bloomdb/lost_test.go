@@ -8,7 +8,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/folder"
-	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
@@ -187,13 +186,13 @@ func TestSpareNumber(t *testing.T) {
 	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	bloomdbtest.Report(t, a, 1)
 	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
-	a.Keyspace().Outbox.Note(layout.Target{Kind: layout.CountFilter, Gen: 0}, []uint64{1}) // of an expired generation
+	noteExpired(a, 1)
 	d := bloomdbtest.Drain(t, a)
-	if id, err := folder.ReadIdentity(a.Keyspace().Settings.Dir); err != nil || len(d) != 0 || id.ReservedSeq <= id.PublishedSeq {
+	if id, err := folder.ReadIdentity(a.Options().Dir); err != nil || len(d) != 0 || id.ReservedSeq <= id.PublishedSeq {
 		t.Fatalf("%d deltas, and no number is set aside", len(d))
 	}
 	bloomdbtest.Report(t, a, 2)
-	a.Keyspace().Outbox.Note(layout.Target{Kind: layout.CountFilter, Gen: 0}, make([]uint64, tooMany)) // a number is then skipped
+	skipNumber(a)
 	left := bloomdbtest.Drain(t, a)
 	bloomdbtest.PublishSnapshot(t, a).Take(t, b)
 	bloomdbtest.Apply(t, b, left...)
@@ -252,7 +251,7 @@ func TestReportWhileSnapshotIsWritten(t *testing.T) {
 	}
 	bloomdbtest.Report(t, a, 2)
 	for range 2 {
-		if err := a.Keyspace().Save(); err != nil {
+		if err := a.Save(); err != nil {
 			t.Fatal(err)
 		}
 	}

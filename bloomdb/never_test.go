@@ -261,7 +261,7 @@ func TestNeverDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		var damage *folder.DamageError
-		if _, err := never.Read(bad, db.Keyspace().Ring.KeyID); !errors.As(err, &damage) || damage.Path != bad {
+		if _, err := never.Read(bad, bloomdbtest.Ring.KeyID); !errors.As(err, &damage) || damage.Path != bad {
 			t.Fatalf("%s: %v", what, err)
 		}
 	}

@@ -63,10 +63,10 @@ func TestLostJournal(t *testing.T) {
 			db := bloomdbtest.MustOpen(t, o)
 			must(t, db.Resume(0, 0))
 			bloomdbtest.Report(t, db, 1)
-			must(t, db.Keyspace().Save())
+			must(t, db.Save())
 			if bloomdbtest.Report(t, db, 2); c.published {
 				bloomdbtest.Drain(t, db)
-				must(t, db.Keyspace().Save())
+				must(t, db.Save())
 			}
 			if bloomdbtest.Report(t, db, 3); c.published {
 				bloomdbtest.Drain(t, db)
@@ -82,18 +82,19 @@ func TestLostJournal(t *testing.T) {
 
 			for range 2 { // the loss is reported after a crash, too
 				db = bloomdbtest.MustOpen(t, o)
-				if db.Keyspace().Outbox.ID.Republish != c.due {
-					t.Errorf("a snapshot is due: %v, want %v", db.Keyspace().Outbox.ID.Republish, c.due)
+				id := identity(t, dir)
+				if id.Republish != c.due {
+					t.Errorf("a snapshot is due: %v, want %v", id.Republish, c.due)
 				}
-				if begin := db.Keyspace().Journal.Mark(); begin <= db.Keyspace().Outbox.ID.PublishedLSN || begin <= db.Keyspace().Outbox.ID.DomainsLSN {
-					t.Errorf("it begins at %x, published %x, domains %x", begin, db.Keyspace().Outbox.ID.PublishedLSN, db.Keyspace().Outbox.ID.DomainsLSN)
+				if begin := db.Keyspace().Journal.Mark(); begin <= id.PublishedLSN || begin <= id.DomainsLSN {
+					t.Errorf("it begins at %x, published %x, domains %x", begin, id.PublishedLSN, id.DomainsLSN)
 				}
 				crash(t, db)
 			}
 			db = bloomdbtest.MustOpen(t, o)
 			must(t, db.Resume(db.Tail()))
 			bloomdbtest.Report(t, db, 4)
-			must(t, db.Keyspace().Journal.Flush())
+			must(t, db.Maintain())
 			crash(t, db)
 			db = bloomdbtest.MustOpen(t, o)
 			must(t, db.Resume(db.Tail()))

@@ -40,7 +40,7 @@ func TestPublishAcrossCrashes(t *testing.T) {
 				bloomdbtest.Report(t, db, n)
 				n++
 			case 1:
-				if err := db.Keyspace().Save(); err != nil {
+				if err := db.Save(); err != nil {
 					t.Fatal(err)
 				}
 			case 2:
@@ -138,7 +138,7 @@ func TestPublishAgain(t *testing.T) {
 	}
 
 	// The folder is replaced by an older copy, and the stream is ahead of it.
-	epoch := db.Keyspace().Outbox.Epoch()
+	epoch, _ := db.Head()
 	if err := db.Resume(epoch+5, 9); err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestNumbersAreNotReused(t *testing.T) {
 		bloomdbtest.Report(t, a, n)
 		bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
 	}
-	epoch := a.Keyspace().Outbox.Epoch()
+	epoch, _ := a.Head()
 	crash(t, a)
 	for _, tail := range []uint64{3, 0} {
 		a = bloomdbtest.Open(t, o)

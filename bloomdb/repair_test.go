@@ -68,14 +68,14 @@ func fillFolder(t *testing.T, dir string, closed bool) {
 	mustNever(t, db, bloomdbtest.Message(8), "our newsletter")
 	db.Learn(bloomdbtest.Message(10), bloomdb.Sender{From: "shop.example"}, bloomdb.Evidence{}, db.Now())
 	bloomdbtest.Drain(t, db)
-	must(t, db.Keyspace().Save())
+	must(t, db.Save())
 	bloomdbtest.Report(t, db, 2)
 	bloomdbtest.Count(t, db, 2, 3)
 	if closed {
 		must(t, db.Close())
 		return
 	}
-	must(t, db.Keyspace().Journal.Flush())
+	must(t, db.Maintain())
 	must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Now().Add(time.Hour))) // like the periodic work, once a minute
 	crash(t, db)
 }
@@ -240,7 +240,7 @@ func TestRepairIdentities(t *testing.T) {
 			o := repairOptions(t.TempDir())
 			before := bloomdbtest.Open(t, o)
 			bloomdbtest.Report(t, before, 1)
-			epoch := before.Keyspace().Outbox.Epoch()
+			epoch, _ := before.Head()
 			must(t, before.Mute("mx9", true))
 			must(t, before.Close())
 			o.PreviousKey, o.Key = &bloomdbtest.Key, [32]byte{99}
@@ -257,8 +257,8 @@ func TestRepairIdentities(t *testing.T) {
 			if err != nil || len(done) != 1 {
 				t.Fatal(done, err)
 			}
-			if p := db.Previous(); p == nil || p.Keyspace().Outbox.Epoch() != folder.NextEpoch(epoch, true) || !p.Keyspace().Outbox.ID.Republish {
-				t.Errorf("previous %v", p)
+			if now, _ := db.Previous().Head(); now != folder.NextEpoch(epoch, true) || !identity(t, o.Dir).Republish {
+				t.Errorf("previous: epoch %d after %d, identity %+v", now, epoch, identity(t, o.Dir))
 			}
 			listed(t, db, 1, true)
 			listed(t, db, 2, true)
@@ -287,7 +287,7 @@ func TestInterruptedRepairIsPublished(t *testing.T) {
 	db := bloomdbtest.MustOpen(t, o)
 	bloomdbtest.Report(t, db, 1)
 	bloomdbtest.Report(t, db, 2)
-	must(t, db.Keyspace().Journal.Flush())
+	must(t, db.Maintain())
 	crash(t, db)
 	due(t, o, false)
 	path := files(t, o.Dir, "journal-*")[0]

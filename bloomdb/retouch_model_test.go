@@ -90,7 +90,7 @@ func found(shape filter.BitsShape, sites map[string]map[filter.Hash]bool, h filt
 // hidden reports whether a key has a masked bit.
 func (m *retouchModel) hidden(num int64, h filter.Hash) bool {
 	masked := m.masked(num)
-	return slices.ContainsFunc(m.db.Keyspace().Settings.SpamShape().Positions(h, nil), func(pos uint64) bool { return masked[pos] != nil })
+	return slices.ContainsFunc(m.db.Settings().SpamShape().Positions(h, nil), func(pos uint64) bool { return masked[pos] != nil })
 }
 
 // masked returns the database's masked bits, each with the keys that it hides.
@@ -111,7 +111,7 @@ func (m *retouchModel) masked(num int64) map[uint64][]filter.Hash {
 
 // hasRung returns a function that reports whether a generation has a rung of a key.
 func (m *retouchModel) hasRung(g *generationModel, h filter.Hash) func(rungOf) bool {
-	o := m.db.Keyspace().Settings
+	o := m.db.Settings()
 	return func(r rungOf) bool {
 		switch r.rung {
 		case 0:
@@ -133,7 +133,7 @@ func (m *retouchModel) listed(h filter.Hash) bool {
 	for _, num := range m.live() {
 		g := m.generations[num]
 		revoked = revoked || m.isRevoked(g, h)
-		if found(m.db.Keyspace().Settings.SpamShape(), g.spam, h) && !m.hidden(num, h) {
+		if found(m.db.Settings().SpamShape(), g.spam, h) && !m.hidden(num, h) {
 			return !revoked
 		}
 	}
@@ -144,7 +144,7 @@ func (m *retouchModel) check(t *rapid.T) {
 	for n := range retouchMessages {
 		want := false
 		for _, s := range bloomdbtest.Message(n).Signatures {
-			want = want || m.listed(m.db.Keyspace().Ring.ReportHash(s))
+			want = want || m.listed(bloomdbtest.Ring.ReportHash(s))
 		}
 		if got := m.db.Judge(bloomdbtest.Message(n)).Listed; got != want {
 			t.Fatalf("message %d: listed %v, want %v", n, got, want)
@@ -155,7 +155,7 @@ func (m *retouchModel) check(t *rapid.T) {
 		for pos, keys := range m.masked(num) {
 			for _, h := range keys {
 				resting[h] = true
-				if !slices.Contains(m.db.Keyspace().Settings.SpamShape().Positions(h, nil), pos) {
+				if !slices.Contains(m.db.Settings().SpamShape().Positions(h, nil), pos) {
 					t.Fatalf("generation %d: a key rests on bit %d, which is none of its own", num, pos)
 				}
 			}
@@ -212,7 +212,7 @@ func (m *retouchModel) add(rt *rapid.T, keys map[filter.Hash]bool, n int, err er
 		rt.Fatal(err)
 	}
 	for _, s := range bloomdbtest.Message(n).Signatures {
-		keys[m.db.Keyspace().Ring.ReportHash(s)] = true
+		keys[bloomdbtest.Ring.ReportHash(s)] = true
 	}
 	return true
 }
@@ -225,7 +225,7 @@ func (m *retouchModel) report(rt *rapid.T, n int) {
 	}
 	maps.Copy(g.ladder["a"], rungs)
 	for _, s := range bloomdbtest.Message(n).Signatures {
-		h := m.db.Keyspace().Ring.ReportHash(s)
+		h := bloomdbtest.Ring.ReportHash(s)
 		if delete(g.retouched, h); m.hidden(num, h) {
 			rt.Fatalf("message %d was reported here, and is hidden", n)
 		}
@@ -236,7 +236,7 @@ func (m *retouchModel) report(rt *rapid.T, n int) {
 func (m *retouchModel) rungsOf(n int, revoke bool) map[filter.Hash]bool {
 	keys := map[filter.Hash]bool{}
 	for _, s := range bloomdbtest.Message(n).Signatures {
-		h := m.db.Keyspace().Ring.ReportHash(s)
+		h := bloomdbtest.Ring.ReportHash(s)
 		for _, r := range rungsUpTo(above(m.hasRung(m.now(), h), 0, 0, revoke))[1:] {
 			keys[keyring.Stretch(keyring.RungSeed(h, r))] = true
 		}
@@ -246,21 +246,21 @@ func (m *retouchModel) rungsOf(n int, revoke bool) map[filter.Hash]bool {
 
 // receive applies a delta in which the other site reports or revokes a message.
 func (m *retouchModel) receive(rt *rapid.T, kind layout.Kind, n int) {
-	shape, keys := m.db.Keyspace().Settings.SpamShape(), m.now().spam["b"]
+	shape, keys := m.db.Settings().SpamShape(), m.now().spam["b"]
 	if kind == layout.RevokedFilter {
-		shape, keys = m.db.Keyspace().Settings.RevokedShape(), m.now().revoked["b"]
+		shape, keys = m.db.Settings().RevokedShape(), m.now().revoked["b"]
 	}
 	sec := wire.DeltaSection{Target: layout.Target{Kind: kind, Gen: m.opt.Settings().Generation(kind, m.clock.Now())}, Shape: layout.BitsShape(shape)}
 	var positions []uint64
 	for _, s := range bloomdbtest.Message(n).Signatures {
-		positions = shape.Positions(m.db.Keyspace().Ring.ReportHash(s), positions)
+		positions = shape.Positions(bloomdbtest.Ring.ReportHash(s), positions)
 	}
 	slices.Sort(positions)
 	for _, pos := range slices.Compact(positions) {
 		sec.Cells = append(sec.Cells, filter.Cell{Pos: pos, Value: 1})
 	}
 	d := wire.Delta{Site: "b", Epoch: 2, Seq: uint64(len(m.sent)) + 1}
-	d.Data = m.db.Keyspace().Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
+	d.Data = sealer(m.db).EncodeDelta(d, 0, []wire.DeltaSection{sec})
 	if m.add(rt, keys, n, m.db.Apply(d.Data, peers.Next)) {
 		m.sent = append(m.sent, d)
 	}
@@ -279,13 +279,13 @@ func (m *retouchModel) retouch(rt *rapid.T, n int) {
 		rt.Fatalf("planned %+v, done %+v", plan, done)
 	}
 	for _, s := range bloomdbtest.Message(n).Signatures {
-		h := m.db.Keyspace().Ring.ReportHash(s)
+		h := bloomdbtest.Ring.ReportHash(s)
 		for _, num := range m.live() {
 			g := m.generations[num]
 			if m.isRevoked(g, h) {
 				break
 			}
-			if found(m.db.Keyspace().Settings.SpamShape(), g.spam, h) {
+			if found(m.db.Settings().SpamShape(), g.spam, h) {
 				g.retouched[h] = true
 			}
 		}
@@ -302,7 +302,7 @@ func (m *retouchModel) rest(rt *rapid.T, what string) {
 	switch what {
 	case "":
 	case "save":
-		if err := m.db.Keyspace().Save(); err != nil {
+		if err := m.db.Save(); err != nil {
 			rt.Fatal(err)
 		}
 	case "period":

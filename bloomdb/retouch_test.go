@@ -145,10 +145,7 @@ func TestRetouchErrors(t *testing.T) {
 	mend()
 
 	// The limit applies to the keys of one generation.
-	m, err := db.Keyspace().Store.MaskOf(layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := maskOf(t, db)
 	keys := make([]journal.RetouchedKey, mask.MaxKeys-1)
 	for i := range keys {
 		keys[i] = journal.RetouchedKey{Hash: filter.Hash{uint64(i) << 40, 1, 2, 3}, Name: layout.ShortID{Kind: signature.KindText}}
@@ -160,7 +157,7 @@ func TestRetouchErrors(t *testing.T) {
 	if !db.Judge(bloomdbtest.Message(1)).Listed {
 		t.Error("half of a message was retouched")
 	}
-	if err := db.Keyspace().Save(); err != nil { // a full mask has a file, and that can be read
+	if err := db.Save(); err != nil { // a full mask has a file, and that can be read
 		t.Fatal(err)
 	}
 }
@@ -171,11 +168,10 @@ func TestRetouchOfTheSameBits(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	bloomdbtest.Report(t, db, 1)
 	mustRetouch(t, db, 1)
-	now := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())}
-	m := db.Keyspace().Store.View.Load().Report(now.Gen).Mask
+	m := maskOf(t, db)
 	alike := m.All()[0].Hash
 	alike[2] ^= 1 << 63 // above the bits that determine its positions
-	records, release := db.Keyspace().Store.Unmask(now, []filter.Hash{alike})
+	records, release := db.Keyspace().Store.Unmask(current(db, layout.SpamFilter), []filter.Hash{alike})
 	release()
 	if len(records) != 1 || len(records[0].Retouched) != 1 || records[0].Retouched[0].Bit != journal.TakenBack {
 		t.Errorf("records %+v", records)
@@ -189,20 +185,17 @@ func TestReportThroughMask(t *testing.T) {
 	db := bloomdbtest.Open(t, o)
 	bloomdbtest.Report(t, db, 1)
 	mustRetouch(t, db, 1)
-	rested := db.Keyspace().Store.View.Load().Report(db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())).Mask.Masked()
+	rested := maskOf(t, db).Masked()
 	for _, pos := range rested {
 		n := 0
-		for !slices.Contains(db.Keyspace().Settings.SpamShape().Positions(db.Keyspace().Ring.ReportHash(oneKey(n).Signatures[0]), nil), pos) {
+		for !slices.Contains(db.Settings().SpamShape().Positions(bloomdbtest.Ring.ReportHash(oneKey(n).Signatures[0]), nil), pos) {
 			n++
 		}
 		if err := db.Report(oneKey(n), layout.ClassOther); err != nil {
 			t.Fatal(err)
 		}
 		for _, when := range []string{"at once", "after a crash"} {
-			m, err := db.Keyspace().Store.MaskOf(layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := maskOf(t, db)
 			if !db.Judge(oneKey(n)).Listed || db.Judge(bloomdbtest.Message(1)).Listed {
 				t.Errorf("%s: want the report listed, and the message still retouched", when)
 			}
@@ -215,6 +208,16 @@ func TestReportThroughMask(t *testing.T) {
 	}
 }
 
+// maskOf returns the mask of the current generation.
+func maskOf(t *testing.T, db *bloomdb.DB) *mask.Mask {
+	t.Helper()
+	m, err := db.Keyspace().Store.MaskOf(current(db, layout.SpamFilter))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 // retouchWorld is a generation with many keys that are set without the journal.
 type retouchWorld struct {
 	db   *bloomdb.DB
@@ -225,14 +228,10 @@ func newRetouchWorld(t *testing.T, n int) *retouchWorld {
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	o.Reports = layout.ReportOptions{Capacity: int64(n), KeysPerMessage: 1, Keep: 1, MaxErrorPerMail: 0.01}
 	w := &retouchWorld{db: bloomdbtest.Open(t, o)}
-	now := layout.Target{Kind: layout.SpamFilter, Gen: w.db.Keyspace().Settings.Generation(layout.SpamFilter, w.db.Now())}
-	own, err := w.db.Keyspace().Store.OwnBits(now, w.db.Keyspace().Settings.SpamShape())
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := ownBits(t, w.db, current(w.db, layout.SpamFilter))
 	for i := range n {
 		set := oneKey(i)
-		own.Set(w.db.Keyspace().Ring.ReportHash(set.Signatures[0]))
+		own.Set(bloomdbtest.Ring.ReportHash(set.Signatures[0]))
 		w.keys = append(w.keys, set)
 	}
 	return w
@@ -316,7 +315,7 @@ func TestRetouchParallel(t *testing.T) {
 	}
 	wg.Go(func() {
 		for range 5 {
-			if err := db.Keyspace().Save(); err != nil {
+			if err := db.Save(); err != nil {
 				t.Error(err)
 			}
 		}
@@ -369,8 +368,8 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 	db := bloomdbtest.Open(t, o)
 	bloomdbtest.Report(t, db, 1)
 	mustRetouch(t, db, 1)
-	path := mask.Files.Path(o.Dir, db.Keyspace().Settings.Generation(layout.SpamFilter, c.Now()))
-	if err := db.Keyspace().Save(); err != nil {
+	path := mask.Files.Path(o.Dir, db.Settings().Generation(layout.SpamFilter, c.Now()))
+	if err := db.Save(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); err != nil {
@@ -381,9 +380,9 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 		t.Errorf("expired %+v is listed", keys)
 	}
 	for range store.KeepExpired {
-		db.Keyspace().Expire()
+		db.Maintain()
 	}
-	if err := db.Keyspace().Save(); err != nil {
+	if err := db.Save(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
@@ -411,7 +410,7 @@ func TestMaskNotNamed(t *testing.T) {
 	if db.Judge(bloomdbtest.Message(1)).Listed || !db.Judge(bloomdbtest.Message(2)).Listed {
 		t.Error("a crash while the mask was written lost a retouch")
 	}
-	if err := db.Keyspace().Save(); err != nil {
+	if err := db.Save(); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Keyspace().Outbox.SetSnapshots(o.Dir, []string{store.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: generationNow(o)})}, db.Now()); err != nil {
@@ -422,7 +421,7 @@ func TestMaskNotNamed(t *testing.T) {
 	if !db.Judge(bloomdbtest.Message(1)).Listed {
 		t.Error("a mask that the identity does not name hides a report")
 	}
-	if err := db.Keyspace().Save(); err != nil {
+	if err := db.Save(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(mask.Files.Path(o.Dir, generationNow(o))); !errors.Is(err, os.ErrNotExist) {

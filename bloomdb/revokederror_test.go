@@ -56,10 +56,10 @@ func TestFullRevocationFiltersLoseNoReport(t *testing.T) {
 	revoked, expected := fillRevoked(t, db)
 	lost := 0
 	began := time.Now()
-	view := db.Keyspace().Store.Current()
+	kept := reports(db)
 	for n := uint64(0); n < uint64(asked/scale); n += uint64(stride) {
 		h := keyring.Stretch(filter.Mix(n ^ 0x5eed))
-		for _, g := range view.Reports {
+		for _, g := range kept {
 			if g.Revoked.Has(h) {
 				lost++
 				break
@@ -67,32 +67,24 @@ func TestFullRevocationFiltersLoseNoReport(t *testing.T) {
 		}
 	}
 	t.Logf("%d signatures, %d generations with %d revoked in all: %d lost, %.2g expected from the bits; %.0f ns each",
-		asked/scale/stride, len(view.Reports), revoked, lost, expected*asked, float64(time.Since(began).Nanoseconds())*float64(scale*stride)/asked)
+		asked/scale/stride, len(kept), revoked, lost, expected*asked, float64(time.Since(began).Nanoseconds())*float64(scale*stride)/asked)
 	if lost > 0 || expected*asked > 1.2*mostLost || expected == 0 {
 		t.Errorf("%d of %d are lost; of %d, %.3g in expectation, at most %g", lost, asked/scale/stride, asked, expected*asked, mostLost)
 	}
 	crash(t, db) // the joined bits were set without a part
-	comparePlain(t, revoked/(2*db.Keyspace().Settings.Reports.Keep), scale)
+	comparePlain(t, revoked/(2*db.Settings().Reports.Keep), scale)
 }
 
 // fillRevoked fills the revocation filters of all kept generations. It returns the number of
 // keys in them, and the chance that they contain another key.
 func fillRevoked(t *testing.T, db *bloomdb.DB) (keys int, chance float64) {
 	t.Helper()
-	newest := db.Keyspace().Settings.Generation(layout.RevokedFilter, db.Now())
-	for gen := newest - int64(db.Keyspace().Settings.Reports.Keep) + 1; gen <= newest; gen++ {
+	newest := db.Settings().Generation(layout.RevokedFilter, db.Now())
+	for gen := newest - int64(db.Settings().Reports.Keep) + 1; gen <= newest; gen++ {
 		tg := layout.Target{Kind: layout.RevokedFilter, Gen: gen}
-		shape := db.Keyspace().Settings.RevokedShape()
-		own, err := db.Keyspace().Store.OwnBits(tg, shape)
-		if err != nil {
-			t.Fatal(err)
-		}
-		part, err := db.Keyspace().Store.PartFor(layout.Origin{Site: "other", Epoch: 2}, tg, layout.BitsShape(shape))
-		if err != nil {
-			t.Fatal(err)
-		}
+		own, part := ownBits(t, db, tg), partOf(t, db, "other", tg, layout.BitsShape(db.Settings().RevokedShape()))
 		for i, b := range []*filter.Bits{own, part.Others} {
-			for ; b.Ones() <= db.Keyspace().Settings.FillLimit(layout.RevokedFilter, b.Shape()); keys++ {
+			for ; b.Ones() <= db.Settings().FillLimit(layout.RevokedFilter, b.Shape()); keys++ {
 				b.Set(keyring.Stretch(filter.Mix(uint64(gen)<<40 ^ uint64(i)<<36 ^ uint64(keys))))
 			}
 			chance += b.Error()

@@ -103,7 +103,7 @@ type rollingWorld struct {
 }
 
 func (w *rollingWorld) step(s *rollingSite) {
-	f := fact{gen: s.db.Keyspace().Settings.Generation(layout.SpamFilter, w.clock.Now()), site: s.name, message: rapid.IntRange(0, 3).Draw(w.T, "message")}
+	f := fact{gen: s.db.Settings().Generation(layout.SpamFilter, w.clock.Now()), site: s.name, message: rapid.IntRange(0, 3).Draw(w.T, "message")}
 	switch rapid.SampledFrom([]string{"report", "report", "report", "revoke", "exchange", "exchange", "period", "save", "crash", "roll"}).Draw(w.T, "what") {
 	case "report":
 		bloomdbtest.Report(w.t, s.db, f.message)
@@ -119,7 +119,7 @@ func (w *rollingWorld) step(s *rollingSite) {
 	case "period":
 		w.clock.Add(168 * time.Hour)
 	case "save":
-		if err := s.db.Keyspace().Save(); err != nil {
+		if err := s.db.Save(); err != nil {
 			w.Fatal(err)
 		}
 	case "crash":
@@ -204,7 +204,7 @@ func TestRolloverModel(t *testing.T) {
 			i := rapid.IntRange(0, 2).Draw(rt, "site")
 			w.step(w.sites[i])
 			for _, s := range w.sites {
-				oldest := s.db.Keyspace().Settings.Generation(layout.SpamFilter, w.clock.Now()) - int64(s.db.Keyspace().Settings.Reports.Keep) + 1
+				oldest := s.db.Settings().Generation(layout.SpamFilter, w.clock.Now()) - int64(s.db.Settings().Reports.Keep) + 1
 				for n := range 4 {
 					if got, want := s.db.Judge(bloomdbtest.Message(n)).Listed, s.lists(n, oldest); got != want {
 						rt.Fatalf("site %s in phase %d lists %d: %v, want %v", s.name, s.phase, n, got, want)

@@ -88,7 +88,7 @@ func TestRollingSitesExchange(t *testing.T) {
 		}
 		e := w.db.Judge(bloomdbtest.Message(4))
 		if len(e.Matches) != 2 || !slices.Equal(e.Matches[0].Sites, w.sites) || e.Sites != len(w.sites) {
-			t.Errorf("site %s: %+v, want one match of each signature by %v", w.db.Keyspace().Settings.Site, e, w.sites)
+			t.Errorf("site %s: %+v, want one match of each signature by %v", w.db.Options().Site, e, w.sites)
 		}
 	}
 	if err := r.b.Revoke(bloomdbtest.Message(4)); err != nil {
@@ -130,7 +130,7 @@ func TestNewestGenerationWinsAcrossKeys(t *testing.T) {
 	bloomdbtest.Report(t, r.a, 1)
 	r.exchange(t)
 	listed(t, r.b, 1, true)
-	if e := r.b.Judge(bloomdbtest.Message(1)); len(e.Matches) != 2 || e.Matches[0].Generation != r.b.Keyspace().Settings.Generation(layout.SpamFilter, c.Now()) {
+	if e := r.b.Judge(bloomdbtest.Message(1)); len(e.Matches) != 2 || e.Matches[0].Generation != r.b.Settings().Generation(layout.SpamFilter, c.Now()) {
 		t.Errorf("%+v", e)
 	}
 	if err := r.c.Revoke(bloomdbtest.Message(1)); err != nil {
@@ -153,7 +153,7 @@ func TestCountsOfBothKeys(t *testing.T) {
 		sites int
 	}{{r.a, 13, 2}, {r.b, 513, 3}, {r.c, 510, 2}} {
 		if e := w.db.Judge(bloomdbtest.Message(1)); e.Count != w.count || e.Sites != w.sites {
-			t.Errorf("site %s: %d by %d sites, want %d by %d", w.db.Keyspace().Settings.Site, e.Count, e.Sites, w.count, w.sites)
+			t.Errorf("site %s: %d by %d sites, want %d by %d", w.db.Options().Site, e.Count, e.Sites, w.count, w.sites)
 		}
 	}
 	trace := r.b.Explain(bloomdbtest.Message(1))[1]
@@ -179,7 +179,7 @@ func TestSketchesOfBothKeys(t *testing.T) {
 		want bool
 	}{{r.a, true}, {r.b, true}, {r.c, false}} {
 		if e := site.db.Judge(near(1000)); e.Listed != site.want {
-			t.Errorf("site %s: %+v", site.db.Keyspace().Settings.Site, e)
+			t.Errorf("site %s: %+v", site.db.Options().Site, e)
 		}
 	}
 	mustReportSet(t, r.c, wordy(1, words(0, 60)...))

@@ -39,12 +39,12 @@ func TestCrashedSite(t *testing.T) {
 			must(t, db.Report(bloomdbtest.Message(10*life+i), layout.ClassOther))
 			fmt.Printf("acknowledged %d\n", 10*life+i)
 			if i == 1 {
-				must(t, db.Keyspace().Save())
+				must(t, db.Save())
 				bloomdbtest.Drain(t, db)
 				must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Now().Add(time.Hour)))
 			}
 		}
-		must(t, db.Keyspace().Save())
+		must(t, db.Save())
 		must(t, db.Report(bloomdbtest.Message(10*life+5), layout.ClassOther))
 		fmt.Printf("acknowledged %d\n", 10*life+5)
 		must(t, db.Close())
@@ -136,7 +136,7 @@ func TestLostSegment(t *testing.T) {
 			o := small(ramDir(t))
 			db := bloomdbtest.MustOpen(t, o)
 			bloomdbtest.Report(t, db, 1)
-			must(t, db.Keyspace().Save())
+			must(t, db.Save())
 			bloomdbtest.Report(t, db, 2)
 			bloomdbtest.Report(t, db, 3)
 			must(t, db.Resume(db.Tail()))
@@ -162,7 +162,7 @@ func TestLostSegment(t *testing.T) {
 				if got := db.DamagedFiles(); len(got) != 1 || got[0].Name != filepath.Base(path)+folder.DamagedSuffix {
 					t.Errorf("damaged: %v", got)
 				}
-				if !db.Keyspace().Outbox.ID.Republish {
+				if !identity(t, o.Dir).Republish {
 					t.Error("no snapshot is due")
 				}
 				for n := range 3 {
@@ -247,7 +247,7 @@ func TestLostList(t *testing.T) {
 	db = bloomdbtest.MustOpen(t, o)
 	must(t, db.Close())
 
-	list := journal.SegmentList{Dir: o.Dir, KeyID: db.Keyspace().Ring.KeyID}
+	list := journal.SegmentList{Dir: o.Dir, KeyID: bloomdbtest.Ring.KeyID}
 	must(t, list.Change(func(sizes map[uint32]int64) { sizes[999] = journal.Header }))
 	mustRefuse(t, o, "journal-00000999")
 	id, err := folder.ReadIdentity(o.Dir)

@@ -14,29 +14,23 @@ import (
 // restores it.
 func BenchmarkMute(b *testing.B) {
 	db := bloomdbtest.Open(b, bloomdb.Options{Dir: b.TempDir(), Site: "a", Key: bloomdbtest.Key, Now: bloomdbtest.NewClock().Now})
-	t := layout.Target{Kind: layout.SpamFilter, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now())}
+	t := current(db, layout.SpamFilter)
 	r := rand.New(rand.NewPCG(1, 2))
-	keys := int(db.Keyspace().Settings.KeysPerGeneration()) / 4
+	keys := int(db.Settings().KeysPerGeneration()) / 4
 	for _, site := range []string{"b", "c", "d", "e"} {
-		scratch, err := filter.NewBits(db.Keyspace().Settings.SpamShape())
+		scratch, err := filter.NewBits(db.Settings().SpamShape())
 		if err != nil {
 			b.Fatal(err)
 		}
 		for range keys {
 			scratch.Set(randomHash(r))
 		}
-		p, err := db.Keyspace().Store.PartFor(layout.Origin{Site: site, Epoch: 2}, t, layout.BitsShape(db.Keyspace().Settings.SpamShape()))
-		if err != nil {
+		if err := fillPart(partOf(b, db, site, t, layout.BitsShape(scratch.Shape())).Part, scratch); err != nil {
 			b.Fatal(err)
-		}
-		for i := range filter.Blocks(scratch.Shape().Size(), false) {
-			if err := p.Merge(scratch.Block(i, nil)); err != nil {
-				b.Fatal(err)
-			}
 		}
 		db.Keyspace().Peers.Restore(layout.Origin{Site: site, Epoch: 2}, 1, 0, 0)
 	}
-	b.Logf("%d keys of each of 4 sites, filter of %d MiB", keys, db.Keyspace().Settings.SpamShape().Bytes()>>20)
+	b.Logf("%d keys of each of 4 sites, filter of %d MiB", keys, db.Settings().SpamShape().Bytes()>>20)
 	for _, tc := range []struct {
 		name string
 		on   bool

@@ -48,7 +48,7 @@ func drawOp(t *rapid.T) siteOp {
 // depend on the groups already stored.
 func (w *siteWorld) do(db *bloomdb.DB, op siteOp) {
 	set := bloomdbtest.Message(op.message)
-	if db.Keyspace().Settings.Site != "a" {
+	if db.Options().Site != "a" {
 		set = wordy(op.message, words(100*op.message, 60)...)
 	}
 	var err error
@@ -58,7 +58,7 @@ func (w *siteWorld) do(db *bloomdb.DB, op siteOp) {
 	case "revoke":
 		err = db.Revoke(set)
 	case "count":
-		err = errors.Join(db.Count(set, uint32(op.message)), db.Keyspace().Journal.Flush())
+		err = errors.Join(db.Count(set, uint32(op.message)), db.Maintain())
 	}
 	if err != nil {
 		w.Fatal(err)
@@ -76,7 +76,7 @@ func (w *siteWorld) open(site, dir string) *bloomdb.DB {
 }
 
 // reopen opens the database again after a function of the test.
-func (w *siteWorld) reopen() { w.db = w.open("a", w.db.Keyspace().Settings.Dir) }
+func (w *siteWorld) reopen() { w.db = w.open("a", w.db.Options().Dir) }
 
 // receive applies the new deltas of a site. All deltas of a muted site are rejected.
 func (w *siteWorld) receive(site string) {
@@ -116,7 +116,7 @@ func (w *siteWorld) step() {
 	case "drop":
 		err = w.db.Drop(site)
 	case "save":
-		err = w.db.Keyspace().Save()
+		err = w.db.Save()
 	case "close":
 		err = w.db.Close()
 		w.reopen()

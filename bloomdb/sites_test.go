@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -60,10 +61,8 @@ func sameAnswers(a, b *bloomdb.DB, messages ...int) error {
 // sameOthers compares all joined bits.
 func sameOthers(a, b *bloomdb.DB) error {
 	nums := make(map[int64]bool)
-	for _, v := range []*store.View{a.Keyspace().Store.View.Load(), b.Keyspace().Store.View.Load()} {
-		for _, g := range v.Reports {
-			nums[g.Num] = true
-		}
+	for _, g := range slices.Concat(reports(a), reports(b)) {
+		nums[g.Num] = true
 	}
 	for num := range nums {
 		for _, kind := range layout.ReportKinds {
@@ -103,7 +102,7 @@ func TestMute(t *testing.T) {
 	b, c := deltasOf(t, "b", 1, 2), deltasOf(t, "c", 2, 3)
 	all, onlyC := openWith(t, b, c), openWith(t, c)
 	db := openWith(t, b, c)
-	if err := db.Keyspace().Save(); err != nil {
+	if err := db.Save(); err != nil {
 		t.Fatal(err)
 	}
 	expect := func(what string, want *bloomdb.DB) {
@@ -119,7 +118,7 @@ func TestMute(t *testing.T) {
 	expect("muted", onlyC)
 	epoch, seq := db.Cursor("b")
 	later := wire.Delta{Site: "b", Epoch: epoch, Seq: seq + 1}
-	later.Data = db.Keyspace().Sealer.EncodeDelta(later, seq, nil)
+	later.Data = sealer(db).EncodeDelta(later, seq, nil)
 	if err := db.Apply(later.Data, peers.Next); !errors.Is(err, wire.ErrMuted) {
 		t.Errorf("a muted site's record: %v", err)
 	}
@@ -149,7 +148,7 @@ func TestMute(t *testing.T) {
 func TestDrop(t *testing.T) {
 	b, c := deltasOf(t, "b", 1, 2, 5), deltasOf(t, "c", 2, 3)
 	never, db := openWith(t, c), openWith(t, b, c)
-	if err := errors.Join(db.Keyspace().Save(), never.Keyspace().Save()); err != nil {
+	if err := errors.Join(db.Save(), never.Save()); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Drop("b"); err != nil {
@@ -163,7 +162,7 @@ func TestDrop(t *testing.T) {
 		if err := sameStatus(db, never); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
-		if names, _ := filepath.Glob(filepath.Join(db.Keyspace().Settings.Dir, "site-b-*")); len(names) > 0 {
+		if names, _ := filepath.Glob(filepath.Join(db.Options().Dir, "site-b-*")); len(names) > 0 {
 			t.Errorf("%s: files %v are left", what, names)
 		}
 		if err := db.Apply(b[0].Data, peers.Next); !errors.Is(err, wire.ErrMuted) {
@@ -189,7 +188,7 @@ func TestDrop(t *testing.T) {
 	if err := sameAnswers(db, openWith(t, b, c), 1, 2, 3, 5); err != nil {
 		t.Errorf("read again: %v", err)
 	}
-	if err := db.Keyspace().Save(); err != nil {
+	if err := db.Save(); err != nil {
 		t.Fatal(err)
 	}
 	crash(t, db)
@@ -226,11 +225,11 @@ func memory(s status.Status) int64 { return s.Memory - s.Votes.Memory }
 func TestDropCutShort(t *testing.T) {
 	b, c := deltasOf(t, "b", 1), deltasOf(t, "b-1", 2)
 	db := openWith(t, b, c)
-	if err := db.Keyspace().Save(); err != nil {
+	if err := db.Save(); err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Base(store.SitePath(db.Keyspace().Settings.Dir, layout.Origin{Site: "b", Epoch: b[0].Epoch}))
-	data, err := os.ReadFile(filepath.Join(db.Keyspace().Settings.Dir, name))
+	name := filepath.Base(store.SitePath(db.Options().Dir, layout.Origin{Site: "b", Epoch: b[0].Epoch}))
+	data, err := os.ReadFile(filepath.Join(db.Options().Dir, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,14 +237,14 @@ func TestDropCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	crash(t, db)
-	if err := os.WriteFile(filepath.Join(db.Keyspace().Settings.Dir, name), data, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(db.Options().Dir, name), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	db = bloomdbtest.Open(t, db.Options())
 	if err := sameAnswers(db, openWith(t, c), 1, 2); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(filepath.Join(db.Keyspace().Settings.Dir, name)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(db.Options().Dir, name)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file is still there: %v", err)
 	}
 }
@@ -282,12 +281,12 @@ func TestDamagedMuted(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		id, err := folder.ReadIdentity(db.Keyspace().Settings.Dir)
+		id, err := folder.ReadIdentity(db.Options().Dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		id.Muted = muted
-		if err := id.Write(db.Keyspace().Settings.Dir); err != nil {
+		if err := id.Write(db.Options().Dir); err != nil {
 			t.Fatal(err)
 		}
 		var damage *folder.DamageError
@@ -332,7 +331,7 @@ func TestTrustTakenAway(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		next := wire.Delta{Site: "b", Epoch: b[0].Epoch, Seq: 100}
-		next.Data = db.Keyspace().Sealer.EncodeDelta(next, 0, nil)
+		next.Data = sealer(db).EncodeDelta(next, 0, nil)
 		if err := db.Apply(next.Data, peers.Skipped); (err != nil) != (tc.trust != wire.TrustFull) {
 			t.Errorf("%s: a record: %v", name, err)
 		}
@@ -392,7 +391,7 @@ func TestMutedSiteExpires(t *testing.T) {
 	}
 	c.Add(400 * 24 * time.Hour)
 	for range store.KeepExpired {
-		db.Keyspace().Expire()
+		db.Maintain()
 	}
 	if s := db.Status(); len(s.Filters) > 0 || len(s.Sites) != 2 || !s.Sites[1].Muted || s.Sites[1].Memory > 0 {
 		t.Errorf("status %+v", s)
@@ -407,7 +406,7 @@ func TestMutedSiteExpires(t *testing.T) {
 func TestDropAndReadAgain(t *testing.T) {
 	b := deltasOf(t, "b", 1, 2)
 	db, never, all := openWith(t, b), openWith(t), openWith(t, b)
-	if err := errors.Join(db.Keyspace().Save(), db.Drop("b")); err != nil {
+	if err := errors.Join(db.Save(), db.Drop("b")); err != nil {
 		t.Fatal(err)
 	}
 	if err := sameStatus(db, never); err != nil {
@@ -417,7 +416,7 @@ func TestDropAndReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	bloomdbtest.Apply(t, db, b...)
-	if err := db.Keyspace().Save(); err != nil {
+	if err := db.Save(); err != nil {
 		t.Fatal(err)
 	}
 	crash(t, db)

@@ -23,21 +23,15 @@ func sketchBench(b *testing.B, sketches bool, r layout.ReportOptions) *bloomdb.D
 	}
 	b.Cleanup(func() { crash(b, db) })
 	random := rand.New(rand.NewPCG(1, 2))
-	load := map[layout.Kind]int{layout.SpamFilter: int(db.Keyspace().Settings.KeysPerGeneration()) - 1000}
+	load := map[layout.Kind]int{layout.SpamFilter: int(db.Settings().KeysPerGeneration()) - 1000}
 	if sketches {
-		load[layout.SketchFilter] = int(db.Keyspace().Settings.SketchEntriesPerGeneration() / layout.Unevenness)
+		load[layout.SketchFilter] = int(db.Settings().SketchEntriesPerGeneration() / layout.Unevenness)
 	}
-	for gen := range db.Keyspace().Settings.Reports.Keep {
+	for gen := range db.Settings().Reports.Keep {
 		for kind, n := range load {
-			t := layout.Target{Kind: kind, Gen: db.Keyspace().Settings.Generation(layout.SpamFilter, db.Now()) - int64(gen)}
-			own, err := db.Keyspace().Store.OwnBits(t, db.Keyspace().Store.ShapeFor(t))
-			if err != nil {
-				b.Fatal(err)
-			}
-			other, err := db.Keyspace().Store.PartFor(layout.Origin{Site: "mx2", Epoch: 2}, t, layout.BitsShape(own.Shape()))
-			if err != nil {
-				b.Fatal(err)
-			}
+			t := layout.Target{Kind: kind, Gen: db.Settings().Generation(layout.SpamFilter, db.Now()) - int64(gen)}
+			own := ownBits(b, db, t)
+			other := partOf(b, db, "mx2", t, layout.BitsShape(own.Shape()))
 			for i := range n {
 				own.Set(randomHash(random))
 				if kind == layout.SketchFilter || i%10 == 0 {

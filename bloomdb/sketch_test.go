@@ -121,7 +121,7 @@ func TestSketchReportedTwice(t *testing.T) {
 	db := bloomdbtest.Open(t, o)
 	set := wordy(1, words(0, 200)...)
 	mustReportSet(t, db, set)
-	own := db.Keyspace().Store.View.Load().Reports[0].Sketches.Own
+	own := reports(db)[0].Sketches.Own
 	ones := own.Ones()
 	if most := int64(layout.PlannedEntries * 4); ones > most || ones < most/2 {
 		t.Errorf("a report sets %d bits, at most %d", ones, most)
@@ -150,7 +150,7 @@ func TestSketchesSwitched(t *testing.T) {
 	if !db.Judge(wordy(3, words(1000, 60)...)).Listed {
 		t.Error("the other site's report was not applied")
 	}
-	if err := db.Keyspace().Save(); err != nil {
+	if err := db.Save(); err != nil {
 		t.Fatal(err)
 	}
 	mustReportSet(t, db, wordy(4, words(2000, 60)...)) // only in the journal
@@ -243,8 +243,8 @@ func TestSketchFilterFull(t *testing.T) {
 	for n := range 5 {
 		mustReportSet(t, db, wordy(n, words(1000*n, 60)...))
 	}
-	own := db.Keyspace().Store.View.Load().Reports[0].Sketches.Own
-	for ; own.Ones() <= db.Keyspace().Settings.FillLimit(layout.SketchFilter, own.Shape()); own.Set(keyring.Stretch(uint64(own.Ones()))) {
+	own := reports(db)[0].Sketches.Own
+	for ; own.Ones() <= db.Settings().FillLimit(layout.SketchFilter, own.Shape()); own.Set(keyring.Stretch(uint64(own.Ones()))) {
 	}
 	ones := own.Ones()
 	mustReportSet(t, db, wordy(9, words(9000, 60)...))
@@ -265,7 +265,7 @@ func TestNewerFilterKind(t *testing.T) {
 	path := files(t, dir, "spam-*.snapshot")[0]
 	var file strings.Builder
 	s := store.Snapshot{Origin: layout.Origin{Site: "mx1", Epoch: 2}, Sections: []store.Section{{Target: layout.Target{Kind: 200, Gen: 1}, Period: 1, Shape: layout.BitsShape(filter.BitsShape{Lines: 2, K: 8})}}}
-	keyID := bloomdbtest.Open(t, small(t.TempDir())).Keyspace().Ring.KeyID
+	keyID := bloomdbtest.Ring.KeyID
 	s.Sections[0].Block = nil
 	s.Sections[0].Shape = layout.BitsShape(filter.BitsShape{K: 8})
 	if err := s.Encode(&file, keyID); err != nil {

@@ -53,7 +53,7 @@ func TestSnapshotOfFullFilters(t *testing.T) {
 		}
 		sec.Raw = nil
 		var file bytes.Buffer
-		if err := (store.Snapshot{Origin: db.Keyspace().Outbox.Self(), Sections: []store.Section{sec}}).Encode(&file, db.Keyspace().Ring.KeyID); err != nil {
+		if err := (store.Snapshot{Origin: db.Keyspace().Outbox.Self(), Sections: []store.Section{sec}}).Encode(&file, bloomdbtest.Ring.KeyID); err != nil {
 			t.Fatal(err)
 		}
 		coded[store.OwnPath(o.Dir, sec.Target)] = file.Bytes()
@@ -94,7 +94,7 @@ func TestSnapshotRawOfAnotherSite(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := layout.Origin{Site: "mx2", Epoch: 7}
-	sec := store.Section{Target: layout.Target{Kind: layout.CountFilter, Gen: 5}, Period: int64(db.Keyspace().Settings.Period(layout.CountFilter) / time.Second), Shape: layout.CountsShape(filter.CountsShape{Lines: 1})}
+	sec := store.Section{Target: layout.Target{Kind: layout.CountFilter, Gen: 5}, Period: int64(db.Settings().Period(layout.CountFilter) / time.Second), Shape: layout.CountsShape(filter.CountsShape{Lines: 1})}
 	sec.Block = func(uint64, []filter.Cell) []filter.Cell { return nil }
 	for _, raw := range []bool{false, true} {
 		if raw {
@@ -103,7 +103,7 @@ func TestSnapshotRawOfAnotherSite(t *testing.T) {
 			}
 		}
 		var file bytes.Buffer
-		if err := (store.Snapshot{Origin: other, Sections: []store.Section{sec}}).Encode(&file, db.Keyspace().Ring.KeyID); err != nil {
+		if err := (store.Snapshot{Origin: other, Sections: []store.Section{sec}}).Encode(&file, bloomdbtest.Ring.KeyID); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(store.SitePath(dir, other), file.Bytes(), 0o600); err != nil {
@@ -123,7 +123,6 @@ func TestSnapshotRawOfAnotherSite(t *testing.T) {
 
 // A raw block that does not fit its filter is damage, even with a correct checksum.
 func TestSnapshotRawDamage(t *testing.T) {
-	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	path := t.TempDir() + "/x.snapshot"
 	shape := layout.CountsShape(filter.CountsShape{Lines: 1})
 	for name, tc := range map[string]struct {
@@ -138,13 +137,13 @@ func TestSnapshotRawDamage(t *testing.T) {
 		sec.Raw = func(_ uint64, dst []byte) ([]byte, int) { return append(dst, tc.code...), 4 }
 		sec.Block = func(uint64, []filter.Cell) []filter.Cell { return nil }
 		var file bytes.Buffer
-		if err := (store.Snapshot{Origin: layout.Origin{Site: "mx1", Epoch: 2}, Sections: []store.Section{sec}}).Encode(&file, db.Keyspace().Ring.KeyID); err != nil {
+		if err := (store.Snapshot{Origin: layout.Origin{Site: "mx1", Epoch: 2}, Sections: []store.Section{sec}}).Encode(&file, bloomdbtest.Ring.KeyID); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := store.ReadSnapshot(path, db.Keyspace().Ring.KeyID, nil)
+		_, err := store.ReadSnapshot(path, bloomdbtest.Ring.KeyID, nil)
 		if (err == nil) != tc.good {
 			t.Errorf("%s: %v", name, err)
 		}

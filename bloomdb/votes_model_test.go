@@ -62,7 +62,7 @@ func (m *votesModel) enter(n int, revoked bool) {
 		}
 	}
 	for _, i := range vote.Keys(bloomdbtest.Message(n).Signatures) {
-		p := vote.Positions(vote.Seed(m.db.Keyspace().Ring.VotesKey(m.opt.Site), m.db.Keyspace().Ring.ReportHash(bloomdbtest.Message(n).Signatures[i])), nil)
+		p := vote.Positions(vote.Seed(bloomdbtest.Ring.VotesKey(m.opt.Site), bloomdbtest.Ring.ReportHash(bloomdbtest.Message(n).Signatures[i])), nil)
 		for g, f := range m.filters {
 			switch {
 			case revoked:
@@ -86,11 +86,11 @@ func (m *votesModel) step(t *testing.T) {
 	case "period":
 		m.clock.Add(time.Duration(rapid.IntRange(1, 3).Draw(m.T, "periods")) * 168 * time.Hour)
 		for range store.KeepExpired * rapid.IntRange(0, 1).Draw(m.T, "expired") {
-			m.db.Keyspace().Expire()
-			m.db.Keyspace().Votes.Own.Expire(m.db.Keyspace().Settings.VotesGeneration())
+			m.db.Maintain()
+			m.db.Keyspace().Votes.Own.Expire(m.db.Settings().VotesGeneration())
 		}
 	case "save":
-		if err := m.db.Keyspace().Save(); err != nil {
+		if err := m.db.Save(); err != nil {
 			m.Fatal(err)
 		}
 	case "publish":

@@ -257,13 +257,13 @@ func TestApplyVotesRefuses(t *testing.T) {
 	ahead.Add(2 * time.Hour)
 	odd := func(h wire.Head, body []byte) []byte {
 		h.Type, h.Site, h.Epoch = wire.RecordVotes, "a", 2
-		return a.Keyspace().Sealer.EncodeRecord(h, body)
+		return sealer(a).EncodeRecord(h, body)
 	}
-	body, _, err := a.Keyspace().Votes.Own.Body(a.Keyspace().Settings.VotesGeneration(), a.Keyspace().Settings.Reports.Period)
+	body, _, err := a.Keyspace().Votes.Own.Body(a.Settings().VotesGeneration(), a.Settings().Reports.Period)
 	if err != nil {
 		t.Fatal(err)
 	}
-	future, _, _ := a.Keyspace().Votes.Own.Body(a.Keyspace().Settings.VotesGeneration()+1, a.Keyspace().Settings.Reports.Period)
+	future, _, _ := a.Keyspace().Votes.Own.Body(a.Settings().VotesGeneration()+1, a.Settings().Reports.Period)
 	for _, tc := range []struct {
 		name string
 		data []byte
@@ -277,7 +277,7 @@ func TestApplyVotesRefuses(t *testing.T) {
 		{"period", mustVotes(t, daily), layout.ErrParameters, "period there 86400 s, here 604800 s"},
 		{"torn", append(slices.Clone(good[:len(good)-1]), good[len(good)-1]^1), nil, "authentication code"},
 		{"short", good[:50], nil, "cut short"},
-		{"another record", a.Keyspace().Sealer.EncodeRecord(a.Keyspace().Outbox.RecordHead(wire.RecordHeartbeat), make([]byte, 16)), nil, "expected a votes record"},
+		{"another record", sealer(a).EncodeRecord(a.Keyspace().Outbox.RecordHead(wire.RecordHeartbeat), make([]byte, 16)), nil, "expected a votes record"},
 		{"no body", odd(wire.Head{Made: c.Now()}, nil), nil, "votes of 0 bytes"},
 		{"begins too late", odd(wire.Head{Made: c.Now()}, future), nil, "begin with generation"},
 		{"made before it begins", odd(wire.Head{Made: c.Now().Add(-400 * time.Hour)}, body), nil, "begin with generation"},

@@ -30,7 +30,7 @@ func votersNamed() (names []string) {
 // crafted returns a record of votes that a member made by hand for a site.
 func crafted(db *bloomdb.DB, site string, stamp uint64, f *generalized.Filter) []byte {
 	h := wire.Head{Type: wire.RecordVotes, Site: site, Epoch: 2, Seq: stamp, Made: db.Now()}
-	return db.Keyspace().Sealer.EncodeRecord(h, wire.AppendVotes(nil, wire.VotesBody{Gen: db.Keyspace().Settings.VotesGeneration(), Period: 604800, Filter: f}))
+	return sealer(db).EncodeRecord(h, wire.AppendVotes(nil, wire.VotesBody{Gen: db.Settings().VotesGeneration(), Period: 604800, Filter: f}))
 }
 
 // wordsAt returns the filter with the given words of 64 bits. Position 0 is the lowest bit.
@@ -147,7 +147,7 @@ func TestVotesForChosenMessages(t *testing.T) {
 		}
 		for n := range chosen {
 			for _, s := range bloomdbtest.Message(n).Signatures {
-				f.Insert(vote.Positions(vote.Seed(here.Keyspace().Ring.VotesKey(site), here.Keyspace().Ring.ReportHash(s)), nil))
+				f.Insert(vote.Positions(vote.Seed(bloomdbtest.Ring.VotesKey(site), bloomdbtest.Ring.ReportHash(s)), nil))
 			}
 		}
 		if err := here.ApplyVotes(crafted(here, site, 1, f)); err != nil {

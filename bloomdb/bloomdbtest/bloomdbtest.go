@@ -15,6 +15,7 @@ import (
 	"weak"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/keyspace/keyspacetest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/signature"
@@ -28,6 +29,9 @@ func NewClock() *Clock { return keyspacetest.NewClock() }
 
 // Key is the federation key of Options.
 var Key = keyspacetest.Key
+
+// Ring hashes under Key: every member of the federation can.
+var Ring = keyring.NewRing(Key)
 
 // Options configure a small database that exchanges records, with a stopped clock.
 func Options(dir, site string) bloomdb.Options {

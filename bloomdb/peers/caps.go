@@ -55,15 +55,16 @@ func (ps *Peers) SiteCap(site string, t layout.Target, s layout.Shape) int64 {
 	return ps.opt.OnesOf(t.Kind, s.Bits(), share)
 }
 
-// withinCap rejects a section that would take its site over the cap. The caller holds sitesMu.
-func (ps *Peers) withinCap(what string, o layout.Origin, s wire.DeltaSection) error {
+// withinCap rejects a section that would take its site over the cap. parts are those of all sites.
+// The caller holds sitesMu.
+func (ps *Peers) withinCap(what string, o layout.Origin, s wire.DeltaSection, parts []store.SitePart) error {
 	name := siteTarget{o.Site, s.Target}
 	most := ps.SiteCap(o.Site, s.Target, s.Shape)
 	use := ps.uses[name]
 	if use != nil && use.capped {
 		return fmt.Errorf("%s: %w: it sent more than %d %s", what, wire.ErrCapped, most, s.Target.Kind.Unit())
 	}
-	epochs := ps.partsOf(name)
+	epochs := name.epochs(parts)
 	held := held(epochs)
 	if use != nil {
 		held -= use.overlap
@@ -80,25 +81,15 @@ func (ps *Peers) withinCap(what string, o layout.Origin, s wire.DeltaSection) er
 	return nil
 }
 
-// partsOf returns a site's parts of a filter, one for each epoch. Of counts it omits epochs that a
+// epochs returns a site's parts of a filter, one for each epoch. Of counts it omits epochs that a
 // later one includes.
-func (ps *Peers) partsOf(name siteTarget) []store.SitePart {
-	var parts []store.SitePart
-	v := ps.store.View.Load()
-	if name.target.Kind.Counts() {
-		if g := v.Count(name.target.Gen); g != nil {
-			parts = g.Parts
-		}
-	} else if g := v.Report(name.target.Gen); g != nil {
-		parts = g.Listing(name.target.Kind).Parts
-	}
-	var epochs []store.SitePart
+func (t siteTarget) epochs(parts []store.SitePart) (epochs []store.SitePart) {
 	for _, p := range parts {
-		if p.Origin.Site == name.site {
+		if p.Origin.Site == t.site {
 			epochs = append(epochs, p)
 		}
 	}
-	if name.target.Kind.Counts() {
+	if t.target.Kind.Counts() {
 		return store.Counted(epochs)
 	}
 	return epochs
@@ -173,7 +164,8 @@ func fresh(epochs []store.SitePart, o layout.Origin, s wire.DeltaSection) int64 
 // caller holds sitesMu.
 func (ps *Peers) used(name siteTarget, s layout.Shape) (share float64, capped bool) {
 	use, most := ps.useOf(name), ps.SiteCap(name.site, name.target, s)
-	n := use.distinct(ps.partsOf(name), name.target.Kind, most)
+	parts, _ := ps.store.View.Load().Joined(name.target)
+	n := use.distinct(name.epochs(parts), name.target.Kind, most)
 	return min(1, float64(n)/float64(most)), use.capped
 }
 

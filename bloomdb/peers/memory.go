@@ -13,6 +13,13 @@ const (
 	partCell  = 8
 )
 
+// PartsLimit returns the memory limit of all parts in bytes: twice what this site's own filters
+// take when they are full, and at least 256 MiB.
+func (ps *Peers) PartsLimit() int64 {
+	reports, counts := ps.opt.FullMemory()
+	return max(ps.leastParts, 2*(reports+counts))
+}
+
 // roomForParts rejects a record if the parts of its site, or of all sites, would take too much
 // memory.
 func (ps *Peers) roomForParts(site string, need int64) error {

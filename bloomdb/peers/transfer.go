@@ -112,17 +112,17 @@ func claimedCells(r wire.RecordReader) (n int64) {
 // hasRoom reports whether a site may set n more cells of a filter, whichever these are.
 func (ps *Peers) hasRoom(o layout.Origin, s wire.DeltaSection, n int64) bool {
 	name := siteTarget{o.Site, s.Target}
-	if use := ps.uses[name]; use != nil && use.capped || held(ps.partsOf(name))+n > ps.SiteCap(o.Site, s.Target, s.Shape) {
+	parts, others := ps.store.View.Load().Joined(s.Target)
+	if use := ps.uses[name]; use != nil && use.capped || held(name.epochs(parts))+n > ps.SiteCap(o.Site, s.Target, s.Shape) {
 		return false
 	}
 	if s.Target.Kind.Counts() {
 		return true
 	}
-	ones := int64(0)
-	if g := ps.store.View.Load().Report(s.Target.Gen); g != nil && g.Listing(s.Target.Kind).Others != nil {
-		ones = g.Listing(s.Target.Kind).Others.Ones()
+	if others != nil {
+		n += others.Ones()
 	}
-	return ones+n <= ps.opt.FillLimit(s.Target.Kind, s.Shape.Bits())
+	return n <= ps.opt.FillLimit(s.Target.Kind, s.Shape.Bits())
 }
 
 // installBlock joins a block of a section for which there is room as a whole.
@@ -145,7 +145,7 @@ func (ps *Peers) joinBlock(o layout.Origin, s wire.DeltaSection, part *store.Par
 		return err
 	}
 	s.Cells = cells
-	if err := ps.acceptable(o, s); err != nil {
+	if _, err := ps.acceptable(o, s); err != nil {
 		return err
 	}
 	return part.Merge(cells)

@@ -80,6 +80,40 @@ func (v *View) Count(num int64) *CountGeneration {
 	return nil
 }
 
+// Joined returns what other sites have sent of a filter: the parts of all origins, and their joined
+// bits, nil for counts and before the first part.
+func (v *View) Joined(t layout.Target) (parts []SitePart, others *filter.Bits) {
+	if t.Kind == layout.CountFilter {
+		if g := v.Count(t.Gen); g != nil {
+			parts = g.Parts
+		}
+	} else if g := v.Report(t.Gen); g != nil {
+		l := g.Listing(t.Kind)
+		parts, others = l.Parts, l.Others
+	}
+	return parts, others
+}
+
+// addPart adds an empty part to a filter.
+func (v *View) addPart(t layout.Target, p SitePart) error {
+	if t.Kind == layout.CountFilter {
+		return v.editCount(t.Gen, func(g *CountGeneration) error {
+			g.Parts = append(g.Parts, p)
+			return nil
+		})
+	}
+	return v.editReport(t.Gen, func(g *ReportGeneration) (err error) {
+		l := g.Listing(t.Kind)
+		if l.Others == nil {
+			l.Others, err = filter.NewBits(p.Shape.Bits())
+		} else if here := layout.BitsShape(l.Others.Shape()); here != p.Shape {
+			err = layout.Differs(p.Shape, here)
+		}
+		l.Parts = append(l.Parts, p)
+		return err
+	})
+}
+
 // Change makes a new view. edit may replace elements of the slices, but must not change what
 // they point to. It runs under viewMu.
 func (st *Store) Change(edit func(v *View) error) error {

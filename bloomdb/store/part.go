@@ -24,76 +24,37 @@ func (p *PartOf) Merge(cells []filter.Cell) error {
 	return nil
 }
 
+// JoinCells joins cells with an origin's part of a filter.
+func (st *Store) JoinCells(o layout.Origin, t layout.Target, s layout.Shape, cells []filter.Cell) error {
+	p, err := st.PartFor(o, t, s)
+	if err != nil {
+		return err
+	}
+	return p.Merge(cells)
+}
+
 // PartFor returns an origin's part of a filter, and creates it if necessary.
-func (st *Store) PartFor(o layout.Origin, t layout.Target, s layout.Shape) (p *PartOf, err error) {
-	if p := st.View.Load().partOf(o, t, s); p != nil {
-		return p, nil // making a view for each record would take longer than the record
-	}
-	if t.Kind == layout.CountFilter {
-		err = st.Change(func(v *View) error {
-			return v.editCount(t.Gen, func(g *CountGeneration) error {
-				p = &PartOf{Part: findPart(&g.Parts, o, t.Kind, s)}
-				return nil
-			})
-		})
-		return p, err
-	}
-	err = st.Change(func(v *View) error {
-		return v.editReport(t.Gen, func(g *ReportGeneration) (err error) {
-			l := g.Listing(t.Kind)
-			if l.Others == nil {
-				if l.Others, err = filter.NewBits(s.Bits()); err != nil {
-					return err
-				}
-			} else if here := layout.BitsShape(l.Others.Shape()); here != s {
-				return layout.Differs(s, here)
-			}
-			p = &PartOf{Part: findPart(&l.Parts, o, t.Kind, s), Others: l.Others}
-			if !v.Trusted.Includes(o.Site) {
-				p.Others = nil
-			}
-			return nil
-		})
-	})
-	return p, err
-}
-
-// partOf returns an origin's part of a filter; nil if it must be created.
-func (v *View) partOf(o layout.Origin, t layout.Target, s layout.Shape) *PartOf {
-	ofOrigin := func(p SitePart) bool { return p.Origin == o && p.Shape == s }
-	if t.Kind == layout.CountFilter {
-		if g := v.Count(t.Gen); g != nil {
-			if i := slices.IndexFunc(g.Parts, ofOrigin); i >= 0 {
-				return &PartOf{Part: g.Parts[i].Part}
-			}
+func (st *Store) PartFor(o layout.Origin, t layout.Target, s layout.Shape) (*PartOf, error) {
+	ofOrigin := func(p SitePart) bool { return p.Origin == o }
+	v := st.View.Load()
+	parts, others := v.Joined(t)
+	i := slices.IndexFunc(parts, ofOrigin)
+	if i < 0 { // making a view for each record would take longer than the record
+		part := SitePart{Origin: o, Shape: s, Part: coded.NewPart(s.Size(t.Kind), t.Kind.Counts())}
+		if err := st.Change(func(v *View) error { return v.addPart(t, part) }); err != nil {
+			return nil, err
 		}
-		return nil
+		v = st.View.Load()
+		parts, others = v.Joined(t)
+		i = slices.IndexFunc(parts, ofOrigin)
 	}
-	g := v.Report(t.Gen)
-	if g == nil {
-		return nil
+	if parts[i].Shape != s {
+		return nil, layout.Differs(s, parts[i].Shape)
 	}
-	l := g.Listing(t.Kind)
-	i := slices.IndexFunc(l.Parts, ofOrigin)
-	if i < 0 {
-		return nil
-	}
-	p := &PartOf{Part: l.Parts[i].Part, Others: l.Others}
 	if !v.Trusted.Includes(o.Site) {
-		p.Others = nil
+		others = nil
 	}
-	return p
-}
-
-func findPart(parts *[]SitePart, o layout.Origin, kind layout.Kind, s layout.Shape) *coded.Part {
-	for _, p := range *parts {
-		if p.Origin == o {
-			return p.Part
-		}
-	}
-	part := coded.NewPart(s.Size(kind), kind == layout.CountFilter)
-	*parts = append(*parts, SitePart{Origin: o, Shape: s, Part: part})
-	return part
+	return &PartOf{Part: parts[i].Part, Others: others}, nil
 }
 
 // SitePart is one origin's part of a filter, and its shape.
