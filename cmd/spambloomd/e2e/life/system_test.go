@@ -204,7 +204,7 @@ func TestPinnedImages(t *testing.T) {
 	from := regexp.MustCompile(`(?m)^FROM (\S+)`)
 	for _, stage := range from.FindAllSubmatch(dockerfile, -1) {
 		name := strings.Trim(string(stage[1]), "${}")
-		if !arguments[name] {
+		if name != "scratch" && !arguments[name] { // scratch is empty
 			t.Errorf("FROM %s: not among the pinned images %v", stage[1], arguments)
 		}
 	}
