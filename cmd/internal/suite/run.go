@@ -22,6 +22,10 @@ func goTest(ctx context.Context, args []string, report *report) error {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 30 * time.Second
 	cmd.Stderr = os.Stderr
+	cmd.Env = os.Environ()
+	if os.Getenv("GORACE") == "" {
+		cmd.Env = append(cmd.Env, "GORACE=atexit_sleep_ms=0") // else each program waits for a second at its end
+	}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
