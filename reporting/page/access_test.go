@@ -20,7 +20,9 @@ import (
 // it. The numbers are those of success criteria of WCAG 2.2: language and title (3.1.1, 2.4.2),
 // labels (3.3.2), names (4.1.2), links without colour (1.4.1), scrolling with keys (2.1.1), cells' headings (1.3.1), contrast of text (1.4.3) and of bars,
 // signs and fields (1.4.11), reflow (1.4.10), size of buttons and fields (2.5.8).
-const barriers = `(() => {
+const barriers = `(async () => {
+  // A page can be read before its style sheet is here.
+  if (document.readyState !== "complete") await new Promise((loaded) => addEventListener("load", loaded, {once: true}));
   const wrong = [];
   const name = (e) => e.tagName + (e.id ? "#" + e.id : "") + " " + (e.textContent || "").trim().slice(0, 30);
   if (document.querySelectorAll("h1").length !== 1) wrong.push("not one h1");
@@ -88,7 +90,7 @@ func TestAccessibility(t *testing.T) {
 				for _, width := range []int64{320, 360, 1280} {
 					for _, dark := range []bool{false, true} {
 						screen(t, tab, width, dark)
-						if wrong := ask(t, tab, chromedp.Evaluate[[]string](barriers)); len(wrong) > 0 {
+						if wrong := ask(t, tab, chromedp.Evaluate[[]string](barriers, chromedp.EvalAwaitPromise)); len(wrong) > 0 {
 							t.Errorf("%s, %d px, dark %v: %q", name, width, dark, wrong)
 						}
 					}

@@ -40,7 +40,7 @@ func TestActionsInABrowser(t *testing.T) {
 				do(t, tab, chromedp.Navigate(s.URL+"/explain"), chromedp.SetUploadFiles(chromedp.CSS("input[type=file]"), []string{file}),
 					chromedp.Click(chromedp.CSS("form[data-drop] button")), chromedp.WaitReady(chromedp.CSS(".actions")))
 				if hasScript {
-					if wrong := append(ask(t, tab, chromedp.Evaluate[[]string](barriers)), offered(t, tab)...); len(wrong) > 0 {
+					if wrong := append(ask(t, tab, chromedp.Evaluate[[]string](barriers, chromedp.EvalAwaitPromise)), offered(t, tab)...); len(wrong) > 0 {
 						t.Errorf("before %s: %q", c.do, wrong)
 					}
 				}
