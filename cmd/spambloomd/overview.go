@@ -52,7 +52,7 @@ func (d *service) overview(s api.Status) *overview.Overview {
 	}
 	if d.exchange != nil {
 		status := d.exchange.Status()
-		f.Connected, f.LastError, f.Notes = status.Connected && status.Fault == nil, status.LastError, d.peerNotes(status)
+		f.Connected, f.LastError, f.Notes = status.Connected && status.Fault == nil, redisFault(status), d.peerNotes(status)
 	}
 	if fault := d.reloadFault.Load(); fault != nil {
 		f.Reload = *fault

@@ -15,17 +15,23 @@ func (d *service) siteNotes() (notes []string) {
 		return []string{"redis.url is not set, so this site exchanges nothing with others"}
 	}
 	status := d.exchange.Status()
-	switch fault := status.Fault; {
-	case fault != nil:
-		note := fmt.Sprintf("Redis: %s: %s", fault.Cause, fault.Error)
-		if advice := fault.Cause.Advice(); advice != "" {
-			note += "; " + advice
-		}
-		notes = append(notes, note)
-	case !status.Connected:
-		notes = append(notes, "Redis: not connected yet")
+	if fault := redisFault(status); fault != "" {
+		notes = append(notes, "Redis: "+fault)
 	}
 	return append(notes, d.peerNotes(status)...)
+}
+
+// redisFault returns why Redis cannot be used, and what to do; empty: it can be used.
+func redisFault(status exchange.Status) string {
+	switch fault := status.Fault; {
+	case fault != nil && fault.Cause.Advice() != "":
+		return fmt.Sprintf("%s: %s; %s", fault.Cause, fault.Error, fault.Cause.Advice())
+	case fault != nil:
+		return fmt.Sprintf("%s: %s", fault.Cause, fault.Error)
+	case !status.Connected:
+		return "not connected yet"
+	}
+	return ""
 }
 
 // intruderFor is how long data of another client in this site's stream is shown.

@@ -83,6 +83,7 @@ func TestAccessibility(t *testing.T) {
 			all := maps.Clone(pages)
 			all["problem"], all["contested"], all["known"] = "/explain?ask=no+id!", "/campaigns?only=contested", "/explain?ask="+desktest.Letter(20, 0).Counting[0].ID()
 			for name, path := range all {
+				screen(t, tab, 1280, false)
 				do(t, tab, chromedp.Navigate(s.URL+path))
 				for _, wrong := range offered(t, tab) {
 					t.Errorf("%s: %s", name, wrong)
@@ -95,10 +96,24 @@ func TestAccessibility(t *testing.T) {
 						}
 					}
 				}
+				paper(t, tab)
+				if wrong := append(ask(t, tab, chromedp.Evaluate[[]string](barriers)), ask(t, tab, chromedp.Evaluate[[]string](offPaper))...); len(wrong) > 0 {
+					t.Errorf("%s on paper: %q", name, wrong)
+				}
 			}
 		})
 	}
 }
+
+// offPaper returns what is of no use on paper: a dark ground, what is beside the sheet, and what
+// is to be clicked.
+const offPaper = `[...document.querySelectorAll("body, main *")].filter((e) => e.getClientRects().length).flatMap((e) => {
+  const wrong = [], style = getComputedStyle(e);
+  if (!["rgb(255, 255, 255)", "rgba(0, 0, 0, 0)"].includes(style.backgroundColor) && !e.closest("svg, .dot")) wrong.push("dark: " + e.tagName);
+  if (e.getBoundingClientRect().right > innerWidth + 1) wrong.push("beside the sheet: " + e.tagName + " " + e.textContent.trim().slice(0, 30));
+  if (/^(BUTTON|INPUT|SELECT|TEXTAREA|SUMMARY)$/.test(e.tagName)) wrong.push("to be clicked: " + e.outerHTML.slice(0, 80));
+  return wrong;
+})`
 
 // named are the roles that are of no use without a name.
 var named = []string{"link", "button", "textbox", "searchbox", "combobox", "Date", "image", "img", "meter", "navigation", "heading", "columnheader", "DisclosureTriangle"}

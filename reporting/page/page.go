@@ -181,7 +181,7 @@ func (v *view) May(right string) bool { return v.may[right] }
 var templates = parse("today", "mail", "campaigns", "reports", "reporters", "sites", "filters", "explain", "done", "problem")
 
 func parse(names ...string) map[string]*template.Template {
-	layout := template.Must(template.New("layout.html").Funcs(words).ParseFS(files, "templates/layout.html"))
+	layout := template.Must(template.New("layout.html").Funcs(words).ParseFS(files, "templates/layout.html", "templates/parts.html"))
 	list := make(map[string]*template.Template)
 	for _, name := range names {
 		list[name] = template.Must(template.Must(layout.Clone()).ParseFS(files, "templates/"+name+".html"))

@@ -68,6 +68,17 @@ func screen(t *testing.T, tab context.Context, width int64, dark bool) {
 	}
 }
 
+// paper makes a tab show its page as it is printed, on A4, in a browser with dark colours.
+func paper(t *testing.T, tab context.Context) {
+	t.Helper()
+	do(t, tab, chromedp.EmulateViewport(794, 1123))
+	if _, err := chromedp.Call(tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Media: "print", Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // do carries out steps in a tab.
 func do(t *testing.T, tab context.Context, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()

@@ -59,6 +59,10 @@ func TestClockJumpsOfADaemon(t *testing.T) {
 		if status, body := s.Get("/readyz"); status != 200 || !strings.Contains(body, "clock: off by") {
 			t.Errorf("%s: readyz: %d %s", jump, status, body)
 		}
+		testenv.Eventually(t, "the page names the jump", func() bool { // it is made every two seconds
+			_, page := s.Get("/")
+			return strings.Contains(page, `class="state attention"`) && strings.Contains(page, "The clock jumped by ")
+		})
 		want(0, "revoke", meanwhile)
 		want(1, "check", meanwhile)
 		move(0)

@@ -143,6 +143,12 @@ func TestReadOnlyDisk(t *testing.T) {
 	if status, why := s.Get("/readyz"); status != 503 || !strings.Contains(why, "read-only file system") {
 		t.Errorf("/readyz: %d %s", status, why)
 	}
+	if _, page := s.Get("/"); !strings.Contains(page, `class="state fault"`) || !strings.Contains(page, "Reports cannot be written: ") {
+		t.Errorf("the page on a read-only disk:\n%s", page)
+	}
+	if r := s.CLI("status"); !strings.Contains(r.Stdout, "\n- Reports cannot be written: ") {
+		t.Errorf("status on a read-only disk: %s", r.Stdout)
+	}
 	testenv.Eventually(t, "the log reports it", func() bool { return strings.Contains(s.Log(), `"state cannot be written"`) })
 	if code := s.Stop(syscall.SIGTERM); code != 74 {
 		t.Errorf("a stop that cannot write its state has exit code %d, should be 74\n%s", code, s.Log())
