@@ -51,7 +51,8 @@ func (l language) newsletter(shop, n int) string {
 	for k := range 4 {
 		text = append(text, l.body[(3*n+5*shop+k)%len(l.body)])
 	}
-	return strings.Join(append(text, invented(100*shop+n, 12), l.footer), " ")
+	click := "http://click." + invented(len(l.footer), 1) + ".com/letter" // of the mailing service
+	return strings.Join(append(text, invented(100*shop+n, 12), l.footer, click), " ")
 }
 
 // invented returns so many words that no other seed has.
