@@ -10,6 +10,7 @@ import (
 
 	"github.com/spambloom/spambloom/milter/header"
 	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/milter/turns"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -24,7 +25,7 @@ const ConnectionMemory = share + ordinary + perConnection
 // without an envelope. It is bounded, judged, counted and logged like the mail of an MTA,
 // with these differences. It counts once, is never deferred, and no rule for a client, a
 // sender or a recipient applies to it. Its actions are left to the client, which receives
-// the verdict. All mail without an address shares one line among the turns.
+// the verdict. Each of the door's clients has a line of its own among the turns.
 //
 // It is for one goroutine. Close must be called.
 type Mail struct {
@@ -36,15 +37,15 @@ type Mail struct {
 }
 
 // NewMail begins a message. Overrides refer to the listener by name; the log names the door,
-// which is the protocol. It returns nil if Shutdown has begun.
-func (s *Server) NewMail(door, listener string) *Mail {
+// which is the protocol. The client is a user or an address. It returns nil if Shutdown has begun.
+func (s *Server) NewMail(door, listener, client string) *Mail {
 	if !s.door.Begin() {
 		return nil
 	}
 	o := *s.options.Load()
 	o.GreylistFrom = 0
 	return &Mail{server: s, msg: &message{
-		door: door, Envelope: policy.Envelope{Listener: listener}, options: &o, server: s,
+		door: door, place: turns.PlaceOf(client), Envelope: policy.Envelope{Listener: listener}, options: &o, server: s,
 	}}
 }
 

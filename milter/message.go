@@ -3,6 +3,7 @@ package milter
 import (
 	"bytes"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -39,8 +40,7 @@ const (
 	overTurn    = "turn"    // its sender is set back; the message is kept, but only its beginning is judged
 )
 
-// maxMessageID bounds the Message-ID in the log line. Unit: bytes.
-const maxMessageID = 256
+const maxMessageID = 256 // bytes of the Message-ID in the log line
 
 // maxRecipients bounds the recipients that are kept, and maxLogged those that are logged.
 const (
@@ -73,11 +73,12 @@ func (a *macros) merge(from map[string]string) {
 type message struct {
 	macros
 	policy.Envelope
-	countsAll bool     // whether each recipient counts as a sighting
-	options   *Options // those in force when it began
-	allowed   []string // the rule that allows each recipient; nil if none is allowed
-	door      string   // the protocol by which it arrived; "": the milter's
-	id        string   // Message-ID
+	countsAll bool       // whether each recipient counts as a sighting
+	options   *Options   // those in force when it began
+	allowed   []string   // the rule that allows each recipient; nil if none is allowed
+	door      string     // the protocol by which it arrived; "": the milter's
+	place     netip.Addr // of the door's client among the turns
+	id        string     // Message-ID
 	forged    header.Forged
 
 	header   []signature.Field
@@ -313,12 +314,12 @@ func (m *message) beginning() signature.Message {
 	return c
 }
 
-// clientName returns the client for the log. Mail of a door that names none was submitted locally.
+// clientName returns the client for the log. Mail of a door was submitted locally.
 func (m *message) clientName() string {
-	if m.door != "" && !m.Client.IsValid() {
-		return localhost.String()
+	if m.door == "" {
+		return m.Client.String()
 	}
-	return m.Client.String()
+	return localhost.String()
 }
 
 // sightings returns the number of times that the message is counted.

@@ -27,14 +27,16 @@ func (d *service) spamdOptions(s *settings.Settings) spamd.Options {
 	return o
 }
 
-// peerName returns the user who connected to a unix socket, or "" if the system does not
-// name it.
+// peerName returns the user of this machine who connected, or "" if the system does not name it.
 func peerName(conn net.Conn) string {
-	peer := server.PeerOf(conn)
-	if !peer.Known {
+	id, known := server.UserOf(conn)
+	if peer := server.PeerOf(conn); peer.Known {
+		id, known = peer.UID, true
+	}
+	if !known {
 		return ""
 	}
-	uid := strconv.Itoa(peer.UID)
+	uid := strconv.Itoa(id)
 	if u, err := user.LookupId(uid); err == nil {
 		return u.Username
 	}

@@ -65,7 +65,7 @@ func (c *conn) answer(q request) error {
 	case "PING":
 		return c.send([]byte("SPAMD/1.5 0 PONG\r\n"))
 	}
-	m := c.server.judge.NewMail(protocol, c.listener)
+	m := c.server.judge.NewMail(protocol, c.listener, c.client)
 	if m == nil {
 		return &Error{CodeTempFail, "the daemon is stopping"}
 	}

@@ -30,8 +30,8 @@ type Options struct {
 	ContentTimeout time.Duration // in which a request must arrive; default 5m
 	WriteTimeout   time.Duration // in which a client must take the answer; default 30s
 
-	// UserOf returns the user who connected to a unix socket, by whom connections are
-	// bounded, or "" if it is not known. nil: it is never known.
+	// UserOf returns the user of this machine who connected, by whom connections are bounded,
+	// or "" if it is not known. nil: it is never known.
 	UserOf func(net.Conn) string
 
 	// Tell reports or revokes a message. An Error is the answer to the client. nil: TELL is
@@ -137,14 +137,14 @@ func (s *Server) admit(listener string, nc net.Conn) *conn {
 	return c
 }
 
-// clientOf returns the client under which a connection is counted: the user of a unix
-// socket; this machine, for all its addresses over TCP; or another address.
+// clientOf returns the client under which a connection is counted and its mail has turns: a user
+// of this machine, or another machine's address. Users whom the system does not name are one.
 func (o *Options) clientOf(nc net.Conn) string {
-	client, isTCP := door.Client(nc)
-	if isTCP || o.UserOf == nil {
+	client, _ := door.Client(nc)
+	if o.UserOf == nil {
 		return client
 	}
-	return o.UserOf(nc)
+	return cmp.Or(o.UserOf(nc), client)
 }
 
 // release ends a connection.

@@ -157,6 +157,27 @@ func TestLateBeginDoesNotCircumventTurns(t *testing.T) {
 	})
 }
 
+// The users of a door have turns of their own: one who sends expensive mail sets back no other.
+func TestUsersOfADoor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(1)
+		anna, bob := PlaceOf("anna").String(), PlaceOf("bob").String()
+		d.ask("bomb", anna, "", Small, time.Hour)
+		time.Sleep(time.Second)
+		d.forget()
+		d.ask("busy", "192.0.2.1", "", 1000, time.Millisecond) // holds the processor
+		for range 3 {
+			d.ask("anna", anna, "", 1000, 0)
+		}
+		d.ask("bob", bob, "", 1<<20, 0)
+		time.Sleep(time.Second)
+		if want := []string{"busy", "bob", "anna", "anna", "anna"}; !slices.Equal(d.order(), want) {
+			t.Errorf("judged %v, want %v", d.order(), want)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
 // One turn in eight goes to a set-back sender first, so that no load of others prevents its
 // mail from being judged.
 func TestSetBackIsJudgedUnderLoad(t *testing.T) {

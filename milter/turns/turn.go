@@ -1,7 +1,9 @@
 package turns
 
 import (
+	"encoding/binary"
 	"errors"
+	"hash/maphash"
 	"net/netip"
 	"time"
 )
@@ -19,6 +21,16 @@ type Request struct {
 	// signing was stopped.
 	Judge func(short bool)
 }
+
+// PlaceOf returns an address for a client that has none, such as a user: each has a line, and
+// setbacks, of its own. It is in a network of 48 bits that is assigned to nobody (RFC 4193).
+func PlaceOf(client string) netip.Addr {
+	a := [16]byte{0xfd}
+	binary.BigEndian.PutUint64(a[1:], maphash.String(placeSeed, client))
+	return netip.AddrFrom16(a)
+}
+
+var placeSeed = maphash.MakeSeed()
 
 // Turn is a message's place in the order.
 type Turn struct {

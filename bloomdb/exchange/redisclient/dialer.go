@@ -46,6 +46,7 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 	}
 	c := &conn{Conn: raw, forget: context.AfterFunc(d.ended, func() { raw.Close() })}
 	if d.tls == nil {
+		c.replies = new(replies)
 		return c, nil
 	}
 	return d.handshake(ctx, c, address)
@@ -72,13 +73,22 @@ func (d *dialer) handshake(ctx context.Context, c *conn, address string) (net.Co
 		c.Close()
 		return nil, err
 	}
-	return secured, nil
+	return &checked{Conn: secured}, nil
 }
 
 // conn is a connection that closes with its client.
 type conn struct {
 	net.Conn
-	forget func() bool // undoes this if it is closed earlier
+	forget  func() bool // undoes this if it is closed earlier
+	replies *replies    // bounds the answers; nil: they are encrypted
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.replies == nil {
+		return n, err
+	}
+	return c.replies.read(p[:n], err)
 }
 
 func (c *conn) Close() error {

@@ -20,10 +20,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/overview"
 )
 
-const (
-	watchEvery = 2 * time.Second
-	clear      = "\x1b[H\x1b[2J" // of a terminal (ECMA-48, CUP and ED)
-)
+const watchEvery = 2 * time.Second
 
 // TopCommand returns the verb top.
 func TopCommand(c *verb.CLI) *cobra.Command {
@@ -66,7 +63,7 @@ func redraw(ctx context.Context, c *verb.CLI, times int, draw func(context.Conte
 	out, isFile := c.Out.(*os.File)
 	before := ""
 	if isFile && term.IsTerminal(int(out.Fd())) {
-		before = clear
+		before = verb.Clear
 	}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Print writes a result. With --quiet, a line of what was accepted is none.
+// Print writes a result; see visible. With --quiet, a line of what was accepted is none.
 func (c *CLI) Print(text string) error {
 	if c.Quiet && c.Changes {
 		return nil
 	}
-	return c.write(text)
+	return c.write(visible(text))
 }
 
 func (c *CLI) write(text string) error {
@@ -31,7 +31,7 @@ func (c *CLI) PrintJSON(v any) error {
 	if err != nil {
 		return err
 	}
-	return c.write(string(data) + "\n")
+	return c.write(visibleJSON(string(data)) + "\n")
 }
 
 // PrintEither writes a result in one of its two forms.
@@ -63,7 +63,7 @@ func (c *CLI) Notify(kind, text string) {
 		return
 	}
 	c.bar.clear()
-	fmt.Fprintf(c.Err, "spambloom: %s: %s\n", Paint(c.Err, kindColours[kind], kind), text)
+	fmt.Fprintf(c.Err, "spambloom: %s: %s\n", Paint(c.Err, kindColours[kind], kind), visible(text))
 }
 
 // ErrorText returns the text of an error for a JSON object, empty for nil.

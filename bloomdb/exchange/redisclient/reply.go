@@ -1,0 +1,116 @@
+package redisclient
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"strconv"
+)
+
+// Bounds of an answer or a message of the channel. The largest that are asked for have 1.5 MiB
+// (a batch of records) and some 40,000 elements (the list of commands, for a cluster). The
+// library allocates what the answer announces, so they are held before it reads.
+const (
+	maxReply    = 4 << 20 // bytes of text
+	maxElements = 1 << 17
+	maxLine     = 64 << 10 // bytes; of a number, a status or an error
+)
+
+var errOversize = errors.New("redis sends an answer that is larger than any that is asked for: find the client that writes to this Redis, or what answers in its place")
+
+// checked is a connection over TLS whose answers are bounded.
+type checked struct {
+	net.Conn
+	replies
+}
+
+func (c *checked) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	return c.replies.read(p[:n], err)
+}
+
+// NetConn lets the library detect that the other side closed an idle connection.
+func (c *checked) NetConn() net.Conn { return c.Conn }
+
+// replies follows the answers on a connection, in RESP2 or RESP3, and holds their bounds. It
+// holds no more of them than the line that is incomplete.
+type replies struct {
+	missing  int64  // elements of the answer; 0: an answer begins
+	skip     int64  // bytes of a text
+	line     []byte // the incomplete line
+	bytes    int64  // of the answer
+	elements int64  // of the answer
+	err      error  // of an earlier read
+}
+
+// read returns the result of reading p, which the connection sent with err.
+func (r *replies) read(p []byte, err error) (int, error) {
+	if r.err == nil {
+		r.err = r.follow(p)
+	}
+	if r.err != nil {
+		return 0, r.err
+	}
+	return len(p), err
+}
+
+func (r *replies) follow(p []byte) error {
+	for len(p) > 0 {
+		if n := min(r.skip, int64(len(p))); n > 0 {
+			r.skip -= n
+			p = p[n:]
+			continue
+		}
+		line, rest, isWhole := bytes.Cut(p, []byte("\n"))
+		if len(r.line)+len(line) > maxLine {
+			return errOversize
+		}
+		r.line, p = append(r.line, line...), rest
+		if !isWhole {
+			return nil
+		}
+		if err := r.element(bytes.TrimRight(r.line, "\r")); err != nil {
+			return err
+		}
+		r.line = r.line[:0]
+	}
+	return nil
+}
+
+// element takes the first line of an element.
+func (r *replies) element(line []byte) error {
+	if r.missing == 0 {
+		r.missing, r.bytes, r.elements = 1, 0, 0
+	}
+	r.missing--
+	r.elements++
+	r.bytes += int64(len(line))
+	if len(line) > 0 && bytes.IndexByte([]byte("$!=*~>%|"), line[0]) >= 0 {
+		n, err := strconv.ParseInt(string(line[1:]), 10, 64)
+		if err != nil || n > maxReply {
+			return errOversize
+		}
+		r.announced(line[0], max(0, n), n < 0)
+	}
+	if r.bytes > maxReply || r.elements+r.missing > maxElements {
+		return errOversize
+	}
+	return nil
+}
+
+// announced takes the n bytes or elements that an element consists of.
+func (r *replies) announced(kind byte, n int64, isNull bool) {
+	switch kind {
+	case '$', '!', '=':
+		r.bytes += n
+		if !isNull {
+			r.skip = n + 2 // its end
+		}
+	case '%':
+		r.missing += 2 * n
+	case '|':
+		r.missing += 2*n + 1 // attributes precede the element
+	default:
+		r.missing += n
+	}
+}
