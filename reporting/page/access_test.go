@@ -97,7 +97,7 @@ func TestAccessibility(t *testing.T) {
 					}
 				}
 				paper(t, tab)
-				if wrong := append(ask(t, tab, chromedp.Evaluate[[]string](barriers)), ask(t, tab, chromedp.Evaluate[[]string](offPaper))...); len(wrong) > 0 {
+				if wrong := append(ask(t, tab, chromedp.Evaluate[[]string](barriers, chromedp.EvalAwaitPromise)), ask(t, tab, chromedp.Evaluate[[]string](offPaper))...); len(wrong) > 0 {
 					t.Errorf("%s on paper: %q", name, wrong)
 				}
 			}
