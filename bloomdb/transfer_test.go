@@ -55,6 +55,30 @@ func TestSnapshotForLateSite(t *testing.T) {
 	check()
 }
 
+// A site that gets only a part of the deltas lists nothing that their site has revoked.
+func TestDeltasTakeBackFirst(t *testing.T) {
+	a := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
+	b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
+	for _, n := range []int{1, 2, 2, 3} { // 2 is contested
+		bloomdbtest.Report(t, a, n)
+		if n < 3 {
+			bloomdbtest.Revoke(t, a, n)
+		}
+	}
+	deltas := bloomdbtest.Drain(t, a)
+	for i, d := range deltas {
+		bloomdbtest.Apply(t, b, d)
+		for _, n := range []int{1, 2} {
+			if b.Judge(bloomdbtest.Message(n)).Listed {
+				t.Errorf("after %d of %d deltas, message %d is listed", i+1, len(deltas), n)
+			}
+		}
+	}
+	if !b.Judge(bloomdbtest.Message(3)).Listed {
+		t.Error("message 3 is not listed")
+	}
+}
+
 // Lost deltas stay wanted, also after a restart, until a snapshot from a later position is
 // applied.
 func TestSnapshotFillsGaps(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
@@ -65,6 +66,36 @@ func kinds(t testing.TB, ks *keyspace.Keyspace, d wire.Delta) (list []layout.Kin
 		list = append(list, s.Target.Kind)
 	}
 	return list
+}
+
+// Chunks contain the filters in the order of publication, because readers join chunk by chunk.
+func TestSnapshotTakesBackFirst(t *testing.T) {
+	ks := open(t, t.TempDir())
+	for _, kind := range []layout.Kind{layout.SpamFilter, layout.RevokedFilter, layout.SpamFilter} {
+		if err := keyspacetest.Report(ks, kind, keyspacetest.Message(1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count(t, ks, 1)
+	chunk, ok, err := ks.Outbox.NewSnapshot().Next()
+	if !ok || err != nil {
+		t.Fatalf("chunk %v, %v", ok, err)
+	}
+	_, body, err := ks.Sealer.OpenRecord(chunk, wire.RecordChunk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order []layout.Kind
+	for r := (&wire.RecordReader{B: body[4:]}); len(r.B) > 0; r.Take(int(r.U32())) {
+		s, err := wire.DecodeSectionHead(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		order = append(order, s.Target.Kind)
+	}
+	if want := []layout.Kind{layout.RevokedFilter, layout.LadderFilter, layout.SpamFilter, layout.CountFilter}; !slices.Equal(order, want) {
+		t.Errorf("sections %v, want %v", order, want)
+	}
 }
 
 // If the identity cannot be written, no number is assigned and no change is lost.

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -316,16 +317,16 @@ func (p *Outbox) gather(all bool) (next int) {
 		p.ready = append(p.ready, changedCells{t, slices.Compact(positions)})
 	}
 	slices.SortFunc(p.ready, func(a, b changedCells) int {
-		if a.target.Before(b.target) {
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(rank(a.target.Kind), rank(b.target.Kind)), cmp.Compare(a.target.Gen, b.target.Gen))
 	})
 	if all {
 		p.readyMark = mark
 	}
 	return p.readyFrom(all)
 }
+
+// rank returns the place of a kind in the order of publication.
+func rank(k layout.Kind) int { return slices.Index(layout.PublishOrder[:], k) }
 
 // readyFrom returns the index of the first entry of ready that can be published, -1 if there is
 // none. Unless all is set, only urgent ones can. The caller holds deltaMu.

@@ -34,13 +34,16 @@ type SnapshotWriter struct {
 }
 
 // NewSnapshot begins a snapshot of all own filters at the current position: reports first, newest
-// generation first; then counts.
+// generation first, each in the order of publication; then counts. Readers join chunk by chunk.
 func (p *Outbox) NewSnapshot() *SnapshotWriter {
 	w := &SnapshotWriter{pub: p, whole: true}
 	w.epoch, w.seq = p.Head()
 	v := p.Store.Current()
 	for _, g := range v.Reports {
-		for _, kind := range layout.ReportKinds {
+		for _, kind := range layout.PublishOrder {
+			if kind.Counts() {
+				continue
+			}
 			w.targets = append(w.targets, layout.Target{Kind: kind, Gen: g.Num})
 		}
 	}
