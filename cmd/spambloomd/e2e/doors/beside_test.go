@@ -98,11 +98,16 @@ func startRspamd(t *testing.T, module, settings string) (ask func(message string
 	}
 	harness.Write(t, filepath.Join(dir, "modules", module+".lua"), string(lua))
 	harness.Write(t, filepath.Join(dir, "first.lua"), "require \"global_functions\" ()\n") // as Debian's rspamd.lua does
-	rspamd.Start(t, program, dir, "", fmt.Sprintf(rspamdConf, dir, port, settings))
+	_, ended := rspamd.Start(t, program, dir, "", fmt.Sprintf(rspamdConf, dir, port, settings))
 	url := "http://" + testenv.Local(port)
 	transport := &http.Transport{DisableKeepAlives: true}
-	client := &http.Client{Transport: transport}
+	client := &http.Client{Transport: transport, Timeout: testenv.Patience}
 	testenv.Eventually(t, "rspamd answers", func() bool {
+		select {
+		case <-ended:
+			t.Fatal("rspamd ended")
+		default:
+		}
 		r, err := client.Get(url + "/ping")
 		if err != nil {
 			return false

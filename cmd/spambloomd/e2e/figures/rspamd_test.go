@@ -51,7 +51,7 @@ func startRspamd(t *testing.T) *target {
 		return nil
 	}
 	dir, milter, fuzzy := rspamd.Folder(t), testenv.Port(t), testenv.Port(t)
-	process := rspamd.Start(t, program, dir, "fuzzy_check", fmt.Sprintf(rspamdConf, dir, milter, fuzzy))
+	process, _ := rspamd.Start(t, program, dir, "fuzzy_check", fmt.Sprintf(rspamdConf, dir, milter, fuzzy))
 	g := &target{name: "rspamd", network: "tcp", addr: fmt.Sprintf("127.0.0.1:%d", milter), pid: process.Pid}
 	g.await(t)
 	return g

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -45,9 +46,10 @@ func Folder(t testing.TB) string {
 }
 
 // Start starts the program in a Folder, as the user _rspamd, with the built-in filters and
-// further settings, and returns its process. It may not yet answer. It ends with the test,
-// whose output has its log if the test failed. The settings have to name the log dir/log.
-func Start(t testing.TB, program, dir, filters, settings string) *os.Process {
+// further settings, and returns its process, and a channel that is closed when it has ended. It
+// may not yet answer. It ends with the test, whose output has its log if the test failed. The
+// settings have to name the log dir/log.
+func Start(t testing.TB, program, dir, filters, settings string) (p *os.Process, ended <-chan struct{}) {
 	t.Helper()
 	testenv.Root(t)
 	conf := harness.Write(t, filepath.Join(dir, "rspamd.conf"), fmt.Sprintf(common, dir, filters)+settings)
@@ -55,16 +57,39 @@ func Start(t testing.TB, program, dir, filters, settings string) *os.Process {
 		t.Fatalf("%v: %s", err, out)
 	}
 	cmd := exec.Command(program, "-f", "-c", conf, "-u", "_rspamd", "-g", "_rspamd")
+	out, err := os.Create(filepath.Join(dir, "out")) // what it prints before it opens its log
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	cmd.Stdout, cmd.Stderr = out, out
 	if err := harness.StartChild(cmd); err != nil {
 		t.Fatal(err)
 	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = cmd.Wait() // show tells how it ended
+	}()
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
-		_ = cmd.Wait()                          // its exit code is irrelevant
 		if t.Failed() {
-			log, _ := os.ReadFile(filepath.Join(dir, "log")) // missing if rspamd did not get that far
-			t.Logf("rspamd:\n%s", log)
+			show(t, dir, cmd.Process.Pid)
+		}
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+		<-done
+		if t.Failed() {
+			t.Logf("rspamd: %v", cmd.ProcessState)
 		}
 	})
-	return cmd.Process
+	return cmd.Process, done
+}
+
+// show logs what rspamd wrote, and what its processes are doing.
+func show(t testing.TB, dir string, pid int) {
+	for _, name := range []string{"out", "log"} {
+		text, err := os.ReadFile(filepath.Join(dir, name)) // no log if rspamd did not get that far
+		t.Logf("rspamd: %s (%v):\n%s", name, err, text)
+	}
+	out, _ := exec.Command("ps", "-o", "pid,ppid,stat,wchan:30,time,args", "-p", strconv.Itoa(pid), "--ppid", strconv.Itoa(pid)).CombinedOutput()
+	t.Logf("%s", out)
 }
