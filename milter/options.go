@@ -3,6 +3,7 @@ package milter
 import (
 	"cmp"
 	"log/slog"
+	"net"
 	"net/netip"
 	"time"
 
@@ -54,7 +55,11 @@ type Options struct {
 	Tempfail struct{ Overload, Error, Deadline bool }
 
 	MaxConnections          int // default 1000; further connections are closed at once
-	MaxConnectionsPerClient int // from one MTA address, or on one unix socket; default no limit
+	MaxConnectionsPerClient int // from one MTA address, of one user of this machine over TCP, or on one unix socket; default no limit
+
+	// UserOf returns the user of this machine who connected over TCP; nil, or "": unknown, and
+	// all unknown users of this machine are one client.
+	UserOf func(net.Conn) string
 
 	IdleTimeout       time.Duration // MTA silence between messages; default 2h, as in libmilter: an SMTP client may wait long before DATA
 	ContentTimeout    time.Duration // MTA silence within header and body, and within any packet; default 5m

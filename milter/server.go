@@ -99,15 +99,6 @@ const arriving = 250 * time.Millisecond
 // does not wait for idle connections, because their SMTP sessions may last for minutes.
 func (s *Server) Shutdown(ctx context.Context) error { return s.door.Shutdown(ctx, arriving) }
 
-// clientOf returns the client under which a connection is counted: an MTA's address; this
-// machine, for all its addresses over TCP; or the path of a unix socket.
-func clientOf(nc net.Conn) string {
-	if client, isTCP := door.Client(nc); isTCP {
-		return client
-	}
-	return nc.LocalAddr().String()
-}
-
 // countsRecipients reports whether a message counts once for each recipient that the MTA
 // at remote names.
 func (o *Options) countsRecipients(remote net.Addr) bool {
@@ -124,9 +115,10 @@ var limitKeys = map[string]string{
 // admit registers a new connection, or closes it and returns nil.
 func (s *Server) admit(listener string, nc net.Conn) *conn {
 	o := s.options.Load()
-	admitted, refused := s.door.Admit(nc, clientOf(nc), door.Limits{Connections: o.MaxConnections, PerClient: o.MaxConnectionsPerClient})
+	client := door.Client(nc, o.UserOf)
+	admitted, refused := s.door.Admit(nc, client, door.Limits{Connections: o.MaxConnections, PerClient: o.MaxConnectionsPerClient})
 	if refused != nil {
-		s.refuse(nc, refused)
+		s.refuse(nc, client, refused)
 	}
 	if admitted == nil {
 		nc.Close()
@@ -140,11 +132,11 @@ func (s *Server) admit(listener string, nc net.Conn) *conn {
 
 // refuse counts a connection beyond a limit, before it is closed. A client that sees the
 // connection closed therefore finds it counted.
-func (s *Server) refuse(nc net.Conn, r *door.Refusal) {
+func (s *Server) refuse(nc net.Conn, client string, r *door.Refusal) {
 	s.metrics.Refused.WithLabelValues(r.Reason).Inc()
 	if s.refusing[r.Reason].allow() {
 		s.options.Load().Log.Error("milter connection refused: limit "+limitKeys[r.Reason]+" reached",
-			"limit", r.Limit, "remote", nc.RemoteAddr().String())
+			"limit", r.Limit, "of", client, "remote", nc.RemoteAddr().String())
 	}
 }
 

@@ -272,3 +272,33 @@ func TestBoundsOnMembers(t *testing.T) {
 		t.Errorf("%d sites are stored, want only this one", n)
 	}
 }
+
+// TestManyNames is the attack "many names": a holder of the federation key publishes under so
+// many names that no further site has room. Naming the members with [[peer]] ends that: the old
+// names are not trusted any more, and the members have room, whatever is still stored.
+func TestManyNames(t *testing.T) {
+	a := open(t, "a", nil)
+	send := func(site string) error {
+		d := wire.Delta{Site: site, Epoch: 2, Seq: 1}
+		d.Data = a.Sealer.EncodeDelta(d, 0, nil)
+		return a.Peers.Apply(d.Data, peers.Next)
+	}
+	var err error
+	for n := 0; n < 5000 && err == nil; n++ {
+		err = send(fmt.Sprint("fake", n))
+	}
+	if !errors.Is(err, layout.ErrFull) {
+		t.Fatal(err)
+	}
+	if err := send("b"); !errors.Is(err, layout.ErrFull) {
+		t.Fatal(err)
+	}
+	a.Sealer.Members = wire.Members{"b": {}}
+	if err := send("b"); err != nil {
+		t.Error(err)
+	}
+	if err := send("fake1"); !errors.Is(err, wire.ErrStranger) {
+		t.Errorf("a name of before: %v", err)
+	}
+	a.Peers.Forget() // otherwise each name has a file when the keyspace is closed
+}

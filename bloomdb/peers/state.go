@@ -76,6 +76,8 @@ func (ps *Peers) stateOf(h wire.Head) (*state, error) {
 	return &state{}, nil
 }
 
+// roomForSite rejects an epoch if there are too many. A named member has room for its own,
+// whatever is stored of sites that were trusted before members were named.
 func (ps *Peers) roomForSite(site string) error {
 	epochs := 0
 	for o := range ps.sites {
@@ -83,7 +85,8 @@ func (ps *Peers) roomForSite(site string) error {
 			epochs++
 		}
 	}
-	if len(ps.sites) >= maxOrigins || epochs >= MaxEpochs {
+	_, isNamed := ps.sealer.Members[site]
+	if len(ps.sites) >= maxOrigins && !isNamed || epochs >= MaxEpochs {
 		return fmt.Errorf("%w: %d epochs of other sites are stored, %d of them of the sender", layout.ErrFull, len(ps.sites), epochs)
 	}
 	return nil

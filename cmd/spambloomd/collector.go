@@ -81,9 +81,26 @@ func (c databaseCollector) Collect(ch chan<- prometheus.Metric) {
 			gauge(dbLost, f.Lost, generation)
 		}
 	}
-	for _, site := range s.Sites {
-		gauge(dbSequence, float64(site.Seq), site.Site)
-		gauge(dbCells, float64(site.Cells), site.Site)
-		ch <- prometheus.MustNewConstMetric(dbGaps, prometheus.CounterValue, float64(site.Gaps), site.Site)
+	c.collectSites(ch, s)
+}
+
+// collectSites exports one value for each site, which has a status for each epoch: the number of
+// the latest epoch, which comes first, and sums of the rest. Prometheus refuses two values with
+// the same labels, and with them all metrics.
+func (databaseCollector) collectSites(ch chan<- prometheus.Metric, s bloomdb.Status) {
+	for i, site := range s.Sites {
+		if i > 0 && s.Sites[i-1].Site == site.Site {
+			continue
+		}
+		cells, gaps := int64(0), uint64(0)
+		for _, epoch := range s.Sites[i:] {
+			if epoch.Site != site.Site {
+				break
+			}
+			cells, gaps = cells+epoch.Cells, gaps+epoch.Gaps
+		}
+		ch <- prometheus.MustNewConstMetric(dbSequence, prometheus.GaugeValue, float64(site.Seq), site.Site)
+		ch <- prometheus.MustNewConstMetric(dbCells, prometheus.GaugeValue, float64(cells), site.Site)
+		ch <- prometheus.MustNewConstMetric(dbGaps, prometheus.CounterValue, float64(gaps), site.Site)
 	}
 }

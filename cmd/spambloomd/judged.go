@@ -2,17 +2,29 @@ package main
 
 import (
 	"hash/maphash"
+	"net"
+	"strconv"
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting/judged"
+	"github.com/spambloom/spambloom/reporting/server"
 )
 
 // milterOptions returns the options of the milter, which remembers what it judges.
 func (d *service) milterOptions(s *settings.Settings) milter.Options {
 	o := s.MilterOptions(d.started.Name, d.log)
-	o.Judged = d.remember
+	o.Judged, o.UserOf = d.remember, tcpUser
 	return o
+}
+
+// tcpUser returns the user of this machine who connected over TCP, by number: names may take
+// long to look up, and mail waits.
+func tcpUser(conn net.Conn) string {
+	if uid, ok := server.UserOf(conn); ok {
+		return "uid:" + strconv.Itoa(uid)
+	}
+	return ""
 }
 
 // remember adds a message to those that were judged lately. Sketches and link domains are

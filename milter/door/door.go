@@ -112,18 +112,24 @@ type Refusal struct {
 	Limit  int
 }
 
-// Client returns the client under which a connection over TCP is counted: another machine's
-// address, or this machine, for all its addresses.
-func Client(nc net.Conn) (client string, isTCP bool) {
+// Client returns the client under which a connection is counted: the user whom userOf names;
+// else another machine's address, this machine for all its addresses, or a unix socket's path.
+// userOf may be nil.
+func Client(nc net.Conn, userOf func(net.Conn) string) string {
+	if userOf != nil {
+		if user := userOf(nc); user != "" {
+			return user
+		}
+	}
 	a, isTCP := nc.RemoteAddr().(*net.TCPAddr)
 	if !isTCP {
-		return "", false
+		return nc.LocalAddr().String()
 	}
 	addr := a.AddrPort().Addr().Unmap().WithZone("")
 	if addr.IsLoopback() {
-		return "loopback", true
+		return "loopback"
 	}
-	return addr.String(), true
+	return addr.String()
 }
 
 // Admit registers a connection of a client until Release. Otherwise it returns nil, and a

@@ -13,13 +13,14 @@ import (
 	"github.com/spambloom/spambloom/milter/door"
 )
 
-// remoteConn is a connection with a given remote address.
+// remoteConn is a connection with a given remote address, and that of a unix socket here.
 type remoteConn struct {
 	net.Conn
 	addr net.Addr
 }
 
 func (c remoteConn) RemoteAddr() net.Addr { return c.addr }
+func (c remoteConn) LocalAddr() net.Addr  { return &net.UnixAddr{Name: "/run/milter"} }
 
 // A listener for both families reports an IPv4 address as an IPv6 one.
 func TestClient(t *testing.T) {
@@ -27,13 +28,16 @@ func TestClient(t *testing.T) {
 		"192.0.2.1:25": "192.0.2.1", "[::ffff:192.0.2.1]:26": "192.0.2.1", "[2001:db8::1]:25": "2001:db8::1", "[fe80::1%eth0]:25": "fe80::1",
 		"127.0.0.1:1": "loopback", "127.3.2.1:2": "loopback", "[::1]:3": "loopback", "[::ffff:127.0.0.2]:4": "loopback",
 	} {
-		got, isTCP := door.Client(remoteConn{addr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort(remote))})
-		if got != want || !isTCP {
-			t.Errorf("%s is %s, %v, want %s", remote, got, isTCP, want)
+		conn := remoteConn{addr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort(remote))}
+		if got := door.Client(conn, func(net.Conn) string { return "" }); got != want {
+			t.Errorf("%s is %s, want %s", remote, got, want)
+		}
+		if got := door.Client(conn, func(net.Conn) string { return "uid:7" }); got != "uid:7" {
+			t.Errorf("a user is %s", got)
 		}
 	}
-	if got, isTCP := door.Client(remoteConn{addr: &net.UnixAddr{Name: "@"}}); got != "" || isTCP {
-		t.Errorf("a unix socket is %q, %v", got, isTCP)
+	if got := door.Client(remoteConn{addr: &net.UnixAddr{Name: "@"}}, nil); got != "/run/milter" {
+		t.Errorf("a unix socket is %q", got)
 	}
 }
 

@@ -29,7 +29,7 @@ type conn struct {
 	server   *Server
 	options  *Options
 	listener string     // its name
-	client   string     // see clientOf
+	client   string     // see door.Client; its mail has turns under that name
 	nc       *door.Conn // busy: a command was received
 	in       *bufio.Reader
 }

@@ -121,7 +121,7 @@ func (s *Server) Serve(name string, ln net.Listener) error {
 // admit registers a connection, or closes it and returns nil.
 func (s *Server) admit(listener string, nc net.Conn) *conn {
 	o := s.options.Load()
-	client := o.clientOf(nc)
+	client := door.Client(nc, o.UserOf)
 	admitted, refused := s.door.Admit(nc, client, door.Limits{Connections: o.MaxConnections, PerClient: o.MaxConnectionsPerClient})
 	if refused != nil {
 		s.metrics.refused.WithLabelValues(refused.Reason).Inc()
@@ -135,16 +135,6 @@ func (s *Server) admit(listener string, nc net.Conn) *conn {
 	c.client = client
 	s.metrics.connections.Inc()
 	return c
-}
-
-// clientOf returns the client under which a connection is counted and its mail has turns: a user
-// of this machine, or another machine's address. Users whom the system does not name are one.
-func (o *Options) clientOf(nc net.Conn) string {
-	client, _ := door.Client(nc)
-	if o.UserOf == nil {
-		return client
-	}
-	return cmp.Or(o.UserOf(nc), client)
 }
 
 // release ends a connection.

@@ -30,6 +30,10 @@ const (
 	maxOfAddress      = 32  // of one address
 	remoteReadTimeout = 30 * time.Second
 	expirySoon        = 14 * 24 * time.Hour
+
+	// maxChain bounds the certificates of a client. Verifying tries up to 100 keys, a third of a
+	// second of processor time, and the client has proven nothing yet.
+	maxChain = 5
 )
 
 // RemoteOptions are the files for the access of clients on other machines. One of ClientsCA
@@ -283,6 +287,9 @@ func cutScheme(header, scheme string) (credentials string, ok bool) {
 // name. The certificate has to be signed by one of the authorities and valid now. The
 // handshake has proven that the client has the private key.
 func (s *remoteState) certified(chain []*x509.Certificate) (string, error) {
+	if len(chain) > maxChain {
+		return "", fmt.Errorf("the client sends %d certificates; at most %d", len(chain), maxChain)
+	}
 	leaf, between := chain[0], x509.NewCertPool()
 	for _, c := range chain[1:] {
 		between.AddCert(c)

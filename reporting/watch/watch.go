@@ -44,6 +44,9 @@ type Facts struct {
 // maxContested bounds the contested messages that are named.
 const maxContested = 3
 
+// maxNamed bounds the sites that are named: a holder of the federation key can invent some.
+const maxNamed = 8
+
 // Contested is a message that different users call spam and wanted, or of which a report is held.
 type Contested struct {
 	ID                   string
@@ -212,6 +215,10 @@ func order(n overview.Need) int {
 
 // SiteNeeds lists the sites whose reports are missing here, and why.
 func SiteNeeds(sites []api.Site) (needs []overview.Need) {
+	need := func(text string) {
+		needs = append(needs, overview.Need{Text: text, Command: "spambloom sites", Page: "/sites"})
+	}
+	found := 0
 	for _, s := range sites {
 		text := ""
 		switch s.State {
@@ -232,7 +239,12 @@ func SiteNeeds(sites []api.Site) (needs []overview.Need) {
 		default:
 			continue
 		}
-		needs = append(needs, overview.Need{Text: text, Command: "spambloom sites", Page: "/sites"})
+		if found++; found <= maxNamed {
+			need(text)
+		}
+	}
+	if found > maxNamed {
+		need(fmt.Sprintf("%d other sites need attention as well.", found-maxNamed))
 	}
 	return needs
 }

@@ -2,6 +2,7 @@ package watch_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -101,5 +102,21 @@ func TestSentence(t *testing.T) {
 		if len(o.Needs) > 1 && !o.Needs[0].IsFault {
 			t.Errorf("the fault is not first: %+v", o.Needs)
 		}
+	}
+}
+
+// A holder of the federation key publishes under a thousand names, and then falls silent. The
+// overview, /readyz and the page name eight, and count the others.
+func TestManySilentSites(t *testing.T) {
+	sites := make([]api.Site, 1000)
+	for i := range sites {
+		sites[i].Site, sites[i].State = fmt.Sprintf("fake%d", i), api.StateSilent
+	}
+	needs := watch.SiteNeeds(sites)
+	if len(needs) != 9 || needs[8].Text != "992 other sites need attention as well." {
+		t.Errorf("%d needs, the last is %+v", len(needs), needs[len(needs)-1])
+	}
+	if needs = watch.SiteNeeds(sites[:8]); len(needs) != 8 {
+		t.Errorf("of 8 sites: %d needs", len(needs))
 	}
 }

@@ -2,7 +2,7 @@ package follower
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics are the counters; site labels are bounded by streams.MaxSites.
+// metrics are the counters. Their sites are bounded by streams.MaxSites: forget removes the others.
 type metrics struct {
 	applied, gaps, loaded *prometheus.CounterVec
 }
@@ -15,6 +15,13 @@ func newMetrics() *metrics {
 		applied: bySite("spambloom_exchange_applied_total", "Deltas of other sites applied."),
 		gaps:    bySite("spambloom_exchange_gaps_total", "Gaps in a stream that no snapshot filled at once."),
 		loaded:  bySite("spambloom_exchange_snapshots_loaded_total", "Snapshots of other sites read completely."),
+	}
+}
+
+// forget removes the counters of a site.
+func (m *metrics) forget(site string) {
+	for _, c := range []*prometheus.CounterVec{m.applied, m.gaps, m.loaded} {
+		c.DeleteLabelValues(site)
 	}
 }
 

@@ -15,15 +15,19 @@ const (
 	// maxJunkPause is the longest pause before a stream that ends with foreign entries is
 	// read again, unless its site publishes.
 	maxJunkPause = time.Hour
+	// silentFor is the silence after which a site makes room for another one.
+	silentFor = time.Hour
+
 	// holdPause is how long a site is paused if its next record cannot be applied now.
 	holdPause = 30 * time.Second
 )
 
 // origin is the follower's state for one other site.
 type origin struct {
-	site string
-	at   streams.Position // the last delta consumed: applied, or written by the site but refused
-	head streams.Position // the last delta that the site claims to have published
+	site  string
+	since time.Time        // when its first news arrived
+	at    streams.Position // the last delta consumed: applied, or written by the site but refused
+	head  streams.Position // the last delta that the site claims to have published
 
 	// read is the id of the last foreign entry that was skipped. It is not a cursor: at the
 	// end of the stream, reading restarts once from at (hasRestarted), because the stream
@@ -158,20 +162,20 @@ func (o *origin) settle(now time.Time) {
 }
 
 // origin returns the state of a proven site, creating it if needed. It returns nil for this
-// site and for names beyond streams.MaxSites.
+// site and for names beyond streams.MaxSites, unless another one has been silent for long.
 func (f *Follower) origin(site string) *origin {
 	o := f.origins[site]
 	switch {
 	case o != nil || site == f.site:
 		return o
-	case len(f.origins) >= streams.MaxSites:
+	case len(f.origins) >= streams.MaxSites && !f.forgetSilent(time.Now()):
 		if f.logLimit.Allow("sites") {
 			f.log.Warn("too many sites: further ones are ignored", "limit", streams.MaxSites, "site", site)
 		}
 		return nil
 	}
 	at := f.cursor(site)
-	o = &origin{site: site, at: at, head: at}
+	o = &origin{site: site, since: time.Now(), at: at, head: at}
 	if f.db.Wanting(site) {
 		o.gaps = 1 // or more, from before the start
 	}
@@ -179,6 +183,31 @@ func (f *Follower) origin(site string) *origin {
 	defer f.mu.Unlock()
 	f.origins[site] = o
 	return o
+}
+
+// forgetSilent removes the state of the site that has been silent for the longest time, if that
+// is long enough. So a holder of the federation key who has used up all names does not keep new
+// sites out after he has left. The database keeps the site's cursor and data.
+func (f *Follower) forgetSilent(now time.Time) bool {
+	oldest, last := "", now.Add(-silentFor)
+	for site, o := range f.origins {
+		news := o.since
+		if o.heard.After(news) {
+			news = o.heard
+		}
+		if news.Before(last) {
+			oldest, last = site, news
+		}
+	}
+	if oldest == "" {
+		return false
+	}
+	f.mu.Lock()
+	delete(f.origins, oldest)
+	f.mu.Unlock()
+	f.metrics.forget(oldest)
+	f.refused.Forget(oldest)
+	return true
 }
 
 // afterDrop resets the origins to the database's content after a site was dropped, which

@@ -50,6 +50,14 @@ func (c *Counts) Add(site string, cause Cause, err error) {
 	c.bySite[site][string(cause)]++
 }
 
+// Forget removes the counts of a site.
+func (c *Counts) Forget(site string) {
+	c.metric.DeletePartialMatch(prometheus.Labels{"site": site})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.bySite, site)
+}
+
 // Of counts the refused records of a site by cause. It is nil if none was refused. The site
 // "" stands for all unknown sites together.
 func (c *Counts) Of(site string) map[string]int64 {

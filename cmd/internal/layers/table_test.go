@@ -228,7 +228,7 @@ var inTests = map[string][]string{
 	"bloomdb/exchange/publisher":   {"bloomdb/bloomdbtest"},
 	"bloomdb/exchange/subscriber":  {"bloomdb/bloomdbtest", "bloomdb/exchange/redistest"},
 
-	"cmd/spambloomd":                {"bloomdb/keyring", "cmd/internal/manual", "cmd/internal/monitoring", "cmd/spambloomd/e2e/harness", "reporting/client", "reporting/credential", "reporting/trust"},
+	"cmd/spambloomd":                {"bloomdb/keyring", "bloomdb/peers", "cmd/internal/manual", "cmd/internal/monitoring", "cmd/spambloomd/e2e/harness", "reporting/client", "reporting/credential", "reporting/trust"},
 	"cmd/spambloomd/settings":       {"cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/state":          {"cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/privacy":        {"cmd/internal/config"},

@@ -3,7 +3,6 @@
 package finding
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -52,11 +51,7 @@ func Print(streams verb.Streams, findings []Finding, asJSON bool) error {
 		if f.State == Warning {
 			warnings++
 		}
-		line, err := f.line(asJSON)
-		if err != nil {
-			return err
-		}
-		if err := streams.Print(line); err != nil {
+		if err := f.print(streams, asJSON); err != nil {
 			return err
 		}
 	}
@@ -66,14 +61,16 @@ func Print(streams verb.Streams, findings []Finding, asJSON bool) error {
 	return nil
 }
 
-func (f Finding) line(asJSON bool) (string, error) {
+// print prints a finding. Further lines of its text, which may be an answer of Redis, are
+// indented, so that none looks like another finding.
+func (f Finding) print(streams verb.Streams, asJSON bool) error {
 	if asJSON {
-		data, err := json.Marshal(f)
-		return string(data) + "\n", err
+		return streams.PrintJSON(f)
 	}
-	text := fmt.Sprintf("%-8s %-7s %s\n", strings.ToUpper(f.State), f.Check, f.Text)
+	indent := strings.NewReplacer("\n", "\n"+strings.Repeat(" ", 17))
+	text := fmt.Sprintf("%-8s %-7s %s\n", strings.ToUpper(f.State), f.Check, indent.Replace(f.Text))
 	if f.Command != "" {
-		text += fmt.Sprintf("%17s%s\n", "-> ", f.Command)
+		text += fmt.Sprintf("%17s%s\n", "-> ", indent.Replace(f.Command))
 	}
-	return text, nil
+	return streams.Print(text)
 }

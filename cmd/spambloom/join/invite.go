@@ -187,7 +187,7 @@ func (s *site) answer(streams verb.Streams, i *invitation.Invitation, line strin
 		}
 		file.New = []byte(text)
 	}
-	fmt.Fprint(streams.Err, file.Diff(show))
+	streams.Show(file.Diff(show))
 	question := fmt.Sprintf("give the federation key to %s, fingerprint %s?", r.Name, r.Fingerprint())
 	if err := streams.Confirm(question, flags.yes); err != nil {
 		return err

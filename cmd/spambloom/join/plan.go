@@ -1,6 +1,7 @@
 package join
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -129,6 +130,9 @@ func (s *site) caChanges(p *plan, ca string) (changes []config.Change, err error
 		if held, err := os.ReadFile(s.Redis.CA); err == nil && string(held) == ca {
 			return nil, nil
 		}
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM([]byte(ca)) {
+		return nil, invalid("the CA of Redis in the line is not a certificate, so the daemon would not start; ask for a new line")
 	}
 	path := filepath.Join(filepath.Dir(s.files.Federation), "redis-ca.pem")
 	if p.ca, err = change.Read(path); err != nil {

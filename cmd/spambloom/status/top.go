@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/spambloom/spambloom/cmd/spambloom/format"
 	"github.com/spambloom/spambloom/cmd/spambloom/verb"
@@ -60,11 +60,7 @@ Exit codes:
 func redraw(ctx context.Context, c *verb.CLI, times int, draw func(context.Context) (string, error)) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	out, isFile := c.Out.(*os.File)
-	before := ""
-	if isFile && term.IsTerminal(int(out.Fd())) {
-		before = verb.Clear
-	}
+	isTerminal := verb.IsTerminal(c.Out)
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for n := 1; ; n++ {
@@ -75,7 +71,10 @@ func redraw(ctx context.Context, c *verb.CLI, times int, draw func(context.Conte
 		if err != nil {
 			return err
 		}
-		if err := c.Print(before + text); err != nil || n == times {
+		if isTerminal {
+			err = c.Clear()
+		}
+		if err := errors.Join(err, c.Print(text)); err != nil || n == times {
 			return err
 		}
 		select {

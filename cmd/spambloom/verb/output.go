@@ -1,9 +1,7 @@
 package verb
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 )
 
@@ -12,26 +10,21 @@ func (c *CLI) Print(text string) error {
 	if c.Quiet && c.Changes {
 		return nil
 	}
-	return c.write(visible(text))
-}
-
-func (c *CLI) write(text string) error {
-	if c.Changes && IsTerminal(c.Out) {
-		c.bar.clear()
-	}
-	if _, err := io.WriteString(c.Out, text); err != nil {
-		return OutputError(err)
-	}
-	return nil
+	c.clearBar()
+	return c.Streams.Print(text)
 }
 
 // PrintJSON writes a result as one line.
 func (c *CLI) PrintJSON(v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
+	c.clearBar()
+	return c.Streams.PrintJSON(v)
+}
+
+// clearBar removes the progress bar if results appear on its terminal.
+func (c *CLI) clearBar() {
+	if c.Changes && IsTerminal(c.Out) {
+		c.bar.clear()
 	}
-	return c.write(visibleJSON(string(data)) + "\n")
 }
 
 // PrintEither writes a result in one of its two forms.

@@ -5,6 +5,7 @@ package verb
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,8 +24,22 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
-// Print writes a result.
-func (s Streams) Print(text string) error {
+// Print writes a result; see visible.
+func (s Streams) Print(text string) error { return s.write(visible(text)) }
+
+// Clear empties a terminal (ECMA-48, CUP and ED).
+func (s Streams) Clear() error { return s.write("\x1b[H\x1b[2J") }
+
+// PrintJSON writes a result as one line.
+func (s Streams) PrintJSON(v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return s.write(visibleJSON(string(data)) + "\n")
+}
+
+func (s Streams) write(text string) error {
 	if _, err := io.WriteString(s.Out, text); err != nil {
 		return OutputError(err)
 	}
@@ -32,7 +47,12 @@ func (s Streams) Print(text string) error {
 }
 
 // Note writes a line to standard error. Kind is warning or hint.
-func (s Streams) Note(kind, text string) { fmt.Fprintf(s.Err, "spambloom: %s: %s\n", kind, text) }
+func (s Streams) Note(kind, text string) {
+	fmt.Fprintf(s.Err, "spambloom: %s: %s\n", kind, visible(text))
+}
+
+// Show writes text that is no result to standard error; see visible.
+func (s Streams) Show(text string) { fmt.Fprint(s.Err, visible(text)) }
 
 // Confirm asks a question unless yes is set. It returns nil if the answer is yes. Without a
 // terminal it asks nothing and fails.
@@ -50,7 +70,7 @@ func (s Streams) Confirm(question string, yes bool) error {
 
 // Ask reports whether a question was answered with yes.
 func (s Streams) Ask(question string) bool {
-	fmt.Fprintf(s.Err, "spambloom: %s [y/N] ", question)
+	fmt.Fprintf(s.Err, "spambloom: %s [y/N] ", visible(question))
 	answer, err := bufio.NewReader(io.LimitReader(s.In, 64)).ReadString('\n')
 	if err != nil && answer == "" {
 		fmt.Fprintln(s.Err)

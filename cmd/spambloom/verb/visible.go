@@ -12,7 +12,7 @@ import (
 // reads.
 
 // visible returns text with a ? in place of each character that a terminal acts on or that
-// changes the direction of others, except for line ends, tabs, and the sequences of this program.
+// changes the direction of others, except for line ends, tabs, and the colours of this program.
 func visible(text string) string {
 	return replaced(text, func(rest string, _ rune) (own int, by string) {
 		for _, s := range sequences {
@@ -24,13 +24,10 @@ func visible(text string) string {
 	})
 }
 
-// sequences are those that this program writes to a terminal.
+// sequences are the colours of this program. None of them moves the cursor.
 var sequences = []string{
-	Clear, "\x1b[0m", "\x1b[" + Bold + "m", "\x1b[" + Red + "m", "\x1b[" + Green + "m", "\x1b[" + Yellow + "m", "\x1b[" + Cyan + "m",
+	"\x1b[0m", "\x1b[" + Bold + "m", "\x1b[" + Red + "m", "\x1b[" + Green + "m", "\x1b[" + Yellow + "m", "\x1b[" + Cyan + "m",
 }
-
-// Clear empties a terminal (ECMA-48, CUP and ED).
-const Clear = "\x1b[H\x1b[2J"
 
 // visibleJSON returns the same JSON with such characters escaped.
 func visibleJSON(text string) string {

@@ -14,9 +14,9 @@ func TestTerminalSequences(t *testing.T) {
 	for text, want := range map[string]string{
 		"queue id Q\x1b]0;pwned\aX\tspam\n":       "queue id Q?]0;pwned?X\tspam\n",
 		"\x1b[1mbold\x1b[0m \x1b[2J\x1b[1;31mred": "\x1b[1mbold\x1b[0m ?[2J?[1;31mred",
-		Clear + "a\rb":                      Clear + "a?b",
-		"caf\u00e9 caf\xe9 \x9b2J \u009b2J": "caf\u00e9 caf\xe9 ?2J ?2J",
-		"evil\u202emoc.elpmaxe":             "evil?moc.elpmaxe",
+		"\x1b[H\x1b[2Ja\rb":                       "?[H?[2Ja?b",
+		"caf\u00e9 caf\xe9 \x9b2J \u009b2J":       "caf\u00e9 caf\xe9 ?2J ?2J",
+		"evil\u202emoc.elpmaxe":                   "evil?moc.elpmaxe",
 	} {
 		var out, errs bytes.Buffer
 		c := &CLI{}

@@ -1,0 +1,43 @@
+package follower
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
+	"github.com/spambloom/spambloom/bloomdb/wire"
+)
+
+// TestManyNames is the attack "many names": a holder of the federation key sends heartbeats under
+// as many names as are followed. New sites are ignored, but only until an hour after he has left.
+func TestManyNames(t *testing.T) {
+	db, log := openSite(t, "a"), newLog()
+	f := follow(db, log)
+	sealer := &wire.Sealer{Ring: bloomdbtest.Ring}
+	heartbeat := func(site string) {
+		h := wire.Head{Type: wire.RecordHeartbeat, Site: site, Epoch: 1, Made: time.Now()}
+		f.receiveHeartbeat(sealer.EncodeRecord(h, make([]byte, 16)), true)
+	}
+	for i := range streams.MaxSites + 10 {
+		heartbeat(fmt.Sprint("fake", i))
+	}
+	heartbeat("b")
+	if n := len(f.origins); n != streams.MaxSites || f.origins["b"] != nil {
+		t.Fatalf("%d sites, the new one is %v", n, f.origins["b"])
+	}
+	for _, o := range f.origins { // the time of real news cannot be set
+		o.since, o.heard = o.since.Add(-2*silentFor), o.heard.Add(-2*silentFor)
+	}
+	heartbeat("fake1")
+	for _, site := range []string{"b", "c"} {
+		heartbeat(site)
+		if f.origins[site] == nil {
+			t.Errorf("%s is ignored", site)
+		}
+	}
+	if n := len(f.origins); n != streams.MaxSites || f.origins["fake1"] == nil {
+		t.Errorf("%d sites, the one that is heard %v", n, f.origins["fake1"])
+	}
+}

@@ -1,0 +1,61 @@
+package server
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestLongChain is the attack "long chain": a client that no authority knows sends many
+// certificates with the name of the issuer of its own, and the daemon tries the key of each. A
+// chain of more certificates than any authority needs is not verified.
+func TestLongChain(t *testing.T) {
+	a := newAuthority(t)
+	roots := x509.NewCertPool()
+	roots.AddCert(a.cert)
+	s := &remoteState{tls: &tls.Config{ClientCAs: roots}}
+	chain := []*x509.Certificate{forged(t, "client", "issuer")}
+	for range maxChain {
+		chain = append(chain, forged(t, "issuer", "issuer"))
+	}
+	for _, c := range []struct {
+		n    int
+		want string
+	}{{maxChain, "is refused: x509"}, {maxChain + 1, "certificates; at most"}} {
+		_, err := s.certified(chain[:c.n])
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%d certificates: %v", c.n, err)
+		}
+	}
+}
+
+// forged returns a certificate whose key is expensive to verify with.
+func forged(t *testing.T, subject, issuer string) *x509.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P521(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := func(name string) *x509.Certificate {
+		return &x509.Certificate{
+			SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour),
+			IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template(subject), template(issuer), &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
