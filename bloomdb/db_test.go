@@ -2,6 +2,7 @@ package bloomdb_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/status"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -285,6 +287,8 @@ func TestFull(t *testing.T) {
 	}
 	if s := db.Status(); s.ErrorPerMail > 2*1e-6 {
 		t.Errorf("error per mail %g when full, target 1e-6", s.ErrorPerMail)
+	} else if !slices.ContainsFunc(s.Filters, func(f status.Filter) bool { return f.Kind == "spam" && f.Full }) {
+		t.Errorf("no filter is full: %+v", s.Filters)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 func fillDisk(t *testing.T, dir string) (ballast string) {
 	t.Helper()
 	ballast = filepath.Join(dir, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+	if err := os.WriteFile(ballast, make([]byte, 2<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
 	return ballast
@@ -117,7 +117,7 @@ func (w *diskWorld) refuseAll() {
 // and mail is judged. Once there is room, everything continues without a restart. Acknowledged
 // reports survive a crash, and reach other sites.
 func TestFullDisk(t *testing.T) {
-	dir := testenv.SmallDisk(t, "256k")
+	dir := testenv.SmallDisk(t, "2m")
 	c := bloomdbtest.NewClock()
 	o := small(filepath.Join(dir, "state"))
 	o.Reports.Capacity, o.Now = 2000, c.Now

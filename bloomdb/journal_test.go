@@ -146,7 +146,7 @@ func TestFailingSnapshots(t *testing.T) {
 // A daemon that starts with a full disk judges mail, rejects reports, and accepts them again
 // when there is room.
 func TestStartOnFullDisk(t *testing.T) {
-	dir := testenv.SmallDisk(t, "256k")
+	dir := testenv.SmallDisk(t, "2m")
 	o := bloomdbtest.Options(filepath.Join(dir, "state"), "mx1")
 	db := bloomdbtest.Open(t, o)
 	bloomdbtest.Report(t, db, 1)

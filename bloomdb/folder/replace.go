@@ -105,3 +105,24 @@ func CutPath(path string, size int64) error {
 	}
 	return errors.Join(CutFile(f, size), f.Close())
 }
+
+// room is what a disk must have for another write to be expected to succeed: more than a report
+// or a transaction of many takes.
+const room = 1 << 20
+
+// CheckRoom writes a file of one MiB to a folder and removes it. It returns the error of a disk
+// that takes a few bytes, but not the next report.
+func CheckRoom(dir string) error {
+	f, err := os.CreateTemp(dir, ".room-")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := os.Remove(f.Name()); err != nil { // first: a crash leaves nothing
+		return err
+	}
+	if _, err := f.Write(make([]byte, room)); err != nil {
+		return fmt.Errorf("less than %d MiB of room: %w", room>>20, err)
+	}
+	return f.Sync()
+}

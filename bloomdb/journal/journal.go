@@ -160,8 +160,13 @@ func (j *Log) fail(err error) error {
 }
 
 // repair ends a faulty segment at its last synced byte and starts a new one. After a failed
-// fsync, nothing later in the file can be trusted. The caller holds mu.
+// fsync, nothing later in the file can be trusted. On a disk without room for more than the new
+// segment's header, the fault lasts. The caller holds mu.
 func (j *Log) repair() error {
+	if err := folder.CheckRoom(j.dir); err != nil {
+		j.fault = fmt.Errorf("journal %s: %w", j.dir, err)
+		return j.fault
+	}
 	if j.file != nil {
 		if err := folder.CutFile(j.file, j.onDisk); err != nil {
 			return j.fail(err)

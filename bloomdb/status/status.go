@@ -72,12 +72,17 @@ type Filter struct {
 	Error      float64   `json:"error"` // bits: chance that one absent key is found
 	Memory     int64     `json:"memory_bytes"`
 	Saturated  int64     `json:"saturated,omitempty"` // counts: increments lost to a full overflow table
+	Full       bool      `json:"full,omitempty"`      // bits: of the current period, and at least fullFrom of the planned ones are set
 
 	// Masked is the number of bits that retouches hide; spam only. Lost estimates how many reported
 	// signatures are no longer found because of them.
 	Masked int64   `json:"masked,omitempty"`
 	Lost   float64 `json:"lost,omitempty"`
 }
+
+// fullFrom is the share of the planned bits from which a filter is called full: reports and other
+// sites' records that do not fit into the rest are refused.
+const fullFrom = 0.99
 
 // Of returns the status of one keyspace.
 func Of(ks *keyspace.Keyspace) Status {
@@ -135,6 +140,8 @@ func listingStatus(ks *keyspace.Keyspace, t layout.Target, l *store.Listing, sel
 		f.Fill = max(f.Fill, float64(b.Ones())/float64(b.Shape().Size()))
 		f.Error += ks.Store.Measured.Filter(store.MeasuredFilter{Target: t, Own: b == l.Own}, b)
 		f.Memory += b.Shape().Bytes()
+		isCurrent := t.Gen == ks.Settings.Generation(t.Kind, ks.Settings.Now())
+		f.Full = f.Full || isCurrent && float64(b.Ones()) >= fullFrom*float64(ks.Settings.FillLimit(t.Kind, b.Shape()))
 	}
 	if l.Own != nil {
 		self.Cells += l.Own.Ones()

@@ -27,8 +27,9 @@ const maxHTTP = 64
 //	/healthz   200 while the process answers at all
 //	/readyz    200 while it serves, mail is judged, and reports are accepted and written; otherwise
 //	           503 and the reason. With 200, a line for each damaged file, each lockout, a clock
-//	           that jumped, a configuration that is not in use, a trap that is not read, and
-//	           each reason why other sites are not heard
+//	           that jumped, a configuration that is not in use, a trap that is not read, what is
+//	           full, contested messages, a day without mail, and each reason why other sites
+//	           are not heard
 //	/          the page for people, see package page
 //
 // It answers only for its own names.
@@ -136,6 +137,7 @@ func (d *service) notes(lockout string) (notes []string) {
 	for _, name := range d.history.Damaged() {
 		notes = append(notes, "damaged: history/"+name+" is not used; missing: counts of that month")
 	}
+	notes = append(notes, d.useNotes.ask(d)...)
 	if lockout != "" {
 		notes = append(notes, lockout)
 	}

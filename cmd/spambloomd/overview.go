@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -37,16 +38,9 @@ func (d *service) openHistory() {
 // overview returns what status and the page show first.
 func (d *service) overview(s api.Status) *overview.Overview {
 	now := d.db.Now()
-	day := now.Truncate(time.Hour).Add(-23 * time.Hour)
-	d.history.Take()
-	f := watch.Facts{
-		Status: s, Sites: d.desk.Sites(d.links()), Traps: map[string]string{},
-		Exchange: d.exchange != nil,
-		History:  d.history.Fault(), Damaged: d.history.Damaged(),
-		LastDay:   history.Sum(d.history.Hours(day, now)),
-		DayBefore: history.Sum(d.history.Hours(day.Add(-24*time.Hour), day)),
-		Started:   d.begun, TargetError: d.started.Reports.MaxErrorPerMail,
-	}
+	f := d.inUse(s, now)
+	f.Sites, f.Traps, f.Exchange = d.desk.Sites(d.links()), map[string]string{}, d.exchange != nil
+	f.History, f.Damaged = d.history.Fault(), d.history.Damaged()
 	if fault := d.milter.Fault(); fault != nil {
 		f.Judging = fault.Error()
 	}
@@ -60,7 +54,6 @@ func (d *service) overview(s api.Status) *overview.Overview {
 	for name, t := range d.trapStatus() {
 		f.Traps[name] = t.Fault
 	}
-	f.Contested = d.contested()
 	if lockout, all := d.door.Lockout(); all {
 		f.LockedOut = lockout
 	} else if lockout != "" {
@@ -74,6 +67,46 @@ func (d *service) overview(s api.Status) *overview.Overview {
 	o := watch.Make(f, now)
 	o.Resident, o.MostMemory = residentMemory(), d.mostMemory
 	return o
+}
+
+// inUse returns the facts about what the site is used for.
+func (d *service) inUse(s api.Status, now time.Time) watch.Facts {
+	day := now.Truncate(time.Hour).Add(-23 * time.Hour)
+	d.history.Take()
+	return watch.Facts{
+		Status: s, Contested: d.contested(),
+		LastDay:   history.Sum(d.history.Hours(day, now)),
+		DayBefore: history.Sum(d.history.Hours(day.Add(-24*time.Hour), day)),
+		Started:   d.begun, TargetError: d.started.Reports.MaxErrorPerMail,
+	}
+}
+
+// useNotes are notes for /readyz about what the site is used for. They take a look at up to a
+// thousand reports, and all who reach the port may ask, so they are made at most every useFor.
+type useNotes struct {
+	mu    sync.Mutex
+	at    time.Time
+	notes []string
+}
+
+const useFor = 10 * time.Second
+
+func (u *useNotes) ask(d *service) []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.at.IsZero() && time.Since(u.at) < useFor {
+		return u.notes
+	}
+	u.at, u.notes = time.Now(), nil
+	s, err := d.desk.Status()
+	if err != nil {
+		return nil
+	}
+	now := d.db.Now()
+	for _, need := range d.inUse(s, now).InUse(now) {
+		u.notes = append(u.notes, "in use: "+need.Text)
+	}
+	return u.notes
 }
 
 // contested returns the messages about which users disagree, at most five. A fault of the

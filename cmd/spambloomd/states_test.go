@@ -6,12 +6,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
 	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
 	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/overview"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // The page, `spambloom status` and /readyz agree in each state: the page is green only if /readyz
@@ -24,6 +28,12 @@ func TestStatesAgree(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = client.Close() })
 		d.exchange = exchange.New(d.db, streams.New(client, d.db.Status().KeyID), exchange.Options{Log: d.log})
+	}
+	enter := func(t *testing.T, as func(desk.Report) (desk.Outcome, error), who string) {
+		set := signature.Set{Signatures: []signature.Signature{{Kind: signature.KindText, Digest: signature.Digest{22}}}}
+		if _, err := as(desk.Report{Set: set, Reporter: who, Class: bloomdb.ClassOther}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	write := func(t *testing.T, d *service, name string) {
 		path := filepath.Join(d.started.Data, name)
@@ -52,6 +62,17 @@ func TestStatesAgree(t *testing.T) {
 			text := "line 3: unknown key"
 			d.reloadFault.Store(&text)
 		}, overview.Attention, []string{"line 3: unknown key. The daemon runs with the previous configuration."}, []string{"configuration: the file is not in use: line 3"}},
+		"a day without mail": {func(_ *testing.T, d *service) {
+			d.begun = d.db.Now().Add(-2 * time.Hour)
+		}, overview.Attention, []string{"No mail has arrived for 24 hours"}, []string{"in use: No mail has arrived for 24 hours"}},
+		"contested": {func(t *testing.T, d *service) {
+			enter(t, d.desk.Report, "anna")
+			enter(t, d.desk.Revoke, "bert")
+		}, overview.Attention, []string{"Your users disagree about text:"}, []string{"in use: Your users disagree about text:"}},
+		"too full": {func(t *testing.T, d *service) {
+			enter(t, d.desk.Report, "anna")
+			d.started.Reports.MaxErrorPerMail = 1e-300
+		}, overview.Attention, []string{"The filters are too full"}, []string{"in use: The filters are too full"}},
 		"silent site": {func(t *testing.T, d *service) {
 			away(t, d)
 			d.started.Members = wire.Members{"mx2": {}}

@@ -328,14 +328,16 @@ func (d *Desk) period(now time.Time) time.Time {
 // carryOut carries out a decision of the ledger and settles it. A decision that the
 // database will never accept is given up.
 func (d *Desk) carryOut(decision ledger.Decision) (err error) {
-	decided := ""
+	decided, again := "", false // another copy of a listed message is no further listing
 	switch decision.Action {
 	case ledger.List:
+		again = d.db.IsReported(decision.Set)
 		decided, err = decisionList, d.db.Report(decision.Set, bloomdb.Class(decision.Class))
 	case ledger.Revoke:
+		again = d.db.IsRevoked(decision.Set)
 		decided, err = decisionRevoke, d.db.Revoke(decision.Set)
 	}
-	if decided != "" && err == nil {
+	if decided != "" && !again && err == nil {
 		d.decided.WithLabelValues(decided).Inc()
 	}
 	if err == nil || errors.Is(err, bloomdb.ErrNever) || errors.Is(err, bloomdb.ErrNothing) {

@@ -141,7 +141,8 @@ func (l *Ledger) Close() error { return l.file.Close() }
 // Quorum returns the weight that lists or revokes a message.
 func (l *Ledger) Quorum() Weight { return l.quorum }
 
-// Fault returns the error of the last transaction; nil if it succeeded.
+// Fault returns the error of the last transaction that failed; nil once one has succeeded and
+// there is room for more.
 func (l *Ledger) Fault() error { return l.file.Fault() }
 
 // commit does work in a transaction, see store.File.Commit.

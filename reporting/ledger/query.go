@@ -93,6 +93,7 @@ type Status struct {
 	Reporters int64  `json:"reporters"` // that are kept
 	Due       int    `json:"due"`       // decisions that are not carried out yet
 	Bytes     int64  `json:"bytes"`     // of the file
+	Full      bool   `json:"full,omitempty"`
 	Error     string `json:"error,omitempty"`
 }
 
@@ -102,6 +103,7 @@ func (l *Ledger) Status() (s Status, err error) {
 		s.Reports, s.Reporters = t.Count(buckets.CountReports), t.Count(buckets.CountReporters)
 		s.Due = t.Due.Stats().KeyN
 		s.Bytes = t.Reports.Tx().Size()
+		s.Full = s.Reports >= l.opt.Max
 		return nil
 	})
 	if fault := l.Fault(); fault != nil {

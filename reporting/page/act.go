@@ -76,7 +76,7 @@ func (p *Page) revokeID(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, err)
 		return
 	}
-	p.done(w, r, "Revoked. "+held(receipt))
+	p.done(w, r, revoked(receipt))
 }
 
 // settleReport settles the message of a report that is kept.
@@ -107,7 +107,7 @@ func (p *Page) carryOut(r *http.Request, action string, q api.Request) (string, 
 		return "Reported. " + held(receipt), err
 	case "revoke":
 		receipt, err := post(p, r, v1.Revoke, q)
-		return "Revoked. " + held(receipt), err
+		return revoked(receipt), err
 	case "never":
 		list, err := post(p, r, v1.Never, api.NeverRequest{Request: q, Note: strings.TrimSpace(r.PostFormValue("note"))})
 		return "Declared never spam on this site. The verdict is now " + list.Verdict + ".", err
@@ -119,6 +119,13 @@ func (p *Page) carryOut(r *http.Request, action string, q api.Request) (string, 
 		return "Hidden on this site. The verdict is now " + done.Verdict + ".", err
 	}
 	return "", api.NewProblem(http.StatusBadRequest, "there is no action %.20q", action)
+}
+
+func revoked(r api.Receipt) string {
+	if r.Idle {
+		return "Nothing has changed. " + held(r)
+	}
+	return "Revoked. " + held(r)
 }
 
 // held returns the verdict after a report or a revocation, and what holds from when.

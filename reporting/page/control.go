@@ -10,7 +10,7 @@ import (
 )
 
 // errVisitor is the error of a request that needs a user.
-var errVisitor = api.NewProblem(http.StatusUnauthorized, "this is for users who are signed in: run `spambloom web` in a terminal, and open the link")
+var errVisitor = api.NewProblem(http.StatusUnauthorized, "this is for users who are signed in")
 
 // get asks the control API in the name of the request's user.
 func get[A any](p *Page, r *http.Request, endpoint v1.Get[A]) (none A, err error) {

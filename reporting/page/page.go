@@ -31,7 +31,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -102,6 +101,15 @@ func New(o Options) http.Handler {
 	mux := http.NewServeMux()
 	for _, name := range []string{"assets/page.css", "assets/page.js"} { // no others, whatever the path is
 		mux.HandleFunc("GET /"+name, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, name) })
+	}
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
+		p.fail(w, r, http.StatusNotFound, "There is no such page")
+	})
+	for _, path := range []string{"/act", "/leave"} {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", http.MethodPost)
+			p.fail(w, r, http.StatusMethodNotAllowed, "Only a button of a page leads here")
+		})
 	}
 	mux.HandleFunc("GET /{$}", p.today)
 	mux.HandleFunc("GET /mail", p.mailList)
@@ -215,5 +223,9 @@ func (p *Page) send(w http.ResponseWriter, status int, html []byte) {
 
 // fail shows a problem: one sentence, and a way on.
 func (p *Page) fail(w http.ResponseWriter, r *http.Request, status int, text string) {
-	p.show(w, status, "problem", p.view(r, "That did not work", strings.TrimSuffix(text, ".")+"."))
+	title := "That did not work"
+	if status == http.StatusUnauthorized {
+		title = "Sign in first"
+	}
+	p.show(w, status, "problem", p.view(r, title, sentence(text)))
 }

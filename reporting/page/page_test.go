@@ -273,12 +273,37 @@ func TestVisitors(t *testing.T) {
 		t.Error("a visitor can search for a reporter")
 	}
 	for _, path := range []string{"/reports", "/reporters"} {
-		if w := v.get(path); w.Code != 401 || !strings.Contains(w.Body.String(), "spambloom web") {
-			t.Errorf("%s: %d", path, w.Code)
+		if w := v.get(path); w.Code != 401 || !strings.Contains(w.Body.String(), "<h1>Sign in first</h1>") || !strings.Contains(w.Body.String(), "spambloom web") {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
+	}
+	if strings.Contains(v.get("/").Body.String(), "<input") {
+		t.Error("a visitor is offered a form that does not work")
 	}
 	if w := v.upload([2]string{"form", ""}, [2]string{"message", "Subject: x\n\nx"}); w.Code != 401 {
 		t.Errorf("a visitor's message: %d", w.Code)
+	}
+}
+
+// A long address goes on in the next line where one reads it so, and an empty site says what to do
+// instead of drawing nothing.
+func TestNarrowAndEmpty(t *testing.T) {
+	site := pagetest.New(t)
+	v := signedIn(t, site, "root", pagetest.Root)
+	want := func(path, text string) {
+		t.Helper()
+		if w := v.get(path); !strings.Contains(w.Body.String(), text) {
+			t.Errorf("%s lacks %q:\n%s", path, text, w.Body)
+		}
+	}
+	for _, span := range []string{"day", "year"} {
+		want("/?range="+span, "No mail was counted within the last "+span+". <code>spambloom doctor</code>")
+	}
+	want("/", "No message is listed, so none can be called spam by mistake.")
+	want("/nothing", "There is no such page.")
+	site.MustReport("anna.<b>"+strings.Repeat("x", 40)+"@example.org", desktest.Letter(1, 0))
+	for _, path := range []string{"/reports", "/reporters"} {
+		want(path, ">anna.<wbr>&lt;b&gt;"+strings.Repeat("x", 15)+"<wbr>"+strings.Repeat("x", 18)+"<wbr>"+strings.Repeat("x", 7)+"@<wbr>example.<wbr>org<")
 	}
 }
 

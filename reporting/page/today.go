@@ -133,3 +133,8 @@ func (p *Page) siteRows(day map[string]uint64) (rows []siteRow) {
 
 // HighMemory is the memory from which the picture of it is a warning. Unit: bytes.
 func (d todayData) HighMemory() int64 { return d.MostMemory / 10 * 9 }
+
+// HasMail reports whether there is anything to be drawn.
+func (d todayData) HasMail() bool {
+	return slices.ContainsFunc(d.Bars, func(b Bar) bool { return b.Clean+b.Bulk+b.Spam+b.NotJudged > 0 })
+}

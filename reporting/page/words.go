@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/spambloom/spambloom/reporting/overview"
 )
@@ -18,7 +19,9 @@ var words = template.FuncMap{
 	"size":    size,
 	"percent": func(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) },
 	"rate":    func(x float64) string { return fmt.Sprintf("%.2g", x) },
+	"count":   count,
 	"safe":    safe,
+	"say":     sentence,
 	"who":     who,
 	"short":   short,
 	"join":    strings.Join,
@@ -46,6 +49,15 @@ func thousands(n any) string {
 	return fmt.Sprint(n)
 }
 
+// count counts things: "1 mail", "2 mails".
+func count(n any, thing string) string {
+	text := thousands(n)
+	if text != "1" {
+		thing += "s"
+	}
+	return text + " " + thing
+}
+
 // share returns a part of a whole in percent.
 func share(part, whole uint64) string {
 	if whole == 0 {
@@ -67,6 +79,12 @@ func size(n int64) string {
 
 // fewShown bounds the reporters of a campaign that the first screen names.
 const fewShown = 2
+
+// sentence makes a sentence of an error's text.
+func sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + strings.TrimSuffix(text[size:], ".") + "."
+}
 
 // maxShown bounds a text from outside that is shown, in characters.
 const maxShown = 300
@@ -96,13 +114,30 @@ func safe(text string) string {
 // settler is the reporter of what administrators settle: POST /v1/reports/settle.
 const settler = "settled:"
 
-// who names a reporter.
-func who(name string) string {
+// who names a reporter or a site. Where there is little room, the name goes on in the next line
+// after an @ or a dot, or after longPart characters without one.
+func who(name string) template.HTML {
 	if name == settler {
 		return "settled by an administrator"
 	}
-	return safe(name)
+	var b strings.Builder
+	run := 0
+	for _, r := range safe(name) {
+		if run == longPart {
+			b.WriteString("<wbr>")
+			run = 0
+		}
+		b.WriteString(template.HTMLEscapeString(string(r)))
+		if run++; r == '@' || r == '.' {
+			b.WriteString("<wbr>")
+			run = 0
+		}
+	}
+	return template.HTML(b.String())
 }
+
+// longPart is the length of a part of a name that still fits into a column of a telephone.
+const longPart = 18
 
 // short returns the beginning of an id, which is enough for people: 8 digits and the kind.
 func short(id string) string {

@@ -148,9 +148,6 @@ func (f Facts) needs(now time.Time) []overview.Need {
 		need(note+".", "spambloom sites", "/sites")
 	}
 	needs = append(needs, SiteNeeds(f.Sites)...)
-	if f.TargetError > 0 && db.ErrorPerMail > f.TargetError {
-		need(fmt.Sprintf("The filters are too full: %s is called spam by mistake; the target is %s.", overview.OneIn(db.ErrorPerMail), overview.OneIn(f.TargetError)), "spambloom status --filters", "/filters")
-	}
 	damaged := db.Damaged
 	if db.Previous != nil {
 		damaged = append(slices.Clone(damaged), db.Previous.Damaged...)
@@ -166,12 +163,6 @@ func (f Facts) needs(now time.Time) []overview.Need {
 			need(fmt.Sprintf("Mail in the trap %s is not read: %s.", name, err), "journalctl -u spambloomd", "")
 		}
 	}
-	for _, c := range f.Contested[:min(len(f.Contested), maxContested)] {
-		need(c.text(), "spambloom reports --contested", "/campaigns?q="+url.QueryEscape(c.ID))
-	}
-	if more := len(f.Contested) - maxContested; more > 0 {
-		need(fmt.Sprintf("Also contested or held: %s.", count(more, "message")), "spambloom reports --contested", "/campaigns?only=contested")
-	}
 	for _, text := range f.Lockouts {
 		need(text, "journalctl -u spambloomd", "")
 	}
@@ -181,10 +172,38 @@ func (f Facts) needs(now time.Time) []overview.Need {
 	for _, name := range f.Damaged {
 		need("history/"+name+" is damaged and not used. Missing: the counts of that month, until the file was set aside.", "rm STATE/history/"+name, "")
 	}
+	needs = append(needs, f.InUse(now)...)
+	slices.SortStableFunc(needs, func(a, b overview.Need) int { return cmp.Compare(order(a), order(b)) })
+	return needs
+}
+
+// InUse lists what needs somebody although all parts work: what is full, messages about which
+// users disagree, and a mail server that sends nothing.
+func (f Facts) InUse(now time.Time) (needs []overview.Need) {
+	need := func(text, command, page string) {
+		needs = append(needs, overview.Need{Text: text, Command: command, Page: page})
+	}
+	db := f.Status.Database
+	if f.TargetError > 0 && db.ErrorPerMail > f.TargetError {
+		need(fmt.Sprintf("The filters are too full: %s is called spam by mistake; the target is %s.", overview.OneIn(db.ErrorPerMail), overview.OneIn(f.TargetError)), "spambloom status --filters", "/filters")
+	}
+	for _, filter := range db.Filters {
+		if filter.Full {
+			need(fmt.Sprintf("The filter %q is full: what does not fit is refused until its next period begins. A larger reports.capacity, equal at all sites, has room.", filter.Kind), "spambloom status --filters", "/filters")
+		}
+	}
+	if f.Status.Reports.Full {
+		need("The ledger of reports is full: reports are refused until old ones expire.", "spambloom reporters", "/reporters")
+	}
+	for _, c := range f.Contested[:min(len(f.Contested), maxContested)] {
+		need(c.text(), "spambloom reports --contested", "/campaigns?q="+url.QueryEscape(c.ID))
+	}
+	if more := len(f.Contested) - maxContested; more > 0 {
+		need(fmt.Sprintf("Also contested or held: %s.", count(more, "message")), "spambloom reports --contested", "/campaigns?only=contested")
+	}
 	if day := f.LastDay; day != nil && figures.Judged(day)+figures.NotJudged(day) == 0 && now.Sub(f.Started) > time.Hour {
 		need("No mail has arrived for 24 hours. Does the mail server use the milter?", "postconf smtpd_milters", "")
 	}
-	slices.SortStableFunc(needs, func(a, b overview.Need) int { return cmp.Compare(order(a), order(b)) })
 	return needs
 }
 

@@ -1,6 +1,7 @@
 package watch_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -50,6 +51,12 @@ func TestNeeds(t *testing.T) {
 		"attention: The clock of mx2 is off by -2.0 h":                        func(f *watch.Facts) { f.Sites[1].State, f.Sites[1].SkewSeconds = api.StateClock, -7200 },
 		"attention: mx2 is over its cap":                                      func(f *watch.Facts) { f.Sites[1].State = api.StateCapped },
 		"attention: The filters are too full: about one mail in 100,000 is":   func(f *watch.Facts) { f.Status.Database.ErrorPerMail = 1e-5 },
+		"attention: The filter \"spam\" is full: what does not fit": func(f *watch.Facts) {
+			if err := json.Unmarshal([]byte(`{"filters": [{"kind": "spam", "full": true}, {"kind": "revoked"}]}`), &f.Status.Database); err != nil {
+				t.Error(err)
+			}
+		},
+		"attention: The ledger of reports is full": func(f *watch.Facts) { f.Status.Reports.Full = true },
 		"attention: own-7.votes.damaged is damaged": func(f *watch.Facts) {
 			f.Status.Database.Previous = &bloomdb.Status{Damaged: []bloomdb.DamagedFile{{Name: "own-7.votes.damaged", Cost: "votes"}}}
 		},

@@ -193,7 +193,7 @@ func siteLines(table io.Writer, s api.Status, d detail) {
 	}
 	fmt.Fprintf(table, "false positives\t%s\n", falsePositives(s, d))
 	if masked, lost := retouches(db); masked > 0 {
-		fmt.Fprintf(table, "retouched\t%d bits masked; estimated cost: up to %.1f reported signatures\n", masked, lost)
+		fmt.Fprintf(table, "retouched\t%s of the spam filters hidden; up to %.1f reported signatures are not found (estimate)\n", format.Plural(masked, "bit"), lost)
 	}
 	if n := db.Never; n.Entries > 0 {
 		fmt.Fprintf(table, "never-list\t%s; %s prevented since the start\n", format.Plural(n.Entries, "message"), format.Plural(n.Spared, "spam verdict"))
@@ -224,6 +224,9 @@ func siteLines(table io.Writer, s api.Status, d detail) {
 func falsePositives(s api.Status, d detail) string {
 	p := s.Database.ErrorPerMail
 	text := "estimate: " + overview.OneIn(p) + " is called spam by mistake"
+	if p == 0 {
+		text = "none: no message is listed"
+	}
 	if o := s.Overview; o != nil && o.TargetError > 0 {
 		text += "; the target is " + overview.OneIn(o.TargetError)
 	}
@@ -250,7 +253,10 @@ func internalLines(table io.Writer, db bloomdb.Status) {
 func filterTables(b *strings.Builder, db bloomdb.Status) {
 	b.WriteByte('\n')
 	table := format.NewTable(b)
-	fmt.Fprintln(table, "FILTER\tGENERATION\tFROM\tFILL\tERROR\tMEMORY")
+	fmt.Fprintln(table, "FILTER\tGENERATION\tFROM\tFILL\tFALSE MATCH\tMEMORY")
+	if len(db.Filters) == 0 {
+		fmt.Fprintln(table, "none yet: no mail was counted, and no report made a message spam")
+	}
 	for _, f := range db.Filters {
 		fmt.Fprintf(table, "%s\t%d\t%s\t%.2f %%\t%.2g\t%s\n", f.Kind, f.Generation,
 			format.Instant(f.Start), 100*f.Fill, f.Error, format.Size(f.Memory))
@@ -259,7 +265,7 @@ func filterTables(b *strings.Builder, db bloomdb.Status) {
 
 	b.WriteByte('\n')
 	table = format.NewTable(b)
-	fmt.Fprintln(table, "SITE\tEPOCH\tDELTA\tCELLS\tMISSED")
+	fmt.Fprintln(table, "SITE\tEPOCH\tLAST DELTA\tCELLS\tMISSED DELTAS")
 	for _, site := range db.Sites {
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\n", site.Site, site.Epoch, site.Seq, site.Cells, site.Gaps)
 	}

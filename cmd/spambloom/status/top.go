@@ -99,6 +99,7 @@ func (l *live) screen(s api.Status, sites []api.Site, now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "spambloom on %s, %s\n\n", s.Database.Site, now.Format("15:04:05"))
 	b.WriteString(format.Columns(func(table io.Writer) {
+		fmt.Fprintln(table, "MAIL\tA MINUTE")
 		for _, key := range []string{figures.Clean, figures.Bulk, figures.Spam, figures.SpamOthers, figures.Skipped, figures.Failed} {
 			words, _ := figures.Words(key)
 			fmt.Fprintf(table, "%s\t%s\n", words, l.rate(key, s.Overview.LastDay, now))
@@ -109,21 +110,24 @@ func (l *live) screen(s api.Status, sites []api.Site, now time.Time) string {
 	b.WriteString(format.Columns(func(table io.Writer) {
 		fmt.Fprintln(table, "SITE\tSTATE\tHEARD\tCAUGHT FOR US, 24 H")
 		for _, site := range sites {
-			heard := "-"
+			heard, caught := "-", overview.Thousands(s.Overview.LastDay[figures.FromSite+":"+site.Site])
 			if site.Link != nil && site.Heard != nil {
 				heard = overview.Ago(*site.Heard, now)
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", site.Site, stateText(site), heard, overview.Thousands(s.Overview.LastDay[figures.FromSite+":"+site.Site]))
+			if site.State == api.StateSelf {
+				caught = "-"
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", site.Site, stateText(site), heard, caught)
 		}
 	}))
 	return b.String() + "\n" + s.Overview.Text(now)
 }
 
 // rate returns the messages a minute since the screen before. An hour that has just left the
-// last 24 makes a count smaller; then nothing can be said.
+// last 24 makes a count smaller; then there is no rate until the next screen.
 func (l *live) rate(key string, counts map[string]uint64, now time.Time) string {
 	if l.at.IsZero() || counts[key] < l.counts[key] {
-		return "-"
+		return "..."
 	}
-	return fmt.Sprintf("%.0f a minute", float64(counts[key]-l.counts[key])/now.Sub(l.at).Minutes())
+	return fmt.Sprintf("%.0f", float64(counts[key]-l.counts[key])/now.Sub(l.at).Minutes())
 }

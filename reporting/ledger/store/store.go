@@ -15,11 +15,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/reporting/ledger/buckets"
 )
 
@@ -136,17 +138,35 @@ func (s *File) transaction(jobs []*job) error {
 		return nil
 	})
 	if err == nil {
-		s.failed.Store(nil)
+		s.recovered()
 		return nil
 	}
 	s.settled.putBack(settled)
+	return s.fail(err)
+}
+
+func (s *File) fail(err error) error {
 	err = fmt.Errorf("ledger %s: %w", s.path, err)
 	text := err.Error()
 	s.failed.Store(&text)
 	return err
 }
 
-// Fault returns the error of the last transaction; nil if it succeeded.
+// recovered ends a fault after a transaction, unless there was room only for that one: a small
+// transaction fits where the next report does not.
+func (s *File) recovered() {
+	if s.failed.Load() == nil {
+		return
+	}
+	if err := folder.CheckRoom(filepath.Dir(s.path)); err != nil {
+		_ = s.fail(err) // the transaction itself is on disk
+		return
+	}
+	s.failed.Store(nil)
+}
+
+// Fault returns the error of the last transaction that failed; nil once one has succeeded and
+// there is room for more.
 func (s *File) Fault() error {
 	if text := s.failed.Load(); text != nil {
 		return errors.New(*text)

@@ -1,0 +1,41 @@
+package journal
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// A journal on a disk that takes a segment's header, but no more, keeps its fault until there is room.
+func TestNoRoomForMore(t *testing.T) {
+	dir := testenv.SmallDisk(t, "4m")
+	j, err := Open(dir, [8]byte{1}, make(map[uint32]int64), 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	filler := filepath.Join(dir, "filler")
+	if err := os.WriteFile(filler, make([]byte, 4<<20-256<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j.mu.Lock()
+	_ = j.fail(syscall.ENOSPC)
+	j.mu.Unlock()
+	record := Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: 2931}}
+	if _, err := j.Append(record); !errors.Is(err, syscall.ENOSPC) || !errors.Is(j.LastFault(), syscall.ENOSPC) {
+		t.Errorf("with 256 KiB: %v, and the fault is %v", err, j.LastFault())
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	at, err := j.Append(record)
+	if err != nil || j.LastFault() != nil {
+		t.Fatalf("with room: %v, and the fault is %v", err, j.LastFault())
+	}
+	j.Done(at)
+}
