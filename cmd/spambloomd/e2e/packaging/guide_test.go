@@ -18,7 +18,6 @@ import (
 )
 
 // install makes a new Debian a mail server, from within. No service is started meanwhile.
-// install makes a new Debian a mail server, from within. No service is started meanwhile.
 const install = `printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d && chmod 0755 /usr/sbin/policy-rc.d &&
 echo 'postfix postfix/main_mailer_type select Internet Site' | debconf-set-selections &&
 apt-get update -qq &&
