@@ -35,10 +35,13 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS  = -X github.com/spambloom/spambloom/cmd/internal/version.linked=$(VERSION)
 
-# Where Sendmail is unpacked for its tests: its package and Postfix' exclude each
+# Where mail servers are unpacked for their tests: their packages and Postfix' exclude each
 # other.
-export SPAMBLOOM_SENDMAIL ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spambloom/sendmail
-export SPAMBLOOM_EXIM ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spambloom/exim
+CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spambloom
+export SPAMBLOOM_SENDMAIL  ?= $(CACHE)/sendmail
+export SPAMBLOOM_EXIM      ?= $(CACHE)/exim
+export SPAMBLOOM_OPENSMTPD ?= $(CACHE)/opensmtpd
+export SPAMBLOOM_HARAKA    ?= $(CACHE)/haraka
 
 .PHONY: install staged deb tarballs pictures run build test quick flakes tools check bench bench-signatures bench-command bench-exchange bench-milter bench-start bench-commonness lab soak fuzz generate
 

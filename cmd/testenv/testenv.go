@@ -17,6 +17,7 @@
 package testenv
 
 import (
+	"cmp"
 	"net"
 	"os"
 	"os/exec"
@@ -128,6 +129,16 @@ func Corpus(t testing.TB, repository, name string) string {
 	_, err := os.Stat(path)
 	Need(t, err == nil, "mail: shared/corpora/"+name)
 	return path
+}
+
+// Unpacked returns the folder in which make tools puts a mail server that Debian does not
+// install beside Postfix: SPAMBLOOM_EXIM for exim, or its place in the cache.
+func Unpacked(name string) string {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = "/nonexistent"
+	}
+	return cmp.Or(os.Getenv("SPAMBLOOM_"+strings.ToUpper(name)), filepath.Join(cache, "spambloom", name))
 }
 
 // longestDir leaves room for the name of a unix socket, whose path has at most 107

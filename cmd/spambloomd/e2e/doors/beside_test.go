@@ -158,7 +158,7 @@ func TestRspamdRules(t *testing.T) {
 // rspamd asks by the spamd protocol, with the guide's lines.
 func TestRspamdAsks(t *testing.T) {
 	d := startDoor(t, "")
-	settings := strings.ReplaceAll(harness.PageBlock(t, "spamd.md", "spambloom {"), "127.0.0.1:783", testenv.Local(d.port))
+	settings := strings.ReplaceAll(harness.PageBlock(t, "spamd.md", "spambloom {"), "127.0.0.1:1783", testenv.Local(d.port))
 	ask := startRspamd(t, "external_services", "external_services {\n"+settings+"\n}\ngroup \"external\" { symbols { \"SPAMBLOOM\" { weight = 1.0; } } }")
 	spam, other := d.reported(t, harness.Message(harness.Text())), harness.Message(harness.Text())
 	if rules := ask(spam); rules["SPAMBLOOM"] != 10 {

@@ -1,3 +1,4 @@
 // Package doors tests the daemon with the real programs of mail servers without milters, and
-// with the filters that read its header: spamc, Exim, rspamd and SpamAssassin.
+// with the filters that read its header: spamc, Exim, Amavis, Haraka, OpenSMTPD, rspamd and
+// SpamAssassin.
 package doors

@@ -1,7 +1,6 @@
 package doors
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/mail"
@@ -59,13 +58,8 @@ type exim struct {
 func newExim(t *testing.T, settings, rules string) *exim {
 	t.Helper()
 	testenv.Root(t)
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = "/nonexistent"
-	}
 	x := &exim{t: t, dir: testenv.Dir(t)}
-	unpacked := filepath.Join(cmp.Or(os.Getenv("SPAMBLOOM_EXIM"), filepath.Join(cache, "spambloom/exim")), "usr/sbin/exim4")
-	program, err := os.ReadFile(unpacked)
+	program, err := os.ReadFile(filepath.Join(testenv.Unpacked("exim"), "usr/sbin/exim4"))
 	testenv.Need(t, err == nil, "exim4")
 	x.program = filepath.Join(x.dir, "exim4") // its other user may not enter the cache
 	if err := errors.Join(os.WriteFile(x.program, program, 0o600), os.Chmod(x.program, 0o755)); err != nil {

@@ -18,11 +18,12 @@ import (
 
 // guidedRedis is a Redis as contrib/redis.md sets it up.
 type guidedRedis struct {
-	t    *testing.T
-	dir  string
-	port int
-	url  string
-	cmd  *exec.Cmd
+	t      *testing.T
+	dir    string
+	port   int
+	url    string
+	cmd    *exec.Cmd
+	blocks int // of the page that were used
 }
 
 // newGuidedRedis runs the commands of the page.
@@ -30,18 +31,33 @@ func newGuidedRedis(t *testing.T) *guidedRedis {
 	t.Helper()
 	testenv.Program(t, "openssl")
 	r := &guidedRedis{t: t, dir: testenv.Dir(t), port: testenv.Port(t)}
-	here := strings.NewReplacer("/etc/redis", r.dir, "redis.example.org:6379", fmt.Sprintf("localhost:%d", r.port), "redis.example.org", "localhost",
-		"tls-port 6379", fmt.Sprintf("tls-port %d", r.port), "bind * -::*", "bind 127.0.0.1")
-	r.sh(here.Replace(harness.PageBlock(t, "redis.md", "cd /etc/redis\numask 077\nopenssl")))
-	out := r.sh(here.Replace(harness.PageBlock(t, "redis.md", "cd /etc/redis\numask 077\nadmin")))
-	url := regexp.MustCompile(`url = "(.*)"`).FindStringSubmatch(out)
-	if url == nil {
-		t.Fatalf("no URL in %s", out)
-	}
-	r.url = url[1]
-	harness.Write(t, filepath.Join(r.dir, "redis.conf"), here.Replace(harness.PageBlock(t, "redis.md", "bind ")))
+	r.sh(r.block("cd /etc/redis\numask 077\nopenssl"))
+	r.setURL(r.sh(r.block("cd /etc/redis\numask 077\nadmin")))
+	harness.Write(t, filepath.Join(r.dir, "redis.conf"), r.block("bind "))
+	r.sh(r.block("chown -R redis:"))
 	t.Cleanup(r.stop)
 	return r
+}
+
+// block returns a block of the page for this Redis, which is no service of the machine.
+func (r *guidedRedis) block(first string) string {
+	r.t.Helper()
+	r.blocks++
+	return strings.NewReplacer("/etc/redis", r.dir, "/etc/spambloom/redis-ca.pem", filepath.Join(r.dir, "ca.pem"),
+		"redis.example.org:6379", fmt.Sprintf("localhost:%d", r.port), "-h redis.example.org -p 6379", fmt.Sprintf("-h localhost -p %d", r.port),
+		"redis.example.org", "localhost", "tls-port 6379", fmt.Sprintf("tls-port %d", r.port), "bind * -::*", "bind 127.0.0.1",
+		"chown -R redis:", "chown -R $(id -un):", " && systemctl restart redis-server", "",
+		"rediss://spambloom:PASSWORD@redis.example.org:6379/0", r.url).Replace(harness.PageBlock(r.t, "redis.md", first))
+}
+
+// setURL takes the URL that commands of the page print.
+func (r *guidedRedis) setURL(out string) {
+	r.t.Helper()
+	url := regexp.MustCompile(`url = "(.*)"`).FindStringSubmatch(out)
+	if url == nil || url[1] == r.url {
+		r.t.Fatalf("no new URL in %s", out)
+	}
+	r.url = url[1]
 }
 
 func (r *guidedRedis) sh(script string) string {
@@ -87,15 +103,16 @@ func (r *guidedRedis) configure(old, new string) {
 	harness.Write(r.t, path, strings.ReplaceAll(string(text), old, new))
 }
 
-// The commands of the page make a Redis with TLS and its own users. Its restart does not cut
-// the federation. If the users are lost by a restart, log, sites and /readyz name the cause,
-// and the sites exchange again when the users are back.
+// The commands of the page, all of them, make a Redis with TLS and its own users. Its restart
+// does not cut the federation. If the users are lost by a restart, log, sites and /readyz name
+// the cause, and the sites exchange again when the users are back.
 func TestRedisRestart(t *testing.T) {
 	t.Parallel()
 	redis := newGuidedRedis(t)
 	redis.start()
-	a, b := newMember(t, "a", redis.url), newMember(t, "b", "").runAlone()
-	a.Configure(t, "[redis]", fmt.Sprintf("[redis]\nca = %q", filepath.Join(redis.dir, "ca.pem")))
+	a, b := newMember(t, "a", ""), newMember(t, "b", "").runAlone()
+	settings := redis.block("[redis]")
+	a.Overlay(t, settings)
 	a.runAlone()
 	line := a.verb("invite", "--yes", "--with-password", "--redis", redis.url, b.verb("join"))
 	b.verb("join", "--yes", line)
@@ -103,8 +120,8 @@ func TestRedisRestart(t *testing.T) {
 	expectJoined(t, a, b)
 
 	// The rights in the page suffice for sites of other federations to be seen.
-	c := newMember(t, "c", redis.url)
-	c.Configure(t, "[redis]", fmt.Sprintf("[redis]\nca = %q", filepath.Join(redis.dir, "ca.pem")))
+	c := newMember(t, "c", "")
+	c.Overlay(t, settings)
 	c.Start()
 	testenv.Eventually(t, "c sees a site with another key", func() bool {
 		return strings.Contains(c.CLI("sites").Stderr, "a uses this Redis with another federation key")
@@ -131,6 +148,25 @@ func TestRedisRestart(t *testing.T) {
 	redis.start()
 	expectJoined(t, a, b)
 	testenv.Eventually(t, "no fault is shown", func() bool { return !strings.Contains(a.CLI("sites").Stderr, "Redis:") })
+
+	redis.changePassword(a, b)
+	if all := strings.Count(harness.GuidePage(t, "redis.md"), "\n```") / 2; redis.blocks != all {
+		t.Errorf("%d of the %d blocks of the page were used", redis.blocks, all)
+	}
+}
+
+// changePassword runs the page's commands: a site that restarts with the old password names the
+// cause, and the sites exchange again with the new URL.
+func (r *guidedRedis) changePassword(a, b *member) {
+	r.t.Helper()
+	r.setURL(r.sh(r.block("cd /etc/redis\npassword")))
+	b.restart()
+	testenv.Eventually(r.t, "b has the old password", func() bool { return strings.Contains(b.CLI("sites").Stderr, "warning: Redis: password: ") })
+	for _, m := range []*member{a, b} {
+		m.Overlay(r.t, fmt.Sprintf("[redis]\nurl = %q\n", r.url))
+		m.restart()
+	}
+	expectJoined(r.t, a, b)
 }
 
 // Sites with different keys or parameters on one Redis learn it from each other.

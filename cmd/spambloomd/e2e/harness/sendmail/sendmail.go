@@ -3,7 +3,6 @@
 package sendmail
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -36,22 +35,13 @@ type Server struct {
 	M4      []string // the arguments of m4 before sendmail.mc, known once it is configured
 }
 
-// unpackedSendmail returns the folder named by the Makefile.
-func unpackedSendmail() string {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = "/nonexistent"
-	}
-	return cmp.Or(os.Getenv("SPAMBLOOM_SENDMAIL"), filepath.Join(cache, "spambloom/sendmail"))
-}
-
 // New creates the folders of an instance.
 func New(t testing.TB) *Server {
 	t.Helper()
 	testenv.Root(t)
 	testenv.Need(t, harness.Execute(t, "", testenv.Program(t, "unshare"), "--uts", "true").Code == 0, "UTS namespaces")
 	m := &Server{T: t, Dir: testenv.Dir(t), Port: testenv.Port(t)}
-	m.prefix = filepath.Join(unpackedSendmail(), "usr")
+	m.prefix = filepath.Join(testenv.Unpacked("sendmail"), "usr")
 	_, err := os.Stat(m.Program())
 	testenv.Need(t, err == nil, "sendmail") // make test as root unpacks it
 	m.Maildir = filepath.Join(m.Dir, "mail")
