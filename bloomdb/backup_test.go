@@ -21,6 +21,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/bloomdb/repair"
 	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // withoutExchange configures a site without an exchange.
@@ -42,9 +43,7 @@ func openPopulated(t testing.TB, o bloomdb.Options, c *bloomdbtest.Clock) *bloom
 	linked := wordy(5, words(500, 60)...)
 	linked.Domains = []string{"spam.example"}
 	mustReportSet(t, db, linked)
-	if err := db.Revoke(bloomdbtest.Message(2)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Revoke(bloomdbtest.Message(2)))
 	bloomdbtest.Report(t, db, 6)
 	if _, err := db.Retouch(bloomdbtest.Message(6)); err != nil {
 		t.Fatal(err)

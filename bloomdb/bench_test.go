@@ -15,6 +15,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter/filtertest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/recent"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -103,9 +104,7 @@ func BenchmarkCount(b *testing.B) {
 func BenchmarkBurst(b *testing.B) {
 	o := bloomdbtest.Options(b.TempDir(), "mx1")
 	o.Counts.Capacity, o.Counts.Burst = 20_000_000, 10*time.Minute
-	if err := o.Complete(); err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, o.Complete())
 	r := rand.New(rand.NewPCG(1, 2))
 	for name, again := range map[string]bool{"new": false, "seen 20 times": true} {
 		b.Run(name, func(b *testing.B) {

@@ -13,6 +13,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/recent"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func burstOptions(t testing.TB, c *bloomdbtest.Clock) bloomdb.Options {
@@ -76,9 +77,7 @@ func TestBurstAfterRestart(t *testing.T) {
 	o := burstOptions(t, c)
 	db := bloomdbtest.Open(t, o)
 	bloomdbtest.Count(t, db, 1, 7)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	db = bloomdbtest.Open(t, o)
 	c.Add(90 * time.Second)
 	if b := burstOf(t, db, 1); b.Count != 0 || b.Covers != 90*time.Second {
@@ -182,9 +181,7 @@ func TestBurstOptions(t *testing.T) {
 		t.Errorf("burst counter of many gigabytes: %v", err)
 	}
 	full := bloomdb.Options{Dir: "x", Site: "mx1", Counts: layout.CountOptions{Burst: 10 * time.Minute}}
-	if err := full.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, full.Complete())
 	if b, err := recent.New(full.Settings()); err != nil || b.Bytes() < 1<<20 || b.Bytes() > 3<<20 {
 		t.Errorf("%d bytes at the default capacity, documented as 2 MiB", b.Bytes())
 	} else {

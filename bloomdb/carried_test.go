@@ -8,6 +8,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -35,9 +36,7 @@ func TestCarriedIsNotListed(t *testing.T) {
 		db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 		for i := range 4 * bloomdb.DefaultCampaigns {
 			spam := carries(fmt.Sprintf("Win money today %c http://192.0.2.1/", 'a'+i), how, newsletter)
-			if err := db.Report(spam, layout.ClassOther); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, db.Report(spam, layout.ClassOther))
 			if !db.Judge(spam).Listed {
 				t.Errorf("%q: the spam is not listed", how)
 			}
@@ -112,9 +111,7 @@ func TestRevokedCarrierClearsNoSpam(t *testing.T) {
 					t.Fatalf("%s: not listed before", what)
 				}
 			}
-			if err := db.Revoke(carrier); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, db.Revoke(carrier))
 			if e := db.Judge(carrier); e.Listed {
 				t.Errorf("the carrier is still listed: %+v", e.Matches)
 			}
@@ -134,18 +131,14 @@ func TestCarriedDomainIsNotRevoked(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	seeOrdinaryMail(t, db)
 	for i := range bloomdb.DefaultCampaigns {
-		if err := db.Report(linking(fmt.Sprint(i), "riverside-books.example.org"), layout.ClassOther); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, db.Report(linking(fmt.Sprint(i), "riverside-books.example.org"), layout.ClassOther))
 	}
 	carrier, other := linking("x", "riverside-books.example.org"), linking("y", "riverside-books.example.org")
 	carrier.Carried = 1
 	if !db.Judge(carrier).Listed || !db.Judge(other).Listed {
 		t.Fatal("the domain does not list")
 	}
-	if err := db.Revoke(carrier); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Revoke(carrier))
 	if db.Judge(carrier).Listed || !db.Judge(other).Listed {
 		t.Errorf("listed: the revoked message %v, other mail %v", db.Judge(carrier).Listed, db.Judge(other).Listed)
 	}

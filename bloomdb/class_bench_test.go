@@ -12,6 +12,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter/coded"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -45,9 +46,7 @@ func classBench(b *testing.B, classes bool) *bloomdb.DB {
 					other.Others.Set(randomHash(r))
 				}
 			}
-			if err := fillPart(other.Part, other.Others); err != nil {
-				b.Fatal(err)
-			}
+			testenv.Check(b, fillPart(other.Part, other.Others))
 		}
 	}
 	return db
@@ -112,9 +111,7 @@ func listUnsynced(b *testing.B, db *bloomdb.DB, set signature.Set, class layout.
 	for _, s := range set.Signatures {
 		r.Hashes = append(r.Hashes, bloomdbtest.Ring.ReportHash(s))
 	}
-	if err := db.Keyspace().Store.Set(r, func(layout.Target, []uint64) {}); err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, db.Keyspace().Store.Set(r, func(layout.Target, []uint64) {}))
 }
 
 // BenchmarkClassMemory measures the memory of class filters of the default capacity, full in all

@@ -91,9 +91,7 @@ func TestClassesSurviveCrash(t *testing.T) {
 	db = bloomdbtest.Open(t, o)
 	wantClass(t, db, 1, layout.ClassPhish)
 	wantClass(t, db, 2, layout.ClassOther)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	wantClass(t, bloomdbtest.Open(t, o), 1, layout.ClassPhish)
 }
 
@@ -109,9 +107,7 @@ func TestClassesSwitched(t *testing.T) {
 	mustReportAs(t, b, 2, layout.ClassScam)
 	bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, b)...)
 	wantClass(t, db, 2, layout.ClassScam)
-	if err := db.Save(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Save())
 	mustReportAs(t, db, 3, layout.ClassMalware) // only in the journal
 	crash(t, db)
 
@@ -124,9 +120,7 @@ func TestClassesSwitched(t *testing.T) {
 	}
 	mustReportAs(t, db, 4, layout.ClassBulk)
 	bloomdbtest.Drain(t, db) // otherwise the journal keeps the records for other sites, and replays them
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	if left := classFiles(t, on.Dir); left != nil {
 		t.Errorf("%v are left", left)
 	}
@@ -148,23 +142,17 @@ func TestDamagedClasses(t *testing.T) {
 	o := classOptions(t.TempDir(), "mx1")
 	db := bloomdbtest.Open(t, o)
 	mustReportAs(t, db, 1, layout.ClassPhish)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	path := classFiles(t, o.Dir)[0]
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	data[len(data)/2] ^= 1
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(path, data, 0o600))
 	mustSetAside(t, o, path)
 	mustSetAside(t, o, path) // it is missing now
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(path, data, 0o600))
 	o.Reports.Classes = false
 	db, err = bloomdb.Open(o)
 	if err != nil {
@@ -173,9 +161,7 @@ func TestDamagedClasses(t *testing.T) {
 	if !db.Judge(bloomdbtest.Message(1)).Listed {
 		t.Error("the listing is lost")
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	bloomdbtest.Open(t, o)
 }
 
@@ -244,9 +230,7 @@ func TestClassWithoutReport(t *testing.T) {
 		if got, err := sealer(b).DecodeDelta(d.Data); err != nil || got.Sections[0].Target.Kind == layout.SpamFilter {
 			continue
 		}
-		if err := a.Apply(d.Data, peers.Skipped); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, a.Apply(d.Data, peers.Skipped))
 	}
 	if g := reports(a)[0]; g.Listing(layout.ClassFilter).Others.Ones() == 0 {
 		t.Fatal("nothing was applied")
@@ -349,9 +333,7 @@ func TestClassesRepublished(t *testing.T) {
 	b := bloomdbtest.Open(t, classOptions(t.TempDir(), "b"))
 	mustReportAs(t, b, 1, layout.ClassPhish)
 	bloomdbtest.Drain(t, b)
-	if err := b.Resume(0, 0); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, b.Resume(0, 0))
 	late := bloomdbtest.Open(t, classOptions(t.TempDir(), "late"))
 	bloomdbtest.PublishSnapshot(t, b).Take(t, late)
 	wantClass(t, late, 1, layout.ClassPhish)

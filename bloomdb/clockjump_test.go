@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // The clock jumps, and the daemon runs and restarts both with the wrong clock and with the right
@@ -29,16 +30,12 @@ func TestClockJumpsOverRestarts(t *testing.T) {
 			again := func() {
 				t.Helper()
 				for range 3 {
-					if err := db.Maintain(); err != nil {
-						t.Fatal(err)
-					}
+					testenv.Check(t, db.Maintain())
 				}
 				if s := db.Status(); s.Error != "" {
 					t.Errorf("status: %s", s.Error)
 				}
-				if err := db.Close(); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Check(t, db.Close())
 				db = bloomdbtest.Open(t, o)
 			}
 			bloomdbtest.Report(t, db, 1)

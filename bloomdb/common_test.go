@@ -11,6 +11,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -144,16 +145,12 @@ func TestDamagedCommonSetIsSetAside(t *testing.T) {
 	s.receive(wordy(1, words(0, 100)...), "shop.example")
 	spam := wordy(2, words(5000, 100)...)
 	mustReportSet(t, s.DB, spam)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, s.Close())
 	files, _ := filepath.Glob(filepath.Join(o.Dir, "common-*.set"))
 	if len(files) != 1 {
 		t.Fatalf("files: %v", files)
 	}
-	if err := os.Truncate(files[0], 5000); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Truncate(files[0], 5000))
 	db := bloomdbtest.Open(t, o)
 	if !db.Judge(spam).Listed {
 		t.Error("a report is lost")
@@ -175,9 +172,7 @@ func TestDoubts(t *testing.T) {
 		},
 		"sightings": func(s mailSite) {
 			reportCampaigns(t, s.DB, "spam", 3, "some.example")
-			if err := s.CountDomains(linking("news", "some.example"), bloomdb.Evidence{}, 9); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, s.CountDomains(linking("news", "some.example"), bloomdb.Evidence{}, 9))
 		},
 		"common": func(s mailSite) {
 			for i := range 4 {

@@ -15,6 +15,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/repair"
 	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -34,20 +35,14 @@ func filled(t *testing.T, closed bool) string {
 	mustReportAs(t, other, 7, layout.ClassScam)
 	bloomdbtest.Count(t, other, 7, 20)
 	bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, other)...)
-	if err := db.Save(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Save())
 	mustReportAs(t, db, 1, layout.ClassPhish)
 	bloomdbtest.Report(t, db, 2)
 	bloomdbtest.Count(t, db, 1, 30)
 	if closed {
-		if err := db.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, db.Close())
 	} else {
-		if err := db.Keyspace().Journal.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, db.Keyspace().Journal.Flush())
 		crash(t, db)
 	}
 	return dir
@@ -66,9 +61,7 @@ func files(t *testing.T, dir, pattern string) []string {
 func copyDir(t *testing.T, from, to string) {
 	t.Helper()
 	os.RemoveAll(to)
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.CopyFS(to, os.DirFS(from)))
 }
 
 // A snapshot that is truncated at any length, or has one flipped bit, is rejected with the
@@ -86,9 +79,7 @@ func TestDamagedSnapshot(t *testing.T) {
 		try := func(what string, at int, data []byte) {
 			t.Helper()
 			bad := filepath.Join(work, name)
-			if err := os.WriteFile(bad, data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, os.WriteFile(bad, data, 0o600))
 			var err error
 			if name == "identity" {
 				_, err = folder.ReadIdentity(work)
@@ -245,9 +236,7 @@ func FuzzSnapshot(f *testing.F) {
 	}
 	path := filepath.Join(f.TempDir(), "fuzz.snapshot")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.WriteFile(path, data, 0o600))
 		store.ReadSnapshot(path, bloomdbtest.Ring.KeyID, nil)
 	})
 }
@@ -264,9 +253,7 @@ func FuzzJournal(f *testing.F) {
 	f.Add(seg[:len(seg)-3])
 	path := filepath.Join(f.TempDir(), "journal")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.WriteFile(path, data, 0o600))
 		for _, last := range []bool{true, false} {
 			size, torn, err := journal.ReadSegment(path, [8]byte{1}, last, 0, func(int64, journal.Record) error { return nil })
 			if err == nil && size+torn != int64(len(data)) {

@@ -40,9 +40,7 @@ func TestTwoSites(t *testing.T) {
 			t.Errorf("site %s: %+v", db.Options().Site, e)
 		}
 	}
-	if err := a.Revoke(bloomdbtest.Message(2)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, a.Revoke(bloomdbtest.Message(2)))
 	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
 	if b.Judge(bloomdbtest.Message(2)).Listed {
 		t.Error("b did not apply a's revocation")
@@ -66,9 +64,7 @@ func TestPartsSurvive(t *testing.T) {
 	bloomdbtest.Report(t, b, 1)
 	bloomdbtest.Count(t, b, 1, 100)
 	bloomdbtest.Apply(t, a, bloomdbtest.Drain(t, b)...)
-	if err := a.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, a.Close())
 	a = bloomdbtest.Open(t, ao)
 	if e := a.Judge(bloomdbtest.Message(1)); !e.Listed || e.Count != 100 {
 		t.Errorf("after a restart: %+v", e)
@@ -98,9 +94,7 @@ func TestSequence(t *testing.T) {
 	if a.Judge(bloomdbtest.Message(2)).Listed {
 		t.Error("a refused delta was applied")
 	}
-	if err := a.Apply(d[2].Data, peers.Lost); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, a.Apply(d[2].Data, peers.Lost))
 	bloomdbtest.Apply(t, a, d[1]) // a duplicate: no effect
 	if _, seq := a.Cursor("b"); seq != 3 || a.Status().Sites[1].Gaps != 1 {
 		t.Errorf("cursor %d, gaps %d", seq, a.Status().Sites[1].Gaps)

@@ -17,6 +17,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -107,22 +108,16 @@ func reportCampaigns(t *testing.T, db *bloomdb.DB, name string, n int, domains .
 	for i := range n {
 		set := linking(fmt.Sprint(name, i), domains...)
 		see(t, db, set, 1)
-		if err := db.Report(set, layout.ClassOther); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, db.Report(set, layout.ClassOther))
 	}
 }
 
 // see handles a message that arrives n times, and returns its evidence.
 func see(t *testing.T, db *bloomdb.DB, set signature.Set, n uint32) bloomdb.Evidence {
 	t.Helper()
-	if err := db.Count(set, n); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Count(set, n))
 	e := db.Judge(set)
-	if err := db.CountDomains(set, e, n); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.CountDomains(set, e, n))
 	return e
 }
 
@@ -149,9 +144,7 @@ func TestDomainOfSpamOnly(t *testing.T) {
 func TestOneMessageIsOneCampaign(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	for range 10 {
-		if err := db.Report(linking("same", "spam.example"), layout.ClassOther); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, db.Report(linking("same", "spam.example"), layout.ClassOther))
 	}
 	if c := db.ExplainDomains(linking("x", "spam.example"))[0].Campaigns; c != 1 {
 		t.Errorf("%d campaigns", c)
@@ -166,9 +159,7 @@ func TestReporterOfNewsletterListsNothing(t *testing.T) {
 		if see(t, db, issue, 2).Listed {
 			t.Fatalf("issue %d is listed before it was reported", i)
 		}
-		if err := db.Report(issue, layout.ClassOther); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, db.Report(issue, layout.ClassOther))
 	}
 }
 
@@ -190,9 +181,7 @@ func TestRevocationTakesCampaignsBack(t *testing.T) {
 			if !db.Judge(set).Listed {
 				t.Fatal("not listed")
 			}
-			if err := db.Revoke(set); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, db.Revoke(set))
 			other := linking("other", "spam.example")
 			if db.Judge(set).Listed || db.Judge(other).Listed || db.ExplainDomains(other)[0].Alone() {
 				t.Error("listed after a revocation")
@@ -216,9 +205,7 @@ func TestDomainIsReportedAgainLater(t *testing.T) {
 	db := bloomdbtest.Open(t, o)
 	reportCampaigns(t, db, "spam", 200, "spam.example")
 	set := linking("new", "spam.example")
-	if err := db.Revoke(set); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Revoke(set))
 	c.Add(7 * 24 * time.Hour)
 	if db.Judge(set).Listed {
 		t.Error("listed in the next period, without a report")
@@ -234,9 +221,7 @@ func TestReportsOfRevokedMessageAreOneCampaign(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
 	set := linking("issue", "news.example")
 	mustReportSet(t, db, set)
-	if err := db.Revoke(set); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Revoke(set))
 	for range 30 {
 		mustReportSet(t, db, set)
 	}
@@ -289,15 +274,11 @@ func TestDomainsAge(t *testing.T) {
 func TestDomainsSurvive(t *testing.T) {
 	for name, stop := range map[string]func(t *testing.T, db *bloomdb.DB){
 		"a crash": func(t *testing.T, db *bloomdb.DB) {
-			if err := db.Maintain(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, db.Maintain())
 			crash(t, db)
 		},
 		"a stop": func(t *testing.T, db *bloomdb.DB) {
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, db.Close())
 		},
 	} {
 		o := bloomdbtest.Options(t.TempDir(), "a")
@@ -317,9 +298,7 @@ func TestDamagedDomainsAreNamed(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "a")
 	db := bloomdbtest.Open(t, o)
 	reportCampaigns(t, db, "spam", 3, "spam.example")
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	files, _ := filepath.Glob(filepath.Join(o.Dir, "domains-*.snapshot"))
 	if len(files) != 1 {
 		t.Fatalf("snapshots: %v", files)
@@ -329,9 +308,7 @@ func TestDamagedDomainsAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	data[len(data)/2] ^= 1
-	if err := os.WriteFile(files[0], data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(files[0], data, 0o600))
 	mustSetAside(t, o, files[0])
 }
 
@@ -355,9 +332,7 @@ func TestReportOfManySignaturesAndDomains(t *testing.T) {
 	for i := len(set.Signatures); i < journal.MaxKeys; i++ {
 		set.Signatures = append(set.Signatures, setOf(fmt.Sprint(i)).Signatures[0])
 	}
-	if err := db.Report(set, layout.ClassOther); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Report(set, layout.ClassOther))
 }
 
 // The counts of a few domains equal those of a model, through reports, revocations, sightings
@@ -470,9 +445,7 @@ func TestReportedDomainCorroborates(t *testing.T) {
 	if db.Judge(domainOnly).Listed {
 		t.Error("a reported domain alone lists")
 	}
-	if err := db.Revoke(linking("ham", "spam.example")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Revoke(linking("ham", "spam.example")))
 	weak.Domains = []string{"spam.example"}
 	if e := db.Judge(weak); e.Listed {
 		t.Errorf("a revoked domain corroborates: %+v", e)

@@ -16,6 +16,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/never"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -106,9 +107,7 @@ func TestReportableWhileDiskHasFault(t *testing.T) {
 	if err := db.Revocable(bloomdbtest.Message(2)); err != nil {
 		t.Error(err)
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	if _, err := db.Reportable(bloomdbtest.Message(2)); !errors.Is(err, layout.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
@@ -173,9 +172,7 @@ func TestEssenceIsStoredTheSame(t *testing.T) {
 			}
 		}
 		if rapid.Bool().Draw(t, "report it") { // later ones then choose other anchors
-			if err := db.Report(set, layout.ClassOther); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, db.Report(set, layout.ClassOther))
 		}
 	})
 }
@@ -204,9 +201,7 @@ func TestEssenceRevokesLookupSketches(t *testing.T) {
 	if !db.Judge(near).Listed {
 		t.Fatal("the near-duplicate of a reported essence is not listed")
 	}
-	if err := db.Revoke(db.Essence(near)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Revoke(db.Essence(near)))
 	if db.Judge(near).Listed {
 		t.Error("listed after its essence was revoked")
 	}

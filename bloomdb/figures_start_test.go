@@ -21,6 +21,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -51,15 +52,11 @@ func fullFolder(t *testing.T) (clean, killed string) {
 		os.RemoveAll(path)
 	}
 	making := dir + ".making"
-	if err := os.MkdirAll(making, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.MkdirAll(making, 0o700))
 	clean, killed = filepath.Join(making, "clean"), filepath.Join(making, "killed")
 	makeFull(t, clean)
 	makeKilled(t, clean, killed)
-	if err := os.Rename(making, dir); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Rename(making, dir))
 	return fullFolder(t)
 }
 
@@ -68,12 +65,8 @@ func fullOptions(t testing.TB, dir string) bloomdb.Options {
 	t.Helper()
 	path := filepath.Join(dir, "federation.key")
 	if _, err := os.Stat(path); err != nil {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := keyring.WriteKey(path, bloomdbtest.Key); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.MkdirAll(dir, 0o700))
+		testenv.Check(t, keyring.WriteKey(path, bloomdbtest.Key))
 	}
 	return bloomdb.Options{Dir: dir, Site: "full", Key: bloomdbtest.Key, Counts: layout.CountOptions{Burst: 10 * time.Minute}}
 }
@@ -89,9 +82,7 @@ func openFull(t testing.TB, dir string) *bloomdb.DB {
 
 func closeFull(t testing.TB, db *bloomdb.DB) {
 	t.Helper()
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 }
 
 // makeFull fills the filters directly. The time that the journal takes for a million reports is
@@ -121,9 +112,7 @@ func makeFull(t *testing.T, dir string) {
 			records = append(records, journal.Record{Target: layout.Target{Kind: layout.RevokedFilter, Gen: gen}, Hashes: spam.Hashes})
 		}
 		for _, record := range records {
-			if err := db.Keyspace().Store.Set(record, done); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, db.Keyspace().Store.Set(record, done))
 		}
 	}
 	for i := range o.Counts.Keep {
@@ -164,20 +153,14 @@ func makeKilled(t *testing.T, clean, killed string) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for db.Status().Journal <= 64<<20 {
 		for range 10_000 {
-			if err := db.Count(countedSet(r), copies(r)); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, db.Count(countedSet(r), copies(r)))
 		}
 	}
-	if err := db.Maintain(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Maintain())
 	t.Logf("journal of %d bytes", db.Status().Journal)
 	copyFolder(t, killed+".running", killed)
 	closeFull(t, db)
-	if err := os.RemoveAll(killed + ".running"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.RemoveAll(killed+".running"))
 }
 
 func copyFolder(t testing.TB, from, to string) {

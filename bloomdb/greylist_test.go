@@ -251,9 +251,7 @@ func TestGreylistAfterRestart(t *testing.T) {
 	if deferred, _ := arrive(t, db, 1, "a", 5); !deferred {
 		t.Fatal("not deferred")
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	db = bloomdbtest.Open(t, o)
 	if deferred, returned := arrive(t, db, 1, "a", 5); deferred || returned {
 		t.Errorf("deferred %v, returned %v: the burst counter is empty after a start", deferred, returned)
@@ -397,9 +395,7 @@ func TestGreylistError(t *testing.T) {
 	for _, load := range []struct{ planned, most float64 }{{0.5, 1e-4}, {1, 2e-3}} {
 		c := bloomdbtest.NewClock()
 		o := bloomdb.Options{Dir: "x", Site: "mx1", Now: c.Now}
-		if err := o.Complete(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, o.Complete())
 		ring := startRing(t, &o)
 		tuples := load.planned * float64(o.Counts.Capacity) / recent.GreylistShare
 		inStep := int(tuples * float64(recent.GreylistWindow/recent.Steps) / float64(o.Counts.Period))
@@ -443,9 +439,7 @@ func TestGreylistShape(t *testing.T) {
 		{Counts: layout.CountOptions{Capacity: layout.MaxCounted, Period: time.Second}},
 	} {
 		o.Dir, o.Site = "x", "mx1"
-		if err := o.Complete(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, o.Complete())
 		shape := recent.GreylistShape(o.Settings())
 		if err := shape.Valid(); err != nil {
 			t.Errorf("%+v: %v", o.Counts, err)

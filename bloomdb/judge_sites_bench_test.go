@@ -10,6 +10,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // BenchmarkJudgeSites judges messages that no site has seen, and some that all sites have
@@ -73,9 +74,7 @@ func fillCounts(b *testing.B, db *bloomdb.DB, r *rand.Rand, rank int, gen int64,
 	var cells []filter.Cell
 	for i := range filter.Blocks(own.Shape().Size(), true) {
 		if cells = own.Block(i, cells[:0]); len(cells) > 0 {
-			if err := p.Merge(cells); err != nil {
-				b.Fatal(err)
-			}
+			testenv.Check(b, p.Merge(cells))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -87,9 +88,7 @@ func TestLadderWithoutASite(t *testing.T) {
 		}
 	}
 	want("reported, revoked, reported", true)
-	if err := c.Drop("b"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, c.Drop("b"))
 	want("without the site that revoked it", true)
 	bloomdbtest.Revoke(t, c, 1)
 	send(c, a, b)
@@ -97,9 +96,7 @@ func TestLadderWithoutASite(t *testing.T) {
 	if a.Judge(bloomdbtest.Message(1)).Listed || b.Judge(bloomdbtest.Message(1)).Listed {
 		t.Error("listed at the sites that have all rungs")
 	}
-	if err := c.Drop("a"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, c.Drop("a"))
 	want("its own word is left", false)
 }
 
@@ -120,9 +117,7 @@ func TestForgedRungs(t *testing.T) {
 		if i%2 == 0 {
 			change = func(set signature.Set) error { return b.Report(set, layout.ClassOther) }
 		}
-		if err := change(m); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, change(m))
 	}
 	forged := bloomdbtest.Drain(t, b)
 	bloomdbtest.Apply(t, a, forged...)

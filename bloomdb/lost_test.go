@@ -10,6 +10,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // A snapshot does not replace a delta, because sites that follow the stream do not read it.
@@ -62,9 +63,7 @@ func TestRefusedIsWanted(t *testing.T) {
 		t.Errorf("%d deltas were refused, the snapshot with %v", refused, err)
 	}
 	wanting(true)
-	if err := a.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, a.Close())
 	ao.Members = nil
 	a = bloomdbtest.Open(t, ao)
 	wanting(true)
@@ -85,9 +84,7 @@ func takePassing(t testing.TB, p bloomdbtest.Snapshot, db *bloomdb.DB) (refused 
 			refused = err
 		}
 	}
-	if err := db.FinishSnapshot(m); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.FinishSnapshot(m))
 	return refused
 }
 
@@ -102,9 +99,7 @@ func TestRevocationsOfACappedSite(t *testing.T) {
 		for i := range 10 {
 			bloomdbtest.Report(t, b, 1+i)
 		}
-		if err := b.Revoke(bloomdbtest.Message(0)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, b.Revoke(bloomdbtest.Message(0)))
 		deltas := bloomdbtest.Drain(t, b)
 		if !a.Judge(bloomdbtest.Message(0)).Listed {
 			t.Fatal("not listed")
@@ -170,9 +165,7 @@ func TestFolderLostWithClockBack(t *testing.T) {
 	a = bloomdbtest.Open(t, ao)
 	bloomdbtest.Count(t, a, 1, 7)
 	last := before[len(before)-1]
-	if err := a.Resume(last.Epoch, last.Seq); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, a.Resume(last.Epoch, last.Seq))
 	bloomdbtest.Drain(t, a)
 	bloomdbtest.PublishSnapshot(t, a).Take(t, b)
 	if n := b.Judge(bloomdbtest.Message(1)).Count; n != 37 {
@@ -209,17 +202,13 @@ func TestCrashBetweenDeltas(t *testing.T) {
 		a, b := bloomdbtest.Open(t, o), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 		bloomdbtest.Count(t, a, 1, 7)
 		bloomdbtest.Report(t, a, 2)
-		if err := a.Resume(0, 0); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, a.Resume(0, 0))
 		d, ok, err := a.NextDelta(all)
 		if !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		bloomdbtest.Apply(t, b, d)
-		if err := a.Published(d); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, a.Published(d))
 		if err := a.Keyspace().Outbox.Close(o.Dir); err != nil { // the identity is written
 			t.Fatal(err)
 		}
@@ -251,9 +240,7 @@ func TestReportWhileSnapshotIsWritten(t *testing.T) {
 	}
 	bloomdbtest.Report(t, a, 2)
 	for range 2 {
-		if err := a.Save(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, a.Save())
 	}
 	if err := a.SnapshotPublished(w); err != nil || a.SnapshotDue() {
 		t.Fatal(err, a.SnapshotDue())

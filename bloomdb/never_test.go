@@ -17,6 +17,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/never"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -117,9 +118,7 @@ func TestNeverAttachments(t *testing.T) {
 		db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 		other := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx2"))
 		mustNever(t, db, terms(1), "")
-		if err := other.Report(tt.reported, layout.ClassOther); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, other.Report(tt.reported, layout.ClassOther))
 		bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, other)...)
 		if e := db.Judge(tt.judged); e.Listed != tt.listed {
 			t.Errorf("%s: %+v", tt.name, e)
@@ -136,9 +135,7 @@ func TestNeverReportLeavesPartsOut(t *testing.T) {
 	if err := db.Report(only, layout.ClassOther); !errors.Is(err, never.ErrNever) {
 		t.Errorf("only the attachment: %v", err)
 	}
-	if err := db.Report(with(bloomdbtest.Message(2), signature.KindAttachment, "terms"), layout.ClassOther); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Report(with(bloomdbtest.Message(2), signature.KindAttachment, "terms"), layout.ClassOther))
 	if removed, err := db.Unnever(bloomdbtest.Message(1)); err != nil || len(removed) != 1 {
 		t.Fatalf("%v, %v", removed, err)
 	}
@@ -257,9 +254,7 @@ func TestNeverDamaged(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), filepath.Base(path))
 	try := func(what string, data []byte) {
 		t.Helper()
-		if err := os.WriteFile(bad, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.WriteFile(bad, data, 0o600))
 		var damage *folder.DamageError
 		if _, err := never.Read(bad, bloomdbtest.Ring.KeyID); !errors.As(err, &damage) || damage.Path != bad {
 			t.Fatalf("%s: %v", what, err)
@@ -273,12 +268,8 @@ func TestNeverDamaged(t *testing.T) {
 	}
 	try("longer", append(slices.Clone(good), 0))
 
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	other := path[:len(path)-1] + "-"
-	if err := os.Rename(path, other); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Rename(path, other))
 	mustSetAside(t, o, other)
 }

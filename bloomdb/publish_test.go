@@ -31,18 +31,14 @@ func TestPublishAcrossCrashes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Resume(sent()); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, db.Resume(sent()))
 		for range r.IntN(12) {
 			switch r.IntN(4) {
 			case 0:
 				bloomdbtest.Report(t, db, n)
 				n++
 			case 1:
-				if err := db.Save(); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Check(t, db.Save())
 			case 2:
 				db.Keyspace().Outbox.Close(o.Dir)
 			case 3:
@@ -62,23 +58,17 @@ func TestPublishAcrossCrashes(t *testing.T) {
 			}
 		}
 		if r.IntN(3) == 0 {
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, db.Close())
 		} else {
 			crash(t, db)
 		}
 	}
 	db := bloomdbtest.Open(t, o)
-	if err := db.Resume(sent()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Resume(sent()))
 	stream = append(stream, bloomdbtest.Drain(t, db)...)
 	b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	for _, d := range stream { // a crash leaves numbers that no delta has
-		if err := b.Apply(d.Data, peers.Skipped); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, b.Apply(d.Data, peers.Skipped))
 	}
 	for i := range n {
 		if !b.Judge(bloomdbtest.Message(i)).Listed {
@@ -119,18 +109,14 @@ func TestPublishAgain(t *testing.T) {
 			t.Errorf("%s: %+v", what, e)
 		}
 	}
-	if err := db.Resume(db.Head()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Resume(db.Head()))
 	w := db.NewSnapshot()
 	if w.Seq() != 1 || !db.SnapshotDue() {
 		t.Fatalf("switched on later: position %d, want the first number skipped", w.Seq())
 	}
 	bloomdbtest.PublishSnapshot(t, db).Take(t, follower)
 	bloomdbtest.Apply(t, follower, bloomdbtest.Drain(t, db)...)
-	if err := db.Resume(0, 0); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Resume(0, 0))
 	bloomdbtest.Report(t, db, 3)
 	check("stream lost")
 	if !follower.Judge(bloomdbtest.Message(3)).Listed || follower.Wanting("a") {
@@ -139,17 +125,13 @@ func TestPublishAgain(t *testing.T) {
 
 	// The folder is replaced by an older copy, and the stream is ahead of it.
 	epoch, _ := db.Head()
-	if err := db.Resume(epoch+5, 9); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Resume(epoch+5, 9))
 	check("folder restored")
 	bloomdbtest.Report(t, db, 4)
 	if d, ok, _ := db.NextDelta(true); !ok || d.Epoch != epoch+7 || d.Seq != 2 {
 		t.Errorf("the new epoch begins at %d-%d, was %d", d.Epoch, d.Seq, epoch)
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	bloomdbtest.Open(t, o) // with the filter files of the previous epoch
 }
 
@@ -202,16 +184,12 @@ func TestNumbersAreNotReused(t *testing.T) {
 	for _, tail := range []uint64{3, 0} {
 		a = bloomdbtest.Open(t, o)
 		bloomdbtest.Report(t, a, n)
-		if err := a.Resume(epoch, tail); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, a.Resume(epoch, tail))
 		for _, d := range bloomdbtest.Drain(t, a) {
 			if _, seq := b.Cursor("a"); d.Seq <= seq {
 				t.Errorf("number %d assigned again, b has %d", d.Seq, seq)
 			}
-			if err := b.Apply(d.Data, peers.Skipped); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, b.Apply(d.Data, peers.Skipped))
 		}
 		if !b.Judge(bloomdbtest.Message(n)).Listed {
 			t.Errorf("tail %d: b did not receive report %d", tail, n)
@@ -233,17 +211,13 @@ func TestLostStreamWithADeltaInFlight(t *testing.T) {
 	if !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	if err := a.Resume(0, 0); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, a.Resume(0, 0))
 	a.Published(d)
 	stream := []wire.Delta{d}
 	a.Keyspace().Outbox.Close(o.Dir)
 	crash(t, a) // before the rest is published
 	a = bloomdbtest.Open(t, o)
-	if err := a.Resume(d.Epoch, d.Seq); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, a.Resume(d.Epoch, d.Seq))
 	stream = append(stream, bloomdbtest.Drain(t, a)...)
 	b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
 	if !a.SnapshotDue() {
@@ -251,9 +225,7 @@ func TestLostStreamWithADeltaInFlight(t *testing.T) {
 	}
 	bloomdbtest.PublishSnapshot(t, a).Take(t, b)
 	for _, d := range stream {
-		if err := b.Apply(d.Data, peers.Skipped); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, b.Apply(d.Data, peers.Skipped))
 	}
 	if !b.Judge(bloomdbtest.Message(1)).Listed || !b.Judge(bloomdbtest.Message(2)).Listed {
 		t.Error("a new site does not receive the content of the lost stream")

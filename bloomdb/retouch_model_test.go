@@ -16,6 +16,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // crowded configures filters in which keys share most of their bits: two lines for 125 keys.
@@ -176,9 +177,7 @@ func TestRetouchModel(t *testing.T) {
 		c := bloomdbtest.NewClock()
 		m := &retouchModel{t: t, opt: crowded(t.TempDir(), "a", c), clock: c, generations: map[int64]*generationModel{}}
 		m.opt.Exchange = false // so that the journal goes with each snapshot
-		if err := m.opt.Complete(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, m.opt.Complete())
 		m.db = bloomdbtest.MustOpen(t, m.opt)
 		defer func() { m.db.Close() }()
 		m.now()

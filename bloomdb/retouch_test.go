@@ -191,9 +191,7 @@ func TestReportThroughMask(t *testing.T) {
 		for !slices.Contains(db.Settings().SpamShape().Positions(bloomdbtest.Ring.ReportHash(oneKey(n).Signatures[0]), nil), pos) {
 			n++
 		}
-		if err := db.Report(oneKey(n), layout.ClassOther); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, db.Report(oneKey(n), layout.ClassOther))
 		for _, when := range []string{"at once", "after a crash"} {
 			m := maskOf(t, db)
 			if !db.Judge(oneKey(n)).Listed || db.Judge(bloomdbtest.Message(1)).Listed {
@@ -338,9 +336,7 @@ func TestMaskDamage(t *testing.T) {
 	db := bloomdbtest.Open(t, o)
 	bloomdbtest.Report(t, db, 1)
 	mustRetouch(t, db, 1)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	path := mask.Files.Path(o.Dir, generationNow(o))
 	good, err := os.ReadFile(path)
 	if err != nil {
@@ -369,9 +365,7 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 	bloomdbtest.Report(t, db, 1)
 	mustRetouch(t, db, 1)
 	path := mask.Files.Path(o.Dir, db.Settings().Generation(layout.SpamFilter, c.Now()))
-	if err := db.Save(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Save())
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
 	}
@@ -382,9 +376,7 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 	for range store.KeepExpired {
 		db.Maintain()
 	}
-	if err := db.Save(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Save())
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file of an expired mask: %v", err)
 	}
@@ -401,29 +393,21 @@ func TestMaskNotNamed(t *testing.T) {
 	bloomdbtest.Report(t, db, 2)
 	mustRetouch(t, db, 1)
 	for _, s := range db.Keyspace().Store.MaskSnapshots() { // like Save, interrupted by a crash
-		if err := folder.WriteSnapshot(s.Path, s.Write); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, folder.WriteSnapshot(s.Path, s.Write))
 	}
 	crash(t, db)
 	db = bloomdbtest.Open(t, o)
 	if db.Judge(bloomdbtest.Message(1)).Listed || !db.Judge(bloomdbtest.Message(2)).Listed {
 		t.Error("a crash while the mask was written lost a retouch")
 	}
-	if err := db.Save(); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Keyspace().Outbox.SetSnapshots(o.Dir, []string{store.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: generationNow(o)})}, db.Now()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Save())
+	testenv.Check(t, db.Keyspace().Outbox.SetSnapshots(o.Dir, []string{store.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: generationNow(o)})}, db.Now()))
 	crash(t, db)
 	db = bloomdbtest.Open(t, o)
 	if !db.Judge(bloomdbtest.Message(1)).Listed {
 		t.Error("a mask that the identity does not name hides a report")
 	}
-	if err := db.Save(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Save())
 	if _, err := os.Stat(mask.Files.Path(o.Dir, generationNow(o))); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the mask's file: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -48,9 +49,7 @@ func TestRevocationEndsListing(t *testing.T) {
 			if !a.Judge(set).Listed || !b.Judge(set).Listed {
 				t.Fatal("not listed on both sites")
 			}
-			if err := b.Revoke(set); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, b.Revoke(set))
 			if e := b.Judge(set); e.Listed {
 				t.Errorf("where it was revoked: %+v", e)
 			}

@@ -27,9 +27,7 @@ func TestRevocationFiltersLoseNoReport(t *testing.T) {
 		{KeysPerMessage: 1}, {MaxErrorPerMail: 0.5}, {MaxErrorPerMail: 1e-12},
 	} {
 		all := bloomdb.Options{Dir: "x", Site: "mx1", Reports: o}
-		if err := all.Complete(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, all.Complete())
 		filters := float64(2 * all.Reports.Keep) // this site's and those of all others
 		lost := asked * filters * all.Settings().RevokedShape().Error(all.Settings().KeysPerGeneration()/layout.RevokedShare)
 		if lost > mostLost {

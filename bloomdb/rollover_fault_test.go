@@ -15,6 +15,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -86,9 +87,7 @@ func TestOneOfTwoIsFull(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	db = bloomdbtest.Open(t, rolledOver(o))
 	if err := db.Report(bloomdbtest.Message(n), layout.ClassOther); !errors.Is(err, layout.ErrFull) {
 		t.Fatalf("%v, want ErrFull", err)
@@ -109,9 +108,7 @@ func TestRetouchAcrossKeys(t *testing.T) {
 	bloomdbtest.Report(t, r.a, 1)
 	bloomdbtest.Apply(t, before, bloomdbtest.Drain(t, r.a)...)
 	mustRetouch(t, before, 1)
-	if err := before.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, before.Close())
 	b := bloomdbtest.Open(t, rolledOver(o))
 	listed(t, b, 1, false)
 	bloomdbtest.Report(t, r.c, 1)
@@ -145,9 +142,7 @@ func TestDomainsOfBothKeys(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "b")
 	db := bloomdbtest.Open(t, o)
 	reportCampaigns(t, db, "before", 2, "spam.example")
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	db = bloomdbtest.Open(t, rolledOver(o))
 	if e := db.Judge(linking("other", "spam.example")); e.Listed {
 		t.Errorf("two campaigns: %+v", e)
@@ -160,9 +155,7 @@ func TestDomainsOfBothKeys(t *testing.T) {
 	if d := db.ExplainDomains(linking("other", "spam.example")); len(d) != 1 || d[0].Campaigns != 3 || !d[0].Alone() {
 		t.Errorf("explained: %+v", d)
 	}
-	if err := db.Revoke(linking("after 0", "spam.example")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Revoke(linking("after 0", "spam.example")))
 	if db.Judge(linking("other", "spam.example")).Listed {
 		t.Error("it was revoked")
 	}
@@ -173,27 +166,17 @@ func TestDomainsOfBothKeys(t *testing.T) {
 func TestMutedAcrossKeys(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "b")
 	db := bloomdbtest.Open(t, o)
-	if err := db.Mute("a", true); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Drop("x"); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Mute("a", true))
+	testenv.Check(t, db.Drop("x"))
+	testenv.Check(t, db.Close())
 	db = bloomdbtest.Open(t, rolledOver(o))
 	for _, d := range db.Keyspaces() {
 		if x, _ := d.Store.View.Load().Trusted.Find("x"); !d.Store.Muted("a") || !x.Dropped {
 			t.Errorf("under %s: a muted %v, x %+v", hex.EncodeToString(d.Ring.KeyID[:]), d.Store.Muted("a"), x)
 		}
 	}
-	if err := db.Mute("a", false); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Drop("y"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Mute("a", false))
+	testenv.Check(t, db.Drop("y"))
 	for _, d := range db.Keyspaces() {
 		if d.Store.Muted("a") || !d.Store.Muted("y") {
 			t.Errorf("under %s: a muted %v, y muted %v", hex.EncodeToString(d.Ring.KeyID[:]), d.Store.Muted("a"), d.Store.Muted("y"))
@@ -229,8 +212,6 @@ func TestSiteChangesItsKey(t *testing.T) {
 			}
 		}
 		listed(t, b, i, want == nil)
-		if err := a.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, a.Close())
 	}
 }

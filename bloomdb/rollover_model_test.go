@@ -11,6 +11,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // rollingSite is a site at some stage of its key change: in phase 0 it has the old key, in
@@ -59,9 +60,7 @@ func (s *rollingSite) open(t *rapid.T) {
 			if n := len(s.streams[key]); n > 0 {
 				epoch, seq = s.streams[key][n-1].Epoch, s.streams[key][n-1].Seq
 			}
-			if err := db.Resume(epoch, seq); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, db.Resume(epoch, seq))
 		}
 	}
 }
@@ -71,9 +70,7 @@ func (s *rollingSite) receive(t *rapid.T, from *rollingSite) {
 	for key := range 2 {
 		if db := s.under(key); db != nil {
 			for _, d := range from.streams[key] {
-				if err := db.Apply(d.Data, peers.Skipped); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Check(t, db.Apply(d.Data, peers.Skipped))
 			}
 		}
 	}

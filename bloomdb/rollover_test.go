@@ -17,6 +17,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/never"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -91,21 +92,15 @@ func TestRollingSitesExchange(t *testing.T) {
 			t.Errorf("site %s: %+v, want one match of each signature by %v", w.db.Options().Site, e, w.sites)
 		}
 	}
-	if err := r.b.Revoke(bloomdbtest.Message(4)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, r.b.Revoke(bloomdbtest.Message(4)))
 	r.exchange(t)
 	for _, db := range []*bloomdb.DB{r.a, r.b, r.c} {
 		listed(t, db, 4, false)
 	}
 	// A revocation at one of them affects b, whoever reported the message, under either
 	// key.
-	if err := r.a.Revoke(bloomdbtest.Message(3)); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.c.Revoke(bloomdbtest.Message(1)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, r.a.Revoke(bloomdbtest.Message(3)))
+	testenv.Check(t, r.c.Revoke(bloomdbtest.Message(1)))
 	listed(t, r.b, 1, true)
 	r.exchange(t)
 	listed(t, r.b, 1, false)
@@ -119,9 +114,7 @@ func TestNewestGenerationWinsAcrossKeys(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	r := newRolling(t, c.Now)
 	bloomdbtest.Report(t, r.a, 1)
-	if err := r.c.Revoke(bloomdbtest.Message(1)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, r.c.Revoke(bloomdbtest.Message(1)))
 	r.exchange(t)
 	bloomdbtest.Report(t, r.a, 1)
 	r.exchange(t)
@@ -133,9 +126,7 @@ func TestNewestGenerationWinsAcrossKeys(t *testing.T) {
 	if e := r.b.Judge(bloomdbtest.Message(1)); len(e.Matches) != 2 || e.Matches[0].Generation != r.b.Settings().Generation(layout.SpamFilter, c.Now()) {
 		t.Errorf("%+v", e)
 	}
-	if err := r.c.Revoke(bloomdbtest.Message(1)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, r.c.Revoke(bloomdbtest.Message(1)))
 	r.exchange(t)
 	listed(t, r.b, 1, false)
 }
@@ -191,9 +182,7 @@ func TestSketchesOfBothKeys(t *testing.T) {
 	if len(traces) != 1 || len(traces[0].Spam) != 2 {
 		t.Errorf("traces %+v", traces)
 	}
-	if err := r.c.Revoke(near(2000)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, r.c.Revoke(near(2000)))
 	r.exchange(t)
 	if e := r.b.Judge(near(1000)); e.Listed {
 		t.Errorf("revoked under the other key: %+v", e)
@@ -212,15 +201,11 @@ func TestNothingIsLostByRollingOver(t *testing.T) {
 	bloomdbtest.Report(t, db, 1)
 	bloomdbtest.Report(t, db, 2)
 	bloomdbtest.Count(t, db, 1, 7)
-	if err := db.Revoke(bloomdbtest.Message(2)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Revoke(bloomdbtest.Message(2)))
 	if _, err := db.Never(bloomdbtest.Message(3), "ours"); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	for range 3 {
 		db = bloomdbtest.Open(t, rolledOver(o))
 		listed(t, db, 1, true)
@@ -245,9 +230,7 @@ func TestNothingIsLostByRollingOver(t *testing.T) {
 		t.Errorf("never-list %+v", list)
 	}
 	until := *db.Status().PreviousUntil
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 
 	c.Add(until.Sub(c.Now()) - time.Second)
 	db = bloomdbtest.Open(t, rolledOver(o))
@@ -255,9 +238,7 @@ func TestNothingIsLostByRollingOver(t *testing.T) {
 	c.Add(time.Second)
 	listed(t, db, 1, false)
 	bloomdbtest.Report(t, db, 5)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	log.Reset()
 	db = bloomdbtest.Open(t, onlyNew(o))
 	listed(t, db, 5, true)
@@ -279,9 +260,7 @@ func TestKeysFindTheirFolders(t *testing.T) {
 			listed(t, db, k, true)
 		}
 		bloomdbtest.Report(t, db, n)
-		if err := db.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, db.Close())
 	}
 	third := func(o bloomdb.Options) bloomdb.Options {
 		before := newKey
@@ -320,28 +299,20 @@ func TestOldStateRemoved(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "b")
 	db := bloomdbtest.Open(t, o)
 	bloomdbtest.Report(t, db, 1)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	db = bloomdbtest.Open(t, rolledOver(o))
 	bloomdbtest.Report(t, db, 2)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	for _, pattern := range []string{"identity", "segments", "journal-*", "*.snapshot", "*.mask", "*.set", "*.votes", "never-*"} {
 		names, err := filepath.Glob(filepath.Join(o.Dir, pattern))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range names {
-			if err := os.Remove(name); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, os.Remove(name))
 			db := bloomdbtest.Open(t, onlyNew(o))
 			listed(t, db, 2, true)
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, db.Close())
 		}
 	}
 	if !folder.HasState(o.Dir) {

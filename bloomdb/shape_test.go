@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -34,9 +35,7 @@ func TestShapeLists(t *testing.T) {
 	lists(paged("b.example", "garden station", "other.first.example.org.ru"), "two-senders") // a weak match, with the link
 	mustReportSet(t, db, paged("b.example", "doctor station", "third.org.uk"))
 	lists(paged("c.example", "garden station", "second.example.org.uk"), "two-senders")
-	if err := db.Revoke(paged("d.example", "school station", "fourth.org.uk")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Revoke(paged("d.example", "school station", "fourth.org.uk")))
 	lists(paged("c.example", "garden station", "second.example.org.uk"), "")
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // BenchmarkMute mutes one of four sites that have filled a generation of default capacity, and
@@ -25,9 +26,7 @@ func BenchmarkMute(b *testing.B) {
 		for range keys {
 			scratch.Set(randomHash(r))
 		}
-		if err := fillPart(partOf(b, db, site, t, layout.BitsShape(scratch.Shape())).Part, scratch); err != nil {
-			b.Fatal(err)
-		}
+		testenv.Check(b, fillPart(partOf(b, db, site, t, layout.BitsShape(scratch.Shape())).Part, scratch))
 		db.Keyspace().Peers.Restore(layout.Origin{Site: site, Epoch: 2}, 1, 0, 0)
 	}
 	b.Logf("%d keys of each of 4 sites, filter of %d MiB", keys, db.Settings().SpamShape().Bytes()>>20)
@@ -38,13 +37,9 @@ func BenchmarkMute(b *testing.B) {
 		b.Run(tc.name, func(b *testing.B) {
 			for range b.N {
 				b.StopTimer()
-				if err := db.Mute("b", !tc.on); err != nil {
-					b.Fatal(err)
-				}
+				testenv.Check(b, db.Mute("b", !tc.on))
 				b.StartTimer()
-				if err := db.Mute("b", tc.on); err != nil {
-					b.Fatal(err)
-				}
+				testenv.Check(b, db.Mute("b", tc.on))
 			}
 		})
 	}

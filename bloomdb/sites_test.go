@@ -22,6 +22,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/status"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // deltasOf lets another site report and count messages, and returns its deltas.
@@ -29,9 +30,7 @@ func deltasOf(t testing.TB, site string, messages ...int) []wire.Delta {
 	t.Helper()
 	db := bloomdbtest.Open(t, classOptions(t.TempDir(), site))
 	for _, n := range messages {
-		if err := db.Report(wordy(n, words(100*n, 60)...), layout.ClassPhish); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, db.Report(wordy(n, words(100*n, 60)...), layout.ClassPhish))
 		bloomdbtest.Count(t, db, n, uint32(10+n))
 	}
 	return bloomdbtest.Drain(t, db)
@@ -102,9 +101,7 @@ func TestMute(t *testing.T) {
 	b, c := deltasOf(t, "b", 1, 2), deltasOf(t, "c", 2, 3)
 	all, onlyC := openWith(t, b, c), openWith(t, c)
 	db := openWith(t, b, c)
-	if err := db.Save(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Save())
 	expect := func(what string, want *bloomdb.DB) {
 		t.Helper()
 		if err := sameAnswers(db, want, 1, 2, 3, 4); err != nil {
@@ -112,9 +109,7 @@ func TestMute(t *testing.T) {
 		}
 	}
 	expect("before", all)
-	if err := db.Mute("b", true); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Mute("b", true))
 	expect("muted", onlyC)
 	epoch, seq := db.Cursor("b")
 	later := wire.Delta{Site: "b", Epoch: epoch, Seq: seq + 1}
@@ -128,14 +123,10 @@ func TestMute(t *testing.T) {
 	crash(t, db)
 	db = bloomdbtest.Open(t, db.Options())
 	expect("after a crash", onlyC)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	db = bloomdbtest.Open(t, db.Options())
 	expect("after a restart", onlyC)
-	if err := db.Mute("b", false); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Mute("b", false))
 	expect("unmuted", all)
 	crash(t, db)
 	db = bloomdbtest.Open(t, db.Options())
@@ -148,12 +139,8 @@ func TestMute(t *testing.T) {
 func TestDrop(t *testing.T) {
 	b, c := deltasOf(t, "b", 1, 2, 5), deltasOf(t, "c", 2, 3)
 	never, db := openWith(t, c), openWith(t, b, c)
-	if err := errors.Join(db.Save(), never.Save()); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Drop("b"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, errors.Join(db.Save(), never.Save()))
+	testenv.Check(t, db.Drop("b"))
 	expect := func(what string) {
 		t.Helper()
 		if err := sameAnswers(db, never, 1, 2, 3, 5); err != nil {
@@ -173,14 +160,10 @@ func TestDrop(t *testing.T) {
 	crash(t, db)
 	db = bloomdbtest.Open(t, db.Options())
 	expect("after a crash")
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	db = bloomdbtest.Open(t, db.Options())
 	expect("after a restart")
-	if err := db.Mute("b", false); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Mute("b", false))
 	if epoch, seq := db.Cursor("b"); epoch != 0 || seq != 0 {
 		t.Errorf("after it is unmuted its cursor is %d-%d", epoch, seq)
 	}
@@ -188,9 +171,7 @@ func TestDrop(t *testing.T) {
 	if err := sameAnswers(db, openWith(t, b, c), 1, 2, 3, 5); err != nil {
 		t.Errorf("read again: %v", err)
 	}
-	if err := db.Save(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Save())
 	crash(t, db)
 	if err := sameAnswers(bloomdbtest.Open(t, db.Options()), openWith(t, b, c), 1, 2, 3, 5); err != nil {
 		t.Errorf("read again, after a crash: %v", err)
@@ -225,21 +206,15 @@ func memory(s status.Status) int64 { return s.Memory - s.Votes.Memory }
 func TestDropCutShort(t *testing.T) {
 	b, c := deltasOf(t, "b", 1), deltasOf(t, "b-1", 2)
 	db := openWith(t, b, c)
-	if err := db.Save(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Save())
 	name := filepath.Base(store.SitePath(db.Options().Dir, layout.Origin{Site: "b", Epoch: b[0].Epoch}))
 	data, err := os.ReadFile(filepath.Join(db.Options().Dir, name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Drop("b"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Drop("b"))
 	crash(t, db)
-	if err := os.WriteFile(filepath.Join(db.Options().Dir, name), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(filepath.Join(db.Options().Dir, name), data, 0o600))
 	db = bloomdbtest.Open(t, db.Options())
 	if err := sameAnswers(db, openWith(t, c), 1, 2); err != nil {
 		t.Error(err)
@@ -278,17 +253,13 @@ func TestDamagedMuted(t *testing.T) {
 		"named twice": {{Site: "b"}, {Site: "b"}},
 	} {
 		db := openWith(t)
-		if err := db.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, db.Close())
 		id, err := folder.ReadIdentity(db.Options().Dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		id.Muted = muted
-		if err := id.Write(db.Options().Dir); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, id.Write(db.Options().Dir))
 		var damage *folder.DamageError
 		if _, err := bloomdb.Open(db.Options()); !errors.As(err, &damage) {
 			t.Errorf("%s: %v", name, err)
@@ -312,9 +283,7 @@ func TestTrustTakenAway(t *testing.T) {
 		"full":     {wire.Members{"b": {}, "c": {}}, all, wire.TrustFull},
 		"no names": {nil, all, wire.TrustFull},
 	} {
-		if err := db.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, db.Close())
 		o := db.Options()
 		o.Members = tc.members
 		db = bloomdbtest.Open(t, o)
@@ -362,15 +331,11 @@ func TestJudgeWhileSitesAreMuted(t *testing.T) {
 		})
 	}
 	for range 20 {
-		if err := db.Mute("b", true); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, db.Mute("b", true))
 		if e := db.Judge(wordy(1, words(100, 60)...)); e.Listed || e.Count > 0 {
 			t.Fatalf("although muted: %+v", e)
 		}
-		if err := db.Mute("b", false); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, db.Mute("b", false))
 		if !db.Judge(bloomdbtest.Message(1)).Listed {
 			t.Fatal("unmuted without effect")
 		}
@@ -386,9 +351,7 @@ func TestMutedSiteExpires(t *testing.T) {
 	o.Now = c.Now
 	db := bloomdbtest.Open(t, o)
 	bloomdbtest.Apply(t, db, deltasOf(t, "b", 1)...)
-	if err := db.Mute("b", true); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Mute("b", true))
 	c.Add(400 * 24 * time.Hour)
 	for range store.KeepExpired {
 		db.Maintain()
@@ -406,19 +369,13 @@ func TestMutedSiteExpires(t *testing.T) {
 func TestDropAndReadAgain(t *testing.T) {
 	b := deltasOf(t, "b", 1, 2)
 	db, never, all := openWith(t, b), openWith(t), openWith(t, b)
-	if err := errors.Join(db.Save(), db.Drop("b")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, errors.Join(db.Save(), db.Drop("b")))
 	if err := sameStatus(db, never); err != nil {
 		t.Errorf("dropped: %v", err)
 	}
-	if err := db.Mute("b", false); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Mute("b", false))
 	bloomdbtest.Apply(t, db, b...)
-	if err := db.Save(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Save())
 	crash(t, db)
 	if err := sameAnswers(bloomdbtest.Open(t, db.Options()), all, 1, 2); err != nil {
 		t.Error(err)
@@ -430,9 +387,7 @@ func TestDropAndReadAgain(t *testing.T) {
 func TestMutedAtRollOver(t *testing.T) {
 	o := classOptions(t.TempDir(), "a")
 	db := bloomdbtest.Open(t, o)
-	if err := errors.Join(db.Mute("b", true), db.Drop("c"), db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, errors.Join(db.Mute("b", true), db.Drop("c"), db.Close()))
 	before := o.Key
 	o.Key, o.PreviousKey = [32]byte{7}, &before
 	db = bloomdbtest.Open(t, o)
@@ -442,9 +397,7 @@ func TestMutedAtRollOver(t *testing.T) {
 			t.Errorf("key %s: %+v", hex.EncodeToString(d.Ring.KeyID[:]), d.Store.View.Load().Trusted.Muted)
 		}
 	}
-	if err := db.Mute("b", false); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Mute("b", false))
 	crash(t, db)
 	db = bloomdbtest.Open(t, o)
 	if db.Muted("b") || db.Previous().Muted("b") || !db.Muted("c") {

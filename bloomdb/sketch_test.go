@@ -16,6 +16,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/sketch"
 	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -42,9 +43,7 @@ func words(from, n int) []int {
 
 func mustReportSet(t testing.TB, db *bloomdb.DB, set signature.Set) {
 	t.Helper()
-	if err := db.Report(set, layout.ClassOther); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Report(set, layout.ClassOther))
 }
 
 // A near-duplicate of a reported message is listed. A message with a third of its words in
@@ -82,9 +81,7 @@ func TestSketchRevoked(t *testing.T) {
 	db := bloomdbtest.Open(t, o)
 	reported, near := wordy(1, words(0, 60)...), wordy(2, append(words(0, 55), words(1000, 5)...)...)
 	mustReportSet(t, db, reported)
-	if err := db.Revoke(near); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Revoke(near))
 	e := db.Judge(near)
 	if e.Listed || len(e.Matches) != 1 || !e.Matches[0].Revoked || len(e.Weak) > 0 {
 		t.Errorf("the revoked one: %+v", e)
@@ -103,9 +100,7 @@ func TestSketchRevoked(t *testing.T) {
 		t.Error("reported again in the next period, it is not listed")
 	}
 	near.Sketches = nil
-	if err := db.Revoke(near); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Revoke(near))
 	near = wordy(2, append(words(0, 55), words(1000, 5)...)...)
 	if db.Judge(near).Listed {
 		t.Error("still listed after its exact text was revoked")
@@ -150,9 +145,7 @@ func TestSketchesSwitched(t *testing.T) {
 	if !db.Judge(wordy(3, words(1000, 60)...)).Listed {
 		t.Error("the other site's report was not applied")
 	}
-	if err := db.Save(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Save())
 	mustReportSet(t, db, wordy(4, words(2000, 60)...)) // only in the journal
 	crash(t, db)
 
@@ -170,9 +163,7 @@ func TestSketchesSwitched(t *testing.T) {
 	if !db.Judge(bloomdbtest.Message(5)).Listed {
 		t.Error("the other site's exact listing was not applied")
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	if names, _ := filepath.Glob(filepath.Join(on.Dir, "sketches-*")); len(names) > 0 {
 		t.Errorf("%v are left", names)
 	}
@@ -194,9 +185,7 @@ func TestSketchSurvivesCrash(t *testing.T) {
 	if !db.Judge(wordy(2, words(0, 60)...)).Listed {
 		t.Error("lost in a crash")
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	if !bloomdbtest.Open(t, o).Judge(wordy(2, words(0, 60)...)).Listed {
 		t.Error("lost in a snapshot")
 	}
@@ -268,12 +257,8 @@ func TestNewerFilterKind(t *testing.T) {
 	keyID := bloomdbtest.Ring.KeyID
 	s.Sections[0].Block = nil
 	s.Sections[0].Shape = layout.BitsShape(filter.BitsShape{K: 8})
-	if err := s.Encode(&file, keyID); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(file.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, s.Encode(&file, keyID))
+	testenv.Check(t, os.WriteFile(path, []byte(file.String()), 0o600))
 	_, err := bloomdb.Open(small(dir))
 	if err == nil || !strings.Contains(err.Error(), "filter kind 200 is unknown to this program: made by a newer version") {
 		t.Error(err)
@@ -283,9 +268,7 @@ func TestNewerFilterKind(t *testing.T) {
 // The documented memory and errors at the default sizes.
 func TestSketchSizes(t *testing.T) {
 	o := bloomdb.Options{Dir: "x", Site: "mx1"}
-	if err := o.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, o.Complete())
 	s := o.Settings().SketchShape()
 	full := o.Settings().SketchEntriesPerGeneration()
 	planned := full / layout.Unevenness

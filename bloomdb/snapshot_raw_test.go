@@ -13,6 +13,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // contents returns the cells of all own filters.
@@ -53,22 +54,16 @@ func TestSnapshotOfFullFilters(t *testing.T) {
 		}
 		sec.Raw = nil
 		var file bytes.Buffer
-		if err := (store.Snapshot{Origin: db.Keyspace().Outbox.Self(), Sections: []store.Section{sec}}).Encode(&file, bloomdbtest.Ring.KeyID); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, (store.Snapshot{Origin: db.Keyspace().Outbox.Self(), Sections: []store.Section{sec}}).Encode(&file, bloomdbtest.Ring.KeyID))
 		coded[store.OwnPath(o.Dir, sec.Target)] = file.Bytes()
 	}
 	if raw == 0 {
 		t.Fatal("no block is full enough to be raw")
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	for _, files := range []map[string][]byte{nil, coded} {
 		for path, data := range files {
-			if err := os.WriteFile(path, data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, os.WriteFile(path, data, 0o600))
 		}
 		db := bloomdbtest.Open(t, o)
 		got := contents(db)
@@ -80,9 +75,7 @@ func TestSnapshotOfFullFilters(t *testing.T) {
 		if len(got) != len(want) {
 			t.Errorf("%d filters, want %d", len(got), len(want))
 		}
-		if err := db.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, db.Close())
 	}
 }
 
@@ -90,9 +83,7 @@ func TestSnapshotOfFullFilters(t *testing.T) {
 func TestSnapshotRawOfAnotherSite(t *testing.T) {
 	dir := t.TempDir()
 	db := bloomdbtest.Open(t, bloomdbtest.Options(dir, "mx1"))
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	other := layout.Origin{Site: "mx2", Epoch: 7}
 	sec := store.Section{Target: layout.Target{Kind: layout.CountFilter, Gen: 5}, Period: int64(db.Settings().Period(layout.CountFilter) / time.Second), Shape: layout.CountsShape(filter.CountsShape{Lines: 1})}
 	sec.Block = func(uint64, []filter.Cell) []filter.Cell { return nil }
@@ -103,20 +94,14 @@ func TestSnapshotRawOfAnotherSite(t *testing.T) {
 			}
 		}
 		var file bytes.Buffer
-		if err := (store.Snapshot{Origin: other, Sections: []store.Section{sec}}).Encode(&file, bloomdbtest.Ring.KeyID); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(store.SitePath(dir, other), file.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, (store.Snapshot{Origin: other, Sections: []store.Section{sec}}).Encode(&file, bloomdbtest.Ring.KeyID))
+		testenv.Check(t, os.WriteFile(store.SitePath(dir, other), file.Bytes(), 0o600))
 		db, err := bloomdb.Open(bloomdbtest.Options(dir, "mx1"))
 		if raw != (err != nil) || raw && !strings.Contains(err.Error(), "raw block in another site's snapshot") {
 			t.Errorf("raw %v: %v", raw, err)
 		}
 		if err == nil {
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, db.Close())
 		}
 	}
 }
@@ -137,12 +122,8 @@ func TestSnapshotRawDamage(t *testing.T) {
 		sec.Raw = func(_ uint64, dst []byte) ([]byte, int) { return append(dst, tc.code...), 4 }
 		sec.Block = func(uint64, []filter.Cell) []filter.Cell { return nil }
 		var file bytes.Buffer
-		if err := (store.Snapshot{Origin: layout.Origin{Site: "mx1", Epoch: 2}, Sections: []store.Section{sec}}).Encode(&file, bloomdbtest.Ring.KeyID); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, (store.Snapshot{Origin: layout.Origin{Site: "mx1", Epoch: 2}, Sections: []store.Section{sec}}).Encode(&file, bloomdbtest.Ring.KeyID))
+		testenv.Check(t, os.WriteFile(path, file.Bytes(), 0o600))
 		_, err := store.ReadSnapshot(path, bloomdbtest.Ring.KeyID, nil)
 		if (err == nil) != tc.good {
 			t.Errorf("%s: %v", name, err)

@@ -21,9 +21,7 @@ func TestSnapshotForLateSite(t *testing.T) {
 	b := bloomdbtest.Open(t, bo)
 	bloomdbtest.Report(t, a, 1)
 	bloomdbtest.Count(t, a, 1, 50)
-	if err := a.Revoke(bloomdbtest.Message(2)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, a.Revoke(bloomdbtest.Message(2)))
 	lost := bloomdbtest.Drain(t, a)
 	p := bloomdbtest.PublishSnapshot(t, a)
 	bloomdbtest.Report(t, a, 3)
@@ -46,9 +44,7 @@ func TestSnapshotForLateSite(t *testing.T) {
 		}
 	}
 	check()
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, b.Close())
 	b = bloomdbtest.Open(t, bo)
 	check()
 	p.Take(t, b) // an older snapshot takes nothing back
@@ -91,12 +87,8 @@ func TestSnapshotFillsGaps(t *testing.T) {
 	bloomdbtest.Report(t, a, 2)
 	bloomdbtest.Drain(t, a) // lost
 	bloomdbtest.Report(t, a, 3)
-	if err := b.Apply(bloomdbtest.Drain(t, a)[0].Data, peers.Lost); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, b.Apply(bloomdbtest.Drain(t, a)[0].Data, peers.Lost))
+	testenv.Check(t, b.Close())
 	b = bloomdbtest.Open(t, bo)
 	if early.Take(t, b); !b.Wanting("a") || b.Status().Sites[1].Gaps != 1 {
 		t.Errorf("wanting %v after a snapshot from before the gap, %d gaps", b.Wanting("a"), b.Status().Sites[1].Gaps)
@@ -117,13 +109,9 @@ func TestGapOverRestart(t *testing.T) {
 	p := bloomdbtest.PublishSnapshot(t, a)
 	for n := 2; n < 4; n++ {
 		bloomdbtest.Report(t, a, n)
-		if err := b.Apply(bloomdbtest.Drain(t, a)[0].Data, peers.Lost); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, b.Apply(bloomdbtest.Drain(t, a)[0].Data, peers.Lost))
 	}
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, b.Close())
 	b = bloomdbtest.Open(t, bo)
 	if p.Take(t, b); b.Wanting("a") || !b.Judge(bloomdbtest.Message(1)).Listed {
 		t.Errorf("wanting %v", b.Wanting("a"))
@@ -158,17 +146,13 @@ func TestSnapshotLeavesRest(t *testing.T) {
 	if err != nil || m.Whole || m.Chunks() != 1 {
 		t.Fatalf("%+v, %v", m, err)
 	}
-	if err := errors.Join(b.ApplyChunk(m, 0, chunk), b.FinishSnapshot(m)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, errors.Join(b.ApplyChunk(m, 0, chunk), b.FinishSnapshot(m)))
 	if !b.Judge(bloomdbtest.Message(1)).Listed || !b.Wanting("a") {
 		t.Errorf("the reports were omitted, not the counts; wanting %v", b.Wanting("a"))
 	}
 	m, _ = b.ReadManifest(whole.Manifest)
 	for i, c := range slices.Backward(whole.Chunks) { // in any order
-		if err := b.ApplyChunk(m, i, c); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, b.ApplyChunk(m, i, c))
 	}
 	if err := b.FinishSnapshot(m); err != nil || b.Wanting("a") {
 		t.Errorf("wanting after a whole snapshot, %v", err)

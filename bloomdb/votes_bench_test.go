@@ -10,6 +10,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter/generalized"
 	"github.com/spambloom/spambloom/bloomdb/vote"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // votersWith returns a number of sites that vote, each with a filter of a number of reports.
@@ -25,9 +26,7 @@ func votersWith(b *testing.B, sites, reports int) *bloomdb.DB {
 		for range 2 * reports {
 			f.Insert(vote.Positions(r.Uint64(), nil))
 		}
-		if err := db.ApplyVotes(crafted(db, site, 1, f)); err != nil {
-			b.Fatal(err)
-		}
+		testenv.Check(b, db.ApplyVotes(crafted(db, site, 1, f)))
 	}
 	return db
 }

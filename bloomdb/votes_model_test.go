@@ -21,6 +21,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/vote"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // votesModel is a site, and filters that receive the same reports once, in order, without a
@@ -201,9 +202,7 @@ func TestVotesAreKept(t *testing.T) {
 	if e := here.Judge(bloomdbtest.Message(1)); e.Votes != 2 || !e.Listed {
 		t.Errorf("after a crash: %d votes", e.Votes)
 	}
-	if err := here.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, here.Close())
 	o.Members["b"] = wire.Member{Trust: wire.TrustNone}
 	here = bloomdbtest.Open(t, o)
 	if e := here.Judge(bloomdbtest.Message(1)); e.Votes != 1 {
@@ -212,12 +211,8 @@ func TestVotesAreKept(t *testing.T) {
 	if _, err := os.Stat(store.VotesPath(o.Dir, "b")); err == nil {
 		t.Error("its file was not removed")
 	}
-	if err := here.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(store.VotesPath(o.Dir, "a"), 100); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, here.Close())
+	testenv.Check(t, os.Truncate(store.VotesPath(o.Dir, "a"), 100))
 	var log strings.Builder
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
 	here = bloomdbtest.Open(t, o)
@@ -320,9 +315,7 @@ func TestOwnVotesDamaged(t *testing.T) {
 	o.Now, o.Exchange = c.Now, false
 	db := bloomdbtest.Open(t, o)
 	bloomdbtest.Report(t, db, 1)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	path := mustGlob(t, o.Dir, "own-*.votes")[0]
 	good, err := os.ReadFile(path)
 	if err != nil {
@@ -378,9 +371,7 @@ func FuzzVotes(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := v.Filter.Plausible(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, v.Filter.Plausible())
 		again, err := wire.DecodeVotes(wire.AppendVotes(nil, v))
 		if err != nil || again.Gen != v.Gen || again.Period != v.Period || again.Filter.Inserted() != v.Filter.Inserted() ||
 			!slices.Equal(again.Filter.Cells(nil), v.Filter.Cells(nil)) {
@@ -391,8 +382,6 @@ func FuzzVotes(f *testing.F) {
 
 func completed(t *testing.T, o bloomdb.Options) *bloomdb.Options {
 	t.Helper()
-	if err := o.Complete(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, o.Complete())
 	return &o
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -49,9 +50,7 @@ func mustVotes(t testing.TB, db *bloomdb.DB) []byte {
 func mustApplyVotes(t testing.TB, db *bloomdb.DB, from ...*bloomdb.DB) {
 	t.Helper()
 	for _, site := range from {
-		if err := db.ApplyVotes(mustVotes(t, site)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, db.ApplyVotes(mustVotes(t, site)))
 	}
 }
 
@@ -108,9 +107,7 @@ func TestVotesGiveWay(t *testing.T) {
 	if e := here.Judge(bloomdbtest.Message(1)); e.Votes != 2 || slices.ContainsFunc(e.Matches, func(m bloomdb.Match) bool { return m.Votes }) {
 		t.Errorf("listed without votes: %+v", e)
 	}
-	if err := here.Revoke(bloomdbtest.Message(2)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, here.Revoke(bloomdbtest.Message(2)))
 	bloomdbtest.Revoke(t, friend, 3)
 	bloomdbtest.Apply(t, here, bloomdbtest.Drain(t, friend)...)
 	c.Add(168 * time.Hour) // votes have no generation: every kept revocation counts
@@ -147,9 +144,7 @@ func TestVotesByTextOrBody(t *testing.T) {
 	file := sig(signature.KindAttachment, "x")
 	whole := signature.Set{Signatures: []signature.Signature{body, text, file}}
 	for _, db := range []*bloomdb.DB{a, b} {
-		if err := db.Report(whole, layout.ClassOther); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, db.Report(whole, layout.ClassOther))
 	}
 	mustApplyVotes(t, here, a, b)
 	for _, tc := range []struct {
@@ -225,9 +220,7 @@ func TestVotesStamp(t *testing.T) {
 	c.Add(time.Hour)
 	bloomdbtest.Count(t, db, 1, 5)
 	step("a count and an hour", false)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	if _, _, err := db.Votes(); !errors.Is(err, layout.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}

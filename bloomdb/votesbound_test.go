@@ -17,6 +17,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/vote"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // votersNamed returns the names of ten sites.
@@ -150,9 +151,7 @@ func TestVotesForChosenMessages(t *testing.T) {
 				f.Insert(vote.Positions(vote.Seed(bloomdbtest.Ring.VotesKey(site), bloomdbtest.Ring.ReportHash(s)), nil))
 			}
 		}
-		if err := here.ApplyVotes(crafted(here, site, 1, f)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, here.ApplyVotes(crafted(here, site, 1, f)))
 		for n := range 2 * chosen {
 			want := 0
 			if n < chosen {

@@ -9,6 +9,7 @@ import (
 
 	gomilter "github.com/emersion/go-milter"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter/policy"
 )
 
@@ -31,9 +32,7 @@ func TestAllowedSessions(t *testing.T) {
 	db := openDB(t)
 	b := start(t, Options{}, nil)
 	b.Server.db = db
-	if err := db.Report(letter.set(), 0); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Report(letter.set(), 0))
 	m := dial(t, "tcp", b.addr, offerAll, "203.0.114.7")
 	count := 0.
 	for _, test := range []struct {
@@ -132,9 +131,7 @@ func TestEnvelopeOfSession(t *testing.T) {
 	o := Options{AuthservID: mx, Allow: house, Policy: policy.Policy{Spam: policy.Reject}}
 	b := start(t, o, nil)
 	b.Server.db = db
-	if err := db.Report(letter.set(), 0); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Report(letter.set(), 0))
 	m := dial(t, "tcp", b.addr, offerAll, "203.0.114.7")
 	proven := []string{"Authentication-Results: mx.example.test; dkim=pass header.d=bank.example", "From: a@bank.example"}
 	allowed := func(name string, want bool, header ...string) {

@@ -50,9 +50,7 @@ func TestArchivesBesideHostileOnes(t *testing.T) {
 	b := start(t, Options{JudgeTimeout: time.Hour}, nil)
 	b.Server.db = openDB(t)
 	innocent := withArchive(t)
-	if err := b.Server.db.Report(innocent.set(), bloomdb.ClassOther); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, b.Server.db.Report(innocent.set(), bloomdb.ClassOther))
 	release := make(chan struct{})
 	var inside atomic.Int32 // messages that are unpacked
 	b.Server.sign = func(m signature.Message, unpacking signature.Unpacking, stop <-chan struct{}) signature.Set {

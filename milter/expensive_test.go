@@ -54,9 +54,7 @@ func styleSheetBomb(size int) string {
 func knownSpam(t *testing.T, b *bench) {
 	t.Helper()
 	b.Server.db = openDB(t)
-	if err := b.Server.db.Report(letter.set(), bloomdb.ClassOther); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, b.Server.db.Report(letter.set(), bloomdb.ClassOther))
 }
 
 // expectSpam expects known spam from that client to be found.
@@ -151,9 +149,7 @@ func TestLargeMailBesideExpensiveMail(t *testing.T) {
 	b := start(t, Options{JudgeTimeout: time.Hour}, nil)
 	large := mail{header: letter.header, body: letter.body + strings.Repeat("\r\n"+strings.Repeat(" ", 70), 1<<20/72)}
 	b.Server.db = openDB(t)
-	if err := b.Server.db.Report(large.set(), bloomdb.ClassOther); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, b.Server.db.Report(large.set(), bloomdb.ClassOther))
 	b.Server.progress = time.Hour // no packets of progress among the answers
 	done := make(chan struct{})
 	b.Server.sign = func(m signature.Message, unpacking signature.Unpacking, stop <-chan struct{}) signature.Set {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter/policy"
 )
 
@@ -105,13 +106,9 @@ func TestGreylistSpares(t *testing.T) {
 		tc.options.GreylistFrom = 5
 		b := start(t, tc.options, nil)
 		b.Server.db = db
-		if err := db.Count(letter.set(), 10); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, db.Count(letter.set(), 10))
 		if tc.prepare != nil {
-			if err := tc.prepare(db); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, tc.prepare(db))
 		}
 		dial(t, "tcp", b.addr, offerAll, "192.0.2.1").send(letter)
 		line := b.lines()[0]
@@ -147,9 +144,7 @@ func TestGreylistAllowedRecipient(t *testing.T) {
 	db := openBurstDB(t)
 	b := start(t, Options{GreylistFrom: 5, Allow: []policy.Allow{{Name: "boss", Recipients: []string{"boss@example.org"}}}}, nil)
 	b.Server.db = db
-	if err := db.Count(letter.set(), 10); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Count(letter.set(), 10))
 	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
 	for _, tc := range []struct {
 		recipients []string

@@ -82,9 +82,7 @@ func TestReloadInTheMiddleOfAMessage(t *testing.T) {
 	before := Options{Site: "before", Policy: policy.Policy{Spam: policy.Reject}}
 	b := start(t, before, nil)
 	b.Server.db = openDB(t)
-	if err := b.Server.db.Report(letter.set(), 0); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, b.Server.db.Report(letter.set(), 0))
 	before.Log = b.options.Load().Log
 	for name, after := range map[string]Options{
 		"local network": {LocalNetworks: prefixes("192.0.2.0/24")},
@@ -97,9 +95,7 @@ func TestReloadInTheMiddleOfAMessage(t *testing.T) {
 		b.Reload(before)
 		m := dial(t, "tcp", b.addr, offerAll, "192.0.2.7")
 		for i, code := range []byte{'y', 'c'} { // begun before, begun after
-			if err := m.Macros('M', "{auth_authen}", "alice"); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, m.Macros('M', "{auth_authen}", "alice"))
 			m.must(m.Mail("sender@example.org", nil))
 			if i == 0 {
 				m.must(m.Rcpt("you@example.org", nil))

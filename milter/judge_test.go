@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter/door"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
@@ -80,13 +81,9 @@ func TestReportedSpamIsTagged(t *testing.T) {
 	}
 	expect(1, header("clean", set.Counting[0], 1))
 	expect(4, header("clean", set.Counting[0], 5))
-	if err := db.Report(set, bloomdb.ClassScam); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Report(set, bloomdb.ClassScam))
 	expect(1, header("spam", set.Signatures[0], 6))
-	if err := db.Revoke(set); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Revoke(set))
 	expect(13, header("clean", set.Counting[0], 19))
 	expect(1, header("bulk", set.Counting[0], 20))
 	want := ids(set.Signatures) + ",sketch:" // the exact ones, then the sketch

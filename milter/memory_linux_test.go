@@ -25,14 +25,10 @@ func disk(t *testing.T, bytes int) string {
 func noDescriptors(t *testing.T) {
 	t.Helper()
 	var before syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before))
 	few := before
 	few.Cur = 256
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few))
 	var taken []*os.File
 	t.Cleanup(func() {
 		for _, f := range taken {

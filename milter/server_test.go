@@ -87,9 +87,7 @@ func TestServeReturnsItsCause(t *testing.T) {
 
 func TestServeAfterShutdown(t *testing.T) {
 	s := NewServer(nil, Options{})
-	if err := s.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, s.Shutdown(t.Context()))
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -80,9 +81,7 @@ func readVector(t *testing.T, name string) []byte {
 
 func writeFile(t *testing.T, name string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(name, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(name, data, 0o644))
 }
 
 // vectorSet computes the vector whose name begins with number.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // A stamp is decoded as it was encoded, with and without a guess. Without one it has the form
@@ -19,9 +20,7 @@ func TestStampIsReadAsWritten(t *testing.T) {
 		{time: at, guess: 5 * time.Hour, ran: time.Minute},
 	} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, File), s.bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.WriteFile(filepath.Join(dir, File), s.bytes(), 0o600))
 		got, err := ReadStamp(dir)
 		if err != nil || got != s {
 			t.Errorf("read %+v (%v), want %+v", got, err, s)

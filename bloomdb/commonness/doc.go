@@ -15,7 +15,8 @@
 //
 // The package owns the sets, their expiry, their memory and their files (FORMAT.md). It does not
 // choose features, which package sketch does. Nothing of it is exchanged: a lying member has no
-// part in it.
+// part in it. Looking a feature up takes no lock. Changes take the table's, under which only that of
+// the clock is taken.
 //
 // # Sets
 //

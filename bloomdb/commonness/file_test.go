@@ -12,6 +12,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // written returns the file of a site's only set.
@@ -22,18 +23,14 @@ func written(t testing.TB, s *site) []byte {
 		t.Fatalf("%d files, want 1", len(list))
 	}
 	var b bytes.Buffer
-	if err := list[0].Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, list[0].Write(&b))
 	return b.Bytes()
 }
 
 func load(t testing.TB, s *site, data []byte, gen int64) error {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "common.set")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(path, data, 0o600))
 	return s.Load(path, gen)
 }
 
@@ -47,9 +44,7 @@ func TestSetsSurviveARestart(t *testing.T) {
 	}
 	again := newSite()
 	again.now = s.now
-	if err := load(t, again, written(t, s), gen); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, load(t, again, written(t, s), gen))
 	if !again.IsCommon(feature) || again.IsCommon(feature+1) {
 		t.Error("what was common before a restart is forgotten")
 	}
@@ -78,9 +73,7 @@ func TestSetGrows(t *testing.T) {
 	}
 	again := newSite()
 	again.now = s.now
-	if err := load(t, again, written(t, s), gen); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, load(t, again, written(t, s), gen))
 	for name, of := range map[string]*site{"running": s, "restarted": again} {
 		if !of.IsCommon(feature) || of.IsCommon(feature+1) || of.Memory() != s.Memory() {
 			t.Errorf("%s: common %v, another %v, %d bytes", name, of.IsCommon(feature), of.IsCommon(feature+1), of.Memory())

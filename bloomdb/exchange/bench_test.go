@@ -23,9 +23,7 @@ type sender struct {
 func startSender(b *testing.B, url string) *sender {
 	b.Helper()
 	s := &sender{db: openDB(b, siteOptions(b.TempDir(), "a")), stored: streams.New(redistest.Dial(b, url), keyring.ID(testKey))}
-	if err := s.db.Resume(0, 0); err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, s.db.Resume(0, 0))
 	s.announce(b)
 	return s
 }
@@ -33,18 +31,14 @@ func startSender(b *testing.B, url string) *sender {
 // announce publishes a heartbeat.
 func (s *sender) announce(b *testing.B) {
 	b.Helper()
-	if err := s.stored.Heartbeat(b.Context(), "a", s.db.Heartbeat(0, 0), s.tail, nil); err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, s.stored.Heartbeat(b.Context(), "a", s.db.Heartbeat(0, 0), s.tail, nil))
 }
 
 // publishMessages publishes one delta of n counted messages.
 func (s *sender) publishMessages(b *testing.B, delta, n int) {
 	b.Helper()
 	for i := range n {
-		if err := s.db.Count(mail("delta %d message %d", delta, i), 1); err != nil {
-			b.Fatal(err)
-		}
+		testenv.Check(b, s.db.Count(mail("delta %d message %d", delta, i), 1))
 	}
 	for more := true; more; {
 		d, found, err := s.db.NextDelta(true)
@@ -54,13 +48,9 @@ func (s *sender) publishMessages(b *testing.B, delta, n int) {
 		if !found {
 			return
 		}
-		if err := s.stored.Publish(b.Context(), d, s.tail, 100_000); err != nil {
-			b.Fatal(err)
-		}
+		testenv.Check(b, s.stored.Publish(b.Context(), d, s.tail, 100_000))
 		s.tail, more = streams.At(d.Epoch, d.Seq), d.More
-		if err := s.db.Published(d); err != nil {
-			b.Fatal(err)
-		}
+		testenv.Check(b, s.db.Published(d))
 	}
 }
 

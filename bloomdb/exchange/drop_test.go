@@ -17,15 +17,11 @@ func TestDroppedSiteIsReadAgain(t *testing.T) {
 		a.report(mail("before %d", i))
 		b.awaitAll("before %d", i+1)
 	}
-	if err := b.db.Drop("a"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, b.db.Drop("a"))
 	if b.lists(mail("before %d", 0)) {
 		t.Error("a dropped report is listed")
 	}
-	if err := b.db.Mute("a", false); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, b.db.Mute("a", false))
 	b.awaitAll("before %d", 5)
 	a.report(mail("after"))
 	testenv.Eventually(t, "the later report arrives", func() bool { return b.lists(mail("after")) })

@@ -286,9 +286,7 @@ func TestTrimmedStream(t *testing.T) {
 	}
 	c := server.Client()
 	defer c.Close()
-	if err := c.XTrimMaxLen(t.Context(), a.keys().StreamKey("a"), 5).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, c.XTrimMaxLen(t.Context(), a.keys().StreamKey("a"), 5).Err())
 	b = startSite(t, dirB, "b", server.URL())
 	testenv.Eventually(t, "the remaining entries arrive", func() bool { return b.lists(mail("m %d", 19)) && b.lists(mail("m %d", 15)) })
 	testenv.Eventually(t, "the gap is reported", func() bool { st := b.of("a"); return st.Gaps == 1 && st.Lag == 0 && st.Refused == nil })
@@ -360,12 +358,8 @@ func TestLeastRights(t *testing.T) {
 	for word := range strings.FieldsSeq(strings.Replace(string(line[1]), ">PASSWORD", ">geheim", 1)) {
 		acl = append(acl, word)
 	}
-	if err := c.Do(t.Context(), acl...).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Do(t.Context(), "ACL", "SETUSER", "default", "off").Err(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, c.Do(t.Context(), acl...).Err())
+	testenv.Check(t, c.Do(t.Context(), "ACL", "SETUSER", "default", "off").Err())
 	url := "unix://spambloom:geheim@" + server.Socket()
 	a := startSite(t, t.TempDir(), "a", url)
 	b := joinSite(t, siteOptions(t.TempDir(), "b"), url, calm)
@@ -424,18 +418,12 @@ func TestNoFalseGaps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Resume(db.Head()); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Report(mail("two"), bloomdb.ClassOther); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Resume(db.Head()))
+	testenv.Check(t, db.Report(mail("two"), bloomdb.ClassOther))
 	if _, ok, err := db.NextDelta(true); !ok || err != nil { // it never reaches Redis
 		t.Fatal(ok, err)
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	a = startSite(t, dir, "a", server.URL())
 	testenv.Eventually(t, "two arrives", func() bool { return b.lists(mail("two")) })
 	for i := range 4 {

@@ -41,9 +41,7 @@ func TestForgedEntriesBeginNoEpoch(t *testing.T) {
 		log := streamstest.NewLog(rand.New(rand.NewPCG(1, 1)))
 		begin := func(name string) *modelSite {
 			s := &modelSite{t: t, name: name, root: root + "/" + name, log: log, current: newEpochState()}
-			if err := os.MkdirAll(s.root, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, os.MkdirAll(s.root, 0o700))
 			s.start()
 			return s
 		}
@@ -89,18 +87,14 @@ func TestForgedEpoch(t *testing.T) {
 	testenv.Eventually(t, "it arrives", func() bool { return m1.lists(mail("before")) })
 	epoch, _ := m2.db.Head()
 	const last = "18446744073709551613-1"
-	if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: m2.keys().StreamKey("m2"), ID: last, Values: []any{"x", "y"}}).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, c.XAdd(t.Context(), &redis.XAddArgs{Stream: m2.keys().StreamKey("m2"), ID: last, Values: []any{"x", "y"}}).Err())
 	testenv.Eventually(t, "it is reported", func() bool {
 		moved := m2.x.Status().MovedAside
 		return moved != nil && moved.Tail.String() == last
 	})
 	for i := range 20 { // the row "lives", as fast as possible
 		id := fmt.Sprintf("%d-1", epoch+uint64(i+1)*1000)
-		if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: m2.keys().StreamKey("m2"), ID: id, Values: []any{"x", "y"}}).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, c.XAdd(t.Context(), &redis.XAddArgs{Stream: m2.keys().StreamKey("m2"), ID: id, Values: []any{"x", "y"}}).Err())
 		m2.report(mail("after %d", i))
 		testenv.Eventually(t, "it arrives", func() bool { return m1.lists(mail("after %d", i)) })
 	}
@@ -368,12 +362,8 @@ func TestStaleSiteIsShown(t *testing.T) {
 	if b.lists(mail("older folder")) {
 		t.Error("a delta of a stale epoch was applied")
 	}
-	if err := b.db.Drop("a"); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.db.Mute("a", false); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, b.db.Drop("a"))
+	testenv.Check(t, b.db.Mute("a", false))
 	testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("older folder")) })
 	testenv.Eventually(t, "it is level", func() bool { st := b.of("a"); return st.Stale == nil && st.Lag == 0 })
 }

@@ -19,9 +19,7 @@ import (
 // nextDelta reports a mail in a database and returns the delta.
 func nextDelta(t testing.TB, db *bloomdb.DB, what string) wire.Delta {
 	t.Helper()
-	if err := db.Report(mail("%s", what), bloomdb.ClassOther); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Report(mail("%s", what), bloomdb.ClassOther))
 	d, ok, err := db.NextDelta(true)
 	if !ok || err != nil {
 		t.Fatal(ok, err)
@@ -40,9 +38,7 @@ func TestGarbage(t *testing.T) {
 	s := a.keys()
 	add := func(site, id string, values ...any) {
 		t.Helper()
-		if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: s.StreamKey(site), ID: id, Values: values}).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, c.XAdd(t.Context(), &redis.XAddArgs{Stream: s.StreamKey(site), ID: id, Values: values}).Err())
 	}
 	own, err := s.Read(t.Context(), "a", streams.Position{})
 	if err != nil || len(own) == 0 {
@@ -53,9 +49,7 @@ func TestGarbage(t *testing.T) {
 	other := siteOptions(t.TempDir(), "evil")
 	other.Key[0]++
 	foreign := openDB(t, other)
-	if err := foreign.Resume(0, 0); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, foreign.Resume(0, 0))
 	record := nextDelta(t, foreign, "foreign")
 
 	add("evil", "1-1", streams.EntryField, strings.Repeat("x", 3<<19)) // 1.5 MiB
@@ -132,9 +126,7 @@ func TestGarbageInTheOwnStream(t *testing.T) {
 	s := streams.New(c, keyring.ID(testKey))
 	foul := func(id string) {
 		t.Helper()
-		if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: s.StreamKey("a"), ID: id, Values: []any{"x", "y"}}).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, c.XAdd(t.Context(), &redis.XAddArgs{Stream: s.StreamKey("a"), ID: id, Values: []any{"x", "y"}}).Err())
 	}
 	foul("9999999999999-7")
 	a, b := startSites(t, server.URL(), server.URL())

@@ -20,9 +20,7 @@ func TestCluster(t *testing.T) {
 	server := redistest.Start(t, "--port", fmt.Sprint(port), "--cluster-enabled", "yes", "--cluster-port", fmt.Sprint(testenv.Port(t)), "--bind", "127.0.0.1")
 	c := server.Client()
 	defer c.Close()
-	if err := c.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, c.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err())
 	testenv.Eventually(t, "the cluster is up", func() bool {
 		return strings.HasPrefix(c.ClusterInfo(t.Context()).Val(), "cluster_state:ok")
 	})
@@ -89,9 +87,7 @@ func startSentinel(t *testing.T, port, primary int) (addr string) {
 	conf := filepath.Join(t.TempDir(), "sentinel.conf")
 	settings := fmt.Appendf(nil, "port %d\nbind 127.0.0.1\nsentinel monitor m 127.0.0.1 %d 1\n"+
 		"sentinel down-after-milliseconds m 300\nsentinel failover-timeout m 2000\n", port, primary)
-	if err := os.WriteFile(conf, settings, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(conf, settings, 0o600))
 	t.Cleanup(redistest.StartProgram(t, path, conf, "--sentinel").Kill)
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }

@@ -39,9 +39,7 @@ func TestVotesOfAnEarlierEpochAreReplaced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, db.Close())
 	}
 	first, second, voters := t.TempDir(), t.TempDir(), t.TempDir()
 	report(first, "first epoch")

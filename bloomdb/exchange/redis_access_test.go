@@ -26,9 +26,7 @@ func TestPassword(t *testing.T) {
 	server := redistest.Start(t)
 	c := server.Client()
 	defer c.Close()
-	if err := c.ConfigSet(t.Context(), "requirepass", "another").Err(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, c.ConfigSet(t.Context(), "requirepass", "another").Err())
 	url := "unix://:geheim@" + server.Socket()
 	a, b := startSites(t, url, url)
 	testenv.Eventually(t, "the fault is reported", func() bool { return strings.Contains(a.x.Status().LastError, "WRONGPASS") })
@@ -38,9 +36,7 @@ func TestPassword(t *testing.T) {
 	traffic(t, a, b, func(i int) {
 		if i == 30 {
 			admin := redistest.Dial(t, "unix://:another@"+server.Socket()+redistest.Patient)
-			if err := admin.ConfigSet(t.Context(), "requirepass", "geheim").Err(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, admin.ConfigSet(t.Context(), "requirepass", "geheim").Err())
 		}
 	})
 	expectNewcomer(t, url)
@@ -106,9 +102,7 @@ func TestDocumentedPermissions(t *testing.T) {
 	admin := server.Client()
 	defer admin.Close()
 	words := aclLines(t, "geheim")[0]
-	if err := admin.Do(t.Context(), words...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, admin.Do(t.Context(), words...).Err())
 	user := "unix://spambloom:geheim@" + server.Socket()
 	dir := t.TempDir()
 	a := startSite(t, dir, "a", user)

@@ -87,9 +87,7 @@ func newFederation(t *testing.T) *federation {
 	f := &federation{t: t, server: redistest.Start(t)}
 	admin := f.server.Client()
 	defer admin.Close()
-	if err := admin.Do(t.Context(), aclLines(t, "geheim")[0]...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, admin.Do(t.Context(), aclLines(t, "geheim")[0]...).Err())
 	f.user = "unix://spambloom:geheim@" + f.server.Socket()
 	members := make(wire.Members)
 	for i := range 5 {

@@ -89,9 +89,7 @@ func TestClusterFailover(t *testing.T) {
 	nodes, url, holder, replica := startCluster(t, keyring.ID(testKey))
 	for _, n := range nodes { // each as configured by the administrator
 		for _, line := range aclLines(t, "geheim") {
-			if err := n.client.Do(t.Context(), line...).Err(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, n.client.Do(t.Context(), line...).Err())
 		}
 	}
 	a, b := startSites(t, url, url)

@@ -39,9 +39,7 @@ func TestReadingWithoutMemory(t *testing.T) {
 		a.report(mail("before %d", i))
 	}
 	b.awaitAll("before %d", n)
-	if err := c.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, c.ConfigSet(t.Context(), "maxmemory", "1").Err())
 	a.report(mail("during"))
 	testenv.Eventually(t, "the fault is reported", func() bool { return strings.Contains(a.x.Status().LastError, "OOM") })
 
@@ -53,9 +51,7 @@ func TestReadingWithoutMemory(t *testing.T) {
 	if !a.lists(mail("during")) {
 		t.Error("the report is not listed where it was made")
 	}
-	if err := c.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, c.ConfigSet(t.Context(), "maxmemory", "0").Err())
 	for _, s := range []*site{b, late} {
 		testenv.Eventually(t, "the report arrives", func() bool { return s.lists(mail("during")) })
 	}
@@ -112,12 +108,8 @@ func TestReportsWithoutRoomForASnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	half := b.keys().SlotKey("a", streams.OtherSlot(manifest.Slot))
-	if err := c.HSet(t.Context(), half, "0", strings.Repeat("x", 32<<20)).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.ConfigSet(t.Context(), "maxmemory", "16mb").Err(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, c.HSet(t.Context(), half, "0", strings.Repeat("x", 32<<20)).Err())
+	testenv.Check(t, c.ConfigSet(t.Context(), "maxmemory", "16mb").Err())
 	a = startSite(t, dir, "a", server.URL())
 	a.report(mail("during"))
 	testenv.Eventually(t, "the report arrives", func() bool { return b.lists(mail("during")) })

@@ -44,12 +44,8 @@ func TestSiteIsReadAfterARivalAndADrop(t *testing.T) {
 		}
 	}
 	for _, s := range []*site{b, c} {
-		if err := s.db.Drop("a"); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.db.Mute("a", false); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, s.db.Drop("a"))
+		testenv.Check(t, s.db.Mute("a", false))
 		testenv.Eventually(t, "it arrives again", func() bool {
 			s.x.RequestResync() // in production every half minute
 			return s.lists(mail("after"))

@@ -220,8 +220,6 @@ func awaitLevel(t testing.TB, sites ...*site) {
 func copyDir(t testing.TB, dir string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "copy")
-	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.CopyFS(to, os.DirFS(dir)))
 	return to
 }

@@ -63,9 +63,7 @@ func TestMuted(t *testing.T) {
 	_, a, b := startPair(t)
 	a.report(mail("before"))
 	testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("before")) })
-	if err := b.db.Mute("a", true); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, b.db.Mute("a", true))
 	for i := range 3 {
 		a.report(mail("m %d", i))
 		testenv.Eventually(t, "it lags", func() bool { st := b.of("a"); return st.Muted && st.Lag > uint64(i) && st.LagSeconds > 0 })
@@ -73,9 +71,7 @@ func TestMuted(t *testing.T) {
 	if b.lists(mail("m 0")) {
 		t.Error("its report arrived")
 	}
-	if err := b.db.Mute("a", false); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, b.db.Mute("a", false))
 	b.awaitAll("m %d", 3)
 	testenv.Eventually(t, "it is level", func() bool { st := b.of("a"); return st.Lag == 0 && st.LagSeconds == 0 })
 	expectNoFault(t, a, b)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func TestSealedForm(t *testing.T) {
@@ -41,9 +42,7 @@ func TestSealedForm(t *testing.T) {
 		"long":                  {file(func(b []byte) []byte { return append(b, '6') }), "file has more than 31 bytes"},
 	} {
 		path := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(path, c.data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.WriteFile(path, c.data, 0o600))
 		var data []byte
 		err := form.Load(path, func(all []byte) error { data = all; return nil })
 		if err != nil {
@@ -59,9 +58,7 @@ func TestSealedForm(t *testing.T) {
 	}
 	endless := folder.SealedForm{FileForm: folder.FileForm{Name: "zeros"}, Most: 100}
 	long := filepath.Join(t.TempDir(), "long")
-	if err := errors.Join(os.WriteFile(long, nil, 0o600), os.Truncate(long, 1<<40)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, errors.Join(os.WriteFile(long, nil, 0o600), os.Truncate(long, 1<<40)))
 	read := 0
 	count := func(data []byte) error { read = len(data); return nil }
 	if err := endless.Load(long, count); err != nil || read > 200 {

@@ -7,6 +7,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // While one report waits for its fsync, another one's write fails and abandons the segment:
@@ -25,20 +26,14 @@ func TestRepairDuringSync(t *testing.T) {
 		return at
 	}
 	first := add(1)
-	if err := j.Sync(first); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, j.Sync(first))
 	j.Done(first)
 	at := add(2)
 	j.syncMu.Lock() // as sync does, up to the moment in which the disk works
 	j.mu.Lock()
-	if err := j.buf.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, j.buf.Flush())
 	j.fail(os.ErrInvalid)
-	if err := j.repair(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, j.repair())
 	j.mu.Unlock()
 	j.syncMu.Unlock()
 	if err := j.Sync(at); err == nil {
@@ -46,14 +41,10 @@ func TestRepairDuringSync(t *testing.T) {
 	}
 	j.Done(at)
 	last := add(3)
-	if err := j.Sync(last); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, j.Sync(last))
 	j.Done(last)
 	segments := j.Durable()
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, j.Close())
 	held := make(map[uint64]bool)
 	for n := range segments {
 		_, _, err := ReadSegment(SegmentPath(dir, n), keyID, false, 0, func(_ int64, r Record) error {

@@ -7,6 +7,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/bloomdb/sketch"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -24,9 +25,7 @@ func TestSketchOfOneSite(t *testing.T) {
 		if site != "mx1" {
 			from = openKeyspace(t, site)
 		}
-		if err := listGroups(from, layout.SpamFilter, keyspacetest.Message(1), groups); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, listGroups(from, layout.SpamFilter, keyspacetest.Message(1), groups))
 		if site != "mx1" {
 			keyspacetest.Apply(t, ks, keyspacetest.Drain(t, from)...)
 		}
@@ -44,9 +43,7 @@ func TestNeverImageIsNotCorroborated(t *testing.T) {
 	ks, other := openKeyspace(t, "a"), openKeyspace(t, "b")
 	reported := keyspacetest.Message(1)
 	reported.Domains = []string{"spam.example"}
-	if err := listGroups(other, layout.SpamFilter, reported, group(1, 2, 3)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, listGroups(other, layout.SpamFilter, reported, group(1, 2, 3)))
 	keyspacetest.Apply(t, ks, keyspacetest.Drain(t, other)...)
 	weak := keyspacetest.Message(2)
 	if e := judge(askGroups(ks, weak, group(1, 2, 3, 4, 5)), &weak); e.Listed || len(e.Weak) != 1 {

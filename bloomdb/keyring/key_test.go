@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // A federation key's file is written once, for its owner alone, and gives the same key back.
@@ -18,9 +19,7 @@ func TestKeyFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := keyring.WriteKey(path, key); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, keyring.WriteKey(path, key))
 	if err := keyring.WriteKey(path, key); !errors.Is(err, os.ErrExist) {
 		t.Errorf("second write: %v", err)
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // A key file is written once, for its owner alone, and gives the same key back.
@@ -18,9 +20,7 @@ func TestSigningKeyFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteSigningKey(path, key); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, WriteSigningKey(path, key))
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}

@@ -68,9 +68,7 @@ func TestUnwritableSet(t *testing.T) {
 			}
 		}
 	}
-	if err := ks.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, ks.Close())
 	if err := ks.Writable(keyspacetest.Message(1)); !errors.Is(err, layout.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
@@ -103,9 +101,7 @@ func TestFullDisk(t *testing.T) {
 		return fullFile{f, &full}, err
 	}
 	ks := keyspacetest.Open(t, c)
-	if err := keyspacetest.Report(ks, layout.SpamFilter, keyspacetest.Message(1)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, keyspacetest.Report(ks, layout.SpamFilter, keyspacetest.Message(1)))
 	full = true
 	if err := keyspacetest.Report(ks, layout.SpamFilter, keyspacetest.Message(2)); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("full disk: %v", err)
@@ -114,9 +110,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("listed: %v, %v; want only the first one", isListed(ks, 1), isListed(ks, 2))
 	}
 	copied := t.TempDir() // as a crash would leave the folder
-	if err := os.CopyFS(copied, os.DirFS(c.Settings.Dir)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.CopyFS(copied, os.DirFS(c.Settings.Dir)))
 	again := keyspacetest.Open(t, config(copied, clock))
 	if isListed(again, 2) || !isListed(again, 1) {
 		t.Errorf("after a restart, listed: %v, %v; want only the first one", isListed(again, 1), isListed(again, 2))
@@ -133,9 +127,7 @@ func TestLoadRejects(t *testing.T) {
 	clock := keyspacetest.NewClock()
 	dir := t.TempDir()
 	ks := keyspacetest.Open(t, config(dir, clock))
-	if err := errors.Join(keyspacetest.Report(ks, layout.SpamFilter, keyspacetest.Message(1)), ks.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, errors.Join(keyspacetest.Report(ks, layout.SpamFilter, keyspacetest.Message(1)), ks.Close()))
 	for name, c := range map[string]struct {
 		change func(c *keyspace.Config)
 		want   error
@@ -157,9 +149,7 @@ func TestLoadRejects(t *testing.T) {
 	} else if err := again.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(dir, "spam-2930.snapshot")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Remove(filepath.Join(dir, "spam-2930.snapshot")))
 	var damage *folder.DamageError
 	if err := keyspace.New(config(dir, clock)).Load(); !errors.As(err, &damage) || !errors.Is(err, folder.ErrMissing) {
 		t.Errorf("a missing snapshot: %v", err)
@@ -171,13 +161,9 @@ func TestRevocationAfterClockAhead(t *testing.T) {
 	clock := keyspacetest.NewClock()
 	ks := keyspacetest.Open(t, config(t.TempDir(), clock))
 	clock.Add(168 * time.Hour)
-	if err := keyspacetest.Report(ks, layout.SpamFilter, keyspacetest.Message(1)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, keyspacetest.Report(ks, layout.SpamFilter, keyspacetest.Message(1)))
 	clock.Add(-168 * time.Hour)
-	if err := keyspacetest.Report(ks, layout.RevokedFilter, keyspacetest.Message(1)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, keyspacetest.Report(ks, layout.RevokedFilter, keyspacetest.Message(1)))
 	for _, trace := range traces(ks, 1) {
 		if trace.Stands() || len(trace.Revoked) != 2 {
 			t.Errorf("revoked in %d generations, still listed: %v", len(trace.Revoked), trace.Stands())
@@ -189,9 +175,7 @@ func TestRevocationAfterClockAhead(t *testing.T) {
 func TestPreviousUntil(t *testing.T) {
 	clock := keyspacetest.NewClock()
 	ks := keyspacetest.Open(t, config(t.TempDir(), clock))
-	if err := keyspacetest.Report(ks, layout.SpamFilter, keyspacetest.Message(1)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, keyspacetest.Report(ks, layout.SpamFilter, keyspacetest.Message(1)))
 	until := ks.PreviousUntil()
 	if clock.Add(until.Sub(clock.Now()) - time.Second); !isListed(ks, 1) {
 		t.Error("expired before that time")
@@ -209,19 +193,13 @@ func TestPreviousUntil(t *testing.T) {
 func TestNameUnused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "it's here")
 	below := folder.KeyFolder(dir, "0011223344556677")
-	if err := os.MkdirAll(below, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.MkdirAll(below, 0o700))
 	clock := keyspacetest.NewClock()
 	old := config(below, clock)
 	old.Key[0]++
-	if err := keyspacetest.Open(t, old).Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, keyspacetest.Open(t, old).Close())
 	name := layout.NewShortID(keyspacetest.Message(1).Signatures[0])
-	if err := os.WriteFile(never.Path(below, name), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(never.Path(below, name), nil, 0o600))
 	log := new(bytes.Buffer)
 	c := config(dir, clock)
 	c.Settings.Log = slog.New(slog.NewTextHandler(log, nil))

@@ -25,17 +25,13 @@ func open(t testing.TB, dir string) *keyspace.Keyspace {
 
 func report(t testing.TB, ks *keyspace.Keyspace, set signature.Set) {
 	t.Helper()
-	if err := keyspacetest.Report(ks, layout.SpamFilter, set); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, keyspacetest.Report(ks, layout.SpamFilter, set))
 }
 
 func count(t testing.TB, ks *keyspace.Keyspace, n int) {
 	t.Helper()
 	h := ks.Ring.CountHash(keyspacetest.Message(n).Counting[0])
-	if err := ks.Count([]filter.Hash{h}, 1, ks.Settings.Now()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, ks.Count([]filter.Hash{h}, 1, ks.Settings.Now()))
 }
 
 // next returns the next delta. The test fails if there is none.
@@ -50,9 +46,7 @@ func next(t testing.TB, ks *keyspace.Keyspace, all bool) wire.Delta {
 
 func resume(t testing.TB, ks *keyspace.Keyspace, epoch, seq uint64) {
 	t.Helper()
-	if err := ks.Outbox.Resume(epoch, seq); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, ks.Outbox.Resume(epoch, seq))
 }
 
 // kinds returns the kinds of filter in a delta.
@@ -72,9 +66,7 @@ func kinds(t testing.TB, ks *keyspace.Keyspace, d wire.Delta) (list []layout.Kin
 func TestSnapshotTakesBackFirst(t *testing.T) {
 	ks := open(t, t.TempDir())
 	for _, kind := range []layout.Kind{layout.SpamFilter, layout.RevokedFilter, layout.SpamFilter} {
-		if err := keyspacetest.Report(ks, kind, keyspacetest.Message(1)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, keyspacetest.Report(ks, kind, keyspacetest.Message(1)))
 	}
 	count(t, ks, 1)
 	chunk, ok, err := ks.Outbox.NewSnapshot().Next()
@@ -148,9 +140,7 @@ func TestOtherDeltaIsNotConfirmed(t *testing.T) {
 			t.Errorf("after the confirmation of %d-%d: delta %d, want %d unchanged", other.Epoch, other.Seq, again.Seq, d.Seq)
 		}
 	}
-	if err := ks.Outbox.Published(d); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, ks.Outbox.Published(d))
 	if later := next(t, ks, true); later.Seq != d.Seq+1 {
 		t.Errorf("number %d after %d", later.Seq, d.Seq)
 	}
@@ -165,9 +155,7 @@ func TestOneKindInADelta(t *testing.T) {
 		t.Fatalf("counts were published as urgent: %v, %v, %v", d.Seq, ok, err)
 	}
 	report(t, ks, keyspacetest.Message(1))
-	if err := keyspacetest.Report(ks, layout.RevokedFilter, keyspacetest.Message(2)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, keyspacetest.Report(ks, layout.RevokedFilter, keyspacetest.Message(2)))
 	published := make(map[layout.Kind]int)
 	for _, all := range []bool{false, false, true} {
 		d := next(t, ks, all)
@@ -177,9 +165,7 @@ func TestOneKindInADelta(t *testing.T) {
 			}
 			published[kind]++
 		}
-		if err := ks.Outbox.Published(d); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, ks.Outbox.Published(d))
 	}
 	if len(published) != 3 || published[layout.CountFilter] != 1 {
 		t.Errorf("published %v, want three kinds", published)
@@ -210,9 +196,7 @@ func TestResume(t *testing.T) {
 			resume(t, ks, 0, 0)
 			for n := range 2 {
 				report(t, ks, keyspacetest.Message(n))
-				if err := ks.Outbox.Published(next(t, ks, true)); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Check(t, ks.Outbox.Published(next(t, ks, true)))
 			}
 			epoch, seq := ks.Outbox.Head()
 			endEpoch, endSeq := c.stream(epoch, seq)
@@ -240,9 +224,7 @@ func TestSnapshotOfBefore(t *testing.T) {
 	ks := open(t, t.TempDir())
 	resume(t, ks, 0, 0)
 	report(t, ks, keyspacetest.Message(1))
-	if err := ks.Outbox.Published(next(t, ks, true)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, ks.Outbox.Published(next(t, ks, true)))
 	epoch, seq := ks.Outbox.Head()
 	w := ks.Outbox.NewSnapshot()
 	resume(t, ks, epoch, seq+7)
@@ -289,13 +271,9 @@ func TestAddCompanion(t *testing.T) {
 	dir := t.TempDir()
 	ks := open(t, dir)
 	path := filepath.Join(dir, "reports.db")
-	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(path, []byte("x"), 0o600))
 	for range 2 {
-		if err := ks.Outbox.AddCompanion(path); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, ks.Outbox.AddCompanion(path))
 	}
 	if got := ks.Outbox.ID.Companions; len(got) != 1 || got[0] != "reports.db" {
 		t.Errorf("companions %v", got)
@@ -354,9 +332,7 @@ func TestWithoutExchange(t *testing.T) {
 	if _, ok, err := ks.Outbox.NextDelta(true); ok || err != nil || ks.Outbox.Pending() > 0 {
 		t.Errorf("delta %v, %v, %d positions pending", ok, err, ks.Outbox.Pending())
 	}
-	if err := ks.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, ks.Close())
 	ks = open(t, dir) // the exchange is enabled later
 	resume(t, ks, 0, 0)
 	if !ks.Outbox.SnapshotDue() {

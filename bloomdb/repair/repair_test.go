@@ -37,9 +37,7 @@ func files(t *testing.T) (*repair.Files, *bytes.Buffer) {
 
 func write(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(path, []byte(content), 0o600))
 }
 
 // Only files without reports of this site can be set aside. Every file has a cost.
@@ -99,9 +97,7 @@ func TestContained(t *testing.T) {
 			path := filepath.Join(f.Opt.Dir, name)
 			write(t, path, "x")
 			f.Saved[path] = folder.Saved{Changes: 7}
-			if err := f.Contain(folder.Damaged(path, 3, errors.New("torn"))); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, f.Contain(folder.Damaged(path, 3, errors.New("torn"))))
 			if data, err := os.ReadFile(path + folder.DamagedSuffix); err != nil || string(data) != "x" {
 				t.Errorf("%q, %v", data, err)
 			}
@@ -127,9 +123,7 @@ func TestContained(t *testing.T) {
 			if err := later.Missing(name, entries); err != nil || len(later.DamagedFiles()) != 1 || later.DomainsLost != domains {
 				t.Errorf("the crash before the next snapshot: %v, %v", err, later.DamagedFiles())
 			}
-			if err := os.Remove(path + folder.DamagedSuffix); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, os.Remove(path+folder.DamagedSuffix))
 			if got := f.DamagedFiles(); len(got) > 0 {
 				t.Errorf("still listed: %v", got)
 			}
@@ -174,9 +168,7 @@ func TestLoadGenerations(t *testing.T) {
 		}
 		return nil
 	}
-	if err := f.LoadGenerations(mask.Files, entries, []string{"spam-1.mask", "spam-3.mask"}, load); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, f.LoadGenerations(mask.Files, entries, []string{"spam-1.mask", "spam-3.mask"}, load))
 	if !slices.Equal(loaded, []int64{1, 3}) || len(f.DamagedFiles()) != 1 || len(f.Saved) != 2 {
 		t.Errorf("loaded %v, set aside %v, saved %v", loaded, f.DamagedFiles(), f.Saved)
 	}
@@ -191,13 +183,9 @@ func saved(t testing.TB, reports int) (data []byte, tg layout.Target) {
 	t.Helper()
 	ks := keyspacetest.Open(t, keyspacetest.Config(t.TempDir(), "a", keyspacetest.NewClock().Now))
 	for n := range reports {
-		if err := keyspacetest.Report(ks, layout.SpamFilter, keyspacetest.Message(n)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, keyspacetest.Report(ks, layout.SpamFilter, keyspacetest.Message(n)))
 	}
-	if err := ks.Save(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, ks.Save())
 	tg = layout.Target{Kind: layout.SpamFilter, Gen: ks.Settings.Generation(layout.SpamFilter, ks.Settings.Now())}
 	data, err := os.ReadFile(store.OwnPath(ks.Settings.Dir, tg))
 	if err != nil {
@@ -249,9 +237,7 @@ func salvaged(t testing.TB, blocks []byte, sec store.Section) (bits *filter.Bits
 	ks := keyspace.New(keyspacetest.Config(t.TempDir(), "a", keyspacetest.NewClock().Now))
 	sec.Period = int64(ks.Settings.Reports.Period.Seconds())
 	l := &store.OwnLoader{Store: ks.Store, Want: sec.Target, Site: "a"}
-	if err := l.Section(sec); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, l.Section(sec))
 	return l.Bits, repair.SalvageBlocks(blocks, sec, l)
 }
 
@@ -283,9 +269,7 @@ func TestMendIdentity(t *testing.T) {
 		muted  int
 	}{
 		"missing": {func(t *testing.T, path string) {
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, os.Remove(path))
 		}, 0},
 		"empty":          {func(t *testing.T, path string) { write(t, path, "") }, 0},
 		"wrong checksum": {func(t *testing.T, path string) { change(t, path, -2) }, 1},
@@ -294,15 +278,11 @@ func TestMendIdentity(t *testing.T) {
 			dir := t.TempDir()
 			config := keyspacetest.Config(dir, "a", keyspacetest.NewClock().Now)
 			ks := keyspacetest.Open(t, config)
-			if err := errors.Join(keyspacetest.Report(ks, layout.SpamFilter, keyspacetest.Message(1)), ks.Peers.SetMuted("b", true), ks.Close()); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, errors.Join(keyspacetest.Report(ks, layout.SpamFilter, keyspacetest.Message(1)), ks.Peers.SetMuted("b", true), ks.Close()))
 			before := ks.Outbox.ID
 			c.damage(t, folder.IdentityPath(dir))
 			m := new(repair.Mending)
-			if err := m.MendIdentities(config.Settings, before.KeyID); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, m.MendIdentities(config.Settings, before.KeyID))
 			id, err := folder.ReadIdentity(dir)
 			if err != nil {
 				t.Fatal(err)

@@ -14,7 +14,7 @@ func Top(g *store.ReportGeneration, s KindGroups, self string) int {
 	if !has(g, s, 1, self) {
 		return 0
 	}
-	return max(climb(g, s, self), 1)
+	return max(climb(g, s, layout.FirstRung, self), 1)
 }
 
 // WriteTop returns the rung on which the sketch of a message stands in a generation, for a site
@@ -23,22 +23,19 @@ func WriteTop(g *store.ReportGeneration, s KindGroups, self string) int {
 	if g == nil {
 		return -1
 	}
-	if top := climb(g, s, self); top > 0 {
-		return top
-	}
-	for rung := range layout.FirstRung {
-		if r := layout.FirstRung - 1 - rung; has(g, s, r, self) {
-			return r
-		}
-	}
-	return -1
+	return climb(g, s, 0, self)
 }
 
-// climb returns the highest rung from layout.FirstRung on below which none is missing; 0 if the
-// first one is.
-func climb(g *store.ReportGeneration, s KindGroups, self string) (top int) {
-	for r := layout.FirstRung; r < layout.Rungs && has(g, s, r, self); r++ {
-		top = r
+// climb returns the highest rung from a first one on, -1 if there is none. From layout.FirstRung on
+// none may be missing below it.
+func climb(g *store.ReportGeneration, s KindGroups, first int, self string) int {
+	top := -1
+	for r := first; r < layout.Rungs; r++ {
+		if has(g, s, r, self) {
+			top = r
+		} else if r >= layout.FirstRung {
+			break
+		}
 	}
 	return top
 }
@@ -52,8 +49,6 @@ func has(g *store.ReportGeneration, s KindGroups, rung int, self string) bool {
 	if s.Kind == signature.KindShape {
 		least = Suffices
 	}
-	if rung < layout.SharedRungs {
-		return len(q.Overlaps(g, self, least, false)) > 0
-	}
-	return slices.ContainsFunc(q.Overlaps(g, self, least, true), func(o Overlap) bool { return o.Site == self })
+	onlyOwn := rung >= layout.SharedRungs
+	return slices.ContainsFunc(q.Overlaps(g, self, least, onlyOwn), func(o Overlap) bool { return !onlyOwn || o.Site == self })
 }

@@ -35,9 +35,7 @@ func open(t testing.TB, site string, clock *keyspacetest.Clock) *keyspace.Keyspa
 
 func report(t testing.TB, ks *keyspace.Keyspace, kind layout.Kind, n int) {
 	t.Helper()
-	if err := keyspacetest.Report(ks, kind, keyspacetest.Message(n)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, keyspacetest.Report(ks, kind, keyspacetest.Message(n)))
 }
 
 // record returns a site's record of votes.
@@ -61,9 +59,7 @@ func TestRejectedVotes(t *testing.T) {
 	clock := keyspacetest.NewClock()
 	here, b, full := open(t, "a", clock), open(t, "b", clock), open(t, "full", clock)
 	report(t, b, layout.SpamFilter, 1)
-	if err := here.Votes.Accept(record(t, b)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, here.Votes.Accept(record(t, b)))
 	path := store.VotesPath(here.Settings.Dir, "b")
 	before, err := os.ReadFile(path)
 	if err != nil {
@@ -91,15 +87,11 @@ func TestRejectedVotes(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := here.Peers.SetMuted("b", true); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, here.Peers.SetMuted("b", true))
 	if err := here.Votes.Accept(record(t, b)); !errors.Is(err, wire.ErrMuted) {
 		t.Errorf("muted: %v", err)
 	}
-	if err := here.Peers.SetMuted("b", false); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, here.Peers.SetMuted("b", false))
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, before) || votes(here, 1) != 1 {
 		t.Errorf("the file changed: %v, %v; %d votes", !bytes.Equal(after, before), err, votes(here, 1))
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/bloomlab/variation"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func TestSignaturesCommand(t *testing.T) {
@@ -18,12 +19,8 @@ func TestSignaturesCommand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.MkdirAll(filepath.Join(root, folder), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(root, folder, sample), raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.MkdirAll(filepath.Join(root, folder), 0o700))
+		testenv.Check(t, os.WriteFile(filepath.Join(root, folder, sample), raw, 0o600))
 	}
 	for _, test := range []struct {
 		name string

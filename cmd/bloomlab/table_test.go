@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func TestPrintTable(t *testing.T) {
@@ -29,9 +30,7 @@ c: too few events
 
 `
 	var got bytes.Buffer
-	if err := printTable(&got, e, rows); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, printTable(&got, e, rows))
 	if got.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", got.String(), want)
 	}

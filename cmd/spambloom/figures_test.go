@@ -79,9 +79,7 @@ func startFigureDaemon(t *testing.T, program, state string) {
 	cmd := exec.Command(program, "--data", state, "--listen", "unix:"+filepath.Join(state, "milter.sock"), "--http", "")
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

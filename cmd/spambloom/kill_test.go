@@ -26,9 +26,7 @@ func messages(t *testing.T, n int) string {
 	dir := t.TempDir()
 	for i := range n {
 		text := fmt.Sprintf("Subject: offer\n\nOur warehouse in the harbour has three hundred winter tyres left over from last\nseason, which we sell by the pair before inspector number%d comes with his dog.\n", i)
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), []byte(text), 0o600))
 	}
 	return dir
 }
@@ -42,9 +40,7 @@ func killed(t *testing.T, printed int, after time.Duration, args ...string) (lin
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, cmd.Start())
 	for scanner := bufio.NewScanner(out); ; {
 		if len(lines) == printed {
 			defer time.AfterFunc(after, func() { _ = cmd.Process.Kill() }).Stop()

@@ -32,9 +32,7 @@ func TestManual(t *testing.T) {
 	for _, p := range pages {
 		current[filepath.Join(manFolder, p.Name)] = p.Text
 		if *update {
-			if err := os.WriteFile(filepath.Join(manFolder, p.Name), p.Text, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, os.WriteFile(filepath.Join(manFolder, p.Name), p.Text, 0o644))
 		}
 	}
 	for _, path := range old {
@@ -105,9 +103,7 @@ func TestCompletions(t *testing.T) {
 				t.Fatalf("exit code %d: %s", code, &stderr)
 			}
 			file := filepath.Join(t.TempDir(), "spambloom")
-			if err := os.WriteFile(file, script.Bytes(), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, os.WriteFile(file, script.Bytes(), 0o600))
 			if out, err := exec.Command(shell, append(check, file)...).CombinedOutput(); err != nil || len(out) > 0 {
 				t.Errorf("%v: %s", err, out)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // otherKey is the public key of another site.
@@ -27,9 +28,7 @@ func signingKey(t *testing.T, dir string) (path, public string) {
 		t.Fatal(err)
 	}
 	path = filepath.Join(dir, "made.key")
-	if err := keyring.WriteSigningKey(path, key); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, keyring.WriteSigningKey(path, key))
 	return path, keyring.PublicKey(key)
 }
 

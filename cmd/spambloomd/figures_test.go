@@ -52,9 +52,7 @@ func TestMetricsAreConventional(t *testing.T) {
 	promtool := testenv.Program(t, "promtool")
 	_, text := scraped(t)
 	file := filepath.Join(t.TempDir(), "metrics")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(file, []byte(text), 0o600))
 	r := harness.Execute(t, "", "sh", "-c", promtool+" check metrics <"+file)
 	if r.Code != 0 || r.Stdout+r.Stderr != "" {
 		t.Errorf("promtool check metrics: %d %s%s", r.Code, r.Stdout, r.Stderr)
@@ -109,9 +107,7 @@ func TestMetricsAreThoseOfTheTable(t *testing.T) {
 func TestQueriesInPrometheus(t *testing.T) {
 	prometheus := testenv.Program(t, "prometheus")
 	d, _ := scraped(t)
-	if err := d.db.Report(signature.Compute(signature.Parse([]byte(harness.Message(harness.Text())))), bloomdb.ClassOther); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, d.db.Report(signature.Compute(signature.Parse([]byte(harness.Message(harness.Text())))), bloomdb.ClassOther))
 	daemon := httptest.NewServer(d.newHTTP().Handler)
 	defer daemon.Close()
 	dir := t.TempDir()
@@ -119,9 +115,7 @@ func TestQueriesInPrometheus(t *testing.T) {
 	config := harness.Write(t, filepath.Join(dir, "prometheus.yml"), fmt.Sprintf(
 		"scrape_configs:\n- {job_name: spambloom, scrape_interval: 1s, static_configs: [{targets: ['%s']}]}\n", daemon.Listener.Addr()))
 	cmd := exec.CommandContext(t.Context(), prometheus, "--config.file="+config, "--storage.tsdb.path="+dir, "--web.listen-address="+address, "--log.level=error")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, cmd.Start())
 	defer func() {
 		if err := errors.Join(cmd.Process.Kill(), cmd.Wait()); err == nil {
 			t.Error("Prometheus ended by itself")

@@ -22,6 +22,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
 	"github.com/spambloom/spambloom/cmd/spambloomd/sockets"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/judged"
@@ -184,12 +185,8 @@ func sendMilter(t *testing.T, addr, body string) {
 func TestStatusIsShown(t *testing.T) {
 	d, h := monitored(t)
 	set := signature.Compute(signature.Parse([]byte(harness.Message(harness.Text()))))
-	if err := d.db.Report(set, bloomdb.ClassOther); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.db.Count(set, 1); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, d.db.Report(set, bloomdb.ClassOther))
+	testenv.Check(t, d.db.Count(set, 1))
 	if _, err := d.db.Retouch(set); err != nil {
 		t.Fatal(err)
 	}
@@ -257,9 +254,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 		control, controlClients := newCrowd(300)
 		monitoring, monitoringClients := newCrowd(300)
 		s := &sockets.Sockets{Control: control, HTTP: monitoring}
-		if err := d.assemble(s); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, d.assemble(s))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- d.run(ctx, nil, s) }()

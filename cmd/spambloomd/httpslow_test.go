@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/sockets"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/desk"
 )
 
@@ -31,9 +32,7 @@ func browsers(t *testing.T, test func(t *testing.T, d *service, page crowd)) {
 		d, _ := monitored(t)
 		control, page := make(crowd), make(crowd, 1000)
 		s := &sockets.Sockets{Control: control, HTTP: page}
-		if err := d.assemble(s); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, d.assemble(s))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- d.run(ctx, nil, s) }()

@@ -75,9 +75,7 @@ func TestUnusableLedger(t *testing.T) {
 		t.Errorf("the repaired ledger: exit code %d", code)
 	}
 	for _, name := range []string{path, path + ".damaged"} {
-		if err := os.Remove(name); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.Remove(name))
 	}
 	if r := start(t, args...); r.Code != 74 || !strings.Contains(r.Stderr, path) || !strings.Contains(r.Stderr, "hint: run spambloomd --repair") {
 		t.Errorf("without the file: %+v", r)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/internal/manual"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 var updateManual = flag.Bool("update", false, "rewrite the man page")
@@ -21,9 +22,7 @@ func TestManual(t *testing.T) {
 	page := pages[0]
 	path := "../../contrib/man/" + page.Name
 	if *updateManual {
-		if err := os.WriteFile(path, page.Text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.WriteFile(path, page.Text, 0o644))
 	}
 	if committed, err := os.ReadFile(path); err != nil || !bytes.Equal(committed, page.Text) {
 		t.Errorf("%s differs from the help (%v): run make generate", path, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // The printed commands respect the flags, and contain no password.
@@ -53,9 +54,7 @@ func TestGreetingShowsDifferences(t *testing.T) {
 		t.Errorf("no %q in\n%s", want, out.String())
 	}
 	out.Reset()
-	if err := printConfig(&out, s); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, printConfig(&out, s))
 	if want := "\nbulk.threshold = 7\n"; !strings.Contains(out.String(), want) || strings.Contains(out.String(), "secret") {
 		t.Errorf("no %q, or a password, in\n%s", want, out.String())
 	}

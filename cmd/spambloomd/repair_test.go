@@ -69,18 +69,14 @@ func damagedLife(t *testing.T, s *settings.Settings) {
 			say(t, d.Report, letterSet(t, "known"))
 			say(t, d.Report, letterSet(t, "innocent"))
 			say(t, d.Revoke, letterSet(t, "innocent"))
-			if err := st.DB.Count(letterSet(t, "known"), 5); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, st.DB.Count(letterSet(t, "known"), 5))
 		} else {
 			say(t, d.Report, letterSet(t, "fresh"))
 			say(t, d.Report, letterSet(t, "last")) // this shows that the previous report was synced
 			awaitListed(t, st.DB, filepath.Join(s.Data, "segments"))
 			copyTree(t, s.Data, s.Data+".crashed") // as after a crash
 		}
-		if err := st.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, st.Close())
 	}
 }
 
@@ -100,9 +96,7 @@ func awaitListed(t *testing.T, db *bloomdb.DB, path string) {
 		return err == nil && !bytes.Equal(now, before)
 	})
 	stop()
-	if err := testenv.Receive(t, "the end of Run", ended); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, testenv.Receive(t, "the end of Run", ended))
 }
 
 func say(t *testing.T, do func(desk.Report) (desk.Outcome, error), set signature.Set) {
@@ -114,13 +108,9 @@ func say(t *testing.T, do func(desk.Report) (desk.Outcome, error), set signature
 
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()
-	if err := errors.Join(os.RemoveAll(to), os.CopyFS(to, os.DirFS(from))); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, errors.Join(os.RemoveAll(to), os.CopyFS(to, os.DirFS(from))))
 	for _, key := range []string{"federation.key", "site.key"} {
-		if err := os.Chmod(filepath.Join(to, key), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.Chmod(filepath.Join(to, key), 0o600))
 	}
 }
 
@@ -161,9 +151,7 @@ func TestEveryFlippedByteOfTheStateFolder(t *testing.T) {
 			copyTree(t, good, work)
 			bad := bytes.Clone(data)
 			bad[at] ^= 1 << (i % 8)
-			if err := os.WriteFile(filepath.Join(work, name), bad, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, os.WriteFile(filepath.Join(work, name), bad, 0o600))
 			outcomes[damagedStart(t, damagedSettings(work), fmt.Sprintf("%s, byte %d", name, at), name)]++
 		}
 	}
@@ -271,9 +259,7 @@ func TestLostLedger(t *testing.T) {
 	damagedLife(t, s)
 	log := slog.New(slog.DiscardHandler)
 	path := filepath.Join(s.Data, "reports.db")
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Remove(path))
 	if st, err := state.Open(s, log); err == nil {
 		st.Close()
 		t.Fatal("it starts")
@@ -291,18 +277,14 @@ func TestLostLedger(t *testing.T) {
 	if got := st.DB.DamagedFiles(); len(got) != 1 || got[0].Name != "reports.db.damaged" || !st.DB.Judge(letterSet(t, "fresh")).Listed {
 		t.Errorf("damaged: %v", got)
 	}
-	if err := errors.Join(os.Remove(path+".damaged"), st.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, errors.Join(os.Remove(path+".damaged"), st.Close()))
 	if st, err = state.Open(s, log); err != nil {
 		t.Fatal(err)
 	}
 	if got := st.DB.DamagedFiles(); len(got) > 0 {
 		t.Errorf("acknowledged: %v", got)
 	}
-	if err := st.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, st.Close())
 }
 
 // A damaged file that was set aside is reported in the log, in the status and in /readyz
@@ -341,9 +323,7 @@ func TestDamagedFileIsShown(t *testing.T) {
 	if !strings.Contains(logged.String(), name) {
 		t.Errorf("log: %s", &logged)
 	}
-	if err := os.Remove(votes[0] + ".damaged"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Remove(votes[0]+".damaged"))
 	if got := ready(); got != "ready\n" || len(st.DB.Status().Damaged) > 0 {
 		t.Errorf("removed: %q, %v", got, st.DB.Status().Damaged)
 	}
@@ -384,9 +364,7 @@ func TestInterruptedRepairGoesOn(t *testing.T) {
 		t.Fatal(done, err)
 	}
 	copyTree(t, work.Data, killed.Data) // before anything is restored
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	if db.Judge(letterSet(t, "fresh")).Listed {
 		t.Fatal("the record is not lost")
 	}
@@ -421,9 +399,7 @@ func TestNewerFileIsNoDamage(t *testing.T) {
 	line, _, _ := bytes.Cut(data, []byte("\n"))
 	line = bytes.Replace(line, []byte(`"version":1`), []byte(`"version":2`), 1)
 	newer := fmt.Appendf(nil, "%s\ncrc32c %08x\n", line, crc32.Checksum(line, crc32.MakeTable(crc32.Castagnoli)))
-	if err := os.WriteFile(path, newer, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(path, newer, 0o600))
 	_, err = state.Open(s, log)
 	for what, err := range map[string]error{"start": err, "repair": state.Repair(s, log, io.Discard)} {
 		if exitCode(err) != exit.IOErr || !errors.Is(err, bloomdb.ErrNewer) || !strings.Contains(err.Error(), path) ||

@@ -26,9 +26,7 @@ func backupOf(t *testing.T) []byte {
 	}
 	defer st.Close()
 	var out bytes.Buffer
-	if err := backup.Write(&out, st.DB, st.Reports, backup.Options{Program: "1", Folder: s.Data, Keys: s.KeyFiles()}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, backup.Write(&out, st.DB, st.Reports, backup.Options{Program: "1", Folder: s.Data, Keys: s.KeyFiles()}))
 	return out.Bytes()
 }
 
@@ -43,9 +41,7 @@ func TestRestoreRefused(t *testing.T) {
 	fresh := func(files ...string) string {
 		state := filepath.Join(testenv.Dir(t), "state")
 		for _, name := range files {
-			if err := os.MkdirAll(filepath.Dir(filepath.Join(state, name)), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, os.MkdirAll(filepath.Dir(filepath.Join(state, name)), 0o700))
 			harness.Write(t, filepath.Join(state, name), "x")
 		}
 		return state

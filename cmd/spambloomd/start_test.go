@@ -55,9 +55,7 @@ func TestFailedStarts(t *testing.T) {
 	}
 	file := harness.Write(t, filepath.Join(dir, "file"), "")
 	open := harness.Write(t, filepath.Join(dir, "open.key"), strings.Repeat("0", 64))
-	if err := os.Chmod(open, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Chmod(open, 0o644))
 	listenBusy := config(fmt.Sprintf("[milter]\nlisten = [\"inet:%s\"]\n", busy.Addr()))
 	badKey := config("[site]\nname = \"mx 1\"\n[mitler]\n")
 	openKey := config(fmt.Sprintf("[site]\nfederation_key = %q\n", open))
@@ -248,9 +246,7 @@ func TestLostKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	r := start(t, "--data", data, "--site", "mx1", "--listen", "inet:0@127.0.0.1", "--http", "")
 	if r.Code != 78 || !strings.Contains(r.Stderr, "federation.key") || !strings.Contains(r.Stderr, "hint: copy the key from another site or a backup") {
 		t.Errorf("exit %d: %s", r.Code, r.Stderr)
@@ -262,9 +258,7 @@ func TestLostKey(t *testing.T) {
 		t.Errorf("another name: exit %d: %s", r.Code, r.Stderr)
 	}
 	other := filepath.Join(t.TempDir(), "other.key")
-	if err := keyring.WriteKey(other, [32]byte{1, 2}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, keyring.WriteKey(other, [32]byte{1, 2}))
 	// More than one byte differs: it is another key, not a damaged one.
 	config := harness.Write(t, other+".toml", fmt.Sprintf("[site]\nname = \"mx1\"\nfederation_key = %q\n", other))
 	if r := start(t, "-c", config, "--data", data, "--listen", "inet:0@127.0.0.1", "--http", ""); r.Code != 78 || !strings.Contains(r.Stderr, "for another key, set previous_federation_key") {
@@ -275,9 +269,7 @@ func TestLostKey(t *testing.T) {
 // writeKeyAt writes the key of all zeros, with which TestLostKey created the folder.
 func writeKeyAt(t *testing.T, dir string) string {
 	t.Helper()
-	if err := keyring.WriteKey(filepath.Join(dir, "federation.key"), [32]byte{}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, keyring.WriteKey(filepath.Join(dir, "federation.key"), [32]byte{}))
 	return dir
 }
 

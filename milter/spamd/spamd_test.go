@@ -78,9 +78,7 @@ func start(t *testing.T, mo milter.Options, o spamd.Options) *site {
 
 func (s *site) report(t *testing.T, raw string, class bloomdb.Class) {
 	t.Helper()
-	if err := s.db.Report(signature.Compute(signature.Parse([]byte(raw))), class); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, s.db.Report(signature.Compute(signature.Parse([]byte(raw))), class))
 }
 
 func (s *site) dial(t *testing.T) *net.UnixConn {
@@ -100,9 +98,7 @@ func (s *site) ask(t *testing.T, request string) string {
 	if _, err := io.WriteString(c, request); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, c.CloseWrite())
 	answer, err := io.ReadAll(c)
 	if err != nil {
 		t.Fatal(err)
@@ -247,9 +243,7 @@ func deflated(t *testing.T, raw []byte) string {
 	if _, err := w.Write(raw); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, w.Close())
 	return b.String()
 }
 

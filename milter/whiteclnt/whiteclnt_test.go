@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter/policy"
 )
 
@@ -49,9 +50,7 @@ func TestFiles(t *testing.T) {
 		}
 		got := described(Load(path))
 		if *update {
-			if err := os.WriteFile(path+".want", []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, os.WriteFile(path+".want", []byte(got), 0o644))
 		}
 		want, err := os.ReadFile(path + ".want")
 		if err != nil {
@@ -84,9 +83,7 @@ func TestBounds(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	write("big", strings.Repeat("# comment\n", maxBytes/20+1))
@@ -135,9 +132,7 @@ func BenchmarkLoad(b *testing.B) {
 		fmt.Fprintf(&text, "ok\tip\t10.%d.%d.%d\n\tenv_From\tuser%d@example.org\n\tfrom\tnews@shop%d.example\n\tsubstitute\tList-ID <%d.list.example>\n", i>>16, i>>8&255, i&255, i, i, i)
 	}
 	path := filepath.Join(b.TempDir(), "whiteclnt")
-	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, os.WriteFile(path, []byte(text.String()), 0o600))
 	b.SetBytes(int64(text.Len()))
 	for b.Loop() {
 		if rules, _, err := Load(path); err != nil || len(rules) != 4 {

@@ -51,9 +51,7 @@ func TestBackupWhileReporting(t *testing.T) {
 			before = append(before, <-acknowledged)
 		}
 		var out bytes.Buffer
-		if err := backup.Write(&out, s.DB, s.Ledger, backup.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, backup.Write(&out, s.DB, s.Ledger, backup.Options{}))
 		work.Wait()
 		checkRestored(t, s, &out, before, begun.Load())
 		if t.Failed() {
@@ -102,9 +100,7 @@ func checkRestored(t *testing.T, s *desktest.Stage, data io.Reader, before []int
 			t.Errorf("report %d was acknowledged before the backup, but is missing", n)
 		}
 	}
-	if err := restored.CarryOutDue(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, restored.CarryOutDue())
 	for n := range known {
 		if isListed := db.Judge(numberedSet(int64(n))).Listed; isListed != known[n] {
 			t.Errorf("report %d: listed %v, in the ledger %v", n, isListed, known[n])

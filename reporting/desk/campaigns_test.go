@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 )
@@ -31,9 +32,7 @@ func TestCampaigns(t *testing.T) {
 	}
 	later()
 	s.MustReport("emil", desktest.Letter(7, 0))
-	if err := s.DB.Count(desktest.Letter(7, 0), 5); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, s.DB.Count(desktest.Letter(7, 0), 5))
 	list, err := s.Campaigns()
 	if err != nil || len(list) != 3 {
 		t.Fatalf("%d campaigns: %+v (%v)", len(list), list, err)

@@ -62,9 +62,7 @@ func TestListedTooLate(t *testing.T) {
 	decide(t, s, ledger.Spam, "anna", m)
 	s.MustRevoke("bob", m)
 	s.Clock.Add(7 * 24 * 3600)
-	if err := s.CarryOutAll(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, s.CarryOutAll())
 	s.WantListed("what was taken back", m, false)
 	if due, err := s.Ledger.Due(0, 10); err != nil || len(due) != 0 {
 		t.Errorf("due are %+v, %v", due, err)
@@ -81,9 +79,7 @@ func TestManyDue(t *testing.T) {
 	for i := range n {
 		decide(t, s, ledger.Spam, "anna", signature.Set{Signatures: desktest.Letter(i, 0).Signatures[:1]})
 	}
-	if err := s.CarryOutAll(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, s.CarryOutAll())
 	for i := range n {
 		s.WantListed(fmt.Sprint("letter ", i), desktest.Letter(i, 0), true)
 	}

@@ -34,6 +34,10 @@ func (d *Desk) refuseRevocation(set signature.Set, e ledger.Entry) error {
 		return nil
 	}
 	byReporter, byOrigin, err := d.revocations(e)
+	byAnyone := 0
+	if byReporter > 0 {
+		byAnyone = d.db.Revocations(set)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -41,9 +45,9 @@ func (d *Desk) refuseRevocation(set signature.Set, e ledger.Entry) error {
 		return fmt.Errorf("%w: %s has taken the %d revocations of one message that one may have in a period", ErrRevokedOften, e.Reporter, revocationsOfReporter)
 	case byOrigin >= revocationsOfOrigin:
 		return fmt.Errorf("%w: %s has taken the %d revocations of one message that one may have in a period", ErrRevokedOften, e.Origin, revocationsOfOrigin)
-	case byReporter > 0 && d.db.Revocations(set) >= revocationsOfAnyone:
+	case byAnyone >= revocationsOfAnyone:
 		return fmt.Errorf("%w: the message was revoked %d times in this period, also by %s; now another reporter may, or an administrator (spambloom settle)",
-			ErrRevokedOften, d.db.Revocations(set), e.Reporter)
+			ErrRevokedOften, byAnyone, e.Reporter)
 	}
 	return nil
 }

@@ -75,9 +75,7 @@ func TestRevocationOfWhatAnotherSiteListed(t *testing.T) {
 	}
 	defer other.Close()
 	spam := desktest.Letter(1, 0)
-	if err := errors.Join(other.Resume(0, 0), other.Report(spam, bloomdb.ClassOther)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, errors.Join(other.Resume(0, 0), other.Report(spam, bloomdb.ClassOther)))
 	if o := s.MustRevoke("anna", spam); !o.Idle {
 		t.Errorf("before the listing arrives: %+v", o)
 	}
@@ -85,9 +83,7 @@ func TestRevocationOfWhatAnotherSiteListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.DB.Apply(delta.Data, bloomdb.Next); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, s.DB.Apply(delta.Data, bloomdb.Next))
 	s.WantListed("what the other site listed", spam, true)
 	if o := s.MustRevoke("anna", spam); o.Idle {
 		t.Errorf("a revocation of it: %+v", o)

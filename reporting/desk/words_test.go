@@ -84,9 +84,7 @@ func TestRungsOfSome(t *testing.T) {
 				if !c.site {
 					break
 				}
-				if err := errors.Join(j.sites["b"].DB.Report(m, bloomdb.ClassOther), j.sites["b"].DB.Revoke(m)); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Check(t, errors.Join(j.sites["b"].DB.Report(m, bloomdb.ClassOther), j.sites["b"].DB.Revoke(m)))
 			}
 			j.exchange("b", "a")
 			a.WantListed("of the member", m, false)
@@ -418,9 +416,7 @@ func TestCrashBetweenWords(t *testing.T) {
 					s.MustRevoke(r.Reporter, m)
 				}
 			}
-			if err := s.CarryOutAll(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, s.CarryOutAll())
 			s.WantListed(fmt.Sprintf("%d words, %d in the filters", words, carried), m, words%2 == 1)
 			s.WantListed(fmt.Sprintf("near-duplicate, %d words, %d in the filters", words, carried), desktest.Letter(1, 3), words%2 == 1)
 		}
@@ -438,16 +434,12 @@ func TestDecisionOfACrashIsNoNewWord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.DB.Report(decision.Set, bloomdb.ClassOther); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, a.DB.Report(decision.Set, bloomdb.ClassOther))
 	j.exchange("a", "b")
 	b.MustRevoke("bert", m)
 	j.exchange("b", "a")
 	a.WantListed("revoked at the other site", m, false)
-	if err := a.CarryOutAll(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, a.CarryOutAll())
 	a.WantListed("carried out again", m, false)
 	b.MustReport("carla", m)
 	j.exchange("b", "a")

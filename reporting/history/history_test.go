@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/history"
 )
 
@@ -98,9 +99,7 @@ func TestDamagedFile(t *testing.T) {
 			october := open(dir, noon.AddDate(0, -1, 0))
 			october.count(noon.AddDate(0, -1, 0), "spam", 3)
 			october.stop()
-			if err := os.WriteFile(filepath.Join(dir, "2026-11.counts"), data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, os.WriteFile(filepath.Join(dir, "2026-11.counts"), data, 0o600))
 			s := open(dir, noon)
 			if got := s.Damaged(); !slices.Equal(got, []string{"2026-11.counts.damaged"}) {
 				t.Fatalf("set aside: %q", got)
@@ -122,9 +121,7 @@ func TestDamagedFile(t *testing.T) {
 // A folder that cannot be written is a fault, and counts go on in memory until it can be.
 func TestFolderCannotBeWritten(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "history")
-	if err := os.WriteFile(dir, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(dir, nil, 0o600))
 	s := open(dir, noon)
 	if s.Fault() == nil {
 		t.Error("a file in place of the folder is no fault")
@@ -135,9 +132,7 @@ func TestFolderCannotBeWritten(t *testing.T) {
 		t.Error("no fault after writing into a file")
 	}
 	s.want(t, noon.Add(-time.Hour), noon, map[string]uint64{"spam": 4})
-	if err := errors.Join(os.Remove(dir), os.Mkdir(dir, 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, errors.Join(os.Remove(dir), os.Mkdir(dir, 0o700)))
 	s.count(noon, "spam", 1)
 	s.stop()
 	if s.Fault() != nil {
@@ -224,9 +219,7 @@ func TestUnreadableFile(t *testing.T) {
 	s := open(dir, noon)
 	s.count(noon, "spam", 7)
 	s.stop()
-	if err := errors.Join(os.Rename(path, path+".kept"), os.Symlink(path, path)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, errors.Join(os.Rename(path, path+".kept"), os.Symlink(path, path)))
 	s = open(dir, noon)
 	s.count(noon, "spam", 2)
 	s.stop()
@@ -234,9 +227,7 @@ func TestUnreadableFile(t *testing.T) {
 		t.Errorf("fault %v, set aside %q", s.Fault(), s.Damaged())
 	}
 	s.want(t, noon, noon.Add(time.Hour), map[string]uint64{})
-	if err := os.Rename(path+".kept", path); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Rename(path+".kept", path))
 	s.count(noon, "spam", 1)
 	s.stop()
 	if s.Fault() != nil {
@@ -284,9 +275,7 @@ func FuzzFile(f *testing.F) {
 		path := filepath.Join(dir, "2026-11.counts")
 		data := append([]byte("spamhist\x01"), body...)
 		data = binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)))
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.WriteFile(path, data, 0o600))
 		november := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 		first := open(dir, noon)
 		before := history.Sum(first.Hours(november, november.AddDate(0, 1, 0)))

@@ -30,9 +30,7 @@ func filled(t *testing.T) []byte {
 		v.say(Spam, "anna", message(i, i))
 		v.say(Spam, "bob", message(i, i))
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, l.Close())
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -44,16 +42,12 @@ func TestOpenRefuses(t *testing.T) {
 	good := filled(t)
 	edited := func(edit func(tx *bolt.Tx) error) []byte {
 		path := filepath.Join(t.TempDir(), "reports.db")
-		if err := os.WriteFile(path, good, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.WriteFile(path, good, 0o600))
 		db, err := bolt.Open(path, 0o600, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Update(edit); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, db.Update(edit))
 		db.Close()
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -88,9 +82,7 @@ func TestOpenRefuses(t *testing.T) {
 		"one byte":                {good[:1], "reports.db"},
 	} {
 		path := filepath.Join(t.TempDir(), "reports.db")
-		if err := os.WriteFile(path, test.data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.WriteFile(path, test.data, 0o600))
 		l, err := Open(Options{Path: path, Model: pair})
 		if err == nil {
 			l.Close()
@@ -123,17 +115,13 @@ func TestDamagedValues(t *testing.T) {
 	good := filled(t)
 	for range testenv.Rounds(90) {
 		path := filepath.Join(t.TempDir(), "reports.db")
-		if err := os.WriteFile(path, good, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.WriteFile(path, good, 0o600))
 		l, err := Open(Options{Path: path, Model: pair, NoSync: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		name := [][]byte{buckets.Reports, buckets.Tallies, buckets.Reporters, buckets.Due}[rng.IntN(4)]
-		if err := l.file.Commit(func(tx *bolt.Tx) (refused, err error) { return nil, spoil(tx.Bucket(name), rng) }); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, l.file.Commit(func(tx *bolt.Tx) (refused, err error) { return nil, spoil(tx.Bucket(name), rng) }))
 		_, _ = l.Enter(Entry{Reporter: "carl", At: begin, Period: begin, Set: message(rng.IntN(100), 1)})
 		_, _ = l.Enter(Entry{Reporter: "anna", Stance: Ham, At: begin, Period: begin, Set: message(rng.IntN(100), 1)})
 		_, _, _ = l.Reports(Query{Limit: 1000})

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // TestMillionReports prints the size and the speed of a ledger with a million reports: go test
@@ -41,9 +43,7 @@ func TestMillionReports(t *testing.T) {
 	}
 	all.Wait()
 	filled := time.Since(start)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, l.Close())
 	info, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,5 @@ func TestMillionReports(t *testing.T) {
 	slices.Sort(waits)
 	t.Logf("%d reports: %d MB, filled in %v, opened in %v, a message's trail in %v (p50), %v (p99)",
 		reports, info.Size()>>20, filled.Round(time.Second), opened, waits[len(waits)/2], waits[len(waits)*99/100])
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, l.Close())
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/ledger/buckets"
 	"github.com/spambloom/spambloom/reporting/ledger/record"
 	"github.com/spambloom/spambloom/reporting/trust"
@@ -160,9 +161,7 @@ func TestHeldSurvives(t *testing.T) {
 		t.Fatal(err)
 	}
 	voice{t: t, l: l, at: begin}.holds("anna", message(1, 1))
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, l.Close())
 	if l, err = Open(o); err != nil {
 		t.Fatal(err)
 	}

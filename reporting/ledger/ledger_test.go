@@ -292,9 +292,7 @@ func TestDueSurvivesUntilSettled(t *testing.T) {
 		t.Fatalf("due is %+v, %v", due, err)
 	}
 	l.Settle(due[0])
-	if err := l.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, l.Flush())
 	if due, err := l.Due(0, 10); err != nil || len(due) != 0 {
 		t.Errorf("after it was settled, due is %+v, %v", due, err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/ledger/record"
 	"github.com/spambloom/spambloom/reporting/trust"
 	"github.com/spambloom/spambloom/signature"
@@ -312,9 +313,7 @@ func (f *federation) expire(t *rapid.T) {
 
 func (f *federation) restart(t *rapid.T) {
 	s := f.site(t)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, s.Close())
 	s.open(t)
 }
 
@@ -322,9 +321,7 @@ func (f *federation) carryOut(t *rapid.T) { f.carry(t, f.site(t)) }
 
 // carry settles the due decisions. They must equal those of the model, in order.
 func (f *federation) carry(t *rapid.T, s *propertySite) {
-	if err := s.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, s.Flush())
 	list, err := s.Due(0, 1<<20)
 	if err != nil {
 		t.Fatal(err)

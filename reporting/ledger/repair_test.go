@@ -36,9 +36,7 @@ func TestEveryFlippedByte(t *testing.T) {
 		}
 		bad := bytes.Clone(good)
 		bad[at] ^= 1 << (at % 8)
-		if err := os.WriteFile(path, bad, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.WriteFile(path, bad, 0o600))
 		l, err := Open(o)
 		if errors.Is(err, ErrDamaged) || errors.Is(err, ErrVersion) {
 			refused++
@@ -87,9 +85,7 @@ func repaired(t *testing.T, o Options, bad []byte, at int) *Ledger {
 func TestRepairLeavesSoundFile(t *testing.T) {
 	good := filled(t)
 	path := filepath.Join(t.TempDir(), "reports.db")
-	if err := os.WriteFile(path, good, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(path, good, 0o600))
 	done, err := Repair(Options{Path: path, Model: pair})
 	if err != nil || len(done.Faults) > 0 || done.Reports != 200 {
 		t.Errorf("repair: %+v, %v", done, err)

@@ -42,9 +42,7 @@ func eventful(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	v.say(Spam, "bob", wide(901)) // on several pages
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, l.Close())
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -93,9 +91,7 @@ func TestRescue(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "reports.db")
 	o := Options{Path: path, Model: pair, NoSync: true}
 	write := func(data []byte) {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.WriteFile(path, data, 0o600))
 	}
 	kept := []string{"reports", "by", "names"}
 	write(good)
@@ -180,9 +176,7 @@ func TestRepairOfLittle(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "reports.db")
 		o := Options{Path: path, Model: pair, NoSync: true}
-		if err := os.WriteFile(path, c.data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.WriteFile(path, c.data, 0o600))
 		done, err := Repair(o)
 		if err != nil || len(done.Faults) == 0 || done.Lost == 0 && !done.Unsure {
 			t.Errorf("%s: %+v, %v", name, done, err)
@@ -216,9 +210,7 @@ func TestRepairOfAnotherFormat(t *testing.T) {
 		binary.NativeEndian.PutUint64(d[56:], checksum(d[:metaBytes-8]))
 	}
 	path := filepath.Join(t.TempDir(), "reports.db")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(path, data, 0o600))
 	if _, err := Repair(Options{Path: path, Model: pair}); err == nil || !strings.Contains(err.Error(), ErrVersion.Error()) {
 		t.Errorf("Repair accepted it: %v", err)
 	}
@@ -241,9 +233,7 @@ func FuzzRescue(f *testing.F) {
 		clear(data[:2*os.Getpagesize()]) // both headers: every page is looked at
 		copy(data[min(int(id)*os.Getpagesize()+int(at), len(data)):], b)
 		path := filepath.Join(t.TempDir(), "reports.db")
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.WriteFile(path, data, 0o600))
 		o := Options{Path: path, Model: pair, NoSync: true}
 		if _, err := Repair(o); err != nil {
 			t.Fatal(err)
@@ -269,9 +259,7 @@ func TestIllegible(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "reports.db")
 		o := Options{Path: path, Model: pair, NoSync: true}
-		if err := put(path); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, put(path))
 		if l, err := Open(o); !errors.Is(err, ErrDamaged) {
 			if err == nil {
 				l.Close()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/ledger/record"
 )
 
@@ -151,9 +152,7 @@ func TestShareOfNames(t *testing.T) {
 		t.Errorf("%+v, want 5 names and 5 reports", s)
 	}
 	full := record.Share{Names: most(originShare, maxReporters)}
-	if err := l.commit(func(t *txn) (refused, err error) { return nil, t.PutShare(origin, &full) }); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, l.commit(func(t *txn) (refused, err error) { return nil, t.PutShare(origin, &full) }))
 	if _, err := l.Enter(numbered(6, "user6", origin.Name)); !errors.Is(err, ErrShare) || !strings.Contains(err.Error(), "75 % of the reporters that are kept") {
 		t.Errorf("one name too many: %v", err)
 	}

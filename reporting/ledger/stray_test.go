@@ -61,9 +61,7 @@ func TestStrayPointers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "reports.db")
 	o := Options{Path: path, Model: pair, NoSync: true}
 	kept := []string{"reports", "by", "names"}
-	if err := os.WriteFile(path, good, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(path, good, 0o600))
 	want := recordsOf(t, path, kept...)
 	list, pages := pointers(t, good)
 	for _, p := range list {
@@ -75,9 +73,7 @@ func TestStrayPointers(t *testing.T) {
 			}
 			bad := bytes.Clone(good)
 			binary.NativeEndian.PutUint64(bad[p.at:], to)
-			if err := os.WriteFile(path, bad, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, os.WriteFile(path, bad, 0o600))
 			done, err := Repair(o)
 			if err != nil || len(done.Faults) == 0 {
 				t.Fatalf("%s leads to page %d, not %d: %+v, %v", p.named, to, was, done, err)
@@ -105,9 +101,7 @@ func TestUnknownBucketName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "reports.db")
 	o := Options{Path: path, Model: pair, NoSync: true}
 	kept := []string{"reports", "by", "names", "reporters", "tallies", "shares"}
-	if err := os.WriteFile(path, good, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(path, good, 0o600))
 	want := recordsOf(t, path, kept...)
 	head := headOf(t, good)
 	list := good[head.root*head.page:][:head.page]
@@ -116,9 +110,7 @@ func TestUnknownBucketName(t *testing.T) {
 		at := int(head.root*head.page) + bytes.Index(list, []byte(name))
 		bad[at]++
 		bad[at+1]++
-		if err := os.WriteFile(path, bad, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.WriteFile(path, bad, 0o600))
 		done, err := Repair(o)
 		if err != nil || len(done.Faults) == 0 {
 			t.Errorf("%s: %+v, %v", name, done, err)

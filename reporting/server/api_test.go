@@ -36,9 +36,7 @@ func TestAPIPage(t *testing.T) {
 	if _, err := hex.Decode(s.Digest[:], []byte("2c624232cdd221771294dfbb310aca000a0df6ac8b66b696d90ef06fdefb64a3")); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.db.Count(signature.Set{Signatures: []signature.Signature{s}, Counting: []signature.Signature{s}}, 3); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, c.db.Count(signature.Set{Signatures: []signature.Signature{s}, Counting: []signature.Signature{s}}, 3))
 	examples := example.FindAllSubmatch(page, -1)
 	if len(examples) != 29 {
 		t.Errorf("%d examples in API.md", len(examples))

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/backup"
 	"github.com/spambloom/spambloom/reporting/client"
@@ -58,9 +59,7 @@ func TestBackup(t *testing.T) {
 	s := reported(t, 20)
 	c, log := served(t, s, HandlerOptions{Folder: "/state", Keys: []string{"/etc/key"}}, nil)
 	var out bytes.Buffer
-	if err := c.Backup(t.Context(), &out); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, c.Backup(t.Context(), &out))
 	sum, err := backup.Read(&out, t.TempDir())
 	if err != nil || sum.Site != "mx1" || sum.Program != "1.2.3" || sum.Reports != 20 || sum.Reporters != 8 || !sum.Made.Equal(s.DB.Now()) || len(sum.Without) != 1 {
 		t.Errorf("%+v, %v", sum, err)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/client"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
@@ -114,9 +115,7 @@ func (f *far) url() string { return "https://" + f.address }
 // tokensFile writes lines for the daemon.
 func (f *far) tokensFile(t *testing.T, lines ...string) {
 	t.Helper()
-	if err := os.WriteFile(f.options.Tokens, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(f.options.Tokens, []byte(strings.Join(lines, "\n")), 0o600))
 }
 
 // serveFar serves other machines until the test's end. Change comes before the start.

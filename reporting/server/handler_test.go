@@ -107,9 +107,7 @@ func TestReportCheckRevoke(t *testing.T) {
 	}
 	check(api.Answer{Verdict: "clean", ID: id})
 
-	if err := c.db.Count(desktest.Set("body", "text"), 3); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, c.db.Count(desktest.Set("body", "text"), 3))
 	check(api.Answer{Verdict: "clean", Count: 3, Sites: 1, ID: id})
 
 	receipt, err := client.Post(ctx, c.client, v1.Report, r)
@@ -164,9 +162,7 @@ func TestReportAfterRevoke(t *testing.T) {
 func TestExplain(t *testing.T) {
 	c, ctx := serve(t), t.Context()
 	set := desktest.Set("body", "text")
-	if err := c.db.Count(set, 5); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, c.db.Count(set, 5))
 	if _, err := client.Post(ctx, c.client, v1.Report, api.NewRequest(desktest.Set("other body", "text"))); err != nil {
 		t.Fatal(err)
 	}
@@ -288,9 +284,7 @@ func TestProblems(t *testing.T) {
 func TestClosedDatabase(t *testing.T) {
 	db := desktest.OpenDB(t)
 	d := desk.New(db, desktest.OpenLedger(t, trust.Default()), desk.Options{})
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	_, err := d.Report(desk.Report{Set: desktest.Set("body", "text")})
 	if p := problemOf(err); p.Status != http.StatusServiceUnavailable {
 		t.Errorf("%v is answered %d %s", err, p.Status, p.Detail)

@@ -78,9 +78,7 @@ func TestPeerOfAnotherUser(t *testing.T) {
 	if err := os.Chmod(path, 0o666); err != nil { // as sockets of systemd are, by default
 		t.Fatal(err)
 	}
-	if err := os.Chmod(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Chmod(filepath.Dir(path), 0o755))
 	many := []uint32{gid}
 	for g := range uint32(500) { // more than one question to the kernel has room for
 		many = append(many, 50_000+g)

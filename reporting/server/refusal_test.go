@@ -25,9 +25,7 @@ func converse(t testing.TB, path string, raw []byte) []byte {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(testenv.Patience)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, conn.SetDeadline(time.Now().Add(testenv.Patience)))
 	// The server may have answered and hung up before it has read everything.
 	_, _ = conn.Write(raw)
 	_ = conn.(*net.UnixConn).CloseWrite()

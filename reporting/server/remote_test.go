@@ -114,9 +114,7 @@ func TestRemoteReload(t *testing.T) {
 	second := newAuthority(t)
 	f.options.ClientsCA = second.file
 	f.tokensFile(t)
-	if err := f.remote.Reload(f.options); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, f.remote.Reload(f.options))
 	for name, c := range map[string]*client.Client{"token": byToken, "certificate": byCertificate} {
 		var p *api.Problem
 		if _, err := client.Get(t.Context(), c, v1.Whoami); !errors.As(err, &p) || p.Status != http.StatusUnauthorized {
@@ -188,12 +186,8 @@ func TestRemoteOptions(t *testing.T) {
 	_, otherKey := a.server(time.Time{})
 	write := func(name, text string, mode os.FileMode) string {
 		path := filepath.Join(a.dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.WriteFile(path, []byte(text), 0o600))
+		testenv.Check(t, os.Chmod(path, mode))
 		return path
 	}
 	token, line, _ := credential.NewToken("store1")

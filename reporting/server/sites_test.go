@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
@@ -22,19 +23,13 @@ func (c *control) hearReport(t *testing.T, site string, texts ...string) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if err := other.Resume(0, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := other.Report(desktest.Set(texts...), bloomdb.ClassOther); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, other.Resume(0, 0))
+	testenv.Check(t, other.Report(desktest.Set(texts...), bloomdb.ClassOther))
 	delta, ok, err := other.NextDelta(true)
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	if err := c.db.Apply(delta.Data, bloomdb.Next); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, c.db.Apply(delta.Data, bloomdb.Next))
 }
 
 // siteOf is the line of one site.

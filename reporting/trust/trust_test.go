@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -70,9 +72,7 @@ func TestWeightIsMonotone(t *testing.T) {
 			Ceiling:  rapid.Float64Range(newcomer, 10).Draw(t, "ceiling"),
 			HalfLife: time.Hour,
 		}
-		if err := m.Check(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, m.Check())
 		r := Reputation{rapid.Float64Range(0, 1e6).Draw(t, "r"), rapid.Float64Range(0, 1e6).Draw(t, "s"), now}
 		w := m.Weight(r, now)
 		const slack = 1e-9

@@ -12,6 +12,8 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // rechunked is a PNG whose pixels are in chunks of a size, one of which is empty.
@@ -40,9 +42,7 @@ func TestPNG(t *testing.T) {
 			m.Set(i%m.Bounds().Dx(), i/m.Bounds().Dx(), color.NRGBA{uint8(r.Uint32()), uint8(i), 3, 200})
 		}
 		var b bytes.Buffer
-		if err := png.Encode(&b, m); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, png.Encode(&b, m))
 		want, err := png.Decode(bytes.NewReader(b.Bytes()))
 		if err != nil {
 			t.Fatal(err)

@@ -15,6 +15,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // confusablesPath is Unicode's table of characters that look alike (UTS #39),
@@ -221,9 +223,7 @@ var update = flag.Bool("update", false, "rewrite lookalikes.txt")
 func TestLookAlikesGenerated(t *testing.T) {
 	got := folder{readConfusables(t)}.table()
 	if *update {
-		if err := os.WriteFile("lookalikes.txt", got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.WriteFile("lookalikes.txt", got, 0o644))
 		return
 	}
 	if !bytes.Equal(got, []byte(lookAlikeList)) {

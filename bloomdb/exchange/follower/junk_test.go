@@ -10,6 +10,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/bloomdb/exchange/streams/streamstest"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // Junk in the stream of an inactive site is read a few times, not each time the heads are read,
@@ -60,9 +61,7 @@ func readJunk(t *testing.T, a, b *bloomdb.DB, behind, claimed bool) {
 
 	// The site moves the junk aside, and publishes again.
 	next := nextDelta(t, a, 2)
-	if err := a.Published(next); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, a.Published(next))
 	stream = streamstest.Stream{}
 	for _, d := range []wire.Delta{d, next} {
 		stream.Entries = append(stream.Entries, entryOf(d))

@@ -6,20 +6,17 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/bloomdb/exchange/streams/streamstest"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // A site may end between a delta and the heartbeat that announces it. A site that joins
 // then is not level until it has read the stream to its end.
 func TestLagCountsUnannouncedDeltas(t *testing.T) {
 	a, b, log := openSite(t, "a"), openSite(t, "b"), newLog()
-	if err := a.Resume(0, 0); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, a.Resume(0, 0))
 	redis := &streamstest.Connection{Log: log}
 	var tail streams.Position
-	if err := redis.Heartbeat(t.Context(), "a", a.Heartbeat(0, 0), tail, nil); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, redis.Heartbeat(t.Context(), "a", a.Heartbeat(0, 0), tail, nil))
 	const deltas = 3
 	for i := range deltas {
 		bloomdbtest.Count(t, a, i, 1)
@@ -27,18 +24,12 @@ func TestLagCountsUnannouncedDeltas(t *testing.T) {
 		if !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		if err := redis.Publish(t.Context(), d, tail, 1000); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, redis.Publish(t.Context(), d, tail, 1000))
 		tail = streams.At(d.Epoch, d.Seq)
-		if err := a.Published(d); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, a.Published(d))
 	}
 	f := follow(b, log)
-	if err := f.readHeads(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, f.readHeads(t.Context()))
 	o := f.origins["a"]
 	batch, err := redis.Read(t.Context(), "a", o.at)
 	if err != nil || len(batch) != deltas {

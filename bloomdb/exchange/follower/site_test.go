@@ -12,6 +12,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/bloomdb/exchange/streams/streamstest"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // siteOptions are small, with the real time.
@@ -49,13 +50,9 @@ func nextDelta(t *testing.T, db *bloomdb.DB, n int) wire.Delta {
 // published. It reports message 1.
 func firstDelta(t *testing.T, db *bloomdb.DB) wire.Delta {
 	t.Helper()
-	if err := db.Resume(0, 0); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Resume(0, 0))
 	d := nextDelta(t, db, 1)
-	if err := db.Published(d); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Published(d))
 	return d
 }
 
@@ -68,9 +65,7 @@ func entryOf(d wire.Delta) streams.Entry {
 func look(t *testing.T, f *Follower) {
 	t.Helper()
 	for heads := true; heads || f.anyWork(); heads = false {
-		if err := f.catchUp(t.Context(), heads); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, f.catchUp(t.Context(), heads))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/exchange/streams/streamstest"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // The voter requests a site's votes unless the record in Redis has the epoch and stamp
@@ -61,16 +62,12 @@ func TestRequestedVotes(t *testing.T) {
 			}
 			voter, log := bloomdbtest.Open(t, o), newLog()
 			if c.held != nil {
-				if err := voter.ApplyVotes(c.held); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Check(t, voter.ApplyVotes(c.held))
 			}
 			log.Change(func(k streamstest.State) { k.Votes["a"] = c.found })
 			f := follow(voter, log)
 			f.receiveHeartbeat(heartbeat, true)
-			if err := f.readVotes(t.Context(), f.origins["a"]); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, f.readVotes(t.Context(), f.origins["a"]))
 			if asks := len(f.Incomplete()) > 0; asks != c.asks {
 				t.Errorf("requests %v, want %v: %+v", asks, c.asks, f.Status())
 			}

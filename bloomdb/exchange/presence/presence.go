@@ -4,6 +4,7 @@
 // Sites with different keys do not see each other otherwise, because all other keys in Redis
 // contain the id. Anybody with access to Redis may have written the hash, so it is a hint
 // for administrators and decides nothing. FORMAT.md of package exchange describes it.
+// The lock is held for the list of the others only.
 package presence
 
 import (

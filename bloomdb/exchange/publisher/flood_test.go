@@ -12,6 +12,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/exchange/link"
 	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // openSite opens a database with the real time. Its folder is made before the test's bubble.
@@ -115,9 +116,7 @@ func TestHeartbeatAmongReports(t *testing.T) {
 	for range 10 {
 		bloomdbtest.Report(t, db, 0)
 		p.schedule.reports, p.schedule.beat = time.Now(), time.Now() // both are due
-		if err := p.take(t.Context(), p.next(time.Now())); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, p.take(t.Context(), p.next(time.Now())))
 	}
 	if log.deltas < 4 || log.heartbeats < 4 {
 		t.Errorf("%d deltas and %d heartbeats in 10 steps", log.deltas, log.heartbeats)

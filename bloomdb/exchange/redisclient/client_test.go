@@ -22,9 +22,7 @@ func TestCloseWhileInUse(t *testing.T) {
 	}
 	used := c.UniversalClient.(*redis.Client).Conn()
 	defer used.Close()
-	if err := used.Ping(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, used.Ping(t.Context()).Err())
 	c.dialer.close()
 	testenv.Eventually(t, "the connection is closed", func() bool { return m.CurrentConnectionCount() == 0 })
 	if err := c.Close(); err != nil {

@@ -8,27 +8,22 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // writeSlot writes a snapshot's chunks.
 func writeSlot(t *testing.T, s *store, slot byte, chunks ...string) {
 	t.Helper()
-	if err := s.ClearSlot(t.Context(), "a", slot); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, s.ClearSlot(t.Context(), "a", slot))
 	for i, chunk := range chunks {
-		if err := s.WriteChunk(t.Context(), "a", slot, i, []byte(chunk)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, s.WriteChunk(t.Context(), "a", slot, i, []byte(chunk)))
 	}
 }
 
 func mustCommit(t *testing.T, s *store, slot byte, chunks int, manifest string, trim streams.Position) {
 	t.Helper()
 	c := streams.Commit{Site: "a", Place: streams.Place{Slot: slot, Chunks: chunks}, Manifest: []byte(manifest), Heartbeat: []byte("alive " + manifest), Trim: trim}
-	if err := s.Commit(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, s.Commit(t.Context(), c))
 }
 
 // expectSlot checks which chunks a slot contains; none: it does not exist.
@@ -94,9 +89,7 @@ func TestSnapshotLost(t *testing.T) {
 		mustCommit(t, s, streams.FirstSlot, 1, "first", streams.Position{})
 		writeSlot(t, s, streams.SecondSlot, "one")
 		s.redis.Del(ctx, s.SlotKey("a", streams.SecondSlot))
-		if err := s.WriteChunk(ctx, "a", streams.SecondSlot, 1, []byte("two")); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, s.WriteChunk(ctx, "a", streams.SecondSlot, 1, []byte("two")))
 		if err := s.Commit(ctx, streams.Commit{Site: "a", Place: streams.Place{Slot: streams.SecondSlot, Chunks: 2}, Manifest: []byte("second")}); !errors.Is(err, streams.ErrSnapshotLost) {
 			t.Errorf("a chunk was lost: %v", err)
 		}

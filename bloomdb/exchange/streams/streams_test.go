@@ -13,6 +13,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/exchange/redistest"
 	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // store is a federation in Redis, with the client that may change it in any way.
@@ -42,9 +43,7 @@ func delta(site string, epoch, seq uint64, record string) wire.Delta {
 
 func mustPublish(t *testing.T, s *store, d wire.Delta, before streams.Position) {
 	t.Helper()
-	if err := s.Publish(t.Context(), d, before, 1000); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, s.Publish(t.Context(), d, before, 1000))
 }
 
 func mustTail(t *testing.T, s *store, site string, want streams.Position) {
@@ -78,9 +77,7 @@ func TestPublishTwiceIsOnce(t *testing.T) {
 		if msg.Payload != "one\x00\r\n" {
 			t.Fatalf("the news were %q", msg.Payload)
 		}
-		if err := s.Heartbeat(ctx, "a", []byte("alive"), streams.At(5, 1), nil); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, s.Heartbeat(ctx, "a", []byte("alive"), streams.At(5, 1), nil))
 		if msg, err = ps.ReceiveMessage(ctx); err != nil || msg.Payload != "alive" {
 			t.Fatalf("the news were %q, %v", msg, err)
 		}
@@ -101,9 +98,7 @@ func TestLargeRecordIsNotInTheNews(t *testing.T) {
 		}
 		record := strings.Repeat("r", streams.MaxNews+1)
 		mustPublish(t, s, delta("a", 5, 1, record), streams.Position{})
-		if err := s.Heartbeat(ctx, "a", []byte("alive"), streams.At(5, 1), nil); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, s.Heartbeat(ctx, "a", []byte("alive"), streams.At(5, 1), nil))
 		msg, err := ps.ReceiveMessage(ctx)
 		if err != nil || msg.Payload != "alive" {
 			t.Fatalf("the news were %.60q, %v", msg, err)
@@ -154,9 +149,7 @@ func TestPublishNoticesAMovedStream(t *testing.T) {
 func TestTailOfATrimmedStream(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
 		mustPublish(t, s, delta("a", 5, 1, "one"), streams.Position{})
-		if err := s.redis.XTrimMaxLen(t.Context(), s.StreamKey("a"), 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, s.redis.XTrimMaxLen(t.Context(), s.StreamKey("a"), 0).Err())
 		mustTail(t, s, "a", streams.At(5, 1))
 		mustPublish(t, s, delta("a", 5, 2, "two"), streams.At(5, 1))
 	})
@@ -167,9 +160,7 @@ func TestStreamIsTrimmed(t *testing.T) {
 	const length, published = 200, 1000
 	var before streams.Position
 	for seq := uint64(1); seq <= published; seq++ {
-		if err := s.Publish(t.Context(), delta("a", 1, seq, "x"), before, length); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, s.Publish(t.Context(), delta("a", 1, seq, "x"), before, length))
 		before = streams.At(1, seq)
 	}
 	// MAXLEN ~ trims whole nodes, of 100 entries by default.
@@ -183,9 +174,7 @@ func TestReadIsBounded(t *testing.T) {
 		ctx := t.Context()
 		add := func(id string, values ...any) {
 			t.Helper()
-			if err := s.redis.XAdd(ctx, &redis.XAddArgs{Stream: s.StreamKey("a"), ID: id, Values: values}).Err(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, s.redis.XAdd(ctx, &redis.XAddArgs{Stream: s.StreamKey("a"), ID: id, Values: values}).Err())
 		}
 		mega := strings.Repeat("m", streams.MaxRecord)
 		for seq := 1; seq <= 4; seq++ {
@@ -271,15 +260,11 @@ func TestTooManyHeads(t *testing.T) {
 		for i := range 5 * streams.MaxSites {
 			fields = append(fields, fmt.Sprint("site", i), "x")
 		}
-		if err := s.redis.HSet(t.Context(), s.HeadsKey(), fields...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, s.redis.HSet(t.Context(), s.HeadsKey(), fields...).Err())
 		if heads, bad, err := s.Heads(t.Context()); err != nil || bad != 0 || len(heads) != 0 {
 			t.Fatalf("%d heads, %d bad, %v", len(heads), bad, err)
 		}
-		if err := s.Heartbeat(t.Context(), "a", []byte("alive"), streams.Position{}, nil); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, s.Heartbeat(t.Context(), "a", []byte("alive"), streams.Position{}, nil))
 		if heads, _, err := s.Heads(t.Context()); err != nil || len(heads) != 1 || heads[0].Site != "a" {
 			t.Fatalf("%v, %v", heads, err)
 		}
@@ -295,14 +280,10 @@ func TestReclaim(t *testing.T) {
 			t.Fatalf("%+v, %v", end, err)
 		}
 		for _, end := range []streams.Position{{}, {5, 1}} {
-			if err := s.Reclaim(t.Context(), "a", end); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, s.Reclaim(t.Context(), "a", end))
 			mustTail(t, s, "a", streams.At(5, 2))
 		}
-		if err := s.Reclaim(t.Context(), "a", streams.At(5, 2)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, s.Reclaim(t.Context(), "a", streams.At(5, 2)))
 		mustTail(t, s, "a", streams.Position{})
 		if n := s.redis.XLen(t.Context(), s.ForeignKey("a")).Val(); n != 2 {
 			t.Errorf("%d entries were moved aside", n)

@@ -11,15 +11,14 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestNews(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
-	if err := db.Resume(0, 0); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Resume(0, 0))
 	heartbeat := db.Heartbeat(0, 0)
 	bloomdbtest.Report(t, db, 1)
 	d, ok, err := db.NextDelta(true)

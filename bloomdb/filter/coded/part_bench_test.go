@@ -11,6 +11,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/filter/filtertest"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // BenchmarkPart uses parts of the default size, a tenth and half full: with 20 million counted
@@ -110,9 +111,7 @@ func benchFill(b *testing.B, p *Part, block func(uint64, []filter.Cell) []filter
 	var cells []filter.Cell
 	for i := range filter.Blocks(p.size, p.values) {
 		cells = block(i, cells[:0])
-		if err := p.Merge(cells); err != nil {
-			b.Fatal(err)
-		}
+		testenv.Check(b, p.Merge(cells))
 	}
 	b.Logf("%d cells in %.2f MB, %.2f bytes each", p.Cells(), float64(p.Bytes())/1e6, float64(p.Bytes())/float64(p.Cells()))
 }
@@ -155,9 +154,7 @@ func benchMerge(b *testing.B, p *Part, delta func() []filter.Cell) {
 		cells += len(d)
 		b.StartTimer()
 		begun := cpuTime(b)
-		if err := p.Merge(d); err != nil {
-			b.Fatal(err)
-		}
+		testenv.Check(b, p.Merge(d))
 		spent += cpuTime(b) - begun
 	}
 	b.ReportMetric(float64(cells)/b.Elapsed().Seconds()/1e6, "Mcells/s")

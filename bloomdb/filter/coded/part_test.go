@@ -11,6 +11,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/filter/filtertest"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // A part equals the map of the greatest merged values, in any order and with any repetition.
@@ -33,9 +34,7 @@ func TestPartModel(t *testing.T) {
 				model[pos] = max(model[pos], v)
 			}
 			for range rapid.IntRange(1, 2).Draw(t, "times") {
-				if err := p.Merge(cells); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Check(t, p.Merge(cells))
 			}
 		}
 		if err := p.Check(); err != nil || p.Cells() != int64(len(model)) {
@@ -83,14 +82,10 @@ func TestPartsMemory(t *testing.T) {
 			count.Add(filtertest.Hash(r), 1+uint32(r.ExpFloat64()*3))
 		}
 		for i := range filter.Blocks(shape.Size(), false) {
-			if err := p.Merge(own.Block(i, nil)); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, p.Merge(own.Block(i, nil)))
 		}
 		for i := range filter.Blocks(counts.Size(), true) {
-			if err := c.Merge(count.Block(i, nil)); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, c.Merge(count.Block(i, nil)))
 		}
 		bits += p.Bytes()
 		cells += c.Bytes()
@@ -154,9 +149,7 @@ func TestPartOfKeysModel(t *testing.T) {
 					t.Fatalf("a new key has %d, want at most %d", got, want)
 				}
 			}
-			if err := m.part.Merge(ascending(some)); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, m.part.Merge(ascending(some)))
 			for range 20 {
 				h := filtertest.Hash(r)
 				positions := bits.Positions(h, nil)
@@ -174,9 +167,7 @@ func TestPartOfKeysModel(t *testing.T) {
 			if rapid.Bool().Draw(t, "something there") {
 				pos := i << m.part.shift
 				other.cells[pos] = 1
-				if err := other.part.Merge([]filter.Cell{{Pos: pos, Value: 1}}); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Check(t, other.part.Merge([]filter.Cell{{Pos: pos, Value: 1}}))
 			}
 			cells := m.part.Block(i, nil)
 			got, err := other.part.Install(i, AppendCells(nil, i<<m.part.shift, cells, values), []filter.Cell{{Pos: 1, Value: 7}})

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func figure() lab.Figure {
@@ -26,9 +27,7 @@ func figure() lab.Figure {
 
 func TestSave(t *testing.T) {
 	dir := t.TempDir()
-	if err := Save(dir, figure()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, Save(dir, figure()))
 	svg, err := os.ReadFile(filepath.Join(dir, "decay.svg"))
 	if err != nil {
 		t.Fatal(err)
@@ -59,9 +58,7 @@ func TestSaveOnePoint(t *testing.T) {
 	f := figure()
 	f.X.Log = true
 	f.Series = []lab.Series{{Name: "one", Points: []lab.Point{{X: 7, Y: 0.5}}}}
-	if err := Save(t.TempDir(), f); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, Save(t.TempDir(), f))
 }
 
 func TestSaveFails(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // coin has one cell that all draw anew and one that is drawn once.
@@ -211,9 +213,7 @@ func TestRowJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got map[string]any
-	if err := json.Unmarshal(b, &got); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, json.Unmarshal(b, &got))
 	want := map[string]any{
 		"experiment": "coin", "cell": "c", "paper": nil, "reference": nil, "measured": 2.0, "sd": 0.0,
 		"rounds": 1.0, "tolerance": nil, "why": "", "within": true, "note": "n",

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func seeded(t testing.TB, seed uint64) *rand.Rand {
@@ -53,9 +55,7 @@ func TestClassicModel(t *testing.T) {
 				delete(model[i], pos)
 			}
 		}
-		if err := filters[0].Or(filters[1]); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, filters[0].Or(filters[1]))
 		for pos := range model[1] {
 			model[0][pos] = true
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // Whatever states arrive, in any order and as often as they like, the joined
@@ -34,16 +36,12 @@ func TestJoinModel(t *testing.T) {
 					truth[i]++
 				}
 				state := newState()
-				if err := state.Sum(site); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Check(t, state.Sum(site))
 				states = append(states, state)
 			}
 			order := append(rapid.Permutation(states).Draw(t, "order"), states[rapid.IntRange(0, len(states)-1).Draw(t, "again")])
 			for _, state := range order {
-				if err := joined[s].Join(state); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Check(t, joined[s].Join(state))
 			}
 			for pos := range uint64(m) {
 				if got, want := joined[s].Cells().Cell(pos), site.Cells().Cell(pos); got != want {

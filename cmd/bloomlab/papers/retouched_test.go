@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func vector(t rapid.TB, m uint64, live bool, keys [][]uint64) *CountingVector {
@@ -17,9 +19,7 @@ func vector(t rapid.TB, m uint64, live bool, keys [][]uint64) *CountingVector {
 		t.Fatal(err)
 	}
 	for _, key := range keys {
-		if err := v.Add(key); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, v.Add(key))
 	}
 	return v
 }

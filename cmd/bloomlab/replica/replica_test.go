@@ -22,12 +22,8 @@ func sampleFolder(t *testing.T, hit bool) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.MkdirAll(filepath.Join(root, folder), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(root, folder, sample), raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.MkdirAll(filepath.Join(root, folder), 0o700))
+		testenv.Check(t, os.WriteFile(filepath.Join(root, folder, sample), raw, 0o600))
 	}
 	for _, sample := range []string{"html.eml", "both.eml", "plain.eml"} {
 		copyTo("spam", sample)
@@ -98,9 +94,7 @@ func TestUnreportedIsNotCaught(t *testing.T) {
 	b := &bench{Options: Options{Seed: 1, Kinds: kinds(t, "base64", "subject"), Together: true}, from: c.material(),
 		rows: []Row{{By: map[string]int{}}, {By: map[string]int{}}}}
 	for _, m := range c.Spams {
-		if err := b.message("", db, m); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, b.message("", db, m))
 	}
 	for _, r := range b.rows {
 		if r.Copies != 3 || r.Caught != 0 {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 var update = flag.Bool("update", false, "rewrite the example file and the .error files")
@@ -25,9 +27,7 @@ func TestExampleFile(t *testing.T) {
 		"../../../contrib/man/spambloom.toml.5": Page(),
 	} {
 		if *update {
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, os.WriteFile(path, []byte(text), 0o644))
 		}
 		committed, err := os.ReadFile(path)
 		if err != nil {
@@ -114,9 +114,7 @@ max_error_per_mail = 1e-4
 url = "redis://me:secret@db:6379/0"
 `
 	text = strings.Replace(text, "milter.oversize = \"skip\"\n", "", 1)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(path, []byte(text), 0o600))
 	c, err := Load(path)
 	if err != nil {
 		t.Fatal(err)
@@ -148,9 +146,7 @@ url = "redis://me:secret@db:6379/0"
 func TestLoadErrors(t *testing.T) {
 	dir := t.TempDir()
 	big := filepath.Join(dir, "big.toml")
-	if err := os.WriteFile(big, []byte(strings.Repeat("# padding\n", maxFile/10+1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(big, []byte(strings.Repeat("# padding\n", maxFile/10+1)), 0o600))
 	for path, want := range map[string]string{
 		filepath.Join(dir, "none.toml"): "no such file",
 		dir:                             "is a directory",
@@ -177,9 +173,7 @@ func TestBadFiles(t *testing.T) {
 		got := err.Error() + "\n"
 		want := strings.TrimSuffix(path, ".toml") + ".error"
 		if *update {
-			if err := os.WriteFile(want, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, os.WriteFile(want, []byte(got), 0o644))
 		}
 		if text, err := os.ReadFile(want); err != nil || string(text) != got {
 			t.Errorf("%s: got\n%swant\n%s%v", path, got, text, err)
@@ -189,9 +183,7 @@ func TestBadFiles(t *testing.T) {
 
 func TestOverride(t *testing.T) {
 	c := Default()
-	if err := c.Override("milter.listen", "--listen", []string{"unix:/a", "unix:/b"}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, c.Override("milter.listen", "--listen", []string{"unix:/a", "unix:/b"}))
 	if !slices.Equal(c.Milter.Listen, []string{"unix:/a", "unix:/b"}) || c.Where("milter.listen") != "--listen" {
 		t.Errorf("listen = %v from %s", c.Milter.Listen, c.Where("milter.listen"))
 	}
@@ -221,9 +213,7 @@ func TestEffectiveHidesPasswords(t *testing.T) {
 		"redis://s1/0?password=a&hunter2&password=b#c": "",
 	} {
 		c := Default()
-		if err := c.Override("redis.url", "--redis", url); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, c.Override("redis.url", "--redis", url))
 		line := slog.GroupValue(c.Effective()...).String()
 		if strings.Contains(line, "hunter2") || !strings.Contains(line, hidden) && strings.Contains(url, "hunter2") || !strings.Contains(line, "redis.url="+want) {
 			t.Errorf("%s: %s", url, line)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/internal/invitation"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // key returns the signing key of a site of the tests.
@@ -51,9 +52,7 @@ func open() *invitation.Invitation {
 func sealed(t *testing.T, for_ string) string {
 	t.Helper()
 	i := open()
-	if err := i.Seal(request(t, for_), invitation.Secret{Key: federation, Redis: "rediss://spambloom:geheim@redis.example.org:6379/0"}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, i.Seal(request(t, for_), invitation.Secret{Key: federation, Redis: "rediss://spambloom:geheim@redis.example.org:6379/0"}))
 	line, err := i.Line(key("mx1"))
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,8 @@ import (
 	"testing/iotest"
 
 	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // got returns what a reader yields, one line for each message or error.
@@ -107,12 +109,8 @@ func tree(t *testing.T, files map[string]string) string {
 	root := t.TempDir()
 	for name, content := range files {
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testenv.Check(t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	return root
 }
@@ -132,15 +130,9 @@ func TestFolder(t *testing.T) {
 		"sub/c.eml": "C: 1\n", "sub/box": mark + "D: 1\n\n" + mark + "E: 1\n", "empty": "",
 		"tmp/t.eml": "T: 1\n",
 	})
-	if err := os.Symlink("a.eml", filepath.Join(root, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(".", filepath.Join(root, "circle")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("nowhere", filepath.Join(root, "broken")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Symlink("a.eml", filepath.Join(root, "link")))
+	testenv.Check(t, os.Symlink(".", filepath.Join(root, "circle")))
+	testenv.Check(t, os.Symlink("nowhere", filepath.Join(root, "broken")))
 	want := []string{
 		`a.eml "A: 1\n"`, `b.eml "B: 1\n"`, "broken error stat broken: no such file or directory",
 		"empty error empty: message of 0 bytes", `link "A: 1\n"`,
@@ -174,9 +166,7 @@ func TestEmptyFolder(t *testing.T) {
 		"empty/.hidden": "A: 1\n", "maildir/cur/.keep": "", "maildir/new/.keep": "", "maildir/subscriptions": "x",
 		"broken/0": "", "outer/inner/a": "A: 1\n",
 	})
-	if err := os.Mkdir(filepath.Join(root, "outer/other"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Mkdir(filepath.Join(root, "outer/other"), 0o700))
 	var names []string
 	for _, name := range []string{"empty", "maildir", "broken", "outer"} {
 		names = append(names, filepath.Join(root, name))

@@ -28,9 +28,7 @@ func TestFiles(t *testing.T) {
 	for name, want := range files {
 		path := filepath.Join(contrib, name)
 		if *update {
-			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, os.WriteFile(path, []byte(want), 0o644))
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != want {
 			t.Errorf("%s differs (%v): run make generate", path, err)

@@ -37,9 +37,7 @@ func newQueue(t *testing.T, o Options) *Queue {
 func add(t *testing.T, q *Queue, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
-		if err := q.Add(entryOf(text, "anna")); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, q.Add(entryOf(text, "anna")))
 	}
 }
 
@@ -47,9 +45,7 @@ func add(t *testing.T, q *Queue, texts ...string) {
 func deliver(t *testing.T, q *Queue) []string {
 	t.Helper()
 	got := []string{}
-	if err := q.Deliver(t.Context(), func(_ context.Context, e Entry) Fate { got = append(got, textOf(e)); return Settled }); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, q.Deliver(t.Context(), func(_ context.Context, e Entry) Fate { got = append(got, textOf(e)); return Settled }))
 	return got
 }
 
@@ -103,13 +99,9 @@ func TestEntryComesBack(t *testing.T) {
 	q := newQueue(t, Options{})
 	want := entryOf("x", "anna@example.org")
 	want.Verb, want.Control = "revoke", "unix:/run/s.sock"
-	if err := q.Add(want); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, q.Add(want))
 	var got Entry
-	if err := q.Deliver(t.Context(), func(_ context.Context, e Entry) Fate { got = e; return Settled }); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, q.Deliver(t.Context(), func(_ context.Context, e Entry) Fate { got = e; return Settled }))
 	want.Number = got.Number
 	if got.Number == 0 || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
 		t.Errorf("\n got %+v\nwant %+v", got, want)
@@ -125,9 +117,7 @@ func TestFates(t *testing.T) {
 		if who == "carl" {
 			e.Control = "unix:/other"
 		}
-		if err := q.Add(e); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, q.Add(e))
 	}
 	var got []string
 	send := func(fates map[string]Fate) {
@@ -390,9 +380,7 @@ func TestDeliverEnds(t *testing.T) {
 	q := newQueue(t, Options{})
 	add(t, q, "a", "b", "c")
 	ctx, cancel := context.WithCancel(t.Context())
-	if err := q.Deliver(ctx, func(context.Context, Entry) Fate { cancel(); return Settled }); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, q.Deliver(ctx, func(context.Context, Entry) Fate { cancel(); return Settled }))
 	if got := deliver(t, q); fmt.Sprint(got) != "[b c]" {
 		t.Errorf("the rest is %v", got)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // written returns a file with three entries, of which the second is settled, and the end of
@@ -138,9 +140,7 @@ func TestModel(t *testing.T) {
 					return
 				}
 				cut := rapid.IntRange(len(before), len(after)-1).Draw(t, "cut")
-				if err := os.Truncate(path, int64(cut)); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Check(t, os.Truncate(path, int64(cut)))
 			},
 			"other process": func(*rapid.T) { q = New(dir, q.Options) },
 			"deliver": func(t *rapid.T) {

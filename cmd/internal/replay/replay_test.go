@@ -227,9 +227,7 @@ func TestPlot(t *testing.T) {
 	}{{nil, 0}, {archive("Sa"), 0}, {archive("Hb", "Ha"), 0}, {archive(codes...), 250}} {
 		r := runAll(t, c.messages, options(""))
 		var b strings.Builder
-		if err := r.Plot(&b); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, r.Plot(&b))
 		d := xml.NewDecoder(strings.NewReader(b.String()))
 		for {
 			if _, err := d.Token(); errors.Is(err, io.EOF) {

@@ -181,9 +181,7 @@ func TestListenLeavesLiveSocket(t *testing.T) {
 
 func TestListenLeavesOtherFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mail")
-	if err := os.WriteFile(path, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(path, []byte("precious"), 0o600))
 	wantError(t, "unix:"+path, "is not a socket", syscall.EADDRINUSE)
 	if data, err := os.ReadFile(path); err != nil || string(data) != "precious" {
 		t.Errorf("%q, %v", data, err)
@@ -211,9 +209,7 @@ func TestParseUnix(t *testing.T) {
 func TestCheckWay(t *testing.T) {
 	top := testenv.Dir(t)
 	folder := filepath.Join(top, "folder")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Mkdir(folder, 0o700))
 	own, other := strconv.Itoa(os.Getgid()), strconv.Itoa(os.Getgid()+1)
 	for _, c := range []struct {
 		top, folder fs.FileMode
@@ -228,9 +224,7 @@ func TestCheckWay(t *testing.T) {
 		{0o700, 0o755, other, top + ", mode 0700"},
 		{0o755, 0o755, "no-such-group", "no group"},
 	} {
-		if err := errors.Join(os.Chmod(top, c.top), os.Chmod(folder, c.folder)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, errors.Join(os.Chmod(top, c.top), os.Chmod(folder, c.folder)))
 		err := CheckWay(filepath.Join(folder, "s.sock"), c.group)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%+v: %v", c, err)

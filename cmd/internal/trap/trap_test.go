@@ -37,17 +37,13 @@ func maildir(t *testing.T) string {
 func makeMaildir(t *testing.T, dir string) {
 	t.Helper()
 	for _, sub := range []string{"tmp", "new", "cur"} {
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.MkdirAll(filepath.Join(dir, sub), 0o700))
 	}
 }
 
 func put(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // list returns the entries of a folder of the Maildir.
@@ -156,16 +152,10 @@ func TestRefused(t *testing.T) {
 	secret := filepath.Join(filepath.Dir(dir), "secret")
 	put(t, secret, "of somebody else")
 	for i, link := range []string{secret, "../../secret", "/etc/passwd", "nowhere", "7-good"} {
-		if err := os.Symlink(link, fmt.Sprintf("%s/new/1-link%d", dir, i)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.Symlink(link, fmt.Sprintf("%s/new/1-link%d", dir, i)))
 	}
-	if err := syscall.Mkfifo(dir+"/new/2-pipe", 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(dir+"/new/3-folder", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, syscall.Mkfifo(dir+"/new/2-pipe", 0o600))
+	testenv.Check(t, os.Mkdir(dir+"/new/3-folder", 0o700))
 	put(t, dir+"/new/4-short", "short")
 	put(t, dir+"/new/7-good", "good")
 	k := &taker{fail: func(raw string) error {
@@ -225,9 +215,7 @@ func TestWaits(t *testing.T) {
 func TestVanishes(t *testing.T) {
 	dir, k := maildir(t), new(taker)
 	watched(t, dir, k, func(trap *Trap, log *testenv.Log) {
-		if err := os.Rename(dir, dir+"-away"); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.Rename(dir, dir+"-away"))
 		time.Sleep(2 * retryAfter)
 		synctest.Wait()
 		if s := trap.Status(); s.Fault == "" || strings.Count(log.String(), "spam trap suspended") != 1 {
@@ -249,9 +237,7 @@ func TestLinkedFolder(t *testing.T) {
 	dir, k := maildir(t), new(taker)
 	away := t.TempDir()
 	put(t, away+"/1", "of somebody else")
-	if err := errors.Join(os.Remove(dir+"/new"), os.Symlink(away, dir+"/new")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, errors.Join(os.Remove(dir+"/new"), os.Symlink(away, dir+"/new")))
 	watched(t, dir, k, func(trap *Trap, _ *testenv.Log) {
 		if s := trap.Status(); s.Fault == "" || len(k.got) > 0 {
 			t.Errorf("%+v, took %q", s, k.got)
@@ -273,9 +259,7 @@ func TestCannotMove(t *testing.T) {
 		if s := trap.Status(); s.Taken != 1 || s.Waiting != 3 || s.Fault == "" {
 			t.Errorf("%+v", s)
 		}
-		if err := os.Mkdir(dir+"/cur", 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.Mkdir(dir+"/cur", 0o700))
 		time.Sleep(retryAfter)
 		synctest.Wait()
 		if s := trap.Status(); s != (Status{Taken: 3}) || len(k.got) != 3 {

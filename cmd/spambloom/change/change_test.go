@@ -27,23 +27,17 @@ func read(t testing.TB, path string) *change.File {
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "link")
-	if err := os.WriteFile(real, []byte("a\n"), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(real, []byte("a\n"), 0o640))
 	if err := os.Chmod(real, 0o640); err != nil { // WriteFile heeds the umask
 		t.Fatal(err)
 	}
-	if err := os.Symlink("real", link); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Symlink("real", link))
 	f := read(t, link)
 	if f.IsChanged() || f.Diff(nil) != "" {
 		t.Error("unchanged, but has a diff")
 	}
 	f.New = []byte("b\n")
-	if err := f.Write(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, f.Write())
 	text, _ := os.ReadFile(real)
 	info, _ := os.Stat(real)
 	if kind, _ := os.Lstat(link); string(text) != "b\n" || info.Mode().Perm() != 0o640 || kind.Mode()&os.ModeSymlink == 0 {
@@ -80,9 +74,7 @@ func TestPatchAccepts(t *testing.T) {
 		if !f.IsChanged() {
 			return
 		}
-		if err := os.WriteFile(f.Path, f.Old, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.WriteFile(f.Path, f.Old, 0o600))
 		cmd := exec.Command(patch, "-s", "-F0", f.Path)
 		cmd.Stdin = strings.NewReader(f.Diff(nil))
 		out, err := cmd.CombinedOutput()

@@ -34,12 +34,8 @@ func TestMayConnect(t *testing.T) {
 		{0o755, 0o660, finding.Warning, "may not connect"},
 		{0o700, 0o666, finding.Warning, "may not enter"},
 	} {
-		if err := os.Chmod(path, c.socket); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(dir, c.folder); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.Chmod(path, c.socket))
+		testenv.Check(t, os.Chmod(dir, c.folder))
 		if r := mayConnect(name, path); r.State != c.state || !strings.Contains(r.Text, c.want) {
 			t.Errorf("%o %o: %+v", c.folder, c.socket, r)
 		}
@@ -49,9 +45,7 @@ func TestMayConnect(t *testing.T) {
 		t.Errorf("no socket: %+v", r)
 	}
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(file, nil, 0o666))
 	if r := mayConnect(name, file); r.State != finding.Warning || !strings.Contains(r.Text, "is no socket") {
 		t.Errorf("a file: %+v", r)
 	}

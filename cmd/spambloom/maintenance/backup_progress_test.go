@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/cmd/spambloom/verb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // Bytes that are counted slowly race with nothing: the bar has no goroutine of its own. (Its
@@ -22,8 +23,6 @@ func TestByteProgressIsAlone(t *testing.T) {
 		if now := bar.State().CurrentBytes; now != 100 {
 			t.Errorf("%v bytes", now)
 		}
-		if err := bar.Finish(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, bar.Finish())
 	})
 }

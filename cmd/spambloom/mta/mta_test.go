@@ -37,9 +37,7 @@ func TestReadPostfix(t *testing.T) {
 		"main.cf":   "compatibility_level = 3.6\nqueue_directory = /q\nmail_owner = postfix\nmilter_default_action = tempfail\nsmtpd_milters = { unix:spambloom/milter.sock,\n  default_action=accept }, unix:/abs/s, inet:127.0.0.1:8891\n",
 		"master.cf": "smtp inet n - y - - smtpd\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	got, err := ReadPostfix(t.Context(), dir)
 	want := &Server{Name: "Postfix", File: filepath.Join(dir, "main.cf"), User: "postfix", Chroot: "/q", Queue: "/q", Milters: []Milter{
@@ -63,9 +61,7 @@ func TestMasterOverrides(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		for name, text := range map[string]string{"main.cf": "compatibility_level = 3.6\nqueue_directory = /q\nmilter_default_action = tempfail\nsmtpd_milters = inet:a:1\n", "master.cf": master} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 		}
 		got, err := ReadPostfix(t.Context(), dir)
 		if err != nil || !reflect.DeepEqual(got.Milters, want.Milters) || got.Override != want.Override || got.Chroot != want.Chroot {
@@ -78,9 +74,7 @@ func TestReadSendmail(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "sendmail.cf")
 	text := "O InputMailFilters=spambloom, opendkim\nXopendkim, S=inet:8891@localhost, F=T\nXspambloom, S=unix:/run/spambloom/milter.sock, T=C:10s;E:5m\nXunused, S=inet:1@localhost\n"
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(path, []byte(text), 0o644))
 	got, err := ReadSendmail(dir)
 	want := []Milter{{"unix:/run/spambloom/milter.sock", "/run/spambloom/milter.sock", "accept"}, {"inet:8891@localhost", "", "tempfail"}}
 	if err != nil || !reflect.DeepEqual(got.Milters, want) {

@@ -15,9 +15,7 @@ import (
 func TestOthersDaemonIsNotAsked(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("STATE_DIRECTORY", "")
-	if err := os.Mkdir("spambloom-data", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Mkdir("spambloom-data", 0o755))
 	ln, err := net.Listen("unix", "spambloom-data/spambloom.sock")
 	if err != nil {
 		t.Fatal(err)
@@ -29,9 +27,7 @@ func TestOthersDaemonIsNotAsked(t *testing.T) {
 	}
 	daemon.Close()
 	testenv.Root(t)
-	if err := os.Chown("spambloom-data", 65534, 65534); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Chown("spambloom-data", 65534, 65534))
 	if daemon, err = (&CLI{}).DialTo(""); !errors.Is(err, client.ErrUnavailable) {
 		t.Errorf("another user's daemon is asked: %v", err)
 		daemon.Close()

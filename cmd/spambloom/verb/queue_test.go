@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func TestQueueFolder(t *testing.T) {
@@ -47,9 +49,7 @@ func TestQueueFolder(t *testing.T) {
 		t.Errorf("without a home: %s", got)
 	}
 	if os.Geteuid() == 0 {
-		if err := os.Chown(own, 65534, 65534); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.Chown(own, 65534, 65534))
 		if isOwnFolder(own) {
 			t.Error("another user's folder is ours")
 		}

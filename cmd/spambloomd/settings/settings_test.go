@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // A file that was read at the start but is missing at a SIGHUP, for example while an editor
@@ -25,9 +26,7 @@ func TestUsualFileAwayAtReload(t *testing.T) {
 			t.Fatalf("%+v, %v", s, err)
 		}
 	}
-	if err := os.Remove(usual); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Remove(usual))
 	if s, err := s.Reload(); err == nil || !strings.Contains(err.Error(), usual) {
 		t.Errorf("reloaded with %+v, %v", s, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // -t refuses a state folder that the start would refuse, and changes nothing in it.
@@ -34,9 +35,7 @@ func TestStateIsChecked(t *testing.T) {
 			harness.Write(t, filepath.Join(dir, "identity"), "{\"version\":9}\ncrc32c 00000000\n")
 		}, "identity"},
 		"unfinished restore": {"", func(t *testing.T, dir string) {
-			if err := os.Mkdir(filepath.Join(dir, "restoring"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, os.Mkdir(filepath.Join(dir, "restoring"), 0o700))
 		}, "restore"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,23 +93,17 @@ func fillState(t *testing.T, s *settings.Settings) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 }
 
 func remove(t *testing.T, dir, name string) {
 	t.Helper()
-	if err := os.Remove(filepath.Join(dir, name)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Remove(filepath.Join(dir, name)))
 }
 
 func chmod(t *testing.T, dir, name string, mode os.FileMode) {
 	t.Helper()
-	if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Chmod(filepath.Join(dir, name), mode))
 }
 
 // spoilKey changes one digit of the federation key.
@@ -119,9 +112,7 @@ func spoilKey(t *testing.T, dir string) {
 	path := filepath.Join(dir, "federation.key")
 	key, err := keyring.ReadKey(path)
 	key[3] ^= 1
-	if err := errors.Join(err, os.Remove(path), keyring.WriteKey(path, key)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, errors.Join(err, os.Remove(path), keyring.WriteKey(path, key)))
 }
 
 // listing returns the names, sizes and times of a folder's files.

@@ -48,9 +48,7 @@ func TestExchangeFigures(t *testing.T) {
 			var last string
 			for range messages {
 				last = harness.Text()
-				if err := harness.Deliver(a.Milter, harness.Message(last)); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Check(t, harness.Deliver(a.Milter, harness.Message(last)))
 				<-tick.C
 			}
 			testenv.Eventually(t, "the other site receives the counts", func() bool { return b.Check(t, last).Count == 1 })

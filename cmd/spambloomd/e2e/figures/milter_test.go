@@ -236,9 +236,7 @@ func idleMilter(t *testing.T) *target {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(path, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Chmod(path, 0o666))
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for conn, err := ln.Accept(); err == nil; conn, err = ln.Accept() {

@@ -88,9 +88,7 @@ func startFull(t *testing.T, dir string, cold bool) boot {
 	var log strings.Builder
 	cmd.Stderr = &log
 	begin := time.Now()
-	if err := harness.StartChild(cmd); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, harness.StartChild(cmd))
 	_ = conn.SetReadDeadline(time.Now().Add(testenv.Patience))
 	answer := make([]byte, 256)
 	n, err := conn.Read(answer)

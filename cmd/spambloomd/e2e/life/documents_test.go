@@ -201,9 +201,7 @@ func newDocumentsSite(t *testing.T) (run func(documented)) {
 		"message.eml": message, "mail.eml": harness.Message(harness.Text()), "contrib/sample-spam.eml": "",
 		"forwarded.eml": attached(harness.Message(harness.Text())), "spam/1": harness.Message(harness.Text()), "ham/1": harness.Message(harness.Text()),
 	} {
-		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755))
 		harness.Write(t, filepath.Join(dir, name), text)
 	}
 	harness.Write(t, filepath.Join(dir, "contrib/sample-spam.eml"), harness.GuidePage(t, "sample-spam.eml"))

@@ -56,9 +56,7 @@ func TestListenersHandedOver(t *testing.T) {
 	}
 	defer log.Close()
 	cmd.Stderr = log
-	if err := harness.StartChild(cmd); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, harness.StartChild(cmd))
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }) // both fail after a normal end
 	logged := func(text string) func() bool {
 		return func() bool {
@@ -72,21 +70,15 @@ func TestListenersHandedOver(t *testing.T) {
 		t.Errorf("%+v, want the listener mx", status)
 	}
 	harness.Write(t, conf, strings.Replace(policy, "mx", "inet:8899@127.0.0.1", 1))
-	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, cmd.Process.Signal(syscall.SIGHUP))
 	testenv.Eventually(t, "refused", logged(want))
 	if reason, verdict := harness.DialWire(t, addr).Send(harness.LetterTo(harness.Text(), "you@example.org")); verdict != "" {
 		t.Errorf("%q %q: the previous policy must accept", reason, verdict)
 	}
 	harness.Write(t, conf, policy+"bulk = \"accept\"\n")
-	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, cmd.Process.Signal(syscall.SIGHUP))
 	testenv.Eventually(t, "reloaded", logged("msg=reloaded"))
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, cmd.Process.Signal(syscall.SIGTERM))
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}

@@ -73,9 +73,7 @@ func activate(s *harness.Site, t *testing.T, names string, addrs ...string) {
 	defer logFile.Close()
 	s.Cmd = exec.Command(testenv.Program(t, "systemd-socket-activate"), args...)
 	s.Cmd.Stderr = logFile
-	if err := harness.StartChild(s.Cmd); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, harness.StartChild(s.Cmd))
 	s.Ended = make(chan error, 1)
 	go func() { s.Ended <- s.Cmd.Wait() }()
 	t.Cleanup(func() { s.Stop(syscall.SIGKILL) })
@@ -89,9 +87,7 @@ func expectJudged(t *testing.T, network, addr string) *harness.MilterConn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Begin(harness.NewParcel([]byte(harness.Message(harness.Text())))); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, m.Begin(harness.NewParcel([]byte(harness.Message(harness.Text())))))
 	final, added, err := m.End()
 	if err != nil || !strings.Contains(strings.Join(added, " "), "X-Spambloom\x00clean;") {
 		t.Fatalf("%s: answer %q %q, %v", addr, final, added, err)
@@ -173,9 +169,7 @@ func TestNotices(t *testing.T) {
 	}
 	defer m.Close()
 	inFlight(t, m)
-	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, s.Cmd.Process.Signal(syscall.SIGTERM))
 	expectStatus(t, expectNotice(t, notify, "STOPPING=1"), "STATUS=Finishing the messages in flight, for at most 1m0s")
 	for range 2 { // the message is still in flight
 		expectNotice(t, notify, "EXTEND_TIMEOUT_USEC=30000000")
@@ -202,9 +196,7 @@ func expectStatus(t *testing.T, more []string, want string) {
 func monotonic(t *testing.T) int64 {
 	t.Helper()
 	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, unix.ClockGettime(unix.CLOCK_MONOTONIC, &now))
 	return now.Nano() / 1000
 }
 
@@ -212,9 +204,7 @@ func monotonic(t *testing.T) int64 {
 // chunk of the body.
 func inFlight(t *testing.T, m *harness.MilterConn) {
 	t.Helper()
-	if err := m.Begin(harness.NewParcel([]byte(harness.Message(harness.Text())))); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, m.Begin(harness.NewParcel([]byte(harness.Message(harness.Text())))))
 }
 
 // SIGTERM closes the connections without a message while another message is still in
@@ -237,9 +227,7 @@ func TestStopTwice(t *testing.T) {
 	if _, err := client.Post(t.Context(), s.Client(), v1.Report, reported); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, s.Cmd.Process.Signal(syscall.SIGTERM))
 	// The message in flight has an hour, longer than this test waits.
 	idle.SetReadDeadline(time.Now().Add(testenv.Patience))
 	if _, err := idle.In.ReadByte(); err == nil || os.IsTimeout(err) {

@@ -37,9 +37,7 @@ func TestMakeRun(t *testing.T) {
 	defer out.Close()
 	cmd := exec.Command(harness.Program(t, "spambloomd"), args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = harness.Repository, out, out
-	if err := harness.StartChild(cmd); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, harness.StartChild(cmd))
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
 		if err := cmd.Wait(); err != nil {
@@ -101,9 +99,7 @@ func TestSystemd(t *testing.T) {
 	}
 	place := info.Sys().(*syscall.Stat_t)
 	cmd.Stdout, cmd.Env = out, append(cmd.Env, fmt.Sprintf("JOURNAL_STREAM=%d:%d", place.Dev, place.Ino))
-	if err := harness.StartChild(cmd); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, harness.StartChild(cmd))
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }) // both fail after a normal end
 	expectNotice(t, notify, "READY=1")
 	conn, err := net.Dial("tcp", milter)
@@ -114,14 +110,10 @@ func TestSystemd(t *testing.T) {
 	if r := harness.Execute(t, "", harness.Program(t, "spambloom"), "status", "--control", "unix:"+control); r.Code != 0 {
 		t.Errorf("status through the socket of systemd: %+v", r)
 	}
-	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, cmd.Process.Signal(syscall.SIGHUP))
 	expectNotice(t, notify, "RELOADING=1")
 	expectNotice(t, notify, "READY=1")
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, cmd.Process.Signal(syscall.SIGTERM))
 	expectNotice(t, notify, "STOPPING=1")
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
@@ -150,9 +142,7 @@ func handOver(t *testing.T, network, address string) (addr string, file *os.File
 // expectNotice returns the lines after the wanted one.
 func expectNotice(t *testing.T, conn *net.UnixConn, want string) (more []string) {
 	t.Helper()
-	if err := conn.SetReadDeadline(time.Now().Add(testenv.Patience)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, conn.SetReadDeadline(time.Now().Add(testenv.Patience)))
 	buffer := make([]byte, 4096)
 	n, err := conn.Read(buffer)
 	notice := strings.Split(string(buffer[:n]), "\n")

@@ -47,9 +47,7 @@ func TestOtherUsers(t *testing.T) {
 	s.Configure(t, "[log]", fmt.Sprintf("[control]\nlisten = %q\ngroup = \"%d\"\n[log]", s.Control, group))
 	s.Start()
 	mail := harness.Write(t, filepath.Join(s.Dir, "mail.eml"), harness.Message(harness.Text()))
-	if err := os.Chmod(mail, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Chmod(mail, 0o644))
 	member := &syscall.Credential{Uid: 64001, Gid: 64001, Groups: []uint32{group}}
 	stranger := &syscall.Credential{Uid: 64002, Gid: 64002}
 	env := []string{"SPAMBLOOM_CONTROL=" + s.Control, "HOME=/nonexistent"}
@@ -65,9 +63,7 @@ func TestOtherUsers(t *testing.T) {
 	}
 	expect(stranger, 77, "permission denied", "check", mail)
 	// A socket with the mode set by systemd gives access to all users.
-	if err := os.Chmod(strings.TrimPrefix(s.Control, "unix:"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Chmod(strings.TrimPrefix(s.Control, "unix:"), 0o666))
 	expect(stranger, 77, "uid:64002 may not use the control socket", "check", mail)
 	expect(member, 77, "uid:64001 may not speak for anna", "report", "--as", "anna", mail)
 	expect(member, 77, "only root and the daemon's user administrate", "never", mail)

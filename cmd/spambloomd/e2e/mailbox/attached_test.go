@@ -86,9 +86,7 @@ func TestFeedbackAddress(t *testing.T) {
 		t.Error("a feedback report from a foreign network is accepted")
 	}
 	h.openFeedback("127.0.0.0/8")
-	if err := h.forward("", "complaints@example.test", feedbackOn(harness.Message(spam))); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, h.forward("", "complaints@example.test", feedbackOn(harness.Message(spam))))
 	h.awaitReport("report feedback")
 	if got := h.s.Check(t, spam).Verdict; got != "spam" {
 		t.Errorf("the message complained about: %s", got)

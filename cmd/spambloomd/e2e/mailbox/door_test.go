@@ -58,9 +58,7 @@ func TestOneUserCannotHoldTheControlSocket(t *testing.T) {
 	command := harness.Program(t, "spambloom")
 	path := strings.TrimPrefix(s.Control, "unix:")
 	for name, mode := range map[string]os.FileMode{filepath.Dir(command): 0o755, s.Dir: 0o755, path: 0o666} { // like systemd's socket
-		if err := os.Chmod(name, mode); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.Chmod(name, mode))
 	}
 	status := make(map[int]int)
 	for range 256 {
@@ -84,9 +82,7 @@ func TestOneUserCannotHoldTheControlSocket(t *testing.T) {
 		t.Errorf("root's status: %+v", r)
 	}
 	mail := harness.Write(t, filepath.Join(s.Dir, "mail.eml"), harness.Message(harness.Text()))
-	if err := os.Chmod(mail, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Chmod(mail, 0o644))
 	env := []string{"SPAMBLOOM_CONTROL=" + s.Control, "HOME=/nonexistent"}
 	if r := as(s, &syscall.Credential{Uid: 64012, Gid: 64012}, env, "report", "--no-queue", mail); r.Code != 0 {
 		t.Errorf("another user's report: %+v", r)

@@ -217,19 +217,13 @@ func TestDovecotFailures(t *testing.T) {
 		want  string
 	}{
 		{"no wrapper", func(t *testing.T, _ *harness.Site, d *dovecot.Server) {
-			if err := os.Remove(filepath.Join(d.Dir, "lib/spambloom-imap")); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, os.Remove(filepath.Join(d.Dir, "lib/spambloom-imap")))
 		}, "failed to pipe message to program `spambloom-imap'"},
 		{"no command", func(t *testing.T, _ *harness.Site, d *dovecot.Server) {
-			if err := os.Remove(filepath.Join(d.Dir, "spambloom")); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, os.Remove(filepath.Join(d.Dir, "spambloom")))
 		}, "spambloom-imap: report by " + anna + ": exit code 127: "},
 		{"no permission", func(t *testing.T, s *harness.Site, _ *dovecot.Server) {
-			if err := os.Chmod(strings.TrimPrefix(s.Control, "unix:"), 0); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, os.Chmod(strings.TrimPrefix(s.Control, "unix:"), 0))
 		}, "spambloom-imap: report by " + anna + ": exit code 77: "},
 		{"no delegate", func(t *testing.T, s *harness.Site, _ *dovecot.Server) {
 			s.Configure(t, fmt.Sprintf("delegates = [%q]", dovecot.ReportUser), "delegates = []")
@@ -269,9 +263,7 @@ func TestDovecotWrapper(t *testing.T) {
 		{"spambloom: error: no permission", 77, 77, true},
 	} {
 		script := fmt.Sprintf("#!/bin/sh\nprintf '%%s\\n' '%s'\nexit %d\n", test.says, test.code)
-		if err := os.WriteFile(command, []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.WriteFile(command, []byte(script), 0o755))
 		var log strings.Builder
 		wrapper := exec.Command(filepath.Join(harness.Repository, "contrib/dovecot/spambloom-imap"), "report", anna)
 		wrapper.Env = append(os.Environ(), "SPAMBLOOM_COMMAND="+command)

@@ -20,9 +20,7 @@ func deliver(t *testing.T, s *harness.Site, senders int, bodies ...string) {
 	defer m.Close()
 	for i, body := range bodies {
 		p := harness.NewParcel([]byte(harness.Message(body))).From(fmt.Sprintf("bounce-%d@list%d.example", i, i%senders))
-		if err := m.Begin(p); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, m.Begin(p))
 		if final, added, err := m.End(); err != nil || final != 'a' && final != 'c' {
 			t.Fatalf("answer %q %v, %v", final, added, err)
 		}

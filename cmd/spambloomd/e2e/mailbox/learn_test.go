@@ -26,9 +26,7 @@ func TestLearn(t *testing.T) {
 	s.Configure(t, "[log]", fmt.Sprintf("[control]\nlisten = %q\ngroup = \"%d\"\n[log]", s.Control, group))
 	s.Start()
 	mail := harness.Write(t, filepath.Join(s.Dir, "mail.eml"), harness.Message(harness.Text()))
-	if err := os.Chmod(mail, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Chmod(mail, 0o644))
 	user, env := &syscall.Credential{Uid: 64001, Gid: 64001, Groups: []uint32{group}}, []string{"SPAMBLOOM_CONTROL=" + s.Control, "HOME=/nonexistent"}
 	if r := as(s, user, env, "learn", mail); r.Code != 77 || !strings.Contains(r.Stderr, "uid:64001 may not do this: only root and the daemon's user administrate") {
 		t.Errorf("as a member of the group: %+v", r)
@@ -67,15 +65,11 @@ func wantLearned(s *harness.Site, n int) {
 func interruptLearning(s *harness.Site) (raws []string, done int) {
 	t := s.T
 	archive := filepath.Join(s.Dir, "archive.mbox")
-	if err := syscall.Mkfifo(archive, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, syscall.Mkfifo(archive, 0o600))
 	cmd := exec.Command(harness.Program(t, "spambloom"), "learn", "--yes", "--control", s.Control, archive)
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := harness.StartChild(cmd); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, harness.StartChild(cmd))
 	feed, err := os.OpenFile(archive, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -88,9 +82,7 @@ func interruptLearning(s *harness.Site) (raws []string, done int) {
 				_, metrics := s.Get("/metrics")
 				return strings.Contains(metrics, `action="learn"`)
 			})
-			if err := cmd.Process.Signal(os.Interrupt); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, cmd.Process.Signal(os.Interrupt))
 		}
 		if _, err := feed.WriteString(raws[i]); errors.Is(err, syscall.EPIPE) && i >= 20 {
 			break // it has ended

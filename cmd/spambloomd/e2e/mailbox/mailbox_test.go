@@ -128,9 +128,7 @@ func TestDovecotTrap(t *testing.T) {
 	h := &reportLog{s: s}
 	d := dovecot.New(t, s, "  sieve_pipe_socket_dir", "  sieve_before = /etc/dovecot/sieve/trap.sieve\n  sieve_pipe_socket_dir").Start()
 	script := harness.Write(t, filepath.Join(d.Dir, "sieve/trap.sieve"), harness.PageBlock(t, "mailbox.md", `require ["copy", "envelope"`))
-	if err := os.Chmod(script, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Chmod(script, 0o644))
 	if r := harness.Execute(t, "", "sievec", "-c", d.Conf(), script); r.Code != 0 {
 		t.Fatalf("sievec: %+v", r)
 	}

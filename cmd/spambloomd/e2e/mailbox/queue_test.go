@@ -26,9 +26,7 @@ func TestServiceUserQueue(t *testing.T) {
 	s := newMailSite(t)
 	d := dovecot.New(t, s) // for a command that every user may run
 	spool := filepath.Join(testenv.Dir(t), "spool")
-	if err := os.Mkdir(spool, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Mkdir(spool, 0o755))
 	made, err := os.ReadFile(filepath.Join(harness.Repository, "contrib/spambloom.tmpfiles"))
 	if err != nil {
 		t.Fatal(err)
@@ -36,9 +34,7 @@ func TestServiceUserQueue(t *testing.T) {
 	conf := harness.Write(t, filepath.Join(s.Dir, "tmpfiles.conf"), strings.Replace(string(made), "root spambloom", "root "+dovecot.ControlGroup, 1))
 	mail := harness.Write(t, filepath.Join(s.Dir, "mail.eml"), harness.Message(harness.Text()))
 	for path, mode := range map[string]os.FileMode{s.Dir: 0o755, mail: 0o644} {
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.Chmod(path, mode))
 	}
 
 	// as runs the command as a user without a home folder, with its own /var/spool.

@@ -130,9 +130,7 @@ func TestReportAddress(t *testing.T) {
 		{anna, "notspam@example.test", "revoke", "clean"},
 	} {
 		letter := harness.Text()
-		if err := h.forward(mail.login, mail.to, attachedTo(letter, harness.Message(spam))); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, h.forward(mail.login, mail.to, attachedTo(letter, harness.Message(spam))))
 		h.awaitReport(mail.verb + " " + mail.login)
 		if got := h.s.Check(t, spam).Verdict; got != mail.verdict {
 			t.Errorf("%s: the attached message is %s, want %s", mail.to, got, mail.verdict)
@@ -159,9 +157,7 @@ func TestReportAddressRefusals(t *testing.T) {
 		"report@example.test":  harness.Message("---- Forwarded message ----\r\n" + harness.Text()),
 		"notspam@example.test": harness.Message(harness.Text()),
 	} {
-		if err := h.forward(anna, to, mail); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, h.forward(anna, to, mail))
 		testenv.Eventually(t, "the mail to "+to+" returns", func() bool {
 			d := h.Find("Final-Recipient: rfc822; " + to)
 			if d == nil {
@@ -203,9 +199,7 @@ func TestReportAddressWaits(t *testing.T) {
 	h := startReportHost(t)
 	h.s.Stop(9)
 	spam := harness.Text()
-	if err := h.forward(anna, "report@example.test", attachedTo("see below", harness.Message(spam))); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, h.forward(anna, "report@example.test", attachedTo("see below", harness.Message(spam))))
 	testenv.Eventually(t, "the mail is deferred", func() bool { return strings.Contains(h.Log(), "status=deferred (") })
 	h.s.Start()
 	h.awaitReport("report " + anna)

@@ -22,9 +22,7 @@ func TestTrap(t *testing.T) {
 	s := harness.NewSite(t, "mx1", "", "")
 	maildir := filepath.Join(s.Dir, "trap")
 	for _, sub := range []string{"tmp", "new", "cur"} {
-		if err := os.MkdirAll(filepath.Join(maildir, sub), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.MkdirAll(filepath.Join(maildir, sub), 0o700))
 	}
 	file := filepath.Join(s.Dir, "spambloom.toml")
 	settings, err := os.ReadFile(file)
@@ -113,9 +111,7 @@ func TestArchiveInterrupted(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "mx1", "", "").Start()
 	archive := filepath.Join(s.Dir, "archive.mbox")
-	if err := syscall.Mkfifo(archive, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, syscall.Mkfifo(archive, 0o600))
 	var raws []string
 	for range 40 {
 		raws = append(raws, "From x@example.net Thu Jan  1 00:00:00 2026\n"+strings.ReplaceAll(harness.Message(harness.Text()), "\r", "")+"\n")
@@ -124,9 +120,7 @@ func TestArchiveInterrupted(t *testing.T) {
 	cmd := exec.Command(harness.Program(t, "spambloom"), append(args, archive)...)
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := harness.StartChild(cmd); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, harness.StartChild(cmd))
 	feed, err := os.OpenFile(archive, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -135,9 +129,7 @@ func TestArchiveInterrupted(t *testing.T) {
 	for i, raw := range raws {
 		if i == 20 {
 			testenv.Eventually(t, "some are reported", func() bool { return strings.Contains(s.Log(), "report accepted") })
-			if err := cmd.Process.Signal(os.Interrupt); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, cmd.Process.Signal(os.Interrupt))
 		}
 		// It ends while we write: the rest may have no reader.
 		if _, err := feed.WriteString(raw); err != nil && i < 20 {

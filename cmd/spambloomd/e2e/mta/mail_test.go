@@ -131,9 +131,7 @@ func TestStopFinishesMessage(t *testing.T) {
 	mail := harness.Message(harness.Text())
 	transaction := p.Begin()
 	transaction.Write(mail[:len(mail)/2])
-	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, s.Cmd.Process.Signal(syscall.SIGTERM))
 	testenv.Eventually(t, "the daemon stops", func() bool { return strings.Contains(s.Log(), `"stopping"`) })
 	transaction.Write(mail[len(mail)/2:])
 	harness.ExpectVerdict(t, transaction.End(), "clean", 1, "one")

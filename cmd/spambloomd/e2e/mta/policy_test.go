@@ -232,9 +232,7 @@ func TestPolicyGuidePostfix(t *testing.T) {
 		Replace(harness.PageBlock(t, "policy.md", "smtpd_milters"))
 	p := harness.NewPostfix(t)
 	checks := harness.Write(t, filepath.Join(p.Dir, "etc", "ar_checks"), harness.PageBlock(t, "policy.md", "/^Authentication-Results"))
-	if err := os.Chmod(checks, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Chmod(checks, 0o644))
 	p.Extra = strings.TrimSpace(milters) + "\nheader_checks = regexp:" + checks + "\n"
 	p.Start("one", "inet:"+s.Milter, "n")
 

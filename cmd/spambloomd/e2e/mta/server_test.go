@@ -215,9 +215,7 @@ func makeSASL(t *testing.T, dir, settings, owner string) bool {
 			return false
 		}
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Mkdir(dir, 0o755))
 	database := filepath.Join(dir, "sasldb2")
 	command := exec.Command(program, "-p", "-c", "-f", database, "-u", saslRealm, saslUser)
 	command.Stdin = strings.NewReader(saslPassword)
@@ -226,9 +224,7 @@ func makeSASL(t *testing.T, dir, settings, owner string) bool {
 	}
 	harness.Write(t, filepath.Join(dir, settings), "pwcheck_method: auxprop\nauxprop_plugin: sasldb\nsasldb_path: "+database+"\nmech_list: PLAIN\n")
 	for _, name := range []string{"sasldb2", settings} {
-		if err := os.Chown(filepath.Join(dir, name), harness.UserID(t, owner), -1); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.Chown(filepath.Join(dir, name), harness.UserID(t, owner), -1))
 	}
 	return true
 }

@@ -49,18 +49,14 @@ func startSlow(t *testing.T, network string) milterAddress {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, db.Close())
 	address := newMilterAddress(t, network)
 	ln, err := net.Listen(strings.Replace(network, "inet", "tcp", 1), address.address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if network == "unix" { // Postfix' smtpd connects as its own user
-		if err := os.Chmod(address.address, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.Chmod(address.address, 0o666))
 	}
 	server := milter.NewServer(db, milter.Options{Site: "one", JudgeTimeout: 10 * testenv.Patience, Log: slog.New(slowLog{slog.DiscardHandler})})
 	ended := make(chan error, 1)

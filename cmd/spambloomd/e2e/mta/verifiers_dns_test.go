@@ -31,9 +31,7 @@ func (z zone) start(t *testing.T) (within []string) {
 	go func() { defer close(ended); z.serve(server) }()
 	t.Cleanup(func() { server.Close(); <-ended })
 	resolv := harness.Write(t, filepath.Join(testenv.Dir(t), "resolv.conf"), "nameserver "+host+"\n")
-	if err := os.Chmod(resolv, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Chmod(resolv, 0o644))
 	within = []string{testenv.Program(t, "unshare"), "--mount", "sh", "-c", `mount --bind ` + resolv + ` /etc/resolv.conf && exec "$0" "$@"`}
 	testenv.Need(t, harness.Execute(t, "", within[0], slices.Concat(within[1:], []string{"true"})...).Code == 0, "mount namespaces")
 	return within
@@ -137,9 +135,7 @@ func startPolicydSPF(t *testing.T, within []string, milters string) *harness.Pos
 		"HELO_reject = False\nMail_From_reject = False\nskip_addresses = 192.0.2.254/32\n")
 	p.Command = harness.Write(t, filepath.Join(p.Dir, "postfix"), "#!/bin/sh\nexec "+within[0]+" --mount sh -c '"+within[4]+"' "+p.Command+" \"$@\"\n")
 	for path, mode := range map[string]os.FileMode{p.Command: 0o755, conf: 0o644} {
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.Chmod(path, mode))
 	}
 	p.Services = "policyd-spf unix - n n - 0 spawn user=nobody argv=" + testenv.Program(t, "policyd-spf") + " " + conf + "\n"
 	p.Extra = "smtpd_recipient_restrictions = check_policy_service unix:private/policyd-spf\n" +

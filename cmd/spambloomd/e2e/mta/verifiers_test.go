@@ -85,9 +85,7 @@ func startFilter(t *testing.T, socket, name string, args ...string) {
 	defer log.Close()
 	cmd := exec.Command(testenv.Program(t, name), args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := harness.StartChild(cmd); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, harness.StartChild(cmd))
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // libmilter takes five seconds to end by itself
 		_ = cmd.Wait()         // killed
@@ -163,9 +161,7 @@ func (p *proof) passOn(t *testing.T, address, folder string) *harness.Delivered 
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, content)
 	}
-	if err := os.Remove(files[0]); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Remove(files[0]))
 	return &harness.Delivered{Path: files[0], Header: m.Header}
 }
 
@@ -244,9 +240,7 @@ func TestOpenDKIM(t *testing.T) {
 		t.Parallel()
 		p := harness.NewPostfix(t)
 		p.Extra = strings.Replace(harness.PageBlock(t, "policy.md", "smtpd_milters"), "127.0.0.1:8899", s.Milter, 1)
-		if err := os.Mkdir(filepath.Join(p.Dir, "spool/opendkim"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.Mkdir(filepath.Join(p.Dir, "spool/opendkim"), 0o755))
 		startOpenDKIM(t, filepath.Join(p.Dir, "spool/opendkim/opendkim.sock"), public)
 		p.Start("one", "inet:"+s.Milter, "n")
 		for _, proof := range openDKIMProofs(t, keys) {

@@ -101,9 +101,7 @@ func TestCompose(t *testing.T) {
 		check.Stdin = strings.NewReader(string(sample))
 		return check.Run() == nil
 	})
-	if err := send("127.0.0.1:2526", sample); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, send("127.0.0.1:2526", sample))
 	testenv.Eventually(t, "the mail is delivered with a verdict", func() bool {
 		out, _ := c.command("exec", "-T", "postfix-b", "sh", "-c", "cat /var/mail/example.test/Maildir/new/*").CombinedOutput()
 		return strings.Contains(string(out), "X-Spambloom: spam; kind=body; ")

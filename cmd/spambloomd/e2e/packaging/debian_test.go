@@ -46,9 +46,7 @@ func newDebian(t *testing.T) *debian {
 	run(t, "", "mkdir", "-p", filepath.Join(cache, "spambloom"))
 	archive := filepath.Join(cache, "spambloom", "debian-12-"+architecture(t)+".tar")
 	lock := flock.New(archive + ".lock")
-	if err := lock.Lock(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, lock.Lock())
 	defer lock.Unlock()
 	if _, err := os.Stat(archive); err != nil {
 		load(t, debootstrap, archive)
@@ -80,9 +78,7 @@ func load(t *testing.T, debootstrap, archive string) {
 	}
 	testenv.Need(t, err == nil, "a mirror of Debian")
 	run(t, "", "tar", "-C", dir, "-cf", archive+".new", ".")
-	if err := os.Rename(archive+".new", archive); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Rename(archive+".new", archive))
 }
 
 // command returns a program with its arguments that runs in this Debian as a user. Its /proc is

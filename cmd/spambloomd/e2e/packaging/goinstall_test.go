@@ -37,9 +37,7 @@ func TestGoInstall(t *testing.T) {
 		filepath.Join(dir, "index"), module, version, filepath.Join(served, version+".zip"))
 
 	var env struct{ GOMODCACHE string }
-	if err := json.Unmarshal([]byte(run(t, harness.Repository, "go", "env", "-json", "GOMODCACHE")), &env); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, json.Unmarshal([]byte(run(t, harness.Repository, "go", "env", "-json", "GOMODCACHE")), &env))
 	// -trimpath finds the libraries compiled before; what was downloaded is the proxy for them.
 	install := exec.CommandContext(t.Context(), "go", "install", module+"/cmd/spambloom@"+version)
 	install.Dir = dir

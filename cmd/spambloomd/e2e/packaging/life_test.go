@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 const sample = "/usr/share/doc/spambloom/contrib/sample-spam.eml"
@@ -33,9 +35,7 @@ func TestPackageLife(t *testing.T) {
 	expectSpam(t, d)
 	key := d.run("cat", "/var/lib/spambloom/federation.key")
 	config := d.root + "/etc/spambloom/spambloom.toml"
-	if err := os.WriteFile(config, []byte("[log]\nlevel = \"debug\"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(config, []byte("[log]\nlevel = \"debug\"\n"), 0o644))
 
 	asked = d.install(second)
 	expectAsked(t, asked, "try-restart spambloom.service", "stop", "\nstart", "disable")
