@@ -17,10 +17,14 @@ import (
 // in the folder for temporary ones.
 func startHaraka(t *testing.T, socket string) *server {
 	t.Helper()
-	node, modules := testenv.Program(t, "node"), filepath.Join(testenv.Unpacked("haraka"), "node_modules")
+	testenv.Servers(t)
+	modules := filepath.Join(testenv.Unpacked("haraka"), "node_modules")
 	program := filepath.Join(modules, "Haraka/bin/haraka")
 	greeting, err := os.ReadFile(filepath.Join(modules, "Haraka/config/connection.ini"))
-	testenv.Need(t, err == nil, "haraka") // make test installs it
+	if err != nil { // make test installs it where npm's registry is reached, which is not Debian's
+		t.Skip("needs haraka")
+	}
+	node := testenv.Program(t, "node")
 	dir, port := testenv.Dir(t), testenv.Port(t)
 	for _, name := range []string{"config", "mail"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
