@@ -115,7 +115,7 @@ func safe(text string) string {
 const settler = "settled:"
 
 // who names a reporter or a site. Where there is little room, the name goes on in the next line
-// after an @ or a dot, or after longPart characters without one.
+// after an @, a dot or a colon, or after longPart characters without one.
 func who(name string) template.HTML {
 	if name == settler {
 		return "settled by an administrator"
@@ -128,7 +128,7 @@ func who(name string) template.HTML {
 			run = 0
 		}
 		b.WriteString(template.HTMLEscapeString(string(r)))
-		if run++; r == '@' || r == '.' {
+		if run++; r == '@' || r == '.' || r == ':' {
 			b.WriteString("<wbr>")
 			run = 0
 		}
