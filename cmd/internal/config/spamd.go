@@ -15,7 +15,7 @@ var spamdKeys = []key{
 		doc:  "Addresses to listen on, as in milter.listen; TCP on this machine only, because\nthe protocol has no passwords. Sockets from systemd named spamd replace them.\nEmpty: off."},
 	{section: spamdSection, name: "group", def: "", example: "Debian-exim",
 		kind: of(func(c *Config) *string { return &c.Spamd.Group }, value.Text("the name of a group")),
-		doc:  "Group of the unix sockets in listen. Default: control.group."},
+		doc:  "Group of the unix sockets in listen; the daemon's user must be in it.\nDefault: control.group."},
 	{section: spamdSection, name: "socket_mode", def: "0660",
 		kind: of(func(c *Config) *fs.FileMode { return &c.Spamd.SocketMode }, value.Mode()),
 		doc:  "Mode of the unix sockets in listen. Connecting requires write permission."},
