@@ -89,9 +89,7 @@ func checkPopulated(t *testing.T, db *bloomdb.DB) {
 
 func must(t rapid.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 }
 
 // writeBackup writes a backup into a folder.
@@ -118,9 +116,7 @@ func writeBackup(t rapid.TB, b *bloomdb.Backup, dir string) {
 func mustBackup(t testing.TB, db *bloomdb.DB) *bloomdb.Backup {
 	t.Helper()
 	b, err := db.Backup()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return b
 }
 

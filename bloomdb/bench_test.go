@@ -110,9 +110,7 @@ func BenchmarkBurst(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			now, h := o.Now(), randomHash(r)
 			c, err := recent.New(o.Settings())
-			if err != nil {
-				b.Fatal(err)
-			}
+			testenv.Check(b, err)
 			for i := range b.N {
 				if !again || i%20 == 0 {
 					h = randomHash(r)
@@ -134,9 +132,7 @@ func BenchmarkResident(b *testing.B) {
 	o := bloomdbtest.Options(b.TempDir(), "mx1")
 	o.Reports, o.Counts, o.Exchange = layout.ReportOptions{}, layout.CountOptions{}, false
 	db, err := bloomdb.Open(o)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, err)
 	b.ReportMetric(residentMB(b), "MB-start")
 	r := rand.New(rand.NewPCG(1, 2))
 	now := db.Now()
@@ -152,9 +148,7 @@ func BenchmarkResident(b *testing.B) {
 	}
 	for gen := range db.Settings().Counts.Keep {
 		own, err := db.Keyspace().Store.OwnCounts(db.Settings().Generation(layout.CountFilter, now) - int64(gen))
-		if err != nil {
-			b.Fatal(err)
-		}
+		testenv.Check(b, err)
 		for range 20_000_000 {
 			n := uint32(1)
 			if r.IntN(100) >= 85 { // 85 % of messages are seen once, the others more often (heavy tail)
@@ -167,9 +161,7 @@ func BenchmarkResident(b *testing.B) {
 	s := db.Status()
 	b.ReportMetric(s.ErrorPerMail*1e6, "error-per-mail-1e-6")
 	near, err := filter.NewBits(filter.SizeBits(32_000_000, 1e-3, 8))
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, err)
 	for range 32_000_000 {
 		near.Set(randomHash(r))
 	}
@@ -185,8 +177,6 @@ func residentMB(b *testing.B) float64 {
 	}
 	_, rest, _ := strings.Cut(string(text), "VmRSS:")
 	kb, err := strconv.Atoi(strings.Fields(rest)[0])
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, err)
 	return float64(kb) / 1024
 }

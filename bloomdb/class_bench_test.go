@@ -22,9 +22,7 @@ func classBench(b *testing.B, classes bool) *bloomdb.DB {
 	o := bloomdbtest.Options(b.TempDir(), "mx1")
 	o.Reports, o.Exchange = layout.ReportOptions{Classes: classes}, false
 	db, err := bloomdb.Open(o)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, err)
 	b.Cleanup(func() { crash(b, db) })
 	r := rand.New(rand.NewPCG(1, 2))
 	for gen := range db.Settings().Reports.Keep {

@@ -51,9 +51,7 @@ func wantClass(t testing.TB, db *bloomdb.DB, n int, want layout.Class) {
 func classFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "classes-*.snapshot"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return names
 }
 
@@ -145,9 +143,7 @@ func TestDamagedClasses(t *testing.T) {
 	testenv.Check(t, db.Close())
 	path := classFiles(t, o.Dir)[0]
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	data[len(data)/2] ^= 1
 	testenv.Check(t, os.WriteFile(path, data, 0o600))
 	mustSetAside(t, o, path)

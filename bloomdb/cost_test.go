@@ -31,9 +31,7 @@ func TestCostAddsUp(t *testing.T) {
 				if errors.Is(err, layout.ErrFull) {
 					break
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				testenv.Check(t, err)
 				if sum += cost; db.Cost(set, revoke) != 0 {
 					t.Fatalf("repeating message %d costs %g", n, db.Cost(set, revoke))
 				}

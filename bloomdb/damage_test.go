@@ -73,9 +73,7 @@ func TestDamagedSnapshot(t *testing.T) {
 	for _, path := range append(files(t, dir, "*.snapshot"), folder.IdentityPath(dir)) {
 		name := filepath.Base(path)
 		good, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		try := func(what string, at int, data []byte) {
 			t.Helper()
 			bad := filepath.Join(work, name)

@@ -80,21 +80,17 @@ func TestDomainDoesNotListAloneAtNewSite(t *testing.T) {
 }
 
 // seeOrdinaryMail counts as much mail that nobody reports as a domain needs to list alone.
-func seeOrdinaryMail(t interface{ Fatal(...any) }, db *bloomdb.DB) {
+func seeOrdinaryMail(t rapid.TB, db *bloomdb.DB) {
 	if db.ExplainDomains(linking("x", "unknown.example"))[0].OrdinaryRate <= 1.0/2000 {
 		return
 	}
 	ks := db.Keyspace()
 	to := layout.Target{Kind: layout.DomainFilter, Gen: ks.Settings.Generation(layout.DomainFilter, ks.Settings.Now())}
 	counts, err := ks.Store.OwnDomains(to.Gen, store.DomainsShape())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	h := ks.Ring.DomainKeys(store.AnyDomain).Sightings
 	at, err := ks.Journal.Append(journal.Record{Target: to, Hashes: []filter.Hash{h}, Count: counts.Add(h, 20_000)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	ks.Journal.Done(at)
 }
 
@@ -304,9 +300,7 @@ func TestDamagedDomainsAreNamed(t *testing.T) {
 		t.Fatalf("snapshots: %v", files)
 	}
 	data, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	data[len(data)/2] ^= 1
 	testenv.Check(t, os.WriteFile(files[0], data, 0o600))
 	mustSetAside(t, o, files[0])
@@ -340,15 +334,11 @@ func TestReportOfManySignaturesAndDomains(t *testing.T) {
 func TestDomainModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "domains")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		defer os.RemoveAll(dir)
 		o := bloomdbtest.Options(dir, "a")
 		db, err := bloomdb.Open(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		seeOrdinaryMail(t, db)
 		campaigns, sightings := map[string]uint64{}, map[string]uint64{}
 		reported := map[int]bool{}
@@ -357,9 +347,7 @@ func TestDomainModel(t *testing.T) {
 			word[n], wordOf[d] = nextRung(word[n], revoke), nextRung(wordOf[d], revoke)
 		}
 		step := func(err error) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 		}
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			d := rapid.SampledFrom([]string{"a.example", "b.example", "c.example"}).Draw(t, "domain")

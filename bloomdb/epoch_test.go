@@ -59,9 +59,7 @@ func TestOwnRecord(t *testing.T) {
 		}
 	}
 	votes, _, err := a.Votes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if h, err := a.OwnRecord(votes, wire.RecordHeartbeat); !errors.Is(err, wire.ErrUnverified) {
 		t.Errorf("votes in the place of a heartbeat: %v, %v", h, err)
 	}
@@ -94,9 +92,7 @@ func TestForgedRecordsChangeNothing(t *testing.T) {
 		deltas, p := bloomdbtest.Drain(t, db), bloomdbtest.PublishSnapshot(t, db)
 		heartbeat := db.Heartbeat(1, 1)
 		m, err := genuine.ReadManifest(bloomdbtest.PublishSnapshot(t, genuine).Manifest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		for what, try := range map[string]struct {
 			record []byte
 			give   func([]byte) error

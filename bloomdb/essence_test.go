@@ -185,9 +185,7 @@ func recordsOf(t *rapid.T, ks *keyspace.Keyspace, kind layout.Kind, set signatur
 		r.Hashes = append(r.Hashes, ks.Ring.ReportHash(s))
 	}
 	records, err := ks.Sketches.Records(kind, ks.Sketches.Reported(sketches), t2.Gen, layout.ReporterRungs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return append([]journal.Record{r}, records...)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/commonness"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	stores "github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // resident returns the memory of this process that is resident, in bytes.
@@ -37,9 +38,7 @@ func TestReportMemoryFigures(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	o.Reports, o.Exchange = layout.ReportOptions{Classes: true}, false
 	db, err := bloomdb.Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	settings, store, r := db.Keyspace().Settings, db.Keyspace().Store, rand.New(rand.NewPCG(1, 2))
 	capacity, sum := float64(settings.Reports.Capacity), 0.0
 	add := func(name string, before float64) {
@@ -59,9 +58,7 @@ func TestReportMemoryFigures(t *testing.T) {
 		for gen := range settings.Reports.Keep {
 			target := layout.Target{Kind: kind, Gen: settings.Generation(layout.SpamFilter, db.Now()) - int64(gen)}
 			own, err := store.OwnBits(target, store.ShapeFor(target))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			for range min(int(entries[kind]), 1_000_000) { // more touch no other pages
 				own.Set(randomHash(r))
 			}
@@ -71,9 +68,7 @@ func TestReportMemoryFigures(t *testing.T) {
 	before := resident(t)
 	for gen := range settings.Reports.Keep {
 		own, err := store.OwnDomains(settings.Generation(layout.DomainFilter, db.Now())-int64(gen), stores.DomainsShape())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		for range 500_000 {
 			own.Add(randomHash(r), 1)
 		}

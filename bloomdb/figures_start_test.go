@@ -39,9 +39,7 @@ const (
 func fullFolder(t *testing.T) (clean, killed string) {
 	t.Helper()
 	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	cache = filepath.Join(cache, "spambloom")
 	dir := filepath.Join(cache, "full-"+time.Now().UTC().Format(time.DateOnly))
 	if _, err := os.Stat(dir); err == nil {
@@ -74,9 +72,7 @@ func fullOptions(t testing.TB, dir string) bloomdb.Options {
 func openFull(t testing.TB, dir string) *bloomdb.DB {
 	t.Helper()
 	db, err := bloomdb.Open(fullOptions(t, dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return db
 }
 
@@ -117,9 +113,7 @@ func makeFull(t *testing.T, dir string) {
 	}
 	for i := range o.Counts.Keep {
 		own, err := db.Keyspace().Store.OwnCounts(o.Generation(layout.CountFilter, now) - int64(i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		for range fullCounts {
 			own.Add(randomHash(r), copies(r))
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // The functions in this file reach into a keyspace, for filters that are too full to be filled by
@@ -31,9 +32,7 @@ func ownBits(t testing.TB, db *bloomdb.DB, tg layout.Target) *filter.Bits {
 	t.Helper()
 	s := db.Keyspace().Store
 	own, err := s.OwnBits(tg, s.ShapeFor(tg))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return own
 }
 
@@ -41,9 +40,7 @@ func ownBits(t testing.TB, db *bloomdb.DB, tg layout.Target) *filter.Bits {
 func partOf(t testing.TB, db *bloomdb.DB, site string, tg layout.Target, shape layout.Shape) *store.PartOf {
 	t.Helper()
 	p, err := db.Keyspace().Store.PartFor(layout.Origin{Site: site, Epoch: 2}, tg, shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return p
 }
 
@@ -59,9 +56,7 @@ func noteExpired(db *bloomdb.DB, n int) {
 func identity(t testing.TB, dir string) folder.Identity {
 	t.Helper()
 	id, err := folder.ReadIdentity(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return id
 }
 

@@ -58,9 +58,7 @@ const counted100 = 100
 // that all sites have counted.
 func fillCounts(b *testing.B, db *bloomdb.DB, r *rand.Rand, rank int, gen int64, messages int) {
 	own, err := filter.NewCounts(filter.SizeCounts(float64(messages)))
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, err)
 	for n := range messages {
 		h := randomHash(r)
 		if n < counted100 {

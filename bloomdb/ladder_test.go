@@ -152,9 +152,7 @@ func TestLadderIsCapped(t *testing.T) {
 	refused := map[layout.Kind]bool{}
 	for _, d := range bloomdbtest.Drain(t, b) {
 		body, err := sealer(b).DecodeDelta(d.Data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		if err := a.Apply(d.Data, peers.Skipped); errors.Is(err, wire.ErrCapped) {
 			refused[body.Sections[0].Target.Kind] = true
 		} else if err != nil {

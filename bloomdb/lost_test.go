@@ -76,9 +76,7 @@ func TestRefusedIsWanted(t *testing.T) {
 func takePassing(t testing.TB, p bloomdbtest.Snapshot, db *bloomdb.DB) (refused error) {
 	t.Helper()
 	m, err := db.ReadManifest(p.Manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for i, chunk := range p.Chunks {
 		if err := db.ApplyChunk(m, i, chunk); err != nil {
 			refused = err

@@ -248,9 +248,7 @@ func TestNeverDamaged(t *testing.T) {
 	mustNever(t, db, sketched(with(bloomdbtest.Message(1), signature.KindAttachment, "a"), 0, 20), "note")
 	path := files(t, o.Dir, "never-*")[0]
 	good, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	bad := filepath.Join(t.TempDir(), filepath.Base(path))
 	try := func(what string, data []byte) {
 		t.Helper()

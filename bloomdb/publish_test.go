@@ -28,9 +28,7 @@ func TestPublishAcrossCrashes(t *testing.T) {
 	n := 0
 	for range testenv.Rounds(60) {
 		db, err := bloomdb.Open(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		testenv.Check(t, db.Resume(sent()))
 		for range r.IntN(12) {
 			switch r.IntN(4) {
@@ -43,9 +41,7 @@ func TestPublishAcrossCrashes(t *testing.T) {
 				db.Keyspace().Outbox.Close(o.Dir)
 			case 3:
 				d, ok, err := db.NextDelta(true)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testenv.Check(t, err)
 				if !ok || r.IntN(4) == 0 { // a crash before it is sent
 					break
 				}

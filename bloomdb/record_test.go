@@ -11,14 +11,13 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func newSigningKey(t testing.TB) (ed25519.PublicKey, ed25519.PrivateKey) {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return public, private
 }
 
@@ -83,9 +82,7 @@ func TestReplayedEpoch(t *testing.T) {
 		t.Errorf("delta: %v", err)
 	}
 	m, err := a.ReadManifest(oldSnapshot.Manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if err := a.ApplyChunk(m, 0, oldSnapshot.Chunks[0]); !errors.Is(err, wire.ErrReplayed) {
 		t.Errorf("chunk: %v", err)
 	}

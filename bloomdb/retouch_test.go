@@ -210,9 +210,7 @@ func TestReportThroughMask(t *testing.T) {
 func maskOf(t *testing.T, db *bloomdb.DB) *mask.Mask {
 	t.Helper()
 	m, err := db.Keyspace().Store.MaskOf(current(db, layout.SpamFilter))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return m
 }
 
@@ -272,9 +270,7 @@ func TestRetouchLoss(t *testing.T) {
 					continue
 				}
 				r, err := w.db.Retouch(set)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testenv.Check(t, err)
 				if predicted += r.Loss; reported {
 					predicted += 1 + r.LossOfOthers - r.Loss
 				}
@@ -339,9 +335,7 @@ func TestMaskDamage(t *testing.T) {
 	testenv.Check(t, db.Close())
 	path := mask.Files.Path(o.Dir, generationNow(o))
 	good, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for at := range good {
 		bad := append([]byte{}, good...)
 		bad[at] ^= 4

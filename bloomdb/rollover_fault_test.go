@@ -190,9 +190,7 @@ func TestSiteChangesItsKey(t *testing.T) {
 	var keys []ed25519.PrivateKey
 	for range 3 {
 		key, err := keyring.NewSigningKey()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		keys = append(keys, key)
 	}
 	public := func(i int) ed25519.PublicKey { return keys[i].Public().(ed25519.PublicKey) }

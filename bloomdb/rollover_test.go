@@ -305,9 +305,7 @@ func TestOldStateRemoved(t *testing.T) {
 	testenv.Check(t, db.Close())
 	for _, pattern := range []string{"identity", "segments", "journal-*", "*.snapshot", "*.mask", "*.set", "*.votes", "never-*"} {
 		names, err := filepath.Glob(filepath.Join(o.Dir, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		for _, name := range names {
 			testenv.Check(t, os.Remove(name))
 			db := bloomdbtest.Open(t, onlyNew(o))

@@ -20,9 +20,7 @@ func BenchmarkMute(b *testing.B) {
 	keys := int(db.Settings().KeysPerGeneration()) / 4
 	for _, site := range []string{"b", "c", "d", "e"} {
 		scratch, err := filter.NewBits(db.Settings().SpamShape())
-		if err != nil {
-			b.Fatal(err)
-		}
+		testenv.Check(b, err)
 		for range keys {
 			scratch.Set(randomHash(r))
 		}

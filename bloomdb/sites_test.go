@@ -209,9 +209,7 @@ func TestDropCutShort(t *testing.T) {
 	testenv.Check(t, db.Save())
 	name := filepath.Base(store.SitePath(db.Options().Dir, layout.Origin{Site: "b", Epoch: b[0].Epoch}))
 	data, err := os.ReadFile(filepath.Join(db.Options().Dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	testenv.Check(t, db.Drop("b"))
 	crash(t, db)
 	testenv.Check(t, os.WriteFile(filepath.Join(db.Options().Dir, name), data, 0o600))
@@ -255,9 +253,7 @@ func TestDamagedMuted(t *testing.T) {
 		db := openWith(t)
 		testenv.Check(t, db.Close())
 		id, err := folder.ReadIdentity(db.Options().Dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		id.Muted = muted
 		testenv.Check(t, id.Write(db.Options().Dir))
 		var damage *folder.DamageError

@@ -9,6 +9,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -18,9 +19,7 @@ func sketchBench(b *testing.B, sketches bool, r layout.ReportOptions) *bloomdb.D
 	o := bloomdbtest.Options(b.TempDir(), "mx1")
 	o.Reports, o.Exchange = r, false
 	db, err := bloomdb.Open(o)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, err)
 	b.Cleanup(func() { crash(b, db) })
 	random := rand.New(rand.NewPCG(1, 2))
 	load := map[layout.Kind]int{layout.SpamFilter: int(db.Settings().KeysPerGeneration()) - 1000}

@@ -172,9 +172,7 @@ func TestRefusedChunks(t *testing.T) {
 	bloomdbtest.Drain(t, a)
 	p := bloomdbtest.PublishSnapshot(t, a)
 	m, err := b.ReadManifest(p.Manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if err := b.ApplyChunk(m, 0, old.Chunks[0]); err == nil || !strings.Contains(err.Error(), "is not chunk 0") {
 		t.Errorf("chunk of another snapshot: %v", err)
 	}

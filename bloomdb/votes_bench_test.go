@@ -20,9 +20,7 @@ func votersWith(b *testing.B, sites, reports int) *bloomdb.DB {
 	r := rand.New(rand.NewPCG(7, 7))
 	for _, site := range votersNamed()[:sites] {
 		f, err := generalized.New(wire.VotesShape)
-		if err != nil {
-			b.Fatal(err)
-		}
+		testenv.Check(b, err)
 		for range 2 * reports {
 			f.Insert(vote.Positions(r.Uint64(), nil))
 		}
@@ -53,9 +51,7 @@ func BenchmarkVotesRecord(b *testing.B) {
 	for _, reports := range []int{100, 1000, 4200, 100_000} {
 		b.Run(fmt.Sprintf("reports=%d", reports), func(b *testing.B) {
 			f, err := generalized.New(wire.VotesShape)
-			if err != nil {
-				b.Fatal(err)
-			}
+			testenv.Check(b, err)
 			r := rand.New(rand.NewPCG(7, 7))
 			for range 2 * reports {
 				f.Insert(vote.Positions(r.Uint64(), nil))

@@ -302,9 +302,7 @@ func TestVotesOfMutedSite(t *testing.T) {
 func mustGlob(t *testing.T, dir, pattern string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, pattern))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return names
 }
 
@@ -318,9 +316,7 @@ func TestOwnVotesDamaged(t *testing.T) {
 	testenv.Check(t, db.Close())
 	path := mustGlob(t, o.Dir, "own-*.votes")[0]
 	good, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for at := 0; at < len(good); at += 1 + len(good)/20 {
 		bad := slices.Clone(good)
 		bad[at] ^= 1 << (at % 8)

@@ -41,9 +41,7 @@ func member(t testing.TB, c *bloomdbtest.Clock, site string) *bloomdb.DB {
 func mustVotes(t testing.TB, db *bloomdb.DB) []byte {
 	t.Helper()
 	data, _, err := db.Votes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return data
 }
 
@@ -253,9 +251,7 @@ func TestApplyVotesRefuses(t *testing.T) {
 		return sealer(a).EncodeRecord(h, body)
 	}
 	body, _, err := a.Keyspace().Votes.Own.Body(a.Settings().VotesGeneration(), a.Settings().Reports.Period)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	future, _, _ := a.Keyspace().Votes.Own.Body(a.Settings().VotesGeneration()+1, a.Settings().Reports.Period)
 	for _, tc := range []struct {
 		name string

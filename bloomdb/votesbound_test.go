@@ -38,9 +38,7 @@ func crafted(db *bloomdb.DB, site string, stamp uint64, f *generalized.Filter) [
 func wordsAt(t testing.TB, word func(i uint64) uint64) *generalized.Filter {
 	t.Helper()
 	empty, err := generalized.New(wire.VotesShape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	data, _ := empty.AppendBinary(nil)
 	data = data[:len(data)-4]
 	content := data[len(data)-int(wire.VotesShape.M/8):]
@@ -48,9 +46,7 @@ func wordsAt(t testing.TB, word func(i uint64) uint64) *generalized.Filter {
 		binary.LittleEndian.PutUint64(content[8*i:], word(i))
 	}
 	f, err := generalized.Decode(folder.Seal(data), wire.VotesShape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return f
 }
 
@@ -62,9 +58,7 @@ func TestVotesAreBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, seed))
 	messages := 50_000 / stride
 	busy, err := generalized.New(wire.VotesShape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for range 100 * 2000 { // usually 2,000 keys, of 1,000 reports in two periods
 		busy.Insert(vote.Positions(r.Uint64(), nil))
 	}
@@ -143,9 +137,7 @@ func TestVotesForChosenMessages(t *testing.T) {
 	const chosen = 200
 	for i, site := range votersNamed()[:2] {
 		f, err := generalized.New(wire.VotesShape)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		for n := range chosen {
 			for _, s := range bloomdbtest.Message(n).Signatures {
 				f.Insert(vote.Positions(vote.Seed(bloomdbtest.Ring.VotesKey(site), bloomdbtest.Ring.ReportHash(s)), nil))

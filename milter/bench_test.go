@@ -89,9 +89,7 @@ func BenchmarkServer(b *testing.B) {
 func serveBench(b *testing.B, network string) (addr string) {
 	b.Helper()
 	db, err := bloomdb.Open(bloomdb.Options{Dir: b.TempDir(), Site: "mx1"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- db.Run(ctx) }()
@@ -101,9 +99,7 @@ func serveBench(b *testing.B, network string) (addr string) {
 		addr = filepath.Join(b.TempDir(), "milter.sock")
 	}
 	ln, err := net.Listen(network, addr)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, err)
 	s := NewServer(db, Options{Site: "mx1", Policy: policy.Policy{BulkThreshold: 20}, Log: slog.New(slog.NewJSONHandler(fileLog(b), nil))})
 	served := make(chan error, 1)
 	go func() { served <- s.Serve("", ln) }()
@@ -120,9 +116,7 @@ func serveBench(b *testing.B, network string) (addr string) {
 
 func fileLog(b *testing.B) *os.File {
 	f, err := os.Create(filepath.Join(b.TempDir(), "log"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, err)
 	b.Cleanup(func() { f.Close() })
 	return f
 }

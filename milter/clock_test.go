@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter/header"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/signature"
@@ -38,9 +39,7 @@ func newClockWorld(t *testing.T) *clockWorld {
 	db, err := bloomdb.Open(bloomdb.Options{Dir: t.TempDir(), Site: "mx1", Now: w.clock.now,
 		Reports: bloomdb.ReportOptions{Capacity: 1000}, // five weeks
 		Counts:  bloomdb.CountOptions{Capacity: 1000, Burst: 10 * time.Minute}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	w.db = db
 	ctx, stop := context.WithCancel(t.Context())
 	ran := make(chan error, 1)

@@ -19,9 +19,7 @@ func openBurstDB(t *testing.T) *bloomdb.DB {
 		Reports: bloomdb.ReportOptions{Capacity: 1000},
 		Counts:  bloomdb.CountOptions{Capacity: 1000, Burst: 10 * time.Minute},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)

@@ -25,9 +25,7 @@ func openDB(t *testing.T) *bloomdb.DB {
 		Reports: bloomdb.ReportOptions{Capacity: 1000, Classes: true},
 		Counts:  bloomdb.CountOptions{Capacity: 1000},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(func() {
 		if err := db.Check(); err != nil {
 			t.Error(err)
@@ -115,9 +113,7 @@ func TestTooLittleContent(t *testing.T) {
 func TestCountErrorCostsNoMail(t *testing.T) {
 	db, err := bloomdb.Open(bloomdb.Options{Dir: t.TempDir(), Site: "mx1",
 		Reports: bloomdb.ReportOptions{Capacity: 1000}, Counts: bloomdb.CountOptions{Capacity: 1000}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if err := db.Close(); err != nil { // Count fails from now on; Judge is memory only
 		t.Fatal(err)
 	}

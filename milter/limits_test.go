@@ -83,17 +83,13 @@ func TestUnixSocketIsOneClient(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		path := filepath.Join(t.TempDir(), name)
 		ln, err := net.Listen("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		go func() { served <- b.Serve(name, ln) }()
 		paths = append(paths, path)
 	}
 	open := func(path string) *wire {
 		nc, err := net.Dial("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		t.Cleanup(func() { nc.Close() })
 		return &wire{nc, t}
 	}
@@ -307,9 +303,7 @@ func TestIdleConnectionsOfALocalUser(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "s")
 	ln, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	served := make(chan error, 1)
 	go func() { served <- b.Serve("unix", ln) }()
 	if got := verdictOf(t, dial(t, "unix", path, offerAll, "192.0.2.1"), letter); got != "clean; count=0; sites=0" {

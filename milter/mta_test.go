@@ -47,9 +47,7 @@ type bench struct {
 func start(t testing.TB, o Options, decide func(judged) policy.Decision) *bench {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return startOn(t, ln, o, decide)
 }
 
@@ -195,9 +193,7 @@ func dialBy(t testing.TB, dialer gomilter.Dialer, network, addr, client string) 
 		ReadTimeout: testenv.Patience, WriteTimeout: testenv.Patience,
 	})
 	s, err := c.Session()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	m := &mta{s, t}
 	t.Cleanup(func() { s.Close() })
 	m.must(s.Conn("client.example", gomilter.FamilyInet, 25, client))
@@ -275,9 +271,7 @@ type wire struct {
 func dialWire(t testing.TB, addr string, offer gomilter.OptProtocol) *wire {
 	t.Helper()
 	nc, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	w := wireOf(t, nc)
 	if offer != 0 {
 		w.write(protocol.Append(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offer)))

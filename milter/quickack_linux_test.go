@@ -14,29 +14,19 @@ import (
 // some 40 ms for that of the first.
 func TestQuickAck(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer ln.Close()
 	client, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer client.Close()
 	nc, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer nc.Close()
 	raw, err := nc.(*net.TCPConn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	quick := func() (on int) {
 		raw.Control(func(fd uintptr) { on, err = syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_QUICKACK) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		return on
 	}
 	off := func() { // like the kernel when it detects request and response traffic

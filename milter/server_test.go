@@ -39,9 +39,7 @@ func (f *flaky) Accept() (net.Conn, error) {
 
 func TestAcceptIsRetried(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	f := &flaky{Listener: ln}
 	f.failures.Store(3)
 	b := startOn(t, f, Options{}, clean)
@@ -75,9 +73,7 @@ func TestShutdownEndsRetrying(t *testing.T) {
 
 func TestServeReturnsItsCause(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	ln.Close()
 	err = NewServer(nil, Options{}).Serve("", ln)
 	if !errors.Is(err, net.ErrClosed) || !strings.Contains(err.Error(), ln.Addr().String()) {
@@ -89,9 +85,7 @@ func TestServeAfterShutdown(t *testing.T) {
 	s := NewServer(nil, Options{})
 	testenv.Check(t, s.Shutdown(t.Context()))
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if c := s.admit("", &script{}); c != nil { // accepted just before
 		t.Error("a connection was admitted")
 	}
@@ -108,9 +102,7 @@ func TestSeveralListeners(t *testing.T) {
 	b := start(t, Options{}, clean)
 	path := filepath.Join(t.TempDir(), "milter.sock")
 	ln, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	served := make(chan error, 1)
 	go func() { served <- b.Serve("", ln) }()
 	dial(t, "tcp", b.addr, offerAll, "192.0.2.1").send(mail{body: "x"})
@@ -268,14 +260,10 @@ func TestThousandConnections(t *testing.T) {
 
 func TestClientThatDoesNotRead(t *testing.T) {
 	ln, err := net.Listen("unix", filepath.Join(t.TempDir(), "s")) // its buffers are small
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	b := startOn(t, ln, Options{WriteTimeout: 30 * time.Millisecond}, clean)
 	nc, err := net.Dial("unix", b.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer nc.Close()
 	// Each header is answered, until the buffers are full.
 	p := append(protocol.Append(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offerOld)), packet('M', "<s>\x00")...)
@@ -383,9 +371,7 @@ func TestLibrarysOwnClient(t *testing.T) {
 	// The offer is version 6 with flags of version 2; the answer is the same.
 	c := gomilter.NewClientWithOptions("tcp", b.addr, gomilter.ClientOptions{ActionMask: protocol.NeededActions})
 	s, err := c.Session()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer s.Close()
 	if s.ActionOpts != protocol.NeededActions || s.ProtocolOpts != 0 {
 		t.Errorf("answer %#x %#x", s.ActionOpts, s.ProtocolOpts)

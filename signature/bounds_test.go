@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -17,9 +18,7 @@ func TestBounds(t *testing.T) {
 	}
 	for _, mail := range mails {
 		raw, err := os.ReadFile(mail)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		checkBounds(t, mail, signature.Compute(signature.Parse(raw)))
 	}
 }

@@ -51,9 +51,7 @@ func TestCarriedMessageIsNotListed(t *testing.T) {
 		return
 	}
 	pdf, err := os.ReadFile("testdata/74-pdf.eml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	_, pdf, _ = bytes.Cut(pdf, []byte("\n\n"))
 	innocents := map[string]string{
 		"text":          letterText,

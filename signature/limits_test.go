@@ -155,9 +155,7 @@ func TestLimitNames(t *testing.T) {
 		t.Errorf("a name stands twice in %q", names)
 	}
 	format, err := os.ReadFile("FORMAT.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	_, table, _ := strings.Cut(string(format), "\n## Limits\n")
 	table, _, _ = strings.Cut(table, "\n## ")
 	var listed []string

@@ -44,9 +44,7 @@ func TestStoppedUnpacking(t *testing.T) {
 	}
 	for _, mail := range mails {
 		raw, err := os.ReadFile(mail)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		want, steps := computed(signature.Parse(raw), nil)
 		for stops := range 4 {
 			b := brokenOff{stops: stops}

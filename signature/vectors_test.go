@@ -59,9 +59,7 @@ func TestVectors(t *testing.T) {
 				return
 			}
 			want, err := os.ReadFile(base + ".want")
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			if !bytes.Equal(got, want) {
 				writeFile(t, base+".got", got)
 				t.Errorf("see %s.got: got\n%s\nwant\n%s", base, got, want)
@@ -73,9 +71,7 @@ func TestVectors(t *testing.T) {
 func readVector(t *testing.T, name string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return raw
 }
 

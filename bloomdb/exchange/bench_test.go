@@ -42,9 +42,7 @@ func (s *sender) publishMessages(b *testing.B, delta, n int) {
 	}
 	for more := true; more; {
 		d, found, err := s.db.NextDelta(true)
-		if err != nil {
-			b.Fatal(err)
-		}
+		testenv.Check(b, err)
 		if !found {
 			return
 		}

@@ -20,9 +20,7 @@ import (
 func startLink(t testing.TB, server *redistest.Server) (p *linkfault.Proxy, url string) {
 	t.Helper()
 	p, err := linkfault.Start("unix", server.Socket())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(p.Close)
 	return p, "redis://" + p.Addr()
 }
@@ -30,9 +28,7 @@ func startLink(t testing.TB, server *redistest.Server) (p *linkfault.Proxy, url 
 func joinSite(t testing.TB, o bloomdb.Options, url string, x exchange.Options) *site {
 	t.Helper()
 	client, err := redisclient.Dial(url, redisclient.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return joinWith(t, o, client, x)
 }
 
@@ -41,9 +37,7 @@ func joinSite(t testing.TB, o bloomdb.Options, url string, x exchange.Options) *
 func joinWith(t testing.TB, o bloomdb.Options, client *redisclient.Client, x exchange.Options) *site {
 	t.Helper()
 	db, err := bloomdb.Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return runSite(t, db, client, x)
 }
 

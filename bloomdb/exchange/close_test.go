@@ -40,16 +40,12 @@ func startFaulty(t *testing.T, fault linkfault.Fault) string {
 // listener does not accept and its queue is full.
 func startBlackHole(t *testing.T) string {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(func() { syscall.Close(fd) })
 	testenv.Check(t, syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
 	testenv.Check(t, syscall.Listen(fd, 0))
 	name, err := syscall.Getsockname(fd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	address := testenv.Local(name.(*syscall.SockaddrInet4).Port)
 	for range 8 {
 		c, err := net.DialTimeout("tcp", address, 100*time.Millisecond)
@@ -126,9 +122,7 @@ func TestCloseWhenRedisIsGone(t *testing.T) {
 func startLinkTo(t *testing.T, m *miniredis.Miniredis, format string) (link *linkfault.Proxy, url string) {
 	t.Helper()
 	link, err := linkfault.Start("tcp", m.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(link.Close)
 	err = m.Server().Register("SENTINEL", func(peer *miniserver.Peer, _ string, args []string) {
 		if !strings.EqualFold(args[0], "get-master-addr-by-name") {
@@ -138,9 +132,7 @@ func startLinkTo(t *testing.T, m *miniredis.Miniredis, format string) (link *lin
 		host, port, _ := net.SplitHostPort(link.Addr())
 		peer.WriteStrings([]string{host, port})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return link, fmt.Sprintf(format, link.Addr())
 }
 

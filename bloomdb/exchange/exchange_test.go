@@ -92,9 +92,7 @@ func TestStatusAndMetrics(t *testing.T) {
 	testenv.Eventually(t, "a heartbeat arrives", func() bool { return b.of("a").Heard != nil })
 
 	text, err := json.Marshal(b.x.Status())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	want := regexp.MustCompile(`^{"connected":true,"published":{"epoch":\d+,"seq":0},"sites":\[{"site":"a",` +
 		`"trust":"full","head":{"epoch":\d+,"seq":1},"applied":{"epoch":\d+,"seq":1},"lag":0,"lag_seconds":0,` +
 		`"heard":"[^"]+",("snapshot":{[^}]+},)?"skew_seconds":-?[\d.]+,"gaps":0}\]}$`)
@@ -102,9 +100,7 @@ func TestStatusAndMetrics(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	got := make(map[string]float64)
 	for _, f := range families {
 		m := f.GetMetric()[0]
@@ -344,9 +340,7 @@ func expectNoFault(t *testing.T, sites ...*site) {
 // The permissions listed in FORMAT.md suffice, and news are received with them.
 func TestLeastRights(t *testing.T) {
 	doc, err := os.ReadFile("FORMAT.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	line := regexp.MustCompile(`(?m)^    (ACL SETUSER .*)$`).FindSubmatch(doc)
 	if line == nil {
 		t.Fatal("FORMAT.md has no ACL SETUSER line")
@@ -415,9 +409,7 @@ func TestNoFalseGaps(t *testing.T) {
 	a.stop()
 
 	db, err := bloomdb.Open(siteOptions(dir, "a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	testenv.Check(t, db.Resume(db.Head()))
 	testenv.Check(t, db.Report(mail("two"), bloomdb.ClassOther))
 	if _, ok, err := db.NextDelta(true); !ok || err != nil { // it never reaches Redis

@@ -236,9 +236,7 @@ func TestOwnStreamAfterANewKey(t *testing.T) {
 	o := siteOptions(t.TempDir(), "a")
 	for i := range 3 {
 		key, err := keyring.NewSigningKey()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		o.SigningKey = key
 		a := startSiteWith(t, o, "redis://"+m.Addr())
 		a.report(mail("m %d", i))
@@ -261,9 +259,7 @@ func TestTwoDaemonsWithDifferentKeys(t *testing.T) {
 	server := redistest.Start(t)
 	begin := func() *site {
 		key, err := keyring.NewSigningKey()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		o := siteOptions(t.TempDir(), "a")
 		o.SigningKey = key
 		return startSiteWith(t, o, server.URL())
@@ -294,9 +290,7 @@ func stalled(t *testing.T, restartB bool) (a, b *site, later uint64, told *strin
 	dirB := t.TempDir()
 	beginB := func() *site {
 		db, err := bloomdb.Open(siteOptions(dirB, "b"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		return runSite(t, db, dialedOnce(t, server.URL()), exchange.Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond, Log: log})
 	}
 	b = beginB()
@@ -324,9 +318,7 @@ func stalled(t *testing.T, restartB bool) (a, b *site, later uint64, told *strin
 
 func dialedOnce(t *testing.T, url string) *redisclient.Client {
 	c, err := redisclient.Dial(url, redisclient.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return c // the site closes it
 }
 

@@ -54,9 +54,7 @@ func runSchedules(t *testing.T, schedules int) {
 	first := rand.Uint64N(1 << 40)
 	if text := os.Getenv("SPAMBLOOM_SEED"); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		runModel(t, seed)
 		return
 	}
@@ -72,9 +70,7 @@ func runSchedules(t *testing.T, schedules int) {
 
 func runModel(t *testing.T, seed uint64) {
 	root, err := os.MkdirTemp(memory(), "spambloom-model-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer os.RemoveAll(root)
 	synctest.Test(t, func(t *testing.T) {
 		m := newModel(t, seed, root)

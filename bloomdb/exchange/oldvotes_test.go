@@ -36,9 +36,7 @@ func TestVotesOfAnEarlierEpochAreReplaced(t *testing.T) {
 		if err == nil {
 			err = db.Report(mail("%s", name), bloomdb.ClassOther)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		testenv.Check(t, db.Close())
 	}
 	first, second, voters := t.TempDir(), t.TempDir(), t.TempDir()

@@ -54,9 +54,7 @@ func TestTLS(t *testing.T) {
 	url := fmt.Sprintf("rediss://127.0.0.1:%d", port)
 	join := func(name string, files redisclient.Options) *site {
 		client, err := redisclient.Dial(url, files)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		return joinWith(t, siteOptions(t.TempDir(), name), client, exchange.Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond})
 	}
 	files := redisclient.Options{CA: a.Path("ca.pem"), Cert: a.Path("member.pem"), Key: a.Path("member.key")}
@@ -78,9 +76,7 @@ func TestTLS(t *testing.T) {
 func aclLines(t *testing.T, password string) (lines [][]any) {
 	t.Helper()
 	doc, err := os.ReadFile("FORMAT.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for _, found := range regexp.MustCompile(`(?m)^    (ACL SETUSER .*)$`).FindAllSubmatch(doc, -1) {
 		var words []any
 		for word := range strings.FieldsSeq(strings.Replace(string(found[1]), ">PASSWORD", ">"+password, 1)) {

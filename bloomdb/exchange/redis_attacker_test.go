@@ -93,9 +93,7 @@ func newFederation(t *testing.T) *federation {
 	for i := range 5 {
 		o := siteOptions(t.TempDir(), fmt.Sprintf("m%d", i))
 		public, private, err := ed25519.GenerateKey(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		o.SigningKey, o.Members = private, members
 		members[o.Site] = wire.Member{Keys: []ed25519.PublicKey{public}}
 		f.opened = append(f.opened, o)

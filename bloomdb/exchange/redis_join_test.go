@@ -36,14 +36,10 @@ func (k dataset) publish(t testing.TB, url string, number int) {
 	t.Helper()
 	name := fmt.Sprintf("site%d", number)
 	db, err := bloomdb.Open(k.options(t.TempDir(), name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	k.fill(t, db, name)
 	client, err := redisclient.Dial(url, redisclient.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	s := runSite(t, db, client, exchange.Options{Interval: 50 * time.Millisecond, MaxInterval: 200 * time.Millisecond, Heartbeat: 300 * time.Millisecond})
 	defer s.stop()
 	s.awaitConnected()

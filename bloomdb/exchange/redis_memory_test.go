@@ -20,9 +20,7 @@ func usedMemory(t testing.TB, c *redisclient.Client) int64 {
 		t.Fatal("Redis does not report its memory")
 	}
 	n, err := strconv.ParseInt(found[1], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return n
 }
 
@@ -104,9 +102,7 @@ func TestReportsWithoutRoomForASnapshot(t *testing.T) {
 	c := server.Client()
 	defer c.Close()
 	manifest, err := b.db.ReadManifest([]byte(c.Get(t.Context(), b.keys().ManifestKey("a")).Val()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	half := b.keys().SlotKey("a", streams.OtherSlot(manifest.Slot))
 	testenv.Check(t, c.HSet(t.Context(), half, "0", strings.Repeat("x", 32<<20)).Err())
 	testenv.Check(t, c.ConfigSet(t.Context(), "maxmemory", "16mb").Err())

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // The primary accepts writes that its replica never receives, and dies: Sentinel's choice
@@ -51,8 +52,6 @@ func replicated(t *testing.T, c *redisclient.Client) int64 {
 		t.Fatal("no offset of replication")
 	}
 	n, err := strconv.ParseInt(found[1], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return n
 }

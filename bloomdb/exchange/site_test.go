@@ -64,13 +64,9 @@ func startPair(t *testing.T) (redis *redistest.Server, a, b *site) {
 func startSiteWith(t testing.TB, o bloomdb.Options, url string) *site {
 	t.Helper()
 	db, err := bloomdb.Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	client, err := redisclient.Dial(url, redisclient.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	stored := streams.New(client, keyring.ID(o.Key))
 	x := exchange.New(db, stored, exchange.Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond, SnapshotInterval: 100 * time.Millisecond})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -92,9 +88,7 @@ var calm = exchange.Options{Interval: 20 * time.Millisecond, Heartbeat: testenv.
 func openDB(t testing.TB, o bloomdb.Options) *bloomdb.DB {
 	t.Helper()
 	db, err := bloomdb.Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // The relevant figures are ratios: machines are noisy, and a lookup in a filter larger than
@@ -72,9 +74,7 @@ func hashes(seed uint64, n int) []Hash {
 // gib returns a filter of 1 GiB with one bit in eight set, as in a full filter.
 func gib(b *testing.B, shape BitsShape) *Bits {
 	f, err := NewBits(shape)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, err)
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range f.mem.w {
 		f.mem.w[i] = r.Uint64() & r.Uint64() & r.Uint64()
@@ -189,9 +189,7 @@ func BenchmarkBits(b *testing.B) {
 // counted twice.
 func BenchmarkCounts(b *testing.B) {
 	c, err := NewCounts(CountsShape{Lines: gibLines})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, err)
 	known, fresh := hashes(7, benchKeys), hashes(8, benchKeys)
 	r := rand.New(rand.NewPCG(9, 2))
 	for range 16 * benchKeys {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // SetCells sets the given bits, and counts each once.
@@ -28,9 +30,7 @@ func TestSetCells(t *testing.T) {
 func mustBits(t *testing.T, s BitsShape) *Bits {
 	t.Helper()
 	b, err := NewBits(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return b
 }
 

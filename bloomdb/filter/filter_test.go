@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func hash(r *rand.Rand) Hash { return Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()} }
@@ -41,9 +43,7 @@ func TestCountsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := CountsShape{Lines: rapid.Uint64Range(1, 70).Draw(t, "lines")}
 		c, err := NewCounts(shape)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		truth := make(map[Hash]uint32)
 		intuitive := make(map[uint64]uint32)
 		keys := rapid.IntRange(1, 40).Draw(t, "keys")

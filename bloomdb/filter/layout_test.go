@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func drawShape(t *rapid.T) BitsShape {
@@ -106,9 +108,7 @@ func TestBitsError(t *testing.T) {
 			var hits, ones, sum, squares float64
 			for range filters {
 				b, err := NewBits(tc.shape)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testenv.Check(t, err)
 				for range keys {
 					b.Set(hash(r))
 				}
@@ -208,9 +208,7 @@ func TestBitsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := drawShape(t)
 		b, err := NewBits(shape)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		model := make(map[uint64]bool)
 		var keys []Hash
 		for range rapid.IntRange(0, 60).Draw(t, "keys") {

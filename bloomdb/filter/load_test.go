@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // randomHash draws a key's lanes.
@@ -68,13 +70,9 @@ type countedFilters struct {
 
 func newCountedFilters(t *testing.T, r *rand.Rand, shape BitsShape, n int) *countedFilters {
 	a, err := NewBits(shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	b, err := NewBits(shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	f := &countedFilters{a: a, b: b, keys: make(map[uint64]int)}
 	for i := range n {
 		h := randomHash(r)
@@ -159,9 +157,7 @@ func (f *countedFilters) emptiest(positions []uint64) (pos uint64) {
 func TestLoadAt(t *testing.T) {
 	shape := BitsShape{Lines: 4, K: 8}
 	b, err := NewBits(shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if l := LoadAt(5, b); l != (Load{}) {
 		t.Errorf("a clear bit has the load %+v", l)
 	}

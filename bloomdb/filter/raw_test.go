@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // cellsIn returns the content of a filter.
@@ -26,16 +28,12 @@ func TestRawJoins(t *testing.T) {
 		lines := rapid.Uint64Range(1, 150).Draw(t, "lines")
 		bits := func() (*Bits, func(uint64)) {
 			b, err := NewBits(BitsShape{Lines: lines, K: 8, Span: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			return b, func(pos uint64) { b.SetCells([]Cell{{pos, 1}}) }
 		}
 		counts := func() (*Counts, func(uint64, uint32)) {
 			c, err := NewCounts(CountsShape{Lines: lines})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			return c, c.RaiseCell
 		}
 		from, setFrom := bits()
@@ -132,16 +130,12 @@ func FuzzRaw(f *testing.F) {
 		var n int
 		if values {
 			c, err := NewCounts(CountsShape{Lines: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			c.RaiseRaw(0, code)
 			again, n = c.AppendRaw(0, nil)
 		} else {
 			b, err := NewBits(BitsShape{Lines: 1, K: 8, Span: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			b.OrRaw(0, code)
 			again, n = b.AppendRaw(0, nil)
 		}

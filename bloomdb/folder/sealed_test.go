@@ -45,9 +45,7 @@ func TestSealedForm(t *testing.T) {
 		testenv.Check(t, os.WriteFile(path, c.data, 0o600))
 		var data []byte
 		err := form.Load(path, func(all []byte) error { data = all; return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		_, err = form.Open(data, key)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)

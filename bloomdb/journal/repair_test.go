@@ -15,14 +15,10 @@ import (
 func TestRepairDuringSync(t *testing.T) {
 	dir, keyID := t.TempDir(), [8]byte{1}
 	j, err := Open(dir, keyID, make(map[uint32]int64), 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	add := func(n uint64) folder.LSN {
 		at, err := j.Append(Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: 2931}, Hashes: []filter.Hash{{n, n, n, n}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		return at
 	}
 	first := add(1)

@@ -16,9 +16,7 @@ import (
 func TestKeyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "federation.key")
 	key, err := keyring.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	testenv.Check(t, keyring.WriteKey(path, key))
 	if err := keyring.WriteKey(path, key); !errors.Is(err, os.ErrExist) {
 		t.Errorf("second write: %v", err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // A secret is readable only for the site that it was sealed for, in the same context, and
@@ -55,8 +56,6 @@ func TestFingerprint(t *testing.T) {
 func newKey(t *testing.T) ed25519.PrivateKey {
 	t.Helper()
 	key, err := keyring.NewSigningKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return key
 }

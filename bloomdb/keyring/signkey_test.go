@@ -17,9 +17,7 @@ import (
 func TestSigningKeyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "site.key")
 	key, err := NewSigningKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	testenv.Check(t, WriteSigningKey(path, key))
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)

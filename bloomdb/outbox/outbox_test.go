@@ -53,9 +53,7 @@ func resume(t testing.TB, ks *keyspace.Keyspace, epoch, seq uint64) {
 func kinds(t testing.TB, ks *keyspace.Keyspace, d wire.Delta) (list []layout.Kind) {
 	t.Helper()
 	body, err := ks.Sealer.DecodeDelta(d.Data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for _, s := range body.Sections {
 		list = append(list, s.Target.Kind)
 	}
@@ -74,15 +72,11 @@ func TestSnapshotTakesBackFirst(t *testing.T) {
 		t.Fatalf("chunk %v, %v", ok, err)
 	}
 	_, body, err := ks.Sealer.OpenRecord(chunk, wire.RecordChunk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	var order []layout.Kind
 	for r := (&wire.RecordReader{B: body[4:]}); len(r.B) > 0; r.Take(int(r.U32())) {
 		s, err := wire.DecodeSectionHead(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		order = append(order, s.Target.Kind)
 	}
 	if want := []layout.Kind{layout.RevokedFilter, layout.LadderFilter, layout.SpamFilter, layout.CountFilter}; !slices.Equal(order, want) {
@@ -248,18 +242,14 @@ func TestIncompleteSnapshot(t *testing.T) {
 		chunks := 0
 		for {
 			_, ok, err := w.Next()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			if !ok {
 				break
 			}
 			chunks++
 		}
 		m, err := ks.Sealer.ReadManifest(w.Manifest(3))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		if m.Whole == cut || m.Chunks() != chunks || m.Bytes != w.Bytes() || m.Slot != 3 || cut != (chunks == 0) {
 			t.Errorf("cut %v: %d chunks, manifest %+v", cut, chunks, m)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/filter/filtertest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // began is the time at which the tests begin. No sub-window begins then.
@@ -20,9 +21,7 @@ func newCounter(t *testing.T, now time.Time, counts layout.CountOptions) *Counte
 	t.Helper()
 	counts.Period, counts.Keep = 24*time.Hour, 2
 	b, err := New(&layout.Settings{Counts: counts, Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return b
 }
 

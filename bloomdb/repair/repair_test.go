@@ -112,9 +112,7 @@ func TestContained(t *testing.T) {
 				t.Errorf("listed %v, want %v", got, want)
 			}
 			entries, err := os.ReadDir(f.Opt.Dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			later, _ := files(t)
 			later.Opt.Dir = f.Opt.Dir
 			if later.FindDamaged(entries); !slices.Equal(later.DamagedFiles(), want) {
@@ -157,9 +155,7 @@ func TestLoadGenerations(t *testing.T) {
 		write(t, filepath.Join(f.Opt.Dir, name), "x")
 	}
 	entries, err := os.ReadDir(f.Opt.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	var loaded []int64
 	load := func(path string, gen int64) error {
 		loaded = append(loaded, gen)
@@ -188,9 +184,7 @@ func saved(t testing.TB, reports int) (data []byte, tg layout.Target) {
 	testenv.Check(t, ks.Save())
 	tg = layout.Target{Kind: layout.SpamFilter, Gen: ks.Settings.Generation(layout.SpamFilter, ks.Settings.Now())}
 	data, err := os.ReadFile(store.OwnPath(ks.Settings.Dir, tg))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return data, tg
 }
 
@@ -284,9 +278,7 @@ func TestMendIdentity(t *testing.T) {
 			m := new(repair.Mending)
 			testenv.Check(t, m.MendIdentities(config.Settings, before.KeyID))
 			id, err := folder.ReadIdentity(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			if id.Site != "a" || id.KeyID != before.KeyID || id.Epoch <= before.Epoch || !folder.CarriesOver(id.Epoch, before.Epoch) || !id.Republish {
 				t.Errorf("identity %+v after %+v", id, before)
 			}
@@ -307,9 +299,7 @@ func TestMendIdentity(t *testing.T) {
 func change(t *testing.T, path string, at int) {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	data[len(data)+at] ^= 1
 	write(t, path, string(data))
 }

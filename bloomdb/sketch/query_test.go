@@ -6,6 +6,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -14,9 +15,7 @@ import (
 func TestAnchorNeedsAllItsCopies(t *testing.T) {
 	for copies := range layout.AnchorCopies + 1 {
 		b, err := filter.NewBits(filter.BitsShape{Lines: 1024, K: 4, Span: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		q := NewQuery(KindGroups{Kind: signature.KindSketch, Groups: []signature.Group{{Anchor: 7}}}, ReportedGroups)
 		for i := range copies {
 			b.Set(keyring.Stretch(anchorSeed(q.seeds[0], i)))

@@ -42,9 +42,7 @@ func report(t testing.TB, ks *keyspace.Keyspace, kind layout.Kind, n int) {
 func record(t testing.TB, ks *keyspace.Keyspace) []byte {
 	t.Helper()
 	data, _, err := ks.Votes.Encode(ks.Outbox.RecordHead(wire.RecordVotes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return data
 }
 
@@ -62,16 +60,12 @@ func TestRejectedVotes(t *testing.T) {
 	testenv.Check(t, here.Votes.Accept(record(t, b)))
 	path := store.VotesPath(here.Settings.Dir, "b")
 	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	changed, stale := record(t, b), b.Outbox.RecordHead(wire.RecordVotes)
 	changed[len(changed)-1] ^= 1
 	stale.Epoch -= 2
 	staleRecord, _, err := b.Votes.Encode(stale)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for name, c := range map[string]struct {
 		data []byte
 		want error // nil: any
@@ -175,9 +169,7 @@ func TestRecord(t *testing.T) {
 // body returns the encoded filter that begins with a generation.
 func body(t *rapid.T, ks *keyspace.Keyspace, gen int64) []byte {
 	b, _, err := ks.Votes.Own.Body(gen, ks.Settings.Reports.Period)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return b
 }
 
@@ -240,9 +232,7 @@ func unloaded(t *testing.T, clock *keyspacetest.Clock) *keyspace.Keyspace {
 
 func decoded(t *rapid.T, data []byte) wire.VotesBody {
 	v, err := wire.DecodeVotes(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return v
 }
 

@@ -28,22 +28,16 @@ func rounds(n int) int {
 func filterOf(t *testing.T, word func() uint64) *generalized.Filter {
 	t.Helper()
 	empty, err := generalized.New(wire.VotesShape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	data, err := empty.AppendBinary(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	data = data[:len(data)-4]
 	content := data[len(data)-int(wire.VotesShape.M/8):]
 	for i := range wire.VotesShape.M / 64 {
 		binary.LittleEndian.PutUint64(content[8*i:], word())
 	}
 	f, err := generalized.Decode(folder.Seal(data), wire.VotesShape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return f
 }
 
@@ -103,9 +97,7 @@ func TestForgottenReports(t *testing.T) {
 	const seed = 19
 	r := rand.New(rand.NewPCG(seed, seed))
 	f, err := generalized.New(wire.VotesShape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	reports := make([][2]uint64, 21_700)
 	for i := range reports {
 		reports[i] = [2]uint64{r.Uint64(), r.Uint64()}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/filter/generalized"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // Both codings preserve the filter, at the border between them and beyond it.
@@ -16,9 +17,7 @@ func TestVotesCodings(t *testing.T) {
 			cells[i] = filter.Cell{Pos: uint64(i) * (VotesShape.M / ones), Value: 1}
 		}
 		f, err := generalized.Of(VotesShape, cells, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		data := AppendVotes(nil, VotesBody{2930, 604800, f})
 		v, err := DecodeVotes(data)
 		if err != nil || f.Ones() != ones || v.Filter.Ones() != ones || !slices.Equal(v.Filter.Cells(nil), f.Cells(nil)) {

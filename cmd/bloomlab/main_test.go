@@ -154,9 +154,7 @@ func TestNames(t *testing.T) {
 // quick at a thousand rounds, and finds their rows there.
 func TestResultsAreOurs(t *testing.T) {
 	results, err := os.ReadFile("RESULTS.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for _, e := range experiments() {
 		if title := []byte("\n" + e.Name + ": "); !bytes.HasPrefix(results, title[1:]) && !bytes.Contains(results, title) {
 			t.Errorf("RESULTS.txt has no %s", e.Name)

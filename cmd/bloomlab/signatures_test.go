@@ -16,9 +16,7 @@ func TestSignaturesCommand(t *testing.T) {
 	root := t.TempDir()
 	for folder, sample := range map[string]string{"spam": "plain.eml", "ham": "latin.eml"} {
 		raw, err := os.ReadFile(filepath.Join("variation/testdata", sample))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		testenv.Check(t, os.MkdirAll(filepath.Join(root, folder), 0o700))
 		testenv.Check(t, os.WriteFile(filepath.Join(root, folder, sample), raw, 0o600))
 	}

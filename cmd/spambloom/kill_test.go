@@ -37,9 +37,7 @@ func killed(t *testing.T, printed int, after time.Duration, args ...string) (lin
 	t.Helper()
 	cmd := exec.Command("spambloom", args...)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	testenv.Check(t, cmd.Start())
 	for scanner := bufio.NewScanner(out); ; {
 		if len(lines) == printed {
@@ -120,9 +118,7 @@ func TestKillLosesNothingQueued(t *testing.T) {
 func waitingOf(t *testing.T, folder string) map[string]map[string]bool {
 	t.Helper()
 	entries, err := queue.New(folder, queue.Options{}).List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	all := map[string]map[string]bool{}
 	for _, e := range entries {
 		who := e.Request.Reporter
@@ -150,9 +146,7 @@ func countReports(t *testing.T, socket string) *counter {
 	t.Helper()
 	c := &counter{seen: map[string]int{}}
 	ln, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var request api.Request
 		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {

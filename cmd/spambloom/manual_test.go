@@ -21,13 +21,9 @@ const manFolder = "../../contrib/man"
 // The pages in contrib equal the current help, of all commands and no others.
 func TestManual(t *testing.T) {
 	pages, err := manual.Pages(commands(&verb.CLI{}), "1", "spambloomd(8)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	old, err := filepath.Glob(manFolder + "/*.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	current := map[string][]byte{}
 	for _, p := range pages {
 		current[filepath.Join(manFolder, p.Name)] = p.Text
@@ -54,9 +50,7 @@ func TestManual(t *testing.T) {
 func TestManualSays(t *testing.T) {
 	pages := map[string]string{}
 	all, err := manual.Pages(commands(&verb.CLI{}), "1", "spambloomd(8)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for _, p := range all {
 		pages[p.Name] = string(p.Text)
 	}

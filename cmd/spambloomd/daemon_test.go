@@ -6,14 +6,14 @@ import (
 	"net"
 	"net/http"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // TestEndingCuts: connections open at the end of the grace period are cut.
 func TestEndingCuts(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	begun, ended, served := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		close(begun)
@@ -26,9 +26,7 @@ func TestEndingCuts(t *testing.T) {
 	})}
 	go func() { defer close(served); _ = s.Serve(ln) }()
 	client, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer client.Close()
 	if _, err := client.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
 		t.Fatal(err)

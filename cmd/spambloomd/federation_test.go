@@ -24,9 +24,7 @@ const otherKey = "ed25519:GX9rI+FshTLGq8g4+s1eqmN5t8KA7pUzX4AZCV1GW/g="
 func signingKey(t *testing.T, dir string) (path, public string) {
 	t.Helper()
 	key, err := keyring.NewSigningKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	path = filepath.Join(dir, "made.key")
 	testenv.Check(t, keyring.WriteSigningKey(path, key))
 	return path, keyring.PublicKey(key)
@@ -36,14 +34,10 @@ func signingKey(t *testing.T, dir string) (path, public string) {
 func pemFile(t *testing.T, dir string) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return harness.Write(t, filepath.Join(dir, "ca.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
 }
 
@@ -62,9 +56,7 @@ name = "mx2"
 key = %q
 `, sign, public, otherKey))
 	s, err := settings.New(settings.Flags{Config: path, Data: dir}, func(string) bool { return false })
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if _, ok := s.Members["mx2"]; !ok || len(s.Members) != 1 {
 		t.Errorf("%+v", s.Members)
 	}

@@ -31,9 +31,7 @@ import (
 func scraped(t *testing.T) (*service, string) {
 	d, _ := monitored(t)
 	client, err := redisclient.Dial("redis://127.0.0.1:1/0", redisclient.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			t.Error(err)

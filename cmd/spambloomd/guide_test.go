@@ -24,9 +24,7 @@ import (
 // those that are tested.
 func TestFederationGuide(t *testing.T) {
 	guide, err := os.ReadFile("../../contrib/federation.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	blocks := regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllStringSubmatch(string(guide), -1)
 	if len(blocks) == 0 {
 		t.Error("no configuration in the guide")
@@ -38,9 +36,7 @@ func TestFederationGuide(t *testing.T) {
 		}
 	}
 	format, err := os.ReadFile("../../bloomdb/exchange/FORMAT.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	rights := regexp.MustCompile(`ACL SETUSER spambloom on >PASSWORD (.*)`).FindStringSubmatch(string(format))
 	if rights == nil || !strings.Contains(harness.GuidePage(t, "redis.md"), "user spambloom on >$password "+rights[1]+"\n") {
 		t.Errorf("redis.md lacks the rights %q", rights)
@@ -51,9 +47,7 @@ func TestFederationGuide(t *testing.T) {
 func TestGuideConfigurations(t *testing.T) {
 	for _, page := range []string{"mailbox.md", "policy.md", "postfix.md"} {
 		text, err := os.ReadFile(filepath.Join(harness.Repository, "contrib", page))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		blocks := regexp.MustCompile("(?ms)^ *```toml\n(.*?)^ *```").FindAllStringSubmatch(string(text), -1)
 		if len(blocks) == 0 {
 			t.Errorf("no configuration in %s", page)
@@ -92,27 +86,19 @@ func TestRemoteGuide(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	token, line, err := credential.NewToken("store1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	harness.Write(t, set.Control.RemoteTokens, line)
 	s := &settings.Settings{Config: set}
 	remote, err := server.NewRemote(s.RemoteOptions(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	ln, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	api := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "{}") }) // reaching it is sufficient
 	remoteServer, done := remote.NewServer(api), make(chan error)
 	go func() { done <- remoteServer.Serve(remote.Listen(ln)) }()
 	t.Cleanup(func() { remoteServer.Close(); <-done })
 	_, port, _ := net.SplitHostPort(ln.Addr().String())
 	store, err := client.DialRemote("https://localhost:"+port, client.Credentials{CA: set.Control.RemoteCert, Token: token})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	store.Close()
 }

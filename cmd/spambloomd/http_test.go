@@ -46,9 +46,7 @@ func withDatabase(t *testing.T, key [32]byte, previous *[32]byte) (*service, blo
 	o.PreviousKey = previous
 	o.Reports.Capacity, o.Counts.Capacity = 1000, 1000
 	db, err := bloomdb.Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
@@ -74,9 +72,7 @@ func TestHTTPNames(t *testing.T) {
 	d.serving.Store(true)
 	h := d.newHTTP().Handler
 	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for name, want := range map[string]int{
 		"127.0.0.1:8898": 200, "[::1]:8898": 200, "::1": 200, "192.0.2.1": 200, "": 200,
 		"localhost:8898": 200, "LocalHost.": 200, "mx1": 200, host: 200, "monitor.example:8898": 200, "proxy.example": 200,
@@ -129,9 +125,7 @@ func TestNotReadyWhileMailIsNotJudged(t *testing.T) {
 	o.LocalNetworks = nil
 	d.milter.Reload(o)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	served := make(chan error, 1)
 	go func() { served <- d.milter.Serve("", ln) }()
 	for range 100 { // some of which may be judged in time by chance
@@ -162,14 +156,10 @@ func sendMilter(t *testing.T, addr, body string) {
 	t.Helper()
 	c := gomilter.NewClientWithOptions("tcp", addr, gomilter.ClientOptions{ActionMask: 0x3f})
 	s, err := c.Session()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer s.Close()
 	step := func(_ *gomilter.Action, err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 	}
 	step(s.Conn("client.example", gomilter.FamilyInet, 25, "192.0.2.1"))
 	step(s.Mail("sender@example.org", nil))

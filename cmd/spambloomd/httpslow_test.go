@@ -92,9 +92,7 @@ func TestSlowBrowsers(t *testing.T) {
 	browsers(t, func(t *testing.T, d *service, page crowd) {
 		connect := func(request string) net.Conn {
 			conn, err := page.dial(t.Context(), "", "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			if _, err := io.WriteString(conn, request); err != nil {
 				t.Fatal(err)
 			}
@@ -133,18 +131,14 @@ func TestSlowBrowsers(t *testing.T) {
 func upload(t *testing.T, d *service, page crowd, c *http.Client) (conn net.Conn, cookie, token string) {
 	t.Helper()
 	answer, err := c.Get("http://127.0.0.1:8898/enter?" + url.Values{"key": {d.sessions.NewLink("root", desk.Origin{PID: 1, Known: true})}}.Encode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	answer.Body.Close()
 	if len(answer.Cookies()) != 1 {
 		t.Fatalf("the link is answered %s", answer.Status)
 	}
 	cookie = answer.Cookies()[0].Name + "=" + answer.Cookies()[0].Value
 	r, err := http.NewRequest(http.MethodGet, "http://127.0.0.1:8898/explain", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	r.Header.Set("Cookie", cookie)
 	if answer, err = c.Do(r); err != nil {
 		t.Fatal(err)

@@ -23,9 +23,7 @@ import (
 func testDesk(t *testing.T, db *bloomdb.DB) *desk.Desk {
 	t.Helper()
 	l, err := ledger.Open(ledger.Options{Path: filepath.Join(t.TempDir(), "reports.db"), Model: trust.Default(), NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -51,9 +49,7 @@ func TestUnusableLedger(t *testing.T) {
 	}
 	path := filepath.Join(state, "reports.db")
 	good, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	other := bytes.Clone(good)
 	for _, page := range []int{0, os.Getpagesize()} { // bbolt's two headers: its version
 		other[page+16+4] = 9

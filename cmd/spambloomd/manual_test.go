@@ -16,9 +16,7 @@ var updateManual = flag.Bool("update", false, "rewrite the man page")
 // The page in contrib agrees with the current help.
 func TestManual(t *testing.T) {
 	pages, err := manual.Pages(command(io.Discard, io.Discard), "8", "spambloom(1)", "spambloom.toml(5)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	page := pages[0]
 	path := "../../contrib/man/" + page.Name
 	if *updateManual {

@@ -20,9 +20,7 @@ import (
 func TestPageFlood(t *testing.T) {
 	testenv.Root(t)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	_, handler := monitored(t)
 	s := &http.Server{Handler: handler}
 	served := make(chan error, 1)

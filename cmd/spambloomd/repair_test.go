@@ -61,9 +61,7 @@ func damagedLife(t *testing.T, s *settings.Settings) {
 	log := slog.New(slog.DiscardHandler)
 	for i := range 2 {
 		st, err := state.Open(s, log)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		d := desk.New(st.DB, st.Reports, s.DeskOptions(log))
 		if i == 0 {
 			say(t, d.Report, letterSet(t, "known"))
@@ -85,9 +83,7 @@ func damagedLife(t *testing.T, s *settings.Settings) {
 func awaitListed(t *testing.T, db *bloomdb.DB, path string) {
 	t.Helper()
 	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- db.Run(ctx) }()
@@ -134,14 +130,10 @@ func TestEveryFlippedByteOfTheStateFolder(t *testing.T) {
 	}
 	outcomes := map[string]int{}
 	names, err := fs.Glob(os.DirFS(good), "*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for _, name := range names {
 		data, err := os.ReadFile(filepath.Join(good, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		size, places := len(bytes.TrimRight(data, "\x00")), most
 		if name == "reports.db" {
 			places = most / 4 // package ledger tries it at 400 places
@@ -218,9 +210,7 @@ func TestEveryFileOfTheStateFolder(t *testing.T) {
 	damagedLife(t, s)
 	good, work := s.Data+".crashed", filepath.Join(root, "work")
 	names, err := fs.Glob(os.DirFS(good), "*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	outcomes := map[string]int{}
 	for kind, spoil := range map[string]func(path, other string) error{
 		"missing": func(path, _ string) error { return os.Remove(path) },
@@ -271,9 +261,7 @@ func TestLostLedger(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	st, err := state.Open(s, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if got := st.DB.DamagedFiles(); len(got) != 1 || got[0].Name != "reports.db.damaged" || !st.DB.Judge(letterSet(t, "fresh")).Listed {
 		t.Errorf("damaged: %v", got)
 	}
@@ -299,9 +287,7 @@ func TestDamagedFileIsShown(t *testing.T) {
 	harness.Write(t, votes[0], "no votes")
 	var logged bytes.Buffer
 	st, err := state.Open(s, slog.New(slog.NewTextHandler(&logged, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer st.Close()
 	d := &service{started: s, log: slog.New(slog.DiscardHandler), db: st.DB, desk: desk.New(st.DB, st.Reports, desk.Options{}), door: server.NewDoor(server.DoorOptions{})}
 	d.milter = milter.NewServer(st.DB, milter.Options{})
@@ -343,18 +329,14 @@ func TestInterruptedRepairGoesOn(t *testing.T) {
 	}
 	newest := journals[len(journals)-1]
 	data, err := os.ReadFile(newest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for at := 40; at < len(data)/2; at += 8 { // all of "fresh"
 		data[at] ^= 1
 	}
 	harness.Write(t, newest, string(data))
 
 	key, err := keyring.ReadKey(work.KeyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	options := work.DatabaseOptions(key, log)
 	if options.SigningKey, err = keyring.ReadSigningKey(work.SigningKeyFile); err != nil {
 		t.Fatal(err)
@@ -374,9 +356,7 @@ func TestInterruptedRepairGoesOn(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	st, err := state.Open(killed, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer st.Close()
 	for letter, want := range map[string]bool{"known": true, "fresh": true, "last": true, "innocent": false} {
 		if got := st.DB.Judge(letterSet(t, letter)).Listed; got != want {
@@ -393,9 +373,7 @@ func TestNewerFileIsNoDamage(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	path := filepath.Join(s.Data, "identity")
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	line, _, _ := bytes.Cut(data, []byte("\n"))
 	line = bytes.Replace(line, []byte(`"version":1`), []byte(`"version":2`), 1)
 	newer := fmt.Appendf(nil, "%s\ncrc32c %08x\n", line, crc32.Checksum(line, crc32.MakeTable(crc32.Castagnoli)))

@@ -21,9 +21,7 @@ func backupOf(t *testing.T) []byte {
 	s := damagedSettings(filepath.Join(testenv.Dir(t), "state"))
 	damagedLife(t, s)
 	st, err := state.Open(s, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer st.Close()
 	var out bytes.Buffer
 	testenv.Check(t, backup.Write(&out, st.DB, st.Reports, backup.Options{Program: "1", Folder: s.Data, Keys: s.KeyFiles()}))
@@ -48,9 +46,7 @@ func TestRestoreRefused(t *testing.T) {
 	}
 	used := fresh()
 	st, err := bloomdb.Open(damagedSettings(used).DatabaseOptions([32]byte{1}, slog.New(slog.DiscardHandler)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer st.Close()
 	for name, c := range map[string]struct {
 		file, state string
@@ -100,9 +96,7 @@ federation_key = "`+filepath.Join(dir, "elsewhere.key")+`"
 	}
 	s := damagedSettings(folder)
 	st, err := state.Open(s, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer st.Close()
 	for name, want := range map[string]bool{"known": true, "fresh": true, "last": true, "innocent": false} {
 		if got := st.DB.Judge(letterSet(t, name)).Listed; got != want {

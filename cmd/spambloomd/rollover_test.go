@@ -13,6 +13,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // An invalid roll-over is rejected before anything is changed.
@@ -40,9 +41,7 @@ func TestWrongRollover(t *testing.T) {
 func TestRolloverIsShown(t *testing.T) {
 	d, o := withDatabase(t, [32]byte{2}, &[32]byte{1})
 	client, err := redisclient.Dial("redis://127.0.0.1:1/0", redisclient.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(func() { client.Close() })
 	d.redis = client
 	d.exchange = exchange.New(d.db, streams.New(client, keyring.ID(o.Key)), d.started.ExchangeOptions(d.log))

@@ -36,20 +36,14 @@ func start(t *testing.T, args ...string) harness.Result {
 func TestFailedStarts(t *testing.T) {
 	dir := testenv.Dir(t)
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer busy.Close()
 	control, err := net.Listen("unix", filepath.Join(dir, "busy.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer control.Close()
 	config := func(text string) string {
 		f, err := os.CreateTemp(dir, "*.toml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		f.Close()
 		return harness.Write(t, f.Name(), text)
 	}
@@ -141,9 +135,7 @@ func TestGoodTest(t *testing.T) {
 	}
 	for _, shipped := range []string{"spambloom.toml", "container.toml"} {
 		text, err := os.ReadFile("../../contrib/" + shipped)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		// The container's volume.
 		here := harness.Write(t, filepath.Join(dir, shipped), strings.ReplaceAll(string(text), `"/federation/`, `"`+dir+"/"))
 		if r := start(t, "-t", "-c", here, "--data", dir+"/state"); r.Code != 0 {
@@ -198,9 +190,7 @@ func TestStateFolder(t *testing.T) {
 	// Alternatively, use a new folder.
 	state, away := filepath.Join(dir, "state"), filepath.Join(dir, "away")
 	err := errors.Join(os.Rename(state, away), os.Mkdir(state, 0o700), os.Rename(filepath.Join(away, "federation.key"), filepath.Join(state, "federation.key")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	again, stopAgain := context.WithCancel(t.Context())
 	if code := run(again, args, io.Discard, call{"msg=ready", stopAgain}); code != 0 {
 		t.Errorf("a new folder with the key: exit code %d", code)
@@ -243,9 +233,7 @@ func TestExtremeSizes(t *testing.T) {
 func TestLostKey(t *testing.T) {
 	data := t.TempDir()
 	db, err := bloomdb.Open(bloomdb.Options{Dir: data, Site: "mx1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	testenv.Check(t, db.Close())
 	r := start(t, "--data", data, "--site", "mx1", "--listen", "inet:0@127.0.0.1", "--http", "")
 	if r.Code != 78 || !strings.Contains(r.Stderr, "federation.key") || !strings.Contains(r.Stderr, "hint: copy the key from another site or a backup") {

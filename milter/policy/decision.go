@@ -2,7 +2,6 @@ package policy
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -37,16 +36,6 @@ const (
 	Tempfail   Action = "tempfail"   // 451 4.7.1
 	Discard    Action = "discard"    // accept and drop
 )
-
-var actions = []Action{Accept, Tag, Quarantine, Reject, Tempfail, Discard}
-
-// ParseAction parses an action's name. The error lists the valid names.
-func ParseAction(name string) (Action, error) {
-	if a := Action(name); slices.Contains(actions, a) {
-		return a, nil
-	}
-	return "", fmt.Errorf("unknown action %q, allowed are %q", name, actions)
-}
 
 // mildness orders the actions by their effect on wanted mail. Tagged mail is delivered, and
 // held mail can be found. The sender of deferred or rejected mail is notified; nobody

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"reflect"
-	"strings"
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -42,19 +41,6 @@ func TestDecide(t *testing.T) {
 	for _, test := range tests {
 		if got := test.policy.Decide(test.e, test.signed); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
-		}
-	}
-}
-
-func TestParseAction(t *testing.T) {
-	for _, name := range []string{"accept", "tag", "quarantine", "reject", "tempfail", "discard"} {
-		if a, err := ParseAction(name); err != nil || string(a) != name {
-			t.Errorf("%q: %q, %v", name, a, err)
-		}
-	}
-	for _, name := range []string{"", "Tag", "bounce"} {
-		if _, err := ParseAction(name); err == nil || !strings.Contains(err.Error(), `"quarantine"`) {
-			t.Errorf("%q: error %v, must list the valid names", name, err)
 		}
 	}
 }

@@ -23,9 +23,7 @@ func (s *site) metric(t *testing.T, name string, labels ...string) (sum float64)
 	r := prometheus.NewRegistry()
 	r.MustRegister(s.spamd.Collectors()...)
 	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for _, f := range families {
 		if f.GetName() != name {
 			continue

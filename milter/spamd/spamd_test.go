@@ -48,17 +48,13 @@ func start(t *testing.T, mo milter.Options, o spamd.Options) *site {
 	var err error
 	s.db, err = bloomdb.Open(bloomdb.Options{Dir: t.TempDir(), Site: "mx1",
 		Reports: bloomdb.ReportOptions{Capacity: 1000, Classes: true}, Counts: bloomdb.CountOptions{Capacity: 1000}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	mo.Site, mo.Log = "mx1", s.log.Logger()
 	o.Log = s.log.Logger()
 	s.judge = milter.NewServer(s.db, mo)
 	s.spamd = spamd.NewServer(s.judge, o)
 	ln, err := net.Listen("unix", s.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	served := make(chan error, 1)
 	go func() { served <- s.spamd.Serve("door", ln) }()
 	t.Cleanup(func() {
@@ -84,9 +80,7 @@ func (s *site) report(t *testing.T, raw string, class bloomdb.Class) {
 func (s *site) dial(t *testing.T) *net.UnixConn {
 	t.Helper()
 	c, err := net.Dial("unix", s.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c.(*net.UnixConn)
 }
@@ -100,9 +94,7 @@ func (s *site) ask(t *testing.T, request string) string {
 	}
 	testenv.Check(t, c.CloseWrite())
 	answer, err := io.ReadAll(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return string(answer)
 }
 

@@ -4,15 +4,15 @@ import (
 	"bytes"
 	"os"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func TestTemporaryFileHasNoName(t *testing.T) {
 	folder := t.TempDir()
 	for name, open := range map[string]func(string) (*os.File, error){"nameless": openNameless, "removed": openTemporary} {
 		file, err := open(folder)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		defer file.Close()
 		info, err := file.Stat()
 		if err != nil || info.Mode().Perm() != 0o600 {

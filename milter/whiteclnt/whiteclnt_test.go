@@ -53,9 +53,7 @@ func TestFiles(t *testing.T) {
 			testenv.Check(t, os.WriteFile(path+".want", []byte(got), 0o644))
 		}
 		want, err := os.ReadFile(path + ".want")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		if got != string(want) {
 			t.Errorf("%s is read as\n%swant\n%s", path, got, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/api"
 )
 
@@ -16,9 +17,7 @@ func TestDialNobody(t *testing.T) {
 	dir := t.TempDir()
 	stale := filepath.Join(dir, "stale.sock")
 	ln, err := net.Listen("unix", stale)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	ln.(*net.UnixListener).SetUnlinkOnClose(false)
 	ln.Close()
 	for _, spec := range []string{"unix:" + filepath.Join(dir, "none.sock"), "unix:" + stale} {

@@ -74,14 +74,10 @@ func checkRestored(t *testing.T, s *desktest.Stage, data io.Reader, before []int
 		t.Fatal(err)
 	}
 	db, err := bloomdb.Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer db.Close()
 	l, err := ledger.Open(ledger.Options{Path: filepath.Join(o.Dir, "reports.db"), Model: trust.Default(), NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer l.Close()
 	restored := desk.New(db, l, desk.Options{})
 	known := make([]bool, most+1)

@@ -33,9 +33,7 @@ func TestClockAheadForAMinute(t *testing.T) {
 				t.Helper()
 				testenv.Check(t, s.Expire(t.Context()))
 				status, err := s.Ledger.Status()
-				if err != nil {
-					t.Fatal(err)
-				}
+				testenv.Check(t, err)
 				return status.Reports
 			}
 

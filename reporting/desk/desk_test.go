@@ -170,9 +170,7 @@ func TestPages(t *testing.T) {
 	var seen []uint64
 	for before := uint64(0); ; {
 		page, err := s.Trail(api.TrailRequest{Limit: 10, Before: before}, signature.Set{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		for _, r := range page.Reports {
 			seen = append(seen, r.ID)
 		}
@@ -186,9 +184,7 @@ func TestPages(t *testing.T) {
 	names := 0
 	for after := ""; ; {
 		page, err := s.Reporters(api.ReportersRequest{Limit: 4, After: after})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		names += len(page.Reporters)
 		if after = page.Next; after == "" {
 			break

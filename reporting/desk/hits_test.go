@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
@@ -62,9 +63,7 @@ func TestHits(t *testing.T) {
 			test.deliver(s)
 			test.report.Set = desktest.Letter(1, 0)
 			o, err := s.Report(test.report)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			if o.Like.Mails != test.mails || o.Like.Senders != test.senders || o.Held != test.held || o.Evidence.Listed == test.held {
 				t.Errorf("%+v", o)
 			}
@@ -113,9 +112,7 @@ func TestHeldReports(t *testing.T) {
 			s.WantListed("a copy", newsletter(5), test.listed)
 			s.WantListed("the reported copy", newsletter(0), test.listed)
 			c, err := s.Contested(api.ContestedRequest{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			held := 0
 			for _, m := range c.Messages {
 				if m.Held && m.LikeMails == 33 && m.LikeSenders == 1 && !m.Listed {
@@ -141,9 +138,7 @@ func settle(t *testing.T, s *desktest.Stage, as string) {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	set, err := s.SetOf(c.Messages[0].Report)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if _, err := s.Settle(desk.Report{Set: set}, as, desk.Author{Name: "root"}); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
@@ -80,9 +81,7 @@ func TestLookup(t *testing.T) {
 		}
 	}
 	set, err := d.Find(api.LookupRequest{QueueID: "4F2A"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if _, err := d.Revoke(desk.Report{Set: set, Reporter: "root"}); err != nil {
 		t.Fatal(err)
 	}

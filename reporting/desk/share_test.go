@@ -39,9 +39,7 @@ func TestRevocationOfWhatIsNotListed(t *testing.T) {
 	spam := desktest.Letter(1, 0)
 	s.MustReport("anna", spam)
 	before, err := s.Ledger.Status()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range testenv.Rounds(978) {
 		o, err := s.Revoke(desk.Report{Set: noise(random, 256), Reporter: "mallory"})
@@ -70,9 +68,7 @@ func TestRevocationOfWhatAnotherSiteListed(t *testing.T) {
 	o := desktest.Options(t.TempDir())
 	o.Site, o.Exchange, o.Now = "other", true, s.DB.Now
 	other, err := bloomdb.Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer other.Close()
 	spam := desktest.Letter(1, 0)
 	testenv.Check(t, errors.Join(other.Resume(0, 0), other.Report(spam, bloomdb.ClassOther)))
@@ -80,9 +76,7 @@ func TestRevocationOfWhatAnotherSiteListed(t *testing.T) {
 		t.Errorf("before the listing arrives: %+v", o)
 	}
 	delta, _, err := other.NextDelta(true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	testenv.Check(t, s.DB.Apply(delta.Data, bloomdb.Next))
 	s.WantListed("what the other site listed", spam, true)
 	if o := s.MustRevoke("anna", spam); o.Idle {

@@ -431,9 +431,7 @@ func TestDecisionOfACrashIsNoNewWord(t *testing.T) {
 	a, b := j.sites["a"], j.sites["b"]
 	m := desktest.Letter(1, 0)
 	decision, err := a.Ledger.Enter(a.Entry(ledger.Spam, desk.Report{Set: m, Reporter: "anna"}, m, a.DB.Now()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	testenv.Check(t, a.DB.Report(decision.Set, bloomdb.ClassOther))
 	j.exchange("a", "b")
 	b.MustRevoke("bert", m)

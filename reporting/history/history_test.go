@@ -66,9 +66,7 @@ func TestDamagedFile(t *testing.T) {
 		s.count(noon, "spam", 7)
 		s.stop()
 		data, err := os.ReadFile(filepath.Join(dir, "2026-11.counts"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		return data
 	}()
 	signed := func(body string) []byte {
@@ -197,9 +195,7 @@ func TestLargestHistory(t *testing.T) {
 	total := int64(0)
 	for _, file := range files {
 		info, err := os.Stat(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		total += info.Size()
 	}
 	t.Logf("%d bytes", total)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -38,9 +39,7 @@ func typical(rng *rand.Rand) (signature.Set, []Anchors) {
 // messages, and the time that each client waits.
 func BenchmarkEnter(b *testing.B) {
 	l, err := Open(Options{Path: filepath.Join(b.TempDir(), "reports.db"), Model: small})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, err)
 	defer l.Close()
 	const clients = 16
 	waits := make([][]time.Duration, clients)

@@ -22,9 +22,7 @@ func filled(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "reports.db")
 	l, err := Open(Options{Path: path, Model: pair})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	v := voice{t: t, l: l, at: begin}
 	for i := range 100 {
 		v.say(Spam, "anna", message(i, i))
@@ -32,9 +30,7 @@ func filled(t *testing.T) []byte {
 	}
 	testenv.Check(t, l.Close())
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return withoutSpace(t, data)
 }
 
@@ -44,15 +40,11 @@ func TestOpenRefuses(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "reports.db")
 		testenv.Check(t, os.WriteFile(path, good, 0o600))
 		db, err := bolt.Open(path, 0o600, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		testenv.Check(t, db.Update(edit))
 		db.Close()
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		return data
 	}
 	format := bytes.Clone(good) // the version of bbolt's own format, in both headers
@@ -117,9 +109,7 @@ func TestDamagedValues(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "reports.db")
 		testenv.Check(t, os.WriteFile(path, good, 0o600))
 		l, err := Open(Options{Path: path, Model: pair, NoSync: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		name := [][]byte{buckets.Reports, buckets.Tallies, buckets.Reporters, buckets.Due}[rng.IntN(4)]
 		testenv.Check(t, l.file.Commit(func(tx *bolt.Tx) (refused, err error) { return nil, spoil(tx.Bucket(name), rng) }))
 		_, _ = l.Enter(Entry{Reporter: "carl", At: begin, Period: begin, Set: message(rng.IntN(100), 1)})
@@ -227,7 +217,5 @@ func TestNewerLedger(t *testing.T) {
 
 func must(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 }

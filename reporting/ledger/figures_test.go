@@ -21,9 +21,7 @@ func TestMillionReports(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "reports.db")
 	o := Options{Path: path, Model: small, NoSync: true}
 	l, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	start := time.Now()
 	var all sync.WaitGroup
 	const reports, clients = 1_000_000, 500
@@ -45,9 +43,7 @@ func TestMillionReports(t *testing.T) {
 	filled := time.Since(start)
 	testenv.Check(t, l.Close())
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	start = time.Now()
 	if l, err = Open(o); err != nil {
 		t.Fatal(err)

@@ -157,9 +157,7 @@ func TestHeldAgainAfterUndo(t *testing.T) {
 func TestHeldSurvives(t *testing.T) {
 	o := Options{Path: t.TempDir() + "/reports.db", Model: trust.Default(), NoSync: true}
 	l, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	voice{t: t, l: l, at: begin}.holds("anna", message(1, 1))
 	testenv.Check(t, l.Close())
 	if l, err = Open(o); err != nil {
@@ -181,9 +179,7 @@ func TestHeldSurvives(t *testing.T) {
 func TestHeldIsRecounted(t *testing.T) {
 	o := Options{Path: t.TempDir() + "/reports.db", Model: trust.Default(), NoSync: true}
 	l, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	v := voice{t: t, l: l, at: begin}
 	v.holds("anna", message(1, 1))
 	err = l.commit(func(tx *txn) (refused, err error) {

@@ -37,9 +37,7 @@ var (
 func open(t testing.TB, m trust.Model) *Ledger {
 	t.Helper()
 	l, err := Open(Options{Path: filepath.Join(t.TempDir(), "reports.db"), Model: m, NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -253,9 +251,7 @@ func TestWithdraw(t *testing.T) {
 		sum, steps := Undone{}, 0
 		for u.Before = 0; steps == 0 || u.Before > 0; steps++ {
 			done, err := v.l.Withdraw(u)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			sum.Reports, sum.Delisted, u.Before = sum.Reports+done.Reports, sum.Delisted+done.Delisted, done.Next
 		}
 		if want := (450 + u.Limit - 1) / max(u.Limit, 1); sum != (Undone{Reports: 450, Delisted: 1}) || u.Limit > 0 && steps != want {
@@ -275,9 +271,7 @@ func TestDueSurvivesUntilSettled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "reports.db")
 	again := func() *Ledger {
 		l, err := Open(Options{Path: path, Model: small})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		return l
 	}
 	l := again()
@@ -329,9 +323,7 @@ func TestExpire(t *testing.T) {
 	expire := func(at time.Time) {
 		for {
 			more, err := v.l.Expire(at)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			if !more {
 				return
 			}
@@ -394,9 +386,7 @@ func TestClockAhead(t *testing.T) {
 
 func TestFull(t *testing.T) {
 	l, err := Open(Options{Path: filepath.Join(t.TempDir(), "reports.db"), Model: small, Max: 1, NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer l.Close()
 	enter := func(n int) error {
 		_, err := l.Enter(Entry{Reporter: "anna", At: begin, Period: begin, Set: message(n, n)})

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -15,9 +16,7 @@ func TestLookup(t *testing.T) {
 	enter := func(stance Stance, reporter string, set signature.Set, at time.Time) {
 		t.Helper()
 		d, err := l.Enter(Entry{Stance: stance, Reporter: reporter, At: at, Period: begin, Set: set})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		l.Settle(d)
 	}
 	for i, reporter := range []string{"anna", "bert", "carl", "dora", "emil", "fred", "gina", "hugo", "ida", "jan"} {

@@ -17,7 +17,6 @@ type (
 	Likeness = record.Likeness
 	Report   = search.Report
 	Query    = search.Query
-	Contest  = search.Contest
 	Standing = search.Standing
 	Copy     = store.Copy
 	Repaired = salvage.Repaired

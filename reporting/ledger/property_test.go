@@ -77,9 +77,7 @@ var models = []struct {
 
 func newFederation(t *rapid.T) *federation {
 	folder, err := os.MkdirTemp("", "ledger")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	chosen := rapid.SampledFrom(models).Draw(t, "model")
 	f := &federation{folder: folder, trust: chosen.trust, now: begin, most: map[string]float64{}}
 	for i := range chosen.gang {
@@ -99,9 +97,7 @@ func newFederation(t *rapid.T) *federation {
 
 func (s *propertySite) open(t *rapid.T) {
 	l, err := Open(s.options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	s.Ledger = l
 }
 
@@ -213,9 +209,7 @@ func (f *federation) enter(t *rapid.T, s *propertySite, e Entry) {
 		f.could(e.Reporter, f.trust.Quorum)
 	}
 	got, err := s.Enter(e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	want := s.model.enter(e)
 	if have := decided(got); !have.equal(want.modelDecision) || got.Weight != want.weight || got.Sum != want.sum || !got.Revoked.Equal(want.revoked) {
 		t.Fatalf("%s of %s: %+v, the model has %+v", name(e.Stance), e.Reporter, got, want)
@@ -323,9 +317,7 @@ func (f *federation) carryOut(t *rapid.T) { f.carry(t, f.site(t)) }
 func (f *federation) carry(t *rapid.T, s *propertySite) {
 	testenv.Check(t, s.Flush())
 	list, err := s.Due(0, 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if len(list) != len(s.model.due) {
 		t.Fatalf("due: %+v, the model has %+v", list, s.model.due)
 	}
@@ -349,9 +341,7 @@ func (f *federation) carry(t *rapid.T, s *propertySite) {
 func (f *federation) agrees(t *rapid.T) {
 	for _, s := range f.sites {
 		list, err := s.Reporters("", 1000, f.now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		names := s.model.byName()
 		if len(list) != len(names) {
 			t.Fatalf("%d reporters, the model has %v", len(list), names)

@@ -3,6 +3,7 @@ package ledger
 import (
 	"testing"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/trust"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -71,9 +72,7 @@ func TestUndoOfRevoker(t *testing.T) {
 				}
 			}
 			due, err := v.l.Due(0, 10)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			last := None
 			for _, d := range due {
 				if d.Action != None {

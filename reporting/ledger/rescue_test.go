@@ -25,9 +25,7 @@ func eventful(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "reports.db")
 	l, err := Open(Options{Path: path, Model: pair, NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	v := voice{t: t, l: l, at: begin}
 	for i := range 150 {
 		v.say(Spam, "anna", message(i, i))
@@ -44,9 +42,7 @@ func eventful(t *testing.T) []byte {
 	v.say(Spam, "bob", wide(901)) // on several pages
 	testenv.Check(t, l.Close())
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return withoutSpace(t, data)
 }
 
@@ -62,9 +58,7 @@ func wide(n int) (set signature.Set) {
 func recordsOf(t *testing.T, path string, names ...string) map[string]string {
 	t.Helper()
 	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer db.Close()
 	all := map[string]string{}
 	err = db.View(func(tx *bolt.Tx) error {
@@ -76,9 +70,7 @@ func recordsOf(t *testing.T, path string, names ...string) map[string]string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return all
 }
 
@@ -239,9 +231,7 @@ func FuzzRescue(f *testing.F) {
 			t.Fatal(err)
 		}
 		l, err := Open(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		if err := l.Check(); err != nil {
 			t.Error(err)
 		}

@@ -16,9 +16,7 @@ import (
 func bounded(t *testing.T) *Ledger {
 	t.Helper()
 	l, err := Open(Options{Path: filepath.Join(t.TempDir(), "reports.db"), Model: small, Max: 100, NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(func() {
 		if err := errors.Join(l.Check(), l.Close()); err != nil {
 			t.Error(err)
@@ -36,9 +34,7 @@ func (l *Ledger) shareOf(t *testing.T, p record.Party) (s record.Share) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return s
 }
 

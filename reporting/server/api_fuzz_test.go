@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/backup"
 	"github.com/spambloom/spambloom/reporting/desk"
@@ -106,13 +107,9 @@ func FuzzConnection(f *testing.F) {
 			if errors.Is(err, io.ErrUnexpectedEOF) {
 				return // no more
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			body, err := io.ReadAll(response.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			if response.StatusCode != http.StatusContinue {
 				wantJSON(t, response.StatusCode, response.Header.Get("Content-Type"), bytes.TrimSpace(body))
 			}
@@ -123,15 +120,11 @@ func FuzzConnection(f *testing.F) {
 // The corpus has a good request for each endpoint.
 func TestFuzzCorpusHasEveryEndpoint(t *testing.T) {
 	files, err := filepath.Glob("testdata/fuzz/FuzzAPI/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	var all strings.Builder
 	for _, name := range files {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		all.Write(text)
 	}
 	for _, e := range new(handler).endpoints() {
@@ -144,17 +137,13 @@ func TestFuzzCorpusHasEveryEndpoint(t *testing.T) {
 // API.md has a line for each status.
 func TestStatusesAreListed(t *testing.T) {
 	page, err := os.ReadFile("../API.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	_, section, _ := strings.Cut(string(page), "\n## Errors\n")
 	listed := []int{http.StatusOK}
 	for _, line := range regexp.MustCompile(`(?m)^\| ([0-9, ]+) \|`).FindAllStringSubmatch(section, -1) {
 		for _, number := range strings.Split(line[1], ", ") {
 			status, err := strconv.Atoi(number)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			if status != http.StatusInternalServerError {
 				listed = append(listed, status)
 			}

@@ -21,9 +21,7 @@ var example = regexp.MustCompile("(?s)```sh\n(.*?)```\n```json\n(.*?)```\n")
 func TestAPIPage(t *testing.T) {
 	testenv.Program(t, "curl")
 	page, err := os.ReadFile("../API.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	c, token, f := serve(t), "", (*far)(nil)
 	f = serveFar(t, func(f *far) {
 		var line string

@@ -28,9 +28,7 @@ func served(t *testing.T, s *desktest.Stage, o HandlerOptions, change func(*http
 	t.Helper()
 	server, log := serverOf(s, o, change)
 	c, err := client.Dial("unix:" + listenAndServe(t, server))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(c.Close)
 	return c, log
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
@@ -29,14 +30,10 @@ func BenchmarkReport(b *testing.B) {
 	o := desktest.Options(b.TempDir())
 	o.Reports.Capacity = 1_000_000
 	db, err := bloomdb.Open(o)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, err)
 	defer db.Close()
 	l, err := ledger.Open(ledger.Options{Path: filepath.Join(b.TempDir(), "reports.db"), Model: trust.Default()})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, err)
 	defer l.Close()
 	d := desk.New(db, l, desk.Options{})
 	server := httptest.NewUnstartedServer(NewHandler(d, HandlerOptions{Decide: decide}))
@@ -47,9 +44,7 @@ func BenchmarkReport(b *testing.B) {
 	server.Start()
 	defer server.Close()
 	daemon, err := client.Dial("unix:" + socket)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, err)
 	defer daemon.Close()
 	campaign := 0
 	for name, report := range map[string]func(set signature.Set, who string) error{

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
@@ -47,9 +48,7 @@ func (p *pipes) dial(context.Context) (net.Conn, error) {
 func (p *pipes) connect(t *testing.T) net.Conn {
 	t.Helper()
 	conn, err := p.dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }

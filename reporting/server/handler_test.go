@@ -98,9 +98,7 @@ func TestReportCheckRevoke(t *testing.T) {
 	check := func(want api.Answer) {
 		t.Helper()
 		got, err := client.Post(ctx, c.client, v1.Check, r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		if a, b := asJSON(t, got), asJSON(t, want); a != b {
 			t.Errorf("check says %s; want %s", a, b)
 		}
@@ -111,9 +109,7 @@ func TestReportCheckRevoke(t *testing.T) {
 	check(api.Answer{Verdict: "clean", Count: 3, Sites: 1, ID: id})
 
 	receipt, err := client.Post(ctx, c.client, v1.Report, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if len(receipt.IDs) != 2 || receipt.IDs[1] != id {
 		t.Errorf("receipt %v", receipt.IDs)
 	}
@@ -143,9 +139,7 @@ func TestReportAfterRevoke(t *testing.T) {
 			do, verdict = v1.Revoke, "clean"
 		}
 		receipt, err := client.Post(ctx, c.client, do, r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		if receipt.Verdict != verdict || !receipt.RevokedUntil.IsZero() || receipt.Holds == "" {
 			t.Errorf("step %d: %s", i+1, asJSON(t, receipt))
 		}
@@ -167,9 +161,7 @@ func TestExplain(t *testing.T) {
 		t.Fatal(err)
 	}
 	x, err := client.Post(ctx, c.client, v1.Explain, api.SenderRequest{Request: api.NewRequest(set)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if x.Verdict != "spam" || len(x.Signatures) != 2 {
 		t.Fatalf("%+v", x)
 	}
@@ -189,9 +181,7 @@ func TestExplain(t *testing.T) {
 func TestStatus(t *testing.T) {
 	c := serve(t)
 	s, err := client.Get(t.Context(), c.client, v1.Status)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if s.Version != "1.2.3" || s.Database.Site != "mx1" || string(s.Daemon) != `{"sessions":7}` {
 		t.Errorf("%+v", s)
 	}
@@ -262,13 +252,9 @@ func TestProblems(t *testing.T) {
 		{"POST", "/v1/report", `{"reporter":"` + strings.Repeat("x", api.MaxBody) + `"}`, 413, "over 2097152 bytes"},
 	} {
 		request, err := http.NewRequest(test.method, "http://spambloom"+test.path, strings.NewReader(test.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		response, err := raw.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		var p api.Problem
 		err = json.NewDecoder(response.Body).Decode(&p)
 		response.Body.Close()
@@ -301,9 +287,7 @@ func wantMetric(t *testing.T, d *desk.Desk, line string) {
 func asJSON(t *testing.T, v any) string {
 	t.Helper()
 	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return string(data)
 }
 
@@ -350,9 +334,7 @@ func TestServerIsBounded(t *testing.T) {
 	}
 	path := listenAndServe(t, s)
 	conn, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer conn.Close()
 	io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nX-Long: "+strings.Repeat("x", 64<<10)+"\r\n\r\n")
 	if reply, _ := io.ReadAll(conn); !bytes.HasPrefix(reply, []byte("HTTP/1.1 431")) {

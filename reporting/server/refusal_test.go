@@ -21,9 +21,7 @@ import (
 func converse(t testing.TB, path string, raw []byte) []byte {
 	t.Helper()
 	conn, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer conn.Close()
 	testenv.Check(t, conn.SetDeadline(time.Now().Add(testenv.Patience)))
 	// The server may have answered and hung up before it has read everything.

@@ -28,9 +28,7 @@ import (
 // A client is let in by a certificate or a token, under the name that these have.
 func TestRemoteClients(t *testing.T) {
 	token, line, err := credential.NewToken("store1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	f := serveFar(t, func(f *far) { f.tokensFile(t, "# stores", line) })
 	other := newAuthority(t)
 	past := time.Now().Add(-time.Hour)
@@ -90,14 +88,10 @@ func TestRemoteReload(t *testing.T) {
 	f := serveFar(t, func(f *far) { f.tokensFile(t, line) })
 	certificate := f.ca.client("store2", time.Time{})
 	byToken, err := client.DialRemote(f.url(), client.Credentials{CA: f.ca.file, Token: token})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer byToken.Close()
 	byCertificate, err := client.DialRemote(f.url(), certificate)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer byCertificate.Close()
 
 	bad := f.options
@@ -124,9 +118,7 @@ func TestRemoteReload(t *testing.T) {
 	fresh := second.client("store3", time.Time{})
 	fresh.CA = f.ca.file
 	c, err := client.DialRemote(f.url(), fresh)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	c.Close()
 }
 
@@ -158,9 +150,7 @@ func TestRemoteReports(t *testing.T) {
 	token, line, _ := credential.NewToken("store1")
 	f := serveFar(t, func(f *far) { f.tokensFile(t, line); f.options.ClientsCA = "" })
 	c, err := client.DialRemote(f.url(), client.Credentials{CA: f.ca.file, Token: token})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer c.Close()
 	r := api.NewRequest(desktest.Set("body", "text"))
 	r.Reporter = "anna@example.org"
@@ -231,22 +221,16 @@ func TestDialRemote(t *testing.T) {
 	f := serveFar(t, nil)
 	old := serveFar(t, func(f *far) { f.options.Cert, f.options.Key = f.ca.server(time.Now().Add(-time.Hour)) })
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	s := &http.Server{Handler: http.NotFoundHandler()}
 	done := make(chan error)
 	go func() { done <- s.Serve(plain) }()
 	t.Cleanup(func() { s.Close(); <-done })
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	gone.Close()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	go func() {
 		for conn, err := silent.Accept(); err == nil; conn, err = silent.Accept() {
 			conn.Close()
@@ -294,9 +278,7 @@ func TestDialRemote(t *testing.T) {
 func TestRemotePlain(t *testing.T) {
 	f := serveFar(t, nil)
 	answer, err := http.Post("http://"+f.address+"/v1/report", "application/json", strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer answer.Body.Close()
 	var p api.Problem
 	if err := json.NewDecoder(answer.Body).Decode(&p); err != nil || answer.StatusCode != 400 || p.Status != 400 || !strings.Contains(p.Detail, "speaks TLS") {
@@ -305,9 +287,7 @@ func TestRemotePlain(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 
 	conn, err := net.Dial("tcp", f.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer conn.Close()
 	if _, err := io.WriteString(conn, "\x01\x02\x03\x04\x05 not TLS"); err != nil {
 		t.Fatal(err)
@@ -338,9 +318,7 @@ func remoteSlowClients(t *testing.T) {
 		t.Errorf("in the handshake: %q, %v", rest, err)
 	}
 	authorities, err := credential.ReadAuthorities(f.ca.file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	config := &tls.Config{RootCAs: authorities, ServerName: "localhost"}
 	for _, c := range []struct{ sent, want string }{
 		{"POST /v1/check HTTP/1.1\r\nHost: x\r\n", ""},
@@ -407,9 +385,7 @@ func TestHostOf(t *testing.T) {
 		"[2001:db8::1]:25": "2001:db8::/64", "[2001:db8:0:0:ffff::2]:25": "2001:db8::/64", "[2001:db8:0:1::1]:25": "2001:db8:0:1::/64",
 	} {
 		addr, err := net.ResolveTCPAddr("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		if got := hostOf(addr); got != want {
 			t.Errorf("%s: %s, want %s", address, got, want)
 		}

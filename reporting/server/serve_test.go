@@ -16,9 +16,7 @@ func listenAndServe(t testing.TB, server *http.Server) (path string) {
 	t.Helper()
 	path = filepath.Join(testenv.Dir(t), "control.sock")
 	ln, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	serveOn(t, NewDoor(DoorOptions{DaemonUID: os.Getuid()}).Listen(ln), server)
 	return path
 }

@@ -19,9 +19,7 @@ func (c *control) hearReport(t *testing.T, site string, texts ...string) {
 	o := desktest.Options(t.TempDir())
 	o.Site, o.Exchange = site, true
 	other, err := bloomdb.Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer other.Close()
 	testenv.Check(t, other.Resume(0, 0))
 	testenv.Check(t, other.Report(desktest.Set(texts...), bloomdb.ClassOther))
@@ -36,9 +34,7 @@ func (c *control) hearReport(t *testing.T, site string, texts ...string) {
 func (c *control) siteOf(t *testing.T, name string) api.Site {
 	t.Helper()
 	list, err := client.Get(t.Context(), c.client, v1.Sites)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for _, s := range list.Sites {
 		if s.Site == name {
 			return s
@@ -69,9 +65,7 @@ func TestMuteAndDrop(t *testing.T) {
 	r := api.NewRequest(desktest.Set("body", "text"))
 	verdict := func() string {
 		a, err := client.Post(ctx, c.client, v1.Check, r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		return a.Verdict
 	}
 	for _, q := range []api.SiteRequest{{Site: "mx9"}, {Site: "mx1"}, {}} {

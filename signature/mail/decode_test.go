@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/emersion/go-message"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func TestDecodeTransfer(t *testing.T) {
@@ -63,9 +65,7 @@ func FuzzDecode(f *testing.F) {
 			var h message.Header
 			h.Set("Content-Transfer-Encoding", encoding)
 			entity, err := message.New(h, bytes.NewReader(raw))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			strict, err := appendAll(nil, entity.Body)
 			if err != nil {
 				continue

@@ -198,9 +198,7 @@ func BenchmarkRead(b *testing.B) {
 			pixels := 0
 			for b.Loop() {
 				im, _, err := Read(tt.content, plenty)
-				if err != nil {
-					b.Fatal(err)
-				}
+				testenv.Check(b, err)
 				pixels += im.Width * im.Height
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(pixels), "ns/pixel")

@@ -44,9 +44,7 @@ func TestPNG(t *testing.T) {
 		var b bytes.Buffer
 		testenv.Check(t, png.Encode(&b, m))
 		want, err := png.Decode(bytes.NewReader(b.Bytes()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		for _, size := range []int{1 << 20, 1000, 1} {
 			got, err := decodePNG(rechunked(b.Bytes(), size))
 			if err != nil || !reflect.DeepEqual(got, want) {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/publicsuffix"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // The test cases that the list's maintainers publish (test_psl.txt), in ASCII form,
@@ -51,9 +53,7 @@ func TestKnown(t *testing.T) {
 // format, which FORMAT.md dates.
 func TestFormatNamesTheList(t *testing.T) {
 	format, err := os.ReadFile("../FORMAT.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	version, _ := publicsuffix.List.(interface{ String() string })
 	day := regexp.MustCompile(`\d{4}-\d\d-\d\d`).FindString(version.String())
 	if day == "" || !strings.Contains(string(format), "list of "+day) {

@@ -20,9 +20,7 @@ func TestRequestedVotes(t *testing.T) {
 		clock = clock.Add(time.Second)
 		bloomdbtest.Report(t, db, n)
 		votes, stamp, err := db.Votes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		return votes, db.Heartbeat(0, stamp)
 	}
 	live := func() *bloomdb.DB {

@@ -22,9 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	var serving sync.WaitGroup
 	t.Cleanup(func() { l.Close(); serving.Wait() })
 	serving.Go(func() {
@@ -49,16 +47,12 @@ type client struct {
 func start(t *testing.T) (*Proxy, func() *client) {
 	t.Helper()
 	p, err := Start("tcp", echo(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(p.Close)
 	return p, func() *client {
 		t.Helper()
 		c, err := net.Dial("tcp", p.Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		t.Cleanup(func() { c.Close() })
 		return &client{c, t, bufio.NewReader(c)}
 	}

@@ -17,9 +17,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestCloseWhileInUse(t *testing.T) {
 	m := miniredis.RunT(t)
 	c, err := Dial("redis://"+m.Addr(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	used := c.UniversalClient.(*redis.Client).Conn()
 	defer used.Close()
 	testenv.Check(t, used.Ping(t.Context()).Err())

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // answers are what a Redis may send, and whether that is within the bounds.
@@ -64,9 +66,7 @@ func TestHostileRedis(t *testing.T) {
 			continue
 		}
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		go func() {
 			for {
 				c, err := ln.Accept()
@@ -82,9 +82,7 @@ func TestHostileRedis(t *testing.T) {
 			}
 		}()
 		c, err := Dial("redis://"+ln.Addr().String()+"?protocol=2", Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		if err := c.Get(t.Context(), "key").Err(); err == nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
 	"github.com/spambloom/spambloom/bloomdb/exchange/redistest"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // startPonger listens with a certificate of a CA, requires one of the client, and answers
@@ -19,15 +20,11 @@ func startPonger(t *testing.T, a *redistest.Authority) (address string) {
 	t.Helper()
 	a.Issue("server", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 	pair, err := tls.LoadX509KeyPair(a.Path("server.pem"), a.Path("server.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	clients := x509.NewCertPool()
 	clients.AddCert(a.Cert)
 	ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	served := make(chan struct{})
 	t.Cleanup(func() { ln.Close(); <-served })
 	go func() {

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // Proxy stands between a client and a Redis. It can swallow data, like a firewall that
@@ -26,9 +28,7 @@ type Proxy struct {
 func StartProxy(t testing.TB, network, target string) *Proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	p := &Proxy{listener: l, network: network, target: target}
 	p.wg.Go(p.serve)
 	t.Cleanup(func() {

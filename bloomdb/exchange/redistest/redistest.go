@@ -39,9 +39,7 @@ func StartProgram(t testing.TB, args ...string) *Program {
 			_ = p.Wait() // it was killed
 		}
 	}()
-	if err := <-started; err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, <-started)
 	return p
 }
 
@@ -131,9 +129,7 @@ var Patient = fmt.Sprintf("?read_timeout=%[1]v&write_timeout=%[1]v&pool_timeout=
 func Dial(t testing.TB, url string) *redisclient.Client {
 	t.Helper()
 	c, err := redisclient.Dial(url, redisclient.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }

@@ -71,9 +71,7 @@ func TestPublishTwiceIsOnce(t *testing.T) {
 			t.Fatalf("the stream holds %v, %v", batch, err)
 		}
 		msg, err := ps.ReceiveMessage(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		if msg.Payload != "one\x00\r\n" {
 			t.Fatalf("the news were %q", msg.Payload)
 		}
@@ -192,9 +190,7 @@ func TestReadIsBounded(t *testing.T) {
 		batches := 0
 		for {
 			batch, err := s.Read(ctx, "a", at)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			if len(batch) == 0 {
 				break
 			}

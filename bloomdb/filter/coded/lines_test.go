@@ -11,6 +11,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/filter/filtertest"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // lineShapes are all layouts of the code of lines.
@@ -152,9 +153,7 @@ func TestLinesSize(t *testing.T) {
 	spam := filter.BitsShape{K: 8, Span: 1}.Fit(2_000_000, 1.25e-8)
 	for _, held := range []int{0, 200_000, 1_000_000, 2_000_000} {
 		b, err := filter.NewBits(spam)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		for range held {
 			b.Set(filtertest.Hash(r))
 		}
@@ -251,9 +250,7 @@ func FuzzDecodeLines(f *testing.F) {
 func BenchmarkLines(b *testing.B) {
 	spam := filter.BitsShape{K: 8, Span: 1}.Fit(2_000_000, 1.25e-8)
 	empty, err := filter.NewBits(spam)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, err)
 	for _, keys := range []int{1_000, 10_000} {
 		cells := freshBits(empty, 1, keys)
 		code := AppendLines(nil, spam, cells)

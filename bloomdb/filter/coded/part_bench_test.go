@@ -37,9 +37,7 @@ func times(r *rand.Rand) uint32 {
 func benchCountsPart(b *testing.B, held int) {
 	shape := filter.SizeCounts(20_000_000)
 	own, err := filter.NewCounts(shape)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, err)
 	r := rand.New(rand.NewPCG(1, 2))
 	keys := make([]filter.Hash, 0, 1<<16)
 	for range held {
@@ -81,9 +79,7 @@ func benchCountsPart(b *testing.B, held int) {
 func benchBitsPart(b *testing.B, held int) {
 	shape := filter.BitsShape{K: 8, Span: 1}.Fit(2_000_000, 1.25e-8)
 	own, err := filter.NewBits(shape)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, err)
 	keys := hashes(1, held)
 	for _, h := range keys {
 		own.Set(h)
@@ -173,9 +169,7 @@ func cpuTime(b *testing.B) time.Duration {
 		b.Skip(err)
 	}
 	ran, err := strconv.ParseInt(strings.Fields(string(text))[0], 10, 64)
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, err)
 	return time.Duration(ran)
 }
 

@@ -14,9 +14,7 @@ import (
 func TestPartError(t *testing.T) {
 	for _, s := range []filter.BitsShape{{Lines: 700, K: 8, Span: 1}, {Lines: 700, K: 8}, {Lines: 3, K: 4, Span: 1}, {Lines: 700, K: 16}} {
 		b, err := filter.NewBits(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		p := NewPart(s.Size(), false)
 		if got := p.Error(s); got != 0 {
 			t.Errorf("%v: an empty part has error %g", s, got)

@@ -13,23 +13,20 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/filter/filtertest"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func newFilter(t testing.TB, shape Shape) *Filter {
 	t.Helper()
 	g, err := New(shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return g
 }
 
 func encoded(t testing.TB, g *Filter) []byte {
 	t.Helper()
 	b, err := g.AppendBinary(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return b
 }
 
@@ -65,9 +62,7 @@ func TestModel(t *testing.T) {
 			K1: rapid.IntRange(1, 5).Draw(t, "k1"),
 		}
 		g, err := New(shape)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		key := rapid.SliceOfN(rapid.Uint64Range(0, shape.M-1), shape.K0+shape.K1, shape.K0+shape.K1)
 		model := make(map[uint64]bool)
 		var keys [][]uint64
@@ -86,9 +81,7 @@ func TestModel(t *testing.T) {
 			}
 		}
 		read, err := Decode(encodedIn(t, g), shape)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		for _, x := range append(keys, key.Draw(t, "another")) {
 			want := true
 			for i, pos := range x {
@@ -112,9 +105,7 @@ func TestModel(t *testing.T) {
 
 func encodedIn(t *rapid.T, g *Filter) []byte {
 	b, err := g.AppendBinary([]byte("before"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return b[len("before"):]
 }
 
@@ -147,9 +138,7 @@ func TestCannotBeSaturated(t *testing.T) {
 			}
 		}
 		g, err := Of(shape, ones, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		const queries = 20000
 		found := 0.0
 		for range queries {
@@ -288,9 +277,7 @@ func TestRetract(t *testing.T) {
 			return step{position.Draw(t, "key"), rapid.Bool().Draw(t, "retract")}
 		}), 1, 20).Draw(t, "steps")
 		g, err := New(shape)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		tell := func(s step) {
 			if s.retract {
 				g.Retract(s.key)

@@ -10,14 +10,13 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/filter/filtertest"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func newFilter(t testing.TB, shape Shape) *Filter {
 	t.Helper()
 	f, err := New(shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return f
 }
 
@@ -119,9 +118,7 @@ func TestModel(t *testing.T) {
 			MaxFill: rapid.Float64Range(0.2, 0.9).Draw(t, "fill limit"),
 		}
 		f, err := New(shape)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		keys := make([][]uint64, 8)
 		for i := range keys {
 			keys[i] = rapid.SliceOfN(rapid.Uint64Range(0, shape.M-1), shape.K+shape.Walk, shape.K+shape.Walk).Draw(t, "positions")

@@ -29,9 +29,7 @@ func TestSave(t *testing.T) {
 	dir := t.TempDir()
 	testenv.Check(t, Save(dir, figure()))
 	svg, err := os.ReadFile(filepath.Join(dir, "decay.svg"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for _, want := range []string{">0.1<", ">1<", "errors decay", "bits a key", "chance of error", ">measured<", ">theory<"} {
 		if !bytes.Contains(svg, []byte(want)) {
 			t.Errorf("the SVG does not show %q", want)
@@ -41,14 +39,10 @@ func TestSave(t *testing.T) {
 		t.Error("a line without a point that can be shown stands in the legend")
 	}
 	file, err := os.Open(filepath.Join(dir, "decay.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer file.Close()
 	img, err := png.Decode(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if b := img.Bounds(); b.Dx() < 700 || b.Dy() < 400 {
 		t.Errorf("picture of %v", b)
 	}

@@ -43,18 +43,14 @@ func coin(tolerance func(Summary) float64) Experiment {
 func mustRun(t *testing.T, e Experiment, o Options) []Row {
 	t.Helper()
 	rows, err := Run(context.Background(), e, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return rows
 }
 
 func asJSON(t *testing.T, rows []Row) string {
 	t.Helper()
 	b, err := json.Marshal(rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return string(b)
 }
 
@@ -209,9 +205,7 @@ func TestTolerances(t *testing.T) {
 
 func TestRowJSON(t *testing.T) {
 	b, err := json.Marshal(newRow("coin", Cell{Name: "c", Paper: None, Note: "n"}, Summary{Mean: 2, Rounds: 1}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	var got map[string]any
 	testenv.Check(t, json.Unmarshal(b, &got))
 	want := map[string]any{

@@ -20,9 +20,7 @@ func seeded(t testing.TB, seed uint64) *rand.Rand {
 func mustClassic(t rapid.TB, m uint64, k int) *Classic {
 	t.Helper()
 	c, err := NewClassic(m, k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return c
 }
 
@@ -115,9 +113,7 @@ func TestClassicError(t *testing.T) {
 	r := seeded(t, 11)
 	const m, n, k, asked = 40_000, 5000, 4, 100_000
 	u, err := DrawUniversal(m, k, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	families := map[string]func() []uint64{
 		"drawn":     func() []uint64 { return []uint64{r.Uint64N(m), r.Uint64N(m), r.Uint64N(m), r.Uint64N(m)} },
 		"universal": func() []uint64 { return u.Positions(1+r.Uint64N(UniversalPrime-1), nil) },
@@ -168,9 +164,7 @@ func TestLanesHaveNoFloor(t *testing.T) {
 
 func TestUniversal(t *testing.T) {
 	u, err := newUniversal(1000, []universalFunction{{C: 1, D: 0}, {C: 2, D: 5}, {C: UniversalPrime - 1, D: UniversalPrime - 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	// c=p-1, d=p-1: -x-1 mod p.
 	for _, tc := range []struct {
 		x    uint64
@@ -197,9 +191,7 @@ func TestDrawUniversal(t *testing.T) {
 	var c, d [ranges]int
 	for range draws {
 		u, err := DrawUniversal(1000, k, r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		for _, f := range u.f {
 			c[f.C*ranges/UniversalPrime]++
 			d[f.D*ranges/UniversalPrime]++
@@ -223,9 +215,7 @@ func TestUniversalAgainstBigNumbers(t *testing.T) {
 		m := rapid.Uint64Range(1, UniversalPrime).Draw(t, "m")
 		x := rapid.Uint64().Draw(t, "x")
 		u, err := newUniversal(m, []universalFunction{f})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		y := new(big.Int).SetUint64(x)
 		y.Mul(y, new(big.Int).SetUint64(f.C)).Add(y, new(big.Int).SetUint64(f.D))
 		y.Mod(y, big.NewInt(UniversalPrime)).Mod(y, new(big.Int).SetUint64(m))
@@ -272,9 +262,7 @@ func TestChunksAgainstBigNumbers(t *testing.T) {
 			}
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		digest := rapid.SliceOfN(rapid.Byte(), size, size).Draw(t, "digest")
 		got, err := c.Positions(digest, nil)
 		if err != nil || len(got) != k {
@@ -339,9 +327,7 @@ func TestChunksRefuse(t *testing.T) {
 		}
 	}
 	c, err := NewChunks(10, 4, 16)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if _, err := c.Positions(make([]byte, 15), nil); err == nil || !strings.Contains(err.Error(), "15 bytes, must be 16") {
 		t.Errorf("short digest: %v", err)
 	}

@@ -9,23 +9,21 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func mustFlat(t rapid.TB, m uint64, width int) *Flat {
 	t.Helper()
 	f, err := NewFlat(m, width)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return f
 }
 
 func mustCounting(t rapid.TB, e Extension, k int, cells Cells) *Counting {
 	t.Helper()
 	c, err := NewCounting(e, k, cells)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return c
 }
 
@@ -43,9 +41,7 @@ func drawStore(t *rapid.T, m uint64) Cells {
 	} else {
 		cells, err = NewFlat(m, rapid.IntRange(1, 32).Draw(t, "width"))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return cells
 }
 
@@ -103,9 +99,7 @@ func TestCountingModel(t *testing.T) {
 		k := rapid.IntRange(1, 6).Draw(t, "k")
 		extension := rapid.SampledFrom([]Extension{Intuitive, Refined}).Draw(t, "extension")
 		c, err := NewCounting(extension, k, drawStore(t, m))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		key := rapid.SliceOfN(rapid.Uint64Range(0, m-1), k, k)
 		keys := rapid.SliceOfN(key, 1, 8).Draw(t, "keys")
 		model, intuitive := make([]uint64, m), make([]uint64, m)
@@ -203,9 +197,7 @@ func TestCountingRefuses(t *testing.T) {
 // 5 hold 8 or more, in one table of 8 slots.
 func TestSplitBytes(t *testing.T) {
 	s, err := NewSplit(SplitShape{Cells: 4096, Bits: 3, Chunks: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for i := range uint64(5) {
 		s.SetCell(i, 8)
 		s.SetCell(100+i, 7) // 2^3-1 is the largest that fits; 2^3 is not
@@ -223,9 +215,7 @@ func BenchmarkCountingAdd(b *testing.B) {
 		keys[i] = r.Uint64N(m)
 	}
 	split, err := NewSplit(SplitShape{Cells: m, Bits: 3, Chunks: 20})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testenv.Check(b, err)
 	for name, cells := range map[string]Cells{"flat6": mustFlat(b, m, 6), "split3": split} {
 		for _, e := range []Extension{Intuitive, Refined} {
 			b.Run(fmt.Sprintf("%s/%v", name, e), func(b *testing.B) {

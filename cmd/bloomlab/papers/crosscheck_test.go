@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func mustCross(t rapid.TB, main *Classic, classes ...*Classic) *CrossCheck {
 	t.Helper()
 	c, err := NewCrossCheck(main, classes...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return c
 }
 
@@ -30,15 +30,11 @@ func TestCrossCheckModel(t *testing.T) {
 		var err error
 		for i := range filters {
 			filters[i], err = NewClassic(rapid.Uint64Range(1, 120).Draw(t, "m"), rapid.IntRange(1, 4).Draw(t, "k"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			model[i] = make(map[uint64]bool)
 		}
 		cross, err := NewCrossCheck(filters[n], filters[:n]...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		key := func(label string) (positions [][]uint64) {
 			for _, f := range filters {
 				positions = append(positions, rapid.SliceOfN(rapid.Uint64Range(0, f.Size()-1), f.K(), f.K()).Draw(t, label))

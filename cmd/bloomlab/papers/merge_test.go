@@ -17,9 +17,7 @@ func TestJoinModel(t *testing.T) {
 		extension := rapid.SampledFrom([]Extension{Intuitive, Refined}).Draw(t, "extension")
 		newState := func() *Counting {
 			c, err := NewCounting(extension, k, mustFlat(t, m, 32))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			return c
 		}
 		keys := rapid.SliceOfN(rapid.SliceOfN(rapid.Uint64Range(0, m-1), k, k), 1, 6).Draw(t, "keys")
@@ -84,9 +82,7 @@ func TestMergeRefuses(t *testing.T) {
 // A flat and a split store of equal limits can be merged.
 func TestMergeAcrossStores(t *testing.T) {
 	split, err := NewSplit(SplitShape{Cells: 100, Bits: 2, Chunks: 1, Limit: 31})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	a, b := mustCounting(t, Refined, 1, mustFlat(t, 100, 5)), mustCounting(t, Refined, 1, split)
 	a.Add([]uint64{1}, 20)
 	b.Add([]uint64{1}, 20)

@@ -15,9 +15,7 @@ import (
 
 func vector(t rapid.TB, m uint64, live bool, keys [][]uint64) *CountingVector {
 	v, err := NewCountingVector(m, live)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for _, key := range keys {
 		testenv.Check(t, v.Add(key))
 	}
@@ -84,9 +82,7 @@ func TestRetouchedModel(t *testing.T) {
 			a: keys.Draw(t, "A"), b: keys.Draw(t, "B"), live: rapid.Bool().Draw(t, "live"),
 		}
 		bloom, err := NewClassic(m, k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		for _, a := range append(slices.Clone(model.a), keys.Draw(t, "members that v_A does not know")...) {
 			bloom.Set(a)
 			for _, pos := range a {
@@ -99,9 +95,7 @@ func TestRetouchedModel(t *testing.T) {
 			Random: rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)),
 		}
 		r, err := NewRetouched(bloom, how)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		for _, b := range append(slices.Clone(model.b), keys.Draw(t, "others to clear")...) {
 			found := model.has(b)
 			pos, cleared := r.Clear(b)
@@ -175,9 +169,7 @@ func TestRetouchedSelections(t *testing.T) {
 			A:         vector(t, m, false, counted(3, 1, 2, 4)),
 			B:         vector(t, m, false, counted(4, 1, 3, 9)),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		if got, _ := r.Clear(key); got != c.want {
 			t.Errorf("%v clears bit %d, want %d", c.selection, got, c.want)
 		}
@@ -195,9 +187,7 @@ func TestRetouchedRandomIsUniform(t *testing.T) {
 		key := []uint64{1, 5, 7, 9}
 		bloom.Set(key)
 		f, err := NewRetouched(bloom, Retouching{Random: r})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		pos, _ := f.Clear(key)
 		times[pos]++
 	}

@@ -16,9 +16,7 @@ func realCorpus(t *testing.T) *Corpus {
 	t.Helper()
 	testenv.Program(t, "xz")
 	c, err := Read(context.Background(), testenv.Corpus(t, "../../..", "spamassassin.tar.xz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return c
 }
 
@@ -59,9 +57,7 @@ func TestAnchors(t *testing.T) {
 	}
 	c := realCorpus(t)
 	db, err := bloomdb.Open(bloomdb.Options{Dir: t.TempDir(), Site: "lab", Reports: bloomdb.ReportOptions{Capacity: 100}, Counts: bloomdb.CountOptions{Capacity: 100}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer db.Close()
 	spams, mails, chosen := 40, 50, kinds(t, "swapped", "salutation", "template")
 	if testenv.Soak() {

@@ -19,9 +19,7 @@ func sampleFolder(t *testing.T, hit bool) string {
 	root := t.TempDir()
 	copyTo := func(folder, sample string) {
 		raw, err := os.ReadFile(filepath.Join("../variation/testdata", sample))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		testenv.Check(t, os.MkdirAll(filepath.Join(root, folder), 0o700))
 		testenv.Check(t, os.WriteFile(filepath.Join(root, folder, sample), raw, 0o600))
 	}
@@ -38,9 +36,7 @@ func sampleFolder(t *testing.T, hit bool) string {
 func read(t *testing.T, hit bool) *Corpus {
 	t.Helper()
 	c, err := Read(context.Background(), sampleFolder(t, hit))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return c
 }
 
@@ -64,9 +60,7 @@ func TestRun(t *testing.T) {
 	for _, together := range []bool{false, true} {
 		o := Options{Messages: 10, Seed: 1, Kinds: kinds(t, "base64", "html-comments", "swapped-many", "zip-repacked"), Together: together}
 		rows, s, err := Run(context.Background(), read(t, false), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		if s.Reported != 3 || s.Ham != 1 || len(s.HamHits) != 0 || s.Sketches <= 0 || s.Memory <= s.Sketches || s.P95 < s.P50 || s.P50 <= 0 {
 			t.Errorf("together %v: summary %+v", together, s)
 		}
@@ -87,9 +81,7 @@ func TestRun(t *testing.T) {
 func TestUnreportedIsNotCaught(t *testing.T) {
 	c := read(t, false)
 	db, err := openDatabase(t.TempDir(), 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer db.Close()
 	b := &bench{Options: Options{Seed: 1, Kinds: kinds(t, "base64", "subject"), Together: true}, from: c.material(),
 		rows: []Row{{By: map[string]int{}}, {By: map[string]int{}}}}
@@ -110,9 +102,7 @@ func TestSameSeedSameRows(t *testing.T) {
 	c := read(t, false)
 	o := Options{Messages: 2, Seed: 7, Kinds: kinds(t, "typos", "spaces", "token", "attachment")}
 	first, _, err := Run(context.Background(), c, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	again, _, err := Run(context.Background(), c, o)
 	if err != nil || !reflect.DeepEqual(first, again) {
 		t.Errorf("two runs of one seed differ (%v):\n%+v\n%+v", err, first, again)
@@ -121,9 +111,7 @@ func TestSameSeedSameRows(t *testing.T) {
 
 func TestHamHits(t *testing.T) {
 	_, s, err := Run(context.Background(), read(t, true), Options{Messages: 10, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if len(s.HamHits) != 1 || !strings.HasPrefix(s.HamHits[0], "plain.eml ") {
 		t.Errorf("ham hits %q, want plain.eml", s.HamHits)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/bloomlab/variation/message"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -23,13 +24,9 @@ func samples(t *testing.T) (mails []*message.Mail, raws [][]byte) {
 	}
 	for _, name := range files {
 		raw, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		m, err := message.Parse(name, raw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		mails, raws = append(mails, m), append(raws, raw)
 	}
 	return mails, raws
@@ -141,9 +138,7 @@ func checkCopy(t *testing.T, k Kind, name string, original, copied []byte) {
 func parts(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	m, err := message.Parse("", raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	var all []byte
 	for _, p := range m.TextParts() {
 		all = append(all, p.Body...)

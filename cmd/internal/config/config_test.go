@@ -30,9 +30,7 @@ func TestExampleFile(t *testing.T) {
 			testenv.Check(t, os.WriteFile(path, []byte(text), 0o644))
 		}
 		committed, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		if string(committed) != text {
 			t.Errorf("%s differs from the table in keys.go: run make generate", path)
 		}
@@ -45,9 +43,7 @@ func TestDifferent(t *testing.T) {
 		t.Errorf("the defaults differ: %v", d)
 	}
 	c, err := parse("c.toml", "[milter]\nskip_authenticated = true\n[bulk]\nthreshold = 7\n[redis]\nurl = \"redis://me:secret@db:6379/0\"\n[[peer]]\nname = \"mx2\"\ntrust = \"none\"\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if got, want := slog.GroupValue(c.Different()...).String(), "[bulk.threshold=7 redis.url=redis://***@db:6379/0 peer=mx2 none]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -57,16 +53,12 @@ func TestDifferent(t *testing.T) {
 // signs removed.
 func TestExampleIsTheDefault(t *testing.T) {
 	c, err := parse("example", Example())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if live, restart := c.Changed(Default()); live != nil || restart != nil {
 		t.Errorf("the example changes %v %v", live, restart)
 	}
 	c, err = parse("example", regexp.MustCompile(`(?m)^#([\w\[])`).ReplaceAllString(Example(), "$1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for _, k := range keys {
 		want := k.def
 		if k.example != nil {
@@ -116,9 +108,7 @@ url = "redis://me:secret@db:6379/0"
 	text = strings.Replace(text, "milter.oversize = \"skip\"\n", "", 1)
 	testenv.Check(t, os.WriteFile(path, []byte(text), 0o600))
 	c, err := Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	want := Default()
 	want.where = c.where
 	want.Site.Name = "mx-1.example"
@@ -316,9 +306,7 @@ key = "ed25519:BBBB"
 next_key = "ed25519:CCCC"
 max_reports = 1_000
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	want := []Peer{
 		{Name: "mx2", Key: "ed25519:AAAA", Trust: "full"},
 		{Name: "mx3", Key: "ed25519:BBBB", NextKey: "ed25519:CCCC", Trust: "vote", MaxReports: 1000},

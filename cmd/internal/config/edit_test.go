@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/internal/config"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 const peerKey = "ed25519:GX9rI+FshTLGq8g4+s1eqmN5t8KA7pUzX4AZCV1GW/g="
@@ -29,9 +30,7 @@ func TestEdit(t *testing.T) {
 		{Key: "redis.url", Value: "redis://h:1"}, {Key: "reports.keep", Value: int64(7)}, {Key: "reports.max_error_per_mail", Value: 1e-7},
 		{Key: "reports.period", Value: "24h0m0s"}, {Key: "site.federation_key", Value: "/etc/f.key"},
 	}, []config.Peer{{Name: "mx2", Key: peerKey}, {Name: "mx3", Key: strings.Replace(peerKey, "GX", "GY", 1), Trust: "vote"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for line := range strings.Lines(config.Example()) {
 		if !strings.Contains(all, line) {
 			t.Errorf("lost %q", line)

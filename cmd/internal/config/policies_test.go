@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 const policies = `[[policy]]
@@ -38,9 +40,7 @@ listeners = ["submission"]
 
 func TestPoliciesAndRules(t *testing.T) {
 	c, err := parse("f", policies)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	want := []Policy{
 		{Name: "desk", Recipients: []string{"abuse@example.org", "jürgen@xn--bcher-kva.example"}, Spam: "tag", SpamPhish: "quarantine"},
 		{Name: "inbound", Domains: []string{"example.net", ".example.com", "localhost"}, Listeners: []string{"unix:/run/spambloom/In.sock"}, Clean: "accept"},
@@ -75,9 +75,7 @@ func TestPoliciesAndRules(t *testing.T) {
 // addresses.
 func TestPoliciesAreLive(t *testing.T) {
 	c, err := parse("f", policies)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	before := Default()
 	before.Reports.Classes = true
 	live, restart := c.Changed(before)
@@ -85,9 +83,7 @@ func TestPoliciesAreLive(t *testing.T) {
 		t.Errorf("live %v, restart %v", live, restart)
 	}
 	changed, err := parse("f", strings.ReplaceAll(strings.Replace(policies, ".example.net", ".example.com", 1), "partner", "friend"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if live, _ := changed.Changed(c); !slices.Equal(live, []string{"allow"}) {
 		t.Errorf("live %v", live)
 	}

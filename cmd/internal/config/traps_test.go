@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func TestTraps(t *testing.T) {
@@ -16,9 +18,7 @@ name = "trap2"
 maildir = "/var/mail/other"
 class = "phish"
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	want := []Trap{{"trap1", "/var/mail/trap", "other"}, {"trap2", "/var/mail/other", "phish"}}
 	if !slices.Equal(c.Traps, want) {
 		t.Errorf("%+v", c.Traps)

@@ -28,13 +28,9 @@ func peer(site string) invitation.Peer {
 func request(t *testing.T, site string) invitation.Request {
 	t.Helper()
 	line, err := invitation.NewRequest(site, key(site))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	r, err := invitation.ParseRequest(line)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return r
 }
 
@@ -54,9 +50,7 @@ func sealed(t *testing.T, for_ string) string {
 	i := open()
 	testenv.Check(t, i.Seal(request(t, for_), invitation.Secret{Key: federation, Redis: "rediss://spambloom:geheim@redis.example.org:6379/0"}))
 	line, err := i.Line(key("mx1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return line
 }
 
@@ -68,9 +62,7 @@ func TestInvitation(t *testing.T) {
 	}
 	wrapped := line[:70] + "\n> "[:1] + "  " + line[70:] + "\r\n"
 	i, err := invitation.ParseInvitation(wrapped)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if want := open(); i.Peer != want.Peer || i.Redis != want.Redis || !i.Missing || i.CA != want.CA || i.Parameters != want.Parameters || !reflect.DeepEqual(i.Peers, want.Peers) || *i.For != peer("mx2") {
 		t.Errorf("%+v", i)
 	}
@@ -90,9 +82,7 @@ func TestInvitation(t *testing.T) {
 // The sealed part does not open in another invitation, such as one with another Redis.
 func TestSealIsBound(t *testing.T) {
 	i, err := invitation.ParseInvitation(sealed(t, "mx2"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	i.Redis = "redis://elsewhere.example.net:6379/0"
 	if _, err := i.Unseal(key("mx2")); err == nil {
 		t.Error("opened beside another Redis")
@@ -102,9 +92,7 @@ func TestSealIsBound(t *testing.T) {
 // A line that was cut, changed, or made by somebody else is refused by its cause.
 func TestWrongLines(t *testing.T) {
 	line, err := invitation.NewRequest("mx2", key("mx2"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	flipped := line[:len(line)-20] + "A" + line[len(line)-19:]
 	if flipped == line {
 		flipped = line[:len(line)-20] + "B" + line[len(line)-19:]
@@ -143,9 +131,7 @@ func TestWrongLines(t *testing.T) {
 		}
 	}
 	forged, err := open().Line(key("mx9"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if _, err := invitation.ParseInvitation(forged); !errors.Is(err, invitation.ErrForged) {
 		t.Errorf("signed with another key: %v", err)
 	}
@@ -228,18 +214,14 @@ func FuzzParse(f *testing.F) {
 func TestCommittedLines(t *testing.T) {
 	text := func(name string) string {
 		line, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		return string(line)
 	}
 	if r, err := invitation.ParseRequest(text("request.line")); err != nil || r.Peer != peer("mx2") {
 		t.Errorf("%+v, %v", r, err)
 	}
 	i, err := invitation.ParseInvitation(text("sealed.line"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if s, err := i.Unseal(key("mx2")); err != nil || s.Key != federation {
 		t.Errorf("%+v, %v", s, err)
 	}

@@ -103,9 +103,7 @@ func eachFile(t *testing.T, mode parser.Mode, visit func(name string, src []byte
 		visit(name, src, file)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if files < 10 {
 		t.Fatalf("only %d Go files found: not the repository?", files)
 	}
@@ -226,9 +224,7 @@ var link = regexp.MustCompile(`\]\(([^):#]+)\)`)
 
 func TestDocumentsLinkToFiles(t *testing.T) {
 	documents, err := fs.Glob(repository, "*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	contrib, err := fs.Glob(repository, "contrib/*.md")
 	if err != nil || len(contrib) == 0 {
 		t.Fatal("no documents in contrib", err)
@@ -239,9 +235,7 @@ func TestDocumentsLinkToFiles(t *testing.T) {
 	}
 	for _, name := range slices.Concat(documents, contrib, guide) {
 		text, err := fs.ReadFile(repository, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		for _, m := range link.FindAllSubmatch(text, -1) {
 			if _, err := fs.Stat(repository, path.Join(path.Dir(name), string(m[1]))); err != nil {
 				t.Errorf("%s: %v", name, err)

@@ -234,9 +234,7 @@ func TestMboxRoundTrip(t *testing.T) {
 		want[len(want)-1] += "\n" // the last separator cannot be distinguished from text
 		var raws []string
 		readStream("f", &box, MaxMessage, func(m Message, err error) bool {
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			raws = append(raws, string(m.Raw))
 			return true
 		})

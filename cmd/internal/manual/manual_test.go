@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // toy is a command with all features of a page.
@@ -39,9 +41,7 @@ Of several, the first one decides.
 func TestPages(t *testing.T) {
 	pages := map[string]string{}
 	all, err := Pages(toy(), "6", "game(7)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for _, p := range all {
 		pages[p.Name] = string(p.Text)
 	}

@@ -22,9 +22,7 @@ const contrib = "../../../contrib"
 // The files in contrib are those that the table makes.
 func TestFiles(t *testing.T) {
 	files, err := monitoring.Files()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for name, want := range files {
 		path := filepath.Join(contrib, name)
 		if *update {

@@ -52,9 +52,7 @@ func deliver(t *testing.T, q *Queue) []string {
 func count(t *testing.T, q *Queue) int {
 	t.Helper()
 	w, err := q.Waiting()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return w.Count
 }
 
@@ -328,9 +326,7 @@ func write(t *testing.T, dir, content string) {
 
 func must(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 }
 
 // Many processes add and deliver at once. Each entry is sent, once unless a process dies.

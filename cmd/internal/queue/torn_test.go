@@ -110,9 +110,7 @@ func TestDamagedAnywhere(t *testing.T) {
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "queue")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		defer os.RemoveAll(dir)
 		path := filepath.Join(dir, fileName)
 		q := New(dir, Options{Entries: 6, Bytes: 3000})
@@ -154,9 +152,7 @@ func TestModel(t *testing.T) {
 					}
 					return Settled
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				testenv.Check(t, err)
 				if want := model[:min(len(model), settle+1)]; !slices.Equal(sent, want) {
 					t.Fatalf("sent %v, want %v", sent, want)
 				}

@@ -116,9 +116,7 @@ func under(t *testing.T, messages []Message, o Options) *Result {
 	defer remove()
 	o.Dir, o.Sites, o.ReportShare, o.Seed = dir, 1, 1, 1
 	r, err := RunKeys(context.Background(), messages, o, federations, func() {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return r
 }
 
@@ -143,9 +141,7 @@ func readArchive(t *testing.T, name string) []Message {
 		packed = testenv.Corpus(t, "../../..", name+".tar.xz")
 	}
 	raw, err := exec.Command(xz, "--decompress", "--stdout", packed).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	var messages []Message
 	latest := time.Now()
 	for r := tar.NewReader(bytes.NewReader(raw)); ; {
@@ -153,13 +149,9 @@ func readArchive(t *testing.T, name string) []Message {
 		if err == io.EOF {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		content, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		if head.Typeflag != tar.TypeReg {
 			continue
 		}

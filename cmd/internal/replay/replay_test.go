@@ -44,14 +44,12 @@ func options(dir string) Options {
 }
 
 // stateFolder is in memory if possible, because databases sync each report.
-func stateFolder(t interface{ Fatal(...any) }) (dir string, remove func()) {
+func stateFolder(t rapid.TB) (dir string, remove func()) {
 	dir, err := os.MkdirTemp("/dev/shm", "replay")
 	if err != nil {
 		dir, err = os.MkdirTemp("", "replay")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return dir, func() { os.RemoveAll(dir) }
 }
 
@@ -62,9 +60,7 @@ func runAll(t *testing.T, messages []Message, o Options) *Result {
 	o.Dir = dir
 	judged := 0
 	r, err := Run(context.Background(), messages, o, func() { judged++ })
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if judged != len(messages) {
 		t.Errorf("%d of %d messages were announced", judged, len(messages))
 	}
@@ -141,9 +137,7 @@ func TestRunEqualsModel(t *testing.T) {
 		defer remove()
 		o.Dir = dir
 		r, err := Run(context.Background(), messages, o, func() {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		reported := make(map[string]int64) // until the newest week
 		for i, m := range messages {
 			now := week(m.Time)
@@ -167,9 +161,7 @@ func TestRunKeys(t *testing.T) {
 	defer remove()
 	o.Dir, o.Seed = dir, 10
 	r, err := RunKeys(context.Background(), archive("Sa", "Ha", "Sa", "Hb", "Ha"), o, 3, func() {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if want := []KeyResult{{10, 1, 2, 0}, {11, 1, 2, 0}, {12, 1, 2, 0}}; !slices.Equal(r.Keys, want) {
 		t.Errorf("%v, want %v", r.Keys, want)
 	}

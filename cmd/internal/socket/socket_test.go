@@ -76,9 +76,7 @@ func TestParseBad(t *testing.T) {
 func listen(t *testing.T, spec string) net.Listener {
 	t.Helper()
 	ln, err := Listen(spec, 0o660, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(func() { ln.Close() })
 	return ln
 }
@@ -111,13 +109,9 @@ func TestListenForeignAddress(t *testing.T) {
 func TestListenUnixModeAndGroup(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.sock")
 	ln, err := Listen("unix:"+path, 0o660, strconv.Itoa(os.Getgid()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if info.Mode().Perm() != 0o660 {
 		t.Errorf("mode %v", info.Mode())
 	}
@@ -134,9 +128,7 @@ func TestListenUnixModeAndGroup(t *testing.T) {
 func TestBindIsClosed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.sock")
 	ln, err := bind(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer ln.Close()
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0 {
 		t.Errorf("%v, %v; want mode 0", info.Mode(), err)
@@ -161,9 +153,7 @@ func TestListenReplacesStaleSocket(t *testing.T) {
 	dead.Close()
 	live := listen(t, "unix:"+path)
 	conn, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	conn.Close()
 	live.Close()
 }

@@ -139,9 +139,7 @@ func TestForgets(t *testing.T) {
 `)
 	t.Cleanup(func() {
 		pid, err := os.ReadFile(pidFile)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		if out, err := exec.Command("kill", string(pid)).CombinedOutput(); err != nil {
 			t.Errorf("kill: %v %s", err, out)
 		}

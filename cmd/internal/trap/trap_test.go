@@ -50,9 +50,7 @@ func put(t *testing.T, path, text string) {
 func list(t *testing.T, dir, sub string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, sub))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}

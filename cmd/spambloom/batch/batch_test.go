@@ -15,6 +15,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/spambloom/verb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/client"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -140,9 +141,7 @@ func TestAttachedMessages(t *testing.T) {
 			if want == nil && errors.Is(err, errNotAttached) {
 				continue
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			got = append(got, in.Name)
 		}
 		if !slices.Equal(got, want) {

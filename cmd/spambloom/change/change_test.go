@@ -17,9 +17,7 @@ import (
 func read(t testing.TB, path string) *change.File {
 	t.Helper()
 	f, err := change.Read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return f
 }
 

@@ -22,9 +22,7 @@ func TestMayConnect(t *testing.T) {
 	dir := testenv.Dir(t)
 	path := filepath.Join(dir, "s")
 	ln, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer ln.Close()
 	for _, c := range []struct {
 		folder, socket os.FileMode

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/internal/queue"
 	"github.com/spambloom/spambloom/cmd/spambloom/verb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
@@ -22,9 +23,7 @@ func TestFateOfWhatWaited(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "s")
 		ln, err := net.Listen("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		server, done := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)
 			fmt.Fprint(w, `{"detail":"so it is"}`)

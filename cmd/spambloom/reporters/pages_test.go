@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/client"
 )
@@ -54,15 +55,11 @@ func pages(t *testing.T, reports, reporters int) *client.Client {
 	})
 	path := filepath.Join(t.TempDir(), "s")
 	ln, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	server, done := &http.Server{Handler: mux}, make(chan error)
 	go func() { done <- server.Serve(ln) }()
 	daemon, err := client.Dial("unix:" + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(func() { daemon.Close(); server.Close(); <-done })
 	return daemon
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
@@ -15,9 +16,7 @@ import (
 func TestUndoStops(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	asked := 0
 	daemon := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if asked++; asked > 2 {
@@ -36,9 +35,7 @@ func TestUndoStops(t *testing.T) {
 		<-served
 	})
 	c, err := client.Dial("unix:" + socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer c.Close()
 	counted := 0
 	sum, err := withdraw(t.Context(), c, "anna", undoFlags{since: time.Unix(1, 0)}, func() { counted++ })

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/spambloom/mta"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 const postfixEntry = "{ unix:spambloom/milter.sock, default_action=accept }"
@@ -96,9 +97,7 @@ func TestHeaderIn(t *testing.T) {
 // The rules are those of the page, which are tested with the real programs.
 func TestRulesOfPage(t *testing.T) {
 	page, err := os.ReadFile("../../../contrib/beside.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for name, rules := range map[string]string{"rspamd": rspamdRules, "SpamAssassin": spamAssassinRules} {
 		if !strings.Contains(string(page), "```\n"+rules+"```\n") {
 			t.Errorf("contrib/beside.md has other rules for %s", name)

@@ -17,14 +17,10 @@ func TestOthersDaemonIsNotAsked(t *testing.T) {
 	t.Setenv("STATE_DIRECTORY", "")
 	testenv.Check(t, os.Mkdir("spambloom-data", 0o755))
 	ln, err := net.Listen("unix", "spambloom-data/spambloom.sock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer ln.Close()
 	daemon, err := (&CLI{}).DialTo("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	daemon.Close()
 	testenv.Root(t)
 	testenv.Check(t, os.Chown("spambloom-data", 65534, 65534))

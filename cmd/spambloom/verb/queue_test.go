@@ -12,9 +12,7 @@ import (
 
 func TestQueueFolder(t *testing.T) {
 	me, err := user.Current()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	own := t.TempDir()
 	state := func(home string) string { return filepath.Join(home, ".local", "state", "spambloom", "queue") }
 	byAccount := state(me.HomeDir)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/internal/config"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // The unit has the limits of the default configuration, in a federation, and little more.
@@ -14,13 +15,9 @@ func TestUnitBounds(t *testing.T) {
 	s := &Settings{Config: config.Default(), Data: t.TempDir(), Name: "mx1"}
 	s.Redis.URL = "redis://db"
 	memory, err := s.MostMemory()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	unit, err := os.ReadFile("../../../contrib/spambloom.service")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for name, want := range map[string]int64{"MemoryMax": memory >> 20, "TasksMax": s.MostTasks()} {
 		m := regexp.MustCompile(`(?m)^` + name + `=(\d+)M?$`).FindSubmatch(unit)
 		if m == nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/milter/policy"
 )
@@ -61,9 +62,7 @@ func TestKeysReachTheMilter(t *testing.T) {
 		{"bulk.greylist = true\nbulk.greylist_from = 6", func(o *milter.Options) { o.GreylistFrom = 6 }},
 	} {
 		before, err := configured(t, classes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		after, err := configured(t, classes+c.text+"\n")
 		if err != nil {
 			t.Error(err)
@@ -87,9 +86,7 @@ func TestFailureActions(t *testing.T) {
 		"on_deadline = \"tempfail\"\n":                       {false, false, true},
 	} {
 		s, err := configured(t, "[milter]\n"+text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		if got := s.MilterOptions("mx1", nil).Tempfail; got.Overload != want[0] || got.Error != want[1] || got.Deadline != want[2] {
 			t.Errorf("%q: %+v", text, got)
 		}
@@ -125,9 +122,7 @@ list_ids = ["list.example"]
 recipients = ["to.example"]
 listeners = ["inet:8899@127.0.0.1"]
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	s.Whiteclnt = []policy.Allow{{Name: "whiteclnt"}} // rules of the configuration come first
 	o := s.MilterOptions("mx1", nil)
 	if want := (policy.Policy{
@@ -201,9 +196,7 @@ listeners = [
 	}
 	t.Setenv("LISTEN_FDS", "1")
 	s, err := configured(t, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Setenv("LISTEN_FDS", "") // as after taking them over
 	if _, err := s.Reload(); err != nil {
 		t.Error("at a reload:", err)

@@ -3,6 +3,8 @@ package settings
 import (
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // The protocol has no passwords, so only this machine may be listened on.
@@ -27,21 +29,13 @@ func TestSpamdAddresses(t *testing.T) {
 func TestSpamdIsPartOfTheSite(t *testing.T) {
 	const on = "[spamd]\nlisten = [\"unix:/run/spambloom/spamd.sock\"]\nmax_connections = 100\n"
 	without, err := configured(t, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	with, err := configured(t, on+"[[policy]]\nname = \"door\"\nlisteners = [\"unix:/run/spambloom/spamd.sock\"]\nbulk_threshold = 100\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	before, err := without.MostMemory()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	after, err := with.MostMemory()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if more := after - before; more < 100*160<<10 || more > 100*256<<10 {
 		t.Errorf("%d bytes more for 100 connections", more)
 	}

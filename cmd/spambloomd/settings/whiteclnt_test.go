@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // The lines of the guide's table can be read, and each allows something.
@@ -25,9 +26,7 @@ func TestWhiteclntGuide(t *testing.T) {
 	dir := t.TempDir()
 	file := harness.Write(t, filepath.Join(dir, "whiteclnt"), list.String())
 	s, err := configured(t, strings.ReplaceAll(harness.PageBlock(t, "policy.md", "[milter]\nwhiteclnt"), "/var/dcc/whiteclnt", file)+"authserv_id = \"mx1\"\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if len(s.Skipped) > 0 {
 		t.Errorf("skipped: %v", s.Skipped)
 	}

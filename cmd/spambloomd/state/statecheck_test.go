@@ -75,9 +75,7 @@ func settingsFor(t *testing.T, dir, changes string) *settings.Settings {
 	text := "[site]\nname = \"mx1\"\n[reports]\ncapacity = 100_000\n[bulk]\ncapacity = 10_000\n"
 	path := harness.Write(t, filepath.Join(t.TempDir(), "f.toml"), harness.Overlay(text, changes))
 	s, err := settings.New(settings.Flags{Config: path, Data: dir}, func(string) bool { return false })
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return s
 }
 
@@ -86,13 +84,9 @@ func fillState(t *testing.T, s *settings.Settings) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	options, err := openKeys(s, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	db, err := bloomdb.Open(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	testenv.Check(t, db.Close())
 }
 
@@ -119,9 +113,7 @@ func spoilKey(t *testing.T, dir string) {
 func listing(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	var b strings.Builder
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil {

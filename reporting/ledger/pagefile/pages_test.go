@@ -62,9 +62,7 @@ func filled(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
 	db, err := bolt.Open(path, 0o600, &bolt.Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	err = db.Update(func(tx *bolt.Tx) error {
 		b, err := tx.CreateBucket(buckets.Names)
 		for i := range uint32(2000) {
@@ -74,9 +72,7 @@ func filled(t *testing.T) []byte {
 	})
 	testenv.Check(t, errors.Join(err, db.Close()))
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return data
 }
 

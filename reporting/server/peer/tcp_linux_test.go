@@ -4,6 +4,8 @@ import (
 	"net"
 	"os"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // The kernel names the user of a connection as long as its process holds it. Afterwards it says
@@ -16,13 +18,9 @@ func TestUserOf(t *testing.T) {
 		}
 		defer ln.Close()
 		client, err := net.Dial("tcp", ln.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		served, err := ln.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		defer served.Close()
 		for _, conn := range []net.Conn{client, served} {
 			if uid, ok := UserOf(conn); !ok || uid != os.Getuid() {

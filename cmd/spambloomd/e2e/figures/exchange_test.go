@@ -69,9 +69,7 @@ func traffic(r *harness.Redis, t *testing.T) (in, out int64) {
 			t.Fatalf("no %s in %s", name, info)
 		}
 		n, err := strconv.ParseInt(found[1], 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		return n
 	}
 	return value("total_net_input_bytes"), value("total_net_output_bytes")

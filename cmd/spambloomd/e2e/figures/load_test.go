@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // logLoad logs the other load of the machine. Figures of a busy machine mean little.
@@ -76,9 +77,7 @@ func processTime(t *testing.T, pid int) (sum time.Duration) {
 	children := map[int][]int{}
 	ticks := map[int]int{}
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {

@@ -158,13 +158,9 @@ func (w *way) measured() bool { return w.target != nil && w.target.pid != 0 }
 func measure(p *harness.Postfix, t *testing.T, ways []way) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(p.Dir, "spool/pid/master.pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	master, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for i := range ways {
 		ways[i].postfix = master
 	}
@@ -233,9 +229,7 @@ func idleMilter(t *testing.T) *target {
 	t.Helper()
 	path := filepath.Join(testenv.Dir(t), "idle.sock")
 	ln, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	testenv.Check(t, os.Chmod(path, 0o666))
 	var serving sync.WaitGroup
 	serving.Go(func() {

@@ -33,9 +33,7 @@ listen = ""
 // READY=1, in the folders made by make bench-start.
 func TestStartFigures(t *testing.T) {
 	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	full := filepath.Join(cache, "spambloom", "full-"+time.Now().UTC().Format(time.DateOnly))
 	if _, err := os.Stat(full); err != nil {
 		t.Skip("no full database: make bench-start makes one")
@@ -72,9 +70,7 @@ func startFull(t *testing.T, dir string, cold bool) boot {
 	config := harness.Write(t, filepath.Join(t.TempDir(), "spambloom.toml"), fullConfig)
 	notify := filepath.Join(testenv.Dir(t), "notify")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: notify, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer conn.Close()
 	name := harness.Program(t, "spambloomd")
 	if cold {
@@ -106,17 +102,13 @@ func startFull(t *testing.T, dir string, cold bool) boot {
 func usage(t *testing.T, pid int) (cpu time.Duration, resident string) {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	fields := strings.Fields(string(stat))
 	var user, system int64
 	fmt.Sscan(fields[13], &user)
 	fmt.Sscan(fields[14], &system)
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for line := range strings.Lines(string(status)) {
 		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
 			resident = strings.TrimSpace(rest)

@@ -3,6 +3,7 @@ package harness
 import (
 	"testing"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
@@ -28,9 +29,7 @@ func (s *Site) Client() *client.Client {
 func (s *Site) Check(t testing.TB, body string) api.Answer {
 	t.Helper()
 	answer, err := client.Post(t.Context(), s.Client(), v1.Check, api.NewRequest(signature.Compute(signature.Parse([]byte(Message(body))))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return answer
 }
 
@@ -46,9 +45,7 @@ func ExpectListed(t testing.TB, s *Site, reported []api.Request) {
 	lost := 0
 	for _, r := range reported {
 		answer, err := client.Post(t.Context(), daemon, v1.Check, r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		if answer.Verdict != "spam" {
 			lost++
 		}
@@ -76,8 +73,6 @@ func (s *Site) MustReport(t testing.TB, r api.Request) {
 func (s *Site) Lists(t testing.TB, r api.Request) bool {
 	t.Helper()
 	answer, err := client.Post(t.Context(), s.Client(), v1.Check, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return answer.Verdict == "spam"
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // BorrowedCertificate writes a self-signed certificate of 127.0.0.1, and its key.
@@ -17,9 +19,7 @@ func BorrowedCertificate(t testing.TB, dir string) (cert, key string) {
 	pair := borrowed.TLS.Certificates[0]
 	borrowed.Close()
 	der, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	encode := func(kind string, der []byte) string {
 		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 	}
@@ -29,8 +29,6 @@ func BorrowedCertificate(t testing.TB, dir string) (cert, key string) {
 
 func Write(t testing.TB, path, text string) string {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }

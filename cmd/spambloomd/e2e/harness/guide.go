@@ -6,15 +6,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // GuidePage returns a page in contrib.
 func GuidePage(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(Repository, "contrib", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return string(text)
 }
 

@@ -20,14 +20,10 @@ func httpGet(t testing.TB, url string) (status int, body string) {
 	t.Helper()
 	client := &http.Client{Timeout: testenv.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return response.StatusCode, string(text)
 }
 

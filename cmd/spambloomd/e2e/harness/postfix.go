@@ -93,12 +93,8 @@ func NewPostfix(t testing.TB) *Postfix {
 	daemons := Execute(t, "", testenv.Program(t, "postconf"), "-d", "-h", "daemon_directory")
 	p.Command = filepath.Join(strings.TrimSpace(daemons.Stdout), "master")
 	for name, owner := range map[string]string{"etc": "root", "spool": "root", "log": "root", "data": "postfix", "mail": "nobody"} {
-		if err := os.Mkdir(filepath.Join(p.Dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chown(filepath.Join(p.Dir, name), UserID(t, owner), -1); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.Mkdir(filepath.Join(p.Dir, name), 0o755))
+		testenv.Check(t, os.Chown(filepath.Join(p.Dir, name), UserID(t, owner), -1))
 	}
 	p.makeQueues()
 	return p
@@ -125,9 +121,7 @@ func (p *Postfix) makeQueues() {
 			case "public", "maildrop":
 				group = postdrop
 			}
-			if err := errors.Join(os.Mkdir(path, mode), os.Chmod(path, mode), os.Chown(path, owner, group)); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, errors.Join(os.Mkdir(path, mode), os.Chmod(path, mode), os.Chown(path, owner, group)))
 		}
 	}
 }
@@ -163,9 +157,7 @@ func (p *Postfix) Configure(site, milter, chroot string) {
 		"main.cf":   lastOfEach(fmt.Sprintf(mainCF, p.Dir, site, milter) + p.Extra),
 		"master.cf": fmt.Sprintf(masterCF, port, chroot) + p.Services,
 	} {
-		if err := os.Chmod(Write(t, filepath.Join(p.etc(), name), text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.Chmod(Write(t, filepath.Join(p.etc(), name), text), 0o644))
 	}
 }
 
@@ -203,26 +195,18 @@ func lastOfEach(settings string) string {
 func UserID(t testing.TB, name string) int {
 	t.Helper()
 	u, err := user.Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	id, err := strconv.Atoi(u.Uid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return id
 }
 
 func GroupID(t testing.TB, name string) int {
 	t.Helper()
 	g, err := user.LookupGroup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	id, err := strconv.Atoi(g.Gid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return id
 }
 

@@ -93,12 +93,8 @@ func UnixSite(t testing.TB, name string) (*Site, *Postfix) {
 	t.Helper()
 	p := NewPostfix(t)
 	dir := filepath.Join(p.Dir, "spool", "spambloom")
-	if err := os.Mkdir(dir, 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chown(dir, 0, GroupID(t, "postfix")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Mkdir(dir, 0o750))
+	testenv.Check(t, os.Chown(dir, 0, GroupID(t, "postfix")))
 	s := NewSite(t, name, filepath.Join(testenv.Dir(t), "key"), "")
 	s.Configure(t, `listen = ["inet:0@127.0.0.1"]`, fmt.Sprintf("listen = [%q]", "unix:"+filepath.Join(dir, "milter.sock")))
 	s.Configure(t, "[log]", "[control]\ngroup = \"postfix\"\n[log]")

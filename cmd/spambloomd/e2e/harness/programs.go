@@ -141,9 +141,7 @@ func FaultyProgram(t testing.TB, tag string, files map[string]string, name strin
 func built(t testing.TB, build func() (string, error), name string) string {
 	t.Helper()
 	dir, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return filepath.Join(dir, name)
 }
 

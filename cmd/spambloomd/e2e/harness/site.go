@@ -147,9 +147,7 @@ func (s *Site) Stop(signal syscall.Signal) int {
 func (s *Site) Reload(t testing.TB, answer string) {
 	t.Helper()
 	before := len(s.Log())
-	if err := s.Cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, s.Cmd.Process.Signal(syscall.SIGHUP))
 	testenv.Eventually(t, "the log says "+answer, func() bool { return strings.Contains(s.Log()[before:], answer) })
 }
 
@@ -158,9 +156,7 @@ func (s *Site) Configure(t testing.TB, old, new string) {
 	t.Helper()
 	path := filepath.Join(s.Dir, "spambloom.toml")
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if !strings.Contains(string(text), old) {
 		t.Fatalf("no %q in\n%s", old, text)
 	}
@@ -173,9 +169,7 @@ func (s *Site) Overlay(t testing.TB, changes string) {
 	t.Helper()
 	path := filepath.Join(s.Dir, "spambloom.toml")
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	Write(t, path, Overlay(string(text), changes))
 }
 
@@ -216,8 +210,6 @@ func Overlay(text, changes string) string {
 func KeyFile(t testing.TB, key [32]byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "federation.key")
-	if err := keyring.WriteKey(path, key); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, keyring.WriteKey(path, key))
 	return path
 }

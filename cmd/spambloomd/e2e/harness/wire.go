@@ -23,9 +23,7 @@ type wire struct {
 func DialWire(t testing.TB, address string) *wire {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(func() { c.Close() })
 	w := &wire{t, c, bufio.NewReader(c)}
 	w.packet('O', "\x00\x00\x00\x06\x00\x00\x01\xff\x00\x00\x00\x00")

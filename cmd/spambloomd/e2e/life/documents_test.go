@@ -158,9 +158,7 @@ func inDocuments(t *testing.T) map[string]string {
 	pages := make(map[string]string)
 	for _, program := range []string{"spambloom", "spambloomd"} {
 		calls, err := manual.Commands(os.DirFS(harness.Repository), program)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		for _, c := range calls {
 			name, isCommand := path.Base(c.Page), c.IsWhole || len(c.Args) > 1
 			if name != "CHANGELOG.md" && name != "FORMAT.md" && isCommand && len(c.Args) > 0 {
@@ -175,14 +173,10 @@ func inDocuments(t *testing.T) map[string]string {
 func isTest(t *testing.T, name string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(harness.Repository, "cmd/spambloomd/e2e/*/*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		if strings.Contains(string(text), "\nfunc "+name+"(t *testing.T) {") {
 			return true
 		}

@@ -51,9 +51,7 @@ func TestListenersHandedOver(t *testing.T) {
 	harness.Write(t, conf, policy)
 	cmd = command()
 	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer log.Close()
 	cmd.Stderr = log
 	testenv.Check(t, harness.StartChild(cmd))

@@ -67,9 +67,7 @@ func activate(s *harness.Site, t *testing.T, names string, addrs ...string) {
 	}
 	args = append(args, harness.Program(t, "spambloomd"), "-c", filepath.Join(s.Dir, "spambloom.toml"), "--data", filepath.Join(s.Dir, "state"))
 	logFile, err := os.Create(filepath.Join(s.Dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer logFile.Close()
 	s.Cmd = exec.Command(testenv.Program(t, "systemd-socket-activate"), args...)
 	s.Cmd.Stderr = logFile
@@ -84,9 +82,7 @@ func activate(s *harness.Site, t *testing.T, names string, addrs ...string) {
 func expectJudged(t *testing.T, network, addr string) *harness.MilterConn {
 	t.Helper()
 	m, err := harness.DialMilter(network, addr, "192.0.2.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	testenv.Check(t, m.Begin(harness.NewParcel([]byte(harness.Message(harness.Text())))))
 	final, added, err := m.End()
 	if err != nil || !strings.Contains(strings.Join(added, " "), "X-Spambloom\x00clean;") {
@@ -111,9 +107,7 @@ func TestSocketsOfNoUse(t *testing.T) {
 		_, two := handOver(t, "tcp", "127.0.0.1:0")
 		if c.datagram {
 			conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			defer conn.Close()
 			if two, err = conn.(*net.UDPConn).File(); err != nil {
 				t.Fatal(err)
@@ -140,9 +134,7 @@ func TestNotices(t *testing.T) {
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
 	path := filepath.Join(s.Dir, "notify")
 	notify, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer notify.Close()
 	s.Env = []string{"NOTIFY_SOCKET=" + path}
 	s.Start()
@@ -164,9 +156,7 @@ func TestNotices(t *testing.T) {
 	expectStatus(t, expectNotice(t, notify, "READY=1"), "STATUS=Running with the previous configuration; the new one is invalid (see the log)")
 
 	m, err := harness.DialMilter("tcp", s.Milter, "192.0.2.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer m.Close()
 	inFlight(t, m)
 	testenv.Check(t, s.Cmd.Process.Signal(syscall.SIGTERM))
@@ -218,9 +208,7 @@ func TestStopTwice(t *testing.T) {
 	idle := expectJudged(t, "tcp", s.Milter)
 	defer idle.Close()
 	busy, err := harness.DialMilter("tcp", s.Milter, "192.0.2.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer busy.Close()
 	inFlight(t, busy)
 	reported := harness.Request(harness.Text())
@@ -322,9 +310,7 @@ func TestGrace(t *testing.T) {
 	s.Configure(t, `"1h"`, `"1s"`)
 	s.Reload(t, `"reloaded"`)
 	m, err := harness.DialMilter("tcp", s.Milter, "192.0.2.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer m.Close()
 	inFlight(t, m)
 	if code := s.Stop(syscall.SIGTERM); code != 0 {

@@ -31,9 +31,7 @@ func TestMakeRun(t *testing.T) {
 	state := filepath.Join(testenv.Dir(t), "state")
 	args := append(strings.Fields(strings.Replace(start[1], "spambloom-data", state, 1)), "--listen", "inet:0@127.0.0.1", "--http", "127.0.0.1:0")
 	out, err := os.Create(filepath.Join(testenv.Dir(t), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer out.Close()
 	cmd := exec.Command(harness.Program(t, "spambloomd"), args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = harness.Repository, out, out
@@ -76,9 +74,7 @@ func TestSystemd(t *testing.T) {
 	t.Parallel()
 	dir := testenv.Dir(t)
 	notify, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(dir, "notify"), Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer notify.Close()
 	milter, handed := handOver(t, "tcp", "127.0.0.1:0")
 	control, handedControl := handOver(t, "unix", filepath.Join(dir, "control.sock"))
@@ -89,23 +85,17 @@ func TestSystemd(t *testing.T) {
 		"LISTEN_FDS=2", "LISTEN_FDNAMES=spambloom.socket:control")
 	cmd.ExtraFiles = []*os.File{handed, handedControl}
 	out, err := os.Create(filepath.Join(dir, "journal"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer out.Close()
 	info, err := out.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	place := info.Sys().(*syscall.Stat_t)
 	cmd.Stdout, cmd.Env = out, append(cmd.Env, fmt.Sprintf("JOURNAL_STREAM=%d:%d", place.Dev, place.Ino))
 	testenv.Check(t, harness.StartChild(cmd))
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }) // both fail after a normal end
 	expectNotice(t, notify, "READY=1")
 	conn, err := net.Dial("tcp", milter)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	conn.Close()
 	if r := harness.Execute(t, "", harness.Program(t, "spambloom"), "status", "--control", "unix:"+control); r.Code != 0 {
 		t.Errorf("status through the socket of systemd: %+v", r)
@@ -127,14 +117,10 @@ func TestSystemd(t *testing.T) {
 func handOver(t *testing.T, network, address string) (addr string, file *os.File) {
 	t.Helper()
 	ln, err := net.Listen(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(func() { ln.Close() })
 	file, err = ln.(interface{ File() (*os.File, error) }).File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	t.Cleanup(func() { file.Close() })
 	return ln.Addr().String(), file
 }
@@ -188,9 +174,7 @@ func TestPinnedImages(t *testing.T) {
 		}
 	}
 	dockerfile, err := os.ReadFile(filepath.Join(harness.Repository, "Dockerfile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	from := regexp.MustCompile(`(?m)^FROM (\S+)`)
 	for _, stage := range from.FindAllSubmatch(dockerfile, -1) {
 		name := strings.Trim(string(stage[1]), "${}")

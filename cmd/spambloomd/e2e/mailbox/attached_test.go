@@ -129,9 +129,7 @@ func (h *reportHost) openFeedback(network string) {
 func appendTo(t testing.TB, path, text string) {
 	t.Helper()
 	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if err := os.WriteFile(path, append(before, text...), 0); err != nil { // its mode stays
 		t.Fatal(err)
 	}

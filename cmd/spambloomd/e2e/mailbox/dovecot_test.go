@@ -169,9 +169,7 @@ func TestDovecotDelivery(t *testing.T) {
 func sieveRule(t *testing.T) string {
 	t.Helper()
 	guide, err := os.ReadFile(filepath.Join(harness.Repository, "contrib/postfix.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	_, rule, _ := strings.Cut(string(guide), "Sieve files such mail with:\n\n```\n")
 	rule, _, found := strings.Cut(rule, "```")
 	if !found {
@@ -291,9 +289,7 @@ func TestDovecotNotReportable(t *testing.T) {
 	}
 	h.news()
 	declared, err := os.ReadFile(never)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	id := regexp.MustCompile(`(?m)^Message-ID: (.*?)\r$`)
 	short := harness.Message("too short\r\n")
 	for mail, want := range map[string]string{

@@ -14,9 +14,7 @@ import (
 func deliver(t *testing.T, s *harness.Site, senders int, bodies ...string) {
 	t.Helper()
 	m, err := harness.DialMilter("tcp", s.Milter, "192.0.2.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer m.Close()
 	for i, body := range bodies {
 		p := harness.NewParcel([]byte(harness.Message(body))).From(fmt.Sprintf("bounce-%d@list%d.example", i, i%senders))

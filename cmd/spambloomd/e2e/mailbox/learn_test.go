@@ -71,9 +71,7 @@ func interruptLearning(s *harness.Site) (raws []string, done int) {
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	testenv.Check(t, harness.StartChild(cmd))
 	feed, err := os.OpenFile(archive, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer feed.Close()
 	for i := 0; ; i++ {
 		raws = append(raws, "From x@example.net Thu Jan  1 00:00:00 2026\n"+strings.ReplaceAll(harness.Message(harness.Text()), "\r", "")+"\n")

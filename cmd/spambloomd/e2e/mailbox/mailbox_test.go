@@ -41,9 +41,7 @@ func runAs(t *testing.T, home string, env []string, stdin, name string, args ...
 func loginName(t *testing.T) string {
 	t.Helper()
 	u, err := user.Current()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return u.Username
 }
 
@@ -146,18 +144,14 @@ func TestDovecotSystemUsers(t *testing.T) {
 	s.Configure(t, fmt.Sprintf("group = %q", dovecot.ControlGroup), fmt.Sprintf("group = %q", dovecot.MailOwner))
 	s.Start()
 	conf, err := os.ReadFile(filepath.Join(harness.Repository, "contrib/dovecot/90-spambloom.conf"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	service := string(conf[strings.Index(string(conf), "service spambloom-imap {"):])
 	d := dovecot.New(t, s, "  sieve_pipe_socket_dir = .\n", "", service, harness.PageBlock(t, "mailbox.md", "plugin {\n  sieve_pipe_bin_dir"),
 		"vsz_limit = 4G", "vsz_limit = 0") // the race detector needs it all
 	d.Start()
 	wrapper := filepath.Join(d.Dir, "lib/spambloom-imap")
 	script, err := os.ReadFile(wrapper)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	harness.Write(t, wrapper, strings.Replace(string(script), "set -u", "set -u\nexport "+strings.Join(d.Environment(s), " "), 1))
 	h := &reportLog{s: s}
 	for _, test := range []struct{ login, want string }{

@@ -28,9 +28,7 @@ func TestServiceUserQueue(t *testing.T) {
 	spool := filepath.Join(testenv.Dir(t), "spool")
 	testenv.Check(t, os.Mkdir(spool, 0o755))
 	made, err := os.ReadFile(filepath.Join(harness.Repository, "contrib/spambloom.tmpfiles"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	conf := harness.Write(t, filepath.Join(s.Dir, "tmpfiles.conf"), strings.Replace(string(made), "root spambloom", "root "+dovecot.ControlGroup, 1))
 	mail := harness.Write(t, filepath.Join(s.Dir, "mail.eml"), harness.Message(harness.Text()))
 	for path, mode := range map[string]os.FileMode{s.Dir: 0o755, mail: 0o644} {

@@ -164,9 +164,7 @@ func TestReportAddressRefusals(t *testing.T) {
 				return false
 			}
 			text, err := os.ReadFile(d.Path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.Check(t, err)
 			said := regexp.MustCompile(`\s+`).ReplaceAllString(string(text), " ")
 			if !strings.Contains(said, "no message is attached") || !strings.Contains(said, "forward the message as an attachment") {
 				t.Errorf("the bounce does not explain what to do:\n%s", text)

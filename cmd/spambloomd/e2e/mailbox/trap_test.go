@@ -26,9 +26,7 @@ func TestTrap(t *testing.T) {
 	}
 	file := filepath.Join(s.Dir, "spambloom.toml")
 	settings, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	harness.Write(t, file, string(settings)+fmt.Sprintf("[[trap]]\nname = \"lure\"\nmaildir = %q\nclass = \"phish\"\n", maildir))
 
 	before, after := harness.Message(harness.Text()), harness.Message(harness.Text())
@@ -75,9 +73,7 @@ func TestTrap(t *testing.T) {
 // The page on traps agrees with the programs.
 func TestTrapGuide(t *testing.T) {
 	guide, err := os.ReadFile(filepath.Join(harness.Repository, "contrib/traps.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	blocks := regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllStringSubmatch(string(guide), -1)
 	for _, b := range blocks {
 		if _, err := config.Load(harness.Write(t, filepath.Join(t.TempDir(), "guide.toml"), b[1])); err != nil {
@@ -122,9 +118,7 @@ func TestArchiveInterrupted(t *testing.T) {
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	testenv.Check(t, harness.StartChild(cmd))
 	feed, err := os.OpenFile(archive, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer feed.Close()
 	for i, raw := range raws {
 		if i == 20 {

@@ -18,9 +18,7 @@ func TestResultsThroughPostfix(t *testing.T) {
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
 	path := filepath.Join(s.Dir, "spambloom.toml")
 	config, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	harness.Write(t, path, harness.Overlay(string(config), `
 [milter]
 authserv_id = "mx1.example.org"

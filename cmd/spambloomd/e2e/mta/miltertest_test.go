@@ -75,15 +75,11 @@ func reportClasses(t *testing.T, s *harness.Site) (args []string) {
 	t.Helper()
 	for _, class := range bloomdb.Classes() {
 		text, err := os.ReadFile("testdata/miltertest/" + class.String() + ".eml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		request := api.NewRequest(signature.Compute(signature.Parse(text)))
 		request.Class = class
 		receipt, err := client.Post(t.Context(), s.Client(), v1.Report, request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		args = append(args, "-D", class.String()+"="+receipt.IDs[0])
 	}
 	return args
@@ -93,9 +89,7 @@ func reportClasses(t *testing.T, s *harness.Site) (args []string) {
 func expectLogged(t *testing.T, s *harness.Site, before int, script string) {
 	t.Helper()
 	text, err := os.ReadFile(script)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	var wanted [][]string
 	for line := range strings.Lines(string(text)) {
 		if rest, found := strings.CutPrefix(line, "-- log:"); found {

@@ -220,9 +220,7 @@ func TestPolicyGuidePostfix(t *testing.T) {
 	t.Parallel()
 	s := guided(t, "[milter]\nauthserv_id")
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	server := &gomilter.Server{NewMilter: func() gomilter.Milter { return new(verifier) }, Actions: gomilter.OptAddHeader | gomilter.OptChangeHeader}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ln) }()

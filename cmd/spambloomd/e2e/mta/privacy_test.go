@@ -101,9 +101,7 @@ func exercise(s *harness.Site, t *testing.T) (messages int) {
 	w.Close()
 	for _, garbage := range []string{"wordofthegarbage alicesender@example.net\r\n", "\x00\x00\x00\x15Xwordofthegarbage 1234"} {
 		c, err := net.Dial("tcp", s.Milter)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		io.WriteString(c, garbage)
 		c.SetReadDeadline(time.Now().Add(testenv.Patience))
 		if _, err := c.Read(make([]byte, 1)); errors.Is(err, syscall.ETIMEDOUT) {

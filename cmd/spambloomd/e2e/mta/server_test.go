@@ -114,9 +114,7 @@ func filesBelow(t testing.TB, dir string) (files []string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return files
 }
 

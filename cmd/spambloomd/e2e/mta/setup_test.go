@@ -126,9 +126,7 @@ func readAll(t *testing.T, paths ...string) (all string) {
 	t.Helper()
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		all += string(text)
 	}
 	return all

@@ -46,15 +46,11 @@ func startSlow(t *testing.T, network string) milterAddress {
 		Counts:  bloomdb.CountOptions{Capacity: 1000},
 		Reports: bloomdb.ReportOptions{Capacity: 1000},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	testenv.Check(t, db.Close())
 	address := newMilterAddress(t, network)
 	ln, err := net.Listen(strings.Replace(network, "inet", "tcp", 1), address.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	if network == "unix" { // Postfix' smtpd connects as its own user
 		testenv.Check(t, os.Chmod(address.address, 0o666))
 	}
@@ -101,9 +97,7 @@ func sendSlowly(t *testing.T, network string) {
 	began := time.Now()
 	for address := range servers {
 		d, err := dialSMTP("127.0.0.1", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		defer d.close()
 		if ready, err := d.begin(envelope{from: "someone@example.net", rcpts: []string{"you@example.test"}}); err != nil || !ready {
 			t.Fatalf("%s: %q %v", address, d.replies, err)
@@ -123,9 +117,7 @@ func sendSlowly(t *testing.T, network string) {
 		var files []string
 		testenv.Eventually(t, "the mail is delivered", func() bool { files = servers[address](); return len(files) == 1 })
 		text, err := os.ReadFile(files[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, err)
 		if !strings.Contains(string(text), "X-Spambloom: clean; ") {
 			t.Errorf("%s did not wait:\n%s", address, text)
 		}

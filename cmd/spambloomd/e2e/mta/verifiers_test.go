@@ -36,9 +36,7 @@ func fromBank(extra ...string) string {
 func newSigner(t *testing.T) signer {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 1024) // the minimum for OpenDKIM
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return signer{key}
 }
 
@@ -47,9 +45,7 @@ func newSigner(t *testing.T) signer {
 func (s signer) public(t *testing.T, domains ...string) string {
 	t.Helper()
 	der, err := x509.MarshalPKIXPublicKey(&s.key.PublicKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	var lines strings.Builder
 	for _, d := range domains {
 		fmt.Fprintf(&lines, "s1._domainkey.%s v=DKIM1; k=rsa; p=%s\n", d, base64.StdEncoding.EncodeToString(der))
@@ -69,9 +65,7 @@ func (s signer) sign(t *testing.T, tags, mail string) string {
 		"\r\n\tbh=" + base64.StdEncoding.EncodeToString(bodyHash[:]) + "; b="
 	digest := sha256.Sum256([]byte("From:" + from + "\r\n" + field))
 	signature, err := rsa.SignPKCS1v15(rand.Reader, s.key, crypto.SHA256, digest[:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	return field + base64.StdEncoding.EncodeToString(signature) + "\r\n" + mail
 }
 
@@ -79,9 +73,7 @@ func (s signer) sign(t *testing.T, tags, mail string) string {
 func startFilter(t *testing.T, socket, name string, args ...string) {
 	t.Helper()
 	log, err := os.Create(filepath.Join(testenv.Dir(t), filepath.Base(name)+".log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer log.Close()
 	cmd := exec.Command(testenv.Program(t, name), args...)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -130,9 +122,7 @@ type proof struct {
 func (p *proof) passOn(t *testing.T, address, folder string) *harness.Delivered {
 	t.Helper()
 	d, err := dialSMTP("127.0.0.1", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer d.close()
 	if p.client != "" {
 		for _, step := range [][2]string{{"XCLIENT ADDR=" + p.client, "220 "}, {"HELO " + cmp.Or(p.helo, "client.example.net"), "250 "}} {
@@ -154,9 +144,7 @@ func (p *proof) passOn(t *testing.T, address, folder string) *harness.Delivered 
 	var files []string
 	testenv.Eventually(t, "the mail is delivered", func() bool { files = filesBelow(t, folder); return len(files) == 1 })
 	content, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	m, err := mail.ReadMessage(strings.NewReader(string(content)))
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, content)

@@ -110,9 +110,7 @@ func TestSameBytes(t *testing.T) {
 	t.Parallel()
 	testenv.Servers(t)
 	first, err := os.ReadFile(pack(t, staged(t), "v0.1.0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	sources := filepath.Join(testenv.Dir(t), "elsewhere")
 	run(t, harness.Repository, "sh", "-c", `mkdir "$0" && git ls-files -z --cached --others --exclude-standard | xargs -0 cp -a --parents -t "$0"`, sources)
 	runMake(t, sources, "deb", "VERSION=v0.1.0", "SOURCE_DATE_EPOCH=1700000000", "DPKG_DEB_COMPRESSOR_TYPE=none")

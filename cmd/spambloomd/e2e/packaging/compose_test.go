@@ -88,9 +88,7 @@ func TestCompose(t *testing.T) {
 	}
 
 	sample, err := os.ReadFile(harness.Repository + "/contrib/sample-spam.eml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	report := c.command("exec", "-T", "spambloomd-a", "spambloom", "report", "-")
 	report.Stdin = strings.NewReader(string(sample))
 	if out, err := report.CombinedOutput(); err != nil {

@@ -40,9 +40,7 @@ func newDebian(t *testing.T) *debian {
 	testenv.Root(t)
 	debootstrap := testenv.Program(t, "debootstrap")
 	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	run(t, "", "mkdir", "-p", filepath.Join(cache, "spambloom"))
 	archive := filepath.Join(cache, "spambloom", "debian-12-"+architecture(t)+".tar")
 	lock := flock.New(archive + ".lock")

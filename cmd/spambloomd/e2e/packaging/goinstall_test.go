@@ -25,9 +25,7 @@ func TestGoInstall(t *testing.T) {
 	served := filepath.Join(dir, "proxy", module, "@v")
 	run(t, "", "mkdir", "-p", served)
 	gomod, err := os.ReadFile(filepath.Join(harness.Repository, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	harness.Write(t, filepath.Join(served, version+".mod"), string(gomod))
 	harness.Write(t, filepath.Join(served, "list"), version+"\n")
 	harness.Write(t, filepath.Join(served, version+".info"), fmt.Sprintf(`{"Version":%q}`, version))

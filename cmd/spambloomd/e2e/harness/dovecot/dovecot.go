@@ -101,13 +101,9 @@ func New(t testing.TB, s *harness.Site, changes ...string) *Server {
 	d := &Server{t: t, Dir: testenv.Dir(t), program: testenv.Program(t, "dovecot"), port: testenv.Port(t), changes: changes}
 	testenv.Program(t, "sievec")
 	for _, name := range []string{"run", "state", "mail"} {
-		if err := os.Mkdir(filepath.Join(d.Dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Check(t, os.Mkdir(filepath.Join(d.Dir, name), 0o755))
 	}
-	if err := os.Chown(filepath.Join(d.Dir, "mail"), harness.UserID(t, MailOwner), -1); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Chown(filepath.Join(d.Dir, "mail"), harness.UserID(t, MailOwner), -1))
 	d.Paths = strings.NewReplacer(
 		"/etc/dovecot/conf.d", d.Dir,
 		"/etc/dovecot/sieve", d.Dir+"/sieve",
@@ -186,9 +182,7 @@ func (d *Server) Start() *Server {
 	t.Helper()
 	d.install()
 	d.cmd = exec.Command(d.program, "-F", "-c", d.Conf())
-	if err := harness.StartChild(d.cmd); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, harness.StartChild(d.cmd))
 	d.ended = make(chan error, 1)
 	go func() { d.ended <- d.cmd.Wait() }()
 	t.Cleanup(d.stop)

@@ -39,9 +39,7 @@ modules { path = "%[1]s/modules"; }
 func Folder(t testing.TB) string {
 	t.Helper()
 	dir := testenv.Dir(t)
-	if err := os.Mkdir(filepath.Join(dir, "modules"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, os.Mkdir(filepath.Join(dir, "modules"), 0o755))
 	return dir
 }
 
@@ -59,14 +57,10 @@ func Start(t testing.TB, program, dir, filters, settings string) (p *os.Process,
 	}
 	cmd := exec.Command(program, "-f", "-c", conf, "-u", "_rspamd", "-g", "_rspamd")
 	out, err := os.Create(filepath.Join(dir, "out")) // what it prints before it opens its log
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, err)
 	defer out.Close()
 	cmd.Stdout, cmd.Stderr = out, out
-	if err := harness.StartChild(cmd); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Check(t, harness.StartChild(cmd))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
