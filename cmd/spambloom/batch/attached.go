@@ -52,7 +52,13 @@ var (
 	errHeaderOnly = errors.New("the feedback report has only the header of the message, which cannot be signed")
 	// errNotAttached is wrapped if a message lacks an attached message.
 	errNotAttached = errors.New("no message is attached")
+	// errManyAttached is wrapped if a message has more than maxAttached.
+	errManyAttached = errors.New("too many messages are attached")
 )
+
+// maxAttached bounds the messages attached to one. Each is a report on disk, and at a report
+// address the reports of other users wait meanwhile.
+const maxAttached = 200
 
 // Refusal is a message that this program refuses.
 type Refusal struct {
@@ -85,8 +91,12 @@ func attachedTo(in Input) iter.Seq2[Input, error] {
 			return
 		}
 		attached := signature.Attached(in.Message)
-		if len(attached) == 0 {
+		switch n := len(attached); {
+		case n == 0:
 			yield(in, NewRefusal(in.Name, errNotAttached, "forward the message as an attachment, so that it arrives unchanged"))
+		case n > maxAttached:
+			yield(in, NewRefusal(in.Name, fmt.Errorf("%w: %d, at most %d", errManyAttached, n, maxAttached), "forward fewer messages at a time"))
+			return
 		}
 		for i, m := range attached {
 			if !yield(Input{Name: fmt.Sprintf("%s, attached message %d", in.Name, i+1), Message: m}, nil) {

@@ -99,7 +99,7 @@ Only signatures are sent, with the class and the reporter; --dry-run prints exac
 what. The message itself is used, whatever is attached to it, so that a spam cannot
 have another message reported in its place. For mail forwarded as an attachment
 (message/rfc822), give --attached: it uses the attached messages, and refuses a
-message without any.
+message without any, or with more than 200.
 
 The newest word decides: a report after a revocation lists the message again, and a
 revocation after that clears it again, 14 times in one period ([reports] period of
