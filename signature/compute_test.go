@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/signature"
+	"github.com/spambloom/spambloom/signature/mail/mailtest"
 	"github.com/spambloom/spambloom/signature/sketch/sketchtest"
 )
 
 // prose is enough text to be signed.
-const prose = "The committee met on Thursday to look at the plans for a new bridge across the river.\n" +
-	"Several engineers spoke in favour of stone, others of steel, and a few of doing nothing at all.\n"
+const prose = mailtest.Prose
 
 // ampleProse is enough text to be signed beside a file.
 const ampleProse = prose + "The chairman reminded everyone that timber had rotted within twenty winters, and that nobody could\n" +

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
+	"github.com/spambloom/spambloom/signature/mail/mailtest"
 )
 
 // A milter gets fields one by one, with folds as "\n\t" whatever the message's line ends
@@ -28,38 +29,6 @@ func TestParseEqualsMilter(t *testing.T) {
 	}
 }
 
-// asPostfix returns text as Postfix delivers it if a line is longer than limit.
-func asPostfix(text string, limit int) string {
-	var out []string
-	for line := range strings.SplitSeq(text, "\n") {
-		for len(line) > limit {
-			out, line = append(out, line[:limit]), " "+line[limit:]
-		}
-		out = append(out, line)
-	}
-	return strings.Join(out, "\n")
-}
-
-// asSendmail returns text as Sendmail delivers it if a line is longer than limit.
-func asSendmail(text string, limit int) string {
-	var out []string
-	for line := range strings.SplitSeq(text, "\n") {
-		for {
-			dot := 0
-			if strings.HasPrefix(line, ".") {
-				dot = 1
-			}
-			if dot+len(line) <= limit {
-				break
-			}
-			at := limit - 1 - dot
-			out, line = append(out, line[:at]+"!"), line[at:]
-		}
-		out = append(out, line)
-	}
-	return strings.Join(out, "\n")
-}
-
 // longLine returns text of n bytes that is different everywhere.
 func longLine(n int) string {
 	var b strings.Builder
@@ -67,16 +36,6 @@ func longLine(n int) string {
 		fmt.Fprintf(&b, "word%cis%cnice%c ", 'a'+i%26, 'a'+i/3%26, 'a'+i*7%26)
 	}
 	return b.String()[:n]
-}
-
-// deliveries are the ways in which servers break long lines, also one after the other.
-var deliveries = map[string]func(string) string{
-	"Postfix":                     func(s string) string { return asPostfix(s, 998) },
-	"Sendmail":                    func(s string) string { return asSendmail(s, 990) },
-	"Sendmail relay":              func(s string) string { return asSendmail(s, 2040) },
-	"Sendmail relay and Postfix":  func(s string) string { return asPostfix(asSendmail(s, 2040), 998) },
-	"Postfix and Sendmail":        func(s string) string { return asSendmail(asPostfix(s, 998), 990) },
-	"Sendmail relay and Sendmail": func(s string) string { return asSendmail(asSendmail(s, 2040), 990) },
 }
 
 func TestDeliveredCopiesAgree(t *testing.T) {
@@ -91,7 +50,7 @@ func TestDeliveredCopiesAgree(t *testing.T) {
 			if len(want.Signatures) < 2 {
 				t.Fatalf("%q and a line of %d bytes: signed by %q", head, n, kinds(want))
 			}
-			for name, deliver := range deliveries {
+			for name, deliver := range mailtest.Deliveries {
 				copied := deliver(whole)
 				for _, copied := range []string{copied, toCRLF(copied)} {
 					if got := signature.Compute(signature.Parse([]byte(head + "\n" + copied))); !reflect.DeepEqual(got, want) {

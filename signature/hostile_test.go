@@ -9,6 +9,7 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
+	"github.com/spambloom/spambloom/signature/mail/mailtest"
 )
 
 // hostile are messages made to cost much. The benchmark shows that none does; the tests
@@ -18,9 +19,9 @@ var hostile = []struct {
 	make  func() string
 	kinds string
 }{
-	{"20,000 deep", func() string { return nested(20_000) }, "body"},
+	{"20,000 deep", func() string { return mailtest.Nested(20_000) }, "body"},
 	{"20,000 deep, then text", func() string {
-		return "Content-Type: multipart/mixed; boundary=top\n\n--top\n" + nested(20_000) + "\n--top\n\n" + prose + "\n--top--\n"
+		return "Content-Type: multipart/mixed; boundary=top\n\n--top\n" + mailtest.Nested(20_000) + "\n--top\n\n" + prose + "\n--top--\n"
 	}, "body"},
 	{"500,000 parts", func() string {
 		return "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + prose + strings.Repeat("--b\n\nx\n", 500_000/scale)
@@ -172,17 +173,4 @@ func TestAttachmentsBounded(t *testing.T) {
 		}
 		seen[sig] = true
 	}
-}
-
-// nested returns a message of multiparts inside each other.
-func nested(depth int) string {
-	var b strings.Builder
-	for i := range depth {
-		fmt.Fprintf(&b, "Content-Type: multipart/mixed; boundary=b%d\r\n\r\n--b%d\r\n", i, i)
-	}
-	b.WriteString("\r\n" + prose + "\r\n")
-	for i := depth - 1; i >= 0; i-- {
-		fmt.Fprintf(&b, "--b%d--\r\n", i)
-	}
-	return b.String()
 }

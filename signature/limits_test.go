@@ -14,6 +14,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 	"github.com/spambloom/spambloom/signature/archive/archivetest"
 	"github.com/spambloom/spambloom/signature/digest"
+	"github.com/spambloom/spambloom/signature/mail/mailtest"
 	"github.com/spambloom/spambloom/signature/sketch"
 	"github.com/spambloom/spambloom/signature/work"
 )
@@ -79,7 +80,7 @@ func bites(tb testing.TB) []struct{ name, raw, want string } {
 	}
 	return []struct{ name, raw, want string }{
 		{"nothing", "\n" + prose, ""},
-		{"deep", nested(maxEntities), "parts reach"},
+		{"deep", mailtest.Nested(maxEntities), "parts reach"},
 		{"wrapped as deep as may be", wrappedIn(maxWrapped, "\n"+prose), ""},
 		{"wrapped deeper", wrappedIn(maxWrapped+1, "\n"+prose), "wrapped"},
 		{"text far behind", mixed + "--b\n\n" + prose + "\n--b\nContent-Type: application/zip\n\n" + strings.Repeat("x", maxReach) + "\n--b\n\n" + prose, "reach"},

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature/mail/mailtest"
 )
 
 // leaves lists the leaf parts of a message: type, number of alternative if there is one,
@@ -64,27 +66,14 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// nested returns a message of multiparts inside each other.
-func nested(depth int) string {
-	var b strings.Builder
-	for i := range depth {
-		fmt.Fprintf(&b, "Content-Type: multipart/mixed; boundary=b%d\r\n\r\n--b%d\r\n", i, i)
-	}
-	b.WriteString("\r\n" + prose + "\r\n")
-	for i := depth - 1; i >= 0; i-- {
-		fmt.Fprintf(&b, "--b%d--\r\n", i)
-	}
-	return b.String()
-}
-
 func TestWalkLimits(t *testing.T) {
 	for _, tt := range []struct {
 		name, raw string
 		complete  bool
 	}{
-		{"20,000 deep", nested(20_000), true},
-		{"20,000 deep, unclosed", nested(20_000)[:20_000*50], true},
-		{"100,000 deep", nested(100_000), false},
+		{"20,000 deep", mailtest.Nested(20_000), true},
+		{"20,000 deep, unclosed", mailtest.Nested(20_000)[:20_000*50], true},
+		{"100,000 deep", mailtest.Nested(100_000), false},
 		{"20,000 attached messages", strings.Repeat("Content-Type: message/rfc822\n\n", 20_000) + "\n" + prose, true},
 		{"100,000 attached messages", strings.Repeat("Content-Type: message/rfc822\n\n", 100_000) + "\n" + prose, false},
 		{"500,000 parts", "Content-Type: multipart/mixed; boundary=b\n\n" + strings.Repeat("--b\n\nx\n", 500_000), false},

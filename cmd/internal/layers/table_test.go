@@ -22,6 +22,7 @@ var allowed = map[string][]string{
 	"signature":         {"signature/work", "signature/ascii", "signature/span", "signature/digest", "signature/picture", "signature/sketch", "signature/mail", "signature/page", "signature/visible", "signature/words", "signature/links", "signature/guard", "signature/archive"},
 
 	"signature/sketch/sketchtest":   {"signature/digest", "signature/sketch"},
+	"signature/mail/mailtest":       {},
 	"signature/archive/archivetest": {},
 
 	"bloomdb/filter":             {},
@@ -201,7 +202,8 @@ var allowed = map[string][]string{
 
 // inTests may also be imported by tests; cmd/testenv by all of them.
 var inTests = map[string][]string{
-	"signature":         {"signature/archive/archivetest", "signature/sketch/sketchtest"},
+	"signature":         {"signature/archive/archivetest", "signature/mail/mailtest", "signature/sketch/sketchtest"},
+	"signature/mail":    {"signature/mail/mailtest"},
 	"signature/sketch":  {"signature/sketch/sketchtest"},
 	"signature/visible": {"signature/words"},
 	"signature/words":   {"signature/visible"},
