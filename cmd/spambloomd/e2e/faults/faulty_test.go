@@ -37,8 +37,8 @@ func panicAt(text []byte) {
 		[][2]string{
 			{"import (\n", "import (\n\t\"os\"\n\t\"syscall\"\n"},
 			{"\tif decision, err = d.ledger.Enter(entry); err != nil {", "\tkillAt(\"admitted\")\n$"},
-			{"\tdecided := \"\"\n", "\tkillAt(\"entered\")\n$"},
-			{"\tif decided != \"\" && err == nil {\n", "\tkillAt(\"shown\")\n$"},
+			{"\tdecided, again := \"\", false", "\tkillAt(\"entered\")\n$"},
+			{"\tif decided != \"\" && !again && err == nil {\n", "\tkillAt(\"shown\")\n$"},
 			{"\t\td.ledger.Settle(decision)\n", "$\t\tkillAt(\"settled\")\n"},
 		},
 		`
