@@ -61,7 +61,10 @@ func (r Request) Read() (set signature.Set, err error) {
 	if r.Carried < 0 || r.Carried > len(r.Domains) {
 		return set, fmt.Errorf("carried %d of %d domains", r.Carried, len(r.Domains))
 	}
-	set.Domains, set.Carried, set.NoHeader = r.Domains, r.Carried, r.NoHeader
+	if len(r.Domains) > 0 { // an empty list means the same as none
+		set.Domains = r.Domains
+	}
+	set.Carried, set.NoHeader = r.Carried, r.NoHeader
 	return set, CheckReporter(r.Reporter)
 }
 
