@@ -86,17 +86,17 @@ tarballs:
 	done
 	cd bin && sha256sum $(RELEASES:%=spambloom-$(VERSION)-linux-%.tar.gz) >SHA256SUMS
 
-# go test as it is run here. Only a defect takes as long as the timeout.
+# go test as it is run here. Only a defect takes as long as the timeout. Nobody debugs these
+# programs. Two packages more than there are processors run at a time: many wait for servers.
 SUITE   = $(GO) run ./cmd/internal/suite
 TESTING = -count=1 -timeout 60m
+BUSY    = -vet=off -ldflags=-w -p $$(($$(nproc) + 2))
 
-# The checks stand before the tests, so that the runner has the last word. The packages
-# that wait most for their servers begin, while others have the processors, and then those
-# that take long: none of them is left to run alone at the end. Two packages more than there
-# are processors run at a time, for the same reason. The checks have vetted everything, and
-# nobody debugs these programs.
+# The checks stand before the tests, so that the runner has the last word; they have vetted
+# everything. The packages that wait most for their servers begin, while others have the
+# processors, and then those that take long: none of them is left to run alone at the end.
 test: tools check
-	$(SUITE) test -race -vet=off -ldflags=-w $(TESTING) -p $$(($$(nproc) + 2)) ./cmd/spambloomd/e2e/... ./signature ./bloomdb ./...
+	$(SUITE) test -race $(BUSY) $(TESTING) ./cmd/spambloomd/e2e/... ./reporting/page ./signature ./bloomdb ./cmd/spambloom ./...
 
 test-packages:
 	@.ci/tools packages
@@ -109,15 +109,15 @@ ROUNDS   ?= 10
 PACKAGES ?= ./...
 
 flakes: tools
-	$(SUITE) flakes --rounds $(ROUNDS) $(if $(ONLY),--only "$(ONLY)") -- $(TESTING) $(PACKAGES)
+	$(SUITE) flakes --rounds $(ROUNDS) $(if $(ONLY),--only "$(ONLY)") -- $(BUSY) $(TESTING) $(PACKAGES)
 
+# Both read what the compiler says of a package, and the compiler needs most of the time. With
+# the race detector it does that work once, for the tests as well.
 check:
 	@unformatted=$$(gofmt -l .); \
 	if [ -n "$$unformatted" ]; then echo "gofmt -w is wanted by: $$unformatted"; exit 1; fi
-	$(GO) vet ./...
-	$(GO) vet -tags figures ./...
-	$(GO) vet -tags packages ./cmd/spambloomd/e2e/packaging
-	$(GO) tool staticcheck ./...
+	$(GO) vet -race -tags figures,packages ./...
+	GOFLAGS="$$GOFLAGS -race" $$($(GO) tool -n staticcheck) ./...
 
 # What the tests use beside Go. What is missing and cannot be installed is named, and
 # its tests skip.
