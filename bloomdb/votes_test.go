@@ -250,9 +250,9 @@ func TestApplyVotesRefuses(t *testing.T) {
 		h.Type, h.Site, h.Epoch = wire.RecordVotes, "a", 2
 		return sealer(a).EncodeRecord(h, body)
 	}
-	body, _, err := a.Keyspace().Votes.Own.Body(a.Settings().VotesGeneration(), a.Settings().Reports.Period)
+	body, _, err := a.Keyspace().Votes.Own.Body(bloomdbtest.SettingsOf(a).VotesGeneration(), bloomdbtest.SettingsOf(a).Reports.Period)
 	testenv.Check(t, err)
-	future, _, _ := a.Keyspace().Votes.Own.Body(a.Settings().VotesGeneration()+1, a.Settings().Reports.Period)
+	future, _, _ := a.Keyspace().Votes.Own.Body(bloomdbtest.SettingsOf(a).VotesGeneration()+1, bloomdbtest.SettingsOf(a).Reports.Period)
 	for _, tc := range []struct {
 		name string
 		data []byte

@@ -113,7 +113,7 @@ var allowed = map[string][]string{
 	"bloomdb/exchange/linkfault":           {},
 	"bloomdb/exchange/redistest":           {"bloomdb/exchange/redisclient", "cmd/testenv"},
 	"bloomdb/exchange/streams/streamstest": {"bloomdb/wire", "bloomdb/exchange/streams", "bloomdb/exchange/link"},
-	"bloomdb/bloomdbtest":                  {"signature", "bloomdb", "bloomdb/keyring", "bloomdb/layout", "bloomdb/peers", "bloomdb/wire", "bloomdb/keyspace/keyspacetest"},
+	"bloomdb/bloomdbtest":                  {"signature", "bloomdb", "bloomdb/keyring", "bloomdb/layout", "bloomdb/peers", "bloomdb/repair", "bloomdb/wire", "bloomdb/keyspace/keyspacetest"},
 
 	"bloomdb/keyspace/keyspacetest": {"signature", "bloomdb/clock", "bloomdb/layout", "bloomdb/wire", "bloomdb/peers", "bloomdb/keyspace"},
 
