@@ -276,14 +276,14 @@ func (d *Desk) outcome(stance ledger.Stance, r Report, decision ledger.Decision,
 	o := Outcome{Evidence: d.db.Judge(r.Set), Idle: decision.Idle, Settled: decision.Settled, Held: decision.Held}
 	o.Held = o.Held && !o.Evidence.Listed
 	o.Known = decision.ID == 0 && !o.Idle
-	if o.Idle && decision.ID != 0 {
-		o.Waits = d.waiting.add(decision.ID, r.Reporter, now)
-	}
 	if !o.Idle && !o.Settled && decision.Sum < decision.Quorum && (stance == ledger.Spam) != o.Evidence.Listed {
 		o.Sum, o.Quorum = decision.Sum.Float(), decision.Quorum.Float()
 	}
 	if stance == ledger.Spam && !o.Evidence.Listed && o.Quorum == 0 && !o.Settled && !o.Held {
 		o.RevokedUntil = d.revokedUntil(r.Set)
+	}
+	if o.Idle && decision.ID != 0 {
+		o.Waits = d.waiting.add(decision.ID, r.Reporter, now)
 	}
 	return o
 }
