@@ -1,8 +1,8 @@
 //go:build !linux
 
-package milter
+package door
 
 import "syscall"
 
-// quickAck has no counterpart outside Linux.
-func quickAck(syscall.RawConn) {}
+// QuickAck has no counterpart outside Linux.
+func QuickAck(syscall.RawConn) {}

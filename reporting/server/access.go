@@ -8,6 +8,7 @@ import (
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/server/peer"
 )
 
 // right is what an endpoint requires of its caller. Each right includes those before it.
@@ -33,7 +34,7 @@ type AccessOptions struct {
 // gives every right to everybody.
 type Access struct {
 	options atomic.Pointer[AccessOptions]
-	names   names
+	names   peer.Names
 }
 
 // NewAccess returns an Access with these options.
@@ -88,7 +89,7 @@ func (a *Access) nameOf(o desk.Origin) string {
 	case o.Client != "":
 		return o.Client
 	case o.Known:
-		return a.names.of(o.UID)
+		return a.names.Of(o.UID)
 	case a.options.Load() != nil:
 		return unknownName
 	}
@@ -104,7 +105,7 @@ func (a *Access) isMember(o desk.Origin, gid int) bool {
 	if o.Groups != nil {
 		return slices.Contains(o.Groups, gid)
 	}
-	return a.names.isMember(o.UID, gid)
+	return a.names.IsMember(o.UID, gid)
 }
 
 // may reports whether the caller has a right.
@@ -170,6 +171,9 @@ func (c caller) whoami() api.Whoami {
 	}
 	return w
 }
+
+// unknownName names a caller whom the kernel does not name.
+const unknownName = "unknown"
 
 func (c caller) called() string { return cmp.Or(c.name, unknownName) }
 

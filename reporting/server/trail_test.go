@@ -19,7 +19,7 @@ func TestTrailIsPrivate(t *testing.T) {
 	s.MustReport("bob", desktest.Letter(1, 9))
 	s.MustReport("bob", desktest.Letter(2, 0))
 	options := HandlerOptions{Decide: decide, Access: NewAccess(AccessOptions{DaemonUID: 100})}
-	options.Access.names.lookup = lookupPeople
+	options.Access.names.Lookup = lookupPeople
 	h := NewHandler(s.Desk, options)
 	ask := func(uid int, path string, question any) (status int, body string) {
 		t.Helper()
@@ -59,7 +59,7 @@ func TestOneNameInManyCases(t *testing.T) {
 	}
 	s.WantListed("one person's report", m, false)
 	options := HandlerOptions{Decide: decide, Access: NewAccess(AccessOptions{DaemonUID: 100})}
-	options.Access.names.lookup = func(string) (*user.User, error) { return &user.User{Username: "Zoë@Example.org"}, nil }
+	options.Access.names.Lookup = func(string) (*user.User, error) { return &user.User{Username: "Zoë@Example.org"}, nil }
 	h := NewHandler(s.Desk, options)
 	for path, question := range map[string]any{"/v1/reports": api.TrailRequest{By: "zoë@example.ORG"}, "/v1/reporters": api.ReportersRequest{}} {
 		if w := answerTo(h, process(1000), http.MethodPost, path, asJSON(t, question)); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"zoë@example.org"`) {

@@ -90,7 +90,7 @@ var allowed = map[string][]string{
 	"reporting/desk/campaign":   {"signature", "bloomdb", "reporting/judged", "reporting/ledger", "reporting/desk/answer"},
 	"reporting/desk":            {"signature", "bloomdb", "bloomdb/wire", "reporting/judged", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/desk/answer", "reporting/desk/campaign"},
 	"reporting/desk/desktest":   {"signature", "bloomdb", "reporting/judged", "reporting/ledger", "reporting/trust", "reporting/desk"},
-	"reporting/server/peer":     {"reporting/desk"},
+	"reporting/server/peer":     {"reporting/api", "reporting/desk"},
 	"reporting/server/refusal":  {"reporting/api"},
 	"reporting/server":          {"signature", "bloomdb", "bloomdb/never", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/credential", "reporting/desk", "reporting/overview", "reporting/server/peer", "reporting/server/refusal"},
 
