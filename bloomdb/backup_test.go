@@ -134,7 +134,7 @@ func TestBackup(t *testing.T) {
 		b := mustBackup(t, db)
 		epoch, _ := db.Head()
 		bloomdbtest.Report(t, db, 20)
-		if _, err := db.Unnever(bloomdbtest.Message(7)); err != nil {
+		if _, err := db.RemoveNever(bloomdbtest.Message(7)); err != nil {
 			t.Fatal(err)
 		}
 		c.Add(100 * o.Reports.Period) // all of its files expire

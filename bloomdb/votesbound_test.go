@@ -93,7 +93,7 @@ func TestVotesAreBounded(t *testing.T) {
 		}
 		votes, listed := 0, 0
 		for range messages {
-			if n := votesOf(here.Keyspace().Votes.Voters.All(), randomHash(r), randomHash(r)); n > 0 {
+			if n := votesOf(here.Keyspace().Votes.Received.All(), randomHash(r), randomHash(r)); n > 0 {
 				votes += n
 				if n >= vote.Needed {
 					listed++

@@ -17,11 +17,11 @@ import (
 	"github.com/spambloom/spambloom/reporting/trust"
 )
 
-// people are the users of a machine that is made up.
-var people = map[string]string{"0": "root", "100": "spambloom", "200": "vmail", "1000": "anna", "1001": "bob", "1002": "two words"}
+// machineUsers are the users of a machine that is made up.
+var machineUsers = map[string]string{"0": "root", "100": "spambloom", "200": "vmail", "1000": "anna", "1001": "bob", "1002": "two words"}
 
-func lookupPeople(uid string) (*user.User, error) {
-	if name, ok := people[uid]; ok {
+func lookupUser(uid string) (*user.User, error) {
+	if name, ok := machineUsers[uid]; ok {
 		return &user.User{Uid: uid, Username: name}, nil
 	}
 	return nil, user.UnknownUserIdError(0)
@@ -38,7 +38,7 @@ func accessOf(t *testing.T, o *AccessOptions) (h http.Handler, log *logBuffer) {
 	options := HandlerOptions{Decide: decide, Log: slog.New(slog.NewTextHandler(log, nil))}
 	if o != nil {
 		options.Access = NewAccess(*o)
-		options.Access.names.Lookup = lookupPeople
+		options.Access.names.Lookup = lookupUser
 	}
 	db := desktest.OpenDB(t)
 	t.Cleanup(func() {
@@ -160,7 +160,7 @@ func TestRefusals(t *testing.T) {
 // What is allowed changes with a reload, from the next request on.
 func TestAccessReload(t *testing.T) {
 	a := NewAccess(AccessOptions{DaemonUID: 100})
-	a.names.Lookup = lookupPeople
+	a.names.Lookup = lookupUser
 	r := httptest.NewRequest("POST", "/", nil)
 	r = r.WithContext(context.WithValue(r.Context(), originKey{}, process(200)))
 	if a.caller(r).mayReportFor("anna") {

@@ -72,7 +72,7 @@ func fuzzAPI(f *testing.F) http.Handler {
 		}
 	})
 	access := NewAccess(AccessOptions{Group: "spambloom", GID: 100, DaemonUID: 100, Delegates: []string{"vmail"}})
-	access.names.Lookup = lookupPeople
+	access.names.Lookup = lookupUser
 	desk := desk.New(db, desktest.OpenLedger(f, trust.Default()), desk.Options{MaxHour: 1000})
 	return NewHandler(desk, HandlerOptions{Decide: decide, Version: "1.2.3", Access: access})
 }

@@ -72,7 +72,7 @@ func TestBackupNeedsAdministrator(t *testing.T) {
 	s := desktest.New(t, trust.Default(), 0)
 	for what, o := range map[string]desk.Origin{"a member": process(4711, 100), "a delegate": process(200, 100), "a mail store": {Client: "store1"}, "nobody": {}} {
 		access := NewAccess(AccessOptions{DaemonUID: 100, Group: "spambloom", GID: 100, Delegates: []string{"vmail"}})
-		access.names.Lookup = lookupPeople
+		access.names.Lookup = lookupUser
 		c, _ := served(t, s, HandlerOptions{Access: access}, func(server *http.Server) {
 			inner := server.Handler
 			server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

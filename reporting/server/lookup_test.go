@@ -21,7 +21,7 @@ func TestLookupIsPrivate(t *testing.T) {
 	list := judged.New(desktest.Noon, 1<<20)
 	list.Add(judged.Message{At: desktest.Noon, QueueID: "4F2A61234B", Verdict: "spam", Set: m})
 	options := HandlerOptions{Decide: decide, Access: NewAccess(AccessOptions{DaemonUID: 100})}
-	options.Access.names.Lookup = lookupPeople
+	options.Access.names.Lookup = lookupUser
 	h := NewHandler(desk.New(s.DB, s.Ledger, desk.Options{Judged: list}), options)
 	ask := func(uid int, path string, question any) (status int, body string) {
 		t.Helper()

@@ -19,7 +19,7 @@ func TestTrailIsPrivate(t *testing.T) {
 	s.MustReport("bob", desktest.Letter(1, 9))
 	s.MustReport("bob", desktest.Letter(2, 0))
 	options := HandlerOptions{Decide: decide, Access: NewAccess(AccessOptions{DaemonUID: 100})}
-	options.Access.names.Lookup = lookupPeople
+	options.Access.names.Lookup = lookupUser
 	h := NewHandler(s.Desk, options)
 	ask := func(uid int, path string, question any) (status int, body string) {
 		t.Helper()
