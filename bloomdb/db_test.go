@@ -61,7 +61,7 @@ func TestReportRevokeJudge(t *testing.T) {
 	}
 	step("revoked in the later period", 1, false, 2)
 	c.Add(5 * 168 * time.Hour)
-	step("aged out", 1, false, 0)
+	step("expired", 1, false, 0)
 	if len(reports(db)) == 0 {
 		t.Error("expired at once: a clock that is wrong briefly would destroy reports")
 	}

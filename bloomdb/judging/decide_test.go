@@ -334,7 +334,7 @@ func TestUniteAnyFacts(t *testing.T) {
 		before := decided(a)
 		one, other := decided(unite(a, b)), decided(unite(b, a))
 		if !reflect.DeepEqual(one, other) {
-			t.Fatalf("%+v\nthe other way about %+v", one, other)
+			t.Fatalf("%+v\nin the other order %+v", one, other)
 		}
 		if after := decided(a); !reflect.DeepEqual(before, after) {
 			t.Fatalf("%+v\nafterwards %+v", before, after)

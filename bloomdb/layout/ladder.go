@@ -12,7 +12,7 @@ import "github.com/spambloom/spambloom/bloomdb/filter"
 // are joined by OR, in any order.
 //
 // A site that writes rung r also writes rungs 2 to r-1, and the key in the spam or revocation
-// filter, whichever it knows of others. Its part then has the same top where other parts are
+// filter, whichever rungs of others it has. Its part then has the same top where other parts are
 // missing, late or not trusted.
 //
 // Without bounds, one fully trusted site could write all rungs at once, or two reporters could use
@@ -57,7 +57,7 @@ func (o *Settings) LadderShape() filter.BitsShape {
 func IsRevocation(rung int) bool { return rung%2 == 1 }
 
 // NextRung returns the rung at which a report or a revocation holds, over a top: the top if it
-// says the same, else the next one. ok is false if none of the first most rungs is left.
+// is one of the same kind, else the next one. ok is false if none of the first most rungs is left.
 func NextRung(kind Kind, top, most int) (rung int, ok bool) {
 	rung = max(top, 0)
 	if IsRevocation(rung) != (kind == RevokedFilter) {

@@ -30,7 +30,7 @@ func (o *Settings) JudgedDomains(domains []string) []string {
 }
 
 // ReportOptions size the filters of reports. They must be equal at all sites of a
-// federation, except where a field says otherwise.
+// federation, unless a field states otherwise.
 type ReportOptions struct {
 	Period          time.Duration // length of a generation, UTC-aligned, whole seconds; default 168h
 	Keep            int           // generations kept, the current one included, 1 to 64; default 5

@@ -64,7 +64,7 @@ func answerTo(h http.Handler, from desk.Origin, method, path, body string) *http
 	return w
 }
 
-// Who asks decides what they may do: members of the group may ask and report, root
+// Rights depend on the caller: members of the group may ask and report, root
 // and the daemon's user may do everything, a delegate may speak for others, and a
 // mail store over TCP may do so, too.
 func TestWhoMayDoWhat(t *testing.T) {

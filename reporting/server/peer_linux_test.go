@@ -55,7 +55,7 @@ func dialAs(t *testing.T, path string, uid, gid int, groups ...uint32) net.Conn 
 	return r.conn
 }
 
-// clientOver is a client that speaks on one connection.
+// clientOver returns a client that uses one connection.
 func clientOver(t *testing.T, conn net.Conn) *client.Client {
 	t.Helper()
 	c := client.Over(func(context.Context) (net.Conn, error) { return conn, nil })
@@ -63,7 +63,7 @@ func clientOver(t *testing.T, conn net.Conn) *client.Client {
 	return c
 }
 
-// The kernel says who connects, with all groups. A member of the group only by a
+// The kernel names the process that connects, with all its groups. A member of the group only by a
 // supplementary group may report, another user may not, and a user cannot claim to
 // be another one.
 func TestPeerOfAnotherUser(t *testing.T) {

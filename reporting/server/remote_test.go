@@ -273,8 +273,8 @@ func TestDialRemote(t *testing.T) {
 	}
 }
 
-// Who speaks plain HTTP to the port is told so, in plain HTTP; who speaks something
-// else, or an old TLS, is hung up on.
+// A client of plain HTTP receives an answer in plain HTTP that names TLS. Connections with another
+// protocol, or an old TLS, are closed.
 func TestRemotePlain(t *testing.T) {
 	f := serveRemote(t, nil)
 	answer, err := http.Post("http://"+f.address+"/v1/report", "application/json", strings.NewReader("{}"))
@@ -302,7 +302,7 @@ func TestRemotePlain(t *testing.T) {
 }
 
 // A client that stops in the handshake, or in the header, is cut; one that stops in the
-// body is told so, and cut.
+// body receives an answer that names it, and is cut.
 func TestRemoteSlowClients(t *testing.T) { synctest.Test(t, remoteSlowClients) }
 
 func remoteSlowClients(t *testing.T) {

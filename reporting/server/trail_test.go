@@ -11,7 +11,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 )
 
-// TestTrailIsPrivate: who does not administrate sees no one else's name.
+// TestTrailIsPrivate: a caller who does not administrate sees no other reporter's name.
 func TestTrailIsPrivate(t *testing.T) {
 	s := desktest.New(t, desktest.TwoNeeded, 0)
 	m := desktest.Letter(1, 0)
@@ -63,7 +63,7 @@ func TestOneNameInManyCases(t *testing.T) {
 	h := NewHandler(s.Desk, options)
 	for path, question := range map[string]any{"/v1/reports": api.TrailRequest{By: "zoë@example.ORG"}, "/v1/reporters": api.ReportersRequest{}} {
 		if w := answerTo(h, process(1000), http.MethodPost, path, asJSON(t, question)); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"zoë@example.org"`) {
-			t.Errorf("%s: who has a login with capitals is answered %d %s", path, w.Code, w.Body)
+			t.Errorf("%s: the answer to a login with capitals is %d %s", path, w.Code, w.Body)
 		}
 	}
 }
