@@ -35,7 +35,7 @@ func process(uid int, groups ...int) desk.Origin {
 func accessOf(t *testing.T, o *AccessOptions) (h http.Handler, log *logBuffer) {
 	t.Helper()
 	log = &logBuffer{}
-	options := HandlerOptions{Decide: decide, Log: slog.New(slog.NewTextHandler(log, nil))}
+	options := HandlerOptions{Decide: desktest.Decide, Log: slog.New(slog.NewTextHandler(log, nil))}
 	if o != nil {
 		options.Access = NewAccess(*o)
 		options.Access.names.Lookup = lookupUser

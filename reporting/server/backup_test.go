@@ -35,7 +35,7 @@ func served(t *testing.T, s *desktest.Stage, o HandlerOptions, change func(*http
 
 func serverOf(s *desktest.Stage, o HandlerOptions, change func(*http.Server)) (*http.Server, *logBuffer) {
 	log := &logBuffer{}
-	o.Decide, o.Log, o.Version = decide, slog.New(slog.NewTextHandler(log, nil)), "1.2.3"
+	o.Decide, o.Log, o.Version = desktest.Decide, slog.New(slog.NewTextHandler(log, nil)), "1.2.3"
 	server := New(NewHandler(s.Desk, o), o.Log)
 	if change != nil {
 		change(server)

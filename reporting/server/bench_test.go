@@ -36,7 +36,7 @@ func BenchmarkReport(b *testing.B) {
 	testenv.Check(b, err)
 	defer l.Close()
 	d := desk.New(db, l, desk.Options{})
-	server := httptest.NewUnstartedServer(NewHandler(d, HandlerOptions{Decide: decide}))
+	server := httptest.NewUnstartedServer(NewHandler(d, HandlerOptions{Decide: desktest.Decide}))
 	socket := filepath.Join(b.TempDir(), "s")
 	if server.Listener, err = net.Listen("unix", socket); err != nil {
 		b.Fatal(err)

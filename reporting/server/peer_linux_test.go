@@ -71,7 +71,7 @@ func TestPeerOfAnotherUser(t *testing.T) {
 	log := &logBuffer{}
 	db := desktest.OpenDB(t)
 	h := NewHandler(desk.New(db, desktest.OpenLedger(t, trust.Default()), desk.Options{Log: slog.New(slog.NewTextHandler(log, nil))}), HandlerOptions{
-		Decide: decide,
+		Decide: desktest.Decide,
 		Access: NewAccess(AccessOptions{Group: "testers", GID: gid, DaemonUID: os.Getuid()}),
 	})
 	path := listenAndServe(t, New(h, nil))

@@ -133,7 +133,7 @@ func serveRemote(t *testing.T, change func(*remoteServer)) *remoteServer {
 	if f.remote, err = NewRemote(f.options, log); err != nil {
 		t.Fatal(err)
 	}
-	h := NewHandler(desk.New(f.db, desktest.OpenLedger(t, trust.Default()), desk.Options{Log: log}), HandlerOptions{Decide: decide, Log: log, Access: NewAccess(AccessOptions{Group: "none", GID: -1})})
+	h := NewHandler(desk.New(f.db, desktest.OpenLedger(t, trust.Default()), desk.Options{Log: log}), HandlerOptions{Decide: desktest.Decide, Log: log, Access: NewAccess(AccessOptions{Group: "none", GID: -1})})
 	if f.ln == nil {
 		if f.ln, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ func TestTrailIsPrivate(t *testing.T) {
 	s.MustReport("anna", m)
 	s.MustReport("bob", desktest.Letter(1, 9))
 	s.MustReport("bob", desktest.Letter(2, 0))
-	options := HandlerOptions{Decide: decide, Access: NewAccess(AccessOptions{DaemonUID: 100})}
+	options := HandlerOptions{Decide: desktest.Decide, Access: NewAccess(AccessOptions{DaemonUID: 100})}
 	options.Access.names.Lookup = lookupUser
 	h := NewHandler(s.Desk, options)
 	ask := func(uid int, path string, question any) (status int, body string) {
@@ -58,7 +58,7 @@ func TestOneNameInManyCases(t *testing.T) {
 		s.MustReport(who, m)
 	}
 	s.WantListed("one person's report", m, false)
-	options := HandlerOptions{Decide: decide, Access: NewAccess(AccessOptions{DaemonUID: 100})}
+	options := HandlerOptions{Decide: desktest.Decide, Access: NewAccess(AccessOptions{DaemonUID: 100})}
 	options.Access.names.Lookup = func(string) (*user.User, error) { return &user.User{Username: "Zoë@Example.org"}, nil }
 	h := NewHandler(s.Desk, options)
 	for path, question := range map[string]any{"/v1/reports": api.TrailRequest{By: "zoë@example.ORG"}, "/v1/reporters": api.ReportersRequest{}} {
