@@ -37,14 +37,14 @@ const (
 // FirstRung is the first rung in the ladder filter.
 const FirstRung = 2
 
-// LadderShare is the number of planned signatures for each planned key in the ladder filter. A
+// ladderShare is the number of planned signatures for each planned key in the ladder filter. A
 // signature that changes sides n times takes n-1 keys. One in 128 may thus be contested eight
 // times.
-const LadderShare = 16
+const ladderShare = 16
 
 // RungsPerGeneration returns the number of keys that the ladder filter of one generation has
 // room for.
-func (o *Settings) RungsPerGeneration() float64 { return o.KeysPerGeneration() / LadderShare }
+func (o *Settings) RungsPerGeneration() float64 { return o.KeysPerGeneration() / ladderShare }
 
 // LadderShape returns the shape of a ladder filter. A wrong rung turns the verdict of a
 // contested message, so the error is that of a spam filter.

@@ -44,7 +44,7 @@ func climb(g *store.ReportGeneration, s KindGroups, first int, self string) int 
 // the list of this site. Of a page, one sender's code is enough: a revocation under one domain
 // takes back what several listed.
 func hasRung(g *store.ReportGeneration, s KindGroups, rung int, self string) bool {
-	q := NewQuery(s, ListOf(rung))
+	q := NewQuery(s, listOf(rung))
 	least := Enough
 	if s.Kind == signature.KindShape {
 		least = Suffices

@@ -18,5 +18,5 @@ type Register struct {
 }
 
 func New(s *wire.Sealer, st *store.Store) *Register {
-	return &Register{opt: s.Opt, ring: s.Ring, sealer: s, store: st, Own: NewOwn(s.Ring.VotesKey(s.Opt.Site)), Received: newReceived()}
+	return &Register{opt: s.Opt, ring: s.Ring, sealer: s, store: st, Own: newOwn(s.Ring.VotesKey(s.Opt.Site)), Received: newReceived()}
 }

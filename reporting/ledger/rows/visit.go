@@ -14,8 +14,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// MaxOfMessage bounds the reports of one message that are read.
-const MaxOfMessage = 10_000
+// maxOfMessage bounds the reports of one message that are read.
+const maxOfMessage = 10_000
 
 // OfMessage visits the numbers below before (0: all) of a message's reports, the newest first,
 // until visit returns false. Reports that have only anchors in common with it must have as many
@@ -48,7 +48,7 @@ func (t *Txn) numbersOf(set signature.Set, anchors []record.Anchors) (map[uint64
 		}
 		return t.EachOpinion(k, y, func(o record.Opinion) bool {
 			add(o.Report)
-			return len(found) < MaxOfMessage
+			return len(found) < maxOfMessage
 		})
 	}
 	for _, s := range set.Signatures {
@@ -138,7 +138,7 @@ func (t *Txn) All(since time.Time, before uint64, visit func(uint64) (bool, erro
 func (t *Txn) WithPrefix(prefix []byte) ([]uint64, error) {
 	found := map[uint64]bool{}
 	c := t.Tallies.Cursor()
-	for key, data := c.Seek(prefix); bytes.HasPrefix(key, prefix) && len(found) < MaxOfMessage; key, data = c.Next() {
+	for key, data := c.Seek(prefix); bytes.HasPrefix(key, prefix) && len(found) < maxOfMessage; key, data = c.Next() {
 		y, err := record.DecodeTally(data)
 		if err != nil {
 			return nil, err
@@ -148,7 +148,7 @@ func (t *Txn) WithPrefix(prefix []byte) ([]uint64, error) {
 		}
 		err = t.EachOpinion(record.Key(key), y, func(o record.Opinion) bool {
 			found[o.Report] = true
-			return len(found) < MaxOfMessage
+			return len(found) < maxOfMessage
 		})
 		if err != nil {
 			return nil, err
