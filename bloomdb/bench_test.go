@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/filter/filtertest"
@@ -104,12 +103,11 @@ func BenchmarkCount(b *testing.B) {
 func BenchmarkBurst(b *testing.B) {
 	o := bloomdbtest.Options(b.TempDir(), "mx1")
 	o.Counts.Capacity, o.Counts.Burst = 20_000_000, 10*time.Minute
-	testenv.Check(b, o.Complete())
 	r := rand.New(rand.NewPCG(1, 2))
 	for name, again := range map[string]bool{"new": false, "seen 20 times": true} {
 		b.Run(name, func(b *testing.B) {
 			now, h := o.Now(), randomHash(r)
-			c, err := recent.New(o.Settings())
+			c, err := recent.New(bloomdbtest.Settings(o))
 			testenv.Check(b, err)
 			for i := range b.N {
 				if !again || i%20 == 0 {
@@ -131,13 +129,13 @@ func BenchmarkBurst(b *testing.B) {
 func BenchmarkResident(b *testing.B) {
 	o := bloomdbtest.Options(b.TempDir(), "mx1")
 	o.Reports, o.Counts, o.Exchange = layout.ReportOptions{}, layout.CountOptions{}, false
-	db, err := bloomdb.Open(o)
+	db, err := bloomdbtest.TryOpen(o)
 	testenv.Check(b, err)
 	b.ReportMetric(residentMB(b), "MB-start")
 	r := rand.New(rand.NewPCG(1, 2))
 	now := db.Now()
-	for gen := range db.Settings().Reports.Keep {
-		t := layout.Target{Kind: layout.SpamFilter, Gen: db.Settings().Generation(layout.SpamFilter, now) - int64(gen)}
+	for gen := range bloomdbtest.SettingsOf(db).Reports.Keep {
+		t := layout.Target{Kind: layout.SpamFilter, Gen: bloomdbtest.SettingsOf(db).Generation(layout.SpamFilter, now) - int64(gen)}
 		for kind, keys := range map[layout.Kind]int{layout.SpamFilter: 1_600_000, layout.RevokedFilter: 200_000} {
 			t.Kind = kind
 			own := ownBits(b, db, t)
@@ -146,8 +144,8 @@ func BenchmarkResident(b *testing.B) {
 			}
 		}
 	}
-	for gen := range db.Settings().Counts.Keep {
-		own, err := db.Keyspace().Store.OwnCounts(db.Settings().Generation(layout.CountFilter, now) - int64(gen))
+	for gen := range bloomdbtest.SettingsOf(db).Counts.Keep {
+		own, err := db.Keyspace().Store.OwnCounts(bloomdbtest.SettingsOf(db).Generation(layout.CountFilter, now) - int64(gen))
 		testenv.Check(b, err)
 		for range 20_000_000 {
 			n := uint32(1)

@@ -42,7 +42,6 @@ type DB struct {
 	keys     []*keyspace.Keyspace // one or two, that one first; their locks are taken in this order
 	previous *DB                  // contains the second keyspace only; nil: there is none
 	lock     *flock.Flock
-	options  Options // with defaults filled in
 
 	burst    *recent.Counter                              // nil: sightings of the last minutes are not counted
 	settled  atomic.Pointer[map[signature.Signature]bool] // see Settle
@@ -107,7 +106,7 @@ func openLocked(o Options, m *repair.Mending) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{ks: keys[0], keys: keys, burst: burst, options: o}
+	db := &DB{ks: keys[0], keys: keys, burst: burst}
 	if len(keys) > 1 {
 		db.previous = &DB{ks: keys[1], keys: keys[1:]}
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/cmd/testenv"
@@ -34,7 +33,7 @@ func carries(words, how, message string) signature.Set {
 func TestCarriedIsNotListed(t *testing.T) {
 	for _, how := range []string{asMessage, asPart} {
 		db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
-		for i := range 4 * bloomdb.DefaultCampaigns {
+		for i := range 4 * layout.DefaultCampaigns {
 			spam := carries(fmt.Sprintf("Win money today %c http://192.0.2.1/", 'a'+i), how, newsletter)
 			testenv.Check(t, db.Report(spam, layout.ClassOther))
 			if !db.Judge(spam).Listed {
@@ -103,7 +102,7 @@ func TestRevokedCarrierClearsNoSpam(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 			mustReportSet(t, db, computed("\n"+spamOffer))
-			reportCampaigns(t, db, "other", bloomdb.DefaultCampaigns, "spam-offer.example")
+			reportCampaigns(t, db, "other", layout.DefaultCampaigns, "spam-offer.example")
 			near, linked := computed("\n"+spamNear), linking("linked", "spam-offer.example")
 			carrier, carrierNear := forward("Is this real, what do you think of it?"), forward("Should we tell our bank about this one?")
 			for what, set := range map[string]signature.Set{"near-duplicate": near, "linked": linked, "carrier": carrier, "its near-duplicate": carrierNear} {
@@ -130,7 +129,7 @@ func TestRevokedCarrierClearsNoSpam(t *testing.T) {
 func TestCarriedDomainIsNotRevoked(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	seeOrdinaryMail(t, db)
-	for i := range bloomdb.DefaultCampaigns {
+	for i := range layout.DefaultCampaigns {
 		testenv.Check(t, db.Report(linking(fmt.Sprint(i), "riverside-books.example.org"), layout.ClassOther))
 	}
 	carrier, other := linking("x", "riverside-books.example.org"), linking("y", "riverside-books.example.org")
@@ -168,7 +167,7 @@ func TestHiddenLinksListNothing(t *testing.T) {
 		db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 		seeOrdinaryMail(t, db)
 		report := func(link string) {
-			for i := range 2 * bloomdb.DefaultCampaigns {
+			for i := range 2 * layout.DefaultCampaigns {
 				mustReportSet(t, db, computed(fmt.Sprintf("Content-Type: text/html\n\n<p>%s%s</p>%s", newSpam(i), "<a href=http://192.0.2.1/>buy</a>", link)))
 			}
 		}

@@ -21,19 +21,19 @@ import (
 func classBench(b *testing.B, classes bool) *bloomdb.DB {
 	o := bloomdbtest.Options(b.TempDir(), "mx1")
 	o.Reports, o.Exchange = layout.ReportOptions{Classes: classes}, false
-	db, err := bloomdb.Open(o)
+	db, err := bloomdbtest.TryOpen(o)
 	testenv.Check(b, err)
 	b.Cleanup(func() { crash(b, db) })
 	r := rand.New(rand.NewPCG(1, 2))
-	for gen := range db.Settings().Reports.Keep {
-		g := db.Settings().Generation(layout.SpamFilter, db.Now()) - int64(gen)
+	for gen := range bloomdbtest.SettingsOf(db).Reports.Keep {
+		g := bloomdbtest.SettingsOf(db).Generation(layout.SpamFilter, db.Now()) - int64(gen)
 		for _, kind := range layout.ReportKinds[:] {
 			if kind == layout.ClassFilter && !classes {
 				continue
 			}
 			t := layout.Target{Kind: kind, Gen: g}
 			own := ownBits(b, db, t)
-			n := int(db.Settings().KeysPerGeneration())
+			n := int(bloomdbtest.SettingsOf(db).KeysPerGeneration())
 			if kind == layout.RevokedFilter {
 				n /= layout.RevokedShare
 			}

@@ -88,7 +88,7 @@ type classWorld struct {
 }
 
 func (w *classWorld) open(site string) {
-	db, err := bloomdb.Open(w.options[site])
+	db, err := bloomdbtest.TryOpen(w.options[site])
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func (w *classWorld) receive(site, from string) {
 
 func (w *classWorld) step(t *testing.T, site, other string) {
 	db := w.dbs[site]
-	f := fact{gen: db.Settings().Generation(layout.SpamFilter, w.clock.Now()), site: site, message: rapid.IntRange(0, 5).Draw(w.T, "message")}
+	f := fact{gen: bloomdbtest.SettingsOf(db).Generation(layout.SpamFilter, w.clock.Now()), site: site, message: rapid.IntRange(0, 5).Draw(w.T, "message")}
 	switch rapid.SampledFrom([]string{"report", "report", "report", "revoke", "exchange", "period", "save", "crash", "close"}).Draw(w.T, "what") {
 	case "report":
 		f.class = rapid.SampledFrom(layout.Classes()).Draw(w.T, "class")
@@ -186,7 +186,7 @@ func TestClassesModel(t *testing.T) {
 
 func (w *classWorld) check() {
 	for site, db := range w.dbs {
-		oldest := db.Settings().Generation(layout.SpamFilter, db.Now()) - int64(db.Settings().Reports.Keep) + 1
+		oldest := bloomdbtest.SettingsOf(db).Generation(layout.SpamFilter, db.Now()) - int64(bloomdbtest.SettingsOf(db).Reports.Keep) + 1
 		for n := range 6 {
 			listed, class, trails := w.model.judge(site, n, oldest)
 			e := db.Judge(bloomdbtest.Message(n))

@@ -43,7 +43,7 @@ func wantClass(t testing.TB, db *bloomdb.DB, n int, want layout.Class) {
 	t.Helper()
 	e := db.Judge(bloomdbtest.Message(n))
 	if e.Class != want || len(e.Matches) > 0 && e.Matches[0].Class != want {
-		t.Errorf("site %s, message %d: class %s, matches %v, want %s", db.Options().Site, n, e.Class, e.Matches, want)
+		t.Errorf("site %s, message %d: class %s, matches %v, want %s", bloomdbtest.OptionsOf(db).Site, n, e.Class, e.Matches, want)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestDamagedClasses(t *testing.T) {
 	mustSetAside(t, o, path) // it is missing now
 	testenv.Check(t, os.WriteFile(path, data, 0o600))
 	o.Reports.Classes = false
-	db, err = bloomdb.Open(o)
+	db, err = bloomdbtest.TryOpen(o)
 	if err != nil {
 		t.Fatalf("classes off: %v", err)
 	}
@@ -208,7 +208,7 @@ func TestClassesOfOtherParameters(t *testing.T) {
 		}
 		wantClass(t, a, n, layout.ClassOther)
 	}
-	here := a.Settings().ClassShape()
+	here := bloomdbtest.SettingsOf(a).ClassShape()
 	there := here
 	there.Lines += 2
 	both := fmt.Sprintf("there %v, here %v", there, here)
@@ -271,7 +271,7 @@ func TestWrongLabels(t *testing.T) {
 			own.Set(keys())
 		}
 	}
-	fill(layout.ClassFilter, int(db.Settings().KeysPerGeneration()), func() filter.Hash { return randomHash(r) })
+	fill(layout.ClassFilter, int(bloomdbtest.SettingsOf(db).KeysPerGeneration()), func() filter.Hash { return randomHash(r) })
 	const listed = 50_000
 	var sets []signature.Set
 	fill(layout.SpamFilter, listed, func() filter.Hash {

@@ -8,7 +8,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/clock"
 	"github.com/spambloom/spambloom/bloomdb/folder"
@@ -75,13 +74,13 @@ func TestEveryFileDamaged(t *testing.T) {
 // damageOutcome opens a folder with one damaged file, and repairs it if Open rejects it.
 func damageOutcome(t *testing.T, dir, name, what string) string {
 	t.Helper()
-	db, err := bloomdb.Open(repairOptions(dir))
+	db, err := bloomdbtest.TryOpen(repairOptions(dir))
 	if err != nil {
 		var damage *folder.DamageError
 		if !errors.As(err, &damage) || filepath.Base(damage.Path) != name {
 			t.Fatalf("%s: %v", what, err)
 		}
-		repaired, done, err := bloomdb.Repair(repairOptions(dir))
+		repaired, done, err := bloomdbtest.Repair(repairOptions(dir))
 		if err != nil || len(done) != 1 || filepath.Base(done[0].Path) != name {
 			t.Fatalf("%s: repair: %v, %v", what, done, err)
 		}
@@ -145,10 +144,10 @@ func TestReplacedFilter(t *testing.T) {
 	}
 	copyDir(t, good, work)
 	must(t, damageKinds["of another"](folder.IdentityPath(work), folder.IdentityPath(other.Dir)))
-	if _, err := bloomdb.Open(repairOptions(work)); !errors.Is(err, layout.ErrIdentity) {
+	if _, err := bloomdbtest.TryOpen(repairOptions(work)); !errors.Is(err, layout.ErrIdentity) {
 		t.Errorf("another site's identity: %v", err)
 	}
-	db, done, err := bloomdb.Repair(repairOptions(work))
+	db, done, err := bloomdbtest.Repair(repairOptions(work))
 	if err != nil || len(done) != 1 || !strings.Contains(done[0].Fault, "mx9") {
 		t.Fatal(done, err)
 	}
@@ -159,7 +158,7 @@ func TestReplacedFilter(t *testing.T) {
 	}
 	o := repairOptions(work)
 	o.Site = "mx8" // a mistyped name is not damage
-	if _, _, err := bloomdb.Repair(o); !errors.Is(err, layout.ErrIdentity) {
+	if _, _, err := bloomdbtest.Repair(o); !errors.Is(err, layout.ErrIdentity) {
 		t.Errorf("under another name: %v", err)
 	}
 }

@@ -51,8 +51,8 @@ func breakable(o bloomdb.Options) bloomdb.Options {
 // function is called.
 func breakDisk(t *testing.T, db *bloomdb.DB) (mend func()) {
 	t.Helper()
-	brokenFolders.Store(db.Settings().Dir, true)
-	mend = func() { brokenFolders.Delete(db.Settings().Dir) }
+	brokenFolders.Store(db.Keyspace().Settings.Dir, true)
+	mend = func() { brokenFolders.Delete(db.Keyspace().Settings.Dir) }
 	t.Cleanup(mend)
 	return mend
 }

@@ -1,7 +1,6 @@
 package bloomdb
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
@@ -11,9 +10,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/signature"
 )
-
-// defaultCampaigns is the default of DomainOptions.Campaigns.
-const defaultCampaigns = 3
 
 // isCampaign reports whether a report of a message is the first one of its campaign: neither
 // the message nor a near-duplicate was reported yet, revoked or not. Otherwise each report of
@@ -36,17 +32,4 @@ func (db *DB) CountDomains(set signature.Set, e judging.Evidence, n uint32) erro
 	return db.all(func(ks *keyspace.Keyspace) error {
 		return ks.AddDomainCounts(set, n, func(k keyring.DomainKeys) filter.Hash { return k.Sightings })
 	})
-}
-
-// validDomains returns an error for invalid options of domains.
-func (o *Options) validDomains() error {
-	if o.Domains.Campaigns > 1_000_000 {
-		return fmt.Errorf("domain campaigns %d: must be at most 1,000,000", o.Domains.Campaigns)
-	}
-	for _, d := range o.Domains.NeverAlone {
-		if !signature.IsDomain(d) {
-			return fmt.Errorf("ignored domain %q: must be a registrable domain in lower case ASCII, for example example.com", d)
-		}
-	}
-	return nil
 }

@@ -143,7 +143,7 @@ func TestSupersede(t *testing.T) {
 			bloomdbtest.Drain(t, a)
 		}
 		epoch, seq := a.Head()
-		reserved := identity(t, a.Options().Dir).ReservedSeq
+		reserved := identity(t, bloomdbtest.OptionsOf(a).Dir).ReservedSeq
 		said := epoch + uint64(rapid.SampledFrom([]int64{-5, -1, 0, 1, 64, 1 << 30}).Draw(rt, "epoch"))
 		number := uint64(rapid.IntRange(0, 6).Draw(rt, "number"))
 		beyond := said > epoch || said == epoch && number > reserved
@@ -157,12 +157,12 @@ func TestSupersede(t *testing.T) {
 		}
 		now, head := a.Head()
 		switch {
-		case beyond && (now <= said || now > said+2 || !identity(t, a.Options().Dir).Republish):
+		case beyond && (now <= said || now > said+2 || !identity(t, bloomdbtest.OptionsOf(a).Dir).Republish):
 			rt.Fatalf("epoch %d after %d-%d was said, was %d", now, said, number, epoch)
 		case !beyond && (now != epoch || head < seq || head > reserved):
 			rt.Fatalf("%d-%d after %d-%d was said, was %d-%d", now, head, said, number, epoch, seq)
 		}
-		on, err := folder.ReadIdentity(a.Options().Dir)
+		on, err := folder.ReadIdentity(bloomdbtest.OptionsOf(a).Dir)
 		if err != nil || on.Epoch != now {
 			rt.Fatalf("on disk: %+v, %v", on, err)
 		}
@@ -219,7 +219,7 @@ func TestWants(t *testing.T) {
 		}
 		for db, want := range map[*bloomdb.DB]bool{b: tc.b, c: tc.c} {
 			if h, err := db.ReadHeartbeat(record); err != nil || h.WantsUs != want || h.Snapshot != 1 || h.Votes != 2 {
-				t.Errorf("%v, %s: %+v, %v", tc.wants, db.Options().Site, h, err)
+				t.Errorf("%v, %s: %+v, %v", tc.wants, bloomdbtest.OptionsOf(db).Site, h, err)
 			}
 		}
 	}

@@ -12,22 +12,25 @@ import (
 // fault of the disk while it lasts. Reportable writes nothing. After a fault of the journal it
 // checks whether the fault is over. A report that follows may still fail.
 func (db *DB) Reportable(set signature.Set) (signature.Set, error) {
-	err := db.ks.Writable(set)
-	if err == nil {
-		set, err = db.reportable(set)
-	}
-	if err == nil {
-		err = db.roomFor(layout.SpamFilter)
-	}
-	return set, err
+	return db.acceptable(layout.SpamFilter, set)
 }
 
 // Revocable is Reportable for Revoke; it never returns ErrNever.
 func (db *DB) Revocable(set signature.Set) error {
-	if err := db.ks.Writable(set); err != nil {
-		return err
+	_, err := db.acceptable(layout.RevokedFilter, set)
+	return err
+}
+
+// acceptable returns the part of a message that a report or a revocation would write now.
+func (db *DB) acceptable(kind layout.Kind, set signature.Set) (signature.Set, error) {
+	err := db.ks.Writable(set)
+	if err == nil && kind == layout.SpamFilter {
+		set, err = db.reportable(set)
 	}
-	return db.roomFor(layout.RevokedFilter)
+	if err == nil {
+		err = db.roomFor(kind)
+	}
+	return set, err
 }
 
 // roomFor returns why this site's filters of a kind cannot be changed now: in one of the

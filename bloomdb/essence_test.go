@@ -48,7 +48,7 @@ func TestReportableReturnsTheErrorOfReport(t *testing.T) {
 				tt.before(t, db)
 			}
 			evidence := db.Judge(tt.set)
-			size := db.Keyspace().Journal.BytesFrom(0)
+			size := db.Status().Journal
 			taken, err := db.Reportable(tt.set)
 			if !errors.Is(err, tt.err) || err == nil && len(taken.Signatures) != tt.taken {
 				t.Errorf("reportable: %d signatures, %v; want %d, %v", len(taken.Signatures), err, tt.taken, tt.err)
@@ -56,7 +56,7 @@ func TestReportableReturnsTheErrorOfReport(t *testing.T) {
 			if err := db.Revocable(tt.set); !errors.Is(err, tt.revokeErr) {
 				t.Errorf("revocable: %v, want %v", err, tt.revokeErr)
 			}
-			if db.Keyspace().Journal.BytesFrom(0) != size || !reflect.DeepEqual(db.Judge(tt.set), evidence) {
+			if db.Status().Journal != size || !reflect.DeepEqual(db.Judge(tt.set), evidence) {
 				t.Error("Reportable or Revocable changed the database")
 			}
 			if err := db.Report(tt.set, layout.ClassOther); !errors.Is(err, tt.err) {
@@ -73,7 +73,7 @@ func TestReportableReturnsTheErrorOfReport(t *testing.T) {
 func fillOwn(t testing.TB, db *bloomdb.DB, kind layout.Kind) {
 	t.Helper()
 	own := ownBits(t, db, current(db, kind))
-	for n := uint64(0); own.Ones() <= db.Settings().FillLimit(kind, own.Shape()); n++ {
+	for n := uint64(0); own.Ones() <= bloomdbtest.SettingsOf(db).FillLimit(kind, own.Shape()); n++ {
 		own.Set(keyring.Stretch(n))
 	}
 }

@@ -4,14 +4,18 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
-	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/recent"
 )
 
-// This file exports what tests need beyond the exported names.
-
-// DefaultCampaigns is the default of DomainOptions.Campaigns.
-const DefaultCampaigns = defaultCampaigns
+// This file exports what tests need beyond the exported names, and cannot have from Status, Judge,
+// Explain or package bloomdbtest:
+//
+//   - the moments of the periodic work, which Run chooses by the system's clock: Save, Maintain
+//   - filters that are filled to their capacity, which takes minutes by reports, and filters of other
+//     shapes than the options give: Keyspace, Burst, Greylist
+//   - one keyspace without the other, which no method of a DB asks: Keyspaces, Alone
+//   - a disk that fails at the next write of the journal: WriteJournalTo
+//   - all file forms, so that none is left out of the test of newer versions: FileForms
 
 // FileForms returns the forms of all binary files.
 func FileForms() []folder.FileForm { return fileForms }
@@ -28,12 +32,6 @@ func Alone(ks *keyspace.Keyspace) *DB { return &DB{ks: ks, keys: []*keyspace.Key
 // Save writes a snapshot of each keyspace, like Run every ten minutes.
 func (db *DB) Save() error { return db.all((*keyspace.Keyspace).Save) }
 
-// Settings returns the settings of the keyspace of Options.Key.
-func (db *DB) Settings() *layout.Settings { return db.ks.Settings }
-
-// Options returns the options with defaults filled in.
-func (db *DB) Options() Options { return db.options }
-
 // Burst returns the counter of recent sightings.
 func (db *DB) Burst() *recent.Counter { return db.burst }
 
@@ -42,12 +40,6 @@ func (db *DB) Greylist() *recent.Greylist { return &db.greylist }
 
 // Maintain performs the periodic work once, like Run.
 func (db *DB) Maintain() error { return db.maintain() }
-
-// Complete fills in the defaults and validates the options.
-func (o *Options) Complete() error { return o.complete() }
-
-// Settings returns the settings of keyspaces from completed options.
-func (o Options) Settings() *layout.Settings { return o.settings() }
 
 // WriteJournalTo sets the function that creates the journal's segments.
 func (o *Options) WriteJournalTo(newFile func(path string) (journal.SegmentFile, error)) {

@@ -37,7 +37,7 @@ func resident(t *testing.T) (bytes float64) {
 func TestReportMemoryFigures(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "mx1")
 	o.Reports, o.Exchange = layout.ReportOptions{Classes: true}, false
-	db, err := bloomdb.Open(o)
+	db, err := bloomdbtest.TryOpen(o)
 	testenv.Check(t, err)
 	settings, store, r := db.Keyspace().Settings, db.Keyspace().Store, rand.New(rand.NewPCG(1, 2))
 	capacity, sum := float64(settings.Reports.Capacity), 0.0

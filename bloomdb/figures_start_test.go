@@ -71,7 +71,7 @@ func fullOptions(t testing.TB, dir string) bloomdb.Options {
 
 func openFull(t testing.TB, dir string) *bloomdb.DB {
 	t.Helper()
-	db, err := bloomdb.Open(fullOptions(t, dir))
+	db, err := bloomdbtest.TryOpen(fullOptions(t, dir))
 	testenv.Check(t, err)
 	return db
 }
@@ -95,7 +95,7 @@ func makeFull(t *testing.T, dir string) {
 		return all
 	}
 	done := func(layout.Target, []uint64) {}
-	now, o := db.Now(), db.Settings()
+	now, o := db.Now(), bloomdbtest.SettingsOf(db)
 	for n := range fullReports {
 		gen := o.Generation(layout.SpamFilter, now) - int64(n%o.Reports.Keep)
 		spam := journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Hashes: hashes(fullKeys)}

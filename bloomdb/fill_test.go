@@ -2,8 +2,10 @@ package bloomdb_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
@@ -14,17 +16,18 @@ import (
 )
 
 // The functions in this file reach into a keyspace, for filters that are too full to be filled by
-// reports, and for records that no honest site makes.
+// reports, for records that no honest site makes, and for files that are written at other times
+// than the test chooses.
 
 // sealer returns a sealer with the keys of a site, to make and read records in its place.
 func sealer(db *bloomdb.DB) *wire.Sealer {
-	o := db.Options()
-	return &wire.Sealer{Opt: db.Settings(), Ring: keyring.NewRing(o.Key), Members: o.Members, SigningKey: o.SigningKey, Witness: func(wire.Head) {}}
+	o := bloomdbtest.OptionsOf(db)
+	return &wire.Sealer{Opt: bloomdbtest.SettingsOf(db), Ring: keyring.NewRing(o.Key), Members: o.Members, SigningKey: o.SigningKey, Witness: func(wire.Head) {}}
 }
 
 // current returns the filter of a kind of the current generation.
 func current(db *bloomdb.DB, kind layout.Kind) layout.Target {
-	return layout.Target{Kind: kind, Gen: db.Settings().Generation(kind, db.Now())}
+	return layout.Target{Kind: kind, Gen: bloomdbtest.SettingsOf(db).Generation(kind, db.Now())}
 }
 
 // ownBits returns a filter of this site, which it creates if it is missing.
@@ -50,6 +53,20 @@ func skipNumber(db *bloomdb.DB) { noteExpired(db, tooMany) }
 // noteExpired has a site note n changes of an expired generation.
 func noteExpired(db *bloomdb.DB, n int) {
 	db.Keyspace().Outbox.Note(layout.Target{Kind: layout.CountFilter}, make([]uint64, n))
+}
+
+// writeIdentity has a site write its identity without the snapshots that Close writes: as if a
+// crash came right after it.
+func writeIdentity(t testing.TB, db *bloomdb.DB, dir string) {
+	t.Helper()
+	testenv.Check(t, db.Keyspace().Outbox.Close(dir))
+}
+
+// recordSizes records how much of the journal is on disk, as the periodic work does once a minute.
+func recordSizes(t testing.TB, db *bloomdb.DB) {
+	t.Helper()
+	j := db.Keyspace().Journal
+	testenv.Check(t, j.List.RaiseLater(j.Durable, db.Now().Add(time.Hour)))
 }
 
 // identity returns what a state folder has on disk about its site.

@@ -101,8 +101,8 @@ func TestNewerFiles(t *testing.T) {
 			must(t, os.WriteFile(path, newer, 0o600))
 			before := contentOf(t, work)
 			for what, open := range map[string]func() error{
-				"open":   func() error { _, err := bloomdb.Open(repairOptions(work)); return err },
-				"repair": func() error { _, _, err := bloomdb.Repair(repairOptions(work)); return err },
+				"open":   func() error { _, err := bloomdbtest.TryOpen(repairOptions(work)); return err },
+				"repair": func() error { _, _, err := bloomdbtest.Repair(repairOptions(work)); return err },
 			} {
 				err := open()
 				var damaged *folder.DamageError
@@ -131,7 +131,7 @@ func TestNewerFileElsewhere(t *testing.T) {
 	folder := filepath.Join(dir, folder.KeyFolderPrefix+"0900000000000000")
 	must(t, os.Mkdir(folder, 0o700))
 	must(t, os.WriteFile(mask.Files.Path(folder, 5), newer, 0o600)) // not in any identity
-	if _, err := bloomdb.Open(repairOptions(dir)); !errors.Is(err, layout.ErrNewer) || !strings.Contains(err.Error(), folder) {
+	if _, err := bloomdbtest.TryOpen(repairOptions(dir)); !errors.Is(err, layout.ErrNewer) || !strings.Contains(err.Error(), folder) {
 		t.Error(err)
 	}
 }
@@ -172,7 +172,7 @@ func TestNewerKindInJournal(t *testing.T) {
 	data[journal.Header+journal.FrameHeader+3] ^= 1 // and a record before it is damaged
 	data = journal.AppendFrame(data, journal.Record{Target: layout.Target{Kind: 200, Gen: 5}, Hashes: hashesOf(bloomdbtest.Message(1))}, 0)
 	must(t, os.WriteFile(path, data, 0o600))
-	_, _, err = bloomdb.Repair(repairOptions(dir))
+	_, _, err = bloomdbtest.Repair(repairOptions(dir))
 	var damage *folder.DamageError
 	if !errors.Is(err, layout.ErrNewer) || errors.As(err, &damage) || !strings.Contains(err.Error(), path) {
 		t.Error(err)

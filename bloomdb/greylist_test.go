@@ -395,8 +395,8 @@ func TestGreylistError(t *testing.T) {
 	for _, load := range []struct{ planned, most float64 }{{0.5, 1e-4}, {1, 2e-3}} {
 		c := bloomdbtest.NewClock()
 		o := bloomdb.Options{Dir: "x", Site: "mx1", Now: c.Now}
-		testenv.Check(t, o.Complete())
-		ring := startRing(t, &o)
+		layout.SetDefaults(&o.Reports, &o.Counts, &o.Domains)
+		ring := startRing(t, o)
 		tuples := load.planned * float64(o.Counts.Capacity) / recent.GreylistShare
 		inStep := int(tuples * float64(recent.GreylistWindow/recent.Steps) / float64(o.Counts.Period))
 		passed, last := 0, 0
@@ -422,9 +422,9 @@ func TestGreylistError(t *testing.T) {
 	}
 }
 
-func startRing(t testing.TB, o *bloomdb.Options) *recent.Counter {
+func startRing(t testing.TB, o bloomdb.Options) *recent.Counter {
 	t.Helper()
-	ring := new(recent.Greylist).Start(o.Settings())
+	ring := new(recent.Greylist).Start(bloomdbtest.Settings(o))
 	if ring == nil {
 		t.Fatal("no ring was created")
 	}
@@ -439,8 +439,8 @@ func TestGreylistShape(t *testing.T) {
 		{Counts: layout.CountOptions{Capacity: layout.MaxCounted, Period: time.Second}},
 	} {
 		o.Dir, o.Site = "x", "mx1"
-		testenv.Check(t, o.Complete())
-		shape := recent.GreylistShape(o.Settings())
+		layout.SetDefaults(&o.Reports, &o.Counts, &o.Domains)
+		shape := recent.GreylistShape(bloomdbtest.Settings(o))
 		if err := shape.Valid(); err != nil {
 			t.Errorf("%+v: %v", o.Counts, err)
 		}

@@ -26,7 +26,7 @@ func BenchmarkJudgeSites(b *testing.B) {
 		db := bloomdbtest.Open(b, o)
 		r := rand.New(rand.NewPCG(1, 2))
 		for rank := 1; rank <= sites; rank++ {
-			for gen := range db.Settings().Counts.Keep {
+			for gen := range bloomdbtest.SettingsOf(db).Counts.Keep {
 				fillCounts(b, db, r, rank, int64(gen), largest/rank)
 			}
 		}
@@ -67,7 +67,7 @@ func fillCounts(b *testing.B, db *bloomdb.DB, r *rand.Rand, rank int, gen int64,
 		own.Add(h, 1)
 	}
 	shape := layout.CountsShape(own.Shape())
-	t := layout.Target{Kind: layout.CountFilter, Gen: db.Settings().Generation(layout.CountFilter, db.Now()) - gen}
+	t := layout.Target{Kind: layout.CountFilter, Gen: bloomdbtest.SettingsOf(db).Generation(layout.CountFilter, db.Now()) - gen}
 	p := partOf(b, db, fmt.Sprintf("site%d", rank), t, shape)
 	var cells []filter.Cell
 	for i := range filter.Blocks(own.Shape().Size(), true) {

@@ -119,7 +119,7 @@ func (s *ladderSite) lists(message int, now int64) bool {
 }
 
 func (w *ladderWorld) gen() int64 {
-	s := w.sites[0].db.Settings()
+	s := bloomdbtest.SettingsOf(w.sites[0].db)
 	return s.Generation(layout.SpamFilter, s.Now())
 }
 
@@ -217,7 +217,7 @@ func clonedParts(parts map[string]map[rungOf]bool) map[string]map[rungOf]bool {
 
 // restart closes a site, or crashes it like kill -9, and opens it again.
 func (w *ladderWorld) restart(s *ladderSite, isCrash bool) {
-	dir := s.db.Options().Dir
+	dir := bloomdbtest.OptionsOf(s.db).Dir
 	if isCrash {
 		crash(w.t, s.db)
 		own := s.parts[s.name]

@@ -102,7 +102,7 @@ func TestLadderWithoutASite(t *testing.T) {
 
 // TestForgedRungs is the attack "forged rungs": a fully trusted member writes all 16 rungs of a
 // message and of its sketch. Only the first 8 count here: it is revoked, until a reporter of this
-// site lists it. What follows is decided here. Other sites still have it as revoked.
+// site lists it. Later rungs are decided here. At other sites it is still revoked.
 func TestForgedRungs(t *testing.T) {
 	open := func(site string) *bloomdb.DB { return bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), site)) }
 	a, b, c := open("a"), open("b"), open("c")

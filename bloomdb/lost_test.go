@@ -179,7 +179,7 @@ func TestSpareNumber(t *testing.T) {
 	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
 	noteExpired(a, 1)
 	d := bloomdbtest.Drain(t, a)
-	if id, err := folder.ReadIdentity(a.Options().Dir); err != nil || len(d) != 0 || id.ReservedSeq <= id.PublishedSeq {
+	if id, err := folder.ReadIdentity(bloomdbtest.OptionsOf(a).Dir); err != nil || len(d) != 0 || id.ReservedSeq <= id.PublishedSeq {
 		t.Fatalf("%d deltas, and no number is set aside", len(d))
 	}
 	bloomdbtest.Report(t, a, 2)
@@ -207,9 +207,7 @@ func TestCrashBetweenDeltas(t *testing.T) {
 		}
 		bloomdbtest.Apply(t, b, d)
 		testenv.Check(t, a.Published(d))
-		if err := a.Keyspace().Outbox.Close(o.Dir); err != nil { // the identity is written
-			t.Fatal(err)
-		}
+		writeIdentity(t, a, o.Dir)
 		crash(t, a)
 		a = bloomdbtest.Open(t, o)
 		bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)

@@ -53,31 +53,31 @@ func (db *DB) Never(set signature.Set, note string) (never.Declared, error) {
 	return declared, nil
 }
 
-// Unnever removes a message from the never-list: all entries that have a signature of its body
+// RemoveNever removes a message from the never-list: all entries that have a signature of its body
 // or text. If the set has only signatures of parts, it removes the entries that have one of
-// those. It is not an error if there is no such entry. When Unnever returns nil, the change is
+// those. It is not an error if there is no such entry. When RemoveNever returns nil, the change is
 // on disk. Errors: ErrNothing, ErrClosed, or a wrapped I/O error.
-func (db *DB) Unnever(set signature.Set) ([]never.Declared, error) {
+func (db *DB) RemoveNever(set signature.Set) ([]never.Declared, error) {
 	if err := db.ks.Writable(set); err != nil {
 		return nil, err
 	}
-	return db.unneverAll(func(ks *keyspace.Keyspace) ([]never.Declared, error) { return ks.UnneverSet(set) })
+	return db.removeNever(func(ks *keyspace.Keyspace) ([]never.Declared, error) { return ks.RemoveNeverSet(set) })
 }
 
-// UnneverID removes the entry with an id from the never-list. Otherwise it is like Unnever.
-func (db *DB) UnneverID(id string) ([]never.Declared, error) {
+// RemoveNeverID removes the entry with an id from the never-list. Otherwise it is like RemoveNever.
+func (db *DB) RemoveNeverID(id string) ([]never.Declared, error) {
 	if db.ks.Closed.Load() {
 		return nil, layout.ErrClosed
 	}
-	return db.unneverAll(func(ks *keyspace.Keyspace) ([]never.Declared, error) {
-		return ks.Unnever(func(e *never.Entry) bool { return e.Name.String() == id })
+	return db.removeNever(func(ks *keyspace.Keyspace) ([]never.Declared, error) {
+		return ks.RemoveNever(func(e *never.Entry) bool { return e.Name.String() == id })
 	})
 }
 
-// unneverAll removes entries from the lists of all keyspaces, and returns each message once.
-func (db *DB) unneverAll(unnever func(*keyspace.Keyspace) ([]never.Declared, error)) (removed []never.Declared, err error) {
+// removeNever removes entries from the lists of all keyspaces, and returns each message once.
+func (db *DB) removeNever(remove func(*keyspace.Keyspace) ([]never.Declared, error)) (removed []never.Declared, err error) {
 	err = db.each(func(ks *keyspace.Keyspace) error {
-		entries, err := unnever(ks)
+		entries, err := remove(ks)
 		removed = uniteEntries(removed, entries)
 		return err
 	})

@@ -136,7 +136,7 @@ func TestNeverReportLeavesPartsOut(t *testing.T) {
 		t.Errorf("only the attachment: %v", err)
 	}
 	testenv.Check(t, db.Report(with(bloomdbtest.Message(2), signature.KindAttachment, "terms"), layout.ClassOther))
-	if removed, err := db.Unnever(bloomdbtest.Message(1)); err != nil || len(removed) != 1 {
+	if removed, err := db.RemoveNever(bloomdbtest.Message(1)); err != nil || len(removed) != 1 {
 		t.Fatalf("%v, %v", removed, err)
 	}
 	if e := db.Judge(only); e.Listed || len(e.Spared) > 0 {
@@ -213,10 +213,10 @@ func TestNeverDurable(t *testing.T) {
 	if !db.Judge(bloomdbtest.Message(1)).Never || !db.Judge(sketched(bloomdbtest.Message(3), 0, 50)).Never {
 		t.Error("forgotten")
 	}
-	if removed, err := db.Unnever(bloomdbtest.Message(3)); err != nil || len(removed) != 0 {
+	if removed, err := db.RemoveNever(bloomdbtest.Message(3)); err != nil || len(removed) != 0 {
 		t.Errorf("removal of an unknown entry: %v, %v", removed, err)
 	}
-	if removed, err := db.UnneverID(first.ID); err != nil || len(removed) != 1 || removed[0] != first {
+	if removed, err := db.RemoveNeverID(first.ID); err != nil || len(removed) != 1 || removed[0] != first {
 		t.Errorf("by id: %v, %v", removed, err)
 	}
 	if db.Judge(bloomdbtest.Message(1)).Never || db.Judge(sketched(bloomdbtest.Message(3), 0, 50)).Never || !db.Judge(bloomdbtest.Message(2)).Never {

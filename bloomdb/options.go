@@ -1,6 +1,7 @@
 package bloomdb
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/clock"
 	"github.com/spambloom/spambloom/bloomdb/commonness"
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -60,16 +60,8 @@ type Options struct {
 }
 
 func (o *Options) complete() error {
-	fill(&o.Reports.Period, 168*time.Hour)
-	fill(&o.Reports.Keep, 5)
-	fill(&o.Reports.Capacity, 1_000_000)
-	fill(&o.Reports.KeysPerMessage, 8)
-	fill(&o.Reports.MaxErrorPerMail, 1e-6)
-	fill(&o.Counts.Period, 24*time.Hour)
-	fill(&o.Counts.Keep, 2)
-	fill(&o.Counts.Capacity, 20_000_000)
-	fill(&o.Domains.Campaigns, defaultCampaigns)
-	fill(&o.Votes, vote.Needed)
+	layout.SetDefaults(&o.Reports, &o.Counts, &o.Domains)
+	o.Votes = cmp.Or(o.Votes, vote.Needed)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -83,34 +75,16 @@ func (o *Options) complete() error {
 }
 
 func (o *Options) validate() error {
-	r, c := o.Reports, o.Counts
 	switch {
 	case o.Dir == "":
 		return errors.New("no state folder given")
-	case !layout.ValidSite(o.Site):
-		return fmt.Errorf("site name %q: must be 1 to 64 characters of a-z A-Z 0-9 . _ -", o.Site)
 	case o.PreviousKey != nil && *o.PreviousKey == o.Key:
 		return fmt.Errorf("the previous federation key is the key itself, %s", keyring.ID(o.Key))
-	case r.Period < time.Second || r.Period%time.Second != 0:
-		return fmt.Errorf("report period %s: must be whole seconds", r.Period)
-	case c.Period < time.Second || c.Period%time.Second != 0:
-		return fmt.Errorf("count period %s: must be whole seconds", c.Period)
-	case r.Keep < 1 || r.Keep > 64 || c.Keep < 1 || c.Keep > 64:
-		return fmt.Errorf("generations kept: %d of reports, %d of counts; must be 1 to 64", r.Keep, c.Keep)
-	case r.Capacity < 1 || c.Capacity < 1:
-		return fmt.Errorf("capacity: %d reports, %d counts; must be at least 1", r.Capacity, c.Capacity)
-	case r.KeysPerMessage < 1 || r.KeysPerMessage > 256:
-		return fmt.Errorf("keys per message %d: must be 1 to 256", r.KeysPerMessage)
-	case r.MaxErrorPerMail < 1e-12 || r.MaxErrorPerMail > 0.5:
-		return fmt.Errorf("error per mail %g: must be 1e-12 to 0.5", r.MaxErrorPerMail)
-	case max(o.settings().SpamShape().Lines, o.settings().ClassShape().Lines, o.settings().SketchShape().Lines) == filter.MaxLines || r.Capacity > 1<<40:
-		return fmt.Errorf("report capacity %d: a generation would be larger than 8 GiB", r.Capacity)
-	case o.Votes < 1 || o.Votes > 64:
-		return fmt.Errorf("votes needed: %d; must be 1 to 64", o.Votes)
-	case c.Capacity > layout.MaxCounted:
-		return fmt.Errorf("count capacity %d: must be at most %d", c.Capacity, layout.MaxCounted)
 	}
-	return errors.Join(o.validBurst(), o.validDomains())
+	if err := o.settings().Validate(); err != nil {
+		return err
+	}
+	return o.validBurst()
 }
 
 // validBurst returns an error for an invalid burst window. 0 disables it.
@@ -155,11 +129,4 @@ func (o Options) MostMemory() (int64, error) {
 
 func (o *Options) settings() *layout.Settings {
 	return &layout.Settings{Dir: o.Dir, Site: o.Site, Reports: o.Reports, Counts: o.Counts, Domains: o.Domains, Votes: o.Votes, Exchange: o.Exchange, Log: o.Log, Now: o.Now}
-}
-
-func fill[T comparable](v *T, def T) {
-	var zero T
-	if *v == zero {
-		*v = def
-	}
 }

@@ -75,7 +75,7 @@ func TestLostJournal(t *testing.T) {
 			c.lose(t, dir, files(t, dir, "journal-*"))
 			if c.due {
 				mustRefuse(t, o, "journal-")
-				db, _, err := bloomdb.Repair(o)
+				db, _, err := bloomdbtest.Repair(o)
 				must(t, err)
 				crash(t, db)
 			}

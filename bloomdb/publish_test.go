@@ -27,7 +27,7 @@ func TestPublishAcrossCrashes(t *testing.T) {
 	}
 	n := 0
 	for range testenv.Rounds(60) {
-		db, err := bloomdb.Open(o)
+		db, err := bloomdbtest.TryOpen(o)
 		testenv.Check(t, err)
 		testenv.Check(t, db.Resume(sent()))
 		for range r.IntN(12) {
@@ -38,7 +38,7 @@ func TestPublishAcrossCrashes(t *testing.T) {
 			case 1:
 				testenv.Check(t, db.Save())
 			case 2:
-				db.Keyspace().Outbox.Close(o.Dir)
+				writeIdentity(t, db, o.Dir)
 			case 3:
 				d, ok, err := db.NextDelta(true)
 				testenv.Check(t, err)
@@ -210,7 +210,7 @@ func TestLostStreamWithADeltaInFlight(t *testing.T) {
 	testenv.Check(t, a.Resume(0, 0))
 	a.Published(d)
 	stream := []wire.Delta{d}
-	a.Keyspace().Outbox.Close(o.Dir)
+	writeIdentity(t, a, o.Dir)
 	crash(t, a) // before the rest is published
 	a = bloomdbtest.Open(t, o)
 	testenv.Check(t, a.Resume(d.Epoch, d.Seq))

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
@@ -76,7 +75,7 @@ func fillFolder(t *testing.T, dir string, closed bool) {
 		return
 	}
 	must(t, db.Maintain())
-	must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Now().Add(time.Hour))) // like the periodic work, once a minute
+	recordSizes(t, db)
 	crash(t, db)
 }
 
@@ -151,7 +150,7 @@ func TestEveryFlippedByte(t *testing.T) {
 // true, it also closes the database and opens it once more.
 func outcome(t *testing.T, dir, name string, at int, again bool) string {
 	t.Helper()
-	db, err := bloomdb.Open(repairOptions(dir))
+	db, err := bloomdbtest.TryOpen(repairOptions(dir))
 	if err == nil {
 		listed(t, db, 1, true)
 		torn := strings.HasPrefix(name, "journal-") // read as left by a crash
@@ -172,7 +171,7 @@ func outcome(t *testing.T, dir, name string, at int, again bool) string {
 	if !errors.As(err, &damage) || filepath.Base(damage.Path) != filepath.Base(name) {
 		t.Fatalf("%s, byte %d: %v", name, at, err)
 	}
-	db, done, err := bloomdb.Repair(repairOptions(dir))
+	db, done, err := bloomdbtest.Repair(repairOptions(dir))
 	if err != nil || len(done) != 1 || filepath.Base(done[0].Path) != filepath.Base(name) {
 		t.Fatalf("%s, byte %d: repair: %v, %v", name, at, done, err)
 	}
@@ -198,7 +197,7 @@ func reopen(t *testing.T, db *bloomdb.DB, again bool) {
 		return
 	}
 	must(t, db.Close())
-	db, err := bloomdb.Open(db.Options())
+	db, err := bloomdbtest.TryOpen(bloomdbtest.OptionsOf(db))
 	must(t, err)
 	listed(t, db, 1, true)
 	listed(t, db, 2, true)
@@ -212,7 +211,7 @@ func reopen(t *testing.T, db *bloomdb.DB, again bool) {
 // file, and lists it.
 func mustSetAside(t *testing.T, o bloomdb.Options, path string) {
 	t.Helper()
-	db, err := bloomdb.Open(o)
+	db, err := bloomdbtest.TryOpen(o)
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
@@ -249,11 +248,11 @@ func TestRepairIdentities(t *testing.T) {
 			must(t, db.Close())
 
 			must(t, spoil(folder.IdentityPath(o.Dir)))
-			if db, err := bloomdb.Open(o); err == nil {
+			if db, err := bloomdbtest.TryOpen(o); err == nil {
 				db.Close()
 				t.Fatal("it opens")
 			}
-			db, done, err := bloomdb.Repair(o)
+			db, done, err := bloomdbtest.Repair(o)
 			if err != nil || len(done) != 1 {
 				t.Fatal(done, err)
 			}
@@ -296,7 +295,7 @@ func TestInterruptedRepairIsPublished(t *testing.T) {
 	whole := slices.Clone(data)
 	data[journal.Header+20] ^= 1 // in the first record
 	must(t, os.WriteFile(path, data, 0o600))
-	db, done, err := bloomdb.Repair(o)
+	db, done, err := bloomdbtest.Repair(o)
 	if must(t, err); len(done) != 1 {
 		t.Fatal(done)
 	}
@@ -313,7 +312,7 @@ func TestInterruptedRepairIsPublished(t *testing.T) {
 		restored int
 		due      bool
 	}{{1, false}, {2, false}, {3, true}} {
-		db, done, err := bloomdb.Repair(o)
+		db, done, err := bloomdbtest.Repair(o)
 		if must(t, err); len(done) != 0 {
 			t.Fatal(done)
 		}
@@ -327,7 +326,7 @@ func TestInterruptedRepairIsPublished(t *testing.T) {
 // mustRefuse checks that Open rejects a folder as damaged, and that the error names a file.
 func mustRefuse(t *testing.T, o bloomdb.Options, name string) {
 	t.Helper()
-	db, err := bloomdb.Open(o)
+	db, err := bloomdbtest.TryOpen(o)
 	if err == nil {
 		db.Close()
 		t.Fatalf("Open succeeded without %s", name)

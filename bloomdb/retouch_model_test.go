@@ -16,7 +16,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/wire"
-	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // crowded configures filters in which keys share most of their bits: two lines for 125 keys.
@@ -47,7 +46,7 @@ type retouchModel struct {
 }
 
 func (m *retouchModel) now() *generationModel {
-	num := m.opt.Settings().Generation(layout.SpamFilter, m.clock.Now())
+	num := bloomdbtest.Settings(m.opt).Generation(layout.SpamFilter, m.clock.Now())
 	if m.generations[num] == nil {
 		m.generations[num] = &generationModel{
 			spam:      map[string]map[filter.Hash]bool{"a": {}, "b": {}},
@@ -61,7 +60,7 @@ func (m *retouchModel) now() *generationModel {
 
 // live returns the generations that have not expired, newest first.
 func (m *retouchModel) live() (list []int64) {
-	newest := m.opt.Settings().Generation(layout.SpamFilter, m.clock.Now())
+	newest := bloomdbtest.Settings(m.opt).Generation(layout.SpamFilter, m.clock.Now())
 	for num := range m.generations {
 		if num > newest-int64(m.opt.Reports.Keep) {
 			list = append(list, num)
@@ -91,7 +90,7 @@ func found(shape filter.BitsShape, sites map[string]map[filter.Hash]bool, h filt
 // hidden reports whether a key has a masked bit.
 func (m *retouchModel) hidden(num int64, h filter.Hash) bool {
 	masked := m.masked(num)
-	return slices.ContainsFunc(m.db.Settings().SpamShape().Positions(h, nil), func(pos uint64) bool { return masked[pos] != nil })
+	return slices.ContainsFunc(bloomdbtest.SettingsOf(m.db).SpamShape().Positions(h, nil), func(pos uint64) bool { return masked[pos] != nil })
 }
 
 // masked returns the database's masked bits, each with the keys that it hides.
@@ -112,7 +111,7 @@ func (m *retouchModel) masked(num int64) map[uint64][]filter.Hash {
 
 // hasRung returns a function that reports whether a generation has a rung of a key.
 func (m *retouchModel) hasRung(g *generationModel, h filter.Hash) func(rungOf) bool {
-	o := m.db.Settings()
+	o := bloomdbtest.SettingsOf(m.db)
 	return func(r rungOf) bool {
 		switch r.rung {
 		case 0:
@@ -134,7 +133,7 @@ func (m *retouchModel) listed(h filter.Hash) bool {
 	for _, num := range m.live() {
 		g := m.generations[num]
 		revoked = revoked || m.isRevoked(g, h)
-		if found(m.db.Settings().SpamShape(), g.spam, h) && !m.hidden(num, h) {
+		if found(bloomdbtest.SettingsOf(m.db).SpamShape(), g.spam, h) && !m.hidden(num, h) {
 			return !revoked
 		}
 	}
@@ -156,7 +155,7 @@ func (m *retouchModel) check(t *rapid.T) {
 		for pos, keys := range m.masked(num) {
 			for _, h := range keys {
 				resting[h] = true
-				if !slices.Contains(m.db.Settings().SpamShape().Positions(h, nil), pos) {
+				if !slices.Contains(bloomdbtest.SettingsOf(m.db).SpamShape().Positions(h, nil), pos) {
 					t.Fatalf("generation %d: a key rests on bit %d, which is none of its own", num, pos)
 				}
 			}
@@ -177,7 +176,7 @@ func TestRetouchModel(t *testing.T) {
 		c := bloomdbtest.NewClock()
 		m := &retouchModel{t: t, opt: crowded(t.TempDir(), "a", c), clock: c, generations: map[int64]*generationModel{}}
 		m.opt.Exchange = false // so that the journal goes with each snapshot
-		testenv.Check(t, m.opt.Complete())
+		layout.SetDefaults(&m.opt.Reports, &m.opt.Counts, &m.opt.Domains)
 		m.db = bloomdbtest.MustOpen(t, m.opt)
 		defer func() { m.db.Close() }()
 		m.now()
@@ -217,7 +216,7 @@ func (m *retouchModel) add(rt *rapid.T, keys map[filter.Hash]bool, n int, err er
 }
 
 func (m *retouchModel) report(rt *rapid.T, n int) {
-	g, num := m.now(), m.opt.Settings().Generation(layout.SpamFilter, m.clock.Now())
+	g, num := m.now(), bloomdbtest.Settings(m.opt).Generation(layout.SpamFilter, m.clock.Now())
 	rungs := m.rungsOf(n, false)
 	if !m.add(rt, g.spam["a"], n, m.db.Report(bloomdbtest.Message(n), layout.ClassOther)) {
 		return
@@ -245,11 +244,11 @@ func (m *retouchModel) rungsOf(n int, revoke bool) map[filter.Hash]bool {
 
 // receive applies a delta in which the other site reports or revokes a message.
 func (m *retouchModel) receive(rt *rapid.T, kind layout.Kind, n int) {
-	shape, keys := m.db.Settings().SpamShape(), m.now().spam["b"]
+	shape, keys := bloomdbtest.SettingsOf(m.db).SpamShape(), m.now().spam["b"]
 	if kind == layout.RevokedFilter {
-		shape, keys = m.db.Settings().RevokedShape(), m.now().revoked["b"]
+		shape, keys = bloomdbtest.SettingsOf(m.db).RevokedShape(), m.now().revoked["b"]
 	}
-	sec := wire.DeltaSection{Target: layout.Target{Kind: kind, Gen: m.opt.Settings().Generation(kind, m.clock.Now())}, Shape: layout.BitsShape(shape)}
+	sec := wire.DeltaSection{Target: layout.Target{Kind: kind, Gen: bloomdbtest.Settings(m.opt).Generation(kind, m.clock.Now())}, Shape: layout.BitsShape(shape)}
 	var positions []uint64
 	for _, s := range bloomdbtest.Message(n).Signatures {
 		positions = shape.Positions(bloomdbtest.Ring.ReportHash(s), positions)
@@ -284,7 +283,7 @@ func (m *retouchModel) retouch(rt *rapid.T, n int) {
 			if m.isRevoked(g, h) {
 				break
 			}
-			if found(m.db.Settings().SpamShape(), g.spam, h) {
+			if found(bloomdbtest.SettingsOf(m.db).SpamShape(), g.spam, h) {
 				g.retouched[h] = true
 			}
 		}

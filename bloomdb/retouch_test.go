@@ -188,7 +188,7 @@ func TestReportThroughMask(t *testing.T) {
 	rested := maskOf(t, db).Masked()
 	for _, pos := range rested {
 		n := 0
-		for !slices.Contains(db.Settings().SpamShape().Positions(bloomdbtest.Ring.ReportHash(oneKey(n).Signatures[0]), nil), pos) {
+		for !slices.Contains(bloomdbtest.SettingsOf(db).SpamShape().Positions(bloomdbtest.Ring.ReportHash(oneKey(n).Signatures[0]), nil), pos) {
 			n++
 		}
 		testenv.Check(t, db.Report(oneKey(n), layout.ClassOther))
@@ -358,7 +358,7 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 	db := bloomdbtest.Open(t, o)
 	bloomdbtest.Report(t, db, 1)
 	mustRetouch(t, db, 1)
-	path := mask.Files.Path(o.Dir, db.Settings().Generation(layout.SpamFilter, c.Now()))
+	path := mask.Files.Path(o.Dir, bloomdbtest.SettingsOf(db).Generation(layout.SpamFilter, c.Now()))
 	testenv.Check(t, db.Save())
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
@@ -408,6 +408,5 @@ func TestMaskNotNamed(t *testing.T) {
 }
 
 func generationNow(full bloomdb.Options) int64 {
-	_ = full.Complete() // with the defaults
-	return full.Settings().Generation(layout.SpamFilter, full.Now())
+	return bloomdbtest.Settings(full).Generation(layout.SpamFilter, full.Now())
 }

@@ -27,9 +27,9 @@ func TestRevocationFiltersLoseNoReport(t *testing.T) {
 		{KeysPerMessage: 1}, {MaxErrorPerMail: 0.5}, {MaxErrorPerMail: 1e-12},
 	} {
 		all := bloomdb.Options{Dir: "x", Site: "mx1", Reports: o}
-		testenv.Check(t, all.Complete())
+		layout.SetDefaults(&all.Reports, &all.Counts, &all.Domains)
 		filters := float64(2 * all.Reports.Keep) // this site's and those of all others
-		lost := asked * filters * all.Settings().RevokedShape().Error(all.Settings().KeysPerGeneration()/layout.RevokedShare)
+		lost := asked * filters * bloomdbtest.Settings(all).RevokedShape().Error(bloomdbtest.Settings(all).KeysPerGeneration()/layout.RevokedShare)
 		if lost > mostLost {
 			t.Errorf("%+v: of %d reported signatures, %.3g are lost, at most %g", o, asked, lost, mostLost)
 		}
@@ -70,19 +70,19 @@ func TestFullRevocationFiltersLoseNoReport(t *testing.T) {
 		t.Errorf("%d of %d are lost; of %d, %.3g in expectation, at most %g", lost, asked/scale/stride, asked, expected*asked, mostLost)
 	}
 	crash(t, db) // the joined bits were set without a part
-	comparePlain(t, revoked/(2*db.Settings().Reports.Keep), scale)
+	comparePlain(t, revoked/(2*bloomdbtest.SettingsOf(db).Reports.Keep), scale)
 }
 
 // fillRevoked fills the revocation filters of all kept generations. It returns the number of
 // keys in them, and the chance that they contain another key.
 func fillRevoked(t *testing.T, db *bloomdb.DB) (keys int, chance float64) {
 	t.Helper()
-	newest := db.Settings().Generation(layout.RevokedFilter, db.Now())
-	for gen := newest - int64(db.Settings().Reports.Keep) + 1; gen <= newest; gen++ {
+	newest := bloomdbtest.SettingsOf(db).Generation(layout.RevokedFilter, db.Now())
+	for gen := newest - int64(bloomdbtest.SettingsOf(db).Reports.Keep) + 1; gen <= newest; gen++ {
 		tg := layout.Target{Kind: layout.RevokedFilter, Gen: gen}
-		own, part := ownBits(t, db, tg), partOf(t, db, "other", tg, layout.BitsShape(db.Settings().RevokedShape()))
+		own, part := ownBits(t, db, tg), partOf(t, db, "other", tg, layout.BitsShape(bloomdbtest.SettingsOf(db).RevokedShape()))
 		for i, b := range []*filter.Bits{own, part.Others} {
-			for ; b.Ones() <= db.Settings().FillLimit(layout.RevokedFilter, b.Shape()); keys++ {
+			for ; b.Ones() <= bloomdbtest.SettingsOf(db).FillLimit(layout.RevokedFilter, b.Shape()); keys++ {
 				b.Set(keyring.Stretch(filter.Mix(uint64(gen)<<40 ^ uint64(i)<<36 ^ uint64(keys))))
 			}
 			chance += b.Error()

@@ -161,8 +161,8 @@ func TestDomainsOfBothKeys(t *testing.T) {
 	}
 }
 
-// A muted or dropped site stays so under the new key, and later changes apply to both
-// databases.
+// A muted or dropped site stays so under the new key, and later changes apply to both databases,
+// also after a crash.
 func TestMutedAcrossKeys(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "b")
 	db := bloomdbtest.Open(t, o)
@@ -170,17 +170,23 @@ func TestMutedAcrossKeys(t *testing.T) {
 	testenv.Check(t, db.Drop("x"))
 	testenv.Check(t, db.Close())
 	db = bloomdbtest.Open(t, rolledOver(o))
-	for _, d := range db.Keyspaces() {
-		if x, _ := d.Store.View.Load().Trusted.Find("x"); !d.Store.Muted("a") || !x.Dropped {
-			t.Errorf("under %s: a muted %v, x %+v", hex.EncodeToString(d.Ring.KeyID[:]), d.Store.Muted("a"), x)
+	dropped := func(s bloomdb.SiteStatus) bool { return s.Site == "x" && s.Dropped }
+	for _, d := range []*bloomdb.DB{db, db.Previous()} {
+		if s := d.Status(); !d.Muted("a") || !slices.ContainsFunc(s.Sites, dropped) {
+			t.Errorf("under %s: a muted %v, sites %+v", s.KeyID, d.Muted("a"), s.Sites)
 		}
 	}
 	testenv.Check(t, db.Mute("a", false))
 	testenv.Check(t, db.Drop("y"))
-	for _, d := range db.Keyspaces() {
-		if d.Store.Muted("a") || !d.Store.Muted("y") {
-			t.Errorf("under %s: a muted %v, y muted %v", hex.EncodeToString(d.Ring.KeyID[:]), d.Store.Muted("a"), d.Store.Muted("y"))
+	for _, d := range []*bloomdb.DB{db, db.Previous()} {
+		if d.Muted("a") || !d.Muted("y") {
+			t.Errorf("under %s: a muted %v, y muted %v", d.Status().KeyID, d.Muted("a"), d.Muted("y"))
 		}
+	}
+	crash(t, db)
+	db = bloomdbtest.Open(t, rolledOver(o))
+	if db.Muted("a") || db.Previous().Muted("a") || !db.Muted("x") {
+		t.Error("unmuted, but muted again after a restart")
 	}
 }
 

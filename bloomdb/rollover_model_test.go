@@ -51,7 +51,7 @@ func (s *rollingSite) under(key int) *bloomdb.DB {
 
 func (s *rollingSite) open(t *rapid.T) {
 	var err error
-	if s.db, err = bloomdb.Open(s.keyed()); err != nil {
+	if s.db, err = bloomdbtest.TryOpen(s.keyed()); err != nil {
 		t.Fatal(err)
 	}
 	for key := range 2 {
@@ -100,7 +100,7 @@ type rollingWorld struct {
 }
 
 func (w *rollingWorld) step(s *rollingSite) {
-	f := fact{gen: s.db.Settings().Generation(layout.SpamFilter, w.clock.Now()), site: s.name, message: rapid.IntRange(0, 3).Draw(w.T, "message")}
+	f := fact{gen: bloomdbtest.SettingsOf(s.db).Generation(layout.SpamFilter, w.clock.Now()), site: s.name, message: rapid.IntRange(0, 3).Draw(w.T, "message")}
 	switch rapid.SampledFrom([]string{"report", "report", "report", "revoke", "exchange", "exchange", "period", "save", "crash", "roll"}).Draw(w.T, "what") {
 	case "report":
 		bloomdbtest.Report(w.t, s.db, f.message)
@@ -201,7 +201,7 @@ func TestRolloverModel(t *testing.T) {
 			i := rapid.IntRange(0, 2).Draw(rt, "site")
 			w.step(w.sites[i])
 			for _, s := range w.sites {
-				oldest := s.db.Settings().Generation(layout.SpamFilter, w.clock.Now()) - int64(s.db.Settings().Reports.Keep) + 1
+				oldest := bloomdbtest.SettingsOf(s.db).Generation(layout.SpamFilter, w.clock.Now()) - int64(bloomdbtest.SettingsOf(s.db).Reports.Keep) + 1
 				for n := range 4 {
 					if got, want := s.db.Judge(bloomdbtest.Message(n)).Listed, s.lists(n, oldest); got != want {
 						rt.Fatalf("site %s in phase %d lists %d: %v, want %v", s.name, s.phase, n, got, want)

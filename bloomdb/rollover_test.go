@@ -89,7 +89,7 @@ func TestRollingSitesExchange(t *testing.T) {
 		}
 		e := w.db.Judge(bloomdbtest.Message(4))
 		if len(e.Matches) != 2 || !slices.Equal(e.Matches[0].Sites, w.sites) || e.Sites != len(w.sites) {
-			t.Errorf("site %s: %+v, want one match of each signature by %v", w.db.Options().Site, e, w.sites)
+			t.Errorf("site %s: %+v, want one match of each signature by %v", bloomdbtest.OptionsOf(w.db).Site, e, w.sites)
 		}
 	}
 	testenv.Check(t, r.b.Revoke(bloomdbtest.Message(4)))
@@ -123,7 +123,7 @@ func TestNewestGenerationWinsAcrossKeys(t *testing.T) {
 	bloomdbtest.Report(t, r.a, 1)
 	r.exchange(t)
 	listed(t, r.b, 1, true)
-	if e := r.b.Judge(bloomdbtest.Message(1)); len(e.Matches) != 2 || e.Matches[0].Generation != r.b.Settings().Generation(layout.SpamFilter, c.Now()) {
+	if e := r.b.Judge(bloomdbtest.Message(1)); len(e.Matches) != 2 || e.Matches[0].Generation != bloomdbtest.SettingsOf(r.b).Generation(layout.SpamFilter, c.Now()) {
 		t.Errorf("%+v", e)
 	}
 	testenv.Check(t, r.c.Revoke(bloomdbtest.Message(1)))
@@ -144,7 +144,7 @@ func TestCountsOfBothKeys(t *testing.T) {
 		sites int
 	}{{r.a, 13, 2}, {r.b, 513, 3}, {r.c, 510, 2}} {
 		if e := w.db.Judge(bloomdbtest.Message(1)); e.Count != w.count || e.Sites != w.sites {
-			t.Errorf("site %s: %d by %d sites, want %d by %d", w.db.Options().Site, e.Count, e.Sites, w.count, w.sites)
+			t.Errorf("site %s: %d by %d sites, want %d by %d", bloomdbtest.OptionsOf(w.db).Site, e.Count, e.Sites, w.count, w.sites)
 		}
 	}
 	trace := r.b.Explain(bloomdbtest.Message(1))[1]
@@ -170,7 +170,7 @@ func TestSketchesOfBothKeys(t *testing.T) {
 		want bool
 	}{{r.a, true}, {r.b, true}, {r.c, false}} {
 		if e := site.db.Judge(near(1000)); e.Listed != site.want {
-			t.Errorf("site %s: %+v", site.db.Options().Site, e)
+			t.Errorf("site %s: %+v", bloomdbtest.OptionsOf(site.db).Site, e)
 		}
 	}
 	mustReportSet(t, r.c, wordy(1, words(0, 60)...))
@@ -282,14 +282,14 @@ func TestKeysFindTheirFolders(t *testing.T) {
 			t.Errorf("%q is not in the log:\n%s", command, log.String())
 		}
 	}
-	if _, err := bloomdb.Open(bloomdb.Options{Dir: o.Dir, Site: "b", Key: [32]byte{4}}); !errors.Is(err, layout.ErrIdentity) {
+	if _, err := bloomdbtest.TryOpen(bloomdb.Options{Dir: o.Dir, Site: "b", Key: [32]byte{4}}); !errors.Is(err, layout.ErrIdentity) {
 		t.Errorf("a key that was never used: %v", err)
 	}
 	before := [32]byte{5}
-	if _, err := bloomdb.Open(bloomdb.Options{Dir: o.Dir, Site: "b", Key: [32]byte{4}, PreviousKey: &before}); !errors.Is(err, layout.ErrIdentity) {
+	if _, err := bloomdbtest.TryOpen(bloomdb.Options{Dir: o.Dir, Site: "b", Key: [32]byte{4}, PreviousKey: &before}); !errors.Is(err, layout.ErrIdentity) {
 		t.Errorf("two keys without data: %v", err)
 	}
-	if _, err := bloomdb.Open(bloomdb.Options{Dir: o.Dir, Site: "b", Key: newKey, PreviousKey: &newKey}); err == nil {
+	if _, err := bloomdbtest.TryOpen(bloomdb.Options{Dir: o.Dir, Site: "b", Key: newKey, PreviousKey: &newKey}); err == nil {
 		t.Error("no error for a key that is its own previous one")
 	}
 }

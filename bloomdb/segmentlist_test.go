@@ -11,9 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
@@ -33,7 +31,7 @@ func TestCrashedSite(t *testing.T) {
 	}
 	runtime.LockOSThread() // system calls are counted by thread
 	for life := range 2 {
-		db, err := bloomdb.Open(small(dir))
+		db, err := bloomdbtest.TryOpen(small(dir))
 		must(t, err)
 		for i := range 4 {
 			must(t, db.Report(bloomdbtest.Message(10*life+i), layout.ClassOther))
@@ -41,7 +39,7 @@ func TestCrashedSite(t *testing.T) {
 			if i == 1 {
 				must(t, db.Save())
 				bloomdbtest.Drain(t, db)
-				must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Now().Add(time.Hour)))
+				recordSizes(t, db)
 			}
 		}
 		must(t, db.Save())
@@ -92,7 +90,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 // checkCrashed opens the folder of a killed process.
 func checkCrashed(t *testing.T, dir string, out []byte, when string) {
 	t.Helper()
-	db, err := bloomdb.Open(small(dir))
+	db, err := bloomdbtest.TryOpen(small(dir))
 	if err != nil {
 		t.Fatalf("%s: %v", when, err)
 	}
@@ -141,14 +139,14 @@ func TestLostSegment(t *testing.T) {
 			bloomdbtest.Report(t, db, 3)
 			must(t, db.Resume(db.Tail()))
 			bloomdbtest.Drain(t, db)
-			must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Now().Add(time.Hour)))
+			recordSizes(t, db)
 			crash(t, db)
 			segments := files(t, o.Dir, "journal-*")
 			path := segments[len(segments)-1]
 			must(t, spoil(path))
 			mustRefuse(t, o, filepath.Base(path))
 
-			db, done, err := bloomdb.Repair(o)
+			db, done, err := bloomdbtest.Repair(o)
 			if err != nil || len(done) != 1 || done[0].Path != path || done[0].Lost == "" {
 				t.Fatal(done, err)
 			}
@@ -192,7 +190,7 @@ func TestLostJournalIsNamed(t *testing.T) {
 	for _, path := range gone {
 		must(t, os.Remove(path))
 	}
-	_, err := bloomdb.Open(o)
+	_, err := bloomdbtest.TryOpen(o)
 	if len(gone) < 2 {
 		t.Fatal(gone)
 	}
@@ -211,7 +209,7 @@ func TestTornTail(t *testing.T) {
 		db := bloomdbtest.MustOpen(t, o)
 		bloomdbtest.Report(t, db, 1)
 		if known {
-			must(t, db.Keyspace().Journal.List.RaiseLater(db.Keyspace().Journal.Durable, db.Now().Add(time.Hour)))
+			recordSizes(t, db)
 		}
 		crash(t, db)
 		path := files(t, o.Dir, "journal-*")[0]
@@ -275,7 +273,7 @@ func TestLostCompanion(t *testing.T) {
 		crash(t, db)
 		must(t, spoil(path))
 		mustRefuse(t, o, "reports.db")
-		db, done, err := bloomdb.Repair(o)
+		db, done, err := bloomdbtest.Repair(o)
 		if err != nil || len(done) != 1 || done[0].Path != path {
 			t.Fatal(name, done, err)
 		}

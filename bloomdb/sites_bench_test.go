@@ -17,9 +17,9 @@ func BenchmarkMute(b *testing.B) {
 	db := bloomdbtest.Open(b, bloomdb.Options{Dir: b.TempDir(), Site: "a", Key: bloomdbtest.Key, Now: bloomdbtest.NewClock().Now})
 	t := current(db, layout.SpamFilter)
 	r := rand.New(rand.NewPCG(1, 2))
-	keys := int(db.Settings().KeysPerGeneration()) / 4
+	keys := int(bloomdbtest.SettingsOf(db).KeysPerGeneration()) / 4
 	for _, site := range []string{"b", "c", "d", "e"} {
-		scratch, err := filter.NewBits(db.Settings().SpamShape())
+		scratch, err := filter.NewBits(bloomdbtest.SettingsOf(db).SpamShape())
 		testenv.Check(b, err)
 		for range keys {
 			scratch.Set(randomHash(r))
@@ -27,7 +27,7 @@ func BenchmarkMute(b *testing.B) {
 		testenv.Check(b, fillPart(partOf(b, db, site, t, layout.BitsShape(scratch.Shape())).Part, scratch))
 		db.Keyspace().Peers.Restore(layout.Origin{Site: site, Epoch: 2}, 1, 0, 0)
 	}
-	b.Logf("%d keys of each of 4 sites, filter of %d MiB", keys, db.Settings().SpamShape().Bytes()>>20)
+	b.Logf("%d keys of each of 4 sites, filter of %d MiB", keys, bloomdbtest.SettingsOf(db).SpamShape().Bytes()>>20)
 	for _, tc := range []struct {
 		name string
 		on   bool

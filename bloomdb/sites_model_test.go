@@ -48,7 +48,7 @@ func drawOp(t *rapid.T) siteOp {
 // depend on the groups already stored.
 func (w *siteWorld) do(db *bloomdb.DB, op siteOp) {
 	set := bloomdbtest.Message(op.message)
-	if db.Options().Site != "a" {
+	if bloomdbtest.OptionsOf(db).Site != "a" {
 		set = wordy(op.message, words(100*op.message, 60)...)
 	}
 	var err error
@@ -68,7 +68,7 @@ func (w *siteWorld) do(db *bloomdb.DB, op siteOp) {
 func (w *siteWorld) open(site, dir string) *bloomdb.DB {
 	o := classOptions(dir, site)
 	o.Now = w.clock.Now
-	db, err := bloomdb.Open(o)
+	db, err := bloomdbtest.TryOpen(o)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func (w *siteWorld) open(site, dir string) *bloomdb.DB {
 }
 
 // reopen opens the database again after a function of the test.
-func (w *siteWorld) reopen() { w.db = w.open("a", w.db.Options().Dir) }
+func (w *siteWorld) reopen() { w.db = w.open("a", bloomdbtest.OptionsOf(w.db).Dir) }
 
 // receive applies the new deltas of a site. All deltas of a muted site are rejected.
 func (w *siteWorld) receive(site string) {

@@ -18,17 +18,17 @@ import (
 func sketchBench(b *testing.B, sketches bool, r layout.ReportOptions) *bloomdb.DB {
 	o := bloomdbtest.Options(b.TempDir(), "mx1")
 	o.Reports, o.Exchange = r, false
-	db, err := bloomdb.Open(o)
+	db, err := bloomdbtest.TryOpen(o)
 	testenv.Check(b, err)
 	b.Cleanup(func() { crash(b, db) })
 	random := rand.New(rand.NewPCG(1, 2))
-	load := map[layout.Kind]int{layout.SpamFilter: int(db.Settings().KeysPerGeneration()) - 1000}
+	load := map[layout.Kind]int{layout.SpamFilter: int(bloomdbtest.SettingsOf(db).KeysPerGeneration()) - 1000}
 	if sketches {
-		load[layout.SketchFilter] = int(db.Settings().SketchEntriesPerGeneration() / layout.Unevenness)
+		load[layout.SketchFilter] = int(bloomdbtest.SettingsOf(db).SketchEntriesPerGeneration() / layout.Unevenness)
 	}
-	for gen := range db.Settings().Reports.Keep {
+	for gen := range bloomdbtest.SettingsOf(db).Reports.Keep {
 		for kind, n := range load {
-			t := layout.Target{Kind: kind, Gen: db.Settings().Generation(layout.SpamFilter, db.Now()) - int64(gen)}
+			t := layout.Target{Kind: kind, Gen: bloomdbtest.SettingsOf(db).Generation(layout.SpamFilter, db.Now()) - int64(gen)}
 			own := ownBits(b, db, t)
 			other := partOf(b, db, "mx2", t, layout.BitsShape(own.Shape()))
 			for i := range n {

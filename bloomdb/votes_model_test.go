@@ -36,11 +36,11 @@ type votesModel struct {
 }
 
 func (m *votesModel) generation() int64 {
-	return m.opt.Settings().Generation(layout.SpamFilter, m.clock.Now())
+	return bloomdbtest.Settings(m.opt).Generation(layout.SpamFilter, m.clock.Now())
 }
 
 func (m *votesModel) open() {
-	db, err := bloomdb.Open(m.opt)
+	db, err := bloomdbtest.TryOpen(m.opt)
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func (m *votesModel) step(t *testing.T) {
 		m.clock.Add(time.Duration(rapid.IntRange(1, 3).Draw(m.T, "periods")) * 168 * time.Hour)
 		for range store.KeepExpired * rapid.IntRange(0, 1).Draw(m.T, "expired") {
 			m.db.Maintain()
-			m.db.Keyspace().Votes.Own.Expire(m.db.Settings().VotesGeneration())
+			m.db.Keyspace().Votes.Own.Expire(bloomdbtest.SettingsOf(m.db).VotesGeneration())
 		}
 	case "save":
 		if err := m.db.Save(); err != nil {
@@ -153,7 +153,8 @@ func (m *votesModel) checkBits(gen int64) {
 func TestVotesModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := votesModel{T: rt, clock: bloomdbtest.NewClock(), filters: map[int64]*generalized.Filter{}, words: map[int64]map[int]int{}}
-		m.opt = *completed(t, bloomdbtest.Options(t.TempDir(), "a"))
+		m.opt = bloomdbtest.Options(t.TempDir(), "a")
+		layout.SetDefaults(&m.opt.Reports, &m.opt.Counts, &m.opt.Domains)
 		m.opt.Now = m.clock.Now
 		m.open()
 		defer func() { m.db.Close() }()
@@ -374,10 +375,4 @@ func FuzzVotes(f *testing.F) {
 			t.Fatalf("decoded, coded and decoded: %v", err)
 		}
 	})
-}
-
-func completed(t *testing.T, o bloomdb.Options) *bloomdb.Options {
-	t.Helper()
-	testenv.Check(t, o.Complete())
-	return &o
 }

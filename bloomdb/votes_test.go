@@ -131,7 +131,7 @@ func TestVotesGiveWay(t *testing.T) {
 	}
 }
 
-// The match names the best key: the text, or the body if the voters have only that.
+// The match names the best key: the text, or the body if the sites that vote have only that.
 func TestVotesByTextOrBody(t *testing.T) {
 	c := bloomdbtest.NewClock()
 	here, a, b := listener(t, c, "a", "b"), member(t, c, "a"), member(t, c, "b")
@@ -250,9 +250,9 @@ func TestApplyVotesRefuses(t *testing.T) {
 		h.Type, h.Site, h.Epoch = wire.RecordVotes, "a", 2
 		return sealer(a).EncodeRecord(h, body)
 	}
-	body, _, err := a.Keyspace().Votes.Own.Body(a.Settings().VotesGeneration(), a.Settings().Reports.Period)
+	body, _, err := a.Keyspace().Votes.Own.Body(bloomdbtest.SettingsOf(a).VotesGeneration(), bloomdbtest.SettingsOf(a).Reports.Period)
 	testenv.Check(t, err)
-	future, _, _ := a.Keyspace().Votes.Own.Body(a.Settings().VotesGeneration()+1, a.Settings().Reports.Period)
+	future, _, _ := a.Keyspace().Votes.Own.Body(bloomdbtest.SettingsOf(a).VotesGeneration()+1, bloomdbtest.SettingsOf(a).Reports.Period)
 	for _, tc := range []struct {
 		name string
 		data []byte
@@ -261,7 +261,7 @@ func TestApplyVotesRefuses(t *testing.T) {
 	}{
 		{"federation", mustVotes(t, foreign), wire.ErrFederation, ""},
 		{"stranger", mustVotes(t, member(t, c, "z")), wire.ErrStranger, ""},
-		{"heard in full", mustVotes(t, member(t, c, "friend")), nil, "the site's trust is full"},
+		{"trusted in full", mustVotes(t, member(t, c, "friend")), nil, "the site's trust is full"},
 		{"clock", mustVotes(t, member(t, ahead, "a")), layout.ErrClock, ""},
 		{"period", mustVotes(t, daily), layout.ErrParameters, "period there 86400 s, here 604800 s"},
 		{"torn", append(slices.Clone(good[:len(good)-1]), good[len(good)-1]^1), nil, "authentication code"},

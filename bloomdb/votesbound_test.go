@@ -31,7 +31,7 @@ func votersNamed() (names []string) {
 // crafted returns a record of votes that a member made by hand for a site.
 func crafted(db *bloomdb.DB, site string, stamp uint64, f *generalized.Filter) []byte {
 	h := wire.Head{Type: wire.RecordVotes, Site: site, Epoch: 2, Seq: stamp, Made: db.Now()}
-	return sealer(db).EncodeRecord(h, wire.AppendVotes(nil, wire.VotesBody{Gen: db.Settings().VotesGeneration(), Period: 604800, Filter: f}))
+	return sealer(db).EncodeRecord(h, wire.AppendVotes(nil, wire.VotesBody{Gen: bloomdbtest.SettingsOf(db).VotesGeneration(), Period: 604800, Filter: f}))
 }
 
 // wordsAt returns the filter with the given words of 64 bits. Position 0 is the lowest bit.
@@ -93,7 +93,7 @@ func TestVotesAreBounded(t *testing.T) {
 		}
 		votes, listed := 0, 0
 		for range messages {
-			if n := votesOf(here.Keyspace().Votes.Voters.All(), randomHash(r), randomHash(r)); n > 0 {
+			if n := votesOf(here.Keyspace().Votes.Received.All(), randomHash(r), randomHash(r)); n > 0 {
 				votes += n
 				if n >= vote.Needed {
 					listed++

@@ -275,7 +275,7 @@ func (c *conn) await(stage string, limit time.Duration, n int) {
 	}
 	c.Conn.SetReadDeadline(deadline) // the read returns the error
 	if c.raw != nil {
-		quickAck(c.raw)
+		door.QuickAck(c.raw)
 	}
 }
 

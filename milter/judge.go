@@ -162,16 +162,7 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 		d.Limits, d.Short = set.Limits, msg.short
 		return d
 	}
-	sightings := msg.sightings()
-	if s.isRetry(msg, set) {
-		sightings = 0
-	}
-	if err := s.db.Count(set, sightings); err != nil {
-		s.metrics.Failure("count")
-		if s.countFailed.allow() {
-			msg.options.Log.Error("count not written to disk", "error", err)
-		}
-	}
+	sightings := s.count(msg, set)
 	sender := msg.from()
 	evidence := s.db.JudgeFrom(set, sender)
 	if err := s.db.CountDomains(set, evidence, sightings); err != nil {
@@ -191,6 +182,21 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 		})
 	}
 	return d
+}
+
+// count adds the sightings of a message to those of this site, and returns their number. A second
+// try of a message that was deferred is none.
+func (s *Server) count(msg *message, set signature.Set) (sightings uint32) {
+	if !s.isRetry(msg, set) {
+		sightings = msg.sightings()
+	}
+	if err := s.db.Count(set, sightings); err != nil {
+		s.metrics.Failure("count")
+		if s.countFailed.allow() {
+			msg.options.Log.Error("count not written to disk", "error", err)
+		}
+	}
+	return sightings
 }
 
 // Judgement is the verdict on one message, with its signatures.

@@ -1,6 +1,6 @@
 // Package backup copies the state folder of an open database, as a crash could have left it.
 //
-// It opens the files and knows which of them belong together; the caller copies them. It takes
+// It opens the files that belong together; the caller copies them. It takes
 // SnapshotMu of a keyspace while it opens the keyspace's files.
 package backup
 

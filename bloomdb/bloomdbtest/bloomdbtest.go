@@ -18,6 +18,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/keyspace/keyspacetest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/repair"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -65,12 +66,58 @@ func Open(t testing.TB, o bloomdb.Options) *bloomdb.DB {
 // MustOpen opens a database. The test closes it.
 func MustOpen(t testing.TB, o bloomdb.Options) *bloomdb.DB {
 	t.Helper()
-	db, err := bloomdb.Open(o)
+	db, err := TryOpen(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return db
 }
+
+// TryOpen opens a database like bloomdb.Open.
+func TryOpen(o bloomdb.Options) (*bloomdb.DB, error) {
+	db, err := bloomdb.Open(o)
+	remember(db, o)
+	return db, err
+}
+
+// Repair opens and repairs a database like bloomdb.Repair.
+func Repair(o bloomdb.Options) (*bloomdb.DB, []repair.Repaired, error) {
+	db, done, err := bloomdb.Repair(o)
+	remember(db, o)
+	return db, done, err
+}
+
+// opened contains the options of open databases, by weak.Pointer[bloomdb.DB].
+var opened sync.Map
+
+func remember(db *bloomdb.DB, o bloomdb.Options) {
+	for ; db != nil; db = db.Previous() {
+		opened.Store(weak.Make(db), o)
+	}
+}
+
+// OptionsOf returns the options with which a test opened a database.
+func OptionsOf(db *bloomdb.DB) bloomdb.Options {
+	o, ok := opened.Load(weak.Make(db))
+	if !ok {
+		panic("the database was not opened by this package")
+	}
+	return o.(bloomdb.Options)
+}
+
+// Settings returns the settings of a database that is opened with o: the sizes and periods of its
+// filters with their defaults, and the clock of o.
+func Settings(o bloomdb.Options) *layout.Settings {
+	layout.SetDefaults(&o.Reports, &o.Counts, &o.Domains)
+	s := &layout.Settings{Dir: o.Dir, Site: o.Site, Reports: o.Reports, Counts: o.Counts, Domains: o.Domains, Exchange: o.Exchange, Now: o.Now}
+	if s.Now == nil {
+		s.Now = time.Now
+	}
+	return s
+}
+
+// SettingsOf returns the settings of a database.
+func SettingsOf(db *bloomdb.DB) *layout.Settings { return Settings(OptionsOf(db)) }
 
 // crashed contains the databases that crashed, by weak.Pointer[bloomdb.DB]: it must not keep
 // their memory.

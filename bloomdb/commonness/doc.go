@@ -23,8 +23,8 @@
 // A set is a Bloom filter of entries, one for each period of reports, and expires with them. It
 // does not count: the entries of a feature are the pairs of the feature with one of 64 numbers of
 // a sender, one of 32 days, and one of 16 days of reports. The number of entries found is the
-// number of different senders or days. A counter would need these pairs beside it, to tell a new
-// sender from the same one. Two senders share a number in one of 64 cases, and then count as one.
+// number of different senders or days. A counter would need these pairs beside it, to distinguish a
+// new sender from the same one. Two senders share a number in one of 64 cases, and then count as one.
 //
 // A set has up to three layers (Almeida et al., "Scalable Bloom Filters", 2007): filters for
 // 100,000, 900,000 and 7,000,000 entries, of 0.2, 1.6 and 12.8 MB. The next one is made when the

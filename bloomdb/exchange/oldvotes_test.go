@@ -12,8 +12,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// An attacker replaces the current votes with those of an earlier epoch, and stops. The voter
-// requests new ones, and receives the later reports.
+// An attacker replaces the current votes with those of an earlier epoch, and stops. The
+// other site requests new ones, and receives the later reports.
 func TestVotesOfAnEarlierEpochAreReplaced(t *testing.T) {
 	m, _ := redistest.Mini(t)
 	url := "redis://" + m.Addr()
@@ -54,7 +54,7 @@ func TestVotesOfAnEarlierEpochAreReplaced(t *testing.T) {
 		return joinSite(t, o, url, exchange.Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond, SnapshotInterval: 100 * time.Millisecond})
 	}
 	knows := func(s *site, name string) {
-		testenv.Eventually(t, "the voter knows the "+name, func() bool {
+		testenv.Eventually(t, "the site has the votes of the "+name, func() bool {
 			s.x.RequestResync() // in production every half minute
 			return s.lists(mail("%s", name))
 		})

@@ -156,23 +156,23 @@ func TestDecide(t *testing.T) {
 			facts: facts{sketches: []sketchFacts{near(aSketch, 9, false)}, message: messageFacts{words: at(10, 1)}},
 		},
 		"too few votes": {
-			facts: facts{voters: []string{"v"}},
+			facts: facts{votedBy: []string{"v"}},
 			want:  Evidence{Votes: 1},
 		},
 		"votes": {
-			facts: facts{voters: []string{"v", "w"}},
+			facts: facts{votedBy: []string{"v", "w"}},
 			want:  Evidence{Listed: true, Votes: 2, Sites: 2, Matches: []Match{{Signature: aText, Votes: true}}},
 		},
 		"votes, and it is listed": {
-			facts: facts{voters: []string{"v", "w"}, signatures: []signatureFacts{reportedIn(aBody, 9, "a")}},
+			facts: facts{votedBy: []string{"v", "w"}, signatures: []signatureFacts{reportedIn(aBody, 9, "a")}},
 			want:  Evidence{Listed: true, Votes: 2, Sites: 1, Matches: []Match{{Signature: aBody}}},
 		},
 		"votes, and it is revoked in any generation": {
-			facts: facts{voters: []string{"v", "w"}, message: messageFacts{words: at(1, 1)}},
+			facts: facts{votedBy: []string{"v", "w"}, message: messageFacts{words: at(1, 1)}},
 			want:  Evidence{Votes: 2, Matches: []Match{{Signature: aText, Votes: true, Revoked: true}}},
 		},
 		"votes, and it is retouched": {
-			facts: facts{voters: []string{"v", "w"}, message: messageFacts{nil, []int64{2}}},
+			facts: facts{votedBy: []string{"v", "w"}, message: messageFacts{nil, []int64{2}}},
 			want:  Evidence{Votes: 2, Matches: []Match{{Signature: aText, Votes: true, Revoked: true}}},
 		},
 		"a domain that is found in spam only": {
@@ -299,11 +299,11 @@ func TestUnite(t *testing.T) {
 			want: Evidence{Matches: []Match{{Signature: aSketch, Revoked: true}}},
 		},
 		"one vote under each key": {
-			a: facts{voters: []string{"v"}, vote: 1}, b: facts{voters: []string{"w"}, vote: 0},
+			a: facts{votedBy: []string{"v"}, vote: 1}, b: facts{votedBy: []string{"w"}, vote: 0},
 			want: Evidence{Listed: true, Votes: 2, Sites: 2, Matches: []Match{{Signature: aText, Votes: true}}},
 		},
 		"a vote under both keys": {
-			a: facts{voters: []string{"v"}}, b: facts{voters: []string{"v"}},
+			a: facts{votedBy: []string{"v"}}, b: facts{votedBy: []string{"v"}},
 			want: Evidence{Votes: 1},
 		},
 		"counted under both keys": {
@@ -334,7 +334,7 @@ func TestUniteAnyFacts(t *testing.T) {
 		before := decided(a)
 		one, other := decided(unite(a, b)), decided(unite(b, a))
 		if !reflect.DeepEqual(one, other) {
-			t.Fatalf("%+v\nthe other way about %+v", one, other)
+			t.Fatalf("%+v\nin the other order %+v", one, other)
 		}
 		if after := decided(a); !reflect.DeepEqual(before, after) {
 			t.Fatalf("%+v\nafterwards %+v", before, after)
@@ -381,8 +381,8 @@ func drawFacts(t *rapid.T, name string) facts {
 		sketch.matches = append(sketch.matches, sketchMatch{m, rapid.Bool().Draw(t, name+" strong")})
 	}
 	f.sketches = []sketchFacts{sketch}
-	if f.voters = names.Draw(t, name+" voters"); rapid.Bool().Draw(t, name+" no votes") {
-		f.voters, f.vote = nil, journal.VotesPerMessage
+	if f.votedBy = names.Draw(t, name+" voted by"); rapid.Bool().Draw(t, name+" no votes") {
+		f.votedBy, f.vote = nil, journal.VotesPerMessage
 	}
 	for _, gen := range some(" counts") {
 		f.counts = append(f.counts, store.SiteCount{Count: rapid.Uint32Range(1, 9).Draw(t, name+" count"), Gen: gen, Site: "a"})

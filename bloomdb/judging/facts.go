@@ -46,7 +46,7 @@ type facts struct {
 	signatures []signatureFacts  // signatures that some keyspace may list
 	sketches   []sketchFacts     // sketches that match in some keyspace
 	message    messageFacts      // gathered if sketches or votes list the message
-	voters     []string          // sites that vote for the message
+	votedBy    []string          // sites that vote for the message
 	vote       int               // index in Keys of the best signature that one of them has
 	counts     []store.SiteCount // counts of its counting signatures
 	links      []linkFacts       // gathered if nothing else lists the message

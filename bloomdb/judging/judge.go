@@ -105,8 +105,8 @@ func (q *question) find(f *hits) {
 			f.sketches |= 1 << s.Number
 		}
 	}
-	q.voters, q.vote = q.votes()
-	f.votes += len(q.voters)
+	q.votedBy, q.vote = q.votes()
+	f.votes += len(q.votedBy)
 }
 
 // gather looks up the details of what was found in any keyspace.
@@ -210,7 +210,7 @@ func unite(a, b facts) facts {
 	a.sketches = Merged(a.sketches, b.sketches, func(s, o sketchFacts) bool { return s.number == o.number },
 		func(s *sketchFacts, o sketchFacts) { *s = s.unite(o) })
 	a.message = a.message.unite(b.message)
-	a.voters, a.vote = mergedNames(a.voters, b.voters), min(a.vote, b.vote)
+	a.votedBy, a.vote = mergedNames(a.votedBy, b.votedBy), min(a.vote, b.vote)
 	a.counts = Merged(summedCounts(a.counts), summedCounts(b.counts), store.SiteCount.IsSame,
 		func(c *store.SiteCount, o store.SiteCount) { c.Count = max(c.Count, o.Count) })
 	slices.SortStableFunc(a.counts, func(c, o store.SiteCount) int { return cmp.Compare(c.Number, o.Number) })
@@ -247,7 +247,7 @@ func summedCounts(counts []store.SiteCount) []store.SiteCount {
 // needsLinks reports whether link domains may list the message: there is no other match, not
 // even a revoked one.
 func (f *facts) needsLinks(p Policy) bool {
-	if len(f.voters) >= p.Votes {
+	if len(f.votedBy) >= p.Votes {
 		return false
 	}
 	for i := range f.signatures {
@@ -266,7 +266,7 @@ func (f *facts) needsLinks(p Policy) bool {
 // decide applies the rules: a listing is valid if it is newer than all revocations. Matches that
 // are on the never-list are removed last.
 func (f *facts) decide(set *signature.Set, p Policy) (e Evidence) {
-	e.Votes, e.Limits = len(f.voters), f.limits
+	e.Votes, e.Limits = len(f.votedBy), f.limits
 	e.Matches, e.Weak = f.matches(set.Signatures, p), f.weak()
 	if len(e.Matches) == 0 {
 		e.Matches = f.matchesOfLinks(e.Weak, p)
@@ -301,10 +301,10 @@ func (f *facts) matches(exact []signature.Signature, p Policy) (matches []Match)
 			matches = append(matches, m.Match)
 		}
 	}
-	if len(f.voters) < p.Votes || slices.ContainsFunc(matches, func(m Match) bool { return !m.Revoked }) {
+	if len(f.votedBy) < p.Votes || slices.ContainsFunc(matches, func(m Match) bool { return !m.Revoked }) {
 		return matches
 	}
-	m := Match{Signature: exact[vote.Keys(exact)[f.vote]], Sites: f.voters, Votes: true}
+	m := Match{Signature: exact[vote.Keys(exact)[f.vote]], Sites: f.votedBy, Votes: true}
 	m.Revoked = f.message.words.revoked() != neverRevoked || len(f.message.retouched) > 0
 	return append(matches, m)
 }

@@ -55,7 +55,7 @@ func plainOf(sketches []signature.Sketch) (bits uint64) {
 	return bits
 }
 
-// messageOf returns what speaks against a listing of the message in all keyspaces.
+// messageOf returns the facts against a listing of the message, from all keyspaces.
 func messageOf(asked []question) messageFacts {
 	var m messageFacts
 	for i := range asked {
@@ -65,7 +65,7 @@ func messageOf(asked []question) messageFacts {
 	return m
 }
 
-// askMessage gathers what speaks against a listing of the message itself, once.
+// askMessage gathers the facts against a listing of the message itself, once.
 func (q *question) askMessage() {
 	if q.isMessageKnown {
 		return

@@ -13,8 +13,8 @@ import (
 // signature by which one of them does.
 func (q *question) votes() (sites []string, best int) {
 	best = journal.VotesPerMessage
-	voters := q.ks.Votes.Voters.All()
-	if len(voters) == 0 {
+	received := q.ks.Votes.Received.All()
+	if len(received) == 0 {
 		return nil, best
 	}
 	keys := make([]filter.Hash, 0, journal.VotesPerMessage)
@@ -22,7 +22,7 @@ func (q *question) votes() (sites []string, best int) {
 		keys = append(keys, q.hashes()[i])
 	}
 	now := q.ks.Settings.Generation(layout.SpamFilter, q.ks.Settings.Now())
-	for _, v := range voters {
+	for _, v := range received {
 		if i := slices.IndexFunc(keys, v.Has); i >= 0 && !v.Stale(now) && !q.view.Trusted.Mutes(v.Head.Site) {
 			sites, best = append(sites, v.Head.Site), min(best, i)
 		}

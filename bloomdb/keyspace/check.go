@@ -42,25 +42,8 @@ func ReadAll(dir string, keyID [8]byte, votes func(name string) error) error {
 	}
 	segments := make(map[uint32]bool)
 	for _, entry := range entries {
-		name := entry.Name()
-		path := filepath.Join(dir, name)
-		if strings.HasSuffix(name, ".snapshot") && !strings.HasPrefix(name, ".") {
-			_, e := store.ReadSnapshot(path, keyID, nil)
-			err = errors.Join(err, e)
-		}
-		if gen, ok := mask.ParsePath(name); ok {
-			_, e := mask.Read(path, keyID, gen)
-			err = errors.Join(err, e)
-		}
-		if gen, ok := commonness.Files.Parse(name); ok {
-			err = errors.Join(err, commonness.Check(path, keyID, gen))
-		}
-		err = errors.Join(err, votes(name))
-		if never.IsPath(name) {
-			_, e := never.Read(path, keyID)
-			err = errors.Join(err, e)
-		}
-		if n, ok := strings.CutPrefix(name, "journal-"); ok {
+		err = errors.Join(err, readFile(dir, entry.Name(), keyID), votes(entry.Name()))
+		if n, ok := strings.CutPrefix(entry.Name(), "journal-"); ok {
 			if num, e := strconv.ParseUint(n, 10, 32); e == nil {
 				segments[uint32(num)] = true
 			}
@@ -69,9 +52,32 @@ func ReadAll(dir string, keyID [8]byte, votes func(name string) error) error {
 	if _, e := clock.ReadStamp(dir); !errors.Is(e, fs.ErrNotExist) {
 		err = errors.Join(err, e)
 	}
-	listed, e := journal.ReadSegments(dir, keyID)
-	if !errors.Is(e, fs.ErrNotExist) {
-		err = errors.Join(err, e)
+	return errors.Join(err, readJournal(dir, keyID, segments))
+}
+
+// readFile reads a snapshot, a mask, a set of common features or the never-list.
+func readFile(dir, name string, keyID [8]byte) (err error) {
+	path := filepath.Join(dir, name)
+	if strings.HasSuffix(name, ".snapshot") && !strings.HasPrefix(name, ".") {
+		_, err = store.ReadSnapshot(path, keyID, nil)
+	}
+	if gen, ok := mask.ParsePath(name); ok {
+		_, err = mask.Read(path, keyID, gen)
+	}
+	if gen, ok := commonness.Files.Parse(name); ok {
+		err = commonness.Check(path, keyID, gen)
+	}
+	if never.IsPath(name) {
+		_, err = never.Read(path, keyID)
+	}
+	return err
+}
+
+// readJournal reads the segments that exist, and names those that are listed and do not.
+func readJournal(dir string, keyID [8]byte, segments map[uint32]bool) error {
+	listed, err := journal.ReadSegments(dir, keyID)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
 	for n := range listed {
 		if !segments[n] {

@@ -140,7 +140,7 @@ func (ks *Keyspace) HoldsReports() bool {
 			}
 		}
 	}
-	return len(ks.Votes.Voters.All()) > 0
+	return len(ks.Votes.Received.All()) > 0
 }
 
 // witness uses the time of a record to confirm the clock, if its site is fully trusted.
@@ -172,7 +172,7 @@ func (ks *Keyspace) DropSite(site string) error {
 		for _, o := range epochs {
 			delete(ks.Files.Saved, store.SitePath(ks.Settings.Dir, o))
 		}
-		ks.Votes.Voters.Drop(site)
+		ks.Votes.Received.Drop(site)
 	})
 	if err != nil {
 		return fmt.Errorf("drop %s: %w", site, err)

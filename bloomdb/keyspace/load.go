@@ -28,22 +28,11 @@ import (
 
 // Load reads the state folder into an empty database: identity, snapshots, then the journal.
 func (ks *Keyspace) Load() error {
-	dir := ks.Settings.Dir
-	id, err := folder.ReadIdentity(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		id, err = ks.begin()
-	}
-	if err == nil {
-		err = id.Check(ks.Settings, ks.Ring.KeyID)
-	}
+	id, err := ks.loadIdentity()
 	if err != nil {
 		return err
 	}
-	if err := ks.Peers.Begin(id); err != nil {
-		return err
-	}
-	ks.Outbox.Begin(id, ks.Settings.Exchange)
-	entries, err := os.ReadDir(dir)
+	entries, err := os.ReadDir(ks.Settings.Dir)
 	if err != nil {
 		return fmt.Errorf("state folder: %w", err)
 	}
@@ -62,6 +51,49 @@ func (ks *Keyspace) Load() error {
 	if err := ks.checkSegments(listed, segments); err != nil {
 		return err
 	}
+	if err := ks.loadBesideFilters(entries, id); err != nil {
+		return err
+	}
+	if err := ks.replay(segments, listed); err != nil {
+		return err
+	}
+	if err := ks.checkJournal(segments); err != nil {
+		return err
+	}
+	if ks.Journal, err = journal.Open(ks.Settings.Dir, ks.Ring.KeyID, segments, id.Segment(), ks.newFile); err != nil {
+		return err
+	}
+	ks.Outbox.Journal = ks.Journal
+	ks.Outbox.Opened(ks.Journal.Mark(), ks.Files.DomainsLost)
+	if len(ks.Files.DamagedFiles()) > 0 {
+		ks.lastSave = ks.lastSave.Add(-saveInterval) // Save soon: the identity must not name files that were set aside
+	}
+	return nil
+}
+
+// loadIdentity reads who this site is, and where it stands with other sites. A new folder gets an
+// identity.
+func (ks *Keyspace) loadIdentity() (folder.Identity, error) {
+	id, err := folder.ReadIdentity(ks.Settings.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		id, err = ks.begin()
+	}
+	if err == nil {
+		err = id.Check(ks.Settings, ks.Ring.KeyID)
+	}
+	if err == nil {
+		err = ks.Peers.Begin(id)
+	}
+	if err != nil {
+		return id, err
+	}
+	ks.Outbox.Begin(id, ks.Settings.Exchange)
+	return id, nil
+}
+
+// loadBesideFilters reads the files of what is no filter: masks, never-list, votes and what is
+// common here.
+func (ks *Keyspace) loadBesideFilters(entries []os.DirEntry, id folder.Identity) error {
 	if err := ks.dropDomains(); err != nil {
 		return err
 	}
@@ -71,26 +103,9 @@ func (ks *Keyspace) Load() error {
 	if err := ks.loadNever(entries); err != nil {
 		return err
 	}
-	if err := errors.Join(ks.Files.LoadGenerations(vote.OwnVotesFiles, entries, id.Snapshots, ks.Votes.LoadOwn),
+	return errors.Join(ks.Files.LoadGenerations(vote.OwnVotesFiles, entries, id.Snapshots, ks.Votes.LoadOwn),
 		ks.Files.LoadGenerations(commonness.Files, entries, id.Snapshots, ks.Common.Load),
-		ks.Votes.Load(entries, ks.Files.Contain)); err != nil {
-		return err
-	}
-	if err := ks.replay(segments, listed); err != nil {
-		return err
-	}
-	if err := ks.checkJournal(segments); err != nil {
-		return err
-	}
-	if ks.Journal, err = journal.Open(dir, ks.Ring.KeyID, segments, id.Segment(), ks.newFile); err != nil {
-		return err
-	}
-	ks.Outbox.Journal = ks.Journal
-	ks.Outbox.Opened(ks.Journal.Mark(), ks.Files.DomainsLost)
-	if len(ks.Files.DamagedFiles()) > 0 {
-		ks.lastSave = ks.lastSave.Add(-saveInterval) // Save soon: the identity must not name files that were set aside
-	}
-	return nil
+		ks.Votes.Load(entries, ks.Files.Contain))
 }
 
 // checkPresent returns an error for a snapshot that is missing: otherwise its loss would go

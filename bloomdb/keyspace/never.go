@@ -40,7 +40,7 @@ func (ks *Keyspace) PrepareNever(set signature.Set, note string) (never.Declared
 	}, ks.Never.Fits(e)
 }
 
-func (ks *Keyspace) UnneverSet(set signature.Set) ([]never.Declared, error) {
+func (ks *Keyspace) RemoveNeverSet(set signature.Set) ([]never.Declared, error) {
 	onlyParts := !slices.ContainsFunc(set.Signatures, func(s signature.Signature) bool { return !never.IsPart(s.Kind) })
 	asked := make(map[filter.Hash]bool)
 	for _, s := range set.Signatures {
@@ -48,12 +48,12 @@ func (ks *Keyspace) UnneverSet(set signature.Set) ([]never.Declared, error) {
 			asked[ks.Ring.ReportHash(s)] = true
 		}
 	}
-	return ks.Unnever(func(e *never.Entry) bool {
+	return ks.RemoveNever(func(e *never.Entry) bool {
 		return slices.ContainsFunc(e.Exact, func(s never.Signature) bool { return asked[s.Hash] })
 	})
 }
 
-func (ks *Keyspace) Unnever(chosen func(*never.Entry) bool) (removed []never.Declared, err error) {
+func (ks *Keyspace) RemoveNever(chosen func(*never.Entry) bool) (removed []never.Declared, err error) {
 	ks.Never.Changing.Lock()
 	defer ks.Never.Changing.Unlock()
 	var names []layout.ShortID

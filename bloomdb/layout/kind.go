@@ -23,9 +23,9 @@ const (
 // ReportKinds are the bit filters of a generation of reports.
 var ReportKinds = [...]Kind{SpamFilter, RevokedFilter, ClassFilter, SketchFilter, LadderFilter}
 
-// PublishOrder is the order in which a site publishes its filters. What takes a listing back goes
-// first: a reader that has only a part of them, for example because the connection to Redis broke,
-// finds no message listed that the site has revoked. The class of a listing goes before it.
+// PublishOrder is the order in which a site publishes its filters. Revocations go first: a
+// reader that has only a part of them, for example because the connection to Redis broke, lists no
+// message that the site has revoked. The class of a listing goes before it.
 var PublishOrder = [...]Kind{RevokedFilter, LadderFilter, ClassFilter, SpamFilter, SketchFilter, CountFilter}
 
 func (k Kind) String() string {

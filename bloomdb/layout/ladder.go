@@ -12,7 +12,7 @@ import "github.com/spambloom/spambloom/bloomdb/filter"
 // are joined by OR, in any order.
 //
 // A site that writes rung r also writes rungs 2 to r-1, and the key in the spam or revocation
-// filter, whichever it knows of others. Its part then has the same top where other parts are
+// filter, whichever rungs of others it has. Its part then has the same top where other parts are
 // missing, late or not trusted.
 //
 // Without bounds, one fully trusted site could write all rungs at once, or two reporters could use
@@ -37,14 +37,14 @@ const (
 // FirstRung is the first rung in the ladder filter.
 const FirstRung = 2
 
-// LadderShare is the number of planned signatures for each planned key in the ladder filter. A
+// ladderShare is the number of planned signatures for each planned key in the ladder filter. A
 // signature that changes sides n times takes n-1 keys. One in 128 may thus be contested eight
 // times.
-const LadderShare = 16
+const ladderShare = 16
 
 // RungsPerGeneration returns the number of keys that the ladder filter of one generation has
 // room for.
-func (o *Settings) RungsPerGeneration() float64 { return o.KeysPerGeneration() / LadderShare }
+func (o *Settings) RungsPerGeneration() float64 { return o.KeysPerGeneration() / ladderShare }
 
 // LadderShape returns the shape of a ladder filter. A wrong rung turns the verdict of a
 // contested message, so the error is that of a spam filter.
@@ -57,7 +57,7 @@ func (o *Settings) LadderShape() filter.BitsShape {
 func IsRevocation(rung int) bool { return rung%2 == 1 }
 
 // NextRung returns the rung at which a report or a revocation holds, over a top: the top if it
-// says the same, else the next one. ok is false if none of the first most rungs is left.
+// is one of the same kind, else the next one. ok is false if none of the first most rungs is left.
 func NextRung(kind Kind, top, most int) (rung int, ok bool) {
 	rung = max(top, 0)
 	if IsRevocation(rung) != (kind == RevokedFilter) {

@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -29,7 +30,7 @@ func (o *Settings) JudgedDomains(domains []string) []string {
 }
 
 // ReportOptions size the filters of reports. They must be equal at all sites of a
-// federation, except where a field says otherwise.
+// federation, unless a field states otherwise.
 type ReportOptions struct {
 	Period          time.Duration // length of a generation, UTC-aligned, whole seconds; default 168h
 	Keep            int           // generations kept, the current one included, 1 to 64; default 5
@@ -65,6 +66,22 @@ type CountOptions struct {
 	// disabled, and Defer defers nothing. The counter is sized for eight times the mean
 	// rate of Capacity and takes six filters: 2 MiB for 10m, 24h and 20,000,000.
 	Burst time.Duration
+}
+
+// DefaultCampaigns is the default of DomainOptions.Campaigns.
+const DefaultCampaigns = 3
+
+// SetDefaults replaces zero values by their defaults.
+func SetDefaults(r *ReportOptions, c *CountOptions, d *DomainOptions) {
+	r.Period = cmp.Or(r.Period, 168*time.Hour)
+	r.Keep = cmp.Or(r.Keep, 5)
+	r.Capacity = cmp.Or(r.Capacity, 1_000_000)
+	r.KeysPerMessage = cmp.Or(r.KeysPerMessage, 8)
+	r.MaxErrorPerMail = cmp.Or(r.MaxErrorPerMail, 1e-6)
+	c.Period = cmp.Or(c.Period, 24*time.Hour)
+	c.Keep = cmp.Or(c.Keep, 2)
+	c.Capacity = cmp.Or(c.Capacity, 20_000_000)
+	d.Campaigns = cmp.Or(d.Campaigns, DefaultCampaigns)
 }
 
 // RevokedShare is the number of reports for each revocation that is planned for.

@@ -30,8 +30,8 @@ const (
 	// maxNeverSame limits the sketches that one key leads to. It bounds the time of a lookup
 	// when many near-duplicates of each other are declared.
 	maxNeverSame = 32
-	// MostSketches is the largest number of sketches of one entry: the text's, and images'.
-	MostSketches = 17
+	// mostSketches is the largest number of sketches of one entry: the text's, and images'.
+	mostSketches = 17
 )
 
 // ErrNever is the error for a report of a message on the never-list.
@@ -121,7 +121,7 @@ func CheckNote(note string) error {
 // newsletter would be covered, too.
 func OfMessage(sketches []signature.Sketch) []signature.Sketch {
 	var of []signature.Sketch
-	for i, s := range sketches[:min(len(sketches), MostSketches)] {
+	for i, s := range sketches[:min(len(sketches), mostSketches)] {
 		if !IsPlain(sketches, i) && s.Kind != signature.KindShape {
 			of = append(of, s)
 		}

@@ -22,7 +22,7 @@ import (
 const neverExactSize = 1 + 32
 
 var Form = folder.SealedForm{FileForm: folder.FileForm{Name: "never-list", Magic: "SBNEVER\n", Version: 1},
-	Most: 9 + 8 + 1 + mostNote + 2 + journal.MaxKeys*neverExactSize + 1 + MostSketches*(1+1+2+8*MostKeys)}
+	Most: 9 + 8 + 1 + mostNote + 2 + journal.MaxKeys*neverExactSize + 1 + mostSketches*(1+1+2+8*MostKeys)}
 
 // Path returns the path of an entry's file.
 func Path(dir string, name layout.ShortID) string {
@@ -133,8 +133,8 @@ func decodeNeverSketches(b *bytes.Buffer, e *Entry) error {
 	if err != nil {
 		return errNeverCut
 	}
-	if count > MostSketches {
-		return fmt.Errorf("%d sketches, must be at most %d", count, MostSketches)
+	if count > mostSketches {
+		return fmt.Errorf("%d sketches, must be at most %d", count, mostSketches)
 	}
 	for range count {
 		head := b.Next(4)

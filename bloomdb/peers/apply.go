@@ -9,7 +9,7 @@ import (
 // Limits on what other sites can make this one store.
 const (
 	maxOrigins = 4096 // epochs of all sites
-	MaxEpochs  = 16   // epochs of one site
+	maxEpochs  = 16   // epochs of one site
 	MinParts   = 256 << 20
 )
 

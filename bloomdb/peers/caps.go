@@ -38,8 +38,8 @@ type siteUse struct {
 	overlap, measured int64
 }
 
-// SiteCap returns the number of bits or cells of a filter that a site may set.
-func (ps *Peers) SiteCap(site string, t layout.Target, s layout.Shape) int64 {
+// siteCap returns the number of bits or cells of a filter that a site may set.
+func (ps *Peers) siteCap(site string, t layout.Target, s layout.Shape) int64 {
 	m, _ := ps.sealer.Members.Of(site)
 	if t.Kind.Counts() {
 		most := min(m.MaxCounts, layout.MaxCounted)
@@ -59,7 +59,7 @@ func (ps *Peers) SiteCap(site string, t layout.Target, s layout.Shape) int64 {
 // The caller holds sitesMu.
 func (ps *Peers) withinCap(what string, o layout.Origin, s wire.DeltaSection, parts []store.SitePart) error {
 	name := siteTarget{o.Site, s.Target}
-	most := ps.SiteCap(o.Site, s.Target, s.Shape)
+	most := ps.siteCap(o.Site, s.Target, s.Shape)
 	use := ps.uses[name]
 	if use != nil && use.capped {
 		return fmt.Errorf("%s: %w: it sent more than %d %s", what, wire.ErrCapped, most, s.Target.Kind.Unit())
@@ -163,7 +163,7 @@ func fresh(epochs []store.SitePart, o layout.Origin, s wire.DeltaSection) int64 
 // used returns the share of its cap that a site has used, 0 to 1, and whether it sent more. The
 // caller holds sitesMu.
 func (ps *Peers) used(name siteTarget, s layout.Shape) (share float64, capped bool) {
-	use, most := ps.useOf(name), ps.SiteCap(name.site, name.target, s)
+	use, most := ps.useOf(name), ps.siteCap(name.site, name.target, s)
 	parts, _ := ps.store.View.Load().Joined(name.target)
 	n := use.distinct(name.epochs(parts), name.target.Kind, most)
 	return min(1, float64(n)/float64(most)), use.capped

@@ -1,7 +1,17 @@
 package peers
 
+import "github.com/spambloom/spambloom/bloomdb/layout"
+
+const MaxEpochs = maxEpochs
+
 // SetLeastParts sets the lower bound of PartsLimit, in bytes.
 func (ps *Peers) SetLeastParts(n int64) { ps.leastParts = n }
+
+func (ps *Peers) PartsLimit() int64 { return ps.partsLimit() }
+
+func (ps *Peers) SiteCap(site string, t layout.Target, s layout.Shape) int64 {
+	return ps.siteCap(site, t, s)
+}
 
 // Uses returns the number of filters for which the use of a site's cap is stored.
 func (ps *Peers) Uses() int {

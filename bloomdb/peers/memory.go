@@ -13,9 +13,9 @@ const (
 	partCell  = 8
 )
 
-// PartsLimit returns the memory limit of all parts in bytes: twice what this site's own filters
+// partsLimit returns the memory limit of all parts in bytes: twice what this site's own filters
 // take when they are full, and at least 256 MiB.
-func (ps *Peers) PartsLimit() int64 {
+func (ps *Peers) partsLimit() int64 {
 	reports, counts := ps.opt.FullMemory()
 	return max(ps.leastParts, 2*(reports+counts))
 }
@@ -23,7 +23,7 @@ func (ps *Peers) PartsLimit() int64 {
 // roomForParts rejects a record if the parts of its site, or of all sites, would take too much
 // memory.
 func (ps *Peers) roomForParts(site string, need int64) error {
-	limit, total := ps.PartsLimit(), int64(0)
+	limit, total := ps.partsLimit(), int64(0)
 	for _, parts := range ps.store.View.Load().AllParts() {
 		for _, p := range parts {
 			total += p.Part.Bytes()

@@ -24,7 +24,7 @@ type Peers struct {
 	sitesMu    sync.Mutex    // guards sites and uses; held while a delta is applied
 	sites      map[layout.Origin]*state
 	uses       map[siteTarget]*siteUse
-	leastParts int64 // see PartsLimit
+	leastParts int64 // see partsLimit
 	// blockCells is reused for the cells of each block; guarded by sitesMu.
 	blockCells []filter.Cell
 }

@@ -86,7 +86,7 @@ func (ps *Peers) roomForSite(site string) error {
 		}
 	}
 	_, isNamed := ps.sealer.Members[site]
-	if len(ps.sites) >= maxOrigins && !isNamed || epochs >= MaxEpochs {
+	if len(ps.sites) >= maxOrigins && !isNamed || epochs >= maxEpochs {
 		return fmt.Errorf("%w: %d epochs of other sites are stored, %d of them of the sender", layout.ErrFull, len(ps.sites), epochs)
 	}
 	return nil

@@ -113,7 +113,7 @@ func claimedCells(r wire.RecordReader) (n int64) {
 func (ps *Peers) hasRoom(o layout.Origin, s wire.DeltaSection, n int64) bool {
 	name := siteTarget{o.Site, s.Target}
 	parts, others := ps.store.View.Load().Joined(s.Target)
-	if use := ps.uses[name]; use != nil && use.capped || held(name.epochs(parts))+n > ps.SiteCap(o.Site, s.Target, s.Shape) {
+	if use := ps.uses[name]; use != nil && use.capped || held(name.epochs(parts))+n > ps.siteCap(o.Site, s.Target, s.Shape) {
 		return false
 	}
 	if s.Target.Kind.Counts() {

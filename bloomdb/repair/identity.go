@@ -41,21 +41,8 @@ func (m *Mending) mendIdentity(o *layout.Settings, keyID, f string, fault error)
 	if err != nil {
 		return err
 	}
-	epoch := uint64(0)
-	for _, e := range entries {
-		_, own := store.ParseOwnPath(e.Name())
-		_, votes := vote.ParseOwnVotesPath(e.Name())
-		_, isMask := mask.ParsePath(e.Name())
-		_, isCommon := commonness.Files.Parse(e.Name())
-		if own || votes || isMask || isCommon || e.Name() == journal.SegmentsFile {
-			id.Snapshots = append(id.Snapshots, e.Name())
-		}
-		if own {
-			if s, _, ok := SnapshotHead(filepath.Join(f, e.Name())); ok {
-				epoch = max(epoch, s.Origin.Epoch)
-			}
-		}
-	}
+	var epoch uint64
+	id.Snapshots, epoch = ownFiles(f, entries)
 	if id.Epoch = folder.NextEpoch(epoch, true); epoch == 0 {
 		id.Epoch = folder.NewEpoch(o.Now())
 	}
@@ -76,6 +63,26 @@ func (m *Mending) mendIdentity(o *layout.Settings, keyID, f string, fault error)
 	}
 	m.Note(path, fault.Error(), lost)
 	return id.Write(f)
+}
+
+// ownFiles returns the names of the files that an identity lists, and the latest epoch of this
+// site's filters among them; 0 if none can be read.
+func ownFiles(dir string, entries []os.DirEntry) (names []string, epoch uint64) {
+	for _, e := range entries {
+		_, own := store.ParseOwnPath(e.Name())
+		_, votes := vote.ParseOwnVotesPath(e.Name())
+		_, isMask := mask.ParsePath(e.Name())
+		_, isCommon := commonness.Files.Parse(e.Name())
+		if own || votes || isMask || isCommon || e.Name() == journal.SegmentsFile {
+			names = append(names, e.Name())
+		}
+		if own {
+			if s, _, ok := SnapshotHead(filepath.Join(dir, e.Name())); ok {
+				epoch = max(epoch, s.Origin.Epoch)
+			}
+		}
+	}
+	return names, epoch
 }
 
 // isForeign reports whether an identity belongs to another site or key than all filters beside it,

@@ -11,7 +11,7 @@ import (
 // Top returns the newest word about near-duplicates in a generation that has revoked one; 0 in
 // others. A list counts if one site has stored enough of one of the message's groups in it.
 func Top(g *store.ReportGeneration, s KindGroups, self string) int {
-	if !has(g, s, 1, self) {
+	if !hasRung(g, s, 1, self) {
 		return 0
 	}
 	return max(climb(g, s, layout.FirstRung, self), 1)
@@ -31,7 +31,7 @@ func WriteTop(g *store.ReportGeneration, s KindGroups, self string) int {
 func climb(g *store.ReportGeneration, s KindGroups, first int, self string) int {
 	top := -1
 	for r := first; r < layout.Rungs; r++ {
-		if has(g, s, r, self) {
+		if hasRung(g, s, r, self) {
 			top = r
 		} else if r >= layout.FirstRung {
 			break
@@ -40,11 +40,11 @@ func climb(g *store.ReportGeneration, s KindGroups, first int, self string) int 
 	return top
 }
 
-// has reports whether the list of a rung contains enough of one group, from layout.SharedRungs on
+// hasRung reports whether the list of a rung contains enough of one group, from layout.SharedRungs on
 // the list of this site. Of a page, one sender's code is enough: a revocation under one domain
 // takes back what several listed.
-func has(g *store.ReportGeneration, s KindGroups, rung int, self string) bool {
-	q := NewQuery(s, ListOf(rung))
+func hasRung(g *store.ReportGeneration, s KindGroups, rung int, self string) bool {
+	q := NewQuery(s, listOf(rung))
 	least := Enough
 	if s.Kind == signature.KindShape {
 		least = Suffices

@@ -32,10 +32,13 @@ func NewQuery(s KindGroups, l List) Query {
 	q := Query{KindGroups: s, seeds: make([]uint64, len(s.Groups)), anchors: make([]filter.Hash, len(s.Groups))}
 	for i, g := range s.Groups {
 		q.seeds[i] = l.seed(g.Anchor)
-		q.anchors[i] = keyring.Stretch(anchorSeed(q.seeds[i], 0))
+		q.anchors[i] = q.anchor(i, 0)
 	}
 	return q
 }
+
+// anchor returns the position of a copy of a group's anchor.
+func (q *Query) anchor(i, c int) filter.Hash { return keyring.Stretch(anchorSeed(q.seeds[i], c)) }
 
 // anchored appends the numbers of the groups whose anchor is in a filter. It looks up all first
 // copies together, so that their cache misses overlap. Most mail needs no other lookup.
@@ -54,12 +57,15 @@ func (q *Query) anchored(b *filter.Bits, dst []int) []int {
 // hasAnchor reports whether the other copies of an anchor are present, too.
 func (q *Query) hasAnchor(i int, has func(filter.Hash) bool) bool {
 	for c := 1; c < layout.AnchorCopies; c++ {
-		if !has(keyring.Stretch(anchorSeed(q.seeds[i], c))) {
+		if !has(q.anchor(i, c)) {
 			return false
 		}
 	}
 	return true
 }
+
+// keysIn returns which keys of a group a filter has. The caller has found the anchor in it.
+func (q *Query) keysIn(b *filter.Bits, i int) []bool { return b.HasBatch(q.pairs(i), nil) }
 
 // pairs returns the positions of a group's pairs.
 func (q *Query) pairs(i int) []filter.Hash {
@@ -81,7 +87,7 @@ func (q *Query) candidates(g *store.ReportGeneration, least func(signature.Group
 	var list []candidate
 	for _, b := range []*filter.Bits{g.Sketches.Own, g.Sketches.Others} {
 		for _, i := range q.anchored(b, nil) {
-			found := b.HasBatch(q.pairs(i), nil)
+			found := q.keysIn(b, i)
 			n := Count(found)
 			if q.common != nil && n >= least(q.Groups[i]) {
 				n -= q.dropCommon(i, found)
@@ -152,15 +158,15 @@ func (q *Query) Overlaps(g *store.ReportGeneration, self string, least func(sign
 
 // bySite returns the part of a group that each site has stored.
 func (q *Query) bySite(g *store.ReportGeneration, i int, self string) []Overlap {
-	l, pairs := &g.Sketches, q.pairs(i)
+	l := &g.Sketches
 	var list []Overlap
 	if l.Own != nil && l.Own.Has(q.anchors[i]) && q.hasAnchor(i, l.Own.Has) {
-		list = append(list, Overlap{i, self, Count(l.Own.HasBatch(pairs, nil))})
+		list = append(list, Overlap{i, self, Count(q.keysIn(l.Own, i))})
 	}
 	if l.Others == nil {
 		return list
 	}
-	pairs = selected(pairs, l.Others.HasBatch(pairs, nil))
+	pairs := selected(q.pairs(i), q.keysIn(l.Others, i))
 	for _, p := range l.Trusted {
 		if n := q.inPart(p, i, pairs); n > 0 {
 			list = append(list, Overlap{i, p.Origin.Site, n})

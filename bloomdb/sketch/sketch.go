@@ -67,9 +67,9 @@ const (
 	RevokedGroups  List = 0xc949d7c7509e6557
 )
 
-// ListOf returns the list of a rung (layout.Rungs). Rungs 0 and 1 are those of groups that were
+// listOf returns the list of a rung (layout.Rungs). Rungs 0 and 1 are those of groups that were
 // reported and revoked first.
-func ListOf(rung int) List {
+func listOf(rung int) List {
 	switch rung {
 	case 0:
 		return ReportedGroups
@@ -172,7 +172,7 @@ func (sk *Index) EntrySeeds(kind layout.Kind, sketches []KindGroups, gen int64, 
 		}
 	}
 	for r, list := range byRung {
-		seeds = append(seeds, sk.listSeeds(list, ListOf(r), gen)...)
+		seeds = append(seeds, sk.listSeeds(list, listOf(r), gen)...)
 	}
 	return seeds
 }

@@ -59,7 +59,7 @@ func climb(l *Listing, has func(filter.Hash) bool, h filter.Hash) (top int) {
 	return top
 }
 
-// Revokes reports whether the newest word about a key is a revocation.
-func (g *ReportGeneration) Revokes(h filter.Hash) bool {
+// revokes reports whether the newest word about a key is a revocation.
+func (g *ReportGeneration) revokes(h filter.Hash) bool {
 	return g.Revoked.Has(h) && layout.IsRevocation(g.Top(h))
 }

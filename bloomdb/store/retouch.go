@@ -15,7 +15,7 @@ import (
 // key were unmasked.
 func (v *View) Retouchable(i int, h filter.Hash, self string) bool {
 	g := v.Reports[i]
-	revoked := func(g *ReportGeneration) bool { return g.Revokes(h) }
+	revoked := func(g *ReportGeneration) bool { return g.revokes(h) }
 	return g.Spam.Has(h) && len(g.Spam.Sites(h, self)) > 0 && !g.Mask.Retouched(h) &&
 		!slices.ContainsFunc(v.Reports[:i+1], revoked)
 }

@@ -3,8 +3,8 @@
 // never joined with another one.
 //
 //	Record -> journal -> Apply -> Encode -> Redis
-//	Redis -> Accept -> Voter.Has
+//	Redis -> Accept -> Received -> siteVotes.Has
 //
 // It does not decide how many votes list a message. Locks: changing serialises changes of the
-// voters and their files; the lock of the own filters is taken last.
+// received votes and their files; the lock of the own filters is taken last.
 package vote

@@ -5,5 +5,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 )
 
-// NewVoter returns a site with the given key and votes.
-func NewVoter(key keyring.Sip, f *generalized.Filter) *voter { return &voter{key: key, filter: f} }
+// NewSiteVotes returns a site with the given key and votes.
+func NewSiteVotes(key keyring.Sip, f *generalized.Filter) *siteVotes {
+	return &siteVotes{key: key, filter: f}
+}

@@ -35,7 +35,7 @@ type Own struct {
 	expiredTicks int                           // calls of Expire in a row that found expired filters
 }
 
-func NewOwn(key keyring.Sip) *Own {
+func newOwn(key keyring.Sip) *Own {
 	return &Own{key: key, filters: make(map[int64]*generalized.Filter)}
 }
 

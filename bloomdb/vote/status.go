@@ -30,11 +30,11 @@ type SiteStatus struct {
 }
 
 func (vs *Register) Status() Status {
-	s := Status{Needed: vs.opt.Votes, Own: vs.ownVoterStatus()}
+	s := Status{Needed: vs.opt.Votes, Own: vs.ownStatus()}
 	now := vs.opt.Generation(layout.SpamFilter, vs.opt.Now())
 	counting := 0
-	for _, v := range vs.Voters.All() {
-		site := vs.voterStatus(v.Head.Site, v.gen, v.filter)
+	for _, v := range vs.Received.All() {
+		site := vs.siteStatus(v.Head.Site, v.gen, v.filter)
 		site.Made, site.Stale, site.Muted = v.Head.Made, v.Stale(now), vs.store.Muted(v.Head.Site)
 		if !site.Stale && !site.Muted {
 			counting++
@@ -49,15 +49,15 @@ func (vs *Register) Status() Status {
 	return s
 }
 
-func (vs *Register) ownVoterStatus() SiteStatus {
+func (vs *Register) ownStatus() SiteStatus {
 	vs.Own.mu.Lock()
 	defer vs.Own.mu.Unlock()
 	gen := vs.opt.VotesGeneration()
-	return vs.voterStatus(vs.opt.Site, gen, vs.Own.filters[gen])
+	return vs.siteStatus(vs.opt.Site, gen, vs.Own.filters[gen])
 }
 
-// voterStatus describes a filter. A nil filter is empty.
-func (vs *Register) voterStatus(site string, gen int64, f *generalized.Filter) SiteStatus {
+// siteStatus describes a filter. A nil filter is empty.
+func (vs *Register) siteStatus(site string, gen int64, f *generalized.Filter) SiteStatus {
 	s := SiteStatus{Site: site, Since: vs.opt.Start(layout.Target{Kind: layout.SpamFilter, Gen: gen})}
 	if f != nil {
 		s.Keys, s.Fill, s.Error = f.Inserted(), float64(f.Ones())/float64(wire.VotesShape.M), f.Error()

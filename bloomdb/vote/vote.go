@@ -9,14 +9,14 @@ import (
 
 // Register holds this site's votes, and those of the sites that are trusted by vote.
 type Register struct {
-	opt    *layout.Settings
-	ring   *keyring.Ring
-	sealer *wire.Sealer
-	store  *store.Store
-	Own    *Own
-	Voters *voters
+	opt      *layout.Settings
+	ring     *keyring.Ring
+	sealer   *wire.Sealer
+	store    *store.Store
+	Own      *Own
+	Received *received
 }
 
 func New(s *wire.Sealer, st *store.Store) *Register {
-	return &Register{opt: s.Opt, ring: s.Ring, sealer: s, store: st, Own: NewOwn(s.Ring.VotesKey(s.Opt.Site)), Voters: newVoters()}
+	return &Register{opt: s.Opt, ring: s.Ring, sealer: s, store: st, Own: newOwn(s.Ring.VotesKey(s.Opt.Site)), Received: newReceived()}
 }

@@ -129,7 +129,7 @@ func decodeOwnVotes(data []byte, keyID [8]byte) (v VotesBody, stamp uint64, err 
 // enough sites vote for it (Options.Votes).
 //
 //	Report, Revoke -> journal -> Own -> Votes -> Redis
-//	Redis -> ApplyVotes -> a Voter -> Judge
+//	Redis -> ApplyVotes -> the votes of each site -> Judge
 //
 // The shape is the same at all sites and not an option. For a message that was not chosen for
 // its bits, one filter gives a wrong vote with a chance of at most 2 F_p, whatever its bits:

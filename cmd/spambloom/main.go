@@ -22,8 +22,7 @@
 //
 // Results go to stdout, everything else to stderr as `spambloom: error: ...`,
 // `spambloom: warning: ...` and `spambloom: hint: ...`, in lower case and without
-// a full stop. A hint tells the user what to do. A killed command leaves nothing half
-// done. Three verbs handle SIGINT all the same: replay and backup remove their
+// a full stop. A hint states what to do. A killed command leaves nothing half done. Three verbs handle SIGINT all the same: replay and backup remove their
 // temporary files, report and revoke print where to resume.
 package main
 

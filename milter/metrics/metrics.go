@@ -1,5 +1,5 @@
 // Package metrics has the counters of a server of mail: messages by verdict and action,
-// failures, connections. Their names are those of Prometheus; package milter adds its load.
+// failures, connections, and the gauges of its load. Their names are those of Prometheus.
 package metrics
 
 import (

@@ -24,7 +24,7 @@ func newInflater(place chan struct{}, compressed io.Reader) (i *inflater, err er
 	return i, err
 }
 
-// Read takes the place.
+// Read takes a place at its first call.
 func (i *inflater) Read(p []byte) (int, error) {
 	i.place <- struct{}{}
 	defer func() { <-i.place }()

@@ -258,7 +258,7 @@ func TestCompress(t *testing.T) {
 	}
 }
 
-// Mail that cannot be judged is no spam, or deferred if the administrator wants it.
+// Mail that cannot be judged is not spam. It is deferred if the administrator wants it.
 func TestUnjudged(t *testing.T) {
 	for _, tempfail := range []bool{false, true} {
 		o := milter.Options{JudgeTimeout: 1} // no judgement takes less than a nanosecond

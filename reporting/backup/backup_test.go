@@ -227,7 +227,7 @@ func file(name, content string) member { return member{tar.Header{Name: name, Mo
 
 const head = `{"version":1,"site":"mx1","key_id":"00"}`
 
-// What no backup has is refused by what it is, and nothing is written outside the folder.
+// A member that no backup has is refused with its kind, and nothing is written outside the folder.
 func TestReadRefuses(t *testing.T) {
 	odd := func(h tar.Header) member { h.Mode = 0o600; return member{Header: h} }
 	for name, c := range map[string]struct {

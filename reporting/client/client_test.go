@@ -39,7 +39,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// A daemon of another version, or none of ours, is an error that says so.
+// The answer of a daemon of another version, or of another program, is an error that names it.
 func TestDecodeAnswer(t *testing.T) {
 	for _, c := range []struct {
 		status int

@@ -17,7 +17,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Bounds of a file of tokens, and the marks that tell tokens and their digests from other
+// Bounds of a file of tokens, and the marks by which tokens and their digests differ from other
 // texts. The 1 is the version of both.
 const (
 	maxTokenFile = 1 << 20 // bytes

@@ -32,18 +32,18 @@ func (d *Desk) RemoveNever(r Report, id string) (api.NeverList, error) {
 	var removed []bloomdb.NeverEntry
 	var err error
 	if id != "" {
-		removed, err = d.db.UnneverID(id)
+		removed, err = d.db.RemoveNeverID(id)
 	} else {
-		removed, err = d.db.Unnever(r.Set)
+		removed, err = d.db.RemoveNever(r.Set)
 	}
-	if err := d.count("unnever", r, err); err != nil {
+	if err := d.count("remove", r, err); err != nil {
 		return api.NeverList{}, err
 	}
 	names := make([]string, len(removed))
 	for i, e := range removed {
 		names[i] = e.ID
 	}
-	d.log.Info("unnever accepted", "reporter", r.Reporter, r.Origin.Attr(), "ids", names)
+	d.log.Info("remove accepted", "reporter", r.Reporter, r.Origin.Attr(), "ids", names)
 	return newNeverList(removed), nil
 }
 

@@ -182,11 +182,12 @@ func (d *Desk) accept(action string, stance ledger.Stance, r Report) (Outcome, e
 		d.refused.WithLabelValues(action, reason(err)).Inc()
 		return Outcome{}, err
 	}
+	kinds := answer.Kinds(r.Set.Signatures)
 	o.IDs, o.Holds = answer.IDs(r.Set.Signatures), d.holds(stance, o)
 	d.accepted.WithLabelValues(action, r.Class.String()).Inc()
 	d.log.Info(action+" accepted",
 		"reporter", r.Reporter, "class", r.Class, r.Origin.Attr(),
-		"kinds", answer.Kinds(r.Set.Signatures), "ids", o.IDs, "listed", o.Evidence.Listed,
+		"kinds", kinds, "ids", o.IDs, "listed", o.Evidence.Listed,
 		"weight", decision.Weight.Float(), "sum", decision.Sum.Float(), "quorum", decision.Quorum.Float(), "idle", o.Idle,
 		"held", o.Held, "like_mails", o.Like.Mails, "like_senders", o.Like.Senders)
 	return o, nil
@@ -238,13 +239,9 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 		d.overdue.Store(true)
 		return o, decision, err
 	}
-	o = d.outcome(stance, r, decision)
+	o = d.outcome(stance, r, decision, now)
 	o.Like = hits
-	o.Known = decision.ID == 0 && !o.Idle
 	o.Returned = before.Listed && !decision.Revoked.IsZero()
-	if o.Idle && decision.ID != 0 {
-		o.Waits = d.waiting.add(decision.ID, r.Reporter, now)
-	}
 	return o, decision, nil
 }
 
@@ -274,15 +271,19 @@ func (d *Desk) admit(stance ledger.Stance, r Report, now time.Time) (set signatu
 	return set, err
 }
 
-// outcome is called when the decision is carried out.
-func (d *Desk) outcome(stance ledger.Stance, r Report, decision ledger.Decision) Outcome {
+// outcome is called when the decision is carried out. An idle revocation begins to wait.
+func (d *Desk) outcome(stance ledger.Stance, r Report, decision ledger.Decision, now time.Time) Outcome {
 	o := Outcome{Evidence: d.db.Judge(r.Set), Idle: decision.Idle, Settled: decision.Settled, Held: decision.Held}
 	o.Held = o.Held && !o.Evidence.Listed
+	o.Known = decision.ID == 0 && !o.Idle
 	if !o.Idle && !o.Settled && decision.Sum < decision.Quorum && (stance == ledger.Spam) != o.Evidence.Listed {
 		o.Sum, o.Quorum = decision.Sum.Float(), decision.Quorum.Float()
 	}
 	if stance == ledger.Spam && !o.Evidence.Listed && o.Quorum == 0 && !o.Settled && !o.Held {
 		o.RevokedUntil = d.revokedUntil(r.Set)
+	}
+	if o.Idle && decision.ID != 0 {
+		o.Waits = d.waiting.add(decision.ID, r.Reporter, now)
 	}
 	return o
 }

@@ -14,7 +14,7 @@
 //
 // Package answer converts what database and ledger return into the API's types, and package
 // campaign groups reports. The desk does not own rights: the caller (package server) decides who may do what and see
-// whose name. It knows no HTTP and no verdicts.
+// whose name. It contains no HTTP and no verdicts.
 //
 // Locks: those of a message's signatures and anchors (order), in ascending order, from before the
 // ledger is asked until the filters are written. limits.mu and waiting.mu are held for a look into

@@ -8,16 +8,17 @@ import (
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/server/peer"
 )
 
 // right is what an endpoint requires of its caller. Each right includes those before it.
 type right int
 
 const (
-	toNothing right = iota
-	toAsk
-	toReport
-	toAdministrate
+	noRight right = iota
+	askRight
+	reportRight
+	adminRight
 )
 
 // AccessOptions are the options of an Access. Root and the daemon's user have every right
@@ -33,7 +34,7 @@ type AccessOptions struct {
 // gives every right to everybody.
 type Access struct {
 	options atomic.Pointer[AccessOptions]
-	names   names
+	names   peer.Names
 }
 
 // NewAccess returns an Access with these options.
@@ -65,20 +66,20 @@ func (a *Access) caller(r *http.Request) caller {
 	c := caller{name: a.nameOf(origin), origin: origin, access: a.options.Load()}
 	switch o := c.access; {
 	case o == nil:
-		c.right, c.forOthers = toAdministrate, true
+		c.right, c.forOthers = adminRight, true
 	case origin.Client != "":
-		c.right, c.forOthers = toReport, true // a mail store, which has users of its own
+		c.right, c.forOthers = reportRight, true // a mail store, which has users of its own
 	case !origin.Known:
 		// The system does not name peers. It has let the caller open the socket.
 		if o.Group == "" {
-			c.right = toReport
+			c.right = reportRight
 		}
 	case origin.UID == 0 || origin.UID == o.DaemonUID:
-		c.right, c.forOthers = toAdministrate, true
+		c.right, c.forOthers = adminRight, true
 	case slices.Contains(o.Delegates, c.name):
-		c.right, c.forOthers = toReport, true
+		c.right, c.forOthers = reportRight, true
 	case o.Group == "" || a.isMember(origin, o.GID):
-		c.right = toReport
+		c.right = reportRight
 	}
 	return c
 }
@@ -88,7 +89,7 @@ func (a *Access) nameOf(o desk.Origin) string {
 	case o.Client != "":
 		return o.Client
 	case o.Known:
-		return a.names.of(o.UID)
+		return a.names.Of(o.UID)
 	case a.options.Load() != nil:
 		return unknownName
 	}
@@ -104,7 +105,7 @@ func (a *Access) isMember(o desk.Origin, gid int) bool {
 	if o.Groups != nil {
 		return slices.Contains(o.Groups, gid)
 	}
-	return a.names.isMember(o.UID, gid)
+	return a.names.IsMember(o.UID, gid)
 }
 
 // may reports whether the caller has a right.
@@ -118,7 +119,7 @@ func (c caller) needs(r right) *api.Problem {
 	switch {
 	case c.may(r):
 		return nil
-	case c.right == toNothing:
+	case c.right == noRight:
 		return api.NewProblem(http.StatusForbidden, "%s may not use the control socket: it is for root, the daemon's user%s and delegates",
 			c.called(), c.members())
 	case c.origin.Client != "":
@@ -141,7 +142,7 @@ func (i impostor) Unwrap() error { return i.Problem }
 func (c caller) reporter(name string) (string, error) {
 	why := ""
 	switch {
-	case desk.IsTrap(name) && !c.may(toAdministrate):
+	case desk.IsTrap(name) && !c.may(adminRight):
 		why = "that is a spam trap"
 	case name != "" && !c.mayReportFor(name):
 		why = "only root, the daemon's user and the delegates of [control] speak for others"
@@ -162,7 +163,7 @@ func (c caller) whoami() api.Whoami {
 		word string
 		may  bool
 	}{
-		{"ask", c.may(toAsk)}, {"report", c.may(toReport)}, {"speak", c.forOthers}, {"administrate", c.may(toAdministrate)},
+		{"ask", c.may(askRight)}, {"report", c.may(reportRight)}, {"speak", c.forOthers}, {"administrate", c.may(adminRight)},
 	} {
 		if m.may {
 			w.May = append(w.May, m.word)
@@ -170,6 +171,9 @@ func (c caller) whoami() api.Whoami {
 	}
 	return w
 }
+
+// unknownName names a caller whom the kernel does not name.
+const unknownName = "unknown"
 
 func (c caller) called() string { return cmp.Or(c.name, unknownName) }
 

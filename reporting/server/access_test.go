@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -11,8 +10,6 @@ import (
 	"os/user"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
@@ -20,11 +17,11 @@ import (
 	"github.com/spambloom/spambloom/reporting/trust"
 )
 
-// people are the users of a machine that is made up.
-var people = map[string]string{"0": "root", "100": "spambloom", "200": "vmail", "1000": "anna", "1001": "bob", "1002": "two words"}
+// machineUsers are the users of a machine that is made up.
+var machineUsers = map[string]string{"0": "root", "100": "spambloom", "200": "vmail", "1000": "anna", "1001": "bob", "1002": "two words"}
 
-func lookupPeople(uid string) (*user.User, error) {
-	if name, ok := people[uid]; ok {
+func lookupUser(uid string) (*user.User, error) {
+	if name, ok := machineUsers[uid]; ok {
 		return &user.User{Uid: uid, Username: name}, nil
 	}
 	return nil, user.UnknownUserIdError(0)
@@ -38,10 +35,10 @@ func process(uid int, groups ...int) desk.Origin {
 func accessOf(t *testing.T, o *AccessOptions) (h http.Handler, log *logBuffer) {
 	t.Helper()
 	log = &logBuffer{}
-	options := HandlerOptions{Decide: decide, Log: slog.New(slog.NewTextHandler(log, nil))}
+	options := HandlerOptions{Decide: desktest.Decide, Log: slog.New(slog.NewTextHandler(log, nil))}
 	if o != nil {
 		options.Access = NewAccess(*o)
-		options.Access.names.lookup = lookupPeople
+		options.Access.names.Lookup = lookupUser
 	}
 	db := desktest.OpenDB(t)
 	t.Cleanup(func() {
@@ -67,7 +64,7 @@ func answerTo(h http.Handler, from desk.Origin, method, path, body string) *http
 	return w
 }
 
-// Who asks decides what they may do: members of the group may ask and report, root
+// Rights depend on the caller: members of the group may ask and report, root
 // and the daemon's user may do everything, a delegate may speak for others, and a
 // mail store over TCP may do so, too.
 func TestWhoMayDoWhat(t *testing.T) {
@@ -163,7 +160,7 @@ func TestRefusals(t *testing.T) {
 // What is allowed changes with a reload, from the next request on.
 func TestAccessReload(t *testing.T) {
 	a := NewAccess(AccessOptions{DaemonUID: 100})
-	a.names.lookup = lookupPeople
+	a.names.Lookup = lookupUser
 	r := httptest.NewRequest("POST", "/", nil)
 	r = r.WithContext(context.WithValue(r.Context(), originKey{}, process(200)))
 	if a.caller(r).mayReportFor("anna") {
@@ -173,42 +170,4 @@ func TestAccessReload(t *testing.T) {
 	if !a.caller(r).mayReportFor("anna") {
 		t.Error("vmail does not speak for others when it is a delegate")
 	}
-}
-
-// A login name is looked up once a minute. While the directory is away, the name of
-// before counts; a lookup that failed is not kept.
-func TestNamesAreKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		name, err, asked := "anna", error(nil), 0
-		n := names{lookup: func(string) (*user.User, error) {
-			asked++
-			return &user.User{Username: name}, err
-		}}
-		for i, step := range []struct {
-			wait  time.Duration
-			name  string
-			err   error
-			want  string
-			asked int
-		}{
-			{0, "", errors.New("directory away"), "uid:7", 1},
-			{0, "anna", nil, "anna", 2},
-			{nameLife - 1, "berta", nil, "anna", 2},
-			{1, "", errors.New("directory away"), "anna", 3},
-			{0, "berta", nil, "berta", 4},
-			{nameLife, "", user.UnknownUserIdError(7), "uid:7", 5},
-		} {
-			time.Sleep(step.wait)
-			name, err = step.name, step.err
-			if got := n.of(7); got != step.want || asked != step.asked {
-				t.Errorf("step %d: %q after %d lookups; want %q after %d", i+1, got, asked, step.want, step.asked)
-			}
-		}
-		for uid := range 3 * maxNames {
-			n.of(uid)
-		}
-		if len(n.known) > maxNames {
-			t.Errorf("%d names are kept, at most %d should be", len(n.known), maxNames)
-		}
-	})
 }

@@ -72,9 +72,9 @@ func fuzzAPI(f *testing.F) http.Handler {
 		}
 	})
 	access := NewAccess(AccessOptions{Group: "spambloom", GID: 100, DaemonUID: 100, Delegates: []string{"vmail"}})
-	access.names.lookup = lookupPeople
+	access.names.Lookup = lookupUser
 	desk := desk.New(db, desktest.OpenLedger(f, trust.Default()), desk.Options{MaxHour: 1000})
-	return NewHandler(desk, HandlerOptions{Decide: decide, Version: "1.2.3", Access: access})
+	return NewHandler(desk, HandlerOptions{Decide: desktest.Decide, Version: "1.2.3", Access: access})
 }
 
 // Whatever a client of whatever rights sends to whatever path, the answer is JSON, and

@@ -22,8 +22,8 @@ func TestAPIPage(t *testing.T) {
 	testenv.Program(t, "curl")
 	page, err := os.ReadFile("../API.md")
 	testenv.Check(t, err)
-	c, token, f := serve(t), "", (*far)(nil)
-	f = serveFar(t, func(f *far) {
+	c, token, f := serve(t), "", (*remoteServer)(nil)
+	f = serveRemote(t, func(f *remoteServer) {
 		var line string
 		if token, line, err = credential.NewToken("store1"); err != nil {
 			t.Fatal(err)

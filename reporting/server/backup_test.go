@@ -35,7 +35,7 @@ func served(t *testing.T, s *desktest.Stage, o HandlerOptions, change func(*http
 
 func serverOf(s *desktest.Stage, o HandlerOptions, change func(*http.Server)) (*http.Server, *logBuffer) {
 	log := &logBuffer{}
-	o.Decide, o.Log, o.Version = decide, slog.New(slog.NewTextHandler(log, nil)), "1.2.3"
+	o.Decide, o.Log, o.Version = desktest.Decide, slog.New(slog.NewTextHandler(log, nil)), "1.2.3"
 	server := New(NewHandler(s.Desk, o), o.Log)
 	if change != nil {
 		change(server)
@@ -72,7 +72,7 @@ func TestBackupNeedsAdministrator(t *testing.T) {
 	s := desktest.New(t, trust.Default(), 0)
 	for what, o := range map[string]desk.Origin{"a member": process(4711, 100), "a delegate": process(200, 100), "a mail store": {Client: "store1"}, "nobody": {}} {
 		access := NewAccess(AccessOptions{DaemonUID: 100, Group: "spambloom", GID: 100, Delegates: []string{"vmail"}})
-		access.names.lookup = lookupPeople
+		access.names.Lookup = lookupUser
 		c, _ := served(t, s, HandlerOptions{Access: access}, func(server *http.Server) {
 			inner := server.Handler
 			server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

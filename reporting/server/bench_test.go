@@ -36,7 +36,7 @@ func BenchmarkReport(b *testing.B) {
 	testenv.Check(b, err)
 	defer l.Close()
 	d := desk.New(db, l, desk.Options{})
-	server := httptest.NewUnstartedServer(NewHandler(d, HandlerOptions{Decide: decide}))
+	server := httptest.NewUnstartedServer(NewHandler(d, HandlerOptions{Decide: desktest.Decide}))
 	socket := filepath.Join(b.TempDir(), "s")
 	if server.Listener, err = net.Listen("unix", socket); err != nil {
 		b.Fatal(err)
@@ -71,7 +71,7 @@ func BenchmarkReport(b *testing.B) {
 	}
 }
 
-// waits reports all sets from 16 goroutines and says how long it took.
+// waits reports all sets from 16 goroutines, and returns the rate.
 func waits(b *testing.B, sets []signature.Set, report func(signature.Set, string) error) (perSecond float64, unit string) {
 	const clients = 16
 	took := make([][]time.Duration, clients)

@@ -53,7 +53,7 @@ func (p *pipes) connect(t *testing.T) net.Conn {
 	return conn
 }
 
-// client speaks to the server, and waits for answers as long as a user's does.
+// client returns a client of the server, which waits for answers as long as a user's does.
 func (p *pipes) client(t *testing.T) *client.Client {
 	c := client.Over(p.dial)
 	t.Cleanup(c.Close)

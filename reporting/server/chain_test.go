@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestLongChain is the attack "long chain": a client that no authority knows sends many
+// TestLongChain is the attack "long chain": a client without an authority sends many
 // certificates with the name of the issuer of its own, and the daemon tries the key of each. A
 // chain of more certificates than any authority needs is not verified.
 func TestLongChain(t *testing.T) {

@@ -83,7 +83,7 @@ func NewDoor(o DoorOptions) *Door {
 		case from.UID == 0 || from.UID == o.DaemonUID:
 			return "", 0
 		}
-		return uidName(from.UID), maxOfUser
+		return peer.UIDName(from.UID), maxOfUser
 	}
 	return d
 }

@@ -28,7 +28,7 @@ func (c crowd) Accept() (net.Conn, error) {
 func (c crowd) Close() error { close(c); return nil }
 func (crowd) Addr() net.Addr { return &net.UnixAddr{} }
 
-// guest is the server's end of a connection of a user; below 0, of nobody knows whom.
+// guest is the server's end of a connection of a user; below 0, of an unknown one.
 type guest struct {
 	net.Conn
 	uid int
@@ -202,9 +202,9 @@ func TestUsersShareThePlaces(t *testing.T) {
 	})
 }
 
-// Where the kernel does not say who comes, and where each user has one place, as a user
-// with many numbers (subuid(5)) can have, the oldest that is idle makes room; only while
-// all are at work are further ones refused, but for root's.
+// If the kernel does not name the user, or if each user has one place, as one with many numbers
+// (subuid(5)) can have, the oldest idle connection makes room. Further ones, except root's, are
+// refused only while all are at work.
 func TestConnectionsAreLimited(t *testing.T) {
 	for name, user := range map[string]func(i int) int{
 		"unknown":          func(int) int { return -1 },

@@ -80,33 +80,33 @@ func NewHandler(d *desk.Desk, o HandlerOptions) http.Handler {
 
 func (h *handler) endpoints() []endpoint {
 	return []endpoint{
-		get(h, v1.Whoami, toNothing, func(c caller) (api.Whoami, error) { return c.whoami(), nil }),
-		post(h, v1.Check, toAsk, h.check),
-		post(h, v1.Explain, toAsk, h.explain),
-		post(h, v1.Report, toReport, h.report),
-		post(h, v1.Revoke, toReport, h.revoke),
-		post(h, v1.Reports, toReport, h.trail),
-		post(h, v1.RevokeID, toAdministrate, h.revokeID),
-		post(h, v1.Lookup, toReport, h.lookup),
-		post(h, v1.Undo, toAdministrate, h.undo),
-		post(h, v1.Reporters, toReport, h.reporters),
-		post(h, v1.SetWeight, toAdministrate, h.setWeight),
-		post(h, v1.Contested, toAdministrate, func(_ caller, q api.ContestedRequest) (api.Contested, error) { return h.desk.Contested(q) }),
-		post(h, v1.Settle, toAdministrate, h.settle),
-		post(h, v1.Learn, toAdministrate, h.learn),
-		post(h, v1.Retouch, toAdministrate, h.retouch),
-		post(h, v1.PlanRetouch, toAdministrate, h.planRetouch),
-		get(h, v1.Retouched, toAsk, func(caller) (api.RetouchedList, error) { return h.desk.Retouched(), nil }),
-		post(h, v1.Never, toAdministrate, h.never),
-		post(h, v1.RemoveNever, toAdministrate, h.removeNever),
-		get(h, v1.NeverList, toAsk, func(caller) (api.NeverList, error) { return h.desk.NeverList(), nil }),
-		get(h, v1.Sites, toAsk, h.sites),
-		post(h, v1.Mute, toAdministrate, h.mute),
-		post(h, v1.Drop, toAdministrate, h.drop),
-		get(h, v1.Status, toAsk, h.status),
-		get(h, v1.Web, toAsk, h.web),
-		{http.MethodGet, v1.Backup, toAdministrate, h.backup},
-		{http.MethodGet, string(v1.Fsck), toAdministrate, h.fsck},
+		get(h, v1.Whoami, noRight, func(c caller) (api.Whoami, error) { return c.whoami(), nil }),
+		post(h, v1.Check, askRight, h.check),
+		post(h, v1.Explain, askRight, h.explain),
+		post(h, v1.Report, reportRight, h.report),
+		post(h, v1.Revoke, reportRight, h.revoke),
+		post(h, v1.Reports, reportRight, h.trail),
+		post(h, v1.RevokeID, adminRight, h.revokeID),
+		post(h, v1.Lookup, reportRight, h.lookup),
+		post(h, v1.Undo, adminRight, h.undo),
+		post(h, v1.Reporters, reportRight, h.reporters),
+		post(h, v1.SetWeight, adminRight, h.setWeight),
+		post(h, v1.Contested, adminRight, func(_ caller, q api.ContestedRequest) (api.Contested, error) { return h.desk.Contested(q) }),
+		post(h, v1.Settle, adminRight, h.settle),
+		post(h, v1.Learn, adminRight, h.learn),
+		post(h, v1.Retouch, adminRight, h.retouch),
+		post(h, v1.PlanRetouch, adminRight, h.planRetouch),
+		get(h, v1.Retouched, askRight, func(caller) (api.RetouchedList, error) { return h.desk.Retouched(), nil }),
+		post(h, v1.Never, adminRight, h.never),
+		post(h, v1.RemoveNever, adminRight, h.removeNever),
+		get(h, v1.NeverList, askRight, func(caller) (api.NeverList, error) { return h.desk.NeverList(), nil }),
+		get(h, v1.Sites, askRight, h.sites),
+		post(h, v1.Mute, adminRight, h.mute),
+		post(h, v1.Drop, adminRight, h.drop),
+		get(h, v1.Status, askRight, h.status),
+		get(h, v1.Web, askRight, h.web),
+		{http.MethodGet, v1.Backup, adminRight, h.backup},
+		{http.MethodGet, string(v1.Fsck), adminRight, h.fsck},
 	}
 }
 
@@ -194,7 +194,7 @@ func (h *handler) refuse(w http.ResponseWriter, e endpoint, c caller, as string,
 	if n := h.refusals.take(line); n > 0 {
 		h.Log.Warn(line, "path", e.path, "by", c.name, "as", as, "reason", p.Detail, c.origin.Attr(), "refused", n)
 	}
-	if e.needs >= toReport { // questions are not counted
+	if e.needs >= reportRight { // questions are not counted
 		h.desk.Refuse(strings.TrimPrefix(e.path, "/v1/"))
 	}
 	writeProblem(w, p)

@@ -45,18 +45,6 @@ type control struct {
 	log    *logBuffer
 }
 
-func decide(e bloomdb.Evidence, signed bool) string {
-	switch {
-	case !signed:
-		return "skipped"
-	case e.Listed:
-		return "spam"
-	case e.Never:
-		return "allowed"
-	}
-	return "clean"
-}
-
 // serve runs a control API on a unix socket until the test's end.
 func serve(t *testing.T) *control {
 	t.Helper()
@@ -64,7 +52,7 @@ func serve(t *testing.T) *control {
 	log := slog.New(slog.NewTextHandler(c.log, nil))
 	c.desk = desk.New(c.db, desktest.OpenLedger(t, trust.Default()), desk.Options{Log: log})
 	h := NewHandler(c.desk, HandlerOptions{
-		Decide:  decide,
+		Decide:  desktest.Decide,
 		Version: "1.2.3",
 		Status:  func() any { return map[string]int{"sessions": 7} },
 		Links: func() []api.Link {

@@ -12,7 +12,7 @@ import (
 )
 
 // An administrator feeds wanted mail; a later report of a phish does not list what the mail has in
-// common. What explain says of its sender is the daemon's knowledge of that sender.
+// common. explain reports the daemon's own findings about its sender.
 func TestLearn(t *testing.T) {
 	c, ctx := serve(t), t.Context()
 	learn := func(n byte, differing uint64, from string, daysAgo int) (api.Learned, error) {

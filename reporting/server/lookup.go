@@ -42,7 +42,7 @@ func (h *handler) lookup(c caller, q api.LookupRequest) (api.Lookup, error) {
 	if err != nil {
 		return api.Lookup{}, err
 	}
-	if problem := c.needs(toAdministrate); problem != nil && len(set.Signatures) == 0 {
+	if problem := c.needs(adminRight); problem != nil && len(set.Signatures) == 0 {
 		return api.Lookup{}, problem
 	}
 	known, evidence, signed, err := h.desk.Lookup(q, set)
@@ -54,7 +54,7 @@ func (h *handler) lookup(c caller, q api.LookupRequest) (api.Lookup, error) {
 	}
 	c.hideOthers(known.Reports)
 	for i := range known.Judged {
-		if !c.may(toAdministrate) {
+		if !c.may(adminRight) {
 			known.Judged[i].QueueID = ""
 		}
 	}
@@ -64,7 +64,7 @@ func (h *handler) lookup(c caller, q api.LookupRequest) (api.Lookup, error) {
 // hideOthers removes the names of other reporters, unless the caller administrates.
 func (c caller) hideOthers(reports []api.Reported) {
 	for i, r := range reports {
-		if !c.may(toAdministrate) && !c.isReporter(r.Reporter) {
+		if !c.may(adminRight) && !c.isReporter(r.Reporter) {
 			reports[i].Reporter, reports[i].Origin = "", ""
 		}
 	}

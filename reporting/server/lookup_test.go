@@ -20,8 +20,8 @@ func TestLookupIsPrivate(t *testing.T) {
 	s.MustReport("bob", m)
 	list := judged.New(desktest.Noon, 1<<20)
 	list.Add(judged.Message{At: desktest.Noon, QueueID: "4F2A61234B", Verdict: "spam", Set: m})
-	options := HandlerOptions{Decide: decide, Access: NewAccess(AccessOptions{DaemonUID: 100})}
-	options.Access.names.lookup = lookupPeople
+	options := HandlerOptions{Decide: desktest.Decide, Access: NewAccess(AccessOptions{DaemonUID: 100})}
+	options.Access.names.Lookup = lookupUser
 	h := NewHandler(desk.New(s.DB, s.Ledger, desk.Options{Judged: list}), options)
 	ask := func(uid int, path string, question any) (status int, body string) {
 		t.Helper()
@@ -55,7 +55,7 @@ func TestLookupIsPrivate(t *testing.T) {
 // A lookup has exactly one of a message, an id and a queue id.
 func TestLookupRequests(t *testing.T) {
 	s := desktest.New(t, desktest.TwoNeeded, 0)
-	h := NewHandler(s.Desk, HandlerOptions{Decide: decide})
+	h := NewHandler(s.Desk, HandlerOptions{Decide: desktest.Decide})
 	const text = `{"kind": "text", "digest": "2c624232cdd221771294dfbb310aca000a0df6ac8b66b696d90ef06fdefb64a3"}`
 	for body, want := range map[string]int{
 		`{"signatures": []}`: http.StatusBadRequest,
@@ -87,7 +87,7 @@ func TestLookupRequests(t *testing.T) {
 // What the client declares to be no message is refused at the door of the daemon.
 func TestNoHeaderIsRefused(t *testing.T) {
 	s := desktest.New(t, desktest.TwoNeeded, 0)
-	h := NewHandler(s.Desk, HandlerOptions{Decide: decide})
+	h := NewHandler(s.Desk, HandlerOptions{Decide: desktest.Decide})
 	program := desktest.Letter(1, 0)
 	program.NoHeader = true
 	for path, question := range map[string]any{

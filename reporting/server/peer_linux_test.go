@@ -55,7 +55,7 @@ func dialAs(t *testing.T, path string, uid, gid int, groups ...uint32) net.Conn 
 	return r.conn
 }
 
-// clientOver is a client that speaks on one connection.
+// clientOver returns a client that uses one connection.
 func clientOver(t *testing.T, conn net.Conn) *client.Client {
 	t.Helper()
 	c := client.Over(func(context.Context) (net.Conn, error) { return conn, nil })
@@ -63,7 +63,7 @@ func clientOver(t *testing.T, conn net.Conn) *client.Client {
 	return c
 }
 
-// The kernel says who connects, with all groups. A member of the group only by a
+// The kernel names the process that connects, with all its groups. A member of the group only by a
 // supplementary group may report, another user may not, and a user cannot claim to
 // be another one.
 func TestPeerOfAnotherUser(t *testing.T) {
@@ -71,7 +71,7 @@ func TestPeerOfAnotherUser(t *testing.T) {
 	log := &logBuffer{}
 	db := desktest.OpenDB(t)
 	h := NewHandler(desk.New(db, desktest.OpenLedger(t, trust.Default()), desk.Options{Log: slog.New(slog.NewTextHandler(log, nil))}), HandlerOptions{
-		Decide: decide,
+		Decide: desktest.Decide,
 		Access: NewAccess(AccessOptions{Group: "testers", GID: gid, DaemonUID: os.Getuid()}),
 	})
 	path := listenAndServe(t, New(h, nil))

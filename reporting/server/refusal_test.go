@@ -16,7 +16,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 )
 
-// converse sends bytes on a connection of its own, says that no more follow, and reads
+// converse sends bytes on a connection of its own, closes its writing end, and reads
 // all that comes back.
 func converse(t testing.TB, path string, raw []byte) []byte {
 	t.Helper()

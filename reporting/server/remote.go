@@ -48,7 +48,7 @@ type RemoteOptions struct {
 // name by a certificate or a token. Then it may ask and report, also in the names of
 // others, but not administrate.
 //
-//	Listen -> TLS -> Authenticate -> the handler of NewHandler
+//	Listen -> TLS -> authenticate -> the handler of NewHandler
 //
 // Each request has to prove the name. So a client that was removed from the files is
 // refused after the next Reload, also on its open connections. A Remote is safe for
@@ -158,9 +158,9 @@ func (r *Remote) checkExpiry(leaf *x509.Certificate) {
 }
 
 // NewServer returns the server for other machines, like that of New, with h behind
-// Authenticate. Its Serve is to be called with a listener from Listen.
+// authenticate. Its Serve is to be called with a listener from Listen.
 func (r *Remote) NewServer(h http.Handler) *http.Server {
-	s := New(r.Authenticate(h), r.log)
+	s := New(r.authenticate(h), r.log)
 	s.ReadTimeout = remoteReadTimeout // the network is slower than a unix socket
 	// It begins with the request's body, and a body that is late is answered.
 	s.WriteTimeout = remoteReadTimeout + writeTimeout
@@ -235,14 +235,14 @@ func (c *remoteConn) Write(p []byte) (int, error) { return refusal.Write(c.Conn,
 
 type connKey struct{}
 
-// Authenticate passes requests to h if their client proves its name. Others are answered
+// authenticate passes requests to h if their client proves its name. Others are answered
 // with status 401, and their connection is closed.
-func (r *Remote) Authenticate(h http.Handler) http.Handler {
+func (r *Remote) authenticate(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		client, err := r.state.Load().client(request)
 		if err != nil {
 			r.refuse("name", request.RemoteAddr, err)
-			w.Header().Set("WWW-Authenticate", `Bearer realm="spambloom"`)
+			w.Header().Set("WWW-authenticate", `Bearer realm="spambloom"`)
 			w.Header().Set("Connection", "close")
 			writeProblem(w, api.NewProblem(http.StatusUnauthorized, "%v", err))
 			return

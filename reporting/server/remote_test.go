@@ -29,7 +29,7 @@ import (
 func TestRemoteClients(t *testing.T) {
 	token, line, err := credential.NewToken("store1")
 	testenv.Check(t, err)
-	f := serveFar(t, func(f *far) { f.tokensFile(t, "# stores", line) })
+	f := serveRemote(t, func(f *remoteServer) { f.tokensFile(t, "# stores", line) })
 	other := newAuthority(t)
 	past := time.Now().Add(-time.Hour)
 	foreign := other.client("store9", time.Time{})
@@ -85,7 +85,7 @@ func TestRemoteClients(t *testing.T) {
 // one that was taken out is out, and one that was put in is in.
 func TestRemoteReload(t *testing.T) {
 	token, line, _ := credential.NewToken("store1")
-	f := serveFar(t, func(f *far) { f.tokensFile(t, line) })
+	f := serveRemote(t, func(f *remoteServer) { f.tokensFile(t, line) })
 	certificate := f.ca.client("store2", time.Time{})
 	byToken, err := client.DialRemote(f.url(), client.Credentials{CA: f.ca.file, Token: token})
 	testenv.Check(t, err)
@@ -148,7 +148,7 @@ func TestRemoteCertificateEnds(t *testing.T) {
 // A mail store reports in the names of its users, and administrates nothing.
 func TestRemoteReports(t *testing.T) {
 	token, line, _ := credential.NewToken("store1")
-	f := serveFar(t, func(f *far) { f.tokensFile(t, line); f.options.ClientsCA = "" })
+	f := serveRemote(t, func(f *remoteServer) { f.tokensFile(t, line); f.options.ClientsCA = "" })
 	c, err := client.DialRemote(f.url(), client.Credentials{CA: f.ca.file, Token: token})
 	testenv.Check(t, err)
 	defer c.Close()
@@ -218,8 +218,8 @@ func TestRemoteOptions(t *testing.T) {
 // A daemon that cannot be trusted is not asked, and learns no token.
 func TestDialRemote(t *testing.T) {
 	const token = "spambloom1-secret"
-	f := serveFar(t, nil)
-	old := serveFar(t, func(f *far) { f.options.Cert, f.options.Key = f.ca.server(time.Now().Add(-time.Hour)) })
+	f := serveRemote(t, nil)
+	old := serveRemote(t, func(f *remoteServer) { f.options.Cert, f.options.Key = f.ca.server(time.Now().Add(-time.Hour)) })
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
 	testenv.Check(t, err)
 	s := &http.Server{Handler: http.NotFoundHandler()}
@@ -273,10 +273,10 @@ func TestDialRemote(t *testing.T) {
 	}
 }
 
-// Who speaks plain HTTP to the port is told so, in plain HTTP; who speaks something
-// else, or an old TLS, is hung up on.
+// A client of plain HTTP receives an answer in plain HTTP that names TLS. Connections with another
+// protocol, or an old TLS, are closed.
 func TestRemotePlain(t *testing.T) {
-	f := serveFar(t, nil)
+	f := serveRemote(t, nil)
 	answer, err := http.Post("http://"+f.address+"/v1/report", "application/json", strings.NewReader("{}"))
 	testenv.Check(t, err)
 	defer answer.Body.Close()
@@ -302,13 +302,13 @@ func TestRemotePlain(t *testing.T) {
 }
 
 // A client that stops in the handshake, or in the header, is cut; one that stops in the
-// body is told so, and cut.
+// body receives an answer that names it, and is cut.
 func TestRemoteSlowClients(t *testing.T) { synctest.Test(t, remoteSlowClients) }
 
 func remoteSlowClients(t *testing.T) {
 	ln := newPipes()
 	token, line, _ := credential.NewToken("store1")
-	f := serveFar(t, func(f *far) {
+	f := serveRemote(t, func(f *remoteServer) {
 		f.tokensFile(t, line)
 		f.ln = ln
 	})
@@ -339,7 +339,7 @@ func remoteSlowClients(t *testing.T) {
 // The connections of other machines are bounded, and those of one address are: it
 // cannot keep others out.
 func TestRemoteConnectionsAreLimited(t *testing.T) {
-	f := serveFar(t, nil)
+	f := serveRemote(t, nil)
 	ln := make(crowd)
 	limited, accepted := f.remote.Listen(ln), make(chan net.Conn, 2*maxRemote)
 	go func() {

@@ -33,7 +33,7 @@ func (c caller) readReport(q api.Request) (desk.Report, error) {
 
 func (c caller) reportOf(set signature.Set, q api.Request) (desk.Report, error) {
 	name, err := c.reporter(q.Reporter)
-	trusted := c.may(toAdministrate)
+	trusted := c.may(adminRight)
 	return desk.Report{Set: set, Reporter: name, Class: q.Class, Origin: c.origin, Trusted: trusted, Administers: trusted && c.isReporter(name)}, err
 }
 

@@ -35,7 +35,7 @@ func TestRefusalsAreLoggedOnceAMinute(t *testing.T) {
 		refused := errors.New("not let in")
 		kinds := []func(){
 			func() {
-				h.refuse(httptest.NewRecorder(), endpoint{path: "/v1/check", needs: toAsk}, caller{}, "", api.NewProblem(http.StatusForbidden, "no"))
+				h.refuse(httptest.NewRecorder(), endpoint{path: "/v1/check", needs: askRight}, caller{}, "", api.NewProblem(http.StatusForbidden, "no"))
 			},
 			func() { r.refuse("tls", "192.0.2.1:1", refused) },
 			func() { r.refuse("name", "192.0.2.1:1", refused) },

@@ -22,11 +22,11 @@ func (h *handler) trail(c caller, q api.TrailRequest) (api.ReportTrail, error) {
 		return api.ReportTrail{}, err
 	}
 	isOfMessage := len(set.Signatures)+len(set.Sketches) > 0
-	if !c.may(toAdministrate) && !isOfMessage {
+	if !c.may(adminRight) && !isOfMessage {
 		q.By = cmp.Or(q.By, c.name)
 	}
 	if q.By != "" && !c.isReporter(q.By) {
-		if problem := c.needs(toAdministrate); problem != nil {
+		if problem := c.needs(adminRight); problem != nil {
 			return api.ReportTrail{}, problem
 		}
 	}
@@ -73,10 +73,10 @@ func (h *handler) settle(c caller, q api.SettleRequest) (api.Receipt, error) {
 
 // reporters answers v1.Reporters. A caller that does not administrate may ask for itself.
 func (h *handler) reporters(c caller, q api.ReportersRequest) (api.Reporters, error) {
-	if !c.may(toAdministrate) {
+	if !c.may(adminRight) {
 		q.Name = cmp.Or(q.Name, c.name, desk.Anonymous)
 		if !c.isReporter(q.Name) {
-			return api.Reporters{}, c.needs(toAdministrate)
+			return api.Reporters{}, c.needs(adminRight)
 		}
 	}
 	return h.desk.Reporters(q)

@@ -11,15 +11,15 @@ import (
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 )
 
-// TestTrailIsPrivate: who does not administrate sees no one else's name.
+// TestTrailIsPrivate: a caller who does not administrate sees no other reporter's name.
 func TestTrailIsPrivate(t *testing.T) {
 	s := desktest.New(t, desktest.TwoNeeded, 0)
 	m := desktest.Letter(1, 0)
 	s.MustReport("anna", m)
 	s.MustReport("bob", desktest.Letter(1, 9))
 	s.MustReport("bob", desktest.Letter(2, 0))
-	options := HandlerOptions{Decide: decide, Access: NewAccess(AccessOptions{DaemonUID: 100})}
-	options.Access.names.lookup = lookupPeople
+	options := HandlerOptions{Decide: desktest.Decide, Access: NewAccess(AccessOptions{DaemonUID: 100})}
+	options.Access.names.Lookup = lookupUser
 	h := NewHandler(s.Desk, options)
 	ask := func(uid int, path string, question any) (status int, body string) {
 		t.Helper()
@@ -58,12 +58,12 @@ func TestOneNameInManyCases(t *testing.T) {
 		s.MustReport(who, m)
 	}
 	s.WantListed("one person's report", m, false)
-	options := HandlerOptions{Decide: decide, Access: NewAccess(AccessOptions{DaemonUID: 100})}
-	options.Access.names.lookup = func(string) (*user.User, error) { return &user.User{Username: "Zoë@Example.org"}, nil }
+	options := HandlerOptions{Decide: desktest.Decide, Access: NewAccess(AccessOptions{DaemonUID: 100})}
+	options.Access.names.Lookup = func(string) (*user.User, error) { return &user.User{Username: "Zoë@Example.org"}, nil }
 	h := NewHandler(s.Desk, options)
 	for path, question := range map[string]any{"/v1/reports": api.TrailRequest{By: "zoë@example.ORG"}, "/v1/reporters": api.ReportersRequest{}} {
 		if w := answerTo(h, process(1000), http.MethodPost, path, asJSON(t, question)); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"zoë@example.org"`) {
-			t.Errorf("%s: who has a login with capitals is answered %d %s", path, w.Code, w.Body)
+			t.Errorf("%s: the answer to a login with capitals is %d %s", path, w.Code, w.Body)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all turns
-		anna, bert, root := caller{name: "anna", right: toReport}, caller{name: "bert", right: toReport}, caller{name: "root", right: toAdministrate}
+		anna, bert, root := caller{name: "anna", right: reportRight}, caller{name: "bert", right: reportRight}, caller{name: "root", right: adminRight}
 		var leave []func()
 		for range maxAtOnce {
 			l, problem := all.take(t.Context(), anna)

@@ -4,7 +4,6 @@
 package watch
 
 import (
-	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -119,24 +118,33 @@ func needed(needs []overview.Need) string {
 
 // needs lists what needs somebody, faults first.
 func (f Facts) needs(now time.Time) []overview.Need {
-	needs := []overview.Need{}
+	needs := []overview.Need{} // never nil: it is a list in JSON
+	return append(needs, slices.Concat(f.faults(), f.unconnected(), SiteNeeds(f.Sites), f.impaired(), f.InUse(now))...)
+}
+
+// faults lists what keeps mail from being judged or reports from being written.
+func (f Facts) faults() (needs []overview.Need) {
 	fault := func(text, command string) {
 		needs = append(needs, overview.Need{Text: text, Command: command, IsFault: true})
 	}
-	need := func(text, command, page string) {
-		needs = append(needs, overview.Need{Text: text, Command: command, Page: page})
-	}
-	db := f.Status.Database
 	if f.Judging != "" {
 		fault("Mail is not judged: "+f.Judging, "journalctl -u spambloomd")
 	}
-	for _, err := range []string{db.Error, f.Status.Reports.Error} {
+	for _, err := range []string{f.Status.Database.Error, f.Status.Reports.Error} {
 		if err != "" {
 			fault("Reports cannot be written: "+err, "spambloom fsck")
 		}
 	}
 	if f.LockedOut != "" {
 		fault(f.LockedOut, "journalctl -u spambloomd")
+	}
+	return needs
+}
+
+// unconnected lists what keeps this site from its new configuration and from other sites.
+func (f Facts) unconnected() (needs []overview.Need) {
+	need := func(text, command, page string) {
+		needs = append(needs, overview.Need{Text: text, Command: command, Page: page})
 	}
 	if f.Reload != "" {
 		need("The configuration file is not in use: "+strings.TrimSuffix(f.Reload, ".")+". The daemon runs with the previous configuration.", "spambloomd -t -c FILE", "")
@@ -147,33 +155,39 @@ func (f Facts) needs(now time.Time) []overview.Need {
 	for _, note := range f.Notes {
 		need(note+".", "spambloom sites", "/sites")
 	}
-	needs = append(needs, SiteNeeds(f.Sites)...)
+	return needs
+}
+
+// impaired lists what is damaged or not trusted here, and what cannot be read or kept.
+func (f Facts) impaired() (needs []overview.Need) {
+	need := func(text, command string) {
+		needs = append(needs, overview.Need{Text: text, Command: command})
+	}
+	db := f.Status.Database
 	damaged := db.Damaged
 	if db.Previous != nil {
 		damaged = append(slices.Clone(damaged), db.Previous.Damaged...)
 	}
 	for _, d := range damaged {
-		need(fmt.Sprintf("%s is damaged and not used. Missing: %s.", d.Name, d.Cost), "spambloom fsck", "")
+		need(fmt.Sprintf("%s is damaged and not used. Missing: %s.", d.Name, d.Cost), "spambloom fsck")
 	}
 	if c := db.Clock; c != nil {
-		need(fmt.Sprintf("The clock jumped by %s and is not trusted; nothing expires until %s.", time.Duration(c.Ahead*float64(time.Second)).Round(time.Second), c.Believed.UTC().Format("2006-01-02 15:04 UTC")), "timedatectl", "")
+		need(fmt.Sprintf("The clock jumped by %s and is not trusted; nothing expires until %s.", time.Duration(c.Ahead*float64(time.Second)).Round(time.Second), c.Believed.UTC().Format("2006-01-02 15:04 UTC")), "timedatectl")
 	}
 	for name, err := range f.Traps {
 		if err != "" {
-			need(fmt.Sprintf("Mail in the trap %s is not read: %s.", name, err), "journalctl -u spambloomd", "")
+			need(fmt.Sprintf("Mail in the trap %s is not read: %s.", name, err), "journalctl -u spambloomd")
 		}
 	}
 	for _, text := range f.Lockouts {
-		need(text, "journalctl -u spambloomd", "")
+		need(text, "journalctl -u spambloomd")
 	}
 	if f.History != nil {
-		need("Counts by hour are not kept: "+f.History.Error()+".", "journalctl -u spambloomd", "")
+		need("Counts by hour are not kept: "+f.History.Error()+".", "journalctl -u spambloomd")
 	}
 	for _, name := range f.Damaged {
-		need("history/"+name+" is damaged and not used. Missing: the counts of that month, until the file was set aside.", "rm STATE/history/"+name, "")
+		need("history/"+name+" is damaged and not used. Missing: the counts of that month, until the file was set aside.", "rm STATE/history/"+name)
 	}
-	needs = append(needs, f.InUse(now)...)
-	slices.SortStableFunc(needs, func(a, b overview.Need) int { return cmp.Compare(order(a), order(b)) })
 	return needs
 }
 
@@ -223,13 +237,6 @@ func count(n int, thing string) string {
 		return "1 " + thing
 	}
 	return overview.Thousands(uint64(n)) + " " + thing + "s"
-}
-
-func order(n overview.Need) int {
-	if n.IsFault {
-		return 0
-	}
-	return 1
 }
 
 // SiteNeeds lists the sites whose reports are missing here, and why.

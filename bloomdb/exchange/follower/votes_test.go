@@ -11,7 +11,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// The voter requests a site's votes unless the record in Redis has the epoch and stamp
+// A site requests another one's votes unless the record in Redis has the epoch and stamp
 // announced in the site's heartbeat. It does not request that record again, even if it is
 // unusable here. Any client with write access may have put another record there.
 func TestRequestedVotes(t *testing.T) {
@@ -35,14 +35,14 @@ func TestRequestedVotes(t *testing.T) {
 	latest, heartbeat := speak(db, 3)
 	for _, c := range []struct {
 		name    string
-		held    []byte // held by the voter before
+		held    []byte // held here before
 		found   []byte
-		foreign bool // the voter has another period
+		foreign bool // this site has another period
 		asks    bool
 	}{
 		{name: "nothing", asks: true},
 		{name: "junk", found: []byte("junk"), asks: true},
-		{name: "an earlier life, new to the voter", found: earlier, asks: true},
+		{name: "an earlier epoch, new here", found: earlier, asks: true},
 		{name: "an earlier life", held: older, found: earlier, asks: true},
 		{name: "older", found: older, asks: true},
 		{name: "older than what is held", held: latest, found: older, asks: true},

@@ -4,7 +4,7 @@
 // It owns the order and the times in which data is published, and the end of this site's
 // stream. Package bloomdb owns the data that waits. An entry of the stream that this site
 // has not signed is no claim on the stream: the publisher moves it aside. The package reads
-// nothing of other sites; Requests says what they request, and what is missing of them.
+// nothing of other sites; Requests returns what they request, and what is missing of them.
 //
 //	bloomdb.NextDelta   -> Transport.Publish
 //	bloomdb.NewSnapshot -> Transport.WriteChunk, then Transport.Commit

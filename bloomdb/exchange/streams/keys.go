@@ -4,8 +4,8 @@ package streams
 // cluster stores them on one node and a script may access them together.
 type Keys struct{ tag string }
 
-// NewKeys returns the keys of the federation whose key has the id keyID (keyring.ID).
-func NewKeys(keyID string) Keys { return Keys{"{spambloom:" + keyID + "}"} }
+// newKeys returns the keys of the federation whose key has the id keyID (keyring.ID).
+func newKeys(keyID string) Keys { return Keys{"{spambloom:" + keyID + "}"} }
 
 // EntryField is the field that holds the record in an entry of a stream.
 const EntryField = "delta"

@@ -22,7 +22,7 @@ var _ Transport = (*Redis)(nil)
 // New returns the transport of the federation whose key has the id keyID (keyring.ID). The
 // caller closes the client.
 func New(c *redisclient.Client, keyID string) *Redis {
-	return &Redis{Keys: NewKeys(keyID), redis: c}
+	return &Redis{Keys: newKeys(keyID), redis: c}
 }
 
 // failed adds the key to an error of Redis. A key of another type is the fault of another
@@ -123,7 +123,7 @@ func moved(key string, want Position, last string, err error) error {
 func (s *Redis) Read(ctx context.Context, site string, after Position) ([]Entry, error) {
 	key := s.StreamKey(site)
 	reply, err := readScript.Run(ctx, s.redis, []string{key},
-		after.String(), BatchEntries, BatchBytes, MaxRecord).Slice()
+		after.String(), batchEntries, batchBytes, MaxRecord).Slice()
 	if err != nil {
 		return nil, failed(key, err)
 	}

@@ -18,10 +18,10 @@ const (
 )
 
 // Bounds of one read from a stream. They limit the memory held and the time for which news
-// wait. A batch may exceed BatchBytes by one record.
+// wait. A batch may exceed batchBytes by one record.
 const (
-	BatchEntries = 64
-	BatchBytes   = 512 << 10
+	batchEntries = 64
+	batchBytes   = 512 << 10
 )
 
 // Errors of a transport. All others are faults of the link.
@@ -58,7 +58,7 @@ type Transport interface {
 	// Heartbeat stores and sends the site's heartbeat. Its stream must end with tail (else
 	// ErrMoved), and the snapshot must exist (else ErrSnapshotLost); nil: there is none.
 	Heartbeat(ctx context.Context, site string, record []byte, tail Position, s *Place) error
-	// Read returns the entries after a position: at most BatchEntries, about BatchBytes;
+	// Read returns the entries after a position: at most batchEntries, about batchBytes;
 	// none at the stream's end.
 	Read(ctx context.Context, site string, after Position) ([]Entry, error)
 	// Spread repeats a heartbeat in the news.

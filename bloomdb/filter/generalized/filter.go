@@ -93,7 +93,7 @@ func (s Shape) FalsePositiveBound() float64 {
 // sends, all ones or chosen at will, at most the share F_p of keys chosen without knowledge
 // of them is found (FalsePositiveBound, Eq. 19; 6.3 % at k0=k1=2, 0.4 % at 4). The filter
 // is therefore looked up by itself and unchanged, as one vote of several: of v independent
-// voters, q agree on such a key with probability at most C(v,q) F_p^q. It is never joined:
+// sites, q agree on such a key with probability at most C(v,q) F_p^q. It is never joined:
 // the OR or AND of two filters is the state of neither, and every key of both may be lost.
 //
 // F_p does not bound keys for which the bits were made. A sender that knows the positions

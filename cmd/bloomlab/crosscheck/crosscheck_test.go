@@ -119,7 +119,7 @@ func TestFillFilter(t *testing.T) {
 	}
 }
 
-// The keys that are told of are found, and are as many as the bits say.
+// The keys that the filter reports are found, and are as many as the bits give.
 func TestPositives(t *testing.T) {
 	const queries = 100_000
 	t.Logf("seed %d", seed)
@@ -131,7 +131,7 @@ func TestPositives(t *testing.T) {
 		positives(f, queries, r, func(positions []uint64) {
 			n++
 			if len(positions) != k || !f.Has(positions) {
-				t.Fatalf("k=%d: told of %v", k, positions)
+				t.Fatalf("k=%d: reported %v", k, positions)
 			}
 		})
 		if want := f.Error() * queries; math.Abs(n-want) > 5*math.Sqrt(want) {

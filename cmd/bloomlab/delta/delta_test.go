@@ -41,14 +41,14 @@ func TestEntropyOfOneKey(t *testing.T) {
 	if got, want := entropy(s, 0, 1), 20+math.Log2E+8*6; math.Abs(got-want) > 0.01 {
 		t.Errorf("%.3f bits, want %.3f", got, want)
 	}
-	for _, held := range []float64{1e5, 1e6} { // what is there already need not be told
+	for _, held := range []float64{1e5, 1e6} { // bits that are set already need not be sent
 		if entropy(s, held*10, 1000) > entropy(s, held, 1000)+1 {
 			t.Errorf("%g keys held: more bits than with fewer", held*10)
 		}
 	}
 }
 
-// Of the bits of new keys, as many are there already as the filter's fill says.
+// The share of a new key's bits that are set already is the filter's fill.
 func TestNewBitsLeaveOutWhatIsHeld(t *testing.T) {
 	for _, l := range layouts {
 		const n = 5000

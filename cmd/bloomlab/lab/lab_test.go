@@ -135,7 +135,7 @@ func TestProgressIsAllTheWork(t *testing.T) {
 	done := 0
 	mustRun(t, e, Options{Rounds: 10, Workers: 1, Progress: func(n int) { done += n }})
 	if want := e.Work(10); done != want || want != 21 {
-		t.Errorf("%d rounds told, %d announced, 21 done", done, want)
+		t.Errorf("%d rounds reported, %d announced, 21 done", done, want)
 	}
 }
 

@@ -25,7 +25,7 @@ func mustClassic(t rapid.TB, m uint64, k int) *Classic {
 }
 
 // A Classic finds what is in a plain set of positions, before and after an Or,
-// and tells how many ones it has.
+// and returns how many ones it has.
 func TestClassicModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := rapid.Uint64Range(1, 700).Draw(t, "m")

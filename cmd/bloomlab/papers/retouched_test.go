@@ -69,7 +69,7 @@ func (m *retouchModel) cost(s Selection, pos uint64) float64 {
 	return 0
 }
 
-// Each selection clears the bit that a model chooses that knows all keys; what is
+// Each selection clears the bit that a model chooses that has all keys; what is
 // found then is what the remaining bits say; s counts the cleared bits.
 func TestRetouchedModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -89,7 +89,7 @@ func varied(db *bloomdb.DB, spams []Message, from *variation.Material, k variati
 		}
 		a, b := anchorsOf(db, raw), anchorsOf(db, copied)
 		if len(a) == 0 || len(b) == 0 {
-			continue // told by its exact signatures
+			continue // found by its exact signatures
 		}
 		if n++; alike(db, a, b) {
 			hits++

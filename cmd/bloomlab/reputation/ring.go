@@ -75,7 +75,7 @@ func newWatch(d drawn) watch {
 	return w
 }
 
-// target returns the key by which the ring knows a message.
+// target returns the key by which the ring finds a message.
 func (x *watch) target(m *message) (k key, protects, ok bool) {
 	for _, k := range m.keys {
 		if protects, ok = x.targets[k]; ok {

@@ -12,7 +12,7 @@ import (
 )
 
 // The bounds of a package without its tests: lines, comments and empty ones included, and
-// exported names, of which methods and fields are none.
+// exported names without methods and fields.
 const (
 	maxLines = 2000
 	maxNames = 60

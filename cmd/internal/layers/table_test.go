@@ -90,7 +90,7 @@ var allowed = map[string][]string{
 	"reporting/desk/campaign":   {"signature", "bloomdb", "reporting/judged", "reporting/ledger", "reporting/desk/answer"},
 	"reporting/desk":            {"signature", "bloomdb", "bloomdb/wire", "reporting/judged", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/desk/answer", "reporting/desk/campaign"},
 	"reporting/desk/desktest":   {"signature", "bloomdb", "reporting/judged", "reporting/ledger", "reporting/trust", "reporting/desk"},
-	"reporting/server/peer":     {"reporting/desk"},
+	"reporting/server/peer":     {"reporting/api", "reporting/desk"},
 	"reporting/server/refusal":  {"reporting/api"},
 	"reporting/server":          {"signature", "bloomdb", "bloomdb/never", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/credential", "reporting/desk", "reporting/overview", "reporting/server/peer", "reporting/server/refusal"},
 
@@ -113,7 +113,7 @@ var allowed = map[string][]string{
 	"bloomdb/exchange/linkfault":           {},
 	"bloomdb/exchange/redistest":           {"bloomdb/exchange/redisclient", "cmd/testenv"},
 	"bloomdb/exchange/streams/streamstest": {"bloomdb/wire", "bloomdb/exchange/streams", "bloomdb/exchange/link"},
-	"bloomdb/bloomdbtest":                  {"signature", "bloomdb", "bloomdb/keyring", "bloomdb/layout", "bloomdb/peers", "bloomdb/wire", "bloomdb/keyspace/keyspacetest"},
+	"bloomdb/bloomdbtest":                  {"signature", "bloomdb", "bloomdb/keyring", "bloomdb/layout", "bloomdb/peers", "bloomdb/repair", "bloomdb/wire", "bloomdb/keyspace/keyspacetest"},
 
 	"bloomdb/keyspace/keyspacetest": {"signature", "bloomdb/clock", "bloomdb/layout", "bloomdb/wire", "bloomdb/peers", "bloomdb/keyspace"},
 

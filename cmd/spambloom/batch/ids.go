@@ -77,8 +77,8 @@ func IDsOf(args []string) ([]api.LookupRequest, error) {
 	return ids, nil
 }
 
-// IDFault returns the error for an ID. What looks like a queue id was more likely meant as
-// a file, if it is unknown or the caller may not ask for it.
+// IDFault returns the error for an ID. An argument that looks like a queue id was
+// more likely meant as a file, if it is unknown or the caller may not ask for it.
 func IDFault(arg string, q api.LookupRequest, err error) error {
 	var problem *api.Problem
 	mayBeFile := q.QueueID != "" && (errors.Is(err, ErrUnknownQueueID) ||

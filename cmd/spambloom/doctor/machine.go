@@ -22,7 +22,7 @@ func (p *patient) clock() (results []finding.Finding) {
 	}
 	var t unix.Timex
 	if _, err := unix.Adjtimex(&t); err != nil {
-		return append(results, finding.Skip("clock", "the kernel does not tell whether it is synchronised: %v", err))
+		return append(results, finding.Skip("clock", "the kernel does not report whether it is synchronised: %v", err))
 	}
 	if t.Status&unix.STA_UNSYNC != 0 {
 		return append(results, finding.Bad("clock", "timedatectl set-ntp true", "the clock is not synchronised by NTP: if it is off by more than an hour, other sites do not read this one"))
@@ -130,7 +130,7 @@ func (p *patient) disk() finding.Finding {
 // memory compares the daemon's bound with the machine's memory.
 func (p *patient) memory() finding.Finding {
 	if p.status == nil || p.status.Overview == nil || p.status.Overview.MostMemory == 0 {
-		return finding.Skip("memory", "the daemon does not tell its bound; spambloomd -t prints it")
+		return finding.Skip("memory", "the daemon does not report its bound; spambloomd -t prints it")
 	}
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

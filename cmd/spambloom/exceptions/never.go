@@ -1,5 +1,5 @@
-// Package exceptions is the verbs never and retouch, by which a message is no spam on this site
-// only. The other sites receive nothing of it.
+// Package exceptions has the verbs never and retouch. With them a message is not spam on this site
+// only; other sites receive nothing of it.
 package exceptions
 
 import (

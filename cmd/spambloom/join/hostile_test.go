@@ -26,7 +26,7 @@ UMzLMVXndZx55rTYKWVUIkMi2Qk=
 `
 
 // TestHostileInvitation is the attack "invitation": a member makes lines with hostile values for
-// a site that wants to join. What join shows before it asks does not act on the terminal, no
+// a site that wants to join. The text that join shows before it asks does not act on the terminal, no
 // value becomes a setting of its own, and nothing is changed without an answer.
 func TestHostileInvitation(t *testing.T) {
 	const escapes = "\x1b[H\x1b[2J\x1b]0;pwned\a"

@@ -86,15 +86,9 @@ func join(streams verb.Streams, line string, flags joinFlags) error {
 	if i.For == nil {
 		return s.request(streams, i.Name)
 	}
-	secret, err := i.Unseal(s.key)
-	if err == nil && i.For.Name != s.name {
-		err = invitation.ErrForOther // the member has a [[peer]] for the other name
-	}
-	if errors.Is(err, invitation.ErrForOther) {
-		return &verb.Fault{Code: verb.Data, Err: fmt.Errorf("%w: %s, fingerprint %s; this is %s, %s", err, i.For.Name, i.For.Fingerprint(), s.name, s.peer().Fingerprint()), Hint: "make a new request with spambloom join, or set site.name to that name"}
-	}
+	secret, err := s.unseal(i)
 	if err != nil {
-		return &verb.Fault{Code: verb.Data, Err: err}
+		return err
 	}
 	if i.Redis, err = flags.url(streams.In, i, secret); err != nil {
 		return err
@@ -103,13 +97,33 @@ func join(streams verb.Streams, line string, flags joinFlags) error {
 	if err != nil {
 		return err
 	}
+	return s.carryOut(p, streams, i, flags.yes)
+}
+
+// unseal returns the secret of an invitation for this site.
+func (s *site) unseal(i *invitation.Invitation) (invitation.Secret, error) {
+	secret, err := i.Unseal(s.key)
+	if err == nil && i.For.Name != s.name {
+		err = invitation.ErrForOther // the member has a [[peer]] for the other name
+	}
+	switch {
+	case errors.Is(err, invitation.ErrForOther):
+		return secret, &verb.Fault{Code: verb.Data, Err: fmt.Errorf("%w: %s, fingerprint %s; this is %s, %s", err, i.For.Name, i.For.Fingerprint(), s.name, s.peer().Fingerprint()), Hint: "make a new request with spambloom join, or set site.name to that name"}
+	case err != nil:
+		return secret, &verb.Fault{Code: verb.Data, Err: err}
+	}
+	return secret, nil
+}
+
+// carryOut shows the changes, asks, and makes them.
+func (s *site) carryOut(p *plan, streams verb.Streams, i *invitation.Invitation, yes bool) error {
 	if p.isEmpty() {
 		return streams.Print(fmt.Sprintf("%s: already a member of the federation %s; nothing to change\n", s.name, i.Federation))
 	}
 	if err := streams.Print(p.diff()); err != nil {
 		return err
 	}
-	if err := streams.Confirm(fmt.Sprintf("join the federation of %s, fingerprint %s?", i.Name, i.Fingerprint()), flags.yes); err != nil {
+	if err := streams.Confirm(fmt.Sprintf("join the federation of %s, fingerprint %s?", i.Name, i.Fingerprint()), yes); err != nil {
 		return err
 	}
 	if err := p.write(); err != nil {

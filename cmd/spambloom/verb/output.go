@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Print writes a result; see visible. With --quiet, a line of what was accepted is none.
+// Print writes a result; see visible. With --quiet, it omits a line about what was accepted.
 func (c *CLI) Print(text string) error {
 	if c.Quiet && c.Changes {
 		return nil

@@ -64,22 +64,22 @@ func Listen(s *settings.Settings, log *slog.Logger) (_ *Sockets, err error) {
 	if err := s.CheckListeners(l.Names()); err != nil { // the names of passed sockets are known only now
 		return nil, &exit.Failure{Code: exit.Config, Err: err}
 	}
-	if l.Control == nil {
-		if l.Control, err = bind(s, log, "control.listen", s.Control.Listen); err != nil {
-			return nil, err
-		}
-	}
-	if l.Remote == nil && s.Control.Remote != "" {
-		if l.Remote, err = bind(s, log, "control.remote", s.Control.Remote); err != nil {
-			return nil, err
-		}
-	}
 	if l.Remote != nil && s.Control.Remote == "" {
 		// No access from other machines was configured.
 		return nil, &exit.Failure{Code: exit.Config, Err: fmt.Errorf("%s: is empty, but systemd passes a socket named remote", s.Where("control.remote"))}
 	}
-	if l.HTTP == nil && s.HTTP.Listen != "" {
-		if l.HTTP, err = bind(s, log, "http.listen", s.HTTP.Listen); err != nil {
+	for _, one := range []struct {
+		listener     *net.Listener
+		key, address string
+	}{
+		{&l.Control, "control.listen", s.Control.Listen},
+		{&l.Remote, "control.remote", s.Control.Remote},
+		{&l.HTTP, "http.listen", s.HTTP.Listen},
+	} {
+		if *one.listener != nil || one.address == "" {
+			continue
+		}
+		if *one.listener, err = bind(s, log, one.key, one.address); err != nil {
 			return nil, err
 		}
 	}

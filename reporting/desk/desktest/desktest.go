@@ -261,3 +261,16 @@ func WantMetric(t testing.TB, of []prometheus.Collector, line string) {
 		t.Errorf("no metric %s in\n%s", line, scrape.Body)
 	}
 }
+
+// Decide is a policy without exceptions, as servers of the API get it.
+func Decide(e bloomdb.Evidence, signed bool) string {
+	switch {
+	case !signed:
+		return "skipped"
+	case e.Listed:
+		return "spam"
+	case e.Never:
+		return "allowed"
+	}
+	return "clean"
+}

@@ -14,13 +14,29 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// MaxOfMessage bounds the reports of one message that are read.
-const MaxOfMessage = 10_000
+// maxOfMessage bounds the reports of one message that are read.
+const maxOfMessage = 10_000
 
 // OfMessage visits the numbers below before (0: all) of a message's reports, the newest first,
 // until visit returns false. Reports that have only anchors in common with it must have as many
 // as would list its sketch.
 func (t *Txn) OfMessage(set signature.Set, anchors []record.Anchors, before uint64, visit func(uint64) (bool, error)) error {
+	found, err := t.numbersOf(set, anchors)
+	if err != nil {
+		return err
+	}
+	numbers := slices.DeleteFunc(slices.Sorted(maps.Keys(found)), func(n uint64) bool { return before != 0 && n >= before })
+	for _, n := range slices.Backward(numbers) {
+		if more, err := visit(n); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// numbersOf returns the numbers of a message's reports, by its signatures and by enough anchors of
+// a sketch.
+func (t *Txn) numbersOf(set signature.Set, anchors []record.Anchors) (map[uint64]bool, error) {
 	found := map[uint64]bool{}
 	gather := func(k record.Key, add func(uint64)) error {
 		y, err := t.Tally(k)
@@ -32,19 +48,19 @@ func (t *Txn) OfMessage(set signature.Set, anchors []record.Anchors, before uint
 		}
 		return t.EachOpinion(k, y, func(o record.Opinion) bool {
 			add(o.Report)
-			return len(found) < MaxOfMessage
+			return len(found) < maxOfMessage
 		})
 	}
 	for _, s := range set.Signatures {
 		if err := gather(record.SignatureKey(s), func(n uint64) { found[n] = true }); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for i, a := range anchors {
 		common := map[uint64]int{}
 		for _, h := range a.Hashes {
 			if err := gather(record.AnchorKey(set.Sketches[i].Kind, h), func(n uint64) { common[n]++ }); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		for n, times := range common {
@@ -53,19 +69,7 @@ func (t *Txn) OfMessage(set signature.Set, anchors []record.Anchors, before uint
 			}
 		}
 	}
-	numbers := make([]uint64, 0, len(found))
-	for n := range found {
-		if before == 0 || n < before {
-			numbers = append(numbers, n)
-		}
-	}
-	slices.Sort(numbers)
-	for _, n := range slices.Backward(numbers) {
-		if more, err := visit(n); err != nil || !more {
-			return err
-		}
-	}
-	return nil
+	return found, nil
 }
 
 // ByReporter visits the numbers below before (0: all) of a reporter's reports, the newest first,
@@ -134,7 +138,7 @@ func (t *Txn) All(since time.Time, before uint64, visit func(uint64) (bool, erro
 func (t *Txn) WithPrefix(prefix []byte) ([]uint64, error) {
 	found := map[uint64]bool{}
 	c := t.Tallies.Cursor()
-	for key, data := c.Seek(prefix); bytes.HasPrefix(key, prefix) && len(found) < MaxOfMessage; key, data = c.Next() {
+	for key, data := c.Seek(prefix); bytes.HasPrefix(key, prefix) && len(found) < maxOfMessage; key, data = c.Next() {
 		y, err := record.DecodeTally(data)
 		if err != nil {
 			return nil, err
@@ -144,7 +148,7 @@ func (t *Txn) WithPrefix(prefix []byte) ([]uint64, error) {
 		}
 		err = t.EachOpinion(record.Key(key), y, func(o record.Opinion) bool {
 			found[o.Report] = true
-			return len(found) < MaxOfMessage
+			return len(found) < maxOfMessage
 		})
 		if err != nil {
 			return nil, err

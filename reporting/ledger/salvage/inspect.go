@@ -169,7 +169,7 @@ func (v *Inventory) compare() {
 	}
 	for claim, bucket := range map[string]string{string(buckets.CountReports): "reports", string(buckets.CountReporters): "reporters"} {
 		if v.claimed[claim] != v.Counts[bucket] {
-			v.fault(fmt.Errorf("%w: it says %d %s and has %d", record.ErrDamaged, v.claimed[claim], bucket, v.Counts[bucket]))
+			v.fault(fmt.Errorf("%w: it records %d %s and has %d", record.ErrDamaged, v.claimed[claim], bucket, v.Counts[bucket]))
 		}
 	}
 	for bucket, largest := range v.largest {

@@ -24,7 +24,7 @@ type Contest struct {
 }
 
 // MaxVisits bounds the reports that one call of Contested reads: it begins no further message
-// after so many, and a message has at most rows.MaxOfMessage.
+// after so many, and a message has at most maxOfMessage of package rows.
 const MaxVisits = 10_000
 
 // Contested returns messages that different people reported and revoked, and those of which a

@@ -107,7 +107,7 @@ func (t *txn) public(n uint64, r *record.Report, by *record.Reporter) (Report, e
 }
 
 // isHeld reports whether a report still waits for a second reporter: neither its first signature
-// has one, nor a near-duplicate. Its flags would not tell, as in StandsBy.
+// has one, nor a near-duplicate. Its flags do not show it, as in StandsBy.
 func (t *txn) isHeld(n uint64, r *record.Report) (bool, error) {
 	if r.Stance() == record.Ham {
 		return false, nil

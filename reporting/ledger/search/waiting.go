@@ -47,8 +47,8 @@ func (l *Search) Waiting(since time.Time, limit int) (list []Report, err error) 
 }
 
 // StandsBy reports whether a revocation waits and its reporter still stands by it: one of the
-// message's signatures has it as his opinion. Its state would not tell: another message of his
-// with an anchor of a sketch in common renews or withdraws it in part.
+// message's signatures has it as his opinion. Its state does not show it: another message of
+// his with an anchor of a sketch in common renews or withdraws it in part.
 func (l *Search) StandsBy(n uint64) (stands bool, err error) {
 	err = l.view(func(t *txn) error {
 		r, err := t.Report(n)

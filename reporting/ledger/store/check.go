@@ -40,7 +40,7 @@ func (s *File) Check() error {
 			}
 		}
 		if kept := buckets.Count(tx.Bucket(buckets.Meta), buckets.CountReports); kept != reports {
-			add(fmt.Errorf("%w: it says %d reports and has %d", record.ErrDamaged, kept, reports))
+			add(fmt.Errorf("%w: it records %d reports and has %d", record.ErrDamaged, kept, reports))
 		}
 		return nil
 	})

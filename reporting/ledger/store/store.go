@@ -1,6 +1,6 @@
 // Package store owns the ledger's file while it is open: it opens it after a check of every
 // page, writes in transactions that many jobs share, removes settled decisions, and takes
-// copies. It knows buckets and records, but not what is entered or decided.
+// copies. It deals with buckets and records, not with what is entered or decided.
 //
 //	Open -> salvage.Check -> the library opens the file
 //	Commit(job) -> the writing goroutine takes all jobs that wait -> one transaction, one fsync

@@ -77,22 +77,11 @@ func newSite(t testing.TB, stage *desktest.Stage, o desk.Options) *Site {
 		Now:  func() time.Time { return s.at },
 	})
 	s.Access = server.NewAccess(server.AccessOptions{DaemonUID: 990})
-	decide := func(e bloomdb.Evidence, signed bool) string {
-		switch {
-		case !signed:
-			return "skipped"
-		case e.Listed:
-			return "spam"
-		case e.Never:
-			return "allowed"
-		}
-		return "clean"
-	}
 	s.Handler = page.New(page.Options{
 		Site: "mx1", Version: "spambloomd 1.0.0",
 		Status: s.status, Sites: s.sites,
 		Hours: s.history.Hours, Campaigns: s.Campaigns, Courses: s.Courses, Judged: s.judged.Find,
-		Control:  server.NewHandler(s.Desk, server.HandlerOptions{Decide: decide, Access: s.Access}),
+		Control:  server.NewHandler(s.Desk, server.HandlerOptions{Decide: desktest.Decide, Access: s.Access}),
 		Sessions: s.Sessions, Sign: signature.Compute, MaxMessage: 1 << 20,
 		Now: s.now,
 	})

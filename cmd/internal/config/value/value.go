@@ -1,5 +1,5 @@
 // Package value owns the types of value in the configuration file: how each is read, checked
-// and shown, and the sentence that names what is allowed. It knows no key.
+// and shown, and the sentence that names what is allowed. Keys are those of package config.
 package value
 
 import (

@@ -179,7 +179,7 @@ func TestExim(t *testing.T) {
 	expect("spam without a daemon", spam, false)
 }
 
-// Mail that the daemon cannot judge is no spam for Exim, which compares the score with the
+// Mail that the daemon cannot judge is not spam for Exim, which compares the score with the
 // threshold of the answer itself.
 func TestEximPassesWhatIsNotJudged(t *testing.T) {
 	d := startDoor(t, "[milter]\njudge_timeout = \"1s\"\nmax_message = \"64KiB\"\noversize = \"skip\"\n")

@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
 
-// door is a site that speaks spamd's protocol on a unix socket and on TCP.
+// door is a site that serves spamd's protocol on a unix socket and on TCP.
 type door struct {
 	*harness.Site
 	socket string

@@ -14,7 +14,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// rspamdConf runs a proxy that speaks milter and scans by itself, with as many processes as
+// rspamdConf runs a proxy for milters that scans by itself, with as many processes as
 // there are processors, with one check, and with its own storage. Nothing else runs: no
 // rules, no other module, no Redis, no DNS.
 const rspamdConf = `

@@ -55,7 +55,7 @@ func (s *Site) ReadyField(t testing.TB, name string) string {
 			return JSONField(t, line, name)
 		}
 	}
-	t.Fatalf("no line says ready:\n%s", s.Log())
+	t.Fatalf("no line reads ready:\n%s", s.Log())
 	return ""
 }
 

@@ -56,7 +56,7 @@ func greetSMTP(s stream) (d *smtpDialogue, err error) {
 	return d, nil
 }
 
-// talkSMTP starts a program and speaks SMTP with it.
+// talkSMTP starts a program and has an SMTP session with it.
 func talkSMTP(command *exec.Cmd) (*smtpDialogue, error) {
 	in, err := command.StdinPipe()
 	if err != nil {

@@ -64,7 +64,7 @@ func Start(t testing.TB, program, dir, filters, settings string) (p *os.Process,
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = cmd.Wait() // show tells how it ended
+		_ = cmd.Wait() // show prints how it ended
 	}()
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -1,4 +1,4 @@
-package server
+package peer
 
 import (
 	"errors"
@@ -16,11 +16,11 @@ const (
 	maxNames = 1024
 )
 
-// names is a cache of the users of the machine. A look-up may ask a directory on the
+// Names is a cache of the users of the machine. A look-up may ask a directory on the
 // network, so a result is kept for a minute. The zero value is ready for use. It is safe for
 // concurrent use.
-type names struct {
-	lookup func(uid string) (*user.User, error) // nil: user.LookupId
+type Names struct {
+	Lookup func(uid string) (*user.User, error) // nil: user.LookupId
 
 	mu    sync.Mutex
 	known map[int]knownName
@@ -31,9 +31,9 @@ type knownName struct {
 	until time.Time
 }
 
-// of returns the login name of a user, or "uid:N" if there is none or it cannot be the name
+// Of returns the login name of a user, or "uid:N" if there is none or it cannot be the name
 // of a reporter.
-func (n *names) of(uid int) string {
+func (n *Names) Of(uid int) string {
 	now := time.Now()
 	n.mu.Lock()
 	held, ok := n.known[uid]
@@ -41,7 +41,7 @@ func (n *names) of(uid int) string {
 	if ok && now.Before(held.until) {
 		return held.name
 	}
-	lookup := n.lookup
+	lookup := n.Lookup
 	if lookup == nil {
 		lookup = user.LookupId
 	}
@@ -51,14 +51,14 @@ func (n *names) of(uid int) string {
 	case err == nil && u.Username != "" && api.CheckReporter(u.Username) == nil:
 		return n.keep(uid, u.Username, now)
 	case err == nil, errors.As(err, &unknown):
-		return n.keep(uid, uidName(uid), now)
+		return n.keep(uid, UIDName(uid), now)
 	case ok: // the directory does not answer: use the previous name
 		return held.name
 	}
-	return uidName(uid)
+	return UIDName(uid)
 }
 
-func (n *names) keep(uid int, name string, now time.Time) string {
+func (n *Names) keep(uid int, name string, now time.Time) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.known == nil || len(n.known) >= maxNames {
@@ -68,9 +68,9 @@ func (n *names) keep(uid int, name string, now time.Time) string {
 	return name
 }
 
-// isMember reports whether a user is in a group by the system's files. It is for systems
+// IsMember reports whether a user is in a group by the system's files. It is for systems
 // whose kernel does not return the groups of a process. The result is not cached.
-func (n *names) isMember(uid, gid int) bool {
+func (n *Names) IsMember(uid, gid int) bool {
 	u, err := user.LookupId(strconv.Itoa(uid))
 	if err != nil {
 		return false
@@ -79,8 +79,6 @@ func (n *names) isMember(uid, gid int) bool {
 	return err == nil && slices.Contains(groups, strconv.Itoa(gid))
 }
 
-const unknownName = "unknown"
-
-// uidName returns the name of a user without a login name. No login name looks like that,
+// UIDName returns the name of a user without a login name. No login name looks like that,
 // because a colon ends it in the system's files.
-func uidName(uid int) string { return "uid:" + strconv.Itoa(uid) }
+func UIDName(uid int) string { return "uid:" + strconv.Itoa(uid) }

@@ -22,8 +22,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// voter is a site that is trusted by vote, and its filter. It does not change.
-type voter struct {
+// siteVotes are the votes of one site, as it published them. They do not change.
+type siteVotes struct {
 	Head   wire.Head
 	gen    int64 // first generation of its filter
 	key    keyring.Sip
@@ -31,7 +31,7 @@ type voter struct {
 }
 
 // Has reports whether the site votes for a message by a key.
-func (v *voter) Has(h filter.Hash) bool {
+func (v *siteVotes) Has(h filter.Hash) bool {
 	lanes := keyring.Stretch(Seed(v.key, h))
 	if !v.filter.Bit(wire.VotesShape.Position(lanes, wire.VotesShape.K0)) {
 		return false // most keys end here; loses two in a million of those that Has would find
@@ -40,50 +40,50 @@ func (v *voter) Has(h filter.Hash) bool {
 	return v.filter.Has(wire.VotesShape.Positions(lanes, buf[:0]))
 }
 
-// voters are the sites that are trusted by vote. Readers take no lock.
-type voters struct {
+// received are the votes of the sites that are trusted by vote. Readers take no lock.
+type received struct {
 	changing sync.Mutex // serialises changes
-	list     atomic.Pointer[[]*voter]
+	list     atomic.Pointer[[]*siteVotes]
 }
 
-func newVoters() *voters {
-	v := new(voters)
-	v.list.Store(new([]*voter))
+func newReceived() *received {
+	v := new(received)
+	v.list.Store(new([]*siteVotes))
 	return v
 }
 
-// All returns the voters by name.
-func (v *voters) All() []*voter { return *v.list.Load() }
+// All returns the votes of each site, by its name.
+func (v *received) All() []*siteVotes { return *v.list.Load() }
 
-// of returns the voter of a site; nil if there is none.
-func (v *voters) of(site string) *voter {
-	for _, voter := range v.All() {
-		if voter.Head.Site == site {
-			return voter
+// of returns the votes of a site; nil if there are none.
+func (v *received) of(site string) *siteVotes {
+	for _, held := range v.All() {
+		if held.Head.Site == site {
+			return held
 		}
 	}
 	return nil
 }
 
-// put replaces the voter of a site. The caller holds changing.
-func (v *voters) put(site *voter) {
+// put replaces the votes of a site. The caller holds changing.
+func (v *received) put(site *siteVotes) {
 	all := append(v.without(site.Head.Site), site)
-	slices.SortFunc(all, byVoter)
+	slices.SortFunc(all, bySite)
 	v.list.Store(&all)
 }
 
-func byVoter(a, b *voter) int { return cmp.Compare(a.Head.Site, b.Head.Site) }
+func bySite(a, b *siteVotes) int { return cmp.Compare(a.Head.Site, b.Head.Site) }
 
-// Drop removes a site's voter from memory. The site must be muted, so that none follows.
-func (v *voters) Drop(site string) {
+// Drop removes the votes of a site from memory. The site must be muted, so that none follows.
+func (v *received) Drop(site string) {
 	v.changing.Lock()
 	defer v.changing.Unlock()
 	all := v.without(site)
 	v.list.Store(&all)
 }
 
-func (v *voters) without(site string) []*voter {
-	return slices.DeleteFunc(slices.Clone(v.All()), func(v *voter) bool { return v.Head.Site == site })
+func (v *received) without(site string) []*siteVotes {
+	return slices.DeleteFunc(slices.Clone(v.All()), func(v *siteVotes) bool { return v.Head.Site == site })
 }
 
 // Accept verifies and stores a record of votes from a site whose Trust is TrustVote. It replaces the previous
@@ -96,12 +96,12 @@ func (vs *Register) Accept(data []byte) error {
 	if err := vs.sealer.CheckClock(v.Head); err != nil {
 		return err
 	}
-	vs.Voters.changing.Lock()
-	defer vs.Voters.changing.Unlock()
+	vs.Received.changing.Lock()
+	defer vs.Received.changing.Unlock()
 	if vs.store.Muted(v.Head.Site) {
 		return fmt.Errorf("%s: %w", v.Head, wire.ErrMuted)
 	}
-	if held := vs.Voters.of(v.Head.Site); held != nil {
+	if held := vs.Received.of(v.Head.Site); held != nil {
 		switch {
 		case v.Head.Epoch < held.Head.Epoch:
 			return fmt.Errorf("%s: %w: a newer one, %d, is known", v.Head, wire.ErrReplayed, held.Head.Epoch)
@@ -109,7 +109,7 @@ func (vs *Register) Accept(data []byte) error {
 			return nil
 		}
 	}
-	vs.Voters.put(v)
+	vs.Received.put(v)
 	path := store.VotesPath(vs.opt.Dir, v.Head.Site)
 	if err := renameio.WriteFile(path, data, 0o600, renameio.WithTempDir(vs.opt.Dir)); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -119,7 +119,7 @@ func (vs *Register) Accept(data []byte) error {
 
 // readVotes verifies and decodes a record. It does not compare it with the previous one, and
 // returns nil for an own record.
-func (vs *Register) readVotes(data []byte) (*voter, error) {
+func (vs *Register) readVotes(data []byte) (*siteVotes, error) {
 	h, body, err := vs.sealer.OpenRecord(data, wire.RecordVotes)
 	if err != nil || h.Site == vs.opt.Site {
 		return nil, err
@@ -137,11 +137,11 @@ func (vs *Register) readVotes(data []byte) (*voter, error) {
 	if made := vs.opt.Generation(layout.SpamFilter, h.Made); v.Gen >= made || v.Gen < 0 {
 		return nil, fmt.Errorf("%s: its votes begin with generation %d, but it was made in %d", h, v.Gen, made)
 	}
-	return &voter{h, v.Gen, vs.ring.VotesKey(h.Site), v.Filter}, nil
+	return &siteVotes{h, v.Gen, vs.ring.VotesKey(h.Site), v.Filter}, nil
 }
 
 // Stale reports whether a site's votes have expired because the site has not published since.
-func (v *voter) Stale(now int64) bool { return now-v.gen > votesCounted }
+func (v *siteVotes) Stale(now int64) bool { return now-v.gen > votesCounted }
 
 // Trail is the vote of one site for a message, by one signature.
 type Trail struct {
@@ -155,10 +155,10 @@ type Trail struct {
 func (vs *Register) Trails(v *store.View, h filter.Hash) []Trail {
 	var trails []Trail
 	now := vs.opt.Generation(layout.SpamFilter, vs.opt.Now())
-	for _, voter := range vs.Voters.All() {
-		if voter.Has(h) && !v.Trusted.Mutes(voter.Head.Site) {
-			since := vs.opt.Start(layout.Target{Kind: layout.SpamFilter, Gen: voter.gen})
-			trails = append(trails, Trail{voter.Head.Site, since, voter.Head.Made, voter.Stale(now)})
+	for _, held := range vs.Received.All() {
+		if held.Has(h) && !v.Trusted.Mutes(held.Head.Site) {
+			since := vs.opt.Start(layout.Target{Kind: layout.SpamFilter, Gen: held.gen})
+			trails = append(trails, Trail{held.Head.Site, since, held.Head.Made, held.Stale(now)})
 		}
 	}
 	return trails
@@ -201,7 +201,7 @@ func (vs *Register) Load(entries []os.DirEntry, contain func(error) error) error
 				return err
 			}
 		default:
-			vs.Voters.put(v)
+			vs.Received.put(v)
 		}
 	}
 	return nil

@@ -99,8 +99,8 @@ func (a *authority) client(common string, until time.Time, dns ...string) client
 	return client.Credentials{CA: a.file, Cert: cert, Key: key}
 }
 
-// far is a control API for other machines, on loopback.
-type far struct {
+// remoteServer is a control API for other machines, on loopback.
+type remoteServer struct {
 	ca      *authority
 	options RemoteOptions
 	remote  *Remote
@@ -110,18 +110,18 @@ type far struct {
 	db      *bloomdb.DB
 }
 
-func (f *far) url() string { return "https://" + f.address }
+func (f *remoteServer) url() string { return "https://" + f.address }
 
 // tokensFile writes lines for the daemon.
-func (f *far) tokensFile(t *testing.T, lines ...string) {
+func (f *remoteServer) tokensFile(t *testing.T, lines ...string) {
 	t.Helper()
 	testenv.Check(t, os.WriteFile(f.options.Tokens, []byte(strings.Join(lines, "\n")), 0o600))
 }
 
-// serveFar serves other machines until the test's end. Change comes before the start.
-func serveFar(t *testing.T, change func(*far)) *far {
+// serveRemote serves other machines until the test's end. Change comes before the start.
+func serveRemote(t *testing.T, change func(*remoteServer)) *remoteServer {
 	t.Helper()
-	f := &far{ca: newAuthority(t), log: &logBuffer{}, db: desktest.OpenDB(t)}
+	f := &remoteServer{ca: newAuthority(t), log: &logBuffer{}, db: desktest.OpenDB(t)}
 	f.options = RemoteOptions{ClientsCA: f.ca.file, Tokens: filepath.Join(t.TempDir(), "tokens")}
 	f.options.Cert, f.options.Key = f.ca.server(time.Time{})
 	f.tokensFile(t)
@@ -133,7 +133,7 @@ func serveFar(t *testing.T, change func(*far)) *far {
 	if f.remote, err = NewRemote(f.options, log); err != nil {
 		t.Fatal(err)
 	}
-	h := NewHandler(desk.New(f.db, desktest.OpenLedger(t, trust.Default()), desk.Options{Log: log}), HandlerOptions{Decide: decide, Log: log, Access: NewAccess(AccessOptions{Group: "none", GID: -1})})
+	h := NewHandler(desk.New(f.db, desktest.OpenLedger(t, trust.Default()), desk.Options{Log: log}), HandlerOptions{Decide: desktest.Decide, Log: log, Access: NewAccess(AccessOptions{Group: "none", GID: -1})})
 	if f.ln == nil {
 		if f.ln, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 			t.Fatal(err)

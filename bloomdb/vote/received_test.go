@@ -43,7 +43,7 @@ func filterOf(t *testing.T, word func() uint64) *generalized.Filter {
 
 // A site whose bits are all ones votes for no message.
 func TestAllOnesDoNotVote(t *testing.T) {
-	v := vote.NewVoter(keyring.Sip{1, 2}, filterOf(t, func() uint64 { return math.MaxUint64 }))
+	v := vote.NewSiteVotes(keyring.Sip{1, 2}, filterOf(t, func() uint64 { return math.MaxUint64 }))
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 1000 {
 		if v.Has(filtertest.Hash(r)) {
@@ -58,7 +58,7 @@ func TestEqualPositionsWouldAgree(t *testing.T) {
 	const seed = 18
 	r := rand.New(rand.NewPCG(seed, seed))
 	f := filterOf(t, r.Uint64)
-	one, two := vote.NewVoter(keyring.Sip{1, 2}, f), vote.NewVoter(keyring.Sip{3, 4}, f)
+	one, two := vote.NewSiteVotes(keyring.Sip{1, 2}, f), vote.NewSiteVotes(keyring.Sip{3, 4}, f)
 	votes := func(v interface{ Has(filter.Hash) bool }, x, y filter.Hash) bool { return v.Has(x) || v.Has(y) }
 	equal, different := 0, 0
 	messages := rounds(500_000)

@@ -1,0 +1,8 @@
+package streams
+
+const (
+	BatchEntries = batchEntries
+	BatchBytes   = batchBytes
+)
+
+var NewKeys = newKeys
