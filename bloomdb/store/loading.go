@@ -17,12 +17,12 @@ func (st *Store) LoadingFor(o layout.Origin, t layout.Target, s layout.Shape) (*
 		return to, err
 	}
 	to.shown = to.Part
-	err = st.editPart(t.Gen, o, func(p *SitePart) {
-		if p.Loading == nil {
-			p.Loading = coded.NewPart(p.Part.Size(), false)
-		}
-		to.Part = p.Loading
-	})
+	parts, _ := st.View.Load().Joined(t)
+	i := slices.IndexFunc(parts, func(p SitePart) bool { return p.Origin == o })
+	if to.Part = parts[i].Loading; to.Part == nil {
+		to.Part = coded.NewPart(to.shown.Size(), false)
+		err = st.editPart(t.Gen, o, func(p *SitePart) { p.Loading = to.Part })
+	}
 	return to, err
 }
 
