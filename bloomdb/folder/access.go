@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,7 +27,44 @@ func CheckAccess(dir string) error {
 	if err := unix.Access(dir, unix.R_OK|unix.W_OK|unix.X_OK); err != nil {
 		return fmt.Errorf("state folder %s: %w", dir, err)
 	}
+	// As root, the check is made for a daemon that runs as another user.
+	self := os.Geteuid()
+	if self == 0 {
+		self = ownerOf(info)
+	}
+	return checkOwner(dir, info, self)
+}
+
+// CheckOwner returns an error if another user than root and this one may replace the files of a state
+// folder: keys and reports would be theirs, and links in place of files would write elsewhere.
+func CheckOwner(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("state folder: %w", err)
+	}
+	return checkOwner(dir, info, os.Geteuid())
+}
+
+func checkOwner(dir string, info fs.FileInfo, self int) error {
+	owner := ownerOf(info)
+	switch {
+	case owner != 0 && owner != self:
+		return fmt.Errorf("state folder %s: %w: it belongs to user %d, who could replace its files; run as that user, or use another folder", dir, ErrNotOwn, owner)
+	case info.Mode().Perm()&0o002 != 0:
+		return fmt.Errorf("state folder %s: %w: every user could replace its files (mode %04o); chmod o-w, or use a folder below it", dir, ErrNotOwn, info.Mode().Perm())
+	}
 	return nil
+}
+
+// ErrNotOwn is wrapped if other users may change the state folder.
+var ErrNotOwn = errors.New("not safe from other users")
+
+// ownerOf returns the user of a file; root's number where files have none.
+func ownerOf(info fs.FileInfo) int {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(stat.Uid)
+	}
+	return 0
 }
 
 // checkParent checks the nearest folder that exists above a missing one.

@@ -140,6 +140,12 @@ func (p *Outbox) Compact() {
 	}
 	pending := p.pending
 	p.pending, p.total = make(map[layout.Target][]uint64, len(pending)), 0
+	for t, positions := range pending {
+		if t.Kind == layout.SketchFilter { // their order is needed, and few are duplicates
+			p.pending[t], p.total = positions, p.total+len(positions)
+			delete(pending, t)
+		}
+	}
 	p.mu.Unlock()
 	for t, positions := range pending {
 		slices.Sort(positions)
@@ -313,16 +319,35 @@ func (p *Outbox) gather(all bool) (next int) {
 	}
 	mark := p.Journal.Mark() // read first: changes of earlier records are pending by now
 	for t, positions := range p.take(all) {
-		slices.Sort(positions)
-		p.ready = append(p.ready, changedCells{t, slices.Compact(positions)})
+		p.ready = append(p.ready, piecesOf(t, positions)...)
 	}
-	slices.SortFunc(p.ready, func(a, b changedCells) int {
-		return cmp.Or(cmp.Compare(rank(a.target.Kind), rank(b.target.Kind)), cmp.Compare(a.target.Gen, b.target.Gen))
+	slices.SortStableFunc(p.ready, func(a, b changedCells) int {
+		byGen := cmp.Compare(a.target.Gen, b.target.Gen)
+		if a.target.Kind == layout.SketchFilter {
+			byGen = -byGen
+		}
+		return cmp.Or(cmp.Compare(rank(a.target.Kind), rank(b.target.Kind)), byGen)
 	})
 	if all {
 		p.readyMark = mark
 	}
 	return p.readyFrom(all)
+}
+
+// piecesOf returns positions in the order in which they are published. Of sketches, the newest are
+// published first: their filter contains what was reported and what was revoked, and a reader that
+// has only the first deltas must not find near-duplicates of messages that were revoked since.
+func piecesOf(t layout.Target, positions []uint64) (pieces []changedCells) {
+	for len(positions) > 0 {
+		first := 0
+		if t.Kind == layout.SketchFilter {
+			first = max(0, len(positions)-MaxDeltaCells)
+		}
+		piece := positions[first:]
+		slices.Sort(piece)
+		pieces, positions = append(pieces, changedCells{t, slices.Compact(piece)}), positions[:first]
+	}
+	return pieces
 }
 
 // rank returns the place of a kind in the order of publication.
@@ -367,8 +392,8 @@ func (p *Outbox) takeSections(at int) []wire.DeltaSection {
 	kind := p.ready[at].target.Kind
 	for room := MaxDeltaCells; at < len(p.ready) && room > 0; {
 		next := &p.ready[at]
-		if next.target.Kind != kind {
-			break
+		if next.target.Kind != kind || kind == layout.SketchFilter && len(sections) > 0 {
+			break // a piece of sketches is a delta of its own
 		}
 		n := min(room, len(next.positions))
 		if s, ok := p.changedSection(next.target, next.positions[:n]); ok {

@@ -99,7 +99,7 @@ func (t siteTarget) epochs(parts []store.SitePart) (epochs []store.SitePart) {
 func held(epochs []store.SitePart) int64 {
 	n := int64(0)
 	for _, p := range epochs {
-		n += p.Part.Cells()
+		n += p.Cells()
 	}
 	return n
 }
@@ -124,7 +124,7 @@ func union(parts []store.SitePart) int64 {
 	for i := range filter.Blocks(parts[0].Part.Size(), false) {
 		cells = cells[:0]
 		for _, p := range parts {
-			cells = p.Part.Block(i, cells)
+			cells = p.Block(i, cells)
 		}
 		slices.SortFunc(cells, func(a, b filter.Cell) int { return int(int64(a.Pos) - int64(b.Pos)) })
 		n += len(slices.Compact(cells))
@@ -147,7 +147,7 @@ func fresh(epochs []store.SitePart, o layout.Origin, s wire.DeltaSection) int64 
 			last = block
 			clear(known)
 			for _, p := range epochs {
-				cells = p.Part.Block(block, cells[:0])
+				cells = p.Block(block, cells[:0])
 				for _, c := range cells {
 					known[c.Pos] = true
 				}

@@ -26,7 +26,7 @@ func (ps *Peers) roomForParts(site string, need int64) error {
 	limit, total := ps.partsLimit(), int64(0)
 	for _, parts := range ps.store.View.Load().AllParts() {
 		for _, p := range parts {
-			total += p.Part.Bytes()
+			total += p.Bytes()
 		}
 	}
 	if total+need <= limit/2 {
@@ -46,7 +46,7 @@ func (ps *Peers) partsBytes(site string) memoryUse {
 	}
 	for _, parts := range ps.store.View.Load().AllParts() {
 		for _, p := range parts {
-			use[p.Origin.Site] += p.Part.Bytes()
+			use[p.Origin.Site] += p.Bytes()
 		}
 	}
 	return use

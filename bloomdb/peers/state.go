@@ -17,6 +17,9 @@ type state struct {
 	hole uint64 // the number from which on nothing is missing
 
 	refused bool // a part of the current snapshot was rejected
+	// The generations of which the current snapshot has not all sketches, and its last section.
+	incomplete []int64
+	last       layout.Target
 
 	classesRefused bool // that its classes cannot be joined was logged
 }

@@ -60,8 +60,8 @@ func (ps *Peers) Status(v *store.View, self Status) []Status {
 	for _, parts := range v.AllParts() {
 		for _, p := range parts {
 			if s := byOrigin[p.Origin]; s != nil {
-				s.Cells += p.Part.Cells()
-				s.Memory += p.Part.Bytes()
+				s.Cells += p.Cells()
+				s.Memory += p.Bytes()
 			}
 		}
 	}

@@ -41,13 +41,27 @@ func (ps *Peers) ApplyChunk(m wire.Manifest, i int, data []byte) error {
 		if err != nil && !isUnjoinable(err) {
 			return fmt.Errorf("%s: chunk %d: %w", h, i, err)
 		}
+		if err != nil {
+			state.omit()
+		}
 		refused = cmp.Or(refused, err)
+	}
+	if !m.Whole && i == m.Chunks()-1 {
+		state.omit() // the snapshot may end within this filter
 	}
 	if refused != nil {
 		state.refused = true
 		return fmt.Errorf("%s: chunk %d: %w", h, i, refused)
 	}
 	return nil
+}
+
+// omit keeps the last section's sketches from being looked up: without all of them, near-duplicates
+// of revoked messages could match.
+func (s *state) omit() {
+	if s.last.Kind == layout.SketchFilter {
+		s.incomplete = append(s.incomplete, s.last.Gen)
+	}
 }
 
 // isUnjoinable reports whether a section is valid but cannot be joined here. The other sections of
@@ -62,6 +76,7 @@ func (ps *Peers) applyChunkSection(o layout.Origin, state *state, r *wire.Record
 	if err != nil {
 		return err
 	}
+	state.last = s.Target
 	blocks := &wire.RecordReader{B: r.Take(int(r.U32()))}
 	if r.Fail {
 		return wire.ErrShort
@@ -72,12 +87,12 @@ func (ps *Peers) applyChunkSection(o layout.Origin, state *state, r *wire.Record
 	if err := ps.roomForParts(o.Site, blocksNeed(*blocks)); err != nil {
 		return err
 	}
-	part, err := ps.store.PartFor(o, s.Target, s.Shape)
+	part, err := ps.store.LoadingFor(o, s.Target, s.Shape)
 	if err != nil {
 		return err
 	}
 	join := ps.joinBlock
-	if ps.hasRoom(o, s, claimedCells(*blocks)) {
+	if !part.OnlyFresh() && ps.hasRoom(o, s, claimedCells(*blocks)) {
 		join = ps.installBlock
 	}
 	for next := uint64(0); len(blocks.B) > 0; {
@@ -127,10 +142,7 @@ func (ps *Peers) hasRoom(o layout.Origin, s wire.DeltaSection, n int64) bool {
 
 // installBlock joins a block of a section for which there is room as a whole.
 func (ps *Peers) installBlock(_ layout.Origin, _ wire.DeltaSection, part *store.PartOf, index uint64, code []byte) (err error) {
-	ps.blockCells, err = part.Part.Install(index, code, ps.blockCells[:0])
-	if err == nil && part.Others != nil {
-		part.Others.SetCells(ps.blockCells)
-	}
+	ps.blockCells, err = part.Install(index, code, ps.blockCells[:0])
 	return err
 }
 
@@ -152,7 +164,7 @@ func (ps *Peers) joinBlock(o layout.Origin, s wire.DeltaSection, part *store.Par
 }
 
 // FinishSnapshot is called after all chunks of a manifest were applied. It moves the cursor to the
-// manifest's position. No earlier delta is missing then.
+// manifest's position, and shows the sketches that were loaded. No earlier delta is missing then.
 func (ps *Peers) FinishSnapshot(m wire.Manifest) error {
 	if m.Site == ps.opt.Site {
 		return nil
@@ -171,7 +183,9 @@ func (ps *Peers) FinishSnapshot(m wire.Manifest) error {
 		state.gaps = 0
 	}
 	ps.sites[m.Origin()] = state
-	return nil
+	err = ps.store.ShowLoaded(m.Origin(), state.incomplete)
+	state.incomplete = nil
+	return err
 }
 
 // Wanting reports whether deltas of a site's current epoch were lost or rejected, and no snapshot

@@ -148,7 +148,7 @@ func listingStatus(ks *keyspace.Keyspace, t layout.Target, l *store.Listing, sel
 		self.Memory += l.Own.Shape().Bytes()
 	}
 	for _, p := range l.Parts {
-		f.Memory += p.Part.Bytes()
+		f.Memory += p.Bytes()
 	}
 	return f, true
 }

@@ -66,6 +66,12 @@ func (l *Listing) check() error {
 		if err := p.Part.Check(); err != nil {
 			return fmt.Errorf("site %s: %w", p.Origin.Site, err)
 		}
+		if p.Loading == nil {
+			continue
+		}
+		if err := p.Loading.Check(); err != nil {
+			return fmt.Errorf("site %s, loading: %w", p.Origin.Site, err)
+		}
 	}
 	if l.Others == nil {
 		return nil
@@ -74,7 +80,7 @@ func (l *Listing) check() error {
 	for i := range filter.Blocks(l.Others.Shape().Size(), false) {
 		union = union[:0]
 		for _, p := range l.Trusted {
-			union = p.Part.Block(i, union)
+			union = p.Block(i, union)
 		}
 		slices.SortFunc(union, func(a, b filter.Cell) int { return int(int64(a.Pos) - int64(b.Pos)) })
 		union = slices.Compact(union)

@@ -12,9 +12,27 @@ import (
 type PartOf struct {
 	Part   *coded.Part
 	Others *filter.Bits // nil for counts, and if the site is not trusted
+	shown  *coded.Part  // of sketches being loaded: those that are looked up; else nil
 }
 
+// Install joins a whole block, as coded.Part.Install does.
+func (p *PartOf) Install(block uint64, code []byte, dst []filter.Cell) (cells []filter.Cell, err error) {
+	cells, err = p.Part.Install(block, code, dst)
+	if err == nil && p.Others != nil {
+		p.Others.SetCells(cells)
+	}
+	return cells, err
+}
+
+// OnlyFresh reports whether cells that the part has already are left out, so that blocks cannot be
+// installed as they are.
+func (p *PartOf) OnlyFresh() bool { return p.shown != nil && p.shown.Cells() > 0 }
+
+// Merge joins the cells of one block.
 func (p *PartOf) Merge(cells []filter.Cell) error {
+	if p.OnlyFresh() {
+		cells = missing(p.shown, cells)
+	}
 	if err := p.Part.Merge(cells); err != nil {
 		return err
 	}
@@ -62,6 +80,35 @@ type SitePart struct {
 	Origin layout.Origin
 	Shape  layout.Shape
 	Part   *coded.Part
+
+	// Loading contains the sketches of a snapshot that is being read, as far as Part does not
+	// contain them. One filter holds the groups that were reported and those that were revoked, so
+	// near-duplicates of revoked messages would match if a part of a snapshot were looked up.
+	Loading *coded.Part
+}
+
+// Cells and Bytes include what is being loaded.
+func (p *SitePart) Cells() (n int64) {
+	if p.Loading != nil {
+		n = p.Loading.Cells()
+	}
+	return n + p.Part.Cells()
+}
+
+func (p *SitePart) Bytes() (n int64) {
+	if p.Loading != nil {
+		n = p.Loading.Bytes()
+	}
+	return n + p.Part.Bytes()
+}
+
+// Block appends the cells of a block that are looked up, and then those that are being loaded.
+func (p *SitePart) Block(i uint64, dst []filter.Cell) []filter.Cell {
+	dst = p.Part.Block(i, dst)
+	if p.Loading != nil {
+		dst = p.Loading.Block(i, dst)
+	}
+	return dst
 }
 
 func (p *SitePart) Count(h filter.Hash) uint32 {
@@ -73,7 +120,7 @@ func (p *SitePart) Count(h filter.Hash) uint32 {
 func (p *SitePart) joinTo(b *filter.Bits) {
 	var cells []filter.Cell
 	for i := range filter.Blocks(p.Part.Size(), false) {
-		cells = p.Part.Block(i, cells[:0])
+		cells = p.Block(i, cells[:0])
 		b.SetCells(cells)
 	}
 }

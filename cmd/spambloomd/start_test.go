@@ -197,6 +197,44 @@ func TestStateFolder(t *testing.T) {
 	}
 }
 
+// TestForeignFolder is the attack "state folder": another user makes the folder before the first
+// start, or may write to it, and could put keys, reports and links in place of the daemon's files.
+// The start refuses it and writes nothing there.
+func TestForeignFolder(t *testing.T) {
+	dir := testenv.Dir(t)
+	for name, change := range map[string]func(dir string) error{
+		"mode":  func(dir string) error { return os.Chmod(dir, 0o777) },
+		"owner": func(dir string) error { return os.Chown(dir, 65534, -1) },
+	} {
+		if name == "owner" && os.Geteuid() != 0 {
+			continue
+		}
+		state := filepath.Join(dir, name)
+		testenv.Check(t, errors.Join(os.Mkdir(state, 0o700), change(state)))
+		backup := filepath.Join(dir, name+".tar")
+		harness.Write(t, backup, "")
+		for _, way := range [][]string{nil, {"--repair"}, {"--restore", backup}} {
+			args := append([]string{"--data", state}, way...)
+			if way == nil {
+				args = append(args, free...)
+			}
+			if r := start(t, args...); r.Code != 73 || !strings.Contains(r.Stderr, "could replace its files") {
+				t.Errorf("%s %v: %+v", name, way, r)
+			}
+		}
+		if entries, err := os.ReadDir(state); err != nil || len(entries) > 0 {
+			t.Errorf("%s: %v in the folder, %v", name, entries, err)
+		}
+		wanted := 73
+		if name == "owner" {
+			wanted = 0 // as root, -t is for a daemon that runs as another user
+		}
+		if r := start(t, append([]string{"-t", "--data", state}, free...)...); r.Code != wanted {
+			t.Errorf("-t, %s: %+v", name, r)
+		}
+	}
+}
+
 // call is a log that calls a function at each line that contains a word.
 type call struct {
 	word string

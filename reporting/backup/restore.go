@@ -28,6 +28,9 @@ func Restore(r io.Reader, dir string) (sum Summary, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return sum, fmt.Errorf("state folder: %w", err)
 	}
+	if err := folder.CheckOwner(dir); err != nil {
+		return sum, err
+	}
 	unlock, err := lock(dir)
 	if err != nil {
 		return sum, err

@@ -10,8 +10,38 @@ import (
 	"github.com/spambloom/spambloom/reporting/api/v1"
 )
 
-// maxForm bounds the form of an action: the signatures, with every character escaped.
-const maxForm = 3*api.MaxBody + 4096
+// Bounds of the form of an action, in bytes.
+const (
+	maxForm   = 3*api.MaxBody + 4096 // the signatures, with every character escaped
+	smallForm = 64 << 10             // needs no place
+)
+
+var errBusy = api.NewProblem(http.StatusTooManyRequests, "Other messages are being read. Try again in a moment")
+
+// readForm reads a form of a session, which must be one of its pages'. In memory a form is several
+// times as large as it was sent, so a large one takes a place, as a message does. The caller calls
+// done when the form is no longer used. It reads no files: those would be written to the disk.
+func (p *Page) readForm(w http.ResponseWriter, r *http.Request, s *session) (done func(), err error) {
+	most, done := int64(smallForm), func() {}
+	if r.ContentLength < 0 || r.ContentLength > smallForm {
+		leave, ok := p.uploads.enter(s.name, p.rights(r, s)["administrate"])
+		if !ok {
+			return nil, errBusy
+		}
+		most, done = maxForm, leave
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, most)
+	if err = r.ParseForm(); err != nil {
+		err = uploadProblem(err)
+	} else if !s.allows(r, r.PostForm.Get("form")) {
+		err = errForm
+	}
+	if err != nil {
+		done()
+		return nil, err
+	}
+	return done, nil
+}
 
 // act carries out one action on a message, in the name of the user, through the control API.
 func (p *Page) act(w http.ResponseWriter, r *http.Request) {
@@ -20,15 +50,12 @@ func (p *Page) act(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, errVisitor)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if err := r.ParseForm(); err != nil {
-		p.failed(w, r, uploadProblem(err))
+	done, err := p.readForm(w, r, s)
+	if err != nil {
+		p.failed(w, r, err)
 		return
 	}
-	if !s.allows(r, r.PostFormValue("form")) {
-		p.failed(w, r, errForm)
-		return
-	}
+	defer done()
 	switch r.PostFormValue("do") {
 	case "revoke-id":
 		p.revokeID(w, r)

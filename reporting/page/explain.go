@@ -40,7 +40,7 @@ func (p *Page) explain(w http.ResponseWriter, r *http.Request) {
 	}
 	leave, ok := p.uploads.enter(s.name, p.rights(r, s)["administrate"])
 	if !ok {
-		p.fail(w, r, http.StatusTooManyRequests, "Other messages are being read. Try again in a moment")
+		p.failed(w, r, errBusy)
 		return
 	}
 	defer leave()

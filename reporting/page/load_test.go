@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"net/http/httptest"
+	"net/url"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -79,5 +81,68 @@ func TestPlacesOfUploads(t *testing.T) {
 	<-second
 	if got := upload(others[0]); got != 200 {
 		t.Errorf("afterwards: %d", got)
+	}
+}
+
+// TestPlacesOfForms is the attack "large forms": a user sends as many large forms as there are
+// connections. In memory each is several times as large, so they take places, as messages do. Small
+// forms need none.
+func TestPlacesOfForms(t *testing.T) {
+	site := pagetest.New(t)
+	mallory, anna, root := signedIn(t, site, "mallory", user), signedIn(t, site, "anna", user), signedIn(t, site, "root", pagetest.Root)
+	form := map[*visit]string{mallory: mallory.form(), anna: anna.form(), root: root.form()}
+	act := func(v *visit, padding int) int {
+		return v.act(url.Values{"form": {form[v]}, "do": {"report"}, "class": {"phish"}, "message": {message(1)}, "x": {strings.Repeat("x", padding)}}, nil).Code
+	}
+	const large = 100 << 10
+	if got := act(mallory, large); got != 200 {
+		t.Errorf("a large form: %d", got)
+	}
+	r, w := io.Pipe()
+	status := make(chan int, 1)
+	go func() {
+		post := httptest.NewRequest("POST", "/act", r) // of unknown length
+		post.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		status <- mallory.do(post).Code
+	}()
+	if _, err := io.WriteString(w, "form="); err != nil { // read: it has its place
+		t.Fatal(err)
+	}
+	for name, got := range map[string][2]int{
+		"mallory's second large form": {act(mallory, large), 429},
+		"mallory's small form":        {act(mallory, 0), 200},
+		"anna's large form":           {act(anna, large), 200},
+		"root's large form":           {act(root, large), 200},
+	} {
+		if got[0] != got[1] {
+			t.Errorf("%s while another one of mallory is read: %d, want %d", name, got[0], got[1])
+		}
+	}
+	w.Close()
+	if got := <-status; got != 403 {
+		t.Errorf("the form without a token: %d", got)
+	}
+	if got := act(mallory, large); got != 200 {
+		t.Errorf("afterwards: %d", got)
+	}
+}
+
+// TestFormsFillNoDisk is the attack "form with a file": a user sends a file with a form that has none.
+// A form in parts would be written to the daemon's disk.
+func TestFormsFillNoDisk(t *testing.T) {
+	disk := t.TempDir()
+	t.Setenv("TMPDIR", disk)
+	v := signedIn(t, pagetest.New(t), "mallory", user)
+	for _, path := range []string{"/leave", "/act"} {
+		file := "--b\r\nContent-Disposition: form-data; name=form\r\n\r\n" + v.form() + "\r\n" +
+			"--b\r\nContent-Disposition: form-data; name=f; filename=f\r\n\r\n" + strings.Repeat("x", 40<<20) + "\r\n--b--\r\n"
+		post := httptest.NewRequest("POST", path, strings.NewReader(file))
+		post.Header.Set("Content-Type", "multipart/form-data; boundary=b")
+		if w := v.do(post); w.Code < 400 || w.Code >= 500 {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+		if files, err := os.ReadDir(disk); err != nil || len(files) > 0 {
+			t.Errorf("%s: %d files in %s, %v", path, len(files), disk, err)
+		}
 	}
 }

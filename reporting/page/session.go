@@ -155,11 +155,8 @@ func addressOf(r *http.Request) string {
 	return host
 }
 
-// allowed reports whether a form was made by a page of this session, and sent by one.
-func (s *session) allowed(r *http.Request) bool { return s.allows(r, r.PostFormValue("form")) }
-
-// allows is allowed for a form whose token the caller has read. A browser names the page
-// that sends a form; the token is for those that do not.
+// allows reports whether a form with a token was made by a page of this session, and sent by one.
+// A browser names the page that sends a form; the token is for those that do not.
 func (s *session) allows(r *http.Request, token string) bool {
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host {
 		return false

@@ -19,10 +19,17 @@ func (p *Page) enter(w http.ResponseWriter, r *http.Request) {
 
 // leave ends the session.
 func (p *Page) leave(w http.ResponseWriter, r *http.Request) {
-	if s := p.Sessions.of(r); s == nil || !s.allowed(r) {
-		p.fail(w, r, http.StatusForbidden, "This form is not of your session")
+	s := p.Sessions.of(r)
+	if s == nil {
+		p.failed(w, r, errForm)
 		return
 	}
+	done, err := p.readForm(w, r, s)
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	defer done()
 	p.Sessions.leave(r)
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	http.Redirect(w, r, "/", http.StatusSeeOther)

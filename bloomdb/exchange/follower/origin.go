@@ -54,6 +54,7 @@ type origin struct {
 
 	// Stamps of votes: those announced by the site, those last checked, and those held.
 	votesAnnounced, votesLooked, votes uint64
+	votesRead                          time.Time // when they were last read
 
 	// proof is the verified heartbeat with the largest position, proven. stale is the
 	// position of a later heartbeat with a smaller position; zero: the site is not stale.
@@ -264,7 +265,7 @@ func (f *Follower) work(o *origin, now time.Time) task {
 	switch {
 	case trust != wire.TrustNone && o.canRepeat(now):
 		t = (*Follower).repeatHeartbeat
-	case trust == wire.TrustVote && o.votesAnnounced != o.votesLooked:
+	case trust == wire.TrustVote && o.votesAnnounced != o.votesLooked && now.Sub(o.votesRead) >= votesPause:
 		t = (*Follower).readVotes
 	case trust != wire.TrustFull || o.isAhead():
 	case o.loading != nil:

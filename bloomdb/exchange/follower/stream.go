@@ -159,6 +159,10 @@ func previous(e streams.Entry) uint64 {
 	return h.Prev
 }
 
+// votesPause is the least time between two readings of a site's votes. Sites publish theirs once a
+// minute; a heartbeat announces new ones in a few bytes, and each site reads half a MiB.
+const votesPause = 5 * time.Second
+
 // readVotes reads the votes of a site with the trust "vote".
 func (f *Follower) readVotes(ctx context.Context, o *origin) error {
 	announced := o.votesAnnounced
@@ -180,6 +184,7 @@ func (f *Follower) readVotes(ctx context.Context, o *origin) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	o.votesRead = time.Now()
 	epoch := o.proven.Epoch   // the site's current epoch, unless it is stale
 	o.votesLooked = announced // even if refused: until others are announced
 	// Anyone can put back an older record. It counts as missing, so that the site is asked.

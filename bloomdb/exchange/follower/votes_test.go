@@ -1,6 +1,7 @@
 package follower
 
 import (
+	"encoding/binary"
 	"testing"
 	"time"
 
@@ -70,5 +71,33 @@ func TestRequestedVotes(t *testing.T) {
 				t.Errorf("requests %v, want %v: %+v", asks, c.asks, f.Status())
 			}
 		})
+	}
+}
+
+// TestAnnouncedVotes is the attack "announced votes": a site with the trust "vote" announces other
+// votes with each of its heartbeats, of some bytes, so that each other site reads half a MiB for each.
+// They are read once in a while.
+func TestAnnouncedVotes(t *testing.T) {
+	o := siteOptions(t, "voter")
+	o.Members = wire.Members{"a": {Trust: wire.TrustVote}}
+	f := follow(bloomdbtest.Open(t, o), newLog())
+	sealer := &wire.Sealer{Ring: bloomdbtest.Ring}
+	begin, reads := time.Now(), 0
+	announce := func(n int) {
+		h := wire.Head{Type: wire.RecordHeartbeat, Site: "a", Epoch: 1, Made: begin.Add(time.Duration(n) * time.Millisecond)}
+		f.receiveHeartbeat(sealer.EncodeRecord(h, binary.BigEndian.AppendUint64(make([]byte, 8), uint64(1+n))), true)
+	}
+	for n := range 1000 {
+		announce(n)
+		if step := f.work(f.origins["a"], begin); step != nil {
+			reads++
+			testenv.Check(t, step(f, t.Context(), f.origins["a"]))
+		}
+	}
+	if reads != 1 {
+		t.Errorf("%d readings for 1,000 heartbeats", reads)
+	}
+	if f.work(f.origins["a"], time.Now().Add(votesPause)) == nil {
+		t.Error("the latest votes are never read")
 	}
 }

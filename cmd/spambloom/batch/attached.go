@@ -70,7 +70,7 @@ func (r *Refusal) Error() string { return r.Err.Error() }
 func (r *Refusal) Unwrap() error { return r.Err }
 
 // NewRefusal returns the refusal of a message for a reason. Hint names what to do; "": nothing.
-func NewRefusal(name string, reason error, hint string) *Refusal {
+func NewRefusal(name verb.MessageName, reason error, hint string) *Refusal {
 	err := reason
 	if name != "" {
 		err = fmt.Errorf("%s: %w", name, reason)
@@ -99,7 +99,7 @@ func attachedTo(in Input) iter.Seq2[Input, error] {
 			return
 		}
 		for i, m := range attached {
-			if !yield(Input{Name: fmt.Sprintf("%s, attached message %d", in.Name, i+1), Message: m}, nil) {
+			if !yield(Input{Name: in.Name + verb.MessageName(fmt.Sprintf(", attached message %d", i+1)), Message: m}, nil) {
 				return
 			}
 		}

@@ -29,7 +29,7 @@ import (
 
 // Input is a message and its name.
 type Input struct {
-	Name     string
+	Name     verb.MessageName
 	Message  signature.Message
 	Feedback string // the type of the feedback report that contained it; empty: none did
 }
@@ -41,7 +41,7 @@ func Inputs(c *verb.CLI, names []string) iter.Seq2[Input, error] {
 	}
 	return func(yield func(Input, error) bool) {
 		for m, err := range mailbox.Read(names, c.In) {
-			in := Input{Name: m.Name}
+			in := Input{Name: verb.MessageName(m.Name)}
 			if err != nil {
 				err = &verb.InputError{Err: err}
 			} else {
@@ -57,7 +57,7 @@ func Inputs(c *verb.CLI, names []string) iter.Seq2[Input, error] {
 
 // Result is the outcome for one message.
 type Result[T any] struct {
-	Name   string
+	Name   verb.MessageName
 	Answer T
 	Err    error
 }

@@ -26,7 +26,7 @@ func numbered(n int, taken *atomic.Int32) iter.Seq2[Input, error] {
 		for i := range n {
 			taken.Add(1)
 			m := signature.Message{Body: fmt.Append(nil, i)}
-			if !yield(Input{Name: fmt.Sprint("m", i), Message: m}, nil) {
+			if !yield(Input{Name: verb.MessageName(fmt.Sprint("m", i)), Message: m}, nil) {
 				return
 			}
 		}
@@ -61,7 +61,7 @@ func TestProcessInOrder(t *testing.T) {
 	}
 	var shown []string
 	err := Process(t.Context(), c, "done", numbered(100, &taken), work, func(r Result[string]) error {
-		shown = append(shown, r.Name)
+		shown = append(shown, string(r.Name))
 		return nil
 	})
 	var want []string
@@ -142,7 +142,7 @@ func TestAttachedMessages(t *testing.T) {
 				continue
 			}
 			testenv.Check(t, err)
-			got = append(got, in.Name)
+			got = append(got, string(in.Name))
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("multipart/%s: %q, want %q", kind, got, want)

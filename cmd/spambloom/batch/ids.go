@@ -93,11 +93,11 @@ func IDFault(arg string, q api.LookupRequest, err error) error {
 }
 
 // NameOf returns the ID as the user gave it.
-func NameOf(q api.LookupRequest) string {
+func NameOf(q api.LookupRequest) verb.MessageName {
 	if q.ID != "" {
-		return q.ID
+		return verb.MessageName(q.ID)
 	}
-	return q.QueueID
+	return verb.MessageName(q.QueueID)
 }
 
 // ConfirmedIDs asks for confirmation of a change of many messages that are named by ids.

@@ -13,8 +13,8 @@ import (
 
 // Resumption is a run over many messages that can be interrupted and resumed.
 type Resumption struct {
-	Taken int    // messages taken; those that were skipped are among them
-	Next  string // name of the message before which it was interrupted; empty: it was not
+	Taken int              // messages taken; those that were skipped are among them
+	Next  verb.MessageName // name of the message before which it was interrupted; empty: it was not
 }
 
 // Remaining yields the messages until ctx ends. A message that was yielded before is

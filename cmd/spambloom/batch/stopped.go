@@ -1,14 +1,18 @@
 package batch
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
+)
 
 // StoppedError is an error that every message would meet. It stopped the work at
 // one of several messages.
 type StoppedError struct {
 	Err   error
-	Name  string // the message at which the work stopped
-	Count int    // messages before it that are done
-	Done  string // what was done with them: accepted, checked
+	Name  verb.MessageName // the message at which the work stopped
+	Count int              // messages before it that are done
+	Done  string           // what was done with them: accepted, checked
 
 	Before int // messages before it, including those that failed on their own
 	Skip   int // --skip that resumes at this message; 0: from the first, or no such flag

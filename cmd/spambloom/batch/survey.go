@@ -126,10 +126,11 @@ const maxPlaces = 3
 
 // places lists the names of files and folders.
 func places(names []string) string {
+	list := verb.MessageName(strings.Join(names[:min(len(names), maxPlaces)], ", ")).String()
 	if more := len(names) - maxPlaces; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxPlaces], ", "), more)
+		return fmt.Sprintf("%s and %d more", list, more)
 	}
-	return strings.Join(names, ", ")
+	return list
 }
 
 // dateOf returns the date that the sender wrote into a message, or zero. It may be wrong.

@@ -109,7 +109,7 @@ func (f *neverFlags) check(names []string) error {
 
 // neverDone is what `never --json` prints for a message.
 type neverDone struct {
-	File string `json:"file"`
+	File verb.MessageName `json:"file"`
 	api.NeverList
 	Error string `json:"error,omitempty"`
 }
@@ -156,9 +156,9 @@ func declare(ctx context.Context, c *verb.CLI, names []string, flags neverFlags)
 }
 
 // neverLine describes the outcome for one message.
-func neverLine(name string, l api.NeverList, word string) string {
+func neverLine(name verb.MessageName, l api.NeverList, word string) string {
 	if len(l.Entries) == 0 {
-		return name + ": has no entry of its own on the never-list\n"
+		return name.String() + ": has no entry of its own on the never-list\n"
 	}
 	names := make([]string, len(l.Entries))
 	for i, e := range l.Entries {
@@ -184,13 +184,14 @@ func removeNeverIDs(ctx context.Context, c *verb.CLI, names []string, flags neve
 	count, finish := batch.Counting(c, len(names))
 	defer finish()
 	for i, id := range names {
+		name := verb.MessageName(id)
 		removed, err := client.Post(ctx, daemon, v1.RemoveNever, api.NeverRequest{ID: id, Request: api.Request{
 			Signatures: []api.Signature{}, Reporter: flags.reporter}})
 		if err != nil {
-			return &batch.StoppedError{Err: fmt.Errorf("%s: %w", id, err), Name: id, Count: i, Done: "removed"}
+			return &batch.StoppedError{Err: fmt.Errorf("%s: %w", id, err), Name: name, Count: i, Done: "removed"}
 		}
 		count("removed")
-		if err := c.PrintEither(flags.asJSON, neverDone{File: id, NeverList: removed}, neverLine(id, removed, "removed")); err != nil {
+		if err := c.PrintEither(flags.asJSON, neverDone{File: name, NeverList: removed}, neverLine(name, removed, "removed")); err != nil {
 			return err
 		}
 	}

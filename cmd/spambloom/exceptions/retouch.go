@@ -73,15 +73,15 @@ func RetouchCommand(c *verb.CLI) *cobra.Command {
 
 // retouchable is a listed message and the plan to retouch it.
 type retouchable struct {
-	name    string
+	name    verb.MessageName
 	request api.Request
 	plan    api.Retouching
 }
 
 // retouched is what `retouch --json` prints for a message.
 type retouched struct {
-	File string `json:"file"`
-	Done bool   `json:"done"`
+	File verb.MessageName `json:"file"`
+	Done bool             `json:"done"`
 	*api.Retouching
 	Error string `json:"error,omitempty"`
 }
@@ -198,12 +198,12 @@ func (c *cost) String() string {
 }
 
 // showRetouching prints the plan for a message, or that it is done.
-func showRetouching(c *verb.CLI, name string, r api.Retouching, done, asJSON bool) error {
+func showRetouching(c *verb.CLI, name verb.MessageName, r api.Retouching, done, asJSON bool) error {
 	if asJSON {
 		return c.PrintJSON(retouched{File: name, Done: done, Retouching: &r})
 	}
 	if len(r.Listings) == 0 && !done { // a copy of a retouched message has no listings left
-		return c.Print(name + ": nothing to retouch: not listed\n")
+		return c.Print(name.String() + ": nothing to retouch: not listed\n")
 	}
 	if done {
 		return c.Print(fmt.Sprintf("%s: retouched; now %s\n", name, r.Verdict))

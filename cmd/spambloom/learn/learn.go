@@ -111,7 +111,7 @@ func learn(ctx context.Context, c *verb.CLI, names []string, f flags) error {
 		if sum.Add(r.Err, r.Answer); r.Err != nil {
 			return nil
 		}
-		return c.Print(r.Name + ": " + r.Answer + "\n")
+		return c.Print(fmt.Sprintf("%s: %s\n", r.Name, r.Answer))
 	})
 	if run.Next != "" {
 		return batch.Interrupted(c, run)

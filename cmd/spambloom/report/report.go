@@ -239,7 +239,7 @@ func submitAll(ctx context.Context, c *verb.CLI, k *courier, messages iter.Seq2[
 		}
 		warnLarge(c, r)
 		if r.Answer.ignoresAttached {
-			c.Notify("hint", r.Name+": only the message itself was used; --attached uses the messages attached to it")
+			c.Notify("hint", r.Name.String()+": only the message itself was used; --attached uses the messages attached to it")
 		}
 		return showReceipt(c, r.Name, r.Answer)
 	})
@@ -259,7 +259,7 @@ const maxMessageID = 200
 // identified adds the Message-ID to an error about a message from standard input, which
 // has no other name. The log of the program that piped it in then names the message.
 func identified(in batch.Input, err error) error {
-	if err == nil || !batch.ConcernsOne(err) || !strings.HasPrefix(in.Name, "-") {
+	if err == nil || !batch.ConcernsOne(err) || !strings.HasPrefix(string(in.Name), "-") {
 		return err
 	}
 	for _, f := range in.Message.Header {
@@ -298,23 +298,23 @@ func showRequests(ctx context.Context, c *verb.CLI, action string, messages iter
 
 func warnLarge(c *verb.CLI, r batch.Result[parcel]) {
 	if r.Answer.needsWhole {
-		c.Notify("warning", r.Name+": mail over max_message is judged by its beginning; this report may not match other copies")
+		c.Notify("warning", r.Name.String()+": mail over max_message is judged by its beginning; this report may not match other copies")
 	}
 }
 
 // showReceipt prints the outcome for a message.
-func showReceipt(c *verb.CLI, name string, p parcel) error {
+func showReceipt(c *verb.CLI, name verb.MessageName, p parcel) error {
 	if p.queued != nil {
 		return c.Print(fmt.Sprintf("%s: queued; %v\n", name, p.queued))
 	}
 	if p.receipt.Offer == "retouch" {
-		c.Notify("hint", name+": it was revoked before and is listed again; spambloom retouch clears it for good, on this site")
+		c.Notify("hint", name.String()+": it was revoked before and is listed again; spambloom retouch clears it for good, on this site")
 	}
 	return c.Print(receiptLine(name, p.receipt))
 }
 
 // receiptLine reports that a message is accepted, and why that has no effect yet.
-func receiptLine(name string, r api.Receipt) string {
+func receiptLine(name verb.MessageName, r api.Receipt) string {
 	note := ""
 	switch {
 	case !r.RevokedUntil.IsZero():

@@ -58,7 +58,7 @@ func SettleCommand(c *verb.CLI) *cobra.Command {
 
 // settled is what settle --json prints for a message.
 type settled struct {
-	File string `json:"file"`
+	File verb.MessageName `json:"file"`
 	api.Receipt
 	Error string `json:"error,omitempty"`
 }
@@ -69,7 +69,7 @@ func settle(ctx context.Context, c *verb.CLI, as string, names []string, attache
 		return err
 	}
 	defer daemon.Close()
-	show := func(name string, r api.Receipt, err error) error {
+	show := func(name verb.MessageName, r api.Receipt, err error) error {
 		switch {
 		case asJSON:
 			return c.PrintJSON(settled{name, r, verb.ErrorText(err)})
@@ -87,9 +87,9 @@ func settle(ctx context.Context, c *verb.CLI, as string, names []string, attache
 		}
 		r, err := client.Post(ctx, daemon, v1.Settle, api.SettleRequest{Request: api.Request{Signatures: []api.Signature{}}, Report: n, As: as})
 		if err != nil {
-			return &batch.StoppedError{Err: fmt.Errorf("report %s: %w", name, err), Name: name, Count: i, Done: "settled"}
+			return &batch.StoppedError{Err: fmt.Errorf("report %s: %w", name, err), Name: verb.MessageName(name), Count: i, Done: "settled"}
 		}
-		if err := show("report "+name, r, nil); err != nil {
+		if err := show(verb.MessageName("report "+name), r, nil); err != nil {
 			return err
 		}
 	}

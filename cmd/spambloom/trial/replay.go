@@ -301,7 +301,7 @@ func readArchive(ctx context.Context, c *verb.CLI, f replayFlags) (a archive, er
 			return nil
 		}
 		m := r.Answer.message
-		m.Name, m.Spam = r.Name, spam
+		m.Name, m.Spam = string(r.Name), spam
 		a.messages = append(a.messages, m)
 		a.bytes += int64(r.Answer.bytes)
 		return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/internal/replay"
 	"github.com/spambloom/spambloom/cmd/spambloom/format"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 )
 
 // replayedText formats the results for a terminal.
@@ -25,7 +26,7 @@ func replayedText(r replayed) string {
 	b.WriteString(kindsText(r.Kinds))
 	b.WriteString(keysText(r))
 	for _, fp := range r.FalsePositives {
-		fmt.Fprintf(&b, "\nham hit: %s%s\n", fp.File, underKeys(fp.Keys, len(r.Keys)))
+		fmt.Fprintf(&b, "\nham hit: %s%s\n", verb.MessageName(fp.File), underKeys(fp.Keys, len(r.Keys)))
 		for _, reason := range fp.Reasons {
 			fmt.Fprintf(&b, "  %s\n", reasonText(reason))
 		}
@@ -34,7 +35,7 @@ func replayedText(r replayed) string {
 		b.WriteString("\n")
 	}
 	for _, m := range r.MissedFiles {
-		fmt.Fprintf(&b, "missed: %s: %s\n", m.File, m.Verdict)
+		fmt.Fprintf(&b, "missed: %s: %s\n", verb.MessageName(m.File), m.Verdict)
 	}
 	fmt.Fprintf(&b, "\nsigned in %.1f s (%.0f messages/s, %.1f MB/s), judged in %.1f s\n",
 		r.SignSeconds, perSecond(r.Messages, r.SignSeconds), perSecond(int(r.Bytes), r.SignSeconds)/1e6, r.JudgeSeconds)
@@ -103,15 +104,15 @@ func reasonText(r replay.Reason) string {
 	case r.Reported == "":
 		return fmt.Sprintf("%s: a filter's error; no reported message has it", r.ID)
 	case r.Domains > 0:
-		return fmt.Sprintf("%s: links to a domain of %s%s", r.ID, r.Reported, ifAny(" and %d others", r.Domains-1))
+		return fmt.Sprintf("%s: links to a domain of %s%s", r.ID, verb.MessageName(r.Reported), ifAny(" and %d others", r.Domains-1))
 	case r.Likeness > 0:
 		corroborated := ""
 		if r.Found < r.Need {
 			corroborated = ", or fewer with a supporting link"
 		}
-		return fmt.Sprintf("%s: %d keys found (needs %d%s); %.0f %% of the sketch of %s", r.ID, r.Found, r.Need, corroborated, 100*r.Likeness, r.Reported)
+		return fmt.Sprintf("%s: %d keys found (needs %d%s); %.0f %% of the sketch of %s", r.ID, r.Found, r.Need, corroborated, 100*r.Likeness, verb.MessageName(r.Reported))
 	}
-	return fmt.Sprintf("%s: equal to that of %s", r.ID, r.Reported)
+	return fmt.Sprintf("%s: equal to that of %s", r.ID, verb.MessageName(r.Reported))
 }
 
 // ifAny formats a number, or returns an empty string for 0.

@@ -16,15 +16,15 @@ import (
 
 // signed is what `sign --json` prints for a message.
 type signed struct {
-	File       string          `json:"file"`
-	Signatures []api.Signature `json:"signatures"`
-	Sketches   []api.Sketch    `json:"sketches,omitempty"`
-	Domains    []string        `json:"domains,omitempty"`
-	Carried    int             `json:"carried,omitempty"`
-	NoHeader   bool            `json:"no_header,omitempty"`
-	Limits     []string        `json:"limits,omitempty"`
-	Text       string          `json:"text,omitempty"`
-	Error      string          `json:"error,omitempty"`
+	File       verb.MessageName `json:"file"`
+	Signatures []api.Signature  `json:"signatures"`
+	Sketches   []api.Sketch     `json:"sketches,omitempty"`
+	Domains    []string         `json:"domains,omitempty"`
+	Carried    int              `json:"carried,omitempty"`
+	NoHeader   bool             `json:"no_header,omitempty"`
+	Limits     []string         `json:"limits,omitempty"`
+	Text       string           `json:"text,omitempty"`
+	Error      string           `json:"error,omitempty"`
 
 	sketchLines []string // the sketches, for a terminal
 }

@@ -65,7 +65,7 @@ func (e Exit) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 // InputError is a file or message that cannot be read.
 type InputError struct{ Err error }
 
-func (e *InputError) Error() string { return e.Err.Error() }
+func (e *InputError) Error() string { return inLine(e.Err.Error()) }
 func (e *InputError) Unwrap() error { return e.Err }
 
 // PrintedError is an error that was printed to stderr already.

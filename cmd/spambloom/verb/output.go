@@ -49,14 +49,15 @@ func PrintList[T any](c *CLI, asJSON bool, list []T, table func([]T) string) err
 	return nil
 }
 
-// Notify writes a line to stderr, above the progress bar. kind is error, warning, hint or
-// total; --quiet prints no hints and totals.
+// Notify writes a line to stderr, above the progress bar. Further lines of text are indented, so that
+// none looks like another notice. kind is error, warning, hint or total; --quiet prints no hints and
+// totals.
 func (c *CLI) Notify(kind, text string) {
 	if c.Quiet && (kind == "hint" || kind == "total") {
 		return
 	}
 	c.bar.clear()
-	fmt.Fprintf(c.Err, "spambloom: %s: %s\n", Paint(c.Err, kindColours[kind], kind), visible(text))
+	fmt.Fprintf(c.Err, "spambloom: %s: %s\n", Paint(c.Err, kindColours[kind], kind), strings.ReplaceAll(visible(text), "\n", "\n  "))
 }
 
 // ErrorText returns the text of an error for a JSON object, empty for nil.

@@ -2,10 +2,12 @@ package verb
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -44,7 +46,31 @@ func folderIn(homes ...string) string {
 			return filepath.Join(home, ".local", "state", "spambloom", "queue")
 		}
 	}
-	return filepath.Join(serviceQueues, strconv.Itoa(os.Geteuid()))
+	return serviceQueue(serviceQueues)
+}
+
+// serviceQueue returns the user's folder in dir, which is named by the user's number. Other users of
+// the group may make folders there, too. Where one of them has taken the name, it has a suffix.
+func serviceQueue(dir string) string {
+	name := filepath.Join(dir, strconv.Itoa(os.Geteuid()))
+	taken := make(map[string]bool)
+	if entries, err := os.ReadDir(dir); err == nil {
+		for _, e := range entries {
+			path := filepath.Join(dir, e.Name())
+			if path != name && !strings.HasPrefix(path, name+".") {
+				continue
+			}
+			if info, err := os.Lstat(path); err == nil && info.IsDir() && isOwn(info) {
+				return path
+			}
+			taken[path] = true
+		}
+	}
+	free := name
+	for i := 1; taken[free]; i++ {
+		free = name + "." + strconv.Itoa(i)
+	}
+	return free
 }
 
 // isOwnFolder reports whether a folder exists and belongs to the user.
@@ -53,9 +79,10 @@ func isOwnFolder(dir string) bool {
 		return false
 	}
 	info, err := os.Stat(dir)
-	if err != nil || !info.IsDir() {
-		return false
-	}
+	return err == nil && info.IsDir() && isOwn(info)
+}
+
+func isOwn(info fs.FileInfo) bool {
 	own, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(own.Uid) == os.Geteuid()
 }

@@ -1,6 +1,7 @@
 package verb
 
 import (
+	"errors"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -51,5 +52,34 @@ func TestQueueFolder(t *testing.T) {
 		if isOwnFolder(own) {
 			t.Error("another user's folder is ours")
 		}
+	}
+}
+
+// TestTakenQueue is the attack "taken queue": a member of the group makes the folders of other users
+// in the folder for queues. Each user still has a queue, and keeps it.
+func TestTakenQueue(t *testing.T) {
+	testenv.Root(t)
+	dir := t.TempDir()
+	own := filepath.Join(dir, "0")
+	take := func(names ...string) {
+		for _, name := range names {
+			path := filepath.Join(dir, name)
+			testenv.Check(t, errors.Join(os.Mkdir(path, 0o755), os.Chown(path, 65534, 65534)))
+		}
+	}
+	take("00", "01.0")
+	if got := serviceQueue(dir); got != own {
+		t.Fatalf("free: %s", got)
+	}
+	take("0", "0.1", "0.2", "0.x")
+	testenv.Check(t, os.Symlink(t.TempDir(), filepath.Join(dir, "0.3")))
+	want := filepath.Join(dir, "0.4")
+	if got := serviceQueue(dir); got != want {
+		t.Fatalf("taken: %s, want %s", got, want)
+	}
+	testenv.Check(t, os.Mkdir(want, 0o700)) // as the first report does
+	testenv.Check(t, os.Remove(own))        // the administrator tidies up
+	if got := serviceQueue(dir); got != want {
+		t.Errorf("with a queue in %s: %s", want, got)
 	}
 }

@@ -11,6 +11,18 @@ import (
 // control character in one of them could write to the terminal's title, or replace what the user
 // reads.
 
+// MessageName is the name of a message: its file, its place in one, or an ID. Any user who may
+// create files chooses it. In text it is one line, because a line end could forge the verdict on
+// another file. In JSON it is exact.
+type MessageName string
+
+func (n MessageName) String() string { return inLine(string(n)) }
+
+// inLine returns text with a ? in place of line ends and tabs, too.
+func inLine(text string) string {
+	return strings.NewReplacer("\n", "?", "\t", "?").Replace(visible(text))
+}
+
 // visible returns text with a ? in place of each character that a terminal acts on or that
 // changes the direction of others, except for line ends, tabs, and the colours of this program.
 func visible(text string) string {

@@ -3,6 +3,7 @@ package verb
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -25,7 +26,7 @@ func TestTerminalSequences(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Notify("error", text)
-		if out.String() != want || !strings.Contains(errs.String(), want) {
+		if out.String() != want || errs.String() != "spambloom: error: "+strings.ReplaceAll(want, "\n", "\n  ")+"\n" {
 			t.Errorf("printed %q and %q, want %q", out.String(), errs.String(), want)
 		}
 		out.Reset()
@@ -39,5 +40,22 @@ func TestTerminalSequences(t *testing.T) {
 		if strings.ContainsAny(out.String(), "\x1b\a\r\u009b\u202e") || !utf8.Valid(out.Bytes()) {
 			t.Errorf("JSON %q", out.String())
 		}
+	}
+}
+
+// TestMessageNames is the attack "file name": a line end in the name of a file forges no line, in
+// results and in errors. In JSON the name is exact.
+func TestMessageNames(t *testing.T) {
+	name := MessageName("x\nbank.eml: clean\t\r\u2028\x1b[2J")
+	const want = "x?bank.eml: clean????[2J"
+	if got := name.String(); got != want {
+		t.Errorf("%q", got)
+	}
+	if got := (&InputError{errors.New(string(name))}).Error(); got != want {
+		t.Errorf("error %q", got)
+	}
+	var read MessageName
+	if raw, err := json.Marshal(name); err != nil || json.Unmarshal(raw, &read) != nil || read != name {
+		t.Errorf("JSON %s, %v", raw, err)
 	}
 }

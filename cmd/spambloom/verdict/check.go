@@ -22,21 +22,21 @@ import (
 // checked is what `check --json` prints for a message. The class is set if the
 // message is spam and the daemon keeps the classes of reports.
 type checked struct {
-	File    string        `json:"file"`
-	Verdict string        `json:"verdict,omitempty"`
-	Class   bloomdb.Class `json:"class,omitzero"`
-	Kinds   []string      `json:"kinds,omitempty"`
-	Count   uint64        `json:"count"`
-	Sites   int           `json:"sites"`
-	Domain  string        `json:"domain,omitempty"` // the link domain that listed it
-	ID      string        `json:"id,omitempty"`
-	Never   bool          `json:"never,omitempty"`
+	File    verb.MessageName `json:"file"`
+	Verdict string           `json:"verdict,omitempty"`
+	Class   bloomdb.Class    `json:"class,omitzero"`
+	Kinds   []string         `json:"kinds,omitempty"`
+	Count   uint64           `json:"count"`
+	Sites   int              `json:"sites"`
+	Domain  string           `json:"domain,omitempty"` // the link domain that listed it
+	ID      string           `json:"id,omitempty"`
+	Never   bool             `json:"never,omitempty"`
 
 	Overlap *api.Overlap `json:"overlap,omitempty"` // set if a sketch lists it
 	Error   string       `json:"error,omitempty"`
 }
 
-func newChecked(name string, a api.Answer, err error) checked {
+func newChecked(name verb.MessageName, a api.Answer, err error) checked {
 	return checked{File: name, Verdict: a.Verdict, Class: a.Class, Kinds: a.Kinds, Domain: a.Domain, Count: a.Count, Sites: a.Sites, ID: a.ID, Never: a.Never, Overlap: a.Overlap, Error: verb.ErrorText(err)}
 }
 
@@ -96,14 +96,15 @@ func check(ctx context.Context, c *verb.CLI, names []string, asJSON bool) (spam 
 		if r.Err != nil {
 			return nil
 		}
-		line := strings.TrimPrefix(verdictLine(r.Name, r.Answer), r.Name+": "+r.Answer.Verdict)
-		return c.Print(r.Name + ": " + verb.Paint(c.Out, verdictColours[r.Answer.Verdict], r.Answer.Verdict) + line)
+		verdict := r.Name.String() + ": "
+		line := strings.TrimPrefix(verdictLine(r.Name, r.Answer), verdict+r.Answer.Verdict)
+		return c.Print(verdict + verb.Paint(c.Out, verdictColours[r.Answer.Verdict], r.Answer.Verdict) + line)
 	})
 	return spam, err
 }
 
 // verdictLine formats a verdict like the header that the milter adds.
-func verdictLine(name string, a api.Answer) string {
+func verdictLine(name verb.MessageName, a api.Answer) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", name, a.Verdict)
 	if a.Never && a.Verdict != "spam" {

@@ -24,12 +24,12 @@ type compared struct {
 
 // direction is the effect of a report of one message on the other.
 type direction struct {
-	File       string          `json:"file"`
-	Lists      string          `json:"lists"` // the other file
-	Listed     bool            `json:"listed"`
-	Because    string          `json:"because"`
-	Signatures []string        `json:"signatures"` // common to both
-	Sketches   []sketchOverlap `json:"sketches"`
+	File       verb.MessageName `json:"file"`
+	Lists      verb.MessageName `json:"lists"` // the other file
+	Listed     bool             `json:"listed"`
+	Because    string           `json:"because"`
+	Signatures []string         `json:"signatures"` // common to both
+	Sketches   []sketchOverlap  `json:"sketches"`
 }
 
 // sketchOverlap is the JSON form of a replay.Overlap.
@@ -84,7 +84,7 @@ func newCompared(names [2]string, sets [2]signature.Set, texts [2]string) compar
 	for i := range x.Reported {
 		reported, asked := sets[i], sets[1-i]
 		match := replay.Compare(reported, asked)
-		d := direction{File: names[i], Lists: names[1-i], Signatures: []string{}, Sketches: []sketchOverlap{}}
+		d := direction{File: verb.MessageName(names[i]), Lists: verb.MessageName(names[1-i]), Signatures: []string{}, Sketches: []sketchOverlap{}}
 		d.Listed, d.Because = conclude(match, reported, asked)
 		for _, s := range match.Equal {
 			d.Signatures = append(d.Signatures, s.ID())

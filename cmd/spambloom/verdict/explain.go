@@ -116,7 +116,7 @@ func explain(ctx context.Context, c *verb.CLI, names []string, asJSON bool) erro
 }
 
 // explanationText formats an explanation for a terminal.
-func explanationText(name string, x explanation) string {
+func explanationText(name verb.MessageName, x explanation) string {
 	var b strings.Builder
 	b.WriteString(verdictLine(name, x.Answer))
 	if x.Spared != "" {

@@ -44,7 +44,7 @@ func explainIDs(ctx context.Context, c *verb.CLI, args []string, ids []api.Looku
 }
 
 // lookupText formats what is known of a message for a terminal.
-func lookupText(name string, known api.Lookup) string {
+func lookupText(name verb.MessageName, known api.Lookup) string {
 	var b strings.Builder
 	if known.Explanation == nil {
 		fmt.Fprintf(&b, "%s: not known\n", name)

@@ -24,6 +24,9 @@ func openKey(s *settings.Settings, log *slog.Logger) (key [32]byte, err error) {
 	if err := os.MkdirAll(s.Data, 0o700); err != nil {
 		return key, &exit.Failure{Code: exit.CantCreate, Err: fmt.Errorf("state folder: %w", err)}
 	}
+	if err := folder.CheckOwner(s.Data); err != nil {
+		return key, &exit.Failure{Code: exit.CantCreate, Err: err}
+	}
 	if err := backup.Finish(s.Data); err != nil {
 		return key, &exit.Failure{Code: exit.IOErr, Err: err}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/cmd/spambloomd/exit"
 	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
 	"github.com/spambloom/spambloom/reporting/backup"
@@ -48,7 +49,7 @@ func restoreCode(err error) int {
 	switch {
 	case errors.Is(err, backup.ErrBackup), errors.As(err, &damage), errors.Is(err, ledger.ErrDamaged), errors.Is(err, ledger.ErrVersion):
 		return exit.Data
-	case errors.Is(err, backup.ErrNotEmpty):
+	case errors.Is(err, backup.ErrNotEmpty), errors.Is(err, folder.ErrNotOwn):
 		return exit.CantCreate
 	}
 	return exit.IOErr
