@@ -65,15 +65,6 @@ type set struct {
 	changes *atomic.Int64
 }
 
-func (s *set) has(entry filter.Hash) bool {
-	for _, l := range s.layers {
-		if l.Has(entry) {
-			return true
-		}
-	}
-	return false
-}
-
 // add adds an entry to the newest layer. Earlier layers are not searched: a message that is learned
 // again after they filled up takes room again.
 func (s *set) add(entry filter.Hash) { s.layers[len(s.layers)-1].Set(entry) }
@@ -213,13 +204,27 @@ func entry(feature, kind, n uint64) filter.Hash {
 	return keyring.Stretch(filter.Mix(feature^kind) + n*0x9e3779b97f4a7c15)
 }
 
-// count returns how many of a feature's entries of a kind are in any set. It stops at most.
+// count returns how many of a feature's entries of a kind are in any set. It stops at most. The
+// entries of a layer are looked up together, so that their cache misses overlap.
 func (t *Table) count(feature, kind, of uint64, most int) (n int) {
-	sets := *t.sets.Load()
-	for i := uint64(0); i < of && n < most; i++ {
-		h := entry(feature, kind, i)
-		if slices.ContainsFunc(sets, func(s *set) bool { return s.has(h) }) {
-			n++
+	var entries [senders]filter.Hash
+	for i := range of {
+		entries[i] = entry(feature, kind, i)
+	}
+	left, buf := entries[:of], [senders]bool{}
+	for _, s := range *t.sets.Load() {
+		for _, l := range s.layers {
+			absent := left[:0]
+			for i, ok := range l.HasBatch(left, buf[:0]) {
+				if ok {
+					n++
+				} else {
+					absent = append(absent, left[i])
+				}
+			}
+			if left = absent; n >= most {
+				return most
+			}
 		}
 	}
 	return n

@@ -19,6 +19,7 @@ type Query struct {
 	seeds   []uint64      // seed of each group
 	anchors []filter.Hash // first copy of each group's anchor
 	common  *commonness.Table
+	asked   map[uint64]bool // answers of common: the groups of a sketch share keys
 }
 
 // Without returns the query without what is common at this site. Only groups that would match are
@@ -113,7 +114,7 @@ func (q *Query) dropCommon(i int, found []bool) int {
 			matched.Keys = append(matched.Keys, g.Keys[j])
 		}
 	}
-	left := Uncommon(q.Kind, matched, q.common)
+	left := Uncommon(q.Kind, matched, q.isCommon)
 	dropped := len(matched.Keys) - len(left)
 	if dropped > 0 {
 		g.Keys = slices.DeleteFunc(slices.Clone(g.Keys), func(k uint64) bool {
@@ -121,6 +122,19 @@ func (q *Query) dropCommon(i int, found []bool) int {
 		})
 	}
 	return dropped
+}
+
+// isCommon asks for each feature once.
+func (q *Query) isCommon(feature uint64) bool {
+	is, ok := q.asked[feature]
+	if !ok {
+		if q.asked == nil {
+			q.asked = make(map[uint64]bool)
+		}
+		is = q.common.IsCommon(feature)
+		q.asked[feature] = is
+	}
+	return is
 }
 
 // Overlap is the number of keys of a group that one site has stored with its anchor.
