@@ -137,6 +137,30 @@ func TestCommonnessStaysHere(t *testing.T) {
 	}
 }
 
+// Another site's report has the footer that is common here. The trace does not count it as a match.
+func TestExplainedSketchIsWithoutCommonKeys(t *testing.T) {
+	a, o := openMailSite(t, nil), bloomdbtest.Options(t.TempDir(), "b")
+	o.Now = a.clock.Now
+	b, footer := bloomdbtest.Open(t, o), words(500, 60)
+	for i := range 4 {
+		a.receive(wordy(i, append(words(1000*(i+2), 30), footer...)...), fmt.Sprintf("shop%d.example", i))
+		a.clock.Add(day)
+	}
+	mustReportSet(t, b, wordy(100, append(words(100_000, 10), footer...)...))
+	bloomdbtest.Apply(t, a.DB, bloomdbtest.Drain(t, b)...)
+	mail := wordy(200, append(words(200_000, 30), footer...)...)
+	if a.Judge(mail).Listed {
+		t.Fatal("innocent mail with the footer is listed")
+	}
+	trails := a.ExplainSketches(mail)[0].Spam
+	if len(trails) != 1 || trails[0].Site != "b" || trails[0].Found >= trails[0].Weak || trails[0].Common < trails[0].Need {
+		t.Errorf("with the footer: %+v", trails)
+	}
+	if trails := a.ExplainSketches(wordy(300, words(300_000, 90)...))[0].Spam; len(trails) > 0 {
+		t.Errorf("other mail: %+v", trails)
+	}
+}
+
 // A damaged set is set aside by name, and costs no listing.
 func TestDamagedCommonSetIsSetAside(t *testing.T) {
 	o, c := bloomdbtest.Options(t.TempDir(), "a"), bloomdbtest.NewClock()

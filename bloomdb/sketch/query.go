@@ -146,7 +146,7 @@ type Overlap struct {
 
 // Overlaps returns, for one generation, the overlaps of at least as many keys as least returns.
 // Lookups in other sites' parts are slow, so unless all is set, it stops at the first group that
-// matches at some site.
+// matches at some site. A least of 0 includes groups of which only the anchor is found, or common keys.
 func (q *Query) Overlaps(g *store.ReportGeneration, self string, least func(signature.Group) int, all bool) []Overlap {
 	var list []Overlap
 	for _, c := range q.candidates(g, least) {
@@ -176,30 +176,30 @@ func (q *Query) bySite(g *store.ReportGeneration, i int, self string) []Overlap 
 	}
 	pairs = selected(pairs, l.Others.HasBatch(pairs, nil))
 	for _, p := range l.Trusted {
-		if n := q.inPart(p, i, pairs); n > 0 {
+		if n, ok := q.inPart(p, i, pairs); ok {
 			list = append(list, Overlap{i, p.Origin.Site, n})
 		}
 	}
 	return list
 }
 
-// inPart returns the number of a group's pairs that a part contains, if it contains the anchor.
-func (q *Query) inPart(p store.SitePart, i int, pairs []filter.Hash) int {
+// inPart returns the number of a group's pairs that a part contains. It is not ok if the part does
+// not contain the anchor.
+func (q *Query) inPart(p store.SitePart, i int, pairs []filter.Hash) (n int, ok bool) {
 	shape := p.Shape.Bits()
 	has := func(h filter.Hash) bool {
 		var buf [16]uint64
 		return p.Part.Min(shape.Positions(h, buf[:0])) > 0
 	}
 	if !has(q.anchors[i]) || !q.hasAnchor(i, has) {
-		return 0
+		return 0, false
 	}
-	n := 0
 	for _, h := range pairs {
 		if has(h) {
 			n++
 		}
 	}
-	return n
+	return n, true
 }
 
 func Count(answers []bool) int {
