@@ -167,8 +167,9 @@ func (t *Table) IsCommon(feature uint64) bool {
 	if t.count(feature, ofDay, days, least) < least || t.count(feature, ofSender, senders, least) < least {
 		return false
 	}
-	least += t.count(feature, ofReport, reportDays, reportDays)
-	return t.count(feature, ofDay, days, least) >= least && t.count(feature, ofSender, senders, least) >= least
+	reported := t.count(feature, ofReport, reportDays, reportDays)
+	least += reported
+	return reported == 0 || t.count(feature, ofDay, days, least) >= least && t.count(feature, ofSender, senders, least) >= least
 }
 
 // Knows reports whether this site saw unreported mail of a proven From domain on at least Enough
@@ -204,27 +205,35 @@ func entry(feature, kind, n uint64) filter.Hash {
 	return keyring.Stretch(filter.Mix(feature^kind) + n*0x9e3779b97f4a7c15)
 }
 
-// count returns how many of a feature's entries of a kind are in any set. It stops at most. The
-// entries of a layer are looked up together, so that their cache misses overlap.
+// batch is the number of entries that are looked up together, so that their cache misses overlap.
+const batch = 16
+
+// count returns how many of a feature's entries of a kind are in any set. It stops at most.
 func (t *Table) count(feature, kind, of uint64, most int) (n int) {
-	var entries [senders]filter.Hash
-	for i := range of {
-		entries[i] = entry(feature, kind, i)
+	sets := *t.sets.Load()
+	for first := uint64(0); first < of && n < most; first += batch {
+		var entries [batch]filter.Hash
+		for i := range entries {
+			entries[i] = entry(feature, kind, first+uint64(i))
+		}
+		n += present(sets, entries)
 	}
-	left, buf := entries[:of], [senders]bool{}
-	for _, s := range *t.sets.Load() {
+	return min(n, most)
+}
+
+// present returns how many of the entries are in any set.
+func present(sets []*set, entries [batch]filter.Hash) (n int) {
+	left := entries[:]
+	var buf [batch]bool
+	for _, s := range sets {
 		for _, l := range s.layers {
 			absent := left[:0]
 			for i, ok := range l.HasBatch(left, buf[:0]) {
-				if ok {
-					n++
-				} else {
+				if !ok {
 					absent = append(absent, left[i])
 				}
 			}
-			if left = absent; n >= most {
-				return most
-			}
+			n, left = n+len(left)-len(absent), absent
 		}
 	}
 	return n
