@@ -105,6 +105,25 @@ func TestFloodIsNotCommon(t *testing.T) {
 	}
 }
 
+// A campaign that was common when it was first reported is listed again, though it goes on.
+func TestFloodThatGoesOnIsListed(t *testing.T) {
+	s := openMailSite(t, nil)
+	variation := func(n int) signature.Set { return wordy(n, append(words(0, 95), words(1000*n, 5)...)...) }
+	for n := range 12 {
+		for host := range 20 {
+			network := bloomdb.Sender{Network: fmt.Sprintf("192.0.%d.0/24", 20*n+host)}
+			s.Learn(variation(20*n+host+1), network, s.JudgeFrom(variation(20*n+host+1), network), s.Now())
+		}
+		if n >= 4 {
+			mustReportSet(t, s.DB, variation(20*n+1))
+		}
+		s.clock.Add(day)
+	}
+	if !s.Judge(variation(999)).Listed {
+		t.Error("a variation is not listed after reports on eight days")
+	}
+}
+
 // A link domain of many senders is common, however often it is reported.
 func TestClickHostIsCommon(t *testing.T) {
 	s := openMailSite(t, nil)
