@@ -19,7 +19,7 @@
 # make bench-milter    the daemon under load: alone, through Postfix, beside rspamd; CORPUS=PATH
 # make bench-start     the start with a full database; 1 GB in the cache folder
 # make bench-signatures  which varied copies of a spam are caught; CORPUS=PATH
-# make bench-commonness  what learning from unreported mail changes: archives, newsletters; 15 minutes
+# make bench-commonness  what learning from unreported mail changes: archives, newsletters, a seed; half an hour
 # make lab     every experiment of the papers, 1,000 rounds: cmd/bloomlab/RESULTS.txt
 # make soak    the long fault tests: Redis away for a minute, sixty times kill -9,
 #              five daemons for ten minutes amid faults of all kinds; 200 milter
@@ -154,7 +154,7 @@ bench-start:
 # Archives are those in CORPORA, or else the ones beside the repository.
 bench-commonness:
 	$(GO) test -tags figures -count=1 -v -run TestNewsletterFigures ./bloomdb
-	SPAMBLOOM_CORPORA=$(CORPORA) $(GO) test -tags figures -count=1 -timeout 120m -v -run TestCommonnessFigures ./cmd/internal/replay
+	SPAMBLOOM_CORPORA=$(CORPORA) $(GO) test -tags figures -count=1 -timeout 120m -v -run 'TestCommonnessFigures|TestSeedFigures' ./cmd/internal/replay
 
 lab: build
 	bin/bloomlab run all --rounds 1000 >bin/RESULTS.txt

@@ -105,6 +105,25 @@ func TestFloodIsNotCommon(t *testing.T) {
 	}
 }
 
+// A campaign that was common when it was first reported is listed again, though it goes on.
+func TestFloodThatGoesOnIsListed(t *testing.T) {
+	s := openMailSite(t, nil)
+	variation := func(n int) signature.Set { return wordy(n, append(words(0, 95), words(1000*n, 5)...)...) }
+	for n := range 12 {
+		for host := range 20 {
+			network := bloomdb.Sender{Network: fmt.Sprintf("192.0.%d.0/24", 20*n+host)}
+			s.Learn(variation(20*n+host+1), network, s.JudgeFrom(variation(20*n+host+1), network), s.Now())
+		}
+		if n >= 4 {
+			mustReportSet(t, s.DB, variation(20*n+1))
+		}
+		s.clock.Add(day)
+	}
+	if !s.Judge(variation(999)).Listed {
+		t.Error("a variation is not listed after reports on eight days")
+	}
+}
+
 // A link domain of many senders is common, however often it is reported.
 func TestClickHostIsCommon(t *testing.T) {
 	s := openMailSite(t, nil)
@@ -134,6 +153,30 @@ func TestCommonnessStaysHere(t *testing.T) {
 	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a.DB)...)
 	if n := b.Keyspace().Common.Memory(); n != 0 {
 		t.Errorf("another site's commonness takes %d bytes here", n)
+	}
+}
+
+// Another site's report has the footer that is common here. The trace does not count it as a match.
+func TestExplainedSketchIsWithoutCommonKeys(t *testing.T) {
+	a, o := openMailSite(t, nil), bloomdbtest.Options(t.TempDir(), "b")
+	o.Now = a.clock.Now
+	b, footer := bloomdbtest.Open(t, o), words(500, 60)
+	for i := range 4 {
+		a.receive(wordy(i, append(words(1000*(i+2), 30), footer...)...), fmt.Sprintf("shop%d.example", i))
+		a.clock.Add(day)
+	}
+	mustReportSet(t, b, wordy(100, append(words(100_000, 10), footer...)...))
+	bloomdbtest.Apply(t, a.DB, bloomdbtest.Drain(t, b)...)
+	mail := wordy(200, append(words(200_000, 30), footer...)...)
+	if a.Judge(mail).Listed {
+		t.Fatal("innocent mail with the footer is listed")
+	}
+	trails := a.ExplainSketches(mail)[0].Spam
+	if len(trails) != 1 || trails[0].Site != "b" || trails[0].Found >= trails[0].Weak || trails[0].Common < trails[0].Need {
+		t.Errorf("with the footer: %+v", trails)
+	}
+	if trails := a.ExplainSketches(wordy(300, words(300_000, 90)...))[0].Spam; len(trails) > 0 {
+		t.Errorf("other mail: %+v", trails)
 	}
 }
 

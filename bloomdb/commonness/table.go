@@ -19,6 +19,8 @@ const (
 	// clearDays is how many days of unreported mail a sender needs for each day of reports.
 	clearDays = 10
 
+	sampled = 8 // features of a message by which it resembles a report
+
 	senders, days, reportDays = 64, 32, 16 // numbers of a feature's entries
 
 	room   = 8_000_000 // entries of a set
@@ -65,15 +67,6 @@ type set struct {
 	changes *atomic.Int64
 }
 
-func (s *set) has(entry filter.Hash) bool {
-	for _, l := range s.layers {
-		if l.Has(entry) {
-			return true
-		}
-	}
-	return false
-}
-
 // add adds an entry to the newest layer. Earlier layers are not searched: a message that is learned
 // again after they filled up takes room again.
 func (s *set) add(entry filter.Hash) { s.layers[len(s.layers)-1].Set(entry) }
@@ -111,9 +104,12 @@ type Mail struct {
 
 // Learn records the features of a message that nobody reported, and reports whether it did. It is
 // idempotent: a second copy of one sender on one day changes nothing. It does nothing if the set is
-// full or the sender has used its share.
+// full or the sender has used its share, nor for mail without a proven From that resembles a report.
 func (t *Table) Learn(m Mail) bool {
 	if t == nil || t.opt.Reports.NoCommonness || m.Sender == "" {
+		return false
+	}
+	if m.From == "" && t.resemblesReport(m.Features) {
 		return false
 	}
 	day, sender := dayOf(m.At), t.hash(m.Sender)
@@ -137,6 +133,16 @@ func (t *Table) Learn(m Mail) bool {
 	}
 	s.changes.Add(1)
 	return true
+}
+
+// resemblesReport reports whether most of a sample of features were reported. Otherwise a campaign
+// from many hosts, as it goes on, would make up for the reports of it.
+func (t *Table) resemblesReport(features []uint64) bool {
+	sample, n := features[:min(len(features), sampled)], 0
+	for _, f := range sample {
+		n += t.count(f, ofReport, reportDays, 1)
+	}
+	return 2*n > len(sample)
 }
 
 // Reported takes back what was learned of a message that is reported now: from now on its features
@@ -176,8 +182,9 @@ func (t *Table) IsCommon(feature uint64) bool {
 	if t.count(feature, ofDay, days, least) < least || t.count(feature, ofSender, senders, least) < least {
 		return false
 	}
-	least += t.count(feature, ofReport, reportDays, reportDays)
-	return t.count(feature, ofDay, days, least) >= least && t.count(feature, ofSender, senders, least) >= least
+	reported := t.count(feature, ofReport, reportDays, reportDays)
+	least += reported
+	return reported == 0 || t.count(feature, ofDay, days, least) >= least && t.count(feature, ofSender, senders, least) >= least
 }
 
 // Knows reports whether this site saw unreported mail of a proven From domain on at least Enough
@@ -213,13 +220,35 @@ func entry(feature, kind, n uint64) filter.Hash {
 	return keyring.Stretch(filter.Mix(feature^kind) + n*0x9e3779b97f4a7c15)
 }
 
+// batch is the number of entries that are looked up together, so that their cache misses overlap.
+const batch = 16
+
 // count returns how many of a feature's entries of a kind are in any set. It stops at most.
 func (t *Table) count(feature, kind, of uint64, most int) (n int) {
 	sets := *t.sets.Load()
-	for i := uint64(0); i < of && n < most; i++ {
-		h := entry(feature, kind, i)
-		if slices.ContainsFunc(sets, func(s *set) bool { return s.has(h) }) {
-			n++
+	for first := uint64(0); first < of && n < most; first += batch {
+		var entries [batch]filter.Hash
+		for i := range entries {
+			entries[i] = entry(feature, kind, first+uint64(i))
+		}
+		n += present(sets, entries)
+	}
+	return min(n, most)
+}
+
+// present returns how many of the entries are in any set.
+func present(sets []*set, entries [batch]filter.Hash) (n int) {
+	left := entries[:]
+	var buf [batch]bool
+	for _, s := range sets {
+		for _, l := range s.layers {
+			absent := left[:0]
+			for i, ok := range l.HasBatch(left, buf[:0]) {
+				if !ok {
+					absent = append(absent, left[i])
+				}
+			}
+			n, left = n+len(left)-len(absent), absent
 		}
 	}
 	return n

@@ -96,6 +96,53 @@ func TestPoisoningBuysADayForADay(t *testing.T) {
 	}
 }
 
+// A flood of one campaign from 10,000 hosts buys nothing in two days, whatever its size, and nothing if
+// it is reported on the third. Unreported for longer, it buys one day for each further day. What it
+// sends after the first report buys nothing, unless each of its hosts proves a domain of its own: then
+// it buys a day for each day on which it goes on, at one report a day.
+func TestFloodBuysDays(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
+	for _, c := range []struct {
+		proved              bool
+		before, after, want int // days of the flood before and after its first report; days bought
+	}{
+		{false, 2, 9, 0}, {false, 3, 9, 0}, {false, 4, 9, 1}, {false, 8, 9, 5},
+		{true, 2, 9, 0}, {true, 3, 9, 0}, {true, 4, 0, 1}, {true, 4, 9, 10},
+	} {
+		s := newSite()
+		flood := func() {
+			for _, n := range numbers(10_000) {
+				m := commonness.Mail{Features: []uint64{feature}, Sender: fmt.Sprint(n), At: s.now}
+				if c.proved {
+					m.From = m.Sender
+				}
+				s.Learn(m)
+			}
+		}
+		for range c.before - 1 {
+			flood()
+			s.nextDay()
+		}
+		flood()
+		bought := 0
+		for day := 1; day < 30; day++ { // one report a day, until near copies are listed again
+			if s.Reported([]uint64{feature}, 0); !s.IsCommon(feature) {
+				break
+			}
+			bought++
+			if s.nextDay(); day <= c.after {
+				flood()
+			}
+		}
+		t.Logf("10,000 hosts, proved %v, for %d days unreported, then for %d days: %d days on which reports list exact copies only", c.proved, c.before, c.after, bought)
+		if bought != c.want {
+			t.Errorf("proved %v, %d and %d days: %d days are bought, want %d", c.proved, c.before, c.after, bought, c.want)
+		}
+	}
+}
+
 func TestCommonnessExpires(t *testing.T) {
 	s := newSite()
 	for day := range 4 {

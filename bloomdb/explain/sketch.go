@@ -31,7 +31,8 @@ type SketchTrail struct {
 	Generation int64
 	Start      time.Time           // start of the generation's period
 	Anchor     signature.Signature // names the group, see Match
-	Found      int                 // number of keys that are stored with the anchor
+	Found      int                 // number of keys that are stored with the anchor, and not common here
+	Common     int                 // number of other keys that were reported, but are common at this site: no evidence
 	Need, Weak int                 // how many of them make a match, and a weak one
 	Keys       int                 // number of keys looked up
 	By         string              // of signature.KindShape: what joins the structure
@@ -80,11 +81,16 @@ func sketchTraces(ks *keyspace.Keyspace, set signature.Set) []SketchTrace {
 
 func sketchTrails(ks *keyspace.Keyspace, v *store.View, s sketch.KindGroups, l sketch.List) []SketchTrail {
 	q := sketch.NewQuery(s, l)
+	if l == sketch.ReportedGroups {
+		q = q.Without(ks.Common)
+	}
+	common := func(group int) int { return len(s.Groups[group].Keys) - len(q.Groups[group].Keys) }
 	var trails []SketchTrail
 	for _, g := range v.Reports {
 		best := make(map[string]sketch.Overlap)
-		for _, o := range q.Overlaps(g, ks.Settings.Site, func(signature.Group) int { return 1 }, true) {
-			if o.Found > best[o.Site].Found {
+		for _, o := range q.Overlaps(g, ks.Settings.Site, func(signature.Group) int { return 0 }, true) {
+			b, ok := best[o.Site]
+			if o.Found+common(o.Group) > 0 && (!ok || cmp.Or(cmp.Compare(o.Found, b.Found), cmp.Compare(common(o.Group), common(b.Group))) > 0) {
 				best[o.Site] = o
 			}
 		}
@@ -93,7 +99,7 @@ func sketchTrails(ks *keyspace.Keyspace, v *store.View, s sketch.KindGroups, l s
 			group := q.Groups[o.Group]
 			list = append(list, SketchTrail{
 				Site: site, Generation: g.Num, Start: ks.Settings.Start(layout.Target{Kind: layout.SketchFilter, Gen: g.Num}),
-				Anchor: ks.Sketches.AnchorSignature(q.Kind, group.Anchor), Found: o.Found,
+				Anchor: ks.Sketches.AnchorSignature(q.Kind, group.Anchor), Found: o.Found, Common: common(o.Group),
 				Need: sketch.Enough(group), Weak: sketch.Suffices(group), Keys: len(group.Keys), By: group.By,
 			})
 		}

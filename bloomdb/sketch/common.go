@@ -3,7 +3,6 @@ package sketch
 import (
 	"slices"
 
-	"github.com/spambloom/spambloom/bloomdb/commonness"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -41,11 +40,11 @@ func hasWords(g signature.Group) bool { return g.By == signature.ByWords }
 
 // Uncommon returns the keys of a group that are evidence at this site. The code of a sender, and
 // the keys of an image, are evidence unless what they join is common.
-func Uncommon(kind signature.Kind, g signature.Group, common *commonness.Table) []uint64 {
+func Uncommon(kind signature.Kind, g signature.Group, isCommon func(uint64) bool) []uint64 {
 	if kind == signature.KindSketch || hasWords(g) {
-		return slices.DeleteFunc(slices.Clone(g.Keys), common.IsCommon)
+		return slices.DeleteFunc(slices.Clone(g.Keys), isCommon)
 	}
-	if common.IsCommon(g.Anchor) {
+	if isCommon(g.Anchor) {
 		return nil
 	}
 	return g.Keys
@@ -63,7 +62,7 @@ func (sk *Index) ToReport(sketches []signature.Sketch) []KindGroups {
 		}
 		list[i].Groups = nil
 		for _, g := range s.Groups {
-			if g.Keys = Uncommon(s.Kind, g, sk.Common); len(g.Keys) >= Enough(g) || len(g.Keys) > 0 && !hasWords(g) {
+			if g.Keys = Uncommon(s.Kind, g, sk.Common.IsCommon); len(g.Keys) >= Enough(g) || len(g.Keys) > 0 && !hasWords(g) {
 				list[i].Groups = append(list[i].Groups, g)
 			}
 		}

@@ -19,6 +19,7 @@ type Query struct {
 	seeds   []uint64      // seed of each group
 	anchors []filter.Hash // first copy of each group's anchor
 	common  *commonness.Table
+	asked   map[uint64]bool // answers of common: the groups of a sketch share keys
 }
 
 // Without returns the query without what is common at this site. Only groups that would match are
@@ -119,7 +120,7 @@ func (q *Query) dropCommon(i int, found []bool) int {
 			matched.Keys = append(matched.Keys, g.Keys[j])
 		}
 	}
-	left := Uncommon(q.Kind, matched, q.common)
+	left := Uncommon(q.Kind, matched, q.isCommon)
 	dropped := len(matched.Keys) - len(left)
 	if dropped > 0 {
 		g.Keys = slices.DeleteFunc(slices.Clone(g.Keys), func(k uint64) bool {
@@ -127,6 +128,19 @@ func (q *Query) dropCommon(i int, found []bool) int {
 		})
 	}
 	return dropped
+}
+
+// isCommon asks for each feature once.
+func (q *Query) isCommon(feature uint64) bool {
+	is, ok := q.asked[feature]
+	if !ok {
+		if q.asked == nil {
+			q.asked = make(map[uint64]bool)
+		}
+		is = q.common.IsCommon(feature)
+		q.asked[feature] = is
+	}
+	return is
 }
 
 // Overlap is the number of keys of a group that one site has stored with its anchor.
@@ -138,7 +152,7 @@ type Overlap struct {
 
 // Overlaps returns, for one generation, the overlaps of at least as many keys as least returns.
 // Lookups in other sites' parts are slow, so unless all is set, it stops at the first group that
-// matches at some site.
+// matches at some site. A least of 0 includes groups of which only the anchor is found, or common keys.
 func (q *Query) Overlaps(g *store.ReportGeneration, self string, least func(signature.Group) int, all bool) []Overlap {
 	var list []Overlap
 	for _, c := range q.candidates(g, least) {
@@ -168,30 +182,30 @@ func (q *Query) bySite(g *store.ReportGeneration, i int, self string) []Overlap 
 	}
 	pairs := selected(q.pairs(i), q.keysIn(l.Others, i))
 	for _, p := range l.Trusted {
-		if n := q.inPart(p, i, pairs); n > 0 {
+		if n, ok := q.inPart(p, i, pairs); ok {
 			list = append(list, Overlap{i, p.Origin.Site, n})
 		}
 	}
 	return list
 }
 
-// inPart returns the number of a group's pairs that a part contains, if it contains the anchor.
-func (q *Query) inPart(p store.SitePart, i int, pairs []filter.Hash) int {
+// inPart returns the number of a group's pairs that a part contains. It is not ok if the part does
+// not contain the anchor.
+func (q *Query) inPart(p store.SitePart, i int, pairs []filter.Hash) (n int, ok bool) {
 	shape := p.Shape.Bits()
 	has := func(h filter.Hash) bool {
 		var buf [16]uint64
 		return p.Part.Min(shape.Positions(h, buf[:0])) > 0
 	}
 	if !has(q.anchors[i]) || !q.hasAnchor(i, has) {
-		return 0
+		return 0, false
 	}
-	n := 0
 	for _, h := range pairs {
 		if has(h) {
 			n++
 		}
 	}
-	return n
+	return n, true
 }
 
 func Count(answers []bool) int {

@@ -115,6 +115,7 @@ type SketchTrail struct {
 	Start      time.Time `json:"start"` // begin of the generation's period
 	ID         string    `json:"id"`    // of the group
 	Found      int       `json:"found"`
+	Common     int       `json:"common,omitempty"` // others that were reported, but are common at this site
 	Need       int       `json:"need"`
 	Weak       int       `json:"weak"` // keys that are needed with other evidence
 	Keys       int       `json:"keys"`

@@ -190,6 +190,9 @@ func (d explainData) Reasons() (list []Because) {
 		for _, s := range t.Spam {
 			b := Because{What: kindWords(t.Kind), ID: s.ID, Counts: s.Found >= s.Need, Where: fmt.Sprintf("%s, since %s", s.Site, s.Start.Local().Format("2 Jan"))}
 			b.Text = fmt.Sprintf("%d of %d features of a reported message; %d are needed", s.Found, s.Keys, s.Need)
+			if s.Common > 0 {
+				b.Text += fmt.Sprintf("; %d more are in mail of many senders, so they are no evidence here", s.Common)
+			}
 			list = append(list, b)
 		}
 	}
@@ -198,6 +201,8 @@ func (d explainData) Reasons() (list []Because) {
 		switch {
 		case t.Ignored:
 			b.Text = "too common to be evidence"
+		case t.NotAlone == "common":
+			b.Text = "in mail of many senders, so it is no evidence here"
 		case t.Campaigns > 0:
 			b.Text = fmt.Sprintf("in %d reported campaigns, and in %d other messages", t.Campaigns, t.Sightings)
 		case len(t.Reported) > 0:

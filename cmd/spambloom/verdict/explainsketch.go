@@ -44,6 +44,9 @@ func likeness(t api.SketchTrail) string {
 	case t.Found >= t.Weak:
 		enough = "too few without other evidence"
 	}
+	if t.Common > 0 {
+		enough += fmt.Sprintf("; %d more are in mail of many senders, so they are no evidence here", t.Common)
+	}
 	if t.By != "" {
 		return fmt.Sprintf("%s: %s: %d of %d marks found, %d needed: %s", t.ID, witnesses[t.By], t.Found, t.Keys, t.Need, enough)
 	}

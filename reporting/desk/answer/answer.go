@@ -120,7 +120,7 @@ func SketchTraces(traces []bloomdb.SketchTrace) []api.SketchTrace {
 func newSketchTrail(t bloomdb.SketchTrail) api.SketchTrail {
 	return api.SketchTrail{
 		Site: t.Site, Generation: t.Generation, Start: t.Start.UTC(), ID: t.Anchor.ID(),
-		Found: t.Found, Need: t.Need, Weak: t.Weak, Keys: t.Keys, By: t.By,
+		Found: t.Found, Common: t.Common, Need: t.Need, Weak: t.Weak, Keys: t.Keys, By: t.By,
 	}
 }
 

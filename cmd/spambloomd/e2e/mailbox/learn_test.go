@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -16,7 +17,7 @@ import (
 )
 
 // Only an administrator feeds the daemon wanted mail. An interrupted archive is resumed, and each of
-// its messages is learned once. A daemon that does not learn refuses, and the hint says how it would.
+// its messages is learned once. No line of them is kept. A daemon that does not learn refuses, and the hint says how it would.
 func TestLearn(t *testing.T) {
 	t.Parallel()
 	testenv.Root(t)
@@ -44,6 +45,7 @@ func TestLearn(t *testing.T) {
 	if code := s.Stop(syscall.SIGTERM); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, s.Log())
 	}
+	wantNoText(s, raws)
 	s.Configure(t, "[reports]", "[reports]\ncommonness = false")
 	s.Start()
 	if r := s.CLI("learn", mail, mail); r.Code != 78 || strings.Count(r.Stderr, "does not learn") != 1 || !strings.Contains(r.Stderr, "hint: set commonness = true in [reports]") {
@@ -58,6 +60,28 @@ func wantLearned(s *harness.Site, n int) {
 	if want := fmt.Sprintf("\nspambloom_reports_total{action=\"learn\",class=\"other\"} %d\n", n); strings.Contains(metrics, want) != (n > 0) {
 		s.T.Errorf("want %d learned messages:\n%s", n, regexp.MustCompile(`(?m)^.*action="learn".*$`).FindString(metrics))
 	}
+}
+
+// wantNoText checks that what was learned was written, without a line of the messages.
+func wantNoText(s *harness.Site, raws []string) {
+	t := s.T
+	sets, _ := filepath.Glob(filepath.Join(s.Dir, "state", "common-*.set"))
+	if len(sets) == 0 {
+		t.Error("no set of common features is written")
+	}
+	testenv.Check(t, filepath.WalkDir(filepath.Join(s.Dir, "state"), func(path string, e os.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		for _, raw := range raws {
+			_, text, _ := strings.Cut(raw, "\n\n")
+			if line, _, _ := strings.Cut(text, "\n"); bytes.Contains(content, []byte(line)) {
+				t.Errorf("%s contains a line of mail: %q", path, line)
+			}
+		}
+		return err
+	}))
 }
 
 // interruptLearning feeds an archive until SIGINT has ended the command. It returns the messages, and the

@@ -1,0 +1,58 @@
+package milter
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/milter/header"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// A phish that copies the bank's notice was reported. The bank's next notice is spared if this site's
+// own verifier proves its sender, which the header and the log name; without the proof it is spam.
+func TestProvedSenderIsSpared(t *testing.T) {
+	db := openDB(t)
+	b := start(t, Options{AuthservID: mx}, nil)
+	b.Server.db = db
+	notice := func(changed string) mail {
+		return mail{header: letter.header, body: strings.Replace(proseOfBank, "appointment", changed, 1)}
+	}
+	bank := bloomdb.Sender{From: "bank.example"}
+	for day, word := range []string{"meeting", "interview", "visit"} {
+		db.Learn(signature.Set{Sketches: notice(word).set().Sketches}, bank, bloomdb.Evidence{}, time.Now().AddDate(0, 0, -day))
+	}
+	testenv.Check(t, db.Report(notice("lottery").set(), 0))
+	const signed = "Authentication-Results: mx.example.test; dkim=pass header.d=bank.example"
+	for _, test := range []struct {
+		name, verdict, spared string
+		header                []string
+	}{
+		{"proved", "clean", "bank.example", []string{signed, "From: a@bank.example"}},
+		{"another sender", "spam", "", []string{strings.Replace(signed, "bank", "thief", 1), "From: a@thief.example"}},
+		{"a foreign result", "spam", "", []string{strings.Replace(signed, "mx.", "evil.", 1), "From: a@bank.example"}},
+		{"not aligned", "spam", "", []string{strings.Replace(signed, "bank", "thief", 1), "From: a@bank.example"}},
+	} {
+		sent := notice("callback")
+		sent.header = slices.Concat(test.header, sent.header)
+		changes, _ := dial(t, "tcp", b.addr, offerAll, "203.0.114.7").send(sent)
+		verdict := strings.Join(changed(changes), "\n")
+		lines := b.lines()
+		line := lines[len(lines)-1]
+		spared, _ := line["spared"].(string)
+		if line["verdict"] != test.verdict || spared != test.spared {
+			t.Errorf("%s: logged %v, spared by %q", test.name, line["verdict"], spared)
+		}
+		if want := "; spared=" + test.spared + ";"; !strings.HasPrefix(verdict, "+0 "+header.Verdict+": "+test.verdict+";") || strings.Contains(verdict, want) != (test.spared != "") {
+			t.Errorf("%s: %s", test.name, verdict)
+		}
+	}
+}
+
+const proseOfBank = "Your statement for this quarter is waiting in the vault of your account. Please arrange an " +
+	"appointment with the branch around the corner if any line looks unfamiliar, because our clerks can " +
+	"explain each booking, print older pages, stop standing orders, and replace a card whose number " +
+	"somebody else may have read. We never ask for passwords by telephone, and no courier collects envelopes.\r\n"
