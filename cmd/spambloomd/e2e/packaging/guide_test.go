@@ -202,12 +202,20 @@ func TestGuide(t *testing.T) {
 }
 
 // expectDoor opens the door for mail servers without milters by the commands of its page: the
-// daemon, which is not root, gives its socket to Exim's group, and listens on Amavis' port.
+// daemon, which is not root, gives its socket to Exim's group, and listens on Amavis' port. Until
+// it may, root's -t refuses as its start would.
 func (h *host) expectDoor() {
 	h.t.Helper()
 	h.do("groupadd --system Debian-exim && sed -i '/^\\[spamd\\]/r /dev/stdin' /etc/spambloom/spambloom.toml <<'END'\n" +
 		"listen = [\"unix:/run/spambloom/spamd.sock\", \"inet:783@127.0.0.1\"]\ngroup = \"Debian-exim\"\nEND")
-	h.shell(harness.PageBlock(h.t, "spamd.md", "usermod")) // it may not use the port yet
+	expectRefused := func(lines, want string) {
+		h.t.Helper()
+		if out, code := h.shell(lines); code != 77 || !strings.Contains(out, want) {
+			h.t.Errorf("%s: exit code %d, want 77 and %q:\n%s", lines, code, want, out)
+		}
+	}
+	expectRefused("spambloomd -t", `give the socket to group "Debian-exim"`)
+	expectRefused(harness.PageBlock(h.t, "spamd.md", "usermod"), "no permission for port 783")
 	h.page("spamd.md", "mkdir -p /etc/systemd")
 	out := h.do("stat -c %U:%G /run/spambloom/spamd.sock; exec 3<>/dev/tcp/127.0.0.1/783; printf 'PING SPAMC/1.2\\r\\n\\r\\n' >&3; head -1 <&3")
 	if out != "spambloom:Debian-exim\nSPAMD/1.5 0 PONG\r\n" {
