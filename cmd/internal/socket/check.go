@@ -78,16 +78,26 @@ func (u User) checkUnix(path, group string) error {
 	if err != nil {
 		return err
 	}
-	if gid >= 0 && u.UID != 0 && !slices.Contains(u.Groups, gid) {
+	dir := filepath.Dir(path)
+	if gid >= 0 && u.UID != 0 && !slices.Contains(u.Groups, gid) && !givesGroup(dir, gid) {
 		return fmt.Errorf("give the socket to group %q, in which user %d is not: %w", group, u.UID, syscall.EPERM)
 	}
-	dir := filepath.Dir(path)
 	if err := u.checkFolder(dir); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("folder %s does not exist: %w", dir, fs.ErrNotExist)
 	} else if err != nil {
 		return fmt.Errorf("folder %s, user %d: %w", dir, u.UID, err)
 	}
 	return checkStale(path)
+}
+
+// givesGroup reports whether new files in a folder have a group.
+func givesGroup(dir string, gid int) bool {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	return ok && info.Mode()&fs.ModeSetgid != 0 && int(owner.Gid) == gid
 }
 
 // checkFolder rejects a folder in which the user may not make a file. Of another user than this

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -32,6 +33,8 @@ func TestAddressesAreChecked(t *testing.T) {
 	testenv.Check(t, errors.Join(os.Mkdir(data, 0o700), os.Chown(data, uid, -1)))
 	closed, open := filepath.Join(dir, "closed"), filepath.Join(dir, "open")
 	testenv.Check(t, errors.Join(os.Mkdir(closed, 0o755), os.Mkdir(open, 0o755), os.Chmod(open, 0o777)))
+	handing, mail := filepath.Join(dir, "handing"), harness.GroupID(t, "mail")
+	testenv.Check(t, errors.Join(os.Mkdir(handing, 0o755), os.Chown(handing, uid, mail), os.Chmod(handing, 0o750|fs.ModeSetgid)))
 	file := harness.Write(t, filepath.Join(open, "file"), "")
 	busy, err := net.Listen("tcp4", "127.0.0.1:0")
 	testenv.Check(t, err)
@@ -42,6 +45,7 @@ func TestAddressesAreChecked(t *testing.T) {
 		"socket":              {fmt.Sprintf("[spamd]\nlisten = [\"unix:%s/s.sock\"]", open), ""},
 		"its own group":       {fmt.Sprintf("[spamd]\nlisten = [\"unix:%s/s.sock\"]\ngroup = %q", open, nobody.Gid), ""},
 		"group of another":    {fmt.Sprintf("[spamd]\nlisten = [\"unix:%s/s.sock\"]\ngroup = \"mail\"", open), `spamd.listen: listen on unix:` + open + `/s.sock: give the socket to group "mail"`},
+		"group of the folder": {fmt.Sprintf("[spamd]\nlisten = [\"unix:%s/s.sock\"]\ngroup = \"mail\"", handing), ""},
 		"control's group":     {"[control]\ngroup = \"mail\"", `control.listen: listen on unix:` + data + `/spambloom.sock: give the socket to group "mail"`},
 		"milter's group":      {fmt.Sprintf("[milter]\nlisten = [\"unix:%s/m.sock\"]\ngroup = \"mail\"", open), `give the socket to group "mail"`},
 		"privileged port":     {"[spamd]\nlisten = [\"inet:783@127.0.0.1\"]", "no permission for port 783"},
