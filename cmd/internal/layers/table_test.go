@@ -100,7 +100,7 @@ var allowed = map[string][]string{
 	"milter/door":      {},
 	"milter/turns":     {"signature"},
 	"milter/health":    {},
-	"milter/header":    {"milter/policy"},
+	"milter/header":    {"signature", "milter/policy"},
 	"milter/spill":     {},
 	"milter/metrics":   {"signature", "milter/door", "milter/policy"},
 	"milter":           {"signature", "bloomdb", "milter/policy", "milter/protocol", "milter/turns", "milter/door", "milter/health", "milter/header", "milter/spill", "milter/metrics"},
