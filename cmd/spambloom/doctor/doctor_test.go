@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/spambloom/finding"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
@@ -46,6 +47,32 @@ func TestMayConnect(t *testing.T) {
 	testenv.Check(t, os.WriteFile(file, nil, 0o666))
 	if r := mayConnect(name, file); r.State != finding.Warning || !strings.Contains(r.Text, "is no socket") {
 		t.Errorf("a file: %+v", r)
+	}
+}
+
+// The password of Redis is in a file that other users can read, unless its mode is 640.
+func TestPasswordIsReadable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "spambloom.toml")
+	for _, c := range []struct {
+		url   string
+		mode  os.FileMode
+		found int
+	}{
+		{"rediss://spambloom:secret@redis.example.org/0", 0o644, 1},
+		{"rediss://spambloom:secret@redis.example.org/0", 0o640, 0},
+		{"redis://127.0.0.1/0", 0o644, 0},
+	} {
+		testenv.Check(t, os.WriteFile(path, nil, 0o600))
+		testenv.Check(t, os.Chmod(path, c.mode))
+		p := &patient{config: config.Default(), state: "/var/lib/spambloom"}
+		p.Options.Config, p.config.Redis.URL = path, c.url
+		results := p.password()
+		if len(results) != c.found {
+			t.Errorf("%s, %o: %+v", c.url, c.mode, results)
+		}
+		if c.found > 0 && results[0].Command != "chgrp --reference=/var/lib/spambloom "+path+" && chmod 640 "+path {
+			t.Errorf("%+v", results[0])
+		}
 	}
 }
 
