@@ -231,6 +231,7 @@ var inTests = map[string][]string{
 	"bloomdb/exchange/publisher":   {"bloomdb/bloomdbtest"},
 	"bloomdb/exchange/subscriber":  {"bloomdb/bloomdbtest", "bloomdb/exchange/redistest"},
 
+	"cmd/spambloom/doctor":          {"bloomdb", "reporting/overview"},
 	"cmd/spambloomd":                {"bloomdb/keyring", "bloomdb/peers", "cmd/internal/manual", "cmd/internal/monitoring", "cmd/spambloomd/e2e/harness", "reporting/client", "reporting/credential", "reporting/trust"},
 	"cmd/spambloomd/dryrun":         {"cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/settings":       {"cmd/spambloomd/e2e/harness"},

@@ -54,7 +54,7 @@ func checkSockets(s *settings.Settings) error {
 	if err != nil {
 		return err
 	}
-	made := []string{s.Data}
+	made := append(filepath.SplitList(os.Getenv("RUNTIME_DIRECTORY")), s.Data) // by systemd, and by the daemon
 	if owner, ok := otherOwner(s.Data); ok {
 		unit := showUnit(owner.Username)
 		if u, err = unit.as(owner); err != nil {

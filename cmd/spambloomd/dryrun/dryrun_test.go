@@ -87,6 +87,18 @@ func TestRunningDaemonHasItsPorts(t *testing.T) {
 	}
 }
 
+// Before its start the unit's folder for sockets does not exist: systemd makes it.
+func TestRuntimeFolderIsMade(t *testing.T) {
+	dir := testenv.Dir(t)
+	t.Setenv("RUNTIME_DIRECTORY", filepath.Join(dir, "run"))
+	if err := Run(load(t, filepath.Join(dir, "state"), ""), io.Discard, io.Discard); err != nil {
+		t.Error(err)
+	}
+	if err := Run(load(t, filepath.Join(dir, "state"), fmt.Sprintf("[control]\nlisten = \"unix:%s/other/s\"", dir)), io.Discard, io.Discard); err == nil {
+		t.Error("another folder that does not exist is accepted")
+	}
+}
+
 // load returns the settings of a small site that listens on free ports, with changes.
 func load(t *testing.T, data, changes string) *settings.Settings {
 	t.Helper()
