@@ -39,6 +39,7 @@ func TestRepairMacros(t *testing.T) {
 		"M":                                   "M",
 		"M\x00\x00":                           "M",
 		"Mi\x00Q1\x00":                        "Mi\x00Q1\x00",
+		"C{daemon_name}\x00Stalwart v1\x00":   "C{daemon_name}\x00Stalwart v1\x00",
 		"Mj\x00host\x00i\x00Q1\x00":           "Mi\x00Q1\x00",
 		"Mi\x00Q1\x00i\x00Q2\x00":             "Mi\x00Q2\x00",
 		"Mi\x00Q1\x00i\x00\x00":               "M",
@@ -57,11 +58,11 @@ func TestRepairMacros(t *testing.T) {
 // A session reads the same macros from the repaired packet as from the whole one.
 func TestRepairedMacrosAsTheLibraryReadsThem(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		words := rapid.SliceOf(rapid.SampledFrom([]string{"i", "{auth_authen}", "", "x", "Q1", strings.Repeat("v", 500)})).Draw(t, "words")
+		words := rapid.SliceOf(rapid.SampledFrom([]string{"i", "{auth_authen}", "{daemon_name}", "", "x", "Q1", strings.Repeat("v", 500)})).Draw(t, "words")
 		data := []byte("M" + strings.Join(words, "\x00") + rapid.SampledFrom([]string{"", "\x00"}).Draw(t, "end"))
-		var whole, repaired macros
-		whole.merge(librarysMacros(data))
-		repaired.merge(librarysMacros(protocol.Macros(data)[protocol.Head+1:]))
+		var whole, repaired protocol.Known
+		whole.Merge(librarysMacros(data))
+		repaired.Merge(librarysMacros(protocol.Macros(data)[protocol.Head+1:]))
 		if whole != repaired {
 			t.Fatalf("%q: %+v, want %+v", data, repaired, whole)
 		}

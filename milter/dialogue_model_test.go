@@ -50,7 +50,7 @@ func (m *modelMessage) String() string {
 // seen returns the same for a message that the server judged.
 func seen(m *message) *modelMessage {
 	c := m.content()
-	s := &modelMessage{macros: modelMacros{m.queueID, m.auth}, listener: m.Listener, client: m.Client,
+	s := &modelMessage{macros: modelMacros{m.QueueID, m.Auth}, listener: m.Listener, client: m.Client,
 		sender: m.Sender, recipients: slices.Clone(m.Recipients), header: slices.Clone(c.Header), body: string(c.Body)}
 	if c.Truncated {
 		s.room = -1

@@ -57,14 +57,14 @@ func TestUnusedTextIsNotKept(t *testing.T) {
 		m := &message{options: s.options.Load(), server: s}
 		m.addField("Message-ID", string(bytes.Repeat([]byte("x"), 1<<20)))
 		packet := string(bytes.Repeat([]byte("x"), 1<<20))
-		m.macros.merge(map[string]string{"i": packet[:10], "{auth_authen}": packet})
+		m.Merge(map[string]string{"i": packet[:10], "{auth_authen}": packet})
 		all = append(all, m)
 	}
 	if n := heap() - before; n > 16<<20 {
 		t.Errorf("%d messages keep %d bytes", len(all), n)
 	}
-	if m := all[0]; m.id != strings.Repeat("x", maxMessageID) || m.queueID != "xxxxxxxxxx" || m.auth == "" {
-		t.Errorf("id %.20q, queue id %q, login %.20q", m.id, m.queueID, m.auth)
+	if m := all[0]; m.id != strings.Repeat("x", maxMessageID) || m.QueueID != "xxxxxxxxxx" || m.Auth == "" {
+		t.Errorf("id %.20q, queue id %q, login %.20q", m.id, m.QueueID, m.Auth)
 	}
 }
 

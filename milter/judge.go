@@ -116,7 +116,7 @@ var errExpensive = errors.New("message takes too long to sign")
 func (s *Server) overran(msg *message) {
 	s.metrics.Overtime.Inc()
 	if s.setBack.allow() {
-		msg.options.Log.Warn("message takes long to sign: its sender is set back", "queue_id", msg.queueID,
+		msg.options.Log.Warn("message takes long to sign: its sender is set back", "queue_id", msg.QueueID,
 			"client", msg.clientName(), "from", msg.Sender, "size", msg.size)
 	}
 }
@@ -177,7 +177,7 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 	d.Limits, d.Short = set.Limits|evidence.Limits, msg.short
 	if judged := msg.options.Judged; judged != nil {
 		judged(Judgement{
-			QueueID: msg.queueID, Sender: msg.source(), Copies: sightings,
+			QueueID: msg.QueueID, Sender: msg.source(), Copies: sightings,
 			Verdict: d.Verdict, Listed: evidence.Listed, Shown: d.Signatures, Set: set, Spared: d.Spared,
 		})
 	}
@@ -260,7 +260,7 @@ func (s *Server) fail(msg *message, cause string, err error) policy.Decision {
 	if cause == causeOverload && !s.overloaded.allow() {
 		return d
 	}
-	attrs := []any{"queue_id", msg.queueID, "cause", cause, "error", err}
+	attrs := []any{"queue_id", msg.QueueID, "cause", cause, "error", err}
 	var p *panicked
 	if errors.As(err, &p) {
 		attrs = append(attrs, "stack", string(p.stack))

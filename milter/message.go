@@ -52,26 +52,9 @@ const (
 // as truncated: a part must not be taken for the whole.
 func bounded(s string) string { return strings.Clone(s[:min(len(s), policy.MaxAddress+1)]) }
 
-// macros are the MTA's macros used here. MTAs send a packet of them before each stage.
-// Postfix has the queue id only after the first recipient; Sendmail sends it only at
-// MAIL. Therefore the macros of all stages are merged.
-type macros struct {
-	queueID string // i
-	auth    string // {auth_authen}: the authenticated user
-}
-
-func (a *macros) merge(from map[string]string) {
-	if v := from[protocol.QueueID]; v != "" {
-		a.queueID = bounded(v)
-	}
-	if v := from[protocol.Auth]; v != "" {
-		a.auth = bounded(v)
-	}
-}
-
 // message is the content received from MAIL to the end of the body.
 type message struct {
-	macros
+	protocol.Known
 	policy.Envelope
 	countsAll bool       // whether each recipient counts as a sighting
 	options   *Options   // those in force when it began
@@ -162,7 +145,7 @@ func (m *message) source() string {
 // skip returns the reason for not judging the message, or "". The reason may arise at any
 // stage; from then on content is not kept.
 func (m *message) skip() (reason string) {
-	if m.options.SkipAuthenticated && m.auth != "" {
+	if m.options.SkipAuthenticated && m.Auth != "" {
 		return policy.ReasonAuthenticated
 	}
 	if m.options.rules.IsLocal(m.Client) {
@@ -266,6 +249,15 @@ func (m *message) overflow(reason string) {
 // content returns the message for signature.Compute. A body of one chunk, as in most mail,
 // is not copied.
 func (m *message) content() signature.Message {
+	c := m.received()
+	if m.Daemon.RepeatsHeader() && !m.cut {
+		c.Body = header.Strip(c.Body, m.header)
+	}
+	return c
+}
+
+// received is content, with the body as the MTA sent it.
+func (m *message) received() signature.Message {
 	if m.short && m.kept > share {
 		return m.beginning()
 	}
@@ -337,7 +329,7 @@ func (m *message) log(d policy.Decision, took time.Duration) {
 		kinds[i], ids[i] = s.Kind.String(), s.ID()
 	}
 	attrs := []any{
-		slog.String("queue_id", m.queueID),
+		slog.String("queue_id", m.QueueID),
 		slog.String("message_id", m.id),
 		slog.String("listener", m.Listener),
 		slog.String("client", m.clientName()),

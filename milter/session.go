@@ -13,6 +13,7 @@ import (
 
 	"github.com/spambloom/spambloom/milter/header"
 	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/milter/protocol"
 )
 
 // session is one MTA connection: one or more SMTP clients, each with any number of
@@ -24,8 +25,8 @@ type session struct {
 	remote   net.Addr // of the MTA
 	client   netip.Addr
 	helo     string
-	macros   macros   // of connect and HELO; they apply to each message
-	msg      *message // nil between two messages
+	macros   protocol.Known // of connect and HELO; they apply to each message
+	msg      *message       // nil between two messages
 }
 
 // sticky is a response after which the library keeps the session. Without it the library
@@ -47,8 +48,8 @@ func (x *session) next(silent gomilter.OptProtocol) (gomilter.Response, error) {
 // collect takes over what the library holds for the session, and empties its maps.
 // Otherwise headers would accumulate there without limit (Sendmail never sends ABORT), and
 // a macro of one message would appear in the next.
-func (x *session) collect(m *gomilter.Modifier, into *macros) {
-	into.merge(m.Macros)
+func (x *session) collect(m *gomilter.Modifier, into *protocol.Known) {
+	into.Merge(m.Macros)
 	clear(m.Macros)
 	clear(m.Headers)
 }
@@ -58,7 +59,7 @@ func (x *session) message(m *gomilter.Modifier) *message {
 	if x.msg == nil {
 		o := x.server.options.Load()
 		x.msg = &message{
-			macros:    x.macros,
+			Known:     x.macros,
 			Envelope:  policy.Envelope{Listener: x.listener, Client: x.client, Helo: x.helo},
 			countsAll: o.countsRecipients(x.remote),
 			options:   o,
@@ -66,7 +67,7 @@ func (x *session) message(m *gomilter.Modifier) *message {
 		}
 		x.conn.Busy.Store(true)
 	}
-	x.collect(m, &x.msg.macros)
+	x.collect(m, &x.msg.Known)
 	return x.msg
 }
 
@@ -87,7 +88,7 @@ func (x *session) end() {
 // newClient begins a new SMTP session on the same connection.
 func (x *session) newClient() {
 	x.end()
-	x.client, x.helo, x.macros = netip.Addr{}, "", macros{}
+	x.client, x.helo, x.macros = netip.Addr{}, "", protocol.Known{}
 }
 
 // localhost stands for a client without an address, a local submission.

@@ -224,7 +224,7 @@ func TestSessionEmptiesTheLibrarysMaps(t *testing.T) {
 	if len(m.Macros)+len(m.Headers) > 0 {
 		t.Errorf("left in the library: %v %v", m.Macros, m.Headers)
 	}
-	if x.msg.queueID != "Q" || len(x.msg.header) != 1 {
+	if x.msg.QueueID != "Q" || len(x.msg.header) != 1 {
 		t.Errorf("message %+v", x.msg)
 	}
 }

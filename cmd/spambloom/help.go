@@ -47,8 +47,16 @@ func arrange(root *cobra.Command) {
 		}
 		return nil
 	}
+	root.InitDefaultHelpCmd() // the library's commands, in this program's words
+	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		cmd.SuggestFor = synonyms[cmd.Name()]
+		switch cmd.Name() {
+		case "help":
+			cmd.Short = "show the help of a command"
+		case "completion":
+			cmd.Short = "print a script that completes commands in a shell"
+		}
 	}
 	checkHelp(root)
 }

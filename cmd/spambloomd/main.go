@@ -11,7 +11,6 @@ package main
 //go:generate go test -run ^TestManual$ -update .
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -24,6 +23,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/cmd/internal/version"
+	"github.com/spambloom/spambloom/cmd/spambloomd/dryrun"
 	"github.com/spambloom/spambloom/cmd/spambloomd/exit"
 	"github.com/spambloom/spambloom/cmd/spambloomd/privacy"
 	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
@@ -65,9 +65,11 @@ daemon's flags.
 --restore restores a backup made by spambloom backup. The state folder must be empty. The
 backup is checked completely first: after a crash, all of it has been restored, or nothing.
 
--t refuses what the start would refuse: the configuration, and a state folder that the user
-may not write, or whose keys, site, periods or versions do not fit. It changes nothing, and
-the daemon may be running. Damaged data is found by spambloom fsck.
+-t refuses what the start would refuse: the configuration, a state folder that the user may
+not write, or whose keys, site, periods or versions do not fit, and addresses that the user
+may not listen on. Root tries the start as the owner of the state folder, with the groups and
+capabilities of the unit. It changes nothing, and the daemon may be running. Damaged data is
+found by spambloom fsck.
 
 SIGHUP reloads the configuration. SIGTERM finishes messages in flight and stops. A second
 SIGTERM stops at once: the MTA handles messages in flight by its rule for a failing
@@ -100,7 +102,7 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 				return err
 			}
 			if f.Test {
-				return printValid(stdout, stderr, s)
+				return dryrun.Run(s, stdout, stderr)
 			}
 			if f.Print {
 				return printConfig(stdout, s)
@@ -119,7 +121,7 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVarP(&f.Config, "config", "c", "", "configuration `FILE`")
-	fs.BoolVarP(&f.Test, "test", "t", false, "test the configuration, and whether the state folder fits it; exit with 0, or as the start would")
+	fs.BoolVarP(&f.Test, "test", "t", false, "test the configuration, the state folder and the addresses; exit with 0, or as the start would")
 	fs.BoolVar(&f.Print, "print-config", false, "print every key with its value in effect, without passwords, and exit")
 	fs.BoolVar(&f.Repair, "repair", false, "repair a damaged state folder, report what was lost, and exit")
 	fs.StringVar(&f.Restore, "restore", "", "restore a backup from `FILE`, or - for standard input, into an empty state folder, and exit")
@@ -137,23 +139,6 @@ func usageArgs(_ *cobra.Command, args []string) error {
 		return &exit.Failure{Code: exit.Usage, Err: fmt.Errorf("unknown argument %q", args[0])}
 	}
 	return nil
-}
-
-// printValid prints the result of -t.
-func printValid(stdout, stderr io.Writer, s *settings.Settings) error {
-	if err := state.Check(s); err != nil {
-		return err
-	}
-	for _, err := range s.Skipped {
-		fmt.Fprintf(stderr, "spambloomd: warning: %v\n", err)
-	}
-	memory, err := s.MostMemory()
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(stdout, "%s is valid\nat most %d MiB of memory and %d threads (in a unit: MemoryMax, TasksMax)\n",
-		cmp.Or(s.File, "the default configuration"), memory>>20, s.MostTasks())
-	return err
 }
 
 // printError writes an error in the format of all commands, one line for each joined error,

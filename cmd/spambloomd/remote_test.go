@@ -32,7 +32,7 @@ func TestRemoteSettings(t *testing.T) {
 		{fmt.Sprintf("remote = \"127.0.0.1:8897\"\nremote_cert = %q\nremote_key = %q\nremote_tokens = %q", key, cert, tokens), 78, ":2: control.remote: certificate and key"},
 	} {
 		path := harness.Write(t, filepath.Join(dir, fmt.Sprintf("%d.toml", i)), "[control]\n"+c.text+"\n")
-		if r := start(t, "-t", "-c", path); r.Code != c.code || !strings.Contains(r.Stderr, c.want) {
+		if r := start(t, tested("-c", path)...); r.Code != c.code || !strings.Contains(r.Stderr, c.want) {
 			t.Errorf("%s: %+v; want %d with %q", c.text, r, c.code, c.want)
 		}
 	}

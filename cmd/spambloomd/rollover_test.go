@@ -31,7 +31,7 @@ func TestWrongRollover(t *testing.T) {
 		{two, harness.Write(t, filepath.Join(t.TempDir(), "short"), "1234"), 78, "must be 64 hex digits"},
 	} {
 		path := harness.Write(t, filepath.Join(t.TempDir(), "c.toml"), fmt.Sprintf("[site]\nfederation_key = %q\nprevious_federation_key = %q\n", c.key, c.previous))
-		if r := start(t, "-t", "-c", path, "--data", t.TempDir()); r.Code != c.code || !strings.Contains(r.Stderr, c.want) {
+		if r := start(t, tested("-c", path, "--data", t.TempDir())...); r.Code != c.code || !strings.Contains(r.Stderr, c.want) {
 			t.Errorf("%s after %s: exit %d: %s", c.key, c.previous, r.Code, r.Stderr)
 		}
 	}

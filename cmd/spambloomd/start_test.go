@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,9 @@ func start(t *testing.T, args ...string) harness.Result {
 	code := run(ctx, args, &stdout, &stderr)
 	return harness.Result{Code: code, Stdout: stdout.String(), Stderr: stderr.String()}
 }
+
+// tested are flags of -t. Its usual ports may be in use on this machine.
+func tested(args ...string) []string { return slices.Concat([]string{"-t"}, free, args) }
 
 // A failed start prints one line with the cause and the object concerned. Its exit code
 // gives the kind of failure.
@@ -102,6 +106,8 @@ func TestFailedStarts(t *testing.T) {
 		{"HTTP port in use", []string{"--data", dir + "/s2", "--listen", "inet:0@127.0.0.1", "--http", busy.Addr().String()}, 75, []string{"--http: ", "port in use"}},
 		{"control socket in use", append([]string{"--data", dir + "/s3", "--control", "unix:" + dir + "/busy.sock"}, free...), 75, []string{"--control: ", "socket in use"}},
 		{"no such group", []string{"-t", "-c", badGroup}, 78, []string{badGroup + ":2: control.group: there is no group \"no-such-group\""}},
+		{"port in use, tested", []string{"-t", "-c", listenBusy, "--data", dir + "/s1", "--http", ""}, 75, []string{listenBusy + ":2: milter.listen: ", "port in use", "hint: choose another address"}},
+		{"foreign address, tested", []string{"-t", "--data", dir + "/s5", "--listen", "inet:0@192.0.2.1", "--http", ""}, 73, []string{"--listen: ", "192.0.2.1 is not an address of this machine"}},
 		{"no such group of the milter", []string{"-t", "-c", badMilterGroup}, 78, []string{badMilterGroup + ":2: milter.group: there is no group \"no-such-group\""}},
 		{"state below a file", append([]string{"--data", file + "/state"}, free...), 73, []string{"state folder: ", file}},
 		{"no address", []string{"-c", config("[milter]\nlisten = []\n")}, 78, []string{":2: milter.listen: no address"}},
@@ -127,7 +133,7 @@ func TestFailedStarts(t *testing.T) {
 func TestGoodTest(t *testing.T) {
 	dir := t.TempDir()
 	path := harness.Write(t, filepath.Join(dir, "good.toml"), "[site]\nname = \"mx1\"\n")
-	if r := start(t, "-t", "-c", path, "--data", dir+"/state"); r.Code != 0 || !strings.HasPrefix(r.Stdout, path+" is valid\nat most ") {
+	if r := start(t, tested("-c", path, "--data", dir+"/state")...); r.Code != 0 || !strings.HasPrefix(r.Stdout, path+" is valid\nat most ") {
 		t.Errorf("%+v", r)
 	}
 	if _, err := os.Stat(dir + "/state"); err == nil {
@@ -138,7 +144,7 @@ func TestGoodTest(t *testing.T) {
 		testenv.Check(t, err)
 		// The container's volume.
 		here := harness.Write(t, filepath.Join(dir, shipped), strings.ReplaceAll(string(text), `"/federation/`, `"`+dir+"/"))
-		if r := start(t, "-t", "-c", here, "--data", dir+"/state"); r.Code != 0 {
+		if r := start(t, tested("-c", here, "--data", dir+"/state")...); r.Code != 0 {
 			t.Errorf("%s: %+v", shipped, r)
 		}
 	}
@@ -323,7 +329,7 @@ func TestKeyInStateFolder(t *testing.T) {
 	dir := t.TempDir()
 	path := harness.Write(t, filepath.Join(dir, "c.toml"), fmt.Sprintf("[site]\nfederation_key = %q\n", filepath.Join(dir, "a", "federation.key")))
 	for state, code := range map[string]int{"a": 0, "a/b/../c": 0, "ab": 78} {
-		if r := start(t, "-t", "-c", path, "--data", dir+"/"+state); r.Code != code {
+		if r := start(t, tested("-c", path, "--data", dir+"/"+state)...); r.Code != code {
 			t.Errorf("state in %s: %+v", state, r)
 		}
 	}

@@ -4,11 +4,13 @@ package header
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	gomilter "github.com/emersion/go-milter"
 
 	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // Verdict is the header this program adds, beside that of Own.Flag. Copies that
@@ -151,4 +153,15 @@ func printable(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// Strip returns the body after a copy of its header, if it begins with one: with a header that
+// has the same fields.
+func Strip(body []byte, header []signature.Field) []byte {
+	copied := signature.Parse(body)
+	isSame := slices.EqualFunc(copied.Header, header, func(a, b signature.Field) bool { return strings.EqualFold(a.Name, b.Name) })
+	if len(header) == 0 || !isSame {
+		return body
+	}
+	return copied.Body
 }

@@ -102,17 +102,56 @@ func Repair(packet []byte) ([]byte, error) {
 	return packet, nil
 }
 
-// The macros in use, by the names that MTAs give them.
+// Known are the macros in use. MTAs send a packet of them before each stage. Postfix has the queue
+// id only after the first recipient; Sendmail sends it only at MAIL. Therefore the macros of all
+// stages are merged.
+type Known struct {
+	QueueID string
+	Auth    string // the authenticated user
+	Daemon  Daemon
+}
+
+// Their names, as MTAs send them.
 const (
-	QueueID = "i"
-	Auth    = "{auth_authen}"
+	queueID = "i"
+	auth    = "{auth_authen}"
+	daemon  = "{daemon_name}"
 )
+
+var known = [...]string{queueID, auth, daemon}
+
+// Merge takes over the values of a packet.
+func (k *Known) Merge(from map[string]string) {
+	if v := from[queueID]; v != "" {
+		k.QueueID = bounded(v)
+	}
+	if v := from[auth]; v != "" {
+		k.Auth = bounded(v)
+	}
+	if v := from[daemon]; v != "" {
+		k.Daemon = Daemon(bounded(v))
+	}
+}
+
+// bounded returns a value cut to policy.MaxAddress bytes, plus one byte that marks it as
+// truncated: a part must not be taken for the whole.
+func bounded(value string) string {
+	return strings.Clone(value[:min(len(value), policy.MaxAddress+1)]) // value is part of a packet
+}
+
+// Daemon is the name that an MTA has for itself.
+type Daemon string
+
+// RepeatsHeader reports whether the MTA may send the header a second time, before the body:
+// versions of Stalwart send the whole message as the body (its issue 2346). A sender cannot set
+// this name, and Postfix', which is a host name, has no space.
+func (d Daemon) RepeatsHeader() bool { return strings.HasPrefix(string(d), "Stalwart ") }
 
 // Macros returns a packet with only the macros in use, each cut to its maximum
 // length. The library keeps a map of all macros in a packet, and a packet of 1 MiB may
 // contain 200,000. The last value of a repeated macro counts, as in the library.
 func Macros(data []byte) []byte {
-	var queueID, auth []byte
+	var found [len(known)][]byte
 	rest, more := bytes.Trim(data[1:], "\x00"), true
 	for more {
 		var name, value []byte
@@ -120,21 +159,17 @@ func Macros(data []byte) []byte {
 		if more {
 			value, rest, more = bytes.Cut(rest, []byte{0})
 		}
-		switch string(name) {
-		case QueueID:
-			queueID = value
-		case Auth:
-			auth = value
+		for i := range known {
+			if string(name) == known[i] {
+				found[i] = value
+			}
 		}
 	}
 	packet := append(make([]byte, Head, Head+64), byte(gomilter.CodeMacro), data[0])
-	for _, m := range []struct {
-		name  string
-		value []byte
-	}{{QueueID, queueID}, {Auth, auth}} {
-		if len(m.value) > 0 {
-			packet = append(append(packet, m.name...), 0)
-			packet = append(append(packet, m.value[:min(len(m.value), policy.MaxAddress+1)]...), 0)
+	for i, value := range found {
+		if len(value) > 0 {
+			packet = append(append(packet, known[i]...), 0)
+			packet = append(append(packet, value[:min(len(value), policy.MaxAddress+1)]...), 0)
 		}
 	}
 	binary.BigEndian.PutUint32(packet, uint32(len(packet)-Head))

@@ -255,7 +255,7 @@ func SiteNeeds(sites []api.Site) (needs []overview.Need) {
 			} else {
 				text += " since the start"
 			}
-			text += ". Its reports are missing here."
+			text += ". Its newest reports are missing here."
 		case api.StateStale:
 			text = fmt.Sprintf("%s runs on an older state folder; its records are refused.", s.Site)
 		case api.StateClock:

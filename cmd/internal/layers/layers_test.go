@@ -200,13 +200,31 @@ func TestFileLength(t *testing.T) {
 	})
 }
 
-// Files unknown to git, such as those of a profile, are ignored.
-func TestTopLevel(t *testing.T) {
+// files returns the files of the repository. Those unknown to git, such as those of a profile,
+// are none.
+func files(t *testing.T) []string {
+	t.Helper()
 	git := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	git.Dir = "../../.."
 	out, err := git.Output()
 	testenv.Need(t, err == nil, "git, and a repository of it")
-	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+}
+
+// unserved matches paths that no proxy serves as part of a module, because Windows has no such
+// files: go install would fail.
+var unserved = regexp.MustCompile(`(?i)(^|/)(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.[^/]*)?(/|$)|[^/]\.(/|$)|["*<>?\\:|'` + "`" + `;]`)
+
+func TestEveryFileCanBeServed(t *testing.T) {
+	for _, name := range files(t) {
+		if unserved.MatchString(name) {
+			t.Errorf("%s cannot be a file of a module", name)
+		}
+	}
+}
+
+func TestTopLevel(t *testing.T) {
+	for _, name := range files(t) {
 		top, _, _ := strings.Cut(name, "/")
 		if top[0] != '.' && !slices.Contains(topLevel, top) {
 			t.Errorf("%s does not belong at the top of the repository", name)

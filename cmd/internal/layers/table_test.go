@@ -100,7 +100,7 @@ var allowed = map[string][]string{
 	"milter/door":      {},
 	"milter/turns":     {"signature"},
 	"milter/health":    {},
-	"milter/header":    {"milter/policy"},
+	"milter/header":    {"signature", "milter/policy"},
 	"milter/spill":     {},
 	"milter/metrics":   {"signature", "milter/door", "milter/policy"},
 	"milter":           {"signature", "bloomdb", "milter/policy", "milter/protocol", "milter/turns", "milter/door", "milter/health", "milter/header", "milter/spill", "milter/metrics"},
@@ -193,9 +193,10 @@ var allowed = map[string][]string{
 	"cmd/spambloomd/exit":     {},
 	"cmd/spambloomd/privacy":  {"signature"},
 	"cmd/spambloomd/settings": {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/redisclient", "bloomdb/keyring", "bloomdb/wire", "cmd/internal/config", "cmd/internal/socket", "cmd/spambloomd/exit", "cmd/spambloomd/privacy", "milter", "milter/policy", "milter/spamd", "milter/whiteclnt", "reporting/desk", "reporting/ledger", "reporting/server", "reporting/trust"},
+	"cmd/spambloomd/dryrun":   {"cmd/internal/socket", "cmd/spambloomd/settings", "cmd/spambloomd/sockets", "cmd/spambloomd/state"},
 	"cmd/spambloomd/sockets":  {"cmd/internal/socket", "cmd/spambloomd/exit", "cmd/spambloomd/settings"},
 	"cmd/spambloomd/state":    {"bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "cmd/spambloomd/exit", "cmd/spambloomd/settings", "reporting/backup", "reporting/ledger"},
-	"cmd/spambloomd":          {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/presence", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "bloomdb/wire", "cmd/internal/config", "cmd/internal/trap", "cmd/internal/version", "cmd/spambloomd/exit", "cmd/spambloomd/privacy", "cmd/spambloomd/settings", "cmd/spambloomd/sockets", "cmd/spambloomd/state", "milter", "milter/policy", "milter/spamd", "reporting/api", "reporting/api/v1", "reporting/backup", "reporting/desk", "reporting/figures", "reporting/history", "reporting/judged", "reporting/ledger", "reporting/overview", "reporting/page", "reporting/server", "reporting/watch", "signature"},
+	"cmd/spambloomd":          {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/presence", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "bloomdb/wire", "cmd/internal/config", "cmd/internal/trap", "cmd/internal/version", "cmd/spambloomd/dryrun", "cmd/spambloomd/exit", "cmd/spambloomd/privacy", "cmd/spambloomd/settings", "cmd/spambloomd/sockets", "cmd/spambloomd/state", "milter", "milter/policy", "milter/spamd", "reporting/api", "reporting/api/v1", "reporting/backup", "reporting/desk", "reporting/figures", "reporting/history", "reporting/judged", "reporting/ledger", "reporting/overview", "reporting/page", "reporting/server", "reporting/watch", "signature"},
 
 	"cmd/spambloom": {"cmd/internal/version", "cmd/spambloom/batch", "cmd/spambloom/doctor", "cmd/spambloom/exceptions", "cmd/spambloom/federation", "cmd/spambloom/join", "cmd/spambloom/learn", "cmd/spambloom/maintenance", "cmd/spambloom/report", "cmd/spambloom/reporters", "cmd/spambloom/setup", "cmd/spambloom/status", "cmd/spambloom/trial", "cmd/spambloom/verb", "cmd/spambloom/verdict"},
 }
@@ -230,7 +231,9 @@ var inTests = map[string][]string{
 	"bloomdb/exchange/publisher":   {"bloomdb/bloomdbtest"},
 	"bloomdb/exchange/subscriber":  {"bloomdb/bloomdbtest", "bloomdb/exchange/redistest"},
 
+	"cmd/spambloom/doctor":          {"bloomdb", "reporting/overview"},
 	"cmd/spambloomd":                {"bloomdb/keyring", "bloomdb/peers", "cmd/internal/manual", "cmd/internal/monitoring", "cmd/spambloomd/e2e/harness", "reporting/client", "reporting/credential", "reporting/trust"},
+	"cmd/spambloomd/dryrun":         {"cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/settings":       {"cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/state":          {"cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/privacy":        {"cmd/internal/config"},

@@ -110,6 +110,18 @@ func grant(path string, mode fs.FileMode, gid int) error {
 
 // removeStale removes the socket at path if no process answers on it.
 func removeStale(path string) error {
+	if err := checkStale(path); err != nil {
+		return err
+	}
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// checkStale returns an error if another file than a socket is at path, or one on which a
+// process answers.
+func checkStale(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -128,7 +140,7 @@ func removeStale(path string) error {
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Errorf("socket %s exists, and checking whether it is in use failed: %w", path, err)
 	}
-	return os.Remove(path)
+	return nil
 }
 
 // CheckWay returns an error for the first folder on the path of a unix socket that a group

@@ -115,13 +115,24 @@ func Examine(ctx context.Context, dial func() (*client.Client, error), o Options
 	default:
 		results = append(results, finding.Good("config", "%s is valid", o.Config))
 	}
-	results = append(results, p.keys()...)
+	results = append(append(results, p.keys()...), p.password()...)
 	results = append(results, p.daemon(ctx, dial)...)
 	results = append(results, p.clock()...)
 	results = append(results, p.milters(mta.Read(ctx, o.Postfix, o.Sendmail))...)
 	results = append(results, p.redis(ctx)...)
 	results = append(results, p.federation()...)
 	return append(results, p.disk(), p.memory())
+}
+
+// password checks that nobody but the daemon reads the password of Redis.
+func (p *patient) password() []finding.Finding {
+	url := p.config.Redis.URL
+	info, err := os.Stat(p.Options.Config)
+	if err != nil || info.Mode()&0o004 == 0 || config.RedisShown(url) == url {
+		return nil
+	}
+	return []finding.Finding{finding.Bad("config", fmt.Sprintf("chgrp --reference=%s %s && chmod 640 %[2]s", p.state, p.Options.Config),
+		"every user of this machine can read the password of Redis in %s", p.Options.Config)}
 }
 
 // daemon asks the daemon for its status.

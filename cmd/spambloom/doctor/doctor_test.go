@@ -8,8 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/spambloom/finding"
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/overview"
 )
 
 // A user may connect if every folder may be entered, and the socket may be written.
@@ -46,6 +50,64 @@ func TestMayConnect(t *testing.T) {
 	testenv.Check(t, os.WriteFile(file, nil, 0o666))
 	if r := mayConnect(name, file); r.State != finding.Warning || !strings.Contains(r.Text, "is no socket") {
 		t.Errorf("a file: %+v", r)
+	}
+}
+
+// The password of Redis is in a file that other users can read, unless its mode is 640.
+func TestPasswordIsReadable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "spambloom.toml")
+	for _, c := range []struct {
+		url   string
+		mode  os.FileMode
+		found int
+	}{
+		{"rediss://spambloom:secret@redis.example.org/0", 0o644, 1},
+		{"rediss://spambloom:secret@redis.example.org/0", 0o640, 0},
+		{"redis://127.0.0.1/0", 0o644, 0},
+	} {
+		testenv.Check(t, os.WriteFile(path, nil, 0o600))
+		testenv.Check(t, os.Chmod(path, c.mode))
+		p := &patient{config: config.Default(), state: "/var/lib/spambloom"}
+		p.Options.Config, p.config.Redis.URL = path, c.url
+		results := p.password()
+		if len(results) != c.found {
+			t.Errorf("%s, %o: %+v", c.url, c.mode, results)
+		}
+		if c.found > 0 && results[0].Command != "chgrp --reference=/var/lib/spambloom "+path+" && chmod 640 "+path {
+			t.Errorf("%+v", results[0])
+		}
+	}
+}
+
+// What the daemon and the machine can lack is a warning with a command.
+func TestWarnings(t *testing.T) {
+	for name, c := range map[string]struct {
+		examine func(p *patient) []finding.Finding
+		change  func(p *patient)
+		want    string
+	}{
+		"the clock jumped": {(*patient).clock, func(p *patient) { p.status.Database.Clock = &bloomdb.ClockStatus{Ahead: 3600} },
+			"the clock has jumped"},
+		"other parameters": {(*patient).federation, func(p *patient) {
+			p.sites = &api.SiteList{Sites: []api.Site{{Site: "mx2", Link: &api.Link{Refused: map[string]int64{"parameters": 3}}}}}
+		}, "records of mx2 are refused: it has other parameters"},
+		"another federation key": {(*patient).federation, func(p *patient) {
+			p.sites = &api.SiteList{Notes: []string{"mx7 uses this Redis with another federation key"}}
+		}, "mx7 uses this Redis with another federation key"},
+		"small disk": {func(p *patient) []finding.Finding { return []finding.Finding{p.disk()} }, func(p *patient) { p.state = testenv.SmallDisk(t, "8m") },
+			"MiB are free: when it is full, reports are refused"},
+		"little memory": {func(p *patient) []finding.Finding { return []finding.Finding{p.memory()} }, func(p *patient) { p.status.Overview = &overview.Overview{MostMemory: 1 << 50} },
+			"the kernel may end it under load"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &patient{config: config.Default(), state: t.TempDir(), status: &api.Status{}}
+			p.config.Redis.URL = "redis://127.0.0.1/0"
+			c.change(p)
+			found := c.examine(p)
+			if len(found) == 0 || found[0].State != finding.Warning || !strings.Contains(found[0].Text, c.want) || found[0].Command == "" {
+				t.Errorf("%+v, want %q", found, c.want)
+			}
+		})
 	}
 }
 

@@ -67,7 +67,7 @@ func (s *site) plan(i *invitation.Invitation, key [32]byte, trust string) (*plan
 		s.file.OwnLike(s.files.Signing)
 	}
 	if _, had, err := invitation.WithoutPassword(i.Redis); (had || err != nil) && s.file.Mode&0o004 != 0 {
-		p.warnings = append(p.warnings, fmt.Sprintf("every user of this machine can read the password of Redis in %s; chmod 640 and chgrp it to the daemon's group", s.file.Path))
+		p.warnings = append(p.warnings, fmt.Sprintf("every user of this machine can read the password of Redis in %s: chgrp --reference=%s %[1]s && chmod 640 %[1]s", s.file.Path, s.state))
 	}
 	return p, nil
 }

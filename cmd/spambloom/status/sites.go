@@ -29,7 +29,7 @@ HEARD    the age of its latest record
 LAG      its deltas that are not in this database yet
 BEHIND   the age of the oldest of them
 FILL     the used share of its caps, in the fullest filter
-ERROR    its share of the chance that unreported mail is called spam
+ERROR    the share of another site in the chance that unreported mail is called spam
 VOTES    "held" if its recent reports are kept as votes
 GAPS     missing deltas that no snapshot has filled yet
 REFUSED  records rejected since the start, by cause
@@ -109,7 +109,7 @@ func stateText(s api.Site) string {
 func linkCells(s api.Site, now time.Time) []string {
 	cells := []string{"-", "-", "-", fullest(s.Fill), share(s.ErrorShare), "-", "-", "-"}
 	if s.State == api.StateSelf {
-		cells[3] = "-"
+		cells[3], cells[4] = "-", "-" // they are for other sites
 	}
 	if s.Link == nil {
 		return cells

@@ -61,8 +61,8 @@ func (s *Settings) checkAddresses() error {
 	return errors.Join(errs...)
 }
 
-// socketsHanded reports whether systemd passes sockets. Taking them over clears it.
-func socketsHanded() bool { return os.Getenv("LISTEN_FDS") != "" }
+// SocketsHanded reports whether systemd passes sockets. Taking them over clears it.
+func SocketsHanded() bool { return os.Getenv("LISTEN_FDS") != "" }
 
 // CheckListeners rejects policies and rules for listeners not in named. The names of
 // systemd's sockets are known only after they were taken over.

@@ -50,7 +50,7 @@ type Settings struct {
 // New reads the configuration and checks everything that can be checked without
 // changing anything. Changed reports whether a flag was given.
 func New(f Flags, changed func(flag string) bool) (*Settings, error) {
-	return makeSettings(f, changed, socketsHanded(), config.DefaultPath)
+	return makeSettings(f, changed, SocketsHanded(), config.DefaultPath)
 }
 
 // makeSettings reads the file at usual if no other is named and it exists.

@@ -86,6 +86,25 @@ func Listen(s *settings.Settings, log *slog.Logger) (_ *Sockets, err error) {
 	return l, nil
 }
 
+// access returns the mode and the group of the unix sockets of a key, and the key of the group.
+// The socket's folder may be stricter.
+func access(s *settings.Settings, key string) (mode fs.FileMode, group, groupKey string) {
+	mode, group, groupKey = 0o660, s.Control.Group, "control.group"
+	switch key {
+	case "milter.listen":
+		mode = s.Milter.SocketMode
+		if s.Milter.Group != "" {
+			group, groupKey = s.Milter.Group, "milter.group"
+		}
+	case "spamd.listen":
+		mode = s.Spamd.SocketMode
+		if s.Spamd.Group != "" {
+			group, groupKey = s.Spamd.Group, "spamd.group"
+		}
+	}
+	return mode, group, groupKey
+}
+
 // bindAll listens on the addresses of a list. With an error it returns those that are bound.
 func bindAll(s *settings.Settings, log *slog.Logger, key string, specs []string) (bound []Listener, err error) {
 	for _, spec := range specs {
@@ -100,20 +119,7 @@ func bindAll(s *settings.Settings, log *slog.Logger, key string, specs []string)
 
 // bind listens on one address. It warns if the group of a unix socket cannot reach it.
 func bind(s *settings.Settings, log *slog.Logger, key, spec string) (net.Listener, error) {
-	// Owner and group; the socket's folder may be stricter.
-	mode, group, groupKey := fs.FileMode(0o660), s.Control.Group, "control.group"
-	switch key {
-	case "milter.listen":
-		mode = s.Milter.SocketMode
-		if s.Milter.Group != "" {
-			group, groupKey = s.Milter.Group, "milter.group"
-		}
-	case "spamd.listen":
-		mode = s.Spamd.SocketMode
-		if s.Spamd.Group != "" {
-			group, groupKey = s.Spamd.Group, "spamd.group"
-		}
-	}
+	mode, group, groupKey := access(s, key)
 	ln, err := socket.Listen(spec, mode, group)
 	if err != nil {
 		return nil, &exit.Failure{Code: exit.CantCreate, Err: fmt.Errorf("%s: %w", s.Where(key), err)}

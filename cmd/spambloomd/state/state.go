@@ -12,6 +12,9 @@ package state
 import (
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"syscall"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/spambloomd/exit"
@@ -64,4 +67,14 @@ func openLedger(s *settings.Settings, log *slog.Logger) (*ledger.Ledger, error) 
 		return nil, &exit.Failure{Code: exit.IOErr, Err: err}
 	}
 	return l, nil
+}
+
+// IsInUse reports whether a process has the state folder open. It changes nothing.
+func IsInUse(s *settings.Settings) bool {
+	file, err := os.Open(filepath.Join(s.Data, "lock"))
+	if err != nil {
+		return false
+	}
+	defer file.Close() // and with it a lock
+	return errors.Is(syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/gofrs/flock"
 
@@ -138,6 +139,14 @@ func (h *host) page(name, first string) string {
 	return h.do(harness.PageBlock(h.t, name, first))
 }
 
+// timed logs how long a step of the walk took, for the figures in the guide.
+func timed(t *testing.T, step string, do func()) {
+	t.Helper()
+	begun := time.Now()
+	do()
+	t.Logf("%s: %.1f s", step, time.Since(begun).Seconds())
+}
+
 // The guide, from the package to two joined sites, by its own commands: on two fresh machines
 // that have run alone, with a restart of Redis in between.
 func TestGuide(t *testing.T) {
@@ -146,8 +155,12 @@ func TestGuide(t *testing.T) {
 	deb := pack(t, staged(t), "v0.1.0")
 	for _, h := range hosts {
 		run(t, "", "cp", deb, h.root+"/root/")
-		h.page("guide/1-install.md", "dpkg -i")
-		out, code := h.shell(harness.PageBlock(t, "guide/1-install.md", "spambloom setup"))
+		timed(t, "dpkg -i", func() { h.page("guide/1-install.md", "dpkg -i") })
+		var out string
+		var code int
+		timed(t, "setup, with a mail tagged", func() {
+			out, code = h.shell(harness.PageBlock(t, "guide/1-install.md", "spambloom setup"))
+		})
 		for _, want := range []string{"OK       mail    Postfix handed a mail for postmaster to the daemon: X-Spambloom: clean; ",
 			"OK       report  reported; the next copy is spam: X-Spambloom: spam; ", "OK       revoke  ", "OK       milter  the user postfix may connect"} {
 			if !strings.Contains(out, "\n"+want) {
@@ -158,13 +171,18 @@ func TestGuide(t *testing.T) {
 		h.page("guide/3-reporting.md", "usermod")
 	}
 
+	begun := time.Now()
 	mx1.page("redis.md", "cd /etc/redis\numask 077\nopenssl")
 	url := mx1.page("redis.md", "cd /etc/redis\numask 077\nadmin")
 	settings := "/etc/redis/redis.conf"
 	mx1.do("sed -i -E '/^(port|bind) /d' " + settings + "\ncat >>" + settings + " <<'END'\n" + harness.PageBlock(t, "redis.md", "bind ") + "END\n")
 	mx1.page("redis.md", "chown -R redis:")
-	mx1.do("cp /etc/redis/ca.pem /etc/spambloom/redis-ca.pem\nsed -i '/^\\[redis\\]/r /dev/stdin' /etc/spambloom/spambloom.toml <<'END'\n" + url + "ca = \"/etc/spambloom/redis-ca.pem\"\nEND\nspambloomd -t && systemctl restart spambloom")
+	mx1.do("cp /etc/redis/ca.pem /etc/spambloom/redis-ca.pem\nsed -i '/^\\[redis\\]/r /dev/stdin' /etc/spambloom/spambloom.toml <<'END'\n" + url + "ca = \"/etc/spambloom/redis-ca.pem\"\nEND")
+	mx1.page("redis.md", "chgrp spambloom")
 
+	t.Logf("Redis: %.1f s", time.Since(begun).Seconds())
+
+	begun = time.Now()
 	request := strings.TrimSpace(mx2.do("spambloom join 2>/dev/null"))
 	invitation := strings.TrimSpace(mx1.do("spambloom invite --yes --with-password " + request + " 2>/dev/null"))
 	mx2.do("spambloom join --yes " + invitation + " && systemctl restart spambloom")
@@ -173,15 +191,16 @@ func TestGuide(t *testing.T) {
 			return strings.Contains(h.page("guide/4-joining.md", "spambloom sites"), fmt.Sprintf("mx%d   heard", 2-i))
 		})
 	}
+	t.Logf("join, until both are heard: %.1f s", time.Since(begun).Seconds())
 	const sample = "/usr/share/doc/spambloom/contrib/sample-spam.eml"
 	expectThere := func(verb string, code int) {
 		t.Helper()
 		mx1.do("spambloom " + verb + " --no-queue " + sample)
 		testenv.Eventually(t, verb+" of mx1 is at mx2", func() bool { _, got := mx2.shell("spambloom check " + sample); return got == code })
 	}
-	expectThere("report", 0)
+	timed(t, "report of the other site", func() { expectThere("report", 0) })
 	mx1.do("systemctl restart redis-server")
-	expectThere("revoke", 1)
+	timed(t, "revocation after a restart of Redis", func() { expectThere("revoke", 1) })
 	expectThere("report", 0)
 	mx1.do("swaks --server mx2 --from someone@elsewhere.example --to postmaster@mx2.example.org --data @" + sample)
 	testenv.Eventually(t, "the mail is delivered at mx2 with a header", func() bool {
@@ -202,12 +221,20 @@ func TestGuide(t *testing.T) {
 }
 
 // expectDoor opens the door for mail servers without milters by the commands of its page: the
-// daemon, which is not root, gives its socket to Exim's group, and listens on Amavis' port.
+// daemon, which is not root, gives its socket to Exim's group, and listens on Amavis' port. Until
+// it may, root's -t refuses as its start would.
 func (h *host) expectDoor() {
 	h.t.Helper()
 	h.do("groupadd --system Debian-exim && sed -i '/^\\[spamd\\]/r /dev/stdin' /etc/spambloom/spambloom.toml <<'END'\n" +
 		"listen = [\"unix:/run/spambloom/spamd.sock\", \"inet:783@127.0.0.1\"]\ngroup = \"Debian-exim\"\nEND")
-	h.shell(harness.PageBlock(h.t, "spamd.md", "usermod")) // it may not use the port yet
+	expectRefused := func(lines, want string) {
+		h.t.Helper()
+		if out, code := h.shell(lines); code != 77 || !strings.Contains(out, want) {
+			h.t.Errorf("%s: exit code %d, want 77 and %q:\n%s", lines, code, want, out)
+		}
+	}
+	expectRefused("spambloomd -t", `give the socket to group "Debian-exim"`)
+	expectRefused(harness.PageBlock(h.t, "spamd.md", "usermod"), "no permission for port 783")
 	h.page("spamd.md", "mkdir -p /etc/systemd")
 	out := h.do("stat -c %U:%G /run/spambloom/spamd.sock; exec 3<>/dev/tcp/127.0.0.1/783; printf 'PING SPAMC/1.2\\r\\n\\r\\n' >&3; head -1 <&3")
 	if out != "spambloom:Debian-exim\nSPAMD/1.5 0 PONG\r\n" {

@@ -1,0 +1,110 @@
+package dryrun
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
+	"github.com/spambloom/spambloom/cmd/spambloomd/state"
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// -t refuses the addresses on which the user who starts the daemon may not listen: here not
+// root, but the owner of the state folder.
+func TestAddressesAreChecked(t *testing.T) {
+	testenv.Root(t)
+	nobody, err := user.Lookup("nobody")
+	testenv.Check(t, err)
+	dir := testenv.Dir(t)
+	data := filepath.Join(dir, "state")
+	uid, err := strconv.Atoi(nobody.Uid)
+	testenv.Check(t, err)
+	testenv.Check(t, errors.Join(os.Mkdir(data, 0o700), os.Chown(data, uid, -1)))
+	closed, open := filepath.Join(dir, "closed"), filepath.Join(dir, "open")
+	testenv.Check(t, errors.Join(os.Mkdir(closed, 0o755), os.Mkdir(open, 0o755), os.Chmod(open, 0o777)))
+	handing, mail := filepath.Join(dir, "handing"), harness.GroupID(t, "mail")
+	testenv.Check(t, errors.Join(os.Mkdir(handing, 0o755), os.Chown(handing, uid, mail), os.Chmod(handing, 0o750|fs.ModeSetgid)))
+	file := harness.Write(t, filepath.Join(open, "file"), "")
+	busy, err := net.Listen("tcp4", "127.0.0.1:0")
+	testenv.Check(t, err)
+	defer busy.Close()
+
+	for name, c := range map[string]struct{ config, want string }{
+		"defaults":            {"", ""},
+		"socket":              {fmt.Sprintf("[spamd]\nlisten = [\"unix:%s/s.sock\"]", open), ""},
+		"its own group":       {fmt.Sprintf("[spamd]\nlisten = [\"unix:%s/s.sock\"]\ngroup = %q", open, nobody.Gid), ""},
+		"group of another":    {fmt.Sprintf("[spamd]\nlisten = [\"unix:%s/s.sock\"]\ngroup = \"mail\"", open), `spamd.listen: listen on unix:` + open + `/s.sock: give the socket to group "mail"`},
+		"group of the folder": {fmt.Sprintf("[spamd]\nlisten = [\"unix:%s/s.sock\"]\ngroup = \"mail\"", handing), ""},
+		"control's group":     {"[control]\ngroup = \"mail\"", `control.listen: listen on unix:` + data + `/spambloom.sock: give the socket to group "mail"`},
+		"milter's group":      {fmt.Sprintf("[milter]\nlisten = [\"unix:%s/m.sock\"]\ngroup = \"mail\"", open), `give the socket to group "mail"`},
+		"privileged port":     {"[spamd]\nlisten = [\"inet:783@127.0.0.1\"]", "no permission for port 783"},
+		"closed folder":       {fmt.Sprintf("[milter]\nlisten = [\"unix:%s/m.sock\"]", closed), "folder " + closed},
+		"no folder":           {fmt.Sprintf("[milter]\nlisten = [\"unix:%s/none/m.sock\"]", dir), dir + "/none does not exist"},
+		"another file":        {fmt.Sprintf("[milter]\nlisten = [\"unix:%s\"]", file), "is not a socket"},
+		"port in use":         {fmt.Sprintf("[milter]\nlisten = [%q]", "inet:"+busy.Addr().String()), "port in use by another process"},
+		"HTTP port in use":    {fmt.Sprintf("[http]\nlisten = %q", busy.Addr().String()), "http.listen: listen on "},
+		"not of this machine": {"[milter]\nlisten = [\"inet:0@192.0.2.1\"]", "192.0.2.1 is not an address of this machine"},
+		"several at once":     {"[spamd]\nlisten = [\"inet:783@127.0.0.1\"]\n[http]\nlisten = \"192.0.2.1:0\"", "http.listen: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := Run(load(t, data, c.config), io.Discard, io.Discard)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "*", "*")); err != nil || len(left) != 1 {
+		t.Errorf("-t made files: %q, %v", left, err)
+	}
+}
+
+// While the daemon runs, the ports in use are its own.
+func TestRunningDaemonHasItsPorts(t *testing.T) {
+	data := filepath.Join(testenv.Dir(t), "state")
+	busy, err := net.Listen("tcp4", "127.0.0.1:0")
+	testenv.Check(t, err)
+	defer busy.Close()
+	s := load(t, data, fmt.Sprintf("[milter]\nlisten = [%q]", "inet:"+busy.Addr().String()))
+	opened, err := state.Open(s, slog.New(slog.DiscardHandler))
+	testenv.Check(t, err)
+	if err := Run(s, io.Discard, io.Discard); err != nil {
+		t.Error(err)
+	}
+	testenv.Check(t, opened.Close())
+	if err := Run(s, io.Discard, io.Discard); err == nil {
+		t.Error("the port of another program is accepted")
+	}
+}
+
+// Before its start the unit's folder for sockets does not exist: systemd makes it.
+func TestRuntimeFolderIsMade(t *testing.T) {
+	dir := testenv.Dir(t)
+	t.Setenv("RUNTIME_DIRECTORY", filepath.Join(dir, "run"))
+	if err := Run(load(t, filepath.Join(dir, "state"), ""), io.Discard, io.Discard); err != nil {
+		t.Error(err)
+	}
+	if err := Run(load(t, filepath.Join(dir, "state"), fmt.Sprintf("[control]\nlisten = \"unix:%s/other/s\"", dir)), io.Discard, io.Discard); err == nil {
+		t.Error("another folder that does not exist is accepted")
+	}
+}
+
+// load returns the settings of a small site that listens on free ports, with changes.
+func load(t *testing.T, data, changes string) *settings.Settings {
+	t.Helper()
+	text := "[site]\nname = \"mx1\"\n[reports]\ncapacity = 100_000\n[bulk]\ncapacity = 10_000\n[milter]\nlisten = [\"inet:0@127.0.0.1\"]\n[http]\nlisten = \"127.0.0.1:0\"\n"
+	path := harness.Write(t, filepath.Join(t.TempDir(), "f.toml"), harness.Overlay(text, changes))
+	s, err := settings.New(settings.Flags{Config: path, Data: data}, func(string) bool { return false })
+	testenv.Check(t, err)
+	return s
+}
