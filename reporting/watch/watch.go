@@ -128,15 +128,15 @@ func (f Facts) needs(now time.Time) []overview.Need {
 	}
 	db := f.Status.Database
 	if f.Judging != "" {
-		fault(figures.NeedJudging, "Mail is not judged: "+f.Judging, "journalctl -u spambloomd")
+		fault(figures.NeedJudging, ended("Mail is not judged: "+f.Judging), "journalctl -u spambloomd")
 	}
 	for _, err := range []string{db.Error, f.Status.Reports.Error} {
 		if err != "" {
-			fault(figures.NeedReports, "Reports cannot be written: "+err, "spambloom fsck")
+			fault(figures.NeedReports, ended("Reports cannot be written: "+err), "spambloom fsck")
 		}
 	}
 	if f.LockedOut != "" {
-		fault(figures.NeedControl, f.LockedOut, "journalctl -u spambloomd")
+		fault(figures.NeedControl, ended(f.LockedOut), "journalctl -u spambloomd")
 	}
 	if f.Reload != "" {
 		need(figures.NeedConfig, "The configuration file is not in use: "+strings.TrimSuffix(f.Reload, ".")+". The daemon runs with the previous configuration.", "spambloomd -t -c FILE", "")
@@ -164,7 +164,7 @@ func (f Facts) needs(now time.Time) []overview.Need {
 		}
 	}
 	for _, text := range f.Lockouts {
-		need(figures.NeedClients, text, "journalctl -u spambloomd", "")
+		need(figures.NeedClients, ended(text), "journalctl -u spambloomd", "")
 	}
 	if f.History != nil {
 		need(figures.NeedHistory, "Counts by hour are not kept: "+f.History.Error()+".", "journalctl -u spambloomd", "")
@@ -268,6 +268,9 @@ func SiteNeeds(sites []api.Site) (needs []overview.Need) {
 	}
 	return needs
 }
+
+// ended ends a sentence with a full stop.
+func ended(text string) string { return strings.TrimSuffix(text, ".") + "." }
 
 func colon(text string) string {
 	if text == "" {
