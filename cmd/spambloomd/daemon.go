@@ -56,7 +56,7 @@ type service struct {
 	desk         *desk.Desk
 	judged       *judged.List
 	reloadFault  atomic.Pointer[string]        // why the configuration file is not in use; nil: it is
-	useNotes     useNotes                      // for /readyz
+	lately       lately                        // what needs somebody, for /metrics and /readyz
 	unlisted     *judged.Hashes                // mail that matched no report
 	listed       *judged.Hashes                // mail that matched one
 	policy       atomic.Pointer[policy.Policy] // for the control API; the milter has its own copy

@@ -14,6 +14,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/trap"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/overview"
 	"github.com/spambloom/spambloom/reporting/watch"
 )
 
@@ -74,6 +75,10 @@ func (d *service) registry() *prometheus.Registry {
 	}
 	r.MustRegister(siteCollector{func() []api.Site { return d.desk.Sites(d.links()) }})
 	r.MustRegister(trapCollector{d.trapStatus}, d.historyFault())
+	r.MustRegister(needsCollector{func() []overview.Need {
+		needs, _ := d.lately.ask(d)
+		return needs
+	}})
 	d.registerDatabases(r)
 	return r
 }
@@ -137,7 +142,10 @@ func (d *service) notes(lockout string) (notes []string) {
 	for _, name := range d.history.Damaged() {
 		notes = append(notes, "damaged: history/"+name+" is not used; missing: counts of that month")
 	}
-	notes = append(notes, d.useNotes.ask(d)...)
+	_, inUse := d.lately.ask(d)
+	for _, need := range inUse {
+		notes = append(notes, "in use: "+need.Text)
+	}
 	if lockout != "" {
 		notes = append(notes, lockout)
 	}

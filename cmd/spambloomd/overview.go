@@ -38,7 +38,21 @@ func (d *service) openHistory() {
 // overview returns what status and the page show first.
 func (d *service) overview(s api.Status) *overview.Overview {
 	now := d.db.Now()
-	f := d.inUse(s, now)
+	o := watch.Make(d.watched(s, now), now)
+	o.Resident, o.MostMemory = residentMemory(), d.mostMemory
+	return o
+}
+
+// watched returns the facts of which an overview is made.
+func (d *service) watched(s api.Status, now time.Time) watch.Facts {
+	day := now.Truncate(time.Hour).Add(-23 * time.Hour)
+	d.history.Take()
+	f := watch.Facts{
+		Status: s, Contested: d.contested(),
+		LastDay:   history.Sum(d.history.Hours(day, now)),
+		DayBefore: history.Sum(d.history.Hours(day.Add(-24*time.Hour), day)),
+		Started:   d.begun, TargetError: d.started.Reports.MaxErrorPerMail,
+	}
 	f.Sites, f.Traps, f.Exchange = d.desk.Sites(d.links()), map[string]string{}, d.exchange != nil
 	f.History, f.Damaged = d.history.Fault(), d.history.Damaged()
 	if fault := d.milter.Fault(); fault != nil {
@@ -64,59 +78,44 @@ func (d *service) overview(s api.Status) *overview.Overview {
 			f.Lockouts = append(f.Lockouts, lockout)
 		}
 	}
-	o := watch.Make(f, now)
-	o.Resident, o.MostMemory = residentMemory(), d.mostMemory
-	return o
+	return f
 }
 
-// inUse returns the facts about what the site is used for.
-func (d *service) inUse(s api.Status, now time.Time) watch.Facts {
-	day := now.Truncate(time.Hour).Add(-23 * time.Hour)
-	d.history.Take()
-	return watch.Facts{
-		Status: s, Contested: d.contested(),
-		LastDay:   history.Sum(d.history.Hours(day, now)),
-		DayBefore: history.Sum(d.history.Hours(day.Add(-24*time.Hour), day)),
-		Started:   d.begun, TargetError: d.started.Reports.MaxErrorPerMail,
-	}
-}
-
-// useNotes are notes for /readyz about what the site is used for. They take a look at up to a
-// thousand reports, and all who reach the port may ask, so they are made at most every useFor.
-type useNotes struct {
+// lately is what needed somebody lately, for /metrics and /readyz. It takes a look at up to a
+// thousand reports, and all who reach the port may ask, so it is made at most every latelyFor.
+type lately struct {
 	mu    sync.Mutex
 	at    time.Time
-	notes []string
+	needs []overview.Need
+	inUse []overview.Need // those of needs although all parts work
 }
 
-const useFor = 10 * time.Second
+const latelyFor = 10 * time.Second
 
-func (u *useNotes) ask(d *service) []string {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if !u.at.IsZero() && time.Since(u.at) < useFor {
-		return u.notes
+func (l *lately) ask(d *service) (needs, inUse []overview.Need) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.at.IsZero() && time.Since(l.at) < latelyFor {
+		return l.needs, l.inUse
 	}
-	u.at, u.notes = time.Now(), nil
 	s, err := d.desk.Status()
 	if err != nil {
-		return nil
+		s.Reports.Error = err.Error()
 	}
 	now := d.db.Now()
-	for _, need := range d.inUse(s, now).InUse(now) {
-		u.notes = append(u.notes, "in use: "+need.Text)
-	}
-	return u.notes
+	f := d.watched(s, now)
+	l.at, l.needs, l.inUse = time.Now(), watch.Make(f, now).Needs, f.InUse(now)
+	return l.needs, l.inUse
 }
 
-// contested returns the messages about which users disagree, at most five. A fault of the
-// ledger is shown elsewhere.
+// contested returns the messages about which users disagree. A fault of the ledger is shown
+// elsewhere.
 func (d *service) contested() (list []watch.Contested) {
 	campaigns, err := d.desk.ContestedCampaigns()
 	if err != nil {
 		return nil
 	}
-	for _, c := range campaigns[:min(len(campaigns), 5)] {
+	for _, c := range campaigns {
 		list = append(list, watch.Contested{ID: c.ID, Reports: c.Reports, Revocations: c.Revocations, Listed: c.Listed, Held: c.Held, Mails: c.Like.Mails})
 	}
 	return list
@@ -147,4 +146,21 @@ func (d *service) historyFault() prometheus.Collector {
 		}
 		return 0
 	})
+}
+
+var needsDesc = prometheus.NewDesc("spambloom_needs", "Things that need somebody, by kind; the page and spambloom status name each.", []string{"kind"}, nil)
+
+// needsCollector exports the number of things of each kind that need somebody.
+type needsCollector struct{ needs func() []overview.Need }
+
+func (needsCollector) Describe(ch chan<- *prometheus.Desc) { ch <- needsDesc }
+
+func (c needsCollector) Collect(ch chan<- prometheus.Metric) {
+	counts := make(map[string]int)
+	for _, n := range c.needs() {
+		counts[n.Kind] += n.Count
+	}
+	for _, kind := range figures.Needs {
+		ch <- prometheus.MustNewConstMetric(needsDesc, prometheus.GaugeValue, float64(counts[kind.Key]), kind.Key)
+	}
 }

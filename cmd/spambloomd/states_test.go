@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -14,12 +16,16 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/figures"
 	"github.com/spambloom/spambloom/reporting/overview"
 	"github.com/spambloom/spambloom/signature"
 )
 
-// The page, `spambloom status` and /readyz agree in each state: the page is green only if /readyz
-// has nothing to add to "ready", and /readyz answers 503 only for a fault.
+var noNeed = regexp.MustCompile(`(?m)^spambloom_needs\{kind="\w+"\} 0$`)
+
+// The page, `spambloom status`, /readyz and /metrics agree in each state: the page is green only if
+// /readyz has nothing to add to "ready", /readyz answers 503 only for a fault, and /metrics counts
+// what needs somebody.
 func TestStatesAgree(t *testing.T) {
 	away := func(t *testing.T, d *service) {
 		client, err := redisclient.Dial("redis://127.0.0.1:1/0", redisclient.Options{})
@@ -97,6 +103,16 @@ func TestStatesAgree(t *testing.T) {
 				if text := o.Text(d.db.Now()); !strings.Contains(text, want) || !strings.Contains(page.Body.String(), want) {
 					t.Errorf("%q is not in the page or in\n%s", want, text)
 				}
+			}
+			metrics := httptest.NewRecorder()
+			h.ServeHTTP(metrics, monitorGet("/metrics"))
+			for _, need := range o.Needs {
+				if want := fmt.Sprintf("spambloom_needs{kind=%q} %d\n", need.Kind, need.Count); !strings.Contains(metrics.Body.String(), want) {
+					t.Errorf("/metrics lacks %q", want)
+				}
+			}
+			if zeros := noNeed.FindAllString(metrics.Body.String(), -1); len(o.Needs)+len(zeros) != len(figures.Needs) {
+				t.Errorf("%d things need somebody, and these kinds do not: %q", len(o.Needs), zeros)
 			}
 			body, isReady := strings.CutPrefix(ready.Body.String(), "ready\n")
 			if isReady == (c.state == overview.Fault) || ready.Code == 200 != isReady || (body == "") != (c.state == overview.OK) {

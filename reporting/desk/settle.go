@@ -48,6 +48,8 @@ func (d *Desk) SetOf(id uint64) (signature.Set, error) {
 	if err == nil && r.ID == 0 {
 		err = fmt.Errorf("%w %d", ErrNoReport, id)
 	}
+	// The ledger does not keep by which signatures a message is counted: the first ones are asked.
+	r.Set.Counting = r.Set.Signatures[:min(2, len(r.Set.Signatures))]
 	return r.Set, err
 }
 

@@ -323,6 +323,24 @@ func TestWaitingIsBounded(t *testing.T) {
 	}
 }
 
+// A message of the ledger is counted like the mail itself, so that settling it tells bulk from
+// clean.
+func TestSetOfIsCounted(t *testing.T) {
+	s, m := desktest.New(t, trust.Default(), 0), desktest.Letter(1, 0)
+	if err := s.DB.Count(m, 25); err != nil {
+		t.Fatal(err)
+	}
+	s.MustReport("anna", m)
+	list, err := s.Trail(api.TrailRequest{}, signature.Set{})
+	if err != nil || len(list.Reports) != 1 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	set, err := s.SetOf(list.Reports[0].ID)
+	if got := s.DB.Judge(set).Count; err != nil || got != 25 {
+		t.Errorf("seen %d times (%v), want 25", got, err)
+	}
+}
+
 // TestSettle: reports and revocations here or at other sites do not change a decision of an
 // administrator. Near-duplicates follow the filters, and undo withdraws the decision.
 func TestSettle(t *testing.T) {

@@ -94,6 +94,7 @@ var Table = []Part{
 	}},
 	{"Daemon", []Metric{
 		{"build_info", Gauge, "Always 1; the version is in the label.", []string{"version"}},
+		{"needs", Gauge, "Things that need somebody, by kind; the page and spambloom status name each.", []string{"kind"}},
 		{"history_fault", Gauge, "1 while counts by hour cannot be written.", nil},
 		{"control_connections", Gauge, "Open connections of users, without those of root and the daemon's user.", []string{"listener"}},
 		{"control_refused_total", Counter, "Connections that were refused, as their user had too many (user), or all users together (all).", []string{"listener", "reason"}},

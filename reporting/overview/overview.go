@@ -35,4 +35,6 @@ type Need struct {
 	Command string `json:"command,omitempty"` // to look at it, or to mend it
 	Page    string `json:"page,omitempty"`    // path of the page where it can be seen
 	IsFault bool   `json:"fault,omitempty"`   // mail is not judged, or reports are not written
+	Kind    string `json:"kind"`              // a key of figures.Needs
+	Count   int    `json:"count"`             // number of things, at least 1
 }

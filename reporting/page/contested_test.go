@@ -23,7 +23,7 @@ func TestHeldCampaign(t *testing.T) {
 		site.MustReport("anna", desktest.Letter(campaign, 0))
 	}
 	body := newVisit(t, site).get("/campaigns?only=contested").Body.String()
-	for _, want := range []string{"1 campaign<", ">held<", "like 137 unreported"} {
+	for _, want := range []string{"1 campaign<", ">held<", "137 like it"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q in\n%s", want, body)
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -176,14 +177,16 @@ func (d explainData) Reasons() (list []Because) {
 			b.Text = "reported, but on the never-list"
 		case t.Listed:
 			b.Text = "reported, and not revoked since"
-		case len(t.Revoked) > 0:
+		case len(t.Spam) > 0 && len(t.Revoked) > 0:
 			b.Text = "reported and revoked"
+		case len(t.Revoked) > 0:
+			b.Text = "revoked; no report of it lists mail"
 		case len(t.Spam) > 0:
 			b.Text = "reported, but hidden or revoked here"
 		default:
 			b.Text = "never reported"
 		}
-		b.Where = trails(t.Spam)
+		b.Where = strings.Join(slices.Concat(trails(t.Spam, ""), trails(t.Revoked, "revoked at "), votes(t.Votes)), "; ")
 		list = append(list, b)
 	}
 	for _, t := range d.Explanation.Sketches {
@@ -204,21 +207,21 @@ func (d explainData) Reasons() (list []Because) {
 		case t.NotAlone == "common":
 			b.Text = "in mail of many senders, so it is no evidence here"
 		case t.Campaigns > 0:
-			b.Text = fmt.Sprintf("in %d reported campaigns, and in %d other messages", t.Campaigns, t.Sightings)
+			b.Text = fmt.Sprintf("in %s, and in %s", count(t.Campaigns, "reported campaign"), count(t.Sightings, "other message"))
 		case len(t.Reported) > 0:
 			b.Text = "in a reported message"
 		default:
-			b.Text = fmt.Sprintf("never reported, seen in %d messages", t.Sightings)
+			b.Text = "never reported, seen in " + count(t.Sightings, "message")
 		}
 		list = append(list, b)
 	}
 	return list
 }
 
-func trails(list []api.Trail) string {
-	var sites []string
+// trails names the sites of a signature and their periods.
+func trails(list []api.Trail, what string) (sites []string) {
 	for _, t := range list {
-		where := fmt.Sprintf("%s, period from %s", t.Site, t.Start.Local().Format("2 Jan"))
+		where := fmt.Sprintf("%s%s, period from %s", what, t.Site, t.Start.Local().Format("2 Jan"))
 		for _, c := range t.Classes {
 			where += " (" + c.String() + ")"
 		}
@@ -227,7 +230,19 @@ func trails(list []api.Trail) string {
 		}
 		sites = append(sites, where)
 	}
-	return strings.Join(sites, "; ")
+	return sites
+}
+
+// votes names the sites that are heard for votes only.
+func votes(list []api.Vote) (sites []string) {
+	for _, v := range list {
+		where := "vote of " + v.Site
+		if v.Stale {
+			where += ", too old to count"
+		}
+		sites = append(sites, where)
+	}
+	return sites
 }
 
 // kindWords names a kind of signature for people.
@@ -245,6 +260,10 @@ func kindWords(kind string) string {
 		return "attachment"
 	case "content":
 		return "content of an attachment"
+	case "shape":
+		return "structure of the page"
+	case "phrase":
+		return "few words with a link"
 	}
 	return kind
 }

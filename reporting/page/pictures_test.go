@@ -3,6 +3,7 @@ package page_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -178,7 +179,7 @@ func TestGuidePictures(t *testing.T) {
 }
 
 // TestPictures writes a picture of each page to the folder SPAMBLOOM_PICTURES, at 360 and
-// 1,280 pixels, light and dark, of an empty, a small and a busy site.
+// 1,280 pixels, light and dark, of an empty, a small, a busy and a broken site.
 func TestPictures(t *testing.T) {
 	folder := os.Getenv("SPAMBLOOM_PICTURES")
 	if folder == "" || folder == "guide" {
@@ -186,12 +187,18 @@ func TestPictures(t *testing.T) {
 	}
 	only := os.Getenv("SPAMBLOOM_ONLY")
 	tab := browser(t)
-	busy, _ := month(t)
-	for kind, site := range map[string]*pagetest.Site{"empty": pagetest.New(t), "small": pagetest.New(t).Small(), "busy": busy} {
+	busy, phishing := month(t)
+	source := filepath.Join(t.TempDir(), "mail.eml")
+	if err := os.WriteFile(source, listed(t, busy, phishing), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for kind, site := range map[string]*pagetest.Site{
+		"empty": pagetest.New(t), "small": pagetest.New(t).Small(), "busy": busy, "broken": pagetest.New(t).Busy().Break(),
+	} {
 		s := httptest.NewServer(site.Handler)
 		defer s.Close()
 		signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
-		for name, path := range pages {
+		for name, path := range picturesOf(t, site) {
 			for _, width := range []int64{360, 1280} {
 				for _, dark := range []bool{false, true} {
 					file := fmt.Sprintf("%s-%s-%d%s.png", name, kind, width, map[bool]string{true: "-dark"}[dark])
@@ -200,6 +207,10 @@ func TestPictures(t *testing.T) {
 					}
 					screen(t, tab, width, dark)
 					do(t, tab, chromedp.Navigate(s.URL+path))
+					if name == "dropped" {
+						do(t, tab, chromedp.SetUploadFiles(chromedp.CSS("input[type=file]"), []string{source}),
+							chromedp.Click(chromedp.CSS("form[data-drop] button")), chromedp.WaitReady(chromedp.CSS(".actions")))
+					}
 					png := ask(t, tab, chromedp.FullScreenshot(100))
 					if err := os.WriteFile(filepath.Join(folder, file), png, 0o600); err != nil {
 						t.Fatal(err)
@@ -208,4 +219,20 @@ func TestPictures(t *testing.T) {
 			}
 		}
 	}
+}
+
+// picturesOf returns the pages of a site that are looked at: also a campaign alone, what is
+// contested, and what is known of an id and of a message.
+func picturesOf(t *testing.T, site *pagetest.Site) map[string]string {
+	t.Helper()
+	all := maps.Clone(pages)
+	all["problem"], all["contested"], all["dropped"] = "/explain?ask=no+id!", "/campaigns?only=contested", "/explain"
+	list, err := site.Campaigns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range list[:min(1, len(list))] {
+		all["campaign"], all["known"] = "/campaigns?q="+c.ID, "/explain?ask="+c.ID
+	}
+	return all
 }

@@ -17,8 +17,8 @@ var words = template.FuncMap{
 	"n":       thousands,
 	"oneIn":   overview.OneIn,
 	"size":    size,
-	"percent": func(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) },
-	"rate":    func(x float64) string { return fmt.Sprintf("%.2g", x) },
+	"percent": percent,
+	"chance":  chance,
 	"count":   count,
 	"safe":    safe,
 	"say":     sentence,
@@ -49,6 +49,25 @@ func thousands(n any) string {
 	return fmt.Sprint(n)
 }
 
+// percent formats a share; a small one is not nothing.
+func percent(x float64) string {
+	if x > 0 && x < 0.0005 {
+		return "<0.1 %"
+	}
+	return fmt.Sprintf("%.1f %%", 100*x)
+}
+
+// chance puts a small probability in few words: "1 in 2.3 million".
+func chance(p float64) string {
+	switch {
+	case p <= 0:
+		return "none"
+	case p < 1e-9:
+		return "<1 in a billion"
+	}
+	return strings.Replace(overview.OneIn(p), "about one mail in", "1 in", 1)
+}
+
 // count counts things: "1 mail", "2 mails".
 func count(n any, thing string) string {
 	text := thousands(n)
@@ -71,10 +90,10 @@ func size(n int64) string {
 	switch {
 	case n < 1<<20:
 		return fmt.Sprintf("%.0f KiB", float64(n)/(1<<10))
-	case n < 10<<30:
+	case n < 1<<30:
 		return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20))
 	}
-	return fmt.Sprintf("%.0f GiB", float64(n)/(1<<30))
+	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
 }
 
 // fewShown bounds the reporters of a campaign that the first screen names.
@@ -165,8 +184,14 @@ func (v *view) When(t time.Time) string {
 	return t.Format("2\u00a0Jan 2006")
 }
 
-// Day is the day of a time.
-func (v *view) Day(t time.Time) string { return t.Local().Format("2\u00a0Jan 2006") }
+// Day is the day of a time, with its year unless it is this one.
+func (v *view) Day(t time.Time) string {
+	t, now := t.Local(), v.Now.Local()
+	if t.Year() == now.Year() {
+		return t.Format("2\u00a0Jan")
+	}
+	return t.Format("2\u00a0Jan 2006")
+}
 
 // Clock is the time at which the page was made.
 func (v *view) Clock() string { return v.Now.Local().Format("15:04:05 MST") }

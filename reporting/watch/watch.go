@@ -124,44 +124,44 @@ func (f Facts) needs(now time.Time) []overview.Need {
 
 // faults lists what keeps mail from being judged or reports from being written.
 func (f Facts) faults() (needs []overview.Need) {
-	fault := func(text, command string) {
-		needs = append(needs, overview.Need{Text: text, Command: command, IsFault: true})
+	fault := func(kind, text, command string) {
+		needs = append(needs, overview.Need{Kind: kind, Count: 1, Text: text, Command: command, IsFault: true})
 	}
 	if f.Judging != "" {
-		fault("Mail is not judged: "+f.Judging, "journalctl -u spambloomd")
+		fault(figures.NeedJudging, ended("Mail is not judged: "+f.Judging), "journalctl -u spambloomd")
 	}
 	for _, err := range []string{f.Status.Database.Error, f.Status.Reports.Error} {
 		if err != "" {
-			fault("Reports cannot be written: "+err, "spambloom fsck")
+			fault(figures.NeedReports, ended("Reports cannot be written: "+err), "spambloom fsck")
 		}
 	}
 	if f.LockedOut != "" {
-		fault(f.LockedOut, "journalctl -u spambloomd")
+		fault(figures.NeedControl, ended(f.LockedOut), "journalctl -u spambloomd")
 	}
 	return needs
 }
 
 // unconnected lists what keeps this site from its new configuration and from other sites.
 func (f Facts) unconnected() (needs []overview.Need) {
-	need := func(text, command, page string) {
-		needs = append(needs, overview.Need{Text: text, Command: command, Page: page})
+	need := func(kind, text, command, page string) {
+		needs = append(needs, overview.Need{Kind: kind, Count: 1, Text: text, Command: command, Page: page})
 	}
 	if f.Reload != "" {
-		need("The configuration file is not in use: "+strings.TrimSuffix(f.Reload, ".")+". The daemon runs with the previous configuration.", "spambloomd -t -c FILE", "")
+		need(figures.NeedConfig, "The configuration file is not in use: "+strings.TrimSuffix(f.Reload, ".")+". The daemon runs with the previous configuration.", "spambloomd -t -c FILE", "")
 	}
 	if f.Exchange && !f.Connected {
-		need("No connection to Redis"+colon(f.LastError)+". Mail is judged by what is known here; own changes wait on disk.", "spambloom sites", "/sites")
+		need(figures.NeedRedis, "No connection to Redis"+colon(f.LastError)+". Mail is judged by what is known here; own changes wait on disk.", "spambloom sites", "/sites")
 	}
 	for _, note := range f.Notes {
-		need(note+".", "spambloom sites", "/sites")
+		need(figures.NeedStrangers, note+".", "spambloom sites", "/sites")
 	}
 	return needs
 }
 
 // impaired lists what is damaged or not trusted here, and what cannot be read or kept.
 func (f Facts) impaired() (needs []overview.Need) {
-	need := func(text, command string) {
-		needs = append(needs, overview.Need{Text: text, Command: command})
+	need := func(kind, text, command string) {
+		needs = append(needs, overview.Need{Kind: kind, Count: 1, Text: text, Command: command})
 	}
 	db := f.Status.Database
 	damaged := db.Damaged
@@ -169,24 +169,24 @@ func (f Facts) impaired() (needs []overview.Need) {
 		damaged = append(slices.Clone(damaged), db.Previous.Damaged...)
 	}
 	for _, d := range damaged {
-		need(fmt.Sprintf("%s is damaged and not used. Missing: %s.", d.Name, d.Cost), "spambloom fsck")
+		need(figures.NeedDamaged, fmt.Sprintf("%s is damaged and not used. Missing: %s.", d.Name, d.Cost), "spambloom fsck")
 	}
 	if c := db.Clock; c != nil {
-		need(fmt.Sprintf("The clock jumped by %s and is not trusted; nothing expires until %s.", time.Duration(c.Ahead*float64(time.Second)).Round(time.Second), c.Believed.UTC().Format("2006-01-02 15:04 UTC")), "timedatectl")
+		need(figures.NeedClock, fmt.Sprintf("The clock jumped by %s and is not trusted; nothing expires until %s.", time.Duration(c.Ahead*float64(time.Second)).Round(time.Second), c.Believed.UTC().Format("2006-01-02 15:04 UTC")), "timedatectl")
 	}
 	for name, err := range f.Traps {
 		if err != "" {
-			need(fmt.Sprintf("Mail in the trap %s is not read: %s.", name, err), "journalctl -u spambloomd")
+			need(figures.NeedTraps, fmt.Sprintf("Mail in the trap %s is not read: %s.", name, err), "journalctl -u spambloomd")
 		}
 	}
 	for _, text := range f.Lockouts {
-		need(text, "journalctl -u spambloomd")
+		need(figures.NeedClients, ended(text), "journalctl -u spambloomd")
 	}
 	if f.History != nil {
-		need("Counts by hour are not kept: "+f.History.Error()+".", "journalctl -u spambloomd")
+		need(figures.NeedHistory, "Counts by hour are not kept: "+f.History.Error()+".", "journalctl -u spambloomd")
 	}
 	for _, name := range f.Damaged {
-		need("history/"+name+" is damaged and not used. Missing: the counts of that month, until the file was set aside.", "rm STATE/history/"+name)
+		need(figures.NeedDamaged, "history/"+name+" is damaged and not used. Missing: the counts of that month, until the file was set aside.", "rm STATE/history/"+name)
 	}
 	return needs
 }
@@ -194,29 +194,30 @@ func (f Facts) impaired() (needs []overview.Need) {
 // InUse lists what needs somebody although all parts work: what is full, messages about which
 // users disagree, and a mail server that sends nothing.
 func (f Facts) InUse(now time.Time) (needs []overview.Need) {
-	need := func(text, command, page string) {
-		needs = append(needs, overview.Need{Text: text, Command: command, Page: page})
+	need := func(kind, text, command, page string) {
+		needs = append(needs, overview.Need{Kind: kind, Count: 1, Text: text, Command: command, Page: page})
 	}
 	db := f.Status.Database
 	if f.TargetError > 0 && db.ErrorPerMail > f.TargetError {
-		need(fmt.Sprintf("The filters are too full: %s is called spam by mistake; the target is %s.", overview.OneIn(db.ErrorPerMail), overview.OneIn(f.TargetError)), "spambloom status --filters", "/filters")
+		need(figures.NeedMistakes, fmt.Sprintf("The filters are too full: %s is called spam by mistake; the target is %s.", overview.OneIn(db.ErrorPerMail), overview.OneIn(f.TargetError)), "spambloom status --filters", "/filters")
 	}
 	for _, filter := range db.Filters {
 		if filter.Full {
-			need(fmt.Sprintf("The filter %q is full: what does not fit is refused until its next period begins. A larger reports.capacity, equal at all sites, has room.", filter.Kind), "spambloom status --filters", "/filters")
+			need(figures.NeedFilterFull, fmt.Sprintf("The filter %q is full: what does not fit is refused until its next period begins. A larger reports.capacity, equal at all sites, has room.", filter.Kind), "spambloom status --filters", "/filters")
 		}
 	}
 	if f.Status.Reports.Full {
-		need("The ledger of reports is full: reports are refused until old ones expire.", "spambloom reporters", "/reporters")
+		need(figures.NeedLedgerFull, "The ledger of reports is full: reports are refused until old ones expire.", "spambloom reporters", "/reporters")
 	}
 	for _, c := range f.Contested[:min(len(f.Contested), maxContested)] {
-		need(c.text(), "spambloom reports --contested", "/campaigns?q="+url.QueryEscape(c.ID))
+		need(figures.NeedContested, c.text(), "spambloom reports --contested", "/campaigns?q="+url.QueryEscape(c.ID))
 	}
 	if more := len(f.Contested) - maxContested; more > 0 {
-		need(fmt.Sprintf("Also contested or held: %s.", count(more, "message")), "spambloom reports --contested", "/campaigns?only=contested")
+		need(figures.NeedContested, fmt.Sprintf("Also contested or held: %s.", count(more, "message")), "spambloom reports --contested", "/campaigns?only=contested")
+		needs[len(needs)-1].Count = more
 	}
 	if day := f.LastDay; day != nil && figures.Judged(day)+figures.NotJudged(day) == 0 && now.Sub(f.Started) > time.Hour {
-		need("No mail has arrived for 24 hours. Does the mail server use the milter?", "postconf smtpd_milters", "")
+		need(figures.NeedMail, "No mail has arrived for 24 hours. Does the mail server use the milter?", "postconf smtpd_milters", "")
 	}
 	return needs
 }
@@ -241,8 +242,8 @@ func count(n int, thing string) string {
 
 // SiteNeeds lists the sites whose reports are missing here, and why.
 func SiteNeeds(sites []api.Site) (needs []overview.Need) {
-	need := func(text string) {
-		needs = append(needs, overview.Need{Text: text, Command: "spambloom sites", Page: "/sites"})
+	need := func(text string, n int) {
+		needs = append(needs, overview.Need{Kind: figures.NeedSites, Count: n, Text: text, Command: "spambloom sites", Page: "/sites"})
 	}
 	found := 0
 	for _, s := range sites {
@@ -266,14 +267,17 @@ func SiteNeeds(sites []api.Site) (needs []overview.Need) {
 			continue
 		}
 		if found++; found <= maxNamed {
-			need(text)
+			need(text, 1)
 		}
 	}
 	if found > maxNamed {
-		need(fmt.Sprintf("%d other sites need attention as well.", found-maxNamed))
+		need(fmt.Sprintf("%d other sites need attention as well.", found-maxNamed), found-maxNamed)
 	}
 	return needs
 }
+
+// ended ends a sentence with a full stop.
+func ended(text string) string { return strings.TrimSuffix(text, ".") + "." }
 
 func colon(text string) string {
 	if text == "" {

@@ -10,7 +10,9 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/figures"
 	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/reporting/overview"
 	"github.com/spambloom/spambloom/reporting/watch"
 )
 
@@ -37,6 +39,7 @@ func healthy() watch.Facts {
 // Each fact that needs somebody is named with a command, and no site is ok with one.
 func TestNeeds(t *testing.T) {
 	since := now.Add(-26 * time.Hour)
+	kinds := map[string]bool{}
 	for want, change := range map[string]func(*watch.Facts){
 		"fault: Mail is not judged: suspended":                                func(f *watch.Facts) { f.Judging = "suspended" },
 		"fault: Reports cannot be written: disk full":                         func(f *watch.Facts) { f.Status.Database.Error = "disk full" },
@@ -80,7 +83,25 @@ func TestNeeds(t *testing.T) {
 		if !strings.HasSuffix(o.Sentence, " One thing needs you.") {
 			t.Errorf("%s: %q", want, o.Sentence)
 		}
+		kinds[o.Needs[0].Kind] = true
 	}
+	for _, n := range figures.Needs {
+		if !kinds[n.Key] {
+			t.Errorf("%s is in the table, and nothing needs it", n.Key)
+		}
+		delete(kinds, n.Key)
+	}
+	if len(kinds) > 0 {
+		t.Errorf("not in the table: %v", kinds)
+	}
+}
+
+// things counts what needs somebody.
+func things(needs []overview.Need) (n int) {
+	for _, need := range needs {
+		n += need.Count
+	}
+	return n
 }
 
 // If many messages are contested, the first screen names a few and counts the others.
@@ -88,7 +109,7 @@ func TestManyContested(t *testing.T) {
 	f := healthy()
 	f.Contested = make([]watch.Contested, 40)
 	needs := watch.Make(f, now).Needs
-	if len(needs) != 4 || needs[3].Text != "Also contested or held: 37 messages." || needs[3].Page != "/campaigns?only=contested" {
+	if len(needs) != 4 || things(needs) != 40 || needs[3].Text != "Also contested or held: 37 messages." || needs[3].Page != "/campaigns?only=contested" {
 		t.Errorf("%d needs: %+v", len(needs), needs)
 	}
 }
@@ -120,7 +141,7 @@ func TestManySilentSites(t *testing.T) {
 		sites[i].Site, sites[i].State = fmt.Sprintf("fake%d", i), api.StateSilent
 	}
 	needs := watch.SiteNeeds(sites)
-	if len(needs) != 9 || needs[8].Text != "992 other sites need attention as well." {
+	if len(needs) != 9 || things(needs) != 1000 || needs[8].Text != "992 other sites need attention as well." {
 		t.Errorf("%d needs, the last is %+v", len(needs), needs[len(needs)-1])
 	}
 	if needs = watch.SiteNeeds(sites[:8]); len(needs) != 8 {

@@ -3,6 +3,8 @@ package monitoring
 import (
 	"fmt"
 	"strings"
+
+	"github.com/spambloom/spambloom/reporting/figures"
 )
 
 // alert is one alert. Sample is a series with values by minute at which it fires, for the
@@ -30,8 +32,22 @@ var alerts = []alert{
 		"Its reports are missing here: spambloom sites", `origin="mx2", state="silent"`, `spambloom_site_state{origin="mx2", state="silent"}`, "1x40"},
 	{"SpambloomSiteBehind", `spambloom_exchange_lag_seconds > 300`, "10m", "warning", "Data of site {{ $labels.site }} waits for minutes",
 		"spambloom sites shows what is missing.", `site="mx2"`, `spambloom_exchange_lag_seconds{site="mx2"}`, "400x40"},
-	{"SpambloomFalsePositives", `spambloom_db_error_per_mail_ratio > 1e-5`, "30m", "warning", "The filters are too full",
-		"Raise reports.capacity; the estimate is ten times the default target.", "", "spambloom_db_error_per_mail_ratio", "0.0001x60"},
+	{"SpambloomFalsePositives", needs(figures.NeedMistakes), "30m", "warning", "The filters are too full",
+		"More mail is called spam by mistake than reports.max_error_per_mail allows. Raise reports.capacity.", kind(figures.NeedMistakes), series(figures.NeedMistakes), "1x60"},
+	{"SpambloomFilterFull", needs(figures.NeedFilterFull), "15m", "warning", "A filter is full",
+		"What does not fit is refused until the next period: spambloom status --filters", kind(figures.NeedFilterFull), series(figures.NeedFilterFull), "1x40"},
+	{"SpambloomLedgerFull", needs(figures.NeedLedgerFull), "15m", "warning", "The ledger of reports is full",
+		"Reports are refused until old ones expire: spambloom reporters", kind(figures.NeedLedgerFull), series(figures.NeedLedgerFull), "1x40"},
+	{"SpambloomContested", needs(figures.NeedContested), "4h", "info", "Messages wait for an administrator",
+		"Users disagree about them, or a report is held: spambloom reports --contested", kind(figures.NeedContested), series(figures.NeedContested), "2x300"},
+	{"SpambloomConfiguration", needs(figures.NeedConfig), "15m", "warning", "The configuration file is not in use",
+		"The daemon runs with the previous configuration: spambloom status", kind(figures.NeedConfig), series(figures.NeedConfig), "1x40"},
+	{"SpambloomStrangers", needs(figures.NeedStrangers), "15m", "warning", "A site at the same Redis is not heard",
+		"Another federation key, or no [[peer]]: spambloom sites", kind(figures.NeedStrangers), series(figures.NeedStrangers), "1x40"},
+	{"SpambloomRefusedClients", needs(figures.NeedClients), "15m", "info", "Users or clients have too many connections",
+		"spambloom status names one. See the log.", kind(figures.NeedClients), series(figures.NeedClients), "1x40"},
+	{"SpambloomLockedOut", needs(figures.NeedControl), "5m", "critical", "Nobody can use the control socket",
+		"Reports wait in their queues. See the log.", kind(figures.NeedControl), series(figures.NeedControl), "1x20"},
 	{"SpambloomDamagedFiles", `spambloom_db_damaged_files > 0`, "5m", "warning", "A damaged file was set aside",
 		"spambloom status names it, and what is missing: contrib/state.md", "", "spambloom_db_damaged_files", "1x20"},
 	{"SpambloomClock", `spambloom_db_clock_jump_seconds != 0`, "15m", "warning", "The clock jumped and is not trusted",
@@ -41,6 +57,13 @@ var alerts = []alert{
 	{"SpambloomHistory", `spambloom_history_fault == 1`, "30m", "info", "Counts by hour are not kept",
 		"Mail is judged as usual: contrib/state.md", "", "spambloom_history_fault", "1x60"},
 }
+
+// needs is the expression of an alert about a kind of need.
+func needs(kind string) string { return series(kind) + " > 0" }
+
+func series(of string) string { return "spambloom_needs{" + kind(of) + "}" }
+
+func kind(of string) string { return `kind="` + of + `"` }
 
 // rules is the file of alerts.
 func rules() string {

@@ -14,6 +14,7 @@ var panels = []panel{
 	{"Spam, 24 h", "stat", "short", 6, []query{{`sum(increase(spambloom_messages_total{verdict="spam"}[24h]))`, "spam"}}},
 	{"Only because of other sites, 24 h", "stat", "short", 6, []query{{`sum(increase(spambloom_spam_total{source="others"}[24h]))`, "spam"}}},
 	{"Not judged, 24 h", "stat", "short", 6, []query{{`sum(increase(spambloom_messages_total{verdict=~"allowed|skipped|failed"}[24h]))`, "not judged"}}},
+	{"What needs somebody", "table", "none", 24, []query{{`sum by (kind) (spambloom_needs) > 0`, ""}}},
 	{"Mail by verdict", "timeseries", "reqps", 12, []query{{`sum by (verdict) (rate(spambloom_messages_total[5m]))`, "{{verdict}}"}}},
 	{"Spam by who reported it", "timeseries", "reqps", 12, []query{{`sum by (source) (rate(spambloom_spam_total[5m]))`, "{{source}}"}}},
 	{"Time to the answer", "timeseries", "s", 12, []query{

@@ -48,6 +48,18 @@ are made from the table in reporting/figures (` + "`make generate`" + `).
 		}
 	}
 	b.WriteString(`
+## What needs somebody
+
+` + "`spambloom_needs`" + ` counts these things. The page, ` + "`spambloom status`" + ` and the member ` + "`overview`" + ` of
+` + "`spambloom status --json`" + ` name each, with the command for it.
+
+| kind | |
+|---|---|
+`)
+	for _, n := range figures.Needs {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", n.Key, n.Words)
+	}
+	b.WriteString(`
 ## Kept by hour
 
 These counters are kept for a year, through restarts (` + "`history`" + ` in the state folder). The page, ` + "`spambloom\nstatus`" + ` and the member ` + "`overview`" + ` of ` + "`spambloom status --json`" + ` show them by these keys.

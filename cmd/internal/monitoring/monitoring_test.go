@@ -56,6 +56,25 @@ func TestQueriesNameMetrics(t *testing.T) {
 	}
 }
 
+// There is an alert for every kind of thing that needs somebody.
+func TestEachNeedHasAnAlert(t *testing.T) {
+	queries := strings.Join(monitoring.Queries(), "\n")
+	others := map[string]string{
+		figures.NeedJudging: "milter_breaker", figures.NeedReports: "ledger_fault", figures.NeedRedis: "exchange_connected", figures.NeedSites: "site_state",
+		figures.NeedDamaged: "db_damaged_files", figures.NeedClock: "db_clock_jump_seconds", figures.NeedTraps: "trap_fault",
+		figures.NeedHistory: "history_fault", figures.NeedMail: "messages_total[6h]",
+	}
+	for _, n := range figures.Needs {
+		asked := `needs{kind="` + n.Key + `"} >`
+		if other, ok := others[n.Key]; ok {
+			asked = other
+		}
+		if !strings.Contains(queries, figures.Prefix+asked) {
+			t.Errorf("no alert asks for %s", asked)
+		}
+	}
+}
+
 // Prometheus' own check has nothing to say about any metric of the table, also about those
 // that a new daemon does not have.
 func TestNamesAreConventional(t *testing.T) {

@@ -127,7 +127,13 @@ func contested(ctx context.Context, c *verb.CLI, flags reportsFlags) error {
 		}
 		list = append(list, page.Messages...)
 		if page.Next == 0 || page.Next == ask.Before || flags.limit > 0 && len(list) >= flags.limit {
-			return verb.PrintList(c, flags.asJSON, list, contestedTable)
+			if err := verb.PrintList(c, flags.asJSON, list, contestedTable); err != nil {
+				return err
+			}
+			if i := slices.IndexFunc(list, func(m api.ContestedMessage) bool { return m.Settled == "" }); i >= 0 && !flags.asJSON {
+				c.Notify("hint", fmt.Sprintf("settle one by the number of its report, for example: spambloom settle wanted %d", list[i].Report))
+			}
+			return nil
 		}
 		ask.Before = page.Next
 	}

@@ -44,6 +44,7 @@ type Site struct {
 	counters map[string]float64
 	at       time.Time
 	now      func() time.Time
+	broken   func(*watch.Facts) // nil: nothing is
 }
 
 // Root is the user of uid 0, who administrates.
@@ -98,10 +99,14 @@ func (s *Site) sites() []api.Site {
 	}
 	list := s.Stage.Sites(links)
 	for i, site := range list {
-		if site.Link != nil {
-			at := s.now().Add(-time.Duration(1+3*i) * time.Second)
-			list[i].Heard = &at
+		if site.Link == nil {
+			continue
 		}
+		at := s.now().Add(-time.Duration(1+3*i) * time.Second)
+		if s.broken != nil {
+			at, list[i].State = at.Add(-26*time.Hour), api.StateSilent
+		}
+		list[i].Heard = &at
 	}
 	return list
 }
@@ -122,12 +127,17 @@ func (s *Site) status() (api.Status, error) {
 	for _, c := range contested {
 		facts = append(facts, watch.Contested{ID: c.ID, Reports: c.Reports, Revocations: c.Revocations, Listed: c.Listed, Held: c.Held, Mails: c.Like.Mails})
 	}
-	status.Overview = watch.Make(watch.Facts{
+	f := watch.Facts{
 		Contested: facts,
 		Status:    status, Sites: s.sites(), Judging: s.judging(), Exchange: s.Links != nil, Connected: true,
 		LastDay: history.Sum(s.history.Hours(day, now)), DayBefore: history.Sum(s.history.Hours(day.Add(-24*time.Hour), day)),
 		Started: now.Add(-12 * 24 * time.Hour), TargetError: 1e-6,
-	}, now)
+	}
+	if s.broken != nil {
+		s.broken(&f)
+		status = f.Status
+	}
+	status.Overview = watch.Make(f, now)
 	status.Overview.Resident, status.Overview.MostMemory = 212<<20, 395<<20
 	return status, nil
 }
@@ -140,6 +150,22 @@ func (s *Site) judging() string {
 		return *why
 	}
 	return ""
+}
+
+// Break makes the site one on which everything is wrong that can be: mail is not judged, reports
+// are not written, Redis is away, no other site is heard, and files are damaged.
+func (s *Site) Break() *Site {
+	s.SetFault("signing messages has stopped, 12 of 12 turns are taken; mail passes unchecked")
+	s.broken = func(f *watch.Facts) {
+		f.Connected, f.LastError = false, "dial tcp 192.0.2.7:6379: connect: connection refused"
+		f.Status.Reports.Error = "write /var/lib/spambloom/reports.db: no space left on device"
+		f.Status.Reports.Full = true
+		f.Reload = "/etc/spambloom/spambloom.toml:31: milter.lissten: unknown key; allowed: listen, local_networks"
+		f.Damaged = []string{"2026-11.counts.damaged"}
+		f.Traps = map[string]string{"lure": "open /var/mail/lure/new: permission denied"}
+		f.Status.Database.ErrorPerMail = 4e-5
+	}
+	return s
 }
 
 // Restrict closes the control socket to all but administrators.
