@@ -20,6 +20,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/bloomdb/repair"
+	"github.com/spambloom/spambloom/bloomdb/snapshot"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
@@ -236,7 +237,7 @@ func TestCheckFolder(t *testing.T) {
 			}
 		}
 		must(t, os.Remove(path))
-		_, own := store.ParseOwnPath(e.Name())
+		_, own := snapshot.ParseOwnPath(e.Name())
 		if err := bloomdb.CheckFolder(dir); (err == nil) == (own && !repair.Expendable(e.Name()) || e.Name() == "identity" || strings.HasPrefix(e.Name(), "journal-")) {
 			t.Errorf("without %s: %v", e.Name(), err)
 		}

@@ -23,7 +23,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/bloomdb/recent"
 	"github.com/spambloom/spambloom/bloomdb/repair"
-	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/snapshot"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -195,7 +195,7 @@ func (db *DB) Fault() error {
 }
 
 // fileForms are the forms of all binary files.
-var fileForms = []folder.FileForm{journal.Form, store.SnapshotForm, journal.SegmentsForm.FileForm, mask.Form.FileForm,
+var fileForms = []folder.FileForm{journal.Form, snapshot.Form, journal.SegmentsForm.FileForm, mask.Form.FileForm,
 	commonness.Form.FileForm, never.Form.FileForm, wire.OwnVotesForm.FileForm, clock.Form.FileForm}
 
 // Repair opens the database like Open, and repairs damage that Open rejects. From a damaged

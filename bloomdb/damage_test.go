@@ -14,7 +14,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/repair"
-	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/snapshot"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -82,7 +82,7 @@ func TestDamagedSnapshot(t *testing.T) {
 			if name == "identity" {
 				_, err = folder.ReadIdentity(work)
 			} else {
-				_, err = store.ReadSnapshot(bad, keyID, nil)
+				_, err = snapshot.Read(bad, keyID, nil)
 			}
 			var damage *folder.DamageError
 			if !errors.As(err, &damage) || damage.Path != bad || damage.Offset > int64(len(good)) {
@@ -235,7 +235,7 @@ func FuzzSnapshot(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "fuzz.snapshot")
 	f.Fuzz(func(t *testing.T, data []byte) {
 		testenv.Check(t, os.WriteFile(path, data, 0o600))
-		store.ReadSnapshot(path, bloomdbtest.Ring.KeyID, nil)
+		snapshot.Read(path, bloomdbtest.Ring.KeyID, nil)
 	})
 }
 

@@ -15,7 +15,8 @@
 //	journal   the log of this site's own changes
 //	wire      records that go through Redis
 //	mask      hidden bits of retouched messages
-//	store     own filters, other sites' parts, snapshots
+//	snapshot  files of filters
+//	store     own filters, other sites' parts
 //	never     messages on the never-list
 //	recent    sightings of the last minutes and hours
 //	sketch    near-duplicates

@@ -13,7 +13,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
-	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/snapshot"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -121,7 +121,7 @@ func TestFailingSnapshots(t *testing.T) {
 	db := bloomdbtest.Open(t, o)
 	bloomdbtest.Report(t, db, 1)
 	c.Add(10 * time.Minute)
-	blocked := store.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: bloomdbtest.SettingsOf(db).Generation(layout.SpamFilter, c.Now())})
+	blocked := snapshot.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: bloomdbtest.SettingsOf(db).Generation(layout.SpamFilter, c.Now())})
 	if err := os.MkdirAll(blocked+"/x", 0o700); err != nil { // a rename onto it fails
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/mask"
+	"github.com/spambloom/spambloom/bloomdb/snapshot"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
@@ -395,7 +396,7 @@ func TestMaskNotNamed(t *testing.T) {
 		t.Error("a crash while the mask was written lost a retouch")
 	}
 	testenv.Check(t, db.Save())
-	testenv.Check(t, db.Keyspace().Outbox.SetSnapshots(o.Dir, []string{store.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: generationNow(o)})}, db.Now()))
+	testenv.Check(t, db.Keyspace().Outbox.SetSnapshots(o.Dir, []string{snapshot.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: generationNow(o)})}, db.Now()))
 	crash(t, db)
 	db = bloomdbtest.Open(t, o)
 	if !db.Judge(bloomdbtest.Message(1)).Listed {

@@ -18,6 +18,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/snapshot"
 	"github.com/spambloom/spambloom/bloomdb/status"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/wire"
@@ -206,7 +207,7 @@ func TestDropCutShort(t *testing.T) {
 	b, c := deltasOf(t, "b", 1), deltasOf(t, "b-1", 2)
 	db := openWith(t, b, c)
 	testenv.Check(t, db.Save())
-	name := filepath.Base(store.SitePath(bloomdbtest.OptionsOf(db).Dir, layout.Origin{Site: "b", Epoch: b[0].Epoch}))
+	name := filepath.Base(snapshot.SitePath(bloomdbtest.OptionsOf(db).Dir, layout.Origin{Site: "b", Epoch: b[0].Epoch}))
 	data, err := os.ReadFile(filepath.Join(bloomdbtest.OptionsOf(db).Dir, name))
 	testenv.Check(t, err)
 	testenv.Check(t, db.Drop("b"))

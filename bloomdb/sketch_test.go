@@ -15,7 +15,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/sketch"
-	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/snapshot"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -253,7 +253,7 @@ func TestNewerFilterKind(t *testing.T) {
 	dir := filled(t, true)
 	path := files(t, dir, "spam-*.snapshot")[0]
 	var file strings.Builder
-	s := store.Snapshot{Origin: layout.Origin{Site: "mx1", Epoch: 2}, Sections: []store.Section{{Target: layout.Target{Kind: 200, Gen: 1}, Period: 1, Shape: layout.BitsShape(filter.BitsShape{Lines: 2, K: 8})}}}
+	s := snapshot.File{Origin: layout.Origin{Site: "mx1", Epoch: 2}, Sections: []snapshot.Section{{Target: layout.Target{Kind: 200, Gen: 1}, Period: 1, Shape: layout.BitsShape(filter.BitsShape{Lines: 2, K: 8})}}}
 	keyID := bloomdbtest.Ring.KeyID
 	s.Sections[0].Block = nil
 	s.Sections[0].Shape = layout.BitsShape(filter.BitsShape{K: 8})

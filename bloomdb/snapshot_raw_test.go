@@ -12,7 +12,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/layout"
-	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/snapshot"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -54,8 +54,8 @@ func TestSnapshotOfFullFilters(t *testing.T) {
 		}
 		sec.Raw = nil
 		var file bytes.Buffer
-		testenv.Check(t, (store.Snapshot{Origin: db.Keyspace().Outbox.Self(), Sections: []store.Section{sec}}).Encode(&file, bloomdbtest.Ring.KeyID))
-		coded[store.OwnPath(o.Dir, sec.Target)] = file.Bytes()
+		testenv.Check(t, (snapshot.File{Origin: db.Keyspace().Outbox.Self(), Sections: []snapshot.Section{sec}}).Encode(&file, bloomdbtest.Ring.KeyID))
+		coded[snapshot.OwnPath(o.Dir, sec.Target)] = file.Bytes()
 	}
 	if raw == 0 {
 		t.Fatal("no block is full enough to be raw")
@@ -85,7 +85,7 @@ func TestSnapshotRawOfAnotherSite(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(dir, "mx1"))
 	testenv.Check(t, db.Close())
 	other := layout.Origin{Site: "mx2", Epoch: 7}
-	sec := store.Section{Target: layout.Target{Kind: layout.CountFilter, Gen: 5}, Period: int64(bloomdbtest.SettingsOf(db).Period(layout.CountFilter) / time.Second), Shape: layout.CountsShape(filter.CountsShape{Lines: 1})}
+	sec := snapshot.Section{Target: layout.Target{Kind: layout.CountFilter, Gen: 5}, Period: int64(bloomdbtest.SettingsOf(db).Period(layout.CountFilter) / time.Second), Shape: layout.CountsShape(filter.CountsShape{Lines: 1})}
 	sec.Block = func(uint64, []filter.Cell) []filter.Cell { return nil }
 	for _, raw := range []bool{false, true} {
 		if raw {
@@ -94,8 +94,8 @@ func TestSnapshotRawOfAnotherSite(t *testing.T) {
 			}
 		}
 		var file bytes.Buffer
-		testenv.Check(t, (store.Snapshot{Origin: other, Sections: []store.Section{sec}}).Encode(&file, bloomdbtest.Ring.KeyID))
-		testenv.Check(t, os.WriteFile(store.SitePath(dir, other), file.Bytes(), 0o600))
+		testenv.Check(t, (snapshot.File{Origin: other, Sections: []snapshot.Section{sec}}).Encode(&file, bloomdbtest.Ring.KeyID))
+		testenv.Check(t, os.WriteFile(snapshot.SitePath(dir, other), file.Bytes(), 0o600))
 		db, err := bloomdbtest.TryOpen(bloomdbtest.Options(dir, "mx1"))
 		if raw != (err != nil) || raw && !strings.Contains(err.Error(), "raw block in another site's snapshot") {
 			t.Errorf("raw %v: %v", raw, err)
@@ -118,13 +118,13 @@ func TestSnapshotRawDamage(t *testing.T) {
 		"too short": {append([]byte{0x21, 0x43}, make([]byte, 54)...), false},
 		"too long":  {append([]byte{0x21, 0x43}, make([]byte, 64)...), false},
 	} {
-		sec := store.Section{Target: layout.Target{Kind: layout.CountFilter, Gen: 5}, Period: 1, Shape: shape}
+		sec := snapshot.Section{Target: layout.Target{Kind: layout.CountFilter, Gen: 5}, Period: 1, Shape: shape}
 		sec.Raw = func(_ uint64, dst []byte) ([]byte, int) { return append(dst, tc.code...), 4 }
 		sec.Block = func(uint64, []filter.Cell) []filter.Cell { return nil }
 		var file bytes.Buffer
-		testenv.Check(t, (store.Snapshot{Origin: layout.Origin{Site: "mx1", Epoch: 2}, Sections: []store.Section{sec}}).Encode(&file, bloomdbtest.Ring.KeyID))
+		testenv.Check(t, (snapshot.File{Origin: layout.Origin{Site: "mx1", Epoch: 2}, Sections: []snapshot.Section{sec}}).Encode(&file, bloomdbtest.Ring.KeyID))
 		testenv.Check(t, os.WriteFile(path, file.Bytes(), 0o600))
-		_, err := store.ReadSnapshot(path, bloomdbtest.Ring.KeyID, nil)
+		_, err := snapshot.Read(path, bloomdbtest.Ring.KeyID, nil)
 		if (err == nil) != tc.good {
 			t.Errorf("%s: %v", name, err)
 		}

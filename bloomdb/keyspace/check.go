@@ -17,7 +17,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/never"
-	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/snapshot"
 )
 
 // Check verifies the filters in memory and the files of the keyspace.
@@ -59,7 +59,7 @@ func ReadAll(dir string, keyID [8]byte, votes func(name string) error) error {
 func readFile(dir, name string, keyID [8]byte) (err error) {
 	path := filepath.Join(dir, name)
 	if strings.HasSuffix(name, ".snapshot") && !strings.HasPrefix(name, ".") {
-		_, err = store.ReadSnapshot(path, keyID, nil)
+		_, err = snapshot.Read(path, keyID, nil)
 	}
 	if gen, ok := mask.ParsePath(name); ok {
 		_, err = mask.Read(path, keyID, gen)

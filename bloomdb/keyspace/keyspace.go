@@ -19,6 +19,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/repair"
 	"github.com/spambloom/spambloom/bloomdb/sketch"
+	"github.com/spambloom/spambloom/bloomdb/snapshot"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/vote"
 	"github.com/spambloom/spambloom/bloomdb/wire"
@@ -170,7 +171,7 @@ func (ks *Keyspace) DropSite(site string) error {
 	defer ks.SnapshotMu.Unlock()
 	err := ks.Peers.Drop(site, func(epochs []layout.Origin) {
 		for _, o := range epochs {
-			delete(ks.Files.Saved, store.SitePath(ks.Settings.Dir, o))
+			delete(ks.Files.Saved, snapshot.SitePath(ks.Settings.Dir, o))
 		}
 		ks.Votes.Received.Drop(site)
 	})

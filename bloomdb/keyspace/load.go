@@ -22,6 +22,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/never"
+	"github.com/spambloom/spambloom/bloomdb/snapshot"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/vote"
 )
@@ -112,7 +113,7 @@ func (ks *Keyspace) loadBesideFilters(entries []os.DirEntry, id folder.Identity)
 // unnoticed.
 func (ks *Keyspace) checkPresent(id folder.Identity, entries []os.DirEntry) error {
 	for _, name := range id.Snapshots {
-		if t, own := store.ParseOwnPath(name); own && ks.Settings.Unwanted(t.Kind) {
+		if t, own := snapshot.ParseOwnPath(name); own && ks.Settings.Unwanted(t.Kind) {
 			continue
 		}
 		if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == name }) {
@@ -197,10 +198,10 @@ func (ks *Keyspace) loadFile(name string, segments map[uint32]int64) (t layout.T
 		return t, false, os.Remove(path)
 	}
 	ks.Files.Saved[path] = folder.Saved{} // on disk; the next Save writes or removes it
-	if t, own = store.ParseOwnPath(name); own {
+	if t, own = snapshot.ParseOwnPath(name); own {
 		return t, !ks.Settings.Unwanted(t.Kind), nil // the next Save removes an unwanted file
 	}
-	s, err := store.ReadSnapshot(path, ks.Ring.KeyID, func(s *store.Snapshot) store.Loader { return &store.SiteLoader{Store: ks.Store, Origin: s.Origin} })
+	s, err := snapshot.Read(path, ks.Ring.KeyID, func(s *snapshot.File) snapshot.Loader { return &store.SiteLoader{Store: ks.Store, Origin: s.Origin} })
 	if err == nil {
 		err = ks.checkOrigin(path, t, s.Origin)
 	}
@@ -230,7 +231,7 @@ func isTemporary(name string) bool {
 // loadOwn reads one of this site's own filters.
 func (ks *Keyspace) loadOwn(path string, t layout.Target) error {
 	own := &store.OwnLoader{Store: ks.Store, Want: t, Path: path}
-	s, err := store.ReadSnapshot(path, ks.Ring.KeyID, func(s *store.Snapshot) store.Loader { own.Site = s.Origin.Site; return own })
+	s, err := snapshot.Read(path, ks.Ring.KeyID, func(s *snapshot.File) snapshot.Loader { own.Site = s.Origin.Site; return own })
 	if err == nil {
 		err = ks.checkOrigin(path, t, s.Origin)
 	}
@@ -242,8 +243,8 @@ func (ks *Keyspace) loadOwn(path string, t layout.Target) error {
 
 // checkOrigin compares a snapshot's name with its content.
 func (ks *Keyspace) checkOrigin(path string, t layout.Target, o layout.Origin) error {
-	own := path == store.OwnPath(ks.Settings.Dir, t)
-	if own == (o.Site == ks.Settings.Site) && (own || path == store.SitePath(ks.Settings.Dir, o)) {
+	own := path == snapshot.OwnPath(ks.Settings.Dir, t)
+	if own == (o.Site == ks.Settings.Site) && (own || path == snapshot.SitePath(ks.Settings.Dir, o)) {
 		return nil
 	}
 	return folder.Damaged(path, 0, fmt.Errorf("it belongs to site %s, epoch %d", o.Site, o.Epoch))

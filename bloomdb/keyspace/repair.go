@@ -13,6 +13,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/repair"
+	"github.com/spambloom/spambloom/bloomdb/snapshot"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -58,7 +59,7 @@ func (ks *Keyspace) mendSnapshot(l *store.OwnLoader, err error) error {
 		data, body, found = nil, 0, false // undamaged, but of another filter: its blocks are useless here
 	}
 	if !found {
-		sec = store.Section{Target: l.Want, Shape: layout.BitsShape(ks.Store.ShapeFor(l.Want))}
+		sec = snapshot.Section{Target: l.Want, Shape: layout.BitsShape(ks.Store.ShapeFor(l.Want))}
 	}
 	sec.Period = int64(ks.Settings.Period(l.Want.Kind) / time.Second)
 	if l.Bits == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/filter/coded"
 	"github.com/spambloom/spambloom/bloomdb/layout"
-	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/snapshot"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
@@ -108,7 +108,7 @@ func (w *SnapshotWriter) section(body []byte) (_ []byte, full bool) {
 			continue
 		}
 		at := len(body)
-		body = store.AppendBlockHead(body, uint32(w.block))
+		body = snapshot.AppendBlockHead(body, uint32(w.block))
 		body = coded.AppendCells(body, w.block*t.Kind.BlockSize(), w.cells, t.Kind.Counts())
 		binary.BigEndian.PutUint32(body[at+4:], uint32(len(body)-at-8))
 		if full = len(body) > wire.MaxChunkBody; full {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/layout"
-	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/snapshot"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
@@ -132,15 +132,15 @@ func (ps *Peers) Forget() {
 // position is read before the parts: they may be newer than it, never older.
 func (ps *Peers) Snapshots() []folder.Pending {
 	ps.sitesMu.Lock()
-	sites := make(map[layout.Origin]*store.Snapshot, len(ps.sites))
+	sites := make(map[layout.Origin]*snapshot.File, len(ps.sites))
 	for o, s := range ps.sites {
-		sites[o] = &store.Snapshot{Origin: o, Seq: s.seq, Gaps: s.gaps, Hole: s.hole}
+		sites[o] = &snapshot.File{Origin: o, Seq: s.seq, Gaps: s.gaps, Hole: s.hole}
 	}
 	ps.sitesMu.Unlock()
 	for t, parts := range ps.store.View.Load().AllParts() {
 		for _, p := range parts {
 			if s := sites[p.Origin]; s != nil {
-				s.Sections = append(s.Sections, store.Section{
+				s.Sections = append(s.Sections, snapshot.Section{
 					Target: t, Period: int64(ps.opt.Period(t.Kind) / time.Second), Shape: p.Shape, Block: p.Part.Block,
 				})
 			}
@@ -149,7 +149,7 @@ func (ps *Peers) Snapshots() []folder.Pending {
 	list := make([]folder.Pending, 0, len(sites))
 	for o, s := range sites {
 		list = append(list, folder.Pending{
-			Path:  store.SitePath(ps.opt.Dir, o),
+			Path:  snapshot.SitePath(ps.opt.Dir, o),
 			State: folder.Saved{Seq: s.Seq, Gaps: s.Gaps, Sections: len(s.Sections)},
 			Write: s.Writer(ps.sealer.Ring.KeyID),
 		})

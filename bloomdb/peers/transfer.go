@@ -9,6 +9,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter/coded"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/snapshot"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
@@ -98,7 +99,7 @@ func (ps *Peers) applyChunkSection(o layout.Origin, state *state, r *wire.Record
 	for next := uint64(0); len(blocks.B) > 0; {
 		index := uint64(blocks.U32())
 		code := blocks.Take(int(blocks.U32()))
-		if blocks.Fail || index < next || index >= s.Shape.Blocks(s.Target.Kind) || len(code) > store.MaxBlockCode {
+		if blocks.Fail || index < next || index >= s.Shape.Blocks(s.Target.Kind) || len(code) > snapshot.MaxBlockCode {
 			return fmt.Errorf("%s generation %d: block %d of %d bytes after block %d", s.Target.Kind, s.Target.Gen, index, len(code), next)
 		}
 		err := join(o, s, part, index, code)

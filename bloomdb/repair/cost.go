@@ -9,13 +9,14 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/never"
+	"github.com/spambloom/spambloom/bloomdb/snapshot"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/vote"
 )
 
 // Expendable reports whether the loss of a file costs no reports of this site.
 func Expendable(name string) bool {
-	t, own := store.ParseOwnPath(name)
+	t, own := snapshot.ParseOwnPath(name)
 	switch {
 	case own:
 		return t.Kind == layout.ClassFilter || t.Kind == layout.CountFilter || t.Kind == layout.DomainFilter
@@ -30,7 +31,7 @@ func Expendable(name string) bool {
 
 // CostOf describes the content of a file, and so the cost of its loss.
 func CostOf(name string) string {
-	t, own := store.ParseOwnPath(name)
+	t, own := snapshot.ParseOwnPath(name)
 	_, votes := vote.ParseOwnVotesPath(name)
 	_, isMask := mask.ParsePath(name)
 	_, isCommon := commonness.Files.Parse(name)

@@ -18,7 +18,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/peers"
-	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/snapshot"
 	"github.com/spambloom/spambloom/bloomdb/vote"
 )
 
@@ -69,7 +69,7 @@ func (m *Mending) mendIdentity(o *layout.Settings, keyID, f string, fault error)
 // site's filters among them; 0 if none can be read.
 func ownFiles(dir string, entries []os.DirEntry) (names []string, epoch uint64) {
 	for _, e := range entries {
-		_, own := store.ParseOwnPath(e.Name())
+		_, own := snapshot.ParseOwnPath(e.Name())
 		_, votes := vote.ParseOwnVotesPath(e.Name())
 		_, isMask := mask.ParsePath(e.Name())
 		_, isCommon := commonness.Files.Parse(e.Name())
@@ -91,7 +91,7 @@ func isForeign(id folder.Identity, folder, site string) bool {
 	entries, _ := os.ReadDir(folder) // a folder that cannot be read has none
 	filters := 0
 	for _, e := range entries {
-		if _, own := store.ParseOwnPath(e.Name()); !own {
+		if _, own := snapshot.ParseOwnPath(e.Name()); !own {
 			continue
 		}
 		s, keyID, ok := SnapshotHead(filepath.Join(folder, e.Name()))
@@ -128,7 +128,7 @@ func mutedNames(muted []folder.MutedSite) string {
 }
 
 // SnapshotHead reads the head of a snapshot made under any key.
-func SnapshotHead(path string) (s store.Snapshot, keyID [8]byte, ok bool) {
+func SnapshotHead(path string) (s snapshot.File, keyID [8]byte, ok bool) {
 	f, _, err := folder.OpenFile(path)
 	if err != nil {
 		return s, keyID, false
@@ -140,7 +140,7 @@ func SnapshotHead(path string) (s store.Snapshot, keyID [8]byte, ok bool) {
 		return s, keyID, false
 	}
 	keyID = [8]byte(start[10:18])
-	s, _, err = store.DecodeSnapshotHead(&folder.CheckedReader{R: in}, keyID)
+	s, _, err = snapshot.DecodeHead(&folder.CheckedReader{R: in}, keyID)
 	return s, keyID, err == nil
 }
 
@@ -156,7 +156,7 @@ func headKeys(f string) (ids []string) {
 			if data, err := folder.ReadFile(path); err == nil {
 				id, ok = JournalKey(data)
 			}
-		} else if _, own := store.ParseOwnPath(e.Name()); own {
+		} else if _, own := snapshot.ParseOwnPath(e.Name()); own {
 			_, id, ok = SnapshotHead(path)
 		}
 		if text := hex.EncodeToString(id[:]); ok && !slices.Contains(ids, text) {

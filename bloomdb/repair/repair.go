@@ -11,7 +11,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
-	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/snapshot"
 )
 
 // Repaired is one action of Repair.
@@ -35,7 +35,7 @@ func (m *Mending) Note(path, fault, lost string) {
 
 // SectionAt decodes the head of the only section of an own snapshot, and returns where its blocks
 // begin. If the head is damaged, the blocks are searched for in the whole file.
-func SectionAt(data []byte, site string) (sec store.Section, body int, found bool) {
+func SectionAt(data []byte, site string) (sec snapshot.Section, body int, found bool) {
 	const size = 1 + 3*8 + 1
 	at := folder.FileHead + 1 + len(site) + 4*8 + 4 + 4
 	if len(data) < at+size+4 || string(folder.Seal(slices.Clone(data[at:at+size]))) != string(data[at:at+size+4]) {
@@ -49,7 +49,7 @@ func SectionAt(data []byte, site string) (sec store.Section, body int, found boo
 
 // SalvageBlocks passes every block with a right checksum to the loader. It returns the number of
 // bytes that belong to no such block.
-func SalvageBlocks(data []byte, sec store.Section, l store.Loader) (lost int) {
+func SalvageBlocks(data []byte, sec snapshot.Section, l snapshot.Loader) (lost int) {
 	for len(data) > 0 {
 		index, code, ok := blockAt(data, sec.Shape.Blocks(sec.Target.Kind))
 		if !ok {
@@ -57,12 +57,12 @@ func SalvageBlocks(data []byte, sec store.Section, l store.Loader) (lost int) {
 			continue
 		}
 		var err error
-		switch number := uint64(index &^ store.RawBlock); {
-		case index == store.EndOfSection:
-		case index&store.RawBlock != 0:
-			_, err = store.DecodeRaw(sec, number, code, l)
+		switch number := uint64(index &^ snapshot.RawBlock); {
+		case index == snapshot.EndOfSection:
+		case index&snapshot.RawBlock != 0:
+			_, err = snapshot.DecodeRaw(sec, number, code, l)
 		default:
-			_, err = store.DecodeCoded(sec, number, code, nil, l)
+			_, err = snapshot.DecodeCoded(sec, number, code, nil, l)
 		}
 		if err != nil {
 			lost += len(code)
@@ -79,7 +79,7 @@ func blockAt(data []byte, blocks uint64) (index uint32, code []byte, ok bool) {
 	}
 	index = binary.BigEndian.Uint32(data)
 	n := int(binary.BigEndian.Uint32(data[4:]))
-	if n > store.MaxBlockCode || len(data) < 8+n+4 || index != store.EndOfSection && uint64(index&^store.RawBlock) >= blocks {
+	if n > snapshot.MaxBlockCode || len(data) < 8+n+4 || index != snapshot.EndOfSection && uint64(index&^snapshot.RawBlock) >= blocks {
 		return 0, nil, false
 	}
 	sealed := folder.Seal(slices.Clone(data[:8+n]))

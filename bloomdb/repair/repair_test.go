@@ -21,6 +21,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/repair"
+	"github.com/spambloom/spambloom/bloomdb/snapshot"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
@@ -183,7 +184,7 @@ func saved(t testing.TB, reports int) (data []byte, tg layout.Target) {
 	}
 	testenv.Check(t, ks.Save())
 	tg = layout.Target{Kind: layout.SpamFilter, Gen: ks.Settings.Generation(layout.SpamFilter, ks.Settings.Now())}
-	data, err := os.ReadFile(store.OwnPath(ks.Settings.Dir, tg))
+	data, err := os.ReadFile(snapshot.OwnPath(ks.Settings.Dir, tg))
 	testenv.Check(t, err)
 	return data, tg
 }
@@ -226,7 +227,7 @@ func TestSalvageBlocks(t *testing.T) {
 }
 
 // salvaged returns the bits in the undamaged blocks of a section, and the number of bytes lost.
-func salvaged(t testing.TB, blocks []byte, sec store.Section) (bits *filter.Bits, lost int) {
+func salvaged(t testing.TB, blocks []byte, sec snapshot.Section) (bits *filter.Bits, lost int) {
 	t.Helper()
 	ks := keyspace.New(keyspacetest.Config(t.TempDir(), "a", keyspacetest.NewClock().Now))
 	sec.Period = int64(ks.Settings.Reports.Period.Seconds())

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/layout"
-	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/snapshot"
 )
 
 // DamagedFiles returns the damaged and missing files of one keyspace.
@@ -39,7 +39,7 @@ func (fl *Files) noteDamage(name, cost string) {
 
 // noteLostDomains records that counts of link domains are lost.
 func (f *Files) noteLostDomains(name string) {
-	if t, own := store.ParseOwnPath(name); own && t.Kind == layout.DomainFilter {
+	if t, own := snapshot.ParseOwnPath(name); own && t.Kind == layout.DomainFilter {
 		f.asideMu.Lock()
 		f.DomainsLost = true
 		f.asideMu.Unlock()

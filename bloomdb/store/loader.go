@@ -8,6 +8,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/snapshot"
 )
 
 // OwnLoader loads snapshots of this site's own filters.
@@ -20,7 +21,7 @@ type OwnLoader struct {
 	counts *filter.Counts
 }
 
-func (l *OwnLoader) Section(sec Section) (err error) {
+func (l *OwnLoader) Section(sec snapshot.Section) (err error) {
 	if sec.Target != l.Want || l.Bits != nil || l.counts != nil {
 		return folder.Damaged(l.Path, 0, fmt.Errorf("it contains %s generation %d", sec.Target.Kind, sec.Target.Gen))
 	}
@@ -41,7 +42,7 @@ func (l *OwnLoader) Section(sec Section) (err error) {
 	return err
 }
 
-func (l *OwnLoader) cells(_ Section, cells []filter.Cell) error {
+func (l *OwnLoader) Cells(_ snapshot.Section, cells []filter.Cell) error {
 	if l.counts == nil {
 		l.Bits.SetCells(cells)
 		return nil
@@ -52,7 +53,7 @@ func (l *OwnLoader) cells(_ Section, cells []filter.Cell) error {
 	return nil
 }
 
-func (l *OwnLoader) raw(_ Section, i uint64, code []byte) error {
+func (l *OwnLoader) Raw(_ snapshot.Section, i uint64, code []byte) error {
 	if l.counts != nil {
 		l.counts.RaiseRaw(i, code)
 	} else {
@@ -68,7 +69,7 @@ type SiteLoader struct {
 	part   *PartOf
 }
 
-func (l *SiteLoader) Section(sec Section) (err error) {
+func (l *SiteLoader) Section(sec snapshot.Section) (err error) {
 	if sec.Target.Kind == layout.DomainFilter {
 		return fmt.Errorf("counts of %s are never published", sec.Target.Kind)
 	}
@@ -82,13 +83,13 @@ func (l *SiteLoader) Section(sec Section) (err error) {
 	return err
 }
 
-func (l *SiteLoader) cells(_ Section, cells []filter.Cell) error {
+func (l *SiteLoader) Cells(_ snapshot.Section, cells []filter.Cell) error {
 	if l.part == nil {
 		return nil
 	}
 	return l.part.Merge(cells)
 }
 
-func (l *SiteLoader) raw(Section, uint64, []byte) error {
+func (l *SiteLoader) Raw(snapshot.Section, uint64, []byte) error {
 	return errors.New("raw block in another site's snapshot")
 }

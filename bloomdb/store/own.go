@@ -7,6 +7,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/snapshot"
 )
 
 // ownFilter gives access to one of the site's own filters, of bits or of counts.
@@ -71,9 +72,9 @@ func (st *Store) OwnSnapshots(self layout.Origin) []folder.Pending {
 	var list []folder.Pending
 	for sec, changes := range st.OwnSections() {
 		list = append(list, folder.Pending{
-			Path:  OwnPath(st.Opt.Dir, sec.Target),
+			Path:  snapshot.OwnPath(st.Opt.Dir, sec.Target),
 			State: folder.Saved{Changes: changes + 1, Sections: 1},
-			Write: Snapshot{Origin: self, Sections: []Section{sec}}.Writer(st.Ring.KeyID),
+			Write: snapshot.File{Origin: self, Sections: []snapshot.Section{sec}}.Writer(st.Ring.KeyID),
 		})
 	}
 	return list
@@ -81,12 +82,12 @@ func (st *Store) OwnSnapshots(self layout.Origin) []folder.Pending {
 
 // OwnSections yields this site's own filters as sections of snapshots, with their number of
 // changes.
-func (st *Store) OwnSections() iter.Seq2[Section, int64] {
-	return func(yield func(Section, int64) bool) {
+func (st *Store) OwnSections() iter.Seq2[snapshot.Section, int64] {
+	return func(yield func(snapshot.Section, int64) bool) {
 		going := true
 		add := func(t layout.Target, changes int64, s layout.Shape, own ownCells) {
 			period := int64(st.Opt.Period(t.Kind) / time.Second)
-			going = going && yield(Section{Target: t, Period: period, Shape: s, Block: own.Block, Raw: own.AppendRaw}, changes)
+			going = going && yield(snapshot.Section{Target: t, Period: period, Shape: s, Block: own.Block, Raw: own.AppendRaw}, changes)
 		}
 		v := st.View.Load()
 		for _, g := range v.Reports {

@@ -1,4 +1,12 @@
-package store
+// Package snapshot reads and writes the files in which filters are kept: one own filter, or all
+// parts of another site. bloomdb/FORMAT.md describes their bytes.
+//
+//	File.Writer   origin and position, then each section: its head, its blocks, its end
+//	Read          verifies all of it, and passes each section and block to a Loader
+//
+// It owns no filter and no lock: package store has the filters and loads them, package folder
+// replaces a file by a new one.
+package snapshot
 
 import (
 	"bufio"
@@ -29,12 +37,13 @@ const (
 	rawFrom = 32
 )
 
-var SnapshotForm = folder.FileForm{Name: "snapshot", Magic: "SBSNAP\r\n", Version: 1}
+// Form is the head of each file.
+var Form = folder.FileForm{Name: "snapshot", Magic: "SBSNAP\r\n", Version: 1}
 
-// Snapshot is a file of filters of one origin. It contains either one of this site's own
-// filters, or all parts of another site and the position in its stream. ReadSnapshot returns
-// no sections: it passes them to the loader.
-type Snapshot struct {
+// File is a snapshot: filters of one origin. It contains either one of this site's own
+// filters, or all parts of another site and the position in its stream. Read returns no
+// sections: it passes them to the loader.
+type File struct {
 	Origin   layout.Origin
 	Seq      uint64
 	Gaps     uint64
@@ -52,12 +61,12 @@ type Section struct {
 }
 
 // Writer returns a function that writes the snapshot.
-func (s Snapshot) Writer(keyID [8]byte) func(io.Writer) error {
+func (s File) Writer(keyID [8]byte) func(io.Writer) error {
 	return func(w io.Writer) error { return s.Encode(w, keyID) }
 }
 
-func (s Snapshot) Encode(w io.Writer, keyID [8]byte) error {
-	if _, err := w.Write(SnapshotForm.Begin(keyID)); err != nil {
+func (s File) Encode(w io.Writer, keyID [8]byte) error {
+	if _, err := w.Write(Form.Begin(keyID)); err != nil {
 		return err
 	}
 	head := []byte{byte(len(s.Origin.Site))}
@@ -129,17 +138,17 @@ func writeBlock(w io.Writer, frame []byte) error {
 	return folder.WriteChecked(w, frame)
 }
 
-// Loader receives the content of a snapshot: section once for each section, then cells or raw
+// Loader receives the content of a snapshot: Section once for each section, then Cells or Raw
 // for each of its blocks.
 type Loader interface {
 	Section(sec Section) error
-	cells(sec Section, cells []filter.Cell) error
-	raw(sec Section, i uint64, code []byte) error // code is verified
+	Cells(sec Section, cells []filter.Cell) error
+	Raw(sec Section, i uint64, code []byte) error // code is verified
 }
 
-// ReadSnapshot reads and verifies a file, and passes its content to load. A nil load only
+// Read reads and verifies a file, and passes its content to load. A nil load only
 // verifies. Damage is a *DamageError. For a newer version, the error wraps ErrNewer.
-func ReadSnapshot(path string, keyID [8]byte, load func(s *Snapshot) Loader) (s Snapshot, err error) {
+func Read(path string, keyID [8]byte, load func(s *File) Loader) (s File, err error) {
 	f, info, err := folder.OpenFile(path)
 	if err != nil {
 		return s, fmt.Errorf("snapshot: %w", err)
@@ -147,7 +156,7 @@ func ReadSnapshot(path string, keyID [8]byte, load func(s *Snapshot) Loader) (s 
 	defer f.Close()
 	size := min(1<<20, info.Size()+1) // a small folder has many small files
 	r := &folder.CheckedReader{R: bufio.NewReaderSize(f, int(size))}
-	s, n, err := DecodeSnapshotHead(r, keyID)
+	s, n, err := DecodeHead(r, keyID)
 	if err == nil {
 		var l Loader
 		if load != nil {
@@ -179,12 +188,12 @@ type loadError struct{ err error }
 
 func (e *loadError) Error() string { return e.err.Error() }
 
-func DecodeSnapshotHead(r *folder.CheckedReader, keyID [8]byte) (s Snapshot, sections uint32, err error) {
+func DecodeHead(r *folder.CheckedReader, keyID [8]byte) (s File, sections uint32, err error) {
 	head, err := r.More(folder.FileHead)
 	if err != nil {
 		return s, 0, err
 	}
-	if err := SnapshotForm.Check(head, keyID); err != nil {
+	if err := Form.Check(head, keyID); err != nil {
 		return s, 0, err
 	}
 	r.Next()
@@ -300,7 +309,7 @@ func DecodeCoded(sec Section, index uint64, code []byte, buf []filter.Cell, l Lo
 		return cells, fmt.Errorf("block %d: %w", index, errors.Join(err, folder.Trailing(rest)))
 	}
 	if l != nil {
-		if err := l.cells(sec, cells); err != nil {
+		if err := l.Cells(sec, cells); err != nil {
 			return cells, &loadError{err}
 		}
 	}
@@ -313,7 +322,7 @@ func DecodeRaw(sec Section, index uint64, code []byte, l Loader) (used int, err 
 		return 0, fmt.Errorf("block %d: %w", index, err)
 	}
 	if l != nil {
-		if err := l.raw(sec, index, code); err != nil {
+		if err := l.Raw(sec, index, code); err != nil {
 			return 0, &loadError{err}
 		}
 	}
