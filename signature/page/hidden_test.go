@@ -49,7 +49,7 @@ func TestVisible2(t *testing.T) {
 		{"sheet without end", "a<style>.x{display:none", "a"},
 		{"collapsed", "a<b style='visibility:collapse'>b</b>c", "ac"},
 		{"small in other measures", "a<b style='font-size:0.05rem'>b</b><b style='font-size:1pt'>c</b><b style='font-size:calc(1px)'>d</b><b style='font-size:3pt'>e</b>", "ae"},
-		{"margins outside", "a<p style='margin-left:9999px'>b</p><p style='margin-top:-900px'>c</p><p style='margin-right:-900px'>d</p><p style='margin:calc(0px-9in)'>e</p>f", "af"},
+		{"margins outside", "a<p style='margin-left:9999px'>b</p><p style='margin-top:-900px'>c</p><p style='margin-right:-900px'>d</p><p style='margin:calc(0px-9in)'>e</p><p style='margin-left:-60em'>f</p>g", "ag"},
 		{"places outside", "a<p style='position:absolute;right:-900px'>b</p><p style='position:absolute;bottom:-900px'>c</p><p style='position:fixed;inset:-900px'>d</p>e", "ae"},
 		{"masks", "a<b style='-webkit-mask:url(x)'>b</b><b style='mask-image:url(x)'>c</b><b style='clip-path:inset(1px)'>d</b><b style='mask:none'>e</b>", "ae"},
 		{"moved", "a<b style='scale:0'>b</b><b style='translate:-900px'>c</b><b style='content-visibility:hidden'>d</b><b style='translate:none'>e</b>", "ae"},
