@@ -47,6 +47,22 @@ func TestVisible2(t *testing.T) {
 		{"conditional comments", "<!--[if mso]>a<![endif]--><![if !mso]>b<![endif]>", "b"},
 		{"nested", "<style>.x{display:none}</style><div class=x>a<div>b</div><p style='display:block'>c</div>d", "d"},
 		{"sheet without end", "a<style>.x{display:none", "a"},
+		{"collapsed", "a<b style='visibility:collapse'>b</b>c", "ac"},
+		{"small in other measures", "a<b style='font-size:0.05rem'>b</b><b style='font-size:1pt'>c</b><b style='font-size:calc(1px)'>d</b><b style='font-size:3pt'>e</b>", "ae"},
+		{"margins outside", "a<p style='margin-left:9999px'>b</p><p style='margin-top:-900px'>c</p><p style='margin-right:-900px'>d</p><p style='margin:calc(0px-9in)'>e</p><p style='margin-left:-60em'>f</p>g", "ag"},
+		{"places outside", "a<p style='position:absolute;right:-900px'>b</p><p style='position:absolute;bottom:-900px'>c</p><p style='position:fixed;inset:-900px'>d</p>e", "ae"},
+		{"masks", "a<b style='-webkit-mask:url(x)'>b</b><b style='mask-image:url(x)'>c</b><b style='clip-path:inset(1px)'>d</b><b style='mask:none'>e</b>", "ae"},
+		{"moved", "a<b style='scale:0'>b</b><b style='translate:-900px'>c</b><b style='content-visibility:hidden'>d</b><b style='translate:none'>e</b>", "ae"},
+		{"no width", "a<p style='overflow-x:hidden;width:0'>b</p>c", "ac"},
+		{"colours of their own", "a<b style='-webkit-text-fill-color:white'>b</b><b style='background-color:black;color:black'>c</b><b style='background:black no-repeat;color:black'>d</b>", "a"},
+		{"colours from outside", "a<b style='color:white'>b<i style='color:inherit'>c</i><i style='background-color:transparent'>d</i><i style='background-color:inherit'>e</i><i style='background:none'>f</i></b>", "a"},
+		{"forms of colours", "a<b style='color:var(--x)'>b</b><b style='color:#00000000'>c</b><b style='color:#ffffffff'>d</b><b style='color:rgb(100% 100% 100%)'>e</b><b style='color:rgb(300,255,255)'>f</b><b style='color:#fff'>g</b>", "a"},
+		{"names of colours", "a<b style='color:gainsboro'>b</b><b style='background-color:navy;color:navy'>c</b>", "a"},
+		{"no colour", "a<b style='background-color:rgb(0,0,0,1,1);color:black'>b</b>", "ab"},
+		{"no pseudo-class", "<style>b:{display:none} [title]{color:white}</style>a<b>b</b><i title=x>c</i>", "ab"},
+		{"on pictures", "a<b style='background:url(x) black;color:black'>b</b><b style='background-image:url(x);color:white'>c</b>", "abc"},
+		{"font before a rule", "<style>@font-face{font-family:a;src:url(b)}.x{display:none}</style>a<b class=x>b</b>", "a"},
+		{"blanks in a pseudo-class", "<style>b:nth-child(2n + 1){display:none}</style>a<b>b</b>", "a"},
 	} {
 		if got := shows(tt.in); got != tt.want {
 			t.Errorf("%s: %q shows %q, want %q", tt.name, tt.in, got, tt.want)

@@ -207,7 +207,6 @@ func (s *style) fontSize(v string) {
 		}
 	case n == 0, unit == "%" && n <= 10, unit == "em" && n <= 0.1, unit == "ex" && n <= 0.1:
 		s.setLook(tiny, true)
-	case unit == "%", unit == "em", unit == "ex":
 	case unit == "rem":
 		s.setLook(tiny, n <= 0.1)
 	case unit == "pt":
