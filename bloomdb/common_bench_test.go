@@ -41,7 +41,7 @@ func BenchmarkJudgeCommonness(b *testing.B) {
 			mustReportSet(b, db, wordy(n, words(1_000_000*(n+1), 100)...))
 		}
 	}
-	sender := bloomdb.Sender{From: "shop.example", Network: "192.0.2.0/24"}
+	sender := bloomdb.Sender{From: "shop.example"}
 	for _, c := range []struct {
 		name string
 		set  func(n int) signature.Set

@@ -11,28 +11,19 @@ import (
 
 // Sender is where a message comes from, as far as this site has proof.
 type Sender struct {
-	From    string // registrable domain of From that this site's verifier proved; "": not proved
-	Network string // of the client: any form that is the same each time
-}
-
-// name returns the name under which the sender's mail is learned.
-func (s Sender) name() string {
-	if s.From != "" {
-		return s.From
-	}
-	return s.Network
+	From string // registrable domain of From that this site's verifier proved; "": not proved
 }
 
 // Learn records a message that arrived at a time and was not reported, unless its evidence e lists
 // it, or would without its sender or the never-list: features of many senders' mail are no evidence
-// (package commonness). Call it after Judge: otherwise the message would count in its own favour. It
+// (package commonness). Mail without a proven sender is not learned. Call it after Judge: otherwise the message would count in its own favour. It
 // is a change in memory; a crash loses that of ten minutes.
 func (db *DB) Learn(set signature.Set, s Sender, e judging.Evidence, at time.Time) {
 	if matchesReport(e) || db.ks.Closed.Load() {
 		return
 	}
 	for _, ks := range db.keys {
-		ks.Learn(set, commonness.Mail{Sender: s.name(), From: s.From, At: at})
+		ks.Learn(set, commonness.Mail{Sender: s.From, At: at})
 	}
 }
 
@@ -65,7 +56,7 @@ func (db *DB) LearnArchived(set signature.Set, from string, at time.Time) (learn
 	case matchesReport(db.Judge(set)):
 		return false, nil
 	}
-	m := commonness.Mail{Sender: from, From: from, At: at, Archived: true}
+	m := commonness.Mail{Sender: from, At: at, Archived: true}
 	for _, ks := range db.keys {
 		if !ks.Learn(set, m) {
 			return false, ErrLearned

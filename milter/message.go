@@ -280,13 +280,12 @@ func (m *message) received() signature.Message {
 }
 
 // from returns who answers for the message.
-func (m *message) from() (s bloomdb.Sender) {
+func (m *message) from() bloomdb.Sender {
 	fields := m.header
 	if m.cut {
 		fields = nil
 	}
-	s.From, s.Network = m.options.rules.Sender(&m.Envelope, fields)
-	return s
+	return bloomdb.Sender{From: m.options.rules.Sender(&m.Envelope, fields)}
 }
 
 // beginning returns the first share bytes of the message. It reads no temporary file.

@@ -10,9 +10,9 @@
 // A feature is a keyed number: a key of a sketch, the structure of a page, an image, a link domain.
 // It is common if at least Enough senders sent it on at least Enough days, after one of each for
 // each day on which it was reported. A sender is a registrable domain that the site's own verifier
-// proved, or a client's network. So nothing that one sender does makes a feature common, nor what
-// ten thousand do in two days. Mail of a network is not learned if it resembles a report. Otherwise a
-// campaign that goes on would make up for the reports of it (TestFloodBuysDays).
+// proved. So nothing that one sender does makes a feature common, nor what ten thousand do in two
+// days (TestFloodBuysDays). Mail without a proof is not learned: hosts cost a spammer less than
+// domains, and where few users report, a campaign lasts longer than three days (contrib/benchmarks.md).
 //
 // The package owns the sets, their expiry, their memory and their files (FORMAT.md). It does not
 // choose features, which package sketch does. Nothing of it is exchanged: a lying member has no

@@ -19,8 +19,6 @@ const (
 	// clearDays is how many days of unreported mail a sender needs for each day of reports.
 	clearDays = 10
 
-	sampled = 8 // features of a message by which it resembles a report
-
 	senders, days, reportDays = 64, 32, 16 // numbers of a feature's entries
 
 	room   = 8_000_000 // entries of a set
@@ -92,8 +90,7 @@ func New(opt *layout.Settings, ring *keyring.Ring) *Table {
 // Mail is unreported mail to learn from.
 type Mail struct {
 	Features []uint64
-	Sender   string    // whoever answers for it: a proven domain, or a network
-	From     string    // the proven domain of From; "": none
+	Sender   string    // the proven domain of From; "": it is not learned
 	Message  uint64    // hash of its text or body; 0: it has neither
 	At       time.Time // of arrival; it decides the day
 
@@ -104,12 +101,9 @@ type Mail struct {
 
 // Learn records the features of a message that nobody reported, and reports whether it did. It is
 // idempotent: a second copy of one sender on one day changes nothing. It does nothing if the set is
-// full or the sender has used its share, nor for mail without a proven From that resembles a report.
+// full or the sender has used its share.
 func (t *Table) Learn(m Mail) bool {
 	if t == nil || t.opt.Reports.NoCommonness || m.Sender == "" {
-		return false
-	}
-	if m.From == "" && t.resemblesReport(m.Features) {
 		return false
 	}
 	day, sender := dayOf(m.At), t.hash(m.Sender)
@@ -126,23 +120,10 @@ func (t *Table) Learn(m Mail) bool {
 		s.add(entry(f, ofSender, sender%senders))
 		s.add(entry(f, ofDay, uint64(day)%days))
 	}
-	if m.From != "" {
-		from := t.hash(m.From)
-		s.add(entry(from, ofDay, uint64(day)%days))
-		t.recent.note(m.Message, from)
-	}
+	s.add(entry(sender, ofDay, uint64(day)%days))
+	t.recent.note(m.Message, sender)
 	s.changes.Add(1)
 	return true
-}
-
-// resemblesReport reports whether most of a sample of features were reported. Otherwise a campaign
-// from many hosts, as it goes on, would make up for the reports of it.
-func (t *Table) resemblesReport(features []uint64) bool {
-	sample, n := features[:min(len(features), sampled)], 0
-	for _, f := range sample {
-		n += t.count(f, ofReport, reportDays, 1)
-	}
-	return 2*n > len(sample)
 }
 
 // Reported takes back what was learned of a message that is reported now: from now on its features

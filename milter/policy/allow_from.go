@@ -41,19 +41,11 @@ func authenticFrom(e *Envelope, header []signature.Field, authservID string) str
 	return ""
 }
 
-// Sender returns who answers for a message: the registrable domain of From, if the results of the
-// MTA's own verifier prove it, and the network of the client, 256 addresses of IPv4 or a /48 of IPv6.
-// The header is nil if part of it was not kept.
-func (r *Rules) Sender(e *Envelope, header []signature.Field) (from, network string) {
+// Sender returns the registrable domain of From, if the results of the MTA's own verifier prove it,
+// else "". The header is nil if part of it was not kept.
+func (r *Rules) Sender(e *Envelope, header []signature.Field) string {
 	_, host, _ := cutAddress(authenticFrom(e, header, r.allow.authservID))
-	client, bits := e.Client.Unmap(), 48
-	if client.Is4() {
-		bits = 24
-	}
-	if prefix, err := client.Prefix(bits); err == nil && client.IsValid() {
-		network = prefix.String()
-	}
-	return suffix.Registrable(host), network
+	return suffix.Registrable(host)
 }
 
 // isRepeatable reports whether the parts of a message that verifiers copy into their fields

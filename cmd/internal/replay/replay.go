@@ -35,11 +35,10 @@ type Message struct {
 // sender returns who answers for a message. There is no verifier: the From of ham counts as proven,
 // that of spam does not, as forged ones are not.
 func (m *Message) sender() bloomdb.Sender {
-	s := bloomdb.Sender{Network: m.From}
-	if !m.Spam {
-		s.From = m.From
+	if m.Spam {
+		return bloomdb.Sender{}
 	}
-	return s
+	return bloomdb.Sender{From: m.From}
 }
 
 // Options determine how an archive is run.
