@@ -33,6 +33,12 @@ var synonyms = map[string][]string{
 	"never": {"allow", "whitelist"}, "mute": {"ban"}, "undo": {"withdraw"}, "backup": {"dump", "export"},
 }
 
+// ours are the texts for the library's verbs.
+var ours = map[string]string{
+	"completion": "print a script that completes commands in a shell",
+	"help":       "show the help of a command",
+}
+
 // arrange gives the root and the verbs below it their help, and suggestions for wrong names.
 func arrange(root *cobra.Command) {
 	root.SetHelpFunc(showHelp)
@@ -47,16 +53,8 @@ func arrange(root *cobra.Command) {
 		}
 		return nil
 	}
-	root.InitDefaultHelpCmd() // the library's commands, in this program's words
-	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		cmd.SuggestFor = synonyms[cmd.Name()]
-		switch cmd.Name() {
-		case "help":
-			cmd.Short = "show the help of a command"
-		case "completion":
-			cmd.Short = "print a script that completes commands in a shell"
-		}
 	}
 	checkHelp(root)
 }
@@ -141,7 +139,7 @@ func writeCommands(b *strings.Builder, parent *cobra.Command) {
 				fmt.Fprintf(b, "\n%s:\n", title)
 				title = ""
 			}
-			fmt.Fprintf(b, "  %-*s %s\n", parent.Commands()[0].NamePadding(), name, rest[at].Short)
+			fmt.Fprintf(b, "  %-*s %s\n", parent.Commands()[0].NamePadding(), name, cmp.Or(ours[name], rest[at].Short))
 			rest = slices.Delete(rest, at, at+1)
 		}
 	}
