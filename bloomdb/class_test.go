@@ -237,7 +237,7 @@ func TestClassWithoutReport(t *testing.T) {
 // A report to a full class filter loses its class, and is accepted.
 func TestClassesFull(t *testing.T) {
 	o := classOptions(t.TempDir(), "mx1")
-	o.Reports.Capacity = 200 // 400 signatures in a generation
+	o.Reports.Capacity = 400 // 400 signatures in a generation
 	log := logTo(&o)
 	db := bloomdbtest.Open(t, o)
 	lost := 0

@@ -282,7 +282,7 @@ func TestFull(t *testing.T) {
 	if !errors.Is(err, layout.ErrFull) {
 		t.Fatalf("after %d reports: %v, want ErrFull", n, err)
 	}
-	if n < 40 { // 50 messages of 8 keys in 5 generations: 80 keys each
+	if n < 20 { // 50 messages of 4 keys in 5 generations: 50 keys each
 		t.Errorf("full after %d reports of two keys", n)
 	}
 	if s := db.Status(); s.ErrorPerMail > 2*1e-6 {

@@ -118,7 +118,7 @@ func TestSketchReportedTwice(t *testing.T) {
 	mustReportSet(t, db, set)
 	own := reports(db)[0].Sketches.Own
 	ones := own.Ones()
-	if most := int64(layout.PlannedEntries * 4); ones > most || ones < most/2 {
+	if most := int64(signature.StoredAnchors * (layout.AnchorCopies + 20) * 4); ones > most || ones < most/2 {
 		t.Errorf("a report sets %d bits, at most %d", ones, most)
 	}
 	mustReportSet(t, db, set)
@@ -233,7 +233,8 @@ func TestSketchFilterFull(t *testing.T) {
 		mustReportSet(t, db, wordy(n, words(1000*n, 60)...))
 	}
 	own := reports(db)[0].Sketches.Own
-	for ; own.Ones() <= bloomdbtest.SettingsOf(db).FillLimit(layout.SketchFilter, own.Shape()); own.Set(keyring.Stretch(uint64(own.Ones()))) {
+	for n, limit := uint64(0), bloomdbtest.SettingsOf(db).FillLimit(layout.SketchFilter, own.Shape()); own.Ones() <= limit; n++ {
+		own.Set(keyring.Stretch(n))
 	}
 	ones := own.Ones()
 	mustReportSet(t, db, wordy(9, words(9000, 60)...))
@@ -276,11 +277,12 @@ func TestSketchSizes(t *testing.T) {
 		what      string
 		got, most float64
 	}{
-		{"bytes a reported message", float64(s.Bytes()) * float64(o.Reports.Keep) / float64(o.Reports.Capacity), 85.1},
+		{"bytes a reported message", float64(s.Bytes()) * float64(o.Reports.Keep) / float64(o.Reports.Capacity), 151.2},
 		{"error of a full generation", s.Error(full), 0.03},
 		{"error at the capacity", s.Error(planned), 0.0153},
 		{"error at the capacity, an eighth revoked", s.Error(planned * revoked), 0.022},
 		{"error a mail at the capacity, an eighth revoked", 10 * sketch.MatchError(s.Error(planned*revoked)), 9e-9},
+		{"error a mail by its page, at the capacity, an eighth revoked", 10 * sketch.ShapeError(s.Error(planned*revoked)), 7.2e-8},
 		{"error a mail, all full", 10 * sketch.MatchError(s.Error(full)), 3.1e-7},
 	} {
 		if tc.got > tc.most || tc.got < tc.most*0.85 {

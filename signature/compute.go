@@ -110,7 +110,7 @@ func (c *computer) compute(m mail.Message) Set {
 			signsBody = true
 		}
 	}
-	if s, ok := c.shapeSketch(m.Header); ok {
+	if s, ok := c.shapeSketch(m.Header, set.Sketches); ok {
 		set.Sketches = append(set.Sketches, s)
 		signsBody = true
 	}

@@ -37,8 +37,8 @@ func (c *computer) shownPage() *visible.View {
 }
 
 // shapeSketch returns the sketch of the page that the message shows, if that has enough
-// structure.
-func (c *computer) shapeSketch(header []mail.Field) (s sketch.Sketch, ok bool) {
+// structure. texts are the other sketches of the message.
+func (c *computer) shapeSketch(header []mail.Field, texts []sketch.Sketch) (s sketch.Sketch, ok bool) {
 	v := c.shownPage()
 	if v == nil {
 		return s, false
@@ -51,7 +51,11 @@ func (c *computer) shapeSketch(header []mail.Field) (s sketch.Sketch, ok bool) {
 	if k.Bones >= leastBones && k.BoneKinds >= leastKinds {
 		shape.Coarse = k.Coarse
 	}
-	if words.IsEnough(c.reader.shown.Text, words.Ample) { // its words have a sketch of their own
+	if shape.Outlines = []uint64{digest.Mix(k.Fine)}; k.Outlines[0] != 0 {
+		shape.Outlines = k.Outlines[:]
+	}
+	if words.IsEnough(c.reader.shown.Text, words.Ample) {
+		shape.Runs = runsOf(texts)
 		return sketch.OfShape(shape), true
 	}
 	paths := links.PathsOf(v.References, &c.work)
@@ -65,6 +69,28 @@ func (c *computer) shapeSketch(header []mail.Field) (s sketch.Sketch, ok bool) {
 	slices.Sort(contents)
 	shape.Contents = slices.Compact(contents)
 	return sketch.OfShape(shape), true
+}
+
+// maxRuns is the number of runs of words that join a page. With more, a filter's error would
+// find enough of them too often.
+const maxRuns = 24
+
+// runsOf returns the smallest runs of words of the text that a report lists, ascending.
+func runsOf(texts []sketch.Sketch) (runs []uint64) {
+	if len(texts) == 0 || texts[0].Kind != digest.KindSketch || texts[0].AskOnly {
+		return nil
+	}
+	runs = make([]uint64, 0, maxRuns+1)
+	for _, key := range texts[0].Keys {
+		if len(runs) == maxRuns && key.Hash >= runs[maxRuns-1] {
+			continue
+		}
+		if i, found := slices.BinarySearch(runs, key.Hash); !found {
+			runs = slices.Insert(runs, i, key.Hash)
+			runs = runs[:min(len(runs), maxRuns)]
+		}
+	}
+	return runs
 }
 
 // showsLinkedPicture reports whether the page of a message has a remote picture and a link.

@@ -2,6 +2,7 @@ package signature_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,6 +50,62 @@ func isFound(asked mailing, reported ...mailing) bool {
 	return false
 }
 
+// otherPage is words with a page of their own around them.
+const otherPage = "</h2><dl><dd><blockquote><pre><code></code></pre></blockquote></dl><em><h4><h5></h5></h4></em><map><area><area></map><button>go</button><strong><small><sub><sup></sup></sub></small></strong><textarea></textarea><form><ul><li><input><li><b>fetch</b></ul><dl><dt><i>today</i><dd><img><hr></dl></form><ol><li><u><h3></h3>"
+
+// newsletter is a page with a text of its own, in a table with so many rows.
+func newsletter(before string, rows int, text []string) signature.Message {
+	var b strings.Builder
+	b.WriteString("From: a@a.example\nContent-Type: text/html\n\n<html><head><meta></head><body>" + before + "<center><img src=1.png></center><div><ul><li>")
+	for i := range rows {
+		fmt.Fprintf(&b, "<table><tr><td valign=top><h2>%s</h2><p>%s</p></td></tr></table>", text[i], strings.Join(text[i*len(text)/rows:(i+1)*len(text)/rows], " "))
+	}
+	b.WriteString("</ul></div><form><input><button></button></form><hr></body></html>\n")
+	return signature.Parse([]byte(b.String()))
+}
+
+// A page with a few more elements matches by a share of the runs of words, which alone is too small.
+// The same share in another page does not match, and neither does the page with other words.
+func TestShapeNearlyTheSame(t *testing.T) {
+	words := func(from, to int) (list []string) {
+		for i := from; i < to; i++ {
+			list = append(list, fmt.Sprintf("%c%c%c%c%c", 'b'+i%19, 'a'+i/19%7*3, 'd'+i%13, 'e'+i%3*5, 'k'+i%7))
+		}
+		return list
+	}
+	text, others := words(0, 300), words(1000, 1300)
+	share := slices.Concat(others[:110], text[:90], others[110:210])
+	other := signature.Parse([]byte("From: a@a.example\nContent-Type: text/html\n\n" + otherPage + "<p>" + strings.Join(share, " ")))
+	for name, c := range map[string]struct {
+		asked []signature.Message
+		least int // of all seeds and messages
+		most  int
+	}{
+		"rows, a share of the words":     {[]signature.Message{newsletter("", 6, share)}, 7, 8},
+		"wrappers, a share of the words": {[]signature.Message{newsletter("<div>", 4, share), newsletter("<center>", 4, share), newsletter("<table><tr><td>", 4, share)}, 14, 24},
+		"rows, other words":              {[]signature.Message{newsletter("", 6, others)}, 0, 0},
+		"another page, a share":          {[]signature.Message{other}, 0, 0},
+	} {
+		found := 0
+		for seed := range uint64(8) {
+			keyed, st := sketchtest.KeyedBy(seed), make(sketchtest.Store)
+			for _, s := range signature.Compute(newsletter("", 4, text)).Sketches {
+				st.Report(s, keyed)
+			}
+			for _, m := range c.asked {
+				for _, s := range signature.Compute(m).Sketches {
+					if _, ok := st.Found(s, keyed); ok && s.Kind == signature.KindShape {
+						found++
+					}
+				}
+			}
+		}
+		if found < c.least || found > c.most {
+			t.Errorf("%s: found %d times, want %d to %d", name, found, c.least, c.most)
+		}
+	}
+}
+
 func TestShapeNeedsAWitness(t *testing.T) {
 	first := mailing{"a.example", "Parcel", "a.example", "x/1.png", 1, "collect today"}
 	second := mailing{"b.example", "Lottery", "b.example", "y/2.png", 1, "winner chosen"}
@@ -68,7 +125,8 @@ func TestShapeNeedsAWitness(t *testing.T) {
 		{"two senders, rows added", more, []mailing{first, second}, false},
 		{"many senders, rows added", more, []mailing{first, second, third, {"f.example", "S", "f.example", "v/6.png", 1, "six"}, {"g.example", "S", "g.example", "v/7.png", 1, "seven"}}, true},
 		{"the same picture and words", mailing{"h.example", "Parcel collect", "h.example", "campaign-orchard/harvest-basket.png", 1, "fetch today"}, []mailing{picture}, true},
-		{"the same picture in another page", mailing{"h.example", "Parcel collect", "h.example", "campaign-orchard/harvest-basket.png", 3, "fetch today"}, []mailing{picture}, false},
+		{"the same picture and words, rows added", mailing{"h.example", "Parcel collect", "h.example", "campaign-orchard/harvest-basket.png", 2, "fetch today"}, []mailing{picture}, true},
+		{"the same picture and words in another page", mailing{"h.example", "Parcel collect", "h.example", "campaign-orchard/harvest-basket.png", 1, otherPage}, []mailing{picture}, false},
 	} {
 		if got := isFound(tt.asked, tt.reported...); got != tt.want {
 			t.Errorf("%s: found %t, want %t", tt.name, got, tt.want)

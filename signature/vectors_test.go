@@ -17,7 +17,8 @@ import (
 var update = flag.Bool("update", false, "rewrite testdata/*.want")
 
 // vector returns the content of a .want file: a line for each signature, for each image
-// the anchors and keys of its first view, a line for each domain, then the text.
+// the anchors and keys of its first view, for each group of a page a line, a line for each
+// domain, then the text.
 func vector(m signature.Message) []byte {
 	var b bytes.Buffer
 	set := signature.Compute(m)
@@ -31,6 +32,14 @@ func vector(m signature.Message) []byte {
 				fmt.Fprintf(&b, "image anchor %016x\n", g.Anchor)
 			}
 			fmt.Fprintf(&b, "image keys %016x\n", reported[0].Keys)
+		}
+	}
+	for _, s := range set.Sketches {
+		if s.Kind != signature.KindShape {
+			continue
+		}
+		for _, g := range s.Reported(func(hash uint64) uint64 { return hash }) {
+			fmt.Fprintf(&b, "shape %s %016x keys %016x\n", g.By, g.Anchor, g.Keys)
 		}
 	}
 	for i, d := range set.Domains {

@@ -38,9 +38,9 @@ const (
 const FirstRung = 2
 
 // ladderShare is the number of planned signatures for each planned key in the ladder filter. A
-// signature that changes sides n times takes n-1 keys. One in 128 may thus be contested eight
+// signature that changes sides n times takes n-1 keys. One in 64 may thus be contested eight
 // times.
-const ladderShare = 16
+const ladderShare = 8
 
 // RungsPerGeneration returns the number of keys that the ladder filter of one generation has
 // room for.

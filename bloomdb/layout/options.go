@@ -120,9 +120,13 @@ func (o *Settings) MessagesPerGeneration() float64 {
 	return Unevenness * float64(o.Reports.Capacity) / float64(o.Reports.Keep)
 }
 
+// plannedSignatures is the number of signatures of a reported message that the filters have room
+// for, unless KeysPerMessage is less. The spam of four archives has 2.0 on average, at most 4.
+const plannedSignatures = 4
+
 // KeysPerGeneration returns the number of signatures that one generation has room for.
 func (o *Settings) KeysPerGeneration() float64 {
-	return Unevenness * float64(o.Reports.Capacity) * float64(o.Reports.KeysPerMessage) / float64(o.Reports.Keep)
+	return o.MessagesPerGeneration() * float64(min(o.Reports.KeysPerMessage, plannedSignatures))
 }
 
 // lookupError returns the largest error of one lookup by which all lookups of a message
@@ -155,7 +159,7 @@ func (o *Settings) ClassShape() filter.BitsShape {
 // SketchEntriesPerGeneration returns the number of entries that the sketch filter of one
 // generation has room for: those of reports and of revocations.
 func (o *Settings) SketchEntriesPerGeneration() float64 {
-	return Unevenness * float64(o.Reports.Capacity) * PlannedEntries / float64(o.Reports.Keep)
+	return o.MessagesPerGeneration() * PlannedEntries
 }
 
 func (o *Settings) SketchShape() filter.BitsShape {
@@ -177,9 +181,10 @@ func (o *Settings) CountsShape() filter.CountsShape {
 //
 // # Error
 //
-// An entry sets four bits in one line, at p = 3 % in a full generation. A reported message
-// of three groups of 20 keys takes 85 bytes, including the extra quarter of a generation's
-// room and its revocations. Eight bits would have a larger error at this size and would
+// An entry sets four bits in one line, at p = 3 % in a full generation. The sketches of a reported
+// message take 151 bytes, including the extra quarter of a generation's room and its revocations.
+// They are planned with PlannedEntries. A text has three groups of 20 keys, 72 entries with the
+// anchors, and a page up to 64 more. The spam of four archives has 97 to 127 on average. Eight bits would have a larger error at this size and would
 // double the ones in deltas and parts. Two lines would give 2.9 % and twice the cache misses
 // for keys that are present. At the capacity, evenly over the generations, p is 1.5 %; with
 // an eighth of it revoked, 2.2 %.
@@ -196,10 +201,8 @@ func (o *Settings) CountsShape() filter.CountsShape {
 // there are many.
 const (
 	AnchorCopies   = 4
-	plannedGroups  = 3
-	plannedKeys    = 20
-	PlannedEntries = plannedGroups * (AnchorCopies + plannedKeys) // entries of one report
-	sketchKeyError = 0.03                                         // chance that a full filter contains an absent entry
+	PlannedEntries = 128  // entries of one report
+	sketchKeyError = 0.03 // chance that a full filter contains an absent entry
 )
 
 // Unwanted reports whether the options disable a kind: classes, sketches or counts of

@@ -10,6 +10,10 @@ import (
 // sixth of its words store.
 const learnedKeys = 128
 
+// learnedOfPage is the number of words and paths, or of runs of words, of a page that are learned: the
+// smallest, of which reports store the first.
+const learnedOfPage = 32
+
 // Features returns the features of a message by which package commonness learns: of a text its
 // smallest keys, of an image its anchors, of a page its structure, words and paths, and the link
 // domains.
@@ -21,9 +25,11 @@ func (sk *Index) Features(set signature.Set) (features []uint64) {
 	}
 	others := slices.DeleteFunc(slices.Clone(set.Sketches), func(s signature.Sketch) bool { return s.Kind == signature.KindSketch })
 	for _, s := range sk.Asked(others) {
-		for _, g := range s.Groups {
+		for i, g := range s.Groups {
 			if hasWords(g) {
-				features = append(features, g.Keys...)
+				if i == 0 || !hasWords(s.Groups[i-1]) { // the groups of all outlines have the same
+					features = append(features, g.Keys[:min(len(g.Keys), learnedOfPage)]...)
+				}
 			} else {
 				features = append(features, g.Anchor)
 			}

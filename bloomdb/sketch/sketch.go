@@ -27,8 +27,9 @@ const (
 	typicalGroups = 300
 	typicalKeys   = 50
 	typicalNeed   = 8
-	shapeKeys     = 64
-	shapeNeed     = 6
+	shapeGroups   = 2
+	shapeKeys     = 24
+	shapeNeed     = 3
 )
 
 // MatchError returns the chance that such a message, reported by nobody, matches in one filter
@@ -40,7 +41,7 @@ func MatchError(p float64) float64 {
 // ShapeError returns the same for a page of much structure and many words: the chance that it
 // matches by its words. By its senders it is a thousandth of that.
 func ShapeError(p float64) float64 {
-	return math.Pow(p, layout.AnchorCopies) * atLeast(shapeNeed, shapeKeys, p)
+	return shapeGroups * math.Pow(p, layout.AnchorCopies) * atLeast(shapeNeed, shapeKeys, p)
 }
 
 // atLeast returns P(Binomial(n, p) >= t).

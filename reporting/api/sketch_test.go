@@ -99,7 +99,7 @@ func TestSketchRefused(t *testing.T) {
 		{Sketch{Kind: "image", Anchors: features(7, 0, true)}, "anchors: more than 6 at position 0"},
 		{Sketch{Kind: "image", Anchors: features(6, 0, false)}, "anchors: number 2 stands there twice"},
 		{Sketch{Kind: "image", Anchors: features(12, 1, true)}, "anchors: number 12 is at position 11; the last one is 10"},
-		{Sketch{Kind: "shape", Anchors: features(4, 1, true)}, "anchors: more than 3"},
+		{Sketch{Kind: "shape", Anchors: features(5, 1, true)}, "anchors: more than 4"},
 		{Sketch{Kind: "shape", Keys: features(65, 0, true)}, "keys: more than 64 at position 0"},
 		{Sketch{Kind: "image", Keys: byView(21)}, "keys: more than 220"},
 		{Sketch{Kind: "image", Keys: features(21, 0, true)}, "keys: more than 20 at position 0"},

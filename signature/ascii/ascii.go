@@ -45,11 +45,20 @@ func IsSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\
 
 // AppendLower appends text to dst, with ASCII letters in lower case.
 func AppendLower(dst, text []byte) []byte {
-	for _, c := range text {
+	n := len(dst)
+	dst = append(dst, text...)
+	lower := dst[n:]
+	for ; len(lower) >= 8; lower = lower[8:] {
+		const ones, high = 0x0101010101010101, 0x8080808080808080
+		w := binary.LittleEndian.Uint64(lower)
+		low := w &^ high // the sums below do not reach the next byte
+		isCapital := (low + (0x80-'A')*ones) &^ (low + (0x80-'Z'-1)*ones) &^ w & high
+		binary.LittleEndian.PutUint64(lower, w|isCapital>>2)
+	}
+	for i, c := range lower {
 		if 'A' <= c && c <= 'Z' {
-			c |= 0x20
+			lower[i] = c | 0x20
 		}
-		dst = append(dst, c)
 	}
 	return dst
 }

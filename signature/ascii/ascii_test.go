@@ -37,6 +37,25 @@ func TestFold(t *testing.T) {
 	}
 }
 
+// Only capital letters change, wherever they stand.
+func TestAppendLower(t *testing.T) {
+	var text, want []byte
+	for range 11 { // 257 bytes each, so that every byte has every place in a word of eight
+		for c := range 257 {
+			text = append(text, byte(c))
+			if 'A' <= c && c <= 'Z' {
+				c += 'a' - 'A'
+			}
+			want = append(want, byte(c))
+		}
+	}
+	for from := range 9 {
+		if got := ascii.AppendLower(nil, text[from:]); !bytes.Equal(got, want[from:]) {
+			t.Fatalf("from %d: %q", from, got)
+		}
+	}
+}
+
 func TestClasses(t *testing.T) {
 	for c := range 256 {
 		b := byte(c)

@@ -60,6 +60,9 @@ func (l *Finder) scan(v *visible.View, others bool) {
 
 // scanReading records the links in the text that is its author's own, or in what it quotes.
 func (l *Finder) scanReading(r visible.Reading, rank page.Rank, quoted bool) {
+	if quoted && len(r.Quotes) == 0 {
+		return
+	}
 	text, own := withoutListFooter(r.Text), 0
 	for _, q := range r.Quotes {
 		start, end := min(q.Start, len(text)), min(q.End, len(text))

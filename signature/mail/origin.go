@@ -3,6 +3,8 @@ package mail
 import (
 	"mime"
 	"strings"
+
+	"github.com/spambloom/spambloom/signature/ascii"
 )
 
 // Answer is whether a message answers another one or forwards it, and how that is known.
@@ -20,11 +22,19 @@ type Origin struct {
 	IsList bool // a mailing list distributed it
 }
 
+// longestOrigin is the length of the longest name of a field that OriginOf reads.
+const longestOrigin = len("x-mailman-version")
+
 // OriginOf reads a message's header.
 func OriginOf(header []Field) Origin {
 	var o Origin
+	var buf [longestOrigin]byte
 	for _, f := range header {
-		switch name := strings.ToLower(strings.TrimRight(f.Name, " \t")); name {
+		name := strings.TrimRight(f.Name, " \t")
+		if len(name) > longestOrigin {
+			continue
+		}
+		switch string(ascii.AppendLower(buf[:0], []byte(name))) {
 		case "in-reply-to", "references":
 			o.Answer = ByThread
 		case "subject":

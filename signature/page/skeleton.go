@@ -1,6 +1,11 @@
 package page
 
-import "github.com/spambloom/spambloom/signature/work"
+import (
+	"strings"
+
+	"github.com/spambloom/spambloom/signature/digest"
+	"github.com/spambloom/spambloom/signature/work"
+)
 
 const (
 	// maxBones bounds the elements of a coarse skeleton. Those behind them do not count.
@@ -9,6 +14,8 @@ const (
 	longestRow = 8
 	// maxKinds bounds the different elements that are counted.
 	maxKinds = 8
+	// Outlines is the number of outlines of a page.
+	Outlines = 2
 )
 
 // Skeleton is the structure of a page without its content. It has two forms: all start tags
@@ -21,6 +28,10 @@ type Skeleton struct {
 	TagKinds     int    // number of different tags, up to maxKinds
 	BoneKinds    int    // the same for the coarse one
 	HasLayout    bool   // it has a table, a picture or a form, and is not just text
+	// Outlines are each a hash of two of the different runs of three tags, chosen by their hashes. Of two
+	// pages that share a share s of their runs, an outline is the same with a chance of s^2. They
+	// are 0 if there are fewer than eight different runs.
+	Outlines [Outlines]uint64
 }
 
 // skeleton collects the tags of the page that is read.
@@ -28,8 +39,11 @@ type skeleton struct {
 	bones []uint64 // of the coarse one
 	fine  uint64
 	tags  int
-	boxed bool             // an element of isLayout was read
+	boxed bool             // an element with layoutPart was read
 	kinds [maxKinds]uint64 // different tags; 0 where there are fewer
+	last  [2]uint64        // the tags before the one that is read
+	runs  [maxKinds]uint64 // different runs of three tags
+	least [Outlines][2]uint64
 }
 
 // restart empties s for another page. It keeps its buffer, unless that is too large.
@@ -47,11 +61,42 @@ func (s *skeleton) add(name []byte, attributes uint32) {
 	h = (h ^ uint64(attributes)) * fnvPrime
 	s.fine = (s.fine ^ h ^ s.fine>>29) * fnvPrime
 	s.tags++
+	if s.tags > len(s.last) {
+		s.addRun(digest.Mix(s.last[0] + digest.Mix(s.last[1]+digest.Mix(h))))
+	}
+	s.last = [...]uint64{s.last[1], h}
 	addKind(&s.kinds, h)
-	s.boxed = s.boxed || isLayout[string(name)]
-	if isBone[string(name)] && len(s.bones) < maxBones {
+	part := partOf[string(name)]
+	s.boxed = s.boxed || part&layoutPart != 0
+	if part&bonePart != 0 && len(s.bones) < maxBones {
 		s.bones = withoutRow(append(s.bones, h))
 	}
+}
+
+// addRun adds a run of three tags to the outlines. Each keeps the two different runs with the
+// smallest hashes.
+func (s *skeleton) addRun(run uint64) {
+	addKind(&s.runs, run)
+	for i := range s.least {
+		h, l := digest.Mix(run+uint64(i)), &s.least[i]
+		switch {
+		case l[0] == 0 || h < l[0]:
+			l[0], l[1] = h, l[0]
+		case h > l[0] && (l[1] == 0 || h < l[1]):
+			l[1] = h
+		}
+	}
+}
+
+// outlines returns the outlines of the page.
+func (s *skeleton) outlines() (o [Outlines]uint64) {
+	if count(&s.runs) < maxKinds {
+		return o
+	}
+	for i, l := range s.least {
+		o[i] = digest.Mix(l[0] + digest.Mix(l[1]+uint64(i)))
+	}
+	return o
 }
 
 // addKind adds a tag to a set, if there is room.
@@ -90,7 +135,8 @@ func (s *skeleton) skeleton(w *work.Steps) Skeleton {
 		coarse = (coarse ^ b ^ coarse>>29) * fnvPrime
 		addKind(&kinds, b)
 	}
-	return Skeleton{Fine: s.fine, Coarse: coarse, Tags: s.tags, Bones: len(s.bones), TagKinds: count(&s.kinds), BoneKinds: count(&kinds), HasLayout: s.boxed}
+	return Skeleton{Fine: s.fine, Coarse: coarse, Tags: s.tags, Bones: len(s.bones), TagKinds: count(&s.kinds), BoneKinds: count(&kinds),
+		HasLayout: s.boxed, Outlines: s.outlines()}
 }
 
 func count(kinds *[maxKinds]uint64) (n int) {
@@ -100,18 +146,26 @@ func count(kinds *[maxKinds]uint64) (n int) {
 	return n
 }
 
-// isBone are the elements of a coarse skeleton.
-var isBone = setOf("table", "tr", "td", "th", "img", "a", "div", "p", "center", "ul", "ol", "li", "h1", "h2", "h3", "h4", "h5", "h6",
-	"hr", "form", "input", "button", "select", "textarea", "map", "area", "section", "header", "footer", "article", "nav",
-	"v:roundrect", "v:rect", "v:fill", "blockquote", "pre", "dl", "dt", "dd", "iframe", "object", "embed", "svg", "video", "body")
+// part is what an element is for a skeleton.
+type part uint8
 
-// isLayout are elements that mail programs do not write around a letter.
-var isLayout = setOf("table", "img", "map", "form", "input", "button", "center", "iframe", "object", "embed", "v:rect", "v:roundrect")
+const (
+	bonePart   part = 1 << iota // an element of the coarse skeleton
+	layoutPart                  // one that mail programs do not write around a letter
+)
 
-func setOf(names ...string) map[string]bool {
-	m := make(map[string]bool)
-	for _, name := range names {
-		m[name] = true
+var partOf = partsOf(map[part]string{
+	bonePart: `table tr td th img a div p center ul ol li h1 h2 h3 h4 h5 h6 hr form input button select textarea map area section
+		header footer article nav v:roundrect v:rect v:fill blockquote pre dl dt dd iframe object embed svg video body`,
+	layoutPart: "table img map form input button center iframe object embed v:rect v:roundrect",
+})
+
+func partsOf(lists map[part]string) map[string]part {
+	m := make(map[string]part)
+	for p, list := range lists {
+		for name := range strings.FieldsSeq(list) {
+			m[name] |= p
+		}
 	}
 	return m
 }

@@ -1,7 +1,6 @@
 package sketch
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/spambloom/spambloom/signature/digest"
@@ -12,8 +11,16 @@ import (
 const (
 	fineOfSenders   = iota // the fine structure, and senders' codes
 	coarseOfSenders        // the coarse structure, and senders' codes
-	fineOfContents         // the fine structure, and words and paths
+	firstOutline           // an outline, and words and paths
+	secondOutline
 	shapeGroups
+)
+
+// The positions of the keys that join an outline: words and paths of a page of few words, or runs
+// of words of a page of many.
+const (
+	contentsPlace = firstOutline
+	runsPlace     = secondOutline
 )
 
 // A sender's code is codeSize of codeBits numbers. Two senders share 2 of 8 on average, so
@@ -34,6 +41,9 @@ const (
 	// maxContents bounds those of a page that are looked up. Of more than manyContents, one
 	// more must agree.
 	maxContents, manyContents = 64, 32
+	// storedRuns is the number of runs of words of a page that are stored, and needOfRuns the number
+	// of those that must agree.
+	storedRuns, needOfRuns, weakOfRuns = 16, 3, 2
 )
 
 // ByWords is Group.By if words and paths join the structure of a page.
@@ -43,41 +53,53 @@ const ByWords = "words"
 type Shape struct {
 	Fine, Coarse uint64   // hashes of the structure; 0: too little of it
 	Sender       uint64   // hash of the sender's domain
+	Outlines     []uint64 // hashes of parts of the structure
 	Contents     []uint64 // hashes of words and paths, different ones
+	Runs         []uint64 // the same of runs of words, of a page that has enough of them
 }
 
 // OfShape returns the sketch of a page.
 func OfShape(p Shape) Sketch {
 	s := Sketch{Kind: digest.KindShape}
+	code := codeOf(p.Sender)
 	addCode := func(anchor uint64, pos uint32) {
 		if anchor == 0 {
 			return
 		}
 		s.Anchors = append(s.Anchors, Feature{anchor, pos})
-		for _, n := range codeOf(p.Sender) {
+		for _, n := range code {
 			s.Keys = append(s.Keys, Feature{codeKey(anchor, n), pos})
 		}
 	}
 	addCode(p.Fine, fineOfSenders)
 	addCode(p.Coarse, coarseOfSenders)
-	if p.Fine != 0 && len(p.Contents) >= fewestContents {
-		s.Anchors = append(s.Anchors, Feature{digest.Mix(p.Fine), fineOfContents})
-		for _, c := range p.Contents[:min(len(p.Contents), maxContents)] {
-			s.Keys = append(s.Keys, Feature{c, fineOfContents})
-		}
+	place, contents := uint32(contentsPlace), p.Contents
+	if len(contents) == 0 {
+		place, contents = runsPlace, p.Runs
+	}
+	if len(contents) < fewestContents {
+		return s
+	}
+	for i, o := range p.Outlines {
+		s.Anchors = append(s.Anchors, Feature{o, firstOutline + uint32(i)})
+	}
+	for _, c := range contents[:min(len(contents), maxContents)] {
+		s.Keys = append(s.Keys, Feature{c, place})
 	}
 	return s
 }
 
 // codeOf returns the numbers of a sender, ascending.
 func codeOf(sender uint64) []int {
-	numbers := make([]int, codeBits)
-	rank := make([]uint64, codeBits)
-	for i := range numbers {
-		numbers[i], rank[i] = i, digest.Mix(sender^digest.Mix(uint64(i)+1))
+	var ranks [codeBits]uint64 // the rank of a number, and the number in its last bits
+	for i := range ranks {
+		ranks[i] = digest.Mix(sender^digest.Mix(uint64(i)+1))&^(codeBits-1) | uint64(i)
 	}
-	slices.SortFunc(numbers, func(a, b int) int { return cmp.Compare(rank[a], rank[b]) })
-	code := numbers[:codeSize]
+	slices.Sort(ranks[:])
+	code := make([]int, codeSize)
+	for i := range code {
+		code[i] = int(ranks[i] % codeBits)
+	}
 	slices.Sort(code)
 	return code
 }
@@ -87,13 +109,14 @@ func codeKey(anchor uint64, n int) uint64 { return digest.Mix(anchor + uint64(n)
 
 // shapeReported returns the groups that a report of a page stores.
 func (s Sketch) shapeReported(keyed func(uint64) uint64) (groups []Group) {
+	contents, isRuns := s.contents(keyed)
+	contents = contents[:min(len(contents), storedOf(isRuns))]
 	for _, a := range s.Anchors {
-		keys := s.keysAt(a.Pos, keyed)
-		if a.Pos == fineOfContents {
-			slices.Sort(keys)
-			keys = keys[:min(len(keys), storedContents)]
+		if a.Pos >= firstOutline {
+			groups = append(groups, contentsGroup(keyed(a.Hash), contents, isRuns))
+		} else {
+			groups = append(groups, senderGroup(a.Pos, keyed(a.Hash), s.keysAt(a.Pos, keyed)))
 		}
-		groups = append(groups, shapeGroup(a.Pos, keyed(a.Hash), keys))
 	}
 	return groups
 }
@@ -101,36 +124,59 @@ func (s Sketch) shapeReported(keyed func(uint64) uint64) (groups []Group) {
 // shapeAsked returns the groups that a check of a page asks for: of each structure all
 // numbers that senders may have left.
 func (s Sketch) shapeAsked(keyed func(uint64) uint64) (groups []Group) {
+	contents, isRuns := s.contents(keyed)
 	for _, a := range s.Anchors {
+		if a.Pos >= firstOutline {
+			groups = append(groups, contentsGroup(keyed(a.Hash), contents, isRuns))
+			continue
+		}
 		keys := make([]uint64, 0, codeBits)
 		for n := range codeBits {
 			keys = append(keys, keyed(codeKey(a.Hash, n)))
 		}
-		if a.Pos == fineOfContents {
-			keys = s.keysAt(a.Pos, keyed)
-		}
-		groups = append(groups, shapeGroup(a.Pos, keyed(a.Hash), keys))
+		groups = append(groups, senderGroup(a.Pos, keyed(a.Hash), keys))
 	}
 	return groups
 }
 
-// shapeGroup returns a group with its needs: a weak match is one sender's code, or a word
-// less than enough.
-func shapeGroup(pos uint32, anchor uint64, keys []uint64) Group {
-	g := Group{Anchor: anchor, Keys: keys}
-	switch pos {
-	case fineOfSenders:
-		g.Need, g.Weak, g.By = needOfTwo, codeSize, "two-senders"
-	case coarseOfSenders:
-		g.Need, g.Weak, g.By = needOfThree, needOfThree, "three-senders"
-	default:
-		g.Need = max(fewestContents, (2*min(len(keys), storedContents)+4)/5)
-		if len(keys) > manyContents {
-			g.Need++
-		}
-		g.Weak, g.By = g.Need-1, ByWords
+// senderGroup returns a group of senders' numbers. A weak match is one sender's code.
+func senderGroup(pos uint32, anchor uint64, keys []uint64) Group {
+	if pos == fineOfSenders {
+		return Group{Anchor: anchor, Keys: keys, Need: needOfTwo, Weak: codeSize, By: "two-senders"}
 	}
+	return Group{Anchor: anchor, Keys: keys, Need: needOfThree, Weak: needOfThree, By: "three-senders"}
+}
+
+// contentsGroup returns a group of the words and paths of a page, or of its runs of words.
+func contentsGroup(anchor uint64, keys []uint64, isRuns bool) Group {
+	g := Group{Anchor: anchor, Keys: keys, Need: needOfRuns, Weak: weakOfRuns, By: ByWords}
+	if isRuns {
+		return g
+	}
+	g.Need = max(fewestContents, (2*min(len(keys), storedContents)+4)/5)
+	if len(keys) > manyContents {
+		g.Need++
+	}
+	g.Weak = g.Need - 1
 	return g
+}
+
+// storedOf returns the number of contents, or of runs of words, that are stored.
+func storedOf(isRuns bool) int {
+	if isRuns {
+		return storedRuns
+	}
+	return storedContents
+}
+
+// contents returns the keys that join an outline, ascending, and whether they are runs of words.
+func (s Sketch) contents(keyed func(uint64) uint64) (keys []uint64, isRuns bool) {
+	keys = s.keysAt(contentsPlace, keyed)
+	if isRuns = len(keys) == 0; isRuns {
+		keys = s.keysAt(runsPlace, keyed)
+	}
+	slices.Sort(keys)
+	return keys, isRuns
 }
 
 // keysAt returns the keys of a position.
@@ -149,11 +195,10 @@ func (s Sketch) shapeEssence(keyed []func(uint64) uint64) Sketch {
 	e := Sketch{Kind: s.Kind, AskOnly: s.AskOnly, Anchors: s.Anchors}
 	used := make([]bool, len(s.Keys))
 	for _, k := range keyed {
-		least := s.keysAt(fineOfContents, k)
-		slices.Sort(least)
-		least = least[:min(len(least), storedContents)]
+		least, isRuns := s.contents(k)
+		least = least[:min(len(least), storedOf(isRuns))]
 		for i, f := range s.Keys {
-			used[i] = used[i] || f.Pos != fineOfContents || slices.Contains(least, k(f.Hash))
+			used[i] = used[i] || f.Pos < firstOutline || slices.Contains(least, k(f.Hash))
 		}
 	}
 	e.Keys = featuresOf(s.Keys, used)

@@ -13,7 +13,7 @@ var allowed = map[string][]string{
 	"signature/picture": {"signature/digest"},
 	"signature/sketch":  {"signature/digest", "signature/picture"},
 	"signature/mail":    {"signature/work", "signature/ascii"},
-	"signature/page":    {"signature/work", "signature/ascii", "signature/span"},
+	"signature/page":    {"signature/work", "signature/ascii", "signature/span", "signature/digest"},
 	"signature/visible": {"signature/work", "signature/ascii", "signature/span", "signature/mail", "signature/page"},
 	"signature/words":   {"signature/work", "signature/span", "signature/digest", "signature/sketch", "signature/mail"},
 	"signature/links":   {"signature/work", "signature/ascii", "signature/suffix", "signature/mail", "signature/span", "signature/page", "signature/visible"},

@@ -32,7 +32,7 @@ func sketchPeriod(t api.SketchTrail) string {
 var witnesses = map[string]string{
 	"two-senders":   "the same page, reported under two senders' domains",
 	"three-senders": "a page of the same outline, reported under three senders' domains",
-	"words":         "the same page with some of its words, links or pictures",
+	"words":         "a page of nearly the same structure, with some of its words, links or pictures",
 }
 
 // likeness describes how many keys were found, and whether they suffice.

@@ -14,10 +14,13 @@ import (
 // Store contains reported groups, as a filter without errors does.
 type Store map[uint64]map[uint64]bool
 
-// Report stores the first groups that a report of s offers.
+// Report stores the first groups that a report of s offers, of a page all.
 func (st Store) Report(s sketch.Sketch, keyed func(uint64) uint64) {
 	groups := s.Reported(keyed)
-	for _, g := range groups[:min(sketch.StoredAnchors, len(groups))] {
+	if s.Kind != digest.KindShape {
+		groups = groups[:min(sketch.StoredAnchors, len(groups))]
+	}
+	for _, g := range groups {
 		if st[g.Anchor] == nil {
 			st[g.Anchor] = make(map[uint64]bool)
 		}
