@@ -44,11 +44,31 @@ func TestLoadingShowsNoPartOfSketches(t *testing.T) {
 	}
 	check(a, "at their site", true)
 	m, pieces := inPieces(t, a, bloomdbtest.PublishSnapshot(t, a))
+	judged := make(chan int) // how many were listed at any moment
+	loaded := make(chan struct{})
+	go func() {
+		wrong := 0
+		for n := 0; ; n++ {
+			select {
+			case <-loaded:
+				judged <- wrong
+				return
+			default:
+			}
+			if b.Judge(near(revoked + n%several)).Listed {
+				wrong++
+			}
+		}
+	}()
 	for i, chunk := range pieces {
 		testenv.Check(t, b.ApplyChunk(m, i, chunk))
 		check(b, "while the snapshot is loaded", false)
 	}
 	testenv.Check(t, b.FinishSnapshot(m))
+	close(loaded)
+	if wrong := <-judged; wrong > 0 {
+		t.Errorf("meanwhile, %d near-duplicates of revoked messages were listed", wrong)
+	}
 	check(b, "after the snapshot", true)
 	if b.Wanting("a") {
 		t.Error("wanting after the snapshot")
