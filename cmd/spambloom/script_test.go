@@ -156,7 +156,7 @@ func startDaemon() (*daemon, error) {
 func smallOptions(dir, site string) bloomdb.Options {
 	return bloomdb.Options{
 		Dir: dir, Site: site, Key: [32]byte{1},
-		Reports: bloomdb.ReportOptions{Capacity: 2000, Classes: true},
+		Reports: bloomdb.ReportOptions{Capacity: 4000, Classes: true},
 		Counts:  bloomdb.CountOptions{Capacity: 1000, Burst: 10 * time.Minute},
 	}
 }

@@ -35,6 +35,9 @@ func (p *patient) milters(s *mta.Server) []finding.Finding {
 	if m.DefaultAction != "accept" {
 		results = append(results, finding.Bad("milter", "set default_action=accept for this milter", "while the daemon is away, %s answers %s: mail is delayed or lost", s.Name, m.DefaultAction))
 	}
+	if p.config.Milter.AuthservID == "" {
+		results = append(results, finding.Skip("milter", "proofs of senders: milter.authserv_id is empty, so the daemon neither learns from mail that arrives nor spares a company's mail when a copy of it is reported; contrib/policy.md shows how to set it"))
+	}
 	if m.Path == "" {
 		return results
 	}

@@ -38,9 +38,10 @@ func Command(c *verb.CLI) *cobra.Command {
 what such mail has in common: the footer of a mailing service, the template of a shop, the
 words of a provider that a phish has copied.
 
-The daemon learns this from the mail that arrives, too (commonness in [reports]). learn is
-for a new site, or for mail that another server received. Name the newest mail first: what
-is learned expires like the reports of this period, five weeks by default, and archives
+The daemon learns this from the mail that arrives, too (commonness in [reports]), if the
+verifier named by milter.authserv_id proves its sender. learn is for a new site, for a site
+without a verifier, or for mail that another server received. Name the newest mail first:
+what is learned expires like the reports of this period, five weeks by default, and archives
 have room for about 20,000 long messages a period.
 
 Something is common if mail of three domains has it, on three days. The domain is that of
