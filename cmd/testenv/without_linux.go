@@ -24,6 +24,7 @@ func RanWithoutRace(t *testing.T) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
+	path := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), program.Fd())
 	args := []string{"-test.v", "-test.count=1", "-test.timeout=0", fmt.Sprintf("-test.short=%t", testing.Short()),
 		"-test.run=^" + regexp.QuoteMeta(t.Name()) + "$"}
 	for _, arg := range os.Args[1:] {
@@ -31,7 +32,7 @@ func RanWithoutRace(t *testing.T) bool {
 			args = append(args, arg)
 		}
 	}
-	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput()
 	t.Logf("%s", out)
 	switch {
 	case err != nil:
@@ -44,25 +45,17 @@ func RanWithoutRace(t *testing.T) bool {
 	return true
 }
 
-// withoutRace builds the package's tests, and returns a path of the program. The file has
-// no name any more, so nothing is left when this process ends, however it ends.
-var withoutRace = sync.OnceValues(func() (path string, err error) {
+// withoutRace builds the package's tests, and returns the program. The file has no name any
+// more, so nothing is left when this process ends, however it ends.
+var withoutRace = sync.OnceValues(func() (program *os.File, err error) {
 	dir, err := os.MkdirTemp("", "spambloom-test-")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	built := filepath.Join(dir, "test")
 	if out, err := exec.Command("go", "test", "-race=false", "-vet=off", "-ldflags=-w", "-c", "-o", built, ".").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build of the tests without the race detector: %w\n%s", err, out)
+		return nil, fmt.Errorf("build of the tests without the race detector: %w\n%s", err, out)
 	}
-	program, err := os.Open(built)
-	if err != nil {
-		return "", err
-	}
-	opened = program
-	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), program.Fd()), nil
+	return os.Open(built)
 })
-
-// opened keeps the program from being closed by the garbage collector.
-var opened *os.File
