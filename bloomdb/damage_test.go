@@ -23,7 +23,7 @@ import (
 // be tested.
 func small(dir string) bloomdb.Options {
 	o := bloomdbtest.Options(dir, "mx1")
-	o.Reports.Capacity, o.Counts.Capacity, o.Reports.Classes = 10, 10, true
+	o.Reports.Capacity, o.Counts.Capacity, o.Reports.Classes = 20, 10, true
 	return o
 }
 

@@ -158,7 +158,11 @@ func (f *Follower) reread(o *origin, tail streams.Position) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := time.Now()
-	if o.looked, o.votesLooked = o.took, o.votes; now.Before(o.rest) {
+	o.looked = o.took
+	if o.mayReadVotes(now) { // until then they were looked at: if they are missing, the site is asked
+		o.votesLooked = o.votes
+	}
+	if now.Before(o.rest) {
 		return
 	}
 	// A stream that ends before our cursor was recreated. Entries that we skipped without

@@ -265,7 +265,7 @@ func (f *Follower) work(o *origin, now time.Time) task {
 	switch {
 	case trust != wire.TrustNone && o.canRepeat(now):
 		t = (*Follower).repeatHeartbeat
-	case trust == wire.TrustVote && o.votesAnnounced != o.votesLooked && now.Sub(o.votesRead) >= votesPause:
+	case trust == wire.TrustVote && o.votesAnnounced != o.votesLooked && o.mayReadVotes(now):
 		t = (*Follower).readVotes
 	case trust != wire.TrustFull || o.isAhead():
 	case o.loading != nil:

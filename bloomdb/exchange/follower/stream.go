@@ -163,6 +163,8 @@ func previous(e streams.Entry) uint64 {
 // minute; a heartbeat announces new ones in a few bytes, and each site reads half a MiB.
 const votesPause = 5 * time.Second
 
+func (o *origin) mayReadVotes(now time.Time) bool { return now.Sub(o.votesRead) >= votesPause }
+
 // readVotes reads the votes of a site with the trust "vote".
 func (f *Follower) readVotes(ctx context.Context, o *origin) error {
 	announced := o.votesAnnounced

@@ -23,7 +23,7 @@ func TestFullDisk(t *testing.T) {
 	if err := os.Mkdir(state, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	err := syscall.Mount("tmpfs", state, "tmpfs", 0, "size=64m")
+	err := syscall.Mount("tmpfs", state, "tmpfs", 0, "size=64m,mode=700")
 	testenv.Need(t, err == nil, "mounts of tmpfs")
 	t.Cleanup(func() {
 		s.Stop(syscall.SIGKILL)
