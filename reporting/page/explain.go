@@ -184,7 +184,7 @@ func (d explainData) Reasons() (list []Because) {
 		case len(t.Spam) > 0:
 			b.Text = "reported, but hidden or revoked here"
 		default:
-			b.Text = "never reported"
+			b.Text = "not listed by any site"
 		}
 		b.Where = strings.Join(slices.Concat(trails(t.Spam, ""), trails(t.Revoked, "revoked at "), votes(t.Votes)), "; ")
 		list = append(list, b)

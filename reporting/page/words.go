@@ -52,9 +52,9 @@ func thousands(n any) string {
 // percent formats a share; a small one is not nothing.
 func percent(x float64) string {
 	if x > 0 && x < 0.0005 {
-		return "<0.1 %"
+		return "<0.1\u00a0%"
 	}
-	return fmt.Sprintf("%.1f %%", 100*x)
+	return fmt.Sprintf("%.1f\u00a0%%", 100*x)
 }
 
 // chance puts a small probability in few words: "1 in 2.3 million".
