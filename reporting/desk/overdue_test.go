@@ -76,8 +76,8 @@ func TestManyDue(t *testing.T) {
 	}
 	s := desktest.New(t, trust.Default(), 0)
 	const n = 300
-	for i := range n {
-		decide(t, s, ledger.Spam, "anna", signature.Set{Signatures: desktest.Letter(i, 0).Signatures[:1]})
+	for i := range n { // three reporters: one has a share of the period's reports
+		decide(t, s, ledger.Spam, fmt.Sprint("user ", i%3), signature.Set{Signatures: desktest.Letter(i, 0).Signatures[:1]})
 	}
 	testenv.Check(t, s.CarryOutAll())
 	for i := range n {
