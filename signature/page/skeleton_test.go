@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Of two pages that share a share s of their runs, an outline is the same with a chance of s^2, and
+// If two pages have a share s of their runs in common, an outline is the same with a chance of s^2, and
 // both independently.
 func TestOutlines(t *testing.T) {
 	const pages, runs = 4000, 40

@@ -79,7 +79,7 @@ func TestPasswordIsReadable(t *testing.T) {
 	}
 }
 
-// What the daemon and the machine can lack is a warning with a command.
+// Each thing that the daemon or the machine can lack is a warning with a command.
 func TestWarnings(t *testing.T) {
 	for name, c := range map[string]struct {
 		examine func(p *patient) []finding.Finding
