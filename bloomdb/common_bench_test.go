@@ -33,7 +33,7 @@ func threadTime(tb testing.TB) time.Duration {
 func BenchmarkJudgeCommonness(b *testing.B) {
 	dbs := [2]*bloomdb.DB{sketchBench(b, true, layout.ReportOptions{Capacity: 100_000, NoCommonness: true}), sketchBench(b, true, layout.ReportOptions{Capacity: 100_000})}
 	r := rand.New(rand.NewPCG(1, 2))
-	for i := range 2_000_000 / 257 {
+	for i := range 2_000_000 / 132 {
 		learnRandom(dbs[1], r, i)
 	}
 	for n := range 64 {

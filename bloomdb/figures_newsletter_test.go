@@ -2,7 +2,10 @@
 
 package bloomdb_test
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestNewsletterFigures prints the table about newsletters of contrib/benchmarks.md: make
 // bench-commonness.
@@ -11,8 +14,26 @@ func TestNewsletterFigures(t *testing.T) {
 	for i := range 8 {
 		shops, share := []int{2, 4}[i/4], []int{10, 30, 60, 90}[i%4]
 		for _, isOff := range []bool{true, false} {
-			o := imitate(t, isOff, shops, [4]int{share, share, share, share})
+			o := imitate(t, imitation{isOff: isOff, shops: shops, shares: [8]int{4: share, share, share, share}})
 			t.Logf("| %d | %d %% | %s | %d of %d | %d | %d of %d |", shops, share, map[bool]string{true: "off", false: "on"}[isOff], o.hit, o.letters, o.unproven, o.caught, o.phish)
+		}
+	}
+}
+
+// TestClickHostFigures prints what the list of mailing services (signature/links/wellknown.txt) changes
+// where behaviour cannot tell them: at a site that is new, and for mail without a proof.
+func TestClickHostFigures(t *testing.T) {
+	t.Log("| phish from | words copied | click host | newsletters hit | without a proof of the sender | variations of phish caught |")
+	for _, first := range []int{0, 4} {
+		for _, share := range []int{5, 10, 15, 20, 25} {
+			var shares [8]int
+			for n := first; n < len(shares); n++ {
+				shares[n] = share
+			}
+			for _, host := range []string{"", "list-manage.com"} {
+				o := imitate(t, imitation{shops: 4, shares: shares, host: host})
+				t.Logf("| week %d | %d %% | %s | %d of %d | %d | %d of %d |", first+1, share, strings.TrimSpace("not listed "+host), o.hit, o.letters, o.unproven, o.caught, o.phish)
+			}
 		}
 	}
 }

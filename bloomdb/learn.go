@@ -15,19 +15,26 @@ type Sender struct {
 }
 
 // Learn records a message that arrived at a time and was not reported, unless its evidence e lists
-// it, or would without its sender or the never-list: features of many senders' mail are no evidence
-// (package commonness). Mail without a proven sender is not learned. Call it after Judge: otherwise the message would count in its own favour. It
-// is a change in memory; a crash loses that of ten minutes.
+// it, or would without the never-list: features of many senders' mail are no evidence (package
+// commonness). Of a message that would be listed without its sender only the sender is recorded: the
+// site still knows it, and holds a report of the message against it. Mail without a proven sender is
+// not learned. Call it after Judge: otherwise the message would count in its own favour. It is a change
+// in memory; a crash loses that of ten minutes.
 func (db *DB) Learn(set signature.Set, s Sender, e judging.Evidence, at time.Time) {
-	if matchesReport(e) || db.ks.Closed.Load() {
+	if e.Listed || e.Never || db.ks.Closed.Load() {
 		return
 	}
+	m := commonness.Mail{Sender: s.From, At: at}
 	for _, ks := range db.keys {
-		ks.Learn(set, commonness.Mail{Sender: s.From, At: at})
+		if len(e.Spared) > 0 {
+			ks.LearnSender(set, m)
+		} else {
+			ks.Learn(set, m)
+		}
 	}
 }
 
-// matchesReport reports whether a message was reported, or resembles one that was. It is not learned.
+// matchesReport reports whether a message was reported, or resembles one that was.
 func matchesReport(e judging.Evidence) bool { return e.Listed || len(e.Spared) > 0 || e.Never }
 
 // Errors of LearnArchived.

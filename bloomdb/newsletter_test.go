@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/signature"
@@ -45,14 +46,17 @@ var languages = []language{
 		"Zbiory w sadzie były małe, cydr warto zamówić wcześnie.", "Czytanie powieści o latarni morskiej odbędzie się na górze."}},
 }
 
-// newsletter is issue n of a shop, of which each language has several.
-func (l language) newsletter(shop, n int) string {
+// newsletter is issue n of a shop, of which each language has several. Host counts the clicks; "": that of
+// the language's mailing service.
+func (l language) newsletter(shop, n int, host string) string {
 	var text []string
 	for k := range 4 {
 		text = append(text, l.body[(3*n+5*shop+k)%len(l.body)])
 	}
-	click := "http://click." + invented(len(l.footer), 1) + ".com/letter" // of the mailing service
-	return strings.Join(append(text, invented(100*shop+n, 12), l.footer, click), " ")
+	if host == "" {
+		host = invented(len(l.footer), 1) + ".com"
+	}
+	return strings.Join(append(text, invented(100*shop+n, 12), l.footer, "http://click."+host+"/letter"), " ")
 }
 
 // invented returns so many words that no other seed has.
@@ -75,15 +79,23 @@ func plain(text string) signature.Set {
 // imitated is what happened to newsletters, and to variations of phish that copies them.
 type imitated struct{ letters, hit, unproven, phish, caught int }
 
-// imitate has shops in five languages send eight newsletters each, those of one language through one
-// mailing service. On each of the last days phish is reported that has a share of the words of one
-// of them, in percent, the last ones first: the footer.
-func imitate(t *testing.T, isOff bool, shops int, shares [4]int) (o imitated) {
-	s := openMailSite(t, func(o *bloomdb.Options) { o.Reports.NoCommonness = isOff })
+// imitation is what imitate does.
+type imitation struct {
+	isOff  bool
+	shops  int    // of a mailing service
+	shares [8]int // of a newsletter's words, in percent, that the phish of each week has; 0: there is none
+	host   string // that counts the clicks; "": one for each language
+}
+
+// imitate has shops in five languages send eight weekly newsletters each, those of one language through
+// one mailing service, each shop on another day of the week. At the end of each week phish is reported
+// that has a share of the words of one of them, the last ones first: the link and the footer.
+func imitate(t *testing.T, c imitation) (o imitated) {
+	s := openMailSite(t, func(o *bloomdb.Options) { o.Reports.NoCommonness = c.isOff })
 	for n := range 8 {
-		for i, l := range languages {
-			for shop := range shops {
-				letter := plain(l.newsletter(shop, n))
+		for shop := range c.shops {
+			for i, l := range languages {
+				letter := plain(l.newsletter(shop, n, c.host))
 				if o.letters++; s.Judge(letter).Listed {
 					o.unproven++
 				}
@@ -91,11 +103,14 @@ func imitate(t *testing.T, isOff bool, shops int, shares [4]int) (o imitated) {
 					o.hit++
 				}
 			}
-			if n < 4 {
+			s.clock.Add(day)
+		}
+		for i, l := range languages {
+			share := c.shares[n]
+			if share == 0 {
 				continue
 			}
-			share := shares[n-4]
-			copied := strings.Fields(l.newsletter(0, n))
+			copied := strings.Fields(l.newsletter(0, n, c.host))
 			copied = copied[len(copied)*(100-share)/100:]
 			own := invented(100_000+10*n+i, max(12, len(copied)*(100-share)/max(share, 1)%60))
 			mustReportSet(t, s.DB, plain(own+" "+strings.Join(copied, " ")))
@@ -105,16 +120,17 @@ func imitate(t *testing.T, isOff bool, shops int, shares [4]int) (o imitated) {
 				o.caught++
 			}
 		}
-		s.clock.Add(day)
+		s.clock.Add(time.Duration(7-c.shops) * day)
 	}
 	return o
 }
 
-// Ten shops, two of each mailing service, so that its footer is not common. No newsletter is hit if the site learns, and some are if it does not; variations of the phish are
-// caught either way, but for those that have little of their own.
+// Ten shops, two of each mailing service, so that its footer is not common. No newsletter is hit if the
+// site learns, and some are if it does not; variations of the phish are caught either way, but for those
+// that have little of their own.
 func TestNewslettersAndTheirImitations(t *testing.T) {
-	shares := [4]int{10, 30, 60, 90}
-	on, off := imitate(t, false, 2, shares), imitate(t, true, 2, shares)
+	shares := [8]int{4: 10, 30, 60, 90}
+	on, off := imitate(t, imitation{shops: 2, shares: shares}), imitate(t, imitation{isOff: true, shops: 2, shares: shares})
 	t.Logf("of %d newsletters are hit: %d, %d if no sender is proved, %d without learning; of %d variations of phish are caught: %d, without learning %d",
 		on.letters, on.hit, on.unproven, off.hit, on.phish, on.caught, off.caught)
 	if on.hit > 0 || off.hit == 0 {

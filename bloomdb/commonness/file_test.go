@@ -37,11 +37,7 @@ func load(t testing.TB, s *site, data []byte, gen int64) error {
 func TestSetsSurviveARestart(t *testing.T) {
 	s := newSite()
 	gen := s.now.Unix() / (168 * 3600)
-	for day := range 3 { // three days of one week; the senders are many
-		s.receive(feature, 10+day, 20+day)
-		s.receive(feature, day)
-		s.nextDay()
-	}
+	s.archive(feature, numbers(8)...)
 	again := newSite()
 	again.now = s.now
 	testenv.Check(t, load(t, again, written(t, s), gen))
@@ -54,12 +50,7 @@ func TestSetsSurviveARestart(t *testing.T) {
 func TestSetGrows(t *testing.T) {
 	s := newSite()
 	gen := s.now.Unix() / (168 * 3600)
-	for day := range 3 { // all in one week
-		if day > 0 {
-			s.nextDay()
-		}
-		s.receive(feature, day)
-	}
+	s.archive(feature, numbers(8)...)
 	small := s.Memory()
 	for i := range uint64(2500) {
 		features := make([]uint64, 128)

@@ -16,10 +16,17 @@ import (
 const (
 	// Enough is how many senders, and how many days, make a feature common.
 	Enough = 3
+	// oldDays is the least age of the oldest of these days.
+	oldDays = 14
+	// oldWeeks is the least age of a sender, in weeks: 15 to 21 days.
+	oldWeeks = 3
+	// reportWeight is how many days more a feature needs for each day on which it was reported.
+	reportWeight = 2
 	// clearDays is how many days of unreported mail a sender needs for each day of reports.
 	clearDays = 10
 
 	senders, days, reportDays = 64, 32, 16 // numbers of a feature's entries
+	weeks, weekCopies         = 8, 3       // of a sender; entries for each week, so that none is old by chance
 
 	room   = 8_000_000 // entries of a set
 	shares = 64        // of a set, one of which a sender may fill on one day
@@ -52,8 +59,8 @@ type Table struct {
 	ring *keyring.Ring
 
 	sets   atomic.Pointer[[]*set] // newest first; replaced as a whole
+	day    atomic.Int64           // of quota: that of the latest mail; changed under mu
 	mu     sync.Mutex             // guards changes of sets, and all below
-	day    int64                  // of quota: that of the latest mail
 	quota  [quotas]int32          // entries that senders added on that day, by their hash
 	recent recent
 }
@@ -95,39 +102,76 @@ type Mail struct {
 	At       time.Time // of arrival; it decides the day
 
 	// Archived: an administrator vouches for the message. No share of a sender bounds it, but it
-	// leaves half of the newest layer to mail that arrives.
+	// leaves half of the newest layer to mail that arrives. From an age of oldDays on, its sender is
+	// an old one.
 	Archived bool
 }
 
-// Learn records the features of a message that nobody reported, and reports whether it did. It is
-// idempotent: a second copy of one sender on one day changes nothing. It does nothing if the set is
-// full or the sender has used its share.
+// Learn records the features of a message that nobody reported, and reports whether it did. Its
+// sender counts for them if it is old. It is idempotent: a second copy of one sender on one day
+// changes nothing. It does nothing if the set is full or the sender has used its share.
 func (t *Table) Learn(m Mail) bool {
 	if t == nil || t.opt.Reports.NoCommonness || m.Sender == "" {
 		return false
 	}
-	day, sender := dayOf(m.At), t.hash(m.Sender)
+	day, week, isOld := t.dated(m)
+	sender := t.hash(m.Sender)
+	isOld = isOld || t.isOld(sender, week)
+	entries := len(m.Features) + 1 + weekCopies
+	if isOld {
+		entries += len(m.Features)
+	}
 	var s *set
 	if m.Archived {
 		s = t.forArchive()
 	} else {
-		s = t.current(sender, int32(2*len(m.Features)+1), day)
+		s = t.current(sender, int32(entries), day)
 	}
 	if s == nil {
 		return false
 	}
 	for _, f := range m.Features {
-		s.add(entry(f, ofSender, sender%senders))
 		s.add(entry(f, ofDay, uint64(day)%days))
+		if isOld {
+			s.add(entry(f, ofSender, sender%senders))
+		}
 	}
 	s.add(entry(sender, ofDay, uint64(day)%days))
+	for _, e := range weekEntries(sender, week) {
+		s.add(e)
+	}
 	t.recent.note(m.Message, sender)
 	s.changes.Add(1)
 	return true
 }
 
+// dated returns the day and the week of a message. That of an archive may be of any time: what is
+// older than the days have numbers, or is dated in the future, has an old day and week instead.
+func (t *Table) dated(m Mail) (day, week int64, isOld bool) {
+	day = dayOf(m.At)
+	today := t.today()
+	if !m.Archived || today-oldDays < day && day <= today {
+		return day, day / 7, false
+	}
+	if day < today-days+1 || day > today {
+		day = today - oldDays - int64(uint64(day)%batch)
+	}
+	return day, min(day/7, today/7-oldWeeks), true
+}
+
+// isOld reports whether mail of a sender arrived oldWeeks before a week or earlier.
+func (t *Table) isOld(sender uint64, week int64) bool {
+	sets := *t.sets.Load()
+	for ago := int64(oldWeeks); ago < weeks; ago++ {
+		if e := weekEntries(sender, week-ago); present(sets, e[:]) == len(e) {
+			return true
+		}
+	}
+	return false
+}
+
 // Reported takes back what was learned of a message that is reported now: from now on its features
-// need a sender and a day more to be common, and its sender more days to be known.
+// need a sender and two days more to be common, and its sender more days to be known.
 func (t *Table) Reported(features []uint64, message uint64) {
 	if !t.IsLearning() { // there is nothing to take back
 		return
@@ -159,13 +203,25 @@ func (t *Table) IsCommon(feature uint64) bool {
 	if !t.IsLearning() {
 		return false
 	}
-	least := Enough
-	if t.count(feature, ofDay, days, least) < least || t.count(feature, ofSender, senders, least) < least {
+	onDays := t.onDays(feature)
+	if onDays < Enough || t.count(feature, ofSender, senders, Enough) < Enough {
 		return false
 	}
 	reported := t.count(feature, ofReport, reportDays, reportDays)
-	least += reported
-	return reported == 0 || t.count(feature, ofDay, days, least) >= least && t.count(feature, ofSender, senders, least) >= least
+	least := Enough + reported
+	return reported == 0 || onDays >= Enough+reportWeight*reported && t.count(feature, ofSender, senders, least) >= least
+}
+
+// onDays returns on how many days a feature was in unreported mail; 0 if none of them is old.
+func (t *Table) onDays(feature uint64) int {
+	sets, first := *t.sets.Load(), t.today()-oldDays-batch+1
+	old := numbered(feature, ofDay, days, uint64(first))
+	n := present(sets, old[:])
+	if n == 0 {
+		return 0
+	}
+	others := numbered(feature, ofDay, days, uint64(first+batch))
+	return n + present(sets, others[:])
 }
 
 // Knows reports whether this site saw unreported mail of a proven From domain on at least Enough
@@ -181,11 +237,7 @@ func (t *Table) Knows(from string) bool {
 
 // today returns the day of the clock, or of the latest mail if that is later: where an archive is
 // read and the clock stands still, reports have the days of its mail.
-func (t *Table) today() int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return max(t.day, dayOf(t.opt.Now()))
-}
+func (t *Table) today() int64 { return max(t.day.Load(), dayOf(t.opt.Now())) }
 
 func dayOf(at time.Time) int64 { return at.Unix() / int64(24*time.Hour/time.Second) }
 
@@ -194,6 +246,7 @@ const (
 	ofSender = 0x8cb92ba72f3d8dd7
 	ofDay    = 0xabc98388fb8fac03
 	ofReport = 0x4cf5ad432745937f
+	ofWeek   = 0x9fb21c651e98df25
 )
 
 // entry returns the position of an entry of a feature.
@@ -204,22 +257,34 @@ func entry(feature, kind, n uint64) filter.Hash {
 // batch is the number of entries that are looked up together, so that their cache misses overlap.
 const batch = 16
 
+// numbered returns the next entries of a feature from a number on, modulo the numbers of its kind.
+func numbered(feature, kind, of, first uint64) (entries [batch]filter.Hash) {
+	for i := range entries {
+		entries[i] = entry(feature, kind, (first+uint64(i))%of)
+	}
+	return entries
+}
+
+// weekEntries returns the entries of a sender for a week.
+func weekEntries(sender uint64, week int64) (entries [weekCopies]filter.Hash) {
+	for i := range entries {
+		entries[i] = entry(sender, ofWeek, uint64(week)%weeks*weekCopies+uint64(i))
+	}
+	return entries
+}
+
 // count returns how many of a feature's entries of a kind are in any set. It stops at most.
 func (t *Table) count(feature, kind, of uint64, most int) (n int) {
 	sets := *t.sets.Load()
 	for first := uint64(0); first < of && n < most; first += batch {
-		var entries [batch]filter.Hash
-		for i := range entries {
-			entries[i] = entry(feature, kind, first+uint64(i))
-		}
-		n += present(sets, entries)
+		entries := numbered(feature, kind, of, first)
+		n += present(sets, entries[:])
 	}
 	return min(n, most)
 }
 
-// present returns how many of the entries are in any set.
-func present(sets []*set, entries [batch]filter.Hash) (n int) {
-	left := entries[:]
+// present returns how many of at most batch entries are in any set. It reorders them.
+func present(sets []*set, left []filter.Hash) (n int) {
 	var buf [batch]bool
 	for _, s := range sets {
 		for _, l := range s.layers {
@@ -255,8 +320,9 @@ func (t *Table) Domain(domain string) uint64 {
 func (t *Table) current(sender uint64, entries int32, day int64) *set {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.day != day {
-		t.day, t.quota = day, [quotas]int32{}
+	if t.day.Load() != day {
+		t.day.Store(day)
+		t.quota = [quotas]int32{}
 	}
 	used := &t.quota[sender%quotas]
 	if *used > room/shares-entries && entries > 0 {

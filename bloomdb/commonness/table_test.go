@@ -2,6 +2,7 @@ package commonness_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -45,25 +46,66 @@ func numbers(n int) []int {
 	return list
 }
 
-const feature = 0x1234567890abcdef
+const (
+	feature = 0x1234567890abcdef
+	other   = 0xfedcba0987654321
+)
+
+// archive learns archived mail with a feature from senders of these numbers, each on another day more
+// than two weeks ago.
+func (s *site) archive(feature uint64, senders ...int) {
+	for i, n := range senders {
+		s.Learn(commonness.Mail{
+			Features: []uint64{feature}, Sender: fmt.Sprintf("sender%d.example", n), At: s.now.AddDate(0, 0, -15-i), Archived: true,
+		})
+	}
+}
+
+// knowing returns a site that has known senders of these numbers for three weeks, by other mail.
+func knowing(senders ...int) *site {
+	s := newSite()
+	s.receive(other, senders...)
+	s.now = s.now.Add(21 * 24 * time.Hour)
+	return s
+}
 
 func TestCommon(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
+	on := func(senders []int, days ...int) func(day int) []int {
+		return func(day int) []int {
+			if slices.Contains(days, day) {
+				return senders
+			}
+			return nil
+		}
+	}
+	old := numbers(1000)
 	for _, c := range []struct {
 		name string
-		days func(day int) []int // senders of each of ten days
+		days func(day int) []int // senders of each day; those below 1,000 are old
+		of   int                 // days
 		want bool
 	}{
-		{"nothing", func(int) []int { return nil }, false},
-		{"one sender on ten days", func(int) []int { return []int{1} }, false},
-		{"two senders on ten days", func(int) []int { return []int{1, 2} }, false},
-		{"three senders on one day", func(day int) []int { return map[int][]int{3: {1, 2, 3}}[day] }, false},
-		{"10,000 senders on two days", func(day int) []int { return map[int][]int{3: numbers(10_000), 4: numbers(10_000)}[day] }, false},
-		{"a sender a day on five days", func(day int) []int { return map[int][]int{0: {1}, 3: {2}, 5: {3}, 6: {4}, 7: {5}}[day] }, true},
+		{"nothing", on(nil), 30, false},
+		{"one sender on thirty days", func(int) []int { return []int{1} }, 30, false},
+		{"two senders on thirty days", func(int) []int { return []int{1, 2} }, 30, false},
+		{"1,000 senders on two days two weeks apart", on(old, 0, 15), 20, false},
+		{"1,000 senders each day of two weeks", func(int) []int { return old }, 14, false},
+		{"1,000 senders each day of 15 days", func(int) []int { return old }, 15, true},
+		{"1,000 new senders each day of four weeks, each day others", func(day int) []int { return numbers(1000 * (day + 2))[1000*(day+1):] }, 28, false},
+		{"1,000 new senders each day of two weeks", func(int) []int { return numbers(2000)[1000:] }, 15, false},
+		{"two old and 1,000 new senders each day of two weeks", func(int) []int { return append(numbers(2000)[1000:], 1, 2) }, 15, false},
+		{"some senders on three days, two weeks apart", func(day int) []int { return map[int][]int{0: {1, 2}, 7: {3, 4}, 14: {5, 6}}[day] }, 15, true},
+		{"old senders on two of three days, new ones on the other", func(day int) []int { return map[int][]int{0: {1, 2, 3}, 9: {5000}, 14: {4, 5, 6}}[day] }, 15, true},
 	} {
-		s := newSite()
-		for day := range 10 {
+		s := knowing(old...)
+		for day := range c.of {
+			if day > 0 {
+				s.nextDay()
+			}
 			s.receive(feature, c.days(day)...)
-			s.nextDay()
 		}
 		if got := s.IsCommon(feature); got != c.want {
 			t.Errorf("%s: common %v, want %v", c.name, got, c.want)
@@ -74,75 +116,105 @@ func TestCommon(t *testing.T) {
 	}
 }
 
-// A sender who makes the features of his later spam common needs a domain of his own and a day for
-// each: n days of harmless mail buy him n-3 days on which his spam is reported without its sketch.
-func TestPoisoningBuysADayForADay(t *testing.T) {
-	const harmless = 8
-	s := newSite()
-	for day := range harmless {
-		s.receive(feature, day)
-		s.nextDay()
-	}
-	bought := 0
-	for ; bought < 30; bought++ {
-		if s.Reported([]uint64{feature}, 0); !s.IsCommon(feature) {
-			break
-		}
-		s.nextDay()
-	}
-	t.Logf("%d days of harmless mail buy %d days of spam", harmless, bought)
-	if most := harmless - commonness.Enough; bought < 1 || bought > most { // two senders may share a number
-		t.Errorf("%d days of harmless mail buy %d days of spam, want 1 to %d", harmless, bought, most)
-	}
-}
-
-// A flood of one campaign from 10,000 hosts, each of which proves a domain of its own, buys nothing in two
-// days, whatever its size, and nothing if it is reported on the third. Unreported for longer, it buys one
-// day for each further day, and one for each day on which it goes on at one report a day.
+// TestFloodBuysDays says what an unreported campaign buys its sender, by its domains: days on each of
+// which a report lists exact copies only. One report a day is made from the end of the days before on.
 func TestFloodBuysDays(t *testing.T) {
 	if testenv.RanWithoutRace(t) {
 		return
 	}
-	for _, c := range []struct{ before, after, want int }{ // days of the flood before and after its first report; days bought
-		{2, 9, 0}, {3, 9, 0}, {4, 0, 1}, {8, 0, 5}, {4, 9, 10},
+	for _, c := range []struct {
+		domains, known int // known: days for which the site has known the domains, at the first spam
+		before, after  int // days of the campaign before and after its first report
+		want           int
+	}{
+		{10_000, 0, 14, 30, 0}, {10_000, 0, 22, 0, 9}, {10_000, 0, 22, 30, 14},
+		{3, 21, 4, 30, 0}, {3, 21, 28, 30, 0}, // the report asks for a fourth sender
+		{64, 21, 4, 30, 0}, {64, 21, 14, 30, 0}, {64, 21, 15, 0, 6}, {64, 21, 15, 30, 11}, {64, 21, 28, 30, 14},
+		{10_000, 21, 14, 30, 0}, {10_000, 21, 15, 30, 11},
 	} {
-		s, hosts := newSite(), numbers(10_000)
-		for range c.before - 1 {
+		s, hosts := newSite(), numbers(c.domains)
+		if c.known > 0 {
+			s.receive(other, hosts...)
+			s.now = s.now.Add(time.Duration(c.known) * 24 * time.Hour)
+		}
+		for day := range c.before {
+			if day > 0 {
+				s.nextDay()
+			}
 			s.receive(feature, hosts...)
-			s.nextDay()
 		}
-		s.receive(feature, hosts...)
-		bought := 0
-		for day := 1; day < 30; day++ { // one report a day, until near copies are listed again
-			if s.Reported([]uint64{feature}, 0); !s.IsCommon(feature) {
-				break
-			}
-			bought++
-			if s.nextDay(); day <= c.after {
-				s.receive(feature, hosts...)
-			}
-		}
-		t.Logf("10,000 hosts for %d days unreported, then for %d days: %d days on which reports list exact copies only", c.before, c.after, bought)
+		bought := s.bought(c.after, hosts)
+		t.Logf("%6d domains known for %2d days, %2d days of spam unreported, then for %2d days: %2d days on which reports list exact copies only",
+			c.domains, c.known, c.before, c.after, bought)
 		if bought != c.want {
-			t.Errorf("%d and %d days: %d days are bought, want %d", c.before, c.after, bought, c.want)
+			t.Errorf("want %d", c.want)
+		}
+	}
+}
+
+// bought makes one report a day, until near copies are listed, while spam arrives for so many days
+// more. It returns the number of days on which a report lists exact copies only.
+func (s *site) bought(after int, hosts []int) (days int) {
+	for day := range 40 {
+		if s.Reported([]uint64{feature}, 0); !s.IsCommon(feature) {
+			break
+		}
+		days++
+		if s.nextDay(); day < after {
+			s.receive(feature, hosts...)
+		}
+	}
+	return days
+}
+
+// A sender who makes the features of his later spam common needs domains that the site has known for
+// more than two weeks, a further one for each day of reports, and two days of harmless mail for it.
+func TestPoisoningBuysADayForTwo(t *testing.T) {
+	for _, c := range []struct{ domains, days, want int }{{2, 28, 0}, {3, 28, 0}, {4, 28, 1}, {8, 28, 5}, {20, 28, 8}, {20, 15, 6}, {20, 14, 0}} {
+		s := knowing(numbers(c.domains)...)
+		for day := range c.days {
+			s.receive(feature, day%c.domains)
+			if day < c.days-1 {
+				s.nextDay()
+			}
+		}
+		bought := s.bought(0, nil)
+		t.Logf("%d known domains, %d days of harmless mail: %d days of spam", c.domains, c.days, bought)
+		if bought > c.want || bought < c.want-1 { // senders may share a number
+			t.Errorf("want %d", c.want)
 		}
 	}
 }
 
 func TestCommonnessExpires(t *testing.T) {
-	s := newSite()
-	for day := range 4 {
-		s.receive(feature, day)
-		s.nextDay()
-	}
-	if !s.IsCommon(feature) || s.Memory() == 0 {
-		t.Fatal("not common")
-	}
+	s := known(t)
 	s.now = s.now.Add(5 * 168 * time.Hour)
 	s.Expire()
 	if s.IsCommon(feature) || s.Memory() != 0 {
 		t.Error("common after five weeks without it")
 	}
+}
+
+// almost returns a site at which the feature is common after two more days of mail of the senders 2 to 5.
+func almost() *site {
+	s := newSite()
+	s.archive(other, 2, 3, 4, 5)
+	s.archive(feature, 1)
+	return s
+}
+
+// known returns a site at which the feature is common, by eight senders.
+func known(t *testing.T) *site {
+	t.Helper()
+	s := knowing(numbers(8)...)
+	for _, pause := range []time.Duration{0, 7, 7, 1} {
+		s.now = s.now.Add(pause * 24 * time.Hour)
+		s.receive(feature, numbers(8)...)
+	}
+	if !s.IsCommon(feature) || s.Memory() == 0 {
+		t.Fatal("not common")
+	}
+	return s
 }
 
 // Expired sets do not return with a restart, and are dropped when a new one is made.
@@ -189,7 +261,7 @@ func TestKnownSender(t *testing.T) {
 
 // One sender cannot use up the room of a day.
 func TestOneSenderDoesNotFillTheSet(t *testing.T) {
-	s := newSite()
+	s := almost()
 	for i := range uint64(20_000) {
 		features := make([]uint64, 128)
 		for j := range features {
@@ -197,8 +269,8 @@ func TestOneSenderDoesNotFillTheSet(t *testing.T) {
 		}
 		s.Learn(commonness.Mail{Features: features, Sender: "flood.example", At: s.now})
 	}
-	for day := range 3 {
-		s.receive(feature, day)
+	for range 2 {
+		s.receive(feature, 2, 3, 4, 5)
 		s.nextDay()
 	}
 	if !s.IsCommon(feature) {
@@ -211,7 +283,7 @@ func TestArchiveLeavesRoom(t *testing.T) {
 	if testenv.RanWithoutRace(t) {
 		return
 	}
-	s := newSite()
+	s := almost()
 	features := make([]uint64, 4000) // more than a message has, to fill the set with few calls
 	archived := 0
 	for ; archived < 5000; archived++ {
@@ -225,11 +297,9 @@ func TestArchiveLeavesRoom(t *testing.T) {
 	if entries := archived * 2 * len(features); entries < 4_000_000 || entries > 5_000_000 {
 		t.Errorf("%d entries of an archive are learned", entries)
 	}
-	for day := range 3 {
-		s.receive(feature, day)
-		if day < 2 {
-			s.nextDay()
-		}
+	for range 2 {
+		s.receive(feature, 2, 3, 4, 5)
+		s.nextDay()
 	}
 	if !s.IsCommon(feature) {
 		t.Error("mail that arrives is not learned after an archive")
@@ -244,23 +314,22 @@ func TestFloodDoesNotKeepFeaturesCommon(t *testing.T) {
 		return
 	}
 	s := newSite()
-	for day := range 4 {
-		s.receive(feature, day)
-		s.nextDay()
-	}
-	for i := range uint64(40_000) {
+	s.archive(other, numbers(10)...)
+	s.archive(feature, 0, 1, 2, 3)
+	late := uint64(feature + 1)
+	s.archive(late, 0)
+	for i := range uint64(60_000) {
 		features := make([]uint64, 128)
 		for j := range features {
 			features[j] = filter.Mix(i<<8 | uint64(j))
 		}
 		s.Learn(commonness.Mail{Features: features, Sender: fmt.Sprint("flood", i%128, ".example"), At: s.now})
 	}
-	late := uint64(feature + 1)
 	if !s.IsCommon(feature) || s.IsCommon(late) {
 		t.Fatal("the feature is not common before the report, or all are")
 	}
 	for range 3 {
-		s.receive(late, numbers(10)...)
+		s.receive(late, numbers(10)...) // would make it common
 		s.Reported([]uint64{feature}, 0)
 		s.nextDay()
 	}
@@ -272,13 +341,29 @@ func TestFloodDoesNotKeepFeaturesCommon(t *testing.T) {
 	}
 }
 
+// Archived mail of the last two weeks is learned as if it arrived, since its senders may be those of a
+// campaign that nobody has reported yet. Mail of any other time makes its senders old, one dated in the
+// future too.
+func TestArchive(t *testing.T) {
+	for days, want := range map[int]bool{0: false, 13: false, 14: true, 31: true, 32: true, 5000: true, -1: true, -5000: true} {
+		s := newSite()
+		for n := range 8 {
+			s.Learn(commonness.Mail{Features: []uint64{other}, Sender: fmt.Sprintf("sender%d.example", n), At: s.now.AddDate(0, 0, -days), Archived: true})
+		}
+		s.archive(feature, 100)
+		s.receive(feature, numbers(8)...)
+		s.nextDay()
+		s.receive(feature, numbers(8)...)
+		if got := s.IsCommon(feature); got != want {
+			t.Errorf("mail that is %d days old: its senders count %v, want %v", days, got, want)
+		}
+	}
+}
+
 func TestSwitchedOff(t *testing.T) {
 	s := newSite()
 	s.settings.Reports.NoCommonness = true
-	for day := range 5 {
-		s.receive(feature, day)
-		s.nextDay()
-	}
+	s.archive(feature, numbers(8)...)
 	if s.IsCommon(feature) || s.Knows("sender1.example") || s.Memory() != 0 || len(s.Snapshots()) != 0 {
 		t.Error("it is off, and learns")
 	}
@@ -297,11 +382,7 @@ func BenchmarkLearn(b *testing.B) {
 
 func BenchmarkIsCommon(b *testing.B) {
 	s := newSite()
-	for day := range 5 {
-		s.receive(feature, numbers(20)...)
-		_ = day
-		s.nextDay()
-	}
+	s.archive(feature, numbers(20)...)
 	for name, f := range map[string]uint64{"common": feature, "absent": feature + 1} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

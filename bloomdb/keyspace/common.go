@@ -11,7 +11,13 @@ import (
 // Learn records what a message that nobody reported has in common with others. Features and Message
 // of m are filled in. It reports whether the message was learned.
 func (ks *Keyspace) Learn(set signature.Set, m commonness.Mail) bool {
-	m.Features, m.Message = ks.Sketches.Features(set), messageOf(set)
+	m.Features = ks.Sketches.Features(set)
+	return ks.LearnSender(set, m)
+}
+
+// LearnSender records the sender of a message only.
+func (ks *Keyspace) LearnSender(set signature.Set, m commonness.Mail) bool {
+	m.Message = messageOf(set)
 	return ks.Common.Learn(m)
 }
 

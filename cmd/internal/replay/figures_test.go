@@ -26,7 +26,7 @@ const federations = 2
 var archiveNames = []string{"spamassassin", "lists-part", "trec07p-part", "phishing-part"}
 
 // TestCommonnessFigures prints the tables about commonness of contrib/benchmarks.md: make
-// bench-commonness.
+// bench-commonness. Its parts are tests of their own, since they take long.
 func TestCommonnessFigures(t *testing.T) {
 	archives := make(map[string][]Message)
 	var spam []Message
@@ -43,18 +43,23 @@ func TestCommonnessFigures(t *testing.T) {
 		return wanted
 	}
 	off, on := Options{NoCommonness: true}, Options{}
+	each := func(table string, names []string, rows func(t *testing.T, name string)) {
+		for _, name := range names {
+			t.Run(table+"/"+name, func(t *testing.T) { rows(t, name) })
+		}
+	}
 
-	t.Logf("| archive | learning | spam caught, of | ham hit, of |\n")
-	for _, name := range archiveNames {
+	t.Logf("archives: | archive | learning | spam caught, of | ham hit, of |\n")
+	each("archives", archiveNames, func(t *testing.T, name string) {
 		all := archives[name]
 		measure(t, name+" | off", all, off)
 		measure(t, name+" | on", all, on)
 		measure(t, name+" | on, others' ham before", all, Options{Learn: wantedBut(name)})
 		measure(t, name+" | on, own ham before", all, Options{Learn: labelled(all, false)})
-	}
+	})
 
-	t.Logf("| ham of, after all spam | learning | spam caught, of | ham hit, of |\n")
-	for _, name := range archiveNames[:3] {
+	t.Logf("spam first: | ham of, after all spam | learning | spam caught, of | ham hit, of |\n")
+	each("spam first", archiveNames[:3], func(t *testing.T, name string) {
 		ham := labelled(archives[name], false)
 		measure(t, name+" | off", slices.Concat(spam, ham), off)
 		measure(t, name+" | on", slices.Concat(spam, ham), on)
@@ -62,10 +67,10 @@ func TestCommonnessFigures(t *testing.T) {
 		half := len(ham) / 2
 		measure(t, name+", newer half | off", slices.Concat(spam, ham[half:]), off)
 		measure(t, name+", newer half | on, older half before", slices.Concat(spam, ham[half:]), Options{Learn: ham[:half]})
-	}
+	})
 
-	t.Logf("| every second ham of, reported as spam | learning | ham of other senders hit, of |\n")
-	for _, name := range archiveNames[:3] {
+	t.Logf("ham reported: | every second ham of, reported as spam | learning | ham of other senders hit, of |\n")
+	each("ham reported", archiveNames[:3], func(t *testing.T, name string) {
 		every := slices.Clone(labelled(archives[name], false))
 		for i := range every {
 			every[i].Spam = i%2 == 0
@@ -78,12 +83,16 @@ func TestCommonnessFigures(t *testing.T) {
 			}
 		}
 		framed(t, name+" | on, others' ham before", every, Options{Learn: wantedBut(name)})
-	}
+	})
 }
 
 // measure prints the means of a row over the keys, with the least and the greatest.
 func measure(t *testing.T, row string, messages []Message, o Options) {
-	r := under(t, messages, o)
+	tally(t, row, under(t, messages, o))
+}
+
+func tally(t *testing.T, row string, r *Result) {
+	t.Helper()
 	var caught, hit []int
 	for _, k := range r.Keys {
 		caught, hit = append(caught, k.Caught), append(hit, k.HamHit)

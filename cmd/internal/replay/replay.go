@@ -33,9 +33,9 @@ type Message struct {
 }
 
 // sender returns who answers for a message. There is no verifier: the From of ham counts as proven,
-// that of spam does not, as forged ones are not.
-func (m *Message) sender() bloomdb.Sender {
-	if m.Spam {
+// that of spam does not, as forged ones are not, unless allProven is true.
+func (m *Message) sender(allProven bool) bloomdb.Sender {
+	if m.Spam && !allProven {
 		return bloomdb.Sender{}
 	}
 	return bloomdb.Sender{From: m.From}
@@ -53,8 +53,10 @@ type Options struct {
 	Clock         bool   // the sites' clock follows the messages; otherwise it stands still
 	BulkThreshold uint64 // sightings from which a message is bulk; 0: never
 
-	Learn        []Message // wanted mail that is learned before the first message
+	Learn        []Message // wanted mail that is learned before the first message, as by `spambloom learn`
 	NoCommonness bool      // nothing is learned
+
+	allProven bool // spammers have domains of their own, and prove them
 }
 
 // MaxSites bounds Options.Sites, because each has its own filters.
@@ -108,8 +110,8 @@ func Run(ctx context.Context, messages []Message, o Options, judged func()) (_ *
 	defer func() { err = errors.Join(err, r.sites.close()) }()
 	begin := time.Now()
 	for i := range o.Learn {
-		for _, s := range r.sites.all {
-			s.db.Learn(o.Learn[i].Set, o.Learn[i].sender(), bloomdb.Evidence{}, r.sites.timeOf(&o.Learn[i]))
+		if err := r.sites.learn(&o.Learn[i]); err != nil {
+			return nil, fmt.Errorf("%s: %w", o.Learn[i].Name, err)
 		}
 	}
 	for i := range messages {
@@ -152,11 +154,11 @@ func (r *run) judge(s *site, m *Message) error {
 	if err := s.db.Count(m.Set, 1); err != nil {
 		return fmt.Errorf("count: %w", err)
 	}
-	e := s.db.JudgeFrom(m.Set, m.sender())
+	e := s.db.JudgeFrom(m.Set, m.sender(r.opt.allProven))
 	if err := s.db.CountDomains(m.Set, e, 1); err != nil {
 		return fmt.Errorf("count: %w", err)
 	}
-	s.db.Learn(m.Set, m.sender(), e, r.sites.timeOf(m))
+	s.db.Learn(m.Set, m.sender(r.opt.allProven), e, r.sites.timeOf(m))
 	d := r.policy.Decide(e, true)
 	var reasons []Reason
 	if d.Verdict == policy.Spam && !m.Spam {

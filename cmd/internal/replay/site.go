@@ -103,6 +103,17 @@ func capacities(messages []Message, clock bool) (reports, counts int64) {
 	return max(minCapacity, reportKeep*min(reports, spam)), max(minCapacity, counts)
 }
 
+// learn feeds a message of an archive of wanted mail to all sites. What cannot be learned is left out.
+func (s *sites) learn(m *Message) error {
+	for _, one := range s.all {
+		_, err := one.db.LearnArchived(m.Set, m.From, s.timeOf(m))
+		if err != nil && !errors.Is(err, bloomdb.ErrNothing) && !errors.Is(err, bloomdb.ErrLearned) && !errors.Is(err, bloomdb.ErrLearning) {
+			return err
+		}
+	}
+	return nil
+}
+
 // timeOf returns when a message arrived, which decides the day on which it is learned. It need not
 // be the time of the clock, which may stand still.
 func (s *sites) timeOf(m *Message) time.Time {

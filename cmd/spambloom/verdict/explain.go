@@ -120,7 +120,7 @@ func explanationText(name verb.MessageName, x explanation) string {
 	var b strings.Builder
 	b.WriteString(verdictLine(name, x.Answer))
 	if x.Spared != "" {
-		fmt.Fprintf(&b, "  would be spared with a proof that it is from %s, whose mail this site knows: no exact match lists it\n", x.Spared)
+		fmt.Fprintf(&b, "  would be spared if the verifier proved that it is from %s: this site knows mail of the domain, and only near matches list this\n", x.Spared)
 	}
 	table := format.NewTable(&b)
 	for _, t := range x.Signatures {
