@@ -134,6 +134,17 @@ func (s BitsShape) ErrorOf(lines iter.Seq[*Line]) float64 {
 	return math.Pow(sum/float64(s.Lines), float64(s.span()))
 }
 
+// Ones returns the number of ones in the line.
+func (l *Line) Ones() (n int) {
+	for _, w := range l {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}
+
+// Set sets the bit at a position of a filter that has this line.
+func (l *Line) Set(pos uint64) { l[pos>>6%lineWords] |= 1 << (pos & 63) }
+
 // lineError returns the probability that all probes of one line find ones: the product of
 // the fills of its sections.
 func (s BitsShape) lineError(line *Line) float64 {
@@ -170,6 +181,22 @@ func (s BitsShape) mixture(n float64, f func(fill float64) float64) float64 {
 		sum += math.Exp(x*math.Log(load)-load-lg) * f(-math.Expm1(x*miss))
 	}
 	return sum
+}
+
+// unlikely is the chance of an accident that no federation will see.
+const unlikely = 1e-15
+
+// MostInLine returns the number of ones that a line of a filter with n keys has at most: those
+// of so many keys that they come together in one line with the chance unlikely.
+func (s BitsShape) MostInLine(n float64) int {
+	load := float64(s.span()) * n / float64(s.Lines)
+	keys := math.Ceil(load)
+	for p := 1.0; p >= unlikely; keys++ {
+		lg, _ := math.Lgamma(keys + 2)
+		p = math.Exp((keys+1)*math.Log(load) - load - lg)
+	}
+	miss := math.Log1p(-1 / float64(int(1)<<s.section()))
+	return int(math.Ceil(-lineBits * math.Expm1(keys*miss)))
 }
 
 // Fit returns the smallest shape with the K and Span of s that holds n keys at the given

@@ -198,6 +198,9 @@ func (q *question) sketch(s sketch.KindGroups) sketchFacts {
 			break
 		}
 	}
+	if query.IsSpent() {
+		q.limits |= signature.LimitGroups
+	}
 	return f
 }
 

@@ -22,6 +22,19 @@ func (o *Settings) FillLimit(kind Kind, s filter.BitsShape) int64 {
 
 // OnesOf returns the number of ones set by a share of a generation's planned keys.
 func (o *Settings) OnesOf(kind Kind, s filter.BitsShape, share float64) int64 {
+	return max(int64(s.Fill(share*o.planned(kind))*float64(s.Size())), int64(leastKeys*s.K))
+}
+
+// MostInLine returns the number of ones that these keys set at most in one line of a filter.
+func (o *Settings) MostInLine(kind Kind, s filter.BitsShape, share float64) int {
+	return s.MostInLine(max(share*o.planned(kind), leastKeys))
+}
+
+// leastKeys is the number of keys that any share has room for.
+const leastKeys = 4
+
+// planned returns the number of keys that a generation has room for.
+func (o *Settings) planned(kind Kind) float64 {
 	keys := o.KeysPerGeneration()
 	switch kind {
 	case RevokedFilter:
@@ -31,5 +44,5 @@ func (o *Settings) OnesOf(kind Kind, s filter.BitsShape, share float64) int64 {
 	case SketchFilter:
 		keys = o.SketchEntriesPerGeneration()
 	}
-	return max(int64(s.Fill(share*keys)*float64(s.Size())), int64(4*s.K))
+	return keys
 }

@@ -48,11 +48,15 @@ func (ps *Peers) siteCap(site string, t layout.Target, s layout.Shape) int64 {
 		}
 		return cellsPerMessage * most
 	}
-	share := defaultShare
+	return ps.opt.OnesOf(t.Kind, s.Bits(), ps.shareOf(m))
+}
+
+// shareOf returns the share of a generation of reports that a site may fill.
+func (ps *Peers) shareOf(m wire.Member) float64 {
 	if m.MaxReports > 0 {
-		share = min(1, float64(m.MaxReports)/ps.opt.MessagesPerGeneration())
+		return min(1, float64(m.MaxReports)/ps.opt.MessagesPerGeneration())
 	}
-	return ps.opt.OnesOf(t.Kind, s.Bits(), share)
+	return defaultShare
 }
 
 // withinCap rejects a section that would take its site over the cap. parts are those of all sites.
@@ -62,9 +66,12 @@ func (ps *Peers) withinCap(what string, o layout.Origin, s wire.DeltaSection, pa
 	most := ps.siteCap(o.Site, s.Target, s.Shape)
 	use := ps.uses[name]
 	if use != nil && use.capped {
-		return fmt.Errorf("%s: %w: it sent more than %d %s", what, wire.ErrCapped, most, s.Target.Kind.Unit())
+		return fmt.Errorf("%s: %w: it sent more than %d %s, or too many in one place", what, wire.ErrCapped, most, s.Target.Kind.Unit())
 	}
 	epochs := name.epochs(parts)
+	if err := ps.withinDensity(o, s, epochs); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
 	held := held(epochs)
 	if use != nil {
 		held -= use.overlap

@@ -1,8 +1,10 @@
 package peers_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,13 +38,20 @@ func newSender(t testing.TB) *sender {
 	return &sender{open(t, "sender", nil), make(map[layout.Origin]uint64)}
 }
 
-// send applies a delta in which a site sets n bits or cells, beginning at a position.
+// send applies a delta in which a site sets n bits or cells, beginning with a number. Consecutive
+// numbers are far apart, as those of messages are.
 func (s *sender) send(to *keyspace.Keyspace, o layout.Origin, kind layout.Kind, from, n uint64) error {
-	shape := s.shape(kind)
-	sec := wire.DeltaSection{Target: layout.Target{Kind: kind, Gen: s.ks.Settings.Generation(kind, s.ks.Settings.Now())}, Shape: shape}
-	for pos := from; pos < from+n; pos++ {
-		sec.Cells = append(sec.Cells, filter.Cell{Pos: pos, Value: 1})
+	const apart = 1_000_003 // a prime, so that no position is taken twice
+	var cells []filter.Cell
+	for i := from; i < from+n; i++ {
+		cells = append(cells, filter.Cell{Pos: i * apart % s.shape(kind).Size(kind), Value: 1})
 	}
+	slices.SortFunc(cells, func(a, b filter.Cell) int { return cmp.Compare(a.Pos, b.Pos) })
+	return s.sendCells(to, o, kind, cells)
+}
+
+func (s *sender) sendCells(to *keyspace.Keyspace, o layout.Origin, kind layout.Kind, cells []filter.Cell) error {
+	sec := wire.DeltaSection{Target: layout.Target{Kind: kind, Gen: s.ks.Settings.Generation(kind, s.ks.Settings.Now())}, Shape: s.shape(kind), Cells: cells}
 	s.seq[o]++
 	d := wire.Delta{Site: o.Site, Epoch: o.Epoch, Seq: s.seq[o]}
 	d.Data = s.ks.Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/filter/coded"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -142,8 +143,12 @@ func (ps *Peers) hasRoom(o layout.Origin, s wire.DeltaSection, n int64) bool {
 }
 
 // installBlock joins a block of a section for which there is room as a whole.
-func (ps *Peers) installBlock(_ layout.Origin, _ wire.DeltaSection, part *store.PartOf, index uint64, code []byte) (err error) {
-	ps.blockCells, err = part.Install(index, code, ps.blockCells[:0])
+func (ps *Peers) installBlock(o layout.Origin, s wire.DeltaSection, part *store.PartOf, index uint64, code []byte) (err error) {
+	parts, _ := ps.store.View.Load().Joined(s.Target)
+	ps.blockCells, err = part.Install(index, code, ps.blockCells[:0], func(cells []filter.Cell) error {
+		s.Cells = cells
+		return ps.withinDensity(o, s, siteTarget{o.Site, s.Target}.epochs(parts))
+	})
 	return err
 }
 

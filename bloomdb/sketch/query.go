@@ -20,7 +20,18 @@ type Query struct {
 	anchors []filter.Hash // first copy of each group's anchor
 	common  *commonness.Table
 	asked   map[uint64]bool // answers of common: the groups of a sketch share keys
+	lookups int             // in parts of other sites
+	all     bool            // lookups are not bounded
 }
+
+// maxLookups bounds the lookups of one sketch in parts of other sites, of half a microsecond each.
+// They are needed only for groups of which the sites together have enough keys. A member that stores
+// too few keys of all groups of a message in each of its epochs would need a third of a million, so
+// that each copy takes 0.2 s. Lookups in this site's own filter are not bounded.
+const maxLookups = 1 << 14
+
+// IsSpent reports whether groups were left out because of too many lookups.
+func (q *Query) IsSpent() bool { return !q.all && q.lookups >= maxLookups }
 
 // Without returns the query without what is common at this site. Only groups that would match are
 // looked up there.
@@ -152,9 +163,10 @@ type Overlap struct {
 
 // Overlaps returns, for one generation, the overlaps of at least as many keys as least returns.
 // Lookups in other sites' parts are slow, so unless all is set, it stops at the first group that
-// matches at some site. A least of 0 includes groups of which only the anchor is found, or common keys.
+// matches at some site, or after too many of them. A least of 0 includes groups of which only the anchor is found, or common keys.
 func (q *Query) Overlaps(g *store.ReportGeneration, self string, least func(signature.Group) int, all bool) []Overlap {
 	var list []Overlap
+	q.all = all
 	for _, c := range q.candidates(g, least) {
 		matched := false
 		for _, o := range q.bySite(g, c.group, self) {
@@ -182,6 +194,9 @@ func (q *Query) bySite(g *store.ReportGeneration, i int, self string) []Overlap 
 	}
 	pairs := selected(q.pairs(i), q.keysIn(l.Others, i))
 	for _, p := range l.Trusted {
+		if q.IsSpent() {
+			break
+		}
 		if n, ok := q.inPart(p, i, pairs); ok {
 			list = append(list, Overlap{i, p.Origin.Site, n})
 		}
@@ -195,6 +210,7 @@ func (q *Query) inPart(p store.SitePart, i int, pairs []filter.Hash) (n int, ok 
 	shape := p.Shape.Bits()
 	has := func(h filter.Hash) bool {
 		var buf [16]uint64
+		q.lookups++
 		return p.Part.Min(shape.Positions(h, buf[:0])) > 0
 	}
 	if !has(q.anchors[i]) || !q.hasAnchor(i, has) {

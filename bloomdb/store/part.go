@@ -16,8 +16,8 @@ type PartOf struct {
 }
 
 // Install joins a whole block, as coded.Part.Install does.
-func (p *PartOf) Install(block uint64, code []byte, dst []filter.Cell) (cells []filter.Cell, err error) {
-	cells, err = p.Part.Install(block, code, dst)
+func (p *PartOf) Install(block uint64, code []byte, dst []filter.Cell, accept func([]filter.Cell) error) (cells []filter.Cell, err error) {
+	cells, err = p.Part.Install(block, code, dst, accept)
 	if err == nil && p.Others != nil {
 		p.Others.SetCells(cells)
 	}
@@ -109,6 +109,14 @@ func (p *SitePart) Block(i uint64, dst []filter.Cell) []filter.Cell {
 		dst = p.Loading.Block(i, dst)
 	}
 	return dst
+}
+
+// AddLine sets those bits of a line that are in line i of the part.
+func (p *SitePart) AddLine(i uint64, line *filter.Line) {
+	p.Part.AddLine(i, line)
+	if p.Loading != nil {
+		p.Loading.AddLine(i, line)
+	}
 }
 
 func (p *SitePart) Count(h filter.Hash) uint32 {

@@ -23,9 +23,9 @@ const (
 	LimitStyleSheets
 	// LimitWords: more than 16,384 words to sketch.
 	LimitWords
-	// LimitGroups: a check of a sketch asks for more than 1,024 groups. Their number
-	// depends on a site's key, so signing cannot set this limit. The caller of
-	// Sketch.Asked compares the number with MaxAsked.
+	// LimitGroups: a check of a sketch asks for more than 1,024 groups, or other sites have
+	// stored too many of them. Their number depends on a site's key, so signing cannot set
+	// this limit. The caller of Sketch.Asked compares the number with MaxAsked.
 	LimitGroups
 	// LimitAttachments: more than 16 attachments to sign.
 	LimitAttachments

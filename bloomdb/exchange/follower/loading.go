@@ -17,6 +17,23 @@ import (
 // next one meanwhile.
 const loadTries = 5
 
+// snapshotRate is the number of bytes a second that are read of one site's snapshots on average. A
+// site announces a snapshot in a few bytes, with each heartbeat if it likes, and each other site
+// reads up to 32 GiB for it.
+const snapshotRate = 128 << 10
+
+// pay postpones the next snapshot of a site by the time for which n bytes count.
+func (o *origin) pay(n int, now time.Time) {
+	if o.rested.Before(now) {
+		o.rested = now
+	}
+	o.rested = o.rested.Add(time.Duration(n) * time.Second / snapshotRate)
+}
+
+// isRested reports whether a snapshot of the site may be read. One that is being read is read to
+// its end.
+func (o *origin) isRested(now time.Time) bool { return !now.Before(o.rested) }
+
 // loading is a snapshot being read.
 type loading struct {
 	manifest wire.Manifest
@@ -33,6 +50,7 @@ func (f *Follower) beginLoading(ctx context.Context, o *origin) error {
 	}
 	f.mu.Lock()
 	o.looked = o.snapshot
+	o.pay(len(record), time.Now())
 	f.mu.Unlock()
 	l, err := f.readManifest(o, record, err)
 	switch {
@@ -98,6 +116,7 @@ func (f *Follower) readChunk(ctx context.Context, o *origin) error {
 	if err != nil && !errors.Is(err, streams.ErrNotOurs) {
 		return err
 	}
+	o.pay(len(chunk), time.Now())
 	if err == nil && chunk == nil {
 		err = fmt.Errorf("chunk %d is missing", l.next)
 	}
@@ -133,6 +152,7 @@ func (f *Follower) loadAgain(ctx context.Context, o *origin, bad error) error {
 	if err != nil && !errors.Is(err, streams.ErrNotOurs) {
 		return err
 	}
+	o.pay(len(record), time.Now())
 	l, tries := o.loading, o.loading.tries+1
 	if err == nil && bytes.Equal(record, l.record) || tries >= loadTries {
 		f.refuse(o, refusal.CauseOf(bad), fmt.Errorf("%s: %w", l.manifest.Head, bad))

@@ -50,7 +50,8 @@ type origin struct {
 	// snapshot is the position that the site announces for its snapshot, looked that of the
 	// last one checked, took that of the last one read completely.
 	snapshot, looked, took streams.Position
-	loading                *loading // the snapshot being read; nil: none
+	loading                *loading  // the snapshot being read; nil: none
+	rested                 time.Time // when the next one may be read
 
 	// Stamps of votes: those announced by the site, those last checked, and those held.
 	votesAnnounced, votesLooked, votes uint64
@@ -270,7 +271,8 @@ func (f *Follower) work(o *origin, now time.Time) task {
 	case trust != wire.TrustFull || o.isAhead():
 	case o.loading != nil:
 		t = (*Follower).readChunk
-	case o.wantsSnapshot():
+	case o.gap != (streams.Position{}) && !o.isRested(now):
+	case o.wantsSnapshot() && o.isRested(now):
 		t = (*Follower).beginLoading
 	case o.hasUnread():
 		t = (*Follower).readBatch

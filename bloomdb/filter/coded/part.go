@@ -182,9 +182,9 @@ func join(dst, a, b []filter.Cell) []filter.Cell {
 
 // Install joins a whole block from a snapshot, coded by AppendCells, and appends its cells
 // to dst, ascending. If the part has no cells in that block, it keeps the code as it is,
-// unless AppendCells would produce a shorter one. It returns an error for an invalid code
-// and then changes nothing.
-func (p *Part) Install(block uint64, code []byte, dst []filter.Cell) (cells []filter.Cell, err error) {
+// unless AppendCells would produce a shorter one. It returns an error for an invalid code, or
+// that of accept for the cells, and then changes nothing.
+func (p *Part) Install(block uint64, code []byte, dst []filter.Cell, accept func([]filter.Cell) error) (cells []filter.Cell, err error) {
 	if block >= filter.Blocks(p.size, p.values) {
 		return dst, fmt.Errorf("block %d of %d", block, filter.Blocks(p.size, p.values))
 	}
@@ -192,6 +192,9 @@ func (p *Part) Install(block uint64, code []byte, dst []filter.Cell) (cells []fi
 	cells, b, err := d.adopt(code, block, dst)
 	if err != nil {
 		return dst, fmt.Errorf("block %d: %w", block, err)
+	}
+	if err := accept(cells[len(dst):]); err != nil {
+		return dst, err
 	}
 	if fresh := cells[len(dst):]; len(fresh) == 0 || p.install(block, b) {
 		return cells, nil

@@ -128,7 +128,7 @@ func benchInstall(b *testing.B, p *Part) {
 			fresh := NewPart(p.size, p.values)
 			for i, code := range codes {
 				var err error
-				if cells, err = fresh.Install(uint64(i), code, cells[:0]); err != nil {
+				if cells, err = fresh.Install(uint64(i), code, cells[:0], acceptAll); err != nil {
 					b.Fatal(err)
 				}
 			}

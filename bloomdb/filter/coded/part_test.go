@@ -170,7 +170,7 @@ func TestPartOfKeysModel(t *testing.T) {
 				testenv.Check(t, other.part.Merge([]filter.Cell{{Pos: pos, Value: 1}}))
 			}
 			cells := m.part.Block(i, nil)
-			got, err := other.part.Install(i, AppendCells(nil, i<<m.part.shift, cells, values), []filter.Cell{{Pos: 1, Value: 7}})
+			got, err := other.part.Install(i, AppendCells(nil, i<<m.part.shift, cells, values), []filter.Cell{{Pos: 1, Value: 7}}, acceptAll)
 			if err != nil || !slices.Equal(got[1:], cells) || got[0] != (filter.Cell{Pos: 1, Value: 7}) {
 				t.Fatalf("block %d installed: %d of %d cells, %v", i, len(got)-1, len(cells), err)
 			}
@@ -205,12 +205,12 @@ func TestPartInstallRefuses(t *testing.T) {
 	} {
 		p := NewPart(2*countBlock, true)
 		empty := p.Bytes()
-		if cells, err := p.Install(tc.block, tc.code, nil); err == nil || len(cells) > 0 || p.Cells() != 0 || p.Bytes() != empty {
+		if cells, err := p.Install(tc.block, tc.code, nil, acceptAll); err == nil || len(cells) > 0 || p.Cells() != 0 || p.Bytes() != empty {
 			t.Errorf("%s: %v, %v, %d cells", name, err, cells, p.Cells())
 		}
 	}
 	p := NewPart(2*countBlock, true)
-	if _, err := p.Install(1, AppendCells(nil, countBlock, nil, true), nil); err != nil || p.Cells() != 0 {
+	if _, err := p.Install(1, AppendCells(nil, countBlock, nil, true), nil, acceptAll); err != nil || p.Cells() != 0 {
 		t.Errorf("no cells: %v, %d", err, p.Cells())
 	}
 }
@@ -219,7 +219,7 @@ func TestPartInstallRefuses(t *testing.T) {
 func TestPartInstallRecodes(t *testing.T) {
 	long := packBits("00000010 00100000 0" + strings.Repeat("0", 31) + "1 1 0 0" + strings.Repeat("0", 31) + "1 0")
 	short, want := NewPart(countBlock, true), NewPart(countBlock, true)
-	cells, err := short.Install(0, long, nil)
+	cells, err := short.Install(0, long, nil, acceptAll)
 	if err != nil || !slices.Equal(cells, []filter.Cell{{Pos: 1, Value: 2}, {Pos: 4, Value: 1}}) {
 		t.Fatalf("%v, %v", cells, err)
 	}
@@ -270,3 +270,5 @@ func TestPartParallel(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func acceptAll([]filter.Cell) error { return nil }

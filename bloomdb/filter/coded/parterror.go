@@ -2,10 +2,29 @@ package coded
 
 import "github.com/spambloom/spambloom/bloomdb/filter"
 
-const (
-	lineWords = uint64(len(filter.Line{}))
-	lineBits  = 64 * lineWords
-)
+const lineBits = 64 * uint64(len(filter.Line{}))
+
+// AddLine sets those bits of a line that are in line i of a part of a filter of bits. It decodes
+// little more than that line.
+func (p *Part) AddLine(i uint64, line *filter.Line) {
+	from := i * lineBits
+	block := from >> p.shift
+	b := p.load(block)
+	if b.empty() {
+		return
+	}
+	start, _ := p.bounds(block)
+	for n := 0; n < len(b.late); {
+		var pos uint16
+		if pos, _, n = b.lateCell(n, p.values); (start+uint64(pos))/lineBits == i {
+			line.Set(uint64(pos))
+		}
+	}
+	r := p.reader(&b, block, p.group(&b, from-start))
+	for c := r.seek(from); c.Value > 0 && c.Pos/lineBits == i; c = r.seek(c.Pos + 1) {
+		line.Set(c.Pos)
+	}
+}
 
 // Error returns the probability, measured on the bits held, that a key never added is found
 // in a part of a filter of bits of the given shape, like Bits.Error for the whole filter.
@@ -17,7 +36,7 @@ func (p *Part) Error(s filter.BitsShape) float64 {
 		for i := range filter.Blocks(p.size, p.values) {
 			cells = p.Block(i, cells[:0])
 			for n, c := range cells {
-				line[c.Pos>>6%lineWords] |= 1 << (c.Pos & 63)
+				line.Set(c.Pos)
 				if n+1 < len(cells) && cells[n+1].Pos/lineBits == c.Pos/lineBits {
 					continue
 				}
