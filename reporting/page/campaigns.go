@@ -39,7 +39,8 @@ type campaignsData struct {
 	Span       span
 	Spans      []span
 	Since      time.Time
-	IsComplete bool // all mail of the span is counted
+	IsComplete bool      // all mail of the span is counted
+	Counted    time.Time // “seen” counts from then on; zero: nothing was counted
 
 	Bars  []Bar // of the only campaign that matches
 	Chart []Chart
@@ -73,11 +74,28 @@ func (p *Page) campaignList(w http.ResponseWriter, r *http.Request) {
 	}
 	d.Total, d.Since, d.IsComplete = len(list), of.since, !of.since.After(d.Span.bounds(p.Now())[0])
 	d.Campaigns, d.Page, d.Next = pageOf(list, q.Get("page"))
+	d.Counted = p.countedSince()
 	if d.Total == 1 && text != "" {
 		d.Bars = list[0].bars
 		d.Chart = charts(d.Bars, [3]string{"passed", "", "recognised"}, "Mail of this campaign by "+d.Span.Bars+": passed and recognised")
 	}
 	p.show(w, http.StatusOK, "campaigns", p.view(r, "Campaigns", d))
+}
+
+// countedSince returns the begin of the oldest counts of the database; zero: there are none.
+func (p *Page) countedSince() (since time.Time) {
+	s, _ := p.status.ask() // its fault is shown by the layout
+	for _, f := range s.Database.Filters {
+		if f.Kind == "counts" && (since.IsZero() || f.Start.Before(since)) {
+			since = f.Start
+		}
+	}
+	return since
+}
+
+// Disagreeing lists who revoked the message of a campaign and stands by it.
+func (c campaignRow) Disagreeing() []string {
+	return slices.DeleteFunc(slices.Clone(c.Revokers), func(name string) bool { return slices.Contains(c.Reporters, name) })
 }
 
 // matches reports whether a campaign has a text, in lower case, in an id, its class, or the name

@@ -131,6 +131,18 @@ func (p *Page) siteRows(day map[string]uint64) (rows []siteRow) {
 	return rows
 }
 
+// News is what a screen reader says when it has changed. It has no ages, which change every time.
+func (d todayData) News() string {
+	if len(d.Needs) == 0 {
+		return "Nothing needs you."
+	}
+	var list []string
+	for _, n := range d.Needs {
+		list = append(list, safe(n.Text))
+	}
+	return strings.Join(list, " ")
+}
+
 // HighMemory is the memory from which the picture of it is a warning. Unit: bytes.
 func (d todayData) HighMemory() int64 { return d.MostMemory / 10 * 9 }
 
