@@ -32,6 +32,8 @@ const barriers = `(async () => {
   for (const e of document.querySelectorAll("a,button")) if (!e.textContent.trim()) wrong.push("no words: " + e.outerHTML);
   for (const e of document.querySelectorAll("th")) if (!e.scope) wrong.push("no scope: " + name(e));
   for (const e of document.querySelectorAll("svg")) if (!e.getAttribute("aria-label") && !e.getAttribute("aria-hidden")) wrong.push("svg without a name");
+  const here = [...document.querySelectorAll("nav a")].filter((a) => a.pathname === location.pathname);
+  if (here.some((a) => a.getAttribute("aria-current") !== "page") || document.querySelectorAll("nav [aria-current]").length !== here.length) wrong.push("the current page is not marked");
   const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
   if (new Set(ids).size !== ids.length) wrong.push("an id twice");
   if (document.documentElement.scrollWidth > innerWidth) wrong.push("wider than the screen: " + document.documentElement.scrollWidth);
@@ -127,6 +129,10 @@ func offered(t *testing.T, tab context.Context) (wrong []string) {
 		t.Fatal(err)
 	}
 	landmarks, level := map[string]int{}, 0
+	nodes := map[accessibility.NodeID]*accessibility.Node{}
+	for _, n := range tree.Nodes {
+		nodes[n.NodeID] = n
+	}
 	for _, n := range tree.Nodes {
 		if n.Ignored || n.Role == nil {
 			continue
@@ -135,8 +141,14 @@ func offered(t *testing.T, tab context.Context) (wrong []string) {
 		if slices.Contains(named, role) && name == "" {
 			wrong = append(wrong, "a "+role+" without a name")
 		}
+		if role == "LayoutTable" || role == "table" && !hasHeader(nodes, n) {
+			wrong = append(wrong, "a table without headers: "+name)
+		}
 		landmarks[role]++
 		for _, p := range n.Properties {
+			if p.Name == "focusable" && name == "" && role != "RootWebArea" {
+				wrong = append(wrong, "a "+role+" that can be used has no name")
+			}
 			if next := 0; role == "heading" && p.Name == "level" && json.Unmarshal(p.Value.Value, &next) == nil {
 				if next > level+1 {
 					wrong = append(wrong, fmt.Sprintf("heading %q of level %d follows one of %d", name, next, level))
@@ -154,6 +166,11 @@ func offered(t *testing.T, tab context.Context) (wrong []string) {
 		wrong = append(wrong, "no navigation, or no heading")
 	}
 	return wrong
+}
+
+// hasHeader reports whether a table, or a part of one, has the header of a column.
+func hasHeader(nodes map[accessibility.NodeID]*accessibility.Node, n *accessibility.Node) bool {
+	return n != nil && (text(n.Role) == "columnheader" || slices.ContainsFunc(n.ChildIDs, func(id accessibility.NodeID) bool { return hasHeader(nodes, nodes[id]) }))
 }
 
 func text(v *accessibility.Value) (s string) {

@@ -47,7 +47,7 @@ func Reasons(x *api.Explanation) (list []Reason) {
 		case len(t.Reported) > 0:
 			b.Text = "in a reported message"
 		case len(x.Unheard) > 0:
-			b.Text = "not reported by any site that was heard, seen in " + count(int64(t.Sightings), "message")
+			b.Text = "not reported, as far as the sites were heard; seen in " + count(int64(t.Sightings), "message")
 		default:
 			b.Text = "never reported, seen in " + count(int64(t.Sightings), "message")
 		}

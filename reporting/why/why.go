@@ -74,7 +74,7 @@ func standing(x *api.Explanation, t api.Trace) string {
 	case len(t.Revoked) > 0:
 		return "revoked; no report lists it"
 	case len(x.Unheard) > 0:
-		return "not listed by any site that was heard"
+		return "not listed, as far as the sites were heard"
 	}
 	return "not listed by any site"
 }

@@ -79,16 +79,16 @@ func TestReasons(t *testing.T) {
 	weak := &api.Backing{Reporters: 2, Reports: 2, Need: 2, Revokes: 1, Quorum: 2}
 	silent := []api.Site{{Site: "mx2", State: api.StateSilent}}
 	for want, x := range map[string]api.Explanation{
-		"reported, and not revoked":                         {Signatures: []api.Trace{{Listed: true, Spam: in(5)}}},
-		"reported; the revocations do not end the listing":  {Signatures: []api.Trace{{Listed: true, Spam: in(5)}}, Backing: weak},
-		"reported again after a revocation":                 {Signatures: []api.Trace{{Listed: true, Spam: in(5), Revoked: in(5)}}},
-		"reported and revoked":                              {Signatures: []api.Trace{{Spam: in(5), Revoked: in(6)}}},
-		"reported, and hidden on this site":                 {Signatures: []api.Trace{{Spam: in(6), Revoked: in(5)}}},
-		"reported, but on the never-list":                   {Signatures: []api.Trace{{Never: true, Spam: in(6)}}},
-		"revoked; no report lists it":                       {Signatures: []api.Trace{{Revoked: in(6)}}},
-		"not listed by any site":                            {Signatures: []api.Trace{{}}},
-		"not listed by any site that was heard":             {Signatures: []api.Trace{{}}, Unheard: silent},
-		"not reported by any site that was heard, seen in ": {Domains: []api.DomainTrace{{Domain: "a.example", Sightings: 3}}, Unheard: silent},
+		"reported, and not revoked":                              {Signatures: []api.Trace{{Listed: true, Spam: in(5)}}},
+		"reported; the revocations do not end the listing":       {Signatures: []api.Trace{{Listed: true, Spam: in(5)}}, Backing: weak},
+		"reported again after a revocation":                      {Signatures: []api.Trace{{Listed: true, Spam: in(5), Revoked: in(5)}}},
+		"reported and revoked":                                   {Signatures: []api.Trace{{Spam: in(5), Revoked: in(6)}}},
+		"reported, and hidden on this site":                      {Signatures: []api.Trace{{Spam: in(6), Revoked: in(5)}}},
+		"reported, but on the never-list":                        {Signatures: []api.Trace{{Never: true, Spam: in(6)}}},
+		"revoked; no report lists it":                            {Signatures: []api.Trace{{Revoked: in(6)}}},
+		"not listed by any site":                                 {Signatures: []api.Trace{{}}},
+		"not listed, as far as the sites were heard":             {Signatures: []api.Trace{{}}, Unheard: silent},
+		"not reported, as far as the sites were heard; seen in ": {Domains: []api.DomainTrace{{Domain: "a.example", Sightings: 3}}, Unheard: silent},
 		"9 of 25 features of a reported message; 8 are needed; revoked": {
 			Sketches: []api.SketchTrace{{Kind: "sketch", Spam: []api.SketchTrail{{Found: 9, Need: 8, Keys: 25}}, Revoked: []api.SketchTrail{{Found: 9, Need: 8, Keys: 25}}}}},
 	} {
