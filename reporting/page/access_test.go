@@ -34,6 +34,11 @@ const barriers = `(async () => {
   for (const e of document.querySelectorAll("svg")) if (!e.getAttribute("aria-label") && !e.getAttribute("aria-hidden")) wrong.push("svg without a name");
   const here = [...document.querySelectorAll("nav a")].filter((a) => a.pathname === location.pathname);
   if (here.some((a) => a.getAttribute("aria-current") !== "page") || document.querySelectorAll("nav [aria-current]").length !== here.length) wrong.push("the current page is not marked");
+  for (const svg of document.querySelectorAll("svg")) {
+    const texts = [...svg.querySelectorAll("text")].map((e) => [e.textContent, e.getBoundingClientRect()]);
+    for (const [i, [text, a]] of texts.entries()) for (const [other, b] of texts.slice(i + 1))
+      if (a.width && a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom) wrong.push("labels overlap: " + text + " and " + other);
+  }
   const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
   if (new Set(ids).size !== ids.length) wrong.push("an id twice");
   if (document.documentElement.scrollWidth > innerWidth) wrong.push("wider than the screen: " + document.documentElement.scrollWidth);
@@ -71,11 +76,13 @@ const barriers = `(async () => {
   return [...new Set(wrong)];
 })()`
 
-// No page has a barrier, at 320, 360 and 1,280 pixels, light and dark, on an empty and on a busy
-// site. Browsers offer assistive programs one main part, one heading for each section, and a name
+// No page has a barrier, at 320, 360 and 1,280 pixels, light and dark, on an empty, a busy and a
+// broken site. Browsers offer assistive programs one main part, one heading for each section, and a name
 // for all that can be used.
 func TestAccessibility(t *testing.T) {
-	for kind, fill := range map[string]func(*pagetest.Site) *pagetest.Site{"empty": (*pagetest.Site).Empty, "busy": (*pagetest.Site).Busy} {
+	for kind, fill := range map[string]func(*pagetest.Site) *pagetest.Site{
+		"empty": (*pagetest.Site).Empty, "busy": (*pagetest.Site).Busy, "broken": func(s *pagetest.Site) *pagetest.Site { return s.Busy().Break() },
+	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			site, tab := fill(pagetest.New(t)), browser(t)

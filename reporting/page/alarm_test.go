@@ -175,7 +175,7 @@ func TestCampaignInWords(t *testing.T) {
 	for _, want := range []string{
 		`anna</a>, <a href="/reports?by=bert">bert</a> reported it, <a href="/reports?by=carla">carla</a> revoked it.`,
 		`<dt>revoked by</dt><dd><a href="/reports?by=carla">carla</a></dd>`, "2 reports of one message, 1 revocation</dd>",
-		`narrow-only under">reported 12:37</span>`,
+		`narrow-only under wrap">reported 12:37</span>`, "“seen” counts copies at all sites. “mail here” counts",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("without %q:\n%s", want, body)

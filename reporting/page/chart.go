@@ -137,7 +137,7 @@ func chart(bars []Bar, words [3]string, width, height int, title string) Chart {
 	for _, n := range lines {
 		c.Lines = append(c.Lines, label{X: fmt.Sprint(left - 6), Y: number(yOf(n) + 4), Line: number(yOf(n)), Text: brief(n)})
 	}
-	step := float64(width-left) / float64(len(bars))
+	step, free := float64(width-left)/float64(len(bars)), 0.0 // free: where the next label has room
 	for i, b := range bars {
 		x := left + step*float64(i)
 		below := uint64(0)
@@ -155,8 +155,9 @@ func chart(bars []Bar, words [3]string, width, height int, title string) Chart {
 			})
 			below += part.n
 		}
-		if b.Label != "" {
-			c.Labels = append(c.Labels, label{X: number(x + step/2), Y: fmt.Sprint(height - 5), Text: b.Label})
+		if room := 8.5 * float64(len(b.Label)); b.Label != "" && x >= free {
+			free = x + room
+			c.Labels = append(c.Labels, label{X: number(max(x+step/2, left+3.2*float64(len(b.Label)))), Y: fmt.Sprint(height - 5), Text: b.Label})
 		}
 	}
 	return c

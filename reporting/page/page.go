@@ -37,6 +37,7 @@ import (
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/figures"
 	"github.com/spambloom/spambloom/reporting/history"
 	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/overview"
@@ -208,7 +209,7 @@ func (v *view) Alarm() *overview.Overview {
 func (v *view) Here() (list []overview.Need) {
 	if v.overview != nil {
 		for _, n := range v.overview.Needs {
-			if n.Page == v.Path {
+			if n.Page == v.Path && n.Kind != figures.NeedSites { // the list of sites has those
 				list = append(list, n)
 			}
 		}
