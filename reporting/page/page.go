@@ -41,6 +41,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/history"
 	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/overview"
+	"github.com/spambloom/spambloom/reporting/page/chart"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -98,7 +99,7 @@ func New(o Options) http.Handler {
 		p.courses[s.Name] = &cache[courses]{life: listedFor, now: o.Now, get: func() (courses, error) { return p.coursesOf(s) }}
 	}
 	p.visitors = make(map[string]*cache[[]byte])
-	for _, s := range spans {
+	for _, s := range chart.Spans {
 		p.visitors[s.Name] = &cache[[]byte]{life: freshFor, now: o.Now, get: func() ([]byte, error) { return p.visitorsToday(s) }}
 	}
 	mux := http.NewServeMux()

@@ -96,7 +96,8 @@ var allowed = map[string][]string{
 	"reporting/server/refusal":  {"reporting/api"},
 	"reporting/server":          {"signature", "bloomdb", "bloomdb/never", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/credential", "reporting/desk", "reporting/overview", "reporting/server/peer", "reporting/server/refusal"},
 
-	"reporting/page":          {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/desk", "reporting/figures", "reporting/history", "reporting/judged", "reporting/overview", "reporting/server", "reporting/why"},
+	"reporting/page/chart":    {"reporting/figures", "reporting/history", "reporting/overview"},
+	"reporting/page":          {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/desk", "reporting/figures", "reporting/history", "reporting/judged", "reporting/overview", "reporting/page/chart", "reporting/server", "reporting/why"},
 	"reporting/page/pagetest": {"signature", "bloomdb", "bloomdb/bloomdbtest", "reporting/api", "reporting/desk", "reporting/desk/desktest", "reporting/figures", "reporting/history", "reporting/judged", "reporting/page", "reporting/server", "reporting/watch"},
 
 	"milter/door":      {},
