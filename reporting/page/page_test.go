@@ -393,7 +393,11 @@ func TestManyOpenPages(t *testing.T) {
 	site := pagetest.New(t).Busy()
 	v := newVisit(t, site)
 	for i := range 1000 {
-		if w := v.get([]string{"/", "/sites", "/filters", "/campaigns"}[i%4]); w.Code != 200 {
+		path := "/"
+		if i%25 == 0 { // the other pages ask for it, too: they say what is wrong
+			path = []string{"/sites", "/filters", "/campaigns", "/mail"}[i/25%4]
+		}
+		if w := v.get(path); w.Code != 200 {
 			t.Fatal(w.Code)
 		}
 	}
