@@ -14,6 +14,7 @@
 //	figures     the table of metrics, and of the counters that are kept
 //	history     keeps counters by hour for a year
 //	overview    what an administrator looks at first; watch makes it
+//	why         the reasons for a verdict in words, for the page and spambloom explain
 //	page        the page for people, in a browser; asks server in its users' names
 //	trust       the weight of a reporter
 //	backup      the state folder as of one moment, as a tar

@@ -68,8 +68,9 @@ type Filter struct {
 	Kind       string    `json:"kind"` // spam, revoked, classes, sketches, ladder, domains, counts
 	Generation int64     `json:"generation"`
 	Start      time.Time `json:"start"`
-	Fill       float64   `json:"fill"`  // share of bits or cells in use; the fuller of own and others'
-	Error      float64   `json:"error"` // bits: chance that one absent key is found
+	Fill       float64   `json:"fill"`                     // share of bits or cells in use; the fuller of own and others'
+	Error      float64   `json:"error"`                    // bits: chance that one absent key is found
+	PerMail    float64   `json:"error_per_mail,omitempty"` // its part of Status.ErrorPerMail
 	Memory     int64     `json:"memory_bytes"`
 	Saturated  int64     `json:"saturated,omitempty"` // counts: increments lost to a full overflow table
 	Full       bool      `json:"full,omitempty"`      // bits: of the current period, and at least fullFrom of the planned ones are set
@@ -102,13 +103,14 @@ func Of(ks *keyspace.Keyspace) Status {
 				if kind == layout.SpamFilter {
 					f.addMask(g)
 				}
-				s.Filters = append(s.Filters, f)
 				switch kind {
 				case layout.SpamFilter, layout.LadderFilter:
-					s.ErrorPerMail += f.Error * float64(ks.Settings.Reports.KeysPerMessage)
+					f.PerMail = f.Error * float64(ks.Settings.Reports.KeysPerMessage)
 				case layout.SketchFilter:
-					s.ErrorPerMail += sketchError(ks, g)
+					f.PerMail = sketchError(ks, g)
 				}
+				s.ErrorPerMail += f.PerMail
+				s.Filters = append(s.Filters, f)
 			}
 		}
 	}

@@ -135,7 +135,7 @@ func startDaemon() (*daemon, error) {
 				"exchange": map[string]any{"connected": true, "sites": []any{site}},
 			}
 		},
-		Links: links,
+		Sites: func() []api.Site { return counter.Sites(links()) },
 		Overview: func(s api.Status) *overview.Overview {
 			return watch.Make(watch.Facts{
 				Status: s, Sites: counter.Sites(links()), Exchange: true, Connected: true, TargetError: 1e-6, Started: time.Now().Add(-time.Hour),

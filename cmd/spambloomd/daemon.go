@@ -34,6 +34,7 @@ import (
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/spamd"
+	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/history"
 	"github.com/spambloom/spambloom/reporting/judged"
@@ -157,7 +158,7 @@ func (d *service) assemble(sockets *sockets.Sockets) error {
 		Access:  d.access,
 		Version: version.String(),
 		Status:  func() any { return d.facts() },
-		Links:   d.links,
+		Sites:   func() []api.Site { return d.desk.Sites(d.links()) },
 
 		Overview: d.overview,
 		Link:     link,

@@ -52,6 +52,7 @@ func (d *service) watched(s api.Status, now time.Time) watch.Facts {
 		LastDay:   history.Sum(d.history.Hours(day, now)),
 		DayBefore: history.Sum(d.history.Hours(day.Add(-24*time.Hour), day)),
 		Started:   d.begun, TargetError: d.started.Reports.MaxErrorPerMail,
+		Config: d.started.File, Folder: d.started.Data,
 	}
 	f.Sites, f.Traps, f.Exchange = d.desk.Sites(d.links()), map[string]string{}, d.exchange != nil
 	f.History, f.Damaged = d.history.Fault(), d.history.Damaged()

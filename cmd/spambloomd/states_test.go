@@ -74,7 +74,7 @@ func TestStatesAgree(t *testing.T) {
 		"contested": {func(t *testing.T, d *service) {
 			enter(t, d.desk.Report, "anna")
 			enter(t, d.desk.Revoke, "bert")
-		}, overview.Attention, []string{"Your users disagree about text:"}, []string{"in use: Your users disagree about text:"}},
+		}, overview.Attention, []string{"Your users disagree about a message:"}, []string{"in use: Your users disagree about a message:"}},
 		"too full": {func(t *testing.T, d *service) {
 			enter(t, d.desk.Report, "anna")
 			d.started.Reports.MaxErrorPerMail = 1e-300

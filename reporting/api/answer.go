@@ -43,9 +43,26 @@ type Explanation struct {
 	// not know the domain.
 	Spared string `json:"spared,omitempty"`
 
+	// Backing is the weight behind the message at this site. Absent: nobody here reported or
+	// revoked it.
+	Backing *Backing `json:"backing,omitempty"`
+
+	// Unheard are the sites whose latest reports may be missing here: those that are silent or
+	// rejected, and those with gaps in their records.
+	Unheard []Site `json:"unheard,omitempty"`
+
 	Signatures []Trace       `json:"signatures"`
 	Sketches   []SketchTrace `json:"sketches,omitempty"`
 	Domains    []DomainTrace `json:"domains,omitempty"`
+}
+
+// Backing is the weight of the reporters of this site who reported or revoked a message.
+type Backing struct {
+	Reporters uint64  `json:"reporters"` // with a weight, whose latest statement is a report
+	Reports   float64 `json:"reports"`   // weight of their reports
+	Need      float64 `json:"need"`      // weight of reports that lists the message
+	Revokes   float64 `json:"revokes"`   // weight of revocations
+	Quorum    float64 `json:"quorum"`    // weight of revocations that revokes the message
 }
 
 // Trace is the wire form of bloomdb.Trace. The newest generation comes first.

@@ -36,6 +36,20 @@ type Site struct {
 	*Link // nil: no connection to the site is known
 }
 
+// IsBehind reports whether reports of the site may be missing here although it is trusted.
+func (s Site) IsBehind() bool {
+	switch s.State {
+	case StateSelf, StateDropped, StateMuted, StateIgnored:
+		return false
+	case StateHeard:
+		return s.Link != nil && s.Gaps > 0
+	}
+	return true
+}
+
+// IsSilent reports whether the site is not heard, so that its lag and its gaps are not known.
+func (s Site) IsSilent() bool { return s.State == StateSilent || s.Link == nil || s.Heard == nil }
+
 // Link is the state of the exchange with another site.
 type Link struct {
 	Site string `json:"-"`

@@ -4,6 +4,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk/answer"
+	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -22,9 +23,24 @@ func (d *Desk) Explain(set signature.Set, from string) (api.Explanation, bloomdb
 	a, e := d.Check(set)
 	return api.Explanation{
 		Answer:     a,
+		Backing:    d.backing(set),
 		Spared:     d.db.JudgeFrom(set, bloomdb.Sender{From: from}).Sender,
 		Signatures: answer.Traces(set, e, d.db.Explain(set)),
 		Sketches:   answer.SketchTraces(d.db.ExplainSketches(set)),
 		Domains:    answer.DomainTraces(d.db.ExplainDomains(set)),
 	}, e
+}
+
+// backing returns the weight behind a message at this site; nil: nobody here reported or revoked
+// it. A fault of the ledger is shown elsewhere.
+func (d *Desk) backing(set signature.Set) *api.Backing {
+	set = d.db.Essence(set)
+	b, err := d.ledger.Backing(set, d.anchors(set.Sketches), d.period(d.db.Now()))
+	if err != nil || b.Sums == [2]ledger.Weight{} {
+		return nil
+	}
+	return &api.Backing{
+		Reporters: b.Voices, Reports: b.Sums[ledger.Spam].Float(), Need: b.Need.Float(),
+		Revokes: b.Sums[ledger.Ham].Float(), Quorum: b.Quorum.Float(),
+	}
 }

@@ -117,7 +117,7 @@ func (d *Desk) Reporters(ask api.ReportersRequest) (api.Reporters, error) {
 		if err != nil {
 			return answer, err
 		}
-		answer.Reporters = append(answer.Reporters, newReporter(r))
+		answer.Reporters = append(answer.Reporters, d.newReporter(r))
 		return answer, nil
 	}
 	limit := page(ask.Limit)
@@ -126,7 +126,7 @@ func (d *Desk) Reporters(ask api.ReportersRequest) (api.Reporters, error) {
 		return answer, err
 	}
 	for _, r := range list {
-		answer.Reporters = append(answer.Reporters, newReporter(r))
+		answer.Reporters = append(answer.Reporters, d.newReporter(r))
 	}
 	if len(list) == limit {
 		answer.Next = list[limit-1].Name
@@ -147,7 +147,7 @@ func (d *Desk) SetWeight(ask api.WeightRequest, by Author) (api.Reporter, error)
 		}
 	}
 	d.log.Info("weight set", "of", ask.Name, "by", by.Name, by.Origin.Attr(), "weight", done.Weight.Float(), "by_hand", ask.Weight != nil)
-	return newReporter(done), nil
+	return d.newReporter(done), nil
 }
 
 // takeBack withdraws what a reporter revoked, and lists it again.
@@ -162,7 +162,7 @@ func (d *Desk) takeBack(u ledger.Undo) error {
 	return err
 }
 
-func newReporter(r ledger.Reporter) api.Reporter {
+func (d *Desk) newReporter(r ledger.Reporter) api.Reporter {
 	wire := api.Reporter{
 		Name: r.Name, Weight: r.Weight.Float(), Confirmed: answer.Figure(r.Reputation.Confirmed), Refuted: answer.Figure(r.Reputation.Refuted),
 		Reports: int64(r.Reports), Revocations: int64(r.Revocations), First: r.First, Last: r.Last,
@@ -170,6 +170,8 @@ func newReporter(r ledger.Reporter) api.Reporter {
 	if r.Override != nil {
 		w := r.Override.Float()
 		wire.Override = &w
+	} else if IsTrap(r.Name) {
+		wire.Weight = d.ledger.Quorum().Float() // as in Ledger.Enter
 	}
 	return wire
 }

@@ -18,6 +18,7 @@ type (
 	Report   = search.Report
 	Query    = search.Query
 	Standing = search.Standing
+	Backing  = search.Backing
 	Copy     = store.Copy
 	Repaired = salvage.Repaired
 )

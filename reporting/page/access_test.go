@@ -32,6 +32,13 @@ const barriers = `(async () => {
   for (const e of document.querySelectorAll("a,button")) if (!e.textContent.trim()) wrong.push("no words: " + e.outerHTML);
   for (const e of document.querySelectorAll("th")) if (!e.scope) wrong.push("no scope: " + name(e));
   for (const e of document.querySelectorAll("svg")) if (!e.getAttribute("aria-label") && !e.getAttribute("aria-hidden")) wrong.push("svg without a name");
+  const here = [...document.querySelectorAll("nav a")].filter((a) => a.pathname === location.pathname);
+  if (here.some((a) => a.getAttribute("aria-current") !== "page") || document.querySelectorAll("nav [aria-current]").length !== here.length) wrong.push("the current page is not marked");
+  for (const svg of document.querySelectorAll("svg")) {
+    const texts = [...svg.querySelectorAll("text")].map((e) => [e.textContent, e.getBoundingClientRect()]);
+    for (const [i, [text, a]] of texts.entries()) for (const [other, b] of texts.slice(i + 1))
+      if (a.width && a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom) wrong.push("labels overlap: " + text + " and " + other);
+  }
   const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
   if (new Set(ids).size !== ids.length) wrong.push("an id twice");
   if (document.documentElement.scrollWidth > innerWidth) wrong.push("wider than the screen: " + document.documentElement.scrollWidth);
@@ -69,11 +76,13 @@ const barriers = `(async () => {
   return [...new Set(wrong)];
 })()`
 
-// No page has a barrier, at 320, 360 and 1,280 pixels, light and dark, on an empty and on a busy
-// site. Browsers offer assistive programs one main part, one heading for each section, and a name
+// No page has a barrier, at 320, 360 and 1,280 pixels, light and dark, on an empty, a busy and a
+// broken site. Browsers offer assistive programs one main part, one heading for each section, and a name
 // for all that can be used.
 func TestAccessibility(t *testing.T) {
-	for kind, fill := range map[string]func(*pagetest.Site) *pagetest.Site{"empty": (*pagetest.Site).Empty, "busy": (*pagetest.Site).Busy} {
+	for kind, fill := range map[string]func(*pagetest.Site) *pagetest.Site{
+		"empty": (*pagetest.Site).Empty, "busy": (*pagetest.Site).Busy, "broken": func(s *pagetest.Site) *pagetest.Site { return s.Busy().Break() },
+	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			site, tab := fill(pagetest.New(t)), browser(t)
@@ -127,6 +136,10 @@ func offered(t *testing.T, tab context.Context) (wrong []string) {
 		t.Fatal(err)
 	}
 	landmarks, level := map[string]int{}, 0
+	nodes := map[accessibility.NodeID]*accessibility.Node{}
+	for _, n := range tree.Nodes {
+		nodes[n.NodeID] = n
+	}
 	for _, n := range tree.Nodes {
 		if n.Ignored || n.Role == nil {
 			continue
@@ -135,8 +148,14 @@ func offered(t *testing.T, tab context.Context) (wrong []string) {
 		if slices.Contains(named, role) && name == "" {
 			wrong = append(wrong, "a "+role+" without a name")
 		}
+		if role == "LayoutTable" || role == "table" && !hasHeader(nodes, n) {
+			wrong = append(wrong, "a table without headers: "+name)
+		}
 		landmarks[role]++
 		for _, p := range n.Properties {
+			if p.Name == "focusable" && name == "" && role != "RootWebArea" {
+				wrong = append(wrong, "a "+role+" that can be used has no name")
+			}
 			if next := 0; role == "heading" && p.Name == "level" && json.Unmarshal(p.Value.Value, &next) == nil {
 				if next > level+1 {
 					wrong = append(wrong, fmt.Sprintf("heading %q of level %d follows one of %d", name, next, level))
@@ -154,6 +173,11 @@ func offered(t *testing.T, tab context.Context) (wrong []string) {
 		wrong = append(wrong, "no navigation, or no heading")
 	}
 	return wrong
+}
+
+// hasHeader reports whether a table, or a part of one, has the header of a column.
+func hasHeader(nodes map[accessibility.NodeID]*accessibility.Node, n *accessibility.Node) bool {
+	return n != nil && (text(n.Role) == "columnheader" || slices.ContainsFunc(n.ChildIDs, func(id accessibility.NodeID) bool { return hasHeader(nodes, nodes[id]) }))
 }
 
 func text(v *accessibility.Value) (s string) {

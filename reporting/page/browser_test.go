@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 	"github.com/spambloom/spambloom/reporting/page/pagetest"
 )
@@ -163,5 +165,62 @@ func TestRefresh(t *testing.T) {
 	do(t, tab, chromedp.WaitReady(chromedp.CSS(".state[data-lost]")))
 	if got := inPage(t, tab, ".state"); got != "The daemon does not answer. These figures are old." {
 		t.Errorf("without a daemon: %q", got)
+	}
+}
+
+// The options of a look at a page for something that comes: hidden tabs draw no frames.
+var patient, often = chromedp.WithPollingTimeout(testenv.Patience), chromedp.WithPollingInterval(20 * time.Millisecond)
+
+// watched counts what a screen reader is told and how often the figures were replaced.
+const watched = `{
+  window.told = []; window.replaced = 0;
+  const said = document.querySelector("[data-said]");
+  new MutationObserver(() => told.push(said.textContent)).observe(said, {childList: true, characterData: true, subtree: true});
+  new MutationObserver(() => replaced++).observe(document.querySelector("main"), {childList: true});
+}`
+
+// A screen reader is told of a fault once, when it comes, and once when it is over, however often
+// the figures change and are refreshed. It is told of a daemon that does not answer, too.
+func TestNews(t *testing.T) {
+	t.Parallel()
+	site := pagetest.New(t).Small()
+	s := httptest.NewServer(site.Handler)
+	defer s.Close()
+	tab := browser(t)
+	hurried(t, tab)
+	do(t, tab, chromedp.Navigate(s.URL), chromedp.WaitReady(chromedp.CSS(".state.ok")), chromedp.Evaluate[chromedp.Void](watched))
+	told := func(want ...string) {
+		t.Helper()
+		from := ask(t, tab, chromedp.Evaluate[int]("replaced"))
+		ask(t, tab, chromedp.Poll[bool](fmt.Sprintf("told.length >= %d && replaced >= %d", len(want), from+3), patient, often))
+		got := ask(t, tab, chromedp.Evaluate[[]string]("told"))
+		if len(got) != len(want) {
+			t.Fatalf("told %q, want %q", got, want)
+		}
+		for i := range want {
+			if !strings.HasPrefix(got[i], want[i]) {
+				t.Errorf("told %q, want %q", got[i], want[i])
+			}
+		}
+	}
+	told()
+	site.Count(pagetest.Now, map[string]uint64{"clean": 12345})
+	site.Clock.Add(60)
+	ask(t, tab, chromedp.Poll[bool](`document.querySelector(".tile .n").innerText.startsWith("12,3")`, patient, often))
+	told()
+	const fault, well = "Mail is not judged: suspended", "Nothing needs you."
+	site.SetFault("suspended")
+	site.Clock.Add(60)
+	told(fault)
+	site.Clock.Add(60)
+	told(fault)
+	site.SetFault("")
+	site.Clock.Add(60)
+	told(fault, well)
+	s.CloseClientConnections()
+	s.Close()
+	ask(t, tab, chromedp.Poll[bool]("told.length >= 3", patient, often))
+	if got := ask(t, tab, chromedp.Evaluate[[]string]("told")); got[2] != "The daemon does not answer. These figures are old." {
+		t.Errorf("told %q", got)
 	}
 }

@@ -1,14 +1,13 @@
 package page
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/desk"
-	"github.com/spambloom/spambloom/reporting/figures"
+	"github.com/spambloom/spambloom/reporting/page/chart"
 )
 
 // campaignRow is a campaign with its mail over time.
@@ -17,9 +16,9 @@ type campaignRow struct {
 	Mails, Matched uint64    // within the span; Matched of them were recognised when they arrived
 	Last           time.Time // of the latest mail; zero: none is remembered
 	Reported       time.Time // of the latest report or revocation
-	Spark          Chart
+	Spark          chart.Chart
 
-	bars []Bar
+	bars []chart.Bar
 }
 
 // courses are all campaigns with their mail within a span.
@@ -36,18 +35,21 @@ type campaignsData struct {
 	Sort         string
 	Page, Next   int
 
-	Span       span
-	Spans      []span
+	Span       chart.Span
+	Spans      []chart.Span
 	Since      time.Time
-	IsComplete bool // all mail of the span is counted
+	IsComplete bool      // all mail of the span is counted
+	Counted    time.Time // “seen” counts from then on; zero: nothing was counted
 
-	Bars  []Bar // of the only campaign that matches
-	Chart []Chart
+	Bars  []chart.Bar // of the only campaign that matches
+	Chart []chart.Chart
 }
 
 // campaignSpans are the times of which the mail of campaigns is shown; the first is the default.
 // The daemon remembers no mail longer.
-func campaignSpans() []span { return []span{spanOf("week"), spanOf("day"), spanOf("month")} }
+func campaignSpans() []chart.Span {
+	return []chart.Span{chart.SpanOf("week"), chart.SpanOf("day"), chart.SpanOf("month")}
+}
 
 // campaignList shows what was reported, one row for a message and its near-duplicates. The
 // URL has the search (q), only (listed, contested), sort (size, seen), the span (range) and the
@@ -55,7 +57,7 @@ func campaignSpans() []span { return []span{spanOf("week"), spanOf("day"), spanO
 func (p *Page) campaignList(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	d := campaignsData{Search: strings.TrimSpace(q.Get("q")), Only: q.Get("only"), Sort: q.Get("sort"), Spans: campaignSpans()}
-	d.Span = d.Spans[max(0, slices.IndexFunc(d.Spans, func(s span) bool { return s.Name == q.Get("range") }))]
+	d.Span = d.Spans[max(0, slices.IndexFunc(d.Spans, func(s chart.Span) bool { return s.Name == q.Get("range") }))]
 	of, err := p.courses[d.Span.Name].ask()
 	if err != nil {
 		p.failed(w, r, err)
@@ -71,13 +73,30 @@ func (p *Page) campaignList(w http.ResponseWriter, r *http.Request) {
 	case "seen":
 		slices.SortStableFunc(list, func(a, b campaignRow) int { return b.Last.Compare(a.Last) })
 	}
-	d.Total, d.Since, d.IsComplete = len(list), of.since, !of.since.After(d.Span.bounds(p.Now())[0])
+	d.Total, d.Since, d.IsComplete = len(list), of.since, !of.since.After(d.Span.Bounds(p.Now())[0])
 	d.Campaigns, d.Page, d.Next = pageOf(list, q.Get("page"))
+	d.Counted = p.countedSince()
 	if d.Total == 1 && text != "" {
 		d.Bars = list[0].bars
-		d.Chart = charts(d.Bars, [3]string{"passed", "", "recognised"}, "Mail of this campaign by "+d.Span.Bars+": passed and recognised")
+		d.Chart = chart.Draw(d.Bars, [3]string{"passed", "", "recognised"}, "Mail of this campaign by "+d.Span.Bars+": passed and recognised")
 	}
 	p.show(w, http.StatusOK, "campaigns", p.view(r, "Campaigns", d))
+}
+
+// countedSince returns the begin of the oldest counts of the database; zero: there are none.
+func (p *Page) countedSince() (since time.Time) {
+	s, _ := p.status.ask() // its fault is shown by the layout
+	for _, f := range s.Database.Filters {
+		if f.Kind == "counts" && (since.IsZero() || f.Start.Before(since)) {
+			since = f.Start
+		}
+	}
+	return since
+}
+
+// Disagreeing lists who revoked the message of a campaign and stands by it.
+func (c campaignRow) Disagreeing() []string {
+	return slices.DeleteFunc(slices.Clone(c.Revokers), func(name string) bool { return slices.Contains(c.Reporters, name) })
 }
 
 // matches reports whether a campaign has a text, in lower case, in an id, its class, or the name
@@ -91,57 +110,24 @@ func matches(c desk.Campaign, text string, isUser bool) bool {
 }
 
 // coursesOf returns all campaigns with their mail within a span.
-func (p *Page) coursesOf(s span) (of courses, err error) {
+func (p *Page) coursesOf(s chart.Span) (of courses, err error) {
 	list, err := p.campaigns.ask()
 	if err != nil {
 		return of, err
 	}
-	bounds := s.bounds(p.Now())
+	bounds := s.Bounds(p.Now())
 	found, since := p.Courses(list, bounds)
 	of.since = since
 	for i, c := range list {
 		row := campaignRow{Campaign: c, Last: found[i].Last, Reported: c.Last}
 		for n, at := range bounds {
-			b := Bar{Time: at.Format(s.full), Label: s.label(at, n), Clean: found[i].Passed[n], Spam: found[i].Matched[n]}
+			b := s.Bar(at, n)
+			b.Clean, b.Spam = found[i].Passed[n], found[i].Matched[n]
 			row.Mails, row.Matched = row.Mails+b.Clean+b.Spam, row.Matched+b.Spam
 			row.bars = append(row.bars, b)
 		}
-		row.Spark = row.spark(s, bounds, since)
+		row.Spark = s.Spark(row.bars, bounds, since)
 		of.rows = append(of.rows, row)
 	}
 	return of, nil
-}
-
-// spark draws the mail of a campaign, without axes: its title has the figures. A line marks the
-// time of which all mail is counted.
-func (c *campaignRow) spark(s span, bounds []time.Time, since time.Time) Chart {
-	const width, height = 112, 22
-	most, at := uint64(1), 0
-	for i, b := range c.bars {
-		if n := b.Clean + b.Spam; n > most || i == 0 {
-			most, at = max(n, 1), i
-		}
-	}
-	chart := Chart{Width: width, Height: height, Title: "none in the last " + s.Name}
-	if c.Mails > 0 {
-		chart.Title = fmt.Sprintf("%s in the last %s, %s recognised; most from %s: %s", thousands(c.Mails), s.Name, thousands(c.Matched), c.bars[at].Time, thousands(most))
-	}
-	step := float64(width) / float64(len(c.bars))
-	known, _ := slices.BinarySearchFunc(bounds, since, time.Time.Compare)
-	chart.Lines = []label{{X: number(step * float64(known))}}
-	for i, b := range c.bars {
-		foot := float64(height - 1)
-		for _, part := range []struct {
-			n     uint64
-			class string
-		}{{b.Clean, figures.Clean}, {b.Spam, figures.Spam}} {
-			if part.n == 0 {
-				continue
-			}
-			tall := max(1.5, float64(height-3)*float64(part.n)/float64(most))
-			foot -= tall
-			chart.Rects = append(chart.Rects, rect{X: number(step * (float64(i) + .1)), Y: number(foot), Width: number(step * .8), Height: number(tall), Class: part.class})
-		}
-	}
-	return chart
 }

@@ -3,7 +3,6 @@ package page
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/why"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -161,109 +161,36 @@ func uploadProblem(err error) error {
 	return api.NewProblem(http.StatusBadRequest, "the form could not be read: %v", err)
 }
 
-// Because is one reason for a verdict, in words.
-type Because struct {
-	What, ID, Text string
-	Where          string
-	Counts         bool // it stands: not revoked, hidden or too weak
+// Reasons says what is known of each part of the message.
+func (d explainData) Reasons() []why.Reason { return why.Reasons(d.Explanation) }
+
+// Weight says which weight of reporters is missing for another verdict.
+func (d explainData) Weight() string { return why.Weight(d.Explanation) }
+
+// Missing says whose reports may be missing.
+func (d explainData) Missing() []string { return why.Missing(d.Explanation) }
+
+// IsReported reports whether there is something to revoke: the message is spam, or somebody here
+// reported it and stands by it.
+func (d explainData) IsReported() bool {
+	return d.Explanation.Verdict == "spam" || d.Lookup != nil && slices.ContainsFunc(d.Lookup.Reports, func(r api.Reported) bool {
+		return r.Action == "report" && (r.State == "counts" || r.State == "held")
+	})
 }
 
-// Reasons puts an explanation in words, the reasons that count first.
-func (d explainData) Reasons() (list []Because) {
-	for _, t := range d.Explanation.Signatures {
-		b := Because{What: kindWords(t.Kind), ID: t.ID, Counts: t.Listed}
-		switch {
-		case t.Never:
-			b.Text = "reported, but on the never-list"
-		case t.Listed:
-			b.Text = "reported, and not revoked since"
-		case len(t.Spam) > 0 && len(t.Revoked) > 0:
-			b.Text = "reported and revoked"
-		case len(t.Revoked) > 0:
-			b.Text = "revoked; no report of it lists mail"
-		case len(t.Spam) > 0:
-			b.Text = "reported, but hidden or revoked here"
-		default:
-			b.Text = "not listed by any site"
-		}
-		b.Where = strings.Join(slices.Concat(trails(t.Spam, ""), trails(t.Revoked, "revoked at "), votes(t.Votes)), "; ")
-		list = append(list, b)
+// IsDisputed reports whether there is something to settle, or was: people say different things, or
+// a report is held.
+func (d explainData) IsDisputed() bool {
+	reported, revoked := false, false
+	if d.Lookup == nil {
+		return false
 	}
-	for _, t := range d.Explanation.Sketches {
-		for _, s := range t.Spam {
-			b := Because{What: kindWords(t.Kind), ID: s.ID, Counts: s.Found >= s.Need, Where: fmt.Sprintf("%s, since %s", s.Site, s.Start.Local().Format("2 Jan"))}
-			b.Text = fmt.Sprintf("%d of %d features of a reported message; %d are needed", s.Found, s.Keys, s.Need)
-			if s.Common > 0 {
-				b.Text += fmt.Sprintf("; %d more are in mail of many senders, so they are no evidence here", s.Common)
-			}
-			list = append(list, b)
+	for _, r := range d.Lookup.Reports {
+		reported = reported || r.Action == "report"
+		revoked = revoked || r.Action == "revoke"
+		if r.State == "held" || r.Reporter == settler {
+			return true
 		}
 	}
-	for _, t := range d.Explanation.Domains {
-		b := Because{What: "link", ID: t.Domain, Counts: t.Alone, Where: strings.Join(t.Reported, ", ")}
-		switch {
-		case t.Ignored:
-			b.Text = "too common to be evidence"
-		case t.NotAlone == "common":
-			b.Text = "in mail of many senders, so it is no evidence here"
-		case t.Campaigns > 0:
-			b.Text = fmt.Sprintf("in %s, and in %s", count(t.Campaigns, "reported campaign"), count(t.Sightings, "other message"))
-		case len(t.Reported) > 0:
-			b.Text = "in a reported message"
-		default:
-			b.Text = "never reported, seen in " + count(t.Sightings, "message")
-		}
-		list = append(list, b)
-	}
-	return list
-}
-
-// trails names the sites of a signature and their periods.
-func trails(list []api.Trail, what string) (sites []string) {
-	for _, t := range list {
-		where := fmt.Sprintf("%s%s, period from %s", what, t.Site, t.Start.Local().Format("2 Jan"))
-		for _, c := range t.Classes {
-			where += " (" + c.String() + ")"
-		}
-		if t.Retouched {
-			where += ", hidden here"
-		}
-		sites = append(sites, where)
-	}
-	return sites
-}
-
-// votes names the sites that are heard for votes only.
-func votes(list []api.Vote) (sites []string) {
-	for _, v := range list {
-		where := "vote of " + v.Site
-		if v.Stale {
-			where += ", too old to count"
-		}
-		sites = append(sites, where)
-	}
-	return sites
-}
-
-// kindWords names a kind of signature for people.
-func kindWords(kind string) string {
-	switch kind {
-	case "body":
-		return "exact body"
-	case "text":
-		return "visible text"
-	case "sketch":
-		return "similar text"
-	case "image":
-		return "similar picture"
-	case "attachment":
-		return "attachment"
-	case "content":
-		return "content of an attachment"
-	case "shape":
-		return "structure of the page"
-	case "phrase":
-		return "few words with a link"
-	}
-	return kind
+	return reported && revoked
 }

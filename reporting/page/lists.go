@@ -99,7 +99,14 @@ func (p *Page) filterList(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, err)
 		return
 	}
-	p.show(w, http.StatusOK, "filters", p.view(r, "Filters", s))
+	p.show(w, http.StatusOK, "filters", p.view(r, "Filters", filtersData{s}))
+}
+
+type filtersData struct{ api.Status }
+
+// IsTooHigh reports whether more mail than the target is called spam by mistake.
+func (d filtersData) IsTooHigh() bool {
+	return d.Overview != nil && d.Overview.TargetError > 0 && d.Database.ErrorPerMail > d.Overview.TargetError
 }
 
 // stateWords says what the state of a site means.

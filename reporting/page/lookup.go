@@ -35,7 +35,7 @@ func (p *Page) explainForm(w http.ResponseWriter, r *http.Request) {
 	}
 	q, ok := lookupOf(d.Asked)
 	if !ok {
-		p.fail(w, r, http.StatusBadRequest, "This is no id (KIND:16 hex digits), no header line with one, and no queue id")
+		p.fail(w, r, http.StatusBadRequest, "This is no id such as text:6f1ed002ab559585, no header line with one, and no queue id")
 		return
 	}
 	known, err := post(p, r, v1.Lookup, q)

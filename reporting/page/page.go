@@ -31,13 +31,17 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/figures"
 	"github.com/spambloom/spambloom/reporting/history"
 	"github.com/spambloom/spambloom/reporting/judged"
+	"github.com/spambloom/spambloom/reporting/overview"
+	"github.com/spambloom/spambloom/reporting/page/chart"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -95,7 +99,7 @@ func New(o Options) http.Handler {
 		p.courses[s.Name] = &cache[courses]{life: listedFor, now: o.Now, get: func() (courses, error) { return p.coursesOf(s) }}
 	}
 	p.visitors = make(map[string]*cache[[]byte])
-	for _, s := range spans {
+	for _, s := range chart.Spans {
 		p.visitors[s.Name] = &cache[[]byte]{life: freshFor, now: o.Now, get: func() ([]byte, error) { return p.visitorsToday(s) }}
 	}
 	mux := http.NewServeMux()
@@ -148,9 +152,11 @@ type view struct {
 	User                 string // who is signed in; empty: nobody
 	Form                 string // token of the session's forms
 	Now                  time.Time
+	IsUnknown            bool // the state of the daemon cannot be read
 	Data                 any
 
-	may map[string]bool
+	may      map[string]bool
+	overview *overview.Overview // nil: the page is the first screen, or the state cannot be read
 }
 
 type link struct {
@@ -166,6 +172,11 @@ var nav = []link{
 // frame returns the view of a page for visitors.
 func (p *Page) frame(u *url.URL, title string, data any) *view {
 	v := &view{Site: p.Site, Version: p.Version, Title: title, Path: u.Path, Query: u.Query(), Now: p.Now(), Data: data}
+	if s, err := p.status.ask(); u.Path == "/" || err != nil {
+		v.IsUnknown = u.Path != "/"
+	} else {
+		v.overview = s.Overview
+	}
 	for _, l := range nav {
 		l.IsHere = l.Path == u.Path
 		v.Nav = append(v.Nav, l)
@@ -181,6 +192,30 @@ func (p *Page) view(r *http.Request, title string, data any) *view {
 		v.may = p.rights(r, s)
 	}
 	return v
+}
+
+// Alarm is what every page but the first says while somebody is needed; nil: nobody is.
+func (v *view) Alarm() *overview.Overview {
+	if v.overview == nil || len(v.overview.Needs) == 0 {
+		return nil
+	}
+	alarm := *v.overview
+	if !v.May("administrate") {
+		alarm.Sentence = strings.Replace(alarm.Sentence, " you.", " an administrator.", 1)
+	}
+	return &alarm
+}
+
+// Here lists what needs somebody and belongs on this page.
+func (v *view) Here() (list []overview.Need) {
+	if v.overview != nil {
+		for _, n := range v.overview.Needs {
+			if n.Page == v.Path && n.Kind != figures.NeedSites { // the list of sites has those
+				list = append(list, n)
+			}
+		}
+	}
+	return list
 }
 
 // May reports whether the user has a right: ask, report or administrate.

@@ -392,8 +392,12 @@ func TestNothingForeign(t *testing.T) {
 func TestManyOpenPages(t *testing.T) {
 	site := pagetest.New(t).Busy()
 	v := newVisit(t, site)
-	for range 1000 {
-		if w := v.get("/"); w.Code != 200 {
+	for i := range 1000 {
+		path := "/"
+		if i%25 == 0 { // the other pages ask for it, too: they say what is wrong
+			path = []string{"/sites", "/filters", "/campaigns", "/mail"}[i/25%4]
+		}
+		if w := v.get(path); w.Code != 200 {
 			t.Fatal(w.Code)
 		}
 	}
@@ -409,7 +413,7 @@ func TestExplanation(t *testing.T) {
 	site.MustReport("bert", desktest.Letter(1, 0))
 	v := signedIn(t, site, "root", pagetest.Root)
 	w := v.upload([2]string{"form", v.form()}, [2]string{"message", ""}, [2]string{"source", "Subject: x\n\n" + desktest.LetterText(1, 0) + "\n"})
-	for _, want := range []string{`<span class="tag">spam</span>`, "<b>reported, and not revoked since</b>", "visible text", "mx1, period from", "anna", "bert", "Reports of it", "Report as spam", "Revoke", "Never spam", "Hide the match"} {
+	for _, want := range []string{`<span class="tag">spam</span>`, "<b>reported, and not revoked</b>", "visible text", "mx1, period from", "anna", "bert", "Reports of it", "Report as spam", "Revoke", "Never spam", "Hide the match"} {
 		if w.Code != 200 || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%d, no %q in\n%s", w.Code, want, w.Body)
 		}
@@ -435,7 +439,7 @@ func TestLookup(t *testing.T) {
 	v, anna := signedIn(t, site, "root", pagetest.Root), signedIn(t, site, "uid:4000000", user)
 	for _, ask := range []string{id, "X-Spambloom: spam; kind=text; class=other; count=3; sites=1; site=mx1; id=" + id, " 4fXk2T0001z "} {
 		w := v.get("/explain?ask=" + url.QueryEscape(ask))
-		for _, want := range []string{"reported, and not revoked since", "anna", "bert", "4fXk2T0001z"} {
+		for _, want := range []string{"reported, and not revoked", "anna", "bert", "4fXk2T0001z"} {
 			if w.Code != 200 || !strings.Contains(w.Body.String(), want) {
 				t.Errorf("%s: %d, no %q", ask, w.Code, want)
 			}

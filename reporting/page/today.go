@@ -12,6 +12,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/figures"
 	"github.com/spambloom/spambloom/reporting/overview"
+	"github.com/spambloom/spambloom/reporting/page/chart"
 )
 
 // todayData is the first screen.
@@ -27,10 +28,10 @@ type todayData struct {
 	Others                     uint64 // spam caught only because of other sites
 	Given                      uint64 // messages listed by this site, which other sites received
 
-	Span   span
-	Spans  []span
-	Bars   []Bar
-	Charts []Chart
+	Span   chart.Span
+	Spans  []chart.Span
+	Bars   []chart.Bar
+	Charts []chart.Chart
 
 	Newest   []desk.Campaign
 	Listings int
@@ -48,7 +49,7 @@ const newestShown = 9
 // today shows the first screen. All visitors see the same one, so it is made once for all of
 // them within freshFor, however many browsers refresh it.
 func (p *Page) today(w http.ResponseWriter, r *http.Request) {
-	s := spanOf(r.URL.Query().Get("range"))
+	s := chart.SpanOf(r.URL.Query().Get("range"))
 	if p.Sessions.of(r) == nil {
 		html, err := p.visitors[s.Name].ask()
 		if err != nil {
@@ -67,7 +68,7 @@ func (p *Page) today(w http.ResponseWriter, r *http.Request) {
 }
 
 // visitorsToday returns the first screen for visitors.
-func (p *Page) visitorsToday(s span) ([]byte, error) {
+func (p *Page) visitorsToday(s chart.Span) ([]byte, error) {
 	d, err := p.todayOf(s)
 	if err != nil {
 		return nil, err
@@ -78,7 +79,7 @@ func (p *Page) visitorsToday(s span) ([]byte, error) {
 var errNoOverview = errors.New("the status has no overview")
 
 // todayOf gathers the first screen, with the chart of a span.
-func (p *Page) todayOf(shown span) (d todayData, err error) {
+func (p *Page) todayOf(shown chart.Span) (d todayData, err error) {
 	s, err := p.status.ask()
 	if err != nil {
 		return d, err
@@ -97,10 +98,10 @@ func (p *Page) todayOf(shown span) (d todayData, err error) {
 		NotJudged: figures.NotJudged(day), NotJudgedBefore: figures.NotJudged(before), Why: whyNot(day),
 		Bulk: day[figures.Bulk], BulkBefore: before[figures.Bulk], Spam: day[figures.Spam], SpamBefore: before[figures.Spam],
 		Others: day[figures.SpamOthers], Given: day[figures.Listed],
-		Span: shown, Spans: spans, Listings: len(campaigns), Sites: p.siteRows(day),
+		Span: shown, Spans: chart.Spans, Listings: len(campaigns), Sites: p.siteRows(day),
 	}
-	d.Bars = shown.bars(p.Now(), p.Hours)
-	d.Charts = charts(d.Bars, [3]string{figures.Clean, figures.Bulk, figures.Spam}, "Mails by "+shown.Bars+": clean, bulk and spam")
+	d.Bars = shown.Count(p.Now(), p.Hours)
+	d.Charts = chart.Draw(d.Bars, [3]string{figures.Clean, figures.Bulk, figures.Spam}, "Mails by "+shown.Bars+": clean, bulk and spam")
 	d.Newest = campaigns[:min(len(campaigns), newestShown)]
 	return d, nil
 }
@@ -131,10 +132,22 @@ func (p *Page) siteRows(day map[string]uint64) (rows []siteRow) {
 	return rows
 }
 
+// News is what a screen reader says when it has changed. It has no ages, which change every time.
+func (d todayData) News() string {
+	if len(d.Needs) == 0 {
+		return "Nothing needs you."
+	}
+	var list []string
+	for _, n := range d.Needs {
+		list = append(list, safe(n.Text))
+	}
+	return strings.Join(list, " ")
+}
+
 // HighMemory is the memory from which the picture of it is a warning. Unit: bytes.
 func (d todayData) HighMemory() int64 { return d.MostMemory / 10 * 9 }
 
 // HasMail reports whether there is anything to be drawn.
 func (d todayData) HasMail() bool {
-	return slices.ContainsFunc(d.Bars, func(b Bar) bool { return b.Clean+b.Bulk+b.Spam+b.NotJudged > 0 })
+	return slices.ContainsFunc(d.Bars, func(b chart.Bar) bool { return b.Clean+b.Bulk+b.Spam+b.NotJudged > 0 })
 }

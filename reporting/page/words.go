@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/spambloom/spambloom/reporting/overview"
+	"github.com/spambloom/spambloom/reporting/why"
 )
 
 var words = template.FuncMap{
@@ -28,12 +30,10 @@ var words = template.FuncMap{
 	"share":   share,
 	"few":     func(list []string) []string { return list[:min(len(list), fewShown)] },
 	"others":  func(list []string) int { return max(0, len(list)-fewShown) },
-	"kind":    func(id string) string { kind, _, _ := strings.Cut(id, ":"); return kindWords(kind) },
-	"sum": func(counts map[string]int64) (n int64) {
-		for _, c := range counts {
-			n += c
-		}
-		return n
+	"kind":    func(id string) string { kind, _, _ := strings.Cut(id, ":"); return why.Kind(kind) },
+	"weight":  weight,
+	"but": func(here string, sites []string) []string {
+		return slices.DeleteFunc(slices.Clone(sites), func(site string) bool { return site == here })
 	},
 }
 
@@ -132,6 +132,14 @@ func safe(text string) string {
 
 // settler is the reporter of what administrators settle: POST /v1/reports/settle.
 const settler = "settled:"
+
+// weight formats the weight of a report.
+func weight(reporter string, w float64) string {
+	if reporter == settler {
+		return "decides"
+	}
+	return fmt.Sprintf("%.2g", w)
+}
 
 // who names a reporter or a site. Where there is little room, the name goes on in the next line
 // after an @, a dot or a colon, or after longPart characters without one.

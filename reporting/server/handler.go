@@ -23,7 +23,7 @@ type HandlerOptions struct {
 
 	Version string            // of the daemon
 	Status  func() any        // facts of the daemon's other parts, written as JSON; nil: none
-	Links   func() []api.Link // the exchange with other sites; nil: none
+	Sites   func() []api.Site // this site first; nil: no exchange with others
 
 	// Link returns the address of the page that signs a user in; nil: there is no page.
 	Link func(name string, origin desk.Origin) string

@@ -55,8 +55,8 @@ func serve(t *testing.T) *control {
 		Decide:  desktest.Decide,
 		Version: "1.2.3",
 		Status:  func() any { return map[string]int{"sessions": 7} },
-		Links: func() []api.Link {
-			return []api.Link{{Site: "mx3", Lag: 3, Refused: map[string]int64{"unsigned": 2}}}
+		Sites: func() []api.Site {
+			return c.desk.Sites([]api.Link{{Site: "mx3", Lag: 3, Refused: map[string]int64{"unsigned": 2}}})
 		},
 		Log: log,
 	})

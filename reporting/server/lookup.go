@@ -50,7 +50,7 @@ func (h *handler) lookup(c caller, q api.LookupRequest) (api.Lookup, error) {
 		return known, err
 	}
 	if known.Explanation != nil {
-		known.Explanation.Verdict = h.Decide(evidence, signed)
+		known.Explanation.Verdict, known.Explanation.Unheard = h.Decide(evidence, signed), h.unheard()
 	}
 	c.hideOthers(known.Reports)
 	for i := range known.Judged {

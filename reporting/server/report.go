@@ -53,7 +53,7 @@ func (h *handler) explain(_ caller, q api.SenderRequest) (api.Explanation, error
 		return api.Explanation{}, badRequest(err)
 	}
 	x, evidence := h.desk.Explain(set, q.From)
-	x.Verdict = h.verdict(evidence, set)
+	x.Verdict, x.Unheard = h.verdict(evidence, set), h.unheard()
 	return x, nil
 }
 

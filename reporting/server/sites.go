@@ -3,16 +3,26 @@ package server
 import (
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
 )
 
 func (h *handler) siteList() []api.Site {
-	if h.Links == nil {
+	if h.Sites == nil {
 		return h.desk.Sites(nil)
 	}
-	return h.desk.Sites(h.Links())
+	return h.Sites()
+}
+
+// maxUnheard bounds the sites of an explanation: a holder of the federation key can invent some.
+const maxUnheard = 100
+
+// unheard returns the sites whose latest reports may be missing here.
+func (h *handler) unheard() []api.Site {
+	list := slices.DeleteFunc(h.siteList(), func(s api.Site) bool { return !s.IsBehind() })
+	return list[:min(len(list), maxUnheard)]
 }
 
 func (h *handler) sites(caller) (api.SiteList, error) {

@@ -6,9 +6,11 @@ package watch
 import (
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/figures"
@@ -29,6 +31,8 @@ type Facts struct {
 
 	Contested []Contested
 
+	Config    string   // path of the configuration file; empty: there is none
+	Folder    string   // path of the state folder
 	Reload    string   // why the configuration file is not in use; empty: it is
 	LockedOut string   // why nobody can use the control socket; empty: it can be used
 	Lockouts  []string // users or clients with too many connections
@@ -98,8 +102,18 @@ func (f Facts) heard(now time.Time) string {
 	switch {
 	case !f.Exchange:
 		return "This site works alone."
+	case !f.Connected && last.IsZero():
+		return "No connection to Redis."
+	case !f.Connected:
+		return fmt.Sprintf("No connection to Redis; another site was last heard %s.", overview.Ago(last, now))
 	case trusted == 0:
 		return "No other site is known yet."
+	case heard == 0 && trusted == 1 && last.IsZero():
+		return "The other site has not been heard."
+	case heard == 0 && last.IsZero():
+		return fmt.Sprintf("None of the %d other sites has been heard.", trusted)
+	case heard == 0:
+		return fmt.Sprintf("No other site is heard; the last one was %s.", overview.Ago(last, now))
 	case last.IsZero():
 		return fmt.Sprintf("%d of %d sites heard.", heard, trusted)
 	}
@@ -147,7 +161,7 @@ func (f Facts) unconnected() (needs []overview.Need) {
 		needs = append(needs, overview.Need{Kind: kind, Count: 1, Text: text, Command: command, Page: page})
 	}
 	if f.Reload != "" {
-		need(figures.NeedConfig, "The configuration file is not in use: "+strings.TrimSuffix(f.Reload, ".")+". The daemon runs with the previous configuration.", "spambloomd -t -c FILE", "")
+		need(figures.NeedConfig, "The configuration file is not in use: "+strings.TrimSuffix(f.Reload, ".")+". The daemon runs with the previous configuration.", "spambloomd -t -c "+quoted(f.Config), "")
 	}
 	if f.Exchange && !f.Connected {
 		need(figures.NeedRedis, "No connection to Redis"+colon(f.LastError)+". Mail is judged by what is known here; own changes wait on disk.", "spambloom sites", "/sites")
@@ -186,7 +200,7 @@ func (f Facts) impaired() (needs []overview.Need) {
 		need(figures.NeedHistory, "Counts by hour are not kept: "+f.History.Error()+".", "journalctl -u spambloomd")
 	}
 	for _, name := range f.Damaged {
-		need(figures.NeedDamaged, "history/"+name+" is damaged and not used. Missing: the counts of that month, until the file was set aside.", "rm STATE/history/"+name)
+		need(figures.NeedDamaged, "history/"+name+" is damaged and not used. Missing: the counts of that month, until the file was set aside.", "rm "+quoted(filepath.Join(f.Folder, "history", name)))
 	}
 	return needs
 }
@@ -224,13 +238,13 @@ func (f Facts) InUse(now time.Time) (needs []overview.Need) {
 
 func (c Contested) text() string {
 	if c.Held {
-		return fmt.Sprintf("A report of %s is held: it would hit %s that nobody else reported. To release it, settle it as spam; to refuse it, as wanted.", c.ID, count(int(c.Mails), "mail"))
+		return fmt.Sprintf("A report is held: it would hit %s that nobody else reported. To release it, settle it as spam; to refuse it, as wanted. The message is %s.", count(int(c.Mails), "mail"), c.ID)
 	}
 	now := "not called spam"
 	if c.Listed {
 		now = "called spam"
 	}
-	return fmt.Sprintf("Your users disagree about %s: %s, %s. It is %s now.", c.ID, count(c.Reports, "report"), count(c.Revocations, "revocation"), now)
+	return fmt.Sprintf("Your users disagree about a message: %s, %s. It is %s now. The message is %s.", count(c.Reports, "report"), count(c.Revocations, "revocation"), now, c.ID)
 }
 
 func count(n int, thing string) string {
@@ -274,6 +288,16 @@ func SiteNeeds(sites []api.Site) (needs []overview.Need) {
 		need(fmt.Sprintf("%d other sites need attention as well.", found-maxNamed), found-maxNamed)
 	}
 	return needs
+}
+
+// quoted makes a path one word of a shell.
+func quoted(path string) string {
+	if strings.ContainsFunc(path, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+", r)
+	}) {
+		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	return path
 }
 
 // ended ends a sentence with a full stop.

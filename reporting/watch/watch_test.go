@@ -65,7 +65,7 @@ func TestNeeds(t *testing.T) {
 		},
 		"attention: The clock jumped by 1h0m0s": func(f *watch.Facts) { f.Status.Database.Clock = &bloomdb.ClockStatus{Ahead: 3600} },
 		"attention: Mail in the trap lure":      func(f *watch.Facts) { f.Traps = map[string]string{"lure": "no folder", "bait": ""} },
-		"attention: Your users disagree about text:1: 1 report, 2 revocations. It is called spam now.": func(f *watch.Facts) {
+		"attention: Your users disagree about a message: 1 report, 2 revocations. It is called spam now. The message is text:1.": func(f *watch.Facts) {
 			f.Contested = []watch.Contested{{ID: "text:1", Reports: 1, Revocations: 2, Listed: true}}
 		},
 		"attention: uid:1000 was refused":                  func(f *watch.Facts) { f.Lockouts = []string{"uid:1000 was refused"} },
@@ -79,6 +79,11 @@ func TestNeeds(t *testing.T) {
 		state, text, _ := strings.Cut(want, ": ")
 		if o.State != state || len(o.Needs) != 1 || !strings.HasPrefix(o.Needs[0].Text, text) || o.Needs[0].Command == "" && text[0] != 'u' {
 			t.Errorf("want %q: %s %+v", want, o.State, o.Needs)
+		}
+		for _, n := range o.Needs {
+			if strings.Contains(n.Text+n.Command, "FILE") || strings.Contains(n.Command, "STATE") {
+				t.Errorf("%q is no command that can be typed", n.Command)
+			}
 		}
 		if !strings.HasSuffix(o.Sentence, " One thing needs you.") {
 			t.Errorf("%s: %q", want, o.Sentence)
@@ -116,9 +121,19 @@ func TestManyContested(t *testing.T) {
 
 func TestSentence(t *testing.T) {
 	for want, change := range map[string]func(*watch.Facts){
-		"Judging. 2 of 2 sites heard, the last 4 s ago. Nothing needs you.":               func(*watch.Facts) {},
-		"Judging. This site works alone. Nothing needs you.":                              func(f *watch.Facts) { f.Exchange, f.Sites = false, f.Sites[:1] },
-		"Judging. No other site is known yet. Nothing needs you.":                         func(f *watch.Facts) { f.Sites = f.Sites[:1] },
+		"Judging. 2 of 2 sites heard, the last 4 s ago. Nothing needs you.": func(*watch.Facts) {},
+		"Judging. This site works alone. Nothing needs you.":                func(f *watch.Facts) { f.Exchange, f.Sites = false, f.Sites[:1] },
+		"Judging. No other site is known yet. Nothing needs you.":           func(f *watch.Facts) { f.Sites = f.Sites[:1] },
+		"Judging. No other site is heard; the last one was 26 h ago. 2 things need you.": func(f *watch.Facts) {
+			long := now.Add(-26 * time.Hour)
+			f.Sites = f.Sites[:3]
+			for i := range f.Sites[1:] {
+				f.Sites[1+i].State, f.Sites[1+i].Link = api.StateSilent, &api.Link{Heard: &long}
+			}
+		},
+		"Judging. The other site has not been heard. One thing needs you.": func(f *watch.Facts) {
+			f.Sites = []api.Site{f.Sites[0], {Site: "mx2", State: api.StateSilent}}
+		},
 		"Mail passes unchecked. 1 of 2 sites heard, the last 4 s ago. 2 things need you.": func(f *watch.Facts) { f.Judging, f.Sites[1].State = "suspended", api.StateSilent },
 	} {
 		f := healthy()
@@ -127,7 +142,7 @@ func TestSentence(t *testing.T) {
 		if o.Sentence != want {
 			t.Errorf("%q, want %q", o.Sentence, want)
 		}
-		if len(o.Needs) > 1 && !o.Needs[0].IsFault {
+		if f.Judging != "" && !o.Needs[0].IsFault {
 			t.Errorf("the fault is not first: %+v", o.Needs)
 		}
 	}

@@ -84,6 +84,7 @@ var allowed = map[string][]string{
 	"reporting/overview":        {"reporting/figures"},
 	"reporting/api":             {"signature", "bloomdb", "reporting/ledger", "reporting/overview"},
 	"reporting/api/v1":          {"reporting/api"},
+	"reporting/why":             {"reporting/api"},
 	"reporting/watch":           {"reporting/api", "reporting/figures", "reporting/overview"},
 	"reporting/credential":      {"signature", "reporting/api"},
 	"reporting/client":          {"reporting/api", "reporting/api/v1", "reporting/credential"},
@@ -95,7 +96,8 @@ var allowed = map[string][]string{
 	"reporting/server/refusal":  {"reporting/api"},
 	"reporting/server":          {"signature", "bloomdb", "bloomdb/never", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/credential", "reporting/desk", "reporting/overview", "reporting/server/peer", "reporting/server/refusal"},
 
-	"reporting/page":          {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/desk", "reporting/figures", "reporting/history", "reporting/judged", "reporting/overview", "reporting/server"},
+	"reporting/page/chart":    {"reporting/figures", "reporting/history", "reporting/overview"},
+	"reporting/page":          {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/desk", "reporting/figures", "reporting/history", "reporting/judged", "reporting/overview", "reporting/page/chart", "reporting/server", "reporting/why"},
 	"reporting/page/pagetest": {"signature", "bloomdb", "bloomdb/bloomdbtest", "reporting/api", "reporting/desk", "reporting/desk/desktest", "reporting/figures", "reporting/history", "reporting/judged", "reporting/page", "reporting/server", "reporting/watch"},
 
 	"milter/door":      {},
@@ -153,7 +155,7 @@ var allowed = map[string][]string{
 	"cmd/spambloom/format":      {},
 	"cmd/spambloom/verb":        {"bloomdb", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/socket", "reporting/api", "reporting/api/v1", "reporting/client", "signature"},
 	"cmd/spambloom/batch":       {"bloomdb", "cmd/internal/mailbox", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client", "signature"},
-	"cmd/spambloom/verdict":     {"bloomdb", "cmd/internal/replay", "cmd/spambloom/batch", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client", "signature"},
+	"cmd/spambloom/verdict":     {"bloomdb", "cmd/internal/replay", "cmd/spambloom/batch", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/why", "signature"},
 	"cmd/spambloom/report":      {"bloomdb", "cmd/internal/queue", "cmd/spambloom/batch", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client", "signature"},
 	"cmd/spambloom/status":      {"bloomdb", "cmd/internal/queue", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/figures", "reporting/overview"},
 	"cmd/spambloom/reporters":   {"cmd/spambloom/batch", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "signature"},

@@ -26,7 +26,8 @@ STATE    heard; silent (no record for a minute, or never); loading (its snapshot
          stale (it runs on an older state folder, see below); muted; dropped; ignored
          (its trust is none, or only others are named as peers)
 HEARD    the age of its latest record
-LAG      its deltas that are not in this database yet
+LAG      its deltas that are not in this database yet; unknown while it is silent, as are
+         BEHIND and GAPS
 BEHIND   the age of the oldest of them
 FILL     the used share of its caps, in the fullest filter
 ERROR    the share of another site in the chance that unreported mail is called spam
@@ -105,6 +106,9 @@ func stateText(s api.Site) string {
 	return s.State
 }
 
+// unknown is what cannot be known of a site that is not heard.
+const unknown = "unknown"
+
 // linkCells returns the columns from HEARD on.
 func linkCells(s api.Site, now time.Time) []string {
 	cells := []string{"-", "-", "-", fullest(s.Fill), share(s.ErrorShare), "-", "-", "-"}
@@ -119,11 +123,14 @@ func linkCells(s api.Site, now time.Time) []string {
 		heard = *s.Heard
 	}
 	cells[0], cells[1] = overview.Ago(heard, now), fmt.Sprint(s.Lag)
-	cells[2] = (time.Duration(s.LagSeconds) * time.Second).String()
+	cells[2], cells[6] = (time.Duration(s.LagSeconds) * time.Second).String(), fmt.Sprint(s.Gaps)
+	if s.IsSilent() { // what it has published since is not known
+		cells[1], cells[2], cells[6] = unknown, unknown, unknown
+	}
 	if s.Votes > 0 {
 		cells[5] = "held"
 	}
-	cells[6], cells[7] = fmt.Sprint(s.Gaps), refusals(s.Refused)
+	cells[7] = refusals(s.Refused)
 	return cells
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
+	"github.com/spambloom/spambloom/reporting/why"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -25,6 +26,8 @@ import (
 type explained struct {
 	checked
 	Spared     string            `json:"spared,omitempty"`
+	Backing    *api.Backing      `json:"backing,omitempty"`
+	Unheard    []api.Site        `json:"unheard,omitempty"`
 	Signatures []api.Trace       `json:"signatures,omitempty"`
 	Sketches   []api.SketchTrace `json:"sketches,omitempty"`
 	Domains    []api.DomainTrace `json:"domains,omitempty"`
@@ -48,7 +51,9 @@ func ExplainCommand(c *verb.CLI) *cobra.Command {
 
 For each message it asks the daemon for the verdict and the evidence: the signatures
 that were reported or revoked, by which site and in which generation (a period of
-time; the oldest one expires), and how often each site has seen the message.
+time; the oldest one expires), and how often each site has seen the message. Under the
+verdict it names the weight that is missing for another one, and the sites whose latest
+reports may be missing here.
 
 Given exactly two files, it compares them without a daemon: would a report of one list
 the other, in both directions, and why? It shows the signatures that both have, the
@@ -86,7 +91,7 @@ Exit codes:
 			return explain(cmd.Context(), c, names, asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line: the fields of check, and signatures, sketches, domains, limits")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line: the fields of check, and backing, unheard, signatures, sketches, domains, limits")
 	cmd.Flags().BoolVar(&ask, "ask", false, "given two files: ask the daemon about each, instead of comparing them")
 	cmd.Flags().BoolVar(&withText, "text", false, "given two files: print their normalised texts")
 	return cmd
@@ -106,7 +111,7 @@ func explain(ctx context.Context, c *verb.CLI, names []string, asJSON bool) erro
 	return batch.Process(ctx, c, "explained", batch.Inputs(c, names), ask, func(r batch.Result[explanation]) error {
 		x := r.Answer
 		if asJSON {
-			return c.PrintJSON(explained{newChecked(r.Name, x.Answer, r.Err), x.Spared, x.Signatures, x.Sketches, x.Domains, x.limits})
+			return c.PrintJSON(explained{newChecked(r.Name, x.Answer, r.Err), x.Spared, x.Backing, x.Unheard, x.Signatures, x.Sketches, x.Domains, x.limits})
 		}
 		if r.Err != nil {
 			return nil
@@ -119,6 +124,12 @@ func explain(ctx context.Context, c *verb.CLI, names []string, asJSON bool) erro
 func explanationText(name verb.MessageName, x explanation) string {
 	var b strings.Builder
 	b.WriteString(verdictLine(name, x.Answer))
+	if weight := why.Weight(&x.Explanation); weight != "" {
+		fmt.Fprintf(&b, "  %s\n", weight)
+	}
+	for _, missing := range why.Missing(&x.Explanation) {
+		fmt.Fprintf(&b, "  caution: %s\n", missing)
+	}
 	if x.Spared != "" {
 		fmt.Fprintf(&b, "  would be spared if the verifier proved that it is from %s: this site knows mail of the domain, and only near matches list this\n", x.Spared)
 	}
@@ -182,6 +193,8 @@ func voted(v api.Vote) string {
 // newer than all revocations is listed unless a retouch hides it.
 func standing(t api.Trace) string {
 	switch {
+	case t.Listed && len(t.Revoked) > 0:
+		return "is listed as spam: it was reported again after a revocation"
 	case t.Listed:
 		return "is listed as spam"
 	case t.Never:

@@ -21,7 +21,7 @@ func TestStanding(t *testing.T) {
 	}{
 		{"nothing", api.Trace{}, "is not listed"},
 		{"a revocation alone", api.Trace{Revoked: in(5)}, "is not listed"},
-		{"reported again after a revocation", api.Trace{Listed: true, Spam: in(6, 5), Revoked: in(5)}, "is listed as spam"},
+		{"reported again after a revocation", api.Trace{Listed: true, Spam: in(6, 5), Revoked: in(5)}, "is listed as spam: it was reported again after a revocation"},
 		{"revoked in the same generation", api.Trace{Spam: in(5), Revoked: in(5)}, "was reported and revoked"},
 		{"revoked in a later one", api.Trace{Spam: in(5, 4), Revoked: in(6)}, "was reported and revoked"},
 		{"retouched", api.Trace{Spam: in(5)}, "was reported, and is hidden by a retouch"},

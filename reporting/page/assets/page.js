@@ -4,14 +4,23 @@
 (() => {
   const every = 10000;
   let failures = 0;
+  // A screen reader says what has changed, and only that. Ages, which change all the time, are no news.
+  const said = document.querySelector("[data-said]");
+  const newsOf = (live) => live?.querySelector("[data-news]")?.dataset.news;
+  let last = newsOf(document);
+  const say = (news) => {
+    if (said && news && news !== last) said.textContent = last = news;
+  };
   const refresh = async () => {
     const live = document.querySelector("[data-live]");
-    if (!live || document.hidden || live.contains(document.activeElement) && document.activeElement !== document.body) return;
+    if (!live || document.hidden) return;
     try {
       const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
       if (!answer.ok) throw new Error(answer.status);
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-live]");
-      if (fresh) live.replaceWith(document.adoptNode(fresh));
+      say(newsOf(fresh));
+      const isInUse = live.contains(document.activeElement) && document.activeElement !== document.body;
+      if (fresh && !isInUse) live.replaceWith(document.adoptNode(fresh));
       failures = 0;
     } catch {
       // One failure may be a connection that was closed for a newer one.
@@ -24,7 +33,7 @@
       if (state && !state.dataset.lost) {
         state.dataset.lost = "1";
         state.className = "state fault";
-        state.lastElementChild.textContent = "The daemon does not answer. These figures are old.";
+        say(state.lastElementChild.textContent = "The daemon does not answer. These figures are old.");
       }
     }
   };

@@ -82,7 +82,7 @@ func newSite(t testing.TB, stage *desktest.Stage, o desk.Options) *Site {
 		Site: "mx1", Version: "spambloomd 1.0.0",
 		Status: s.status, Sites: s.sites,
 		Hours: s.history.Hours, Campaigns: s.Campaigns, Courses: s.Courses, Judged: s.judged.Find,
-		Control:  server.NewHandler(s.Desk, server.HandlerOptions{Decide: desktest.Decide, Access: s.Access}),
+		Control:  server.NewHandler(s.Desk, server.HandlerOptions{Decide: desktest.Decide, Access: s.Access, Sites: s.sites}),
 		Sessions: s.Sessions, Sign: signature.Compute, MaxMessage: 1 << 20,
 		Now: s.now,
 	})
@@ -163,9 +163,23 @@ func (s *Site) Break() *Site {
 		f.Reload = "/etc/spambloom/spambloom.toml:31: milter.lissten: unknown key; allowed: listen, local_networks"
 		f.Damaged = []string{"2026-11.counts.damaged"}
 		f.Traps = map[string]string{"lure": "open /var/mail/lure/new: permission denied"}
-		f.Status.Database.ErrorPerMail = 4e-5
+		f.Config, f.Folder = "/etc/spambloom/spambloom.toml", "/var/lib/spambloom"
+		overfill(&f.Status.Database)
 	}
 	return s
+}
+
+// overfill makes the newest filter of reports one that is far too full.
+func overfill(db *bloomdb.Status) {
+	db.Filters = slices.Clone(db.Filters)
+	db.ErrorPerMail = 0
+	for i := range db.Filters {
+		f := &db.Filters[i]
+		if f.Kind == "spam" {
+			f.Fill, f.Error, f.PerMail = 0.22, 5e-6, 4e-5
+		}
+		db.ErrorPerMail += f.PerMail
+	}
 }
 
 // Restrict closes the control socket to all but administrators.
