@@ -168,7 +168,7 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 	if err := s.db.CountDomains(set, evidence, sightings); err != nil {
 		s.metrics.Failure("count")
 	}
-	s.db.Learn(set, sender, evidence, time.Now())
+	s.db.Learn(set, sender, evidence, s.db.Now())
 	d := msg.options.rules.Decide(evidence, true, &msg.Envelope, msg.allowed)
 	s.greylist(&d, msg, set, evidence)
 	if len(d.Signatures) == 0 {

@@ -52,6 +52,37 @@ func TestProvedSenderIsSpared(t *testing.T) {
 	}
 }
 
+// What is learned has the day of the database, which does not believe each jump of the clock: by the
+// clock alone, three jumps within minutes would make a spammer's domain a known sender.
+func TestMailIsLearnedOnTheDatabasesDay(t *testing.T) {
+	days := 0
+	db, err := bloomdb.Open(bloomdb.Options{
+		Dir: t.TempDir(), Site: "mx1", Reports: bloomdb.ReportOptions{Capacity: 1000}, Counts: bloomdb.CountOptions{Capacity: 1000},
+		Now: func() time.Time { return time.Date(2031, 5, 1+days, 12, 0, 0, 0, time.UTC) },
+	})
+	testenv.Check(t, err)
+	t.Cleanup(func() { testenv.Check(t, db.Close()) })
+	b := start(t, Options{AuthservID: mx}, nil)
+	b.Server.db = db
+	client := dial(t, "tcp", b.addr, offerAll, "203.0.114.7")
+	notice := func(changed string) mail {
+		return mail{
+			header: append([]string{"Authentication-Results: mx.example.test; dkim=pass header.d=bank.example", "From: a@bank.example"}, letter.header...),
+			body:   strings.Replace(proseOfBank, "appointment", changed, 1),
+		}
+	}
+	for _, word := range []string{"meeting", "interview", "visit"} {
+		client.send(notice(word))
+		days++
+	}
+	testenv.Check(t, db.Report(notice("lottery").set(), 0))
+	client.send(notice("callback"))
+	lines := b.lines()
+	if line := lines[len(lines)-1]; line["spared"] != "bank.example" {
+		t.Errorf("a sender of three days of the database is not known: %v", line)
+	}
+}
+
 const proseOfBank = "Your statement for this quarter is waiting in the vault of your account. Please arrange an " +
 	"appointment with the branch around the corner if any line looks unfamiliar, because our clerks can " +
 	"explain each booking, print older pages, stop standing orders, and replace a card whose number " +

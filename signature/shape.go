@@ -71,24 +71,14 @@ func (c *computer) shapeSketch(header []mail.Field, texts []sketch.Sketch) (s sk
 	return sketch.OfShape(shape), true
 }
 
-// maxRuns is the number of runs of words that join a page. With more, a filter's error would
-// find enough of them too often.
-const maxRuns = 24
-
-// runsOf returns the smallest runs of words of the text that a report lists, ascending.
-func runsOf(texts []sketch.Sketch) (runs []uint64) {
+// runsOf returns the runs of words of the text that a report lists.
+func runsOf(texts []sketch.Sketch) []uint64 {
 	if len(texts) == 0 || texts[0].Kind != digest.KindSketch || texts[0].AskOnly {
 		return nil
 	}
-	runs = make([]uint64, 0, maxRuns+1)
-	for _, key := range texts[0].Keys {
-		if len(runs) == maxRuns && key.Hash >= runs[maxRuns-1] {
-			continue
-		}
-		if i, found := slices.BinarySearch(runs, key.Hash); !found {
-			runs = slices.Insert(runs, i, key.Hash)
-			runs = runs[:min(len(runs), maxRuns)]
-		}
+	runs := make([]uint64, len(texts[0].Keys))
+	for i, key := range texts[0].Keys {
+		runs[i] = key.Hash
 	}
 	return runs
 }

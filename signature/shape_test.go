@@ -64,16 +64,18 @@ func newsletter(before string, rows int, text []string) signature.Message {
 	return signature.Parse([]byte(b.String()))
 }
 
+// fiveLetters returns the words of these numbers.
+func fiveLetters(from, to int) (list []string) {
+	for i := from; i < to; i++ {
+		list = append(list, fmt.Sprintf("%c%c%c%c%c", 'b'+i%19, 'a'+i/19%7*3, 'd'+i%13, 'e'+i%3*5, 'k'+i%7))
+	}
+	return list
+}
+
 // A page with a few more elements matches by a share of the runs of words, which alone is too small.
 // The same share in another page does not match, and neither does the page with other words.
 func TestShapeNearlyTheSame(t *testing.T) {
-	words := func(from, to int) (list []string) {
-		for i := from; i < to; i++ {
-			list = append(list, fmt.Sprintf("%c%c%c%c%c", 'b'+i%19, 'a'+i/19%7*3, 'd'+i%13, 'e'+i%3*5, 'k'+i%7))
-		}
-		return list
-	}
-	text, others := words(0, 300), words(1000, 1300)
+	text, others := fiveLetters(0, 300), fiveLetters(1000, 1300)
 	share := slices.Concat(others[:110], text[:90], others[110:210])
 	other := signature.Parse([]byte("From: a@a.example\nContent-Type: text/html\n\n" + otherPage + "<p>" + strings.Join(share, " ")))
 	for name, c := range map[string]struct {
@@ -103,6 +105,43 @@ func TestShapeNearlyTheSame(t *testing.T) {
 		if found < c.least || found > c.most {
 			t.Errorf("%s: found %d times, want %d to %d", name, found, c.least, c.most)
 		}
+	}
+}
+
+// A spam has the structure of a newsletter, and of its 900 words the thirty that make ten of the runs
+// with the smallest hashes, which anyone can compute. Its report does not list the newsletter.
+func TestShapeFramedByFewRuns(t *testing.T) {
+	text, own := fiveLetters(0, 900), fiveLetters(1000, 1100)
+	innocent := newsletter("", 4, text)
+	var hashes []uint64
+	for _, k := range signature.Compute(innocent).Sketches[0].Keys {
+		hashes = append(hashes, k.Hash)
+	}
+	slices.Sort(hashes)
+	var copied []string
+	for i := 0; len(copied) < 4*10; i++ {
+		run := text[i : i+3]
+		set := signature.Compute(signature.Parse([]byte("Subject: x\n\n" + strings.Join(slices.Concat(own[:80], run), " ") + "\n")))
+		if slices.ContainsFunc(set.Sketches[0].Keys, func(k signature.Feature) bool { return slices.Contains(hashes[:24], k.Hash) }) {
+			copied = append(append(copied, run...), own[80+len(copied)/4])
+		}
+	}
+	spam := signature.Compute(newsletter("", 1, slices.Concat(own[:80], copied)))
+	const keys = 50
+	listed := 0
+	for seed := range uint64(keys) {
+		keyed, st := sketchtest.KeyedBy(seed), make(sketchtest.Store)
+		for _, s := range spam.Sketches {
+			st.Report(s, keyed)
+		}
+		for _, s := range signature.Compute(innocent).Sketches {
+			if _, ok := st.Found(s, keyed); ok {
+				listed++
+			}
+		}
+	}
+	if listed > 1 { // 3 of 16 runs by chance
+		t.Errorf("under %d of %d keys, the spam lists the newsletter", listed, keys)
 	}
 }
 

@@ -19,3 +19,11 @@ func (ps *Peers) Uses() int {
 	defer ps.sitesMu.Unlock()
 	return len(ps.uses)
 }
+
+// Incomplete returns the number of generations that are recorded as incomplete of a snapshot that
+// is being read.
+func (ps *Peers) Incomplete(o layout.Origin) int {
+	ps.sitesMu.Lock()
+	defer ps.sitesMu.Unlock()
+	return len(ps.sites[o].incomplete)
+}

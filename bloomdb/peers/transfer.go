@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/spambloom/spambloom/bloomdb/clock"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/filter/coded"
 	"github.com/spambloom/spambloom/bloomdb/folder"
@@ -44,12 +46,12 @@ func (ps *Peers) ApplyChunk(m wire.Manifest, i int, data []byte) error {
 			return fmt.Errorf("%s: chunk %d: %w", h, i, err)
 		}
 		if err != nil {
-			state.omit()
+			ps.omit(state)
 		}
 		refused = cmp.Or(refused, err)
 	}
 	if !m.Whole && i == m.Chunks()-1 {
-		state.omit() // the snapshot may end within this filter
+		ps.omit(state) // the snapshot may end within this filter
 	}
 	if refused != nil {
 		state.refused = true
@@ -59,10 +61,12 @@ func (ps *Peers) ApplyChunk(m wire.Manifest, i int, data []byte) error {
 }
 
 // omit keeps the last section's sketches from being looked up: without all of them, near-duplicates
-// of revoked messages could match.
-func (s *state) omit() {
-	if s.last.Kind == layout.SketchFilter {
-		s.incomplete = append(s.incomplete, s.last.Gen)
+// of revoked messages could match. A generation is recorded once, and only if it is kept: a site can
+// send any number of sections that are refused, in snapshots that it never ends.
+func (ps *Peers) omit(s *state) {
+	t := s.last
+	if t.Kind == layout.SketchFilter && !ps.opt.Expired(t) && !ps.opt.Future(t, clock.MaxSkew) && !slices.Contains(s.incomplete, t.Gen) {
+		s.incomplete = append(s.incomplete, t.Gen)
 	}
 }
 

@@ -121,7 +121,8 @@ func TestSketchRefused(t *testing.T) {
 	image := Sketch{Kind: "image", Anchors: byView(6), Keys: byView(20)}
 	asked := longest
 	asked.AskOnly = true
-	all := Request{Sketches: []Sketch{longest, asked, longest, image, image, image, image}}
+	shape := Sketch{Kind: "shape", Keys: features(1<<14, 1, true)}
+	all := Request{Sketches: []Sketch{longest, asked, longest, image, image, image, image, shape}}
 	body, _ := json.Marshal(all)
 	if _, err := all.Read(); err != nil || len(body) > MaxBody {
 		t.Errorf("the longest sketches: %v, %d bytes of at most %d", err, len(body), MaxBody)

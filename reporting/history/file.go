@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -15,6 +16,7 @@ import (
 const (
 	maxFile   = 1 << 20 // bytes
 	maxSeries = 96
+	maxNamed  = 64  // of them: counters of a site, whose name others choose
 	maxKey    = 300 // bytes: the name of a counter, and of a site
 	maxHours  = 31 * 24
 	maxValue  = 1 << 53
@@ -28,16 +30,25 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type month struct {
 	hours map[int]map[string]uint64 // since the begin of the month; counters that are zero are absent
 	keys  map[string]bool           // of all hours
+	named int                       // of keys: those of sites
 }
 
-func newMonth() *month { return &month{map[int]map[string]uint64{}, map[string]bool{}} }
+func newMonth() *month { return &month{hours: map[int]map[string]uint64{}, keys: map[string]bool{}} }
 
-// add adds to a counter of an hour. It returns false for a counter too many.
+// add adds to a counter of an hour. It returns false for a counter too many. Sites may come under many
+// names in a month: the counters of this site, which have no name behind a colon, keep their room.
 func (m *month) add(hour int, key string, n uint64) bool {
-	if !m.keys[key] && len(m.keys) >= maxSeries {
-		return false
+	if !m.keys[key] {
+		named := 0
+		if strings.Contains(key, ":") {
+			named = 1
+		}
+		if len(m.keys) >= maxSeries || m.named+named > maxNamed {
+			return false
+		}
+		m.keys[key] = true
+		m.named += named
 	}
-	m.keys[key] = true
 	if m.hours[hour] == nil {
 		m.hours[hour] = make(map[string]uint64)
 	}

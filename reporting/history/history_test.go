@@ -184,6 +184,7 @@ func TestLargestHistory(t *testing.T) {
 		s.now = at
 		for i := range 100 {
 			s.counters[fmt.Sprintf("spam_from:mx%d.example.org", i)] += 1<<27 + float64(i)
+			s.counters[fmt.Sprint("own", i)] += 1<<27 + float64(i)
 		}
 		s.Take()
 	}
@@ -204,6 +205,26 @@ func TestLargestHistory(t *testing.T) {
 	}
 	if got := len(open(dir, noon).Hours(noon, noon.Add(1))[0].Counts); got != 96 {
 		t.Errorf("%d counters in an hour, want 96", got)
+	}
+}
+
+// A holder of the federation key comes under a hundred names, each of which catches a mail before the
+// first fault of the month. The fault is counted nevertheless.
+func TestSitesLeaveRoomForOwnCounters(t *testing.T) {
+	dir := t.TempDir()
+	s := open(dir, noon)
+	for i := range 100 {
+		s.count(noon, fmt.Sprintf("spam_from:a%d", i), 1)
+	}
+	s.count(noon, "failed", 7)
+	got := s.Hours(noon, noon.Add(1))[0].Counts
+	if got["failed"] != 7 || len(got) != 1+64 {
+		t.Errorf("%d counters, failed %d; want 64 sites and 7", len(got), got["failed"])
+	}
+	s.stop()
+	again := open(dir, noon).Hours(noon, noon.Add(1))[0].Counts
+	if !maps.Equal(again, got) {
+		t.Errorf("after a restart %v", again)
 	}
 }
 

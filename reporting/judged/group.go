@@ -56,21 +56,24 @@ func newQuestion(groups []Group) *question {
 	return q
 }
 
+// maxPlaces bounds the places of a hash. Of what more groups and sketches have in common, the first
+// ones count: otherwise a reporter could let each message be compared with thousands of them.
+const maxPlaces = 16
+
 func (q *question) add(hash uint64, p place) {
-	if !slices.Contains(q.places[hash], p) {
+	if len(q.places[hash]) < maxPlaces && !slices.Contains(q.places[hash], p) {
 		q.places[hash] = append(q.places[hash], p)
 	}
 }
 
-// groups returns the groups that a message of n hashes belongs to, each once. The result is valid
+// groups returns the groups that a message of these hashes belongs to, each once. The result is valid
 // until the next call.
-func (q *question) groups(n int, hash func(int) uint64) []int {
+func (q *question) groups(hashes []uint64) []int {
 	for _, s := range q.touched {
 		q.common[s] = 0
 	}
 	q.touched, q.belongs = q.touched[:0], q.belongs[:0]
-	for i := range n {
-		h := hash(i)
+	for _, h := range hashes {
 		if q.bits[h>>6&uint64(len(q.bits)-1)]&(1<<(h%64)) == 0 {
 			continue
 		}

@@ -36,7 +36,7 @@ const (
 	unlistedFor   = 24 * time.Hour
 	maxRemembered = 48 // signatures and anchors of a message
 
-	stretch = 1 << 14 // words that a look reads under one lock: some 40 microseconds
+	stretch = 1 << 14 // words that a look copies under one lock: some 40 microseconds
 )
 
 // The words of a record. Its signatures and anchors follow.
@@ -169,32 +169,40 @@ func (u *Hashes) Courses(groups []Group, bounds []time.Time) []Course {
 // record is a message in memory, without its hashes.
 type record struct{ at, sender, copies uint64 }
 
-// look calls found for each message since a time, and each group that it belongs to. found must
-// not use u.
+// look calls found for each message since a time, and each group that it belongs to.
 func (u *Hashes) look(groups []Group, since time.Time, found func(group int, r record)) {
 	q := newQuestion(groups)
+	var words []uint64
 	for at, more := uint64(0), true; more; {
-		at, more = u.stretch(at, q, uint64(since.Unix()), found)
+		words, at, more = u.stretch(words[:0], at)
+		for rest := words; len(rest) > 0; {
+			var r []uint64
+			r, rest = rest[:rest[wordLength]], rest[rest[wordLength]:]
+			if r[wordAt] < uint64(since.Unix()) {
+				continue
+			}
+			for _, group := range q.groups(r[wordsBefore:]) {
+				found(group, record{r[wordAt], r[wordSender], r[wordCopies]})
+			}
+		}
 	}
 }
 
-// stretch looks at a stretch of records, from the word of number at on, and returns where the next
-// stretch begins. Words are numbered from the start. Records that are forgotten meanwhile are
-// skipped.
-func (u *Hashes) stretch(at uint64, q *question, since uint64, found func(int, record)) (next uint64, more bool) {
+// stretch appends a stretch of records to words, from the word of number at on, and returns where the
+// next stretch begins. Words are numbered from the start. Records that are forgotten meanwhile are
+// skipped. They are copied, because mail waits for the lock: what is compared with them, and how long
+// that takes, depends on reports.
+func (u *Hashes) stretch(words []uint64, at uint64) (_ []uint64, next uint64, more bool) {
 	u.mu.RLock()
 	defer u.mu.RUnlock()
 	from := int(max(at, u.dropped) - u.dropped)
-	i := from
-	for i < u.used && i-from < stretch {
-		word := func(n int) uint64 { return u.ring[u.place(i+n)] }
-		n := int(word(wordLength))
-		if word(wordAt) >= since {
-			for _, group := range q.groups(n-wordsBefore, func(n int) uint64 { return word(wordsBefore + n) }) {
-				found(group, record{word(wordAt), word(wordSender), word(wordCopies)})
-			}
-		}
-		i += n
+	to := from
+	for to < u.used && to-from < stretch {
+		to += int(u.ring[u.place(to)])
 	}
-	return u.dropped + uint64(i), i < u.used
+	first, n := u.place(from), to-from
+	behind := min(n, len(u.ring)-first) // the rest is at the begin of the ring
+	words = append(words, u.ring[first:first+behind]...)
+	words = append(words, u.ring[:n-behind]...)
+	return words, u.dropped + uint64(to), to < u.used
 }

@@ -14,7 +14,7 @@ func MaxFeatures(kind digest.Kind) (anchors, keys int) {
 		anchors, keys := ofView()
 		return picture.Views * anchors, picture.Views * keys
 	case digest.KindShape:
-		return shapeGroups, 2*codeSize + maxContents
+		return shapeGroups, 2*codeSize + MaxWords
 	}
 	return MaxWords, MaxWords
 }
@@ -29,18 +29,18 @@ func ofView() (anchors, keys int) {
 // keys, all different.
 func (s Sketch) Check() error {
 	anchors, keys := 1, 1 // at a position
-	places := uint32(MaxWords)
+	places, keyPlaces := uint32(MaxWords), uint32(MaxWords)
 	if s.Kind == digest.KindImage {
 		anchors, keys = ofView()
-		places = picture.Views
+		places, keyPlaces = picture.Views, picture.Views
 	}
 	if s.Kind == digest.KindShape {
-		keys, places = maxContents, shapeGroups
+		keys, places, keyPlaces = maxContents, shapeGroups, runsPlace+MaxWords
 	}
 	if err := checkFeatures(s.Anchors, anchors, places); err != nil {
 		return fmt.Errorf("anchors: %w", err)
 	}
-	if err := checkFeatures(s.Keys, keys, places); err != nil {
+	if err := checkFeatures(s.Keys, keys, keyPlaces); err != nil {
 		return fmt.Errorf("keys: %w", err)
 	}
 	return nil

@@ -17,7 +17,7 @@ const (
 )
 
 // The positions of the keys that join an outline: words and paths of a page of few words, or runs
-// of words of a page of many.
+// of words of a page of many, each run at a position of its own from runsPlace on.
 const (
 	contentsPlace = firstOutline
 	runsPlace     = secondOutline
@@ -41,9 +41,10 @@ const (
 	// maxContents bounds those of a page that are looked up. Of more than manyContents, one
 	// more must agree.
 	maxContents, manyContents = 64, 32
-	// storedRuns is the number of runs of words of a page that are stored, and needOfRuns the number
-	// of those that must agree.
-	storedRuns, needOfRuns, weakOfRuns = 16, 3, 2
+	// storedRuns is the number of runs of words of a page that are stored, askedRuns the number of those
+	// that are looked up, and needOfRuns the number of those that must agree. If more were looked up, a
+	// filter's error would find enough of them too often.
+	storedRuns, askedRuns, needOfRuns, weakOfRuns = 16, 24, 3, 2
 )
 
 // ByWords is Group.By if words and paths join the structure of a page.
@@ -55,7 +56,7 @@ type Shape struct {
 	Sender       uint64   // hash of the sender's domain
 	Outlines     []uint64 // hashes of parts of the structure
 	Contents     []uint64 // hashes of words and paths, different ones
-	Runs         []uint64 // the same of runs of words, of a page that has enough of them
+	Runs         []uint64 // hashes of all its runs of words, of a page that has enough of them
 }
 
 // OfShape returns the sketch of a page.
@@ -73,18 +74,21 @@ func OfShape(p Shape) Sketch {
 	}
 	addCode(p.Fine, fineOfSenders)
 	addCode(p.Coarse, coarseOfSenders)
-	place, contents := uint32(contentsPlace), p.Contents
-	if len(contents) == 0 {
-		place, contents = runsPlace, p.Runs
-	}
-	if len(contents) < fewestContents {
+	if max(len(p.Contents), len(p.Runs)) < fewestContents {
 		return s
 	}
 	for i, o := range p.Outlines {
 		s.Anchors = append(s.Anchors, Feature{o, firstOutline + uint32(i)})
 	}
-	for _, c := range contents[:min(len(contents), maxContents)] {
-		s.Keys = append(s.Keys, Feature{c, place})
+	for _, c := range p.Contents[:min(len(p.Contents), maxContents)] {
+		s.Keys = append(s.Keys, Feature{c, contentsPlace})
+	}
+	if len(p.Contents) > 0 {
+		return s
+	}
+	s.Keys = slices.Grow(s.Keys, min(len(p.Runs), MaxWords))
+	for i, run := range p.Runs[:min(len(p.Runs), MaxWords)] {
+		s.Keys = append(s.Keys, Feature{run, runsPlace + uint32(i)})
 	}
 	return s
 }
@@ -172,11 +176,31 @@ func storedOf(isRuns bool) int {
 // contents returns the keys that join an outline, ascending, and whether they are runs of words.
 func (s Sketch) contents(keyed func(uint64) uint64) (keys []uint64, isRuns bool) {
 	keys = s.keysAt(contentsPlace, keyed)
-	if isRuns = len(keys) == 0; isRuns {
-		keys = s.keysAt(runsPlace, keyed)
+	if len(keys) == 0 {
+		return s.leastRuns(keyed), true
 	}
 	slices.Sort(keys)
-	return keys, isRuns
+	return keys, false
+}
+
+// leastRuns returns the smallest different runs of words under a key, ascending. The key decides, so
+// that no sender can know which of them count: a spam that contained these few of a newsletter would
+// list it.
+func (s Sketch) leastRuns(keyed func(uint64) uint64) (runs []uint64) {
+	for _, k := range s.Keys {
+		if k.Pos < runsPlace {
+			continue
+		}
+		run := keyed(k.Hash)
+		if len(runs) == askedRuns && run >= runs[askedRuns-1] {
+			continue
+		}
+		if i, found := slices.BinarySearch(runs, run); !found {
+			runs = slices.Insert(runs, i, run)
+			runs = runs[:min(len(runs), askedRuns)]
+		}
+	}
+	return runs
 }
 
 // keysAt returns the keys of a position.
@@ -196,9 +220,13 @@ func (s Sketch) shapeEssence(keyed []func(uint64) uint64) Sketch {
 	used := make([]bool, len(s.Keys))
 	for _, k := range keyed {
 		least, isRuns := s.contents(k)
-		least = least[:min(len(least), storedOf(isRuns))]
+		missing := slices.Clone(least[:min(len(least), storedOf(isRuns))])
 		for i, f := range s.Keys {
-			used[i] = used[i] || f.Pos < firstOutline || slices.Contains(least, k(f.Hash))
+			if f.Pos < firstOutline {
+				used[i] = true
+			} else if at := slices.Index(missing, k(f.Hash)); at >= 0 { // where it occurs first
+				used[i], missing = true, slices.Delete(missing, at, at+1)
+			}
 		}
 	}
 	e.Keys = featuresOf(s.Keys, used)

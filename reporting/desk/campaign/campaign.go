@@ -3,6 +3,7 @@
 package campaign
 
 import (
+	"encoding/binary"
 	"slices"
 	"time"
 
@@ -62,7 +63,7 @@ func Of(list []ledger.Report, judge func(signature.Set) bloomdb.Evidence) []Camp
 	for i, r := range list {
 		root := groups.root(i)
 		if of[root] == nil {
-			of[root] = &gathered{latest: r.Set}
+			of[root] = &gathered{latest: r.Set, seen: map[string]bool{}, signatures: map[signature.Signature]bool{}, anchors: map[string]bool{}}
 			order = append(order, of[root])
 		}
 		of[root].add(r)
@@ -79,11 +80,16 @@ type gathered struct {
 	Campaign
 	latest signature.Set
 	seen   map[string]bool // first signatures
+
+	// What Mail has. A campaign may have all signatures of a thousand reports, so that none is
+	// compared with all others.
+	signatures map[signature.Signature]bool
+	anchors    map[string]bool
 }
 
 func (g *gathered) add(r ledger.Report) {
 	if g.Last.IsZero() {
-		g.Report, g.Last, g.Kinds, g.seen = r.ID, r.At, answer.Kinds(r.Set.Signatures), make(map[string]bool)
+		g.Report, g.Last, g.Kinds = r.ID, r.At, answer.Kinds(r.Set.Signatures)
 	}
 	g.First = r.At
 	for i, id := range answer.IDs(r.Set.Signatures) {
@@ -124,13 +130,19 @@ func (g *gathered) add(r ledger.Report) {
 // gather adds what mail like that of a report has.
 func (g *gathered) gather(r ledger.Report) {
 	for _, s := range r.Set.Signatures {
-		if !slices.Contains(g.Mail.Signatures, s) {
+		if !g.signatures[s] {
+			g.signatures[s] = true
 			g.Mail.Signatures = append(g.Mail.Signatures, s)
 		}
 	}
+	var key []byte
 	for _, a := range r.Anchors {
-		isSame := func(hashes []uint64) bool { return slices.Equal(hashes, a.Hashes) }
-		if !slices.ContainsFunc(g.Mail.Anchors, isSame) {
+		key = key[:0]
+		for _, h := range a.Hashes {
+			key = binary.BigEndian.AppendUint64(key, h)
+		}
+		if !g.anchors[string(key)] {
+			g.anchors[string(key)] = true
 			g.Mail.Anchors, g.Mail.Need = append(g.Mail.Anchors, a.Hashes), append(g.Mail.Need, a.Need)
 		}
 	}
