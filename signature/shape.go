@@ -82,13 +82,15 @@ func runsOf(texts []sketch.Sketch) (runs []uint64) {
 	}
 	runs = make([]uint64, 0, maxRuns+1)
 	for _, key := range texts[0].Keys {
-		if len(runs) == maxRuns && key.Hash >= runs[maxRuns-1] {
+		i := len(runs)
+		for i > 0 && runs[i-1] > key.Hash {
+			i--
+		}
+		if i == maxRuns || i > 0 && runs[i-1] == key.Hash {
 			continue
 		}
-		if i, found := slices.BinarySearch(runs, key.Hash); !found {
-			runs = slices.Insert(runs, i, key.Hash)
-			runs = runs[:min(len(runs), maxRuns)]
-		}
+		runs = slices.Insert(runs, i, key.Hash)
+		runs = runs[:min(len(runs), maxRuns)]
 	}
 	return runs
 }
