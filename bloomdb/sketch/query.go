@@ -22,6 +22,7 @@ type Query struct {
 	asked   map[uint64]bool // answers of common: the groups of a sketch share keys
 	lookups int             // in parts of other sites
 	all     bool            // lookups are not bounded
+	isCopy  bool            // Groups are the query's own
 }
 
 // maxLookups bounds the lookups of one sketch in parts of other sites, of half a microsecond each.
@@ -147,7 +148,9 @@ func (q *Query) dropCommon(i int, found []bool) int {
 	left := Uncommon(q.Kind, matched, q.isCommon)
 	dropped := len(matched.Keys) - len(left)
 	if dropped > 0 {
-		q.Groups = slices.Clone(q.Groups) // they are the caller's
+		if !q.isCopy { // the groups are the caller's
+			q.Groups, q.isCopy = slices.Clone(q.Groups), true
+		}
 		q.Groups[i].Keys = slices.DeleteFunc(slices.Clone(g.Keys), func(k uint64) bool {
 			return slices.Contains(matched.Keys, k) && !slices.Contains(left, k)
 		})
