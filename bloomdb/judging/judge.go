@@ -65,7 +65,11 @@ func ask(buf []question, keys []*keyspace.Keyspace, set *signature.Set) []questi
 			q.hashes()[i] = q.ks.Ring.ReportHash(q.exact[i])
 		}
 		if hasSketches {
-			q.groups = q.ks.Sketches.Asked(set.Sketches)
+			if len(keys) == 1 {
+				q.groups = q.ks.Sketches.AskedIn(&q.view, set.Sketches)
+			} else { // what one keyspace revokes, the other may list
+				q.groups = q.ks.Sketches.Asked(set.Sketches)
+			}
 			q.plain = plainOf(set.Sketches)
 		}
 	}

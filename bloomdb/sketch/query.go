@@ -22,6 +22,7 @@ type Query struct {
 	asked   map[uint64]bool // answers of common: the groups of a sketch share keys
 	lookups int             // in parts of other sites
 	all     bool            // lookups are not bounded
+	isCopy  bool            // Groups are the query's own
 }
 
 // maxLookups bounds the lookups of one sketch in parts of other sites, of half a microsecond each.
@@ -36,7 +37,7 @@ func (q *Query) IsSpent() bool { return !q.all && q.lookups >= maxLookups }
 // Without returns the query without what is common at this site. Only groups that would match are
 // looked up there.
 func (q Query) Without(common *commonness.Table) Query {
-	q.common, q.Groups = common, slices.Clone(q.Groups)
+	q.common = common
 	return q
 }
 
@@ -47,6 +48,19 @@ func NewQuery(s KindGroups, l List) Query {
 		q.anchors[i] = q.anchor(i, 0)
 	}
 	return q
+}
+
+// isAnchored reports whether a filter of reports in a view may have a structure of a page. Most
+// pages have none there. So their keys, which are many, are not made.
+func (sk *Index) isAnchored(v *store.View, page signature.Sketch) bool {
+	s, sip := KindGroups{Kind: page.Kind, Groups: make([]signature.Group, len(page.Anchors))}, sk.SipKeys[page.Kind]
+	for i, a := range page.Anchors {
+		s.Groups[i].Anchor = sip.Hash(a.Hash)
+	}
+	q := NewQuery(s, ReportedGroups)
+	return slices.ContainsFunc(v.Reports, func(g *store.ReportGeneration) bool {
+		return len(q.anchored(g.Sketches.Own, nil)) > 0 || len(q.anchored(g.Sketches.Others, nil)) > 0
+	})
 }
 
 // anchor returns the position of a copy of a group's anchor.
@@ -121,10 +135,10 @@ func (q *Query) candidates(g *store.ReportGeneration, least func(signature.Group
 // dropCommon removes those of a group's found keys that are common at this site, or all if its anchor
 // is, and returns how many of the found ones it has removed. Other keys need no look-up.
 func (q *Query) dropCommon(i int, found []bool) int {
-	g := &q.Groups[i]
 	if !q.common.IsLearning() {
 		return 0
 	}
+	g := q.Groups[i]
 	matched := signature.Group{Anchor: g.Anchor, By: g.By}
 	for j, ok := range found {
 		if ok {
@@ -134,7 +148,10 @@ func (q *Query) dropCommon(i int, found []bool) int {
 	left := Uncommon(q.Kind, matched, q.isCommon)
 	dropped := len(matched.Keys) - len(left)
 	if dropped > 0 {
-		g.Keys = slices.DeleteFunc(slices.Clone(g.Keys), func(k uint64) bool {
+		if !q.isCopy { // the groups are the caller's
+			q.Groups, q.isCopy = slices.Clone(q.Groups), true
+		}
+		q.Groups[i].Keys = slices.DeleteFunc(slices.Clone(g.Keys), func(k uint64) bool {
 			return slices.Contains(matched.Keys, k) && !slices.Contains(left, k)
 		})
 	}

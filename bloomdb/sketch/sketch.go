@@ -117,6 +117,16 @@ func (sk *Index) Asked(sketches []signature.Sketch) []KindGroups {
 	return sk.groupsOf(sketches, signature.Sketch.Asked)
 }
 
+// AskedIn is Asked without the pages that no report in v matches.
+func (sk *Index) AskedIn(v *store.View, sketches []signature.Sketch) []KindGroups {
+	return sk.groupsOf(sketches, func(s signature.Sketch, keyed func(uint64) uint64) []signature.Group {
+		if s.Kind == signature.KindShape && !sk.isAnchored(v, s) {
+			return nil
+		}
+		return s.Asked(keyed)
+	})
+}
+
 func (sk *Index) groupsOf(sketches []signature.Sketch, groups func(s signature.Sketch, keyed func(uint64) uint64) []signature.Group) []KindGroups {
 	var list []KindGroups
 	for i, s := range sketches[:min(len(sketches), Max)] {

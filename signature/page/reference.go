@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/html/atom"
 )
@@ -108,5 +109,13 @@ func (p *Reader) leaveLink() {
 
 // isSeen reports whether text has a character that readers see.
 func isSeen(text []byte) bool {
-	return bytes.ContainsFunc(text, func(r rune) bool { return !unicode.IsSpace(r) && unicode.IsGraphic(r) })
+	for i, c := range text {
+		if ' ' < c && c < 0x7F {
+			return true
+		}
+		if c >= utf8.RuneSelf {
+			return bytes.ContainsFunc(text[i:], func(r rune) bool { return !unicode.IsSpace(r) && unicode.IsGraphic(r) })
+		}
+	}
+	return false
 }

@@ -42,6 +42,7 @@ type Part struct {
 	alternative int
 	branch      int
 	isUsual     bool   // text/plain or text/html, which readers prefer to other text
+	isDoubted   bool   // its charset was detected
 	utf8        []byte // nil until text
 }
 
@@ -132,18 +133,23 @@ func (t *Texts) ShowAll() bool {
 const maxDetected = 8
 
 // DetectCharsets reads the parts again whose declared charset gives no sense. It reports
-// whether there are any. If the message has enough content, only parts are doubted most of
-// whose letters are accented or signs, as no language is written.
-func (t *Texts) DetectCharsets(hasContent bool) (changed bool) {
+// whether there are any. Unless all parts are doubted, these are the shown ones most of whose
+// letters are accented or signs, as no language is written. It reads these parts before their
+// words, which would be nonsense, are read.
+func (t *Texts) DetectCharsets(doubtsAll bool) (changed bool) {
 	for i := range t.Parts[:min(len(t.Parts), maxDetected)] {
 		p := &t.Parts[i]
 		if t.work.IsOver() {
 			break
 		}
 		t.work.Spend(work.PerText)
-		if hasContent && (p.View == nil || !isGarbled(p.View.All.Text)) || ascii.Is(t.SourceOf(p)) {
+		if p.isDoubted || ascii.Is(t.SourceOf(p)) {
 			continue
 		}
+		if !doubtsAll && (p.IsAside || t.IsReplaced(p) || !isGarbled(t.Show(p).All.Text)) {
+			continue
+		}
+		p.isDoubted = true
 		t.work.Spend(2 * len(t.SourceOf(p)))
 		if name := mail.Detect(t.SourceOf(p), p.charset, p.IsHTML, t.work); name != "" && name != p.charset {
 			p.charset, p.utf8, p.View, changed = name, nil, nil, true
@@ -161,12 +167,20 @@ func isGarbled(text []byte) bool {
 	if ascii.Is(text) {
 		return false
 	}
-	plain, others := 0, 0
-	for _, r := range string(text) {
-		switch {
-		case r < utf8.RuneSelf && ascii.IsLetter(byte(r)):
+	plain, beyond := 0, 0
+	for _, c := range text {
+		if ascii.IsLetter(c) {
 			plain++
-		case utf8.RuneSelf <= r && r <= 0xFF, r == utf8.RuneError:
+		} else if c >= utf8.RuneSelf {
+			beyond++
+		}
+	}
+	if beyond <= plain { // characters have one byte or more, so most texts need no closer look
+		return false
+	}
+	others := 0
+	for _, r := range string(text) {
+		if utf8.RuneSelf <= r && r <= 0xFF || r == utf8.RuneError {
 			others++
 		}
 	}

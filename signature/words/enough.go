@@ -1,7 +1,6 @@
 package words
 
 import (
-	"bytes"
 	"hash/maphash"
 	"unicode/utf8"
 )
@@ -32,50 +31,43 @@ const (
 // IsEnough reports whether normalised text, without its boilerplate, has the content
 // needed. In scripts without blanks each letter counts as a word.
 func IsEnough(text []byte, need Amount) bool {
-	switch {
-	case !HasContent(text, need):
-		return false
-	case len(text) > maxBoilerplate:
-		return true
+	n, ok := lengthOf(text, need)
+	if !ok || len(text) > maxBoilerplate {
+		return ok
 	}
 	p := boilerplate()
-	if HasContent(ownBeginning(text, 4*need.letters, p), need) { // as most of it has
+	if len(p.find(text, n, nil)) == 0 { // as in most texts
 		return true
 	}
-	own := withoutBoilerplate(text, p)
-	return len(own) == len(text) || HasContent(own, need)
-}
-
-// ownBeginning returns what withoutBoilerplate leaves of the first n bytes of text or a
-// little less: up to a blank, before which no later phrase matters.
-func ownBeginning(text []byte, n int, p *Phrases) []byte {
-	if len(text) <= n+boilerplateGap {
-		return nil
-	}
-	end := bytes.LastIndexByte(text[:n], ' ')
-	if end < 0 {
-		return nil
-	}
-	places := joinNear(p.find(text, n+boilerplateGap, nil))
-	return cutOut(text[:end], places)
+	return HasContent(withoutBoilerplate(text, p), need)
 }
 
 // HasContent is IsEnough with boilerplate counted.
 func HasContent(text []byte, need Amount) bool {
+	_, ok := lengthOf(text, need)
+	return ok
+}
+
+// lengthOf returns the length of the beginning of text that has the content needed. It is not
+// ok if text has less.
+func lengthOf(text []byte, need Amount) (n int, ok bool) {
 	letters := 0
 	var words different
 	for letters < need.letters || words.count < need.words {
-		if text = bytes.TrimLeft(text, " "); len(text) == 0 {
-			return false
+		for n < len(text) && text[n] == ' ' {
+			n++
 		}
-		word := text[:wordLength(text)]
-		text = text[len(word):]
+		if n == len(text) {
+			return n, false
+		}
+		word := text[n : n+wordLength(text[n:])]
+		n += len(word)
 		if words.count < need.words {
 			words.add(word)
 		}
 		letters += weightOf(word)
 	}
-	return true
+	return n, true
 }
 
 // different is a set of words, up to maxWords of them.

@@ -17,9 +17,9 @@ const (
 	elsewhere  = 0.5    // share of the distinct messages that go to all sites alike
 
 	reportsPerThousand = 1.0 // messages
-	fewestSignatures   = 2   // of a reported message, evenly
-	mostSignatures     = 8
-	sketchEntries      = 72 // of a report: three groups of an anchor, stored four times, and 20 keys
+	fewestSignatures   = 1   // of a reported message, evenly
+	mostSignatures     = 3
+	sketchEntries      = 108 // of a report: the mean of the spam of four archives
 )
 
 const noteMail = "site i receives 1/i of the mail of the largest site (19.3 % of all). 85 % of the distinct messages arrive once; each " +

@@ -101,7 +101,7 @@ type day struct {
 // arrival is one message at one site.
 type arrival struct{ message, site int32 }
 
-const noteSizes = "sized as in package bloomdb: reports of five weeks, with a quarter more room in each generation; 8 signatures and 72 " +
+const noteSizes = "sized as in package bloomdb: reports of five weeks, with a quarter more room in each generation; 4 signatures and 128 " +
 	"sketch entries for each report; an error of 1e-6 a mail and of 3 % an entry; eight cells of a counting filter for each " +
 	"distinct message of a day"
 
@@ -205,7 +205,7 @@ func partsOf(all []*filter.Counts) (p partBytes) {
 	return p
 }
 
-const notePromise = "the promised ratio is at most 2. No code can reach it for a union that is nearly half full, as that of the sketches is " +
+const notePromise = "the promised ratio is at most 2. No code can reach it for a union that is nearly a third full, as that of the sketches is " +
 	"by design: which site set which bit is more information than which bits are set"
 
 // reportRows are the ratios of the reports' filters, and of all filters.

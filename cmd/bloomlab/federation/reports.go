@@ -5,40 +5,36 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/filter/coded"
+	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
-// The filters of reports are sized as in package bloomdb, for the federation's reports of
-// the five weeks that are kept.
+// The filters of reports have the sizes that package bloomdb gives them by default, for the
+// federation's reports of the five weeks that are kept.
 const (
 	keptWeeks = 5
 	weekly    = daily * 7 * reportsPerThousand / 1000
 	capacity  = weekly * keptWeeks // reported messages
-
-	unevenness     = 1.25 // of what a generation holds
-	keysPerMessage = mostSignatures
-	errorPerMail   = 1e-6
-	sketchKeyError = 0.03
 )
 
 const meanSignatures = (fewestSignatures + mostSignatures) / 2.0
 
-// spamShape is that of the spam filter of one week of a federation with so many
-// reports in it, sketchShape that of the near-duplicates'.
-func spamShape(week float64) filter.BitsShape {
-	const lookups = keysPerMessage * keptWeeks * 2
-	return filter.BitsShape{K: 8, Span: 1}.Fit(unevenness*week*keysPerMessage, errorPerMail/lookups)
+// sized are the settings of a federation with so many reports in a week.
+func sized(week float64) *layout.Settings {
+	s := &layout.Settings{Reports: layout.ReportOptions{Keep: keptWeeks, Capacity: int64(week * keptWeeks)}}
+	layout.SetDefaults(&s.Reports, &s.Counts, &s.Domains)
+	return s
 }
 
-func sketchShape(week float64) filter.BitsShape {
-	return filter.BitsShape{K: 4, Span: 1}.Fit(unevenness*week*sketchEntries, sketchKeyError)
-}
+// spamShape is that of the spam filter of one week, sketchShape that of the near-duplicates'.
+func spamShape(week float64) filter.BitsShape   { return sized(week).SpamShape() }
+func sketchShape(week float64) filter.BitsShape { return sized(week).SketchShape() }
 
 // weekSpam and weekSketch are the filters of one week, at full size.
 var weekSpam, weekSketch = spamShape(weekly), sketchShape(weekly)
 
-const noteReports = "one report in 1,000 messages, each of a message that nobody else reports, of 2 to 8 signatures of 8 bits and 72 sketch " +
+const noteReports = "one report in 1,000 messages, each of a message that nobody else reports, of 1 to 3 signatures of 8 bits and 108 sketch " +
 	"entries of 4, published alone in a record of each filter. A line costs Rice's code of a gap, a flag, and 8x6 or 4x7 bits"
 
 // reportTraffic draws single reports at full size.

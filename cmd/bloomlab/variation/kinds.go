@@ -77,6 +77,7 @@ func wordKinds() []Kind {
 		{Name: "swapped", About: "5 % of the words swapped for others", Peer: "97", Aim: aim, vary: swapWords(0.05)},
 		{Name: "swapped-many", About: "9 % of the words swapped for others", Peer: "75", Aim: aimSwapped, vary: swapWords(0.09)},
 		{Name: "swapped-heavy", About: "25 % of the words swapped for others", vary: swapWords(0.25)},
+		{Name: "interspersed", About: "a random word after every word", vary: intersperse},
 		{Name: "typos", About: "a letter left out, doubled or exchanged in 5 % of the words", Aim: aim, vary: mistype},
 		{Name: "spaces", About: "blanks doubled, and 3 % of them removed", Aim: aim, vary: changeSpaces},
 		{Name: "joined", About: "5 % of the words joined to the next by a hyphen, 5 % split by one", Aim: aim, vary: joinWords},

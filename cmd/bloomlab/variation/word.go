@@ -27,6 +27,19 @@ func swapWords(share float64) func(*draw, *message.Mail) bool {
 	}
 }
 
+// intersperse adds a random word after each word, so that no run of words remains.
+func intersperse(d *draw, m *message.Mail) bool {
+	if len(d.from.Words) == 0 {
+		return false
+	}
+	return m.EditWords(func(word string) string {
+		if !isWord(word) {
+			return word
+		}
+		return word + " " + one(d, d.from.Words)
+	})
+}
+
 // mistype leaves a letter out, doubles one, or exchanges two.
 func mistype(d *draw, m *message.Mail) bool {
 	return m.EditWords(func(word string) string {

@@ -186,7 +186,7 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/iterative":         {"bloomdb/filter", "bloomdb/filter/iterative", "cmd/bloomlab/lab", "cmd/bloomlab/papers"},
 	"cmd/bloomlab/generalized":       {"bloomdb/filter", "bloomdb/filter/generalized", "cmd/bloomlab/lab", "cmd/bloomlab/papers"},
 	"cmd/bloomlab/beyond":            {"signature", "bloomdb/filter", "cmd/bloomlab/lab", "cmd/bloomlab/papers", "cmd/bloomlab/yancho"},
-	"cmd/bloomlab/federation":        {"bloomdb/filter", "bloomdb/filter/coded", "cmd/bloomlab/lab", "cmd/bloomlab/papers"},
+	"cmd/bloomlab/federation":        {"bloomdb/filter", "bloomdb/filter/coded", "bloomdb/layout", "cmd/bloomlab/lab", "cmd/bloomlab/papers"},
 	"cmd/bloomlab/reputation":        {"signature", "reporting/ledger", "reporting/trust", "cmd/bloomlab/lab"},
 	"cmd/bloomlab/variation/message": {"signature"},
 	"cmd/bloomlab/variation":         {"cmd/bloomlab/variation/message"},
