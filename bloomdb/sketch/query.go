@@ -22,6 +22,8 @@ type Query struct {
 	asked   map[uint64]bool // answers of common: the groups of a sketch share keys
 	lookups int             // in parts of other sites
 	all     bool            // lookups are not bounded
+
+	isChanged bool // Groups are this query's own
 }
 
 // maxLookups bounds the lookups of one sketch in parts of other sites, of half a microsecond each.
@@ -36,7 +38,7 @@ func (q *Query) IsSpent() bool { return !q.all && q.lookups >= maxLookups }
 // Without returns the query without what is common at this site. Only groups that would match are
 // looked up there.
 func (q Query) Without(common *commonness.Table) Query {
-	q.common, q.Groups = common, slices.Clone(q.Groups)
+	q.common = common
 	return q
 }
 
@@ -121,7 +123,7 @@ func (q *Query) candidates(g *store.ReportGeneration, least func(signature.Group
 // dropCommon removes those of a group's found keys that are common at this site, or all if its anchor
 // is, and returns how many of the found ones it has removed. Other keys need no look-up.
 func (q *Query) dropCommon(i int, found []bool) int {
-	g := &q.Groups[i]
+	g := q.Groups[i]
 	if !q.common.IsLearning() {
 		return 0
 	}
@@ -134,7 +136,10 @@ func (q *Query) dropCommon(i int, found []bool) int {
 	left := Uncommon(q.Kind, matched, q.isCommon)
 	dropped := len(matched.Keys) - len(left)
 	if dropped > 0 {
-		g.Keys = slices.DeleteFunc(slices.Clone(g.Keys), func(k uint64) bool {
+		if !q.isChanged { // the groups are the caller's
+			q.Groups, q.isChanged = slices.Clone(q.Groups), true
+		}
+		q.Groups[i].Keys = slices.DeleteFunc(slices.Clone(g.Keys), func(k uint64) bool {
 			return slices.Contains(matched.Keys, k) && !slices.Contains(left, k)
 		})
 	}
