@@ -69,12 +69,10 @@ type findings struct {
 // read reads the visible text, which is left in r.shown, and if it differs, the text with
 // what is hidden, in r.all. isGuarded reports whether a guard covers a message of such text.
 func (r *reader) read(needed words.Amount, isGuarded func(text []byte) bool) findings {
-	text := r.widestText(needed)
+	text, isEnough := r.widestText(needed)
 	r.shown.MarkBoilerplate()
 	r.work.Count(4 * len(text)) // of all that is done with it below
-	f := findings{needed: needed, isDifferent: r.readAll()}
-	f.canSignText = words.IsEnough(text, needed)
-	f.canSignBody = f.canSignText
+	f := findings{needed: needed, canSignText: isEnough, canSignBody: isEnough, isDifferent: r.readAll()}
 	if r.bodyText < len(text) {
 		f.canSignBody = words.IsEnough(text[:r.bodyText], needed)
 	}
@@ -99,18 +97,19 @@ func (r *reader) signed(f findings) ([]byte, mail.Carriage) {
 
 // widestText returns the visible text. If that gives no sense, it is read in the charset
 // that its bytes have, and if it has too little content, with the text that stands beside a
-// page.
-func (r *reader) widestText(needed words.Amount) []byte {
-	text := r.visibleText()
-	isEnough := words.IsEnough(text, needed)
+// page. isEnough reports whether it then has the content needed.
+func (r *reader) widestText(needed words.Amount) (text []byte, isEnough bool) {
+	text = r.visibleText()
+	isEnough = words.IsEnough(text, needed)
 	if r.texts.DetectCharsets(isEnough) {
 		text = r.visibleText()
 		isEnough = words.IsEnough(text, needed)
 	}
 	if !isEnough && r.hasTextBeside() {
 		text = r.visibleText()
+		isEnough = words.IsEnough(text, needed)
 	}
-	return text
+	return text, isEnough
 }
 
 // hasTextBeside reports whether the texts that a page replaces have content of their own,
