@@ -263,11 +263,23 @@ func levelOf(keys []place) (level int, ok bool) {
 // anchors.
 func anchorAt(hash uint64, level int) uint64 { return digest.Mix(hash + uint64(level)) }
 
-// smallest returns the n different places of a level with the smallest hashes.
+// smallest returns the n different places of a level with the smallest hashes. These have the most
+// leading zero bits, so only places with as many as the last of them are sorted.
 func smallest(places []place, level, n int) []place {
-	var of []place
+	var at [65]int // different places by their leading zero bits
+	for i := range places {
+		if places[i].since == never {
+			at[bits.LeadingZeros64(places[i].hash)]++
+		}
+	}
+	lowest, found := 64, at[64]
+	for lowest > level && found < n {
+		lowest--
+		found += at[lowest]
+	}
+	of := make([]place, 0, found)
 	for _, p := range places {
-		if p.since == never && bits.LeadingZeros64(p.hash) >= level {
+		if p.since == never && bits.LeadingZeros64(p.hash) >= lowest {
 			of = append(of, p)
 		}
 	}
