@@ -1,6 +1,8 @@
 package bloomdb_test
 
 import (
+	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -45,6 +47,16 @@ func partOf(t testing.TB, db *bloomdb.DB, site string, tg layout.Target, shape l
 	p, err := db.Keyspace().Store.PartFor(layout.Origin{Site: site, Epoch: 2}, tg, shape)
 	testenv.Check(t, err)
 	return p
+}
+
+// fill adds n random keys to a filter whose keys take one line each. They come in the order of
+// their lines: in random order each key costs a cache miss, and sketches at their plan take minutes.
+func fill(r *rand.Rand, b *filter.Bits, n int) {
+	at := uint64(0)
+	for range n {
+		at += uint64(r.ExpFloat64() / float64(n) * math.MaxUint64)
+		b.Set(filter.Hash{at, r.Uint64(), r.Uint64(), r.Uint64()})
+	}
 }
 
 // skipNumber has a site note more changes than a delta can contain: it then skips a number.

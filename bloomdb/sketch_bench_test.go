@@ -31,12 +31,11 @@ func sketchBench(b *testing.B, sketches bool, r layout.ReportOptions) *bloomdb.D
 			t := layout.Target{Kind: kind, Gen: bloomdbtest.SettingsOf(db).Generation(layout.SpamFilter, db.Now()) - int64(gen)}
 			own := ownBits(b, db, t)
 			other := partOf(b, db, "mx2", t, layout.BitsShape(own.Shape()))
-			for i := range n {
-				own.Set(randomHash(random))
-				if kind == layout.SketchFilter || i%10 == 0 {
-					other.Others.Set(randomHash(random))
-				}
+			fill(random, own, n)
+			if kind == layout.SpamFilter {
+				n /= 10
 			}
+			fill(random, other.Others, n)
 		}
 	}
 	return db

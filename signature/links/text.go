@@ -2,6 +2,7 @@ package links
 
 import (
 	"bytes"
+	"encoding/binary"
 
 	"github.com/spambloom/spambloom/signature/ascii"
 	"github.com/spambloom/spambloom/signature/mail"
@@ -123,6 +124,48 @@ const maxListFooter = 2048
 // Newsletters have none of them: the links in their footers are their senders' own.
 var listMarks = [][]byte{[]byte("mailman/listinfo"), []byte("mailing list"), []byte("sf.net email"), []byte("yahoogroups"), []byte("to post to this group")}
 
+// listMarkStep is the distance of the places at which a text is searched for marks. Each mark
+// contains the four bytes of one of them, as it is no shorter than listMarkStep+3.
+const listMarkStep = 8
+
+// listMarkStarts are, by four bytes, the distances to them from the beginning of the marks that
+// contain them. hasListMark has a bit for each of their hashes: most places need no more.
+var listMarkStarts, hasListMark = func() (starts map[uint32][]markStart, has [32]uint64) {
+	starts = make(map[uint32][]markStart)
+	for _, mark := range listMarks {
+		for i := range len(mark) - 3 {
+			four := binary.LittleEndian.Uint32(mark[i:])
+			starts[four] = append(starts[four], markStart{mark, i})
+			has[listMarkSlot(four)/64] |= 1 << (listMarkSlot(four) % 64)
+		}
+	}
+	return starts, has
+}()
+
+type markStart struct {
+	mark []byte
+	at   int
+}
+
+func listMarkSlot(four uint32) uint32 { return four * 0x9E3779B1 >> 21 }
+
+// lastListMark returns the last place of a mark in lower, -1 if there is none.
+func lastListMark(lower []byte) int {
+	last := -1
+	for pos := len(lower) - 4; pos >= 0 && last < 0; pos -= listMarkStep {
+		four := binary.LittleEndian.Uint32(lower[pos:])
+		if slot := listMarkSlot(four); hasListMark[slot/64]&(1<<(slot%64)) == 0 {
+			continue
+		}
+		for _, s := range listMarkStarts[four] {
+			if start := pos - s.at; start >= 0 && bytes.HasPrefix(lower[start:], s.mark) {
+				last = max(last, start)
+			}
+		}
+	}
+	return last
+}
+
 // withoutListFooter returns a text without what a mailing list added at its end: from a
 // ruler or the mark of a mail signature on, or from the line of the list's address. Links
 // to the list's pages and sponsors are in every message of the list, including the spam
@@ -131,12 +174,7 @@ func withoutListFooter(text []byte) []byte {
 	end := text[max(0, len(text)-maxListFooter):]
 	var buf [maxListFooter]byte
 	lower := ascii.AppendLower(buf[:0], end)
-	last := -1
-	for _, mark := range listMarks {
-		if bytes.Contains(lower, mark) { // seldom true; the search from the end is slow
-			last = max(last, bytes.LastIndex(lower, mark))
-		}
-	}
+	last := lastListMark(lower)
 	if last < 0 {
 		return text
 	}

@@ -79,9 +79,10 @@ func (s Sketch) LeastKeys(n int, keyed func(uint64) uint64) []uint64 {
 	if _, ok := levelOf(places); !ok || s.Kind != digest.KindSketch {
 		return nil
 	}
-	var of []uint64
-	for _, k := range smallest(places, 0, n) {
-		of = append(of, k.hash)
+	least := smallest(places, 0, n)
+	of := make([]uint64, len(least))
+	for i, k := range least {
+		of[i] = k.hash
 	}
 	return of
 }

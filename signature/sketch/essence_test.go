@@ -7,6 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/signature/digest"
+	"github.com/spambloom/spambloom/signature/sketch"
 	"github.com/spambloom/spambloom/signature/sketch/sketchtest"
 )
 
@@ -47,5 +49,27 @@ func TestLeastKeysOfLongerText(t *testing.T) {
 	}
 	if mean := float64(shared) / rounds; mean < 5.5 || mean > 6.5 {
 		t.Errorf("%.2f of 12 keys shared, should be about 6", mean)
+	}
+}
+
+// TestLeastKeysAreTheSmallest compares with sorting all keys, some of which occur twice.
+func TestLeastKeysAreTheSmallest(t *testing.T) {
+	random := rand.New(rand.NewPCG(4, 2))
+	keyed := sketchtest.KeyedBy(7)
+	for _, size := range []int{12, 20, 100, 3000} {
+		s := sketch.Sketch{Kind: digest.KindSketch}
+		var all []uint64
+		for i := range size {
+			h := random.Uint64() >> random.IntN(30)
+			all = append(all, keyed(h))
+			s.Keys = append(s.Keys, sketch.Feature{Hash: h, Pos: uint32(i)}, sketch.Feature{Hash: h, Pos: uint32(size + i)})
+		}
+		slices.Sort(all)
+		all = slices.Compact(all)
+		for _, n := range []int{1, 12, 20, 128, size, 2 * size} {
+			if got, want := s.LeastKeys(n, keyed), all[:min(n, len(all))]; !slices.Equal(got, want) {
+				t.Errorf("%d of %d keys: %x, want %x", n, size, got, want)
+			}
+		}
 	}
 }

@@ -161,23 +161,35 @@ func (s Sketch) Asked(keyed func(uint64) uint64) []Group {
 		return nil
 	}
 	anchors := placesOf(s.Anchors, keyed)
-	var groups []Group
-	for level := own + 1; level >= max(0, own-reach); level-- {
-		groups = appendAsked(groups, anchors, keys, level)
+	lowest := max(0, own-reach)
+	atLowest := 0
+	for i := range anchors {
+		if anchors[i].isSampled(lowest+1, 0) {
+			atLowest++
+		}
+	}
+	groups := make([]Group, 0, min(2*atLowest, MaxAsked)) // each level has about half of the groups of the one below it
+	var near []place
+	for level := own + 1; level >= lowest; level-- {
+		extent := uint32(storedKeys*5/2) << level // of the longest text of the level, in words
+		near = sampled(near[:0], keys, level, 2*extent)
+		groups = appendAsked(groups, anchors, near, level, extent)
 	}
 	return groups
 }
 
-// appendAsked appends the groups of one level.
-func appendAsked(groups []Group, anchors, keys []place, level int) []Group {
-	extent := uint32(storedKeys*5/2) << level // of the longest text of the level, in words
-	near := sampled(keys, level, 2*extent)
+// appendAsked appends the groups of one level. Near contains its keys.
+func appendAsked(groups []Group, anchors, near []place, level int, extent uint32) []Group {
 	hashes := make([]uint64, len(near))
 	for i, k := range near {
 		hashes[i] = k.hash
 	}
 	from, to := 0, 0
-	for _, a := range sampled(anchors, level+1, extent) {
+	for i := range anchors {
+		a := &anchors[i]
+		if !a.isSampled(level+1, extent) {
+			continue
+		}
 		for from < len(near) && near[from].pos+extent < a.pos {
 			from++
 		}
@@ -251,11 +263,23 @@ func levelOf(keys []place) (level int, ok bool) {
 // anchors.
 func anchorAt(hash uint64, level int) uint64 { return digest.Mix(hash + uint64(level)) }
 
-// smallest returns the n different places of a level with the smallest hashes.
+// smallest returns the n different places of a level with the smallest hashes. These have the most
+// leading zero bits, so only places with as many as the last of them are sorted.
 func smallest(places []place, level, n int) []place {
-	var of []place
+	var at [65]int // different places by their leading zero bits
+	for i := range places {
+		if places[i].since == never {
+			at[bits.LeadingZeros64(places[i].hash)]++
+		}
+	}
+	lowest, found := 64, at[64]
+	for lowest > level && found < n {
+		lowest--
+		found += at[lowest]
+	}
+	of := make([]place, 0, found)
 	for _, p := range places {
-		if p.since == never && bits.LeadingZeros64(p.hash) >= level {
+		if p.since == never && bits.LeadingZeros64(p.hash) >= lowest {
 			of = append(of, p)
 		}
 	}
@@ -263,14 +287,18 @@ func smallest(places []place, level, n int) []place {
 	return of[:min(n, len(of))]
 }
 
-// sampled returns the places of a level, without those within apart words of the last
-// place of the same hash.
-func sampled(places []place, level int, apart uint32) []place {
-	out := make([]place, 0, len(places)>>level+8)
-	for _, p := range places {
-		if p.since > apart && bits.LeadingZeros64(p.hash) >= level {
-			out = append(out, p)
+// sampled appends the places of a level that are sampled to out.
+func sampled(out, places []place, level int, apart uint32) []place {
+	for i := range places {
+		if places[i].isSampled(level, apart) {
+			out = append(out, places[i])
 		}
 	}
 	return out
+}
+
+// isSampled reports whether a place is of a level, and not within apart words of the last place of
+// the same hash.
+func (p *place) isSampled(level int, apart uint32) bool {
+	return p.since > apart && bits.LeadingZeros64(p.hash) >= level
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"math/bits"
 	"slices"
 	"sync"
 	"unicode/utf8"
@@ -119,7 +120,17 @@ func (p *Phrases) find(text []byte, to int, dst []span.Span) []span.Span {
 // nextWord returns the first place from pos on, which is not 0, at which a word of text
 // begins: after a blank, or with a letter of a script without blanks.
 func nextWord(text []byte, pos int) int {
-	for at := pos - 1; at < len(text); at++ {
+	at := pos - 1
+	for ; at+8 <= len(text); at += 8 { // eight bytes at a time
+		eight := binary.LittleEndian.Uint64(text[at:])
+		if eight&highBits != 0 {
+			break
+		}
+		if blanks := zeroBytes(eight ^ ' '*lowBits); blanks != 0 {
+			return at + bits.TrailingZeros64(blanks)/8 + 1
+		}
+	}
+	for ; at < len(text); at++ {
 		switch c := text[at]; {
 		case c == ' ':
 			return at + 1
@@ -131,6 +142,15 @@ func nextWord(text []byte, pos int) int {
 	}
 	return max(pos, len(text))
 }
+
+// The lowest and the highest bit of each byte.
+const (
+	lowBits  = 0x0101010101010101
+	highBits = 0x80 * lowBits
+)
+
+// zeroBytes returns the highest bit of the first byte of x that is zero, and perhaps of later ones.
+func zeroBytes(x uint64) uint64 { return (x - lowBits) &^ x & highBits }
 
 // Has reports whether text contains one of the phrases.
 func (p *Phrases) Has(text []byte) bool {

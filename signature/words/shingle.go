@@ -36,12 +36,19 @@ type Sketcher struct {
 // Reset empties s for the next message.
 func (s *Sketcher) Reset() { s.Own, s.Limits = work.Keep(s.Own), 0 }
 
+func (s *Sketcher) addOwn(words []byte) {
+	if len(words) > 0 {
+		s.Own = append(append(s.Own, words...), ' ')
+	}
+}
+
 // WordsBy returns the tokens by the author, and by others up to last. Tokens by others are
 // carried, at least as quoted words. They and their text in s.Own are valid until the next
 // call.
 func (s *Sketcher) WordsBy(of *Tokeniser, last span.Author) []Token {
 	own := s.tokens[:0]
 	s.Own = s.Own[:0]
+	from, to := uint32(0), uint32(0) // words of of.Text with single blanks between them
 	for _, t := range of.Tokens {
 		if t.by > last {
 			continue
@@ -54,8 +61,13 @@ func (s *Sketcher) WordsBy(of *Tokeniser, last span.Author) []Token {
 			t.Carried = mail.QuotedWords
 		}
 		own = append(own, t)
-		s.Own = append(append(s.Own, of.Text[t.start:t.end]...), ' ')
+		if t.start != to+1 || of.Text[to] != ' ' {
+			s.addOwn(of.Text[from:to])
+			from = t.start
+		}
+		to = t.end
 	}
+	s.addOwn(of.Text[from:to])
 	s.tokens = own
 	return own
 }

@@ -85,6 +85,7 @@ func (t *Tokeniser) Add(text []byte, quotes, hidden []span.Span) {
 func (t *Tokeniser) addToken(text []byte) int {
 	w := &t.letters
 	w.reset()
+	last := byte(0)
 	for i, c := range text {
 		switch class := tokenClass[c]; class {
 		case tokenSign:
@@ -99,7 +100,14 @@ func (t *Tokeniser) addToken(text []byte) int {
 			}
 			return t.addMixed(text)
 		default:
+			if class != last && class != 'n' { // what pushOne does with most letters
+				w.count++
+				w.out = append(w.out, class)
+				last = class
+				continue
+			}
 			w.pushOne(class)
+			last = w.out[len(w.out)-1]
 		}
 	}
 	t.addPlain(text)
