@@ -280,11 +280,8 @@ func (s *Settings) LogLevel() (level slog.Level) {
 	return level
 }
 
-// KeyFiles returns the site's key files.
+// KeyFiles returns the site's key files, and the files for the connection with Redis.
 func (s *Settings) KeyFiles() []string {
-	files := []string{s.KeyFile, s.SigningKeyFile}
-	if s.PreviousKeyFile != "" {
-		files = append(files, s.PreviousKeyFile)
-	}
-	return files
+	files := []string{s.KeyFile, s.SigningKeyFile, s.PreviousKeyFile, s.Redis.CA, s.Redis.Cert, s.Redis.Key}
+	return slices.DeleteFunc(files, func(path string) bool { return path == "" })
 }

@@ -204,7 +204,7 @@ func TestRename(t *testing.T) {
 	want := m.state()
 	m.stop()
 	state := filepath.Join(m.Dir, "state")
-	page(t, "systemctl stop spambloom\ncd ", "/var/lib/spambloom", state)
+	page(t, "spambloom backup /var/backups/before-renaming.tar\n", "spambloom backup /var/backups/before-renaming.tar\n", "", "/var/lib/spambloom", state)
 	m.Configure(t, `name = "mx1"`, `name = "mx9"`)
 	out := page(t, "runuser -u spambloom -- spambloomd --repair", "--data /var/lib/spambloom", "-c "+filepath.Join(m.Dir, "spambloom.toml")+" --data "+state)
 	if !strings.Contains(out, "restored from the ledger: 4 reports, ") {

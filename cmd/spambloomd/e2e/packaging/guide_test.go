@@ -172,12 +172,12 @@ func TestGuide(t *testing.T) {
 	}
 
 	begun := time.Now()
-	mx1.page("redis.md", "cd /etc/redis\numask 077\nopenssl")
-	url := mx1.page("redis.md", "cd /etc/redis\numask 077\nadmin")
-	settings := "/etc/redis/redis.conf"
-	mx1.do("sed -i -E '/^(port|bind) /d' " + settings + "\ncat >>" + settings + " <<'END'\n" + harness.PageBlock(t, "redis.md", "bind ") + "END\n")
+	mx1.page("redis.md", "(\ncd /etc/redis\numask 077\nopenssl")
+	url := mx1.page("redis.md", "(\ncd /etc/redis\numask 077\nadmin")
+	mx1.page("redis.md", "sed -i -E")
 	mx1.page("redis.md", "chown -R redis:")
-	mx1.do("cp /etc/redis/ca.pem /etc/spambloom/redis-ca.pem\nsed -i '/^\\[redis\\]/r /dev/stdin' /etc/spambloom/spambloom.toml <<'END'\n" + url + "ca = \"/etc/spambloom/redis-ca.pem\"\nEND")
+	mx1.page("redis.md", "install -m 644")
+	mx1.do("sed -i '/^\\[redis\\]/r /dev/stdin' /etc/spambloom/spambloom.toml <<'END'\n" + url + "ca = \"/etc/spambloom/redis-ca.pem\"\nEND")
 	mx1.page("redis.md", "chgrp spambloom")
 
 	t.Logf("Redis: %.1f s", time.Since(begun).Seconds())
