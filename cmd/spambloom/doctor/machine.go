@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"golang.org/x/sys/unix"
 
 	"github.com/spambloom/spambloom/bloomdb/exchange/link"
@@ -43,6 +45,7 @@ func (p *patient) redis(ctx context.Context) []finding.Finding {
 	if r.URL == "" {
 		return []finding.Finding{finding.Good("redis", "redis.url is not set: this site is alone")}
 	}
+	redis.SetLogger(redisclient.Logger{Log: slog.New(slog.DiscardHandler)}) // the finding has the error
 	c, err := redisclient.Dial(r.URL, redisclient.Options{CA: r.CA, Cert: r.Cert, Key: r.Key})
 	if err != nil {
 		return []finding.Finding{finding.Bad("redis", "correct redis.url, then spambloomd -t", "the daemon will not start: %v", err)}

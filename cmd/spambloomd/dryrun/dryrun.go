@@ -70,6 +70,7 @@ func Run(s *settings.Settings, passed []string, stdout, stderr io.Writer) error 
 // starter is who starts the daemon, and in which folders the start makes sockets.
 type starter struct {
 	socket.User
+	name string // of another user than this process
 	made []string
 }
 
@@ -78,9 +79,11 @@ func findStarter(s *settings.Settings) (*starter, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := &starter{u, append(filepath.SplitList(os.Getenv("RUNTIME_DIRECTORY")), s.Data)} // by systemd, and by the daemon
+	made := append(filepath.SplitList(os.Getenv("RUNTIME_DIRECTORY")), s.Data) // by systemd, and by the daemon
+	st := &starter{User: u, made: made}
 	if owner, ok := otherOwner(s.Data); ok {
-		unit := showUnit(owner.Username)
+		st.name = owner.Username
+		unit := showUnit(st.name)
 		if st.User, err = unit.as(owner); err != nil {
 			return nil, err
 		}
@@ -121,7 +124,7 @@ func (st *starter) checkFiles(s *settings.Settings) error {
 		test.Dir, test.SysProcAttr = "/", &syscall.SysProcAttr{Credential: &as}
 		var refused *exec.ExitError
 		if errors.As(test.Run(), &refused) {
-			errs = append(errs, &exit.Failure{Code: exit.NoPerm, Err: fmt.Errorf("user %d cannot read %s: %w", st.UID, path, fs.ErrPermission)})
+			errs = append(errs, &exit.Failure{Code: exit.NoPerm, Err: fmt.Errorf("the user %s, who starts the daemon, cannot read %s: %w", st.name, path, fs.ErrPermission)})
 		}
 	}
 	return errors.Join(errs...)

@@ -48,7 +48,7 @@ func TestAddressesAreChecked(t *testing.T) {
 	testenv.Check(t, errors.Join(keyring.WriteSigningKey(ofRoot, key), keyring.WriteSigningKey(ofUser, key), os.Chown(ofUser, uid, -1)))
 
 	for name, c := range map[string]struct{ config, want string }{
-		"key of root":         {fmt.Sprintf("[site]\nsigning_key = %q", ofRoot), fmt.Sprintf("user %d cannot read %s", uid, ofRoot)},
+		"key of root":         {fmt.Sprintf("[site]\nsigning_key = %q", ofRoot), "the user nobody, who starts the daemon, cannot read " + ofRoot},
 		"key of the user":     {fmt.Sprintf("[site]\nsigning_key = %q", ofUser), ""},
 		"defaults":            {"", ""},
 		"socket":              {fmt.Sprintf("[spamd]\nlisten = [\"unix:%s/s.sock\"]", open), ""},
