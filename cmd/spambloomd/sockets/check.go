@@ -73,7 +73,7 @@ func checkPassed(s *settings.Settings, passed []string) error {
 		case key == "milter.listen" || key == "spamd.listen":
 			mail = append(mail, name)
 		case count[key] > 1: // one would be served as a milter
-			return fmt.Errorf("sockets from systemd: two are named %q; only one is allowed", name)
+			return fmt.Errorf("sockets from systemd: two sockets are named %q; only one is allowed", name)
 		}
 	}
 	if count["spamd.listen"] > 0 && len(s.Spamd.Listen) == 0 {
