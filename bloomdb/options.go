@@ -12,7 +12,9 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/commonness"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/outbox"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/recent"
 	"github.com/spambloom/spambloom/bloomdb/repair"
@@ -114,12 +116,37 @@ func (o Options) MostMemory() (int64, error) {
 		return 0, err
 	}
 	reports, counts := o.settings().FullMemory()
-	most := reports + counts + commonness.MostMemory(o.Reports.Keep) + int64(store.DomainsShape().Lines)*64*int64(o.Reports.Keep)
+	most := o.fullFilters()
 	if o.Counts.Burst > 0 {
 		most += (recent.Steps+1)*recent.Shape(o.settings()).Bytes() + recent.GreylistShape(o.settings()).Bytes()
 	}
 	if o.Exchange {
 		most += max(peers.MinParts, 2*(reports+counts)) + reports
+	}
+	if o.PreviousKey != nil {
+		most *= 2
+	}
+	return most, nil
+}
+
+// fullFilters returns the bytes of this site's own filters and sets when they are full.
+func (o *Options) fullFilters() int64 {
+	reports, counts := o.settings().FullMemory()
+	return reports + counts + commonness.MostMemory(o.Reports.Keep) + int64(store.DomainsShape().Lines)*64*int64(o.Reports.Keep)
+}
+
+// MostDisk returns the largest size in bytes of the database's files with these options: old and
+// new snapshots while they are replaced, those of other sites' parts, and the journal, which is
+// kept longer for sites that have not been sent its changes. The never-list and masks are small.
+// During a change of the federation key it is twice as much.
+func (o Options) MostDisk() (int64, error) {
+	if err := o.complete(); err != nil {
+		return 0, err
+	}
+	most := 2*o.fullFilters() + 2*keyspace.MaxJournal
+	if o.Exchange {
+		reports, counts := o.settings().FullMemory()
+		most += max(peers.MinParts, 2*(reports+counts)) + outbox.MaxUnpublished
 	}
 	if o.PreviousKey != nil {
 		most *= 2

@@ -120,16 +120,17 @@ func (ks *Keyspace) isSaveDue() bool {
 	}
 	age := now.Sub(ks.lastSave)
 	return age >= saveInterval || age < 0 || ks.Journal.SnapshotDue() ||
-		ks.Journal.BytesFrom(0)-ks.journalBase.Load() > maxJournalBytes
+		ks.Journal.BytesFrom(0)-ks.journalBase.Load() > MaxJournal
 }
 
 // ErrNothing is the error for a message without signatures.
 var ErrNothing = errors.New("too little content to sign")
 
 const (
-	saveInterval    = 10 * time.Minute
-	saveRetry       = time.Minute
-	maxJournalBytes = 64 << 20 // length of the journal from which a snapshot is due at once
+	saveInterval = 10 * time.Minute
+	saveRetry    = time.Minute
+	// MaxJournal is the length of the journal from which a snapshot is due at once. Unit: bytes.
+	MaxJournal = 64 << 20
 )
 
 // HoldsReports reports whether there are reports of any site.

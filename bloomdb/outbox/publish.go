@@ -18,9 +18,10 @@ import (
 )
 
 const (
-	MaxDeltaCells  = 100_000   // cells of a delta, so that it stays below 1 MiB
-	maxPending     = 4_000_000 // pending positions: 32 MB
-	maxUnpublished = 256 << 20 // bytes of journal that are kept for unpublished changes
+	MaxDeltaCells = 100_000   // cells of a delta, so that it stays below 1 MiB
+	maxPending    = 4_000_000 // pending positions: 32 MB
+	// MaxUnpublished bounds the journal that is kept for unpublished changes. Unit: bytes.
+	MaxUnpublished = 256 << 20
 	identityWrites = 5 * time.Second
 	compactPending = 100_000 // pending positions from which Compact has work
 )
@@ -228,7 +229,7 @@ func (p *Outbox) KeepFrom(begin folder.LSN) (folder.LSN, error) {
 	if !p.on {
 		return begin, p.writeLocked(p.Opt.Dir, p.Opt.Now())
 	}
-	if p.Journal.BytesFrom(p.ID.PublishedLSN) > maxUnpublished {
+	if p.Journal.BytesFrom(p.ID.PublishedLSN) > MaxUnpublished {
 		p.skipNumber()
 		return begin, p.writeLocked(p.Opt.Dir, p.Opt.Now())
 	}

@@ -60,6 +60,12 @@ func TestScripts(t *testing.T) {
 			env.Setenv("SPAMBLOOM_CONTROL", "unix:"+d.socket("daemon"))
 			return nil
 		},
+		Condition: func(name string) (bool, error) {
+			if name == "root" {
+				return os.Geteuid() == 0, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", name)
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": cmdExits,
 			"count": cmdCount,

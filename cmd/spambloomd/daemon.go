@@ -80,6 +80,7 @@ type service struct {
 	history    *history.History
 	begun      time.Time // when the daemon was started, by the database's time
 	mostMemory int64     // bytes; 0: unknown
+	mostDisk   int64     // bytes; 0: unknown
 
 	serving atomic.Bool // between start and stop, for /readyz
 }

@@ -68,7 +68,8 @@ backup is checked completely first: after a crash, all of it has been restored, 
 -t refuses what the start would refuse: the configuration, a state folder that the user may
 not write, or whose keys, site, periods or versions do not fit, and addresses that the user
 may not listen on. Root tries the start as the owner of the state folder, with the groups and
-capabilities of the unit. It changes nothing, and the daemon may be running. Damaged data is
+capabilities of the unit. Sockets that systemd holds for the unit replace addresses, as at a
+start. It changes nothing, and the daemon may be running. Damaged data is
 found by spambloom fsck.
 
 SIGHUP reloads the configuration. SIGTERM finishes messages in flight and stops. A second
@@ -97,12 +98,15 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.Test {
+				f.Passed = dryrun.Passed(settings.StateFolder(f.Data))
+			}
 			s, err := settings.New(f, cmd.Flags().Changed)
 			if err != nil {
 				return err
 			}
 			if f.Test {
-				return dryrun.Run(s, stdout, stderr)
+				return dryrun.Run(s, f.Passed, stdout, stderr)
 			}
 			if f.Print {
 				return printConfig(stdout, s)

@@ -33,13 +33,16 @@ func (d *service) openHistory() {
 	if most, err := d.started.MostMemory(); err == nil {
 		d.mostMemory = most
 	}
+	if most, err := d.started.MostDisk(); err == nil {
+		d.mostDisk = most
+	}
 }
 
 // overview returns what status and the page show first.
 func (d *service) overview(s api.Status) *overview.Overview {
 	now := d.db.Now()
 	o := watch.Make(d.watched(s, now), now)
-	o.Resident, o.MostMemory = residentMemory(), d.mostMemory
+	o.Resident, o.MostMemory, o.MostDisk = residentMemory(), d.mostMemory, d.mostDisk
 	return o
 }
 

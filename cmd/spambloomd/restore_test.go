@@ -82,6 +82,9 @@ func TestRestoreSays(t *testing.T) {
 [site]
 name = "new"
 federation_key = "`+filepath.Join(dir, "elsewhere.key")+`"
+[redis]
+url = "rediss://redis.example.org:6379/0"
+ca = "`+filepath.Join(dir, "lost.pem")+`"
 `)
 	folder := filepath.Join(dir, "state")
 	r := start(t, "-c", config, "--restore", file, "--data", folder)
@@ -89,6 +92,7 @@ federation_key = "`+filepath.Join(dir, "elsewhere.key")+`"
 		folder + ": restored\nstate of mx1 as of ", "reporters: 1\n",
 		`the state belongs to site "mx1", but the configuration names "new": start with site.name = "mx1"`,
 		filepath.Join(dir, "elsewhere.key") + " is missing: copy it here before the start\n",
+		filepath.Join(dir, "lost.pem") + " is missing: copy it here before the start\n",
 	} {
 		if r.Code != 0 || !strings.Contains(r.Stdout, want) || r.Stderr != "" {
 			t.Errorf("%+v, want %q", r, want)

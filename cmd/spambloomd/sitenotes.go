@@ -23,11 +23,9 @@ func (d *service) siteNotes() (notes []string) {
 
 // redisFault returns why Redis cannot be used, and what to do; empty: it can be used.
 func redisFault(status exchange.Status) string {
-	switch fault := status.Fault; {
-	case fault != nil && fault.Cause.Advice() != "":
-		return fmt.Sprintf("%s: %s; %s", fault.Cause, fault.Error, fault.Cause.Advice())
-	case fault != nil:
-		return fmt.Sprintf("%s: %s", fault.Cause, fault.Error)
+	switch {
+	case status.Fault != nil:
+		return status.Fault.String()
 	case !status.Connected:
 		return "not connected yet"
 	}

@@ -27,6 +27,7 @@ type Overview struct {
 	TargetError float64   `json:"target_error_per_mail"` // [reports] max_error_per_mail
 	Resident    int64     `json:"resident_bytes"`        // memory of the daemon; 0: unknown
 	MostMemory  int64     `json:"most_memory_bytes"`     // its bound; 0: unknown
+	MostDisk    int64     `json:"most_disk_bytes"`       // bound of its state folder; 0: unknown
 }
 
 // Need is something that needs somebody.

@@ -2,9 +2,23 @@ package overview
 
 import (
 	"fmt"
+	"os/user"
 	"strings"
 	"time"
 )
+
+// From names the way that a report came: by a user of this machine, from another machine, or
+// through a trap.
+func From(origin string) string {
+	uid, isUser := strings.CutPrefix(origin, "unix:")
+	if !isUser {
+		return strings.TrimPrefix(origin, "tcp:")
+	}
+	if u, err := user.LookupId(uid); err == nil {
+		return u.Username
+	}
+	return "user " + uid
+}
 
 // OneIn puts a small probability in words: "about one mail in 3.1 million".
 func OneIn(p float64) string {

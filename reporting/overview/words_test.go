@@ -17,3 +17,11 @@ func TestOneIn(t *testing.T) {
 		}
 	}
 }
+
+func TestFrom(t *testing.T) {
+	for origin, want := range map[string]string{"unix:0": "root", "unix:4000000": "user 4000000", "tcp:store1": "store1", "trap": "trap", "": ""} {
+		if got := overview.From(origin); got != want {
+			t.Errorf("%q: %q, want %q", origin, got, want)
+		}
+	}
+}

@@ -53,7 +53,7 @@ func TestActionsInABrowser(t *testing.T) {
 				}
 			}
 			do(t, tab, chromedp.Navigate(s.URL+"/reports"))
-			if got := ask(t, tab, chromedp.Text(chromedp.CSS("table"))); strings.Count(got, "root") != 2 {
+			if got := ask(t, tab, chromedp.Text(chromedp.CSS("table"))); strings.Count(got, "root") != 4 { // by and from, twice
 				t.Errorf("the ledger shows %q", got)
 			}
 		})

@@ -25,6 +25,7 @@ var words = template.FuncMap{
 	"safe":    safe,
 	"say":     sentence,
 	"who":     who,
+	"from":    func(origin string) string { return safe(overview.From(origin)) },
 	"short":   short,
 	"join":    strings.Join,
 	"share":   share,

@@ -4,7 +4,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
+	"regexp"
 	"strings"
 )
 
@@ -70,6 +72,27 @@ var advice = map[Cause]string{
 	Disk:        "free space on the disk of Redis",
 	Loading:     "wait until Redis has read its data",
 	Replica:     "name the primary in redis.url, or use Sentinel",
+}
+
+// keyName is the name of a key in Redis at the beginning of an error.
+var keyName = regexp.MustCompile(`\{[^{}]*\}:[^\s]+: `)
+
+// Plain returns the text of an error for people: without names of keys in Redis.
+func Plain(text string) string {
+	text = keyName.ReplaceAllString(text, "")
+	if before, closed := strings.CutSuffix(text, "EOF"); closed {
+		text = before + "Redis closed the connection"
+	}
+	return text
+}
+
+// String returns the fault for people, and what to do about it.
+func (f Fault) String() string {
+	text := fmt.Sprintf("%s: %s", f.Cause, Plain(f.Error))
+	if advice := f.Cause.Advice(); advice != "" {
+		text += "; " + advice
+	}
+	return text
 }
 
 // Advice returns what to do about a cause, or "".

@@ -142,3 +142,19 @@ func TestCauseOf(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// People do not see the names of keys in Redis; the log has them.
+func TestFaultForPeople(t *testing.T) {
+	for text, want := range map[string]string{
+		"{spambloom:1eec3aa8cf53f430}:stream:mx1: EOF":                          "unreachable: Redis closed the connection; check that Redis runs and listens on the address in redis.url",
+		"publish: {spambloom:1eec}:heads: dial tcp 192.0.2.1:6379: i/o timeout": "unreachable: publish: dial tcp 192.0.2.1:6379: i/o timeout; check that Redis runs and listens on the address in redis.url",
+		"dial tcp [::1]:6379: connection refused":                               "unreachable: dial tcp [::1]:6379: connection refused; check that Redis runs and listens on the address in redis.url",
+	} {
+		if got := (Fault{Unreachable, text}).String(); got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
+		}
+	}
+	if got := (Fault{Other, "odd"}).String(); got != "other: odd" {
+		t.Error(got)
+	}
+}

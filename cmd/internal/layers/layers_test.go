@@ -27,7 +27,7 @@ var repository = os.DirFS("../../..")
 var reserved = map[string][]string{
 	"github.com/emersion/go-milter":  {"milter", "milter/protocol", "milter/header"},
 	"github.com/emersion/go-message": {"signature/mail"},
-	"github.com/redis/go-redis/v9":   {"bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "bloomdb/exchange/presence", "cmd/spambloomd"},
+	"github.com/redis/go-redis/v9":   {"bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "bloomdb/exchange/presence", "cmd/spambloom/doctor", "cmd/spambloomd"},
 	"github.com/BurntSushi/toml":     {"cmd/internal/config"},
 	"github.com/minio/sha256-simd":   {"signature/digest"},
 	"github.com/wlynxg/chardet":      {"signature/mail"},

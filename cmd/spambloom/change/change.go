@@ -72,6 +72,16 @@ func (f *File) OwnLike(path string) {
 	}
 }
 
+// GroupLike gives the file the group of another one. It returns false if this process may not.
+func (f *File) GroupLike(path string) bool {
+	_, gid, ok := Owner(path)
+	if !ok || os.Geteuid() != 0 {
+		return false
+	}
+	f.gid = gid
+	return true
+}
+
 // Owner returns the owner of a file.
 func Owner(path string) (uid, gid int, ok bool) {
 	info, err := os.Stat(path)

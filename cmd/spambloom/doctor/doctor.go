@@ -138,8 +138,11 @@ func (p *patient) password() []finding.Finding {
 // daemon asks the daemon for its status.
 func (p *patient) daemon(ctx context.Context, dial func() (*client.Client, error)) []finding.Finding {
 	c, err := dial()
+	if errors.Is(err, fs.ErrPermission) {
+		return []finding.Finding{finding.Skip("daemon", "this user may not ask the daemon; run doctor as root")}
+	}
 	if err != nil {
-		return []finding.Finding{finding.Bad("daemon", "systemctl start spambloom", "no daemon answers, so mail is not judged: %v", err)}
+		return []finding.Finding{finding.Bad("daemon", "spambloomd -t && systemctl start spambloom", "no daemon answers, so mail is not judged: %v", err)}
 	}
 	defer c.Close()
 	status, err := client.Get(ctx, c, v1.Status)

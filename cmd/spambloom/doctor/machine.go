@@ -2,17 +2,23 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"golang.org/x/sys/unix"
 
 	"github.com/spambloom/spambloom/bloomdb/exchange/link"
 	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
 	"github.com/spambloom/spambloom/cmd/spambloom/finding"
+	"github.com/spambloom/spambloom/cmd/spambloom/format"
 )
 
 // clock checks the kernel's clock, and whether the daemon trusts it.
@@ -39,6 +45,7 @@ func (p *patient) redis(ctx context.Context) []finding.Finding {
 	if r.URL == "" {
 		return []finding.Finding{finding.Good("redis", "redis.url is not set: this site is alone")}
 	}
+	redis.SetLogger(redisclient.Logger{Log: slog.New(slog.DiscardHandler)}) // the finding has the error
 	c, err := redisclient.Dial(r.URL, redisclient.Options{CA: r.CA, Cert: r.Cert, Key: r.Key})
 	if err != nil {
 		return []finding.Finding{finding.Bad("redis", "correct redis.url, then spambloomd -t", "the daemon will not start: %v", err)}
@@ -52,7 +59,7 @@ func (p *patient) redis(ctx context.Context) []finding.Finding {
 	}
 	results := []finding.Finding{finding.Good("redis", "answers")}
 	if p.facts.Exchange != nil && !p.facts.Exchange.Connected {
-		results = append(results, finding.Bad("redis", "spambloom sites", "the daemon is not connected; other sites are not heard"))
+		results[0] = finding.Good("redis", "answers this command; the daemon connects again by itself")
 	}
 	info, err := c.Info(ctx, "persistence", "memory").Result()
 	if err != nil { // the user with the minimum rights
@@ -97,6 +104,9 @@ func (p *patient) federation() (results []finding.Finding) {
 		return results
 	}
 	for _, note := range p.sites.Notes {
+		if strings.HasPrefix(note, "Redis: ") {
+			continue // in the daemon's own words already
+		}
 		results = append(results, finding.Bad("sites", "spambloom sites", "%s", note))
 	}
 	for _, s := range p.sites.Sites {
@@ -105,15 +115,16 @@ func (p *patient) federation() (results []finding.Finding) {
 		}
 	}
 	if len(results) == 0 {
-		results = append(results, finding.Good("sites", "%d other sites are known; %d peers with full trust, %d with votes", max(0, len(p.sites.Sites)-1), full, voters))
+		trust := fmt.Sprintf("%d [[peer]] with full trust, %d with votes", full, voters)
+		if len(p.config.Peers) == 0 {
+			trust = "without any [[peer]], every site with the federation key is fully trusted"
+		}
+		results = append(results, finding.Good("sites", "other sites known: %d; %s", max(0, len(p.sites.Sites)-1), trust))
 	}
 	return results
 }
 
-// leastDisk is the room that a state folder of the default size needs for a second set of
-// snapshots, the journal and the ledger.
-const leastDisk = 1 << 30
-
+// disk compares the size that the state folder can grow to with the room that is left.
 func (p *patient) disk() finding.Finding {
 	var s unix.Statfs_t
 	dir := p.state
@@ -121,10 +132,36 @@ func (p *patient) disk() finding.Finding {
 		return finding.Skip("disk", "%s: %v", dir, err)
 	}
 	free := int64(s.Bavail) * s.Bsize
-	if free < leastDisk {
-		return finding.Bad("disk", "free space on the disk of "+dir, "%d MiB are free: when it is full, reports are refused", free>>20)
+	if p.status == nil || p.status.Overview == nil || p.status.Overview.MostDisk == 0 {
+		return finding.Skip("disk", "%s are free in %s; the daemon does not report how much it may need, spambloomd -t prints it", format.Size(free), dir)
 	}
-	return finding.Good("disk", "%d MiB are free in %s", free>>20, dir)
+	used, err := folderSize(dir)
+	if err != nil {
+		return finding.Skip("disk", "%v; run doctor as root", err)
+	}
+	most := p.status.Overview.MostDisk
+	if missing := most - used - free; missing > 0 {
+		return finding.Bad("disk", "free space on the disk of "+dir+", or lower reports.capacity",
+			"%s may grow to %s, now has %s, and %s are free: %s are missing, and when the disk is full, reports are refused", dir, format.Size(most), format.Size(used), format.Size(free), format.Size(missing))
+	}
+	return finding.Good("disk", "%s may grow to %s, and %s are free", dir, format.Size(most), format.Size(free))
+}
+
+// folderSize returns the bytes of the files in a folder. Files that disappear meanwhile do not count.
+func folderSize(dir string) (bytes int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			var info fs.FileInfo
+			if info, err = e.Info(); err == nil {
+				bytes += info.Size()
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	return bytes, err
 }
 
 // memory compares the daemon's bound with the machine's memory.

@@ -41,7 +41,7 @@ func Skip(check, format string, args ...any) Finding {
 }
 
 // errWarnings is the error of a run with a warning, which was printed.
-var errWarnings = errors.New("something needs you; see the warnings")
+var errWarnings = errors.New("something needs you; see the warnings above")
 
 // Print prints one line for each finding, or one JSON object. With a warning among them it
 // returns an error with the exit code 1.
@@ -56,7 +56,7 @@ func Print(streams verb.Streams, findings []Finding, asJSON bool) error {
 		}
 	}
 	if warnings > 0 {
-		return &verb.Fault{Code: verb.Declined, Err: fmt.Errorf("%w (%d of %d)", errWarnings, warnings, len(findings))}
+		return &verb.Fault{Code: verb.Declined, Err: fmt.Errorf("%w (%d of %d checks)", errWarnings, warnings, len(findings))}
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ const joinHelp = `join makes this site a member of another site's federation.
 
 Without a line, join prints a request. Send it to the administrator of a member, who
 answers with the line that spambloom invite prints. Mail will do: nothing in either line
-is secret. Tell him the fingerprint that join shows over another channel.
+is secret. Send the fingerprint that join shows over another channel, such as the telephone.
 
 With that line, join shows what it would change in the configuration, asks, and does it:
 the federation key, redis.url, the values in [reports] that must be the same on all

@@ -18,12 +18,14 @@ import (
 
 // plan is what join changes: the configuration, and files that it names.
 type plan struct {
-	config   *change.File
-	ca       *change.File // nil: none
-	key      [32]byte
-	keyPath  string // new file of the federation key; "": none
-	keyLike  string // file whose owner the new one gets
-	warnings []string
+	config  *change.File
+	ca      *change.File // nil: none
+	key     [32]byte
+	keyPath string // new file of the federation key; "": none
+	keyLike string // file whose owner the new one gets
+
+	protected string // sentence about the new rights of the configuration; "": they remain
+	warnings  []string
 }
 
 // plan compares an invitation with the configuration.
@@ -62,14 +64,25 @@ func (s *site) plan(i *invitation.Invitation, key [32]byte, trust string) (*plan
 		return nil, fault(err)
 	}
 	s.file.New = []byte(text)
-	if s.file.IsNew { // it contains a password
+	_, had, err := invitation.WithoutPassword(i.Redis)
+	s.protect(p, had || err != nil)
+	return p, nil
+}
+
+// protect keeps other users of the machine from reading the password of Redis in the
+// configuration. Only root can leave the file to the daemon's group.
+func (s *site) protect(p *plan, hasPassword bool) {
+	switch {
+	case s.file.IsNew:
 		s.file.Mode = 0o600
 		s.file.OwnLike(s.files.Signing)
-	}
-	if _, had, err := invitation.WithoutPassword(i.Redis); (had || err != nil) && s.file.Mode&0o004 != 0 {
+	case !hasPassword || s.file.Mode&0o007 == 0:
+	case s.file.GroupLike(s.state):
+		s.file.Mode = s.file.Mode&^0o007 | 0o040
+		p.protected = fmt.Sprintf("mode %04o for %s, and the group of %s: the file contains the password of Redis\n", s.file.Mode, s.file.Path, s.state)
+	default:
 		p.warnings = append(p.warnings, fmt.Sprintf("every user of this machine can read the password of Redis in %s: chgrp --reference=%s %[1]s && chmod 640 %[1]s", s.file.Path, s.state))
 	}
-	return p, nil
 }
 
 // keyChanges makes the federation's key this site's, and the key in use the previous one.
@@ -134,11 +147,14 @@ func (s *site) caChanges(p *plan, ca string) (changes []config.Change, err error
 	if !x509.NewCertPool().AppendCertsFromPEM([]byte(ca)) {
 		return nil, invalid("the CA of Redis in the line is not a certificate, so the daemon would not start; ask for a new line")
 	}
-	path := filepath.Join(filepath.Dir(s.files.Federation), "redis-ca.pem")
+	// Beside the configuration: a backup of the state folder does not contain the file.
+	path, err := filepath.Abs(filepath.Join(filepath.Dir(s.file.Path), "redis-ca.pem"))
+	if err != nil {
+		return nil, err
+	}
 	if p.ca, err = change.Read(path); err != nil {
 		return nil, fault(err)
 	}
-	p.ca.OwnLike(s.files.Signing)
 	p.ca.New = []byte(ca)
 	if path != s.Redis.CA {
 		changes = append(changes, config.Change{Key: "redis.ca", Value: path})
@@ -167,7 +183,7 @@ func (s *site) parameterChanges(p *plan, there invitation.Parameters) (changes [
 }
 
 func (p *plan) isEmpty() bool {
-	return !p.config.IsChanged() && p.keyPath == "" && (p.ca == nil || !p.ca.IsChanged())
+	return !p.config.IsChanged() && p.protected == "" && p.keyPath == "" && (p.ca == nil || !p.ca.IsChanged())
 }
 
 func (p *plan) diff() string {
@@ -178,7 +194,7 @@ func (p *plan) diff() string {
 	if p.ca != nil {
 		text += p.ca.Diff(nil)
 	}
-	return text + p.config.Diff(show)
+	return text + p.config.Diff(show) + p.protected
 }
 
 // write writes the configuration last, because it names the other files.
@@ -196,7 +212,7 @@ func (p *plan) write() error {
 			return err
 		}
 	}
-	if !p.config.IsChanged() {
+	if !p.config.IsChanged() && p.protected == "" {
 		return nil
 	}
 	return write(p.config)

@@ -35,13 +35,13 @@ func Command(c *verb.CLI) *cobra.Command {
 		Use:   "learn [FILE...]",
 		Short: "learn from wanted mail what is no evidence of spam, on this site only",
 		Long: `learn feeds the daemon an archive of wanted mail. A report of spam then does not list
-what such mail has in common: the footer of a mailing service, the template of a shop, the
+the common parts of such mail: the footer of a mailing service, the template of a shop, the
 words of a provider that a phish has copied.
 
-The daemon learns this from the mail that arrives, too (commonness in [reports]), if the
-verifier named by milter.authserv_id proves its sender. learn is for a new site, for a site
-without a verifier, or for mail that another server received. Name the newest mail first:
-what is learned expires like the reports of this period, five weeks by default, and archives
+The daemon also learns from arriving mail (commonness in [reports]), if the verifier named by
+milter.authserv_id proves the sender. learn is for a new site, for a site without a verifier,
+or for mail that another server received. Name the newest mail first: learned features
+expire like the reports of this period, five weeks by default, and archives
 have room for about 20,000 long messages a period.
 
 Something is common if mail of three domains has it, on three days more than two weeks ago.

@@ -106,7 +106,11 @@ func (p postconf) run(args ...string) (string, error) {
 	if p.config != "" {
 		args = append([]string{"-c", p.config}, args...)
 	}
-	out, err := exec.CommandContext(p.ctx, "postconf", args...).Output()
+	program := "postconf"
+	if _, err := exec.LookPath(program); err != nil { // not in the PATH of users
+		program = "/usr/sbin/postconf"
+	}
+	out, err := exec.CommandContext(p.ctx, program, args...).Output()
 	if err != nil {
 		return "", fmt.Errorf("postconf: %w", err)
 	}

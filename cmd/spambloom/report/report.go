@@ -101,10 +101,10 @@ have another message reported in its place. For mail forwarded as an attachment
 (message/rfc822), give --attached: it uses the attached messages, and refuses a
 message without any, or with more than 200.
 
-The newest word decides: a report after a revocation lists the message again, and a
+The latest decision counts: a report after a revocation lists the message again, and a
 revocation after that clears it again, 14 times in one period ([reports] period of
 the daemon, a week by default). Where the quorum is more than one reporter, see
-contrib/quorum.md. Of one message, report and revoke print what holds now.
+contrib/quorum.md. For a single message, report and revoke print the resulting verdict.
 
 If the daemon is away or cannot accept a report now, the report is queued on this
 disk, after those queued before. The queue holds at most 1,000 reports, and at most
@@ -161,7 +161,8 @@ func RevokeCommand(c *verb.CLI) *cobra.Command {
 longer listed, whoever reported them.
 
 Given an ID, revoke uses what is kept of the latest message with it: of a report here, or
-of mail judged lately. An unknown ID is an error (65). ` + batch.IDsHelp + reportHelp,
+of mail judged lately. An unknown ID is an error (65).
+` + batch.IDsHelp + reportHelp,
 		Example: `  spambloom revoke invoice.eml
   spambloom revoke text:26409118f620fc3f`,
 		RunE: func(cmd *cobra.Command, names []string) error {

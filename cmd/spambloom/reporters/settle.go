@@ -24,9 +24,9 @@ import (
 const settleHelp = `settle decides what a message is on this site: it is spam, wanted, or never spam. So
 it ends a dispute, and releases (spam) or refuses (wanted) a report that is held.
 
-Later reports and revocations, by users here or from other sites, do not change that. Other sites receive
-a report (spam) or a revocation (wanted, never), like any other. spam and wanted hold as
-long as reports are kept; never is kept until spambloom never --remove removes it.
+Later reports and revocations, by users here or from other sites, do not change that. Other
+sites receive a report (spam) or a revocation (wanted, never), like any other. spam and
+wanted last as long as reports are kept; never lasts until spambloom never --remove.
 spambloom undo --since TIME settled: withdraws what was settled since a time.
 
 MESSAGE is a FILE, or the number of a report that spambloom reports --contested shows.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/exchange/link"
 	"github.com/spambloom/spambloom/cmd/spambloom/format"
 	"github.com/spambloom/spambloom/reporting/overview"
 )
@@ -81,7 +82,7 @@ func (x *exchangeStatus) lines(w io.Writer, now time.Time) {
 	if x.Connected {
 		resolved = " (resolved)"
 	}
-	fmt.Fprintf(w, "last redis error\t%s%s: %s\n", overview.Ago(x.LastErrorAt, now), resolved, x.LastError)
+	fmt.Fprintf(w, "last redis error\t%s%s: %s\n", overview.Ago(x.LastErrorAt, now), resolved, link.Plain(x.LastError))
 }
 
 // table prints the lag of each other site.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/spambloom/spambloom/bloomdb/exchange/link"
 	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
@@ -40,7 +41,7 @@ func unready(s api.Status) (causes []string) {
 	if exchange != nil && !exchange.Connected {
 		cause := "Redis is not connected"
 		if exchange.LastError != "" {
-			cause += ": " + exchange.LastError
+			cause += ": " + link.Plain(exchange.LastError)
 		}
 		causes = append(causes, cause)
 	}

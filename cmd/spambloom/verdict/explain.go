@@ -66,8 +66,9 @@ With --json, one object for two files: files, matches, text (jaccard, a_in_b, b_
 domains, reported (file, lists, listed, because, signatures, sketches: kind, found,
 of, need, matches, weak, tried, contained), and texts with --text.
 
-Given an ID, it shows what filters, reports and recently judged mail say of that
-message, without the message, and what cannot be known so. ` + batch.IDsHelp + `
+Given an ID, it shows what filters, reports and recently judged mail contain about that
+message, and which facts need the message itself.
+` + batch.IDsHelp + `
 
 Exit codes:
   0   the daemon has answered, whatever the verdict` + verb.QuestionCodes,

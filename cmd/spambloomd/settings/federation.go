@@ -23,9 +23,10 @@ func (s *Settings) ExchangeOptions(log *slog.Logger) exchange.Options {
 	return exchange.Options{SnapshotLimit: s.Redis.SnapshotLimit, Log: log}
 }
 
-// checkRedis checks the URL and its files.
+// checkRedis checks the URL and its files. Repairing does not need Redis, and the files may be
+// lost with the state folder.
 func (s *Settings) checkRedis() error {
-	if s.Redis.URL == "" {
+	if s.Redis.URL == "" || s.repairing {
 		return nil
 	}
 	for _, files := range []struct {

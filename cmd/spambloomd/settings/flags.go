@@ -10,6 +10,8 @@ type Flags struct {
 	Restore string
 	Data    string
 
+	Passed []string // for Test: names of the sockets that systemd would pass to the start
+
 	// overrides of configuration keys
 	Listen                     []string
 	Control, HTTP, Redis, Site string

@@ -19,9 +19,15 @@ func (s *Settings) trustModel() trust.Model {
 	}
 }
 
-// reportsPerMessage bounds the ledger: it keeps that many reports for each message of the
-// filters' capacity. A report takes some 2.7 kB of disk.
-const reportsPerMessage = 4
+const (
+	// reportsPerMessage bounds the ledger: it keeps that many reports for each message of the
+	// filters' capacity.
+	reportsPerMessage = 4
+	// reportSize is what a report takes of the ledger's file (contrib/benchmarks.md). Unit: bytes.
+	reportSize = 2700
+	// otherDisk is for keys, and the counts by hour of a year, at most 1 MiB a month. Unit: bytes.
+	otherDisk = 14 << 20
+)
 
 // LedgerOptions returns the options of the ledger of reports.
 func (s *Settings) LedgerOptions(log *slog.Logger) ledger.Options {

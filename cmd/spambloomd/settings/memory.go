@@ -19,6 +19,13 @@ func (s *Settings) MostMemory() (int64, error) {
 	return s.MilterOptions(s.Name, log).MostMemory() + s.SpamdMemory() + ImageMemory + OtherMemory + filters, err
 }
 
+// MostDisk returns the size that the state folder can grow to with this configuration. Unit: bytes.
+func (s *Settings) MostDisk() (int64, error) {
+	log := slog.New(slog.DiscardHandler)
+	files, err := s.DatabaseOptions([32]byte{}, log).MostDisk()
+	return files + s.LedgerOptions(log).Max*reportSize + otherDisk, err
+}
+
 // MostTasks returns the maximum number of threads: one for each connection, which may wait
 // for the disk, and some others. For TasksMax in a unit.
 func (s *Settings) MostTasks() int64 {

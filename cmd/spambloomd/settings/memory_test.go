@@ -10,6 +10,28 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
+// The state folder's bound holds the reports that the ledger keeps, and the filters; the data of
+// other sites adds to it.
+func TestDiskBound(t *testing.T) {
+	bound := func(change func(s *Settings)) int64 {
+		s := &Settings{Config: config.Default(), Data: t.TempDir(), Name: "mx1"}
+		change(s)
+		most, err := s.MostDisk()
+		testenv.Check(t, err)
+		return most
+	}
+	alone := bound(func(*Settings) {})
+	if ledger := 4 * config.Default().Reports.Capacity * reportSize; alone < ledger+(200<<20) || alone > 2*ledger {
+		t.Errorf("at most %d MiB, the ledger %d", alone>>20, ledger>>20)
+	}
+	if joined := bound(func(s *Settings) { s.Redis.URL = "redis://db" }); joined < alone+(512<<20) {
+		t.Errorf("joined: %d MiB, alone %d", joined>>20, alone>>20)
+	}
+	if small := bound(func(s *Settings) { s.Reports.Capacity /= 10 }); small > alone/5 {
+		t.Errorf("a tenth of the capacity: %d MiB of %d", small>>20, alone>>20)
+	}
+}
+
 // The unit has the limits of the default configuration, in a federation, and little more.
 func TestUnitBounds(t *testing.T) {
 	s := &Settings{Config: config.Default(), Data: t.TempDir(), Name: "mx1"}

@@ -50,12 +50,12 @@ type Settings struct {
 // New reads the configuration and checks everything that can be checked without
 // changing anything. Changed reports whether a flag was given.
 func New(f Flags, changed func(flag string) bool) (*Settings, error) {
-	return makeSettings(f, changed, SocketsHanded(), config.DefaultPath)
+	return makeSettings(f, changed, SocketsHanded() || len(f.Passed) > 0, config.DefaultPath)
 }
 
 // makeSettings reads the file at usual if no other is named and it exists.
 func makeSettings(f Flags, changed func(flag string) bool, handed bool, usual string) (*Settings, error) {
-	s := &Settings{File: f.Config, Data: stateFolder(f.Data), handed: handed, repairing: f.Repair || f.Restore != ""}
+	s := &Settings{File: f.Config, Data: StateFolder(f.Data), handed: handed, repairing: f.Repair || f.Restore != ""}
 	if err := s.load(usual); err != nil {
 		return nil, &exit.Failure{Code: exit.Config, Err: err}
 	}
@@ -107,9 +107,9 @@ func (s *Settings) load(usual string) (err error) {
 	return err
 }
 
-// stateFolder returns the folder of --data, otherwise the one created by systemd, otherwise
+// StateFolder returns the folder of --data, otherwise the one created by systemd, otherwise
 // the distribution's usual place for root, or one below the working folder.
-func stateFolder(flag string) string {
+func StateFolder(flag string) string {
 	if flag != "" {
 		return flag
 	}
@@ -280,11 +280,8 @@ func (s *Settings) LogLevel() (level slog.Level) {
 	return level
 }
 
-// KeyFiles returns the site's key files.
+// KeyFiles returns the site's key files, and the files for the connection with Redis.
 func (s *Settings) KeyFiles() []string {
-	files := []string{s.KeyFile, s.SigningKeyFile}
-	if s.PreviousKeyFile != "" {
-		files = append(files, s.PreviousKeyFile)
-	}
-	return files
+	files := []string{s.KeyFile, s.SigningKeyFile, s.PreviousKeyFile, s.Redis.CA, s.Redis.Cert, s.Redis.Key}
+	return slices.DeleteFunc(files, func(path string) bool { return path == "" })
 }

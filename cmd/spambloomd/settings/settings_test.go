@@ -35,8 +35,8 @@ func TestUsualFileAwayAtReload(t *testing.T) {
 func TestStateFolderChoice(t *testing.T) {
 	t.Setenv("STATE_DIRECTORY", "/var/lib/a:/var/lib/b")
 	for flag, want := range map[string]string{"": "/var/lib/a", "/data": "/data"} {
-		if got := stateFolder(flag); got != want {
-			t.Errorf("stateFolder(%q) = %s, want %s", flag, got, want)
+		if got := StateFolder(flag); got != want {
+			t.Errorf("StateFolder(%q) = %s, want %s", flag, got, want)
 		}
 	}
 	t.Setenv("STATE_DIRECTORY", "")
@@ -44,8 +44,8 @@ func TestStateFolderChoice(t *testing.T) {
 	if os.Geteuid() == 0 {
 		want = "/var/lib/spambloom"
 	}
-	if got := stateFolder(""); got != want {
-		t.Errorf("stateFolder = %s, want %s", got, want)
+	if got := StateFolder(""); got != want {
+		t.Errorf("StateFolder = %s, want %s", got, want)
 	}
 }
 

@@ -45,28 +45,23 @@ func Listen(s *settings.Settings, log *slog.Logger) (_ *Sockets, err error) {
 			l.Close()
 		}
 	}()
-	if err := l.adoptAll(activation.Files(true)); err != nil {
-		return nil, &exit.Failure{Code: exit.Config, Err: fmt.Errorf("sockets from systemd: %w", err)}
+	files := activation.Files(true)
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	if err := errors.Join(checkPassed(s, names), l.adoptAll(files)); err != nil {
+		return nil, &exit.Failure{Code: exit.Config, Err: err}
 	}
 	if len(l.Milter) == 0 {
 		if l.Milter, err = bindAll(s, log, "milter.listen", s.Milter.Listen); err != nil {
 			return nil, err
 		}
 	}
-	if len(l.Spamd) > 0 && len(s.Spamd.Listen) == 0 {
-		return nil, &exit.Failure{Code: exit.Config, Err: fmt.Errorf("%s: is empty, but systemd passes a socket named spamd", s.Where("spamd.listen"))}
-	}
 	if len(l.Spamd) == 0 {
 		if l.Spamd, err = bindAll(s, log, "spamd.listen", s.Spamd.Listen); err != nil {
 			return nil, err
 		}
-	}
-	if err := s.CheckListeners(l.Names()); err != nil { // the names of passed sockets are known only now
-		return nil, &exit.Failure{Code: exit.Config, Err: err}
-	}
-	if l.Remote != nil && s.Control.Remote == "" {
-		// No access from other machines was configured.
-		return nil, &exit.Failure{Code: exit.Config, Err: fmt.Errorf("%s: is empty, but systemd passes a socket named remote", s.Where("control.remote"))}
 	}
 	for _, one := range []struct {
 		listener     *net.Listener
@@ -147,40 +142,28 @@ func (l *Sockets) adoptAll(files []*os.File) (err error) {
 		ln, listenErr := net.FileListener(f) // uses a duplicate of the descriptor
 		f.Close()
 		if listenErr != nil {
-			err = errors.Join(err, fmt.Errorf("%q is not a listening stream socket: %w", f.Name(), listenErr))
+			err = errors.Join(err, fmt.Errorf("sockets from systemd: %q is not a listening stream socket: %w", f.Name(), listenErr))
 			continue
 		}
-		if adoptErr := l.adopt(f.Name(), ln); adoptErr != nil {
-			ln.Close()
-			err = errors.Join(err, adoptErr)
-		}
+		l.adopt(f.Name(), ln)
 	}
 	return err
 }
 
-// adopt stores a socket by its name. There may be only one named control, remote or http,
-// so that a second one is not served as a milter.
-func (l *Sockets) adopt(name string, ln net.Listener) error {
-	var place *net.Listener
-	switch name {
-	case "spamd":
+// adopt stores a socket by its name.
+func (l *Sockets) adopt(name string, ln net.Listener) {
+	switch KeyOf(name) {
+	case "spamd.listen":
 		l.Spamd = append(l.Spamd, Listener{name, ln})
-		return nil
-	case "control":
-		place = &l.Control
-	case "remote":
-		place = &l.Remote
-	case "http":
-		place = &l.HTTP
+	case "control.listen":
+		l.Control = ln
+	case "control.remote":
+		l.Remote = ln
+	case "http.listen":
+		l.HTTP = ln
 	default:
 		l.Milter = append(l.Milter, Listener{name, ln})
-		return nil
 	}
-	if *place != nil {
-		return fmt.Errorf("two sockets are named %q; only one is allowed", name)
-	}
-	*place = ln
-	return nil
 }
 
 // Close is for a failed start. Later the servers close their listeners, and a second close

@@ -142,7 +142,7 @@ func TestRestoreYesterday(t *testing.T) {
 	m.expectReceived(other, "before")
 	want := m.state()
 	tar := filepath.Join(m.Dir, "site.tar")
-	if out := m.must("backup", tar); !strings.Contains(out, ", reports: 7, reporters: 4\nnot in it: [\""+m.key+"\"]\n") {
+	if out := m.must("backup", tar); !strings.Contains(out, ", reports: 7, reporters: 4\nnot in it, copy separately: \""+m.key+"\"\n") {
 		t.Errorf("%s", out)
 	}
 	since := m.expectReceived(other, "since")
@@ -204,7 +204,7 @@ func TestRename(t *testing.T) {
 	want := m.state()
 	m.stop()
 	state := filepath.Join(m.Dir, "state")
-	page(t, "systemctl stop spambloom\ncd ", "/var/lib/spambloom", state)
+	page(t, "spambloom backup /var/backups/before-renaming.tar\n", "spambloom backup /var/backups/before-renaming.tar\n", "", "/var/lib/spambloom", state)
 	m.Configure(t, `name = "mx1"`, `name = "mx9"`)
 	out := page(t, "runuser -u spambloom -- spambloomd --repair", "--data /var/lib/spambloom", "-c "+filepath.Join(m.Dir, "spambloom.toml")+" --data "+state)
 	if !strings.Contains(out, "restored from the ledger: 4 reports, ") {

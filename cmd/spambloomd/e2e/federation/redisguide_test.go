@@ -31,9 +31,10 @@ func newGuidedRedis(t *testing.T) *guidedRedis {
 	t.Helper()
 	testenv.Program(t, "openssl")
 	r := &guidedRedis{t: t, dir: testenv.Dir(t), port: testenv.Port(t)}
-	r.sh(r.block("cd /etc/redis\numask 077\nopenssl"))
-	r.setURL(r.sh(r.block("cd /etc/redis\numask 077\nadmin")))
-	harness.Write(t, filepath.Join(r.dir, "redis.conf"), r.block("bind "))
+	r.sh(r.block("(\ncd /etc/redis\numask 077\nopenssl"))
+	r.setURL(r.sh(r.block("(\ncd /etc/redis\numask 077\nadmin")))
+	harness.Write(t, filepath.Join(r.dir, "redis.conf"), "bind 192.0.2.1\nport 6379\nappendonly no\nrequirepass geheim\n")
+	r.sh(r.block("sed -i -E"))
 	r.sh(r.block("chown -R redis:"))
 	t.Cleanup(r.stop)
 	return r
@@ -43,7 +44,7 @@ func newGuidedRedis(t *testing.T) *guidedRedis {
 func (r *guidedRedis) block(first string) string {
 	r.t.Helper()
 	r.blocks++
-	return strings.NewReplacer("/etc/redis", r.dir, "/etc/spambloom/redis-ca.pem", filepath.Join(r.dir, "ca.pem"),
+	return strings.NewReplacer("/etc/redis", r.dir, "/etc/spambloom/redis-ca.pem", filepath.Join(r.dir, "site-ca.pem"),
 		"redis.example.org:6379", fmt.Sprintf("localhost:%d", r.port), "-h redis.example.org -p 6379", fmt.Sprintf("-h localhost -p %d", r.port),
 		"redis.example.org", "localhost", "tls-port 6379", fmt.Sprintf("tls-port %d", r.port), "bind * -::*", "bind 127.0.0.1",
 		"chown -R redis:", "chown -R $(id -un):", " && systemctl restart redis-server", "",
@@ -111,6 +112,7 @@ func TestRedisRestart(t *testing.T) {
 	redis := newGuidedRedis(t)
 	redis.start()
 	a, b := newMember(t, "a", ""), newMember(t, "b", "").runAlone()
+	redis.sh(redis.block("install -m 644"))
 	settings := redis.block("[redis]")
 	a.Overlay(t, settings)
 	closed, _, _ := strings.Cut(redis.block("chgrp spambloom"), "\n") // TestGuide runs both lines, where there is such a group
@@ -164,7 +166,7 @@ func TestRedisRestart(t *testing.T) {
 // cause, and the sites exchange again with the new URL.
 func (r *guidedRedis) changePassword(a, b *member) {
 	r.t.Helper()
-	r.setURL(r.sh(r.block("cd /etc/redis\npassword")))
+	r.setURL(r.sh(r.block("(\ncd /etc/redis\npassword")))
 	b.restart()
 	testenv.Eventually(r.t, "b has the old password", func() bool { return strings.Contains(b.CLI("sites").Stderr, "warning: Redis: password: ") })
 	for _, m := range []*member{a, b} {

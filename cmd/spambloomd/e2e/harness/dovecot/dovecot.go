@@ -143,7 +143,7 @@ func (d *Server) copyCommand() string {
 // install runs the commands of contrib/mailbox.md that only affect files.
 func (d *Server) install() {
 	d.t.Helper()
-	commands := harness.PageBlock(d.t, "mailbox.md", "useradd ") + harness.PageBlock(d.t, "mailbox.md", "sievec ")
+	commands := harness.PageBlock(d.t, "mailbox.md", "useradd ") + harness.PageBlock(d.t, "mailbox.md", "systemctl restart dovecot")
 	for command := range strings.Lines(commands) {
 		switch program, _, _ := strings.Cut(strings.TrimSpace(command), " "); program {
 		case "useradd", "systemctl":
