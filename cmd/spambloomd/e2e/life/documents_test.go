@@ -74,6 +74,7 @@ var inOrder = []documented{
 	{"spambloom doctor", "spambloom doctor -c CONFIG --data STATE", ofMachine, "OK"},
 	{"spambloom backup /var/backups/spambloom.tar", "", 0, ""},
 	{"spambloom backup /var/backups/before-upgrade.tar", "", 0, ""},
+	{"spambloom backup /var/backups/before-renaming.tar", "", 0, ""},
 	{"spambloom backup -", "", 0, "backup.json"},
 	{"spambloom token store1.example.org", "", 0, "store1.example.org"},
 	{"spambloom keygen --federation /etc/spambloom/federation-2.key", "", 0, ""},
