@@ -148,7 +148,7 @@ func (w *entering) look() (err error) {
 		if known && !o.At.Before(w.e.Period) && !raised {
 			continue
 		}
-		if ok {
+		if ok && w.isSignature(k) {
 			w.old[o.Report] = w.old[o.Report] || !same
 		}
 		if !ok || same && !known {
@@ -157,6 +157,12 @@ func (w *entering) look() (err error) {
 		w.changed = append(w.changed, k)
 	}
 	return nil
+}
+
+// isSignature reports whether a key is that of a signature. Of a message that has only anchors in
+// common with this one, all else still counts.
+func (w *entering) isSignature(k record.Key) bool {
+	return slices.ContainsFunc(w.e.Set.Signatures, func(s signature.Signature) bool { return record.SignatureKey(s) == k })
 }
 
 func (w *entering) sums(s Stance) func(record.Key) Weight {

@@ -398,3 +398,29 @@ func TestUndoOfWhatCountsInPart(t *testing.T) {
 		}
 	}
 }
+
+// Who revokes a near-duplicate of a mail that they reported takes back what the two have in common.
+// The report still lists its own message, and says so.
+func TestReportOfANearDuplicateCounts(t *testing.T) {
+	v := voice{t: t, l: open(t, small), at: begin}
+	anchors := Anchors{Hashes: []uint64{1, 2, 3}, Need: 2}
+	varied := func(n int) signature.Set {
+		set := message(n, n)
+		set.Sketches = []signature.Sketch{{Kind: signature.KindSketch}}
+		return set
+	}
+	v.say(Spam, "anna", varied(1), anchors)
+	for _, s := range []Stance{Ham, Spam} {
+		v.at = v.at.Add(week)
+		v.say(s, "anna", varied(2), anchors)
+		list, _, err := v.l.Reports(Query{Reporter: "anna", Limit: 10})
+		if err != nil || list[len(list)-1].State != Counts {
+			t.Errorf("after a near-duplicate: %+v, %v", list, err)
+		}
+	}
+	v.say(Ham, "anna", varied(1), anchors)
+	list, _, err := v.l.Reports(Query{Reporter: "anna", Limit: 10})
+	if err != nil || list[len(list)-1].State != Withdrawn {
+		t.Errorf("after a revocation of the message itself: %+v, %v", list, err)
+	}
+}
