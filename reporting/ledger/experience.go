@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/spambloom/spambloom/reporting/ledger/record"
@@ -133,7 +134,9 @@ func (w *entering) refute(by uint64, closed []record.Key) error {
 			return err
 		}
 	}
-	for _, o := range w.alike(words) {
+	list := w.alike(words)
+	slices.SortFunc(list, func(a, b record.Opinion) int { return cmp.Compare(a.Report, b.Report) }) // a tally remembers the latest ones
+	for _, o := range list {
 		for _, k := range closed {
 			if i := slices.IndexFunc(words[k], func(other record.Opinion) bool { return other.Report == o.Report }); i >= 0 {
 				if err := w.RemoveOpinion(k, w.tallies[k], words[k][i]); err != nil {

@@ -29,6 +29,7 @@ type modelCase struct {
 	listed  bool
 	revoked time.Time
 	lost    time.Time
+	leaving bool // a word being withdrawn still has its place among the first ones
 }
 
 // modelWord is a report or a revocation of a key. If a key has more than record.MaxInline of
@@ -119,6 +120,9 @@ func (c *modelCase) of(by string) *modelWord {
 
 func (c *modelCase) add(r *modelReport) {
 	first := 0
+	if c.leaving {
+		first++
+	}
 	for _, w := range c.words {
 		if w.first {
 			first++
@@ -439,6 +443,8 @@ func (m *model) refute(closed []record.Key, e Entry, by *modelReport) {
 			}
 		}
 	}
+	number := func(r *modelReport) int { return slices.Index(m.reports, r) }
+	slices.SortFunc(wrong, func(a, b *modelReport) int { return number(a) - number(b) }) // the latest ones are remembered
 	for _, r := range wrong {
 		for _, k := range closed {
 			if w := m.caseOf(k).of(r.by); w != nil && w.modelReport == r {

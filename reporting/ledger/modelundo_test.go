@@ -22,6 +22,7 @@ func (m *model) undo(name string, since, now time.Time) {
 			c := m.caseOf(k)
 			if w := c.of(name); w != nil && w.modelReport == r {
 				mine = append(mine, k)
+				c.leaving = w.first
 				c.words = slices.DeleteFunc(c.words, func(x *modelWord) bool { return x == w })
 				if r.stance == Spam && c.listed && c.sum(Spam) < m.quorum {
 					c.listed, c.lost = false, now.Truncate(time.Second)
@@ -37,6 +38,7 @@ func (m *model) undo(name string, since, now time.Time) {
 			m.keep(lost.less(lost.less(m.listedAgain(r))).does(Spam), r)
 		}
 		for _, k := range mine { // after the reports that they refuted are restored
+			m.caseOf(k).leaving = false
 			m.caseOf(k).remember(r)
 		}
 		for _, k := range record.KeysOf(r.set, r.anchors) {

@@ -340,6 +340,7 @@ func (f *federation) carry(t *rapid.T, s *propertySite) {
 // agrees compares the reporters with those of the model.
 func (f *federation) agrees(t *rapid.T) {
 	for _, s := range f.sites {
+		s.remembers(t)
 		list, err := s.Reporters("", 1000, f.now)
 		testenv.Check(t, err)
 		names := s.model.byName()
@@ -353,6 +354,34 @@ func (f *federation) agrees(t *rapid.T) {
 			}
 		}
 	}
+}
+
+// remembers compares what the tallies remember of reports that no longer count: an undo lets them
+// count again.
+func (s *propertySite) remembers(t *rapid.T) {
+	testenv.Check(t, s.view(func(x *txn) error {
+		for k, c := range s.model.cases {
+			y, err := x.Tally(k)
+			if err != nil {
+				return err
+			}
+			var got, want []time.Time
+			for _, n := range y.Past {
+				r, err := x.Report(n)
+				if err != nil {
+					return err
+				}
+				got = append(got, r.At.Truncate(time.Second))
+			}
+			for _, r := range c.past {
+				want = append(want, r.at)
+			}
+			if !slices.EqualFunc(got, want, time.Time.Equal) {
+				t.Fatalf("%x remembers the reports of %v, the model those of %v", k, got, want)
+			}
+		}
+		return nil
+	}))
 }
 
 // byName returns the reporters in alphabetical order.
