@@ -428,8 +428,8 @@ func TestUndoOfWhatCountsInPart(t *testing.T) {
 	}
 }
 
-// Who revokes a near-duplicate of a mail that they reported takes back what the two have in common.
-// The report still lists its own message, and says so.
+// A user reports a mail, and revokes a near-duplicate. That takes back what both have in common. The
+// report still lists its own message, and says so.
 func TestReportOfANearDuplicateCounts(t *testing.T) {
 	v := voice{t: t, l: open(t, small), at: begin}
 	anchors := Anchors{Hashes: []uint64{1, 2, 3}, Need: 2}

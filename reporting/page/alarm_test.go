@@ -44,8 +44,8 @@ func TestAlarmOnEveryPage(t *testing.T) {
 	}
 }
 
-// What a silent site has published is not known: neither on its row, nor in the explanation of a
-// message that nobody here reported.
+// The page does not claim to know what a silent site has published: neither on its row, nor in the
+// explanation of a message that nobody here reported.
 func TestSilentSites(t *testing.T) {
 	site := pagetest.New(t).Busy()
 	source := [2]string{"source", "Subject: x\n\n" + desktest.LetterText(77, 0) + "\n"}

@@ -47,9 +47,11 @@ have room for about 20,000 long messages a period.
 Something is common if mail of three domains has it, on three days more than two weeks ago.
 The domain is that of From, and the day that of the newest Received field with a time, else
 of Date. Newer mail is learned as if it arrived: it counts for domains that are known for
-longer, since nobody may have reported a new campaign yet. Nobody can prove the From of old mail, so learn believes it. A forged one does little harm: mail is
-spared for its sender only if the daemon's verifier proves the sender then. But spam in the
-archive can make its own features common. So name mail that was read and kept, not a folder
+longer, since nobody may have reported a new campaign yet.
+
+Nobody can prove the From of old mail, so learn believes it. A forged one does little harm:
+mail is spared for its sender only if the daemon's verifier proves the sender then. But spam
+in the archive can make its own features common. So name mail that was read and kept, not a folder
 that nobody has looked through. Mail that matches a report is not learned.
 
 Only hashes are kept, never a text, and they are not sent to other sites. A message that is

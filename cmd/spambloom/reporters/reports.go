@@ -25,8 +25,8 @@ see their own reports, and that others reported a message, without their names.
 
 STATE   counts; held (waits for a second reporter or an administrator, because it
         would hit much mail that nobody reported); renewed (made again in a later
-        period or with more weight, and that one counts); withdrawn (the reporter did the opposite later, or it was
-        undone); refuted (others took it back)
+        period or with more weight, and that one counts); withdrawn (the reporter did
+        the opposite later, or it was undone); refuted (others took it back)
 WEIGHT  the weight of the reporter at that time; a message is listed when the sum of
         weights reaches the quorum
 
