@@ -46,6 +46,7 @@ func withArchive(t *testing.T) mail {
 // The attack on one processor, by MTAs: six messages are unpacked until the test ends it.
 // Mail with an archive is judged beside them.
 func TestArchivesBesideHostileOnes(t *testing.T) {
+	testenv.Servers(t)
 	oneProcessor(t)
 	b := start(t, Options{JudgeTimeout: time.Hour}, nil)
 	b.Server.db = openDB(t)

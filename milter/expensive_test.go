@@ -145,6 +145,7 @@ func TestExpensiveMailCostsItsSendersTurn(t *testing.T) {
 // signed until the test ends it, on one processor. Known spam of that size is found beside
 // them, and of the twelve as many are signed as have room in their half of the memory.
 func TestLargeMailBesideExpensiveMail(t *testing.T) {
+	testenv.Servers(t)
 	oneProcessor(t)
 	b := start(t, Options{JudgeTimeout: time.Hour}, nil)
 	large := mail{header: letter.header, body: letter.body + strings.Repeat("\r\n"+strings.Repeat(" ", 70), 1<<20/72)}

@@ -22,6 +22,7 @@ var scale = map[bool]int{false: 1, true: 8}[testenv.Race]
 // sketches reach their bound. The test counts steps, not time. The log has the time, by which
 // TestSearch finds work that is not counted.
 func TestWork(t *testing.T) {
+	testenv.Servers(t)
 	if testenv.RanWithoutRace(t) {
 		return
 	}

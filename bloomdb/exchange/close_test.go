@@ -65,6 +65,7 @@ const brief = "pool_size=1&read_timeout=500ms&write_timeout=500ms"
 // A daemon stopped while Redis is unreachable leaves no goroutine of the client, for every
 // kind of client and at any time.
 func TestCloseWhileRedisIsAway(t *testing.T) {
+	testenv.Servers(t)
 	var urls []string
 	for _, start := range absences {
 		address := start(t)
@@ -93,6 +94,7 @@ func TestCloseWhileRedisIsAway(t *testing.T) {
 // The same holds if Redis was reachable and is killed or hangs: goroutines then serve a
 // pool, the nodes of a cluster and a sentinel.
 func TestCloseWhenRedisIsGone(t *testing.T) {
+	testenv.Servers(t)
 	var stopped sync.WaitGroup
 	for _, format := range []string{"redis://%[1]s?", "redis://%[1]s,%[1]s?", "redis://%[1]s,%[1]s?master_name=m&"} {
 		for _, fault := range []linkfault.Fault{{}, {Refuse: true}, {Stall: true}, {StallDown: true}} {

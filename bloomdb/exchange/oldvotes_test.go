@@ -15,6 +15,7 @@ import (
 // An attacker replaces the current votes with those of an earlier epoch, and stops. The
 // other site requests new ones, and receives the later reports.
 func TestVotesOfAnEarlierEpochAreReplaced(t *testing.T) {
+	testenv.Servers(t)
 	m, _ := redistest.Mini(t)
 	url := "redis://" + m.Addr()
 	var keys *streams.Redis

@@ -114,6 +114,7 @@ func copyTree(t *testing.T, from, to string) {
 // The start either opens the folder, or refuses and --repair mends it. In both cases
 // reported mail is spam, and revoked mail is not.
 func TestEveryFlippedByteOfTheStateFolder(t *testing.T) {
+	testenv.Servers(t)
 	if testenv.RanWithoutRace(t) {
 		return
 	}
@@ -122,10 +123,7 @@ func TestEveryFlippedByteOfTheStateFolder(t *testing.T) {
 	damagedLife(t, s)
 	good, work := s.Data+".crashed", filepath.Join(root, "work")
 	most := 8
-	switch {
-	case testing.Short():
-		most = 4
-	case testenv.Soak():
+	if testenv.Soak() {
 		most = 200
 	}
 	outcomes := map[string]int{}
@@ -149,7 +147,7 @@ func TestEveryFlippedByteOfTheStateFolder(t *testing.T) {
 	}
 	t.Logf("%d files: %v", len(names), outcomes)
 	for _, want := range []string{"started", "set aside", "repaired"} {
-		if outcomes[want] == 0 && !testing.Short() {
+		if outcomes[want] == 0 {
 			t.Errorf("no file was %s", want)
 		}
 	}
@@ -202,6 +200,7 @@ func damagedStart(t *testing.T, s *settings.Settings, what, name string) string 
 // unreadable. The start either opens the folder, or refuses and --repair mends it. Only a
 // missing key cannot be restored.
 func TestEveryFileOfTheStateFolder(t *testing.T) {
+	testenv.Servers(t)
 	if testenv.RanWithoutRace(t) {
 		return
 	}
@@ -229,7 +228,7 @@ func TestEveryFileOfTheStateFolder(t *testing.T) {
 		},
 	} {
 		for i, name := range names {
-			if name == "lock" || strings.HasSuffix(name, ".key") || testing.Short() && kind != "missing" && kind != "cut in half" {
+			if name == "lock" || strings.HasSuffix(name, ".key") {
 				continue
 			}
 			copyTree(t, good, work)

@@ -91,6 +91,7 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 func TestOpenTwice(t *testing.T) {
+	testenv.Servers(t)
 	if testenv.RanWithoutRace(t) {
 		return
 	}

@@ -55,6 +55,7 @@ func subjects(tb testing.TB) map[string]image.Image {
 
 // What a spammer does to an image leaves it what it is.
 func TestVariations(t *testing.T) {
+	testenv.Servers(t)
 	t.Parallel()
 	if testenv.RanWithoutRace(t) {
 		return

@@ -30,6 +30,7 @@ func TestSplitMilters(t *testing.T) {
 
 // The real postconf reads the folder of an instance.
 func TestReadPostfix(t *testing.T) {
+	testenv.Servers(t)
 	_, err := exec.LookPath("postconf")
 	testenv.Need(t, err == nil, "Postfix")
 	dir := t.TempDir()
@@ -52,6 +53,7 @@ func TestReadPostfix(t *testing.T) {
 
 // Settings in master.cf take precedence, also behind postscreen.
 func TestMasterOverrides(t *testing.T) {
+	testenv.Servers(t)
 	_, err := exec.LookPath("postconf")
 	testenv.Need(t, err == nil, "Postfix")
 	for master, want := range map[string]Server{
