@@ -64,23 +64,32 @@ func Likeness(t api.SketchTrail, action string) string {
 
 // Domain says what is known of the domain of a link.
 func Domain(x *api.Explanation, t api.DomainTrace) string {
-	seen := "in " + count(int64(t.Sightings), "other message")
-	if t.Campaigns > 0 {
-		seen = fmt.Sprintf("in %s, and %s", count(int64(t.Campaigns), "reported campaign"), seen)
-	}
 	switch {
 	case t.Ignored:
 		return "no evidence: it is well known, or in never_alone"
 	case t.Alone:
-		return "seen almost only in spam: " + seen
+		return "almost only in spam: " + seen(t)
 	case len(t.Reported) > 0 || t.Campaigns > 0:
-		return "reported: " + seen + doubt(t)
+		return "reported; " + seen(t) + doubt(t)
 	case t.NotAlone == "common":
 		return "in mail of many senders, so it is no evidence here"
 	case len(x.Unheard) > 0:
-		return "not reported, as far as the sites were heard; seen in " + count(int64(t.Sightings), "message")
+		return "no report of it counts, as far as the sites were heard; " + seen(t)
 	}
-	return "never reported; seen in " + count(int64(t.Sightings), "message")
+	return "no report of it counts; " + seen(t)
+}
+
+// seen says how much mail with a domain this site has seen.
+func seen(t api.DomainTrace) string {
+	switch {
+	case t.Campaigns+t.Sightings == 0:
+		return "not seen here"
+	case t.Campaigns == 0:
+		return "here in " + count(int64(t.Sightings), "message")
+	case t.Sightings == 0:
+		return "here in " + count(int64(t.Campaigns), "campaign")
+	}
+	return fmt.Sprintf("here in %s and %s", count(int64(t.Campaigns), "campaign"), count(int64(t.Sightings), "other message"))
 }
 
 // doubt says why a reported domain does not list messages alone.
@@ -96,7 +105,7 @@ func doubt(t api.DomainTrace) string {
 	if because == "" {
 		return ""
 	}
-	return "; it is no evidence alone: " + because
+	return "; no evidence alone: " + because
 }
 
 // trails names the sites of a signature and their periods.
