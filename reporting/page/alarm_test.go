@@ -221,6 +221,10 @@ func TestPlainWords(t *testing.T) {
 	if answer, form := strings.Index(known, "what is known"), strings.Index(known, "data-drop"); answer < 0 || form < answer {
 		t.Errorf("the answer is not before the form for a message:\n%s", known)
 	}
+	unknown := v.get("/explain?ask=text:0000000000000000").Body.String()
+	if note, form := strings.Index(unknown, "No report with this id"), strings.Index(unknown, "data-drop"); note < 0 || form < note || strings.Contains(unknown, "Reports of it") {
+		t.Errorf("what is not known of an id does not come first:\n%s", unknown)
+	}
 	for _, path := range []string{"/", "/campaigns"} {
 		if body := v.get(path).Body.String(); !strings.Contains(body, "exact body, visible text") || strings.Contains(body, "body, text") {
 			t.Errorf("%s names kinds as headers do:\n%s", path, body)
