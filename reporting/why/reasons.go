@@ -135,11 +135,14 @@ func votes(list []api.Vote) (sites []string) {
 	return sites
 }
 
-// Kinds names kinds of signatures for people.
+// Kinds names the kinds of a message's signatures for people. Each message has an exact body, which
+// is named if it is the only one.
 func Kinds(kinds []string) string {
-	list := make([]string, len(kinds))
-	for i, kind := range kinds {
-		list[i] = Kind(kind)
+	var list []string
+	for _, kind := range kinds {
+		if kind != "body" || len(kinds) == 1 {
+			list = append(list, Kind(kind))
+		}
 	}
 	return strings.Join(list, ", ")
 }

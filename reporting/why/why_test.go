@@ -122,3 +122,14 @@ func TestReasons(t *testing.T) {
 		t.Errorf("a near-duplicate is no reason: %+v", got)
 	}
 }
+
+// A list names what tells messages apart, in words.
+func TestKinds(t *testing.T) {
+	for want, kinds := range map[string][]string{
+		"exact body": {"body"}, "visible text": {"body", "text"}, "similar text, structure of the page": {"body", "sketch", "shape"}, "": nil,
+	} {
+		if got := why.Kinds(kinds); got != want {
+			t.Errorf("%v: %q, want %q", kinds, got, want)
+		}
+	}
+}
