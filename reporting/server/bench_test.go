@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
-	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
@@ -95,46 +94,4 @@ func waits(b *testing.B, sets []signature.Set, report func(signature.Set, string
 	b.ReportMetric(float64(list[len(list)/2].Microseconds())/1000, "p50-ms")
 	b.ReportMetric(float64(list[len(list)*99/100].Microseconds())/1000, "p99-ms")
 	return float64(len(list)) / b.Elapsed().Seconds(), "reports/s"
-}
-
-// BenchmarkExplain: an explanation at a site with reports of so many others, and the part of it
-// that looks for the sites that were not heard.
-func BenchmarkExplain(b *testing.B) {
-	const reports = 200
-	o := bloomdbtest.Options(b.TempDir(), "mx1")
-	o.Reports.Capacity = 1_000_000
-	db := bloomdbtest.Open(b, o)
-	l, err := ledger.Open(ledger.Options{Path: filepath.Join(b.TempDir(), "reports.db"), Model: trust.Default()})
-	testenv.Check(b, err)
-	defer l.Close()
-	d := desk.New(db, l, desk.Options{})
-	var links []api.Link
-	for sites := range 65 {
-		if sites == 0 || sites == 10 || sites == 64 {
-			h := NewHandler(d, HandlerOptions{Decide: desktest.Decide, Sites: func() []api.Site { return d.Sites(links) }})
-			q := api.SenderRequest{Request: api.NewRequest(desktest.Letter(1, 0))}
-			b.Run(fmt.Sprintf("sites=%d", sites), func(b *testing.B) {
-				for b.Loop() {
-					x, err := Post(WithOrigin(b.Context(), desk.Origin{Known: true}), h, v1.Explain, q)
-					if err != nil || len(x.Unheard) != sites {
-						b.Fatal(x, err)
-					}
-				}
-			})
-			b.Run(fmt.Sprintf("sites=%d/unheard", sites), func(b *testing.B) {
-				for b.Loop() {
-					d.Sites(links)
-				}
-			})
-		}
-		name := fmt.Sprint("other", sites)
-		other := bloomdbtest.Options(b.TempDir(), name)
-		other.Reports.Capacity = o.Reports.Capacity
-		from := bloomdbtest.Open(b, other)
-		for i := range reports {
-			bloomdbtest.Report(b, from, 1000*sites+i)
-		}
-		bloomdbtest.Apply(b, db, bloomdbtest.Drain(b, from)...)
-		links = append(links, api.Link{Site: name})
-	}
 }
