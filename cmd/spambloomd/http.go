@@ -118,7 +118,11 @@ func (d *service) notes(lockout string) (notes []string) {
 		}
 	}
 	if d.exchange != nil {
-		for _, note := range d.siteNotes() {
+		fault, sites := d.siteNotes()
+		if fault != "" {
+			notes = append(notes, "exchange: Redis: "+fault)
+		}
+		for _, note := range sites {
 			notes = append(notes, "exchange: "+note)
 		}
 	}

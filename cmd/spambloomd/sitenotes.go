@@ -8,17 +8,14 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/exchange/presence"
 )
 
-// siteNotes returns the reasons why other sites are not heard, one sentence each, for people
-// who ask for the sites, and for /readyz.
-func (d *service) siteNotes() (notes []string) {
+// siteNotes returns why Redis cannot be used, and the other reasons why sites are not heard, one
+// sentence each, for people who ask for the sites, and for /readyz.
+func (d *service) siteNotes() (fault string, notes []string) {
 	if d.exchange == nil {
-		return []string{"redis.url is not set, so this site exchanges nothing with others"}
+		return "", []string{"redis.url is not set, so this site exchanges nothing with others"}
 	}
 	status := d.exchange.Status()
-	if fault := redisFault(status); fault != "" {
-		notes = append(notes, "Redis: "+fault)
-	}
-	return append(notes, d.peerNotes(status)...)
+	return redisFault(status), d.peerNotes(status)
 }
 
 // redisFault returns why Redis cannot be used, and what to do; empty: it can be used.

@@ -75,8 +75,10 @@ type SiteList struct {
 	// the start and by cause.
 	Refused map[string]int64 `json:"refused,omitempty"`
 
-	// Notes are the reasons why other sites are not heard, one sentence each.
-	Notes []string `json:"notes,omitempty"`
+	// RedisFault is why Redis cannot be used, and Notes are the other reasons why sites are not
+	// heard, one sentence each.
+	RedisFault string   `json:"redis_fault,omitempty"`
+	Notes      []string `json:"notes,omitempty"`
 }
 
 // SiteRequest mutes a site, restores it, or drops it.

@@ -203,10 +203,31 @@ func TestPlainWords(t *testing.T) {
 		"/campaigns?only=listed":    "No campaign is spam now.",
 		"/campaigns?q=nothing":      "No campaign matches.",
 		"/":                         "rm /var/lib/spambloom/history/2026-11.counts.damaged",
-		"/explain?ask=" + url.QueryEscape("no id, !"): "This is no id such as text:",
+		"/explain?ask=" + url.QueryEscape("no id, !"): "This text has no id, and is no queue id.",
 	} {
 		if body := v.get(path).Body.String(); !strings.Contains(body, want) {
 			t.Errorf("%s lacks %q:\n%s", path, want, body)
+		}
+	}
+	wrong := v.get("/explain?ask=" + url.QueryEscape("no id, !")).Body.String()
+	if !strings.Contains(wrong, `value="no id, !"`) || !strings.Contains(wrong, "data-drop") {
+		t.Errorf("a text without an id cannot be mended in its form:\n%s", wrong)
+	}
+	campaigns, err := site.Campaigns()
+	if err != nil || len(campaigns) == 0 {
+		t.Fatal(campaigns, err)
+	}
+	known := v.get("/explain?ask=" + campaigns[0].ID).Body.String()
+	if answer, form := strings.Index(known, "what is known"), strings.Index(known, "data-drop"); answer < 0 || form < answer {
+		t.Errorf("the answer is not before the form for a message:\n%s", known)
+	}
+	unknown := v.get("/explain?ask=text:0000000000000000").Body.String()
+	if note, form := strings.Index(unknown, "No report with this id"), strings.Index(unknown, "data-drop"); note < 0 || form < note || strings.Contains(unknown, "Reports of it") {
+		t.Errorf("what is not known of an id does not come first:\n%s", unknown)
+	}
+	for _, path := range []string{"/", "/campaigns"} {
+		if body := v.get(path).Body.String(); !strings.Contains(body, ">visible text<") || strings.Contains(body, "body, text") {
+			t.Errorf("%s names kinds as headers do:\n%s", path, body)
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 // explainData is what is known of a message.
 type explainData struct {
 	Asked       string // header line, id or text that was pasted
+	Problem     string // with what was pasted
 	Name        string // of the file
 	Explanation *api.Explanation
 	Lookup      *api.Lookup // of what was pasted

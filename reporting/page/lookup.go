@@ -35,7 +35,8 @@ func (p *Page) explainForm(w http.ResponseWriter, r *http.Request) {
 	}
 	q, ok := lookupOf(d.Asked)
 	if !ok {
-		p.fail(w, r, http.StatusBadRequest, "This is no id such as text:6f1ed002ab559585, no header line with one, and no queue id")
+		d.Problem = "This text has no id, and is no queue id. An id looks like text:6f1ed002ab559585; the header X-Spambloom ends with one."
+		p.show(w, http.StatusBadRequest, "explain", p.view(r, "Why this mail?", d))
 		return
 	}
 	known, err := post(p, r, v1.Lookup, q)

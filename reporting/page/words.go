@@ -32,6 +32,7 @@ var words = template.FuncMap{
 	"few":     func(list []string) []string { return list[:min(len(list), fewShown)] },
 	"others":  func(list []string) int { return max(0, len(list)-fewShown) },
 	"kind":    func(id string) string { kind, _, _ := strings.Cut(id, ":"); return why.Kind(kind) },
+	"kinds":   why.Kinds,
 	"weight":  weight,
 	"but": func(here string, sites []string) []string {
 		return slices.DeleteFunc(slices.Clone(sites), func(site string) bool { return site == here })
@@ -191,6 +192,14 @@ func (v *view) When(t time.Time) string {
 		return t.Format("2\u00a0Jan 15:04")
 	}
 	return t.Format("2\u00a0Jan 2006")
+}
+
+// Brief is the time of a day for today, else the day.
+func (v *view) Brief(t time.Time) string {
+	if v.Day(t) == v.Day(v.Now) {
+		return v.When(t)
+	}
+	return v.Day(t)
 }
 
 // Day is the day of a time, with its year unless it is this one.

@@ -38,8 +38,9 @@ type HandlerOptions struct {
 	// cause; nil: none.
 	Strangers func() map[string]int64
 
-	// SiteNotes returns the reasons why other sites are not heard; nil: none.
-	SiteNotes func() []string
+	// SiteNotes returns why Redis cannot be used (empty: it can), and the other reasons why sites
+	// are not heard; nil: none.
+	SiteNotes func() (redisFault string, notes []string)
 
 	Folder string   // the state folder, for backups
 	Keys   []string // the site's key files; those in Folder are in a backup

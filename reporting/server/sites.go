@@ -31,7 +31,7 @@ func (h *handler) sites(caller) (api.SiteList, error) {
 		list.Refused = h.Strangers()
 	}
 	if h.SiteNotes != nil {
-		list.Notes = h.SiteNotes()
+		list.RedisFault, list.Notes = h.SiteNotes()
 	}
 	return list, nil
 }

@@ -56,8 +56,8 @@ func Weight(x *api.Explanation) string {
 	return ""
 }
 
-// standing says what is known of one signature.
-func standing(x *api.Explanation, t api.Trace) string {
+// Standing says what is known of one signature.
+func Standing(x *api.Explanation, t api.Trace) string {
 	switch {
 	case t.Never:
 		return "reported, but on the never-list"

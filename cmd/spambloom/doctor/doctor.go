@@ -92,11 +92,8 @@ type patient struct {
 
 // facts are the daemon's own facts of its status that the checks use.
 type facts struct {
-	Milter   []string `json:"milter"`
-	Fault    string   `json:"fault"`
-	Exchange *struct {
-		Connected bool `json:"connected"`
-	} `json:"exchange"`
+	Milter []string `json:"milter"`
+	Fault  string   `json:"fault"`
 }
 
 // Examine makes all checks.

@@ -92,8 +92,11 @@ func TestWarnings(t *testing.T) {
 			p.sites = &api.SiteList{Sites: []api.Site{{Site: "mx2", Link: &api.Link{Refused: map[string]int64{"parameters": 3}}}}}
 		}, "records of mx2 are refused: it has other parameters"},
 		"another federation key": {(*patient).federation, func(p *patient) {
-			p.sites = &api.SiteList{Notes: []string{"mx7 uses this Redis with another federation key"}}
+			p.sites = &api.SiteList{RedisFault: "a fault that the finding on Redis has", Notes: []string{"mx7 uses this Redis with another federation key"}}
 		}, "mx7 uses this Redis with another federation key"},
+		"rights that the daemon lacks in Redis": {func(p *patient) []finding.Finding { return []finding.Finding{p.daemonsRedis()} }, func(p *patient) {
+			p.sites = &api.SiteList{RedisFault: "rights: no permission for XADD"}
+		}, "answers this command, but not the daemon yet: rights: no permission"},
 		"small disk": {func(p *patient) []finding.Finding { return []finding.Finding{p.disk()} }, func(p *patient) {
 			p.status.Overview = &overview.Overview{MostDisk: 1 << 60} // more than any disk has
 		}, " now has 0 B, and "},

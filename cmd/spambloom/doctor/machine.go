@@ -57,15 +57,20 @@ func (p *patient) redis(ctx context.Context) []finding.Finding {
 		cause := link.CauseOf(err)
 		return []finding.Finding{finding.Bad("redis", cause.Advice(), "%s: %v; other sites are not heard", cause, err)}
 	}
-	results := []finding.Finding{finding.Good("redis", "answers")}
-	if p.facts.Exchange != nil && !p.facts.Exchange.Connected {
-		results[0] = finding.Good("redis", "answers this command; the daemon connects again by itself")
-	}
+	results := []finding.Finding{p.daemonsRedis()}
 	info, err := c.Info(ctx, "persistence", "memory").Result()
 	if err != nil { // the user with the minimum rights
 		return append(results, finding.Good("redis", "the user has no more rights than it needs; on its machine check appendonly and maxmemory-policy (contrib/redis.md)"))
 	}
 	return append(results, persistence(info)...)
+}
+
+// daemonsRedis says whether the daemon, too, can use the Redis that has answered this command.
+func (p *patient) daemonsRedis() finding.Finding {
+	if p.sites != nil && p.sites.RedisFault != "" {
+		return finding.Bad("redis", "spambloom sites", "answers this command, but not the daemon yet: %s", p.sites.RedisFault)
+	}
+	return finding.Good("redis", "answers")
 }
 
 // persistence checks what INFO contains about the server.
@@ -104,9 +109,6 @@ func (p *patient) federation() (results []finding.Finding) {
 		return results
 	}
 	for _, note := range p.sites.Notes {
-		if strings.HasPrefix(note, "Redis: ") {
-			continue // in the daemon's own words already
-		}
 		results = append(results, finding.Bad("sites", "spambloom sites", "%s", note))
 	}
 	for _, s := range p.sites.Sites {

@@ -77,6 +77,9 @@ func sites(ctx context.Context, c *verb.CLI, asJSON bool) error {
 	for _, note := range slices.Backward(list.Notes) { // deferred calls run backwards
 		defer c.Notify("warning", note)
 	}
+	if list.RedisFault != "" {
+		defer c.Notify("warning", "Redis: "+list.RedisFault)
+	}
 	for _, s := range list.Sites {
 		if s.State == api.StateStale {
 			defer c.Notify("warning", fmt.Sprintf("%s runs on an older state folder, and its records are refused. If this lasts: spambloom drop %[1]s && spambloom mute --undo %[1]s", s.Site))

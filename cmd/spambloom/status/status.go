@@ -43,9 +43,9 @@ func Command(c *verb.CLI) *cobra.Command {
 		Long: `status shows whether mail is judged and the other sites are heard, what needs an
 administrator, and what was judged in the last 24 hours and in the 24 hours before.
 
---filters adds the load of the filters and the state of the other sites. --all also adds
-everything else that the daemon reports: connections, memory of messages in flight, spam
-traps, keys.
+--filters adds the load of the filters and the state of the other sites; ERROR is a site's
+share in the chance that unreported mail is called spam. --all also adds everything else
+that the daemon reports: connections, memory of messages in flight, spam traps, keys.
 
 --ready prints only whether the daemon does all of its work, for health checks.
 
@@ -265,9 +265,9 @@ func filterTables(b *strings.Builder, db bloomdb.Status) {
 
 	b.WriteByte('\n')
 	table = format.NewTable(b)
-	fmt.Fprintln(table, "SITE\tEPOCH\tLAST DELTA\tCELLS\tMISSED DELTAS")
+	fmt.Fprintln(table, "SITE\tEPOCH\tLAST DELTA\tCELLS\tERROR\tMISSED DELTAS")
 	for _, site := range db.Sites {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\n", site.Site, site.Epoch, site.Seq, site.Cells, site.Gaps)
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%s\t%d\n", site.Site, site.Epoch, site.Seq, site.Cells, share(site.ErrorShare), site.Gaps)
 	}
 	table.Flush()
 }

@@ -1,12 +1,14 @@
 package status
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/overview"
 )
 
 // Damage and a jump of the clock have their own lines; a healthy daemon shows neither.
@@ -29,5 +31,14 @@ func TestStatusNamesDamageAndClock(t *testing.T) {
 				t.Errorf("%q is not in\n%s", want, text)
 			}
 		}
+	}
+}
+
+// The details of filters have each site's share of possible mistakes, as the list of sites.
+func TestStatusNamesShares(t *testing.T) {
+	s := api.Status{Overview: &overview.Overview{}, Database: bloomdb.Status{Sites: []bloomdb.SiteStatus{{Site: "mx1", ErrorShare: 0.002}, {Site: "mx2", ErrorShare: 0.998}}}}
+	text := statusText(s, time.Now(), withFilters)
+	if !regexp.MustCompile(`(?m)^SITE +EPOCH +LAST DELTA +CELLS +ERROR +MISSED DELTAS\nmx1 +0 +0 +0 +< 1 % +0\nmx2 +0 +0 +0 +100 % +0$`).MatchString(text) {
+		t.Errorf("no shares in\n%s", text)
 	}
 }

@@ -1,7 +1,6 @@
 package verdict
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,7 +135,7 @@ func explanationText(name verb.MessageName, x explanation) string {
 	}
 	table := format.NewTable(&b)
 	for _, t := range x.Signatures {
-		fmt.Fprintf(table, "  %s %s\n", t.ID, standing(t))
+		fmt.Fprintf(table, "  %s: %s\n", t.ID, why.Standing(&x.Explanation, t))
 		for _, trail := range t.Spam {
 			fmt.Fprintf(table, "    reported\t%s\t%s%s\n", trail.Site, period(trail), asClasses(trail.Classes)+asRetouched(trail))
 		}
@@ -160,7 +159,10 @@ func explanationText(name verb.MessageName, x explanation) string {
 		sketchText(table, t)
 	}
 	for _, d := range x.Domains {
-		fmt.Fprintf(table, "  links to %s, %s\n", d.Domain, domainStanding(d))
+		fmt.Fprintf(table, "  link to %s: %s\n", d.Domain, why.Domain(&x.Explanation, d))
+		if len(d.Reported) > 0 {
+			fmt.Fprintf(table, "    reported\t%s\n", strings.Join(d.Reported, ", "))
+		}
 	}
 	for _, limit := range x.limits {
 		fmt.Fprintf(table, "  only part of the message was used (limit: %s)\n", limit)
@@ -188,56 +190,6 @@ func voted(v api.Vote) string {
 		text += ", stale"
 	}
 	return text
-}
-
-// standing describes the state of a signature. Trails are sorted newest first. A report
-// newer than all revocations is listed unless a retouch hides it.
-func standing(t api.Trace) string {
-	switch {
-	case t.Listed && len(t.Revoked) > 0:
-		return "is listed as spam: it was reported again after a revocation"
-	case t.Listed:
-		return "is listed as spam"
-	case t.Never:
-		return "was reported, but is on the never-list"
-	case len(t.Spam) > 0 && len(t.Revoked) > 0 && t.Revoked[0].Generation >= t.Spam[0].Generation:
-		return "was reported and revoked"
-	case len(t.Spam) > 0:
-		return "was reported, and is hidden by a retouch"
-	}
-	return "is not listed"
-}
-
-// domainStanding describes the evidence of a link's domain.
-func domainStanding(d api.DomainTrace) string {
-	switch {
-	case d.Ignored:
-		return "which is ignored: it is well known, or in never_alone"
-	case d.Alone:
-		return fmt.Sprintf("which is seen almost only in spam: %s, %s", format.Plural(d.Campaigns, "campaign"), format.Plural(d.Sightings, "other sighting"))
-	case len(d.Reported) > 0:
-		return fmt.Sprintf("which was reported by %s: %s here, %s%s", strings.Join(d.Reported, ", "), format.Plural(d.Campaigns, "campaign"), format.Plural(d.Sightings, "other sighting"), doubt(d))
-	}
-	return fmt.Sprintf("which was not reported: %s here", format.Plural(d.Sightings, "sighting"))
-}
-
-// doubt returns why a reported domain does not list messages alone.
-func doubt(d api.DomainTrace) string {
-	switch d.NotAlone {
-	case "off":
-		return "; no domain lists alone here ([domains] alone)"
-	case "common":
-		return "; it does not list alone: mail of many senders has it"
-	case "campaigns":
-		return "; it does not list alone: these are too few campaigns ([domains] campaigns)"
-	case "sightings":
-		return "; it does not list alone: too much mail that nobody reported has it"
-	case "mail":
-		return fmt.Sprintf("; it does not list alone: this site has seen too little innocent mail to know that at most 0.05 %% of it has the domain (up to %.2g %% may)", 100*cmp.Or(d.OrdinaryRate, 1))
-	case "revoked":
-		return "; it does not list alone: a message with it was revoked since"
-	}
-	return ""
 }
 
 // asClasses names the classes of a site's reports; the first one is decisive.
