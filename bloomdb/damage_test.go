@@ -142,6 +142,7 @@ func TestOpenNamesDamage(t *testing.T) {
 // cut. The header is on disk before any record, so a cut in it is damage, as is a flipped bit in
 // the middle. No record is invented.
 func TestCutJournal(t *testing.T) {
+	testenv.Servers(t)
 	dir, work := filled(t, false), filepath.Join(t.TempDir(), "work")
 	last := filepath.Base(files(t, dir, "journal-*")[len(files(t, dir, "journal-*"))-1])
 	good, _ := os.ReadFile(filepath.Join(dir, last))

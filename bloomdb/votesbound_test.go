@@ -54,6 +54,7 @@ func wordsAt(t testing.TB, word func(i uint64) uint64) *generalized.Filter {
 // they list without a report stays below the bound: less than one in 20 million, here none in
 // 100,000. No site votes for more than 2 F_p of them.
 func TestVotesAreBounded(t *testing.T) {
+	testenv.Servers(t)
 	const seed = 17
 	r := rand.New(rand.NewPCG(seed, seed))
 	messages := 50_000 / stride

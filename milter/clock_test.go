@@ -92,6 +92,7 @@ func (w *clockWorld) expect(when string, m mail, want policy.Verdict) {
 // back forgets nothing either: reports from the future are listed. Only reports made while
 // the clock stands five weeks or more back have expired once it is right again.
 func TestClockJumps(t *testing.T) {
+	testenv.Servers(t)
 	const day = 24 * time.Hour
 	for _, test := range []struct {
 		jump time.Duration

@@ -13,6 +13,7 @@ import (
 )
 
 func TestSignaturesCommand(t *testing.T) {
+	testenv.Servers(t)
 	root := t.TempDir()
 	for folder, sample := range map[string]string{"spam": "plain.eml", "ham": "latin.eml"} {
 		raw, err := os.ReadFile(filepath.Join("variation/testdata", sample))

@@ -17,9 +17,11 @@ import (
 // race detector, which would see nothing there and make it some ten times as slow. If it
 // returns true, it did so and has passed on the result: the caller returns. Without the race
 // detector it returns false. The program is built once for a package's tests; flags of the
-// package, such as -rapid.seed, are passed on.
+// package, such as -rapid.seed, are passed on. In -short the test is skipped, because it takes
+// long by nature.
 func RanWithoutRace(t *testing.T) bool {
 	t.Helper()
+	Servers(t)
 	program, err := withoutRace()
 	if err != nil {
 		t.Fatal(err)

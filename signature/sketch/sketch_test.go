@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature/sketch"
 	"github.com/spambloom/spambloom/signature/sketch/sketchtest"
 )
@@ -41,6 +42,7 @@ func binomial(n, k int) float64 {
 }
 
 func TestMatchProbabilityAgreesWithSimulation(t *testing.T) {
+	testenv.Servers(t)
 	t.Parallel()
 	const rounds = 400
 	for i, kept := range []float64{1, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5} {

@@ -15,6 +15,7 @@ import (
 // Every row is within its tolerance, from two rounds on. Under the race detector the
 // day is one to five thousand.
 func TestRowsAreWithin(t *testing.T) {
+	testenv.Servers(t)
 	e := Experiments()[0]
 	if testenv.Race {
 		e.Trials = []lab.Trial{countTraffic(1), reportTraffic(), sizes(), held(10 * scale), lateReports()}

@@ -17,6 +17,7 @@ import (
 // the race detector the simulations that insert one by one are omitted: they are
 // the code of experiments 2 and 5, which stay, with more insertions.
 func TestRowsAreWithin(t *testing.T) {
+	testenv.Servers(t)
 	for _, e := range Experiments() {
 		if testenv.Race && slices.Contains([]string{"1", "3", "4", "6", "7", "8"}, strings.TrimPrefix(e.Name, "yancho-exp")) {
 			continue
