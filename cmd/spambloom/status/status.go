@@ -273,7 +273,7 @@ func internalLines(table io.Writer, db bloomdb.Status) {
 func filterTables(b *strings.Builder, db bloomdb.Status) {
 	b.WriteByte('\n')
 	table := format.NewTable(b)
-	fmt.Fprintln(table, "FILTER\tGENERATION\tFROM\tFILL\tFALSE MATCH\tMEMORY")
+	fmt.Fprintln(table, "FILTER\tPERIOD\tFROM\tFILL\tFALSE MATCH\tMEMORY")
 	if len(db.Filters) == 0 {
 		fmt.Fprintln(table, "none yet: no mail was counted, and no report made a message spam")
 	}

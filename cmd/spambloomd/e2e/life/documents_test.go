@@ -68,7 +68,7 @@ var inOrder = []documented{
 
 	{"spambloom status", "", 0, "This site works alone."},
 	{"spambloom status --all", "", 0, "This site works alone."},
-	{"spambloom status --filters", "", 0, "GENERATION"},
+	{"spambloom status --filters", "", 0, "PERIOD"},
 	{"spambloom status --json", "", 0, `"site":"mx1"`},
 	{"spambloom sites", "", 0, ""},
 	{"spambloom doctor", "spambloom doctor -c CONFIG --data STATE", ofMachine, "OK"},
