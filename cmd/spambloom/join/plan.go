@@ -131,7 +131,7 @@ func (s *site) previousFault(key [32]byte) error {
 	return &verb.Fault{
 		Code: verb.Data,
 		Err:  fmt.Errorf("this site is already changing its federation key, and cannot have three: previous_federation_key is %s", s.files.Previous),
-		Hint: "spambloom status --json shows as previous_until when the old key may be removed from " + s.file.Path + "; earlier, its reports are lost",
+		Hint: "spambloom status --json shows as previous_until when the old key may be removed from " + s.file.Path + "; earlier, reports of sites that have only that key are lost",
 	}
 }
 
