@@ -62,9 +62,19 @@ func openKeys(o Options) (keys []*keyspace.Keyspace, err error) {
 		return nil, errors.Join(err, ks.Journal.Close(), before.Journal.Close())
 	}
 	o.Log.Info("the federation key is rolled over", "current", keyring.ID(o.Key), "previous", keyring.ID(p.Key),
-		"previous_is_of_use_until", ks.PreviousUntil().UTC().Format(time.RFC3339))
+		"previous_is_of_use_until", previousUntil(ks, before).UTC().Format(time.RFC3339))
 	ks.WarnOfNever(previous)
 	return keys, nil
+}
+
+// previousUntil returns when the last reports made before the key change expire. If a site has
+// exchanged its two keys, the previous key is the newer one.
+func previousUntil(ks, before *keyspace.Keyspace) time.Time {
+	until := ks.PreviousUntil()
+	if later := before.PreviousUntil(); later.After(until) {
+		return later
+	}
+	return until
 }
 
 // openKeyspace opens the keyspace in a folder. With relist, a new one lacks the reports of the
