@@ -1,6 +1,7 @@
 package bloomdb
 
 import (
+	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
@@ -14,17 +15,55 @@ import (
 // after Repair. Restore does not write the journal: the result is in the snapshots that Close
 // writes. If the filters change, a snapshot for other sites becomes due.
 func (db *DB) Restore(set signature.Set, class layout.Class, revoked bool, at time.Time) (bool, error) {
+	t, set, ok := db.restorable(set, revoked, at)
+	if !ok {
+		return false, nil
+	}
+	return true, db.each(func(ks *keyspace.Keyspace) error { return ks.Restore(t, set, class) })
+}
+
+// MustRelist reports whether a keyspace lacks reports of the ledger, because they were made while
+// the site did not use its key. The caller then calls Relist with all messages of the ledger, before
+// an exchange runs, and Relisted.
+func (db *DB) MustRelist() bool {
+	return slices.ContainsFunc(db.keys, func(ks *keyspace.Keyspace) bool { return ks.Outbox.MustRelist() })
+}
+
+// Relist is Restore for the keyspaces that lack reports. Error: ErrFull, or a wrapped I/O error.
+func (db *DB) Relist(set signature.Set, class layout.Class, revoked bool, at time.Time) (bool, error) {
+	t, set, ok := db.restorable(set, revoked, at)
+	if !ok {
+		return false, nil
+	}
+	return true, db.each(func(ks *keyspace.Keyspace) error {
+		if !ks.Outbox.MustRelist() {
+			return nil
+		}
+		return ks.Relist(t, set, class)
+	})
+}
+
+// Relisted records durably that no keyspace lacks reports any more.
+func (db *DB) Relisted() error {
+	return db.each(func(ks *keyspace.Keyspace) error {
+		if !ks.Outbox.MustRelist() {
+			return nil
+		}
+		return ks.Relisted()
+	})
+}
+
+// restorable returns where a message of the ledger belongs, and what of it can be stored. ok is
+// false if nothing can.
+func (db *DB) restorable(set signature.Set, revoked bool, at time.Time) (t layout.Target, kept signature.Set, ok bool) {
 	kind := layout.SpamFilter
 	if revoked {
 		kind = layout.RevokedFilter
 	} else if reportable, err := db.reportable(set); err == nil {
 		set = reportable
 	} else {
-		return false, nil // it is on the never-list
+		return t, set, false // it is on the never-list
 	}
-	t := layout.Target{Kind: kind, Gen: db.ks.Settings.Generation(kind, at)}
-	if db.ks.Settings.Expired(t) || db.ks.Settings.Future(t, db.ks.Settings.Period(t.Kind)) {
-		return false, nil
-	}
-	return true, db.each(func(ks *keyspace.Keyspace) error { return ks.Restore(t, set, class) })
+	t = layout.Target{Kind: kind, Gen: db.ks.Settings.Generation(kind, at)}
+	return t, set, !db.ks.Settings.Expired(t) && !db.ks.Settings.Future(t, db.ks.Settings.Period(t.Kind))
 }

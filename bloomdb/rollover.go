@@ -40,7 +40,9 @@ func openKeys(o Options) (keys []*keyspace.Keyspace, err error) {
 	if err != nil {
 		return nil, err
 	}
-	ks, err := openKeyspace(o, current)
+	// Reports made before a key is used for the first time are in the ledger only.
+	relist := o.PreviousKey != nil
+	ks, err := openKeyspace(o, current, relist)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +53,7 @@ func openKeys(o Options) (keys []*keyspace.Keyspace, err error) {
 	p := o
 	p.Key, p.PreviousKey = *o.PreviousKey, nil
 	p.Log = o.Log.With("federation", keyring.ID(p.Key))
-	before, err := openKeyspace(p, previous)
+	before, err := openKeyspace(p, previous, relist)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("previous federation key: %w", err), ks.Journal.Close())
 	}
@@ -60,14 +62,25 @@ func openKeys(o Options) (keys []*keyspace.Keyspace, err error) {
 		return nil, errors.Join(err, ks.Journal.Close(), before.Journal.Close())
 	}
 	o.Log.Info("the federation key is rolled over", "current", keyring.ID(o.Key), "previous", keyring.ID(p.Key),
-		"previous_is_of_use_until", ks.PreviousUntil().UTC().Format(time.RFC3339))
+		"previous_is_of_use_until", previousUntil(ks, before).UTC().Format(time.RFC3339))
 	ks.WarnOfNever(previous)
 	return keys, nil
 }
 
-// openKeyspace opens the keyspace in a folder. It creates a missing folder durably: otherwise a
+// previousUntil returns when the last reports made before the key change expire. If a site has
+// exchanged its two keys, the previous key is the newer one.
+func previousUntil(ks, before *keyspace.Keyspace) time.Time {
+	until := ks.PreviousUntil()
+	if later := before.PreviousUntil(); later.After(until) {
+		return later
+	}
+	return until
+}
+
+// openKeyspace opens the keyspace in a folder. With relist, a new one lacks the reports of the
+// ledger, see MustRelist. It creates a missing folder durably: otherwise a
 // crash could remove a folder with acknowledged reports.
-func openKeyspace(o Options, f string) (*keyspace.Keyspace, error) {
+func openKeyspace(o Options, f string, relist bool) (*keyspace.Keyspace, error) {
 	if f != o.Dir {
 		if err := os.MkdirAll(f, 0o700); err != nil {
 			return nil, fmt.Errorf("state folder: %w", err)
@@ -77,7 +90,7 @@ func openKeyspace(o Options, f string) (*keyspace.Keyspace, error) {
 		}
 	}
 	o.Dir = f
-	ks := keyspace.New(keyspace.Config{Settings: o.settings(), Key: o.Key, Members: o.Members, SigningKey: o.SigningKey, Keeper: o.keeper, Mending: o.mending, NewFile: o.newFile})
+	ks := keyspace.New(keyspace.Config{Settings: o.settings(), Key: o.Key, Members: o.Members, SigningKey: o.SigningKey, Keeper: o.keeper, Mending: o.mending, Relist: relist, NewFile: o.newFile})
 	return ks, ks.Load()
 }
 

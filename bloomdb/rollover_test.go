@@ -250,6 +250,25 @@ func TestNothingIsLostByRollingOver(t *testing.T) {
 	}
 }
 
+// A site that exchanges its two keys, as one does that leaves a federation again, is not told to
+// remove the newer key at once.
+func TestPreviousUntilOfExchangedKeys(t *testing.T) {
+	c := bloomdbtest.NewClock()
+	o := bloomdbtest.Options(t.TempDir(), "b")
+	o.Now = c.Now
+	testenv.Check(t, bloomdbtest.Open(t, o).Close())
+	c.Add(60 * 24 * time.Hour)
+	db := bloomdbtest.Open(t, rolledOver(o))
+	until := *db.Status().PreviousUntil
+	testenv.Check(t, db.Close())
+	c.Add(24 * time.Hour)
+	exchanged := o
+	exchanged.PreviousKey = &newKey
+	if got := *bloomdbtest.Open(t, exchanged).Status().PreviousUntil; !got.Equal(until) {
+		t.Errorf("after the exchange until %v, before it until %v", got, until)
+	}
+}
+
 // A site that stops in the middle of a key change, or reverts it, has the data of that key.
 func TestKeysFindTheirFolders(t *testing.T) {
 	o := bloomdbtest.Options(t.TempDir(), "b")

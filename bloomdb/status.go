@@ -18,7 +18,7 @@ func (db *DB) Status() status.Status {
 		s.Memory += s.Greylist.Memory
 	}
 	if db.previous != nil {
-		before, until := db.previous.Status(), db.ks.PreviousUntil()
+		before, until := db.previous.Status(), previousUntil(db.ks, db.previous.ks)
 		s.Previous, s.PreviousUntil = &before, &until
 		s.ErrorPerMail += before.ErrorPerMail
 	}

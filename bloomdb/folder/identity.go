@@ -39,6 +39,9 @@ type Identity struct {
 	// Republish is set when stream and journal no longer contain all unpublished changes: a
 	// snapshot must be published.
 	Republish bool `json:"republish,omitempty"`
+	// Relist is set while reports of the ledger must still be listed under the folder's key:
+	// they were made while the site did not have that key.
+	Relist bool `json:"relist,omitempty"`
 
 	// DomainsLSN is set when counts of link domains were lost: only journal records after it
 	// are counted.

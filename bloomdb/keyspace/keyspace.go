@@ -43,6 +43,7 @@ type Keyspace struct {
 	Files    *repair.Files
 	Keeper   *clock.Keeper
 	newFile  func(path string) (journal.SegmentFile, error) // see Config
+	relists  bool                                           // see Config.Relist
 	Closed   atomic.Bool
 
 	SnapshotMu sync.Mutex // one snapshot at a time; guards Files.Saved
@@ -60,13 +61,14 @@ type Config struct {
 	SigningKey ed25519.PrivateKey // nil: records prove membership only
 	Keeper     *clock.Keeper
 	Mending    *repair.Mending                                // nil: no repair
+	Relist     bool                                           // reports made before a new folder are in the ledger, see Relist
 	NewFile    func(path string) (journal.SegmentFile, error) // creates files of the journal; nil: in the file system
 }
 
 // New returns an empty keyspace.
 func New(o Config) *Keyspace {
 	opt, r := o.Settings, keyring.NewRing(o.Key)
-	ks := &Keyspace{Settings: opt, Ring: r, Store: store.New(opt, r, o.Members), Keeper: o.Keeper, newFile: o.NewFile, lastSave: opt.Now()}
+	ks := &Keyspace{Settings: opt, Ring: r, Store: store.New(opt, r, o.Members), Keeper: o.Keeper, newFile: o.NewFile, relists: o.Relist, lastSave: opt.Now()}
 	ks.Sealer = &wire.Sealer{Opt: opt, Ring: r, Members: o.Members, SigningKey: o.SigningKey, Witness: ks.witness}
 	ks.Sketches = sketch.New(ks.Store)
 	ks.Common = commonness.New(opt, r)

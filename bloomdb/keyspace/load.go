@@ -145,6 +145,7 @@ func (ks *Keyspace) begin() (folder.Identity, error) {
 		KeyID:        hex.EncodeToString(ks.Ring.KeyID[:]),
 		ReportPeriod: int64(ks.Settings.Reports.Period / time.Second),
 		CountPeriod:  int64(ks.Settings.Counts.Period / time.Second),
+		Relist:       ks.relists,
 		Snapshots:    []string{journal.SegmentsFile},
 	}
 	// The list is written before the identity that names it.

@@ -21,7 +21,8 @@ func (ks *Keyspace) PreviousUntil() time.Time {
 }
 
 // NameUnused logs which keyspaces below a state folder belong to other keys, and the command that
-// removes them. It removes nothing.
+// removes them. It removes nothing. If such a key is used again, reports made meanwhile are listed
+// under it then, see Relist.
 func (ks *Keyspace) NameUnused(dir string) {
 	say := func(f, command string) {
 		id, err := folder.ReadIdentity(f)
@@ -29,6 +30,12 @@ func (ks *Keyspace) NameUnused(dir string) {
 			return
 		}
 		ks.WarnOfNever(f)
+		if !id.Relist { // reports made from now on are not in it
+			id.Relist = true
+			if err := id.Write(f); err != nil {
+				ks.Settings.Log.Warn("if this federation key is used again, other sites will not receive reports made meanwhile", "folder", f, "error", err)
+			}
+		}
 		ks.Settings.Log.Info("the state of another federation key is no longer used and may be removed",
 			"folder", f, "federation", id.KeyID, "command", command)
 	}

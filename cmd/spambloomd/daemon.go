@@ -98,7 +98,7 @@ func serve(ctx context.Context, s *settings.Settings, stdout, stderr io.Writer) 
 
 	systemd := &supervisor{log: log}
 	defer systemd.close()
-	opened, err := state.Open(s, log)
+	opened, err := openState(s, log, systemd)
 	if err != nil {
 		return err
 	}
@@ -123,6 +123,19 @@ func serve(ctx context.Context, s *settings.Settings, stdout, stderr io.Writer) 
 	}
 	greet(stdout, s)
 	return d.run(ctx, hup, sockets)
+}
+
+// openState opens the state folder. Under a new federation key it lists the reports again, before
+// an exchange publishes them.
+func openState(s *settings.Settings, log *slog.Logger, systemd *supervisor) (*state.State, error) {
+	opened, err := state.Open(s, log)
+	if err != nil {
+		return nil, err
+	}
+	if err := opened.Relist(log, systemd.starting); err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	return opened, nil
 }
 
 // assemble creates and connects the parts without running them.

@@ -37,6 +37,11 @@ func (v *supervisor) tell(lines ...string) {
 	}
 }
 
+// starting requests more time for the start, beyond TimeoutStartSec= if necessary.
+func (v *supervisor) starting() {
+	v.tell("STATUS=Listing reports under the new federation key", fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", stopMargin.Microseconds()))
+}
+
 func (v *supervisor) ready(status string) {
 	v.tell(daemon.SdNotifyReady, "STATUS="+status)
 }

@@ -11,7 +11,7 @@ const (
 	StateClock   = "clock"   // its clock is more than an hour off; records from the future are kept back
 	StateStale   = "stale"   // it runs on an older state folder; its records are rejected
 	StateCapped  = "capped"  // over its cap until the period ends
-	StateLoading = "loading" // its snapshot is being read
+	StateLoading = "loading" // its snapshot is being read, or will be: nothing of it is held yet
 	StateSilent  = "silent"  // no record for a minute, or never
 	StateHeard   = "heard"
 )
@@ -35,6 +35,9 @@ type Site struct {
 
 	*Link // nil: no connection to the site is known
 }
+
+// IsIgnored reports whether an administrator of this site has muted or dropped the site.
+func (s Site) IsIgnored() bool { return s.State == StateMuted || s.State == StateDropped }
 
 // IsBehind reports whether reports of the site may be missing here although it is trusted.
 func (s Site) IsBehind() bool {

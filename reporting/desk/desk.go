@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -58,7 +59,7 @@ type Outcome struct {
 	Held bool            // a report that lists nothing until a second reporter or an administrator agrees
 
 	// Returned reports whether a message that is revoked now was revoked before and was
-	// listed again. Only a retouch keeps it away.
+	// listed again, by somebody else. Only an administrator of this site keeps it away.
 	Returned bool
 }
 
@@ -241,8 +242,16 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 	}
 	o = d.outcome(stance, r, decision, now)
 	o.Like = hits
-	o.Returned = before.Listed && !decision.Revoked.IsZero()
+	o.Returned = before.Listed && !decision.Revoked.IsZero() && (decision.Others || d.isListedElsewhere(before))
 	return o, decision, nil
+}
+
+// isListedElsewhere reports whether another site has listed a message.
+func (d *Desk) isListedElsewhere(e bloomdb.Evidence) bool {
+	own := d.db.Status().Site
+	return slices.ContainsFunc(e.Matches, func(m bloomdb.Match) bool {
+		return slices.ContainsFunc(m.Sites, func(site string) bool { return site != own })
+	})
 }
 
 // wholeOf returns a decision with the sketches of the message: those of the ledger are shortened.

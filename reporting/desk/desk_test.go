@@ -80,6 +80,12 @@ func TestRevokedAndReportedAgain(t *testing.T) {
 		t.Error("the outcome offers no remedy for a recurring false positive")
 	}
 	s.WantListed("revoked again", m, false)
+	for range 2 { // as with a sample: nobody disagrees with anna
+		s.MustReport("anna", desktest.Letter(2, 0))
+		if o := s.MustRevoke("anna", desktest.Letter(2, 0)); o.Returned {
+			t.Error("anna's own second thought is called a recurring false positive")
+		}
+	}
 }
 
 func TestOneReportersFlood(t *testing.T) {

@@ -98,6 +98,8 @@ func (s *site) state(now time.Time) string {
 		return api.StateLoading
 	case s.Link == nil || s.Heard == nil || now.Sub(*s.Heard) > silence:
 		return api.StateSilent
+	case s.Lives == 0 && s.Lag > 0 && s.Gaps == 0 && s.Trust == wire.TrustFull.String():
+		return api.StateLoading
 	}
 	return api.StateHeard
 }

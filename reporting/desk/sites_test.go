@@ -26,6 +26,14 @@ func TestSiteState(t *testing.T) {
 			t.Errorf("%+v: %s, want %s", s, got, want)
 		}
 	}
+	restored := site{Site: api.Site{Trust: "full", Link: &api.Link{Heard: &lately, Lag: 4}}}
+	if got := restored.state(now); got != api.StateLoading {
+		t.Errorf("a site that was dropped, and of which nothing is read again yet: %s", got)
+	}
+	restored.Lives = 1
+	if got := restored.state(now); got != api.StateHeard {
+		t.Errorf("a site with data and a lag: %s", got)
+	}
 	if got := (&site{Site: api.Site{Trust: "full", Link: &api.Link{}}}).state(now); got != api.StateSilent {
 		t.Errorf("a site without data: %s", got)
 	}

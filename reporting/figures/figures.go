@@ -100,8 +100,8 @@ var Kept = []Count{
 	{Key: Reports, Metric: reports, Where: label("action", "report"), Words: "reports accepted"},
 	{Key: Revoked, Metric: reports, Where: label("action", "revoke"), Words: "revocations accepted"},
 	{Key: Refused, Metric: Prefix + "reports_refused_total", Words: "reports and revocations refused"},
-	{Key: Listed, Metric: Prefix + "decisions_total", Where: label("action", "list"), Words: "messages listed by reporters of this site"},
-	{Key: "delisted", Metric: Prefix + "decisions_total", Where: label("action", "revoke"), Words: "messages revoked by reporters of this site"},
+	{Key: Listed, Metric: Prefix + "decisions_total", Where: label("action", "list"), Words: "listings by reporters of this site"},
+	{Key: "delisted", Metric: Prefix + "decisions_total", Where: label("action", "revoke"), Words: "effective revocations by reporters here"},
 
 	{Key: "bytes", Metric: Prefix + "message_bytes_total", Words: "bytes of mail"},
 }

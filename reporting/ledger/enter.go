@@ -42,6 +42,7 @@ type Decision struct {
 	Idle    bool      // a revocation without effect: nobody had reported the message
 	Revoked time.Time // the last revocation before this entry; zero: none
 	Settled bool      // an administrator has settled the message as the opposite
+	Others  bool      // reports of others counted before this entry
 	Held    bool      // a report that waits for a second reporter
 }
 
@@ -83,6 +84,7 @@ type entering struct {
 	settled map[record.Key]Stance // by an administrator, against others
 	foreign bool                  // a revocation of a message that only other sites list
 	own     map[record.Key]Weight // of this reporter, in the sums of spam
+	against bool                  // see Decision.Others
 }
 
 func (t *txn) enter(e Entry) (d Decision, refused, err error) {
@@ -97,6 +99,9 @@ func (t *txn) enter(e Entry) (d Decision, refused, err error) {
 	if err := w.look(); err != nil {
 		return d, nil, err
 	}
+	w.against = slices.ContainsFunc(w.keys, func(k record.Key) bool {
+		return w.isSignature(k) && w.tallies[k].Sums[Spam] > w.own[k]
+	})
 	if len(w.changed) == 0 {
 		return w.known(), nil, nil
 	}
@@ -193,7 +198,7 @@ func (w *entering) reach(s Stance) record.Reached {
 func (w *entering) known() Decision { return w.decision(w.reach(w.e.Stance)) }
 
 func (w *entering) decision(r record.Reached) Decision {
-	d := Decision{Weight: w.weight, Quorum: w.l.quorum, Class: w.e.Class, Idle: w.idle}
+	d := Decision{Weight: w.weight, Quorum: w.l.quorum, Class: w.e.Class, Idle: w.idle, Others: w.against}
 	for _, s := range w.e.Set.Signatures {
 		k := record.SignatureKey(s)
 		y := w.tallies[k]

@@ -85,11 +85,14 @@ func (f Facts) judging() string {
 
 // heard counts the other sites that this one receives records from.
 func (f Facts) heard(now time.Time) string {
-	trusted, heard := 0, 0
+	trusted, heard, ignored := 0, 0, 0
 	var last time.Time
 	for _, s := range f.Sites {
 		switch s.State {
-		case api.StateSelf, api.StateDropped, api.StateMuted, api.StateIgnored:
+		case api.StateDropped, api.StateMuted:
+			ignored++
+			continue
+		case api.StateSelf, api.StateIgnored:
 			continue
 		case api.StateHeard, api.StateLoading, api.StateCapped:
 			heard++
@@ -106,6 +109,8 @@ func (f Facts) heard(now time.Time) string {
 		return "No connection to Redis."
 	case !f.Connected:
 		return fmt.Sprintf("No connection to Redis; another site was last heard %s.", overview.Ago(last, now))
+	case trusted == 0 && ignored > 0:
+		return "No other site is in use; muted or dropped: " + count(ignored, "site") + "."
 	case trusted == 0:
 		return "No other site is known yet."
 	case heard == 0 && trusted == 1 && last.IsZero():

@@ -123,7 +123,10 @@ func TestSentence(t *testing.T) {
 	for want, change := range map[string]func(*watch.Facts){
 		"Judging. 2 of 2 sites heard, the last 4 s ago. Nothing needs you.": func(*watch.Facts) {},
 		"Judging. This site works alone. Nothing needs you.":                func(f *watch.Facts) { f.Exchange, f.Sites = false, f.Sites[:1] },
-		"Judging. No other site is known yet. Nothing needs you.":           func(f *watch.Facts) { f.Sites = f.Sites[:1] },
+		"Judging. No other site is in use; muted or dropped: 1 site. Nothing needs you.": func(f *watch.Facts) {
+			f.Sites = []api.Site{f.Sites[0], {Site: "mx2", State: api.StateDropped}}
+		},
+		"Judging. No other site is known yet. Nothing needs you.": func(f *watch.Facts) { f.Sites = f.Sites[:1] },
 		"Judging. No other site is heard; the last one was 26 h ago. 2 things need you.": func(f *watch.Facts) {
 			long := now.Add(-26 * time.Hour)
 			f.Sites = f.Sites[:3]

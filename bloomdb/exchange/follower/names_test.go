@@ -41,3 +41,26 @@ func TestManyNames(t *testing.T) {
 		t.Errorf("%d sites, the one that is heard %v", n, f.origins["fake1"])
 	}
 }
+
+// A site of which nothing is left is forgotten: it was renamed or removed, its data was dropped here,
+// and its keys were deleted from Redis. One that has only just appeared is kept, and so is one with
+// data.
+func TestGoneSiteIsForgotten(t *testing.T) {
+	db, log := openSite(t, "a"), newLog()
+	f := follow(db, log)
+	other := openSite(t, "held")
+	bloomdbtest.Report(t, other, 1)
+	bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, other)...)
+	sealer := &wire.Sealer{Ring: bloomdbtest.Ring}
+	for _, site := range []string{"gone", "held", "fresh"} {
+		h := wire.Head{Type: wire.RecordHeartbeat, Site: site, Epoch: 1, Made: time.Now()}
+		f.receiveHeartbeat(sealer.EncodeRecord(h, make([]byte, 16)), true)
+		if o := f.origins[site]; site != "fresh" { // the time of real news cannot be set
+			o.since, o.heard = o.since.Add(-2*goneFor), o.heard.Add(-2*goneFor)
+		}
+	}
+	look(t, f)
+	if f.origins["gone"] != nil || f.origins["held"] == nil || f.origins["fresh"] == nil {
+		t.Errorf("gone %v, held %v, fresh %v", f.origins["gone"], f.origins["held"], f.origins["fresh"])
+	}
+}

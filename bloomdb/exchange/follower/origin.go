@@ -187,6 +187,16 @@ func (f *Follower) origin(site string) *origin {
 	return o
 }
 
+// goneFor is the silence after which a site has gone that has no heartbeat in Redis. Sites store one
+// every two seconds.
+const goneFor = time.Minute
+
+// hasGone reports whether nothing is left of a site without a heartbeat in Redis: it is silent, and
+// there is no data of it here. It was renamed or removed, and then dropped.
+func (f *Follower) hasGone(o *origin, now time.Time) bool {
+	return f.cursor(o.site) == (streams.Position{}) && now.Sub(o.since) > goneFor && now.Sub(o.heard) > goneFor
+}
+
 // forgetSilent removes the state of the site that has been silent for the longest time, if that
 // is long enough. So a holder of the federation key who has used up all names does not keep new
 // sites out after he has left. The database keeps the site's cursor and data.
@@ -204,12 +214,17 @@ func (f *Follower) forgetSilent(now time.Time) bool {
 	if oldest == "" {
 		return false
 	}
-	f.mu.Lock()
-	delete(f.origins, oldest)
-	f.mu.Unlock()
-	f.metrics.forget(oldest)
-	f.refused.Forget(oldest)
+	f.forget(oldest)
 	return true
+}
+
+// forget removes the state of a site. Its next heartbeat creates it anew.
+func (f *Follower) forget(site string) {
+	f.mu.Lock()
+	delete(f.origins, site)
+	f.mu.Unlock()
+	f.metrics.forget(site)
+	f.refused.Forget(site)
 }
 
 // afterDrop resets the origins to the database's content after a site was dropped, which

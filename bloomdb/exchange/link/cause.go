@@ -22,6 +22,7 @@ const (
 	Disk        Cause = "disk"        // Redis cannot write to its disk
 	Loading     Cause = "loading"     // Redis reads its data after a start
 	Replica     Cause = "replica"     // the server is a read-only replica
+	Lost        Cause = "lost"        // Redis came back empty or with older data
 	Other       Cause = "other"       // see the text of the fault
 )
 
@@ -32,6 +33,7 @@ var words = []struct {
 }{
 	{"WRONGPASS", Password}, {"NOAUTH", Password}, {"ERR invalid password", Password},
 	{"ERR AUTH <password> called without", Password}, {"NOPERM", Rights}, {"OOM", Memory},
+	{"stream does not end where this site left it", Lost}, {"has disappeared from Redis", Lost},
 	{"MISCONF", Disk}, {"LOADING", Loading}, {"READONLY", Replica}, {"MASTERDOWN", Replica},
 }
 
@@ -72,6 +74,7 @@ var advice = map[Cause]string{
 	Disk:        "free space on the disk of Redis",
 	Loading:     "wait until Redis has read its data",
 	Replica:     "name the primary in redis.url, or use Sentinel",
+	Lost:        "no command is needed: each site publishes its reports and counts again, and GAPS returns to 0",
 }
 
 // keyName is the name of a key in Redis at the beginning of an error.

@@ -130,6 +130,7 @@ func TestCauseOf(t *testing.T) {
 		"MISCONF Redis is configured to save RDB snapshots":                                      Disk,
 		"LOADING Redis is loading the dataset in memory":                                         Loading,
 		"READONLY You can't write against a read only replica.":                                  Replica,
+		"snapshot has disappeared from Redis":                                                    Lost,
 		"own news have not come back for 7s":                                                     Unreachable,
 		"EOF":                                                                                    Unreachable,
 		"something else":                                                                         Other,

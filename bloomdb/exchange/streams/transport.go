@@ -28,7 +28,7 @@ const (
 var (
 	// ErrMoved means that a stream does not end where this site left it: Redis lost writes
 	// (restart, failover, FLUSHALL), or another client wrote.
-	ErrMoved = errors.New("stream does not end where this site left it")
+	ErrMoved = errors.New("stream does not end where this site left it: Redis came back empty or with older data, or another client wrote")
 	// ErrSnapshotLost means that the snapshot, or a chunk written for the next one, has
 	// disappeared.
 	ErrSnapshotLost = errors.New("snapshot has disappeared from Redis")

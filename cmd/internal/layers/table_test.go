@@ -238,7 +238,7 @@ var inTests = map[string][]string{
 	"cmd/spambloomd":                {"bloomdb/keyring", "bloomdb/peers", "cmd/internal/manual", "cmd/internal/monitoring", "cmd/spambloomd/e2e/harness", "reporting/client", "reporting/credential", "reporting/trust"},
 	"cmd/spambloomd/dryrun":         {"bloomdb/keyring", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/settings":       {"cmd/spambloomd/e2e/harness"},
-	"cmd/spambloomd/state":          {"cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/state":          {"cmd/spambloomd/e2e/harness", "reporting/desk", "signature"},
 	"cmd/spambloomd/privacy":        {"cmd/internal/config"},
 	"cmd/spambloomd/e2e/mta":        {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/client", "milter", "cmd/spambloomd/e2e/harness", "cmd/spambloomd/e2e/harness/sendmail"},
 	"cmd/spambloomd/e2e/doors":      {"signature", "reporting/api", "cmd/spambloomd/e2e/harness", "cmd/spambloomd/e2e/harness/rspamd"},

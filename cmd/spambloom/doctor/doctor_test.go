@@ -91,6 +91,9 @@ func TestWarnings(t *testing.T) {
 		"other parameters": {(*patient).federation, func(p *patient) {
 			p.sites = &api.SiteList{Sites: []api.Site{{Site: "mx2", Link: &api.Link{Refused: map[string]int64{"parameters": 3}}}}}
 		}, "records of mx2 are refused: it has other parameters"},
+		"only dropped sites": {(*patient).federation, func(p *patient) {
+			p.sites = &api.SiteList{Sites: []api.Site{{Site: "mx1", State: api.StateSelf}, {Site: "mx2", State: api.StateDropped}}}
+		}, "no report of another site has an effect here: mx2 is dropped"},
 		"another federation key": {(*patient).federation, func(p *patient) {
 			p.sites = &api.SiteList{RedisFault: "a fault that the finding on Redis has", Notes: []string{"mx7 uses this Redis with another federation key"}}
 		}, "mx7 uses this Redis with another federation key"},
@@ -112,6 +115,20 @@ func TestWarnings(t *testing.T) {
 				t.Errorf("%+v, want %q", found, c.want)
 			}
 		})
+	}
+}
+
+// Ignored sites do not count as sites in use, and are named.
+func TestIgnoredSites(t *testing.T) {
+	p := &patient{config: config.Default(), state: t.TempDir(), status: &api.Status{}}
+	p.config.Redis.URL = "redis://127.0.0.1/0"
+	p.sites = &api.SiteList{Sites: []api.Site{
+		{Site: "mx1", State: api.StateSelf}, {Site: "mx2", State: api.StateHeard}, {Site: "mx3", State: api.StateDropped}, {Site: "mx4", State: api.StateMuted},
+	}}
+	found := p.federation()
+	if len(found) != 1 || found[0].State != finding.OK || !strings.HasPrefix(found[0].Text, "other sites in use: 1; ") ||
+		!strings.HasSuffix(found[0].Text, "; ignored here: mx3 is dropped, mx4 is muted (spambloom mute --undo SITE)") {
+		t.Errorf("%+v", found)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
 	"github.com/spambloom/spambloom/cmd/spambloom/finding"
 	"github.com/spambloom/spambloom/cmd/spambloom/format"
+	"github.com/spambloom/spambloom/reporting/api"
 )
 
 // clock checks the kernel's clock, and whether the daemon trusts it.
@@ -116,14 +117,35 @@ func (p *patient) federation() (results []finding.Finding) {
 			results = append(results, finding.Bad("sites", "make period, keep, capacity and max_error_per_mail in [reports] the same on all sites", "records of %s are refused: it has other parameters", s.Site))
 		}
 	}
+	others, ignored := p.ignored()
+	if len(ignored) > 0 && len(ignored) == others {
+		results = append(results, finding.Bad("sites", "spambloom mute --undo SITE", "no report of another site has an effect here: %s", strings.Join(ignored, ", ")))
+	}
 	if len(results) == 0 {
 		trust := fmt.Sprintf("%d [[peer]] with full trust, %d with votes", full, voters)
 		if len(p.config.Peers) == 0 {
 			trust = "without any [[peer]], every site with the federation key is fully trusted"
 		}
-		results = append(results, finding.Good("sites", "other sites known: %d; %s", max(0, len(p.sites.Sites)-1), trust))
+		if len(ignored) > 0 {
+			trust += "; ignored here: " + strings.Join(ignored, ", ") + " (spambloom mute --undo SITE)"
+		}
+		results = append(results, finding.Good("sites", "other sites in use: %d; %s", others-len(ignored), trust))
 	}
 	return results
+}
+
+// ignored returns the number of other sites, and those of them that are muted or dropped here.
+func (p *patient) ignored() (others int, ignored []string) {
+	for _, s := range p.sites.Sites {
+		if s.State == api.StateSelf {
+			continue
+		}
+		others++
+		if s.IsIgnored() {
+			ignored = append(ignored, s.Site+" is "+s.State)
+		}
+	}
+	return others, ignored
 }
 
 // disk compares the size that the state folder can grow to with the room that is left.

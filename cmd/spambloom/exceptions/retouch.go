@@ -29,14 +29,14 @@ If users reported the message by mistake, use revoke instead: it acts on all sit
 costs no other report. Use retouch if nobody reported the message, because a Bloom
 filter errs now and then, or if only this site wants to receive it.
 
-In every generation that lists one of the message's signatures, retouch masks one bit,
+In every period that lists one of the message's signatures, retouch masks one bit,
 whichever site set it. Other reported signatures may need the same bit, and are then
 missed too. retouch prints the expected number of such losses first; --dry-run prints
 nothing else. Then it asks on a terminal; without a terminal, --yes is required.
 
-A later report by another site does not list the message again in a masked generation.
-A report in another generation does, for example one of next week. So does a report of
-this site. The masks expire with their generations ([reports] period and keep).
+A later report by another site does not list the message again in a masked period.
+A report in another period does, for example one of next week. So does a report of
+this site. The masks expire with their periods ([reports] period and keep).
 
 Exit codes:
   0   all messages are done, including those that nothing lists
@@ -210,7 +210,7 @@ func showRetouching(c *verb.CLI, name verb.MessageName, r api.Retouching, done, 
 	}
 	return c.Print(fmt.Sprintf("%s: %s\n", name, r.Verdict) + format.Columns(func(table io.Writer) {
 		for _, l := range r.Listings {
-			fmt.Fprintf(table, "  %s\tgeneration %d, from %s\texpected loss %.2f\n", l.ID, l.Generation, format.Instant(l.Start), l.Loss)
+			fmt.Fprintf(table, "  %s\tperiod %d, from %s\texpected loss %.2f\n", l.ID, l.Generation, format.Instant(l.Start), l.Loss)
 		}
 	}))
 }
@@ -233,7 +233,7 @@ func listRetouched(ctx context.Context, c *verb.CLI, names []string, flags retou
 // retouchedTable formats retouched signatures as a table.
 func retouchedTable(signatures []api.RetouchedKey) string {
 	return format.Columns(func(table io.Writer) {
-		fmt.Fprintln(table, "SIGNATURE\tGENERATION\tFROM\tRETOUCHED")
+		fmt.Fprintln(table, "SIGNATURE\tPERIOD\tFROM\tRETOUCHED")
 		for _, k := range signatures {
 			fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", k.ID, k.Generation, format.Instant(k.Start), format.Instant(k.At))
 		}

@@ -20,9 +20,10 @@ const inviteHelp = `invite prints one line by which another site joins the feder
 
 The other site makes a request first, with spambloom join. Its administrator sends it to
 you, and you send back the line that invite prints; mail will do. The line contains the
-federation key, which only the site of the request can read. Compare the fingerprint that
-invite shows with the one that join has shown there: otherwise somebody on the way could
-have put another request in its place.
+federation key, which only the site of the request can read. Compare the fingerprint of the
+other site that invite shows with the one that join has shown there: otherwise somebody on
+the way could have put another request in its place. invite also prints the fingerprint of
+this site, which join shows there before it asks.
 
 Without a request, invite prints a line without the federation key. It names the Redis,
 this site's key and the parameters, and join answers it with a request.
@@ -104,7 +105,7 @@ func invite(streams verb.Streams, request string, flags inviteFlags) error {
 	if err := streams.Print(line + "\n"); err != nil {
 		return err
 	}
-	streams.Note("hint", "the other site runs: spambloom join, and this line")
+	streams.Note("hint", fmt.Sprintf("the other site runs: spambloom join, and this line; join shows there the fingerprint of %s, which is %s", s.name, s.peer().Fingerprint()))
 	return nil
 }
 
@@ -186,6 +187,9 @@ func (s *site) answer(streams verb.Streams, i *invitation.Invitation, line strin
 			return fault(err)
 		}
 		file.New = []byte(text)
+	}
+	for _, w := range s.ignored(r.Name) {
+		streams.Note("warning", w)
 	}
 	streams.Show(file.Diff(show))
 	question := fmt.Sprintf("give the federation key to %s, fingerprint %s?", r.Name, r.Fingerprint())

@@ -20,14 +20,16 @@ Without a line, join prints a request. Send it to the administrator of a member,
 answers with the line that spambloom invite prints. Mail will do: nothing in either line
 is secret. Send the fingerprint that join shows over another channel, such as the telephone.
 
-With that line, join shows what it would change in the configuration, asks, and does it:
+With that line, join shows the fingerprint of the member, which spambloom invite has shown
+there, and what it would change in the configuration, asks, and does it:
 the federation key, redis.url, the values in [reports] that must be the same on all
 sites, and the [[peer]] tables of the member and its peers. The change takes effect when
 the daemon is restarted.
 
-This site keeps its reports. The key that it has used becomes the previous one, and both
-are in use until the last report under the old one expires (contrib/federation.md). The
-member may have run alone for any time, too, and the order of the steps does not matter.
+This site keeps its reports, and the other sites receive them, too. The key that it has used
+becomes the previous one, and both are in use until the last report under the old one
+expires (contrib/federation.md). The member may have run alone for any time, too, and the
+order of the steps does not matter.
 
 Given a line without the federation key, join checks it and prints a request. Doing the
 same again changes nothing.
@@ -117,14 +119,21 @@ func (s *site) unseal(i *invitation.Invitation) (invitation.Secret, error) {
 
 // carryOut shows the changes, asks, and makes them.
 func (s *site) carryOut(p *plan, streams verb.Streams, i *invitation.Invitation, yes bool) error {
+	for _, w := range s.ignored(namesOf(i)...) {
+		streams.Note("warning", w)
+	}
 	if p.isEmpty() {
 		return streams.Print(fmt.Sprintf("%s: already a member of the federation %s; nothing to change\n", s.name, i.Federation))
 	}
 	if err := streams.Print(p.diff()); err != nil {
 		return err
 	}
-	if err := streams.Confirm(fmt.Sprintf("join the federation of %s, fingerprint %s?", i.Name, i.Fingerprint()), yes); err != nil {
+	question := fmt.Sprintf("join the federation of %s, fingerprint %s (spambloom invite has shown it there)?", i.Name, i.Fingerprint())
+	if err := streams.Confirm(question, yes); err != nil {
 		return err
+	}
+	if yes {
+		streams.Note("hint", fmt.Sprintf("the line is from %s; compare the fingerprint that invite has shown there: %s", i.Name, i.Fingerprint()))
 	}
 	if err := p.write(); err != nil {
 		return err
@@ -132,8 +141,20 @@ func (s *site) carryOut(p *plan, streams verb.Streams, i *invitation.Invitation,
 	for _, w := range p.warnings {
 		streams.Note("warning", w)
 	}
+	if p.rollsOver {
+		streams.Note("hint", "after the restart, the other sites receive the reports of this site too. They do not receive reports that it has from elsewhere, and counts; these stay here until they expire. Declare the messages of spambloom never --list again")
+	}
 	streams.Note("hint", "now run: "+restartHint(s.file.Path)+" && spambloom sites")
 	return nil
+}
+
+// namesOf returns the names of the sites of an invitation.
+func namesOf(i *invitation.Invitation) []string {
+	names := []string{i.Name}
+	for _, p := range i.Peers {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 // request prints the request of this site.

@@ -24,6 +24,7 @@ type plan struct {
 	keyPath string // new file of the federation key; "": none
 	keyLike string // file whose owner the new one gets
 
+	rollsOver bool   // the key in use becomes the previous one
 	protected string // sentence about the new rights of the configuration; "": they remain
 	warnings  []string
 }
@@ -100,7 +101,7 @@ func (s *site) keyChanges(p *plan) ([]config.Change, error) {
 	p.keyPath = filepath.Join(filepath.Dir(s.files.Federation), "federation-"+keyring.ID(p.key)+".key")
 	changes := []config.Change{{Key: "site.federation_key", Value: p.keyPath}}
 	if currentErr == nil { // else the site has not started yet, and has no reports
-		p.keyLike = s.files.Federation
+		p.keyLike, p.rollsOver = s.files.Federation, true
 		changes = append(changes, config.Change{Key: "site.previous_federation_key", Value: s.files.Federation})
 	}
 	held, err := keyring.ReadKey(p.keyPath)
@@ -130,7 +131,7 @@ func (s *site) previousFault(key [32]byte) error {
 	return &verb.Fault{
 		Code: verb.Data,
 		Err:  fmt.Errorf("this site is already changing its federation key, and cannot have three: previous_federation_key is %s", s.files.Previous),
-		Hint: "spambloom status --json shows as previous_until when the old key may be removed from " + s.file.Path + "; earlier, its reports are lost",
+		Hint: "spambloom status --json shows as previous_until when the old key may be removed from " + s.file.Path + "; earlier, reports of sites that have only that key are lost",
 	}
 }
 

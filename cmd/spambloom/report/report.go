@@ -309,7 +309,7 @@ func showReceipt(c *verb.CLI, name verb.MessageName, p parcel) error {
 		return c.Print(fmt.Sprintf("%s: queued; %v\n", name, p.queued))
 	}
 	if p.receipt.Offer == "retouch" {
-		c.Notify("hint", name.String()+": it was revoked before and is listed again; spambloom retouch clears it for good, on this site")
+		c.Notify("hint", fmt.Sprintf("%s: others listed it again after an earlier revocation. An administrator decides it for this site: spambloom settle wanted FILE, or, without an end, spambloom never FILE", name))
 	}
 	return c.Print(receiptLine(name, p.receipt))
 }

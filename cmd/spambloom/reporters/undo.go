@@ -155,8 +155,14 @@ func confirmedUndo(ctx context.Context, c *verb.CLI, daemon *client.Client, by s
 	return nil
 }
 
+// settler is the reporter whose reports and revocations are what administrators settled.
+const settler = "settled:"
+
 // undoneText describes what was done, or would be done.
 func undoneText(by string, since time.Time, u api.Undone, dryRun bool) string {
+	if by == settler {
+		by = "settled by administrators"
+	}
 	if u.Reports+u.Revocations == 0 {
 		return fmt.Sprintf("%s: no report or revocation since %s counts\n", by, format.Instant(since))
 	}

@@ -20,7 +20,7 @@ import (
 
 const sitesHelp = `sites shows the state of this site and of every other site of the federation.
 
-STATE    heard; silent (no record for a minute, or never); loading (its snapshot is
+STATE    heard; silent (no record for a minute, or never); loading (its earlier data is
          being read); capped (over its [[peer]] caps, until the period ends); clock
          (its clock is more than an hour off; records from the future are pending);
          stale (it runs on an older state folder, see below); muted; dropped; ignored
@@ -40,6 +40,9 @@ backup. Its records are refused. It recovers by itself if another site still has
 newer heartbeat. If it remains stale for minutes, delete its data here:
 
   spambloom drop SITE && spambloom mute --undo SITE
+
+A muted or dropped site is ignored, also if it is invited again. Below the table stands
+how to use its reports again, or how to remove the name of a site that has gone.
 
 Warnings below the table are the reasons why other sites are not heard: redis.url is not
 set, a fault of Redis and what to do about it, or sites that use the same Redis with
@@ -80,12 +83,30 @@ func sites(ctx context.Context, c *verb.CLI, asJSON bool) error {
 	if list.RedisFault != "" {
 		defer c.Notify("warning", "Redis: "+list.RedisFault)
 	}
-	for _, s := range list.Sites {
-		if s.State == api.StateStale {
-			defer c.Notify("warning", fmt.Sprintf("%s runs on an older state folder, and its records are refused. If this lasts: spambloom drop %[1]s && spambloom mute --undo %[1]s", s.Site))
+	for _, s := range slices.Backward(list.Sites) {
+		if kind, text := siteNotice(s, time.Now()); text != "" {
+			defer c.Notify(kind, text)
 		}
 	}
 	return verb.PrintList(c, asJSON, list.Sites, func(sites []api.Site) string { return siteTable(sites, time.Now()) })
+}
+
+// publishing is the age of a site's latest record up to which it is in use somewhere.
+const publishing = time.Minute
+
+// siteNotice returns what an administrator can do about a site in its state, and the kind of that
+// notice; empty: nothing.
+func siteNotice(s api.Site, now time.Time) (kind, text string) {
+	publishes := s.Link != nil && s.Heard != nil && now.Sub(*s.Heard) < publishing
+	switch {
+	case s.State == api.StateStale:
+		return "warning", fmt.Sprintf("%s runs on an older state folder, and its records are refused. If this lasts: spambloom drop %[1]s && spambloom mute --undo %[1]s", s.Site)
+	case s.IsIgnored() && publishes:
+		return "hint", fmt.Sprintf("%s is %s here, so its reports have no effect; to use them again: spambloom mute --undo %[1]s", s.Site, s.State)
+	case s.State == api.StateDropped:
+		return "hint", fmt.Sprintf("%s is dropped, and publishes nothing; if it has gone, delete its keys in Redis (contrib/backup.md), and remove its name here: spambloom mute --undo %[1]s", s.Site)
+	}
+	return "", ""
 }
 
 // siteTable formats the sites as a table.
@@ -103,7 +124,7 @@ func stateText(s api.Site) string {
 	switch {
 	case s.State == api.StateClock && s.Link != nil:
 		return fmt.Sprintf("clock %+.1f h", s.SkewSeconds/3600)
-	case s.State == api.StateLoading && s.Link != nil:
+	case s.State == api.StateLoading && s.Link != nil && s.ChunksOf > 0:
 		return fmt.Sprintf("loading %d/%d", s.Chunks, s.ChunksOf)
 	}
 	return s.State

@@ -185,6 +185,9 @@ func statusText(s api.Status, now time.Time, d detail) string {
 func siteLines(table io.Writer, s api.Status, d detail) {
 	db := s.Database
 	fmt.Fprintf(table, "site\t%s\n", db.Site)
+	if p := db.Previous; p != nil && db.PreviousUntil != nil {
+		fmt.Fprintf(table, "previous key\t%s; remove previous_federation_key after %s\n", p.KeyID, format.Instant(*db.PreviousUntil))
+	}
 	fmt.Fprintf(table, "version\t%s\n", s.Version)
 	if o := s.Overview; o != nil && o.Resident > 0 {
 		fmt.Fprintf(table, "memory\t%s of at most %s\n", format.Size(o.Resident), format.Size(o.MostMemory))
@@ -197,6 +200,9 @@ func siteLines(table io.Writer, s api.Status, d detail) {
 	}
 	if n := db.Never; n.Entries > 0 {
 		fmt.Fprintf(table, "never-list\t%s; %s prevented since the start\n", format.Plural(n.Entries, "message"), format.Plural(n.Spared, "spam verdict"))
+	}
+	if ignored := ignoredSites(db); len(ignored) > 0 {
+		fmt.Fprintf(table, "ignored\t%s: %s; to use its reports again: spambloom mute --undo SITE\n", format.Plural(len(ignored), "site"), strings.Join(ignored, ", "))
 	}
 	fmt.Fprintf(table, "reports\t%d kept, from %s\n", s.Reports.Reports, format.Plural(s.Reports.Reporters, "reporter"))
 	for _, fault := range []string{db.Error, s.Reports.Error} {
@@ -218,6 +224,20 @@ func siteLines(table io.Writer, s api.Status, d detail) {
 	for _, f := range damaged {
 		fmt.Fprintf(table, "damaged\t%s is not used; missing: %s\n", f.Name, f.Cost)
 	}
+}
+
+// ignoredSites returns the muted and dropped sites.
+func ignoredSites(db bloomdb.Status) (list []string) {
+	for _, s := range db.Sites {
+		text := s.Site + " (muted)"
+		if s.Dropped {
+			text = s.Site + " (dropped)"
+		}
+		if s.Muted && !slices.Contains(list, text) { // a site may have several epochs
+			list = append(list, text)
+		}
+	}
+	return list
 }
 
 // falsePositives puts the error estimate in words, and with all details as a number.
@@ -253,7 +273,7 @@ func internalLines(table io.Writer, db bloomdb.Status) {
 func filterTables(b *strings.Builder, db bloomdb.Status) {
 	b.WriteByte('\n')
 	table := format.NewTable(b)
-	fmt.Fprintln(table, "FILTER\tGENERATION\tFROM\tFILL\tFALSE MATCH\tMEMORY")
+	fmt.Fprintln(table, "FILTER\tPERIOD\tFROM\tFILL\tFALSE MATCH\tMEMORY")
 	if len(db.Filters) == 0 {
 		fmt.Fprintln(table, "none yet: no mail was counted, and no report made a message spam")
 	}

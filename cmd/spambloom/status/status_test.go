@@ -42,3 +42,39 @@ func TestStatusNamesShares(t *testing.T) {
 		t.Errorf("no shares in\n%s", text)
 	}
 }
+
+// During a change of the federation key, the status names the previous key, and until when it is
+// needed.
+func TestStatusNamesPreviousKey(t *testing.T) {
+	until := time.Date(2026, 12, 31, 0, 0, 0, 0, time.UTC)
+	s := api.Status{Overview: &overview.Overview{}, Database: bloomdb.Status{Previous: &bloomdb.Status{KeyID: "00112233aabbccdd"}, PreviousUntil: &until}}
+	if text := statusText(s, until, todayOnly); !regexp.MustCompile(`(?m)^previous key +00112233aabbccdd; remove previous_federation_key after 2026-12-31 00:00 UTC$`).MatchString(text) {
+		t.Errorf("no previous key in\n%s", text)
+	}
+	if text := statusText(api.Status{Overview: &overview.Overview{}}, until, todayOnly); strings.Contains(text, "previous key") {
+		t.Errorf("a previous key in\n%s", text)
+	}
+}
+
+// What an administrator can do about a site depends on its state, and on whether it publishes.
+func TestNoticeOfSite(t *testing.T) {
+	now := time.Now()
+	lately, long := now.Add(-time.Second), now.Add(-time.Hour)
+	for _, c := range []struct {
+		site       api.Site
+		kind, text string
+	}{
+		{api.Site{Site: "mx2", State: api.StateDropped, Link: &api.Link{Heard: &lately}}, "hint", "mx2 is dropped here, so its reports have no effect"},
+		{api.Site{Site: "mx2", State: api.StateMuted, Link: &api.Link{Heard: &lately}}, "hint", "spambloom mute --undo mx2"},
+		{api.Site{Site: "mx2", State: api.StateDropped, Link: &api.Link{Heard: &long}}, "hint", "remove its name here: spambloom mute --undo mx2"},
+		{api.Site{Site: "mx2", State: api.StateDropped}, "hint", "delete its keys in Redis"},
+		{api.Site{Site: "mx2", State: api.StateStale}, "warning", "spambloom drop mx2 && spambloom mute --undo mx2"},
+		{api.Site{Site: "mx2", State: api.StateMuted}, "", ""},
+		{api.Site{Site: "mx2", State: api.StateHeard, Link: &api.Link{Heard: &lately}}, "", ""},
+	} {
+		kind, text := siteNotice(c.site, now)
+		if kind != c.kind || !strings.Contains(text, c.text) {
+			t.Errorf("%s: %s %q, want %s %q", c.site.State, kind, text, c.kind, c.text)
+		}
+	}
+}

@@ -49,8 +49,8 @@ func ExplainCommand(c *verb.CLI) *cobra.Command {
 		Long: `explain shows why a message has its verdict, or whether and why two messages match.
 
 For each message it asks the daemon for the verdict and the evidence: the signatures
-that were reported or revoked, by which site and in which generation (a period of
-time; the oldest one expires), and how often each site has seen the message. Under the
+that were reported or revoked, by which site and in which period (reports.period and
+bulk.period; the oldest one expires), and how often each site has seen the message. Under the
 verdict it names the weight that is missing for another one, and the sites whose latest
 reports may be missing here.
 
@@ -143,7 +143,7 @@ func explanationText(name verb.MessageName, x explanation) string {
 			fmt.Fprintf(table, "    revoked\t%s\t%s\n", trail.Site, period(trail))
 		}
 		for _, c := range t.Contested {
-			fmt.Fprintf(table, "    contested\teverywhere\t%s\t%s\n", period(api.Trail{Generation: c.Generation, Start: c.Start}), turns(c))
+			fmt.Fprintf(table, "    changed\teverywhere\t%s\t%s\n", period(api.Trail{Generation: c.Generation, Start: c.Start}), turns(c))
 		}
 		for _, vote := range t.Votes {
 			fmt.Fprintf(table, "    voted\t%s\t%s\n", vote.Site, voted(vote))
@@ -180,7 +180,7 @@ func turns(c api.ContestedTrail) string {
 	case c.Changes > 5:
 		words = append(words, "...", last)
 	}
-	return fmt.Sprintf("%s: %s in this generation", strings.Join(words, ", "), format.Plural(c.Changes, "change"))
+	return fmt.Sprintf("%s: %s in this period", strings.Join(words, ", "), format.Plural(c.Changes, "change"))
 }
 
 // voted returns the time of a site's vote.
@@ -236,5 +236,5 @@ func burstText(b api.Burst) string {
 }
 
 func period(t api.Trail) string {
-	return fmt.Sprintf("generation %d, from %s", t.Generation, format.Instant(t.Start))
+	return fmt.Sprintf("period %d, from %s", t.Generation, format.Instant(t.Start))
 }

@@ -18,7 +18,7 @@ func sketchText(w io.Writer, t api.SketchTrace) {
 	}
 	fmt.Fprintf(w, "  %s: resembles these\n", why.Kind(t.Kind))
 	row := func(action string, t api.SketchTrail) {
-		period := fmt.Sprintf("generation %d, from %s", t.Generation, format.Instant(t.Start))
+		period := fmt.Sprintf("period %d, from %s", t.Generation, format.Instant(t.Start))
 		fmt.Fprintf(w, "    %s\t%s\t%s\t%s: %s\n", action, t.Site, period, t.ID, why.Likeness(t, action))
 	}
 	for _, trail := range t.Spam {

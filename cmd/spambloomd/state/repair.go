@@ -151,6 +151,9 @@ func (r *repairing) restore(db *bloomdb.DB) error {
 		}
 		return err
 	})
+	if err == nil {
+		err = db.Relisted()
+	}
 	fmt.Fprintf(r.out, "restored from the ledger: %d reports, %d revocations\n", listed, revoked)
 	return errors.Join(err, reports.Close())
 }

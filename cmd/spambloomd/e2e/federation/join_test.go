@@ -1,6 +1,7 @@
 package federation
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,8 +67,8 @@ func (m *member) restart() {
 	m.Start()
 }
 
-// expectJoined checks that each site has the reports that both make from now on, and that
-// neither has lost one of its own.
+// expectJoined checks that each site has all reports that either has ever made, and those that
+// both make from now on.
 func expectJoined(t *testing.T, sites ...*member) {
 	t.Helper()
 	for _, from := range sites {
@@ -76,6 +77,9 @@ func expectJoined(t *testing.T, sites ...*member) {
 		latest := from.reports[len(from.reports)-1]
 		for _, to := range sites {
 			testenv.Eventually(t, to.Name+" receives a report of "+from.Name, func() bool { return to.Lists(t, latest) })
+			for i, r := range from.reports {
+				testenv.Eventually(t, fmt.Sprintf("%s receives report %d of %s", to.Name, i, from.Name), func() bool { return to.Lists(t, r) })
+			}
 		}
 	}
 }

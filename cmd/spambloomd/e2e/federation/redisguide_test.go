@@ -40,15 +40,20 @@ func newGuidedRedis(t *testing.T) *guidedRedis {
 	return r
 }
 
-// block returns a block of the page for this Redis, which is no service of the machine.
+// block returns a block of redis.md for this Redis, which is no service of the machine.
 func (r *guidedRedis) block(first string) string {
 	r.t.Helper()
 	r.blocks++
+	return r.here(harness.PageBlock(r.t, "redis.md", first))
+}
+
+// here returns commands of a page for this Redis.
+func (r *guidedRedis) here(commands string) string {
 	return strings.NewReplacer("/etc/redis", r.dir, "/etc/spambloom/redis-ca.pem", filepath.Join(r.dir, "site-ca.pem"),
 		"redis.example.org:6379", fmt.Sprintf("localhost:%d", r.port), "-h redis.example.org -p 6379", fmt.Sprintf("-h localhost -p %d", r.port),
 		"redis.example.org", "localhost", "tls-port 6379", fmt.Sprintf("tls-port %d", r.port), "bind * -::*", "bind 127.0.0.1",
 		"chown -R redis:", "chown -R $(id -un):", " && systemctl restart redis-server", "",
-		"rediss://spambloom:PASSWORD@redis.example.org:6379/0", r.url).Replace(harness.PageBlock(r.t, "redis.md", first))
+		"rediss://spambloom:PASSWORD@redis.example.org:6379/0", r.url).Replace(commands)
 }
 
 // setURL takes the URL that commands of the page print.
@@ -93,6 +98,18 @@ func (r *guidedRedis) stop() {
 	}
 }
 
+// empty restarts Redis without its data.
+func (r *guidedRedis) empty() {
+	r.t.Helper()
+	r.stop()
+	for _, name := range []string{"appendonlydir", "dump.rdb"} {
+		if err := os.RemoveAll(filepath.Join(r.dir, name)); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	r.start()
+}
+
 // configure writes redis.conf with a line replaced.
 func (r *guidedRedis) configure(old, new string) {
 	r.t.Helper()
@@ -113,7 +130,7 @@ func TestRedisRestart(t *testing.T) {
 	redis.start()
 	a, b := newMember(t, "a", ""), newMember(t, "b", "").runAlone()
 	redis.sh(redis.block("install -m 644"))
-	settings := redis.block("[redis]")
+	settings := "[redis]\n" + redis.block("url = ")
 	a.Overlay(t, settings)
 	closed, _, _ := strings.Cut(redis.block("chgrp spambloom"), "\n") // TestGuide runs both lines, where there is such a group
 	redis.sh(strings.NewReplacer("chgrp spambloom", "chgrp nogroup", "/etc/spambloom", a.Dir).Replace(closed))
@@ -155,6 +172,12 @@ func TestRedisRestart(t *testing.T) {
 	redis.start()
 	expectJoined(t, a, b)
 	testenv.Eventually(t, "no fault is shown", func() bool { return !strings.Contains(a.CLI("sites").Stderr, "Redis:") })
+
+	redis.empty()
+	testenv.Eventually(t, "the log names the loss", func() bool {
+		return strings.Contains(a.Log(), `"cause":"lost"`) && strings.Contains(a.Log(), "Redis came back empty or with older data")
+	})
+	expectJoined(t, a, b)
 
 	redis.changePassword(a, b)
 	if all := strings.Count(harness.GuidePage(t, "redis.md"), "\n```") / 2; redis.blocks != all {

@@ -68,7 +68,7 @@ var inOrder = []documented{
 
 	{"spambloom status", "", 0, "This site works alone."},
 	{"spambloom status --all", "", 0, "This site works alone."},
-	{"spambloom status --filters", "", 0, "GENERATION"},
+	{"spambloom status --filters", "", 0, "PERIOD"},
 	{"spambloom status --json", "", 0, `"site":"mx1"`},
 	{"spambloom sites", "", 0, ""},
 	{"spambloom doctor", "spambloom doctor -c CONFIG --data STATE", ofMachine, "OK"},
@@ -77,7 +77,7 @@ var inOrder = []documented{
 	{"spambloom backup /var/backups/before-renaming.tar", "", 0, ""},
 	{"spambloom backup -", "", 0, "backup.json"},
 	{"spambloom token store1.example.org", "", 0, "store1.example.org"},
-	{"spambloom keygen --federation /etc/spambloom/federation-2.key", "", 0, ""},
+	{"spambloom keygen --federation /var/lib/spambloom/federation-2.key", "", 0, ""},
 	{"spambloom keygen --public", "spambloom keygen --public STATE/site.key", 0, "[[peer]]"},
 	{"spambloom keygen --public FILE", "spambloom keygen --public STATE/site.key", 0, "[[peer]]"},
 	{"spambloom join", "spambloom join -c CONFIG --data STATE", 0, "spambloom-request-1:"},
@@ -98,6 +98,8 @@ var elsewhere = map[string]string{
 	"spambloom invite --with-password spambloom-request-1:...": "TestGuide",
 	"spambloom join spambloom-invitation-1:...":                "TestJoinAfterRunningAlone",
 	"spambloom drop mx1":                                       "TestRename",
+	"spambloom drop --yes mx1":                                 "TestRename",
+	"spambloom drop --yes mx2":                                 "TestCommandsForRedis",
 	"spambloom mute --undo mx1":                                "TestRename",
 	"spambloom drop mx2":                                       "TestRename",
 	"spambloom mute --undo mx2":                                "TestRename",
@@ -203,7 +205,7 @@ func newDocumentsSite(t *testing.T) (run func(documented)) {
 	var id string
 	return func(d documented) {
 		t.Helper()
-		here := strings.NewReplacer("/usr/share/doc/spambloom/", "", "/var/backups", ".", "/etc/spambloom", ".",
+		here := strings.NewReplacer("/usr/share/doc/spambloom/", "", "/var/backups", ".", "/etc/spambloom", ".", "/var/lib/spambloom", ".",
 			"CONFIG", filepath.Join(s.Dir, "spambloom.toml"), "STATE", filepath.Join(s.Dir, "state"), "ID", id)
 		args := d.args
 		if args == "" {

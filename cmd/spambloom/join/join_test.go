@@ -1,0 +1,112 @@
+package join
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// trial is a site that joins, or lets another one join.
+type trial struct {
+	t *testing.T
+	verb.Place
+	errs string // output of the last verb
+}
+
+func newTrial(t *testing.T, name string) *trial {
+	t.Helper()
+	dir := testenv.Dir(t)
+	s := &trial{t: t, Place: verb.Place{Config: filepath.Join(dir, "spambloom.toml"), Data: dir}}
+	text := fmt.Sprintf("[site]\nname = %q\n[redis]\nurl = \"redis://10.0.0.1:6379/0\"\n", name)
+	testenv.Check(t, os.WriteFile(s.Config, []byte(text), 0o600))
+	key, err := keyring.New()
+	testenv.Check(t, err)
+	testenv.Check(t, keyring.WriteKey(filepath.Join(dir, "federation.key"), key))
+	return s
+}
+
+// run runs a verb, which must succeed, and returns the line that it prints.
+func (s *trial) run(do func(verb.Streams) error) string {
+	s.t.Helper()
+	var out, errs bytes.Buffer
+	err := do(verb.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
+	if s.errs = errs.String(); err != nil {
+		s.t.Fatalf("%v\n%s", err, s.errs)
+	}
+	return strings.TrimSpace(out.String())
+}
+
+func (s *trial) join(line string) string {
+	s.t.Helper()
+	return s.run(func(out verb.Streams) error { return join(out, line, joinFlags{Place: s.Place, yes: true}) })
+}
+
+func (s *trial) invite(request string) string {
+	s.t.Helper()
+	return s.run(func(out verb.Streams) error { return invite(out, request, inviteFlags{Place: s.Place, yes: true}) })
+}
+
+func (s *trial) fingerprint() string {
+	s.t.Helper()
+	opened, err := open(s.Place)
+	testenv.Check(s.t, err)
+	return opened.peer().Fingerprint()
+}
+
+// Both administrators see both fingerprints, so each can compare that of the other.
+func TestFingerprintsCanBeCompared(t *testing.T) {
+	mx1, mx2 := newTrial(t, "mx1"), newTrial(t, "mx2")
+	request := mx2.join("")
+	if !strings.Contains(mx2.errs, mx2.fingerprint()) {
+		t.Errorf("join shows its own fingerprint nowhere: %s", mx2.errs)
+	}
+	line := mx1.invite(request)
+	for name, s := range map[string]*trial{"mx1": mx1, "mx2": mx2} {
+		if !strings.Contains(mx1.errs, s.fingerprint()) {
+			t.Errorf("invite lacks the fingerprint of %s: %s", name, mx1.errs)
+		}
+	}
+	mx2.join(line)
+	if !strings.Contains(mx2.errs, mx1.fingerprint()) {
+		t.Errorf("join lacks the fingerprint of mx1: %s", mx2.errs)
+	}
+	if !strings.Contains(mx2.errs, "receive the reports of this site") {
+		t.Errorf("join does not say what others receive: %s", mx2.errs)
+	}
+}
+
+// A site that is ignored here, and is invited or joined, would exchange without effect: both verbs
+// name the command that changes that.
+func TestIgnoredSiteIsNamed(t *testing.T) {
+	for _, c := range []struct {
+		muted []folder.MutedSite
+		want  string
+	}{
+		{[]folder.MutedSite{{Site: "other", Dropped: true, Since: 1790000000}}, "other was dropped here on 2026-09-21, so this site will not read its reports; to read them again: spambloom mute --undo other"},
+		{[]folder.MutedSite{{Site: "other", Since: 1790000000}}, "other was muted here on 2026-09-21, so its reports have no effect; to use them again: spambloom mute --undo other"},
+		{[]folder.MutedSite{{Site: "stranger", Dropped: true}}, ""},
+	} {
+		for _, joins := range []bool{false, true} {
+			here, other := newTrial(t, "here"), newTrial(t, "other")
+			key, err := keyring.ReadKey(filepath.Join(here.Data, "federation.key"))
+			testenv.Check(t, err)
+			testenv.Check(t, folder.Identity{Version: folder.IdentityVersion, Site: "here", KeyID: keyring.ID(key), Muted: c.muted}.Write(here.Data))
+			if joins {
+				here.join(other.invite(here.join("")))
+			} else {
+				here.invite(other.join(""))
+			}
+			if warned := strings.Contains(here.errs, "spambloom: warning: "); warned != (c.want != "") || !strings.Contains(here.errs, c.want) || strings.Contains(here.errs, "stranger") {
+				t.Errorf("joins %v, %+v: %s", joins, c.muted, here.errs)
+			}
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package state
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/spambloomd/exit"
+	"github.com/spambloom/spambloom/reporting/ledger"
+)
+
+// relistStep is the time between two calls of progress.
+const relistStep = 5 * time.Second
+
+// Relist lists the reports of the ledger under a federation key that is new here, so that the
+// sites with that key receive them. It calls progress every few seconds. If it is interrupted, the
+// next start does it again.
+func (st *State) Relist(log *slog.Logger, progress func()) error {
+	if !st.DB.MustRelist() {
+		return nil
+	}
+	listed, revoked, full := 0, 0, 0
+	told := time.Now()
+	begin := told
+	progress()
+	err := st.Reports.Standing(func(s ledger.Standing) error {
+		if time.Since(told) > relistStep {
+			told = time.Now()
+			progress()
+		}
+		kept, err := st.DB.Relist(s.Set, bloomdb.Class(s.Class), s.Revoked, s.At)
+		switch {
+		case errors.Is(err, bloomdb.ErrFull):
+			full++
+			return nil
+		case kept && s.Revoked:
+			revoked++
+		case kept:
+			listed++
+		}
+		return err
+	})
+	if err == nil {
+		err = st.DB.Relisted()
+	}
+	if err != nil {
+		return &exit.Failure{Code: exit.IOErr, Err: err}
+	}
+	log.Info("reports of the ledger are listed under the new federation key, for its other sites",
+		"reports", listed, "revocations", revoked, "seconds", time.Since(begin).Seconds())
+	if full > 0 {
+		log.Warn("reports are not listed under the new federation key: reports.capacity is too small", "reports", full)
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package state
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// The first start with a new federation key lists the ledger's reports under it, and says how
+// many: a revocation counts with the report that it revokes. Without the previous key, they are
+// still listed.
+func TestReportsOfTheLedgerUnderNewKey(t *testing.T) {
+	dir := filepath.Join(testenv.Dir(t), "state")
+	s := settingsFor(t, dir, "")
+	log := new(bytes.Buffer)
+	logger := slog.New(slog.NewTextHandler(log, nil))
+	set := func(i int) signature.Set {
+		words := make([]string, 80)
+		for w := range words {
+			words[w] = fmt.Sprintf("%c%cword%c", 'a'+i, 'a'+w%26, 'a'+w/26)
+		}
+		return signature.Compute(signature.Parse([]byte("From: a@example.net\r\nSubject: x\r\n\r\n" + strings.Join(words, " ") + "\r\n")))
+	}
+	st, err := Open(s, logger)
+	testenv.Check(t, err)
+	d := desk.New(st.DB, st.Reports, s.DeskOptions(logger))
+	for i := range 3 {
+		_, err := d.Report(desk.Report{Set: set(i), Reporter: "anna", Trusted: true})
+		testenv.Check(t, err)
+	}
+	_, err = d.Revoke(desk.Report{Set: set(0), Reporter: "bob", Trusted: true})
+	testenv.Check(t, err)
+	testenv.Check(t, st.Close())
+
+	key, err := keyring.New()
+	testenv.Check(t, err)
+	fresh := filepath.Join(testenv.Dir(t), "fresh.key")
+	testenv.Check(t, keyring.WriteKey(fresh, key))
+	s.KeyFile, s.PreviousKeyFile = fresh, s.KeyFile
+	for range 2 { // the second start has nothing to do
+		log.Reset()
+		st, err = Open(s, logger)
+		testenv.Check(t, err)
+		told := 0
+		testenv.Check(t, st.Relist(logger, func() { told++ }))
+		testenv.Check(t, st.Close())
+		if strings.Contains(log.String(), "reports=2 revocations=2") != (told > 0) {
+			t.Errorf("told %d times: %s", told, log)
+		}
+	}
+	s.PreviousKeyFile = ""
+	st, err = Open(s, logger)
+	testenv.Check(t, err)
+	defer st.Close()
+	for i := range 3 {
+		if listed := st.DB.Judge(set(i)).Listed; listed != (i > 0) {
+			t.Errorf("message %d: listed %v", i, listed)
+		}
+	}
+}
