@@ -52,7 +52,8 @@ func (s Site) IsSilent() bool { return s.State == StateSilent || s.Link == nil |
 
 // Link is the state of the exchange with another site.
 type Link struct {
-	Site string `json:"-"`
+	Site  string    `json:"-"`
+	Known time.Time `json:"-"` // when its first news arrived; zero: at the start of the daemon
 
 	Lag         uint64           `json:"lag"`                 // deltas that are not applied yet
 	LagSeconds  float64          `json:"lag_seconds"`         // age of the oldest of them
@@ -75,11 +76,14 @@ type SiteList struct {
 	// the start and by cause.
 	Refused map[string]int64 `json:"refused,omitempty"`
 
-	// RedisFault is why Redis cannot be used, and Notes are the other reasons why sites are not
+	// RedisFault is why Redis cannot be used, perhaps NotConnectedYet, and Notes are the other reasons why sites are not
 	// heard, one sentence each.
 	RedisFault string   `json:"redis_fault,omitempty"`
 	Notes      []string `json:"notes,omitempty"`
 }
+
+// NotConnectedYet is the RedisFault of a daemon that makes its first connection.
+const NotConnectedYet = "not connected yet"
 
 // SiteRequest mutes a site, restores it, or drops it.
 type SiteRequest struct {

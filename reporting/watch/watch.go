@@ -24,10 +24,11 @@ type Facts struct {
 	Judging string            // why mail is not judged; empty: it is
 	Traps   map[string]string // fault of each spam trap, by name; empty: none
 
-	Exchange  bool     // sites are connected through Redis
-	Connected bool     // to Redis
-	LastError string   // of Redis
-	Notes     []string // sentences about sites at the same Redis that cannot be heard, and why
+	Exchange   bool     // sites are connected through Redis
+	Connected  bool     // to Redis
+	Connecting bool     // to Redis, for the first time, within Settling
+	LastError  string   // of Redis
+	Notes      []string // sentences about sites at the same Redis that cannot be heard, and why
 
 	Contested []Contested
 
@@ -43,6 +44,11 @@ type Facts struct {
 	Started            time.Time
 	TargetError        float64
 }
+
+// Settling is the time after the start of the daemon, or after the first news of a site, within
+// which the connection to Redis is made and the site's records arrive. Until then it is no fault
+// that they have not.
+const Settling = time.Minute
 
 // maxContested bounds the contested messages that are named.
 const maxContested = 3
@@ -102,6 +108,8 @@ func (f Facts) heard(now time.Time) string {
 	switch {
 	case !f.Exchange:
 		return "This site works alone."
+	case f.Connecting:
+		return "Connecting to Redis."
 	case !f.Connected && last.IsZero():
 		return "No connection to Redis."
 	case !f.Connected:
@@ -133,7 +141,7 @@ func needed(needs []overview.Need) string {
 // needs lists what needs somebody, faults first.
 func (f Facts) needs(now time.Time) []overview.Need {
 	needs := []overview.Need{} // never nil: it is a list in JSON
-	return append(needs, slices.Concat(f.faults(), f.unconnected(), SiteNeeds(f.Sites), f.impaired(), f.InUse(now))...)
+	return append(needs, slices.Concat(f.faults(), f.unconnected(), SiteNeeds(f.Sites, f.Started, now), f.impaired(), f.InUse(now))...)
 }
 
 // faults lists what keeps mail from being judged or reports from being written.
@@ -163,7 +171,7 @@ func (f Facts) unconnected() (needs []overview.Need) {
 	if f.Reload != "" {
 		need(figures.NeedConfig, "The configuration file is not in use: "+strings.TrimSuffix(f.Reload, ".")+". The daemon runs with the previous configuration.", "spambloomd -t -c "+quoted(f.Config), "")
 	}
-	if f.Exchange && !f.Connected {
+	if f.Exchange && !f.Connected && !f.Connecting {
 		need(figures.NeedRedis, "No connection to Redis"+colon(f.LastError)+". Mail is judged by what is known here; own changes wait on disk.", "spambloom sites", "/sites")
 	}
 	for _, note := range f.Notes {
@@ -254,8 +262,9 @@ func count(n int, thing string) string {
 	return overview.Thousands(uint64(n)) + " " + thing + "s"
 }
 
-// SiteNeeds lists the sites whose reports are missing here, and why.
-func SiteNeeds(sites []api.Site) (needs []overview.Need) {
+// SiteNeeds lists the sites whose reports are missing here, and why. The daemon has run since
+// started.
+func SiteNeeds(sites []api.Site, started, now time.Time) (needs []overview.Need) {
 	need := func(text string, n int) {
 		needs = append(needs, overview.Need{Kind: figures.NeedSites, Count: n, Text: text, Command: "spambloom sites", Page: "/sites"})
 	}
@@ -264,6 +273,9 @@ func SiteNeeds(sites []api.Site) (needs []overview.Need) {
 		text := ""
 		switch s.State {
 		case api.StateSilent:
+			if isExpected(s, started, now) {
+				continue
+			}
 			text = fmt.Sprintf("%s has not been heard", s.Site)
 			if s.Link != nil && s.Heard != nil {
 				text += " since " + s.Heard.UTC().Format("2006-01-02 15:04 UTC")
@@ -288,6 +300,17 @@ func SiteNeeds(sites []api.Site) (needs []overview.Need) {
 		need(fmt.Sprintf("%d other sites need attention as well.", found-maxNamed), found-maxNamed)
 	}
 	return needs
+}
+
+// isExpected reports whether a site that has not been heard may still be.
+func isExpected(s api.Site, started, now time.Time) bool {
+	if s.Link != nil && s.Heard != nil {
+		return false
+	}
+	if s.Link != nil && s.Known.After(started) {
+		started = s.Known
+	}
+	return now.Sub(started) < Settling
 }
 
 // quoted makes a path one word of a shell.

@@ -19,6 +19,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
 	"github.com/spambloom/spambloom/cmd/spambloom/finding"
 	"github.com/spambloom/spambloom/cmd/spambloom/format"
+	"github.com/spambloom/spambloom/reporting/api"
 )
 
 // clock checks the kernel's clock, and whether the daemon trusts it.
@@ -67,7 +68,10 @@ func (p *patient) redis(ctx context.Context) []finding.Finding {
 
 // daemonsRedis says whether the daemon, too, can use the Redis that has answered this command.
 func (p *patient) daemonsRedis() finding.Finding {
-	if p.sites != nil && p.sites.RedisFault != "" {
+	switch {
+	case p.sites != nil && p.sites.RedisFault == api.NotConnectedYet: // if it lasts, the daemon itself says so
+		return finding.Skip("redis", "answers this command; the daemon makes its first connection now, so ask again in some seconds")
+	case p.sites != nil && p.sites.RedisFault != "":
 		return finding.Bad("redis", "spambloom sites", "answers this command, but not the daemon yet: %s", p.sites.RedisFault)
 	}
 	return finding.Good("redis", "answers")
