@@ -29,7 +29,7 @@ func TestWhatIsQueued(t *testing.T) {
 	for err, want := range map[error]bool{
 		fmt.Errorf("%w on x: %w", client.ErrUnavailable, fs.ErrNotExist):   true,
 		errors.New("unexpected EOF"):                                       true,
-		fmt.Errorf("%w on x: %w", client.ErrUnavailable, fs.ErrPermission): false,
+		&client.AccessError{Path: "x", Err: fs.ErrPermission}:              false,
 		fmt.Errorf("ask: %w", client.ErrUntrusted):                         false,
 		fmt.Errorf("ask: %w", client.ErrProtocol):                          false,
 		verb.UsageError(verb.Exit(verb.Declined)):                          false,
