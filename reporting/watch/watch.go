@@ -131,7 +131,7 @@ func (f Facts) heard(now time.Time) string {
 func needed(needs []overview.Need) string {
 	switch len(needs) {
 	case 0:
-		return "Nothing needs you."
+		return overview.NoNeed
 	case 1:
 		return "One thing needs you."
 	}

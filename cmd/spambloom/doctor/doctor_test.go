@@ -79,6 +79,27 @@ func TestPasswordIsReadable(t *testing.T) {
 	}
 }
 
+// The advice about the clock fits the machine: a minimal Debian has no service for timedatectl to
+// start, and a container has the clock of its host.
+func TestSynchronise(t *testing.T) {
+	for _, c := range []struct{ file, want string }{
+		{"", "install and start a service for NTP, such as chrony or systemd-timesyncd"},
+		{"etc/debian_version", "apt install systemd-timesyncd"},
+		{"usr/lib/systemd/ntp-units.d/80-systemd-timesync.list", "timedatectl set-ntp true"},
+		{"etc/systemd/ntp-units.d/50-chrony.list", "timedatectl set-ntp true"},
+		{"run/systemd/container", "synchronise the clock of the machine on which this container runs"},
+	} {
+		root := t.TempDir()
+		if c.file != "" {
+			testenv.Check(t, os.MkdirAll(filepath.Join(root, filepath.Dir(c.file)), 0o755))
+			testenv.Check(t, os.WriteFile(filepath.Join(root, c.file), nil, 0o644))
+		}
+		if got := synchronise(root); got != c.want {
+			t.Errorf("%q: %q, want %q", c.file, got, c.want)
+		}
+	}
+}
+
 // Each thing that the daemon or the machine can lack is a warning with a command.
 func TestWarnings(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -112,6 +133,14 @@ func TestWarnings(t *testing.T) {
 				t.Errorf("%+v, want %q", found, c.want)
 			}
 		})
+	}
+}
+
+// The first connection of a daemon that has just started is no warning.
+func TestFirstConnection(t *testing.T) {
+	p := &patient{sites: &api.SiteList{RedisFault: api.NotConnectedYet}}
+	if found := p.daemonsRedis(); found.State != finding.Skipped || !strings.Contains(found.Text, "first connection") {
+		t.Errorf("%+v", found)
 	}
 }
 

@@ -163,7 +163,7 @@ func TestGuide(t *testing.T) {
 		})
 		for _, want := range []string{"OK       mail    Postfix handed a mail for postmaster to the daemon: X-Spambloom: clean; ",
 			"OK       report  reported; the next copy is spam: X-Spambloom: spam; ", "OK       revoke  ", "OK       milter  the user postfix may connect"} {
-			if !strings.Contains(out, "\n"+want) {
+			if code != 0 || !strings.Contains(out, "\n"+want) { // with a warning of the clock of this machine
 				t.Fatalf("setup lacks %q, exit code %d:\n%s", want, code, out)
 			}
 		}
