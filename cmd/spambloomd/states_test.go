@@ -62,8 +62,8 @@ func TestStatesAgree(t *testing.T) {
 		needs []string // on the page and in status
 		ready []string // in /readyz, after "ready"
 	}{
-		"well":            {func(*testing.T, *service) {}, overview.OK, nil, nil},
-		"Redis away":      {away, overview.Attention, []string{"No connection to Redis"}, []string{"exchange: Redis: "}},
+		"well":       {func(*testing.T, *service) {}, overview.OK, nil, nil},
+		"Redis away": {away, overview.Attention, []string{"No connection to Redis"}, []string{"exchange: Redis: "}},
 		"just started": {func(t *testing.T, d *service) {
 			away(t, d)
 			d.begun, d.started.Members = d.db.Now(), wire.Members{"mx2": {}}

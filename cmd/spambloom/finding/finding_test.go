@@ -42,7 +42,7 @@ func TestExitCodes(t *testing.T) {
 	good, skipped := Good("redis", "answers"), Skip("disk", "unknown")
 	warning, fault := Bad("clock", "chrony", "unsynchronised"), Fault("milter", "setup", "not asked")
 	for _, c := range []struct {
-		findings       []Finding
+		findings      []Finding
 		doctor, setUp int
 	}{
 		{[]Finding{good, skipped}, 0, 0}, {[]Finding{good, warning}, 1, 0}, {[]Finding{warning, fault, good}, 1, 1},
