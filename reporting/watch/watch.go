@@ -150,7 +150,7 @@ func (f Facts) faults() (needs []overview.Need) {
 		needs = append(needs, overview.Need{Kind: kind, Count: 1, Text: text, Command: command, IsFault: true})
 	}
 	if f.Judging != "" {
-		fault(figures.NeedJudging, ended("Mail is not judged: "+f.Judging), "journalctl -u spambloomd")
+		fault(figures.NeedJudging, ended("Mail is not judged: "+f.Judging), "journalctl -u spambloom")
 	}
 	for _, err := range []string{f.Status.Database.Error, f.Status.Reports.Error} {
 		if err != "" {
@@ -158,7 +158,7 @@ func (f Facts) faults() (needs []overview.Need) {
 		}
 	}
 	if f.LockedOut != "" {
-		fault(figures.NeedControl, ended(f.LockedOut), "journalctl -u spambloomd")
+		fault(figures.NeedControl, ended(f.LockedOut), "journalctl -u spambloom")
 	}
 	return needs
 }
@@ -198,14 +198,14 @@ func (f Facts) impaired() (needs []overview.Need) {
 	}
 	for name, err := range f.Traps {
 		if err != "" {
-			need(figures.NeedTraps, fmt.Sprintf("Mail in the trap %s is not read: %s.", name, err), "journalctl -u spambloomd")
+			need(figures.NeedTraps, fmt.Sprintf("Mail in the trap %s is not read: %s.", name, err), "journalctl -u spambloom")
 		}
 	}
 	for _, text := range f.Lockouts {
-		need(figures.NeedClients, ended(text), "journalctl -u spambloomd")
+		need(figures.NeedClients, ended(text), "journalctl -u spambloom")
 	}
 	if f.History != nil {
-		need(figures.NeedHistory, "Counts by hour are not kept: "+f.History.Error()+".", "journalctl -u spambloomd")
+		need(figures.NeedHistory, "Counts by hour are not kept: "+f.History.Error()+".", "journalctl -u spambloom")
 	}
 	for _, name := range f.Damaged {
 		need(figures.NeedDamaged, "history/"+name+" is damaged and not used. Missing: the counts of that month, until the file was set aside.", "rm "+quoted(filepath.Join(f.Folder, "history", name)))

@@ -84,6 +84,9 @@ func TestNeeds(t *testing.T) {
 			if strings.Contains(n.Text+n.Command, "FILE") || strings.Contains(n.Command, "STATE") {
 				t.Errorf("%q is no command that can be typed", n.Command)
 			}
+			if strings.HasPrefix(n.Command, "journalctl") && n.Command != "journalctl -u spambloom" { // as contrib/spambloom.service
+				t.Errorf("%q: there is no such unit", n.Command)
+			}
 		}
 		if !strings.HasSuffix(o.Sentence, " One thing needs you.") {
 			t.Errorf("%s: %q", want, o.Sentence)
