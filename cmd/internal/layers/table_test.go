@@ -163,7 +163,7 @@ var allowed = map[string][]string{
 	"cmd/spambloom/federation":  {"bloomdb/keyring", "cmd/internal/config", "cmd/internal/config/value", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client"},
 	"cmd/spambloom/finding":     {"cmd/spambloom/verb"},
 	"cmd/spambloom/mta":         {"cmd/internal/socket"},
-	"cmd/spambloom/doctor":      {"bloomdb/exchange/link", "bloomdb/exchange/redisclient", "cmd/internal/config", "cmd/spambloom/finding", "cmd/spambloom/format", "cmd/spambloom/mta", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client"},
+	"cmd/spambloom/doctor":      {"bloomdb/exchange/link", "bloomdb/exchange/redisclient", "cmd/internal/config", "cmd/spambloom/finding", "cmd/spambloom/format", "cmd/spambloom/mta", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/overview"},
 	"cmd/spambloom/change":      {},
 	"cmd/spambloom/setup":       {"signature", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/internal/socket", "cmd/spambloom/verb", "cmd/spambloom/change", "cmd/spambloom/doctor", "cmd/spambloom/finding", "cmd/spambloom/mta"},
 	"cmd/spambloom/join":        {"bloomdb/folder", "bloomdb/keyring", "cmd/internal/config", "cmd/internal/invitation", "cmd/spambloom/change", "cmd/spambloom/verb"},
