@@ -135,7 +135,6 @@ func Hint(err error) string {
 	if errors.As(err, &fault) {
 		return fault.Hint
 	}
-	var problem *api.Problem
 	var access *client.AccessError
 	switch Code(err) {
 	case Data:
