@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/exchange/link"
 	"github.com/spambloom/spambloom/bloomdb/exchange/presence"
-	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/watch"
 )
 
@@ -26,7 +26,7 @@ func redisFault(status exchange.Status) string {
 	case status.Fault != nil:
 		return status.Fault.String()
 	case !status.Connected:
-		return api.NotConnectedYet
+		return link.Pending
 	}
 	return ""
 }
@@ -34,7 +34,7 @@ func redisFault(status exchange.Status) string {
 // isConnecting reports whether the daemon has just started, and its first connection to Redis may
 // still succeed.
 func (d *service) isConnecting(status exchange.Status) bool {
-	return redisFault(status) == api.NotConnectedYet && d.db.Now().Sub(d.begun) < watch.Settling
+	return redisFault(status) == link.Pending && d.db.Now().Sub(d.begun) < watch.Settling
 }
 
 // intruderFor is how long data of another client in this site's stream is shown.

@@ -76,14 +76,11 @@ type SiteList struct {
 	// the start and by cause.
 	Refused map[string]int64 `json:"refused,omitempty"`
 
-	// RedisFault is why Redis cannot be used, perhaps NotConnectedYet, and Notes are the other reasons why sites are not
+	// RedisFault is why Redis cannot be used, and Notes are the other reasons why sites are not
 	// heard, one sentence each.
 	RedisFault string   `json:"redis_fault,omitempty"`
 	Notes      []string `json:"notes,omitempty"`
 }
-
-// NotConnectedYet is the RedisFault of a daemon that makes its first connection.
-const NotConnectedYet = "not connected yet"
 
 // SiteRequest mutes a site, restores it, or drops it.
 type SiteRequest struct {

@@ -156,7 +156,7 @@ func TestSentence(t *testing.T) {
 func TestSettling(t *testing.T) {
 	for want, change := range map[string]func(*watch.Facts){
 		"Judging. Connecting to Redis. Nothing needs you.": func(f *watch.Facts) {
-			f.Started, f.Connected, f.Connecting, f.LastError = now.Add(-2*time.Second), false, true, api.NotConnectedYet
+			f.Started, f.Connected, f.Connecting, f.LastError = now.Add(-2*time.Second), false, true, "not connected yet"
 			f.Sites = []api.Site{f.Sites[0], {Site: "mx2", State: api.StateSilent}}
 		},
 		"Judging. The other site has not been heard. Nothing needs you.": func(f *watch.Facts) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/exchange/link"
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/spambloom/finding"
 	"github.com/spambloom/spambloom/cmd/testenv"
@@ -138,7 +139,7 @@ func TestWarnings(t *testing.T) {
 
 // The first connection of a daemon that has just started is no warning.
 func TestFirstConnection(t *testing.T) {
-	p := &patient{sites: &api.SiteList{RedisFault: api.NotConnectedYet}}
+	p := &patient{sites: &api.SiteList{RedisFault: link.Pending}}
 	if found := p.daemonsRedis(); found.State != finding.Skipped || !strings.Contains(found.Text, "first connection") {
 		t.Errorf("%+v", found)
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
 	"github.com/spambloom/spambloom/cmd/spambloom/finding"
 	"github.com/spambloom/spambloom/cmd/spambloom/format"
-	"github.com/spambloom/spambloom/reporting/api"
 )
 
 // patience bounds a question to Redis.
@@ -54,7 +53,7 @@ func (p *patient) redis(ctx context.Context) []finding.Finding {
 // daemonsRedis says whether the daemon, too, can use the Redis that has answered this command.
 func (p *patient) daemonsRedis() finding.Finding {
 	switch {
-	case p.sites != nil && p.sites.RedisFault == api.NotConnectedYet: // if it lasts, the daemon itself says so
+	case p.sites != nil && p.sites.RedisFault == link.Pending: // if it lasts, the daemon itself says so
 		return finding.Skip("redis", "answers this command; the daemon makes its first connection now, so ask again in some seconds")
 	case p.sites != nil && p.sites.RedisFault != "":
 		return finding.Bad("redis", "spambloom sites", "answers this command, but not the daemon yet: %s", p.sites.RedisFault)
