@@ -30,15 +30,22 @@ var ntpUnits = []string{"etc", "run", "usr/local/lib", "usr/lib", "lib"}
 
 // synchronise returns what synchronises the clock of a system with this root.
 func synchronise(root string) string {
-	if _, err := os.Stat(filepath.Join(root, "run/systemd/container")); err == nil {
+	has := func(path string) bool {
+		_, err := os.Stat(filepath.Join(root, path))
+		return err == nil
+	}
+	switch {
+	case has("run/systemd/container"):
 		return "synchronise the clock of the machine on which this container runs"
+	case !has("run/systemd/system"): // as sd_booted(3) asks
+		return "install and start a service for NTP, such as chrony"
 	}
 	for _, dir := range ntpUnits {
 		if lists, _ := filepath.Glob(filepath.Join(root, dir, "systemd/ntp-units.d/*.list")); len(lists) > 0 { // the pattern is valid
 			return "timedatectl set-ntp true"
 		}
 	}
-	if _, err := os.Stat(filepath.Join(root, "etc/debian_version")); err == nil {
+	if has("etc/debian_version") {
 		return "apt install systemd-timesyncd"
 	}
 	return "install and start a service for NTP, such as chrony or systemd-timesyncd"

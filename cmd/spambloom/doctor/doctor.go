@@ -151,7 +151,7 @@ func (p *patient) daemon(ctx context.Context, dial func() (*client.Client, error
 	}
 	if err != nil {
 		p.isDown = true
-		return []finding.Finding{finding.Fault("daemon", "spambloomd -t && systemctl start spambloom", "no daemon answers, so mail is not judged: %v", err)}
+		return []finding.Finding{finding.Fault("daemon", "spambloomd -t && systemctl start spambloom", "mail is not judged: %v", err)}
 	}
 	defer c.Close()
 	status, err := client.Get(ctx, c, v1.Status)

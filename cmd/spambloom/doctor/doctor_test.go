@@ -83,20 +83,26 @@ func TestPasswordIsReadable(t *testing.T) {
 // The advice about the clock fits the machine: a minimal Debian has no service for timedatectl to
 // start, and a container has the clock of its host.
 func TestSynchronise(t *testing.T) {
-	for _, c := range []struct{ file, want string }{
-		{"", "install and start a service for NTP, such as chrony or systemd-timesyncd"},
-		{"etc/debian_version", "apt install systemd-timesyncd"},
-		{"usr/lib/systemd/ntp-units.d/80-systemd-timesync.list", "timedatectl set-ntp true"},
-		{"etc/systemd/ntp-units.d/50-chrony.list", "timedatectl set-ntp true"},
-		{"run/systemd/container", "synchronise the clock of the machine on which this container runs"},
+	const booted = "run/systemd/system"
+	for _, c := range []struct {
+		files []string
+		want  string
+	}{
+		{nil, "install and start a service for NTP, such as chrony"},
+		{[]string{booted}, "install and start a service for NTP, such as chrony or systemd-timesyncd"},
+		{[]string{booted, "etc/debian_version"}, "apt install systemd-timesyncd"},
+		{[]string{"etc/debian_version"}, "install and start a service for NTP, such as chrony"},
+		{[]string{booted, "etc/debian_version", "usr/lib/systemd/ntp-units.d/80-systemd-timesync.list"}, "timedatectl set-ntp true"},
+		{[]string{booted, "etc/systemd/ntp-units.d/50-chrony.list"}, "timedatectl set-ntp true"},
+		{[]string{booted, "run/systemd/container"}, "synchronise the clock of the machine on which this container runs"},
 	} {
 		root := t.TempDir()
-		if c.file != "" {
-			testenv.Check(t, os.MkdirAll(filepath.Join(root, filepath.Dir(c.file)), 0o755))
-			testenv.Check(t, os.WriteFile(filepath.Join(root, c.file), nil, 0o644))
+		for _, file := range c.files {
+			testenv.Check(t, os.MkdirAll(filepath.Join(root, filepath.Dir(file)), 0o755))
+			testenv.Check(t, os.WriteFile(filepath.Join(root, file), nil, 0o644))
 		}
 		if got := synchronise(root); got != c.want {
-			t.Errorf("%q: %q, want %q", c.file, got, c.want)
+			t.Errorf("%q: %q, want %q", c.files, got, c.want)
 		}
 	}
 }

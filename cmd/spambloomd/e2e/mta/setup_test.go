@@ -59,7 +59,7 @@ func TestSetupPostfix(t *testing.T) {
 	}
 
 	r = setUp(t, s, append(flags, "--yes", "--restart", "true", "--trial=false")...)
-	expectLines(t, r, 1, "WARNING  daemon  no daemon answers, so mail is not judged: ", "OK       milter  Postfix asks unix:spambloom/milter.sock")
+	expectLines(t, r, 1, "WARNING  daemon  mail is not judged: no daemon answers on unix:", "OK       milter  Postfix asks unix:spambloom/milter.sock")
 	s.Start()
 	r = setUp(t, s, append(flags, "--yes")...)
 	expectLines(t, r, 0, "Nothing to change.",
