@@ -221,6 +221,10 @@ func TestGuide(t *testing.T) {
 		if out := h.do("postconf -h smtpd_milters; systemctl is-active spambloom"); out != "\nactive\n" {
 			t.Errorf("after --remove: %q", out)
 		}
+		h.page("backup.md", "spambloom setup --remove")
+		if out, _ := h.shell("systemctl is-active spambloom"); out != "inactive\n" {
+			t.Errorf("after the site's end: %q", out)
+		}
 	}
 }
 
