@@ -119,14 +119,14 @@ func (d *service) notes(lockout string) (notes []string) {
 	}
 	if d.exchange != nil {
 		fault, sites := d.siteNotes()
-		if fault != "" {
+		if fault != "" && !d.isConnecting(d.exchange.Status()) {
 			notes = append(notes, "exchange: Redis: "+fault)
 		}
 		for _, note := range sites {
 			notes = append(notes, "exchange: "+note)
 		}
 	}
-	for _, need := range watch.SiteNeeds(d.desk.Sites(d.links())) {
+	for _, need := range watch.SiteNeeds(d.desk.Sites(d.links()), d.begun, d.db.Now()) {
 		notes = append(notes, "exchange: "+need.Text)
 	}
 	if fault := d.reloadFault.Load(); fault != nil {

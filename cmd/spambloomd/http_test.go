@@ -27,6 +27,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/server"
+	"github.com/spambloom/spambloom/reporting/watch"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -279,7 +280,7 @@ func TestSitesAreShown(t *testing.T) {
 	links := linksOf([]exchange.SiteStatus{{
 		Site: "mx2", Lag: 7, LagSeconds: 3, Heard: &heard, Gaps: 2, Loading: &exchange.Progress{Chunks: 3, Of: 12},
 		Refused: map[string]int64{"unsigned": 4, "full": 1},
-	}}, wire.Members{"mx2": {}, "mx3": {Trust: wire.TrustVote}})
+	}, {Site: "mx4", Known: heard}}, wire.Members{"mx2": {}, "mx3": {Trust: wire.TrustVote}})
 	d, _ := monitored(t)
 	sites := testDesk(t, d.db).Sites(links)
 	states := map[string]string{}
@@ -288,5 +289,9 @@ func TestSitesAreShown(t *testing.T) {
 	}
 	if states["mx2"] != api.StateLoading || states["mx3"] != api.StateSilent || states["mx1"] != api.StateSelf {
 		t.Errorf("states %v", states)
+	}
+	// mx4, which is new, may still be heard.
+	if needs := watch.SiteNeeds(sites, heard.Add(-time.Hour), heard.Add(time.Second)); len(needs) != 1 || !strings.HasPrefix(needs[0].Text, "mx3 has not been heard") {
+		t.Errorf("needs %+v", needs)
 	}
 }

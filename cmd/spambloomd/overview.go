@@ -65,6 +65,7 @@ func (d *service) watched(s api.Status, now time.Time) watch.Facts {
 	if d.exchange != nil {
 		status := d.exchange.Status()
 		f.Connected, f.LastError, f.Notes = status.Connected && status.Fault == nil, redisFault(status), d.peerNotes(status)
+		f.Connecting = d.isConnecting(status)
 	}
 	if fault := d.reloadFault.Load(); fault != nil {
 		f.Reload = *fault

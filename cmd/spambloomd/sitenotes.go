@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/exchange/link"
 	"github.com/spambloom/spambloom/bloomdb/exchange/presence"
+	"github.com/spambloom/spambloom/reporting/watch"
 )
 
 // siteNotes returns why Redis cannot be used, and the other reasons why sites are not heard, one
@@ -24,9 +26,15 @@ func redisFault(status exchange.Status) string {
 	case status.Fault != nil:
 		return status.Fault.String()
 	case !status.Connected:
-		return "not connected yet"
+		return link.Pending
 	}
 	return ""
+}
+
+// isConnecting reports whether the daemon has just started, and its first connection to Redis may
+// still succeed.
+func (d *service) isConnecting(status exchange.Status) bool {
+	return redisFault(status) == link.Pending && d.db.Now().Sub(d.begun) < watch.Settling
 }
 
 // intruderFor is how long data of another client in this site's stream is shown.

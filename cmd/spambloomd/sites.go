@@ -38,7 +38,7 @@ func linksOf(followed []exchange.SiteStatus, members wire.Members) []api.Link {
 		}
 		known[s.Site] = true
 		link := api.Link{
-			Site: s.Site, Lag: s.Lag, LagSeconds: s.LagSeconds, Heard: s.Heard,
+			Site: s.Site, Known: s.Known, Lag: s.Lag, LagSeconds: s.LagSeconds, Heard: s.Heard,
 			SkewSeconds: s.SkewSeconds, Clock: s.Clock, Stale: s.Stale != nil, Votes: s.Votes, Gaps: s.Gaps, Refused: s.Refused,
 		}
 		if s.Loading != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/figures"
 	"github.com/spambloom/spambloom/reporting/overview"
+	"github.com/spambloom/spambloom/reporting/watch"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -34,6 +35,7 @@ func TestStatesAgree(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = client.Close() })
 		d.exchange = exchange.New(d.db, streams.New(client, d.db.Status().KeyID), exchange.Options{Log: d.log})
+		d.begun = d.db.Now().Add(-2 * watch.Settling)
 	}
 	enter := func(t *testing.T, as func(desk.Report) (desk.Outcome, error), who string) {
 		set := signature.Set{Signatures: []signature.Signature{{Kind: signature.KindText, Digest: signature.Digest{22}}}}
@@ -60,8 +62,12 @@ func TestStatesAgree(t *testing.T) {
 		needs []string // on the page and in status
 		ready []string // in /readyz, after "ready"
 	}{
-		"well":            {func(*testing.T, *service) {}, overview.OK, nil, nil},
-		"Redis away":      {away, overview.Attention, []string{"No connection to Redis"}, []string{"exchange: Redis: "}},
+		"well":       {func(*testing.T, *service) {}, overview.OK, nil, nil},
+		"Redis away": {away, overview.Attention, []string{"No connection to Redis"}, []string{"exchange: Redis: "}},
+		"just started": {func(t *testing.T, d *service) {
+			away(t, d)
+			d.begun, d.started.Members = d.db.Now(), wire.Members{"mx2": {}}
+		}, overview.OK, nil, nil},
 		"no history":      {func(t *testing.T, d *service) { write(t, d, "history") }, overview.Attention, []string{"Counts by hour are not kept"}, []string{"history: counts by hour are not kept"}},
 		"damaged history": {func(t *testing.T, d *service) { write(t, d, "history/2026-01.counts") }, overview.Attention, []string{"history/2026-01.counts.damaged is damaged"}, []string{"damaged: history/2026-01.counts.damaged"}},
 		"bad reload": {func(_ *testing.T, d *service) {

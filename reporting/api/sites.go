@@ -55,7 +55,8 @@ func (s Site) IsSilent() bool { return s.State == StateSilent || s.Link == nil |
 
 // Link is the state of the exchange with another site.
 type Link struct {
-	Site string `json:"-"`
+	Site  string    `json:"-"`
+	Known time.Time `json:"-"` // when its first news arrived; zero: at the start of the daemon
 
 	Lag         uint64           `json:"lag"`                 // deltas that are not applied yet
 	LagSeconds  float64          `json:"lag_seconds"`         // age of the oldest of them

@@ -75,7 +75,7 @@ func (s Summary) String() string {
 	text := fmt.Sprintf("state of %s as of %s, federation key %s\nfiles: %d, bytes: %d, reports: %d, reporters: %d\n",
 		s.Site, s.Made.UTC().Format("2006-01-02 15:04:05 UTC"), s.KeyID, s.Files, s.Bytes, s.Reports, s.Reporters)
 	if len(s.Without) > 0 {
-		text += "not in it, copy separately:"
+		text += "keys that this backup does not contain; copy these files as well:"
 		for _, path := range s.Without {
 			text += fmt.Sprintf(" %q", path)
 		}

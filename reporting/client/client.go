@@ -2,7 +2,8 @@
 // TLS from another machine.
 //
 //	Dial, DialRemote -> Client; Get, Post with an endpoint of package v1 -> answer or error
-//	an error: *api.Problem from the daemon, else ErrUnavailable, ErrProtocol, ErrUntrusted
+//	an error: *api.Problem from the daemon, else *AccessError, ErrUnavailable, ErrProtocol,
+//	ErrUntrusted
 //
 // The package does not sign messages and does not repeat requests. A Client is safe for
 // concurrent use and has no locks of its own.
@@ -16,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -39,6 +41,19 @@ var (
 	ErrUntrusted   = errors.New("the daemon's certificate is not trusted")
 )
 
+// AccessError is the error of a user who may not open the control socket at Path. Whether a
+// daemon answers there is unknown.
+type AccessError struct {
+	Path string
+	Err  error
+}
+
+func (e *AccessError) Error() string {
+	return fmt.Sprintf("this user may not use the control socket unix:%s: %v", e.Path, e.Err)
+}
+
+func (e *AccessError) Unwrap() error { return e.Err }
+
 // Client sends requests to one daemon. It is safe for concurrent use.
 type Client struct {
 	http  *http.Client
@@ -51,7 +66,8 @@ type Client struct {
 const unixBase = "http://spambloom"
 
 // Dial connects to the daemon's control socket, unix:PATH. If nobody answers there, the
-// error is ErrUnavailable, wrapped with the socket and the cause.
+// error is ErrUnavailable, wrapped with the socket and the cause; if the user may not open the
+// socket, it is an *AccessError.
 func Dial(spec string) (*Client, error) {
 	path, ok := strings.CutPrefix(spec, "unix:")
 	if !ok || path == "" {
@@ -79,6 +95,9 @@ func Over(dial func(context.Context) (net.Conn, error)) *Client {
 func connect(ctx context.Context, network, address, spec string) (net.Conn, error) {
 	d := net.Dialer{Timeout: dialTimeout}
 	conn, err := d.DialContext(ctx, network, address)
+	if network == "unix" && errors.Is(err, fs.ErrPermission) {
+		return nil, &AccessError{Path: address, Err: cause(err)}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w on %s: %w", ErrUnavailable, spec, cause(err))
 	}

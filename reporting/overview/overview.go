@@ -12,6 +12,9 @@ const (
 	Fault     = "fault"     // mail is not judged, or reports are not written
 )
 
+// NoNeed ends the sentence of a site that needs nobody.
+const NoNeed = "Nothing needs you."
+
 // Overview is what an administrator looks at first. The JSON names are stable.
 type Overview struct {
 	State    string `json:"state"`    // ok, attention or fault

@@ -47,6 +47,17 @@ func OneIn(p float64) string {
 	return "most mail"
 }
 
+// Chance puts a small probability in few words: "1 in 2.3 million".
+func Chance(p float64) string {
+	switch {
+	case !(p > 0):
+		return "none"
+	case p < 1e-9:
+		return "<1 in a billion"
+	}
+	return strings.Replace(OneIn(p), "about one mail in", "1 in", 1)
+}
+
 // round keeps two digits.
 func round(v float64) float64 {
 	unit := 1.0

@@ -18,6 +18,14 @@ func TestOneIn(t *testing.T) {
 	}
 }
 
+func TestChance(t *testing.T) {
+	for p, want := range map[float64]string{0: "none", 5e-16: "<1 in a billion", 4.3e-7: "1 in 2.3 million", 0.01: "1 in 100"} {
+		if got := overview.Chance(p); got != want {
+			t.Errorf("%g: %q, want %q", p, got, want)
+		}
+	}
+}
+
 func TestFrom(t *testing.T) {
 	for origin, want := range map[string]string{"unix:0": "root", "unix:4000000": "user 4000000", "tcp:store1": "store1", "trap": "trap", "": ""} {
 		if got := overview.From(origin); got != want {

@@ -43,11 +43,12 @@ func (p *Page) readForm(w http.ResponseWriter, r *http.Request, s *session) (don
 	return done, nil
 }
 
-// act carries out one action on a message, in the name of the user, through the control API.
-func (p *Page) act(w http.ResponseWriter, r *http.Request) {
+// withForm reads the form of a request, and calls do while it holds the form's place. The error
+// of a request without a session is none.
+func (p *Page) withForm(w http.ResponseWriter, r *http.Request, none error, do func()) {
 	s := p.Sessions.of(r)
 	if s == nil {
-		p.failed(w, r, errVisitor)
+		p.failed(w, r, none)
 		return
 	}
 	done, err := p.readForm(w, r, s)
@@ -56,6 +57,15 @@ func (p *Page) act(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
+	do()
+}
+
+// act carries out one action on a message, in the name of the user, through the control API.
+func (p *Page) act(w http.ResponseWriter, r *http.Request) {
+	p.withForm(w, r, errVisitor, func() { p.carryOutForm(w, r) })
+}
+
+func (p *Page) carryOutForm(w http.ResponseWriter, r *http.Request) {
 	switch r.PostFormValue("do") {
 	case "revoke-id":
 		p.revokeID(w, r)

@@ -200,6 +200,9 @@ func TestSignIn(t *testing.T) {
 	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Secure || len(c.Value) < 20 {
 		t.Errorf("cookie %+v", c)
 	}
+	if text := w.Body.String(); !strings.Contains(text, "You are signed in.") || !strings.Contains(text, "sign out") || strings.Contains(text, "read only") {
+		t.Errorf("the page of the link shows another state than signed in:\n%s", text)
+	}
 	for name, path := range map[string]string{"used before": link, "made up": "/enter?key=x", "none": "/enter"} {
 		if w := newVisit(t, site).get(path); w.Code != 403 || len(w.Result().Cookies()) != 0 {
 			t.Errorf("%s: %d", name, w.Code)

@@ -14,25 +14,19 @@ func (p *Page) enter(w http.ResponseWriter, r *http.Request) {
 	// Not a redirection: a browser that came from another program sends a strict cookie only
 	// with a request that this page makes.
 	w.Header().Set("Refresh", "0; url=/")
-	p.show(w, http.StatusOK, "done", p.view(r, "Signed in", doneData{Text: "You are signed in.", Next: "/", Words: "Go on to the page"}))
+	in := r.Clone(r.Context()) // the request as the browser will send it from now on
+	in.Header.Del("Cookie")
+	in.AddCookie(cookie)
+	p.show(w, http.StatusOK, "done", p.view(in, "Signed in", doneData{Text: "You are signed in.", Next: "/", Words: "Go on to the page"}))
 }
 
 // leave ends the session.
 func (p *Page) leave(w http.ResponseWriter, r *http.Request) {
-	s := p.Sessions.of(r)
-	if s == nil {
-		p.failed(w, r, errForm)
-		return
-	}
-	done, err := p.readForm(w, r, s)
-	if err != nil {
-		p.failed(w, r, err)
-		return
-	}
-	defer done()
-	p.Sessions.leave(r)
-	http.SetCookie(w, &http.Cookie{Name: cookieName, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	http.Redirect(w, r, "/", http.StatusSeeOther)
+	p.withForm(w, r, errForm, func() {
+		p.Sessions.leave(r)
+		http.SetCookie(w, &http.Cookie{Name: cookieName, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode})
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+	})
 }
 
 // doneData says what was done, and where to go on.

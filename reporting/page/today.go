@@ -135,7 +135,7 @@ func (p *Page) siteRows(day map[string]uint64) (rows []siteRow) {
 // News is what a screen reader says when it has changed. It has no ages, which change every time.
 func (d todayData) News() string {
 	if len(d.Needs) == 0 {
-		return "Nothing needs you."
+		return overview.NoNeed
 	}
 	var list []string
 	for _, n := range d.Needs {

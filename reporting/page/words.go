@@ -20,7 +20,7 @@ var words = template.FuncMap{
 	"oneIn":   overview.OneIn,
 	"size":    size,
 	"percent": percent,
-	"chance":  chance,
+	"chance":  overview.Chance,
 	"count":   count,
 	"safe":    safe,
 	"say":     sentence,
@@ -57,17 +57,6 @@ func percent(x float64) string {
 		return "<0.1\u00a0%"
 	}
 	return fmt.Sprintf("%.1f\u00a0%%", 100*x)
-}
-
-// chance puts a small probability in few words: "1 in 2.3 million".
-func chance(p float64) string {
-	switch {
-	case p <= 0:
-		return "none"
-	case p < 1e-9:
-		return "<1 in a billion"
-	}
-	return strings.Replace(overview.OneIn(p), "about one mail in", "1 in", 1)
 }
 
 // count counts things: "1 mail", "2 mails".

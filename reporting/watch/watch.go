@@ -24,10 +24,11 @@ type Facts struct {
 	Judging string            // why mail is not judged; empty: it is
 	Traps   map[string]string // fault of each spam trap, by name; empty: none
 
-	Exchange  bool     // sites are connected through Redis
-	Connected bool     // to Redis
-	LastError string   // of Redis
-	Notes     []string // sentences about sites at the same Redis that cannot be heard, and why
+	Exchange   bool     // sites are connected through Redis
+	Connected  bool     // to Redis
+	Connecting bool     // to Redis, for the first time, within Settling
+	LastError  string   // of Redis
+	Notes      []string // sentences about sites at the same Redis that cannot be heard, and why
 
 	Contested []Contested
 
@@ -43,6 +44,11 @@ type Facts struct {
 	Started            time.Time
 	TargetError        float64
 }
+
+// Settling is the time after the start of the daemon, or after the first news of a site, within
+// which the connection to Redis is made and the site's records arrive. Until then it is no fault
+// that they have not.
+const Settling = time.Minute
 
 // maxContested bounds the contested messages that are named.
 const maxContested = 3
@@ -105,6 +111,8 @@ func (f Facts) heard(now time.Time) string {
 	switch {
 	case !f.Exchange:
 		return "This site works alone."
+	case f.Connecting:
+		return "Connecting to Redis."
 	case !f.Connected && last.IsZero():
 		return "No connection to Redis."
 	case !f.Connected:
@@ -128,7 +136,7 @@ func (f Facts) heard(now time.Time) string {
 func needed(needs []overview.Need) string {
 	switch len(needs) {
 	case 0:
-		return "Nothing needs you."
+		return overview.NoNeed
 	case 1:
 		return "One thing needs you."
 	}
@@ -138,7 +146,7 @@ func needed(needs []overview.Need) string {
 // needs lists what needs somebody, faults first.
 func (f Facts) needs(now time.Time) []overview.Need {
 	needs := []overview.Need{} // never nil: it is a list in JSON
-	return append(needs, slices.Concat(f.faults(), f.unconnected(), SiteNeeds(f.Sites), f.impaired(), f.InUse(now))...)
+	return append(needs, slices.Concat(f.faults(), f.unconnected(), SiteNeeds(f.Sites, f.Started, now), f.impaired(), f.InUse(now))...)
 }
 
 // faults lists what keeps mail from being judged or reports from being written.
@@ -147,7 +155,7 @@ func (f Facts) faults() (needs []overview.Need) {
 		needs = append(needs, overview.Need{Kind: kind, Count: 1, Text: text, Command: command, IsFault: true})
 	}
 	if f.Judging != "" {
-		fault(figures.NeedJudging, ended("Mail is not judged: "+f.Judging), "journalctl -u spambloomd")
+		fault(figures.NeedJudging, ended("Mail is not judged: "+f.Judging), "journalctl -u spambloom")
 	}
 	for _, err := range []string{f.Status.Database.Error, f.Status.Reports.Error} {
 		if err != "" {
@@ -155,7 +163,7 @@ func (f Facts) faults() (needs []overview.Need) {
 		}
 	}
 	if f.LockedOut != "" {
-		fault(figures.NeedControl, ended(f.LockedOut), "journalctl -u spambloomd")
+		fault(figures.NeedControl, ended(f.LockedOut), "journalctl -u spambloom")
 	}
 	return needs
 }
@@ -168,7 +176,7 @@ func (f Facts) unconnected() (needs []overview.Need) {
 	if f.Reload != "" {
 		need(figures.NeedConfig, "The configuration file is not in use: "+strings.TrimSuffix(f.Reload, ".")+". The daemon runs with the previous configuration.", "spambloomd -t -c "+quoted(f.Config), "")
 	}
-	if f.Exchange && !f.Connected {
+	if f.Exchange && !f.Connected && !f.Connecting {
 		need(figures.NeedRedis, "No connection to Redis"+colon(f.LastError)+". Mail is judged by what is known here; own changes wait on disk.", "spambloom sites", "/sites")
 	}
 	for _, note := range f.Notes {
@@ -195,14 +203,14 @@ func (f Facts) impaired() (needs []overview.Need) {
 	}
 	for name, err := range f.Traps {
 		if err != "" {
-			need(figures.NeedTraps, fmt.Sprintf("Mail in the trap %s is not read: %s.", name, err), "journalctl -u spambloomd")
+			need(figures.NeedTraps, fmt.Sprintf("Mail in the trap %s is not read: %s.", name, err), "journalctl -u spambloom")
 		}
 	}
 	for _, text := range f.Lockouts {
-		need(figures.NeedClients, ended(text), "journalctl -u spambloomd")
+		need(figures.NeedClients, ended(text), "journalctl -u spambloom")
 	}
 	if f.History != nil {
-		need(figures.NeedHistory, "Counts by hour are not kept: "+f.History.Error()+".", "journalctl -u spambloomd")
+		need(figures.NeedHistory, "Counts by hour are not kept: "+f.History.Error()+".", "journalctl -u spambloom")
 	}
 	for _, name := range f.Damaged {
 		need(figures.NeedDamaged, "history/"+name+" is damaged and not used. Missing: the counts of that month, until the file was set aside.", "rm "+quoted(filepath.Join(f.Folder, "history", name)))
@@ -259,8 +267,9 @@ func count(n int, thing string) string {
 	return overview.Thousands(uint64(n)) + " " + thing + "s"
 }
 
-// SiteNeeds lists the sites whose reports are missing here, and why.
-func SiteNeeds(sites []api.Site) (needs []overview.Need) {
+// SiteNeeds lists the sites whose reports are missing here, and why. The daemon has run since
+// started.
+func SiteNeeds(sites []api.Site, started, now time.Time) (needs []overview.Need) {
 	need := func(text string, n int) {
 		needs = append(needs, overview.Need{Kind: figures.NeedSites, Count: n, Text: text, Command: "spambloom sites", Page: "/sites"})
 	}
@@ -269,6 +278,9 @@ func SiteNeeds(sites []api.Site) (needs []overview.Need) {
 		text := ""
 		switch s.State {
 		case api.StateSilent:
+			if isExpected(s, started, now) {
+				continue
+			}
 			text = fmt.Sprintf("%s has not been heard", s.Site)
 			if s.Link != nil && s.Heard != nil {
 				text += " since " + s.Heard.UTC().Format("2006-01-02 15:04 UTC")
@@ -293,6 +305,17 @@ func SiteNeeds(sites []api.Site) (needs []overview.Need) {
 		need(fmt.Sprintf("%d other sites need attention as well.", found-maxNamed), found-maxNamed)
 	}
 	return needs
+}
+
+// isExpected reports whether a site that has not been heard may still be.
+func isExpected(s api.Site, started, now time.Time) bool {
+	if s.Link != nil && s.Heard != nil {
+		return false
+	}
+	if s.Link != nil && s.Known.After(started) {
+		started = s.Known
+	}
+	return now.Sub(started) < Settling
 }
 
 // quoted makes a path one word of a shell.

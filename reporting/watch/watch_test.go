@@ -84,6 +84,9 @@ func TestNeeds(t *testing.T) {
 			if strings.Contains(n.Text+n.Command, "FILE") || strings.Contains(n.Command, "STATE") {
 				t.Errorf("%q is no command that can be typed", n.Command)
 			}
+			if strings.HasPrefix(n.Command, "journalctl") && n.Command != "journalctl -u spambloom" { // as contrib/spambloom.service
+				t.Errorf("%q: there is no such unit", n.Command)
+			}
 		}
 		if !strings.HasSuffix(o.Sentence, " One thing needs you.") {
 			t.Errorf("%s: %q", want, o.Sentence)
@@ -151,6 +154,29 @@ func TestSentence(t *testing.T) {
 	}
 }
 
+// For a minute after the start, and after the first news of a site, nothing is missing: Redis is
+// being connected, and the site may still be heard.
+func TestSettling(t *testing.T) {
+	for want, change := range map[string]func(*watch.Facts){
+		"Judging. Connecting to Redis. Nothing needs you.": func(f *watch.Facts) {
+			f.Started, f.Connected, f.Connecting, f.LastError = now.Add(-2*time.Second), false, true, "not connected yet"
+			f.Sites = []api.Site{f.Sites[0], {Site: "mx2", State: api.StateSilent}}
+		},
+		"Judging. The other site has not been heard. Nothing needs you.": func(f *watch.Facts) {
+			f.Sites = []api.Site{f.Sites[0], {Site: "mx2", State: api.StateSilent, Link: &api.Link{Known: now.Add(-2 * time.Second)}}}
+		},
+		"Judging. The other site has not been heard. One thing needs you.": func(f *watch.Facts) {
+			f.Sites = []api.Site{f.Sites[0], {Site: "mx2", State: api.StateSilent, Link: &api.Link{Known: now.Add(-watch.Settling)}}}
+		},
+	} {
+		f := healthy()
+		change(&f)
+		if o := watch.Make(f, now); o.Sentence != want {
+			t.Errorf("%q, want %q", o.Sentence, want)
+		}
+	}
+}
+
 // A holder of the federation key publishes under a thousand names, and then falls silent. The
 // overview, /readyz and the page name eight, and count the others.
 func TestManySilentSites(t *testing.T) {
@@ -158,11 +184,11 @@ func TestManySilentSites(t *testing.T) {
 	for i := range sites {
 		sites[i].Site, sites[i].State = fmt.Sprintf("fake%d", i), api.StateSilent
 	}
-	needs := watch.SiteNeeds(sites)
+	needs := watch.SiteNeeds(sites, now.Add(-time.Hour), now)
 	if len(needs) != 9 || things(needs) != 1000 || needs[8].Text != "992 other sites need attention as well." {
 		t.Errorf("%d needs, the last is %+v", len(needs), needs[len(needs)-1])
 	}
-	if needs = watch.SiteNeeds(sites[:8]); len(needs) != 8 {
+	if needs = watch.SiteNeeds(sites[:8], now.Add(-time.Hour), now); len(needs) != 8 {
 		t.Errorf("of 8 sites: %d needs", len(needs))
 	}
 }

@@ -23,6 +23,9 @@ func TestManyNames(t *testing.T) {
 	for i := range streams.MaxSites + 10 {
 		heartbeat(fmt.Sprint("fake", i))
 	}
+	if st := f.Status()[0]; time.Since(st.Known) > time.Minute {
+		t.Errorf("known since %v, want now", st.Known)
+	}
 	heartbeat("b")
 	if n := len(f.origins); n != streams.MaxSites || f.origins["b"] != nil {
 		t.Fatalf("%d sites, the new one is %v", n, f.origins["b"])

@@ -24,6 +24,7 @@ type SiteStatus struct {
 	// waits.
 	LagSeconds float64 `json:"lag_seconds"`
 
+	Known    time.Time         `json:"-"`                  // when its first news arrived
 	Heard    *time.Time        `json:"heard,omitempty"`    // when its last news arrived
 	Snapshot *streams.Position `json:"snapshot,omitempty"` // position announced for its snapshot; nil: none
 	Loading  *Progress         `json:"loading,omitempty"`  // its snapshot is being read
@@ -70,7 +71,7 @@ func (f *Follower) siteStatus(o *origin, now time.Time) SiteStatus {
 	applied := f.cursor(o.site)
 	s := SiteStatus{
 		Site: o.site, Trust: trust.String(), Muted: f.db.Muted(o.site),
-		Head: o.head, Applied: applied,
+		Head: o.head, Applied: applied, Known: o.since,
 		SkewSeconds: o.skew.Round(time.Millisecond).Seconds(), Clock: o.skew.Abs() > maxSkew,
 		Gaps: o.openGaps(), Votes: o.votes, Refused: f.refused.Of(o.site),
 	}

@@ -26,6 +26,9 @@ const (
 	Other       Cause = "other"       // see the text of the fault
 )
 
+// Pending stands for a fault while the first connection is made.
+const Pending = "not connected yet"
+
 // words are the beginnings of Redis' errors.
 var words = []struct {
 	word  string

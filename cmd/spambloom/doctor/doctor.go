@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
+	"github.com/spambloom/spambloom/reporting/overview"
 )
 
 const help = `doctor checks what surrounds the daemon, and changes nothing.
@@ -37,10 +39,11 @@ or setting that mends it. The checks are
             mail while the daemon is away
   redis     Redis is reached, with the necessary rights, and keeps its data
   sites     the other sites have the same key and parameters, and votes can list messages
-  disk      the state folder has room
+  disk      the state folder has room for what the configuration allows
   memory    the machine has the memory that the daemon may use
 
-Run it as root: otherwise some checks are skipped, which it says.
+While the daemon is stopped, what follows from that alone is not checked. Run it as root:
+otherwise some checks are skipped, which it says.
 
 Exit codes:
   0   all checks are OK, or were skipped
@@ -77,7 +80,11 @@ func Command(streams verb.Streams, dial func() (*client.Client, error)) *cobra.C
 }
 
 func run(ctx context.Context, streams verb.Streams, dial func() (*client.Client, error), o Options) error {
-	return finding.Print(streams, Examine(ctx, dial, o), o.JSON)
+	findings := Examine(ctx, dial, o)
+	if err := finding.Print(streams, findings, o.JSON); err != nil {
+		return err
+	}
+	return finding.Warned(findings)
 }
 
 // patient is a site that is being examined.
@@ -86,6 +93,7 @@ type patient struct {
 	config *config.Config
 	state  string
 	status *api.Status // nil: the daemon does not answer
+	isDown bool        // no daemon listens; what follows from that alone is not a finding
 	sites  *api.SiteList
 	facts  facts
 }
@@ -108,7 +116,7 @@ func Examine(ctx context.Context, dial func() (*client.Client, error), o Options
 	case errors.Is(err, fs.ErrPermission):
 		return []finding.Finding{finding.Skip("config", "%v; run doctor as root", err)}
 	case err != nil:
-		return []finding.Finding{finding.Bad("config", "edit "+o.Config+", then spambloomd -t", "the daemon will not start: %v", err)}
+		return []finding.Finding{finding.Fault("config", "edit "+o.Config+", then spambloomd -t", "the daemon will not start: %v", err)}
 	default:
 		results = append(results, finding.Good("config", "%s is valid", o.Config))
 	}
@@ -118,6 +126,9 @@ func Examine(ctx context.Context, dial func() (*client.Client, error), o Options
 	results = append(results, p.milters(mta.Read(ctx, o.Postfix, o.Sendmail))...)
 	results = append(results, p.redis(ctx)...)
 	results = append(results, p.federation()...)
+	if p.isDown {
+		return results
+	}
 	return append(results, p.disk(), p.memory())
 }
 
@@ -139,12 +150,13 @@ func (p *patient) daemon(ctx context.Context, dial func() (*client.Client, error
 		return []finding.Finding{finding.Skip("daemon", "this user may not ask the daemon; run doctor as root")}
 	}
 	if err != nil {
-		return []finding.Finding{finding.Bad("daemon", "spambloomd -t && systemctl start spambloom", "no daemon answers, so mail is not judged: %v", err)}
+		p.isDown = true
+		return []finding.Finding{finding.Fault("daemon", "spambloomd -t && systemctl start spambloom", "mail is not judged: %v", err)}
 	}
 	defer c.Close()
 	status, err := client.Get(ctx, c, v1.Status)
 	if err != nil {
-		return []finding.Finding{finding.Bad("daemon", "systemctl status spambloom", "the daemon does not answer, so mail is not judged: %v", err)}
+		return []finding.Finding{finding.Fault("daemon", "systemctl status spambloom", "the daemon does not answer, so mail is not judged: %v", err)}
 	}
 	p.status = &status
 	if err := json.Unmarshal(status.Daemon, &p.facts); err != nil && len(status.Daemon) > 0 {
@@ -158,10 +170,12 @@ func (p *patient) daemon(ctx context.Context, dial func() (*client.Client, error
 	}
 	var results []finding.Finding
 	for _, need := range status.Overview.Needs {
-		results = append(results, finding.Bad("daemon", need.Command, "%s", need.Text))
+		result := finding.Bad("daemon", need.Command, "%s", need.Text)
+		result.IsFault = need.IsFault
+		results = append(results, result)
 	}
 	if len(results) == 0 {
-		results = append(results, finding.Good("daemon", "%s", status.Overview.Sentence))
+		results = append(results, finding.Good("daemon", "%s", strings.TrimSuffix(status.Overview.Sentence, " "+overview.NoNeed)))
 	}
 	return results
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/exchange/link"
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/spambloom/finding"
 	"github.com/spambloom/spambloom/cmd/testenv"
@@ -79,6 +80,33 @@ func TestPasswordIsReadable(t *testing.T) {
 	}
 }
 
+// The advice about the clock fits the machine: a minimal Debian has no service for timedatectl to
+// start, and a container has the clock of its host.
+func TestSynchronise(t *testing.T) {
+	const booted = "run/systemd/system"
+	for _, c := range []struct {
+		files []string
+		want  string
+	}{
+		{nil, "install and start a service for NTP, such as chrony"},
+		{[]string{booted}, "install and start a service for NTP, such as chrony or systemd-timesyncd"},
+		{[]string{booted, "etc/debian_version"}, "apt install systemd-timesyncd"},
+		{[]string{"etc/debian_version"}, "install and start a service for NTP, such as chrony"},
+		{[]string{booted, "etc/debian_version", "usr/lib/systemd/ntp-units.d/80-systemd-timesync.list"}, "timedatectl set-ntp true"},
+		{[]string{booted, "etc/systemd/ntp-units.d/50-chrony.list"}, "timedatectl set-ntp true"},
+		{[]string{booted, "run/systemd/container"}, "synchronise the clock of the machine on which this container runs"},
+	} {
+		root := t.TempDir()
+		for _, file := range c.files {
+			testenv.Check(t, os.MkdirAll(filepath.Join(root, filepath.Dir(file)), 0o755))
+			testenv.Check(t, os.WriteFile(filepath.Join(root, file), nil, 0o644))
+		}
+		if got := synchronise(root); got != c.want {
+			t.Errorf("%q: %q, want %q", c.files, got, c.want)
+		}
+	}
+}
+
 // Each thing that the daemon or the machine can lack is a warning with a command.
 func TestWarnings(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -128,6 +156,14 @@ func TestIgnoredSites(t *testing.T) {
 	found := p.federation()
 	if len(found) != 1 || found[0].State != finding.OK || !strings.HasPrefix(found[0].Text, "other sites in use: 1; ") ||
 		!strings.HasSuffix(found[0].Text, "; ignored here: mx3 is dropped, mx4 is muted (spambloom mute --undo SITE)") {
+		t.Errorf("%+v", found)
+	}
+}
+
+// The first connection of a daemon that has just started is no warning.
+func TestFirstConnection(t *testing.T) {
+	p := &patient{sites: &api.SiteList{RedisFault: link.Pending}}
+	if found := p.daemonsRedis(); found.State != finding.Skipped || !strings.Contains(found.Text, "first connection") {
 		t.Errorf("%+v", found)
 	}
 }

@@ -22,21 +22,6 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 )
 
-// clock checks the kernel's clock, and whether the daemon trusts it.
-func (p *patient) clock() (results []finding.Finding) {
-	if p.status != nil && p.status.Database.Clock != nil {
-		results = append(results, finding.Bad("clock", "check the time by NTP; contrib/state.md explains the clock", "the clock has jumped, and the daemon does not trust it: nothing expires meanwhile"))
-	}
-	var t unix.Timex
-	if _, err := unix.Adjtimex(&t); err != nil {
-		return append(results, finding.Skip("clock", "the kernel does not report whether it is synchronised: %v", err))
-	}
-	if t.Status&unix.STA_UNSYNC != 0 {
-		return append(results, finding.Bad("clock", "timedatectl set-ntp true", "the clock is not synchronised by NTP: if it is off by more than an hour, other sites do not read this one"))
-	}
-	return append(results, finding.Good("clock", "synchronised by NTP"))
-}
-
 // patience bounds a question to Redis.
 const patience = 5 * time.Second
 
@@ -68,7 +53,10 @@ func (p *patient) redis(ctx context.Context) []finding.Finding {
 
 // daemonsRedis says whether the daemon, too, can use the Redis that has answered this command.
 func (p *patient) daemonsRedis() finding.Finding {
-	if p.sites != nil && p.sites.RedisFault != "" {
+	switch {
+	case p.sites != nil && p.sites.RedisFault == link.Pending: // if it lasts, the daemon itself says so
+		return finding.Skip("redis", "answers this command; the daemon makes its first connection now, so ask again in some seconds")
+	case p.sites != nil && p.sites.RedisFault != "":
 		return finding.Bad("redis", "spambloom sites", "answers this command, but not the daemon yet: %s", p.sites.RedisFault)
 	}
 	return finding.Good("redis", "answers")

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -22,10 +23,10 @@ func (p *patient) milters(s *mta.Server) []finding.Finding {
 	}
 	at := s.Find(append(p.addresses(), p.config.Milter.Listen...))
 	if at < 0 && s.Override != "" {
-		return []finding.Finding{finding.Bad("milter", "remove that from master.cf, or name the daemon there", "in master.cf, %s: %s does not ask the daemon, so mail is not judged", s.Override, s.Name)}
+		return []finding.Finding{finding.Fault("milter", "remove that from master.cf, or name the daemon there", "in master.cf, %s: %s does not ask the daemon, so mail is not judged", s.Override, s.Name)}
 	}
 	if at < 0 {
-		return []finding.Finding{finding.Bad("milter", "spambloom setup, or the lines of contrib/postfix.md and contrib/sendmail.md", "%s does not ask the daemon (%s), so mail is not judged", s.Name, strings.Join(p.addresses(), ", "))}
+		return []finding.Finding{finding.Fault("milter", "spambloom setup, or the lines of contrib/postfix.md and contrib/sendmail.md", "%s does not ask the daemon (%s), so mail is not judged", s.Name, strings.Join(p.addresses(), ", "))}
 	}
 	m := s.Milters[at]
 	results := []finding.Finding{finding.Good("milter", "%s asks %s", s.Name, m.Spec)}
@@ -38,7 +39,7 @@ func (p *patient) milters(s *mta.Server) []finding.Finding {
 	if p.config.Milter.AuthservID == "" {
 		results = append(results, finding.Skip("milter", "proofs of senders: milter.authserv_id is empty, so the daemon neither learns from mail that arrives nor spares a company's mail when a copy of it is reported; contrib/policy.md shows how to set it"))
 	}
-	if m.Path == "" {
+	if _, err := os.Stat(m.Path); m.Path == "" || p.isDown && errors.Is(err, fs.ErrNotExist) {
 		return results
 	}
 	return append(results, mayConnect(s.User, m.Path))
@@ -81,7 +82,7 @@ func mayConnect(name, path string) finding.Finding {
 			return missing(err)
 		}
 		if !mayUse(u, groups, info, 0o1) {
-			return finding.Bad("milter", fmt.Sprintf("chmod or chgrp %s, see contrib/postfix.md", dir), "the user %s may not enter %s, so mail passes unjudged", name, dir)
+			return finding.Fault("milter", fmt.Sprintf("chmod or chgrp %s, see contrib/postfix.md", dir), "the user %s may not enter %s, so mail passes unjudged", name, dir)
 		}
 	}
 	info, err := os.Stat(path)
@@ -89,9 +90,9 @@ func mayConnect(name, path string) finding.Finding {
 	case err != nil:
 		return missing(err)
 	case info.Mode()&fs.ModeSocket == 0:
-		return finding.Bad("milter", "remove "+path+" and restart the daemon", "%s is no socket, so mail passes unjudged", path)
+		return finding.Fault("milter", "remove "+path+" and restart the daemon", "%s is no socket, so mail passes unjudged", path)
 	case !mayUse(u, groups, info, 0o2):
-		return finding.Bad("milter", fmt.Sprintf("set milter.group = %q, and restart the daemon", name), "the user %s may not connect to %s, so mail passes unjudged", name, path)
+		return finding.Fault("milter", fmt.Sprintf("set milter.group = %q, and restart the daemon", name), "the user %s may not connect to %s, so mail passes unjudged", name, path)
 	}
 	return finding.Good("milter", "the user %s may connect to %s", name, path)
 }
@@ -100,7 +101,7 @@ func missing(err error) finding.Finding {
 	if os.IsPermission(err) {
 		return finding.Skip("milter", "%v; run doctor as root", err)
 	}
-	return finding.Bad("milter", "compare milter.listen with the mail server's address, as seen from its chroot", "%v: mail passes unjudged", err)
+	return finding.Fault("milter", "compare milter.listen with the mail server's address, as seen from its chroot", "%v: mail passes unjudged", err)
 }
 
 // mayUse reports whether a user has a right, 1 to enter or 2 to write, on a file.

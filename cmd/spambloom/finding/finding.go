@@ -3,8 +3,8 @@
 package finding
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spambloom/spambloom/cmd/spambloom/verb"
@@ -23,6 +23,8 @@ type Finding struct {
 	State   string `json:"state"` // OK, Warning or Skipped
 	Text    string `json:"text"`  // what is so, and its consequence
 	Command string `json:"command,omitempty"`
+
+	IsFault bool `json:"-"` // a warning: mail is not judged, or not as it should be
 }
 
 // Good returns a check that is OK.
@@ -32,7 +34,14 @@ func Good(check, format string, args ...any) Finding {
 
 // Bad returns a warning. Command is what mends it.
 func Bad(check, command, format string, args ...any) Finding {
-	return Finding{check, Warning, fmt.Sprintf(format, args...), command}
+	return Finding{Check: check, State: Warning, Text: fmt.Sprintf(format, args...), Command: command}
+}
+
+// Fault returns a warning that mail is not judged, or not as it should be.
+func Fault(check, command, format string, args ...any) Finding {
+	f := Bad(check, command, format, args...)
+	f.IsFault = true
+	return f
 }
 
 // Skip returns a check that was not made, with the reason.
@@ -40,11 +49,8 @@ func Skip(check, format string, args ...any) Finding {
 	return Finding{Check: check, State: Skipped, Text: fmt.Sprintf(format, args...)}
 }
 
-// errWarnings is the error of a run with a warning, which was printed.
-var errWarnings = errors.New("something needs you; see the warnings above")
-
-// Print prints one line for each finding, or one JSON object. With a warning among them it
-// returns an error with the exit code 1.
+// Print prints one line for each finding, or one JSON object. The number of warnings among them
+// is a line for people.
 func Print(streams verb.Streams, findings []Finding, asJSON bool) error {
 	warnings := 0
 	for _, f := range findings {
@@ -56,7 +62,23 @@ func Print(streams verb.Streams, findings []Finding, asJSON bool) error {
 		}
 	}
 	if warnings > 0 {
-		return &verb.Fault{Code: verb.Declined, Err: fmt.Errorf("%w (%d of %d checks)", errWarnings, warnings, len(findings))}
+		streams.Note("warning", fmt.Sprintf("%d of %d checks warn; see above", warnings, len(findings)))
+	}
+	return nil
+}
+
+// Warned returns the exit code 1 if there is a warning.
+func Warned(findings []Finding) error {
+	if slices.ContainsFunc(findings, func(f Finding) bool { return f.State == Warning }) {
+		return verb.Exit(verb.Declined)
+	}
+	return nil
+}
+
+// Failed returns the exit code 1 if mail is not judged, or not as it should be.
+func Failed(findings []Finding) error {
+	if slices.ContainsFunc(findings, func(f Finding) bool { return f.IsFault }) {
+		return verb.Exit(verb.Declined)
 	}
 	return nil
 }

@@ -12,10 +12,13 @@ import (
 // own.
 func TestHostileText(t *testing.T) {
 	hostile := "ERR \x1b[H\x1b[2J\nOK       redis   answers"
-	var out bytes.Buffer
-	streams := verb.Streams{Out: &out}
-	if err := Print(streams, []Finding{Bad("redis", "see "+hostile, "redis: %s", hostile)}, false); err == nil {
-		t.Error("a warning is no error")
+	var out, notes bytes.Buffer
+	streams := verb.Streams{Out: &out, Err: &notes}
+	if err := Print(streams, []Finding{Bad("redis", "see "+hostile, "redis: %s", hostile)}, false); err != nil {
+		t.Error(err)
+	}
+	if want := "spambloom: warning: 1 of 1 checks warn; see above\n"; notes.String() != want {
+		t.Errorf("noted %q, want %q", notes.String(), want)
 	}
 	want := `WARNING  redis   redis: ERR ?[H?[2J
                  OK       redis   answers
@@ -31,5 +34,21 @@ func TestHostileText(t *testing.T) {
 	}
 	if strings.Count(out.String(), "\n") != 1 || strings.Contains(out.String(), "\x1b") || !strings.Contains(out.String(), `\u001b[2J`) {
 		t.Errorf("JSON %q", out.String())
+	}
+}
+
+// A warning is no failure of setup, unless mail is not judged. Doctor counts every one.
+func TestExitCodes(t *testing.T) {
+	good, skipped := Good("redis", "answers"), Skip("disk", "unknown")
+	warning, fault := Bad("clock", "chrony", "unsynchronised"), Fault("milter", "setup", "not asked")
+	for _, c := range []struct {
+		findings      []Finding
+		doctor, setUp int
+	}{
+		{[]Finding{good, skipped}, 0, 0}, {[]Finding{good, warning}, 1, 0}, {[]Finding{warning, fault, good}, 1, 1},
+	} {
+		if inDoctor, inSetup := verb.Code(Warned(c.findings)), verb.Code(Failed(c.findings)); inDoctor != c.doctor || inSetup != c.setUp {
+			t.Errorf("%+v: doctor %d, setup %d", c.findings, inDoctor, inSetup)
+		}
 	}
 }

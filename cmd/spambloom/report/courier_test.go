@@ -27,12 +27,12 @@ func TestWhatIsQueued(t *testing.T) {
 		}
 	}
 	for err, want := range map[error]bool{
-		fmt.Errorf("%w on x: %w", client.ErrUnavailable, fs.ErrNotExist):   true,
-		errors.New("unexpected EOF"):                                       true,
-		fmt.Errorf("%w on x: %w", client.ErrUnavailable, fs.ErrPermission): false,
-		fmt.Errorf("ask: %w", client.ErrUntrusted):                         false,
-		fmt.Errorf("ask: %w", client.ErrProtocol):                          false,
-		verb.UsageError(verb.Exit(verb.Declined)):                          false,
+		fmt.Errorf("%w on x: %w", client.ErrUnavailable, fs.ErrNotExist): true,
+		errors.New("unexpected EOF"):                                     true,
+		&client.AccessError{Path: "x", Err: fs.ErrPermission}:            false,
+		fmt.Errorf("ask: %w", client.ErrUntrusted):                       false,
+		fmt.Errorf("ask: %w", client.ErrProtocol):                        false,
+		verb.UsageError(verb.Exit(verb.Declined)):                        false,
 	} {
 		if isAway(err) != want || isRefusal(err) {
 			t.Errorf("%v: away %v, refused %v", err, isAway(err), isRefusal(err))

@@ -165,7 +165,7 @@ func restore(f *change.File) error {
 
 // command runs a program, or a line of the shell that the caller gave.
 func command(text string, args ...string) step {
-	return step{"run: " + text, func(ctx context.Context) error {
+	return step{"setup runs: " + text, func(ctx context.Context) error {
 		if err := execute(ctx, args...); err != nil {
 			return &verb.Fault{Code: verb.Unavailable, Err: err, Hint: "correct that, then run setup again; or run this yourself: " + text}
 		}

@@ -46,12 +46,15 @@ Doing the same again changes nothing, and only tries and checks. --remove takes 
 changes back. Dovecot is detected and not changed: contrib/mailbox.md describes how
 users report by moving mail.
 
-Each check has one line: OK, or WARNING with the consequence, and the command that
-mends it. Run setup as root.
+"setup runs" begins a command that --yes runs, "by hand" what it leaves to you. Each
+check has one line: OK, or WARNING with the consequence, and the command that mends it.
+Run setup as root.
 
 Exit codes:
-  0   all checks are OK, or were skipped; or nothing was to be done
-  1   there is a warning
+  0   the changes were made, or shown, or none was necessary; there may be warnings about
+      other things than the judging of mail, such as the clock
+  1   mail is not judged, or not as it should be, or that could not be tried: see the
+      warnings
   64  wrong usage
   65  a file has a form that setup does not change
   66  a file cannot be read, or there is no mail server
@@ -133,7 +136,10 @@ func run(ctx context.Context, streams verb.Streams, dial func() (*client.Client,
 		findings = append(findings, m.try(ctx, dial)...)
 	}
 	findings = append(findings, doctor.Examine(ctx, dial, doctor.Options{Place: o.Place, Postfix: o.Postfix, Sendmail: o.Sendmail})...)
-	return finding.Print(streams, findings, false)
+	if err := finding.Print(streams, findings, false); err != nil {
+		return err
+	}
+	return finding.Failed(findings)
 }
 
 // settled bounds how long a restarted program may take until it answers.

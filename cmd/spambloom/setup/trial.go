@@ -52,18 +52,18 @@ func (m *machine) try(ctx context.Context, dial func() (*client.Client, error)) 
 	findings := []finding.Finding{finding.Good("mail", "%s handed a mail for %s to the daemon: %s", m.server.Name, m.To, first)}
 	receipt, err := client.Post(ctx, t.daemon, v1.Report, t.request)
 	if err != nil {
-		return append(findings, finding.Bad("report", "spambloom report contrib/sample-spam.eml", "the mail could not be reported: %v", err))
+		return append(findings, finding.Fault("report", "spambloom report contrib/sample-spam.eml", "the mail could not be reported: %v", err))
 	}
 	findings = append(findings, t.reported(ctx, receipt))
 	if _, err = client.Post(ctx, t.daemon, v1.Revoke, t.request); err != nil {
-		return append(findings, finding.Bad("revoke", "spambloom reports, then spambloom undo", "the report of the mail could not be revoked: %v", err))
+		return append(findings, finding.Fault("revoke", "spambloom reports, then spambloom undo", "the report of the mail could not be revoked: %v", err))
 	}
 	answer, err := client.Post(ctx, t.daemon, v1.Check, t.request)
 	switch {
 	case err != nil:
-		return append(findings, finding.Bad("revoke", "spambloom status", "the daemon does not judge the mail after the revocation: %v", err))
+		return append(findings, finding.Fault("revoke", "spambloom status", "the daemon does not judge the mail after the revocation: %v", err))
 	case answer.Verdict == "spam":
-		return append(findings, finding.Bad("revoke", "spambloom reports", "the mail is spam after its revocation"))
+		return append(findings, finding.Fault("revoke", "spambloom reports", "the mail is spam after its revocation"))
 	}
 	return append(findings, finding.Good("revoke", "the report was revoked, and the mail is %s again", answer.Verdict))
 }
@@ -81,7 +81,7 @@ func (t *trial) reported(ctx context.Context, receipt api.Receipt) finding.Findi
 	case err != nil:
 		return t.fault("report", err)
 	case second.verdict != "spam":
-		return finding.Bad("report", "spambloom explain, with the mail", "the mail was reported, but its next copy is %s", second)
+		return finding.Fault("report", "spambloom explain, with the mail", "the mail was reported, but its next copy is %s", second)
 	}
 	return finding.Good("report", "reported; the next copy is spam: %s", second)
 }
@@ -98,11 +98,11 @@ func (t *trial) fault(check string, err error) finding.Finding {
 	case errors.Is(err, errLocal):
 		return finding.Skip(check, "no mail was sent: %v; send one from another machine", err)
 	case errors.As(err, &refused):
-		return finding.Bad(check, "name a recipient that it accepts: spambloom setup --yes --to ADDRESS", "%s refused the mail for %s, so nothing was tried: %v", t.server.Name, t.To, refused)
+		return finding.Fault(check, "name a recipient that it accepts: spambloom setup --yes --to ADDRESS", "%s refused the mail for %s, so nothing was tried: %v", t.server.Name, t.To, refused)
 	case errors.Is(err, errNotAsked):
-		return finding.Bad(check, "spambloom doctor; is smtpd_milters set in master.cf as well?", "%v, so mail is not judged", err)
+		return finding.Fault(check, "spambloom doctor; is smtpd_milters set in master.cf as well?", "%v, so mail is not judged", err)
 	}
-	return finding.Bad(check, "start the mail server, or name it with --server", "no mail could be sent: %v", err)
+	return finding.Fault(check, "start the mail server, or name it with --server", "no mail could be sent: %v", err)
 }
 
 // judgement is what became of a mail.

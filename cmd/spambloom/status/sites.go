@@ -20,20 +20,21 @@ import (
 
 const sitesHelp = `sites shows the state of this site and of every other site of the federation.
 
-STATE    heard; silent (no record for a minute, or never); loading (its earlier data is
-         being read); capped (over its [[peer]] caps, until the period ends); clock
-         (its clock is more than an hour off; records from the future are pending);
-         stale (it runs on an older state folder, see below); muted; dropped; ignored
-         (its trust is none, or only others are named as peers)
-HEARD    the age of its latest record
-LAG      its deltas that are not in this database yet; unknown while it is silent, as are
-         BEHIND and GAPS
-BEHIND   the age of the oldest of them
-FILL     the used share of its caps, in the fullest filter
-ERROR    the share of another site in the chance that unreported mail is called spam
-VOTES    "held" if its recent reports are kept as votes
-GAPS     missing deltas that no snapshot has filled yet
-REFUSED  records rejected since the start, by cause
+STATE        heard; silent (no record for a minute, or never); loading (its earlier data
+             is being read); capped (over its [[peer]] caps, until the period ends); clock
+             (its clock is more than an hour off; records from the future are pending);
+             stale (it runs on an older state folder, see below); muted; dropped; ignored
+             (its trust is none, or only others are named as peers)
+HEARD        the age of its latest record
+LAG          its deltas that are not in this database yet; unknown while it is silent, as
+             are BEHIND and GAPS
+BEHIND       the age of the oldest of them
+FILL         the used share of its caps, in the fullest filter
+FALSE MATCH  the estimated chance that its reports match one signature that nobody
+             reported; a message has eight signatures at most
+VOTES        "held" if its recent reports are kept as votes
+GAPS         missing deltas that no snapshot has filled yet
+REFUSED      records rejected since the start, by cause
 
 A stale site runs on an older state folder than the one known here, for example from a
 backup. Its records are refused. It recovers by itself if another site still has its
@@ -56,7 +57,7 @@ func SitesCommand(c *verb.CLI) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "sites",
-		Short: "show the state of the other sites: trust, lag, share of errors, refused records",
+		Short: "show the state of the other sites: trust, lag, false matches, refused records",
 		Long:  sitesHelp,
 		Example: `  spambloom sites
   spambloom sites --json`,
@@ -112,7 +113,7 @@ func siteNotice(s api.Site, now time.Time) (kind, text string) {
 // siteTable formats the sites as a table.
 func siteTable(sites []api.Site, now time.Time) string {
 	return format.Columns(func(table io.Writer) {
-		fmt.Fprintln(table, "SITE\tSTATE\tTRUST\tHEARD\tLAG\tBEHIND\tFILL\tERROR\tVOTES\tGAPS\tREFUSED")
+		fmt.Fprintln(table, "SITE\tSTATE\tTRUST\tHEARD\tLAG\tBEHIND\tFILL\tFALSE MATCH\tVOTES\tGAPS\tREFUSED")
 		for _, s := range sites {
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Site, stateText(s), cmp.Or(s.Trust, "-"), strings.Join(linkCells(s, now), "\t"))
 		}
@@ -135,7 +136,7 @@ const unknown = "unknown"
 
 // linkCells returns the columns from HEARD on.
 func linkCells(s api.Site, now time.Time) []string {
-	cells := []string{"-", "-", "-", fullest(s.Fill), share(s.ErrorShare), "-", "-", "-"}
+	cells := []string{"-", "-", "-", fullest(s.Fill), overview.Chance(s.Error), "-", "-", "-"}
 	if s.State == api.StateSelf {
 		cells[3], cells[4] = "-", "-" // they are for other sites
 	}

@@ -43,9 +43,10 @@ func Command(c *verb.CLI) *cobra.Command {
 		Long: `status shows whether mail is judged and the other sites are heard, what needs an
 administrator, and what was judged in the last 24 hours and in the 24 hours before.
 
---filters adds the load of the filters and the state of the other sites; ERROR is a site's
-share in the chance that unreported mail is called spam. --all also adds everything else
-that the daemon reports: connections, memory of messages in flight, spam traps, keys.
+--filters adds the load of the filters and the state of the other sites; FALSE MATCH is
+the estimated chance that a filter, or the reports of a site, match a signature that
+nobody reported. --all also adds everything else that the daemon reports: connections,
+memory of messages in flight, spam traps, keys.
 
 --ready prints only whether the daemon does all of its work, for health checks.
 
@@ -278,16 +279,16 @@ func filterTables(b *strings.Builder, db bloomdb.Status) {
 		fmt.Fprintln(table, "none yet: no mail was counted, and no report made a message spam")
 	}
 	for _, f := range db.Filters {
-		fmt.Fprintf(table, "%s\t%d\t%s\t%.2f %%\t%.2g\t%s\n", f.Kind, f.Generation,
-			format.Instant(f.Start), 100*f.Fill, f.Error, format.Size(f.Memory))
+		fmt.Fprintf(table, "%s\t%d\t%s\t%.2f %%\t%s\t%s\n", f.Kind, f.Generation,
+			format.Instant(f.Start), 100*f.Fill, overview.Chance(f.Error), format.Size(f.Memory))
 	}
 	table.Flush()
 
 	b.WriteByte('\n')
 	table = format.NewTable(b)
-	fmt.Fprintln(table, "SITE\tEPOCH\tLAST DELTA\tCELLS\tERROR\tMISSED DELTAS")
+	fmt.Fprintln(table, "SITE\tEPOCH\tLAST DELTA\tCELLS\tFALSE MATCH\tMISSED DELTAS")
 	for _, site := range db.Sites {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%s\t%d\n", site.Site, site.Epoch, site.Seq, site.Cells, share(site.ErrorShare), site.Gaps)
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%s\t%d\n", site.Site, site.Epoch, site.Seq, site.Cells, overview.Chance(site.Error), site.Gaps)
 	}
 	table.Flush()
 }

@@ -90,6 +90,7 @@ func Code(err error) int {
 	var fault *Fault
 	var input *InputError
 	var problem *api.Problem
+	var access *client.AccessError
 	switch {
 	case err == nil:
 		return 0
@@ -103,7 +104,7 @@ func Code(err error) int {
 		return problemCode(problem.Status)
 	case errors.Is(err, client.ErrProtocol):
 		return Protocol
-	case errors.Is(err, client.ErrUnavailable) && errors.Is(err, fs.ErrPermission), errors.Is(err, client.ErrUntrusted):
+	case errors.As(err, &access), errors.Is(err, client.ErrUntrusted):
 		return NoPerm
 	case errors.Is(err, client.ErrUnavailable):
 		return Unavailable
@@ -134,7 +135,7 @@ func Hint(err error) string {
 	if errors.As(err, &fault) {
 		return fault.Hint
 	}
-	var problem *api.Problem
+	var access *client.AccessError
 	switch Code(err) {
 	case Data:
 		return dataHint(err)
@@ -146,10 +147,10 @@ func Hint(err error) string {
 		switch h := CredentialsHint(err); {
 		case h != "":
 			return h
-		case errors.As(err, &problem):
-			return "members of [control] group may report, and delegates may report for others; everything else needs root or the daemon's user"
+		case errors.As(err, &access):
+			return accessHint(access.Path)
 		}
-		return "only the daemon's user and the group named in [control] may use the control socket (a new group takes effect at the next login)"
+		return "members of [control] group may report, and delegates may report for others; everything else needs root or the daemon's user"
 	case Protocol:
 		return "compare spambloom version with spambloom status"
 	}

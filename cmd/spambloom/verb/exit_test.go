@@ -37,7 +37,7 @@ func TestExitCode(t *testing.T) {
 		{problem(400), 76},
 		{problem(404), 76},
 		{problem(403), 77},
-		{fmt.Errorf("%w on x: %w", client.ErrUnavailable, fs.ErrPermission), 77},
+		{&client.AccessError{Path: "x", Err: fs.ErrPermission}, 77},
 	} {
 		if got := Code(c.err); got != c.want {
 			t.Errorf("%v: exit code %d, want %d", c.err, got, c.want)

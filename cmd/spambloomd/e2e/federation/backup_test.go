@@ -142,7 +142,7 @@ func TestRestoreYesterday(t *testing.T) {
 	m.expectReceived(other, "before")
 	want := m.state()
 	tar := filepath.Join(m.Dir, "site.tar")
-	if out := m.must("backup", tar); !strings.Contains(out, ", reports: 7, reporters: 4\nnot in it, copy separately: \""+m.key+"\"\n") {
+	if out := m.must("backup", tar); !strings.Contains(out, ", reports: 7, reporters: 4\nkeys that this backup does not contain; copy these files as well: \""+m.key+"\"\n") {
 		t.Errorf("%s", out)
 	}
 	since := m.expectReceived(other, "since")

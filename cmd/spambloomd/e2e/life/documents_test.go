@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -170,6 +171,38 @@ func inDocuments(t *testing.T) map[string]string {
 		}
 	}
 	return pages
+}
+
+// notRun are the blocks of the guide's pages that no test runs, by their first line, and why.
+var notRun = map[string]string{
+	"apt install systemd-timesyncd": "the machines of TestGuide reach no mirror of Debian",
+}
+
+// TestGuide runs every block of the guide that calls other programs than ours: ours are run here.
+func TestBlocksOfGuide(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join(harness.Repository, "cmd/spambloomd/e2e/packaging/guide_test.go"))
+	testenv.Check(t, err)
+	run := regexp.MustCompile(`(?:\.page\(|PageBlock\([\w.]+, )"(guide/[^"]+)", "([^"]+)"\)`).FindAllStringSubmatch(string(source), -1) // page and beginning of each block
+	pages, err := filepath.Glob(filepath.Join(harness.Repository, "contrib/guide/*.md"))
+	testenv.Check(t, err)
+	blocks, ours := 0, regexp.MustCompile(`(?m)^(spambloom .*)?$\n?`)
+	for _, path := range pages {
+		page := "guide/" + filepath.Base(path)
+		for _, m := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(harness.GuidePage(t, page), -1) {
+			if ours.ReplaceAllString(m[1], "") == "" {
+				continue
+			}
+			blocks++
+			first, _, _ := strings.Cut(m[1], "\n")
+			isRun := slices.ContainsFunc(run, func(r []string) bool { return r[1] == page && strings.HasPrefix(m[1], r[2]) })
+			if isRun == (notRun[first] != "") {
+				t.Errorf("%s: %q: run is %v, and in the list of those not run is %q", page, first, isRun, notRun[first])
+			}
+		}
+	}
+	if blocks < 5 {
+		t.Errorf("only %d blocks call other programs", blocks)
+	}
 }
 
 // isTest reports whether an end-to-end test has the name.

@@ -61,7 +61,8 @@ func TestOtherUsers(t *testing.T) {
 	if !strings.Contains(s.Log(), `"reporter":"uid:64001"`) {
 		t.Errorf("the log lacks the reporter:\n%s", s.Log())
 	}
-	expect(stranger, 77, "permission denied", "check", mail)
+	expect(stranger, 77, "error: this user may not use the control socket "+s.Control+": connect: permission denied\n", "check", mail)
+	expect(stranger, 77, fmt.Sprintf("hint: as root, run usermod --append --groups %d ", group), "check", mail)
 	// A socket with the mode set by systemd gives access to all users.
 	testenv.Check(t, os.Chmod(strings.TrimPrefix(s.Control, "unix:"), 0o666))
 	expect(stranger, 77, "uid:64002 may not use the control socket", "check", mail)

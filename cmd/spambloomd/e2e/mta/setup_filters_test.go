@@ -55,7 +55,7 @@ func TestSetupFilters(t *testing.T) {
 	}
 	const others = "OTHER {\n  type = \"header\";\n  header = \"X-Other\";\n  map = [\"/./\"];\n  regexp = true;\n}\n"
 	harness.Write(t, multimap, others)
-	expectLines(t, setUp("--yes"), ofMachine, "Found: Postfix ("+p.Dir+"/etc/main.cf), rspamd, SpamAssassin",
+	expectLines(t, setUp("--yes"), 1, "Found: Postfix ("+p.Dir+"/etc/main.cf), rspamd, SpamAssassin",
 		"+SPAMBLOOM_SAME {", "by hand: restart rspamd", "+header   SPAMBLOOM_SAME ", "by hand: restart spamassassin")
 	if dump := within(rspamadm, "configdump", "multimap"); !strings.Contains(dump.Stdout, "\nSPAMBLOOM_PHISH {") || !strings.Contains(dump.Stdout, "\nOTHER {") {
 		t.Errorf("rspamd reads %+v", dump)
@@ -64,7 +64,7 @@ func TestSetupFilters(t *testing.T) {
 	if got := within(spamassassin, "--local", "--test-mode", message).Stdout; !strings.Contains(got, "SPAMBLOOM_SAME") || !strings.Contains(got, "SPAMBLOOM_PHISH") {
 		t.Errorf("SpamAssassin's rules: %s", got)
 	}
-	expectLines(t, setUp("--yes"), ofMachine, "Nothing to change.")
+	expectLines(t, setUp("--yes"), 1, "Nothing to change.")
 	expectLines(t, setUp("--yes", "--remove"), 0, "-SPAMBLOOM_SAME {", "-header   SPAMBLOOM_SAME ")
 	if got := readAll(t, multimap); got != others {
 		t.Errorf("multimap.conf after --remove: %q", got)

@@ -21,9 +21,6 @@ func setUp(t *testing.T, s *harness.Site, args ...string) harness.Result {
 		"--sendmail", "/nonexistent", "--rspamd", "/nonexistent", "--spamassassin", "/nonexistent"}, args...)...)
 }
 
-// ofMachine is an exit code that depends on the clock and the memory of this machine.
-const ofMachine = -1
-
 // expectLines checks lines of an output by their beginnings, in this order.
 func expectLines(t *testing.T, r harness.Result, code int, wants ...string) {
 	t.Helper()
@@ -35,7 +32,7 @@ func expectLines(t *testing.T, r harness.Result, code int, wants ...string) {
 		}
 		rest = after
 	}
-	if r.Code != code && (code != ofMachine || r.Code > 1) {
+	if r.Code != code {
 		t.Errorf("exit code %d, want %d:\n%s%s", r.Code, code, r.Stdout, r.Stderr)
 	}
 }
@@ -56,16 +53,16 @@ func TestSetupPostfix(t *testing.T) {
 	socket := p.Dir + "/spool/spambloom/milter.sock"
 	expectLines(t, r, 0, "Found: Postfix ("+p.Dir+"/etc/main.cf)", "new folder "+filepath.Dir(socket)+", root:postfix, mode 2750",
 		"-listen = ", "+group = \"postfix\"", "+listen = [\"unix:"+socket+"\"]", "by hand: restart the daemon",
-		"+smtpd_milters = { unix:spambloom/milter.sock, default_action=accept }, { inet:127.0.0.1:1, default_action=accept }", "run: postfix -c ")
+		"+smtpd_milters = { unix:spambloom/milter.sock, default_action=accept }, { inet:127.0.0.1:1, default_action=accept }", "setup runs: postfix -c ")
 	if got := readAll(t, config, p.Dir+"/etc/main.cf"); got != before {
 		t.Errorf("changed without --yes:\n%s", got)
 	}
 
 	r = setUp(t, s, append(flags, "--yes", "--restart", "true", "--trial=false")...)
-	expectLines(t, r, 1, "OK       milter  Postfix asks unix:spambloom/milter.sock", "WARNING  milter  stat "+socket)
+	expectLines(t, r, 1, "WARNING  daemon  mail is not judged: no daemon answers on unix:", "OK       milter  Postfix asks unix:spambloom/milter.sock")
 	s.Start()
 	r = setUp(t, s, append(flags, "--yes")...)
-	expectLines(t, r, ofMachine, "Nothing to change.",
+	expectLines(t, r, 0, "Nothing to change.",
 		"OK       mail    Postfix handed a mail for you@example.test to the daemon: X-Spambloom: clean; kind=",
 		"OK       report  reported; the next copy is spam: X-Spambloom: spam; kind=body;",
 		"OK       revoke  the report was revoked, and the mail is clean again",
@@ -75,7 +72,7 @@ func TestSetupPostfix(t *testing.T) {
 	}
 
 	s.Configure(t, "local_networks = []", `local_networks = ["127.0.0.0/8"]`)
-	expectLines(t, setUp(t, s, append(flags, "--yes")...), ofMachine, "SKIPPED  mail    no mail was sent: all addresses of this machine")
+	expectLines(t, setUp(t, s, append(flags, "--yes")...), 0, "SKIPPED  mail    no mail was sent: all addresses of this machine")
 	s.Configure(t, `local_networks = ["127.0.0.0/8"]`, "local_networks = []")
 	expectLines(t, setUp(t, s, append(flags, "--yes", "--to", "you@elsewhere.test")...), 1, "WARNING  mail    Postfix refused the mail for you@elsewhere.test", " ")
 
@@ -111,10 +108,10 @@ func TestSetupSendmail(t *testing.T) {
 		"--to", "you@example.test", "--mailbox", m.Maildir, "--reload", "kill -HUP $(head -1 " + m.Dir + "/pid)"}
 
 	r := setUp(t, s, append(flags, "--yes")...)
-	expectLines(t, r, ofMachine, "Found: Sendmail ("+etc+"/sendmail.mc)", "+INPUT_MAIL_FILTER(`spambloom', `S=unix:"+m.Dir+"/milter.sock, T=",
-		"run: make -C "+etc, "OK       mail    Sendmail handed a mail for you@example.test to the daemon: X-Spambloom: clean; ",
+	expectLines(t, r, 0, "Found: Sendmail ("+etc+"/sendmail.mc)", "+INPUT_MAIL_FILTER(`spambloom', `S=unix:"+m.Dir+"/milter.sock, T=",
+		"setup runs: make -C "+etc, "OK       mail    Sendmail handed a mail for you@example.test to the daemon: X-Spambloom: clean; ",
 		"OK       report  reported; the next copy is spam: X-Spambloom: spam; ", "OK       revoke", "OK       milter  Sendmail asks unix:")
-	expectLines(t, setUp(t, s, append(flags, "--yes", "--trial=false")...), ofMachine, "Nothing to change.")
+	expectLines(t, setUp(t, s, append(flags, "--yes", "--trial=false")...), 0, "Nothing to change.")
 	expectLines(t, setUp(t, s, append(flags, "--yes", "--remove", "--restart", "true")...), 0, "-INPUT_MAIL_FILTER")
 	if got := readAll(t, etc+"/sendmail.mc"); got != mc {
 		t.Errorf("sendmail.mc after --remove:\n%s", got)
