@@ -4,10 +4,12 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/exchange/redistest"
-	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
+
+// rungs is layout.Rungs.
+const rungs = 16
 
 // A member publishes all rungs of a message's ladder through a real Redis, the last ones in the name
 // of its administrator. Sites that list it again do so for their own users, also after a restart and
@@ -20,8 +22,8 @@ func TestForgedRungsThroughRedis(t *testing.T) {
 	a, member := startSite(t, dir, "a", server.URL()), startSite(t, t.TempDir(), "member", server.URL())
 	m, last := mail("contested"), mail("the last one")
 	member.db.Settle(map[signature.Signature]bool{m.Signatures[0]: true})
-	for i := range layout.Rungs {
-		if i == layout.Rungs-1 {
+	for i := range rungs {
+		if i == rungs-1 {
 			member.db.Settle(map[signature.Signature]bool{m.Signatures[0]: false})
 		}
 		if i%2 == 0 {
