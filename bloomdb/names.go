@@ -59,12 +59,14 @@ const Next = peers.Next
 
 // Errors that callers branch on.
 var (
-	ErrNothing  = keyspace.ErrNothing
-	ErrNever    = never.ErrNever
-	ErrFull     = layout.ErrFull
-	ErrClosed   = layout.ErrClosed
-	ErrIdentity = layout.ErrIdentity
-	ErrNewer    = layout.ErrNewer
+	ErrNothing = keyspace.ErrNothing
+	ErrNever   = never.ErrNever
+	ErrFull    = layout.ErrFull
+	// ErrContested is an ErrFull that concerns messages which were reported and revoked.
+	ErrContested = layout.ErrContested
+	ErrClosed    = layout.ErrClosed
+	ErrIdentity  = layout.ErrIdentity
+	ErrNewer     = layout.ErrNewer
 )
 
 // Classes lists all classes in the order in which they are shown.

@@ -3,7 +3,7 @@
 // wall clock as long as that agrees with the monotonic clock.
 //
 //	New -> Load (the last time on disk) -> Now, Now, ... -> Write, once a minute
-//	Witness <- the time of another site's record, which may confirm a jump
+//	Witness <- the times of other sites' records, which may confirm a jump
 //
 // It owns the file "clock". One lock guards the keeper. While the lock is held, only the
 // function set by Watch may take another one.

@@ -22,7 +22,7 @@ import (
 //
 //	in order   the wall clock is within MaxSkew of the last time plus the elapsed time
 //	doubted    it is not: time advances by the monotonic clock alone
-//	believed   the difference lasted ConfirmAfter, or another site's record confirms it
+//	believed   the difference lasted ConfirmAfter, or the records of other sites confirm it
 //
 // While the clock is doubted, reports go to the generation they would go to without the jump,
 // nothing expires, and records carry the right time. A restart does not end the doubt: the
@@ -68,6 +68,7 @@ type Keeper struct {
 	guess  guess
 	doubt  doubt
 	stamp  time.Time // the time on disk
+	words  words     // the times of other sites
 
 	fresh bool        // no last time was on disk, and there has been no report
 	holds func() bool // reports whether there are reports; nil: assume there are
@@ -222,22 +223,26 @@ func (k *Keeper) reportExpired(by time.Duration) {
 }
 
 // Witness takes the authenticated time of another site's record as evidence. A record can be
-// old, but not from the future: it confirms a clock that is ahead, and a guess.
-func (k *Keeper) Witness(made time.Time) {
+// old, but not from the future: it confirms a guess, and a clock that is ahead if more sites
+// confirm that than contradict it.
+func (k *Keeper) Witness(site string, made time.Time) {
 	if k == nil || k.elapsed == nil {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if made.Sub(k.look()).Abs() <= MaxSkew {
+	now, at := k.look(), k.elapsed()
+	if made.Sub(now).Abs() <= MaxSkew {
 		k.guess = guess{}
 	}
+	k.words.add(site, word{made, at})
 	wall := k.wall()
-	if k.doubt.off > 0 && made.Sub(wall).Abs() <= MaxSkew {
-		k.log.Warn("the clock is confirmed by another site; jump accepted", "by", k.doubt.off)
-		k.reportExpired(k.doubt.off)
-		k.believe(wall, k.elapsed())
+	if k.doubt.off <= 0 || at-k.begun < hearAll || !k.words.confirm(wall, now, at) {
+		return
 	}
+	k.log.Warn("the clock is confirmed by other sites; jump accepted", "by", k.doubt.off)
+	k.reportExpired(k.doubt.off)
+	k.believe(wall, at)
 }
 
 // Status describes a jump of the clock that is not believed.

@@ -50,25 +50,62 @@ func TestAttackerWithoutKey(t *testing.T) {
 	disturbed.settle()
 	healed := time.Since(left)
 
-	quiet := newFederation(t)
-	for range disturbed.rounds {
+	disturbed.expectUndisturbed()
+	t.Logf("%d commands, %d of them refused by Redis; %d rounds of reports; the streams were moved aside %v times; all data had arrived again after %v",
+		a.given.Load(), a.refused.Load(), disturbed.rounds, disturbed.moved(), healed.Round(time.Second))
+}
+
+// What answers in the place of Redis has its password, but no key. Meanwhile five sites report, and
+// are restarted. Every one ends when it is told to. After the impostor has left, these sites have the
+// same data as five undisturbed sites.
+func TestImpostorOfRedis(t *testing.T) {
+	t.Parallel()
+	testenv.Program(t, "redis-server")
+	lasts := attackTime
+	if os.Getenv("SPAMBLOOM_SOAK") != "" {
+		lasts = attackTimeSoak
+	}
+	var liar *impostor
+	disturbed := newFederationBehind(t, func(server *redistest.Server) string {
+		liar = newImpostor(t, server.Socket())
+		return "redis://spambloom:geheim@" + liar.address()
+	})
+	for ends := time.Now().Add(lasts); time.Now().Before(ends); {
+		disturbed.round()
+		if n := disturbed.rounds; n%15 == 0 {
+			disturbed.restart(n / 15 % len(disturbed.sites))
+		}
+		time.Sleep(lasts / 100) // the traffic's pace
+	}
+	liar.leave()
+	left := time.Now()
+	disturbed.round()
+	disturbed.settle()
+	healed := time.Since(left)
+	disturbed.expectUndisturbed()
+	t.Logf("%d lies; %d rounds of reports; all data had arrived again after %v", liar.lies.Load(), disturbed.rounds, healed.Round(time.Second))
+}
+
+// expectUndisturbed compares the sites with those of a federation that nobody has disturbed.
+func (f *federation) expectUndisturbed() {
+	f.t.Helper()
+	quiet := newFederation(f.t)
+	for range f.rounds {
 		quiet.round()
 	}
 	quiet.settle()
-	for i, s := range disturbed.sites {
+	for i, s := range f.sites {
 		want := quiet.verdicts(i)
-		for j, got := range disturbed.verdicts(i) {
+		for j, got := range f.verdicts(i) {
 			if got != want[j] {
-				t.Errorf("%s has %s, undisturbed %s", s.db.Status().Site, got, want[j])
+				f.t.Errorf("%s has %s, undisturbed %s", s.db.Status().Site, got, want[j])
 			}
 		}
-		disturbed.expectOneEpoch(i)
+		f.expectOneEpoch(i)
 		if e := s.x.Status().LastError; strings.Contains(e, nameTaken) {
-			t.Errorf("%s stopped publishing: %s", s.db.Status().Site, e)
+			f.t.Errorf("%s stopped publishing: %s", s.db.Status().Site, e)
 		}
 	}
-	t.Logf("%d commands, %d of them refused by Redis; %d rounds of reports; the streams were moved aside %v times; all data had arrived again after %v",
-		a.given.Load(), a.refused.Load(), disturbed.rounds, disturbed.moved(), healed.Round(time.Second))
 }
 
 // federation is five sites that list each other as peers, and connect as the documented
@@ -84,11 +121,16 @@ type federation struct {
 }
 
 func newFederation(t *testing.T) *federation {
+	return newFederationBehind(t, func(server *redistest.Server) string { return "unix://spambloom:geheim@" + server.Socket() })
+}
+
+// newFederationBehind starts sites that connect to the URL that is made for their Redis.
+func newFederationBehind(t *testing.T, url func(*redistest.Server) string) *federation {
 	f := &federation{t: t, server: redistest.Start(t)}
 	admin := f.server.Client()
 	defer admin.Close()
 	testenv.Check(t, admin.Do(t.Context(), aclLines(t, "geheim")[0]...).Err())
-	f.user = "unix://spambloom:geheim@" + f.server.Socket()
+	f.user = url(f.server)
 	members := make(wire.Members)
 	for i := range 5 {
 		o := siteOptions(t.TempDir(), fmt.Sprintf("m%d", i))

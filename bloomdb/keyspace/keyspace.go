@@ -150,7 +150,7 @@ func (ks *Keyspace) HoldsReports() bool {
 // witness uses the time of a record to confirm the clock, if its site is fully trusted.
 func (ks *Keyspace) witness(h wire.Head) {
 	if h.Site != ks.Settings.Site && ks.Sealer.TrustOf(h.Site) == wire.TrustFull && !ks.Store.Muted(h.Site) {
-		ks.Keeper.Witness(h.Made)
+		ks.Keeper.Witness(h.Site, h.Made)
 	}
 }
 

@@ -73,8 +73,8 @@ func (ks *Keyspace) rungRecords(t layout.Target, keys []filter.Hash, most int) (
 	}
 	t.Kind = layout.LadderFilter
 	own, err := ks.Store.OwnBits(t, ks.Store.ShapeFor(t))
-	if err == nil {
-		err = ks.Settings.Fits("ladder filter", own.Shape(), own.Ones(), t)
+	if err == nil && ks.Settings.Fits("ladder filter", own.Shape(), own.Ones(), t) != nil {
+		err = layout.ErrContested
 	}
 	for some := range slices.Chunk(seeds, journal.MaxSeeds) {
 		records = append(records, journal.Record{Target: t, Seeds: some})

@@ -15,6 +15,10 @@ var (
 	ErrClock      = errors.New("the clocks differ")
 )
 
+// ErrContested is the ErrFull of the ladder filter: messages that were reported and revoked take no
+// more changes in this generation. Others do, so it is no reason to let them wait.
+var ErrContested = fmt.Errorf("no more changes of contested messages: %w", ErrFull)
+
 // ErrNewer is wrapped by the error for a file or record whose version or kind is newer
 // than this program. It is never damage: such a file is not set aside, and Repair refuses it.
 var ErrNewer = filter.ErrNewer

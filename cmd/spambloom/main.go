@@ -109,8 +109,9 @@ func commands(c *verb.CLI) *cobra.Command {
 		Long: `spambloom reports spam to the spambloomd of this machine, and asks it about
 messages. Messages never leave this program; it sends only their signatures.
 
-FILE is a message, an mbox, a Maildir, a folder of these, or - for standard
-input. The default is standard input.` + environmentHelp,
+FILE is a message, an mbox, a Maildir, a folder of these, or - for the one
+message on standard input, which is the default. An mbox on standard input is
+named /dev/stdin.` + environmentHelp,
 		Example: `  spambloom report spam.eml
   spambloom explain message.eml`,
 		Version:       version.String(),

@@ -63,8 +63,10 @@ func reportTrapped(raw []byte, truncated bool, sign func(signature.Message) sign
 	if len(set.Signatures) > 0 {
 		err = report(set)
 	}
-	if errors.Is(err, bloomdb.ErrNothing) || errors.Is(err, bloomdb.ErrNever) || errors.Is(err, signature.ErrNoHeader) {
-		return fmt.Errorf("%w: %w", trap.ErrRefused, err)
+	for _, ofMessage := range []error{bloomdb.ErrNothing, bloomdb.ErrNever, bloomdb.ErrContested, signature.ErrNoHeader} {
+		if errors.Is(err, ofMessage) {
+			return fmt.Errorf("%w: %w", trap.ErrRefused, err)
+		}
 	}
 	return err
 }

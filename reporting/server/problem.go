@@ -31,6 +31,8 @@ func problemOf(err error) *api.Problem {
 		return api.NewProblem(http.StatusNotImplemented, "%v", err)
 	case errors.Is(err, bloomdb.ErrLearned):
 		return api.NewProblem(http.StatusServiceUnavailable, "%v", err)
+	case errors.Is(err, bloomdb.ErrContested):
+		return api.NewProblem(http.StatusConflict, "%v; it is kept, and counts from the next period on", err)
 	case errors.Is(err, bloomdb.ErrFull):
 		return api.NewProblem(http.StatusServiceUnavailable, "%v; the next one begins later", err)
 	case errors.Is(err, ledger.ErrFull):

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/ledger"
 )
@@ -18,6 +19,16 @@ func TestProblemOf(t *testing.T) {
 		fmt.Errorf("mallory has taken the 25 %% of all: %w", ledger.ErrPeriodShare): http.StatusTooManyRequests,
 	} {
 		if p := problemOf(err); p.Status != status || p.Detail != err.Error() {
+			t.Errorf("%v is answered %d %s", err, p.Status, p.Detail)
+		}
+	}
+}
+
+// A change of a contested message for which there is no room is refused, and not put off: in the
+// queue of a command it would keep all other reports of its reporter waiting until the next period.
+func TestContestedIsNotPutOff(t *testing.T) {
+	for err, status := range map[error]int{bloomdb.ErrContested: http.StatusConflict, bloomdb.ErrFull: http.StatusServiceUnavailable} {
+		if p := problemOf(fmt.Errorf("list: %w", err)); p.Status != status {
 			t.Errorf("%v is answered %d %s", err, p.Status, p.Detail)
 		}
 	}

@@ -16,6 +16,13 @@ const (
 	maxLine     = 64 << 10 // bytes; of a number, a status or an error
 )
 
+// Faults of what answers in the place of Redis. None of them is a timeout, after which the
+// library would keep a subscription's connection.
+var (
+	errMalformed = errors.New("redis sends a line that is not of its protocol: check what listens on the address in redis.url")
+	errTorn      = errors.New("redis stopped in the middle of an answer")
+)
+
 var errOversize = errors.New("redis sends an answer that is larger than any that is asked for: find the client that writes to this Redis, or what answers in its place")
 
 // checked is a connection over TLS whose answers are bounded.
@@ -34,6 +41,11 @@ func (c *checked) NetConn() net.Conn { return c.Conn }
 
 // replies follows the answers on a connection, in RESP2 or RESP3, and holds their bounds. It
 // holds no more of them than the line that is incomplete.
+//
+// The library must not read on at another place than replies: it would take a part of a text
+// for an announced length, which may be any number. So a line must end as the library wants
+// it, and a connection ends at a timeout in the middle of an answer, where the library would
+// begin a new one.
 type replies struct {
 	missing  int64  // elements of the answer; 0: an answer begins
 	skip     int64  // bytes of a text
@@ -48,11 +60,18 @@ func (r *replies) read(p []byte, err error) (int, error) {
 	if r.err == nil {
 		r.err = r.follow(p)
 	}
+	var timeout net.Error
+	if r.err == nil && r.isInside() && errors.As(err, &timeout) && timeout.Timeout() {
+		r.err = errTorn
+	}
 	if r.err != nil {
 		return 0, r.err
 	}
 	return len(p), err
 }
+
+// isInside reports whether the answer is incomplete.
+func (r *replies) isInside() bool { return r.missing > 0 || r.skip > 0 || len(r.line) > 0 }
 
 func (r *replies) follow(p []byte) error {
 	for len(p) > 0 {
@@ -69,7 +88,11 @@ func (r *replies) follow(p []byte) error {
 		if !isWhole {
 			return nil
 		}
-		if err := r.element(bytes.TrimRight(r.line, "\r")); err != nil {
+		line, isEnded := bytes.CutSuffix(r.line, []byte("\r"))
+		if !isEnded || len(line) == 0 {
+			return errMalformed
+		}
+		if err := r.element(line); err != nil {
 			return err
 		}
 		r.line = r.line[:0]
@@ -85,9 +108,9 @@ func (r *replies) element(line []byte) error {
 	r.missing--
 	r.elements++
 	r.bytes += int64(len(line))
-	if len(line) > 0 && bytes.IndexByte([]byte("$!=*~>%|"), line[0]) >= 0 {
+	if bytes.IndexByte([]byte("$!=*~>%|"), line[0]) >= 0 {
 		n, err := strconv.ParseInt(string(line[1:]), 10, 64)
-		if err != nil || n > maxReply {
+		if err != nil || n > maxReply || n < -1 {
 			return errOversize
 		}
 		r.announced(line[0], max(0, n), n < 0)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -34,6 +35,10 @@ var answers = []struct {
 	{"many attributes", "|100000\r\n", false},
 	{"message of the channel", ">3\r\n+message\r\n+news\r\n$5000000\r\n", false},
 	{"many in all", "*1000\r\n" + strings.Repeat("*1000\r\n"+strings.Repeat(":1\r\n", 1000), 200), false},
+	{"line without its end", "$3\nabc\r\n", false},
+	{"length that the library refuses", ">1\r\n$3000\r\r\n$9000000000000000000\r\n", false},
+	{"negative length", "$-2\r\n", false},
+	{"empty line", "\r\n", false},
 	{"deep", strings.Repeat("*1\r\n", maxElements+1), false},
 }
 
@@ -48,12 +53,33 @@ func TestReplies(t *testing.T) {
 				_, err = r.read(rest[:n], nil)
 				rest = rest[n:]
 			}
-			if a.ok && err != nil || !a.ok && !errors.Is(err, errOversize) {
+			if a.ok && err != nil || !a.ok && !errors.Is(err, errOversize) && !errors.Is(err, errMalformed) {
 				t.Errorf("%s: %v", a.name, err)
 			}
 			if a.ok && (r.missing != 0 || r.skip != 0 || len(r.line) != 0) {
 				t.Errorf("%s: the end was not found: %+v", a.name, r)
 			}
+		}
+	}
+}
+
+// A timeout between two answers is one. In the middle of an answer it ends the connection: a
+// later answer would begin inside a text.
+func TestTornReplies(t *testing.T) {
+	between, inside := "*1\r\n$3\r\nabc\r\n", ">3\r\n$7\r\nmessage\r\n$40\r\nxyz"
+	for _, sent := range []string{"", between, "+OK\r\n"} {
+		var r replies
+		if _, err := r.read([]byte(sent), os.ErrDeadlineExceeded); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("after %q: %v", sent, err)
+		}
+	}
+	for n := 1; n < len(inside); n++ {
+		var r replies
+		if _, err := r.read([]byte(between+inside[:n]), os.ErrDeadlineExceeded); err != errTorn {
+			t.Errorf("after %q: %v", inside[:n], err)
+		}
+		if _, err := r.read([]byte("$9000000000000000000\r\n"), nil); err != errTorn {
+			t.Errorf("after %q, later: %v", inside[:n], err)
 		}
 	}
 }

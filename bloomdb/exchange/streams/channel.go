@@ -3,6 +3,7 @@ package streams
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"time"
 
@@ -16,14 +17,15 @@ import (
 // notices a link that swallows everything, because it does not check for answers to its
 // pings.
 type channelSubscription struct {
-	client *redisclient.Client
-	pubsub *redis.PubSub
-	stop   func() bool
+	client  *redisclient.Client
+	pubsub  *redis.PubSub
+	channel string
+	stop    func() bool
 }
 
 func (s *Redis) Subscribe(ctx context.Context) (Subscription, error) {
 	ps := s.redis.Subscribe(ctx)
-	c := &channelSubscription{client: s.redis, pubsub: ps}
+	c := &channelSubscription{client: s.redis, pubsub: ps, channel: s.Channel()}
 	c.stop = context.AfterFunc(ctx, func() { ps.Close() }) // ReceiveTimeout does not observe ctx
 	var err error
 	c.client.Own(ctx, func(ctx context.Context) { err = ps.Subscribe(ctx, s.Channel()) })
@@ -37,7 +39,7 @@ func (s *Redis) Subscribe(ctx context.Context) (Subscription, error) {
 func (c *channelSubscription) Receive(ctx context.Context, d time.Duration) (Event, error) {
 	var msg any
 	var err error
-	c.client.Own(ctx, func(ctx context.Context) { msg, err = c.pubsub.ReceiveTimeout(ctx, d) })
+	c.client.Own(ctx, func(ctx context.Context) { msg, err = c.next(ctx, d) })
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		return Event{}, ErrQuiet
@@ -52,6 +54,17 @@ func (c *channelSubscription) Receive(ctx context.Context, d time.Duration) (Eve
 		return Event{Message: []byte(msg.Payload)}, nil
 	}
 	return Event{}, nil
+}
+
+// next returns the next message. The library asserts the form of messages, and panics at any
+// other one. What answers as Redis must not end the process with that.
+func (c *channelSubscription) next(ctx context.Context, d time.Duration) (msg any, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%s: redis sends what is no message: %v", c.channel, v)
+		}
+	}()
+	return c.pubsub.ReceiveTimeout(ctx, d)
 }
 
 func (c *channelSubscription) Ping(ctx context.Context) (err error) {

@@ -3,6 +3,11 @@
 //
 //	name -> file, mbox, Maildir, folder or "-" -> Message, Message, error, Message, ...
 //
+// Standard input is one message and never an mbox. A delivery agent or mail program pipes
+// one message in, some with a "From " line at its top. Its sender wrote the other lines, and
+// must not be able to end the message and begin another one. An mbox is named as a file;
+// /dev/stdin is such a name.
+//
 // An error affects one message or one file, never those after it.
 package mailbox
 
@@ -32,11 +37,11 @@ type Message struct {
 	Truncated bool // Raw is only the beginning, MaxMessage bytes long
 }
 
-// Read yields the messages of names in order; "-" and an empty list mean standard input. An
-// error comes with the Name concerned, and reading continues after it. Folders are read
-// recursively, without entries that begin with a dot; of a Maildir only cur and new are
-// read. A folder without any message is an error. The iterator can be used once if it reads
-// standard input.
+// Read yields the messages of names in order; "-" and an empty list mean the one message on
+// standard input. An error comes with the Name concerned, and reading continues after it. Folders
+// are read recursively, without entries that begin with a dot; of a Maildir only cur and new
+// are read. A folder without any message is an error. The iterator can be used once if it
+// reads standard input.
 func Read(names []string, stdin io.Reader) iter.Seq2[Message, error] {
 	if len(names) == 0 {
 		names = []string{"-"}
@@ -53,7 +58,7 @@ func Read(names []string, stdin io.Reader) iter.Seq2[Message, error] {
 // readName reads one name. Like all readers here it returns false when yield does.
 func readName(name string, stdin io.Reader, yield func(Message, error) bool) bool {
 	if name == "-" {
-		more := readStream("-", stdin, MaxMessage, yield)
+		more := readMessage("-", stdin, MaxMessage, yield)
 		// A program that pipes a message in must not fail because of a closed pipe.
 		_, _ = io.Copy(io.Discard, stdin)
 		return more
@@ -154,6 +159,11 @@ func readStream(name string, r io.Reader, limit int, yield func(Message, error) 
 	if bytes.Equal(begin, from) {
 		return readMbox(name, in, limit, yield)
 	}
+	return readMessage(name, in, limit, yield)
+}
+
+// readMessage reads one message, whatever its lines are. It keeps at most limit bytes.
+func readMessage(name string, in io.Reader, limit int, yield func(Message, error) bool) bool {
 	raw, err := io.ReadAll(io.LimitReader(in, int64(limit)+1))
 	if err != nil {
 		return yield(Message{Name: name}, named(name, err))

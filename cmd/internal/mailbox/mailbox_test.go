@@ -279,6 +279,31 @@ func TestQuotedInTheMiddle(t *testing.T) {
 	}
 }
 
+// What is piped in is one message, whatever lines its sender wrote: nobody splits it, and
+// nothing in it is unquoted. A file's name beside it is still an mbox.
+func TestStdinIsOneMessage(t *testing.T) {
+	root := tree(t, map[string]string{"box": mark + "A: 1\n\n" + mark + "B: 1\n"})
+	for _, raw := range []string{
+		mark + "A: b\n\nhi\n\n" + mark + "From: forged@example.org\n\nof another mail\n",
+		"A: b\n\nhi\n\n" + mark + "C: d\n\nho\n",
+		mark + "A: b\n\n>From x\n\n" + mark,
+		strings.ReplaceAll(mark+"A: b\n\n"+mark+mark, "\n", "\r\n"),
+		mark,
+	} {
+		want := []string{fmt.Sprintf("- %q", raw)}
+		if lines := list("", raw); !slices.Equal(lines, want) {
+			t.Errorf("\n got %q\nwant %q", lines, want)
+		}
+		want = []string{`box:1 "A: 1\n"`, `box:2 "B: 1\n"`, want[0]}
+		if lines := list(root, raw, filepath.Join(root, "box"), "-"); !slices.Equal(lines, want) {
+			t.Errorf("beside an mbox:\n got %q\nwant %q", lines, want)
+		}
+	}
+	if lines := list("", ""); !slices.Equal(lines, []string{"- error -: message of 0 bytes"}) {
+		t.Errorf("nothing: %q", lines)
+	}
+}
+
 // A reader that stops early still drains the pipe.
 func TestStdinIsDrained(t *testing.T) {
 	in := strings.NewReader(mark + "A: b\n\nhi\n\n" + mark + "C: d\n\n" + strings.Repeat("ho\n", 100<<10))

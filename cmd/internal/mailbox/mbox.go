@@ -44,7 +44,7 @@ func readMbox(name string, in *bufio.Reader, limit int, yield func(Message, erro
 		}
 		m := Message{Name: fmt.Sprintf("%s:%d", name, n), Raw: box.raw, Truncated: box.cut}
 		if err != nil && n == 1 {
-			m.Name = name // a single message, as piped by a delivery agent
+			m.Name = name // a single message, as saved by a mail program
 		}
 		if more := yieldMessage(m, yield); !more || err != nil {
 			return more

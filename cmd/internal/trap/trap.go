@@ -6,13 +6,15 @@
 //	                                          Take fails temporarily -> stays, retried
 //
 // A file in cur/ with the flag S, seen, has been taken or refused: a restart does not take
-// it again, a mail program shows it, and a cron job may delete it. Nothing outside the
+// it again, a mail program shows it, and a cron job may delete it. It keeps its name, unless
+// that is too long for the flag or taken: no name of a file stops a trap. Nothing outside the
 // Maildir is read or moved, wherever links point. Only one message and a limited number of
 // names are in memory at a time.
 package trap
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -247,13 +249,27 @@ func (t *Trap) unstick(root *os.Root) error {
 	if t.stuck == "" {
 		return nil
 	}
-	name := filepath.Base(t.stuck)
-	err := root.Rename(t.stuck, "cur/"+withSeen(name))
+	err := move(root, t.stuck)
 	if err == nil || errors.Is(err, fs.ErrNotExist) && isMissing(root, t.stuck) {
 		t.stuck = ""
 		return nil
 	}
 	return err
+}
+
+// move moves a processed file to cur, with the flag S. It replaces nothing there. A name that
+// leaves no room for the flag, or whose place is taken, becomes another one: any name can be
+// chosen by a program that writes into the Maildir, and must not stop the trap.
+func move(root *os.Root, path string) error {
+	name := withSeen(filepath.Base(path))
+	if path == "cur/"+name {
+		return nil
+	}
+	if !isMissing(root, "cur/"+name) {
+		// Nobody can guess these 26 letters and take that place, too.
+		name = fmt.Sprintf("%d.%s%sS", time.Now().Unix(), rand.Text(), infoMark)
+	}
+	return root.Rename(path, "cur/"+name)
 }
 
 // isMissing reports whether a path does not exist, as opposed to other errors.

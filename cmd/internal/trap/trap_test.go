@@ -183,6 +183,59 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// No name of a file stops a trap, and none replaces a file in cur.
+func TestHostileNames(t *testing.T) {
+	dir := maildir(t)
+	long := strings.Repeat("x", 255)
+	names := []string{
+		"\x01\x1b[2J\r\nnew", "\xff\xfe", "a\u202eb", " ", "-rf", "%s%n", `\..\..`, "new:2,", "new:2,S", "1:2,\xff", ":2,",
+		long, long[:252], long[:251], long[:250] + ":2,FR", "file", "folder", "broken",
+	}
+	for _, name := range names {
+		put(t, dir+"/new/"+name, name)
+	}
+	testenv.Check(t, errors.Join(
+		os.Mkdir(dir+"/new/"+long[:254], 0o700), syscall.Mkfifo(dir+"/new/"+long[:253], 0o600),
+		os.Mkdir(dir+"/cur/folder:2,S", 0o700), os.Symlink("nowhere", dir+"/cur/broken:2,S")))
+	put(t, dir+"/cur/folder:2,S/inside", "kept")
+	put(t, dir+"/cur/file:2,S", "earlier")
+	put(t, dir+"/cur/"+long, "of a mail program")
+	put(t, dir+"/new/vanishes", "gone")
+	k := new(taker)
+	k.fail = func(string) error { os.Remove(dir + "/new/vanishes"); return nil } // before or while it is taken
+	watched(t, dir, k, func(trap *Trap, log *testenv.Log) {
+		time.Sleep(2 * pollEvery)
+		synctest.Wait()
+		got := trap.Status()
+		got.Taken -= int64(len(k.got))
+		if got != (Status{Refused: 1}) { // the pipe
+			t.Errorf("%+v; log: %s", got, log)
+		}
+	})
+	k.got = slices.DeleteFunc(k.got, func(text string) bool { return text == "gone" })
+	want := append([]string{"of a mail program"}, names...)
+	for i := range want {
+		if len(want[i]) > 100 {
+			want[i] = want[i][:100] + "..."
+		}
+	}
+	slices.Sort(want)
+	if slices.Sort(k.got); !slices.Equal(k.got, want) {
+		t.Errorf("took %q, want %q", k.got, want)
+	}
+	if got := list(t, dir, "new"); !slices.Equal(got, []string{long[:254]}) {
+		t.Errorf("new has %q", got)
+	}
+	if raw, err := os.ReadFile(dir + "/cur/file:2,S"); err != nil || string(raw) != "earlier" {
+		t.Errorf("%q, %v", raw, err)
+	}
+	for _, name := range list(t, dir, "cur") {
+		if !hasSeenFlag(name) {
+			t.Errorf("%q is taken again by the next daemon", name)
+		}
+	}
+}
+
 // While mail cannot be taken because the disk is full, it stays in place. That is logged
 // once, and the mail is taken when there is space.
 func TestWaits(t *testing.T) {

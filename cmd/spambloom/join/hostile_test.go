@@ -2,6 +2,7 @@ package join
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/internal/invitation"
+	"github.com/spambloom/spambloom/cmd/spambloom/change"
 	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
@@ -102,4 +104,23 @@ func hostile(t *testing.T, s *site, change func(*invitation.Invitation)) string 
 		t.Fatal(err)
 	}
 	return line
+}
+
+// TestOwnFollowsNoLink is the attack "key": the user of the daemon, who owns the folder of the keys,
+// puts a link to a file of root in the place of a new key.
+func TestOwnFollowsNoLink(t *testing.T) {
+	testenv.Root(t)
+	dir := testenv.Dir(t)
+	secret, key, like := filepath.Join(dir, "shadow"), filepath.Join(dir, "federation.key"), filepath.Join(dir, "daemon")
+	for _, path := range []string{secret, like} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Symlink(secret, key), os.Chown(like, 12345, 12345), own(key, like)); err != nil {
+		t.Fatal(err)
+	}
+	if uid, _, _ := change.Owner(secret); uid != 0 {
+		t.Errorf("the file of root belongs to user %d", uid)
+	}
 }

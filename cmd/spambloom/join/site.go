@@ -66,13 +66,14 @@ func signingKey(path string) (ed25519.PrivateKey, error) {
 	return key, own(path, dir)
 }
 
-// own gives a new file the owner of another one, so that the daemon's user can read it.
+// own gives a new file the owner of another one, so that the daemon's user can read it. The folder
+// may be the daemon's, whose user must not get another file by a link in the place of this one.
 func own(path, like string) error {
 	uid, gid, ok := change.Owner(like)
 	if !ok || os.Geteuid() != 0 {
 		return nil
 	}
-	if err := os.Chown(path, uid, gid); err != nil {
+	if err := os.Lchown(path, uid, gid); err != nil {
 		return &verb.Fault{Code: verb.CantCreate, Err: err}
 	}
 	return nil

@@ -63,7 +63,8 @@ The time of a message is that of its newest Received field with a time, else its
 A message without either follows the message that was read before it. The clock of the
 databases follows the messages. With --order file or --no-clock it stands still.
 
-PATH is a message, an mbox, a Maildir, a folder of these, or - for standard input.
+PATH is a message, an mbox, a Maildir, a folder of these, or - for one message on standard
+input; /dev/stdin may be an mbox.
 Each line of the file named by --labels is "spam PATH" or "ham PATH", separated by a
 tab or blank. Paths are relative to that file.
 

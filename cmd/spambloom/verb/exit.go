@@ -170,6 +170,8 @@ func dataHint(err error) string {
 		return request.Unknown
 	case errors.As(err, &problem) && strings.HasPrefix(problem.Detail, "revoked too often"):
 		return "others may revoke it, and an administrator can decide: spambloom settle"
+	case errors.As(err, &problem) && strings.Contains(problem.Detail, bloomdb.ErrContested.Error()):
+		return ""
 	case errors.As(err, &problem) && problem.Status == http.StatusConflict:
 		return "an administrator of this site declared it; see spambloom never --list"
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -42,5 +44,16 @@ func TestExitCode(t *testing.T) {
 		if got := Code(c.err); got != c.want {
 			t.Errorf("%v: exit code %d, want %d", c.err, got, c.want)
 		}
+	}
+}
+
+// A change of a contested message that has to wait is not blamed on the never-list.
+func TestHintOfContested(t *testing.T) {
+	contested := api.NewProblem(http.StatusConflict, "list: %v; it is kept", bloomdb.ErrContested)
+	if hint := dataHint(contested); hint != "" {
+		t.Errorf("hint %q", hint)
+	}
+	if hint := dataHint(api.NewProblem(http.StatusConflict, "%v", bloomdb.ErrNever)); !strings.Contains(hint, "never --list") {
+		t.Errorf("hint %q", hint)
 	}
 }
