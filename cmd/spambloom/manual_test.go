@@ -59,7 +59,7 @@ func TestManualSays(t *testing.T) {
 		"spambloom-report.1": {"spambloom-report - report messages as spam\n", "\\fBspambloom report [FILE...] [flags]\\fP\n", "\\fB\\-\\-class\\fP\n\\fBCLASS\\fR",
 			".SH EXIT STATUS\n", ".TP\n\\fB75\\fP\nthe queue is full, or the daemon cannot do it now\n", "macro index,pager S", "\\fB\\-\\-control\\fP\nthe daemon\\(aqs control socket: \\fBunix:PATH\\fR"},
 		"spambloom-check.1": {".TP\n\\fB1\\fP\nnone is spam\n.PP\n\\-\\-spamc swaps exit codes 0 and 1, like spamc -c"},
-		"spambloom-sites.1": {".TP\n\\fBSTATE\\fP\nheard; silent (no record for a minute, or never); loading (its earlier data is\nbeing read);", ".TP\n\\fBHEARD\\fP\nthe age"},
+		"spambloom-sites.1": {".TP\n\\fBSTATE\\fP\nheard; silent (no record for a minute, or never); loading (its earlier data\nis being read);", ".TP\n\\fBHEARD\\fP\nthe age"},
 	} {
 		for _, want := range wants {
 			if !strings.Contains(pages[page], want) {
