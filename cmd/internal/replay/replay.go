@@ -56,7 +56,8 @@ type Options struct {
 	Learn        []Message // wanted mail that is learned before the first message, as by `spambloom learn`
 	NoCommonness bool      // nothing is learned
 
-	allProven bool // spammers have domains of their own, and prove them
+	allProven  bool // spammers have domains of their own, and prove them
+	noneProven bool // no sender is proven, so the site stays new
 }
 
 // MaxSites bounds Options.Sites, because each has its own filters.
