@@ -285,7 +285,7 @@ func (f *facts) decide(set *signature.Set, p Policy) (e Evidence) {
 	e.Matches, e.Weak = f.matches(set.Signatures, p), f.weak()
 	if len(e.Matches) == 0 {
 		e.Matches = f.matchesOfLinks(e.Weak, p)
-		f.hold(&e)
+		f.hold(&e, p)
 	}
 	slices.SortStableFunc(e.Matches, func(a, b Match) int { return boolOrder(a.Revoked) - boolOrder(b.Revoked) })
 	f.spare(&e)

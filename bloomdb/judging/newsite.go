@@ -45,8 +45,9 @@ func (f *facts) askNear(asked []question) {
 }
 
 // hold moves to Spared what would list the message if the site were not new: near matches with less
-// than nearly all of what was reported, and weak ones beside a link domain.
-func (f *facts) hold(e *Evidence) {
+// than nearly all of what was reported, and weak ones beside a link domain. Mail of a known sender is
+// spared for that.
+func (f *facts) hold(e *Evidence, p Policy) {
 	if f.doubted == "" || len(e.Matches) == 1 { // a domain that lists alone has evidence of its own
 		return
 	}
@@ -57,7 +58,7 @@ func (f *facts) hold(e *Evidence) {
 		}
 	}
 	if len(held) > 0 {
-		e.Spared, e.Matches, e.Sender, e.IsNewSite = append(e.Spared, held...), nil, f.doubted, true
+		e.Spared, e.Matches, e.Sender, e.IsNewSite = append(e.Spared, held...), nil, f.doubted, p.Sender == ""
 	}
 	e.Weak = nil
 }
