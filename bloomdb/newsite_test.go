@@ -174,3 +174,24 @@ func TestSiteIsNotNewAfterRestart(t *testing.T) {
 		t.Error("the site is new again")
 	}
 }
+
+// A campaign of proved domains that varies a reported spam is spared in part while the site is new, and
+// learned. Reported each day, it does not become common.
+func TestReportedCampaignAtNewSite(t *testing.T) {
+	s := openMailSite(t, nil)
+	mustReportSet(t, s.DB, letterOf(500, 100))
+	spared := 0
+	for n := range 35 * 4 {
+		mail := letterOf(600+n, 60)
+		if s.receive(mail, fmt.Sprintf("thief%d.example", n%64)).IsNewSite {
+			spared++
+		}
+		if n%4 == 3 {
+			mustReportSet(t, s.DB, mail)
+			s.clock.Add(day)
+		}
+	}
+	if spared == 0 || !s.Judge(letterOf(900, 60)).Listed {
+		t.Errorf("%d mails of the campaign were spared; a variation is listed after it: %v", spared, s.Judge(letterOf(900, 60)).Listed)
+	}
+}
