@@ -10,6 +10,12 @@ func (t *Table) IsNew() bool {
 	return t != nil && !t.opt.Reports.NoCommonness && !t.IsCommon(everything)
 }
 
+// Doubts reports whether near matches say little of mail of a proven From domain: the site is new, and no
+// mail of the domain was reported here. "" is none.
+func (t *Table) Doubts(from string) bool {
+	return from != "" && t.IsNew() && !t.WasReported(from)
+}
+
 // WasReported reports whether mail of a proven From domain was reported here, in a period that is
 // kept.
 func (t *Table) WasReported(from string) bool {

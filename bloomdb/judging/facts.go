@@ -33,7 +33,6 @@ type question struct {
 	isMessageKnown bool // facts.message is gathered
 
 	sender string // proven From domain; "": none
-	doubt  siteDoubt
 }
 
 // hashes returns the positions of exact. For most messages it needs no allocation.

@@ -191,7 +191,7 @@ func (q *question) signature(s signature.Signature, h filter.Hash, in store.Span
 // to the first match that is valid unless another keyspace revokes it.
 func (q *question) sketch(s sketch.KindGroups) sketchFacts {
 	f := sketchFacts{number: s.Number}
-	query := sketch.NewQuery(s, sketch.ReportedGroups).Without(q.ks.Common).AtLeast(q.bar)
+	query := sketch.NewQuery(s, sketch.ReportedGroups).Without(q.ks.Common).From(q.sender)
 	for _, g := range q.view.Reports {
 		list := query.Overlaps(g, q.ks.Settings.Site, sketch.Suffices, false)
 		if len(list) == 0 {

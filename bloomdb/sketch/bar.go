@@ -2,19 +2,25 @@ package sketch
 
 import "github.com/spambloom/spambloom/signature"
 
-// Bar returns how many keys of a group make a match. It is asked only if Enough of them are found.
-type Bar func(signature.Kind, signature.Group) int
-
-// AtLeast returns the query with a higher bar for matches than Enough.
-func (q Query) AtLeast(bar Bar) Query {
-	q.atLeast = bar
+// From returns the query for mail of a proven From domain; "" is none. At a new site its matches need
+// NearlyAll, unless mail of the domain was reported. That is asked only if Enough keys are found.
+func (q Query) From(sender string) Query {
+	q.sender = sender
 	return q
 }
 
 // isEnough reports whether an overlap makes a match.
 func (q *Query) isEnough(o Overlap) bool {
 	g := q.Groups[o.Group]
-	return o.Found >= Enough(g) && (q.atLeast == nil || o.Found >= q.atLeast(q.Kind, g))
+	return o.Found >= Enough(g) && (o.Found >= NearlyAll(q.Kind, g) || !q.isDoubted())
+}
+
+// isDoubted asks once.
+func (q *Query) isDoubted() bool {
+	if !q.isAsked {
+		q.isAsked, q.doubted = true, q.common.Doubts(q.sender)
+	}
+	return q.doubted
 }
 
 // The keys that a report stores with an anchor (FORMAT.md of package signature), and how many of
@@ -29,8 +35,8 @@ const (
 	codesOfThree = 17 // numbers that two senders of a page's structure never have together
 )
 
-// NearlyAll is a Bar: a message must contain nearly all of what was reported, or have the structure
-// of a page that three senders sent.
+// NearlyAll returns how many keys of a group are nearly all of what a report stored; of the structure of
+// a page, those of three senders.
 func NearlyAll(kind signature.Kind, g signature.Group) int {
 	of := func(stored, nearly int) int {
 		return (min(stored, len(g.Keys))*nearly + stored - 1) / stored

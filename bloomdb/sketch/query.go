@@ -23,7 +23,9 @@ type Query struct {
 	lookups int             // in parts of other sites
 	all     bool            // lookups are not bounded
 	isCopy  bool            // Groups are the query's own
-	atLeast Bar             // of a match; nil: Enough
+	sender  string          // see From
+	isAsked bool            // doubted is known
+	doubted bool
 }
 
 // maxLookups bounds the lookups of one sketch in parts of other sites, of half a microsecond each.
