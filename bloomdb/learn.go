@@ -37,11 +37,6 @@ func (db *DB) Learn(set signature.Set, s Sender, e judging.Evidence, at time.Tim
 	}
 }
 
-// matchesReport reports whether a message was reported, or resembles one that was.
-func matchesReport(e judging.Evidence) bool {
-	return e.Listed || len(e.Spared) > 0 && !e.IsNewSite || e.Never
-}
-
 // Errors of LearnArchived.
 var (
 	ErrLearned  = errors.New("no room is left for archives in this period ([reports] period)")
@@ -65,7 +60,8 @@ func (db *DB) LearnArchived(set signature.Set, from string, at time.Time) (learn
 		return false, ErrLearning
 	case len(set.Signatures) == 0 || from == "":
 		return false, ErrNothing
-	case matchesReport(db.Judge(set)):
+	}
+	if e := db.Judge(set); e.Listed || len(e.Spared) > 0 || e.Never {
 		return false, nil
 	}
 	m := commonness.Mail{Sender: from, At: at, Archived: true}
@@ -77,7 +73,5 @@ func (db *DB) LearnArchived(set signature.Set, from string, at time.Time) (learn
 	return true, nil
 }
 
-// IsNewSite reports whether nothing can be common here yet (package commonness): until mail of proven
-// senders arrived over two to three weeks, or LearnArchived was fed. Until then near matches list mail
-// of a proven domain only with nearly all of what was reported.
+// IsNewSite reports whether nothing can be common here yet, see package commonness.
 func (db *DB) IsNewSite() bool { return db.ks.Common.IsNew() }
