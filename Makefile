@@ -153,8 +153,8 @@ bench-start:
 
 # Archives are those in CORPORA, or else the ones beside the repository.
 bench-commonness:
-	$(GO) test -tags figures -count=1 -v -run TestNewsletterFigures ./bloomdb
-	SPAMBLOOM_CORPORA=$(CORPORA) $(GO) test -tags figures -count=1 -timeout 120m -v -run 'TestCommonnessFigures|TestCampaignFigures|TestSeedFigures' ./cmd/internal/replay
+	$(GO) test -tags figures -count=1 -v -run 'TestNewsletterFigures|TestNewSiteLetterFigures' ./bloomdb
+	SPAMBLOOM_CORPORA=$(CORPORA) $(GO) test -tags figures -count=1 -timeout 120m -v -run 'TestCommonnessFigures|TestCampaignFigures|TestSeedFigures|TestNewSiteFigures|TestNoticeFigures' ./cmd/internal/replay
 
 lab: build
 	bin/bloomlab run all --rounds 1000 >bin/RESULTS.txt

@@ -19,7 +19,8 @@ func (db *DB) isCampaign(set signature.Set) bool {
 	if db.ks.Settings.Unwanted(layout.DomainFilter) || len(db.ks.Settings.JudgedDomains(set.Domains)) == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(db.Judge(set).Matches, func(m judging.Match) bool { return m.Signature.Kind != signature.KindDomain })
+	e := db.Judge(set)
+	return !slices.ContainsFunc(slices.Concat(e.Matches, e.Spared), func(m judging.Match) bool { return m.Signature.Kind != signature.KindDomain })
 }
 
 // CountDomains counts the link domains of a message that arrived n times, unless its evidence

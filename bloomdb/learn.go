@@ -21,21 +21,21 @@ type Sender struct {
 // not learned. Call it after Judge: otherwise the message would count in its own favour. It is a change
 // in memory; a crash loses that of ten minutes.
 func (db *DB) Learn(set signature.Set, s Sender, e judging.Evidence, at time.Time) {
-	if e.Listed || e.Never || db.ks.Closed.Load() {
+	if e.Never || db.ks.Closed.Load() {
 		return
 	}
 	m := commonness.Mail{Sender: s.From, At: at}
 	for _, ks := range db.keys {
-		if len(e.Spared) > 0 {
+		switch {
+		case e.Listed:
+			ks.NoteSender(set, s.From)
+		case len(e.Spared) > 0 && !e.IsNewSite:
 			ks.LearnSender(set, m)
-		} else {
+		default:
 			ks.Learn(set, m)
 		}
 	}
 }
-
-// matchesReport reports whether a message was reported, or resembles one that was.
-func matchesReport(e judging.Evidence) bool { return e.Listed || len(e.Spared) > 0 || e.Never }
 
 // Errors of LearnArchived.
 var (
@@ -60,7 +60,8 @@ func (db *DB) LearnArchived(set signature.Set, from string, at time.Time) (learn
 		return false, ErrLearning
 	case len(set.Signatures) == 0 || from == "":
 		return false, ErrNothing
-	case matchesReport(db.Judge(set)):
+	}
+	if e := db.Judge(set); e.Listed || len(e.Spared) > 0 || e.Never {
 		return false, nil
 	}
 	m := commonness.Mail{Sender: from, At: at, Archived: true}
@@ -71,3 +72,6 @@ func (db *DB) LearnArchived(set signature.Set, from string, at time.Time) (learn
 	}
 	return true, nil
 }
+
+// IsNewSite reports whether nothing can be common here yet, see package commonness.
+func (db *DB) IsNewSite() bool { return db.ks.Common.IsNew() }

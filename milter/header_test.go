@@ -128,6 +128,10 @@ func TestHeaderOfSparedMail(t *testing.T) {
 	if got, want := header.Value(d, "mx1"), "clean; spared=shop.example; count=1; sites=1; site=mx1"; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
+	d.SparedBy = policy.NewSite
+	if got, want := header.Value(d, "mx1"), "clean; spared=shop.example; spared-by=new-site; count=1; sites=1; site=mx1"; got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
 }
 
 func TestHeaderOfSketch(t *testing.T) {

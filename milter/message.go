@@ -361,6 +361,9 @@ func (m *message) log(d policy.Decision, took time.Duration) {
 	if d.Spared != "" {
 		attrs = append(attrs, slog.String("spared", d.Spared))
 	}
+	if d.SparedBy != "" {
+		attrs = append(attrs, slog.String("spared_by", d.SparedBy))
+	}
 	if d.Limits != 0 {
 		attrs = append(attrs, slog.String("limits", strings.Join(d.Limits.Names(), ",")))
 	}

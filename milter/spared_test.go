@@ -87,3 +87,34 @@ const proseOfBank = "Your statement for this quarter is waiting in the vault of 
 	"appointment with the branch around the corner if any line looks unfamiliar, because our clerks can " +
 	"explain each booking, print older pages, stop standing orders, and replace a card whose number " +
 	"somebody else may have read. We never ask for passwords by telephone, and no courier collects envelopes.\r\n"
+
+// At a new site, mail that shares a part of its text with a reported phish is spared if its sender is
+// proved, and header and log say why. Without a proof it is spam, and so is a copy with a proof.
+func TestNewSiteSparesProvedSender(t *testing.T) {
+	db := openDB(t)
+	b := start(t, Options{AuthservID: mx}, nil)
+	b.Server.db = db
+	testenv.Check(t, db.Report(mail{header: letter.header, body: proseOfBank}.set(), 0))
+	const proved = "Authentication-Results: mx.example.test; dkim=pass header.d=shop.example"
+	part := proseOfBank[strings.Index(proseOfBank, "if any line"):]
+	for _, test := range []struct{ name, header, body, verdict, spared string }{
+		{"a part, proved", proved, proseOfShop + part, "clean", "shop.example"},
+		{"a part", "X-Other: 1", proseOfShop + part, "spam", ""},
+		{"a copy, proved", proved, proseOfBank, "spam", ""},
+	} {
+		sent := mail{header: append([]string{test.header, "From: a@shop.example"}, letter.header...), body: test.body}
+		changes, _ := dial(t, "tcp", b.addr, offerAll, "203.0.114.7").send(sent)
+		lines := b.lines()
+		line := lines[len(lines)-1]
+		spared, _ := line["spared"].(string)
+		if by, _ := line["spared_by"].(string); line["verdict"] != test.verdict || spared != test.spared || (by == "new-site") != (spared != "") {
+			t.Errorf("%s: logged %v, spared %q by %q", test.name, line["verdict"], spared, by)
+		}
+		if verdict := strings.Join(changed(changes), "\n"); strings.Contains(verdict, "; spared=shop.example; spared-by=new-site;") != (test.spared != "") {
+			t.Errorf("%s: %s", test.name, verdict)
+		}
+	}
+}
+
+const proseOfShop = "The orchard opens its gate on Saturday, and baskets stand ready beneath the oldest pear tree. " +
+	"Children may ride the pony along the brook, while their parents taste cider from last autumn. "

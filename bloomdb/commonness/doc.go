@@ -6,6 +6,7 @@
 //	Reported  a report: what it contains is taken back
 //	IsCommon  sketches and link domains: is a feature common?
 //	Knows     a sender: is near mail of this domain spared?
+//	IsNew     this site: can anything be common yet?
 //
 // A feature is a keyed number: a key of a sketch, the structure of a page, an image, a link domain.
 // A sender is a registrable domain that the site's own verifier proved. A feature is common if
@@ -16,6 +17,18 @@
 //
 // Each day on which it was reported asks for one more such sender, and for two more days. So nothing is
 // common at a new site, unless an administrator feeds it an archive of wanted mail.
+//
+// # New sites
+//
+// A site is new while not even the feature of all mail is common. Then the absence of commonness says
+// nothing. So a near match lists mail of a proven From domain, of which no mail was reported here, only
+// with nearly all of what was reported (package sketch, NearlyAll); weak matches beside a link domain do
+// not list it. Mail that is spared is learned like other mail. Bayesian filters do the same with words
+// that they have hardly seen: Graham's ignores them ("A Plan for Spam", 2002), and Robinson's draws them
+// towards a prior ("A Statistical Approach to the Spam Problem", 2003).
+//
+// Exact matches list as ever, and so do all matches for mail without a proof: a site without a verifier
+// stays new, and would otherwise miss spam for ever (contrib/benchmarks.md).
 //
 // # Campaigns
 //

@@ -117,9 +117,10 @@ func (t *Table) Learn(m Mail) bool {
 	day, week, isOld := t.dated(m)
 	sender := t.hash(m.Sender)
 	isOld = isOld || t.isOld(sender, week)
-	entries := len(m.Features) + 1 + weekCopies
+	features := append(slices.Clip(m.Features), everything)
+	entries := len(features) + 1 + weekCopies
 	if isOld {
-		entries += len(m.Features)
+		entries += len(features)
 	}
 	var s *set
 	if m.Archived {
@@ -130,7 +131,7 @@ func (t *Table) Learn(m Mail) bool {
 	if s == nil {
 		return false
 	}
-	for _, f := range m.Features {
+	for _, f := range features {
 		s.add(entry(f, ofDay, uint64(day)%days))
 		if isOld {
 			s.add(entry(f, ofSender, sender%senders))
@@ -173,7 +174,8 @@ func (t *Table) isOld(sender uint64, week int64) bool {
 // Reported takes back what was learned of a message that is reported now: from now on its features
 // need a sender and two days more to be common, and its sender more days to be known.
 func (t *Table) Reported(features []uint64, message uint64) {
-	if !t.IsLearning() { // there is nothing to take back
+	from, isProven := t.senderOf(message)
+	if !isProven && !t.IsLearning() { // there is nothing to take back
 		return
 	}
 	day := t.today()
@@ -184,13 +186,21 @@ func (t *Table) Reported(features []uint64, message uint64) {
 	if s.isClosed() { // the rest is for what a flood may have made common before
 		features = slices.DeleteFunc(slices.Clone(features), func(f uint64) bool { return !t.IsCommon(f) })
 	}
-	if from, ok := t.recent.senderOf(message); ok {
+	if isProven {
 		features = append(slices.Clip(features), from)
 	}
 	for _, f := range features {
 		s.add(entry(f, ofReport, uint64(day)%reportDays))
 	}
 	s.changes.Add(1)
+}
+
+// senderOf returns the proven sender of a recent message.
+func (t *Table) senderOf(message uint64) (sender uint64, ok bool) {
+	if t == nil || t.opt.Reports.NoCommonness {
+		return 0, false
+	}
+	return t.recent.senderOf(message)
 }
 
 // IsLearning reports whether anything was learned that has not expired.

@@ -27,6 +27,10 @@ type Evidence struct {
 	// Spared, do not list mail of a domain whose unreported mail this site knows. "": none does.
 	Sender string
 
+	// IsNewSite reports why Sender spares the message: not because its mail is known, but because this
+	// site is new, and the near matches have less than nearly all of what was reported.
+	IsNewSite bool
+
 	Limits signature.Limits // reached during the lookups: LimitGroups or none
 }
 

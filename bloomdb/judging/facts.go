@@ -31,6 +31,8 @@ type question struct {
 
 	facts
 	isMessageKnown bool // facts.message is gathered
+
+	sender string // proven From domain; "": none
 }
 
 // hashes returns the positions of exact. For most messages it needs no allocation.
@@ -52,6 +54,7 @@ type facts struct {
 	links      []linkFacts       // gathered if nothing else lists the message
 	never      never.Coverage
 	limits     signature.Limits
+	doubted    string // sender of the message, if near matches need more because the site is new
 }
 
 // signatureFacts is the content of filters about one signature.
@@ -84,6 +87,7 @@ type sketchFacts struct {
 type sketchMatch struct {
 	Match
 	isStrong bool // false: a weak match
+	isHeld   bool // a weak match that would be a strong one if the site were not new
 }
 
 // messageFacts contains the reasons not to list a message by its sketches or votes: revocations

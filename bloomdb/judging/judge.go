@@ -27,7 +27,11 @@ import (
 func Judge(keys []*keyspace.Keyspace, set signature.Set, p Policy) (e Evidence) {
 	var buf [1]question
 	asked := ask(buf[:], keys, &set)
+	for i := range asked {
+		asked[i].sender = p.Sender
+	}
 	f := gather(asked, &set)
+	f.askNear(asked)
 	if len(set.Domains) > 0 && f.needsLinks(p) {
 		f.links = gatherLinks(asked, set.Domains, len(f.weak()) > 0, p)
 		if len(f.links) > 0 {
@@ -187,7 +191,7 @@ func (q *question) signature(s signature.Signature, h filter.Hash, in store.Span
 // to the first match that is valid unless another keyspace revokes it.
 func (q *question) sketch(s sketch.KindGroups) sketchFacts {
 	f := sketchFacts{number: s.Number}
-	query := sketch.NewQuery(s, sketch.ReportedGroups).Without(q.ks.Common)
+	query := sketch.NewQuery(s, sketch.ReportedGroups).Without(q.ks.Common).From(q.sender)
 	for _, g := range q.view.Reports {
 		list := query.Overlaps(g, q.ks.Settings.Site, sketch.Suffices, false)
 		if len(list) == 0 {
@@ -197,7 +201,11 @@ func (q *question) sketch(s sketch.KindGroups) sketchFacts {
 			f.words = q.sketchWords(s)
 		}
 		best, isStrong := query.Best(list)
-		f.matches = append(f.matches, sketchMatch{sketchMatchOf(q.ks, &query, list, best, g.Num), isStrong})
+		isHeld := !isStrong && best.Found >= sketch.Enough(query.Groups[best.Group])
+		if isHeld && g.Num <= max(f.words.revoked(), q.message.words.revoked()) { // it lists nothing either way
+			isStrong, isHeld = true, false
+		}
+		f.matches = append(f.matches, sketchMatch{sketchMatchOf(q.ks, &query, list, best, g.Num), isStrong, isHeld})
 		if isStrong && g.Num > max(f.words.revoked(), q.message.words.revoked()) && !q.isLayered && !slices.Contains(q.message.retouched, g.Num) {
 			break
 		}
@@ -277,6 +285,7 @@ func (f *facts) decide(set *signature.Set, p Policy) (e Evidence) {
 	e.Matches, e.Weak = f.matches(set.Signatures, p), f.weak()
 	if len(e.Matches) == 0 {
 		e.Matches = f.matchesOfLinks(e.Weak, p)
+		f.hold(&e, p)
 	}
 	slices.SortStableFunc(e.Matches, func(a, b Match) int { return boolOrder(a.Revoked) - boolOrder(b.Revoked) })
 	f.spare(&e)

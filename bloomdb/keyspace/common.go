@@ -21,6 +21,9 @@ func (ks *Keyspace) LearnSender(set signature.Set, m commonness.Mail) bool {
 	return ks.Common.Learn(m)
 }
 
+// NoteSender records which proven domain sent a message that a report lists.
+func (ks *Keyspace) NoteSender(set signature.Set, from string) { ks.Common.Note(messageOf(set), from) }
+
 // TakeBack takes back what was learned of a message that is reported.
 func (ks *Keyspace) TakeBack(set signature.Set) {
 	ks.Common.Reported(ks.Sketches.Features(set), messageOf(set))

@@ -23,6 +23,9 @@ type Query struct {
 	lookups int             // in parts of other sites
 	all     bool            // lookups are not bounded
 	isCopy  bool            // Groups are the query's own
+	sender  string          // see From
+	isAsked bool            // doubted is known
+	doubted bool
 }
 
 // maxLookups bounds the lookups of one sketch in parts of other sites, of half a microsecond each.
@@ -189,7 +192,7 @@ func (q *Query) Overlaps(g *store.ReportGeneration, self string, least func(sign
 		for _, o := range q.bySite(g, c.group, self) {
 			if o.Found >= least(q.Groups[c.group]) {
 				list = append(list, o)
-				matched = matched || o.Found >= Enough(q.Groups[c.group])
+				matched = matched || q.isEnough(o)
 			}
 		}
 		if matched && !all {
@@ -281,7 +284,7 @@ func Suffices(g signature.Group) int {
 // Best returns the largest overlap that makes a match, else the largest.
 func (q *Query) Best(list []Overlap) (best Overlap, strong bool) {
 	for _, o := range list {
-		isStrong := o.Found >= Enough(q.Groups[o.Group])
+		isStrong := q.isEnough(o)
 		if isStrong && !strong || isStrong == strong && o.Found > best.Found {
 			best, strong = o, isStrong
 		}

@@ -43,7 +43,10 @@ type Status struct {
 
 	Never Never       `json:"never"`
 	Votes vote.Status `json:"votes"`
-	Error string      `json:"error,omitempty"` // the journal's fault; empty when it is over
+	// NewSite reports whether nothing can be common here yet (package commonness).
+	NewSite bool `json:"new_site,omitempty"`
+
+	Error string `json:"error,omitempty"` // the journal's fault; empty when it is over
 
 	// Clock is a jump of the clock that is not believed; nil while the clock is in order.
 	Clock *clock.Status `json:"clock,omitempty"`
@@ -95,6 +98,7 @@ func Of(ks *keyspace.Keyspace) Status {
 		s.Error = err.Error()
 	}
 	s.Memory += ks.Common.Memory()
+	s.NewSite = ks.Common.IsNew()
 	ks.Store.Measured.Expire(ks.Settings.Expired)
 	self := peers.Status{Site: ks.Settings.Site, Epoch: epoch, Seq: seq}
 	for _, g := range v.Reports {

@@ -112,6 +112,9 @@ func Value(d policy.Decision, site string) string {
 	if d.Spared != "" {
 		fmt.Fprintf(&b, "; spared=%s", printable(d.Spared))
 	}
+	if d.SparedBy != "" {
+		fmt.Fprintf(&b, "; spared-by=%s", d.SparedBy)
+	}
 	if class := ClassName(d); class != "" {
 		fmt.Fprintf(&b, "; class=%s", class)
 	}

@@ -62,6 +62,9 @@ const (
 	ReasonGreylist      = "greylist" // a clean message that is deferred once
 )
 
+// NewSite is Decision.SparedBy at a site at which nothing can be common yet.
+const NewSite = "new-site"
+
 // ReasonNever is the reason for Allowed if the message is on the never-list.
 const ReasonNever = "never"
 
@@ -130,6 +133,8 @@ type Decision struct {
 	Origins []string // of spam: the sites whose reports or votes list it, each once
 
 	Spared string // proven From domain without which near matches would list it
+	// SparedBy is NewSite if the domain is not known here, but this site is new; else "".
+	SparedBy string
 
 	Limits signature.Limits // reached while the message was signed and judged
 	Short  bool             // only its beginning was judged, because its sender is set back
@@ -148,6 +153,9 @@ func (p Policy) Decide(e bloomdb.Evidence, signed bool) Decision {
 		return Unsigned(false)
 	}
 	d := Decision{Verdict: Clean, Action: p.Clean, Count: e.Count, Sites: e.Sites, Votes: e.Votes, Spared: e.Sender}
+	if e.IsNewSite {
+		d.SparedBy = NewSite
+	}
 	switch {
 	case e.Listed:
 		d.Verdict, d.Action, d.Class = Spam, cmp.Or(p.Classes[e.Class], p.Spam), e.Class

@@ -43,6 +43,10 @@ type Explanation struct {
 	// not know the domain.
 	Spared string `json:"spared,omitempty"`
 
+	// NewSite reports that Spared is not known here, but this site is new: then near matches list mail
+	// of a proven sender only with nearly all of what was reported.
+	NewSite bool `json:"new_site,omitempty"`
+
 	// Backing is the weight behind the message at this site. Absent: nobody here reported or
 	// revoked it.
 	Backing *Backing `json:"backing,omitempty"`

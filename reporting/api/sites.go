@@ -79,6 +79,9 @@ type SiteList struct {
 	// the start and by cause.
 	Refused map[string]int64 `json:"refused,omitempty"`
 
+	// NewSite reports whether nothing can be common at this site yet: see Explanation.
+	NewSite bool `json:"new_site,omitempty"`
+
 	// RedisFault is why Redis cannot be used, and Notes are the other reasons why sites are not
 	// heard, one sentence each.
 	RedisFault string   `json:"redis_fault,omitempty"`

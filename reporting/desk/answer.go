@@ -11,6 +11,9 @@ import (
 // Judge returns the evidence on a message.
 func (d *Desk) Judge(set signature.Set) bloomdb.Evidence { return d.db.Judge(set) }
 
+// IsNewSite reports whether nothing can be common at this site yet.
+func (d *Desk) IsNewSite() bool { return d.db.IsNewSite() }
+
 // Check returns the evidence on a message, and an answer without a verdict.
 func (d *Desk) Check(set signature.Set) (api.Answer, bloomdb.Evidence) {
 	e := d.db.Judge(set)
@@ -21,10 +24,12 @@ func (d *Desk) Check(set signature.Set) (api.Answer, bloomdb.Evidence) {
 // From is the domain that the message claims to be from; it is taken as proven only for Spared.
 func (d *Desk) Explain(set signature.Set, from string) (api.Explanation, bloomdb.Evidence) {
 	a, e := d.Check(set)
+	proven := d.db.JudgeFrom(set, bloomdb.Sender{From: from})
 	return api.Explanation{
 		Answer:     a,
 		Backing:    d.backing(set),
-		Spared:     d.db.JudgeFrom(set, bloomdb.Sender{From: from}).Sender,
+		Spared:     proven.Sender,
+		NewSite:    proven.IsNewSite,
 		Signatures: answer.Traces(set, e, d.db.Explain(set)),
 		Sketches:   answer.SketchTraces(d.db.ExplainSketches(set)),
 		Domains:    answer.DomainTraces(d.db.ExplainDomains(set)),

@@ -50,12 +50,16 @@ func TestLearn(t *testing.T) {
 		t.Fatal(err)
 	}
 	near := api.SenderRequest{Request: api.NewRequest(likely(11, 20)), From: "accounts.example"}
-	if x, err := client.Post(ctx, c.client, v1.Explain, near); err != nil || x.Verdict != "spam" || x.Spared != "accounts.example" {
+	if x, err := client.Post(ctx, c.client, v1.Explain, near); err != nil || x.Verdict != "spam" || x.Spared != "accounts.example" || x.NewSite {
 		t.Errorf("explained: %+v, %v", x, err)
 	}
 	near.From = "other.example"
-	if x, err := client.Post(ctx, c.client, v1.Explain, near); err != nil || x.Spared != "" {
-		t.Errorf("another sender: %+v, %v", x, err)
+	if x, err := client.Post(ctx, c.client, v1.Explain, near); err != nil || x.Spared != "other.example" || !x.NewSite {
+		t.Errorf("another sender, at a new site: %+v, %v", x, err)
+	}
+	near.Request = api.NewRequest(likely(10, 20))
+	if x, err := client.Post(ctx, c.client, v1.Explain, near); err != nil || x.Spared != "" || x.NewSite {
+		t.Errorf("an exact copy of another sender: %+v, %v", x, err)
 	}
 	wantMetric(t, c.desk, `spambloom_reports_total{action="learn",class="other"} 5`)
 }

@@ -26,7 +26,7 @@ func (h *handler) unheard() []api.Site {
 }
 
 func (h *handler) sites(caller) (api.SiteList, error) {
-	list := api.SiteList{Sites: h.siteList()}
+	list := api.SiteList{Sites: h.siteList(), NewSite: h.desk.IsNewSite()}
 	if h.Strangers != nil {
 		list.Refused = h.Strangers()
 	}

@@ -47,7 +47,7 @@ func (c *control) siteOf(t *testing.T, name string) api.Site {
 func TestSites(t *testing.T) {
 	c, ctx := serve(t), t.Context()
 	list, err := client.Get(ctx, c.client, v1.Sites)
-	if err != nil || len(list.Sites) != 2 || list.Sites[0].Site != "mx1" || list.Sites[0].State != api.StateSelf || list.Sites[1].Site != "mx3" || list.Sites[1].State != api.StateSilent {
+	if err != nil || !list.NewSite || len(list.Sites) != 2 || list.Sites[0].Site != "mx1" || list.Sites[0].State != api.StateSelf || list.Sites[1].Site != "mx3" || list.Sites[1].State != api.StateSilent {
 		t.Fatalf("%s, %v", asJSON(t, list), err)
 	}
 	c.hearReport(t, "mx2", "body", "text")

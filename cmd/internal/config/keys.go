@@ -263,7 +263,7 @@ var generalKeys = []key{
 		doc:  "Recognise the structure of a reported page if something else joins it: reports\nunder other senders' domains, or some of its words, links and pictures. It is\nkept with the sketches, and needs them. Sites may differ."},
 	{section: "reports", name: "commonness", def: true,
 		kind: of(func(c *Config) *bool { return &c.Reports.Commonness }, value.Boolean()),
-		doc:  "Learn what this site sees again and again in mail that nobody reports: texts,\npages, pictures and links that mail of three senders has had on three days over\ntwo weeks are no evidence. Senders count once their mail has arrived for two to\nthree weeks. It needs authserv_id in [milter], because senders must be proved,\nand reports that are kept for three weeks (period, keep).\nIt takes 0.2 to 15 MB for each period of reports. Nothing of it is exchanged.\nWhen it is switched off, what was learned is deleted."},
+		doc:  "Learn what this site sees again and again in mail that nobody reports: texts,\npages, pictures and links that mail of three senders has had on three days over\ntwo weeks are no evidence. Senders count once their mail has arrived for two to\nthree weeks. It needs authserv_id in [milter], because senders must be proved,\nand reports that are kept for three weeks (period, keep).\nIt takes 0.2 to 15 MB for each period of reports. Nothing of it is exchanged.\nUntil anything can be common, near matches list mail of proved senders only with\nnearly all of a report.\nWhen it is switched off, what was learned is deleted."},
 
 	{section: "domains", name: "alone", def: true,
 		kind: of(func(c *Config) *bool { return &c.Domains.Alone }, value.Boolean()),

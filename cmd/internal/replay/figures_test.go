@@ -144,6 +144,21 @@ func labelled(messages []Message, spam bool) []Message {
 // readArchive returns the signed mail of an archive in the order of time.
 func readArchive(t *testing.T, name string) []Message {
 	t.Helper()
+	var messages []Message
+	latest := time.Now()
+	eachOf(t, name, func(file string, m signature.Message) {
+		messages = append(messages, Message{
+			Name: file, Spam: path.Base(path.Dir(file)) == "spam", Time: TimeOf(m, latest), From: FromOf(m), Set: signature.Compute(m),
+		})
+	})
+	slices.SortFunc(messages, func(a, b Message) int { return strings.Compare(a.Name, b.Name) })
+	Sort(messages)
+	return messages
+}
+
+// eachOf passes on each message of an archive.
+func eachOf(t *testing.T, name string, each func(file string, m signature.Message)) {
+	t.Helper()
 	xz := testenv.Program(t, "xz")
 	packed := os.Getenv("SPAMBLOOM_CORPORA") + "/" + name + ".tar.xz"
 	if _, err := os.Stat(packed); err != nil {
@@ -151,25 +166,16 @@ func readArchive(t *testing.T, name string) []Message {
 	}
 	raw, err := exec.Command(xz, "--decompress", "--stdout", packed).Output()
 	testenv.Check(t, err)
-	var messages []Message
-	latest := time.Now()
 	for r := tar.NewReader(bytes.NewReader(raw)); ; {
 		head, err := r.Next()
 		if err == io.EOF {
-			break
+			return
 		}
 		testenv.Check(t, err)
 		content, err := io.ReadAll(r)
 		testenv.Check(t, err)
-		if head.Typeflag != tar.TypeReg {
-			continue
+		if head.Typeflag == tar.TypeReg {
+			each(head.Name, signature.Parse(content))
 		}
-		m := signature.Parse(content)
-		messages = append(messages, Message{
-			Name: head.Name, Spam: path.Base(path.Dir(head.Name)) == "spam", Time: TimeOf(m, latest), From: FromOf(m), Set: signature.Compute(m),
-		})
 	}
-	slices.SortFunc(messages, func(a, b Message) int { return strings.Compare(a.Name, b.Name) })
-	Sort(messages)
-	return messages
 }

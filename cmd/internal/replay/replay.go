@@ -33,9 +33,9 @@ type Message struct {
 }
 
 // sender returns who answers for a message. There is no verifier: the From of ham counts as proven,
-// that of spam does not, as forged ones are not, unless allProven is true.
-func (m *Message) sender(allProven bool) bloomdb.Sender {
-	if m.Spam && !allProven {
+// that of spam does not, as forged ones are not, unless the options say otherwise.
+func (m *Message) sender(o *Options) bloomdb.Sender {
+	if m.Spam && !o.allProven || o.noneProven {
 		return bloomdb.Sender{}
 	}
 	return bloomdb.Sender{From: m.From}
@@ -56,7 +56,8 @@ type Options struct {
 	Learn        []Message // wanted mail that is learned before the first message, as by `spambloom learn`
 	NoCommonness bool      // nothing is learned
 
-	allProven bool // spammers have domains of their own, and prove them
+	allProven  bool // spammers have domains of their own, and prove them
+	noneProven bool // the site has no verifier, and stays new
 }
 
 // MaxSites bounds Options.Sites, because each has its own filters.
@@ -154,11 +155,11 @@ func (r *run) judge(s *site, m *Message) error {
 	if err := s.db.Count(m.Set, 1); err != nil {
 		return fmt.Errorf("count: %w", err)
 	}
-	e := s.db.JudgeFrom(m.Set, m.sender(r.opt.allProven))
+	e := s.db.JudgeFrom(m.Set, m.sender(&r.opt))
 	if err := s.db.CountDomains(m.Set, e, 1); err != nil {
 		return fmt.Errorf("count: %w", err)
 	}
-	s.db.Learn(m.Set, m.sender(r.opt.allProven), e, r.sites.timeOf(m))
+	s.db.Learn(m.Set, m.sender(&r.opt), e, r.sites.timeOf(m))
 	d := r.policy.Decide(e, true)
 	var reasons []Reason
 	if d.Verdict == policy.Spam && !m.Spam {

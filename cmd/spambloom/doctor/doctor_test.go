@@ -12,6 +12,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/exchange/link"
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/spambloom/finding"
+	"github.com/spambloom/spambloom/cmd/spambloom/mta"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/overview"
@@ -179,5 +180,27 @@ func TestPersistence(t *testing.T) {
 	}
 	if total := totalMemory("MemFree: 1 kB\nMemTotal:       16333764 kB\n"); total != 16333764<<10 {
 		t.Error(total)
+	}
+}
+
+// At a new site doctor says what that means, if the site can learn at all.
+func TestNewSiteIsNamed(t *testing.T) {
+	server := &mta.Server{Name: "Postfix", Milters: []mta.Milter{{Spec: "inet:127.0.0.1:8899", DefaultAction: "accept"}}}
+	for _, c := range []struct {
+		authserv string
+		isNew    bool
+		want     string
+	}{{"mx.example.org", true, "this site is new"}, {"mx.example.org", false, ""}, {"", true, "proofs of senders"}} {
+		p := &patient{config: config.Default(), status: &api.Status{Database: bloomdb.Status{NewSite: c.isNew}}}
+		p.config.Milter.AuthservID = c.authserv
+		var said []string
+		for _, f := range p.milters(server) {
+			if strings.Contains(f.Text, "this site is new") || strings.Contains(f.Text, "proofs of senders") {
+				said = append(said, f.Text)
+			}
+		}
+		if got := strings.Join(said, "; "); !strings.HasPrefix(got, c.want) || len(said) > 1 || c.want == "" && got != "" {
+			t.Errorf("%+v: %q", c, got)
+		}
 	}
 }

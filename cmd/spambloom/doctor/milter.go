@@ -39,6 +39,9 @@ func (p *patient) milters(s *mta.Server) []finding.Finding {
 	if p.config.Milter.AuthservID == "" {
 		results = append(results, finding.Skip("milter", "proofs of senders: milter.authserv_id is empty, so the daemon neither learns from mail that arrives nor spares a company's mail when a copy of it is reported; contrib/policy.md shows how to set it"))
 	}
+	if p.status != nil && p.status.Database.NewSite && p.config.Milter.AuthservID != "" {
+		results = append(results, finding.Good("milter", "this site is new: nothing can be common yet, so near matches list mail of proved senders only with nearly all of a report; three weeks of such mail end that, or spambloom learn PATH"))
+	}
 	if _, err := os.Stat(m.Path); m.Path == "" || p.isDown && errors.Is(err, fs.ErrNotExist) {
 		return results
 	}

@@ -81,6 +81,9 @@ func sites(ctx context.Context, c *verb.CLI, asJSON bool) error {
 	for _, note := range slices.Backward(list.Notes) { // deferred calls run backwards
 		defer c.Notify("warning", note)
 	}
+	if list.NewSite {
+		defer c.Notify("hint", "this site is new: "+newSite)
+	}
 	if list.RedisFault != "" {
 		defer c.Notify("warning", "Redis: "+list.RedisFault)
 	}

@@ -205,6 +205,9 @@ func siteLines(table io.Writer, s api.Status, d detail) {
 	if ignored := ignoredSites(db); len(ignored) > 0 {
 		fmt.Fprintf(table, "ignored\t%s: %s; to use its reports again: spambloom mute --undo SITE\n", format.Plural(len(ignored), "site"), strings.Join(ignored, ", "))
 	}
+	if db.NewSite {
+		fmt.Fprintf(table, "new site\t%s\n", newSite)
+	}
 	fmt.Fprintf(table, "reports\t%d kept, from %s\n", s.Reports.Reports, format.Plural(s.Reports.Reporters, "reporter"))
 	for _, fault := range []string{db.Error, s.Reports.Error} {
 		if fault != "" {
@@ -240,6 +243,9 @@ func ignoredSites(db bloomdb.Status) (list []string) {
 	}
 	return list
 }
+
+// newSite is what it means that a site is new, and what ends it.
+const newSite = "nothing can be common yet, so near matches list mail of proved senders only with nearly all of a report; ends after three weeks of such mail, or with spambloom learn PATH"
 
 // falsePositives puts the error estimate in words, and with all details as a number.
 func falsePositives(s api.Status, d detail) string {

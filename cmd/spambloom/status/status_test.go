@@ -34,6 +34,16 @@ func TestStatusNamesDamageAndClock(t *testing.T) {
 	}
 }
 
+// A new site is named, with what it means and what ends it.
+func TestStatusNamesNewSite(t *testing.T) {
+	for _, isNew := range []bool{true, false} {
+		text := statusText(api.Status{Database: bloomdb.Status{NewSite: isNew}}, time.Now(), todayOnly)
+		if regexp.MustCompile(`(?m)^new site +nothing can be common yet, .*spambloom learn PATH$`).MatchString(text) != isNew {
+			t.Errorf("new %v:\n%s", isNew, text)
+		}
+	}
+}
+
 // The details of filters put the chance of a site's false matches in words, as the list of sites
 // does. A share of all of them would be 100 % at a site with few reports, which is no fault.
 func TestStatusNamesFalseMatches(t *testing.T) {

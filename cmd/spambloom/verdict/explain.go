@@ -25,6 +25,7 @@ import (
 type explained struct {
 	checked
 	Spared     string            `json:"spared,omitempty"`
+	NewSite    bool              `json:"new_site,omitempty"`
 	Backing    *api.Backing      `json:"backing,omitempty"`
 	Unheard    []api.Site        `json:"unheard,omitempty"`
 	Signatures []api.Trace       `json:"signatures,omitempty"`
@@ -111,7 +112,7 @@ func explain(ctx context.Context, c *verb.CLI, names []string, asJSON bool) erro
 	return batch.Process(ctx, c, "explained", batch.Inputs(c, names), ask, func(r batch.Result[explanation]) error {
 		x := r.Answer
 		if asJSON {
-			return c.PrintJSON(explained{newChecked(r.Name, x.Answer, r.Err), x.Spared, x.Backing, x.Unheard, x.Signatures, x.Sketches, x.Domains, x.limits})
+			return c.PrintJSON(explained{newChecked(r.Name, x.Answer, r.Err), x.Spared, x.NewSite, x.Backing, x.Unheard, x.Signatures, x.Sketches, x.Domains, x.limits})
 		}
 		if r.Err != nil {
 			return nil
@@ -130,7 +131,10 @@ func explanationText(name verb.MessageName, x explanation) string {
 	for _, missing := range why.Missing(&x.Explanation) {
 		fmt.Fprintf(&b, "  caution: %s\n", missing)
 	}
-	if x.Spared != "" {
+	switch {
+	case x.NewSite:
+		fmt.Fprintf(&b, "  would be spared if the verifier proved that it is from %s: this site is new, and near matches that have less than nearly all of a report list this\n", x.Spared)
+	case x.Spared != "":
 		fmt.Fprintf(&b, "  would be spared if the verifier proved that it is from %s: this site knows mail of the domain, and only near matches list this\n", x.Spared)
 	}
 	table := format.NewTable(&b)
