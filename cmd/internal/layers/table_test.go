@@ -223,7 +223,7 @@ var inTests = map[string][]string{
 	"bloomdb/outbox":   {"signature", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
 	"bloomdb/peers":    {"signature", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest", "bloomdb/status"},
 	"bloomdb/repair":   {"bloomdb/filter", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
-	"bloomdb/keyspace": {"bloomdb/keyspace/keyspacetest", "bloomdb/explain"},
+	"bloomdb/keyspace": {"signature/sketch/sketchtest", "bloomdb/keyspace/keyspacetest", "bloomdb/explain"},
 	"bloomdb/judging":  {"bloomdb/keyspace/keyspacetest", "bloomdb/wire", "bloomdb/peers"},
 	"bloomdb":          {"bloomdb/bloomdbtest", "bloomdb/filter/filtertest", "bloomdb/filter/coded", "bloomdb/filter/generalized"},
 	"bloomdb/exchange": {"signature", "bloomdb/bloomdbtest", "bloomdb/keyring", "bloomdb/wire", "bloomdb/exchange/linkfault", "bloomdb/exchange/redisclient", "bloomdb/exchange/redistest", "bloomdb/exchange/streams/streamstest"},
