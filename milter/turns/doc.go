@@ -30,5 +30,5 @@
 // Locks: Turns.mu guards everything, except that Stage has an atomic state of its own.
 //
 // Goroutines: one for each judgement, started by the function that New receives. Its caller
-// waits for them. One that ends continues with a message that waited for its processor.
+// waits for them.
 package turns

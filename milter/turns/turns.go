@@ -22,8 +22,6 @@ type Turns struct {
 	parked  int           // in all lines: those that have begun and wait for a slot
 	late    int           // messages beyond their quantum, including those that wait for a slot
 	granted int           // turns, modulo secondClass
-	heir    *judgement    // that the goroutine of an ending one continues with; nil: none yet
-	ending  bool          // fill is called at the end of a judgement
 	limit   time.Duration // for a message, as most recently requested
 	mean    time.Duration // of the latest turns; see took
 	holding map[*Turn]struct{}
@@ -91,7 +89,7 @@ func lineOf(client netip.Addr) netip.Prefix {
 	return netip.PrefixFrom(client, client.BitLen())
 }
 
-// Ask runs r.Judge in another goroutine when the message's turn comes. If more
+// Ask runs r.Judge in a goroutine of its own when the message's turn comes. If more
 // messages wait than can be judged in half of r.Limit, the last message of the longest line
 // is refused.
 func (t *Turns) Ask(r Request) *Turn {
@@ -239,39 +237,11 @@ func (t *Turns) begin(x *Turn, now time.Time) {
 	x.Stage.begin()
 	x.slice = t.slice(x)
 	x.timer = time.AfterFunc(x.slice, func() { t.overrun(x) })
-	j := &judgement{x, x.short}
-	if t.ending && t.heir == nil {
-		t.heir = j
-		return
-	}
-	t.run(func() { t.judge(j) })
-}
-
-// judgement is a turn that has begun.
-type judgement struct {
-	*Turn
-	short bool // copied, because Turn.short is guarded by mu
-}
-
-// judge judges a message, and then the one that begins at its end: the stack of a new goroutine
-// would have to grow again to what signing needs.
-func (t *Turns) judge(j *judgement) {
-	for j != nil {
-		j = t.judgeOne(j)
-	}
-}
-
-// judgeOne returns the judgement that begins at the end of j.
-func (t *Turns) judgeOne(j *judgement) (next *judgement) {
-	hasReturned := false
-	defer func() {
-		if next = t.end(j.Turn); next != nil && !hasReturned { // this goroutine ends
-			t.run(func() { t.judge(next) })
-		}
-	}()
-	j.Judge(j.short)
-	hasReturned = true
-	return nil
+	short := x.short
+	t.run(func() {
+		defer t.end(x)
+		x.Judge(short)
+	})
 }
 
 // slice returns how long x, which begins now, may keep its processor: its quantum, or less if so
@@ -315,9 +285,8 @@ func (t *Turns) yield(x *Turn) {
 	t.free++
 }
 
-// end frees x's processor and memory and gives them to the next message. It returns the judgement
-// that the caller continues with.
-func (t *Turns) end(x *Turn) (next *judgement) {
+// end frees x's processor and memory and gives them to the next message.
+func (t *Turns) end(x *Turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
@@ -340,10 +309,7 @@ func (t *Turns) end(x *Turn) (next *judgement) {
 		t.again(x)
 	}
 	t.shed() // x may have raised the mean
-	t.ending = true
 	t.fill()
-	next, t.heir, t.ending = t.heir, nil, false
-	return next
 }
 
 // took adds a turn to the mean. The mean excludes the longest turns, as many as there are

@@ -60,34 +60,6 @@ func (q *queue) release() {
 	synctest.Wait()
 }
 
-// Messages that wait are judged by the goroutine of the one before them. If that ends without
-// returning, the next one has a goroutine of its own.
-func TestOneGoroutineForMessagesThatWait(t *testing.T) {
-	for name, c := range map[string]struct {
-		judge func()
-		want  int // goroutines
-	}{"returns": {func() {}, 1}, "ends its goroutine": {runtime.Goexit, 3}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				started, judged, begin := 0, 0, make(chan struct{})
-				turns := New(1, func(work func()) { started++; go work() })
-				for range 3 {
-					turns.Ask(Request{Limit: time.Hour, Judge: func(bool) {
-						<-begin
-						judged++ // one processor
-						c.judge()
-					}})
-				}
-				close(begin)
-				synctest.Wait()
-				if started != c.want || judged != 3 {
-					t.Errorf("%d goroutines for %d messages, want %d for 3", started, judged, c.want)
-				}
-			})
-		})
-	}
-}
-
 func TestClientsTakeTurns(t *testing.T) {
 	for _, test := range []struct {
 		name         string
