@@ -52,7 +52,7 @@
 // next one, continues beside it, and sets its sender back (package turns).
 //
 // Goroutines: one for each connection, made by the library; one for each message while it
-// is judged, or for several in turn. Server.Shutdown waits for all of them.
+// is judged. Server.Shutdown waits for all of them.
 //
 // A message that cannot be judged (overload, a panic, the deadline) passes; the header, the
 // log and a metric report it. Options.Tempfail changes that for each cause. A breaker
