@@ -1,7 +1,7 @@
 package milter
 
 import (
-	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,6 +13,7 @@ import (
 	"github.com/spambloom/spambloom/milter/door"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/protocol"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // macroBomb is a macro packet of n bytes whose names have one byte each.
@@ -33,40 +34,62 @@ func librarysMacros(data []byte) map[string]string {
 	return found
 }
 
-func TestRepairMacros(t *testing.T) {
+func TestMacrosInUse(t *testing.T) {
 	long := strings.Repeat("a", 1000)
-	for data, want := range map[string]string{
-		"M":                                   "M",
-		"M\x00\x00":                           "M",
-		"Mi\x00Q1\x00":                        "Mi\x00Q1\x00",
-		"C{daemon_name}\x00Stalwart v1\x00":   "C{daemon_name}\x00Stalwart v1\x00",
-		"Mj\x00host\x00i\x00Q1\x00":           "Mi\x00Q1\x00",
-		"Mi\x00Q1\x00i\x00Q2\x00":             "Mi\x00Q2\x00",
-		"Mi\x00Q1\x00i\x00\x00":               "M",
-		"M{auth_authen}\x00alice\x00i\x00Q1":  "Mi\x00Q1\x00{auth_authen}\x00alice\x00",
-		"Mi\x00" + long + "\x00":              "Mi\x00" + long[:policy.MaxAddress+1] + "\x00",
-		macroBomb(60_000):                     "M",
-		macroBomb(60_000) + "\x00i\x00Q1\x00": "M", // names and values are swapped
+	for data, want := range map[string]protocol.Known{
+		"M":                                   {},
+		"M\x00\x00":                           {},
+		"Mi\x00Q1\x00":                        {QueueID: "Q1"},
+		"C{daemon_name}\x00Stalwart v1\x00":   {Daemon: "Stalwart v1"},
+		"Mj\x00host\x00i\x00Q1\x00":           {QueueID: "Q1"},
+		"Mi\x00Q1\x00i\x00Q2\x00":             {QueueID: "Q2"},
+		"Mi\x00Q1\x00i\x00\x00":               {},
+		"M{auth_authen}\x00alice\x00i\x00Q1":  {QueueID: "Q1", Auth: "alice"},
+		"Mi\x00" + long + "\x00":              {QueueID: long[:policy.MaxAddress+1]},
+		macroBomb(60_000):                     {},
+		macroBomb(60_000) + "\x00i\x00Q1\x00": {}, // names and values are swapped
 	} {
-		got := protocol.Macros([]byte(data))
-		if int(binary.BigEndian.Uint32(got)) != len(got)-protocol.Head || string(got[protocol.Head:]) != "D"+want {
-			t.Errorf("%.40q: %q, want %q", data, got[protocol.Head:], want)
+		if got, err := protocol.Macros([]byte(data)); err != nil || got != want {
+			t.Errorf("%.40q: %+v, want %+v, error %v", data, got, want, err)
 		}
+	}
+	if _, err := protocol.Macros(nil); !errors.Is(err, protocol.ErrViolated) {
+		t.Errorf("empty packet: %v", err)
 	}
 }
 
-// A session reads the same macros from the repaired packet as from the whole one.
-func TestRepairedMacrosAsTheLibraryReadsThem(t *testing.T) {
+// Macros are read as the library would read them.
+func TestMacrosAsTheLibraryReadsThem(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		words := rapid.SliceOf(rapid.SampledFrom([]string{"i", "{auth_authen}", "{daemon_name}", "", "x", "Q1", strings.Repeat("v", 500)})).Draw(t, "words")
+		words := rapid.SliceOf(rapid.SampledFrom([]string{"i", "{auth_authen}", "{daemon_name}", "", "x", "Q1", strings.Repeat("v", 200)})).Draw(t, "words")
 		data := []byte("M" + strings.Join(words, "\x00") + rapid.SampledFrom([]string{"", "\x00"}).Draw(t, "end"))
-		var whole, repaired protocol.Known
-		whole.Merge(librarysMacros(data))
-		repaired.Merge(librarysMacros(protocol.Macros(data)[protocol.Head+1:]))
-		if whole != repaired {
-			t.Fatalf("%q: %+v, want %+v", data, repaired, whole)
+		all := librarysMacros(data)
+		want := protocol.Known{QueueID: all["i"], Auth: all["{auth_authen}"], Daemon: protocol.Daemon(all["{daemon_name}"])}
+		if got, err := protocol.Macros(data); err != nil || got != want {
+			t.Fatalf("%q: %+v, want %+v, error %v", data, got, want, err)
 		}
 	})
+}
+
+// Header fields are read as the library would read them, except for a NUL in a value.
+func TestFieldsAsTheLibraryReadsThem(t *testing.T) {
+	for data, want := range map[string]signature.Field{
+		"Subject\x00a b\x00":    {Name: "Subject", Value: "a b"},
+		"Subject\x00\x00":       {Name: "Subject"},
+		"Subject\x00":           {Name: "Subject"},
+		"Subject\x00a\x00b\x00": {Name: "Subject", Value: "a b"},
+		"Subject\x00a\x00\x00":  {Name: "Subject", Value: "a "},
+		" \x00\r\n\x00":         {Name: " ", Value: "\r\n"},
+	} {
+		if name, value, err := protocol.Field([]byte(data)); err != nil || name != want.Name || value != want.Value {
+			t.Errorf("%q: %q %q, want %q, error %v", data, name, value, want, err)
+		}
+	}
+	for _, data := range []string{"", "\x00", "\x00x\x00", "Subject", "Subject\x00x"} {
+		if _, _, err := protocol.Field([]byte(data)); !errors.Is(err, protocol.ErrViolated) {
+			t.Errorf("%q: error %v", data, err)
+		}
+	}
 }
 
 // bombard opens n connections that send a packet and stay open. It returns the live memory

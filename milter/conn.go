@@ -103,10 +103,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// nextPacket reads up to a packet for the library. It answers some packets itself: the
-// offer, which the library answers wrongly, and an unknown SMTP command and SMFIC_QUIT_NC
-// ("quit, a new client follows"), at which the library would end the connection. The
-// library receives SMFIC_QUIT_NC as an ABORT.
+// nextPacket reads up to a packet for the library.
 func (c *conn) nextPacket() error {
 	if c.long {
 		c.dropBuffer()
@@ -120,36 +117,50 @@ func (c *conn) nextPacket() error {
 		if err := c.readPacket(); err != nil {
 			return err
 		}
-		var err error
-		switch code := gomilter.Code(c.buffer[protocol.Head]); code {
-		case gomilter.CodeOptNeg:
-			var answer []byte
-			c.protocol, answer, err = protocol.Negotiate(c.buffer[protocol.Head+1:])
-			c.out, c.negotiated = append(c.out, answer...), err == nil
-		case protocol.CodeUnknown:
-			c.out = protocol.Append(c.out, gomilter.Code(gomilter.ActContinue))
-		case gomilter.CodeQuitNewConn:
-			c.session.newClient()
-			c.unread = protocol.Append(nil, gomilter.CodeAbort) // clears the library's macros
-			return nil
-		default:
-			if !c.negotiated {
-				return fmt.Errorf("%w: command %q before the offer", protocol.ErrViolated, byte(code))
-			}
-			c.unread, err = protocol.Repair(c.buffer)
-			c.long = len(c.unread) > keptBuffer
-			return err
-		}
-		if err != nil {
+		if isOurs, err := c.handle(); err != nil || !isOurs {
 			return err
 		}
 	}
 }
 
-// noMacros is a packet that changes nothing: all earlier macros have been collected. The
-// library keeps each packet until the next one arrives, so it receives this one after a
-// long packet.
-var noMacros = protocol.Macros([]byte{0})
+// handle passes the packet in the buffer to the library, or handles it itself: the offer, which
+// the library answers wrongly; an unknown SMTP command and SMFIC_QUIT_NC ("quit, a new client
+// follows"), at which the library would end the connection; and macros, header fields and body
+// chunks without an answer. The library would copy and parse these several times, and they are
+// most packets.
+func (c *conn) handle() (isOurs bool, err error) {
+	code, data := gomilter.Code(c.buffer[protocol.Head]), c.buffer[protocol.Head+1:]
+	switch {
+	case code == gomilter.CodeOptNeg:
+		var answer []byte
+		c.protocol, answer, err = protocol.Negotiate(data)
+		c.out, c.negotiated = append(c.out, answer...), err == nil
+	case code == protocol.CodeUnknown:
+		c.out = protocol.Append(c.out, gomilter.Code(gomilter.ActContinue))
+	case code == gomilter.CodeQuitNewConn:
+		c.session.newClient()
+	case !c.negotiated:
+		return false, fmt.Errorf("%w: command %q before the offer", protocol.ErrViolated, byte(code))
+	case code == gomilter.CodeMacro:
+		c.session.pending, err = protocol.Macros(data)
+	case code == gomilter.CodeHeader && c.protocol&gomilter.OptNoHeaderReply != 0:
+		var name, value string
+		if name, value, err = protocol.Field(data); err == nil {
+			c.session.field(name, value)
+		}
+	case code == gomilter.CodeBody && c.protocol&gomilter.OptNoBodyReply != 0:
+		c.session.chunk(data)
+	default:
+		c.unread, err = protocol.Repair(c.buffer)
+		c.long = len(c.unread) > keptBuffer
+		return false, err
+	}
+	return true, err
+}
+
+// noMacros is a packet that changes nothing, because the library sees no other macros. It keeps
+// each packet until the next one arrives, so it receives this one after a long packet.
+var noMacros = []byte{0, 0, 0, 2, byte(gomilter.CodeMacro), 0}
 
 // endTurn sends the written data and ends the message if that was its reply.
 func (c *conn) endTurn() error {
@@ -166,7 +177,7 @@ func (c *conn) endTurn() error {
 	case !time.Now().Before(c.end()):
 		return errAged
 	}
-	if cap(c.buffer) > keptBuffer {
+	if cap(c.buffer) > keptBuffer { // the message may hold it: hold copies only small chunks
 		c.dropBuffer()
 	}
 	return nil

@@ -96,7 +96,7 @@ func TestPatienceWithinALength(t *testing.T) {
 func TestIdleConnectionKeepsNoLargeBuffer(t *testing.T) {
 	chunk := packet('B', strings.Repeat("x", 60_000))
 	c := newConn(&door.Conn{Conn: &script{Reader: bytes.NewReader(packets(chunk, packet('A', "")))}}, NewServer(nil, Options{}))
-	for range len(chunk) + len(packet('A', "")) {
+	for range packet('A', "") { // the library sees no chunk
 		if _, err := c.Read(make([]byte, 1)); err != nil {
 			t.Fatal(err)
 		}

@@ -124,7 +124,7 @@ func (d *dialogue) step() {
 	x := &m.model
 	switch what % 20 {
 	case 0:
-		flags := choose(d, []uint32{uint32(offerAll), uint32(offerOld), uint32(offerNoNR), uint32(d.next()) << 12})
+		flags := choose(d, []uint32{uint32(offerAll), uint32(offerWait), uint32(offerOld), uint32(offerNoNR), uint32(d.next()) << 12})
 		m.send(protocol.Append(nil, gomilter.CodeOptNeg, 6, 0x1ff, flags), x.offer(flags))
 	case 1:
 		c := choose(d, dialogueClients)

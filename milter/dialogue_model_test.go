@@ -154,6 +154,9 @@ func (x *modelSession) chunk(data string) []due {
 		m.room -= len(data)
 		m.body += data
 	}
+	if x.agreed&gomilter.OptNoBodyReply != 0 {
+		return nil
+	}
 	if (m.room < 0 || m.skipped()) && x.agreed&gomilter.OptSkip != 0 {
 		return []due{{code: 's'}}
 	}

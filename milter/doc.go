@@ -20,7 +20,8 @@
 // The life of a message:
 //
 //	MTA -> Server.Serve -> listener (door, retry) -> conn (packets, deadlines)
-//	    -> go-milter -> session: MAIL, RCPT, header, body ... collected, bounded
+//	    -> go-milter -> session: MAIL, RCPT ... collected, bounded
+//	    -> session: macros; header and body, if the MTA waits for no answer to them
 //	    end of message: skip?    authenticated, local, oversize
 //	                    allow?   a rule for each of its recipients
 //	                    judge:   signature.Compute, DB.Count, DB.Judge
@@ -41,8 +42,8 @@
 // Limits. Memory is bounded whatever a client sends; Options.MostMemory is the sum.
 // Messages in flight are bounded by Options.MaxMemory plus 64 KiB for each connection.
 // Anything longer goes to temporary files, if configured, or is cut. Each connection reads
-// a packet of up to 64 KiB; a longer packet (at most 1 MiB) is charged to MaxMemory. Only
-// the macros in use reach the library. The memory for judging a message is booked before
+// a packet of up to 64 KiB; a longer packet (at most 1 MiB) is charged to MaxMemory. Of its
+// macros a session keeps those in use. The memory for judging a message is booked before
 // judging begins (package turns). Each wait for the MTA has a deadline. All limits are counted
 // in metrics.
 //

@@ -31,7 +31,7 @@ func oneProcessor(t *testing.T) {
 // attacker is a connection of an SMTP client with its message sent up to its end.
 func attacker(t *testing.T, b *bench, client, sender string, body string) *wire {
 	t.Helper()
-	w := dialWire(t, b.addr, offerAll&^gomilter.OptSkip)
+	w := dialWire(t, b.addr, offerWait&^gomilter.OptSkip)
 	w.send('C', "h\x004\x00\x19"+client+"\x00")
 	w.send('M', "<"+sender+">\x00")
 	w.send('R', "<r@example.org>\x00")

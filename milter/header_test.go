@@ -10,6 +10,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter/header"
 	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/milter/protocol"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -56,8 +57,9 @@ func TestUnusedTextIsNotKept(t *testing.T) {
 	for range 32 {
 		m := &message{options: s.options.Load(), server: s}
 		m.addField("Message-ID", string(bytes.Repeat([]byte("x"), 1<<20)))
-		packet := string(bytes.Repeat([]byte("x"), 1<<20))
-		m.Merge(map[string]string{"i": packet[:10], "{auth_authen}": packet})
+		macros, err := protocol.Macros([]byte("Mi\x00xxxxxxxxxx\x00{auth_authen}\x00" + strings.Repeat("x", 1<<20)))
+		testenv.Check(t, err)
+		m.Merge(macros)
 		all = append(all, m)
 	}
 	if n := heap() - before; n > 16<<20 {

@@ -253,7 +253,7 @@ func TestRecipientsCountForTrustedMTAs(t *testing.T) {
 		s := NewServer(nil, Options{CountRecipients: c.count, CountNetworks: c.networks})
 		x := newConn(&door.Conn{Conn: &script{}}, s).session
 		x.remote = c.remote
-		m := x.message(new(gomilter.Modifier))
+		m := x.message()
 		for range 2000 {
 			m.addRecipient("r@example.org")
 		}

@@ -17,7 +17,7 @@ import (
 // hog holds n bytes of an unfinished message.
 func hog(t *testing.T, b *bench, n int) *wire {
 	t.Helper()
-	w := dialWire(t, b.addr, offerAll&^gomilter.OptSkip)
+	w := dialWire(t, b.addr, offerWait&^gomilter.OptSkip)
 	w.send('M', "<s>\x00")
 	for n > 0 {
 		size := min(n, 60_000)

@@ -16,12 +16,14 @@ func TestOversize(t *testing.T) {
 		name       string
 		offer      gomilter.OptProtocol
 		skip       bool
-		answers    string // to three chunks of 60,000 bytes, then end of message
+		answers    string // to chunks of 60,000 bytes ('-': none), then end of message
 		wantHeader string
 	}{
-		{"judged on what was kept", offerAll, false, "csic", "clean; count=0; sites=0; site=mx1"},
-		{"MTA without skip", offerAll &^ gomilter.OptSkip, false, "cccic", "clean; count=0; sites=0; site=mx1"},
-		{"skipped", offerAll, true, "csic", "skipped; reason=oversize; site=mx1"},
+		{"judged on what was kept", offerAll, false, "---ic", "clean; count=0; sites=0; site=mx1"},
+		{"MTA that waits", offerWait, false, "csic", "clean; count=0; sites=0; site=mx1"},
+		{"MTA without skip", offerWait &^ gomilter.OptSkip, false, "cccic", "clean; count=0; sites=0; site=mx1"},
+		{"skipped", offerAll, true, "---ic", "skipped; reason=oversize; site=mx1"},
+		{"skipped, MTA that waits", offerWait, true, "csic", "skipped; reason=oversize; site=mx1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := start(t, Options{MaxMessage: limit, SkipOversize: test.skip}, clean)
@@ -31,8 +33,12 @@ func TestOversize(t *testing.T) {
 			w.send('N', "")
 			for i := 0; test.answers[i] != 'i'; i++ {
 				w.send('B', strings.Repeat("x", 60_000))
-				w.expect(test.answers[i : i+1])
+				if test.answers[i] != '-' {
+					w.expect(test.answers[i : i+1])
+				}
 			}
+			w.send('U', "")
+			w.expect("c") // everything sent before was read
 			if test.skip && b.held.Load() != 0 {
 				t.Errorf("%d bytes held for a message that will be skipped", b.held.Load())
 			}

@@ -143,8 +143,9 @@ func (b *bench) metric(name, label string) (sum float64) {
 
 // Protocol flags as MTAs offer them.
 const (
-	offerAll  = gomilter.OptProtocol(0x1fffff) // Postfix with milter_protocol = 6, Sendmail 8.14 and later
-	offerOld  = gomilter.OptProtocol(0x7f)     // version 2
+	offerAll  = gomilter.OptProtocol(0x1fffff)      // Postfix with milter_protocol = 6, Sendmail 8.14 and later
+	offerOld  = gomilter.OptProtocol(0x7f)          // version 2
+	offerWait = offerAll &^ gomilter.OptNoBodyReply // waits for the answer to each body chunk
 	offerNoNR = offerOld | gomilter.OptNoUnknown | gomilter.OptNoData | gomilter.OptSkip
 )
 

@@ -24,7 +24,7 @@ func TestRepliesAsNegotiated(t *testing.T) {
 		{'L', "Empty\x00\x00", gomilter.OptNoHeaderReply},
 		{'L', "NUL\x00a\x00b\x00", gomilter.OptNoHeaderReply},
 		{'N', "", gomilter.OptNoEOHReply},
-		{'B', "body", 0},
+		{'B', "body", gomilter.OptNoBodyReply},
 		{'T', "", 0},
 	}
 	offers := []gomilter.OptProtocol{0, offerOld, offerNoNR, offerAll}

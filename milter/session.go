@@ -26,6 +26,7 @@ type session struct {
 	client   netip.Addr
 	helo     string
 	macros   protocol.Known // of connect and HELO; they apply to each message
+	pending  protocol.Known // of the latest macro packet; they apply to the next command
 	msg      *message       // nil between two messages
 }
 
@@ -45,17 +46,14 @@ func (x *session) next(silent gomilter.OptProtocol) (gomilter.Response, error) {
 	return gomilter.RespContinue, nil
 }
 
-// collect takes over what the library holds for the session, and empties its maps.
-// Otherwise headers would accumulate there without limit (Sendmail never sends ABORT), and
-// a macro of one message would appear in the next.
-func (x *session) collect(m *gomilter.Modifier, into *protocol.Known) {
-	into.Merge(m.Macros)
-	clear(m.Macros)
-	clear(m.Headers)
+// collect takes over the pending macros. A macro of one message must not appear in the next.
+func (x *session) collect(into *protocol.Known) {
+	into.Merge(x.pending)
+	x.pending = protocol.Known{}
 }
 
 // message returns the message in flight, and creates it at MAIL.
-func (x *session) message(m *gomilter.Modifier) *message {
+func (x *session) message() *message {
 	if x.msg == nil {
 		o := x.server.options.Load()
 		x.msg = &message{
@@ -67,7 +65,7 @@ func (x *session) message(m *gomilter.Modifier) *message {
 		}
 		x.conn.Busy.Store(true)
 	}
-	x.collect(m, &x.msg.Known)
+	x.collect(&x.msg.Known)
 	return x.msg
 }
 
@@ -88,70 +86,81 @@ func (x *session) end() {
 // newClient begins a new SMTP session on the same connection.
 func (x *session) newClient() {
 	x.end()
-	x.client, x.helo, x.macros = netip.Addr{}, "", protocol.Known{}
+	x.client, x.helo, x.macros, x.pending = netip.Addr{}, "", protocol.Known{}, protocol.Known{}
 }
 
 // localhost stands for a client without an address, a local submission.
 var localhost = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
 // Connect implements gomilter.Milter.
-func (x *session) Connect(_, family string, _ uint16, ip net.IP, m *gomilter.Modifier) (gomilter.Response, error) {
+func (x *session) Connect(_, family string, _ uint16, ip net.IP, _ *gomilter.Modifier) (gomilter.Response, error) {
 	addr, ok := netip.AddrFromSlice(ip)
 	if !ok && !strings.HasPrefix(family, "tcp") {
 		addr = localhost
 	}
 	x.client = addr.Unmap()
-	x.collect(m, &x.macros)
+	x.collect(&x.macros)
 	return x.next(gomilter.OptNoConnReply)
 }
 
 // Helo implements gomilter.Milter.
-func (x *session) Helo(name string, m *gomilter.Modifier) (gomilter.Response, error) {
+func (x *session) Helo(name string, _ *gomilter.Modifier) (gomilter.Response, error) {
 	x.helo = bounded(name)
-	x.collect(m, &x.macros)
+	x.collect(&x.macros)
 	return x.next(gomilter.OptNoHeloReply)
 }
 
 // MailFrom implements gomilter.Milter. It also ends the previous message, because Sendmail
 // sends no ABORT between two messages.
-func (x *session) MailFrom(from string, m *gomilter.Modifier) (gomilter.Response, error) {
+func (x *session) MailFrom(from string, _ *gomilter.Modifier) (gomilter.Response, error) {
 	x.drop()
 	x.conn.content = false
-	x.message(m).Sender = bounded(from)
+	x.message().Sender = bounded(from)
 	return x.next(gomilter.OptNoMailReply)
 }
 
 // RcptTo implements gomilter.Milter.
-func (x *session) RcptTo(to string, m *gomilter.Modifier) (gomilter.Response, error) {
-	x.message(m).addRecipient(to)
+func (x *session) RcptTo(to string, _ *gomilter.Modifier) (gomilter.Response, error) {
+	x.message().addRecipient(to)
 	return x.next(gomilter.OptNoRcptReply)
 }
 
-// Header implements gomilter.Milter.
+// Header implements gomilter.Milter, for MTAs that wait for an answer. It empties the library's
+// map, where headers would accumulate without limit: Sendmail never sends ABORT.
 func (x *session) Header(name, value string, m *gomilter.Modifier) (gomilter.Response, error) {
+	clear(m.Headers)
+	x.field(name, value)
+	return gomilter.RespContinue, nil
+}
+
+func (x *session) field(name, value string) {
 	x.conn.content = true
-	x.message(m).addField(name, value)
-	return x.next(gomilter.OptNoHeaderReply)
+	x.message().addField(name, value)
 }
 
 // Headers implements gomilter.Milter: the end of the header. It ignores the library's map,
 // which has lost order and spelling.
-func (x *session) Headers(_ textproto.MIMEHeader, m *gomilter.Modifier) (gomilter.Response, error) {
+func (x *session) Headers(textproto.MIMEHeader, *gomilter.Modifier) (gomilter.Response, error) {
 	x.conn.content = true
-	x.message(m)
+	x.message()
 	return x.next(gomilter.OptNoEOHReply)
 }
 
-// BodyChunk implements gomilter.Milter.
-func (x *session) BodyChunk(chunk []byte, m *gomilter.Modifier) (gomilter.Response, error) {
-	if more := x.message(m).addChunk(chunk); !more && x.conn.protocol&gomilter.OptSkip != 0 {
+// BodyChunk implements gomilter.Milter, for MTAs that wait for an answer.
+func (x *session) BodyChunk(chunk []byte, _ *gomilter.Modifier) (gomilter.Response, error) {
+	if more := x.chunk(chunk); !more && x.conn.protocol&gomilter.OptSkip != 0 {
 		return sticky{gomilter.NewResponse(byte(gomilter.ActSkip), nil)}, nil
 	}
 	return gomilter.RespContinue, nil
 }
 
+// chunk reports whether more of the body is needed. The message may hold a chunk of smallChunk bytes
+// or more.
+func (x *session) chunk(chunk []byte) (more bool) { return x.message().addChunk(chunk) }
+
 // Abort implements gomilter.Milter.
 func (x *session) Abort(*gomilter.Modifier) error {
+	x.pending = protocol.Known{}
 	x.end()
 	return nil
 }
@@ -161,7 +170,7 @@ func (x *session) Abort(*gomilter.Modifier) error {
 // the SMTP session with 451.
 func (x *session) Body(m *gomilter.Modifier) (resp gomilter.Response, _ error) {
 	defer x.end()
-	msg := x.message(m)
+	msg := x.message()
 	defer func() {
 		if v := recover(); v != nil {
 			resp = response(x.server.fail(msg, causeError, &panicked{v, debug.Stack()}))

@@ -13,6 +13,7 @@ import (
 	"github.com/spambloom/spambloom/milter/door"
 	"github.com/spambloom/spambloom/milter/header"
 	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/milter/protocol"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -212,17 +213,18 @@ func TestMacros(t *testing.T) {
 }
 
 // The library keeps every header of a connection until an ABORT, which Sendmail never
-// sends, and every macro until the next macro packet.
-func TestSessionEmptiesTheLibrarysMaps(t *testing.T) {
+// sends. Macros apply to the next command only.
+func TestSessionEmptiesTheLibrarysMap(t *testing.T) {
 	s := NewServer(nil, Options{})
 	x := &session{conn: &conn{Conn: new(door.Conn), server: s}, server: s}
 	defer x.drop()
-	m := &gomilter.Modifier{Macros: map[string]string{"i": "Q"}, Headers: textproto.MIMEHeader{"A": {"b"}}}
+	x.pending = protocol.Known{QueueID: "Q"}
+	m := &gomilter.Modifier{Headers: textproto.MIMEHeader{"A": {"b"}}}
 	if _, err := x.Header("A", "b", m); err != nil {
 		t.Fatal(err)
 	}
-	if len(m.Macros)+len(m.Headers) > 0 {
-		t.Errorf("left in the library: %v %v", m.Macros, m.Headers)
+	if len(m.Headers) > 0 || x.pending != (protocol.Known{}) {
+		t.Errorf("left in the library: %v, pending %+v", m.Headers, x.pending)
 	}
 	if x.msg.QueueID != "Q" || len(x.msg.header) != 1 {
 		t.Errorf("message %+v", x.msg)

@@ -11,7 +11,7 @@
 //	judged      remembers the messages that were judged lately, and hashes of listed and unlisted mail
 //	ledger      keeps who reported what; decides by weight and quorum
 //	            below it: record, buckets, pagefile, salvage, store (the file)
-//	figures     the table of metrics, and of the counters that are kept
+//	figures     the table of metrics, and of the counters that are kept; figures/kept reads them
 //	history     keeps counters by hour for a year
 //	overview    what an administrator looks at first; watch makes it
 //	why         the reasons for a verdict in words, for the page and spambloom explain

@@ -111,7 +111,7 @@ type Mail struct {
 // sender counts for them if it is old. It is idempotent: a second copy of one sender on one day
 // changes nothing. It does nothing if the set is full or the sender has used its share.
 func (t *Table) Learn(m Mail) bool {
-	if t == nil || t.opt.Reports.NoCommonness || m.Sender == "" {
+	if !t.Learns(m.Sender) {
 		return false
 	}
 	day, week, isOld := t.dated(m)
@@ -144,6 +144,11 @@ func (t *Table) Learn(m Mail) bool {
 	t.recent.note(m.Message, sender)
 	s.changes.Add(1)
 	return true
+}
+
+// Learns reports whether mail of a sender may be learned: it is proven, and the site learns.
+func (t *Table) Learns(sender string) bool {
+	return t != nil && !t.opt.Reports.NoCommonness && sender != ""
 }
 
 // dated returns the day and the week of a message. That of an archive may be of any time: what is

@@ -11,6 +11,9 @@ import (
 // Learn records what a message that nobody reported has in common with others. Features and Message
 // of m are filled in. It reports whether the message was learned.
 func (ks *Keyspace) Learn(set signature.Set, m commonness.Mail) bool {
+	if !ks.Common.Learns(m.Sender) { // most mail: its features, hundreds of hashes, are not made
+		return false
+	}
 	m.Features = ks.Sketches.Features(set)
 	return ks.LearnSender(set, m)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/bloomdb/commonness"
 	"github.com/spambloom/spambloom/bloomdb/explain"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
@@ -23,6 +25,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
+	"github.com/spambloom/spambloom/signature/sketch/sketchtest"
 )
 
 func TestMain(m *testing.M) { os.Exit(testenv.RunModels(m, 10)) }
@@ -43,6 +46,24 @@ func isListed(ks *keyspace.Keyspace, n int) bool {
 
 func isRevoked(ks *keyspace.Keyspace, n int) bool {
 	return slices.ContainsFunc(traces(ks, n), func(t explain.Trace) bool { return len(t.Revoked) > 0 })
+}
+
+// Mail without a proven sender, which is most mail at most sites, costs no hashes of its features.
+func TestUnprovenMailIsNotHashed(t *testing.T) {
+	clock := keyspacetest.NewClock()
+	ks := keyspacetest.Open(t, config(t.TempDir(), clock))
+	set := keyspacetest.Message(1)
+	set.Sketches = []signature.Sketch{sketchtest.RandomWords(rand.New(rand.NewPCG(1, 2)), 300).Sketch()}
+	learn := func(sender string) (learned bool, allocations float64) {
+		allocations = testing.AllocsPerRun(10, func() { learned = ks.Learn(set, commonness.Mail{Sender: sender, At: clock.Now()}) })
+		return learned, allocations
+	}
+	if learned, n := learn("shop.example"); !learned || n == 0 {
+		t.Fatalf("proven: learned %v, %v allocations", learned, n)
+	}
+	if learned, n := learn(""); learned || n != 0 {
+		t.Errorf("not proven: learned %v, %v allocations", learned, n)
+	}
 }
 
 // A set that cannot be written is rejected by name.

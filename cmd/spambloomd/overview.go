@@ -12,6 +12,7 @@ import (
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/figures"
+	"github.com/spambloom/spambloom/reporting/figures/kept"
 	"github.com/spambloom/spambloom/reporting/history"
 	"github.com/spambloom/spambloom/reporting/overview"
 	"github.com/spambloom/spambloom/reporting/watch"
@@ -25,7 +26,7 @@ func (d *service) openHistory() {
 	counted.MustRegister(d.desk.Collectors()...)
 	d.history = history.Open(history.Options{
 		Dir:  filepath.Join(d.started.Data, "history"),
-		Read: func() (map[string]float64, error) { return figures.Read(counted) },
+		Read: func() (map[string]float64, error) { return kept.Read(counted) },
 		Now:  d.db.Now,
 		Log:  d.log,
 	})

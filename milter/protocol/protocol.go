@@ -8,6 +8,7 @@ package protocol
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -32,15 +33,16 @@ const (
 )
 
 // The actions a session needs and the protocol flags it wants, as in Sendmail's
-// libmilter/mfdef.h. A session answers only body chunks (to stop them early) and the end of
-// message. That saves about 20 round trips a message, each of which takes 45 ms with
-// Sendmail over TCP. OptNoDataReply is not among them, because the library answers DATA by
-// itself.
+// libmilter/mfdef.h. A session answers only the end of message. That saves about 20 round
+// trips a message, each of which takes 45 ms with Sendmail over TCP. So the body of mail that
+// is not judged is received and dropped: OptSkip is for MTAs that wait for an answer to each
+// chunk. OptNoDataReply is not among them, because the library answers DATA by itself.
 const (
 	NeededActions = gomilter.OptAddHeader | gomilter.OptChangeHeader | gomilter.OptQuarantine
 	WantedFlags   = gomilter.OptNoUnknown | gomilter.OptNoData | gomilter.OptSkip |
 		gomilter.OptNoConnReply | gomilter.OptNoHeloReply | gomilter.OptNoMailReply |
-		gomilter.OptNoRcptReply | gomilter.OptNoHeaderReply | gomilter.OptNoEOHReply
+		gomilter.OptNoRcptReply | gomilter.OptNoHeaderReply | gomilter.OptNoEOHReply |
+		gomilter.OptNoBodyReply
 )
 
 // ErrViolated marks packets that no MTA would send.
@@ -89,11 +91,6 @@ func Repair(packet []byte) ([]byte, error) {
 		return repairConnect(packet)
 	case gomilter.CodeHeader:
 		return packet, repairHeader(data)
-	case gomilter.CodeMacro:
-		if len(data) == 0 {
-			return nil, fmt.Errorf("%w: empty macro packet", ErrViolated)
-		}
-		return Macros(data), nil
 	case gomilter.CodeAbort, gomilter.CodeBody, gomilter.CodeEOB, gomilter.CodeHelo, gomilter.CodeMail,
 		gomilter.CodeEOH, gomilter.CodeQuit, gomilter.CodeRcpt, gomilter.CodeData:
 	default:
@@ -118,26 +115,16 @@ const (
 	daemon  = "{daemon_name}"
 )
 
-var known = [...]string{queueID, auth, daemon}
-
-// Merge takes over the values of a packet.
-func (k *Known) Merge(from map[string]string) {
-	if v := from[queueID]; v != "" {
-		k.QueueID = bounded(v)
-	}
-	if v := from[auth]; v != "" {
-		k.Auth = bounded(v)
-	}
-	if v := from[daemon]; v != "" {
-		k.Daemon = Daemon(bounded(v))
-	}
+// Merge takes over the values of a packet that are not empty.
+func (k *Known) Merge(from Known) {
+	k.QueueID = cmp.Or(from.QueueID, k.QueueID)
+	k.Auth = cmp.Or(from.Auth, k.Auth)
+	k.Daemon = cmp.Or(from.Daemon, k.Daemon)
 }
 
 // bounded returns a value cut to policy.MaxAddress bytes, plus one byte that marks it as
 // truncated: a part must not be taken for the whole.
-func bounded(value string) string {
-	return strings.Clone(value[:min(len(value), policy.MaxAddress+1)]) // value is part of a packet
-}
+func bounded(value []byte) string { return string(value[:min(len(value), policy.MaxAddress+1)]) }
 
 // Daemon is the name that an MTA has for itself.
 type Daemon string
@@ -147,33 +134,38 @@ type Daemon string
 // this name, and Postfix', which is a host name, has no space.
 func (d Daemon) RepeatsHeader() bool { return strings.HasPrefix(string(d), "Stalwart ") }
 
-// Macros returns a packet with only the macros in use, each cut to its maximum
-// length. The library keeps a map of all macros in a packet, and a packet of 1 MiB may
-// contain 200,000. The last value of a repeated macro counts, as in the library.
-func Macros(data []byte) []byte {
-	var found [len(known)][]byte
+// Macros returns the macros in use of a macro packet. A packet may contain thousands of others. The
+// last value of a repeated macro counts, as in the library.
+func Macros(data []byte) (k Known, err error) {
+	if len(data) == 0 {
+		return k, fmt.Errorf("%w: empty macro packet", ErrViolated)
+	}
+	var id, user, name []byte
 	rest, more := bytes.Trim(data[1:], "\x00"), true
 	for more {
-		var name, value []byte
-		name, rest, more = bytes.Cut(rest, []byte{0})
-		if more {
+		var macro, value []byte
+		if macro, rest, more = bytes.Cut(rest, []byte{0}); more {
 			value, rest, more = bytes.Cut(rest, []byte{0})
 		}
-		for i := range known {
-			if string(name) == known[i] {
-				found[i] = value
-			}
+		switch string(macro) {
+		case queueID:
+			id = value
+		case auth:
+			user = value
+		case daemon:
+			name = value
 		}
 	}
-	packet := append(make([]byte, Head, Head+64), byte(gomilter.CodeMacro), data[0])
-	for i, value := range found {
-		if len(value) > 0 {
-			packet = append(append(packet, known[i]...), 0)
-			packet = append(append(packet, value[:min(len(value), policy.MaxAddress+1)]...), 0)
-		}
+	return Known{bounded(id), bounded(user), Daemon(bounded(name))}, nil
+}
+
+// Field returns the header field in a packet's data, which it may change.
+func Field(data []byte) (name, value string, err error) {
+	if err := repairHeader(data); err != nil {
+		return "", "", err
 	}
-	binary.BigEndian.PutUint32(packet, uint32(len(packet)-Head))
-	return packet
+	name, value, _ = strings.Cut(string(data[:len(data)-1]), "\x00")
+	return name, value, nil
 }
 
 // repairConnect removes the tag from an address like IPv6:2001:db8::1. Sendmail writes it

@@ -4,14 +4,11 @@
 // dashboard and the alerts are made from it.
 //
 // It owns no values: the packages that count register their own metrics, and a test of the
-// daemon compares them with the table. Keeping counters is the work of package history.
+// daemon compares them with the table. Package kept reads the counters, and package history keeps
+// them. This package does not use Prometheus' library, which would be a part of every command.
 package figures
 
-import (
-	"strings"
-
-	"github.com/prometheus/client_golang/prometheus"
-)
+import "strings"
 
 // Type is the type of a metric, as Prometheus calls it.
 type Type string
@@ -70,9 +67,6 @@ const (
 	Refused    = "reports_refused"
 )
 
-// maxEach bounds the counters of a Count with Each.
-const maxEach = 32
-
 // Kept lists the counters that are kept, in the order in which people read them.
 var Kept = []Count{
 	{Key: Clean, Metric: messages, Where: verdict("clean"), Words: "clean"},
@@ -126,48 +120,6 @@ func Words(key string) (words, of string) {
 		}
 	}
 	return key, of
-}
-
-// Read returns the current values of the kept counters, by key. Counters that are zero may
-// be absent.
-func Read(from prometheus.Gatherer) (map[string]float64, error) {
-	families, err := from.Gather()
-	values := make(map[string]float64)
-	for _, f := range families {
-		for _, c := range Kept {
-			if c.Metric != f.GetName() {
-				continue
-			}
-			each := 0
-			for _, m := range f.GetMetric() {
-				labels := make(map[string]string, len(m.GetLabel()))
-				for _, l := range m.GetLabel() {
-					labels[l.GetName()] = l.GetValue()
-				}
-				if !c.selects(labels) {
-					continue
-				}
-				key := c.Key
-				if c.Each != "" {
-					if each++; each > maxEach {
-						break
-					}
-					key += ":" + labels[c.Each]
-				}
-				values[key] += m.GetCounter().GetValue()
-			}
-		}
-	}
-	return values, err
-}
-
-func (c Count) selects(labels map[string]string) bool {
-	for name, value := range c.Where {
-		if labels[name] != value {
-			return false
-		}
-	}
-	return true
 }
 
 // Judged returns the number of judged messages among counts.

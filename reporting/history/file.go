@@ -22,7 +22,11 @@ const (
 	maxValue  = 1 << 53
 )
 
-const magic = "spamhist\x01"
+const (
+	magicWord = "spamhist"
+	version   = 1
+	magic     = magicWord + "\x01"
+)
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -59,6 +63,9 @@ func (m *month) add(hour int, key string, n uint64) bool {
 // errDamaged is the error for a file that does not have the form of FORMAT.md.
 var errDamaged = errors.New("damaged")
 
+// errNewer is the error for a file of a newer version, which is not damaged.
+var errNewer = errors.New("newer format")
+
 // encode returns the file of a month.
 func (m *month) encode() []byte {
 	keys := slices.Sorted(maps.Keys(m.keys))
@@ -82,14 +89,19 @@ func (m *month) encode() []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// decode reads the file of a month. Every error wraps errDamaged.
+// decode reads the file of a month. Every error wraps errDamaged or errNewer.
 func decode(data []byte) (*month, error) {
-	if len(data) > maxFile || len(data) < len(magic)+4 || string(data[:len(magic)]) != magic {
-		return nil, fmt.Errorf("%w: %d bytes, without the beginning of version 1", errDamaged, len(data))
+	if len(data) > maxFile || len(data) < len(magic)+4 || string(data[:len(magicWord)]) != magicWord {
+		return nil, fmt.Errorf("%w: %d bytes, without the beginning of version %d", errDamaged, len(data), version)
 	}
 	body, sum := data[:len(data)-4], binary.LittleEndian.Uint32(data[len(data)-4:])
-	if crc32.Checksum(body, castagnoli) != sum {
+	switch v := data[len(magicWord)]; {
+	case crc32.Checksum(body, castagnoli) != sum:
 		return nil, fmt.Errorf("%w: checksum", errDamaged)
+	case v > version:
+		return nil, fmt.Errorf("%w (version %d; this program reads %d), made by a newer version of spambloom", errNewer, v, version)
+	case v != version:
+		return nil, fmt.Errorf("%w: version %d", errDamaged, v)
 	}
 	r := reader{rest: body[len(magic):]}
 	keys, m, hour := r.keys(), newMonth(), -1

@@ -6,8 +6,8 @@
 //
 // Counting costs mail nothing: Run reads the counters of the metrics. A crash loses at most
 // the last minute. The package owns the folder with the files (FORMAT.md). A damaged file is
-// set aside and costs its month. A file that cannot be read or written stays where it is: Fault
-// returns the error, and the counts stay in memory until it ends. Neither ever keeps the daemon
+// set aside and costs its month. A file that cannot be read or written, or that a newer version
+// made, stays where it is: Fault returns the error, and the counts stay in memory until it ends. Neither ever keeps the daemon
 // from working.
 //
 // The package does not know what the counters mean; see package figures. A History is safe
@@ -17,6 +17,7 @@ package history
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -156,7 +157,8 @@ func (h *History) Take() {
 }
 
 // load returns a month from memory or from its file; empty if there is none. A damaged file is set
-// aside. An error of the disk, or of too many open files, is no damage. The caller holds mu.
+// aside. An error of the disk, of too many open files, or a file of a newer version is no damage. The
+// caller holds mu.
 func (h *History) load(begin time.Time) (*month, error) {
 	if m := h.months[begin]; m != nil {
 		return m, nil
@@ -170,6 +172,9 @@ func (h *History) load(begin time.Time) (*month, error) {
 		return nil, err
 	}
 	m, err := decode(data)
+	if errors.Is(err, errNewer) {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	if err != nil {
 		h.setAside(path, err)
 		return newMonth(), nil

@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -251,6 +253,32 @@ func TestUnreadableFile(t *testing.T) {
 		t.Error(s.Fault())
 	}
 	open(dir, noon).want(t, noon, noon.Add(time.Hour), map[string]uint64{"spam": 10})
+}
+
+// A file of a newer version stays as it is, named as newer, whatever follows its version. The counts
+// of its month are kept in memory, and are added once the file is gone.
+func TestNewerFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "2026-11.counts")
+	newer := []byte("spamhist\x02" + "in a form of its own")
+	newer = binary.LittleEndian.AppendUint32(newer, crc32.Checksum(newer, crc32.MakeTable(crc32.Castagnoli)))
+	testenv.Check(t, os.WriteFile(path, newer, 0o600))
+	s := open(dir, noon)
+	s.count(noon, "spam", 2)
+	s.stop()
+	if s.Fault() == nil || !strings.Contains(s.Fault().Error(), path+": newer format (version 2; this program reads 1)") || len(s.Damaged()) > 0 {
+		t.Errorf("fault %v, set aside %q", s.Fault(), s.Damaged())
+	}
+	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, newer) {
+		t.Errorf("the file was changed: %q (%v)", now, err)
+	}
+	testenv.Check(t, os.Remove(path))
+	s.count(noon, "spam", 1)
+	s.stop()
+	if s.Fault() != nil {
+		t.Error(s.Fault())
+	}
+	open(dir, noon).want(t, noon, noon.Add(time.Hour), map[string]uint64{"spam": 3})
 }
 
 // Run reads the counters and writes the file while it runs, so that a crash costs a minute.

@@ -75,14 +75,33 @@ func featuresOf(features []Feature, marks []bool) []Feature {
 // none if the text has too few for a sketch, or the sketch is of an image. AskOnly does
 // not matter. The essence has the same 20 smallest keys as the whole.
 func (s Sketch) LeastKeys(n int, keyed func(uint64) uint64) []uint64 {
-	places := placesOf(s.Keys, keyed)
-	if _, ok := levelOf(places); !ok || s.Kind != digest.KindSketch {
+	if s.Kind != digest.KindSketch {
 		return nil
 	}
-	least := smallest(places, 0, n)
-	of := make([]uint64, len(least))
-	for i, k := range least {
-		of[i] = k.hash
+	least := leastOf(s.Keys, max(n, fewestKeys), keyed)
+	if len(least) < fewestKeys {
+		return nil
 	}
-	return of
+	return least[:min(n, len(least))]
+}
+
+// leastOf returns the n smallest different hashes of features, keyed, ascending. Nearly all features
+// cost one hash and one comparison: of m, about n*log(m/n) are inserted.
+func leastOf(features []Feature, n int, keyed func(uint64) uint64) (least []uint64) {
+	least = make([]uint64, 0, min(n, len(features)))
+	for _, f := range features {
+		h := keyed(f.Hash)
+		if len(least) == n && h >= least[n-1] {
+			continue
+		}
+		i, found := slices.BinarySearch(least, h)
+		if found {
+			continue
+		}
+		if len(least) == n {
+			least = least[:n-1]
+		}
+		least = slices.Insert(least, i, h)
+	}
+	return least
 }

@@ -187,20 +187,11 @@ func (s Sketch) contents(keyed func(uint64) uint64) (keys []uint64, isRuns bool)
 // that no sender can know which of them count: a spam that contained these few of a newsletter would
 // list it.
 func (s Sketch) leastRuns(keyed func(uint64) uint64) (runs []uint64) {
-	for _, k := range s.Keys {
-		if k.Pos < runsPlace {
-			continue
-		}
-		run := keyed(k.Hash)
-		if len(runs) == askedRuns && run >= runs[askedRuns-1] {
-			continue
-		}
-		if i, found := slices.BinarySearch(runs, run); !found {
-			runs = slices.Insert(runs, i, run)
-			runs = runs[:min(len(runs), askedRuns)]
-		}
+	first := slices.IndexFunc(s.Keys, func(k Feature) bool { return k.Pos >= runsPlace })
+	if first < 0 {
+		return nil
 	}
-	return runs
+	return leastOf(s.Keys[first:], askedRuns, keyed)
 }
 
 // keysAt returns the keys of a position.

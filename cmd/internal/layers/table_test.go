@@ -80,6 +80,7 @@ var allowed = map[string][]string{
 	"reporting/ledger":          {"signature", "reporting/trust", "reporting/ledger/record", "reporting/ledger/buckets", "reporting/ledger/salvage", "reporting/ledger/store", "reporting/ledger/rows", "reporting/ledger/search"},
 	"reporting/backup":          {"bloomdb", "bloomdb/folder", "reporting/ledger"},
 	"reporting/figures":         {},
+	"reporting/figures/kept":    {"reporting/figures"},
 	"reporting/history":         {},
 	"reporting/overview":        {"reporting/figures"},
 	"reporting/api":             {"signature", "bloomdb", "reporting/ledger", "reporting/overview"},
@@ -199,7 +200,7 @@ var allowed = map[string][]string{
 	"cmd/spambloomd/dryrun":   {"cmd/internal/config", "cmd/internal/socket", "cmd/spambloomd/exit", "cmd/spambloomd/settings", "cmd/spambloomd/sockets", "cmd/spambloomd/state"},
 	"cmd/spambloomd/sockets":  {"cmd/internal/socket", "cmd/spambloomd/exit", "cmd/spambloomd/settings"},
 	"cmd/spambloomd/state":    {"bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "cmd/spambloomd/exit", "cmd/spambloomd/settings", "reporting/backup", "reporting/ledger"},
-	"cmd/spambloomd":          {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/link", "bloomdb/exchange/presence", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "bloomdb/wire", "cmd/internal/config", "cmd/internal/trap", "cmd/internal/version", "cmd/spambloomd/dryrun", "cmd/spambloomd/exit", "cmd/spambloomd/privacy", "cmd/spambloomd/settings", "cmd/spambloomd/sockets", "cmd/spambloomd/state", "milter", "milter/policy", "milter/spamd", "reporting/api", "reporting/api/v1", "reporting/backup", "reporting/desk", "reporting/figures", "reporting/history", "reporting/judged", "reporting/ledger", "reporting/overview", "reporting/page", "reporting/server", "reporting/watch", "signature"},
+	"cmd/spambloomd":          {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/link", "bloomdb/exchange/presence", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "bloomdb/wire", "cmd/internal/config", "cmd/internal/trap", "cmd/internal/version", "cmd/spambloomd/dryrun", "cmd/spambloomd/exit", "cmd/spambloomd/privacy", "cmd/spambloomd/settings", "cmd/spambloomd/sockets", "cmd/spambloomd/state", "milter", "milter/policy", "milter/spamd", "reporting/api", "reporting/api/v1", "reporting/backup", "reporting/desk", "reporting/figures", "reporting/figures/kept", "reporting/history", "reporting/judged", "reporting/ledger", "reporting/overview", "reporting/page", "reporting/server", "reporting/watch", "signature"},
 
 	"cmd/spambloom": {"cmd/internal/version", "cmd/spambloom/batch", "cmd/spambloom/doctor", "cmd/spambloom/exceptions", "cmd/spambloom/federation", "cmd/spambloom/join", "cmd/spambloom/learn", "cmd/spambloom/maintenance", "cmd/spambloom/report", "cmd/spambloom/reporters", "cmd/spambloom/setup", "cmd/spambloom/status", "cmd/spambloom/trial", "cmd/spambloom/verb", "cmd/spambloom/verdict"},
 }
@@ -222,7 +223,7 @@ var inTests = map[string][]string{
 	"bloomdb/outbox":   {"signature", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
 	"bloomdb/peers":    {"signature", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest", "bloomdb/status"},
 	"bloomdb/repair":   {"bloomdb/filter", "bloomdb/keyspace", "bloomdb/keyspace/keyspacetest"},
-	"bloomdb/keyspace": {"bloomdb/keyspace/keyspacetest", "bloomdb/explain"},
+	"bloomdb/keyspace": {"signature/sketch/sketchtest", "bloomdb/keyspace/keyspacetest", "bloomdb/explain"},
 	"bloomdb/judging":  {"bloomdb/keyspace/keyspacetest", "bloomdb/wire", "bloomdb/peers"},
 	"bloomdb":          {"bloomdb/bloomdbtest", "bloomdb/filter/filtertest", "bloomdb/filter/coded", "bloomdb/filter/generalized"},
 	"bloomdb/exchange": {"signature", "bloomdb/bloomdbtest", "bloomdb/keyring", "bloomdb/wire", "bloomdb/exchange/linkfault", "bloomdb/exchange/redisclient", "bloomdb/exchange/redistest", "bloomdb/exchange/streams/streamstest"},

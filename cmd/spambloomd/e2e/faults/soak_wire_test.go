@@ -148,7 +148,7 @@ func (m *soakMail) steps(agreed gomilter.OptProtocol) (steps []soakStep) {
 	}
 	steps = append(steps, newStep(gomilter.CodeEOH, "", gomilter.OptNoEOHReply))
 	for chunk := range slices.Chunk([]byte(m.body), gomilter.MaxBodyChunk) {
-		steps = append(steps, newStep(gomilter.CodeBody, string(chunk), 0))
+		steps = append(steps, newStep(gomilter.CodeBody, string(chunk), gomilter.OptNoBodyReply))
 	}
 	return append(steps, newStep(gomilter.CodeEOB, "", 0))
 }

@@ -257,9 +257,7 @@ func idleSession(conn net.Conn) {
 		var answer []byte
 		switch head[4] {
 		case 'O':
-			answer = harness.MilterPacket('O', "\x00\x00\x00\x06", "\x00\x00\x00\x31", "\x00\x04\xf7\x80")
-		case 'B':
-			answer = harness.MilterPacket('c')
+			answer = harness.MilterPacket('O', "\x00\x00\x00\x06", "\x00\x00\x00\x31", "\x00\x0c\xf7\x80")
 		case 'E':
 			answer = accept
 		}
