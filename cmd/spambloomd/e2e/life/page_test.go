@@ -75,7 +75,7 @@ func TestPageInABrowser(t *testing.T) {
 		{"retouch", "", "Hidden on this site. The verdict is now clean.", 1},
 		{"revoke", "", "Revoked. The verdict is now clean.", 1},
 		{"settle", "spam", "Settled: later reports and revocations do not change it on this site. The verdict is now spam.", 0},
-		{"never", "", "Declared never spam on this site. The verdict is now clean.", 1},
+		{"never", "", "Declared never spam on this site. The verdict is now allowed.", 1},
 	} {
 		if i > 0 {
 			do(chromedp.Navigate(page+"/explain"), chromedp.SetUploadFiles(chromedp.CSS("input[type=file]"), []string{file}),
