@@ -34,11 +34,11 @@ func TestFirstScreen(t *testing.T) {
 	site.Clock.Add(60)
 	body := signedIn(t, site, "root", pagetest.Root).get("/").Body.String()
 	for _, want := range []string{
-		`judged, 24 h</p><p class="n">2,000</p><p class="d">mails; the day before 500<`,
-		`spam, 24 h</p><p class="n">200</p><p class="d">10\.0 % of the mail judged; 80 only thanks to other sites; the day before 40<`,
-		`bulk, 24 h</p><p class="n">50</p><p class="d">seen often, not spam by itself; the day before 10<`,
-		`not judged, 24 h</p><p class="n">9</p><p class="d">\D+ 8, too little content 1; the day before 0<`,
-		`this site; gave 1 listing, 24 h<`, `<td>mx2</td><td>\d+ s ago</td><td class="n">60</td>`, `Mail that several of them reported counts for each`,
+		`judged, 24\x{a0}h</p><p class="n">2,000</p><p class="d">mails; the day before 500<`,
+		`spam, 24\x{a0}h</p><p class="n">200</p><p class="d">10\.0 % of the mail judged; 80 only thanks to other sites; the day before 40<`,
+		`bulk, 24\x{a0}h</p><p class="n">50</p><p class="d">seen often, not spam by itself; the day before 10<`,
+		`not judged, 24\x{a0}h</p><p class="n">9</p><p class="d">\D+ 8, too little content 1; the day before 0<`,
+		`this site; gave 1 listing, 24\x{a0}h<`, `<td>mx2</td><td>\d+ s ago</td><td class="n">60</td>`, `Mail that several of them reported counts for each`,
 		`>all 1 campaigns<|>1 campaign<`, `anna</a>, <a href="/reports\?by=bert">bert</a></td>.*<span class="tag">spam</span>`,
 		`By estimate, (about|less than) one mail in .* that nobody reported is called spam by mistake\. The target is about one mail in 1 million\.`,
 		`Memory 212 MiB of at most 395 MiB\. Up since`,
@@ -69,10 +69,13 @@ func TestReasonsForWeights(t *testing.T) {
 	if _, err := site.SetWeight(api.WeightRequest{Name: "dora", Weight: &half}, desk.Author{Name: "root", Origin: pagetest.Root}); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := site.Report(desk.Report{Set: desktest.Letter(70, 0), Reporter: "trap:lure", Trap: true, Trusted: true}); err != nil {
+		t.Fatal(err)
+	}
 	body := signedIn(t, site, "root", pagetest.Root).get("/reporters").Body.String()
 	for who, why := range map[string]string{
 		"anna": "others confirmed the reports", "new": "new: nobody has confirmed or refuted a report yet",
-		"wrong": "others took most of these reports back", "dora": "set by an administrator",
+		"wrong": "others took most of these reports back", "dora": "set by an administrator", "trap:<wbr>lure": "a spam trap lists alone",
 	} {
 		if want := regexp.MustCompile(fmt.Sprintf(`>%s</a></td><td class="n">[\d.]+</td><td>%s</td>`, who, why)); !want.MatchString(body) {
 			t.Errorf("%s lacks %q:\n%s", who, why, body)

@@ -11,7 +11,7 @@ import (
 
 // Settling is what it means to settle a message, and Settled what holds when it is done.
 const (
-	Settling = "Ends a disagreement, or decides about a held report. Later reports and revocations do not change it on this site. Other sites receive it as a report or a revocation, which counts there like any other."
+	Settling = "Settling ends a disagreement, or decides about a held report. Later reports and revocations do not change it on this site. Other sites receive it as a report or a revocation, which counts there like any other."
 	Settled  = "Settled: later reports and revocations do not change it on this site."
 )
 

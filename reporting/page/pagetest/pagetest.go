@@ -206,6 +206,9 @@ func (s *Site) Small() *Site {
 	}
 	s.MustReport("anna", desktest.Letter(1, 0))
 	s.Judge(Now.Add(-time.Hour), "4fXk2T0001z", "clean", desktest.Letter(1, 0))
+	if err := s.DB.Count(desktest.Letter(1, 0), 1); err != nil {
+		panic(err) // a test's fixture
+	}
 	return s
 }
 
