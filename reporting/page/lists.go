@@ -108,8 +108,10 @@ func (p *Page) filterList(w http.ResponseWriter, r *http.Request) {
 type filtersData struct{ api.Status }
 
 // IsTooHigh reports whether more mail than the target is called spam by mistake.
-func (d filtersData) IsTooHigh() bool {
-	return d.Overview != nil && d.Overview.TargetError > 0 && d.Database.ErrorPerMail > d.Overview.TargetError
+func (d filtersData) IsTooHigh() bool { return isTooHigh(d.Status) }
+
+func isTooHigh(s api.Status) bool {
+	return s.Overview != nil && s.Overview.TargetError > 0 && s.Database.ErrorPerMail > s.Overview.TargetError
 }
 
 // stateWords says what the state of a site means.

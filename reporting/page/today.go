@@ -156,6 +156,9 @@ func (d todayData) IsCaughtTwice() bool {
 	return caught > d.Others
 }
 
+// IsTooHigh reports whether more mail than the target is called spam by mistake.
+func (d todayData) IsTooHigh() bool { return isTooHigh(d.Status) }
+
 // HasMail reports whether there is anything to be drawn.
 func (d todayData) HasMail() bool {
 	return slices.ContainsFunc(d.Bars, func(b chart.Bar) bool { return b.Clean+b.Bulk+b.Spam+b.NotJudged > 0 })

@@ -45,6 +45,7 @@ type Site struct {
 	at       time.Time
 	now      func() time.Time
 	broken   func(*watch.Facts) // nil: nothing is
+	states   map[string]string  // of other sites, by name; of the rest those that their links have
 }
 
 // Root is the user of uid 0, who administrates.
@@ -106,6 +107,9 @@ func (s *Site) sites() []api.Site {
 		if s.broken != nil {
 			at, list[i].State = at.Add(-26*time.Hour), api.StateSilent
 		}
+		if state := s.states[site.Site]; state != "" {
+			list[i].State = state
+		}
 		list[i].Heard = &at
 	}
 	return list
@@ -166,6 +170,15 @@ func (s *Site) Break() *Site {
 		f.Config, f.Folder = "/etc/spambloom/spambloom.toml", "/var/lib/spambloom"
 		overfill(&f.Status.Database)
 	}
+	return s
+}
+
+// Ill makes the site one that hears others of which each needs somebody for another reason.
+func (s *Site) Ill() *Site {
+	s.Busy()
+	s.states = map[string]string{"mx2": api.StateStale, "uni-north": api.StateCapped}
+	s.Links = append(s.Links, api.Link{Site: "mail.example.org", SkewSeconds: -7200, Clock: true}, api.Link{Site: "mx5"})
+	s.states["mail.example.org"], s.states["mx5"] = api.StateClock, api.StateLoading
 	return s
 }
 
