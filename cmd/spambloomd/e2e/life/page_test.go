@@ -2,9 +2,12 @@ package life
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,6 +16,40 @@ import (
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
+
+// `spambloom status --watch` shows a daemon again every two seconds, with what changed meanwhile, until
+// Ctrl-C, which is no failure. top does the same.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
+	for _, c := range []struct {
+		args          []string
+		before, after string
+	}{
+		{[]string{"status", "--watch"}, `mail judged +0 +0\n`, `mail judged +[12] +0\n`},
+		{[]string{"top"}, `MAIL +A MINUTE\nclean +\.\.\.\n`, `clean +[0-9]+\n`},
+	} {
+		file := filepath.Join(s.Dir, c.args[0])
+		out, err := os.Create(file)
+		testenv.Check(t, err)
+		cmd := exec.Command(harness.Program(t, "spambloom"), append(c.args, "--control", s.Control)...)
+		cmd.Stdout, cmd.Stderr = out, out
+		testenv.Check(t, errors.Join(harness.StartChild(cmd), out.Close()))
+		shows := func(want string) func() bool {
+			return func() bool {
+				text, err := os.ReadFile(file)
+				return err == nil && regexp.MustCompile(want).Match(text)
+			}
+		}
+		testenv.Eventually(t, c.args[0]+" shows "+c.before, shows(c.before))
+		testenv.Check(t, harness.Deliver(s.Milter, harness.Message(harness.Text())))
+		testenv.Eventually(t, c.args[0]+" shows "+c.after, shows(c.after))
+		testenv.Check(t, cmd.Process.Signal(os.Interrupt))
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%q ends with %v", c.args, err)
+		}
+	}
+}
 
 // openBrowser starts Debian's Chromium, which ends with the test.
 func openBrowser(t *testing.T) context.Context {
