@@ -55,19 +55,17 @@ func (db *DB) Stands(set signature.Set) bool {
 
 // Revocations returns how often a message, or a near-duplicate of it, was revoked and listed again
 // in this period, as far as it is in the filters (layout.Rungs).
-func (db *DB) Revocations(set signature.Set) int { return (db.rung(set) + 1) / 2 }
-
-// IsShared reports whether other sites go by the newest report or revocation of a message and its
-// near-duplicates in this period. They do not once these changed sides too often (layout.SharedRungs).
-func (db *DB) IsShared(set signature.Set) bool { return db.rung(set) < layout.SharedRungs }
-
-// rung returns the newest rung of a message, or of a near-duplicate of it; -1: there is none.
-func (db *DB) rung(set signature.Set) int {
+func (db *DB) Revocations(set signature.Set) int {
 	rung := -1
 	for _, ks := range db.keys {
 		rung = max(rung, ks.Rung(set.ToReport()))
 	}
-	return rung
+	return (rung + 1) / 2
+}
+
+// IsShared reports whether other sites go by the newest word about a message (layout.SharedRungs).
+func (db *DB) IsShared(set signature.Set) bool {
+	return !slices.ContainsFunc(db.keys, func(ks *keyspace.Keyspace) bool { return ks.Rung(set.ToReport()) >= layout.SharedRungs })
 }
 
 // IsReported reports whether a report is this site's own last word about each signature of
