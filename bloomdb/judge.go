@@ -64,9 +64,7 @@ func (db *DB) Revocations(set signature.Set) int {
 }
 
 // IsShared reports whether other sites go by the newest word about a message (layout.SharedRungs).
-func (db *DB) IsShared(set signature.Set) bool {
-	return !slices.ContainsFunc(db.keys, func(ks *keyspace.Keyspace) bool { return ks.Rung(set.ToReport()) >= layout.SharedRungs })
-}
+func (db *DB) IsShared(set signature.Set) bool { return !slices.ContainsFunc(db.keys, func(ks *keyspace.Keyspace) bool { return ks.Rung(set.ToReport()) >= layout.SharedRungs }) }
 
 // IsReported reports whether a report is this site's own last word about each signature of
 // set. It is false for a set of sketches only.
