@@ -43,9 +43,8 @@ func (db *DB) JudgeFrom(set signature.Set, s Sender) (e Evidence) {
 	return e
 }
 
-// Stands reports whether a revocation of set would end a listing, by this site or by another
-// one. It includes listings that the never-list or a retouch hides here: a revocation ends them
-// at the other sites.
+// Stands reports whether a revocation of set would end a listing of any site. It includes listings
+// that the never-list or a retouch hides here: a revocation ends them at the other sites.
 func (db *DB) Stands(set signature.Set) bool {
 	if e := db.Judge(set); e.Listed || e.IsSpared() {
 		return true
@@ -53,14 +52,18 @@ func (db *DB) Stands(set signature.Set) bool {
 	return slices.ContainsFunc(db.Explain(set), explain.Trace.Stands)
 }
 
-// Revocations returns how often a message, or a near-duplicate of it, was revoked and listed again
-// in this period, as far as it is in the filters (layout.Rungs).
+// Revocations returns how often a message or a near-duplicate was revoked in this period (layout.Rungs).
 func (db *DB) Revocations(set signature.Set) int {
 	rung := -1
 	for _, ks := range db.keys {
 		rung = max(rung, ks.Rung(set.ToReport()))
 	}
 	return (rung + 1) / 2
+}
+
+// IsShared reports whether other sites go by the newest word about a message (layout.SharedRungs).
+func (db *DB) IsShared(set signature.Set) bool {
+	return !slices.ContainsFunc(db.keys, func(ks *keyspace.Keyspace) bool { return ks.Rung(set.ToReport()) >= layout.SharedRungs })
 }
 
 // IsReported reports whether a report is this site's own last word about each signature of

@@ -163,7 +163,7 @@ func (d *service) assemble(sockets *sockets.Sockets) error {
 	d.openHistory()
 	var link func(string, desk.Origin) string
 	if sockets.HTTP != nil {
-		link = d.pageLink
+		link = d.pageLink(sockets.HTTP.Addr())
 	}
 	d.api = server.NewHandler(d.desk, server.HandlerOptions{
 		Decide: func(e bloomdb.Evidence, signed bool) string {

@@ -182,7 +182,7 @@ func TestStatusIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, wants := range map[string][]string{
-		"/":        {"<title>Today · spambloom on mx1</title>", "This site works alone.", "judged, 24 h"},
+		"/":        {"<title>Today · spambloom on mx1</title>", "This site works alone.", "judged, 24\u00a0h"},
 		"/filters": {"<td>spam</td>", "<td>counts</td>", "federation key"},
 		"/sites":   {"<td>mx1</td><td>this site</td>"},
 		"/metrics": {

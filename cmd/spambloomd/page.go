@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/spambloom/spambloom/cmd/internal/version"
 	"github.com/spambloom/spambloom/reporting/api"
@@ -32,12 +33,28 @@ func (d *service) newPage() http.Handler {
 	})
 }
 
-// pageLink returns the address of the page that signs a user in once.
-func (d *service) pageLink(name string, origin desk.Origin) string {
-	host, port, err := net.SplitHostPort(d.started.HTTP.Listen)
-	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
+// pageLink returns a function that makes addresses of the page at a listener, each of which signs a
+// user in once.
+func (d *service) pageLink(at net.Addr) func(name string, origin desk.Origin) string {
+	host := pageAddress(d.started.HTTP.Listen, at)
+	return func(name string, origin desk.Origin) string {
+		query := url.Values{"key": {d.sessions.NewLink(name, origin)}}
+		return (&url.URL{Scheme: "http", Host: host, Path: "/enter", RawQuery: query.Encode()}).String()
+	}
+}
+
+// pageAddress returns the address by which a browser of this machine finds the page. systemd may
+// listen elsewhere than the configuration says, and the kernel may choose the port.
+func pageAddress(configured string, at net.Addr) string {
+	host, port, err := net.SplitHostPort(configured)
+	if tcp, ok := at.(*net.TCPAddr); ok {
+		bound := strconv.Itoa(tcp.Port)
+		if isName := err == nil && host != "" && net.ParseIP(host) == nil; !isName || port != bound {
+			host, port = tcp.IP.String(), bound
+		}
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	query := url.Values{"key": {d.sessions.NewLink(name, origin)}}
-	return (&url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: "/enter", RawQuery: query.Encode()}).String()
+	return net.JoinHostPort(host, port)
 }

@@ -184,7 +184,7 @@ func (d *Desk) accept(action string, stance ledger.Stance, r Report) (Outcome, e
 		return Outcome{}, err
 	}
 	kinds := answer.Kinds(r.Set.Signatures)
-	o.IDs, o.Holds = answer.IDs(r.Set.Signatures), d.holds(stance, o)
+	o.IDs, o.Holds = answer.IDs(r.Set.Signatures), d.holds(stance, r.Set, o)
 	d.accepted.WithLabelValues(action, r.Class.String()).Inc()
 	d.log.Info(action+" accepted",
 		"reporter", r.Reporter, "class", r.Class, r.Origin.Attr(),

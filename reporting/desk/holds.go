@@ -5,13 +5,17 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // holds returns one sentence about what holds after a report or a revocation, here and at other
 // sites, and from when.
-func (d *Desk) holds(stance ledger.Stance, o Outcome) string {
+func (d *Desk) holds(stance ledger.Stance, set signature.Set, o Outcome) string {
 	everywhere := "from now on"
-	if d.opt.Joined {
+	switch {
+	case d.opt.Joined && !d.db.IsShared(set):
+		everywhere = "here from now on, but other sites may not follow, because it was reported and revoked too often"
+	case d.opt.Joined:
 		everywhere = "here from now on, and at other sites when they receive the change"
 	}
 	what := "not spam"

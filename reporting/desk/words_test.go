@@ -23,6 +23,9 @@ import (
 // reporters (bloomdb/FORMAT.md, Ladder).
 const rungs = 14
 
+// sharedRungs is the number of those on which sites agree.
+const sharedRungs = 8
+
 // TestJunkInboxJunk: people change their minds until the period has no rung left. The last
 // answer says until when, and that an administrator can settle it.
 func TestJunkInboxJunk(t *testing.T) {
@@ -54,6 +57,36 @@ func TestJunkInboxJunk(t *testing.T) {
 	s.WantListed("a near-duplicate of the settled one", desktest.Letter(1, 3), true)
 	s.MustRevoke("anna", desktest.Letter(1, 3))
 	s.WantListed("settled, and a near-duplicate revoked", m, true)
+}
+
+// A report or a revocation is not promised to other sites once they no longer go by it, whether a
+// reporter makes it or an administrator settles it.
+func TestWhatOtherSitesFollow(t *testing.T) {
+	j, m := join(t, trust.Default()), desktest.Letter(1, 0)
+	a, b := j.sites["a"], j.sites["b"]
+	const follow, alone = "at other sites when they receive the change", "other sites may not follow"
+	for i := range sharedRungs + 1 {
+		o, want := desk.Outcome{}, follow
+		if i == sharedRungs {
+			want = alone
+		}
+		if i%2 == 0 {
+			o = a.MustReport(fmt.Sprint("user", i/8), m)
+		} else {
+			o = a.MustRevoke(fmt.Sprint("user", i/8), m)
+		}
+		j.exchange("a", "b")
+		if listed := i%2 == 0 && i < sharedRungs; !strings.Contains(o.Holds, want) || b.DB.Judge(m).Listed != listed {
+			t.Errorf("change %d: %q; at the other site: listed %v", i, o.Holds, !listed)
+		}
+	}
+	for as, is := range map[string]string{desk.SettleWanted: "It is not spam here", desk.SettleSpam: "It is spam here"} {
+		if o, err := a.Settle(desk.Report{Set: m}, as, desk.Author{Name: "root"}); err != nil || !strings.HasPrefix(o.Holds, is) || !strings.Contains(o.Holds, alone) {
+			t.Errorf("settled as %s: %q (%v)", as, o.Holds, err)
+		}
+		j.exchange("a", "b")
+		b.WantListed("settled elsewhere as "+as, m, false)
+	}
 }
 
 // TestRungsOfSome is the attack "rungs" by several reporters together, or by a fully trusted site
@@ -355,6 +388,8 @@ func TestSettle(t *testing.T) {
 			}
 			settle(t, a, as)
 			a.WantListed("settled", m, isSpam)
+			j.exchange("a", "b")
+			b.WantListed("settled at another site", m, isSpam)
 			for _, who := range []string{"anna", "bob", "carl", "dora"} {
 				if _, err := a.Report(desk.Report{Set: m, Reporter: who}); (err != nil) != (as == desk.SettleNever) {
 					t.Fatal(err)

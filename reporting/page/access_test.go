@@ -46,6 +46,8 @@ const barriers = `(async () => {
     if (e.getClientRects().length && !getComputedStyle(e).textDecorationLine.includes("underline")) wrong.push("a link told from text by its colour only: " + name(e));
   for (const e of document.querySelectorAll("main *"))
     if (e.scrollWidth > e.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(e).overflowX) && e.tabIndex < 0) wrong.push("scrolls with the mouse only: " + name(e));
+  if (innerWidth >= 360) for (const e of document.querySelectorAll(".scroll"))
+    if (e.scrollWidth > e.clientWidth + 1) wrong.push("a table wider than the screen: " + e.getAttribute("aria-label") + " " + e.scrollWidth);
   const light = (c) => {
     const part = c.match(/[\d.]+/g).map(Number);
     const v = part.slice(0, 3).map((x) => (x /= 255) <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
@@ -77,11 +79,11 @@ const barriers = `(async () => {
 })()`
 
 // No page has a barrier, at 320, 360 and 1,280 pixels, light and dark, on an empty, a busy and a
-// broken site. Browsers offer assistive programs one main part, one heading for each section, and a name
+// broken site, and one with sites in each bad state. Browsers offer assistive programs one main part, one heading for each section, and a name
 // for all that can be used.
 func TestAccessibility(t *testing.T) {
 	for kind, fill := range map[string]func(*pagetest.Site) *pagetest.Site{
-		"empty": (*pagetest.Site).Empty, "busy": (*pagetest.Site).Busy, "broken": func(s *pagetest.Site) *pagetest.Site { return s.Busy().Break() },
+		"empty": (*pagetest.Site).Empty, "busy": (*pagetest.Site).Busy, "broken": func(s *pagetest.Site) *pagetest.Site { return s.Busy().Break() }, "ill": (*pagetest.Site).Ill,
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

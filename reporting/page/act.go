@@ -8,6 +8,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/why"
 )
 
 // Bounds of the form of an action, in bytes.
@@ -128,7 +129,7 @@ func (p *Page) settleReport(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, err)
 		return
 	}
-	p.done(w, r, "Settled on this site. "+held(receipt))
+	p.done(w, r, why.Settled+" "+held(receipt))
 }
 
 // carryOut returns what was done, in one sentence.
@@ -150,7 +151,7 @@ func (p *Page) carryOut(r *http.Request, action string, q api.Request) (string, 
 		return "Declared never spam on this site. The verdict is now " + list.Verdict + ".", err
 	case "settle":
 		receipt, err := post(p, r, v1.Settle, api.SettleRequest{Request: q, As: r.PostFormValue("as")})
-		return "Settled on this site. " + held(receipt), err
+		return why.Settled + " " + held(receipt), err
 	case "retouch":
 		done, err := post(p, r, v1.Retouch, q)
 		return "Hidden on this site. The verdict is now " + done.Verdict + ".", err

@@ -155,6 +155,10 @@ func TestMistakes(t *testing.T) {
 	}
 	site.Break()
 	site.Clock.Add(60)
+	const short = `<span class="tag">too high</span> By estimate, about one mail in 25,000`
+	if body := v.get("/").Body.String(); !strings.Contains(body, short) {
+		t.Errorf("the first screen does not mark a value that is too high:\n%s", body)
+	}
 	const marked = `<span class="tag">too high</span> about one mail in 25,000 that nobody reported is called spam by mistake; the target is about one mail in 1 million or fewer. More room lowers it`
 	if body := v.get("/filters").Body.String(); !strings.Contains(body, marked) || !strings.Contains(body, `<td class="n">1 in 25,000</td>`) {
 		t.Errorf("a value that is too high is not marked, or does not follow from the rows:\n%s", body)

@@ -122,7 +122,7 @@ func TestSettlingInABrowser(t *testing.T) {
 			}
 			do(t, tab, chromedp.Click(chromedp.CSS(".note a")), chromedp.WaitReady(chromedp.CSS(".settle")),
 				chromedp.Click(chromedp.CSS(".settle button[value=spam]")), chromedp.WaitReady(chromedp.CSS("[role=status]")))
-			if got := ask(t, tab, chromedp.Text(chromedp.CSS("main"))); !strings.Contains(got, "Settled on this site. The verdict is now spam.") {
+			if got := ask(t, tab, chromedp.Text(chromedp.CSS("main"))); !strings.Contains(got, "Settled: later reports and revocations do not change it on this site. The verdict is now spam.") {
 				t.Errorf("settling says %q", got)
 			}
 			do(t, tab, chromedp.Navigate(s.URL), chromedp.WaitReady(chromedp.CSS(".state.ok")))

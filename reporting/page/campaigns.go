@@ -94,6 +94,11 @@ func (p *Page) countedSince() (since time.Time) {
 	return since
 }
 
+// Settles reports whether a campaign of the page can be settled.
+func (d campaignsData) Settles() bool {
+	return slices.ContainsFunc(d.Campaigns, func(c campaignRow) bool { return c.IsContested() || c.Held })
+}
+
 // Disagreeing lists who revoked the message of a campaign and stands by it.
 func (c campaignRow) Disagreeing() []string {
 	return slices.DeleteFunc(slices.Clone(c.Revokers), func(name string) bool { return slices.Contains(c.Reporters, name) })

@@ -39,7 +39,7 @@ func TestSettleFromTheList(t *testing.T) {
 	for as, want := range map[string]struct {
 		says   string
 		listed bool
-	}{"spam": {"The verdict is now spam.", true}, "wanted": {"Settled on this site.", false}, "never": {"Settled on this site.", false}} {
+	}{"spam": {"The verdict is now spam.", true}, "wanted": {"do not change it on this site. The verdict is now clean.", false}, "never": {"do not change it on this site. The verdict is now allowed.", false}} {
 		t.Run(as, func(t *testing.T) {
 			site := pagetest.New(t)
 			letter := desktest.Letter(3, 0)

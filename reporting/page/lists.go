@@ -8,6 +8,7 @@ import (
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/desk"
 )
 
 // pageSize is the number of rows of a page of a list.
@@ -74,6 +75,8 @@ func (d reportersData) Why(r api.Reporter) string {
 		return "decisions of administrators outweigh all reporters"
 	case r.Override != nil:
 		return "set by an administrator"
+	case desk.IsTrap(r.Name):
+		return "a spam trap lists alone"
 	case r.Confirmed+r.Refuted < 0.5:
 		return "new: nobody has confirmed or refuted a report yet"
 	case r.Refuted > r.Confirmed:
@@ -105,8 +108,10 @@ func (p *Page) filterList(w http.ResponseWriter, r *http.Request) {
 type filtersData struct{ api.Status }
 
 // IsTooHigh reports whether more mail than the target is called spam by mistake.
-func (d filtersData) IsTooHigh() bool {
-	return d.Overview != nil && d.Overview.TargetError > 0 && d.Database.ErrorPerMail > d.Overview.TargetError
+func (d filtersData) IsTooHigh() bool { return isTooHigh(d.Status) }
+
+func isTooHigh(s api.Status) bool {
+	return s.Overview != nil && s.Overview.TargetError > 0 && s.Database.ErrorPerMail > s.Overview.TargetError
 }
 
 // stateWords says what the state of a site means.
@@ -124,6 +129,25 @@ func (s siteRow) StateWords() string {
 		return "its snapshot is being read"
 	case api.StateSilent:
 		return "silent"
+	case api.StateHeard:
+		if !s.IsWell() {
+			return "heard; some records are missing"
+		}
+	}
+	return s.State
+}
+
+// Sign says in a word or two why a site needs somebody.
+func (s siteRow) Sign() string {
+	switch s.State {
+	case api.StateClock:
+		return "clock is off"
+	case api.StateStale:
+		return "older state"
+	case api.StateCapped:
+		return "over its cap"
+	case api.StateHeard:
+		return "gaps"
 	}
 	return s.State
 }
@@ -133,6 +157,8 @@ func (s siteRow) IsWell() bool {
 	switch s.State {
 	case api.StateClock, api.StateStale, api.StateCapped, api.StateSilent:
 		return false
+	case api.StateHeard:
+		return !s.IsBehind()
 	}
 	return true
 }

@@ -176,7 +176,7 @@ func TestActions(t *testing.T) {
 		{root, "never", 200, "The verdict is now"},
 		{anna, "report", 409, "never-list"},
 		{root, "revoke", 200, "Revoked."},
-		{root, "settle", 200, "Settled on this site."},
+		{root, "settle", 200, "do not change it on this site. The verdict is now"},
 	} {
 		w := c.by.act(url.Values{"form": {c.by.form()}, "do": {c.do}, "class": {"other"}, "note": {"ours"}, "as": {"wanted"}, "message": {message(1)}}, nil)
 		if w.Code != c.code || !strings.Contains(w.Body.String(), c.want) {

@@ -147,6 +147,18 @@ func (d todayData) News() string {
 // HighMemory is the memory from which the picture of it is a warning. Unit: bytes.
 func (d todayData) HighMemory() int64 { return d.MostMemory / 10 * 9 }
 
+// IsCaughtTwice reports whether the sites caught more mail, each, than all together.
+func (d todayData) IsCaughtTwice() bool {
+	caught := uint64(0)
+	for _, s := range d.Sites {
+		caught += s.Caught
+	}
+	return caught > d.Others
+}
+
+// IsTooHigh reports whether more mail than the target is called spam by mistake.
+func (d todayData) IsTooHigh() bool { return isTooHigh(d.Status) }
+
 // HasMail reports whether there is anything to be drawn.
 func (d todayData) HasMail() bool {
 	return slices.ContainsFunc(d.Bars, func(b chart.Bar) bool { return b.Clean+b.Bulk+b.Spam+b.NotJudged > 0 })

@@ -295,7 +295,10 @@ func SiteNeeds(sites []api.Site, started, now time.Time) (needs []overview.Need)
 		case api.StateCapped:
 			text = fmt.Sprintf("%s is over its cap; its records are refused until the period ends.", s.Site)
 		default:
-			continue
+			if s.State != api.StateHeard || !s.IsBehind() {
+				continue
+			}
+			text = fmt.Sprintf("Some reports of %s are missing here: its records have %s. Its next snapshot has them.", s.Site, count(int(s.Gaps), "gap"))
 		}
 		if found++; found <= maxNamed {
 			need(text, 1)

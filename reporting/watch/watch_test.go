@@ -41,19 +41,20 @@ func TestNeeds(t *testing.T) {
 	since := now.Add(-26 * time.Hour)
 	kinds := map[string]bool{}
 	for want, change := range map[string]func(*watch.Facts){
-		"fault: Mail is not judged: suspended":                                func(f *watch.Facts) { f.Judging = "suspended" },
-		"fault: Reports cannot be written: disk full":                         func(f *watch.Facts) { f.Status.Database.Error = "disk full" },
-		"fault: Reports cannot be written: ledger":                            func(f *watch.Facts) { f.Status.Reports = ledger.Status{Error: "ledger"} },
-		"attention: No connection to Redis: refused. Mail":                    func(f *watch.Facts) { f.Connected, f.LastError = false, "refused" },
-		"fault: the control socket is full":                                   func(f *watch.Facts) { f.LockedOut = "the control socket is full" },
-		"attention: The configuration file is not in use: line 3. The daemon": func(f *watch.Facts) { f.Reload = "line 3" },
-		"attention: mx7 uses this Redis with another federation key.":         func(f *watch.Facts) { f.Notes = []string{"mx7 uses this Redis with another federation key"} },
-		"attention: mx2 has not been heard since 2026-11-2":                   func(f *watch.Facts) { f.Sites[1].State, f.Sites[1].Heard = api.StateSilent, &since },
-		"attention: mx4 has not been heard since the start":                   func(f *watch.Facts) { f.Sites[3].State = api.StateSilent },
-		"attention: mx2 runs on an older state folder":                        func(f *watch.Facts) { f.Sites[1].State = api.StateStale },
-		"attention: The clock of mx2 is off by -2.0 h":                        func(f *watch.Facts) { f.Sites[1].State, f.Sites[1].SkewSeconds = api.StateClock, -7200 },
-		"attention: mx2 is over its cap":                                      func(f *watch.Facts) { f.Sites[1].State = api.StateCapped },
-		"attention: The filters are too full: about one mail in 100,000 is":   func(f *watch.Facts) { f.Status.Database.ErrorPerMail = 1e-5 },
+		"fault: Mail is not judged: suspended":                                      func(f *watch.Facts) { f.Judging = "suspended" },
+		"fault: Reports cannot be written: disk full":                               func(f *watch.Facts) { f.Status.Database.Error = "disk full" },
+		"fault: Reports cannot be written: ledger":                                  func(f *watch.Facts) { f.Status.Reports = ledger.Status{Error: "ledger"} },
+		"attention: No connection to Redis: refused. Mail":                          func(f *watch.Facts) { f.Connected, f.LastError = false, "refused" },
+		"fault: the control socket is full":                                         func(f *watch.Facts) { f.LockedOut = "the control socket is full" },
+		"attention: The configuration file is not in use: line 3. The daemon":       func(f *watch.Facts) { f.Reload = "line 3" },
+		"attention: mx7 uses this Redis with another federation key.":               func(f *watch.Facts) { f.Notes = []string{"mx7 uses this Redis with another federation key"} },
+		"attention: mx2 has not been heard since 2026-11-2":                         func(f *watch.Facts) { f.Sites[1].State, f.Sites[1].Heard = api.StateSilent, &since },
+		"attention: mx4 has not been heard since the start":                         func(f *watch.Facts) { f.Sites[3].State = api.StateSilent },
+		"attention: mx2 runs on an older state folder":                              func(f *watch.Facts) { f.Sites[1].State = api.StateStale },
+		"attention: The clock of mx2 is off by -2.0 h":                              func(f *watch.Facts) { f.Sites[1].State, f.Sites[1].SkewSeconds = api.StateClock, -7200 },
+		"attention: Some reports of mx2 are missing here: its records have 2 gaps.": func(f *watch.Facts) { f.Sites[1].Gaps = 2 },
+		"attention: mx2 is over its cap":                                            func(f *watch.Facts) { f.Sites[1].State = api.StateCapped },
+		"attention: The filters are too full: about one mail in 100,000 is":         func(f *watch.Facts) { f.Status.Database.ErrorPerMail = 1e-5 },
 		"attention: The filter \"spam\" is full: what does not fit": func(f *watch.Facts) {
 			if err := json.Unmarshal([]byte(`{"filters": [{"kind": "spam", "full": true}, {"kind": "revoked"}]}`), &f.Status.Database); err != nil {
 				t.Error(err)

@@ -9,6 +9,12 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 )
 
+// Settling is what it means to settle a message, and Settled what holds when it is done.
+const (
+	Settling = "Settling ends a disagreement, or decides about a held report. Later reports and revocations do not change it on this site. Other sites receive it as a report or a revocation, which counts there like any other."
+	Settled  = "Settled: later reports and revocations do not change it on this site."
+)
+
 // maxNamed bounds the sites that are named: a holder of the federation key can invent some.
 const maxNamed = 8
 

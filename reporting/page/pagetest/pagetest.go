@@ -45,6 +45,7 @@ type Site struct {
 	at       time.Time
 	now      func() time.Time
 	broken   func(*watch.Facts) // nil: nothing is
+	states   map[string]string  // of other sites, by name; of the rest those that their links have
 }
 
 // Root is the user of uid 0, who administrates.
@@ -105,6 +106,9 @@ func (s *Site) sites() []api.Site {
 		at := s.now().Add(-time.Duration(1+3*i) * time.Second)
 		if s.broken != nil {
 			at, list[i].State = at.Add(-26*time.Hour), api.StateSilent
+		}
+		if state := s.states[site.Site]; state != "" {
+			list[i].State = state
 		}
 		list[i].Heard = &at
 	}
@@ -169,6 +173,15 @@ func (s *Site) Break() *Site {
 	return s
 }
 
+// Ill makes the site one that hears others of which each needs somebody for another reason.
+func (s *Site) Ill() *Site {
+	s.Busy()
+	s.states = map[string]string{"mx2": api.StateStale, "uni-north": api.StateCapped}
+	s.Links = append(s.Links, api.Link{Site: "mail.example.org", SkewSeconds: -7200, Clock: true}, api.Link{Site: "mx5"})
+	s.states["mail.example.org"], s.states["mx5"] = api.StateClock, api.StateLoading
+	return s
+}
+
 // overfill makes the newest filter of reports one that is far too full.
 func overfill(db *bloomdb.Status) {
 	db.Filters = slices.Clone(db.Filters)
@@ -206,6 +219,9 @@ func (s *Site) Small() *Site {
 	}
 	s.MustReport("anna", desktest.Letter(1, 0))
 	s.Judge(Now.Add(-time.Hour), "4fXk2T0001z", "clean", desktest.Letter(1, 0))
+	if err := s.DB.Count(desktest.Letter(1, 0), 1); err != nil {
+		panic(err) // a test's fixture
+	}
 	return s
 }
 
