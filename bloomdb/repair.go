@@ -35,23 +35,11 @@ func (db *DB) Relist(set signature.Set, class layout.Class, revoked bool, at tim
 	if !ok {
 		return false, nil
 	}
-	return true, db.each(func(ks *keyspace.Keyspace) error {
-		if !ks.Outbox.MustRelist() {
-			return nil
-		}
-		return ks.Relist(t, set, class)
-	})
+	return true, db.each(func(ks *keyspace.Keyspace) error { return ks.Relist(t, set, class) })
 }
 
 // Relisted records durably that no keyspace lacks reports any more.
-func (db *DB) Relisted() error {
-	return db.each(func(ks *keyspace.Keyspace) error {
-		if !ks.Outbox.MustRelist() {
-			return nil
-		}
-		return ks.Relisted()
-	})
-}
+func (db *DB) Relisted() error { return db.each((*keyspace.Keyspace).Relisted) }
 
 // restorable returns where a message of the ledger belongs, and what of it can be stored. ok is
 // false if nothing can.
