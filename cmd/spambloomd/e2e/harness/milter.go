@@ -102,6 +102,10 @@ func (m *MilterConn) open(client string) error {
 	return m.command('H', MilterPacket('H', "client.example.net\x00"))
 }
 
+// Sync returns when the daemon has read everything. It sends an unknown SMTP command, which the
+// daemon always answers.
+func (m *MilterConn) Sync() error { return m.command('U', MilterPacket('U', "\x00")) }
+
 // command sends a packet, and waits for the answer if there is one.
 func (m *MilterConn) command(code byte, packet []byte) error {
 	m.out = append(m.out, packet...)

@@ -190,11 +190,11 @@ func monotonic(t *testing.T) int64 {
 	return now.Nano() / 1000
 }
 
-// inFlight begins a message and waits until the daemon has read it: until the answer to a
-// chunk of the body.
+// inFlight begins a message and waits until the daemon has read it.
 func inFlight(t *testing.T, m *harness.MilterConn) {
 	t.Helper()
 	testenv.Check(t, m.Begin(harness.NewParcel([]byte(harness.Message(harness.Text())))))
+	testenv.Check(t, m.Sync())
 }
 
 // SIGTERM closes the connections without a message while another message is still in
