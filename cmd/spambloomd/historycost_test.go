@@ -35,7 +35,7 @@ func TestFullDiskOfHistoryCostsNoMail(t *testing.T) {
 	d.serving.Store(true)
 	disk := testenv.SmallDisk(t, "64k")
 	filler := filepath.Join(disk, "filler")
-	if err := os.WriteFile(filler, make([]byte, 64<<10), 0o600); !errors.Is(err, syscall.ENOSPC) {
+	if err := os.WriteFile(filler, make([]byte, 128<<10), 0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
 	folder := filepath.Join(d.started.Data, "history")

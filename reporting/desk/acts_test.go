@@ -13,7 +13,7 @@ import (
 // Each action that is no report is in the ledger under its user's name, and one that failed is not.
 func TestActionsAreInTheLedger(t *testing.T) {
 	d := desktest.New(t, desktest.TwoNeeded, 0)
-	set, root := desktest.Set(), desk.Author{Name: "root", Origin: desk.Origin{Known: true}}
+	set, root := desktest.Letter(1, 0), desk.Author{Name: "root", Origin: desk.Origin{Known: true}}
 	by := desk.Report{Set: set, Reporter: root.Name, Origin: root.Origin}
 	zero := 0.0
 	d.MustReport("anna", set)

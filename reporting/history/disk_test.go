@@ -23,7 +23,7 @@ func TestFullDiskOfHistory(t *testing.T) {
 		t.Fatal(s.Fault())
 	}
 	filler := filepath.Join(dir, "filler")
-	if err := os.WriteFile(filler, make([]byte, 64<<10), 0o600); !errors.Is(err, syscall.ENOSPC) {
+	if err := os.WriteFile(filler, make([]byte, 128<<10), 0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
 	for i := range 20 { // larger than a page

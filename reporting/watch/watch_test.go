@@ -49,8 +49,8 @@ func TestNeeds(t *testing.T) {
 			f.Connected, f.Cause, f.LastError = false, "lost", "lost: the stream was shorter; no command is needed"
 		},
 		"attention: Redis has no memory left: OOM. Mail": func(f *watch.Facts) { f.Connected, f.Cause, f.LastError = false, "memory", "memory: OOM" },
-		"attention: No connection to Redis: unreachable: refused. Mail": func(f *watch.Facts) {
-			f.Connected, f.Cause, f.LastError = false, "unreachable", "unreachable: refused"
+		"attention: No connection to Redis: refused by the host. Mail": func(f *watch.Facts) {
+			f.Connected, f.Cause, f.LastError = false, "unreachable", "unreachable: refused by the host"
 		},
 		"fault: the control socket is full":                                         func(f *watch.Facts) { f.LockedOut = "the control socket is full" },
 		"attention: The configuration file is not in use: line 3. The daemon":       func(f *watch.Facts) { f.Reload = "line 3" },
