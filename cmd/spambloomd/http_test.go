@@ -20,6 +20,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/spambloomd/privacy"
 	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
 	"github.com/spambloom/spambloom/cmd/spambloomd/sockets"
 	"github.com/spambloom/spambloom/cmd/testenv"
@@ -32,14 +33,14 @@ import (
 )
 
 // monitored is a server with a database, as used by the HTTP listener.
-func monitored(t *testing.T) (*service, http.Handler) {
+func monitored(t testing.TB) (*service, http.Handler) {
 	d, _ := withDatabase(t, [32]byte{1}, nil)
 	return d, d.newHTTP().Handler
 }
 
 // withDatabase returns a server with a small database for a key, and possibly a previous
 // one.
-func withDatabase(t *testing.T, key [32]byte, previous *[32]byte) (*service, bloomdb.Options) {
+func withDatabase(t testing.TB, key [32]byte, previous *[32]byte) (*service, bloomdb.Options) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	s := &settings.Settings{Config: config.Default(), Data: t.TempDir(), Name: "mx1"}
@@ -53,7 +54,7 @@ func withDatabase(t *testing.T, key [32]byte, previous *[32]byte) (*service, blo
 			t.Error(err)
 		}
 	})
-	d := &service{started: s, current: s, systemd: &supervisor{log: log}, log: log, db: db, desk: testDesk(t, db), door: server.NewDoor(server.DoorOptions{}), milter: milter.NewServer(db, s.MilterOptions(s.Name, log))}
+	d := &service{started: s, current: s, systemd: &supervisor{log: log}, log: log, db: db, desk: testDesk(t, db), door: server.NewDoor(server.DoorOptions{}), milter: milter.NewServer(db, s.MilterOptions(s.Name, log)), pseudonyms: new(privacy.Pseudonyms)}
 	d.judged = judged.New(db.Now(), 1<<20)
 	d.openHistory()
 	return d, o

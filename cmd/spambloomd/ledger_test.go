@@ -20,7 +20,7 @@ import (
 )
 
 // testDesk returns a desk with a ledger of its own.
-func testDesk(t *testing.T, db *bloomdb.DB) *desk.Desk {
+func testDesk(t testing.TB, db *bloomdb.DB) *desk.Desk {
 	t.Helper()
 	l, err := ledger.Open(ledger.Options{Path: filepath.Join(t.TempDir(), "reports.db"), Model: trust.Default(), NoSync: true})
 	testenv.Check(t, err)

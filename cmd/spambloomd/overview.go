@@ -67,6 +67,9 @@ func (d *service) watched(s api.Status, now time.Time) watch.Facts {
 		status := d.exchange.Status()
 		f.Connected, f.LastError, f.Notes = status.Connected && status.Fault == nil, redisFault(status), d.peerNotes(status)
 		f.Connecting = d.isConnecting(status)
+		if status.Fault != nil {
+			f.Cause = string(status.Fault.Cause)
+		}
 	}
 	if fault := d.reloadFault.Load(); fault != nil {
 		f.Reload = *fault

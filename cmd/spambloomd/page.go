@@ -14,7 +14,15 @@ import (
 
 // newPage returns the page for people.
 func (d *service) newPage() http.Handler {
-	return page.New(page.Options{
+	o := d.pageOptions()
+	if d.remote != nil {
+		o.SignIn, o.HasTokens = d.remote.SignIn, d.remote.HasTokens
+	}
+	return page.New(o)
+}
+
+func (d *service) pageOptions() page.Options {
+	return page.Options{
 		Site: d.db.Status().Site, Version: version.Text("spambloomd"),
 		Status: func() (api.Status, error) {
 			s, err := d.desk.Status()
@@ -29,8 +37,9 @@ func (d *service) newPage() http.Handler {
 		Judged:  d.judged.Find,
 		Control: d.api, Sessions: &d.sessions,
 		Sign: d.milter.Sign, MaxMessage: d.started.Milter.MaxMessage,
-		Now: d.db.Now, Log: d.log,
-	})
+		Alias: d.pseudonyms.Name,
+		Now:   d.db.Now, Log: d.log,
+	}
 }
 
 // pageLink returns a function that makes addresses of the page at a listener, each of which signs a

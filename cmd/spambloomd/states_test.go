@@ -105,6 +105,16 @@ func TestStatesAgree(t *testing.T) {
 			if o.State != c.state || !strings.Contains(page.Body.String(), `<h1 class="state `+c.state+`">`) || !strings.Contains(page.Body.String(), o.Sentence) {
 				t.Errorf("status is %s, %q, and the page is\n%s", o.State, o.Sentence, page.Body)
 			}
+			sites := httptest.NewRecorder()
+			h.ServeHTTP(sites, monitorGet("/sites"))
+			for path, body := range map[string]string{"/": page.Body.String(), "/sites": sites.Body.String()} {
+				if isTagged := strings.Contains(body, "silent"); isTagged != (name == "silent site") {
+					t.Errorf("%q, and on %s a site is tagged silent: %v", o.Sentence, path, isTagged)
+				}
+			}
+			if body := page.Body.String() + sites.Body.String(); strings.Contains(body, ">waiting<") != (name == "just started") || strings.Contains(body, "waiting for its first record") != (name == "just started") {
+				t.Errorf("%q, and sites that are waited for are not shown so:\n%s", o.Sentence, body)
+			}
 			for _, want := range c.needs {
 				if text := o.Text(d.db.Now()); !strings.Contains(text, want) || !strings.Contains(page.Body.String(), want) {
 					t.Errorf("%q is not in the page or in\n%s", want, text)

@@ -40,6 +40,30 @@ type Reported struct {
 	LikeSenders uint64 `json:"like_senders,omitempty"`
 }
 
+// ActionsRequest asks for the actions of users that are no reports, the newest first.
+type ActionsRequest struct {
+	Limit  int    `json:"limit,omitempty"`  // at most so many; 0 and over 1,000: 1,000
+	Before uint64 `json:"before,omitempty"` // Actions.Next of the page before
+}
+
+// Actions is a page of actions.
+type Actions struct {
+	Actions []Action `json:"actions"`
+	Next    uint64   `json:"next,omitempty"` // Before of the next page; absent on the last
+}
+
+// Action is one action of a user that is no report. It was carried out, unless the daemon crashed
+// before it was.
+type Action struct {
+	ID     uint64    `json:"id"` // on this site; later ones are larger
+	At     time.Time `json:"at"`
+	Action string    `json:"action"` // never, remove, retouch, settle, undo, weight, mute, unmute or drop
+	By     string    `json:"by"`
+	Origin string    `json:"origin"`        // as of a report
+	Of     string    `json:"of,omitempty"`  // the reporter or site that it concerns, a note, or as what a message is settled
+	IDs    []string  `json:"ids,omitempty"` // of the message's signatures, at most eight
+}
+
 // UndoRequest withdraws the reports and revocations of one reporter.
 type UndoRequest struct {
 	By     string    `json:"by"`

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spambloom/spambloom/reporting/api"
@@ -68,14 +69,30 @@ func tokenDigest(token string) signature.Digest { return tokenDigests.Sum([]byte
 // Client returns the client with that token; empty for none. It takes the same time for
 // every token.
 func (t Tokens) Client(token string) (client string) {
+	proof, _ := t.Prove(token)
+	return proof.Client()
+}
+
+// Proof shows that a client had a token, without the token.
+type Proof struct{ of clientToken }
+
+// Client returns the client's name; empty without a client.
+func (p Proof) Client() string { return p.of.name }
+
+// Prove returns the proof of a token. ok is false if it is no client's. It takes the same time
+// for every token.
+func (t Tokens) Prove(token string) (p Proof, ok bool) {
 	digest := tokenDigest(token)
 	for _, c := range t {
 		if subtle.ConstantTimeCompare(c.digest[:], digest[:]) == 1 {
-			client = c.name
+			p.of, ok = c, true
 		}
 	}
-	return client
+	return p, ok
 }
+
+// Holds reports whether the token of a proof is among these.
+func (t Tokens) Holds(p Proof) bool { return slices.Contains(t, p.of) }
 
 // CheckClient returns an error for a text that cannot be the name of a client. A name with
 // a colon would look like a user without a name ("uid:0").

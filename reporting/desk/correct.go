@@ -15,10 +15,23 @@ const maxRetouchedList = 10_000
 // Never adds a message to the never-list of this site and returns the entry. Errors are
 // those of bloomdb.DB.Never, and signature.ErrNoHeader. When the error is nil, the entry is on disk.
 func (d *Desk) Never(r Report, note string) (api.NeverList, error) {
-	e, err := bloomdb.NeverEntry{}, signature.ErrNoHeader
-	if !r.Set.NoHeader {
-		e, err = d.db.Never(r.Set, note)
+	var e bloomdb.NeverEntry
+	err := d.noted(r.author(), "never", note, r.Set, func() (err error) {
+		e, err = d.declare(r.Set, note)
+		return err
+	})
+	return d.declared(r, e, note, err)
+}
+
+func (d *Desk) declare(set signature.Set, note string) (bloomdb.NeverEntry, error) {
+	if set.NoHeader {
+		return bloomdb.NeverEntry{}, signature.ErrNoHeader
 	}
+	return d.db.Never(set, note)
+}
+
+// declared counts and logs a declaration.
+func (d *Desk) declared(r Report, e bloomdb.NeverEntry, note string, err error) (api.NeverList, error) {
 	if err := d.count("never", r, err); err != nil {
 		return api.NeverList{}, err
 	}
@@ -30,12 +43,14 @@ func (d *Desk) Never(r Report, note string) (api.NeverList, error) {
 // ID if that is not empty. It returns the removed entries, and no error if there are none.
 func (d *Desk) RemoveNever(r Report, id string) (api.NeverList, error) {
 	var removed []bloomdb.NeverEntry
-	var err error
-	if id != "" {
-		removed, err = d.db.RemoveNeverID(id)
-	} else {
-		removed, err = d.db.RemoveNever(r.Set)
-	}
+	err := d.noted(r.author(), "remove", id, r.Set, func() (err error) {
+		if id != "" {
+			removed, err = d.db.RemoveNeverID(id)
+		} else {
+			removed, err = d.db.RemoveNever(r.Set)
+		}
+		return err
+	})
 	if err := d.count("remove", r, err); err != nil {
 		return api.NeverList{}, err
 	}
@@ -75,7 +90,11 @@ func (d *Desk) Learn(r Report, from string, at time.Time) (learned bool, err err
 // Retouch hides the listings of a message on this site. Errors are those of
 // bloomdb.DB.Retouch. When the error is nil, the change is on disk.
 func (d *Desk) Retouch(r Report) (api.Retouching, error) {
-	done, err := d.db.Retouch(r.Set)
+	var done bloomdb.Retouching
+	err := d.noted(r.author(), "retouch", "", r.Set, func() (err error) {
+		done, err = d.db.Retouch(r.Set)
+		return err
+	})
 	if err := d.count("retouch", r, err); err != nil {
 		return api.Retouching{}, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/desk/answer"
+	"github.com/spambloom/spambloom/reporting/desk/order"
 	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
@@ -85,7 +86,7 @@ type Desk struct {
 	begun    time.Time // from then on, mail is remembered
 	limits   *limits
 	overdue  atomic.Bool // a decision of the ledger is not carried out yet
-	order    order
+	order    order.Order
 	waiting  waiting
 	log      *slog.Logger
 	accepted *prometheus.CounterVec
@@ -204,7 +205,7 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 	}
 	var before bloomdb.Evidence // of a revocation
 	entry := d.entry(stance, r, set, now)
-	defer d.order.lock(entry.Set, entry.Anchors)()
+	defer d.order.Lock(entry.Set, entry.Anchors)()
 	if stance == ledger.Ham {
 		before, entry.Listed = d.db.Judge(r.Set), d.db.Stands(r.Set)
 		reported, err := d.ledger.Reported(entry.Set, entry.Anchors)

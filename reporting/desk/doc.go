@@ -3,12 +3,13 @@
 // report here, too.
 //
 //	Report, Revoke -> DB.Reportable, limit per hour
-//	    -> order.lock        no other word about the message until this one is in the filters
+//	    -> order.Lock        no other word about the message until this one is in the filters
 //	    -> Ledger.Enter      reporter, time, weight, quorum, share   (on disk)
 //	    -> DB.Report, Revoke if the quorum is reached (on disk), then Ledger.Settle
 //	    -> DB.Judge          the verdict from now on
 //	Lookup, Find: a message that the caller does not have, in the ledger and among those judged lately
 //	Settle -> the same, in the name of ledger.Settler, and DB.Settle
+//	Never, Retouch, Settle, Undo, SetWeight, Mute, Drop -> Ledger.Note first: who, when, what
 //	Run: carries out decisions that a crash or a full disk left undone; removes expired reports;
 //	    lets revocations act that waited for the listing of another site
 //

@@ -119,7 +119,7 @@ func (d *Desk) carryOutAll() error {
 // not be carried out twice: meanwhile another site may have contradicted it, and a second report
 // would be a newer word than that site's.
 func (d *Desk) carryOutNow(decision ledger.Decision) error {
-	defer d.order.lock(decision.Set, d.anchors(decision.Set.Sketches))()
+	defer d.order.Lock(decision.Set, d.anchors(decision.Set.Sketches))()
 	now, err := d.ledger.Current(decision)
 	if err != nil || now.Due == 0 {
 		return err

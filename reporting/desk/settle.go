@@ -22,10 +22,23 @@ const maxSettled = 10_000
 // Words of users here and of other sites do not change it while the ledger keeps reports; never
 // does not expire. Other sites get a report or a revocation, like any other. When the error is
 // nil, that is on disk.
-func (d *Desk) Settle(r Report, as string, by Author) (Outcome, error) {
+func (d *Desk) Settle(r Report, as string, by Author) (o Outcome, err error) {
 	r.Reporter, r.Origin, r.Trusted, r.settles = ledger.Settler, by.Origin, true, true
+	err = d.noted(by, "settle", as, r.Set, func() error {
+		o, err = d.settle(r, as)
+		return err
+	})
+	if err != nil {
+		return o, err
+	}
+	d.log.Info("message settled", "as", as, "by", by.Name, by.Origin.Attr(), "ids", o.IDs)
+	return o, nil
+}
+
+func (d *Desk) settle(r Report, as string) (Outcome, error) {
 	if as == SettleNever {
-		if _, err := d.Never(r, ""); err != nil {
+		e, err := d.declare(r.Set, "")
+		if _, err := d.declared(r, e, "", err); err != nil {
 			return Outcome{}, err
 		}
 	}
@@ -33,12 +46,7 @@ func (d *Desk) Settle(r Report, as string, by Author) (Outcome, error) {
 	if as == SettleSpam {
 		action, stance = "report", ledger.Spam
 	}
-	o, err := d.accept(action, stance, r)
-	if err != nil {
-		return o, err
-	}
-	d.log.Info("message settled", "as", as, "by", by.Name, by.Origin.Attr(), "ids", o.IDs)
-	return o, nil
+	return d.accept(action, stance, r)
 }
 
 // SetOf returns the message of a report that is kept, as the ledger has it. ErrNoReport if it

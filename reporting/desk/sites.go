@@ -8,6 +8,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // silence is the time without a record after which a site counts as silent. Heartbeats
@@ -116,10 +117,20 @@ func (d *Desk) Drop(name string, by Author) error {
 
 // silence changes a site under both federation keys, if there are two.
 func (d *Desk) silence(action, name string, undo bool, by Author, change func(*bloomdb.DB) error) error {
-	for db := d.db; db != nil; db = db.Previous() {
-		if err := change(db); err != nil {
-			return err
+	what := action
+	if undo {
+		what = "un" + action
+	}
+	err := d.noted(by, what, name, signature.Set{}, func() error {
+		for db := d.db; db != nil; db = db.Previous() {
+			if err := change(db); err != nil {
+				return err
+			}
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	d.log.Info(action+" accepted", "site", name, "undo", undo, "reporter", by.Name, by.Origin.Attr())
 	return nil

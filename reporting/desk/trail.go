@@ -82,9 +82,7 @@ func (d *Desk) Undo(ask api.UndoRequest, by Author) (api.Undone, error) {
 	if _, err := d.reporter(ask.By); err != nil {
 		return api.Undone{}, err
 	}
-	done, err := d.ledger.Withdraw(ledger.Undo{
-		Reporter: ask.By, Since: ask.Since, At: d.db.Now(), DryRun: ask.DryRun, Limit: ask.Limit, Before: ask.Before,
-	})
+	done, err := d.withdraw(ask, by)
 	if err != nil {
 		return api.Undone{}, err
 	}
@@ -98,6 +96,22 @@ func (d *Desk) Undo(ask api.UndoRequest, by Author) (api.Undone, error) {
 		d.loadSettled()
 	}
 	return api.Undone(done), nil
+}
+
+// withdraw withdraws the reports in the ledger. Of the steps of one request, the first one is noted.
+func (d *Desk) withdraw(ask api.UndoRequest, by Author) (done ledger.Undone, err error) {
+	withdraw := func() (err error) {
+		done, err = d.ledger.Withdraw(ledger.Undo{
+			Reporter: ask.By, Since: ask.Since, At: d.db.Now(), DryRun: ask.DryRun, Limit: ask.Limit, Before: ask.Before,
+		})
+		return err
+	}
+	if ask.DryRun || ask.Before != 0 {
+		err = withdraw()
+	} else {
+		err = d.noted(by, "undo", ask.By+" since "+ask.Since.UTC().Format("2006-01-02 15:04 UTC"), signature.Set{}, withdraw)
+	}
+	return done, err
 }
 
 func (d *Desk) reporter(name string) (ledger.Reporter, error) {
@@ -137,7 +151,15 @@ func (d *Desk) Reporters(ask api.ReportersRequest) (api.Reporters, error) {
 // SetWeight sets the weight of a reporter. A weight of 0 also takes back what the reporter
 // revoked: one who may revoke nothing keeps nothing out. When the error is nil, that is on disk.
 func (d *Desk) SetWeight(ask api.WeightRequest, by Author) (api.Reporter, error) {
-	done, err := d.ledger.SetWeight(fold(ask.Name), ask.Weight, d.db.Now())
+	of := fold(ask.Name) + " by reputation"
+	if ask.Weight != nil {
+		of = fmt.Sprintf("%s to %g", fold(ask.Name), *ask.Weight)
+	}
+	var done ledger.Reporter
+	err := d.noted(by, "weight", of, signature.Set{}, func() (err error) {
+		done, err = d.ledger.SetWeight(fold(ask.Name), ask.Weight, d.db.Now())
+		return err
+	})
 	if err != nil {
 		return api.Reporter{}, err
 	}

@@ -136,7 +136,7 @@ func (d *Desk) actOnWaiting() error {
 
 // actOn enters a waiting revocation again if another site lists the message now.
 func (d *Desk) actOn(r ledger.Report, now time.Time) error {
-	defer d.order.lock(r.Set, r.Anchors)()
+	defer d.order.Lock(r.Set, r.Anchors)()
 	reported, err := d.ledger.Reported(r.Set, r.Anchors)
 	if err != nil || reported || !d.listsExactly(r.Set) {
 		return err

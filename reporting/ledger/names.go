@@ -15,6 +15,7 @@ type (
 	Weight   = record.Weight
 	Anchors  = record.Anchors
 	Likeness = record.Likeness
+	Act      = record.Act
 	Report   = search.Report
 	Query    = search.Query
 	Standing = search.Standing

@@ -92,6 +92,7 @@ func TestAccessibility(t *testing.T) {
 			defer s.Close()
 			signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
 			all := maps.Clone(pages)
+			site.Tokens, all["sign-in"] = map[string]string{secret: "helpdesk"}, "/sign-in"
 			all["problem"], all["contested"], all["known"] = "/explain?ask=no+id!", "/campaigns?only=contested", "/explain?ask="+desktest.Letter(20, 0).Counting[0].ID()
 			for name, path := range all {
 				screen(t, tab, 1280, false)

@@ -25,7 +25,7 @@ var errBusy = api.NewProblem(http.StatusTooManyRequests, "Other messages are bei
 func (p *Page) readForm(w http.ResponseWriter, r *http.Request, s *session) (done func(), err error) {
 	most, done := int64(smallForm), func() {}
 	if r.ContentLength < 0 || r.ContentLength > smallForm {
-		leave, ok := p.uploads.enter(s.name, p.rights(r, s)["administrate"])
+		leave, ok := p.uploads.Enter(s.name, p.rights(r, s)["administrate"])
 		if !ok {
 			return nil, errBusy
 		}

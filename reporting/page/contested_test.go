@@ -101,6 +101,12 @@ func TestSpared(t *testing.T) {
 	if body := root.get("/explain?ask=" + url.QueryEscape(letter.Counting[0].ID())).Body.String(); !strings.Contains(body, "bank.example") {
 		t.Errorf("the copies of a message do not name the domain:\n%s", body)
 	}
+	site.Alias = func(string) string { return "h:0123456789ab" } // with log.privacy
+	for _, path := range []string{"/mail?only=spared", "/explain?ask=" + url.QueryEscape(letter.Counting[0].ID())} {
+		if body := root.get(path).Body.String(); strings.Contains(body, "bank.example") || !strings.Contains(body, "h:0123456789ab") {
+			t.Errorf("%s with pseudonyms:\n%s", path, body)
+		}
+	}
 }
 
 // The site of the pictures shows what its three databases did: spam is recognised, and some of

@@ -45,11 +45,18 @@ func (p *Page) rights(r *http.Request, _ *session) map[string]bool {
 
 // failed shows an error of the control API.
 func (p *Page) failed(w http.ResponseWriter, r *http.Request, err error) {
+	status, text := statusOf(err)
+	if status == http.StatusInternalServerError {
+		p.Log.Error("page", "path", r.URL.Path, "error", err)
+	}
+	p.fail(w, r, status, text)
+}
+
+// statusOf returns the status and the text of an error.
+func statusOf(err error) (status int, text string) {
 	var problem *api.Problem
 	if errors.As(err, &problem) {
-		p.fail(w, r, problem.Status, problem.Detail)
-		return
+		return problem.Status, problem.Detail
 	}
-	p.Log.Error("page", "path", r.URL.Path, "error", err)
-	p.fail(w, r, http.StatusInternalServerError, "The daemon could not answer; see its log")
+	return http.StatusInternalServerError, "The daemon could not answer; see its log"
 }

@@ -40,7 +40,7 @@ func (p *Page) explain(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, errVisitor)
 		return
 	}
-	leave, ok := p.uploads.enter(s.name, p.rights(r, s)["administrate"])
+	leave, ok := p.uploads.Enter(s.name, p.rights(r, s)["administrate"])
 	if !ok {
 		p.failed(w, r, errBusy)
 		return

@@ -32,6 +32,7 @@ type reportsData struct {
 	api.ReportTrail
 	By, Since string
 	Before    uint64
+	Others    api.Actions // actions that are no reports; of administrators only
 }
 
 func (p *Page) reportList(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +49,16 @@ func (p *Page) reportList(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, err)
 		return
 	}
-	p.show(w, http.StatusOK, "reports", p.view(r, "Reports", d))
+	v := p.view(r, "Reports", nil)
+	if v.May("administrate") {
+		before, _ := strconv.ParseUint(q.Get("actions"), 10, 64) // 0: the newest
+		if d.Others, err = post(p, r, v1.Actions, api.ActionsRequest{Before: before, Limit: pageSize}); err != nil {
+			p.failed(w, r, err)
+			return
+		}
+	}
+	v.Data = d
+	p.show(w, http.StatusOK, "reports", v)
 }
 
 // reportersData is a page of reporters.
@@ -93,7 +103,7 @@ func (p *Page) siteList(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, err)
 		return
 	}
-	p.show(w, http.StatusOK, "sites", p.view(r, "Sites", p.siteRows(s.Overview.LastDay)))
+	p.show(w, http.StatusOK, "sites", p.view(r, "Sites", p.siteRows(s.Overview)))
 }
 
 func (p *Page) filterList(w http.ResponseWriter, r *http.Request) {
@@ -114,8 +124,14 @@ func isTooHigh(s api.Status) bool {
 	return s.Overview != nil && s.Overview.TargetError > 0 && s.Database.ErrorPerMail > s.Overview.TargetError
 }
 
-// stateWords says what the state of a site means.
+// awaited is the state of a site whose first record may still arrive.
+const awaited = "waiting for its first record"
+
+// StateWords says what the state of a site means.
 func (s siteRow) StateWords() string {
+	if s.IsAwaited {
+		return awaited
+	}
 	switch s.State {
 	case api.StateSelf:
 		return "this site"
@@ -155,7 +171,9 @@ func (s siteRow) Sign() string {
 // IsWell reports whether a site needs nobody.
 func (s siteRow) IsWell() bool {
 	switch s.State {
-	case api.StateClock, api.StateStale, api.StateCapped, api.StateSilent:
+	case api.StateSilent:
+		return s.IsAwaited
+	case api.StateClock, api.StateStale, api.StateCapped:
 		return false
 	case api.StateHeard:
 		return !s.IsBehind()

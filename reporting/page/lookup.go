@@ -44,6 +44,9 @@ func (p *Page) explainForm(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, err)
 		return
 	}
+	for i := range known.Judged {
+		known.Judged[i].Spared = p.Alias(known.Judged[i].Spared)
+	}
 	d.Lookup, d.Explanation = &known, known.Explanation
 	p.show(w, http.StatusOK, "explain", p.view(r, "Why this mail?", d))
 }

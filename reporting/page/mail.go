@@ -47,12 +47,15 @@ func (p *Page) mailList(w http.ResponseWriter, r *http.Request) {
 	rows := p.searchMail(d, p.Sessions.of(r) != nil)
 	d.Total = len(rows)
 	d.Rows, d.Page, d.Next = pageOf(rows, q.Get("page"))
-	if v := p.view(r, "Mail", nil); !v.May("administrate") {
-		for i := range d.Rows {
-			d.Rows[i].QueueID, d.Rows[i].Spared = "", ""
+	v := p.view(r, "Mail", nil)
+	for i := range d.Rows {
+		row := &d.Rows[i]
+		if row.Spared = p.Alias(row.Spared); !v.May("administrate") {
+			row.QueueID, row.Spared = "", ""
 		}
 	}
-	p.show(w, http.StatusOK, "mail", p.view(r, "Mail", d))
+	v.Data = d
+	p.show(w, http.StatusOK, "mail", v)
 }
 
 // searchMail makes the rows of a list. It makes one at a time, because all visitors may ask

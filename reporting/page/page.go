@@ -6,10 +6,11 @@
 //	POST /explain     a message is signed by the daemon, and never stored
 //	POST /act         report, revoke, never, retouch
 //	GET  /enter       a link of `spambloom web` signs its user in
+//	POST /sign-in     a token of the control API signs its client in
 //
 // Visitors see figures and lists without the names of reporters. Users who are signed in see
-// and do what the control API grants them on the unix socket: the page asks that API, in
-// this process, in their names. So every action is checked, bounded, logged and entered in
+// and do what the control API grants them on the unix socket, and clients with a token what it
+// grants them over TLS: the page asks that API, in this process, in their names. So every action is checked, bounded, logged and entered in
 // the ledger as if it came from the terminal.
 //
 // All pages are HTML of this server and need no script; the script refreshes figures, every ten
@@ -20,7 +21,7 @@
 //
 // The package does not know the configuration, the milter or the database: Options has what
 // it shows. It checks no Host; the listener does. It is safe for concurrent use. Its locks
-// are Sessions.mu and uploads.mu, each held alone for a look into a table, Page.searching, and
+// are Sessions.mu and that of uploads, each held alone for a look into a table, Page.searching, and
 // cache.mu: those of Page.visitors and Page.courses are taken before those of status and campaigns.
 package page
 
@@ -29,6 +30,7 @@ import (
 	"embed"
 	"html/template"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -42,10 +44,11 @@ import (
 	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/overview"
 	"github.com/spambloom/spambloom/reporting/page/chart"
+	"github.com/spambloom/spambloom/reporting/page/uploads"
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Options of a Page. All functions are required.
+// Options of a Page. All functions are required but Alias and those for tokens.
 type Options struct {
 	Site    string
 	Version string
@@ -60,6 +63,15 @@ type Options struct {
 	Control  http.Handler // the control API
 	Sessions *Sessions
 
+	// SignIn returns the client with a token of the control API, and whether the token still is
+	// let in later. HasTokens reports whether there is any. Both may be nil: there are no tokens.
+	SignIn    func(token string, from net.Addr) (client string, holds func() bool, err error)
+	HasTokens func() bool
+
+	// Alias returns a pseudonym of a sender's domain, where the log has one, else the domain; nil:
+	// the domain.
+	Alias func(domain string) string
+
 	Sign       func(signature.Message) signature.Set
 	MaxMessage int64 // bytes; of a longer message only the beginning is signed
 
@@ -70,7 +82,7 @@ type Options struct {
 // Page serves the page.
 type Page struct {
 	Options
-	uploads   uploads
+	uploads   uploads.Places
 	searching sync.Mutex // one search through the judged mail at a time
 	status    cache[api.Status]
 	campaigns cache[[]desk.Campaign]
@@ -90,6 +102,9 @@ var files embed.FS
 func New(o Options) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Alias == nil {
+		o.Alias = func(domain string) string { return domain }
 	}
 	p := &Page{Options: o}
 	p.status = cache[api.Status]{life: freshFor, now: o.Now, get: o.Status}
@@ -127,6 +142,8 @@ func New(o Options) http.Handler {
 	mux.HandleFunc("POST /act", p.act)
 	mux.HandleFunc("GET /enter", p.enter)
 	mux.HandleFunc("POST /leave", p.leave)
+	mux.HandleFunc("GET "+signInPath, p.signInForm)
+	mux.HandleFunc("POST "+signInPath, p.signIn)
 	return secured(mux)
 }
 
@@ -221,7 +238,7 @@ func (v *view) Here() (list []overview.Need) {
 // May reports whether the user has a right: ask, report or administrate.
 func (v *view) May(right string) bool { return v.may[right] }
 
-var templates = parse("today", "mail", "campaigns", "reports", "reporters", "sites", "filters", "explain", "done", "problem")
+var templates = parse("today", "mail", "campaigns", "reports", "reporters", "sites", "filters", "explain", "sign-in", "done", "problem")
 
 func parse(names ...string) map[string]*template.Template {
 	layout := template.Must(template.New("layout.html").Funcs(words).ParseFS(files, "templates/layout.html", "templates/parts.html"))

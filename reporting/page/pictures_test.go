@@ -226,6 +226,7 @@ func TestPictures(t *testing.T) {
 func picturesOf(t *testing.T, site *pagetest.Site) map[string]string {
 	t.Helper()
 	all := maps.Clone(pages)
+	site.Tokens, all["sign-in"] = map[string]string{secret: "helpdesk"}, "/sign-in"
 	all["problem"], all["contested"], all["dropped"] = "/explain?ask=no+id!", "/campaigns?only=contested", "/explain"
 	list, err := site.Campaigns()
 	if err != nil {

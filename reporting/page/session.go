@@ -22,8 +22,8 @@ const (
 
 const cookieName = "spambloom"
 
-// Sessions are the links and sessions of users. They are in memory only, so a restart of
-// the daemon ends them. It is safe for concurrent use; the zero value is ready.
+// Sessions are the links and sessions of users, and of clients with a token. They are in memory
+// only, so a restart of the daemon ends them. It is safe for concurrent use; the zero value is ready.
 type Sessions struct {
 	Now func() time.Time // nil: time.Now
 
@@ -40,6 +40,7 @@ type session struct {
 	form   string      // token that a form must repeat
 	made   time.Time
 	used   time.Time
+	holds  func() bool // reports whether the user may still be signed in; nil: always
 }
 
 func (s *Sessions) now() time.Time {
@@ -63,6 +64,15 @@ func (s *Sessions) NewLink(name string, origin desk.Origin) string {
 	return token
 }
 
+// begin signs in a client of the control API that has proven its name by a token, while holds
+// reports true. It returns the cookie of the session.
+func (s *Sessions) begin(client string, holds func() bool, r *http.Request) *http.Cookie {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire()
+	return s.openFor(&session{name: client, origin: desk.Origin{Client: client}, holds: holds}, r)
+}
+
 // enter uses a link up and returns the cookie of its session.
 func (s *Sessions) enter(token string, r *http.Request) (*http.Cookie, bool) {
 	s.mu.Lock()
@@ -73,14 +83,32 @@ func (s *Sessions) enter(token string, r *http.Request) (*http.Cookie, bool) {
 		return nil, false
 	}
 	delete(s.links, token)
-	dropOldest(s.open, link.name)
+	return s.openFor(link, r), true
+}
+
+// openFor begins a session for the sender of a request, and returns its cookie. The caller holds mu.
+func (s *Sessions) openFor(user *session, r *http.Request) *http.Cookie {
+	if s.open == nil {
+		s.links, s.open = make(map[string]*session), make(map[string]*session)
+	}
+	dropOldest(s.open, user.name)
 	value := rand.Text()
-	link.from, link.form, link.made, link.used = addressOf(r), rand.Text(), s.now(), s.now()
-	s.open[value] = link
+	user.from, user.form, user.made, user.used = addressOf(r), rand.Text(), s.now(), s.now()
+	s.open[value] = user
+	return cookieOf(r, cookieName, value, "/", sessionLife)
+}
+
+// cookieOf makes a cookie that no script reads and no other site sends.
+func cookieOf(r *http.Request, name, value, path string, life time.Duration) *http.Cookie {
 	return &http.Cookie{
-		Name: cookieName, Value: value, Path: "/", MaxAge: int(sessionLife / time.Second),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
-	}, true
+		Name: name, Value: value, Path: path, MaxAge: int(life / time.Second),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: isTLS(r),
+	}
+}
+
+// isTLS reports whether a request came over TLS, here or to a proxy before this listener.
+func isTLS(r *http.Request) bool {
+	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
 }
 
 // of returns the session of a request; nil if there is none.
@@ -94,6 +122,10 @@ func (s *Sessions) of(r *http.Request) *session {
 	s.expire()
 	found := s.open[cookie.Value]
 	if found == nil || found.from != addressOf(r) {
+		return nil
+	}
+	if found.holds != nil && !found.holds() {
+		delete(s.open, cookie.Value)
 		return nil
 	}
 	found.used = s.now()
@@ -158,11 +190,14 @@ func addressOf(r *http.Request) string {
 // allows reports whether a form with a token was made by a page of this session, and sent by one.
 // A browser names the page that sends a form; the token is for those that do not.
 func (s *session) allows(r *http.Request, token string) bool {
+	return isOwn(r) && subtle.ConstantTimeCompare([]byte(token), []byte(s.form)) == 1
+}
+
+// isOwn reports whether a page of this site may have sent a request, by what the browser says of it.
+func isOwn(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host {
 		return false
 	}
-	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
-		return false
-	}
-	return subtle.ConstantTimeCompare([]byte(token), []byte(s.form)) == 1
+	site := r.Header.Get("Sec-Fetch-Site")
+	return site == "" || site == "same-origin"
 }

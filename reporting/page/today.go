@@ -13,6 +13,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/figures"
 	"github.com/spambloom/spambloom/reporting/overview"
 	"github.com/spambloom/spambloom/reporting/page/chart"
+	"github.com/spambloom/spambloom/reporting/watch"
 )
 
 // todayData is the first screen.
@@ -41,7 +42,8 @@ type todayData struct {
 // siteRow is a site with what it caught for this one within the last day.
 type siteRow struct {
 	api.Site
-	Caught uint64
+	Caught    uint64
+	IsAwaited bool // silent, but its first record may still arrive: it needs nobody
 }
 
 const newestShown = 9
@@ -98,7 +100,7 @@ func (p *Page) todayOf(shown chart.Span) (d todayData, err error) {
 		NotJudged: figures.NotJudged(day), NotJudgedBefore: figures.NotJudged(before), Why: whyNot(day),
 		Bulk: day[figures.Bulk], BulkBefore: before[figures.Bulk], Spam: day[figures.Spam], SpamBefore: before[figures.Spam],
 		Others: day[figures.SpamOthers], Given: day[figures.Listed],
-		Span: shown, Spans: chart.Spans, Listings: len(campaigns), Sites: p.siteRows(day),
+		Span: shown, Spans: chart.Spans, Listings: len(campaigns), Sites: p.siteRows(s.Overview),
 	}
 	d.Bars = shown.Count(p.Now(), p.Hours)
 	d.Charts = chart.Draw(d.Bars, [3]string{figures.Clean, figures.Bulk, figures.Spam}, "Mails by "+shown.Bars+": clean, bulk and spam")
@@ -125,9 +127,9 @@ func whyNot(day map[string]uint64) string {
 	return strings.Join(list, ", ")
 }
 
-func (p *Page) siteRows(day map[string]uint64) (rows []siteRow) {
+func (p *Page) siteRows(o *overview.Overview) (rows []siteRow) {
 	for _, s := range p.Sites() {
-		rows = append(rows, siteRow{s, day[figures.FromSite+":"+s.Site]})
+		rows = append(rows, siteRow{s, o.LastDay[figures.FromSite+":"+s.Site], watch.IsExpected(s, o.Started, p.Now())})
 	}
 	return rows
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ var words = template.FuncMap{
 	"chance":   overview.Chance,
 	"count":    count,
 	"safe":     safe,
+	"prose":    prose,
 	"say":      sentence,
 	"who":      who,
 	"from":     func(origin string) string { return safe(overview.From(origin)) },
@@ -35,6 +37,7 @@ var words = template.FuncMap{
 	"kinds":    why.Kinds,
 	"settling": func() string { return why.Settling },
 	"weight":   weight,
+	"deed":     deed,
 	"but": func(here string, sites []string) []string {
 		return slices.DeleteFunc(slices.Clone(sites), func(site string) bool { return site == here })
 	},
@@ -122,6 +125,15 @@ func safe(text string) string {
 	return b.String()
 }
 
+// dateIn finds dates in sentences, with the time of the day.
+var dateIn = regexp.MustCompile(`\b\d{4}-\d\d-\d\d(?: \d\d:\d\d(?: ?[A-Z]{1,5}\b)?)?`)
+
+// prose shows sentences from outside, in which no line ends within a date: browsers break lines
+// at hyphens. The date itself does not change, so that it can be copied.
+func prose(text string) template.HTML {
+	return template.HTML(dateIn.ReplaceAllString(template.HTMLEscapeString(safe(text)), `<span class="date">$0</span>`))
+}
+
 // settler is the reporter of what administrators settle: POST /v1/reports/settle.
 const settler = "settled:"
 
@@ -132,6 +144,15 @@ func weight(reporter string, w float64) string {
 	}
 	return fmt.Sprintf("%.2g", w)
 }
+
+// deeds are the words for actions that are no reports.
+var deeds = map[string]string{
+	"never": "declared never spam", "remove": "removed from the never-list", "retouch": "hidden on this site",
+	"settle": "settled as", "undo": "undone:", "weight": "weight of", "mute": "muted", "unmute": "no longer muted", "drop": "dropped",
+}
+
+// deed puts an action that is no report in words.
+func deed(action string) string { return cmp.Or(deeds[action], action) }
 
 // who names a reporter or a site. Where there is little room, the name goes on in the next line
 // after an @, a dot or a colon, or after longPart characters without one.

@@ -36,7 +36,7 @@ func TestAPIPage(t *testing.T) {
 	}
 	testenv.Check(t, c.db.Count(signature.Set{Signatures: []signature.Signature{s}, Counting: []signature.Signature{s}}, 3))
 	examples := example.FindAllSubmatch(page, -1)
-	if len(examples) != 29 {
+	if len(examples) != 30 {
 		t.Errorf("%d examples in API.md", len(examples))
 	}
 	for _, e := range examples {

@@ -94,6 +94,7 @@ func (h *handler) endpoints() []endpoint {
 		post(h, v1.SetWeight, adminRight, h.setWeight),
 		post(h, v1.Contested, adminRight, func(_ caller, q api.ContestedRequest) (api.Contested, error) { return h.desk.Contested(q) }),
 		post(h, v1.Settle, adminRight, h.settle),
+		post(h, v1.Actions, adminRight, func(_ caller, q api.ActionsRequest) (api.Actions, error) { return h.desk.Actions(q) }),
 		post(h, v1.Learn, adminRight, h.learn),
 		post(h, v1.Retouch, adminRight, h.retouch),
 		post(h, v1.PlanRetouch, adminRight, h.planRetouch),

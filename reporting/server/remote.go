@@ -20,6 +20,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/credential"
 	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/server/guesses"
 	"github.com/spambloom/spambloom/reporting/server/refusal"
 )
 
@@ -58,7 +59,8 @@ type Remote struct {
 	door     *Door
 	state    atomic.Pointer[remoteState]
 	refused  *prometheus.CounterVec
-	refusals throttle // of the log lines, by reason
+	refusals throttle        // of the log lines, by reason
+	guesses  guesses.Guesses // at the page
 }
 
 // remoteState is the contents of the files.
@@ -263,7 +265,7 @@ func (s *remoteState) client(r *http.Request) (string, error) {
 		if name := s.tokens.Client(token); name != "" {
 			return name, nil
 		}
-		return "", errors.New("the token is none of those that are let in")
+		return "", errToken
 	}
 	conn, _ := r.Context().Value(connKey{}).(*remoteConn)
 	if conn == nil || s.tls.ClientCAs == nil {

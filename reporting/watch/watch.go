@@ -4,6 +4,7 @@
 package watch
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -28,6 +29,7 @@ type Facts struct {
 	Connected  bool     // to Redis
 	Connecting bool     // to Redis, for the first time, within Settling
 	LastError  string   // of Redis
+	Cause      string   // of LastError, such as lost; see CausesAtRedis
 	Notes      []string // sentences about sites at the same Redis that cannot be heard, and why
 
 	Contested []Contested
@@ -49,6 +51,17 @@ type Facts struct {
 // which the connection to Redis is made and the site's records arrive. Until then it is no fault
 // that they have not.
 const Settling = time.Minute
+
+// CausesAtRedis are the causes of a fault of Redis at which it is connected, with the words for
+// them. All others keep this site from connecting.
+var CausesAtRedis = map[string]string{
+	"lost":    "Redis has lost data",
+	"memory":  "Redis has no memory left",
+	"disk":    "Redis cannot write to its disk",
+	"rights":  "Redis refuses commands of this site",
+	"loading": "Redis is still reading its data",
+	"replica": "Redis is a replica",
+}
 
 // maxContested bounds the contested messages that are named.
 const maxContested = 3
@@ -114,9 +127,9 @@ func (f Facts) heard(now time.Time) string {
 	case f.Connecting:
 		return "Connecting to Redis."
 	case !f.Connected && last.IsZero():
-		return "No connection to Redis."
+		return f.noRedis() + "."
 	case !f.Connected:
-		return fmt.Sprintf("No connection to Redis; another site was last heard %s.", overview.Ago(last, now))
+		return fmt.Sprintf("%s; another site was last heard %s.", f.noRedis(), overview.Ago(last, now))
 	case trusted == 0 && ignored > 0:
 		return "No other site is in use; muted or dropped: " + count(ignored, "site") + "."
 	case trusted == 0:
@@ -132,6 +145,9 @@ func (f Facts) heard(now time.Time) string {
 	}
 	return fmt.Sprintf("%d of %d sites heard, the last %s.", heard, trusted, overview.Ago(last, now))
 }
+
+// noRedis says why nothing is exchanged through Redis.
+func (f Facts) noRedis() string { return cmp.Or(CausesAtRedis[f.Cause], "No connection to Redis") }
 
 func needed(needs []overview.Need) string {
 	switch len(needs) {
@@ -177,7 +193,7 @@ func (f Facts) unconnected() (needs []overview.Need) {
 		need(figures.NeedConfig, "The configuration file is not in use: "+strings.TrimSuffix(f.Reload, ".")+". The daemon runs with the previous configuration.", "spambloomd -t -c "+quoted(f.Config), "")
 	}
 	if f.Exchange && !f.Connected && !f.Connecting {
-		need(figures.NeedRedis, "No connection to Redis"+colon(f.LastError)+". Mail is judged by what is known here; own changes wait on disk.", "spambloom sites", "/sites")
+		need(figures.NeedRedis, f.noRedis()+colon(strings.TrimPrefix(f.LastError, f.Cause+": "))+". Mail is judged by what is known here; own changes wait on disk.", "spambloom sites", "/sites")
 	}
 	for _, note := range f.Notes {
 		need(figures.NeedStrangers, note+".", "spambloom sites", "/sites")
@@ -278,7 +294,7 @@ func SiteNeeds(sites []api.Site, started, now time.Time) (needs []overview.Need)
 		text := ""
 		switch s.State {
 		case api.StateSilent:
-			if isExpected(s, started, now) {
+			if IsExpected(s, started, now) {
 				continue
 			}
 			text = fmt.Sprintf("%s has not been heard", s.Site)
@@ -310,8 +326,12 @@ func SiteNeeds(sites []api.Site, started, now time.Time) (needs []overview.Need)
 	return needs
 }
 
-// isExpected reports whether a site that has not been heard may still be.
-func isExpected(s api.Site, started, now time.Time) bool {
+// IsExpected reports whether a silent site needs nobody yet, because its first record may still
+// arrive. The daemon has run since started.
+func IsExpected(s api.Site, started, now time.Time) bool {
+	if s.State != api.StateSilent {
+		return false
+	}
 	if s.Link != nil && s.Heard != nil {
 		return false
 	}

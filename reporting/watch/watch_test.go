@@ -41,10 +41,17 @@ func TestNeeds(t *testing.T) {
 	since := now.Add(-26 * time.Hour)
 	kinds := map[string]bool{}
 	for want, change := range map[string]func(*watch.Facts){
-		"fault: Mail is not judged: suspended":                                      func(f *watch.Facts) { f.Judging = "suspended" },
-		"fault: Reports cannot be written: disk full":                               func(f *watch.Facts) { f.Status.Database.Error = "disk full" },
-		"fault: Reports cannot be written: ledger":                                  func(f *watch.Facts) { f.Status.Reports = ledger.Status{Error: "ledger"} },
-		"attention: No connection to Redis: refused. Mail":                          func(f *watch.Facts) { f.Connected, f.LastError = false, "refused" },
+		"fault: Mail is not judged: suspended":             func(f *watch.Facts) { f.Judging = "suspended" },
+		"fault: Reports cannot be written: disk full":      func(f *watch.Facts) { f.Status.Database.Error = "disk full" },
+		"fault: Reports cannot be written: ledger":         func(f *watch.Facts) { f.Status.Reports = ledger.Status{Error: "ledger"} },
+		"attention: No connection to Redis: refused. Mail": func(f *watch.Facts) { f.Connected, f.LastError = false, "refused" },
+		"attention: Redis has lost data: the stream was shorter; no command is needed. Mail is judged": func(f *watch.Facts) {
+			f.Connected, f.Cause, f.LastError = false, "lost", "lost: the stream was shorter; no command is needed"
+		},
+		"attention: Redis has no memory left: OOM. Mail": func(f *watch.Facts) { f.Connected, f.Cause, f.LastError = false, "memory", "memory: OOM" },
+		"attention: No connection to Redis: refused by the host. Mail": func(f *watch.Facts) {
+			f.Connected, f.Cause, f.LastError = false, "unreachable", "unreachable: refused by the host"
+		},
 		"fault: the control socket is full":                                         func(f *watch.Facts) { f.LockedOut = "the control socket is full" },
 		"attention: The configuration file is not in use: line 3. The daemon":       func(f *watch.Facts) { f.Reload = "line 3" },
 		"attention: mx7 uses this Redis with another federation key.":               func(f *watch.Facts) { f.Notes = []string{"mx7 uses this Redis with another federation key"} },

@@ -360,7 +360,7 @@ var generalKeys = []key{
 		doc:  "One line per event: key=value text, or JSON."},
 	{section: "log", name: "privacy", def: false, live: true,
 		kind: of(func(c *Config) *bool { return &c.Log.Privacy }, value.Boolean()),
-		doc:  "Write pseudonyms (h: and 12 hex digits) instead of IP addresses, mail\naddresses, Message-IDs and login names. One address has one pseudonym, made\nwith a key of this site, so that it can be followed. This affects only the\nlog: spambloom reports still shows reporters."},
+		doc:  "Write pseudonyms (h: and 12 hex digits) instead of IP addresses, mail\naddresses, Message-IDs, login names and the domains of known senders (spared).\nOne address has one pseudonym, made with a key of this site, so that it can be\nfollowed. This affects only the log and the page's list of mail:\nspambloom reports still shows reporters."},
 }
 
 // peerSection is written [[peer]], once for each site.

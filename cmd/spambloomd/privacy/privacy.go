@@ -31,6 +31,14 @@ const purposePseudonym = "spambloom pseudonym 1\x00"
 // SetKey sets a secret of this site, of 32 bytes.
 func (p *Pseudonyms) SetKey(secret []byte) { p.keyed.Store(signature.NewKeyed(secret)) }
 
+// Name returns the pseudonym of an address, a name or a domain while privacy is on, else itself.
+func (p *Pseudonyms) Name(name string) string {
+	if !p.IsOn.Load() || name == "" {
+		return name
+	}
+	return p.of(name)
+}
+
 // of returns the pseudonym of an address or a name: "h:" and 12 hex digits. Spellings of
 // the same address have the same pseudonym. Traps keep their names.
 func (p *Pseudonyms) of(name string) string {
@@ -62,8 +70,8 @@ func cutLast(s string, c byte) (before, after string, found bool) {
 var (
 	// personal are the log's keys whose values consist of a person's name or address.
 	// Message-IDs contain senders' machines and often addresses, and can be looked up in
-	// other logs.
-	personal = []string{"client", "from", "to", "message_id", "reporter", "by", "as", "of", "uid"}
+	// other logs. The domain of a known sender (spared) may be one person's.
+	personal = []string{"client", "from", "to", "message_id", "reporter", "by", "as", "of", "uid", "spared"}
 	// impersonal are keys whose values may look like personal addresses but are not:
 	// listening addresses and files. Configuration keys are treated likewise.
 	impersonal = []string{"listener", "listen", "milter", "spamd", "control", "http", "file", "state", "path", "folder", "maildir", "command", "version"}

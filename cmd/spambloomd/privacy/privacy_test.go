@@ -55,6 +55,17 @@ func TestPseudonyms(t *testing.T) {
 			t.Errorf("%q became %q", s, got)
 		}
 	}
+	if got := p.Name("bank.example"); got != p.of("bank.example") || p.Name("") != "" {
+		t.Errorf("a domain is shown as %q", got)
+	}
+	if got := new(Pseudonyms).Name("bank.example"); got != "bank.example" {
+		t.Errorf("a domain without privacy is shown as %q", got)
+	}
+	var log bytes.Buffer
+	slog.New(p.Handler(slog.NewTextHandler(&log, nil))).Info("judged", "spared", "bank.example")
+	if strings.Contains(log.String(), "bank.example") || !strings.Contains(log.String(), "spared="+p.of("bank.example")) {
+		t.Errorf("the log has another name than the page: %s", log.String())
+	}
 	if got := new(Pseudonyms).of("alice"); got != "h:unknown" {
 		t.Errorf("without a key: %q", got)
 	}

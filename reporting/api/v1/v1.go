@@ -26,7 +26,7 @@ const (
 	Undo     Post[api.UndoRequest, api.Undone]    = "/v1/undo"
 )
 
-// The reports that are kept, and their reporters. SetWeight and Settle are on disk when the
+// The reports that are kept, their reporters, and other actions of users. SetWeight and Settle are on disk when the
 // answer arrives.
 const (
 	Reports   Post[api.TrailRequest, api.ReportTrail]   = "/v1/reports"
@@ -34,6 +34,7 @@ const (
 	SetWeight Post[api.WeightRequest, api.Reporter]     = "/v1/reporters/weight"
 	Contested Post[api.ContestedRequest, api.Contested] = "/v1/reports/contested"
 	Settle    Post[api.SettleRequest, api.Receipt]      = "/v1/reports/settle"
+	Actions   Post[api.ActionsRequest, api.Actions]     = "/v1/actions"
 )
 
 // Corrections on this site only. All but PlanRetouch are on disk when the answer arrives.

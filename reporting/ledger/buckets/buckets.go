@@ -23,8 +23,9 @@ var (
 	Names     = []byte("names")     // reporter -> name
 	Due       = []byte("due")       // number -> decision that is not settled
 	Shares    = []byte("shares")    // party -> share
+	Acts      = []byte("actions")   // number -> action
 
-	All = [][]byte{Meta, Reports, By, Tallies, Opinions, Reporters, Names, Due, Shares}
+	All = [][]byte{Meta, Reports, By, Tallies, Opinions, Reporters, Names, Due, Shares, Acts}
 )
 
 // The keys of Meta.

@@ -28,6 +28,7 @@ func records() map[string][]buckets.Pair {
 		"shares":    {{Key: record.Party{Kind: record.PartyReporter, Name: "anna"}.Key(), Value: (&record.Share{Period: begin, Kept: 1}).Encode()}},
 		"by":        {{Key: buckets.ByKey(1, 7)}},
 		"names":     {{Key: []byte{0, 0, 0, 1}, Value: []byte("anna")}},
+		"actions":   {{Key: number[:], Value: record.Act{At: begin, What: "never", By: "anna", Origin: "unix:1000", IDs: []string{s.ID()}}.Encode()}},
 		"meta":      {{Key: buckets.KeyVersion, Value: buckets.VersionValue(buckets.Version)}, {Key: buckets.CountReports, Value: make([]byte, 8)}},
 	}
 }

@@ -37,11 +37,11 @@ const MaxNumber = 1 << 62
 
 // ValueNames are the names of values for CheckValue, by bucket.
 var ValueNames = map[string]string{
-	"reports": "report", "tallies": "tally", "opinions": "opinion", "reporters": "reporter", "due": "decision",
+	"reports": "report", "tallies": "tally", "opinions": "opinion", "reporters": "reporter", "due": "decision", "actions": "action",
 }
 
 // KeySizes are the lengths of keys that are numbers, by bucket.
-var KeySizes = map[string]int{"reports": 8, "due": 8, "tallies": 12, "by": 12, "opinions": 16, "names": 4}
+var KeySizes = map[string]int{"reports": 8, "due": 8, "actions": 8, "tallies": 12, "by": 12, "opinions": 16, "names": 4}
 
 // CheckValue decodes one value. It accepts values of an unknown name.
 func CheckValue(name string, key, data []byte) (err error) {
@@ -58,6 +58,8 @@ func CheckValue(name string, key, data []byte) (err error) {
 		_, err = record.DecodeDue(data)
 	case "share":
 		_, err = record.DecodeShare(data)
+	case "action":
+		_, err = record.DecodeAct(data)
 	}
 	return err
 }
@@ -77,7 +79,7 @@ func CheckMeta(kv Pair) error {
 }
 
 // candidates are the buckets that a leaf may belong to.
-var candidates = []string{"reports", "tallies", "opinions", "reporters", "due", "shares", "imported", "meta", "by", "names"}
+var candidates = []string{"reports", "tallies", "opinions", "reporters", "due", "shares", "actions", "imported", "meta", "by", "names"}
 
 // Fits reports whether a record can be in a bucket, by the form of its key and value.
 func Fits(bucket string, kv Pair) bool {
@@ -95,7 +97,7 @@ func Fits(bucket string, kv Pair) bool {
 		return len(kv.Value) == 0
 	case "names":
 		return len(kv.Value) > 0
-	case "reports", "due":
+	case "reports", "due", "actions":
 		return binary.BigEndian.Uint64(kv.Key) <= MaxNumber && CheckValue(ValueNames[bucket], kv.Key, kv.Value) == nil
 	}
 	return CheckValue(ValueNames[bucket], kv.Key, kv.Value) == nil
@@ -123,10 +125,10 @@ func Of(records []Pair) (bucket string) {
 }
 
 // IsLater reports whether a record is a later version than another one of the same key.
-// Versions of tallies, opinions and decisions have no order.
+// Versions of tallies, opinions and decisions have no order, and actions never change.
 func IsLater(bucket string, value, than []byte) bool {
 	switch bucket {
-	case "tallies", "opinions", "due":
+	case "tallies", "opinions", "due", "actions":
 		return false
 	case "reports":
 		a, errA := record.DecodeReport(value)

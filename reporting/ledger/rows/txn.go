@@ -12,7 +12,7 @@ import (
 // Txn is a transaction with its buckets. Reporters are read once and written by Flush, because
 // a job may change one several times.
 type Txn struct {
-	Meta, Reports, By, Tallies, Opinions, Reporters, Names, Due, Shares *bolt.Bucket
+	Meta, Reports, By, Tallies, Opinions, Reporters, Names, Due, Shares, Acts *bolt.Bucket
 
 	rows map[uint32]*record.Reporter
 }
@@ -23,6 +23,7 @@ func New(tx *bolt.Tx) *Txn {
 		Meta: tx.Bucket(buckets.Meta), Reports: tx.Bucket(buckets.Reports), By: tx.Bucket(buckets.By),
 		Tallies: tx.Bucket(buckets.Tallies), Opinions: tx.Bucket(buckets.Opinions),
 		Reporters: tx.Bucket(buckets.Reporters), Names: tx.Bucket(buckets.Names), Due: tx.Bucket(buckets.Due), Shares: tx.Bucket(buckets.Shares),
+		Acts: tx.Bucket(buckets.Acts),
 		rows: map[uint32]*record.Reporter{},
 	}
 	// Numbers only grow, so that half of each page would stay empty.

@@ -128,7 +128,7 @@ func (c *Copy) Run(path string) (done Repaired, err error) {
 		b := buckets.NewNumber(uint64(n))
 		c.err = errors.Join(c.err, m.Put([]byte(key), b[:]))
 	}
-	for _, bucket := range [][]byte{buckets.Reports, buckets.Due, buckets.Reporters} {
+	for _, bucket := range [][]byte{buckets.Reports, buckets.Due, buckets.Reporters, buckets.Acts} {
 		n, known := c.sequences[string(bucket)]
 		if n < c.largest[string(bucket)] || n > 1<<40 {
 			n = c.largest[string(bucket)] + 1

@@ -120,7 +120,7 @@ func (v *Inventory) check(bucket string, kv buckets.Pair) error {
 		return fmt.Errorf("%w: key of %d bytes", record.ErrDamaged, len(kv.Key))
 	}
 	switch bucket {
-	case "reports", "due":
+	case "reports", "due", "actions":
 		n := binary.BigEndian.Uint64(kv.Key)
 		if n > buckets.MaxNumber {
 			return fmt.Errorf("%w: number", record.ErrDamaged)

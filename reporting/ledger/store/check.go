@@ -27,7 +27,7 @@ func (s *File) Check() error {
 		}
 		reports := int64(0)
 		for name, bucket := range map[string][]byte{
-			"report": buckets.Reports, "tally": buckets.Tallies, "opinion": buckets.Opinions, "reporter": buckets.Reporters, "decision": buckets.Due, "share": buckets.Shares,
+			"report": buckets.Reports, "tally": buckets.Tallies, "opinion": buckets.Opinions, "reporter": buckets.Reporters, "decision": buckets.Due, "share": buckets.Shares, "action": buckets.Acts,
 		} {
 			c := tx.Bucket(bucket).Cursor()
 			for key, data := c.First(); key != nil; key, data = c.Next() {

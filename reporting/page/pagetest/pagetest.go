@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -35,6 +36,8 @@ type Site struct {
 	Handler  http.Handler
 	Access   *server.Access
 
+	Tokens   map[string]string      // clients of the control API, by token
+	Alias    func(string) string    // pseudonyms; nil: none
 	Links    []api.Link             // the exchange; nil: the site is alone
 	fault    atomic.Pointer[string] // why mail is not judged
 	Asked    atomic.Int64           // number of times that the page asked for the status
@@ -84,7 +87,8 @@ func newSite(t testing.TB, stage *desktest.Stage, o desk.Options) *Site {
 		Status: s.status, Sites: s.sites,
 		Hours: s.history.Hours, Campaigns: s.Campaigns, Courses: s.Courses, Judged: s.judged.Find,
 		Control:  server.NewHandler(s.Desk, server.HandlerOptions{Decide: desktest.Decide, Access: s.Access, Sites: s.sites}),
-		Sessions: s.Sessions, Sign: signature.Compute, MaxMessage: 1 << 20,
+		Sessions: s.Sessions, SignIn: s.signIn, HasTokens: func() bool { return len(s.Tokens) > 0 },
+		Alias: s.alias, Sign: signature.Compute, MaxMessage: 1 << 20,
 		Now: s.now,
 	})
 	return s
@@ -113,6 +117,21 @@ func (s *Site) sites() []api.Site {
 		list[i].Heard = &at
 	}
 	return list
+}
+
+// signIn does what server.Remote does with a token.
+func (s *Site) signIn(token string, _ net.Addr) (client string, holds func() bool, err error) {
+	if client = s.Tokens[token]; client == "" {
+		return "", nil, api.NewProblem(http.StatusForbidden, "the token is none of those that are let in")
+	}
+	return client, func() bool { return s.Tokens[token] == client }, nil
+}
+
+func (s *Site) alias(domain string) string {
+	if s.Alias == nil {
+		return domain
+	}
+	return s.Alias(domain)
 }
 
 func (s *Site) status() (api.Status, error) {
@@ -292,6 +311,7 @@ func (s *Site) Busy() *Site {
 		}
 	}
 	s.MustRevoke("anna", desktest.Letter(22, 0))
+	s.Administrate()
 	for i := range 400 {
 		campaign := i * i % 61
 		set, verdict := desktest.Letter(campaign, i%3), "clean"
@@ -304,6 +324,17 @@ func (s *Site) Busy() *Site {
 	}
 	s.Clock.Store(Now.Unix())
 	return s
+}
+
+// Administrate declares a message that nobody sends never spam, and takes that back.
+func (s *Site) Administrate() {
+	r := desk.Report{Set: desktest.Letter(99, 0), Reporter: "root", Origin: Root}
+	if _, err := s.Never(r, "newsletter of the chess club, ordered by the board"); err != nil {
+		panic(err) // a test's fixture
+	}
+	if _, err := s.RemoveNever(r, ""); err != nil {
+		panic(err)
+	}
 }
 
 // Link returns the path that signs a user in.

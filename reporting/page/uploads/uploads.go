@@ -1,21 +1,23 @@
-package page
+// Package uploads bounds the messages of users that are read at once. It has one lock, which is held
+// for a look into a table.
+package uploads
 
 import "sync"
 
 // maxUploads is the number of messages of users that are read and signed at once.
 const maxUploads = 2
 
-// uploads are the users whose messages are being read and signed: one message of each, so that
+// Places are the users whose messages are being read and signed: one message of each, so that
 // no user can take all places. Administrators have their own. It is safe for concurrent use;
 // the zero value is ready.
-type uploads struct {
+type Places struct {
 	mu    sync.Mutex
 	of    map[string]bool
 	users int // without administrators
 }
 
-// enter takes a place for a user, which leave frees. ok is false if there is none.
-func (u *uploads) enter(name string, administrates bool) (leave func(), ok bool) {
+// Enter takes a place for a user, which leave frees. ok is false if there is none.
+func (u *Places) Enter(name string, administrates bool) (leave func(), ok bool) {
 	counted := 1
 	if administrates {
 		counted = 0

@@ -1,4 +1,7 @@
-package desk
+// Package order keeps decisions about one message in the order in which they are taken. It owns
+// locks only: those of a message are taken in ascending order, so that no two callers wait for
+// each other.
+package order
 
 import (
 	"slices"
@@ -8,16 +11,16 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// stripes is the number of locks of an order.
+// stripes is the number of locks of an Order.
 const stripes = 4096
 
-// order keeps decisions about one message in the order of the ledger until they are in the
+// Order keeps decisions about one message in the order of the ledger until they are in the
 // filters, where the newest word decides. Messages that share a signature or an anchor share a
-// lock; a few others do by chance.
-type order [stripes]sync.Mutex
+// lock; a few others do by chance. The zero value is ready.
+type Order [stripes]sync.Mutex
 
-// lock locks a message, and returns the function that unlocks it.
-func (o *order) lock(set signature.Set, anchors []ledger.Anchors) (unlock func()) {
+// Lock locks a message, and returns the function that unlocks it.
+func (o *Order) Lock(set signature.Set, anchors []ledger.Anchors) (unlock func()) {
 	var held []int
 	for _, s := range set.Signatures {
 		held = append(held, (int(s.Digest[0])<<8|int(s.Digest[1]))%stripes)
