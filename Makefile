@@ -18,7 +18,7 @@
 # make bench-command   the command, from start to exit
 # make bench-milter    the daemon under load: alone, through Postfix, beside rspamd; CORPUS=PATH
 # make bench-start     the start with a full database; 1 GB in the cache folder
-# make bench-signatures  which varied copies of a spam are caught; CORPUS=PATH
+# make bench-signatures  which varied copies of a spam are caught; CORPUS=PATH, and PAGES=PATH for varied pages
 # make bench-commonness  what learning from unreported mail changes: archives, newsletters, a seed; half an hour
 # make lab     every experiment of the papers, 1,000 rounds: cmd/bloomlab/RESULTS.txt
 # make soak    the long fault tests: Redis away for a minute, sixty times kill -9,
@@ -130,8 +130,13 @@ bench:
 # A folder with spam and ham in it, or such a .tar.xz.
 CORPUS ?= ../shared/corpora/spamassassin.tar.xz
 
+# Mail whose pages are varied.
+PAGES ?= ../shared/corpora/lists-part.tar.xz
+
 bench-signatures: build
 	bin/bloomlab signatures --corpus $(CORPUS)
+	bin/bloomlab signatures --corpus $(PAGES) --messages 400 \
+		--kinds page-words,page-few-words,page-pictures,page-rows,page-wrappers,page-classes,page-attributes,page-links,page-redirects,page-poison
 
 # The programs are built as they are used, without the race detector.
 bench-command:
