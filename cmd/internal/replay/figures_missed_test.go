@@ -69,6 +69,7 @@ var rules = []rule{
 	{"a link domain, and 30 % of the words", both(all(sameDomain), wordsFrom(0.3))},
 	{"a link domain, and 10 % of the runs", both(all(sameDomain), runsFrom(3, 0.1))},
 	{"the subject", all(sameSubject)},
+	{"a subject of 24 letters", all(sameLongSubject)},
 	{"the subject, and the address in From", all(sameSubject | sameSender)},
 	{"the subject, and 30 % of the words", both(all(sameSubject), wordsFrom(0.3))},
 	{"the subject, and 10 % of the runs", both(all(sameSubject), runsFrom(3, 0.1))},
@@ -85,7 +86,20 @@ var rules = []rule{
 	{"6 rare words", func(p pair) bool { return p.rare >= 6 }},
 	{"12 rare words", func(p pair) bool { return p.rare >= 12 }},
 	{"3 rare words, and 30 % of the words", both(func(p pair) bool { return p.rare >= 3 }, wordsFrom(0.3))},
+	{"two of all that can be joined", func(p pair) bool { return joined(p) >= 2 }},
+	{"three of all that can be joined", func(p pair) bool { return joined(p) >= 3 }},
 }
+
+// joined counts what may join each other. From may not, as it is forged.
+func joined(p pair) (n int) {
+	for _, is := range []func(p pair) bool{all(sameOutline), all(samePath), all(sameDomain), all(sameSubject), wordsFrom(0.2), runsFrom(3, 0.1)} {
+		n += one(is(p))
+	}
+	return n
+}
+
+// labelledTwice is ham of which the same archive has a copy as spam.
+const labelledTwice = "trec07p/ham/inmail.03975.eml"
 
 // missedRun reads the archives once.
 type missedRun struct {
@@ -145,7 +159,7 @@ func (r *missedRun) read(t *testing.T, name string) {
 func (r *missedRun) isRare(word uint64) bool { return r.ham[word] <= fewHam }
 
 // hamHit prints how many ham each rule hits if the spam of all archives was reported, and returns
-// the rules that hit none.
+// the rules that hit none, besides the one that is labelled twice.
 func (r *missedRun) hamHit(t *testing.T) (free []rule) {
 	x := newIndex(r.isRare)
 	for _, name := range slices.Sorted(maps.Keys(r.archives)) {
@@ -157,6 +171,9 @@ func (r *missedRun) hamHit(t *testing.T) (free []rule) {
 	var example = make([][]string, len(rules))
 	for _, name := range slices.Sorted(maps.Keys(r.archives)) {
 		for _, m := range labelled(r.archives[name], false) {
+			if m.Name == labelledTwice {
+				continue
+			}
 			ham++
 			for i := range r.fulfilled(x, m.Name, rules) {
 				if hit[i]++; len(example[i]) < 4 {

@@ -23,6 +23,7 @@ const (
 	samePath                        // a path of a link or of a remote picture
 	sameDomain                      // a link domain that is not well known
 	sameSubject
+	sameLongSubject
 	sameSender // the address in From
 )
 
@@ -33,8 +34,9 @@ type traits struct {
 	words  []uint64 // of four letters or more, different ones
 }
 
-// leastSubject is the length of a folded subject, in bytes, that is compared.
-const leastSubject = 8
+// leastSubject is the length of a folded subject, in bytes, that is compared, and longSubject that
+// of one that is long.
+const leastSubject, longSubject = 8, 24
 
 // traitsOf reads a message. Its set is that of signature.Compute.
 func traitsOf(m signature.Message, set signature.Set) traits {
@@ -66,6 +68,9 @@ func traitsOf(m signature.Message, set signature.Set) traits {
 	}
 	if s := folded(messages.Subject(m.Header)); len(s) >= leastSubject {
 		add(sameSubject, hashOf(s))
+		if len(s) >= longSubject {
+			add(sameLongSubject, hashOf(s))
+		}
 	}
 	if from, err := mail.ParseAddress(messages.Value(m.Header, "From")); err == nil {
 		add(sameSender, hashOf(strings.ToLower(from.Address)))
