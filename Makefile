@@ -164,7 +164,7 @@ bench-commonness:
 
 # It reads the same archives.
 bench-missed:
-	SPAMBLOOM_CORPORA=$(CORPORA) $(GO) test -tags figures -count=1 -timeout 60m -v -run TestMissedFigures ./cmd/internal/replay
+	SPAMBLOOM_CORPORA=$(CORPORA) $(GO) test -tags figures -count=1 -timeout 60m -v -run 'TestMissedFigures|TestGrowthFigures' ./cmd/internal/replay
 
 lab: build
 	bin/bloomlab run all --rounds 1000 >bin/RESULTS.txt

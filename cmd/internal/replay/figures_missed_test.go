@@ -28,6 +28,8 @@ type rule struct {
 
 func all(of trait) func(p pair) bool { return func(p pair) bool { return p.same&of == of } }
 
+func oneOf(of trait) func(p pair) bool { return func(p pair) bool { return p.same&of != 0 } }
+
 func wordsFrom(share float64) func(p pair) bool {
 	return func(p pair) bool { return p.words >= leastWords && p.ofWords >= share }
 }
@@ -86,8 +88,18 @@ var rules = []rule{
 	{"6 rare words", func(p pair) bool { return p.rare >= 6 }},
 	{"12 rare words", func(p pair) bool { return p.rare >= 12 }},
 	{"3 rare words, and 30 % of the words", both(func(p pair) bool { return p.rare >= 3 }, wordsFrom(0.3))},
+	{"a pair of exact ones", exactPair},
+	{"that, or one joined by words or runs", func(p pair) bool {
+		return exactPair(p) || both(all(sameOutline), wordsFrom(0.2))(p) || both(oneOf(sameDomain|sameSubject), wordsFrom(0.3))(p) ||
+			both(all(sameSubject), runsFrom(3, 0.1))(p)
+	}},
 	{"two of all that can be joined", func(p pair) bool { return joined(p) >= 2 }},
 	{"three of all that can be joined", func(p pair) bool { return joined(p) >= 3 }},
+}
+
+// exactPair reports whether two witnesses agree that need no sketch. An outline and a path hit ham.
+func exactPair(p pair) bool {
+	return p.same&sameDomain != 0 && p.same&(sameOutline|sameSubject) != 0 || p.same&sameSubject != 0 && p.same&(sameOutline|samePath) != 0
 }
 
 // joined counts what may join each other. From may not, as it is forged.
@@ -258,4 +270,31 @@ func (r *missedRun) sharesValue(x *index, file string) bool {
 		}
 	}
 	return false
+}
+
+// TestGrowthFigures prints the share of the spam that is caught in each quarter of an archive, in the
+// order of time and the other way round: more is caught the more was reported before, unless the rest
+// has nothing in common with anything.
+func TestGrowthFigures(t *testing.T) {
+	for _, name := range []string{"phishing-part", "spamassassin", "lists-part", "trec07p-part"} {
+		all := readArchive(t, name)
+		quarters(t, name, all)
+		slices.Reverse(all)
+		quarters(t, name+", the newest first", all)
+	}
+}
+
+func quarters(t *testing.T, row string, all []Message) {
+	isMissed := make(map[string]bool)
+	for _, m := range under(t, all, Options{}).MissedFiles {
+		isMissed[m.File] = true
+	}
+	var caught, of [4]int
+	spams := labelled(all, true)
+	for i, m := range spams {
+		quarter := 4 * i / len(spams)
+		of[quarter]++
+		caught[quarter] += one(!isMissed[m.Name])
+	}
+	t.Logf("| %s | %v of %v", row, caught, of)
 }
