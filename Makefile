@@ -18,8 +18,9 @@
 # make bench-command   the command, from start to exit
 # make bench-milter    the daemon under load: alone, through Postfix, beside rspamd; CORPUS=PATH
 # make bench-start     the start with a full database; 1 GB in the cache folder
-# make bench-signatures  which varied copies of a spam are caught; CORPUS=PATH
+# make bench-signatures  which varied copies of a spam are caught; CORPUS=PATH, and PAGES=PATH for varied pages
 # make bench-commonness  what learning from unreported mail changes: archives, newsletters, a seed; half an hour
+# make bench-missed      what missed spams have in common with earlier ones
 # make lab     every experiment of the papers, 1,000 rounds: cmd/bloomlab/RESULTS.txt
 # make soak    the long fault tests: Redis away for a minute, sixty times kill -9,
 #              five daemons for ten minutes amid faults of all kinds; 200 milter
@@ -43,7 +44,7 @@ export SPAMBLOOM_EXIM      ?= $(CACHE)/exim
 export SPAMBLOOM_OPENSMTPD ?= $(CACHE)/opensmtpd
 export SPAMBLOOM_HARAKA    ?= $(CACHE)/haraka
 
-.PHONY: install staged deb tarballs pictures run build test quick flakes tools check bench bench-signatures bench-command bench-exchange bench-milter bench-start bench-commonness lab soak fuzz generate
+.PHONY: install staged deb tarballs pictures run build test quick flakes tools check bench bench-signatures bench-command bench-exchange bench-milter bench-start bench-commonness bench-missed lab soak fuzz generate
 
 run:
 	$(GO) build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/spambloomd ./cmd/spambloom ./cmd/internal/firstmail
@@ -130,8 +131,13 @@ bench:
 # A folder with spam and ham in it, or such a .tar.xz.
 CORPUS ?= ../shared/corpora/spamassassin.tar.xz
 
+# Mail whose pages are varied.
+PAGES ?= ../shared/corpora/lists-part.tar.xz
+
 bench-signatures: build
 	bin/bloomlab signatures --corpus $(CORPUS)
+	bin/bloomlab signatures --corpus $(PAGES) --messages 400 \
+		--kinds page-words,page-few-words,page-pictures,page-rows,page-wrappers,page-classes,page-attributes,page-links,page-redirects,page-poison
 
 # The programs are built as they are used, without the race detector.
 bench-command:
@@ -155,6 +161,10 @@ bench-start:
 bench-commonness:
 	$(GO) test -tags figures -count=1 -v -run 'TestNewsletterFigures|TestNewSiteLetterFigures' ./bloomdb
 	SPAMBLOOM_CORPORA=$(CORPORA) $(GO) test -tags figures -count=1 -timeout 120m -v -run 'TestCommonnessFigures|TestCampaignFigures|TestSeedFigures|TestNewSiteFigures|TestNoticeFigures' ./cmd/internal/replay
+
+# It reads the same archives.
+bench-missed:
+	SPAMBLOOM_CORPORA=$(CORPORA) $(GO) test -tags figures -count=1 -timeout 60m -v -run 'TestMissedFigures|TestGrowthFigures' ./cmd/internal/replay
 
 lab: build
 	bin/bloomlab run all --rounds 1000 >bin/RESULTS.txt

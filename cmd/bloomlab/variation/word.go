@@ -27,17 +27,26 @@ func swapWords(share float64) func(*draw, *message.Mail) bool {
 	}
 }
 
-// intersperse adds a random word after each word, so that no run of words remains.
-func intersperse(d *draw, m *message.Mail) bool {
-	if len(d.from.Words) == 0 {
-		return false
-	}
-	return m.EditWords(func(word string) string {
-		if !isWord(word) {
-			return word
+// intersperse adds random words after each word, so that few runs of words remain, or none.
+func intersperse(least, most int) func(*draw, *message.Mail) bool {
+	return func(d *draw, m *message.Mail) bool {
+		if len(d.from.Words) == 0 {
+			return false
 		}
-		return word + " " + one(d, d.from.Words)
-	})
+		return m.EditWords(func(word string) string {
+			if !isWord(word) {
+				return word
+			}
+			n := least
+			if most > least {
+				n += d.IntN(most - least + 1)
+			}
+			for range n {
+				word += " " + one(d, d.from.Words)
+			}
+			return word
+		})
+	}
 }
 
 // mistype leaves a letter out, doubles one, or exchanges two.

@@ -255,7 +255,8 @@ var inTests = map[string][]string{
 
 	"cmd/spambloom": {"bloomdb", "cmd/internal/manual", "cmd/internal/queue", "milter/policy", "reporting/api", "reporting/desk", "reporting/judged", "reporting/ledger", "reporting/overview", "reporting/server", "reporting/trust", "reporting/watch", "signature"},
 
-	"cmd/internal/queue": {"bloomdb"},
+	"cmd/internal/queue":  {"bloomdb"},
+	"cmd/internal/replay": {"signature/links", "signature/mail", "signature/visible", "signature/words"},
 
 	"milter/spamd": {"bloomdb"},
 
