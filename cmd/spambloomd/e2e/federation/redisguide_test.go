@@ -194,7 +194,7 @@ func TestRedisKeepsRecords(t *testing.T) {
 	redis.sh(redis.block("install -m 644"))
 	a := newMember(t, "a", "")
 	a.Overlay(t, "[redis]\n"+redis.block("url = "))
-	a.Start()
+	a.runAlone()
 	stream := func() string { return redis.admin("--scan --pattern '{spambloom:*}:stream:a'") }
 	testenv.Eventually(t, "a publishes", func() bool { return stream() != "" })
 	a.Stop(syscall.SIGTERM)
