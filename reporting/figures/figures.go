@@ -65,6 +65,7 @@ const (
 	Revoked    = "revocations"
 	Listed     = "listed"
 	Refused    = "reports_refused"
+	RefusedFor = "reports_refused_for"
 )
 
 // Kept lists the counters that are kept, in the order in which people read them.
@@ -94,6 +95,7 @@ var Kept = []Count{
 	{Key: Reports, Metric: reports, Where: label("action", "report"), Words: "reports accepted"},
 	{Key: Revoked, Metric: reports, Where: label("action", "revoke"), Words: "revocations accepted"},
 	{Key: Refused, Metric: Prefix + "reports_refused_total", Words: "reports and revocations refused"},
+	{Key: RefusedFor, Metric: Prefix + "reports_refused_total", Each: "reason", Words: "reports and revocations refused, by reason"},
 	{Key: Listed, Metric: Prefix + "decisions_total", Where: label("action", "list"), Words: "listings by reporters of this site"},
 	{Key: "delisted", Metric: Prefix + "decisions_total", Where: label("action", "revoke"), Words: "effective revocations by reporters here"},
 
@@ -120,6 +122,20 @@ func Words(key string) (words, of string) {
 		}
 	}
 	return key, of
+}
+
+// Reasons are the words for why a report or a revocation was refused, by the metric's label.
+var Reasons = map[string]string{
+	"closing":            "the daemon was stopping",
+	"full":               "the filters or the ledger are full",
+	"never":              "declared never spam here",
+	"no_header":          "no header of a message",
+	"not_allowed":        "the user may not report",
+	"off":                "learning from mail is off",
+	"share":              "the reporter's share is used up",
+	"storage":            "the disk cannot be written",
+	"too_little_content": "too little content",
+	"too_many":           "too many in one hour",
 }
 
 // Judged returns the number of judged messages among counts.

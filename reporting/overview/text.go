@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -45,7 +46,7 @@ func (o *Overview) dayTable(w io.Writer) {
 	fmt.Fprintf(w, rowForm, "", "last 24 hours", "day before")
 	row("mail judged", figures.Judged(o.LastDay), figures.Judged(o.DayBefore))
 	kept("  ", figures.Spam)
-	kept("    ", append([]string{figures.SpamOthers}, sitesOf(o.LastDay)...)...)
+	kept("    ", append([]string{figures.SpamOthers}, o.each(figures.FromSite)...)...)
 	kept("  ", figures.Bulk, figures.Clean)
 	row("mail not judged", figures.NotJudged(o.LastDay), figures.NotJudged(o.DayBefore))
 	kept("  ", figures.Allowed)
@@ -56,23 +57,33 @@ func (o *Overview) dayTable(w io.Writer) {
 		}
 	}
 	kept("  ", append(rest, figures.Failed)...)
-	kept("", figures.Reports, figures.Revoked, figures.Refused, figures.Listed)
+	kept("", figures.Reports, figures.Revoked, figures.Refused)
+	kept("  ", o.each(figures.RefusedFor)...)
+	kept("", figures.Listed)
 }
 
-// sitesOf returns the keys of the sites that caught spam for this one, the best first.
-func sitesOf(day map[string]uint64) []string {
-	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(day)), func(key string) bool {
-		return !strings.HasPrefix(key, figures.FromSite+":")
+// each returns the keys of a counter that has one for each value of a label, the largest first.
+func (o *Overview) each(base string) []string {
+	all := maps.Clone(o.DayBefore)
+	if all == nil {
+		all = make(map[string]uint64)
+	}
+	maps.Copy(all, o.LastDay)
+	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(key string) bool {
+		return !strings.HasPrefix(key, base+":")
 	})
-	slices.SortStableFunc(keys, func(a, b string) int { return int(day[b]) - int(day[a]) })
+	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(o.LastDay[b], o.LastDay[a]) })
 	return keys
 }
 
 // wordsOf returns the words for a counter.
 func wordsOf(key string) string {
 	words, of := figures.Words(key)
-	if of != "" {
-		return "by " + of
+	switch {
+	case of == "":
+		return words
+	case strings.HasPrefix(key, figures.RefusedFor):
+		return cmp.Or(figures.Reasons[of], of)
 	}
-	return words
+	return "by " + of
 }

@@ -83,9 +83,10 @@ var advice = map[Cause]string{
 // keyName is the name of a key in Redis at the beginning of an error.
 var keyName = regexp.MustCompile(`\{[^{}]*\}:[^\s]+: `)
 
-// Plain returns the text of an error for people: without names of keys in Redis.
+// Plain returns the text of an error for people: without names of keys in Redis, and
+// without Redis' full stop.
 func Plain(text string) string {
-	text = keyName.ReplaceAllString(text, "")
+	text = strings.TrimSuffix(keyName.ReplaceAllString(text, ""), ".") // advice follows it
 	if before, closed := strings.CutSuffix(text, "EOF"); closed {
 		text = before + "Redis closed the connection"
 	}

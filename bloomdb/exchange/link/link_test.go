@@ -155,6 +155,9 @@ func TestFaultForPeople(t *testing.T) {
 			t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
 		}
 	}
+	if got := (Fault{Other, "WRONGPASS user is disabled."}).String(); got != "other: WRONGPASS user is disabled" {
+		t.Error(got)
+	}
 	if got := (Fault{Other, "odd"}).String(); got != "other: odd" {
 		t.Error(got)
 	}

@@ -185,6 +185,30 @@ func TestRedisRestart(t *testing.T) {
 	}
 }
 
+// A restart keeps what the sites have published, also if no site runs that could publish it again.
+// Redis replays its file as the default user, and checks that user's rights for what a script wrote.
+func TestRedisKeepsRecords(t *testing.T) {
+	t.Parallel()
+	redis := newGuidedRedis(t)
+	redis.start()
+	redis.sh(redis.block("install -m 644"))
+	a := newMember(t, "a", "")
+	a.Overlay(t, "[redis]\n"+redis.block("url = "))
+	a.runAlone()
+	stream := func() string { return redis.admin("--scan --pattern '{spambloom:*}:stream:a'") }
+	testenv.Eventually(t, "a publishes", func() bool { return stream() != "" })
+	a.Stop(syscall.SIGTERM)
+	before := redis.admin("dbsize")
+	redis.stop()
+	redis.start()
+	if after := redis.admin("dbsize"); after != before || stream() == "" {
+		t.Errorf("%s keys before the restart of Redis, %s after it", before, after)
+	}
+	if out, err := exec.Command("sh", "-c", redis.here("redis-cli -h redis.example.org -p 6379 --tls --cacert /etc/redis/ca.pem dbsize")).CombinedOutput(); !strings.Contains(string(out), "NOAUTH") {
+		t.Errorf("a client without a password: %s, %v", out, err)
+	}
+}
+
 // changePassword runs the page's commands: a site that restarts with the old password names the
 // cause, and the sites exchange again with the new URL.
 func (r *guidedRedis) changePassword(a, b *member) {

@@ -149,7 +149,7 @@ func (d *Server) install() {
 		case "useradd", "systemctl":
 			continue
 		}
-		if r := harness.Execute(d.t, harness.Repository, "sh", "-c", d.Paths.Replace(command)); r.Code != 0 || r.Stderr != "" {
+		if r := harness.Execute(d.t, harness.Repository, "sh", "-c", strings.ReplaceAll(d.Paths.Replace(command), "/usr/share/doc/spambloom/", "")); r.Code != 0 || r.Stderr != "" {
 			d.t.Fatalf("%s: %+v", command, r)
 		}
 		if strings.Contains(command, "90-spambloom.conf") {
