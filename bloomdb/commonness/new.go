@@ -26,6 +26,6 @@ func (t *Table) WasReported(from string) bool {
 // report of it is then held against the domain.
 func (t *Table) Note(message uint64, from string) {
 	if t != nil && !t.opt.Reports.NoCommonness && from != "" {
-		t.recent.note(message, t.hash(from))
+		t.recent.note(message, t.hash(from), t.knows)
 	}
 }

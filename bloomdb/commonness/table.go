@@ -90,6 +90,7 @@ func (s *set) isClosed() bool {
 // New returns an empty table.
 func New(opt *layout.Settings, ring *keyring.Ring) *Table {
 	t := &Table{opt: opt, ring: ring}
+	t.recent.secret = t.hash("\x00recent") // no domain
 	t.sets.Store(new([]*set))
 	return t
 }
@@ -141,7 +142,7 @@ func (t *Table) Learn(m Mail) bool {
 	for _, e := range weekEntries(sender, week) {
 		s.add(e)
 	}
-	t.recent.note(m.Message, sender)
+	t.recent.note(m.Message, sender, t.knows)
 	s.changes.Add(1)
 	return true
 }
@@ -179,8 +180,8 @@ func (t *Table) isOld(sender uint64, week int64) bool {
 // Reported takes back what was learned of a message that is reported now: from now on its features
 // need a sender and two days more to be common, and its sender more days to be known.
 func (t *Table) Reported(features []uint64, message uint64) {
-	from, isProven := t.senderOf(message)
-	if !isProven && !t.IsLearning() { // there is nothing to take back
+	from := t.sendersOf(message)
+	if len(from) == 0 && !t.IsLearning() { // there is nothing to take back
 		return
 	}
 	day := t.today()
@@ -191,21 +192,18 @@ func (t *Table) Reported(features []uint64, message uint64) {
 	if s.isClosed() { // the rest is for what a flood may have made common before
 		features = slices.DeleteFunc(slices.Clone(features), func(f uint64) bool { return !t.IsCommon(f) })
 	}
-	if isProven {
-		features = append(slices.Clip(features), from)
-	}
-	for _, f := range features {
+	for _, f := range slices.Concat(features, from) {
 		s.add(entry(f, ofReport, uint64(day)%reportDays))
 	}
 	s.changes.Add(1)
 }
 
-// senderOf returns the proven sender of a recent message.
-func (t *Table) senderOf(message uint64) (sender uint64, ok bool) {
+// sendersOf returns the proven senders of a recent message.
+func (t *Table) sendersOf(message uint64) []uint64 {
 	if t == nil || t.opt.Reports.NoCommonness {
-		return 0, false
+		return nil
 	}
-	return t.recent.senderOf(message)
+	return t.recent.sendersOf(message)
 }
 
 // IsLearning reports whether anything was learned that has not expired.
@@ -242,10 +240,11 @@ func (t *Table) onDays(feature uint64) int {
 // Knows reports whether this site saw unreported mail of a proven From domain on at least Enough
 // days, and on clearDays more for each day on which mail of it was reported.
 func (t *Table) Knows(from string) bool {
-	if from == "" || !t.IsLearning() {
-		return false
-	}
-	f := t.hash(from)
+	return from != "" && t.IsLearning() && t.knows(t.hash(from))
+}
+
+// knows is Knows for the hash of a domain.
+func (t *Table) knows(f uint64) bool {
 	least := Enough + clearDays*t.count(f, ofReport, reportDays, reportDays)
 	return least <= days && t.count(f, ofDay, days, least) >= least
 }

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -468,5 +469,26 @@ func TestLookup(t *testing.T) {
 	w := v.act(url.Values{"form": {v.form()}, "do": {"revoke-id"}, "ask": {id}}, nil)
 	if w.Code != 200 || !strings.Contains(w.Body.String(), "Revoked.") || site.DB.Judge(set).Listed {
 		t.Errorf("revoke by id: %d\n%s", w.Code, w.Body)
+	}
+}
+
+// TestHostileHeader is the attack "two million fields": a message that is all header takes a hundred times
+// its size in memory. As at the milter, each line is charged.
+func TestHostileHeader(t *testing.T) {
+	site := pagetest.New(t)
+	v := signedIn(t, site, "root", pagetest.Root)
+	form := v.form()
+	allocated := func(content string) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if w := v.upload([2]string{"form", form}, [2]string{"message", content}); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Only the beginning") {
+			t.Fatal(w.Code, w.Body)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	plain, hostile := allocated("Subject: x\n\n"+strings.Repeat("word ", 1<<18)), allocated(strings.Repeat("X: y\n", 1<<18))
+	if hostile > 3*plain {
+		t.Errorf("%d MiB for a header, %d for a body", hostile>>20, plain>>20)
 	}
 }

@@ -17,8 +17,9 @@ import (
 // Client is a Redis client whose Close waits. It is safe for concurrent use.
 type Client struct {
 	redis.UniversalClient
-	dialer *dialer
-	owner  string // value of the label ownerLabel
+	dialer    *dialer
+	sentinels *sentinels // nil: none
+	owner     string     // value of the label ownerLabel
 }
 
 // ownerLabel is the label of all goroutines started by a client.
@@ -34,9 +35,9 @@ const (
 var clients atomic.Int64
 
 // newClient returns a client. The library may start goroutines at once.
-func newClient(d *dialer, connect func() redis.UniversalClient) *Client {
+func newClient(d *dialer, connect func(*dialer) redis.UniversalClient) *Client {
 	c := &Client{dialer: d, owner: strconv.FormatInt(clients.Add(1), 10)}
-	c.Own(context.Background(), func(context.Context) { c.UniversalClient = connect() })
+	c.Own(context.Background(), func(context.Context) { c.UniversalClient = connect(d) })
 	c.AddHook(ownHook{c})
 	return c
 }
@@ -51,14 +52,14 @@ func (c *Client) Own(ctx context.Context, f func(context.Context)) {
 //
 // The library's Close does not wait. A goroutine that dials for a pool (tryDial) may sleep
 // for a second before it sees that the pool is closed, one that reloads the nodes of a
-// cluster for 200 ms, one that listens to a sentinel for 100 ms. They cannot be woken and
-// do not report their end. Therefore every goroutine of a client inherits its label, and
-// Close looks for the label in the runtime's profile.
+// cluster for 200 ms. They cannot be woken and do not report their end. Therefore every
+// goroutine of a client inherits its label, and Close looks for the label in the runtime's
+// profile.
 func (c *Client) Close() error {
-	c.dialer.close() // first: the library's Close waits for the answer of a sentinel
-	err := c.UniversalClient.Close()
-	if errors.Is(err, net.ErrClosed) { // by the dialer, one line above
-		err = nil
+	c.dialer.close() // first: the library's Close waits for commands
+	err := unlessClosed(c.UniversalClient.Close())
+	if c.sentinels != nil {
+		err = errors.Join(err, c.sentinels.close())
 	}
 	tick := time.NewTicker(endTick)
 	defer tick.Stop()
@@ -72,6 +73,14 @@ func (c *Client) Close() error {
 			return errors.Join(err, fmt.Errorf("redis client: still running %v after Close: %s", endPatience, stack))
 		}
 	}
+}
+
+// unlessClosed returns the error of closing connections that the dialer may have closed before.
+func unlessClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
 }
 
 // working returns the stack of a library goroutine that works for this client, or "". It

@@ -37,7 +37,7 @@ const noRetries = -1
 //	redis://USER:PASSWORD@HOST:PORT/DB      one server; rediss:// with TLS
 //	unix:///PATH?db=N                       one server by its socket
 //	redis://HOST:PORT,HOST:PORT,...         a cluster's nodes
-//	redis://HOST:PORT,.../DB?master_name=M  sentinels; USER and PASSWORD are
+//	redis://HOST:PORT,.../DB?master_name=M  all sentinels; USER and PASSWORD are
 //	                                        theirs, ?username= and ?password= the server's
 //
 // Further parameters are those of redis.ParseURL, redis.ParseClusterURL and
@@ -117,7 +117,7 @@ func dialServer(u string, files Options) (*Client, error) {
 	o.MaintNotificationsConfig = noMaintenance()
 	return shared{o.TLSConfig, &o.Dialer, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolSize,
 		&o.MaxRetries, &o.DialerRetries, &o.ContextTimeoutEnabled, &o.DisableIdentity}.
-		client(files, func() redis.UniversalClient { return redis.NewClient(o) })
+		client(files, func(*dialer) redis.UniversalClient { return redis.NewClient(o) })
 }
 
 func dialCluster(u string, files Options) (*Client, error) {
@@ -132,7 +132,7 @@ func dialCluster(u string, files Options) (*Client, error) {
 	o.MaintNotificationsConfig = noMaintenance()
 	return shared{o.TLSConfig, &o.Dialer, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolSize,
 		&o.MaxRetries, &o.DialerRetries, &o.ContextTimeoutEnabled, &o.DisableIdentity}.
-		client(files, func() redis.UniversalClient { return redis.NewClusterClient(o) })
+		client(files, func(*dialer) redis.UniversalClient { return redis.NewClusterClient(o) })
 }
 
 func dialSentinels(u string, files Options) (*Client, error) {
@@ -143,9 +143,18 @@ func dialSentinels(u string, files Options) (*Client, error) {
 	if o.TLSConfig != nil {
 		o.TLSConfig.ServerName = ""
 	}
-	return shared{o.TLSConfig, &o.Dialer, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolSize,
+	var list *sentinels
+	c, err := shared{o.TLSConfig, &o.Dialer, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolSize,
 		&o.MaxRetries, &o.DialerRetries, &o.ContextTimeoutEnabled, &o.DisableIdentity}.
-		client(files, func() redis.UniversalClient { return redis.NewFailoverClient(o) })
+		client(files, func(d *dialer) redis.UniversalClient {
+			list = newSentinels(o, d)
+			return redis.NewClient(primaryOptions(o, list.dial))
+		})
+	if err != nil {
+		return nil, err
+	}
+	c.sentinels = list
+	return c, nil
 }
 
 // shared contains the options common to servers, clusters and sentinels, for which the
@@ -160,7 +169,7 @@ type shared struct {
 }
 
 // client sets the options and creates the client.
-func (s shared) client(files Options, connect func() redis.UniversalClient) (*Client, error) {
+func (s shared) client(files Options, connect func(*dialer) redis.UniversalClient) (*Client, error) {
 	if err := files.apply(s.tls); err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func TestDialCluster(t *testing.T) {
 
 func TestDialSentinels(t *testing.T) {
 	c := redistest.Dial(t, "redis://s1:26379,s2:26379/1?master_name=m&username=u&password=p").UniversalClient.(*redis.Client)
-	if o := c.Options(); o.Addr != "FailoverClient" || o.Username != "u" || o.Password != "p" || o.DB != 1 {
+	if o := c.Options(); o.Addr != "sentinels" || o.Username != "u" || o.Password != "p" || o.DB != 1 {
 		t.Errorf("%+v", o)
 	}
 }

@@ -31,6 +31,13 @@ func newDialer(timeout time.Duration, c *tls.Config) *dialer {
 	return d
 }
 
+// child returns a dialer whose connections end when it is closed, or d.
+func (d *dialer) child() *dialer {
+	c := &dialer{net: d.net, tls: d.tls}
+	c.ended, c.close = context.WithCancel(d.ended)
+	return c
+}
+
 // dial connects. Closing the client ends the dial, and later the connection, even in the
 // middle of an answer.
 func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
