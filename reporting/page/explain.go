@@ -1,7 +1,6 @@
 package page
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/page/uploads"
 	"github.com/spambloom/spambloom/reporting/why"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -146,33 +146,13 @@ func (p *Page) readUpload(w http.ResponseWriter, r *http.Request, s *session) (u
 func (p *Page) readPart(part *multipart.Part) (upload, error) {
 	content, err := io.ReadAll(io.LimitReader(part, p.MaxMessage+1))
 	up := upload{name: part.FileName(), content: content}
-	if n := kept(content, p.MaxMessage); n < len(content) {
+	if n := uploads.Kept(content, p.MaxMessage); n < len(content) {
 		up.content, up.truncated = content[:n], true
 	}
 	if strings.TrimSpace(string(up.content[:min(len(up.content), 1024)])) == "" {
 		up.content = nil
 	}
 	return up, err
-}
-
-// lineOverhead is charged for each line of a header, as the milter charges it for each field: two million
-// fields of five bytes would take 400 MiB. Unit: bytes.
-const lineOverhead = 64
-
-// kept returns how many bytes of a message are signed: at most the given number, less the overhead
-// of its header's lines.
-func kept(content []byte, most int64) int {
-	n, charged := 0, int64(0)
-	for line := range bytes.Lines(content) {
-		if len(bytes.TrimRight(line, "\r\n")) == 0 {
-			break
-		}
-		if charged += int64(len(line)) + lineOverhead; charged > most {
-			return min(n, int(most))
-		}
-		n += len(line)
-	}
-	return int(min(int64(len(content)), most))
 }
 
 func uploadProblem(err error) error {
