@@ -46,7 +46,7 @@ func (t *Txn) EachAct(before uint64, visit func(uint64, record.Act) bool) error 
 	key, data := c.Last()
 	if before != 0 {
 		below := buckets.NewNumber(before)
-		if key, data = c.Seek(below[:]); key == nil {
+		if key, _ = c.Seek(below[:]); key == nil {
 			key, data = c.Last()
 		} else {
 			key, data = c.Prev()
