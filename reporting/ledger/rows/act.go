@@ -2,13 +2,12 @@ package rows
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/spambloom/spambloom/reporting/ledger/buckets"
 	"github.com/spambloom/spambloom/reporting/ledger/record"
 )
 
-// PutAct adds an action under the next number, and removes the oldest ones beyond so many.
+// PutAct adds an action under the next number, and removes those whose numbers are lower by that many.
 func (t *Txn) PutAct(a record.Act, most int) (uint64, error) {
 	n, err := t.Acts.NextSequence()
 	if err != nil {
@@ -18,19 +17,15 @@ func (t *Txn) PutAct(a record.Act, most int) (uint64, error) {
 	if err := t.Acts.Put(key[:], a.Encode()); err != nil {
 		return 0, err
 	}
-	var old [][]byte
-	c, kept := t.Acts.Cursor(), 0
-	for key, _ := c.Last(); key != nil; key, _ = c.Prev() {
-		if kept++; kept > most {
-			old = append(old, slices.Clone(key))
+	for {
+		oldest, _ := t.Acts.Cursor().First()
+		if buckets.Number(oldest).Value()+uint64(most) > n {
+			return n, nil
 		}
-	}
-	for _, key := range old {
-		if err := t.Acts.Delete(key); err != nil {
+		if err := t.Acts.Delete(oldest); err != nil {
 			return 0, err
 		}
 	}
-	return n, nil
 }
 
 // DeleteAct removes an action.
