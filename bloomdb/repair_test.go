@@ -116,10 +116,7 @@ func TestEveryFlippedByte(t *testing.T) {
 	}
 	for name, most := range map[string]int{"stopped": 20, "crashed": 200} {
 		t.Run(name, func(t *testing.T) {
-			switch {
-			case testing.Short():
-				most = 10
-			case !testenv.Soak():
+			if !testenv.Soak() {
 				most = min(most, 20)
 			}
 			root := ramDir(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// The number of schedules of TestModel: in go test -short, in go test, and in make soak.
+// The number of schedules of TestModelShort, and of TestModel in go test and in make soak.
 // SPAMBLOOM_SEED=N runs only that one.
 const (
 	modelSchedulesShort = 4
@@ -36,12 +36,9 @@ func TestModel(t *testing.T) {
 	if testenv.RanWithoutRace(t) {
 		return
 	}
-	switch {
-	case testenv.Soak():
+	if testenv.Soak() {
 		runSchedules(t, modelSchedulesSoak)
-	case testing.Short():
-		runSchedules(t, modelSchedulesShort)
-	default:
+	} else {
 		runSchedules(t, modelSchedules)
 	}
 }
