@@ -20,26 +20,20 @@ func (st *State) Relist(log *slog.Logger, progress func()) error {
 	if !st.DB.MustRelist() {
 		return nil
 	}
-	listed, revoked, full := 0, 0, 0
-	told := time.Now()
+	full, told := 0, time.Now()
 	begin := told
 	progress()
-	err := st.Reports.Standing(func(s ledger.Standing) error {
+	listed, revoked, err := restoreAll(st.Reports, func(s ledger.Standing) (bool, error) {
 		if time.Since(told) > relistStep {
 			told = time.Now()
 			progress()
 		}
 		kept, err := st.DB.Relist(s.Set, bloomdb.Class(s.Class), s.Revoked, s.At)
-		switch {
-		case errors.Is(err, bloomdb.ErrFull):
+		if errors.Is(err, bloomdb.ErrFull) {
 			full++
-			return nil
-		case kept && s.Revoked:
-			revoked++
-		case kept:
-			listed++
+			return false, nil
 		}
-		return err
+		return kept, err
 	})
 	if err == nil {
 		err = st.DB.Relisted()

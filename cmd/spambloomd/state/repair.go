@@ -140,16 +140,8 @@ func (r *repairing) restore(db *bloomdb.DB) error {
 	if err != nil {
 		return err
 	}
-	listed, revoked := 0, 0
-	err = reports.Standing(func(s ledger.Standing) error {
-		kept, err := db.Restore(s.Set, bloomdb.Class(s.Class), s.Revoked, s.At)
-		switch {
-		case kept && s.Revoked:
-			revoked++
-		case kept:
-			listed++
-		}
-		return err
+	listed, revoked, err := restoreAll(reports, func(s ledger.Standing) (bool, error) {
+		return db.Restore(s.Set, bloomdb.Class(s.Class), s.Revoked, s.At)
 	})
 	if err == nil {
 		err = db.Relisted()
@@ -172,4 +164,20 @@ func (r *repairing) verify() error {
 		fmt.Fprintln(r.out, "nothing is damaged")
 	}
 	return nil
+}
+
+// restoreAll gives all reports and revocations of a ledger to restore. It returns how many of them were
+// kept.
+func restoreAll(reports *ledger.Ledger, restore func(ledger.Standing) (kept bool, err error)) (listed, revoked int, err error) {
+	err = reports.Standing(func(s ledger.Standing) error {
+		kept, err := restore(s)
+		switch {
+		case kept && s.Revoked:
+			revoked++
+		case kept:
+			listed++
+		}
+		return err
+	})
+	return listed, revoked, err
 }
