@@ -6,6 +6,9 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/status"
 )
 
+// Site returns the name of this site.
+func (db *DB) Site() string { return db.ks.Settings.Site }
+
 // Status describes the database. It is cheap enough to call every few seconds: it measures only
 // filters that have changed.
 func (db *DB) Status() status.Status {

@@ -23,7 +23,7 @@ func (d *service) newPage() http.Handler {
 
 func (d *service) pageOptions() page.Options {
 	return page.Options{
-		Site: d.db.Status().Site, Version: version.Text("spambloomd"),
+		Site: d.db.Site(), Version: version.Text("spambloomd"),
 		Status: func() (api.Status, error) {
 			s, err := d.desk.Status()
 			if err == nil {

@@ -249,7 +249,7 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 
 // isListedElsewhere reports whether another site has listed a message.
 func (d *Desk) isListedElsewhere(e bloomdb.Evidence) bool {
-	own := d.db.Status().Site
+	own := d.db.Site()
 	return slices.ContainsFunc(e.Matches, func(m bloomdb.Match) bool {
 		return slices.ContainsFunc(m.Sites, func(site string) bool { return site != own })
 	})

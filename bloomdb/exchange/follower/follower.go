@@ -44,7 +44,7 @@ type Follower struct {
 // New returns a follower for a database opened with Options.Exchange.
 func New(db *bloomdb.DB, t streams.Transport, l *link.Link, refused *refusal.Counts, log *slog.Logger) *Follower {
 	return &Follower{
-		db: db, site: db.Status().Site, streams: t, link: l, refused: refused, log: log,
+		db: db, site: db.Site(), streams: t, link: l, refused: refused, log: log,
 		metrics: newMetrics(),
 		news:    make(chan News, queuedNews),
 		resync:  make(chan struct{}, 1),

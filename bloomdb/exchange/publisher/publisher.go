@@ -74,7 +74,7 @@ type Requests struct {
 func New(db *bloomdb.DB, t streams.Transport, l *link.Link, r Requests, o Options) *Publisher {
 	o = o.WithDefaults()
 	return &Publisher{
-		db: db, site: db.Status().Site, streams: t, link: l, requests: r, o: o, log: o.Log,
+		db: db, site: db.Site(), streams: t, link: l, requests: r, o: o, log: o.Log,
 		metrics: newMetrics(), schedule: schedule{least: o.Interval, most: o.MaxInterval},
 	}
 }

@@ -40,7 +40,7 @@ type Subscriber struct {
 // New returns the subscriber of a site that publishes a heartbeat in each interval.
 func New(db *bloomdb.DB, t streams.Transport, l *link.Link, refused *refusal.Counts, f *follower.Follower, p *publisher.Publisher, heartbeat time.Duration) *Subscriber {
 	return &Subscriber{
-		db: db, site: db.Status().Site, streams: t, link: l, refused: refused, follower: f, publisher: p, heartbeat: heartbeat,
+		db: db, site: db.Site(), streams: t, link: l, refused: refused, follower: f, publisher: p, heartbeat: heartbeat,
 		reconnects: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "spambloom_exchange_resubscriptions_total", Help: "Subscriptions given up after a fault.",
 		}),
