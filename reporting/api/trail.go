@@ -64,6 +64,9 @@ type Action struct {
 	IDs    []string  `json:"ids,omitempty"` // of the message's signatures, at most eight
 }
 
+// Settler is the reporter of what administrators settle: POST /v1/reports/settle.
+const Settler = "settled:"
+
 // UndoRequest withdraws the reports and revocations of one reporter.
 type UndoRequest struct {
 	By     string    `json:"by"`

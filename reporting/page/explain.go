@@ -190,7 +190,7 @@ func (d explainData) IsDisputed() bool {
 	for _, r := range d.Lookup.Reports {
 		reported = reported || r.Action == "report"
 		revoked = revoked || r.Action == "revoke"
-		if r.State == "held" || r.Reporter == settler {
+		if r.State == "held" || r.Reporter == api.Settler {
 			return true
 		}
 	}

@@ -81,7 +81,7 @@ func (p *Page) reporterList(w http.ResponseWriter, r *http.Request) {
 // Why says in words how a reporter came to its weight.
 func (d reportersData) Why(r api.Reporter) string {
 	switch {
-	case r.Name == settler:
+	case r.Name == api.Settler:
 		return "decisions of administrators outweigh all reporters"
 	case r.Override != nil:
 		return "set by an administrator"

@@ -10,8 +10,8 @@
 //
 // Visitors see figures and lists without the names of reporters. Users who are signed in see
 // and do what the control API grants them on the unix socket, and clients with a token what it
-// grants them over TLS: the page asks that API, in this process, in their names. So every action is checked, bounded, logged and entered in
-// the ledger as if it came from the terminal.
+// grants them over TLS: the page asks that API, in this process, in their names. So every action
+// is checked, bounded, logged and entered in the ledger as if it came from the terminal.
 //
 // All pages are HTML of this server and need no script; the script refreshes figures, every ten
 // seconds while the page is visible. They are not pushed (server-sent events): each open page

@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/overview"
 	"github.com/spambloom/spambloom/reporting/why"
 )
@@ -134,12 +135,9 @@ func prose(text string) template.HTML {
 	return template.HTML(dateIn.ReplaceAllString(template.HTMLEscapeString(safe(text)), `<span class="date">$0</span>`))
 }
 
-// settler is the reporter of what administrators settle: POST /v1/reports/settle.
-const settler = "settled:"
-
 // weight formats the weight of a report.
 func weight(reporter string, w float64) string {
-	if reporter == settler {
+	if reporter == api.Settler {
 		return "decides"
 	}
 	return fmt.Sprintf("%.2g", w)
@@ -157,7 +155,7 @@ func deed(action string) string { return cmp.Or(deeds[action], action) }
 // who names a reporter or a site. Where there is little room, the name goes on in the next line
 // after an @, a dot or a colon, or after longPart characters without one.
 func who(name string) template.HTML {
-	if name == settler {
+	if name == api.Settler {
 		return "settled by an administrator"
 	}
 	var b strings.Builder

@@ -155,12 +155,9 @@ func confirmedUndo(ctx context.Context, c *verb.CLI, daemon *client.Client, by s
 	return nil
 }
 
-// settler is the reporter whose reports and revocations are what administrators settled.
-const settler = "settled:"
-
 // undoneText describes what was done, or would be done.
 func undoneText(by string, since time.Time, u api.Undone, dryRun bool) string {
-	if by == settler {
+	if by == api.Settler {
 		by = "settled by administrators"
 	}
 	if u.Reports+u.Revocations == 0 {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spambloom/spambloom/cmd/spambloom/format"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/why"
 )
@@ -18,7 +17,7 @@ func sketchText(w io.Writer, t api.SketchTrace) {
 	}
 	fmt.Fprintf(w, "  %s: resembles these\n", why.Kind(t.Kind))
 	row := func(action string, t api.SketchTrail) {
-		period := fmt.Sprintf("period %d, from %s", t.Generation, format.Instant(t.Start))
+		period := period(api.Trail{Generation: t.Generation, Start: t.Start})
 		fmt.Fprintf(w, "    %s\t%s\t%s\t%s: %s\n", action, t.Site, period, t.ID, why.Likeness(t, action))
 	}
 	for _, trail := range t.Spam {

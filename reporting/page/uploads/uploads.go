@@ -1,5 +1,5 @@
-// Package uploads bounds the messages of users: how many are read at once, and how much of each. It has one lock, which is held
-// for a look into a table.
+// Package uploads bounds the messages of users: how many are read at once, and how much of each.
+// It has one lock, which is held for a look into a table.
 package uploads
 
 import (
