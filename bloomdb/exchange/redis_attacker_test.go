@@ -29,20 +29,10 @@ const (
 func TestAttackerWithoutKey(t *testing.T) {
 	t.Parallel()
 	testenv.Program(t, "redis-server")
-	lasts := attackTime
-	if os.Getenv("SPAMBLOOM_SOAK") != "" {
-		lasts = attackTimeSoak
-	}
 	disturbed := newFederation(t)
 	a := newAttacker(t, disturbed)
 	a.begin(2)
-	for ends := time.Now().Add(lasts); time.Now().Before(ends); {
-		disturbed.round()
-		if n := disturbed.rounds; n%15 == 0 {
-			disturbed.restart(n / 15 % len(disturbed.sites))
-		}
-		time.Sleep(lasts / 100) // the traffic's pace
-	}
+	disturbed.work(attackLasts())
 	a.leave()
 	left := time.Now()
 	disturbed.round() // a site also publishes afterwards
@@ -55,28 +45,18 @@ func TestAttackerWithoutKey(t *testing.T) {
 		a.given.Load(), a.refused.Load(), disturbed.rounds, disturbed.moved(), healed.Round(time.Second))
 }
 
-// What answers in the place of Redis has its password, but no key. Meanwhile five sites report, and
-// are restarted. Every one ends when it is told to. After the impostor has left, these sites have the
-// same data as five undisturbed sites.
+// An impostor answers in the place of Redis. It knows the password of Redis, but no key. Five sites
+// report meanwhile, are restarted, and end each time. After the impostor has left, they have the same
+// data as five undisturbed sites.
 func TestImpostorOfRedis(t *testing.T) {
 	t.Parallel()
 	testenv.Program(t, "redis-server")
-	lasts := attackTime
-	if os.Getenv("SPAMBLOOM_SOAK") != "" {
-		lasts = attackTimeSoak
-	}
 	var liar *impostor
 	disturbed := newFederationBehind(t, func(server *redistest.Server) string {
 		liar = newImpostor(t, server.Socket())
 		return "redis://spambloom:geheim@" + liar.address()
 	})
-	for ends := time.Now().Add(lasts); time.Now().Before(ends); {
-		disturbed.round()
-		if n := disturbed.rounds; n%15 == 0 {
-			disturbed.restart(n / 15 % len(disturbed.sites))
-		}
-		time.Sleep(lasts / 100) // the traffic's pace
-	}
+	disturbed.work(attackLasts())
 	liar.leave()
 	left := time.Now()
 	disturbed.round()
@@ -84,6 +64,25 @@ func TestImpostorOfRedis(t *testing.T) {
 	healed := time.Since(left)
 	disturbed.expectUndisturbed()
 	t.Logf("%d lies; %d rounds of reports; all data had arrived again after %v", liar.lies.Load(), disturbed.rounds, healed.Round(time.Second))
+}
+
+// attackLasts returns how long an attack lasts.
+func attackLasts() time.Duration {
+	if os.Getenv("SPAMBLOOM_SOAK") != "" {
+		return attackTimeSoak
+	}
+	return attackTime
+}
+
+// work reports at all sites, and restarts them one by one.
+func (f *federation) work(lasts time.Duration) {
+	for ends := time.Now().Add(lasts); time.Now().Before(ends); {
+		f.round()
+		if n := f.rounds; n%15 == 0 {
+			f.restart(n / 15 % len(f.sites))
+		}
+		time.Sleep(lasts / 100) // the traffic's pace
+	}
 }
 
 // expectUndisturbed compares the sites with those of a federation that nobody has disturbed.
