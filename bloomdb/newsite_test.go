@@ -163,7 +163,7 @@ func TestSparedAtNewSiteStands(t *testing.T) {
 	}
 }
 
-// What makes a site new is kept over a restart.
+// A site that is no longer new is not new after a restart, either.
 func TestSiteIsNotNewAfterRestart(t *testing.T) {
 	o, c := bloomdbtest.Options(t.TempDir(), "a"), bloomdbtest.NewClock()
 	o.Now = c.Now

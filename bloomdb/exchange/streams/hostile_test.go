@@ -65,7 +65,7 @@ func subscribed(t *testing.T, first string) (streams.Subscription, chan<- string
 	return sub, pieces
 }
 
-// What answers as Redis sends messages of other forms than Redis does. Each is an error, and none
+// A server in the place of Redis sends messages of other forms than Redis does. Each is an error, and none
 // ends the process.
 func TestHostileMessages(t *testing.T) {
 	for _, sent := range []string{

@@ -279,8 +279,8 @@ func TestQuotedInTheMiddle(t *testing.T) {
 	}
 }
 
-// What is piped in is one message, whatever lines its sender wrote: nobody splits it, and
-// nothing in it is unquoted. A file's name beside it is still an mbox.
+// Standard input is one message, whatever lines its sender wrote: it is not split, and nothing in
+// it is unquoted. A file's name beside it is still an mbox.
 func TestStdinIsOneMessage(t *testing.T) {
 	root := tree(t, map[string]string{"box": mark + "A: 1\n\n" + mark + "B: 1\n"})
 	for _, raw := range []string{

@@ -27,7 +27,7 @@ it ends a dispute, and releases (spam) or refuses (wanted) a report that is held
 Later reports and revocations, by users here or from other sites, do not change that. Other
 sites receive a report (spam) or a revocation (wanted, never), like any other. spam and
 wanted last as long as reports are kept; never lasts until spambloom never --remove.
-What was settled since a time is withdrawn by: spambloom undo --since TIME settled:
+To withdraw what was settled since a time, run spambloom undo --since TIME settled:
 (the colon is part of the name).
 
 MESSAGE is a FILE, or the number of a report that spambloom reports --contested shows.

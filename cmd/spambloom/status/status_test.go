@@ -67,7 +67,7 @@ func TestStatusNamesPreviousKey(t *testing.T) {
 	}
 }
 
-// What an administrator can do about a site depends on its state, and on whether it publishes.
+// The command offered for a site depends on its state, and on whether it publishes.
 func TestNoticeOfSite(t *testing.T) {
 	now := time.Now()
 	lately, long := now.Add(-time.Second), now.Add(-time.Hour)
