@@ -40,6 +40,8 @@ func TestCharsetsVersion2(t *testing.T) {
 		{"utf-7", "cut +A", "cut "},
 		{"cp932", "\x83e\x83X\x83g", "テスト"},
 		{"ks_c_5601", "\xb0\xa1", "가"},
+		{"iso-2022-kr", "words", "words"},
+		{"replacement", "words", "words"},
 		{"cp-1251", "\xf0\xf3", "ру"},
 		{"iso-8859-1", "caf\xc3\xa9", "cafÃ©"}, // as mail programs show it
 	} {

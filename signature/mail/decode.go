@@ -21,6 +21,9 @@ func decodeTransfer(dst, raw []byte, encoding string) []byte {
 		return append(dst, raw...)
 	}
 	dst = slices.Grow(dst, len(raw)) // no encoding makes content longer
+	if isUU[encoding] {
+		return appendUU(dst, raw)
+	}
 	if encoding == "quoted-printable" {
 		raw = unquoteFrom(raw)
 		if hasLongLine(raw) {
@@ -107,6 +110,58 @@ func appendLooseBase64(dst, raw []byte) []byte {
 		}
 	}
 	flush()
+	return dst
+}
+
+// isAllBase64 reports whether raw consists of lines of base64.
+func isAllBase64(raw []byte) bool {
+	for _, c := range raw {
+		if !isBase64(c) && c != '=' && c != '\r' && c != '\n' {
+			return false
+		}
+	}
+	return true
+}
+
+// isUU has the names of an older encoding, which mail programs decode.
+var isUU = map[string]bool{"x-uuencode": true, "uuencode": true, "x-uue": true, "uue": true}
+
+// appendUU decodes uuencoded content (POSIX uuencode): lines of a length and that many bytes, four
+// characters for three. Lines before "begin" and from "end" on are dropped. Content without
+// "begin" is not encoded.
+func appendUU(dst, raw []byte) []byte {
+	isOpen := bytes.HasPrefix(raw, []byte("begin ")) || bytes.Contains(raw, []byte("\nbegin "))
+	if !isOpen {
+		return append(dst, raw...)
+	}
+	isOpen = false
+	for pos := 0; pos < len(raw); {
+		var line []byte
+		line, pos = CutLine(raw, pos)
+		switch {
+		case !isOpen:
+			isOpen = bytes.HasPrefix(line, []byte("begin "))
+		case bytes.Equal(line, []byte("end")):
+			return dst
+		case len(line) > 0:
+			dst = appendUULine(dst, line[1:], int(line[0]-' ')&0x3f)
+		}
+	}
+	return dst
+}
+
+// appendUULine decodes n bytes, or those that line has. Blanks at its end may be lost.
+func appendUULine(dst, line []byte, n int) []byte {
+	at := func(i int) uint32 {
+		if i >= len(line) {
+			return 0
+		}
+		return uint32(line[i]-' ') & 0x3f
+	}
+	for i := 0; n > 0 && i < len(line); i, n = i+4, n-3 {
+		group := at(i)<<18 | at(i+1)<<12 | at(i+2)<<6 | at(i+3)
+		dst = append(dst, []byte{byte(group >> 16), byte(group >> 8), byte(group)}[:min(n, 3)]...)
+	}
 	return dst
 }
 

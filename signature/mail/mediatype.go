@@ -16,6 +16,7 @@ type mimeHeader struct {
 	boundary    string
 	Charset     string // lower case
 	encoding    string // Content-Transfer-Encoding, lower case
+	isDoubtful  bool   // further fields name another encoding
 	Disposition string // lower case
 	HasID       bool   // a Content-ID, by which HTML shows the part
 	id          string // the Content-ID without <>
@@ -23,7 +24,10 @@ type mimeHeader struct {
 }
 
 // mimeFields are the MIME fields of a header. The first of each name counts.
-type mimeFields struct{ contentType, encoding, disposition, id string }
+type mimeFields struct {
+	contentType, encoding, disposition, id string
+	otherEncoding                          string // of a further field
+}
 
 func (f *mimeFields) slot(name string) *string {
 	const prefix = "content-"
@@ -45,7 +49,11 @@ func (f *mimeFields) slot(name string) *string {
 }
 
 func (f *mimeFields) add(name, value string) {
-	if slot := f.slot(name); slot != nil && *slot == "" {
+	slot := f.slot(name)
+	if slot == &f.encoding && *slot != "" {
+		slot = &f.otherEncoding
+	}
+	if slot != nil && *slot == "" {
 		if value = unfold.Replace(value); len(value) <= maxField {
 			*slot = value
 		}
@@ -57,6 +65,7 @@ var unfold = strings.NewReplacer("\r", "", "\n", "")
 // parse reads the fields, strictly if possible.
 func (f *mimeFields) parse() mimeHeader {
 	h := mimeHeader{MediaType: "text/plain", encoding: transferEncoding(f.encoding)}
+	h.isDoubtful = f.otherEncoding != "" && transferEncoding(f.otherEncoding) != h.encoding
 	if f.contentType != "" {
 		mediaType, params := parseContentType(f.contentType)
 		h.MediaType = mediaType

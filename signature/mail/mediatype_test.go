@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"encoding/base64"
 	"reflect"
 	"testing"
 )
@@ -43,5 +44,24 @@ func TestMIMEHeader(t *testing.T) {
 		if !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%q %q %q:\ngot  %+v\nwant %+v", tt.contentType, tt.encoding, tt.disposition, got, tt.want)
 		}
+	}
+}
+
+// Programs differ in which of two encodings they believe. Content decides that consists of base64.
+func TestTwoEncodings(t *testing.T) {
+	const text = "some words of plain text\n"
+	encoded := base64.StdEncoding.EncodeToString([]byte(text))
+	for _, tt := range []struct{ name, first, second, body, want string }{
+		{"encoded", "8bit", "base64", encoded, text},
+		{"not encoded", "8bit", "base64", text, text},
+		{"encoded, the other way round", "base64", "7bit", encoded, text},
+		{"none of them", "8bit", "8bit", encoded, encoded},
+	} {
+		m := Parse([]byte("Content-Transfer-Encoding: " + tt.first + "\nContent-Transfer-Encoding: " + tt.second + "\n\n" + tt.body))
+		Walk(m, nil, func(l Leaf) {
+			if got := string(l.decode(nil)); got != tt.want {
+				t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+			}
+		})
 	}
 }

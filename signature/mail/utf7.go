@@ -14,6 +14,8 @@ var charsetAliases = map[string]string{
 	"iso-2022-jp-1": "iso-2022-jp", "iso-2022-jp-2": "iso-2022-jp", "cp50220": "iso-2022-jp", "utf-8mb4": "utf-8",
 	"iso8859_15": "iso-8859-15", "8859-1": "iso-8859-1", "latin-1": "iso-8859-1", "ansi": "windows-1252", "x-ansi": "windows-1252",
 	"x-big5": "big5", "cp950": "big5", "646": "us-ascii", "windows-1252http-equiv": "windows-1252",
+	// Browsers show nothing of these, mail programs what is ASCII of them.
+	"iso-2022-kr": "us-ascii", "csiso2022kr": "us-ascii", "iso-2022-cn": "us-ascii", "iso-2022-cn-ext": "us-ascii", "replacement": "us-ascii",
 }
 
 var isUTF7 = map[string]bool{"utf-7": true, "unicode-1-1-utf-7": true, "x-unicode-2-0-utf-7": true, "unicode-2-0-utf-7": true}

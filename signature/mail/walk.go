@@ -169,6 +169,9 @@ func (w *walker) entity(h mimeHeader, pos int, around surroundings) delimiter {
 
 func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 	raw := w.body[pos:max(pos, d.start)]
+	if h.isDoubtful && isIdentity(h.encoding) && isAllBase64(raw) {
+		h.encoding = "base64"
+	}
 	cut := w.isTruncated && d.level < 0
 	if w.isDeep && isMessage(h) && !cut {
 		if w.wrapped < maxWrapped {
@@ -329,7 +332,7 @@ func isMessage(h mimeHeader) bool {
 }
 
 func isIdentity(encoding string) bool {
-	return encoding != "base64" && encoding != "quoted-printable"
+	return encoding != "base64" && encoding != "quoted-printable" && !isUU[encoding]
 }
 
 // Walk calls visit for the leaf parts of m in order, also of messages inside it. It

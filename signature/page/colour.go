@@ -60,6 +60,21 @@ func colourOf(v []byte) int32 {
 	return unknownColour
 }
 
+// colourOfGradient returns the colour of a gradient whose stops are nearly the same colour.
+func colourOfGradient(stops []byte) int32 {
+	colour := int32(unknownColour)
+	for _, field := range bytes.FieldsFunc(stops, func(r rune) bool { return strings.ContainsRune("(), ", r) }) {
+		switch c := colourOf(field); {
+		case c < 0:
+		case colour >= 0 && !nearlyEqual(c, colour):
+			return unknownColour
+		default:
+			colour = c
+		}
+	}
+	return colour
+}
+
 // rgbOf reads the rest after "rgb" of "rgb(1,2,3)" and "rgba(1 2 3 / 0)".
 func rgbOf(list string) int32 {
 	fields := strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune("a(),/ ", r) })

@@ -61,6 +61,12 @@ func TestVisible2(t *testing.T) {
 		{"no colour", "a<b style='background-color:rgb(0,0,0,1,1);color:black'>b</b>", "ab"},
 		{"no pseudo-class", "<style>b:{display:none} [title]{color:white}</style>a<b>b</b><i title=x>c</i>", "ab"},
 		{"on pictures", "a<b style='background:url(x) black;color:black'>b</b><b style='background-image:url(x);color:white'>c</b>", "abc"},
+		{"computed looks", "a<b style='display:var(--x)'>b</b><b style='visibility:var(--x)'>c</b><b style='opacity:calc(1 - 1)'>d</b><b style='font-size:1e-3px'>e</b><b style='font-size:1e2px'>f</b>", "af"},
+		{"turned", "a<b style='transform:matrix(0,0,0,0,0,0)'>b</b><b style='transform:skewx(90deg)'>c</b><b style='rotate:y 90deg'>d</b><b style='transform:none;rotate:none'>e</b>", "ae"},
+		{"sizes by the direction of writing", "a<p style='max-block-size:0;overflow:hidden'>b</p><p style='inline-size:0;overflow-inline:clip'>c</p><p style='contain:strict;overflow:hidden'>d</p><p style='block-size:0'>e</p>", "a e"},
+		{"far to the left", "a<p style='position:absolute;right:200%'>b</p><p style='position:absolute;inset-inline-end:900px'>c</p><p style='position:fixed;inset-block:-900px'>d</p><p style='position:absolute;left:200px;right:200px'>e</p>", "a e"},
+		{"a gradient of one colour", "<div style='background:linear-gradient(90deg,#eee,#efefef)'>a<b style='color:#eee'>b</b></div><div style='background-image:linear-gradient(#fff,#000)'><b style='color:#fff'>c</b></div>", "a c"},
+		{"letters from right to left", "<style>.r{direction:rtl}</style>a <b style='unicode-bidi:bidi-override;direction:rtl'>dcb</b> <b class=r style='unicode-bidi:isolate-override'>fe</b> <b class=r>gh</b>", "a \u202ebcd\u202c \u202eef\u202c gh"},
 		{"font before a rule", "<style>@font-face{font-family:a;src:url(b)}.x{display:none}</style>a<b class=x>b</b>", "a"},
 		{"blanks in a pseudo-class", "<style>b:nth-child(2n + 1){display:none}</style>a<b>b</b>", "a"},
 	} {
@@ -91,11 +97,41 @@ func TestSelectors(t *testing.T) {
 		{"comments", ".a/* {*/,/**/.x /*b*/{/**/display/*:*/:/**/none/*", "<b class=x>a</b>b", "b"},
 		{"a comment in quotes", ".a{content:'/*'}.x{display:none}.b{content:'*/'}", "<b class=x>a</b>b", "b"},
 		{"escapes", `.x{d\69splay:n\00006f ne}.y{\44 isplay:block;displa\y:none}`, "<b class=x>a</b><b class=y>b</b>c", "c"},
+		{"one of a list in parentheses", ":is(.x,u){display:none} p :where(s, q:hover){display:none}", "<b class=x>a</b><u>b</u><s>c</s><q>d</q>", "d"},
+		{"lists in lists", ":is(:where(:is(b),i),u){display:none}", "<b>a</b><i>b</i><u>c</u>d", "d"},
+		{"conditions in parentheses", "p:has(b) i{display:none} u:not(.x, p > .y){display:none}", "<p>a<b>b</b><i>c</i><u>d</u>", "ab"},
+		{"blanks and signs in brackets", `i[class~="x"],u[title="a > b" i]{display:none}`, "<i class=x>a</i><u title='A > B'>b</u>c", "c"},
+		{"namespaces", "@namespace h url(x);h|i,*|u,*|*.x{display:none}", "<i>a</i><u>b</u><b class=x>c</b>d", "d"},
+		{"rules in rules", "p{color:red;i{display:none}& u{display:none;} s &{display:none} &:hover{display:none}} .x{display:none}", "<p>a<i>b</i><u>c</u></p><b class=x>d</b>", "a"},
+		{"declarations behind a rule in a rule", "p{i{display:none}color:red}.x{display:none}", "<i>a</i><b class=x>b</b>c", "c"},
+		{"media that are not paper", "@media not print{.x{display:none}}@media print{.y{display:none}}", "<b class=x>a</b><b class=y>b</b>", "b"},
+		{"at-rules of other things", "@-moz-document url-prefix(){.x{display:none}}@keyframes .x{from{display:none}}@scope(.o){.y{display:none}}", "<b class=x>a</b><b class=y>b</b>", "a"},
 		{"no escape of what ends", `.x{color:red\3b display:none}`, "<b class=x>a</b>b", "ab"},
 	} {
 		if got := shows("<style>" + tt.sheet + "</style>" + tt.in); got != tt.want {
 			t.Errorf("%s: %q shows %q, want %q", tt.name, tt.in, got, tt.want)
 		}
+	}
+}
+
+// Text that stands in a style sheet or an attribute is the page's, if it shows no other.
+func TestGeneratedText(t *testing.T) {
+	long := strings.Repeat("generated words ", 7)
+	for _, tt := range []struct{ name, in, want string }{
+		{"before elements", `<style>p::before{content:"` + long + `" 'and more'}</style><p></p><a href=x>go</a>`, "go " + long + "and more"},
+		{"a page in a page", `<iframe srcdoc="` + long + `"></iframe>`, long},
+		{"labels of a list", `<select size=2><option label="` + long + `">x<option label=more></select>`, long + " more"},
+		{"beside text", `<style>p::before{content:"` + long + `"}</style><p>a page of its own`, "a page of its own"},
+		{"beside hidden text", `<style>p::before{content:"` + long + `"}</style><p></p><b hidden>hidden words that nobody sees</b>`, long},
+		{"signs of a list", `<style>li::before{content:"-"}</style><li>a`, "a"},
+		{"once, although the page is read twice", `<b class=x>a</b><style>.x{display:none}.y{content:"` + long + `"}</style>`, long},
+	} {
+		if got := shows(tt.in); got != strings.Join(strings.Fields(tt.want), " ") {
+			t.Errorf("%s: %q shows %q, want %q", tt.name, tt.in, got, tt.want)
+		}
+	}
+	if got := len(shows(`<iframe srcdoc="` + strings.Repeat("a ", 100_000) + `"></iframe>`)); got > 64<<10 {
+		t.Errorf("%d bytes of generated text", got)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"github.com/spambloom/spambloom/signature/ascii"
+	"github.com/spambloom/spambloom/signature/skeleton"
 	"github.com/spambloom/spambloom/signature/span"
 	"github.com/spambloom/spambloom/signature/work"
 )
@@ -37,8 +38,11 @@ type Reader struct {
 	rest            int         // where quoted text begins that extends to the end, or -1
 	seen            int         // texts and pictures so far that readers see
 
-	skeleton skeleton
+	skeleton skeleton.Collector
 	labels   []byte // texts that stand for pictures, and on buttons
+
+	// generated is text that stands in style sheets and attributes, and is shown as a page's own.
+	generated []byte
 
 	limits work.Limits
 	Work   *work.Steps
@@ -49,8 +53,15 @@ type Reader struct {
 	isReversed       bool
 }
 
-// maxLabels is the length, in bytes, from which on no further labels are kept.
-const maxLabels = 1000
+const (
+	// maxLabels is the length, in bytes, from which on no further labels are kept.
+	maxLabels = 1000
+	// leastGenerated and maxGenerated bound the generated text of a page, in bytes. Less is too little
+	// to sign.
+	leastGenerated, maxGenerated = 96, 64 << 10
+	// maxGreeting is the length, in bytes, of shown text that says nothing beside generated text.
+	maxGreeting = 12
+)
 
 type element struct {
 	name       atom.Atom
@@ -70,7 +81,7 @@ type Shown struct {
 	References []Reference
 	Hidden     []span.Span // stretches of Text that are plainly hidden
 	Quotes     []span.Span // stretches of Text that mail programs mark as another author's
-	Skeleton   Skeleton
+	Skeleton   skeleton.Skeleton
 	Labels     []byte      // texts that stand for pictures, and on buttons, a line each
 	Limits     work.Limits // that were reached
 }
@@ -79,7 +90,7 @@ type Shown struct {
 // by reading the page once more.
 func (p *Reader) Read(source []byte) Shown {
 	p.start, p.firstRef = len(p.text), len(p.refs)
-	p.limits, p.isLate, p.sheet, p.labels = 0, false, sheet{work: p.Work}, nil
+	p.limits, p.isLate, p.sheet, p.labels, p.generated = 0, false, sheet{work: p.Work}, nil, nil
 	p.Work.Spend(work.PerPage)
 	p.walk(source)
 	if p.isLate && !p.Work.IsOver() {
@@ -87,16 +98,28 @@ func (p *Reader) Read(source []byte) Shown {
 		p.text = p.text[:p.start]
 		p.walk(source)
 	}
+	if len(p.generated) >= leastGenerated && len(bytes.TrimSpace(span.Without(p.hidden, p.text[p.start:]))) <= maxGreeting {
+		p.Work.Spend(p.length() + len(p.generated))
+		p.put(lineEnd, false)
+		p.put(p.generated, false)
+	}
 	return Shown{
 		Text: p.text[p.start:len(p.text):len(p.text)], References: p.refs[p.firstRef:len(p.refs):len(p.refs)],
-		Hidden: p.hidden, Quotes: p.quotes, Skeleton: p.skeleton.skeleton(p.Work),
+		Hidden: p.hidden, Quotes: p.quotes, Skeleton: p.skeleton.Skeleton(p.Work),
 		Labels: p.labels, Limits: p.limits | p.sheet.limits,
+	}
+}
+
+// generate keeps a generated text, in the first pass.
+func (p *Reader) generate(text []byte) {
+	if room := maxGenerated - len(p.generated); !p.sheet.isDone && len(text) > 0 && room > 0 {
+		p.generated = append(append(p.generated, text[:min(len(text), room)]...), '\n')
 	}
 }
 
 func (p *Reader) walk(source []byte) {
 	p.open, p.hidden, p.quotes, p.quote, p.rest, p.refs = p.open[:0], nil, p.quotes[:0], -1, -1, p.refs[:p.firstRef]
-	p.skeleton.restart()
+	p.skeleton.Restart()
 	p.seen = 0
 	m := &p.markup
 	m.begin(source)
@@ -166,6 +189,7 @@ func (p *Reader) showText(m *markup) {
 		if !p.sheet.isDone {
 			rules := len(p.sheet.rules)
 			p.sheet.read(m.text)
+			p.generate(p.sheet.generated)
 			p.isLate = p.isLate || len(p.sheet.rules) > rules && len(bytes.TrimSpace(p.text[p.start:])) > 0
 		}
 	case "script":
@@ -215,7 +239,7 @@ func (p *Reader) box() box {
 // startElement opens an element, unless it has no end.
 func (p *Reader) startElement(m *markup) {
 	name := atom.Lookup(m.name)
-	p.skeleton.add(m.name, m.layout)
+	p.skeleton.Add(m.name, m.layout)
 	t := traitsOf[name]
 	p.endImplied(t)
 	p.style, p.class, p.id, p.isReversed = p.style[:0], p.class[:0], p.id[:0], false
@@ -230,6 +254,7 @@ func (p *Reader) startElement(m *markup) {
 	if len(p.style) > 0 {
 		s.read(cleanStyle(p.style))
 	}
+	p.isReversed = p.isReversed || s.isRightToLeft && s.isOverride
 	b := p.box().inside(&s)
 	isEmpty := t.isVoid || m.isClosed && t.isForeign
 	if t.isUnseen && !isEmpty && (name != atom.Details || !s.isOpen) {
@@ -349,7 +374,9 @@ func (p *Reader) attribute(name atom.Atom, m *markup, a attr, s *style) (quoted 
 		return ascii.ContainsAny(p.id, quotedIDs)
 	case "type", "cite":
 		return name == atom.Blockquote
-	case "alt", "value":
+	case "label", "srcdoc":
+		p.generate(m.value(a))
+	case "alt", "value", "placeholder":
 		if p.sheet.isDone || len(p.labels) > maxLabels {
 			break
 		}

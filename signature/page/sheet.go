@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/spambloom/spambloom/signature/ascii"
@@ -22,11 +23,12 @@ const (
 // name, "[attribute". Its other conditions, on this element and others, are assumed to be
 // met.
 type sheet struct {
-	rules  map[string]*style
-	size   int  // of the sheets read
-	isDone bool // further sheets are not read
-	limits work.Limits
-	work   *work.Steps
+	rules     map[string]*style
+	generated []byte // strings that the latest sheet adds to elements, a line each
+	size      int    // of the sheets read
+	isDone    bool   // further sheets are not read
+	limits    work.Limits
+	work      *work.Steps
 }
 
 // read reads a style sheet. The blocks of at-rules count as though they stood alone,
@@ -38,17 +40,18 @@ func (s *sheet) read(text []byte) {
 	}
 	s.size += len(text)
 	s.work.Spend(len(text) / 2)
+	s.generated = s.generated[:0]
 	text = cleanStyle(bytes.ToLower(text))
 	for !s.work.IsOver() {
 		text = bytes.TrimLeft(text, " \t\r\n\f;}")
-		end := bytes.IndexAny(text, "{;")
+		end := bytes.IndexAny(text, "{;}")
 		if end < 0 {
 			return
 		}
 		head := bytes.TrimSpace(text[:end])
 		isAtRule := bytes.HasPrefix(head, []byte("@"))
 		switch {
-		case text[end] == ';' && isAtRule:
+		case text[end] == '}', text[end] == ';' && isAtRule:
 			text = text[end:]
 			continue
 		case isAtRule && isForWindow(head):
@@ -62,19 +65,35 @@ func (s *sheet) read(text []byte) {
 		if open < 0 {
 			return
 		}
-		body, rest, _ := bytes.Cut(text[open+1:], []byte("}"))
+		body, rest := cutBlock(text[open+1:])
 		s.addRule(text[:open], body)
 		text = rest
 	}
+}
+
+// cutBlock returns the declarations with which a block begins, and what follows them: all
+// behind the block, or the first rule inside it (CSS Nesting), which counts like one outside.
+func cutBlock(text []byte) (declarations, rest []byte) {
+	end := bytes.IndexAny(text, "{}")
+	if end < 0 {
+		return text, nil
+	}
+	if text[end] == '}' {
+		return text[:end], text[end+1:]
+	}
+	end = bytes.LastIndexByte(text[:end], ';') + 1
+	return text[:end], text[end:]
 }
 
 // isForWindow reports whether the block of an at-rule may apply in a window of 1,000
 // pixels.
 func isForWindow(head []byte) bool {
 	if !bytes.HasPrefix(head, []byte("@media")) {
-		return !bytes.HasPrefix(head, []byte("@font-face"))
+		name, _, _ := bytes.Cut(head, []byte(" "))
+		name, _, _ = bytes.Cut(name, []byte("("))
+		return groupingRules[string(name)]
 	}
-	if bytes.Contains(head, []byte("print")) {
+	if bytes.Contains(head, []byte("print")) && !bytes.Contains(head, []byte("not")) {
 		return false
 	}
 	_, most, isNarrow := bytes.Cut(head, []byte("max-"))
@@ -85,6 +104,9 @@ func isForWindow(head []byte) bool {
 	n, _, ok := measure(string(bytes.TrimSpace(most[:min(len(most), 16)])))
 	return ok && n >= 1000
 }
+
+// groupingRules are the at-rules whose block is of rules that may apply.
+var groupingRules = map[string]bool{"@supports": true, "@layer": true, "@container": true, "@scope": true}
 
 // blockEnd returns where the first block of text ends.
 func blockEnd(text []byte) int {
@@ -105,14 +127,26 @@ func (s *sheet) addRule(selectors, body []byte) {
 	s.work.Spend(work.PerTag + len(selectors)/2 + 2*len(body))
 	var declared style
 	declared.read(body)
+	s.generate(body)
 	if !declared.isSignificant {
 		return
 	}
-	for len(selectors) > 0 {
+	s.addSelectors(selectors, &declared)
+}
+
+// addSelectors adds what is declared for a list of selectors. A list in parentheses of which
+// one must match counts like one outside.
+func (s *sheet) addSelectors(list []byte, declared *style) {
+	for len(list) > 0 && !s.work.IsOver() {
 		var one []byte
-		one, selectors, _ = bytes.Cut(selectors, []byte(","))
+		one, list = cutSelector(list)
 		s.work.Spend(work.PerSelector + len(one))
-		key := keyOfSelector(bytes.TrimSpace(one))
+		one = subject(bytes.TrimSpace(one))
+		if name, inside, ok := bytes.Cut(one, []byte("(")); ok && anyOf[string(name)] {
+			s.addSelectors(bytes.TrimSuffix(inside, []byte(")")), declared)
+			continue
+		}
+		key := keyOfSelector(one)
 		if len(key) == 0 {
 			continue
 		}
@@ -128,17 +162,67 @@ func (s *sheet) addRule(selectors, body []byte) {
 			known = new(style)
 			s.rules[string(key)] = known
 		}
-		known.add(&declared)
+		known.add(declared)
 	}
 }
 
-// keyOfSelector returns the condition on the selected element by which a rule is stored;
+// generate keeps the strings of content, which a program shows before or after elements.
+func (s *sheet) generate(body []byte) {
+	_, value, ok := bytes.Cut(body, []byte("content:"))
+	if !ok || len(s.generated) > maxGenerated {
+		return
+	}
+	for value = bytes.TrimSpace(value); len(value) > 0 && (value[0] == '"' || value[0] == '\''); {
+		text, rest, _ := bytes.Cut(value[1:], value[:1])
+		s.generated = append(append(s.generated, text...), '\n')
+		value = bytes.TrimSpace(rest)
+	}
+}
+
+// cutSelector cuts a list of selectors at its first comma outside parentheses.
+func cutSelector(list []byte) (one, rest []byte) {
+	depth := 0
+	for i, c := range list {
+		switch {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == ',' && depth <= 0:
+			return list[:i], list[i+1:]
+		}
+	}
+	return list, nil
+}
+
+// subject returns the part of a selector that is about the selected element itself: that
+// behind its last combinator outside parentheses and brackets.
+func subject(selector []byte) []byte {
+	depth := 0
+	for i, c := range slices.Backward(selector) {
+		switch c {
+		case ')', ']':
+			depth++
+		case '(', '[':
+			depth--
+		case ' ', '\t', '\r', '\n', '\f', '>', '+', '~':
+			if depth == 0 {
+				return selector[i+1:]
+			}
+		}
+	}
+	return selector
+}
+
+// keyOfSelector returns the condition by which a rule is stored, of the subject of its selector;
 // nothing if that is a state that an element may not have, or a piece of one.
 func keyOfSelector(selector []byte) []byte {
 	if i := bytes.IndexByte(selector, '('); i >= 0 {
 		selector = selector[:i]
 	}
-	selector = selector[bytes.LastIndexAny(selector, " \t\r\n\f>+~")+1:]
+	if i := bytes.IndexAny(selector, "|["); i >= 0 && selector[i] == '|' { // a namespace
+		selector = selector[i+1:]
+	}
 	key, pseudo, isPseudo := bytes.Cut(selector, []byte(":"))
 	if isPseudo && (len(pseudo) == 0 || bytes.Contains(pseudo, []byte(":")) || notAlways[string(pseudo)]) {
 		return nil
@@ -160,6 +244,9 @@ func keyOfSelector(selector []byte) []byte {
 	}
 	return base
 }
+
+// anyOf are the pseudo-classes with a list of selectors one of which must match.
+var anyOf = map[string]bool{":is": true, ":where": true, ":matches": true, ":-webkit-any": true, ":-moz-any": true}
 
 // notAlways are states and pieces of elements.
 var notAlways = map[string]bool{"hover": true, "active": true, "focus": true, "visited": true, "target": true, "checked": true,

@@ -34,6 +34,8 @@ type style struct {
 	isClipped, isSmall bool // text beyond it is not shown; it has no width or height
 	isPlaced, isAway   bool // it has a position of its own; that is outside the window
 	isOpen             bool // of the element details
+	isRightToLeft      bool // direction:rtl
+	isOverride         bool // its letters are written in that direction, whatever they are
 	breaks             breaking
 	isSignificant      bool // something above is set
 }
@@ -72,6 +74,7 @@ func (s *style) add(other *style) {
 	}
 	s.isGone, s.isClipped, s.isSmall = s.isGone || other.isGone, s.isClipped || other.isClipped, s.isSmall || other.isSmall
 	s.isPlaced, s.isAway = s.isPlaced || other.isPlaced, s.isAway || other.isAway
+	s.isRightToLeft, s.isOverride = s.isRightToLeft || other.isRightToLeft, s.isOverride || other.isOverride
 }
 
 // inside returns the box of an element of style s in b.
@@ -116,7 +119,7 @@ func (s *style) declare(name, value []byte) {
 	case "display":
 		s.display(v)
 	case "visibility":
-		s.setLook(invisible, v == "hidden" || v == "collapse")
+		s.setLook(invisible, v == "hidden" || v == "collapse" || isComputed(v))
 	case "font-size":
 		s.fontSize(v)
 	case "font": // the size is the first measure
@@ -135,33 +138,46 @@ func (s *style) declare(name, value []byte) {
 		s.background(value)
 	case "opacity":
 		n, unit, ok := measure(v)
-		s.hide(ok && (n <= 0.05 || unit == "%" && n <= 5))
-	case "overflow", "overflow-x", "overflow-y":
+		s.hide(ok && (n <= 0.05 || unit == "%" && n <= 5) || isComputed(v))
+	case "overflow", "overflow-x", "overflow-y", "overflow-block", "overflow-inline":
 		s.isClipped, s.isSignificant = s.isClipped || v != "visible", true
-	case "height", "max-height", "width", "max-width":
+	case "height", "max-height", "width", "max-width", "block-size", "max-block-size", "inline-size", "max-inline-size":
 		if n, unit, ok := measure(v); ok && (n <= 0 || n <= 2 && (unit == "px" || unit == "")) {
 			s.isSmall, s.isSignificant = true, true
 		}
-	case "text-indent", "margin-left", "margin-top", "margin-right", "margin":
+	case "contain":
+		s.isSmall, s.isSignificant = s.isSmall || strings.Contains(v, "size") || v == "strict", true
+	case "text-indent", "margin-left", "margin-top", "margin-right", "margin", "margin-inline", "margin-inline-start", "margin-block", "margin-block-start":
 		s.hide(isFar(v))
-	case "left", "top", "right", "bottom", "inset":
+	case "left", "top", "bottom", "inset", "inset-inline", "inset-inline-start", "inset-block", "inset-block-start":
 		s.isAway, s.isSignificant = s.isAway || isFar(v), true
+	case "right", "inset-inline-end": // to the left by as much
+		s.isAway, s.isSignificant = s.isAway || isFar(v) || isFar("-"+v), true
 	case "position":
 		s.isPlaced, s.isSignificant = s.isPlaced || v != "static", true
 	case "clip":
 		s.hide(strings.HasPrefix(v, "rect("))
 	case "clip-path", "mask", "mask-image", "-webkit-mask", "-webkit-mask-image":
 		s.hide(v != "none" && v != "")
-	case "transform", "translate", "scale":
-		s.hide(strings.Contains(v, "scale") || strings.Contains(v, "translate") || strings.Contains(v, "rotate") || string(name) != "transform" && v != "none")
+	case "transform":
+		s.hide(strings.Contains(v, "("))
+	case "translate", "scale", "rotate":
+		s.hide(v != "none")
 	case "filter":
 		s.hide(strings.Contains(v, "opacity"))
 	case "content-visibility":
 		s.hide(v == "hidden")
 	case "mso-hide":
 		s.hide(v == "all")
+	case "direction":
+		s.isRightToLeft, s.isSignificant = v == "rtl", true
+	case "unicode-bidi":
+		s.isOverride, s.isSignificant = strings.HasSuffix(v, "override"), true
 	}
 }
+
+// isComputed reports whether a value is known only to a program that computes it.
+func isComputed(v string) bool { return strings.Contains(v, "(") }
 
 // hide records that a declaration hides an element. Others do not show it again.
 func (s *style) hide(hides bool) {
@@ -173,7 +189,7 @@ func (s *style) hide(hides bool) {
 func (s *style) display(v string) {
 	s.isSignificant = true
 	switch {
-	case v == "none":
+	case v == "none", isComputed(v):
 		s.isGone = true
 	case strings.HasPrefix(v, "inline"), v == "contents":
 		s.breaks = inLine
@@ -184,6 +200,9 @@ func (s *style) display(v string) {
 
 func (s *style) background(v []byte) {
 	c := colourOf(v)
+	if _, stops, ok := bytes.Cut(v, []byte("gradient(")); ok {
+		c = colourOfGradient(stops)
+	}
 	for field := range bytes.FieldsSeq(v) {
 		if c == unknownColour && !bytes.Contains(v, []byte("(")) {
 			c = colourOf(field)
@@ -200,7 +219,7 @@ func (s *style) fontSize(v string) {
 	n, unit, ok := measure(v)
 	switch {
 	case !ok:
-		if strings.Contains(v, "(") {
+		if isComputed(v) {
 			s.setLook(tiny, true)
 		} else if v != "inherit" && v != "smaller" && v != "larger" {
 			s.setLook(tiny, false)
@@ -216,11 +235,16 @@ func (s *style) fontSize(v string) {
 	}
 }
 
-// measure splits a CSS measure into number and unit.
+// measure splits a CSS measure into number and unit. The number may have an exponent.
 func measure(v string) (number float64, unit string, ok bool) {
 	end := strings.IndexFunc(v, func(r rune) bool { return (r < '0' || r > '9') && r != '.' && r != '+' && r != '-' })
 	if end < 0 {
 		end = len(v)
+	}
+	if exponent, ok := strings.CutPrefix(v[end:], "e"); ok {
+		if n := len(exponent) - len(strings.TrimLeft(exponent, "+-0123456789")); n > 0 {
+			end += 1 + n
+		}
 	}
 	number, err := strconv.ParseFloat(v[:end], 64)
 	return number, strings.TrimSpace(v[end:]), err == nil
@@ -239,7 +263,7 @@ func isFar(v string) bool {
 		case "em", "rem", "ch", "ex", "vw", "vh", "vmin", "vmax", "%", "in", "cm", "pc":
 			n *= 10
 		}
-		if ok && (n <= -farOutside || n >= 10*farOutside) || !ok && strings.Contains(field, "(") {
+		if ok && (n <= -farOutside || n >= 10*farOutside) || !ok && isComputed(field) {
 			return true
 		}
 	}

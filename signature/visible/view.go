@@ -5,6 +5,7 @@ import (
 
 	"github.com/spambloom/spambloom/signature/mail"
 	"github.com/spambloom/spambloom/signature/page"
+	"github.com/spambloom/spambloom/signature/skeleton"
 	"github.com/spambloom/spambloom/signature/span"
 	"github.com/spambloom/spambloom/signature/work"
 )
@@ -17,7 +18,7 @@ type View struct {
 	All        Reading     // with hidden text
 	Hidden     []span.Span // the hidden stretches of All
 	References []page.Reference
-	Skeleton   page.Skeleton
+	Skeleton   skeleton.Skeleton
 	Labels     []byte // of pictures and buttons
 	IsPage     bool
 }

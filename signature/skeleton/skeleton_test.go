@@ -1,4 +1,4 @@
-package page
+package skeleton
 
 import (
 	"math"
@@ -14,7 +14,7 @@ func TestOutlines(t *testing.T) {
 	for _, shared := range []int{40, 36, 30, 20, 10} {
 		one, both := 0, 0
 		for range pages {
-			var a, b skeleton
+			var a, b Collector
 			for i := range runs {
 				run := r.Uint64()
 				a.addRun(run)
@@ -41,7 +41,7 @@ func TestOutlines(t *testing.T) {
 			t.Errorf("share %.2f: the same %.3f, both %.3f, want %.3f, %.3f", share, each, together, share*share, math.Pow(share, 4))
 		}
 	}
-	var few skeleton
+	var few Collector
 	for i := range uint64(maxKinds - 1) {
 		few.addRun(i + 1)
 	}

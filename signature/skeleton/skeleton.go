@@ -1,4 +1,9 @@
-package page
+// Package skeleton makes the structure of an HTML page: its tags in order, without its content. It
+// owns what of a tag counts. What a page shows is read by package page, and which structures are
+// signed is decided by package signature.
+//
+//	Restart -> Add for each start tag -> Skeleton
+package skeleton
 
 import (
 	"strings"
@@ -34,8 +39,8 @@ type Skeleton struct {
 	Outlines [Outlines]uint64
 }
 
-// skeleton collects the tags of the page that is read.
-type skeleton struct {
+// Collector collects the tags of a page. It is used by one goroutine at a time.
+type Collector struct {
 	bones []uint64 // of the coarse one
 	fine  uint64
 	tags  int
@@ -46,14 +51,14 @@ type skeleton struct {
 	least [Outlines][2]uint64
 }
 
-// restart empties s for another page. It keeps its buffer, unless that is too large.
-func (s *skeleton) restart() { *s = skeleton{bones: s.bones[:0], fine: fnvOffset} }
+// Restart empties s for another page. It keeps its buffer, unless that is too large.
+func (s *Collector) Restart() { *s = Collector{bones: s.bones[:0], fine: fnvOffset} }
 
 // FNV-1a of 64 bits.
 const fnvOffset, fnvPrime = 14695981039346656037, 1099511628211
 
-// add adds a tag with the set of its attributes.
-func (s *skeleton) add(name []byte, attributes uint32) {
+// Add adds a start tag with the set of its attributes.
+func (s *Collector) Add(name []byte, attributes uint32) {
 	h := uint64(fnvOffset)
 	for _, c := range name {
 		h = (h ^ uint64(c)) * fnvPrime
@@ -75,7 +80,7 @@ func (s *skeleton) add(name []byte, attributes uint32) {
 
 // addRun adds a run of three tags to the outlines. Each keeps the two different runs with the
 // smallest hashes.
-func (s *skeleton) addRun(run uint64) {
+func (s *Collector) addRun(run uint64) {
 	addKind(&s.runs, run)
 	for i := range s.least {
 		h, l := digest.Mix(run+uint64(i)), &s.least[i]
@@ -89,7 +94,7 @@ func (s *skeleton) addRun(run uint64) {
 }
 
 // outlines returns the outlines of the page.
-func (s *skeleton) outlines() (o [Outlines]uint64) {
+func (s *Collector) outlines() (o [Outlines]uint64) {
 	if count(&s.runs) < maxKinds {
 		return o
 	}
@@ -127,8 +132,8 @@ func withoutRow(bones []uint64) []uint64 {
 	return bones
 }
 
-// skeleton returns what was collected.
-func (s *skeleton) skeleton(w *work.Steps) Skeleton {
+// Skeleton returns what was collected. Its cost is a step for each element of the coarse form.
+func (s *Collector) Skeleton(w *work.Steps) Skeleton {
 	w.Spend(len(s.bones))
 	coarse, kinds := uint64(fnvOffset), [maxKinds]uint64{}
 	for _, b := range s.bones {
