@@ -29,7 +29,7 @@ func ToUTF8(text []byte, name string, isHTML bool) []byte {
 	if known := charsetAliases[name]; known != "" {
 		name = known
 	}
-	if ascii.Is(text) && (name == "" || hasAnyPrefix(name, asciiSupersets)) {
+	if ascii.Is(text) && (name == "" || hasAnyPrefix(name, asciiSupersets) || isWide(name) && bytes.IndexByte(text, 0) < 0) {
 		return text
 	}
 	switch name {
@@ -44,6 +44,12 @@ func ToUTF8(text []byte, name string, isHTML bool) []byte {
 		}
 	}
 	return guessUTF8(text, isHTML)
+}
+
+// isWide reports whether each ASCII character has a zero byte in a charset, so that text without
+// one is in another charset, as programs show it.
+func isWide(name string) bool {
+	return strings.HasPrefix(name, "utf-16") || strings.HasPrefix(name, "utf-32")
 }
 
 func guessUTF8(text []byte, isHTML bool) []byte {

@@ -42,6 +42,8 @@ func TestCharsetsVersion2(t *testing.T) {
 		{"ks_c_5601", "\xb0\xa1", "가"},
 		{"iso-2022-kr", "words", "words"},
 		{"replacement", "words", "words"},
+		{"utf-16", "words here", "words here"},
+		{"utf-16le", "w\x00o\x00", "wo"},
 		{"cp-1251", "\xf0\xf3", "ру"},
 		{"iso-8859-1", "caf\xc3\xa9", "cafÃ©"}, // as mail programs show it
 	} {
