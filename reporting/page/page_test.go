@@ -196,6 +196,13 @@ func TestSignIn(t *testing.T) {
 	site := pagetest.New(t)
 	link := site.Link("root", pagetest.Root)
 	v := newVisit(t, site)
+	before := httptest.NewRequest("GET", link, nil)
+	before.Header.Set("Sec-Purpose", "prefetch;prerender")
+	for _, r := range []*http.Request{httptest.NewRequest("HEAD", link, nil), before} { // of programs that look at links
+		if w := v.do(r); w.Code != http.StatusNoContent || len(w.Result().Cookies()) != 0 {
+			t.Errorf("%s %v: %d, cookies %v", r.Method, r.Header, w.Code, w.Result().Cookies())
+		}
+	}
 	w := v.get(link)
 	c := w.Result().Cookies()[0]
 	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Secure || len(c.Value) < 20 {

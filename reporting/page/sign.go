@@ -89,6 +89,10 @@ func (a remoteAddr) String() string { return string(a) }
 // enter signs in the user of a link. The link is used up, so the browser's history and a
 // copied address are of no use to anybody.
 func (p *Page) enter(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodHead || strings.HasPrefix(r.Header.Get("Sec-Purpose"), "prefetch") {
+		w.WriteHeader(http.StatusNoContent) // a program looked, not the user: the link stays good
+		return
+	}
 	cookie, ok := p.Sessions.enter(r.URL.Query().Get("key"), r)
 	if !ok {
 		p.fail(w, r, http.StatusForbidden, "This link was used before, or is older than five minutes. Run `spambloom web` again")
