@@ -27,6 +27,7 @@ func (q *Query) isDoubted() bool {
 // them are nearly all. Variations of an image keep 15 to 20 of its keys.
 const (
 	textKeys, nearlyText        = 20, 18
+	nearlyFewest                = 11 // of the 12 keys that the shortest text has
 	imageKeys, nearlyImage      = 20, 15
 	runKeys, nearlyRuns         = 16, 12
 	contentKeys, nearlyContents = 12, 9
@@ -43,7 +44,7 @@ func NearlyAll(kind signature.Kind, g signature.Group) int {
 	}
 	switch {
 	case kind == signature.KindSketch:
-		return of(textKeys, nearlyText)
+		return max(of(textKeys, nearlyText), nearlyFewest)
 	case kind == signature.KindImage:
 		return of(imageKeys, nearlyImage)
 	case !hasWords(g):

@@ -18,6 +18,7 @@ func TestNearlyAll(t *testing.T) {
 	}{
 		{"a text", signature.KindSketch, 50, 8, "", 18},
 		{"a short text", signature.KindSketch, 12, 8, "", 11},
+		{"a part of a long text of which the message has few keys", signature.KindSketch, 8, 8, "", 11},
 		{"an image", signature.KindImage, 20, 11, "", 15},
 		{"runs of words of a page", signature.KindShape, 24, 3, signature.ByWords, 12},
 		{"words of a page", signature.KindShape, 64, 6, signature.ByWords, 9},
