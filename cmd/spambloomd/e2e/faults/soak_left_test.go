@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/judged"
 )
 
 // processState is the state in which a process could leak resources.
@@ -74,6 +76,9 @@ func (r *soakRun) quiet() (most processState) {
 	if err := r.reporter(nil).turn(r.t.Context()); err != nil {
 		r.t.Fatal(err)
 	}
+	if testenv.Soak() {
+		r.fillRemembered()
+	}
 	r.hangUp(r.random(soakConns + 2))
 	testenv.Eventually(r.t, "the reload is logged", func() bool { return r.log.reloaded() == r.hups })
 	for range 10 {
@@ -84,6 +89,31 @@ func (r *soakRun) quiet() (most processState) {
 	}
 	most.heap = r.settledHeap()
 	return most
+}
+
+// fillRemembered sends as many messages as the daemon remembers, so that later ones take the place
+// of these. Each takes at least 512 bytes of judged.MaxMemory there.
+func (r *soakRun) fillRemembered() {
+	const clients = 8
+	var all sync.WaitGroup
+	for i := range clients {
+		c := r.client(soakConns+3+i, nil)
+		c.mayBeLocal, c.host = false, "192.0.2.250"
+		all.Go(func() {
+			conn, err := dialSoak(c.network, c.address, soakOffers[0])
+			if err == nil {
+				defer conn.Close()
+				_, err = conn.play(soakGreeting(c.host), func() {})
+			}
+			for i := 0; i < judged.MaxMemory/512/clients && err == nil; i++ {
+				err = c.whole(conn)
+			}
+			if err != nil {
+				r.t.Error(err)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // settledHeap returns the size of Go's heap at rest, in bytes. Aborted messages create the

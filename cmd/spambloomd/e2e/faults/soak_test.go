@@ -34,7 +34,7 @@ var plainSoak = testenv.Soak() || harness.Figures
 //
 // The limits of growth during a soak: Go's heap grows while more messages are in flight at
 // a time than ever before. After all have ended, as much of it is in use as at the
-// beginning. The limit is 3 MiB, which is 30 bytes a message in the long form and 800 in
+// beginning, when the daemon remembers as many judged messages as it ever does. The limit is 3 MiB, which is 30 bytes a message in the long form and 800 in
 // the short one. Filters are outside that heap, and use a page once the first bit is set
 // there, up to spambloom_db_memory_bytes. The ledger is a mapped file: its pages, 3 kB a
 // report, are the kernel's cache. The race detector records all memory that was ever in
