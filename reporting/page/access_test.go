@@ -227,3 +227,20 @@ func TestKeyboard(t *testing.T) {
 		}
 	}
 }
+
+// Programs look at links, and browsers fetch pages before their users ask for them. A link of the
+// command signs its user in afterwards.
+func TestLinkStaysGood(t *testing.T) {
+	site := pagetest.New(t)
+	v, link := newVisit(t, site), site.Link("root", pagetest.Root)
+	for method, purpose := range map[string]string{"HEAD": "", "GET": "prefetch;prerender"} {
+		r := httptest.NewRequest(method, link, nil)
+		r.Header.Set("Sec-Purpose", purpose)
+		if w := v.do(r); w.Code != http.StatusNoContent || len(w.Result().Cookies()) != 0 {
+			t.Errorf("%s: %d, cookies %v", method, w.Code, w.Result().Cookies())
+		}
+	}
+	if w := v.get(link); w.Code != http.StatusOK || len(w.Result().Cookies()) != 1 {
+		t.Errorf("the user's request: %d", w.Code)
+	}
+}

@@ -196,13 +196,6 @@ func TestSignIn(t *testing.T) {
 	site := pagetest.New(t)
 	link := site.Link("root", pagetest.Root)
 	v := newVisit(t, site)
-	for method, purpose := range map[string]string{"HEAD": "", "GET": "prefetch;prerender"} { // programs look at links
-		r := httptest.NewRequest(method, link, nil)
-		r.Header.Set("Sec-Purpose", purpose)
-		if w := v.do(r); w.Code != http.StatusNoContent || len(w.Result().Cookies()) != 0 {
-			t.Errorf("%s: %d, cookies %v", method, w.Code, w.Result().Cookies())
-		}
-	}
 	w := v.get(link)
 	c := w.Result().Cookies()[0]
 	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Secure || len(c.Value) < 20 {
