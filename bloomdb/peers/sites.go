@@ -13,7 +13,7 @@ import (
 )
 
 // MaxMuted is the largest number of muted sites.
-const MaxMuted = maxOrigins
+const MaxMuted = 4096
 
 // Begin sets the muted sites of the identity. It must be called before any file of another site is
 // read.
