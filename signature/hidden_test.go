@@ -63,6 +63,14 @@ var tricks = []struct{ name, head, begin, end, hide, unhide string }{
 	{name: "a scope", head: "<style>@scope{b{display:none}}</style>", hide: "<b>", unhide: "</b>"},
 	{name: "an escape", head: `<style>.\31 a{display:none}</style>`, hide: "<b class=1a>", unhide: "</b>"},
 	{name: "a structural pseudo-class", head: "<style>b:not(i),p>b:nth-child(n){display:none}</style>", hide: "<b>", unhide: "</b>"},
+	{name: "one of a list in parentheses", head: "<style>:is(i,b){display:none}</style>", hide: "<b>", unhide: "</b>"},
+	{name: "what contains something", head: "<style>p:has(b) b{display:none}</style>", hide: "<b>", unhide: "</b>"},
+	{name: "a rule in a rule", head: "<style>p{& b{display:none}}</style>", hide: "<b>", unhide: "</b>"},
+	{name: "a namespace", head: "<style>*|b{display:none}</style>", hide: "<b>", unhide: "</b>"},
+	{name: "a property of its own", head: "<style>:root{--x:none}b{display:var(--x)}</style>", hide: "<b>", unhide: "</b>"},
+	{name: "turned by a transformation", hide: "<b style='display:inline-block;transform:skewX(90deg)'>", unhide: "</b>"},
+	{name: "no size in the direction of lines", hide: "<b style='display:inline-block;max-inline-size:0;max-block-size:0;overflow:hidden'>", unhide: "</b>"},
+	{name: "beyond the right edge's left", hide: "<b style='position:absolute;right:200%'>", unhide: "</b>"},
 	{name: "support for what there is not", head: "<style>@supports not (a:b){b{display:none}}</style>", hide: "<b>", unhide: "</b>"},
 }
 
@@ -151,8 +159,9 @@ func TestHiddenFraming(t *testing.T) {
 		_, page, _ := strings.Cut(victim, "\n\n")
 		for _, shown := range []string{"<img src=cid:a>", "<p>Buy now!</p>", phish + "</p>", "<p>" + offer + "</p>"} {
 			for _, hide := range []string{"<div style='display:none'>%s</div>", "<div hidden>%s</div>", "<canvas>%s</canvas>", "<div style='font-size:0'>%s</div>",
-				"<style>#x{display:none}</style><div id=x>%s</div>", "<div style='color:#fff'>%s</div>", "<object>%s</object>"} {
-				spam := signature.Compute(signature.Parse([]byte("Content-Type: text/html\n\n" + shown + fmt.Sprintf(hide, page))))
+				"<style>#x{display:none}</style><div id=x>%s</div>", "<div style='color:#fff'>%s</div>", "<object>%s</object>",
+				"<iframe srcdoc='%s'></iframe>", "<style>#x::before{content:'%s'}</style>", "<select hidden><option label='%s'></select>"} {
+				spam := signature.Compute(signature.Parse([]byte("Content-Type: text/html\n\n" + shown + fmt.Sprintf(hide, strings.ReplaceAll(page, "'", "")))))
 				if spam.Limits != 0 || len(spam.Sketches) == 0 {
 					t.Fatalf("%.30q hides %.40q: sketches %d, limits %v", shown, hide, len(spam.Sketches), spam.Limits.Names())
 				}

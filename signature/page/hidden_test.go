@@ -114,23 +114,30 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// Text that stands in a style sheet or an attribute is the page's, if it shows no other.
+// Text that stands in a style sheet or an attribute is hidden text of the page, if it shows no other:
+// a program may show it, or nothing of it.
 func TestGeneratedText(t *testing.T) {
 	long := strings.Repeat("generated words ", 7)
-	for _, tt := range []struct{ name, in, want string }{
-		{"before elements", `<style>p::before{content:"` + long + `" 'and more'}</style><p></p><a href=x>go</a>`, "go " + long + "and more"},
-		{"a page in a page", `<iframe srcdoc="` + long + `"></iframe>`, long},
-		{"labels of a list", `<select size=2><option label="` + long + `">x<option label=more></select>`, long + " more"},
-		{"beside text", `<style>p::before{content:"` + long + `"}</style><p>a page of its own`, "a page of its own"},
-		{"beside hidden text", `<style>p::before{content:"` + long + `"}</style><p></p><b hidden>hidden words that nobody sees</b>`, long},
-		{"signs of a list", `<style>li::before{content:"-"}</style><li>a`, "a"},
-		{"once, although the page is read twice", `<b class=x>a</b><style>.x{display:none}.y{content:"` + long + `"}</style>`, long},
+	for _, tt := range []struct{ name, in, shown, hidden string }{
+		{"before elements", `<style>p::before{content:"` + long + `" 'and more'}</style><p></p><a href=x>go</a>`, "go", long + "and more"},
+		{"a page in a page", `<iframe srcdoc="` + long + `"></iframe>`, "", long},
+		{"labels of a list", `<select size=2><option label="` + long + `">x<option label=more></select>`, "", "x" + long + " more"},
+		{"beside text", `<style>p::before{content:"` + long + `"}</style><p>a page of its own`, "a page of its own", ""},
+		{"beside hidden text", `<style>p::before{content:"` + long + `"}</style><p></p><b hidden>hidden words that nobody sees</b>`, "", "hidden words that nobody sees " + long},
+		{"signs of a list", `<style>li::before{content:"-"}</style><li>a`, "a", ""},
+		{"once, although the page is read twice", `<b class=x>a</b><style>.x{display:none}.y{content:"` + long + `"}</style>`, "", "a " + long},
 	} {
-		if got := shows(tt.in); got != strings.Join(strings.Fields(tt.want), " ") {
-			t.Errorf("%s: %q shows %q, want %q", tt.name, tt.in, got, tt.want)
+		if got := shows(tt.in); got != tt.shown {
+			t.Errorf("%s: %q shows %q, want %q", tt.name, tt.in, got, tt.shown)
+		}
+		var r page.Reader
+		all := strings.Join(strings.Fields(string(r.Read([]byte(tt.in)).Text)), "")
+		if want := strings.Join(strings.Fields(tt.hidden), ""); !strings.HasSuffix(all, want) || len(all) != len(want)+len(strings.Join(strings.Fields(tt.shown), "")) {
+			t.Errorf("%s: all of %q is %q, want %q behind %q", tt.name, tt.in, all, want, tt.shown)
 		}
 	}
-	if got := len(shows(`<iframe srcdoc="` + strings.Repeat("a ", 100_000) + `"></iframe>`)); got > 64<<10 {
+	var r page.Reader
+	if got := len(r.Read([]byte(`<iframe srcdoc="` + strings.Repeat("a ", 100_000) + `"></iframe>`)).Text); got > 64<<10+len("\n\n\n\n") {
 		t.Errorf("%d bytes of generated text", got)
 	}
 }

@@ -41,7 +41,7 @@ type Reader struct {
 	skeleton skeleton.Collector
 	labels   []byte // texts that stand for pictures, and on buttons
 
-	// generated is text that stands in style sheets and attributes, and is shown as a page's own.
+	// generated is text that stands in style sheets and attributes. Some programs show it.
 	generated []byte
 
 	limits work.Limits
@@ -100,8 +100,8 @@ func (p *Reader) Read(source []byte) Shown {
 	}
 	if len(p.generated) >= leastGenerated && len(bytes.TrimSpace(span.Without(p.hidden, p.text[p.start:]))) <= maxGreeting {
 		p.Work.Spend(p.length() + len(p.generated))
-		p.put(lineEnd, false)
-		p.put(p.generated, false)
+		p.put(lineEnd, true)
+		p.put(p.generated, true) // perhaps nothing shows it, and it is another author's
 	}
 	return Shown{
 		Text: p.text[p.start:len(p.text):len(p.text)], References: p.refs[p.firstRef:len(p.refs):len(p.refs)],
