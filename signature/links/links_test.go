@@ -171,7 +171,7 @@ func TestLinksOfParts(t *testing.T) {
 	parts := "--b\nContent-Type: %s\n\nhttp://example.com/\n\n--b\nContent-Type: text/html\n\n<a href=http://example.net>x</a>\n\n--b--\n"
 	for _, c := range []struct{ head, want string }{
 		{"Content-Type: multipart/alternative; boundary=b\n\n" + fmt.Sprintf(parts, "text/plain"), "example.net example.com"},
-		{"Content-Type: multipart/mixed; boundary=b\n\n" + fmt.Sprintf(parts, "text/plain; charset=utf-16le"), "example.net"},
+		{"Content-Type: multipart/mixed; boundary=b\n\n" + fmt.Sprintf(parts, "text/plain; charset=utf-16le"), "example.com example.net"},
 		{"Content-Type: multipart/report; boundary=b\n\n" + fmt.Sprintf(parts, "text/plain"), "example.com example.net"},
 		{"Content-Type: multipart/report; boundary=b\n\n" + fmt.Sprintf(parts, "message/delivery-status"), ""},
 		{"Content-Transfer-Encoding: quoted-printable\n\nhttp://exa=\nmple=2Ecom/", "example.com"},
