@@ -75,7 +75,10 @@ func TestMatchProbabilityAgreesWithSimulation(t *testing.T) {
 	}
 }
 
+// Each anchor of a short text is of its level by a chance of one half, so that one in 8,192 texts of
+// 14 words has none, and is recognised by its exact signature only.
 func TestTextAroundDoesNotMatter(t *testing.T) {
+	const manyWords = 60 // without an anchor by a chance of 1e-18
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		n := rapid.IntRange(fewestKeys+2, 2000).Draw(t, "words")
@@ -83,7 +86,11 @@ func TestTextAroundDoesNotMatter(t *testing.T) {
 		before := rapid.IntRange(0, 3*n).Draw(t, "before")
 		after := rapid.IntRange(0, 3*n).Draw(t, "after")
 		padded := slices.Concat(sketchtest.RandomWords(rng, before), original, sketchtest.RandomWords(rng, after))
-		if !original.Matches(padded, sketchtest.KeyedBy(rng.Uint64())) {
+		keyed := sketchtest.KeyedBy(rng.Uint64())
+		if n < manyWords && len(original.Sketch().Reported(keyed)) == 0 {
+			return
+		}
+		if !original.Matches(padded, keyed) {
 			t.Fatalf("a text of %d words does not match inside one of %d", n, len(padded))
 		}
 	})
