@@ -192,7 +192,7 @@ func sameStatus(a, b *bloomdb.DB) error {
 			sites = append(sites, s)
 		}
 	}
-	for i := range min(len(sites), len(y.Sites[1:])) { // the counts' spare memory is that of their parts
+	for i := range min(len(sites), len(y.Sites[1:])) { // the filters' spare memory is that of their parts
 		spare -= sites[i].Memory - y.Sites[1+i].Memory
 		sites[i].Memory = y.Sites[1+i].Memory
 	}
@@ -205,18 +205,15 @@ func sameStatus(a, b *bloomdb.DB) error {
 	return nil
 }
 
-// spareMemory returns by how much more the counts of x take than those of y, and gives them the
-// same memory: blocks that grew by deltas have other room to grow than those read from a snapshot.
-// The difference is less than an eighth.
+// spareMemory returns by how much more the filters of x take than those of y, and gives them the
+// same memory: parts that grew by other deltas, or are from a snapshot, have other room to grow, and
+// other cells that are not coded yet. The difference is less than an eighth.
 func spareMemory(x, y status.Status) (spare int64, err error) {
 	for i := range min(len(x.Filters), len(y.Filters)) {
 		a, b := &x.Filters[i], &y.Filters[i]
-		if a.Kind != layout.CountFilter.String() || b.Kind != a.Kind {
-			continue
-		}
 		more := a.Memory - b.Memory
 		if 8*max(more, -more) > max(a.Memory, b.Memory) {
-			return 0, fmt.Errorf("counts of generation %d take %d bytes, want %d", a.Generation, a.Memory, b.Memory)
+			return 0, fmt.Errorf("%s of generation %d take %d bytes, want %d", a.Kind, a.Generation, a.Memory, b.Memory)
 		}
 		a.Memory, spare = b.Memory, spare+more
 	}
