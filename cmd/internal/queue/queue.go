@@ -134,7 +134,7 @@ func (q *Queue) Add(e Entry) error {
 	return q.change(func(f *file) error {
 		// Numbers also increase after the file was emptied: a record that settles an entry
 		// must never apply to a later one.
-		r := record{kindEntry, max(f.last+1, uint64(e.At.UnixMicro())), payload}
+		r := record{kind: kindEntry, number: max(f.last+1, uint64(e.At.UnixMicro())), payload: payload}
 		if err := cmp.Or(q.share(f, e, r.size()), q.room(f, r.size())); err != nil {
 			return err
 		}
@@ -152,8 +152,8 @@ func (q *Queue) share(f *file, e Entry, size int64) error {
 		return nil
 	}
 	n := 0
-	for _, r := range f.waiting {
-		if other, err := r.entry(); err == nil && other.Request.Reporter == e.Request.Reporter {
+	for i := range f.waiting {
+		if r := &f.waiting[i]; r.reporter() == e.Request.Reporter {
 			n, size = n+1, size+r.size()
 		}
 	}

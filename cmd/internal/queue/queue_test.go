@@ -387,7 +387,9 @@ func TestDeliverEnds(t *testing.T) {
 func TestUnreadableEntry(t *testing.T) {
 	q := newQueue(t, Options{})
 	add(t, q, "a")
-	must(t, q.change(func(f *file) error { return f.append(record{kindEntry, f.last + 1, []byte(`{"at":7}`)}) }))
+	must(t, q.change(func(f *file) error {
+		return f.append(record{kind: kindEntry, number: f.last + 1, payload: []byte(`{"at":7}`)})
+	}))
 	add(t, q, "b")
 	var got []string
 	err := q.Deliver(t.Context(), func(_ context.Context, e Entry) Fate { got = append(got, textOf(e)); return Settled })

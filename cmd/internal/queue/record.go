@@ -67,6 +67,7 @@ type record struct {
 	kind    kind
 	number  uint64
 	payload []byte
+	by      *string // the reporter of an entry, once it was asked for
 }
 
 // appendTo appends the record to data.
@@ -95,7 +96,7 @@ func readRecord(data []byte) (r record, ok bool) {
 	if length > maxPayload || length > int64(len(data)-headSize) {
 		return r, false
 	}
-	r = record{kind(data[4]), binary.LittleEndian.Uint64(data[8:]), data[headSize : headSize+length]}
+	r = record{kind: kind(data[4]), number: binary.LittleEndian.Uint64(data[8:]), payload: data[headSize : headSize+length]}
 	return r, crc32.Checksum(r.payload, folder.Castagnoli) == binary.LittleEndian.Uint32(data[20:])
 }
 
@@ -178,6 +179,16 @@ func stranger(data []byte) error {
 		return errForeign
 	}
 	return &VersionError{Version: string(version)}
+}
+
+// reporter returns the reporter of an entry, or "" if its payload is damaged.
+func (r *record) reporter() string {
+	if r.by == nil {
+		var e struct{ Request struct{ Reporter string } }
+		_ = json.Unmarshal(r.payload, &e)
+		r.by = &e.Request.Reporter
+	}
+	return *r.by
 }
 
 // entry decodes an entry's payload.

@@ -175,7 +175,7 @@ func TestModel(t *testing.T) {
 // again gives the same result.
 func FuzzRead(f *testing.F) {
 	data := slices.Clone(fileHead)
-	data = record{kindEntry, 7, []byte(`{"verb":"report","request":{"signatures":[]}}`)}.appendTo(data)
+	data = record{kind: kindEntry, number: 7, payload: []byte(`{"verb":"report","request":{"signatures":[]}}`)}.appendTo(data)
 	data = record{kind: kindSettled, number: 7}.appendTo(data)
 	f.Add(data)
 	f.Add(data[:len(data)-3])
