@@ -339,7 +339,7 @@ func unescapeAttribute(value []byte) []byte {
 		if value[min(1, len(value)-1)] == '#' || isWhole || end == len(value) || value[end] != '=' {
 			shown = unescape(shown)
 		}
-		if !strings.HasPrefix(string(value), "&#") && utf8.RuneCountInString(shown) > 1 && shown[len(shown)-1] == value[end-1] {
+		if !bytes.HasPrefix(value, []byte("&#")) && utf8.RuneCountInString(shown) > 1 && shown[len(shown)-1] == value[end-1] {
 			shown = string(value[:end]) // only its beginning is a name, or nothing
 		}
 		out = append(out, shown...)
