@@ -19,7 +19,7 @@ import (
 // SPAMBLOOM_SEED=N runs only that one.
 const (
 	modelSchedulesShort = 4
-	modelSchedules      = 24
+	modelSchedules      = 16
 	modelSchedulesSoak  = 2000
 	modelLanes          = 4 // at the same time
 	modelSteps          = 40
@@ -33,18 +33,15 @@ const (
 // The site then reuses their numbers, and a site that received the first deltas ignores the
 // second ones.
 func TestModel(t *testing.T) {
-	if testenv.RanWithoutRace(t) {
-		return
-	}
-	if testenv.Soak() {
+	switch {
+	case testenv.Soak():
 		runSchedules(t, modelSchedulesSoak)
-	} else {
+	case testing.Short():
+		runSchedules(t, modelSchedulesShort)
+	default:
 		runSchedules(t, modelSchedules)
 	}
 }
-
-// Some schedules of TestModel run with the race detector, too.
-func TestModelShort(t *testing.T) { runSchedules(t, modelSchedulesShort) }
 
 // runSchedules runs schedules that follow each other in their seeds, or that of SPAMBLOOM_SEED.
 func runSchedules(t *testing.T, schedules int) {

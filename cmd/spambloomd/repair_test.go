@@ -115,9 +115,6 @@ func copyTree(t *testing.T, from, to string) {
 // reported mail is spam, and revoked mail is not.
 func TestEveryFlippedByteOfTheStateFolder(t *testing.T) {
 	testenv.Servers(t)
-	if testenv.RanWithoutRace(t) {
-		return
-	}
 	root := ramRoot(t)
 	s := damagedSettings(filepath.Join(root, "good"))
 	damagedLife(t, s)
@@ -201,9 +198,6 @@ func damagedStart(t *testing.T, s *settings.Settings, what, name string) string 
 // missing key cannot be restored.
 func TestEveryFileOfTheStateFolder(t *testing.T) {
 	testenv.Servers(t)
-	if testenv.RanWithoutRace(t) {
-		return
-	}
 	root := ramRoot(t)
 	s := damagedSettings(filepath.Join(root, "good"))
 	damagedLife(t, s)

@@ -25,9 +25,6 @@ func decide(t *testing.T, s *desktest.Stage, stance ledger.Stance, who string, s
 // TestFullFilterKeepsNoRevocationWaiting: a listing that cannot be carried out, because the spam
 // filter is full, is due before a revocation. The revocation is carried out nevertheless.
 func TestFullFilterKeepsNoRevocationWaiting(t *testing.T) {
-	if testenv.RanWithoutRace(t) {
-		return
-	}
 	s := desktest.New(t, trust.Default(), 0)
 	wrong := desktest.Letter(0, 0)
 	s.MustReport("anna", wrong)
@@ -71,9 +68,6 @@ func TestListedTooLate(t *testing.T) {
 
 // TestManyDue: one call carries out more than one batch.
 func TestManyDue(t *testing.T) {
-	if testenv.RanWithoutRace(t) {
-		return
-	}
 	s := desktest.New(t, trust.Default(), 0)
 	const n = 300
 	for i := range n { // three reporters: one has a share of the period's reports

@@ -32,9 +32,6 @@ func noise(random *rand.Rand, n int) (set signature.Set) {
 // Revocations of unreported messages write nothing, however many there are: they do not fill the
 // revocation filter for others.
 func TestRevocationOfWhatIsNotListed(t *testing.T) {
-	if testenv.RanWithoutRace(t) {
-		return
-	}
 	s := desktest.New(t, trust.Default(), 0)
 	spam := desktest.Letter(1, 0)
 	s.MustReport("anna", spam)

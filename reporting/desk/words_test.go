@@ -94,9 +94,6 @@ func TestWhatOtherSitesFollow(t *testing.T) {
 // reporters take part beside one who takes all four revocations, or beside the site, a report of
 // somebody else lists the spam and its near-duplicates. Against more, an administrator does.
 func TestRungsOfSome(t *testing.T) {
-	if testenv.RanWithoutRace(t) {
-		return
-	}
 	for name, c := range map[string]struct {
 		site      bool
 		reporters int
