@@ -53,6 +53,9 @@ func TestCrashedSite(t *testing.T) {
 // never rejects the folder or reports damage, and all acknowledged reports are present.
 func TestKilledAtEveryStep(t *testing.T) {
 	strace := testenv.Program(t, "strace")
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	self, err := os.Executable()
 	must(t, err)
 	root := ramDir(t)
