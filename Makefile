@@ -94,9 +94,13 @@ TESTING = -count=1 -timeout 60m
 BUSY    = -vet=off -ldflags=-w -p $$(($$(nproc) + 2))
 
 # The checks stand before the tests, so that the runner has the last word; they have vetted
-# everything. The packages that wait most for their servers begin, while others have the
-# processors, and then those that take long: none of them is left to run alone at the end.
-test: tools check
+# everything. They run while the packages are fetched and unpacked, which is one process; but the
+# race detector needs a C compiler. The packages that wait most for their servers begin, while
+# others have the processors, and then those that take long: none of them is left to run alone at
+# the end.
+test:
+	@command -v cc >/dev/null || .ci/tools
+	@$(MAKE) --no-print-directory -j2 tools check
 	$(SUITE) test -race $(BUSY) $(TESTING) ./cmd/spambloomd/e2e/... ./reporting/page ./signature ./bloomdb ./cmd/spambloom ./...
 
 test-packages:
