@@ -168,9 +168,8 @@ func (d *Desk) Refuse(action string) { d.refused.WithLabelValues(action, reasonR
 
 // Report enters a report of spam. When the error is nil, the report is on disk, and the
 // message is listed if its reporters have the quorum, also if it was revoked before. Errors are
-// those of bloomdb.DB.Report, signature.ErrNoHeader, ErrTooMany, ErrRevokedOften (of a
-// revocation), and those of the ledger;
-// ledger.ErrShare concerns one reporter only.
+// those of bloomdb.DB.Report, signature.ErrNoHeader, ErrTooMany, ErrRevokedOften, and those of the
+// ledger; ledger.ErrShare concerns one reporter only.
 func (d *Desk) Report(r Report) (Outcome, error) { return d.accept("report", ledger.Spam, r) }
 
 // Revoke enters a revocation. Outcome and errors are those of Report. A revocation of a
@@ -224,6 +223,9 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 	}
 	var hits ledger.Likeness
 	if stance == ledger.Spam {
+		if err := d.refuseReport(r.Set, entry); err != nil {
+			return o, decision, err
+		}
 		if hits, err = d.hits(r.Set, entry); err != nil {
 			return o, decision, err
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrRevokedOften is the error for a revocation of a message that its reporter has revoked too
-// often in this period. It is not a ledger.ErrShare, which a later try may pass: a revocation that
+// often in this period, and for a report of one that its origin has revoked too often. It is not a ledger.ErrShare, which a later try may pass: a revocation that
 // waited until the next period would overturn later words.
 var ErrRevokedOften = errors.New("revoked too often")
 
@@ -20,7 +20,7 @@ var ErrRevokedOften = errors.New("revoked too often")
 const (
 	revocationsOfReporter = 4 // a person may change his mind eight times
 	revocationsOfAnyone   = 4 // by all reporters and sites, until only further reporters may
-	revocationsOfOrigin   = 6
+	revocationsOfOrigin   = 6 // all but one: others of the machine, or another site, can list it then
 
 	revocationsLookedAt = 256 // reports and revocations of a message, the latest
 )
@@ -50,6 +50,21 @@ func (d *Desk) refuseRevocation(set signature.Set, e ledger.Entry) error {
 			ErrRevokedOften, byAnyone, e.Reporter)
 	}
 	return nil
+}
+
+// refuseReport returns an ErrRevokedOften if those of one origin have used up their revocations of a
+// message. Otherwise a few of them would keep it listed: whoever else reports in the same way could
+// not revoke it.
+func (d *Desk) refuseReport(set signature.Set, e ledger.Entry) error {
+	if e.Reporter == ledger.Settler || d.db.Revocations(set) < revocationsOfOrigin {
+		return nil
+	}
+	_, byOrigin, err := d.revocations(e)
+	if err != nil || byOrigin < revocationsOfOrigin {
+		return err
+	}
+	return fmt.Errorf("%w: %s has taken the %d revocations of one message that one may have in a period, and cannot report it again; another may, or an administrator (spambloom settle)",
+		ErrRevokedOften, e.Origin, revocationsOfOrigin)
 }
 
 // revocations counts those of a message in this period by the reporter of an entry, and by all of

@@ -209,6 +209,38 @@ func TestRungsOfOne(t *testing.T) {
 	}
 }
 
+// TestRungsOfOneProgram is the attack "rungs" by users of one program, who want to keep a letter listed
+// against its other users: after their six revocations, none of them can report it. Somebody
+// else on the machine can, and another user, too, can revoke that.
+func TestRungsOfOneProgram(t *testing.T) {
+	o := desktest.Options(t.TempDir())
+	o.Reports.Capacity = 100_000 // else a reporter's share ends first
+	s, m := desktest.Open(t, o, trust.Default()), desktest.Letter(1, 0)
+	mailbox := desk.Origin{UID: 997, Known: true}
+	for i := range 6 {
+		who := fmt.Sprint("mallory", max(0, i-3))
+		if _, err := s.Report(desk.Report{Set: m, Reporter: who, Origin: mailbox}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Revoke(desk.Report{Set: m, Reporter: who, Origin: mailbox}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, who := range []string{"mallory0", "mallory9"} {
+		if _, err := s.Report(desk.Report{Set: m, Reporter: who, Origin: mailbox}); !errors.Is(err, desk.ErrRevokedOften) || !strings.Contains(err.Error(), "unix:997 has taken the 6") {
+			t.Errorf("%s reports it once more: %v", who, err)
+		}
+	}
+	s.WantListed("contested by one program", m, false)
+	s.MustReport("bert", m)
+	s.WantListed("reported in another way", m, true)
+	if _, err := s.Revoke(desk.Report{Set: m, Reporter: "anna", Origin: mailbox}); !errors.Is(err, desk.ErrRevokedOften) {
+		t.Errorf("the program's seventh revocation: %v", err)
+	}
+	s.MustRevoke("carla", m)
+	s.WantListed("revoked in another way", m, false)
+}
+
 // joined is two sites that exchange reports.
 type joined struct {
 	*testing.T
