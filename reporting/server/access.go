@@ -144,6 +144,8 @@ func (c caller) reporter(name string) (string, error) {
 	switch {
 	case desk.IsTrap(name) && !c.may(adminRight):
 		why = "that is a spam trap"
+	case desk.IsSame(name, api.Settler):
+		why = "administrators settle messages with spambloom settle"
 	case name != "" && !c.mayReportFor(name):
 		why = "only root, the daemon's user and the delegates of [control] speak for others"
 	default:
