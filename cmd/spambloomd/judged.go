@@ -3,7 +3,6 @@ package main
 import (
 	"hash/maphash"
 	"net"
-	"strconv"
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
 	"github.com/spambloom/spambloom/milter"
@@ -22,7 +21,7 @@ func (d *service) milterOptions(s *settings.Settings) milter.Options {
 // long to look up, and mail waits.
 func tcpUser(conn net.Conn) string {
 	if uid, ok := server.UserOf(conn); ok {
-		return "uid:" + strconv.Itoa(uid)
+		return server.UIDName(uid)
 	}
 	return ""
 }

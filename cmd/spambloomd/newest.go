@@ -4,7 +4,6 @@ import (
 	"net"
 	"os"
 	"slices"
-	"strconv"
 	"sync"
 
 	"github.com/spambloom/spambloom/reporting/server"
@@ -35,7 +34,7 @@ type newestConn struct {
 // users of this machine are one if the system does not name them.
 func visitorOf(conn net.Conn) (visitor string, isCounted bool) {
 	if uid, ok := server.UserOf(conn); ok {
-		return "uid:" + strconv.Itoa(uid), uid != 0 && uid != os.Geteuid()
+		return server.UIDName(uid), uid != 0 && uid != os.Geteuid()
 	}
 	remote, isTCP := conn.RemoteAddr().(*net.TCPAddr)
 	switch {

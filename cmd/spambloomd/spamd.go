@@ -40,7 +40,7 @@ func peerName(conn net.Conn) string {
 	if u, err := user.LookupId(uid); err == nil {
 		return u.Username
 	}
-	return "uid:" + uid
+	return server.UIDName(id)
 }
 
 // tell enters a report or a revocation with the rights that the user has at the control

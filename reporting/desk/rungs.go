@@ -3,6 +3,7 @@ package desk
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
@@ -28,12 +29,13 @@ const (
 // refuseRevocation returns an ErrRevokedOften if a reporter, or all of one origin together, have
 // used up their share of the revocations of a message in this period. Near-duplicates count
 // together, because they share the room of their sketch; revocations of several that follow each
-// other count as one.
+// other count as one. Of a message that is not listed, only those of the reporter count who takes
+// back what he reported: the ledger remembers few words, and undo needs those of others.
 func (d *Desk) refuseRevocation(set signature.Set, e ledger.Entry) error {
-	if !e.Listed || e.Reporter == ledger.Settler {
+	if e.Reporter == ledger.Settler {
 		return nil
 	}
-	byReporter, byOrigin, err := d.revocations(e)
+	byReporter, byOrigin, reports, err := d.revocations(e)
 	byAnyone := 0
 	if byReporter > 0 {
 		byAnyone = d.db.Revocations(set)
@@ -41,6 +43,8 @@ func (d *Desk) refuseRevocation(set signature.Set, e ledger.Entry) error {
 	switch {
 	case err != nil:
 		return err
+	case !e.Listed && (!reports || byReporter < revocationsOfReporter):
+		return nil
 	case byReporter >= revocationsOfReporter:
 		return fmt.Errorf("%w: %s has taken the %d revocations of one message that one may have in a period", ErrRevokedOften, e.Reporter, revocationsOfReporter)
 	case byOrigin >= revocationsOfOrigin:
@@ -68,9 +72,11 @@ func (d *Desk) refuseReport(set signature.Set, e ledger.Entry) error {
 }
 
 // revocations counts those of a message in this period by the reporter of an entry, and by all of
-// its origin.
-func (d *Desk) revocations(e ledger.Entry) (byReporter, byOrigin int, err error) {
+// its origin. reports is true if the latest word of the reporter is a report.
+func (d *Desk) revocations(e ledger.Entry) (byReporter, byOrigin int, reports bool, err error) {
 	list, _, err := d.ledger.Reports(ledger.Query{Set: e.Set, Anchors: e.Anchors, Since: e.Period, Limit: revocationsLookedAt})
+	mine := slices.IndexFunc(list, func(r ledger.Report) bool { return r.Reporter == e.Reporter })
+	reports = mine >= 0 && list[mine].Stance == ledger.Spam
 	for i, r := range list { // the latest first
 		if r.Stance != ledger.Ham || r.Idle || r.Reporter == ledger.Settler {
 			continue
@@ -85,5 +91,5 @@ func (d *Desk) revocations(e ledger.Entry) (byReporter, byOrigin int, err error)
 			byOrigin++
 		}
 	}
-	return byReporter, byOrigin, err
+	return byReporter, byOrigin, reports, err
 }

@@ -63,9 +63,9 @@ func (p *Page) campaignList(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, err)
 		return
 	}
-	isUser, text := p.Sessions.of(r) != nil, strings.ToLower(d.Search)
+	v, text := p.view(r, "Campaigns", nil), strings.ToLower(d.Search)
 	list := slices.DeleteFunc(slices.Clone(of.rows), func(c campaignRow) bool {
-		return d.Only == "listed" && !c.Listed || d.Only == "contested" && !c.IsContested() && !c.Held || !matches(c.Campaign, text, isUser)
+		return d.Only == "listed" && !c.Listed || d.Only == "contested" && !c.IsContested() && !c.Held || !matches(c.Campaign, text, v.May("administrate"))
 	})
 	switch d.Sort {
 	case "size":
@@ -80,7 +80,8 @@ func (p *Page) campaignList(w http.ResponseWriter, r *http.Request) {
 		d.Bars = list[0].bars
 		d.Chart = chart.Draw(d.Bars, [3]string{"passed", "", "recognised"}, "Mail of this campaign by "+d.Span.Bars+": passed and recognised")
 	}
-	p.show(w, http.StatusOK, "campaigns", p.view(r, "Campaigns", d))
+	v.Data = d
+	p.show(w, http.StatusOK, "campaigns", v)
 }
 
 // countedSince returns the begin of the oldest counts of the database; zero: there are none.
@@ -105,10 +106,10 @@ func (c campaignRow) Disagreeing() []string {
 }
 
 // matches reports whether a campaign has a text, in lower case, in an id, its class, or the name
-// of a reporter, which visitors cannot search.
-func matches(c desk.Campaign, text string, isUser bool) bool {
+// of a reporter, which only administrators can search.
+func matches(c desk.Campaign, text string, administrates bool) bool {
 	in := slices.Concat(c.IDs, []string{c.Class.String()})
-	if isUser {
+	if administrates {
 		in = append(in, c.Reporters...)
 	}
 	return text == "" || slices.ContainsFunc(in, func(s string) bool { return strings.Contains(strings.ToLower(s), text) })

@@ -44,10 +44,10 @@ type mailData struct {
 func (p *Page) mailList(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	d := mailData{Search: strings.TrimSpace(q.Get("q")), Only: q.Get("only"), Each: q.Get("each") != ""}
-	rows := p.searchMail(d, p.Sessions.of(r) != nil)
+	v := p.view(r, "Mail", nil)
+	rows := p.searchMail(d, v.May("administrate"))
 	d.Total = len(rows)
 	d.Rows, d.Page, d.Next = pageOf(rows, q.Get("page"))
-	v := p.view(r, "Mail", nil)
 	for i := range d.Rows {
 		row := &d.Rows[i]
 		if row.Spared = p.Alias(row.Spared); !v.May("administrate") {
@@ -60,12 +60,12 @@ func (p *Page) mailList(w http.ResponseWriter, r *http.Request) {
 
 // searchMail makes the rows of a list. It makes one at a time, because all visitors may ask
 // for it: a search takes one processor at most.
-func (p *Page) searchMail(d mailData, isUser bool) []mailRow {
+func (p *Page) searchMail(d mailData, administrates bool) []mailRow {
 	p.searching.Lock()
 	defer p.searching.Unlock()
 	text := strings.ToLower(d.Search)
 	return mailRows(p.Judged(maxMail, func(m *judged.Message) bool {
-		return (d.Only == "" || m.Verdict == d.Only || d.Only == spared && m.Spared != "") && (isUser && m.QueueID == d.Search || mailMatches(m, text))
+		return (d.Only == "" || m.Verdict == d.Only || d.Only == spared && m.Spared != "") && (administrates && m.QueueID == d.Search || mailMatches(m, text))
 	}), d.Each)
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -16,7 +17,7 @@ const (
 	linkLife    = 5 * time.Minute
 	sessionLife = 12 * time.Hour
 	sessionIdle = 2 * time.Hour
-	maxOpen     = 256 // links and sessions each; one more ends the oldest
+	maxOpen     = 256 // links and sessions each; one more ends the oldest, but none of root or the daemon's user
 	maxOfUser   = 16  // of them of one user, so that no user can end the sessions of others
 )
 
@@ -41,6 +42,10 @@ type session struct {
 	made   time.Time
 	used   time.Time
 	holds  func() bool // reports whether the user may still be signed in; nil: always
+}
+
+func (s *session) isAdministrators() bool {
+	return s.origin.Known && (s.origin.UID == 0 || s.origin.UID == os.Geteuid())
 }
 
 func (s *Sessions) now() time.Time {
@@ -157,7 +162,8 @@ func (s *Sessions) expire() {
 }
 
 // dropOldest makes room for one more of a user: in place of the user's oldest one, if the
-// user has as many as one may have, else of the oldest of all, if there are too many.
+// user has as many as one may have, else of the oldest of all, if there are too many. Those of root
+// and the daemon's user are not among these: a person may have thousands of users (subuid(5)).
 func dropOldest(of map[string]*session, name string) {
 	own := 0
 	for _, s := range of {
@@ -170,7 +176,10 @@ func dropOldest(of map[string]*session, name string) {
 	}
 	oldest := ""
 	for key, s := range of {
-		isCandidate := own < maxOfUser || s.name == name
+		isCandidate := s.name == name
+		if own < maxOfUser {
+			isCandidate = !s.isAdministrators()
+		}
 		if isCandidate && (oldest == "" || s.made.Before(of[oldest].made)) {
 			oldest = key
 		}

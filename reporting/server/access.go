@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/spambloom/spambloom/reporting/api"
@@ -76,7 +77,7 @@ func (a *Access) caller(r *http.Request) caller {
 		}
 	case origin.UID == 0 || origin.UID == o.DaemonUID:
 		c.right, c.forOthers = adminRight, true
-	case slices.Contains(o.Delegates, c.name):
+	case slices.Contains(o.Delegates, c.name), slices.Contains(o.Delegates, "uid:"+strconv.Itoa(origin.UID)):
 		c.right, c.forOthers = reportRight, true
 	case o.Group == "" || a.isMember(origin, o.GID):
 		c.right = reportRight
@@ -144,6 +145,8 @@ func (c caller) reporter(name string) (string, error) {
 	switch {
 	case desk.IsTrap(name) && !c.may(adminRight):
 		why = "that is a spam trap"
+	case desk.IsSame(name, api.Settler):
+		why = "administrators settle messages with spambloom settle"
 	case name != "" && !c.mayReportFor(name):
 		why = "only root, the daemon's user and the delegates of [control] speak for others"
 	default:

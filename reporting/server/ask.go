@@ -23,6 +23,9 @@ func PeerOf(conn net.Conn) desk.Origin { return peer.Of(conn) }
 // UserOf returns the user of this machine who connected over TCP, and false if it is not known.
 func UserOf(conn net.Conn) (uid int, ok bool) { return peer.UserOf(conn) }
 
+// UIDName names a user by its number, and all users of one person's range (subuid(5)) alike.
+func UIDName(uid int) string { return peer.UIDName(uid) }
+
 // Get asks control in the name of the origin in ctx, which WithOrigin has set. The error is
 // an api.Problem if control refused.
 func Get[A any](ctx context.Context, control http.Handler, endpoint v1.Get[A]) (A, error) {

@@ -53,6 +53,7 @@ type handler struct {
 	HandlerOptions
 	backing  sync.Mutex // held while a backup is being written
 	turns    turns
+	large    turns    // of requests that are larger than smallRequest, or may be
 	refusals throttle // of the log lines
 }
 
@@ -61,7 +62,7 @@ func NewHandler(d *desk.Desk, o HandlerOptions) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &handler{desk: d, HandlerOptions: o}
+	h := &handler{desk: d, HandlerOptions: o, large: turns{ofUser: maxLargeOfUser, all: make(chan struct{}, maxLarge)}}
 	if h.Access == nil {
 		h.Access = new(Access)
 	}
@@ -177,6 +178,14 @@ func (h *handler) guard(e endpoint) http.HandlerFunc {
 			return
 		}
 		defer leave()
+		if r.ContentLength < 0 || r.ContentLength > smallRequest {
+			leave, problem := h.large.take(r.Context(), c)
+			if problem != nil {
+				writeProblem(w, problem)
+				return
+			}
+			defer leave()
+		}
 		e.serve(w, r, c)
 	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"sync"
@@ -12,11 +13,19 @@ import (
 const (
 	maxAtOnce = 8               // requests of one user that are served at once
 	turnWait  = 5 * time.Second // a further request waits so long
+
+	// A larger request takes some 4 MiB while it arrives, and some 15 while it is read.
+	smallRequest   = 64 << 10 // bytes
+	maxLarge       = 8        // larger ones of all users that are served at once
+	maxLargeOfUser = 2
 )
 
-// turns bounds the requests of each user that are served at once. Further requests of the
-// user wait. The zero value is ready for use. It is safe for concurrent use.
+// turns bounds the requests of each user, and of all users, that are served at once. Further
+// requests wait. The zero value is ready for use. It is safe for concurrent use.
 type turns struct {
+	ofUser int           // 0: maxAtOnce
+	all    chan struct{} // a place for each request of all users; nil: as many as they send
+
 	mu sync.Mutex
 	of map[string]*userTurns
 }
@@ -34,14 +43,31 @@ func (t *turns) take(ctx context.Context, c caller) (leave func(), problem *api.
 	u := t.enter(c.name)
 	timer := time.NewTimer(turnWait)
 	defer timer.Stop()
-	select {
-	case u.places <- struct{}{}:
-		return func() { <-u.places; t.leave(c.name, u) }, nil
-	case <-timer.C:
-	case <-ctx.Done(): // the client is gone
+	enter := func(places chan struct{}) bool {
+		select {
+		case places <- struct{}{}:
+			return true
+		case <-timer.C:
+		case <-ctx.Done(): // the client is gone
+		}
+		return false
 	}
-	t.leave(c.name, u)
-	return nil, api.NewProblem(http.StatusTooManyRequests, "%s has %d requests at work, the most at once", c.called(), maxAtOnce)
+	switch {
+	case !enter(u.places):
+		t.leave(c.name, u)
+		return nil, api.NewProblem(http.StatusTooManyRequests, "%s has %d requests at work, the most at once", c.called(), cap(u.places))
+	case t.all != nil && !enter(t.all):
+		<-u.places
+		t.leave(c.name, u)
+		return nil, api.NewProblem(http.StatusTooManyRequests, "all have %d large requests at work, the most at once", cap(t.all))
+	}
+	return func() {
+		if t.all != nil {
+			<-t.all
+		}
+		<-u.places
+		t.leave(c.name, u)
+	}, nil
 }
 
 func (t *turns) enter(name string) *userTurns {
@@ -52,7 +78,7 @@ func (t *turns) enter(name string) *userTurns {
 		if t.of == nil {
 			t.of = map[string]*userTurns{}
 		}
-		u = &userTurns{places: make(chan struct{}, maxAtOnce)}
+		u = &userTurns{places: make(chan struct{}, cmp.Or(t.ofUser, maxAtOnce))}
 		t.of[name] = u
 	}
 	u.present++

@@ -139,7 +139,7 @@ func (t *Trap) look(ctx context.Context) time.Duration {
 
 // sweep processes all mail. It stops at an error, because the rest would meet it too.
 func (t *Trap) sweep(ctx context.Context) error {
-	root, err := os.OpenRoot(t.Maildir)
+	root, err := os.OpenRoot(t.Maildir + "/.") // so that a pipe in its place is not waited for
 	if err != nil {
 		t.sorted = false // another Maildir may appear
 		return err
@@ -188,7 +188,7 @@ func (t *Trap) sweepFolder(ctx context.Context, root *os.Root, folder string, wa
 // names visits the messages of a folder, some names at a time. It may skip a message that
 // is moved meanwhile.
 func names(root *os.Root, folder string, visit func(fs.DirEntry) error) error {
-	dir, err := root.Open(folder)
+	dir, err := root.OpenFile(folder, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0) // not a pipe
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,3 @@ func (n *Names) IsMember(uid, gid int) bool {
 	groups, err := u.GroupIds()
 	return err == nil && slices.Contains(groups, strconv.Itoa(gid))
 }
-
-// UIDName returns the name of a user without a login name. No login name looks like that,
-// because a colon ends it in the system's files.
-func UIDName(uid int) string { return "uid:" + strconv.Itoa(uid) }
