@@ -63,7 +63,7 @@ func (d *Desk) refuseReport(set signature.Set, e ledger.Entry) error {
 	if e.Reporter == ledger.Settler || d.db.Revocations(set) < revocationsOfOrigin {
 		return nil
 	}
-	_, byOrigin, err := d.revocations(e)
+	_, byOrigin, _, err := d.revocations(e)
 	if err != nil || byOrigin < revocationsOfOrigin {
 		return err
 	}
