@@ -25,25 +25,34 @@ const (
 	maxPhrases = 2
 )
 
-// shownPage returns the first page that the message shows as its own, or nil.
-func (c *computer) shownPage() *visible.View {
+// shownPage returns the first page that the message shows as its own, and if it has none, the first
+// one that it carries in a later part; or nil.
+func (c *computer) shownPage() (v *visible.View, carried mail.Carriage) {
 	for i := range c.texts.Parts {
 		p := &c.texts.Parts[i]
-		if !p.IsAside && p.View != nil && p.View.IsPage && p.Carried != mail.AttachedPart {
-			return p.View
+		if p.IsAside || p.View == nil || !p.View.IsPage || p.Carried == mail.AttachedPart {
+			continue
+		}
+		if carriage := c.texts.CarriageOf(p); carriage == mail.OwnPart {
+			return p.View, carriage
+		} else if v == nil {
+			v, carried = p.View, carriage
 		}
 	}
-	return nil
+	return v, carried
 }
 
 // shapeSketch returns the sketch of the page that the message shows, if that has enough
-// structure. texts are the other sketches of the message.
+// structure. texts are the other sketches of the message. A structure that is carried has a mark.
 func (c *computer) shapeSketch(header []mail.Field, texts []sketch.Sketch) (s sketch.Sketch, ok bool) {
-	v := c.shownPage()
+	v, carried := c.shownPage()
 	if v == nil {
 		return s, false
 	}
 	k := v.Skeleton
+	if carried != mail.OwnPart {
+		k = k.WithMark(carried.Mark()[0])
+	}
 	if k.Tags < leastTags || k.TagKinds < leastKinds || !k.HasLayout {
 		return s, false
 	}
@@ -85,7 +94,7 @@ func runsOf(texts []sketch.Sketch) []uint64 {
 
 // showsLinkedPicture reports whether the page of a message has a remote picture and a link.
 func (c *computer) showsLinkedPicture() bool {
-	v := c.shownPage()
+	v, _ := c.shownPage()
 	if v == nil {
 		return false
 	}

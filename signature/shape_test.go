@@ -251,3 +251,47 @@ func TestPhraseNeedsALink(t *testing.T) {
 		}
 	}
 }
+
+// Reports of three spams that carry another's page list no mail with that page as its own, however
+// they carry it, and they find a fourth one. One that shows a page of its own is known by that.
+func TestShapeOfCarriedPage(t *testing.T) {
+	innocents := map[string]signature.Message{
+		"mailing":    mailing{"a.example", "The garden", "a.example", "autumn/garden-roses.png", 3, "apples pears plums cherries walnuts medlars"}.message(),
+		"newsletter": newsletter("", 4, fiveLetters(0, 300)),
+	}
+	bodies := map[string]string{
+		"nothing": "\n", "words": "\nWin money today\n", "text": "\n" + prose,
+		"page": "Content-Type: text/html\n\n" + strings.Replace(otherPage, "go", "win money", 1) + "\n",
+	}
+	found := func(st sketchtest.Store, keyed func(uint64) uint64, set signature.Set) bool {
+		return slices.ContainsFunc(set.Sketches, func(s signature.Sketch) bool {
+			_, ok := st.Found(s, keyed)
+			return ok && s.Kind == signature.KindShape
+		})
+	}
+	for name, innocent := range innocents {
+		for bodyName, own := range bodies {
+			for _, c := range carriers {
+				spam := func(i int) signature.Set {
+					raw := fmt.Sprintf("From: office@spam%d.example\nSubject: Win\n", i) +
+						c.wrap(t, bounded("o", own), "Content-Type: text/html\n\n"+string(innocent.Body))
+					return signature.Compute(signature.Parse([]byte(raw)))
+				}
+				keyed, st := sketchtest.KeyedBy(1), make(sketchtest.Store)
+				for i := range 3 {
+					for _, s := range spam(i).ToReport().Sketches {
+						st.Report(s, keyed)
+					}
+				}
+				if found(st, keyed, signature.Compute(innocent)) {
+					t.Errorf("spam of %s carries a %s as %s: it is listed", bodyName, name, c.name)
+				}
+				fourth := spam(3)
+				hasShape := slices.ContainsFunc(fourth.Sketches, func(s signature.Sketch) bool { return s.Kind == signature.KindShape })
+				if (hasShape || bodyName == "page" && c.name != "reported") && !found(st, keyed, fourth) {
+					t.Errorf("spam of %s that carries a %s as %s is not found again", bodyName, name, c.name)
+				}
+			}
+		}
+	}
+}
