@@ -295,3 +295,34 @@ func TestShapeOfCarriedPage(t *testing.T) {
 		}
 	}
 }
+
+// The report of a spam that hides a mailing of pictures in its page does not list the mailing, and
+// finds another copy of the spam.
+func TestShapeOfHiddenMailing(t *testing.T) {
+	var pictures strings.Builder
+	for _, p := range []string{"autumn/garden-roses", "orchard/late-apples", "cellar/cider-barrels", "kitchen/plum-cake"} {
+		fmt.Fprintf(&pictures, "<a href='http://a.example/%s'><img src='http://a.example/%s.png' width=580 alt='%s'></a></td></tr><tr><td>", p, p, strings.ReplaceAll(p, "/", " "))
+	}
+	page := "<html><head><title></title></head><body bgcolor=white><table width=600><tr><td align=center>" + pictures.String() +
+		"</table><ul><li><center><form><input><button>go</button></form></ul><hr></body></html>\n"
+	shapes := func(from, page string) (list []signature.Sketch) {
+		set := signature.Compute(signature.Parse([]byte("From: a@" + from + "\nSubject: From us\nContent-Type: text/html\n\n" + page)))
+		return slices.DeleteFunc(set.ToReport().Sketches, func(s signature.Sketch) bool { return s.Kind != signature.KindShape })
+	}
+	for _, words := range []string{"Win money today", prose} {
+		for _, hides := range []string{"<div style='display:none'>", "<p hidden>", "<template>", "<style>.x{visibility:hidden}</style><div class=x>"} {
+			keyed, st := sketchtest.KeyedBy(1), make(sketchtest.Store)
+			spam := shapes("b.example", words+hides+page)
+			if len(spam) != 1 {
+				t.Fatalf("the spam has %d shapes", len(spam))
+			}
+			st.Report(spam[0], keyed)
+			if _, ok := st.Found(shapes("a.example", page)[0], keyed); ok {
+				t.Errorf("spam of %.15q hides a mailing by %s: the mailing is listed", words, hides)
+			}
+			if _, ok := st.Found(shapes("c.example", words+" "+hides+page)[0], keyed); !ok {
+				t.Errorf("another copy of the spam of %.15q that hides a mailing by %s is not found", words, hides)
+			}
+		}
+	}
+}

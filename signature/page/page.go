@@ -255,7 +255,7 @@ func (p *Reader) startElement(m *markup) {
 	p.endImplied(t)
 	p.style, p.class, p.id, p.isReversed = p.style[:0], p.class[:0], p.id[:0], false
 	var s style
-	quoted, firstRef := false, len(p.refs)
+	quoted, firstRef, labels := false, len(p.refs), len(p.labels)
 	for _, a := range m.attrs {
 		p.refer(m, a, Clicked)
 		quoted = p.attribute(name, m, a, &s) || quoted
@@ -273,6 +273,12 @@ func (p *Reader) startElement(m *markup) {
 	}
 	if t.isNeverShown {
 		b.look |= unshown
+	}
+	if b.look&^tiny != 0 { // pictures are seen beside tiny text
+		p.labels = p.labels[:labels]
+		for i := range p.refs[firstRef:] {
+			p.refs[firstRef+i].IsGone = true
+		}
 	}
 	breaks := s.breaks == inLines || s.breaks == asNamed && !t.isInline && name != 0
 	if breaks {
