@@ -2,6 +2,7 @@ package signature
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spambloom/spambloom/signature/ascii"
 	"github.com/spambloom/spambloom/signature/digest"
@@ -107,22 +108,25 @@ func (c *computer) showsLinkedPicture() bool {
 }
 
 // phrases returns the signatures of a text that is too short to sign: of its words
-// together with the domain of a link. A page that shows a linked picture only has none.
+// together with the domain of a link. A page that shows a linked picture only has none, and
+// the domains of all its links: a spam may have one to another's site, which would list mail alone.
 func (c *computer) phrases(m mail.Message, domains []string) (digests []digest.Digest) {
 	own := c.reader.ownText()
+	domains = slices.DeleteFunc(slices.Clone(domains), links.WellKnown)
 	switch {
+	case len(domains) == 0:
+		return nil
 	case len(c.reader.shown.Text) <= maxGreeting && c.showsLinkedPicture():
-		own = nil
+		slices.Sort(domains)
+		own, domains = nil, []string{strings.Join(domains, " ")}
 	case !words.HasContent(own, words.Few):
 		return nil
 	}
 	if c.guardOf(m, c.reader.shown.Text) != guard.None {
 		return nil
 	}
-	for _, d := range domains {
-		if len(digests) < maxPhrases && !links.WellKnown(d) {
-			digests = append(digests, digest.Sum(digest.KindPhrase, []byte(d+" "+string(own))))
-		}
+	for _, d := range domains[:min(len(domains), maxPhrases)] {
+		digests = append(digests, digest.Sum(digest.KindPhrase, []byte(d+" "+string(own))))
 	}
 	return digests
 }

@@ -326,3 +326,24 @@ func TestShapeOfHiddenMailing(t *testing.T) {
 		}
 	}
 }
+
+// A picture spam with a second link, to an innocent site, does not list that site's picture mail, and
+// is found again.
+func TestSecondLinkOfPicture(t *testing.T) {
+	sign := func(links, picture string) signature.Set {
+		return signature.Compute(signature.Parse([]byte("Subject: x\nContent-Type: text/html\n\n<a href='http://" + links + "'><img src='http://" + picture + ".jpg' width=600></a>")))
+	}
+	innocent := sign("bank.example/offers", "bank.example/winter")
+	for _, second := range []string{"<a href='http://bank.example/'>.</a>", "<map><area href=http://bank.example/></map>", "<form action='http://bank.example/'>.</form>"} {
+		with := func(n string) signature.Set {
+			return sign("spam.example/"+n+"'>"+"</a>"+second+"<a href='http://spam.example/"+n, "spam.example/"+n)
+		}
+		spam := with("1")
+		if kinds := matchesOf(spam, innocent); slices.Contains(kinds, "phrase") {
+			t.Errorf("%s: the picture mail is listed by %v", second, kinds)
+		}
+		if kinds := matchesOf(spam, with("2")); !slices.Contains(kinds, "phrase") {
+			t.Errorf("%s: another copy is found by %v", second, kinds)
+		}
+	}
+}
