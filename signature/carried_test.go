@@ -279,3 +279,20 @@ func TestCarriedAndHidden(t *testing.T) {
 		}
 	}
 }
+
+// A letter behind more parts than are read one by one is carried, too.
+func TestLetterBehindManyParts(t *testing.T) {
+	alone := signature.Compute(signature.Parse([]byte("Subject: x\n" + letterText)))
+	for _, n := range []int{4_000, 4_200, 50_001} {
+		for _, own := range []string{"\n", "\nWin money today\n", "\n" + prose} {
+			raw := "Content-Type: multipart/mixed; boundary=b\n\n--b\n" + own + "\n" + strings.Repeat("--b\n\n-\n", n) + "--b\n" + letterText + "\n--b--\n"
+			spam := signature.Compute(signature.Parse([]byte(raw)))
+			if kinds := matchesOf(spam, alone); len(kinds) > 0 {
+				t.Errorf("spam of %.20q carries a letter behind %d parts: it is listed by %v", own, n, kinds)
+			}
+			if kinds := matchesOf(alone, spam); !slices.Contains(kinds, "sketch") && own != "\n"+prose {
+				t.Errorf("a reported letter behind %d parts and %.20q is found by %v", n, own, kinds)
+			}
+		}
+	}
+}

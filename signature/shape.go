@@ -2,6 +2,7 @@ package signature
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spambloom/spambloom/signature/ascii"
 	"github.com/spambloom/spambloom/signature/digest"
@@ -25,25 +26,34 @@ const (
 	maxPhrases = 2
 )
 
-// shownPage returns the first page that the message shows as its own, or nil.
-func (c *computer) shownPage() *visible.View {
+// shownPage returns the first page that the message shows as its own, and if it has none, the first
+// one that it carries in a later part; or nil.
+func (c *computer) shownPage() (v *visible.View, carried mail.Carriage) {
 	for i := range c.texts.Parts {
 		p := &c.texts.Parts[i]
-		if !p.IsAside && p.View != nil && p.View.IsPage && p.Carried != mail.AttachedPart {
-			return p.View
+		if p.IsAside || p.View == nil || !p.View.IsPage || p.Carried == mail.AttachedPart {
+			continue
+		}
+		if carriage := c.texts.CarriageOf(p); carriage == mail.OwnPart {
+			return p.View, carriage
+		} else if v == nil {
+			v, carried = p.View, carriage
 		}
 	}
-	return nil
+	return v, carried
 }
 
 // shapeSketch returns the sketch of the page that the message shows, if that has enough
-// structure. texts are the other sketches of the message.
+// structure. texts are the other sketches of the message. A structure that is carried has a mark.
 func (c *computer) shapeSketch(header []mail.Field, texts []sketch.Sketch) (s sketch.Sketch, ok bool) {
-	v := c.shownPage()
+	v, carried := c.shownPage()
 	if v == nil {
 		return s, false
 	}
 	k := v.Skeleton
+	if carried != mail.OwnPart {
+		k = k.WithMark(carried.Mark()[0])
+	}
 	if k.Tags < leastTags || k.TagKinds < leastKinds || !k.HasLayout {
 		return s, false
 	}
@@ -85,7 +95,7 @@ func runsOf(texts []sketch.Sketch) []uint64 {
 
 // showsLinkedPicture reports whether the page of a message has a remote picture and a link.
 func (c *computer) showsLinkedPicture() bool {
-	v := c.shownPage()
+	v, _ := c.shownPage()
 	if v == nil {
 		return false
 	}
@@ -98,22 +108,25 @@ func (c *computer) showsLinkedPicture() bool {
 }
 
 // phrases returns the signatures of a text that is too short to sign: of its words
-// together with the domain of a link. A page that shows a linked picture only has none.
+// together with the domain of a link. A page that shows a linked picture only has none, and
+// the domains of all its links: a spam may have one to another's site, which would list mail alone.
 func (c *computer) phrases(m mail.Message, domains []string) (digests []digest.Digest) {
 	own := c.reader.ownText()
+	domains = slices.DeleteFunc(slices.Clone(domains), links.WellKnown)
 	switch {
+	case len(domains) == 0:
+		return nil
 	case len(c.reader.shown.Text) <= maxGreeting && c.showsLinkedPicture():
-		own = nil
+		slices.Sort(domains)
+		own, domains = nil, []string{strings.Join(domains, " ")}
 	case !words.HasContent(own, words.Few):
 		return nil
 	}
 	if c.guardOf(m, c.reader.shown.Text) != guard.None {
 		return nil
 	}
-	for _, d := range domains {
-		if len(digests) < maxPhrases && !links.WellKnown(d) {
-			digests = append(digests, digest.Sum(digest.KindPhrase, []byte(d+" "+string(own))))
-		}
+	for _, d := range domains[:min(len(domains), maxPhrases)] {
+		digests = append(digests, digest.Sum(digest.KindPhrase, []byte(d+" "+string(own))))
 	}
 	return digests
 }

@@ -251,3 +251,99 @@ func TestPhraseNeedsALink(t *testing.T) {
 		}
 	}
 }
+
+// Reports of three spams that carry another's page list no mail with that page as its own, however
+// they carry it, and they find a fourth one. One that shows a page of its own is known by that.
+func TestShapeOfCarriedPage(t *testing.T) {
+	innocents := map[string]signature.Message{
+		"mailing":    mailing{"a.example", "The garden", "a.example", "autumn/garden-roses.png", 3, "apples pears plums cherries walnuts medlars"}.message(),
+		"newsletter": newsletter("", 4, fiveLetters(0, 300)),
+	}
+	bodies := map[string]string{
+		"nothing": "\n", "words": "\nWin money today\n", "text": "\n" + prose,
+		"page": "Content-Type: text/html\n\n" + strings.Replace(otherPage, "go", "win money", 1) + "\n",
+	}
+	found := func(st sketchtest.Store, keyed func(uint64) uint64, set signature.Set) bool {
+		return slices.ContainsFunc(set.Sketches, func(s signature.Sketch) bool {
+			_, ok := st.Found(s, keyed)
+			return ok && s.Kind == signature.KindShape
+		})
+	}
+	for name, innocent := range innocents {
+		for bodyName, own := range bodies {
+			for _, c := range carriers {
+				spam := func(i int) signature.Set {
+					raw := fmt.Sprintf("From: office@spam%d.example\nSubject: Win\n", i) +
+						c.wrap(t, bounded("o", own), "Content-Type: text/html\n\n"+string(innocent.Body))
+					return signature.Compute(signature.Parse([]byte(raw)))
+				}
+				keyed, st := sketchtest.KeyedBy(1), make(sketchtest.Store)
+				for i := range 3 {
+					for _, s := range spam(i).ToReport().Sketches {
+						st.Report(s, keyed)
+					}
+				}
+				if found(st, keyed, signature.Compute(innocent)) {
+					t.Errorf("spam of %s carries a %s as %s: it is listed", bodyName, name, c.name)
+				}
+				fourth := spam(3)
+				hasShape := slices.ContainsFunc(fourth.Sketches, func(s signature.Sketch) bool { return s.Kind == signature.KindShape })
+				if (hasShape || bodyName == "page" && c.name != "reported") && !found(st, keyed, fourth) {
+					t.Errorf("spam of %s that carries a %s as %s is not found again", bodyName, name, c.name)
+				}
+			}
+		}
+	}
+}
+
+// The report of a spam that hides a mailing of pictures in its page does not list the mailing, and
+// finds another copy of the spam.
+func TestShapeOfHiddenMailing(t *testing.T) {
+	var pictures strings.Builder
+	for _, p := range []string{"autumn/garden-roses", "orchard/late-apples", "cellar/cider-barrels", "kitchen/plum-cake"} {
+		fmt.Fprintf(&pictures, "<a href='http://a.example/%s'><img src='http://a.example/%s.png' width=580 alt='%s'></a></td></tr><tr><td>", p, p, strings.ReplaceAll(p, "/", " "))
+	}
+	page := "<html><head><title></title></head><body bgcolor=white><table width=600><tr><td align=center>" + pictures.String() +
+		"</table><ul><li><center><form><input><button>go</button></form></ul><hr></body></html>\n"
+	shapes := func(from, page string) (list []signature.Sketch) {
+		set := signature.Compute(signature.Parse([]byte("From: a@" + from + "\nSubject: From us\nContent-Type: text/html\n\n" + page)))
+		return slices.DeleteFunc(set.ToReport().Sketches, func(s signature.Sketch) bool { return s.Kind != signature.KindShape })
+	}
+	for _, words := range []string{"Win money today", prose} {
+		for _, hides := range []string{"<div style='display:none'>", "<p hidden>", "<template>", "<style>.x{visibility:hidden}</style><div class=x>"} {
+			keyed, st := sketchtest.KeyedBy(1), make(sketchtest.Store)
+			spam := shapes("b.example", words+hides+page)
+			if len(spam) != 1 {
+				t.Fatalf("the spam has %d shapes", len(spam))
+			}
+			st.Report(spam[0], keyed)
+			if _, ok := st.Found(shapes("a.example", page)[0], keyed); ok {
+				t.Errorf("spam of %.15q hides a mailing by %s: the mailing is listed", words, hides)
+			}
+			if _, ok := st.Found(shapes("c.example", words+" "+hides+page)[0], keyed); !ok {
+				t.Errorf("another copy of the spam of %.15q that hides a mailing by %s is not found", words, hides)
+			}
+		}
+	}
+}
+
+// A picture spam with a second link, to an innocent site, does not list that site's picture mail, and
+// is found again.
+func TestSecondLinkOfPicture(t *testing.T) {
+	sign := func(links, picture string) signature.Set {
+		return signature.Compute(signature.Parse([]byte("Subject: x\nContent-Type: text/html\n\n<a href='http://" + links + "'><img src='http://" + picture + ".jpg' width=600></a>")))
+	}
+	innocent := sign("bank.example/offers", "bank.example/winter")
+	for _, second := range []string{"<a href='http://bank.example/'>.</a>", "<map><area href=http://bank.example/></map>", "<form action='http://bank.example/'>.</form>"} {
+		with := func(n string) signature.Set {
+			return sign("spam.example/"+n+"'>"+"</a>"+second+"<a href='http://spam.example/"+n, "spam.example/"+n)
+		}
+		spam := with("1")
+		if kinds := matchesOf(spam, innocent); slices.Contains(kinds, "phrase") {
+			t.Errorf("%s: the picture mail is listed by %v", second, kinds)
+		}
+		if kinds := matchesOf(spam, with("2")); !slices.Contains(kinds, "phrase") {
+			t.Errorf("%s: another copy is found by %v", second, kinds)
+		}
+	}
+}

@@ -19,9 +19,9 @@ import (
 // The owner of a domain may use any local part.
 //
 // A message that could make the verifier write something else proves nothing; see
-// isRepeatable.
+// isRepeatable. Neither does one of which only the beginning is signed; see mayGrow.
 func authenticFrom(e *Envelope, header []signature.Field, authservID string) string {
-	if authservID == "" || !isRepeatable(e, header) {
+	if authservID == "" || !isRepeatable(e, header) || mayGrow(header) {
 		return ""
 	}
 	address, sender := e.headerFrom(header), e.plainAddress(e.Sender)
@@ -75,6 +75,23 @@ func isRepeatable(e *Envelope, header []signature.Field) bool {
 		}
 	}
 	return true
+}
+
+// mayGrow reports whether a signature covers only the beginning of the body (tag l; RFC 6376, sections
+// 3.5 and 8.2). It still passes when anyone has added a body of his own behind another's message, and
+// changed the Content-Type so that only that is shown.
+func mayGrow(header []signature.Field) bool {
+	for _, f := range header {
+		if !strings.EqualFold(strings.TrimSpace(f.Name), "DKIM-Signature") {
+			continue
+		}
+		for tag := range strings.SplitSeq(f.Value, ";") {
+			if name, _, _ := strings.Cut(tag, "="); strings.EqualFold(strings.Trim(name, whitespace), "l") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // hasRepeatableTags checks the tags of a signature that verifiers copy (RFC 6376, section

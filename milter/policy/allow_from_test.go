@@ -115,6 +115,8 @@ func TestForgedFrom(t *testing.T) {
 		{"ARC's results", "", "ARC-Authentication-Results: i=1; mx.example.test; dkim=pass header.d=bank.example\n" + from},
 		{"below Received", "", "Received: from evil.example by mx.example.test\n" + pass + from},
 		{"below From", "", from + "\n" + pass},
+		{"signature of the beginning", "", pass + "DKIM-Signature: v=1; a=rsa-sha256; d=bank.example; s=s1;\n\tl=120; h=From; b=AAA=\n" + from},
+		{"signature of the beginning, folded", "", pass + "dkim-signature : v=1; d=bank.example;\n L\n = 0;b=AAA=\n" + from},
 		{"below DKIM-Signature", "", "DKIM-Signature: v=1; d=bank.example\n" + pass + from},
 		{"below many fields", "", strings.Repeat("X-A: b\n", maxTop) + pass + from},
 		{"below a failure", "", "Authentication-Results: mx.example.test; dkim=fail header.d=bank.example; dmarc=fail header.from=bank.example\n" + pass + from},

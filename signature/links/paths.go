@@ -42,6 +42,9 @@ func PathsOf(references []page.Reference, w *work.Steps) (p Paths) {
 			break
 		}
 		path := pathOf(r.Value, w)
+		if r.IsGone && path != "" { // it may be another's: it differs from a path that is shown
+			path = "hidden " + path
+		}
 		switch {
 		case path == "":
 		case isLink && len(p.Links) < maxPaths && !slices.Contains(p.Links, path):

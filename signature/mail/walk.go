@@ -186,7 +186,7 @@ func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 // rest returns all behind pos as one plain text, as it stands: there are too many parts to
 // read them one by one, but a message must not hide behind them.
 func (w *walker) rest(pos int, around surroundings) Leaf {
-	around.Alternative, around.Carried = 0, OwnPart
+	around.Alternative, around.Carried = 0, max(around.Carried, LaterPart)
 	return Leaf{mimeHeader: mimeHeader{MediaType: "text/plain"}, surroundings: around, raw: w.body[pos:], IsCut: w.isTruncated, IsFar: w.offset(pos) > maxReach}
 }
 

@@ -194,7 +194,7 @@ func (m *markup) tag(pos int, keeps bool) (ok bool) {
 		if m.layout |= a.layout; a.layout&(widthBit|heightBit) != 0 {
 			m.isTiny = m.isTiny || isTiny(source[a.start:a.end])
 		}
-		if keeps && a.key != "" && (a.key == eventAttribute || !m.has(a.key)) {
+		if keeps && a.key != "" && !m.has(a.key) {
 			m.attrs = append(m.attrs, a)
 		}
 	}
@@ -241,7 +241,8 @@ func skipSpace(b []byte, pos int) int {
 	return pos
 }
 
-// eventAttribute stands for each attribute whose name begins with "on".
+// eventAttribute stands for each attribute whose name begins with "on". A tag has one: more would
+// cost the square of their number.
 const eventAttribute = "on"
 
 // attribute is what a page needs of the name of an attribute.

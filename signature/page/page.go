@@ -25,6 +25,7 @@ type Reader struct {
 	open   []element
 	sheet  sheet
 	isLate bool // a style sheet stands behind text that it may hide
+	blank  int  // length of the beginning of this page's text that is known to be blank
 
 	// The text and references of all pages of a message, and where those of the latest
 	// page begin. Places in its text are counted from there.
@@ -90,7 +91,7 @@ type Shown struct {
 // by reading the page once more.
 func (p *Reader) Read(source []byte) Shown {
 	p.start, p.firstRef = len(p.text), len(p.refs)
-	p.limits, p.isLate, p.sheet, p.labels, p.generated = 0, false, sheet{work: p.Work}, nil, nil
+	p.limits, p.isLate, p.blank, p.sheet, p.labels, p.generated = 0, false, 0, sheet{work: p.Work}, nil, nil
 	p.Work.Spend(work.PerPage)
 	p.walk(source)
 	if p.isLate && !p.Work.IsOver() {
@@ -190,7 +191,7 @@ func (p *Reader) showText(m *markup) {
 			rules := len(p.sheet.rules)
 			p.sheet.read(m.text)
 			p.generate(p.sheet.generated)
-			p.isLate = p.isLate || len(p.sheet.rules) > rules && len(bytes.TrimSpace(p.text[p.start:])) > 0
+			p.isLate = p.isLate || len(p.sheet.rules) > rules && p.hasText()
 		}
 	case "script":
 		p.addReference(m.text, Loaded, true)
@@ -203,6 +204,16 @@ func (p *Reader) showText(m *markup) {
 			}
 		}
 	}
+}
+
+// hasText reports whether this page has text so far, until it has for the first time. It reads
+// blanks once, however many style sheets ask.
+func (p *Reader) hasText() bool {
+	if len(bytes.TrimSpace(p.text[p.start+p.blank:])) > 0 {
+		return true
+	}
+	p.blank = p.length()
+	return false
 }
 
 // comment records the links of a comment, as some programs show its tags and text.
@@ -244,7 +255,7 @@ func (p *Reader) startElement(m *markup) {
 	p.endImplied(t)
 	p.style, p.class, p.id, p.isReversed = p.style[:0], p.class[:0], p.id[:0], false
 	var s style
-	quoted, firstRef := false, len(p.refs)
+	quoted, firstRef, labels := false, len(p.refs), len(p.labels)
 	for _, a := range m.attrs {
 		p.refer(m, a, Clicked)
 		quoted = p.attribute(name, m, a, &s) || quoted
@@ -262,6 +273,12 @@ func (p *Reader) startElement(m *markup) {
 	}
 	if t.isNeverShown {
 		b.look |= unshown
+	}
+	if b.look&^tiny != 0 { // pictures are seen beside tiny text
+		p.labels = p.labels[:labels]
+		for i := range p.refs[firstRef:] {
+			p.refs[firstRef+i].IsGone = true
+		}
 	}
 	breaks := s.breaks == inLines || s.breaks == asNamed && !t.isInline && name != 0
 	if breaks {

@@ -30,6 +30,8 @@ type Reference struct {
 	IsText   bool // Value is searched for links; otherwise it is one URL
 	IsHidden bool
 	IsQuoted bool // mail programs mark it as another author's
+	// IsGone is set if the element is plainly hidden, whatever the colours and the size of text.
+	IsGone bool
 	// IsPicture is set for the URL of a picture that is shown, and is not tiny.
 	IsPicture bool
 }

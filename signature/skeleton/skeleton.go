@@ -39,6 +39,16 @@ type Skeleton struct {
 	Outlines [Outlines]uint64
 }
 
+// WithMark returns a skeleton with other hashes than k, different ones for each mark.
+func (k Skeleton) WithMark(mark byte) Skeleton {
+	for _, h := range []*uint64{&k.Fine, &k.Coarse, &k.Outlines[0], &k.Outlines[1]} {
+		if *h != 0 {
+			*h = digest.Mix(*h ^ uint64(mark))
+		}
+	}
+	return k
+}
+
 // Collector collects the tags of a page. It is used by one goroutine at a time.
 type Collector struct {
 	bones []uint64 // of the coarse one

@@ -10,8 +10,14 @@ import (
 	"github.com/spambloom/spambloom/signature/work"
 )
 
-// maxSource bounds the decoded text, in bytes, from which the visible text is taken.
-const maxSource = 1 << 20
+const (
+	// maxSource bounds the decoded text, in bytes, from which the visible text is taken.
+	maxSource = 1 << 20
+	// maxParts bounds the text parts that are read one by one. Each takes half a kilobyte of
+	// memory, even if it has one letter. Those behind them are read as one plain text, which is
+	// carried: a message must not hide there, and it may be another's.
+	maxParts = 4096
+)
 
 // Texts are the text parts of one message. They are empty after Reset, and are used by
 // one goroutine at a time.
@@ -95,6 +101,9 @@ func (t *Texts) Note(l mail.Leaf) {
 
 // Add adds a text part with its decoded content, and grants the budget for it.
 func (t *Texts) Add(l mail.Leaf, content []byte) {
+	if len(t.Parts) > maxParts && len(t.source) < maxSource {
+		t.source = append(t.source, '\n')
+	}
 	start := len(t.source)
 	if len(content) > maxSource-start {
 		content = content[:maxSource-start]
@@ -103,6 +112,15 @@ func (t *Texts) Add(l mail.Leaf, content []byte) {
 	isHTML := mail.Class(l.MediaType) == mail.ClassHTML
 	t.source = append(t.source, content...)
 	t.work.Grant(len(content), isHTML)
+	if n := len(t.Parts); n >= maxParts {
+		t.Limits |= work.LimitParts
+		l.Carried, l.Alternative, isHTML = max(l.Carried, mail.LaterPart), 0, false
+		if last := &t.Parts[n-1]; n > maxParts && last.IsAside == (l.IsReport || l.IsFar) {
+			last.end, last.Carried = len(t.source), max(last.Carried, l.Carried)
+			last.utf8, last.View = nil, nil
+			return
+		}
+	}
 	t.Parts = append(t.Parts, Part{
 		start: start, end: len(t.source), charset: l.Charset, IsHTML: isHTML,
 		alternative: l.Alternative, branch: l.Branch, IsAside: l.IsReport || l.IsFar, Carried: l.Carried,

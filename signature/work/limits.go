@@ -6,7 +6,7 @@ type Limits uint32
 
 // The limits of a message.
 const (
-	// LimitParts: more than 50,000 messages, multiparts and parts.
+	// LimitParts: more than 50,000 messages, multiparts and parts, or 4,096 text parts.
 	LimitParts Limits = 1 << iota
 	// LimitWrapped: encoded messages inside each other, more than four deep.
 	LimitWrapped
