@@ -2,10 +2,12 @@ package peers
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/clock"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
@@ -28,8 +30,16 @@ func (ps *Peers) accepted(d wire.DeltaBody, state *state) (sections []wire.Delta
 }
 
 // accepts is acceptable, but a site's classes never cost it its reports: those that cannot be
-// joined are ignored, and the reason is logged once for each site.
+// joined are ignored, and the reason is logged once for each site. So are counts of another shape than
+// those of an earlier epoch of the site: whether all its counts together are too large could not be told.
 func (ps *Peers) accepts(o layout.Origin, state *state, s wire.DeltaSection) (isWanted bool, err error) {
+	if s.Target.Kind.Counts() && ps.isReshaped(o, s) {
+		if !state.countsRefused {
+			state.countsRefused = true
+			ps.opt.Log.Warn("counts of another site are ignored until the next period: those of its earlier epoch have another capacity", "site", o.Site)
+		}
+		return false, nil
+	}
 	isWanted, err = ps.acceptable(o, s)
 	if err == nil || s.Target.Kind != layout.ClassFilter {
 		return isWanted, err
@@ -39,6 +49,14 @@ func (ps *Peers) accepts(o layout.Origin, state *state, s wire.DeltaSection) (is
 		ps.opt.Log.Warn("classes of another site's reports are ignored", "site", o.Site, "error", err)
 	}
 	return false, nil
+}
+
+// isReshaped reports whether another epoch of the site has counts of another shape.
+func (ps *Peers) isReshaped(o layout.Origin, s wire.DeltaSection) bool {
+	parts, _ := ps.store.View.Load().Joined(s.Target)
+	return slices.ContainsFunc(parts, func(p store.SitePart) bool {
+		return p.Origin.Site == o.Site && p.Origin != o && p.Shape != s.Shape
+	})
 }
 
 // acceptable reports whether a section is to be joined, or returns the reason why it cannot be.

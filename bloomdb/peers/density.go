@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/wire"
@@ -21,7 +22,10 @@ import (
 // messages. epochs are the parts of the site. The caller holds sitesMu.
 func (ps *Peers) withinDensity(o layout.Origin, s wire.DeltaSection, epochs []store.SitePart) error {
 	if s.Target.Kind.Counts() {
-		if !isCrowded(s.Cells, s.Shape, epochs) {
+		if len(epochs) > 0 && epochs[0].Origin != o && folder.CarriesOver(o.Epoch, epochs[0].Origin.Epoch) {
+			epochs = epochs[1:] // its counts are included in those of o
+		}
+		if !isCrowded(o, s.Cells, s.Shape, epochs) {
 			return nil
 		}
 	} else {
@@ -66,15 +70,16 @@ const (
 )
 
 // isCrowded reports whether a block would give too many messages that its site has not counted a
-// large count.
-func isCrowded(cells []filter.Cell, s layout.Shape, epochs []store.SitePart) bool {
+// large count, over all its epochs: their counts are added. All epochs have the shape s.
+func isCrowded(o layout.Origin, cells []filter.Cell, s layout.Shape, epochs []store.SitePart) bool {
 	for len(cells) > 0 {
 		block, n, hasLarge := cells[0].Pos/countBlock, 0, false
 		for n < len(cells) && cells[n].Pos/countBlock == block {
 			hasLarge = hasLarge || cells[n].Value >= manyCounts
 			n++
 		}
-		if hasLarge && absentRate(block, cells[:n], s, epochs) > crowdedRate {
+		hasOther := len(epochs) > 1 || len(epochs) == 1 && epochs[0].Origin != o
+		if (hasLarge || hasOther) && absentRate(o, block, cells[:n], s, epochs) > crowdedRate {
 			return true
 		}
 		cells = cells[n:]
@@ -92,15 +97,27 @@ const (
 
 // absentRate returns the share of absent keys of a block that have a large count, with some cells
 // more.
-func absentRate(block uint64, fresh []filter.Cell, s layout.Shape, epochs []store.SitePart) float64 {
-	all := slices.Clone(fresh)
+func absentRate(o layout.Origin, block uint64, fresh []filter.Cell, s layout.Shape, epochs []store.SitePart) float64 {
+	var counts [countBlock]uint32 // of each cell, up to manyCounts in each epoch
+	for _, c := range fresh {
+		counts[c.Pos%countBlock] = min(c.Value, manyCounts)
+	}
+	var cells []filter.Cell
 	for _, p := range epochs {
-		all = p.Block(block, all)
+		cells = p.Block(block, cells[:0])
+		for _, c := range cells {
+			n, v := &counts[c.Pos%countBlock], min(c.Value, manyCounts)
+			if p.Origin == o { // it is the first one
+				*n = max(*n, v)
+			} else {
+				*n += v
+			}
+		}
 	}
 	var sections [blockSections]uint32 // a bit for each cell with a large count
-	for _, c := range all {
-		if c.Value >= manyCounts {
-			sections[c.Pos%countBlock/section] |= 1 << (c.Pos % section)
+	for pos, n := range counts {
+		if n >= manyCounts {
+			sections[pos/section] |= 1 << (pos % section)
 		}
 	}
 	sum := 0.0

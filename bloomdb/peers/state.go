@@ -22,6 +22,7 @@ type state struct {
 	last       layout.Target
 
 	classesRefused bool // that its classes cannot be joined was logged
+	countsRefused  bool // the same of its counts
 }
 
 // Restore sets the position in a site's stream, as read from a snapshot: the last delta, the number

@@ -1,0 +1,57 @@
+package peers_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// sendCounts applies a delta with counts in an epoch of its own.
+func (s *sender) sendCounts(t *testing.T, to *peers.Peers, epoch, lines uint64, spam, counts []filter.Cell) error {
+	t.Helper()
+	d := wire.Delta{Site: "b", Epoch: epoch, Seq: 1}
+	d.Data = s.ks.Sealer.EncodeDelta(d, 0, []wire.DeltaSection{
+		{Target: current(s.ks, layout.SpamFilter), Shape: s.shape(layout.SpamFilter), Cells: spam},
+		{Target: current(s.ks, layout.CountFilter), Shape: layout.CountsShape(filter.CountsShape{Lines: lines}), Cells: counts},
+	})
+	return to.Apply(d.Data, peers.Skipped)
+}
+
+// A member sends one count for all messages in each of its epochs, and these are added.
+func TestCountsOfAllEpochs(t *testing.T) {
+	a, s := open(t, "a", nil), newSender(t)
+	var cells []filter.Cell
+	for i := range uint64(128) {
+		cells = append(cells, filter.Cell{Pos: i, Value: 14})
+	}
+	testenv.Check(t, s.sendCounts(t, a.Peers, 2, 1, nil, cells))
+	testenv.Check(t, s.sendCounts(t, a.Peers, 3, 1, nil, cells)) // continues with the same
+	if err := s.sendCounts(t, a.Peers, 4, 1, nil, cells); !errors.Is(err, wire.ErrCapped) {
+		t.Errorf("another epoch: %v", err)
+	}
+	sum := uint32(0)
+	for _, c := range a.Store.View.Load().Counted(nil, 0, randomHash(), "a") {
+		sum += c.Count
+	}
+	if sum != 14 {
+		t.Errorf("a message that nobody has counted has count %d, want 14", sum)
+	}
+}
+
+// An epoch with counts of another capacity does not end the daemon, and its reports are joined.
+func TestCountsOfAnotherCapacity(t *testing.T) {
+	a, s := open(t, "a", nil), newSender(t)
+	one := []filter.Cell{{Pos: 0, Value: 14}}
+	testenv.Check(t, s.sendCounts(t, a.Peers, 2, 1, nil, one))
+	testenv.Check(t, s.sendCounts(t, a.Peers, 4, 1<<20, one[:1], []filter.Cell{{Pos: 1 << 26, Value: 15}}))
+	spam, _ := a.Store.View.Load().Joined(current(a, layout.SpamFilter))
+	counts, _ := a.Store.View.Load().Joined(current(a, layout.CountFilter))
+	if cellsOf(spam) != 1 || cellsOf(counts) != 1 {
+		t.Errorf("%d bits and %d counts are held, want 1 and 1", cellsOf(spam), cellsOf(counts))
+	}
+}
