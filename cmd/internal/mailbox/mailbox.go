@@ -22,6 +22,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // MaxMessage bounds a message in bytes; only the beginning of a larger one is kept.
@@ -135,7 +136,16 @@ func readEntry(path string, entry fs.DirEntry, yield func(Message, error) bool) 
 	if !mode.IsRegular() {
 		return true
 	}
-	return readFile(path, yield)
+	// The type may have changed: opening a pipe must not block.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return yield(Message{Name: path}, err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return yield(Message{Name: path}, fmt.Errorf("%s: not a file any more", path))
+	}
+	return readStream(path, f, MaxMessage, yield)
 }
 
 // isMaildir recognises a Maildir by its folders cur and new.
