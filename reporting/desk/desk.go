@@ -14,6 +14,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/desk/answer"
+	"github.com/spambloom/spambloom/reporting/desk/hourly"
 	"github.com/spambloom/spambloom/reporting/desk/order"
 	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/ledger"
@@ -84,7 +85,7 @@ type Desk struct {
 	ledger   *ledger.Ledger
 	opt      Options
 	begun    time.Time // from then on, mail is remembered
-	limits   *limits
+	limits   *hourly.Limits
 	overdue  atomic.Bool // a decision of the ledger is not carried out yet
 	order    order.Order
 	waiting  waiting
@@ -112,7 +113,7 @@ func New(db *bloomdb.DB, l *ledger.Ledger, o Options) *Desk {
 		o.Period = 7 * 24 * time.Hour
 	}
 	d := &Desk{
-		db: db, ledger: l, opt: o, begun: db.Now(), limits: newLimits(o.MaxHour),
+		db: db, ledger: l, opt: o, begun: db.Now(), limits: hourly.New(o.MaxHour),
 		log: o.Log,
 		accepted: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "spambloom_reports_total",
@@ -165,6 +166,9 @@ const reasonRight = "not_allowed"
 
 // Refuse counts a request that was refused for lack of a right.
 func (d *Desk) Refuse(action string) { d.refused.WithLabelValues(action, reasonRight).Inc() }
+
+// ErrTooMany is the error for a reporter with too many reports in the last hour.
+var ErrTooMany = hourly.ErrTooMany
 
 // Report enters a report of spam. When the error is nil, the report is on disk, and the
 // message is listed if its reporters have the quorum, also if it was revoked before. Errors are
@@ -278,7 +282,7 @@ func (d *Desk) admit(stance ledger.Stance, r Report, now time.Time) (set signatu
 		set, err = d.db.Reportable(set)
 	}
 	if err == nil && !r.Trap && !r.Trusted {
-		err = d.limits.take(r.Reporter, len(set.Signatures), now)
+		err = d.limits.Take(r.Reporter, len(set.Signatures), now)
 	}
 	return set, err
 }

@@ -9,7 +9,7 @@
 //	    -> NewHandler: path, method -> Access: right -> turns: 8 requests of a user at once
 //	         -> request -> desk -> answer, or problem
 //
-// The locks are Door.mu, turns.mu and throttle.mu, each held for a look into a
-// table, and handler.backing, which is held while a backup is written. throttle.mu is taken
+// The locks are Door.mu, turns.mu and that of loglimit, each held for a look into a
+// table, and handler.backing, which is held while a backup is written. That of loglimit is taken
 // under Door.mu; no other lock is taken under another one.
 package server

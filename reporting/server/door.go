@@ -15,6 +15,7 @@ import (
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/server/loglimit"
 	"github.com/spambloom/spambloom/reporting/server/peer"
 	"github.com/spambloom/spambloom/reporting/server/refusal"
 )
@@ -59,7 +60,7 @@ type Door struct {
 	arrived  uint64                 // since the start
 	refusing int                    // connections that are being answered with 429
 	lockout  lockout
-	refusals throttle // of the log lines
+	refusals loglimit.Minutely // of the log lines
 }
 
 // bounds are the largest numbers of connections.
@@ -290,7 +291,7 @@ func (d *Door) refuse(user, reason string) {
 		l.all = now
 	}
 	const line = "connections are refused"
-	if n := d.refusals.take(line); n > 0 {
+	if n := d.refusals.Take(line); n > 0 {
 		d.log.Warn(line, "listener", d.to, "user", user, "reason", reason,
 			"open", len(d.accepted[user]), "of_all", d.total, "refused", n)
 	}

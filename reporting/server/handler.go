@@ -12,6 +12,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/overview"
+	"github.com/spambloom/spambloom/reporting/server/loglimit"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -53,8 +54,8 @@ type handler struct {
 	HandlerOptions
 	backing  sync.Mutex // held while a backup is being written
 	turns    turns
-	large    turns    // of requests that are larger than smallRequest, or may be
-	refusals throttle // of the log lines
+	large    turns             // of requests that are larger than smallRequest, or may be
+	refusals loglimit.Minutely // of the log lines
 }
 
 // NewHandler returns the control API described in API.md.
@@ -202,7 +203,7 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, problem *api.Prob
 // whose name the caller wanted to report, if any. It logs one line a minute.
 func (h *handler) refuse(w http.ResponseWriter, e endpoint, c caller, as string, p *api.Problem) {
 	const line = "control request refused"
-	if n := h.refusals.take(line); n > 0 {
+	if n := h.refusals.Take(line); n > 0 {
 		h.Log.Warn(line, "path", e.path, "by", c.name, "as", as, "reason", p.Detail, c.origin.Attr(), "refused", n)
 	}
 	if e.needs >= reportRight { // questions are not counted

@@ -21,6 +21,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/credential"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/server/guesses"
+	"github.com/spambloom/spambloom/reporting/server/loglimit"
 	"github.com/spambloom/spambloom/reporting/server/refusal"
 )
 
@@ -59,8 +60,8 @@ type Remote struct {
 	door     *Door
 	state    atomic.Pointer[remoteState]
 	refused  *prometheus.CounterVec
-	refusals throttle        // of the log lines, by reason
-	guesses  guesses.Guesses // at the page
+	refusals loglimit.Minutely // of the log lines, by reason
+	guesses  guesses.Guesses   // at the page
 }
 
 // remoteState is the contents of the files.
@@ -109,7 +110,7 @@ func (r *Remote) Lockout() (text string, all bool) { return r.door.Lockout() }
 // refuse counts a client that is refused. It logs one line a minute for each reason.
 func (r *Remote) refuse(reason, from string, err error) {
 	r.refused.WithLabelValues(reason).Inc()
-	if n := r.refusals.take(reason); n > 0 {
+	if n := r.refusals.Take(reason); n > 0 {
 		r.log.Warn("remote client refused", "from", from, "error", err, "refused", n)
 	}
 }

@@ -1,17 +1,18 @@
-package server
+// Package loglimit bounds the log lines that others can cause.
+package loglimit
 
 import (
 	"sync"
 	"time"
 )
 
-// throttlePeriod is the time between two log lines of one kind.
-const throttlePeriod = time.Minute
+// period is the time between two log lines of one kind.
+const period = time.Minute
 
-// throttle allows one log line of each kind in a minute, so that no client fills the log.
+// Minutely allows one log line of each kind in a minute, so that no client fills the log.
 // The table has no bound, because all kinds are constants of the program. The zero value
 // is ready for use. It is safe for concurrent use.
-type throttle struct {
+type Minutely struct {
 	mu sync.Mutex
 	of map[string]throttled
 }
@@ -21,14 +22,14 @@ type throttled struct {
 	since  int // events since logged
 }
 
-// take counts an event. It returns the number of events since the last line, including
+// Take counts an event. It returns the number of events since the last line, including
 // this one, if another line may be logged now; else 0.
-func (t *throttle) take(kind string) (events int) {
+func (t *Minutely) Take(kind string) (events int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now, k := time.Now(), t.of[kind]
 	k.since++
-	if k.logged.IsZero() || now.Sub(k.logged) >= throttlePeriod {
+	if k.logged.IsZero() || now.Sub(k.logged) >= period {
 		events, k = k.since, throttled{logged: now}
 	}
 	if t.of == nil {

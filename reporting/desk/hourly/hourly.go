@@ -1,4 +1,6 @@
-package desk
+// Package hourly bounds the reports of each reporter in an hour. What a report is worth is decided
+// elsewhere (reporting/trust), and the shares of a period by reporting/ledger.
+package hourly
 
 import (
 	"errors"
@@ -15,24 +17,25 @@ var ErrTooMany = errors.New("too many reports")
 // maxLimits bounds the reporters whose rate is held at one time.
 const maxLimits = 100_000
 
-// limits bounds the reports of each reporter in an hour. They may all arrive at once. It is
+// Limits are the rates of the reporters. A reporter's reports of an hour may all arrive at once. It is
 // safe for concurrent use.
-type limits struct {
+type Limits struct {
 	hour int // 0: no limit
 
 	mu sync.Mutex
 	of map[string]*rate.Limiter
 }
 
-func newLimits(hour int) *limits { return &limits{hour: hour, of: map[string]*rate.Limiter{}} }
+// New returns limits of so many reports in an hour; 0: no limit.
+func New(hour int) *Limits { return &Limits{hour: hour, of: map[string]*rate.Limiter{}} }
 
 // signaturesOfOne is the number of signatures up to which a report counts as one. Hardly
 // any message has more, and the daemon cannot check that a request is about one message.
 const signaturesOfOne = 16
 
-// take counts one report of so many signatures, or returns ErrTooMany with the time until
+// Take counts one report of so many signatures, or returns ErrTooMany with the time until
 // the report is allowed.
-func (l *limits) take(reporter string, signatures int, now time.Time) error {
+func (l *Limits) Take(reporter string, signatures int, now time.Time) error {
 	if l.hour == 0 {
 		return nil
 	}
@@ -57,7 +60,7 @@ func (l *limits) take(reporter string, signatures int, now time.Time) error {
 // forget drops the reporters whose allowance is whole again. If there are none it drops
 // all: a limit that is forgotten too early costs less than memory without a bound. The
 // caller holds mu.
-func (l *limits) forget(now time.Time) {
+func (l *Limits) forget(now time.Time) {
 	for name, limiter := range l.of {
 		if limiter.TokensAt(now) >= float64(l.hour) {
 			delete(l.of, name)

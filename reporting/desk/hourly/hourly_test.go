@@ -1,4 +1,4 @@
-package desk
+package hourly
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 
 // A report with more signatures than the hourly limit uses up the whole hour.
 func TestLongReportIsOneHours(t *testing.T) {
-	if err := newLimits(1).take("anna", 34, time.Now()); err != nil {
+	if err := New(1).Take("anna", 34, time.Now()); err != nil {
 		t.Error(err)
 	}
 }

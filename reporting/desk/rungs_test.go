@@ -1,0 +1,167 @@
+package desk_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/desk/desktest"
+	"github.com/spambloom/spambloom/reporting/trust"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// TestRungsOfSome is the attack "rungs" by several reporters together, or by a fully trusted site
+// and reporters. Each of them revokes the spam as often as possible. As long as fewer than three
+// reporters take part beside one who takes all four revocations, or beside the site, a report of
+// somebody else lists the spam and its near-duplicates. Against more, an administrator does.
+func TestRungsOfSome(t *testing.T) {
+	for name, c := range map[string]struct {
+		site      bool
+		reporters int
+		frozen    bool
+	}{
+		"two reporters":            {false, 2, false},
+		"three reporters":          {false, 3, false},
+		"four reporters":           {false, 4, true},
+		"a site":                   {true, 0, false},
+		"a site and two reporters": {true, 2, false},
+		"a site and three":         {true, 3, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j, m, near := join(t, trust.Default()), desktest.Letter(1, 0), desktest.Letter(1, 12)
+			a := j.sites["a"]
+			for range 5 * rungs { // the member ignores all shares
+				if !c.site {
+					break
+				}
+				testenv.Check(t, errors.Join(j.sites["b"].DB.Report(m, bloomdb.ClassOther), j.sites["b"].DB.Revoke(m)))
+			}
+			j.exchange("b", "a")
+			a.WantListed("of the member", m, false)
+			for by := range c.reporters {
+				for range rungs {
+					if !a.DB.Judge(m).Listed {
+						a.MustReport(fmt.Sprint("mallory", by), m)
+					}
+					if _, err := a.Revoke(desk.Report{Set: m, Reporter: fmt.Sprint("mallory", by)}); err != nil && !errors.Is(err, desk.ErrRevokedOften) {
+						t.Fatal(err)
+					}
+				}
+			}
+			a.MustReport("bert", m)
+			a.WantListed("reported by somebody else", m, !c.frozen)
+			a.WantListed("a near-duplicate", near, !c.frozen)
+			if _, err := a.Settle(desk.Report{Set: m}, desk.SettleSpam, desk.Author{Name: "root"}); err != nil {
+				t.Fatal(err)
+			}
+			a.WantListed("settled", m, true)
+			a.WantListed("a near-duplicate of the settled one", near, true)
+		})
+	}
+}
+
+// TestRungsOfAFile is the attack "rungs" against malware: two reporters report and revoke invented
+// messages, each with the file of the malware. Another one's report still lists all mail with the file.
+func TestRungsOfAFile(t *testing.T) {
+	o := desktest.Options(t.TempDir())
+	o.Reports.Capacity = 100_000 // else a reporter's share ends first
+	s := desktest.Open(t, o, trust.Default())
+	with := func(campaign int) signature.Set {
+		m := desktest.Letter(campaign, 0)
+		m.Signatures = append(m.Signatures, signature.Signature{Kind: signature.KindAttachment, Digest: [32]byte{1}})
+		return m
+	}
+	refused := 0
+	for i := range 2 * rungs {
+		m, who := with(1000+i), fmt.Sprint("mallory", i%2)
+		s.MustReport(who, m)
+		if _, err := s.Revoke(desk.Report{Set: m, Reporter: who}); errors.Is(err, desk.ErrRevokedOften) {
+			refused++
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if refused < rungs {
+		t.Errorf("%d revocations were refused", refused)
+	}
+	s.MustReport("bert", with(1))
+	s.WantListed("other mail with the file", with(2), true)
+}
+
+// TestRungsOfOne is the attack "rungs": one reporter reports and revokes a spam, or its
+// near-duplicates in turn, until the period has no rung left, and nobody could list it. The fifth
+// revocation is refused, with the reporter's name, and reports of others list the spam.
+func TestRungsOfOne(t *testing.T) {
+	for name, letter := range map[string]func(i int) signature.Set{
+		"the same":        func(int) signature.Set { return desktest.Letter(1, 0) },
+		"near-duplicates": func(i int) signature.Set { return desktest.Letter(1, i/2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := desktest.Options(t.TempDir())
+			o.Reports.Capacity = 100_000 // else a reporter's share ends first
+			s := desktest.Open(t, o, trust.Default())
+			refused := 0
+			for i := range rungs + 2 {
+				if i%2 == 0 {
+					s.MustReport("mallory", letter(i))
+					continue
+				}
+				_, err := s.Revoke(desk.Report{Set: letter(i), Reporter: "mallory"})
+				if err != nil {
+					refused++
+				}
+				if err != nil && (!errors.Is(err, desk.ErrRevokedOften) || !strings.Contains(err.Error(), "mallory has taken the 4 revocations")) {
+					t.Fatalf("word %d: %v", i, err)
+				}
+			}
+			if want := rungs/2 + 1 - 4; refused != want {
+				t.Errorf("%d revocations were refused, want %d", refused, want)
+			}
+			if m := letter(0); !s.MustReport("bert", m).Evidence.Listed {
+				t.Error("bert's report does not list it")
+			}
+			if o := s.MustRevoke("carla", letter(0)); o.Evidence.Listed {
+				t.Errorf("carla's revocation: %+v", o)
+			}
+			s.MustReport("dora", letter(0))
+			s.WantListed("reported again", letter(0), true)
+			s.WantListed("a near-duplicate", desktest.Letter(1, 12), true)
+		})
+	}
+}
+
+// TestRungsOfOneProgram is the attack "rungs" by users of one program, who want to keep a letter listed
+// against its other users: after their six revocations, none of them can report it. Somebody
+// else on the machine can, and another user, too, can revoke that.
+func TestRungsOfOneProgram(t *testing.T) {
+	o := desktest.Options(t.TempDir())
+	o.Reports.Capacity = 100_000 // else a reporter's share ends first
+	s, m := desktest.Open(t, o, trust.Default()), desktest.Letter(1, 0)
+	mailbox := desk.Origin{UID: 997, Known: true}
+	for i := range 6 {
+		who := fmt.Sprint("mallory", max(0, i-3))
+		if _, err := s.Report(desk.Report{Set: m, Reporter: who, Origin: mailbox}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Revoke(desk.Report{Set: m, Reporter: who, Origin: mailbox}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, who := range []string{"mallory0", "mallory9"} {
+		if _, err := s.Report(desk.Report{Set: m, Reporter: who, Origin: mailbox}); !errors.Is(err, desk.ErrRevokedOften) || !strings.Contains(err.Error(), "unix:997 has taken the 6") {
+			t.Errorf("%s reports it once more: %v", who, err)
+		}
+	}
+	s.WantListed("contested by one program", m, false)
+	s.MustReport("bert", m)
+	s.WantListed("reported in another way", m, true)
+	if _, err := s.Revoke(desk.Report{Set: m, Reporter: "anna", Origin: mailbox}); !errors.Is(err, desk.ErrRevokedOften) {
+		t.Errorf("the program's seventh revocation: %v", err)
+	}
+	s.MustRevoke("carla", m)
+	s.WantListed("revoked in another way", m, false)
+}
