@@ -114,24 +114,24 @@ func TestExpensiveMailCostsItsSendersTurn(t *testing.T) {
 	defer end()
 	var six []*wire
 	for i := range 6 {
-		w := attacker(t, b, fmt.Sprintf("198.51.%d.1", i), "bomb@example.net", styleSheetBomb(100_000+i))
+		w := attacker(t, b, fmt.Sprintf("198.51.100.%d", i+1), fmt.Sprintf("bomb%d@example.net", i), styleSheetBomb(100_000+i))
 		w.send('E', "")
 		six = append(six, w)
 	}
-	for _, client := range []string{"192.0.2.7", "198.51.3.1", "198.51.3.99"} {
+	for _, client := range []string{"192.0.2.7", "198.51.100.3", "198.51.100.99"} {
 		expectSpam(t, b, client)
 	}
 	if fault := b.Fault(); fault != nil || b.health.IsSuspended() {
 		t.Errorf("suspended %v, fault %v", b.health.IsSuspended(), fault)
 	}
-	// They have one sender, so one of them is being signed and the others wait.
+	// They have one network, so one of them is being signed and the others wait.
 	if load := b.Load(); load.Overtime != 1 || load.Waiting != 5 || load.SetBack < 3 {
 		t.Errorf("load %+v", load)
 	}
 	if n := b.metric("spambloom_milter_overtime_total", ""); n != 1 {
 		t.Errorf("%v messages counted as beyond their turn", n)
 	}
-	if lines := b.log.lines(t, "message takes long to sign: its sender is set back"); len(lines) != 1 || lines[0]["client"] != "198.51.0.1" {
+	if lines := b.log.lines(t, "message takes long to sign: its sender is set back"); len(lines) != 1 || lines[0]["client"] != "198.51.100.1" {
 		t.Errorf("log %v", lines)
 	}
 	end()

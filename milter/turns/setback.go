@@ -10,10 +10,10 @@ import (
 // setbacks contains the senders whose mail exceeds its turn: clients, their networks and
 // envelope senders. A message beyond its quantum sets them back while it is judged and then
 // for ten times as long, at most ten minutes. Meanwhile their mail is judged after that of
-// others, and large messages one at a time.
+// others, and large messages of a network one at a time.
 //
-// An envelope sender is easily forged. Being set back costs nothing while processors are
-// free; otherwise it delays mail.
+// An envelope sender is easily forged: it decides only which of the waiting messages is judged
+// next.
 //
 // The caller holds Turns.mu. The memory is bounded by the processors' time: an entry costs
 // a quantum and lasts ten minutes at most.
@@ -102,16 +102,6 @@ func (s *setbacks) isSetBack(x *Turn, now time.Time) bool {
 // has reports whether the senders with an identity are set back.
 func (s *setbacks) has(id identity, now time.Time) bool {
 	return s.running[id] > 0 || s.until[id].After(now)
-}
-
-// inOvertime reports whether a message of x's sender is beyond its quantum.
-func (s *setbacks) inOvertime(x *Turn) bool {
-	for _, id := range x.ids {
-		if s.running[id] > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // overtimeOf returns the number of messages beyond their quantum of x's network. An envelope

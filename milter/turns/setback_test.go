@@ -137,6 +137,25 @@ func TestSetBack(t *testing.T) {
 	}
 }
 
+// A message beyond its turn delays large mail of its own network, and none from elsewhere that has
+// the same envelope sender: that may be forged.
+func TestForgedSenderDelaysNoLargeMail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(1)
+		d.ask("forged", "198.51.100.1", "news@bank.example", 1<<20, 10*time.Second)
+		time.Sleep(time.Second)
+		d.ask("neighbour", "198.51.100.2", "other@example.org", 1<<20, 0)
+		d.ask("bank", "192.0.2.1", "news@bank.example", 1<<20, 0)
+		if want := []string{"forged", "bank"}; !slices.Equal(d.order(), want) {
+			t.Errorf("judged %v, want %v", d.order(), want)
+		}
+		time.Sleep(10 * time.Second)
+		if want := []string{"forged", "bank", "neighbour"}; !slices.Equal(d.order(), want) {
+			t.Errorf("afterwards: judged %v, want %v", d.order(), want)
+		}
+	})
+}
+
 // A message that could not begin within its quantum because the machine was busy exceeds
 // its turn like any other that is signed for long.
 func TestLateBeginDoesNotCircumventTurns(t *testing.T) {

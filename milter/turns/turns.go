@@ -173,14 +173,14 @@ func (t *Turns) next(now time.Time) *Turn {
 }
 
 // canBegin reports whether there is memory for judging x, or a slot if it waits for one. A
-// large message waits while another message of its sender is beyond its quantum: one sender
+// large message waits while another message of its network is beyond its quantum: one network
 // may have one such message at a time. A message that was stopped waits while its network has
 // mostOvertime of them. The caller holds mu.
 func (t *Turns) canBegin(x *Turn, now time.Time) bool {
 	if !x.begun.IsZero() {
 		return t.hasSlot(x)
 	}
-	if x.Size > Small && !x.short && t.inOvertime(x) || x.wasStopped && t.overtimeOf(x) >= mostOvertime {
+	if x.Size > Small && !x.short && t.overtimeOf(x) > 0 || x.wasStopped && t.overtimeOf(x) >= mostOvertime {
 		return false
 	}
 	n := x.needs()
