@@ -91,7 +91,7 @@ func TestPageInABrowser(t *testing.T) {
 	}
 	read := func() string {
 		t.Helper()
-		text, err := chromedp.Run(tab, chromedp.Text(chromedp.CSS("body")))
+		text, err := chromedp.Run(tab, chromedp.Evaluate[string]("document.body.innerText"))
 		testenv.Check(t, err)
 		return text
 	}
