@@ -188,8 +188,11 @@ func (f *Follower) finishLoading(o *origin) {
 	o.took, o.looked = at, streams.Later(o.looked, at)
 	o.moveTo(streams.Later(o.at, at))
 	o.head = streams.Later(o.head, at)
-	if o.isLatestRefused = f.db.Wanting(o.site); !o.isLatestRefused {
+	if !f.db.Wanting(o.site) {
 		o.gaps = 0
 	}
+	// Anyone can put back an earlier snapshot. What it lacks is still requested.
+	isAnnounced := o.snapshot.Seq > 0 && !o.snapshot.After(at)
+	o.isLatestRefused = isAnnounced && f.db.Refused(m)
 	o.settle(time.Now())
 }
