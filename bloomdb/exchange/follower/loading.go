@@ -105,6 +105,12 @@ func (f *Follower) giveUp(o *origin) {
 	}
 }
 
+// passGap continues behind a gap while the site's snapshots rest. What is missing is requested.
+func (f *Follower) passGap(_ context.Context, o *origin) error {
+	f.giveUp(o)
+	return nil
+}
+
 // readChunk reads and joins the next chunk. After the last it finishes the snapshot.
 func (f *Follower) readChunk(ctx context.Context, o *origin) error {
 	l := o.loading

@@ -74,6 +74,44 @@ func TestSnapshotPutBack(t *testing.T) {
 	})
 }
 
+// TestGapWhileSnapshotsRest is the attack "gap while snapshots rest": after a large snapshot of a site,
+// the next one is read an hour later. When a delta is removed meanwhile, those after it are applied
+// at once, and the rest is requested.
+func TestGapWhileSnapshotsRest(t *testing.T) {
+	a, b := openSite(t, "a"), openSite(t, "b")
+	synctest.Test(t, func(t *testing.T) {
+		log := newLog()
+		f := follow(b, log)
+		first := firstDelta(t, a)
+		snapshot := bloomdbtest.PublishSnapshot(t, a)
+		store(log, snapshot, first)
+		f.receiveHeartbeat(a.Heartbeat(first.Seq, 0), true)
+		look(t, f)
+		f.origins["a"].pay(512<<20, time.Now()) // of such a snapshot
+
+		publishDelta(t, a, 2) // and it is removed
+		last := publishDelta(t, a, 3)
+		store(log, snapshot, first, last)
+		f.receiveHeartbeat(a.Heartbeat(first.Seq, 0), true)
+		look(t, f)
+		if !lists(b, 3) || len(f.Incomplete()) != 1 {
+			t.Errorf("the site is not read, or nothing is requested: %+v", f.Status())
+		}
+		latest := bloomdbtest.PublishSnapshot(t, a)
+		store(log, latest, first, last)
+		f.receiveHeartbeat(a.Heartbeat(last.Seq, 0), true)
+		look(t, f)
+		if lists(b, 2) {
+			t.Error("a snapshot is read before its time")
+		}
+		time.Sleep(2 * time.Hour)
+		look(t, f)
+		if !lists(b, 2) {
+			t.Errorf("the missing delta is not supplied: %+v", f.Status())
+		}
+	})
+}
+
 // Parts of a snapshot may be refused here. Requesting the same again is useless, until another delta
 // is removed.
 func TestRefusedSnapshotIsNotRequestedAgain(t *testing.T) {
