@@ -1,7 +1,6 @@
 package follower
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -34,12 +33,34 @@ func (o *origin) pay(n int, now time.Time) {
 // its end.
 func (o *origin) isRested(now time.Time) bool { return !now.Before(o.rested) }
 
+// Manifests of snapshots being read are held in memory, up to half a MiB each. A holder of the
+// federation key has one under each invented name. Those of up to smallManifest chunks, 1 GiB of
+// snapshot, are always read. The larger ones share largeManifests chunks, and wait for each other.
+const (
+	smallManifest  = 1 << 10
+	largeManifests = 32 * wire.MaxChunks
+)
+
 // loading is a snapshot being read.
 type loading struct {
 	manifest wire.Manifest
-	record   []byte // of the manifest
-	next     int    // number of the next chunk
+	id       [wire.ChunkDigest]byte // of the manifest's record
+	next     int                    // number of the next chunk
 	tries    int
+}
+
+// hasRoom reports whether the manifest of a snapshot may be held while it is read.
+func (f *Follower) hasRoom(m wire.Manifest) bool {
+	if m.Chunks() <= smallManifest {
+		return true
+	}
+	n := m.Chunks()
+	for _, o := range f.origins {
+		if l := o.loading; o.site != m.Site && l != nil && l.manifest.Chunks() > smallManifest {
+			n += l.manifest.Chunks()
+		}
+	}
+	return n <= largeManifests
 }
 
 // beginLoading checks a site's snapshot, and starts reading it if it helps.
@@ -86,7 +107,10 @@ func (f *Follower) readManifest(o *origin, record []byte, err error) (*loading, 
 	case o.gap == (streams.Position{}) && o.gaps == 0 && !at.After(o.at):
 		return nil, nil
 	}
-	return &loading{manifest: m, record: record}, nil
+	if !f.hasRoom(m) {
+		return nil, nil // it is checked again when the heads are read
+	}
+	return &loading{manifest: m, id: wire.ChunkID(record)}, nil
 }
 
 func (f *Follower) setLoading(o *origin, l *loading) {
@@ -160,7 +184,7 @@ func (f *Follower) loadAgain(ctx context.Context, o *origin, bad error) error {
 	}
 	o.pay(len(record), time.Now())
 	l, tries := o.loading, o.loading.tries+1
-	if err == nil && bytes.Equal(record, l.record) || tries >= loadTries {
+	if err == nil && len(record) >= wire.ChunkDigest && wire.ChunkID(record) == l.id || tries >= loadTries {
 		f.refuse(o, refusal.CauseOf(bad), fmt.Errorf("%s: %w", l.manifest.Head, bad))
 		f.giveUp(o)
 		return nil
