@@ -206,3 +206,12 @@ func (ps *Peers) Wanting(site string) bool {
 	_, state := ps.latest(site)
 	return state != nil && state.gaps > 0
 }
+
+// Refused reports whether deltas are still missing although the finished snapshot of a manifest
+// reaches beyond all of them: parts of it were rejected, or it is incomplete.
+func (ps *Peers) Refused(m wire.Manifest) bool {
+	ps.sitesMu.Lock()
+	defer ps.sitesMu.Unlock()
+	state := ps.sites[m.Origin()]
+	return state != nil && state.gaps > 0 && m.Seq >= state.hole
+}

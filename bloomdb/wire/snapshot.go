@@ -7,12 +7,12 @@ import (
 
 const (
 	MaxChunkBody = MaxDelta - maxRecordHead - 64 - recordTail
-	maxChunks    = 1 << 15 // chunks of one snapshot
+	MaxChunks    = 1 << 15 // chunks of one snapshot
 	ChunkDigest  = 16      // size of a chunk's id
 	Incomplete   = 1       // flag of a manifest: the chunks do not contain all filters
 )
 
-// ChunkID returns the id of a chunk in a manifest: the end of its HMAC.
+// ChunkID returns the id of a chunk in a manifest, or of the manifest: the end of its HMAC.
 func ChunkID(chunk []byte) [ChunkDigest]byte {
 	return [ChunkDigest]byte(chunk[len(chunk)-ChunkDigest:])
 }
@@ -47,12 +47,13 @@ func (s *Sealer) ReadManifest(data []byte) (m Manifest, err error) {
 	m.Bytes = int64(r.u64())
 	n := r.U32()
 	switch {
-	case r.Fail || n > maxChunks || len(r.B) != int(n)*ChunkDigest:
+	case r.Fail || n > MaxChunks || len(r.B) != int(n)*ChunkDigest:
 		return m, fmt.Errorf("%s: %d chunks, but %d bytes for their ids", h, n, len(r.B))
 	case flags&^Incomplete != 0 || m.Bytes < 0 || m.Bytes > int64(n)*MaxDelta:
 		return m, fmt.Errorf("%s: flags %#x, %d chunks of %d bytes", h, flags, n, m.Bytes)
 	}
 	m.Whole = flags&Incomplete == 0
+	m.IDs = make([][ChunkDigest]byte, 0, n)
 	for id := range slices.Chunk(r.B, ChunkDigest) {
 		m.IDs = append(m.IDs, [ChunkDigest]byte(id))
 	}

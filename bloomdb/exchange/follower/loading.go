@@ -1,7 +1,6 @@
 package follower
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -34,12 +33,34 @@ func (o *origin) pay(n int, now time.Time) {
 // its end.
 func (o *origin) isRested(now time.Time) bool { return !now.Before(o.rested) }
 
+// Manifests of snapshots being read are held in memory, up to half a MiB each. A holder of the
+// federation key has one under each invented name. Those of up to smallManifest chunks, 1 GiB of
+// snapshot, are always read. The larger ones share largeManifests chunks, and wait for each other.
+const (
+	smallManifest  = 1 << 10
+	largeManifests = 32 * wire.MaxChunks
+)
+
 // loading is a snapshot being read.
 type loading struct {
 	manifest wire.Manifest
-	record   []byte // of the manifest
-	next     int    // number of the next chunk
+	id       [wire.ChunkDigest]byte // of the manifest's record
+	next     int                    // number of the next chunk
 	tries    int
+}
+
+// hasRoom reports whether the manifest of a snapshot may be held while it is read.
+func (f *Follower) hasRoom(m wire.Manifest) bool {
+	if m.Chunks() <= smallManifest {
+		return true
+	}
+	n := m.Chunks()
+	for _, o := range f.origins {
+		if l := o.loading; o.site != m.Site && l != nil && l.manifest.Chunks() > smallManifest {
+			n += l.manifest.Chunks()
+		}
+	}
+	return n <= largeManifests
 }
 
 // beginLoading checks a site's snapshot, and starts reading it if it helps.
@@ -86,7 +107,10 @@ func (f *Follower) readManifest(o *origin, record []byte, err error) (*loading, 
 	case o.gap == (streams.Position{}) && o.gaps == 0 && !at.After(o.at):
 		return nil, nil
 	}
-	return &loading{manifest: m, record: record}, nil
+	if !f.hasRoom(m) {
+		return nil, nil // it is checked again when the heads are read
+	}
+	return &loading{manifest: m, id: wire.ChunkID(record)}, nil
 }
 
 func (f *Follower) setLoading(o *origin, l *loading) {
@@ -103,6 +127,12 @@ func (f *Follower) giveUp(o *origin) {
 	if o.gap != (streams.Position{}) {
 		o.lost, o.gap = o.gap, streams.Position{}
 	}
+}
+
+// passGap continues behind a gap while the site's snapshots rest. What is missing is requested.
+func (f *Follower) passGap(_ context.Context, o *origin) error {
+	f.giveUp(o)
+	return nil
 }
 
 // readChunk reads and joins the next chunk. After the last it finishes the snapshot.
@@ -154,7 +184,7 @@ func (f *Follower) loadAgain(ctx context.Context, o *origin, bad error) error {
 	}
 	o.pay(len(record), time.Now())
 	l, tries := o.loading, o.loading.tries+1
-	if err == nil && bytes.Equal(record, l.record) || tries >= loadTries {
+	if err == nil && len(record) >= wire.ChunkDigest && wire.ChunkID(record) == l.id || tries >= loadTries {
 		f.refuse(o, refusal.CauseOf(bad), fmt.Errorf("%s: %w", l.manifest.Head, bad))
 		f.giveUp(o)
 		return nil
@@ -188,8 +218,11 @@ func (f *Follower) finishLoading(o *origin) {
 	o.took, o.looked = at, streams.Later(o.looked, at)
 	o.moveTo(streams.Later(o.at, at))
 	o.head = streams.Later(o.head, at)
-	if o.isLatestRefused = f.db.Wanting(o.site); !o.isLatestRefused {
+	if !f.db.Wanting(o.site) {
 		o.gaps = 0
 	}
+	// Anyone can put back an earlier snapshot. What it lacks is still requested.
+	isAnnounced := o.snapshot.Seq > 0 && !o.snapshot.After(at)
+	o.isLatestRefused = isAnnounced && f.db.Refused(m)
 	o.settle(time.Now())
 }

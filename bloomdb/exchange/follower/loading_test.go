@@ -3,6 +3,7 @@ package follower
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,4 +80,56 @@ func TestAnnouncedSnapshots(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestManyManifests is the attack "manifests": a holder of the federation key announces snapshots of
+// the largest number of chunks under many names, and each has a first chunk. Their manifests wait for
+// each other, and the snapshot of another site waits for none of them.
+func TestManyManifests(t *testing.T) {
+	a, b := openSite(t, "a"), openSite(t, "b")
+	synctest.Test(t, func(t *testing.T) {
+		first := firstDelta(t, a)
+		log, s := newLog(), &wire.Sealer{Ring: bloomdbtest.Ring}
+		f := follow(b, log)
+		announce := func(record []byte, site string) {
+			f.receiveHeartbeat(record, true)
+			f.origins[site].isExhausted = true
+			for range 2 {
+				if step := f.work(f.origins[site], time.Now()); step != nil {
+					testenv.Check(t, step(f, t.Context(), f.origins[site]))
+				}
+			}
+		}
+		const names = 100
+		for i := range names {
+			head := wire.Head{Type: wire.RecordChunk, Site: fmt.Sprint("fake", i), Epoch: 1, Seq: 1, Made: time.Now()}
+			chunk := s.EncodeRecord(head, make([]byte, 4))
+			ids := make([]byte, wire.MaxChunks*wire.ChunkDigest)
+			id := wire.ChunkID(chunk)
+			copy(ids, id[:])
+			head.Type = wire.RecordManifest
+			body := binary.BigEndian.AppendUint32(append([]byte{streams.FirstSlot, 0}, make([]byte, 8)...), wire.MaxChunks)
+			manifest := s.EncodeRecord(head, append(body, ids...))
+			log.Change(func(k streamstest.State) {
+				k.Manifests[head.Site] = manifest
+				k.Slots[head.Site+string(rune(streams.FirstSlot))] = map[int][]byte{0: chunk}
+			})
+			head.Type = wire.RecordHeartbeat
+			announce(s.EncodeRecord(head, binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, 1), 0)), head.Site)
+		}
+		held := 0
+		for _, o := range f.origins {
+			if o.loading != nil {
+				held += o.loading.manifest.Chunks()
+			}
+		}
+		if held > largeManifests || held == 0 {
+			t.Errorf("%d chunks are listed in memory, want at most %d", held, largeManifests)
+		}
+		store(log, bloomdbtest.PublishSnapshot(t, a))
+		announce(a.Heartbeat(first.Seq, 0), "a")
+		if f.origins["a"].loading == nil {
+			t.Error("the snapshot of another site is not read")
+		}
+	})
 }

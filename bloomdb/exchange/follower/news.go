@@ -106,7 +106,8 @@ func (f *Follower) receiveHeartbeat(record []byte, live bool) {
 // takeHeartbeat records a heartbeat. One older than the last is a repetition, unless the
 // site's clock was set back. It returns false for a repetition.
 func (o *origin) takeHeartbeat(h wire.Heartbeat, record []byte, skew time.Duration, live bool) (fresh bool) {
-	if back := o.beat.Sub(h.Made); back > 0 && skew+back < time.Minute {
+	// Neither difference exceeds 292 years, and their sum would.
+	if back := o.beat.Sub(h.Made); back > 0 && skew < time.Minute-back {
 		return false
 	}
 	fresh = !h.Made.Equal(o.beat)

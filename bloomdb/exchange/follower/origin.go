@@ -287,6 +287,7 @@ func (f *Follower) work(o *origin, now time.Time) task {
 	case o.loading != nil:
 		t = (*Follower).readChunk
 	case o.gap != (streams.Position{}) && !o.isRested(now):
+		t = (*Follower).passGap
 	case o.wantsSnapshot() && o.isRested(now):
 		t = (*Follower).beginLoading
 	case o.hasUnread():

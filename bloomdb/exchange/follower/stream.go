@@ -90,6 +90,7 @@ func (f *Follower) consume(o *origin, e streams.Entry) bool {
 // recordGap records a gap that no snapshot fills now. The caller holds mu.
 func (f *Follower) recordGap(o *origin, e streams.Entry) {
 	o.gaps++
+	o.isLatestRefused = false // the latest snapshot does not reach this far
 	f.metrics.gaps.WithLabelValues(o.site).Inc()
 	if f.logLimit.Allow("gap " + o.site) {
 		f.log.Warn("gap in the stream that no snapshot has filled so far",
