@@ -23,7 +23,8 @@ const (
 	revocationsOfAnyone   = 4 // by all reporters and sites, until only further reporters may
 	revocationsOfOrigin   = 6 // all but one: others of the machine, or another site, can list it then
 
-	revocationsLookedAt = 256 // reports and revocations of a message, the latest
+	revocationsLookedAt = 256    // reports and revocations of a message, the latest
+	partsLookedAt       = 10_000 // the same of all messages that share a part with it: all that the ledger finds
 )
 
 // refuseRevocation returns an ErrRevokedOften if a reporter, or all of one origin together, have
@@ -36,10 +37,11 @@ func (d *Desk) refuseRevocation(set signature.Set, e ledger.Entry) error {
 		return nil
 	}
 	byReporter, byOrigin, reports, err := d.revocations(e)
-	byAnyone := 0
-	if byReporter > 0 {
-		byAnyone = d.db.Revocations(set)
+	if err != nil {
+		return err
 	}
+	partsByReporter, partsByOrigin, byAnyone, err := d.partsRevoked(set, e)
+	byOrigin = max(byOrigin, partsByOrigin)
 	switch {
 	case err != nil:
 		return err
@@ -49,7 +51,7 @@ func (d *Desk) refuseRevocation(set signature.Set, e ledger.Entry) error {
 		return fmt.Errorf("%w: %s has taken the %d revocations of one message that one may have in a period", ErrRevokedOften, e.Reporter, revocationsOfReporter)
 	case byOrigin >= revocationsOfOrigin:
 		return fmt.Errorf("%w: %s has taken the %d revocations of one message that one may have in a period", ErrRevokedOften, e.Origin, revocationsOfOrigin)
-	case byAnyone >= revocationsOfAnyone:
+	case partsByReporter > 0:
 		return fmt.Errorf("%w: the message was revoked %d times in this period, also by %s; now another reporter may, or an administrator (spambloom settle)",
 			ErrRevokedOften, byAnyone, e.Reporter)
 	}
@@ -64,7 +66,11 @@ func (d *Desk) refuseReport(set signature.Set, e ledger.Entry) error {
 		return nil
 	}
 	_, byOrigin, _, err := d.revocations(e)
-	if err != nil || byOrigin < revocationsOfOrigin {
+	if err != nil {
+		return err
+	}
+	_, partsByOrigin, _, err := d.partsRevoked(set, e)
+	if err != nil || max(byOrigin, partsByOrigin) < revocationsOfOrigin {
 		return err
 	}
 	return fmt.Errorf("%w: %s has taken the %d revocations of one message that one may have in a period, and cannot report it again; another may, or an administrator (spambloom settle)",
@@ -92,4 +98,32 @@ func (d *Desk) revocations(e ledger.Entry) (byReporter, byOrigin int, reports bo
 		}
 	}
 	return byReporter, byOrigin, reports, err
+}
+
+// partsRevoked counts the revocations in this period, by the reporter and by the origin of an entry,
+// of all messages that share a signature or an anchor with it. They are counted only once anybody
+// has revoked the message so often that it matters: a reporter who composes variations with few
+// anchors in common uses the same room of a sketch, and each variation looks like another message.
+func (d *Desk) partsRevoked(set signature.Set, e ledger.Entry) (byReporter, byOrigin, byAnyone int, err error) {
+	byAnyone = d.db.Revocations(set)
+	if byAnyone < revocationsOfAnyone {
+		return 0, 0, byAnyone, nil
+	}
+	shared := slices.Clone(e.Anchors)
+	for i := range shared {
+		shared[i].Need = min(shared[i].Need, 1)
+	}
+	list, _, err := d.ledger.Reports(ledger.Query{Set: e.Set, Anchors: shared, Since: e.Period, Limit: partsLookedAt})
+	for _, r := range list {
+		if r.Stance != ledger.Ham || r.Idle || r.Reporter == ledger.Settler {
+			continue
+		}
+		if r.Reporter == e.Reporter {
+			byReporter++
+		}
+		if r.Origin == e.Origin && e.Origin != "" && byAnyone >= revocationsOfOrigin {
+			byOrigin++
+		}
+	}
+	return byReporter, byOrigin, byAnyone, err
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/credential"
 	"github.com/spambloom/spambloom/reporting/desk"
-	"github.com/spambloom/spambloom/reporting/server/guesses"
 	"github.com/spambloom/spambloom/reporting/server/loglimit"
 	"github.com/spambloom/spambloom/reporting/server/refusal"
 )
@@ -61,7 +60,6 @@ type Remote struct {
 	state    atomic.Pointer[remoteState]
 	refused  *prometheus.CounterVec
 	refusals loglimit.Minutely // of the log lines, by reason
-	guesses  guesses.Guesses   // at the page
 }
 
 // remoteState is the contents of the files.
