@@ -2,25 +2,30 @@ package mail
 
 import (
 	"bytes"
+	"cmp"
+	"mime"
+	"slices"
 	"strings"
-
-	"github.com/emersion/go-message"
 )
 
-// maxField bounds the value of a MIME field, in bytes. A longer one counts as absent.
-const maxField = 64 << 10
+// maxField bounds the value of a MIME field, in bytes. A longer one counts as absent. Postfix passes
+// on 100 KiB of a field, and other servers as much as fits into a packet of the milter protocol.
+const maxField = 1 << 20
+
+// maxStrict bounds a Content-Type that is read by the grammar, which takes memory for each parameter.
+const maxStrict = 64 << 10
 
 // mimeHeader is a part's header as far as it describes the content.
 type mimeHeader struct {
-	MediaType   string // lower case, "text/plain" if absent or senseless
-	boundary    string
-	Charset     string // lower case
-	encoding    string // Content-Transfer-Encoding, lower case
-	isDoubtful  bool   // further fields name another encoding
-	Disposition string // lower case
-	HasID       bool   // a Content-ID, by which HTML shows the part
-	id          string // the Content-ID without <>
-	start       string // of a multipart: Content-ID of the part that is shown, without <>
+	MediaType   string   // lower case, "text/plain" if absent or senseless
+	boundaries  []string // the readings of the boundary; several if mail programs differ
+	Charset     string   // lower case
+	encoding    string   // Content-Transfer-Encoding, lower case
+	isDoubtful  bool     // further fields name another encoding
+	Disposition string   // lower case
+	HasID       bool     // a Content-ID, by which HTML shows the part
+	id          string   // the Content-ID without <>
+	start       string   // of a multipart: Content-ID of the part that is shown, without <>
 }
 
 // mimeFields are the MIME fields of a header. The first of each name counts.
@@ -69,7 +74,9 @@ func (f *mimeFields) parse() mimeHeader {
 	if f.contentType != "" {
 		mediaType, params := parseContentType(f.contentType)
 		h.MediaType = mediaType
-		h.boundary = strings.TrimRight(params["boundary"], " \t")
+		if strings.HasPrefix(mediaType, "multipart/") {
+			h.boundaries = boundaries(f.contentType, params["boundary"])
+		}
 		h.Charset = strings.ToLower(strings.TrimSpace(params["charset"]))
 		h.start = contentID(params["start"])
 	}
@@ -108,11 +115,12 @@ func partMIME(data []byte, stop func(line []byte) bool) (mimeHeader, int) {
 
 // parseContentType reads a Content-Type (RFC 2045 section 5.1). One that breaks the
 // grammar, for example by an unquoted boundary with a "=" in it, loses no parameters:
-// mail programs read those too.
+// mail programs read those too. Encoded words (RFC 2047) in parameters stay as they are, as in mail programs.
 func parseContentType(value string) (mediaType string, params map[string]string) {
-	var h message.Header
-	h.Set("Content-Type", value)
-	mediaType, params, err := h.ContentType()
+	err := mime.ErrInvalidMediaParameter
+	if len(value) <= maxStrict {
+		mediaType, params, err = mime.ParseMediaType(value)
+	}
 	if err != nil {
 		mediaType, params = looseContentType(value)
 	}
@@ -125,22 +133,28 @@ func parseContentType(value string) (mediaType string, params map[string]string)
 // looseContentType takes the text before the first separator as the type, and the text
 // between semicolons as parameters. The first of a name counts.
 func looseContentType(value string) (mediaType string, params map[string]string) {
-	value = strings.TrimSpace(value)
-	end := strings.IndexAny(value, ";, \t(")
-	if end < 0 {
-		return strings.ToLower(value), nil
-	}
+	mediaType, rest := cutMediaType(value)
 	params = make(map[string]string)
-	for rest := value[end:]; rest != ""; {
+	for rest != "" {
 		var param string
 		param, rest = cutParam(rest)
 		name, val, ok := strings.Cut(param, "=")
 		name = strings.ToLower(strings.Trim(name, " \t,"))
-		if _, dup := params[name]; ok && !dup {
+		if _, dup := params[name]; ok && !dup && (name == "boundary" || name == "charset" || name == "start") {
 			params[name] = unquote(strings.TrimSpace(val))
 		}
 	}
-	return strings.ToLower(value[:end]), params
+	return mediaType, params
+}
+
+// cutMediaType cuts at the first separator.
+func cutMediaType(value string) (mediaType, params string) {
+	value = strings.TrimSpace(value)
+	end := strings.IndexAny(value, ";, \t(")
+	if end < 0 {
+		end = len(value)
+	}
+	return strings.ToLower(value[:end]), value[end:]
 }
 
 // cutParam cuts at the first semicolon outside quotes. A quote that is never closed does
@@ -158,6 +172,74 @@ func cutParam(s string) (param, rest string) {
 		}
 	}
 	return s, ""
+}
+
+// boundaries returns what programs may take for the boundary of a multipart: what the grammar
+// gives, and what those read that stop at a blank, keep or drop backslashes, see quotes in the middle
+// of a value or not, and believe the first or the last of several parameters.
+func boundaries(value, strict string) (list []string) {
+	add := func(reading string) {
+		if reading = strings.TrimRight(reading, " \t"); reading != "" && len(reading) <= maxBoundary && !slices.Contains(list, reading) {
+			list = append(list, reading)
+		}
+	}
+	add(strict)
+	for _, cut := range []func(string) (param, rest string){cutParam, cutPlainParam} {
+		first, last := "", ""
+		extended := []byte("multipart/mixed")
+		for _, rest := cutMediaType(value); rest != ""; {
+			var param string
+			param, rest = cut(rest)
+			name, val, _ := strings.Cut(param, "=")
+			switch name = strings.ToLower(strings.Trim(name, " \t,;")); {
+			case name == "boundary":
+				first, last = cmp.Or(first, val), val
+			case strings.HasPrefix(name, "boundary*") && len(extended)+len(param) < maxStrict: // RFC 2231
+				extended = append(append(extended, ';'), param...)
+			}
+		}
+		_, params, _ := mime.ParseMediaType(string(extended))
+		add(params["boundary"])
+		for _, val := range []string{first, last} {
+			val = strings.Trim(val, " \t")
+			add(unquote(val))
+			if inside, isQuoted := strings.CutPrefix(val, `"`); isQuoted {
+				add(inside[:quoteEnd(inside)])
+			} else {
+				add(val[:strings.IndexAny(val+" ", " \t")])
+			}
+		}
+	}
+	return list
+}
+
+// cutPlainParam is cutParam for programs that see a quote only where a value begins.
+func cutPlainParam(s string) (param, rest string) {
+	end := 0
+	if at := strings.IndexAny(s, "=;"); at >= 0 && s[at] == '=' {
+		end = at + 1 + len(s[at+1:]) - len(strings.TrimLeft(s[at+1:], " \t"))
+		if end < len(s) && s[end] == '"' && quoteEnd(s[end+1:]) < len(s[end+1:]) {
+			end += 1 + quoteEnd(s[end+1:])
+		}
+	}
+	semicolon := strings.IndexByte(s[end:], ';')
+	if semicolon < 0 {
+		return s, ""
+	}
+	return s[:end+semicolon], s[end+semicolon+1:]
+}
+
+// quoteEnd returns the index of the quote that ends a quoted string, or the length of s.
+func quoteEnd(s string) int {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '"':
+			return i
+		case '\\':
+			i++
+		}
+	}
+	return len(s)
 }
 
 func unquote(s string) string {

@@ -19,8 +19,8 @@ const (
 	// beginning of a large message. What is beyond must not change the text signature of
 	// the whole message.
 	maxReach = 1 << 20
-	// maxBoundary bounds the length of a boundary; RFC 2046 allows 70.
-	maxBoundary = 998
+	// maxBoundary bounds the length of a boundary. RFC 2046 allows 70, and mail programs read longer ones.
+	maxBoundary = 64 << 10
 )
 
 // Leaf is a part that has no parts.
@@ -71,8 +71,8 @@ type walker struct {
 }
 
 type multipart struct {
-	boundary      string
-	shadowed      int          // index in stack of the outer multipart with this boundary, or -1
+	boundaries    []string
+	shadowed      []int        // for each boundary, the index in stack of the outer multipart with it, or -1
 	inside        surroundings // of its next part
 	isAlternative bool         // readers show one of its parts, not all
 	start         string       // Content-ID of the part that readers show; "" for the first one
@@ -155,7 +155,10 @@ func (w *walker) entity(h mimeHeader, pos int, around surroundings) delimiter {
 		return d
 	}
 	level := len(w.stack)
-	if h.boundary != "" && len(h.boundary) <= maxBoundary {
+	if len(h.boundaries) > 0 {
+		if len(h.boundaries) > 1 { // readers may be shown other parts, and none of these
+			around.Carried = max(around.Carried, LaterPart)
+		}
 		around.IsReport = around.IsReport || h.MediaType == "multipart/report" && w.hasReportBehind(pos)
 		w.push(h, around)
 	}
@@ -237,15 +240,18 @@ func (w *walker) push(h mimeHeader, around surroundings) {
 	case "multipart/digest":
 		around.IsDigest = true
 	}
-	shadowed, ok := w.open[h.boundary]
-	if !ok {
-		shadowed = -1
-	}
 	if w.open == nil {
 		w.open = make(map[string]int)
 	}
-	w.open[h.boundary] = len(w.stack)
-	w.stack = append(w.stack, multipart{boundary: h.boundary, shadowed: shadowed, inside: around,
+	shadowed := make([]int, len(h.boundaries))
+	for i, boundary := range h.boundaries {
+		outer, ok := w.open[boundary]
+		if shadowed[i] = outer; !ok {
+			shadowed[i] = -1
+		}
+		w.open[boundary] = len(w.stack)
+	}
+	w.stack = append(w.stack, multipart{boundaries: h.boundaries, shadowed: shadowed, inside: around,
 		isAlternative: h.MediaType == "multipart/alternative", start: start, isOutermost: outermost})
 }
 
@@ -279,10 +285,13 @@ func lastReport(body []byte) int {
 // popTo closes the multiparts from index level on.
 func (w *walker) popTo(level int) {
 	for i := len(w.stack) - 1; i >= level; i-- {
-		if top := w.stack[i]; top.shadowed >= 0 {
-			w.open[top.boundary] = top.shadowed
-		} else {
-			delete(w.open, top.boundary)
+		top := w.stack[i]
+		for j, boundary := range top.boundaries {
+			if top.shadowed[j] >= 0 {
+				w.open[boundary] = top.shadowed[j]
+			} else {
+				delete(w.open, boundary)
+			}
 		}
 	}
 	w.stack = w.stack[:level]

@@ -1,0 +1,51 @@
+package signature_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// loanOffer is the text of a spam.
+const loanOffer = "We have approved a personal loan of fifty thousand dollars for your family without any check at all. Visit our office " +
+	"in the harbour, complete the short application, and receive the money within two working days. Our advisers in Singapore, " +
+	"Lagos and Geneva help many customers every month to repay old debts and buy houses, cars and holidays by the sea. "
+
+// A sender writes a boundary that mail programs read otherwise than a strict parser, with a
+// newsletter where only the parser would see a part. Readers see the offer, which is found again, and
+// its report does not list the newsletter.
+func TestBoundaryThatProgramsReadOtherwise(t *testing.T) {
+	for _, tt := range []struct{ name, parameters, readers, ours string }{
+		{"an encoded word", `boundary="=?utf-8?Q?b%d?="`, "=?utf-8?Q?b%d?=", "b%d"},
+		{"a backslash", `boundary="a\b%d"`, "ab%d", `a\b%d`},
+		{"a comment behind it", "boundary=b%d (x)", "b%d", "b%d (x)"},
+		{"two, and the first counts", "boundary=b%[1]d; boundary=c%[1]d", "b%d", "c%d"},
+		{"two, and the last counts", "boundary=c%[1]d; boundary=b%[1]d", "b%d", "c%d"},
+		{"two, one of them extended", "boundary=b%[1]d; boundary*=utf-8''c%[1]d", "b%d", "c%d"},
+		{"an extended one in a faulty field", "x=(; boundary*=utf-8''b%d", "b%d", "c%d"},
+		{"quotes inside other values", `x=a"; boundary=b%d; y=b"`, "b%d", "c%d"},
+		{"a long field", `x="` + strings.Repeat("x", 80<<10) + `"; boundary=b%d`, "b%d", "c%d"},
+		{"a long boundary", `boundary="` + strings.Repeat("b", 1200) + `%d"`, strings.Repeat("b", 1200) + "%d", "c%d"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			spam := func(copy int) signature.Set {
+				at := func(format string) string { return fmt.Sprintf(format, copy) }
+				text := fmt.Sprintf("Dear customer number %d, ", copy) + loanOffer
+				return signature.Compute(signature.Parse([]byte("From: a@b.example\nContent-Type: multipart/mixed; " + at(tt.parameters) +
+					"\n\n--" + at(tt.ours) + "\n" + letterText + "\n--" + at(tt.ours) + "--\n" +
+					"\n--" + at(tt.readers) + "\nContent-Transfer-Encoding: base64\n\n" + base64.StdEncoding.EncodeToString([]byte(text)) +
+					"\n--" + at(tt.readers) + "--\n")))
+			}
+			reported := spam(1)
+			if kinds := matchesOf(reported, signature.Compute(signature.Parse([]byte("From: a@b.example\n"+letterText)))); kinds != nil {
+				t.Errorf("the report lists the newsletter by %v", kinds)
+			}
+			if kinds := matchesOf(reported, spam(2)); kinds == nil {
+				t.Errorf("the report does not list another copy: %+v", reported)
+			}
+		})
+	}
+}
