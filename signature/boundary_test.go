@@ -49,3 +49,57 @@ func TestBoundaryThatProgramsReadOtherwise(t *testing.T) {
 		})
 	}
 }
+
+// Mail programs that follow the grammar remove comments from MIME fields, and others do not. Both
+// show the offer in some of these mails.
+func TestCommentsInFields(t *testing.T) {
+	in64 := func(text string) string {
+		return "Content-Transfer-Encoding: %s\n\n" + base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	for name, spam := range map[string]func(text string) string{
+		"encoding":                         func(text string) string { return fmt.Sprintf(in64(text), "(x) base64") },
+		"encoding, with noise":             func(text string) string { return fmt.Sprintf(in64(text), "(x) base64") + "\n!\n" },
+		"encoding of a text that has none": func(text string) string { return "Content-Transfer-Encoding: (x) base64\n\n" + text },
+		"two encodings, the second one holds": func(text string) string {
+			return "Content-Transfer-Encoding: base64\nContent-Transfer-Encoding: 7bit\n\n" + text
+		},
+		"quoted-printable": func(text string) string {
+			return "Content-Transfer-Encoding: (x) quoted-printable\n\n" + strings.ReplaceAll(text, "e", "=65=\n")
+		},
+		"attached message": func(text string) string {
+			return fmt.Sprintf("Content-Type: message/rfc822\n"+in64("Subject: x\n\n"+text), "(x) base64")
+		},
+		"type": func(text string) string {
+			return "Content-Type: (x) multipart/mixed; boundary=b\n\n--b\n" + fmt.Sprintf(in64(text), "base64") + "\n--b--\n"
+		},
+		"blanks in a type": func(text string) string {
+			return "Content-Type: multipart / mixed; boundary=b\n\n--b\n" + fmt.Sprintf(in64(text), "base64") + "\n--b--\n"
+		},
+		"preamble of what some take for a text": func(text string) string {
+			return "Content-Type: (x) multipart/mixed; boundary=b\n\n" + text + "\n--b\n\nhello\n--b--\n"
+		},
+		"boundary": func(text string) string {
+			return "Content-Type: multipart/mixed; boundary=(x)b\n\n--b\n" + fmt.Sprintf(in64(text), "base64") + "\n--b--\n"
+		},
+	} {
+		sign := func(copy int) signature.Set {
+			text := fmt.Sprintf("Dear customer number %d, ", copy) + loanOffer
+			return signature.Compute(signature.Parse([]byte("From: a@b.example\n" + spam(text))))
+		}
+		if kinds := matchesOf(sign(1), sign(2)); kinds == nil {
+			t.Errorf("%s: the report does not list another copy: %+v", name, sign(1))
+		}
+	}
+}
+
+// A newsletter that some programs offer as a file, and others show, is not the spam's own.
+func TestDispositionThatProgramsReadOtherwise(t *testing.T) {
+	for _, disposition := range []string{"(x) attachment", "attachment x", "file", "attachment(x)"} {
+		spam := "From: a@b.example\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Disposition: " + disposition + "\n" + letterText +
+			"--b\n\n" + loanOffer + "\n--b--\n"
+		kinds := matchesOf(signature.Compute(signature.Parse([]byte(spam))), signature.Compute(signature.Parse([]byte("From: a@b.example\n"+letterText))))
+		if kinds != nil {
+			t.Errorf("%s: the report lists the newsletter by %v", disposition, kinds)
+		}
+	}
+}

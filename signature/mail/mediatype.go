@@ -21,7 +21,8 @@ type mimeHeader struct {
 	boundaries  []string // the readings of the boundary; several if mail programs differ
 	Charset     string   // lower case
 	encoding    string   // Content-Transfer-Encoding, lower case
-	isDoubtful  bool     // further fields name another encoding
+	other       string   // another reading of it; "": programs agree
+	isDoubtful  bool     // programs differ in whether it is a multipart
 	Disposition string   // lower case
 	HasID       bool     // a Content-ID, by which HTML shows the part
 	id          string   // the Content-ID without <>
@@ -67,24 +68,97 @@ func (f *mimeFields) add(name, value string) {
 
 var unfold = strings.NewReplacer("\r", "", "\n", "")
 
-// parse reads the fields, strictly if possible.
+// parse reads the fields, strictly if possible. Comments are removed, as RFC 2045 asks; some programs
+// do not do that, so both readings count where they differ.
 func (f *mimeFields) parse() mimeHeader {
 	h := mimeHeader{MediaType: "text/plain", encoding: transferEncoding(f.encoding)}
-	h.isDoubtful = f.otherEncoding != "" && transferEncoding(f.otherEncoding) != h.encoding
-	if f.contentType != "" {
-		mediaType, params := parseContentType(f.contentType)
-		h.MediaType = mediaType
-		if strings.HasPrefix(mediaType, "multipart/") {
-			h.boundaries = boundaries(f.contentType, params["boundary"])
-		}
-		h.Charset = strings.ToLower(strings.TrimSpace(params["charset"]))
-		h.start = contentID(params["start"])
+	readings := []string{withoutComments(f.encoding)}
+	if f.otherEncoding != "" {
+		readings = append(readings, f.otherEncoding)
 	}
-	disposition, _, _ := strings.Cut(f.disposition, ";")
-	h.Disposition = strings.ToLower(strings.TrimSpace(disposition))
+	for _, other := range readings {
+		if other = transferEncoding(other); other != h.encoding && !(isIdentity(other) && isIdentity(h.encoding)) {
+			h.other = cmp.Or(other, "7bit")
+		}
+	}
+	f.parseType(&h)
+	h.Disposition = disposition(f.disposition)
 	h.HasID = strings.TrimSpace(f.id) != ""
 	h.id = contentID(f.id)
 	return h
+}
+
+// parseType reads the Content-Type.
+func (f *mimeFields) parseType(h *mimeHeader) {
+	if f.contentType == "" {
+		return
+	}
+	value := withoutComments(f.contentType)
+	mediaType, params := parseContentType(value)
+	h.MediaType = mediaType
+	isMultipart := strings.HasPrefix(mediaType, "multipart/")
+	if isMultipart {
+		h.boundaries = boundaries(nil, value, params["boundary"])
+	}
+	if value != f.contentType {
+		mediaType, params := parseContentType(f.contentType)
+		h.isDoubtful = isMultipart && mediaType != h.MediaType
+		if isMultipart {
+			h.boundaries = boundaries(h.boundaries, f.contentType, params["boundary"])
+		}
+	}
+	h.Charset = strings.ToLower(strings.TrimSpace(params["charset"]))
+	h.start = contentID(params["start"])
+}
+
+// disposition returns the first word of a Content-Disposition, lower case.
+func disposition(value string) string {
+	value = strings.TrimSpace(withoutComments(value))
+	return strings.ToLower(value[:strings.IndexAny(value+";", "; \t")])
+}
+
+// withoutComments returns a structured field without comments (RFC 5322 section 3.2.2) and without
+// blanks around the slash of a type. From a comment on that does not end, it stays as it is.
+func withoutComments(value string) string {
+	var b strings.Builder
+	for rest := value; rest != ""; {
+		n := 1 + strings.IndexAny(rest[1:]+`"`, `"(`)
+		switch rest[0] {
+		case '(':
+			if n = commentEnd(rest); n > 0 {
+				rest = rest[n:]
+				continue
+			}
+			n = len(rest)
+		case '"':
+			n = min(len(rest), 2+quoteEnd(rest[1:]))
+		}
+		b.WriteString(rest[:n])
+		rest = rest[n:]
+	}
+	plain := strings.TrimLeft(b.String(), " \t")
+	if slash := strings.IndexAny(plain, `/;="`); slash >= 0 && plain[slash] == '/' {
+		plain = strings.TrimRight(plain[:slash], " \t") + "/" + strings.TrimLeft(plain[slash+1:], " \t")
+	}
+	return plain
+}
+
+// commentEnd returns where the comment ends that s begins with; 0 if it does not end.
+func commentEnd(s string) int {
+	depth := 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '(':
+			depth++
+		case '\\':
+			i++
+		case ')':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
 }
 
 // contentID returns a Content-ID without the <>, which some programs leave out.
@@ -177,7 +251,8 @@ func cutParam(s string) (param, rest string) {
 // boundaries returns what programs may take for the boundary of a multipart: what the grammar
 // gives, and what those read that stop at a blank, keep or drop backslashes, see quotes in the middle
 // of a value or not, and believe the first or the last of several parameters.
-func boundaries(value, strict string) (list []string) {
+// It appends them to list.
+func boundaries(list []string, value, strict string) []string {
 	add := func(reading string) {
 		if reading = strings.TrimRight(reading, " \t"); reading != "" && len(reading) <= maxBoundary && !slices.Contains(list, reading) {
 			list = append(list, reading)

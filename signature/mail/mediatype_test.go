@@ -47,7 +47,8 @@ func TestMIMEHeader(t *testing.T) {
 	}
 }
 
-// Programs differ in which of two encodings they believe. Content decides that consists of base64.
+// Programs differ in which of two encodings they believe. Content decides that consists of base64; of
+// other content both readings are carried.
 func TestTwoEncodings(t *testing.T) {
 	const text = "some words of plain text\n"
 	encoded := base64.StdEncoding.EncodeToString([]byte(text))
@@ -58,10 +59,15 @@ func TestTwoEncodings(t *testing.T) {
 		{"none of them", "8bit", "8bit", encoded, encoded},
 	} {
 		m := Parse([]byte("Content-Transfer-Encoding: " + tt.first + "\nContent-Transfer-Encoding: " + tt.second + "\n\n" + tt.body))
+		var got []string
 		Walk(m, nil, func(l Leaf) {
-			if got := string(l.decode(nil)); got != tt.want {
-				t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+			got = append(got, string(l.decode(nil)))
+			if isOnly := tt.first == tt.second || tt.body == encoded; isOnly != (l.Carried == OwnPart) {
+				t.Errorf("%s: carried as %v", tt.name, l.Carried)
 			}
 		})
+		if got[0] != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package mail
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/spambloom/spambloom/signature/ascii"
@@ -126,7 +127,7 @@ func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
 			w.visit(w.rest(pos, around))
 			return
 		}
-		if w.isDeep && isMessage(h) && isIdentity(h.encoding) {
+		if w.isDeep && isMessage(h) && isIdentity(h.encoding) && h.other == "" {
 			pos += len(body[pos:]) - len(skipPostmark(body[pos:]))
 			h, pos = w.header(pos)
 			around.Alternative, around.IsRelated, around.Carried = 0, false, AttachedPart
@@ -156,15 +157,15 @@ func (w *walker) entity(h mimeHeader, pos int, around surroundings) delimiter {
 	}
 	level := len(w.stack)
 	if len(h.boundaries) > 0 {
-		if len(h.boundaries) > 1 { // readers may be shown other parts, and none of these
+		if len(h.boundaries) > 1 || h.isDoubtful { // readers may be shown other parts, and none of these
 			around.Carried = max(around.Carried, LaterPart)
 		}
 		around.IsReport = around.IsReport || h.MediaType == "multipart/report" && w.hasReportBehind(pos)
 		w.push(h, around)
 	}
 	d := w.findDelimiter(pos)
-	if d.level < level || d.isClosing {
-		// It has no part. Its preamble is all that can be shown.
+	if d.level < level || d.isClosing || h.isDoubtful {
+		// If it has no part, its preamble is all that can be shown.
 		w.leaf(mimeHeader{MediaType: "text/plain"}, pos, d, around)
 	}
 	return d
@@ -172,8 +173,12 @@ func (w *walker) entity(h mimeHeader, pos int, around surroundings) delimiter {
 
 func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 	raw := w.body[pos:max(pos, d.start)]
-	if h.isDoubtful && isIdentity(h.encoding) && isAllBase64(raw) {
-		h.encoding = "base64"
+	if h.Disposition != "" && h.Disposition != "inline" && h.Disposition != "attachment" { // some programs show it as a file
+		around.Carried = max(around.Carried, LaterPart)
+	}
+	if h.other != "" {
+		w.doubtful(h, pos, d, around)
+		return
 	}
 	cut := w.isTruncated && d.level < 0
 	if w.isDeep && isMessage(h) && !cut {
@@ -184,6 +189,30 @@ func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 		w.limits |= work.LimitWrapped
 	}
 	w.visit(Leaf{mimeHeader: h, surroundings: around, raw: raw, IsCut: cut, IsFar: w.offset(pos) > maxReach})
+}
+
+// doubtful visits a part whose encoding programs read in two ways. If it consists of base64, it is in
+// that; otherwise both readings count, and are carried, as readers see one of them only.
+func (w *walker) doubtful(h mimeHeader, pos int, d delimiter, around surroundings) {
+	readings := [2]string{h.encoding, h.other}
+	h.other = ""
+	if isMessage(h) && w.wrapped > 0 { // each level of messages would double the cost
+		if isIdentity(h.encoding) {
+			h.encoding = readings[1]
+		}
+		w.leaf(h, pos, d, around)
+		return
+	}
+	if slices.Contains(readings[:], "base64") && isAllBase64(w.body[pos:max(pos, d.start)]) {
+		h.encoding = "base64"
+		w.leaf(h, pos, d, around)
+		return
+	}
+	around.Carried = max(around.Carried, LaterPart)
+	for _, h.encoding = range readings {
+		w.entities++
+		w.leaf(h, pos, d, around)
+	}
 }
 
 // rest returns all behind pos as one plain text, as it stands: there are too many parts to
