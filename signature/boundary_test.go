@@ -103,3 +103,20 @@ func TestDispositionThatProgramsReadOtherwise(t *testing.T) {
 		}
 	}
 }
+
+// A text whose words are broken at other places in each copy is shown whole by programs that read
+// format=flowed; delsp=yes.
+func TestWordsBrokenByFlowedLines(t *testing.T) {
+	sign := func(every int) signature.Set {
+		var text strings.Builder
+		for i, r := range fmt.Sprintf("Dear customer number %d, ", every) + loanOffer {
+			if text.WriteRune(r); i%every == 0 {
+				text.WriteString(" \n ")
+			}
+		}
+		return signature.Compute(signature.Parse([]byte("From: a@b.example\nContent-Type: text/plain; format=flowed; delsp=yes\n\n" + text.String())))
+	}
+	if kinds := matchesOf(sign(3), sign(4)); kinds == nil {
+		t.Error("the report does not list another copy")
+	}
+}

@@ -26,6 +26,7 @@ type mimeHeader struct {
 	Disposition string   // lower case
 	HasID       bool     // a Content-ID, by which HTML shows the part
 	id          string   // the Content-ID without <>
+	IsJoined    bool     // lines that end in a blank go on without it (RFC 3676)
 	start       string   // of a multipart: Content-ID of the part that is shown, without <>
 }
 
@@ -109,6 +110,7 @@ func (f *mimeFields) parseType(h *mimeHeader) {
 	}
 	h.Charset = strings.ToLower(strings.TrimSpace(params["charset"]))
 	h.start = contentID(params["start"])
+	h.IsJoined = strings.EqualFold(params["format"], "flowed") && strings.EqualFold(params["delsp"], "yes")
 }
 
 // disposition returns the first word of a Content-Disposition, lower case.
@@ -204,6 +206,9 @@ func parseContentType(value string) (mediaType string, params map[string]string)
 	return mediaType, params
 }
 
+// usedParams are the parameters of a Content-Type that are read.
+var usedParams = map[string]bool{"boundary": true, "charset": true, "start": true, "format": true, "delsp": true}
+
 // looseContentType takes the text before the first separator as the type, and the text
 // between semicolons as parameters. The first of a name counts.
 func looseContentType(value string) (mediaType string, params map[string]string) {
@@ -214,7 +219,7 @@ func looseContentType(value string) (mediaType string, params map[string]string)
 		param, rest = cutParam(rest)
 		name, val, ok := strings.Cut(param, "=")
 		name = strings.ToLower(strings.Trim(name, " \t,"))
-		if _, dup := params[name]; ok && !dup && (name == "boundary" || name == "charset" || name == "start") {
+		if _, dup := params[name]; ok && !dup && usedParams[name] {
 			params[name] = unquote(strings.TrimSpace(val))
 		}
 	}

@@ -110,6 +110,9 @@ func (t *Texts) Add(l mail.Leaf, content []byte) {
 		t.Limits |= work.LimitDecoded
 	}
 	isHTML := mail.Class(l.MediaType) == mail.ClassHTML
+	if l.IsJoined && !isHTML {
+		content = mail.JoinFlowed(content)
+	}
 	t.source = append(t.source, content...)
 	t.work.Grant(len(content), isHTML)
 	if n := len(t.Parts); n >= maxParts {
