@@ -120,3 +120,26 @@ func TestWordsBrokenByFlowedLines(t *testing.T) {
 		t.Error("the report does not list another copy")
 	}
 }
+
+// Mail programs show what is inside opaque-signed mail. Others offer a file, so the letter in it is
+// not listed by a report.
+func TestOpaqueSignedMail(t *testing.T) {
+	sign := func(own, content string) signature.Set {
+		length := func(n int) string { return string([]byte{0x82, byte(n >> 8), byte(n)}) }
+		data := "\x30\x80\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02\xa0\x80\x30\x80\x02\x01\x01\x31\x00\x30\x80\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01" +
+			"\xa0\x80\x04" + length(len(content)) + content + "\x00\x00\x00\x00 a certificate, and a signature of " + fmt.Sprint(len(content))
+		return signature.Compute(signature.Parse([]byte("From: a@b.example\nContent-Type: multipart/mixed; boundary=b\n\n--b\n" +
+			"Content-Type: application/pkcs7-mime; smime-type=signed-data; name=smime.p7m\nContent-Transfer-Encoding: base64\n\n" +
+			base64.StdEncoding.EncodeToString([]byte(data)) + "\n--b\n\n" + own + "\n--b--\n")))
+	}
+	copied := func(copy int) signature.Set {
+		return sign("", fmt.Sprintf("Content-Type: text/plain\r\n\r\nDear customer number %d, ", copy)+loanOffer)
+	}
+	if kinds := matchesOf(copied(9), copied(10)); kinds == nil {
+		t.Errorf("the report does not list another copy: %+v", copied(9))
+	}
+	letter := signature.Compute(signature.Parse([]byte("From: a@b.example\n" + letterText)))
+	if kinds := matchesOf(sign(loanOffer, letterText), letter); kinds != nil {
+		t.Errorf("the report lists the newsletter by %v", kinds)
+	}
+}

@@ -181,12 +181,18 @@ func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 		return
 	}
 	cut := w.isTruncated && d.level < 0
-	if w.isDeep && isMessage(h) && !cut {
-		if w.wrapped < maxWrapped {
+	if w.isDeep && (isMessage(h) || isSigned(h)) && !cut {
+		if isSigned(h) { // it is a file, too
+			w.visit(Leaf{mimeHeader: h, surroundings: around, raw: raw, IsFar: w.offset(pos) > maxReach})
+		}
+		if w.wrapped+levels(h) <= maxWrapped {
 			w.unwrap(h, raw, around, w.offset(pos))
 			return
 		}
 		w.limits |= work.LimitWrapped
+		if isSigned(h) {
+			return
+		}
 	}
 	w.visit(Leaf{mimeHeader: h, surroundings: around, raw: raw, IsCut: cut, IsFar: w.offset(pos) > maxReach})
 }
@@ -223,17 +229,34 @@ func (w *walker) rest(pos int, around surroundings) Leaf {
 }
 
 // unwrap walks a message that is transferred in an encoding, although RFC 2046 section
-// 5.2.1 forbids it.
+// 5.2.1 forbids it, or the mail inside signed data.
 func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int) {
 	w.work.Count(Leaf{mimeHeader: h, raw: raw}.Steps())
-	decoded := skipPostmark(decodeTransfer(nil, raw, h.encoding))
+	decoded := raw
+	if !isIdentity(h.encoding) {
+		decoded = decodeTransfer(nil, raw, h.encoding)
+	}
+	levels := levels(h)
+	around.Alternative, around.IsRelated = 0, false
+	if isSigned(h) { // many programs show it as a file
+		decoded, around.Carried = signedContent(decoded), max(around.Carried, LaterPart)
+	} else {
+		decoded, around.Carried = skipPostmark(decoded), AttachedPart
+	}
 	h, length := partMIME(decoded, nil)
-	around.Alternative, around.IsRelated, around.Carried = 0, false, AttachedPart
-	inner := walker{visit: w.visit, work: w.work, isDeep: true, wrapped: w.wrapped + 1, base: base,
+	inner := walker{visit: w.visit, work: w.work, isDeep: true, wrapped: w.wrapped + levels, base: base,
 		entities: w.entities, alternatives: w.alternatives}
 	inner.message(h, decoded[length:], around)
 	w.entities, w.alternatives = inner.entities, inner.alternatives
 	w.limits |= inner.limits
+}
+
+// levels returns how many of maxWrapped a part takes: signed data may be copied twice.
+func levels(h mimeHeader) int {
+	if isSigned(h) {
+		return 2
+	}
+	return 1
 }
 
 // offset returns how far pos, which never goes back, is behind the message's header. CR
