@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spambloom/spambloom/signature/ascii"
+	"github.com/spambloom/spambloom/signature/mimefield"
 	"github.com/spambloom/spambloom/signature/work"
 )
 
@@ -20,8 +21,6 @@ const (
 	// beginning of a large message. What is beyond must not change the text signature of
 	// the whole message.
 	maxReach = 1 << 20
-	// maxBoundary bounds the length of a boundary. RFC 2046 allows 70, and mail programs read longer ones.
-	maxBoundary = 64 << 10
 )
 
 // Leaf is a part that has no parts.
@@ -373,7 +372,7 @@ func (w *walker) findDelimiter(pos int) delimiter {
 // has.
 func (w *walker) match(line []byte) (level int, isClosing bool) {
 	line = bytes.TrimRight(line, " \t\r")
-	if len(line) > maxBoundary+4 {
+	if len(line) > mimefield.MaxBoundary+4 {
 		return -1, false
 	}
 	line = line[2:]
