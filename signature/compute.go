@@ -182,6 +182,9 @@ func (c *computer) addPart(l mail.Leaf, isText bool, content []byte) digest.Dige
 // read reads the texts of m. If these show no words, parts of other types that are text
 // are read as well: whatever type its sender declared, a lone part is what readers open.
 func (c *computer) read(m mail.Message) findings {
+	if c.texts.HasReported() && !guard.IsNotice(m.Header, c.reader.textAside()) {
+		c.texts.ShowReported()
+	}
 	if len(c.unshown) > 0 && len(c.reader.visibleText()) <= maxGreeting {
 		for _, l := range c.unshown {
 			c.work.Count(l.Steps())
