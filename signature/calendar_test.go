@@ -46,3 +46,25 @@ func TestSpamInInvitation(t *testing.T) {
 		}
 	}
 }
+
+// A few words stand above a small file that is the spam. Mail programs show such files below the
+// words, and the file is too small to sign by itself.
+func TestSpamInSmallFile(t *testing.T) {
+	for name, head := range map[string]string{
+		"text":    "Content-Type: text/plain\nContent-Disposition: attachment; filename=a.txt\n\n",
+		"page":    "Content-Type: text/html\nContent-Disposition: attachment; filename=a.html\n\n",
+		"drawing": "Content-Type: image/svg+xml\nContent-Disposition: inline\n\n<svg><text>",
+		"table":   "Content-Type: text/csv\n\n",
+	} {
+		sign := func(copy int) signature.Set {
+			return signature.Compute(signature.Parse([]byte("From: a@b.example\n" + multi("mixed", fmt.Sprintf("\nSee our letter number %d to you, friend", copy),
+				head+fmt.Sprintf("Dear customer number %d, ", copy)+loanOffer))))
+		}
+		if kinds := matchesOf(sign(1), sign(2)); kinds == nil {
+			t.Errorf("%s: another copy is not found: %+v", name, sign(1))
+		}
+		if kinds := matchesOf(sign(1), signature.Compute(signature.Parse([]byte("From: a@b.example\n\n"+loanOffer)))); kinds != nil {
+			t.Errorf("%s: a letter is listed by %v", name, kinds)
+		}
+	}
+}

@@ -179,13 +179,14 @@ func (c *computer) addPart(l mail.Leaf, isText bool, content []byte) digest.Dige
 	return d
 }
 
-// read reads the texts of m. If these show no words, parts of other types that are text
-// are read as well: whatever type its sender declared, a lone part is what readers open.
+// read reads the texts of m. If these are too few to sign, parts of other types that are text
+// are read as well: whatever type and disposition its sender declared, readers open them, or their
+// programs show them below the text.
 func (c *computer) read(m mail.Message) findings {
 	if c.texts.HasReported() && !guard.IsNotice(m.Header, c.reader.textAside()) {
 		c.texts.ShowReported()
 	}
-	if len(c.unshown) > 0 && len(c.reader.visibleText()) <= maxGreeting {
+	if len(c.unshown) > 0 && !words.IsEnough(c.reader.visibleText(), words.Brief) {
 		for _, l := range c.unshown {
 			c.work.Count(l.Steps())
 			c.decoded = l.Content(c.decoded[:0])
