@@ -54,6 +54,7 @@ type computer struct {
 	decoded    []byte // the latest part
 	files      files
 	unshown    []mail.Leaf // parts that are text, but that readers are shown only where there is no other
+	calendars  []mail.Leaf // calendar objects, whose text readers are shown beside the other
 	texts      visible.Texts
 	reader     reader
 	links      links.Finder
@@ -75,7 +76,7 @@ func (c *computer) release() {
 	c.texts.Reset()
 	c.reader.reset()
 	c.links.Reset()
-	c.files, c.unshown, c.isCalendar, c.limits, c.work, c.turns = files{}, nil, false, 0, work.Steps{}, turns{}
+	c.files, c.unshown, c.calendars, c.isCalendar, c.limits, c.work, c.turns = files{}, nil, nil, false, 0, work.Steps{}, turns{}
 	computers.Put(c)
 }
 
@@ -143,8 +144,11 @@ func (c *computer) leaf(l mail.Leaf) {
 	if !isText && !l.IsReport && !l.IsCut && len(content) >= minPicture && isImage(l.MediaType, content) {
 		c.addImage(l)
 	}
-	if l.MediaType == "text/calendar" || l.MediaType == "application/ics" {
+	if mail.IsCalendar(l.MediaType) {
 		c.isCalendar = c.isCalendar || guard.IsCalendarMethod(content)
+		if len(c.calendars) < maxUnshown && !l.IsReport && !l.IsCut {
+			c.calendars = append(c.calendars, l)
+		}
 	}
 	if !isText && len(c.unshown) < maxUnshown && !l.IsReport && !l.IsCut && isLegible(content) && l.MediaType != "text/rfc822-headers" {
 		c.unshown = append(c.unshown, l)
@@ -175,10 +179,14 @@ func (c *computer) addPart(l mail.Leaf, isText bool, content []byte) digest.Dige
 	return d
 }
 
-// read reads the texts of m. If these show no words, parts of other types that are text
-// are read as well: whatever type its sender declared, a lone part is what readers open.
+// read reads the texts of m. If these are too few to sign, parts of other types that are text
+// are read as well: whatever type and disposition its sender declared, readers open them, or their
+// programs show them below the text.
 func (c *computer) read(m mail.Message) findings {
-	if len(c.unshown) > 0 && len(c.reader.visibleText()) <= maxGreeting {
+	if c.texts.HasReported() && !guard.IsNotice(m.Header, c.reader.textAside()) {
+		c.texts.ShowReported()
+	}
+	if len(c.unshown) > 0 && !words.IsEnough(c.reader.visibleText(), words.Brief) {
 		for _, l := range c.unshown {
 			c.work.Count(l.Steps())
 			c.decoded = l.Content(c.decoded[:0])
@@ -186,7 +194,21 @@ func (c *computer) read(m mail.Message) findings {
 			c.texts.Add(l, c.decoded)
 		}
 	}
+	if len(c.calendars) > 0 && !words.IsEnough(c.reader.visibleText(), words.Brief) {
+		for _, l := range c.calendars {
+			c.addCalendar(l)
+		}
+	}
 	return c.reader.read(c.needed(m), func(text []byte) bool { return c.guardOf(m, text) != guard.None })
+}
+
+// addCalendar adds the text of a calendar object. It is carried, as few words of an invitation are its
+// sender's, and shown whatever stands beside it.
+func (c *computer) addCalendar(l mail.Leaf) {
+	c.work.Count(2 * l.Steps())
+	c.decoded = l.Content(c.decoded[:0])
+	l.Carried, l.Alternative = max(l.Carried, mail.LaterPart), 0
+	c.texts.Add(l, mail.CalendarText(c.decoded))
 }
 
 // needed returns what the text needs to sign.

@@ -142,11 +142,14 @@ func (r *reader) visibleText() []byte {
 // hasTextAside reports whether the other texts are enough to sign the body. These are the
 // texts in a multipart/report, as a mail system's notice is the same for everyone and the
 // message that it returns is not this one, and those too far behind the header.
-func (r *reader) hasTextAside() bool {
+func (r *reader) hasTextAside() bool { return words.IsEnough(r.textAside(), words.Brief) }
+
+// textAside returns those texts.
+func (r *reader) textAside() []byte {
 	r.every.Restart()
 	r.addTexts(&r.every, true, false)
 	r.addTexts(&r.every, true, true)
-	return words.IsEnough(r.every.Text, words.Brief)
+	return r.every.Text
 }
 
 // addTexts adds the visible text of the message's own parts, or of attached messages.

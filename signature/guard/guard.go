@@ -63,7 +63,7 @@ func Of(m Message) Guard {
 	case n == 0:
 	case m.IsCalendar && n <= maxInvitationText && has(invitationWords()):
 		return Invitation
-	case isSentBy(m.Header, "mailer-daemon", "postmaster", "mail delivery s") && begins(bounceWords()):
+	case isSentBy(m.Header, mailSystems...) && begins(bounceWords()):
 		return Bounce
 	case n <= maxReceiptText && has(receiptWords()):
 		return Receipt
@@ -78,6 +78,15 @@ func Of(m Message) Guard {
 		return Code
 	}
 	return None
+}
+
+// mailSystems are names of mail systems in From.
+var mailSystems = []string{"mailer-daemon", "postmaster", "mail delivery s"}
+
+// IsNotice reports whether a multipart/report with that text is one: a mail system's name or words, or a
+// receipt. Whatever its type, another one is a message like any other.
+func IsNotice(header []mail.Field, text []byte) bool {
+	return isSentBy(header, mailSystems...) || bounceWords().Has(startOf(text)) || len(text) <= maxReceiptText && receiptWords().Has(text)
 }
 
 // startOf returns the text in which a notice identifies itself.

@@ -2,11 +2,13 @@ package mail
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/emersion/go-message/charset"
 	htmlcharset "golang.org/x/net/html/charset"
+	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 
 	"github.com/spambloom/spambloom/signature/ascii"
@@ -26,9 +28,7 @@ func ToUTF8(text []byte, name string, isHTML bool) []byte {
 	if isUTF7[name] {
 		return decodeUTF7(text)
 	}
-	if known := charsetAliases[name]; known != "" {
-		name = known
-	}
+	name = knownCharset(name)
 	if ascii.Is(text) && (name == "" || hasAnyPrefix(name, asciiSupersets) || isWide(name) && bytes.IndexByte(text, 0) < 0) {
 		return text
 	}
@@ -46,6 +46,36 @@ func ToUTF8(text []byte, name string, isHTML bool) []byte {
 	return guessUTF8(text, isHTML)
 }
 
+// ebcdic are the numbers of code pages that have the letters A to Z where IBM037 has them. The
+// libraries have two of them, and mail programs that use iconv or ICU have all.
+var ebcdic = map[string]bool{
+	"37": true, "273": true, "277": true, "278": true, "280": true, "284": true, "285": true, "297": true, "420": true, "423": true, "424": true,
+	"500": true, "870": true, "871": true, "880": true, "905": true, "918": true, "924": true, "1025": true, "1026": true, "1047": true, "1112": true,
+	"1122": true, "1123": true, "1130": true, "1132": true, "1140": true, "1141": true, "1142": true, "1143": true, "1144": true,
+	"1145": true, "1146": true, "1147": true, "1148": true, "1149": true,
+}
+
+// knownCharset returns the name by which the libraries know a charset.
+func knownCharset(name string) string {
+	if isEBCDIC(name) {
+		return "ibm037"
+	}
+	return cmp.Or(charsetAliases[name], name)
+}
+
+// isEBCDIC reports whether a name is that of such a code page, such as ibm-273, cp500 or ebcdic-cp-be.
+func isEBCDIC(name string) bool {
+	if strings.HasPrefix(name, "ebcdic") {
+		return true
+	}
+	for _, prefix := range []string{"ibm", "csibm", "cp"} {
+		if number, ok := strings.CutPrefix(name, prefix); ok {
+			return ebcdic[strings.TrimLeft(number, "-_0")]
+		}
+	}
+	return false
+}
+
 // isWide reports whether each ASCII character has a zero byte in a charset, so that text without
 // one is in another charset, as programs show it.
 func isWide(name string) bool {
@@ -54,7 +84,7 @@ func isWide(name string) bool {
 
 func guessUTF8(text []byte, isHTML bool) []byte {
 	if isHTML {
-		if e, name, _ := htmlcharset.DetermineEncoding(text, ""); name != "utf-8" && name != "windows-1252" {
+		if e, name := namedByPage(text); name != "" {
 			if converted, err := e.NewDecoder().Bytes(text); err == nil {
 				return converted
 			}
@@ -65,6 +95,17 @@ func guessUTF8(text []byte, isHTML bool) []byte {
 	}
 	converted, _ := charmap.Windows1252.NewDecoder().Bytes(text) // never fails: each byte is mapped
 	return converted
+}
+
+// namedByPage returns the charset that an HTML page names; "" if that is one of the usual ones, or one
+// that browsers replace by a single sign, as other programs show the text.
+func namedByPage(text []byte) (encoding.Encoding, string) {
+	e, name, _ := htmlcharset.DetermineEncoding(text, "")
+	switch name {
+	case "utf-8", "windows-1252", "replacement":
+		name = ""
+	}
+	return e, name
 }
 
 func hasAnyPrefix(s string, prefixes []string) bool {

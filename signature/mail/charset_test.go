@@ -32,6 +32,27 @@ func TestToUTF8(t *testing.T) {
 	}
 }
 
+// A page without a declared charset names one that browsers replace by a single sign. Other programs
+// show the text.
+func TestReplacedCharsetOfPage(t *testing.T) {
+	for _, name := range []string{"replacement", "iso-2022-kr", "hz-gb-2312", "iso-2022-cn"} {
+		page := "<meta charset=" + name + ">caf\xc3\xa9 at noon"
+		if got := mail.ToUTF8([]byte(page), "", true); !strings.HasSuffix(string(got), "café at noon") {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+}
+
+// Letters are read in all EBCDIC code pages.
+func TestEBCDIC(t *testing.T) {
+	const hello = "\xc8\x85\x93\x93\x96\x40\xe6\x96\x99\x93\x84"
+	for _, name := range []string{"ibm037", "ibm-273", "cp500", "csibm285", "ebcdic-cp-be", "ibm1140", "ibm01149", "cp1047"} {
+		if got := mail.ToUTF8([]byte(hello), name, false); string(got) != "Hello World" {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+}
+
 func TestCharsetsVersion2(t *testing.T) {
 	for _, tt := range []struct{ charset, in, want string }{
 		{"utf-7", "Hi Mom +Jjo-! A+ImIDkQ. 1 +- 1", "Hi Mom \u263a! A\u2262\u0391. 1 + 1"},

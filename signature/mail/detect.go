@@ -8,7 +8,6 @@ import (
 	"github.com/emersion/go-message/charset"
 	"github.com/wlynxg/chardet"
 	"github.com/wlynxg/chardet/consts"
-	htmlcharset "golang.org/x/net/html/charset"
 
 	"github.com/spambloom/spambloom/signature/ascii"
 	"github.com/spambloom/spambloom/signature/work"
@@ -41,7 +40,7 @@ func Detect(text []byte, declared string, isHTML bool, steps *work.Steps) string
 		return ""
 	}
 	if isHTML {
-		if _, name, _ := htmlcharset.DetermineEncoding(text, ""); name != "utf-8" && name != "windows-1252" && isLegible(text, name) {
+		if _, name := namedByPage(text); name != "" && isLegible(text, name) {
 			return name
 		}
 	}
@@ -96,7 +95,7 @@ func isDoubtful(text []byte, declared string) bool {
 	case "", "us-ascii", "ascii", "iso-8859-1", "iso-8859-15", "windows-1252", "latin1", "latin-1", "cp1252", "ansi":
 		return true
 	}
-	return !isLegible(text, declared)
+	return !isLegible(text, knownCharset(declared))
 }
 
 // isLegible reports whether a text has hardly any bytes without a meaning in a charset:

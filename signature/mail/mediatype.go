@@ -2,25 +2,29 @@ package mail
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 
-	"github.com/emersion/go-message"
+	"github.com/spambloom/spambloom/signature/mimefield"
 )
 
-// maxField bounds the value of a MIME field, in bytes. A longer one counts as absent.
-const maxField = 64 << 10
+// maxField bounds the value of a MIME field, in bytes. A longer one counts as absent. Postfix passes
+// on 100 KiB of a field, and other servers as much as fits into a packet of the milter protocol.
+const maxField = 1 << 20
 
 // mimeHeader is a part's header as far as it describes the content.
 type mimeHeader struct {
-	MediaType   string // lower case, "text/plain" if absent or senseless
-	boundary    string
-	Charset     string // lower case
-	encoding    string // Content-Transfer-Encoding, lower case
-	isDoubtful  bool   // further fields name another encoding
-	Disposition string // lower case
-	HasID       bool   // a Content-ID, by which HTML shows the part
-	id          string // the Content-ID without <>
-	start       string // of a multipart: Content-ID of the part that is shown, without <>
+	MediaType   string   // lower case, "text/plain" if absent or senseless
+	boundaries  []string // the readings of the boundary; several if mail programs differ
+	Charset     string   // lower case
+	encoding    string   // Content-Transfer-Encoding, lower case
+	other       string   // another reading of it; "": programs agree
+	isDoubtful  bool     // programs differ in whether it is a multipart
+	Disposition string   // lower case
+	HasID       bool     // a Content-ID, by which HTML shows the part
+	id          string   // the Content-ID without <>
+	IsJoined    bool     // lines that end in a blank go on without it (RFC 3676)
+	start       string   // of a multipart: Content-ID of the part that is shown, without <>
 }
 
 // mimeFields are the MIME fields of a header. The first of each name counts.
@@ -62,22 +66,48 @@ func (f *mimeFields) add(name, value string) {
 
 var unfold = strings.NewReplacer("\r", "", "\n", "")
 
-// parse reads the fields, strictly if possible.
+// parse reads the fields, strictly if possible. Comments are removed, as RFC 2045 asks; some programs
+// do not do that, so both readings count where they differ.
 func (f *mimeFields) parse() mimeHeader {
-	h := mimeHeader{MediaType: "text/plain", encoding: transferEncoding(f.encoding)}
-	h.isDoubtful = f.otherEncoding != "" && transferEncoding(f.otherEncoding) != h.encoding
-	if f.contentType != "" {
-		mediaType, params := parseContentType(f.contentType)
-		h.MediaType = mediaType
-		h.boundary = strings.TrimRight(params["boundary"], " \t")
-		h.Charset = strings.ToLower(strings.TrimSpace(params["charset"]))
-		h.start = contentID(params["start"])
+	h := mimeHeader{MediaType: "text/plain", encoding: mimefield.TransferEncoding(f.encoding)}
+	readings := []string{mimefield.WithoutComments(f.encoding)}
+	if f.otherEncoding != "" {
+		readings = append(readings, f.otherEncoding)
 	}
-	disposition, _, _ := strings.Cut(f.disposition, ";")
-	h.Disposition = strings.ToLower(strings.TrimSpace(disposition))
+	for _, other := range readings {
+		if other = mimefield.TransferEncoding(other); other != h.encoding && !(isIdentity(other) && isIdentity(h.encoding)) {
+			h.other = cmp.Or(other, "7bit")
+		}
+	}
+	f.parseType(&h)
+	h.Disposition = mimefield.Disposition(f.disposition)
 	h.HasID = strings.TrimSpace(f.id) != ""
 	h.id = contentID(f.id)
 	return h
+}
+
+// parseType reads the Content-Type.
+func (f *mimeFields) parseType(h *mimeHeader) {
+	if f.contentType == "" {
+		return
+	}
+	value := mimefield.WithoutComments(f.contentType)
+	mediaType, params := mimefield.ContentType(value)
+	h.MediaType = mediaType
+	isMultipart := strings.HasPrefix(mediaType, "multipart/")
+	if isMultipart {
+		h.boundaries = mimefield.Boundaries(nil, value, params["boundary"])
+	}
+	if value != f.contentType {
+		mediaType, params := mimefield.ContentType(f.contentType)
+		h.isDoubtful = isMultipart && mediaType != h.MediaType
+		if isMultipart {
+			h.boundaries = mimefield.Boundaries(h.boundaries, f.contentType, params["boundary"])
+		}
+	}
+	h.Charset = strings.ToLower(strings.TrimSpace(params["charset"]))
+	h.start = contentID(params["start"])
+	h.IsJoined = strings.EqualFold(params["format"], "flowed") && strings.EqualFold(params["delsp"], "yes")
 }
 
 // contentID returns a Content-ID without the <>, which some programs leave out.
@@ -104,86 +134,4 @@ func partMIME(data []byte, stop func(line []byte) bool) (mimeHeader, int) {
 			f.add(string(name), string(bytes.TrimSpace(value)))
 		}
 	}
-}
-
-// parseContentType reads a Content-Type (RFC 2045 section 5.1). One that breaks the
-// grammar, for example by an unquoted boundary with a "=" in it, loses no parameters:
-// mail programs read those too.
-func parseContentType(value string) (mediaType string, params map[string]string) {
-	var h message.Header
-	h.Set("Content-Type", value)
-	mediaType, params, err := h.ContentType()
-	if err != nil {
-		mediaType, params = looseContentType(value)
-	}
-	if !strings.Contains(mediaType, "/") {
-		mediaType = "text/plain"
-	}
-	return mediaType, params
-}
-
-// looseContentType takes the text before the first separator as the type, and the text
-// between semicolons as parameters. The first of a name counts.
-func looseContentType(value string) (mediaType string, params map[string]string) {
-	value = strings.TrimSpace(value)
-	end := strings.IndexAny(value, ";, \t(")
-	if end < 0 {
-		return strings.ToLower(value), nil
-	}
-	params = make(map[string]string)
-	for rest := value[end:]; rest != ""; {
-		var param string
-		param, rest = cutParam(rest)
-		name, val, ok := strings.Cut(param, "=")
-		name = strings.ToLower(strings.Trim(name, " \t,"))
-		if _, dup := params[name]; ok && !dup {
-			params[name] = unquote(strings.TrimSpace(val))
-		}
-	}
-	return strings.ToLower(value[:end]), params
-}
-
-// cutParam cuts at the first semicolon outside quotes. A quote that is never closed does
-// not count.
-func cutParam(s string) (param, rest string) {
-	quoted := false
-	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '"' && (quoted || strings.IndexByte(s[i+1:], '"') >= 0):
-			quoted = !quoted
-		case s[i] == '\\' && quoted:
-			i++
-		case s[i] == ';' && !quoted:
-			return s[:i], s[i+1:]
-		}
-	}
-	return s, ""
-}
-
-func unquote(s string) string {
-	s, ok := strings.CutPrefix(s, `"`)
-	if !ok {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s) && s[i] != '"'; i++ {
-		if s[i] == '\\' && i+1 < len(s) {
-			i++
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
-}
-
-// transferEncoding returns the leading token of the field: "base64;" and "base64 (x)" and
-// "\"base64\"" all occur, and mail programs decode them.
-func transferEncoding(value string) string {
-	value = strings.Trim(strings.ToLower(value), "\"' \t")
-	end := strings.IndexFunc(value, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-'
-	})
-	if end >= 0 {
-		value = value[:end]
-	}
-	return value
 }

@@ -24,12 +24,12 @@ func TestMIMEHeader(t *testing.T) {
 		{"", "", "", mimeHeader{MediaType: "text/plain"}},
 		{"Text/HTML; Charset=UTF-8", "8BIT", "", mimeHeader{MediaType: "text/html", Charset: "utf-8", encoding: "8bit"}},
 		{"text", "", "", mimeHeader{MediaType: "text/plain"}},
-		{"multipart/mixed; boundary=----=_Part_1", "", "", mimeHeader{MediaType: "multipart/mixed", boundary: "----=_Part_1"}},
-		{"multipart/mixed; boundary=a b=c; x", "", "", mimeHeader{MediaType: "multipart/mixed", boundary: "a b=c"}},
-		{`multipart/mixed boundary="a;b"`, "", "", mimeHeader{MediaType: "multipart/mixed", boundary: "a;b"}},
-		{`multipart/mixed; boundary="a\"b"; foo; name=a b`, "", "", mimeHeader{MediaType: "multipart/mixed", boundary: `a"b`}},
-		{`multipart/mixed; name="open; boundary=ab`, "", "", mimeHeader{MediaType: "multipart/mixed", boundary: "ab"}},
-		{"multipart/mixed;\r\n\tboundary=\"a\r\n b\"", "", "", mimeHeader{MediaType: "multipart/mixed", boundary: "a b"}},
+		{"multipart/mixed; boundary=----=_Part_1", "", "", mimeHeader{MediaType: "multipart/mixed", boundaries: []string{"----=_Part_1"}}},
+		{"multipart/mixed; boundary=a b=c; x", "", "", mimeHeader{MediaType: "multipart/mixed", boundaries: []string{"a b=c", "a"}}},
+		{`multipart/mixed boundary="a;b"`, "", "", mimeHeader{MediaType: "multipart/mixed", boundaries: []string{"a;b"}}},
+		{`multipart/mixed; boundary="a\"b"; foo; name=a b`, "", "", mimeHeader{MediaType: "multipart/mixed", boundaries: []string{`a"b`, `a\"b`}}},
+		{`multipart/mixed; name="open; boundary=ab`, "", "", mimeHeader{MediaType: "multipart/mixed", boundaries: []string{"ab"}}},
+		{"multipart/mixed;\r\n\tboundary=\"a\r\n b\"", "", "", mimeHeader{MediaType: "multipart/mixed", boundaries: []string{"a b"}}},
 		{"text/html; charset=utf-8; charset=koi8-r", "", "", mimeHeader{MediaType: "text/html", Charset: "utf-8"}},
 		{"text/plain (comment)", "base64 (x)", "", mimeHeader{MediaType: "text/plain", encoding: "base64"}},
 		{"", "base64;", "", mimeHeader{MediaType: "text/plain", encoding: "base64"}},
@@ -47,7 +47,8 @@ func TestMIMEHeader(t *testing.T) {
 	}
 }
 
-// Programs differ in which of two encodings they believe. Content decides that consists of base64.
+// Programs differ in which of two encodings they believe. Content decides that consists of base64; of
+// other content both readings are carried.
 func TestTwoEncodings(t *testing.T) {
 	const text = "some words of plain text\n"
 	encoded := base64.StdEncoding.EncodeToString([]byte(text))
@@ -58,10 +59,15 @@ func TestTwoEncodings(t *testing.T) {
 		{"none of them", "8bit", "8bit", encoded, encoded},
 	} {
 		m := Parse([]byte("Content-Transfer-Encoding: " + tt.first + "\nContent-Transfer-Encoding: " + tt.second + "\n\n" + tt.body))
+		var got []string
 		Walk(m, nil, func(l Leaf) {
-			if got := string(l.decode(nil)); got != tt.want {
-				t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+			got = append(got, string(l.decode(nil)))
+			if isOnly := tt.first == tt.second || tt.body == encoded; isOnly != (l.Carried == OwnPart) {
+				t.Errorf("%s: carried as %v", tt.name, l.Carried)
 			}
 		})
+		if got[0] != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
 	}
 }

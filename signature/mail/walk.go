@@ -2,9 +2,11 @@ package mail
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/spambloom/spambloom/signature/ascii"
+	"github.com/spambloom/spambloom/signature/mimefield"
 	"github.com/spambloom/spambloom/signature/work"
 )
 
@@ -19,8 +21,6 @@ const (
 	// beginning of a large message. What is beyond must not change the text signature of
 	// the whole message.
 	maxReach = 1 << 20
-	// maxBoundary bounds the length of a boundary; RFC 2046 allows 70.
-	maxBoundary = 998
 )
 
 // Leaf is a part that has no parts.
@@ -71,8 +71,8 @@ type walker struct {
 }
 
 type multipart struct {
-	boundary      string
-	shadowed      int          // index in stack of the outer multipart with this boundary, or -1
+	boundaries    []string
+	shadowed      []int        // for each boundary, the index in stack of the outer multipart with it, or -1
 	inside        surroundings // of its next part
 	isAlternative bool         // readers show one of its parts, not all
 	start         string       // Content-ID of the part that readers show; "" for the first one
@@ -126,7 +126,7 @@ func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
 			w.visit(w.rest(pos, around))
 			return
 		}
-		if w.isDeep && isMessage(h) && isIdentity(h.encoding) {
+		if w.isDeep && isMessage(h) && isIdentity(h.encoding) && h.other == "" {
 			pos += len(body[pos:]) - len(skipPostmark(body[pos:]))
 			h, pos = w.header(pos)
 			around.Alternative, around.IsRelated, around.Carried = 0, false, AttachedPart
@@ -155,13 +155,16 @@ func (w *walker) entity(h mimeHeader, pos int, around surroundings) delimiter {
 		return d
 	}
 	level := len(w.stack)
-	if h.boundary != "" && len(h.boundary) <= maxBoundary {
+	if len(h.boundaries) > 0 {
+		if len(h.boundaries) > 1 || h.isDoubtful { // readers may be shown other parts, and none of these
+			around.Carried = max(around.Carried, LaterPart)
+		}
 		around.IsReport = around.IsReport || h.MediaType == "multipart/report" && w.hasReportBehind(pos)
 		w.push(h, around)
 	}
 	d := w.findDelimiter(pos)
-	if d.level < level || d.isClosing {
-		// It has no part. Its preamble is all that can be shown.
+	if d.level < level || d.isClosing || h.isDoubtful {
+		// If it has no part, its preamble is all that can be shown.
 		w.leaf(mimeHeader{MediaType: "text/plain"}, pos, d, around)
 	}
 	return d
@@ -169,18 +172,52 @@ func (w *walker) entity(h mimeHeader, pos int, around surroundings) delimiter {
 
 func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 	raw := w.body[pos:max(pos, d.start)]
-	if h.isDoubtful && isIdentity(h.encoding) && isAllBase64(raw) {
-		h.encoding = "base64"
+	if h.Disposition != "" && h.Disposition != "inline" && h.Disposition != "attachment" { // some programs show it as a file
+		around.Carried = max(around.Carried, LaterPart)
+	}
+	if h.other != "" {
+		w.doubtful(h, pos, d, around)
+		return
 	}
 	cut := w.isTruncated && d.level < 0
-	if w.isDeep && isMessage(h) && !cut {
-		if w.wrapped < maxWrapped {
+	if w.isDeep && (isMessage(h) || isSigned(h)) && !cut {
+		if isSigned(h) { // it is a file, too
+			w.visit(Leaf{mimeHeader: h, surroundings: around, raw: raw, IsFar: w.offset(pos) > maxReach})
+		}
+		if w.wrapped+levels(h) <= maxWrapped {
 			w.unwrap(h, raw, around, w.offset(pos))
 			return
 		}
 		w.limits |= work.LimitWrapped
+		if isSigned(h) {
+			return
+		}
 	}
 	w.visit(Leaf{mimeHeader: h, surroundings: around, raw: raw, IsCut: cut, IsFar: w.offset(pos) > maxReach})
+}
+
+// doubtful visits a part whose encoding programs read in two ways. If it consists of base64, it is in
+// that; otherwise both readings count, and are carried, as readers see one of them only.
+func (w *walker) doubtful(h mimeHeader, pos int, d delimiter, around surroundings) {
+	readings := [2]string{h.encoding, h.other}
+	h.other = ""
+	if isMessage(h) && w.wrapped > 0 { // each level of messages would double the cost
+		if isIdentity(h.encoding) {
+			h.encoding = readings[1]
+		}
+		w.leaf(h, pos, d, around)
+		return
+	}
+	if slices.Contains(readings[:], "base64") && isAllBase64(w.body[pos:max(pos, d.start)]) {
+		h.encoding = "base64"
+		w.leaf(h, pos, d, around)
+		return
+	}
+	around.Carried = max(around.Carried, LaterPart)
+	for _, h.encoding = range readings {
+		w.entities++
+		w.leaf(h, pos, d, around)
+	}
 }
 
 // rest returns all behind pos as one plain text, as it stands: there are too many parts to
@@ -191,17 +228,34 @@ func (w *walker) rest(pos int, around surroundings) Leaf {
 }
 
 // unwrap walks a message that is transferred in an encoding, although RFC 2046 section
-// 5.2.1 forbids it.
+// 5.2.1 forbids it, or the mail inside signed data.
 func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int) {
 	w.work.Count(Leaf{mimeHeader: h, raw: raw}.Steps())
-	decoded := skipPostmark(decodeTransfer(nil, raw, h.encoding))
+	decoded := raw
+	if !isIdentity(h.encoding) {
+		decoded = decodeTransfer(nil, raw, h.encoding)
+	}
+	levels := levels(h)
+	around.Alternative, around.IsRelated = 0, false
+	if isSigned(h) { // many programs show it as a file
+		decoded, around.Carried = signedContent(decoded), max(around.Carried, LaterPart)
+	} else {
+		decoded, around.Carried = skipPostmark(decoded), AttachedPart
+	}
 	h, length := partMIME(decoded, nil)
-	around.Alternative, around.IsRelated, around.Carried = 0, false, AttachedPart
-	inner := walker{visit: w.visit, work: w.work, isDeep: true, wrapped: w.wrapped + 1, base: base,
+	inner := walker{visit: w.visit, work: w.work, isDeep: true, wrapped: w.wrapped + levels, base: base,
 		entities: w.entities, alternatives: w.alternatives}
 	inner.message(h, decoded[length:], around)
 	w.entities, w.alternatives = inner.entities, inner.alternatives
 	w.limits |= inner.limits
+}
+
+// levels returns how many of maxWrapped a part takes: signed data may be copied twice.
+func levels(h mimeHeader) int {
+	if isSigned(h) {
+		return 2
+	}
+	return 1
 }
 
 // offset returns how far pos, which never goes back, is behind the message's header. CR
@@ -237,15 +291,18 @@ func (w *walker) push(h mimeHeader, around surroundings) {
 	case "multipart/digest":
 		around.IsDigest = true
 	}
-	shadowed, ok := w.open[h.boundary]
-	if !ok {
-		shadowed = -1
-	}
 	if w.open == nil {
 		w.open = make(map[string]int)
 	}
-	w.open[h.boundary] = len(w.stack)
-	w.stack = append(w.stack, multipart{boundary: h.boundary, shadowed: shadowed, inside: around,
+	shadowed := make([]int, len(h.boundaries))
+	for i, boundary := range h.boundaries {
+		outer, ok := w.open[boundary]
+		if shadowed[i] = outer; !ok {
+			shadowed[i] = -1
+		}
+		w.open[boundary] = len(w.stack)
+	}
+	w.stack = append(w.stack, multipart{boundaries: h.boundaries, shadowed: shadowed, inside: around,
 		isAlternative: h.MediaType == "multipart/alternative", start: start, isOutermost: outermost})
 }
 
@@ -279,10 +336,13 @@ func lastReport(body []byte) int {
 // popTo closes the multiparts from index level on.
 func (w *walker) popTo(level int) {
 	for i := len(w.stack) - 1; i >= level; i-- {
-		if top := w.stack[i]; top.shadowed >= 0 {
-			w.open[top.boundary] = top.shadowed
-		} else {
-			delete(w.open, top.boundary)
+		top := w.stack[i]
+		for j, boundary := range top.boundaries {
+			if top.shadowed[j] >= 0 {
+				w.open[boundary] = top.shadowed[j]
+			} else {
+				delete(w.open, boundary)
+			}
 		}
 	}
 	w.stack = w.stack[:level]
@@ -312,7 +372,7 @@ func (w *walker) findDelimiter(pos int) delimiter {
 // has.
 func (w *walker) match(line []byte) (level int, isClosing bool) {
 	line = bytes.TrimRight(line, " \t\r")
-	if len(line) > maxBoundary+4 {
+	if len(line) > mimefield.MaxBoundary+4 {
 		return -1, false
 	}
 	line = line[2:]

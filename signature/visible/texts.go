@@ -1,6 +1,7 @@
 package visible
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -47,6 +48,7 @@ type Part struct {
 	charset     string
 	alternative int
 	branch      int
+	isReported  bool   // IsAside because of a multipart/report only
 	isUsual     bool   // text/plain or text/html, which readers prefer to other text
 	isDoubted   bool   // its charset was detected
 	utf8        []byte // nil until text
@@ -110,6 +112,9 @@ func (t *Texts) Add(l mail.Leaf, content []byte) {
 		t.Limits |= work.LimitDecoded
 	}
 	isHTML := mail.Class(l.MediaType) == mail.ClassHTML
+	if l.IsJoined && !isHTML {
+		content = mail.JoinFlowed(content)
+	}
 	t.source = append(t.source, content...)
 	t.work.Grant(len(content), isHTML)
 	if n := len(t.Parts); n >= maxParts {
@@ -124,8 +129,22 @@ func (t *Texts) Add(l mail.Leaf, content []byte) {
 	t.Parts = append(t.Parts, Part{
 		start: start, end: len(t.source), charset: l.Charset, IsHTML: isHTML,
 		alternative: l.Alternative, branch: l.Branch, IsAside: l.IsReport || l.IsFar, Carried: l.Carried,
-		isUsual: l.MediaType == "text/plain" || isHTML,
+		isReported: l.IsReport && !l.IsFar, isUsual: l.MediaType == "text/plain" || isHTML,
 	})
+}
+
+// HasReported reports whether a multipart/report has texts.
+func (t *Texts) HasReported() bool {
+	return slices.ContainsFunc(t.Parts, func(p Part) bool { return p.isReported })
+}
+
+// ShowReported makes the texts of a multipart/report visible ones.
+func (t *Texts) ShowReported() {
+	for i := range t.Parts {
+		if p := &t.Parts[i]; p.isReported {
+			p.IsAside, p.isReported = false, false
+		}
+	}
 }
 
 // IsReplaced reports whether readers show the HTML part of an alternative instead. HTML

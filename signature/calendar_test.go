@@ -1,0 +1,70 @@
+package signature_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// invitation returns a message with a calendar object of that description, folded as programs do it.
+func invitation(page bool, description string) signature.Set {
+	var folded strings.Builder
+	for i, r := range "DESCRIPTION;LANGUAGE=\"en:us\":" + description {
+		if i > 0 && i%70 == 0 {
+			folded.WriteString("\r\n ")
+		}
+		folded.WriteRune(r)
+	}
+	text := "Content-Type: text/plain\n\nhello\n"
+	if page {
+		text = "Content-Type: text/html\n\n<p>hello</p>\n"
+	}
+	return signature.Compute(signature.Parse([]byte("From: a@b.example\nContent-Type: multipart/alternative; boundary=b\n\n--b\n" + text +
+		"--b\nContent-Type: text/calendar; method=REQUEST\n\nBEGIN:VCALENDAR\r\nMETHOD:REQUEST\r\nBEGIN:VEVENT\r\nUID:" +
+		fmt.Sprint(len(description)) + "\r\n" + folded.String() + "\r\nSUMMARY:Hello\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n--b--\n")))
+}
+
+// Mail programs show what an invitation says, so spam in one is found again. Its report does not list
+// a letter with the same text, and those of meetings are not listed with each other.
+func TestSpamInInvitation(t *testing.T) {
+	for _, page := range []bool{false, true} {
+		spam := invitation(page, "Dear customer\\, number 1\\n"+loanOffer)
+		if kinds := matchesOf(spam, invitation(page, "My friend number 22\\; "+loanOffer)); kinds == nil {
+			t.Errorf("page %v: another copy is not found: %+v", page, spam)
+		}
+		if kinds := matchesOf(spam, signature.Compute(signature.Parse([]byte("From: a@b.example\n\n"+loanOffer)))); kinds != nil {
+			t.Errorf("page %v: a letter is listed by %v", page, kinds)
+		}
+		meeting := func(topic string) signature.Set {
+			return invitation(page, topic+"\\n____________\\nMicrosoft Teams meeting\\nJoin on your computer, mobile app or room device. "+
+				"Click here to join the meeting. Meeting options and help are found in the calendar of the organiser as usual.")
+		}
+		if kinds := matchesOf(meeting("Budget of the school"), meeting("Plans for the new bridge")); kinds != nil {
+			t.Errorf("page %v: another meeting is listed by %v", page, kinds)
+		}
+	}
+}
+
+// A few words stand above a small file that is the spam. Mail programs show such files below the
+// words, and the file is too small to sign by itself.
+func TestSpamInSmallFile(t *testing.T) {
+	for name, head := range map[string]string{
+		"text":    "Content-Type: text/plain\nContent-Disposition: attachment; filename=a.txt\n\n",
+		"page":    "Content-Type: text/html\nContent-Disposition: attachment; filename=a.html\n\n",
+		"drawing": "Content-Type: image/svg+xml\nContent-Disposition: inline\n\n<svg><text>",
+		"table":   "Content-Type: text/csv\n\n",
+	} {
+		sign := func(copy int) signature.Set {
+			return signature.Compute(signature.Parse([]byte("From: a@b.example\n" + multi("mixed", fmt.Sprintf("\nSee our letter number %d to you, friend", copy),
+				head+fmt.Sprintf("Dear customer number %d, ", copy)+loanOffer))))
+		}
+		if kinds := matchesOf(sign(1), sign(2)); kinds == nil {
+			t.Errorf("%s: another copy is not found: %+v", name, sign(1))
+		}
+		if kinds := matchesOf(sign(1), signature.Compute(signature.Parse([]byte("From: a@b.example\n\n"+loanOffer)))); kinds != nil {
+			t.Errorf("%s: a letter is listed by %v", name, kinds)
+		}
+	}
+}
