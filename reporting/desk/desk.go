@@ -230,11 +230,16 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 		if err := d.refuseReport(r.Set, entry); err != nil {
 			return o, decision, err
 		}
-		if hits, err = d.hits(r.Set, entry); err != nil {
+		reported, err := d.ledger.Reported(entry.Set, entry.Anchors)
+		if err != nil {
 			return o, decision, err
 		}
+		hits = d.hits(r.Set, entry)
 		if d.isMuch(r, hits) {
 			entry.Held = hits
+		}
+		if reported {
+			hits = ledger.Likeness{}
 		}
 	}
 	if decision, err = d.ledger.Enter(entry); err != nil {
