@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -88,6 +89,7 @@ type Desk struct {
 	limits   *hourly.Limits
 	overdue  atomic.Bool // a decision of the ledger is not carried out yet
 	order    order.Order
+	settling sync.Mutex // see loadSettled; taken after order
 	waiting  waiting
 	log      *slog.Logger
 	accepted *prometheus.CounterVec

@@ -18,6 +18,7 @@
 // (package server) decides who may do what and see whose name. It contains no HTTP and no verdicts.
 //
 // Locks: those of a message's signatures and anchors (order), in ascending order, from before the
-// ledger is asked until the filters are written. waiting.mu and that of hourly are held for a look into
+// ledger is asked until the filters are written; under them settling, while the settled messages are
+// brought to the database. waiting.mu and that of hourly are held for a look into
 // a table, and no other lock is taken under them.
 package desk
