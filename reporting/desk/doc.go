@@ -14,7 +14,7 @@
 //	    lets revocations act that waited for the listing of another site
 //
 // Package answer converts what database and ledger return into the API's types, package campaign
-// groups reports, and package hourly bounds their rate. The desk does not own rights: the caller
+// groups reports, package hourly bounds their rate, and package identity decides what is one message. The desk does not own rights: the caller
 // (package server) decides who may do what and see whose name. It contains no HTTP and no verdicts.
 //
 // Locks: those of a message's signatures and anchors (order), in ascending order, from before the
