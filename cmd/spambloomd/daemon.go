@@ -121,7 +121,7 @@ func serve(ctx context.Context, s *settings.Settings, stdout, stderr io.Writer) 
 	if err := d.assemble(sockets); err != nil {
 		return err
 	}
-	greet(stdout, s)
+	greet(stdout, s, sockets.HTTP != nil)
 	return d.run(ctx, hup, sockets)
 }
 

@@ -18,8 +18,8 @@ import (
 // greet prints five lines for a user who starts the daemon by hand: where it listens, where
 // its page is, and what differs from the defaults. Without a configuration it also prints the
 // next commands; each works as printed, in the folder where the daemon was started. It prints
-// nothing in a service, whose log has the same.
-func greet(w io.Writer, s *settings.Settings) {
+// nothing in a service, whose log has the same. hasPage is false if nothing is served at http.listen.
+func greet(w io.Writer, s *settings.Settings, hasPage bool) {
 	if logged, err := journal.StdoutIsJournalStream(); err == nil && logged {
 		return
 	}
@@ -28,7 +28,7 @@ func greet(w io.Writer, s *settings.Settings) {
 		command = filepath.Join(dir, command)
 	}
 	page := "none"
-	if s.HTTP.Listen != "" {
+	if hasPage {
 		page = "http://" + s.HTTP.Listen + "/"
 	}
 	fmt.Fprintf(w, `

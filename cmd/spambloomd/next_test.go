@@ -20,13 +20,13 @@ func TestGreetingShowsRedis(t *testing.T) {
 		s := &settings.Settings{Config: config.Default(), Data: "/data"}
 		s.Redis.URL = flag
 		var out bytes.Buffer
-		greet(&out, s)
+		greet(&out, s, s.HTTP.Listen != "")
 		if !strings.Contains(out.String(), want) || strings.Contains(out.String(), "secret") {
 			t.Errorf("with --redis %q, want %q:\n%s", flag, want, out.String())
 		}
 		s.File = "c.toml"
 		out.Reset()
-		greet(&out, s)
+		greet(&out, s, s.HTTP.Listen != "")
 		if n := bytes.Count(out.Bytes(), []byte("\n")); n != 7 || strings.Contains(out.String(), "Next") { // with an empty line before and after
 			t.Errorf("with a configuration file, %d lines:\n%s", n, out.String())
 		}
@@ -38,7 +38,7 @@ func TestGreetingShowsRedis(t *testing.T) {
 func TestGreetingShowsDifferences(t *testing.T) {
 	s := &settings.Settings{Config: config.Default(), Data: "/data", Name: "mx1"}
 	var out bytes.Buffer
-	greet(&out, s)
+	greet(&out, s, s.HTTP.Listen != "")
 	for _, want := range []string{" as the site mx1.\n", "\nPage: http://127.0.0.1:8898/. ", "\nDifferent from the defaults: nothing.\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
@@ -46,7 +46,7 @@ func TestGreetingShowsDifferences(t *testing.T) {
 	}
 	s.HTTP.Listen, s.Bulk.Threshold, s.Redis.URL = "", 7, "redis://me:secret@db:6379/0"
 	out.Reset()
-	greet(&out, s)
+	greet(&out, s, s.HTTP.Listen != "")
 	if want := "\nPage: none. "; !strings.Contains(out.String(), want) {
 		t.Errorf("no %q in\n%s", want, out.String())
 	}
@@ -64,7 +64,7 @@ func TestGreetingShowsDifferences(t *testing.T) {
 // about the sample is a report.
 func TestNextEndsInAListing(t *testing.T) {
 	var out bytes.Buffer
-	greet(&out, &settings.Settings{Config: config.Default(), Data: "/data"})
+	greet(&out, &settings.Settings{Config: config.Default(), Data: "/data"}, true)
 	var verbs []string
 	for line := range strings.Lines(out.String()) {
 		if fields := strings.Fields(line); strings.HasPrefix(line, "  ") && len(fields) > 1 {

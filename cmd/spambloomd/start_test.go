@@ -17,6 +17,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
+	v1 "github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // free are flags for a start that uses no fixed address.
@@ -103,7 +105,7 @@ func TestFailedStarts(t *testing.T) {
 		{"peer of our name", []string{"-t", "-c", namesake}, 78, []string{namesake + `:6: peer.key: "mx1" is this site's own name, and its key is ` + public}},
 		{"peer of our key", []string{"-t", "-c", sameKey}, 78, []string{sameKey + `:6: peer.key: the key of "mx2" is this site's own`}},
 		{"milter port in use", []string{"-c", listenBusy, "--data", dir + "/s1", "--http", ""}, 75, []string{listenBusy + ":2: milter.listen: ", "port in use", "hint: choose another address"}},
-		{"HTTP port in use", []string{"--data", dir + "/s2", "--listen", "inet:0@127.0.0.1", "--http", busy.Addr().String()}, 75, []string{"--http: ", "port in use"}},
+		{"HTTP port in use, tested", []string{"-t", "--data", dir + "/s2", "--listen", "inet:0@127.0.0.1", "--http", busy.Addr().String()}, 75, []string{"--http: ", "port in use"}},
 		{"control socket in use", append([]string{"--data", dir + "/s3", "--control", "unix:" + dir + "/busy.sock"}, free...), 75, []string{"--control: ", "socket in use"}},
 		{"no such group", []string{"-t", "-c", badGroup}, 78, []string{badGroup + ":2: control.group: there is no group \"no-such-group\""}},
 		{"port in use, tested", []string{"-t", "-c", listenBusy, "--data", dir + "/s1", "--http", ""}, 75, []string{listenBusy + ":2: milter.listen: ", "port in use", "hint: choose another address"}},
@@ -127,6 +129,38 @@ func TestFailedStarts(t *testing.T) {
 				t.Errorf("not in the format of the commands:\n%s", r.Stderr)
 			}
 		})
+	}
+}
+
+// A user of the machine who takes the port of the page while the daemon restarts does not keep mail
+// from being judged. The log has an error, and no link leads to that user's program.
+func TestTakenPort(t *testing.T) {
+	dir := testenv.Dir(t)
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	testenv.Check(t, err)
+	defer busy.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var log, out bytes.Buffer
+	ready, ended := make(chan struct{}), make(chan int)
+	go func() {
+		ended <- run(ctx, []string{"--data", filepath.Join(dir, "state"), "--listen", "inet:0@127.0.0.1", "--http", busy.Addr().String()},
+			&out, io.MultiWriter(&log, call{"msg=ready", func() { close(ready) }}))
+	}()
+	select {
+	case <-ready:
+	case code := <-ended:
+		t.Fatalf("exit code %d:\n%s", code, &log)
+	}
+	daemon, err := client.Dial("unix:" + filepath.Join(dir, "state", "spambloom.sock"))
+	testenv.Check(t, err)
+	defer daemon.Close()
+	if link, err := client.Get(t.Context(), daemon, v1.Web); err == nil || !strings.Contains(err.Error(), "another program had its address") {
+		t.Errorf("link %q: %v", link.URL, err)
+	}
+	stop()
+	if code := <-ended; code != 0 || !strings.Contains(log.String(), "level=ERROR msg=\"not served") || strings.Contains(out.String(), busy.Addr().String()) {
+		t.Errorf("exit code %d:\n%s%s", code, &log, &out)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -88,6 +89,7 @@ type Desk struct {
 	limits   *hourly.Limits
 	overdue  atomic.Bool // a decision of the ledger is not carried out yet
 	order    order.Order
+	settling sync.Mutex // see loadSettled; taken after order
 	waiting  waiting
 	log      *slog.Logger
 	accepted *prometheus.CounterVec
@@ -230,11 +232,16 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 		if err := d.refuseReport(r.Set, entry); err != nil {
 			return o, decision, err
 		}
-		if hits, err = d.hits(r.Set, entry); err != nil {
+		reported, err := d.ledger.Reported(entry.Set, entry.Anchors)
+		if err != nil {
 			return o, decision, err
 		}
+		hits = d.hits(r.Set, entry)
 		if d.isMuch(r, hits) {
 			entry.Held = hits
+		}
+		if reported {
+			hits = ledger.Likeness{}
 		}
 	}
 	if decision, err = d.ledger.Enter(entry); err != nil {

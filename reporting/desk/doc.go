@@ -14,10 +14,11 @@
 //	    lets revocations act that waited for the listing of another site
 //
 // Package answer converts what database and ledger return into the API's types, package campaign
-// groups reports, and package hourly bounds their rate. The desk does not own rights: the caller
+// groups reports, package hourly bounds their rate, and package identity decides what is one message. The desk does not own rights: the caller
 // (package server) decides who may do what and see whose name. It contains no HTTP and no verdicts.
 //
 // Locks: those of a message's signatures and anchors (order), in ascending order, from before the
-// ledger is asked until the filters are written. waiting.mu and that of hourly are held for a look into
+// ledger is asked until the filters are written; under them settling, while the settled messages are
+// brought to the database. waiting.mu and that of hourly are held for a look into
 // a table, and no other lock is taken under them.
 package desk

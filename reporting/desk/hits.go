@@ -8,16 +8,13 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// hits counts the mail of the last day that a report would hit, and that nobody reported. Exact
-// copies are counted by the filters, which survive a restart; near-duplicates and senders by the
-// memory of unlisted mail. It is zero for a message that is listed or was reported before.
-func (d *Desk) hits(set signature.Set, e ledger.Entry) (found ledger.Likeness, err error) {
+// hits counts the mail of the last day that a report would hit. Exact copies are counted by the
+// filters, which survive a restart; near-duplicates and senders by the memory of unlisted mail. It is
+// zero for a message that is listed.
+func (d *Desk) hits(set signature.Set, e ledger.Entry) (found ledger.Likeness) {
 	evidence := d.db.Judge(set)
 	if evidence.Listed {
-		return found, nil
-	}
-	if reported, err := d.ledger.Reported(e.Set, e.Anchors); err != nil || reported {
-		return found, err
+		return found
 	}
 	anchors, need := make([][]uint64, len(e.Anchors)), make([]int, len(e.Anchors))
 	for i, a := range e.Anchors {
@@ -25,7 +22,7 @@ func (d *Desk) hits(set signature.Set, e ledger.Entry) (found ledger.Likeness, e
 	}
 	found = ledger.Likeness(d.opt.Unlisted.Like(judged.Group{Signatures: e.Set.Signatures, Anchors: anchors, Need: need}, e.At))
 	found.Mails = max(found.Mails, evidence.Count)
-	return found, nil
+	return found
 }
 
 // isMuch reports whether a report of so many hits is held. Only administrators may report under the

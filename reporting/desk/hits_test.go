@@ -1,6 +1,7 @@
 package desk_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,10 @@ func TestHeldReports(t *testing.T) {
 			s.MustReport("bob", newsletter(0))
 		}, false, 0},
 		{"taken back", func(_ *testing.T, s *desktest.Stage) { s.MustRevoke("anna", newsletter(0)) }, false, 0},
+		{"taken back, and reported again", func(_ *testing.T, s *desktest.Stage) {
+			s.MustRevoke("anna", newsletter(0))
+			s.MustReport("anna", newsletter(0))
+		}, false, 1},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -142,4 +147,25 @@ func settle(t *testing.T, s *desktest.Stage, as string) {
 	if _, err := s.Settle(desk.Report{Set: set}, as, desk.Author{Name: "root"}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A reporter who mixes a spam with a newsletter and takes that back does not hold what others report:
+// the next first report is held only if it hits much mail itself.
+func TestHoldOfAnotherMessage(t *testing.T) {
+	spam, newsletter := desktest.Letter(1, 0), desktest.Letter(2, 0)
+	mixed := spam
+	mixed.Sketches = append(slices.Clone(spam.Sketches), newsletter.Sketches...)
+	s := desktest.OpenHolding(t, trust.Default(), 20)
+	s.Deliver(1, 1, spam)
+	s.Deliver(2, 30, newsletter)
+	if o := s.MustReport("mallory", mixed); !o.Held {
+		t.Fatalf("%+v", o)
+	}
+	s.MustRevoke("mallory", mixed)
+	if o := s.MustReport("anna", spam); o.Held {
+		t.Errorf("%+v", o)
+	}
+	s.WantListed("the spam", spam, true)
+	s.WantListed("a near-duplicate of it", desktest.Letter(1, 3), true)
+	s.WantListed("the newsletter", newsletter, false)
 }

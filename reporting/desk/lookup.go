@@ -10,6 +10,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk/answer"
+	"github.com/spambloom/spambloom/reporting/desk/identity"
 	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
@@ -17,6 +18,10 @@ import (
 
 // ErrUnknown is the error for a message that was neither reported here nor judged lately.
 var ErrUnknown = errors.New("no message with this id is known here")
+
+// ErrAmbiguous is the error for an id with which reporters named messages that cannot be the same. A
+// revocation by it could take back another message, which one of them put beside the signature.
+var ErrAmbiguous = errors.New("reports with this id do not agree about the rest of the message; revoke the message itself, or undo the reporter who is wrong (spambloom reports)")
 
 // maxLookup bounds each list of a lookup.
 const maxLookup = 100
@@ -93,7 +98,7 @@ func (d *Desk) find(ask api.LookupRequest, set signature.Set) (f finding, err er
 		}
 	default:
 		f.asked = set
-		f.judged = d.opt.Judged.Find(maxLookup, func(m *judged.Message) bool { return isSame(m.Set, set) })
+		f.judged = d.opt.Judged.Find(maxLookup, func(m *judged.Message) bool { return identity.IsSame(m.Set, set) })
 	}
 	of := f.asked
 	if len(of.Signatures) == 0 && len(f.judged) > 0 {
@@ -104,14 +109,6 @@ func (d *Desk) find(ask api.LookupRequest, set signature.Set) (f finding, err er
 		f.reports, _, err = d.ledger.Reports(ledger.Query{Set: of, Anchors: d.anchors(of.Sketches), Limit: maxLookup})
 	}
 	return f, err
-}
-
-// isSame reports whether two messages have the same text or body. An attachment may be in
-// different messages.
-func isSame(a, b signature.Set) bool {
-	return slices.ContainsFunc(a.Signatures, func(s signature.Signature) bool {
-		return (s.Kind == signature.KindText || s.Kind == signature.KindBody) && slices.Contains(b.Signatures, s)
-	})
 }
 
 // toExplain returns the part of the message that can be judged. isWhole is false if
@@ -131,36 +128,38 @@ func (f finding) toExplain() (set signature.Set, isWhole bool) {
 }
 
 // toRevoke returns the largest part of the message that is known: the ledger keeps what a
-// revocation stores of a sketch.
-func (f finding) toRevoke() (set signature.Set, ok bool) {
-	if len(f.judged) == 0 {
-		if len(f.reports) == 0 {
-			return set, false
+// revocation stores of a sketch. It returns ErrAmbiguous if that would be the word of one reporter against
+// another's. Reports that were taken back count only if there are no others.
+func (f finding) toRevoke() (set signature.Set, err error) {
+	isBack := func(r ledger.Report) bool { return r.State == ledger.Withdrawn }
+	if standing := slices.DeleteFunc(slices.Clone(f.reports), isBack); len(standing) > 0 {
+		f.reports = standing
+	}
+	switch {
+	case len(f.judged) > 0:
+		set = f.judged[0].Set
+		same := slices.IndexFunc(f.reports, func(r ledger.Report) bool { return identity.IsSame(r.Set, set) })
+		if len(set.Sketches) > 0 || same < 0 {
+			return set, nil
 		}
-		return f.reports[0].Set, true
+		set = f.reports[same].Set
+	case len(f.reports) > 0:
+		set = f.reports[0].Set
+	default:
+		return set, ErrUnknown
 	}
-	set = f.judged[0].Set
-	if len(set.Sketches) > 0 {
-		return set, true
+	if slices.ContainsFunc(f.reports, func(r ledger.Report) bool { return identity.IsSame(r.Set, set) && !identity.CanBeSame(r.Set, set) }) {
+		return signature.Set{}, ErrAmbiguous
 	}
-	for _, r := range f.reports {
-		if isSame(r.Set, set) {
-			return r.Set, true
-		}
-	}
-	return set, true
+	return set, nil
 }
 
 // Find returns the latest message that was reported or judged under an ID or a queue id, as
-// far as it is known, to be revoked. ErrUnknown if there is none.
+// far as it is known, to be revoked. ErrUnknown if there is none; ErrAmbiguous.
 func (d *Desk) Find(ask api.LookupRequest) (signature.Set, error) {
 	f, err := d.find(ask, signature.Set{})
 	if err != nil {
 		return signature.Set{}, err
 	}
-	set, ok := f.toRevoke()
-	if !ok {
-		return set, ErrUnknown
-	}
-	return set, nil
+	return f.toRevoke()
 }

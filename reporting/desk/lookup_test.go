@@ -2,6 +2,7 @@ package desk_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -129,4 +130,43 @@ func TestLookupUnknown(t *testing.T) {
 	if _, _, _, err := d.Lookup(api.LookupRequest{ID: "text"}, signature.Set{}); err == nil {
 		t.Error("a text that is not an id is accepted")
 	}
+}
+
+// A reporter who names a message's text beside the parts of another message does not turn an
+// administrator's revocation by id against that one. The revocation is refused, and copies that differ
+// in their bodies are not taken for other messages.
+func TestFindMixed(t *testing.T) {
+	s, d, _ := lookupDesk(t)
+	newsletter, spam := desktest.Letter(1, 0), desktest.Letter(2, 0)
+	i := slices.IndexFunc(newsletter.Signatures, func(s signature.Signature) bool { return s.Kind == signature.KindText })
+	text := newsletter.Signatures[i]
+	another := newsletter
+	another.Signatures = append(desktest.Set("another body").Signatures, text)
+	ask := api.LookupRequest{ID: text.ID()}
+	s.MustReport("anna", spam)
+	s.MustReport("carla", newsletter)
+	s.MustReport("bob", another)
+	if set, err := d.Find(ask); err != nil || !slices.Contains(set.Signatures, text) || len(set.Sketches) != 1 {
+		t.Errorf("copies of one message: %+v, %v", set, err)
+	}
+	withFile := newsletter
+	withFile.Signatures = append(slices.Clone(newsletter.Signatures), desktest.Set("", "", "a file of the spam").Signatures[2])
+	withText := spam
+	withText.Signatures = []signature.Signature{spam.Signatures[0], text}
+	for who, mixed := range map[string]signature.Set{"mallory": withText, "trent": withFile} {
+		s.MustReport(who, mixed)
+		if set, err := d.Find(ask); !errors.Is(err, desk.ErrAmbiguous) {
+			t.Errorf("after the report of %s: %+v, %v", who, set, err)
+		}
+		_, err := s.Undo(api.UndoRequest{By: who, Since: desktest.Noon.AddDate(0, 0, -1)}, desk.Author{Name: "root"})
+		testenv.Check(t, err)
+		if set, err := d.Find(ask); err != nil || canReach(set, spam) {
+			t.Errorf("after the undo of %s: %+v, %v", who, set, err)
+		}
+	}
+}
+
+// canReach reports whether a set has a part of another message.
+func canReach(set, other signature.Set) bool {
+	return slices.ContainsFunc(set.Signatures, func(s signature.Signature) bool { return slices.Contains(other.Signatures, s) })
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/spambloom/spambloom/reporting/desk/identity"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -87,7 +88,7 @@ func (d *Desk) revocations(e ledger.Entry) (byReporter, byOrigin int, reports bo
 		if r.Stance != ledger.Ham || r.Idle || r.Reporter == ledger.Settler {
 			continue
 		}
-		if follows := i+1 < len(list) && list[i+1].Stance == ledger.Spam; !follows && !isSame(r.Set, e.Set) {
+		if follows := i+1 < len(list) && list[i+1].Stance == ledger.Spam; !follows && !identity.IsSame(r.Set, e.Set) {
 			continue
 		}
 		if r.Reporter == e.Reporter {

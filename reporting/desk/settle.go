@@ -61,8 +61,11 @@ func (d *Desk) SetOf(id uint64) (signature.Set, error) {
 	return r.Set, err
 }
 
-// loadSettled brings what is settled to the database, which goes by it before all filters.
+// loadSettled brings what is settled to the database, which goes by it before all filters. One list at
+// a time: otherwise an older one could replace that of a message that was settled meanwhile.
 func (d *Desk) loadSettled() {
+	d.settling.Lock()
+	defer d.settling.Unlock()
 	list, _, err := d.ledger.Reports(ledger.Query{Reporter: ledger.Settler, Limit: maxSettled})
 	if err != nil {
 		d.log.Error("settled messages are not known", "error", err)

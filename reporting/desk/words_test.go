@@ -371,3 +371,28 @@ func TestDecisionOfACrashIsNoNewWord(t *testing.T) {
 	j.exchange("b", "a")
 	a.WantListed("a new report", m, true)
 }
+
+// Administrators who settle several messages at once, as settle does with a folder, settle all of them.
+func TestSettleManyAtOnce(t *testing.T) {
+	o := desktest.Options(t.TempDir())
+	o.Reports.Capacity = 100_000
+	s := desktest.Open(t, o, trust.Default())
+	for round := range testenv.Rounds(10) {
+		var all sync.WaitGroup
+		message := func(i int) signature.Set {
+			return desktest.Set(fmt.Sprint("body ", round, i), fmt.Sprint("text ", round, i))
+		}
+		for i := range 8 {
+			all.Go(func() {
+				if _, err := s.Settle(desk.Report{Set: message(i)}, desk.SettleWanted, desk.Author{Name: "root"}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		for i := range 8 {
+			testenv.Check(t, s.DB.Report(message(i), bloomdb.ClassOther)) // as another site's report does
+			s.WantListed(fmt.Sprintf("round %d, message %d", round, i), message(i), false)
+		}
+	}
+}

@@ -275,15 +275,21 @@ func (w *entering) write() (d Decision, err error) {
 
 // hold lets a report wait for a second reporter, unless somebody else has reported the message or
 // a near-duplicate of it. A message that was reported and revoked before without being held is not
-// held, because the rules of a contest decide it. A message that is held remains so.
+// held, because the rules of a contest decide it. What is held remains so while a report of it stands:
+// otherwise a reporter who mixes it with much mail, and takes that back, would hold what others report.
 func (w *entering) hold() {
 	others := record.Reach(w.e.Set, w.e.Anchors, func(k record.Key) Weight { return w.tallies[k].Sums[Spam] - w.own[k] }, 1)
-	isRevoked := slices.ContainsFunc(w.e.Set.Signatures, func(s signature.Signature) bool { return w.tallies[record.SignatureKey(s)].IsRevoked() })
-	if w.e.Stance == Ham || others.IsText() || isRevoked {
+	isRevoked, wasHeld := false, false
+	for _, s := range w.e.Set.Signatures {
+		y := w.tallies[record.SignatureKey(s)]
+		isRevoked, wasHeld = isRevoked || y.IsRevoked(), wasHeld || y.Held
+	}
+	if w.e.Stance == Ham || others.IsText() || isRevoked && !wasHeld {
 		w.e.Held = Likeness{}
 	}
 	for _, k := range w.changed {
-		w.tallies[k].Held = w.tallies[k].Held || w.e.Held.Mails > 0
+		y := w.tallies[k]
+		y.Held = w.e.Held.Mails > 0 || y.Held && (w.e.Stance == Ham || y.Voices > 0)
 	}
 }
 

@@ -109,6 +109,19 @@ func (a *Access) isMember(o desk.Origin, gid int) bool {
 	return a.names.IsMember(o.UID, gid)
 }
 
+// lasting returns the origin of a session, which may outlive its process. The user's membership in the
+// group is then looked up for each request, unless the process had the group in another way, such as by
+// a directory that this program does not read.
+func (a *Access) lasting(o desk.Origin) desk.Origin {
+	if options := a.options.Load(); options != nil && options.Group != "" && o.Known && a.names.IsMember(o.UID, options.GID) {
+		o.GID, o.Groups = noGroup, nil
+	}
+	return o
+}
+
+// noGroup is the number of no group.
+const noGroup = -1
+
 // may reports whether the caller has a right.
 func (c caller) may(r right) bool { return c.right >= r }
 

@@ -215,9 +215,9 @@ func (h *handler) refuse(w http.ResponseWriter, e endpoint, c caller, as string,
 // web answers v1.Web.
 func (h *handler) web(c caller) (api.WebLink, error) {
 	if h.Link == nil {
-		return api.WebLink{}, api.NewProblem(http.StatusUnprocessableEntity, "this daemon has no page: [http] listen is empty")
+		return api.WebLink{}, api.NewProblem(http.StatusUnprocessableEntity, "this daemon has no page: [http] listen is empty, or another program had its address at the start (see the log)")
 	}
-	return api.WebLink{URL: h.Link(c.called(), c.origin)}, nil
+	return api.WebLink{URL: h.Link(c.called(), h.Access.lasting(c.origin))}, nil
 }
 
 // verdict returns the verdict for the evidence on a message.

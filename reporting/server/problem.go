@@ -21,7 +21,7 @@ func problemOf(err error) *api.Problem {
 		return problem
 	case errors.Is(err, bloomdb.ErrNothing):
 		return api.NewProblem(http.StatusUnprocessableEntity, "%v", bloomdb.ErrNothing)
-	case errors.Is(err, desk.ErrNoReporter), errors.Is(err, desk.ErrUnknown), errors.Is(err, desk.ErrNoReport), errors.Is(err, signature.ErrNoHeader):
+	case errors.Is(err, desk.ErrNoReporter), errors.Is(err, desk.ErrUnknown), errors.Is(err, desk.ErrAmbiguous), errors.Is(err, desk.ErrNoReport), errors.Is(err, signature.ErrNoHeader):
 		return api.NewProblem(http.StatusUnprocessableEntity, "%v", err)
 	case errors.Is(err, bloomdb.ErrNever):
 		return api.NewProblem(http.StatusConflict, "%v", bloomdb.ErrNever)

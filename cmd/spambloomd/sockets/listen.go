@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"syscall"
 
 	"github.com/coreos/go-systemd/v22/activation"
 
@@ -37,7 +38,7 @@ type Listener struct {
 
 // Listen binds the addresses of the settings. Sockets passed by systemd
 // (FileDescriptorName= spamd, control, remote, http, or any other name for the milter) replace
-// those of the settings.
+// those of the settings. A port of HTTP or for other machines that is in use is logged and left out.
 func Listen(s *settings.Settings, log *slog.Logger) (_ *Sockets, err error) {
 	l := new(Sockets)
 	defer func() {
@@ -74,7 +75,15 @@ func Listen(s *settings.Settings, log *slog.Logger) (_ *Sockets, err error) {
 		if *one.listener != nil || one.address == "" {
 			continue
 		}
-		if *one.listener, err = bind(s, log, one.key, one.address); err != nil {
+		ln, err := bind(s, log, one.key, one.address)
+		switch {
+		case err == nil:
+			*one.listener = ln
+		case one.key != "control.listen" && errors.Is(err, syscall.EADDRINUSE):
+			// While the daemon restarts, any user of the machine can take such a port. That must not
+			// keep mail from being judged.
+			log.Error("not served, until a restart finds the address free; mail is judged without it", "key", one.key, "error", err)
+		default:
 			return nil, err
 		}
 	}

@@ -20,7 +20,8 @@ const (
 // network, so a result is kept for a minute. The zero value is ready for use. It is safe for
 // concurrent use.
 type Names struct {
-	Lookup func(uid string) (*user.User, error) // nil: user.LookupId
+	Lookup func(uid string) (*user.User, error)       // nil: user.LookupId
+	Groups func(*user.User) (ids []string, err error) // nil: user.User.GroupIds
 
 	mu    sync.Mutex
 	known map[int]knownName
@@ -41,11 +42,7 @@ func (n *Names) Of(uid int) string {
 	if ok && now.Before(held.until) {
 		return held.name
 	}
-	lookup := n.Lookup
-	if lookup == nil {
-		lookup = user.LookupId
-	}
-	u, err := lookup(strconv.Itoa(uid))
+	u, err := n.lookup(uid)
 	var unknown user.UnknownUserIdError
 	switch {
 	case err == nil && u.Username != "" && api.CheckReporter(u.Username) == nil:
@@ -68,13 +65,25 @@ func (n *Names) keep(uid int, name string, now time.Time) string {
 	return name
 }
 
+func (n *Names) lookup(uid int) (*user.User, error) {
+	if n.Lookup != nil {
+		return n.Lookup(strconv.Itoa(uid))
+	}
+	return user.LookupId(strconv.Itoa(uid))
+}
+
 // IsMember reports whether a user is in a group by the system's files. It is for systems
-// whose kernel does not return the groups of a process. The result is not cached.
+// whose kernel does not return the groups of a process, and for what outlives a process. The result is
+// not cached.
 func (n *Names) IsMember(uid, gid int) bool {
-	u, err := user.LookupId(strconv.Itoa(uid))
+	u, err := n.lookup(uid)
 	if err != nil {
 		return false
 	}
-	groups, err := u.GroupIds()
+	groupsOf := n.Groups
+	if groupsOf == nil {
+		groupsOf = (*user.User).GroupIds
+	}
+	groups, err := groupsOf(u)
 	return err == nil && slices.Contains(groups, strconv.Itoa(gid))
 }

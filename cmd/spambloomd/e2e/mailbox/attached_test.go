@@ -75,7 +75,8 @@ func feedbackOn(mail string) string {
 }
 
 // The address for feedback reports of contrib/postfix.md accepts the message in the
-// complaint, but only from permitted networks.
+// complaint, but only from permitted networks: not from a program of this machine either, such as a
+// user's forwarding, to which no restriction of smtpd applies, nor from a user who logs in.
 func TestFeedbackAddress(t *testing.T) {
 	t.Parallel()
 	h := startReportHost(t)
@@ -85,7 +86,15 @@ func TestFeedbackAddress(t *testing.T) {
 	if err := h.forward("", "complaints@example.test", feedbackOn(harness.Message(spam))); err == nil {
 		t.Error("a feedback report from a foreign network is accepted")
 	}
+	h.fromThisMachine("complaints@example.test", feedbackOn(harness.Message(spam)))
 	h.openFeedback("127.0.0.0/8")
+	testenv.Check(t, h.forward(anna, "complaints@example.test", feedbackOn(harness.Message(spam))))
+	testenv.Eventually(t, "mail of this machine and of a user is refused", func() bool {
+		return strings.Count(h.Log(), "dsn=5.7.1, status=bounced (feedback reports are accepted only from the networks of their providers") == 2
+	})
+	if got := h.h.news(); len(got) > 0 {
+		t.Errorf("the daemon received %q", got)
+	}
 	testenv.Check(t, h.forward("", "complaints@example.test", feedbackOn(harness.Message(spam))))
 	h.awaitReport("report feedback")
 	if got := h.s.Check(t, spam).Verdict; got != "spam" {

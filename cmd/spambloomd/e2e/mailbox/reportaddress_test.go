@@ -172,7 +172,7 @@ func TestReportAddressRefusals(t *testing.T) {
 			return true
 		})
 	}
-	h.fromThisMachine(attachedTo(harness.Text(), harness.Message(harness.Text())))
+	h.fromThisMachine("report@example.test", attachedTo(harness.Text(), harness.Message(harness.Text())))
 	testenv.Eventually(t, "mail without a login is refused", func() bool {
 		return strings.Contains(h.Log(), "dsn=5.7.1, status=bounced (reports are accepted only from users who log in to send mail")
 	})
@@ -182,10 +182,10 @@ func TestReportAddressRefusals(t *testing.T) {
 }
 
 // fromThisMachine sends a mail like a local program, in anna's name.
-func (h *reportHost) fromThisMachine(mail string) {
+func (h *reportHost) fromThisMachine(to, mail string) {
 	h.T.Helper()
 	path := harness.Write(h.T, filepath.Join(h.Dir, "letter"), strings.ReplaceAll(mail, "\r\n", "\n"))
-	script := fmt.Sprintf(testenv.Program(h.T, "sendmail")+" -C %s/etc -f %s report@example.test <%s", h.Dir, anna, path)
+	script := fmt.Sprintf(testenv.Program(h.T, "sendmail")+" -C %s/etc -f %s %s <%s", h.Dir, anna, to, path)
 	if r := harness.Execute(h.T, "", "sh", "-c", script); r.Code != 0 {
 		h.T.Errorf("sendmail: %+v", r)
 	}

@@ -1,0 +1,41 @@
+// Package identity decides whether two sets of signatures are of one message. It is pure.
+package identity
+
+import (
+	"slices"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// IsSame reports whether two messages have the same text or body. An attachment may be in
+// different messages.
+func IsSame(a, b signature.Set) bool {
+	return slices.ContainsFunc(a.Signatures, func(s signature.Signature) bool {
+		return isText(s.Kind) && slices.Contains(b.Signatures, s)
+	})
+}
+
+// CanBeSame reports whether two sets with the same text or body have the same files, and sketches of
+// which one contains the other. A sketch that was stored during a change of the key has more features.
+// The shape of a page may differ between copies, because it depends on the sender.
+func CanBeSame(a, b signature.Set) bool {
+	isShape := func(s signature.Sketch) bool { return s.Kind == signature.KindShape }
+	a.Sketches = slices.DeleteFunc(slices.Clone(a.Sketches), isShape)
+	b.Sketches = slices.DeleteFunc(slices.Clone(b.Sketches), isShape)
+	return within(a, b) || within(b, a)
+}
+
+func within(a, b signature.Set) bool {
+	hasSketch := func(s signature.Sketch) bool {
+		return slices.ContainsFunc(b.Sketches, func(other signature.Sketch) bool {
+			return other.Kind == s.Kind && !slices.ContainsFunc(s.Keys, func(f signature.Feature) bool {
+				return !slices.ContainsFunc(other.Keys, func(o signature.Feature) bool { return o.Hash == f.Hash })
+			})
+		})
+	}
+	return len(a.Sketches) == len(b.Sketches) && len(a.Signatures) == len(b.Signatures) &&
+		!slices.ContainsFunc(a.Signatures, func(s signature.Signature) bool { return !isText(s.Kind) && !slices.Contains(b.Signatures, s) }) &&
+		!slices.ContainsFunc(a.Sketches, func(s signature.Sketch) bool { return !hasSketch(s) })
+}
+
+func isText(k signature.Kind) bool { return k == signature.KindText || k == signature.KindBody }
