@@ -40,8 +40,9 @@ func (ps *Peers) ApplyChunk(m wire.Manifest, i int, data []byte) error {
 	}
 	ps.sites[h.Origin()] = state
 	var refused error // error of the first section that cannot be joined here
+	joined := make(map[layout.Target]bool)
 	for len(r.B) > 0 {
-		err := ps.applyChunkSection(h.Origin(), state, r)
+		err := ps.applyChunkSection(h.Origin(), state, r, joined)
 		if err != nil && !isUnjoinable(err) {
 			return fmt.Errorf("%s: chunk %d: %w", h, i, err)
 		}
@@ -76,12 +77,17 @@ func isUnjoinable(err error) bool {
 	return errors.Is(err, layout.ErrParameters) || errors.Is(err, layout.ErrFull) || errors.Is(err, wire.ErrCapped)
 }
 
-// applyChunkSection decodes and joins the blocks of a section.
-func (ps *Peers) applyChunkSection(o layout.Origin, state *state, r *wire.RecordReader) error {
+// applyChunkSection decodes and joins the blocks of a section. A filter has one section in a chunk:
+// checking a block may take a thousand times as long as sending it.
+func (ps *Peers) applyChunkSection(o layout.Origin, state *state, r *wire.RecordReader, joined map[layout.Target]bool) error {
 	s, err := wire.DecodeSectionHead(r)
 	if err != nil {
 		return err
 	}
+	if joined[s.Target] {
+		return fmt.Errorf("%s generation %d: second section in one chunk", s.Target.Kind, s.Target.Gen)
+	}
+	joined[s.Target] = true
 	state.last = s.Target
 	blocks := &wire.RecordReader{B: r.Take(int(r.U32()))}
 	if r.Fail {
