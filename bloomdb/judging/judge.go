@@ -226,9 +226,8 @@ func unite(a, b facts) facts {
 		func(s *sketchFacts, o sketchFacts) { *s = s.unite(o) })
 	a.message = a.message.unite(b.message)
 	a.votedBy, a.vote = mergedNames(a.votedBy, b.votedBy), min(a.vote, b.vote)
-	a.counts = Merged(summedCounts(a.counts), summedCounts(b.counts), store.SiteCount.IsSame,
+	a.counts = joinedCounts(slices.Concat(summedCounts(a.counts), summedCounts(b.counts)),
 		func(c *store.SiteCount, o store.SiteCount) { c.Count = max(c.Count, o.Count) })
-	slices.SortStableFunc(a.counts, func(c, o store.SiteCount) int { return cmp.Compare(c.Number, o.Number) })
 	a.never = a.never.Unite(b.never)
 	a.limits |= b.limits
 	return a
@@ -256,7 +255,27 @@ func (s sketchFacts) unite(o sketchFacts) sketchFacts {
 
 // summedCounts adds up the counts of each site's epochs.
 func summedCounts(counts []store.SiteCount) []store.SiteCount {
-	return Merged(nil, counts, store.SiteCount.IsSame, func(c *store.SiteCount, o store.SiteCount) { c.Count += o.Count })
+	return joinedCounts(counts, func(c *store.SiteCount, o store.SiteCount) { c.Count += o.Count })
+}
+
+// joinedCounts sorts counts and joins those of one site in one generation. There may be thousands.
+func joinedCounts(counts []store.SiteCount, join func(*store.SiteCount, store.SiteCount)) (joined []store.SiteCount) {
+	counts = slices.Clone(counts)
+	sortCounts(counts)
+	for _, c := range counts {
+		if last := len(joined) - 1; last >= 0 && joined[last].IsSame(c) {
+			join(&joined[last], c)
+		} else {
+			joined = append(joined, c)
+		}
+	}
+	return joined
+}
+
+func sortCounts(counts []store.SiteCount) {
+	slices.SortFunc(counts, func(a, b store.SiteCount) int {
+		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Site, b.Site), cmp.Compare(a.Gen, b.Gen))
+	})
 }
 
 // needsLinks reports whether link domains may list the message: there is no other match, not
@@ -386,9 +405,7 @@ func (s *sketchFacts) match(message messageFacts) (m sketchMatch, ok bool) {
 // mostCounted returns the largest count of the counting signatures, and the number of sites that
 // contribute to it.
 func (f *facts) mostCounted(self string) (most uint64, sites int) {
-	slices.SortFunc(f.counts, func(a, b store.SiteCount) int {
-		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Site, b.Site), cmp.Compare(a.Gen, b.Gen))
-	})
+	sortCounts(f.counts)
 	for rest := f.counts; len(rest) > 0; {
 		number, n, names := rest[0].Number, uint64(0), 0
 		for len(rest) > 0 && rest[0].Number == number {
