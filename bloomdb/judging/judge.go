@@ -425,7 +425,7 @@ func (f *facts) mostCounted(self string) (most uint64, sites int) {
 }
 
 // countOf returns the sum of the counts of one site, ordered by generation. Another site could have
-// counts below layout.LargeCount for all messages, in each generation. They count like those of one
+// counts below store.LargeCount for all messages, in each generation. They count like those of one
 // generation, or such a site would make all mail bulk.
 func countOf(counts []store.SiteCount, isOwn bool) (sum uint64) {
 	largest, of := uint64(0), uint64(0)
@@ -437,8 +437,8 @@ func countOf(counts []store.SiteCount, isOwn bool) (sum uint64) {
 		largest = max(largest, of)
 		sum += uint64(c.Count)
 	}
-	if !isOwn && largest < layout.LargeCount {
-		return min(sum, layout.LargeCount-1)
+	if !isOwn && largest < store.LargeCount {
+		return min(sum, store.LargeCount-1)
 	}
 	return sum
 }

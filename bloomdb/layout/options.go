@@ -199,10 +199,6 @@ func (o *Settings) CountsShape() filter.CountsShape {
 // an eighth of it revoked. With all ten filters full, at two and a half times the capacity,
 // it is 3e-7. Anchors stored once would give 1e-3 and 1e-2: keys have few bits each, since
 // there are many.
-// LargeCount is the least count that another site cannot have for all messages: package peers rejects
-// counts if too many are larger.
-const LargeCount = 15
-
 const (
 	AnchorCopies   = 4
 	PlannedEntries = 128  // entries of one report
