@@ -1,6 +1,7 @@
 package follower
 
 import (
+	"bytes"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,15 +52,22 @@ func TestCostlyRecords(t *testing.T) {
 	})
 }
 
-// The time that a site's records take is charged to it.
+// The time that a site's records take is charged to it, and no others' forgeries are.
 func TestEffortIsCharged(t *testing.T) {
 	a, b, log := openSite(t, "a"), openSite(t, "b"), newLog()
 	f := follow(b, log)
 	first := firstDelta(t, a)
 	store(log, bloomdbtest.PublishSnapshot(t, a), first)
 	f.receiveHeartbeat(a.Heartbeat(0, 0), true)
-	look(t, f)
 	o := f.origins["a"]
+	forged := entryOf(first)
+	forged.Record = append(bytes.Clone(forged.Record[:len(forged.Record)-1]), 0, 1)
+	forged.Size = len(forged.Record)
+	if f.consume(o, forged); !o.effort.IsZero() {
+		t.Error("a forged delta is charged")
+	}
+	o.read = streams.Position{}
+	look(t, f)
 	stream := o.effort
 	if stream.IsZero() || !lists(b, 1) {
 		t.Fatal("a delta is not charged")

@@ -152,8 +152,9 @@ func (f *Follower) readChunk(ctx context.Context, o *origin) error {
 	}
 	if err == nil {
 		begin := time.Now()
-		err = f.db.ApplyChunk(l.manifest, l.next, chunk)
-		f.spend(o, begin)
+		if err = f.db.ApplyChunk(l.manifest, l.next, chunk); !isForeign(err) {
+			f.spend(o, begin)
+		}
 	}
 	switch {
 	case isDeferrable(err):

@@ -118,8 +118,12 @@ func (f *Follower) apply(o *origin, e streams.Entry, order peers.Order) error {
 	if err := checkEntry(o.site, e); err != nil {
 		return err
 	}
-	defer f.spend(o, time.Now())
-	if err := f.db.Apply(e.Record, order); err != nil {
+	begin := time.Now()
+	err := f.db.Apply(e.Record, order)
+	if !isForeign(err) {
+		f.spend(o, begin)
+	}
+	if err != nil {
 		return err
 	}
 	f.metrics.applied.WithLabelValues(o.site).Inc()
