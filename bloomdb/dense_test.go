@@ -63,3 +63,23 @@ func TestWholeLines(t *testing.T) {
 		t.Errorf("of 1,000 messages that nobody reported or counted, %d are listed, %d as near-duplicates, %d are counted", listed, near, bulk)
 	}
 }
+
+// TestSmallCountsOfAllPeriods is the attack "small counts": a fully trusted member counts all messages,
+// in each period and epoch as often as it may. The periods are added, but all mail is not bulk.
+func TestSmallCountsOfAllPeriods(t *testing.T) {
+	const threshold = 20 // the default of bulk.threshold
+	a, b := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "b"))
+	sec := wire.DeltaSection{Target: current(b, layout.CountFilter), Shape: layout.CountsShape(filter.CountsShape{Lines: 1})}
+	for pos := range uint64(128) {
+		sec.Cells = append(sec.Cells, filter.Cell{Pos: pos, Value: 14})
+	}
+	for seq := range uint64(2) {
+		d := wire.Delta{Site: "b", Epoch: 2, Seq: seq + 1}
+		d.Data = sealer(b).EncodeDelta(d, seq, []wire.DeltaSection{sec})
+		bloomdbtest.Apply(t, a, d)
+		sec.Target.Gen--
+	}
+	if n := a.Judge(bloomdbtest.Message(1)).Count; n == 0 || n >= threshold {
+		t.Errorf("a message that nobody has counted has count %d, want 1 to %d", n, threshold-1)
+	}
+}

@@ -127,11 +127,9 @@ func (db *DB) Wanting(site string) bool {
 	return db.ks.Peers.Wanting(site)
 }
 
-// Refused reports whether deltas are still missing although the finished snapshot of a manifest
-// reaches beyond all of them: parts of it were rejected, or it is incomplete.
-func (db *DB) Refused(m wire.Manifest) bool {
-	return db.ks.Peers.Refused(m)
-}
+// Refused reports whether deltas are still missing although a finished snapshot reaches beyond all
+// of them: parts of it were rejected, or it is incomplete.
+func (db *DB) Refused(m wire.Manifest) bool { return db.ks.Peers.Refused(m) }
 
 // Cursor returns the (epoch, seq) up to which the records of a site are applied, in its latest
 // epoch: the number of the last delta, or the position of a snapshot. Zeros: none is applied.

@@ -216,6 +216,18 @@ func TestDecide(t *testing.T) {
 			facts: facts{counts: []store.SiteCount{{Count: 5, Gen: 20, Site: "a"}, {Number: 1, Count: 2, Gen: 20, Site: "a"}, {Number: 1, Count: 2, Gen: 20, Site: "b"}, {Number: 1, Count: 2, Gen: 21, Site: "b"}}},
 			want:  Evidence{Count: 6, Sites: 2},
 		},
+		"small counts of two periods": {
+			facts: facts{counts: []store.SiteCount{{Count: 14, Gen: 21, Site: "b"}, {Count: 14, Gen: 20, Site: "b"}, {Count: 9, Gen: 20, Site: "c"}}},
+			want:  Evidence{Count: 23, Sites: 2},
+		},
+		"a large count of two epochs, and a small one": {
+			facts: facts{counts: []store.SiteCount{{Count: 8, Gen: 21, Site: "b"}, {Count: 8, Gen: 20, Site: "b"}, {Count: 7, Gen: 20, Site: "b"}}},
+			want:  Evidence{Count: 23, Sites: 1},
+		},
+		"small counts of this site": {
+			facts: facts{counts: []store.SiteCount{{Count: 14, Gen: 21, Site: testPolicy.Site}, {Count: 14, Gen: 20, Site: testPolicy.Site}}},
+			want:  Evidence{Count: 28, Sites: 1},
+		},
 		"counted and declared": {
 			facts: facts{counts: []store.SiteCount{{Count: 5, Gen: 20, Site: "a"}}, signatures: []signatureFacts{reportedIn(aBody, 9, "b", "c")}, never: never.Coverage{Message: true}},
 			want:  Evidence{Count: 5, Sites: 1, Never: true, Spared: []Match{{Signature: aBody}}},

@@ -15,7 +15,7 @@ type Evidence struct {
 	Matches []Match      // signatures with a listing; revoked ones last
 	Weak    []Match      // sketches with fewer keys found than a match needs; none is revoked
 	Votes   int          // sites with wire.TrustVote that vote for the message, see vote.Error
-	Count   uint64       // how often the message was seen: the largest over its counting keys, all sites summed
+	Count   uint64       // how often the message was seen: the largest over its counting keys, all sites summed (countOf)
 	Sites   int          // listed: sites that reported a signature; else sites that counted it
 
 	// Never reports whether the message is on the never-list. Then only an attachment that

@@ -80,8 +80,11 @@ func (ps *Peers) withinCap(what string, o layout.Origin, s wire.DeltaSection, pa
 		return nil
 	}
 	use = ps.useOf(name)
-	held = use.distinct(epochs, s.Target.Kind, most)
-	if sent := held + fresh(epochs, o, s); sent > most {
+	more := fresh(epochs, o, s)
+	if use.distinct(epochs, s.Target.Kind, most)+more <= most {
+		return nil
+	}
+	if sent := use.distinct(epochs, s.Target.Kind, 0) + more; sent > most { // exactly: it may be in a new epoch
 		use.capped = true
 		return fmt.Errorf("%s: %w: %d %s of the site, must be at most %d", what, wire.ErrCapped, sent, s.Target.Kind.Unit(), most)
 	}
@@ -112,13 +115,13 @@ func held(epochs []store.SitePart) int64 {
 }
 
 // distinct returns the number of cells in any of the parts. Comparing bits takes about 15 ns for
-// each, so it is done only when there are enough new ones.
+// each, so it is done only when most/recompared are new, and the result may be larger by as many.
 func (u *siteUse) distinct(epochs []store.SitePart, kind layout.Kind, most int64) int64 {
 	n := held(epochs)
 	if kind.Counts() || len(epochs) < 2 {
 		return n
 	}
-	if n-u.measured >= most/recompared {
+	if n != u.measured && n-u.measured >= most/recompared {
 		u.measured, u.overlap = n, n-union(epochs)
 	}
 	return n - u.overlap
@@ -143,7 +146,7 @@ func union(parts []store.SitePart) int64 {
 // separate cells.
 func fresh(epochs []store.SitePart, o layout.Origin, s wire.DeltaSection) int64 {
 	if s.Target.Kind.Counts() {
-		epochs = slices.DeleteFunc(epochs, func(p store.SitePart) bool { return p.Origin != o })
+		epochs = slices.DeleteFunc(slices.Clone(epochs), func(p store.SitePart) bool { return p.Origin != o })
 	}
 	known := make(map[uint64]bool)
 	var cells []filter.Cell

@@ -63,7 +63,7 @@ func isDense(cells []filter.Cell, epochs []store.SitePart, most int) bool {
 const (
 	// manyCounts is the count from which a cell is rare: a site's own chunk of 32 lines has at
 	// most 512 such cells.
-	manyCounts = 15
+	manyCounts = store.LargeCount
 	// crowdedRate is the share of absent keys with such a count in a block that is rejected. If a
 	// chunk has 512 such cells, it is 7e-4.
 	crowdedRate = 1.0 / 256

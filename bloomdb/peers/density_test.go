@@ -3,6 +3,7 @@ package peers_test
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
@@ -119,4 +120,23 @@ func cellsOf(parts []store.SitePart) (n int64) {
 		n += p.Cells()
 	}
 	return n
+}
+
+// A site that has filled its cap, and begins other epochs with the same filters, is not over it.
+func TestFullSiteInNewEpochs(t *testing.T) {
+	kind := layout.SpamFilter
+	a, s := open(t, "a", nil), newSender(t)
+	shape := s.shape(kind)
+	own, err := filter.NewBits(shape.Bits())
+	testenv.Check(t, err)
+	for most := a.Peers.SiteCap("b", current(a, kind), shape); own.Ones() < most-8; {
+		own.Set(randomHash())
+	}
+	for epoch := range uint64(4) {
+		for i := range shape.Blocks(kind) {
+			for cells := range slices.Chunk(own.Block(i, nil), 50) {
+				testenv.Check(t, s.sendCells(a, layout.Origin{Site: "b", Epoch: 2 + epoch}, kind, cells))
+			}
+		}
+	}
 }

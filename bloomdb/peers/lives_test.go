@@ -55,3 +55,18 @@ func TestCountsOfAnotherCapacity(t *testing.T) {
 		t.Errorf("%d bits and %d counts are held, want 1 and 1", cellsOf(spam), cellsOf(counts))
 	}
 }
+
+// The counts of all epochs together are within the cap of their site.
+func TestCapOnCountsOfAllEpochs(t *testing.T) {
+	a, s := open(t, "a", wire.Members{"b": {MaxCounts: 50}}), newSender(t)
+	for epoch := range uint64(4) {
+		var cells []filter.Cell
+		for i := range uint64(90) {
+			cells = append(cells, filter.Cell{Pos: i * 130, Value: 1})
+		}
+		err := s.sendCounts(t, a.Peers, 2+2*epoch, 100, nil, cells)
+		if isOver := epoch >= 2; errors.Is(err, wire.ErrCapped) != isOver { // 90 cells of 200 in each
+			t.Errorf("epoch %d: %v", epoch, err)
+		}
+	}
+}

@@ -16,8 +16,9 @@ type state struct {
 	gaps uint64 // deltas that were lost or rejected, and that no snapshot has supplied
 	hole uint64 // the number from which on nothing is missing
 
-	refused bool // a part of the current snapshot was rejected
-	// The generations of which the current snapshot has not all sketches, and its last section.
+	snapshot wire.Head // of the manifest of the current snapshot
+	refused  bool      // a part of it was rejected
+	// The generations of which it has not all sketches, and its last section.
 	incomplete []int64
 	last       layout.Target
 

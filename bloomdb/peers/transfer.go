@@ -39,9 +39,11 @@ func (ps *Peers) ApplyChunk(m wire.Manifest, i int, data []byte) error {
 		return err
 	}
 	ps.sites[h.Origin()] = state
+	ps.beginSnapshot(state, m)
 	var refused error // error of the first section that cannot be joined here
+	joined := make(map[layout.Target]bool)
 	for len(r.B) > 0 {
-		err := ps.applyChunkSection(h.Origin(), state, r)
+		err := ps.applyChunkSection(h.Origin(), state, r, joined)
 		if err != nil && !isUnjoinable(err) {
 			return fmt.Errorf("%s: chunk %d: %w", h, i, err)
 		}
@@ -60,13 +62,24 @@ func (ps *Peers) ApplyChunk(m wire.Manifest, i int, data []byte) error {
 	return nil
 }
 
+// beginSnapshot forgets that parts of another snapshot were rejected, which was not read to its end.
+// Its sketches stay incomplete until the new one, or a later one, supplies them.
+func (ps *Peers) beginSnapshot(s *state, m wire.Manifest) {
+	if s.snapshot != m.Head {
+		ps.omit(s)
+		s.snapshot, s.refused, s.last = m.Head, false, layout.Target{}
+	}
+}
+
 // omit keeps the last section's sketches from being looked up: without all of them, near-duplicates
 // of revoked messages could match. A generation is recorded once, and only if it is kept: a site can
 // send any number of sections that are refused, in snapshots that it never ends.
 func (ps *Peers) omit(s *state) {
 	t := s.last
 	if t.Kind == layout.SketchFilter && !ps.opt.Expired(t) && !ps.opt.Future(t, clock.MaxSkew) && !slices.Contains(s.incomplete, t.Gen) {
-		s.incomplete = append(s.incomplete, t.Gen)
+		s.incomplete = append(slices.DeleteFunc(s.incomplete, func(gen int64) bool {
+			return ps.opt.Expired(layout.Target{Kind: t.Kind, Gen: gen})
+		}), t.Gen)
 	}
 }
 
@@ -76,11 +89,19 @@ func isUnjoinable(err error) bool {
 	return errors.Is(err, layout.ErrParameters) || errors.Is(err, layout.ErrFull) || errors.Is(err, wire.ErrCapped)
 }
 
-// applyChunkSection decodes and joins the blocks of a section.
-func (ps *Peers) applyChunkSection(o layout.Origin, state *state, r *wire.RecordReader) error {
+// applyChunkSection decodes and joins the blocks of a section. A filter has one section in a chunk:
+// checking a block may take a thousand times as long as sending it.
+func (ps *Peers) applyChunkSection(o layout.Origin, state *state, r *wire.RecordReader, joined map[layout.Target]bool) error {
 	s, err := wire.DecodeSectionHead(r)
 	if err != nil {
 		return err
+	}
+	if joined[s.Target] {
+		return fmt.Errorf("%s generation %d: second section in one chunk", s.Target.Kind, s.Target.Gen)
+	}
+	joined[s.Target] = true
+	if s.Target != state.last && s.Target.Kind == layout.SketchFilter { // its first section in this snapshot
+		state.incomplete = slices.DeleteFunc(state.incomplete, func(gen int64) bool { return gen == s.Target.Gen })
 	}
 	state.last = s.Target
 	blocks := &wire.RecordReader{B: r.Take(int(r.U32()))}
@@ -185,17 +206,21 @@ func (ps *Peers) FinishSnapshot(m wire.Manifest) error {
 	if err != nil {
 		return err
 	}
+	ps.beginSnapshot(state, m)
 	state.seq = max(state.seq, m.Seq)
+	isWhole := m.Whole && !state.refused
 	switch {
-	case state.refused || !m.Whole:
-		state.refused, state.gaps, state.hole = false, max(1, state.gaps), max(state.hole, m.Seq)
+	case !isWhole:
+		state.gaps, state.hole = max(1, state.gaps), max(state.hole, m.Seq)
 	case m.Seq >= state.hole:
 		state.gaps = 0
 	}
+	if isWhole {
+		state.incomplete = nil
+	}
+	state.snapshot, state.refused, state.last = wire.Head{}, false, layout.Target{}
 	ps.sites[m.Origin()] = state
-	err = ps.store.ShowLoaded(m.Origin(), state.incomplete)
-	state.incomplete = nil
-	return err
+	return ps.store.ShowLoaded(m.Origin(), state.incomplete)
 }
 
 // Wanting reports whether deltas of a site's current epoch were lost or rejected, and no snapshot

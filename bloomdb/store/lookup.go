@@ -112,6 +112,10 @@ type SiteCount struct {
 	Site   string
 }
 
+// LargeCount is the least count that another site cannot have for all messages: package peers rejects
+// blocks with too many.
+const LargeCount = 15
+
 func (c SiteCount) IsSame(o SiteCount) bool {
 	return c.Number == o.Number && c.Site == o.Site && c.Gen == o.Gen
 }

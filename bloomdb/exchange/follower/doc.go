@@ -14,6 +14,9 @@
 // its cursor. It requests snapshots in place of data destroyed by others: Incomplete names
 // the sites, and this site's heartbeat carries the names.
 //
+// A gap never stops a site: what follows is applied, and the rest is requested. The records of a site
+// take a share of Run's time (effort.go), so that no site stops the others.
+//
 // From a site with the trust "vote", it reads only the votes. From a site with the trust
 // "none", and from a muted site, it reads nothing. A site whose clock is more than an hour ahead is paused
 // until its clock is right; its deltas wait in its stream.

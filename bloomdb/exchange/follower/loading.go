@@ -151,7 +151,10 @@ func (f *Follower) readChunk(ctx context.Context, o *origin) error {
 		err = fmt.Errorf("chunk %d is missing", l.next)
 	}
 	if err == nil {
-		err = f.db.ApplyChunk(l.manifest, l.next, chunk)
+		begin := time.Now()
+		if err = f.db.ApplyChunk(l.manifest, l.next, chunk); !isForeign(err) {
+			f.spend(o, begin)
+		}
 	}
 	switch {
 	case isDeferrable(err):
@@ -204,8 +207,10 @@ func (f *Follower) loadAgain(ctx context.Context, o *origin, bad error) error {
 
 // finishLoading continues in the stream after the snapshot.
 func (f *Follower) finishLoading(o *origin) {
-	m := o.loading.manifest
-	if err := f.db.FinishSnapshot(m); err != nil {
+	m, begin := o.loading.manifest, time.Now()
+	err := f.db.FinishSnapshot(m)
+	f.spend(o, begin)
+	if err != nil {
 		f.refuse(o, refusal.CauseOf(err), err)
 		f.giveUp(o)
 		return

@@ -50,7 +50,7 @@ func (f *Follower) receiveNews(n News) {
 	// The stream decides about a delta refused here: anyone could have sent this message.
 	at := streams.At(n.Head.Epoch, n.Head.Seq)
 	applied := f.accepts(o) && at.Epoch == o.at.Epoch && n.Head.Prev <= o.at.Seq && at.After(o.at) &&
-		f.apply(o.site, streams.Entry{At: at, Size: len(n.Record), Record: n.Record}, peers.Next) == nil
+		f.apply(o, streams.Entry{At: at, Size: len(n.Record), Record: n.Record}, peers.Next) == nil
 	now := time.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -65,7 +65,8 @@ func (f *Follower) receiveNews(n News) {
 
 // accepts reports whether deltas of a site are applied at all.
 func (f *Follower) accepts(o *origin) bool {
-	return f.db.TrustOf(o.site) == wire.TrustFull && !o.isAhead() && !time.Now().Before(o.held) && !f.db.Muted(o.site)
+	now := time.Now()
+	return f.db.TrustOf(o.site) == wire.TrustFull && !o.isAhead() && !now.Before(o.held) && !o.isSpent(now) && !f.db.Muted(o.site)
 }
 
 // receiveHeartbeat handles a site's heartbeat. Live is true for one from the channel: only

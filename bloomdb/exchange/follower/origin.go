@@ -52,6 +52,7 @@ type origin struct {
 	snapshot, looked, took streams.Position
 	loading                *loading  // the snapshot being read; nil: none
 	rested                 time.Time // when the next one may be read
+	effort                 time.Time // when the time that its records took has been made up for
 
 	// Stamps of votes: those announced by the site, those last checked, and those held.
 	votesAnnounced, votesLooked, votes uint64
@@ -283,7 +284,7 @@ func (f *Follower) work(o *origin, now time.Time) task {
 		t = (*Follower).repeatHeartbeat
 	case trust == wire.TrustVote && o.votesAnnounced != o.votesLooked && o.mayReadVotes(now):
 		t = (*Follower).readVotes
-	case trust != wire.TrustFull || o.isAhead():
+	case trust != wire.TrustFull || o.isAhead() || o.isSpent(now):
 	case o.loading != nil:
 		t = (*Follower).readChunk
 	case o.gap != (streams.Position{}) && !o.isRested(now):

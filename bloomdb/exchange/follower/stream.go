@@ -35,7 +35,7 @@ func (f *Follower) readBatch(ctx context.Context, o *origin) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if f.afterDrop() || !f.consume(o, e) {
+		if f.afterDrop() || o.isSpent(time.Now()) || !f.consume(o, e) {
 			break
 		}
 	}
@@ -49,7 +49,7 @@ func (f *Follower) readBatch(ctx context.Context, o *origin) error {
 func (f *Follower) consume(o *origin, e streams.Entry) bool {
 	now := time.Now()
 	order := peers.Next
-	err := f.apply(o.site, e, order)
+	err := f.apply(o, e, order)
 	if errors.Is(err, wire.ErrGap) {
 		missing := streams.At(e.At.Epoch, previous(e))
 		switch {
@@ -61,7 +61,7 @@ func (f *Follower) consume(o *origin, e streams.Entry) bool {
 		default:
 			order = peers.Lost
 		}
-		err = f.apply(o.site, e, order)
+		err = f.apply(o, e, order)
 	}
 	if isDeferrable(err) {
 		f.hold(o, fmt.Errorf("delta %v: %w", e.At, err), now)
@@ -114,14 +114,19 @@ func (f *Follower) hold(o *origin, err error, now time.Time) {
 }
 
 // apply passes an entry to the database if it belongs where it was found.
-func (f *Follower) apply(site string, e streams.Entry, order peers.Order) error {
-	if err := checkEntry(site, e); err != nil {
+func (f *Follower) apply(o *origin, e streams.Entry, order peers.Order) error {
+	if err := checkEntry(o.site, e); err != nil {
 		return err
 	}
-	if err := f.db.Apply(e.Record, order); err != nil {
+	begin := time.Now()
+	err := f.db.Apply(e.Record, order)
+	if !isForeign(err) {
+		f.spend(o, begin)
+	}
+	if err != nil {
 		return err
 	}
-	f.metrics.applied.WithLabelValues(site).Inc()
+	f.metrics.applied.WithLabelValues(o.site).Inc()
 	return nil
 }
 

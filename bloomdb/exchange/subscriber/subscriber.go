@@ -35,6 +35,7 @@ type Subscriber struct {
 	publisher  *publisher.Publisher
 	heartbeat  time.Duration // between two heartbeats of this site
 	reconnects prometheus.Counter
+	paced      time.Time // when newsRate permits all messages so far; used by Run only
 }
 
 // New returns the subscriber of a site that publishes a heartbeat in each interval.
@@ -64,6 +65,27 @@ func (s *Subscriber) Run(ctx context.Context) {
 		if !link.Sleep(ctx, wait.Next()) {
 			return
 		}
+	}
+}
+
+const (
+	// newsRate is the number of messages a second that are read on average: 1,024 sites send a
+	// heartbeat every two seconds, and a delta every second. A client without a key can send any
+	// number, and each that repeats a record costs a verification.
+	newsRate = 2000
+	// newsBurst is how far ahead of that rate they may be.
+	newsBurst = 10 * time.Second
+)
+
+// pace waits if more messages arrived than newsRate permits.
+func (s *Subscriber) pace(ctx context.Context) {
+	now := time.Now()
+	if s.paced.Before(now) {
+		s.paced = now
+	}
+	s.paced = s.paced.Add(time.Second / newsRate)
+	if wait := s.paced.Sub(now) - newsBurst; wait > 0 {
+		link.Sleep(ctx, wait)
 	}
 }
 
@@ -101,6 +123,7 @@ func (s *Subscriber) listen(ctx context.Context, wait *link.Backoff) error {
 		}
 		if e.Message != nil {
 			s.receive(e.Message)
+			s.pace(ctx)
 		}
 		if silent := s.link.Silence(); silent > 3*s.heartbeat {
 			return fmt.Errorf("own news have not come back for %v", silent.Round(time.Millisecond))
