@@ -88,6 +88,9 @@ func checkKey(id folder.Identity, dir string) error {
 		if _, e := os.Stat(filepath.Join(dir, name)); e != nil && !repair.Expendable(name) {
 			err = errors.Join(err, folder.Damaged(filepath.Join(dir, name), 0, errors.New("the file is missing")))
 		}
+		if s, _, ok := repair.SnapshotHead(filepath.Join(dir, name)); ok {
+			err = errors.Join(err, id.CheckAge(filepath.Join(dir, name), folder.LSN(s.Seq)))
+		}
 	}
 	return errors.Join(err, keyspace.ReadAll(dir, [8]byte(key), func(name string) error {
 		gen, ok := vote.ParseOwnVotesPath(name)

@@ -29,7 +29,16 @@ var damageKinds = map[string]func(path, others string) error{
 		return errors.Join(err, os.WriteFile(path, data, 0o600))
 	},
 	"a folder": func(path, _ string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
-	"a pipe":   func(path, _ string) error { return errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)) },
+	"a folder, after a file": func(path, _ string) error { // an earlier damage was not acknowledged
+		return errors.Join(os.Rename(path, path+folder.DamagedSuffix), os.Mkdir(path, 0o700))
+	},
+	"cut, after a folder": func(path, _ string) error {
+		return errors.Join(os.MkdirAll(path+folder.DamagedSuffix+"/sub", 0o700), halve(path))
+	},
+	"a pipe": func(path, _ string) error { return errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)) },
+	"a link to nothing": func(path, _ string) error {
+		return errors.Join(os.Remove(path), os.Symlink(path+".elsewhere", path))
+	},
 	"unreadable": func(path, _ string) error { // reading the memory at address 0 is EIO
 		return errors.Join(os.Remove(path), os.Symlink("/proc/self/mem", path))
 	},

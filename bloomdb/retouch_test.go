@@ -387,7 +387,7 @@ func TestMaskNotNamed(t *testing.T) {
 	bloomdbtest.Report(t, db, 1)
 	bloomdbtest.Report(t, db, 2)
 	mustRetouch(t, db, 1)
-	for _, s := range db.Keyspace().Store.MaskSnapshots() { // like Save, interrupted by a crash
+	for _, s := range db.Keyspace().Store.MaskSnapshots(0) { // like Save, interrupted by a crash
 		testenv.Check(t, folder.WriteSnapshot(s.Path, s.Write))
 	}
 	crash(t, db)
@@ -396,7 +396,7 @@ func TestMaskNotNamed(t *testing.T) {
 		t.Error("a crash while the mask was written lost a retouch")
 	}
 	testenv.Check(t, db.Save())
-	testenv.Check(t, db.Keyspace().Outbox.SetSnapshots(o.Dir, []string{snapshot.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: generationNow(o)})}, db.Now()))
+	testenv.Check(t, db.Keyspace().Outbox.SetSnapshots(o.Dir, []string{snapshot.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: generationNow(o)})}, nil, 0, db.Now()))
 	crash(t, db)
 	db = bloomdbtest.Open(t, o)
 	if !db.Judge(bloomdbtest.Message(1)).Listed {

@@ -54,7 +54,7 @@ func TestSnapshotOfFullFilters(t *testing.T) {
 		}
 		sec.Raw = nil
 		var file bytes.Buffer
-		testenv.Check(t, (snapshot.File{Origin: db.Keyspace().Outbox.Self(), Sections: []snapshot.Section{sec}}).Encode(&file, bloomdbtest.Ring.KeyID))
+		testenv.Check(t, (snapshot.File{Origin: db.Keyspace().Outbox.Self(), Seq: 1 << 60, Sections: []snapshot.Section{sec}}).Encode(&file, bloomdbtest.Ring.KeyID))
 		coded[snapshot.OwnPath(o.Dir, sec.Target)] = file.Bytes()
 	}
 	if raw == 0 {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -336,7 +335,7 @@ func (k *Keeper) Load(dir string, life time.Duration) error {
 		return nil
 	case errors.As(err, &damage):
 		k.log.Error("a damaged file is set aside", "path", damage.Path+folder.DamagedSuffix, "cost", Cost, "error", err)
-		return os.Rename(damage.Path, damage.Path+folder.DamagedSuffix)
+		return folder.SetAside(damage.Path)
 	case err != nil:
 		return err
 	}

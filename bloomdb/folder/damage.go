@@ -32,6 +32,9 @@ func Damaged(path string, offset int64, err error) error {
 // ErrMissing is the fault of a file that is missing although the identity or a list names it.
 var ErrMissing = errors.New("the file is missing")
 
+// ErrOlder is the fault of a file that is an older copy of itself.
+var ErrOlder = errors.New("the file is an older copy")
+
 // DamagedFile is a damaged file of the state folder that was set aside.
 type DamagedFile struct {
 	Name string `json:"name"` // in the state folder, under its present name

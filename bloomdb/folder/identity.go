@@ -55,6 +55,11 @@ type Identity struct {
 
 	// Snapshots are the files that must be present for the folder to be complete.
 	Snapshots []string `json:"snapshots"`
+	// SavedLSN is where the journal was when Snapshots were last complete: they contain all
+	// earlier records. Zero: unknown. Written are the positions at which this site's own filters
+	// and masks were written, by name; the files contain their positions, too.
+	SavedLSN LSN            `json:"saved_lsn,omitempty"`
+	Written  map[string]LSN `json:"written,omitempty"`
 
 	// Companions are files outside the database that must be present too, as paths relative
 	// to the folder.
@@ -62,7 +67,19 @@ type Identity struct {
 }
 
 // Segment returns the newest journal segment to which the identity refers.
-func (id Identity) Segment() uint32 { return max(id.PublishedLSN, id.DomainsLSN).Segment() }
+func (id Identity) Segment() uint32 {
+	return max(id.PublishedLSN, id.DomainsLSN, id.SavedLSN).Segment()
+}
+
+// CheckAge returns an error if a file with these names was written before the one that belongs to
+// the identity: it is an older copy, for example from a backup, and records of the journal that
+// it lacks may be gone. A newer one is of a Save that a crash interrupted.
+func (id Identity) CheckAge(path string, at LSN) error {
+	if want := id.Written[filepath.Base(path)]; at < want {
+		return Damaged(path, 0, fmt.Errorf("%w: it was written at %d, the latest one at %d", ErrOlder, at, want))
+	}
+	return nil
+}
 
 const IdentityVersion = 1
 

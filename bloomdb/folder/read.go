@@ -15,6 +15,10 @@ import (
 // errNoFile is the fault of a path that is a folder, a pipe or a device.
 var errNoFile = errors.New("not a regular file")
 
+// errNoTarget is the fault of a link to a file that is missing. It does not wrap fs.ErrNotExist: the
+// link is there, and is set aside.
+var errNoTarget = errors.New("a link to a missing file")
+
 // OpenFile opens a file of the state folder for reading. It never blocks. A fault is a
 // *DamageError, unless the file is missing or this process lacks permission.
 func OpenFile(path string) (*os.File, fs.FileInfo, error) {
@@ -35,6 +39,11 @@ func OpenFile(path string) (*os.File, fs.FileInfo, error) {
 
 // readError turns a read error into a *DamageError, with the exceptions of OpenFile.
 func readError(path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, missing := os.Lstat(path); missing == nil {
+			return Damaged(path, 0, errNoTarget)
+		}
+	}
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -36,13 +35,23 @@ func CutFile(f interface {
 // KeepDamaged keeps a copy of a damaged file as NAME.damaged. The caller then replaces the file.
 func KeepDamaged(path string) error {
 	aside := path + DamagedSuffix
-	if err := os.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.RemoveAll(aside); err != nil {
 		return err
 	}
 	if err := os.Link(path, aside); err != nil { // path is a folder, or the file system has no links
 		return os.Rename(path, aside)
 	}
 	return nil
+}
+
+// SetAside renames a damaged file to NAME.damaged. An earlier one is replaced, also if it is a folder,
+// or path is.
+func SetAside(path string) error {
+	aside := path + DamagedSuffix
+	if err := os.Rename(path, aside); err == nil {
+		return nil
+	}
+	return errors.Join(os.RemoveAll(aside), os.Rename(path, aside))
 }
 
 // LeaveMark creates an empty NAME.damaged for a missing file.

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -52,6 +54,13 @@ func createFile(path string) (SegmentFile, error) {
 
 func SegmentPath(dir string, segment uint32) string {
 	return filepath.Join(dir, fmt.Sprintf("journal-%08d", segment))
+}
+
+// ParseSegment is the inverse of SegmentPath, for the name of a file.
+func ParseSegment(name string) (segment uint32, ok bool) {
+	digits, ok := strings.CutPrefix(name, "journal-")
+	n, err := strconv.ParseUint(digits, 10, 32)
+	return uint32(n), ok && err == nil
 }
 
 // Open starts a new segment. Its number follows those of the older segments, whose sizes on

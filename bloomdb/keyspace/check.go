@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spambloom/spambloom/bloomdb/clock"
@@ -43,10 +42,8 @@ func ReadAll(dir string, keyID [8]byte, votes func(name string) error) error {
 	segments := make(map[uint32]bool)
 	for _, entry := range entries {
 		err = errors.Join(err, readFile(dir, entry.Name(), keyID), votes(entry.Name()))
-		if n, ok := strings.CutPrefix(entry.Name(), "journal-"); ok {
-			if num, e := strconv.ParseUint(n, 10, 32); e == nil {
-				segments[uint32(num)] = true
-			}
+		if n, ok := journal.ParseSegment(entry.Name()); ok {
+			segments[n] = true
 		}
 	}
 	if _, e := clock.ReadStamp(dir); !errors.Is(e, fs.ErrNotExist) {
@@ -62,7 +59,7 @@ func readFile(dir, name string, keyID [8]byte) (err error) {
 		_, err = snapshot.Read(path, keyID, nil)
 	}
 	if gen, ok := mask.ParsePath(name); ok {
-		_, err = mask.Read(path, keyID, gen)
+		_, _, err = mask.Read(path, keyID, gen)
 	}
 	if gen, ok := commonness.Files.Parse(name); ok {
 		err = commonness.Check(path, keyID, gen)

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/never"
+	"github.com/spambloom/spambloom/bloomdb/repair"
 	"github.com/spambloom/spambloom/bloomdb/snapshot"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/vote"
@@ -38,7 +38,7 @@ func (ks *Keyspace) Load() error {
 		return fmt.Errorf("state folder: %w", err)
 	}
 	ks.Files.FindDamaged(entries)
-	if err := errors.Join(ks.checkPresent(id, entries), ks.checkCompanions(id)); err != nil {
+	if err := errors.Join(repair.CheckIdentityAge(id, ks.Settings.Dir, entries), ks.checkPresent(id, entries), ks.checkCompanions(id)); err != nil {
 		return err
 	}
 	listed, err := ks.listedSegments(id)
@@ -182,11 +182,8 @@ func (ks *Keyspace) loadFiles(entries []os.DirEntry, segments map[uint32]int64) 
 // other files.
 func (ks *Keyspace) loadFile(name string, segments map[uint32]int64) (t layout.Target, own bool, err error) {
 	path := filepath.Join(ks.Settings.Dir, name)
-	if n, ok := strings.CutPrefix(name, "journal-"); ok {
-		num, err := strconv.ParseUint(n, 10, 32)
-		if err == nil {
-			segments[uint32(num)] = 0
-		}
+	if n, ok := journal.ParseSegment(name); ok {
+		segments[n] = 0
 		return t, false, nil
 	}
 	if isTemporary(name) {
@@ -235,6 +232,9 @@ func (ks *Keyspace) loadOwn(path string, t layout.Target) error {
 	s, err := snapshot.Read(path, ks.Ring.KeyID, func(s *snapshot.File) snapshot.Loader { own.Site = s.Origin.Site; return own })
 	if err == nil {
 		err = ks.checkOrigin(path, t, s.Origin)
+	}
+	if err == nil {
+		err = ks.Outbox.CheckAge(path, folder.LSN(s.Seq))
 	}
 	if err = ks.Files.Contain(err); err != nil && ks.Files.Mending != nil {
 		return ks.mendSnapshot(own, err)
@@ -345,18 +345,8 @@ func (ks *Keyspace) Save() error {
 	if err != nil {
 		return err
 	}
-	live := make(map[string]folder.Saved)
-	for _, s := range slices.Concat(ks.Store.OwnSnapshots(ks.Outbox.Self()), ks.Peers.Snapshots(), ks.Store.MaskSnapshots(), ks.Votes.Snapshots(), ks.Common.Snapshots()) {
-		live[s.Path] = s.State
-		if ks.Files.Saved[s.Path] == s.State {
-			continue
-		}
-		if err := folder.WriteSnapshot(s.Path, s.Write); err != nil {
-			return err
-		}
-		ks.Files.Saved[s.Path] = s.State
-	}
-	if err := ks.Outbox.SetSnapshots(ks.Settings.Dir, append(slices.Sorted(maps.Keys(live)), journal.SegmentsFile), ks.Settings.Now()); err != nil {
+	live, err := ks.writeSnapshots(begin)
+	if err != nil {
 		return err
 	}
 	for path := range ks.Files.Saved {
@@ -385,7 +375,10 @@ func (ks *Keyspace) Save() error {
 // been used by a program that does not support masks, and the mask would hide newer own reports.
 func (ks *Keyspace) loadMasks(entries []os.DirEntry, named []string) error {
 	return ks.Files.LoadGenerations(mask.Files, entries, named, func(path string, gen int64) error {
-		keys, err := mask.Read(path, ks.Ring.KeyID, gen)
+		keys, at, err := mask.Read(path, ks.Ring.KeyID, gen)
+		if err == nil {
+			err = ks.Outbox.CheckAge(path, at)
+		}
 		if err != nil {
 			return err
 		}
@@ -416,4 +409,34 @@ func (ks *Keyspace) loadNever(entries []os.DirEntry) error {
 	}
 	ks.Never.Put(list...)
 	return nil
+}
+
+// writeSnapshots writes the snapshots of what has changed, and lists all in the identity. They contain
+// all records of the journal before begin. The caller holds SnapshotMu.
+func (ks *Keyspace) writeSnapshots(begin folder.LSN) (live map[string]folder.Saved, err error) {
+	live = make(map[string]folder.Saved)
+	fresh := make(map[string]bool)
+	write := func(list []folder.Pending, dated bool) error {
+		for _, s := range list {
+			live[s.Path] = s.State
+			if ks.Files.Saved[s.Path] == s.State {
+				continue
+			}
+			if err := folder.WriteSnapshot(s.Path, s.Write); err != nil {
+				return err
+			}
+			ks.Files.Saved[s.Path] = s.State
+			fresh[s.Path] = dated
+		}
+		return nil
+	}
+	own := slices.Concat(ks.Store.OwnSnapshots(ks.Outbox.Self(), begin), ks.Store.MaskSnapshots(begin))
+	if err := write(own, true); err != nil {
+		return nil, err
+	}
+	if err := write(slices.Concat(ks.Peers.Snapshots(), ks.Votes.Snapshots(), ks.Common.Snapshots()), false); err != nil {
+		return nil, err
+	}
+	names := append(slices.Sorted(maps.Keys(live)), journal.SegmentsFile)
+	return live, ks.Outbox.SetSnapshots(ks.Settings.Dir, names, fresh, begin, ks.Settings.Now())
 }

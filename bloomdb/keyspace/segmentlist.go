@@ -47,7 +47,7 @@ func (ks *Keyspace) checkSegments(listed, present map[uint32]int64) (err error) 
 
 // mendSegmentGone gives up a missing segment. A snapshot is then published for other sites.
 func (ks *Keyspace) mendSegmentGone(path string) error {
-	if err := ks.Outbox.Republish(ks.Settings.Dir, ks.Settings.Now()); err != nil {
+	if err := ks.Outbox.LoseJournal(ks.Settings.Dir, ks.Settings.Now()); err != nil {
 		return err
 	}
 	return ks.Files.MendMissing(path, folder.ErrMissing, repair.CostOf(filepath.Base(path)))

@@ -8,7 +8,7 @@ import (
 
 func FuzzMask(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
-		keys, err := decode(data, [8]byte{1}, 2930)
+		keys, _, err := decode(data, [8]byte{1}, 2930)
 		if err != nil {
 			return
 		}

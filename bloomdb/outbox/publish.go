@@ -174,19 +174,30 @@ func (p *Outbox) Write(dir string, now time.Time) error {
 	return p.writeLocked(dir, now)
 }
 
-// SetSnapshots records durably which snapshots the folder needs.
-func (p *Outbox) SetSnapshots(dir string, paths []string, now time.Time) error {
+// SetSnapshots records durably which snapshots the folder needs, and that they contain all records
+// of the journal before begin. Those in fresh were written now.
+func (p *Outbox) SetSnapshots(dir string, paths []string, fresh map[string]bool, begin folder.LSN, now time.Time) error {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
-	names := make([]string, len(paths))
+	names, written := make([]string, len(paths)), make(map[string]folder.LSN)
 	for i, path := range paths {
-		names[i] = filepath.Base(path)
+		name := filepath.Base(path)
+		names[i] = name
+		if fresh[path] {
+			written[name] = begin
+		} else if at, ok := p.ID.Written[name]; ok {
+			written[name] = at
+		}
 	}
-	if slices.Equal(names, p.ID.Snapshots) {
-		return nil
-	}
-	p.ID.Snapshots = names
+	p.ID.Snapshots, p.ID.Written, p.ID.SavedLSN = names, written, begin
 	return p.writeLocked(dir, now)
+}
+
+// CheckAge is Identity.CheckAge.
+func (p *Outbox) CheckAge(path string, at folder.LSN) error {
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	return p.ID.CheckAge(path, at)
 }
 
 // Republish records durably that a snapshot must be published. After an error, that is recorded
@@ -198,6 +209,15 @@ func (p *Outbox) Republish(dir string, now time.Time) error {
 		return nil
 	}
 	p.ID.Republish, p.dirty = true, true
+	return p.writeLocked(dir, now)
+}
+
+// LoseJournal is Republish after a part of the journal was lost: it no longer begins where the
+// snapshots end.
+func (p *Outbox) LoseJournal(dir string, now time.Time) error {
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	p.ID.Republish, p.ID.SavedLSN, p.dirty = true, 0, true
 	return p.writeLocked(dir, now)
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,6 +84,22 @@ func ownFiles(dir string, entries []os.DirEntry) (names []string, epoch uint64) 
 		}
 	}
 	return names, epoch
+}
+
+// CheckIdentityAge returns an error if the identity of a folder is an older copy: the journal begins
+// after the place up to which its snapshots are complete. Muted sites and files of later periods are
+// missing in it, and its numbers were assigned to other deltas.
+func CheckIdentityAge(id folder.Identity, dir string, entries []os.DirEntry) error {
+	begin := uint32(math.MaxUint32)
+	for _, e := range entries {
+		if n, ok := journal.ParseSegment(e.Name()); ok {
+			begin = min(begin, n)
+		}
+	}
+	if begin == math.MaxUint32 || id.SavedLSN == 0 || begin <= id.SavedLSN.Segment() {
+		return nil
+	}
+	return folder.Damaged(folder.IdentityPath(dir), 0, fmt.Errorf("%w: the journal begins at segment %d, the snapshots end at %d", folder.ErrOlder, begin, id.SavedLSN.Segment()))
 }
 
 // isForeign reports whether an identity belongs to another site or key than all filters beside it,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"sync"
 
@@ -106,6 +107,10 @@ func (m *Mending) MendIdentities(o *layout.Settings, keyID string) error {
 		id, err := folder.ReadIdentity(f)
 		if err == nil && isForeign(id, f, o.Site) {
 			err = folder.Damaged(folder.IdentityPath(f), 0, fmt.Errorf("it belongs to site %s and key %s, but the filters beside it do not", id.Site, id.KeyID))
+		}
+		if err == nil {
+			entries, _ := os.ReadDir(f) // Open reports a folder that cannot be read
+			err = CheckIdentityAge(id, f, entries)
 		}
 		var damage *folder.DamageError
 		gone := errors.Is(err, fs.ErrNotExist) && len(headKeys(f)) > 0

@@ -66,7 +66,7 @@ func (f *Files) Contain(err error) error {
 	if !Expendable(name) {
 		return err
 	}
-	if err := os.Rename(damage.Path, damage.Path+folder.DamagedSuffix); err != nil {
+	if err := folder.SetAside(damage.Path); err != nil {
 		return errors.Join(damage, fmt.Errorf("set aside: %w", err))
 	}
 	if err := folder.Sync(filepath.Dir(damage.Path)); err != nil {

@@ -67,14 +67,14 @@ type ownCells interface {
 }
 
 // OwnSnapshots returns this site's own filters, one for each file. self is this site in its
-// current epoch.
-func (st *Store) OwnSnapshots(self layout.Origin) []folder.Pending {
+// current epoch; the filters contain all records of the journal before at.
+func (st *Store) OwnSnapshots(self layout.Origin, at folder.LSN) []folder.Pending {
 	var list []folder.Pending
 	for sec, changes := range st.OwnSections() {
 		list = append(list, folder.Pending{
 			Path:  snapshot.OwnPath(st.Opt.Dir, sec.Target),
 			State: folder.Saved{Changes: changes + 1, Sections: 1},
-			Write: snapshot.File{Origin: self, Sections: []snapshot.Section{sec}}.Writer(st.Ring.KeyID),
+			Write: snapshot.File{Origin: self, Seq: uint64(at), Sections: []snapshot.Section{sec}}.Writer(st.Ring.KeyID),
 		})
 	}
 	return list

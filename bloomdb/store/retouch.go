@@ -58,8 +58,9 @@ func (st *Store) MaskOf(t layout.Target) (*mask.Mask, error) {
 	return findOrMake(st, t.Gen, inReports(in), func() (*mask.Mask, error) { return mask.New(st.ShapeFor(t)), nil })
 }
 
-// MaskSnapshots returns the masks, one for each file.
-func (st *Store) MaskSnapshots() []folder.Pending {
+// MaskSnapshots returns the masks, one for each file. They contain all records of the journal
+// before at.
+func (st *Store) MaskSnapshots(at folder.LSN) []folder.Pending {
 	var list []folder.Pending
 	for _, g := range st.View.Load().Reports {
 		if g.Mask == nil {
@@ -69,7 +70,7 @@ func (st *Store) MaskSnapshots() []folder.Pending {
 		list = append(list, folder.Pending{
 			Path:  mask.Files.Path(st.Opt.Dir, g.Num),
 			State: folder.Saved{Changes: changes + 1, Sections: 1},
-			Write: func(w io.Writer) error { return mask.Encode(w, st.Ring.KeyID, g.Num, g.Mask.All()) },
+			Write: func(w io.Writer) error { return mask.Encode(w, st.Ring.KeyID, g.Num, at, g.Mask.All()) },
 		})
 	}
 	return list

@@ -184,11 +184,14 @@ func (h *History) load(begin time.Time) (*month, error) {
 
 // readFile reads a file of at most maxFile bytes, and one more of a longer one.
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for a writer
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, err // no content: it is set aside
+	}
 	return io.ReadAll(io.LimitReader(f, maxFile+1))
 }
 

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,6 +58,23 @@ func (s *site) want(t *testing.T, from, to time.Time, want map[string]uint64) {
 	t.Helper()
 	if got := history.Sum(s.Hours(from, to)); !maps.Equal(got, want) {
 		t.Errorf("from %v to %v: %v, want %v", from, to, got, want)
+	}
+}
+
+// A pipe or a folder in the place of a file is set aside. The start does not wait for a pipe.
+func TestNoFile(t *testing.T) {
+	for name, spoil := range map[string]func(path string) error{
+		"pipe":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"folder": func(path string) error { return os.Mkdir(path, 0o700) },
+	} {
+		dir := t.TempDir()
+		testenv.Check(t, spoil(filepath.Join(dir, "2026-11.counts")))
+		s := open(dir, noon)
+		s.count(noon, "spam", 7)
+		if got := s.Damaged(); !slices.Equal(got, []string{"2026-11.counts.damaged"}) || s.Fault() != nil {
+			t.Errorf("%s: set aside %v, fault %v", name, got, s.Fault())
+		}
+		s.stop()
 	}
 }
 

@@ -9,6 +9,12 @@
 // /dev/stdin is such a name.
 //
 // An error affects one message or one file, never those after it.
+//
+// The owner of a folder may be hostile to its reader, who may be root. A link in a folder is
+// followed within the folder, and out of it only if nobody but the reader could have placed the
+// link. A name is not followed if it is another user's link, or waited for if it is another
+// user's pipe. Names are opened by handles of their folders, so replacing one meanwhile does
+// not help.
 package mailbox
 
 import (
@@ -67,49 +73,64 @@ func readName(name string, stdin io.Reader, yield func(Message, error) bool) boo
 	if name == "" {
 		return yield(Message{}, errors.New("an empty file name"))
 	}
-	info, err := os.Stat(name)
+	info, err := lookUp(name)
 	if err != nil {
 		return yield(Message{Name: name}, err)
 	}
 	if info.IsDir() {
-		return readFolder(name, yield)
+		return readFolder(name, info, yield)
 	}
-	return readFile(name, yield)
+	return readFile(name, info, yield)
 }
 
-func readFile(name string, yield func(Message, error) bool) bool {
-	f, err := os.Open(name)
+func readFile(name string, info fs.FileInfo, yield func(Message, error) bool) bool {
+	flags := os.O_RDONLY
+	if info.Mode().IsRegular() {
+		flags |= syscall.O_NONBLOCK // it may be replaced by a pipe before it is opened
+	}
+	f, err := os.OpenFile(name, flags, 0)
 	if err != nil {
 		return yield(Message{Name: name}, err)
 	}
 	defer f.Close()
+	if err := isStill(f, info); err != nil {
+		return yield(Message{Name: name}, named(name, err))
+	}
 	return readStream(name, f, MaxMessage, yield)
 }
 
-func readFolder(root string, yield func(Message, error) bool) bool {
+func readFolder(name string, info fs.FileInfo, yield func(Message, error) bool) bool {
+	root, err := os.OpenRoot(name)
+	if err != nil {
+		return yield(Message{Name: name}, err)
+	}
+	defer root.Close()
+	if err := isRootStill(root, info); err != nil {
+		return yield(Message{Name: name}, named(name, err))
+	}
 	more, found := true, false
 	see := func(m Message, err error) bool {
 		found = true
 		return yield(m, err)
 	}
 	// The function returns no errors, so WalkDir returns none.
-	_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	_ = fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			more = see(Message{Name: path}, err)
-		case path == root:
+			more = see(Message{Name: filepath.Join(name, path)}, at(filepath.Join(name, path), err))
+		case path == ".":
 		case strings.HasPrefix(entry.Name(), "."):
 			if entry.IsDir() {
 				return fs.SkipDir
 			}
 		case entry.IsDir():
-			if entry.Name() == "tmp" && isMaildir(filepath.Dir(path)) {
+			if entry.Name() == "tmp" && isMaildir(root, filepath.Dir(path)) {
 				return fs.SkipDir // mail being delivered
 			}
-		case isMaildir(filepath.Dir(path)):
+		case isMaildir(root, filepath.Dir(path)):
 			// The IMAP server's indices and lists are beside cur and new.
 		default:
-			more = readEntry(path, entry, see)
+			more = readEntry(root, path, entry, filepath.Join(name, path), see)
 		}
 		if !more {
 			return fs.SkipAll
@@ -117,41 +138,37 @@ func readFolder(root string, yield func(Message, error) bool) bool {
 		return nil
 	})
 	if !found {
-		return yield(Message{Name: root}, fmt.Errorf("%s: no message in it", root))
+		return yield(Message{Name: name}, fmt.Errorf("%s: no message in it", name))
 	}
 	return more
 }
 
 // readEntry reads a folder's entry if it is a file, or a link to one. It ignores links to
 // folders, which may form a cycle.
-func readEntry(path string, entry fs.DirEntry, yield func(Message, error) bool) bool {
+func readEntry(root *os.Root, path string, entry fs.DirEntry, name string, yield func(Message, error) bool) bool {
 	mode := entry.Type()
-	if mode&fs.ModeSymlink != 0 {
-		info, err := os.Stat(path)
-		if err != nil {
-			return yield(Message{Name: path}, err)
-		}
-		mode = info.Mode().Type()
-	}
-	if !mode.IsRegular() {
+	if !mode.IsRegular() && mode&fs.ModeSymlink == 0 {
 		return true
 	}
-	// The type may have changed: opening a pipe must not block.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := openEntry(root, path, entry)
 	if err != nil {
-		return yield(Message{Name: path}, err)
+		return yield(Message{Name: name}, at(name, err))
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return yield(Message{Name: path}, fmt.Errorf("%s: not a file any more", path))
+	info, err := f.Stat()
+	switch {
+	case err == nil && info.Mode().IsRegular():
+		return readStream(name, f, MaxMessage, yield)
+	case mode.IsRegular():
+		return yield(Message{Name: name}, at(name, errReplaced))
 	}
-	return readStream(path, f, MaxMessage, yield)
+	return true
 }
 
 // isMaildir recognises a Maildir by its folders cur and new.
-func isMaildir(dir string) bool {
+func isMaildir(root *os.Root, dir string) bool {
 	for _, sub := range []string{"cur", "new"} {
-		if info, err := os.Stat(filepath.Join(dir, sub)); err != nil || !info.IsDir() {
+		if info, err := root.Stat(filepath.Join(dir, sub)); err != nil || !info.IsDir() {
 			return false
 		}
 	}

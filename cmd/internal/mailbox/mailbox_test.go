@@ -204,7 +204,10 @@ func TestNames(t *testing.T) {
 // Root can read everything, so a folder replaces a file here.
 func TestUnreadable(t *testing.T) {
 	var errs []error
-	readFile(t.TempDir(), func(_ Message, err error) bool { errs = append(errs, err); return true })
+	dir := t.TempDir()
+	info, err := os.Stat(dir)
+	testenv.Check(t, err)
+	readFile(dir, info, func(_ Message, err error) bool { errs = append(errs, err); return true })
 	var path *fs.PathError
 	if len(errs) != 1 || !errors.As(errs[0], &path) {
 		t.Errorf("%v", errs)

@@ -30,7 +30,14 @@ type mbox struct {
 	cut   bool // raw reached the limit
 	blank bool // the previous line was empty
 	start bool // the next piece begins a line
+	line  int  // bytes of the line so far
 }
+
+// maxLine bounds a line. A file with holes may be longer than a reader can ever read, and costs its
+// owner nothing, but it has no lines there.
+const maxLine = MaxMessage
+
+var errLongLine = errors.New("a line of more than 64 MiB is not mail; the rest is not read")
 
 func readMbox(name string, in *bufio.Reader, limit int, yield func(Message, error) bool) bool {
 	box := &mbox{in: in, limit: limit}
@@ -54,8 +61,11 @@ func readMbox(name string, in *bufio.Reader, limit int, yield func(Message, erro
 
 // skipLine discards the rest of a line.
 func (b *mbox) skipLine() error {
-	for {
-		_, err := b.in.ReadSlice('\n')
+	for n := 0; ; {
+		piece, err := b.in.ReadSlice('\n')
+		if n += len(piece); n > maxLine {
+			return errLongLine
+		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return err
 		}
@@ -64,7 +74,7 @@ func (b *mbox) skipLine() error {
 
 // next reads up to and including the next postmark, or returns io.EOF at the end.
 func (b *mbox) next() error {
-	b.raw, b.cut, b.blank, b.start = nil, false, true, true
+	b.raw, b.cut, b.blank, b.start, b.line = nil, false, true, true, 0
 	for {
 		piece, err := b.in.ReadSlice('\n')
 		full := errors.Is(err, bufio.ErrBufferFull)
@@ -80,9 +90,14 @@ func (b *mbox) next() error {
 			}
 			return err
 		}
+		if b.line += len(piece); b.line > maxLine {
+			return errLongLine
+		}
 		b.add(piece)
 		b.blank = b.start && len(bytes.TrimRight(piece, "\r\n")) == 0 && len(piece) > 0
-		b.start = !full
+		if b.start = !full; b.start {
+			b.line = 0
+		}
 		if err != nil && !full {
 			return err
 		}

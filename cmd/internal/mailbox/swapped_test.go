@@ -27,7 +27,12 @@ func TestFileBecomesPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)
-	go readEntry(path, entries[0], func(_ Message, err error) bool {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	go readEntry(root, "a.eml", entries[0], path, func(_ Message, err error) bool {
 		done <- err
 		return true
 	})

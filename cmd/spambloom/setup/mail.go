@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -133,7 +134,7 @@ func (t *trial) mailFiles() []string {
 }
 
 func readTail(path string) []byte {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a user may have replaced it by a pipe
 	if err != nil {
 		return nil
 	}

@@ -110,10 +110,10 @@ var ErrNoFile = fmt.Errorf("%w: it is no regular file", record.ErrDamaged)
 func Read(path string, to Reader) (spare bool, err error) {
 	r := &reader{Reader: to}
 	info, err := os.Stat(path)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return false, err
 	}
-	if !info.Mode().IsRegular() { // opening a pipe would wait for a writer
+	if err != nil || !info.Mode().IsRegular() { // a link in a circle; opening a pipe would wait for a writer
 		r.Fault(ErrNoFile)
 		return false, r.unless(ErrNoFile)
 	}

@@ -154,7 +154,7 @@ func (s *File) begin() error {
 // ReplaceFile replaces a damaged file at path with a new one, and keeps the damaged one as
 // aside.
 func ReplaceFile(path, fresh, aside string) error {
-	if err := os.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.RemoveAll(aside); err != nil {
 		return err
 	}
 	if err := os.Link(path, aside); err != nil { // path is a folder, or the file system has no links
