@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/spambloom/spambloom/bloomdb/backup"
@@ -84,15 +83,7 @@ func checkKey(id folder.Identity, dir string) error {
 	if err != nil || len(key) != 8 {
 		return folder.Damaged(folder.IdentityPath(dir), 0, fmt.Errorf("key id %q", id.KeyID))
 	}
-	for _, name := range id.Snapshots {
-		if _, e := os.Stat(filepath.Join(dir, name)); e != nil && !repair.Expendable(name) {
-			err = errors.Join(err, folder.Damaged(filepath.Join(dir, name), 0, errors.New("the file is missing")))
-		}
-		if s, _, ok := repair.SnapshotHead(filepath.Join(dir, name)); ok {
-			err = errors.Join(err, id.CheckAge(filepath.Join(dir, name), folder.LSN(s.Seq)))
-		}
-	}
-	return errors.Join(err, keyspace.ReadAll(dir, [8]byte(key), func(name string) error {
+	return errors.Join(repair.CheckListed(id, dir), keyspace.ReadAll(dir, [8]byte(key), func(name string) error {
 		gen, ok := vote.ParseOwnVotesPath(name)
 		if !ok {
 			return nil

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -215,4 +216,19 @@ func FolderSigners(dir string) (keys []string) {
 		}
 	}
 	return keys
+}
+
+// CheckListed returns an error for each file that the identity lists and that is missing, unless it
+// is expendable, and for each that is an older copy.
+func CheckListed(id folder.Identity, dir string) (err error) {
+	for _, name := range id.Snapshots {
+		path := filepath.Join(dir, name)
+		if _, e := os.Stat(path); e != nil && !Expendable(name) {
+			err = errors.Join(err, folder.Damaged(path, 0, folder.ErrMissing))
+		}
+		if s, _, ok := SnapshotHead(path); ok {
+			err = errors.Join(err, id.CheckAge(path, folder.LSN(s.Seq)))
+		}
+	}
+	return err
 }
