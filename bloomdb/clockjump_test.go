@@ -67,3 +67,38 @@ func TestClockJumpsOverRestarts(t *testing.T) {
 		})
 	}
 }
+
+// A message is reported and revoked, and the clock goes back, or the database's own time does, because
+// an older file clock was put back. A report made then counts at once, and again when its time has
+// come. A message that nobody revoked is not listed in the later period for longer.
+func TestReportOfRevokedAfterClockWentBack(t *testing.T) {
+	const back = 21 * 24 * time.Hour
+	c := bloomdbtest.NewClock()
+	o := bloomdbtest.Options(t.TempDir(), "mx1")
+	o.Now = c.Now
+	db := bloomdbtest.Open(t, o)
+	bloomdbtest.Report(t, db, 1)
+	bloomdbtest.Revoke(t, db, 1)
+	bloomdbtest.Report(t, db, 2)
+
+	c.Add(-back)
+	listed(t, db, 1, false)
+	bloomdbtest.Report(t, db, 1)
+	bloomdbtest.Report(t, db, 3)
+	listed(t, db, 1, true)
+	bloomdbtest.Revoke(t, db, 1)
+	listed(t, db, 1, false)
+	bloomdbtest.Report(t, db, 1)
+	testenv.Check(t, db.Close())
+	db = bloomdbtest.Open(t, o)
+	listed(t, db, 1, true)
+
+	c.Add(back)
+	listed(t, db, 1, true)
+	c.Add(14 * 24 * time.Hour) // the period in which 3 was reported has expired
+	for range 3 {
+		testenv.Check(t, db.Maintain())
+	}
+	listed(t, db, 2, true)
+	listed(t, db, 3, false)
+}

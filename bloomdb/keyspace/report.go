@@ -11,6 +11,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/sketch"
+	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -36,7 +37,7 @@ func (ks *Keyspace) PrepareReport(kind layout.Kind, set signature.Set, class lay
 		}
 	}
 	groups := ks.groups(kind, set.Sketches)
-	for _, t := range ks.listTargets(kind) {
+	for _, t := range ks.listTargets(kind, set) {
 		r, err := ks.newReport(t, set, groups, class, most)
 		if err != nil {
 			return Update{Release: release}, err
@@ -77,20 +78,31 @@ func (ks *Keyspace) groups(kind layout.Kind, sketches []signature.Sketch) []sket
 	return ks.Sketches.Reported(sketches)
 }
 
-// listTargets returns the generations that a report or a revocation is written to: the current one.
-// A revocation is also written to existing later ones. They were begun while the clock was ahead,
-// and would outweigh the revocation until their time has come.
-func (ks *Keyspace) listTargets(kind layout.Kind) []layout.Target {
+// listTargets returns the generations that a report or a revocation is written to: the current one,
+// and existing later ones. They were begun while the clock was ahead, or the clock is behind now, and
+// would outweigh it until their time has come. A report is written only to those that revoke the
+// message: in others it would be listed for longer than it should.
+func (ks *Keyspace) listTargets(kind layout.Kind, set signature.Set) []layout.Target {
 	now := ks.Settings.Generation(kind, ks.Settings.Now())
 	targets := []layout.Target{{Kind: kind, Gen: now}}
-	if kind == layout.RevokedFilter {
-		for _, g := range ks.Store.View.Load().Reports {
-			if g.Num > now {
-				targets = append(targets, layout.Target{Kind: kind, Gen: g.Num})
-			}
+	for _, g := range ks.Store.View.Load().Reports {
+		if g.Num > now && (kind == layout.RevokedFilter || ks.revokes(g, set)) {
+			targets = append(targets, layout.Target{Kind: kind, Gen: g.Num})
 		}
 	}
 	return targets
+}
+
+// revokes reports whether a generation revokes one of a message's signatures or sketches. Odd rungs are
+// revocations.
+func (ks *Keyspace) revokes(g *store.ReportGeneration, set signature.Set) bool {
+	return slices.ContainsFunc(set.Signatures, func(s signature.Signature) bool {
+		top := g.WriteTop(ks.Ring.ReportHash(s))
+		return top > 0 && top&1 == 1
+	}) || slices.ContainsFunc(ks.Sketches.Reported(set.Sketches), func(s sketch.KindGroups) bool {
+		top := sketch.WriteTop(g, s, ks.Settings.Site)
+		return top > 0 && top&1 == 1
+	})
 }
 
 // report is a report or a revocation in one generation of one keyspace.
