@@ -84,15 +84,15 @@ var ErrReadable = errors.New("must be 0600 or less")
 
 // readKeyFile reads a secret, without surrounding blanks. Errors: ErrReadable.
 func readKeyFile(what, path string) (string, error) {
-	f, err := os.Open(path)
+	f, info, err := folder.OpenFile(path) // a pipe is an error: nobody may ever write to it
+	var damage *folder.DamageError
+	if errors.As(err, &damage) { // a repair cannot make a key again, so it is not called damage
+		return "", fmt.Errorf("%s %s: %w", what, path, damage.Err)
+	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", what, err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", what, err)
-	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return "", fmt.Errorf("%s %s: mode is %04o, %w (chmod 600 %s)", what, path, mode, ErrReadable, path)
 	}

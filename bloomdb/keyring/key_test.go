@@ -6,7 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/testenv"
@@ -42,5 +44,29 @@ func TestKeyFile(t *testing.T) {
 	}
 	if id := keyring.ID(key); len(id) != 16 || strings.Contains(fmt.Sprintf("%x", key), id) {
 		t.Errorf("key id %q", id)
+	}
+}
+
+// A pipe in the place of a key file is an error: neither a start nor a repair waits for a writer.
+func TestKeyIsPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "key")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan bool, 1)
+	go func() {
+		_, federation := keyring.ReadKey(path)
+		_, signing := keyring.ReadSigningKey(path)
+		_, one := keyring.MendKey(path, []string{"0"})
+		_, other := keyring.MendSigningKey(path, []string{"0"})
+		done <- federation != nil && signing != nil && !one && !other
+	}()
+	select {
+	case ok := <-done:
+		if !ok {
+			t.Error("the pipe was read as a key")
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the reader waits for the pipe")
 	}
 }

@@ -44,8 +44,8 @@ const maxKeyFile = 256
 // accepted, which it reports. A file that is right as it is has another fault, such as its
 // mode.
 func mendFile(path string, right func(text string) bool) bool {
-	data, err := os.ReadFile(path)
-	if err != nil || len(data) > maxKeyFile || right(strings.TrimSpace(string(data))) {
+	data, err := folder.ReadBounded(path, maxKeyFile) // a pipe or a device is an error
+	if err != nil || right(strings.TrimSpace(string(data))) {
 		return false
 	}
 	for i, was := range data {
