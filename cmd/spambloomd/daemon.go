@@ -52,6 +52,7 @@ type service struct {
 	systemd    *supervisor
 
 	listeners []string // names of the listeners for mail
+	unserved  []string // addresses that were in use, see sockets.Sockets
 
 	db           *bloomdb.DB
 	desk         *desk.Desk
@@ -112,7 +113,7 @@ func serve(ctx context.Context, s *settings.Settings, stdout, stderr io.Writer) 
 	defer sockets.Close()
 
 	d := &service{
-		started: s, current: s, level: level, pseudonyms: names, log: log, systemd: systemd, listeners: sockets.Names(),
+		started: s, current: s, level: level, pseudonyms: names, log: log, systemd: systemd, listeners: sockets.Names(), unserved: sockets.Unserved,
 		db: opened.DB, judged: judged.New(opened.DB.Now(), judged.MaxMemory), unlisted: judged.NewHashes(judged.MaxUnlisted), listed: judged.NewHashes(judged.MaxListed),
 	}
 	atDesk := s.DeskOptions(log)

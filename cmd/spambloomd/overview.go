@@ -74,6 +74,7 @@ func (d *service) watched(s api.Status, now time.Time) watch.Facts {
 	if fault := d.reloadFault.Load(); fault != nil {
 		f.Reload = *fault
 	}
+	f.Unserved = d.unserved
 	for name, t := range d.trapStatus() {
 		f.Traps[name] = t.Fault
 	}

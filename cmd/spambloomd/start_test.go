@@ -19,6 +19,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 	v1 "github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
+	"github.com/spambloom/spambloom/reporting/overview"
 )
 
 // free are flags for a start that uses no fixed address.
@@ -157,6 +158,11 @@ func TestTakenPort(t *testing.T) {
 	defer daemon.Close()
 	if link, err := client.Get(t.Context(), daemon, v1.Web); err == nil || !strings.Contains(err.Error(), "another program had its address") {
 		t.Errorf("link %q: %v", link.URL, err)
+	}
+	if status, err := client.Get(t.Context(), daemon, v1.Status); err != nil || !slices.ContainsFunc(status.Overview.Needs, func(n overview.Need) bool {
+		return strings.HasPrefix(n.Text, busy.Addr().String()+" (http.listen) was in use")
+	}) {
+		t.Errorf("status: %+v, %v", status.Overview, err)
 	}
 	stop()
 	if code := <-ended; code != 0 || !strings.Contains(log.String(), "level=ERROR msg=\"not served") || strings.Contains(out.String(), busy.Addr().String()) {

@@ -37,6 +37,7 @@ type Facts struct {
 	Config    string   // path of the configuration file; empty: there is none
 	Folder    string   // path of the state folder
 	Reload    string   // why the configuration file is not in use; empty: it is
+	Unserved  []string // addresses of the configuration that were in use at the start
 	LockedOut string   // why nobody can use the control socket; empty: it can be used
 	Lockouts  []string // users or clients with too many connections
 	History   error    // why counts are not kept
@@ -191,6 +192,9 @@ func (f Facts) unconnected() (needs []overview.Need) {
 	}
 	if f.Reload != "" {
 		need(figures.NeedConfig, "The configuration file is not in use: "+strings.TrimSuffix(f.Reload, ".")+". The daemon runs with the previous configuration.", "spambloomd -t -c "+quoted(f.Config), "")
+	}
+	for _, address := range f.Unserved {
+		need(figures.NeedConfig, address+" was in use by another program when the daemon started, so nothing is served there. Mail is judged. Free the address, then restart the daemon.", "systemctl restart spambloom", "")
 	}
 	if f.Exchange && !f.Connected && !f.Connecting {
 		need(figures.NeedRedis, f.noRedis()+colon(strings.TrimPrefix(f.LastError, f.Cause+": "))+". Mail is judged by what is known here; own changes wait on disk.", "spambloom sites", "/sites")

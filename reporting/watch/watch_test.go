@@ -54,6 +54,7 @@ func TestNeeds(t *testing.T) {
 		},
 		"fault: the control socket is full":                                         func(f *watch.Facts) { f.LockedOut = "the control socket is full" },
 		"attention: The configuration file is not in use: line 3. The daemon":       func(f *watch.Facts) { f.Reload = "line 3" },
+		"attention: 127.0.0.1:8898 (http.listen) was in use by another program":     func(f *watch.Facts) { f.Unserved = []string{"127.0.0.1:8898 (http.listen)"} },
 		"attention: mx7 uses this Redis with another federation key.":               func(f *watch.Facts) { f.Notes = []string{"mx7 uses this Redis with another federation key"} },
 		"attention: mx2 has not been heard since 2026-11-2":                         func(f *watch.Facts) { f.Sites[1].State, f.Sites[1].Heard = api.StateSilent, &since },
 		"attention: mx4 has not been heard since the start":                         func(f *watch.Facts) { f.Sites[3].State = api.StateSilent },

@@ -27,6 +27,8 @@ type Sockets struct {
 	Control net.Listener
 	Remote  net.Listener // nil: none
 	HTTP    net.Listener // nil: none
+
+	Unserved []string // addresses of HTTP and for other machines that were in use
 }
 
 // Listener accepts connections of MTAs and of spamd's clients. Its name, used in policies and rules, is the
@@ -38,7 +40,7 @@ type Listener struct {
 
 // Listen binds the addresses of the settings. Sockets passed by systemd
 // (FileDescriptorName= spamd, control, remote, http, or any other name for the milter) replace
-// those of the settings. A port of HTTP or for other machines that is in use is logged and left out.
+// those of the settings. A port of HTTP or for other machines that is in use is left out (Sockets.Unserved).
 func Listen(s *settings.Settings, log *slog.Logger) (_ *Sockets, err error) {
 	l := new(Sockets)
 	defer func() {
@@ -83,6 +85,7 @@ func Listen(s *settings.Settings, log *slog.Logger) (_ *Sockets, err error) {
 			// While the daemon restarts, any user of the machine can take such a port. That must not
 			// keep mail from being judged.
 			log.Error("not served, until a restart finds the address free; mail is judged without it", "key", one.key, "error", err)
+			l.Unserved = append(l.Unserved, fmt.Sprintf("%s (%s)", one.address, one.key))
 		default:
 			return nil, err
 		}
