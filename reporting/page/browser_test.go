@@ -40,14 +40,14 @@ func TestActionsInABrowser(t *testing.T) {
 				{"report", "The verdict is now spam."}, {"retouch", "The verdict is now clean."}, {"revoke", "Revoked."}, {"never", "Declared never spam"},
 			} {
 				do(t, tab, chromedp.Navigate(s.URL+"/explain"), chromedp.SetUploadFiles(chromedp.CSS("input[type=file]"), []string{file}),
-					chromedp.Click(chromedp.CSS("form[data-drop] button")), chromedp.WaitReady(chromedp.CSS(".actions")))
+					click("form[data-drop] button"), chromedp.WaitReady(chromedp.CSS(".actions")))
 				if hasScript {
 					if wrong := append(ask(t, tab, chromedp.Evaluate[[]string](barriers, chromedp.EvalAwaitPromise)), offered(t, tab)...); len(wrong) > 0 {
 						t.Errorf("before %s: %q", c.do, wrong)
 					}
 				}
 				do(t, tab,
-					chromedp.Click(chromedp.CSS("button[value="+c.do+"]")), chromedp.WaitReady(chromedp.CSS("[role=status]")))
+					click("button[value="+c.do+"]"), chromedp.WaitReady(chromedp.CSS("[role=status]")))
 				if got := inPage(t, tab, "main"); !strings.Contains(got, c.want) {
 					t.Errorf("%s: %q, want %q", c.do, got, c.want)
 				}
@@ -120,8 +120,8 @@ func TestSettlingInABrowser(t *testing.T) {
 			if got := inPage(t, tab, ".note"); !strings.HasPrefix(got, "Your users disagree about") {
 				t.Fatalf("the first screen needs %q", got)
 			}
-			do(t, tab, chromedp.Evaluate[chromedp.Void](`document.querySelector(".note a").click()`), chromedp.WaitReady(chromedp.CSS(".settle")),
-				chromedp.Click(chromedp.CSS(".settle button[value=spam]")), chromedp.WaitReady(chromedp.CSS("[role=status]")))
+			do(t, tab, click(".note a"), chromedp.WaitReady(chromedp.CSS(".settle")),
+				click(".settle button[value=spam]"), chromedp.WaitReady(chromedp.CSS("[role=status]")))
 			if got := inPage(t, tab, "main"); !strings.Contains(got, "Settled: later reports and revocations do not change it on this site. The verdict is now spam.") {
 				t.Errorf("settling says %q", got)
 			}
@@ -138,6 +138,11 @@ func hurried(t *testing.T, tab context.Context) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// click clicks an element in one step, see inPage.
+func click(selector string) chromedp.Action[chromedp.Void] {
+	return chromedp.Evaluate[chromedp.Void](fmt.Sprintf("document.querySelector(%q).click()", selector))
 }
 
 // inPage reads an element's text in one step: a refresh, or a page that has just been loaded,
