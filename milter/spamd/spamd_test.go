@@ -261,9 +261,11 @@ func TestCompress(t *testing.T) {
 // Mail that cannot be judged is not spam. It is deferred if the administrator wants it.
 func TestUnjudged(t *testing.T) {
 	for _, tempfail := range []bool{false, true} {
-		o := milter.Options{JudgeTimeout: 1} // no judgement takes less than a nanosecond
+		end := make(chan struct{})
+		o := milter.Options{JudgeTimeout: 1, Judged: func(milter.Judgement) { <-end }} // no judgement ends in time
 		o.Tempfail.Overload, o.Tempfail.Deadline = tempfail, tempfail
 		s := start(t, o, spamd.Options{})
+		t.Cleanup(func() { close(end) })
 		s.report(t, mail, bloomdb.ClassOther)
 		want := "SPAMD/1.1 0 EX_OK\r\nSpam: False ; 0.0 / 5.0\r\n\r\n"
 		if tempfail {
