@@ -2,6 +2,7 @@ package signature_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,6 +66,45 @@ func TestSpamInSmallFile(t *testing.T) {
 		}
 		if kinds := matchesOf(sign(1), signature.Compute(signature.Parse([]byte("From: a@b.example\n\n"+loanOffer)))); kinds != nil {
 			t.Errorf("%s: a letter is listed by %v", name, kinds)
+		}
+	}
+}
+
+// Many mails of few words have a part that is the same in all of them: a company's logo, the words of a
+// format that only programs read, or what names the sender. They are not listed with each other.
+func TestFormatsBelowFewWords(t *testing.T) {
+	logo := "<path d=\"" + strings.Repeat("M10.5,20c3,4.25-7.125,0 L33,44.5 ", 20) + "\"/>"
+	tag := func(name string, value int) string { return fmt.Sprintf("<cbc:%s>%d</cbc:%s>", name, value, name) }
+	for name, make := range map[string]func(copy int) string{
+		"logo": func(int) string {
+			return "image/svg+xml\nContent-ID: <a>\nContent-Disposition: inline\n\n<svg xmlns=\"http://www.w3.org/2000/svg\">" + logo + "</svg>"
+		},
+		"signature": func(copy int) string {
+			return "application/pgp-signature\n\n-----BEGIN PGP SIGNATURE-----\nVersion: GnuPG v2\nComment: Using GnuPG with Mozilla - https://www.enigmail.net/\n\n" +
+				encoded(fmt.Sprint("of copy ", copy)) + "\n-----END PGP SIGNATURE-----"
+		},
+		"key": func(int) string {
+			return "application/pgp-keys\n\n-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n" + encoded(loanOffer) + "\n-----END PGP PUBLIC KEY BLOCK-----"
+		},
+		"invoice": func(copy int) (s string) {
+			s = "application/xml\n\n<?xml version=\"1.0\"?><Invoice xmlns=\"urn:oasis:names:specification:ubl:schema:xsd:Invoice-2\">"
+			for _, name := range strings.Fields("CustomizationID ProfileID IssueDate DueDate InvoiceTypeCode DocumentCurrencyCode BuyerReference EndpointID StreetName CityName " +
+				"PostalZone IdentificationCode CompanyID RegistrationName TaxAmount TaxableAmount Percent LineExtensionAmount TaxExclusiveAmount PayableAmount InvoicedQuantity") {
+				s += tag(name, copy*len(name))
+			}
+			return s + "</Invoice>"
+		},
+		"record": func(copy int) string {
+			return fmt.Sprintf("application/json\n\n{\"report-id\":\"%d\",\"organization-name\":\"Example\",\"date-range\":{\"start-datetime\":\"2026-11-%02d\",\"end-datetime\":\"2026-11-%02d\"},"+
+				"\"policies\":[{\"policy-type\":\"sts\",\"policy-string\":\"version: STSv1 mode: enforce\",\"total-successful-session-count\":%d}]}", copy, copy, copy, copy)
+		},
+	} {
+		sign := func(copy int) signature.Set {
+			note := []string{"Hello Anna, see you on Monday at nine, best, Carl", "Thanks a lot, I will call you tomorrow. Regards, Bob"}[copy]
+			return signature.Compute(signature.Parse([]byte("From: a@b.example\n" + multi("mixed", "\n"+note, "Content-Type: "+make(copy)+"\n"))))
+		}
+		if kinds := matchesOf(sign(0), sign(1)); len(kinds) > 0 && name != "key" || slices.Contains(kinds, "sketch") {
+			t.Errorf("%s: another note is listed by %v", name, kinds)
 		}
 	}
 }

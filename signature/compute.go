@@ -53,7 +53,8 @@ type computer struct {
 	isCalendar bool   // a part is a calendar object that asks or answers
 	decoded    []byte // the latest part
 	files      files
-	unshown    []mail.Leaf // parts that are text, but that readers are shown only where there is no other
+	below      []mail.Leaf // parts that are text, and that some mail programs show below the other
+	unshown    []mail.Leaf // other parts that are text, which readers open only where there is no other
 	calendars  []mail.Leaf // calendar objects, whose text readers are shown beside the other
 	texts      visible.Texts
 	reader     reader
@@ -76,7 +77,7 @@ func (c *computer) release() {
 	c.texts.Reset()
 	c.reader.reset()
 	c.links.Reset()
-	c.files, c.unshown, c.calendars, c.isCalendar, c.limits, c.work, c.turns = files{}, nil, nil, false, 0, work.Steps{}, turns{}
+	c.files, c.below, c.unshown, c.calendars, c.isCalendar, c.limits, c.work, c.turns = files{}, nil, nil, nil, false, 0, work.Steps{}, turns{}
 	computers.Put(c)
 }
 
@@ -150,8 +151,8 @@ func (c *computer) leaf(l mail.Leaf) {
 			c.calendars = append(c.calendars, l)
 		}
 	}
-	if !isText && len(c.unshown) < maxUnshown && !l.IsReport && !l.IsCut && isLegible(content) && l.MediaType != "text/rfc822-headers" {
-		c.unshown = append(c.unshown, l)
+	if !isText && !l.IsReport && !l.IsCut && l.MediaType != "text/rfc822-headers" {
+		c.addUnshown(l, content)
 	}
 	switch {
 	case isText:
@@ -179,19 +180,37 @@ func (c *computer) addPart(l mail.Leaf, isText bool, content []byte) digest.Dige
 	return d
 }
 
-// read reads the texts of m. If these are too few to sign, parts of other types that are text
-// are read as well: whatever type and disposition its sender declared, readers open them, or their
-// programs show them below the text.
+// addUnshown notes a part that is not declared as text to be shown, if it is text.
+func (c *computer) addUnshown(l mail.Leaf, content []byte) {
+	list := &c.unshown
+	if !unsigned[l.MediaType] && (strings.HasPrefix(l.MediaType, "text/") || isMarkup(l.MediaType)) {
+		list = &c.below
+	}
+	if len(*list) < maxUnshown && isLegible(content) {
+		*list = append(*list, l)
+	}
+}
+
+// isMarkup reports whether readers of a type see the words between tags, as in a page. All else, such as
+// the lines of a logo and the names in an invoice for programs, is the same in many mails.
+func isMarkup(mediaType string) bool { return strings.HasSuffix(mediaType, "xml") }
+
+// read reads the texts of m. If these are too few to sign, parts that programs show below them are
+// read as well. If these say nothing, so are all parts that are text: whatever type and disposition its
+// sender declared, readers open them. Beside a few words they do not, and a format's own words would be
+// all that different mails share, such as signed ones, or those with an invoice for programs.
 func (c *computer) read(m mail.Message) findings {
 	if c.texts.HasReported() && !guard.IsNotice(m.Header, c.reader.textAside()) {
 		c.texts.ShowReported()
 	}
-	if len(c.unshown) > 0 && !words.IsEnough(c.reader.visibleText(), words.Brief) {
-		for _, l := range c.unshown {
-			c.work.Count(l.Steps())
-			c.decoded = l.Content(c.decoded[:0])
-			l.Carried = max(l.Carried, mail.LaterPart)
-			c.texts.Add(l, c.decoded)
+	if len(c.below)+len(c.unshown) > 0 {
+		text := c.reader.visibleText()
+		isGreeting := len(text) <= maxGreeting
+		if !words.IsEnough(text, words.Brief) {
+			c.addTexts(c.below)
+		}
+		if isGreeting {
+			c.addTexts(c.unshown)
 		}
 	}
 	if len(c.calendars) > 0 && !words.IsEnough(c.reader.visibleText(), words.Brief) {
@@ -200,6 +219,19 @@ func (c *computer) read(m mail.Message) findings {
 		}
 	}
 	return c.reader.read(c.needed(m), func(text []byte) bool { return c.guardOf(m, text) != guard.None })
+}
+
+// addTexts adds parts to the texts, as carried ones.
+func (c *computer) addTexts(parts []mail.Leaf) {
+	for _, l := range parts {
+		c.work.Count(l.Steps())
+		c.decoded = l.Content(c.decoded[:0])
+		l.Carried = max(l.Carried, mail.LaterPart)
+		if isMarkup(l.MediaType) {
+			l.MediaType = "text/html"
+		}
+		c.texts.Add(l, c.decoded)
+	}
 }
 
 // addCalendar adds the text of a calendar object. It is carried, as few words of an invitation are its

@@ -201,7 +201,7 @@ func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 func (w *walker) doubtful(h mimeHeader, pos int, d delimiter, around surroundings) {
 	readings := [2]string{h.encoding, h.other}
 	h.other = ""
-	if isMessage(h) && w.wrapped > 0 { // each level of messages would double the cost
+	if (isMessage(h) || isSigned(h)) && w.wrapped > 0 { // each level of messages would double the cost
 		if isIdentity(h.encoding) {
 			h.encoding = readings[1]
 		}
