@@ -80,7 +80,7 @@ func (ps *Peers) withinCap(what string, o layout.Origin, s wire.DeltaSection, pa
 		return nil
 	}
 	use = ps.useOf(name)
-	more := fresh(epochs, o, s)
+	more := int64(fresh(epochs, o, s))
 	if use.distinct(epochs, s.Target.Kind, most)+more <= most {
 		return nil
 	}
@@ -143,29 +143,19 @@ func union(parts []store.SitePart) int64 {
 }
 
 // fresh returns how many of a section's cells are new for its site. Counts of different epochs are
-// separate cells.
-func fresh(epochs []store.SitePart, o layout.Origin, s wire.DeltaSection) int64 {
+// separate cells. It takes as long as the section, however full the parts are: a record of some KiB
+// has cells in hundreds of blocks.
+func fresh(epochs []store.SitePart, o layout.Origin, s wire.DeltaSection) (n int) {
 	if s.Target.Kind.Counts() {
-		epochs = slices.DeleteFunc(slices.Clone(epochs), func(p store.SitePart) bool { return p.Origin != o })
-	}
-	known := make(map[uint64]bool)
-	var cells []filter.Cell
-	last := ^uint64(0)
-	n := int64(0)
-	for _, c := range s.Cells {
-		if block := c.Pos / s.Target.Kind.BlockSize(); block != last {
-			last = block
-			clear(known)
-			for _, p := range epochs {
-				cells = p.Block(block, cells[:0])
-				for _, c := range cells {
-					known[c.Pos] = true
-				}
+		for _, p := range epochs {
+			if p.Origin == o {
+				return p.Part.Fresh(s.Cells)
 			}
 		}
-		if !known[c.Pos] {
-			n++
-		}
+		return len(s.Cells)
+	}
+	for had, all := range lines(s.Cells, epochs) {
+		n += all.Ones() - had.Ones()
 	}
 	return n
 }

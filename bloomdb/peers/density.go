@@ -2,6 +2,7 @@ package peers
 
 import (
 	"fmt"
+	"iter"
 	"math/bits"
 	"slices"
 
@@ -43,21 +44,34 @@ const lineBits = 64 * uint64(len(filter.Line{}))
 
 // isDense reports whether a line would have more than most ones with the cells.
 func isDense(cells []filter.Cell, epochs []store.SitePart, most int) bool {
-	for len(cells) > 0 {
-		var line filter.Line
-		i := cells[0].Pos / lineBits
-		for len(cells) > 0 && cells[0].Pos/lineBits == i {
-			line.Set(cells[0].Pos)
-			cells = cells[1:]
-		}
-		for _, p := range epochs {
-			p.AddLine(i, &line)
-		}
-		if line.Ones() > most {
+	for _, all := range lines(cells, epochs) {
+		if all.Ones() > most {
 			return true
 		}
 	}
 	return false
+}
+
+// lines yields, for each line that contains cells, the bits that are there in any epoch, and these
+// together with the cells.
+func lines(cells []filter.Cell, epochs []store.SitePart) iter.Seq2[*filter.Line, *filter.Line] {
+	return func(yield func(had, all *filter.Line) bool) {
+		for len(cells) > 0 {
+			var had filter.Line
+			i := cells[0].Pos / lineBits
+			for _, p := range epochs {
+				p.AddLine(i, &had)
+			}
+			all := had
+			for len(cells) > 0 && cells[0].Pos/lineBits == i {
+				all.Set(cells[0].Pos)
+				cells = cells[1:]
+			}
+			if !yield(&had, &all) {
+				return
+			}
+		}
+	}
 }
 
 const (

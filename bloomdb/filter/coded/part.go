@@ -90,6 +90,31 @@ func (p *Part) Min(positions []uint64) uint32 {
 	return least
 }
 
+// Fresh returns how many cells, ascending and distinct, the part does not contain. It decodes some 64
+// cells for each.
+func (p *Part) Fresh(cells []filter.Cell) (n int) {
+	var positions [atOnce]uint64
+	var values [atOnce]uint32
+	for len(cells) > 0 {
+		block, in := cells[0].Pos>>p.shift, 0
+		for in < min(len(cells), atOnce) && cells[in].Pos>>p.shift == block {
+			positions[in] = cells[in].Pos
+			in++
+		}
+		if b := p.load(block); b.empty() {
+			n += in
+		} else {
+			for _, v := range p.read(&b, block, positions[:in], values[:in], false) {
+				if v == 0 {
+					n++
+				}
+			}
+		}
+		cells = cells[in:]
+	}
+	return n
+}
+
 // Merge joins cells, ascending and distinct, by maximum. It returns an error for invalid
 // cells and then changes nothing.
 func (p *Part) Merge(cells []filter.Cell) error {
