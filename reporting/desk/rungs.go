@@ -102,11 +102,12 @@ func (d *Desk) refuseReport(set signature.Set, e ledger.Entry) error {
 }
 
 // revocations counts those of a message in this period by the reporter of an entry, and by all of
-// its origin. reports is true if the latest word of the reporter is a report.
+// its origin. reports is true if the reporter reported a part of the message and did not take that back.
 func (d *Desk) revocations(e ledger.Entry) (byReporter, byOrigin int, reports bool, err error) {
 	list, _, err := d.ledger.Reports(ledger.Query{Set: e.Set, Anchors: e.Anchors, Since: e.Period, Limit: revocationsLookedAt})
-	mine := slices.IndexFunc(list, func(r ledger.Report) bool { return r.Reporter == e.Reporter })
-	reports = mine >= 0 && list[mine].Stance == ledger.Spam
+	reports = slices.ContainsFunc(list, func(r ledger.Report) bool {
+		return r.Reporter == e.Reporter && r.Stance == ledger.Spam && r.State != ledger.Withdrawn
+	})
 	for i, r := range list { // the latest first
 		if r.Stance != ledger.Ham || r.Idle || r.Reporter == ledger.Settler {
 			continue
