@@ -223,15 +223,12 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 			}
 			defer d.waiting.release(r.Reporter)
 		}
-		if err := d.refuseRevocation(r.Set, entry); err != nil {
-			return o, decision, err
-		}
+	}
+	if set, entry, err = d.withRoom(stance, r, set, entry); err != nil {
+		return o, decision, err
 	}
 	var hits ledger.Likeness
 	if stance == ledger.Spam {
-		if err := d.refuseReport(r.Set, entry); err != nil {
-			return o, decision, err
-		}
 		reported, err := d.ledger.Reported(entry.Set, entry.Anchors)
 		if err != nil {
 			return o, decision, err
@@ -303,7 +300,7 @@ func (d *Desk) outcome(stance ledger.Stance, r Report, decision ledger.Decision,
 		o.Sum, o.Quorum = decision.Sum.Float(), decision.Quorum.Float()
 	}
 	if stance == ledger.Spam && !o.Evidence.Listed && o.Quorum == 0 && !o.Settled && !o.Held {
-		o.RevokedUntil = d.revokedUntil(r.Set)
+		o.RevokedUntil = answer.RevokedUntil(d.db.Explain(r.Set))
 	}
 	if o.Idle && decision.ID != 0 {
 		o.Waits = d.waiting.add(decision.ID, r.Reporter, now)
@@ -368,26 +365,6 @@ func (d *Desk) carryOut(decision ledger.Decision) (err error) {
 		d.ledger.Settle(decision)
 	}
 	return err
-}
-
-// revokedUntil returns the end of the period of a message's last revocation, after which a report
-// lists the message again. It is zero if nobody revoked the message.
-func (d *Desk) revokedUntil(set signature.Set) time.Time {
-	var until time.Time
-	for _, t := range d.db.Explain(set) {
-		for _, trail := range t.Revoked {
-			if end := trail.Start.Add(lengthOf(trail)); end.After(until) {
-				until = end
-			}
-		}
-	}
-	return until
-}
-
-// lengthOf returns the length of a generation's period. Generations are numbered from
-// 1970 on.
-func lengthOf(t bloomdb.Trail) time.Duration {
-	return time.Duration(t.Start.Unix()/max(t.Generation, 1)) * time.Second
 }
 
 // reason returns the name of a refusal in the metric.

@@ -38,6 +38,36 @@ func TestFlipsAreBounded(t *testing.T) {
 	s.WantListed("what mallory revoked, after undo", spam, true)
 }
 
+// Neither can he if he revokes something else first, of which his revocation contains a part.
+func TestFlipsBesideOthersAreBounded(t *testing.T) {
+	o := desktest.Options(t.TempDir())
+	o.Reports.Capacity = 100_000
+	s := desktest.Open(t, o, trust.Default())
+	spam, by, half := desktest.Letter(1, 0), desk.Author{Name: "root"}, 0.5
+	if _, err := s.SetWeight(api.WeightRequest{Name: "accomplice", Weight: &half}, by); err != nil {
+		t.Fatal(err)
+	}
+	s.MustReport("anna", spam)
+	s.MustRevoke("mallory", spam)
+	for i := range 12 {
+		s.MustReport("accomplice", spam)
+		beside, mixed := desktest.Set(fmt.Sprint("body", i), fmt.Sprint("text", i), fmt.Sprint("file", i)), spam
+		s.MustReport("accomplice", beside)
+		s.MustRevoke("accomplice", beside)
+		mixed.Signatures = append([]signature.Signature{beside.Signatures[2]}, spam.Signatures...)
+		_, err := s.Revoke(desk.Report{Set: mixed, Reporter: "accomplice"})
+		if want := i >= 3; want != errors.Is(err, desk.ErrRevokedOften) {
+			t.Errorf("revocation %d, which counts that of the other message: %v", i, err)
+		}
+	}
+	for _, who := range []string{"accomplice", "mallory"} {
+		if _, err := s.Undo(api.UndoRequest{By: who, Since: desktest.Noon.AddDate(0, 0, -1)}, by); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.WantListed("what mallory revoked, after undo", spam, true)
+}
+
 // A reporter who never sends the same message twice revokes four times, too, what others see as
 // one message: of a spam with words of its own in each copy, he would use up the room of the sketch,
 // and reports of others would list no further copy until the period ends. Neither can the users of

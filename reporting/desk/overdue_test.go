@@ -94,3 +94,27 @@ func TestWhatARevocationSays(t *testing.T) {
 		t.Errorf("an unlisted message: %+v", o)
 	}
 }
+
+// A revocation while the revocation of an undo waits is not one of what only other sites list: its own
+// undo lists nothing that nobody reports.
+func TestRevocationWhileUndoWaits(t *testing.T) {
+	s := desktest.New(t, trust.Default(), 0)
+	spam := desktest.Letter(1, 0)
+	s.MustReport("anna", spam)
+	undo := func(who string) ledger.Undo { return ledger.Undo{Reporter: who, At: desktest.Noon} }
+	if _, err := s.Ledger.Withdraw(undo("anna")); err != nil {
+		t.Fatal(err)
+	}
+	s.MustRevoke("bob", spam)
+	if err := s.CarryOutAll(); err != nil {
+		t.Fatal(err)
+	}
+	s.WantListed("revoked and undone", spam, false)
+	if _, err := s.Ledger.Withdraw(undo("bob")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CarryOutAll(); err != nil {
+		t.Fatal(err)
+	}
+	s.WantListed("what nobody reports", spam, false)
+}

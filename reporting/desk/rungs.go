@@ -28,6 +28,29 @@ const (
 	partsLookedAt       = 10_000 // the same of all messages that share a part with it: all that the ledger finds
 )
 
+// withRoom returns an ErrRevokedOften if the reporter or the origin of an entry has used up its
+// revocations of the message. If that is due to a file or sketch that the message shares with others,
+// the entry is made without it: two accomplices who use up the revocations of a file by one program
+// would otherwise shield each spam with this file from the reports of all its users. A revocation is
+// refused nevertheless if it would leave the message listed.
+func (d *Desk) withRoom(stance ledger.Stance, r Report, set signature.Set, e ledger.Entry) (signature.Set, ledger.Entry, error) {
+	refuse, most := d.refuseReport, revocationsOfOrigin
+	if stance == ledger.Ham {
+		refuse, most = d.refuseRevocation, revocationsOfAnyone
+	}
+	err := refuse(r.Set, e)
+	if !errors.Is(err, ErrRevokedOften) {
+		return set, e, err
+	}
+	rest, used := identity.Split(set, func(one signature.Set) bool { return d.db.Revocations(one) < most })
+	part := d.entry(stance, r, rest, e.At)
+	part.Listed = stance == ledger.Ham && d.db.Stands(rest)
+	if !identity.IsSame(rest, set) || stance == ledger.Ham && (!part.Listed || d.db.Judge(used).Listed) {
+		return set, e, err
+	}
+	return rest, part, refuse(rest, part)
+}
+
 // refuseRevocation returns an ErrRevokedOften if a reporter, or all of one origin together, have
 // used up their share of the revocations of a message in this period. Near-duplicates count
 // together, because they share the room of their sketch; revocations of several that follow each
@@ -79,11 +102,12 @@ func (d *Desk) refuseReport(set signature.Set, e ledger.Entry) error {
 }
 
 // revocations counts those of a message in this period by the reporter of an entry, and by all of
-// its origin. reports is true if the latest word of the reporter is a report.
+// its origin. reports is true if the reporter reported a part of the message and did not take that back.
 func (d *Desk) revocations(e ledger.Entry) (byReporter, byOrigin int, reports bool, err error) {
 	list, _, err := d.ledger.Reports(ledger.Query{Set: e.Set, Anchors: e.Anchors, Since: e.Period, Limit: revocationsLookedAt})
-	mine := slices.IndexFunc(list, func(r ledger.Report) bool { return r.Reporter == e.Reporter })
-	reports = mine >= 0 && list[mine].Stance == ledger.Spam
+	reports = slices.ContainsFunc(list, func(r ledger.Report) bool {
+		return r.Reporter == e.Reporter && r.Stance == ledger.Spam && r.State != ledger.Withdrawn
+	})
 	for i, r := range list { // the latest first
 		if r.Stance != ledger.Ham || r.Idle || r.Reporter == ledger.Settler {
 			continue

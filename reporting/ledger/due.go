@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spambloom/spambloom/reporting/ledger/buckets"
 	"github.com/spambloom/spambloom/reporting/ledger/record"
@@ -85,6 +86,26 @@ func (t *txn) standing(kept record.Due, r *record.Report) (record.Reached, error
 	}
 	now := record.Reach(r.Set, r.Anchors, func(k record.Key) Weight { return still[k] }, t.l.quorum)
 	return kept.Parts.Without(kept.Parts.Without(now)), nil
+}
+
+// isRevocationDue reports whether the message is listed only because a revocation of it is not carried
+// out yet, as after an undo.
+func (w *entering) isRevocationDue() (bool, error) {
+	var past []uint64
+	for _, s := range w.e.Set.Signatures {
+		past = append(past, w.tallies[record.SignatureKey(s)].Past...)
+	}
+	c := w.Due.Cursor()
+	for key, data := c.First(); key != nil; key, data = c.Next() {
+		due, err := record.DecodeDue(data)
+		if err != nil {
+			return false, err
+		}
+		if due.Action == Revoke && slices.Contains(past, due.Report) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // Settle ends a decision that was carried out. It is removed with the next transaction, or at

@@ -240,7 +240,13 @@ func (w *entering) write() (d Decision, err error) {
 		return d, err
 	}
 	early := !said.Any() && !w.idle
-	w.foreign = w.e.Stance == Ham && w.e.Listed && !spam.Any()
+	if w.foreign = w.e.Stance == Ham && w.e.Listed && !spam.Any(); w.foreign {
+		due, err := w.isRevocationDue()
+		if err != nil {
+			return d, err
+		}
+		w.foreign = !due
+	}
 	credit, err := w.credit(early)
 	if err != nil {
 		return d, err

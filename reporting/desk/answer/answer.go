@@ -4,6 +4,7 @@ package answer
 
 import (
 	"math"
+	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/api"
@@ -180,3 +181,22 @@ func Action(s ledger.Stance) string {
 
 // Figure rounds an estimate to the digits that mean something.
 func Figure(v float64) float64 { return math.Round(v*1000) / 1000 }
+
+// RevokedUntil returns the end of the period of a message's last revocation, after which a report
+// lists the message again. It is zero if nobody revoked the message.
+func RevokedUntil(traces []bloomdb.Trace) (until time.Time) {
+	for _, t := range traces {
+		for _, trail := range t.Revoked {
+			if end := trail.Start.Add(lengthOf(trail)); end.After(until) {
+				until = end
+			}
+		}
+	}
+	return until
+}
+
+// lengthOf returns the length of a generation's period. Generations are numbered from
+// 1970 on.
+func lengthOf(t bloomdb.Trail) time.Duration {
+	return time.Duration(t.Start.Unix()/max(t.Generation, 1)) * time.Second
+}

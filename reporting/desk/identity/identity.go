@@ -1,4 +1,4 @@
-// Package identity decides whether two sets of signatures are of one message. It is pure.
+// Package identity decides which sets of signatures are of one message. It is pure.
 package identity
 
 import (
@@ -36,6 +36,27 @@ func within(a, b signature.Set) bool {
 	return len(a.Sketches) == len(b.Sketches) && len(a.Signatures) == len(b.Signatures) &&
 		!slices.ContainsFunc(a.Signatures, func(s signature.Signature) bool { return !isText(s.Kind) && !slices.Contains(b.Signatures, s) }) &&
 		!slices.ContainsFunc(a.Sketches, func(s signature.Sketch) bool { return !hasSketch(s) })
+}
+
+// Split returns a message with those of its signatures and sketches for which keep is true, and the others.
+func Split(set signature.Set, keep func(one signature.Set) bool) (rest, others signature.Set) {
+	rest, others = set, signature.Set{}
+	rest.Signatures, rest.Sketches = nil, nil
+	for _, s := range set.Signatures {
+		if keep(signature.Set{Signatures: []signature.Signature{s}}) {
+			rest.Signatures = append(rest.Signatures, s)
+		} else {
+			others.Signatures = append(others.Signatures, s)
+		}
+	}
+	for _, s := range set.Sketches {
+		if keep(signature.Set{Sketches: []signature.Sketch{s}}) {
+			rest.Sketches = append(rest.Sketches, s)
+		} else {
+			others.Sketches = append(others.Sketches, s)
+		}
+	}
+	return rest, others
 }
 
 func isText(k signature.Kind) bool { return k == signature.KindText || k == signature.KindBody }
