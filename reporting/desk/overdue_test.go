@@ -7,6 +7,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 	"github.com/spambloom/spambloom/reporting/ledger"
@@ -49,6 +50,31 @@ func TestFullFilterKeepsNoRevocationWaiting(t *testing.T) {
 		t.Error(err)
 	}
 	s.WantListed("what had no room", desktest.Letter(1, 0), true)
+}
+
+// An undo of what was settled ends it at once, also if the listing that follows has no room yet.
+func TestSettlementEndsWithoutRoom(t *testing.T) {
+	s := desktest.New(t, trust.Default(), 0)
+	spam := desktest.Letter(0, 0)
+	s.MustReport("anna", spam)
+	if _, err := s.Settle(desk.Report{Set: spam}, desk.SettleWanted, desk.Author{Name: "root"}); err != nil {
+		t.Fatal(err)
+	}
+	for i, full := 2, false; !full; i++ {
+		_, err := s.Report(desk.Report{Set: desktest.Letter(i, 0), Reporter: fmt.Sprint("user", i%8)})
+		if full = errors.Is(err, bloomdb.ErrFull); err != nil && !full {
+			t.Fatal(err)
+		}
+	}
+	decide(t, s, ledger.Spam, "anna", desktest.Letter(1, 0))
+	if _, err := s.Undo(api.UndoRequest{By: ledger.Settler, Since: desktest.Noon.AddDate(0, 0, -1)}, desk.Author{Name: "root"}); !errors.Is(err, bloomdb.ErrFull) {
+		t.Fatalf("an undo without room: %v", err)
+	}
+	s.Clock.Add(7 * 24 * 3600) // the next filter has room
+	if err := s.CarryOutAll(); err != nil {
+		t.Fatal(err)
+	}
+	s.WantListed("what is no longer settled", spam, true)
 }
 
 // TestListedTooLate: a pending listing is revoked before it could be carried out. If it were

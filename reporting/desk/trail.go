@@ -89,11 +89,12 @@ func (d *Desk) Undo(ask api.UndoRequest, by Author) (api.Undone, error) {
 	if !ask.DryRun {
 		d.log.Info("undo accepted", "of", ask.By, "since", ask.Since, "by", by.Name, by.Origin.Attr(),
 			"reports", done.Reports, "revocations", done.Revocations, "delisted", done.Delisted, "relisted", done.Relisted)
-		if err := d.carryOutAll(); err != nil {
+		err := d.carryOutAll()
+		d.loadSettled()
+		if err != nil {
 			d.overdue.Store(true)
 			return api.Undone{}, err
 		}
-		d.loadSettled()
 	}
 	return api.Undone(done), nil
 }

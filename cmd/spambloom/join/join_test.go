@@ -10,6 +10,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/cmd/spambloom/change"
 	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
@@ -59,6 +60,25 @@ func (s *trial) fingerprint() string {
 	opened, err := open(s.Place)
 	testenv.Check(s.t, err)
 	return opened.peer().Fingerprint()
+}
+
+// A join that was killed when it had written the key, and not yet given it to the daemon's user, can
+// be repeated: otherwise the daemon could not read the key that the configuration names.
+func TestJoinAfterKill(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root gives files to others")
+	}
+	mx1, mx2 := newTrial(t, "mx1"), newTrial(t, "mx2")
+	line := mx1.invite(mx2.join(""))
+	key, err := keyring.ReadKey(filepath.Join(mx1.Data, "federation.key"))
+	testenv.Check(t, err)
+	path := filepath.Join(mx2.Data, "federation-"+keyring.ID(key)+".key")
+	testenv.Check(t, keyring.WriteKey(path, key))
+	testenv.Check(t, os.Chown(filepath.Join(mx2.Data, "federation.key"), 12345, 12345))
+	mx2.join(line)
+	if uid, _, ok := change.Owner(path); !ok || uid != 12345 {
+		t.Errorf("the key belongs to user %d", uid)
+	}
 }
 
 // Both administrators see both fingerprints, so each can compare that of the other.

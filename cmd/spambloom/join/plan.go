@@ -22,6 +22,7 @@ type plan struct {
 	ca      *change.File // nil: none
 	key     [32]byte
 	keyPath string // new file of the federation key; "": none
+	keyHeld bool   // an earlier join, which was killed then, has written it
 	keyLike string // file whose owner the new one gets
 
 	rollsOver bool   // the key in use becomes the previous one
@@ -107,7 +108,7 @@ func (s *site) keyChanges(p *plan) ([]config.Change, error) {
 	held, err := keyring.ReadKey(p.keyPath)
 	switch {
 	case err == nil && held == p.key:
-		p.keyPath = "" // written by an earlier join
+		p.keyHeld = true
 	case err == nil || !errors.Is(err, fs.ErrNotExist):
 		return nil, invalid("%s exists, and does not contain that key; move it away", p.keyPath)
 	}
@@ -189,7 +190,7 @@ func (p *plan) isEmpty() bool {
 
 func (p *plan) diff() string {
 	text := ""
-	if p.keyPath != "" {
+	if p.keyPath != "" && !p.keyHeld {
 		text = fmt.Sprintf("new file %s: the federation key %s\n", p.keyPath, keyring.ID(p.key))
 	}
 	if p.ca != nil {
@@ -200,10 +201,12 @@ func (p *plan) diff() string {
 
 // write writes the configuration last, because it names the other files.
 func (p *plan) write() error {
-	if p.keyPath != "" {
+	if p.keyPath != "" && !p.keyHeld {
 		if err := keyring.WriteKey(p.keyPath, p.key); err != nil {
 			return &verb.Fault{Code: verb.CantCreate, Err: err}
 		}
+	}
+	if p.keyPath != "" {
 		if err := own(p.keyPath, p.keyLike); err != nil {
 			return err
 		}
