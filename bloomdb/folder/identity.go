@@ -64,6 +64,9 @@ type Identity struct {
 	// Companions are files outside the database that must be present too, as paths relative
 	// to the folder.
 	Companions []string `json:"companions,omitempty"`
+	// LastReport is the number of the last report in the ledger, a companion, when the identity was
+	// written.
+	LastReport uint64 `json:"last_report,omitempty"`
 }
 
 // Segment returns the newest journal segment to which the identity refers.
