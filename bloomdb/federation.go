@@ -93,9 +93,9 @@ func (db *DB) SnapshotDue() bool {
 
 // AddCompanion records durably that a file beside the database contains data of this site that
 // must not be lost. If the file is missing or empty, Open then returns a *DamageError. The
-// caller has written the file.
-func (db *DB) AddCompanion(path string) error {
-	return db.ks.Outbox.AddCompanion(path)
+// caller has written the file. See outbox.AddCompanion.
+func (db *DB) AddCompanion(path string, last func() uint64, mend func(fault error) error) error {
+	return db.ks.Outbox.AddCompanion(path, last, mend)
 }
 
 // Apply joins another site's delta. A delta that is applied twice, late or out of order changes

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -12,6 +13,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/clock"
 	"github.com/spambloom/spambloom/bloomdb/commonness"
 	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/vote"
 	"github.com/spambloom/spambloom/cmd/testenv"
@@ -145,4 +147,35 @@ func olderOutcome(t *testing.T, dir, name string) string {
 	}
 	must(t, db.Close())
 	return "repaired"
+}
+
+// A repair without the journal is interrupted, and done again. A crash between the next snapshots and
+// their identity is no older copy: the journal does not begin with lower numbers.
+func TestNumbersAfterLostJournal(t *testing.T) {
+	o := olderOptions(ramDir(t))
+	db := bloomdbtest.MustOpen(t, o)
+	for n := range 5 {
+		bloomdbtest.Report(t, db, n)
+		must(t, db.Save())
+	}
+	must(t, db.Close())
+	segments, err := filepath.Glob(filepath.Join(o.Dir, "journal-*"))
+	must(t, err)
+	for _, path := range segments {
+		must(t, os.Remove(path))
+	}
+	interrupted := o
+	interrupted.WriteJournalTo(func(string) (journal.SegmentFile, error) { return nil, syscall.EIO })
+	if _, _, err := bloomdbtest.Repair(interrupted); !errors.Is(err, syscall.EIO) {
+		t.Fatal(err)
+	}
+	db, _, err = bloomdbtest.Repair(o)
+	must(t, err)
+	before, err := os.ReadFile(folder.IdentityPath(o.Dir))
+	must(t, err)
+	bloomdbtest.Report(t, db, 9)
+	must(t, db.Save())
+	crash(t, db)
+	must(t, os.WriteFile(folder.IdentityPath(o.Dir), before, 0o600))
+	must(t, bloomdbtest.MustOpen(t, o).Close())
 }

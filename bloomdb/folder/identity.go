@@ -64,11 +64,25 @@ type Identity struct {
 	// Companions are files outside the database that must be present too, as paths relative
 	// to the folder.
 	Companions []string `json:"companions,omitempty"`
+	// LastReport is the number of the last report in the ledger, a companion, when the identity was
+	// written.
+	LastReport uint64 `json:"last_report,omitempty"`
 }
 
-// Segment returns the newest journal segment to which the identity refers.
+// Segment returns the newest journal segment to which the identity refers, and that must be there.
 func (id Identity) Segment() uint32 {
 	return max(id.PublishedLSN, id.DomainsLSN, id.SavedLSN).Segment()
+}
+
+// LastSegment returns the newest journal segment that the identity knows. New ones have higher numbers,
+// also if a repair gave up the journal: otherwise a file that a crash separates from the next identity
+// would be older than Written says.
+func (id Identity) LastSegment() uint32 {
+	last := id.Segment()
+	for _, at := range id.Written {
+		last = max(last, at.Segment())
+	}
+	return last
 }
 
 // CheckAge returns an error if a file with these names was written before the one that belongs to

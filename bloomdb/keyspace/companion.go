@@ -30,6 +30,7 @@ func (ks *Keyspace) checkCompanions(id folder.Identity) (missing error) {
 		if err := ks.Files.MendMissing(path, err, "all of its content"); err != nil {
 			return err
 		}
+		ks.Outbox.ForgetReports()
 	}
 	return missing
 }

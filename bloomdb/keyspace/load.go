@@ -61,7 +61,7 @@ func (ks *Keyspace) Load() error {
 	if err := ks.checkJournal(segments); err != nil {
 		return err
 	}
-	if ks.Journal, err = journal.Open(ks.Settings.Dir, ks.Ring.KeyID, segments, id.Segment(), ks.newFile); err != nil {
+	if ks.Journal, err = journal.Open(ks.Settings.Dir, ks.Ring.KeyID, segments, id.LastSegment(), ks.newFile); err != nil {
 		return err
 	}
 	ks.Outbox.Journal = ks.Journal

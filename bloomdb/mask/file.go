@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
@@ -45,6 +46,9 @@ func decode(data []byte, keyID [8]byte, gen int64) (keys []journal.RetouchedKey,
 	body, err := Form.Open(data, keyID)
 	if err != nil {
 		return nil, 0, err
+	}
+	if len(body)%journal.RetouchedSize == head-8 { // of an earlier build: without a position
+		body = slices.Insert(body, 8, make([]byte, 8)...)
 	}
 	if len(body) < head {
 		return nil, 0, errors.New("file is cut short")

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -8,20 +9,43 @@ import (
 )
 
 // AddCompanion records durably that a file beside the database contains data of this site that must
-// not be lost.
-func (p *Outbox) AddCompanion(path string) error {
+// not be lost. last returns the number of the last report in it that is on disk, and each identity
+// that is written from now on has this number. A file without reports that there were is an older
+// copy, and refused as damage, unless mend leaves a mark of the loss.
+func (p *Outbox) AddCompanion(path string, last func() uint64, mend func(fault error) error) error {
 	name, err := filepath.Rel(p.Opt.Dir, path)
 	if err != nil {
 		return err
 	}
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
-	if slices.Contains(p.ID.Companions, name) {
+	known := slices.Contains(p.ID.Companions, name)
+	if n := last(); n < p.ID.LastReport {
+		err := folder.Damaged(path, 0, fmt.Errorf("%w: its last report is number %d, and there was a number %d", folder.ErrOlder, n, p.ID.LastReport))
+		if mend == nil {
+			return err
+		}
+		if err := mend(err); err != nil {
+			return err
+		}
+		known = false // the identity is written once the mark is there
+	}
+	if !known {
+		if err := folder.Sync(filepath.Dir(path)); err != nil {
+			return err
+		}
+		p.ID.Companions = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(p.ID.Companions), name))))
+	}
+	p.lastReport, p.dirty = last, true
+	if known {
 		return nil
 	}
-	if err := folder.Sync(filepath.Dir(path)); err != nil {
-		return err
-	}
-	p.ID.Companions, p.dirty = append(slices.Clone(p.ID.Companions), name), true
 	return p.writeLocked(p.Opt.Dir, p.Opt.Now())
+}
+
+// ForgetReports records that the ledger is missing, and begins anew.
+func (p *Outbox) ForgetReports() {
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	p.ID.LastReport, p.dirty = 0, true
 }

@@ -263,12 +263,12 @@ func TestAddCompanion(t *testing.T) {
 	path := filepath.Join(dir, "reports.db")
 	testenv.Check(t, os.WriteFile(path, []byte("x"), 0o600))
 	for range 2 {
-		testenv.Check(t, ks.Outbox.AddCompanion(path))
+		testenv.Check(t, ks.Outbox.AddCompanion(path, func() uint64 { return 0 }, nil))
 	}
 	if got := ks.Outbox.ID.Companions; len(got) != 1 || got[0] != "reports.db" {
 		t.Errorf("companions %v", got)
 	}
-	if err := ks.Outbox.AddCompanion(filepath.Join(dir, "missing", "reports.db")); err == nil {
+	if err := ks.Outbox.AddCompanion(filepath.Join(dir, "missing", "reports.db"), func() uint64 { return 0 }, nil); err == nil {
 		t.Error("a companion in a missing folder was recorded")
 	}
 }

@@ -52,6 +52,8 @@ type Outbox struct {
 	ID      folder.Identity
 	dirty   bool // ID is not on disk
 	written time.Time
+	// lastReport returns the number of the last report in the ledger, see AddCompanion; nil: unknown.
+	lastReport func() uint64
 	// writtenLeftSeq is LeftSeq as it is on disk.
 	writtenLeftSeq uint64
 	resumed        bool
@@ -232,6 +234,9 @@ func (p *Outbox) Close(dir string) error {
 }
 
 func (p *Outbox) writeLocked(dir string, now time.Time) error {
+	if p.lastReport != nil {
+		p.ID.LastReport = p.lastReport()
+	}
 	if err := p.ID.Write(dir); err != nil {
 		return err
 	}

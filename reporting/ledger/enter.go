@@ -66,6 +66,7 @@ func (l *Ledger) Enter(e Entry) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
+	l.noteReport(d.ID)
 	return d, nil
 }
 

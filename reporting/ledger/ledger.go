@@ -67,10 +67,12 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"sync/atomic"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/spambloom/spambloom/reporting/ledger/buckets"
 	"github.com/spambloom/spambloom/reporting/ledger/rows"
 	"github.com/spambloom/spambloom/reporting/ledger/salvage"
 	"github.com/spambloom/spambloom/reporting/ledger/search"
@@ -107,6 +109,7 @@ type Ledger struct {
 	opt    Options
 	quorum Weight
 	file   *store.File
+	last   atomic.Uint64 // see LastReport
 }
 
 // Open opens the file, or makes it. It refuses a damaged file, and one of another version,
@@ -132,7 +135,28 @@ func Open(o Options) (*Ledger, error) {
 	l.Search = search.New(func(do func(*rows.Txn) error) error {
 		return file.View(func(tx *bolt.Tx) error { return do(rows.New(tx)) })
 	}, l.quorum)
+	err = file.View(func(tx *bolt.Tx) error {
+		l.last.Store(tx.Bucket(buckets.Reports).Sequence())
+		return nil
+	})
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
 	return l, nil
+}
+
+// LastReport returns the number of the last report that is on disk. A file with a smaller one is an
+// older copy. It never decreases, also if reports are removed, and after Close.
+func (l *Ledger) LastReport() uint64 { return l.last.Load() }
+
+// noteReport records that a report is on disk.
+func (l *Ledger) noteReport(n uint64) {
+	for {
+		last := l.last.Load()
+		if n <= last || l.last.CompareAndSwap(last, n) {
+			return
+		}
+	}
 }
 
 // Close removes the settled decisions and closes the file. Calls that wait get ErrClosed.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/repair"
 	"github.com/spambloom/spambloom/cmd/spambloomd/exit"
@@ -139,6 +140,14 @@ func (r *repairing) restore(db *bloomdb.DB) error {
 	reports, err := openLedger(r.s, r.log)
 	if err != nil {
 		return err
+	}
+	path := r.s.LedgerOptions(r.log).Path
+	err = db.AddCompanion(path, reports.LastReport, func(fault error) error {
+		r.tell(path, fault.Error(), "used as it is", "who reported what since the copy was made. The filters have these reports")
+		return folder.LeaveMark(path)
+	})
+	if err != nil {
+		return errors.Join(err, reports.Close())
 	}
 	listed, revoked, err := restoreAll(reports, func(s ledger.Standing) (bool, error) {
 		return db.Restore(s.Set, bloomdb.Class(s.Class), s.Revoked, s.At)

@@ -43,7 +43,7 @@ func Open(s *settings.Settings, log *slog.Logger) (*State, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	if err := db.AddCompanion(s.LedgerOptions(log).Path); err != nil {
+	if err := db.AddCompanion(s.LedgerOptions(log).Path, reports.LastReport, nil); err != nil {
 		return nil, errors.Join(&exit.Failure{Code: exit.IOErr, Err: err}, reports.Close(), db.Close())
 	}
 	return &State{options, db, reports}, nil

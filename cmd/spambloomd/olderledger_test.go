@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/spambloomd/state"
+	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/desk"
+)
+
+// An older intact copy of the ledger lacks who reported what since it was made. It is refused, and
+// used after a repair, which leaves a mark. What was reported stays listed.
+func TestOlderLedger(t *testing.T) {
+	s := damagedSettings(t.TempDir())
+	damagedLife(t, s)
+	log := slog.New(slog.DiscardHandler)
+	path := filepath.Join(s.Data, "reports.db")
+	older, err := os.ReadFile(path)
+	testenv.Check(t, err)
+	st, err := state.Open(s, log)
+	testenv.Check(t, err)
+	say(t, desk.New(st.DB, st.Reports, s.DeskOptions(log)).Report, letterSet(t, "newer"))
+	testenv.Check(t, st.Close())
+	testenv.Check(t, os.WriteFile(path, older, 0o600))
+	for range 2 {
+		if st, err := state.Open(s, log); err == nil {
+			st.Close()
+			t.Fatal("it starts")
+		} else if !strings.Contains(err.Error(), "older copy") || !strings.Contains(err.Error(), path) || !strings.Contains(hint(err), "--repair") {
+			t.Errorf("%v, hint %q", err, hint(err))
+		}
+	}
+	for i := range 2 { // the second repair has nothing to do
+		var out bytes.Buffer
+		if err := state.Repair(s, log, &out); err != nil || strings.Contains(out.String(), "lost: who reported what") != (i == 0) {
+			t.Fatalf("%v\n%s", err, &out)
+		}
+	}
+	st, err = state.Open(s, log)
+	testenv.Check(t, err)
+	if got := st.DB.DamagedFiles(); len(got) != 1 || got[0].Name != "reports.db.damaged" || !st.DB.Judge(letterSet(t, "newer")).Listed {
+		t.Errorf("damaged: %v", got)
+	}
+	testenv.Check(t, st.Close())
+}
+
+// The state as of any moment, as after kill -9, is no older copy: the ledger is never behind the
+// identity.
+func TestKilledLedgerIsNotOlder(t *testing.T) {
+	s := damagedSettings(t.TempDir())
+	log := slog.New(slog.DiscardHandler)
+	moments := 0
+	killed := func(when string) {
+		t.Helper()
+		moments++
+		work := fmt.Sprintf("%s.%d", s.Data, moments)
+		copyTree(t, s.Data, work)
+		st, err := state.Open(damagedSettings(work), log)
+		if err != nil {
+			t.Fatalf("%s: %v", when, err)
+		}
+		testenv.Check(t, st.Close())
+	}
+	for life := range 2 {
+		st, err := state.Open(s, log)
+		testenv.Check(t, err)
+		killed("start")
+		d := desk.New(st.DB, st.Reports, s.DeskOptions(log))
+		for i := range 3 {
+			say(t, d.Report, letterSet(t, fmt.Sprintf("%c%c", 'a'+life, 'a'+i)))
+			killed("report")
+			testenv.Check(t, st.DB.Mute("mx2", i%2 == 0)) // writes the identity
+			killed("identity")
+		}
+		testenv.Check(t, st.Reports.Close())
+		killed("the ledger is closed")
+		testenv.Check(t, st.DB.Close())
+		killed("end")
+	}
+}
