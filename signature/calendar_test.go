@@ -38,6 +38,13 @@ func TestSpamInInvitation(t *testing.T) {
 		if kinds := matchesOf(spam, signature.Compute(signature.Parse([]byte("From: a@b.example\n\n"+loanOffer)))); kinds != nil {
 			t.Errorf("page %v: a letter is listed by %v", page, kinds)
 		}
+		abroad := func(topic string) signature.Set {
+			return invitation(page, topic+"\\n____________\\nMicrosoft Teams-möte\\nAnslut på din dator\\, mobilapp eller rumsenhet\\nKlicka här för att ansluta till mötet\\n"+
+				"Ladda ned Teams | Anslut på webben\\nLäs mer | Mötesalternativ")
+		}
+		if kinds := matchesOf(abroad("Skolans budget"), abroad("Planer för den nya bron")); kinds != nil {
+			t.Errorf("page %v: another meeting in Swedish is listed by %v", page, kinds)
+		}
 		meeting := func(topic string) signature.Set {
 			return invitation(page, topic+"\\n____________\\nMicrosoft Teams meeting\\nJoin on your computer, mobile app or room device. "+
 				"Click here to join the meeting. Meeting options and help are found in the calendar of the organiser as usual.")

@@ -18,6 +18,16 @@ import (
 func FuzzCompute(f *testing.F) {
 	addFiles(f, "testdata/*.eml")
 	addFiles(f, "testdata/guard/*.eml")
+	for _, s := range []string{
+		"Content-Type: application/pkcs7-mime\nContent-Transfer-Encoding: (x) base64\n\n" + encoded("\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01\xa0\x80\x24\x80\x04\x0aa: b\n\nword\x04\x02s."),
+		multi("alternative", "\nhi", "Content-Type: text/calendar\n\nBEGIN:VCALENDAR\nMETHOD:REQUEST\nDESCRIPTION;X=\"a:b\":"+loanOffer),
+		"Content-Type: text/plain; format=flowed; delsp=yes\n\n" + loanOffer + " \n> quoted \n> words \n",
+		"Content-Type: multipart (x) / mixed; boundary=\"a\\b\" (y); boundary=c d\n\n--a\\b\n\n" + loanOffer + "\n--ab\n\nx\n--c\n\ny",
+		multi("report", "\n"+loanOffer, "Content-Type: message/delivery-status\n\n"),
+		multi("mixed", "\nsee below", "Content-Type: image/svg+xml\n\n<svg><text>"+loanOffer, "Content-Type: application/x-a\n\n"+loanOffer),
+	} {
+		f.Add([]byte(s))
+	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		m := signature.Parse(raw)
 		body := bytes.Clone(m.Body)

@@ -40,3 +40,23 @@ func TestSpamAsReport(t *testing.T) {
 		}
 	}
 }
+
+// Receipts of Outlook come from the reader's own address and name the message between their words, and Exchange
+// reports in all languages. They are not listed with each other.
+func TestReportsOfOutlook(t *testing.T) {
+	const exchange = "Microsoft Outlook <MicrosoftExchange329e71ec88ae4615bbc36ab6ce41109e@mx.example>"
+	for _, tt := range []struct{ name, from, text string }{
+		{"read, English", "ann@a.example", "Your message\n\n   To: %s\n   Subject: %s\n   Sent: Monday, November 2, 2026 10:14:00 AM (UTC-05:00) Eastern Time (US & Canada)\n\n was read on Monday, November 2, 2026 11:15:00 AM (UTC-05:00) Eastern Time (US & Canada).\n"},
+		{"read, German", "ann@a.example", "Ihre Nachricht\n\n   An: %s\n   Betreff: %s\n   Gesendet: Montag, 2. November 2026 10:14:00 (UTC+01:00) Amsterdam, Berlin, Bern, Rom, Stockholm, Wien\n\n wurde am Montag, 2. November 2026 11:15:00 (UTC+01:00) Amsterdam, Berlin, Bern, Rom, Stockholm, Wien gelesen.\n"},
+		{"read, French", "ann@a.example", "Votre message\n\n   À : %s\n   Sujet : %s\n   Date : lundi 2 novembre 2026 10:14:00 (UTC+01:00) Bruxelles, Copenhague, Madrid, Paris\n\n a été lu le lundi 2 novembre 2026 11:15:00 (UTC+01:00) Bruxelles, Copenhague, Madrid, Paris.\n"},
+		{"not delivered, German", exchange, "Fehler bei der Nachrichtenzustellung an folgende Empfänger oder Verteilerlisten:\n\n%s\n%s\nDie eingegebene E-Mail-Adresse konnte nicht gefunden werden. Überprüfen Sie die E-Mail-Adresse des Empfängers, und versuchen Sie, die Nachricht erneut zu senden. Wenn das Problem weiterhin besteht, wenden Sie sich an den Helpdesk.\n"},
+	} {
+		sign := func(to, subject string) signature.Set {
+			return signature.Compute(signature.Parse([]byte("From: " + tt.from + "\n" + multi("report", "Content-Type: text/plain; charset=utf-8\n\n"+fmt.Sprintf(tt.text, to, subject),
+				"Content-Type: message/disposition-notification\n\nDisposition: x\n"))))
+		}
+		if kinds := matchesOf(sign("Carl Smith", "Repair of the roof"), sign("Doris Huber", "Minutes of the meeting")); kinds != nil {
+			t.Errorf("%s: another one is listed by %v", tt.name, kinds)
+		}
+	}
+}

@@ -80,13 +80,14 @@ func Of(m Message) Guard {
 	return None
 }
 
-// mailSystems are names of mail systems in From.
-var mailSystems = []string{"mailer-daemon", "postmaster", "mail delivery s"}
+// mailSystems are names of mail systems in From. The last one is Exchange's, everywhere.
+var mailSystems = []string{"mailer-daemon", "postmaster", "mail delivery s", "microsoftexchange329e71ec88ae4615bbc36ab6ce41109e"}
 
 // IsNotice reports whether a multipart/report with that text is one: a mail system's name or words, or a
 // receipt. Whatever its type, another one is a message like any other.
 func IsNotice(header []mail.Field, text []byte) bool {
-	return isSentBy(header, mailSystems...) || bounceWords().Has(startOf(text)) || len(text) <= maxReceiptText && receiptWords().Has(text)
+	return isSentBy(header, mailSystems...) || bounceWords().Has(startOf(text)) ||
+		len(text) <= maxReceiptText && (receiptWords().Has(text) || readWords().Has(text))
 }
 
 // startOf returns the text in which a notice identifies itself.

@@ -24,7 +24,7 @@ var (
 	})
 	invitationWords = words.Folded([]string{
 		"has invited you", "you have been invited", "invitation from google calendar", "has accepted this invitation", "has declined this invitation", "has canceled this event", "has been canceled", "this event has been changed", "this event has been updated",
-		"microsoft teams meeting", "join zoom meeting", "join the meeting", "join with google meet", "webex meeting", "accepted", "declined", "tentative", "canceled", "cancelled", "meeting", "appointment", "hat sie eingeladen", "hat zugesagt", "hat abgesagt",
+		"microsoft teams", "microsoft teams-möte", "microsoft teams-møde", "microsoft teams-møte", "join zoom meeting", "join the meeting", "join with google meet", "webex meeting", "accepted", "declined", "tentative", "canceled", "cancelled", "meeting", "appointment", "hat sie eingeladen", "hat zugesagt", "hat abgesagt",
 		"besprechung", "termin", "einladung", "invitation", "réunion", "rendez-vous", "reunión", "reunião", "invitación", "convite", "riunione", "invito", "vergadering", "uitnodiging", "spotkanie", "zaproszenie", "встреча", "приглашение", "会议", "会議", "회의",
 	})
 	bounceWords = words.Folded([]string{
@@ -36,6 +36,12 @@ var (
 	receiptWords = words.Folded([]string{
 		"this is a receipt for the mail you sent", "this is a return receipt", "your message was read on", "no guarantee that the message has been read or understood", "this receipt verifies that the message", "das ist eine empfangsbestätigung", "dies ist eine empfangsbestätigung", "lesebestätigung",
 		"ceci est un accusé de réception", "accusé de réception pour le message", "este es un acuse de recibo", "questa è una ricevuta di ritorno", "dit is een ontvangstbevestiging", "это подтверждение о прочтении", "这是您发送的邮件的回执", "開封確認",
+	})
+	// readWords are those of receipts that name the message between them. They count only in the form of a
+	// report.
+	readWords = words.Folded([]string{
+		"was read on", "was deleted without being read", "ihre nachricht an", "a été lu le", "a été supprimé sans être lu", "fue leído el", "se eliminó sin leer", "è stato letto", "è stata letta", "is gelezen op",
+		"foi lida em", "foi lida no", "ditt meddelande till", "din meddelelse til", "meldingen din til", "twoja wiadomość do", "было прочитано", "прочитано",
 	})
 	awaySubjects = []string{"out of office", "out of the office", "automatic reply", "auto reply", "auto-reply", "autoreply", "autoresponse", "vacation reply", "abwesenheit", "automatische antwort", "automatisch antwoord", "afwezig",
 		"réponse automatique", "absence du bureau", "respuesta automática", "fuera de la oficina", "resposta automática", "ausência", "risposta automatica", "fuori sede", "autosvar", "odpowiedź automatyczna", "автоответ", "自动回复", "自動返信", "자동 회신"}

@@ -64,3 +64,29 @@ func allocated() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc
 }
+
+// FuzzFields reads any field: the readings are bounded, whatever a sender writes.
+func FuzzFields(f *testing.F) {
+	for _, s := range []string{
+		`multipart/mixed (a (b) c) ; boundary="a\b;c"; Boundary=d e; x=a"; boundary=f; y=g"`, `multipart / x; boundary*0="a"; boundary*1*=%41; boundary*=utf-8''b`,
+		`(x) base64`, `"base64" (y`, `form-data; name="(`, `multipart/mixed; boundary="`, `a/b;charset=\"`,
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		mediaType, params := mimefield.ContentType(value)
+		list := mimefield.Boundaries(nil, value, params["boundary"])
+		plain := mimefield.WithoutComments(value)
+		list = mimefield.Boundaries(list, plain, "")
+		if len(list) > 24 || len(plain) > len(value) || len(mediaType) > 3*len(value)+len("text/plain") { // lower case of faulty UTF-8
+			t.Fatalf("%d boundaries, %q without comments, type %q", len(list), plain, mediaType)
+		}
+		for _, boundary := range list {
+			if boundary == "" || len(boundary) > mimefield.MaxBoundary {
+				t.Fatalf("a boundary of %d bytes", len(boundary))
+			}
+		}
+		mimefield.Disposition(value)
+		mimefield.TransferEncoding(value)
+	})
+}
