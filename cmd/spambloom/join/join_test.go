@@ -65,9 +65,7 @@ func (s *trial) fingerprint() string {
 // A join that was killed when it had written the key, and not yet given it to the daemon's user, can
 // be repeated: otherwise the daemon could not read the key that the configuration names.
 func TestJoinAfterKill(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root gives files to others")
-	}
+	testenv.Root(t) // it gives files to others
 	mx1, mx2 := newTrial(t, "mx1"), newTrial(t, "mx2")
 	line := mx1.invite(mx2.join(""))
 	key, err := keyring.ReadKey(filepath.Join(mx1.Data, "federation.key"))
