@@ -89,7 +89,8 @@ type Desk struct {
 	limits   *hourly.Limits
 	overdue  atomic.Bool // a decision of the ledger is not carried out yet
 	order    order.Order
-	settling sync.Mutex // see loadSettled; taken after order
+	undoing  sync.RWMutex // see Undo; taken before order
+	settling sync.Mutex   // see loadSettled; taken after order
 	waiting  waiting
 	log      *slog.Logger
 	accepted *prometheus.CounterVec
@@ -210,6 +211,8 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 	}
 	var before bloomdb.Evidence // of a revocation
 	entry := d.entry(stance, r, set, now)
+	d.undoing.RLock()
+	defer d.undoing.RUnlock()
 	defer d.order.Lock(entry.Set, entry.Anchors)()
 	if stance == ledger.Ham {
 		before, entry.Listed = d.db.Judge(r.Set), d.db.Stands(r.Set)

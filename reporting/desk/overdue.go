@@ -65,18 +65,15 @@ func (d *Desk) carryOutDue() error {
 	if !d.overdue.Swap(false) {
 		return d.ledger.Flush()
 	}
-	err := d.carryOutAll()
-	if err != nil {
-		d.overdue.Store(true)
-	}
-	return err
+	return d.carryOutAll()
 }
 
 // carryOutAll carries out the due decisions, many at a time, because each waits for the
 // disk. Their order does not matter, since the ledger drops what a later decision has replaced.
 // A decision for which a filter has no room does not delay others: a full filter of spam is no
-// reason not to revoke.
-func (d *Desk) carryOutAll() error {
+// reason not to revoke. After an error, what is left is overdue.
+func (d *Desk) carryOutAll() (err error) {
+	defer func() { d.overdue.CompareAndSwap(false, err != nil) }()
 	var full error
 	for after := uint64(0); ; {
 		due, err := d.ledger.Due(after, dueBatch)
