@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/cmd/internal/config"
+	"github.com/spambloom/spambloom/cmd/internal/socket"
 	"github.com/spambloom/spambloom/cmd/spambloom/change"
 	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 )
@@ -52,7 +54,7 @@ func (p plan) carryOut(ctx context.Context, streams verb.Streams) error {
 
 // plan returns the steps. The daemon listens before the mail server asks it, and is asked no
 // more before it stops listening.
-func (m *machine) plan() (p plan, err error) {
+func (m *machine) plan(ctx context.Context) (p plan, err error) {
 	daemon, err := m.daemonSteps()
 	if err != nil {
 		return nil, err
@@ -67,6 +69,9 @@ func (m *machine) plan() (p plan, err error) {
 	}
 	if m.Remove {
 		return append(append(server, filters...), daemon...), nil
+	}
+	if len(server) > 0 && !m.file.IsChanged() && !m.isListening(ctx) {
+		daemon = append(daemon, m.restart()) // an earlier setup ended before its restart
 	}
 	return append(append(daemon, filters...), server...), nil
 }
@@ -100,6 +105,22 @@ func (m *machine) daemonSteps() (p plan, err error) {
 		p = append(p, step{"remove " + folder.path, func(context.Context) error { return folder.remove() }})
 	}
 	return p, nil
+}
+
+// isListening reports whether somebody accepts connections at the daemon's address.
+func (m *machine) isListening(ctx context.Context) bool {
+	listen, _ := m.listen()
+	network, address, err := socket.Parse(listen)
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err != nil {
+		return false
+	}
+	return conn.Close() == nil
 }
 
 // listenChanges sets, or removes, the keys of the daemon's socket. Keys with other values are

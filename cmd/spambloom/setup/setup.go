@@ -114,7 +114,7 @@ func run(ctx context.Context, streams verb.Streams, dial func() (*client.Client,
 	if err != nil {
 		return err
 	}
-	p, err := m.plan()
+	p, err := m.plan(ctx)
 	if err != nil {
 		return err
 	}
