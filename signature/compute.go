@@ -213,9 +213,10 @@ func (c *computer) read(m mail.Message) findings {
 			c.addTexts(c.unshown)
 		}
 	}
-	if len(c.calendars) > 0 && !words.IsEnough(c.reader.visibleText(), words.Brief) {
+	if len(c.calendars) > 0 {
+		isBrief := words.IsEnough(c.reader.visibleText(), words.Brief)
 		for _, l := range c.calendars {
-			c.addCalendar(l)
+			c.addCalendar(l, isBrief)
 		}
 	}
 	return c.reader.read(c.needed(m), func(text []byte) bool { return c.guardOf(m, text) != guard.None })
@@ -234,13 +235,17 @@ func (c *computer) addTexts(parts []mail.Leaf) {
 	}
 }
 
-// addCalendar adds the text of a calendar object. It is carried, as few words of an invitation are its
-// sender's, and shown whatever stands beside it.
-func (c *computer) addCalendar(l mail.Leaf) {
+// addCalendar adds the text of a calendar object, beside a brief text only if that does not have it. It is
+// carried, as few words of an invitation are its sender's, and shown whatever stands beside it.
+func (c *computer) addCalendar(l mail.Leaf, isBrief bool) {
 	c.work.Count(2 * l.Steps())
 	c.decoded = l.Content(c.decoded[:0])
+	text := mail.CalendarText(c.decoded)
+	if isBrief && !c.reader.isNew(text) {
+		return
+	}
 	l.Carried, l.Alternative = max(l.Carried, mail.LaterPart), 0
-	c.texts.Add(l, mail.CalendarText(c.decoded))
+	c.texts.Add(l, text)
 }
 
 // needed returns what the text needs to sign.
