@@ -128,6 +128,10 @@ func TestFormatsBelowFewWords(t *testing.T) {
 			}
 			return s + "</Invoice>"
 		},
+		"table": func(copy int) string {
+			return "text/csv\n\nFirst name;Last name;Customer number;Order date;Total amount;Currency;Payment status;Shipping method;Tracking number;Billing address;Postal code;Country\n" +
+				fmt.Sprintf("Anna%d;Miller;%d;2026-11-0%d;30,%d0;EUR;open\n", copy, 3000+copy, copy+1, copy)
+		},
 		"record": func(copy int) string {
 			return fmt.Sprintf("application/json\n\n{\"report-id\":\"%d\",\"organization-name\":\"Example\",\"date-range\":{\"start-datetime\":\"2026-11-%02d\",\"end-datetime\":\"2026-11-%02d\"},"+
 				"\"policies\":[{\"policy-type\":\"sts\",\"policy-string\":\"version: STSv1 mode: enforce\",\"total-successful-session-count\":%d}]}", copy, copy, copy, copy)
