@@ -37,9 +37,9 @@ func TestMIMEHeader(t *testing.T) {
 		{"", "quoted-printable\r\n", "inline", mimeHeader{MediaType: "text/plain", encoding: "quoted-printable", Disposition: "inline"}},
 	} {
 		got := messageMIME([]Field{{"content-type", tt.contentType}, {"Subject", "x"},
-			{"CONTENT-TRANSFER-ENCODING", tt.encoding}, {"Content-Disposition", tt.disposition}, {"Content-Type", "text/late"}})
+			{"CONTENT-TRANSFER-ENCODING", tt.encoding}, {"Content-Disposition", tt.disposition}, {"Content-Type", "image/late"}})
 		if tt.contentType == "" {
-			tt.want.MediaType = "text/late"
+			tt.want.MediaType = "image/late"
 		}
 		if !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%q %q %q:\ngot  %+v\nwant %+v", tt.contentType, tt.encoding, tt.disposition, got, tt.want)

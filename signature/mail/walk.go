@@ -172,6 +172,12 @@ func (w *walker) entity(h mimeHeader, pos int, around surroundings) delimiter {
 
 func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 	raw := w.body[pos:max(pos, d.start)]
+	if other := h.otherType; other != "" {
+		h.otherType = ""
+		w.entities++
+		w.leaf(h, pos, d, around)
+		h.MediaType, around.Carried = other, max(around.Carried, LaterPart)
+	}
 	if h.Disposition != "" && h.Disposition != "inline" && h.Disposition != "attachment" { // some programs show it as a file
 		around.Carried = max(around.Carried, LaterPart)
 	}
@@ -380,8 +386,8 @@ func (w *walker) match(line []byte) (level int, isClosing bool) {
 		return level, false
 	}
 	if line, ok := bytes.CutSuffix(line, []byte("--")); ok {
-		if level, ok := w.open[string(line)]; ok {
-			return level, true
+		if level, ok := w.open[string(line)]; ok { // another reading of the boundary may go on
+			return level, len(w.stack[level].boundaries) == 1
 		}
 	}
 	return -1, false
