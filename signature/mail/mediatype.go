@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spambloom/spambloom/signature/mimefield"
+	"github.com/spambloom/spambloom/signature/work"
 )
 
 // maxField bounds the value of a MIME field, in bytes. A longer one counts as absent. Postfix passes
@@ -148,13 +149,17 @@ func messageMIME(fields []Field) mimeHeader {
 	return f.parse()
 }
 
+// stepsOfType are for a byte of a Content-Type, whose parameters may be pieces of a boundary (RFC 2231).
+const stepsOfType = 20
+
 // partMIME reads a header at the beginning of data, and returns where the body begins.
-func partMIME(data []byte, stop func(line []byte) bool) (mimeHeader, int) {
+func partMIME(data []byte, steps *work.Steps, stop func(line []byte) bool) (mimeHeader, int) {
 	s := fieldScanner{data: data, stop: stop}
 	var f mimeFields
 	for {
 		name, value, ok := s.next()
 		if !ok {
+			steps.Count(work.PerPart + s.pos + stepsOfType*(len(f.contentType)+len(f.otherType)))
 			return f.parse(), s.pos
 		}
 		if f.slot(string(name)) != nil { // others are not copied

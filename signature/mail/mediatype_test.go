@@ -3,7 +3,10 @@ package mail
 import (
 	"encoding/base64"
 	"reflect"
+	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature/work"
 )
 
 // A milter's names keep the blank before the colon, those of Parse do not.
@@ -69,5 +72,16 @@ func TestTwoEncodings(t *testing.T) {
 		if got[0] != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
+	}
+}
+
+// The pieces of a boundary, each of which is a parameter, are counted as what they cost.
+func TestPiecesOfBoundaryAreCounted(t *testing.T) {
+	value := "multipart/mixed" + strings.Repeat("; boundary*0=a", 4000)
+	raw := "Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: " + value + "\n\n--b--\n"
+	var steps work.Steps
+	Walk(Parse([]byte(raw)), &steps, func(Leaf) {})
+	if steps.Total() < stepsOfType*len(value) {
+		t.Errorf("%d steps for %d bytes", steps.Total(), len(value))
 	}
 }

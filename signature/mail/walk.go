@@ -248,7 +248,7 @@ func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int)
 	} else {
 		decoded, around.Carried = skipPostmark(decoded), AttachedPart
 	}
-	h, length := partMIME(decoded, nil)
+	h, length := partMIME(decoded, w.work, nil)
 	inner := walker{visit: w.visit, work: w.work, isDeep: true, wrapped: w.wrapped + levels, base: base,
 		entities: w.entities, alternatives: w.alternatives}
 	inner.message(h, decoded[length:], around)
@@ -275,11 +275,10 @@ func (w *walker) offset(pos int) int {
 // header reads the header of a part that begins at pos, and returns where its content
 // begins.
 func (w *walker) header(pos int) (mimeHeader, int) {
-	h, length := partMIME(w.body[pos:], func(line []byte) bool {
+	h, length := partMIME(w.body[pos:], w.work, func(line []byte) bool {
 		level, _ := w.match(line)
 		return level >= 0
 	})
-	w.work.Count(work.PerPart + length)
 	return h, pos + length
 }
 
