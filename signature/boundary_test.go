@@ -3,6 +3,7 @@ package signature_test
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,6 +90,44 @@ func TestCommentsInFields(t *testing.T) {
 		if kinds := matchesOf(sign(1), sign(2)); kinds == nil {
 			t.Errorf("%s: the report does not list another copy: %+v", name, sign(1))
 		}
+	}
+}
+
+// mutt reads the last Content-Type of a header, and others the first one. What either shows signs, and is not the
+// spam's own; a file is still one.
+func TestTwoContentTypes(t *testing.T) {
+	file := strings.Repeat("the same file in all ", 60)
+	for name, spam := range map[string]func(own, carried string) string{
+		"the last one has the parts": func(own, carried string) string {
+			return "Content-Type: text/plain\nContent-Type: multipart/mixed; boundary=b\n\n" + own + "\n--b\n" + carried + "\n--b--\n"
+		},
+		"the first one has the parts": func(own, carried string) string {
+			return "Content-Type: multipart/mixed; boundary=b\nContent-Type: text/plain\n\n" + own + "\n--b\n" + carried + "\n--b--\n"
+		},
+		"both have parts": func(own, carried string) string {
+			return "Content-Type: multipart/mixed; boundary=a\nContent-Type: multipart/mixed; boundary=b\n\n--a\n\n" + own + "\n--a--\n--b\n" + carried + "\n--b--\n"
+		},
+		"the last one is text": func(own, carried string) string {
+			return "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + own + "\n--b\nContent-Type: application/octet-stream\n" + carried + "\n--b--\n"
+		},
+	} {
+		sign := func(copy uint64) signature.Set {
+			return signature.Compute(signature.Parse([]byte("From: a@b.example\n" + spam(decoy(copy), "Content-Type: text/html\nContent-Transfer-Encoding: base64\n\n"+encoded(loanOffer)))))
+		}
+		if kinds := matchesOf(sign(1), sign(2)); !slices.Contains(kinds, "sketch") {
+			t.Errorf("%s: another copy is found by %v", name, kinds)
+		}
+		framing := signature.Compute(signature.Parse([]byte("From: a@b.example\n" + spam(loanOffer, strings.TrimPrefix(letterText, "\n")))))
+		if kinds := matchesOf(framing, signature.Compute(signature.Parse([]byte("From: a@b.example\n"+letterText)))); kinds != nil {
+			t.Errorf("%s: the newsletter is listed by %v", name, kinds)
+		}
+	}
+	withFile := func(types string) signature.Set {
+		return signature.Compute(signature.Parse([]byte("From: a@b.example\n" + multi("mixed", "\nhello", types+"\n\n"+file))))
+	}
+	one, two := withFile("Content-Type: application/pdf"), withFile("Content-Type: application/pdf\nContent-Type: text/plain")
+	if kinds := matchesOf(one, two); !slices.Contains(kinds, "attachment") {
+		t.Errorf("a file that is text, too, is found by %v", kinds)
 	}
 }
 

@@ -7,10 +7,16 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/signature"
+	"github.com/spambloom/spambloom/signature/digest"
 )
 
 // invitation returns a message with a calendar object of that description, folded as programs do it.
 func invitation(page bool, description string) signature.Set {
+	return invitationBeside(page, "hello", description)
+}
+
+// invitationBeside is invitation beside another text.
+func invitationBeside(page bool, beside, description string) signature.Set {
 	var folded strings.Builder
 	for i, r := range "DESCRIPTION;LANGUAGE=\"en:us\":" + description {
 		if i > 0 && i%70 == 0 {
@@ -18,13 +24,25 @@ func invitation(page bool, description string) signature.Set {
 		}
 		folded.WriteRune(r)
 	}
-	text := "Content-Type: text/plain\n\nhello\n"
+	text := "Content-Type: text/plain\n\n" + beside + "\n"
 	if page {
-		text = "Content-Type: text/html\n\n<p>hello</p>\n"
+		text = "Content-Type: text/html\n\n<p>" + beside + "</p>\n"
 	}
 	return signature.Compute(signature.Parse([]byte("From: a@b.example\nContent-Type: multipart/alternative; boundary=b\n\n--b\n" + text +
 		"--b\nContent-Type: text/calendar; method=REQUEST\n\nBEGIN:VCALENDAR\r\nMETHOD:REQUEST\r\nBEGIN:VEVENT\r\nUID:" +
 		fmt.Sprint(len(description)) + "\r\n" + folded.String() + "\r\nSUMMARY:Hello\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n--b--\n")))
+}
+
+// decoy returns some words that are others in each copy.
+func decoy(copy uint64) string {
+	var b strings.Builder
+	for i := range uint64(40) {
+		for h := digest.Mix(copy*1000 + i); h > 1<<40; h /= 26 {
+			b.WriteByte(byte('a' + h%26))
+		}
+		b.WriteByte(' ')
+	}
+	return b.String()
 }
 
 // Mail programs show what an invitation says, so spam in one is found again. Its report does not list
@@ -37,6 +55,15 @@ func TestSpamInInvitation(t *testing.T) {
 		}
 		if kinds := matchesOf(spam, signature.Compute(signature.Parse([]byte("From: a@b.example\n\n"+loanOffer)))); kinds != nil {
 			t.Errorf("page %v: a letter is listed by %v", page, kinds)
+		}
+		for _, before := range []string{"", decoy(3) + " ", decoy(3) + "\\nX-ALT-DESC:<p>"} {
+			if kinds := matchesOf(invitationBeside(page, decoy(1), before+loanOffer), invitationBeside(page, decoy(2), loanOffer)); kinds == nil {
+				t.Errorf("page %v: another copy beside other words is not found", page)
+			}
+		}
+		repeated := invitationBeside(page, loanOffer, loanOffer+"\\n____\\nJoin on your computer or mobile app. Click here to join.\r\nX-ALT-DESC;FMTTYPE=text/html:<html><p class=x>"+loanOffer+"</p></html>")
+		if alone := signature.Compute(signature.Parse([]byte("From: a@b.example\n\n" + loanOffer))); alone.Counting[0] != repeated.Counting[0] {
+			t.Errorf("page %v: an invitation that repeats its text has another one", page)
 		}
 		abroad := func(topic string) signature.Set {
 			return invitation(page, topic+"\\n____________\\nMicrosoft Teams-möte\\nAnslut på din dator\\, mobilapp eller rumsenhet\\nKlicka här för att ansluta till mötet\\n"+
@@ -100,6 +127,10 @@ func TestFormatsBelowFewWords(t *testing.T) {
 				s += tag(name, copy*len(name))
 			}
 			return s + "</Invoice>"
+		},
+		"table": func(copy int) string {
+			return "text/csv\n\nFirst name;Last name;Customer number;Order date;Total amount;Currency;Payment status;Shipping method;Tracking number;Billing address;Postal code;Country\n" +
+				fmt.Sprintf("Anna%d;Miller;%d;2026-11-0%d;30,%d0;EUR;open\n", copy, 3000+copy, copy+1, copy)
 		},
 		"record": func(copy int) string {
 			return fmt.Sprintf("application/json\n\n{\"report-id\":\"%d\",\"organization-name\":\"Example\",\"date-range\":{\"start-datetime\":\"2026-11-%02d\",\"end-datetime\":\"2026-11-%02d\"},"+

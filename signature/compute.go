@@ -213,9 +213,10 @@ func (c *computer) read(m mail.Message) findings {
 			c.addTexts(c.unshown)
 		}
 	}
-	if len(c.calendars) > 0 && !words.IsEnough(c.reader.visibleText(), words.Brief) {
+	if len(c.calendars) > 0 {
+		isBrief := words.IsEnough(c.reader.visibleText(), words.Brief)
 		for _, l := range c.calendars {
-			c.addCalendar(l)
+			c.addCalendar(l, isBrief)
 		}
 	}
 	return c.reader.read(c.needed(m), func(text []byte) bool { return c.guardOf(m, text) != guard.None })
@@ -227,20 +228,39 @@ func (c *computer) addTexts(parts []mail.Leaf) {
 		c.work.Count(l.Steps())
 		c.decoded = l.Content(c.decoded[:0])
 		l.Carried = max(l.Carried, mail.LaterPart)
+		content := c.decoded
 		if isMarkup(l.MediaType) {
 			l.MediaType = "text/html"
+		} else if line, next := mail.CutLine(content, 0); namesColumns(line) {
+			content = content[next:]
 		}
-		c.texts.Add(l, c.decoded)
+		c.texts.Add(l, content)
 	}
 }
 
-// addCalendar adds the text of a calendar object. It is carried, as few words of an invitation are its
-// sender's, and shown whatever stands beside it.
-func (c *computer) addCalendar(l mail.Leaf) {
+// namesColumns reports whether a line is the first one of a table, which is the same in all tables of a program:
+// four cells or more, of at most four words each.
+func namesColumns(line []byte) bool {
+	for _, separator := range []string{";", ",", "\t", "|"} {
+		cells := bytes.Split(line[:min(len(line), maxColumns)], []byte(separator))
+		if len(cells) >= 4 && !slices.ContainsFunc(cells, func(cell []byte) bool { return len(bytes.Fields(cell)) > 4 }) {
+			return true
+		}
+	}
+	return false
+}
+
+// addCalendar adds the text of a calendar object, beside a brief text only if that does not have it. It is
+// carried, as few words of an invitation are its sender's, and shown whatever stands beside it.
+func (c *computer) addCalendar(l mail.Leaf, isBrief bool) {
 	c.work.Count(2 * l.Steps())
 	c.decoded = l.Content(c.decoded[:0])
+	text := mail.CalendarText(c.decoded)
+	if isBrief && !c.reader.isNew(text) {
+		return
+	}
 	l.Carried, l.Alternative = max(l.Carried, mail.LaterPart), 0
-	c.texts.Add(l, mail.CalendarText(c.decoded))
+	c.texts.Add(l, text)
 }
 
 // needed returns what the text needs to sign.
@@ -254,6 +274,8 @@ func (c *computer) needed(m mail.Message) words.Amount {
 const (
 	// maxUnshown bounds the parts that are read only where there is no other text.
 	maxUnshown = 4
+	// maxColumns bounds the line of a table, in bytes, that names its columns.
+	maxColumns = 4 << 10
 	// maxGreeting is the length, in bytes, of normalised text that says nothing beside a
 	// part that is text itself.
 	maxGreeting = 12

@@ -76,13 +76,23 @@ func noise(width, height int) *stdimage.Paletted {
 	return m
 }
 
+// hostileGIF: width, height, 0 for a plain image, number of frames that leave parts of the others.
 func hostileGIF(numbers []int) []byte {
 	m := noise(number(numbers, 0, 100, 1500), number(numbers, 1, 100, 1500))
 	if number(numbers, 2, 0, 1) == 0 {
 		clear(m.Pix)
 	}
 	var b bytes.Buffer
-	if err := gif.Encode(&b, m, nil); err != nil {
+	frames := gif.GIF{Image: []*stdimage.Paletted{m}, Delay: []int{0}}
+	for i := range number(numbers, 3, 0, 10_000) {
+		part := *m
+		part.Rect.Max.X -= 1 + i%2
+		if i >= 20 {
+			part = *noise(1, 1)
+		}
+		frames.Image, frames.Delay = append(frames.Image, &part), append(frames.Delay, i)
+	}
+	if err := gif.EncodeAll(&b, &frames); err != nil {
 		panic(err)
 	}
 	return append(b.Bytes(), make([]byte, minPicture)...)

@@ -274,6 +274,34 @@ func (r *reader) quotedSketch() (s sketch.Sketch, ok bool) {
 	return s.WithMark(quotedMark), true
 }
 
+const (
+	// maxNew bounds what is compared, in bytes.
+	maxNew = 64 << 10
+	// manyNew is how many runs of three words a calendar object may have that the text beside it has not, such as
+	// how to join a meeting.
+	manyNew = 40
+)
+
+// isNew reports whether a brief text is mostly or by many words another one than the visible text.
+func (r *reader) isNew(text []byte) bool {
+	r.every.Restart()
+	r.every.Add(text[:min(len(text), maxNew)], nil, nil)
+	if !words.IsEnough(r.every.Text, words.Brief) {
+		return false
+	}
+	shown := make(map[uint64]bool)
+	for _, k := range r.sketcher.Sketch(&r.shown, r.sketcher.WordsBy(&r.shown, span.ByProgram), false).Keys {
+		shown[k.Hash] = true
+	}
+	unknown, keys := 0, r.sketcher.Sketch(&r.every, r.sketcher.WordsBy(&r.every, span.ByProgram), false).Keys
+	for _, k := range keys {
+		if !shown[k.Hash] {
+			unknown++
+		}
+	}
+	return unknown > manyNew || 2*unknown > len(keys)
+}
+
 // fewWords returns the hashes of the longer words of the author in the visible text, of
 // labels and of the subject, each of the three another word.
 func (r *reader) fewWords(labels []byte, subject string) []uint64 {

@@ -23,7 +23,11 @@ func CalendarText(content []byte) []byte {
 	for pos := 0; pos < len(content); {
 		line, next := CutLine(content, pos)
 		end := bytes.IndexAny(line, ":;")
-		isProse := end > 0 && calendarProse[string(ascii.AppendLower(nil, line[:min(end, 16)]))]
+		name := ""
+		if end > 0 {
+			name = string(ascii.AppendLower(nil, line[:min(end, 16)]))
+		}
+		isProse, start := calendarProse[name], len(out)
 		if isProse {
 			out = appendProperty(out, line[valueOf(line):])
 		}
@@ -31,6 +35,9 @@ func CalendarText(content []byte) []byte {
 			if line, next = CutLine(content, pos); isProse {
 				out = appendProperty(out, line[1:])
 			}
+		}
+		if name == "x-alt-desc" {
+			out = appendUntagged(out[:start], out[start:])
 		}
 		if isProse {
 			out = append(out, '\n')
@@ -67,4 +74,20 @@ func appendProperty(dst, value []byte) []byte {
 		dst = append(dst, c)
 	}
 	return dst
+}
+
+// appendUntagged appends a page without tags, in place; a blank stands for each.
+func appendUntagged(dst, page []byte) []byte {
+	for {
+		open := bytes.IndexByte(page, '<')
+		if open < 0 {
+			return append(dst, page...)
+		}
+		end := bytes.IndexByte(page[open:], '>')
+		if end < 0 {
+			return append(dst, page...)
+		}
+		dst = append(append(dst, page[:open]...), ' ')
+		page = page[open+end+1:]
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spambloom/spambloom/signature/mimefield"
+	"github.com/spambloom/spambloom/signature/work"
 )
 
 // maxField bounds the value of a MIME field, in bytes. A longer one counts as absent. Postfix passes
@@ -20,6 +21,7 @@ type mimeHeader struct {
 	encoding    string   // Content-Transfer-Encoding, lower case
 	other       string   // another reading of it; "": programs agree
 	isDoubtful  bool     // programs differ in whether it is a multipart
+	otherType   string   // a type of text by which some programs show it; "": none
 	Disposition string   // lower case
 	HasID       bool     // a Content-ID, by which HTML shows the part
 	id          string   // the Content-ID without <>
@@ -30,6 +32,7 @@ type mimeHeader struct {
 // mimeFields are the MIME fields of a header. The first of each name counts.
 type mimeFields struct {
 	contentType, encoding, disposition, id string
+	otherType                              string // of the last field, which mutt reads
 	otherEncoding                          string // of a further field
 }
 
@@ -56,6 +59,9 @@ func (f *mimeFields) add(name, value string) {
 	slot := f.slot(name)
 	if slot == &f.encoding && *slot != "" {
 		slot = &f.otherEncoding
+	}
+	if slot == &f.contentType && *slot != "" {
+		slot, f.otherType = &f.otherType, ""
 	}
 	if slot != nil && *slot == "" {
 		if value = unfold.Replace(value); len(value) <= maxField {
@@ -105,9 +111,31 @@ func (f *mimeFields) parseType(h *mimeHeader) {
 			h.boundaries = mimefield.Boundaries(h.boundaries, f.contentType, params["boundary"])
 		}
 	}
+	f.parseOtherType(h)
 	h.Charset = strings.ToLower(strings.TrimSpace(params["charset"]))
 	h.start = contentID(params["start"])
 	h.IsJoined = strings.EqualFold(params["format"], "flowed") && strings.EqualFold(params["delsp"], "yes")
+}
+
+// parseOtherType reads a further Content-Type. Its parts count, too, and so does its text beside a file.
+func (f *mimeFields) parseOtherType(h *mimeHeader) {
+	if f.otherType == "" {
+		return
+	}
+	value := mimefield.WithoutComments(f.otherType)
+	mediaType, params := mimefield.ContentType(value)
+	isMultipart := strings.HasPrefix(mediaType, "multipart/")
+	if isMultipart {
+		h.boundaries = mimefield.Boundaries(h.boundaries, value, params["boundary"])
+	}
+	switch {
+	case strings.HasPrefix(h.MediaType, "multipart/"):
+		h.isDoubtful = h.isDoubtful || strings.HasPrefix(mediaType, "text/")
+	case isMultipart:
+		h.MediaType, h.isDoubtful = mediaType, true
+	case strings.HasPrefix(mediaType, "text/") && !strings.HasPrefix(h.MediaType, "text/"):
+		h.otherType = mediaType
+	}
 }
 
 // contentID returns a Content-ID without the <>, which some programs leave out.
@@ -121,13 +149,17 @@ func messageMIME(fields []Field) mimeHeader {
 	return f.parse()
 }
 
+// stepsOfType are for a byte of a Content-Type, whose parameters may be pieces of a boundary (RFC 2231).
+const stepsOfType = 20
+
 // partMIME reads a header at the beginning of data, and returns where the body begins.
-func partMIME(data []byte, stop func(line []byte) bool) (mimeHeader, int) {
+func partMIME(data []byte, steps *work.Steps, stop func(line []byte) bool) (mimeHeader, int) {
 	s := fieldScanner{data: data, stop: stop}
 	var f mimeFields
 	for {
 		name, value, ok := s.next()
 		if !ok {
+			steps.Count(work.PerPart + s.pos + stepsOfType*(len(f.contentType)+len(f.otherType)))
 			return f.parse(), s.pos
 		}
 		if f.slot(string(name)) != nil { // others are not copied

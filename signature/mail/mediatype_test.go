@@ -3,7 +3,10 @@ package mail
 import (
 	"encoding/base64"
 	"reflect"
+	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature/work"
 )
 
 // A milter's names keep the blank before the colon, those of Parse do not.
@@ -37,9 +40,9 @@ func TestMIMEHeader(t *testing.T) {
 		{"", "quoted-printable\r\n", "inline", mimeHeader{MediaType: "text/plain", encoding: "quoted-printable", Disposition: "inline"}},
 	} {
 		got := messageMIME([]Field{{"content-type", tt.contentType}, {"Subject", "x"},
-			{"CONTENT-TRANSFER-ENCODING", tt.encoding}, {"Content-Disposition", tt.disposition}, {"Content-Type", "text/late"}})
+			{"CONTENT-TRANSFER-ENCODING", tt.encoding}, {"Content-Disposition", tt.disposition}, {"Content-Type", "image/late"}})
 		if tt.contentType == "" {
-			tt.want.MediaType = "text/late"
+			tt.want.MediaType = "image/late"
 		}
 		if !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%q %q %q:\ngot  %+v\nwant %+v", tt.contentType, tt.encoding, tt.disposition, got, tt.want)
@@ -69,5 +72,16 @@ func TestTwoEncodings(t *testing.T) {
 		if got[0] != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
+	}
+}
+
+// The pieces of a boundary, each of which is a parameter, are counted as what they cost.
+func TestPiecesOfBoundaryAreCounted(t *testing.T) {
+	value := "multipart/mixed" + strings.Repeat("; boundary*0=a", 4000)
+	raw := "Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: " + value + "\n\n--b--\n"
+	var steps work.Steps
+	Walk(Parse([]byte(raw)), &steps, func(Leaf) {})
+	if steps.Total() < stepsOfType*len(value) {
+		t.Errorf("%d steps for %d bytes", steps.Total(), len(value))
 	}
 }

@@ -172,6 +172,12 @@ func (w *walker) entity(h mimeHeader, pos int, around surroundings) delimiter {
 
 func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 	raw := w.body[pos:max(pos, d.start)]
+	if other := h.otherType; other != "" {
+		h.otherType = ""
+		w.entities++
+		w.leaf(h, pos, d, around)
+		h.MediaType, around.Carried = other, max(around.Carried, LaterPart)
+	}
 	if h.Disposition != "" && h.Disposition != "inline" && h.Disposition != "attachment" { // some programs show it as a file
 		around.Carried = max(around.Carried, LaterPart)
 	}
@@ -242,7 +248,7 @@ func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int)
 	} else {
 		decoded, around.Carried = skipPostmark(decoded), AttachedPart
 	}
-	h, length := partMIME(decoded, nil)
+	h, length := partMIME(decoded, w.work, nil)
 	inner := walker{visit: w.visit, work: w.work, isDeep: true, wrapped: w.wrapped + levels, base: base,
 		entities: w.entities, alternatives: w.alternatives}
 	inner.message(h, decoded[length:], around)
@@ -269,11 +275,10 @@ func (w *walker) offset(pos int) int {
 // header reads the header of a part that begins at pos, and returns where its content
 // begins.
 func (w *walker) header(pos int) (mimeHeader, int) {
-	h, length := partMIME(w.body[pos:], func(line []byte) bool {
+	h, length := partMIME(w.body[pos:], w.work, func(line []byte) bool {
 		level, _ := w.match(line)
 		return level >= 0
 	})
-	w.work.Count(work.PerPart + length)
 	return h, pos + length
 }
 
@@ -380,8 +385,8 @@ func (w *walker) match(line []byte) (level int, isClosing bool) {
 		return level, false
 	}
 	if line, ok := bytes.CutSuffix(line, []byte("--")); ok {
-		if level, ok := w.open[string(line)]; ok {
-			return level, true
+		if level, ok := w.open[string(line)]; ok { // another reading of the boundary may go on
+			return level, len(w.stack[level].boundaries) == 1
 		}
 	}
 	return -1, false

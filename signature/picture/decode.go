@@ -6,10 +6,8 @@ import (
 	"errors"
 	"image"
 	"image/color"
-	"image/gif"
 	"image/jpeg"
-	"image/png"
-	"math"
+	"io"
 
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/vp8"
@@ -40,101 +38,79 @@ var (
 	ErrCost = errors.New("image costs too much")
 )
 
-// decode decodes an image, or the first frame of an animation, if its cost is at
-// most budget, and returns the cost; both in pixels. The header is read first, as
-// decoders take the memory that it asks for: what is too small, too large or over
-// the budget costs nothing.
+// decode decodes an image if its cost is at most budget, and returns the cost; both in
+// pixels. Of an animation, it decodes what is shown longest. The header is read first, as
+// decoders take the memory that it asks for: what is too small, too large or over the budget
+// costs nothing.
 func decode(content []byte, budget int) (image.Image, int, error) {
-	c, format, err := readHeader(content)
+	f, err := open(content)
 	if err != nil {
 		return nil, 0, err
 	}
-	if !isSized(c.Width, c.Height) {
+	if !isSized(f.width, f.height) {
 		return nil, 0, errSize
 	}
-	cost := costOf(c, format, content)
-	if cost > budget {
+	if f.cost > budget {
 		return nil, 0, ErrCost
 	}
-	m, err := decodeAs(format, content)
-	if err == nil && !isSized(m.Bounds().Dx(), m.Bounds().Dy()) { // a frame of an animation
-		err = errSize
-	}
-	return m, cost, err
+	m, err := f.decode()
+	return m, f.cost, err
 }
 
-// costOf is what the pixels of an image cost.
-func costOf(c image.Config, format string, content []byte) int {
-	cost := c.Width * c.Height
+// file is an image whose header was read.
+type file struct {
+	width, height int
+	cost          int // of decoding, in pixels
+	decode        func() (image.Image, error)
+}
+
+// open reads the header of an image, and what it needs to know the cost.
+func open(content []byte) (f file, err error) {
+	var c image.Config
+	switch {
+	case bytes.HasPrefix(content, []byte("GIF8")):
+		g := readGIF(content)
+		return file{g.screen.Dx(), g.screen.Dy(), g.cost(), func() (image.Image, error) { return g.decode(), nil }}, nil
+	case bytes.HasPrefix(content, []byte("\x89PNG")):
+		p := readPNG(content)
+		c, err = p.config()
+		f.decode = p.decode
+	case bytes.HasPrefix(content, []byte("\xFF\xD8\xFF")):
+		j := readJPEG(content)
+		c, err = jpeg.DecodeConfig(bytes.NewReader(j.content))
+		f.decode = func() (image.Image, error) { return jpeg.Decode(bytes.NewReader(j.content)) }
+		f.width, f.height, f.cost = c.Width, c.Height, j.cost(c)
+		return f, err
+	case bytes.HasPrefix(content, []byte("BM")):
+		c, err = bmp.DecodeConfig(bytes.NewReader(content))
+		f.decode = func() (image.Image, error) { return bmp.Decode(withZeros(content)) }
+	case bytes.HasPrefix(content, []byte("RIFF")):
+		d := vp8Decoder(content)
+		var h vp8.FrameHeader
+		h, err = d.DecodeFrameHeader()
+		c = image.Config{Width: h.Width, Height: h.Height}
+		f.decode = func() (image.Image, error) { return d.DecodeFrame() }
+	default:
+		return f, errFormat
+	}
+	f.width, f.height, f.cost = c.Width, c.Height, c.Width*c.Height
 	switch c.ColorModel {
 	case color.Gray16Model, color.RGBA64Model, color.NRGBA64Model:
-		return 2 * cost
+		f.cost *= 2
 	}
-	if format != "jpeg" {
-		return cost
-	}
-	if c.ColorModel == color.CMYKModel { // decoding a progressive one takes 24 bytes a pixel
-		cost += cost / 2
-	}
-	// The start of a scan never stands inside the data of another (ITU-T T.81 section
-	// B.1.1.5): counted everywhere, there are never too few.
-	scans := bytes.SplitN(content, []byte("\xFF\xDA"), maxScans+2)[1:]
-	if len(scans) > maxScans {
-		return math.MaxInt
-	}
-	components := 0
-	for _, scan := range scans {
-		if len(scan) > 2 { // behind the length
-			components += min(4, int(scan[2]))
-		}
-	}
-	return cost + cost*components/componentsOfPass
+	return f, err
 }
 
 func isSized(width, height int) bool {
 	return min(width, height) >= minSide && max(width, height) <= maxSide && width*height >= minArea
 }
 
-func readHeader(content []byte) (c image.Config, format string, err error) {
-	r := bytes.NewReader(content)
-	switch {
-	case bytes.HasPrefix(content, []byte("GIF8")):
-		c, err = gif.DecodeConfig(r)
-		return c, "gif", err
-	case bytes.HasPrefix(content, []byte("\x89PNG")):
-		c, err = png.DecodeConfig(r)
-		return c, "png", err
-	case bytes.HasPrefix(content, []byte("\xFF\xD8\xFF")):
-		c, err = jpeg.DecodeConfig(r)
-		return c, "jpeg", err
-	case bytes.HasPrefix(content, []byte("BM")):
-		c, err = bmp.DecodeConfig(r)
-		return c, "bmp", err
-	case bytes.HasPrefix(content, []byte("RIFF")):
-		h, err := vp8Decoder(content).DecodeFrameHeader()
-		return image.Config{Width: h.Width, Height: h.Height}, "webp", err
-	}
-	return c, "", errFormat
-}
+// withZeros reads content, and zeros behind it: programs show images whose end is missing.
+func withZeros(content []byte) io.Reader { return io.MultiReader(bytes.NewReader(content), zeros{}) }
 
-func decodeAs(format string, content []byte) (image.Image, error) {
-	r := bytes.NewReader(content)
-	switch format {
-	case "gif":
-		return gif.Decode(r)
-	case "png":
-		return decodePNG(content)
-	case "jpeg":
-		return jpeg.Decode(r)
-	case "bmp":
-		return bmp.Decode(r)
-	}
-	d := vp8Decoder(content)
-	if _, err := d.DecodeFrameHeader(); err != nil {
-		return nil, err
-	}
-	return d.DecodeFrame()
-}
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // vp8Decoder returns a decoder of the lossy image in a WebP file, without its
 // transparency; an empty one where there is none. A file's own header may tell

@@ -35,7 +35,7 @@ func bomb(magic string, width, height uint32) []byte {
 		b.Write([]byte{0, 0, 0, 0, byte(width), byte(width >> 8), byte(height), byte(height >> 8), 0, 2, 1, 0, 0})
 	case "JPEG":
 		b.WriteString("\xFF\xD8\xFF\xC2\x00\x0B\x08")
-		b.Write([]byte{byte(height >> 8), byte(height), byte(width >> 8), byte(width), 1, 1, 0x44, 0, 0xFF, 0xDA, 0, 8})
+		b.Write([]byte{byte(height >> 8), byte(height), byte(width >> 8), byte(width), 1, 1, 0x44, 0, 0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 63, 0})
 	case "BMP":
 		b.WriteString("BM")
 		fields := []uint32{0, 0, 54, 40, width, height, 1 | 32<<16, 0, 0, 0, 0, 0, 0}
@@ -54,9 +54,9 @@ func bomb(magic string, width, height uint32) []byte {
 func TestBombs(t *testing.T) {
 	for _, magic := range []string{"PNG", "GIF", "JPEG", "BMP", "WebP"} {
 		content := bomb(magic, 16_000, 16_000)
-		c, _, err := readHeader(content)
-		if err != nil || c.Width != 16_000 || c.Height != 16_000 {
-			t.Errorf("%s: header tells %d by %d, %v", magic, c.Width, c.Height, err)
+		f, err := open(content)
+		if err != nil || f.width != 16_000 || f.height != 16_000 {
+			t.Errorf("%s: header tells %d by %d, %v", magic, f.width, f.height, err)
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -78,7 +78,11 @@ func TestScansBounded(t *testing.T) {
 	if _, cost, err := decode(content, plenty); err != nil || cost != 400*300*19/16 {
 		t.Errorf("one scan: cost %d, error %v", cost, err)
 	}
-	content = append(content, bytes.Repeat([]byte("\xFF\xDA\x00\x08"), maxScans)...)
+	comment := append([]byte("\xFF\xD8\xFF\xFE\x00\xFF"), bytes.Repeat([]byte("\xFF\xDA\x00"), 85)[2:]...)
+	if _, cost, err := decode(append(comment, content[2:]...), plenty); err != nil || cost != 400*300*19/16 {
+		t.Errorf("a comment that looks like scans: cost %d, error %v", cost, err)
+	}
+	content = append(content[:len(content)-2], bytes.Repeat([]byte("\xFF\xDA\x00\x08\x01\x01\x00\x00\x3F\x00"), maxScans)...)
 	if _, cost, err := decode(content, plenty); err != ErrCost || cost != 0 {
 		t.Errorf("%d scans: cost %d, error %v", maxScans+1, cost, err)
 	}
@@ -148,6 +152,8 @@ func FuzzRead(f *testing.F) {
 	for _, content := range [][]byte{asPNG(f, page), asJPEG(f, page, 30), asGIF(f, page)} {
 		f.Add(content)
 	}
+	f.Add(asAnimation(f, page, r, false))
+	f.Add(asAnimation(f, page, r, true))
 	var b bytes.Buffer
 	if err := bmp.Encode(&b, page); err != nil {
 		f.Fatal(err)

@@ -18,15 +18,15 @@ import (
 
 // rechunked is a PNG whose pixels are in chunks of a size, one of which is empty.
 func rechunked(content []byte, size int) []byte {
-	start, end, packed := pixelData(content)
-	out := bytes.Clone(content[:start])
+	f := readPNG(content)
+	out := bytes.Clone(f.head)
 	for i := 0; ; i += size {
-		data := packed[min(i, len(packed)):min(i+size, len(packed))]
+		data := f.packed[min(i, len(f.packed)):min(i+size, len(f.packed))]
 		out = binary.BigEndian.AppendUint32(out, uint32(len(data)))
 		out = append(append(out, "IDAT"...), data...)
 		out = binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[len(out)-4-len(data):]))
 		if len(data) == 0 {
-			return append(out, content[end:]...)
+			return append(out, content[len(content)-12:]...)
 		}
 	}
 }
@@ -46,7 +46,7 @@ func TestPNG(t *testing.T) {
 		want, err := png.Decode(bytes.NewReader(b.Bytes()))
 		testenv.Check(t, err)
 		for _, size := range []int{1 << 20, 1000, 1} {
-			got, err := decodePNG(rechunked(b.Bytes(), size))
+			got, err := readPNG(rechunked(b.Bytes(), size)).decode()
 			if err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("%T of %v in chunks of %d: another image, error %v", m, m.Bounds(), size, err)
 			}
@@ -54,14 +54,20 @@ func TestPNG(t *testing.T) {
 	}
 }
 
-// An image with a fault is no other image than png.Decode sees, and none where that sees none.
+// An image with a fault is the one that png.Decode sees, where that sees one.
 func TestFaultyPNG(t *testing.T) {
 	whole := rechunked(asPNG(t, noisy(canvas(12, 9, color.White), rand.New(rand.NewPCG(1, 1)), 40)), 50)
 	check := func(content []byte, what string, at int) {
-		got, err := decodePNG(content)
 		want, wantErr := png.Decode(bytes.NewReader(content))
-		if (err == nil) != (wantErr == nil) || err == nil && !reflect.DeepEqual(got, want) {
-			t.Errorf("%s at %d of %d: error %v, want %v", what, at, len(whole), err, wantErr)
+		f := readPNG(content)
+		if _, err := f.config(); err != nil || wantErr != nil {
+			if wantErr == nil {
+				t.Errorf("%s at %d of %d: %v", what, at, len(whole), err)
+			}
+			return
+		}
+		if got, err := f.decode(); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s at %d of %d: %v", what, at, len(whole), err)
 		}
 	}
 	for at := range whole {
