@@ -6,6 +6,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/commonness"
 	"github.com/spambloom/spambloom/bloomdb/judging"
+	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -47,11 +48,10 @@ var (
 // and reports whether it was learned: not if it matches a report. From is the registrable domain of
 // its From, which nobody can prove any more. It is believed because it gives a spammer nothing: the
 // mail that is spared later needs a proof of its own (JudgeFrom), and the features of spam in the
-// archive become common only if it bears three domains, on three days.
-//
-// Errors are ErrNothing for too little content or no From, ErrLearning, ErrLearned if the room for
-// archives is used up, and ErrClosed. A message that was learned before is learned again without an
-// effect. A crash loses the changes of ten minutes.
+// archive become common only if it bears three domains, on three days. A time in the future, or none,
+// is that of the clock. Errors are ErrNothing for too little content or no From, ErrLearning,
+// ErrLearned if the room for archives is used up, and ErrClosed. A message that was learned before is
+// learned again without an effect. A crash loses the changes of ten minutes, or since the last Keep.
 func (db *DB) LearnArchived(set signature.Set, from string, at time.Time) (learned bool, err error) {
 	switch {
 	case db.ks.Closed.Load():
@@ -64,6 +64,9 @@ func (db *DB) LearnArchived(set signature.Set, from string, at time.Time) (learn
 	if e := db.Judge(set); e.Listed || len(e.Spared) > 0 || e.Never {
 		return false, nil
 	}
+	if now := db.Now(); at.IsZero() || at.After(now) {
+		at = now
+	}
 	m := commonness.Mail{Sender: from, At: at, Archived: true}
 	for _, ks := range db.keys {
 		if !ks.Learn(set, m) {
@@ -72,6 +75,9 @@ func (db *DB) LearnArchived(set signature.Set, from string, at time.Time) (learn
 	}
 	return true, nil
 }
+
+// Keep writes snapshots of what changed since the last ones. What was learned is in no journal.
+func (db *DB) Keep() error { return db.all((*keyspace.Keyspace).Save) }
 
 // IsNewSite reports whether nothing can be common here yet, see package commonness.
 func (db *DB) IsNewSite() bool { return db.ks.Common.IsNew() }

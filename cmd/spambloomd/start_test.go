@@ -133,19 +133,26 @@ func TestFailedStarts(t *testing.T) {
 	}
 }
 
-// A user of the machine who takes the port of the page while the daemon restarts does not keep mail
-// from being judged. The log has an error, and no link leads to that user's program.
+// A user of the machine who takes the port of the page or of spamd while the daemon restarts does not
+// keep mail from being judged. The log has an error, status names both, and no link leads to that
+// user's program. A policy for the port of spamd keeps being accepted.
 func TestTakenPort(t *testing.T) {
 	dir := testenv.Dir(t)
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	testenv.Check(t, err)
 	defer busy.Close()
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	testenv.Check(t, err)
+	defer other.Close()
+	spamd := fmt.Sprintf("inet:%d@127.0.0.1", other.Addr().(*net.TCPAddr).Port)
+	config := harness.Write(t, filepath.Join(dir, "spambloom.toml"),
+		fmt.Sprintf("spamd.listen = [%q]\n[[policy]]\nname = \"spamd\"\nlisteners = [%q]\nbulk_threshold = 30\n", spamd, spamd))
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var log, out bytes.Buffer
 	ready, ended := make(chan struct{}), make(chan int)
 	go func() {
-		ended <- run(ctx, []string{"--data", filepath.Join(dir, "state"), "--listen", "inet:0@127.0.0.1", "--http", busy.Addr().String()},
+		ended <- run(ctx, []string{"-c", config, "--data", filepath.Join(dir, "state"), "--listen", "inet:0@127.0.0.1", "--http", busy.Addr().String()},
 			&out, io.MultiWriter(&log, call{"msg=ready", func() { close(ready) }}))
 	}()
 	select {
@@ -159,10 +166,12 @@ func TestTakenPort(t *testing.T) {
 	if link, err := client.Get(t.Context(), daemon, v1.Web); err == nil || !strings.Contains(err.Error(), "another program had its address") {
 		t.Errorf("link %q: %v", link.URL, err)
 	}
-	if status, err := client.Get(t.Context(), daemon, v1.Status); err != nil || !slices.ContainsFunc(status.Overview.Needs, func(n overview.Need) bool {
-		return strings.HasPrefix(n.Text, busy.Addr().String()+" (http.listen) was in use")
-	}) {
-		t.Errorf("status: %+v, %v", status.Overview, err)
+	for _, named := range []string{busy.Addr().String() + " (http.listen)", spamd + " (spamd.listen)"} {
+		if status, err := client.Get(t.Context(), daemon, v1.Status); err != nil || !slices.ContainsFunc(status.Overview.Needs, func(n overview.Need) bool {
+			return strings.HasPrefix(n.Text, named+" was in use")
+		}) {
+			t.Errorf("status without %s: %+v, %v", named, status.Overview, err)
+		}
 	}
 	stop()
 	if code := <-ended; code != 0 || !strings.Contains(log.String(), "level=ERROR msg=\"not served") || strings.Contains(out.String(), busy.Addr().String()) {

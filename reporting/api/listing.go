@@ -20,9 +20,10 @@ type SenderRequest struct {
 	Request
 	From string    `json:"from,omitempty"` // registrable domain of From
 	At   time.Time `json:"at,omitzero"`    // to learn: of arrival; absent, or in the future: now
+	Keep bool      `json:"keep,omitempty"` // in place of a message: answer when all that was learned is on disk
 }
 
-// Read checks every member of the request but At, of which any is valid, and returns the message's
+// Read checks every member of the request but At and Keep, of which any is valid, and returns the message's
 // signatures.
 func (r SenderRequest) Read() (signature.Set, error) {
 	if len(r.From) > maxDomain || r.From != "" && !signature.IsDomain(r.From) {

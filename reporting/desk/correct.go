@@ -74,18 +74,18 @@ func newNeverList(entries []bloomdb.NeverEntry) api.NeverList {
 }
 
 // Learn records a message of an archive of wanted mail, and returns whether it was learned: not if it
-// matches a report. A time in the future, or none, is that of the clock. Errors are those of
+// matches a report. The time and the errors are those of
 // bloomdb.DB.LearnArchived, and signature.ErrNoHeader. The log has no line for a message: an archive has many.
 func (d *Desk) Learn(r Report, from string, at time.Time) (learned bool, err error) {
-	if now := d.db.Now(); at.IsZero() || at.After(now) {
-		at = now
-	}
 	err = signature.ErrNoHeader
 	if !r.Set.NoHeader {
 		learned, err = d.db.LearnArchived(r.Set, from, at)
 	}
 	return learned, d.count("learn", r, err)
 }
+
+// KeepLearned returns when all that was learned is on disk.
+func (d *Desk) KeepLearned() error { return d.db.Keep() }
 
 // Retouch hides the listings of a message on this site. Errors are those of
 // bloomdb.DB.Retouch. When the error is nil, the change is on disk.

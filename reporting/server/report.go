@@ -91,6 +91,9 @@ func (h *handler) enterReport(report desk.Report, enter func(desk.Report) (desk.
 }
 
 func (h *handler) learn(c caller, q api.SenderRequest) (api.Learned, error) {
+	if q.Keep {
+		return api.Learned{}, h.desk.KeepLearned()
+	}
 	set, err := q.Read()
 	if err != nil {
 		return api.Learned{}, badRequest(err)

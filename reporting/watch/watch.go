@@ -194,7 +194,7 @@ func (f Facts) unconnected() (needs []overview.Need) {
 		need(figures.NeedConfig, "The configuration file is not in use: "+strings.TrimSuffix(f.Reload, ".")+". The daemon runs with the previous configuration.", "spambloomd -t -c "+quoted(f.Config), "")
 	}
 	for _, address := range f.Unserved {
-		need(figures.NeedConfig, address+" was in use by another program when the daemon started, so nothing is served there. Mail is judged. Free the address, then restart the daemon.", "systemctl restart spambloom", "")
+		need(figures.NeedConfig, address+" was in use by another program when the daemon started, so nothing is served there. The milter judges mail. Free the address, then restart the daemon.", "systemctl restart spambloom", "")
 	}
 	if f.Exchange && !f.Connected && !f.Connecting {
 		need(figures.NeedRedis, f.noRedis()+colon(strings.TrimPrefix(f.LastError, f.Cause+": "))+". Mail is judged by what is known here; own changes wait on disk.", "spambloom sites", "/sites")

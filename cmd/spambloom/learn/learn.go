@@ -4,6 +4,7 @@
 package learn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,6 +118,9 @@ func learn(ctx context.Context, c *verb.CLI, names []string, f flags) error {
 		}
 		return c.Print(fmt.Sprintf("%s: %s\n", r.Name, r.Answer))
 	})
+	if sum.Outcomes[learned] > 0 {
+		err = cmp.Or(err, keep(ctx, daemon))
+	}
 	if run.Next != "" {
 		return batch.Interrupted(c, run)
 	}
@@ -150,6 +154,15 @@ func send(ctx context.Context, daemon *client.Client, m signature.Message, repor
 		return reported, nil
 	}
 	return learned, nil
+}
+
+// keep waits until what was learned survives a kill of the daemon.
+func keep(ctx context.Context, daemon *client.Client) error {
+	_, err := client.Post(ctx, daemon, v1.Learn, api.SenderRequest{Keep: true})
+	if err != nil {
+		err = fmt.Errorf("what was learned may not be on disk yet: %w", err)
+	}
+	return err
 }
 
 // explained gives the refusal of a daemon that does not learn its exit code and hint.

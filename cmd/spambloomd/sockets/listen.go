@@ -28,7 +28,8 @@ type Sockets struct {
 	Remote  net.Listener // nil: none
 	HTTP    net.Listener // nil: none
 
-	Unserved []string // addresses of HTTP and for other machines that were in use
+	Unserved []string // addresses that were in use, of all but the milter and the control socket
+	unserved []string // those of spamd, as configured
 }
 
 // Listener accepts connections of MTAs and of spamd's clients. Its name, used in policies and rules, is the
@@ -40,7 +41,8 @@ type Listener struct {
 
 // Listen binds the addresses of the settings. Sockets passed by systemd
 // (FileDescriptorName= spamd, control, remote, http, or any other name for the milter) replace
-// those of the settings. A port of HTTP or for other machines that is in use is left out (Sockets.Unserved).
+// those of the settings. An address of spamd, of HTTP or for other machines that is in use is left out
+// (Sockets.Unserved).
 func Listen(s *settings.Settings, log *slog.Logger) (_ *Sockets, err error) {
 	l := new(Sockets)
 	defer func() {
@@ -62,7 +64,7 @@ func Listen(s *settings.Settings, log *slog.Logger) (_ *Sockets, err error) {
 		}
 	}
 	if len(l.Spamd) == 0 {
-		if l.Spamd, err = bindAll(s, log, "spamd.listen", s.Spamd.Listen); err != nil {
+		if err = l.bindSpamd(s, log); err != nil {
 			return nil, err
 		}
 	}
@@ -81,16 +83,37 @@ func Listen(s *settings.Settings, log *slog.Logger) (_ *Sockets, err error) {
 		switch {
 		case err == nil:
 			*one.listener = ln
-		case one.key != "control.listen" && errors.Is(err, syscall.EADDRINUSE):
-			// While the daemon restarts, any user of the machine can take such a port. That must not
-			// keep mail from being judged.
-			log.Error("not served, until a restart finds the address free; mail is judged without it", "key", one.key, "error", err)
-			l.Unserved = append(l.Unserved, fmt.Sprintf("%s (%s)", one.address, one.key))
-		default:
+		case one.key == "control.listen" || !l.leaveOut(log, one.key, one.address, err):
 			return nil, err
 		}
 	}
 	return l, nil
+}
+
+// bindSpamd listens for clients of spamd.
+func (l *Sockets) bindSpamd(s *settings.Settings, log *slog.Logger) error {
+	for _, spec := range s.Spamd.Listen {
+		ln, err := bind(s, log, "spamd.listen", spec)
+		if err == nil {
+			l.Spamd = append(l.Spamd, Listener{spec, ln})
+		} else if !l.leaveOut(log, "spamd.listen", spec, err) {
+			return err
+		} else {
+			l.unserved = append(l.unserved, spec)
+		}
+	}
+	return nil
+}
+
+// leaveOut reports whether the daemon starts without an address: if it is in use. While the daemon
+// restarts, any user of the machine can take a port, and that must not keep mail from being judged.
+func (l *Sockets) leaveOut(log *slog.Logger, key, address string, err error) bool {
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return false
+	}
+	log.Error("not served, until a restart finds the address free; the milter judges mail without it", "key", key, "error", err)
+	l.Unserved = append(l.Unserved, fmt.Sprintf("%s (%s)", address, key))
+	return true
 }
 
 // access returns the mode and the group of the unix sockets of a key, and the key of the group.
@@ -140,12 +163,13 @@ func bind(s *settings.Settings, log *slog.Logger, key, spec string) (net.Listene
 	return ln, nil
 }
 
-// Names returns the names of the listeners for mail, for policies and rules.
+// Names returns the names of the listeners for mail, for policies and rules. Those that were in use
+// are among them, so that a rule for one is not refused.
 func (l *Sockets) Names() (names []string) {
 	for _, ln := range slices.Concat(l.Milter, l.Spamd) {
 		names = append(names, ln.Name)
 	}
-	return names
+	return append(names, l.unserved...)
 }
 
 // adoptAll takes over the sockets passed by systemd, and closes the original descriptors.

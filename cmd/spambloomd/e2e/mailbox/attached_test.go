@@ -2,6 +2,7 @@ package mailbox
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -76,30 +77,73 @@ func feedbackOn(mail string) string {
 
 // The address for feedback reports of contrib/postfix.md accepts the message in the
 // complaint, but only from permitted networks: not from a program of this machine either, such as a
-// user's forwarding, to which no restriction of smtpd applies, nor from a user who logs in.
+// user's forwarding, to which no restriction of smtpd applies, nor from a user who logs in. So it is,
+// too, where a content filter hands mail back by SMTP, with or without the client's address.
 func TestFeedbackAddress(t *testing.T) {
 	t.Parallel()
 	h := startReportHost(t)
-	spam := harness.Text()
+	provider, other := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 9)}, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}
 	h.installFeedback()
-	h.openFeedback("192.0.2.0/24")
-	if err := h.forward("", "complaints@example.test", feedbackOn(harness.Message(spam))); err == nil {
-		t.Error("a feedback report from a foreign network is accepted")
+	h.openFeedback("127.0.0.9/32")
+	filter := h.installFilter()
+	h.submission = h.installSubmission()
+	for i, setting := range []string{"", filter + "yes", filter + "no"} {
+		testenv.Eventually(t, "no mail waits", func() bool { return h.Queued() == 0 })
+		h.configure(setting)
+		spam := harness.Text()
+		report := feedbackOn(harness.Message(spam))
+		h.client.LocalAddr = other
+		if err := h.forward("", "complaints@example.test", report); err == nil {
+			t.Error("a feedback report from a foreign network is accepted")
+		}
+		h.fromThisMachine("complaints@example.test", report)
+		testenv.Check(t, h.forward(anna, "complaints@example.test", report))
+		want := 2 * (i + 1)
+		h.client.LocalAddr = provider
+		if setting == filter+"no" { // the provider's mail cannot be told from other mail
+			testenv.Check(t, h.forward("", "complaints@example.test", report))
+			want++
+		}
+		testenv.Eventually(t, "mail of this machine and of a user is refused", func() bool {
+			return strings.Count(h.Log(), "dsn=5.7.1, status=bounced (feedback reports are accepted only from the networks of their providers") == want
+		})
+		if got := h.h.news(); len(got) > 0 {
+			t.Fatalf("%q: the daemon received %q", setting, got)
+		}
+		if setting == filter+"no" {
+			continue
+		}
+		testenv.Check(t, h.forward("", "complaints@example.test", report))
+		h.awaitReport("report feedback")
+		if got := h.s.Check(t, spam).Verdict; got != "spam" {
+			t.Errorf("%q: the message complained about: %s", setting, got)
+		}
 	}
-	h.fromThisMachine("complaints@example.test", feedbackOn(harness.Message(spam)))
-	h.openFeedback("127.0.0.0/8")
-	testenv.Check(t, h.forward(anna, "complaints@example.test", feedbackOn(harness.Message(spam))))
-	testenv.Eventually(t, "mail of this machine and of a user is refused", func() bool {
-		return strings.Count(h.Log(), "dsn=5.7.1, status=bounced (feedback reports are accepted only from the networks of their providers") == 2
-	})
-	if got := h.h.news(); len(got) > 0 {
-		t.Errorf("the daemon received %q", got)
-	}
-	testenv.Check(t, h.forward("", "complaints@example.test", feedbackOn(harness.Message(spam))))
-	h.awaitReport("report feedback")
-	if got := h.s.Check(t, spam).Verdict; got != "spam" {
-		t.Errorf("the message complained about: %s", got)
-	}
+}
+
+// installFilter prepares a content filter, which hands each mail back by SMTP. It returns the setting
+// that enables it, without the word of whether it passes the client's address on.
+func (h *reportHost) installFilter() string {
+	h.T.Helper()
+	back := testenv.Port(h.T)
+	appendTo(h.T, filepath.Join(h.Dir, "etc/master.cf"), fmt.Sprintf("filter unix - - n - - smtp\n127.0.0.1:%d inet n - n - - smtpd\n"+
+		" -o content_filter=\n -o smtpd_milters=\n -o smtpd_recipient_restrictions=\n -o smtpd_authorized_xforward_hosts=127.0.0.0/8\n", back))
+	return fmt.Sprintf("content_filter = filter:[127.0.0.1]:%d\nsmtp_send_xforward_command = ", back)
+}
+
+// installSubmission prepares a port for users who log in, and may write to every address.
+func (h *reportHost) installSubmission() (address string) {
+	h.T.Helper()
+	address = fmt.Sprintf("127.0.0.1:%d", testenv.Port(h.T))
+	appendTo(h.T, filepath.Join(h.Dir, "etc/master.cf"), address+" inet n - n - - smtpd\n -o smtpd_recipient_restrictions=permit_sasl_authenticated,reject\n")
+	return address
+}
+
+// configure adds settings to those of Postfix, and restarts it.
+func (h *reportHost) configure(settings string) {
+	h.T.Helper()
+	appendTo(h.T, filepath.Join(h.Dir, "etc/main.cf"), settings+"\n")
+	h.Restart()
 }
 
 // installFeedback creates the address for feedback reports of the guide.
@@ -131,7 +175,7 @@ func (h *reportHost) installFeedback() {
 func (h *reportHost) openFeedback(network string) {
 	h.T.Helper()
 	block := strings.Replace(harness.PageBlock(h.T, "postfix.md", "192.0.2.0/24"), "192.0.2.0/24", network, 1)
-	harness.Write(h.T, filepath.Join(h.Dir, "etc/feedback_senders"), block)
+	testenv.Check(h.T, os.Chmod(harness.Write(h.T, filepath.Join(h.Dir, "etc/feedback_senders"), block), 0o644))
 	h.Restart()
 }
 

@@ -3,6 +3,7 @@ package mailbox
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/smtp"
 	"net/textproto"
 	"os"
@@ -22,6 +23,9 @@ type reportHost struct {
 	*harness.Postfix
 	s *harness.Site
 	h *reportLog
+
+	client     net.Dialer // of those who send mail by SMTP
+	submission string     // where users log in; "": where all mail arrives
 }
 
 func startReportHost(t *testing.T) *reportHost {
@@ -52,7 +56,7 @@ func startReportHost(t *testing.T) *reportHost {
 		}
 	}
 	p.Start("one", "inet:"+s.Milter, "n")
-	return &reportHost{p, s, &reportLog{s: s}}
+	return &reportHost{Postfix: p, s: s, h: &reportLog{s: s}}
 }
 
 // forward sends a mail of a user to an address; login is empty for a client that does not
@@ -60,9 +64,15 @@ func startReportHost(t *testing.T) *reportHost {
 func (h *reportHost) forward(login, to, mail string) error {
 	h.T.Helper()
 	var c *smtp.Client
+	address := h.Addr
+	if login != "" && h.submission != "" {
+		address = h.submission
+	}
 	testenv.Eventually(h.T, "Postfix answers", func() bool {
-		var err error
-		c, err = smtp.Dial(h.Addr)
+		conn, err := h.client.Dial("tcp", address)
+		if err == nil {
+			c, err = smtp.NewClient(conn, "127.0.0.1")
+		}
 		return err == nil
 	})
 	defer c.Close()
