@@ -309,7 +309,7 @@ func SiteNeeds(sites []api.Site, started, now time.Time) (needs []overview.Need)
 			}
 			text += ". Its newest reports are missing here."
 		case api.StateStale:
-			text = fmt.Sprintf("%s runs on an older state folder; its records are refused.", s.Site)
+			text = fmt.Sprintf("%s runs on an older state folder; its records are refused. If that lasts for minutes, read its data anew: spambloom drop %[1]s && spambloom mute --undo %[1]s.", s.Site)
 		case api.StateClock:
 			text = fmt.Sprintf("The clock of %s is off by %.1f h; its records wait.", s.Site, s.SkewSeconds/3600)
 		case api.StateCapped:

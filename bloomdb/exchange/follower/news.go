@@ -119,7 +119,7 @@ func (o *origin) takeHeartbeat(h wire.Heartbeat, record []byte, skew time.Durati
 	if live && fresh || skew > maxSkew || o.isAhead() {
 		o.skew = skew
 	}
-	o.place(streams.At(h.Epoch, h.Seq), record, fresh)
+	o.place(streams.At(h.Epoch, h.Seq), record, fresh, live)
 	o.votesAnnounced, o.snapshot = h.Votes, streams.Position{}
 	if h.Snapshot > 0 {
 		o.snapshot = streams.At(h.Epoch, h.Snapshot)

@@ -58,7 +58,8 @@ type origin struct {
 	votesAnnounced, votesLooked, votes uint64
 	votesRead                          time.Time // when they were last read
 
-	// proof is the verified heartbeat with the largest position, proven. stale is the
+	// proof is the verified heartbeat with the largest position, proven; it is nil while that is
+	// the position of what was held here at the start. stale is the
 	// position of a later heartbeat with a smaller position; zero: the site is not stale.
 	// proof is repeated in the news from repeatAt on.
 	proof           []byte
@@ -178,7 +179,7 @@ func (f *Follower) origin(site string) *origin {
 		return nil
 	}
 	at := f.cursor(site)
-	o = &origin{site: site, since: time.Now(), at: at, head: at}
+	o = &origin{site: site, since: time.Now(), at: at, head: at, proven: at}
 	if f.db.Wanting(site) {
 		o.gaps = 1 // or more, from before the start
 	}
