@@ -100,6 +100,9 @@ func (f *Follower) readManifest(o *origin, record []byte, err error) (*loading, 
 	if m.Site != o.site {
 		return nil, fmt.Errorf("%w: manifest of %s is %s", refusal.ErrOrigin, o.site, m.Head)
 	}
+	if err := o.checkFloor(m.Epoch); err != nil {
+		return nil, err
+	}
 	at := streams.At(m.Epoch, m.Seq)
 	switch {
 	case o.gap != (streams.Position{}) && (at.Epoch != o.gap.Epoch || !at.After(o.at)):

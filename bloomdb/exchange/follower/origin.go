@@ -68,6 +68,11 @@ type origin struct {
 	repeatAt        time.Time
 	isLatestRefused bool // the latest announced record was refused: requesting it again is useless
 
+	// isDropped means that the site was dropped, and has sent no heartbeat since. floor is the epoch of
+	// the first one: records of earlier epochs, which anyone can replay, are refused.
+	isDropped bool
+	floor     uint64
+
 	beat time.Time // time of its last heartbeat, by its own clock
 	skew time.Duration
 	held time.Time // nothing of it is read before this time
@@ -243,6 +248,7 @@ func (f *Follower) afterDrop() bool {
 		o.at, o.claim, o.gap, o.lost = f.cursor(o.site), streams.Position{}, streams.Position{}, streams.Position{}
 		if o.at == (streams.Position{}) { // dropped: its next heartbeat gives its position
 			o.head, o.proof, o.proven, o.stale = streams.Position{}, nil, streams.Position{}, streams.Position{}
+			o.isDropped = true
 		}
 		o.wake()
 		o.read, o.hasRestarted, o.isLatestRefused = streams.Position{}, false, false
@@ -283,6 +289,7 @@ func (f *Follower) work(o *origin, now time.Time) task {
 	switch {
 	case trust != wire.TrustNone && o.canRepeat(now):
 		t = (*Follower).repeatHeartbeat
+	case o.isDropped:
 	case trust == wire.TrustVote && o.votesAnnounced != o.votesLooked && o.mayReadVotes(now):
 		t = (*Follower).readVotes
 	case trust != wire.TrustFull || o.isAhead() || o.isSpent(now):

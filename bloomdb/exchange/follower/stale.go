@@ -3,6 +3,7 @@ package follower
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -37,6 +38,14 @@ func (o *origin) place(at streams.Position, record []byte, fresh, live bool) {
 		o.head, o.isExhausted = at, false
 		o.wake()
 	}
+}
+
+// checkFloor refuses an epoch that was dropped here.
+func (o *origin) checkFloor(epoch uint64) error {
+	if epoch < o.floor {
+		return fmt.Errorf("epoch %d: %w: the site was dropped, and %d is its first one since", epoch, wire.ErrReplayed, o.floor)
+	}
+	return nil
 }
 
 // missReused records that deltas of a stale site up to a position are missing here: their numbers were
