@@ -44,6 +44,10 @@ func (db *DB) Resume(epoch, seq uint64) error {
 	return db.ks.Outbox.Resume(epoch, seq)
 }
 
+// BeginEpoch begins this site's next epoch. The caller has found another delta of this site under the
+// number of the one that NextDelta returned: another daemon of the same name and key runs, or ran.
+func (db *DB) BeginEpoch() error { return db.ks.Outbox.BeginEpoch() }
+
 // Tail returns the (epoch, seq) of the last entry of the stream when this site published last.
 // If seq is 0, the stream contained nothing of this epoch.
 func (db *DB) Tail() (epoch, seq uint64) {

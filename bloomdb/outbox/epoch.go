@@ -71,6 +71,15 @@ func (p *Outbox) Supersede(epoch, seq uint64) error {
 	return p.writeLocked(p.Opt.Dir, p.Opt.Now())
 }
 
+// BeginEpoch begins the next epoch: another daemon of this name has used the number of the delta in
+// flight. A snapshot becomes due, because other sites have taken the other delta for it.
+func (p *Outbox) BeginEpoch() error {
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	p.beginNextEpoch(p.ID.Epoch)
+	return p.writeLocked(p.Opt.Dir, p.Opt.Now())
+}
+
 // Tail returns the (epoch, seq) at the end of the stream when this site last published. If seq is
 // 0, the stream contained nothing of this epoch.
 func (p *Outbox) Tail() (epoch, seq uint64) {

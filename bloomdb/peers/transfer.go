@@ -23,7 +23,7 @@ func (ps *Peers) ApplyChunk(m wire.Manifest, i int, data []byte) error {
 	switch {
 	case err != nil:
 		return err
-	case h.Origin() != m.Origin() || h.Seq != m.Seq || i < 0 || i >= m.Chunks() || wire.ChunkID(data) != m.IDs[i]:
+	case h.Origin() != m.Origin() || h.Seq != m.Seq || !m.Lists(i, data):
 		return fmt.Errorf("%s: it is not chunk %d of %s", h, i, m)
 	case h.Site == ps.opt.Site:
 		return nil

@@ -56,6 +56,8 @@ func CostOf(name string) string {
 		return "another site's reports and counts, until they are read again from Redis"
 	case never.IsPath(name):
 		return "one message of the never-list: declare it again with spambloom never"
+	case name == "reports.db":
+		return "who reported what, as far as the repair did not find it"
 	case name == clock.File:
 		return clock.Cost
 	case name == "identity":

@@ -24,10 +24,29 @@ type Manifest struct {
 	Whole bool  // the chunks contain all filters
 	Bytes int64 // of all chunks
 	IDs   [][ChunkDigest]byte
+
+	before, after int // number of chunks whose ids Part has left out
 }
 
 // Chunks returns the number of chunks.
-func (m *Manifest) Chunks() int { return len(m.IDs) }
+func (m *Manifest) Chunks() int { return m.before + len(m.IDs) + m.after }
+
+// Part returns the manifest with the ids of at most n chunks from one on, in memory of their own.
+func (m Manifest) Part(from, n int) Manifest {
+	from = min(max(from-m.before, 0), len(m.IDs))
+	to := min(from+n, len(m.IDs))
+	m.before, m.after = m.before+from, m.after+len(m.IDs)-to
+	m.IDs = slices.Clone(m.IDs[from:to])
+	return m
+}
+
+// Has reports whether the manifest contains the id of chunk i.
+func (m *Manifest) Has(i int) bool { return i >= m.before && i < m.before+len(m.IDs) }
+
+// Lists reports whether the manifest contains the id of chunk i, and it is the id of a record.
+func (m *Manifest) Lists(i int, record []byte) bool {
+	return m.Has(i) && ChunkID(record) == m.IDs[i-m.before]
+}
 
 // ReadManifest verifies and decodes a manifest of a fully trusted site.
 func (s *Sealer) ReadManifest(data []byte) (m Manifest, err error) {

@@ -216,7 +216,11 @@ func (f Facts) impaired() (needs []overview.Need) {
 		damaged = append(slices.Clone(damaged), db.Previous.Damaged...)
 	}
 	for _, d := range damaged {
-		need(figures.NeedDamaged, fmt.Sprintf("%s is damaged and not used. Missing: %s.", d.Name, d.Cost), "spambloom fsck")
+		what := d.Name + " is damaged and not used"
+		if d.Name == "reports.db.damaged" { // possibly an empty mark
+			what = "reports.db was damaged, missing or an older copy. It was repaired, and is used; remove " + d.Name + " when you no longer need it"
+		}
+		need(figures.NeedDamaged, fmt.Sprintf("%s. Missing: %s.", what, d.Cost), "spambloom fsck")
 	}
 	if c := db.Clock; c != nil {
 		need(figures.NeedClock, fmt.Sprintf("The clock jumped by %s and is not trusted; nothing expires until %s.", time.Duration(c.Ahead*float64(time.Second)).Round(time.Second), c.Believed.UTC().Format("2006-01-02 15:04 UTC")), "timedatectl")
@@ -309,7 +313,7 @@ func SiteNeeds(sites []api.Site, started, now time.Time) (needs []overview.Need)
 			}
 			text += ". Its newest reports are missing here."
 		case api.StateStale:
-			text = fmt.Sprintf("%s runs on an older state folder; its records are refused.", s.Site)
+			text = fmt.Sprintf("%s runs on an older state folder; its records are refused. If that lasts for minutes, read its data anew: spambloom drop %[1]s && spambloom mute --undo %[1]s.", s.Site)
 		case api.StateClock:
 			text = fmt.Sprintf("The clock of %s is off by %.1f h; its records wait.", s.Site, s.SkewSeconds/3600)
 		case api.StateCapped:

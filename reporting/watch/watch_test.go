@@ -69,6 +69,9 @@ func TestNeeds(t *testing.T) {
 			}
 		},
 		"attention: The ledger of reports is full": func(f *watch.Facts) { f.Status.Reports.Full = true },
+		"attention: reports.db was damaged, missing or an older copy. It was repaired, and is used;": func(f *watch.Facts) {
+			f.Status.Database.Damaged = []bloomdb.DamagedFile{{Name: "reports.db.damaged", Cost: "some reporters"}}
+		},
 		"attention: own-7.votes.damaged is damaged": func(f *watch.Facts) {
 			f.Status.Database.Previous = &bloomdb.Status{Damaged: []bloomdb.DamagedFile{{Name: "own-7.votes.damaged", Cost: "votes"}}}
 		},

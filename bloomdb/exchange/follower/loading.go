@@ -33,34 +33,17 @@ func (o *origin) pay(n int, now time.Time) {
 // its end.
 func (o *origin) isRested(now time.Time) bool { return !now.Before(o.rested) }
 
-// Manifests of snapshots being read are held in memory, up to half a MiB each. A holder of the
-// federation key has one under each invented name. Those of up to smallManifest chunks, 1 GiB of
-// snapshot, are always read. The larger ones share largeManifests chunks, and wait for each other.
-const (
-	smallManifest  = 1 << 10
-	largeManifests = 32 * wire.MaxChunks
-)
+// heldChunks is the number of chunks of a snapshot whose ids are held in memory while it is read: 16 KiB.
+// A manifest lists up to 32 times as many, and a holder of the federation key has one under each
+// invented name. The manifest is read again for the next ones, so that no snapshot waits for another.
+const heldChunks = 1 << 10
 
 // loading is a snapshot being read.
 type loading struct {
-	manifest wire.Manifest
+	manifest wire.Manifest          // with the ids of the next chunks
 	id       [wire.ChunkDigest]byte // of the manifest's record
 	next     int                    // number of the next chunk
 	tries    int
-}
-
-// hasRoom reports whether the manifest of a snapshot may be held while it is read.
-func (f *Follower) hasRoom(m wire.Manifest) bool {
-	if m.Chunks() <= smallManifest {
-		return true
-	}
-	n := m.Chunks()
-	for _, o := range f.origins {
-		if l := o.loading; o.site != m.Site && l != nil && l.manifest.Chunks() > smallManifest {
-			n += l.manifest.Chunks()
-		}
-	}
-	return n <= largeManifests
 }
 
 // beginLoading checks a site's snapshot, and starts reading it if it helps.
@@ -100,6 +83,9 @@ func (f *Follower) readManifest(o *origin, record []byte, err error) (*loading, 
 	if m.Site != o.site {
 		return nil, fmt.Errorf("%w: manifest of %s is %s", refusal.ErrOrigin, o.site, m.Head)
 	}
+	if err := o.checkFloor(m.Epoch); err != nil {
+		return nil, err
+	}
 	at := streams.At(m.Epoch, m.Seq)
 	switch {
 	case o.gap != (streams.Position{}) && (at.Epoch != o.gap.Epoch || !at.After(o.at)):
@@ -107,10 +93,7 @@ func (f *Follower) readManifest(o *origin, record []byte, err error) (*loading, 
 	case o.gap == (streams.Position{}) && o.gaps == 0 && !at.After(o.at):
 		return nil, nil
 	}
-	if !f.hasRoom(m) {
-		return nil, nil // it is checked again when the heads are read
-	}
-	return &loading{manifest: m, id: wire.ChunkID(record)}, nil
+	return &loading{manifest: m.Part(0, heldChunks), id: wire.ChunkID(record)}, nil
 }
 
 func (f *Follower) setLoading(o *origin, l *loading) {
@@ -142,6 +125,9 @@ func (f *Follower) readChunk(ctx context.Context, o *origin) error {
 		f.finishLoading(o)
 		return nil
 	}
+	if !l.manifest.Has(l.next) {
+		return f.readIDs(ctx, o)
+	}
 	chunk, err := f.streams.Chunk(ctx, o.site, l.manifest.Slot, l.next)
 	if err != nil && !errors.Is(err, streams.ErrNotOurs) {
 		return err
@@ -172,6 +158,35 @@ func (f *Follower) readChunk(ctx context.Context, o *origin) error {
 	return nil
 }
 
+// readIDs reads the manifest again, for the ids of the next chunks.
+func (f *Follower) readIDs(ctx context.Context, o *origin) error {
+	l := o.loading
+	record, err := f.streams.Manifest(ctx, o.site)
+	if err != nil && !errors.Is(err, streams.ErrNotOurs) {
+		return err
+	}
+	o.pay(len(record), time.Now())
+	if err == nil && !l.isFrom(record) {
+		err = errors.New("the manifest was replaced")
+	}
+	var m wire.Manifest
+	if err == nil {
+		m, err = f.db.ReadManifest(record)
+	}
+	if err != nil {
+		return f.loadAgain(ctx, o, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l.manifest = m.Part(l.next, heldChunks)
+	return nil
+}
+
+// isFrom reports whether the snapshot is that of a manifest's record.
+func (l *loading) isFrom(record []byte) bool {
+	return len(record) >= wire.ChunkDigest && wire.ChunkID(record) == l.id
+}
+
 // isSkippable reports whether a valid record cannot be joined here, and is skipped like a
 // refused delta.
 func isSkippable(err error) bool {
@@ -187,7 +202,7 @@ func (f *Follower) loadAgain(ctx context.Context, o *origin, bad error) error {
 	}
 	o.pay(len(record), time.Now())
 	l, tries := o.loading, o.loading.tries+1
-	if err == nil && len(record) >= wire.ChunkDigest && wire.ChunkID(record) == l.id || tries >= loadTries {
+	if err == nil && l.isFrom(record) || tries >= loadTries {
 		f.refuse(o, refusal.CauseOf(bad), fmt.Errorf("%s: %w", l.manifest.Head, bad))
 		f.giveUp(o)
 		return nil

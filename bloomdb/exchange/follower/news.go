@@ -66,7 +66,7 @@ func (f *Follower) receiveNews(n News) {
 // accepts reports whether deltas of a site are applied at all.
 func (f *Follower) accepts(o *origin) bool {
 	now := time.Now()
-	return f.db.TrustOf(o.site) == wire.TrustFull && !o.isAhead() && !now.Before(o.held) && !o.isSpent(now) && !f.db.Muted(o.site)
+	return f.db.TrustOf(o.site) == wire.TrustFull && !o.isDropped && !o.isAhead() && !now.Before(o.held) && !o.isSpent(now) && !f.db.Muted(o.site)
 }
 
 // receiveHeartbeat handles a site's heartbeat. Live is true for one from the channel: only
@@ -113,13 +113,16 @@ func (o *origin) takeHeartbeat(h wire.Heartbeat, record []byte, skew time.Durati
 	}
 	fresh = !h.Made.Equal(o.beat)
 	o.beat = h.Made
+	if o.isDropped || fresh && h.Epoch < o.floor { // also by the last one before the drop: the site may be away
+		o.isDropped, o.floor = false, h.Epoch
+	}
 	if live && fresh {
 		o.wake()
 	}
 	if live && fresh || skew > maxSkew || o.isAhead() {
 		o.skew = skew
 	}
-	o.place(streams.At(h.Epoch, h.Seq), record, fresh)
+	o.place(streams.At(h.Epoch, h.Seq), record, fresh, live)
 	o.votesAnnounced, o.snapshot = h.Votes, streams.Position{}
 	if h.Snapshot > 0 {
 		o.snapshot = streams.At(h.Epoch, h.Snapshot)

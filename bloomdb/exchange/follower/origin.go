@@ -58,7 +58,8 @@ type origin struct {
 	votesAnnounced, votesLooked, votes uint64
 	votesRead                          time.Time // when they were last read
 
-	// proof is the verified heartbeat with the largest position, proven. stale is the
+	// proof is the verified heartbeat with the largest position, proven; it is nil while that is
+	// the position of what was held here at the start. stale is the
 	// position of a later heartbeat with a smaller position; zero: the site is not stale.
 	// proof is repeated in the news from repeatAt on.
 	proof           []byte
@@ -66,6 +67,11 @@ type origin struct {
 	stale           streams.Position
 	repeatAt        time.Time
 	isLatestRefused bool // the latest announced record was refused: requesting it again is useless
+
+	// isDropped means that the site was dropped, and has sent no heartbeat since. floor is the epoch of
+	// the first one: records of earlier epochs, which anyone can replay, are refused.
+	isDropped bool
+	floor     uint64
 
 	beat time.Time // time of its last heartbeat, by its own clock
 	skew time.Duration
@@ -178,7 +184,7 @@ func (f *Follower) origin(site string) *origin {
 		return nil
 	}
 	at := f.cursor(site)
-	o = &origin{site: site, since: time.Now(), at: at, head: at}
+	o = &origin{site: site, since: time.Now(), at: at, head: at, proven: at}
 	if f.db.Wanting(site) {
 		o.gaps = 1 // or more, from before the start
 	}
@@ -242,6 +248,7 @@ func (f *Follower) afterDrop() bool {
 		o.at, o.claim, o.gap, o.lost = f.cursor(o.site), streams.Position{}, streams.Position{}, streams.Position{}
 		if o.at == (streams.Position{}) { // dropped: its next heartbeat gives its position
 			o.head, o.proof, o.proven, o.stale = streams.Position{}, nil, streams.Position{}, streams.Position{}
+			o.isDropped = true
 		}
 		o.wake()
 		o.read, o.hasRestarted, o.isLatestRefused = streams.Position{}, false, false
@@ -282,6 +289,7 @@ func (f *Follower) work(o *origin, now time.Time) task {
 	switch {
 	case trust != wire.TrustNone && o.canRepeat(now):
 		t = (*Follower).repeatHeartbeat
+	case o.isDropped:
 	case trust == wire.TrustVote && o.votesAnnounced != o.votesLooked && o.mayReadVotes(now):
 		t = (*Follower).readVotes
 	case trust != wire.TrustFull || o.isAhead() || o.isSpent(now):

@@ -3,6 +3,7 @@ package follower
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -14,17 +15,23 @@ import (
 const repeatPause = time.Minute
 
 // place records the position of a verified heartbeat. A fresh heartbeat that is before an
-// earlier one, or in an older epoch than the one held here, comes from an older state
+// earlier one, or before what was held here at the start, comes from an older state
 // folder: the site is stale. Its deltas are refused, since its counts would be added
-// twice.
-func (o *origin) place(at streams.Position, record []byte, fresh bool) {
+// twice, or their numbers are used. The stored heartbeat may be some seconds older than
+// what was held at the start, so only a live one is compared with that.
+func (o *origin) place(at streams.Position, record []byte, fresh, live bool) {
 	if !o.proven.After(at) {
 		o.proof, o.proven = bytes.Clone(record), at
 	}
+	isComparable := live || o.proof != nil || o.head.Epoch > at.Epoch
 	switch isStale := o.proven.After(at) || o.head.Epoch > at.Epoch; {
-	case isStale && fresh:
+	case isStale && fresh && isComparable:
+		if o.proof == nil && at != o.stale {
+			o.missReused(at)
+		}
 		o.stale = at
 	case !isStale:
+		o.missReused(o.stale)
 		o.stale = streams.Position{}
 	}
 	if at.After(o.head) {
@@ -33,10 +40,26 @@ func (o *origin) place(at streams.Position, record []byte, fresh bool) {
 	}
 }
 
+// checkFloor refuses an epoch that was dropped here.
+func (o *origin) checkFloor(epoch uint64) error {
+	if epoch < o.floor {
+		return fmt.Errorf("epoch %d: %w: the site was dropped, and %d is its first one since", epoch, wire.ErrReplayed, o.floor)
+	}
+	return nil
+}
+
+// missReused records that deltas of a stale site up to a position are missing here: their numbers were
+// used before, in the same epoch. Its snapshots supply them.
+func (o *origin) missReused(at streams.Position) {
+	if at.Seq > 0 && at.Epoch == o.at.Epoch {
+		o.gaps, o.isLatestRefused = max(1, o.gaps), false
+	}
+}
+
 // canRepeat reports whether to repeat a newer heartbeat of a stale site now. After a
 // restart, this site may have none.
 func (o *origin) canRepeat(now time.Time) bool {
-	return o.stale != (streams.Position{}) && o.proven.After(o.stale) && !now.Before(o.repeatAt)
+	return o.stale != (streams.Position{}) && o.proof != nil && o.proven.After(o.stale) && !now.Before(o.repeatAt)
 }
 
 // repeatHeartbeat repeats the newest heartbeat of a stale site in the news. The site
@@ -55,7 +78,7 @@ func (f *Follower) repeatHeartbeat(ctx context.Context, o *origin) error {
 func (f *Follower) isIncomplete(o *origin, now time.Time) bool {
 	trust := f.db.TrustOf(o.site)
 	switch {
-	case f.db.Muted(o.site) || o.isLatestRefused || o.stale != (streams.Position{}):
+	case f.db.Muted(o.site) || o.isLatestRefused || o.stale != (streams.Position{}) && (o.proof != nil || o.stale.Epoch != o.at.Epoch):
 		return false
 	case trust == wire.TrustVote:
 		return o.votesAnnounced != 0 && o.votesLooked == o.votesAnnounced && o.votes != o.votesAnnounced

@@ -115,11 +115,15 @@ func (f *Follower) hold(o *origin, err error, now time.Time) {
 
 // apply passes an entry to the database if it belongs where it was found.
 func (f *Follower) apply(o *origin, e streams.Entry, order peers.Order) error {
-	if err := checkEntry(o.site, e); err != nil {
+	err := checkEntry(o.site, e)
+	if err == nil {
+		err = o.checkFloor(e.At.Epoch)
+	}
+	if err != nil {
 		return err
 	}
 	begin := time.Now()
-	err := f.db.Apply(e.Record, order)
+	err = f.db.Apply(e.Record, order)
 	if !isForeign(err) {
 		f.spend(o, begin)
 	}
@@ -182,6 +186,9 @@ func (f *Follower) readVotes(ctx context.Context, o *origin) error {
 	if err == nil && record != nil {
 		if h, err = wire.DecodeHead(record); err == nil && h.Site != o.site {
 			err = fmt.Errorf("%w: it is %s", refusal.ErrOrigin, h)
+		}
+		if err == nil {
+			err = o.checkFloor(h.Epoch)
 		}
 		if err == nil {
 			err = f.db.ApplyVotes(record)

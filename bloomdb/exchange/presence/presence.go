@@ -41,9 +41,11 @@ type Entry struct {
 	Seen       time.Time
 }
 
-// exchangeScript writes the own entry and returns all, as names and values in turn.
+// exchangeScript writes the own entry and returns all, as names and values in turn. A full hash, or
+// other data in its place, is removed.
 var exchangeScript = redis.NewScript(`
-if redis.call('HLEN', KEYS[1]) > tonumber(ARGV[3]) then redis.call('UNLINK', KEYS[1]) end
+local n = redis.pcall('HLEN', KEYS[1])
+if type(n) ~= 'number' or n > tonumber(ARGV[3]) then redis.call('UNLINK', KEYS[1]) end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 local all = {}
 for _, site in ipairs(redis.call('HKEYS', KEYS[1])) do

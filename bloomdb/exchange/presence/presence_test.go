@@ -41,9 +41,14 @@ func TestSitesSeeEachOther(t *testing.T) {
 	}
 }
 
-// A hash that somebody has filled is emptied.
+// A hash that somebody has filled is emptied, and so is a key with other data.
 func TestFilledHash(t *testing.T) {
 	server, client := redistest.Mini(t)
+	testenv.Check(t, server.Set(Key, "other data"))
+	New(client, Entry{Site: "b", KeyIDs: id, Parameters: "p"}).exchange(t.Context(), time.Now())
+	if server.HGet(Key, "b") == "" {
+		t.Error("other data remains in the place of the hash")
+	}
 	for i := range 1100 {
 		server.HSet(Key, strings.Repeat("s", 1+i%60)+string(rune('a'+i%26))+time.Duration(i).String(), "x")
 	}

@@ -48,11 +48,13 @@ type Publisher struct {
 	started  bool             // resumed at least once
 	tail     streams.Position // end of our stream
 
-	began    time.Time        // start, by the clock that stamps records
-	taken    time.Time        // when another daemon of this name made its latest known record
-	sent     streams.Position // the last delta we tried to publish
-	counted  int              // bytes published since counts were due
-	reported bool             // the last step published reports
+	began time.Time        // start, by the clock that stamps records
+	taken time.Time        // when another daemon of this name made its latest known record
+	sent  streams.Position // the last delta we tried to publish
+	// sentRecord is that delta. Another daemon of this name may use its number.
+	sentRecord []byte
+	counted    int  // bytes published since counts were due
+	reported   bool // the last step published reports
 
 	snapshot    publishedSnapshot
 	writing     *snapshotWriting // nil: none
@@ -226,7 +228,7 @@ func (p *Publisher) publishNext(ctx context.Context, all bool) (d wire.Delta, fo
 }
 
 func (p *Publisher) send(ctx context.Context, d wire.Delta) error {
-	p.sent = streams.At(d.Epoch, d.Seq)
+	p.sent, p.sentRecord = streams.At(d.Epoch, d.Seq), d.Data
 	if err := p.streams.Publish(ctx, d, p.tail, p.o.StreamLength); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package publisher
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,9 @@ func (p *Publisher) resume(ctx context.Context) error {
 			return err
 		}
 		proof, end = wire.Head{}, streams.End{}
+	}
+	if err := p.yieldNumber(proof, end.Record); err != nil {
+		return err
 	}
 	if err := p.advanceEpoch(ctx, proof); err != nil {
 		return err
@@ -108,6 +112,24 @@ func (f *Foreign) times() int64 {
 		return 0
 	}
 	return f.Times
+}
+
+// yieldNumber begins the next epoch if the stream ends with another delta under the number of the one
+// that we tried to publish: a copy of this machine made it, or an earlier copy of this folder. It
+// returns errNameTaken if the other daemon may still run.
+func (p *Publisher) yieldNumber(proof wire.Head, record []byte) error {
+	at := streams.At(proof.Epoch, proof.Seq)
+	switch {
+	case proof.Seq == 0 || at != p.sent || bytes.Equal(record, p.sentRecord):
+		return nil
+	case p.isRivalled(proof.Made):
+		return fmt.Errorf("%s: its number is used here: %w", proof, errNameTaken)
+	}
+	if err := p.db.BeginEpoch(); err != nil {
+		return fmt.Errorf("epoch after %v: %w", at, err)
+	}
+	p.sent = streams.Position{}
+	return nil
 }
 
 // advanceEpoch looks for records of this site that are newer than its folder, which is then

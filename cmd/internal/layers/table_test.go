@@ -239,7 +239,7 @@ var inTests = map[string][]string{
 	"bloomdb/exchange/streams":     {"bloomdb/exchange/redistest"},
 	"bloomdb/exchange/presence":    {"bloomdb/exchange/redistest"},
 	"bloomdb/exchange/follower":    {"bloomdb/bloomdbtest", "bloomdb/exchange/streams/streamstest"},
-	"bloomdb/exchange/publisher":   {"bloomdb/bloomdbtest"},
+	"bloomdb/exchange/publisher":   {"bloomdb/bloomdbtest", "bloomdb/exchange/streams/streamstest"},
 	"bloomdb/exchange/subscriber":  {"bloomdb/bloomdbtest", "bloomdb/exchange/redistest"},
 
 	"cmd/spambloom/doctor":          {"bloomdb", "reporting/overview"},

@@ -14,7 +14,9 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -34,6 +36,7 @@ var ErrClosed = errors.New("the ledger of reports is closed")
 // File is the open file. It is safe for concurrent use.
 type File struct {
 	path    string
+	opened  os.FileInfo // identifies the open file
 	db      *bolt.DB
 	jobs    chan *job
 	quit    chan struct{} // closed by Close
@@ -50,7 +53,11 @@ func Open(path string, noSync bool, log *slog.Logger) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ledger %s: %w", path, err)
 	}
-	s := &File{path: path, db: db, jobs: make(chan *job), quit: make(chan struct{}), ended: make(chan struct{})}
+	opened, err := os.Stat(path)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	s := &File{path: path, opened: opened, db: db, jobs: make(chan *job), quit: make(chan struct{}), ended: make(chan struct{})}
 	if err := s.begin(); err != nil {
 		return nil, errors.Join(fmt.Errorf("ledger %s: %w", path, err), db.Close())
 	}
@@ -120,9 +127,27 @@ func (s *File) batch(jobs []*job) {
 	}
 }
 
+// errReplaced is the error of a file that is no longer the open one. What is written then would be
+// lost with the process.
+var errReplaced = errors.New("the file was replaced or removed while it was open, for example by a backup that was extracted: restart spambloomd, which checks the folder")
+
+// checkPlace reports whether the open file still has its name.
+func (s *File) checkPlace() error {
+	now, err := os.Stat(s.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(s.opened, now):
+		return errReplaced
+	default:
+		return err
+	}
+}
+
 // transaction runs the jobs, and removes the settled decisions. After an error the file is
 // as before.
 func (s *File) transaction(jobs []*job) error {
+	if err := s.checkPlace(); err != nil {
+		return s.fail(err)
+	}
 	settled := s.settled.take()
 	err := s.db.Update(func(tx *bolt.Tx) (err error) {
 		for id := range settled {
