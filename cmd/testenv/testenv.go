@@ -30,7 +30,8 @@ import (
 // Patience bounds every wait of every test. Only a defect reaches it.
 const Patience = 3 * time.Minute
 
-// tick is the pause between two questions of Eventually.
+// tick is the shortest pause between two questions of Eventually. A question takes at most a quarter of
+// the time, so that one who waits leaves the processor to what is waited for.
 const tick = 10 * time.Millisecond
 
 // Eventually asks until the answer is yes, and fails the test after Patience. Only
@@ -45,18 +46,19 @@ func Eventually(t testing.TB, what string, ask func() bool) {
 // Becomes is Eventually for goroutines and cleanups: it reports whether the answer
 // was yes within Patience.
 func Becomes(ask func() bool) bool {
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
 	deadline := time.NewTimer(Patience)
 	defer deadline.Stop()
-	for !ask() {
+	for {
+		begin := time.Now()
+		if ask() {
+			return true
+		}
 		select {
-		case <-ticker.C:
+		case <-time.After(max(tick, 3*time.Since(begin))): // a question may be a program
 		case <-deadline.C:
 			return ask()
 		}
 	}
-	return true
 }
 
 // Receive returns the next value of a channel, and fails the test after Patience.
