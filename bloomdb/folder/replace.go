@@ -79,7 +79,7 @@ func WriteSnapshot(path string, encode func(w io.Writer) error) error {
 		return fmt.Errorf("snapshot %s: %w", path, err)
 	}
 	defer f.Cleanup()
-	w := bufio.NewWriterSize(f, 1<<20)
+	w := bufio.NewWriterSize(f, 64<<10)
 	if err = encode(w); err == nil {
 		err = w.Flush()
 	}
