@@ -30,7 +30,7 @@ func (db *DB) Keyspaces() []*keyspace.Keyspace { return db.keys }
 func Alone(ks *keyspace.Keyspace) *DB { return &DB{ks: ks, keys: []*keyspace.Keyspace{ks}} }
 
 // Save writes a snapshot of each keyspace, like Run every ten minutes.
-func (db *DB) Save() error { return db.all((*keyspace.Keyspace).Save) }
+func (db *DB) Save() error { return db.Keep() }
 
 // Burst returns the counter of recent sightings.
 func (db *DB) Burst() *recent.Counter { return db.burst }

@@ -11,38 +11,28 @@ import (
 // records of other sites to apply.
 
 // Changed returns a channel that receives when a report or a revocation is pending.
-func (db *DB) Changed() <-chan struct{} {
-	return db.ks.Outbox.Changed()
-}
+func (db *DB) Changed() <-chan struct{} { return db.ks.Outbox.Changed() }
 
 // Head returns the (epoch, seq) up to which this site has published: the number of the last
 // delta, or a later number that was skipped.
-func (db *DB) Head() (epoch, seq uint64) {
-	return db.ks.Outbox.Head()
-}
+func (db *DB) Head() (epoch, seq uint64) { return db.ks.Outbox.Head() }
 
 // NextDelta encodes the changes since the last delta: reports and revocations, and with all
 // set, counts too. It returns false if nothing has changed, or before the first Resume. Until
 // Published confirms the delta, NextDelta returns the same one, so a retry neither loses nor
 // duplicates changes.
-func (db *DB) NextDelta(all bool) (wire.Delta, bool, error) {
-	return db.ks.Outbox.NextDelta(all)
-}
+func (db *DB) NextDelta(all bool) (wire.Delta, bool, error) { return db.ks.Outbox.NextDelta(all) }
 
 // Published confirms that a delta is in the stream. It ignores a delta other than the one that
 // NextDelta returned last.
-func (db *DB) Published(d wire.Delta) error {
-	return db.ks.Outbox.Published(d)
-}
+func (db *DB) Published(d wire.Delta) error { return db.ks.Outbox.Published(d) }
 
 // Resume sets the (epoch, seq) of the last entry of this site's stream (zeros: the stream is
 // empty or lost). The caller calls it before the first NextDelta and after every reconnection.
 // If the stream lacks published deltas, a snapshot becomes due. Anybody with access to Redis
 // can write an entry id, so the caller has verified the entry first (OwnRecord), or compared
 // the id with Tail.
-func (db *DB) Resume(epoch, seq uint64) error {
-	return db.ks.Outbox.Resume(epoch, seq)
-}
+func (db *DB) Resume(epoch, seq uint64) error { return db.ks.Outbox.Resume(epoch, seq) }
 
 // BeginEpoch begins this site's next epoch. The caller has found another delta of this site under the
 // number of the one that NextDelta returned: another daemon of the same name and key runs, or ran.
@@ -50,22 +40,16 @@ func (db *DB) BeginEpoch() error { return db.ks.Outbox.BeginEpoch() }
 
 // Tail returns the (epoch, seq) of the last entry of the stream when this site published last.
 // If seq is 0, the stream contained nothing of this epoch.
-func (db *DB) Tail() (epoch, seq uint64) {
-	return db.ks.Outbox.Tail()
-}
+func (db *DB) Tail() (epoch, seq uint64) { return db.ks.Outbox.Tail() }
 
 // IsBeyond reports whether (epoch, seq), from a record of this site, is newer than this folder:
 // other sites hold an epoch or numbers that it does not continue.
-func (db *DB) IsBeyond(epoch, seq uint64) bool {
-	return db.ks.Outbox.IsBeyond(epoch, seq)
-}
+func (db *DB) IsBeyond(epoch, seq uint64) bool { return db.ks.Outbox.IsBeyond(epoch, seq) }
 
 // Supersede makes this site's position newer than its record at (epoch, seq). If the folder has
 // not assigned that number, the site begins its next epoch, because other sites would reject
 // its records as stale. The caller has verified that this site made the record (OwnRecord).
-func (db *DB) Supersede(epoch, seq uint64) error {
-	return db.ks.Outbox.Supersede(epoch, seq)
-}
+func (db *DB) Supersede(epoch, seq uint64) error { return db.ks.Outbox.Supersede(epoch, seq) }
 
 // Heartbeat encodes this site's heartbeat: snapshot and votes are the positions of its records
 // in Redis, and wants are the sites whose snapshot or votes it requests. It requests at most
@@ -77,9 +61,7 @@ func (db *DB) Heartbeat(snapshot, votes uint64, wants ...string) []byte {
 // NewSnapshot begins a snapshot of all own filters at the current position: reports first,
 // newest generation first; then counts. It skips generations that begin in the future, because
 // other sites would reject them.
-func (db *DB) NewSnapshot() *outbox.SnapshotWriter {
-	return db.ks.Outbox.NewSnapshot()
-}
+func (db *DB) NewSnapshot() *outbox.SnapshotWriter { return db.ks.Outbox.NewSnapshot() }
 
 // SnapshotPublished confirms that other sites can read chunks and manifest. The snapshot stays
 // due if a number was skipped since it was begun. A snapshot without all filters also counts as
@@ -91,9 +73,7 @@ func (db *DB) SnapshotPublished(w *outbox.SnapshotWriter) error {
 
 // SnapshotDue reports whether a snapshot must be published, because deltas do not contain all
 // changes.
-func (db *DB) SnapshotDue() bool {
-	return db.ks.Outbox.SnapshotDue()
-}
+func (db *DB) SnapshotDue() bool { return db.ks.Outbox.SnapshotDue() }
 
 // AddCompanion records durably that a file beside the database contains data of this site that
 // must not be lost. If the file is missing or empty, Open then returns a *DamageError. The

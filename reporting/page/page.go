@@ -238,21 +238,20 @@ func (v *view) Here() (list []overview.Need) {
 // May reports whether the user has a right: ask, report or administrate.
 func (v *view) May(right string) bool { return v.may[right] }
 
-var templates = parse("today", "mail", "campaigns", "reports", "reporters", "sites", "filters", "explain", "sign-in", "done", "problem")
-
-func parse(names ...string) map[string]*template.Template {
+// templates are parsed at the first page, not at the start of a program.
+var templates = sync.OnceValue(func() map[string]*template.Template {
 	layout := template.Must(template.New("layout.html").Funcs(words).ParseFS(files, "templates/layout.html", "templates/parts.html"))
 	list := make(map[string]*template.Template)
-	for _, name := range names {
+	for _, name := range []string{"today", "mail", "campaigns", "reports", "reporters", "sites", "filters", "explain", "sign-in", "done", "problem"} {
 		list[name] = template.Must(template.Must(layout.Clone()).ParseFS(files, "templates/"+name+".html"))
 	}
 	return list
-}
+})
 
 // render returns the HTML of a page.
 func render(name string, v *view) ([]byte, error) {
 	var b bytes.Buffer
-	err := templates[name].Execute(&b, v)
+	err := templates()[name].Execute(&b, v)
 	return b.Bytes(), err
 }
 
