@@ -104,6 +104,24 @@ func TestSpamInSmallFile(t *testing.T) {
 	}
 }
 
+// Spam in one line of short phrases is no line of columns, whatever follows.
+func TestSpamInLineOfTable(t *testing.T) {
+	const offer = "buy cheap pills,best price ever today,no doctor needed,order from home,fast and discreet,only this one week," +
+		"half the usual price,pay by credit card,thousands of happy customers,do not wait longer,write to us now"
+	for name, line := range map[string]string{
+		"alone":          offer,
+		"above cells":    offer + "\n" + strings.Repeat("a,", 30),
+		"above one cell": strings.ReplaceAll(offer, " ", ",") + "\nbye",
+	} {
+		sign := func(copy int) signature.Set {
+			return signature.Compute(signature.Parse([]byte("From: a@b.example\n" + multi("mixed", "\nhello", fmt.Sprintf("Content-Type: text/csv\n\n%s\n%d\n", line, copy)))))
+		}
+		if kinds := matchesOf(sign(1), sign(2)); kinds == nil {
+			t.Errorf("%s: another copy is not found", name)
+		}
+	}
+}
+
 // Many mails of few words have a part that is the same in all of them: a company's logo, the words of a
 // format that only programs read, or what names the sender. They are not listed with each other.
 func TestFormatsBelowFewWords(t *testing.T) {
