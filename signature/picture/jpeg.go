@@ -20,8 +20,8 @@ type jpegFile struct {
 // readJPEG reads the segments of a JPEG (ITU-T T.81 section B.1). The data of a scan
 // ends with the next marker; zeros take the place of what is missing, as in other programs.
 func readJPEG(content []byte) (f jpegFile) {
-	f.content = append(make([]byte, 0, len(content)+len(content)/4+4*shortData), "\xff\xd8"...)
-	for at := 2; ; {
+	f.content = append(make([]byte, 0, len(content)+len(content)/4+(maxScans+2)*shortData), "\xff\xd8"...)
+	for at := 2; f.scans <= maxScans; { // more are refused; each takes memory, however short it is
 		start := bytes.IndexByte(content[at:], 0xff)
 		if start < 0 {
 			break
