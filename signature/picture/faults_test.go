@@ -83,7 +83,7 @@ func TestShownFaults(t *testing.T) {
 	checksum[len(png)-13] ^= 1
 	check("PNG with a faulty checksum", checksum)
 	scan := bytes.Index(jpeg, []byte("\xff\xda"))
-	check("JPEG with a number of lines", append(append(bytes.Clone(jpeg[:scan]), "\xff\xdc\x00\x04\x00\xc8"...), jpeg[scan:]...))
+	check("JPEG with a number of lines and another coding", append(append(bytes.Clone(jpeg[:scan]), "\xff\xdc\x00\x04\x00\xc8\xff\xcc\x00\x04\x00\x10"...), jpeg[scan:]...))
 	check("JPEG with bytes between", append(append(bytes.Clone(jpeg[:scan]), "\x00\x01\xff\xff"...), jpeg[scan:]...))
 	check("animation that ends", asAnimation(t, ad, r, false))
 	check("animation that repeats", asAnimation(t, ad, r, true))

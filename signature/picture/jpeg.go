@@ -69,9 +69,10 @@ func (f jpegFile) cost(c image.Config) int {
 }
 
 // isDecoded reports whether the segment of a marker is needed for the pixels: frames,
-// tables of codes and of quantisation, scans, intervals, and those that name the colours.
+// tables of codes and of quantisation, scans, intervals, and those that name the colours. One for
+// arithmetic coding (0xcc), which is not read, can be in any file.
 func isDecoded(marker byte) bool {
-	return marker >= 0xc0 && marker <= 0xcf || marker == 0xda || marker == 0xdb || marker == 0xdd || marker == 0xe0 || marker == 0xee
+	return marker >= 0xc0 && marker <= 0xcf && marker != 0xcc || marker == 0xda || marker == 0xdb || marker == 0xdd || marker == 0xe0 || marker == 0xee
 }
 
 // addScan adds the data at the beginning of rest.
