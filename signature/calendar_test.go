@@ -82,6 +82,22 @@ func TestSpamInInvitation(t *testing.T) {
 	}
 }
 
+// How to join a meeting is the same in many calendar objects, which people attach to letters of their own.
+func TestMeetingsBesideLetters(t *testing.T) {
+	numbers := strings.Repeat("\\n+1 301 715 8592 US (Washington DC)\\n+49 69 3807 9883 Germany\\n+44 203 481 5237 United Kingdom\\n+1 646 931 3860 US", 10)
+	join := "Someone is inviting you to a scheduled Zoom meeting.\\nJoin Zoom Meeting\\nOne tap mobile\\nDial by your location" + numbers +
+		"\\nFind your local number in the settings of your account\\, or ask the host of the call for help."
+	for _, method := range []string{"", "METHOD:PUBLISH\n"} {
+		sign := func(letter string) signature.Set {
+			return signature.Compute(signature.Parse([]byte("From: a@b.example\n" + multi("mixed", "\n"+letter, "Content-Type: application/ics\n\nBEGIN:VCALENDAR\n"+
+				method+"BEGIN:VEVENT\nDESCRIPTION:"+join+"\nEND:VEVENT\nEND:VCALENDAR\n"))))
+		}
+		if kinds := matchesOf(sign(decoy(1)+decoy(2)+decoy(3)), sign(decoy(4)+decoy(5)+decoy(6))); slices.Contains(kinds, "sketch") {
+			t.Errorf("%q: another letter is listed by %v", method, kinds)
+		}
+	}
+}
+
 // A few words stand above a small file that is the spam. Mail programs show such files below the
 // words, and the file is too small to sign by itself.
 func TestSpamInSmallFile(t *testing.T) {
@@ -100,6 +116,24 @@ func TestSpamInSmallFile(t *testing.T) {
 		}
 		if kinds := matchesOf(sign(1), signature.Compute(signature.Parse([]byte("From: a@b.example\n\n"+loanOffer)))); kinds != nil {
 			t.Errorf("%s: a letter is listed by %v", name, kinds)
+		}
+	}
+}
+
+// Spam in one line of short phrases is no line of columns, whatever follows.
+func TestSpamInLineOfTable(t *testing.T) {
+	const offer = "buy cheap pills,best price ever today,no doctor needed,order from home,fast and discreet,only this one week," +
+		"half the usual price,pay by credit card,thousands of happy customers,do not wait longer,write to us now"
+	for name, line := range map[string]string{
+		"alone":          offer,
+		"above cells":    offer + "\n" + strings.Repeat("a,", 30),
+		"above one cell": strings.ReplaceAll(offer, " ", ",") + "\nbye",
+	} {
+		sign := func(copy int) signature.Set {
+			return signature.Compute(signature.Parse([]byte("From: a@b.example\n" + multi("mixed", "\nhello", fmt.Sprintf("Content-Type: text/csv\n\n%s\n%d\n", line, copy)))))
+		}
+		if kinds := matchesOf(sign(1), sign(2)); kinds == nil {
+			t.Errorf("%s: another copy is not found", name)
 		}
 	}
 }

@@ -231,23 +231,30 @@ func (c *computer) addTexts(parts []mail.Leaf) {
 		content := c.decoded
 		if isMarkup(l.MediaType) {
 			l.MediaType = "text/html"
-		} else if line, next := mail.CutLine(content, 0); namesColumns(line) {
-			content = content[next:]
+		} else {
+			content = withoutColumns(content)
 		}
 		c.texts.Add(l, content)
 	}
 }
 
-// namesColumns reports whether a line is the first one of a table, which is the same in all tables of a program:
-// four cells or more, of at most four words each.
-func namesColumns(line []byte) bool {
+// withoutColumns returns a table without its first line if that names columns, as it is the same in all tables of a
+// program: four cells or more, of at most four words each and two on average, above a line with four cells or more.
+func withoutColumns(content []byte) []byte {
+	names, next := mail.CutLine(content, 0)
+	row, _ := mail.CutLine(content, next)
+	if len(names) > maxColumns {
+		return content
+	}
 	for _, separator := range []string{";", ",", "\t", "|"} {
-		cells := bytes.Split(line[:min(len(line), maxColumns)], []byte(separator))
-		if len(cells) >= 4 && !slices.ContainsFunc(cells, func(cell []byte) bool { return len(bytes.Fields(cell)) > 4 }) {
-			return true
+		cells := bytes.Split(names, []byte(separator))
+		isLong := func(cell []byte) bool { return len(bytes.Fields(cell)) > 4 }
+		if len(cells) >= 4 && bytes.Count(row, []byte(separator)) >= 3 &&
+			!slices.ContainsFunc(cells, isLong) && len(bytes.Fields(bytes.Join(cells, []byte(" ")))) <= 2*len(cells) {
+			return content[next:]
 		}
 	}
-	return false
+	return content
 }
 
 // addCalendar adds the text of a calendar object, beside a brief text only if that does not have it. It is

@@ -3,6 +3,7 @@ package signature
 import (
 	"slices"
 
+	"github.com/spambloom/spambloom/signature/guard"
 	"github.com/spambloom/spambloom/signature/mail"
 	"github.com/spambloom/spambloom/signature/sketch"
 	"github.com/spambloom/spambloom/signature/span"
@@ -278,15 +279,16 @@ const (
 	// maxNew bounds what is compared, in bytes.
 	maxNew = 64 << 10
 	// manyNew is how many runs of three words a calendar object may have that the text beside it has not, such as
-	// how to join a meeting.
+	// how to find the place.
 	manyNew = 40
 )
 
-// isNew reports whether a brief text is mostly or by many words another one than the visible text.
+// isNew reports whether a brief text of a calendar object is mostly or by many words another one than the visible
+// text. That of a meeting is not, as how to join is the same in many.
 func (r *reader) isNew(text []byte) bool {
 	r.every.Restart()
 	r.every.Add(text[:min(len(text), maxNew)], nil, nil)
-	if !words.IsEnough(r.every.Text, words.Brief) {
+	if !words.IsEnough(r.every.Text, words.Brief) || guard.IsMeeting(r.every.Text) {
 		return false
 	}
 	shown := make(map[uint64]bool)

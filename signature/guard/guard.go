@@ -38,6 +38,7 @@ func (g Guard) String() string {
 const (
 	maxCodeText       = 1000
 	maxInvitationText = 1500
+	maxMeetingText    = 4000 // of a calendar object beside a text: how to join may name the telephone numbers of all countries
 	maxReceiptText    = 600
 	maxAwayText       = 1500
 	maxChallengeText  = 2000
@@ -89,6 +90,9 @@ func IsNotice(header []mail.Field, text []byte) bool {
 	return isSentBy(header, mailSystems...) || bounceWords().Has(startOf(text)) ||
 		len(text) <= maxReceiptText && (receiptWords().Has(text) || readWords().Has(text))
 }
+
+// IsMeeting reports whether the text of a calendar object is that of a meeting, most of which programs write.
+func IsMeeting(text []byte) bool { return len(text) <= maxMeetingText && invitationWords().Has(text) }
 
 // startOf returns the text in which a notice identifies itself.
 func startOf(text []byte) []byte { return text[:min(len(text), noticeStart)] }

@@ -71,6 +71,18 @@ func TestBombs(t *testing.T) {
 	}
 }
 
+// Scans without data, of four bytes each, take no memory of their own.
+func TestManyScans(t *testing.T) {
+	content := append([]byte("\xff\xd8\xff"), bytes.Repeat([]byte("\xff\xda\x00\x02"), 16<<10)...)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, _, err := Read(content, plenty)
+	runtime.ReadMemStats(&after)
+	if taken := int(after.TotalAlloc - before.TotalAlloc); err == nil || taken > 2*len(content) {
+		t.Errorf("%d bytes taken for %d, error %v", taken, len(content), err)
+	}
+}
+
 // A progressive JPEG can make a decoder go over the image for each dozen bytes.
 func TestScansBounded(t *testing.T) {
 	page := canvas(400, 300, color.White)

@@ -5,10 +5,12 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"image"
+	"image/color"
 	"image/color/palette"
 	"image/draw"
 	"image/gif"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"golang.org/x/image/bmp"
@@ -81,13 +83,73 @@ func TestShownFaults(t *testing.T) {
 	checksum[len(png)-13] ^= 1
 	check("PNG with a faulty checksum", checksum)
 	scan := bytes.Index(jpeg, []byte("\xff\xda"))
-	check("JPEG with a number of lines", append(append(bytes.Clone(jpeg[:scan]), "\xff\xdc\x00\x04\x00\xc8"...), jpeg[scan:]...))
+	check("JPEG with a number of lines and another coding", append(append(bytes.Clone(jpeg[:scan]), "\xff\xdc\x00\x04\x00\xc8\xff\xcc\x00\x04\x00\x10"...), jpeg[scan:]...))
 	check("JPEG with bytes between", append(append(bytes.Clone(jpeg[:scan]), "\x00\x01\xff\xff"...), jpeg[scan:]...))
 	check("animation that ends", asAnimation(t, ad, r, false))
 	check("animation that repeats", asAnimation(t, ad, r, true))
 	large := bytes.Clone(animated)
 	clear(large[6:10])
 	check("GIF without a screen", large)
+}
+
+// Of an animation, the picture has a code that readers see, not one that flits past.
+func TestDecoysInAnimation(t *testing.T) {
+	greys := make(color.Palette, 16)
+	for i := range greys {
+		greys[i] = color.Gray{Y: byte(17 * i)}
+	}
+	shown := image.NewPaletted(image.Rect(0, 0, 60, 300), greys)
+	for i := range shown.Pix {
+		shown.Pix[i] = byte(i * i >> 8 & 15)
+	}
+	part := func(rect image.Rectangle) *image.Paletted { return shown.SubImage(rect).(*image.Paletted) }
+	noise := image.NewPaletted(shown.Rect, greys)
+	for i := range noise.Pix {
+		noise.Pix[i] = byte(i * i >> 5 & 15)
+	}
+	dot := part(image.Rect(5, 5, 6, 6))
+	dots := func(n int) []*image.Paletted { return slices.Repeat([]*image.Paletted{dot}, n) }
+	strips := []*image.Paletted{noise}
+	for y := 0; y < shown.Rect.Dy(); y += 16 {
+		strips = append(strips, part(image.Rect(0, y, shown.Rect.Dx(), y+16)))
+	}
+	const restore, ends = 3, -1
+	for _, tt := range []struct {
+		name     string
+		frames   []*image.Paletted
+		delays   []int // the last one counts for further frames
+		disposal []byte
+		loops    int
+		from, to string // replaced in the file
+	}{
+		{"noise that goes away", []*image.Paletted{shown, noise, dot}, []int{1, 1, 3000}, []byte{1, restore, 1}, 0, "", ""},
+		{"noise after some seconds", []*image.Paletted{shown, noise}, []int{3000, 1}, nil, ends, "", ""},
+		{"noise after some loops", []*image.Paletted{shown, noise}, []int{200, 1}, nil, 6, "", ""},
+		{"in strips", strips, []int{1}, nil, ends, "", ""},
+		{"with small changes", append([]*image.Paletted{noise, shown}, dots(9)...), []int{51, 20}, nil, 0, "", ""},
+		{"another extension", []*image.Paletted{noise, shown}, []int{20, 1}, nil, 0, "NETSCAPE2.0", "NETSCAPE2.1"},
+		{"another name", []*image.Paletted{shown, noise}, []int{900, 1}, nil, 0, "NETSCAPE2.0", "ANIMEXTS1.0"},
+		{"another flag", []*image.Paletted{shown, noise}, []int{900, 1}, nil, 0, "2.0\x03\x01", "2.0\x03\x09"},
+		{"delays that are too short", []*image.Paletted{noise, shown}, []int{9, 1}, nil, 0, "", ""},
+		{"a frame without a size", []*image.Paletted{shown}, []int{1}, nil, ends, ",\x00\x00\x00\x00" + string([]byte{byte(shown.Rect.Dx()), byte(shown.Rect.Dx() >> 8)}), ",\x00\x00\x00\x00\x00\x00"},
+	} {
+		g := gif.GIF{Image: tt.frames, Disposal: tt.disposal, LoopCount: tt.loops}
+		for i := range tt.frames {
+			g.Delay = append(g.Delay, tt.delays[min(i, len(tt.delays)-1)])
+		}
+		var b bytes.Buffer
+		testenv.Check(t, gif.EncodeAll(&b, &g))
+		got := readGIF(bytes.Replace(b.Bytes(), []byte(tt.from), []byte(tt.to), 1)).decode().(*image.Gray)
+		wrong := 0
+		for i, index := range shown.Pix {
+			if i >= len(got.Pix) || got.Pix[i] != 17*index {
+				wrong++
+			}
+		}
+		if wrong > 0 {
+			t.Errorf("%s: %d of %d pixels are others", tt.name, wrong, len(shown.Pix))
+		}
+	}
 }
 
 // Without a fault, an image in GIF is the one that image/gif sees, interlaced and transparent as well.

@@ -19,20 +19,26 @@ const (
 	hasColours     = 0x80 // a flag of screen and frames; the lowest three bits are how many
 	isInterlaced   = 0x40 // a flag of frames
 
-	// manyTimes is from where on an animation that is repeated has no end.
-	manyTimes = 16
-	// maxFrames is how many frames are drawn.
-	maxFrames = 8
+	// patience is for how long, in hundredths of a second, a picture is shown before readers have seen it,
+	// whatever comes later.
+	patience = 1000
+	// shortest is for how long programs show frames with a delay of 0 or 1.
+	shortest = 10
+	// maxFrames is how many frames are drawn, and maxScreens how often the pixels of the screen.
+	maxFrames, maxScreens = 32, 8
 )
 
 // gifFile is what is read of a GIF before frames are decoded.
 type gifFile struct {
 	screen  image.Rectangle
 	colours []byte // of frames without their own
-	// latest are the frames that make what is shown at last, and longest those that make what is shown
-	// longest. Of what is drawn in more than maxFrames, these are the first and the last ones.
-	latest, longest []gifFrame
-	repeats         bool // the animation has no end
+	// latest are the frames that make what is shown at last, best those of the frame with the longest delay
+	// since the picture changed by much, and longest those of the picture that is shown longest. Of what
+	// is drawn in more than maxFrames, these are the first and the last ones.
+	latest, best, longest []gifFrame
+	since, bestDelay      int // delays since the picture changed by much, together and the longest
+	most                  int // delay of longest
+	plays                 int // 0: without end
 }
 
 type gifFrame struct {
@@ -43,10 +49,12 @@ type gifFrame struct {
 	transparent int    // a colour, or -1
 	interlaced  bool
 	clears      bool // is removed after it was shown
+	restores    bool // what was before is shown again after it
 }
 
 // readGIF reads the blocks up to the end, or to a fault.
 func readGIF(content []byte) (g gifFile) {
+	g.plays = 1
 	if len(content) < lengthOfScreen {
 		return g
 	}
@@ -63,6 +71,9 @@ func readGIF(content []byte) (g gifFile) {
 		case ',':
 			f, flags := control, content[at+9]
 			f.rect = image.Rect(0, 0, number(at+5), number(at+7)).Add(image.Pt(number(at+1), number(at+3)))
+			if f.rect.Empty() { // as browsers do
+				f.rect = image.Rectangle{Max: g.screen.Max}.Add(f.rect.Min)
+			}
 			if len(g.latest) == 0 { // browsers enlarge the screen
 				g.screen = g.screen.Union(f.rect)
 			}
@@ -81,16 +92,22 @@ func readGIF(content []byte) (g gifFile) {
 // readExtension reads what an extension says about the next frame, or how often all are repeated.
 func (g *gifFile) readExtension(label byte, data []byte, next *gifFrame) {
 	switch {
-	case label == 0xf9: // graphic control
-		next.delay, next.clears = int(binary.LittleEndian.Uint16(data[2:])), data[1]>>2&7 == 2
+	case label == 0xf9 && data[0] >= 4: // graphic control
+		next.delay = int(binary.LittleEndian.Uint16(data[2:]))
+		disposal := data[1] >> 2 & 7
+		next.clears, next.restores = disposal == 2, disposal == 3 || disposal == 4
 		if next.transparent = -1; data[1]&1 != 0 {
 			next.transparent = int(data[4])
 		}
-	case label == 0xff && len(data) > 15 && data[0] == 11 && data[12] == 3 && data[13] == 1: // NETSCAPE2.0
-		times := binary.LittleEndian.Uint16(data[14:])
-		g.repeats = times == 0 || times > manyTimes
+	case label == 0xff && len(data) > 15 && isLoop(string(data[:12])) && data[12] >= 3 && data[13]&7 == 1:
+		if g.plays = int(binary.LittleEndian.Uint16(data[14:])); g.plays > 0 {
+			g.plays++
+		}
 	}
 }
+
+// isLoop reports whether an extension of that name tells how often an animation is repeated.
+func isLoop(name string) bool { return name == "\x0bNETSCAPE2.0" || name == "\x0bANIMEXTS1.0" }
 
 // gifColours returns the colours at a position, three bytes each, and where they end.
 func gifColours(content []byte, flags byte, at int) (colours []byte, end int) {
@@ -110,37 +127,54 @@ func endOfGIFBlocks(content []byte, at int) int {
 	return min(len(content), at+1)
 }
 
-// add adds a frame. It hides all others if it covers the screen.
+// add adds a frame. It hides all others if it covers the screen, and stays. One that changes less than a quarter of
+// the screen belongs to the picture before it.
 func (g *gifFile) add(f gifFrame) {
-	if f.transparent < 0 && g.screen.In(f.rect) {
+	if f.delay <= 1 {
+		f.delay = shortest
+	}
+	if n := len(g.latest); n > 0 && g.latest[n-1].restores {
+		g.latest = g.latest[:n-1]
+	}
+	if f.transparent < 0 && g.screen.In(f.rect) && !f.restores {
 		g.latest = g.latest[:0]
 	}
-	if len(g.latest) == maxFrames {
+	screen := g.screen.Dx() * g.screen.Dy()
+	for n := len(g.latest); n == maxFrames || n > 1 && pixels(g.latest)+f.pixels() > maxScreens*screen; n-- {
 		g.latest = slices.Delete(g.latest, 1, 2)
 	}
 	g.latest = append(g.latest, f)
-	if len(g.longest) == 0 || f.delay > g.longest[len(g.longest)-1].delay {
-		g.longest = append(g.longest[:0], g.latest...)
+	if 4*f.pixels() >= screen {
+		g.since, g.bestDelay = 0, -1
+	}
+	if f.delay > g.bestDelay {
+		g.best, g.bestDelay = append(g.best[:0], g.latest...), f.delay
+	}
+	if g.since += f.delay; len(g.longest) == 0 || g.since > g.most {
+		g.longest, g.most = append(g.longest[:0], g.best...), g.since
 	}
 }
 
-// shown returns the frames that make the picture which is shown longest: the last one if the animation
-// ends.
+// shown returns the frames that make the picture which is shown longest. An animation that ends shows the
+// last one for good.
 func (g gifFile) shown() []gifFrame {
-	if g.repeats {
+	if g.plays == 0 || g.plays*g.most > patience {
 		return g.longest
 	}
 	return g.latest
 }
 
 // cost returns what decoding costs, in pixels.
-func (g gifFile) cost() int {
-	cost := 0
-	for _, f := range g.shown() {
-		cost += f.rect.Dx() * f.rect.Dy()
+func (g gifFile) cost() int { return max(pixels(g.shown()), g.screen.Dx()*g.screen.Dy()) }
+
+func pixels(frames []gifFrame) (n int) {
+	for i := range frames {
+		n += frames[i].pixels()
 	}
-	return max(cost, g.screen.Dx()*g.screen.Dy())
+	return n
 }
+
+func (f *gifFrame) pixels() int { return f.rect.Dx() * f.rect.Dy() }
 
 // decode returns the picture, in grey on white.
 func (g gifFile) decode() image.Image {
@@ -149,18 +183,19 @@ func (g gifFile) decode() image.Image {
 		m.Pix[i] = 0xff
 	}
 	var before gifFrame
+	var unpacker lzw.Reader
 	for _, f := range g.shown() {
 		if before.clears {
 			draw.Draw(m, before.rect, image.White, image.Point{}, draw.Src)
 		}
-		f.draw(m, g.colours)
+		f.draw(m, g.colours, &unpacker)
 		before = f
 	}
 	return m
 }
 
 // draw draws a frame. Of damaged data, what is before the damage is drawn.
-func (f gifFrame) draw(m *image.Gray, colours []byte) {
+func (f gifFrame) draw(m *image.Gray, colours []byte, r *lzw.Reader) {
 	if len(f.data) == 0 || f.data[0] < 2 || f.data[0] > 8 {
 		return
 	}
@@ -171,8 +206,7 @@ func (f gifFrame) draw(m *image.Gray, colours []byte) {
 	for i := range len(colours) / 3 {
 		palette[i] = luminance(color.RGBA{colours[3*i], colours[3*i+1], colours[3*i+2], 0xff}.RGBA())
 	}
-	r := lzw.NewReader(bufio.NewReader(&gifBlocks{rest: f.data[1:]}), lzw.LSB, int(f.data[0]))
-	defer r.Close()
+	r.Reset(bufio.NewReaderSize(&gifBlocks{rest: f.data[1:]}, 256), lzw.LSB, int(f.data[0]))
 	line := make([]byte, min(f.rect.Dx(), f.rect.Dx()*f.rect.Dy()))
 	for i := range f.rect.Dy() {
 		n, err := io.ReadFull(r, line)

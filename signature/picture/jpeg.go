@@ -20,8 +20,8 @@ type jpegFile struct {
 // readJPEG reads the segments of a JPEG (ITU-T T.81 section B.1). The data of a scan
 // ends with the next marker; zeros take the place of what is missing, as in other programs.
 func readJPEG(content []byte) (f jpegFile) {
-	f.content = append(make([]byte, 0, len(content)+len(content)/4+4*shortData), "\xff\xd8"...)
-	for at := 2; ; {
+	f.content = append(make([]byte, 0, len(content)+len(content)/4+(maxScans+2)*shortData), "\xff\xd8"...)
+	for at := 2; f.scans <= maxScans; { // more are refused; each takes memory, however short it is
 		start := bytes.IndexByte(content[at:], 0xff)
 		if start < 0 {
 			break
@@ -69,9 +69,10 @@ func (f jpegFile) cost(c image.Config) int {
 }
 
 // isDecoded reports whether the segment of a marker is needed for the pixels: frames,
-// tables of codes and of quantisation, scans, intervals, and those that name the colours.
+// tables of codes and of quantisation, scans, intervals, and those that name the colours. One for
+// arithmetic coding (0xcc), which is not read, can be in any file.
 func isDecoded(marker byte) bool {
-	return marker >= 0xc0 && marker <= 0xcf || marker == 0xda || marker == 0xdb || marker == 0xdd || marker == 0xe0 || marker == 0xee
+	return marker >= 0xc0 && marker <= 0xcf && marker != 0xcc || marker == 0xda || marker == 0xdb || marker == 0xdd || marker == 0xe0 || marker == 0xee
 }
 
 // addScan adds the data at the beginning of rest.
