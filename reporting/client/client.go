@@ -133,6 +133,12 @@ func Post[Q, A any](ctx context.Context, c *Client, endpoint v1.Post[Q, A], requ
 	return answer, err
 }
 
+// KeepLearned waits until all that was learned is on disk. That writes all filters that have changed:
+// only ctx bounds the time.
+func (c *Client) KeepLearned(ctx context.Context) error {
+	return c.call(ctx, c.patient(), http.MethodPost, string(v1.Learn), []byte(`{"keep":true}`), new(api.Learned))
+}
+
 // Fsck asks the daemon to read all files of its state folder. Only ctx bounds the time.
 func (c *Client) Fsck(ctx context.Context) (checked api.Checked, err error) {
 	err = c.call(ctx, c.patient(), http.MethodGet, string(v1.Fsck), nil, &checked)

@@ -5,12 +5,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
 )
 
 func TestDialNobody(t *testing.T) {
@@ -37,6 +39,17 @@ func TestTimeout(t *testing.T) {
 	if c := Over(nil); c.http.Timeout != answerTimeout {
 		t.Errorf("the client waits for %v", c.http.Timeout)
 	}
+}
+
+// Not that of one that writes all filters.
+func TestPatientKeep(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))
+	defer s.Close()
+	c := &Client{http: &http.Client{Timeout: 1}, base: s.URL}
+	if _, err := Post(t.Context(), c, v1.Learn, api.SenderRequest{}); err == nil {
+		t.Error("the time of a message is not bounded")
+	}
+	testenv.Check(t, c.KeepLearned(t.Context()))
 }
 
 // The answer of a daemon of another version, or of another program, is an error that names it.

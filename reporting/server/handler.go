@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/api"
@@ -144,6 +145,7 @@ func (h *handler) answered(method, path string, needs right, answer func(*http.R
 	e.serve = func(w http.ResponseWriter, r *http.Request, c caller) {
 		r.Body = http.MaxBytesReader(w, r.Body, api.MaxBody)
 		a, err := answer(r, c)
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stallTimeout)) // it may have taken its time
 		if err == nil {
 			writeJSON(w, http.StatusOK, "application/json", a)
 			return

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
@@ -62,4 +63,11 @@ func TestLearn(t *testing.T) {
 		t.Errorf("an exact copy of another sender: %+v, %v", x, err)
 	}
 	wantMetric(t, c.desk, `spambloom_reports_total{action="learn",class="other"} 5`)
+}
+
+// All that has changed is written before the answer, which may take long: the deadline of small requests
+// does not cut it off.
+func TestKeepLearnedTakesItsTime(t *testing.T) {
+	c, _ := served(t, reported(t, 1), HandlerOptions{}, func(s *http.Server) { s.WriteTimeout = 1 })
+	testenv.Check(t, c.KeepLearned(t.Context()))
 }

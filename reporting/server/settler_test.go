@@ -23,3 +23,13 @@ func TestNobodySpeaksForSettler(t *testing.T) {
 		}
 	}
 }
+
+// Nor has that name a weight.
+func TestSettlerHasNoWeight(t *testing.T) {
+	h, _ := accessOf(t, &AccessOptions{DaemonUID: 100})
+	for _, name := range []string{"settled:", "Settled:"} {
+		if status, detail := askAs(h, process(0), "POST", "/v1/reporters/weight", fmt.Sprintf(`{"name": %q, "weight": 0}`, name)); status != 400 {
+			t.Errorf("%q: %d %s", name, status, detail)
+		}
+	}
+}

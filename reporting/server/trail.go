@@ -89,6 +89,8 @@ func (h *handler) setWeight(c caller, q api.WeightRequest) (api.Reporter, error)
 		return api.Reporter{}, badRequest(err)
 	case strings.TrimSpace(q.Name) == "":
 		return api.Reporter{}, api.NewProblem(http.StatusBadRequest, "a weight takes a reporter (name)")
+	case desk.IsSame(q.Name, api.Settler): // it decides alone; a weight of 0 would take back what judging still goes by
+		return api.Reporter{}, api.NewProblem(http.StatusBadRequest, "%s has no weight: what is settled is undone, or settled anew", api.Settler)
 	case q.Weight != nil && !(*q.Weight >= 0 && *q.Weight <= maxWeight):
 		return api.Reporter{}, api.NewProblem(http.StatusBadRequest, "a weight of %v; want 0 to %d", *q.Weight, maxWeight)
 	}

@@ -44,8 +44,15 @@ func TestCloneWithTheSameNumber(t *testing.T) {
 		t.Errorf("the clone continues: %v", err)
 	}
 	epoch, _ := b.Head()
-	testenv.Check(t, pb.take(t.Context(), pb.beat)) // the other daemon has published nothing since
-	if next, _ := b.Head(); next == epoch || !b.SnapshotDue() {
+	testenv.Check(t, os.Rename(copied, copied+".away"))
+	for range 3 { // the other daemon has published nothing since
+		if err := pb.take(t.Context(), pb.beat); err == nil {
+			t.Error("an epoch begins that is not on disk")
+		}
+	}
+	testenv.Check(t, os.Rename(copied+".away", copied))
+	testenv.Check(t, pb.take(t.Context(), pb.beat))
+	if next, _ := b.Head(); next != epoch+1 || !b.SnapshotDue() {
 		t.Errorf("epoch %d after %d: the report is in no delta, and no snapshot is due: %v", next, epoch, !b.SnapshotDue())
 	}
 }

@@ -125,10 +125,10 @@ func (p *Publisher) yieldNumber(proof wire.Head, record []byte) error {
 	case p.isRivalled(proof.Made):
 		return fmt.Errorf("%s: its number is used here: %w", proof, errNameTaken)
 	}
+	p.sent = streams.Position{} // first: with an error the next epoch has begun all the same, and one is enough
 	if err := p.db.BeginEpoch(); err != nil {
 		return fmt.Errorf("epoch after %v: %w", at, err)
 	}
-	p.sent = streams.Position{}
 	return nil
 }
 

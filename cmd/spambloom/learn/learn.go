@@ -118,17 +118,34 @@ func learn(ctx context.Context, c *verb.CLI, names []string, f flags) error {
 		}
 		return c.Print(fmt.Sprintf("%s: %s\n", r.Name, r.Answer))
 	})
+	var kept error
 	if sum.Outcomes[learned] > 0 {
-		err = cmp.Or(err, keep(ctx, daemon))
+		kept = daemon.KeepLearned(ctx)
+	}
+	return ended(c, run, f.skip, err, kept)
+}
+
+// ended returns the result of a run that began after the first skip messages, and says how to resume.
+// If the daemon was killed, what it has learned in this run is lost: the next run must not skip that.
+func ended(c *verb.CLI, run *batch.Resumption, skip int, err, kept error) error {
+	if kept != nil {
+		kept = fmt.Errorf("what was learned may not be on disk: %w", kept)
+		run.Taken = skip
+	}
+	var stopped *batch.StoppedError
+	if errors.As(err, &stopped) {
+		stopped.Skip = skip
+		if kept == nil {
+			stopped.Skip += stopped.Before
+		}
+	}
+	if kept != nil && (err != nil || run.Next != "") {
+		c.Notify("error", kept.Error()+"; learn all of it again, which changes nothing twice")
 	}
 	if run.Next != "" {
 		return batch.Interrupted(c, run)
 	}
-	var stopped *batch.StoppedError
-	if errors.As(err, &stopped) {
-		stopped.Skip = f.skip + stopped.Before
-	}
-	return err
+	return cmp.Or(err, kept)
 }
 
 // errNoFrom is the refusal of a message without a sender.
@@ -154,15 +171,6 @@ func send(ctx context.Context, daemon *client.Client, m signature.Message, repor
 		return reported, nil
 	}
 	return learned, nil
-}
-
-// keep waits until what was learned survives a kill of the daemon.
-func keep(ctx context.Context, daemon *client.Client) error {
-	_, err := client.Post(ctx, daemon, v1.Learn, api.SenderRequest{Keep: true})
-	if err != nil {
-		err = fmt.Errorf("what was learned may not be on disk yet: %w", err)
-	}
-	return err
 }
 
 // explained gives the refusal of a daemon that does not learn its exit code and hint.
