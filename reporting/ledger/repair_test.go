@@ -79,6 +79,45 @@ func repaired(t *testing.T, o Options, bad []byte, at int) *Ledger {
 }
 
 // A repair does not change an undamaged file.
+// A flipped bit in a page of the buckets' names, numbers and small contents, at each place in a soak.
+func TestRepairOfBuckets(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
+	good := filled(t)
+	size := int(headOf(t, good).page)
+	path := filepath.Join(t.TempDir(), "reports.db")
+	flip := func(at, bit int) {
+		bad := bytes.Clone(good)
+		bad[at] ^= 1 << bit
+		testenv.Check(t, os.WriteFile(path, bad, 0o600))
+		if _, err := Repair(Options{Path: path, Model: pair, NoSync: true}); err != nil {
+			t.Errorf("page %d, byte %d, bit %d: %v", at/size, at%size, bit, err)
+		}
+	}
+	stride := 101
+	if testenv.Soak() {
+		stride = 1
+	}
+	flipped := 0
+	for page := 0; page < len(good); page += size {
+		name := bytes.LastIndex(good[page:page+size], []byte("reporters"))
+		if name < 0 {
+			continue
+		}
+		for bit := range 8 {
+			flip(page+name+len("reporters")+8+4, bit) // the next number, in the upper half
+		}
+		for i := 0; i < 8*1000; i += stride {
+			flip(page+i/8, i%8)
+			flipped++
+		}
+	}
+	if flipped == 0 {
+		t.Error("no page has the names")
+	}
+}
+
 func TestRepairLeavesSoundFile(t *testing.T) {
 	good := filled(t)
 	path := filepath.Join(t.TempDir(), "reports.db")

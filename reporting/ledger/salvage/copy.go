@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"maps"
+	"math"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -130,7 +131,11 @@ func (c *Copy) Run(path string) (done Repaired, err error) {
 	}
 	for _, bucket := range [][]byte{buckets.Reports, buckets.Due, buckets.Reporters, buckets.Acts} {
 		n, known := c.sequences[string(bucket)]
-		if n < c.largest[string(bucket)] || n > 1<<40 {
+		most := uint64(1 << 40)
+		if string(bucket) == "reporters" {
+			most = math.MaxUint32 - spareNumbers // they have 32 bits
+		}
+		if n < c.largest[string(bucket)] || n > most {
 			n = c.largest[string(bucket)] + 1
 		}
 		if !known || c.rescued > 0 || c.stale {

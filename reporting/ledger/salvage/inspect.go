@@ -97,13 +97,21 @@ func (v *Inventory) bucket(name string, sequence uint64) {
 	if !ok || known != name {
 		v.fault(fmt.Errorf("%w: bucket %.40q", record.ErrDamaged, name))
 	}
+	if !ok {
+		return
+	}
 	v.sequences[known] = max(v.sequences[known], sequence)
 }
 
 // take checks one key and value.
 func (v *Inventory) take(bucket string, kv buckets.Pair) {
 	if _, known := v.sequences[bucket]; !known {
-		bucket, _ = buckets.Nearest(bucket)
+		name, ok := buckets.Nearest(bucket)
+		if !ok {
+			v.fault(fmt.Errorf("%w: %x in bucket %.40q", record.ErrDamaged, kv.Key[:min(len(kv.Key), 40)], bucket))
+			return
+		}
+		bucket = name
 	}
 	if err := v.check(bucket, kv); err != nil {
 		v.fault(fmt.Errorf("%s %x: %w", bucket, kv.Key[:min(len(kv.Key), 40)], err))
