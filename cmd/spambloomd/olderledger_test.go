@@ -38,8 +38,8 @@ func TestOlderLedger(t *testing.T) {
 	}
 	for i := range 2 { // the second repair has nothing to do
 		var out bytes.Buffer
-		if err := state.Repair(s, log, &out); err != nil || strings.Contains(out.String(), "lost: who reported what") != (i == 0) {
-			t.Fatalf("%v\n%s", err, &out)
+		if err := state.Repair(s, log, &out); err != nil || strings.Contains(out.String(), "older copy") != (i == 0) {
+			t.Fatalf("repair %d: %v\n%s", i, err, &out)
 		}
 	}
 	st, err = state.Open(s, log)
