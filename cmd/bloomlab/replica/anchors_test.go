@@ -20,27 +20,33 @@ func realCorpus(t *testing.T) *Corpus {
 	return c
 }
 
+// anchored are the anchors of a sketch.
+type anchored struct {
+	kind   signature.Kind
+	hashes []uint64
+}
+
 // anchorsOf lists the anchors of a message's sketches.
-func anchorsOf(db *bloomdb.DB, raw []byte) (lists [][]uint64) {
+func anchorsOf(db *bloomdb.DB, raw []byte) (lists []anchored) {
 	for _, s := range signature.Compute(signature.Parse(raw)).Sketches {
 		if a := db.Anchors(s); len(a) > 0 {
-			lists = append(lists, a)
+			lists = append(lists, anchored{s.Kind, a})
 		}
 	}
 	return lists
 }
 
 // alike reports whether two messages are about one thing by their anchors.
-func alike(db *bloomdb.DB, a, b [][]uint64) bool {
+func alike(db *bloomdb.DB, a, b []anchored) bool {
 	for _, x := range a {
 		for _, y := range b {
 			shared := 0
-			for _, anchor := range x {
-				if slices.Contains(y, anchor) {
+			for _, anchor := range x.hashes {
+				if slices.Contains(y.hashes, anchor) {
 					shared++
 				}
 			}
-			if shared >= db.AnchorsNeed(signature.KindSketch, min(len(x), len(y))) {
+			if x.kind == y.kind && shared >= db.AnchorsNeed(x.kind, min(len(x.hashes), len(y.hashes))) {
 				return true
 			}
 		}
@@ -100,12 +106,12 @@ func varied(db *bloomdb.DB, spams []Message, from *variation.Material, k variati
 
 // unrelated compares hams with spams, and names the pairs that are alike.
 func unrelated(db *bloomdb.DB, hams, spams []Message) (pairs int, names []string) {
-	anchors := make([][][]uint64, len(spams))
+	anchors := make([][]anchored, len(spams))
 	byAnchor := make(map[uint64][]int)
 	for i := range anchors {
 		anchors[i] = anchorsOf(db, spams[i].Raw)
 		for _, list := range anchors[i] {
-			for _, a := range list {
+			for _, a := range list.hashes {
 				byAnchor[a] = append(byAnchor[a], i)
 			}
 		}
@@ -114,12 +120,14 @@ func unrelated(db *bloomdb.DB, hams, spams []Message) (pairs int, names []string
 		of := anchorsOf(db, ham.Raw)
 		pairs += len(anchors)
 		met := make(map[int]bool)
-		for _, a := range slices.Concat(of...) {
-			for _, i := range byAnchor[a] {
-				if !met[i] && alike(db, of, anchors[i]) {
-					names = append(names, ham.Name+"/"+spams[i].Name)
+		for _, list := range of {
+			for _, a := range list.hashes {
+				for _, i := range byAnchor[a] {
+					if !met[i] && alike(db, of, anchors[i]) {
+						names = append(names, ham.Name+"/"+spams[i].Name)
+					}
+					met[i] = true
 				}
-				met[i] = true
 			}
 		}
 	}
