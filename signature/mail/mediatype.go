@@ -117,7 +117,8 @@ func (f *mimeFields) parseType(h *mimeHeader) {
 	h.IsJoined = strings.EqualFold(params["format"], "flowed") && strings.EqualFold(params["delsp"], "yes")
 }
 
-// parseOtherType reads a further Content-Type. Its parts count, too, and so does its text beside a file.
+// parseOtherType reads a further Content-Type. If it is a multipart, its boundaries separate parts, too. If
+// it is text and the first one is a file, the part is also read as text.
 func (f *mimeFields) parseOtherType(h *mimeHeader) {
 	if f.otherType == "" {
 		return

@@ -92,7 +92,7 @@ func TestShownFaults(t *testing.T) {
 	check("GIF without a screen", large)
 }
 
-// Of an animation, the picture has a code that readers see, not one that flits past.
+// The code of an animation is that of the picture that readers see, also if another one is shown briefly.
 func TestDecoysInAnimation(t *testing.T) {
 	greys := make(color.Palette, 16)
 	for i := range greys {

@@ -38,11 +38,11 @@ type Image struct {
 var errPlain = errors.New("image shows too little")
 
 // Read decodes an image in GIF (of an animation, what is shown longest), PNG, JPEG, BMP or
-// lossy WebP. Faults that programs overlook do not matter, such as a missing end. It returns what decoding cost, in pixels, also where there is an error: for an image
-// of another format, below 100 pixels wide or high, below 30,000 in all, over the
-// budget, with faults, or nearly plain. Time and memory follow the cost: some 30 ns
-// and 16 bytes a pixel; beside it, each byte takes up to 170 ns and 1.3 of memory, and
-// an image read 2 ms.
+// lossy WebP. Faults that programs overlook do not matter, such as a missing end. It returns
+// what decoding cost, in pixels, also where there is an error: for an image of another
+// format, below 100 pixels wide or high, below 30,000 in all, over the budget, with faults, or
+// nearly plain. Time and memory follow the cost: some 30 ns and 16 bytes a pixel; beside it,
+// each byte takes up to 170 ns and 1.3 of memory, and an image read 2 ms.
 func Read(content []byte, budget int) (Image, int, error) {
 	m, cost, err := decode(content, budget)
 	if err != nil {

@@ -41,7 +41,7 @@ func TestLearn(t *testing.T) {
 		t.Errorf("the rest after %d of %d: %+v", done, len(raws), r)
 	}
 	wantLearned(s, len(raws))
-	s.Stop(syscall.SIGKILL) // the exit code 0 says that it is on disk
+	s.Stop(syscall.SIGKILL) // after exit code 0, what was learned is on disk
 	wantNoText(s, raws)
 	s.Configure(t, "[reports]", "[reports]\ncommonness = false")
 	s.Start()
