@@ -2,9 +2,12 @@ package faults
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"image"
 	"image/png"
+	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	gomilter "github.com/emersion/go-milter"
 
@@ -124,8 +128,8 @@ func statedMemory(t *testing.T) (sum int64) {
 }
 
 // With 1,000 connections at their worst, the daemon stays below milter.max_memory plus the
-// constants of contrib/policy.md, according to the kernel. Afterwards mail is judged as
-// before.
+// constants of contrib/policy.md, according to the kernel; in a soak they go on for five
+// minutes. Afterwards mail is judged as before.
 func TestMemoryOfThousandConnections(t *testing.T) {
 	testenv.Servers(t)
 	const maxMemory, connections = 64 << 20, 1000
@@ -141,7 +145,7 @@ func TestMemoryOfThousandConnections(t *testing.T) {
 	conns := make([]*soakConn, connections)
 	var all sync.WaitGroup
 	for i := range conns {
-		c, err := dialSoak("tcp", s.Milter, 0x1fffff&^gomilter.OptSkip)
+		c, err := dialSoak("tcp", s.Milter, offeredToWorst)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,6 +153,9 @@ func TestMemoryOfThousandConnections(t *testing.T) {
 		all.Go(func() { ways[i%len(ways)](c) })
 	}
 	all.Wait()
+	if testenv.Soak() {
+		insist(t, s, conns, ways)
+	}
 	most := resident(t, pid, "VmHWM")
 	bound := statedMemory(t) - 320<<20 + maxMemory
 	t.Logf("resident: %d MiB before, %d MiB at most; the bound is %d MiB more", before>>20, most>>20, bound>>20)
@@ -156,10 +163,7 @@ func TestMemoryOfThousandConnections(t *testing.T) {
 		t.Errorf("%d MiB resident, more than the %d MiB before and the bound of %d MiB", most>>20, before>>20, bound>>20)
 	}
 	for _, c := range conns {
-		if tcp, ok := c.Conn.(*net.TCPConn); ok {
-			tcp.SetLinger(0)
-		}
-		c.Close()
+		c.reset()
 	}
 	testenv.Eventually(t, "the connections are gone", func() bool {
 		_, metrics := s.Get("/metrics")
@@ -167,4 +171,50 @@ func TestMemoryOfThousandConnections(t *testing.T) {
 			strings.Contains(metrics, "\nspambloom_milter_memory_bytes 0\n")
 	})
 	expectMail(s, t, harness.Text(), "clean")
+}
+
+// offeredToWorst asks for no answers but that to a message's end.
+const offeredToWorst = 0x1fffff &^ gomilter.OptSkip
+
+// insist repeats the ways for five minutes, each connection its own: it ends after at most
+// eight rounds, with its message in the middle, and another takes its place.
+func insist(t *testing.T, s *harness.Site, conns []*soakConn, ways []func(c *soakConn)) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range conns {
+		random := rand.New(rand.NewPCG(uint64(i), 0))
+		all.Go(func() {
+			for ctx.Err() == nil {
+				conns[i].reset()
+				c, err := dialSoak("tcp", s.Milter, offeredToWorst)
+				if err != nil {
+					continue
+				}
+				conns[i] = c
+				go io.Copy(io.Discard, c) // ends with the connection
+				for range 1 + random.IntN(8) {
+					_ = c.SetWriteDeadline(time.Now().Add(testenv.Patience)) // the writes return the error
+					ways[i%len(ways)](c)
+					_, _ = c.Write(harness.MilterPacket(byte(gomilter.CodeAbort), ""))
+				}
+			}
+		})
+	}
+	for ctx.Err() == nil {
+		select {
+		case <-time.After(30 * time.Second):
+			t.Logf("resident: %d MiB", resident(t, s.Cmd.Process.Pid, "VmRSS")>>20)
+		case <-ctx.Done():
+		}
+	}
+	all.Wait()
+}
+
+// reset closes the connection at once, with what is on its way.
+func (c *soakConn) reset() {
+	if tcp, ok := c.Conn.(*net.TCPConn); ok {
+		tcp.SetLinger(0)
+	}
+	c.Close()
 }
