@@ -77,10 +77,7 @@ func (c *computer) sketchImages(body, whole beside) (sketches []sketch.Sketch) {
 		size += len(content)
 		im, cost, err := picture.Read(content, min(left, freePixels+pixelsOfByte*size-(maxPixels-left)))
 		left -= cost
-		c.work.Count(work.PerPixel * cost)
-		if cost > 0 { // decoding was tried
-			c.work.Count(work.PerPackedByte * len(content))
-		}
+		c.work.Count(work.PerPixel*cost + work.PerPackedByte*len(content))
 		if err == nil {
 			c.work.Count(work.PerImage)
 		}

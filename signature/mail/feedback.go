@@ -19,7 +19,7 @@ type Feedback struct {
 // AsFeedback reads m as a feedback report; ok is false if it is none. A bounce, which is
 // a multipart/report too, is none.
 func AsFeedback(m Message) (f Feedback, ok bool) {
-	if messageMIME(m.Header).MediaType != "multipart/report" {
+	if messageMIME(m.Header, nil).MediaType != "multipart/report" {
 		return Feedback{}, false
 	}
 	f.HeaderOnly = true

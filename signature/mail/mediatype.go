@@ -142,16 +142,20 @@ func (f *mimeFields) parseOtherType(h *mimeHeader) {
 // contentID returns a Content-ID without the <>, which some programs leave out.
 func contentID(value string) string { return strings.Trim(value, "<> \t") }
 
-func messageMIME(fields []Field) mimeHeader {
+// messageMIME reads a message's own header.
+func messageMIME(fields []Field, steps *work.Steps) mimeHeader {
 	var f mimeFields
 	for _, field := range fields {
 		f.add(field.Name, field.Value)
 	}
+	steps.Count(f.steps())
 	return f.parse()
 }
 
 // stepsOfType are for a byte of a Content-Type, whose parameters may be pieces of a boundary (RFC 2231).
 const stepsOfType = 20
+
+func (f *mimeFields) steps() int { return stepsOfType * (len(f.contentType) + len(f.otherType)) }
 
 // partMIME reads a header at the beginning of data, and returns where the body begins.
 func partMIME(data []byte, steps *work.Steps, stop func(line []byte) bool) (mimeHeader, int) {
@@ -160,7 +164,7 @@ func partMIME(data []byte, steps *work.Steps, stop func(line []byte) bool) (mime
 	for {
 		name, value, ok := s.next()
 		if !ok {
-			steps.Count(work.PerPart + s.pos + stepsOfType*(len(f.contentType)+len(f.otherType)))
+			steps.Count(work.PerPart + s.pos + f.steps())
 			return f.parse(), s.pos
 		}
 		if f.slot(string(name)) != nil { // others are not copied

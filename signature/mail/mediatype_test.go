@@ -12,8 +12,8 @@ import (
 // A milter's names keep the blank before the colon, those of Parse do not.
 func TestMIMEHeaderBlankBeforeColon(t *testing.T) {
 	parsed := Parse([]byte("Content-Type : text/html\nContent-Transfer-Encoding\t: base64\n\n"))
-	want := messageMIME(parsed.Header)
-	got := messageMIME([]Field{{"Content-Type ", "text/html"}, {"Content-Transfer-Encoding\t", "base64"}})
+	want := messageMIME(parsed.Header, nil)
+	got := messageMIME([]Field{{"Content-Type ", "text/html"}, {"Content-Transfer-Encoding\t", "base64"}}, nil)
 	if !reflect.DeepEqual(got, want) || got.MediaType != "text/html" || got.encoding != "base64" {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -40,7 +40,7 @@ func TestMIMEHeader(t *testing.T) {
 		{"", "quoted-printable\r\n", "inline", mimeHeader{MediaType: "text/plain", encoding: "quoted-printable", Disposition: "inline"}},
 	} {
 		got := messageMIME([]Field{{"content-type", tt.contentType}, {"Subject", "x"},
-			{"CONTENT-TRANSFER-ENCODING", tt.encoding}, {"Content-Disposition", tt.disposition}, {"Content-Type", "image/late"}})
+			{"CONTENT-TRANSFER-ENCODING", tt.encoding}, {"Content-Disposition", tt.disposition}, {"Content-Type", "image/late"}}, nil)
 		if tt.contentType == "" {
 			tt.want.MediaType = "image/late"
 		}
@@ -78,10 +78,14 @@ func TestTwoEncodings(t *testing.T) {
 // The pieces of a boundary, each of which is a parameter, are counted as what they cost.
 func TestPiecesOfBoundaryAreCounted(t *testing.T) {
 	value := "multipart/mixed" + strings.Repeat("; boundary*0=a", 4000)
-	raw := "Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: " + value + "\n\n--b--\n"
-	var steps work.Steps
-	Walk(Parse([]byte(raw)), &steps, func(Leaf) {})
-	if steps.Total() < stepsOfType*len(value) {
-		t.Errorf("%d steps for %d bytes", steps.Total(), len(value))
+	for name, raw := range map[string]string{
+		"a part's":      "Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: " + value + "\n\n--b--\n",
+		"the message's": "Content-Type: " + value + "\n\n--a\n\n--a--\n",
+	} {
+		var steps work.Steps
+		Walk(Parse([]byte(raw)), &steps, func(Leaf) {})
+		if steps.Total() < stepsOfType*len(value) {
+			t.Errorf("%s: %d steps for %d bytes", name, steps.Total(), len(value))
+		}
 	}
 }

@@ -113,7 +113,7 @@ func walk(m Message, isDeep bool, visit func(Leaf)) work.Limits {
 func (w *walker) walk(m Message) work.Limits {
 	w.work.Count(len(m.Body) / 4)
 	w.isTruncated = m.Truncated
-	w.message(messageMIME(m.Header), m.Body, surroundings{})
+	w.message(messageMIME(m.Header, w.work), m.Body, surroundings{})
 	return w.limits
 }
 
