@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/exchange/link"
 	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
 	"github.com/spambloom/spambloom/bloomdb/exchange/redistest"
 	"github.com/spambloom/spambloom/cmd/testenv"
@@ -122,6 +123,38 @@ func TestDocumentedPermissions(t *testing.T) {
 		t.Errorf("the permission %s is not used", unused)
 	}
 	expectForbidden(t, redistest.Dial(t, user+redistest.Patient))
+}
+
+// A client with the password sends a script that does not end, and leaves. The sites name the cause,
+// and have all reports once Redis was killed and started again.
+func TestScriptWithoutEnd(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--busy-reply-threshold", "1")
+	allow := func() {
+		admin := server.Client()
+		defer admin.Close()
+		testenv.Check(t, admin.Do(t.Context(), aclLines(t, "geheim")[0]...).Err())
+	}
+	allow()
+	user := "unix://spambloom:geheim@" + server.Socket() + "?read_timeout=300ms" // Redis takes a processor meanwhile
+	a, b := startSites(t, user, user)
+	a.awaitConnected()
+	attacker := redistest.Dial(t, user)
+	testenv.Eventually(t, "the attacker is connected", func() bool { return attacker.Ping(t.Context()).Err() == nil })
+	script := "redis.call('HSET', KEYS[1], 'a', 'b') while true do end"
+	if err := attacker.Eval(t.Context(), script, []string{a.keys().VotesKey()}).Err(); err == nil {
+		t.Fatal("the script has ended")
+	}
+	testenv.Check(t, attacker.Close())
+	testenv.Eventually(t, "the cause is shown", func() bool {
+		fault := a.x.Status().Fault
+		return fault != nil && fault.Cause == link.Busy
+	})
+	a.report(mail("meanwhile"))
+	server.Kill()
+	server.Start()
+	allow()
+	testenv.Eventually(t, "the report arrives", func() bool { return b.lists(mail("meanwhile")) })
 }
 
 func expectNothingDenied(t *testing.T, admin *redisclient.Client) {

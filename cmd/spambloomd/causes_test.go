@@ -10,7 +10,7 @@ import (
 
 // The overview has words for each cause of a fault at which Redis is connected, and for no other.
 func TestCausesAtRedis(t *testing.T) {
-	connected := []link.Cause{link.Rights, link.Memory, link.Disk, link.Loading, link.Replica, link.Lost}
+	connected := []link.Cause{link.Rights, link.Memory, link.Disk, link.Loading, link.Busy, link.Replica, link.Lost}
 	for _, c := range connected {
 		if watch.CausesAtRedis[string(c)] == "" {
 			t.Errorf("no words for %q", c)

@@ -61,6 +61,7 @@ var CausesAtRedis = map[string]string{
 	"disk":    "Redis cannot write to its disk",
 	"rights":  "Redis refuses commands of this site",
 	"loading": "Redis is still reading its data",
+	"busy":    "Redis runs a script that does not end",
 	"replica": "Redis is a replica",
 }
 

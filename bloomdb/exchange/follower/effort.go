@@ -10,6 +10,8 @@ const (
 	effortShare = 4
 	// effortBurst is the time that they may take at once, as after an absence of this site.
 	effortBurst = 10 * time.Second
+	// effortTurn is the time after which the records of other sites have their turn, and news.
+	effortTurn = 250 * time.Millisecond
 )
 
 // spend charges a site for the time since begin.

@@ -2,6 +2,7 @@ package follower
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,5 +78,41 @@ func TestEffortIsCharged(t *testing.T) {
 	look(t, f)
 	if o.took == (streams.Position{}) || !o.effort.After(stream) {
 		t.Errorf("a snapshot is not charged: %+v", f.Status())
+	}
+}
+
+// TestCostlyNames is the attack "costly names": a holder of the federation key publishes without end under
+// many names, and each of them always has records to be read. Another site does not wait for a step of
+// each, and a site whose own records take time is read, too.
+func TestCostlyNames(t *testing.T) {
+	const turns = 200
+	b := openSite(t, "b")
+	f := follow(b, newLog())
+	now := time.Now()
+	add := func(site string, effort time.Time) {
+		f.origins[site] = &origin{site: site, head: streams.At(2, 9), effort: effort}
+	}
+	for i := range 99 {
+		add(fmt.Sprintf("invented%d", i), now.Add(time.Second))
+	}
+	turn := func() string {
+		o, step := f.next(now)
+		if step == nil {
+			t.Fatal("no site has work")
+		}
+		return o.site
+	}
+	if turn() == "" {
+		t.Error("sites whose records take time are not read")
+	}
+	add("a", time.Time{})
+	n := 0
+	for range turns {
+		if turn() == "a" {
+			n++
+		}
+	}
+	if n < turns/4 || n > turns*3/4 {
+		t.Errorf("the other site has %d turns of %d", n, turns)
 	}
 }

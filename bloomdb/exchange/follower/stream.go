@@ -31,11 +31,12 @@ func (f *Follower) readBatch(ctx context.Context, o *origin) error {
 		}
 		o.extendPause(time.Now())
 	}()
+	begin := time.Now()
 	for _, e := range batch {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if f.afterDrop() || o.isSpent(time.Now()) || !f.consume(o, e) {
+		if f.afterDrop() || o.isSpent(time.Now()) || !f.consume(o, e) || time.Since(begin) > effortTurn {
 			break
 		}
 	}

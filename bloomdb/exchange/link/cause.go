@@ -21,6 +21,7 @@ const (
 	Memory      Cause = "memory"      // maxmemory is reached
 	Disk        Cause = "disk"        // Redis cannot write to its disk
 	Loading     Cause = "loading"     // Redis reads its data after a start
+	Busy        Cause = "busy"        // Redis runs a script that does not end
 	Replica     Cause = "replica"     // the server is a read-only replica
 	Lost        Cause = "lost"        // Redis came back empty or with older data
 	Other       Cause = "other"       // see the text of the fault
@@ -37,7 +38,7 @@ var words = []struct {
 	{"WRONGPASS", Password}, {"NOAUTH", Password}, {"ERR invalid password", Password},
 	{"ERR AUTH <password> called without", Password}, {"NOPERM", Rights}, {"OOM", Memory},
 	{"stream does not end where this site left it", Lost}, {"has disappeared from Redis", Lost},
-	{"MISCONF", Disk}, {"LOADING", Loading}, {"READONLY", Replica}, {"MASTERDOWN", Replica},
+	{"MISCONF", Disk}, {"LOADING", Loading}, {"BUSY Redis", Busy}, {"READONLY", Replica}, {"MASTERDOWN", Replica},
 }
 
 // CauseOf returns the cause that an error stands for.
@@ -76,6 +77,7 @@ var advice = map[Cause]string{
 	Memory:      "give Redis more maxmemory, or lower redis.snapshot_limit",
 	Disk:        "free space on the disk of Redis",
 	Loading:     "wait until Redis has read its data",
+	Busy:        "if that lasts, kill Redis (kill -9) and start it again: a client with its password runs a script without end",
 	Replica:     "name the primary in redis.url, or use Sentinel",
 	Lost:        "no command is needed: each site publishes its reports and counts again, and GAPS returns to 0",
 }

@@ -129,6 +129,7 @@ func TestCauseOf(t *testing.T) {
 		"OOM command not allowed when used memory > 'maxmemory'.":                                Memory,
 		"MISCONF Redis is configured to save RDB snapshots":                                      Disk,
 		"LOADING Redis is loading the dataset in memory":                                         Loading,
+		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.": Busy,
 		"READONLY You can't write against a read only replica.":                                  Replica,
 		"snapshot has disappeared from Redis":                                                    Lost,
 		"own news have not come back for 7s":                                                     Unreachable,
