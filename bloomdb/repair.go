@@ -22,9 +22,9 @@ func (db *DB) Restore(set signature.Set, class layout.Class, revoked bool, at ti
 	return true, db.each(func(ks *keyspace.Keyspace) error { return ks.Restore(t, set, class) })
 }
 
-// MustRelist reports whether a keyspace lacks reports of the ledger, because they were made while
-// the site did not use its key. The caller then calls Relist with all messages of the ledger, before
-// an exchange runs, and Relisted.
+// MustRelist reports whether a keyspace may lack reports of the ledger: they were made while the
+// site did not use its key, its filters are gone, or a repair was interrupted. The caller then calls
+// Relist with all messages of the ledger, before an exchange runs, and Relisted.
 func (db *DB) MustRelist() bool {
 	return slices.ContainsFunc(db.keys, func(ks *keyspace.Keyspace) bool { return ks.Outbox.MustRelist() })
 }

@@ -215,6 +215,22 @@ func TestCarriedSpamIsFound(t *testing.T) {
 	}
 }
 
+// A part of a digest is an attached message, also without a type (RFC 2046 section 5.1.5): its text
+// is read, and no message with that text as its body is listed.
+func TestDigestOfInnocentMessage(t *testing.T) {
+	encoded := "Content-Type: text/plain\nContent-Transfer-Encoding: base64\n\n" + encode([]byte(letter))
+	for _, letter := range []string{letterText, encoded} {
+		innocent := signature.Compute(signature.Parse([]byte(letter)))
+		spam := signature.Compute(signature.Parse([]byte(multi("digest", "\n"+letter, "\nSubject: x\n\n"+prose))))
+		if kinds := matchesOf(spam, innocent); len(kinds) > 0 {
+			t.Errorf("the letter is listed by %v:\n%s", kinds, letter)
+		}
+		if kinds := matchesOf(innocent, spam); !slices.Contains(kinds, "sketch") {
+			t.Errorf("a digest with a spam is listed by %v:\n%s", kinds, letter)
+		}
+	}
+}
+
 // A file is listed wherever it is a message's own, and separately in attached messages.
 func TestCarriedFileIsFound(t *testing.T) {
 	payload := file("MZ this is a program that nobody wants to run ")

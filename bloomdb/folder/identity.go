@@ -39,8 +39,8 @@ type Identity struct {
 	// Republish is set when stream and journal no longer contain all unpublished changes: a
 	// snapshot must be published.
 	Republish bool `json:"republish,omitempty"`
-	// Relist is set while reports of the ledger must still be listed under the folder's key:
-	// they were made while the site did not have that key.
+	// Relist is set while reports of the ledger must still be listed in the folder's filters:
+	// they were made while the site did not have its key, or a repair is not finished.
 	Relist bool `json:"relist,omitempty"`
 
 	// DomainsLSN is set when counts of link domains were lost: only journal records after it

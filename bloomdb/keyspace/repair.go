@@ -117,7 +117,7 @@ func (ks *Keyspace) mendSegment(path string, err error) error {
 	}
 	// Positions in the journal change. This is recorded first: if the repair is interrupted, the
 	// next one finds the journal unchanged.
-	if err := ks.Outbox.Republish(ks.Settings.Dir, ks.Settings.Now()); err != nil {
+	if err := ks.Outbox.LackReports(ks.Settings.Dir, ks.Settings.Now()); err != nil {
 		return err
 	}
 	if err := folder.KeepDamaged(path); err != nil {

@@ -34,6 +34,8 @@ func (p *Outbox) AddCompanion(path string, last func() uint64, mend func(fault e
 		if err := folder.Sync(filepath.Dir(path)); err != nil {
 			return err
 		}
+		// A new folder beside a ledger with reports: they were listed in filters that are gone.
+		p.ID.Relist = p.ID.Relist || last() > 0
 		p.ID.Companions = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(p.ID.Companions), name))))
 	}
 	p.lastReport, p.dirty = last, true

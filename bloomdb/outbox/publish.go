@@ -214,12 +214,12 @@ func (p *Outbox) Republish(dir string, now time.Time) error {
 	return p.writeLocked(dir, now)
 }
 
-// LoseJournal is Republish after a part of the journal was lost: it no longer begins where the
+// LoseJournal is LackReports where a segment of the journal is gone: it no longer begins where the
 // snapshots end.
 func (p *Outbox) LoseJournal(dir string, now time.Time) error {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
-	p.ID.Republish, p.ID.SavedLSN, p.dirty = true, 0, true
+	p.ID.Republish, p.ID.Relist, p.ID.SavedLSN, p.dirty = true, true, 0, true
 	return p.writeLocked(dir, now)
 }
 

@@ -1,7 +1,18 @@
 package outbox
 
-// MustRelist reports whether the folder lacks reports of the ledger, which were made while the site
-// did not use its key.
+import "time"
+
+// LackReports is Republish before a part of the journal is given up. Until Relisted, the folder may lack
+// reports of the ledger: if the repair is interrupted, the next start lists them.
+func (p *Outbox) LackReports(dir string, now time.Time) error {
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	p.ID.Republish, p.ID.Relist, p.dirty = true, true, true
+	return p.writeLocked(dir, now)
+}
+
+// MustRelist reports whether the folder lacks reports of the ledger: they were made while the site
+// did not use its key, its filters are gone, or a repair was interrupted.
 func (p *Outbox) MustRelist() bool {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()

@@ -32,6 +32,7 @@ func (m *Mending) mendIdentity(o *layout.Settings, keyID, f string, fault error)
 		ReportPeriod: int64(o.Reports.Period / time.Second),
 		CountPeriod:  int64(o.Counts.Period / time.Second),
 		Republish:    true,
+		Relist:       true, // files may be missing that this identity does not name
 	}
 	if keys := headKeys(f); len(keys) > 0 {
 		id.KeyID = keys[0]

@@ -126,8 +126,8 @@ func serve(ctx context.Context, s *settings.Settings, stdout, stderr io.Writer) 
 	return d.run(ctx, hup, sockets)
 }
 
-// openState opens the state folder. Under a new federation key it lists the reports again, before
-// an exchange publishes them.
+// openState opens the state folder. It lists the reports of the ledger again if the database may
+// lack them, before an exchange publishes it.
 func openState(s *settings.Settings, log *slog.Logger, systemd *supervisor) (*state.State, error) {
 	opened, err := state.Open(s, log)
 	if err != nil {

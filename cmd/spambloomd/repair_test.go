@@ -344,18 +344,45 @@ func TestInterruptedRepairGoesOn(t *testing.T) {
 		t.Fatal("the record is not lost")
 	}
 
+	started := damagedSettings(filepath.Join(root, "started")) // without another repair
+	copyTree(t, killed.Data, started.Data)
 	var out bytes.Buffer
 	if err := state.Repair(killed, log, &out); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
-	st, err := state.Open(killed, log)
+	startsWithAll(t, killed, log)
+	startsWithAll(t, started, log)
+}
+
+// startsWithAll starts as the daemon does, and expects what damagedLife reported.
+func startsWithAll(t *testing.T, s *settings.Settings, log *slog.Logger) {
+	t.Helper()
+	st, err := openState(s, log, &supervisor{log: log})
 	testenv.Check(t, err)
 	defer st.Close()
 	for letter, want := range map[string]bool{"known": true, "fresh": true, "last": true, "innocent": false} {
 		if got := st.DB.Judge(letterSet(t, letter)).Listed; got != want {
-			t.Errorf("%q listed %v, want %v\n%s", letter, got, want, &out)
+			t.Errorf("%s: %q listed %v, want %v", s.Data, letter, got, want)
 		}
 	}
+	if st.DB.MustRelist() {
+		t.Error("the next start does it again")
+	}
+}
+
+// A ledger beside which all filters, journal and identity are gone is not taken for that of a new
+// site: its reports are listed.
+func TestLedgerAloneIsListed(t *testing.T) {
+	s, log := damagedSettings(t.TempDir()), slog.New(slog.DiscardHandler)
+	damagedLife(t, s)
+	for _, pattern := range []string{"identity", "segments", "clock", "journal-*", "*.snapshot", "*.votes"} {
+		paths, err := filepath.Glob(filepath.Join(s.Data, pattern))
+		testenv.Check(t, err)
+		for _, path := range paths {
+			testenv.Check(t, os.Remove(path))
+		}
+	}
+	startsWithAll(t, s, log)
 }
 
 // A file of a newer version prevents the start with a hint that does not suggest a repair.

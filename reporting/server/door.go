@@ -42,7 +42,7 @@ type DoorOptions struct {
 //	Accept -> user -> root, the daemon's user: accepted
 //	               -> a user below the bounds: accepted
 //	               -> all places are taken: accepted in place of a connection of the user
-//	                  with the most, or of the oldest idle one
+//	                  with the most, or of the oldest idle one of users with no fewer
 //	               -> else answered with 429 and closed, and logged
 //
 // It is safe for concurrent use.
@@ -190,7 +190,9 @@ func (d *Door) admit(conn net.Conn) *doorConn {
 		reason = "user"
 		c.refusal = api.NewProblem(http.StatusTooManyRequests, "%s has %d connections to %s, the most that one may have", user, len(d.accepted[user]), d.to)
 	case d.total >= d.bounds.all && !d.makeRoom(user):
-		reason = "all"
+		if reason = "all"; bound < math.MaxInt && len(d.accepted[user]) > 0 { // it has places, too
+			reason = "user"
+		}
 		c.refusal = api.NewProblem(http.StatusTooManyRequests, "all have %d connections to %s, the most there may be", d.total, d.to)
 	}
 	if c.refusal == nil {
@@ -209,12 +211,13 @@ func (d *Door) admit(conn net.Conn) *doorConn {
 }
 
 // makeRoom closes a connection to free a place for a user: one of the user with the most,
-// if that has at least two more, else the oldest idle one. The caller holds mu.
+// if that has at least two more, else the oldest idle one of those with no fewer. The caller
+// holds mu.
 func (d *Door) makeRoom(user string) bool {
 	closing := d.surplus(user)
 	if closing != nil {
 		d.refuse(closing.user, "user")
-	} else if closing = d.oldestIdle(); closing == nil {
+	} else if closing = d.oldestIdle(len(d.accepted[user])); closing == nil {
 		return false
 	}
 	d.remove(closing) // the server closes it again, without effect
@@ -238,12 +241,12 @@ func (d *Door) surplus(user string) *doorConn {
 	return most[max(slices.IndexFunc(most, isIdle), 0)]
 }
 
-// oldestIdle returns the idle connection that arrived first, or nil if none is idle. The
-// caller holds mu.
-func (d *Door) oldestIdle() (oldest *doorConn) {
+// oldestIdle returns the idle connection that arrived first, of users with at least so many, or
+// nil if none is idle. The caller holds mu.
+func (d *Door) oldestIdle(least int) (oldest *doorConn) {
 	for _, conns := range d.accepted {
 		i := slices.IndexFunc(conns, isIdle)
-		if i >= 0 && (oldest == nil || conns[i].number < oldest.number) {
+		if len(conns) >= least && i >= 0 && (oldest == nil || conns[i].number < oldest.number) {
 			oldest = conns[i]
 		}
 	}

@@ -202,6 +202,40 @@ func TestUsersShareThePlaces(t *testing.T) {
 	})
 }
 
+// The attack: five users who act together take all places and ask for more. That breaks neither
+// the waiting connection of a sixth, nor makes it the daemon fail its readiness.
+func TestCrowdBreaksNoOtherConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		work := make(chan bool)
+		e := newEntrance(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/work" {
+				<-work
+			}
+			w.WriteHeader(http.StatusNoContent)
+		}))
+		defer e.stop()
+		ours := e.visit(2000)
+		for i := range maxConnections - 1 {
+			e.visit(1000 + i%5).begin("/work")
+		}
+		for i := range 5 {
+			if status, closes := e.visit(1000 + i).ask(); status != http.StatusTooManyRequests || !closes {
+				t.Errorf("one more is answered %d", status)
+			}
+		}
+		if status, _ := ours.ask(); status != 204 {
+			t.Errorf("the sixth user is answered %d", status)
+		}
+		if status, _ := e.visit(2001).ask(); status != 204 {
+			t.Errorf("a seventh user is answered %d", status)
+		}
+		if text, all := e.door.Lockout(); text == "" || all {
+			t.Errorf("lockout %q, of all: %v", text, all)
+		}
+		close(work)
+	})
+}
+
 // If the kernel does not name the user, or if each user has one place, as one with many numbers
 // (subuid(5)) can have, the oldest idle connection makes room. Further ones, except root's, are
 // refused only while all are at work.

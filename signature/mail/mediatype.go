@@ -21,6 +21,7 @@ type mimeHeader struct {
 	encoding    string   // Content-Transfer-Encoding, lower case
 	other       string   // another reading of it; "": programs agree
 	isDoubtful  bool     // programs differ in whether it is a multipart
+	isUntyped   bool     // no Content-Type
 	otherType   string   // a type of text by which some programs show it; "": none
 	Disposition string   // lower case
 	HasID       bool     // a Content-ID, by which HTML shows the part
@@ -94,7 +95,7 @@ func (f *mimeFields) parse() mimeHeader {
 
 // parseType reads the Content-Type.
 func (f *mimeFields) parseType(h *mimeHeader) {
-	if f.contentType == "" {
+	if h.isUntyped = f.contentType == ""; h.isUntyped {
 		return
 	}
 	value := mimefield.WithoutComments(f.contentType)

@@ -75,16 +75,20 @@ type multipart struct {
 	shadowed      []int        // for each boundary, the index in stack of the outer multipart with it, or -1
 	inside        surroundings // of its next part
 	isAlternative bool         // readers show one of its parts, not all
+	isDigest      bool         // a part without a type is a message (RFC 2046 section 5.1.5)
 	start         string       // Content-ID of the part that readers show; "" for the first one
 	isStarted     bool         // that part was found
 	// isOutermost is set for the alternative whose branches are numbered.
 	isOutermost bool
 }
 
-// next returns the surroundings of the next part, which has header h. The parts of an
+// next returns the header and the surroundings of the next part, which has header h. The parts of an
 // alternative replace each other. In all other multiparts, all but one are carried: the
 // first, or the one of the parameter start (RFC 2387 section 3.2).
-func (m *multipart) next(h mimeHeader) surroundings {
+func (m *multipart) next(h mimeHeader) (mimeHeader, surroundings) {
+	if m.isDigest && h.isUntyped {
+		h.MediaType = "message/rfc822"
+	}
 	around := m.inside
 	if m.isOutermost {
 		m.inside.Branch++
@@ -93,7 +97,7 @@ func (m *multipart) next(h mimeHeader) surroundings {
 	if m.isStarted = m.isStarted || isShown; !isShown && !m.isAlternative {
 		around.Carried = max(around.Carried, LaterPart)
 	}
-	return around
+	return h, around
 }
 
 // delimiter is a line that separates or ends parts. The content before it ends at start,
@@ -142,7 +146,7 @@ func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
 			return
 		}
 		h, pos = w.header(d.next)
-		around = w.stack[d.level].next(h)
+		h, around = w.stack[d.level].next(h)
 	}
 }
 
@@ -308,7 +312,7 @@ func (w *walker) push(h mimeHeader, around surroundings) {
 		w.open[boundary] = len(w.stack)
 	}
 	w.stack = append(w.stack, multipart{boundaries: h.boundaries, shadowed: shadowed, inside: around,
-		isAlternative: h.MediaType == "multipart/alternative", start: start, isOutermost: outermost})
+		isAlternative: h.MediaType == "multipart/alternative", isDigest: h.MediaType == "multipart/digest", start: start, isOutermost: outermost})
 }
 
 // hasReportBehind reports whether a part for programs follows within maxReach, as each multipart/report has

@@ -13,9 +13,9 @@ import (
 // relistStep is the time between two calls of progress.
 const relistStep = 5 * time.Second
 
-// Relist lists the reports of the ledger under a federation key that is new here, so that the
-// sites with that key receive them. It calls progress every few seconds. If it is interrupted, the
-// next start does it again.
+// Relist lists the reports of the ledger in a database that may lack them: under a federation key
+// that is new here, in a new database, and after an interrupted repair. It calls progress every few
+// seconds. If it is interrupted, the next start does it again.
 func (st *State) Relist(log *slog.Logger, progress func()) error {
 	if !st.DB.MustRelist() {
 		return nil
@@ -41,10 +41,10 @@ func (st *State) Relist(log *slog.Logger, progress func()) error {
 	if err != nil {
 		return &exit.Failure{Code: exit.IOErr, Err: err}
 	}
-	log.Info("reports of the ledger are listed under the new federation key, for its other sites",
+	log.Info("reports of the ledger are listed again: the federation key or the database is new, or a repair was interrupted",
 		"reports", listed, "revocations", revoked, "seconds", time.Since(begin).Seconds())
 	if full > 0 {
-		log.Warn("reports are not listed under the new federation key: reports.capacity is too small", "reports", full)
+		log.Warn("reports of the ledger are not listed: reports.capacity is too small", "reports", full)
 	}
 	return nil
 }
