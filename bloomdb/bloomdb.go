@@ -38,9 +38,10 @@ var ErrLocked = errors.New("state folder is in use by another process")
 //
 // All methods are safe for concurrent use, except Close, which must be the last.
 type DB struct {
-	ks       *keyspace.Keyspace   // under Options.Key
-	keys     []*keyspace.Keyspace // one or two, that one first; their locks are taken in this order
-	previous *DB                  // contains the second keyspace only; nil: there is none
+	ks       *keyspace.Keyspace    // under Options.Key
+	keys     []*keyspace.Keyspace  // one or two, that one first; their locks are taken in this order
+	unsaved  atomic.Pointer[error] // see Unsaved
+	previous *DB                   // contains the second keyspace only; nil: there is none
 	lock     *flock.Flock
 
 	burst    *recent.Counter                              // nil: sightings of the last minutes are not counted
@@ -185,7 +186,18 @@ func (db *DB) Run(ctx context.Context) error {
 
 // maintain performs the periodic work once.
 func (db *DB) maintain() error {
-	return errors.Join(db.all((*keyspace.Keyspace).Tick), db.ks.Keeper.Write(false))
+	err := errors.Join(db.all((*keyspace.Keyspace).Tick), db.ks.Keeper.Write(false))
+	db.unsaved.Store(&err)
+	return err
+}
+
+// Unsaved returns why Run could not write the state folder, until it can; nil if it can. If Fault is
+// nil, the journal keeps all reports meanwhile.
+func (db *DB) Unsaved() error {
+	if err := db.unsaved.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // Fault returns the disk fault because of which this site's state cannot be written; nil when

@@ -6,9 +6,12 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // brokenFolders are the folders in which the journal cannot be written.
@@ -55,4 +58,37 @@ func breakDisk(t *testing.T, db *bloomdb.DB) (mend func()) {
 	mend = func() { brokenFolders.Delete(db.Keyspace().Settings.Dir) }
 	t.Cleanup(mend)
 	return mend
+}
+
+// A snapshot that cannot be written is a fault until it is, also between the attempts, one a minute.
+// Reports go on, and are found after a crash.
+func TestUnsavedUntilSaved(t *testing.T) {
+	c, o := bloomdbtest.NewClock(), bloomdbtest.Options(t.TempDir(), "mx1")
+	o.Now = c.Now
+	db := bloomdbtest.Open(t, o)
+	bloomdbtest.Report(t, db, 1)
+	testenv.Check(t, db.Save())
+	paths, err := filepath.Glob(filepath.Join(o.Dir, "spam-*.snapshot"))
+	if err != nil || len(paths) != 1 {
+		t.Fatal(paths, err)
+	}
+	testenv.Check(t, os.Remove(paths[0]))
+	testenv.Check(t, os.MkdirAll(filepath.Join(paths[0], "in the way"), 0o700))
+	for i, wait := range []time.Duration{11 * time.Minute, time.Second, time.Minute} {
+		bloomdbtest.Report(t, db, 2+i)
+		c.Add(wait)
+		if err := db.Maintain(); err == nil || db.Unsaved() == nil || db.Fault() != nil {
+			t.Errorf("after %v: %v, unsaved %v, journal %v", wait, err, db.Unsaved(), db.Fault())
+		}
+	}
+	testenv.Check(t, os.RemoveAll(paths[0]))
+	c.Add(time.Minute)
+	testenv.Check(t, db.Maintain())
+	if err := db.Unsaved(); err != nil {
+		t.Error(err)
+	}
+	crash(t, db)
+	if db := bloomdbtest.Open(t, o); !db.Judge(bloomdbtest.Message(4)).Listed {
+		t.Error("a report made meanwhile is lost")
+	}
 }

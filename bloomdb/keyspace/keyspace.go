@@ -49,6 +49,7 @@ type Keyspace struct {
 	SnapshotMu sync.Mutex // one snapshot at a time; guards Files.Saved
 	lastSave   time.Time  // last successful Save, or the start
 	triedSave  time.Time
+	saveFault  error // of the last Save
 	// journalBase is the size of the journal after the last snapshot.
 	journalBase atomic.Int64
 }
@@ -106,9 +107,11 @@ func (ks *Keyspace) Tick() error {
 	err := errors.Join(ks.Journal.Flush(), ks.Journal.List.RaiseLater(ks.Journal.Durable, ks.Settings.Now()),
 		ks.Outbox.Write(ks.Settings.Dir, ks.Settings.Now()))
 	if ks.isSaveDue() {
-		err = errors.Join(err, ks.Save())
+		_ = ks.Save() // the error stays until the next attempt
 	}
-	return err
+	ks.SnapshotMu.Lock()
+	defer ks.SnapshotMu.Unlock()
+	return errors.Join(err, ks.saveFault)
 }
 
 // isSaveDue reports whether a snapshot is due: by the clock, by the length of the journal, or because

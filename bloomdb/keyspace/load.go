@@ -337,9 +337,10 @@ func (ks *Keyspace) redo(at folder.LSN, r journal.Record) error {
 
 // Save writes snapshots of all changes. It removes the files of expired generations, and the part
 // of the journal that is no longer needed.
-func (ks *Keyspace) Save() error {
+func (ks *Keyspace) Save() (err error) {
 	ks.SnapshotMu.Lock()
 	defer ks.SnapshotMu.Unlock()
+	defer func() { ks.saveFault = err }()
 	ks.triedSave = ks.Settings.Now()
 	begin, err := ks.Journal.Rotate()
 	if err != nil {

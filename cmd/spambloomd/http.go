@@ -140,6 +140,9 @@ func (d *service) notes(lockout string) (notes []string) {
 	for _, f := range d.db.DamagedFiles() {
 		notes = append(notes, fmt.Sprintf("damaged: %s is not used; missing: %s", f.Name, f.Cost))
 	}
+	if fault := d.db.Unsaved(); fault != nil {
+		notes = append(notes, "snapshots of the filters cannot be written: "+fault.Error())
+	}
 	if fault := d.history.Fault(); fault != nil {
 		notes = append(notes, "history: counts by hour are not kept: "+fault.Error())
 	}

@@ -59,6 +59,9 @@ func (d *service) watched(s api.Status, now time.Time) watch.Facts {
 		Config: d.started.File, Folder: d.started.Data,
 	}
 	f.Sites, f.Traps, f.Exchange = d.desk.Sites(d.links()), map[string]string{}, d.exchange != nil
+	if d.desk.Fault() == nil { // else that is named
+		f.Unsaved = d.db.Unsaved()
+	}
 	f.History, f.Damaged = d.history.Fault(), d.history.Damaged()
 	if fault := d.milter.Fault(); fault != nil {
 		f.Judging = fault.Error()

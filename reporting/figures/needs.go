@@ -20,6 +20,7 @@ const (
 	NeedClock      = "clock"
 	NeedTraps      = "traps"
 	NeedClients    = "clients"
+	NeedState      = "state"
 	NeedHistory    = "history"
 	NeedMistakes   = "mistakes"
 	NeedFilterFull = "filter_full"
@@ -41,6 +42,7 @@ var Needs = []Need{
 	{NeedClock, "the clock jumped and is not trusted"},
 	{NeedTraps, "spam traps that are not read"},
 	{NeedClients, "users or clients that were refused for too many connections"},
+	{NeedState, "snapshots of the filters cannot be written"},
 	{NeedHistory, "counts by hour are not kept"},
 	{NeedMistakes, "the filters are too full for the target of mistakes"},
 	{NeedFilterFull, "filters without room, so that reports or counts are refused"},

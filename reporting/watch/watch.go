@@ -40,6 +40,7 @@ type Facts struct {
 	Unserved  []string // addresses of the configuration that were in use at the start
 	LockedOut string   // why nobody can use the control socket; empty: it can be used
 	Lockouts  []string // users or clients with too many connections
+	Unsaved   error    // why snapshots of the filters cannot be written, although reports can
 	History   error    // why counts are not kept
 	Damaged   []string // files of the history that were set aside
 
@@ -233,6 +234,9 @@ func (f Facts) impaired() (needs []overview.Need) {
 	}
 	for _, text := range f.Lockouts {
 		need(figures.NeedClients, ended(text), "journalctl -u spambloom")
+	}
+	if f.Unsaved != nil {
+		need(figures.NeedState, "Snapshots of the filters cannot be written: "+f.Unsaved.Error()+". The journal keeps all reports, and grows.", "journalctl -u spambloom")
 	}
 	if f.History != nil {
 		need(figures.NeedHistory, "Counts by hour are not kept: "+f.History.Error()+".", "journalctl -u spambloom")

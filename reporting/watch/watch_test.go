@@ -80,10 +80,11 @@ func TestNeeds(t *testing.T) {
 		"attention: Your users disagree about a message: 1 report, 2 revocations. It is called spam now. The message is text:1.": func(f *watch.Facts) {
 			f.Contested = []watch.Contested{{ID: "text:1", Reports: 1, Revocations: 2, Listed: true}}
 		},
-		"attention: uid:1000 was refused":                  func(f *watch.Facts) { f.Lockouts = []string{"uid:1000 was refused"} },
-		"attention: Counts by hour are not kept: no space": func(f *watch.Facts) { f.History = errors.New("no space") },
-		"attention: history/2026-11.counts.damaged is":     func(f *watch.Facts) { f.Damaged = []string{"2026-11.counts.damaged"} },
-		"attention: No mail has arrived for 24 hours":      func(f *watch.Facts) { f.LastDay = map[string]uint64{"reports": 3} },
+		"attention: uid:1000 was refused":                                 func(f *watch.Facts) { f.Lockouts = []string{"uid:1000 was refused"} },
+		"attention: Snapshots of the filters cannot be written: no space": func(f *watch.Facts) { f.Unsaved = errors.New("no space") },
+		"attention: Counts by hour are not kept: no space":                func(f *watch.Facts) { f.History = errors.New("no space") },
+		"attention: history/2026-11.counts.damaged is":                    func(f *watch.Facts) { f.Damaged = []string{"2026-11.counts.damaged"} },
+		"attention: No mail has arrived for 24 hours":                     func(f *watch.Facts) { f.LastDay = map[string]uint64{"reports": 3} },
 	} {
 		f := healthy()
 		change(&f)

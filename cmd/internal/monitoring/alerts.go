@@ -54,6 +54,8 @@ var alerts = []alert{
 		"Nothing expires until the clock is right: contrib/state.md", "", "spambloom_db_clock_jump_seconds", "-7200x40"},
 	{"SpambloomTrap", `spambloom_trap_fault == 1`, "15m", "warning", "The trap {{ $labels.trap }} is not read",
 		"The log names the cause.", `trap="lure"`, `spambloom_trap_fault{trap="lure"}`, "1x40"},
+	{"SpambloomStateNotSaved", needs(figures.NeedState), "15m", "warning", "Snapshots of the filters cannot be written",
+		"The journal keeps all reports, and grows: spambloom status", kind(figures.NeedState), series(figures.NeedState), "1x40"},
 	{"SpambloomHistory", `spambloom_history_fault == 1`, "30m", "info", "Counts by hour are not kept",
 		"Mail is judged as usual: contrib/state.md", "", "spambloom_history_fault", "1x60"},
 }
