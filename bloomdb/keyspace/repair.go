@@ -29,7 +29,7 @@ func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Cla
 	for _, s := range slices.Concat(set.Signatures, ks.domainSignatures(t.Kind, set)) {
 		r.Hashes = append(r.Hashes, ks.Ring.ReportHash(s))
 	}
-	sketches, err := ks.Sketches.Records(t.Kind, ks.Sketches.Reported(set.Sketches), t.Gen, most)
+	sketches, err := ks.Sketches.Records(t.Kind, ks.groups(t.Kind, set.Sketches), t.Gen, most)
 	if err != nil {
 		return err
 	}
