@@ -18,16 +18,22 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
+// Restore lists or revokes a message of the ledger. What other sites said after this site's word stays
+// the last word, as far as this site's own filter still has that.
 func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Class) error {
+	most := layout.ReporterRungs
+	if ks.IsLastWord(t.Kind, set.Signatures) {
+		most = layout.FirstRung
+	}
 	r := journal.Record{Target: t, Class: ks.Store.KeptClass(class, t.Gen)}
 	for _, s := range slices.Concat(set.Signatures, ks.domainSignatures(t.Kind, set)) {
 		r.Hashes = append(r.Hashes, ks.Ring.ReportHash(s))
 	}
-	sketches, err := ks.Sketches.Records(t.Kind, ks.Sketches.Reported(set.Sketches), t.Gen, layout.ReporterRungs)
+	sketches, err := ks.Sketches.Records(t.Kind, ks.groups(t.Kind, set.Sketches), t.Gen, most)
 	if err != nil {
 		return err
 	}
-	rungs, err := ks.rungRecords(t, r.Hashes, layout.ReporterRungs)
+	rungs, err := ks.rungRecords(t, r.Hashes, most)
 	if err != nil {
 		return err
 	}

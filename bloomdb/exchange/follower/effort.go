@@ -12,7 +12,18 @@ const (
 	effortBurst = 10 * time.Second
 	// effortTurn is the time after which the records of other sites have their turn, and news.
 	effortTurn = 250 * time.Millisecond
+	// firstTurn is the assumed time of a new site's turns. Sites whose records are known to take
+	// less come before any number of new names.
+	firstTurn = 10 * time.Millisecond
 )
+
+// hadTurn notes how much time a site's turns take. A costly one counts for many later ones, so that
+// under many names the average cost of all turns counts, not that of the latest ones.
+func (f *Follower) hadTurn(o *origin, took time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o.turn = max(took, o.turn-o.turn/8)
+}
 
 // spend charges a site for the time since begin.
 func (f *Follower) spend(o *origin, begin time.Time) {

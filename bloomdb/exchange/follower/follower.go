@@ -111,28 +111,33 @@ func (f *Follower) catchUp(ctx context.Context, heads bool) error {
 		}
 	}
 	f.afterDrop()
-	if o, step := f.next(time.Now()); step != nil {
-		return step(f, ctx, o)
+	begin := time.Now()
+	o, step := f.next(begin)
+	if step == nil {
+		return nil
 	}
+	if err := step(f, ctx, o); err != nil {
+		return err
+	}
+	f.hadTurn(o, time.Since(begin))
 	return nil
 }
 
-// next returns a site with work and its next step, or nil. Every second time, sites whose records
-// have taken little time come first. Otherwise a holder of the federation key, who always has work
-// under many names, would delay the few records of another site by a step of each name. The other
-// times, a site that has a lot to be read has its turn.
+// next returns a site with work and its next step, or nil. Every second time, that is the site whose
+// turns take the least time. Otherwise a holder of the federation key, who always has work under many
+// names, would delay the few records of another site by a step of each name. The other times, a
+// site that has a lot to be read has its turn.
 func (f *Follower) next(now time.Time) (site *origin, step task) {
 	prefers := rand.IntN(2) == 0
 	for _, o := range f.origins {
-		isLast := prefers && o.effort.After(now)
-		if isLast && step != nil {
+		if site != nil && o.turn >= site.turn {
 			continue
 		}
 		s := f.work(o, now)
 		if s == nil {
 			continue
 		}
-		if site, step = o, s; !isLast {
+		if site, step = o, s; !prefers {
 			break
 		}
 	}

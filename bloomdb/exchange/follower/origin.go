@@ -50,9 +50,10 @@ type origin struct {
 	// snapshot is the position that the site announces for its snapshot, looked that of the
 	// last one checked, took that of the last one read completely.
 	snapshot, looked, took streams.Position
-	loading                *loading  // the snapshot being read; nil: none
-	rested                 time.Time // when the next one may be read
-	effort                 time.Time // when the time that its records took has been made up for
+	loading                *loading      // the snapshot being read; nil: none
+	rested                 time.Time     // when the next one may be read
+	effort                 time.Time     // when the time that its records took has been made up for
+	turn                   time.Duration // that its turns take, about
 
 	// Stamps of votes: those announced by the site, those last checked, and those held.
 	votesAnnounced, votesLooked, votes uint64
@@ -184,7 +185,7 @@ func (f *Follower) origin(site string) *origin {
 		return nil
 	}
 	at := f.cursor(site)
-	o = &origin{site: site, since: time.Now(), at: at, head: at, proven: at}
+	o = &origin{site: site, since: time.Now(), at: at, head: at, proven: at, turn: firstTurn}
 	if f.db.Wanting(site) {
 		o.gaps = 1 // or more, from before the start
 	}

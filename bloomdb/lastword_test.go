@@ -1,0 +1,58 @@
+package bloomdb_test
+
+import (
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// A repair adds the reports of the ledger to filters that have them already. What another site has
+// revoked since, or listed again, stays as it is, and what this site's filters lack is added.
+func TestRestoreKeepsLastWordOfOthers(t *testing.T) {
+	others := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
+	o := bloomdbtest.Options(t.TempDir(), "b")
+	db := bloomdbtest.Open(t, o)
+	for _, n := range []int{1, 2, 3} {
+		bloomdbtest.Report(t, db, n)
+	}
+	bloomdbtest.Revoke(t, db, 2)
+	bloomdbtest.Apply(t, others, bloomdbtest.Drain(t, db)...)
+	bloomdbtest.Revoke(t, others, 1)
+	bloomdbtest.Report(t, others, 2)
+	bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, others)...)
+	for n, revoked := range map[int]bool{1: false, 2: true, 3: false, 4: false} {
+		_, err := db.Restore(bloomdbtest.Message(n), layout.ClassOther, revoked, o.Now())
+		must(t, err)
+	}
+	for n, want := range map[int]bool{1: false, 2: true, 3: true, 4: true} {
+		listed(t, db, n, want)
+	}
+	// This site's own word is lost here: the repair says it again.
+	bloomdbtest.Report(t, others, 5)
+	bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, others)...)
+	_, err := db.Restore(bloomdbtest.Message(5), layout.ClassOther, true, o.Now())
+	must(t, err)
+	listed(t, db, 5, false)
+}
+
+// What is common here is not restored either: a repair lists no mail of others with the same footer, not even
+// at a site where the footer is not common.
+func TestRestoreListsNothingCommon(t *testing.T) {
+	a, o := openMailSite(t, nil), bloomdbtest.Options(t.TempDir(), "b")
+	o.Now = a.clock.Now
+	b, footer := bloomdbtest.Open(t, o), words(500, 60)
+	a.receiveForWeeks(func(n int) signature.Set { return wordy(n, append(words(1000*(n+2), 30), footer...)...) })
+	phish := wordy(100, append(words(100_000, 10), footer...)...)
+	mustReportSet(t, a.DB, phish)
+	innocent := wordy(200, append(words(200_000, 30), footer...)...)
+	for range 2 {
+		bloomdbtest.PublishSnapshot(t, a.DB).Take(t, b)
+		if e := b.Judge(innocent); e.Listed || !b.Judge(wordy(100)).Listed {
+			t.Errorf("innocent mail with the footer is listed: %+v", e.Matches)
+		}
+		_, err := a.Restore(phish, layout.ClassOther, false, a.Now())
+		must(t, err)
+	}
+}
