@@ -14,8 +14,12 @@ import (
 // IsLastWord reports whether this site's own filters have a report or a revocation as the last
 // word about each of these signatures, in the newest generation in which this site has any.
 func (ks *Keyspace) IsLastWord(kind layout.Kind, signatures []signature.Signature) bool {
+	return ks.isWord(kind, signatures, ks.ownTop)
+}
+
+func (ks *Keyspace) isWord(kind layout.Kind, signatures []signature.Signature, ownTop func(filter.Hash) int) bool {
 	for _, s := range signatures {
-		if top := ks.ownTop(ks.Ring.ReportHash(s)); top < 0 || layout.IsRevocation(top) != (kind == layout.RevokedFilter) {
+		if top := ownTop(ks.Ring.ReportHash(s)); top < 0 || layout.IsRevocation(top) != (kind == layout.RevokedFilter) {
 			return false
 		}
 	}

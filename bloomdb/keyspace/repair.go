@@ -22,7 +22,7 @@ import (
 // the last word, as far as this site's own filter still has that.
 func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Class) error {
 	most := layout.ReporterRungs
-	if ks.IsLastWord(t.Kind, set.Signatures) {
+	if g := ks.Store.View.Load().Report(t.Gen); g != nil && ks.isWord(t.Kind, set.Signatures, g.OwnTop) {
 		most = layout.FirstRung
 	}
 	r := journal.Record{Target: t, Class: ks.Store.KeptClass(class, t.Gen)}

@@ -12,17 +12,24 @@ const (
 	effortBurst = 10 * time.Second
 	// effortTurn is the time after which the records of other sites have their turn, and news.
 	effortTurn = 250 * time.Millisecond
-	// firstTurn is the assumed time of a new site's turns. Sites whose records are known to take
-	// less come before any number of new names.
-	firstTurn = 10 * time.Millisecond
+	leastTurn  = 5 * time.Millisecond // less is no advantage
 )
 
-// hadTurn notes how much time a site's turns take. A costly one counts for many later ones, so that
-// under many names the average cost of all turns counts, not that of the latest ones.
-func (f *Follower) hadTurn(o *origin, took time.Duration) {
+// turnTime returns the time that a site's turns take, of which they wait for multiples. That of a
+// new site is not known.
+func (o *origin) turnTime() time.Duration {
+	if o.turn == 0 {
+		return effortTurn
+	}
+	return max(o.turn, leastTurn)
+}
+
+// hadTurn notes the time of a site's turn. A costly one counts for many later ones, so that under many
+// names the average cost of all turns counts, not that of the latest ones.
+func (f *Follower) hadTurn(o *origin, now time.Time, took time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	o.turn = max(took, o.turn-o.turn/8)
+	o.queued, o.turn = now, max(took, o.turn-o.turn/8)
 }
 
 // spend charges a site for the time since begin.

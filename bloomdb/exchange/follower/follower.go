@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,7 +55,7 @@ func New(db *bloomdb.DB, t streams.Transport, l *link.Link, refused *refusal.Cou
 
 // Run applies the other sites' deltas: from the news if there is no gap before them,
 // otherwise from the streams and snapshots. News and small batches of sites that are behind
-// take turns, by the random order of select and map, so that a site far behind does not
+// take turns, by the random order of select and by next, so that a site far behind does not
 // delay the others. It returns when ctx ends. Faults of Redis are retried.
 func (f *Follower) Run(ctx context.Context) {
 	every := time.NewTicker(resyncPeriod)
@@ -116,29 +115,30 @@ func (f *Follower) catchUp(ctx context.Context, heads bool) error {
 	if step == nil {
 		return nil
 	}
-	if err := step(f, ctx, o); err != nil {
-		return err
+	err := step(f, ctx, o)
+	now := time.Now()
+	took := now.Sub(begin)
+	if err != nil { // a fault of Redis is not the site's, which waits for its next turn nevertheless
+		took = 0
 	}
-	f.hadTurn(o, time.Since(begin))
-	return nil
+	f.hadTurn(o, now, took)
+	return err
 }
 
-// next returns a site with work and its next step, or nil. Every second time, that is the site whose
-// turns take the least time. Otherwise a holder of the federation key, who always has work under many
-// names, would delay the few records of another site by a step of each name. The other times, a
-// site that has a lot to be read has its turn.
+// next returns the site with work that has waited longest, as a multiple of the time that its turns
+// take, and its next step, or nil. Otherwise a holder of the federation key, who always has work under
+// many names, would delay the few records of another site by a turn of each name.
 func (f *Follower) next(now time.Time) (site *origin, step task) {
-	prefers := rand.IntN(2) == 0
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	longest := -1.0
 	for _, o := range f.origins {
-		if site != nil && o.turn >= site.turn {
-			continue
-		}
 		s := f.work(o, now)
-		if s == nil {
-			continue
+		if s == nil || o.queued.IsZero() {
+			o.queued = now
 		}
-		if site, step = o, s; !prefers {
-			break
+		if patience := float64(now.Sub(o.queued)) / float64(o.turnTime()); s != nil && patience > longest {
+			site, step, longest = o, s, patience
 		}
 	}
 	return site, step

@@ -53,7 +53,8 @@ type origin struct {
 	loading                *loading      // the snapshot being read; nil: none
 	rested                 time.Time     // when the next one may be read
 	effort                 time.Time     // when the time that its records took has been made up for
-	turn                   time.Duration // that its turns take, about
+	turn                   time.Duration // that its turns take, about; 0: not known
+	queued                 time.Time     // since when it has had work, or its last turn
 
 	// Stamps of votes: those announced by the site, those last checked, and those held.
 	votesAnnounced, votesLooked, votes uint64
@@ -185,7 +186,7 @@ func (f *Follower) origin(site string) *origin {
 		return nil
 	}
 	at := f.cursor(site)
-	o = &origin{site: site, since: time.Now(), at: at, head: at, proven: at, turn: firstTurn}
+	o = &origin{site: site, since: time.Now(), at: at, head: at, proven: at}
 	if f.db.Wanting(site) {
 		o.gaps = 1 // or more, from before the start
 	}
