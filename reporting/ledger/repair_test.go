@@ -189,3 +189,30 @@ func TestStandingOfPartsRevokedLater(t *testing.T) {
 		return nil
 	}))
 }
+
+// A text that has lost its quorum by an undo stays listed while its sketch has the quorum. A repair does not
+// revoke it.
+func TestStandingOfTextBesideNearDuplicates(t *testing.T) {
+	v := voice{t: t, l: open(t, pair), at: begin}
+	near := func(n int) signature.Set {
+		set := message(n, n)
+		set.Sketches = []signature.Sketch{{Kind: signature.KindSketch}}
+		return set
+	}
+	anchors := Anchors{Hashes: []uint64{1, 2, 3}, Need: 2}
+	v.say(Spam, "anna", near(1), anchors)
+	v.say(Spam, "bob", near(1), anchors)
+	v.say(Spam, "carl", near(2), anchors)
+	_, err := v.l.Withdraw(Undo{Reporter: "bob", Since: begin, At: v.at.Add(time.Hour)})
+	testenv.Check(t, err)
+	due, err := v.l.Due(0, 10)
+	if err != nil || len(due) > 0 {
+		t.Errorf("due: %+v, %v", due, err)
+	}
+	testenv.Check(t, v.l.Standing(func(s Standing) error {
+		if s.Revoked {
+			t.Errorf("%+v", s)
+		}
+		return nil
+	}))
+}

@@ -37,6 +37,7 @@ func (l *Search) Standing(visit func(Standing) error) error {
 
 func (t *txn) standingOf(r *record.Report, visit func(Standing) error) error {
 	listed, revoked := map[record.Key]record.Weight{}, map[record.Key]time.Time{}
+	isListed, isLost := map[record.Key]record.Weight{}, map[record.Key]record.Weight{}
 	for _, k := range record.KeysOf(r.Set, r.Anchors) {
 		y, err := t.Tally(k)
 		if err != nil {
@@ -44,7 +45,10 @@ func (t *txn) standingOf(r *record.Report, visit func(Standing) error) error {
 		}
 		last := y.Revoked
 		if y.Lost.After(last) {
-			last = y.Lost
+			last, isLost[k] = y.Lost, t.quorum
+		}
+		if y.Listed {
+			isListed[k] = t.quorum
 		}
 		switch {
 		case y.Listed && !r.At.Before(last):
@@ -53,11 +57,27 @@ func (t *txn) standingOf(r *record.Report, visit func(Standing) error) error {
 			revoked[k] = last
 		}
 	}
+	t.keepNear(r, revoked, isLost, isListed)
 	if err := t.visitRevoked(r, revoked, visit); err != nil || r.Stance() == record.Ham {
 		return err
 	}
 	parts := record.Reach(r.Set, r.Anchors, func(k record.Key) record.Weight { return listed[k] }, t.quorum)
 	return visitParts(r, parts, Standing{Class: r.Class, At: r.At}, visit)
+}
+
+// keepNear removes from the revoked keys the texts that have lost their quorum while their sketch has one:
+// the filters have not revoked them, see record.Reached.Lost.
+func (t *txn) keepNear(r *record.Report, revoked map[record.Key]time.Time, isLost, isListed map[record.Key]record.Weight) {
+	reach := func(keys map[record.Key]record.Weight) record.Reached {
+		return record.Reach(r.Set, r.Anchors, func(k record.Key) record.Weight { return keys[k] }, t.quorum)
+	}
+	lost := reach(isLost)
+	kept := lost.Without(lost.Lost(r.Set, reach(isListed)))
+	for i, s := range r.Set.Signatures {
+		if kept.Signatures[i] {
+			delete(revoked, record.SignatureKey(s))
+		}
+	}
 }
 
 // visitRevoked visits the revoked parts of a report's message, each at its own time: one that is revoked
