@@ -37,6 +37,35 @@ func TestRestoreKeepsLastWordOfOthers(t *testing.T) {
 	listed(t, db, 5, false)
 }
 
+// The same for a message of which only near-duplicates were reported: it has no signature to restore, and
+// its sketch has a last word of its own.
+func TestRestoreKeepsLastWordOfOthersAboutSketches(t *testing.T) {
+	others := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
+	o := bloomdbtest.Options(t.TempDir(), "b")
+	db := bloomdbtest.Open(t, o)
+	set := func(n int) signature.Set { return wordy(n, words(1000*n, 60)...) }
+	sketches := func(n int) signature.Set { return signature.Set{Sketches: set(n).Sketches} }
+	for _, n := range []int{1, 2, 3} {
+		mustReportSet(t, db, sketches(n))
+	}
+	must(t, db.Revoke(sketches(2)))
+	bloomdbtest.Apply(t, others, bloomdbtest.Drain(t, db)...)
+	must(t, others.Revoke(set(1)))
+	mustReportSet(t, others, sketches(2))
+	bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, others)...)
+	for n, revoked := range map[int]bool{1: false, 2: true, 3: false, 4: false} {
+		_, err := db.Restore(sketches(n), layout.ClassOther, revoked, o.Now())
+		must(t, err)
+	}
+	bloomdbtest.PublishSnapshot(t, db).Take(t, others)
+	for n, want := range map[int]bool{1: false, 2: true, 3: true, 4: true} {
+		near := wordy(100+n, words(1000*n, 60)...)
+		if here, there := db.Judge(near).Listed, others.Judge(near).Listed; here != want || there != want {
+			t.Errorf("message %d: listed here %v, there %v, want %v", n, here, there, want)
+		}
+	}
+}
+
 // What is common here is not restored either: a repair lists no mail of others with the same footer, not even
 // at a site where the footer is not common.
 func TestRestoreListsNothingCommon(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/repair"
+	"github.com/spambloom/spambloom/bloomdb/sketch"
 	"github.com/spambloom/spambloom/bloomdb/snapshot"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/signature"
@@ -29,7 +30,7 @@ func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Cla
 	for _, s := range slices.Concat(set.Signatures, ks.domainSignatures(t.Kind, set)) {
 		r.Hashes = append(r.Hashes, ks.Ring.ReportHash(s))
 	}
-	sketches, err := ks.Sketches.Records(t.Kind, ks.groups(t.Kind, set.Sketches), t.Gen, most)
+	sketches, err := ks.restoredSketches(t, set)
 	if err != nil {
 		return err
 	}
@@ -47,6 +48,24 @@ func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Cla
 		return nil
 	}
 	return ks.Outbox.Republish(ks.Settings.Dir, ks.Settings.Now())
+}
+
+// restoredSketches makes the records of a message's sketches. Each one has its own last word: a
+// near-duplicate may have been revoked, or only near-duplicates of the message have the quorum.
+func (ks *Keyspace) restoredSketches(t layout.Target, set signature.Set) (records []journal.Record, err error) {
+	g := ks.Store.View.Load().Report(t.Gen)
+	for _, s := range ks.groups(t.Kind, set.Sketches) {
+		most := layout.ReporterRungs
+		if top := sketch.OwnTop(g, s, ks.Settings.Site); top >= 0 && layout.IsRevocation(top) == (t.Kind == layout.RevokedFilter) {
+			most = layout.FirstRung
+		}
+		some, err := ks.Sketches.Records(t.Kind, []sketch.KindGroups{s}, t.Gen, most)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, some...)
+	}
+	return records, nil
 }
 
 // mendSnapshot loads the undamaged blocks of one of this site's own filters.

@@ -109,3 +109,27 @@ func TestUndoOfRevokerAfterAnotherMessage(t *testing.T) {
 		t.Errorf("anna is refuted %v times, %v", r.Reputation.Refuted, err)
 	}
 }
+
+// TestUndoOfRevokerBesideNearDuplicate: somebody else has revoked a near-duplicate. That leaves the message
+// itself listed, and so does the undo: its text and body are listed again.
+func TestUndoOfRevokerBesideNearDuplicate(t *testing.T) {
+	v := voice{t: t, l: open(t, trust.Default()), at: begin}
+	near := func(n int) signature.Set {
+		set := message(n, n)
+		set.Sketches = []signature.Sketch{{Kind: signature.KindSketch}}
+		return set
+	}
+	anchors := Anchors{Hashes: []uint64{1, 2, 3}, Need: 2}
+	v.say(Spam, "anna", near(1), anchors)
+	v.say(Spam, "anna", near(2), anchors)
+	v.say(Ham, "bob", near(3), anchors)
+	v.say(Ham, "mallory", near(2), anchors)
+	_, err := v.l.Withdraw(Undo{Reporter: "mallory", Since: begin, At: v.at})
+	testenv.Check(t, err)
+	due, err := v.l.Due(0, 10)
+	testenv.Check(t, err)
+	if len(due) != 1 {
+		t.Fatalf("due: %+v", due)
+	}
+	v.wants(due[0], List, 2)
+}

@@ -7,8 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/trust"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // One byte is flipped, at each of 200 places of the file and at 200 more in its page headers.
@@ -163,4 +166,53 @@ func TestStanding(t *testing.T) {
 	if err != nil || listed[id(1)] != 2 || listed[id(2)] != 0 || listed[id(3)] != 0 || revoked[id(2)] == 0 || revoked[id(1)] != 0 {
 		t.Errorf("listed %v, revoked %v, %v", listed, revoked, err)
 	}
+}
+
+// Each part of a message is revoked at its own time. Otherwise a text that was revoked last week would be
+// revoked this week, over a later word of another site, because its attachment was revoked with another text.
+func TestStandingOfPartsRevokedLater(t *testing.T) {
+	v := voice{t: t, l: open(t, trust.Default()), at: begin}
+	say := func(set signature.Set) time.Time {
+		v.say(Spam, "anna", set)
+		v.say(Ham, "bob", set)
+		return v.at
+	}
+	want := map[string]time.Time{message(1, 3).Signatures[0].ID(): say(message(1, 3))}
+	v.at = begin.Add(week)
+	want[message(2, 3).Signatures[1].ID()] = say(message(2, 3))
+	testenv.Check(t, v.l.Standing(func(s Standing) error {
+		for _, part := range s.Set.Signatures {
+			if at, ok := want[part.ID()]; ok && (!s.Revoked || !s.At.Equal(at)) {
+				t.Errorf("%s: revoked %v at %s, want %s", part.ID(), s.Revoked, s.At, at)
+			}
+		}
+		return nil
+	}))
+}
+
+// A text that has lost its quorum by an undo stays listed while its sketch has the quorum. A repair does not
+// revoke it.
+func TestStandingOfTextBesideNearDuplicates(t *testing.T) {
+	v := voice{t: t, l: open(t, pair), at: begin}
+	near := func(n int) signature.Set {
+		set := message(n, n)
+		set.Sketches = []signature.Sketch{{Kind: signature.KindSketch}}
+		return set
+	}
+	anchors := Anchors{Hashes: []uint64{1, 2, 3}, Need: 2}
+	v.say(Spam, "anna", near(1), anchors)
+	v.say(Spam, "bob", near(1), anchors)
+	v.say(Spam, "carl", near(2), anchors)
+	_, err := v.l.Withdraw(Undo{Reporter: "bob", Since: begin, At: v.at.Add(time.Hour)})
+	testenv.Check(t, err)
+	due, err := v.l.Due(0, 10)
+	if err != nil || len(due) > 0 {
+		t.Errorf("due: %+v, %v", due, err)
+	}
+	testenv.Check(t, v.l.Standing(func(s Standing) error {
+		if s.Revoked {
+			t.Errorf("%+v", s)
+		}
+		return nil
+	}))
 }

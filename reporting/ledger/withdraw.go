@@ -148,6 +148,7 @@ func (t *txn) withdrawOne(n uint64, r *record.Report, u Undo, done *Undone) erro
 	after := record.Reach(r.Set, r.Anchors, sum, t.l.quorum)
 	w := &withdrawal{txn: t, n: n, r: r, at: u.At, tallies: tallies, lost: before.Lost(r.Set, after), isPlan: u.DryRun}
 	if r.Stance() == Ham {
+		w.lost = before.Without(after) // a revoked near-duplicate revokes no text
 		if err := w.restore(mine); err != nil {
 			return err
 		}

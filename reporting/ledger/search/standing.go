@@ -1,6 +1,8 @@
 package search
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/ledger/record"
@@ -34,8 +36,8 @@ func (l *Search) Standing(visit func(Standing) error) error {
 }
 
 func (t *txn) standingOf(r *record.Report, visit func(Standing) error) error {
-	listed, revoked := map[record.Key]record.Weight{}, map[record.Key]record.Weight{}
-	var at time.Time
+	listed, revoked := map[record.Key]record.Weight{}, map[record.Key]time.Time{}
+	isListed, isLost := map[record.Key]record.Weight{}, map[record.Key]record.Weight{}
 	for _, k := range record.KeysOf(r.Set, r.Anchors) {
 		y, err := t.Tally(k)
 		if err != nil {
@@ -43,34 +45,67 @@ func (t *txn) standingOf(r *record.Report, visit func(Standing) error) error {
 		}
 		last := y.Revoked
 		if y.Lost.After(last) {
-			last = y.Lost
+			last, isLost[k] = y.Lost, t.quorum
+		}
+		if y.Listed {
+			isListed[k] = t.quorum
 		}
 		switch {
 		case y.Listed && !r.At.Before(last):
 			listed[k] = t.quorum
 		case !y.Listed && !last.IsZero():
-			revoked[k] = t.quorum
-			if last.After(at) {
-				at = last
-			}
+			revoked[k] = last
 		}
 	}
-	for _, side := range []struct {
-		weights map[record.Key]record.Weight
-		s       Standing
-		skip    bool
-	}{
-		{revoked, Standing{Revoked: true, At: at}, false},
-		{listed, Standing{Class: r.Class, At: r.At}, r.Stance() == record.Ham},
-	} {
-		parts := record.Reach(r.Set, r.Anchors, func(k record.Key) record.Weight { return side.weights[k] }, t.quorum)
-		if side.skip || !parts.Any() {
-			continue
+	t.keepNear(r, revoked, isLost, isListed)
+	if err := t.visitRevoked(r, revoked, visit); err != nil || r.Stance() == record.Ham {
+		return err
+	}
+	parts := record.Reach(r.Set, r.Anchors, func(k record.Key) record.Weight { return listed[k] }, t.quorum)
+	return visitParts(r, parts, Standing{Class: r.Class, At: r.At}, visit)
+}
+
+// keepNear removes from the revoked keys the texts that have lost their quorum while their sketch has one:
+// the filters have not revoked them, see record.Reached.Lost.
+func (t *txn) keepNear(r *record.Report, revoked map[record.Key]time.Time, isLost, isListed map[record.Key]record.Weight) {
+	reach := func(keys map[record.Key]record.Weight) record.Reached {
+		return record.Reach(r.Set, r.Anchors, func(k record.Key) record.Weight { return keys[k] }, t.quorum)
+	}
+	lost := reach(isLost)
+	kept := lost.Without(lost.Lost(r.Set, reach(isListed)))
+	for i, s := range r.Set.Signatures {
+		if kept.Signatures[i] {
+			delete(revoked, record.SignatureKey(s))
 		}
-		side.s.Set, _ = parts.Of(r.Set)
-		if err := visit(side.s); err != nil {
+	}
+}
+
+// visitRevoked visits the revoked parts of a report's message, each at its own time: one that is revoked
+// again with another message is no reason to say the others' revocation again.
+func (t *txn) visitRevoked(r *record.Report, revoked map[record.Key]time.Time, visit func(Standing) error) error {
+	until := func(at time.Time) record.Reached {
+		return record.Reach(r.Set, r.Anchors, func(k record.Key) record.Weight {
+			if last, ok := revoked[k]; ok && !last.After(at) {
+				return t.quorum
+			}
+			return 0
+		}, t.quorum)
+	}
+	before := until(time.Time{})
+	for _, at := range slices.CompactFunc(slices.SortedFunc(maps.Values(revoked), time.Time.Compare), time.Time.Equal) {
+		parts := until(at)
+		if err := visitParts(r, parts.Without(before), Standing{Revoked: true, At: at}, visit); err != nil {
 			return err
 		}
+		before = parts
 	}
 	return nil
+}
+
+func visitParts(r *record.Report, parts record.Reached, s Standing, visit func(Standing) error) error {
+	if !parts.Any() {
+		return nil
+	}
+	s.Set, _ = parts.Of(r.Set)
+	return visit(s)
 }
