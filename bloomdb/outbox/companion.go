@@ -29,6 +29,8 @@ func (p *Outbox) AddCompanion(path string, last func() uint64, mend func(fault e
 			return err
 		}
 		known = false // the identity is written once the mark is there
+	} else if mend != nil && n > p.ID.LastReport { // in a repair: the folder may be an older copy
+		p.ID.Relist = true
 	}
 	if !known {
 		if err := folder.Sync(filepath.Dir(path)); err != nil {

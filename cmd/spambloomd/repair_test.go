@@ -385,6 +385,43 @@ func TestLedgerAloneIsListed(t *testing.T) {
 	startsWithAll(t, s, log)
 }
 
+// A repair that mends nothing changes no verdict: the filters may have words that the ledger has not.
+func TestRepairOfNothingChangesNoVerdict(t *testing.T) {
+	s, log := damagedSettings(t.TempDir()), slog.New(slog.DiscardHandler)
+	damagedLife(t, s)
+	st, err := state.Open(s, log)
+	testenv.Check(t, err)
+	testenv.Check(t, st.DB.Revoke(letterSet(t, "known")))
+	testenv.Check(t, st.Close())
+	var out bytes.Buffer
+	testenv.Check(t, state.Repair(s, log, &out))
+	if !strings.Contains(out.String(), "nothing is damaged") {
+		t.Error(&out)
+	}
+	st, err = state.Open(s, log)
+	testenv.Check(t, err)
+	defer st.Close()
+	if st.DB.Judge(letterSet(t, "known")).Listed {
+		t.Errorf("the revoked message is listed again\n%s", &out)
+	}
+}
+
+// An older copy of the database beside the ledger of today is not damaged. A repair lists what it lacks.
+func TestRepairOfOlderDatabase(t *testing.T) {
+	s, log := damagedSettings(t.TempDir()), slog.New(slog.DiscardHandler)
+	st, err := state.Open(s, log)
+	testenv.Check(t, err)
+	testenv.Check(t, st.Close())
+	older := damagedSettings(filepath.Join(t.TempDir(), "older"))
+	copyTree(t, s.Data, older.Data)
+	damagedLife(t, s)
+	reports, err := os.ReadFile(s.LedgerOptions(log).Path)
+	testenv.Check(t, err)
+	harness.Write(t, older.LedgerOptions(log).Path, string(reports))
+	testenv.Check(t, state.Repair(older, log, io.Discard))
+	startsWithAll(t, older, log)
+}
+
 // A file of a newer version prevents the start with a hint that does not suggest a repair.
 // A repair rejects it and does not change it.
 func TestNewerFileIsNoDamage(t *testing.T) {

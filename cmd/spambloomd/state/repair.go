@@ -126,17 +126,16 @@ func (r *repairing) database() error {
 	for _, f := range db.DamagedFiles() {
 		r.tell(f.Name, "damaged", "no longer used; remove it when you no longer need it", f.Cost)
 	}
-	// Each time, because an earlier repair may have been interrupted after mending the
-	// files.
-	if err = errors.Join(r.restore(db), db.Close()); err != nil {
+	if err = errors.Join(r.restore(db, len(done) > 0), db.Close()); err != nil {
 		return &exit.Failure{Code: exit.IOErr, Err: err}
 	}
 	return nil
 }
 
-// restore lists and revokes in the filters the reports of the ledger. Existing entries
-// stay.
-func (r *repairing) restore(db *bloomdb.DB) error {
+// restore lists and revokes in the filters the reports of the ledger, if the filters may lack some:
+// files were mended, now or in a repair that was interrupted, or the ledger is newer. Otherwise the
+// filters know better than the ledger, which has no word of other sites. Existing entries stay.
+func (r *repairing) restore(db *bloomdb.DB, isMended bool) error {
 	reports, err := openLedger(r.s, r.log)
 	if err != nil {
 		return err
@@ -148,6 +147,10 @@ func (r *repairing) restore(db *bloomdb.DB) error {
 	})
 	if err != nil {
 		return errors.Join(err, reports.Close())
+	}
+	if !isMended && !db.MustRelist() {
+		fmt.Fprintln(r.out, "the filters have the reports of the ledger")
+		return reports.Close()
 	}
 	listed, revoked, err := restoreAll(reports, func(s ledger.Standing) (bool, error) {
 		return db.Restore(s.Set, bloomdb.Class(s.Class), s.Revoked, s.At)

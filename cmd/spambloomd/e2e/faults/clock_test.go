@@ -80,7 +80,8 @@ func TestClockJumpsOfADaemon(t *testing.T) {
 	elapsed += day
 	move(60 * day)
 	want(1, "check", known) // too old by a clock that has been confirmed
-	if _, body := s.Get("/readyz"); !strings.HasPrefix(body, "ready\n") || strings.Contains(body, "clock") { // soon it has had no mail for a day
+	// Soon it has had no mail for a day.
+	if _, body := s.Get("/readyz"); !strings.HasPrefix(body, "ready\n") || strings.Contains(body, "clock") {
 		t.Errorf("readyz, the jump is trusted: %s", body)
 	}
 }
