@@ -66,8 +66,8 @@ func TestRestoreKeepsLastWordOfOthersAboutSketches(t *testing.T) {
 	}
 }
 
-// What is common here is not restored either: a repair lists no mail of others with the same footer, not even
-// at a site where the footer is not common.
+// A report leaves out a footer that is common at its site. A repair leaves it out, too: otherwise a site
+// where the footer is not common would list innocent mail with it.
 func TestRestoreListsNothingCommon(t *testing.T) {
 	a, o := openMailSite(t, nil), bloomdbtest.Options(t.TempDir(), "b")
 	o.Now = a.clock.Now

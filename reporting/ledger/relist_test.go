@@ -89,15 +89,17 @@ func TestUndoOfRevoker(t *testing.T) {
 	}
 }
 
+// near returns message n with a sketch: messages said with the same anchors are near-duplicates.
+func near(n int) signature.Set {
+	set := message(n, n)
+	set.Sketches = []signature.Sketch{{Kind: signature.KindSketch}}
+	return set
+}
+
 // TestUndoOfRevokerAfterAnotherMessage: a reporter revokes another message that shares one
 // anchor with the refuted one. The refuted report counts again nevertheless.
 func TestUndoOfRevokerAfterAnotherMessage(t *testing.T) {
 	v := voice{t: t, l: open(t, trust.Default()), at: begin}
-	near := func(n int) signature.Set {
-		set := message(n, n)
-		set.Sketches = []signature.Sketch{{Kind: signature.KindSketch}}
-		return set
-	}
 	v.say(Spam, "anna", near(1), Anchors{Hashes: []uint64{1, 2, 3}, Need: 2})
 	v.say(Ham, "mallory", message(1, 1))
 	v.say(Ham, "anna", near(2), Anchors{Hashes: []uint64{3, 4, 5}, Need: 2})
@@ -114,11 +116,6 @@ func TestUndoOfRevokerAfterAnotherMessage(t *testing.T) {
 // itself listed, and so does the undo: its text and body are listed again.
 func TestUndoOfRevokerBesideNearDuplicate(t *testing.T) {
 	v := voice{t: t, l: open(t, trust.Default()), at: begin}
-	near := func(n int) signature.Set {
-		set := message(n, n)
-		set.Sketches = []signature.Sketch{{Kind: signature.KindSketch}}
-		return set
-	}
 	anchors := Anchors{Hashes: []uint64{1, 2, 3}, Need: 2}
 	v.say(Spam, "anna", near(1), anchors)
 	v.say(Spam, "anna", near(2), anchors)

@@ -194,11 +194,6 @@ func TestStandingOfPartsRevokedLater(t *testing.T) {
 // revoke it.
 func TestStandingOfTextBesideNearDuplicates(t *testing.T) {
 	v := voice{t: t, l: open(t, pair), at: begin}
-	near := func(n int) signature.Set {
-		set := message(n, n)
-		set.Sketches = []signature.Sketch{{Kind: signature.KindSketch}}
-		return set
-	}
 	anchors := Anchors{Hashes: []uint64{1, 2, 3}, Need: 2}
 	v.say(Spam, "anna", near(1), anchors)
 	v.say(Spam, "bob", near(1), anchors)

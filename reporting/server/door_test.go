@@ -202,17 +202,22 @@ func TestUsersShareThePlaces(t *testing.T) {
 	})
 }
 
-// The attack: five users who act together take all places and ask for more. That breaks neither
-// the waiting connection of a sixth, nor makes it the daemon fail its readiness.
+// newBusyEntrance returns an entrance where requests for /work end when work is closed.
+func newBusyEntrance(t *testing.T) (e *entrance, work chan bool) {
+	work = make(chan bool)
+	return newEntrance(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/work" {
+			<-work
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})), work
+}
+
+// The attack: five users who act together take all places and ask for more. The
+// waiting connection of a sixth stays open, and the daemon stays ready.
 func TestCrowdBreaksNoOtherConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		work := make(chan bool)
-		e := newEntrance(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/work" {
-				<-work
-			}
-			w.WriteHeader(http.StatusNoContent)
-		}))
+		e, work := newBusyEntrance(t)
 		defer e.stop()
 		ours := e.visit(2000)
 		for i := range maxConnections - 1 {
@@ -246,13 +251,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				work := make(chan bool)
-				e := newEntrance(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if r.URL.Path == "/work" {
-						<-work
-					}
-					w.WriteHeader(http.StatusNoContent)
-				}))
+				e, work := newBusyEntrance(t)
 				defer e.stop()
 				var served []*visitor
 				for i := range maxConnections + 40 {
