@@ -353,6 +353,7 @@ func (d *Desk) period(now time.Time) time.Time {
 // database will never accept is given up.
 func (d *Desk) carryOut(decision ledger.Decision) (err error) {
 	decided, again := "", false // another copy of a listed message is no further listing
+	d.overdue.CompareAndSwap(false, decision.MoreDue)
 	switch decision.Action {
 	case ledger.List:
 		again = d.db.IsReported(decision.Set)

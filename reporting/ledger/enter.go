@@ -44,6 +44,7 @@ type Decision struct {
 	Settled bool      // an administrator has settled the message as the opposite
 	Others  bool      // reports of others counted before this entry
 	Held    bool      // a report that waits for a second reporter
+	MoreDue bool      // revocations of near-duplicates are due as well
 }
 
 // Enter enters a report or a revocation. When the error is nil, it is on disk. After an error
@@ -236,6 +237,7 @@ func (w *entering) write() (d Decision, err error) {
 		}
 	}
 	spam, said := w.reach(Spam), w.reach(w.e.Stance)
+	wasNear := w.e.Stance == Ham && w.listsNear(w.e.Set, w.e.Anchors, w.tallies)
 	n, err := w.Reports.NextSequence()
 	if err != nil {
 		return d, err
@@ -274,10 +276,22 @@ func (w *entering) write() (d Decision, err error) {
 	if err := w.record(n, early, credit); err != nil {
 		return d, err
 	}
-	if d.Action != None {
-		d.Due, err = w.PutDue(record.Due{Action: d.Action, Report: n, Parts: now})
-	}
+	err = w.makeDue(&d, now, wasNear)
 	return d, err
+}
+
+// makeDue writes what the decision d makes due: itself, for the parts that have the quorum now, and
+// revocations of texts that only a sketch kept listed.
+func (w *entering) makeDue(d *Decision, parts record.Reached, wasNear bool) (err error) {
+	if d.Action != None {
+		if d.Due, err = w.PutDue(record.Due{Action: d.Action, Report: d.ID, Parts: parts}); err != nil {
+			return err
+		}
+	}
+	if wasNear && !w.listsNear(w.e.Set, w.e.Anchors, w.tallies) {
+		d.MoreDue, err = w.revokeKept(d.ID, w.e.Set, w.e.Anchors)
+	}
+	return err
 }
 
 // hold lets a report wait for a second reporter, unless somebody else has reported the message or

@@ -46,7 +46,8 @@
 // enough anchors of a sketch (Anchors.Need) have the quorum, the sketch is listed. Signatures
 // and sketches do not list each other: the parts of a report need not belong to one message,
 // and a reporter who shares only one of them with others could list any other. One anchor in
-// common makes nobody right or wrong. Reports are about one message from Need anchors on.
+// common makes nobody right or wrong. Reports are about one message from Need anchors on. A text that
+// loses its quorum stays listed while its sketch has one, and is revoked when the sketch loses it too.
 //
 // A reporter counts once. The same statement again in the same period changes nothing, unless
 // an administrator has raised the reporter's weight since. In a later period it counts anew,

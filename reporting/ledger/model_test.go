@@ -342,11 +342,11 @@ func (m *model) enter(e Entry) modelAnswer {
 	if idle {
 		d = modelDecision{}
 	}
-	a := m.answer(e, d, r.weight)
+	a, wasNear := m.answer(e, d, r.weight), e.Stance == Ham && m.listed(r).near
 	m.close(keys, e, idle, r)
-	m.reports = append(m.reports, r)
-	who.last = r.at
+	m.reports, who.last = append(m.reports, r), r.at
 	m.keep(a.modelDecision, r)
+	m.revokeKept(r, wasNear)
 	return a
 }
 

@@ -16,7 +16,7 @@ func (m *model) undo(name string, since, now time.Time) {
 		if r.by != name || r.at.Before(since) {
 			continue
 		}
-		before := m.parts(r.set, r.anchors, r.stance)
+		before, wasNear := m.parts(r.set, r.anchors, r.stance), r.stance == Spam && m.listed(r).near
 		var mine []record.Key
 		for _, k := range record.KeysOf(r.set, r.anchors) {
 			c := m.caseOf(k)
@@ -30,10 +30,11 @@ func (m *model) undo(name string, since, now time.Time) {
 			}
 		}
 		r.undone = r.undone || len(mine) > 0 || r.refuted
-		lost := before.lost(m.parts(r.set, r.anchors, r.stance))
+		after := m.parts(r.set, r.anchors, r.stance)
 		if r.stance == Spam {
-			m.keep(lost.does(Ham), r)
+			m.keep(before.lost(after).does(Ham), r)
 		} else {
+			lost := before.less(after) // a revoked near-duplicate revokes no text
 			m.acquit(r, mine, now)
 			m.keep(lost.less(lost.less(m.listedAgain(r))).does(Spam), r)
 		}
@@ -44,7 +45,70 @@ func (m *model) undo(name string, since, now time.Time) {
 		for _, k := range record.KeysOf(r.set, r.anchors) {
 			m.tidy(k)
 		}
+		m.revokeKept(r, wasNear)
 	}
+}
+
+// revokeKept keeps a revocation of each text that has lost the quorum, if the sketch of r, a
+// near-duplicate, was listed and is no longer.
+func (m *model) revokeKept(by *modelReport, wasNear bool) {
+	if !wasNear || m.listed(by).near {
+		return
+	}
+	taken := map[record.Key]bool{}
+	for _, r := range slices.Backward(m.reports) {
+		if r == by || r.stance == Ham || !m.recalls(r, by) || m.listed(r).near {
+			continue
+		}
+		var d modelDecision
+		for _, g := range r.set.Signatures {
+			k := record.SignatureKey(g)
+			if c := m.caseOf(k); record.IsText(g.Kind) && !taken[k] && !c.listed && !c.lost.IsZero() && !c.lost.Before(c.revoked) {
+				d.keys, taken[k] = append(d.keys, k), true
+			}
+			m.tidy(k)
+		}
+		m.keep(d.does(Ham), r)
+	}
+}
+
+// recalls reports whether the cases of a message by still have a report: one of a signature, or
+// enough of its anchors.
+func (m *model) recalls(r, by *modelReport) bool {
+	has := func(k record.Key) bool {
+		c := m.cases[k]
+		return c != nil && (slices.Contains(c.past, r) || slices.ContainsFunc(c.words, func(w *modelWord) bool { return w.modelReport == r }))
+	}
+	for _, g := range by.set.Signatures {
+		if has(record.SignatureKey(g)) {
+			return true
+		}
+	}
+	for i, a := range by.anchors {
+		kind := by.set.Sketches[i].Kind
+		if a.Need > 0 && count(a.Hashes, func(h uint64) bool { return has(record.AnchorKey(kind, h)) }) >= a.Need {
+			return true
+		}
+	}
+	return false
+}
+
+// listed returns the parts of a report's message that are listed.
+func (m *model) listed(r *modelReport) modelDecision {
+	return m.where(r, func(c *modelCase) bool { return c.listed })
+}
+
+// where returns the parts of a report's message whose cases are so.
+func (m *model) where(r *modelReport, is func(*modelCase) bool) modelDecision {
+	so := *m
+	so.cases = map[record.Key]*modelCase{}
+	for _, k := range record.KeysOf(r.set, r.anchors) {
+		so.cases[k] = &modelCase{}
+		if c := m.cases[k]; c != nil && is(c) || c == nil && is(&modelCase{}) {
+			so.cases[k].words = []*modelWord{{modelReport: &modelReport{stance: Spam, weight: m.quorum}}}
+		}
+	}
+	return so.parts(r.set, r.anchors, Spam)
 }
 
 // acquit restores the reports that a revocation has refuted, for the keys that no other
@@ -79,36 +143,22 @@ func (m *model) acquit(r *modelReport, mine []record.Key, now time.Time) {
 // listedAgain returns the parts that are listed, and those that only other sites listed and that
 // are no longer revoked.
 func (m *model) listedAgain(r *modelReport) modelDecision {
-	again := *m
-	again.cases = map[record.Key]*modelCase{}
-	for _, k := range record.KeysOf(r.set, r.anchors) {
-		again.cases[k] = &modelCase{}
-		if c := m.caseOf(k); c.listed || r.foreign && c.revoked.IsZero() {
-			again.cases[k].words = []*modelWord{{modelReport: &modelReport{stance: Spam, weight: m.quorum}}}
-		}
-	}
-	return again.parts(r.set, r.anchors, Spam)
+	return m.where(r, func(c *modelCase) bool { return c.listed || r.foreign && c.revoked.IsZero() })
 }
 
 // still returns the parts of a decision that are still right. A part to be listed must be
 // listed, or after an undo not be revoked. A part to be revoked must not be listed.
 func (m *model) still(d modelDecision) modelDecision {
-	now, r := *m, d.report
-	now.cases = map[record.Key]*modelCase{}
-	for _, k := range record.KeysOf(r.set, r.anchors) {
-		now.cases[k] = &modelCase{}
-		c := m.caseOf(k)
-		isRight := c.listed == (d.action == List)
+	r := d.report
+	now := m.where(r, func(c *modelCase) bool {
 		if d.action == List && r.stance == Ham {
-			isRight = c.listed || c.revoked.IsZero()
+			return c.listed || c.revoked.IsZero()
 		}
-		if isRight {
-			now.cases[k].words = []*modelWord{{modelReport: &modelReport{stance: Spam, weight: m.quorum}}}
-		}
-	}
+		return c.listed == (d.action == List)
+	})
 	stance := Spam
 	if d.action == Revoke {
 		stance = Ham
 	}
-	return d.less(d.less(now.parts(r.set, r.anchors, Spam))).does(stance)
+	return d.less(d.less(now)).does(stance)
 }

@@ -210,13 +210,14 @@ func (f *federation) enter(t *rapid.T, s *propertySite, e Entry) {
 	}
 	got, err := s.Enter(e)
 	testenv.Check(t, err)
+	own := len(s.model.due)
 	want := s.model.enter(e)
 	if have := decided(got); !have.equal(want.modelDecision) || got.Weight != want.weight || got.Sum != want.sum || !got.Revoked.Equal(want.revoked) {
 		t.Fatalf("%s of %s: %+v, the model has %+v", name(e.Stance), e.Reporter, got, want)
 	}
 	if got.Due != 0 && rapid.Bool().Draw(t, "settle") {
 		s.Settle(got)
-		s.model.due = s.model.due[:len(s.model.due)-1]
+		s.model.due = slices.Delete(s.model.due, own, own+1)
 	}
 	f.check(t, s, got, e.Anchors)
 }

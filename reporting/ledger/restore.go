@@ -80,6 +80,7 @@ func (w *withdrawal) relisted() record.Reached {
 
 // write writes the withdrawal, and the decision that follows from it.
 func (w *withdrawal) write(mine map[record.Key]record.Opinion) error {
+	wasNear := w.r.Stance() == Spam && w.listsNear(w.r.Set, w.r.Anchors, w.tallies)
 	for k, o := range mine {
 		y := w.tallies[k]
 		y.Add(o) // removeOpinion subtracts it
@@ -106,10 +107,15 @@ func (w *withdrawal) write(mine map[record.Key]record.Opinion) error {
 	if w.r.Stance() == Ham {
 		due.Action, due.Parts = List, w.relisted()
 	}
-	if !due.Parts.Any() {
+	if due.Parts.Any() {
+		if _, err := w.PutDue(due); err != nil {
+			return err
+		}
+	}
+	if !wasNear || w.listsNear(w.r.Set, w.r.Anchors, w.tallies) {
 		return nil
 	}
-	_, err := w.PutDue(due)
+	_, err := w.revokeKept(w.n, w.r.Set, w.r.Anchors)
 	return err
 }
 

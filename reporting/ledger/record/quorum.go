@@ -14,8 +14,8 @@ type Reached struct {
 	near       bool // the text, by a sketch
 }
 
-// isText reports whether a kind of signature covers the whole text of a message.
-func isText(k signature.Kind) bool {
+// IsText reports whether a kind of signature covers the whole text of a message.
+func IsText(k signature.Kind) bool {
 	return k == signature.KindBody || k == signature.KindText
 }
 
@@ -27,7 +27,7 @@ func Reach(set signature.Set, anchors []Anchors, sum func(Key) Weight, quorum We
 	r := Reached{Signatures: make([]bool, len(set.Signatures)), Sketches: make([]bool, len(set.Sketches))}
 	for i, s := range set.Signatures {
 		r.Signatures[i] = sum(SignatureKey(s)) >= quorum
-		r.text = r.text || r.Signatures[i] && isText(s.Kind)
+		r.text = r.text || r.Signatures[i] && IsText(s.Kind)
 	}
 	for i, a := range anchors {
 		kind, n := set.Sketches[i].Kind, 0
@@ -54,6 +54,9 @@ func (r Reached) Any() bool {
 // IsText reports whether the text has the quorum, by a signature or a sketch.
 func (r Reached) IsText() bool { return r.text }
 
+// IsNear reports whether the sketch of the text has the quorum.
+func (r Reached) IsNear() bool { return r.near }
+
 // Without returns the parts that are in r and not in other.
 func (r Reached) Without(other Reached) Reached {
 	d := Reached{Signatures: make([]bool, len(r.Signatures)), Sketches: make([]bool, len(r.Sketches)), text: r.text && !other.text}
@@ -71,7 +74,7 @@ func (r Reached) Without(other Reached) Reached {
 func (r Reached) Lost(set signature.Set, after Reached) Reached {
 	d := r.Without(after)
 	for i, s := range set.Signatures {
-		d.Signatures[i] = d.Signatures[i] && !(after.near && isText(s.Kind))
+		d.Signatures[i] = d.Signatures[i] && !(after.near && IsText(s.Kind))
 	}
 	return d
 }

@@ -190,6 +190,9 @@ func (y *Tally) Unlist(at time.Time) {
 // IsRevoked reports whether the key was revoked by a quorum, and not listed since.
 func (y *Tally) IsRevoked() bool { return !y.Listed && !y.Revoked.IsZero() }
 
+// HasLost reports whether the key has lost its quorum, and was neither listed nor revoked since.
+func (y *Tally) HasLost() bool { return !y.Listed && !y.Lost.IsZero() && !y.Lost.Before(y.Revoked) }
+
 // one is the weight of a reporter who decides alone, where the quorum is no more.
 const one Weight = 1000
 

@@ -1,0 +1,60 @@
+package ledger
+
+import (
+	"github.com/spambloom/spambloom/reporting/ledger/record"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// listsNear reports whether the tallies list a message by the sketch of its text.
+func (t *txn) listsNear(set signature.Set, anchors []Anchors, tallies map[record.Key]*record.Tally) bool {
+	return record.Reach(set, anchors, func(k record.Key) Weight {
+		if tallies[k].Listed {
+			return t.l.quorum
+		}
+		return 0
+	}, t.l.quorum).IsNear()
+}
+
+// revokeKept makes revocations due for texts that lost their quorum earlier, and stayed listed only
+// because a sketch had it, see record.Reached.Lost. The sketch of report n, a near-duplicate of them, has
+// lost it now. Of many texts, those whose reports the tallies of the anchors still have.
+// It reports whether there are any.
+func (t *txn) revokeKept(n uint64, set signature.Set, anchors []Anchors) (isDue bool, err error) {
+	taken := map[record.Key]bool{}
+	err = t.OfMessage(set, anchors, 0, func(other uint64) (bool, error) {
+		r, err := t.Report(other)
+		if err != nil || other == n || r == nil || r.Stance() == Ham {
+			return err == nil, err
+		}
+		parts, err := t.kept(r, taken)
+		if err == nil && parts.Any() {
+			isDue = true
+			_, err = t.PutDue(record.Due{Action: Revoke, Report: other, Parts: parts})
+		}
+		return err == nil, err
+	})
+	return isDue, err
+}
+
+// kept returns the signatures of a report's text that have lost their quorum, without those taken
+// before; none while the sketch is listed.
+func (t *txn) kept(r *record.Report, taken map[record.Key]bool) (record.Reached, error) {
+	tallies, lost := map[record.Key]*record.Tally{}, map[record.Key]Weight{}
+	for _, k := range record.KeysOf(r.Set, r.Anchors) {
+		y, err := t.Tally(k)
+		if err != nil {
+			return record.Reached{}, err
+		}
+		tallies[k] = y
+	}
+	if t.listsNear(r.Set, r.Anchors, tallies) {
+		return record.Reached{}, nil
+	}
+	for _, s := range r.Set.Signatures {
+		k := record.SignatureKey(s)
+		if y := tallies[k]; record.IsText(s.Kind) && y.HasLost() && !taken[k] {
+			lost[k], taken[k] = t.l.quorum, true
+		}
+	}
+	return record.Reach(r.Set, nil, func(k record.Key) Weight { return lost[k] }, t.l.quorum), nil
+}
