@@ -17,8 +17,7 @@ func (t *txn) listsNear(set signature.Set, anchors []Anchors, tallies map[record
 
 // revokeKept makes revocations due for texts that lost their quorum earlier, and stayed listed only
 // because a sketch had it, see record.Reached.Lost. The sketch of report n, a near-duplicate of them, has
-// lost it now. Of many texts, those whose reports the tallies of the anchors still have.
-// It reports whether there are any.
+// lost it now. Of many texts, those whose reports the tallies of the anchors still have. False: none.
 func (t *txn) revokeKept(n uint64, set signature.Set, anchors []Anchors) (isDue bool, err error) {
 	taken := map[record.Key]bool{}
 	err = t.OfMessage(set, anchors, 0, func(other uint64) (bool, error) {
