@@ -25,7 +25,7 @@ import (
 func forger(t *testing.T, name string, key [32]byte, url string) *bloomdb.DB {
 	t.Helper()
 	db, err := bloomdb.Open(bloomdb.Options{Dir: t.TempDir(), Site: name, Key: key, Exchange: true,
-		Reports: bloomdb.ReportOptions{Capacity: 100_000, Classes: true}, Counts: bloomdb.CountOptions{Capacity: 10_000}})
+		Reports: bloomdb.ReportOptions{Capacity: 4_000, Classes: true}, Counts: bloomdb.CountOptions{Capacity: 1_000}})
 	if err != nil {
 		t.Fatal(err)
 	}

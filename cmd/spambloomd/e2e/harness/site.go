@@ -46,10 +46,10 @@ local_networks = []
 spam_flag = "X-Spam-Flag"
 judge_timeout = "5m"
 [bulk]
-capacity = 10_000
+capacity = 1_000
 threshold = 50
 [reports]
-capacity = 100_000
+capacity = 4_000
 [redis]
 url = %q
 [http]

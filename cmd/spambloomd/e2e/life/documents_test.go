@@ -242,7 +242,7 @@ func newDocumentsSite(t *testing.T) (run func(documented)) {
 			args = d.call
 		}
 		words := strings.Fields(here.Replace(args))
-		cmd := exec.CommandContext(t.Context(), harness.PlainProgram(t, words[0]), words[1:]...)
+		cmd := exec.CommandContext(t.Context(), harness.Program(t, words[0]), words[1:]...)
 		cmd.Dir, cmd.Stdin = dir, strings.NewReader(message)
 		cmd.Env = append(os.Environ(), "SPAMBLOOM_CONTROL="+s.Control, "SPAMBLOOM_QUEUE="+filepath.Join(dir, "queue"))
 		out, err := cmd.CombinedOutput()
