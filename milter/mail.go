@@ -73,7 +73,7 @@ func (m *Mail) addBody(p []byte) { m.msg.addChunk(bytes.Clone(p)) }
 
 // addHead collects the header up to the empty line after it.
 func (m *Mail) addHead(p []byte) {
-	isWhole := len(m.head)+len(p) <= maxHead && m.msg.book(int64(len(p)))
+	isWhole := len(m.head)+len(p) <= maxHead && m.msg.book(headMemory(p))
 	if isWhole {
 		from := max(0, len(m.head)-3) // an empty line may be in two pieces
 		m.head = append(m.head, p...)
@@ -89,6 +89,10 @@ func (m *Mail) addHead(p []byte) {
 	m.msg.overflow(overMemory)
 }
 
+// headMemory is the memory for a part of a head and the fields in it, which are at most as many as
+// its lines. Unit: bytes.
+func headMemory(p []byte) int64 { return int64(len(p) + fieldOverhead*bytes.Count(p, []byte("\n"))) }
+
 // endHead passes the fields on, and the part of the body that was received with them.
 func (m *Mail) endHead() {
 	if m.inBody {
@@ -96,11 +100,15 @@ func (m *Mail) endHead() {
 	}
 	m.inBody = true
 	received := m.head
-	m.msg.unbook(int64(len(received)))
+	booked := headMemory(received)
 	parsed := signature.Parse(received)
 	for _, f := range parsed.Header {
+		n := min(booked, int64(len(f.Name)+len(f.Value)+fieldOverhead))
+		m.msg.unbook(n) // addField books it again
+		booked -= n
 		m.msg.addField(f.Name, f.Value)
 	}
+	m.msg.unbook(booked)
 	m.head = nil
 	if head := received[:len(received)-len(parsed.Body)]; m.msg.book(int64(len(head))) {
 		m.head = bytes.Clone(head)

@@ -13,6 +13,10 @@ import (
 // with the most: a user of this machine, or another machine's address. So a visitor who opens
 // connections and keeps them breaks no others' requests, as long as it has more than they. Root
 // and the daemon's user are not counted, so that health checks have their place.
+//
+// A request whose connection is closed here goes on until it is answered. While there are as many
+// of them as open connections are allowed, visitors that have one are refused: or they could make
+// requests faster than these are answered, and all would be in memory.
 type newest struct {
 	net.Listener
 	most int
@@ -20,6 +24,7 @@ type newest struct {
 	mu      sync.Mutex
 	open    map[string][]*newestConn // by visitor, the oldest first
 	count   int                      // of open
+	cut     []*newestConn            // closed here, and not yet by the server
 	arrived int                      // since the start
 }
 
@@ -48,56 +53,75 @@ func visitorOf(conn net.Conn) (visitor string, isCounted bool) {
 	return remote.IP.String(), true
 }
 
-// Accept returns the next connection, and closes another one if there are too many.
+// Accept returns the next connection that is not refused, and closes another one if there are too
+// many.
 func (l *newest) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		visitor, isCounted := visitorOf(conn)
+		c := &newestConn{Conn: conn, of: l, visitor: visitor}
+		if !isCounted || l.add(c) {
+			return c, nil
+		}
+		conn.Close()
 	}
-	visitor, isCounted := visitorOf(conn)
-	c := &newestConn{Conn: conn, of: l, visitor: visitor}
-	if !isCounted {
-		return c, nil
-	}
-	if closing := l.add(c); closing != nil {
-		closing.Close()
-	}
-	return c, nil
 }
 
-// add counts a connection. It returns the one to be closed, or nil if there is room.
-func (l *newest) add(c *newestConn) (closing *newestConn) {
+// add counts a connection, unless its visitor is refused.
+func (l *newest) add(c *newestConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if len(l.cut) >= l.most && slices.ContainsFunc(l.cut, func(x *newestConn) bool { return x.visitor == c.visitor }) {
+		return false
+	}
 	if l.open == nil {
 		l.open = make(map[string][]*newestConn)
 	}
 	l.open[c.visitor] = append(l.open[c.visitor], c)
 	l.arrived++
 	c.number = l.arrived
-	if l.count++; l.count <= l.most {
-		return nil
+	if l.count++; l.count > l.most {
+		l.cutOldest()
 	}
+	return true
+}
+
+// cutOldest closes the oldest connection of the visitor with the most. The caller holds mu.
+func (l *newest) cutOldest() {
 	var most []*newestConn
 	for _, conns := range l.open {
 		if len(conns) > len(most) || len(conns) == len(most) && conns[0].number < most[0].number {
 			most = conns
 		}
 	}
-	return most[0]
+	c := most[0]
+	l.remove(c)
+	l.cut = append(l.cut, c)
+	c.Conn.Close()
 }
 
-// Close closes the connection; a second call only returns an error.
-func (c *newestConn) Close() error {
-	l := c.of
-	l.mu.Lock()
+// remove forgets a connection. The caller holds mu.
+func (l *newest) remove(c *newestConn) {
 	conns := l.open[c.visitor]
-	if i := slices.Index(conns, c); i >= 0 {
-		l.count--
-		if l.open[c.visitor] = slices.Delete(conns, i, i+1); len(conns) == 1 {
-			delete(l.open, c.visitor)
-		}
+	i := slices.Index(conns, c)
+	if i < 0 {
+		l.cut = slices.DeleteFunc(l.cut, func(x *newestConn) bool { return x == c })
+		return
 	}
-	l.mu.Unlock()
+	l.count--
+	if l.open[c.visitor] = slices.Delete(conns, i, i+1); len(conns) == 1 {
+		delete(l.open, c.visitor)
+	}
+}
+
+// Close closes the connection; a second call only returns an error. The server calls it when the
+// request is answered.
+func (c *newestConn) Close() error {
+	c.of.mu.Lock()
+	c.of.remove(c)
+	c.of.mu.Unlock()
 	return c.Conn.Close()
 }

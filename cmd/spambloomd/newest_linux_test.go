@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -63,6 +64,59 @@ func TestPageFlood(t *testing.T) {
 		}
 	}
 	<-ended
+}
+
+// TestRequestsOfClosedConnections is the attack "pile": a user sends requests that take long, each on
+// a connection of its own, faster than they are answered. The listener closes all but the newest of
+// the connections, and few requests are at work at a time. Another user is served meanwhile.
+func TestRequestsOfClosedConnections(t *testing.T) {
+	testenv.Root(t)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	testenv.Check(t, err)
+	const most = 4
+	var atWork atomic.Int64
+	begun, release := make(chan struct{}), make(chan struct{})
+	s := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" {
+			return
+		}
+		atWork.Add(1)
+		begun <- struct{}{}
+		<-release
+	})}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(&newest{Listener: ln, most: most}) }()
+	defer func() { s.Close(); <-served }()
+
+	sent := make(chan struct{})
+	go asUser(64021, func() {
+		defer close(sent)
+		for range 25 * most {
+			conn, err := net.Dial("tcp", ln.Addr().String())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n") // it may be refused
+			closed := make(chan struct{})
+			go func() { defer close(closed); conn.Read(make([]byte, 1)) }()
+			select {
+			case <-begun:
+			case <-closed:
+			}
+		}
+	})
+	<-sent
+	checked := make(chan error, 1)
+	go asUser(64020, func() { checked <- healthCheck(ln.Addr().String()) })
+	if err := <-checked; err != nil {
+		t.Errorf("another user: %v", err)
+	}
+	if n := atWork.Load(); n != 2*most {
+		t.Errorf("%d requests are at work, want %d", n, 2*most)
+	}
+	close(release)
 }
 
 // healthCheck asks for /healthz on a connection of its own.
