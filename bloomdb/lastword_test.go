@@ -2,6 +2,7 @@ package bloomdb_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -84,4 +85,29 @@ func TestRestoreListsNothingCommon(t *testing.T) {
 		_, err := a.Restore(phish, layout.ClassOther, false, a.Now())
 		must(t, err)
 	}
+}
+
+// A message was retouched, and reported again after that. If the damage took the record of this report, a
+// repair lists the message again. A retouch that was made after the report stays.
+func TestRestoreAfterRetouch(t *testing.T) {
+	c, o := bloomdbtest.NewClock(), bloomdbtest.Options(t.TempDir(), "b")
+	o.Now = c.Now
+	db := bloomdbtest.Open(t, o)
+	before := c.Now()
+	for _, n := range []int{1, 2} {
+		bloomdbtest.Report(t, db, n)
+	}
+	c.Add(time.Minute)
+	for _, n := range []int{1, 2} {
+		mustRetouch(t, db, n)
+	}
+	c.Add(time.Minute)
+	for n, at := range map[int]time.Time{1: c.Now(), 2: before} {
+		_, err := db.Restore(bloomdbtest.Message(n), layout.ClassOther, false, at)
+		must(t, err)
+	}
+	must(t, db.Close())
+	db = bloomdbtest.Open(t, o)
+	listed(t, db, 1, true)
+	listed(t, db, 2, false)
 }

@@ -12,14 +12,14 @@ import (
 // Restore lists a message again in the generation of the time at, or revokes it there if revoked
 // is true. It reports whether it did so: not if the generation has expired or begins in the
 // future, or if the message is on the never-list. The caller takes messages from the ledger,
-// after Repair. Restore does not write the journal: the result is in the snapshots that Close
+// after Repair. Restore writes only retouches to the journal: the result is in the snapshots that Close
 // writes. If the filters change, a snapshot for other sites becomes due.
 func (db *DB) Restore(set signature.Set, class layout.Class, revoked bool, at time.Time) (bool, error) {
 	t, set, ok := db.restorable(set, revoked, at)
 	if !ok {
 		return false, nil
 	}
-	return true, db.each(func(ks *keyspace.Keyspace) error { return ks.Restore(t, set, class) })
+	return true, db.each(func(ks *keyspace.Keyspace) error { return ks.Restore(t, set, class, at) })
 }
 
 // MustRelist reports whether a keyspace may lack reports of the ledger: they were made while the
@@ -35,7 +35,7 @@ func (db *DB) Relist(set signature.Set, class layout.Class, revoked bool, at tim
 	if !ok {
 		return false, nil
 	}
-	return true, db.each(func(ks *keyspace.Keyspace) error { return ks.Relist(t, set, class) })
+	return true, db.each(func(ks *keyspace.Keyspace) error { return ks.Relist(t, set, class, at) })
 }
 
 // Relisted records durably that no keyspace lacks reports any more.

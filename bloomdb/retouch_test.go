@@ -172,7 +172,7 @@ func TestRetouchOfTheSameBits(t *testing.T) {
 	m := maskOf(t, db)
 	alike := m.All()[0].Hash
 	alike[2] ^= 1 << 63 // above the bits that determine its positions
-	records, release := db.Keyspace().Store.Unmask(current(db, layout.SpamFilter), []filter.Hash{alike})
+	records, release := db.Keyspace().Store.Unmask(current(db, layout.SpamFilter), []filter.Hash{alike}, math.MaxInt64)
 	release()
 	if len(records) != 1 || len(records[0].Retouched) != 1 || records[0].Retouched[0].Bit != journal.TakenBack {
 		t.Errorf("records %+v", records)

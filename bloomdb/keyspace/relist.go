@@ -1,6 +1,8 @@
 package keyspace
 
 import (
+	"time"
+
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -8,7 +10,7 @@ import (
 // Relist lists or revokes a message of the ledger in a keyspace that has not had the report, and
 // lets this site's votes contain it. A keyspace that has all reports stays as it is. Relist returns
 // ErrFull if the generation has no room left.
-func (ks *Keyspace) Relist(t layout.Target, set signature.Set, class layout.Class) error {
+func (ks *Keyspace) Relist(t layout.Target, set signature.Set, class layout.Class, at time.Time) error {
 	if !ks.Outbox.MustRelist() {
 		return nil
 	}
@@ -17,7 +19,7 @@ func (ks *Keyspace) Relist(t layout.Target, set signature.Set, class layout.Clas
 		err = ks.Settings.Fits(t.Kind.String()+" filter", own.Shape(), own.Ones(), t)
 	}
 	if err == nil {
-		err = ks.Restore(t, set, class)
+		err = ks.Restore(t, set, class, at)
 	}
 	if err != nil || t.Kind != layout.SpamFilter || t.Gen < ks.Settings.VotesGeneration() {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -19,9 +20,10 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Restore lists or revokes a message of the ledger. What other sites said after this site's word stays
-// the last word, as far as this site's own filter still has that.
-func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Class) error {
+// Restore lists or revokes a message of the ledger, as of the time at. What other sites said after this
+// site's word stays the last word, as far as this site's own filter still has that. A retouch that was made
+// after the report still hides it.
+func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Class, at time.Time) error {
 	most := layout.ReporterRungs
 	if g := ks.Store.View.Load().Report(t.Gen); g != nil && ks.isWord(t.Kind, set.Signatures, g.OwnTop) {
 		most = layout.FirstRung
@@ -38,6 +40,9 @@ func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Cla
 	if err != nil {
 		return err
 	}
+	if err := ks.unmask(t, r.Hashes, at); err != nil {
+		return err
+	}
 	before := ks.Store.OwnBitsSet()
 	for _, r := range slices.Concat(sketches, []journal.Record{r}, rungs) {
 		if err := ks.Store.Set(r, func(layout.Target, []uint64) {}); err != nil {
@@ -48,6 +53,22 @@ func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Cla
 		return nil
 	}
 	return ks.Outbox.Republish(ks.Settings.Dir, ks.Settings.Now())
+}
+
+// unmask takes back what hides a report of the time at. The journal may have the retouch, and be replayed
+// over the snapshot of the mask, so it has this, too.
+func (ks *Keyspace) unmask(t layout.Target, keys []filter.Hash, at time.Time) error {
+	masks, release := ks.Store.Unmask(t, keys, at.Unix())
+	defer release()
+	if len(masks) == 0 {
+		return nil
+	}
+	lsn, err := ks.Journal.Append(masks...)
+	if err != nil {
+		return err
+	}
+	defer ks.Journal.Done(lsn)
+	return ks.Store.ApplyMasks(masks)
 }
 
 // restoredSketches makes the records of a message's sketches. Each one has its own last word: a

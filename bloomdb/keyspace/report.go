@@ -3,6 +3,7 @@ package keyspace
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -137,7 +138,7 @@ func (ks *Keyspace) newReport(t layout.Target, set signature.Set, groups []sketc
 		return nil, err
 	}
 	r.votes = ks.Votes.Record(t.Kind, set.Signatures, t.Gen, most)
-	r.masks, r.unlock = ks.Store.Unmask(t, r.signatures.Hashes)
+	r.masks, r.unlock = ks.Store.Unmask(t, r.signatures.Hashes, math.MaxInt64)
 	return r, nil
 }
 

@@ -48,14 +48,15 @@ func (c *Chooser) Choose(h filter.Hash) (bit uint8, least filter.Load, ok bool) 
 
 // Unmask returns the changes of the mask after which keys are found: their own retouches are
 // undone, and other keys that rest on their bits get other bits. It calls lost for a key
-// whose retouch must be undone, because the filter cannot distinguish it from the keys.
-func (c *Chooser) Unmask(keys []filter.Hash, lost func(journal.RetouchedKey)) []journal.RetouchedKey {
+// whose retouch must be undone, because the filter cannot distinguish it from the keys. Retouches of
+// the second until, in seconds since 1970, and later ones remain.
+func (c *Chooser) Unmask(keys []filter.Hash, until int64, lost func(journal.RetouchedKey)) []journal.RetouchedKey {
 	for _, h := range keys {
 		for _, pos := range c.shape.Positions(h, nil) {
 			c.forbidden[pos] = true
 		}
 	}
-	changed := c.mask.RestingOn(c.forbidden)
+	changed := slices.DeleteFunc(c.mask.RestingOn(c.forbidden), func(k journal.RetouchedKey) bool { return k.At >= until })
 	for i := range changed {
 		k := &changed[i]
 		bit, _, ok := c.Choose(k.Hash)

@@ -25,16 +25,16 @@ func (st *Store) Chooser(g *ReportGeneration) *mask.Chooser {
 	return mask.NewChooser(g.Mask, st.ShapeFor(layout.Target{Kind: layout.SpamFilter, Gen: g.Num}), g.Spam.Own, g.Spam.Others)
 }
 
-// Unmask returns the changes of the mask after which an own report of keys is found. No other
-// goroutine can change masks until release is called.
-func (st *Store) Unmask(t layout.Target, keys []filter.Hash) (records []journal.Record, release func()) {
+// Unmask returns the changes of the mask after which an own report of keys is found, as far as they
+// were retouched before the second until. No other goroutine can change masks until release is called.
+func (st *Store) Unmask(t layout.Target, keys []filter.Hash, until int64) (records []journal.Record, release func()) {
 	release = func() {}
 	g := st.View.Load().Report(t.Gen)
 	if t.Kind != layout.SpamFilter || g == nil || !slices.ContainsFunc(keys, g.Mask.Hides) {
 		return nil, release
 	}
 	st.RetouchMu.Lock()
-	changed := st.Chooser(g).Unmask(keys, func(k journal.RetouchedKey) {
+	changed := st.Chooser(g).Unmask(keys, until, func(k journal.RetouchedKey) {
 		st.Opt.Log.Warn("retouch undone: a report has the same bits", "id", k.Name.String(), "generation", t.Gen)
 	})
 	return mask.AppendRecords(nil, t.Gen, changed), st.RetouchMu.Unlock
