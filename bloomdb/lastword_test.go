@@ -111,3 +111,25 @@ func TestRestoreAfterRetouch(t *testing.T) {
 	listed(t, db, 1, true)
 	listed(t, db, 2, false)
 }
+
+// A report and a revocation from a time when the clock was weeks ahead. Damage took the filters after the
+// clock was corrected: a repair has both in the current period, so that they expire as those of today do.
+func TestRestoreOfAClockAhead(t *testing.T) {
+	c, o := bloomdbtest.NewClock(), bloomdbtest.Options(t.TempDir(), "b")
+	o.Now = c.Now
+	db := bloomdbtest.Open(t, o)
+	for n, revoked := range map[int]bool{1: false, 2: true} {
+		if n == 2 {
+			bloomdbtest.Report(t, db, n)
+		}
+		kept, err := db.Restore(bloomdbtest.Message(n), layout.ClassOther, revoked, c.Now().Add(60*24*time.Hour))
+		must(t, err)
+		if !kept {
+			t.Errorf("message %d is not restored", n)
+		}
+	}
+	listed(t, db, 1, true)
+	listed(t, db, 2, false)
+	c.Add(40 * 24 * time.Hour)
+	listed(t, db, 1, false)
+}

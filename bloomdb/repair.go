@@ -10,8 +10,8 @@ import (
 )
 
 // Restore lists a message again in the generation of the time at, or revokes it there if revoked
-// is true. It reports whether it did so: not if the generation has expired or begins in the
-// future, or if the message is on the never-list. The caller takes messages from the ledger,
+// is true; what was said while the clock was ahead by more than a period, in the current one. It reports
+// whether it did so: not if the generation has expired, or if the message is on the never-list. The caller takes messages from the ledger,
 // after Repair. Restore writes only retouches to the journal: the result is in the snapshots that Close
 // writes. If the filters change, a snapshot for other sites becomes due.
 func (db *DB) Restore(set signature.Set, class layout.Class, revoked bool, at time.Time) (bool, error) {
@@ -53,5 +53,8 @@ func (db *DB) restorable(set signature.Set, revoked bool, at time.Time) (t layou
 		return t, set, false // it is on the never-list
 	}
 	t = layout.Target{Kind: kind, Gen: db.ks.Settings.Generation(kind, at)}
-	return t, set, !db.ks.Settings.Expired(t) && !db.ks.Settings.Future(t, db.ks.Settings.Period(t.Kind))
+	if db.ks.Settings.Future(t, db.ks.Settings.Period(kind)) {
+		t.Gen = db.ks.Settings.Generation(kind, db.ks.Settings.Now())
+	}
+	return t, set, !db.ks.Settings.Expired(t)
 }
