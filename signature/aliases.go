@@ -67,6 +67,9 @@ func Parse(raw []byte) Message { return mail.Parse(raw) }
 // them. See mail.Attached.
 func Attached(m Message) []Message { return mail.Attached(m) }
 
+// EachText visits the texts of m, without those of attached messages. See mail.EachText.
+func EachText(m Message, visit func(mediaType string, text []byte)) { mail.EachText(m, visit) }
+
 // AsFeedback reads m as a feedback report; ok is false if it is none.
 func AsFeedback(m Message) (f Feedback, ok bool) { return mail.AsFeedback(m) }
 

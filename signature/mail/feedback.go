@@ -65,3 +65,13 @@ func Attached(m Message) []Message {
 	})
 	return attached
 }
+
+// EachText visits the decoded parts of m of type text/*, without those in attached messages. Their
+// charset is not decoded.
+func EachText(m Message, visit func(mediaType string, text []byte)) {
+	walk(m, false, func(l Leaf) {
+		if strings.HasPrefix(l.MediaType, "text/") {
+			visit(l.MediaType, l.Content(nil))
+		}
+	})
+}

@@ -26,7 +26,8 @@ func Messages(c *verb.CLI, names []string, attached bool) iter.Seq2[Input, error
 // attachedMessages replaces each message by those attached to it. Users forward a spam
 // as an attachment to keep it unchanged. A feedback report (RFC 5965) is replaced by
 // the message that it is about. A message without attached messages is refused: the
-// user's own words and signature around a spam must not be reported as spam. Bounces
+// user's own words and signature around a spam must not be reported as spam. So is one
+// forwarded inline: mail programs send along what is attached to a spam. Bounces
 // and digests are refused too: no user attached the messages in them, and most of
 // those are innocent.
 func attachedMessages(inputs iter.Seq2[Input, error]) iter.Seq2[Input, error] {
@@ -52,6 +53,8 @@ var (
 	errHeaderOnly = errors.New("the feedback report has only the header of the message, which cannot be signed")
 	// errNotAttached is wrapped if a message lacks an attached message.
 	errNotAttached = errors.New("no message is attached")
+	// errInline is wrapped if a message with attached ones is itself forwarded inline.
+	errInline = errors.New("its text contains the header of another message, as of one forwarded inline: what is attached may belong to that")
 	// errManyAttached is wrapped if a message has more than maxAttached.
 	errManyAttached = errors.New("too many messages are attached")
 )
@@ -96,6 +99,9 @@ func attachedTo(in Input) iter.Seq2[Input, error] {
 			yield(in, NewRefusal(in.Name, errNotAttached, "forward the message as an attachment, so that it arrives unchanged"))
 		case n > maxAttached:
 			yield(in, NewRefusal(in.Name, fmt.Errorf("%w: %d, at most %d", errManyAttached, n, maxAttached), "forward fewer messages at a time"))
+			return
+		case isInline(in.Message):
+			yield(in, NewRefusal(in.Name, errInline, "forward the message itself as an attachment, without a text that names other addresses"))
 			return
 		}
 		for i, m := range attached {

@@ -1,0 +1,41 @@
+package batch
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// What mail programs write into a forward, in several languages, and what people write there themselves.
+func TestIsInline(t *testing.T) {
+	const attached = "--b\nContent-Type: message/rfc822\n\nFrom: news@books.example\nDate: Fri, 27 Nov 2026 13:05:06 +0100\n\nWrite to us@books.example by 2026-12-01 13:00.\n--b--\n"
+	for name, c := range map[string]struct {
+		mediaType, text string
+		want            bool
+	}{
+		"empty":                    {"text/plain", "", false},
+		"a signature":              {"text/plain", "this is spam\n-- \nAnna Berg\nanna@example.org, info@example.org\nTel. 030 1234-56, Mo-Fr 9:00-17:00\n", false},
+		"a logo in text":           {"text/plain", "[cid:image001.png@01DC5F1A.ABCDEFAB]\nAnna Berg\n", false},
+		"a page with a signature":  {"text/html", `<html xmlns:o="urn:x@y.example"><style>/* x@y.example 2026 12:30 */</style><!-- 2026 12:30 --><p>Anna Berg<br><a href="mailto:anna@mail.example.org">anna@mail.example.org</a><img src="cid:a@b.cd"></p>`, false},
+		"a date":                   {"text/plain", "Received 27.11.2026, and again 05.11.2026.\n", false},
+		"Gmail":                    {"text/plain", "---------- Forwarded message ---------\nFrom: Win <win@lottery.example>\nDate: Fri, Nov 27, 2026 at 1:05 PM\nSubject: You have won\nTo: <anna@example.org>\n", true},
+		"Thunderbird, German":      {"text/plain", "-------- Weitergeleitete Nachricht --------\nBetreff: Gewinn\nDatum: Fri, 27 Nov 2026 13:05:06 +0100\nVon: Gewinn\n", true},
+		"Outlook":                  {"text/html", "<div><b>From:</b> Win &lt;win@lottery.example&gt;<br>\n<b>Sent:</b> Friday, 27 November\n2026 13:05<br><b>To:</b> Anna</div>", true},
+		"a sender without address": {"text/html", "<div><b>Von:</b> Gewinn<br><b>Gesendet:</b> Freitag, 27. November\n2026 13:05<br></div>", true},
+		"the receiver's address":   {"text/plain", "From: anna@example.org\nSent: 27.11.2026 13.05\nTo: anna@example.org\n", true},
+		"French":                   {"text/plain", "De : Gain\nEnvoyé : vendredi 27 novembre 2026 13 h 05\n", true},
+		"Japanese":                 {"text/plain", "送信日時: 2026年11月27日 13:05\n", true},
+		"mutt":                     {"text/plain", "----- Forwarded message from Win <win@lottery.example> -----\n\nHello\n", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := "From: Anna <anna@example.org>\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: " +
+				c.mediaType + "; charset=utf-8\n\n" + c.text + "\n" + attached
+			for _, raw := range []string{m, strings.ReplaceAll(m, "\n", "\r\n")} {
+				if got := isInline(signature.Parse([]byte(raw))); got != c.want {
+					t.Errorf("inline %v, want %v:\n%s", got, c.want, c.text)
+				}
+			}
+		})
+	}
+}
