@@ -128,7 +128,7 @@ func (t *Tokeniser) addMixed(text []byte) int {
 		if isWideBlank(r) {
 			break
 		}
-		form, changed := looksLike.of(r)
+		form, changed := looksLike().of(r)
 		if !changed {
 			form = string(text[end : end+size])
 		}
@@ -276,7 +276,7 @@ func classify(r rune) (glyph, string) {
 	if 0x300 <= r && r < 0x370 { // accents
 		return saysNothing, ""
 	}
-	form, changed := looksLike.of(r)
+	form, changed := looksLike().of(r)
 	switch {
 	case unicode.IsNumber(r):
 		if !changed {

@@ -2,7 +2,9 @@ package words
 
 import (
 	_ "embed"
+	"strconv"
 	"strings"
+	"sync"
 )
 
 //go:generate go test -run ^TestLookAlikesGenerated$ -update .
@@ -24,7 +26,8 @@ type lookAlikes struct {
 	pages [maxFoldable >> 8]*[256]uint16
 }
 
-var looksLike = readLookAlikes(lookAlikeList)
+// looksLike returns the table. The first call makes it: most commands sign nothing.
+var looksLike = sync.OnceValue(func() *lookAlikes { return readLookAlikes(lookAlikeList) })
 
 func readLookAlikes(list string) *lookAlikes {
 	table := &lookAlikes{forms: []string{""}}
@@ -57,23 +60,13 @@ func readForm(field string) string {
 	return form.String()
 }
 
-// hexRune reads hexadecimal digits. It is written by hand as it runs at each start of a
-// program, of which the commands have many: it was a tenth of one.
-func hexRune(digits string) (r rune) {
-	for i := range len(digits) {
-		switch c := digits[i]; {
-		case '0' <= c && c <= '9':
-			r = r<<4 | rune(c-'0')
-		case 'A' <= c && c <= 'F':
-			r = r<<4 | rune(c-'A'+10)
-		default:
-			r = maxFoldable
-		}
-	}
-	if r >= maxFoldable || digits == "" || len(digits) > 6 {
+// hexRune reads hexadecimal digits.
+func hexRune(digits string) rune {
+	r, err := strconv.ParseUint(digits, 16, 32)
+	if err != nil || r >= maxFoldable {
 		panic("words: lookalikes.txt: no character: " + digits) // a test reads it
 	}
-	return r
+	return rune(r)
 }
 
 func (t *lookAlikes) set(first, last rune, form uint16) {
