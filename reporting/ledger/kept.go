@@ -17,20 +17,19 @@ func (t *txn) listsNear(set signature.Set, anchors []Anchors, tallies map[record
 
 // revokeKept makes revocations due for texts that lost their quorum earlier, and stayed listed only
 // because a sketch had it, see record.Reached.Lost. The sketch of report n, a near-duplicate of them, has
-// lost it now. Of many texts, those whose reports the tallies of the anchors still have. False: none.
+// lost it now. It finds those that AlikeOf visits. False: none.
 func (t *txn) revokeKept(n uint64, set signature.Set, anchors []Anchors) (isDue bool, err error) {
 	taken := map[record.Key]bool{}
-	err = t.OfMessage(set, anchors, 0, func(other uint64) (bool, error) {
-		r, err := t.Report(other)
-		if err != nil || other == n || r == nil || r.Stance() == Ham {
-			return err == nil, err
+	err = t.AlikeOf(n, set, anchors, func(other uint64, r *record.Report) error {
+		if r.Stance() == Ham {
+			return nil
 		}
 		parts, err := t.kept(r, taken)
 		if err == nil && parts.Any() {
 			isDue = true
 			_, err = t.PutDue(record.Due{Action: Revoke, Report: other, Parts: parts})
 		}
-		return err == nil, err
+		return err
 	})
 	return isDue, err
 }

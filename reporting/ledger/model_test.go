@@ -41,19 +41,20 @@ type modelWord struct {
 }
 
 type modelReport struct {
-	by      string
-	stance  Stance
-	at      time.Time
-	weight  Weight
-	credit  Weight
-	early   bool
-	refuted bool
-	refuter *modelReport
-	undone  bool // after it was refuted
-	foreign bool // a revocation of a message that only other sites list
-	idle    bool // a revocation of a message that nobody had reported
-	set     signature.Set
-	anchors []Anchors
+	by       string
+	stance   Stance
+	at       time.Time
+	weight   Weight
+	credit   Weight
+	early    bool
+	refuted  bool
+	refuter  *modelReport
+	undone   bool // after it was refuted
+	foreign  bool // a revocation of a message that only other sites list
+	idle     bool // a revocation of a message that nobody had reported
+	replaced bool // of one of its signatures the reporter has said the opposite since
+	set      signature.Set
+	anchors  []Anchors
 
 	forgotten bool
 }
@@ -331,6 +332,7 @@ func (m *model) enter(e Entry) modelAnswer {
 	}
 	for _, k := range changed {
 		if w := m.caseOf(k).of(r.by); w != nil {
+			w.replaced = w.replaced || w.stance != r.stance && slices.ContainsFunc(e.Set.Signatures, func(g signature.Signature) bool { return record.SignatureKey(g) == k })
 			m.caseOf(k).remove(w)
 		}
 		m.caseOf(k).add(r)
@@ -454,34 +456,6 @@ func (m *model) refute(closed []record.Key, e Entry, by *modelReport) {
 		if !r.refuted {
 			r.refuted, r.refuter = true, by
 			m.experience(r.by, -r.credit.Float(), trust.Refutation, e.At)
-		}
-	}
-}
-
-// tidy removes an empty case.
-func (m *model) tidy(k record.Key) {
-	if c := m.cases[k]; c != nil && len(c.words)+len(c.past) == 0 {
-		delete(m.cases, k)
-	}
-}
-
-// expire removes all data older than memory.
-func (m *model) expire(now time.Time, memory time.Duration) {
-	for len(m.reports) > 0 && m.reports[0].at.Before(now.Add(-memory)) {
-		r := m.reports[0]
-		m.reports, r.forgotten = m.reports[1:], true
-		for _, k := range record.KeysOf(r.set, r.anchors) {
-			c := m.caseOf(k)
-			if w := c.of(r.by); w != nil && w.modelReport == r {
-				c.remove(w)
-			}
-			c.past = slices.DeleteFunc(c.past, func(x *modelReport) bool { return x == r })
-			m.tidy(k)
-		}
-	}
-	for name, r := range m.reporters {
-		if r.override == nil && r.last.Before(now.Add(-max(memory, 10*m.trust.HalfLife))) {
-			delete(m.reporters, name)
 		}
 	}
 }

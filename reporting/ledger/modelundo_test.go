@@ -56,9 +56,9 @@ func (m *model) revokeKept(by *modelReport, wasNear bool) {
 		return
 	}
 	taken := map[record.Key]bool{}
-	for _, r := range slices.Backward(m.reports) {
-		if r == by || r.stance == Ham || !m.recalls(r, by) || m.listed(r).near {
-			continue
+	revoke := func(r *modelReport) {
+		if r == by || r.stance == Ham || m.listed(r).near {
+			return
 		}
 		var d modelDecision
 		for _, g := range r.set.Signatures {
@@ -70,6 +70,53 @@ func (m *model) revokeKept(by *modelReport, wasNear bool) {
 		}
 		m.keep(d.does(Ham), r)
 	}
+	withdrawn := m.withdrawnLike(by)
+	for _, r := range slices.Backward(m.reports) {
+		// a case has only the latest report of each reporter
+		if m.recalls(r, by) || withdrawn[r.by] && by.isLike(r) {
+			revoke(r)
+		}
+	}
+}
+
+// withdrawnLike returns the reporters who have withdrawn reports with enough anchors of a message, in one
+// report or in several.
+func (m *model) withdrawnLike(by *modelReport) map[string]bool {
+	names := map[string]bool{}
+	for i, a := range by.anchors {
+		times := map[string]int{}
+		for _, h := range a.Hashes {
+			here := map[string]bool{}
+			if c := m.cases[record.AnchorKey(by.set.Sketches[i].Kind, h)]; c != nil {
+				for _, r := range c.past {
+					here[r.by] = here[r.by] || r != by && (r.undone || r.replaced)
+				}
+			}
+			for name, is := range here {
+				if is {
+					times[name]++
+				}
+			}
+		}
+		for name, n := range times {
+			if a.Need > 0 && n >= a.Need && m.reporters[name] != nil {
+				names[name] = true
+			}
+		}
+	}
+	return names
+}
+
+// isLike reports whether another report has enough anchors of this one.
+func (r *modelReport) isLike(other *modelReport) bool {
+	keys := record.KeysOf(other.set, other.anchors)
+	for i, a := range r.anchors {
+		kind := r.set.Sketches[i].Kind
+		if a.Need > 0 && count(a.Hashes, func(h uint64) bool { return slices.Contains(keys, record.AnchorKey(kind, h)) }) >= a.Need {
+			return true
+		}
+	}
+	return false
 }
 
 // recalls reports whether the cases of a message by still have a report: one of a signature, or
@@ -161,4 +208,32 @@ func (m *model) still(d modelDecision) modelDecision {
 		stance = Ham
 	}
 	return d.less(d.less(now)).does(stance)
+}
+
+// tidy removes an empty case.
+func (m *model) tidy(k record.Key) {
+	if c := m.cases[k]; c != nil && len(c.words)+len(c.past) == 0 {
+		delete(m.cases, k)
+	}
+}
+
+// expire removes all data older than memory.
+func (m *model) expire(now time.Time, memory time.Duration) {
+	for len(m.reports) > 0 && m.reports[0].at.Before(now.Add(-memory)) {
+		r := m.reports[0]
+		m.reports, r.forgotten = m.reports[1:], true
+		for _, k := range record.KeysOf(r.set, r.anchors) {
+			c := m.caseOf(k)
+			if w := c.of(r.by); w != nil && w.modelReport == r {
+				c.remove(w)
+			}
+			c.past = slices.DeleteFunc(c.past, func(x *modelReport) bool { return x == r })
+			m.tidy(k)
+		}
+	}
+	for name, r := range m.reporters {
+		if r.override == nil && r.last.Before(now.Add(-max(memory, 10*m.trust.HalfLife))) {
+			delete(m.reporters, name)
+		}
+	}
 }

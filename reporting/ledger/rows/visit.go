@@ -72,6 +72,106 @@ func (t *Txn) numbersOf(set signature.Set, anchors []record.Anchors) (map[uint64
 	return found, nil
 }
 
+// AlikeOf visits the other reports of report n's message and of its near-duplicates, the newest first.
+// It also finds reports that no tally of an anchor has any longer, because its reporter has reported
+// another near-duplicate since: in one transaction, among the latest maxOfMessage of such reporters.
+func (t *Txn) AlikeOf(n uint64, set signature.Set, anchors []record.Anchors, visit func(uint64, *record.Report) error) error {
+	found, err := t.numbersOf(set, anchors)
+	if err != nil {
+		return err
+	}
+	reporters, err := t.reportersOf(n, set, anchors)
+	if err != nil {
+		return err
+	}
+	for _, id := range reporters {
+		if err := t.indexAnchors(id); err != nil {
+			return err
+		}
+		for i, a := range anchors {
+			times := map[uint64]int{}
+			for _, h := range a.Hashes {
+				for _, other := range t.anchored[id][record.AnchorKey(set.Sketches[i].Kind, h)] {
+					if times[other]++; times[other] == a.Need {
+						found[other] = true
+					}
+				}
+			}
+		}
+	}
+	delete(found, n)
+	for _, other := range slices.Backward(slices.Sorted(maps.Keys(found))) {
+		r, err := t.Report(other)
+		if err == nil && r != nil {
+			err = visit(other, r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// indexAnchors reads the anchors of a reporter's reports, once in a transaction.
+func (t *Txn) indexAnchors(id uint32) error {
+	if t.anchored[id] != nil {
+		return nil
+	}
+	if t.anchored == nil {
+		t.anchored = map[uint32]map[record.Key][]uint64{}
+	}
+	index := map[record.Key][]uint64{}
+	t.anchored[id] = index
+	row, err := t.ReporterByID(id)
+	if err != nil || row == nil {
+		return err
+	}
+	return t.ByReporter(row.Name, 0, func(n uint64) (bool, error) {
+		t.indexed++
+		r, err := t.Report(n)
+		if err != nil || r == nil {
+			return err == nil, err
+		}
+		for i, a := range r.Anchors {
+			for _, h := range a.Hashes {
+				k := record.AnchorKey(r.Set.Sketches[i].Kind, h)
+				index[k] = append(index[k], n)
+			}
+		}
+		return t.indexed < maxOfMessage, nil
+	})
+}
+
+// reportersOf returns the reporters who have withdrawn other reports than n with enough
+// anchors of a sketch, in one report or in several.
+func (t *Txn) reportersOf(n uint64, set signature.Set, anchors []record.Anchors) (reporters []uint32, err error) {
+	for i, a := range anchors {
+		times := map[uint32]int{}
+		for _, h := range a.Hashes {
+			y, err := t.Tally(record.AnchorKey(set.Sketches[i].Kind, h))
+			if err != nil {
+				return nil, err
+			}
+			here := map[uint32]bool{}
+			for _, other := range y.Past {
+				if r, err := t.Report(other); err != nil {
+					return nil, err
+				} else if r != nil && other != n && r.Flags&record.FlagWithdrawn != 0 && !here[r.Reporter] {
+					here[r.Reporter] = true
+					times[r.Reporter]++
+				}
+			}
+		}
+		for id, many := range times {
+			if a.Need > 0 && many >= a.Need && !slices.Contains(reporters, id) {
+				reporters = append(reporters, id)
+			}
+		}
+	}
+	slices.Sort(reporters)
+	return reporters, nil
+}
+
 // ByReporter visits the numbers below before (0: all) of a reporter's reports, the newest first,
 // until visit returns false.
 func (t *Txn) ByReporter(name string, before uint64, visit func(uint64) (bool, error)) error {
