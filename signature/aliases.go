@@ -63,6 +63,9 @@ const (
 // whatever is no header is body. Body is a part of raw, not a copy.
 func Parse(raw []byte) Message { return mail.Parse(raw) }
 
+// Kept returns how many bytes of a raw message may be parsed within a bound of memory. See mail.Kept.
+func Kept(raw []byte, most int64) int { return mail.Kept(raw, most) }
+
 // Attached returns the messages attached to m as message/rfc822, as mail programs forward
 // them. See mail.Attached.
 func Attached(m Message) []Message { return mail.Attached(m) }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
-	"github.com/spambloom/spambloom/reporting/page/uploads"
 	"github.com/spambloom/spambloom/reporting/why"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -146,7 +145,7 @@ func (p *Page) readUpload(w http.ResponseWriter, r *http.Request, s *session) (u
 func (p *Page) readPart(part *multipart.Part) (upload, error) {
 	content, err := io.ReadAll(io.LimitReader(part, p.MaxMessage+1))
 	up := upload{name: part.FileName(), content: content}
-	if n := uploads.Kept(content, p.MaxMessage); n < len(content) {
+	if n := signature.Kept(content, p.MaxMessage); n < len(content) {
 		up.content, up.truncated = content[:n], true
 	}
 	if strings.TrimSpace(string(up.content[:min(len(up.content), 1024)])) == "" {

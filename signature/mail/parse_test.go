@@ -74,3 +74,20 @@ func TestHasHeader(t *testing.T) {
 		}
 	}
 }
+
+// TestKept is the attack "many fields" on what is parsed as a whole, traps and the page: no line before the
+// fields hides them from the bound.
+func TestKept(t *testing.T) {
+	const most, fields = 10 * (2 + 64), 1_000
+	for _, before := range []string{"", "From x\n", "\r\r\n", " \n", "\r", ">From x\n\r\r\n"} {
+		raw := []byte(before + strings.Repeat("a:\n", fields))
+		if n := mail.Kept(raw, most); len(mail.Parse(raw).Header) < fields-1 || len(mail.Parse(raw[:n]).Header) > 10 {
+			t.Errorf("%q before them: %d of %d fields are kept, want at most 10", before, len(mail.Parse(raw[:n]).Header), fields)
+		}
+	}
+	for raw, want := range map[string]int{"a: b\n\n" + strings.Repeat("\n", 100): 106, "a: b\n\n" + strings.Repeat("b", most): most, strings.Repeat("a", 2*most): most} {
+		if n := mail.Kept([]byte(raw), most); n != want {
+			t.Errorf("%d of %d bytes are kept, want %d", n, len(raw), want)
+		}
+	}
+}

@@ -27,6 +27,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/spambloom/spambloom/signature"
 )
 
 const (
@@ -43,12 +45,12 @@ var ErrRefused = errors.New("not taken")
 type Options struct {
 	Maildir string // absolute
 
-	// Take processes a message, which is truncated if longer than Raw. It returns nil if it
+	// Take processes a message, which is truncated if it takes more than MaxMessage. It returns nil if it
 	// took the message. An error that wraps ErrRefused concerns this message. Other errors
 	// concern the system, such as a full disk: the message stays and is retried.
 	Take func(ctx context.Context, raw []byte, truncated bool) error
 
-	MaxMessage int64        // maximum bytes read of a message, until SetMaxMessage
+	MaxMessage int64        // maximum bytes of a message, with the overhead of its fields, until SetMaxMessage
 	Log        *slog.Logger // nil: discard
 }
 
@@ -301,10 +303,8 @@ func (t *Trap) read(root *os.Root, path string) (raw []byte, truncated bool, err
 	}
 	limit := t.maxMessage.Load()
 	raw, err = io.ReadAll(io.LimitReader(f, limit+1))
-	if int64(len(raw)) > limit {
-		return raw[:limit], true, err
-	}
-	return raw, false, err
+	kept := signature.Kept(raw, limit)
+	return raw[:kept], kept < len(raw), err
 }
 
 // infoMark precedes the flags in a file name of cur (https://cr.yp.to/proto/maildir.html).

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 
 	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/signature"
@@ -27,7 +29,7 @@ func Messages(c *verb.CLI, names []string, attached bool) iter.Seq2[Input, error
 // as an attachment to keep it unchanged. A feedback report (RFC 5965) is replaced by
 // the message that it is about. A message without attached messages is refused: the
 // user's own words and signature around a spam must not be reported as spam. So is one
-// forwarded inline: mail programs send along what is attached to a spam. Bounces
+// forwarded inline or redirected: what is attached to it belongs to the spam. Bounces
 // and digests are refused too: no user attached the messages in them, and most of
 // those are innocent.
 func attachedMessages(inputs iter.Seq2[Input, error]) iter.Seq2[Input, error] {
@@ -55,6 +57,8 @@ var (
 	errNotAttached = errors.New("no message is attached")
 	// errInline is wrapped if a message with attached ones is itself forwarded inline.
 	errInline = errors.New("its text contains the header of another message, as of one forwarded inline: what is attached may belong to that")
+	// errResent is wrapped if a message was redirected: the sender of the original attached what it has.
+	errResent = errors.New("it was redirected unchanged, not forwarded: its user attached nothing to it")
 	// errManyAttached is wrapped if a message has more than maxAttached.
 	errManyAttached = errors.New("too many messages are attached")
 )
@@ -84,6 +88,10 @@ func NewRefusal(name verb.MessageName, reason error, hint string) *Refusal {
 // attachedTo yields the messages attached to a message.
 func attachedTo(in Input) iter.Seq2[Input, error] {
 	return func(yield func(Input, error) bool) {
+		if isResent(in.Message) {
+			yield(in, NewRefusal(in.Name, errResent, "forward the message as an attachment"))
+			return
+		}
 		if f, ok := signature.AsFeedback(in.Message); ok {
 			reported := Input{in.Name + ", reported message", f.Original, cmp.Or(f.Type, "none")}
 			if f.HeaderOnly {
@@ -110,6 +118,13 @@ func attachedTo(in Input) iter.Seq2[Input, error] {
 			}
 		}
 	}
+}
+
+// isResent reports whether a user redirected m (RFC 5322 section 3.6.6).
+func isResent(m signature.Message) bool {
+	return slices.ContainsFunc(m.Header, func(f signature.Field) bool {
+		return strings.HasPrefix(strings.ToLower(f.Name), "resent-")
+	})
 }
 
 // HasAttached reports whether other messages are attached to a message.

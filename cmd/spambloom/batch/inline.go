@@ -2,6 +2,7 @@ package batch
 
 import (
 	"bytes"
+	"iter"
 	"regexp"
 	"strings"
 
@@ -9,11 +10,12 @@ import (
 )
 
 // The header that mail programs write above a message forwarded inline has these in every language:
-// addresses, and a line with the year and the time of day. What HTML and attached pictures have that looks
-// like them is no part of it.
+// addresses, and a line with the date and the time of day. Some copy both as the sender wrote them, so that
+// addresses have any form, and years two digits. What attached pictures have that looks like an address is
+// no part of it, nor are names in networks, such as @anna.
 var (
-	address = regexp.MustCompile(`(cid:)?[\w.+-]+@((?:[\w-]+\.)+[a-z]{2,})\b`)
-	year    = regexp.MustCompile(`\b2[0-9]{3}\b`)
+	address = regexp.MustCompile(`(cid:)?([^\s@<(\[]*)@([\pL\pM\pN._-]*)`)
+	date    = regexp.MustCompile(`\b2[0-9]{3}\b|\b[0-9]{1,2}(?:[./-][0-9]{1,2}[./-]|\.?[ -]\pL+\.?[ -])[0-9]{2,3}\b`)
 	clock   = regexp.MustCompile(`(?:^|[^0-9.:])(?:[01]?[0-9]|2[0-3]) ?[.:h] ?[0-5][0-9](?:$|[^0-9.]|\.(?:$|[^0-9]))`)
 )
 
@@ -21,10 +23,12 @@ var (
 // message: m forwards that inline, and what was attached to that. An address of the domain that m comes
 // from is no sign of it, because people sign with theirs.
 func isInline(m signature.Message) (found bool) {
-	var own []string
+	own := ""
 	for _, f := range m.Header {
 		if strings.EqualFold(f.Name, "From") {
-			own = append(own, domains(bytes.ToLower([]byte(f.Value)))...)
+			for d := range domains(bytes.ToLower([]byte(f.Value))) {
+				own = d // only the last one: names come first, and thousands would all be compared
+			}
 		}
 	}
 	signature.EachText(m, func(mediaType string, text []byte) {
@@ -33,17 +37,17 @@ func isInline(m signature.Message) (found bool) {
 	return found
 }
 
-func hasHeader(text []byte, isHTML bool, own []string) bool {
+func hasHeader(text []byte, isHTML bool, own string) bool {
 	text = bytes.ToLower(text)
 	if isHTML {
 		text = withoutTags(text)
 	}
 	for line := range bytes.Lines(text) {
-		if year.Match(line) && clock.Match(line) {
+		if date.Match(line) && clock.Match(line) {
 			return true
 		}
 	}
-	for _, d := range domains(text) {
+	for d := range domains(text) {
 		if !isOwn(d, own) {
 			return true
 		}
@@ -77,22 +81,25 @@ func withoutTags(page []byte) (text []byte) {
 	}
 }
 
-// domains returns the domains of all addresses in a text in lower case.
-func domains(text []byte) (list []string) {
-	for _, found := range address.FindAllSubmatch(text, -1) {
-		if len(found[1]) == 0 {
-			list = append(list, string(found[2]))
+// domains yields the domains of all addresses in a text in lower case; "" for one of another form.
+func domains(text []byte) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for len(text) > 0 {
+			at := address.FindSubmatchIndex(text)
+			if at == nil {
+				return
+			}
+			isPicture, local, domain := at[2] >= 0, text[at[4]:at[5]], bytes.Trim(text[at[6]:at[7]], ".-_")
+			text = text[at[1]:]
+			isName := !bytes.Contains(domain, []byte(".")) && (len(local) == 0 || bytes.HasSuffix(local, []byte("/")))
+			if !isPicture && !isName && !yield(string(domain)) {
+				return
+			}
 		}
 	}
-	return list
 }
 
-// isOwn reports whether a domain is one of own, or above or below it.
-func isOwn(domain string, own []string) bool {
-	for _, o := range own {
-		if domain == o || strings.HasSuffix(domain, "."+o) || strings.HasSuffix(o, "."+domain) {
-			return true
-		}
-	}
-	return false
+// isOwn reports whether a domain is own, or above or below it.
+func isOwn(domain, own string) bool {
+	return domain != "" && (domain == own || strings.HasSuffix(domain, "."+own) || strings.HasSuffix(own, "."+domain))
 }

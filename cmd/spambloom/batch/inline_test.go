@@ -18,6 +18,8 @@ func TestIsInline(t *testing.T) {
 		"a signature":              {"text/plain", "this is spam\n-- \nAnna Berg\nanna@example.org, info@example.org\nTel. 030 1234-56, Mo-Fr 9:00-17:00\n", false},
 		"a logo in text":           {"text/plain", "[cid:image001.png@01DC5F1A.ABCDEFAB]\nAnna Berg\n", false},
 		"a page with a signature":  {"text/html", `<html xmlns:o="urn:x@y.example"><style>/* x@y.example 2026 12:30 */</style><!-- 2026 12:30 --><p>Anna Berg<br><a href="mailto:anna@mail.example.org">anna@mail.example.org</a><img src="cid:a@b.cd"></p>`, false},
+		"names in networks":        {"text/plain", "Follow us: @library, https://video.example/@library\n", false},
+		"a telephone and hours":    {"text/plain", "Tel. 030 12 34 56, Mo-Fr 9:00-17:00\n", false},
 		"a date":                   {"text/plain", "Received 27.11.2026, and again 05.11.2026.\n", false},
 		"Gmail":                    {"text/plain", "---------- Forwarded message ---------\nFrom: Win <win@lottery.example>\nDate: Fri, Nov 27, 2026 at 1:05 PM\nSubject: You have won\nTo: <anna@example.org>\n", true},
 		"Thunderbird, German":      {"text/plain", "-------- Weitergeleitete Nachricht --------\nBetreff: Gewinn\nDatum: Fri, 27 Nov 2026 13:05:06 +0100\nVon: Gewinn\n", true},
@@ -26,7 +28,15 @@ func TestIsInline(t *testing.T) {
 		"the receiver's address":   {"text/plain", "From: anna@example.org\nSent: 27.11.2026 13.05\nTo: anna@example.org\n", true},
 		"French":                   {"text/plain", "De : Gain\nEnvoyé : vendredi 27 novembre 2026 13 h 05\n", true},
 		"Japanese":                 {"text/plain", "送信日時: 2026年11月27日 13:05\n", true},
-		"mutt":                     {"text/plain", "----- Forwarded message from Win <win@lottery.example> -----\n\nHello\n", true},
+		// What the sender of a spam can write, and these programs copy.
+		"a year of two digits":    {"text/plain", "Date: Fri, 27 Nov 26 13:05 +0100\nFrom: Win\n", true},
+		"Samsung, German":         {"text/html", "<div>Von: Gewinn </div><div>Datum: 27.11.26  13:05  (GMT+01:00) </div>", true},
+		"an address with a sign":  {"text/plain", "From: Win <win!@lottery.example>\n", true},
+		"a quoted address":        {"text/plain", "From: \"w w\"@lottery.example\n", true},
+		"an IP address":           {"text/plain", "From: Win <win@[192.0.2.7]>\n", true},
+		"an international domain": {"text/plain", "From: Win <win@bücher.example>\n", true},
+		"a domain without a dot":  {"text/plain", "From: Win <win@lottery>\n", true},
+		"mutt":                    {"text/plain", "----- Forwarded message from Win <win@lottery.example> -----\n\nHello\n", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := "From: Anna <anna@example.org>\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: " +
@@ -37,5 +47,15 @@ func TestIsInline(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestManyOwnAddresses is the attack "own addresses": the sender of a mail to a report address writes
+// thousands of addresses into its From and its text. Only one of From counts, so that they are not all
+// compared with each other.
+func TestManyOwnAddresses(t *testing.T) {
+	const from, text = "From: \"b@books.example\" <b@books.example>,\n anna@example.org\n\n", "b@books.example\n"
+	if !isInline(signature.Parse([]byte(from+text))) || isInline(signature.Parse([]byte(from+"info@example.org\n"))) {
+		t.Error("another address of From than the last one counts")
 	}
 }

@@ -1,11 +1,8 @@
-// Package uploads bounds the messages of users: how many are read at once, and how much of each.
+// Package uploads bounds how many messages of users are read at once.
 // It has one lock, which is held for a look into a table.
 package uploads
 
-import (
-	"bytes"
-	"sync"
-)
+import "sync"
 
 // maxUploads is the number of messages of users that are read and signed at once.
 const maxUploads = 2
@@ -40,24 +37,4 @@ func (u *Places) Enter(name string, administrates bool) (leave func(), ok bool) 
 		delete(u.of, name)
 		u.users -= counted
 	}, true
-}
-
-// lineOverhead is charged for each line of a header, as the milter charges it for each field: two million
-// fields of five bytes would take 400 MiB. Unit: bytes.
-const lineOverhead = 64
-
-// Kept returns how many bytes of a message are signed: at most the given number, less the overhead
-// of its header's lines.
-func Kept(content []byte, most int64) int {
-	n, charged := 0, int64(0)
-	for line := range bytes.Lines(content) {
-		if len(bytes.TrimRight(line, "\r\n")) == 0 {
-			break
-		}
-		if charged += int64(len(line)) + lineOverhead; charged > most {
-			return min(n, int(most))
-		}
-		n += len(line)
-	}
-	return int(min(int64(len(content)), most))
 }
