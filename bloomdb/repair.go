@@ -35,7 +35,7 @@ func (db *DB) Relist(set signature.Set, class layout.Class, revoked bool, at tim
 	if !ok {
 		return false, nil
 	}
-	return true, db.each(func(ks *keyspace.Keyspace) error { return ks.Relist(t, set, class, at) })
+	return true, db.each(func(ks *keyspace.Keyspace) error { return ks.Relist(t, set, class, at, db.keys) })
 }
 
 // Relisted records durably that no keyspace lacks reports any more.

@@ -22,8 +22,8 @@ import (
 
 // Restore lists or revokes a message of the ledger, as of the time at. What other sites said after this
 // site's word stays the last word, as far as this site's own filter still has that. A retouch that was made
-// after the report still hides it.
-func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Class, at time.Time) error {
+// after the report still hides it. more are further records of the message.
+func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Class, at time.Time, more ...journal.Record) error {
 	most := layout.ReporterRungs
 	if g := ks.Store.View.Load().Report(t.Gen); g != nil && ks.isWord(t.Kind, set.Signatures, g.OwnTop) {
 		most = layout.FirstRung
@@ -44,7 +44,7 @@ func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Cla
 		return err
 	}
 	before := ks.Store.OwnBitsSet()
-	for _, r := range slices.Concat(sketches, []journal.Record{r}, rungs) {
+	for _, r := range slices.Concat(sketches, []journal.Record{r}, rungs, more) {
 		if err := ks.Store.Set(r, func(layout.Target, []uint64) {}); err != nil {
 			return err
 		}

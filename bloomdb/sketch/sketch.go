@@ -188,6 +188,11 @@ func (sk *Index) EntrySeeds(kind layout.Kind, sketches []KindGroups, gen int64, 
 	return seeds
 }
 
+// RungSeeds returns the entries of sketches on one rung.
+func (sk *Index) RungSeeds(sketches []KindGroups, rung int, gen int64) []uint64 {
+	return sk.listSeeds(sketches, listOf(rung), gen)
+}
+
 // listSeeds returns the entries of one list: for each group, the copies of its anchor and its
 // pairs. A group that exceeds the limit is omitted as a whole.
 func (sk *Index) listSeeds(sketches []KindGroups, l List, gen int64) (seeds []uint64) {

@@ -205,6 +205,6 @@ func (f *Follower) reread(o *origin, tail streams.Position) {
 	if tail.After(o.from()) {
 		o.claim = tail
 	}
-	o.isExhausted = false
+	o.isExhausted = o.isExhausted && now.Before(o.held) // else each hold would begin anew before a snapshot is requested
 	o.settle(now)
 }
