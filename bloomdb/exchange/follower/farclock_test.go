@@ -6,6 +6,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // A site whose clock was far ahead, by more than a time.Duration can express, is read as soon as its
@@ -28,5 +29,34 @@ func TestFarClockIsSetBack(t *testing.T) {
 				t.Errorf("the heartbeat by the right clock is ignored: %+v", s)
 			}
 		})
+	}
+}
+
+// A site reported while its clock was a day ahead. That record waits for its time, and those behind it in
+// the stream do not: once the clock is right, a snapshot is requested, and read.
+func TestRecordOfTheFutureDelaysNoOthers(t *testing.T) {
+	o, ahead := siteOptions(t, "a"), 25*time.Hour
+	o.Now = func() time.Time { return time.Now().Add(ahead) }
+	a, b := bloomdbtest.Open(t, o), openSite(t, "b")
+	log := newLog()
+	f := follow(b, log)
+	future := firstDelta(t, a)
+	ahead = 0
+	behind := nextDelta(t, a, 2)
+	testenv.Check(t, a.Published(behind))
+	store(log, bloomdbtest.Snapshot{}, future, behind)
+	f.receiveHeartbeat(a.Heartbeat(0, 0), true)
+	look(t, f)
+	site := f.origins["a"]
+	if !time.Now().Before(site.held) {
+		t.Fatal("the record of the future is not waited for")
+	}
+	if look(t, f); len(f.Incomplete()) != 1 { // the regular reading of the heads does not change that
+		t.Error("no snapshot is requested")
+	}
+	store(log, bloomdbtest.PublishSnapshot(t, a), behind)
+	f.receiveHeartbeat(a.Heartbeat(behind.Seq, 0), true)
+	if look(t, f); !lists(b, 2) {
+		t.Error("the snapshot is not read")
 	}
 }
