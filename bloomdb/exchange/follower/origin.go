@@ -77,7 +77,7 @@ type origin struct {
 
 	beat time.Time // time of its last heartbeat, by its own clock
 	skew time.Duration
-	held time.Time // nothing of it is read before this time
+	held time.Time // no delta of it is read before this time
 
 	heard   time.Time // when its last news arrived
 	waiting time.Time // since when data has been waiting to be applied; zero: none waits
@@ -130,16 +130,22 @@ func (o *origin) wake() {
 	o.pause, o.rest, o.read = 0, time.Time{}, streams.Position{}
 }
 
+// isStuck reports whether deltas are missing that the stream does not have, or has only behind a
+// record that must wait: the site's clock was ahead.
+func (o *origin) isStuck(now time.Time) bool {
+	return o.isBehind() && (o.isExhausted || now.Before(o.held))
+}
+
 // wantsSnapshot reports whether a snapshot that was not checked yet may contain data
 // missing from the stream.
-func (o *origin) wantsSnapshot() bool {
+func (o *origin) wantsSnapshot(now time.Time) bool {
 	if o.gap != (streams.Position{}) {
 		return true
 	}
 	if !o.snapshot.After(o.looked) {
 		return false
 	}
-	return o.isExhausted && o.isBehind() && o.snapshot.After(o.at) || o.gaps > 0 && o.snapshot.Epoch == o.at.Epoch
+	return o.isStuck(now) && o.snapshot.After(o.at) || o.gaps > 0 && o.snapshot.Epoch == o.at.Epoch
 }
 
 // moveTo records the consumed position. Nobody will supply what is missing of a stale
@@ -283,8 +289,8 @@ type task func(*Follower, context.Context, *origin) error
 
 // work returns the next step for a site, or nil if there is none.
 func (f *Follower) work(o *origin, now time.Time) task {
-	if now.Before(o.held) {
-		return nil
+	if now.Before(o.held) && o.loading == nil && !(o.snapshot.After(o.looked) && o.wantsSnapshot(now) && o.isRested(now)) {
+		return nil // a snapshot is looked at once, also before a gap
 	}
 	var t task
 	trust := f.db.TrustOf(o.site)
@@ -299,7 +305,7 @@ func (f *Follower) work(o *origin, now time.Time) task {
 		t = (*Follower).readChunk
 	case o.gap != (streams.Position{}) && !o.isRested(now):
 		t = (*Follower).passGap
-	case o.wantsSnapshot() && o.isRested(now):
+	case o.wantsSnapshot(now) && o.isRested(now):
 		t = (*Follower).beginLoading
 	case o.hasUnread():
 		t = (*Follower).readBatch

@@ -83,8 +83,8 @@ func (f *Follower) isIncomplete(o *origin, now time.Time) bool {
 	case trust == wire.TrustVote:
 		return o.votesAnnounced != 0 && o.votesLooked == o.votesAnnounced && o.votes != o.votesAnnounced
 	}
-	return trust == wire.TrustFull && !o.isAhead() && !now.Before(o.held) && o.loading == nil &&
-		(o.gaps > 0 || o.isBehind() && o.isExhausted)
+	return trust == wire.TrustFull && !o.isAhead() && o.loading == nil &&
+		(o.gaps > 0 || o.isStuck(now))
 }
 
 // Incomplete returns the sites with missing data, in random order: a heartbeat has
