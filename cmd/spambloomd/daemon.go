@@ -213,7 +213,9 @@ func (d *service) run(ctx context.Context, hup <-chan os.Signal, sockets *socket
 		front.Go(func() error { return served(d.remoteServer.Serve(d.remote.Listen(sockets.Remote))) })
 	}
 	if d.http != nil {
-		front.Go(func() error { return served(d.http.Serve(&newest{Listener: sockets.HTTP, most: maxHTTP})) })
+		front.Go(func() error {
+			return served(d.http.Serve(&newest{Listener: sockets.HTTP, most: maxHTTP, open: map[string][]*newestConn{}}))
+		})
 	}
 	trapCtx, stopTraps := context.WithCancel(frontCtx)
 	defer stopTraps()

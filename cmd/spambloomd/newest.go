@@ -5,26 +5,25 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/spambloom/spambloom/reporting/server"
 )
 
 // newest bounds the open connections of a listener. One more closes the oldest one of the visitor
-// with the most: a user of this machine, or another machine's address. So a visitor who opens
-// connections and keeps them breaks no others' requests, as long as it has more than they. Root
-// and the daemon's user are not counted, so that health checks have their place.
+// with the most: a user of this machine, or another machine's address. So who keeps more connections
+// than others breaks none of theirs. Root and the daemon's user, as for health checks, are not counted.
 //
 // A request whose connection is closed here goes on until it is answered. While there are as many
-// of them as open connections are allowed, visitors that have one are refused: or they could make
-// requests faster than these are answered, and all would be in memory.
+// of them as open connections are allowed, visitors that have one are refused: all are in memory.
 type newest struct {
 	net.Listener
 	most int
 
 	mu      sync.Mutex
-	open    map[string][]*newestConn // by visitor, the oldest first
+	open    map[string][]*newestConn // by visitor, the oldest first; not nil
 	count   int                      // of open
-	cut     []*newestConn            // closed here, and not yet by the server
+	cut     []*newestConn            // closed here amid a request, and not yet by the server
 	arrived int                      // since the start
 }
 
@@ -32,11 +31,17 @@ type newestConn struct {
 	net.Conn
 	of      *newest
 	visitor string
-	number  int // in the order of arrival
+	number  int         // in the order of arrival
+	isUsed  atomic.Bool // something was read: it may have a request
 }
 
-// visitorOf returns the visitor at the other end of a connection, and whether it is counted. All
-// users of this machine are one if the system does not name them.
+func (c *newestConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.isUsed.Store(n > 0 || c.isUsed.Load())
+	return n, err
+}
+
+// visitorOf returns a connection's visitor. All users of this machine are one if nobody names them.
 func visitorOf(conn net.Conn) (visitor string, isCounted bool) {
 	if uid, ok := server.UserOf(conn); ok {
 		return server.UIDName(uid), uid != 0 && uid != os.Geteuid()
@@ -53,8 +58,7 @@ func visitorOf(conn net.Conn) (visitor string, isCounted bool) {
 	return remote.IP.String(), true
 }
 
-// Accept returns the next connection that is not refused, and closes another one if there are too
-// many.
+// Accept returns the next connection that is not refused, and closes another one of too many.
 func (l *newest) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -77,9 +81,6 @@ func (l *newest) add(c *newestConn) bool {
 	if len(l.cut) >= l.most && slices.ContainsFunc(l.cut, func(x *newestConn) bool { return x.visitor == c.visitor }) {
 		return false
 	}
-	if l.open == nil {
-		l.open = make(map[string][]*newestConn)
-	}
 	l.open[c.visitor] = append(l.open[c.visitor], c)
 	l.arrived++
 	c.number = l.arrived
@@ -99,7 +100,9 @@ func (l *newest) cutOldest() {
 	}
 	c := most[0]
 	l.remove(c)
-	l.cut = append(l.cut, c)
+	if c.isUsed.Load() {
+		l.cut = append(l.cut, c)
+	}
 	c.Conn.Close()
 }
 
@@ -117,8 +120,7 @@ func (l *newest) remove(c *newestConn) {
 	}
 }
 
-// Close closes the connection; a second call only returns an error. The server calls it when the
-// request is answered.
+// Close is called by the server when the request is answered; a second call only returns an error.
 func (c *newestConn) Close() error {
 	c.of.mu.Lock()
 	c.of.remove(c)

@@ -25,7 +25,7 @@ func TestPageFlood(t *testing.T) {
 	_, handler := monitored(t)
 	s := &http.Server{Handler: handler}
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(&newest{Listener: ln, most: maxHTTP}) }()
+	go func() { served <- s.Serve(&newest{Listener: ln, most: maxHTTP, open: map[string][]*newestConn{}}) }()
 	defer func() { s.Close(); <-served }()
 
 	const checks = 50
@@ -85,7 +85,7 @@ func TestRequestsOfClosedConnections(t *testing.T) {
 		<-release
 	})}
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(&newest{Listener: ln, most: most}) }()
+	go func() { served <- s.Serve(&newest{Listener: ln, most: most, open: map[string][]*newestConn{}}) }()
 	defer func() { s.Close(); <-served }()
 
 	sent := make(chan struct{})

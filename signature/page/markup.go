@@ -308,6 +308,9 @@ func (m *markup) value(a attr) []byte {
 		m.scratch = appendLines(m.scratch[:0], value)
 		value = m.scratch
 	}
+	if bytes.IndexByte(value, 0) >= 0 {
+		value = bytes.ReplaceAll(value, []byte{0}, []byte("\ufffd"))
+	}
 	if bytes.IndexByte(value, '&') >= 0 {
 		value = unescapeAttribute(value)
 	}

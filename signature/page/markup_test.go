@@ -23,7 +23,7 @@ func TestMarkup(t *testing.T) {
 
 // FuzzMarkup is TestMarkup with any bytes.
 func FuzzMarkup(f *testing.F) {
-	for _, seed := range []string{"<p id='a&amp;b' ID=c>x&lt;y</p/>", "<script><!-- <script> </script> --></script>z", "<svg/><svg a=/><svg / >", "<title>&amp;\x00</title>", "<!-->a<!--->b<!--a--!>c<", "</>x</ a>", "<a b", "<xmp></xmp", "&#0", "&#1&#2&#33 &#x4", "<a b='&#0' c=&#9>"} {
+	for _, seed := range []string{"<p id='a&amp;b' ID=c>x&lt;y</p/>", "<script><!-- <script> </script> --></script>z", "<svg/><svg a=/><svg / >", "<title>&amp;\x00</title>", "<!-->a<!--->b<!--a--!>c<", "</>x</ a>", "<a b", "<xmp></xmp", "&#0", "&#1&#2&#33 &#x4", "<a b='&#0' c=&#9>", "<a id=\x00>"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, page []byte) { sameMarkup(t, page) })
