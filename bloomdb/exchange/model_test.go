@@ -146,7 +146,8 @@ func (m *model) run() {
 }
 
 // quiet ends all faults and waits until the sites are level. A site that considers its name
-// taken waits a minute, twice; further checks run every half minute.
+// taken waits a minute, twice; further checks run every half minute; a snapshot that is requested
+// follows another one after ten minutes.
 func (m *model) quiet() {
 	m.note("quiet")
 	chances := m.log.SetChances(streamstest.Chances{})
@@ -157,7 +158,7 @@ func (m *model) quiet() {
 		s.wire.Cut.Store(false)
 		s.wire.Unanswered.Store(0)
 	}
-	for range 30 {
+	for range 90 {
 		time.Sleep(10 * time.Second)
 		if m.level() {
 			break
