@@ -125,7 +125,7 @@ func (r *soakRun) random(i int) *rand.Rand { return rand.New(rand.NewPCG(r.seed,
 // of the start.
 func (r *soakRun) configure(random *rand.Rand, wrong bool) {
 	pick := func(values ...string) string { return values[random.IntN(len(values))] }
-	text := fmt.Sprintf(harness.SmallConfig, "one", filepath.Join(r.site.Dir, "federation.key"), "")
+	text := harness.Config("one", filepath.Join(r.site.Dir, "federation.key"), "")
 	for _, change := range [][2]string{
 		{`listen = ["inet:0@127.0.0.1"]`, fmt.Sprintf("listen = [\"inet:0@127.0.0.1\", \"unix:%s\"]\n", r.unix) + pick(
 			"", "max_message = \"1MiB\"", "max_message = \"1MiB\"\nmax_memory = \"1MiB\"\nover_memory = \"spill\"") +

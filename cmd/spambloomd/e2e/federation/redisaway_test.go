@@ -59,7 +59,7 @@ func TestRedisAway(t *testing.T) {
 
 // bulkFrom returns the verdict on an unreported message with that count.
 func bulkFrom(count int) string {
-	if count >= 50 { // threshold of SmallConfig
+	if count >= 50 { // threshold of the sites
 		return "bulk"
 	}
 	return "clean"

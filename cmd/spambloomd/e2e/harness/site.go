@@ -36,7 +36,7 @@ type Site struct {
 
 // Small filters make the daemon start at once. No network is local, so that mail from the
 // tests is judged.
-const SmallConfig = `
+const smallConfig = `
 [site]
 name = %q
 federation_key = %q
@@ -58,11 +58,21 @@ listen = "127.0.0.1:0"
 format = "json"
 `
 
+// Config returns the configuration of a daemon with small filters. Long tests report and count more
+// than those of the others have room for.
+func Config(name, key, redis string) string {
+	text := fmt.Sprintf(smallConfig, name, key, redis)
+	if testenv.Soak() {
+		text = strings.NewReplacer("capacity = 1_000\n", "capacity = 10_000\n", "capacity = 4_000\n", "capacity = 100_000\n").Replace(text)
+	}
+	return text
+}
+
 // NewSite prepares a daemon that shares key with its federation.
 func NewSite(t testing.TB, name, key, redis string) *Site {
 	t.Helper()
 	dir := testenv.Dir(t)
-	Write(t, filepath.Join(dir, "spambloom.toml"), fmt.Sprintf(SmallConfig, name, key, redis))
+	Write(t, filepath.Join(dir, "spambloom.toml"), Config(name, key, redis))
 	return &Site{T: t, Dir: dir, Name: name, Control: "unix:" + filepath.Join(dir, "state", "spambloom.sock")}
 }
 
