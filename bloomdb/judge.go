@@ -25,9 +25,6 @@ func (db *DB) policy() judging.Policy {
 // Caller: package desk, from the ledger. The map must not change afterwards.
 func (db *DB) Settle(settled map[signature.Signature]bool) { db.settled.Store(&settled) }
 
-// IsOfMessage reports whether a kind of signature stands for its message: body and text.
-func IsOfMessage(k signature.Kind) bool { return judging.IsOfMessage(k) }
-
 // Judge looks a message up in the filters (package judging). It does no I/O and cannot fail.
 func (db *DB) Judge(set signature.Set) Evidence { return db.JudgeFrom(set, Sender{}) }
 

@@ -17,9 +17,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// fieldOverhead is charged for each header field in addition to its bytes, so that many
-// tiny fields stay within MaxMessage too. Unit: bytes.
-const fieldOverhead = 64
+// fieldOverhead keeps many tiny fields within MaxMessage, too. Unit: bytes.
+const fieldOverhead = signature.FieldOverhead
 
 // smallChunk is the size below which a body chunk is joined to the previous one. MTAs send
 // 64 KiB and a rest; a client that sends tiny chunks must not use many times their memory.

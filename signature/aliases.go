@@ -57,6 +57,8 @@ const (
 	ByWords = sketch.ByWords
 	// LimitGroups is the limit that a caller of Sketch.Asked adds if there are MaxAsked groups.
 	LimitGroups = work.LimitGroups
+	// FieldOverhead is charged for each header field in addition to its bytes.
+	FieldOverhead = mail.FieldOverhead
 )
 
 // Parse splits a raw message (RFC 5322) into header fields and body. It never fails:

@@ -80,7 +80,3 @@ func reporters(matches []Match) int {
 	slices.Sort(sites)
 	return len(slices.Compact(sites))
 }
-
-// IsOfMessage reports whether a signature identifies its message: the signature of the body or
-// of the text. The signature of an attachment does not.
-func IsOfMessage(k signature.Kind) bool { return k == signature.KindBody || k == signature.KindText }

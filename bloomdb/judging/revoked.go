@@ -74,7 +74,7 @@ func (q *question) askMessage() {
 	for _, g := range q.view.Reports {
 		isRetouched := false
 		for i, s := range q.exact {
-			if !IsOfMessage(s.Kind) {
+			if !s.Kind.IsOfMessage() {
 				continue
 			}
 			h := q.hashes()[i]

@@ -3,7 +3,6 @@ package desk
 import (
 	"fmt"
 
-	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -74,7 +73,7 @@ func (d *Desk) loadSettled() {
 	settled := map[signature.Signature]bool{}
 	for _, r := range list {
 		for _, s := range r.Set.Signatures {
-			if _, ok := settled[s]; !ok && r.State == ledger.Counts && bloomdb.IsOfMessage(s.Kind) { // the newest comes first
+			if _, ok := settled[s]; !ok && r.State == ledger.Counts && s.Kind.IsOfMessage() { // the newest comes first
 				settled[s] = r.Stance == ledger.Spam
 			}
 		}

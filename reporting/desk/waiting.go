@@ -161,6 +161,6 @@ func (d *Desk) actOn(r ledger.Report, now time.Time) error {
 // another one.
 func (d *Desk) listsExactly(set signature.Set) bool {
 	return slices.ContainsFunc(d.db.Explain(set), func(t bloomdb.Trace) bool {
-		return bloomdb.IsOfMessage(t.Signature.Kind) && t.Stands()
+		return t.Signature.Kind.IsOfMessage() && t.Stands()
 	})
 }

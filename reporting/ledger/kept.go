@@ -50,7 +50,7 @@ func (t *txn) kept(r *record.Report, taken map[record.Key]bool) (record.Reached,
 	}
 	for _, s := range r.Set.Signatures {
 		k := record.SignatureKey(s)
-		if y := tallies[k]; record.IsText(s.Kind) && y.HasLost() && !taken[k] {
+		if y := tallies[k]; s.Kind.IsOfMessage() && y.HasLost() && !taken[k] {
 			lost[k], taken[k] = t.l.quorum, true
 		}
 	}

@@ -63,7 +63,7 @@ func (m *model) revokeKept(by *modelReport, wasNear bool) {
 		var d modelDecision
 		for _, g := range r.set.Signatures {
 			k := record.SignatureKey(g)
-			if c := m.caseOf(k); record.IsText(g.Kind) && !taken[k] && !c.listed && !c.lost.IsZero() && !c.lost.Before(c.revoked) {
+			if c := m.caseOf(k); g.Kind.IsOfMessage() && !taken[k] && !c.listed && !c.lost.IsZero() && !c.lost.Before(c.revoked) {
 				d.keys, taken[k] = append(d.keys, k), true
 			}
 			m.tidy(k)

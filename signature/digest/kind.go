@@ -33,6 +33,10 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind-%d", uint8(k))
 }
 
+// IsOfMessage reports whether a signature of the kind identifies its message: that of the body or of the
+// text. The signature of an attachment does not.
+func (k Kind) IsOfMessage() bool { return k == KindBody || k == KindText }
+
 // ParseKind is the inverse of String for the known kinds.
 func ParseKind(name string) (Kind, error) {
 	for k, n := range kindNames {

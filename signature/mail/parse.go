@@ -30,9 +30,9 @@ func Parse(raw []byte) Message {
 	return m
 }
 
-// fieldOverhead is charged for each field, as the milter charges it: two million fields of five bytes
-// would take 400 MiB. Unit: bytes.
-const fieldOverhead = 64
+// FieldOverhead is charged for each header field in addition to its bytes: two million fields of five
+// bytes take 400 MiB. Unit: bytes.
+const FieldOverhead = 64
 
 // Kept returns how many bytes of a raw message may be parsed, so that it takes no more memory than one
 // that a milter keeps: at most the given number, less the overhead of its fields.
@@ -44,7 +44,7 @@ func Kept(raw []byte, most int64) int {
 		if !ok {
 			return int(min(int64(len(raw)), most))
 		}
-		if charged += int64(len(name)+len(value)) + fieldOverhead; charged > most {
+		if charged += int64(len(name)+len(value)) + FieldOverhead; charged > most {
 			return int(min(int64(before), most))
 		}
 	}

@@ -136,6 +136,13 @@ func (o *origin) isStuck(now time.Time) bool {
 	return o.isBehind() && (o.isExhausted || now.Before(o.held))
 }
 
+// isWaiting reports whether nothing of the site is read now: it has a record that must wait, and no new
+// snapshot.
+func (o *origin) isWaiting(now time.Time) bool {
+	hasSnapshot := o.loading != nil || o.snapshot.After(o.looked) && o.wantsSnapshot(now) && o.isRested(now)
+	return now.Before(o.held) && !hasSnapshot
+}
+
 // wantsSnapshot reports whether a snapshot that was not checked yet may contain data
 // missing from the stream.
 func (o *origin) wantsSnapshot(now time.Time) bool {
@@ -289,8 +296,8 @@ type task func(*Follower, context.Context, *origin) error
 
 // work returns the next step for a site, or nil if there is none.
 func (f *Follower) work(o *origin, now time.Time) task {
-	if now.Before(o.held) && o.loading == nil && !(o.snapshot.After(o.looked) && o.wantsSnapshot(now) && o.isRested(now)) {
-		return nil // a snapshot is looked at once, also before a gap
+	if o.isWaiting(now) {
+		return nil
 	}
 	var t task
 	trust := f.db.TrustOf(o.site)

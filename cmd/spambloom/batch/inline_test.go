@@ -7,7 +7,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// What mail programs write into a forward, in several languages, and what people write there themselves.
+// The texts are headers that mail programs write above a message forwarded inline, in several languages,
+// and what users write above an attached message.
 func TestIsInline(t *testing.T) {
 	const attached = "--b\nContent-Type: message/rfc822\n\nFrom: news@books.example\nDate: Fri, 27 Nov 2026 13:05:06 +0100\n\nWrite to us@books.example by 2026-12-01 13:00.\n--b--\n"
 	for name, c := range map[string]struct {
@@ -28,7 +29,7 @@ func TestIsInline(t *testing.T) {
 		"the receiver's address":   {"text/plain", "From: anna@example.org\nSent: 27.11.2026 13.05\nTo: anna@example.org\n", true},
 		"French":                   {"text/plain", "De : Gain\nEnvoyé : vendredi 27 novembre 2026 13 h 05\n", true},
 		"Japanese":                 {"text/plain", "送信日時: 2026年11月27日 13:05\n", true},
-		// What the sender of a spam can write, and these programs copy.
+		// The sender of a spam chooses these forms, and some programs copy them.
 		"a year of two digits":    {"text/plain", "Date: Fri, 27 Nov 26 13:05 +0100\nFrom: Win\n", true},
 		"Samsung, German":         {"text/html", "<div>Von: Gewinn </div><div>Datum: 27.11.26  13:05  (GMT+01:00) </div>", true},
 		"an address with a sign":  {"text/plain", "From: Win <win!@lottery.example>\n", true},

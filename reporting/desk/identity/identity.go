@@ -11,7 +11,7 @@ import (
 // different messages.
 func IsSame(a, b signature.Set) bool {
 	return slices.ContainsFunc(a.Signatures, func(s signature.Signature) bool {
-		return isText(s.Kind) && slices.Contains(b.Signatures, s)
+		return s.Kind.IsOfMessage() && slices.Contains(b.Signatures, s)
 	})
 }
 
@@ -34,7 +34,7 @@ func within(a, b signature.Set) bool {
 		})
 	}
 	return len(a.Sketches) == len(b.Sketches) && len(a.Signatures) == len(b.Signatures) &&
-		!slices.ContainsFunc(a.Signatures, func(s signature.Signature) bool { return !isText(s.Kind) && !slices.Contains(b.Signatures, s) }) &&
+		!slices.ContainsFunc(a.Signatures, func(s signature.Signature) bool { return !s.Kind.IsOfMessage() && !slices.Contains(b.Signatures, s) }) &&
 		!slices.ContainsFunc(a.Sketches, func(s signature.Sketch) bool { return !hasSketch(s) })
 }
 
@@ -58,5 +58,3 @@ func Split(set signature.Set, keep func(one signature.Set) bool) (rest, others s
 	}
 	return rest, others
 }
-
-func isText(k signature.Kind) bool { return k == signature.KindText || k == signature.KindBody }

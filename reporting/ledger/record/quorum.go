@@ -14,11 +14,6 @@ type Reached struct {
 	near       bool // the text, by a sketch
 }
 
-// IsText reports whether a kind of signature covers the whole text of a message.
-func IsText(k signature.Kind) bool {
-	return k == signature.KindBody || k == signature.KindText
-}
-
 // Reach returns the parts of a message that have the quorum, from the sums of its keys: a
 // signature by itself, a sketch by enough of its own anchors. Neither is evidence for the
 // other, because a reporter names them all, and nobody can check that they belong to one
@@ -27,7 +22,7 @@ func Reach(set signature.Set, anchors []Anchors, sum func(Key) Weight, quorum We
 	r := Reached{Signatures: make([]bool, len(set.Signatures)), Sketches: make([]bool, len(set.Sketches))}
 	for i, s := range set.Signatures {
 		r.Signatures[i] = sum(SignatureKey(s)) >= quorum
-		r.text = r.text || r.Signatures[i] && IsText(s.Kind)
+		r.text = r.text || r.Signatures[i] && s.Kind.IsOfMessage()
 	}
 	for i, a := range anchors {
 		kind, n := set.Sketches[i].Kind, 0
@@ -74,7 +69,7 @@ func (r Reached) Without(other Reached) Reached {
 func (r Reached) Lost(set signature.Set, after Reached) Reached {
 	d := r.Without(after)
 	for i, s := range set.Signatures {
-		d.Signatures[i] = d.Signatures[i] && !(after.near && IsText(s.Kind))
+		d.Signatures[i] = d.Signatures[i] && !(after.near && s.Kind.IsOfMessage())
 	}
 	return d
 }

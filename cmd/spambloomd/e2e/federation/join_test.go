@@ -182,7 +182,7 @@ func TestJoinWithOtherParameters(t *testing.T) {
 	t.Parallel()
 	redis := harness.StartRedis(t)
 	a, b := newMember(t, "a", redis.URL()), newMember(t, "b", "").runAlone()
-	a.Configure(t, "capacity = 4_000\n", "capacity = 6_000\nkeep = 6\n")
+	a.Configure(t, "capacity = 4000\n", "capacity = 6000\nkeep = 6\n")
 	a.runAlone()
 	b.verb("join", "--yes", a.verb("invite", "--yes", "--redis", redis.URL(), b.verb("join")))
 	b.restart()

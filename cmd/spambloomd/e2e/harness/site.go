@@ -46,10 +46,10 @@ local_networks = []
 spam_flag = "X-Spam-Flag"
 judge_timeout = "5m"
 [bulk]
-capacity = 1_000
+capacity = %d
 threshold = 50
 [reports]
-capacity = 4_000
+capacity = %d
 [redis]
 url = %q
 [http]
@@ -61,11 +61,11 @@ format = "json"
 // Config returns the configuration of a daemon with small filters. Long tests report and count more
 // than those of the others have room for.
 func Config(name, key, redis string) string {
-	text := fmt.Sprintf(smallConfig, name, key, redis)
+	counts, reports := 1000, 4000
 	if testenv.Soak() {
-		text = strings.NewReplacer("capacity = 1_000\n", "capacity = 10_000\n", "capacity = 4_000\n", "capacity = 100_000\n").Replace(text)
+		counts, reports = 10_000, 100_000
 	}
-	return text
+	return fmt.Sprintf(smallConfig, name, key, counts, reports, redis)
 }
 
 // NewSite prepares a daemon that shares key with its federation.

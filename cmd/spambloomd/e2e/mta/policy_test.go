@@ -37,8 +37,8 @@ func guided(t *testing.T, first string) *harness.Site {
 	s.Configure(t, "[milter]\n", "[milter]\n"+listen+regexp.MustCompile(`(?s)^[^\[]*`).FindString(rest))
 	s.Configure(t, "threshold = 50\n", "")
 	s.Configure(t, "[log]", milter+regexp.MustCompile(`(?s)\[.*`).FindString(rest)+"[log]")
-	s.Configure(t, "capacity = 4_000", "capacity = 4_000\nclasses = true")
-	s.Configure(t, "capacity = 1_000\n", "capacity = 1_000\ncount_networks = [\"127.0.0.0/8\"]\n")
+	s.Configure(t, "capacity = 4000", "capacity = 4000\nclasses = true")
+	s.Configure(t, "capacity = 1000\n", "capacity = 1000\ncount_networks = [\"127.0.0.0/8\"]\n")
 	return s.Start()
 }
 
