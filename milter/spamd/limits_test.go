@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter"
@@ -29,25 +29,16 @@ func (s *site) metric(t *testing.T, name string, labels ...string) (sum float64)
 			continue
 		}
 		for _, m := range f.Metric {
-			if has(m, labels) {
+			var values []string
+			for _, l := range m.Label {
+				values = append(values, l.GetValue())
+			}
+			if !slices.ContainsFunc(labels, func(v string) bool { return !slices.Contains(values, v) }) {
 				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
 			}
 		}
 	}
 	return sum
-}
-
-func has(m *dto.Metric, values []string) bool {
-	found := ""
-	for _, l := range m.Label {
-		found += l.GetValue() + " "
-	}
-	for _, v := range values {
-		if !strings.Contains(found, v+" ") {
-			return false
-		}
-	}
-	return true
 }
 
 // isClosed waits until the server closes a connection, and reports whether it did so
