@@ -221,10 +221,10 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 			return o, decision, err
 		}
 		if !entry.Listed && !reported && !r.settles {
-			if !d.opt.Joined || !d.waiting.reserve(r.Reporter) {
+			if !d.opt.Joined || !d.waiting.reserve(r.Reporter, entry.Origin) {
 				return Outcome{Evidence: before, Idle: true}, ledger.Decision{Quorum: d.ledger.Quorum()}, nil
 			}
-			defer d.waiting.release(r.Reporter)
+			defer d.waiting.release(r.Reporter, entry.Origin)
 		}
 	}
 	if set, entry, err = d.withRoom(stance, r, set, entry); err != nil {
@@ -306,7 +306,7 @@ func (d *Desk) outcome(stance ledger.Stance, r Report, decision ledger.Decision,
 		o.RevokedUntil = answer.RevokedUntil(d.db.Explain(r.Set))
 	}
 	if o.Idle && decision.ID != 0 {
-		o.Waits = d.waiting.add(decision.ID, r.Reporter, now)
+		o.Waits = d.waiting.add(decision.ID, r.Reporter, r.Origin.String(), now)
 	}
 	return o
 }

@@ -2,6 +2,7 @@ package desk
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/ledger"
@@ -23,3 +24,10 @@ func (d *Desk) Anchors(sketches []signature.Sketch) []ledger.Anchors { return d.
 
 func (d *Desk) ActOnWaiting() error { return d.actOnWaiting() }
 func (d *Desk) LoadWaiting() error  { return d.loadWaiting() }
+
+// FillWaiting lets n revocations of one origin wait, each under a name of its own.
+func (d *Desk) FillWaiting(origin string, n int) {
+	for i := range n {
+		d.waiting.list = append(d.waiting.list, waitingWord{reporter: strconv.Itoa(i), origin: origin})
+	}
+}

@@ -15,6 +15,7 @@ import (
 const (
 	waitingTime       = 2 * time.Hour // longer than a site is usually behind
 	waitingOfReporter = 16
+	waitingOfOrigin   = 7_500 // of one program or client, whose reporters may have any names
 	waitingOfAll      = 10_000
 )
 
@@ -23,63 +24,57 @@ const (
 // the listing arrives from another site within waitingTime and its reporter still stands by it.
 // It keeps no report out: the ledger does not count it. It is safe for concurrent use.
 type waiting struct {
-	mu       sync.Mutex
-	list     []waitingWord
-	reserved map[string]int // places of reporters for revocations that are being entered
+	mu   sync.Mutex
+	list []waitingWord
 }
 
 type waitingWord struct {
-	id       uint64 // of the revocation in the ledger
-	reporter string
-	until    time.Time
+	id               uint64 // of the revocation in the ledger; 0: it is being entered
+	reporter, origin string
+	until            time.Time
 }
 
-// reserve keeps a place for another revocation of a reporter until release. It returns false if
-// there is none.
-func (w *waiting) reserve(reporter string) bool {
+// reserve keeps a place for another revocation until release. It returns false if there is none.
+func (w *waiting) reserve(reporter, origin string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ofReporter, ofAll := w.reserved[reporter], len(w.list)
+	ofReporter, ofOrigin := 0, 0
 	for _, word := range w.list {
 		if word.reporter == reporter {
 			ofReporter++
 		}
+		if word.origin == origin && origin != "" {
+			ofOrigin++
+		}
 	}
-	for _, n := range w.reserved {
-		ofAll += n
-	}
-	if ofReporter >= waitingOfReporter || ofAll >= waitingOfAll {
+	if ofReporter >= waitingOfReporter || ofOrigin >= waitingOfOrigin || len(w.list) >= waitingOfAll {
 		return false
 	}
-	if w.reserved == nil {
-		w.reserved = map[string]int{}
-	}
-	w.reserved[reporter]++
+	w.list = append(w.list, waitingWord{reporter: reporter, origin: origin})
 	return true
 }
 
 // release ends a reservation. The caller has added the revocation before, if it waits.
-func (w *waiting) release(reporter string) {
+func (w *waiting) release(reporter, origin string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.reserved[reporter]--; w.reserved[reporter] == 0 {
-		delete(w.reserved, reporter)
-	}
+	i := slices.Index(w.list, waitingWord{reporter: reporter, origin: origin})
+	w.list = slices.Delete(w.list, i, i+1)
 }
 
 // add lets a revocation wait, and returns until when.
-func (w *waiting) add(id uint64, reporter string, now time.Time) time.Time {
+func (w *waiting) add(id uint64, reporter, origin string, now time.Time) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	until := now.Add(waitingTime)
-	w.list = append(w.list, waitingWord{id, reporter, until})
+	w.list = append(w.list, waitingWord{id, reporter, origin, until})
 	return until
 }
 
 func (w *waiting) all() []waitingWord {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.list)
+	return slices.DeleteFunc(slices.Clone(w.list), func(word waitingWord) bool { return word.id == 0 })
 }
 
 func (w *waiting) remove(id uint64) {
@@ -99,7 +94,7 @@ func (d *Desk) loadWaiting() error {
 	defer d.waiting.mu.Unlock()
 	for _, r := range list {
 		if !slices.ContainsFunc(d.waiting.list, func(word waitingWord) bool { return word.id == r.ID }) {
-			d.waiting.list = append(d.waiting.list, waitingWord{r.ID, r.Reporter, r.At.Add(waitingTime)})
+			d.waiting.list = append(d.waiting.list, waitingWord{r.ID, r.Reporter, r.Origin, r.At.Add(waitingTime)})
 		}
 	}
 	return nil

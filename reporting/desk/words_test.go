@@ -231,6 +231,26 @@ func TestWaitingIsBounded(t *testing.T) {
 	}
 }
 
+// Early revocations of one program under any number of names do not use up the room of others.
+func TestWaitingOfOneProgramIsBounded(t *testing.T) {
+	j, m := join(t, trust.Default()), desktest.Letter(1, 0)
+	b := j.sites["b"]
+	program := desk.Origin{UID: 1000, Known: true}
+	b.FillWaiting(program.String(), 7_499)
+	for i, waits := range []bool{true, false} {
+		o, err := b.Revoke(desk.Report{Set: desktest.Letter(10+i, 0), Reporter: "mallory", Origin: program})
+		if err != nil || o.Waits.IsZero() == waits {
+			t.Errorf("revocation %d of one program: %+v, %v", 7_500+i, o, err)
+		}
+	}
+	if o := b.MustRevoke("anna", m); o.Waits.IsZero() {
+		t.Errorf("another reporter's: %+v", o)
+	}
+	j.sites["a"].MustReport("bob", m)
+	j.exchange("a", "b")
+	b.WantListed("the listing of the other site", m, false)
+}
+
 // A message of the ledger is counted like the mail itself, so that settling it tells bulk from
 // clean.
 func TestSetOfIsCounted(t *testing.T) {
