@@ -101,7 +101,8 @@ var allowed = map[string][]string{
 	"reporting/server/peer":     {"reporting/api", "reporting/desk"},
 	"reporting/server/refusal":  {"reporting/api"},
 	"reporting/server/loglimit": {},
-	"reporting/server":          {"signature", "bloomdb", "bloomdb/never", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/credential", "reporting/desk", "reporting/overview", "reporting/server/loglimit", "reporting/server/peer", "reporting/server/refusal"},
+	"reporting/server/secured":  {},
+	"reporting/server":          {"signature", "bloomdb", "bloomdb/never", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/credential", "reporting/desk", "reporting/overview", "reporting/server/loglimit", "reporting/server/peer", "reporting/server/refusal", "reporting/server/secured"},
 
 	"reporting/page/chart":    {"reporting/figures", "reporting/history", "reporting/overview"},
 	"reporting/page/uploads":  {},
