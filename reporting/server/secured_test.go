@@ -8,15 +8,18 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/credential"
 )
 
 // stall lets a server's read of TLS wait for its client: the client sends a record that is answered
@@ -69,6 +72,31 @@ func TestRemoteClosesWithoutWaiting(t *testing.T) {
 	conn, closed := testenv.Receive(t, "a connection", accepted), make(chan error, 1)
 	go func() { closed <- conn.Close() }()
 	testenv.Check(t, testenv.Receive(t, "the end of Close", closed))
+}
+
+// TestRemoteRequestIsNotClosed is the attack "many addresses": connections of others do not close
+// one with a request, whatever their number.
+func TestRemoteRequestIsNotClosed(t *testing.T) {
+	token, line, err := credential.NewToken("store1")
+	testenv.Check(t, err)
+	ln := make(crowd)
+	f := serveRemote(t, func(f *remoteServer) { f.tokensFile(t, line) })
+	serveOn(t, f.remote.Listen(ln), f.remote.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for i := range 2 * maxRemote { // while the request is answered
+			other, served := net.Pipe()
+			t.Cleanup(func() { other.Close() })
+			ln <- distant{served, fmt.Sprintf("198.51.100.%d", i)}
+		}
+		_, err := io.WriteString(w, r.URL.Path)
+		testenv.Check(t, err)
+	})))
+	here, served := net.Pipe()
+	ln <- distant{served, "192.0.2.1"}
+	conn := tls.Client(here, &tls.Config{InsecureSkipVerify: true})
+	io.WriteString(conn, "GET /asked HTTP/1.0\r\nAuthorization: Bearer "+token+"\r\n\r\n")
+	if got, err := io.ReadAll(conn); !strings.HasSuffix(string(got), "/asked") {
+		t.Errorf("answered %q, %v", got, err)
+	}
 }
 
 // TestLargeCertificate is the attack "large certificate": a client without an authority sends one
