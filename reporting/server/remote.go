@@ -22,6 +22,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/server/loglimit"
 	"github.com/spambloom/spambloom/reporting/server/refusal"
+	"github.com/spambloom/spambloom/reporting/server/secured"
 )
 
 // Bounds of the listener for other machines. A connection is closed if the handshake and
@@ -187,14 +188,14 @@ func (l remoteListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &remoteConn{Conn: tls.Server(conn, l.remote.state.Load().tls), remote: l.remote}, nil
+	return &remoteConn{Conn: secured.Server(conn, l.remote.state.Load().tls), remote: l.remote}, nil
 }
 
 // remoteConn is a TLS connection. The first read does the handshake, because the server has
 // a deadline for it. A failed handshake is logged. A client that speaks plain HTTP gets an
 // answer in plain HTTP.
 type remoteConn struct {
-	*tls.Conn
+	*secured.Conn
 	remote *Remote
 	open   bool // the handshake is done; only the reader uses it
 }

@@ -46,6 +46,9 @@ func New(h http.Handler, log *slog.Logger) *http.Server {
 			return withVisit(ctx, conn)
 		},
 		ConnState: func(conn net.Conn, state http.ConnState) {
+			if c, ok := conn.(*remoteConn); ok {
+				conn = c.Beneath()
+			}
 			if c, ok := conn.(*doorConn); ok {
 				c.idle.Store(state != http.StateActive)
 			}

@@ -245,6 +245,29 @@ func TestErrorsHidePasswords(t *testing.T) {
 	}
 }
 
+// A key or token in the place of its file's path is refused and not shown: the daemon would make
+// another key in a file with that name.
+func TestSecretsAreNoPaths(t *testing.T) {
+	key := strings.Repeat("0a1b2c3d", 8)
+	for _, line := range []string{
+		`site.federation_key = "` + key + `"`,
+		`site.previous_federation_key = " ` + strings.ToUpper(key) + `"`,
+		`site.federation_key = ["` + key + `"]`,
+		`site.signing_key = "ed25519-private:` + key + `="`,
+		`control.remote_key = """-----BEGIN PRIVATE KEY-----\n` + key + `"""`,
+		`control.remote_tokens = "spambloom1-` + key + `"`,
+		`redis.key = {key = "` + key + `"}`,
+	} {
+		_, err := parse("f", line)
+		if err == nil || strings.Contains(strings.ToLower(err.Error()), key) || !strings.Contains(err.Error(), "write it into a file") {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	if _, err := parse("f", `site.federation_key = "/run/secrets/`+key+`"`); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestChanged(t *testing.T) {
 	a, b := Default(), Default()
 	b.Log.Level = "debug"

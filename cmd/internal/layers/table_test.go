@@ -101,7 +101,8 @@ var allowed = map[string][]string{
 	"reporting/server/peer":     {"reporting/api", "reporting/desk"},
 	"reporting/server/refusal":  {"reporting/api"},
 	"reporting/server/loglimit": {},
-	"reporting/server":          {"signature", "bloomdb", "bloomdb/never", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/credential", "reporting/desk", "reporting/overview", "reporting/server/loglimit", "reporting/server/peer", "reporting/server/refusal"},
+	"reporting/server/secured":  {},
+	"reporting/server":          {"signature", "bloomdb", "bloomdb/never", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/credential", "reporting/desk", "reporting/overview", "reporting/server/loglimit", "reporting/server/peer", "reporting/server/refusal", "reporting/server/secured"},
 
 	"reporting/page/chart":    {"reporting/figures", "reporting/history", "reporting/overview"},
 	"reporting/page/uploads":  {},
@@ -203,11 +204,12 @@ var allowed = map[string][]string{
 	// The daemon, in the order of its imports.
 	"cmd/spambloomd/exit":     {},
 	"cmd/spambloomd/privacy":  {"signature"},
+	"cmd/spambloomd/scrape":   {},
 	"cmd/spambloomd/settings": {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/redisclient", "bloomdb/keyring", "bloomdb/wire", "cmd/internal/config", "cmd/internal/socket", "cmd/spambloomd/exit", "cmd/spambloomd/privacy", "milter", "milter/policy", "milter/spamd", "milter/whiteclnt", "reporting/desk", "reporting/ledger", "reporting/server", "reporting/trust"},
 	"cmd/spambloomd/dryrun":   {"cmd/internal/config", "cmd/internal/socket", "cmd/spambloomd/exit", "cmd/spambloomd/settings", "cmd/spambloomd/sockets", "cmd/spambloomd/state"},
 	"cmd/spambloomd/sockets":  {"cmd/internal/socket", "cmd/spambloomd/exit", "cmd/spambloomd/settings"},
 	"cmd/spambloomd/state":    {"bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "cmd/spambloomd/exit", "cmd/spambloomd/settings", "reporting/backup", "reporting/ledger"},
-	"cmd/spambloomd":          {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/link", "bloomdb/exchange/presence", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "bloomdb/wire", "cmd/internal/config", "cmd/internal/trap", "cmd/internal/version", "cmd/spambloomd/dryrun", "cmd/spambloomd/exit", "cmd/spambloomd/privacy", "cmd/spambloomd/settings", "cmd/spambloomd/sockets", "cmd/spambloomd/state", "milter", "milter/policy", "milter/spamd", "reporting/api", "reporting/api/v1", "reporting/backup", "reporting/desk", "reporting/figures", "reporting/figures/kept", "reporting/history", "reporting/judged", "reporting/ledger", "reporting/overview", "reporting/page", "reporting/server", "reporting/watch", "signature"},
+	"cmd/spambloomd":          {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/link", "bloomdb/exchange/presence", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "bloomdb/wire", "cmd/internal/config", "cmd/internal/trap", "cmd/internal/version", "cmd/spambloomd/dryrun", "cmd/spambloomd/exit", "cmd/spambloomd/privacy", "cmd/spambloomd/scrape", "cmd/spambloomd/settings", "cmd/spambloomd/sockets", "cmd/spambloomd/state", "milter", "milter/policy", "milter/spamd", "reporting/api", "reporting/api/v1", "reporting/backup", "reporting/desk", "reporting/figures", "reporting/figures/kept", "reporting/history", "reporting/judged", "reporting/ledger", "reporting/overview", "reporting/page", "reporting/server", "reporting/watch", "signature"},
 
 	"cmd/spambloom": {"cmd/internal/version", "cmd/spambloom/batch", "cmd/spambloom/doctor", "cmd/spambloom/exceptions", "cmd/spambloom/federation", "cmd/spambloom/join", "cmd/spambloom/learn", "cmd/spambloom/maintenance", "cmd/spambloom/report", "cmd/spambloom/reporters", "cmd/spambloom/setup", "cmd/spambloom/status", "cmd/spambloom/trial", "cmd/spambloom/verb", "cmd/spambloom/verdict"},
 }
@@ -248,6 +250,7 @@ var inTests = map[string][]string{
 	"cmd/spambloomd/settings":       {"cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/state":          {"cmd/spambloomd/e2e/harness", "reporting/desk", "signature"},
 	"cmd/spambloomd/privacy":        {"cmd/internal/config"},
+	"cmd/spambloomd/scrape":         {"cmd/testenv"},
 	"cmd/spambloomd/e2e/mta":        {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/client", "milter", "cmd/spambloomd/e2e/harness", "cmd/spambloomd/e2e/harness/sendmail"},
 	"cmd/spambloomd/e2e/doors":      {"signature", "reporting/api", "cmd/spambloomd/e2e/harness", "cmd/spambloomd/e2e/harness/rspamd"},
 	"cmd/spambloomd/e2e/mailbox":    {"signature", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/spambloomd/e2e/harness", "cmd/spambloomd/e2e/harness/dovecot"},

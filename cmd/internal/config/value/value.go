@@ -10,6 +10,7 @@ import (
 	"math"
 	"net/netip"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,6 +62,19 @@ func Text(allowed string) Kind[string] {
 		}
 		return s, nil
 	}, same[string]}
+}
+
+// secret matches a key or token that stands in the place of its file's path.
+var secret = regexp.MustCompile(`(^|[^/.\w])[0-9a-fA-F]{64}($|[^/.\w])|ed25519-private:|spambloom1-|-----BEGIN`)
+
+// Path is the path of a file. A secret in its place would be shown in logs and errors.
+func Path() Kind[string] {
+	return Text("a path").checked(func(v any) error {
+		if secret.MatchString(fmt.Sprint(v)) {
+			return errors.New("the value is a secret: write it into a file, and the file's path here")
+		}
+		return nil
+	})
 }
 
 // Name is a name of the given kind, as FitName makes it, or "".
