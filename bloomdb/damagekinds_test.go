@@ -151,19 +151,25 @@ func TestReplacedFilter(t *testing.T) {
 			t.Errorf("%s: %s", what, got)
 		}
 	}
-	copyDir(t, good, work)
-	must(t, damageKinds["of another"](folder.IdentityPath(work), folder.IdentityPath(other.Dir)))
-	if _, err := bloomdbtest.TryOpen(repairOptions(work)); !errors.Is(err, layout.ErrIdentity) {
-		t.Errorf("another site's identity: %v", err)
-	}
-	db, done, err := bloomdbtest.Repair(repairOptions(work))
-	if err != nil || len(done) != 1 || !strings.Contains(done[0].Fault, "mx9") {
-		t.Fatal(done, err)
-	}
-	listed(t, db, 1, true)
-	must(t, db.Close())
-	if _, err := os.Stat(folder.IdentityPath(work) + folder.DamagedSuffix); err != nil {
-		t.Error(err)
+	revoked := filepath.Base(files(t, good, "revoked-*.snapshot")[0])
+	must(t, damageKinds["of another"](filepath.Join(other.Dir, revoked), filepath.Join(other.Dir, spam)))
+	for names, faults := range map[[2]string]int{{"identity", "identity"}: 1, {"identity", revoked}: 2} {
+		copyDir(t, good, work)
+		for _, name := range names {
+			must(t, damageKinds["of another"](filepath.Join(work, name), filepath.Join(other.Dir, name)))
+		}
+		if _, err := bloomdbtest.TryOpen(repairOptions(work)); !errors.Is(err, layout.ErrIdentity) {
+			t.Errorf("another site's %s: %v", names, err)
+		}
+		db, done, err := bloomdbtest.Repair(repairOptions(work))
+		if err != nil || len(done) != faults || !strings.Contains(done[0].Fault, "mx9") {
+			t.Fatal(names, done, err)
+		}
+		listed(t, db, 1, true)
+		must(t, db.Close())
+		if _, err := os.Stat(folder.IdentityPath(work) + folder.DamagedSuffix); err != nil {
+			t.Error(err)
+		}
 	}
 	o := repairOptions(work)
 	o.Site = "mx8" // a mistyped name is not damage

@@ -104,11 +104,11 @@ func CheckIdentityAge(id folder.Identity, dir string, entries []os.DirEntry) err
 	return folder.Damaged(folder.IdentityPath(dir), 0, fmt.Errorf("%w: the journal begins at segment %d, the snapshots end at %d", folder.ErrOlder, begin, id.SavedLSN.Segment()))
 }
 
-// isForeign reports whether an identity belongs to another site or key than all filters beside it,
-// while the filters belong to the site that is repaired.
+// isForeign reports whether an identity belongs to another site or key than the filters beside it, most
+// of which belong to the site that is repaired. Some of them may be another site's, too.
 func isForeign(id folder.Identity, folder, site string) bool {
 	entries, _ := os.ReadDir(folder) // a folder that cannot be read has none
-	filters := 0
+	balance := 0
 	for _, e := range entries {
 		if _, own := snapshot.ParseOwnPath(e.Name()); !own {
 			continue
@@ -117,12 +117,12 @@ func isForeign(id folder.Identity, folder, site string) bool {
 		switch {
 		case !ok:
 		case s.Origin.Site != site, id.Site == site && id.KeyID == hex.EncodeToString(keyID[:]):
-			return false
+			balance--
 		default:
-			filters++
+			balance++
 		}
 	}
-	return filters > 0
+	return balance > 0
 }
 
 // readableMuted returns the muted sites of a damaged identity, as far as they can be read.

@@ -60,3 +60,13 @@ func TestRecordOfTheFutureDelaysNoOthers(t *testing.T) {
 		t.Error("the snapshot is not read")
 	}
 }
+
+// Requests are compared with publications of this process by the monotonic clock: the wall clock may
+// have been ahead then.
+func TestRequestHasMonotonicTime(t *testing.T) {
+	a, f := openSite(t, "a"), follow(openSite(t, "b"), newLog())
+	f.receiveHeartbeat(a.Heartbeat(0, 0, "b"), true)
+	if at := f.WantedAt(); at.IsZero() || at == at.Round(0) {
+		t.Errorf("wanted at %v", at)
+	}
+}

@@ -32,8 +32,8 @@ type Follower struct {
 	news   chan News
 	resync chan struct{} // news may be missing
 
-	drops  uint64       // value of the database's Drops that was handled
-	wanted atomic.Int64 // when another site last requested our snapshot and votes, Unix nanoseconds; 0: never
+	drops  uint64                    // value of the database's Drops that was handled
+	wanted atomic.Pointer[time.Time] // when another site last requested our snapshot and votes; nil: never
 
 	// mu guards origins and their fields. Only Run writes them, under mu; it reads them
 	// without mu.

@@ -92,7 +92,7 @@ func (f *Follower) receiveHeartbeat(record []byte, live bool) {
 		o.heard = now
 	}
 	if fresh && h.WantsUs && f.db.TrustOf(h.Site) != wire.TrustNone {
-		f.wanted.Store(now.UnixNano())
+		f.wanted.Store(&now)
 	}
 	o.settle(now)
 	f.mu.Unlock()

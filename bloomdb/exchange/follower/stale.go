@@ -103,11 +103,10 @@ func (f *Follower) Incomplete() (sites []string) {
 }
 
 // WantedAt returns when another site last requested this site's snapshot and votes; zero:
-// never.
+// never. It has a monotonic reading: the clock may have been ahead when they were published.
 func (f *Follower) WantedAt() time.Time {
-	at := f.wanted.Load()
-	if at == 0 {
-		return time.Time{}
+	if at := f.wanted.Load(); at != nil {
+		return *at
 	}
-	return time.Unix(0, at)
+	return time.Time{}
 }

@@ -103,3 +103,20 @@ func moved(p *Publisher) int64 {
 	_, aside := p.Status()
 	return aside.times()
 }
+
+// The daemon was restarted while the clock was ahead, and the clock was set right after that: the
+// snapshot in Redis is from the future, and another one is published when it is requested.
+func TestRequestAfterSnapshotOfTheFuture(t *testing.T) {
+	now := time.Now()
+	for _, wanted := range []bool{true, false} {
+		p := &Publisher{requests: Requests{Wanted: func() (at time.Time) {
+			if wanted {
+				at = now
+			}
+			return at
+		}}}
+		if got := p.isWanted(now.Add(25*time.Hour), now); got != wanted {
+			t.Errorf("requested: %v, published: %v", wanted, got)
+		}
+	}
+}

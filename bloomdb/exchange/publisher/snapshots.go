@@ -210,6 +210,9 @@ func (p *Publisher) setShown(at *streams.Position) {
 // isWanted reports whether another site has requested the data since its last publication,
 // and the pause since then is over.
 func (p *Publisher) isWanted(published, now time.Time) bool {
+	if published.After(now) { // in Redis since an earlier run, whose clock was ahead
+		published = time.Time{}
+	}
 	return p.requests.Wanted().After(published) && now.Sub(published) >= min(wantPause, p.o.SnapshotInterval)
 }
 
