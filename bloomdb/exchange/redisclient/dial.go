@@ -132,7 +132,7 @@ func dialCluster(u string, files Options) (*Client, error) {
 	o.MaintNotificationsConfig = noMaintenance()
 	return shared{o.TLSConfig, &o.Dialer, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolSize,
 		&o.MaxRetries, &o.DialerRetries, &o.ContextTimeoutEnabled, &o.DisableIdentity}.
-		client(files, func(*dialer) redis.UniversalClient { return redis.NewClusterClient(o) })
+		client(files, func(*dialer) redis.UniversalClient { return newCluster(o) })
 }
 
 func dialSentinels(u string, files Options) (*Client, error) {

@@ -14,6 +14,10 @@ const (
 	maxReply    = 4 << 20 // bytes of text
 	maxElements = 1 << 17
 	maxLine     = 64 << 10 // bytes; of a number, a status or an error
+
+	// maxDepth bounds arrays within arrays, which the library reads by recursion: a level takes
+	// two bytes of an answer, and a KiB of the stack. The list of commands has nine levels.
+	maxDepth = 32
 )
 
 // Faults of what answers in the place of Redis. None of them is a timeout, after which the
@@ -47,12 +51,13 @@ func (c *checked) NetConn() net.Conn { return c.Conn }
 // it, and a connection ends at a timeout in the middle of an answer, where the library would
 // begin a new one.
 type replies struct {
-	missing  int64  // elements of the answer; 0: an answer begins
-	skip     int64  // bytes of a text
-	line     []byte // the incomplete line
-	bytes    int64  // of the answer
-	elements int64  // of the answer
-	err      error  // of an earlier read
+	missing  int64   // elements of the answer; 0: an answer begins
+	levels   []int64 // elements that are missing of each array that contains the next element
+	skip     int64   // bytes of a text
+	line     []byte  // the incomplete line
+	bytes    int64   // of the answer
+	elements int64   // of the answer
+	err      error   // of an earlier read
 }
 
 // read returns the result of reading p, which the connection sent with err.
@@ -106,6 +111,12 @@ func (r *replies) element(line []byte) error {
 		r.missing, r.bytes, r.elements = 1, 0, 0
 	}
 	r.missing--
+	for len(r.levels) > 0 && r.levels[len(r.levels)-1] == 0 {
+		r.levels = r.levels[:len(r.levels)-1]
+	}
+	if len(r.levels) > 0 {
+		r.levels[len(r.levels)-1]--
+	}
 	r.elements++
 	r.bytes += int64(len(line))
 	if bytes.IndexByte([]byte("$!=*~>%|"), line[0]) >= 0 {
@@ -115,7 +126,7 @@ func (r *replies) element(line []byte) error {
 		}
 		r.announced(line[0], max(0, n), n < 0)
 	}
-	if r.bytes > maxReply || r.elements+r.missing > maxElements {
+	if r.bytes > maxReply || r.elements+r.missing > maxElements || len(r.levels) > maxDepth {
 		return errOversize
 	}
 	return nil
@@ -129,11 +140,12 @@ func (r *replies) announced(kind byte, n int64, isNull bool) {
 		if !isNull {
 			r.skip = n + 2 // its end
 		}
+		return
 	case '%':
-		r.missing += 2 * n
+		n *= 2
 	case '|':
-		r.missing += 2*n + 1 // attributes precede the element
-	default:
-		r.missing += n
+		n = 2*n + 1 // attributes precede the element, which is read within them
 	}
+	r.missing += n
+	r.levels = append(r.levels, n)
 }

@@ -39,7 +39,10 @@ var answers = []struct {
 	{"length that the library refuses", ">1\r\n$3000\r\r\n$9000000000000000000\r\n", false},
 	{"negative length", "$-2\r\n", false},
 	{"empty line", "\r\n", false},
-	{"deep", strings.Repeat("*1\r\n", maxElements+1), false},
+	{"not deep", strings.Repeat(strings.Repeat("*2\r\n:1\r\n", maxDepth-1)+"*1\r\n:1\r\n", 2), true},
+	{"deep", strings.Repeat("*1\r\n", maxDepth+1) + ":1\r\n", false},
+	{"deep beside others", strings.Repeat("*2\r\n*1\r\n:1\r\n", maxDepth+1), false},
+	{"attributes of attributes", strings.Repeat("|0\r\n", maxDepth+1) + ":1\r\n", false},
 }
 
 // An answer is within the bounds or not, in whatever pieces it arrives.
