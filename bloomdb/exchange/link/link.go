@@ -10,7 +10,6 @@ package link
 import (
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -27,10 +26,9 @@ const (
 type Link struct {
 	log *slog.Logger
 
-	publishedAt atomic.Int64 // when this site last published, Unix nanoseconds; 0: not since the last fault
-	echoedAt    atomic.Int64 // when this site's own news last came back, Unix nanoseconds
-
 	mu        sync.Mutex
+	published time.Time      // when this site last published; zero: not since the last fault
+	echoed    time.Time      // when this site's own news last came back
 	up        map[Part]bool  // absent: not tried yet
 	faults    map[Part]Fault // of the parts that fail now
 	logged    map[Part]Cause // of the failure that is in the log
@@ -66,12 +64,12 @@ type Fault struct {
 // cause, and of an intermittent part at most one a minute and cause: a wrong password after
 // a restart of Redis is logged although the lost connection was.
 func (l *Link) Failed(p Part, err error) {
-	if p == Publish {
-		l.publishedAt.Store(0)
-	}
 	cause := CauseOf(err)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if p == Publish {
+		l.published = time.Time{}
+	}
 	if l.logged[p] != cause && l.logLimit.Allow(string(p)+" "+string(cause)) {
 		l.log.Warn("exchange failed, retrying", "part", p, "cause", cause, "error", err, "advice", cause.Advice())
 		l.logged[p] = cause
@@ -109,17 +107,26 @@ func (l *Link) LastFault() (text string, at time.Time) {
 }
 
 // Published records that Redis has accepted news of this site.
-func (l *Link) Published() { l.publishedAt.Store(time.Now().UnixNano()) }
+func (l *Link) Published() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.published = time.Now()
+}
 
 // Echoed records that news of this site have come back, or that a subscription begins.
-func (l *Link) Echoed() { l.echoedAt.Store(time.Now().UnixNano()) }
+func (l *Link) Echoed() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.echoed = time.Now()
+}
 
 // Silence returns how long this site's own news have not come back although Redis accepted
-// them. It is negative if they have.
+// them, by the monotonic clock. It is negative if they have.
 func (l *Link) Silence() time.Duration {
-	published := l.publishedAt.Load()
-	if published == 0 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.published.IsZero() {
 		return 0
 	}
-	return time.Duration(published - l.echoedAt.Load())
+	return l.published.Sub(l.echoed)
 }
