@@ -35,6 +35,11 @@ type conn struct {
 }
 
 func newConn(s *Server, o *Options, listener string, nc *door.Conn) *conn {
+	// Otherwise the kernel takes megabytes of an answer that nobody reads, and keeps them when the
+	// connection, and its place, are given up.
+	if bounded, ok := nc.Conn.(interface{ SetWriteBuffer(int) error }); ok {
+		_ = bounded.SetWriteBuffer(piece)
+	}
 	return &conn{server: s, options: o, listener: listener, nc: nc, in: bufio.NewReaderSize(nc, maxLine)}
 }
 

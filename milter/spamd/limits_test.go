@@ -156,3 +156,22 @@ func TestShutdownCuts(t *testing.T) {
 		t.Error("a cut client was answered")
 	}
 }
+
+// TestUnreadAnswer is the attack "unread answers": the kernel takes little of an answer over TCP that
+// nobody reads, so the connection keeps its place. Else it kept megabytes after the place was given up.
+func TestUnreadAnswer(t *testing.T) {
+	s := start(t, milter.Options{}, spamd.Options{WriteTimeout: 10 * time.Millisecond})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	testenv.Check(t, err)
+	go s.spamd.Serve("tcp", ln)
+	client, err := net.Dial("tcp", ln.Addr().String())
+	testenv.Check(t, err)
+	defer client.Close()
+	testenv.Check(t, client.(*net.TCPConn).SetReadBuffer(4<<10))
+	_, err = io.WriteString(client, command("PROCESS SPAMC/1.5", mail+strings.Repeat("b", 1<<20)))
+	testenv.Check(t, err)
+	testenv.Eventually(t, "the end of the wait", func() bool { return strings.Contains(s.log.String(), "spamd request refused") })
+	if got, err := io.ReadAll(client); err == nil && len(got) > 1<<20 {
+		t.Errorf("the kernel has kept %d bytes", len(got))
+	}
+}

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"errors"
 	"net"
 	"os"
 	"testing"
@@ -27,6 +28,10 @@ func TestUserOf(t *testing.T) {
 				t.Errorf("%s: user %d, %v, want %d", address, uid, ok, os.Getuid())
 			}
 		}
+		testenv.Check(t, client.(*net.TCPConn).CloseWrite())
+		if uid, ok := UserOf(served); !ok || uid != os.Getuid() {
+			t.Errorf("%s: after the end of its sending: user %d, %v, want %d", address, uid, ok, os.Getuid())
+		}
 		client.Close()
 		if uid, ok := UserOf(served); ok {
 			t.Errorf("%s: a closed connection has user %d", address, uid)
@@ -38,4 +43,78 @@ func TestUserOf(t *testing.T) {
 	if _, ok := UserOf(a); ok {
 		t.Error("a pipe has a user")
 	}
+}
+
+// TestUserWhoLeaves is the attack "half a connection": a user sends a request and closes, before the
+// kernel is asked. The place would be counted for nobody, so there is none.
+func TestUserWhoLeaves(t *testing.T) {
+	for linger, how := range map[int]string{-1: "closed", 0: "reset"} {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		testenv.Check(t, err)
+		defer ln.Close()
+		client, err := net.Dial("tcp", ln.Addr().String())
+		testenv.Check(t, err)
+		served, err := ln.Accept()
+		testenv.Check(t, err)
+		defer served.Close()
+		_, err = client.Write([]byte("PROCESS"))
+		testenv.Check(t, err)
+		testenv.Check(t, client.(*net.TCPConn).SetLinger(linger))
+		client.Close()
+		if uid, ok := UserOf(served); ok {
+			t.Errorf("%s: it has user %d", how, uid)
+		}
+		if n, err := served.Read(make([]byte, 10)); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("%s: the request is read: %d bytes, %v", how, n, err)
+		}
+	}
+}
+
+// TestUserOfOwnAddresses is the attack "own addresses": a connection between two addresses of this
+// machine is one of its users, not of another machine.
+func TestUserOfOwnAddresses(t *testing.T) {
+	ln, err := net.Listen("tcp", ":0")
+	testenv.Check(t, err)
+	defer ln.Close()
+	own := ownAddresses(t)
+	for _, from := range own {
+		for _, to := range own {
+			to.Port = ln.Addr().(*net.TCPAddr).Port
+			if (from.IP.To4() == nil) != (to.IP.To4() == nil) {
+				continue
+			}
+			client, err := net.DialTCP("tcp", &from, &to)
+			testenv.Check(t, err)
+			served, err := ln.Accept()
+			testenv.Check(t, err)
+			if uid, ok := UserOf(served); !ok || uid != os.Getuid() {
+				t.Errorf("from %v to %v: user %d, %v, want %d", &from, &to, uid, ok, os.Getuid())
+			}
+			served.Close()
+			client.Close()
+		}
+	}
+}
+
+// ownAddresses returns the addresses of this machine by which others reach it.
+func ownAddresses(t *testing.T) (own []net.TCPAddr) {
+	t.Helper()
+	interfaces, err := net.Interfaces()
+	testenv.Check(t, err)
+	for _, i := range interfaces {
+		addresses, err := i.Addrs()
+		testenv.Check(t, err)
+		for _, a := range addresses {
+			n, ok := a.(*net.IPNet)
+			if !ok || i.Flags&net.FlagUp == 0 || n.IP.IsLoopback() {
+				continue
+			}
+			address := net.TCPAddr{IP: n.IP}
+			if n.IP.IsLinkLocalUnicast() {
+				address.Zone = i.Name
+			}
+			own = append(own, address)
+		}
+	}
+	return own
 }
