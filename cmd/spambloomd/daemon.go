@@ -27,6 +27,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/trap"
 	"github.com/spambloom/spambloom/cmd/internal/version"
 	"github.com/spambloom/spambloom/cmd/spambloomd/exit"
+	"github.com/spambloom/spambloom/cmd/spambloomd/newest"
 	"github.com/spambloom/spambloom/cmd/spambloomd/privacy"
 	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
 	"github.com/spambloom/spambloom/cmd/spambloomd/sockets"
@@ -214,7 +215,7 @@ func (d *service) run(ctx context.Context, hup <-chan os.Signal, sockets *socket
 	}
 	if d.http != nil {
 		front.Go(func() error {
-			return served(d.http.Serve(&newest{Listener: sockets.HTTP, most: maxHTTP, open: map[string][]*newestConn{}}))
+			return served(d.http.Serve(newest.Listen(sockets.HTTP, maxHTTP)))
 		})
 	}
 	trapCtx, stopTraps := context.WithCancel(frontCtx)

@@ -18,7 +18,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/watch"
 )
 
-// maxHTTP bounds the open connections of the HTTP listener; another one closes one, see newest.
+// maxHTTP bounds the open connections of the HTTP listener; another one closes one, see package newest.
 // Each uses a file descriptor, which the mail server's connections need.
 const maxHTTP = 64
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/spambloom/spambloom/cmd/spambloomd/newest"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -25,7 +27,7 @@ func TestPageFlood(t *testing.T) {
 	_, handler := monitored(t)
 	s := &http.Server{Handler: handler}
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(&newest{Listener: ln, most: maxHTTP, open: map[string][]*newestConn{}}) }()
+	go func() { served <- s.Serve(newest.Listen(ln, maxHTTP)) }()
 	defer func() { s.Close(); <-served }()
 
 	const checks = 50
@@ -85,7 +87,7 @@ func TestRequestsOfClosedConnections(t *testing.T) {
 		<-release
 	})}
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(&newest{Listener: ln, most: most, open: map[string][]*newestConn{}}) }()
+	go func() { served <- s.Serve(newest.Listen(ln, most)) }()
 	defer func() { s.Close(); <-served }()
 
 	sent := make(chan struct{})
@@ -117,6 +119,34 @@ func TestRequestsOfClosedConnections(t *testing.T) {
 		t.Errorf("%d requests are at work, want %d", n, 2*most)
 	}
 	close(release)
+}
+
+// TestUnreadAnswer: the kernel keeps nothing for a visitor whose connection was closed for a newer one.
+func TestUnreadAnswer(t *testing.T) {
+	testenv.Root(t)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	testenv.Check(t, err)
+	s := &http.Server{Handler: http.NotFoundHandler()}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(newest.Listen(ln, 1)) }()
+	defer func() { s.Close(); <-served }()
+	ended := make(chan error, 1)
+	go asUser(64021, func() {
+		var conns [2]net.Conn
+		for i := range conns {
+			if conns[i], err = net.Dial("tcp", ln.Addr().String()); err != nil {
+				ended <- err
+				return
+			}
+			defer conns[i].Close()
+			fmt.Fprint(conns[i], "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		}
+		_, err := io.ReadAll(conns[0])
+		ended <- err
+	})
+	if err := <-ended; !errors.Is(err, unix.ECONNRESET) {
+		t.Errorf("the older connection ends with %v", err)
+	}
 }
 
 // healthCheck asks for /healthz on a connection of its own.

@@ -18,6 +18,11 @@ import (
 // socket.
 const staleTimeout = 2 * time.Second
 
+// maxStall bounds for how long the kernel keeps what the other end of a TCP connection does not
+// take. Without it, answers to a client that reads nothing are in the kernel's memory for minutes
+// after their connection, and its place, are given up.
+const maxStall = 10 * time.Second
+
 // Listen listens on spec. A unix socket gets mode and, unless group is empty, that group (a
 // name or a number); both are ignored for TCP. A unix socket left behind by a dead process
 // is replaced. A socket in use, or another file, stays unchanged. Errors contain the spec;
@@ -30,13 +35,25 @@ func Listen(spec string, mode fs.FileMode, group string) (net.Listener, error) {
 	var ln net.Listener
 	if network == "unix" {
 		ln, err = listenUnix(address, mode, group)
-	} else if ln, err = net.Listen(network, address); err != nil {
+	} else if ln, err = listenTCP(network, address); err != nil {
 		err = explain(address, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", spec, err)
 	}
 	return ln, nil
+}
+
+// listenTCP listens without Multipath TCP, whose sockets the kernel bounds otherwise.
+func listenTCP(network, address string) (net.Listener, error) {
+	c := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) (err error) {
+		if failed := raw.Control(func(fd uintptr) { err = setStall(fd, int(maxStall.Milliseconds())) }); failed != nil {
+			return failed
+		}
+		return err
+	}}
+	c.SetMultipathTCP(false)
+	return c.Listen(context.Background(), network, address)
 }
 
 // inUse is syscall.EADDRINUSE with its own text: the address precedes it, and "address

@@ -1,4 +1,12 @@
-package main
+// Package newest bounds the open connections of a listener. One more closes the oldest one of the
+// visitor with the most: a user of this machine, or another machine's address. So who keeps more
+// connections than others breaks none of theirs. Root and the daemon's user, as for health checks,
+// are not counted.
+//
+// A request whose connection is closed here goes on until it is answered. While there are as many
+// of them as open connections are allowed, visitors that have one are refused: all are in memory.
+// What a visitor has not read of an answer is not kept, neither here nor by the kernel.
+package newest
 
 import (
 	"net"
@@ -10,35 +18,34 @@ import (
 	"github.com/spambloom/spambloom/reporting/server"
 )
 
-// newest bounds the open connections of a listener. One more closes the oldest one of the visitor
-// with the most: a user of this machine, or another machine's address. So who keeps more connections
-// than others breaks none of theirs. Root and the daemon's user, as for health checks, are not counted.
-//
-// A request whose connection is closed here goes on until it is answered. While there are as many
-// of them as open connections are allowed, visitors that have one are refused: all are in memory.
-type newest struct {
+type listener struct {
 	net.Listener
 	most int
 
 	mu      sync.Mutex
-	open    map[string][]*newestConn // by visitor, the oldest first; not nil
-	count   int                      // of open
-	cut     []*newestConn            // closed here amid a request, and not yet by the server
-	arrived int                      // since the start
+	open    map[string][]*tracked // by visitor, the oldest first
+	count   int                   // of open
+	cut     []*tracked            // closed here amid a request, and not yet by the server
+	arrived int                   // since the start
 }
 
-type newestConn struct {
+type tracked struct {
 	net.Conn
-	of      *newest
+	of      *listener
 	visitor string
 	number  int         // in the order of arrival
 	isUsed  atomic.Bool // something was read: it may have a request
 }
 
-func (c *newestConn) Read(p []byte) (int, error) {
+func (c *tracked) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.isUsed.Store(n > 0 || c.isUsed.Load())
 	return n, err
+}
+
+// Listen returns a listener with at most so many counted connections.
+func Listen(ln net.Listener, most int) net.Listener {
+	return &listener{Listener: ln, most: most, open: map[string][]*tracked{}}
 }
 
 // visitorOf returns a connection's visitor. All users of this machine are one if nobody names them.
@@ -59,14 +66,14 @@ func visitorOf(conn net.Conn) (visitor string, isCounted bool) {
 }
 
 // Accept returns the next connection that is not refused, and closes another one of too many.
-func (l *newest) Accept() (net.Conn, error) {
+func (l *listener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
 		visitor, isCounted := visitorOf(conn)
-		c := &newestConn{Conn: conn, of: l, visitor: visitor}
+		c := &tracked{Conn: conn, of: l, visitor: visitor}
 		if !isCounted || l.add(c) {
 			return c, nil
 		}
@@ -75,10 +82,10 @@ func (l *newest) Accept() (net.Conn, error) {
 }
 
 // add counts a connection, unless its visitor is refused.
-func (l *newest) add(c *newestConn) bool {
+func (l *listener) add(c *tracked) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.cut) >= l.most && slices.ContainsFunc(l.cut, func(x *newestConn) bool { return x.visitor == c.visitor }) {
+	if len(l.cut) >= l.most && slices.ContainsFunc(l.cut, func(x *tracked) bool { return x.visitor == c.visitor }) {
 		return false
 	}
 	l.open[c.visitor] = append(l.open[c.visitor], c)
@@ -91,8 +98,8 @@ func (l *newest) add(c *newestConn) bool {
 }
 
 // cutOldest closes the oldest connection of the visitor with the most. The caller holds mu.
-func (l *newest) cutOldest() {
-	var most []*newestConn
+func (l *listener) cutOldest() {
+	var most []*tracked
 	for _, conns := range l.open {
 		if len(conns) > len(most) || len(conns) == len(most) && conns[0].number < most[0].number {
 			most = conns
@@ -103,15 +110,18 @@ func (l *newest) cutOldest() {
 	if c.isUsed.Load() {
 		l.cut = append(l.cut, c)
 	}
+	if tcp, ok := c.Conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // else the kernel keeps what the visitor has not read
+	}
 	c.Conn.Close()
 }
 
 // remove forgets a connection. The caller holds mu.
-func (l *newest) remove(c *newestConn) {
+func (l *listener) remove(c *tracked) {
 	conns := l.open[c.visitor]
 	i := slices.Index(conns, c)
 	if i < 0 {
-		l.cut = slices.DeleteFunc(l.cut, func(x *newestConn) bool { return x == c })
+		l.cut = slices.DeleteFunc(l.cut, func(x *tracked) bool { return x == c })
 		return
 	}
 	l.count--
@@ -121,7 +131,7 @@ func (l *newest) remove(c *newestConn) {
 }
 
 // Close is called by the server when the request is answered; a second call only returns an error.
-func (c *newestConn) Close() error {
+func (c *tracked) Close() error {
 	c.of.mu.Lock()
 	c.of.remove(c)
 	c.of.mu.Unlock()

@@ -1,0 +1,33 @@
+package socket
+
+import (
+	"net"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// Whoever reads nothing leaves no answers in the kernel's memory.
+func TestConnectionsEndThatAreNotRead(t *testing.T) {
+	ln, err := Listen("127.0.0.1:0", 0, "")
+	testenv.Check(t, err)
+	defer ln.Close()
+	client, err := net.Dial("tcp", ln.Addr().String())
+	testenv.Check(t, err)
+	defer client.Close()
+	conn, err := ln.Accept()
+	testenv.Check(t, err)
+	defer conn.Close()
+	raw, err := conn.(*net.TCPConn).SyscallConn()
+	testenv.Check(t, err)
+	testenv.Check(t, raw.Control(func(fd uintptr) {
+		if got, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT); err != nil || got != 10_000 {
+			t.Errorf("the timeout of a connection: %d ms, %v", got, err)
+		}
+	}))
+	if is, err := conn.(*net.TCPConn).MultipathTCP(); is || err != nil {
+		t.Errorf("Multipath TCP: %v, %v", is, err)
+	}
+}
