@@ -46,14 +46,32 @@ func Listen(spec string, mode fs.FileMode, group string) (net.Listener, error) {
 
 // listenTCP listens without Multipath TCP, whose sockets the kernel bounds otherwise.
 func listenTCP(network, address string) (net.Listener, error) {
-	c := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) (err error) {
-		if failed := raw.Control(func(fd uintptr) { err = setStall(fd, int(maxStall.Milliseconds())) }); failed != nil {
-			return failed
-		}
-		return err
-	}}
+	c := net.ListenConfig{}
 	c.SetMultipathTCP(false)
-	return c.Listen(context.Background(), network, address)
+	ln, err := c.Listen(context.Background(), network, address)
+	if err != nil {
+		return nil, err
+	}
+	if err := EndStalled(ln); err != nil {
+		ln.Close()
+		return nil, err
+	}
+	return ln, nil
+}
+
+// EndStalled lets the kernel end the connections of a listener on TCP whose other end takes
+// nothing of what was sent for maxStall. Other listeners stay as they are.
+func EndStalled(ln net.Listener) error {
+	tcp, ok := ln.(*net.TCPListener)
+	if !ok {
+		return nil
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return err
+	}
+	failed := raw.Control(func(fd uintptr) { err = setStall(fd, int(maxStall.Milliseconds())) })
+	return errors.Join(failed, err)
 }
 
 // inUse is syscall.EADDRINUSE with its own text: the address precedes it, and "address
