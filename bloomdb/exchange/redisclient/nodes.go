@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -35,31 +36,22 @@ func newCluster(o *redis.ClusterOptions) *redis.ClusterClient {
 	return c
 }
 
-// take returns an error if a list names too many nodes that others did not name.
+// take remembers the nodes of a list. It returns an error if these, with those of other lists within
+// nodeLife, are too many.
 func (n *nodes) take(list []redis.ClusterSlot, now time.Time) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for address, at := range n.seen {
-		if now.Sub(at) > nodeLife {
-			delete(n.seen, address)
-		}
-	}
-	listed := map[string]bool{}
-	added := 0
+	all := maps.Clone(n.seen)
+	maps.DeleteFunc(all, func(_ string, at time.Time) bool { return now.Sub(at) > nodeLife })
 	for _, slot := range list {
 		for _, node := range slot.Nodes {
-			if _, isKnown := n.seen[node.Addr]; !isKnown && !listed[node.Addr] {
-				added++
-			}
-			listed[node.Addr] = true
+			all[node.Addr] = now
 		}
 	}
-	if len(n.seen)+added > maxNodes {
-		return fmt.Errorf("%w: %d in two minutes, at most %d", errNodes, len(n.seen)+added, maxNodes)
+	if len(all) > maxNodes {
+		return fmt.Errorf("%w: %d in two minutes, at most %d", errNodes, len(all), maxNodes)
 	}
-	for address := range listed {
-		n.seen[address] = now
-	}
+	n.seen = all
 	return nil
 }
 

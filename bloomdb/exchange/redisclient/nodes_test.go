@@ -29,36 +29,25 @@ func listOf(port string, first, n int) string {
 // TestManyNodes is the attack "list of nodes": what answers in the place of a cluster's node names
 // other ones in each list. No clients are made for them, and the client closes at once.
 func TestManyNodes(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	testenv.Check(t, err)
-	defer ln.Close()
-	_, port, _ := net.SplitHostPort(ln.Addr().String())
 	var lists atomic.Int64
-	go func() {
-		for {
-			c, err := ln.Accept()
+	ln := impostor(t, func(c net.Conn) {
+		_, port, _ := net.SplitHostPort(c.LocalAddr().String())
+		for p := make([]byte, 4096); ; {
+			n, err := c.Read(p)
 			if err != nil {
 				return
 			}
-			go func() {
-				defer c.Close()
-				for p := make([]byte, 4096); ; {
-					n, err := c.Read(p)
-					if err != nil {
-						return
-					}
-					answer := "-ERR unknown command\r\n"
-					if strings.Contains(strings.ToLower(string(p[:n])), "slots") {
-						answer = listOf(port, int(lists.Add(1))*400, 400)
-					}
-					if _, err := io.WriteString(c, answer); err != nil {
-						return
-					}
-				}
-			}()
+			answer := "-ERR unknown command\r\n"
+			if strings.Contains(strings.ToLower(string(p[:n])), "slots") {
+				answer = listOf(port, int(lists.Add(1))*400, 400)
+			}
+			if _, err := io.WriteString(c, answer); err != nil {
+				return
+			}
 		}
-	}()
-	c, err := Dial("redis://127.0.0.1:"+port+",127.0.0.1:"+port, Options{})
+	})
+	defer ln.Close()
+	c, err := Dial("redis://"+ln.Addr().String()+","+ln.Addr().String(), Options{})
 	testenv.Check(t, err)
 	cluster := c.UniversalClient.(*redis.ClusterClient)
 	testenv.Eventually(t, "a list is refused", func() bool {

@@ -94,22 +94,11 @@ func TestHostileRedis(t *testing.T) {
 		if a.ok {
 			continue
 		}
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		testenv.Check(t, err)
-		go func() {
-			for {
-				c, err := ln.Accept()
-				if err != nil {
-					return
-				}
-				go func() {
-					defer c.Close()
-					if _, err := c.Read(make([]byte, 4096)); err == nil {
-						io.WriteString(c, a.sent)
-					}
-				}()
+		ln := impostor(t, func(c net.Conn) {
+			if _, err := c.Read(make([]byte, 4096)); err == nil {
+				io.WriteString(c, a.sent)
 			}
-		}()
+		})
 		c, err := Dial("redis://"+ln.Addr().String()+"?protocol=2", Options{})
 		testenv.Check(t, err)
 		var before, after runtime.MemStats
@@ -130,6 +119,26 @@ func TestHostileRedis(t *testing.T) {
 	if _, err := secured.Read(make([]byte, 100)); !errors.Is(err, errOversize) {
 		t.Errorf("over TLS: %v", err)
 	}
+}
+
+// impostor listens in the place of Redis, and calls serve for each connection.
+func impostor(t *testing.T, serve func(net.Conn)) net.Listener {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	testenv.Check(t, err)
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				serve(c)
+			}()
+		}
+	}()
+	return ln
 }
 
 // sending is a connection that sends what a reader contains.

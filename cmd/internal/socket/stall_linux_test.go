@@ -9,7 +9,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// Whoever reads nothing leaves no answers in the kernel's memory.
+// The kernel ends connections whose other end reads nothing, and drops what was sent.
 func TestConnectionsEndThatAreNotRead(t *testing.T) {
 	ln, err := Listen("127.0.0.1:0", 0, "")
 	testenv.Check(t, err)

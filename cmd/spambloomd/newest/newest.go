@@ -5,7 +5,7 @@
 //
 // A request whose connection is closed here goes on until it is answered. While there are as many
 // of them as open connections are allowed, visitors that have one are refused: all are in memory.
-// What a visitor has not read of an answer is not kept, neither here nor by the kernel.
+// When a connection is closed here, the kernel drops the part of the answer that was not read.
 package newest
 
 import (
@@ -18,6 +18,11 @@ import (
 	"github.com/spambloom/spambloom/reporting/server"
 )
 
+// Listen returns a listener on which at most so many counted connections are open.
+func Listen(ln net.Listener, most int) net.Listener {
+	return &listener{Listener: ln, most: most, open: map[string][]*tracked{}}
+}
+
 type listener struct {
 	net.Listener
 	most int
@@ -29,6 +34,7 @@ type listener struct {
 	arrived int                   // since the start
 }
 
+// tracked is a counted connection.
 type tracked struct {
 	net.Conn
 	of      *listener
@@ -41,11 +47,6 @@ func (c *tracked) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.isUsed.Store(n > 0 || c.isUsed.Load())
 	return n, err
-}
-
-// Listen returns a listener with at most so many counted connections.
-func Listen(ln net.Listener, most int) net.Listener {
-	return &listener{Listener: ln, most: most, open: map[string][]*tracked{}}
 }
 
 // visitorOf returns a connection's visitor. All users of this machine are one if nobody names them.

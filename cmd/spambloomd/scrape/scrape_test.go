@@ -16,7 +16,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// slow is a reader that reads nothing until it is told to.
+// slow is a client that begins to read its answer when read is closed.
 type slow struct {
 	*httptest.ResponseRecorder
 	read chan struct{}

@@ -17,12 +17,7 @@ func TestUserOf(t *testing.T) {
 		if err != nil {
 			t.Skip(err) // no IPv6 here
 		}
-		defer ln.Close()
-		client, err := net.Dial("tcp", ln.Addr().String())
-		testenv.Check(t, err)
-		served, err := ln.Accept()
-		testenv.Check(t, err)
-		defer served.Close()
+		client, served := connect(t, ln)
 		for _, conn := range []net.Conn{client, served} {
 			if uid, ok := UserOf(conn); !ok || uid != os.Getuid() {
 				t.Errorf("%s: user %d, %v, want %d", address, uid, ok, os.Getuid())
@@ -45,18 +40,24 @@ func TestUserOf(t *testing.T) {
 	}
 }
 
+// connect returns both ends of a connection to a listener. They are closed when the test ends.
+func connect(t *testing.T, ln net.Listener) (client, served net.Conn) {
+	t.Helper()
+	client, err := net.Dial("tcp", ln.Addr().String())
+	testenv.Check(t, err)
+	served, err = ln.Accept()
+	testenv.Check(t, err)
+	t.Cleanup(func() { ln.Close(); client.Close(); served.Close() })
+	return client, served
+}
+
 // TestUserWhoLeaves is the attack "half a connection": a user sends a request and closes, before the
 // kernel is asked. The place would be counted for nobody, so there is none.
 func TestUserWhoLeaves(t *testing.T) {
 	for linger, how := range map[int]string{-1: "closed", 0: "reset"} {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		testenv.Check(t, err)
-		defer ln.Close()
-		client, err := net.Dial("tcp", ln.Addr().String())
-		testenv.Check(t, err)
-		served, err := ln.Accept()
-		testenv.Check(t, err)
-		defer served.Close()
+		client, served := connect(t, ln)
 		_, err = client.Write([]byte("PROCESS"))
 		testenv.Check(t, err)
 		testenv.Check(t, client.(*net.TCPConn).SetLinger(linger))
