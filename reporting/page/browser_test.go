@@ -40,14 +40,14 @@ func TestActionsInABrowser(t *testing.T) {
 				{"report", "The verdict is now spam."}, {"retouch", "The verdict is now clean."}, {"revoke", "Revoked."}, {"never", "Declared never spam"},
 			} {
 				do(t, tab, chromedp.Navigate(s.URL+"/explain"), chromedp.SetUploadFiles(chromedp.CSS("input[type=file]"), []string{file}),
-					click("form[data-drop] button"), chromedp.WaitReady(chromedp.CSS(".actions")))
+					click("form[data-drop] button"), shows(".actions"))
 				if hasScript {
 					if wrong := append(ask(t, tab, chromedp.Evaluate[[]string](barriers, chromedp.EvalAwaitPromise)), offered(t, tab)...); len(wrong) > 0 {
 						t.Errorf("before %s: %q", c.do, wrong)
 					}
 				}
 				do(t, tab,
-					click("button[value="+c.do+"]"), chromedp.WaitReady(chromedp.CSS("[role=status]")))
+					click("button[value="+c.do+"]"), shows("[role=status]"))
 				if got := inPage(t, tab, "main"); !strings.Contains(got, c.want) {
 					t.Errorf("%s: %q, want %q", c.do, got, c.want)
 				}
@@ -77,7 +77,7 @@ func TestDropAndPrint(t *testing.T) {
 	tab := browser(t)
 	signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
 	do(t, tab, chromedp.Navigate(s.URL+"/explain"), chromedp.Evaluate[chromedp.Void](fmt.Sprintf(drop, desktest.LetterText(1, 0))),
-		chromedp.WaitReady(chromedp.CSS(".actions")))
+		shows(".actions"))
 	if got := inPage(t, tab, "main"); !strings.Contains(got, "dropped.eml: ") || !strings.Contains(got, "anna") {
 		t.Errorf("the dropped message is explained by %q", got)
 	}
@@ -120,12 +120,12 @@ func TestSettlingInABrowser(t *testing.T) {
 			if got := inPage(t, tab, ".note"); !strings.HasPrefix(got, "Your users disagree about") {
 				t.Fatalf("the first screen needs %q", got)
 			}
-			do(t, tab, click(".note a"), chromedp.WaitReady(chromedp.CSS(".settle")),
-				click(".settle button[value=spam]"), chromedp.WaitReady(chromedp.CSS("[role=status]")))
+			do(t, tab, click(".note a"), shows(".settle"),
+				click(".settle button[value=spam]"), shows("[role=status]"))
 			if got := inPage(t, tab, "main"); !strings.Contains(got, "Settled: later reports and revocations do not change it on this site. The verdict is now spam.") {
 				t.Errorf("settling says %q", got)
 			}
-			do(t, tab, chromedp.Navigate(s.URL), chromedp.WaitReady(chromedp.CSS(".state.ok")))
+			do(t, tab, chromedp.Navigate(s.URL), shows(".state.ok"))
 		})
 	}
 }
@@ -145,6 +145,24 @@ func click(selector string) chromedp.Action[chromedp.Void] {
 	return chromedp.Evaluate[chromedp.Void](fmt.Sprintf("document.querySelector(%q).click()", selector))
 }
 
+// shows waits for an element of a page that the browser has read to the end: until then, what
+// follows the element is missing.
+func shows(selector string) chromedp.Action[chromedp.Void] {
+	state := chromedp.Evaluate[string]("document.readyState")
+	return chromedp.Steps(chromedp.WaitReady(chromedp.CSS(selector)), func(ctx context.Context, tab *chromedp.Target) (void chromedp.Void, _ error) {
+		for {
+			if now, err := state(ctx, tab); err != nil || now == "complete" {
+				return void, err
+			}
+			select {
+			case <-ctx.Done():
+				return void, ctx.Err()
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	})
+}
+
 // inPage reads an element's text in one step: a refresh, or a page that has just been loaded,
 // replaces the element that a search found.
 func inPage(t *testing.T, tab context.Context, selector string) string {
@@ -159,15 +177,15 @@ func TestRefresh(t *testing.T) {
 	s := httptest.NewServer(site.Handler)
 	tab := browser(t)
 	hurried(t, tab)
-	do(t, tab, chromedp.Navigate(s.URL), chromedp.WaitReady(chromedp.CSS(".state.ok")))
+	do(t, tab, chromedp.Navigate(s.URL), shows(".state.ok"))
 	site.Clock.Add(60)
 	site.SetFault("suspended")
-	do(t, tab, chromedp.WaitReady(chromedp.CSS(".state.fault")))
+	do(t, tab, shows(".state.fault"))
 	if got := inPage(t, tab, ".state"); !strings.HasPrefix(got, "Mail passes unchecked.") {
 		t.Errorf("after the fault: %q", got)
 	}
 	s.Close()
-	do(t, tab, chromedp.WaitReady(chromedp.CSS(".state[data-lost]")))
+	do(t, tab, shows(".state[data-lost]"))
 	if got := inPage(t, tab, ".state"); got != "The daemon does not answer. These figures are old." {
 		t.Errorf("without a daemon: %q", got)
 	}
@@ -193,7 +211,7 @@ func TestNews(t *testing.T) {
 	defer s.Close()
 	tab := browser(t)
 	hurried(t, tab)
-	do(t, tab, chromedp.Navigate(s.URL), chromedp.WaitReady(chromedp.CSS(".state.ok")), chromedp.Evaluate[chromedp.Void](watched))
+	do(t, tab, chromedp.Navigate(s.URL), shows(".state.ok"), chromedp.Evaluate[chromedp.Void](watched))
 	told := func(want ...string) {
 		t.Helper()
 		from := ask(t, tab, chromedp.Evaluate[int]("replaced"))

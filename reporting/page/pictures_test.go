@@ -101,7 +101,7 @@ func ask[T any](t *testing.T, tab context.Context, action chromedp.Action[T]) T 
 // signIn opens a link and waits for the page that it leads to.
 func signIn(t *testing.T, tab context.Context, link string) {
 	t.Helper()
-	do(t, tab, chromedp.Navigate(link), chromedp.WaitReady(chromedp.CSS(".state")))
+	do(t, tab, chromedp.Navigate(link), shows(".state"))
 }
 
 // pages of a site; each is looked at empty, small and busy.
@@ -165,7 +165,7 @@ func TestGuidePictures(t *testing.T) {
 		"today":     chromedp.Navigate(s.URL + "/"),
 		"campaigns": chromedp.Navigate(s.URL + "/campaigns?only=listed&sort=size"),
 		"explain": chromedp.Steps(chromedp.Navigate(s.URL+"/explain"), chromedp.SetUploadFiles(chromedp.CSS("input[type=file]"), []string{source}),
-			click("form[data-drop] button"), chromedp.WaitReady(chromedp.CSS(".actions"))),
+			click("form[data-drop] button"), shows(".actions")),
 	} {
 		do(t, tab, steps)
 		png := ask(t, tab, chromedp.CaptureScreenshot())
@@ -209,7 +209,7 @@ func TestPictures(t *testing.T) {
 					do(t, tab, chromedp.Navigate(s.URL+path))
 					if name == "dropped" {
 						do(t, tab, chromedp.SetUploadFiles(chromedp.CSS("input[type=file]"), []string{source}),
-							click("form[data-drop] button"), chromedp.WaitReady(chromedp.CSS(".actions")))
+							click("form[data-drop] button"), shows(".actions"))
 					}
 					png := ask(t, tab, chromedp.FullScreenshot(100))
 					if err := os.WriteFile(filepath.Join(folder, file), png, 0o600); err != nil {

@@ -153,13 +153,13 @@ func TestSignInWithTokenInABrowser(t *testing.T) {
 			defer s.Close()
 			tab := browser(t)
 			withScript(t, tab, hasScript)
-			do(t, tab, chromedp.Navigate(s.URL), click("header .who a"), chromedp.WaitReady(chromedp.CSS("input[type=password]")))
+			do(t, tab, chromedp.Navigate(s.URL), click("header .who a"), shows("input[type=password]"))
 			if hasScript {
 				if wrong := append(ask(t, tab, chromedp.Evaluate[[]string](barriers, chromedp.EvalAwaitPromise)), offered(t, tab)...); len(wrong) > 0 {
 					t.Errorf("the form: %q", wrong)
 				}
 			}
-			do(t, tab, chromedp.SendKeys(chromedp.CSS("input[type=password]"), secret), click("main button"), chromedp.WaitReady(chromedp.CSS(".state")))
+			do(t, tab, chromedp.SendKeys(chromedp.CSS("input[type=password]"), secret), click("main button"), shows(".state"))
 			if got := inPage(t, tab, "header"); !strings.Contains(got, "helpdesk") {
 				t.Errorf("signed in as %q", got)
 			}
