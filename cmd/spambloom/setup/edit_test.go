@@ -2,9 +2,11 @@ package setup
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/spambloom/mta"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
@@ -23,6 +25,7 @@ func TestEditPostfix(t *testing.T) {
 		"no last break":  {"a = b", nil, "a = b\nsmtpd_milters = " + postfixEntry + "\n"},
 		"another":        {"smtpd_milters = inet:a:1\nc = d\n", others, "smtpd_milters = " + postfixEntry + ", inet:a:1\nc = d\n"},
 		"continued":      {"smtpd_milters =\n  inet:a:1\n", others, "smtpd_milters =" + postfixEntry + ", \n  inet:a:1\n"},
+		"comment below":  {"a = b\nsmtpd_milters = \n#  inet:o:1\n\n  inet:a:1\n", others, "a = b\nsmtpd_milters = " + postfixEntry + ", \n#  inet:o:1\n\n  inet:a:1\n"},
 		"comment, twice": {"#smtpd_milters = x\nsmtpd_milters = old\nsmtpd_milters=inet:a:1\n", others, "#smtpd_milters = x\nsmtpd_milters = old\nsmtpd_milters=" + postfixEntry + ", inet:a:1\n"},
 		"other names":    {"non_smtpd_milters = x\nsmtpd_milters_x = y\n", nil, "non_smtpd_milters = x\nsmtpd_milters_x = y\nsmtpd_milters = " + postfixEntry + "\n"},
 	} {
@@ -56,6 +59,30 @@ func TestEditSendmail(t *testing.T) {
 		if back, err := m.editSendmail(got, "unix:/run/s"); err != nil || string(back) != c.text {
 			t.Errorf("%s, taken back: %v\n%s", name, err, back)
 		}
+	}
+}
+
+// TestSetupKilledBetweenSendmailFiles is the attack "setup killed before make": the next run makes
+// sendmail.cf, without a second definition of the filter.
+func TestSetupKilledBetweenSendmailFiles(t *testing.T) {
+	m := &machine{config: config.Default(), server: &mta.Server{Name: "Sendmail", File: filepath.Join(t.TempDir(), "sendmail.mc")}}
+	if err := os.WriteFile(m.server.File, []byte("MAILER(`local')dnl\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, remove := range []bool{false, true} {
+		m.Remove = remove
+		first, err := m.serverSteps()
+		if err == nil {
+			err = first[0].do(t.Context()) // writes sendmail.mc
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := m.serverSteps()
+		if err != nil || second.String() != first[1:].String() {
+			t.Errorf("remove %t: %v, the second run does:\n%s", remove, err, second)
+		}
+		m.server.Milters = []mta.Milter{{Path: "/run/spambloom/milter.sock"}} // as in the new sendmail.cf
 	}
 }
 

@@ -253,14 +253,24 @@ func (f *folder) String() string {
 // administrator, and keeps its owner: doctor checks whether the mail server may enter it.
 func (f *folder) isThere() bool { return isFolder(f.path) }
 
+// make makes the folder under another name first: one that a killed setup left without its owner
+// would be an administrator's for the next setup, and the daemon could not start with it.
 func (f *folder) make() error {
-	if err := os.Mkdir(f.path, 0o700); err != nil {
+	temp, err := os.MkdirTemp(filepath.Dir(f.path), ".spambloom-")
+	if err != nil {
 		return fault(err)
 	}
-	if err := os.Chown(f.path, f.owner.uid, f.owner.gid); err != nil {
-		return fault(err)
+	err = os.Chown(temp, f.owner.uid, f.owner.gid)
+	if err == nil {
+		err = os.Chmod(temp, f.mode)
 	}
-	return fault(os.Chmod(f.path, f.mode))
+	if err == nil {
+		err = os.Rename(temp, f.path)
+	}
+	if err != nil {
+		return fault(errors.Join(err, os.Remove(temp)))
+	}
+	return nil
 }
 
 // remove removes the folder with a stale socket. Other files in it are an administrator's.

@@ -33,10 +33,13 @@ func (m *machine) serverSteps() (plan, error) {
 	if f.New, err = edit(f.Old, spec); err != nil {
 		return nil, err
 	}
-	if !f.IsChanged() {
-		return nil, nil
+	switch isBehind := m.server.Queue == "" && ownFilter.Match(f.New) != (at >= 0); {
+	case f.IsChanged():
+		return append(plan{m.write(f)}, reload()...), nil
+	case isBehind: // an earlier setup ended between the two files of Sendmail
+		return reload(), nil
 	}
-	return append(plan{m.write(f)}, reload()...), nil
+	return nil, nil
 }
 
 // editPostfix puts the daemon before the other milters of main.cf, or removes it there. The
@@ -45,8 +48,8 @@ func (m *machine) editPostfix(main []byte, spec string) ([]byte, error) {
 	text, entry := string(main), "{ "+spec+", default_action=accept }"
 	if m.Remove {
 		text = regexp.MustCompile(regexp.QuoteMeta(entry)+`(,[ \t]*)?`).ReplaceAllLiteralString(text, "")
-		// The line that setup added, unless another one continues it.
-		return []byte(regexp.MustCompile(`(?m)^smtpd_milters = *\n([^ \t]|\z)`).ReplaceAllString(text, "$1")), nil
+		// The line that setup added, unless another one continues it, also after comments.
+		return []byte(regexp.MustCompile(`(?m)^smtpd_milters = *\n((?:[ \t]*(?:#.*)?\n)*)([^ \t\n#]|\z)`).ReplaceAllString(text, "$1$2")), nil
 	}
 	lines := regexp.MustCompile(`(?m)^smtpd_milters[ \t]*=[ \t]*`).FindAllStringIndex(text, -1)
 	if lines == nil {
@@ -79,6 +82,7 @@ func (m *machine) reloadPostfix() plan {
 // Lines of sendmail.mc.
 var (
 	listOfFilters = regexp.MustCompile("(?m)^define\\(`confINPUT_MAIL_FILTERS', *`")
+	ownFilter     = regexp.MustCompile("(?m)^(INPUT_)?MAIL_FILTER\\(`spambloom'")
 	firstFilter   = regexp.MustCompile(`(?m)^(INPUT_MAIL_FILTER|MAIL_FILTER|MAILER_DEFINITIONS|MAILER)\(`)
 )
 
@@ -90,6 +94,9 @@ func (m *machine) editSendmail(mc []byte, spec string) ([]byte, error) {
 			text = strings.ReplaceAll("\n"+text, "\n"+macro+line, "\n")[1:]
 		}
 		return []byte(regexp.MustCompile("(?m)^(define\\(`confINPUT_MAIL_FILTERS', *`)spambloom, ").ReplaceAllString(text, "$1")), nil
+	}
+	if ownFilter.MatchString(text) { // a second one of that name is an error of sendmail.cf
+		return mc, nil
 	}
 	at := firstFilter.FindStringIndex(text)
 	list := listOfFilters.FindAllStringIndex(text, -1)
