@@ -68,6 +68,9 @@ func Parse(raw []byte) Message { return mail.Parse(raw) }
 // Kept returns how many bytes of a raw message may be parsed within a bound of memory. See mail.Kept.
 func Kept(raw []byte, most int64) int { return mail.Kept(raw, most) }
 
+// Behind returns what follows in raw after a copy of a header. See mail.Behind.
+func Behind(raw []byte, header []Field) (body []byte, ok bool) { return mail.Behind(raw, header) }
+
 // Attached returns the messages attached to m as message/rfc822, as mail programs forward
 // them. See mail.Attached.
 func Attached(m Message) []Message { return mail.Attached(m) }

@@ -4,7 +4,6 @@ package header
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	gomilter "github.com/emersion/go-milter"
@@ -161,10 +160,8 @@ func printable(s string) string {
 // Strip returns the body after a copy of its header, if it begins with one: with a header that
 // has the same fields.
 func Strip(body []byte, header []signature.Field) []byte {
-	copied := signature.Parse(body)
-	isSame := slices.EqualFunc(copied.Header, header, func(a, b signature.Field) bool { return strings.EqualFold(a.Name, b.Name) })
-	if len(header) == 0 || !isSame {
-		return body
+	if rest, ok := signature.Behind(body, header); ok && len(header) > 0 {
+		return rest
 	}
-	return copied.Body
+	return body
 }

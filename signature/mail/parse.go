@@ -50,6 +50,19 @@ func Kept(raw []byte, most int64) int {
 	}
 }
 
+// Behind returns what follows in raw after a header with the same fields, by their names. Ok is false if
+// raw begins with another header, which takes no memory, however long it is.
+func Behind(raw []byte, header []Field) (body []byte, ok bool) {
+	s := fieldScanner{data: skipPostmark(raw)}
+	for _, f := range header {
+		if name, _, ok := s.next(); !ok || !bytes.EqualFold(name, []byte(f.Name)) {
+			return nil, false
+		}
+	}
+	_, _, isLonger := s.next()
+	return s.data[s.pos:], !isLonger
+}
+
 // skipPostmark skips the line with which an mbox begins each message, and which may be
 // quoted itself (RFC 4155).
 func skipPostmark(raw []byte) []byte {
