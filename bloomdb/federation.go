@@ -121,8 +121,8 @@ func (db *DB) Cursor(site string) (epoch, seq uint64) {
 	return db.ks.Peers.Cursor(site)
 }
 
-// Drops returns the number of calls of Drop since the start. After each call, a site's cursor
-// may be back at the beginning.
+// Drops changes when a site's cursor may be back at the beginning: it was dropped, or this site's
+// clock was ahead.
 func (db *DB) Drops() uint64 {
 	return db.ks.Peers.Drops()
 }

@@ -94,6 +94,7 @@ func (ks *Keyspace) Close() error {
 // Expire drops expired generations, and the cursors of sites without data.
 func (ks *Keyspace) Expire() {
 	ks.Common.Expire()
+	ks.Peers.Rewind()
 	if ks.Store.Expire() {
 		ks.Peers.Forget()
 	}

@@ -61,6 +61,7 @@ type Outbox struct {
 	readyMark      folder.LSN // changes of all earlier records are in ready or published
 	flight         *flight
 	spare          bool // the reserved number is not assigned yet
+	early          int  // periods with own reports that have not begun
 }
 
 // changedCells are positions in one filter, ascending and distinct.
@@ -387,11 +388,11 @@ func (p *Outbox) readyFrom(all bool) int {
 
 // take removes the changes from pending, all of them or the urgent ones. Changes made while the
 // clock was ahead stay until their period begins: other sites would reject everything from
-// this site until then. If it crashes meanwhile, only snapshots contain them. The caller holds deltaMu.
+// this site until then. The caller holds deltaMu.
 func (p *Outbox) take(all bool) map[layout.Target][]uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.lost {
+	if p.hasBegun() || p.lost {
 		p.lost = false
 		p.skipNumber() // NextDelta writes the identity
 	}

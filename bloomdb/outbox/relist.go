@@ -1,6 +1,10 @@
 package outbox
 
-import "time"
+import (
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/layout"
+)
 
 // LackReports is Republish before a part of the journal is given up. Until Relisted, the folder may lack
 // reports of the ledger: if the repair is interrupted, the next start lists them.
@@ -26,4 +30,21 @@ func (p *Outbox) Relisted() error {
 	defer p.deltaMu.Unlock()
 	p.ID.Relist = false
 	return p.writeLocked(p.Opt.Dir, p.Opt.Now())
+}
+
+// hasBegun reports whether a period has begun of which this site has reports already: its clock was
+// ahead. Other sites lack them. A snapshot has left them out so far, and made sites read past the deltas;
+// what was not published is gone with a crash. The caller holds deltaMu.
+func (p *Outbox) hasBegun() bool {
+	before := p.early
+	p.early = 0
+	for _, g := range p.Store.View.Load().Reports {
+		for _, kind := range layout.ReportKinds {
+			if p.isFuture(layout.Target{Kind: kind, Gen: g.Num}) && g.Listing(kind).Own != nil {
+				p.early++
+				break
+			}
+		}
+	}
+	return p.early < before
 }

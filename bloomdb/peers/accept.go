@@ -41,6 +41,9 @@ func (ps *Peers) accepts(o layout.Origin, state *state, s wire.DeltaSection) (is
 		return false, nil
 	}
 	isWanted, err = ps.acceptable(o, s)
+	if err == nil && !isWanted && !ps.opt.Unwanted(s.Target.Kind) {
+		state.ignore(s.Target)
+	}
 	if err == nil || s.Target.Kind != layout.ClassFilter {
 		return isWanted, err
 	}

@@ -44,7 +44,7 @@ func (ps *Peers) SetMuted(site string, on bool) error {
 	return nil
 }
 
-// Drops returns the number of calls of Drop since the start.
+// Drops returns how often positions went back to the beginning since the start: by Drop and Rewind.
 func (ps *Peers) Drops() uint64 { return ps.drops.Load() }
 
 func (ps *Peers) CheckMute(site string) error {

@@ -24,6 +24,45 @@ type state struct {
 
 	classesRefused bool // that its classes cannot be joined was logged
 	countsRefused  bool // the same of its counts
+
+	// ignored has, by kind, the newest generation that was left out because it had expired.
+	ignored map[layout.Kind]int64
+}
+
+// ignore records that a section was left out because its generation had expired.
+func (s *state) ignore(t layout.Target) {
+	if s.ignored == nil {
+		s.ignored = make(map[layout.Kind]int64)
+	}
+	s.ignored[t.Kind] = max(s.ignored[t.Kind], t.Gen)
+}
+
+// saved returns the position for the site's file. After a restart, the site is read again if reports
+// were left out: a later correction of the clock would not be noticed.
+func (s *state) saved() uint64 {
+	for kind := range s.ignored {
+		if !kind.Counts() {
+			return 0
+		}
+	}
+	return s.seq
+}
+
+// Rewind makes the exchange read a site again from the beginning if a generation that was left out has
+// not expired: this site's clock was ahead. Joining the rest again changes nothing.
+func (ps *Peers) Rewind() {
+	ps.sitesMu.Lock()
+	defer ps.sitesMu.Unlock()
+	for o, s := range ps.sites {
+		for kind, gen := range s.ignored {
+			if !ps.opt.Expired(layout.Target{Kind: kind, Gen: gen}) {
+				ps.opt.Log.Warn("the clock was ahead, so that data of another site seemed to have expired: the site is read again", "site", o.Site)
+				s.seq, s.ignored, s.snapshot = 0, nil, wire.Head{} // one that is being read lacks that generation
+				ps.drops.Add(1)
+				break
+			}
+		}
+	}
 }
 
 // Restore sets the position in a site's stream, as read from a snapshot: the last delta, the number
@@ -136,7 +175,7 @@ func (ps *Peers) Snapshots() []folder.Pending {
 	ps.sitesMu.Lock()
 	sites := make(map[layout.Origin]*snapshot.File, len(ps.sites))
 	for o, s := range ps.sites {
-		sites[o] = &snapshot.File{Origin: o, Seq: s.seq, Gaps: s.gaps, Hole: s.hole}
+		sites[o] = &snapshot.File{Origin: o, Seq: s.saved(), Gaps: s.gaps, Hole: s.hole}
 	}
 	ps.sitesMu.Unlock()
 	for t, parts := range ps.store.View.Load().AllParts() {

@@ -206,6 +206,9 @@ func (ps *Peers) FinishSnapshot(m wire.Manifest) error {
 	if err != nil {
 		return err
 	}
+	if m.Chunks() > 0 && state.snapshot != m.Head {
+		return fmt.Errorf("%s: its chunks count no longer: the clock was corrected meanwhile", m)
+	}
 	ps.beginSnapshot(state, m)
 	state.seq = max(state.seq, m.Seq)
 	isWhole := m.Whole && !state.refused

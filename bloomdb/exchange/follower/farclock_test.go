@@ -61,6 +61,45 @@ func TestRecordOfTheFutureDelaysNoOthers(t *testing.T) {
 	}
 }
 
+// A site reported while its clock was in the next period. Once that has begun, other sites have the report,
+// although they have read past it before.
+func TestReportOfTheNextPeriodArrives(t *testing.T) {
+	ahead, passed := 8*24*time.Hour, time.Duration(0)
+	o := siteOptions(t, "a")
+	o.Now = func() time.Time { return time.Now().Add(ahead + passed) }
+	a := bloomdbtest.Open(t, o)
+	o = siteOptions(t, "b")
+	o.Now = func() time.Time { return time.Now().Add(passed) }
+	b := bloomdbtest.Open(t, o)
+	log := newLog()
+	f := follow(b, log)
+	future := firstDelta(t, a)
+	ahead = 0
+	behind := nextDelta(t, a, 2)
+	testenv.Check(t, a.Published(behind))
+	read := func() {
+		store(log, bloomdbtest.PublishSnapshot(t, a), future, behind)
+		_, seq := a.Head()
+		f.receiveHeartbeat(a.Heartbeat(seq, 0), true)
+		look(t, f)
+	}
+	f.receiveHeartbeat(a.Heartbeat(0, 0), true)
+	look(t, f)
+	read()
+	if lists(b, 1) || !lists(b, 2) {
+		t.Fatalf("before the period begins, listed: %v, %v", lists(b, 1), lists(b, 2))
+	}
+	passed = 8 * 24 * time.Hour
+	f.origins["a"].held = time.Time{}
+	if _, _, err := a.NextDelta(true); err != nil || !a.SnapshotDue() {
+		t.Errorf("no snapshot is due: %v", err)
+	}
+	read()
+	if !lists(b, 1) || !lists(b, 2) {
+		t.Errorf("after it has begun, listed: %v, %v; %+v", lists(b, 1), lists(b, 2), f.Status()[0])
+	}
+}
+
 // Requests are compared with publications of this process by the monotonic clock: the wall clock may
 // have been ahead then.
 func TestRequestHasMonotonicTime(t *testing.T) {
