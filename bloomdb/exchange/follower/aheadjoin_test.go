@@ -1,6 +1,8 @@
 package follower
 
 import (
+	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,8 +39,12 @@ func TestJoinWithClockAhead(t *testing.T) {
 		} else {
 			drops := b.Drops()
 			ahead = 0
-			go b.Run(t.Context())
+			ctx, stop := context.WithCancel(t.Context())
+			var running sync.WaitGroup
+			running.Go(func() { b.Run(ctx) })
 			testenv.Eventually(t, "the clock's correction is noticed", func() bool { return b.Drops() > drops })
+			stop()
+			running.Wait()
 		}
 		beat()
 		look(t, f)
