@@ -28,7 +28,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 )
 
 // MaxMessage bounds a message in bytes; only the beginning of a larger one is kept.
@@ -90,18 +89,11 @@ func readName(name string, stdin io.Reader, yield func(Message, error) bool) boo
 }
 
 func readFile(name string, info fs.FileInfo, yield func(Message, error) bool) bool {
-	flags := os.O_RDONLY
-	if info.Mode().IsRegular() {
-		flags |= syscall.O_NONBLOCK // it may be replaced by a pipe before it is opened
-	}
-	f, err := os.OpenFile(name, flags, 0)
+	f, err := openFile(name, info)
 	if err != nil {
 		return yield(Message{Name: name}, err)
 	}
 	defer f.Close()
-	if err := isStill(f, info); err != nil {
-		return yield(Message{Name: name}, named(name, err))
-	}
 	return readStream(name, f, MaxMessage, yield)
 }
 
