@@ -48,17 +48,21 @@ func parseBlock(value string) (networks []netip.Prefix, isIP bool, err error) {
 	return []netip.Prefix{block}, true, nil
 }
 
-// blocks returns the blocks that make up the range: at most two of each length.
+// blocks returns the blocks that make up the range: at most two of each length. Their sizes rise and
+// then fall, so each begins with the length of the one before.
 func blocks(low, high netip.Addr) (networks []netip.Prefix) {
-	for low.IsValid() && !high.Less(low) { // Next of the last address is not valid
-		block := netip.PrefixFrom(low, low.BitLen())
-		for block.Bits() > 1 {
-			wider := netip.PrefixFrom(low, block.Bits()-1)
-			if wider.Masked() != wider || high.Less(last(wider)) {
-				break
-			}
-			block = wider
+	for bits := low.BitLen(); low.IsValid() && !high.Less(low); { // Next of the last address is not valid
+		fits := func(bits int) bool {
+			block := netip.PrefixFrom(low, bits)
+			return block.Masked() == block && !high.Less(last(block))
 		}
+		for bits > 1 && fits(bits-1) {
+			bits--
+		}
+		for !fits(bits) {
+			bits++
+		}
+		block := netip.PrefixFrom(low, bits)
 		networks, low = append(networks, block), last(block).Next()
 	}
 	return networks

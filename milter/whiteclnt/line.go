@@ -128,10 +128,14 @@ func (r *reader) take(name, value string) error {
 			return errors.New("substitute without a header or a value")
 		}
 	}
+	if r.blocks > maxBlocks {
+		return fmt.Errorf("more than %d blocks of addresses; a range takes up to 254", maxBlocks)
+	}
 	networks, isIP, err := parseIP(name, value)
 	if err != nil {
 		return err
 	}
+	r.blocks += len(networks)
 	if r.count != "ok" {
 		r.pass(passedCounts[r.count])
 		return nil

@@ -42,10 +42,11 @@ const Name = "whiteclnt"
 
 // Bounds on a list, including its included files.
 const (
-	maxBytes = 16 << 20 // 100,000 lines have some 4 MiB
-	maxFiles = 16       // in addition to the first
-	maxLine  = 1023     // bytes; as in DCC
-	maxNamed = 20       // errors or warnings listed one by one
+	maxBytes  = 16 << 20 // 100,000 lines have some 4 MiB
+	maxFiles  = 16       // in addition to the first
+	maxLine   = 1023     // bytes; as in DCC
+	maxBlocks = 1 << 20  // of addresses, also in lines that are skipped; one takes 32 bytes, and 50 as a rule
+	maxNamed  = 20       // errors or warnings listed one by one
 )
 
 // Load reads the file and its included files. It returns one rule for each kind of
@@ -88,6 +89,7 @@ type reader struct {
 	folder string // of the first file
 	left   int    // bytes that may still be read
 	files  int    // included so far
+	blocks int    // of addresses so far
 
 	path     string // of the file being read
 	number   int    // of the line

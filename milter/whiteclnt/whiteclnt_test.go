@@ -99,6 +99,19 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// A line of 15 bytes has 143 blocks: 16 MiB of them would take 5 GB. The file is refused before that.
+func TestManyBlocks(t *testing.T) {
+	for lines, refused := range map[int]bool{1: false, 2: false, 3: true, 1000: true} {
+		r := reader{left: maxBytes, blocks: maxBlocks - 200, read: func(string, int) ([]byte, error) {
+			return []byte("ok ip ::1-fffe::2\n" + strings.Repeat("\tip ::1-fffe::2\n", lines-1)), nil
+		}}
+		r.readAll("first", "")
+		if err := errors.Join(r.wrong.list()...); (err != nil) != refused || len(r.networks) != 143*min(lines, 2) {
+			t.Errorf("%d lines, %d blocks: %v", lines, len(r.networks), err)
+		}
+	}
+}
+
 // The blocks of a range contain its addresses, and no others.
 func TestBlocks(t *testing.T) {
 	addr := func(n uint32) netip.Addr {

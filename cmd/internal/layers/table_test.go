@@ -178,7 +178,7 @@ var allowed = map[string][]string{
 	"cmd/spambloom/join":        {"bloomdb/folder", "bloomdb/keyring", "cmd/internal/config", "cmd/internal/invitation", "cmd/spambloom/change", "cmd/spambloom/verb"},
 	"cmd/spambloom/learn":       {"cmd/internal/replay", "cmd/spambloom/batch", "cmd/spambloom/verb", "reporting/api", "reporting/api/v1", "reporting/client", "signature"},
 	"cmd/spambloom/maintenance": {"bloomdb/folder", "cmd/internal/version", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/backup"},
-	"cmd/spambloom/trial":       {"bloomdb", "cmd/internal/replay", "cmd/spambloom/batch", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "signature"},
+	"cmd/spambloom/trial":       {"bloomdb", "cmd/internal/mailbox", "cmd/internal/replay", "cmd/spambloom/batch", "cmd/spambloom/format", "cmd/spambloom/verb", "reporting/api", "signature"},
 
 	"cmd/internal/monitoring": {"reporting/figures"},
 	"cmd/internal/replay":     {"signature", "signature/suffix", "bloomdb", "bloomdb/filter", "milter/policy"},

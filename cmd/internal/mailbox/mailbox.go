@@ -28,11 +28,16 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 )
 
 // MaxMessage bounds a message in bytes; only the beginning of a larger one is kept.
 const MaxMessage = 64 << 20
+
+// maxDepth bounds folders within folders. The kernel opens a folder name by name, so a chain of n
+// folders takes n² steps, and its owner n names.
+const maxDepth = 100
+
+var errTooDeep = fmt.Errorf("more than %d folders within each other; name the inner ones", maxDepth)
 
 // ErrEmpty is wrapped by the error for a message without any bytes.
 var ErrEmpty = errors.New("message of 0 bytes")
@@ -84,18 +89,11 @@ func readName(name string, stdin io.Reader, yield func(Message, error) bool) boo
 }
 
 func readFile(name string, info fs.FileInfo, yield func(Message, error) bool) bool {
-	flags := os.O_RDONLY
-	if info.Mode().IsRegular() {
-		flags |= syscall.O_NONBLOCK // it may be replaced by a pipe before it is opened
-	}
-	f, err := os.OpenFile(name, flags, 0)
+	f, err := openFile(name, info)
 	if err != nil {
 		return yield(Message{Name: name}, err)
 	}
 	defer f.Close()
-	if err := isStill(f, info); err != nil {
-		return yield(Message{Name: name}, named(name, err))
-	}
 	return readStream(name, f, MaxMessage, yield)
 }
 
@@ -126,6 +124,11 @@ func readFolder(name string, info fs.FileInfo, yield func(Message, error) bool) 
 		case entry.IsDir():
 			if entry.Name() == "tmp" && isMaildir(root, filepath.Dir(path)) {
 				return fs.SkipDir // mail being delivered
+			}
+			if strings.Count(path, "/") >= maxDepth {
+				if more = see(Message{Name: filepath.Join(name, path)}, at(filepath.Join(name, path), errTooDeep)); more {
+					return fs.SkipDir
+				}
 			}
 		case isMaildir(root, filepath.Dir(path)):
 			// The IMAP server's indices and lists are beside cur and new.

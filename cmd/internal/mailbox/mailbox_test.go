@@ -159,6 +159,25 @@ func TestMaildir(t *testing.T) {
 	}
 }
 
+// A chain of folders costs its owner a name for each, and a reader the square of their number. Its
+// inner part is an error, and what is beside it is read.
+func TestDeepFolders(t *testing.T) {
+	shallow, deep := strings.Repeat("d/", maxDepth), strings.Repeat("d/", 4*maxDepth)
+	root := tree(t, map[string]string{"a.eml": "A: 1\n", shallow + "b.eml": "B: 1\n", deep + "c.eml": "C: 1\n", "z.eml": "Z: 1\n"})
+	want := []string{
+		`a.eml "A: 1\n"`, shallow + `b.eml "B: 1\n"`,
+		shallow + "d error open " + shallow + "d: " + errTooDeep.Error(), `z.eml "Z: 1\n"`,
+	}
+	if lines := list(root, "", root); !slices.Equal(lines, want) {
+		t.Errorf("\n got %q\nwant %q", lines, want)
+	}
+	for _, err := range Read([]string{root}, nil) { // it may stop at the error
+		if err != nil {
+			break
+		}
+	}
+}
+
 // A folder without any message is an error; one with only a broken message has already had
 // its error.
 func TestEmptyFolder(t *testing.T) {

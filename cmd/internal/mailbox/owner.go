@@ -37,6 +37,36 @@ func lookUp(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
+// OpenNames opens a file that names what is to be read. Another user, who could name what only the
+// reader may read, must not have written it.
+func OpenNames(name string) (*os.File, error) {
+	info, err := lookUp(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !isTrusted(info):
+		return nil, fmt.Errorf("%s: it belongs to another user (%d), who would choose the files that are read; copy it", name, ownerOf(info))
+	}
+	return openFile(name, info)
+}
+
+// openFile opens what lookUp found.
+func openFile(name string, found fs.FileInfo) (*os.File, error) {
+	flags := os.O_RDONLY
+	if found.Mode().IsRegular() {
+		flags |= syscall.O_NONBLOCK // it may be replaced by a pipe before it is opened
+	}
+	f, err := os.OpenFile(name, flags, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := isStill(f, found); err != nil {
+		f.Close()
+		return nil, named(name, err)
+	}
+	return f, nil
+}
+
 // isTrusted reports whether a file belongs to this user or to root.
 func isTrusted(info fs.FileInfo) bool { return ownerOf(info) == 0 || ownerOf(info) == os.Geteuid() }
 

@@ -90,6 +90,29 @@ func TestNamesOfOthers(t *testing.T) {
 	}
 }
 
+// A file of names that another user has written, or a pipe of theirs, is not read.
+func TestNamesByOthers(t *testing.T) {
+	root, folder := othersFolder(t)
+	testenv.Check(t, syscall.Mkfifo(filepath.Join(folder, "pipe"), 0o600))
+	give(t, folder)
+	for _, name := range []string{"a.eml", "inside", "pipe"} {
+		lines := within(t, func() []string {
+			f, err := OpenNames(filepath.Join(folder, name))
+			if err == nil {
+				f.Close()
+				return nil
+			}
+			return []string{err.Error()}
+		})
+		if len(lines) != 1 || !strings.Contains(lines[0], "another user (54321)") {
+			t.Errorf("%s: %q", name, lines)
+		}
+	}
+	f, err := OpenNames(filepath.Join(root, "secret"))
+	testenv.Check(t, err)
+	f.Close()
+}
+
 // A reader's own links lead where they lead. As soon as others may write to the folder, they do not.
 func TestOwnLinks(t *testing.T) {
 	root := tree(t, map[string]string{"elsewhere/b.eml": "B: 1\n", "mine/a.eml": "A: 1\n"})

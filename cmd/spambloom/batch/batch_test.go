@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/internal/mailbox"
 	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/client"
@@ -36,6 +37,17 @@ func numbered(n int, taken *atomic.Int32) iter.Seq2[Input, error] {
 func newTestCLI() (*verb.CLI, *bytes.Buffer) {
 	var stderr bytes.Buffer
 	return &verb.CLI{Streams: verb.Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &stderr}}, &stderr
+}
+
+// Of a message with many short fields only as many are read as take the memory of a large message.
+func TestManyFields(t *testing.T) {
+	const field = len("a") + len("\n") + signature.FieldOverhead
+	for _, n := range []int{9, 10, 11, 10_000} {
+		m := parse(mailbox.Message{Raw: bytes.Repeat([]byte("a:\n"), n)}, int64(10*field))
+		if len(m.Header) != min(n, 10) || m.Truncated != (n > 10) {
+			t.Errorf("of %d fields %d are read; truncated: %v", n, len(m.Header), m.Truncated)
+		}
+	}
 }
 
 // Work in parallel, results in order, and an error costs one message.

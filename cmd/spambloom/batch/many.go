@@ -26,7 +26,7 @@ var ErrManyNeedYes = fmt.Errorf("more than %d messages, and the question cannot 
 // Confirmed returns the messages of read, which yields the same ones at each call. Above
 // many it shows what they are, and asks the question.
 // Messages from standard input cannot be read twice, and need yes. Up to many messages
-// are held in memory, which is at most 20 times mailbox.MaxMessage.
+// are held in memory, which is at most 20 times mailbox.MaxMessage, and as much for their fields.
 func Confirmed(ctx context.Context, c *verb.CLI, question string, names []string, yes bool, read func() iter.Seq2[Input, error]) (iter.Seq2[Input, error], error) {
 	if yes {
 		return read(), nil

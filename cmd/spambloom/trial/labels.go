@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 
+	"github.com/spambloom/spambloom/cmd/internal/mailbox"
 	"github.com/spambloom/spambloom/cmd/spambloom/batch"
 	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 )
@@ -37,7 +37,7 @@ func (f *replayFlags) sources(stdin io.Reader) ([]source, error) {
 	}
 	in, dir := stdin, ""
 	if f.labels != "-" {
-		file, err := os.Open(f.labels)
+		file, err := mailbox.OpenNames(f.labels)
 		if err != nil {
 			return nil, &verb.InputError{Err: err}
 		}
