@@ -66,7 +66,7 @@ func TestKeyIsPipe(t *testing.T) {
 		if !ok {
 			t.Error("the pipe was read as a key")
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(testenv.Patience):
 		t.Error("the reader waits for the pipe")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -116,7 +117,7 @@ func TestSearchDoesNotDelayMail(t *testing.T) {
 		once.Do(func() { close(matching) })
 		select {
 		case <-added:
-		case <-time.After(10 * time.Second):
+		case <-time.After(testenv.Patience):
 			t.Fatal("a message waits for a search")
 		}
 		return true

@@ -47,7 +47,7 @@ func within(t *testing.T, f func() []string) []string {
 	select {
 	case lines := <-done:
 		return lines
-	case <-time.After(20 * time.Second):
+	case <-time.After(testenv.Patience):
 		t.Fatal("the reader hangs")
 		return nil
 	}

@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // TestFileBecomesPipe: the owner of a folder replaces a file by a pipe after its name was read. That
@@ -41,7 +43,7 @@ func TestFileBecomesPipe(t *testing.T) {
 		if err == nil {
 			t.Error("the pipe was read as a message")
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(testenv.Patience):
 		t.Error("the reader waits for the pipe")
 	}
 }

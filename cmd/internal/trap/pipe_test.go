@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // A pipe in place of a folder, or of the Maildir, stops neither the trap nor the daemon.
@@ -37,7 +39,7 @@ func TestPipesInPlaceOfFolders(t *testing.T) {
 				if err == nil {
 					t.Error("no error")
 				}
-			case <-time.After(5 * time.Second):
+			case <-time.After(testenv.Patience):
 				t.Error("the trap waits for the other end of a pipe")
 				if f, err := os.OpenFile(pipe, os.O_RDWR|syscall.O_NONBLOCK, 0); err == nil {
 					<-looked
