@@ -23,6 +23,11 @@ const staleTimeout = 2 * time.Second
 // after their connection, and its place, are given up.
 const maxStall = 10 * time.Second
 
+// maxReceived bounds what the kernel keeps of a TCP connection that is not read, for example while a
+// message waits to be judged; with its own structures, twice as much. Otherwise the buffer grows with
+// what was read, to megabytes (tcp_rmem). Unit: bytes.
+const maxReceived = 128 << 10
+
 // Listen listens on spec. A unix socket gets mode and, unless group is empty, that group (a
 // name or a number); both are ignored for TCP. A unix socket left behind by a dead process
 // is replaced. A socket in use, or another file, stays unchanged. Errors contain the spec;
@@ -52,16 +57,17 @@ func listenTCP(network, address string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := EndStalled(ln); err != nil {
+	if err := Bound(ln); err != nil {
 		ln.Close()
 		return nil, err
 	}
 	return ln, nil
 }
 
-// EndStalled lets the kernel end the connections of a listener on TCP whose other end takes
-// nothing of what was sent for maxStall. Other listeners stay as they are.
-func EndStalled(ln net.Listener) error {
+// Bound bounds what the kernel keeps for connections of a listener on TCP: for each maxReceived, and
+// nothing for one whose other end takes nothing of what was sent for maxStall. Other listeners stay
+// as they are.
+func Bound(ln net.Listener) error {
 	tcp, ok := ln.(*net.TCPListener)
 	if !ok {
 		return nil
@@ -70,7 +76,9 @@ func EndStalled(ln net.Listener) error {
 	if err != nil {
 		return err
 	}
-	failed := raw.Control(func(fd uintptr) { err = setStall(fd, int(maxStall.Milliseconds())) })
+	failed := raw.Control(func(fd uintptr) {
+		err = errors.Join(setStall(fd, int(maxStall.Milliseconds())), setReceived(fd, maxReceived))
+	})
 	return errors.Join(failed, err)
 }
 

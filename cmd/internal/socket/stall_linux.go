@@ -7,3 +7,8 @@ import "golang.org/x/sys/unix"
 func setStall(fd uintptr, milliseconds int) error {
 	return unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, milliseconds)
 }
+
+// setReceived bounds the bytes that a listener's connections have received and that are not read.
+func setReceived(fd uintptr, n int) error {
+	return unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, n)
+}

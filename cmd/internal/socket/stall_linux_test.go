@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"io"
 	"net"
 	"testing"
 
@@ -29,5 +30,37 @@ func TestConnectionsEndThatAreNotRead(t *testing.T) {
 	}))
 	if is, err := conn.(*net.TCPConn).MultipathTCP(); is || err != nil {
 		t.Errorf("Multipath TCP: %v, %v", is, err)
+	}
+}
+
+// What a client goes on sending while nothing is read stays with the client, also after much was read.
+func TestUnreadBytesAreBounded(t *testing.T) {
+	ln, err := Listen("127.0.0.1:0", 0, "")
+	testenv.Check(t, err)
+	defer ln.Close()
+	client, err := net.Dial("tcp", ln.Addr().String())
+	testenv.Check(t, err)
+	defer client.Close()
+	conn, err := ln.Accept()
+	testenv.Check(t, err)
+	defer conn.Close()
+	const read = 8 << 20
+	sent := make(chan error, 1)
+	go func() {
+		_, err := client.Write(make([]byte, 5*read))
+		sent <- err
+	}()
+	_, err = io.CopyN(io.Discard, conn, read)
+	testenv.Check(t, err)
+	raw, err := conn.(*net.TCPConn).SyscallConn()
+	testenv.Check(t, err)
+	testenv.Check(t, raw.Control(func(fd uintptr) {
+		if got, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF); err != nil || got > 2*maxReceived {
+			t.Errorf("the kernel keeps up to %d bytes, want %d: %v", got, 2*maxReceived, err)
+		}
+	}))
+	conn.Close()
+	if err := <-sent; err == nil {
+		t.Error("all was sent, and not read")
 	}
 }

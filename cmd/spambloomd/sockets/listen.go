@@ -181,7 +181,7 @@ func (l *Sockets) adoptAll(files []*os.File) (err error) {
 			err = errors.Join(err, fmt.Errorf("sockets from systemd: %q is not a listening stream socket: %w", f.Name(), listenErr))
 			continue
 		}
-		_ = socket.EndStalled(ln) // a listener of Multipath TCP cannot
+		_ = socket.Bound(ln) // a listener of Multipath TCP cannot
 		l.adopt(f.Name(), ln)
 	}
 	return err
