@@ -43,7 +43,7 @@ func (r *reader) line(line string) error {
 		r.count = ""
 		return r.option(rest)
 	case text == line: // no leading white space: the line has a count
-		count, err := parseCount(word)
+		count, err := r.parseCount(word)
 		r.count, text = count, rest
 		if err != nil {
 			return err
@@ -68,7 +68,7 @@ func cutWord(s string) (word, rest string) {
 const unreadable = "unreadable"
 
 // parseCount returns "number" for all numbers.
-func parseCount(word string) (string, error) {
+func (r *reader) parseCount(word string) (string, error) {
 	if n, err := strconv.ParseUint(word, 0, 64); err == nil && n > 0 {
 		return "number", nil
 	}
@@ -76,7 +76,16 @@ func parseCount(word string) (string, error) {
 	if count == "ok" || passedCounts[count] != "" && count != "number" {
 		return count, nil
 	}
-	return unreadable, fmt.Errorf("invalid count %q: must be ok, ok2, many, mx, mxdcc, submit or a number", word)
+	return unreadable, fmt.Errorf("invalid count%s: must be ok, ok2, many, mx, mxdcc, submit or a number", r.quote(word))
+}
+
+// quote returns a space and a faulty word, or nothing in an included file: who writes the list could
+// name a file of keys, and errors go to the log.
+func (r *reader) quote(word string) string {
+	if r.included {
+		return ""
+	}
+	return " " + strconv.Quote(word)
 }
 
 // entry reads type and value.
@@ -91,7 +100,7 @@ func (r *reader) entry(text string) error {
 	case kind == "":
 		return errors.New("no type")
 	case !slices.Contains(types, name):
-		return fmt.Errorf("unknown type %q: must be ip, env_From, from, env_To, substitute, Message-ID or Received, or hex before the type of a checksum", kind)
+		return fmt.Errorf("unknown type%s: must be ip, env_From, from, env_To, substitute, Message-ID or Received, or hex before the type of a checksum", r.quote(kind))
 	case value == "":
 		return fmt.Errorf("%s without a value", kind)
 	case name != "ip" && slices.Contains([]string{"mx", "mxdcc", "submit"}, r.count):

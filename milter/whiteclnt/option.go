@@ -21,7 +21,7 @@ func (r *reader) option(text string) error {
 	name, value := cutWord(strings.ToLower(text))
 	threshold := name == "threshold" && strings.Contains(value, ",")
 	if !threshold && (value != "" || !slices.Contains(options, name)) {
-		return fmt.Errorf("unknown option %q", text)
+		return fmt.Errorf("unknown option%s", r.quote(text))
 	}
 	r.pass("the option " + name + " is not supported")
 	return nil
