@@ -169,3 +169,45 @@ func TestHoldOfAnotherMessage(t *testing.T) {
 	s.WantListed("a near-duplicate of it", desktest.Letter(1, 3), true)
 	s.WantListed("the newsletter", newsletter, false)
 }
+
+// TestHoldIsNotShared is the attack "hold": one reporter reports a part that only he has, or that a
+// newsletter has in common with other mail, takes that back, and reports the newsletter with it. It is
+// held like any other, also if only its near-duplicates were to be listed.
+func TestHoldIsNotShared(t *testing.T) {
+	part := signature.Signature{Kind: signature.KindAttachment, Digest: signature.Digest{7}}
+	for name, withPart := range map[string]func(newsletter signature.Set) signature.Set{
+		"a file": func(n signature.Set) signature.Set {
+			n.Signatures = append(slices.Clone(n.Signatures), part)
+			return n
+		},
+		"near-duplicates": func(n signature.Set) signature.Set {
+			n.Signatures = []signature.Signature{part}
+			return n
+		},
+	} {
+		s := desktest.OpenHolding(t, trust.Default(), 20)
+		newsletter := desktest.Letter(1, 0)
+		s.Deliver(1, 30, newsletter)
+		alone := signature.Set{Signatures: []signature.Signature{part}}
+		s.MustReport("mallory", alone)
+		s.MustRevoke("mallory", alone)
+		if o := s.MustReport("mallory", withPart(newsletter)); !o.Held {
+			t.Errorf("%s: not held: %+v", name, o)
+		}
+		s.WantListed("the newsletter", newsletter, false)
+		s.WantListed("a near-duplicate", desktest.Letter(1, 3), false)
+	}
+}
+
+// TestHoldOfContest: a message that was listed and revoked before it was much mail is not held, because
+// the rules of a contest decide it.
+func TestHoldOfContest(t *testing.T) {
+	s := desktest.OpenHolding(t, trust.Default(), 20)
+	spam := desktest.Letter(1, 0)
+	s.MustReport("anna", spam)
+	s.MustRevoke("mallory", spam)
+	s.Deliver(1, 30, spam)
+	if o := s.MustReport("anna", spam); o.Held {
+		t.Errorf("%+v", o)
+	}
+}

@@ -296,16 +296,13 @@ func (w *entering) makeDue(d *Decision, parts record.Reached, wasNear bool) (err
 
 // hold lets a report wait for a second reporter, unless somebody else has reported the message or
 // a near-duplicate of it. A message that was reported and revoked before without being held is not
-// held, because the rules of a contest decide it. What is held remains so while a report of it stands:
+// held, because the rules of a contest decide it. That goes for each part of it: one that others have,
+// such as a file, or an invented one, would free all mail. What is held remains so while a report of it stands:
 // otherwise a reporter who mixes it with much mail, and takes that back, would hold what others report.
 func (w *entering) hold() {
 	others := record.Reach(w.e.Set, w.e.Anchors, func(k record.Key) Weight { return w.tallies[k].Sums[Spam] - w.own[k] }, 1)
-	isRevoked, wasHeld := false, false
-	for _, s := range w.e.Set.Signatures {
-		y := w.tallies[record.SignatureKey(s)]
-		isRevoked, wasHeld = isRevoked || y.IsRevoked(), wasHeld || y.Held
-	}
-	if w.e.Stance == Ham || others.IsText() || isRevoked && !wasHeld {
+	wasOpen := record.All(w.e.Set, w.e.Anchors, func(k record.Key) bool { return w.tallies[k].IsRevoked() && !w.tallies[k].Held })
+	if w.e.Stance == Ham || others.IsText() || wasOpen {
 		w.e.Held = Likeness{}
 	}
 	for _, k := range w.changed {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -79,6 +80,9 @@ func dial(rawURL string, files Options) (*Client, error) {
 		query.Add("addr", host)
 	}
 	u.RawQuery = query.Encode()
+	if err := checkCounts(query); err != nil {
+		return nil, err
+	}
 	switch {
 	case query.Has("master_name"):
 		return dialSentinels(u.String(), files)
@@ -91,6 +95,26 @@ func dial(rawURL string, files Options) (*Client, error) {
 	default:
 		return dialServer(u.String(), files)
 	}
+}
+
+// maxCount bounds the connections and bytes in a URL's parameters: the library panics for others, or
+// takes as much memory at once.
+const maxCount = 1 << 20
+
+func checkCounts(query url.Values) error {
+	for name, values := range query {
+		for _, v := range values {
+			if n, err := strconv.Atoi(v); err == nil && isCount(name) && (n < 0 || n > maxCount) {
+				return fmt.Errorf("%s=%d; allowed: 0 to %d", name, n, maxCount)
+			}
+		}
+	}
+	return nil
+}
+
+// isCount reports whether a parameter is a number of connections or bytes.
+func isCount(name string) bool {
+	return strings.HasSuffix(name, "_size") || strings.HasSuffix(name, "_conns") || strings.HasSuffix(name, "_dials")
 }
 
 // splitHosts removes the second and further hosts from the URL's authority.

@@ -75,6 +75,15 @@ func TestDialRefuses(t *testing.T) {
 		"redis://u:geheim@h1:1,h2":          "unable to parse addr",
 		"redis://u:geheim@h\x7f":            "cannot be read",
 		"redis://h1:1,h2:2?master_name=&x=": "unexpected option",
+		// lines of hostile invitations contain such URLs
+		"redis://u:geheim@host?pool_size=-1":            "pool_size=-1",
+		"redis://u:geheim@host?pool_size=99999999999":   "pool_size=99999999999",
+		"redis://u:geheim@host?pool_size=2147483647":    "pool_size=2147483647",
+		"redis://host?max_active_conns=99999999999":     "max_active_conns=99999999999",
+		"redis://host?pipeline_read_buffer_size=1<<40":  "invalid pipeline_read_buffer_size number",
+		"redis://host?pipeline_pool_size=99999999999":   "pipeline_pool_size=99999999999",
+		"redis://h1:1,h2:2?min_idle_conns=99999999999":  "min_idle_conns=99999999999",
+		"redis://h1:1,h2:2?master_name=m&pool_size=-10": "pool_size=-10",
 	} {
 		c, err := redisclient.Dial(url, redisclient.Options{})
 		if err == nil {

@@ -41,6 +41,18 @@ func Reach(set signature.Set, anchors []Anchors, sum func(Key) Weight, quorum We
 	return r
 }
 
+// All reports whether every part of a message is as is says: a signature by itself, a sketch by
+// enough of its own anchors.
+func All(set signature.Set, anchors []Anchors, is func(Key) bool) bool {
+	r := Reach(set, anchors, func(k Key) Weight {
+		if is(k) {
+			return one
+		}
+		return 0
+	}, one)
+	return !slices.Contains(r.Signatures, false) && !slices.Contains(r.Sketches, false)
+}
+
 // Any reports whether any part has the quorum.
 func (r Reached) Any() bool {
 	return slices.Contains(r.Signatures, true) || slices.Contains(r.Sketches, true)
