@@ -211,3 +211,36 @@ func TestHoldOfContest(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 }
+
+// TestHoldOfMixedReports is the attack "hold" by parts that are listed: a digest that the reporter has
+// invented, and those of a spam that somebody else reported. The rest of the report is held like any other,
+// and what the others reported stays listed.
+func TestHoldOfMixedReports(t *testing.T) {
+	newsletter, spam := desktest.Letter(1, 0), desktest.Letter(2, 0)
+	invented := signature.Set{Signatures: []signature.Signature{{Kind: signature.KindAttachment, Digest: signature.Digest{7}}}}
+	with := func(signatures []signature.Signature, sketches []signature.Sketch) signature.Set {
+		return signature.Set{Signatures: signatures, Sketches: sketches}
+	}
+	of := func(set signature.Set, kind signature.Kind) []signature.Signature {
+		i := slices.IndexFunc(set.Signatures, func(s signature.Signature) bool { return s.Kind == kind })
+		return set.Signatures[i : i+1]
+	}
+	for name, mixed := range map[string]signature.Set{
+		"an invented file": with(slices.Concat(newsletter.Signatures, invented.Signatures), newsletter.Sketches),
+		"another's body":   with(slices.Concat(of(spam, signature.KindBody), of(newsletter, signature.KindText)), newsletter.Sketches),
+		"another's text":   with(spam.Signatures, newsletter.Sketches),
+		"another's sketch": with(newsletter.Signatures, spam.Sketches),
+	} {
+		s := desktest.OpenHolding(t, trust.Default(), 20)
+		s.Deliver(1, 30, newsletter)
+		s.MustReport("bob", spam)
+		s.MustReport("mallory", invented)
+		s.MustReport("mallory", mixed)
+		s.WantListed(name+": the newsletter", newsletter, false)
+		s.WantListed(name+": a near-duplicate", desktest.Letter(1, 3), false)
+		_, err := s.Undo(api.UndoRequest{By: "mallory", Since: desktest.Noon.Add(-time.Hour)}, desk.Author{Name: "root"})
+		testenv.Check(t, err)
+		s.WantListed(name+": the spam", spam, true)
+		s.WantListed(name+": a near-duplicate of the spam", desktest.Letter(2, 3), true)
+	}
+}
