@@ -2,6 +2,7 @@ package desk
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/ledger"
@@ -16,11 +17,12 @@ func (d *Desk) hits(set signature.Set, e ledger.Entry) (found ledger.Likeness, e
 	if err != nil {
 		return found, err
 	}
-	anchors, need := make([][]uint64, len(alone)), make([]int, len(alone))
+	g := judged.Group{Signatures: rest.Signatures}
 	for i, a := range alone {
-		anchors[i], need[i] = a.Hashes, a.Need
+		g.Anchors = append(g.Anchors, slices.DeleteFunc(slices.Clone(a.Hashes), d.db.IsCommon))
+		g.Need, g.Contained = append(g.Need, a.Need), append(g.Contained, rest.Sketches[i].Kind == signature.KindSketch)
 	}
-	found = ledger.Likeness(d.opt.Unlisted.Like(judged.Group{Signatures: rest.Signatures, Anchors: anchors, Need: need}, e.At))
+	found = ledger.Likeness(d.opt.Unlisted.Like(g, e.At))
 	if !d.db.Judge(set).Listed {
 		found.Mails = max(found.Mails, d.db.Judge(rest).Count)
 	}
