@@ -29,6 +29,9 @@ func (db *DB) AnchorsNeed(kind signature.Kind, n int) int {
 	return db.ks.AnchorsNeed(kind, n)
 }
 
+// IsCommon reports whether an anchor is no evidence at this site, so that no report stores it.
+func (db *DB) IsCommon(anchor uint64) bool { return db.ks.Common.IsCommon(anchor) }
+
 // Cost returns the share of its generation's room that a report of set, or a revocation, would
 // use now: 0 if all of it is present already, 1 for the whole room. It is the larger of two
 // shares, in the filter of signatures and in the filter of sketches. Revocations have an

@@ -236,7 +236,9 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 		if err != nil {
 			return o, decision, err
 		}
-		hits = d.hits(r.Set, entry)
+		if hits, err = d.hits(r.Set, entry); err != nil {
+			return o, decision, err
+		}
 		if d.isMuch(r, hits) {
 			entry.Held = hits
 		}

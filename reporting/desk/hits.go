@@ -2,27 +2,31 @@ package desk
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
 )
 
-// hits counts the mail of the last day that a report would hit. Exact copies are counted by the
-// filters, which survive a restart; near-duplicates and senders by the memory of unlisted mail. It is
-// zero for a message that is listed.
-func (d *Desk) hits(set signature.Set, e ledger.Entry) (found ledger.Likeness) {
-	evidence := d.db.Judge(set)
-	if evidence.Listed {
-		return found
+// hits counts the mail of the last day that those parts of a report would hit which nobody else has
+// reported. Exact copies are counted by the filters, which survive a restart, unless a part of the message is
+// listed: they count listed mail, too. Near-duplicates and senders are counted by the memory of unlisted mail.
+func (d *Desk) hits(set signature.Set, e ledger.Entry) (found ledger.Likeness, err error) {
+	rest, alone, err := d.ledger.Alone(e.Set, e.Anchors, e.Reporter)
+	if err != nil {
+		return found, err
 	}
-	anchors, need := make([][]uint64, len(e.Anchors)), make([]int, len(e.Anchors))
-	for i, a := range e.Anchors {
-		anchors[i], need[i] = a.Hashes, a.Need
+	g := judged.Group{Signatures: rest.Signatures}
+	for i, a := range alone {
+		g.Anchors = append(g.Anchors, slices.DeleteFunc(slices.Clone(a.Hashes), d.db.IsCommon))
+		g.Need, g.Contained = append(g.Need, a.Need), append(g.Contained, rest.Sketches[i].Kind == signature.KindSketch)
 	}
-	found = ledger.Likeness(d.opt.Unlisted.Like(judged.Group{Signatures: e.Set.Signatures, Anchors: anchors, Need: need}, e.At))
-	found.Mails = max(found.Mails, evidence.Count)
-	return found
+	found = ledger.Likeness(d.opt.Unlisted.Like(g, e.At))
+	if !d.db.Judge(set).Listed {
+		found.Mails = max(found.Mails, d.db.Judge(rest).Count)
+	}
+	return found, nil
 }
 
 // isMuch reports whether a report of so many hits is held. Only administrators may report under the

@@ -35,6 +35,7 @@ const (
 const (
 	unlistedFor   = 24 * time.Hour
 	maxRemembered = 48 // signatures and anchors of a message
+	maxLists      = 8  // of signatures, and of anchors of a sketch
 
 	stretch = 1 << 14 // words that a look copies under one lock: some 40 microseconds
 )
@@ -45,6 +46,7 @@ const (
 	wordAt            // seconds since 1970
 	wordSender
 	wordCopies
+	wordShape // a byte each, the lowest first: the numbers of signatures, and of anchors of each sketch
 	wordsBefore
 )
 
@@ -54,7 +56,7 @@ type Seen struct {
 	Sender  uint64 // a hash; equal for mail of one sender
 	Copies  uint32 // recipients, or 1; 0: the message was seen before
 	Set     signature.Set
-	Anchors [][]uint64 // keyed hashes of each sketch that can be reported
+	Anchors [][]uint64 // keyed hashes of each sketch that can be reported, ascending
 }
 
 // Likeness counts messages that a report would hit.
@@ -70,18 +72,19 @@ func NewHashes(bytes int) *Hashes { return &Hashes{ring: make([]uint64, bytes/8)
 func (u *Hashes) Add(m Seen) {
 	words := [wordsBefore + maxRemembered]uint64{wordAt: uint64(m.At.Unix()), wordSender: m.Sender, wordCopies: uint64(m.Copies)}
 	n := wordsBefore
-	add := func(hash uint64) {
-		if n < len(words) {
+	add := func(list int, hash uint64) {
+		if n < len(words) && list < maxLists {
 			words[n] = hash
+			words[wordShape] += 1 << (8 * list)
 			n++
 		}
 	}
 	for _, s := range m.Set.Signatures {
-		add(hashOf(s))
+		add(0, hashOf(s))
 	}
-	for _, anchors := range m.Anchors {
+	for i, anchors := range m.Anchors {
 		for _, a := range anchors {
-			add(a)
+			add(1+i, a)
 		}
 	}
 	words[wordLength] = uint64(n)
@@ -181,7 +184,7 @@ func (u *Hashes) look(groups []Group, since time.Time, found func(group int, r r
 			if r[wordAt] < uint64(since.Unix()) {
 				continue
 			}
-			for _, group := range q.groups(r[wordsBefore:]) {
+			for _, group := range q.groups(r[wordsBefore:], r[wordShape]) {
 				found(group, record{r[wordAt], r[wordSender], r[wordCopies]})
 			}
 		}

@@ -104,9 +104,9 @@ func TestCourses(t *testing.T) {
 	if !u.Since().IsZero() {
 		t.Errorf("nothing was forgotten, but mail is complete since %v", u.Since())
 	}
-	small := judged.NewHashes(8 * 12)
+	small := judged.NewHashes(8 * 14)
 	for i := range 5 {
-		small.Add(seen(at(i), 1, 1, i)) // 5 words
+		small.Add(seen(at(i), 1, 1, i)) // 6 words
 	}
 	if got := small.Since(); !got.Equal(at(3)) {
 		t.Errorf("two messages are kept, since %v", got)
@@ -124,14 +124,14 @@ func TestUnlistedIsAQueue(t *testing.T) {
 			texts := rapid.SliceOfN(rapid.IntRange(1, 9), 1, 60).Draw(t, "texts")
 			u.Add(seen(now, 1, 1, texts...))
 			texts = texts[:min(len(texts), 48)]
-			if 4+len(texts) <= room {
+			if 5+len(texts) <= room {
 				model = append(model, texts)
 			}
 		}
 		used, first := 0, len(model)
-		for first > 0 && used+4+len(model[first-1]) <= room {
+		for first > 0 && used+5+len(model[first-1]) <= room {
 			first--
-			used += 4 + len(model[first])
+			used += 5 + len(model[first])
 		}
 		for n := range 10 {
 			want := uint64(0)

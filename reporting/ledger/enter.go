@@ -23,7 +23,7 @@ type Entry struct {
 	Listed   bool      // the filters list the message now
 	Trusted  bool      // an administrator enters it: the reporter's share is that of a trap
 	Cost     int64     // room in the filters, in parts of CostUnit of a period's
-	Held     Likeness  // a report of a message that nobody else reported lists nothing alone; zero: it does
+	Held     Likeness  // what nobody else reported of the message is not listed alone; zero: it is
 }
 
 // Decision is the result of an entry. Unless Action is None, the caller carries it out and
@@ -294,20 +294,19 @@ func (w *entering) makeDue(d *Decision, parts record.Reached, wasNear bool) (err
 	return err
 }
 
-// hold lets a report wait for a second reporter, unless somebody else has reported the message or
-// a near-duplicate of it. A message that was reported and revoked before without being held is not
-// held, because the rules of a contest decide it. That goes for each part of it: one that others have,
-// such as a file, or an invented one, would free all mail. What is held remains so while a report of it stands:
-// otherwise a reporter who mixes it with much mail, and takes that back, would hold what others report.
+// hold lets a report wait for a second reporter. A message that was reported and revoked before without
+// being held is not held, because the rules of a contest decide it. That goes for each part of it: one
+// that others have, such as a file, or an invented one, would free all mail. So only parts that nobody
+// else has reported become held. They remain so while a report of them stands: otherwise a reporter
+// who mixes a message with much mail, and takes that back, would hold what others report.
 func (w *entering) hold() {
-	others := record.Reach(w.e.Set, w.e.Anchors, func(k record.Key) Weight { return w.tallies[k].Sums[Spam] - w.own[k] }, 1)
 	wasOpen := record.All(w.e.Set, w.e.Anchors, func(k record.Key) bool { return w.tallies[k].IsRevoked() && !w.tallies[k].Held })
-	if w.e.Stance == Ham || others.IsText() || wasOpen {
+	if w.e.Stance == Ham || wasOpen {
 		w.e.Held = Likeness{}
 	}
 	for _, k := range w.changed {
 		y := w.tallies[k]
-		y.Held = w.e.Held.Mails > 0 || y.Held && (w.e.Stance == Ham || y.Voices > 0)
+		y.Held = w.e.Held.Mails > 0 && y.Sums[Spam] == w.own[k] || y.Held && (w.e.Stance == Ham || y.Voices > 0)
 	}
 }
 

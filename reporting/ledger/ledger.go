@@ -38,7 +38,7 @@
 //
 // A report may be held (Entry.Held), because it would hit much mail that nobody reported. Then the
 // keys are listed by two reporters, not by one, whatever their weight. The first report counts as
-// one of them. It is not held if another reporter reported the message before, or a near-duplicate.
+// one of them. What another reporter reported before is not held; what stands beside it is.
 //
 // An administrator's statement in the name of Settler decides alone, against any number of others.
 //

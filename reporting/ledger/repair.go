@@ -113,7 +113,7 @@ func (t *txn) recountReport(lost map[record.Key]*record.Tally, mine func(record.
 		}
 		if y := lost[k]; len(y.Inline) < record.MaxInline {
 			o := record.Opinion{Reporter: r.Reporter, Report: n, At: r.At, Weight: r.Weight, Ham: r.Stance() == Ham, Idle: r.Flags&record.FlagIdle != 0}
-			y.Held = y.Held || r.Held.Mails > 0
+			y.Held = y.Held || r.Held.Mails > 0 && y.Voices == 0
 			y.Add(o)
 			y.Inline = append(y.Inline, o)
 		}

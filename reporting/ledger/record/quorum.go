@@ -115,3 +115,19 @@ func (r Reached) Of(set signature.Set) (part signature.Set, places []int) {
 	}
 	return part, places
 }
+
+// Rest returns the parts of a message that have not the quorum.
+func (r Reached) Rest(set signature.Set, anchors []Anchors) (rest signature.Set, restAnchors []Anchors) {
+	for i, s := range set.Signatures {
+		if !r.Signatures[i] {
+			rest.Signatures = append(rest.Signatures, s)
+		}
+	}
+	for i, s := range set.Sketches {
+		if !r.Sketches[i] {
+			rest.Sketches, restAnchors = append(rest.Sketches, s), append(restAnchors, anchors[i])
+		}
+	}
+	rest.Counting = slices.DeleteFunc(slices.Clone(set.Counting), func(s signature.Signature) bool { return !slices.Contains(rest.Signatures, s) })
+	return rest, restAnchors
+}

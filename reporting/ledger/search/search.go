@@ -151,3 +151,34 @@ func (l *Search) Reported(set signature.Set, anchors []record.Anchors) (found bo
 	})
 	return found, err
 }
+
+// Alone returns the parts of a message that nobody but a reporter has reported, with a weight: signatures
+// and sketches each by itself, because nobody can check that they belong to one message.
+func (l *Search) Alone(set signature.Set, anchors []record.Anchors, reporter string) (rest signature.Set, restAnchors []record.Anchors, err error) {
+	err = l.view(func(t *txn) error {
+		row, err := t.Reporter(reporter)
+		if err != nil {
+			return err
+		}
+		others := map[record.Key]record.Weight{}
+		for _, k := range record.KeysOf(set, anchors) {
+			y, err := t.Tally(k)
+			if err != nil {
+				return err
+			}
+			others[k] = y.Sums[record.Spam]
+			if row == nil {
+				continue
+			}
+			if o, ok, err := t.OpinionOf(k, y, row.ID); err != nil {
+				return err
+			} else if ok && !o.Ham {
+				others[k] -= o.Weight
+			}
+		}
+		r := record.Reach(set, anchors, func(k record.Key) record.Weight { return others[k] }, 1)
+		rest, restAnchors = r.Rest(set, anchors)
+		return nil
+	})
+	return rest, restAnchors, err
+}
