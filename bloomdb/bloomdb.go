@@ -78,7 +78,9 @@ func open(o Options, m *repair.Mending) (*DB, error) {
 		return nil, err
 	}
 	db.lock = lock
-	db.ks.Keeper.Watch(func() bool { return slices.ContainsFunc(db.keys, (*keyspace.Keyspace).HoldsReports) })
+	db.ks.Keeper.Watch(func(own bool) bool {
+		return slices.ContainsFunc(db.keys, func(ks *keyspace.Keyspace) bool { return ks.HoldsReports(own) })
+	})
 	return db, nil
 }
 

@@ -117,31 +117,40 @@ func TestRevocationsOfACappedSite(t *testing.T) {
 }
 
 // Reports made while this site's clock was far ahead are published only when their time has
-// come. Otherwise other sites would reject all records of this site.
+// come, also if that comes between a stop and the next start. Otherwise other sites would reject all
+// records of this site.
 func TestReportsOfAClockAhead(t *testing.T) {
-	now := bloomdbtest.NewClock()
-	ao, bo := bloomdbtest.Options(t.TempDir(), "a"), bloomdbtest.Options(t.TempDir(), "b")
-	ao.Now, bo.Now = now.Now, now.Now
-	a, b := bloomdbtest.Open(t, ao), bloomdbtest.Open(t, bo)
-	const ahead = 60 * 24 * time.Hour
-	now.Add(ahead)
-	bloomdbtest.Report(t, a, 1)
-	bloomdbtest.Count(t, a, 1, 7)
-	now.Add(-ahead)
-	bloomdbtest.Report(t, a, 2)
-	bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
-	bloomdbtest.PublishSnapshot(t, a).Take(t, bloomdbtest.Open(t, another(t, bo)))
-	if !b.Judge(bloomdbtest.Message(2)).Listed {
-		t.Error("a report made with the right clock is not listed")
-	}
-	now.Add(ahead)
-	bloomdbtest.Drain(t, a)
-	if !a.SnapshotDue() {
-		t.Error("no snapshot is due")
-	}
-	bloomdbtest.PublishSnapshot(t, a).Take(t, b)
-	if e := b.Judge(bloomdbtest.Message(1)); !e.Listed || e.Count != 7 {
-		t.Errorf("when its time has come: %+v", e)
+	for _, restarts := range []bool{false, true} {
+		now := bloomdbtest.NewClock()
+		ao, bo := bloomdbtest.Options(t.TempDir(), "a"), bloomdbtest.Options(t.TempDir(), "b")
+		ao.Now, bo.Now = now.Now, now.Now
+		a, b := bloomdbtest.Open(t, ao), bloomdbtest.Open(t, bo)
+		const ahead = 60 * 24 * time.Hour
+		now.Add(ahead)
+		bloomdbtest.Report(t, a, 1)
+		bloomdbtest.Count(t, a, 1, 7)
+		now.Add(-ahead)
+		bloomdbtest.Report(t, a, 2)
+		bloomdbtest.Apply(t, b, bloomdbtest.Drain(t, a)...)
+		bloomdbtest.PublishSnapshot(t, a).Take(t, bloomdbtest.Open(t, another(t, bo)))
+		if !b.Judge(bloomdbtest.Message(2)).Listed {
+			t.Error("a report made with the right clock is not listed")
+		}
+		if restarts {
+			testenv.Check(t, a.Close())
+		}
+		now.Add(ahead)
+		if restarts {
+			a = bloomdbtest.Open(t, ao)
+		}
+		bloomdbtest.Drain(t, a)
+		if !a.SnapshotDue() {
+			t.Errorf("restarts %v: no snapshot is due", restarts)
+		}
+		bloomdbtest.PublishSnapshot(t, a).Take(t, b)
+		if e := b.Judge(bloomdbtest.Message(1)); !e.Listed || e.Count != 7 {
+			t.Errorf("restarts %v: when its time has come: %+v", restarts, e)
+		}
 	}
 }
 

@@ -199,6 +199,35 @@ func TestClockIsConfirmedBySites(t *testing.T) {
 	}
 }
 
+// A new site whose clock is ahead has reports of another site when the clock is corrected. They are no reason
+// to doubt the correction, which expires nothing: otherwise one member could keep the time wrong for a day.
+func TestClockOfNewSiteGoesBack(t *testing.T) {
+	c := newClocks()
+	db := bloomdbtest.Open(t, c.options(t.TempDir()))
+	o := bloomdbtest.Options(t.TempDir(), "mx2")
+	c.Add(42 * 24 * time.Hour)
+	db.Now()
+	o.Now = c.Now
+	other := bloomdbtest.Open(t, o)
+	bloomdbtest.Report(t, other, 1)
+	bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, other)...)
+	listed(t, db, 1, true)
+	c.Add(-42 * 24 * time.Hour)
+	if !db.Now().Equal(c.Now()) {
+		t.Errorf("back: the time is %s, the clock %s", db.Now(), c.Now())
+	}
+	c.Add(21 * 24 * time.Hour)
+	if db.Now().Equal(c.Now()) {
+		t.Error("a jump ahead, which could expire the other site's reports, is accepted")
+	}
+	c.Add(-21 * 24 * time.Hour)
+	bloomdbtest.Report(t, db, 2)
+	c.Add(-21 * 24 * time.Hour)
+	if db.Now().Equal(c.Now()) {
+		t.Error("a jump back is accepted although this site has reports")
+	}
+}
+
 // A daemon that was stopped for some days follows the clock at once. After a longer stop the
 // clock is doubted until it has been stable.
 func TestStopIsNoJump(t *testing.T) {

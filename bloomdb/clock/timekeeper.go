@@ -37,7 +37,8 @@ import (
 // later start does not take it as certain.
 //
 // A folder without reports and without a last time has nothing to lose. In its first
-// ConfirmAfter, until there is a report, its time follows the wall clock in both directions.
+// ConfirmAfter, until there is a report, its time follows the wall clock in both directions; back, until
+// there is a report of this site.
 const (
 	// ConfirmAfter is how long a jump must last before it is believed.
 	ConfirmAfter = 24 * time.Hour
@@ -69,8 +70,8 @@ type Keeper struct {
 	stamp  time.Time // the time on disk
 	words  words     // the times of other sites
 
-	fresh bool        // no last time was on disk, and there has been no report
-	holds func() bool // reports whether there are reports; nil: assume there are
+	fresh bool                // no last time was on disk, and there has been no report of this site
+	holds func(own bool) bool // see Watch; nil: assume there are
 }
 
 // guess is the part of the time that a start added without proof. The zero value is no guess.
@@ -119,7 +120,7 @@ func (k *Keeper) look() time.Time {
 	case off > 0 && off <= k.credit, off < 0 && k.guess.by > 0 && -off <= k.guess.by+MaxSkew:
 		k.revise(off, wall, at)
 		return wall
-	case k.isFresh(at):
+	case k.isFresh(off, at):
 		k.log.Warn("the clock has jumped; accepted, as there are no reports yet", "by", off)
 		k.believe(wall, at)
 		return wall
@@ -172,18 +173,19 @@ func (k *Keeper) revise(off time.Duration, wall time.Time, at time.Duration) {
 	k.guess, k.credit = g, credit
 }
 
-// Watch sets the function that reports whether there are reports. It is called with mu held,
-// and must not ask for the time.
-func (k *Keeper) Watch(holds func() bool) {
+// Watch sets the function that reports whether there are reports, of this site only or of any. It is called
+// with mu held, and must not ask for the time.
+func (k *Keeper) Watch(holds func(own bool) bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.holds = holds
 }
 
-// isFresh reports whether a jump could expire nothing yet.
-func (k *Keeper) isFresh(at time.Duration) bool {
-	k.fresh = k.fresh && at-k.begun < ConfirmAfter && k.holds != nil && !k.holds()
-	return k.fresh
+// isFresh reports whether a jump could cost nothing yet. One back expires nothing, so that another site's
+// reports do not keep a wrong time.
+func (k *Keeper) isFresh(off, at time.Duration) bool {
+	k.fresh = k.fresh && at-k.begun < ConfirmAfter && k.holds != nil && !k.holds(true)
+	return k.fresh && (off < 0 || !k.holds(false))
 }
 
 // believe sets the time and takes it as certain.
@@ -371,7 +373,7 @@ func (k *Keeper) Write(closing bool) error {
 	if s.guess = k.guess.by; s.guess > 0 {
 		s.ran = at - k.guess.since
 	}
-	k.isFresh(at)
+	k.isFresh(0, at)
 	due := closing || s.time.Sub(k.stamp).Abs() >= StampEvery
 	k.mu.Unlock()
 	if !due {

@@ -139,16 +139,16 @@ const (
 	MaxJournal = 64 << 20
 )
 
-// HoldsReports reports whether there are reports of any site.
-func (ks *Keyspace) HoldsReports() bool {
+// HoldsReports reports whether there are reports, of this site only or of any.
+func (ks *Keyspace) HoldsReports(own bool) bool {
 	for _, g := range ks.Store.View.Load().Reports {
 		for _, kind := range layout.ReportKinds {
-			if l := g.Listing(kind); l.Own != nil || len(l.Parts) > 0 {
+			if l := g.Listing(kind); l.Own != nil || !own && len(l.Parts) > 0 {
 				return true
 			}
 		}
 	}
-	return len(ks.Votes.Received.All()) > 0
+	return !own && len(ks.Votes.Received.All()) > 0
 }
 
 // witness uses the time of a record to confirm the clock, if its site is fully trusted.

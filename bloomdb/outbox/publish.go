@@ -238,7 +238,9 @@ func (p *Outbox) writeLocked(dir string, now time.Time) error {
 	if p.lastReport != nil {
 		p.ID.LastReport = p.lastReport()
 	}
-	if err := p.ID.Write(dir); err != nil {
+	id := p.ID
+	id.Republish = id.Republish || p.early > 0 // a period may begin before the next start
+	if err := id.Write(dir); err != nil {
 		return err
 	}
 	p.dirty, p.written, p.writtenLeftSeq = false, now, p.ID.LeftSeq

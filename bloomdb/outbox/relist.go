@@ -46,5 +46,6 @@ func (p *Outbox) hasBegun() bool {
 			}
 		}
 	}
+	p.dirty = p.dirty || p.early != before
 	return p.early < before
 }

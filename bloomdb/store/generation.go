@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/spambloom/spambloom/bloomdb/clock"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -279,7 +280,8 @@ func (st *Store) ShapeFor(t layout.Target) filter.BitsShape {
 // Judge. A clock that is wrong for a moment must not delete data.
 const KeepExpired = 600
 
-// Current returns the view without expired generations.
+// Current returns the view without expired generations, and without what other sites wrote into those that
+// have not begun.
 func (st *Store) Current() View {
 	v := *st.View.Load()
 	now := st.Opt.Now()
@@ -291,7 +293,35 @@ func (st *Store) Current() View {
 	for len(v.Counts) > 0 && v.Counts[len(v.Counts)-1].Num < counts {
 		v.Counts = v.Counts[:len(v.Counts)-1]
 	}
+	soon := now.Add(clock.MaxSkew)
+	v.hideEarly(st.Opt.Generation(layout.SpamFilter, soon), st.Opt.Generation(layout.CountFilter, soon))
 	return v
+}
+
+// hideEarly hides what other sites have of generations after the given ones: this site's clock was ahead. The
+// newest generation decides, so it would overrule all other sites' reports until it begins.
+func (v *View) hideEarly(reports, counts int64) {
+	if len(v.Reports) > 0 && v.Reports[0].Num > reports {
+		v.Reports = slices.Clone(v.Reports)
+	}
+	for i, g := range v.Reports {
+		if g.Num <= reports {
+			break
+		}
+		v.Reports[i] = &ReportGeneration{Num: g.Num, Domains: g.Domains, Mask: g.Mask}
+		for _, kind := range layout.ReportKinds {
+			v.Reports[i].Listing(kind).Own = g.Listing(kind).Own
+		}
+	}
+	if len(v.Counts) > 0 && v.Counts[0].Num > counts {
+		v.Counts = slices.Clone(v.Counts)
+	}
+	for i, g := range v.Counts {
+		if g.Num <= counts {
+			break
+		}
+		v.Counts[i] = &CountGeneration{Num: g.Num, Own: g.Own}
+	}
 }
 
 // Expire drops generations that were expired at KeepExpired calls in a row. Run calls it each

@@ -42,7 +42,7 @@ var allowed = map[string][]string{
 	"bloomdb/wire":       {"bloomdb/filter", "bloomdb/filter/coded", "bloomdb/filter/generalized", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock"},
 	"bloomdb/mask":       {"bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/journal"},
 	"bloomdb/snapshot":   {"bloomdb/filter", "bloomdb/filter/coded", "bloomdb/layout", "bloomdb/folder"},
-	"bloomdb/store":      {"bloomdb/filter", "bloomdb/filter/coded", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal", "bloomdb/snapshot", "bloomdb/mask", "bloomdb/wire"},
+	"bloomdb/store":      {"bloomdb/filter", "bloomdb/filter/coded", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock", "bloomdb/journal", "bloomdb/snapshot", "bloomdb/mask", "bloomdb/wire"},
 	"bloomdb/never":      {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal"},
 	"bloomdb/recent":     {"bloomdb/filter", "bloomdb/filter/iterative", "bloomdb/layout"},
 	"bloomdb/sketch":     {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/keyring", "bloomdb/commonness", "bloomdb/journal", "bloomdb/store"},
