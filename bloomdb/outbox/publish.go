@@ -60,8 +60,8 @@ type Outbox struct {
 	ready          []changedCells
 	readyMark      folder.LSN // changes of all earlier records are in ready or published
 	flight         *flight
-	spare          bool // the reserved number is not assigned yet
-	early          int  // periods with own reports that have not begun
+	spare          bool  // the reserved number is not assigned yet
+	early          int64 // the next period that has not begun and has own reports; 0: none
 }
 
 // changedCells are positions in one filter, ascending and distinct.
@@ -239,7 +239,7 @@ func (p *Outbox) writeLocked(dir string, now time.Time) error {
 		p.ID.LastReport = p.lastReport()
 	}
 	id := p.ID
-	id.Republish = id.Republish || p.early > 0 // a period may begin before the next start
+	id.Republish = id.Republish || p.early != 0 // a period may begin before the next start
 	if err := id.Write(dir); err != nil {
 		return err
 	}

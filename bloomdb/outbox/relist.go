@@ -38,14 +38,13 @@ func (p *Outbox) Relisted() error {
 func (p *Outbox) hasBegun() bool {
 	before := p.early
 	p.early = 0
-	for _, g := range p.Store.View.Load().Reports {
+	for _, g := range p.Store.View.Load().Reports { // newest first
 		for _, kind := range layout.ReportKinds {
 			if p.isFuture(layout.Target{Kind: kind, Gen: g.Num}) && g.Listing(kind).Own != nil {
-				p.early++
-				break
+				p.early = g.Num
 			}
 		}
 	}
 	p.dirty = p.dirty || p.early != before
-	return p.early < before
+	return before != 0 && (p.early == 0 || p.early > before)
 }
