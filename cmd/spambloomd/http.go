@@ -119,7 +119,7 @@ func (d *service) notes(lockout string) (notes []string) {
 	}
 	if d.exchange != nil {
 		fault, sites := d.siteNotes()
-		if fault != "" && !d.isConnecting(d.exchange.Status()) {
+		if fault != "" && !d.isConnecting(d.exchanged()) {
 			notes = append(notes, "exchange: Redis: "+fault)
 		}
 		for _, note := range sites {

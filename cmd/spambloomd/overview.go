@@ -67,7 +67,7 @@ func (d *service) watched(s api.Status, now time.Time) watch.Facts {
 		f.Judging = fault.Error()
 	}
 	if d.exchange != nil {
-		status := d.exchange.Status()
+		status := d.exchanged()
 		f.Connected, f.LastError, f.Notes = status.Connected && status.Fault == nil, redisFault(status), d.peerNotes(status)
 		f.Connecting = d.isConnecting(status)
 		if status.Fault != nil {

@@ -16,8 +16,28 @@ func (d *service) siteNotes() (fault string, notes []string) {
 	if d.exchange == nil {
 		return "", []string{"redis.url is not set, so this site exchanges nothing with others"}
 	}
-	status := d.exchange.Status()
+	status := d.exchanged()
 	return redisFault(status), d.peerNotes(status)
+}
+
+// exchanged returns the state of the exchange. Sites that have only the previous federation key need
+// the exchange under that key, so its faults count as well.
+func (d *service) exchanged() exchange.Status {
+	status := d.exchange.Status()
+	if d.previous == nil {
+		return status
+	}
+	before := d.previous.Status()
+	if redisFault(status) == "" {
+		status.Connected, status.Fault = before.Connected, before.Fault
+		if status.Fault != nil {
+			status.Fault.Error = "under the previous federation key: " + status.Fault.Error
+		}
+	}
+	if m := before.MovedAside; status.MovedAside == nil || m != nil && m.At.After(status.MovedAside.At) {
+		status.MovedAside = m
+	}
+	return status
 }
 
 // redisFault returns why Redis cannot be used, and what to do; empty: it can be used.

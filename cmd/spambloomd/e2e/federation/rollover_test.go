@@ -64,3 +64,30 @@ func TestRolloverOfDaemons(t *testing.T) {
 		}
 	}
 }
+
+// Another daemon uses b's name under the previous key only, so sites that have only that key do not
+// receive b's reports. b says so, and exchanges under the new key.
+func TestIntruderUnderPreviousKeyIsShown(t *testing.T) {
+	t.Parallel()
+	redis := harness.StartRedis(t)
+	old, fresh := harness.KeyFile(t, [32]byte{1}), harness.KeyFile(t, [32]byte{2})
+	intruder, b, c := harness.NewSite(t, "b", old, redis.URL()), harness.NewSite(t, "b", fresh, redis.URL()), harness.NewSite(t, "c", fresh, redis.URL())
+	freshLine := fmt.Sprintf("federation_key = %q", fresh)
+	b.Configure(t, freshLine, fmt.Sprintf("%s\nprevious_federation_key = %q", freshLine, old))
+	b.Start()
+	c.Start()
+	byB := harness.Request(harness.Text())
+	b.MustReport(t, byB)
+	testenv.Eventually(t, "b has published", func() bool { return c.Lists(t, byB) && b.Ready() })
+	intruder.Start()
+	intruder.MustReport(t, harness.Request(harness.Text()))
+	const want = "exchange: Redis: other: under the previous federation key: "
+	testenv.Eventually(t, "b names the intruder", func() bool {
+		b.MustReport(t, harness.Request(harness.Text()))
+		_, state := b.Get("/readyz")
+		return strings.Contains(state, want) && strings.Contains(state, "another daemon publishes under this site's name")
+	})
+	last := harness.Request(harness.Text())
+	b.MustReport(t, last)
+	testenv.Eventually(t, "the new key's exchange goes on", func() bool { return c.Lists(t, last) })
+}
