@@ -104,7 +104,7 @@ func (d *service) readyz(w http.ResponseWriter, _ *http.Request) {
 	// One user's lockout must not take the daemon out of service, or any user could.
 	fmt.Fprintln(w, "ready")
 	for _, note := range d.notes(lockout) {
-		fmt.Fprintln(w, note)
+		fmt.Fprintln(w, overview.Line(note))
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/exchange"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/cmd/internal/config"
+	"github.com/spambloom/spambloom/cmd/internal/trap"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/spambloomd/privacy"
 	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
@@ -115,6 +116,27 @@ func TestReadiness(t *testing.T) {
 	h.ServeHTTP(w, post)
 	if w.Code != 405 {
 		t.Errorf("POST /healthz: %d, want 405", w.Code)
+	}
+}
+
+// The name of a file in a trap, which a user chose, adds no line.
+func TestFaultIsOneLine(t *testing.T) {
+	d, h := monitored(t)
+	d.serving.Store(true)
+	lure := trap.New(trap.Options{Maildir: t.TempDir() + "/a\ndamaged: \x1b[2J", Log: d.log})
+	d.traps = map[string]*trap.Trap{"lure": lure}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer cancel()
+		for end := time.Now().Add(testenv.Patience); lure.Status().Fault == "" && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	lure.Run(ctx)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, monitorGet("/readyz"))
+	if got := w.Body.String(); !strings.Contains(got, "trap lure: ") || strings.Contains(got, "\ndamaged") || strings.Contains(got, "\x1b") {
+		t.Errorf("%q", got)
 	}
 }
 

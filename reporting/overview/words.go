@@ -5,6 +5,7 @@ import (
 	"os/user"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // From names the way that a report came: by a user of this machine, from another machine, or
@@ -18,6 +19,17 @@ func From(origin string) string {
 		return u.Username
 	}
 	return "user " + uid
+}
+
+// Line returns text as one line, with a ? for each control character but line ends. An error may have the
+// name of a file, or the answer of another program, which must not add a line to what somebody reads.
+func Line(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return '?'
+		}
+		return r
+	}, strings.ReplaceAll(text, "\n", "; "))
 }
 
 // OneIn puts a small probability in words: "about one mail in 3.1 million".

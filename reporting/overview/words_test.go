@@ -6,6 +6,14 @@ import (
 	"github.com/spambloom/spambloom/reporting/overview"
 )
 
+func TestLine(t *testing.T) {
+	for text, want := range map[string]string{"": "", "no folder \u00fc": "no folder \u00fc", "one\ntwo": "one; two", "a\r\x1b[31m\x07\t\u0085b": "a??[31m???b"} {
+		if got := overview.Line(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestOneIn(t *testing.T) {
 	for p, want := range map[float64]string{
 		0: "no mail", 5e-16: "less than one mail in a billion", 3.2e-7: "about one mail in 3.1 million", 1e-6: "about one mail in 1 million",

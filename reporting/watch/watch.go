@@ -165,7 +165,11 @@ func needed(needs []overview.Need) string {
 // needs lists what needs somebody, faults first.
 func (f Facts) needs(now time.Time) []overview.Need {
 	needs := []overview.Need{} // never nil: it is a list in JSON
-	return append(needs, slices.Concat(f.faults(), f.unconnected(), SiteNeeds(f.Sites, f.Started, now), f.impaired(), f.InUse(now))...)
+	for _, need := range slices.Concat(f.faults(), f.unconnected(), SiteNeeds(f.Sites, f.Started, now), f.impaired(), f.InUse(now)) {
+		need.Text = overview.Line(need.Text)
+		needs = append(needs, need)
+	}
+	return needs
 }
 
 // faults lists what keeps mail from being judged or reports from being written.

@@ -76,7 +76,9 @@ func TestNeeds(t *testing.T) {
 			f.Status.Database.Previous = &bloomdb.Status{Damaged: []bloomdb.DamagedFile{{Name: "own-7.votes.damaged", Cost: "votes"}}}
 		},
 		"attention: The clock jumped by 1h0m0s": func(f *watch.Facts) { f.Status.Database.Clock = &bloomdb.ClockStatus{Ahead: 3600} },
-		"attention: Mail in the trap lure":      func(f *watch.Facts) { f.Traps = map[string]string{"lure": "no folder", "bait": ""} },
+		"attention: Mail in the trap lure is not read: rename 1; - 2?[2J: no folder.": func(f *watch.Facts) {
+			f.Traps = map[string]string{"lure": "rename 1\n- 2\x1b[2J: no folder", "bait": ""}
+		},
 		"attention: Your users disagree about a message: 1 report, 2 revocations. It is called spam now. The message is text:1.": func(f *watch.Facts) {
 			f.Contested = []watch.Contested{{ID: "text:1", Reports: 1, Revocations: 2, Listed: true}}
 		},

@@ -38,7 +38,8 @@ func TimeOf(m signature.Message, latest time.Time) time.Time {
 	return parseTime(date, latest)
 }
 
-// FromOf returns the registrable domain in From; "" if it has none.
+// FromOf returns the registrable domain in From; "" if it has none that a daemon takes, such as an
+// address in brackets. A sender chooses it, and one message must not stop the reading of others.
 func FromOf(m signature.Message) string {
 	for _, f := range m.Header {
 		if !strings.EqualFold(f.Name, "From") {
@@ -49,7 +50,11 @@ func FromOf(m signature.Message) string {
 		if end >= 0 {
 			host = host[:end]
 		}
-		return suffix.Registrable(strings.ToLower(host))
+		domain := suffix.Registrable(strings.ToLower(host))
+		if !signature.IsDomain(domain) {
+			return ""
+		}
+		return domain
 	}
 	return ""
 }

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +34,20 @@ func TestTimeOf(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// What a daemon would refuse is no domain: a request with it fails, and stops the command.
+func TestFromOf(t *testing.T) {
+	for from, want := range map[string]string{
+		"A <a@www.Shop.example>": "shop.example", "a@example.com, b@shop.example": "shop.example", "a": "", "": "", "a@": "", "a@com": "",
+		"a@[127.0.0.1]": "", "a@[192.0.2.1]": "", "a@192.0.2.1": "", "a@[IPv6:2001:db8::1]": "", "a@b\u00fccher.example": "", "a@shop.example:25": "", "a@a%b.example": "",
+		"a@" + strings.Repeat("x", 64) + ".example": "", "a@" + strings.Repeat("x", 70000) + ".example": "", "a@\u202eelpmaxe.moc": "", "a@\x80.example": "",
+	} {
+		got := FromOf(signature.Parse([]byte("From: " + from + "\n\nBody\n")))
+		if got != want || got != "" && !signature.IsDomain(got) {
+			t.Errorf("%.40q: %.40q, want %q", from, got, want)
 		}
 	}
 }

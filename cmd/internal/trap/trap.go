@@ -147,6 +147,12 @@ func (t *Trap) sweep(ctx context.Context) error {
 		return err
 	}
 	defer root.Close()
+	// If one were a link to the other, each look would take all mail again.
+	for _, folder := range []string{"new", "cur"} {
+		if info, err := root.Lstat(folder); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return fmt.Errorf("%s is a link", filepath.Join(t.Maildir, folder))
+		}
+	}
 	if err := t.unstick(root); err != nil {
 		return err
 	}

@@ -296,6 +296,24 @@ func TestLinkedFolder(t *testing.T) {
 	})
 }
 
+// If a folder of a Maildir points to the other one, its mail is not taken again and again.
+func TestFolderLinkedToTheOther(t *testing.T) {
+	for _, c := range [][2]string{{"cur", "new"}, {"new", "cur"}} {
+		t.Run(c[0], func(t *testing.T) {
+			dir, k := maildir(t), new(taker)
+			testenv.Check(t, errors.Join(os.Remove(dir+"/"+c[0]), os.Symlink(c[1], dir+"/"+c[0])))
+			put(t, dir+"/"+c[1]+"/1", "one")
+			watched(t, dir, k, func(trap *Trap, _ *testenv.Log) {
+				time.Sleep(5 * retryAfter)
+				synctest.Wait()
+				if s := trap.Status(); s.Fault == "" || len(k.got) > 1 {
+					t.Errorf("%+v, took %q", s, k.got)
+				}
+			})
+		})
+	}
+}
+
 // A message that was taken but cannot be moved is not taken repeatedly.
 func TestCannotMove(t *testing.T) {
 	dir, k := maildir(t), new(taker)

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -198,12 +199,17 @@ func measure(ctx context.Context, c *verb.CLI, f replayFlags) error {
 	return failed
 }
 
-// createPlot creates the plot's file before any work is done.
+// createPlot creates the plot's file before any work is done. What has the name is removed, and not
+// followed: it may be another user's link or pipe.
 func createPlot(name string) (*os.File, error) {
 	if name == "" {
 		return nil, nil
 	}
-	plot, err := os.Create(name)
+	err := os.Remove(name)
+	var plot *os.File
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		plot, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	}
 	if err != nil {
 		return nil, &verb.Fault{Code: verb.CantCreate, Err: err}
 	}
