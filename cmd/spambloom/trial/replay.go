@@ -199,15 +199,22 @@ func measure(ctx context.Context, c *verb.CLI, f replayFlags) error {
 	return failed
 }
 
-// createPlot creates the plot's file before any work is done. What has the name is removed, and not
-// followed: it may be another user's link or pipe.
-func createPlot(name string) (*os.File, error) {
+// createPlot creates the plot's file before any work is done. It replaces a file of that name. Anything
+// else is refused: it may be another user's link or pipe, or a device.
+func createPlot(name string) (plot *os.File, err error) {
 	if name == "" {
 		return nil, nil
 	}
-	err := os.Remove(name)
-	var plot *os.File
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Lstat(name)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		err = fmt.Errorf("%s is not a regular file, and a plot replaces only such a file", name)
+	case err == nil:
+		err = os.Remove(name) // a hard link may lead to another user's file
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	}
+	if err == nil {
 		plot, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	}
 	if err != nil {
