@@ -2,8 +2,11 @@ package api
 
 import (
 	"fmt"
+	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // MaxReporter is the length of the longest reporter's name in bytes, which is that of the
@@ -25,4 +28,14 @@ func CheckReporter(name string) error {
 		}
 	}
 	return nil
+}
+
+// FoldReporter returns the name under which a reporter is kept. Case does not matter: a program
+// that reports for others passes on names that somebody has typed, and Anna@Example.org is
+// the same person as anna@example.org.
+func FoldReporter(name string) string {
+	if folded := strings.ToLower(norm.NFC.String(name)); len(folded) <= MaxReporter {
+		return folded
+	}
+	return name
 }

@@ -239,7 +239,7 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 		if hits, err = d.hits(r.Set, entry); err != nil {
 			return o, decision, err
 		}
-		if d.isMuch(r, hits) {
+		if entry.Little = hits.Mails < d.opt.HoldFrom; d.isMuch(r, hits) {
 			entry.Held = hits
 		}
 		if reported {

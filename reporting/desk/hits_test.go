@@ -172,6 +172,37 @@ func TestHoldOfAnotherMessage(t *testing.T) {
 	s.WantListed("the newsletter", newsletter, false)
 }
 
+// TestHoldEndsWithOthers: what one reporter mixed with a newsletter is held, and somebody else reports the spam
+// in it, which hits little. It stays listed when the report of the first one is undone. A second report of the
+// newsletter does not free it.
+func TestHoldEndsWithOthers(t *testing.T) {
+	spam, newsletter := desktest.Letter(2, 0), desktest.Letter(1, 0)
+	mixed := spam
+	mixed.Sketches = append(slices.Clone(spam.Sketches), newsletter.Sketches...)
+	for _, test := range []struct {
+		name          string
+		first, second signature.Set
+		mail          signature.Set // that is listed by both
+		stays         bool
+	}{
+		{"a spam", mixed, spam, spam, true},
+		{"a near-duplicate of it", mixed, spam, desktest.Letter(2, 3), true},
+		{"the newsletter", newsletter, newsletter, newsletter, false},
+		{"a copy of the newsletter", newsletter, desktest.Letter(1, 3), newsletter, false},
+	} {
+		s := desktest.OpenHolding(t, trust.Default(), 20)
+		s.Deliver(1, 1, spam)
+		s.Deliver(2, 30, newsletter)
+		s.MustReport("mallory", test.first)
+		s.WantListed(test.name+", held", test.mail, false)
+		s.MustReport("anna", test.second)
+		s.WantListed(test.name, test.mail, true)
+		_, err := s.Undo(api.UndoRequest{By: "mallory", Since: desktest.Noon.Add(-time.Hour)}, desk.Author{Name: "root"})
+		testenv.Check(t, err)
+		s.WantListed(test.name+", undone", test.mail, test.stays)
+	}
+}
+
 // TestHoldIsNotShared is the attack "hold": one reporter reports a part that only he has, or that a
 // newsletter has in common with other mail, takes that back, and reports the newsletter with it. It is
 // held like any other, also if only its near-duplicates were to be listed.

@@ -19,9 +19,9 @@ import (
 // ErrUnknown is the error for a message that was neither reported here nor judged lately.
 var ErrUnknown = errors.New("no message with this id is known here")
 
-// ErrAmbiguous is the error for an id with which reporters named messages that cannot be the same. A
-// revocation by it could take back another message, which one of them put beside the signature.
-var ErrAmbiguous = errors.New("reports with this id do not agree about the rest of the message; revoke the message itself, or undo the reporter who is wrong (spambloom reports)")
+// ErrAmbiguous is the error for an id with which reporters named messages that cannot be the same, or a queue
+// id of different mail. A revocation by it could take back another message, which somebody put beside it.
+var ErrAmbiguous = errors.New("reports or mail with this id do not agree about the rest of the message; revoke the message itself, or undo the reporter who is wrong (spambloom reports)")
 
 // maxLookup bounds each list of a lookup.
 const maxLookup = 100
@@ -76,7 +76,7 @@ func unknown(ask api.LookupRequest, signed, isWhole bool, since time.Time) (list
 
 func isOfSketch(id string) bool {
 	kind, _, err := signature.ParseID(id)
-	return err == nil && (kind == signature.KindSketch || kind == signature.KindImage)
+	return err == nil && (kind == signature.KindSketch || kind == signature.KindImage || kind == signature.KindShape)
 }
 
 // find looks into the ledger and the messages that were judged lately.
@@ -129,8 +129,8 @@ func (f finding) toExplain() (set signature.Set, isWhole bool) {
 
 // toRevoke returns the largest part of the message that is known: the ledger keeps what a
 // revocation stores of a sketch. It returns ErrAmbiguous if that would be the word of one reporter against
-// another's. Reports that were taken back count only if there are no others.
-func (f finding) toRevoke() (set signature.Set, err error) {
+// another's, or if different mail has the queue id. Reports that were taken back count only if there are no others.
+func (f finding) toRevoke(isQueueID, isFile bool) (set signature.Set, err error) {
 	isBack := func(r ledger.Report) bool { return r.State == ledger.Withdrawn }
 	if standing := slices.DeleteFunc(slices.Clone(f.reports), isBack); len(standing) > 0 {
 		f.reports = standing
@@ -138,6 +138,15 @@ func (f finding) toRevoke() (set signature.Set, err error) {
 	switch {
 	case len(f.judged) > 0:
 		set = f.judged[0].Set
+		for _, m := range f.judged {
+			if identity.IsSame(m.Set, set) {
+				set = identity.Shared(set, m.Set)
+			} else if isQueueID {
+				return signature.Set{}, ErrAmbiguous
+			} else if isFile {
+				set = identity.Common(set, m.Set)
+			}
+		}
 		same := slices.IndexFunc(f.reports, func(r ledger.Report) bool { return identity.IsSame(r.Set, set) })
 		if len(set.Sketches) > 0 || same < 0 {
 			return set, nil
@@ -161,5 +170,5 @@ func (d *Desk) Find(ask api.LookupRequest) (signature.Set, error) {
 	if err != nil {
 		return signature.Set{}, err
 	}
-	return f.toRevoke()
+	return f.toRevoke(ask.QueueID != "", !isOfSketch(ask.ID))
 }

@@ -2,6 +2,7 @@ package desk_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -169,4 +170,43 @@ func TestFindMixed(t *testing.T) {
 // canReach reports whether a set has a part of another message.
 func canReach(set, other signature.Set) bool {
 	return slices.ContainsFunc(set.Signatures, func(s signature.Signature) bool { return slices.Contains(other.Signatures, s) })
+}
+
+// TestFindJudged is the attack "id": a sender sends the text of a newsletter with the file of a spam, or a program
+// on the milter's port names the queue id of the newsletter. An administrator who revokes the newsletter by its id
+// does not take back the report of the spam.
+func TestFindJudged(t *testing.T) {
+	s, d, list := lookupDesk(t)
+	newsletter, spam := desktest.Letter(1, 0), desktest.Letter(2, 0)
+	file := desktest.Set("", "", "a file of the spam").Signatures[2]
+	spam.Signatures = append(slices.Clone(spam.Signatures), file)
+	s.MustReport("bob", spam)
+	s.MustReport("anna", desktest.Letter(1, 3))
+	mixed := newsletter
+	mixed.Signatures = append(slices.Clone(newsletter.Signatures), file)
+	list.Add(judged.Message{At: desktest.Noon, QueueID: "news", Verdict: "spam", Set: newsletter})
+	list.Add(judged.Message{At: desktest.Noon, QueueID: "mixed", Verdict: "spam", Set: mixed})
+	list.Add(judged.Message{At: desktest.Noon, QueueID: "alone", Verdict: "spam", Set: spam})
+	for _, sig := range newsletter.Signatures {
+		if set, err := d.Find(api.LookupRequest{ID: sig.ID()}); err != nil || canReach(set, spam) || len(set.Sketches) == 0 {
+			t.Errorf("%s: %+v, %v", sig.ID(), set, err)
+		}
+	}
+	logo := desktest.Set("", "", "a logo").Signatures[2]
+	for i, m := range []signature.Set{newsletter, spam} {
+		m.Signatures = append(slices.Clone(m.Signatures), logo)
+		list.Add(judged.Message{At: desktest.Noon, QueueID: fmt.Sprint("logo", i), Verdict: "spam", Set: m})
+	}
+	if set, err := d.Find(api.LookupRequest{ID: logo.ID()}); err != nil || !slices.Equal(set.Signatures, []signature.Signature{logo}) || len(set.Sketches) > 0 {
+		t.Errorf("a logo: %+v, %v", set, err)
+	}
+	if set, err := d.Find(api.LookupRequest{QueueID: "alone"}); err != nil || !canReach(set, spam) {
+		t.Errorf("%+v, %v", set, err)
+	}
+	for _, other := range []signature.Set{mixed, spam} {
+		list.Add(judged.Message{At: desktest.Noon, QueueID: "news", Verdict: "spam", Set: other})
+		if set, err := d.Find(api.LookupRequest{QueueID: "news"}); err == nil && canReach(set, spam) || err != nil && !errors.Is(err, desk.ErrAmbiguous) {
+			t.Errorf("%+v, %v", set, err)
+		}
+	}
 }

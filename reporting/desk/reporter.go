@@ -5,23 +5,14 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/spambloom/spambloom/reporting/api"
 )
 
 // Anonymous is the reporter of a report without a name.
 const Anonymous = "anonymous"
 
-// fold returns the name under which a reporter is kept. Case does not matter: a program
-// that reports for others passes on names that somebody has typed, and Anna@Example.org is
-// the same person as anna@example.org.
-func fold(name string) string {
-	if folded := strings.ToLower(norm.NFC.String(name)); len(folded) <= api.MaxReporter {
-		return folded
-	}
-	return name
-}
+// fold returns the name under which a reporter is kept.
+func fold(name string) string { return api.FoldReporter(name) }
 
 // IsSame reports whether two names are those of one reporter.
 func IsSame(a, b string) bool { return fold(a) == fold(b) }

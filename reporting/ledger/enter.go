@@ -24,6 +24,7 @@ type Entry struct {
 	Trusted  bool      // an administrator enters it: the reporter's share is that of a trap
 	Cost     int64     // room in the filters, in parts of CostUnit of a period's
 	Held     Likeness  // what nobody else reported of the message is not listed alone; zero: it is
+	Little   bool      // it hits so little mail that it would not be held if it were the first
 }
 
 // Decision is the result of an entry. Unless Action is None, the caller carries it out and
@@ -297,8 +298,8 @@ func (w *entering) makeDue(d *Decision, parts record.Reached, wasNear bool) (err
 // hold lets a report wait for a second reporter. A message that was reported and revoked before without
 // being held is not held, because the rules of a contest decide it. That goes for each part of it: one
 // that others have, such as a file, or an invented one, would free all mail. So only parts that nobody
-// else has reported become held. They remain so while a report of them stands: otherwise a reporter
-// who mixes a message with much mail, and takes that back, would hold what others report.
+// else has reported become held. They remain so while a report of them stands and another reporter's message
+// hits no less: otherwise one who mixes a message with much mail would hold what others report.
 func (w *entering) hold() {
 	wasOpen := record.All(w.e.Set, w.e.Anchors, func(k record.Key) bool { return w.tallies[k].IsRevoked() && !w.tallies[k].Held })
 	if w.e.Stance == Ham || wasOpen {
@@ -306,7 +307,8 @@ func (w *entering) hold() {
 	}
 	for _, k := range w.changed {
 		y := w.tallies[k]
-		y.Held = w.e.Held.Mails > 0 && y.Sums[Spam] == w.own[k] || y.Held && (w.e.Stance == Ham || y.Voices > 0)
+		isFreed := w.e.Little && w.weight > 0 && y.Sums[Spam] > w.own[k]
+		y.Held = w.e.Held.Mails > 0 && y.Sums[Spam] == w.own[k] || y.Held && (w.e.Stance == Ham || y.Voices > 0 && !isFreed)
 	}
 }
 

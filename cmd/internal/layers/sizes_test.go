@@ -26,7 +26,7 @@ type size struct {
 
 // larger lists the packages that are over a bound.
 var larger = map[string]size{
-	"reporting/api": {2000, 72, "a type for each request and each answer"},
+	"reporting/api": {2000, 73, "a type for each request and each answer"},
 }
 
 // A package that grows past its bound has become two.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"syscall"
+
+	"github.com/spambloom/spambloom/reporting/api"
 )
 
 // ErrBusy is returned while another process delivers. That process also delivers entries
@@ -26,7 +28,7 @@ type Send func(context.Context, Entry) Fate
 // party identifies entries whose order is kept: those of one reporter for one daemon.
 type party struct{ control, reporter string }
 
-func partyOf(e Entry) party { return party{e.Control, e.Request.Reporter} }
+func partyOf(e Entry) party { return party{e.Control, api.FoldReporter(e.Request.Reporter)} }
 
 // delivery is one run of Deliver.
 type delivery struct {
@@ -143,5 +145,5 @@ func (q *Queue) settle(number uint64) error {
 // further ones must wait too.
 func (q *Queue) Behind(control, reporter string) (bool, error) {
 	waiting, err := q.List()
-	return slices.ContainsFunc(waiting, func(e Entry) bool { return partyOf(e) == party{control, reporter} }), err
+	return slices.ContainsFunc(waiting, func(e Entry) bool { return partyOf(e) == party{control, api.FoldReporter(reporter)} }), err
 }

@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/spambloom/spambloom/reporting/api"
 )
 
 // ErrFull is wrapped by the error for an entry beyond the queue's limits.
@@ -151,9 +153,9 @@ func (q *Queue) share(f *file, e Entry, size int64) error {
 	if e.Request.Reporter == "" || len(f.waiting) < entries && f.live+size <= bytes {
 		return nil
 	}
-	n := 0
+	n, by := 0, api.FoldReporter(e.Request.Reporter)
 	for i := range f.waiting {
-		if r := &f.waiting[i]; r.reporter() == e.Request.Reporter {
+		if r := &f.waiting[i]; r.reporter() == by {
 			n, size = n+1, size+r.size()
 		}
 	}

@@ -181,12 +181,13 @@ func stranger(data []byte) error {
 	return &VersionError{Version: string(version)}
 }
 
-// reporter returns the reporter of an entry, or "" if its payload is damaged.
+// reporter returns the reporter of an entry as the daemon names it, or "" if its payload is damaged.
 func (r *record) reporter() string {
 	if r.by == nil {
 		var e struct{ Request struct{ Reporter string } }
 		_ = json.Unmarshal(r.payload, &e)
-		r.by = &e.Request.Reporter
+		by := api.FoldReporter(e.Request.Reporter)
+		r.by = &by
 	}
 	return *r.by
 }

@@ -15,6 +15,26 @@ func IsSame(a, b signature.Set) bool {
 	})
 }
 
+// Shared returns a message without the files and pictures that another one with the same text or body does not
+// have: anybody can send a text again, with the file of a spam.
+func Shared(set, other signature.Set) signature.Set {
+	isLacking := func(s signature.Signature) bool {
+		return !s.Kind.IsOfMessage() && !slices.Contains(other.Signatures, s)
+	}
+	if slices.ContainsFunc(set.Signatures, isLacking) {
+		set.Signatures = slices.DeleteFunc(slices.Clone(set.Signatures), isLacking)
+		set.Sketches = slices.DeleteFunc(slices.Clone(set.Sketches), func(s signature.Sketch) bool { return s.Kind != signature.KindSketch })
+	}
+	return set
+}
+
+// Common returns the signatures that two messages with the same file have in common: anybody can send a file
+// again, with the text of a spam.
+func Common(set, other signature.Set) signature.Set {
+	isLacking := func(s signature.Signature) bool { return !slices.Contains(other.Signatures, s) }
+	return signature.Set{Signatures: slices.DeleteFunc(slices.Clone(set.Signatures), isLacking)}
+}
+
 // CanBeSame reports whether two sets with the same text or body have the same files, and sketches of
 // which one contains the other. A sketch that was stored during a change of the key has more features.
 // The shape of a page may differ between copies, because it depends on the sender.

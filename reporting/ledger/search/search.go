@@ -153,7 +153,8 @@ func (l *Search) Reported(set signature.Set, anchors []record.Anchors) (found bo
 }
 
 // Alone returns the parts of a message that nobody but a reporter has reported, with a weight: signatures
-// and sketches each by itself, because nobody can check that they belong to one message.
+// and sketches each by itself, because nobody can check that they belong to one message. What another
+// reporter waits with for a second one has none.
 func (l *Search) Alone(set signature.Set, anchors []record.Anchors, reporter string) (rest signature.Set, restAnchors []record.Anchors, err error) {
 	err = l.view(func(t *txn) error {
 		row, err := t.Reporter(reporter)
@@ -166,7 +167,7 @@ func (l *Search) Alone(set signature.Set, anchors []record.Anchors, reporter str
 			if err != nil {
 				return err
 			}
-			others[k] = y.Sums[record.Spam]
+			others[k] = y.Deciding(record.Spam)
 			if row == nil {
 				continue
 			}
