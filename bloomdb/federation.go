@@ -117,15 +117,11 @@ func (db *DB) Refused(m wire.Manifest) bool { return db.ks.Peers.Refused(m) }
 
 // Cursor returns the (epoch, seq) up to which the records of a site are applied, in its latest
 // epoch: the number of the last delta, or the position of a snapshot. Zeros: none is applied.
-func (db *DB) Cursor(site string) (epoch, seq uint64) {
-	return db.ks.Peers.Cursor(site)
-}
+func (db *DB) Cursor(site string) (epoch, seq uint64) { return db.ks.Peers.Cursor(site) }
 
 // Drops changes when a site's cursor may be back at the beginning: it was dropped, or this site's
 // clock was ahead.
-func (db *DB) Drops() uint64 {
-	return db.ks.Peers.Drops()
-}
+func (db *DB) Drops() uint64 { return db.ks.Peers.Drops() }
 
 // OwnRecord verifies a record of this site, and returns its head. want is the expected type:
 // the number of a record of votes, for example, is not a position. For a record in this site's
