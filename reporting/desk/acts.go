@@ -14,7 +14,7 @@ import (
 // comes first, so that no action is missing there. One that fails is removed again.
 func (d *Desk) noted(by Author, what, of string, set signature.Set, carryOut func() error) error {
 	n, err := d.ledger.Note(ledger.Act{
-		At: d.db.Now(), What: what, By: fold(cmp.Or(by.Name, Anonymous)), Origin: by.Origin.String(),
+		At: d.db.Now(), What: what, By: api.FoldReporter(cmp.Or(by.Name, Anonymous)), Origin: by.Origin.String(),
 		Of: of, IDs: answer.IDs(set.Signatures),
 	})
 	if err != nil {

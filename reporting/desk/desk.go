@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk/answer"
 	"github.com/spambloom/spambloom/reporting/desk/hourly"
 	"github.com/spambloom/spambloom/reporting/desk/order"
@@ -204,7 +205,7 @@ func (d *Desk) accept(action string, stance ledger.Stance, r Report) (Outcome, e
 // enter writes a report to the ledger and carries out the decision.
 func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger.Decision, err error) {
 	now := d.db.Now()
-	r.Reporter = fold(cmp.Or(r.Reporter, Anonymous))
+	r.Reporter = api.FoldReporter(cmp.Or(r.Reporter, Anonymous))
 	set, err := d.admit(stance, r, now)
 	if err != nil {
 		return o, decision, err
@@ -236,7 +237,7 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 		if err != nil {
 			return o, decision, err
 		}
-		if hits, err = d.hits(r.Set, entry); err != nil {
+		if hits, err = d.hits(entry); err != nil {
 			return o, decision, err
 		}
 		if entry.Little = hits.Mails < d.opt.HoldFrom; d.isMuch(r, hits) {

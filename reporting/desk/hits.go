@@ -10,9 +10,9 @@ import (
 )
 
 // hits counts the mail of the last day that those parts of a report would hit which nobody else has
-// reported. Exact copies are counted by the filters, which survive a restart, unless a part of the message is
-// listed: they count listed mail, too. Near-duplicates and senders are counted by the memory of unlisted mail.
-func (d *Desk) hits(set signature.Set, e ledger.Entry) (found ledger.Likeness, err error) {
+// reported. Exact copies are counted by the filters, which survive a restart, unless the part is listed: they
+// count listed mail, too. Near-duplicates and senders are counted by the memory of unlisted mail.
+func (d *Desk) hits(e ledger.Entry) (found ledger.Likeness, err error) {
 	rest, alone, err := d.ledger.Alone(e.Set, e.Anchors, e.Reporter)
 	if err != nil {
 		return found, err
@@ -23,8 +23,10 @@ func (d *Desk) hits(set signature.Set, e ledger.Entry) (found ledger.Likeness, e
 		g.Need, g.Contained = append(g.Need, a.Need), append(g.Contained, rest.Sketches[i].Kind == signature.KindSketch)
 	}
 	found = ledger.Likeness(d.opt.Unlisted.Like(g, e.At))
-	if !d.db.Judge(set).Listed {
-		found.Mails = max(found.Mails, d.db.Judge(rest).Count)
+	for part := range slices.Chunk(rest.Signatures, 1) {
+		if evidence := d.db.Judge(signature.Set{Signatures: part, Counting: signature.Counting(part)}); !evidence.Listed {
+			found.Mails = max(found.Mails, evidence.Count)
+		}
 	}
 	return found, nil
 }

@@ -278,6 +278,26 @@ func TestHoldOfMixedReports(t *testing.T) {
 	}
 }
 
+// TestHoldWithoutMemory: after a restart, only the filters know how often a newsletter arrived. They hold a report
+// of it also if it is mixed with something that is listed.
+func TestHoldWithoutMemory(t *testing.T) {
+	newsletter, spam := desktest.Letter(1, 0), desktest.Letter(2, 0)
+	invented := signature.Signature{Kind: signature.KindAttachment, Digest: signature.Digest{7}}
+	other := signature.Signature{Kind: signature.KindText, Digest: signature.Digest{7}}
+	for name, more := range map[string][]signature.Signature{
+		"nothing": nil, "an invented file": {invented}, "an invented text": {other}, "another's body and text": spam.Signatures,
+	} {
+		s := desktest.OpenHolding(t, trust.Default(), 20)
+		testenv.Check(t, s.DB.Count(newsletter, 30))
+		s.MustReport("bob", spam)
+		s.MustReport("mallory", signature.Set{Signatures: []signature.Signature{invented, other}})
+		mixed := newsletter
+		mixed.Signatures = slices.Concat(more, newsletter.Signatures)
+		s.MustReport("mallory", mixed)
+		s.WantListed(name+": the newsletter", newsletter, false)
+	}
+}
+
 // TestHitsOfParts: the answer counts the mail that a report would list also if the reported text is a part
 // of that mail, or contains it. So nobody lists much mail alone by a paragraph of it.
 func TestHitsOfParts(t *testing.T) {

@@ -11,11 +11,8 @@ import (
 // Anonymous is the reporter of a report without a name.
 const Anonymous = "anonymous"
 
-// fold returns the name under which a reporter is kept.
-func fold(name string) string { return api.FoldReporter(name) }
-
 // IsSame reports whether two names are those of one reporter.
-func IsSame(a, b string) bool { return fold(a) == fold(b) }
+func IsSame(a, b string) bool { return api.FoldReporter(a) == api.FoldReporter(b) }
 
 // trapPrefix begins the names of spam traps. No login name has a colon.
 const trapPrefix = "trap:"
@@ -24,7 +21,7 @@ const trapPrefix = "trap:"
 func TrapReporter(name string) string { return trapPrefix + name }
 
 // IsTrap reports whether a reporter is a spam trap.
-func IsTrap(reporter string) bool { return strings.HasPrefix(fold(reporter), trapPrefix) }
+func IsTrap(reporter string) bool { return strings.HasPrefix(api.FoldReporter(reporter), trapPrefix) }
 
 // Origin is the source of a request: a process at the other end of the unix socket, as the
 // kernel describes it, or a client over TCP. The zero value is an unknown source.

@@ -32,7 +32,7 @@ func (d *Desk) Trail(ask api.TrailRequest, set signature.Set) (api.ReportTrail, 
 	set = d.db.Essence(set)
 	list, next, err := d.ledger.Reports(ledger.Query{
 		Set: set, Anchors: d.anchors(set.Sketches),
-		Reporter: fold(ask.By), Since: ask.Since, Before: ask.Before, Limit: page(ask.Limit),
+		Reporter: api.FoldReporter(ask.By), Since: ask.Since, Before: ask.Before, Limit: page(ask.Limit),
 	})
 	if err != nil {
 		return api.ReportTrail{}, err
@@ -78,7 +78,7 @@ func settledAs(s ledger.Stance) string {
 // revoked is listed again. After an error, a part of
 // that may have happened. ErrNoReporter if nobody has that name.
 func (d *Desk) Undo(ask api.UndoRequest, by Author) (api.Undone, error) {
-	ask.By = fold(ask.By)
+	ask.By = api.FoldReporter(ask.By)
 	if _, err := d.reporter(ask.By); err != nil {
 		return api.Undone{}, err
 	}
@@ -131,7 +131,7 @@ func (d *Desk) reporter(name string) (ledger.Reporter, error) {
 func (d *Desk) Reporters(ask api.ReportersRequest) (api.Reporters, error) {
 	answer := api.Reporters{Quorum: d.ledger.Quorum().Float(), Reporters: []api.Reporter{}}
 	if ask.Name != "" {
-		r, err := d.reporter(fold(ask.Name))
+		r, err := d.reporter(api.FoldReporter(ask.Name))
 		if err != nil {
 			return answer, err
 		}
@@ -155,20 +155,20 @@ func (d *Desk) Reporters(ask api.ReportersRequest) (api.Reporters, error) {
 // SetWeight sets the weight of a reporter. A weight of 0 also takes back what the reporter
 // revoked: one who may revoke nothing keeps nothing out. When the error is nil, that is on disk.
 func (d *Desk) SetWeight(ask api.WeightRequest, by Author) (api.Reporter, error) {
-	of := fold(ask.Name) + " by reputation"
+	of := api.FoldReporter(ask.Name) + " by reputation"
 	if ask.Weight != nil {
-		of = fmt.Sprintf("%s to %g", fold(ask.Name), *ask.Weight)
+		of = fmt.Sprintf("%s to %g", api.FoldReporter(ask.Name), *ask.Weight)
 	}
 	var done ledger.Reporter
 	err := d.noted(by, "weight", of, signature.Set{}, func() (err error) {
-		done, err = d.ledger.SetWeight(fold(ask.Name), ask.Weight, d.db.Now())
+		done, err = d.ledger.SetWeight(api.FoldReporter(ask.Name), ask.Weight, d.db.Now())
 		return err
 	})
 	if err != nil {
 		return api.Reporter{}, err
 	}
 	if ask.Weight != nil && *ask.Weight == 0 {
-		if err := d.takeBack(ledger.Undo{Reporter: fold(ask.Name), At: d.db.Now(), OnlyHam: true}); err != nil {
+		if err := d.takeBack(ledger.Undo{Reporter: api.FoldReporter(ask.Name), At: d.db.Now(), OnlyHam: true}); err != nil {
 			return api.Reporter{}, err
 		}
 	}

@@ -128,6 +128,5 @@ func (r Reached) Rest(set signature.Set, anchors []Anchors) (rest signature.Set,
 			rest.Sketches, restAnchors = append(rest.Sketches, s), append(restAnchors, anchors[i])
 		}
 	}
-	rest.Counting = slices.DeleteFunc(slices.Clone(set.Counting), func(s signature.Signature) bool { return !slices.Contains(rest.Signatures, s) })
 	return rest, restAnchors
 }
