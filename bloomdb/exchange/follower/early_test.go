@@ -15,9 +15,7 @@ import (
 func TestMemberInAPeriodThatHasNotBegun(t *testing.T) {
 	ahead, passed := 8*24*time.Hour, time.Duration(0)
 	open := func(name string, ahead *time.Duration) *bloomdb.DB {
-		o := siteOptions(t, name)
-		o.Now = func() time.Time { return time.Now().Add(*ahead + passed) }
-		db := bloomdbtest.Open(t, o)
+		db := openAt(t, name, func() time.Time { return time.Now().Add(*ahead + passed) })
 		testenv.Check(t, db.Resume(0, 0))
 		return db
 	}

@@ -35,9 +35,8 @@ func TestFarClockIsSetBack(t *testing.T) {
 // A site reported while its clock was a day ahead. That record waits for its time, and those behind it in
 // the stream do not: once the clock is right, a snapshot is requested, and read.
 func TestRecordOfTheFutureDelaysNoOthers(t *testing.T) {
-	o, ahead := siteOptions(t, "a"), 25*time.Hour
-	o.Now = func() time.Time { return time.Now().Add(ahead) }
-	a, b := bloomdbtest.Open(t, o), openSite(t, "b")
+	ahead := 25 * time.Hour
+	a, b := openAt(t, "a", func() time.Time { return time.Now().Add(ahead) }), openSite(t, "b")
 	log := newLog()
 	f := follow(b, log)
 	future := firstDelta(t, a)
@@ -65,12 +64,8 @@ func TestRecordOfTheFutureDelaysNoOthers(t *testing.T) {
 // although they have read past it before.
 func TestReportOfTheNextPeriodArrives(t *testing.T) {
 	ahead, passed := 8*24*time.Hour, time.Duration(0)
-	o := siteOptions(t, "a")
-	o.Now = func() time.Time { return time.Now().Add(ahead + passed) }
-	a := bloomdbtest.Open(t, o)
-	o = siteOptions(t, "b")
-	o.Now = func() time.Time { return time.Now().Add(passed) }
-	b := bloomdbtest.Open(t, o)
+	a := openAt(t, "a", func() time.Time { return time.Now().Add(ahead + passed) })
+	b := openAt(t, "b", func() time.Time { return time.Now().Add(passed) })
 	log := newLog()
 	f := follow(b, log)
 	future := firstDelta(t, a)

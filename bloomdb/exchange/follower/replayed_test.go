@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
-	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
@@ -13,11 +12,7 @@ import (
 // alive nor make its clock look wrong.
 func TestReplayedNewsAreIgnored(t *testing.T) {
 	now := time.Now()
-	clocked := func(name string) *bloomdb.DB {
-		o := siteOptions(t, name)
-		o.Now = func() time.Time { return now }
-		return bloomdbtest.Open(t, o)
-	}
+	clocked := func(name string) *bloomdb.DB { return openAt(t, name, func() time.Time { return now }) }
 	a, b := clocked("a"), clocked("b")
 	f := follow(b, newLog())
 	earlier := a.Heartbeat(0, 0)

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
@@ -25,6 +26,14 @@ func siteOptions(t *testing.T, name string) bloomdb.Options {
 func openSite(t *testing.T, name string) *bloomdb.DB {
 	t.Helper()
 	return bloomdbtest.Open(t, siteOptions(t, name))
+}
+
+// openAt is openSite with a clock of its own.
+func openAt(t *testing.T, name string, now func() time.Time) *bloomdb.DB {
+	t.Helper()
+	o := siteOptions(t, name)
+	o.Now = now
+	return bloomdbtest.Open(t, o)
 }
 
 func newLog() *streamstest.Log { return streamstest.NewLog(rand.New(rand.NewPCG(1, 1))) }

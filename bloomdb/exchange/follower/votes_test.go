@@ -24,11 +24,7 @@ func TestRequestedVotes(t *testing.T) {
 		testenv.Check(t, err)
 		return votes, db.Heartbeat(0, stamp)
 	}
-	live := func() *bloomdb.DB {
-		o := siteOptions(t, "a")
-		o.Now = func() time.Time { return clock }
-		return bloomdbtest.Open(t, o)
-	}
+	live := func() *bloomdb.DB { return openAt(t, "a", func() time.Time { return clock }) }
 	earlier, _ := speak(live(), 1)
 	clock = clock.Add(time.Second)
 	db := live()

@@ -38,7 +38,7 @@ func TestTimeOf(t *testing.T) {
 	}
 }
 
-// What a daemon would refuse is no domain: a request with it fails, and stops the command.
+// FromOf returns no domain that a daemon would refuse. Such a request fails, and would stop the command.
 func TestFromOf(t *testing.T) {
 	for from, want := range map[string]string{
 		"A <a@www.Shop.example>": "shop.example", "a@example.com, b@shop.example": "shop.example", "a": "", "": "", "a@": "", "a@com": "",

@@ -39,7 +39,8 @@ func newTestCLI() (*verb.CLI, *bytes.Buffer) {
 	return &verb.CLI{Streams: verb.Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &stderr}}, &stderr
 }
 
-// Of a message with many short fields only as many are read as take the memory of a large message.
+// A message with many short fields takes no more memory than a large message. The fields beyond that are
+// not read.
 func TestManyFields(t *testing.T) {
 	const field = len("a") + len("\n") + signature.FieldOverhead
 	for _, n := range []int{9, 10, 11, 10_000} {
