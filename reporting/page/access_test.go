@@ -88,7 +88,7 @@ func TestAccessibility(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			site, tab := fill(pagetest.New(t)), browser(t)
+			site, tab := fill(pagetest.New(t)), newTab(t)
 			s := httptest.NewServer(site.Handler)
 			defer s.Close()
 			signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
@@ -203,7 +203,7 @@ const focus = `(() => {
 // written, sees where one is, and is not held anywhere (WCAG 2.1.1, 2.1.2, 2.4.3, 2.4.7).
 func TestKeyboard(t *testing.T) {
 	t.Parallel()
-	site, tab := pagetest.New(t).Small(), browser(t)
+	site, tab := pagetest.New(t).Small(), newTab(t)
 	s := httptest.NewServer(site.Handler)
 	defer s.Close()
 	signIn(t, tab, s.URL+site.Link("root", pagetest.Root))

@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/cmd/testenv/browser"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 	"github.com/spambloom/spambloom/reporting/page/pagetest"
 )
@@ -28,7 +29,7 @@ func TestActionsInABrowser(t *testing.T) {
 			site := pagetest.New(t)
 			s := httptest.NewServer(site.Handler)
 			defer s.Close()
-			tab := browser(t)
+			tab := newTab(t)
 			withScript(t, tab, hasScript)
 			signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
 			file := filepath.Join(t.TempDir(), "spam.eml")
@@ -40,14 +41,14 @@ func TestActionsInABrowser(t *testing.T) {
 				{"report", "The verdict is now spam."}, {"retouch", "The verdict is now clean."}, {"revoke", "Revoked."}, {"never", "Declared never spam"},
 			} {
 				do(t, tab, chromedp.Navigate(s.URL+"/explain"), chromedp.SetUploadFiles(chromedp.CSS("input[type=file]"), []string{file}),
-					click("form[data-drop] button"), shows(".actions"))
+					browser.Click("form[data-drop] button"), browser.Shows(".actions"))
 				if hasScript {
 					if wrong := append(ask(t, tab, chromedp.Evaluate[[]string](barriers, chromedp.EvalAwaitPromise)), offered(t, tab)...); len(wrong) > 0 {
 						t.Errorf("before %s: %q", c.do, wrong)
 					}
 				}
 				do(t, tab,
-					click("button[value="+c.do+"]"), shows("[role=status]"))
+					browser.Click("button[value="+c.do+"]"), browser.Shows("[role=status]"))
 				if got := inPage(t, tab, "main"); !strings.Contains(got, c.want) {
 					t.Errorf("%s: %q, want %q", c.do, got, c.want)
 				}
@@ -74,10 +75,10 @@ func TestDropAndPrint(t *testing.T) {
 	site.MustReport("anna", desktest.Letter(1, 0))
 	s := httptest.NewServer(site.Handler)
 	defer s.Close()
-	tab := browser(t)
+	tab := newTab(t)
 	signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
 	do(t, tab, chromedp.Navigate(s.URL+"/explain"), chromedp.Evaluate[chromedp.Void](fmt.Sprintf(drop, desktest.LetterText(1, 0))),
-		shows(".actions"))
+		browser.Shows(".actions"))
 	if got := inPage(t, tab, "main"); !strings.Contains(got, "dropped.eml: ") || !strings.Contains(got, "anna") {
 		t.Errorf("the dropped message is explained by %q", got)
 	}
@@ -111,7 +112,7 @@ func TestSettlingInABrowser(t *testing.T) {
 			site.MustRevoke("carla", desktest.Letter(3, 0))
 			s := httptest.NewServer(site.Handler)
 			defer s.Close()
-			tab := browser(t)
+			tab := newTab(t)
 			withScript(t, tab, hasScript)
 			signIn(t, tab, s.URL+site.Link("root", pagetest.Root))
 			if got := inPage(t, tab, "main"); strings.Contains(got, "As of ") == hasScript {
@@ -120,12 +121,12 @@ func TestSettlingInABrowser(t *testing.T) {
 			if got := inPage(t, tab, ".note"); !strings.HasPrefix(got, "Your users disagree about") {
 				t.Fatalf("the first screen needs %q", got)
 			}
-			do(t, tab, click(".note a"), shows(".settle"),
-				click(".settle button[value=spam]"), shows("[role=status]"))
+			do(t, tab, browser.Click(".note a"), browser.Shows(".settle"),
+				browser.Click(".settle button[value=spam]"), browser.Shows("[role=status]"))
 			if got := inPage(t, tab, "main"); !strings.Contains(got, "Settled: later reports and revocations do not change it on this site. The verdict is now spam.") {
 				t.Errorf("settling says %q", got)
 			}
-			do(t, tab, chromedp.Navigate(s.URL), shows(".state.ok"))
+			do(t, tab, chromedp.Navigate(s.URL), browser.Shows(".state.ok"))
 		})
 	}
 }
@@ -140,29 +141,6 @@ func hurried(t *testing.T, tab context.Context) {
 	}
 }
 
-// click clicks an element in one step, see inPage.
-func click(selector string) chromedp.Action[chromedp.Void] {
-	return chromedp.Evaluate[chromedp.Void](fmt.Sprintf("document.querySelector(%q).click()", selector))
-}
-
-// shows waits for an element of a page that the browser has read to the end: until then, what
-// follows the element is missing.
-func shows(selector string) chromedp.Action[chromedp.Void] {
-	state := chromedp.Evaluate[string]("document.readyState")
-	return chromedp.Steps(chromedp.WaitReady(chromedp.CSS(selector)), func(ctx context.Context, tab *chromedp.Target) (void chromedp.Void, _ error) {
-		for {
-			if now, err := state(ctx, tab); err != nil || now == "complete" {
-				return void, err
-			}
-			select {
-			case <-ctx.Done():
-				return void, ctx.Err()
-			case <-time.After(10 * time.Millisecond):
-			}
-		}
-	})
-}
-
 // inPage reads an element's text in one step: a refresh, or a page that has just been loaded,
 // replaces the element that a search found.
 func inPage(t *testing.T, tab context.Context, selector string) string {
@@ -175,17 +153,17 @@ func TestRefresh(t *testing.T) {
 	t.Parallel()
 	site := pagetest.New(t).Small()
 	s := httptest.NewServer(site.Handler)
-	tab := browser(t)
+	tab := newTab(t)
 	hurried(t, tab)
-	do(t, tab, chromedp.Navigate(s.URL), shows(".state.ok"))
+	do(t, tab, chromedp.Navigate(s.URL), browser.Shows(".state.ok"))
 	site.Clock.Add(60)
 	site.SetFault("suspended")
-	do(t, tab, shows(".state.fault"))
+	do(t, tab, browser.Shows(".state.fault"))
 	if got := inPage(t, tab, ".state"); !strings.HasPrefix(got, "Mail passes unchecked.") {
 		t.Errorf("after the fault: %q", got)
 	}
 	s.Close()
-	do(t, tab, shows(".state[data-lost]"))
+	do(t, tab, browser.Shows(".state[data-lost]"))
 	if got := inPage(t, tab, ".state"); got != "The daemon does not answer. These figures are old." {
 		t.Errorf("without a daemon: %q", got)
 	}
@@ -209,9 +187,9 @@ func TestNews(t *testing.T) {
 	site := pagetest.New(t).Small()
 	s := httptest.NewServer(site.Handler)
 	defer s.Close()
-	tab := browser(t)
+	tab := newTab(t)
 	hurried(t, tab)
-	do(t, tab, chromedp.Navigate(s.URL), shows(".state.ok"), chromedp.Evaluate[chromedp.Void](watched))
+	do(t, tab, chromedp.Navigate(s.URL), browser.Shows(".state.ok"), chromedp.Evaluate[chromedp.Void](watched))
 	told := func(want ...string) {
 		t.Helper()
 		from := ask(t, tab, chromedp.Evaluate[int]("replaced"))

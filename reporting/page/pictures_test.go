@@ -18,6 +18,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/cmd/testenv/browser"
 	"github.com/spambloom/spambloom/reporting/page/pagetest"
 )
 
@@ -38,16 +39,12 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// browser returns the context of a tab that shares no cookies with those of other tests, so
+// newTab returns the context of a tab that shares no cookies with those of other tests, so
 // that tests can run in parallel.
-func browser(t *testing.T) context.Context {
+func newTab(t *testing.T) context.Context {
 	path := testenv.Program(t, "chromium")
 	chromium.start.Do(func() {
-		allocated, end := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
-			chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WSURLReadTimeout(testenv.Patience))...)
-		first, endFirst := chromedp.NewContext(allocated)
-		chromium.ctx, chromium.end = first, func() { endFirst(); end() }
-		chromium.err = chromedp.Do(first)
+		chromium.ctx, chromium.end, chromium.err = browser.Open(path)
 	})
 	if chromium.err != nil {
 		t.Fatal(chromium.err)
@@ -101,7 +98,7 @@ func ask[T any](t *testing.T, tab context.Context, action chromedp.Action[T]) T 
 // signIn opens a link and waits for the page that it leads to.
 func signIn(t *testing.T, tab context.Context, link string) {
 	t.Helper()
-	do(t, tab, chromedp.Navigate(link), shows(".state"))
+	do(t, tab, chromedp.Navigate(link), browser.Shows(".state"))
 }
 
 // pages of a site; each is looked at empty, small and busy.
@@ -151,7 +148,7 @@ func TestGuidePictures(t *testing.T) {
 		t.Skip("SPAMBLOOM_PICTURES is not guide")
 	}
 	const folder, most = "../../contrib/pictures", 175_000
-	tab := browser(t)
+	tab := newTab(t)
 	site, phishing := month(t)
 	s := httptest.NewServer(site.Handler)
 	defer s.Close()
@@ -165,7 +162,7 @@ func TestGuidePictures(t *testing.T) {
 		"today":     chromedp.Navigate(s.URL + "/"),
 		"campaigns": chromedp.Navigate(s.URL + "/campaigns?only=listed&sort=size"),
 		"explain": chromedp.Steps(chromedp.Navigate(s.URL+"/explain"), chromedp.SetUploadFiles(chromedp.CSS("input[type=file]"), []string{source}),
-			click("form[data-drop] button"), shows(".actions")),
+			browser.Click("form[data-drop] button"), browser.Shows(".actions")),
 	} {
 		do(t, tab, steps)
 		png := ask(t, tab, chromedp.CaptureScreenshot())
@@ -186,7 +183,7 @@ func TestPictures(t *testing.T) {
 		t.Skip("SPAMBLOOM_PICTURES is not a folder")
 	}
 	only := os.Getenv("SPAMBLOOM_ONLY")
-	tab := browser(t)
+	tab := newTab(t)
 	busy, phishing := month(t)
 	source := filepath.Join(t.TempDir(), "mail.eml")
 	if err := os.WriteFile(source, listed(t, busy, phishing), 0o600); err != nil {
@@ -209,7 +206,7 @@ func TestPictures(t *testing.T) {
 					do(t, tab, chromedp.Navigate(s.URL+path))
 					if name == "dropped" {
 						do(t, tab, chromedp.SetUploadFiles(chromedp.CSS("input[type=file]"), []string{source}),
-							click("form[data-drop] button"), shows(".actions"))
+							browser.Click("form[data-drop] button"), browser.Shows(".actions"))
 					}
 					png := ask(t, tab, chromedp.FullScreenshot(100))
 					if err := os.WriteFile(filepath.Join(folder, file), png, 0o600); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/spambloom/spambloom/cmd/testenv/browser"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 	"github.com/spambloom/spambloom/reporting/page/pagetest"
@@ -151,15 +152,15 @@ func TestSignInWithTokenInABrowser(t *testing.T) {
 			site := withTokens(t)
 			s := httptest.NewServer(site.Handler)
 			defer s.Close()
-			tab := browser(t)
+			tab := newTab(t)
 			withScript(t, tab, hasScript)
-			do(t, tab, chromedp.Navigate(s.URL), click("header .who a"), shows("input[type=password]"))
+			do(t, tab, chromedp.Navigate(s.URL), browser.Click("header .who a"), browser.Shows("input[type=password]"))
 			if hasScript {
 				if wrong := append(ask(t, tab, chromedp.Evaluate[[]string](barriers, chromedp.EvalAwaitPromise)), offered(t, tab)...); len(wrong) > 0 {
 					t.Errorf("the form: %q", wrong)
 				}
 			}
-			do(t, tab, chromedp.SendKeys(chromedp.CSS("input[type=password]"), secret), click("main button"), shows(".state"))
+			do(t, tab, chromedp.SendKeys(chromedp.CSS("input[type=password]"), secret), browser.Click("main button"), browser.Shows(".state"))
 			if got := inPage(t, tab, "header"); !strings.Contains(got, "helpdesk") {
 				t.Errorf("signed in as %q", got)
 			}

@@ -129,7 +129,8 @@ var allowed = map[string][]string{
 
 	"bloomdb/keyspace/keyspacetest": {"signature", "bloomdb/clock", "bloomdb/layout", "bloomdb/wire", "bloomdb/peers", "bloomdb/keyspace"},
 
-	"cmd/testenv": {},
+	"cmd/testenv":         {},
+	"cmd/testenv/browser": {"cmd/testenv"},
 
 	// The end-to-end tests, and the packages that start real servers for them.
 	"cmd/spambloomd/e2e/harness":          {"signature", "bloomdb/keyring", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/testenv"},
@@ -257,7 +258,7 @@ var inTests = map[string][]string{
 	"cmd/spambloomd/e2e/mailbox":    {"signature", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/spambloomd/e2e/harness", "cmd/spambloomd/e2e/harness/dovecot"},
 	"cmd/spambloomd/e2e/federation": {"signature", "bloomdb", "bloomdb/keyring", "bloomdb/layout", "bloomdb/exchange", "bloomdb/exchange/redisclient", "bloomdb/exchange/streams", "bloomdb/exchange/linkfault", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/faults":     {"signature", "bloomdb/exchange/linkfault", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/judged", "cmd/spambloomd/e2e/harness"},
-	"cmd/spambloomd/e2e/life":       {"reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/internal/manual", "cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/e2e/life":       {"reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/internal/manual", "cmd/spambloomd/e2e/harness", "cmd/testenv/browser"},
 	"cmd/spambloomd/e2e/packaging":  {"cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/figures":    {"reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness", "cmd/spambloomd/e2e/harness/rspamd"},
 
@@ -271,7 +272,7 @@ var inTests = map[string][]string{
 	"reporting/backup":         {"signature", "reporting/trust"},
 	"reporting/ledger/buckets": {"signature"},
 	"reporting/watch":          {"bloomdb", "reporting/ledger"},
-	"reporting/page":           {"reporting/desk/desktest", "reporting/page/pagetest", "reporting/ledger"},
+	"reporting/page":           {"reporting/desk/desktest", "reporting/page/pagetest", "reporting/ledger", "cmd/testenv/browser"},
 	"reporting/desk":           {"reporting/desk/desktest", "reporting/trust"},
 	"reporting/server":         {"reporting/client", "reporting/judged", "reporting/desk/desktest", "reporting/trust"},
 

@@ -1,7 +1,6 @@
 package life
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/cmd/testenv/browser"
 )
 
 // `spambloom status --watch` shows a daemon again every two seconds, with what changed meanwhile, until
@@ -51,29 +51,12 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// openBrowser starts Debian's Chromium, which ends with the test.
-func openBrowser(t *testing.T) context.Context {
-	t.Helper()
-	allocated, end := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(testenv.Program(t, "chromium")), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WSURLReadTimeout(testenv.Patience))...)
-	t.Cleanup(end)
-	tab, endTab := chromedp.NewContext(allocated)
-	t.Cleanup(endTab)
-	return tab
-}
-
 // dropped lets a message fall on the page, like a file from another window.
 const dropped = `(() => {
   const data = new DataTransfer();
   data.items.add(new File([%q], "dropped.eml", { type: "message/rfc822" }));
   document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
 })()`
-
-// click clicks an element in one step: the browser's notice of a new document may come between the search
-// for an element and its use.
-func click(selector string) chromedp.Action[chromedp.Void] {
-	return chromedp.Evaluate[chromedp.Void](fmt.Sprintf("document.querySelector(%q).click()", selector))
-}
 
 // An administrator opens the link of `spambloom web` of a running daemon in a browser, drops a mail
 // that arrived, and does with it all that the page offers. After each step, the daemon judges the mail
@@ -90,7 +73,9 @@ func TestPageInABrowser(t *testing.T) {
 	if link.Code != 0 || !strings.HasPrefix(link.Stdout, "http://"+s.HTTP+"/enter?key=") {
 		t.Fatalf("web: %+v; the daemon listens at %s", link, s.HTTP)
 	}
-	tab := openBrowser(t)
+	tab, end, err := browser.Open(testenv.Program(t, "chromium"))
+	t.Cleanup(end)
+	testenv.Check(t, err)
 	do := func(steps ...chromedp.Action[chromedp.Void]) {
 		t.Helper()
 		testenv.Check(t, chromedp.Do(tab, steps...))
@@ -101,12 +86,12 @@ func TestPageInABrowser(t *testing.T) {
 		testenv.Check(t, err)
 		return text
 	}
-	do(chromedp.Navigate(strings.TrimSpace(link.Stdout)), chromedp.WaitReady(chromedp.CSS(".state")))
+	do(chromedp.Navigate(strings.TrimSpace(link.Stdout)), browser.Shows(".state"))
 	if got := read(); !strings.Contains(got, "root sign out") {
 		t.Fatalf("signed in: %q", got)
 	}
 	page := "http://" + s.HTTP
-	do(chromedp.Navigate(page+"/explain"), chromedp.Evaluate[chromedp.Void](fmt.Sprintf(dropped, mail)), chromedp.WaitReady(chromedp.CSS(".actions")))
+	do(chromedp.Navigate(page+"/explain"), chromedp.Evaluate[chromedp.Void](fmt.Sprintf(dropped, mail)), browser.Shows(".actions"))
 	if got := read(); !strings.Contains(got, "dropped.eml: clean") || !strings.Contains(got, "Nobody at this site has reported or revoked it lately.") {
 		t.Errorf("before all: %q", got)
 	}
@@ -122,12 +107,12 @@ func TestPageInABrowser(t *testing.T) {
 	} {
 		if i > 0 {
 			do(chromedp.Navigate(page+"/explain"), chromedp.SetUploadFiles(chromedp.CSS("input[type=file]"), []string{file}),
-				click("form[data-drop] button"), chromedp.WaitReady(chromedp.CSS(".actions")))
+				browser.Click("form[data-drop] button"), browser.Shows(".actions"))
 		}
 		if c.as != "" {
 			do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("document.querySelector('select[name=as]').value = %q", c.as)))
 		}
-		do(click("button[value="+c.do+"]"), chromedp.WaitReady(chromedp.CSS("[role=status]")))
+		do(browser.Click("button[value="+c.do+"]"), browser.Shows("[role=status]"))
 		if got := read(); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.do, got, c.want)
 		}
@@ -141,7 +126,7 @@ func TestPageInABrowser(t *testing.T) {
 	if status, _ := s.Get("/enter?" + strings.SplitN(strings.TrimSpace(link.Stdout), "?", 2)[1]); status != 403 {
 		t.Errorf("the link is answered %d a second time", status)
 	}
-	do(chromedp.Navigate(page+"/mail"), chromedp.WaitReady(chromedp.CSS("table")))
+	do(chromedp.Navigate(page+"/mail"), browser.Shows("table"))
 	if got := read(); !strings.Contains(got, "1 different message") {
 		t.Errorf("the mail that was judged: %q", got)
 	}
