@@ -33,7 +33,7 @@ require (
 // For tests.
 require (
 	github.com/alicebob/miniredis/v2 v2.40.0 // a Redis in the test's own process
-	github.com/chromedp/cdproto v0.160.0 // chromedp: what it sends to the browser
+	github.com/chromedp/cdproto v0.160.1 // chromedp: what it sends to the browser
 	github.com/chromedp/chromedp v0.23.0 // the page in a real Chromium
 	github.com/emersion/go-smtp v0.25.1 // sends mail into the real Postfix
 	github.com/rogpeppe/go-internal v1.16.0 // testscript: the commands' scripts
@@ -69,8 +69,8 @@ require (
 	github.com/yuin/gopher-lua v1.1.2 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.6 // indirect
-	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
-	golang.org/x/mod v0.42.0 // indirect
+	golang.org/x/exp/typeparams v0.0.0-20261009195045-ca0d7ba23607 // indirect
+	golang.org/x/mod v0.43.0 // indirect
 	golang.org/x/tools v0.52.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	honnef.co/go/tools v0.8.2 // indirect
