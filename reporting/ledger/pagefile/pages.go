@@ -31,7 +31,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"io/fs"
 	"os"
@@ -59,15 +58,6 @@ const (
 	maxDepth     = 64
 	maxPageBytes = 64 << 20 // of one page with its overflow; every value is far smaller
 )
-
-// meta is one of the two headers.
-type meta struct {
-	page     uint64 // bytes of a page
-	root     uint64
-	freelist uint64
-	pages    uint64 // in the file
-	txid     uint64
-}
 
 // keyRange is the range of the keys below an element of a branch: from its own key
 // (inclusive) to that of the next. The library looks for a key nowhere else. A nil end is
@@ -137,7 +127,7 @@ func Read(path string, to Reader) (spare bool, err error) {
 		r.rescue(make([]bool, r.meta.pages), unknownAge)
 		return false, nil
 	}
-	if int64(r.meta.pages) > r.size/int64(r.meta.page) {
+	if r.meta.pages > uint64(r.size)/r.meta.page {
 		r.fail("cut short, %d bytes of %d", r.size, r.meta.pages*r.meta.page)
 		r.meta.pages = uint64(r.size / int64(r.meta.page))
 	}
@@ -172,61 +162,6 @@ func (r *reader) fail(format string, args ...any) {
 	if !r.stopped && !r.Fault(fmt.Errorf("%w: "+format, append([]any{record.ErrDamaged}, args...)...)) {
 		r.stopped = true
 	}
-}
-
-// header reads both headers and returns the newer one. spare reports whether both are
-// sound.
-func (r *reader) header() (m meta, spare bool, err error) {
-	found := 0
-	for size := int64(1 << 10); size <= 1<<16 && found < 2; size <<= 1 {
-		for _, at := range []int64{0, size} {
-			if n, ok := r.metaAt(at); ok && n.page == uint64(size) {
-				if found++; found == 1 || n.txid > m.txid {
-					m = n
-				}
-			}
-		}
-	}
-	if found == 0 && r.otherFormat() {
-		return m, false, fmt.Errorf("%w of bbolt, whose format %d is known", record.ErrVersion, boltVersion)
-	}
-	if found == 0 {
-		return m, false, fmt.Errorf("%w: neither header is right", record.ErrDamaged)
-	}
-	return m, found == 2, nil
-}
-
-func (r *reader) metaAt(at int64) (m meta, ok bool) {
-	d, ok := r.metaBytes(at)
-	if !ok {
-		return m, false
-	}
-	u32, u64 := binary.NativeEndian.Uint32, binary.NativeEndian.Uint64
-	m = meta{page: uint64(u32(d[8:])), root: u64(d[16:]), freelist: u64(d[32:]), pages: u64(d[40:]), txid: u64(d[48:])}
-	return m, u32(d[4:]) == boltVersion
-}
-
-// metaBytes reads a header of any format, and reports whether its checksum is right.
-func (r *reader) metaBytes(at int64) (d []byte, ok bool) {
-	b := make([]byte, pageHeader+metaSize)
-	if _, err := r.file.ReadAt(b, at); err != nil {
-		return nil, false
-	}
-	d = b[pageHeader:]
-	return d, binary.NativeEndian.Uint32(d) == boltMagic && binary.NativeEndian.Uint64(d[56:]) == sumOf(d[:metaSize-8])
-}
-
-// sumOf returns the checksum of a header.
-func sumOf(b []byte) uint64 {
-	sum := fnv.New64a()
-	_, _ = sum.Write(b)
-	return sum.Sum64()
-}
-
-// otherFormat reports whether the first header is whole and has an unknown format.
-func (r *reader) otherFormat() bool {
-	d, ok := r.metaBytes(0)
-	return ok && binary.NativeEndian.Uint32(d[4:]) != boltVersion
 }
 
 // page reads a page with its overflow, once.

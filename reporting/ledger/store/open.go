@@ -57,7 +57,7 @@ func openFile(path string, noSync bool, log *slog.Logger) (*bolt.DB, error) {
 }
 
 // checkLegible reads the headers of a file. The library maps them, and a page that the disk
-// cannot read would end the process.
+// cannot read, or a wrong size of pages, would end the process.
 func checkLegible(path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrPermission) {
@@ -70,7 +70,7 @@ func checkLegible(path string) error {
 	if _, err := io.Copy(io.Discard, io.LimitReader(f, 2<<16)); err != nil {
 		return fmt.Errorf("%w: %w", record.ErrDamaged, err)
 	}
-	return nil
+	return pagefile.CheckSizes(f)
 }
 
 // makeFile makes an empty file. After a crash the whole file exists, or none.
