@@ -254,8 +254,9 @@ func TestRecipientsCountForTrustedMTAs(t *testing.T) {
 		x := newConn(&door.Conn{Conn: &script{}}, s).session
 		x.remote = c.remote
 		m := x.message()
-		for range 2000 {
-			m.addRecipient("r@example.org")
+		for i := range 2000 {
+			m.addRecipient(fmt.Sprintf("r%d@example.org", i))
+			m.addRecipient("R1@example.org") // an MTA delivers one copy
 		}
 		if got := m.sightings(); got != c.want {
 			t.Errorf("%s: a message to 2,000 counts %d times, want %d", c.name, got, c.want)

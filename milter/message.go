@@ -312,12 +312,17 @@ func (m *message) clientName() string {
 	return localhost.String()
 }
 
-// sightings returns the number of times that the message is counted.
+// sightings returns the number of times that the message is counted: once for each recipient, however
+// often a sender names that.
 func (m *message) sightings() uint32 {
-	if m.countsAll {
-		return max(1, m.Count)
+	if !m.countsAll {
+		return 1
 	}
-	return 1
+	different := make(map[string]struct{}, len(m.Recipients))
+	for _, r := range m.Recipients {
+		different[strings.ToLower(r)] = struct{}{}
+	}
+	return max(1, m.Count-uint32(len(m.Recipients)-len(different)))
 }
 
 // log writes the one log line of the message.

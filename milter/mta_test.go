@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -229,8 +230,9 @@ func (m *mta) send(msg mail) ([]gomilter.ModifyAction, *gomilter.Action) {
 		}
 	}
 	m.must(m.Mail("sender@example.org", nil))
-	for range max(1, msg.rcpts) {
-		m.must(m.Rcpt("recipient@example.org", nil))
+	m.must(m.Rcpt("recipient@example.org", nil))
+	for i := range max(1, msg.rcpts) - 1 {
+		m.must(m.Rcpt(fmt.Sprintf("recipient%d@example.org", i), nil))
 	}
 	for _, line := range msg.header {
 		name, value, _ := strings.Cut(line, ": ")

@@ -133,19 +133,20 @@ func (w *entering) refute(by uint64, closed []record.Key) error {
 		}); err != nil {
 			return err
 		}
+		slices.SortFunc(words[k], func(a, b record.Opinion) int { return cmp.Compare(a.Report, b.Report) }) // a tally remembers the latest ones
 	}
-	list := w.alike(words)
-	slices.SortFunc(list, func(a, b record.Opinion) int { return cmp.Compare(a.Report, b.Report) }) // a tally remembers the latest ones
-	for _, o := range list {
-		for _, k := range closed {
-			if i := slices.IndexFunc(words[k], func(other record.Opinion) bool { return other.Report == o.Report }); i >= 0 {
-				if err := w.RemoveOpinion(k, w.tallies[k], words[k][i]); err != nil {
-					return err
-				}
-			}
-		}
+	alike := map[uint64]bool{}
+	for _, o := range w.alike(words) {
+		alike[o.Report] = true
 		if err := w.wrong(by, o); err != nil {
 			return err
+		}
+	}
+	for k, opinions := range words {
+		for _, o := range slices.DeleteFunc(opinions, func(o record.Opinion) bool { return !alike[o.Report] }) {
+			if err := w.RemoveOpinion(k, w.tallies[k], o); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
