@@ -2,6 +2,7 @@ package desk_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -229,6 +230,84 @@ func TestHoldIsNotShared(t *testing.T) {
 		}
 		s.WantListed("the newsletter", newsletter, false)
 		s.WantListed("a near-duplicate", desktest.Letter(1, 3), false)
+	}
+}
+
+// TestHoldOfParts is the attack "hold" by invented mails that have a quarter of a newsletter's features each. None
+// hits the newsletter. One reporter reports and revokes them, so that each feature was revoked without being
+// held, and reports the newsletter. It is held like any other: a contest takes somebody else's revocation.
+func TestHoldOfParts(t *testing.T) {
+	s := desktest.OpenHolding(t, trust.Default(), 20)
+	newsletter := desktest.Letter(1, 0)
+	s.Deliver(1, 30, newsletter)
+	body := func(n int) []signature.Signature {
+		return []signature.Signature{{Kind: signature.KindBody, Digest: signature.Digest{byte(n + 1)}}}
+	}
+	random := rand.New(rand.NewPCG(1, 1))
+	for n := range 4 {
+		sketches := slices.Clone(newsletter.Sketches)
+		for i, sketch := range sketches {
+			sketches[i].Keys = slices.Clone(sketch.Keys)
+			for j := range sketch.Keys {
+				if j%4 != n {
+					sketches[i].Keys[j].Hash = random.Uint64()
+				}
+			}
+		}
+		part := signature.Set{Signatures: body(n), Sketches: sketches}
+		if o := s.MustReport("mallory", part); o.Held || !o.Evidence.Listed {
+			t.Fatalf("%+v", o)
+		}
+		s.MustRevoke("mallory", part)
+	}
+	if o := s.MustReport("mallory", signature.Set{Signatures: body(0), Sketches: newsletter.Sketches}); !o.Held {
+		t.Errorf("not held: %+v", o)
+	}
+	s.WantListed("the newsletter", newsletter, false)
+	s.WantListed("a near-duplicate", desktest.Letter(1, 3), false)
+}
+
+// TestHoldEndsWithTrap: the first report of a campaign is held, and that of a trap or an administrator lists it. It
+// stays listed when the first one is undone, and where two are needed, when its reporter revokes it. The
+// first report waits again if it is the one that is left.
+func TestHoldEndsWithTrap(t *testing.T) {
+	spam := desktest.Letter(1, 0)
+	trap := desk.Report{Reporter: "trap:one", Trap: true, Set: spam}
+	root := desk.Report{Reporter: "root", Trusted: true, Administers: true, Set: spam}
+	undo := func(who string) func(s *desktest.Stage) {
+		return func(s *desktest.Stage) {
+			_, err := s.Undo(api.UndoRequest{By: who, Since: desktest.Noon.Add(-time.Hour)}, desk.Author{Name: "root"})
+			testenv.Check(t, err)
+		}
+	}
+	again := func(s *desktest.Stage) {
+		s.Clock.Add(int64(8 * 24 * time.Hour / time.Second)) // no such mail comes any longer
+		s.MustReport("anna", spam)
+	}
+	for _, test := range []struct {
+		name   string
+		model  trust.Model
+		second desk.Report
+		then   []func(s *desktest.Stage)
+		stays  bool
+	}{
+		{"anna is undone, a trap", trust.Default(), trap, []func(s *desktest.Stage){undo("anna")}, true},
+		{"anna is undone, root", trust.Default(), root, []func(s *desktest.Stage){undo("anna")}, true},
+		{"anna revokes it", desktest.TwoNeeded, trap, []func(s *desktest.Stage){func(s *desktest.Stage) { s.MustRevoke("anna", spam) }}, true},
+		{"the trap is undone", trust.Default(), trap, []func(s *desktest.Stage){undo("trap:one")}, false},
+		{"anna reports it again, and the trap is undone", trust.Default(), trap, []func(s *desktest.Stage){again, undo("trap:one")}, false},
+	} {
+		s := desktest.OpenHolding(t, test.model, 20)
+		s.Deliver(1, 30, spam)
+		s.MustReport("anna", spam)
+		s.WantListed(test.name+", held", spam, false)
+		_, err := s.Report(test.second)
+		testenv.Check(t, err)
+		s.WantListed(test.name+", listed", spam, true)
+		for _, then := range test.then {
+			then(s)
+		}
+		s.WantListed(test.name, spam, test.stays)
 	}
 }
 
