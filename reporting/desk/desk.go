@@ -240,7 +240,7 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 		if hits, err = d.hits(entry); err != nil {
 			return o, decision, err
 		}
-		if entry.Little = hits.Mails < d.opt.HoldFrom; d.isMuch(r, hits) {
+		if d.isMuch(r, hits) {
 			entry.Held = hits
 		}
 		if reported {

@@ -17,10 +17,10 @@ func (d *Desk) hits(e ledger.Entry) (found ledger.Likeness, err error) {
 	if err != nil {
 		return found, err
 	}
-	g := judged.Group{Signatures: rest.Signatures}
+	g := judged.Group{Signatures: rest.Signatures, Domains: e.Set.Domains}
 	for i, a := range alone {
 		g.Anchors = append(g.Anchors, slices.DeleteFunc(slices.Clone(a.Hashes), d.db.IsCommon))
-		g.Need, g.Contained = append(g.Need, a.Need), append(g.Contained, rest.Sketches[i].Kind == signature.KindSketch)
+		g.Need, g.Kinds = append(g.Need, a.Need), append(g.Kinds, rest.Sketches[i].Kind)
 	}
 	found = ledger.Likeness(d.opt.Unlisted.Like(g, e.At))
 	for part := range slices.Chunk(rest.Signatures, 1) {

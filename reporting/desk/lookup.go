@@ -129,8 +129,8 @@ func (f finding) toExplain() (set signature.Set, isWhole bool) {
 
 // toRevoke returns the largest part of the message that is known: the ledger keeps what a
 // revocation stores of a sketch. It returns ErrAmbiguous if that would be the word of one reporter against
-// another's, or if different mail has the queue id. Reports that were taken back count only if there are no others.
-func (f finding) toRevoke(isQueueID, isFile bool) (set signature.Set, err error) {
+// another's, or if different mail has the queue id or picture. Reports that were taken back count only if there are no others.
+func (f finding) toRevoke(isQueueID bool, of signature.Kind) (set signature.Set, err error) {
 	isBack := func(r ledger.Report) bool { return r.State == ledger.Withdrawn }
 	if standing := slices.DeleteFunc(slices.Clone(f.reports), isBack); len(standing) > 0 {
 		f.reports = standing
@@ -139,12 +139,10 @@ func (f finding) toRevoke(isQueueID, isFile bool) (set signature.Set, err error)
 	case len(f.judged) > 0:
 		set = f.judged[0].Set
 		for _, m := range f.judged {
-			if identity.IsSame(m.Set, set) {
+			if identity.IsSame(m.Set, set) || of == signature.KindSketch {
 				set = identity.Shared(set, m.Set)
-			} else if isQueueID {
+			} else if set = identity.Common(of, set, m.Set); isQueueID || len(set.Signatures) == 0 {
 				return signature.Set{}, ErrAmbiguous
-			} else if isFile {
-				set = identity.Common(set, m.Set)
 			}
 		}
 		same := slices.IndexFunc(f.reports, func(r ledger.Report) bool { return identity.IsSame(r.Set, set) })
@@ -170,5 +168,6 @@ func (d *Desk) Find(ask api.LookupRequest) (signature.Set, error) {
 	if err != nil {
 		return signature.Set{}, err
 	}
-	return f.toRevoke(ask.QueueID != "", !isOfSketch(ask.ID))
+	of, _, _ := signature.ParseID(ask.ID) // find has read it
+	return f.toRevoke(ask.QueueID != "", of)
 }

@@ -182,8 +182,11 @@ func TestFindJudged(t *testing.T) {
 	spam.Signatures = append(slices.Clone(spam.Signatures), file)
 	s.MustReport("bob", spam)
 	s.MustReport("anna", desktest.Letter(1, 3))
-	mixed := newsletter
-	mixed.Signatures = append(slices.Clone(newsletter.Signatures), file)
+	with := func(m signature.Set, s signature.Signature) signature.Set {
+		m.Signatures = append(slices.Clone(m.Signatures), s)
+		return m
+	}
+	mixed := with(newsletter, file)
 	list.Add(judged.Message{At: desktest.Noon, QueueID: "news", Verdict: "spam", Set: newsletter})
 	list.Add(judged.Message{At: desktest.Noon, QueueID: "mixed", Verdict: "spam", Set: mixed})
 	list.Add(judged.Message{At: desktest.Noon, QueueID: "alone", Verdict: "spam", Set: spam})
@@ -199,6 +202,18 @@ func TestFindJudged(t *testing.T) {
 	}
 	if set, err := d.Find(api.LookupRequest{ID: logo.ID()}); err != nil || !slices.Equal(set.Signatures, []signature.Signature{logo}) || len(set.Sketches) > 0 {
 		t.Errorf("a logo: %+v, %v", set, err)
+	}
+	for kind, mails := range map[signature.Kind][]signature.Set{
+		signature.KindSketch: {desktest.Letter(1, 5), with(desktest.Letter(1, 6), file)},
+		signature.KindImage:  {desktest.Letter(1, 5), spam},
+	} {
+		shown := signature.Signature{Kind: kind, Digest: signature.Digest{7}}
+		for _, m := range mails {
+			list.Add(judged.Message{At: desktest.Noon, QueueID: "near", Verdict: "spam", Set: m, Shown: []signature.Signature{shown}})
+		}
+		if set, err := d.Find(api.LookupRequest{ID: shown.ID()}); canReach(set, spam) || kind == signature.KindSketch && (err != nil || len(set.Sketches) == 0) {
+			t.Errorf("%s: %+v, %v", shown.ID(), set, err)
+		}
 	}
 	if set, err := d.Find(api.LookupRequest{QueueID: "alone"}); err != nil || !canReach(set, spam) {
 		t.Errorf("%+v, %v", set, err)

@@ -11,12 +11,14 @@ import (
 //
 // The anchors of a text are the least of its keys, which tells how much two texts have in common, whatever
 // their lengths (Cohen and Kaplan, 2007): as large a part of the reported keys is in the message as of those
-// that are no greater than the message's last anchor. A report lists mail with 8 of its 20 keys.
+// that are no greater than the message's last anchor. A report lists mail with 8 of its 20 keys, or with 5 and
+// a link to a reported domain. It lists mail with one anchor of its picture, and many of the keys beside it.
 type Group struct {
 	Signatures []signature.Signature
-	Anchors    [][]uint64 // keyed hashes of each sketch
-	Need       []int      // of each sketch, how many a message must have; 0: the sketch is no evidence
-	Contained  []bool     // of each sketch: mail that contains a part of the text, or is a part of it, belongs, too; nil: none
+	Anchors    [][]uint64       // keyed hashes of each sketch
+	Need       []int            // of each sketch, how many a message must have; 0: the sketch is no evidence
+	Kinds      []signature.Kind // of each sketch: parts of a text, and one anchor of a picture are enough; nil: Need is
+	Domains    []string         // of links: less of the text is enough in mail with one of them
 }
 
 // question is what a look searches for. Few hashes of other mail pass the bits.
@@ -29,28 +31,39 @@ type question struct {
 	common  []int      // anchors of each sketch in the message that is compared
 	touched []int      // sketches of which common is not 0
 	belongs []int      // groups of the message that is compared
+	linked  []int      // groups of which it has a domain
 }
 
-// place is where a hash occurs: as a signature of a group, or in a sketch.
+// place is where a hash occurs: as a signature or a domain of a group, or in a sketch.
 type place struct {
 	number   int // of the group, or of the sketch
 	isSketch bool
+	isDomain bool
 }
 
 func newQuestion(groups []Group) *question {
 	q := &question{places: make(map[uint64][]place)}
 	for i, g := range groups {
 		for _, s := range g.Signatures {
-			q.add(hashOf(s), place{i, false})
+			q.add(hashOf(s), place{number: i})
+		}
+		for _, d := range g.Domains {
+			q.add(hashOf(signature.DomainSignature(d)), place{number: i, isDomain: true})
 		}
 		for n, anchors := range g.Anchors {
 			for _, h := range anchors {
-				q.add(h, place{len(q.need), true})
+				q.add(h, place{number: len(q.need), isSketch: true})
 			}
-			q.need, q.owner, q.keys = append(q.need, g.Need[n]), append(q.owner, i), append(q.keys, nil)
-			if n < len(g.Contained) && g.Contained[n] && g.Need[n] > 0 {
-				q.keys[len(q.keys)-1] = anchors
+			need, keys := g.Need[n], []uint64(nil)
+			if n < len(g.Kinds) && need > 0 {
+				switch g.Kinds[n] {
+				case signature.KindSketch:
+					keys = anchors
+				case signature.KindImage:
+					need = 1
+				}
 			}
+			q.need, q.owner, q.keys = append(q.need, need), append(q.owner, i), append(q.keys, keys)
 		}
 	}
 	q.common = make([]int, len(q.need))
@@ -78,7 +91,7 @@ func (q *question) add(hash uint64, p place) {
 // groups returns the groups that a message of these hashes belongs to, each once. The shape is that of a
 // record. The result is valid until the next call.
 func (q *question) groups(hashes []uint64, shape uint64) []int {
-	q.belongs = q.belongs[:0]
+	q.belongs, q.linked = q.belongs[:0], q.linked[:0]
 	for ; len(hashes) > 0; shape >>= 8 {
 		n := shape & 0xff
 		q.compare(hashes[:n])
@@ -98,7 +111,9 @@ func (q *question) compare(hashes []uint64) {
 			continue
 		}
 		for _, p := range q.places[h] {
-			if !p.isSketch {
+			if p.isDomain {
+				q.linked = append(q.linked, p.number)
+			} else if !p.isSketch {
 				q.belong(p.number)
 			} else if q.common[p.number]++; q.common[p.number] == 1 {
 				q.touched = append(q.touched, p.number)
@@ -122,13 +137,16 @@ func (q *question) belong(group int) {
 const fewestOfPart = 2
 
 // isPart reports whether a sketch has as many anchors in common with those of a message, of which the
-// greatest is last, as are 8 of 20.
+// greatest is last, as are 8 of 20, or 5 of 20 if a domain is in common, too.
 func (q *question) isPart(sketch int, last uint64) bool {
-	could := 0
+	could, least := 0, 8
+	if slices.Contains(q.linked, q.owner[sketch]) {
+		least = 5
+	}
 	for _, k := range q.keys[sketch] {
 		if k <= last {
 			could++
 		}
 	}
-	return q.common[sketch] >= fewestOfPart && could > 0 && 20*q.common[sketch] >= 8*could
+	return q.common[sketch] >= fewestOfPart && could > 0 && 20*q.common[sketch] >= least*could
 }

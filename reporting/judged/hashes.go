@@ -12,7 +12,7 @@ import (
 // Hashes contains hashes of the latest mail, to find what belongs to a report. The oldest mail is
 // forgotten if the memory is full, and all of it when the daemon stops.
 //
-//	Add: time, sender, copies, signatures, anchors of the sketches -> ring of 64-bit words
+//	Add: time, sender, copies, signatures, link domains, anchors of the sketches -> ring of 64-bit words
 //	Like, Courses: one look through the ring, some milliseconds with the memory of MaxUnlisted
 //
 // Its memory is taken at once and never grows. A message takes some 200 bytes. A Hashes is
@@ -35,7 +35,8 @@ const (
 const (
 	unlistedFor   = 24 * time.Hour
 	maxRemembered = 48 // signatures and anchors of a message
-	maxLists      = 8  // of signatures, and of anchors of a sketch
+	maxLists      = 8  // of signatures and domains, and of anchors of a sketch
+	maxDomains    = 8  // of links in a message
 
 	stretch = 1 << 14 // words that a look copies under one lock: some 40 microseconds
 )
@@ -46,7 +47,7 @@ const (
 	wordAt            // seconds since 1970
 	wordSender
 	wordCopies
-	wordShape // a byte each, the lowest first: the numbers of signatures, and of anchors of each sketch
+	wordShape // a byte each, the lowest first: the numbers of signatures and domains, and of anchors of each sketch
 	wordsBefore
 )
 
@@ -81,6 +82,9 @@ func (u *Hashes) Add(m Seen) {
 	}
 	for _, s := range m.Set.Signatures {
 		add(0, hashOf(s))
+	}
+	for _, d := range m.Set.Domains[:min(len(m.Set.Domains), maxDomains)] {
+		add(0, hashOf(signature.DomainSignature(d)))
 	}
 	for i, anchors := range m.Anchors {
 		for _, a := range anchors {

@@ -24,7 +24,6 @@ type Entry struct {
 	Trusted  bool      // an administrator enters it: the reporter's share is that of a trap
 	Cost     int64     // room in the filters, in parts of CostUnit of a period's
 	Held     Likeness  // what nobody else reported of the message is not listed alone; zero: it is
-	Little   bool      // it hits so little mail that it would not be held if it were the first
 }
 
 // Decision is the result of an entry. Unless Action is None, the caller carries it out and
@@ -80,18 +79,18 @@ type entering struct {
 	weight  Weight
 	keys    []record.Key
 	tallies map[record.Key]*record.Tally
-	fresh   []record.Key          // where the reporter's statement is new
-	changed []record.Key          // fresh, and where the statement is renewed or reversed
-	old     map[uint64]bool       // the reporter's reports that this one replaces; true: of the other stance
-	idle    bool                  // a revocation of a message that is not listed or reported
-	settled map[record.Key]Stance // by an administrator, against others
-	foreign bool                  // a revocation of a message that only other sites list
-	own     map[record.Key]Weight // of this reporter, in the sums of spam
-	against bool                  // see Decision.Others
+	fresh   []record.Key             // where the reporter's statement is new
+	changed []record.Key             // fresh, and where the statement is renewed or reversed
+	old     map[uint64]bool          // the reporter's reports that this one replaces; true: of the other stance
+	idle    bool                     // a revocation of a message that is not listed or reported
+	settled map[record.Key]Stance    // by an administrator, against others
+	foreign bool                     // a revocation of a message that only other sites list
+	against bool                     // see Decision.Others
+	own     map[record.Key][2]Weight // of this reporter, in the sums
 }
 
 func (t *txn) enter(e Entry) (d Decision, refused, err error) {
-	w := &entering{txn: t, e: e, keys: record.KeysOf(e.Set, e.Anchors), tallies: map[record.Key]*record.Tally{}, old: map[uint64]bool{}, own: map[record.Key]Weight{}, settled: map[record.Key]Stance{}}
+	w := &entering{txn: t, e: e, keys: record.KeysOf(e.Set, e.Anchors), tallies: map[record.Key]*record.Tally{}, old: map[uint64]bool{}, own: map[record.Key][2]Weight{}, settled: map[record.Key]Stance{}}
 	if w.row, err = t.Reporter(e.Reporter); err != nil {
 		return d, nil, err
 	}
@@ -103,7 +102,7 @@ func (t *txn) enter(e Entry) (d Decision, refused, err error) {
 		return d, nil, err
 	}
 	w.against = slices.ContainsFunc(w.keys, func(k record.Key) bool {
-		return w.isSignature(k) && w.tallies[k].Sums[Spam] > w.own[k]
+		return w.isSignature(k) && w.tallies[k].Sums[Spam] > w.own[k][Spam]
 	})
 	if len(w.changed) == 0 {
 		return w.known(), nil, nil
@@ -147,8 +146,8 @@ func (w *entering) look() (err error) {
 		if err != nil {
 			return err
 		}
-		if ok && !o.Ham {
-			w.own[k] = o.Weight
+		if ok {
+			w.own[k] = o.Sums()
 		}
 		same := ok && o.Stance() == w.e.Stance
 		known := same && (!o.Idle || w.idle)
@@ -295,20 +294,21 @@ func (w *entering) makeDue(d *Decision, parts record.Reached, wasNear bool) (err
 	return err
 }
 
-// hold lets a report wait for a second reporter. A message that was reported and revoked before without
-// being held is not held, because the rules of a contest decide it. That goes for each part of it: one
-// that others have, such as a file, or an invented one, would free all mail. So only parts that nobody
-// else has reported become held. They remain so while a report of them stands and another reporter's message
-// hits no less: otherwise one who mixes a message with much mail would hold what others report.
+// hold lets a report wait for a second reporter. A message that was reported without being held, and that
+// somebody else revoked, is not held, because the rules of a contest decide it. That goes for each part of it:
+// one that others have, such as a file, or an invented one, would free all mail. So only parts that nobody
+// else has reported become held. They remain so while a report of them stands (release).
 func (w *entering) hold() {
-	wasOpen := record.All(w.e.Set, w.e.Anchors, func(k record.Key) bool { return w.tallies[k].IsRevoked() && !w.tallies[k].Held })
+	wasOpen := record.All(w.e.Set, w.e.Anchors, func(k record.Key) bool {
+		y := w.tallies[k]
+		return y.IsRevoked() && !y.Held && y.Sums[Ham] > w.own[k][Ham]
+	})
 	if w.e.Stance == Ham || wasOpen {
 		w.e.Held = Likeness{}
 	}
 	for _, k := range w.changed {
 		y := w.tallies[k]
-		isFreed := w.e.Little && w.weight > 0 && y.Sums[Spam] > w.own[k]
-		y.Held = w.e.Held.Mails > 0 && y.Sums[Spam] == w.own[k] || y.Held && (w.e.Stance == Ham || y.Voices > 0 && !isFreed)
+		y.Held = w.e.Held.Mails > 0 && y.Sums[Spam] == w.own[k][Spam] || y.Held && (w.e.Stance == Ham || y.Voices > 0)
 	}
 }
 
@@ -317,7 +317,7 @@ func (w *entering) replace() error {
 	for _, k := range w.changed {
 		o, ok, err := w.OpinionOf(k, w.tallies[k], w.row.ID)
 		if err == nil && ok {
-			err = w.RemoveOpinion(k, w.tallies[k], o)
+			err = w.TakeOpinion(k, w.tallies[k], o, w.e.Stance == o.Stance())
 		}
 		if err != nil {
 			return err

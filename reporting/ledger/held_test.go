@@ -134,12 +134,12 @@ func TestHeldAgainAfterUndo(t *testing.T) {
 	for _, undone := range []string{"anna", "bob", Settler} {
 		t.Run(undone, func(t *testing.T) {
 			v := voice{t: t, l: open(t, trust.Default()), at: begin}
-			second := "bob"
+			second := func() Decision { return v.holds("bob", message(1, 1)) }
 			if undone == Settler {
-				second = Settler
+				second = func() Decision { return v.say(Spam, Settler, message(1, 1)) }
 			}
 			v.holds("anna", message(1, 1))
-			v.wants(v.say(Spam, second, message(1, 1)), List, 2)
+			v.wants(second(), List, 2)
 			v.at = v.at.Add(time.Hour)
 			done, err := v.l.Withdraw(Undo{Reporter: undone, Since: begin, At: v.at})
 			if err != nil || done.Delisted != 1 {

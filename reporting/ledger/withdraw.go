@@ -144,6 +144,9 @@ func (t *txn) withdrawOne(n uint64, r *record.Report, u Undo, done *Undone) erro
 	before := record.Reach(r.Set, r.Anchors, sum, t.l.quorum)
 	for k, o := range mine {
 		tallies[k].Subtract(o)
+		if err := t.Release(k, tallies[k], r.Reporter); err != nil {
+			return err
+		}
 	}
 	after := record.Reach(r.Set, r.Anchors, sum, t.l.quorum)
 	w := &withdrawal{txn: t, n: n, r: r, at: u.At, tallies: tallies, lost: before.Lost(r.Set, after), isPlan: u.DryRun}
@@ -281,7 +284,7 @@ func (t *txn) forget(n uint64, r *record.Report) error {
 		if o, ok, err := t.OpinionOf(k, y, r.Reporter); err != nil {
 			return err
 		} else if ok && o.Report == n {
-			if err := t.RemoveOpinion(k, y, o); err != nil {
+			if err := t.TakeOpinion(k, y, o, false); err != nil {
 				return err
 			}
 		}

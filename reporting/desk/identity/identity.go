@@ -15,8 +15,8 @@ func IsSame(a, b signature.Set) bool {
 	})
 }
 
-// Shared returns a message without the files and pictures that another one with the same text or body does not
-// have: anybody can send a text again, with the file of a spam.
+// Shared returns a message without the files and pictures that another one with the same or a similar text does
+// not have: anybody can send a text again, with the file of a spam.
 func Shared(set, other signature.Set) signature.Set {
 	isLacking := func(s signature.Signature) bool {
 		return !s.Kind.IsOfMessage() && !slices.Contains(other.Signatures, s)
@@ -28,11 +28,14 @@ func Shared(set, other signature.Set) signature.Set {
 	return set
 }
 
-// Common returns the signatures that two messages with the same file have in common: anybody can send a file
-// again, with the text of a spam.
-func Common(set, other signature.Set) signature.Set {
+// Common returns what two messages with the same file, picture or structure of a page have in common: the
+// signatures, and sketches of this kind. Anybody can send a file again, with the text of a spam.
+func Common(kind signature.Kind, set, other signature.Set) signature.Set {
 	isLacking := func(s signature.Signature) bool { return !slices.Contains(other.Signatures, s) }
-	return signature.Set{Signatures: slices.DeleteFunc(slices.Clone(set.Signatures), isLacking)}
+	return signature.Set{
+		Signatures: slices.DeleteFunc(slices.Clone(set.Signatures), isLacking),
+		Sketches:   slices.DeleteFunc(slices.Clone(set.Sketches), func(s signature.Sketch) bool { return s.Kind != kind }),
+	}
 }
 
 // CanBeSame reports whether two sets with the same text or body have the same files, and sketches of

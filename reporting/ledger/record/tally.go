@@ -146,6 +146,14 @@ func (o Opinion) Stance() Stance {
 	return Spam
 }
 
+// Sums returns what the opinion adds to those of a tally.
+func (o Opinion) Sums() (sums [2]Weight) {
+	if !o.Idle {
+		sums[o.Stance()] = o.Weight
+	}
+	return sums
+}
+
 // Add adds an opinion to the sums.
 func (y *Tally) Add(o Opinion) {
 	if o.Idle {

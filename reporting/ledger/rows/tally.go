@@ -67,6 +67,37 @@ func (t *Txn) RemoveOpinion(k record.Key, y *record.Tally, o record.Opinion) err
 	return t.Opinions.Delete(record.OpinionKey(k, o.Reporter))
 }
 
+// TakeOpinion removes an opinion that is no longer its reporter's, unless isRenewed. See Release.
+func (t *Txn) TakeOpinion(k record.Key, y *record.Tally, o record.Opinion, isRenewed bool) error {
+	err := t.RemoveOpinion(k, y, o)
+	if err != nil || isRenewed {
+		return err
+	}
+	return t.Release(k, y, o.Reporter)
+}
+
+// Release ends the wait for a second reporter, who is gone, if the one who is left has reported nothing that
+// was held: it is a trap, or a reporter of other mail with this part.
+func (t *Txn) Release(k record.Key, y *record.Tally, gone uint32) error {
+	if !y.IsWaiting() {
+		return nil
+	}
+	var left record.Opinion
+	err := t.EachOpinion(k, y, func(o record.Opinion) bool {
+		isVoice := !o.Ham && o.Weight > 0 && o.Reporter != gone
+		if isVoice {
+			left = o
+		}
+		return !isVoice
+	})
+	isHeld := func(n uint64) bool {
+		r, err := t.Report(n)
+		return err == nil && r != nil && r.Reporter == left.Reporter && r.Held.Mails > 0
+	}
+	y.Held = isHeld(left.Report) || slices.ContainsFunc(y.Past, isHeld) // an earlier one: there may be less such mail now
+	return err
+}
+
 // EachOpinion visits all opinions in a tally, until visit returns false.
 func (t *Txn) EachOpinion(k record.Key, y *record.Tally, visit func(record.Opinion) bool) error {
 	for _, o := range y.Inline {
