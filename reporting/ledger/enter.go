@@ -299,11 +299,8 @@ func (w *entering) makeDue(d *Decision, parts record.Reached, wasNear bool) (err
 // one that others have, such as a file, or an invented one, would free all mail. So only parts that nobody
 // else has reported become held. They remain so while a report of them stands (release).
 func (w *entering) hold() {
-	wasOpen := record.All(w.e.Set, w.e.Anchors, func(k record.Key) bool {
-		y := w.tallies[k]
-		return y.IsRevoked() && !y.Held && y.Sums[Ham] > w.own[k][Ham]
-	})
-	if w.e.Stance == Ham || wasOpen {
+	isContested := record.All(w.e.Set, w.e.Anchors, func(k record.Key) bool { return w.tallies[k].IsContested(w.own[k]) })
+	if w.e.Stance == Ham || isContested {
 		w.e.Held = Likeness{}
 	}
 	for _, k := range w.changed {

@@ -11,9 +11,9 @@ import (
 // alike returns, of opinions by key, those of reports about the entry's message: they share a
 // signature with it, or as many anchors of a sketch as a near-duplicate has. One anchor in
 // common means nothing: it may be three words that many messages contain. Each report is
-// returned once.
-func (w *entering) alike(words map[record.Key][]record.Opinion) (list []record.Opinion) {
-	seen := map[uint64]bool{}
+// returned once, and its number is in seen.
+func (w *entering) alike(words map[record.Key][]record.Opinion) (list []record.Opinion, seen map[uint64]bool) {
+	seen = map[uint64]bool{}
 	add := func(o record.Opinion) {
 		if !seen[o.Report] {
 			seen[o.Report], list = true, append(list, o)
@@ -34,7 +34,7 @@ func (w *entering) alike(words map[record.Key][]record.Opinion) (list []record.O
 			}
 		}
 	}
-	return list
+	return list, seen
 }
 
 // others returns the weight of the reporters who agree, for the keys for which this reporter's
@@ -79,7 +79,8 @@ func (w *entering) credit(early bool) (Weight, error) {
 			}
 		}
 	}
-	for _, o := range w.alike(words) {
+	list, _ := w.alike(words)
+	for _, o := range list {
 		full, err := w.confirm(o)
 		if err != nil {
 			return 0, err
@@ -135,15 +136,14 @@ func (w *entering) refute(by uint64, closed []record.Key) error {
 		}
 		slices.SortFunc(words[k], func(a, b record.Opinion) int { return cmp.Compare(a.Report, b.Report) }) // a tally remembers the latest ones
 	}
-	alike := map[uint64]bool{}
-	for _, o := range w.alike(words) {
-		alike[o.Report] = true
+	list, isAlike := w.alike(words)
+	for _, o := range list {
 		if err := w.wrong(by, o); err != nil {
 			return err
 		}
 	}
 	for k, opinions := range words {
-		for _, o := range slices.DeleteFunc(opinions, func(o record.Opinion) bool { return !alike[o.Report] }) {
+		for _, o := range slices.DeleteFunc(opinions, func(o record.Opinion) bool { return !isAlike[o.Report] }) {
 			if err := w.RemoveOpinion(k, w.tallies[k], o); err != nil {
 				return err
 			}

@@ -198,6 +198,12 @@ func (y *Tally) Unlist(at time.Time) {
 // IsRevoked reports whether the key was revoked by a quorum, and not listed since.
 func (y *Tally) IsRevoked() bool { return !y.Listed && !y.Revoked.IsZero() }
 
+// IsContested reports whether a key that was not held was revoked, with the word of somebody else than
+// the reporter who adds own to the sums.
+func (y *Tally) IsContested(own [2]Weight) bool {
+	return y.IsRevoked() && !y.Held && y.Sums[Ham] > own[Ham]
+}
+
 // HasLost reports whether the key has lost its quorum, and was neither listed nor revoked since.
 func (y *Tally) HasLost() bool { return !y.Listed && !y.Lost.IsZero() && !y.Lost.Before(y.Revoked) }
 
