@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
@@ -42,5 +44,38 @@ func TestManyFieldsInHeads(t *testing.T) {
 	m.Close()
 	if got := s.Load().Memory; got != 0 {
 		t.Errorf("%d bytes stay booked", got)
+	}
+}
+
+// TestSignsNoPart is the attack "report without memory": while others hold the memory, the report of a long
+// mail would list its first file alone, and its revocation revoke nothing else. Beyond MaxMessage nobody reads
+// it, so that part is enough.
+func TestSignsNoPart(t *testing.T) {
+	file := "--b\nContent-Type: application/pdf\n\n" + strings.Repeat("a file ", 5000) + "\n"
+	long := "Subject: x\nContent-Type: multipart/mixed; boundary=b\n\n" + file + "--b\n\n" + strings.Repeat("and its text\n", 5000) + "--b--\n"
+	for _, tc := range []struct {
+		mail        string
+		max         int64
+		held, signs bool
+	}{
+		{long, 1 << 20, false, true},
+		{long, 1 << 20, true, false},
+		{"Subject: x\nContent-Type: multipart/mixed; boundary=b\n\n" + file + "--b--\n", 1 << 20, true, true},
+		{long, 60_000, false, true},
+	} {
+		s := NewServer(nil, Options{MaxMessage: tc.max, MaxMemory: 1 << 20})
+		if tc.held {
+			s.held.Add(1 << 20)
+		}
+		m := s.NewMail("spamd", "", "nobody")
+		for piece := range slices.Chunk([]byte(tc.mail), 4<<10) {
+			if _, err := m.Write(piece); err != nil && !errors.Is(err, io.ErrShortWrite) {
+				t.Fatal(err)
+			}
+		}
+		if set, err := m.Sign(); (err == nil) != tc.signs || tc.signs && len(set.Signatures) == 0 {
+			t.Errorf("%d bytes, at most %d, memory held: %v: %d signatures, error %v", len(tc.mail), tc.max, tc.held, len(set.Signatures), err)
+		}
+		m.Close()
 	}
 }

@@ -155,7 +155,7 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 	}
 	if msg.signed != nil {
 		msg.signed <- set
-		return policy.Decision{Short: msg.short}
+		return policy.Decision{Short: msg.short || content.Truncated && !msg.isLong}
 	}
 	if len(set.Signatures) == 0 {
 		d := policy.Unsigned(content.Truncated)

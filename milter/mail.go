@@ -136,7 +136,8 @@ func (m *Mail) Judge() (d policy.Decision, field string) {
 	return d, header.Value(d, m.msg.options.Site)
 }
 
-// Sign returns the message's signatures, without judging or counting it.
+// Sign returns the message's signatures, without judging or counting it. It fails if neither the whole
+// message could be signed nor as much as MaxMessage allows: a report of less would not be one of the message.
 func (m *Mail) Sign() (signature.Set, error) {
 	m.endHead()
 	signed := make(chan signature.Set, 1)
@@ -146,7 +147,7 @@ func (m *Mail) Sign() (signature.Set, error) {
 	case d.Verdict == policy.Failed:
 		return signature.Set{}, fmt.Errorf("message not signed: %s", d.Reason)
 	case d.Short:
-		return signature.Set{}, errors.New("message not signed: only its beginning had a turn")
+		return signature.Set{}, errors.New("message not signed: only its beginning had a turn or memory")
 	}
 	return <-signed, nil
 }
