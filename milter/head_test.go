@@ -53,19 +53,22 @@ func TestManyFieldsInHeads(t *testing.T) {
 func TestSignsNoPart(t *testing.T) {
 	file := "--b\nContent-Type: application/pdf\n\n" + strings.Repeat("a file ", 5000) + "\n"
 	long := "Subject: x\nContent-Type: multipart/mixed; boundary=b\n\n" + file + "--b\n\n" + strings.Repeat("and its text\n", 5000) + "--b--\n"
+	head := strings.Repeat("a: "+strings.Repeat("x", 997)+"\n", 1100)
 	for _, tc := range []struct {
-		mail        string
-		max         int64
-		held, signs bool
+		mail string
+		max  int64
+		held bool
+		want string
 	}{
-		{long, 1 << 20, false, true},
-		{long, 1 << 20, true, false},
-		{"Subject: x\nContent-Type: multipart/mixed; boundary=b\n\n" + file + "--b--\n", 1 << 20, true, true},
-		{long, 60_000, false, true},
+		{long, 1 << 20, false, "signed"},
+		{long, 1 << 20, true, "refused"},
+		{"Subject: x\nContent-Type: multipart/mixed; boundary=b\n\n" + file + "--b--\n", 1 << 20, true, "signed"},
+		{long, 60_000, false, "signed"},
+		{head + long, 16 << 20, false, "nothing to sign"}, // for good: the header alone is longer than what is read
 	} {
-		s := NewServer(nil, Options{MaxMessage: tc.max, MaxMemory: 1 << 20})
+		s := NewServer(nil, Options{MaxMessage: tc.max, MaxMemory: 16 << 20})
 		if tc.held {
-			s.held.Add(1 << 20)
+			s.held.Add(16 << 20)
 		}
 		m := s.NewMail("spamd", "", "nobody")
 		for piece := range slices.Chunk([]byte(tc.mail), 4<<10) {
@@ -73,8 +76,15 @@ func TestSignsNoPart(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if set, err := m.Sign(); (err == nil) != tc.signs || tc.signs && len(set.Signatures) == 0 {
-			t.Errorf("%d bytes, at most %d, memory held: %v: %d signatures, error %v", len(tc.mail), tc.max, tc.held, len(set.Signatures), err)
+		set, err := m.Sign()
+		got := "signed"
+		if err != nil {
+			got = "refused"
+		} else if len(set.Signatures) == 0 {
+			got = "nothing to sign"
+		}
+		if got != tc.want {
+			t.Errorf("%d bytes, at most %d, memory held: %v: %s (%v), want %s", len(tc.mail), tc.max, tc.held, got, err, tc.want)
 		}
 		m.Close()
 	}

@@ -73,8 +73,11 @@ func (m *Mail) addBody(p []byte) { m.msg.addChunk(bytes.Clone(p)) }
 
 // addHead collects the header up to the empty line after it.
 func (m *Mail) addHead(p []byte) {
-	isWhole := len(m.head)+len(p) <= maxHead && m.msg.book(headMemory(p))
-	if isWhole {
+	reason := overMessage
+	if len(m.head)+len(p) <= maxHead {
+		reason = overMemory
+	}
+	if reason == overMemory && m.msg.book(headMemory(p)) {
 		from := max(0, len(m.head)-3) // an empty line may be in two pieces
 		m.head = append(m.head, p...)
 		begun := m.head[from:]
@@ -86,7 +89,7 @@ func (m *Mail) addHead(p []byte) {
 	}
 	m.endHead()
 	m.isLost, m.msg.cut = true, true
-	m.msg.overflow(overMemory)
+	m.msg.overflow(reason)
 }
 
 // headMemory is the memory for a part of a head and the fields in it, which are at most as many as

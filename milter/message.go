@@ -239,7 +239,7 @@ func joinChunk(to, chunk []byte) []byte {
 
 // overflow records that the end of the message is not kept.
 func (m *message) overflow(reason string) {
-	m.oversize, m.isLong = true, reason == overMessage
+	m.oversize, m.isLong = true, !m.oversize && reason == overMessage
 	m.server.metrics.Truncated.WithLabelValues(reason).Inc()
 	if m.options.SkipOversize {
 		m.release()
