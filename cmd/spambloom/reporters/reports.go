@@ -71,7 +71,7 @@ func ReportsCommand(c *verb.CLI) *cobra.Command {
   spambloom reports --contested`,
 		Args: verb.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := flags.check(time.Now()); err != nil {
+			if err := flags.check(clock(cmd.Context(), c, flags.sinceText)); err != nil {
 				return verb.UsageError(err)
 			}
 			if flags.contested {

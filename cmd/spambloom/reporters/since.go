@@ -1,12 +1,16 @@
 package reporters
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spambloom/spambloom/cmd/spambloom/format"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // sinceForms are the accepted forms of a point in time. Without a zone it is UTC, like
@@ -14,6 +18,24 @@ import (
 var sinceForms = []string{time.RFC3339, time.DateOnly, "2006-01-02 15:04", "2006-01-02 15:04 MST", time.DateTime}
 
 const sinceHelp = "a time such as 2026-11-20, '2026-11-20 12:00' (UTC) or RFC 3339, or an age such as 90m, 36h, 7d, 2w"
+
+// clock returns the time by which the daemon dates reports, if an age or a time is asked for: its own while it
+// does not trust the wall clock. If it does not answer, the request itself has the error.
+func clock(ctx context.Context, c *verb.CLI, sinceText string) time.Time {
+	now := time.Now()
+	if sinceText == "" {
+		return now
+	}
+	daemon, err := c.Dial()
+	if err != nil {
+		return now
+	}
+	defer daemon.Close()
+	if s, err := client.Get(ctx, daemon, v1.Status); err == nil && s.Database.Clock != nil {
+		return s.Database.Clock.Time
+	}
+	return now
+}
 
 // parseSince parses a time in the past: a point in time, or its age.
 func parseSince(text string, now time.Time) (time.Time, error) {

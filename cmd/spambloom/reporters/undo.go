@@ -71,7 +71,7 @@ func UndoCommand(c *verb.CLI) *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeReporters(c),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := flags.check(args[0], time.Now()); err != nil {
+			if err := flags.check(args[0], clock(cmd.Context(), c, flags.sinceText)); err != nil {
 				return verb.UsageError(err)
 			}
 			return undo(cmd.Context(), c, args[0], flags)

@@ -1,6 +1,8 @@
 package reporters
 
 import (
+	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -8,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
@@ -44,5 +48,36 @@ func TestUndoStops(t *testing.T) {
 	}
 	if sum.Reports != 6 || sum.Revocations != 2 || sum.Delisted != 4 || sum.Relisted != 2 || counted != 8 {
 		t.Errorf("%+v, %d counted", sum, counted)
+	}
+}
+
+// While the daemon does not trust the wall clock, --since is an age by the daemon's own time, which its reports have.
+func TestUndoByTheDaemonsClock(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	testenv.Check(t, err)
+	var since time.Time
+	daemon := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if strings.HasSuffix(r.URL.Path, "/status") {
+			_, _ = w.Write([]byte(`{"database": {"clock": {"time": "2020-05-04T12:00:00Z", "ahead_seconds": 1814400}}}`))
+			return
+		}
+		var ask api.UndoRequest
+		testenv.Check(t, json.NewDecoder(r.Body).Decode(&ask))
+		since = ask.Since
+		_, _ = w.Write([]byte(`{"reports": 1}`))
+	})}
+	served := make(chan error)
+	go func() { served <- daemon.Serve(l) }()
+	t.Cleanup(func() {
+		daemon.Close()
+		<-served
+	})
+	cmd := UndoCommand(&verb.CLI{Streams: verb.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, Control: "unix:" + socket})
+	cmd.SetArgs([]string{"--yes", "--since", "1h", "anna"})
+	testenv.Check(t, cmd.ExecuteContext(t.Context()))
+	if want := time.Date(2020, 5, 4, 11, 0, 0, 0, time.UTC); !since.Equal(want) {
+		t.Errorf("reports since %s are undone, want %s", since, want)
 	}
 }
