@@ -32,6 +32,7 @@ const (
 	maxOfAddress      = 32  // of one address
 	remoteReadTimeout = 30 * time.Second
 	expirySoon        = 14 * 24 * time.Hour
+	refusedBody       = time.Second // for the rest of a request that was refused, so that its sender gets the answer
 
 	// maxChain bounds the certificates of a client. Verifying tries up to 100 keys, a third of a
 	// second of processor time, and the client has proven nothing yet.
@@ -246,8 +247,12 @@ func (r *Remote) authenticate(h http.Handler) http.Handler {
 			r.refuse("name", request.RemoteAddr, err)
 			w.Header().Set("WWW-authenticate", `Bearer realm="spambloom"`)
 			w.Header().Set("Connection", "close")
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedBody)) // of tests: no connection
 			writeProblem(w, api.NewProblem(http.StatusUnauthorized, "%v", err))
 			return
+		}
+		if conn, ok := request.Context().Value(connKey{}).(*remoteConn); ok { // without a name, it stays idle
+			conn.Beneath().(*doorConn).idle.Store(false)
 		}
 		origin := desk.Origin{Client: client}
 		h.ServeHTTP(w, request.WithContext(context.WithValue(request.Context(), originKey{}, origin)))

@@ -99,6 +99,48 @@ func TestRemoteRequestIsNotClosed(t *testing.T) {
 	}
 }
 
+// TestRefusedBodyKeepsNoPlace is the attack "slow bodies": clients of many addresses prove no name, and
+// send the body of their request slowly, after it was refused.
+func TestRefusedBodyKeepsNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		token, line, err := credential.NewToken("store1")
+		testenv.Check(t, err)
+		ln := make(crowd)
+		serveRemote(t, func(f *remoteServer) { f.ln = ln; f.tokensFile(t, line) })
+		connect := func(from, request string) *tls.Conn {
+			here, served := net.Pipe()
+			t.Cleanup(func() { here.Close() })
+			ln <- distant{served, from}
+			conn := tls.Client(here, &tls.Config{InsecureSkipVerify: true})
+			io.WriteString(conn, request)
+			return conn
+		}
+		answer := func(conn *tls.Conn) string {
+			b := make([]byte, 20)
+			n, _ := conn.Read(b)
+			return string(b[:n])
+		}
+		var first *tls.Conn
+		for i := range maxRemote {
+			slow := connect(fmt.Sprintf("198.51.100.%d", i), "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n")
+			if got := answer(slow); !strings.HasPrefix(got, "HTTP/1.1 401 ") {
+				t.Fatalf("answered %q", got)
+			}
+			if i == 1 {
+				first = slow
+			}
+		}
+		if got := answer(connect("192.0.2.1", "GET /v1/whoami HTTP/1.0\r\nAuthorization: Bearer "+token+"\r\n\r\n")); !strings.HasPrefix(got, "HTTP/1.0 200 ") {
+			t.Errorf("while others send slowly, a client is answered %q", got)
+		}
+		begun := time.Now()
+		io.Copy(io.Discard, first)
+		if took := time.Since(begun); took > headerTimeout {
+			t.Errorf("a refused request keeps its connection for %v", took)
+		}
+	})
+}
+
 // TestLargeCertificate is the attack "large certificate": a client without an authority sends one
 // with many names, each of which takes many times its bytes while the connection is open.
 func TestLargeCertificate(t *testing.T) {

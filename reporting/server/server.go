@@ -46,10 +46,11 @@ func New(h http.Handler, log *slog.Logger) *http.Server {
 			return withVisit(ctx, conn)
 		},
 		ConnState: func(conn net.Conn, state http.ConnState) {
-			if c, ok := conn.(*remoteConn); ok {
-				conn = c.Beneath()
+			c, ok := conn.(*doorConn)
+			if r, isRemote := conn.(*remoteConn); isRemote && state != http.StateActive { // else see authenticate
+				c, ok = r.Beneath().(*doorConn)
 			}
-			if c, ok := conn.(*doorConn); ok {
+			if ok {
 				c.idle.Store(state != http.StateActive)
 			}
 		},

@@ -2,6 +2,7 @@ package record_test
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 	"time"
 
@@ -33,6 +34,18 @@ func TestRecordsRoundTrip(t *testing.T) {
 		if _, err := record.DecodeReport(r.Encode()[:n]); err == nil {
 			t.Errorf("%d of %d bytes are decoded as a report", n, len(r.Encode()))
 		}
+	}
+}
+
+// A flipped bit in a class must not make the list of reports unreadable, and a report of nothing is damage.
+func TestReportsThatNobodyMakes(t *testing.T) {
+	r := &record.Report{At: begin, Class: 189, Reporter: 1, Set: signature.Set{Signatures: message()}}
+	if got, err := record.DecodeReport(r.Encode()); err != nil || got.Class != 0 {
+		t.Errorf("class 189: %+v, %v", got, err)
+	}
+	r.Set.Signatures = nil
+	if got, err := record.DecodeReport(r.Encode()); !errors.Is(err, record.ErrDamaged) {
+		t.Errorf("no signatures: %+v, %v", got, err)
 	}
 }
 

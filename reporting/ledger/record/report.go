@@ -17,6 +17,7 @@ const (
 	maxFeatures   = 256 // of a sketch, after bloomdb.DB.Essence
 	maxAnchors    = 24
 	maxDomains    = 16
+	maxClass      = 4   // of bloomdb's; 0 is none
 	maxText       = 255 // bytes of an origin, a name, a domain
 )
 
@@ -185,7 +186,10 @@ func DecodeReport(data []byte) (*Report, error) {
 	}
 	r.Refuter = d.number(math.MaxUint64)
 	r.Held.Mails, r.Held.Senders = d.number(math.MaxUint64), d.number(math.MaxUint64)
-	if d.bad || len(d.b) > 0 || r.Flags&^knownFlags != 0 {
+	if r.Class > maxClass { // one flipped bit, without effect on what is listed
+		r.Class = 0
+	}
+	if d.bad || len(d.b) > 0 || r.Flags&^knownFlags != 0 || len(r.Set.Signatures) == 0 {
 		return nil, fmt.Errorf("%w: %d bytes", ErrDamaged, len(data))
 	}
 	return r, nil
