@@ -28,6 +28,11 @@ const maxStall = 10 * time.Second
 // what was read, to megabytes (tcp_rmem). Unit: bytes.
 const maxReceived = 128 << 10
 
+// maxSent bounds what the kernel keeps of what was sent on a TCP connection and not read; with its own
+// structures, twice as much. A longer answer that nobody reads so keeps its connection, which is
+// counted, and does not become the kernel's. A slow network takes as much in each round trip. Unit: bytes.
+const maxSent = 16 << 10
+
 // Listen listens on spec. A unix socket gets mode and, unless group is empty, that group (a
 // name or a number); both are ignored for TCP. A unix socket left behind by a dead process
 // is replaced. A socket in use, or another file, stays unchanged. Errors contain the spec;
@@ -64,8 +69,8 @@ func listenTCP(network, address string) (net.Listener, error) {
 	return ln, nil
 }
 
-// Bound bounds what the kernel keeps for connections of a listener on TCP: for each maxReceived, and
-// nothing for one whose other end takes nothing of what was sent for maxStall. Other listeners stay
+// Bound bounds what the kernel keeps for connections of a listener on TCP: for each maxReceived and maxSent,
+// and nothing for one whose other end takes nothing of what was sent for maxStall. Other listeners stay
 // as they are.
 func Bound(ln net.Listener) error {
 	tcp, ok := ln.(*net.TCPListener)
@@ -77,7 +82,7 @@ func Bound(ln net.Listener) error {
 		return err
 	}
 	failed := raw.Control(func(fd uintptr) {
-		err = errors.Join(setStall(fd, int(maxStall.Milliseconds())), setReceived(fd, maxReceived))
+		err = errors.Join(setStall(fd, int(maxStall.Milliseconds())), setBuffers(fd, maxReceived, maxSent))
 	})
 	return errors.Join(failed, err)
 }

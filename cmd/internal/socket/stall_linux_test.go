@@ -58,6 +58,9 @@ func TestUnreadBytesAreBounded(t *testing.T) {
 		if got, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF); err != nil || got > 2*maxReceived {
 			t.Errorf("the kernel keeps up to %d bytes, want %d: %v", got, 2*maxReceived, err)
 		}
+		if got, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF); err != nil || got > 2*maxSent {
+			t.Errorf("the kernel keeps up to %d bytes of an answer, want %d: %v", got, 2*maxSent, err)
+		}
 	}))
 	conn.Close()
 	if err := <-sent; err == nil {
