@@ -57,7 +57,7 @@ func TestManualSays(t *testing.T) {
 	for page, wants := range map[string][]string{
 		"spambloom.1": {".SH FILES\n", ".SH ENVIRONMENT\n", "\\fBSPAMBLOOM_QUEUE\\fP\n", "\\fBspambloomd(8)\\fP", "\\fBspambloom-undo(1)\\fP", "\\fBspambloom [flags]\\fP"},
 		"spambloom-report.1": {"spambloom-report - report messages as spam\n", "\\fBspambloom report [FILE...] [flags]\\fP\n", "\\fB\\-\\-class\\fP\n\\fBCLASS\\fR",
-			".SH EXIT STATUS\n", ".TP\n\\fB75\\fP\nthe queue is full, or the daemon cannot do it now\n", "macro index,pager S", "\\fB\\-\\-control\\fP\nthe daemon\\(aqs control socket: \\fBunix:PATH\\fR"},
+			".SH EXIT STATUS\n", ".TP\n\\fB75\\fP\nthe queue is full, or the daemon cannot do it now\n", "macro index S", "\\fB\\-\\-control\\fP\nthe daemon\\(aqs control socket: \\fBunix:PATH\\fR"},
 		"spambloom-check.1": {".TP\n\\fB1\\fP\nnone is spam\n.PP\n\\-\\-spamc swaps exit codes 0 and 1, like spamc -c"},
 		"spambloom-sites.1": {".TP\n\\fBSTATE\\fP\nheard; silent (no record for a minute, or never); loading (its earlier data\nis being read);", ".TP\n\\fBHEARD\\fP\nthe age"},
 	} {

@@ -141,7 +141,7 @@ class. Of several classes, malware takes precedence, then phish, scam and bulk.`
 		Example: `  spambloom report spam.eml
   spambloom report --class phish --as anna@example.org ~/Maildir/.Junk
   spambloom report --attached forwarded.eml
-  macro index,pager S "<pipe-message>spambloom report<enter>"      # mutt`,
+  macro index S "<pipe-message>spambloom report<enter>"      # mutt`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			flags.named = cmd.Flags().Changed("as")
 			return sendAll(cmd.Context(), c, "report", names, flags)

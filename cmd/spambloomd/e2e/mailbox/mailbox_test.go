@@ -61,7 +61,8 @@ func TestMutt(t *testing.T) {
 		mbox.WriteString("From x@y Sat Nov 21 18:00:00 2026\n" + unixMail(body) + "\n")
 	}
 	harness.Write(t, filepath.Join(home, "mbox"), mbox.String())
-	harness.Write(t, filepath.Join(home, "muttrc"), harness.PageBlock(t, "mailbox.md", "set pipe_decode")+"set folder=~ wait_key=no quit=yes\n")
+	harness.Write(t, filepath.Join(home, "muttrc"), harness.PageBlock(t, "mailbox.md", "set pipe_decode")+"set folder=~ wait_key=no quit=yes\n"+
+		"macro attach S <refresh>\n") // after an unbound key, mutt drops the keys that follow
 	press := func(keys string) {
 		runAs(t, home, env, "", "script", "-qec", fmt.Sprintf(`mutt -n -F muttrc -f mbox -e 'push "%s"'`, keys), "typescript")
 	}
@@ -73,6 +74,16 @@ func TestMutt(t *testing.T) {
 	h.expect("S on two tagged ones", "report "+loginName(t), "report "+loginName(t))
 	if got := s.Check(t, bodies[1]).Verdict; got != "spam" {
 		t.Errorf("the second message: %s", got)
+	}
+
+	letter := harness.Text()
+	harness.Write(t, filepath.Join(home, "mbox"), "From x@y Sat Nov 21 18:00:00 2026\n"+strings.ReplaceAll(attachedTo(harness.Text(), harness.Message(letter)), "\r\n", "\n"))
+	press("v2<enter><enter>Sqq")
+	h.expect("S on an attachment")
+	press("<enter>Sq")
+	h.expect("S on the mail that carries it", "report "+loginName(t))
+	if got := s.Check(t, letter).Verdict; got != "clean" {
+		t.Errorf("the attachment: %s", got)
 	}
 }
 

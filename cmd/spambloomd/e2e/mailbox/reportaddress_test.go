@@ -191,6 +191,24 @@ func TestReportAddressRefusals(t *testing.T) {
 	}
 }
 
+// A user whose address leads to the report address does not report in the name of those who write
+// to that user: Postfix keeps their login.
+func TestReportAddressOfOthers(t *testing.T) {
+	t.Parallel()
+	h := startReportHost(t)
+	h.configure("virtual_alias_maps = inline:{ berta@example.test=report@example.test }")
+	letter := harness.Text()
+	testenv.Check(t, h.forward(anna, "berta@example.test", attachedTo("a letter for you", harness.Message(letter))))
+	testenv.Eventually(t, "the mail to berta is refused", func() bool {
+		return strings.Contains(h.Log(), "dsn=5.7.1, status=bounced (reports are accepted only from users who write to the report address itself")
+	})
+	if got := h.s.Check(t, letter).Verdict; got != "clean" {
+		t.Errorf("what anna sent to berta is %s", got)
+	}
+	testenv.Check(t, h.forward(anna, "Report@example.test", attachedTo("a spam", harness.Message(letter))))
+	h.awaitReport("report " + anna)
+}
+
 // fromThisMachine sends a mail like a local program, in anna's name.
 func (h *reportHost) fromThisMachine(to, mail string) {
 	h.T.Helper()
