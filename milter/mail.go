@@ -73,11 +73,8 @@ func (m *Mail) addBody(p []byte) { m.msg.addChunk(bytes.Clone(p)) }
 
 // addHead collects the header up to the empty line after it.
 func (m *Mail) addHead(p []byte) {
-	reason := overMessage
-	if len(m.head)+len(p) <= maxHead {
-		reason = overMemory
-	}
-	if reason == overMemory && m.msg.book(headMemory(p)) {
+	isLong := len(m.head)+len(p) > maxHead
+	if !isLong && m.msg.book(headMemory(p)) {
 		from := max(0, len(m.head)-3) // an empty line may be in two pieces
 		m.head = append(m.head, p...)
 		begun := m.head[from:]
@@ -89,7 +86,11 @@ func (m *Mail) addHead(p []byte) {
 	}
 	m.endHead()
 	m.isLost, m.msg.cut = true, true
-	m.msg.overflow(reason)
+	if isLong {
+		m.msg.overflow(overMessage)
+	} else {
+		m.msg.overflow(overMemory)
+	}
 }
 
 // headMemory is the memory for a part of a head and the fields in it, which are at most as many as

@@ -70,7 +70,7 @@ type message struct {
 	kept     int64       // header and body bytes held, fieldOverhead included
 	oversize bool        // part of the message was not kept
 	cut      bool        // part of the header was not kept
-	isLong   bool        // it exceeds Options.MaxMessage
+	isLong   bool        // it is oversize because it exceeds Options.MaxMessage or maxHead
 	booked   int64       // all bytes booked in server.held: header, body, recipients
 	server   *Server
 
@@ -239,7 +239,10 @@ func joinChunk(to, chunk []byte) []byte {
 
 // overflow records that the end of the message is not kept.
 func (m *message) overflow(reason string) {
-	m.oversize, m.isLong = true, !m.oversize && reason == overMessage
+	if m.oversize { // the first reason counts
+		return
+	}
+	m.oversize, m.isLong = true, reason == overMessage
 	m.server.metrics.Truncated.WithLabelValues(reason).Inc()
 	if m.options.SkipOversize {
 		m.release()
