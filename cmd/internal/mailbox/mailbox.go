@@ -5,7 +5,8 @@
 //
 // Standard input is one message and never an mbox. A delivery agent or mail program pipes
 // one message in, some with a "From " line at its top. Its sender wrote the other lines, and
-// must not be able to end the message and begin another one. An mbox is named as a file;
+// must not be able to end the message and begin another one. So is a file of a Maildir, which has
+// such a line if a program wrote there what was piped into it. An mbox is named as a file elsewhere;
 // /dev/stdin is such a name.
 //
 // An error affects one message or one file, never those after it.
@@ -178,6 +179,20 @@ func isMaildir(root *os.Root, dir string) bool {
 	return true
 }
 
+// isOfMaildir reports whether a file is in cur or new of a Maildir, and so is one message.
+func isOfMaildir(name string) bool {
+	folder := filepath.Dir(name)
+	if sub := filepath.Base(folder); sub != "cur" && sub != "new" {
+		return false
+	}
+	for _, sub := range []string{"cur", "new"} {
+		if info, err := os.Stat(filepath.Join(filepath.Dir(folder), sub)); err != nil || !info.IsDir() {
+			return false
+		}
+	}
+	return true
+}
+
 // readStream reads a message, or an mbox if the input begins like one. It keeps at most
 // limit bytes of a message.
 func readStream(name string, r io.Reader, limit int, yield func(Message, error) bool) bool {
@@ -186,7 +201,7 @@ func readStream(name string, r io.Reader, limit int, yield func(Message, error) 
 	if err != nil && !errors.Is(err, io.EOF) {
 		return yield(Message{Name: name}, named(name, err))
 	}
-	if bytes.Equal(begin, from) {
+	if bytes.Equal(begin, from) && !isOfMaildir(name) {
 		return readMbox(name, in, limit, yield)
 	}
 	return readMessage(name, in, limit, yield)

@@ -159,6 +159,22 @@ func TestMaildir(t *testing.T) {
 	}
 }
 
+// A file of a Maildir is one message, even with a "From " line at its top: its sender wrote the others.
+func TestMaildirHasNoMbox(t *testing.T) {
+	two := mark + "A: 1\n\nhi\n\n" + mark + "B: 1\n\nho\n"
+	root := tree(t, map[string]string{"box/cur/1.host:2,": two, "box/new/2.host": two, "box/tmp/3.host": two, "new/years": two, "mbox": two})
+	whole, split := fmt.Sprintf(" %q", two), []string{`:1 "A: 1\n\nhi\n"`, `:2 "B: 1\n\nho\n"`}
+	want := []string{"box/cur/1.host:2," + whole, "box/new/2.host" + whole, "mbox" + split[0], "mbox" + split[1], "new/years" + split[0], "new/years" + split[1]}
+	if lines := list(root, "", root); !slices.Equal(lines, want) {
+		t.Errorf("\n got %q\nwant %q", lines, want)
+	}
+	for _, name := range []string{"box/cur", "box/cur/1.host:2,"} {
+		if lines := list(root, "", filepath.Join(root, name)); !slices.Equal(lines, want[:1]) {
+			t.Errorf("%s:\n got %q\nwant %q", name, lines, want[:1])
+		}
+	}
+}
+
 // A chain of folders costs its owner a name for each, and a reader the square of their number. Its
 // inner part is an error, and what is beside it is read.
 func TestDeepFolders(t *testing.T) {

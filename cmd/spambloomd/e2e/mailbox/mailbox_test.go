@@ -112,13 +112,14 @@ func TestProcmail(t *testing.T) {
 }
 
 // The lines for Roundcube are run as by its plugin: quoted values replace %u and %f, and a
-// shell runs them.
+// shell runs them. The mail is one message, even if it begins like an mbox.
 func TestRoundcubeLines(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
 	h := &reportLog{s: s}
 	home, env := shellUser(t, s)
-	mail := harness.Write(t, filepath.Join(home, "rcmSALearn"), harness.Message(harness.Text()))
+	const postmark = "From x@example.net Sat Nov 21 18:00:00 2026\r\n"
+	mail := harness.Write(t, filepath.Join(home, "rcmSALearn"), postmark+harness.Message(harness.Text())+"\r\n"+postmark+harness.Message(harness.Text()))
 	for line := range strings.Lines(harness.PageBlock(t, "mailbox.md", "$config['markasjunk")) {
 		_, command, _ := strings.Cut(line, "_cmd'] = '")
 		command, _, found := strings.Cut(command, " | logger")
