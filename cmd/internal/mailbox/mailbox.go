@@ -5,9 +5,8 @@
 //
 // Standard input is one message and never an mbox. A delivery agent or mail program pipes
 // one message in, some with a "From " line at its top. Its sender wrote the other lines, and
-// must not be able to end the message and begin another one. So is a file of a Maildir, which has
-// such a line if a program wrote there what was piped into it. An mbox is named as a file elsewhere;
-// /dev/stdin is such a name.
+// must not be able to end the message and begin another one. So is a file of a Maildir, where some
+// programs keep that line. An mbox is any other file that begins with it, /dev/stdin included.
 //
 // An error affects one message or one file, never those after it.
 //
