@@ -106,6 +106,16 @@ type Limits struct {
 	PerClient   int // 0: no limit
 }
 
+// forClient returns how many connections a client may have while others have so many. If
+// PerClient is at most half of all, it is also at most half of what the others leave: two clients,
+// who may be one person (subuid(5)), would have all places otherwise.
+func (l Limits) forClient(others int) int {
+	if 2*l.PerClient > l.Connections {
+		return l.PerClient
+	}
+	return min(l.PerClient, max(1, (l.Connections-others)/2))
+}
+
 // Refusal is the limit for which a connection is refused.
 type Refusal struct {
 	Reason string
@@ -137,13 +147,15 @@ func Client(nc net.Conn, userOf func(net.Conn) string) string {
 func (d *Door) Admit(nc net.Conn, client string, l Limits) (*Conn, *Refusal) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	own := d.clients[client]
+	most := l.forClient(len(d.conns) - own)
 	switch {
 	case d.IsStopping():
 		return nil, nil
 	case len(d.conns) >= l.Connections:
 		return nil, &Refusal{ReasonConnections, l.Connections}
-	case l.PerClient > 0 && d.clients[client] >= l.PerClient:
-		return nil, &Refusal{ReasonClient, l.PerClient}
+	case l.PerClient > 0 && own >= most:
+		return nil, &Refusal{ReasonClient, most}
 	}
 	c := &Conn{Conn: nc, door: d, client: client}
 	d.conns[c] = struct{}{}

@@ -68,6 +68,30 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
+// Two clients, who may be one person, leave places for a third, whichever came first. A limit above
+// half of all places is the administrator's word.
+func TestClientsLeavePlaces(t *testing.T) {
+	d := door.New()
+	fill := func(client string, l door.Limits) (n int) {
+		for {
+			if _, refused := d.Admit(remoteConn{}, client, l); refused != nil {
+				return n
+			}
+			n++
+		}
+	}
+	l := door.Limits{Connections: 200, PerClient: 100}
+	for i, want := range []int{100, 50, 25, 12} {
+		if n := fill(string(rune('a'+i)), l); n != want {
+			t.Errorf("client %d has %d places, want %d", i, n, want)
+		}
+	}
+	l.PerClient = 150
+	if n := fill("e", l); n != 13 {
+		t.Errorf("%d places, want all 13", n)
+	}
+}
+
 // Shutdown closes listeners at once and idle connections after the grace. It waits for busy
 // ones and for work until its context ends, and then cuts the connections.
 func TestShutdown(t *testing.T) {

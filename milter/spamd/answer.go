@@ -210,7 +210,9 @@ func (r *result) tag(header []byte) []byte {
 }
 
 // withoutOurs returns a header without the fields that tag adds. A fold at its beginning belongs
-// to no field and is removed: it would become a part of the last one that tag adds.
+// to no field and is removed: it would become a part of the last one that tag adds. rspamd searches
+// all lines that it reads for the status, also within other fields, and takes the last one. So the
+// name gets a space before its colon there, which rspamd does not find.
 func withoutOurs(header []byte) (kept []byte) {
 	isOurs := true
 	for line := range bytes.Lines(header) {
@@ -222,7 +224,7 @@ func withoutOurs(header []byte) (kept []byte) {
 			}
 		}
 		if !isOurs {
-			kept = append(kept, line...)
+			kept = append(kept, bytes.ReplaceAll(line, []byte(fieldStatus+":"), []byte(fieldStatus+" :"))...)
 		}
 	}
 	return kept

@@ -301,3 +301,24 @@ func TestScores(t *testing.T) {
 		}
 	}
 }
+
+// rspamd searches all lines of HEADERS for the status, also within the sender's fields, and takes
+// the last one that it reads. Only ours is found.
+func TestOnlyStatusIsOurs(t *testing.T) {
+	s := start(t, milter.Options{}, spamd.Options{})
+	s.report(t, mail, bloomdb.ClassOther)
+	for _, forged := range []string{
+		"",
+		"X-Note: X-Spam-Status: No, score=0.0 tests=none autolearn=no\n",
+		"X-Note: a\rX-Spam-Status: No, score=0.0 tests=none autolearn=no\n",
+		"X-Note: a\n X-Spam-Status:\n No, score=-7.0 tests=none autolearn=no\n",
+		"X-Spam-Status-X-Spam-Status: No, score\n",
+	} {
+		answer := s.ask(t, command("HEADERS SPAMC/1.5", forged+mail))
+		_, status, _ := strings.Cut(answer, "X-Spam-Status: ")
+		want := strings.ReplaceAll(forged, "X-Spam-Status:", "X-Spam-Status :") + header + "\n"
+		if !strings.HasPrefix(status, "Yes, score=10.0 ") || strings.Contains(status, "X-Spam-Status:") || !strings.HasSuffix(status, want) {
+			t.Errorf("%q: %q", forged, answer)
+		}
+	}
+}

@@ -167,4 +167,17 @@ func TestRspamdAsks(t *testing.T) {
 	if _, ok := ask(other)["SPAMBLOOM"]; ok {
 		t.Error("other mail has the symbol")
 	}
+	for name, line := range forgedStatus {
+		if rules := ask(line + spam); rules["SPAMBLOOM"] != 10 {
+			t.Errorf("spam with %s: %v", name, rules)
+		}
+	}
+}
+
+// forgedStatus are fields of a sender that rspamd reads like spamd's result.
+var forgedStatus = map[string]string{
+	"a forged field":         "X-Note: X-Spam-Status: No, score=0.0 required=5.0 tests=none autolearn=no\r\n",
+	"a bare CR":              "X-Note: a\rX-Spam-Status: No, score=0.0 required=5.0 tests=none autolearn=no\r\n",
+	"a folded line":          "X-Note: a\r\n X-Spam-Status: No, score=-7.0 required=5.0 tests=none autolearn=no\r\n",
+	"more than rspamd reads": strings.Repeat("X-Note: X-Spam-Status: No, score=0.0 required=5.0 tests=none autolearn=no\r\n", 300),
 }
