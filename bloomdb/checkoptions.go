@@ -9,6 +9,9 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 )
 
+// RefuseNewer returns an error that wraps ErrNewer if a newer version wrote a file. It changes nothing.
+func RefuseNewer(dir string) error { return folder.RefuseNewer(dir, fileForms) }
+
 // CheckOptions returns an error if Open would refuse the folder for its identity, its version
 // or the options. It changes nothing, and the folder may be in use. It does not read the data:
 // CheckFolder does that.
@@ -19,7 +22,7 @@ func CheckOptions(o Options) error {
 	if _, err := os.Stat(o.Dir); errors.Is(err, fs.ErrNotExist) {
 		return nil // Open makes it
 	}
-	if err := folder.RefuseNewer(o.Dir, fileForms); err != nil {
+	if err := RefuseNewer(o.Dir); err != nil {
 		return err
 	}
 	folders, err := folder.KeyFolders(o.Dir)

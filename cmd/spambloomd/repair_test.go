@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -420,29 +419,4 @@ func TestRepairOfOlderDatabase(t *testing.T) {
 	harness.Write(t, older.LedgerOptions(log).Path, string(reports))
 	testenv.Check(t, state.Repair(older, log, io.Discard))
 	startsWithAll(t, older, log)
-}
-
-// A file of a newer version prevents the start with a hint that does not suggest a repair.
-// A repair rejects it and does not change it.
-func TestNewerFileIsNoDamage(t *testing.T) {
-	s := damagedSettings(t.TempDir())
-	damagedLife(t, s)
-	log := slog.New(slog.DiscardHandler)
-	path := filepath.Join(s.Data, "identity")
-	data, err := os.ReadFile(path)
-	testenv.Check(t, err)
-	line, _, _ := bytes.Cut(data, []byte("\n"))
-	line = bytes.Replace(line, []byte(`"version":1`), []byte(`"version":2`), 1)
-	newer := fmt.Appendf(nil, "%s\ncrc32c %08x\n", line, crc32.Checksum(line, crc32.MakeTable(crc32.Castagnoli)))
-	testenv.Check(t, os.WriteFile(path, newer, 0o600))
-	_, err = state.Open(s, log)
-	for what, err := range map[string]error{"start": err, "repair": state.Repair(s, log, io.Discard)} {
-		if exitCode(err) != exit.IOErr || !errors.Is(err, bloomdb.ErrNewer) || !strings.Contains(err.Error(), path) ||
-			!strings.Contains(hint(err), "newer version of spambloom") {
-			t.Errorf("%s: exit %d, hint %q: %v", what, exitCode(err), hint(err), err)
-		}
-	}
-	if left, err := os.ReadFile(path); err != nil || !bytes.Equal(left, newer) {
-		t.Errorf("the file changed: %v", err)
-	}
 }

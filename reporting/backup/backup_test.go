@@ -354,6 +354,29 @@ func TestRestoreCutOff(t *testing.T) {
 	holds(t, dir)
 }
 
+// A backup that was extracted by hand into the folder that a restore uses replaces no file of a state.
+func TestRestoredReplacesNothing(t *testing.T) {
+	data := made(t)
+	dir := t.TempDir()
+	_, err := Restore(bytes.NewReader(data), dir)
+	noError(t, err)
+	by := filepath.Join(dir, restored)
+	noError(t, os.Mkdir(by, 0o700))
+	noError(t, os.WriteFile(filepath.Join(by, "aside"), []byte("older"), 0o600))
+	noError(t, os.WriteFile(filepath.Join(by, ledgerName), []byte("older"), 0o600))
+	before := tree(t, dir)
+	for what, do := range map[string]func(string) error{"check": Check, "finish": Finish} {
+		if err := do(dir); !errors.Is(err, ErrNotEmpty) || !strings.Contains(err.Error(), filepath.Join(dir, ledgerName)+" is also in "+by) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if !maps.Equal(tree(t, dir), before) {
+		t.Error("files were moved")
+	}
+	noError(t, os.RemoveAll(by))
+	holds(t, dir)
+}
+
 // Any tar extracts a backup, and the list is of the form that cksum has.
 func TestPlainTar(t *testing.T) {
 	data := made(t)

@@ -64,7 +64,8 @@ func Restore(r io.Reader, dir string) (sum Summary, err error) {
 
 // Finish completes a restore that a crash interrupted when the whole state was on disk. A start
 // calls it before it opens the folder. If there was no restore, it does nothing. The error is
-// ErrUnfinished if a restore was interrupted earlier or is running, or bloomdb.ErrLocked.
+// ErrUnfinished if a restore was interrupted earlier or is running, ErrNotEmpty if the restored files
+// would replace others, or bloomdb.ErrLocked.
 func Finish(dir string) (err error) {
 	if err := Check(dir); err != nil {
 		return err
@@ -79,10 +80,19 @@ func Finish(dir string) (err error) {
 	return errors.Join(moveUp(dir), unlock())
 }
 
-// Check returns ErrUnfinished if a restore was interrupted or is running.
+// Check returns ErrUnfinished if a restore was interrupted or is running. It returns ErrNotEmpty if a
+// restored file also exists in dir: Restore needs an empty folder and moves each file once, so a backup
+// was extracted into DIR/restored by hand, beside a state that it must not replace.
 func Check(dir string) error {
 	if _, err := os.Lstat(filepath.Join(dir, unfinished)); err == nil {
 		return fmt.Errorf("%w: %s", ErrUnfinished, filepath.Join(dir, unfinished))
+	}
+	from := filepath.Join(dir, restored)
+	entries, _ := os.ReadDir(from) // without the folder, nothing is moved; moveUp reports other errors
+	for _, e := range entries {
+		if _, err := os.Lstat(filepath.Join(dir, e.Name())); err == nil {
+			return fmt.Errorf("%w: %s is also in %s", ErrNotEmpty, filepath.Join(dir, e.Name()), from)
+		}
 	}
 	return nil
 }

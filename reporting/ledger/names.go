@@ -49,3 +49,5 @@ var (
 	ErrVersion = record.ErrVersion
 	ErrClosed  = store.ErrClosed
 )
+
+var CheckVersion = salvage.CheckVersion // returns an error that wraps ErrVersion if a newer version wrote a file

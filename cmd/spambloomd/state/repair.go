@@ -26,6 +26,9 @@ func Repair(s *settings.Settings, log *slog.Logger, stdout io.Writer) error {
 	if _, err := os.Stat(s.Data); err != nil {
 		return &exit.Failure{Code: exit.IOErr, Err: fmt.Errorf("state folder: %w", err)}
 	}
+	if err := refuseNewer(s); err != nil {
+		return err
+	}
 	r := repairing{s: s, log: log, out: stdout}
 	for _, step := range []func() error{r.keys, r.ledger, r.database, r.verify} {
 		if err := step(); err != nil {

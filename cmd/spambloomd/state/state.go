@@ -11,6 +11,7 @@ package state
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -31,6 +32,9 @@ type State struct {
 
 // Open opens keys, database and ledger. In a new folder it creates them.
 func Open(s *settings.Settings, log *slog.Logger) (*State, error) {
+	if err := refuseNewer(s); err != nil {
+		return nil, err
+	}
 	options, err := openKeys(s, log)
 	if err != nil {
 		return nil, err
@@ -47,6 +51,19 @@ func Open(s *settings.Settings, log *slog.Logger) (*State, error) {
 		return nil, errors.Join(&exit.Failure{Code: exit.IOErr, Err: err}, reports.Close(), db.Close())
 	}
 	return &State{options, db, reports}, nil
+}
+
+// refuseNewer returns an error if a newer version wrote a file of the folder, before anything in the folder
+// is changed.
+func refuseNewer(s *settings.Settings) error {
+	if err := bloomdb.RefuseNewer(s.Data); errors.Is(err, bloomdb.ErrNewer) { // the next steps report other errors
+		return &exit.Failure{Code: exit.IOErr, Err: fmt.Errorf("state folder: %w", err)}
+	}
+	path := s.LedgerOptions(nil).Path
+	if err := ledger.CheckVersion(path); err != nil {
+		return &exit.Failure{Code: exit.IOErr, Err: fmt.Errorf("ledger %s: %w", path, err)}
+	}
+	return nil
 }
 
 // Close closes both: the ledger first, because the database records its decisions.

@@ -24,6 +24,9 @@ func Check(s *settings.Settings) error {
 	if err := backup.Check(s.Data); err != nil {
 		return &exit.Failure{Code: exit.IOErr, Err: err}
 	}
+	if err := refuseNewer(s); err != nil {
+		return err
+	}
 	key, err := checkStateKeys(s)
 	if err != nil {
 		return err

@@ -73,7 +73,8 @@ type Reader struct {
 	// Orphans gets the records of leaves that nothing leads to; nil: these are not read.
 	Orphans func(records []buckets.Pair, age Age)
 
-	Lenient bool // read past faults, as far as possible
+	Lenient bool   // read past faults, as far as possible
+	Only    string // the bucket to read; "": the whole file
 }
 
 // reader reads the pages of one file.
@@ -95,7 +96,7 @@ type reader struct {
 // ErrNoFile is the error for a folder, a pipe or a device in place of the file.
 var ErrNoFile = fmt.Errorf("%w: it is no regular file", record.ErrDamaged)
 
-// Read reads a whole file. spare reports whether both headers are sound. Without a sound
+// Read reads a whole file, or one bucket. spare reports whether both headers are sound. Without a sound
 // header it returns an error, unless Orphans is set.
 func Read(path string, to Reader) (spare bool, err error) {
 	r := &reader{Reader: to}
@@ -132,6 +133,10 @@ func Read(path string, to Reader) (spare bool, err error) {
 		r.meta.pages = uint64(r.size / int64(r.meta.page))
 	}
 	r.reached = make([]bool, r.meta.pages)
+	if r.Only != "" {
+		r.tree(r.meta.root, "", 0, keyRange{})
+		return spare, nil
+	}
 	free, known := r.free()
 	if r.Lenient && known {
 		r.believe(free)
@@ -341,6 +346,9 @@ func (r *reader) records(b []byte, id uint64, bucket string) (records []buckets.
 // readBucket reads a bucket from its entry in the list: a header, and in a small bucket the
 // page itself.
 func (r *reader) readBucket(name string, value []byte) {
+	if r.Only != "" && name != r.Only {
+		return
+	}
 	if len(value) < bucketHeader {
 		r.fail("bucket %.40q has no header", name)
 		return

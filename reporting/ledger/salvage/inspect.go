@@ -55,7 +55,7 @@ func Inspect(path string) (v *Inventory, spare bool, err error) {
 		v.compare()
 	}
 	if v.version == nil { // too many faults may have ended the reading before
-		v.version = versionOf(path)
+		v.version, _ = versionOf(path)
 	}
 	switch e := buckets.CheckVersion(v.version); {
 	case errors.Is(e, record.ErrVersion):
@@ -66,19 +66,33 @@ func Inspect(path string) (v *Inventory, spare bool, err error) {
 	return v, spare, err
 }
 
+// CheckVersion returns an error that wraps record.ErrVersion for a file of a newer version. It reads a
+// few pages, reports no other fault, and does not need a file. It may be in use.
+func CheckVersion(path string) error {
+	value, err := versionOf(path)
+	if errors.Is(err, record.ErrVersion) {
+		return err
+	}
+	if err := buckets.CheckVersion(value); errors.Is(err, record.ErrVersion) {
+		return err
+	}
+	return nil
+}
+
 // versionOf reads only the version of a file, whatever else is damaged. It is nil if there
 // is none.
-func versionOf(path string) (value []byte) {
-	_, _ = pagefile.Read(path, pagefile.Reader{
+func versionOf(path string) (value []byte, err error) {
+	_, err = pagefile.Read(path, pagefile.Reader{
+		Only:   string(buckets.Meta),
 		Fault:  func(error) bool { return true },
 		Bucket: func(string, uint64) {},
 		Take: func(bucket string, kv buckets.Pair) {
-			if bucket == string(buckets.Meta) && string(kv.Key) == string(buckets.KeyVersion) {
+			if string(kv.Key) == string(buckets.KeyVersion) {
 				value = slices.Clone(kv.Value)
 			}
 		},
 	})
-	return value
+	return value, err
 }
 
 func (v *Inventory) reader() pagefile.Reader {

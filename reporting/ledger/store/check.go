@@ -21,7 +21,11 @@ func (s *File) Check() error {
 		}
 		return len(faults) < salvage.MaxFaults
 	}
-	err := s.db.View(func(tx *bolt.Tx) error {
+	err := s.view(func(tx *bolt.Tx) error {
+		if err := s.checkReadable(tx.Size()); err != nil {
+			add(err)
+			return nil
+		}
 		for err := range tx.Check() {
 			add(err) // the channel has to be read to its end
 		}

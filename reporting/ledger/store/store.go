@@ -35,15 +35,17 @@ var ErrClosed = errors.New("the ledger of reports is closed")
 
 // File is the open file. It is safe for concurrent use.
 type File struct {
-	path    string
-	opened  os.FileInfo // identifies the open file
-	db      *bolt.DB
-	jobs    chan *job
-	quit    chan struct{} // closed by Close
-	ended   chan struct{} // closed when the last transaction has ended
-	closing sync.Once
-	settled settled
-	failed  atomic.Pointer[string] // the error of the last transaction; nil: it succeeded
+	path       string
+	opened     os.FileInfo // identifies the open file
+	db         *bolt.DB
+	jobs       chan *job
+	quit       chan struct{} // closed by Close
+	ended      chan struct{} // closed when the last transaction has ended
+	closing    sync.Once
+	settled    settled
+	failed     atomic.Pointer[string] // the error of the last transaction; nil: it succeeded
+	unreadable atomic.Bool            // see errUnreadable
+	stuck      error                  // see update; only for the goroutine that writes, and Close after it
 }
 
 // Open opens the file, or makes it. It refuses a damaged file, and one of another version,
@@ -87,7 +89,7 @@ func (s *File) Commit(do func(*bolt.Tx) (refused, err error)) error {
 
 // View reads in a transaction. Keys and values must be copied before it ends.
 func (s *File) View(do func(*bolt.Tx) error) error {
-	if err := s.db.View(do); err != nil {
+	if err := s.view(do); err != nil {
 		return fmt.Errorf("ledger %s: %w", s.path, err)
 	}
 	return nil
@@ -149,7 +151,7 @@ func (s *File) transaction(jobs []*job) error {
 		return s.fail(err)
 	}
 	settled := s.settled.take()
-	err := s.db.Update(func(tx *bolt.Tx) (err error) {
+	err := s.update(func(tx *bolt.Tx) (err error) {
 		for id := range settled {
 			if err := tx.Bucket(buckets.Due).Delete(id[:]); err != nil {
 				return err
@@ -191,8 +193,11 @@ func (s *File) recovered() {
 }
 
 // Fault returns the error of the last transaction that failed; nil once one has succeeded and
-// there is room for more.
+// there is room for more. A page that the disk could not read is a fault until the restart.
 func (s *File) Fault() error {
+	if s.unreadable.Load() {
+		return fmt.Errorf("ledger %s: %w", s.path, errUnreadable)
+	}
 	if text := s.failed.Load(); text != nil {
 		return errors.New(*text)
 	}
@@ -206,7 +211,7 @@ func (s *File) Settle(due uint64) { s.settled.add(buckets.NewNumber(due)) }
 // Flush removes the settled decisions if no transaction has done so. After an error of the
 // disk it finds out whether the disk works again.
 func (s *File) Flush() error {
-	if !s.settled.waiting() && s.Fault() == nil {
+	if !s.settled.waiting() && s.failed.Load() == nil {
 		return nil
 	}
 	return s.Commit(func(*bolt.Tx) (refused, err error) { return nil, nil })
@@ -220,7 +225,9 @@ func (s *File) Close() (err error) {
 		if s.settled.waiting() {
 			err = s.transaction(nil)
 		}
-		err = errors.Join(err, s.db.Close())
+		if s.stuck == nil { // else it would wait for the lock
+			err = errors.Join(err, s.db.Close())
+		}
 	})
 	return err
 }
