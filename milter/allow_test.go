@@ -11,6 +11,7 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/milter/room"
 )
 
 // mx is the authserv-id of the site in these tests.
@@ -80,7 +81,7 @@ func TestFailureOfAllowedRecipient(t *testing.T) {
 	o.Tempfail.Overload, o.Tempfail.Error, o.Tempfail.Deadline = true, true, true
 	s := NewServer(nil, o)
 	for to, want := range map[string]policy.Action{"you@here.example": policy.Tempfail, "you@here.example desk@here.example": policy.Tag} {
-		msg := &message{options: s.options.Load(), server: s, Envelope: policy.Envelope{Recipients: strings.Fields(to)}}
+		msg := &message{options: s.options.Load(), server: s, holder: new(room.Client), Envelope: policy.Envelope{Recipients: strings.Fields(to)}}
 		msg.allowed, _ = msg.options.rules.Allowed(&msg.Envelope, nil)
 		for range 2 { // the second is not logged
 			if d := s.fail(msg, causeOverload, errSuspended); d.Action != want || d.Verdict != policy.Failed {
@@ -113,7 +114,7 @@ func (m *mta) sendTo(recipients []string, msg mail, header ...string) *gomilter.
 func TestTruncatedHeaderProvesNothing(t *testing.T) {
 	for size, want := range map[int]string{10: "bank", 2000: ""} {
 		b := NewServer(nil, Options{MaxMessage: 1000, AuthservID: mx, Allow: house})
-		m := message{options: b.options.Load(), server: b, Envelope: policy.Envelope{Recipients: []string{"you@here.example"}, Count: 1}}
+		m := message{options: b.options.Load(), server: b, holder: new(room.Client), Envelope: policy.Envelope{Recipients: []string{"you@here.example"}, Count: 1}}
 		m.addField("Authentication-Results", "mx.example.test; dkim=pass header.d=bank.example")
 		m.addField("From", "a@bank.example")
 		m.addField("X-Long", strings.Repeat("x", size))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spambloom/spambloom/milter/door"
 	"github.com/spambloom/spambloom/milter/protocol"
+	"github.com/spambloom/spambloom/milter/room"
 )
 
 const (
@@ -60,6 +61,7 @@ var (
 type conn struct {
 	*door.Conn
 	server  *Server
+	holder  *room.Client // for whom its memory is booked
 	session *session
 	born    time.Time
 	raw     syscall.RawConn // TCP only
@@ -82,7 +84,7 @@ type conn struct {
 }
 
 func newConn(nc *door.Conn, s *Server) *conn {
-	c := &conn{Conn: nc, server: s, in: bufio.NewReader(nc), born: time.Now()}
+	c := &conn{Conn: nc, server: s, holder: new(room.Client), in: bufio.NewReader(nc), born: time.Now()}
 	if t, ok := nc.Conn.(*net.TCPConn); ok {
 		c.raw, _ = t.SyscallConn() // nil on error: then acknowledgements are only delayed
 	}
@@ -194,7 +196,7 @@ func (c *conn) end() time.Time {
 
 // dropBuffer releases the packet's memory.
 func (c *conn) dropBuffer() {
-	c.server.held.Add(-c.booked)
+	c.server.held.Return(&c.holder.Memory, c.booked)
 	c.server.packets.Add(-c.counted)
 	c.buffer, c.booked, c.counted = nil, 0, 0
 }
@@ -207,8 +209,7 @@ func (c *conn) grow(n int) error {
 	}
 	const unasked = protocol.Head + ordinary
 	if beyond := int64(max(0, n-unasked)) - c.booked; beyond > 0 {
-		if c.server.held.Add(beyond) > c.server.options.Load().MaxMemory {
-			c.server.held.Add(-beyond)
+		if !c.server.held.Take(&c.holder.Memory, beyond, c.server.options.Load().memory()) {
 			return errMemory
 		}
 		c.booked += beyond
@@ -336,7 +337,7 @@ func (c *conn) report(err error) {
 		}
 	}
 	c.server.metrics.Failure(cause)
-	if !c.server.broken[cause].allow() {
+	if !c.server.broken[cause].Allow() {
 		return
 	}
 	c.server.options.Load().Log.Warn("milter connection broken",

@@ -45,7 +45,7 @@ func (s *script) run(t *testing.T, srv *Server) {
 	if err := srv.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if n := srv.held.Load(); n != 0 {
+	if n := srv.held.Taken(); n != 0 {
 		t.Errorf("%d bytes are still booked as held", n)
 	}
 }

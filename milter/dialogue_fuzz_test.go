@@ -359,11 +359,11 @@ func (d *dialogue) serve() {
 				d.t.Errorf("serve: %v", err)
 			}
 		}
-		if n := d.server.held.Load(); n != 0 {
+		if n := d.server.held.Taken(); n != 0 {
 			d.t.Errorf("%d bytes are still booked as held", n)
 		}
-		if left, err := os.ReadDir(d.folder); err != nil || len(left) > 0 || d.server.spilled.Load() != 0 {
-			d.t.Errorf("temporary files are left: %v, %d bytes, %v", left, d.server.spilled.Load(), err)
+		if left, err := os.ReadDir(d.folder); err != nil || len(left) > 0 || d.server.spilled.Taken() != 0 {
+			d.t.Errorf("temporary files are left: %v, %d bytes, %v", left, d.server.spilled.Taken(), err)
 		}
 	}()
 	for range dialogueSteps {

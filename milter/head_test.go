@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/milter/room"
 )
 
 // TestManyFieldsInHeads is the attack "many fields": heads that arrive as one text consist of tiny
@@ -69,7 +70,7 @@ func TestSignsNoPart(t *testing.T) {
 	} {
 		s := NewServer(nil, Options{MaxMessage: tc.max, MaxMemory: 16 << 20})
 		if tc.held {
-			s.held.Add(16 << 20)
+			s.held.TakeAnyway(&new(room.Client).Memory, 16<<20)
 		}
 		m := s.NewMail("spamd", "", "nobody")
 		for piece := range slices.Chunk([]byte(tc.mail), 4<<10) {

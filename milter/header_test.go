@@ -11,6 +11,7 @@ import (
 	"github.com/spambloom/spambloom/milter/header"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/protocol"
+	"github.com/spambloom/spambloom/milter/room"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -55,7 +56,7 @@ func TestUnusedTextIsNotKept(t *testing.T) {
 	before := heap()
 	var all []*message
 	for range 32 {
-		m := &message{options: s.options.Load(), server: s}
+		m := &message{options: s.options.Load(), server: s, holder: new(room.Client)}
 		m.addField("Message-ID", string(bytes.Repeat([]byte("x"), 1<<20)))
 		macros, err := protocol.Macros([]byte("Mi\x00xxxxxxxxxx\x00{auth_authen}\x00" + strings.Repeat("x", 1<<20)))
 		testenv.Check(t, err)
@@ -101,7 +102,7 @@ func TestReloadInTheMiddleOfAMessage(t *testing.T) {
 			m.must(m.Mail("sender@example.org", nil))
 			if i == 0 {
 				m.must(m.Rcpt("you@example.org", nil))
-				testenv.Eventually(t, "the beginning of a message", func() bool { return b.held.Load() > 0 })
+				testenv.Eventually(t, "the beginning of a message", func() bool { return b.held.Taken() > 0 })
 				b.Reload(after)
 			}
 			for _, line := range letter.header {

@@ -34,7 +34,7 @@ func (s *Server) outcome(probe bool, o health.Outcome) {
 
 // failed records a message that was not judged. Many for one cause make one log line.
 func (s *Server) failed(log *slog.Logger, cause string) {
-	if s.health.Failed(time.Now(), cause) && s.spates[cause].allow() {
+	if s.health.Failed(time.Now(), cause) && s.spates[cause].Allow() {
 		log.Error("many messages were not judged", slog.String("cause", cause), slog.Any("error", health.SpateError(cause)))
 	}
 }

@@ -115,7 +115,7 @@ var errExpensive = errors.New("message takes too long to sign")
 // the outcome.
 func (s *Server) overran(msg *message) {
 	s.metrics.Overtime.Inc()
-	if s.setBack.allow() {
+	if s.setBack.Allow() {
 		msg.options.Log.Warn("message takes long to sign: its sender is set back", "queue_id", msg.QueueID,
 			"client", msg.clientName(), "from", msg.Sender, "size", msg.size)
 	}
@@ -192,7 +192,7 @@ func (s *Server) count(msg *message, set signature.Set) (sightings uint32) {
 	}
 	if err := s.db.Count(set, sightings); err != nil {
 		s.metrics.Failure("count")
-		if s.countFailed.allow() {
+		if s.countFailed.Allow() {
 			msg.options.Log.Error("count not written to disk", "error", err)
 		}
 	}
@@ -257,7 +257,7 @@ func (s *Server) fail(msg *message, cause string, err error) policy.Decision {
 	if msg.allowed != nil {
 		d.Action = d.Action.AtMostTag()
 	}
-	if cause == causeOverload && !s.overloaded.allow() {
+	if cause == causeOverload && !s.overloaded.Allow() {
 		return d
 	}
 	attrs := []any{"queue_id", msg.QueueID, "cause", cause, "error", err}

@@ -14,6 +14,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter/door"
 	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/milter/room"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -138,7 +139,7 @@ func TestCountErrorCostsNoMail(t *testing.T) {
 // recipients.
 func waiting(s *Server, n uint32) (*session, *message) {
 	x := newConn(&door.Conn{Conn: &script{}}, s).session
-	return x, &message{options: s.options.Load(), server: s, Envelope: policy.Envelope{Count: n}, countsAll: s.options.Load().CountRecipients}
+	return x, &message{options: s.options.Load(), server: s, holder: new(room.Client), Envelope: policy.Envelope{Count: n}, countsAll: s.options.Load().CountRecipients}
 }
 
 // Many costly messages at once: as many are judged as there are processors. The others wait

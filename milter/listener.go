@@ -3,7 +3,6 @@ package milter
 import (
 	"errors"
 	"net"
-	"sync/atomic"
 	"time"
 
 	gomilter "github.com/emersion/go-milter"
@@ -34,7 +33,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		case errors.Is(err, net.ErrClosed):
 			return nil, err
 		default:
-			if l.server.acceptFailed.allow() {
+			if l.server.acceptFailed.Allow() {
 				l.server.options.Load().Log.Error("accept failed, trying again", "listen", l.Addr().String(), "error", err)
 			}
 			if !l.server.door.Pause(pause) {
@@ -47,21 +46,3 @@ func (l *listener) Accept() (net.Conn, error) {
 
 // newMilter is called only after Accept, because all responses of a session are sticky.
 func (l *listener) newMilter() gomilter.Milter { return l.accepted }
-
-// throttle lets one log line a minute through. It uses the monotonic clock, so setting the
-// clock back has no effect.
-type throttle struct{ last atomic.Pointer[time.Time] }
-
-func (t *throttle) allow() bool {
-	now, last := time.Now(), t.last.Load()
-	return (last == nil || now.Sub(*last) >= time.Minute) && t.last.CompareAndSwap(last, &now)
-}
-
-// throttles returns a throttle for each cause.
-func throttles(causes ...string) map[string]*throttle {
-	all := make(map[string]*throttle)
-	for _, cause := range causes {
-		all[cause] = new(throttle)
-	}
-	return all
-}

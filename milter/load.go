@@ -11,7 +11,7 @@ type Load = metrics.Load
 
 // Load returns the current load.
 func (s *Server) Load() Load {
-	l := Load{Memory: s.held.Load(), Packets: s.packets.Load(), Spilled: s.spilled.Load(), Suspended: s.health.IsSuspended()}
+	l := Load{Memory: s.held.Taken(), Packets: s.packets.Load(), Spilled: s.spilled.Taken(), Suspended: s.health.IsSuspended()}
 	l.Waiting, l.Judging, l.Overtime = s.turns.State()
 	l.SetBack, l.Signing = s.turns.Booked()
 	l.Connections = s.door.Connections()

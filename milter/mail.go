@@ -46,12 +46,14 @@ func (s *Server) NewMail(door, listener, client string) *Mail {
 	o.GreylistFrom = 0
 	return &Mail{server: s, msg: &message{
 		door: door, place: turns.PlaceOf(client), Envelope: policy.Envelope{Listener: listener}, options: &o, server: s,
+		holder: s.clients.Enter(client),
 	}}
 }
 
 // Close releases the message.
 func (m *Mail) Close() {
 	m.msg.release()
+	m.server.clients.Leave(m.msg.holder)
 	m.server.door.End()
 }
 

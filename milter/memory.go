@@ -1,6 +1,9 @@
 package milter
 
-import "github.com/spambloom/spambloom/milter/turns"
+import (
+	"github.com/spambloom/spambloom/milter/room"
+	"github.com/spambloom/spambloom/milter/turns"
+)
 
 // The memory of a server has these parts, each with its bound:
 //
@@ -17,6 +20,12 @@ import "github.com/spambloom/spambloom/milter/turns"
 // perConnection is the memory for the stacks, buffers and envelope of a connection. Unit:
 // bytes.
 const perConnection = 32 << 10
+
+// memory and disk return the limits of what all messages in flight hold, and of their temporary files.
+func (o *Options) memory() room.Limits { return room.Limits{All: o.MaxMemory, Each: o.MaxMessage} }
+func (o *Options) disk() room.Limits {
+	return room.Limits{All: spilledLimit * o.MaxMemory, Each: o.MaxMessage}
+}
 
 // MostMemory returns the memory bound of the options in force.
 func (s *Server) MostMemory() int64 { return s.options.Load().MostMemory() }

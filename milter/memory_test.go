@@ -2,9 +2,11 @@ package milter
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter/protocol"
+	"github.com/spambloom/spambloom/milter/room"
 )
 
 // hog holds n bytes of an unfinished message.
@@ -37,7 +40,7 @@ func TestMessagesInFlightAreBounded(t *testing.T) {
 	for range 10 {
 		hogs = append(hogs, hog(t, b, limit/4))
 	}
-	if held := b.held.Load(); held < limit || held > limit+10*share {
+	if held := b.held.Taken(); held < limit || held > limit+10*share {
 		t.Errorf("%d bytes held, want %d to %d", held, limit, limit+10*share)
 	}
 	if n := b.metric("spambloom_milter_truncated_total", "memory"); n < 5 {
@@ -56,10 +59,30 @@ func TestMessagesInFlightAreBounded(t *testing.T) {
 	for _, w := range hogs {
 		w.Close()
 	}
-	testenv.Eventually(t, "room again", func() bool { return b.held.Load() == 0 })
+	testenv.Eventually(t, "room again", func() bool { return b.held.Taken() == 0 })
 	m.send(mail{body: strings.Repeat("y", limit/2)})
 	if c := b.contents()[2].content; c.Truncated || len(c.Body) != limit/2 {
 		t.Errorf("with room a long message has %d bytes, truncated %v", len(c.Body), c.Truncated)
+	}
+}
+
+// TestUserLeavesMemory is the attack "all memory": a local user opens connections over TCP whose messages stop
+// half-way. Together they hold three quarters of the memory, and long mail of others is kept whole.
+func TestUserLeavesMemory(t *testing.T) {
+	const limit, most = 1 << 20, 16 << 20
+	var isOther atomic.Bool
+	b := start(t, Options{MaxMessage: limit, MaxMemory: most, UserOf: func(net.Conn) string { return fmt.Sprint(isOther.Load()) }}, clean)
+	for range 20 {
+		hog(t, b, limit-1000)
+	}
+	if held := b.held.Taken(); held < most*3/4-limit || held > most*3/4+20*share {
+		t.Errorf("%d bytes held", held)
+	}
+	isOther.Store(true)
+	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
+	m.send(mail{body: strings.Repeat("y", limit/2)})
+	if c := b.contents()[0].content; c.Truncated || len(c.Body) != limit/2 {
+		t.Errorf("beside a hog, another user's long message has %d bytes, truncated %v", len(c.Body), c.Truncated)
 	}
 }
 
@@ -72,7 +95,7 @@ func TestLongPacketsAreBounded(t *testing.T) {
 	for i := range 2 {
 		w := dialWire(t, b.addr, offerAll)
 		w.write(field[:len(field)-1])
-		testenv.Eventually(t, "most of a long packet", func() bool { return b.held.Load() > int64(i+1)*500_000 })
+		testenv.Eventually(t, "most of a long packet", func() bool { return b.held.Taken() > int64(i+1)*500_000 })
 		long = append(long, w)
 	}
 	refused := dialWire(t, b.addr, offerAll)
@@ -83,15 +106,15 @@ func TestLongPacketsAreBounded(t *testing.T) {
 		dialWire(t, b.addr, offerAll).write(field[:protocol.Head+1]) // a claimed length costs nothing
 	}
 	long[1].Close()
-	testenv.Eventually(t, "room", func() bool { return b.held.Load() < 600_000 })
+	testenv.Eventually(t, "room", func() bool { return b.held.Taken() < 600_000 })
 	long[0].write(field[len(field)-1:])
-	testenv.Eventually(t, "the packet's memory back", func() bool { n := b.held.Load(); return n >= 600_000 && n < 700_000 })
+	testenv.Eventually(t, "the packet's memory back", func() bool { n := b.held.Taken(); return n >= 600_000 && n < 700_000 })
 	long[0].send('E', "")
 	long[0].expect("ic")
 	if h := b.contents()[0].content.Header; len(h) != 1 || len(h[0].Value) != 600_000 {
 		t.Errorf("%d fields", len(h))
 	}
-	testenv.Eventually(t, "room for all", func() bool { return b.held.Load() == 0 })
+	testenv.Eventually(t, "room for all", func() bool { return b.held.Taken() == 0 })
 }
 
 // numbered returns a body whose lines are numbered.
@@ -106,7 +129,9 @@ func numbered(bytes int) string {
 func TestSpilledBodies(t *testing.T) {
 	const limit = 1 << 20
 	folder := t.TempDir()
-	b := start(t, Options{MaxMessage: limit, MaxMemory: limit / 2, SpillFolder: folder}, clean)
+	var users atomic.Int64
+	everyOther := func(net.Conn) string { return fmt.Sprint(users.Add(1)) } // one has no more than three quarters
+	b := start(t, Options{MaxMessage: limit, MaxMemory: limit / 2, SpillFolder: folder, UserOf: everyOther}, clean)
 	hogs := []*wire{hog(t, b, limit/2), hog(t, b, limit/2), hog(t, b, limit/2)}
 	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
 	body := numbered(limit / 2)
@@ -208,7 +233,7 @@ func TestSpillFails(t *testing.T) {
 // the message is abandoned while it is read.
 func TestSpilledBodyIsLost(t *testing.T) {
 	b := start(t, Options{MaxMemory: share, SpillFolder: t.TempDir()}, clean)
-	m := &message{options: b.options.Load(), server: b.Server}
+	m := &message{options: b.options.Load(), server: b.Server, holder: new(room.Client)}
 	m.addChunk([]byte(strings.Repeat("x", share)))
 	m.addChunk([]byte(strings.Repeat("y", share)))
 	if c := m.content(); c.Truncated || len(c.Body) != 2*share {

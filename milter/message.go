@@ -12,6 +12,7 @@ import (
 	"github.com/spambloom/spambloom/milter/header"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/protocol"
+	"github.com/spambloom/spambloom/milter/room"
 	"github.com/spambloom/spambloom/milter/spill"
 	"github.com/spambloom/spambloom/milter/turns"
 	"github.com/spambloom/spambloom/signature"
@@ -73,6 +74,7 @@ type message struct {
 	isLong   bool        // it is oversize because it exceeds Options.MaxMessage or maxHead
 	booked   int64       // all bytes booked in server.held: header, body, recipients
 	server   *Server
+	holder   *room.Client // for whom it is booked
 
 	signed chan<- signature.Set // receives its signatures, and it is not judged; nil: it is judged
 
@@ -81,10 +83,12 @@ type message struct {
 }
 
 // book reserves n bytes of the memory for all messages. It reports whether that many are
-// left or within the message's share.
+// left, for its client, too, or within the message's share.
 func (m *message) book(n int64) bool {
-	if held := &m.server.held; held.Add(n) > m.options.MaxMemory && m.booked+n > share {
-		held.Add(-n)
+	held, part := &m.server.held, &m.holder.Memory
+	if m.booked+n <= share {
+		held.TakeAnyway(part, n)
+	} else if !held.Take(part, n, m.options.memory()) {
 		return false
 	}
 	m.booked += n
@@ -93,7 +97,7 @@ func (m *message) book(n int64) bool {
 
 // unbook returns n booked bytes.
 func (m *message) unbook(n int64) {
-	m.server.held.Add(-n)
+	m.server.held.Return(&m.holder.Memory, n)
 	m.booked -= n
 }
 
@@ -110,7 +114,7 @@ func (m *message) bookPart(n int64) (booked int64) {
 
 // release frees what the message held.
 func (m *message) release() {
-	m.server.held.Add(-m.booked)
+	m.unbook(m.booked)
 	m.dropSpilled()
 	m.disown()
 }

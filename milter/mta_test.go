@@ -82,7 +82,7 @@ func startOn(t testing.TB, ln net.Listener, o Options, decide func(judged) polic
 		if err := <-served; err != nil {
 			t.Errorf("serve: %v", err)
 		}
-		if n := b.held.Load(); n != 0 {
+		if n := b.held.Taken(); n != 0 {
 			t.Errorf("%d bytes are still booked as held", n)
 		}
 	})

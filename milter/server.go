@@ -14,6 +14,8 @@ import (
 	"github.com/spambloom/spambloom/milter/health"
 	"github.com/spambloom/spambloom/milter/metrics"
 	"github.com/spambloom/spambloom/milter/policy"
+	"github.com/spambloom/spambloom/milter/room"
+	"github.com/spambloom/spambloom/milter/throttle"
 	"github.com/spambloom/spambloom/milter/turns"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -35,12 +37,13 @@ type Server struct {
 	quantum  time.Duration // of a message's turn
 
 	door    *door.Door
-	held    atomic.Int64 // bytes kept by all messages in flight
-	spilled atomic.Int64 // bytes of messages in flight in temporary files
+	clients room.Clients
+	held    room.Room    // bytes kept by all messages in flight
+	spilled room.Room    // bytes of messages in flight in temporary files
 	packets atomic.Int64 // bytes of packets being read, except those in held
 
-	countFailed, acceptFailed, overloaded, spillFault, setBack throttle
-	refusing, broken, spates                                   map[string]*throttle // by cause
+	countFailed, acceptFailed, overloaded, spillFault, setBack throttle.Throttle
+	refusing, broken, spates                                   map[string]*throttle.Throttle // by cause
 }
 
 // labels are the labels of the metrics.
@@ -60,9 +63,9 @@ func NewServer(db *bloomdb.DB, o Options) *Server {
 		quantum:  turns.Quantum,
 		sign:     signature.ComputeWith,
 		door:     door.New(),
-		refusing: throttles(door.ReasonConnections, door.ReasonClient),
-		broken:   throttles("connection", "protocol", "memory", "timeout"),
-		spates:   throttles(causes...),
+		refusing: throttle.Each(door.ReasonConnections, door.ReasonClient),
+		broken:   throttle.Each("connection", "protocol", "memory", "timeout"),
+		spates:   throttle.Each(causes...),
 	}
 	s.turns = turns.New(runtime.GOMAXPROCS(0), s.door.Go)
 	s.judge = s.judgeMessage
@@ -125,6 +128,9 @@ func (s *Server) admit(listener string, nc net.Conn) *conn {
 		return nil
 	}
 	c := newConn(admitted, s)
+	if _, isTCP := nc.RemoteAddr().(*net.TCPAddr); isTCP { // only the MTA opens a unix socket
+		c.holder = s.clients.Enter(client)
+	}
 	c.session.listener = listener
 	s.metrics.Connections.Inc()
 	return c
@@ -134,7 +140,7 @@ func (s *Server) admit(listener string, nc net.Conn) *conn {
 // connection closed therefore finds it counted.
 func (s *Server) refuse(nc net.Conn, client string, r *door.Refusal) {
 	s.metrics.Refused.WithLabelValues(r.Reason).Inc()
-	if s.refusing[r.Reason].allow() {
+	if s.refusing[r.Reason].Allow() {
 		s.options.Load().Log.Error("milter connection refused: limit "+limitKeys[r.Reason]+" reached",
 			"limit", r.Limit, "of", client, "remote", nc.RemoteAddr().String())
 	}
@@ -144,6 +150,7 @@ func (s *Server) refuse(nc net.Conn, client string, r *door.Refusal) {
 func (s *Server) release(c *conn) {
 	c.session.drop()
 	c.dropBuffer()
+	s.clients.Leave(c.holder)
 	s.metrics.Connections.Dec()
 	c.Conn.Release()
 }

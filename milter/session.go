@@ -62,6 +62,7 @@ func (x *session) message() *message {
 			countsAll: o.countsRecipients(x.remote),
 			options:   o,
 			server:    x.server,
+			holder:    x.conn.holder,
 		}
 		x.conn.Busy.Store(true)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spambloom/spambloom/milter/header"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/protocol"
+	"github.com/spambloom/spambloom/milter/room"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -216,7 +217,7 @@ func TestMacros(t *testing.T) {
 // sends. Macros apply to the next command only.
 func TestSessionEmptiesTheLibrarysMap(t *testing.T) {
 	s := NewServer(nil, Options{})
-	x := &session{conn: &conn{Conn: new(door.Conn), server: s}, server: s}
+	x := &session{conn: &conn{Conn: new(door.Conn), server: s, holder: new(room.Client)}, server: s}
 	defer x.drop()
 	x.pending = protocol.Known{QueueID: "Q"}
 	m := &gomilter.Modifier{Headers: textproto.MIMEHeader{"A": {"b"}}}

@@ -16,13 +16,12 @@ func (m *message) spill(chunk []byte) bool {
 	if m.options.SpillFolder == "" {
 		return false
 	}
-	spilled, n := &m.server.spilled, int64(len(chunk))
-	if spilled.Add(n) > spilledLimit*m.options.MaxMemory {
-		spilled.Add(-n)
+	spilled, part, n := &m.server.spilled, &m.holder.Disk, int64(len(chunk))
+	if !spilled.Take(part, n, m.options.disk()) {
 		return false
 	}
 	if err := m.write(chunk); err != nil {
-		spilled.Add(-n)
+		spilled.Return(part, n)
 		m.server.spillFailed(m.options.Log, err)
 		return false
 	}
@@ -44,14 +43,14 @@ func (m *message) write(chunk []byte) (err error) {
 
 // dropSpilled deletes the file.
 func (m *message) dropSpilled() {
-	m.server.spilled.Add(-m.rest.Size())
+	m.server.spilled.Return(&m.holder.Disk, m.rest.Size())
 	m.rest.Close()
 }
 
 // spillFailed counts and logs the error; the message is judged on the part in memory.
 func (s *Server) spillFailed(log *slog.Logger, err error) {
 	s.metrics.Failure("spill")
-	if s.spillFault.allow() {
+	if s.spillFault.Allow() {
 		log.Error("message judged on its beginning only", slog.Any("error", err))
 	}
 }

@@ -33,5 +33,5 @@ var spamdKeys = []key{
 		doc:  "Maximum number of connections. Further ones are closed at once."},
 	{section: spamdSection, name: "max_connections_per_client", def: int64(100), live: true,
 		kind: of(func(c *Config) *int64 { return &c.Spamd.MaxConnectionsPerClient }, value.Integer(0, 100_000)),
-		doc:  "Maximum number of connections from one user of this machine. 0: only\nmax_connections applies."},
+		doc:  "Maximum number of connections from one user of this machine. If it is at most half\nof max_connections, a user has at most half of what others leave. 0: only\nmax_connections applies."},
 }
