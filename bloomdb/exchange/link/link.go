@@ -11,6 +11,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
 )
 
 // Part is one of the three users of the link.
@@ -64,19 +66,19 @@ type Fault struct {
 // cause, and of an intermittent part at most one a minute and cause: a wrong password after
 // a restart of Redis is logged although the lost connection was.
 func (l *Link) Failed(p Part, err error) {
-	cause := CauseOf(err)
+	cause, text := CauseOf(err), redisclient.WithoutArguments(err.Error())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p == Publish {
 		l.published = time.Time{}
 	}
 	if l.logged[p] != cause && l.logLimit.Allow(string(p)+" "+string(cause)) {
-		l.log.Warn("exchange failed, retrying", "part", p, "cause", cause, "error", err, "advice", cause.Advice())
+		l.log.Warn("exchange failed, retrying", "part", p, "cause", cause, "error", text, "advice", cause.Advice())
 		l.logged[p] = cause
 	}
 	l.up[p] = false
-	l.faults[p] = Fault{cause, err.Error()}
-	l.lastError, l.lastFault = string(p)+": "+err.Error(), time.Now()
+	l.faults[p] = Fault{cause, text}
+	l.lastError, l.lastFault = string(p)+": "+text, time.Now()
 }
 
 // Fault returns the failure that lasts, of the first part that has one: publish, subscribe,

@@ -55,6 +55,25 @@ func TestLimiter(t *testing.T) {
 	})
 }
 
+// Redis repeats the arguments of a command that it does not know: a renamed AUTH, or HELLO before Redis 6.
+// Neither the log nor the status shows them.
+func TestFaultWithoutPassword(t *testing.T) {
+	for _, text := range []string{
+		"ERR unknown command 'auth', with args beginning with: 'me' 'hunter2' ",
+		"failed to authenticate: ERR unknown command `auth`, with args beginning with: `me`, `hunter2`, ",
+		"ERR unknown subcommand 'x', with args beginning with: 'a\nhunter2' ",
+	} {
+		var out strings.Builder
+		l := New(slog.New(slog.NewTextHandler(&out, nil)))
+		l.Failed(Publish, errors.New(text))
+		last, _ := l.LastFault()
+		shown := out.String() + last + l.Fault().String()
+		if strings.Contains(shown, "hunter2") || strings.Count(shown, "ERR unknown") != 3 {
+			t.Error(shown)
+		}
+	}
+}
+
 func TestLink(t *testing.T) {
 	l := New(slog.New(slog.DiscardHandler))
 	for _, p := range []Part{Publish, Subscribe, Read} {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -225,6 +226,14 @@ type Logger struct{ Log *slog.Logger }
 // Printf logs one line of the client.
 func (l Logger) Printf(ctx context.Context, format string, v ...any) {
 	if l.Log.Enabled(ctx, slog.LevelDebug) {
-		l.Log.DebugContext(ctx, fmt.Sprintf(format, v...), "client", "redis")
+		l.Log.DebugContext(ctx, WithoutArguments(fmt.Sprintf(format, v...)), "client", "redis")
 	}
 }
+
+// arguments begins the part of an error in which Redis repeats the arguments of a command that it
+// does not know, such as the password of a renamed AUTH, or of HELLO before Redis 6.
+var arguments = regexp.MustCompile(`(?s),? with args beginning with:.*`)
+
+// WithoutArguments returns the text of an error of Redis without the arguments of the command, which
+// may be user and password.
+func WithoutArguments(text string) string { return arguments.ReplaceAllLiteralString(text, "") }

@@ -268,6 +268,24 @@ func TestSecretsAreNoPaths(t *testing.T) {
 	}
 }
 
+// No line that setup or join shows contains the password of a URL, in whatever way it is written.
+func TestWithoutURL(t *testing.T) {
+	for line, want := range map[string]string{
+		`url = "redis://me:hunter2@db:1/0"`:               `url = "redis://***@db:1/0"`,
+		`url = 'redis://me:hunter2@db:1/0'`:               `url = 'redis://***@db:1/0'`,
+		`url = "redis://me:hunter2'hunter2@db:1/0"`:       `url = "redis://***@db:1/0"`,
+		`url = '''rediss://me:hunter2@db:1/0'''`:          `url = '''rediss://***@db:1/0'''`,
+		`rediss://me:hunter2@db:1/0"""`:                   `rediss://***@db:1/0"""`,
+		`url = "REDIS://me:hunter2@db:1/0" # 'x'`:         `url = "REDIS://***@db:1/0" # 'x'`,
+		`url = "redis://db" # before: redis://me:hunter2`: `url = "redis://db" # before: redis://***`,
+		`url = "redis://db:1/0"`:                          `url = "redis://db:1/0"`,
+	} {
+		if got := WithoutURL(line); got != want {
+			t.Errorf("%s: %s, want %s", line, got, want)
+		}
+	}
+}
+
 func TestChanged(t *testing.T) {
 	a, b := Default(), Default()
 	b.Log.Level = "debug"

@@ -55,13 +55,14 @@ func withoutSecret(message, line string) string {
 	return quoted.ReplaceAllLiteralString(message, hidden)
 }
 
-// urlValue matches a URL of Redis in quotes.
-var urlValue = regexp.MustCompile(`"((rediss?|unix)://[^"]*)"`)
+// urlValue matches a URL of Redis: in double quotes, in single quotes, or up to the next space.
+var urlValue = regexp.MustCompile(`(?i)"(rediss?|unix)://[^"]*|'(rediss?|unix)://[^']*|(rediss?|unix)://\S*`)
 
 // WithoutURL returns a line of a configuration file for display, with RedisShown in place of
 // URLs of Redis.
 func WithoutURL(line string) string {
-	return urlValue.ReplaceAllStringFunc(line, func(quoted string) string {
-		return `"` + RedisShown(strings.Trim(quoted, `"`)) + `"`
+	return urlValue.ReplaceAllStringFunc(line, func(found string) string {
+		spec := strings.TrimLeft(found, `"'`)
+		return found[:len(found)-len(spec)] + RedisShown(spec)
 	})
 }

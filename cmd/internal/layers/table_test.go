@@ -60,7 +60,7 @@ var allowed = map[string][]string{
 	// In the order of their imports.
 	"bloomdb/exchange/redisclient": {},
 	"bloomdb/exchange/streams":     {"bloomdb/layout", "bloomdb/wire", "bloomdb/exchange/redisclient"},
-	"bloomdb/exchange/link":        {},
+	"bloomdb/exchange/link":        {"bloomdb/exchange/redisclient"},
 	"bloomdb/exchange/refusal":     {"bloomdb/layout", "bloomdb/wire", "bloomdb/exchange/streams", "bloomdb/exchange/link"},
 	"bloomdb/exchange/follower":    {"bloomdb/layout", "bloomdb/wire", "bloomdb/peers", "bloomdb", "bloomdb/exchange/streams", "bloomdb/exchange/link", "bloomdb/exchange/refusal"},
 	"bloomdb/exchange/publisher":   {"bloomdb/wire", "bloomdb/outbox", "bloomdb", "bloomdb/exchange/streams", "bloomdb/exchange/link"},

@@ -41,7 +41,7 @@ func (p *patient) redis(ctx context.Context) []finding.Finding {
 	defer cancel()
 	if err := c.Ping(ctx).Err(); err != nil {
 		cause := link.CauseOf(err)
-		return []finding.Finding{finding.Bad("redis", cause.Advice(), "%s: %s; other sites are not heard", cause, link.Plain(err.Error()))}
+		return []finding.Finding{finding.Bad("redis", cause.Advice(), "%s: %s; other sites are not heard", cause, link.Plain(redisclient.WithoutArguments(err.Error())))}
 	}
 	results := []finding.Finding{p.daemonsRedis()}
 	info, err := c.Info(ctx, "persistence", "memory").Result()
