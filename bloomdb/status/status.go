@@ -76,6 +76,7 @@ type Filter struct {
 	PerMail    float64   `json:"error_per_mail,omitempty"` // its part of Status.ErrorPerMail
 	Memory     int64     `json:"memory_bytes"`
 	Saturated  int64     `json:"saturated,omitempty"` // counts: increments lost to a full overflow table
+	Taken      float64   `json:"-"`                   // bits: share of the current period's planned ones that this site has set
 	Full       bool      `json:"full,omitempty"`      // bits: of the current period, and at least fullFrom of the planned ones are set
 
 	// Masked is the number of bits that retouches hide; spam only. Lost estimates how many reported
@@ -150,6 +151,9 @@ func listingStatus(ks *keyspace.Keyspace, t layout.Target, l *store.Listing, sel
 		f.Full = f.Full || isCurrent && float64(b.Ones()) >= fullFrom*float64(ks.Settings.FillLimit(t.Kind, b.Shape()))
 	}
 	if l.Own != nil {
+		if t.Gen == ks.Settings.Generation(t.Kind, ks.Settings.Now()) {
+			f.Taken = float64(l.Own.Ones()) / float64(ks.Settings.FillLimit(t.Kind, l.Own.Shape()))
+		}
 		self.Cells += l.Own.Ones()
 		self.Memory += l.Own.Shape().Bytes()
 	}

@@ -7,9 +7,11 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 	"github.com/spambloom/spambloom/reporting/ledger"
@@ -27,6 +29,45 @@ func noise(random *rand.Rand, n int) (set signature.Set) {
 		set.Signatures = append(set.Signatures, s)
 	}
 	return set
+}
+
+// TestUndoLeavesRevocations is the attack "a share to undo": a reporter lists as much as its share allows. To
+// undo all of that takes more room than a period has for revocations. The undo stops before it is used up, and
+// what others revoke is taken back at once.
+func TestUndoLeavesRevocations(t *testing.T) {
+	s := desktest.New(t, trust.Default(), 0)
+	wrong := desktest.Letter(1, 0)
+	s.MustReport("anna", wrong)
+	reports := 0
+	for n := 2; ; n++ {
+		if _, err := s.Report(desk.Report{Set: desktest.Letter(n, 0), Reporter: "mallory"}); errors.Is(err, ledger.ErrShare) {
+			break
+		} else {
+			testenv.Check(t, err)
+		}
+		reports++
+	}
+	ask, undone := api.UndoRequest{By: "mallory", Since: desktest.Noon.Add(-time.Hour), Limit: 3}, 0
+	for {
+		done, err := s.Undo(ask, desk.Author{})
+		if errors.Is(err, ledger.ErrPeriodShare) && strings.Contains(err.Error(), "never and retouch") && strings.Contains(err.Error(), "next period begins") {
+			break
+		}
+		testenv.Check(t, err)
+		if undone += done.Reports; done.Next == 0 {
+			t.Fatalf("all of %d reports were undone", reports)
+		}
+		ask.Before = done.Next
+	}
+	if undone == 0 {
+		t.Error("nothing was undone")
+	}
+	s.MustRevoke("bob", wrong)
+	s.WantListed("what bob revoked after the undo", wrong, false)
+	if _, err := s.Undo(api.UndoRequest{By: "bob", Since: ask.Since}, desk.Author{}); err != nil { // this revokes nothing
+		t.Error(err)
+	}
+	s.WantListed("what bob's undo lists again", wrong, true)
 }
 
 // Revocations of unreported messages write nothing, however many there are: they do not fill the

@@ -1,11 +1,13 @@
 package desk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk/answer"
+	"github.com/spambloom/spambloom/reporting/desk/reserve"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -19,12 +21,7 @@ var ErrNoReport = errors.New("there is no report")
 // maxPage bounds the list of one answer.
 const maxPage = 1000
 
-func page(limit int) int {
-	if limit <= 0 || limit > maxPage {
-		return maxPage
-	}
-	return limit
-}
+func page(limit int) int { return min(cmp.Or(max(limit, 0), maxPage), maxPage) }
 
 // Trail returns a page of the reports that are kept, with the names of all reporters. Set
 // is the message of the request; an empty set matches every report.
@@ -104,6 +101,13 @@ func (d *Desk) Undo(ask api.UndoRequest, by Author) (api.Undone, error) {
 
 // withdraw withdraws the reports in the ledger. Of the steps of one request, the first one is noted.
 func (d *Desk) withdraw(ask api.UndoRequest, by Author) (done ledger.Undone, err error) {
+	if reached := reserve.Reached(d.db.Status()); reached != nil && !ask.DryRun {
+		plan := ask
+		plan.DryRun = true
+		if would, err := d.withdraw(plan, by); err != nil || would.Delisted > 0 {
+			return done, cmp.Or(err, d.named(reached, d.db.Now()))
+		}
+	}
 	withdraw := func() (err error) {
 		done, err = d.ledger.Withdraw(ledger.Undo{
 			Reporter: ask.By, Since: ask.Since, At: d.db.Now(), DryRun: ask.DryRun, Limit: ask.Limit, Before: ask.Before,
@@ -168,20 +172,15 @@ func (d *Desk) SetWeight(ask api.WeightRequest, by Author) (api.Reporter, error)
 		return api.Reporter{}, err
 	}
 	if ask.Weight != nil && *ask.Weight == 0 {
-		if err := d.takeBack(ledger.Undo{Reporter: api.FoldReporter(ask.Name), At: d.db.Now(), OnlyHam: true}); err != nil {
+		if _, err := d.ledger.Withdraw(ledger.Undo{Reporter: api.FoldReporter(ask.Name), At: d.db.Now(), OnlyHam: true}); err != nil {
+			return api.Reporter{}, err
+		}
+		if err := d.carryOutAll(); err != nil { // what is listed again
 			return api.Reporter{}, err
 		}
 	}
 	d.log.Info("weight set", "of", ask.Name, "by", by.Name, by.Origin.Attr(), "weight", done.Weight.Float(), "by_hand", ask.Weight != nil)
 	return d.newReporter(done), nil
-}
-
-// takeBack withdraws what a reporter revoked, and lists it again.
-func (d *Desk) takeBack(u ledger.Undo) error {
-	if _, err := d.ledger.Withdraw(u); err != nil {
-		return err
-	}
-	return d.carryOutAll()
 }
 
 func (d *Desk) newReporter(r ledger.Reporter) api.Reporter {
