@@ -65,7 +65,8 @@ func TestSignsNoPart(t *testing.T) {
 		{long, 1 << 20, true, "refused"},
 		{"Subject: x\nContent-Type: multipart/mixed; boundary=b\n\n" + file + "--b--\n", 1 << 20, true, "signed"},
 		{long, 60_000, false, "signed"},
-		{head + long, 16 << 20, false, "nothing to sign"}, // for good: the header alone is longer than what is read
+		{head + long, 16 << 20, false, "signed"},
+		{head + long, 1 << 20, false, "nothing to sign"}, // for good: the header alone is longer than what is read
 		{head + long, 60_000, false, "nothing to sign"},
 	} {
 		s := NewServer(nil, Options{MaxMessage: tc.max, MaxMemory: 16 << 20})

@@ -14,11 +14,10 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// maxHead bounds the header of a Mail. A longer one is cut there. Unit: bytes.
-const maxHead = 1 << 20
+// ordinaryHead is the length of a header whose copies are part of ConnectionMemory. Unit: bytes.
+const ordinaryHead = 1 << 20
 
-// ConnectionMemory is the memory that a connection may hold beside Options.MaxMemory. Unit:
-// bytes.
+// ConnectionMemory is the memory that a connection may hold beside Options.MaxMemory. Unit: bytes.
 const ConnectionMemory = share + ordinary + perConnection
 
 // Mail is a message that reaches the server without the milter protocol: as one text, and
@@ -31,8 +30,10 @@ const ConnectionMemory = share + ordinary + perConnection
 type Mail struct {
 	msg    *message
 	head   []byte // the header as it was received; until it is complete, all that was received
+	ahead  int64  // the memory booked for head until it is complete
 	inBody bool
-	isLost bool // head or body are not held
+	isLost bool // the body is not held
+	noHead bool // head is not held, or only its beginning
 	server *Server
 }
 
@@ -73,10 +74,12 @@ func (m *Mail) Write(p []byte) (int, error) {
 
 func (m *Mail) addBody(p []byte) { m.msg.addChunk(bytes.Clone(p)) }
 
-// addHead collects the header up to the empty line after it.
+// addHead collects the header up to the empty line after it, and cuts one that takes more than MaxMessage.
 func (m *Mail) addHead(p []byte) {
-	isLong := len(m.head)+len(p) > maxHead
-	if !isLong && m.msg.book(headMemory(p)) {
+	isLong := m.ahead-copies(len(m.head)) > max(ordinaryHead, m.msg.options.MaxMessage) // less hides the body
+	memory := headMemory(p) + copies(len(m.head)+len(p)) - copies(len(m.head))
+	if !isLong && m.msg.book(memory) {
+		m.ahead += memory
 		from := max(0, len(m.head)-3) // an empty line may be in two pieces
 		m.head = append(m.head, p...)
 		begun := m.head[from:]
@@ -87,7 +90,7 @@ func (m *Mail) addHead(p []byte) {
 		return
 	}
 	m.endHead()
-	m.isLost, m.msg.cut = true, true
+	m.noHead, m.msg.cut = true, true
 	if isLong {
 		m.msg.overflow(overMessage)
 	} else {
@@ -99,14 +102,16 @@ func (m *Mail) addHead(p []byte) {
 // its lines. Unit: bytes.
 func headMemory(p []byte) int64 { return int64(len(p) + fieldOverhead*bytes.Count(p, []byte("\n"))) }
 
+// copies is the memory for three copies of a head beyond an ordinary one: parsing and answering make them.
+func copies(length int) int64 { return 3 * int64(max(0, length-ordinaryHead)) }
+
 // endHead passes the fields on, and the part of the body that was received with them.
 func (m *Mail) endHead() {
 	if m.inBody {
 		return
 	}
 	m.inBody = true
-	received := m.head
-	booked := headMemory(received)
+	received, booked := m.head, m.ahead
 	parsed := signature.Parse(received)
 	for _, f := range parsed.Header {
 		n := min(booked, int64(len(f.Name)+len(f.Value)+fieldOverhead))
@@ -116,10 +121,9 @@ func (m *Mail) endHead() {
 	}
 	m.msg.unbook(booked)
 	m.head = nil
-	if head := received[:len(received)-len(parsed.Body)]; m.msg.book(int64(len(head))) {
+	head := received[:len(received)-len(parsed.Body)]
+	if m.noHead = !m.msg.book(int64(len(head)) + copies(len(head))); !m.noHead {
 		m.head = bytes.Clone(head)
-	} else {
-		m.isLost = true
 	}
 	if len(parsed.Body) > 0 {
 		m.addBody(parsed.Body)
@@ -176,8 +180,9 @@ func (m *Mail) guard(decide func() policy.Decision) (d policy.Decision) {
 	return decide()
 }
 
-// IsWhole reports whether Head and WriteBody return the whole message.
-func (m *Mail) IsWhole() bool { return !m.isLost && !m.msg.oversize }
+// HasHead reports whether Head returns the whole header; IsWhole, whether WriteBody returns the rest, too.
+func (m *Mail) HasHead() bool { return !m.noHead }
+func (m *Mail) IsWhole() bool { return !m.isLost && !m.noHead && !m.msg.oversize }
 
 // Head returns the header as it was received, with the empty line if there is one.
 func (m *Mail) Head() []byte { return m.head }

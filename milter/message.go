@@ -71,7 +71,7 @@ type message struct {
 	kept     int64       // header and body bytes held, fieldOverhead included
 	oversize bool        // part of the message was not kept
 	cut      bool        // part of the header was not kept
-	isLong   bool        // it is oversize because it exceeds Options.MaxMessage or maxHead
+	isLong   bool        // it is oversize because it exceeds Options.MaxMessage
 	booked   int64       // all bytes booked in server.held: header, body, recipients
 	server   *Server
 	holder   *room.Client // for whom it is booked

@@ -115,7 +115,7 @@ func (c *conn) check(q request, m *milter.Mail) error {
 			return c.send(r.answer(q, r.report()))
 		}
 	case "HEADERS":
-		return c.send(r.answer(q, r.tag(m.Head())))
+		return c.headers(q, m, r)
 	case "PROCESS":
 		return c.process(q, m, r)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/milter/spamd"
@@ -116,6 +118,54 @@ func TestMemoryIsShared(t *testing.T) {
 	if answer, _ := io.ReadAll(holding); !strings.HasPrefix(string(answer), "SPAMD/1.1 0 EX_OK") {
 		t.Errorf("%q", answer)
 	}
+}
+
+// TestLongHeader is the attack "long header": a body behind more than a MiB of header was not judged.
+func TestLongHeader(t *testing.T) {
+	s := start(t, milter.Options{MaxMessage: 4 << 20, MaxMemory: 64 << 20}, spamd.Options{})
+	s.report(t, mail, bloomdb.ClassOther)
+	long := strings.Repeat("X-Pad: "+strings.Repeat("a", 900)+"\n", 3000) + mail
+	for _, line := range []string{"CHECK SPAMC/1.5", "SYMBOLS SPAMC/1.5", "HEADERS SPAMC/1.5", "PROCESS SPAMC/1.5"} {
+		got := s.ask(t, command(line, long))
+		if !strings.HasPrefix(got, "SPAMD/1.1 0 EX_OK") || !strings.Contains(got, "Spam: True ;") {
+			t.Errorf("%s: %.100q", line, got)
+		}
+		if content := got[max(0, len(got)-len(long)):]; line == "PROCESS SPAMC/1.5" && content != long {
+			t.Errorf("%d bytes come back changed", len(long))
+		}
+	}
+	longer := strings.Repeat("X-Pad: "+strings.Repeat("a", 900)+"\n", 5000) + mail
+	if got := s.ask(t, command("HEADERS SPAMC/1.5", longer)); !strings.HasPrefix(got, "SPAMD/1.1 75 EX_TEMPFAIL: the header is not held") {
+		t.Errorf("a header beyond max_message: %.100q", got)
+	}
+}
+
+// TestHeadersMeetTheBody is for spamc --headers, which appends what follows the first "\n\n" or "\r\n\r\n" to
+// the answer. What a header that ends otherwise was followed by was lost.
+func TestHeadersMeetTheBody(t *testing.T) {
+	s := start(t, milter.Options{}, spamd.Options{})
+	const end = "\nThe last line.\n"
+	for _, head := range []string{"To: a\n\n", "To: a\n\r\n", "To: a\r\n\r\n", "To: a\r\n\n", "To: a\nno field\n", "\n", "no field\n"} {
+		raw := head + text + "\n" + end
+		_, content, _ := strings.Cut(s.ask(t, command("HEADERS SPAMC/1.5", raw)), "\r\n\r\n")
+		_, process, _ := strings.Cut(s.ask(t, command("PROCESS SPAMC/1.5", raw)), "\r\n\r\n")
+		first := slices.MinFunc([]string{"\n\n", "\r\n\r\n"}, func(a, b string) int { return index(raw, a) - index(raw, b) })
+		_, body, _ := strings.Cut(raw, first)
+		if verdict := regexp.MustCompile("count=[0-9]+"); verdict.ReplaceAllString(content+body, "") != verdict.ReplaceAllString(process, "") {
+			t.Errorf("%q:\n%q\nwant\n%q", head, content+body, process)
+		}
+	}
+	if got := s.ask(t, command("HEADERS SPAMC/1.5", "To: a\nno field\n"+strings.Repeat("x\n", 40_000))); !strings.HasPrefix(got, "SPAMD/1.1 75 ") {
+		t.Errorf("no empty line in 80 kB: %.100q", got)
+	}
+}
+
+// index is strings.Index with the length for what is not found.
+func index(s, part string) int {
+	if i := strings.Index(s, part); i >= 0 {
+		return i
+	}
+	return len(s)
 }
 
 // Shutdown closes silent connections and finishes a request in flight, or cuts it at the end

@@ -32,6 +32,7 @@ $inet_socket_port = %[2]d;
 @bypass_virus_checks_maps = (1);
 $bypass_decode_parts = 1;
 $enable_dkim_verification = 0;
+$sa_mail_body_size_limit = 200*1024; # Debian's
 $sa_tag_level_deflt = -999;
 $sa_tag2_level_deflt = 5;
 $sa_kill_level_deflt = 999;
@@ -59,7 +60,7 @@ func startAmavis(t *testing.T, spamd int) *server {
 	}
 	to := ":" + strconv.Itoa(spamd) + "'"
 	lines := harness.PageBlock(t, "spamd.md", "use Amavis::IO::RW;")
-	alone := strings.Replace(lines, "  ['SpamAssassin', 'Amavis::SpamControl::SpamAssassin'],\n", "", 1)
+	alone := strings.Replace(lines, "  ['SpamAssassin', 'Amavis::SpamControl::SpamAssassin', mail_body_size_limit => 200*1024],\n", "", 1)
 	for path, text := range map[string]string{
 		"lib/" + client: strings.NewReplacer(":783'", to).Replace(string(text)),
 		"conf":          fmt.Sprintf(amavisConf, dir, port, alone),
@@ -75,8 +76,8 @@ func startAmavis(t *testing.T, spamd int) *server {
 	return startServer(t, exec.Command("perl", "-T", "-I", filepath.Join(dir, "lib"), program, "-c", filepath.Join(dir, "conf"), "foreground"), dir, port, "mail/*")
 }
 
-// The guide's lines for Amavis: the first mail of a process is asked about, too, and mail
-// passes without the daemon.
+// The guide's lines for Amavis: the first mail of a process is asked about, too, a long header hides
+// no text, and mail passes without the daemon.
 func TestAmavis(t *testing.T) {
 	d := startDoor(t, "")
 	s := startAmavis(t, d.port)
@@ -92,6 +93,7 @@ func TestAmavis(t *testing.T) {
 		}
 	}
 	expect("spam", spam, "YES", "SPAMBLOOM_")
+	expect("spam below a long header", strings.Repeat("X-Pad: "+strings.Repeat("a", 900)+"\r\n", 250)+spam, "YES", "SPAMBLOOM_")
 	expect("other mail", other, "NO", "]")
 	d.Stop(syscall.SIGTERM)
 	expect("spam without a daemon", spam, "NO", "]")
