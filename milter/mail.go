@@ -62,7 +62,7 @@ func (m *Mail) Close() {
 // message is not needed: it exceeds MaxMessage, or no memory is left. It keeps no part of p.
 func (m *Mail) Write(p []byte) (int, error) {
 	if m.inBody {
-		m.addBody(p)
+		m.msg.addChunk(bytes.Clone(p))
 	} else {
 		m.addHead(p)
 	}
@@ -71,8 +71,6 @@ func (m *Mail) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
-
-func (m *Mail) addBody(p []byte) { m.msg.addChunk(bytes.Clone(p)) }
 
 // addHead collects the header up to the empty line after it, and cuts one that takes more than MaxMessage.
 func (m *Mail) addHead(p []byte) {
@@ -126,7 +124,7 @@ func (m *Mail) endHead() {
 		m.head = bytes.Clone(head)
 	}
 	if len(parsed.Body) > 0 {
-		m.addBody(parsed.Body)
+		m.msg.addChunk(bytes.Clone(parsed.Body))
 	}
 }
 
@@ -192,10 +190,7 @@ func (m *Mail) BodySize() (size int64) {
 	for _, chunk := range m.msg.body {
 		size += int64(len(chunk))
 	}
-	if m.msg.rest != nil {
-		size += m.msg.rest.Size()
-	}
-	return size
+	return size + m.msg.rest.Size()
 }
 
 // WriteBody writes the body to w.
