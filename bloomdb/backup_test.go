@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -158,6 +159,28 @@ func TestBackup(t *testing.T) {
 		if e, seq := copied.Head(); e != epoch|1 || seq != 0 || !folder.CarriesOver(e, epoch) {
 			t.Errorf("the copy is in epoch %d at %d, after %d", e, seq, epoch)
 		}
+	}
+}
+
+// A pipe in the place of a file is an error of the backup. It blocks neither the backup nor what waits for
+// it: snapshots, and the end of the daemon.
+func TestBackupOfPipe(t *testing.T) {
+	o := populatedOptions(t.TempDir(), "mx1")
+	db := openPopulated(t, o, bloomdbtest.NewClock())
+	must(t, db.Save())
+	files, err := filepath.Glob(filepath.Join(o.Dir, "spam-*.snapshot"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, path := range []string{filepath.Join(o.Dir, "clock"), files[0]} {
+		must(t, os.RemoveAll(path))
+		must(t, syscall.Mkfifo(path, 0o600))
+		b, err := db.Backup()
+		var damage *bloomdb.DamageError
+		if !errors.As(err, &damage) || damage.Path != path {
+			t.Errorf("%s: %v %v", path, b, err)
+		}
+		must(t, os.Remove(path))
 	}
 }
 

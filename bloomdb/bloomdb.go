@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -66,7 +65,7 @@ func open(o Options, m *repair.Mending) (*DB, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
-	lock := flock.New(filepath.Join(o.Dir, "lock"))
+	lock := folder.NewLock(o.Dir)
 	if ok, err := lock.TryLock(); err != nil {
 		return nil, fmt.Errorf("state folder %s: lock: %w", o.Dir, err)
 	} else if !ok {

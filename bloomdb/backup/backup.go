@@ -160,7 +160,7 @@ const wholeFile = -1
 // the file belongs to a site that was dropped, and the identity, which is read later, does not
 // name it.
 func (b *Backup) add(list *[]File, root, name string, size int64) error {
-	f, err := os.Open(filepath.Join(root, name))
+	f, info, err := folder.OpenFile(filepath.Join(root, name)) // a pipe must not block: the caller holds SnapshotMu
 	if errors.Is(err, fs.ErrNotExist) && size == wholeFile {
 		return nil
 	}
@@ -169,10 +169,6 @@ func (b *Backup) add(list *[]File, root, name string, size int64) error {
 	}
 	b.open = append(b.open, f)
 	if size == wholeFile {
-		info, err := f.Stat()
-		if err != nil {
-			return err
-		}
 		size = info.Size()
 	}
 	*list = append(*list, File{filepath.ToSlash(name), size, io.NewSectionReader(f, 0, size)})

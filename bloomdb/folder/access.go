@@ -8,8 +8,15 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/gofrs/flock"
 	"golang.org/x/sys/unix"
 )
+
+// NewLock returns the lock of a state folder against a second daemon, repair or restore. Taking it does
+// not wait, even if a pipe has its name.
+func NewLock(dir string) *flock.Flock {
+	return flock.New(filepath.Join(dir, "lock"), flock.SetFlag(os.O_CREATE|os.O_RDONLY|syscall.O_NONBLOCK))
+}
 
 // CheckAccess returns an error if the process may not write to a state folder, or may not
 // make it if it does not exist. It changes nothing. If the folder is not one, the error wraps

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -54,9 +55,12 @@ func SetAside(path string) error {
 	return errors.Join(os.RemoveAll(aside), os.Rename(path, aside))
 }
 
-// LeaveMark creates an empty NAME.damaged for a missing file.
+// LeaveMark creates an empty NAME.damaged for a missing file. An earlier one, of any kind, is mark enough.
 func LeaveMark(path string) error {
-	aside, err := os.OpenFile(path+DamagedSuffix, os.O_CREATE|os.O_WRONLY, 0o600)
+	aside, err := os.OpenFile(path+DamagedSuffix, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/gofrs/flock"
-
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 )
@@ -99,7 +97,7 @@ func Check(dir string) error {
 
 // lock locks the folder against daemons and other restores.
 func lock(dir string) (unlock func() error, err error) {
-	l := flock.New(filepath.Join(dir, "lock"))
+	l := folder.NewLock(dir)
 	ok, err := l.TryLock()
 	if err == nil && !ok {
 		err = bloomdb.ErrLocked

@@ -119,7 +119,7 @@ func (a *archive) addLedger(c *ledger.Copy) {
 }
 
 func (a *archive) addFile(name, path string) {
-	data, err := os.ReadFile(path)
+	data, err := folder.ReadFile(path)
 	if err != nil && a.err == nil {
 		a.err = fmt.Errorf("backup: %w", err)
 	}
