@@ -203,6 +203,8 @@ func failureHint(err error) string {
 	switch {
 	case !errors.As(err, &problem):
 		return "run it again; " + again + " does no harm"
+	case problem.Status == http.StatusInternalServerError && strings.Contains(problem.Detail, "--repair"):
+		return nothing
 	case problem.Status == http.StatusInternalServerError:
 		return "free space on the disk of the daemon's state folder; " + nothing
 	}

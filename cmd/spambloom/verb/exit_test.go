@@ -47,6 +47,18 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
+// A failure whose text names the repair is not blamed on a full disk.
+func TestHintOfDamage(t *testing.T) {
+	for detail, want := range map[string]string{
+		"journal: no space left on device": "free space on the disk of the daemon's state folder; nothing of this message was accepted",
+		"ledger: run spambloomd --repair":  "nothing of this message was accepted",
+	} {
+		if hint := failureHint(api.NewProblem(http.StatusInternalServerError, "%s", detail)); hint != want {
+			t.Errorf("%s: hint %q, want %q", detail, hint, want)
+		}
+	}
+}
+
 // A change of a contested message that has to wait is not blamed on the never-list.
 func TestHintOfContested(t *testing.T) {
 	contested := api.NewProblem(http.StatusConflict, "list: %v; it is kept", bloomdb.ErrContested)
