@@ -77,7 +77,8 @@ func (c *Clients) Enter(name string) *Client {
 	return client
 }
 
-// Leave ends what Enter began. Messages that are still judged may return what they took.
+// Leave ends what Enter began; for a client that did not enter it does nothing. Messages that are
+// still judged may return what they took.
 func (c *Clients) Leave(client *Client) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
