@@ -140,6 +140,10 @@ func listingStatus(ks *keyspace.Keyspace, t layout.Target, l *store.Listing, sel
 		return f, false
 	}
 	f = Filter{Kind: t.Kind.String(), Generation: t.Gen, Start: ks.Settings.Start(t)}
+	isCurrent := t.Gen == ks.Settings.Generation(t.Kind, ks.Settings.Now())
+	taken := func(b *filter.Bits) float64 {
+		return float64(b.Ones()) / float64(ks.Settings.FillLimit(t.Kind, b.Shape()))
+	}
 	for _, b := range []*filter.Bits{l.Own, l.Others} {
 		if b == nil {
 			continue
@@ -147,12 +151,11 @@ func listingStatus(ks *keyspace.Keyspace, t layout.Target, l *store.Listing, sel
 		f.Fill = max(f.Fill, float64(b.Ones())/float64(b.Shape().Size()))
 		f.Error += ks.Store.Measured.Filter(store.MeasuredFilter{Target: t, Own: b == l.Own}, b)
 		f.Memory += b.Shape().Bytes()
-		isCurrent := t.Gen == ks.Settings.Generation(t.Kind, ks.Settings.Now())
-		f.Full = f.Full || isCurrent && float64(b.Ones()) >= fullFrom*float64(ks.Settings.FillLimit(t.Kind, b.Shape()))
+		f.Full = f.Full || isCurrent && taken(b) >= fullFrom
 	}
 	if l.Own != nil {
-		if t.Gen == ks.Settings.Generation(t.Kind, ks.Settings.Now()) {
-			f.Taken = float64(l.Own.Ones()) / float64(ks.Settings.FillLimit(t.Kind, l.Own.Shape()))
+		if isCurrent {
+			f.Taken = taken(l.Own)
 		}
 		self.Cells += l.Own.Ones()
 		self.Memory += l.Own.Shape().Bytes()
