@@ -184,12 +184,12 @@ func isOfMaildir(name string) bool {
 	if sub := filepath.Base(folder); sub != "cur" && sub != "new" {
 		return false
 	}
-	for _, sub := range []string{"cur", "new"} {
-		if info, err := os.Stat(filepath.Join(filepath.Dir(folder), sub)); err != nil || !info.IsDir() {
-			return false
-		}
+	root, err := os.OpenRoot(filepath.Dir(folder))
+	if err != nil {
+		return false
 	}
-	return true
+	defer root.Close()
+	return isMaildir(root, ".")
 }
 
 // readStream reads a message, or an mbox if the input begins like one. It keeps at most
