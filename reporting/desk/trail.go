@@ -79,35 +79,34 @@ func (d *Desk) Undo(ask api.UndoRequest, by Author) (api.Undone, error) {
 	if _, err := d.reporter(ask.By); err != nil {
 		return api.Undone{}, err
 	}
-	if ask.By == ledger.Settler && !ask.DryRun {
+	if ask.DryRun {
+		would, err := d.withdraw(ask, by)
+		return api.Undone(would), err
+	}
+	if ask.By == ledger.Settler {
 		d.undoing.Lock() // until loadSettled: a report would go by what is no longer settled
 		defer d.undoing.Unlock()
+	}
+	if reached := reserve.Reached(d.db.Status()); reached != nil {
+		plan := ask
+		plan.DryRun = true
+		if would, err := d.withdraw(plan, by); err != nil || would.Delisted > 0 {
+			return api.Undone{}, cmp.Or(err, d.named(reached, d.db.Now()))
+		}
 	}
 	done, err := d.withdraw(ask, by)
 	if err != nil {
 		return api.Undone{}, err
 	}
-	if !ask.DryRun {
-		d.log.Info("undo accepted", "of", ask.By, "since", ask.Since, "by", by.Name, by.Origin.Attr(),
-			"reports", done.Reports, "revocations", done.Revocations, "delisted", done.Delisted, "relisted", done.Relisted)
-		err := d.carryOutAll()
-		d.loadSettled()
-		if err != nil {
-			return api.Undone{}, err
-		}
-	}
-	return api.Undone(done), nil
+	d.log.Info("undo accepted", "of", ask.By, "since", ask.Since, "by", by.Name, by.Origin.Attr(),
+		"reports", done.Reports, "revocations", done.Revocations, "delisted", done.Delisted, "relisted", done.Relisted)
+	err = d.carryOutAll()
+	d.loadSettled()
+	return api.Undone(done), err
 }
 
 // withdraw withdraws the reports in the ledger. Of the steps of one request, the first one is noted.
 func (d *Desk) withdraw(ask api.UndoRequest, by Author) (done ledger.Undone, err error) {
-	if reached := reserve.Reached(d.db.Status()); reached != nil && !ask.DryRun {
-		plan := ask
-		plan.DryRun = true
-		if would, err := d.withdraw(plan, by); err != nil || would.Delisted > 0 {
-			return done, cmp.Or(err, d.named(reached, d.db.Now()))
-		}
-	}
 	withdraw := func() (err error) {
 		done, err = d.ledger.Withdraw(ledger.Undo{
 			Reporter: ask.By, Since: ask.Since, At: d.db.Now(), DryRun: ask.DryRun, Limit: ask.Limit, Before: ask.Before,
