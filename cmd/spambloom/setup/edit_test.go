@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/internal/config"
+	"github.com/spambloom/spambloom/cmd/spambloom/change"
 	"github.com/spambloom/spambloom/cmd/spambloom/mta"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
@@ -83,6 +84,48 @@ func TestSetupKilledBetweenSendmailFiles(t *testing.T) {
 			t.Errorf("remove %t: %v, the second run does:\n%s", remove, err, second)
 		}
 		m.server.Milters = []mta.Milter{{Path: "/run/spambloom/milter.sock"}} // as in the new sendmail.cf
+	}
+}
+
+// TestSetupKeepsAskedAddress is the attack "setup where Postfix asks the default address over TCP",
+// as contrib/postfix.md and beside.md have it: the daemon does not leave that address.
+func TestSetupKeepsAskedAddress(t *testing.T) {
+	for spec, want := range map[string]string{"inet:127.0.0.1:8899": "inet:127.0.0.1:8899", "inet:127.0.0.1:11332": "unix:/spool/spambloom/milter.sock"} {
+		m := &machine{config: config.Default(), server: &mta.Server{Queue: "/spool", Milters: []mta.Milter{{Spec: "inet:a:1"}, {Spec: spec}}}}
+		if got, isSet := m.listen(); got != want || isSet != (got == spec) {
+			t.Errorf("%s: %s %t", spec, got, isSet)
+		}
+	}
+}
+
+// TestRemoveOwnEntry is the attack "setup --remove where an administrator wrote the entry": it is
+// refused before the daemon leaves the socket, because Postfix' default is to refuse mail then.
+func TestRemoveOwnEntry(t *testing.T) {
+	for _, entry := range []string{"unix:spambloom/milter.sock", "{ unix:spambloom/milter.sock, default_action=tempfail }"} {
+		m := &machine{Options: Options{Remove: true}, config: config.Default(), server: &mta.Server{
+			Name: "Postfix", File: filepath.Join(t.TempDir(), "main.cf"), Queue: "/spool",
+			Milters: []mta.Milter{{Spec: "unix:spambloom/milter.sock", Path: "/spool/spambloom/milter.sock"}},
+		}}
+		testenv.Check(t, os.WriteFile(m.server.File, []byte("smtpd_milters = "+entry+"\n"), 0o600))
+		if p, err := m.serverSteps(); err == nil || !strings.Contains(err.Error(), "setup did not write: unix:spambloom/milter.sock") {
+			t.Errorf("%s: %v\n%s", entry, err, p)
+		}
+	}
+}
+
+// TestStoreKeepsOthersChange is the attack "main.cf changed while setup restarts the daemon".
+func TestStoreKeepsOthersChange(t *testing.T) {
+	f, err := change.Read(filepath.Join(t.TempDir(), "main.cf"))
+	testenv.Check(t, err)
+	f.New = []byte("a = b\n")
+	testenv.Check(t, store(f))
+	f, err = change.Read(f.Path)
+	testenv.Check(t, err)
+	f.New = []byte("a = c\n")
+	testenv.Check(t, os.WriteFile(f.Path, []byte("a = b\nd = e\n"), 0o600))
+	err = store(f)
+	if text, _ := os.ReadFile(f.Path); err == nil || string(text) != "a = b\nd = e\n" {
+		t.Errorf("%v, and the file has %q", err, text)
 	}
 }
 

@@ -118,13 +118,17 @@ func (m *machine) notes() (notes []finding.Finding) {
 }
 
 // listen returns the address of the daemon for this mail server, and whether the daemon has
-// it already, by its configuration or because systemd made the socket.
+// it already, by its configuration or because systemd made the socket. A TCP address that the
+// mail server asks remains, also the default one.
 func (m *machine) listen() (spec string, isSet bool) {
 	preferred := "unix:/run/spambloom/milter.sock"
 	if m.server.Queue != "" {
 		preferred = "unix:" + filepath.Join(m.server.Queue, "spambloom/milter.sock")
 	}
 	set := m.config.Milter.Listen
+	if at := m.server.Find(set); at >= 0 && m.server.Milters[at].Path == "" { // it would ask an address without a daemon
+		return m.server.Milters[at].Spec, true
+	}
 	if slices.Contains(set, preferred) || len(set) == 0 || slices.Equal(set, config.Default().Milter.Listen) {
 		return preferred, slices.Contains(set, preferred)
 	}

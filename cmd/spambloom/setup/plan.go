@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -166,10 +167,17 @@ func (m *machine) write(f *change.File, check ...string) step {
 
 // store writes a file, or removes one that is to be empty.
 func store(f *change.File) error {
+	now, err := change.Read(f.Path)
+	switch {
+	case err != nil:
+		return fault(err)
+	case now.IsNew != f.IsNew || !bytes.Equal(now.Old, f.Old): // while earlier steps ran
+		return invalid("run setup again", "%s was changed by another program", f.Path)
+	}
 	if len(f.New) == 0 && !f.IsNew {
 		return fault(os.Remove(f.Path))
 	}
-	err := f.Write()
+	err = f.Write()
 	if err == nil || errors.Is(err, fs.ErrPermission) {
 		return fault(err)
 	}

@@ -36,6 +36,8 @@ func (m *machine) serverSteps() (plan, error) {
 	switch isBehind := m.server.Queue == "" && ownFilter.Match(f.New) != (at >= 0); {
 	case f.IsChanged():
 		return append(plan{m.write(f)}, reload()...), nil
+	case m.Remove && at >= 0 && !isBehind: // without its socket, the server may refuse all mail
+		return nil, invalid("remove it there, reload "+m.server.Name+", then run setup --remove again", "%s asks the daemon by an entry that setup did not write: %s", m.server.Name, m.server.Milters[at].Spec)
 	case isBehind: // an earlier setup ended between the two files of Sendmail
 		return reload(), nil
 	}

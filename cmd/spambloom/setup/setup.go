@@ -42,8 +42,9 @@ this machine that is not in milter.local_networks, because mail from there is no
 judged. The two mails are delivered to --to; --trial=false sends none. At the end it
 makes the checks of spambloom doctor.
 
-Doing the same again changes nothing, and only tries and checks. --remove takes the
-changes back. Dovecot is detected and not changed: contrib/mailbox.md describes how
+Doing the same again changes nothing, and only tries and checks. A mail server that asks
+the daemon over TCP goes on doing that. --remove takes the changes back. It is refused
+while the mail server has an entry for the daemon that setup did not write. Dovecot is detected and not changed: contrib/mailbox.md describes how
 users report by moving mail.
 
 "setup runs" begins a command that --yes runs, "by hand" what it leaves to you. Each
