@@ -137,7 +137,9 @@ func (k *carrier) send(ctx context.Context, e queue.Entry) queue.Fate {
 	case isRefusal(err):
 		k.done.Dropped++
 		k.c.Notify("warning", fmt.Sprintf("dropped a %s queued at %s: %v; id=%s", e.Verb, format.Instant(e.At), err, entryID(e)))
-	case errors.As(err, &problem) && problem.Status == http.StatusTooManyRequests:
+	case errors.As(err, &problem) && (problem.Status == http.StatusTooManyRequests || problem.Status == http.StatusServiceUnavailable):
+		// No room for a revocation is no reason to keep the reports of others. A daemon that is
+		// stopping does not answer the next one.
 		k.done.why = err
 		return queue.Later
 	default:

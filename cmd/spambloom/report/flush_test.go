@@ -15,11 +15,12 @@ import (
 )
 
 // The daemon's answer to a queued report decides which reports stay queued: those of a
-// reporter who exceeded the limit, or all if the daemon failed.
+// reporter who exceeded the limit, or of one whose revocation finds no room while there is room
+// for the reports of others, or all if the daemon failed.
 func TestFateOfWhatWaited(t *testing.T) {
 	for status, want := range map[int]queue.Fate{
 		200: queue.Settled, 403: queue.Settled, 409: queue.Settled, 422: queue.Settled,
-		429: queue.Later, 401: queue.Away, 404: queue.Away, 500: queue.Away, 503: queue.Away,
+		429: queue.Later, 503: queue.Later, 401: queue.Away, 404: queue.Away, 500: queue.Away,
 	} {
 		path := filepath.Join(t.TempDir(), "s")
 		ln, err := net.Listen("unix", path)
