@@ -44,8 +44,8 @@ makes the checks of spambloom doctor.
 
 Doing the same again changes nothing, and only tries and checks. A mail server that asks
 the daemon over TCP goes on doing that. --remove takes the changes back. It is refused
-while the mail server has an entry for the daemon that setup did not write. Dovecot is detected and not changed: contrib/mailbox.md describes how
-users report by moving mail.
+while the mail server has an entry for the daemon that setup did not write. Dovecot is
+detected and not changed: contrib/mailbox.md describes how users report by moving mail.
 
 "setup runs" begins a command that --yes runs, "by hand" what it leaves to you. Each
 check has one line: OK, or WARNING with the consequence, and the command that mends it.
