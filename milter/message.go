@@ -321,14 +321,14 @@ func (m *message) clientName() string {
 }
 
 // sightings returns the number of times that the message is counted: once for each recipient, however
-// often a sender names that.
+// often and in whatever form a sender names that.
 func (m *message) sightings() uint32 {
 	if !m.countsAll {
 		return 1
 	}
 	different := make(map[string]struct{}, len(m.Recipients))
 	for _, r := range m.Recipients {
-		different[strings.ToLower(r)] = struct{}{}
+		different[strings.ToLower(policy.Recipient(r))] = struct{}{}
 	}
 	return max(1, m.Count-uint32(len(m.Recipients)-len(different)))
 }

@@ -122,7 +122,7 @@ func (a *allowRules) of(e *Envelope, header []signature.Field) (allowed []string
 	if a.wantRecipients {
 		recipients = slices.Clone(recipients)
 		for i, address := range recipients {
-			recipients[i] = e.compared(address)
+			recipients[i] = e.compared(Recipient(address))
 		}
 	}
 	left := len(recipients)

@@ -106,7 +106,7 @@ func (r *Rules) audiences(e *Envelope, allowed []string) (all []audience) {
 			a.allowed = allowed[i]
 		}
 		if len(r.recipients) > 0 { // otherwise the compared form is not needed
-			a.recipient, a.domain = r.recipients.find(e.compared(address))
+			a.recipient, a.domain = r.recipients.find(e.compared(Recipient(address)))
 		}
 		if !seen[a] {
 			seen[a] = true
