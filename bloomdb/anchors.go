@@ -17,17 +17,13 @@ import (
 // With three or more reporters, each anchor may be shared with a different one. A bound of 4
 // of 12 would reach 96 %. But then a single reporter could list any text by adding a third of
 // known spam to it.
-func (db *DB) Anchors(s signature.Sketch) []uint64 {
-	return db.ks.Anchors(s)
-}
+func (db *DB) Anchors(s signature.Sketch) []uint64 { return db.ks.Anchors(s) }
 
 // AnchorsNeed returns how many of a sketch's n anchors other reports must have before they
 // count as reports of the same content: all of an image's, and all but 4 of a text's. The
 // remaining 4 keys cannot list other text in the message: a match needs 8 keys of a group, and
 // 5 beside a reported domain, which a single reporter can name.
-func (db *DB) AnchorsNeed(kind signature.Kind, n int) int {
-	return db.ks.AnchorsNeed(kind, n)
-}
+func (db *DB) AnchorsNeed(kind signature.Kind, n int) int { return db.ks.AnchorsNeed(kind, n) }
 
 // IsCommon reports whether an anchor is no evidence at this site, so that no report stores it.
 func (db *DB) IsCommon(anchor uint64) bool { return db.ks.Common.IsCommon(anchor) }
@@ -36,11 +32,7 @@ func (db *DB) IsCommon(anchor uint64) bool { return db.ks.Common.IsCommon(anchor
 // use now: 0 if all of it is present already, 1 for the whole room. It is the larger of two
 // shares, in the filter of signatures and in the filter of sketches. Revocations have an
 // equally small room in both. A full sketch filter stores nothing more, and costs nothing.
-func (db *DB) Cost(set signature.Set, revoke bool) float64 {
-	return db.ks.Cost(set, revoke)
-}
+func (db *DB) Cost(set signature.Set, revoke bool) float64 { return db.ks.Cost(set, revoke) }
 
 // Now returns the time by the clock of this site's records.
-func (db *DB) Now() time.Time {
-	return db.ks.Now()
-}
+func (db *DB) Now() time.Time { return db.ks.Now() }

@@ -36,16 +36,7 @@ func (db *DB) acceptable(kind layout.Kind, set signature.Set) (signature.Set, er
 // roomFor returns why this site's filters of a kind cannot be changed now: in one of the
 // keyspaces the generation is full, or the disk has a fault.
 func (db *DB) roomFor(kind layout.Kind) error {
-	err := db.each(func(ks *keyspace.Keyspace) error {
-		t := layout.Target{Kind: kind, Gen: ks.Settings.Generation(kind, ks.Settings.Now())}
-		g := ks.Store.View.Load().Report(t.Gen)
-		if g == nil || g.Listing(kind).Own == nil {
-			return nil
-		}
-		own := g.Listing(kind).Own
-		return ks.Settings.Fits(kind.String()+" filter", own.Shape(), own.Ones(), t)
-	})
-	if err != nil {
+	if err := db.each(func(ks *keyspace.Keyspace) error { return ks.RoomFor(kind) }); err != nil {
 		return err
 	}
 	return db.ready()

@@ -22,6 +22,22 @@ func (db *DB) Restore(set signature.Set, class layout.Class, revoked bool, at ti
 	return true, db.each(func(ks *keyspace.Keyspace) error { return ks.Restore(t, set, class, at) })
 }
 
+// KnownReport returns the number of the last report of the ledger that the folder knew at the start.
+// Later ones are in the journal, as after a crash, unless the folder is an older copy: see Lacks.
+func (db *DB) KnownReport() uint64 { return db.ks.Outbox.KnownReport() }
+
+// Lacks reports whether this site's filters have no word of a message of the ledger, although they
+// could have it.
+func (db *DB) Lacks(set signature.Set, revoked bool, at time.Time) bool {
+	t, set, ok := db.restorable(set, revoked, at)
+	return ok && len(set.Signatures) > 0 && !db.ks.HasWord(t.Kind, set.Signatures)
+}
+
+// LackReports records durably that the filters lack reports of the ledger, see MustRelist.
+func (db *DB) LackReports() error {
+	return db.each(func(ks *keyspace.Keyspace) error { return ks.Outbox.LackReports(ks.Settings.Dir, ks.Settings.Now()) })
+}
+
 // MustRelist reports whether a keyspace may lack reports of the ledger: they were made while the
 // site did not use its key, its filters are gone, or a repair was interrupted. The caller then calls
 // Relist with all messages of the ledger, before an exchange runs, and Relisted.

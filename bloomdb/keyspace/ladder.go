@@ -26,6 +26,24 @@ func (ks *Keyspace) isWord(kind layout.Kind, signatures []signature.Signature, o
 	return len(signatures) > 0
 }
 
+// RoomFor returns ErrFull if this site's filter of a kind has no room in the current generation.
+func (ks *Keyspace) RoomFor(kind layout.Kind) error {
+	t := layout.Target{Kind: kind, Gen: ks.Settings.Generation(kind, ks.Settings.Now())}
+	g := ks.Store.View.Load().Report(t.Gen)
+	if g == nil || g.Listing(kind).Own == nil {
+		return nil
+	}
+	own := g.Listing(kind).Own
+	return ks.Settings.Fits(kind.String()+" filter", own.Shape(), own.Ones(), t)
+}
+
+// HasWord reports whether any of the signatures has this site's last word of a kind.
+func (ks *Keyspace) HasWord(kind layout.Kind, signatures []signature.Signature) bool {
+	return slices.ContainsFunc(signatures, func(s signature.Signature) bool {
+		return ks.isWord(kind, []signature.Signature{s}, ks.ownTop)
+	})
+}
+
 func (ks *Keyspace) ownTop(h filter.Hash) int {
 	for _, g := range ks.Store.View.Load().Reports {
 		if top := g.OwnTop(h); top >= 0 {

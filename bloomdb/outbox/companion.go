@@ -20,6 +20,7 @@ func (p *Outbox) AddCompanion(path string, last func() uint64, mend func(fault e
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	known := slices.Contains(p.ID.Companions, name)
+	p.knownReport = p.ID.LastReport
 	if n := last(); n < p.ID.LastReport {
 		err := folder.Damaged(path, 0, fmt.Errorf("%w: its last report is number %d, and there was a number %d", folder.ErrOlder, n, p.ID.LastReport))
 		if mend == nil {
@@ -45,6 +46,13 @@ func (p *Outbox) AddCompanion(path string, last func() uint64, mend func(fault e
 		return nil
 	}
 	return p.writeLocked(p.Opt.Dir, p.Opt.Now())
+}
+
+// KnownReport returns the number of the last report that the identity knew when AddCompanion read it.
+func (p *Outbox) KnownReport() uint64 {
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	return p.knownReport
 }
 
 // ForgetReports records that the ledger is missing, and begins anew.

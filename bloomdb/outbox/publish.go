@@ -53,7 +53,8 @@ type Outbox struct {
 	dirty   bool // ID is not on disk
 	written time.Time
 	// lastReport returns the number of the last report in the ledger, see AddCompanion; nil: unknown.
-	lastReport func() uint64
+	lastReport  func() uint64
+	knownReport uint64 // see KnownReport
 	// writtenLeftSeq is LeftSeq as it is on disk.
 	writtenLeftSeq uint64
 	resumed        bool

@@ -84,3 +84,45 @@ func TestKilledLedgerIsNotOlder(t *testing.T) {
 		killed("end")
 	}
 }
+
+// All files but the ledger are an older copy, from before a report and a revocation: the start lists them
+// again, and a start after a crash has nothing to do.
+func TestOlderFilesBesideTheLedger(t *testing.T) {
+	s := damagedSettings(t.TempDir())
+	damagedLife(t, s)
+	older := s.Data + ".older"
+	copyTree(t, s.Data, older)
+	log := new(bytes.Buffer)
+	open := func(data string, isOlder bool) *state.State {
+		t.Helper()
+		log.Reset()
+		logger := slog.New(slog.NewTextHandler(log, nil))
+		st, err := state.Open(damagedSettings(data), logger)
+		testenv.Check(t, err)
+		testenv.Check(t, st.Relist(logger, func() {}))
+		if got := strings.Contains(log.String(), "older copy"); got != isOlder {
+			t.Errorf("%s: older %v: %s", data, got, log)
+		}
+		return st
+	}
+	st := open(s.Data, false)
+	d := desk.New(st.DB, st.Reports, s.DeskOptions(slog.New(slog.DiscardHandler)))
+	say(t, d.Report, letterSet(t, "newer"))
+	say(t, d.Revoke, letterSet(t, "known"))
+	copyTree(t, s.Data, s.Data+".killed")
+	testenv.Check(t, st.Close())
+	testenv.Check(t, open(s.Data+".killed", false).Close())
+
+	ledger, err := os.ReadFile(filepath.Join(s.Data, "reports.db"))
+	testenv.Check(t, err)
+	testenv.Check(t, os.WriteFile(filepath.Join(older, "reports.db"), ledger, 0o600))
+	for i := range 2 { // the second start has nothing to do
+		st = open(older, i == 0)
+		for name, listed := range map[string]bool{"newer": true, "known": false, "innocent": false, "fresh": true} {
+			if st.DB.Judge(letterSet(t, name)).Listed != listed {
+				t.Errorf("%s: listed %v", name, !listed)
+			}
+		}
+		testenv.Check(t, st.Close())
+	}
+}

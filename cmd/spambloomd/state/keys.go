@@ -70,7 +70,7 @@ func openSigningKey(s *settings.Settings, log *slog.Logger) (ed25519.PrivateKey,
 	key, err := keyring.ReadSigningKey(s.SigningKeyFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		if key, err = makeOnce(s.SigningKeyFile, keyring.NewSigningKey, keyring.WriteSigningKey, keyring.ReadSigningKey); err == nil {
-			log.Info("signing key made", "path", s.SigningKeyFile, "public", keyring.PublicKey(key))
+			tellMadeKey(s, log, keyring.PublicKey(key))
 		}
 	}
 	public := ""
@@ -87,6 +87,16 @@ func openSigningKey(s *settings.Settings, log *slog.Logger) (ed25519.PrivateKey,
 		return nil, &exit.Failure{Code: exit.Config, Err: err}
 	}
 	return key, nil
+}
+
+// tellMadeKey logs that this site's own key was made: in place of a former one if the folder knows one.
+func tellMadeKey(s *settings.Settings, log *slog.Logger, public string) {
+	if former := repair.FolderSigners(s.Data); len(former) > 0 {
+		log.Warn("the signing key was missing and a new one was made: sites that have the former key in a [[peer]] refuse the records of this site until they have the new one, or this site the former one",
+			"path", s.SigningKeyFile, "public", public, "former", former[0])
+		return
+	}
+	log.Info("signing key made", "path", s.SigningKeyFile, "public", public)
 }
 
 // openPreviousKey reads the previous federation key; nil: there is none.

@@ -13,10 +13,37 @@ import (
 // relistStep is the time between two calls of progress.
 const relistStep = 5 * time.Second
 
+// errLacking ends findLost.
+var errLacking = errors.New("a report of the ledger is not in the filters")
+
+// findLost checks that the filters have what was reported after their identity was written. After a crash
+// the journal has it. If they do not, all files but the ledger are an older copy.
+func (st *State) findLost(log *slog.Logger) error {
+	known := st.DB.KnownReport()
+	if st.DB.MustRelist() || st.Reports.LastReport() <= known {
+		return nil
+	}
+	err := st.Reports.StandingAfter(known, func(s ledger.Standing) error {
+		if st.DB.Lacks(s.Set, s.Revoked, s.At) {
+			return errLacking
+		}
+		return nil
+	})
+	if !errors.Is(err, errLacking) {
+		return err
+	}
+	log.Warn("the state folder lacks reports of its ledger: it was restored from an older copy; never-list, retouches and mutes may be older, too",
+		"known", known, "last", st.Reports.LastReport())
+	return st.DB.LackReports()
+}
+
 // Relist lists the reports of the ledger in a database that may lack them: under a federation key
-// that is new here, in a new database, and after an interrupted repair. It calls progress every few
+// that is new here, in a new database, in an older copy of one, and after an interrupted repair. It calls progress every few
 // seconds. If it is interrupted, the next start does it again.
 func (st *State) Relist(log *slog.Logger, progress func()) error {
+	if err := st.findLost(log); err != nil {
+		return &exit.Failure{Code: exit.IOErr, Err: err}
+	}
 	if !st.DB.MustRelist() {
 		return nil
 	}
@@ -41,7 +68,7 @@ func (st *State) Relist(log *slog.Logger, progress func()) error {
 	if err != nil {
 		return &exit.Failure{Code: exit.IOErr, Err: err}
 	}
-	log.Info("reports of the ledger are listed again: the federation key or the database is new, or a repair was interrupted",
+	log.Info("reports of the ledger are listed again: the federation key or the database is new or an older copy, or a repair was interrupted",
 		"reports", listed, "revocations", revoked, "seconds", time.Since(begin).Seconds())
 	if full > 0 {
 		log.Warn("reports of the ledger are not listed: reports.capacity is too small", "reports", full)

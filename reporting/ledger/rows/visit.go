@@ -205,6 +205,17 @@ func last(c *bolt.Cursor, below []byte) []byte {
 // Slack is the time by which reports may be out of order, because clocks jump.
 const Slack = 24 * time.Hour
 
+// After visits the records of the reports after number n, the oldest first, until visit returns an error.
+func (t *Txn) After(n uint64, visit func(data []byte) error) error {
+	c, from := t.Reports.Cursor(), buckets.NewNumber(n+1)
+	for key, data := c.Seek(from[:]); key != nil; key, data = c.Next() {
+		if err := visit(data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // All visits the numbers below before (0: all) of the reports since a time, the newest first,
 // until visit returns false. Some of the last ones may be older.
 func (t *Txn) All(since time.Time, before uint64, visit func(uint64) (bool, error)) error {

@@ -19,19 +19,18 @@ type Standing struct {
 
 // Standing calls visit for every report with parts that are listed or revoked, for filters that
 // have lost them. Of a part that was reported and revoked several times, it is the last word. It returns the first error of visit, and stops there.
-func (l *Search) Standing(visit func(Standing) error) error {
+func (l *Search) Standing(visit func(Standing) error) error { return l.StandingAfter(0, visit) }
+
+// StandingAfter is Standing of the reports and revocations after number n.
+func (l *Search) StandingAfter(n uint64, visit func(Standing) error) error {
 	return l.view(func(t *txn) error {
-		c := t.Reports.Cursor()
-		for key, data := c.First(); key != nil; key, data = c.Next() {
+		return t.After(n, func(data []byte) error {
 			r, err := record.DecodeReport(data)
 			if err != nil {
-				continue // Check reports it
+				return nil // Check reports it
 			}
-			if err := t.standingOf(r, visit); err != nil {
-				return err
-			}
-		}
-		return nil
+			return t.standingOf(r, visit)
+		})
 	})
 }
 
