@@ -16,8 +16,8 @@ const relistStep = 5 * time.Second
 // errLacking ends findLost.
 var errLacking = errors.New("a report of the ledger is not in the filters")
 
-// findLost checks that the filters have what was reported after their identity was written. After a crash
-// the journal has it. If they do not, all files but the ledger are an older copy.
+// findLost checks that the filters have what was reported after their identity was written. After
+// a crash the journal has it. If they lack it, all files but the ledger are an older copy.
 func (st *State) findLost(log *slog.Logger) error {
 	known := st.DB.KnownReport()
 	if st.DB.MustRelist() || st.Reports.LastReport() <= known {
@@ -38,8 +38,8 @@ func (st *State) findLost(log *slog.Logger) error {
 }
 
 // Relist lists the reports of the ledger in a database that may lack them: under a federation key
-// that is new here, in a new database, in an older copy of one, and after an interrupted repair. It calls progress every few
-// seconds. If it is interrupted, the next start does it again.
+// that is new here, in a new database, in an older copy of one, and after an interrupted repair.
+// It calls progress every few seconds. If it is interrupted, the next start does it again.
 func (st *State) Relist(log *slog.Logger, progress func()) error {
 	if err := st.findLost(log); err != nil {
 		return &exit.Failure{Code: exit.IOErr, Err: err}
