@@ -8,10 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/state"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // An older intact copy of the ledger lacks who reported what since it was made. It is refused, and
@@ -85,8 +88,9 @@ func TestKilledLedgerIsNotOlder(t *testing.T) {
 	}
 }
 
-// All files but the ledger are an older copy, from before a report and a revocation: the start lists them
-// again, and a start after a crash has nothing to do.
+// All files but the ledger are an older copy, from before a report and a revocation: the start lists
+// them again. A start after a crash has nothing to list, also where the crash came between the ledger
+// and the filters.
 func TestOlderFilesBesideTheLedger(t *testing.T) {
 	s := damagedSettings(t.TempDir())
 	damagedLife(t, s)
@@ -111,11 +115,16 @@ func TestOlderFilesBesideTheLedger(t *testing.T) {
 	say(t, d.Revoke, letterSet(t, "known"))
 	copyTree(t, s.Data, s.Data+".killed")
 	testenv.Check(t, st.Close())
-	testenv.Check(t, open(s.Data+".killed", false).Close())
-
-	ledger, err := os.ReadFile(filepath.Join(s.Data, "reports.db"))
+	killed := open(s.Data+".killed", false)
+	_, err := killed.Reports.Enter(ledger.Entry{Stance: ledger.Spam, Reporter: "carol", Set: signature.Set{Signatures: letterSet(t, "due").Signatures}, At: time.Now()})
 	testenv.Check(t, err)
-	testenv.Check(t, os.WriteFile(filepath.Join(older, "reports.db"), ledger, 0o600))
+	copyTree(t, s.Data+".killed", s.Data+".due")
+	testenv.Check(t, killed.Close())
+	testenv.Check(t, open(s.Data+".due", false).Close())
+
+	reports, err := os.ReadFile(filepath.Join(s.Data, "reports.db"))
+	testenv.Check(t, err)
+	testenv.Check(t, os.WriteFile(filepath.Join(older, "reports.db"), reports, 0o600))
 	for i := range 2 { // the second start has nothing to do
 		st = open(older, i == 0)
 		for name, listed := range map[string]bool{"newer": true, "known": false, "innocent": false, "fresh": true} {

@@ -3,11 +3,13 @@ package state
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/spambloomd/exit"
 	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // relistStep is the time between two calls of progress.
@@ -17,14 +19,19 @@ const relistStep = 5 * time.Second
 var errLacking = errors.New("a report of the ledger is not in the filters")
 
 // findLost checks that the filters have what was reported after their identity was written. After
-// a crash the journal has it. If they lack it, all files but the ledger are an older copy.
+// a crash the journal has it, or the desk will do it. If not, all files but the ledger are an older
+// copy.
 func (st *State) findLost(log *slog.Logger) error {
 	known := st.DB.KnownReport()
 	if st.DB.MustRelist() || st.Reports.LastReport() <= known {
 		return nil
 	}
-	err := st.Reports.StandingAfter(known, func(s ledger.Standing) error {
-		if st.DB.Lacks(s.Set, s.Revoked, s.At) {
+	due, err := st.due()
+	if err != nil {
+		return err
+	}
+	err = st.Reports.StandingAfter(known, func(s ledger.Standing) error {
+		if st.DB.Lacks(s.Set, s.Revoked, s.At) && !slices.ContainsFunc(s.Set.Signatures, func(s signature.Signature) bool { return due[s] }) {
 			return errLacking
 		}
 		return nil
@@ -35,6 +42,23 @@ func (st *State) findLost(log *slog.Logger) error {
 	log.Warn("the state folder lacks reports of its ledger: it was restored from an older copy; never-list, retouches and mutes may be older, too",
 		"known", known, "last", st.Reports.LastReport())
 	return st.DB.LackReports()
+}
+
+// due returns the signatures about which a decision is still to be carried out.
+func (st *State) due() (map[signature.Signature]bool, error) {
+	due := map[signature.Signature]bool{}
+	for after := uint64(0); ; {
+		list, err := st.Reports.Due(after, 256)
+		if err != nil || len(list) == 0 {
+			return due, err
+		}
+		for _, d := range list {
+			after = d.Due
+			for _, s := range d.Set.Signatures {
+				due[s] = true
+			}
+		}
+	}
 }
 
 // Relist lists the reports of the ledger in a database that may lack them: under a federation key
