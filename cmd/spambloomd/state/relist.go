@@ -3,13 +3,11 @@ package state
 import (
 	"errors"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/spambloomd/exit"
 	"github.com/spambloom/spambloom/reporting/ledger"
-	"github.com/spambloom/spambloom/signature"
 )
 
 // relistStep is the time between two calls of progress.
@@ -26,39 +24,22 @@ func (st *State) findLost(log *slog.Logger) error {
 	if st.DB.MustRelist() || st.Reports.LastReport() <= known {
 		return nil
 	}
-	due, err := st.due()
-	if err != nil {
-		return err
-	}
-	err = st.Reports.StandingAfter(known, func(s ledger.Standing) error {
-		if st.DB.Lacks(s.Set, s.Revoked, s.At) && !slices.ContainsFunc(s.Set.Signatures, func(s signature.Signature) bool { return due[s] }) {
+	err := st.Reports.StandingAfter(known, func(s ledger.Standing) error {
+		if st.DB.Lacks(s.Set, s.Revoked, s.At) {
 			return errLacking
 		}
 		return nil
 	})
-	if !errors.Is(err, errLacking) {
-		return err
+	switch {
+	case err == nil:
+		return nil
+	case !errors.Is(err, errLacking): // no reason not to start: the reports that can be read are as they were
+		log.Error("whether the filters have all reports of the ledger is not known", "error", err)
+		return nil
 	}
 	log.Warn("the state folder lacks reports of its ledger: it was restored from an older copy; never-list, retouches and mutes may be older, too",
 		"known", known, "last", st.Reports.LastReport())
 	return st.DB.LackReports()
-}
-
-// due returns the signatures about which a decision is still to be carried out.
-func (st *State) due() (map[signature.Signature]bool, error) {
-	due := map[signature.Signature]bool{}
-	for after := uint64(0); ; {
-		list, err := st.Reports.Due(after, 256)
-		if err != nil || len(list) == 0 {
-			return due, err
-		}
-		for _, d := range list {
-			after = d.Due
-			for _, s := range d.Set.Signatures {
-				due[s] = true
-			}
-		}
-	}
 }
 
 // Relist lists the reports of the ledger in a database that may lack them: under a federation key

@@ -18,19 +18,58 @@ type Standing struct {
 }
 
 // Standing calls visit for every report with parts that are listed or revoked, for filters that
-// have lost them. Of a part that was reported and revoked several times, it is the last word. It returns the first error of visit, and stops there.
-func (l *Search) Standing(visit func(Standing) error) error { return l.StandingAfter(0, visit) }
+// have lost them. Of a part that was reported and revoked several times, it is the last word. It
+// returns the first error of visit, and stops there.
+func (l *Search) Standing(visit func(Standing) error) error {
+	return l.view(func(t *txn) error { return t.standingAfter(0, visit) })
+}
 
-// StandingAfter is Standing of the reports and revocations after number n.
+// StandingAfter is Standing of the reports and revocations after number n, but without messages
+// about which a decision is due: the filters do not have that yet.
 func (l *Search) StandingAfter(n uint64, visit func(Standing) error) error {
 	return l.view(func(t *txn) error {
-		return t.After(n, func(data []byte) error {
-			r, err := record.DecodeReport(data)
-			if err != nil {
-				return nil // Check reports it
+		due, err := t.dueSignatures()
+		if err != nil {
+			return err
+		}
+		return t.standingAfter(n, func(s Standing) error {
+			if slices.ContainsFunc(s.Set.Signatures, func(s signature.Signature) bool { return due[s] }) {
+				return nil
 			}
-			return t.standingOf(r, visit)
+			return visit(s)
 		})
+	})
+}
+
+func (t *txn) dueSignatures() (map[signature.Signature]bool, error) {
+	due := map[signature.Signature]bool{}
+	c := t.Due.Cursor()
+	for key, data := c.First(); key != nil; key, data = c.Next() {
+		d, err := record.DecodeDue(data)
+		if err != nil {
+			return nil, err
+		}
+		r, err := t.Report(d.Report)
+		if err != nil {
+			return nil, err
+		}
+		if r == nil {
+			continue
+		}
+		for _, s := range r.Set.Signatures {
+			due[s] = true
+		}
+	}
+	return due, nil
+}
+
+func (t *txn) standingAfter(n uint64, visit func(Standing) error) error {
+	return t.After(n, func(data []byte) error {
+		r, err := record.DecodeReport(data)
+		if err != nil {
+			return nil // Check reports it
+		}
+		return t.standingOf(r, visit)
 	})
 }
 
