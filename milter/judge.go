@@ -177,7 +177,7 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 	d.Limits, d.Short = set.Limits|evidence.Limits, msg.short
 	if judged := msg.options.Judged; judged != nil {
 		judged(Judgement{
-			QueueID: msg.QueueID, Sender: msg.source(), Copies: sightings,
+			QueueID: msg.QueueID, Sender: msg.Source(), Copies: sightings,
 			Verdict: d.Verdict, Listed: evidence.Listed, Shown: d.Signatures, Set: set, Spared: d.Spared,
 		})
 	}

@@ -74,6 +74,7 @@ type remoteConn struct {
 }
 
 func (c remoteConn) RemoteAddr() net.Addr { return c.addr }
+func (c remoteConn) Close() error         { return nil }
 
 // All connections to a unix socket count as one client; each socket counts as another.
 func TestUnixSocketIsOneClient(t *testing.T) {
@@ -266,6 +267,45 @@ func TestRecipientsCountForTrustedMTAs(t *testing.T) {
 	}
 }
 
+// The recipients of a message leave half of its share to the content, also if others use up the memory
+// between the two. A 1 KB spam to 1,000 recipients was not judged then.
+func TestRecipientsLeaveRoomForContent(t *testing.T) {
+	for name, before := range map[string]bool{"used up before": true, "used up between": false} {
+		s := NewServer(nil, Options{MaxMemory: 4 << 20, MaxMessage: 1 << 20})
+		message := func() *message {
+			x := newConn(&door.Conn{Conn: &script{}}, s).session
+			x.remote = &net.UnixAddr{}
+			t.Cleanup(x.drop)
+			return x.message()
+		}
+		others := 0
+		useUp := func() { // each takes a part of what the others leave
+			for range 8 {
+				others++
+				for other := message(); other.book(1 << 10); {
+				}
+			}
+		}
+		m := message()
+		if before {
+			useUp()
+		}
+		for i := range 3000 {
+			m.addRecipient(fmt.Sprintf("r%d@example.org", i))
+		}
+		useUp()
+		if got := m.bookPart(share); got < share/2 {
+			t.Errorf("%s: %d bytes of content have room beside %d recipients, want at least %d", name, got, len(m.Recipients), share/2)
+		}
+		if kept := len(m.Recipients); kept < 300 || !before && kept < 3000 {
+			t.Errorf("%s: %d recipients are kept", name, kept)
+		}
+		if held, most := s.held.Taken(), int64(4<<20+(others+1)*share); held > most {
+			t.Errorf("%s: %d bytes are booked, want at most %d", name, held, most)
+		}
+	}
+}
+
 // The attack of shared/attacks: a local user sent one message to 2,000 recipients to the
 // milter's TCP port, which made a newsletter bulk.
 func TestNewsletterIsNotMadeBulkByOneMessage(t *testing.T) {
@@ -280,6 +320,30 @@ func TestNewsletterIsNotMadeBulkByOneMessage(t *testing.T) {
 	for _, msg := range []mail{crowd, letter} {
 		if got := verdict(msg); got != "clean" {
 			t.Errorf("a message to %d is %s", max(1, msg.rcpts), got)
+		}
+	}
+}
+
+// One machine has all addresses of its IPv6 network of 64 bits, and would have all places with eleven of
+// them. MTAs in its network that the configuration names keep places of their own.
+func TestIPv6NetworkIsOneClient(t *testing.T) {
+	const perClient = 10
+	b := start(t, Options{MaxConnections: 4 * perClient, MaxConnectionsPerClient: perClient, CountNetworks: prefixes("2001:db8::25/128")}, clean)
+	admitted := func(remote string) bool {
+		c := b.admit("", remoteConn{addr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort(remote))})
+		if c != nil {
+			t.Cleanup(func() { b.release(c) })
+		}
+		return c != nil
+	}
+	for i := range 8 * perClient {
+		if got, want := admitted(fmt.Sprintf("[2001:db8::bad:%x]:4000", i%20)), i < perClient; got != want {
+			t.Errorf("connection %d of a network: admitted %v, want %v", i, got, want)
+		}
+	}
+	for _, mta := range []string{"[2001:db8:0:1::1]:25", "192.0.2.1:25", "[2001:db8::25]:25"} {
+		if !admitted(mta) {
+			t.Errorf("the MTA %s is refused", mta)
 		}
 	}
 }

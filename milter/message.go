@@ -73,6 +73,7 @@ type message struct {
 	cut      bool        // part of the header was not kept
 	isLong   bool        // it is oversize because it exceeds Options.MaxMessage
 	booked   int64       // all bytes booked in server.held: header, body, recipients
+	named    int64       // those of them for recipients
 	server   *Server
 	holder   *room.Client // for whom it is booked
 
@@ -84,9 +85,15 @@ type message struct {
 
 // book reserves n bytes of the memory for all messages. It reports whether that many are
 // left, for its client, too, or within the message's share.
-func (m *message) book(n int64) bool {
+func (m *message) book(n int64) bool { return m.take(n, n <= m.left()) }
+
+// left returns what is left of the message's share for content. Recipients take at most half of it.
+func (m *message) left() int64 { return share - min(m.named, share/2) - (m.booked - m.named) }
+
+// take reserves n bytes within the message's share or, if they are not, if so many are left.
+func (m *message) take(n int64, isWithin bool) bool {
 	held, part := &m.server.held, &m.holder.Memory
-	if m.booked+n <= share {
+	if isWithin {
 		held.TakeAnyway(part, n)
 	} else if !held.Take(part, n, m.options.memory()) {
 		return false
@@ -106,7 +113,7 @@ func (m *message) bookPart(n int64) (booked int64) {
 	if m.book(n) {
 		return n
 	}
-	if n = min(n, share-m.booked); n > 0 && m.book(n) {
+	if n = min(n, m.left()); n > 0 && m.book(n) {
 		return n
 	}
 	return 0
@@ -121,29 +128,17 @@ func (m *message) release() {
 
 // disown clears the message without freeing its content, which a copy of it now holds.
 func (m *message) disown() {
-	m.booked, m.kept, m.header, m.body, m.rest = 0, 0, nil, nil, nil
+	m.booked, m.named, m.kept, m.header, m.body, m.rest = 0, 0, 0, nil, nil, nil
 }
 
 // addRecipient records a recipient. If no memory is left, the recipient is only counted.
 func (m *message) addRecipient(address string) {
 	m.Count++
-	if len(address) <= policy.MaxAddress && len(m.Recipients) < maxRecipients && m.book(int64(len(address))+fieldOverhead) {
+	n := int64(len(address)) + fieldOverhead
+	if len(address) <= policy.MaxAddress && len(m.Recipients) < maxRecipients && m.take(n, m.booked+n <= share/2) {
+		m.named += n
 		m.Recipients = append(m.Recipients, strings.Clone(address)) // address is part of a packet that may be much longer
 	}
-}
-
-// source names who sent the message, to count different senders: a list gives each recipient an
-// address of its own as the sender, but one domain.
-func (m *message) source() string {
-	if at := strings.LastIndexByte(m.Sender, '@'); at >= 0 {
-		return strings.ToLower(m.Sender[at+1:])
-	}
-	bits := 24
-	if m.Client.Is6() && !m.Client.Is4In6() {
-		bits = 48
-	}
-	network, _ := m.Client.Unmap().Prefix(bits) // without an address all are one
-	return network.String()
 }
 
 // skip returns the reason for not judging the message, or "". The reason may arise at any

@@ -118,7 +118,7 @@ var limitKeys = map[string]string{
 // admit registers a new connection, or closes it and returns nil.
 func (s *Server) admit(listener string, nc net.Conn) *conn {
 	o := s.options.Load()
-	client := door.Client(nc, o.UserOf)
+	client := door.Client(nc, o.UserOf, o.rules.IsCounting)
 	admitted, refused := s.door.Admit(nc, client, door.Limits{Connections: o.MaxConnections, PerClient: o.MaxConnectionsPerClient})
 	if refused != nil {
 		s.refuse(nc, client, refused)

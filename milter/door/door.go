@@ -3,6 +3,7 @@ package door
 import (
 	"context"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -123,9 +124,10 @@ type Refusal struct {
 }
 
 // Client returns the client under which a connection is counted: the user whom userOf names;
-// else another machine's address, this machine for all its addresses, or a unix socket's path.
-// userOf may be nil.
-func Client(nc net.Conn, userOf func(net.Conn) string) string {
+// else another machine's address, this machine for all its addresses, or a unix socket's path. An
+// IPv6 network of 64 bits, all of which one machine can use, is one client, except for the addresses
+// that isNamed reports. Both functions may be nil.
+func Client(nc net.Conn, userOf func(net.Conn) string, isNamed func(netip.Addr) bool) string {
 	if userOf != nil {
 		if user := userOf(nc); user != "" {
 			return user
@@ -136,8 +138,12 @@ func Client(nc net.Conn, userOf func(net.Conn) string) string {
 		return nc.LocalAddr().String()
 	}
 	addr := a.AddrPort().Addr().Unmap().WithZone("")
-	if addr.IsLoopback() {
+	switch {
+	case addr.IsLoopback():
 		return "loopback"
+	case addr.Is6() && (isNamed == nil || !isNamed(addr)):
+		network, _ := addr.Prefix(64) // a valid address has one
+		return network.String()
 	}
 	return addr.String()
 }

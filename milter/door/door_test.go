@@ -25,18 +25,18 @@ func (c remoteConn) LocalAddr() net.Addr  { return &net.UnixAddr{Name: "/run/mil
 // A listener for both families reports an IPv4 address as an IPv6 one.
 func TestClient(t *testing.T) {
 	for remote, want := range map[string]string{
-		"192.0.2.1:25": "192.0.2.1", "[::ffff:192.0.2.1]:26": "192.0.2.1", "[2001:db8::1]:25": "2001:db8::1", "[fe80::1%eth0]:25": "fe80::1",
+		"192.0.2.1:25": "192.0.2.1", "[::ffff:192.0.2.1]:26": "192.0.2.1", "[2001:db8::1]:25": "2001:db8::/64", "[2001:db8::2:1]:25": "2001:db8::/64", "[fe80::1%eth0]:25": "fe80::/64",
 		"127.0.0.1:1": "loopback", "127.3.2.1:2": "loopback", "[::1]:3": "loopback", "[::ffff:127.0.0.2]:4": "loopback",
 	} {
 		conn := remoteConn{addr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort(remote))}
-		if got := door.Client(conn, func(net.Conn) string { return "" }); got != want {
+		if got := door.Client(conn, func(net.Conn) string { return "" }, nil); got != want {
 			t.Errorf("%s is %s, want %s", remote, got, want)
 		}
-		if got := door.Client(conn, func(net.Conn) string { return "uid:7" }); got != "uid:7" {
+		if got := door.Client(conn, func(net.Conn) string { return "uid:7" }, nil); got != "uid:7" {
 			t.Errorf("a user is %s", got)
 		}
 	}
-	if got := door.Client(remoteConn{addr: &net.UnixAddr{Name: "@"}}, nil); got != "/run/milter" {
+	if got := door.Client(remoteConn{addr: &net.UnixAddr{Name: "@"}}, nil, nil); got != "/run/milter" {
 		t.Errorf("a unix socket is %q", got)
 	}
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"net/netip"
 	"slices"
+	"strings"
 )
 
 // MaxAddress bounds an address of the envelope: 64 + "@" + 255 bytes (RFC 5321, section
@@ -28,4 +29,18 @@ func (e *Envelope) Audience() []string {
 		return append(slices.Clone(e.Recipients), "")
 	}
 	return e.Recipients
+}
+
+// Source names who sent the message, to count different senders: a list gives each recipient an
+// address of its own as the sender, but one domain.
+func (e *Envelope) Source() string {
+	if at := strings.LastIndexByte(e.Sender, '@'); at >= 0 {
+		return strings.ToLower(e.Sender[at+1:])
+	}
+	bits := 24
+	if e.Client.Is6() && !e.Client.Is4In6() {
+		bits = 48
+	}
+	network, _ := e.Client.Unmap().Prefix(bits) // without an address all are one
+	return network.String()
 }

@@ -121,7 +121,7 @@ func (s *Server) Serve(name string, ln net.Listener) error {
 // admit registers a connection, or closes it and returns nil.
 func (s *Server) admit(listener string, nc net.Conn) *conn {
 	o := s.options.Load()
-	client := door.Client(nc, o.UserOf)
+	client := door.Client(nc, o.UserOf, nil)
 	admitted, refused := s.door.Admit(nc, client, door.Limits{Connections: o.MaxConnections, PerClient: o.MaxConnectionsPerClient})
 	if refused != nil {
 		s.metrics.refused.WithLabelValues(refused.Reason).Inc()

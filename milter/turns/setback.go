@@ -61,6 +61,19 @@ func identitiesOf(client netip.Addr, sender string) []identity {
 	return ids
 }
 
+// translated is the network in which a translator shows IPv4 clients to a host without IPv4 (RFC 6052).
+var translated = netip.MustParsePrefix("64:ff9b::/96")
+
+// original returns the IPv4 address of a client that a translator shows, or else the client: all IPv4
+// clients would have one turn, as they are in one IPv6 network.
+func original(client netip.Addr) netip.Addr {
+	if !translated.Contains(client) {
+		return client
+	}
+	b := client.As16()
+	return netip.AddrFrom4([4]byte(b[12:]))
+}
+
 func newSetbacks() setbacks {
 	return setbacks{running: make(map[identity]int), until: make(map[identity]time.Time)}
 }

@@ -96,7 +96,7 @@ func (t *Turns) Ask(r Request) *Turn {
 	if r.Stage == nil {
 		r.Stage = new(Stage)
 	}
-	r.Quantum = cmp.Or(r.Quantum, Quantum)
+	r.Quantum, r.Client = cmp.Or(r.Quantum, Quantum), original(r.Client)
 	x := &Turn{Request: r, ids: identitiesOf(r.Client, r.Sender), refused: make(chan struct{}), overtime: make(chan struct{})}
 	x.Stage.unpack = func() (<-chan struct{}, func()) { return t.unpack(x) }
 	t.mu.Lock()
