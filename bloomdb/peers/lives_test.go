@@ -2,9 +2,12 @@ package peers_test
 
 import (
 	"errors"
+	"io"
 	"testing"
+	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/keyspace/keyspacetest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/wire"
@@ -68,5 +71,29 @@ func TestCapOnCountsOfAllEpochs(t *testing.T) {
 		if isOver := epoch >= 2; errors.Is(err, wire.ErrCapped) != isOver { // 90 cells of 200 in each
 			t.Errorf("epoch %d: %v", epoch, err)
 		}
+	}
+}
+
+// A member sends a few counts of the largest shape in each of its epochs. Writing its data takes as
+// long as its counts, not as the filters that it claims.
+func TestFewCountsOfTheLargestShape(t *testing.T) {
+	a, s := open(t, "a", nil), newSender(t)
+	for epoch := range uint64(peers.MaxEpochs) {
+		last := filter.CountsShape{Lines: filter.MaxLines}.Size() - 1
+		testenv.Check(t, s.sendCounts(t, a.Peers, epoch+2, filter.MaxLines, nil, []filter.Cell{{Pos: 1 + epoch, Value: 3}, {Pos: last, Value: 2}}))
+	}
+	begin := time.Now()
+	for _, p := range a.Peers.Snapshots() {
+		testenv.Check(t, p.Write(io.Discard))
+	}
+	if took := time.Since(begin); took > time.Second { // reading all their blocks takes several
+		t.Errorf("writing %d files took %v", peers.MaxEpochs, took)
+	}
+	testenv.Check(t, a.Save())
+	c := keyspacetest.Config(a.Settings.Dir, "a", a.Settings.Now)
+	testenv.Check(t, a.Close())
+	counts, _ := keyspacetest.Open(t, c).Store.View.Load().Joined(current(a, layout.CountFilter))
+	if n := cellsOf(counts); n != 2*peers.MaxEpochs {
+		t.Errorf("%d counts are held after a restart, want %d", n, 2*peers.MaxEpochs)
 	}
 }

@@ -182,7 +182,7 @@ func (ps *Peers) Snapshots() []folder.Pending {
 		for _, p := range parts {
 			if s := sites[p.Origin]; s != nil {
 				s.Sections = append(s.Sections, snapshot.Section{
-					Target: t, Period: int64(ps.opt.Period(t.Kind) / time.Second), Shape: p.Shape, Block: p.Part.Block,
+					Target: t, Period: int64(ps.opt.Period(t.Kind) / time.Second), Shape: p.Shape, Block: p.Part.Block, Next: p.Part.Next,
 				})
 			}
 		}

@@ -58,6 +58,7 @@ type Section struct {
 	Shape  layout.Shape
 	Block  func(i uint64, dst []filter.Cell) []filter.Cell // returns a block's cells; nil when reading
 	Raw    func(i uint64, dst []byte) ([]byte, int)        // returns a block's raw form; nil: no block is raw
+	Next   func(i uint64) uint64                           // returns the first block from i on that may have cells; nil: i
 }
 
 // Writer returns a function that writes the snapshot.
@@ -97,7 +98,7 @@ func (s Section) encode(w io.Writer) error {
 	var cells []filter.Cell
 	var frame []byte
 	total := uint64(0)
-	for i := range s.Shape.Blocks(s.Target.Kind) {
+	for i := s.next(0); i < s.Shape.Blocks(s.Target.Kind); i = s.next(i + 1) {
 		used := 0
 		if frame, used = s.AppendRaw(frame[:0], i); used == 0 {
 			if cells = s.Block(i, cells[:0]); len(cells) == 0 {
@@ -113,6 +114,13 @@ func (s Section) encode(w io.Writer) error {
 		}
 	}
 	return writeBlock(w, binary.BigEndian.AppendUint64(AppendBlockHead(frame[:0], EndOfSection), total))
+}
+
+func (s Section) next(i uint64) uint64 {
+	if s.Next == nil {
+		return i
+	}
+	return s.Next(i)
 }
 
 // AppendRaw appends the frame of a block that is written raw, and returns the number of its

@@ -66,6 +66,21 @@ func (p *Part) Block(i uint64, dst []filter.Cell) []filter.Cell {
 	return dst
 }
 
+// Next returns the first block from i on that has cells, or a number beyond the last block. A part
+// of a large filter may have few of millions of blocks.
+func (p *Part) Next(i uint64) uint64 {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	from := ^uint64(0) << (i % pageBlocks)
+	for n := i / pageBlocks; n < uint64(len(p.pages)); n++ {
+		if there := p.pages[n].there & from; there != 0 {
+			return n*pageBlocks + uint64(bits.TrailingZeros64(there))
+		}
+		from = ^uint64(0)
+	}
+	return uint64(len(p.pages)) * pageBlocks
+}
+
 // Min returns the least of the cells at the given positions, which is a key's count, or
 // whether all its bits are set. The positions must be ascending, like those of a key.
 func (p *Part) Min(positions []uint64) uint32 {

@@ -50,6 +50,24 @@ func TestPartModel(t *testing.T) {
 	})
 }
 
+// Next finds each block that has cells, from any block on, and none behind the last.
+func TestPartNext(t *testing.T) {
+	for _, values := range []bool{false, true} {
+		size, block := 300*filter.BlockSize(values)-7, filter.BlockSize(values)
+		p := NewPart(size, values)
+		want := []uint64{0, 1, 63, 64, 200, 299}
+		for _, b := range want {
+			testenv.Check(t, p.Merge([]filter.Cell{{Pos: b * block, Value: 1}}))
+		}
+		for i := range uint64(310) {
+			n, _ := slices.BinarySearch(want, i)
+			if got := p.Next(i); n < len(want) && got != want[n] || n == len(want) && got < 300 {
+				t.Errorf("values %v: the first block from %d on is %d", values, i, got)
+			}
+		}
+	}
+}
+
 func TestPartRefusesInvalidCells(t *testing.T) {
 	for name, cells := range map[string][]filter.Cell{
 		"beyond the end":  {{Pos: 5, Value: 1}, {Pos: 100, Value: 1}},
