@@ -292,7 +292,7 @@ func (d *Desk) admit(stance ledger.Stance, r Report, now time.Time) (set signatu
 		set, err = d.db.Reportable(set)
 	}
 	if err == nil && !r.Trap && !r.Trusted {
-		err = d.limits.Take(r.Reporter, len(set.Signatures), now)
+		err = d.limits.Take(r.Reporter, r.Origin.String(), len(set.Signatures), now)
 	}
 	return set, err
 }

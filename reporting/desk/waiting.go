@@ -14,8 +14,8 @@ import (
 // Bounds of revocations that wait.
 const (
 	waitingTime       = 2 * time.Hour // longer than a site is usually behind
-	waitingOfReporter = 16
-	waitingOfOrigin   = 7_500 // of one program or client, whose reporters may have any names
+	waitingOfReporter = 16            // from one origin: a program that names the reporter takes no place of its own ones
+	waitingOfOrigin   = 7_500         // of one program or client, whose reporters may have any names
 	waitingOfAll      = 10_000
 )
 
@@ -40,7 +40,7 @@ func (w *waiting) reserve(reporter, origin string) bool {
 	defer w.mu.Unlock()
 	ofReporter, ofOrigin := 0, 0
 	for _, word := range w.list {
-		if word.reporter == reporter {
+		if word.reporter == reporter && word.origin == origin {
 			ofReporter++
 		}
 		if word.origin == origin && origin != "" {

@@ -147,6 +147,7 @@ type doorConn struct {
 	number  uint64       // in the order of arrival
 	refusal *api.Problem // nil: accepted
 	idle    atomic.Bool
+	client  string // that keep was called for; guarded by door.mu
 	gone    sync.Once
 }
 
@@ -158,6 +159,23 @@ func (c *doorConn) Write(p []byte) (int, error) { return refusal.Write(c.Conn, p
 func (c *doorConn) Close() error {
 	c.gone.Do(func() { c.door.leave(c) })
 	return c.Conn.Close()
+}
+
+// keep lets a request of a client keep its place. Beyond maxOfAddress requests of one client, it stays
+// idle: a client with many addresses would have all places.
+func (c *doorConn) keep(client string) {
+	c.door.mu.Lock()
+	defer c.door.mu.Unlock()
+	kept := 0
+	for _, conns := range c.door.accepted {
+		for _, o := range conns {
+			if o != c && o.client == client && !isIdle(o) {
+				kept++
+			}
+		}
+	}
+	c.client = client
+	c.idle.Store(kept >= maxOfAddress)
 }
 
 // originAddr carries the origin of a connection through net/http.

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -77,26 +76,13 @@ func NewRemote(o RemoteOptions, log *slog.Logger) (*Remote, error) {
 	}
 	door := newDoor("control.remote", bounds{all: maxRemote}, log)
 	door.userOf = func(conn net.Conn, _ desk.Origin) (user string, bound int) {
-		return hostOf(conn.RemoteAddr()), maxOfAddress
+		return secured.HostOf(conn.RemoteAddr()), maxOfAddress
 	}
 	r := &Remote{log: log, door: door, refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "spambloom_remote_refused_total",
 		Help: "Connections without TLS, and requests of clients that prove no name, by reason.",
 	}, []string{"reason"})}
 	return r, r.Reload(o)
-}
-
-// hostOf returns an address without its port. Of IPv6 it returns the network of 64 bits.
-func hostOf(a net.Addr) string {
-	from, err := netip.ParseAddrPort(a.String())
-	if err != nil {
-		return a.String()
-	}
-	ip := from.Addr().Unmap()
-	if network, err := ip.Prefix(64); err == nil && ip.Is6() {
-		return network.String()
-	}
-	return ip.String()
 }
 
 // Collectors returns the metrics of refused connections and requests.
@@ -252,7 +238,7 @@ func (r *Remote) authenticate(h http.Handler) http.Handler {
 			return
 		}
 		if conn, ok := request.Context().Value(connKey{}).(*remoteConn); ok { // without a name, it stays idle
-			conn.Beneath().(*doorConn).idle.Store(false)
+			conn.Beneath().(*doorConn).keep(client)
 		}
 		origin := desk.Origin{Client: client}
 		h.ServeHTTP(w, request.WithContext(context.WithValue(request.Context(), originKey{}, origin)))

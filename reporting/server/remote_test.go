@@ -24,6 +24,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/credential"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 	"github.com/spambloom/spambloom/reporting/server/loglimit"
+	"github.com/spambloom/spambloom/reporting/server/secured"
 )
 
 // A client is let in by a certificate or a token, under the name that these have.
@@ -362,7 +363,7 @@ func TestRemoteConnectionsAreLimited(t *testing.T) {
 	}
 	come("192.0.2.2")
 	var open []net.Conn
-	for len(open) == 0 || hostOf(open[len(open)-1].RemoteAddr()) != "192.0.2.2" {
+	for len(open) == 0 || secured.HostOf(open[len(open)-1].RemoteAddr()) != "192.0.2.2" {
 		open = append(open, testenv.Receive(t, "a connection", accepted))
 	}
 	if len(open) != maxOfAddress+1 {
@@ -379,6 +380,33 @@ func TestRemoteConnectionsAreLimited(t *testing.T) {
 	}
 }
 
+// TestOneClientKeepsFewPlaces is the attack "addresses of a client": a client with a token has requests at work
+// from so many addresses that all places are taken. A connection of another machine takes one of them.
+func TestOneClientKeepsFewPlaces(t *testing.T) {
+	f := serveRemote(t, nil)
+	admit := func(i int) *doorConn {
+		_, served := net.Pipe()
+		return f.remote.door.admit(distant{served, fmt.Sprintf("192.0.2.%d", i)})
+	}
+	kept := 0
+	for i := range maxRemote {
+		c := admit(i)
+		if c.keep("store1"); !isIdle(c) {
+			kept++
+		}
+	}
+	if kept != maxOfAddress {
+		t.Errorf("%d requests keep their places, want %d", kept, maxOfAddress)
+	}
+	other := admit(maxRemote)
+	if other == nil || other.refusal != nil {
+		t.Fatal("another machine is refused")
+	}
+	if other.keep("store2"); isIdle(other) {
+		t.Error("the request of another client does not keep its place")
+	}
+}
+
 // A network of IPv6 is one address: its owner has 2^64 of them.
 func TestHostOf(t *testing.T) {
 	for address, want := range map[string]string{
@@ -387,7 +415,7 @@ func TestHostOf(t *testing.T) {
 	} {
 		addr, err := net.ResolveTCPAddr("tcp", address)
 		testenv.Check(t, err)
-		if got := hostOf(addr); got != want {
+		if got := secured.HostOf(addr); got != want {
 			t.Errorf("%s: %s, want %s", address, got, want)
 		}
 	}

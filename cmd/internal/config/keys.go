@@ -236,7 +236,7 @@ var generalKeys = []key{
 		doc:  "A report that would hit so many mails of the last day that nobody reported is\nheld: it lists nothing until a second reporter or an administrator agrees\n(spambloom reports --contested). So one user cannot list a newsletter of all.\nSpam traps and administrators are not held. 0: no report is held."},
 	{section: "reports", name: "max_per_hour", def: int64(1000),
 		kind: of(func(c *Config) *int64 { return &c.Reports.MaxPerHour }, value.Integer(0, 1_000_000)),
-		doc:  "Reports and revocations of one reporter in an hour; further ones are refused\nfor a while. Spam traps, root and the daemon's user have no limit. 0: no\nlimit."},
+		doc:  "Reports and revocations of one reporter in an hour, separately for each user,\nprogram or client that sends them; further ones are refused for a while. Spam\ntraps, root and the daemon's user have no limit. 0: no limit."},
 	{section: "reports", name: "votes", def: int64(2),
 		kind: of(func(c *Config) *int64 { return &c.Reports.Votes }, value.Integer(2, 64)),
 		doc:  "How many sites with trust = \"vote\" are needed to list a message that no other\nsite reported."},

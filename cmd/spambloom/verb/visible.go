@@ -18,9 +18,9 @@ type MessageName string
 
 func (n MessageName) String() string { return inLine(string(n)) }
 
-// inLine returns text with a ? in place of line ends and tabs, too.
+// inLine returns text with a ? in place of line ends, tabs and colours, too: it has none of this program.
 func inLine(text string) string {
-	return strings.NewReplacer("\n", "?", "\t", "?").Replace(visible(text))
+	return strings.NewReplacer("\n", "?", "\t", "?", "\x1b", "?").Replace(visible(text))
 }
 
 // visible returns text with a ? in place of each character that a terminal acts on or that

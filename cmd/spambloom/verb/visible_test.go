@@ -44,10 +44,10 @@ func TestTerminalSequences(t *testing.T) {
 }
 
 // TestMessageNames is the attack "file name": a line end in the name of a file forges no line, in
-// results and in errors. In JSON the name is exact.
+// results and in errors, and it has no colour. In JSON the name is exact.
 func TestMessageNames(t *testing.T) {
-	name := MessageName("x\nbank.eml: clean\t\r\u2028\x1b[2J")
-	const want = "x?bank.eml: clean????[2J"
+	name := MessageName("x\nbank.eml: clean\t\r\u2028\x1b[2J\x1b[31m")
+	const want = "x?bank.eml: clean????[2J?[31m"
 	if got := name.String(); got != want {
 		t.Errorf("%q", got)
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"net/netip"
 	"time"
 )
 
@@ -69,4 +70,17 @@ func (b *beneath) SetWriteDeadline(t time.Time) error {
 		t = time.Now().Add(maxStall)
 	}
 	return b.Conn.SetWriteDeadline(t)
+}
+
+// HostOf returns an address without its port. Of IPv6 it returns the network of 64 bits.
+func HostOf(a net.Addr) string {
+	from, err := netip.ParseAddrPort(a.String())
+	if err != nil {
+		return a.String()
+	}
+	ip := from.Addr().Unmap()
+	if network, err := ip.Prefix(64); err == nil && ip.Is6() {
+		return network.String()
+	}
+	return ip.String()
 }
