@@ -104,6 +104,7 @@ func undo(ctx context.Context, c *verb.CLI, by string, flags undoFlags) error {
 		return c.PrintEither(flags.asJSON, done, undoneText(by, flags.since, done, flags.dryRun))
 	case !flags.dryRun && done.Reports+done.Revocations > 0:
 		c.Notify("warning", "stopped; "+strings.TrimSpace(undoneText(by, flags.since, done, false)))
+		return &verb.Fault{Code: verb.Code(reporterError(err)), Err: err, Hint: "run it again later for the rest"}
 	}
 	return reporterError(err)
 }

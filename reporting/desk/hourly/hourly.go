@@ -1,6 +1,6 @@
-// Package hourly bounds the reports of each reporter in an hour, separately for each way they come: a
-// program that reports for others uses up no hour but that of its own reports. What a report is worth is decided
-// elsewhere (reporting/trust), and the shares of a period by reporting/ledger.
+// Package hourly bounds the reports of each reporter in an hour, separately for each way they come:
+// a program that reports for others uses up the hour of its own reports only. What a report is
+// worth is decided elsewhere (reporting/trust), and the shares of a period by reporting/ledger.
 package hourly
 
 import (
@@ -37,8 +37,8 @@ func New(hour int) *Limits { return &Limits{hour: hour, of: map[way]*rate.Limite
 // any message has more, and the daemon cannot check that a request is about one message.
 const signaturesOfOne = 16
 
-// Take counts one report of so many signatures by a reporter from an origin, or returns ErrTooMany with the time until
-// the report is allowed.
+// Take counts one report of so many signatures by a reporter from an origin, or returns ErrTooMany
+// with the time until the report is allowed.
 func (l *Limits) Take(reporter, origin string, signatures int, now time.Time) error {
 	if l.hour == 0 {
 		return nil
