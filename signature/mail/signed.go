@@ -28,7 +28,7 @@ const (
 // show the mail anyway. If the structure is damaged, the first content of the type of mail counts.
 // Otherwise it must not, as an unknown algorithm can have another such content as its parameters.
 func signedContent(data []byte) (content []byte) {
-	if content = octets(contentIn(data)); content != nil {
+	if content, _ = octets(contentIn(data)); content != nil {
 		return content
 	}
 	for content == nil {
@@ -38,7 +38,7 @@ func signedContent(data []byte) (content []byte) {
 		}
 		data = data[at+len(idData):]
 		if tag, _, inside, ok := berHead(data); ok && tag == tagContent {
-			content = octets(inside)
+			content, data = octets(inside) // goes on behind what was read, so that nothing is read twice
 		}
 	}
 	return content
@@ -90,8 +90,8 @@ func behindOpen(data []byte) []byte {
 }
 
 // octets returns the content of an octet string, and of all pieces that follow each other in a
-// constructed one.
-func octets(data []byte) (content []byte) {
+// constructed one, and what follows that.
+func octets(data []byte) (content, rest []byte) {
 	for isConstructed := false; ; {
 		tag, length, inside, ok := berHead(data)
 		switch {
@@ -99,11 +99,11 @@ func octets(data []byte) (content []byte) {
 			isConstructed, data = true, inside
 			continue
 		case !ok || tag != tagOctets:
-			return content
+			return content, data
 		}
 		n := min(max(length, 0), len(inside))
 		if !isConstructed {
-			return inside[:n]
+			return inside[:n], inside[n:]
 		}
 		if content == nil && n > 0 {
 			content = make([]byte, 0, len(data))

@@ -37,6 +37,7 @@ func TestSignedContent(t *testing.T) {
 		{"another in an algorithm", tlv(0x30, signedOID+tlv(0xa0, tlv(0x30, "\x02\x01\x01"+tlv(0x31, tlv(0x30, decoy))+tlv(0x30, oid+tlv(0xa0, tlv(0x04, text)))))), text},
 		{"another in open values", open(0x30, signedOID+open(0xa0, open(0x30, "\x02\x81\x01\x01"+open(0x31, open(0x30, decoy))+open(0x30, "\x06\x81\x09"+oid[2:]+open(0xa0, open(0x24, tlv(0x04, text))))))), text},
 		{"an open value that does not end", "\x30\x80" + signedOID + "\xa0\x80\x30\x80\x02\x01\x01\x31\x80\x30\x80", ""},
+		{"another in a length", oid + "\xa0\x80\x24\x92" + oid + "\xa0\x80\x04\x05other" + oid + tlv(0xa0, tlv(0x04, text)), text},
 		{"only lengths", strings.Repeat("\x30\x80", 1000), ""},
 	} {
 		if got := string(signedContent([]byte(tt.data))); got != tt.want {
