@@ -74,6 +74,7 @@ type message struct {
 	isLong   bool        // it is oversize because it exceeds Options.MaxMessage
 	booked   int64       // all bytes booked in server.held: header, body, recipients
 	named    int64       // those of them for recipients
+	ahead    int64       // those of them for the head that a Mail collects or keeps
 	server   *Server
 	holder   *room.Client // for whom it is booked
 
@@ -121,14 +122,21 @@ func (m *message) bookPart(n int64) (booked int64) {
 
 // release frees what the message held.
 func (m *message) release() {
-	m.unbook(m.booked)
+	m.unbook(m.named + m.ahead)
+	m.named, m.ahead = 0, 0
+	m.releaseContent()
+}
+
+// releaseContent frees what the message held, but for its recipients and a Mail's head.
+func (m *message) releaseContent() {
+	m.unbook(m.booked - m.named - m.ahead)
 	m.dropSpilled()
-	m.disown()
+	m.kept, m.header, m.body, m.rest = 0, nil, nil, nil
 }
 
 // disown clears the message without freeing its content, which a copy of it now holds.
 func (m *message) disown() {
-	m.booked, m.named, m.kept, m.header, m.body, m.rest = 0, 0, 0, nil, nil, nil
+	m.booked, m.named, m.ahead, m.kept, m.header, m.body, m.rest = 0, 0, 0, 0, nil, nil, nil
 }
 
 // addRecipient records a recipient. If no memory is left, the recipient is only counted.
@@ -244,7 +252,7 @@ func (m *message) overflow(reason string) {
 	m.oversize, m.isLong = true, reason == overMessage
 	m.server.metrics.Truncated.WithLabelValues(reason).Inc()
 	if m.options.SkipOversize {
-		m.release()
+		m.releaseContent()
 	}
 }
 
