@@ -123,8 +123,7 @@ func (x *session) MailFrom(from string, _ *gomilter.Modifier) (gomilter.Response
 // RcptTo implements gomilter.Milter.
 func (x *session) RcptTo(to string, _ *gomilter.Modifier) (gomilter.Response, error) {
 	resolved := x.pending.Resolved
-	m := x.message()
-	m.addRecipient(m.Known.Recipient(to, resolved))
+	x.message().addRecipient(x.msg.Known.Recipient(to, resolved))
 	return x.next(gomilter.OptNoRcptReply)
 }
 
