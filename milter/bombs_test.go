@@ -65,7 +65,7 @@ func TestMacrosAsTheLibraryReadsThem(t *testing.T) {
 		words := rapid.SliceOf(rapid.SampledFrom([]string{"i", "{auth_authen}", "{daemon_name}", "", "x", "Q1", strings.Repeat("v", 200)})).Draw(t, "words")
 		data := []byte("M" + strings.Join(words, "\x00") + rapid.SampledFrom([]string{"", "\x00"}).Draw(t, "end"))
 		all := librarysMacros(data)
-		want := protocol.Known{QueueID: all["i"], Auth: all["{auth_authen}"], Daemon: protocol.Daemon(all["{daemon_name}"])}
+		want := protocol.Known{QueueID: all["i"], Auth: all["{auth_authen}"], Daemon: protocol.Daemon(all["{daemon_name}"]), Version: all["v"], Resolved: all["{rcpt_addr}"]}
 		if got, err := protocol.Macros(data); err != nil || got != want {
 			t.Fatalf("%q: %+v, want %+v, error %v", data, got, want, err)
 		}

@@ -306,6 +306,41 @@ func TestRecipientsLeaveRoomForContent(t *testing.T) {
 	}
 }
 
+// With oversize = "skip", a message that is too long keeps its recipients, and a Mail its head. Their
+// memory stays booked: others took it for theirs.
+func TestSkippedMessageStaysBooked(t *testing.T) {
+	s := NewServer(nil, Options{MaxMemory: 64 << 20, MaxMessage: 1 << 20, SkipOversize: true})
+	x := newConn(&door.Conn{Conn: &script{}}, s).session
+	x.remote = &net.UnixAddr{}
+	m, named := x.message(), int64(0)
+	for i := range 5000 {
+		m.addRecipient(fmt.Sprintf("r%0200d@example.org", i))
+	}
+	for _, r := range m.Recipients {
+		named += int64(len(r)) + fieldOverhead
+	}
+	for range 20 {
+		m.addChunk(make([]byte, 64<<10))
+	}
+	if got := s.held.Taken(); !m.oversize || got != named {
+		t.Errorf("%d bytes are booked for %d recipients, want %d", got, len(m.Recipients), named)
+	}
+	x.drop()
+
+	head := "Subject: a\nX: " + strings.Repeat("x", 40_000) + "\n\n"
+	mail := s.NewMail("spamd", "", "uid:7")
+	for _, part := range []string{head, strings.Repeat("y", 1<<20)} {
+		_, _ = mail.Write([]byte(part))
+	}
+	if got := s.held.Taken(); !mail.msg.oversize || got < int64(len(head)) {
+		t.Errorf("%d bytes are booked for a head of %d", got, len(head))
+	}
+	mail.Close()
+	if got := s.held.Taken(); got != 0 {
+		t.Errorf("%d bytes are booked at the end", got)
+	}
+}
+
 // The attack of shared/attacks: a local user sent one message to 2,000 recipients to the
 // milter's TCP port, which made a newsletter bulk.
 func TestNewsletterIsNotMadeBulkByOneMessage(t *testing.T) {

@@ -30,7 +30,6 @@ const ConnectionMemory = share + ordinary + perConnection
 type Mail struct {
 	msg    *message
 	head   []byte // the header as it was received; until it is complete, all that was received
-	ahead  int64  // the memory booked for head until it is complete
 	inBody bool
 	isLost bool // the body is not held
 	noHead bool // head is not held, or only its beginning
@@ -74,10 +73,10 @@ func (m *Mail) Write(p []byte) (int, error) {
 
 // addHead collects the header up to the empty line after it, and cuts one that takes more than MaxMessage.
 func (m *Mail) addHead(p []byte) {
-	isLong := m.ahead-copies(len(m.head)) > max(ordinaryHead, m.msg.options.MaxMessage) // less hides the body
+	isLong := m.msg.ahead-copies(len(m.head)) > max(ordinaryHead, m.msg.options.MaxMessage) // less hides the body
 	memory := headMemory(p) + copies(len(m.head)+len(p)) - copies(len(m.head))
 	if !isLong && m.msg.book(memory) {
-		m.ahead += memory
+		m.msg.ahead += memory
 		from := max(0, len(m.head)-3) // an empty line may be in two pieces
 		m.head = append(m.head, p...)
 		begun := m.head[from:]
@@ -109,19 +108,20 @@ func (m *Mail) endHead() {
 		return
 	}
 	m.inBody = true
-	received, booked := m.head, m.ahead
+	received := m.head
 	parsed := signature.Parse(received)
 	for _, f := range parsed.Header {
-		n := min(booked, int64(len(f.Name)+len(f.Value)+fieldOverhead))
+		n := min(m.msg.ahead, int64(len(f.Name)+len(f.Value)+fieldOverhead))
 		m.msg.unbook(n) // addField books it again
-		booked -= n
+		m.msg.ahead -= n
 		m.msg.addField(f.Name, f.Value)
 	}
-	m.msg.unbook(booked)
-	m.head = nil
+	m.msg.unbook(m.msg.ahead)
+	m.msg.ahead, m.head = 0, nil
 	head := received[:len(received)-len(parsed.Body)]
-	if m.noHead = !m.msg.book(int64(len(head)) + copies(len(head))); !m.noHead {
-		m.head = bytes.Clone(head)
+	n := int64(len(head)) + copies(len(head))
+	if m.noHead = !m.msg.book(n); !m.noHead {
+		m.msg.ahead, m.head = n, bytes.Clone(head)
 	}
 	if len(parsed.Body) > 0 {
 		m.msg.addChunk(bytes.Clone(parsed.Body))

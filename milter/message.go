@@ -40,12 +40,10 @@ const (
 	overTurn    = "turn"    // its sender is set back; the message is kept, but only its beginning is judged
 )
 
-const maxMessageID = 256 // bytes of the Message-ID in the log line
-
-// maxRecipients bounds the recipients that are kept, and maxLogged those that are logged.
 const (
-	maxRecipients = 10_000
-	maxLogged     = 10
+	maxMessageID  = 256    // bytes of the Message-ID in the log line
+	maxRecipients = 10_000 // that are kept
+	maxLogged     = 10     // recipients in the log line
 )
 
 // bounded returns an address or name cut to policy.MaxAddress bytes, plus one byte that marks it
@@ -64,18 +62,18 @@ type message struct {
 	id        string     // Message-ID
 	forged    header.Forged
 
-	header   []signature.Field
-	body     [][]byte    // the chunks as the library allocated them
-	rest     *spill.File // what follows body; nil: nothing
-	size     int64       // header and body bytes seen
-	kept     int64       // header and body bytes held, fieldOverhead included
-	oversize bool        // part of the message was not kept
-	cut      bool        // part of the header was not kept
-	isLong   bool        // it is oversize because it exceeds Options.MaxMessage
-	booked   int64       // all bytes booked in server.held: header, body, recipients
-	named    int64       // those of them for recipients
-	server   *Server
-	holder   *room.Client // for whom it is booked
+	header       []signature.Field
+	body         [][]byte    // the chunks as the library allocated them
+	rest         *spill.File // what follows body; nil: nothing
+	size         int64       // header and body bytes seen
+	kept         int64       // header and body bytes held, fieldOverhead included
+	oversize     bool        // part of the message was not kept
+	cut          bool        // part of the header was not kept
+	isLong       bool        // it is oversize because it exceeds Options.MaxMessage
+	booked       int64       // all bytes booked in server.held: header, body, recipients
+	named, ahead int64       // those of them for recipients, and for the head that a Mail collects or keeps
+	server       *Server
+	holder       *room.Client // for whom it is booked
 
 	signed chan<- signature.Set // receives its signatures, and it is not judged; nil: it is judged
 
@@ -121,14 +119,21 @@ func (m *message) bookPart(n int64) (booked int64) {
 
 // release frees what the message held.
 func (m *message) release() {
+	m.releaseContent()
 	m.unbook(m.booked)
-	m.dropSpilled()
 	m.disown()
+}
+
+// releaseContent frees what the message held, but for its recipients and a Mail's head.
+func (m *message) releaseContent() {
+	m.unbook(m.booked - m.named - m.ahead)
+	m.dropSpilled()
+	m.kept, m.header, m.body, m.rest = 0, nil, nil, nil
 }
 
 // disown clears the message without freeing its content, which a copy of it now holds.
 func (m *message) disown() {
-	m.booked, m.named, m.kept, m.header, m.body, m.rest = 0, 0, 0, nil, nil, nil
+	m.booked, m.named, m.ahead, m.kept, m.header, m.body, m.rest = 0, 0, 0, 0, nil, nil, nil
 }
 
 // addRecipient records a recipient. If no memory is left, the recipient is only counted.
@@ -244,7 +249,7 @@ func (m *message) overflow(reason string) {
 	m.oversize, m.isLong = true, reason == overMessage
 	m.server.metrics.Truncated.WithLabelValues(reason).Inc()
 	if m.options.SkipOversize {
-		m.release()
+		m.releaseContent()
 	}
 }
 

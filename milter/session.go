@@ -122,7 +122,8 @@ func (x *session) MailFrom(from string, _ *gomilter.Modifier) (gomilter.Response
 
 // RcptTo implements gomilter.Milter.
 func (x *session) RcptTo(to string, _ *gomilter.Modifier) (gomilter.Response, error) {
-	x.message().addRecipient(to)
+	resolved := x.pending.Resolved
+	x.message().addRecipient(x.msg.Known.Recipient(to, resolved))
 	return x.next(gomilter.OptNoRcptReply)
 }
 

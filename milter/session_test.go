@@ -173,6 +173,35 @@ func TestSkipped(t *testing.T) {
 	}
 }
 
+// TestResolvedRecipient is the attack "form of the recipient": of what a client writes, Postfix says whom it
+// means. Of another MTA, and where the macros are not for this recipient, it is what the client wrote.
+func TestResolvedRecipient(t *testing.T) {
+	b := start(t, Options{}, clean)
+	for mta, want := range map[string]string{
+		"Postfix 3.7.11": "[anna@example.test bert@example.test]",
+		"8.17.1":         "[Anna <anna@example.test bert@example.test]",
+	} {
+		w := dialWire(t, b.addr, offerAll)
+		w.send('D', "Cv\x00"+mta+"\x00")
+		w.send('C', "h\x004\x00\x19192.0.2.1\x00")
+		w.send('M', "<s>\x00")
+		w.send('D', "R{rcpt_addr}\x00anna@example.test\x00")
+		w.send('R', "<Anna <anna@example.test>>\x00")
+		w.send('R', "<bert@example.test>\x00")
+		w.send('E', "")
+		for code := byte('i'); code != 'c'; {
+			var err error
+			if code, _, err = w.receive(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lines := b.lines()
+		if got := fmt.Sprint(lines[len(lines)-1]["to"]); got != want {
+			t.Errorf("%s: %s, want %s", mta, got, want)
+		}
+	}
+}
+
 func TestMacros(t *testing.T) {
 	b := start(t, Options{SkipAuthenticated: true}, clean)
 	w := dialWire(t, b.addr, offerAll)

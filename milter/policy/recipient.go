@@ -7,6 +7,9 @@ import "strings"
 // They accept anna@example.org in all these forms, and a sender could so choose one that no policy
 // names. What cannot be read, or has such a form within the domain, is returned unchanged.
 func Recipient(address string) string {
+	if address == "" || !strings.ContainsAny(address, "\"\\("+whitespace) && address[0] != '@' && address[len(address)-1] != '.' {
+		return address // the common case
+	}
 	p := scanner{rest: address}
 	if p.blank(); strings.HasPrefix(p.rest, "@") { // @a.example,@b.example:anna@example.org
 		if _, after, isRoute := strings.Cut(p.rest, ":"); isRoute {
@@ -30,8 +33,8 @@ func Recipient(address string) string {
 	return strings.TrimRight(plain.String(), ".")
 }
 
-// piece reads a quoted string, an escaped character, or a run of atoms with the blanks between
-// them, or else one character.
+// piece reads a quoted string, an escaped character, a run of atoms with the blanks between them or
+// of dots, or else one character.
 func (p *scanner) piece() (text string, ok bool) {
 	switch p.rest[0] {
 	case '"':
@@ -46,6 +49,8 @@ func (p *scanner) piece() (text string, ok bool) {
 			return strings.TrimRight(text, " "), true
 		}
 	}
-	text, p.rest = p.rest[:1], p.rest[1:]
+	if text = p.run(func(c byte) bool { return c == '.' }); text == "" {
+		text, p.rest = p.rest[:1], p.rest[1:]
+	}
 	return text, true
 }

@@ -106,13 +106,19 @@ type Known struct {
 	QueueID string
 	Auth    string // the authenticated user
 	Daemon  Daemon
+	Version string // of the MTA
+
+	// Resolved is the recipient of the next RCPT, as the MTA delivers it. Merge does not take it over.
+	Resolved string
 }
 
 // Their names, as MTAs send them.
 const (
-	queueID = "i"
-	auth    = "{auth_authen}"
-	daemon  = "{daemon_name}"
+	queueID  = "i"
+	auth     = "{auth_authen}"
+	daemon   = "{daemon_name}"
+	version  = "v"
+	resolved = "{rcpt_addr}"
 )
 
 // Merge takes over the values of a packet that are not empty.
@@ -120,6 +126,17 @@ func (k *Known) Merge(from Known) {
 	k.QueueID = cmp.Or(from.QueueID, k.QueueID)
 	k.Auth = cmp.Or(from.Auth, k.Auth)
 	k.Daemon = cmp.Or(from.Daemon, k.Daemon)
+	k.Version = cmp.Or(from.Version, k.Version)
+}
+
+// Recipient returns the address of a recipient as Postfix delivers it, before alias lookup: a sender may
+// write it in many forms. That of other MTAs is the one that the client gave: Sendmail's {rcpt_addr} is
+// that after virtusertable, or has no domain.
+func (k *Known) Recipient(given, resolved string) string {
+	if strings.HasPrefix(k.Version, "Postfix ") && strings.Contains(resolved, "@") && len(resolved) <= policy.MaxAddress {
+		return resolved
+	}
+	return given
 }
 
 // bounded returns a value cut to policy.MaxAddress bytes, plus one byte that marks it as
@@ -140,7 +157,7 @@ func Macros(data []byte) (k Known, err error) {
 	if len(data) == 0 {
 		return k, fmt.Errorf("%w: empty macro packet", ErrViolated)
 	}
-	var id, user, name []byte
+	var id, user, name, mta, recipient []byte
 	rest, more := bytes.Trim(data[1:], "\x00"), true
 	for more {
 		var macro, value []byte
@@ -154,9 +171,13 @@ func Macros(data []byte) (k Known, err error) {
 			user = value
 		case daemon:
 			name = value
+		case version:
+			mta = value
+		case resolved:
+			recipient = value
 		}
 	}
-	return Known{bounded(id), bounded(user), Daemon(bounded(name))}, nil
+	return Known{bounded(id), bounded(user), Daemon(bounded(name)), bounded(mta), bounded(recipient)}, nil
 }
 
 // Field returns the header field in a packet's data, which it may change.
