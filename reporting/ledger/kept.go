@@ -35,9 +35,27 @@ func (t *txn) revokeKept(n uint64, set signature.Set, anchors []Anchors) (isDue 
 }
 
 // kept returns the signatures of a report's text that have lost their quorum, without those taken
-// before; none while the sketch is listed.
+// before; none while the sketch is listed. It reads the tallies of the anchors, which are many, only if
+// there are such signatures: it is called for up to thousands of reports.
 func (t *txn) kept(r *record.Report, taken map[record.Key]bool) (record.Reached, error) {
-	tallies, lost := map[record.Key]*record.Tally{}, map[record.Key]Weight{}
+	lost := map[record.Key]Weight{}
+	for _, s := range r.Set.Signatures {
+		k := record.SignatureKey(s)
+		if !s.Kind.IsOfMessage() || taken[k] {
+			continue
+		}
+		y, err := t.Tally(k)
+		if err != nil {
+			return record.Reached{}, err
+		}
+		if y.HasLost() {
+			lost[k] = t.l.quorum
+		}
+	}
+	if len(lost) == 0 {
+		return record.Reached{}, nil
+	}
+	tallies := map[record.Key]*record.Tally{}
 	for _, k := range record.KeysOf(r.Set, r.Anchors) {
 		y, err := t.Tally(k)
 		if err != nil {
@@ -48,11 +66,8 @@ func (t *txn) kept(r *record.Report, taken map[record.Key]bool) (record.Reached,
 	if t.listsNear(r.Set, r.Anchors, tallies) {
 		return record.Reached{}, nil
 	}
-	for _, s := range r.Set.Signatures {
-		k := record.SignatureKey(s)
-		if y := tallies[k]; s.Kind.IsOfMessage() && y.HasLost() && !taken[k] {
-			lost[k], taken[k] = t.l.quorum, true
-		}
+	for k := range lost {
+		taken[k] = true
 	}
 	return record.Reach(r.Set, nil, func(k record.Key) Weight { return lost[k] }, t.l.quorum), nil
 }

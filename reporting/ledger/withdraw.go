@@ -144,7 +144,7 @@ func (t *txn) withdrawOne(n uint64, r *record.Report, u Undo, done *Undone) erro
 	before := record.Reach(r.Set, r.Anchors, sum, t.l.quorum)
 	for k, o := range mine {
 		tallies[k].Subtract(o)
-		if err := t.Release(k, tallies[k], r.Reporter); err != nil {
+		if err := t.Release(k, tallies[k], o); err != nil {
 			return err
 		}
 	}

@@ -146,6 +146,9 @@ func (o Opinion) Stance() Stance {
 	return Spam
 }
 
+// IsVoice reports whether the opinion is one of a tally's Voices.
+func (o Opinion) IsVoice() bool { return !o.Ham && !o.Idle && o.Weight > 0 }
+
 // Sums returns what the opinion adds to those of a tally.
 func (o Opinion) Sums() (sums [2]Weight) {
 	if !o.Idle {
@@ -160,7 +163,7 @@ func (y *Tally) Add(o Opinion) {
 		return
 	}
 	y.Sums[o.Stance()] += o.Weight
-	if !o.Ham && o.Weight > 0 {
+	if o.IsVoice() {
 		y.Voices++
 	}
 }
@@ -171,7 +174,7 @@ func (y *Tally) Subtract(o Opinion) {
 		return
 	}
 	y.Sums[o.Stance()] = max(y.Sums[o.Stance()]-o.Weight, 0)
-	if !o.Ham && o.Weight > 0 {
+	if o.IsVoice() {
 		y.Voices = max(y.Voices, 1) - 1
 	}
 }

@@ -73,18 +73,20 @@ func (t *Txn) TakeOpinion(k record.Key, y *record.Tally, o record.Opinion, isRen
 	if err != nil || isRenewed {
 		return err
 	}
-	return t.Release(k, y, o.Reporter)
+	return t.Release(k, y, o)
 }
 
-// Release ends the wait for a second reporter, who is gone, if the one who is left has reported nothing that
-// was held: it is a trap, or a reporter of other mail with this part.
-func (t *Txn) Release(k record.Key, y *record.Tally, gone uint32) error {
-	if !y.IsWaiting() {
+// Release ends the wait for a second reporter, whose opinion is gone, if the one who is left has reported
+// nothing that was held: it is a trap, or a reporter of other mail with this part. It looks for that one among
+// all opinions, of which there may be thousands. So it does nothing if the opinion was no voice: then nobody
+// is missing.
+func (t *Txn) Release(k record.Key, y *record.Tally, gone record.Opinion) error {
+	if !y.IsWaiting() || !gone.IsVoice() {
 		return nil
 	}
 	var left record.Opinion
 	err := t.EachOpinion(k, y, func(o record.Opinion) bool {
-		isVoice := !o.Ham && o.Weight > 0 && o.Reporter != gone
+		isVoice := o.IsVoice() && o.Reporter != gone.Reporter
 		if isVoice {
 			left = o
 		}

@@ -46,9 +46,11 @@ func (t *Txn) numbersOf(set signature.Set, anchors []record.Anchors) (map[uint64
 		for _, n := range y.Past {
 			add(n)
 		}
+		left := maxOfMessage // of an anchor, which adds nothing to found, too
 		return t.EachOpinion(k, y, func(o record.Opinion) bool {
 			add(o.Report)
-			return len(found) < maxOfMessage
+			left--
+			return left > 0 && len(found) < maxOfMessage
 		})
 	}
 	for _, s := range set.Signatures {
