@@ -203,14 +203,22 @@ func (s *style) background(v []byte) {
 	if _, stops, ok := bytes.Cut(v, []byte("gradient(")); ok {
 		c = colourOfGradient(stops)
 	}
-	for field := range bytes.FieldsSeq(v) {
-		if c == unknownColour && !bytes.Contains(v, []byte("(")) {
-			c = colourOf(field)
-		}
+	if c == unknownColour && bytes.IndexByte(v, '(') < 0 { // asked once, as there may be very many fields
+		c = firstColour(v)
 	}
 	if string(v) != "none" {
 		s.setPaper(c)
 	}
+}
+
+// firstColour returns the first colour that a field of a value names.
+func firstColour(v []byte) int32 {
+	for field := range bytes.FieldsSeq(v) {
+		if c := colourOf(field); c != unknownColour {
+			return c
+		}
+	}
+	return unknownColour
 }
 
 // fontSize records whether a font is too small to be read: up to 2 pixels. A share of the

@@ -140,6 +140,7 @@ func (t *Tokeniser) addMixed(text []byte) int {
 		end += size
 	}
 	t.addWord(text[start:end])
+	t.mixed -= end
 	t.Work.Spend(work.PerToken + 8*end)
 	return end
 }

@@ -23,6 +23,7 @@ type Tokeniser struct {
 	Tokens   []Token
 	singles  int         // tokens at the end that are single letters, with one blank between
 	wasDense bool        // the last token is a letter of a script without blanks
+	mixed    int         // how far ahead the sign is by which a long token is mixed; 0 or less: unknown
 	by       span.Author // of the text being added
 	isHidden bool        // the text being added is plainly hidden
 	Carried  mail.Carriage
@@ -53,6 +54,7 @@ func (t *Tokeniser) Reset() {
 // are not its author's own; hidden are those that are plainly hidden.
 func (t *Tokeniser) Add(text []byte, quotes, hidden []span.Span) {
 	pos := 0
+	t.mixed = 0
 	for blanks := 2; pos < len(text) && !t.IsFull && !t.Work.IsOver(); {
 		if size := blankSize(text[pos:]); size > 0 {
 			blanks++
@@ -73,11 +75,20 @@ func (t *Tokeniser) Add(text []byte, quotes, hidden []span.Span) {
 		if blanks > 1 {
 			t.joinSingles()
 		}
-		pos += t.addToken(text[pos:])
+		pos += t.addPiece(text[pos:])
 		blanks = 0
 	}
 	t.joinSingles()
 	t.Work.Spend(pos / 2)
+}
+
+// addPiece adds the words of the token with which text begins, or of a piece of a long one, and returns its
+// length. Further pieces of a mixed token are mixed: their letters are not read again to find that out.
+func (t *Tokeniser) addPiece(text []byte) int {
+	if t.mixed > 0 {
+		return t.addMixed(text)
+	}
+	return t.addToken(text)
 }
 
 // addToken adds the words of the token with which text begins, and returns its length.
@@ -98,6 +109,7 @@ func (t *Tokeniser) addToken(text []byte) int {
 				t.addPlain(text[:i])
 				return i + n
 			}
+			t.mixed = i
 			return t.addMixed(text)
 		default:
 			if class != last && class != 'n' { // what pushOne does with most letters
