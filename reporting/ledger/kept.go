@@ -41,14 +41,10 @@ func (t *txn) kept(r *record.Report, taken map[record.Key]bool) (record.Reached,
 	lost := map[record.Key]Weight{}
 	for _, s := range r.Set.Signatures {
 		k := record.SignatureKey(s)
-		if !s.Kind.IsOfMessage() || taken[k] {
-			continue
-		}
-		y, err := t.Tally(k)
-		if err != nil {
+		switch y, err := t.Tally(k); {
+		case err != nil:
 			return record.Reached{}, err
-		}
-		if y.HasLost() {
+		case s.Kind.IsOfMessage() && y.HasLost() && !taken[k]:
 			lost[k] = t.l.quorum
 		}
 	}

@@ -120,6 +120,17 @@ func (t *txn) withdraw(u Undo) (done Undone, err error) {
 	return done, nil
 }
 
+// Lapse withdraws a revocation that has waited in vain.
+func (l *Ledger) Lapse(n uint64, now time.Time) error {
+	return l.commit(func(t *txn) (refused, err error) {
+		r, err := t.Report(n)
+		if err != nil || r == nil || r.Flags&record.FlagIdle == 0 {
+			return nil, err
+		}
+		return nil, t.withdrawOne(n, r, Undo{At: now}, &Undone{})
+	})
+}
+
 // withdrawOne withdraws the part of one report that still counts. The rest was renewed,
 // withdrawn or refuted before.
 func (t *txn) withdrawOne(n uint64, r *record.Report, u Undo, done *Undone) error {
