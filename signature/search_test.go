@@ -22,7 +22,7 @@ var searched = map[string][]string{
 	"html": {"<p>", "</p>", "<b>", "</b>", "<i>", "<td>", "<table>", "</table>", "<hr>", "<br>", "<li>", "<div>", "</div>", "<div hidden>", "<svg>", "<svg/>",
 		"<math>", "<title>", "</title>", "<style>", "</style>", "<script>", "</script>", "<!--", "-->", "<textarea>", "<a href=", "http://x.org/", "<p style='",
 		"'>", "<p class='", "<p id=a>", "<bdo dir=rtl>", "<blockquote type=cite>", "</blockquote>", "&amp;", "&#1;", "&notit;", "\"", "<font color=#123456>",
-		"<img src=//a.b/>", "<p a=b>", " class=a", "&", "<", ">", "/", "=", "{i}", "x ", "a", "<q{i}>", "\n", "<td hidden>", "<tr>", "<h1>", "<dt>"},
+		"<img src=//a.b/>", "<p a=b>", " class=a", "&", "<", ">", "/", "=", "{i}", "x ", "a", "<q{i}>", "\n", "<td hidden>", "<tr>", "<h1>", "<dt>", "<p style='background:"},
 	"css": {"b i p{top:0}", "a", "b", "p", "*", ".a", "#b", " ", ">", ",", "{", "}", ";", ":", "color:red", "@media all", "@a;", "@media (", "display:none", "/*",
 		"*/", "\\61 ", "!important", "{i}", "{top:0}", "background:", "font:", "rgb(", "@layer a{", "\"", "left:-900px", "opacity:0", "[a]", ".a.b.c.d"},
 	"text": {"a", "b", "r n ", " ", "\n", ".", "-- \n", "> ", ">", "|<", "\\/", "1", "@", ":", "http://", "www.", "a.b/", "%25", "?u=", "=www.", "\u202e", "\u202c",
@@ -31,6 +31,8 @@ var searched = map[string][]string{
 	"mime": {"--b\n", "--b--\n", "--c\n", "Content-Type: multipart/mixed; boundary=c\n\n", "Content-Type: message/rfc822\n\n", "Content-Type: text/html\n", "Content-Type: text/x; charset=x\n",
 		"Content-Transfer-Encoding: base64\n", "Content-Transfer-Encoding: quoted-printable\n", "X: y\n", "\n", "a*0=b;", "x", " ", "=41", "YWJj", "Content-Type: image/png\n", "Content-Disposition: inline\n",
 		"--", "-", "Content-Type: text/x;", " a=\"b\\\"", "From ", ">From \n", "\r", "Content-Type: multipart/alternative; boundary=b\n\n", "Content-Type: text/calendar\n\nBEGIN:VCALENDAR\nMETHOD:x\n"},
+	"ber": {"\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01", "\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02", "\xa0\x80", "\x30\x80", "\x31\x00", "\x24\x80", "\x24\x8d", "\x04\x01", "\x04\x00", "\x04\x84\x7f",
+		"\x00\x00", "\x02\x01\x01", "\x30\x7f", "x ", "Content-Type: text/html\n\n"},
 }
 
 // searchedHeads are headers of hostile text.
@@ -77,9 +79,9 @@ func randomPlan(rng *rand.Rand) plan {
 		}
 		return p
 	}
-	names := []string{"html", "html", "css", "css", "text", "text", "mime"}
+	names := []string{"html", "html", "css", "css", "text", "text", "mime", "ber"}
 	p := plan{grammar: names[rng.IntN(len(names))]}
-	kind := map[string]string{"html": "text/html", "css": "text/html", "text": "text/plain", "mime": "multipart/mixed; boundary=b"}[p.grammar]
+	kind := map[string]string{"html": "text/html", "css": "text/html", "text": "text/plain", "mime": "multipart/mixed; boundary=b", "ber": "application/pkcs7-mime"}[p.grammar]
 	p.head = fmt.Sprintf("%sContent-Type: %s; charset=%s\n\n", searchedHeads[rng.IntN(len(searchedHeads))], kind, searchedCharsets[rng.IntN(len(searchedCharsets))])
 	for range 1 + rng.IntN(3) {
 		p.pieces, p.weights = append(p.pieces, p.piece(rng, p.grammar)), append(p.weights, rng.IntN(5))
