@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/keyring"
@@ -107,8 +108,9 @@ type Invitation struct {
 
 	// Peers are the other sites that the member names. IsOpen means that it names none, and
 	// trusts every site with the federation key.
-	Peers  []Peer `json:"peers,omitempty"`
-	IsOpen bool   `json:"open,omitempty"`
+	Peers  []Peer   `json:"peers,omitempty"`
+	Votes  []string `json:"votes,omitempty"` // names of those that the member trusts by vote only
+	IsOpen bool     `json:"open,omitempty"`
 
 	For    *Peer  `json:"for,omitempty"`    // the site that Sealed is for; nil: none
 	Sealed []byte `json:"sealed,omitempty"` // see Secret
@@ -224,6 +226,11 @@ func (i *Invitation) check() error {
 			return fmt.Errorf("%w: two sites named %s", ErrInvalid, p.Name)
 		}
 		names[p.Name] = true
+	}
+	for _, name := range i.Votes {
+		if !slices.ContainsFunc(i.Peers, func(p Peer) bool { return p.Name == name }) {
+			return fmt.Errorf("%w: votes of %.80q, which is no peer", ErrInvalid, name)
+		}
 	}
 	return i.Parameters.check()
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -137,16 +138,27 @@ func (s *site) invitation(key [32]byte, flags inviteFlags) (i *invitation.Invita
 		Peer: s.peer(), Federation: keyring.ID(key), Redis: clear, Missing: missing, Parameters: s.parameters(),
 		IsOpen: len(s.Peers) == 0 && flags.trust == "",
 	}
-	for _, p := range s.Peers {
-		if p.Name != s.name && p.Key != "" && p.Trust != "none" {
-			i.Peers = append(i.Peers, invitation.Peer{Name: p.Name, Key: p.Key})
-		}
-	}
+	s.addPeers(i)
 	if missing && flags.withPassword {
 		url = spec
 	}
 	i.CA, err = readCA(s.Redis.CA)
 	return i, url, err
+}
+
+// addPeers names the peers that have a say here, and whose is a vote only. The other site would
+// trust a muted one.
+func (s *site) addPeers(i *invitation.Invitation) {
+	muted := s.muted()
+	for _, p := range s.Peers {
+		if _, isMuted := muted[p.Name]; isMuted || p.Name == s.name || p.Key == "" || p.Trust == "none" {
+			continue
+		}
+		i.Peers = append(i.Peers, invitation.Peer{Name: p.Name, Key: p.Key})
+		if p.Trust == "vote" {
+			i.Votes = append(i.Votes, p.Name)
+		}
+	}
 }
 
 // readCA returns the CA file of Redis, or "" if there is none.
@@ -180,6 +192,7 @@ func (s *site) answer(streams verb.Streams, i *invitation.Invitation, line strin
 		fresh = nil
 	}
 	i.Peers = without(i.Peers, r.Name)
+	i.Votes = slices.DeleteFunc(i.Votes, func(name string) bool { return name == r.Name })
 	file := *s.file
 	if len(fresh) > 0 {
 		text, err := config.Edit(file.Path, string(file.Old), nil, fresh)

@@ -2,7 +2,9 @@ package join
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -125,6 +127,44 @@ func TestIgnoredSiteIsNamed(t *testing.T) {
 			if warned := strings.Contains(here.errs, "spambloom: warning: "); warned != (c.want != "") || !strings.Contains(here.errs, c.want) || strings.Contains(here.errs, "stranger") {
 				t.Errorf("joins %v, %+v: %s", joins, c.muted, here.errs)
 			}
+		}
+	}
+}
+
+// A site gains no trust by an invitation: one that only votes at the member only votes at the new
+// site, and one that is muted there is not named.
+func TestInvitationGivesNoMoreTrust(t *testing.T) {
+	mx1, tables := newTrial(t, "mx1"), ""
+	for name, trust := range map[string]string{"full": "full", "voter": "vote", "out": "none", "bad": "vote", "gone": "full"} {
+		key, err := keyring.NewSigningKey()
+		testenv.Check(t, err)
+		tables += fmt.Sprintf("[[peer]]\nname = %q\nkey = %q\ntrust = %q\n", name, keyring.PublicKey(key), trust)
+	}
+	config, err := os.ReadFile(mx1.Config)
+	testenv.Check(t, err)
+	testenv.Check(t, os.WriteFile(mx1.Config, append(config, tables...), 0o600))
+	key, err := keyring.ReadKey(filepath.Join(mx1.Data, "federation.key"))
+	testenv.Check(t, err)
+	muted := []folder.MutedSite{{Site: "bad"}, {Site: "gone", Dropped: true}}
+	testenv.Check(t, folder.Identity{Version: folder.IdentityVersion, Site: "mx1", KeyID: keyring.ID(key), Muted: muted}.Write(mx1.Data))
+
+	for trust, want := range map[string]string{"": "vote", "none": "none"} {
+		joined := newTrial(t, cmp.Or(trust, "mx2"))
+		line := mx1.invite(joined.join(""))
+		joined.run(func(out verb.Streams) error {
+			return join(out, line, joinFlags{Place: joined.Place, yes: true, trust: trust})
+		})
+		s, err := open(joined.Place)
+		testenv.Check(t, err)
+		got := map[string]string{}
+		for _, p := range s.Peers {
+			got[p.Name] = p.Trust
+		}
+		all := cmp.Or(trust, "full")
+		delete(got, "mx2") // the one who joined before
+		delete(got, "none")
+		if want := map[string]string{"mx1": all, "full": all, "voter": want}; !maps.Equal(got, want) {
+			t.Errorf("--trust %q: %v, want %v", trust, got, want)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (s *site) plan(i *invitation.Invitation, key [32]byte, trust string) (*plan
 	changes = append(append(changes, caChanges...), s.parameterChanges(p, i.Parameters)...)
 	var fresh []config.Peer
 	if !i.IsOpen || trust != "" || len(s.Peers) > 0 {
-		if fresh, err = s.newPeers(append([]invitation.Peer{i.Peer}, i.Peers...), trust); err != nil {
+		if fresh, err = s.peersOf(i, trust); err != nil {
 			return nil, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/internal/config"
@@ -117,6 +118,18 @@ func (s *site) newPeers(others []invitation.Peer, trust string) (fresh []config.
 		}
 	}
 	return fresh, nil
+}
+
+// peersOf returns the [[peer]] tables to be added for the member and its peers. Unless the
+// administrator names a trust, a site that only votes at the member only votes here.
+func (s *site) peersOf(i *invitation.Invitation, trust string) ([]config.Peer, error) {
+	fresh, err := s.newPeers(append([]invitation.Peer{i.Peer}, i.Peers...), trust)
+	for n := range fresh {
+		if trust == "" && slices.Contains(i.Votes, fresh[n].Name) {
+			fresh[n].Trust = "vote"
+		}
+	}
+	return fresh, err
 }
 
 // show hides the password in a line of the configuration.
