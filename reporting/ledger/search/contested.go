@@ -23,8 +23,8 @@ type Contest struct {
 	Held     record.Likeness // why
 }
 
-// MaxVisits bounds the reports that one call of Contested reads: it begins no further message
-// after so many, and a message has at most maxOfMessage of package rows.
+// MaxVisits bounds the reports that one call of Reports reads. That of Contested begins no further
+// message after so many, and a message has at most maxOfMessage of package rows.
 const MaxVisits = 10_000
 
 // Contested returns messages that different people reported and revoked, and those of which a

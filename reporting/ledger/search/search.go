@@ -59,11 +59,16 @@ type Query struct {
 }
 
 // Reports returns reports, the newest first, and the Before of the next page; 0 if there are no
-// more. Of a message with many reports it finds the latest and those that count, at most
-// 10,000.
+// more. A page ends after MaxVisits reports that it has read, also if few or none of them match. Of a
+// message with many reports it finds the latest and those that count, at most 10,000.
 func (l *Search) Reports(q Query) (list []Report, next uint64, err error) {
+	visits := 0
 	err = l.view(func(t *txn) error {
 		visit := func(n uint64) (more bool, err error) {
+			if visits++; visits > MaxVisits {
+				next = n + 1
+				return false, nil
+			}
 			r, err := t.Report(n)
 			if err != nil || r == nil || r.At.Before(q.Since) {
 				return true, err
