@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	gomilter "github.com/emersion/go-milter"
+	"github.com/spambloom/spambloom/milter/header"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/protocol"
 	"github.com/spambloom/spambloom/signature"
@@ -136,8 +137,9 @@ func (x *modelSession) field(name, value string) []due {
 	case "x-spambloom", "x-spam-flag":
 		m.forged[name]++
 	}
-	if m.room >= 0 {
-		m.room -= len(name) + len(value) + fieldOverhead
+	n := len(name) + len(value) + fieldOverhead
+	if m.room >= 0 && x.limit-m.room+n <= int(header.Room(name, int64(x.limit))) {
+		m.room -= n
 		m.header = append(m.header, signature.Field{Name: name, Value: strings.ReplaceAll(value, "\x00", " ")})
 	}
 	return x.reply(gomilter.OptNoHeaderReply)

@@ -174,14 +174,16 @@ func (m *message) addField(name, value string) {
 	}
 	reason := ""
 	switch n += fieldOverhead; {
-	case m.kept+n > m.options.MaxMessage:
+	case m.kept+n > header.Room(name, m.options.MaxMessage):
 		reason = overMessage
-	case !m.book(n):
+	case !m.take(n, m.booked-m.named+n <= header.Room(name, share-min(m.named, share/2))):
 		reason = overMemory
 	}
 	if reason != "" {
+		if !m.cut {
+			m.server.metrics.Truncated.WithLabelValues(reason).Inc()
+		}
 		m.cut = true
-		m.overflow(reason)
 		return
 	}
 	m.kept += n
@@ -297,13 +299,11 @@ func (m *message) from() bloomdb.Sender {
 
 // beginning returns the first share bytes of the message. It reads no temporary file.
 func (m *message) beginning() signature.Message {
-	c := signature.Message{Truncated: true}
-	left := share
+	c, left := signature.Message{Truncated: true}, share
 	for _, f := range m.header {
-		if left -= len(f.Name) + len(f.Value) + fieldOverhead; left < 0 {
-			return c
+		if n := len(f.Name) + len(f.Value) + fieldOverhead; share-left+n <= int(header.Room(f.Name, share)) {
+			c.Header, left = append(c.Header, f), left-n
 		}
-		c.Header = append(c.Header, f)
 	}
 	for _, chunk := range m.body {
 		n := min(left, len(chunk))

@@ -82,8 +82,8 @@ func TestManyHeaderFieldsAreBounded(t *testing.T) {
 	w.send('E', "")
 	w.expect("ic")
 	c := b.contents()[0].content
-	if len(c.Header) == 0 || len(c.Header) > limit/fieldOverhead || !c.Truncated {
-		t.Errorf("%d fields kept, truncated %v", len(c.Header), c.Truncated)
+	if len(c.Header) == 0 || len(c.Header) > limit/2/fieldOverhead {
+		t.Errorf("%d fields kept", len(c.Header))
 	}
 	if size := b.lines()[0]["size"]; size != 200_000. {
 		t.Errorf("logged size %v", size)

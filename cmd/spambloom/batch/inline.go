@@ -101,5 +101,11 @@ func domains(text []byte) iter.Seq[string] {
 
 // isOwn reports whether a domain is own, or above or below it.
 func isOwn(domain, own string) bool {
-	return domain != "" && (domain == own || strings.HasSuffix(domain, "."+own) || strings.HasSuffix(own, "."+domain))
+	return domain != "" && (domain == own || isBelow(domain, own) || isBelow(own, domain))
+}
+
+// isBelow copies neither name: both may be as long as a message, and there may be as many as fit into it.
+func isBelow(domain, above string) bool {
+	before, ok := strings.CutSuffix(domain, above)
+	return ok && strings.HasSuffix(before, ".")
 }

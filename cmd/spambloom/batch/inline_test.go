@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
@@ -58,5 +59,19 @@ func TestManyOwnAddresses(t *testing.T) {
 	const from, text = "From: \"b@books.example\" <b@books.example>,\n anna@example.org\n\n", "b@books.example\n"
 	if !isInline(signature.Parse([]byte(from+text))) || isInline(signature.Parse([]byte(from+"info@example.org\n"))) {
 		t.Error("another address of From than the last one counts")
+	}
+}
+
+// TestLongOwnAddress is the same attack with one address of From, as long as a mail server allows, of which
+// the text has thousands of parents: it is not copied for each of them.
+func TestLongOwnAddress(t *testing.T) {
+	const addresses = 10_000
+	m := signature.Parse([]byte("From: a@" + strings.Repeat("a.", 50_000) + "b.example\n\n" + strings.Repeat("a@b.example\n", addresses)))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	isFound := isInline(m)
+	runtime.ReadMemStats(&after)
+	if taken := after.TotalAlloc - before.TotalAlloc; isFound || taken > 100<<20 {
+		t.Errorf("inline: %v; %d MiB were allocated", isFound, taken>>20)
 	}
 }
