@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	gomilter "github.com/emersion/go-milter"
-	"github.com/spambloom/spambloom/milter/header"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/protocol"
 	"github.com/spambloom/spambloom/signature"
@@ -138,7 +137,7 @@ func (x *modelSession) field(name, value string) []due {
 		m.forged[name]++
 	}
 	n := len(name) + len(value) + fieldOverhead
-	if m.room >= 0 && x.limit-m.room+n <= int(header.Room(name, int64(x.limit))) {
+	if m.room >= 0 && x.limit-m.room+n <= int(signature.HeaderRoom(name, int64(x.limit))) {
 		m.room -= n
 		m.header = append(m.header, signature.Field{Name: name, Value: strings.ReplaceAll(value, "\x00", " ")})
 	}

@@ -174,9 +174,9 @@ func (m *message) addField(name, value string) {
 	}
 	reason := ""
 	switch n += fieldOverhead; {
-	case m.kept+n > header.Room(name, m.options.MaxMessage):
+	case m.kept+n > signature.HeaderRoom(name, m.options.MaxMessage):
 		reason = overMessage
-	case !m.take(n, m.booked-m.named+n <= header.Room(name, share-min(m.named, share/2))):
+	case !m.take(n, m.booked-m.named+n <= signature.HeaderRoom(name, share-min(m.named, share/2))):
 		reason = overMemory
 	}
 	if reason != "" {
@@ -301,7 +301,7 @@ func (m *message) from() bloomdb.Sender {
 func (m *message) beginning() signature.Message {
 	c, left := signature.Message{Truncated: true}, share
 	for _, f := range m.header {
-		if n := len(f.Name) + len(f.Value) + fieldOverhead; share-left+n <= int(header.Room(f.Name, share)) {
+		if n := len(f.Name) + len(f.Value) + fieldOverhead; share-left+n <= int(signature.HeaderRoom(f.Name, share)) {
 			c.Header, left = append(c.Header, f), left-n
 		}
 	}

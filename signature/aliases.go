@@ -65,8 +65,11 @@ const (
 // whatever is no header is body. Body is a part of raw, not a copy.
 func Parse(raw []byte) Message { return mail.Parse(raw) }
 
-// Kept returns how many bytes of a raw message may be parsed within a bound of memory. See mail.Kept.
-func Kept(raw []byte, most int64) int { return mail.Kept(raw, most) }
+// ParseWithin is Parse within a bound of memory. See mail.ParseWithin.
+func ParseWithin(raw []byte, most int64) (m Message, isCut bool) { return mail.ParseWithin(raw, most) }
+
+// HeaderRoom returns how much of the bytes that are kept of a message its header may take. See mail.HeaderRoom.
+func HeaderRoom(name string, all int64) int64 { return mail.HeaderRoom(name, all) }
 
 // Behind returns what follows in raw after a copy of a header. See mail.Behind.
 func Behind(raw []byte, header []Field) (body []byte, ok bool) { return mail.Behind(raw, header) }

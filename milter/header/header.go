@@ -165,14 +165,3 @@ func Strip(body []byte, header []signature.Field) []byte {
 	}
 	return body
 }
-
-// Room returns how much of the bytes that are kept of a message its header may take, when a field of this
-// name is added: the rest is for the body, which a sender could otherwise hide behind empty fields. Those
-// that say how the body is read have more room than others.
-func Room(name string, all int64) int64 {
-	const prefix = "Content-"
-	if len(name) > len(prefix) && strings.EqualFold(name[:len(prefix)], prefix) {
-		return all / 4 * 3
-	}
-	return all / 2
-}

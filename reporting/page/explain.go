@@ -57,9 +57,8 @@ func (p *Page) explain(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, r, http.StatusBadRequest, "Choose a message first: a file, or its source pasted into the field")
 		return
 	}
-	m := signature.Parse(up.content)
-	m.Truncated = up.truncated
-	p.showExplanation(w, r, api.NewRequest(p.Sign(m)), explainData{Name: up.name, Truncated: up.truncated})
+	m, isCut := signature.ParseWithin(up.content, p.MaxMessage)
+	p.showExplanation(w, r, api.NewRequest(p.Sign(m)), explainData{Name: up.name, Truncated: isCut})
 }
 
 func (p *Page) showExplanation(w http.ResponseWriter, r *http.Request, q api.Request, d explainData) {
@@ -100,9 +99,8 @@ func (p *Page) learn(r *http.Request, q api.Request, d *explainData) error {
 
 // upload is a message from a form.
 type upload struct {
-	name      string
-	content   []byte
-	truncated bool
+	name    string
+	content []byte // one byte more than MaxMessage if it has more
 }
 
 // errForm is the error for a form that no page of the session has sent.
@@ -145,9 +143,6 @@ func (p *Page) readUpload(w http.ResponseWriter, r *http.Request, s *session) (u
 func (p *Page) readPart(part *multipart.Part) (upload, error) {
 	content, err := io.ReadAll(io.LimitReader(part, p.MaxMessage+1))
 	up := upload{name: part.FileName(), content: content}
-	if n := signature.Kept(content, p.MaxMessage); n < len(content) {
-		up.content, up.truncated = content[:n], true
-	}
 	if strings.TrimSpace(string(up.content[:min(len(up.content), 1024)])) == "" {
 		up.content = nil
 	}

@@ -2,6 +2,7 @@ package mail
 
 import (
 	"bytes"
+	"math"
 	"strings"
 )
 
@@ -16,17 +17,7 @@ import (
 //
 // Body is a part of raw, not a copy.
 func Parse(raw []byte) Message {
-	raw = skipPostmark(raw)
-	s := fieldScanner{data: raw}
-	var m Message
-	for {
-		name, value, ok := s.next()
-		if !ok {
-			break
-		}
-		m.Header = append(m.Header, Field{Name: string(name), Value: fieldValue(value)})
-	}
-	m.Body = raw[s.pos:]
+	m, _ := ParseWithin(raw, math.MaxInt64)
 	return m
 }
 
@@ -34,20 +25,40 @@ func Parse(raw []byte) Message {
 // bytes take 400 MiB. Unit: bytes.
 const FieldOverhead = 64
 
-// Kept returns how many bytes of a raw message may be parsed, so that it takes no more memory than one
-// that a milter keeps: at most the given number, less the overhead of its fields.
-func Kept(raw []byte, most int64) int {
-	s := fieldScanner{data: skipPostmark(raw)}
-	for charged := int64(0); ; {
-		before := len(raw) - len(s.data) + s.pos
+// HeaderRoom returns how much of the bytes that are kept of a message its header may take, when a field of
+// this name is added: the rest is for the body, which a sender could otherwise hide behind empty fields.
+// Those that say how the body is read have more room than others.
+func HeaderRoom(name string, all int64) int64 {
+	const prefix = "Content-"
+	if len(name) > len(prefix) && strings.EqualFold(name[:len(prefix)], prefix) {
+		return all / 4 * 3
+	}
+	return all / 2
+}
+
+// ParseWithin is Parse for a message that takes no more memory than one of which a milter keeps that many
+// bytes. Fields without room are left out, and the rest of the body is cut; isCut says that there were any.
+func ParseWithin(raw []byte, most int64) (m Message, isCut bool) {
+	s, header := fieldScanner{data: skipPostmark(raw)}, int64(0)
+	for {
 		name, value, ok := s.next()
 		if !ok {
-			return int(min(int64(len(raw)), most))
+			break
 		}
-		if charged += int64(len(name)+len(value)) + FieldOverhead; charged > most {
-			return int(min(int64(before), most))
+		f := Field{Name: string(name)}
+		n := int64(len(name)+len(value)) + FieldOverhead
+		if header+n > HeaderRoom(f.Name, most) {
+			isCut = true
+			continue
 		}
+		f.Value, header = fieldValue(value), header+n
+		m.Header = append(m.Header, f)
 	}
+	m.Body = s.data[s.pos:]
+	if left := most - header; int64(len(m.Body)) > left {
+		m.Body, m.Truncated, isCut = m.Body[:left], true, true
+	}
+	return m, isCut
 }
 
 // Behind returns what follows in raw after a header with the same fields, by their names. Ok is false if

@@ -75,19 +75,20 @@ func TestHasHeader(t *testing.T) {
 	}
 }
 
-// TestKept is the attack "many fields" on what is parsed as a whole, traps and the page: no line before the
-// fields hides them from the bound.
-func TestKept(t *testing.T) {
-	const most, fields = 10 * (2 + 64), 1_000
+// TestParseWithin is the attack "many fields" on what is parsed as a whole, traps and the page: no line
+// before the fields hides them from the bound. They take at most half of it, and the body the rest.
+func TestParseWithin(t *testing.T) {
+	const most, fields, body = 10 * (2 + 64), 1_000, "Content-Type: a\n\nb"
 	for _, before := range []string{"", "From x\n", "\r\r\n", " \n", "\r", ">From x\n\r\r\n"} {
-		raw := []byte(before + strings.Repeat("a:\n", fields))
-		if n := mail.Kept(raw, most); len(mail.Parse(raw).Header) < fields-1 || len(mail.Parse(raw[:n]).Header) > 10 {
-			t.Errorf("%q before them: %d of %d fields are kept, want at most 10", before, len(mail.Parse(raw[:n]).Header), fields)
+		m, isCut := mail.ParseWithin([]byte(before+strings.Repeat("a:\n", fields)+body), most)
+		if n := len(m.Header); n < 5 || n > 6 || mail.Value(m.Header, "Content-Type") != "a" || string(m.Body) != "b" || m.Truncated || !isCut {
+			t.Errorf("%q before them: %d fields, the body %q; truncated %v, cut %v", before, n, m.Body, m.Truncated, isCut)
 		}
 	}
-	for raw, want := range map[string]int{"a: b\n\n" + strings.Repeat("\n", 100): 106, "a: b\n\n" + strings.Repeat("b", most): most, strings.Repeat("a", 2*most): most} {
-		if n := mail.Kept([]byte(raw), most); n != want {
-			t.Errorf("%d of %d bytes are kept, want %d", n, len(raw), want)
+	for n, want := range map[int]int{100: 100, most: most - (2 + 2 + 64)} {
+		m, isCut := mail.ParseWithin([]byte("a: b\n\n"+strings.Repeat("b", n)), most)
+		if isLonger := n > want; len(m.Body) != want || m.Truncated != isLonger || isCut != isLonger {
+			t.Errorf("%d of %d bytes of the body, want %d; truncated %v, cut %v", len(m.Body), n, want, m.Truncated, isCut)
 		}
 	}
 }

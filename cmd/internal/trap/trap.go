@@ -28,7 +28,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spambloom/spambloom/signature"
 )
 
 const (
@@ -45,12 +44,12 @@ var ErrRefused = errors.New("not taken")
 type Options struct {
 	Maildir string // absolute
 
-	// Take processes a message, which is truncated if it takes more than MaxMessage. It returns nil if it
-	// took the message. An error that wraps ErrRefused concerns this message. Other errors
+	// Take processes a message, of which it keeps at most that many bytes; raw has one more if there are
+	// more. It returns nil if it took the message. An error that wraps ErrRefused concerns this message. Other errors
 	// concern the system, such as a full disk: the message stays and is retried.
-	Take func(ctx context.Context, raw []byte, truncated bool) error
+	Take func(ctx context.Context, raw []byte, most int64) error
 
-	MaxMessage int64        // maximum bytes of a message, with the overhead of its fields, until SetMaxMessage
+	MaxMessage int64        // for Take, until SetMaxMessage. Unit: bytes
 	Log        *slog.Logger // nil: discard
 }
 
@@ -223,12 +222,13 @@ func names(root *os.Root, folder string, visit func(fs.DirEntry) error) error {
 // message processes one message and marks it. An error of the message itself affects only
 // this one.
 func (t *Trap) message(ctx context.Context, root *os.Root, path string) error {
-	raw, truncated, err := t.read(root, path)
+	most := t.maxMessage.Load()
+	raw, err := read(root, path, most)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // another process was faster
 	}
 	if err == nil {
-		err = t.Take(ctx, raw, truncated)
+		err = t.Take(ctx, raw, most)
 	} else if !isTransient(err) {
 		err = fmt.Errorf("%w: %w", ErrRefused, err)
 	}
@@ -287,30 +287,27 @@ func isMissing(root *os.Root, path string) bool {
 }
 
 // read reads the beginning of a message if it is a regular file.
-func (t *Trap) read(root *os.Root, path string) (raw []byte, truncated bool, err error) {
+func read(root *os.Root, path string, most int64) ([]byte, error) {
 	info, err := root.Lstat(path)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, false, fmt.Errorf("%s is not a file", path)
+		return nil, fmt.Errorf("%s is not a file", path)
 	}
 	// The type may have changed: opening a pipe must not block.
 	f, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	defer f.Close()
 	if info, err = f.Stat(); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, false, fmt.Errorf("%s is not a file", path)
+		return nil, fmt.Errorf("%s is not a file", path)
 	}
-	limit := t.maxMessage.Load()
-	raw, err = io.ReadAll(io.LimitReader(f, limit+1))
-	kept := signature.Kept(raw, limit)
-	return raw[:kept], kept < len(raw), err
+	return io.ReadAll(io.LimitReader(f, most+1))
 }
 
 // infoMark precedes the flags in a file name of cur (https://cr.yp.to/proto/maildir.html).

@@ -70,7 +70,7 @@ func (k *taker) failWith(fail func(raw string) error) {
 	k.fail = fail
 }
 
-func (k *taker) take(_ context.Context, raw []byte, truncated bool) error {
+func (k *taker) take(_ context.Context, raw []byte, most int64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.fail != nil {
@@ -79,8 +79,8 @@ func (k *taker) take(_ context.Context, raw []byte, truncated bool) error {
 		}
 	}
 	text := string(raw)
-	if truncated {
-		text += "..."
+	if int64(len(raw)) > most {
+		text = text[:most] + "..."
 	}
 	k.got = append(k.got, text)
 	return nil
@@ -348,7 +348,7 @@ func TestBurst(t *testing.T) {
 	var before, now runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	trap := New(Options{Maildir: dir, MaxMessage: 100, Take: func(context.Context, []byte, bool) error {
+	trap := New(Options{Maildir: dir, MaxMessage: 100, Take: func(context.Context, []byte, int64) error {
 		if taken++; taken%1000 == 0 {
 			runtime.GC()
 			runtime.ReadMemStats(&now)

@@ -56,9 +56,8 @@ func Inputs(c *verb.CLI, names []string) iter.Seq2[Input, error] {
 
 // parse parses a message, within a bound of memory: the fields of 64 MiB of short ones would take 0.9 GB.
 func parse(m mailbox.Message, most int64) signature.Message {
-	kept := signature.Kept(m.Raw, most)
-	parsed := signature.Parse(m.Raw[:kept])
-	parsed.Truncated = m.Truncated || kept < len(m.Raw)
+	parsed, _ := signature.ParseWithin(m.Raw, most)
+	parsed.Truncated = parsed.Truncated || m.Truncated
 	return parsed
 }
 
