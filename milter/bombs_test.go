@@ -14,6 +14,7 @@ import (
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/protocol"
 	"github.com/spambloom/spambloom/milter/room"
+	"github.com/spambloom/spambloom/milter/spill"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -203,7 +204,7 @@ func TestSmallChunksTakeWhatIsBooked(t *testing.T) {
 	x := &session{conn: &conn{Conn: new(door.Conn), server: s, holder: new(room.Client)}, server: s}
 	defer x.drop()
 	for i := range 1000 {
-		if _, err := x.BodyChunk(make([]byte, 1+i*997%smallChunk, 64<<10), &gomilter.Modifier{}); err != nil {
+		if _, err := x.BodyChunk(make([]byte, 1+i*997%spill.SmallChunk, 64<<10), &gomilter.Modifier{}); err != nil {
 			t.Fatal(err)
 		}
 	}

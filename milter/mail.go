@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/milter/header"
@@ -29,7 +30,7 @@ const ConnectionMemory = share + ordinary + perConnection
 // It is for one goroutine. Close must be called.
 type Mail struct {
 	msg    *message
-	head   []byte // the header as it was received; until it is complete, all that was received
+	head   header.Head // the header as it was received; until it is complete, all that was received
 	inBody bool
 	isLost bool // the body is not held
 	noHead bool // head is not held, or only its beginning
@@ -58,7 +59,7 @@ func (m *Mail) Close() {
 }
 
 // Write appends to the message. It fails with io.ErrShortWrite as soon as the rest of the
-// message is not needed: it exceeds MaxMessage, or no memory is left. It keeps no part of p.
+// message is not needed: it exceeds MaxMessage, or no memory is left for the body. It keeps no part of p.
 func (m *Mail) Write(p []byte) (int, error) {
 	if m.inBody {
 		m.msg.addChunk(bytes.Clone(p))
@@ -71,27 +72,58 @@ func (m *Mail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// addHead collects the header up to the empty line after it, and cuts one that takes more than MaxMessage.
+// addHead collects the header up to the empty line after it. Without room it goes on in short pieces, from
+// which it takes the fields that have room: a long header would hide the body otherwise.
 func (m *Mail) addHead(p []byte) {
-	isLong := m.msg.ahead-copies(len(m.head)) > max(ordinaryHead, m.msg.options.MaxMessage) // less hides the body
-	memory := headMemory(p) + copies(len(m.head)+len(p)) - copies(len(m.head))
-	if !isLong && m.msg.book(memory) {
-		m.msg.ahead += memory
-		from := max(0, len(m.head)-3) // an empty line may be in two pieces
-		m.head = append(m.head, p...)
-		begun := m.head[from:]
-		if bytes.Contains(begun, []byte("\n\n")) || bytes.Contains(begun, []byte("\n\r\n")) ||
-			bytes.HasPrefix(m.head, []byte("\n")) || bytes.HasPrefix(m.head, []byte("\r\n")) {
-			m.endHead()
-		}
+	reason := m.hold(p)
+	if reason == "" {
 		return
 	}
-	m.endHead()
-	m.noHead, m.msg.cut = true, true
-	if isLong {
-		m.msg.overflow(overMessage)
-	} else {
-		m.msg.overflow(overMemory)
+	m.noHead = true
+	m.msg.cutHeader(reason)
+	for piece := range slices.Chunk(p, pieceOfHead) {
+		if !m.inBody && m.msg.ahead > share/8 {
+			m.shorten()
+		}
+		if m.inBody {
+			m.msg.addChunk(bytes.Clone(piece))
+		} else {
+			m.hold(piece) // it has room: fields take at most three quarters of the share
+		}
+	}
+}
+
+// pieceOfHead is the length of a piece of a head without room, which with all overhead takes less than an
+// eighth of a share. Unit: bytes.
+const pieceOfHead = 128
+
+// hold appends to the head, or returns the reason for which there is no room.
+func (m *Mail) hold(p []byte) (reason string) {
+	most := max(ordinaryHead, m.msg.options.MaxMessage) // less hides the header from those who ask for it
+	memory := headMemory(p) + copies(len(m.head)+len(p)) - copies(len(m.head))
+	switch {
+	case m.msg.ahead-copies(len(m.head)) > most:
+		return overMessage
+	case !m.msg.book(memory):
+		return overMemory
+	}
+	m.msg.ahead += memory
+	if m.head.Add(p) {
+		m.endHead()
+	}
+	return ""
+}
+
+// shorten passes the complete fields on. If the body has begun without an empty line, the header ends.
+func (m *Mail) shorten() {
+	fields, ok := m.head.Take(pieceOfHead)
+	if !ok {
+		m.endHead()
+		return
+	}
+	m.pass(fields)
+	if n := headMemory(m.head); m.msg.book(n) {
+		m.msg.ahead = n
 	}
 }
 
@@ -110,22 +142,28 @@ func (m *Mail) endHead() {
 	m.inBody = true
 	received := m.head
 	parsed := signature.Parse(received)
-	for _, f := range parsed.Header {
+	m.pass(parsed.Header)
+	m.head = nil
+	head := received[:len(received)-len(parsed.Body)]
+	n := int64(len(head)) + copies(len(head))
+	if m.noHead = m.noHead || !m.msg.book(n); !m.noHead {
+		m.msg.ahead, m.head = n, bytes.Clone(head)
+	}
+	if len(parsed.Body) > 0 {
+		m.msg.addChunk(bytes.Clone(parsed.Body))
+	}
+}
+
+// pass adds the fields of the head, whose memory was booked ahead.
+func (m *Mail) pass(fields []signature.Field) {
+	for _, f := range fields {
 		n := min(m.msg.ahead, int64(len(f.Name)+len(f.Value)+fieldOverhead))
 		m.msg.unbook(n) // addField books it again
 		m.msg.ahead -= n
 		m.msg.addField(f.Name, f.Value)
 	}
 	m.msg.unbook(m.msg.ahead)
-	m.msg.ahead, m.head = 0, nil
-	head := received[:len(received)-len(parsed.Body)]
-	n := int64(len(head)) + copies(len(head))
-	if m.noHead = !m.msg.book(n); !m.noHead {
-		m.msg.ahead, m.head = n, bytes.Clone(head)
-	}
-	if len(parsed.Body) > 0 {
-		m.msg.addChunk(bytes.Clone(parsed.Body))
-	}
+	m.msg.ahead = 0
 }
 
 // Judge returns the decision on the message, whose action is policy.Tempfail if the message
@@ -186,22 +224,12 @@ func (m *Mail) IsWhole() bool { return !m.isLost && !m.noHead && !m.msg.oversize
 func (m *Mail) Head() []byte { return m.head }
 
 // BodySize returns the size of the body. Unit: bytes.
-func (m *Mail) BodySize() (size int64) {
-	for _, chunk := range m.msg.body {
-		size += int64(len(chunk))
-	}
-	return size + m.msg.rest.Size()
-}
+func (m *Mail) BodySize() int64 { return m.msg.body.Size() + m.msg.rest.Size() }
 
 // WriteBody writes the body to w.
 func (m *Mail) WriteBody(w io.Writer) error {
-	for _, chunk := range m.msg.body {
-		if _, err := w.Write(chunk); err != nil {
-			return err
-		}
-	}
-	if m.msg.rest == nil {
-		return nil
+	if err := m.msg.body.Copy(w); err != nil || m.msg.rest == nil {
+		return err
 	}
 	return m.msg.rest.Copy(w)
 }

@@ -1,10 +1,8 @@
 package milter
 
 import (
-	"bytes"
 	"log/slog"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,14 +18,6 @@ import (
 
 // fieldOverhead keeps many tiny fields within MaxMessage, too. Unit: bytes.
 const fieldOverhead = signature.FieldOverhead
-
-// smallChunk is the size below which a body chunk is joined to the previous one. MTAs send
-// 64 KiB and a rest; a client that sends tiny chunks must not use many times their memory.
-// Chunks are joined up to joined bytes. Unit: bytes.
-const (
-	smallChunk = 4 << 10
-	joined     = 64 << 10
-)
 
 // share is the memory each message may hold regardless of the others: the whole of most
 // mail, or else its beginning. Unit: bytes.
@@ -63,7 +53,7 @@ type message struct {
 	forged    header.Forged
 
 	header       []signature.Field
-	body         [][]byte    // the chunks as the library allocated them
+	body         spill.Chunks
 	rest         *spill.File // what follows body; nil: nothing
 	size         int64       // header and body bytes seen
 	kept         int64       // header and body bytes held, fieldOverhead included
@@ -180,14 +170,19 @@ func (m *message) addField(name, value string) {
 		reason = overMemory
 	}
 	if reason != "" {
-		if !m.cut {
-			m.server.metrics.Truncated.WithLabelValues(reason).Inc()
-		}
-		m.cut = true
+		m.cutHeader(reason)
 		return
 	}
 	m.kept += n
 	m.header = append(m.header, signature.Field{Name: name, Value: value})
+}
+
+// cutHeader records that part of the header is not kept.
+func (m *message) cutHeader(reason string) {
+	if !m.cut {
+		m.server.metrics.Truncated.WithLabelValues(reason).Inc()
+	}
+	m.cut = true
 }
 
 // wholeHeader returns the header, or nil if part of it was not kept: a field that must be
@@ -209,7 +204,7 @@ func (m *message) addChunk(chunk []byte) (more bool) {
 	n := 0
 	if m.rest == nil { // later chunks follow rest, to keep the order
 		n = int(m.bookPart(int64(len(within))))
-		m.hold(within[:n])
+		m.body.Add(within[:n]) // only booked bytes
 	}
 	m.kept += int64(len(within))
 	switch {
@@ -219,28 +214,6 @@ func (m *message) addChunk(chunk []byte) (more bool) {
 		m.overflow(overMessage)
 	}
 	return !m.oversize
-}
-
-// hold appends to the body in memory. It keeps only booked bytes, apart from 4 KiB a chunk.
-func (m *message) hold(chunk []byte) {
-	last := len(m.body) - 1
-	switch {
-	case len(chunk) == 0:
-	case last >= 0 && len(chunk) < smallChunk && len(m.body[last])+len(chunk) <= joined:
-		m.body[last] = joinChunk(m.body[last], chunk)
-	case cap(chunk)-len(chunk) > smallChunk || len(chunk) < smallChunk: // part of a longer packet
-		m.body = append(m.body, bytes.Clone(chunk))
-	default:
-		m.body = append(m.body, chunk)
-	}
-}
-
-// joinChunk appends like append, but allocates at most smallChunk bytes ahead.
-func joinChunk(to, chunk []byte) []byte {
-	if n := len(to) + len(chunk); n > cap(to) {
-		to = append(make([]byte, 0, n+min(n, smallChunk)), to...)
-	}
-	return append(to, chunk...)
 }
 
 // overflow records that the end of the message is not kept.
@@ -255,8 +228,7 @@ func (m *message) overflow(reason string) {
 	}
 }
 
-// content returns the message for signature.Compute. A body of one chunk, as in most mail,
-// is not copied.
+// content returns the message for signature.Compute.
 func (m *message) content() signature.Message {
 	c := m.received()
 	if m.Daemon.RepeatsHeader() && !m.cut {
@@ -280,11 +252,7 @@ func (m *message) received() signature.Message {
 		m.server.spillFailed(m.options.Log, err)
 		c.Truncated = true
 	}
-	if len(m.body) == 1 {
-		c.Body = m.body[0]
-	} else {
-		c.Body = slices.Concat(m.body...)
-	}
+	c.Body = m.body.Bytes()
 	return c
 }
 
@@ -305,10 +273,7 @@ func (m *message) beginning() signature.Message {
 			c.Header, left = append(c.Header, f), left-n
 		}
 	}
-	for _, chunk := range m.body {
-		n := min(left, len(chunk))
-		c.Body, left = append(c.Body, chunk[:n]...), left-n
-	}
+	c.Body = m.body.Beginning(left)
 	return c
 }
 

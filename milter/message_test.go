@@ -9,6 +9,7 @@ import (
 
 	"github.com/spambloom/spambloom/milter/door"
 	"github.com/spambloom/spambloom/milter/room"
+	"github.com/spambloom/spambloom/milter/spill"
 )
 
 func TestOversize(t *testing.T) {
@@ -98,7 +99,7 @@ func TestTinyChunksAreJoined(t *testing.T) {
 	for i := range 10_000 {
 		chunk := fmt.Appendf(nil, "%d,", i)
 		if i == 5000 {
-			chunk = []byte(strings.Repeat("x", smallChunk))
+			chunk = []byte(strings.Repeat("x", spill.SmallChunk))
 		}
 		want.Write(chunk)
 		if _, err := x.BodyChunk(chunk, &gomilter.Modifier{}); err != nil {

@@ -156,7 +156,7 @@ func (x *session) BodyChunk(chunk []byte, _ *gomilter.Modifier) (gomilter.Respon
 	return gomilter.RespContinue, nil
 }
 
-// chunk reports whether more of the body is needed. The message may hold a chunk of smallChunk bytes
+// chunk reports whether more of the body is needed. The message may hold a chunk of spill.SmallChunk bytes
 // or more.
 func (x *session) chunk(chunk []byte) (more bool) { return x.message().addChunk(chunk) }
 

@@ -222,9 +222,14 @@ func TestLongMessage(t *testing.T) {
 	if got, _ := io.ReadAll(c); !strings.HasPrefix(string(got), "SPAMD/1.1 76 EX_PROTOCOL") {
 		t.Errorf("%q", got)
 	}
-	longHeader := "Subject: " + strings.Repeat("x", 2<<20) + "\n" + mail
-	if got := s.ask(t, command("SYMBOLS SPAMC/1.5", longHeader)); !strings.HasSuffix(got, "False ; 0.0 / 5.0\r\n\r\nSPAMBLOOM_SKIPPED") {
-		t.Errorf("%q", got)
+	s.report(t, mail, bloomdb.ClassOther)
+	for _, field := range []string{"Subject: " + strings.Repeat("x", 2<<20) + "\n", strings.Repeat("a:\n", 165_000)} { // hides no spam
+		if got := s.ask(t, command("CHECK SPAMC/1.5", field+mail)); !strings.Contains(got, "Spam: True") {
+			t.Errorf("%q", got)
+		}
+		if got := s.ask(t, command("HEADERS SPAMC/1.5", field+mail)); !strings.HasPrefix(got, "SPAMD/1.1 75 EX_TEMPFAIL") {
+			t.Errorf("%.200q", got)
+		}
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package spill keeps the end of a message's body that did not fit into memory, in an unnamed
-// temporary file. A crash leaves nothing behind.
+// Package spill holds a message's body: its beginning in memory, in chunks, and the end that did not
+// fit there in an unnamed temporary file. A crash leaves nothing behind.
 //
 // It leaves room on the disk for reports. How much all files together may take is for the
 // caller to bound. A File is for one goroutine.
@@ -60,11 +60,8 @@ func (f *File) Size() int64 {
 }
 
 // Join returns the whole body: begin, which is in memory, followed by the file.
-func (f *File) Join(begin [][]byte) ([]byte, error) {
-	size := f.size
-	for _, chunk := range begin {
-		size += int64(len(chunk))
-	}
+func (f *File) Join(begin Chunks) ([]byte, error) {
+	size := begin.Size() + f.size
 	body := make([]byte, 0, size)
 	for _, chunk := range begin {
 		body = append(body, chunk...)

@@ -1,0 +1,51 @@
+package header
+
+import (
+	"bytes"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Head is the text of a header that arrives in pieces.
+type Head []byte
+
+// Add appends a piece. It reports whether the header has ended with an empty line; what follows is in h, too.
+func (h *Head) Add(p []byte) (hasEnded bool) {
+	from := max(0, len(*h)-3) // an empty line may be in two pieces
+	*h = append(*h, p...)
+	begun := (*h)[from:]
+	return bytes.Contains(begun, []byte("\n\n")) || bytes.Contains(begun, []byte("\n\r\n")) ||
+		bytes.HasPrefix(*h, []byte("\n")) || bytes.HasPrefix(*h, []byte("\r\n"))
+}
+
+// Take takes the complete fields out of a header that goes on. Of the field that is left it keeps at most
+// that many bytes. It takes nothing and is not ok if the body has begun without an empty line.
+func (h *Head) Take(most int) (fields []signature.Field, ok bool) {
+	text, last := *h, lastLine(*h)
+	if last > 0 {
+		const next = "x:\n" // which decides about a line before it that is no field
+		m := signature.Parse(append(text[:last:last], next...))
+		if len(m.Body) > 0 {
+			return nil, false
+		}
+		fields = m.Header[:len(m.Header)-1]
+	}
+	rest := bytes.Clone(text[last:])
+	if len(rest) > most {
+		const end = 3                                    // bytes that Add looks at again
+		rest = append(rest[:most-end-1:most-end-1], ' ') // which makes no empty line
+		rest = append(rest, text[len(text)-end:]...)
+	}
+	*h = rest
+	return fields, true
+}
+
+// lastLine returns where the last line begins that does not go on with the one before it.
+func lastLine(text []byte) int {
+	for i := len(text) - 1; i > 0; i-- {
+		if text[i-1] == '\n' && text[i] != ' ' && text[i] != '\t' {
+			return i
+		}
+	}
+	return 0
+}
