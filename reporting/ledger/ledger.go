@@ -56,11 +56,12 @@
 //
 // # What is shared
 //
-// An entry is booked on two parties: its reporter, and its origin, which is the way it came.
-// Each has a share of the room in the filters in one period (Entry.Cost), separately for
-// reports and revocations, and of the reports that are kept. An origin also has a share of the
-// reporters. An entry over a share is refused with the party's name (ErrShare). So no party can
-// cause ErrFull, or full filters, for the others.
+// An entry is booked on three parties: its reporter, its origin, which is the way it came, and its
+// reporter by that way: a program that reports for others cannot use up what they report otherwise.
+// Each has a share of the room in the filters in one period (Entry.Cost), separately for reports and
+// revocations, and of the reports that are kept. An origin also has a share of the reporters. An
+// entry over a share is refused with the party's name (ErrShare). So no party can cause ErrFull, or
+// full filters, for the others.
 package ledger
 
 import (

@@ -9,7 +9,8 @@ import (
 
 // The parts of a shared resource that one party may use.
 const (
-	reporterShare = 0.25 // a reporter
+	wayShare      = 0.25 // a reporter by one way: a program that reports for others leaves theirs to them
+	reporterShare = 0.5  // a reporter by all ways
 	trustedShare  = 0.5  // a spam trap, and a reporter in whose name an administrator reports
 	originShare   = 0.75 // all reports of one origin: of one program that reports for others
 )
@@ -27,15 +28,6 @@ var ErrShare = errors.New("share used up")
 // ErrPeriodShare is the ErrShare for the room in the filters in one period.
 var ErrPeriodShare = fmt.Errorf("%w until the next period", ErrShare)
 
-// parties returns the parties on whose shares a report is booked.
-func parties(reporter, origin string) []record.Party {
-	list := []record.Party{{Kind: record.PartyReporter, Name: reporter}}
-	if origin != "" {
-		list = append(list, record.Party{Kind: record.PartyOrigin, Name: origin})
-	}
-	return list
-}
-
 // units returns the number of kept reports that a report counts as. The daemon cannot check
 // that its signatures belong to one message.
 func units(signatures int) int64 { return int64(signatures+keptUnit-1) / keptUnit }
@@ -45,7 +37,7 @@ func most(part float64, all int64) int64 { return max(int64(part*float64(all)), 
 
 // refuseShare returns refused if an entry would exceed a share.
 func (w *entering) refuseShare() (refused, err error) {
-	for _, p := range parties(w.e.Reporter, w.e.Origin) {
+	for _, p := range record.PartiesOf(w.e.Reporter, w.e.Origin) {
 		s, err := w.Share(p)
 		if err != nil {
 			return nil, err
@@ -58,11 +50,8 @@ func (w *entering) refuseShare() (refused, err error) {
 }
 
 func (w *entering) overShare(p record.Party, s *record.Share) error {
-	part := reporterShare
-	switch {
-	case p.Kind == record.PartyOrigin:
-		part = originShare
-	case w.e.Trap || w.e.Trusted:
+	part := map[byte]float64{record.PartyReporter: reporterShare, record.PartyWay: wayShare, record.PartyOrigin: originShare}[p.Kind]
+	if p.Kind == record.PartyWay && (w.e.Trap || w.e.Trusted) {
 		part = trustedShare
 	}
 	used := int64(0)
@@ -70,7 +59,7 @@ func (w *entering) overShare(p record.Party, s *record.Share) error {
 		used = s.Used[w.e.Stance]
 	}
 	of := func(err error, what string) error {
-		return fmt.Errorf("%w: %s has taken the %g %% of %s that one may have", err, p.Name, 100*part, what)
+		return fmt.Errorf("%w: %s has taken the %g %% of %s that one may have", err, p, 100*part, what)
 	}
 	switch {
 	case w.e.Cost > 0 && used+w.e.Cost > most(part, CostUnit) && w.e.Stance == Ham:
@@ -87,7 +76,7 @@ func (w *entering) overShare(p record.Party, s *record.Share) error {
 
 // book adds an entry to the shares of its parties. isNew reports whether its reporter is new.
 func (w *entering) book(isNew bool) error {
-	for _, p := range parties(w.e.Reporter, w.e.Origin) {
+	for _, p := range record.PartiesOf(w.e.Reporter, w.e.Origin) {
 		s, err := w.Share(p)
 		if err != nil {
 			return err
@@ -100,7 +89,7 @@ func (w *entering) book(isNew bool) error {
 		switch {
 		case isNew && p.Kind == record.PartyOrigin:
 			s.Names++
-		case isNew:
+		case isNew && p.Kind == record.PartyReporter:
 			s.Via = w.e.Origin
 		}
 		if err := w.PutShare(p, s); err != nil {
@@ -118,7 +107,7 @@ func (t *txn) keep(r *record.Report, sign int64) error {
 	}
 	list := []record.Party{{Kind: record.PartyOrigin, Name: r.Origin}}
 	if row != nil {
-		list = parties(row.Name, r.Origin)
+		list = record.PartiesOf(row.Name, r.Origin)
 	}
 	for _, p := range list {
 		if p.Name == "" {
@@ -143,7 +132,7 @@ func (t *txn) dropShare(reporter string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.Shares.Delete(p.Key()); err != nil || s.Via == "" {
+	if err := errors.Join(t.Shares.Delete(p.Key()), t.DropWays(reporter)); err != nil || s.Via == "" {
 		return err
 	}
 	origin := record.Party{Kind: record.PartyOrigin, Name: s.Via}

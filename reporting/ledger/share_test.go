@@ -51,7 +51,9 @@ func TestShareOfTheLedger(t *testing.T) {
 		whose string
 		most  int
 	}{
-		"a reporter": {func(n int) Entry { return numbered(n, "mallory", "unix:1000") }, "mallory", 25},
+		"a reporter":         {func(n int) Entry { return numbered(n, "mallory", "unix:1000") }, "mallory by unix:1000", 25},
+		"a reporter's ways":  {func(n int) Entry { return numbered(n, "mallory", fmt.Sprint("tcp:client", n)) }, "mallory", 50},
+		"a reporter unnamed": {func(n int) Entry { return numbered(n, "mallory", "") }, "mallory", 25},
 		"a trap": {func(n int) Entry {
 			e := numbered(n, "trap:lure", "trap")
 			e.Trap = true
@@ -69,7 +71,7 @@ func TestShareOfTheLedger(t *testing.T) {
 				e.Set.Signatures = append(e.Set.Signatures, message(1000*n+i, 0).Signatures[0])
 			}
 			return e
-		}, "mallory", 12},
+		}, "mallory by unix:1000", 12},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := bounded(t)
@@ -117,7 +119,7 @@ func TestShareOfAPeriod(t *testing.T) {
 	}{
 		{"anna", Spam, begin, ""},
 		{"anna", Spam, begin, ""},
-		{"anna", Spam, begin, "anna"},
+		{"anna", Spam, begin, "anna by tcp:store"},
 		{"anna", Ham, begin, ""},
 		{"bert", Spam, begin, ""},
 		{"bert", Spam, begin, ""},
@@ -131,6 +133,43 @@ func TestShareOfAPeriod(t *testing.T) {
 		err := enter(i, step.stance, step.who, step.period)
 		if step.refused == "" && err != nil || step.refused != "" && (!errors.Is(err, ErrPeriodShare) || !strings.Contains(err.Error(), step.refused+" has taken")) {
 			t.Errorf("step %d, %+v: %v", i, step, err)
+		}
+	}
+}
+
+// TestShareInAnotherName is the attack "three names": a program that reports for others takes all that it
+// may in anna's name, and what she reports herself is entered, and what she revokes.
+func TestShareInAnotherName(t *testing.T) {
+	l, who := bounded(t), record.PartiesOf("anna", "tcp:store")[0]
+	var err error
+	for n := 0; err == nil && n <= 100; n++ {
+		e := numbered(n, "anna", "tcp:store")
+		e.Cost = CostUnit / 50
+		_, err = l.Enter(e)
+	}
+	if !errors.Is(err, ErrPeriodShare) || !strings.Contains(err.Error(), "anna by tcp:store") {
+		t.Errorf("in anna's name: %v", err)
+	}
+	if s := l.shareOf(t, who); s.Kept != 12 || s.Via != "tcp:store" {
+		t.Errorf("anna has %+v", s)
+	}
+	for n, stance := range []Stance{Spam, Ham} {
+		e := numbered(200+n, "anna", "unix:1001")
+		e.Stance, e.Listed, e.Cost = stance, true, CostUnit/50
+		if _, err := l.Enter(e); err != nil {
+			t.Errorf("anna herself: %v", err)
+		}
+	}
+	for at := begin.Add(6 * week); ; at = at.Add(52 * week) {
+		_, err := l.Expire(at)
+		testenv.Check(t, err)
+		if s, err := l.Status(); err != nil || s.Reporters == 0 {
+			break
+		}
+	}
+	for _, p := range append(record.PartiesOf("anna", "tcp:store"), record.PartiesOf("anna", "unix:1001")[1]) {
+		if s := l.shareOf(t, p); p.Kind != record.PartyOrigin && s != (record.Share{}) {
+			t.Errorf("%s has %+v after anna expired", p, s)
 		}
 	}
 }

@@ -25,11 +25,12 @@ func records() map[string][]buckets.Pair {
 		"opinions":  {{Key: record.OpinionKey(key, 1), Value: opinion.Append(nil)}},
 		"reporters": {{Key: []byte("anna"), Value: (&record.Reporter{ID: 1, First: begin, Last: begin}).Encode()}},
 		"due":       {{Key: number[:], Value: due.Encode()}},
-		"shares":    {{Key: record.Party{Kind: record.PartyReporter, Name: "anna"}.Key(), Value: (&record.Share{Period: begin, Kept: 1}).Encode()}},
-		"by":        {{Key: buckets.ByKey(1, 7)}},
-		"names":     {{Key: []byte{0, 0, 0, 1}, Value: []byte("anna")}},
-		"actions":   {{Key: number[:], Value: record.Act{At: begin, What: "never", By: "anna", Origin: "unix:1000", IDs: []string{s.ID()}}.Encode()}},
-		"meta":      {{Key: buckets.KeyVersion, Value: buckets.VersionValue(buckets.Version)}, {Key: buckets.CountReports, Value: make([]byte, 8)}},
+		"shares": {{Key: record.Party{Kind: record.PartyReporter, Name: "anna"}.Key(), Value: (&record.Share{Period: begin, Kept: 1}).Encode()},
+			{Key: record.Party{Kind: record.PartyWay, Name: "anna", Way: "tcp:store"}.Key(), Value: (&record.Share{Kept: 1}).Encode()}},
+		"by":      {{Key: buckets.ByKey(1, 7)}},
+		"names":   {{Key: []byte{0, 0, 0, 1}, Value: []byte("anna")}},
+		"actions": {{Key: number[:], Value: record.Act{At: begin, What: "never", By: "anna", Origin: "unix:1000", IDs: []string{s.ID()}}.Encode()}},
+		"meta":    {{Key: buckets.KeyVersion, Value: buckets.VersionValue(buckets.Version)}, {Key: buckets.CountReports, Value: make([]byte, 8)}},
 	}
 }
 

@@ -88,7 +88,7 @@ func Fits(bucket string, kv Pair) bool {
 	}
 	switch bucket {
 	case "shares":
-		return (kv.Key[0] == record.PartyReporter || kv.Key[0] == record.PartyOrigin) && CheckValue("share", kv.Key, kv.Value) == nil
+		return bytes.IndexByte([]byte{record.PartyReporter, record.PartyWay, record.PartyOrigin}, kv.Key[0]) >= 0 && CheckValue("share", kv.Key, kv.Value) == nil
 	case "imported":
 		return len(kv.Value) == 8
 	case "meta":

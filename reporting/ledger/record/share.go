@@ -16,20 +16,45 @@ type Share struct {
 	Via    string    // of a reporter: the origin of the first report
 }
 
-// Party is the holder of a share: a reporter, or an origin.
+// Party is the holder of a share: a reporter, a reporter by the way of one origin, or an origin.
 type Party struct {
-	Kind byte // PartyReporter or PartyOrigin
+	Kind byte // PartyReporter, PartyWay or PartyOrigin
 	Name string
+	Way  string // the origin, of PartyWay
 }
 
 // The kinds of parties.
 const (
 	PartyReporter = 'r'
+	PartyWay      = 'w'
 	PartyOrigin   = 'o'
 )
 
-// Key returns the key of the party's share.
-func (p Party) Key() []byte { return append([]byte{p.Kind}, p.Name...) }
+// PartiesOf returns the parties on whose shares a report is booked. An unknown origin has none.
+func PartiesOf(reporter, origin string) []Party {
+	list := []Party{{Kind: PartyReporter, Name: reporter}, {PartyWay, reporter, origin}, {Kind: PartyOrigin, Name: origin}}
+	if origin == "" {
+		return list[:2]
+	}
+	return list
+}
+
+// Key returns the key of the party's share. Names have no zero byte.
+func (p Party) Key() []byte {
+	key := append([]byte{p.Kind}, p.Name...)
+	if p.Kind == PartyWay {
+		key = append(append(key, 0), p.Way...)
+	}
+	return key
+}
+
+// String returns the party's name, and its way.
+func (p Party) String() string {
+	if p.Way != "" {
+		return p.Name + " by " + p.Way
+	}
+	return p.Name
+}
 
 // Encode returns the form of the share in the file.
 func (s *Share) Encode() []byte {

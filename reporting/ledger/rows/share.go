@@ -1,6 +1,8 @@
 package rows
 
 import (
+	"bytes"
+
 	"github.com/spambloom/spambloom/reporting/ledger/buckets"
 	"github.com/spambloom/spambloom/reporting/ledger/record"
 )
@@ -20,6 +22,20 @@ func (t *Txn) PutShare(p record.Party, s *record.Share) error {
 		return t.Shares.Delete(p.Key())
 	}
 	return t.Shares.Put(p.Key(), s.Encode())
+}
+
+// DropWays removes the shares of a reporter by each way.
+func (t *Txn) DropWays(reporter string) error {
+	prefix := record.Party{Kind: record.PartyWay, Name: reporter}.Key()
+	for c := t.Shares.Cursor(); ; {
+		key, _ := c.Seek(prefix)
+		if !bytes.HasPrefix(key, prefix) {
+			return nil
+		}
+		if err := c.Delete(); err != nil {
+			return err
+		}
+	}
 }
 
 // PutDue writes a decision that is due until it is settled.
