@@ -130,21 +130,16 @@ func TestSweep(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	pieces, names, tried := known(t), slices.Sorted(maps.Keys(places)), 0
-	end := time.Now().Add(*sweepFor)
-	for shape, repeated := range shapes {
-		for _, i := range rng.Perm(len(pieces) * len(names)) {
-			if time.Now().After(end) {
-				break
-			}
-			piece, name, other := pieces[i/len(names)], names[i%len(names)], pieces[rng.IntN(len(pieces))]
-			made := func(size int) []byte { return placed(name, repeated(piece, other, size)) }
-			if grown, small, large := grows(made); grown {
-				t.Errorf("%s, shape %d of %q and %q: %.0f ns a byte, then %.0f", name, shape, piece, other, small, large)
-			}
-			tried++
+	all := rng.Perm(len(shapes) * len(pieces) * len(names))
+	for end := time.Now().Add(*sweepFor); tried < len(all) && time.Now().Before(end); tried++ {
+		i, shape := all[tried]/len(shapes), all[tried]%len(shapes)
+		piece, name, other := pieces[i/len(names)], names[i%len(names)], pieces[rng.IntN(len(pieces))]
+		made := func(size int) []byte { return placed(name, shapes[shape](piece, other, size)) }
+		if grown, small, large := grows(made); grown {
+			t.Errorf("%s, shape %d of %q and %q: %.0f ns a byte, then %.0f", name, shape, piece, other, small, large)
 		}
 	}
-	t.Logf("%d of %d messages: %d pieces, %d places, %d shapes", tried, len(pieces)*len(names)*len(shapes), len(pieces), len(names), len(shapes))
+	t.Logf("%d of %d messages: %d pieces, %d places, %d shapes", tried, len(all), len(pieces), len(names), len(shapes))
 }
 
 // placed returns the message with a text in a place.
@@ -157,14 +152,17 @@ func placed(name, text string) []byte {
 }
 
 // grows measures messages of 8 and 64 kB, and if the larger seems to cost more a byte, of
-// 64 and 512 kB, by the best of three.
+// 64 and 512 kB, by the best of three, as long as they agree with that: three times.
 func grows(made func(size int) []byte) (grown bool, small, large float64) {
 	small, large = costOf(made(8<<10), 1), costOf(made(64<<10), 1)
-	if large < 40 || large < 1.5*small {
-		return false, small, large
+	grown = large > 40 && large > 1.5*small
+	for range 3 {
+		if grown {
+			small, large = costOf(made(64<<10), 3), costOf(made(512<<10), 3)
+			grown = large > 100 && large > 2.5*small || large > 1000
+		}
 	}
-	small, large = costOf(made(64<<10), 3), costOf(made(512<<10), 3)
-	return large > 100 && large > 2*small || large > 1000, small, large
+	return grown, small, large
 }
 
 // costOf returns the CPU time in ns a byte of all that is done with a received message.
