@@ -11,11 +11,17 @@ import (
 )
 
 // Relist lists or revokes a message of the ledger in a keyspace that has not had the report, and
-// lets this site's votes contain it. A keyspace that has all reports stays as it is. all are those of this
+// lets this site's votes contain it. A keyspace that has all reports stays as it is. One without a word of
+// a message lacks reports, too: beside the folder of a new key, it is an older copy. all are those of this
 // site. Relist returns ErrFull if the generation has no room left.
 func (ks *Keyspace) Relist(t layout.Target, set signature.Set, class layout.Class, at time.Time, all []*Keyspace) error {
 	if !ks.Outbox.MustRelist() {
-		return nil
+		if len(set.Signatures) == 0 || ks.HasWord(t.Kind, set.Signatures) {
+			return nil
+		}
+		if err := ks.Outbox.LackReports(ks.Settings.Dir, ks.Settings.Now()); err != nil {
+			return err
+		}
 	}
 	own, err := ks.Store.OwnBits(t, ks.Store.ShapeFor(t))
 	if err == nil {

@@ -142,3 +142,34 @@ func TestSnapshotWithoutRoom(t *testing.T) {
 		}
 	})
 }
+
+// fullLog is a log without memory for deltas.
+type fullLog struct{ floodedLog }
+
+func (l *fullLog) Publish(context.Context, wire.Delta, streams.Position, int64) error {
+	return streams.ErrNoRoom
+}
+
+// After Redis was full of other data, a snapshot is published within a minute. One that was too large
+// itself is not tried again earlier because of that.
+func TestSnapshotAfterRedisWasFull(t *testing.T) {
+	for name, room := range map[string]int{"other data": 1 << 20, "the snapshot, too": 0} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			db := openSite(t, dir)
+			bloomdbtest.Report(t, db, 0)
+			log := &fullLog{floodedLog{happens: func(int) {}, room: room}}
+			p := newPublisher(db, log, never)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if room == 0 {
+				p.beginSnapshot()
+				_ = p.makeRoom(ctx)
+			}
+			p.Run(ctx)
+			if until := time.Until(p.noRoom); (until < time.Minute) != (room > 0) {
+				t.Errorf("%s: no snapshot for %v", name, until)
+			}
+		})
+	}
+}

@@ -29,8 +29,11 @@ const (
 	// firstPause is half of the least time between two snapshots.
 	firstPause = 250 * time.Millisecond
 
-	// noRoomPause is how long no snapshot is begun after Redis ran out of memory.
+	// noRoomPause is how long no snapshot is begun after one for which Redis had no memory.
 	noRoomPause = 10 * time.Minute
+
+	// fullPause is the same after Redis had no memory for something else.
+	fullPause = 30 * time.Second
 )
 
 // publishedSnapshot describes our snapshot in Redis, and the deltas after it.
@@ -123,12 +126,16 @@ func (p *Publisher) unusedSlot() byte {
 // makeRoom frees the memory of an incomplete snapshot, from now or before a crash, because
 // the reports of all sites wait for memory.
 func (p *Publisher) makeRoom(ctx context.Context) error {
+	pause := fullPause
 	if p.writing != nil {
+		pause = noRoomPause
 		p.log.Warn("Redis is out of memory: the unfinished snapshot is removed, and retried later",
 			"chunks", p.writing.place.Chunks, "bytes", p.writing.writer.Bytes(), "in", noRoomPause)
 	}
 	p.writing = nil
-	p.noRoom = time.Now().Add(min(noRoomPause, p.o.SnapshotInterval))
+	if until := time.Now().Add(min(pause, p.o.SnapshotInterval)); until.After(p.noRoom) {
+		p.noRoom = until
+	}
 	return p.streams.ClearSlot(ctx, p.site, p.unusedSlot())
 }
 
