@@ -34,7 +34,8 @@ type modelMessage struct {
 	recipients []string
 	header     []signature.Field
 	body       string
-	room       int            // bytes of MaxMessage left; negative once exceeded
+	room       int // bytes of MaxMessage left; negative once exceeded
+	quarters   signature.HeaderRoom
 	forged     map[string]int // fields of ours, by name
 }
 
@@ -137,7 +138,7 @@ func (x *modelSession) field(name, value string) []due {
 		m.forged[name]++
 	}
 	n := len(name) + len(value) + fieldOverhead
-	if m.room >= 0 && x.limit-m.room+n <= int(signature.HeaderRoom(name, int64(x.limit))) {
+	if m.room >= 0 && x.limit-m.room+n <= x.limit/4*int(m.quarters.Quarters(signature.Field{Name: name, Value: value})) {
 		m.room -= n
 		m.header = append(m.header, signature.Field{Name: name, Value: strings.ReplaceAll(value, "\x00", " ")})
 	}

@@ -15,9 +15,6 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// ordinaryHead is the length of a header whose copies are part of ConnectionMemory. Unit: bytes.
-const ordinaryHead = 1 << 20
-
 // ConnectionMemory is the memory that a connection may hold beside Options.MaxMemory. Unit: bytes.
 const ConnectionMemory = share + ordinary + perConnection
 
@@ -81,28 +78,36 @@ func (m *Mail) addHead(p []byte) {
 	}
 	m.noHead = true
 	m.msg.cutHeader(reason)
-	for piece := range slices.Chunk(p, pieceOfHead) {
-		if !m.inBody && m.msg.ahead > share/8 {
-			m.shorten()
+	for piece := range slices.Chunk(p, header.Piece) {
+		m.addPiece(piece)
+	}
+}
+
+// addPiece adds a short piece. Where that has no room, it passes the complete fields on. The field that goes
+// on is kept whole if it is at most half of the head: it may say how the body is read.
+func (m *Mail) addPiece(p []byte) {
+	for _, most := range []int{len(m.head) / 2, header.Piece, 0} {
+		if !m.inBody && m.hold(p) == "" { // with the least it has room: fields take at most three quarters of the share
+			return
 		}
 		if m.inBody {
-			m.msg.addChunk(bytes.Clone(piece))
-		} else {
-			m.hold(piece) // it has room: fields take at most three quarters of the share
+			m.msg.addChunk(bytes.Clone(p))
+			return
+		}
+		if fields, ok := m.head.Take(max(most, header.Piece)); ok {
+			m.pass(fields)
+		} else { // the body has begun without an empty line
+			m.endHead()
 		}
 	}
 }
 
-// pieceOfHead is the length of a piece of a head without room, which with all overhead takes less than an
-// eighth of a share. Unit: bytes.
-const pieceOfHead = 128
-
 // hold appends to the head, or returns the reason for which there is no room.
 func (m *Mail) hold(p []byte) (reason string) {
-	most := max(ordinaryHead, m.msg.options.MaxMessage) // less hides the header from those who ask for it
-	memory := headMemory(p) + copies(len(m.head)+len(p)) - copies(len(m.head))
+	most := max(header.Ordinary, m.msg.options.MaxMessage) // less hides the header from those who ask for it
+	memory := header.Memory(p) + header.Copies(len(m.head)+len(p)) - header.Copies(len(m.head))
 	switch {
-	case m.msg.ahead-copies(len(m.head)) > most:
+	case m.msg.ahead-header.Copies(len(m.head)) > most:
 		return overMessage
 	case !m.msg.book(memory):
 		return overMemory
@@ -114,26 +119,6 @@ func (m *Mail) hold(p []byte) (reason string) {
 	return ""
 }
 
-// shorten passes the complete fields on. If the body has begun without an empty line, the header ends.
-func (m *Mail) shorten() {
-	fields, ok := m.head.Take(pieceOfHead)
-	if !ok {
-		m.endHead()
-		return
-	}
-	m.pass(fields)
-	if n := headMemory(m.head); m.msg.book(n) {
-		m.msg.ahead = n
-	}
-}
-
-// headMemory is the memory for a part of a head and the fields in it, which are at most as many as
-// its lines. Unit: bytes.
-func headMemory(p []byte) int64 { return int64(len(p) + fieldOverhead*bytes.Count(p, []byte("\n"))) }
-
-// copies is the memory for three copies of a head beyond an ordinary one: parsing and answering make them.
-func copies(length int) int64 { return 3 * int64(max(0, length-ordinaryHead)) }
-
 // endHead passes the fields on, and the part of the body that was received with them.
 func (m *Mail) endHead() {
 	if m.inBody {
@@ -142,10 +127,10 @@ func (m *Mail) endHead() {
 	m.inBody = true
 	received := m.head
 	parsed := signature.Parse(received)
-	m.pass(parsed.Header)
 	m.head = nil
+	m.pass(parsed.Header)
 	head := received[:len(received)-len(parsed.Body)]
-	n := int64(len(head)) + copies(len(head))
+	n := int64(len(head)) + header.Copies(len(head))
 	if m.noHead = m.noHead || !m.msg.book(n); !m.noHead {
 		m.msg.ahead, m.head = n, bytes.Clone(head)
 	}
@@ -154,7 +139,7 @@ func (m *Mail) endHead() {
 	}
 }
 
-// pass adds the fields of the head, whose memory was booked ahead.
+// pass adds fields that were taken from the head. Their memory was booked ahead, and that of the rest is kept.
 func (m *Mail) pass(fields []signature.Field) {
 	for _, f := range fields {
 		n := min(m.msg.ahead, int64(len(f.Name)+len(f.Value)+fieldOverhead))
@@ -162,8 +147,9 @@ func (m *Mail) pass(fields []signature.Field) {
 		m.msg.ahead -= n
 		m.msg.addField(f.Name, f.Value)
 	}
-	m.msg.unbook(m.msg.ahead)
-	m.msg.ahead = 0
+	rest := min(m.msg.ahead, int64(len(m.head))+header.Copies(len(m.head)))
+	m.msg.unbook(m.msg.ahead - rest)
+	m.msg.ahead = rest
 }
 
 // Judge returns the decision on the message, whose action is policy.Tempfail if the message

@@ -53,6 +53,7 @@ type message struct {
 	forged    header.Forged
 
 	header       []signature.Field
+	room         signature.HeaderRoom
 	body         spill.Chunks
 	rest         *spill.File // what follows body; nil: nothing
 	size         int64       // header and body bytes seen
@@ -62,6 +63,7 @@ type message struct {
 	isLong       bool        // it is oversize because it exceeds Options.MaxMessage
 	booked       int64       // all bytes booked in server.held: header, body, recipients
 	named, ahead int64       // those of them for recipients, and for the head that a Mail collects or keeps
+	beyond       int64       // those of them for fields that had no room in the share
 	server       *Server
 	holder       *room.Client // for whom it is booked
 
@@ -75,8 +77,12 @@ type message struct {
 // left, for its client, too, or within the message's share.
 func (m *message) book(n int64) bool { return m.take(n, n <= m.left()) }
 
-// left returns what is left of the message's share for content. Recipients take at most half of it.
-func (m *message) left() int64 { return share - min(m.named, share/2) - (m.booked - m.named) }
+// left returns what is left of the message's share for content. Recipients take at most half of it, and
+// fields beyond it take nothing from the body.
+func (m *message) left() int64 { return m.share() - (m.booked - m.named - m.beyond) }
+
+// share returns the share for content.
+func (m *message) share() int64 { return share - min(m.named, share/2) }
 
 // take reserves n bytes within the message's share or, if they are not, if so many are left.
 func (m *message) take(n int64, isWithin bool) bool {
@@ -118,12 +124,12 @@ func (m *message) release() {
 func (m *message) releaseContent() {
 	m.unbook(m.booked - m.named - m.ahead)
 	m.dropSpilled()
-	m.kept, m.header, m.body, m.rest = 0, nil, nil, nil
+	m.beyond, m.kept, m.header, m.body, m.rest = 0, 0, nil, nil, nil
 }
 
 // disown clears the message without freeing its content, which a copy of it now holds.
 func (m *message) disown() {
-	m.booked, m.named, m.ahead, m.kept, m.header, m.body, m.rest = 0, 0, 0, 0, nil, nil, nil
+	m.booked, m.named, m.ahead, m.beyond, m.kept, m.header, m.body, m.rest = 0, 0, 0, 0, 0, nil, nil, nil
 }
 
 // addRecipient records a recipient. If no memory is left, the recipient is only counted.
@@ -162,19 +168,29 @@ func (m *message) addField(name, value string) {
 	if m.oversize || m.skip() != "" {
 		return
 	}
-	reason := ""
-	switch n += fieldOverhead; {
-	case m.kept+n > signature.HeaderRoom(name, m.options.MaxMessage):
-		reason = overMessage
-	case !m.take(n, m.booked-m.named+n <= signature.HeaderRoom(name, share-min(m.named, share/2))):
-		reason = overMemory
-	}
-	if reason != "" {
+	f := signature.Field{Name: name, Value: value}
+	n += fieldOverhead
+	if reason := m.bookField(n, m.room.Quarters(f)); reason != "" {
 		m.cutHeader(reason)
 		return
 	}
 	m.kept += n
-	m.header = append(m.header, signature.Field{Name: name, Value: value})
+	m.header = append(m.header, f)
+}
+
+// bookField books n bytes for a field, for which the header may take so many quarters of what is kept, or
+// returns the reason for which there is no room. The head that a Mail collects is not yet in fields.
+func (m *message) bookField(n, quarters int64) (reason string) {
+	isWithin := m.booked-m.named-m.ahead-m.beyond+n <= m.share()/4*quarters
+	switch {
+	case m.kept+n > m.options.MaxMessage/4*quarters:
+		return overMessage
+	case !m.take(n, isWithin):
+		return overMemory
+	case !isWithin:
+		m.beyond += n
+	}
+	return ""
 }
 
 // cutHeader records that part of the header is not kept.
@@ -231,8 +247,8 @@ func (m *message) overflow(reason string) {
 // content returns the message for signature.Compute.
 func (m *message) content() signature.Message {
 	c := m.received()
-	if m.Daemon.RepeatsHeader() && !m.cut {
-		c.Body = header.Strip(c.Body, m.header)
+	if m.Daemon.RepeatsHeader() {
+		c.Body = header.Strip(c.Body, c.Header, len(c.Header) < len(m.header) || m.cut)
 	}
 	return c
 }
@@ -268,8 +284,9 @@ func (m *message) from() bloomdb.Sender {
 // beginning returns the first share bytes of the message. It reads no temporary file.
 func (m *message) beginning() signature.Message {
 	c, left := signature.Message{Truncated: true}, share
+	var room signature.HeaderRoom
 	for _, f := range m.header {
-		if n := len(f.Name) + len(f.Value) + fieldOverhead; share-left+n <= int(signature.HeaderRoom(f.Name, share)) {
+		if n := len(f.Name) + len(f.Value) + fieldOverhead; share-left+n <= share/4*int(room.Quarters(f)) {
 			c.Header, left = append(c.Header, f), left-n
 		}
 	}

@@ -36,6 +36,27 @@ func TestStalwartRepeatsTheHeader(t *testing.T) {
 	}
 }
 
+// TestStalwartRepeatsALongHeader is the attack "empty fields" at Stalwart: the copy of a header of which fields
+// are left out is no part of the body, either.
+func TestStalwartRepeatsALongHeader(t *testing.T) {
+	const text = "The orchard has apples.\n"
+	for _, short := range []bool{false, true} {
+		s := NewServer(nil, Options{MaxMessage: 1 << 20, MaxMemory: 64 << 20})
+		m := &message{options: s.options.Load(), server: s, holder: s.clients.Enter("client")}
+		m.Daemon = "Stalwart v0.13.4"
+		for range 10_000 {
+			m.addField("a", "")
+		}
+		m.addField("Content-Type", "text/plain")
+		m.addChunk([]byte(strings.Repeat("a:\n", 10_000) + "Content-Type: text/plain\n\n" + text))
+		m.short = short
+		if got := m.content(); string(got.Body) != text || !m.cut {
+			t.Errorf("short %v: %d fields, the body %.50q", short, len(got.Header), got.Body)
+		}
+		m.release()
+	}
+}
+
 // dialAs is dial for an MTA that names itself.
 func dialAs(t *testing.T, addr string, offer gomilter.OptProtocol, daemon string) *mta {
 	t.Helper()

@@ -14,6 +14,8 @@ type (
 	Message = mail.Message
 	// Field is one header field of a Message.
 	Field = mail.Field
+	// HeaderRoom says how much of what is kept of a message its header may take.
+	HeaderRoom = mail.HeaderRoom
 	// Feedback is a complaint about a message in the Abuse Reporting Format.
 	Feedback = mail.Feedback
 
@@ -68,11 +70,10 @@ func Parse(raw []byte) Message { return mail.Parse(raw) }
 // ParseWithin is Parse within a bound of memory. See mail.ParseWithin.
 func ParseWithin(raw []byte, most int64) (m Message, isCut bool) { return mail.ParseWithin(raw, most) }
 
-// HeaderRoom returns how much of the bytes that are kept of a message its header may take. See mail.HeaderRoom.
-func HeaderRoom(name string, all int64) int64 { return mail.HeaderRoom(name, all) }
-
 // Behind returns what follows in raw after a copy of a header. See mail.Behind.
-func Behind(raw []byte, header []Field) (body []byte, ok bool) { return mail.Behind(raw, header) }
+func Behind(raw []byte, header []Field, isPart bool) (body []byte, ok bool) {
+	return mail.Behind(raw, header, isPart)
+}
 
 // Attached returns the messages attached to m as message/rfc822, as mail programs forward
 // them. See mail.Attached.

@@ -6,6 +6,23 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
+const (
+	// Ordinary is the length of a head whose copies are part of milter.ConnectionMemory. Unit: bytes.
+	Ordinary = 1 << 20
+	// Piece is the length of a piece of a head without room, which with all overhead takes less than an eighth
+	// of the least that a message may take. Unit: bytes.
+	Piece = 128
+)
+
+// Memory is the memory for a part of a head and the fields in it, which are at most as many as
+// its lines. Unit: bytes.
+func Memory(p []byte) int64 {
+	return int64(len(p) + signature.FieldOverhead*bytes.Count(p, []byte("\n")))
+}
+
+// Copies is the memory for three copies of a head beyond an ordinary one: parsing and answering make them.
+func Copies(length int) int64 { return 3 * int64(max(0, length-Ordinary)) }
+
 // Head is the text of a header that arrives in pieces.
 type Head []byte
 

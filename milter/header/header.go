@@ -158,9 +158,9 @@ func printable(s string) string {
 }
 
 // Strip returns the body after a copy of its header, if it begins with one: with a header that
-// has the same fields.
-func Strip(body []byte, header []signature.Field) []byte {
-	if rest, ok := signature.Behind(body, header); ok && len(header) > 0 {
+// has the same fields, and further ones if header is only a part.
+func Strip(body []byte, header []signature.Field, isPart bool) []byte {
+	if rest, ok := signature.Behind(body, header, isPart); ok && len(header) > 0 {
 		return rest
 	}
 	return body

@@ -25,34 +25,47 @@ func Parse(raw []byte) Message {
 // bytes take 400 MiB. Unit: bytes.
 const FieldOverhead = 64
 
-// HeaderRoom returns how much of the bytes that are kept of a message its header may take, when a field of
-// this name is added: the rest is for the body, which a sender could otherwise hide behind empty fields.
-// Those that say how the body is read have more room than others.
-func HeaderRoom(name string, all int64) int64 {
-	const prefix = "Content-"
-	if len(name) > len(prefix) && strings.EqualFold(name[:len(prefix)], prefix) {
-		return all / 4 * 3
+// HeaderRoom says how much of the bytes that are kept of a message its header may take: the rest is for the
+// body, which a sender could otherwise hide behind empty fields. The first fields that say how the body is
+// read have more room than others.
+type HeaderRoom struct{ types, encodings int }
+
+// Quarters returns how many quarters of those bytes the header may take with this field, the next one.
+func (r *HeaderRoom) Quarters(f Field) int64 {
+	const usual, more, readings = 2, 3, 2 // readings: the first counts, and programs differ about a second one
+	seen := &r.types
+	switch {
+	case f.Is("Content-Type"):
+	case f.Is("Content-Transfer-Encoding"):
+		seen = &r.encodings
+	default:
+		return usual
 	}
-	return all / 2
+	if *seen >= readings || len(f.Value) > maxField || strings.TrimSpace(f.Value) == "" {
+		return usual
+	}
+	*seen++
+	return more
 }
 
 // ParseWithin is Parse for a message that takes no more memory than one of which a milter keeps that many
 // bytes. Fields without room are left out, and the rest of the body is cut; isCut says that there were any.
 func ParseWithin(raw []byte, most int64) (m Message, isCut bool) {
 	s, header := fieldScanner{data: skipPostmark(raw)}, int64(0)
+	var room HeaderRoom
 	for {
 		name, value, ok := s.next()
 		if !ok {
 			break
 		}
-		f := Field{Name: string(name)}
 		n := int64(len(name)+len(value)) + FieldOverhead
-		if header+n > HeaderRoom(f.Name, most) {
-			isCut = true
-			continue
+		if header+n <= most/4*3 { // a longer one is not copied
+			if f := (Field{string(name), fieldValue(value)}); header+n <= most/4*room.Quarters(f) {
+				m.Header, header = append(m.Header, f), header+n
+				continue
+			}
 		}
-		f.Value, header = fieldValue(value), header+n
-		m.Header = append(m.Header, f)
+		isCut = true
 	}
 	m.Body = s.data[s.pos:]
 	if left := most - header; int64(len(m.Body)) > left {
@@ -61,17 +74,22 @@ func ParseWithin(raw []byte, most int64) (m Message, isCut bool) {
 	return m, isCut
 }
 
-// Behind returns what follows in raw after a header with the same fields, by their names. Ok is false if
-// raw begins with another header, which takes no memory, however long it is.
-func Behind(raw []byte, header []Field) (body []byte, ok bool) {
+// Behind returns what follows in raw after a header with the same fields, by their names. If isPart, header
+// is a part of the fields only. Ok is false if raw begins with another header, which takes no memory,
+// however long it is.
+func Behind(raw []byte, header []Field, isPart bool) (body []byte, ok bool) {
 	s := fieldScanner{data: skipPostmark(raw)}
-	for _, f := range header {
-		if name, _, ok := s.next(); !ok || !bytes.EqualFold(name, []byte(f.Name)) {
+	for {
+		name, _, hasNext := s.next()
+		switch {
+		case !hasNext:
+			return s.data[s.pos:], len(header) == 0
+		case len(header) > 0 && bytes.EqualFold(name, []byte(header[0].Name)):
+			header = header[1:]
+		case !isPart:
 			return nil, false
 		}
 	}
-	_, _, isLonger := s.next()
-	return s.data[s.pos:], !isLonger
 }
 
 // skipPostmark skips the line with which an mbox begins each message, and which may be

@@ -85,6 +85,12 @@ func TestParseWithin(t *testing.T) {
 			t.Errorf("%q before them: %d fields, the body %q; truncated %v, cut %v", before, n, m.Body, m.Truncated, isCut)
 		}
 	}
+	for _, field := range []string{"Content-a", "Content-Type", "Content-Transfer-Encoding: 8bit\nContent-a"} { // nor how the body is read
+		m, _ := mail.ParseWithin([]byte(strings.Repeat(field+":\n", fields)+"Content-Type: a\n\nb"), 1_000)
+		if mail.Value(m.Header[len(m.Header)-1:], "Content-Type") != "a" || string(m.Body) != "b" {
+			t.Errorf("%s: the fields %q, the body %q", field, m.Header, m.Body)
+		}
+	}
 	for n, want := range map[int]int{100: 100, most: most - (2 + 2 + 64)} {
 		m, isCut := mail.ParseWithin([]byte("a: b\n\n"+strings.Repeat("b", n)), most)
 		if isLonger := n > want; len(m.Body) != want || m.Truncated != isLonger || isCut != isLonger {
