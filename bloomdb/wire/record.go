@@ -68,6 +68,9 @@ const (
 	// maxEpoch is the largest accepted epoch. Epochs are times in milliseconds; the bound
 	// leaves room for later epochs.
 	maxEpoch = 1 << 53
+	// maxOwnEpoch is the largest epoch that a site takes from its own records: whoever had its key may have
+	// written them, and the epochs that follow must be accepted.
+	maxOwnEpoch = maxEpoch - 1<<20
 	// MaxWants is the number of sites from which one heartbeat can request a snapshot, at
 	// wantSize bytes each.
 	MaxWants = 16
@@ -204,6 +207,8 @@ func (s *Sealer) OwnRecord(data []byte, want RecordType) (Head, error) {
 		err = fmt.Errorf("%s: it is another site's", h)
 	case h.Type != want:
 		err = fmt.Errorf("%s: expected a %s record", h, want)
+	case h.Epoch > maxOwnEpoch:
+		err = fmt.Errorf("%s: no later epoch would be accepted", h)
 	}
 	return h, unverified(err)
 }
