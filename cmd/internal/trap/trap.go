@@ -27,7 +27,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
 )
 
 const (
