@@ -102,7 +102,7 @@ func IsAlphanumeric(c byte) bool { return IsLetter(c) || '0' <= c && c <= '9' }
 // Outlook and Thunderbird read UTF-16 without a byte order mark as little-endian, others as big-endian (RFC
 // 2781). The text is read in the order in which more of its characters are ASCII or Latin-1.
 func ByteOrder(name string, text []byte) string {
-	if name != "utf-16" || len(text) > 1 && (text[0] == 0xFF && text[1] == 0xFE || text[0] == 0xFE && text[1] == 0xFF) {
+	if !hasByteOrder[name] || len(text) > 1 && (text[0] == 0xFF && text[1] == 0xFE || text[0] == 0xFE && text[1] == 0xFF) {
 		return name
 	}
 	big, little := 0, 0
@@ -114,8 +114,14 @@ func ByteOrder(name string, text []byte) string {
 			little++
 		}
 	}
-	if little > big {
+	switch {
+	case little > big:
 		return "utf-16le"
+	case big > little:
+		return "utf-16be"
 	}
 	return name
 }
+
+// hasByteOrder are names of UTF-16 that leave the order open.
+var hasByteOrder = map[string]bool{"utf-16": true, "utf16": true, "csutf16": true, "ucs-2": true, "iso-10646-ucs-2": true, "csunicode": true, "unicode": true}

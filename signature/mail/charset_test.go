@@ -20,6 +20,7 @@ func TestToUTF8(t *testing.T) {
 		{"utf-16", "utf-16le", "a\x00b\x00", "ab"},
 		{"utf-16 without a mark, little-endian", "utf-16", "a\x00b\x00\xac\x20", "ab€"},
 		{"utf-16 without a mark, big-endian", "utf-16", "\x00a\x00b\x20\xac", "ab€"},
+		{"ucs-2 without a mark, big-endian", "iso-10646-ucs-2", "\x00a\x00b", "ab"},
 		{"utf-16 with a mark", "utf-16", "\xff\xfea\x00", "a"},
 		{"iso-2022-jp", "iso-2022-jp", "\x1b$B$\"\x1b(B", "あ"},
 		{"gb2312", "gb2312", "\xc4\xe3", "你"},
