@@ -240,6 +240,11 @@ func (r *reader) textSketches(f findings) (sketches []sketch.Sketch) {
 	if differs {
 		add(fullest, own, true, isAsked())
 	}
+	if len(sketches) < MaxTexts {
+		if s, ok := r.farSketch(); ok {
+			sketches = append(sketches, s)
+		}
+	}
 	return sketches
 }
 
@@ -341,7 +346,31 @@ func (r *reader) sketchOfAll() (s sketch.Sketch, ok bool) {
 	if !words.HasContent(all.Text, words.Brief) {
 		return s, false
 	}
-	s = r.sketcher.Sketch(all, r.sketcher.WordsBy(all, span.ByProgram), false)
+	return r.askedSketch(all), true
+}
+
+// farSketch returns a sketch like that of all, but of the shown texts that are far behind the header. Mail
+// programs show them, so a large file before a reported text does not hide it.
+func (r *reader) farSketch() (s sketch.Sketch, ok bool) {
+	if r.texts.Origin.Answer != mail.NoAnswer || r.texts.Origin.IsList {
+		return s, false
+	}
+	far := &r.every
+	far.Restart()
+	for i := range r.texts.Parts {
+		if p := &r.texts.Parts[i]; p.IsFar && !r.texts.IsReplaced(p) && !r.work.IsOver() {
+			far.Add(r.texts.Show(p).Shown.Text, nil, nil)
+		}
+	}
+	if !words.IsEnough(far.Text, words.Brief) {
+		return s, false
+	}
+	return r.askedSketch(far), true
+}
+
+// askedSketch returns a sketch of all words of a text that is only asked.
+func (r *reader) askedSketch(of *words.Tokeniser) sketch.Sketch {
+	s := r.sketcher.Sketch(of, r.sketcher.WordsBy(of, span.ByProgram), false)
 	s.AskOnly = true
-	return s, true
+	return s
 }

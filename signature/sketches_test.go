@@ -2,6 +2,7 @@ package signature_test
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
@@ -29,6 +30,27 @@ func TestShortTextBesideAFileIsOnlyAsked(t *testing.T) {
 	st.Report(alone.Sketches[0], keyed)
 	if _, ok := st.Found(beside.Sketches[0], keyed); !ok {
 		t.Error("the text does not match its copy beside a file")
+	}
+}
+
+// A file of more than 1 MiB before a reported text does not hide it, with or without a cover note.
+func TestTextBehindALargeFileIsAsked(t *testing.T) {
+	keyed, st := sketchtest.KeyedBy(1), make(sketchtest.Store)
+	st.Report(signature.Compute(signature.Parse([]byte("Subject: a\n\n" + ampleProse))).Sketches[0], keyed)
+	for _, cover := range []string{"", prose} {
+		far := signature.Compute(signature.Parse([]byte("Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + cover +
+			"\n--b\nContent-Type: application/octet-stream\n\n" + strings.Repeat("x", maxReach) + "\n--b\n\n" + ampleProse + "\n--b--\n")))
+		isFound := false
+		for i, s := range far.Sketches {
+			_, ok := st.Found(s, keyed)
+			isFound = isFound || ok
+			if last := i == len(far.Sketches)-1; last && !s.AskOnly {
+				t.Errorf("cover %q: far text is reported", cover)
+			}
+		}
+		if !isFound {
+			t.Errorf("cover %q: not found by %d sketches", cover, len(far.Sketches))
+		}
 	}
 }
 

@@ -97,3 +97,31 @@ func ContainsAny(text []byte, words [][]byte) bool {
 
 // IsAlphanumeric reports whether c is an ASCII letter or digit.
 func IsAlphanumeric(c byte) bool { return IsLetter(c) || '0' <= c && c <= '9' }
+
+// ByteOrder returns the name of the charset of a text that is declared as having the named one. Browsers,
+// Outlook and Thunderbird read UTF-16 without a byte order mark as little-endian, others as big-endian (RFC
+// 2781). The text is read in the order in which more of its characters are ASCII or Latin-1.
+func ByteOrder(name string, text []byte) string {
+	if !hasByteOrder[name] || len(text) > 1 && (text[0] == 0xFF && text[1] == 0xFE || text[0] == 0xFE && text[1] == 0xFF) {
+		return name
+	}
+	big, little := 0, 0
+	for i := 0; i+1 < len(text); i += 2 {
+		switch {
+		case text[i] == 0:
+			big++
+		case text[i+1] == 0:
+			little++
+		}
+	}
+	switch {
+	case little > big:
+		return "utf-16le"
+	case big > little:
+		return "utf-16be"
+	}
+	return name
+}
+
+// hasByteOrder are names of UTF-16 that leave the order open.
+var hasByteOrder = map[string]bool{"utf-16": true, "utf16": true, "csutf16": true, "ucs-2": true, "iso-10646-ucs-2": true, "csunicode": true, "unicode": true}

@@ -28,7 +28,7 @@ func ToUTF8(text []byte, name string, isHTML bool) []byte {
 	if isUTF7[name] {
 		return decodeUTF7(text)
 	}
-	name = knownCharset(name)
+	name = ascii.ByteOrder(knownCharset(name), text)
 	if ascii.Is(text) && (name == "" || hasAnyPrefix(name, asciiSupersets) || isWide(name) && bytes.IndexByte(text, 0) < 0) {
 		return text
 	}

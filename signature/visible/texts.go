@@ -41,6 +41,7 @@ type Texts struct {
 type Part struct {
 	IsHTML  bool
 	IsAside bool // its words sign with the body only
+	IsFar   bool // IsAside, and not because of a multipart/report
 	Carried mail.Carriage
 	View    *View // nil until Show
 
@@ -128,7 +129,7 @@ func (t *Texts) Add(l mail.Leaf, content []byte) {
 	}
 	t.Parts = append(t.Parts, Part{
 		start: start, end: len(t.source), charset: l.Charset, IsHTML: isHTML,
-		alternative: l.Alternative, branch: l.Branch, IsAside: l.IsReport || l.IsFar, Carried: l.Carried,
+		alternative: l.Alternative, branch: l.Branch, IsAside: l.IsReport || l.IsFar, IsFar: l.IsFar && !l.IsReport, Carried: l.Carried,
 		isReported: l.IsReport && !l.IsFar, isUsual: l.MediaType == "text/plain" || isHTML,
 	})
 }

@@ -22,7 +22,7 @@ func TestTextOfCopies(t *testing.T) {
 		want := folded(plain)
 		var wrapped strings.Builder
 		for _, word := range picked {
-			wrapped.WriteString(word + rapid.SampledFrom([]string{" ", "\n", "\r\n", "\t", "\u00a0", "  "}).Draw(t, "blank"))
+			wrapped.WriteString(word + rapid.SampledFrom([]string{" ", "\n", "\r\n", "\t", "\u00a0", "\u3164", "\uffa0", "  "}).Draw(t, "blank"))
 		}
 		for name, got := range map[string]string{
 			"wrapped": folded(wrapped.String()), "HTML": folded(string(viewOf("<p>"+plain, true, "utf-8").Shown.Text)), "capitals": folded(strings.ToUpper(plain)),

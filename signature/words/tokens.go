@@ -228,9 +228,11 @@ func blankSize(text []byte) int {
 // nothing.
 var isBlank = [utf8.RuneSelf]bool{' ': true, '\t': true, '\n': true, '\v': true, '\f': true, '\r': true, '<': true, '>': true, '"': true}
 
+// isWideBlank reports whether readers see a character beyond ASCII as a blank. Of the Hangul fillers these
+// are the two that fonts and browsers show so, although Unicode has them as ignorable.
 func isWideBlank(r rune) bool {
 	switch r {
-	case 0x85, 0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000:
+	case 0x85, 0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0x3164, 0xFFA0:
 		return true
 	}
 	return 0x2000 <= r && r <= 0x200A
