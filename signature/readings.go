@@ -333,44 +333,33 @@ func (r *reader) ownText() []byte {
 // or that stands below the mark of a signature. Mail of lists is skipped: lists add words
 // that spam on the list has too.
 func (r *reader) sketchOfAll() (s sketch.Sketch, ok bool) {
+	isPart := func(p *visible.Part) bool { return !p.IsAside }
+	return r.askedSketch(isPart, func(v *visible.View) []byte { return v.All.Text }, words.HasContent)
+}
+
+// farSketch returns a sketch like that of all, but of the shown texts that are far behind the header. Mail
+// programs show them, so a large file before a reported text does not hide it.
+func (r *reader) farSketch() (s sketch.Sketch, ok bool) {
+	isPart := func(p *visible.Part) bool { return p.IsFar && !r.texts.IsReplaced(p) }
+	return r.askedSketch(isPart, func(v *visible.View) []byte { return v.Shown.Text }, words.IsEnough)
+}
+
+// askedSketch returns a sketch that is only asked, of all words of some parts of a new message.
+func (r *reader) askedSketch(isPart func(*visible.Part) bool, textOf func(*visible.View) []byte, isEnough func([]byte, words.Amount) bool) (s sketch.Sketch, ok bool) {
 	if r.texts.Origin.Answer != mail.NoAnswer || r.texts.Origin.IsList {
 		return s, false
 	}
 	all := &r.every
 	all.Restart()
 	for i := range r.texts.Parts {
-		if p := &r.texts.Parts[i]; !p.IsAside && !r.work.IsOver() {
-			all.Add(r.texts.Show(p).All.Text, nil, nil)
+		if p := &r.texts.Parts[i]; isPart(p) && !r.work.IsOver() {
+			all.Add(textOf(r.texts.Show(p)), nil, nil)
 		}
 	}
-	if !words.HasContent(all.Text, words.Brief) {
+	if !isEnough(all.Text, words.Brief) {
 		return s, false
 	}
-	return r.askedSketch(all), true
-}
-
-// farSketch returns a sketch like that of all, but of the shown texts that are far behind the header. Mail
-// programs show them, so a large file before a reported text does not hide it.
-func (r *reader) farSketch() (s sketch.Sketch, ok bool) {
-	if r.texts.Origin.Answer != mail.NoAnswer || r.texts.Origin.IsList {
-		return s, false
-	}
-	far := &r.every
-	far.Restart()
-	for i := range r.texts.Parts {
-		if p := &r.texts.Parts[i]; p.IsFar && !r.texts.IsReplaced(p) && !r.work.IsOver() {
-			far.Add(r.texts.Show(p).Shown.Text, nil, nil)
-		}
-	}
-	if !words.IsEnough(far.Text, words.Brief) {
-		return s, false
-	}
-	return r.askedSketch(far), true
-}
-
-// askedSketch returns a sketch of all words of a text that is only asked.
-func (r *reader) askedSketch(of *words.Tokeniser) sketch.Sketch {
-	s := r.sketcher.Sketch(of, r.sketcher.WordsBy(of, span.ByProgram), false)
+	s = r.sketcher.Sketch(all, r.sketcher.WordsBy(all, span.ByProgram), false)
 	s.AskOnly = true
-	return s
+	return s, true
 }
