@@ -10,8 +10,7 @@ import (
 // The parts of a shared resource that one party may use.
 const (
 	wayShare      = 0.25 // a reporter by one way: a program that reports for others leaves theirs to them
-	reporterShare = 0.5  // a reporter by all ways
-	trustedShare  = 0.5  // a spam trap, and a reporter in whose name an administrator reports
+	reporterShare = 0.5  // a reporter by all ways; by one way a spam trap, and one in whose name an administrator reports
 	originShare   = 0.75 // all reports of one origin: of one program that reports for others
 )
 
@@ -50,9 +49,12 @@ func (w *entering) refuseShare() (refused, err error) {
 }
 
 func (w *entering) overShare(p record.Party, s *record.Share) error {
-	part := map[byte]float64{record.PartyReporter: reporterShare, record.PartyWay: wayShare, record.PartyOrigin: originShare}[p.Kind]
-	if p.Kind == record.PartyWay && (w.e.Trap || w.e.Trusted) {
-		part = trustedShare
+	part := reporterShare
+	switch {
+	case p.Kind == record.PartyOrigin:
+		part = originShare
+	case p.Kind == record.PartyWay && !w.e.Trap && !w.e.Trusted:
+		part = wayShare
 	}
 	used := int64(0)
 	if s.Period.Equal(w.e.Period) {
