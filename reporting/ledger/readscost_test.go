@@ -68,8 +68,8 @@ func TestReportsOfAnchorAreBounded(t *testing.T) {
 	}
 }
 
-// What only a sketch kept listed is looked for among thousands of near-duplicates. Of one that has not lost
-// its text, the anchors are not read.
+// A revocation looks among thousands of near-duplicates for those that only their sketch keeps listed. If a
+// message has not lost its text, its anchors are not read.
 func TestKeptReadsFewTallies(t *testing.T) {
 	v := voice{t: t, l: open(t, small), at: begin}
 	near := func(text int) (signature.Set, Anchors) {

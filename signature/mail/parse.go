@@ -48,8 +48,8 @@ func (r *HeaderRoom) Quarters(f Field) int64 {
 	return more
 }
 
-// ParseWithin is Parse for a message that takes no more memory than one of which a milter keeps that many
-// bytes. Fields without room are left out, and the rest of the body is cut; isCut says that there were any.
+// ParseWithin is Parse with a bound: the message takes no more memory than one of which a milter keeps that
+// many bytes. Fields without room are left out, and the end of the body is cut. isCut reports either.
 func ParseWithin(raw []byte, most int64) (m Message, isCut bool) {
 	s, header := fieldScanner{data: skipPostmark(raw)}, int64(0)
 	var room HeaderRoom

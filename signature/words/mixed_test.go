@@ -7,8 +7,8 @@ import (
 	"github.com/spambloom/spambloom/signature/span"
 )
 
-// Of a long token with a sign at its end, the letters are read once to find the sign: its further pieces are
-// known to be mixed, and give the words that they give without that knowledge.
+// A long token is cut into pieces. The sign at its end makes all of them mixed. The letters are read once to
+// find it, and each piece gives the same words as if they were read again.
 func TestLongMixedToken(t *testing.T) {
 	letters := 3*maxToken + maxToken/2
 	text := []byte(strings.Repeat("ab", letters/2) + "@x plain " + strings.Repeat("buy-now-", 3*maxToken/8) + "é end")

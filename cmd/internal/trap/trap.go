@@ -43,9 +43,9 @@ var ErrRefused = errors.New("not taken")
 type Options struct {
 	Maildir string // absolute
 
-	// Take processes a message, of which it keeps at most that many bytes; raw has one more if there are
-	// more. It returns nil if it took the message. An error that wraps ErrRefused concerns this message. Other errors
-	// concern the system, such as a full disk: the message stays and is retried.
+	// Take processes a message, of which it keeps at most that many bytes. If there are more, raw has one
+	// more. It returns nil if it took the message. An error that wraps ErrRefused concerns this message.
+	// Other errors concern the system, such as a full disk: the message stays and is retried.
 	Take func(ctx context.Context, raw []byte, most int64) error
 
 	MaxMessage int64        // for Take, until SetMaxMessage. Unit: bytes
