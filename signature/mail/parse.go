@@ -32,12 +32,14 @@ type HeaderRoom struct{ types, encodings int }
 
 // Quarters returns how many quarters of those bytes the header may take with this field, the next one.
 func (r *HeaderRoom) Quarters(f Field) int64 {
-	const usual, more, readings = 2, 3, 2 // readings: the first counts, and programs differ about a second one
-	seen := &r.types
+	const usual, more, all, readings = 2, 3, 4, 2 // readings: the first counts, and programs differ about a second one
+	seen, quarters := &r.types, int64(more)
 	switch {
 	case f.Is("Content-Type"):
 	case f.Is("Content-Transfer-Encoding"):
-		seen = &r.encodings
+		if seen = &r.encodings; len(f.Value) <= 1000 { // has room behind long types, too
+			quarters = all
+		}
 	default:
 		return usual
 	}
@@ -45,14 +47,13 @@ func (r *HeaderRoom) Quarters(f Field) int64 {
 		return usual
 	}
 	*seen++
-	return more
+	return quarters
 }
 
 // ParseWithin is Parse with a bound: the message takes no more memory than one of which a milter keeps that
 // many bytes. Fields without room are left out, and the end of the body is cut. isCut reports either.
 func ParseWithin(raw []byte, most int64) (m Message, isCut bool) {
-	s, header := fieldScanner{data: skipPostmark(raw)}, int64(0)
-	var room HeaderRoom
+	s, header, room := fieldScanner{data: skipPostmark(raw)}, int64(0), HeaderRoom{}
 	for {
 		name, value, ok := s.next()
 		if !ok {
