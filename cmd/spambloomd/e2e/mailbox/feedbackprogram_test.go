@@ -49,7 +49,7 @@ func TestFeedbackProgram(t *testing.T) {
 			t.Errorf("main.cf %q, client %q, login %q: exit code %d, want %d: %s", c.main, c.client, c.login, got, c.want, out)
 		}
 	}
-	for login, want := range map[string]int{"anna": accepted, "feedback": refused, "Feedback": refused} { // a user has no say in the providers' name
+	for login, want := range map[string]int{"anna": accepted, "feedback": refused, "Feedback": refused, "feedbac\u212a": refused} { // a user has no say in the providers' name
 		if got, out := run("report", login, "report=report@example.org"); got != want {
 			t.Errorf("login %q: exit code %d, want %d: %s", login, got, want, out)
 		}
