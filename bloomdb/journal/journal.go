@@ -244,12 +244,12 @@ func (j *Log) syncFile() {
 // fault are still in the filters, and SnapshotDue reports true.
 func (j *Log) Flush() error {
 	j.mu.Lock()
-	at := folder.MakeLSN(j.segment, Header) // on disk already, unless a record follows
-	if j.offset > j.onDisk {
-		at = folder.MakeLSN(j.segment, j.offset-1)
-	}
-	faulty := j.fault != nil
+	at, faulty := folder.MakeLSN(j.segment, j.offset-1), j.fault != nil
+	isOnDisk := j.offset == j.onDisk // at is no record then, and the segment may end before Sync
 	j.mu.Unlock()
+	if isOnDisk && !faulty {
+		return nil
+	}
 	err := j.Sync(at)
 	if faulty && j.LastFault() == nil {
 		return nil // repaired; SnapshotDue covers the lost records

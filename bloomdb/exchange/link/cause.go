@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"regexp"
 	"strings"
@@ -60,6 +61,10 @@ func CauseOf(err error) Cause {
 		return Rights // from within a script
 	case errors.As(err, &authority), errors.As(err, &name), errors.As(err, &certificate), errors.As(err, &verification), errors.As(err, &record), errors.As(err, &alert):
 		return Certificate
+	}
+	var file *fs.PathError // a file of this site; its error number would count as one of the network
+	if errors.As(err, &file) {
+		return Other
 	}
 	var network net.Error
 	if errors.As(err, &network) || strings.Contains(text, "EOF") || strings.Contains(text, "own news have not come back") {

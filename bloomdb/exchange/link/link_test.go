@@ -4,9 +4,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -158,6 +160,9 @@ func TestCauseOf(t *testing.T) {
 		if got := CauseOf(errors.New(text)); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
+	}
+	if got := CauseOf(fmt.Errorf("resume: %w", &fs.PathError{Op: "write", Path: "identity", Err: syscall.ENOSPC})); got != Other {
+		t.Errorf("a file of this site: %s", got)
 	}
 	if got := CauseOf(fmt.Errorf("dial: %w", x509.UnknownAuthorityError{})); got != Certificate {
 		t.Error(got)

@@ -95,9 +95,12 @@ func invite(streams verb.Streams, request string, flags inviteFlags) error {
 		if err := s.answer(streams, i, request, invitation.Secret{Key: key, Redis: url}, flags); err != nil {
 			return err
 		}
-	} else if flags.withPassword {
-		i.Redis, i.Missing = url, false
-		streams.Note("warning", "the line contains the password of Redis, readable for everybody who sees it")
+	} else {
+		leaveOut(streams, i)
+		if flags.withPassword {
+			i.Redis, i.Missing = url, false
+			streams.Note("warning", "the line contains the password of Redis, readable for everybody who sees it")
+		}
 	}
 	line, err := i.Line(s.key)
 	if err != nil {
@@ -161,6 +164,20 @@ func (s *site) addPeers(i *invitation.Invitation) {
 	}
 }
 
+// leaveOut removes the peers for which a line has no room.
+func leaveOut(streams verb.Streams, i *invitation.Invitation) {
+	if len(i.Peers) <= invitation.MaxPeers {
+		return
+	}
+	rest := i.Peers[invitation.MaxPeers:]
+	i.Peers = i.Peers[:invitation.MaxPeers]
+	i.Votes = slices.DeleteFunc(i.Votes, func(name string) bool {
+		return slices.ContainsFunc(rest, func(p invitation.Peer) bool { return p.Name == name })
+	})
+	streams.Note("warning", fmt.Sprintf("the line has room for %d peers: the other site must add the [[peer]] of %d more by hand, %s to %s",
+		invitation.MaxPeers, len(rest), rest[0].Name, rest[len(rest)-1].Name))
+}
+
 // readCA returns the CA file of Redis, or "" if there is none.
 func readCA(path string) (string, error) {
 	if path == "" {
@@ -193,6 +210,7 @@ func (s *site) answer(streams verb.Streams, i *invitation.Invitation, line strin
 	}
 	i.Peers = without(i.Peers, r.Name)
 	i.Votes = slices.DeleteFunc(i.Votes, func(name string) bool { return name == r.Name })
+	leaveOut(streams, i)
 	file := *s.file
 	if len(fresh) > 0 {
 		text, err := config.Edit(file.Path, string(file.Old), nil, fresh)

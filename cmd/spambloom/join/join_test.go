@@ -12,6 +12,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/cmd/internal/invitation"
 	"github.com/spambloom/spambloom/cmd/spambloom/change"
 	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/cmd/testenv"
@@ -166,5 +167,24 @@ func TestInvitationGivesNoMoreTrust(t *testing.T) {
 		if want := map[string]string{"mx1": all, "full": all, "voter": want}; !maps.Equal(got, want) {
 			t.Errorf("--trust %q: %v, want %v", trust, got, want)
 		}
+	}
+}
+
+// A member with more peers than a line has room for can invite, and names those with room.
+func TestInvitationOfManyPeers(t *testing.T) {
+	mx1, mx2, tables := newTrial(t, "mx1"), newTrial(t, "mx2"), ""
+	for n := range invitation.MaxPeers + 8 {
+		key, err := keyring.NewSigningKey()
+		testenv.Check(t, err)
+		tables += fmt.Sprintf("[[peer]]\nname = \"peer%02d\"\nkey = %q\ntrust = \"vote\"\n", n, keyring.PublicKey(key))
+	}
+	config, err := os.ReadFile(mx1.Config)
+	testenv.Check(t, err)
+	testenv.Check(t, os.WriteFile(mx1.Config, append(config, tables...), 0o600))
+	mx2.join(mx1.invite(mx2.join("")))
+	s, err := open(mx2.Place)
+	testenv.Check(t, err)
+	if last := s.Peers[len(s.Peers)-1]; len(s.Peers) != 1+invitation.MaxPeers || last.Name != "peer31" || last.Trust != "vote" {
+		t.Errorf("%d peers, the last one is %s with trust %s", len(s.Peers), last.Name, last.Trust)
 	}
 }
