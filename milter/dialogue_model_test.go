@@ -35,7 +35,7 @@ type modelMessage struct {
 	header     []signature.Field
 	body       string
 	room       int // bytes of MaxMessage left; negative once exceeded
-	quarters   signature.HeaderRoom
+	fields     signature.HeaderRoom
 	forged     map[string]int // fields of ours, by name
 }
 
@@ -137,11 +137,14 @@ func (x *modelSession) field(name, value string) []due {
 	case "x-spambloom", "x-spam-flag":
 		m.forged[name]++
 	}
-	n := len(name) + len(value) + fieldOverhead
-	if m.room >= 0 && x.limit-m.room+n <= x.limit/4*int(m.quarters.Quarters(signature.Field{Name: name, Value: value})) {
-		m.room -= n
-		m.header = append(m.header, signature.Field{Name: name, Value: strings.ReplaceAll(value, "\x00", " ")})
-	}
+	f := signature.Field{Name: name, Value: strings.ReplaceAll(value, "\x00", " ")}
+	m.header = m.fields.Add(m.header, f, func(n, quarters int64) bool {
+		hasRoom := m.room >= 0 && x.limit-m.room+int(n) <= x.limit/4*int(quarters)
+		if hasRoom {
+			m.room -= int(n)
+		}
+		return hasRoom
+	})
 	return x.reply(gomilter.OptNoHeaderReply)
 }
 

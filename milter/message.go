@@ -163,34 +163,29 @@ func (m *message) addField(name, value string) {
 		id := strings.TrimSpace(value)                        // it is often folded
 		m.id = strings.Clone(id[:min(len(id), maxMessageID)]) // value may not be kept
 	}
-	n := int64(len(name) + len(value))
-	m.size += n
+	m.size += int64(len(name) + len(value))
 	if m.oversize || m.skip() != "" {
 		return
 	}
-	f := signature.Field{Name: name, Value: value}
-	n += fieldOverhead
-	if reason := m.bookField(n, m.room.Quarters(f)); reason != "" {
-		m.cutHeader(reason)
-		return
-	}
-	m.kept += n
-	m.header = append(m.header, f)
+	m.header = m.room.Add(m.header, signature.Field{Name: name, Value: value}, m.bookField)
 }
 
-// bookField books n bytes for a field, for which the header may take so many quarters of what is kept, or
-// returns the reason for which there is no room. The head that a Mail collects is not yet in fields.
-func (m *message) bookField(n, quarters int64) (reason string) {
+// bookField books n bytes for a field, for which the header may take so many quarters of what is kept. It
+// reports whether there is room. The head that a Mail collects is not yet in fields.
+func (m *message) bookField(n, quarters int64) bool {
 	isWithin := m.booked-m.named-m.ahead-m.beyond+n <= m.share()/4*quarters
 	switch {
 	case m.kept+n > m.options.MaxMessage/4*quarters:
-		return overMessage
+		m.cutHeader(overMessage)
+		return false
 	case !m.take(n, isWithin):
-		return overMemory
+		m.cutHeader(overMemory)
+		return false
 	case !isWithin:
 		m.beyond += n
 	}
-	return ""
+	m.kept += n
+	return true
 }
 
 // cutHeader records that part of the header is not kept.
@@ -283,14 +278,19 @@ func (m *message) from() bloomdb.Sender {
 
 // beginning returns the first share bytes of the message. It reads no temporary file.
 func (m *message) beginning() signature.Message {
-	c, left := signature.Message{Truncated: true}, share
+	c, left := signature.Message{Truncated: true}, int64(share)
 	var room signature.HeaderRoom
-	for _, f := range m.header {
-		if n := len(f.Name) + len(f.Value) + fieldOverhead; share-left+n <= share/4*int(room.Quarters(f)) {
-			c.Header, left = append(c.Header, f), left-n
+	book := func(n, quarters int64) bool {
+		hasRoom := share-left+n <= share/4*quarters
+		if hasRoom {
+			left -= n
 		}
+		return hasRoom
 	}
-	c.Body = m.body.Beginning(left)
+	for _, f := range m.header {
+		c.Header = room.Add(c.Header, f, book)
+	}
+	c.Body = m.body.Beginning(int(left))
 	return c
 }
 

@@ -12,7 +12,21 @@ import (
 	"golang.org/x/text/encoding/charmap"
 
 	"github.com/spambloom/spambloom/signature/ascii"
+	"github.com/spambloom/spambloom/signature/mail/utf7"
 )
+
+// charsetAliases are names that occur in mail and are unknown to the libraries.
+var charsetAliases = map[string]string{
+	"cp932": "shift_jis", "ks_c_5601": "euc-kr", "cp949": "euc-kr", "uhc": "euc-kr", "x-windows-949": "euc-kr",
+	"cp874": "windows-874", "cp-1251": "windows-1251", "win-1251": "windows-1251", "eucjp": "euc-jp", "ujis": "euc-jp",
+	"iso-2022-jp-1": "iso-2022-jp", "iso-2022-jp-2": "iso-2022-jp", "cp50220": "iso-2022-jp", "utf-8mb4": "utf-8",
+	"iso8859_15": "iso-8859-15", "8859-1": "iso-8859-1", "latin-1": "iso-8859-1", "ansi": "windows-1252", "x-ansi": "windows-1252",
+	"x-big5": "big5", "cp950": "big5", "646": "us-ascii", "windows-1252http-equiv": "windows-1252",
+	// Browsers show nothing of these, mail programs what is ASCII of them.
+	"iso-2022-kr": "us-ascii", "csiso2022kr": "us-ascii", "iso-2022-cn": "us-ascii", "iso-2022-cn-ext": "us-ascii", "replacement": "us-ascii",
+}
+
+var isUTF7 = map[string]bool{"utf-7": true, "unicode-1-1-utf-7": true, "x-unicode-2-0-utf-7": true, "unicode-2-0-utf-7": true}
 
 // asciiSupersets are the beginnings of the names of charsets in which bytes below 0x80
 // mean ASCII wherever they stand alone.
@@ -26,7 +40,7 @@ var asciiSupersets = []string{"us-ascii", "ascii", "utf-8", "utf8", "iso-8859-",
 func ToUTF8(text []byte, name string, isHTML bool) []byte {
 	name = strings.Trim(name, `"' `)
 	if isUTF7[name] {
-		return decodeUTF7(text)
+		return utf7.Decode(text)
 	}
 	name = ascii.ByteOrder(knownCharset(name), text)
 	if ascii.Is(text) && (name == "" || hasAnyPrefix(name, asciiSupersets) || isWide(name) && bytes.IndexByte(text, 0) < 0) {

@@ -257,3 +257,7 @@ func (l Leaf) Content(dst []byte) []byte {
 	}
 	return content
 }
+
+func isBase64(c byte) bool {
+	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '/'
+}

@@ -56,18 +56,23 @@ func (f *mimeFields) slot(name string) *string {
 	return nil
 }
 
-func (f *mimeFields) add(name, value string) {
-	slot := f.slot(name)
-	if slot == &f.encoding && *slot != "" {
+// add records a field. One without a value counts as absent.
+func (f *mimeFields) add(field Field) {
+	slot := f.slot(field.Name)
+	if slot == nil || len(field.Value) > maxField || field.isBlank() {
+		return
+	}
+	isFurther := *slot != ""
+	switch {
+	case slot == &f.encoding && isFurther:
 		slot = &f.otherEncoding
-	}
-	if slot == &f.contentType && *slot != "" {
-		slot, f.otherType = &f.otherType, ""
-	}
-	if slot != nil && *slot == "" {
-		if value = unfold.Replace(value); len(value) <= maxField {
-			*slot = value
+	case slot == &f.contentType && isFurther:
+		if slot = &f.otherType; field.isShort() {
+			*slot = "" // the last one counts
 		}
+	}
+	if *slot == "" {
+		*slot = strings.TrimSpace(unfold.Replace(field.Value))
 	}
 }
 
@@ -147,7 +152,7 @@ func contentID(value string) string { return strings.Trim(value, "<> \t") }
 func messageMIME(fields []Field, steps *work.Steps) mimeHeader {
 	var f mimeFields
 	for _, field := range fields {
-		f.add(field.Name, field.Value)
+		f.add(field)
 	}
 	steps.Count(f.steps())
 	return f.parse()
@@ -169,7 +174,7 @@ func partMIME(data []byte, steps *work.Steps, stop func(line []byte) bool) (mime
 			return f.parse(), s.pos
 		}
 		if f.slot(string(name)) != nil { // others are not copied
-			f.add(string(name), string(bytes.TrimSpace(value)))
+			f.add(Field{string(name), string(bytes.TrimSpace(value))})
 		}
 	}
 }

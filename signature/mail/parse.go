@@ -25,48 +25,85 @@ func Parse(raw []byte) Message {
 // bytes take 400 MiB. Unit: bytes.
 const FieldOverhead = 64
 
-// HeaderRoom says how much of the bytes that are kept of a message its header may take: the rest is for the
-// body, which a sender could otherwise hide behind empty fields. The first fields that say how the body is
-// read have more room than others.
-type HeaderRoom struct{ types, encodings int }
+// maxShort bounds, in bytes, a field that has room behind long ones. A third or later Content-Type counts
+// only if it is that short, so that long and short headers are read alike.
+const maxShort = 1000
 
-// Quarters returns how many quarters of those bytes the header may take with this field, the next one.
-func (r *HeaderRoom) Quarters(f Field) int64 {
-	const usual, more, all, readings = 2, 3, 4, 2 // readings: the first counts, and programs differ about a second one
-	seen, quarters := &r.types, int64(more)
+func (f Field) isShort() bool { return len(f.Name)+len(f.Value) <= maxShort }
+
+// HeaderRoom says how much of the bytes that are kept of a message its header may take: the rest is for the
+// body, which a sender could otherwise hide behind empty fields. The fields that say how the body is read have
+// more room than others.
+type HeaderRoom struct {
+	types, encodings, dispositions, ids int // how many of them had a value
+	last                                int // how long the header was with the Content-Type that further ones replace; 0: none is
+}
+
+// all is the number of quarters of the bytes that are kept.
+const all = 4
+
+// quarters returns how many quarters of those bytes the header may take with this field, the next one.
+func (r *HeaderRoom) quarters(f Field) int64 {
+	const usual, more = 2, 3
+	seen, readings := &r.types, 2 // readings: the first counts, and programs differ about a second one
 	switch {
 	case f.Is("Content-Type"):
 	case f.Is("Content-Transfer-Encoding"):
-		if seen = &r.encodings; len(f.Value) <= 1000 { // has room behind long types, too
-			quarters = all
-		}
+		seen = &r.encodings
+	case f.Is("Content-Disposition"):
+		seen, readings = &r.dispositions, 1
+	case f.Is("Content-ID"):
+		seen, readings = &r.ids, 1
 	default:
 		return usual
 	}
-	if *seen >= readings || len(f.Value) > maxField || strings.TrimSpace(f.Value) == "" {
+	if *seen >= readings || len(f.Value) > maxField || f.isBlank() {
 		return usual
 	}
 	*seen++
-	return quarters
+	if f.isShort() { // has room behind long ones, too
+		return all
+	}
+	return more
+}
+
+// Add appends the next field, if book reserves its bytes. The header may take that many quarters of all bytes
+// with it. Of further types without room only the last one is kept, because programs read that or the first.
+func (r *HeaderRoom) Add(header []Field, f Field, book func(n, quarters int64) bool) []Field {
+	isFurther := r.types > 1 && f.Is("Content-Type") && f.isShort() && !f.isBlank()
+	switch {
+	case isFurther && r.last > 0:
+		header[r.last-1] = f
+	case book(int64(len(f.Name)+len(f.Value)+FieldOverhead), r.quarters(f)):
+		return append(header, f)
+	case isFurther && book(maxShort+FieldOverhead, all):
+		header = append(header, f)
+		r.last = len(header)
+	}
+	return header
 }
 
 // ParseWithin is Parse with a bound: the message takes no more memory than one of which a milter keeps that
 // many bytes. Fields without room are left out, and the end of the body is cut. isCut reports either.
 func ParseWithin(raw []byte, most int64) (m Message, isCut bool) {
 	s, header, room := fieldScanner{data: skipPostmark(raw)}, int64(0), HeaderRoom{}
+	book := func(n, quarters int64) bool {
+		hasRoom := header+n <= most/all*quarters
+		if isCut = isCut || !hasRoom; hasRoom {
+			header += n
+		}
+		return hasRoom
+	}
 	for {
 		name, value, ok := s.next()
 		if !ok {
 			break
 		}
-		n := int64(len(name)+len(value)) + FieldOverhead
-		if header+n <= most/4*3 { // a longer one is not copied
-			if f := (Field{string(name), fieldValue(value)}); header+n <= most/4*room.Quarters(f) {
-				m.Header, header = append(m.Header, f), header+n
-				continue
-			}
+		if header+int64(len(value)) > most { // is not copied
+			isCut = true
+			continue
 		}
-		isCut = true
+		m.Header = room.Add(m.Header, Field{string(name), fieldValue(value)}, book)
 	}
 	m.Body = s.data[s.pos:]
 	if left := most - header; int64(len(m.Body)) > left {

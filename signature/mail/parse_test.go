@@ -3,6 +3,7 @@ package mail_test
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,6 +79,14 @@ func TestHasHeader(t *testing.T) {
 // TestParseWithin is the attack "many fields" on what is parsed as a whole, traps and the page: no line
 // before the fields hides them from the bound. They take at most half of it, and the body the rest.
 func TestParseWithin(t *testing.T) {
+	hidden := strings.Repeat("a:\n", 100) + "Content-Disposition: attachment\nContent-ID: <a>\nContent-Type: multipart/mixed; boundary=b\n\n" // behind other types, too
+	for _, before := range []string{"", strings.Repeat("Content-Type: a\n", 2), strings.Repeat("Content-Type: a\n", 100)} {
+		m, _ := mail.ParseWithin([]byte(before+hidden), 5_000)
+		types := slices.DeleteFunc(slices.Clone(m.Header), func(f mail.Field) bool { return !f.Is("Content-Type") })
+		if mail.Value(m.Header, "Content-Disposition") != "attachment" || mail.Value(m.Header, "Content-ID") != "<a>" || len(types) == 0 || types[len(types)-1].Value != "multipart/mixed; boundary=b" {
+			t.Errorf("behind %.20q: %d fields, at their end %v", before, len(m.Header), m.Header[max(0, len(m.Header)-4):])
+		}
+	}
 	const most, fields, body = 10 * (2 + 64), 1_000, "Content-Type: a\n\nb"
 	for _, before := range []string{"", "From x\n", "\r\r\n", " \n", "\r", ">From x\n\r\r\n"} {
 		m, isCut := mail.ParseWithin([]byte(before+strings.Repeat("a:\n", fields)+body), most)
@@ -91,7 +100,7 @@ func TestParseWithin(t *testing.T) {
 			t.Errorf("%s: the fields %q, the body %q", field, m.Header, m.Body)
 		}
 	}
-	for n, want := range map[int]int{100: 100, most: most - (2 + 2 + 64)} {
+	for n, want := range map[int]int{100: 100, most: most - (2 + 64)} {
 		m, isCut := mail.ParseWithin([]byte("a: b\n\n"+strings.Repeat("b", n)), most)
 		if isLonger := n > want; len(m.Body) != want || m.Truncated != isLonger || isCut != isLonger {
 			t.Errorf("%d of %d bytes of the body, want %d; truncated %v, cut %v", len(m.Body), n, want, m.Truncated, isCut)
