@@ -102,6 +102,7 @@ type Saved struct {
 	Changes   int64  // own filters: changes since the start, plus one
 	Seq, Gaps uint64 // other sites: the cursor
 	Sections  int
+	United    int // epochs that were joined with this one since the start
 }
 
 // Pending is a snapshot and how to write it.

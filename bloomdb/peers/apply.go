@@ -10,7 +10,7 @@ import (
 const (
 	// maxOrigins bounds the epochs of all sites. Each with counts costs a judgement 1 to 3 us.
 	maxOrigins = 1024
-	maxEpochs  = 16 // epochs of one site
+	maxEpochs  = 16 // epochs of one site; earlier ones are united
 	MinParts   = 256 << 20
 )
 

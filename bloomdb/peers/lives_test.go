@@ -88,3 +88,42 @@ func TestFewCountsOfTheLargestShape(t *testing.T) {
 		t.Errorf("%d counts are held after a restart, want %d", n, 2*peers.MaxEpochs)
 	}
 }
+
+// A site that loses its folder ever again is heard in each of its epochs. Its earlier reports are kept, also
+// after a restart, and all together are within its cap.
+func TestEarlierEpochsAreUnited(t *testing.T) {
+	const epochs, each = 3 * peers.MaxEpochs, 10
+	c := keyspacetest.NewClock()
+	config := keyspacetest.Config(t.TempDir(), "a", c.Now)
+	config.Members = wire.Members{"b": {MaxReports: 80}}
+	a, s := keyspacetest.Open(t, config), newSender(t)
+	send := func(epoch uint64, kind layout.Kind) error {
+		return s.send(a, layout.Origin{Site: "b", Epoch: 2 + 1000*epoch}, kind, epoch*each, each)
+	}
+	for epoch := range uint64(epochs) {
+		for _, kind := range []layout.Kind{layout.SpamFilter, layout.RevokedFilter, layout.SketchFilter} {
+			testenv.Check(t, send(epoch, kind))
+		}
+		if epoch%7 == 6 { // parts that are on disk are united, too
+			testenv.Check(t, a.Save())
+		}
+	}
+	for _, how := range []string{"before", "after"} {
+		for _, kind := range []layout.Kind{layout.SpamFilter, layout.RevokedFilter, layout.SketchFilter} {
+			parts, others := a.Store.View.Load().Joined(current(a, kind))
+			if n := cellsOf(parts); n != epochs*each || others.Ones() != n || len(parts) != peers.MaxEpochs {
+				t.Errorf("%s a restart: %s has %d bits in %d epochs, joined %d; want %d", how, kind, n, len(parts), others.Ones(), epochs*each)
+			}
+		}
+		if how == "before" {
+			testenv.Check(t, a.Close())
+			a = keyspacetest.Open(t, config)
+		}
+	}
+	most := uint64(a.Peers.SiteCap("b", current(a, layout.SpamFilter), s.shape(layout.SpamFilter)))
+	full := s.send(a, layout.Origin{Site: "b", Epoch: 1 << 20}, layout.SpamFilter, epochs*each, most-epochs*each)
+	over := s.send(a, layout.Origin{Site: "b", Epoch: 1<<20 + 1000}, layout.SpamFilter, most, 1)
+	if full != nil || !errors.Is(over, wire.ErrCapped) {
+		t.Errorf("up to the cap of %d bits: %v; beyond: %v", most, full, over)
+	}
+}

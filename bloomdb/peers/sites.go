@@ -109,7 +109,7 @@ func (ps *Peers) Drop(site string, forget func(epochs []layout.Origin)) error {
 	}
 	_ = ps.store.Change(func(v *store.View) error {
 		v.Trusted = trusted
-		return v.DropParts(site)
+		return v.DropParts(func(p store.SitePart) bool { return p.Origin.Site == site })
 	})
 	var epochs []layout.Origin
 	for o := range ps.sites {

@@ -1,7 +1,9 @@
 package peers
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/folder"
@@ -15,6 +17,8 @@ type state struct {
 	seq  uint64 // number of the last delta applied, or position of the last snapshot
 	gaps uint64 // deltas that were lost or rejected, and that no snapshot has supplied
 	hole uint64 // the number from which on nothing is missing
+
+	united int // epochs that were joined with this one since the start
 
 	snapshot wire.Head // of the manifest of the current snapshot
 	refused  bool      // a part of it was rejected
@@ -120,19 +124,40 @@ func (ps *Peers) stateOf(h wire.Head) (*state, error) {
 	return &state{}, nil
 }
 
-// roomForSite rejects an epoch if there are too many. A named member has room for its own,
-// whatever is stored of sites that were trusted before members were named.
+// roomForSite makes room for a further epoch of a site. Without any it rejects it. A named member has room
+// for its own, whatever is stored of sites that were trusted before members were named.
 func (ps *Peers) roomForSite(site string) error {
-	epochs := 0
+	var epochs []layout.Origin
 	for o := range ps.sites {
 		if o.Site == site {
-			epochs++
+			epochs = append(epochs, o)
 		}
 	}
-	_, isNamed := ps.sealer.Members[site]
-	if len(ps.sites) >= maxOrigins && !isNamed || epochs >= maxEpochs {
-		return fmt.Errorf("%w: %d epochs of other sites are stored, %d of them of the sender", layout.ErrFull, len(ps.sites), epochs)
+	if len(epochs) >= maxEpochs {
+		slices.SortFunc(epochs, func(a, b layout.Origin) int { return cmp.Compare(a.Epoch, b.Epoch) })
+		return ps.unite(epochs[1], epochs[0])
 	}
+	if _, isNamed := ps.sealer.Members[site]; len(ps.sites) >= maxOrigins && !isNamed {
+		return fmt.Errorf("%w: %d epochs of other sites are stored", layout.ErrFull, len(ps.sites))
+	}
+	return nil
+}
+
+// unite moves the reports of an ended epoch into the oldest one, which therefore takes as long as these
+// reports, however many epochs a site begins. Its counts are lost: later ones include them, unless the site
+// has lost its folder.
+func (ps *Peers) unite(from, oldest layout.Origin) error {
+	if err := ps.store.MoveBits(from, oldest); err != nil {
+		return fmt.Errorf("join epoch %d of %s with epoch %d: %w", from.Epoch, from.Site, oldest.Epoch, err)
+	}
+	delete(ps.sites, from)
+	ps.sites[oldest].united++
+	for name, use := range ps.uses {
+		if name.site == from.Site {
+			use.overlap, use.measured = 0, 0
+		}
+	}
+	ps.store.Measured.ForgetSite(from.Site)
 	return nil
 }
 
@@ -173,12 +198,13 @@ func (ps *Peers) Forget() {
 // position is read before the parts: they may be newer than it, never older.
 func (ps *Peers) Snapshots() []folder.Pending {
 	ps.sitesMu.Lock()
-	sites := make(map[layout.Origin]*snapshot.File, len(ps.sites))
+	sites, united := make(map[layout.Origin]*snapshot.File, len(ps.sites)), make(map[layout.Origin]int)
 	for o, s := range ps.sites {
-		sites[o] = &snapshot.File{Origin: o, Seq: s.saved(), Gaps: s.gaps, Hole: s.hole}
+		sites[o], united[o] = &snapshot.File{Origin: o, Seq: s.saved(), Gaps: s.gaps, Hole: s.hole}, s.united
 	}
+	v := ps.store.View.Load() // later its epochs may be united
 	ps.sitesMu.Unlock()
-	for t, parts := range ps.store.View.Load().AllParts() {
+	for t, parts := range v.AllParts() {
 		for _, p := range parts {
 			if s := sites[p.Origin]; s != nil {
 				s.Sections = append(s.Sections, snapshot.Section{
@@ -191,7 +217,7 @@ func (ps *Peers) Snapshots() []folder.Pending {
 	for o, s := range sites {
 		list = append(list, folder.Pending{
 			Path:  snapshot.SitePath(ps.opt.Dir, o),
-			State: folder.Saved{Seq: s.Seq, Gaps: s.Gaps, Sections: len(s.Sections)},
+			State: folder.Saved{Seq: s.Seq, Gaps: s.Gaps, Sections: len(s.Sections), United: united[o]},
 			Write: s.Writer(ps.sealer.Ring.KeyID),
 		})
 	}

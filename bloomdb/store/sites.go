@@ -49,10 +49,9 @@ func (v *View) EditAll(report func(*ReportGeneration), count func(*CountGenerati
 	return nil
 }
 
-// DropParts removes a site's parts, and generations that are then empty. The joined bits must
-// no longer contain the site's.
-func (v *View) DropParts(site string) error {
-	of := func(p SitePart) bool { return p.Origin.Site == site }
+// DropParts removes parts, and generations that are then empty. The joined bits must no longer contain
+// theirs, or other parts must.
+func (v *View) DropParts(of func(SitePart) bool) error {
 	empty := func(g *ReportGeneration) bool { return g.Mask == nil && g.Domains == nil }
 	err := v.EditAll(func(g *ReportGeneration) {
 		for _, kind := range layout.ReportKinds {
@@ -121,6 +120,30 @@ func (st *Store) JoinAgain(site string) {
 			}
 		}
 	}
+}
+
+// MoveBits joins the bits of one epoch of a site with those of another, and drops its parts. Its counts are
+// lost. The caller holds sitesMu.
+func (st *Store) MoveBits(from, to layout.Origin) error {
+	of := func(p SitePart) bool { return p.Origin == from }
+	for t, parts := range st.View.Load().AllParts() {
+		i := slices.IndexFunc(parts, of)
+		if i < 0 || t.Kind.Counts() {
+			continue
+		}
+		dst, err := st.PartFor(to, t, parts[i].Shape)
+		if err != nil {
+			return fmt.Errorf("%s generation %d: %w", t.Kind, t.Gen, err)
+		}
+		var cells []filter.Cell
+		for block := range filter.Blocks(parts[i].Part.Size(), false) {
+			cells = parts[i].Part.Block(block, cells[:0]) // without sketches being loaded, see SitePart
+			if err := dst.Merge(cells); err != nil {
+				return fmt.Errorf("%s generation %d: %w", t.Kind, t.Gen, err)
+			}
+		}
+	}
+	return st.Change(func(v *View) error { return v.DropParts(of) })
 }
 
 // DropOrigin removes the parts of one epoch of a site, and joins the remaining ones anew.
