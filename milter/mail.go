@@ -94,8 +94,8 @@ func (m *Mail) addPiece(p []byte) {
 			m.msg.addChunk(bytes.Clone(p))
 			return
 		}
-		if fields, ok := m.head.Take(max(most, header.Piece)); ok {
-			m.pass(fields)
+		if m.head.Take(max(most, header.Piece), m.pass) {
+			m.bookHead()
 		} else { // the body has begun without an empty line
 			m.endHead()
 		}
@@ -105,9 +105,9 @@ func (m *Mail) addPiece(p []byte) {
 // hold appends to the head, or returns the reason for which there is no room.
 func (m *Mail) hold(p []byte) (reason string) {
 	most := max(header.Ordinary, m.msg.options.MaxMessage) // less hides the header from those who ask for it
-	memory := header.Memory(p) + header.Copies(len(m.head)+len(p)) - header.Copies(len(m.head))
+	memory := header.Memory(len(m.head)+len(p)) - header.Memory(len(m.head))
 	switch {
-	case m.msg.ahead-header.Copies(len(m.head)) > most:
+	case int64(len(m.head)) > most:
 		return overMessage
 	case !m.msg.book(memory):
 		return overMemory
@@ -126,28 +126,30 @@ func (m *Mail) endHead() {
 	}
 	m.inBody = true
 	received := m.head
-	parsed := signature.Parse(received)
 	m.head = nil
-	m.pass(parsed.Header)
-	head := received[:len(received)-len(parsed.Body)]
-	n := int64(len(head)) + header.Copies(len(head))
+	body := signature.EachField(received, m.pass)
+	m.bookHead()
+	head := received[:len(received)-len(body)]
+	n := header.Memory(len(head))
 	if m.noHead = m.noHead || !m.msg.book(n); !m.noHead {
 		m.msg.ahead, m.head = n, bytes.Clone(head)
 	}
-	if len(parsed.Body) > 0 {
-		m.msg.addChunk(bytes.Clone(parsed.Body))
+	if len(body) > 0 {
+		m.msg.addChunk(bytes.Clone(body))
 	}
 }
 
-// pass adds fields that were taken from the head. Their memory was booked ahead, and that of the rest is kept.
-func (m *Mail) pass(fields []signature.Field) {
-	for _, f := range fields {
-		n := min(m.msg.ahead, int64(len(f.Name)+len(f.Value)+fieldOverhead))
-		m.msg.unbook(n) // addField books it again
-		m.msg.ahead -= n
-		m.msg.addField(f.Name, f.Value)
-	}
-	rest := min(m.msg.ahead, int64(len(m.head))+header.Copies(len(m.head)))
+// pass adds a field that was taken from the head, with as much of its memory as was booked ahead.
+func (m *Mail) pass(f signature.Field) {
+	n := min(m.msg.ahead, int64(len(f.Name)+len(f.Value)+fieldOverhead))
+	m.msg.unbook(n) // addField books it again
+	m.msg.ahead -= n
+	m.msg.addField(f.Name, f.Value)
+}
+
+// bookHead returns what is booked ahead beyond the head.
+func (m *Mail) bookHead() {
+	rest := min(m.msg.ahead, header.Memory(len(m.head)))
 	m.msg.unbook(m.msg.ahead - rest)
 	m.msg.ahead = rest
 }

@@ -70,6 +70,9 @@ func Parse(raw []byte) Message { return mail.Parse(raw) }
 // ParseWithin is Parse within a bound of memory. See mail.ParseWithin.
 func ParseWithin(raw []byte, most int64) (m Message, isCut bool) { return mail.ParseWithin(raw, most) }
 
+// EachField calls add for each field of a header, and returns the body. See mail.EachField.
+func EachField(raw []byte, add func(Field)) (body []byte) { return mail.EachField(raw, add) }
+
 // Behind returns what follows in raw after a copy of a header. See mail.Behind.
 func Behind(raw []byte, header []Field, isPart bool) (body []byte, ok bool) {
 	return mail.Behind(raw, header, isPart)

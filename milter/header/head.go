@@ -14,14 +14,9 @@ const (
 	Piece = 128
 )
 
-// Memory is the memory for a part of a head and the fields in it, which are at most as many as
-// its lines. Unit: bytes.
-func Memory(p []byte) int64 {
-	return int64(len(p) + signature.FieldOverhead*bytes.Count(p, []byte("\n")))
-}
-
-// Copies is the memory for three copies of a head beyond an ordinary one: parsing and answering make them.
-func Copies(length int) int64 { return 3 * int64(max(0, length-Ordinary)) }
+// Memory is the memory for the text of a head, and for three copies of it beyond an ordinary one: parsing
+// and answering make them. Unit: bytes.
+func Memory(length int) int64 { return int64(length) + 3*int64(max(0, length-Ordinary)) }
 
 // Head is the text of a header that arrives in pieces.
 type Head []byte
@@ -37,15 +32,14 @@ func (h *Head) Add(p []byte) (hasEnded bool) {
 
 // Take takes the complete fields out of a header that goes on. Of the field that is left it keeps at most
 // that many bytes. It takes nothing and is not ok if the body has begun without an empty line.
-func (h *Head) Take(most int) (fields []signature.Field, ok bool) {
+func (h *Head) Take(most int, add func(signature.Field)) (ok bool) {
 	text, last := *h, lastLine(*h)
 	if last > 0 {
 		const next = "x:\n" // which decides about a line before it that is no field
-		m := signature.Parse(append(text[:last:last], next...))
-		if len(m.Body) > 0 {
-			return nil, false
+		if body, _ := signature.Behind(append(text[:last:last], next...), nil, true); len(body) > 0 {
+			return false
 		}
-		fields = m.Header[:len(m.Header)-1]
+		signature.EachField(text[:last], add)
 	}
 	rest := bytes.Clone(text[last:])
 	if len(rest) > most {
@@ -54,7 +48,7 @@ func (h *Head) Take(most int) (fields []signature.Field, ok bool) {
 		rest = append(rest, text[len(text)-end:]...)
 	}
 	*h = rest
-	return fields, true
+	return true
 }
 
 // lastLine returns where the last line begins that does not go on with the one before it.

@@ -38,15 +38,12 @@ func AsFeedback(m Message) (f Feedback, ok bool) {
 // feedbackType returns the first field Feedback-Type (RFC 5965, section 3.1).
 func feedbackType(fields []byte) string {
 	s := fieldScanner{data: fields[:min(len(fields), maxFeedback)]}
-	for {
-		name, value, ok := s.next()
-		if !ok {
-			return ""
-		}
+	for name, value, ok := s.next(); ok; name, value, ok = s.next() {
 		if strings.EqualFold(string(name), "Feedback-Type") {
 			return strings.ToLower(strings.TrimSpace(string(value)))
 		}
 	}
+	return ""
 }
 
 // Attached returns the messages attached to m as message/rfc822, as mail programs forward

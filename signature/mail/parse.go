@@ -94,11 +94,7 @@ func ParseWithin(raw []byte, most int64) (m Message, isCut bool) {
 		}
 		return hasRoom
 	}
-	for {
-		name, value, ok := s.next()
-		if !ok {
-			break
-		}
+	for name, value, ok := s.next(); ok; name, value, ok = s.next() {
 		if header+int64(len(value)) > most { // is not copied
 			isCut = true
 			continue
@@ -110,6 +106,16 @@ func ParseWithin(raw []byte, most int64) (m Message, isCut bool) {
 		m.Body, m.Truncated, isCut = m.Body[:left], true, true
 	}
 	return m, isCut
+}
+
+// EachField calls add for each header field of raw, and returns the body. It is Parse without the memory for
+// all fields.
+func EachField(raw []byte, add func(Field)) (body []byte) {
+	s := fieldScanner{data: skipPostmark(raw)}
+	for name, value, ok := s.next(); ok; name, value, ok = s.next() {
+		add(Field{string(name), fieldValue(value)})
+	}
+	return s.data[s.pos:]
 }
 
 // Behind returns what follows in raw after a header with the same fields, by their names. If isPart, header
