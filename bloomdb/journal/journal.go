@@ -243,10 +243,12 @@ func (j *Log) syncFile() {
 // Flush syncs all appended records. It returns nil if it repaired a fault. Records lost to the
 // fault are still in the filters, and SnapshotDue reports true.
 func (j *Log) Flush() error {
+	j.syncMu.Lock() // a rotation may be syncing the records of the segment before
 	j.mu.Lock()
 	at, faulty := folder.MakeLSN(j.segment, j.offset-1), j.fault != nil
 	isOnDisk := j.offset == j.onDisk // at is no record then, and the segment may end before Sync
 	j.mu.Unlock()
+	j.syncMu.Unlock()
 	if isOnDisk && !faulty {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/filter/coded"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
@@ -122,7 +123,8 @@ func (st *Store) JoinAgain(site string) {
 	}
 }
 
-// MoveBits joins the bits of one epoch of a site with those of another, and drops its parts. Its counts are
+// MoveBits joins the bits of one epoch of a site with those of another, and drops its parts. Sketches that
+// are being loaded go on loading: they are among the joined bits, so they must stay in a part. Its counts are
 // lost. The caller holds sitesMu.
 func (st *Store) MoveBits(from, to layout.Origin) error {
 	of := func(p SitePart) bool { return p.Origin == from }
@@ -131,19 +133,33 @@ func (st *Store) MoveBits(from, to layout.Origin) error {
 		if i < 0 || t.Kind.Counts() {
 			continue
 		}
-		dst, err := st.PartFor(to, t, parts[i].Shape)
+		p := parts[i]
+		dst, err := st.PartFor(to, t, p.Shape)
+		if err == nil {
+			err = dst.mergeAll(p.Part)
+		}
+		if err == nil && p.Loading != nil {
+			if dst, err = st.LoadingFor(to, t, p.Shape); err == nil {
+				err = dst.mergeAll(p.Loading)
+			}
+		}
 		if err != nil {
 			return fmt.Errorf("%s generation %d: %w", t.Kind, t.Gen, err)
 		}
-		var cells []filter.Cell
-		for block := range filter.Blocks(parts[i].Part.Size(), false) {
-			cells = parts[i].Part.Block(block, cells[:0]) // without sketches being loaded, see SitePart
-			if err := dst.Merge(cells); err != nil {
-				return fmt.Errorf("%s generation %d: %w", t.Kind, t.Gen, err)
-			}
-		}
 	}
 	return st.Change(func(v *View) error { return v.DropParts(of) })
+}
+
+// mergeAll joins all bits of another part.
+func (p *PartOf) mergeAll(from *coded.Part) error {
+	var cells []filter.Cell
+	for block := range filter.Blocks(from.Size(), false) {
+		cells = from.Block(block, cells[:0])
+		if err := p.Merge(cells); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // DropOrigin removes the parts of one epoch of a site, and joins the remaining ones anew.
