@@ -38,20 +38,28 @@ func (h *Head) Add(p []byte) (hasEnded bool) {
 // Take takes the complete fields out of a header that goes on. Of the field that is left it keeps at most
 // that many bytes. It takes nothing and is not ok if the body has begun without an empty line.
 func (h *Head) Take(most int) (fields []signature.Field, ok bool) {
+	const field = "x:\n" // decides about a line before it that is no field; behind it a line is not an mbox's
 	text, last := *h, lastLine(*h)
 	if last > 0 {
-		const next = "x:\n" // which decides about a line before it that is no field
-		m := signature.Parse(append(text[:last:last], next...))
-		if len(m.Body) > 0 {
+		if m := signature.Parse(append(text[:last:last], field...)); len(m.Body) > 0 {
 			return nil, false
 		}
-		fields = m.Header[:len(m.Header)-1]
+		m := signature.Parse(text[:last])
+		if n := len(m.Body); len(text)-last+n <= most {
+			last -= n // a line that is no field, with which the body begins if no field follows
+		}
+		if fields = m.Header; bytes.HasPrefix(text, []byte(field)) {
+			fields = fields[1:] // of an earlier call
+		}
 	}
 	rest := bytes.Clone(text[last:])
 	if len(rest) > most {
 		const end = 3                                    // bytes that Add looks at again
 		rest = append(rest[:most-end-1:most-end-1], ' ') // which makes no empty line
 		rest = append(rest, text[len(text)-end:]...)
+	}
+	if last > 0 {
+		rest = append([]byte(field), rest...)
 	}
 	*h = rest
 	return fields, true
