@@ -130,8 +130,8 @@ func (m *Mail) endHead() {
 	body := signature.EachField(received, m.pass)
 	m.bookHead()
 	head := received[:len(received)-len(body)]
-	n := header.Memory(len(head))
-	if m.noHead = m.noHead || !m.msg.book(n); !m.noHead {
+	n := header.Memory(len(head)) // of the share it leaves a quarter to the body
+	if m.noHead = m.noHead || !m.msg.take(n, n <= m.msg.left()-share/4); !m.noHead {
 		m.msg.ahead, m.head = n, bytes.Clone(head)
 	}
 	if len(body) > 0 {

@@ -33,19 +33,31 @@ func (h *Head) Add(p []byte) (hasEnded bool) {
 // Take takes the complete fields out of a header that goes on. Of the field that is left it keeps at most
 // that many bytes. It takes nothing and is not ok if the body has begun without an empty line.
 func (h *Head) Take(most int, add func(signature.Field)) (ok bool) {
+	const field = "x:\n" // decides about a line before it that is no field; behind it a line is not an mbox's
 	text, last := *h, lastLine(*h)
 	if last > 0 {
-		const next = "x:\n" // which decides about a line before it that is no field
-		if body, _ := signature.Behind(append(text[:last:last], next...), nil, true); len(body) > 0 {
+		if body, _ := signature.Behind(append(text[:last:last], field...), nil, true); len(body) > 0 {
 			return false
 		}
-		signature.EachField(text[:last], add)
+		isOurs := bytes.HasPrefix(text, []byte(field)) // of an earlier call
+		body := signature.EachField(text[:last], func(f signature.Field) {
+			if !isOurs {
+				add(f)
+			}
+			isOurs = false
+		})
+		if n := len(body); len(text)-last+n <= most {
+			last -= n // a line that is no field, with which the body begins if no field follows
+		}
 	}
 	rest := bytes.Clone(text[last:])
 	if len(rest) > most {
 		const end = 3                                    // bytes that Add looks at again
 		rest = append(rest[:most-end-1:most-end-1], ' ') // which makes no empty line
 		rest = append(rest, text[len(text)-end:]...)
+	}
+	if last > 0 {
+		rest = append([]byte(field), rest...)
 	}
 	*h = rest
 	return true

@@ -21,3 +21,24 @@ func TestBodyOfFields(t *testing.T) {
 		}
 	}
 }
+
+// A line that begins the body, without an empty line before it, is kept where the fields before it have been
+// taken. One that begins with "From " is not taken for that of an mbox.
+func TestTakeBeforeFrom(t *testing.T) {
+	for _, line := range []string{"From here on", ">From here on", "no field"} {
+		for cut := range len(line) + 1 {
+			var h header.Head
+			h.Add([]byte("a: b\n" + line[:cut]))
+			for range 2 {
+				if !h.Take(header.Piece, func(signature.Field) {}) {
+					t.Fatalf("%q: the body has begun", h)
+				}
+			}
+			h.Add([]byte(line[cut:] + "\nno field\n"))
+			h.Take(header.Piece, func(signature.Field) {})
+			if m := signature.Parse(h); string(m.Body) != line+"\nno field\n" {
+				t.Errorf("cut behind %d bytes: the body %q", cut, m.Body)
+			}
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package mail
 
 import (
-	"bytes"
 	"cmp"
 	"strings"
 
@@ -59,7 +58,10 @@ func (f *mimeFields) slot(name string) *string {
 // add records a field. One without a value counts as absent.
 func (f *mimeFields) add(field Field) {
 	slot := f.slot(field.Name)
-	if slot == nil || len(field.Value) > maxField || field.isBlank() {
+	if slot == nil {
+		return
+	}
+	if field.Value = unfolded(field.Value); field.Value == "" || len(field.Value) > maxField {
 		return
 	}
 	isFurther := *slot != ""
@@ -71,9 +73,7 @@ func (f *mimeFields) add(field Field) {
 			*slot = "" // the last one counts
 		}
 	}
-	if *slot == "" {
-		*slot = strings.TrimSpace(unfold.Replace(field.Value))
-	}
+	*slot = cmp.Or(*slot, field.Value)
 }
 
 var unfold = strings.NewReplacer("\r", "", "\n", "")
@@ -93,7 +93,7 @@ func (f *mimeFields) parse() mimeHeader {
 	}
 	f.parseType(&h)
 	h.Disposition = mimefield.Disposition(f.disposition)
-	h.HasID = strings.TrimSpace(f.id) != ""
+	h.HasID = f.id != ""
 	h.id = contentID(f.id)
 	return h
 }
@@ -167,14 +167,11 @@ func (f *mimeFields) steps() int { return stepsOfType * (len(f.contentType) + le
 func partMIME(data []byte, steps *work.Steps, stop func(line []byte) bool) (mimeHeader, int) {
 	s := fieldScanner{data: data, stop: stop}
 	var f mimeFields
-	for {
-		name, value, ok := s.next()
-		if !ok {
-			steps.Count(work.PerPart + s.pos + f.steps())
-			return f.parse(), s.pos
-		}
+	for name, value, ok := s.next(); ok; name, value, ok = s.next() {
 		if f.slot(string(name)) != nil { // others are not copied
-			f.add(Field{string(name), string(bytes.TrimSpace(value))})
+			f.add(Field{string(name), string(value)})
 		}
 	}
+	steps.Count(work.PerPart + s.pos + f.steps())
+	return f.parse(), s.pos
 }

@@ -89,3 +89,22 @@ func TestPiecesOfBoundaryAreCounted(t *testing.T) {
 		}
 	}
 }
+
+// A third type that is just short enough counts with LF, CRLF, and blanks around it: a user's mailbox and a
+// mail server have the same message in different forms.
+func TestLengthOfFurtherTypes(t *testing.T) {
+	for name, junk := range map[string]struct{ short, long string }{
+		"folds":  {strings.Repeat(";\n x=y", 150), strings.Repeat(";\n x=y", 200)},
+		"CRLF":   {strings.Repeat(";\r\n x=y", 150), strings.Repeat(";\r\n x=y", 200)},
+		"blanks": {";x=y" + strings.Repeat(" ", maxShort), ";x=" + strings.Repeat("y", maxShort)},
+	} {
+		for value, want := range map[string]string{junk.short: "multipart/mixed", junk.long: "text/plain"} {
+			header := "Content-Type: text/plain\nContent-Type: text/plain\nContent-Type: multipart/mixed; boundary=b" + value + "\n\n"
+			part, _ := partMIME([]byte(header), new(work.Steps), nil)
+			message := messageMIME(Parse([]byte(header)).Header, new(work.Steps))
+			if part.MediaType != want || message.MediaType != want {
+				t.Errorf("%s, %d bytes: a part is %s, a message %s, want %s", name, len(value), part.MediaType, message.MediaType, want)
+			}
+		}
+	}
+}

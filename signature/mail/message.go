@@ -19,8 +19,6 @@ func (f Field) Is(name string) bool {
 	return strings.EqualFold(f.Name[:end], name)
 }
 
-func (f Field) isBlank() bool { return strings.TrimSpace(f.Value) == "" }
-
 // Message is a message as the milter or a mailbox provides it. Nothing in it is trusted
 // to be well-formed.
 type Message struct {

@@ -31,6 +31,9 @@ const maxShort = 1000
 
 func (f Field) isShort() bool { return len(f.Name)+len(f.Value) <= maxShort }
 
+// unfolded returns a copy of a value in the form that does not depend on its way. Its length counts.
+func unfolded(value string) string { return strings.Clone(strings.TrimSpace(unfold.Replace(value))) }
+
 // HeaderRoom says how much of the bytes that are kept of a message its header may take: the rest is for the
 // body, which a sender could otherwise hide behind empty fields. The fields that say how the body is read have
 // more room than others.
@@ -57,7 +60,7 @@ func (r *HeaderRoom) quarters(f Field) int64 {
 	default:
 		return usual
 	}
-	if *seen >= readings || len(f.Value) > maxField || f.isBlank() {
+	if *seen >= readings || len(f.Value) > maxField || f.Value == "" {
 		return usual
 	}
 	*seen++
@@ -70,7 +73,10 @@ func (r *HeaderRoom) quarters(f Field) int64 {
 // Add appends the next field, if book reserves its bytes. The header may take that many quarters of all bytes
 // with it. Of further types without room only the last one is kept, because programs read that or the first.
 func (r *HeaderRoom) Add(header []Field, f Field, book func(n, quarters int64) bool) []Field {
-	isFurther := r.types > 1 && f.Is("Content-Type") && f.isShort() && !f.isBlank()
+	if new(mimeFields).slot(f.Name) != nil {
+		f = Field{strings.Clone(strings.TrimRight(f.Name, " \t")), unfolded(f.Value)}
+	}
+	isFurther := r.types > 1 && f.Is("Content-Type") && f.isShort() && f.Value != ""
 	switch {
 	case isFurther && r.last > 0:
 		header[r.last-1] = f
