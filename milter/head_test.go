@@ -61,6 +61,23 @@ func TestManyFieldsInHeads(t *testing.T) {
 	}
 }
 
+// TestTakenHeadIsBooked is the attack "many fields" on a head that goes on with a long one: of the tiny ones
+// few have room, and what is held of the long one stays booked.
+func TestTakenHeadIsBooked(t *testing.T) {
+	const most = 4 << 20
+	s := NewServer(nil, Options{MaxMessage: most})
+	m := s.NewMail("spamd", "", "nobody")
+	defer m.Close()
+	for _, p := range []string{strings.Repeat("a:\n", most/6), "b: " + strings.Repeat("x", most/2), strings.Repeat("x", 1<<10)} {
+		if _, err := m.Write([]byte(p)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if held := int64(len(m.head)); held < most/3 || held > most*2/3 || m.msg.ahead < held || s.Load().Memory < m.msg.kept+held {
+		t.Errorf("of a head %d bytes are held and %d booked, of its fields %d; altogether %d", held, m.msg.ahead, m.msg.kept, s.Load().Memory)
+	}
+}
+
 // TestSignsNoPart is the attack "report without memory": while others hold the memory, the report of a long
 // mail would list its first file alone, and its revocation revoke nothing else. Beyond MaxMessage nobody reads
 // it, so that part is enough.

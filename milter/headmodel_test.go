@@ -65,6 +65,9 @@ func atDoor(t *rapid.T, s *Server, sent []byte, piece int) signature.Message {
 		if _, err := door.Write(p); err != nil {
 			t.Fatal(err)
 		}
+		if int64(len(door.head)-len("x:\n")) > door.msg.ahead { // a line that is added
+			t.Fatalf("%d bytes of a head are held, %d are booked", len(door.head), door.msg.ahead)
+		}
 	}
 	door.endHead()
 	if taken, most := s.Load().Memory, s.options.Load().MaxMemory+share; taken > most {

@@ -87,16 +87,15 @@ func (m *Mail) addHead(p []byte) {
 // on is kept whole if it is at most half of the head: it may say how the body is read.
 func (m *Mail) addPiece(p []byte) {
 	for _, most := range []int{len(m.head) / 2, header.Piece, 0} {
-		if !m.inBody && m.hold(p) == "" { // with the least it has room: fields take at most three quarters of the share
-			return
-		}
-		if m.inBody {
+		switch {
+		case m.inBody:
 			m.msg.addChunk(bytes.Clone(p))
 			return
-		}
-		if m.head.Take(max(most, header.Piece), m.pass) {
+		case m.hold(p) == "": // with the least it has room: fields leave an eighth of the share
+			return
+		case m.head.Take(max(most, header.Piece), m.pass):
 			m.bookHead()
-		} else { // the body has begun without an empty line
+		default: // the body has begun without an empty line
 			m.endHead()
 		}
 	}
@@ -141,7 +140,10 @@ func (m *Mail) endHead() {
 
 // pass adds a field that was taken from the head, with as much of its memory as was booked ahead.
 func (m *Mail) pass(f signature.Field) {
-	n := min(m.msg.ahead, int64(len(f.Name)+len(f.Value)+fieldOverhead))
+	n := int64(len(f.Name) + len(f.Value))
+	if m.inBody { // a head that goes on needs what is booked beyond the field's text
+		n = min(m.msg.ahead, n+fieldOverhead)
+	}
 	m.msg.unbook(n) // addField books it again
 	m.msg.ahead -= n
 	m.msg.addField(f.Name, f.Value)
