@@ -142,8 +142,9 @@ func (m *Mail) endHead() {
 func (m *Mail) pass(f signature.Field) {
 	n := int64(len(f.Name) + len(f.Value))
 	if m.inBody { // a head that goes on needs what is booked beyond the field's text
-		n = min(m.msg.ahead, n+fieldOverhead)
+		n += fieldOverhead
 	}
+	n = min(n, m.msg.ahead)
 	m.msg.unbook(n) // addField books it again
 	m.msg.ahead -= n
 	m.msg.addField(f.Name, f.Value)

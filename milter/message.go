@@ -278,8 +278,7 @@ func (m *message) from() bloomdb.Sender {
 
 // beginning returns the first share bytes of the message. It reads no temporary file.
 func (m *message) beginning() signature.Message {
-	c, left := signature.Message{Truncated: true}, int64(share)
-	var room signature.HeaderRoom
+	c, left, room := signature.Message{Truncated: true}, int64(share), signature.HeaderRoom{}
 	book := func(n, quarters int64) bool {
 		hasRoom := share-left+n <= share/4*quarters
 		if hasRoom {

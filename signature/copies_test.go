@@ -12,7 +12,7 @@ import (
 )
 
 // A milter gets fields one by one, with folds as "\n\t" whatever the message's line ends
-// are.
+// are. Those that say how the body is read are unfolded.
 func TestParseEqualsMilter(t *testing.T) {
 	fields := []signature.Field{{Name: "Received", Value: "from a\n\tby b"}, {Name: "Content-Type", Value: "multipart/mixed;\n\tboundary=\"b c\""}}
 	body := "--b c\r\n\r\n" + strings.ReplaceAll(prose, "\n", "\r\n") + "--b c--\r\n"
@@ -20,8 +20,8 @@ func TestParseEqualsMilter(t *testing.T) {
 	raw := "Received: from a\n\tby b\nContent-Type: multipart/mixed;\n\tboundary=\"b c\"\n\n" + body
 	for _, raw := range []string{raw, strings.ReplaceAll(strings.ReplaceAll(raw, "\r\n", "\n"), "\n", "\r\n")} {
 		m := signature.Parse([]byte(raw))
-		if !reflect.DeepEqual(m.Header, fields) {
-			t.Errorf("header %q, want %q", m.Header, fields)
+		if kept := []signature.Field{fields[0], {Name: "Content-Type", Value: "multipart/mixed;\tboundary=\"b c\""}}; !reflect.DeepEqual(m.Header, kept) {
+			t.Errorf("header %q, want %q", m.Header, kept)
 		}
 		if got := signature.Compute(m); !reflect.DeepEqual(got, want) || len(got.Signatures) != 2 {
 			t.Errorf("signatures %v, want %v", got, want)
