@@ -15,18 +15,18 @@ import (
 func TestFailoverLosesWrites(t *testing.T) {
 	t.Parallel()
 	primary, replica, url := startReplicated(t)
-	pc, rc := primary.Client(), replica.Client()
+	pc := primary.Client()
 	defer pc.Close()
-	defer rc.Close()
 	a, b := startSites(t, url, url)
 	a.awaitConnected()
 	b.awaitConnected()
-	var had, got int64 // replicated bytes, at the primary's death
+	var had, got int64 // bytes of the stream of writes: at the primary's death, and those that the replica has
 	traffic(t, a, b, func(i int) {
 		switch i {
 		case 10:
 			replica.Signal(syscall.SIGSTOP)
 			pc.ClientKillByFilter(t.Context(), "TYPE", "replica")
+			got = replicated(t, pc) // at most; later the replica may be the primary, and have more
 		case 20:
 			// The lost deltas were applied elsewhere, and their sites consider them
 			// published.
@@ -34,13 +34,12 @@ func TestFailoverLosesWrites(t *testing.T) {
 			had = replicated(t, pc)
 			primary.Kill()
 			replica.Signal(syscall.SIGCONT)
-			got = replicated(t, rc)
 		}
 	})
 	if got >= had {
 		t.Errorf("no writes were lost: the primary was at byte %d, the replica at %d", had, got)
 	}
-	t.Logf("the replica lacked %d bytes", had-got)
+	t.Logf("the replica lacked at least %d bytes", had-got)
 	expectNewcomer(t, url)
 }
 
