@@ -76,7 +76,7 @@ func (f *mimeFields) add(field Field) {
 	*slot = cmp.Or(*slot, field.Value)
 }
 
-var unfold = strings.NewReplacer("\r", "", "\n", "")
+var unfold = strings.NewReplacer("\r", "", "\n", "", "\x00", " ") // a milter has a blank for a NUL
 
 // parse reads the fields, strictly if possible. Comments are removed, as RFC 2045 asks; some programs
 // do not do that, so both readings count where they differ.

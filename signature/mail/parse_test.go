@@ -34,6 +34,7 @@ func TestParse(t *testing.T) {
 		{"no empty line", "A: 1\nhello there\nBob\n", []mail.Field{{Name: "A", Value: "1"}}, "hello there\nBob\n"},
 		{"no header at all", "hello there\nBob\n", nil, "hello there\nBob\n"},
 		{"NUL in value", "A: 1\x002\n\nhello", []mail.Field{{Name: "A", Value: "1\x002"}}, "hello"},
+		{"NUL in a type", "Content-Type: \x00a\x002\n\nhello", []mail.Field{{Name: "Content-Type", Value: "a 2"}}, "hello"},
 		{"folds of a type", "Content-Type : a;\r\n b \r\n\r\nhello", []mail.Field{{Name: "Content-Type", Value: "a; b"}}, "hello"},
 		{"empty name", ": x\nA: 1\n\nhello", []mail.Field{{Name: "A", Value: "1"}}, "hello"},
 	} {
