@@ -78,6 +78,22 @@ func TestTakenHeadIsBooked(t *testing.T) {
 	}
 }
 
+// A head that takes nearly all memory leaves its share to the body, although its text is kept for the answer.
+func TestHeadLeavesShareToBody(t *testing.T) {
+	head := strings.Repeat("Content-Type: x/y;"+strings.Repeat("\r\n z=", 240)+"\r\n", 128) + "\r\n"
+	s := NewServer(nil, Options{MaxMemory: 1 << 18})
+	m := s.NewMail("spamd", "", "nobody")
+	defer m.Close()
+	for piece := range slices.Chunk([]byte(head+strings.Repeat("and its text\r\n", 1_000)), 4<<10) {
+		if _, err := m.Write(piece); err != nil {
+			t.Fatalf("%v, %d bytes booked", err, m.msg.booked)
+		}
+	}
+	if !m.IsWhole() || m.msg.booked > 1<<18+share {
+		t.Errorf("whole: %v, %d bytes booked", m.IsWhole(), m.msg.booked)
+	}
+}
+
 // TestSignsNoPart is the attack "report without memory": while others hold the memory, the report of a long
 // mail would list its first file alone, and its revocation revoke nothing else. Beyond MaxMessage nobody reads
 // it, so that part is enough.

@@ -123,19 +123,20 @@ func (m *Mail) endHead() {
 	if m.inBody {
 		return
 	}
-	m.inBody = true
 	received := m.head
-	m.head = nil
+	m.inBody, m.head = true, nil
 	body := signature.EachField(received, m.pass)
 	m.bookHead()
 	head := received[:len(received)-len(body)]
-	n := header.Memory(len(head)) // of the share it leaves a quarter to the body
-	if m.noHead = m.noHead || !m.msg.take(n, n <= m.msg.left()-share/4); !m.noHead {
+	n := header.Memory(len(head))
+	isWithin := n <= m.msg.left()-share/4 // a quarter of the share is for the body
+	if m.noHead = m.noHead || !m.msg.take(n, isWithin); !m.noHead {
 		m.msg.ahead, m.head = n, bytes.Clone(head)
+		if !isWithin {
+			m.msg.beyond += n
+		}
 	}
-	if len(body) > 0 {
-		m.msg.addChunk(bytes.Clone(body))
-	}
+	m.msg.addChunk(bytes.Clone(body))
 }
 
 // pass adds a field that was taken from the head, with as much of its memory as was booked ahead.

@@ -13,9 +13,7 @@ import (
 //     is charged to MaxMemory. This is Server.packets.
 //   - Judging: turns.MostMemory of the longest message.
 //   - The fixed cost of a connection: perConnection.
-//   - Decoded images and unpacked archives: 64 MiB for each slot of package turns.
-//
-// MostMemory is the sum of the first four.
+//   - Decoded images and unpacked archives: 64 MiB for each slot of package turns, which MostMemory leaves out.
 
 // perConnection is the memory for the stacks, buffers and envelope of a connection. Unit:
 // bytes.
