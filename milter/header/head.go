@@ -31,7 +31,8 @@ func (h *Head) Add(p []byte) (hasEnded bool) {
 }
 
 // Take takes the complete fields out of a header that goes on. Of the field that is left it keeps at most
-// that many bytes. It takes nothing and is not ok if the body has begun without an empty line.
+// that many bytes, behind a line of its own. It takes nothing and is not ok if the body has begun without
+// an empty line.
 func (h *Head) Take(most int, add func(signature.Field)) (ok bool) {
 	const field = "x:\n" // decides about a line before it that is no field; behind it a line is not an mbox's
 	text, last := *h, lastLine(*h)

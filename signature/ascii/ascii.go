@@ -40,6 +40,9 @@ func Is(b []byte) bool {
 // IsLetter reports whether c is an ASCII letter.
 func IsLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
+// IsBase64 reports whether c is one of the 64 characters of base64 (RFC 4648 section 4).
+func IsBase64(c byte) bool { return IsLetter(c) || '0' <= c && c <= '9' || c == '+' || c == '/' }
+
 // IsSpace reports whether c is white space in HTML and CSS.
 func IsSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
 

@@ -116,7 +116,7 @@ func appendLooseBase64(dst, raw []byte) []byte {
 // isAllBase64 reports whether raw consists of lines of base64.
 func isAllBase64(raw []byte) bool {
 	for _, c := range raw {
-		if !isBase64(c) && c != '=' && c != '\r' && c != '\n' {
+		if !ascii.IsBase64(c) && c != '=' && c != '\r' && c != '\n' {
 			return false
 		}
 	}
@@ -256,8 +256,4 @@ func (l Leaf) Content(dst []byte) []byte {
 		content = rejoin(content)
 	}
 	return content
-}
-
-func isBase64(c byte) bool {
-	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '/'
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/spambloom/spambloom/signature/ascii"
 )
 
 // Decode decodes UTF-7 (RFC 2152). Other bytes are kept; a shifted sequence that is
@@ -20,7 +22,7 @@ func Decode(source []byte) []byte {
 		out = append(out, source[:plus]...)
 		source = source[plus+1:]
 		end := 0
-		for end < len(source) && isBase64(source[end]) {
+		for end < len(source) && ascii.IsBase64(source[end]) {
 			end++
 		}
 		if end == 0 { // "+-" is "+"
@@ -30,10 +32,6 @@ func Decode(source []byte) []byte {
 		}
 		source = bytes.TrimPrefix(source[end:], []byte("-"))
 	}
-}
-
-func isBase64(c byte) bool {
-	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '/'
 }
 
 // appendUTF16 appends the characters of a run of base64 in UTF-16, big-endian.
