@@ -2,8 +2,10 @@ package milter
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -30,5 +32,36 @@ func TestBodyBehindFields(t *testing.T) {
 			}
 			m.release()
 		}
+	}
+}
+
+// TestEndBehindFields is the attack "empty fields" on the end of a long body: a header of 246 KB is charged half
+// of the 10 MiB that are kept of a message. All of a body of 9 MB behind it is kept and judged nevertheless.
+func TestEndBehindFields(t *testing.T) {
+	const most = 10 << 20
+	sent := []byte(strings.Repeat("a:\n", 82_000) + "\n" + strings.Repeat("its end is a file\n", 500_000))
+	body := sent[bytes.Index(sent, []byte("\n\n"))+2:]
+	s := NewServer(nil, Options{MaxMessage: most})
+	door := s.NewMail("spamd", "", "nobody")
+	_, err := door.Write(sent)
+	testenv.Check(t, err)
+	m := &message{options: s.options.Load(), server: s, holder: s.clients.Enter("client")}
+	for range 82_000 {
+		m.addField("a", "")
+	}
+	m.addChunk(body)
+	text, _ := signature.ParseWithin(sent, most)
+	for name, c := range map[string]signature.Message{"door": door.msg.content(), "milter": m.content(), "text": text} {
+		if !bytes.Equal(c.Body, body) || c.Truncated {
+			t.Errorf("%s: %d of %d bytes of the body, truncated %v", name, len(c.Body), len(body), c.Truncated)
+		}
+	}
+	if m.addChunk(body); m.kept != most+int64(len(m.header))*fieldOverhead || m.booked != m.kept || !m.isLong {
+		t.Errorf("%d bytes are kept of a longer one, %d booked", m.kept, m.booked)
+	}
+	m.release()
+	door.Close()
+	if taken := s.Load().Memory; taken != 0 {
+		t.Errorf("%d bytes stay booked", taken)
 	}
 }

@@ -44,7 +44,7 @@ func (s *Server) judgeInTurn(msg *message, notify func()) policy.Decision {
 	content.stage = new(turns.Stage)
 	judged := make(chan policy.Decision, 1)
 	turn := s.turns.Ask(turns.Request{
-		Client: cmp.Or(msg.Client, msg.place), Sender: msg.Sender, Size: msg.kept, Limit: limit, Quantum: s.quantum, Stage: content.stage,
+		Client: cmp.Or(msg.Client, msg.place), Sender: msg.Sender, Size: min(msg.kept, msg.options.MaxMessage), Limit: limit, Quantum: s.quantum, Stage: content.stage,
 		Judge: func(short bool) { content.short = short; s.judgeOnce(&content, judged) },
 	})
 

@@ -211,7 +211,8 @@ func (m *message) addChunk(chunk []byte) (more bool) {
 	if m.oversize || m.skip() != "" {
 		return false
 	}
-	within := chunk[:min(int64(len(chunk)), m.options.MaxMessage-m.kept)]
+	text := m.kept - int64(len(m.header))*fieldOverhead // many fields hide no end of the body
+	within := chunk[:min(int64(len(chunk)), m.options.MaxMessage-text)]
 	n := 0
 	if m.rest == nil { // later chunks follow rest, to keep the order
 		n = int(m.bookPart(int64(len(within))))

@@ -37,8 +37,8 @@ type Options struct {
 	// from which a message is deferred once; see bloomdb.DB.Defer. 0: none is deferred.
 	GreylistFrom uint64
 
-	// MaxMessage bounds the bytes of header and body that are kept in memory; default 10 MiB.
-	// Of a longer message only the kept part is judged, or nothing if SkipOversize is set.
+	// MaxMessage bounds the bytes of header and body that are kept in memory, beside what is charged for
+	// fields; default 10 MiB. Of a longer message only the kept part is judged, or nothing if SkipOversize is set.
 	MaxMessage   int64
 	SkipOversize bool
 

@@ -108,7 +108,7 @@ func ParseWithin(raw []byte, most int64) (m Message, isCut bool) {
 		m.Header = room.Add(m.Header, Field{string(name), fieldValue(value)}, book)
 	}
 	m.Body = s.data[s.pos:]
-	if left := most - header; int64(len(m.Body)) > left {
+	if left := most - header + int64(len(m.Header))*FieldOverhead; int64(len(m.Body)) > left {
 		m.Body, m.Truncated, isCut = m.Body[:left], true, true
 	}
 	return m, isCut
