@@ -33,8 +33,8 @@ func (d *service) newTraps() {
 			Maildir:    t.Maildir,
 			MaxMessage: d.started.Milter.MaxMessage, // the part of copies that the milter keeps
 			Log:        d.log.With("trap", t.Name),
-			Take: func(_ context.Context, raw []byte, most int64) error {
-				return reportTrapped(raw, most, d.milter.Sign, report)
+			Take: func(_ context.Context, raw []byte, most int64, isCut bool) error {
+				return reportTrapped(raw, most, isCut, d.milter.Sign, report)
 			},
 		})
 	}
@@ -50,13 +50,14 @@ func (d *service) reloadTraps(s *settings.Settings) {
 
 // reportTrapped signs and reports a message. The message was not examined before, so a
 // panic costs only this one.
-func reportTrapped(raw []byte, most int64, sign func(signature.Message) signature.Set, report func(signature.Set) error) (err error) {
+func reportTrapped(raw []byte, most int64, isCut bool, sign func(signature.Message) signature.Set, report func(signature.Set) error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%w: panic: %s\n%s", trap.ErrRefused, panicText(v), debug.Stack())
 		}
 	}()
 	m, _ := signature.ParseWithin(raw, most)
+	m.Truncated = m.Truncated || isCut
 	set := sign(m)
 	err = bloomdb.ErrNothing
 	if len(set.Signatures) > 0 {

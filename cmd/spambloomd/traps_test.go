@@ -18,9 +18,20 @@ import (
 func TestTrapRefusesContested(t *testing.T) {
 	raw := []byte("Subject: contested\r\n\r\n" + harness.Text())
 	for full, refused := range map[error]bool{bloomdb.ErrContested: true, bloomdb.ErrFull: false} {
-		err := reportTrapped(raw, math.MaxInt64, signature.Compute, func(signature.Set) error { return fmt.Errorf("list: %w", full) })
+		err := reportTrapped(raw, math.MaxInt64, false, signature.Compute, func(signature.Set) error { return fmt.Errorf("list: %w", full) })
 		if errors.Is(err, trap.ErrRefused) != refused || !errors.Is(err, bloomdb.ErrFull) {
 			t.Errorf("%v: %v", full, err)
+		}
+	}
+}
+
+// A copy of which a trap has read the beginning only is not reported as if that were the message.
+func TestTrapOfLongMessage(t *testing.T) {
+	raw := []byte("Subject: long\r\n\r\n" + harness.Text())
+	for _, isCut := range []bool{false, true} {
+		err := reportTrapped(raw, math.MaxInt64, isCut, signature.Compute, func(signature.Set) error { return nil })
+		if errors.Is(err, trap.ErrRefused) != isCut { // the end of its only text is missing
+			t.Errorf("cut %v: %v", isCut, err)
 		}
 	}
 }
@@ -33,7 +44,7 @@ func TestTrapPanicTellsNoContent(t *testing.T) {
 		"panic: a *errors.errorString\n":                          func(signature.Set) error { panic(errors.New("secret")) },
 		"panic: runtime error: slice bounds out of range [9:0]\n": func(set signature.Set) error { _ = set.Signatures[:0:0][9:]; return nil },
 	} {
-		err := reportTrapped(raw, math.MaxInt64, signature.Compute, report)
+		err := reportTrapped(raw, math.MaxInt64, false, signature.Compute, report)
 		if !errors.Is(err, trap.ErrRefused) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -100,7 +100,7 @@ func (p *Page) learn(r *http.Request, q api.Request, d *explainData) error {
 // upload is a message from a form.
 type upload struct {
 	name    string
-	content []byte // one byte more than MaxMessage if it has more
+	content []byte // may be longer than MaxMessage
 }
 
 // errForm is the error for a form that no page of the session has sent.
@@ -133,15 +133,15 @@ func (p *Page) readUpload(w http.ResponseWriter, r *http.Request, s *session) (u
 		case !allowed:
 			return up, errForm
 		case (name == "message" || name == "source") && len(up.content) == 0:
-			if up, err = p.readPart(part); err != nil {
+			if up, err = readPart(part); err != nil {
 				return up, uploadProblem(err)
 			}
 		}
 	}
 }
 
-func (p *Page) readPart(part *multipart.Part) (upload, error) {
-	content, err := io.ReadAll(io.LimitReader(part, p.MaxMessage+1))
+func readPart(part *multipart.Part) (upload, error) {
+	content, err := io.ReadAll(part) // what is not kept of a header may stand before what is
 	up := upload{name: part.FileName(), content: content}
 	if strings.TrimSpace(string(up.content[:min(len(up.content), 1024)])) == "" {
 		up.content = nil

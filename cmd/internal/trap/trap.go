@@ -43,10 +43,10 @@ var ErrRefused = errors.New("not taken")
 type Options struct {
 	Maildir string // absolute
 
-	// Take processes a message, of which it keeps at most that many bytes. If there are more, raw has one
-	// more. It returns nil if it took the message. An error that wraps ErrRefused concerns this message.
+	// Take processes a message, of which it keeps at most that many bytes. Raw has up to twice as many, because
+	// what is not kept of a header may stand before them; isCut says that the message is longer. It returns nil if it took the message. An error that wraps ErrRefused concerns this message.
 	// Other errors concern the system, such as a full disk: the message stays and is retried.
-	Take func(ctx context.Context, raw []byte, most int64) error
+	Take func(ctx context.Context, raw []byte, most int64, isCut bool) error
 
 	MaxMessage int64        // for Take, until SetMaxMessage. Unit: bytes
 	Log        *slog.Logger // nil: discard
@@ -222,12 +222,12 @@ func names(root *os.Root, folder string, visit func(fs.DirEntry) error) error {
 // this one.
 func (t *Trap) message(ctx context.Context, root *os.Root, path string) error {
 	most := t.maxMessage.Load()
-	raw, err := read(root, path, most)
+	raw, isCut, err := read(root, path, 2*most)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // another process was faster
 	}
 	if err == nil {
-		err = t.Take(ctx, raw, most)
+		err = t.Take(ctx, raw, most, isCut)
 	} else if !isTransient(err) {
 		err = fmt.Errorf("%w: %w", ErrRefused, err)
 	}
@@ -285,28 +285,30 @@ func isMissing(root *os.Root, path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// read reads the beginning of a message if it is a regular file.
-func read(root *os.Root, path string, most int64) ([]byte, error) {
+// read reads at most that many bytes of a message if it is a regular file. isCut says that it has more.
+func read(root *os.Root, path string, most int64) (raw []byte, isCut bool, err error) {
 	info, err := root.Lstat(path)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a file", path)
+		return nil, false, fmt.Errorf("%s is not a file", path)
 	}
 	// The type may have changed: opening a pipe must not block.
 	f, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer f.Close()
 	if info, err = f.Stat(); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a file", path)
+		return nil, false, fmt.Errorf("%s is not a file", path)
 	}
-	return io.ReadAll(io.LimitReader(f, most+1))
+	raw, err = io.ReadAll(io.LimitReader(f, most+1))
+	n := min(int64(len(raw)), most)
+	return raw[:n], n < int64(len(raw)), err
 }
 
 // infoMark precedes the flags in a file name of cur (https://cr.yp.to/proto/maildir.html).

@@ -70,7 +70,7 @@ func (k *taker) failWith(fail func(raw string) error) {
 	k.fail = fail
 }
 
-func (k *taker) take(_ context.Context, raw []byte, most int64) error {
+func (k *taker) take(_ context.Context, raw []byte, most int64, isCut bool) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.fail != nil {
@@ -79,8 +79,8 @@ func (k *taker) take(_ context.Context, raw []byte, most int64) error {
 		}
 	}
 	text := string(raw)
-	if int64(len(raw)) > most {
-		text = text[:most] + "..."
+	if isCut {
+		text += "..."
 	}
 	k.got = append(k.got, text)
 	return nil
@@ -112,11 +112,11 @@ func TestTaken(t *testing.T) {
 	put(t, dir+"/tmp/4", "on its way")
 	watched(t, dir, k, func(trap *Trap, _ *testenv.Log) {
 		put(t, dir+"/new/5", "five")
-		put(t, dir+"/new/6", strings.Repeat("6", 101))
+		put(t, dir+"/new/6", strings.Repeat("6", 201))
 		time.Sleep(pollEvery)
 		synctest.Wait()
 		trap.SetMaxMessage(3)
-		put(t, dir+"/new/7", "seven")
+		put(t, dir+"/new/7", "seven!!")
 		put(t, dir+"/new/8", "six")
 		time.Sleep(pollEvery)
 		synctest.Wait()
@@ -132,7 +132,7 @@ func TestTaken(t *testing.T) {
 		}
 	})
 	slices.Sort(k.got)
-	if want := []string{strings.Repeat("6", 100) + "...", "five", "one", "sev...", "six", "two"}; !slices.Equal(k.got, want) {
+	if want := []string{strings.Repeat("6", 200) + "...", "five", "one", "seven!...", "six", "two"}; !slices.Equal(k.got, want) {
 		t.Errorf("took %q, want %q", k.got, want)
 	}
 	if got, want := list(t, dir, "cur"), []string{"1:2,S", "2:2,FST", "3:2,RS", "5:2,S", "6:2,S", "7:2,S", "8:2,S"}; !slices.Equal(got, want) {
@@ -215,8 +215,8 @@ func TestHostileNames(t *testing.T) {
 	k.got = slices.DeleteFunc(k.got, func(text string) bool { return text == "gone" })
 	want := append([]string{"of a mail program"}, names...)
 	for i := range want {
-		if len(want[i]) > 100 {
-			want[i] = want[i][:100] + "..."
+		if len(want[i]) > 200 {
+			want[i] = want[i][:200] + "..."
 		}
 	}
 	slices.Sort(want)
@@ -348,7 +348,7 @@ func TestBurst(t *testing.T) {
 	var before, now runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	trap := New(Options{Maildir: dir, MaxMessage: 100, Take: func(context.Context, []byte, int64) error {
+	trap := New(Options{Maildir: dir, MaxMessage: 100, Take: func(context.Context, []byte, int64, bool) error {
 		if taken++; taken%1000 == 0 {
 			runtime.GC()
 			runtime.ReadMemStats(&now)
