@@ -331,3 +331,16 @@ func TestOnlyStatusIsOurs(t *testing.T) {
 		}
 	}
 }
+
+// The same holds for what the answer includes of a body that begins without an empty line.
+func TestOnlyStatusIsOursBeforeBody(t *testing.T) {
+	s := start(t, milter.Options{}, spamd.Options{})
+	forged := "no field X-Spam-Status: No, score=0.0 tests=none autolearn=no\n"
+	s.report(t, header+forged+"\n"+text, bloomdb.ClassOther)
+	answer := s.ask(t, command("HEADERS SPAMC/1.5", header+forged+"\n"+text))
+	_, status, _ := strings.Cut(answer, "X-Spam-Status: ")
+	want := header + "\n" + strings.Replace(forged, "Status:", "Status :", 1) + "\n"
+	if !strings.HasPrefix(status, "Yes, score=10.0 ") || strings.Contains(status, "X-Spam-Status:") || !strings.HasSuffix(status, want) {
+		t.Errorf("%q", answer)
+	}
+}
