@@ -210,9 +210,7 @@ func (r *result) tag(header []byte) []byte {
 }
 
 // withoutOurs returns a header without the fields that tag adds. A fold at its beginning belongs
-// to no field and is removed: it would become a part of the last one that tag adds. rspamd searches
-// all lines that it reads for the status, also within other fields, and takes the last one. So the
-// name gets a space before its colon there, which rspamd does not find.
+// to no field and is removed: it would become a part of the last one that tag adds.
 func withoutOurs(header []byte) (kept []byte) {
 	isOurs := true
 	for line := range bytes.Lines(header) {
@@ -224,8 +222,14 @@ func withoutOurs(header []byte) (kept []byte) {
 			}
 		}
 		if !isOurs {
-			kept = append(kept, bytes.ReplaceAll(line, []byte(fieldStatus+":"), []byte(fieldStatus+" :"))...)
+			kept = append(kept, hideStatus(line)...)
 		}
 	}
 	return kept
+}
+
+// hideStatus returns text in which rspamd does not find the status. It searches all lines that it
+// reads, also within other fields, and takes the last one. So the name gets a space before its colon.
+func hideStatus(text []byte) []byte {
+	return bytes.ReplaceAll(text, []byte(fieldStatus+":"), []byte(fieldStatus+" :"))
 }

@@ -86,7 +86,7 @@ func (c *conn) answer(q request) error {
 
 // receive reads the message, and drops the bytes that m does not need.
 func (c *conn) receive(q request, m *milter.Mail) error {
-	sent := &io.LimitedReader{R: c.in, N: q.length}
+	sent := newAnnounced(c.in, c.nc, q)
 	all := io.Reader(sent)
 	if q.length < 0 {
 		all = c.in

@@ -8,7 +8,8 @@ import (
 )
 
 // headers returns the header with those of the result. spamc appends the body itself: what follows the
-// first "\n\n" or "\r\n\r\n". If the header ends otherwise, the answer includes what is before that.
+// first "\n\n" or "\r\n\r\n". If the header ends otherwise, the answer includes what is before that, where
+// rspamd searches for the status, too.
 func (c *conn) headers(q request, m *milter.Mail, r *result) error {
 	g := newGap(m.Head())
 	isHeld := m.HasHead() && (g.isClosed || m.IsWhole())
@@ -18,7 +19,7 @@ func (c *conn) headers(q request, m *milter.Mail, r *result) error {
 	if !isHeld || g.isLong {
 		return &Error{CodeTempFail, "the header is not held, use the message as it is"}
 	}
-	return c.send(r.answer(q, append(r.tag(m.Head()), g.between()...)))
+	return c.send(r.answer(q, append(r.tag(m.Head()), hideStatus(g.between())...)))
 }
 
 // maxGap bounds the part of a body that is returned with a header. Unit: bytes.

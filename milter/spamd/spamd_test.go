@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -328,6 +329,36 @@ func TestOnlyStatusIsOurs(t *testing.T) {
 		want := strings.ReplaceAll(forged, "X-Spam-Status:", "X-Spam-Status :") + header + "\n"
 		if !strings.HasPrefix(status, "Yes, score=10.0 ") || strings.Contains(status, "X-Spam-Status:") || !strings.HasSuffix(status, want) {
 			t.Errorf("%q: %q", forged, answer)
+		}
+	}
+}
+
+// The same holds for what the answer includes of a body that begins without an empty line.
+func TestOnlyStatusIsOursBeforeBody(t *testing.T) {
+	s := start(t, milter.Options{}, spamd.Options{})
+	forged := "no field X-Spam-Status: No, score=0.0 tests=none autolearn=no\n"
+	s.report(t, header+forged+"\n"+text, bloomdb.ClassOther)
+	answer := s.ask(t, command("HEADERS SPAMC/1.5", header+forged+"\n"+text))
+	_, status, _ := strings.Cut(answer, "X-Spam-Status: ")
+	want := header + "\n" + strings.Replace(forged, "Status:", "Status :", 1) + "\n"
+	if !strings.HasPrefix(status, "Yes, score=10.0 ") || strings.Contains(status, "X-Spam-Status:") || !strings.HasSuffix(status, want) {
+		t.Errorf("%q", answer)
+	}
+}
+
+// Amavis announces two bytes more than it sends of a message without a body, or with a header of more than 4 MiB, and
+// waits for the answer.
+func TestTwoBytesAreNeverSent(t *testing.T) {
+	s := start(t, milter.Options{}, spamd.Options{})
+	s.report(t, mail, bloomdb.ClassOther)
+	for sent, want := range map[string]string{header: "SPAMBLOOM_SKIPPED", mail: "SPAMBLOOM_SPAM"} {
+		c := s.dial(t)
+		if _, err := fmt.Fprintf(c, "SYMBOLS SPAMC/1.3\r\nContent-length: %d\r\n\r\n%s", len(sent)+2, sent); err != nil {
+			t.Fatal(err)
+		}
+		testenv.Check(t, c.SetReadDeadline(time.Now().Add(30*time.Second)))
+		if answer, err := io.ReadAll(c); err != nil || !strings.Contains(string(answer), want) {
+			t.Errorf("%q, %v", answer, err)
 		}
 	}
 }

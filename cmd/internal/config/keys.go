@@ -157,7 +157,7 @@ var generalKeys = []key{
 		doc:  "Age at which a connection is closed between two messages, or an hour later in\nany case."},
 	{section: "milter", name: "max_memory", def: "320MiB", live: true,
 		kind: of(func(c *Config) *int64 { return &c.Milter.MaxMemory }, value.Size(1<<20, 1<<40)),
-		doc:  "How much of all messages in flight is kept in memory together; at least\nmax_message. Beyond it each message may still use 64 KiB. One address, or user of\nthis machine over TCP, has at most three quarters of what others leave."},
+		doc:  "How much of all messages in flight is kept in memory together; at least\nmax_message, and half more so that one with many fields fits. Beyond it each\nmessage may still use 64 KiB. One address, or user of this machine over TCP, has\nat most three quarters of what others leave."},
 	{section: "milter", name: "over_memory", def: "head", live: true,
 		kind: of(func(c *Config) *string { return &c.Milter.OverMemory }, value.Choice("head", "spill")),
 		doc:  "If no memory is left, judge a message on the part in memory (head), or write\nthe rest to an unnamed temporary file in the state folder (spill). All these\nfiles together take at most four times max_memory, and at least 256 MiB of\nthat disk stay free for reports."},

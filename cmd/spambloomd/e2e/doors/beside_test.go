@@ -155,11 +155,13 @@ func TestRspamdRules(t *testing.T) {
 	}
 }
 
-// rspamd asks by the spamd protocol, with the guide's lines.
+// rspamd asks by the spamd protocol, with the guide's lines, about each copy: it has a Redis, where it
+// would keep answers otherwise.
 func TestRspamdAsks(t *testing.T) {
-	d := startDoor(t, "")
+	d, redis := startDoor(t, ""), harness.StartRedis(t)
 	settings := strings.ReplaceAll(harness.PageBlock(t, "spamd.md", "spambloom {"), "127.0.0.1:1783", testenv.Local(d.port))
-	ask := startRspamd(t, "external_services", "external_services {\n"+settings+"\n}\ngroup \"external\" { symbols { \"SPAMBLOOM\" { weight = 1.0; } } }")
+	ask := startRspamd(t, "external_services", "external_services {\n"+settings+"\n}\ngroup \"external\" { symbols { \"SPAMBLOOM\" { weight = 1.0; } } }"+
+		"\nredis { servers = \""+testenv.Local(redis.Port)+"\"; }")
 	spam, other := d.reported(t, harness.Message(harness.Text())), harness.Message(harness.Text())
 	if rules := ask(spam); rules["SPAMBLOOM"] != 10 {
 		t.Errorf("spam: %v", rules)
@@ -171,6 +173,9 @@ func TestRspamdAsks(t *testing.T) {
 		if rules := ask(line + spam); rules["SPAMBLOOM"] != 10 {
 			t.Errorf("spam with %s: %v", name, rules)
 		}
+	}
+	if rules := ask(d.reported(t, other)); rules["SPAMBLOOM"] != 10 {
+		t.Errorf("the other mail after its report: %v", rules)
 	}
 }
 
