@@ -66,13 +66,6 @@ var tokenDigests = signature.NewKeyed([]byte("spambloom client token, version 1"
 
 func tokenDigest(token string) signature.Digest { return tokenDigests.Sum([]byte(token)) }
 
-// Client returns the client with that token; empty for none. It takes the same time for
-// every token.
-func (t Tokens) Client(token string) (client string) {
-	proof, _ := t.Prove(token)
-	return proof.Client()
-}
-
 // Proof shows that a client had a token, without the token.
 type Proof struct{ of clientToken }
 

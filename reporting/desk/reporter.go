@@ -27,9 +27,10 @@ func IsTrap(reporter string) bool { return strings.HasPrefix(api.FoldReporter(re
 // kernel describes it, or a client over TCP. The zero value is an unknown source.
 type Origin struct {
 	UID, GID, PID int
-	Groups        []int  // supplementary ones; nil if the kernel does not return them
-	Known         bool   // the kernel has named a process
-	Client        string // the name that a client over TCP has proven; empty for others
+	Groups        []int       // supplementary ones; nil if the kernel does not return them
+	Known         bool        // the kernel has named a process
+	Client        string      // the name that a client over TCP has proven; empty for others
+	Holds         func() bool // reports whether the client may still be let in, for sessions; nil: always
 }
 
 // String returns unix:UID or tcp:CLIENT, or the empty string for an unknown source.

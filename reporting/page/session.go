@@ -41,8 +41,10 @@ type session struct {
 	form   string      // token that a form must repeat
 	made   time.Time
 	used   time.Time
-	holds  func() bool // reports whether the user may still be signed in; nil: always
 }
+
+// holds reports whether the user may still be signed in.
+func (s *session) holds() bool { return s.origin.Holds == nil || s.origin.Holds() }
 
 func (s *session) isAdministrators() bool {
 	return s.origin.Known && (s.origin.UID == 0 || s.origin.UID == os.Geteuid())
@@ -75,7 +77,7 @@ func (s *Sessions) begin(client string, holds func() bool, r *http.Request) *htt
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire()
-	return s.openFor(&session{name: client, origin: desk.Origin{Client: client}, holds: holds}, r)
+	return s.openFor(&session{name: client, origin: desk.Origin{Client: client, Holds: holds}}, r)
 }
 
 // enter uses a link up and returns the cookie of its session.
@@ -88,6 +90,9 @@ func (s *Sessions) enter(token string, r *http.Request) (*http.Cookie, bool) {
 		return nil, false
 	}
 	delete(s.links, token)
+	if !link.holds() {
+		return nil, false
+	}
 	return s.openFor(link, r), true
 }
 
@@ -129,7 +134,7 @@ func (s *Sessions) of(r *http.Request) *session {
 	if found == nil || found.from != addressOf(r) {
 		return nil
 	}
-	if found.holds != nil && !found.holds() {
+	if !found.holds() {
 		delete(s.open, cookie.Value)
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/testenv/browser"
 	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 	"github.com/spambloom/spambloom/reporting/page/pagetest"
 )
@@ -141,6 +142,24 @@ func TestForgedSignIn(t *testing.T) {
 	site.Tokens = nil
 	if w := newVisit(t, site).get("/sign-in"); strings.Contains(w.Body.String(), "<input") || !strings.Contains(w.Body.String(), "takes no tokens") {
 		t.Errorf("without tokens: %d %s", w.Code, w.Body)
+	}
+}
+
+// A link that a client asked for is of use, and its session goes on, while the client is let in.
+func TestLinkOfClientEnds(t *testing.T) {
+	site, isLetIn := pagetest.New(t), true
+	link := func() string {
+		return site.Link("store1", desk.Origin{Client: "store1", Holds: func() bool { return isLetIn }})
+	}
+	v, late := newVisit(t, site), link()
+	v.cookie = v.get(link()).Result().Cookies()[0]
+	isIn := func() bool { return strings.Contains(v.get("/").Body.String(), "sign out") }
+	if !isIn() {
+		t.Error("a client is not signed in by its link")
+	}
+	isLetIn = false
+	if w := newVisit(t, site).get(late); isIn() || w.Code != 403 || len(w.Result().Cookies()) != 0 {
+		t.Errorf("a client that was removed: signed in: %v, by a link: %d", isIn(), w.Code)
 	}
 }
 

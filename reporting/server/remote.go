@@ -228,7 +228,7 @@ type connKey struct{}
 // with status 401, and their connection is closed.
 func (r *Remote) authenticate(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		client, err := r.state.Load().client(request)
+		client, holds, err := r.state.Load().client(request)
 		if err != nil {
 			r.refuse("name", request.RemoteAddr, err)
 			w.Header().Set("WWW-authenticate", `Bearer realm="spambloom"`)
@@ -240,33 +240,36 @@ func (r *Remote) authenticate(h http.Handler) http.Handler {
 		if conn, ok := request.Context().Value(connKey{}).(*remoteConn); ok { // without a name, it stays idle
 			conn.Beneath().(*doorConn).keep(client)
 		}
-		origin := desk.Origin{Client: client}
-		h.ServeHTTP(w, request.WithContext(context.WithValue(request.Context(), originKey{}, origin)))
+		origin := desk.Origin{Client: client, Holds: func() bool { return holds(r.state.Load()) }}
+		h.ServeHTTP(w, request.WithContext(WithOrigin(request.Context(), origin)))
 	})
 }
 
 // client returns the name that a request proves: that of its token if it has one, else that
-// of the connection's certificate.
-func (s *remoteState) client(r *http.Request) (string, error) {
+// of the connection's certificate. holds reports whether the files prove it still.
+func (s *remoteState) client(r *http.Request) (name string, holds func(now *remoteState) bool, err error) {
 	if header := r.Header.Get("Authorization"); header != "" {
 		token, ok := cutScheme(header, "Bearer")
 		if !ok {
-			return "", errors.New("the authorization is not of the form Bearer TOKEN")
+			return "", nil, errors.New("the authorization is not of the form Bearer TOKEN")
 		}
-		if name := s.tokens.Client(token); name != "" {
-			return name, nil
+		if proof, ok := s.tokens.Prove(token); ok {
+			return proof.Client(), func(now *remoteState) bool { return now.tokens.Holds(proof) }, nil
 		}
-		return "", errToken
+		return "", nil, errToken
 	}
 	conn, _ := r.Context().Value(connKey{}).(*remoteConn)
 	if conn == nil || s.tls.ClientCAs == nil {
-		return "", errors.New("a token is wanted")
+		return "", nil, errors.New("a token is wanted")
 	}
 	chain := conn.ConnectionState().PeerCertificates
 	if len(chain) == 0 {
-		return "", errors.New("a certificate or a token is wanted")
+		return "", nil, errors.New("a certificate or a token is wanted")
 	}
-	return s.certified(chain)
+	name, err = s.certified(chain)
+	return name, func(now *remoteState) bool { // not verified again: that may take a third of a second
+		return now.tls.ClientCAs.Equal(s.tls.ClientCAs) && time.Now().Before(chain[0].NotAfter)
+	}, err
 }
 
 // cutScheme returns an authorization without its scheme, whose case does not matter (RFC

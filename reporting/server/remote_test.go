@@ -124,6 +124,35 @@ func TestRemoteReload(t *testing.T) {
 	c.Close()
 }
 
+// A link to the page is of use for as long as the token or the certificate that asked for it is let in.
+func TestRemoteLinkEnds(t *testing.T) {
+	token, line, _ := credential.NewToken("store1")
+	f := serveRemote(t, func(f *remoteServer) { f.tokensFile(t, line) })
+	for _, with := range []client.Credentials{{CA: f.ca.file, Token: token}, f.ca.client("store2", time.Time{})} {
+		c, err := client.DialRemote(f.url(), with)
+		testenv.Check(t, err)
+		_, err = client.Get(t.Context(), c, v1.Web)
+		testenv.Check(t, err)
+		c.Close()
+	}
+	hold := func(want bool) {
+		t.Helper()
+		for name, holds := range f.links {
+			if holds() != want {
+				t.Errorf("the link of %s holds: %v, want %v", name, !want, want)
+			}
+		}
+	}
+	testenv.Check(t, f.remote.Reload(f.options))
+	hold(true)
+	f.options.ClientsCA = newAuthority(t).file
+	f.tokensFile(t)
+	testenv.Check(t, f.remote.Reload(f.options))
+	if hold(false); len(f.links) != 2 {
+		t.Errorf("%d links", len(f.links))
+	}
+}
+
 // A certificate of the daemon that has expired, or soon will, is said in its log.
 func TestRemoteCertificateEnds(t *testing.T) {
 	a := newAuthority(t)

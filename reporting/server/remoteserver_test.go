@@ -108,6 +108,7 @@ type remoteServer struct {
 	address string       // HOST:PORT
 	log     *logBuffer
 	db      *bloomdb.DB
+	links   map[string]func() bool // to the page, by client
 }
 
 func (f *remoteServer) url() string { return "https://" + f.address }
@@ -121,7 +122,7 @@ func (f *remoteServer) tokensFile(t *testing.T, lines ...string) {
 // serveRemote serves other machines until the test's end. Change comes before the start.
 func serveRemote(t *testing.T, change func(*remoteServer)) *remoteServer {
 	t.Helper()
-	f := &remoteServer{ca: newAuthority(t), log: &logBuffer{}, db: desktest.OpenDB(t)}
+	f := &remoteServer{ca: newAuthority(t), log: &logBuffer{}, db: desktest.OpenDB(t), links: map[string]func() bool{}}
 	f.options = RemoteOptions{ClientsCA: f.ca.file, Tokens: filepath.Join(t.TempDir(), "tokens")}
 	f.options.Cert, f.options.Key = f.ca.server(time.Time{})
 	f.tokensFile(t)
@@ -133,7 +134,10 @@ func serveRemote(t *testing.T, change func(*remoteServer)) *remoteServer {
 	if f.remote, err = NewRemote(f.options, log); err != nil {
 		t.Fatal(err)
 	}
-	h := NewHandler(desk.New(f.db, desktest.OpenLedger(t, trust.Default()), desk.Options{Log: log}), HandlerOptions{Decide: desktest.Decide, Log: log, Access: NewAccess(AccessOptions{Group: "none", GID: -1})})
+	h := NewHandler(desk.New(f.db, desktest.OpenLedger(t, trust.Default()), desk.Options{Log: log}), HandlerOptions{
+		Decide: desktest.Decide, Log: log, Access: NewAccess(AccessOptions{Group: "none", GID: -1}),
+		Link: func(name string, origin desk.Origin) string { f.links[name] = origin.Holds; return "/" },
+	})
 	if f.ln == nil {
 		if f.ln, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 			t.Fatal(err)

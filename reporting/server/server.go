@@ -95,8 +95,7 @@ func ending(h http.Handler) http.Handler {
 
 type originKey struct{}
 
-// WithOrigin returns a context for requests that do not come through a Door: those of the
-// page, in the name of a user who has proven who it is.
+// WithOrigin returns a context for requests of a user of the page or a client, who has proven a name.
 func WithOrigin(ctx context.Context, o desk.Origin) context.Context {
 	return context.WithValue(ctx, originKey{}, o)
 }
