@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness/rspamd"
@@ -82,12 +84,12 @@ const rspamdConf = `
 lua = "%[1]s/first.lua";
 logging { type = "file"; filename = "%[1]s/log"; level = "notice"; }
 metric { name = "default"; actions { reject = 15; add_header = 6; greylist = 4; } unknown_weight = 1.0; }
-worker "normal" { bind_socket = "127.0.0.1:%[2]d"; count = 1; task_timeout = 120s; }
+worker "normal" { bind_socket = "127.0.0.1:%[2]d"; count = 1; %[4]s }
 %[3]s
 `
 
-// startRspamd runs rspamd with one module, and returns a function that asks it about a message:
-// the rules that match, with their scores.
+// startRspamd runs rspamd with one module and the guide's time for a mail, and returns a function that
+// asks it about a message: the rules that match, with their scores.
 func startRspamd(t *testing.T, module, settings string) (ask func(message string) map[string]float64) {
 	t.Helper()
 	program := testenv.Program(t, "rspamd")
@@ -98,7 +100,7 @@ func startRspamd(t *testing.T, module, settings string) (ask func(message string
 	}
 	harness.Write(t, filepath.Join(dir, "modules", module+".lua"), string(lua))
 	harness.Write(t, filepath.Join(dir, "first.lua"), "require \"global_functions\" ()\n") // as Debian's rspamd.lua does
-	_, ended := rspamd.Start(t, program, dir, "", fmt.Sprintf(rspamdConf, dir, port, settings))
+	_, ended := rspamd.Start(t, program, dir, "", fmt.Sprintf(rspamdConf, dir, port, settings, harness.PageBlock(t, "spamd.md", "task_timeout")))
 	url := "http://" + testenv.Local(port)
 	transport := &http.Transport{DisableKeepAlives: true}
 	client := &http.Client{Transport: transport, Timeout: testenv.Patience}
@@ -159,9 +161,7 @@ func TestRspamdRules(t *testing.T) {
 // would keep answers otherwise.
 func TestRspamdAsks(t *testing.T) {
 	d, redis := startDoor(t, ""), harness.StartRedis(t)
-	settings := strings.ReplaceAll(harness.PageBlock(t, "spamd.md", "spambloom {"), "127.0.0.1:1783", testenv.Local(d.port))
-	ask := startRspamd(t, "external_services", "external_services {\n"+settings+"\n}\ngroup \"external\" { symbols { \"SPAMBLOOM\" { weight = 1.0; } } }"+
-		"\nredis { servers = \""+testenv.Local(redis.Port)+"\"; }")
+	ask := startRspamd(t, "external_services", asking(t, d.port)+"\nredis { servers = \""+testenv.Local(redis.Port)+"\"; }")
 	spam, other := d.reported(t, harness.Message(harness.Text())), harness.Message(harness.Text())
 	if rules := ask(spam); rules["SPAMBLOOM"] != 10 {
 		t.Errorf("spam: %v", rules)
@@ -176,6 +176,37 @@ func TestRspamdAsks(t *testing.T) {
 	}
 	if rules := ask(d.reported(t, other)); rules["SPAMBLOOM"] != 10 {
 		t.Errorf("the other mail after its report: %v", rules)
+	}
+}
+
+// asking is the guide's settings for rspamd, with the port of a daemon.
+func asking(t *testing.T, port int) string {
+	t.Helper()
+	settings := strings.ReplaceAll(harness.PageBlock(t, "spamd.md", "spambloom {"), "127.0.0.1:1783", testenv.Local(port))
+	return "external_services {\n" + settings + "\n}\ngroup \"external\" { symbols { \"SPAMBLOOM\" { weight = 1.0; } } }"
+}
+
+// rspamd waits for an answer as long as the daemon may judge, which is longer than its own defaults.
+func TestRspamdWaits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for half a minute")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	testenv.Check(t, err)
+	defer l.Close()
+	const status = "X-Spam-Status: Yes, score=10.0 required=5.0 tests=SPAMBLOOM_SPAM autolearn=no\r\n\r\n"
+	go func() {
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+			time.Sleep(31 * time.Second) // judge_timeout is 30 s by default
+			fmt.Fprintf(c, "SPAMD/1.1 0 EX_OK\r\nContent-length: %d\r\nSpam: True ; 10.0 / 5.0\r\n\r\n%s", len(status), status)
+			_ = c.(*net.TCPConn).CloseWrite()
+			_, _ = io.Copy(io.Discard, c) // to close before it is read resets the connection
+			c.Close()
+		}
+	}()
+	ask := startRspamd(t, "external_services", asking(t, l.Addr().(*net.TCPAddr).Port))
+	if rules := ask(harness.Message(harness.Text())); rules["SPAMBLOOM"] != 10 {
+		t.Errorf("an answer at the end of judge_timeout: %v", rules)
 	}
 }
 
