@@ -144,8 +144,8 @@ func (ps *Peers) roomForSite(site string) error {
 }
 
 // unite moves the reports of an ended epoch into the oldest one, which therefore takes as long as these
-// reports, however many epochs a site begins. Its counts are lost: later ones include them, unless the site
-// has lost its folder.
+// reports, however many epochs a site begins. The counts of both are lost: later ones include them, unless the
+// site has lost its folder.
 func (ps *Peers) unite(from, oldest layout.Origin) error {
 	if err := ps.store.MoveBits(from, oldest); err != nil {
 		return fmt.Errorf("join epoch %d of %s with epoch %d: %w", from.Epoch, from.Site, oldest.Epoch, err)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -124,8 +125,9 @@ func (st *Store) JoinAgain(site string) {
 }
 
 // MoveBits joins the bits of one epoch of a site with those of another, and drops its parts. Sketches that
-// are being loaded go on loading: they are among the joined bits, so they must stay in a part. Its counts are
-// lost. The caller holds sitesMu.
+// are being loaded go on loading: they are among the joined bits, so they must stay in a part. The counts of
+// both are lost: without those of from, a later epoch may seem not to include those of to, and both would be
+// added. The caller holds sitesMu.
 func (st *Store) MoveBits(from, to layout.Origin) error {
 	of := func(p SitePart) bool { return p.Origin == from }
 	for t, parts := range st.View.Load().AllParts() {
@@ -147,7 +149,12 @@ func (st *Store) MoveBits(from, to layout.Origin) error {
 			return fmt.Errorf("%s generation %d: %w", t.Kind, t.Gen, err)
 		}
 	}
-	return st.Change(func(v *View) error { return v.DropParts(of) })
+	return st.Change(func(v *View) error {
+		err := v.EditAll(func(*ReportGeneration) {}, func(g *CountGeneration) {
+			g.Parts = slices.DeleteFunc(g.Parts, func(p SitePart) bool { return p.Origin == to })
+		})
+		return cmp.Or(err, v.DropParts(of))
+	})
 }
 
 // mergeAll joins all bits of another part.

@@ -76,6 +76,7 @@ type service struct {
 	exchange     *exchange.Exchange // nil: none
 	previous     *exchange.Exchange // for the previous federation key; nil: none
 	traps        map[string]*trap.Trap
+	maxMessage   atomic.Int64        // that of the milter in force, for the page. Unit: bytes
 	redis        *redisclient.Client // nil: none
 	presence     *presence.Presence  // nil: none
 
@@ -359,7 +360,7 @@ func (d *service) reload() error {
 	if d.spamd != nil {
 		d.spamd.Reload(d.spamdOptions(s))
 	}
-	d.reloadTraps(s)
+	d.reloadLimit(s)
 	d.level.Set(s.LogLevel())
 	d.pseudonyms.IsOn.Store(s.Log.Privacy)
 	d.current = s

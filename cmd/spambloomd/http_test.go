@@ -57,6 +57,7 @@ func withDatabase(t testing.TB, key [32]byte, previous *[32]byte) (*service, blo
 	})
 	d := &service{started: s, current: s, systemd: &supervisor{log: log}, log: log, db: db, desk: testDesk(t, db), door: server.NewDoor(server.DoorOptions{}), milter: milter.NewServer(db, s.MilterOptions(s.Name, log)), pseudonyms: new(privacy.Pseudonyms)}
 	d.judged = judged.New(db.Now(), 1<<20)
+	d.newTraps()
 	d.openHistory()
 	return d, o
 }
@@ -137,6 +138,16 @@ func TestFaultIsOneLine(t *testing.T) {
 	h.ServeHTTP(w, monitorGet("/readyz"))
 	if got := w.Body.String(); !strings.Contains(got, "trap lure: ") || strings.Contains(got, "\ndamaged") || strings.Contains(got, "\x1b") {
 		t.Errorf("%q", got)
+	}
+}
+
+// After a reload, the page signs the part of a message that the milter then keeps.
+func TestPageFollowsMaxMessage(t *testing.T) {
+	d, _ := monitored(t)
+	most, s := d.pageOptions().MaxMessage, *d.started
+	s.Milter.MaxMessage = 3 << 20
+	if d.reloadLimit(&s); most() != s.Milter.MaxMessage {
+		t.Errorf("the page keeps %d bytes, the milter %d", most(), s.Milter.MaxMessage)
 	}
 }
 

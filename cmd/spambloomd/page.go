@@ -36,7 +36,7 @@ func (d *service) pageOptions() page.Options {
 		Campaigns: d.desk.Campaigns, Courses: d.desk.Courses,
 		Judged:  d.judged.Find,
 		Control: d.api, Sessions: &d.sessions,
-		Sign: d.milter.Sign, MaxMessage: d.started.Milter.MaxMessage,
+		Sign: d.milter.Sign, MaxMessage: d.maxMessage.Load,
 		Alias: d.pseudonyms.Name,
 		Now:   d.db.Now, Log: d.log,
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -20,6 +21,8 @@ import (
 // signs for them, because it bounds the memory for signing.
 func (d *service) newTraps() {
 	d.traps = make(map[string]*trap.Trap)
+	turn := new(sync.Mutex)
+	d.maxMessage.Store(d.started.Milter.MaxMessage)
 	for _, t := range d.started.Traps {
 		class, err := bloomdb.ParseClass(t.Class)
 		if err != nil {
@@ -32,6 +35,7 @@ func (d *service) newTraps() {
 		d.traps[t.Name] = trap.New(trap.Options{
 			Maildir:    t.Maildir,
 			MaxMessage: d.started.Milter.MaxMessage, // the part of copies that the milter keeps
+			Turn:       turn,
 			Log:        d.log.With("trap", t.Name),
 			Take: func(_ context.Context, raw []byte, most int64, isCut bool) error {
 				return reportTrapped(raw, most, isCut, d.milter.Sign, report)
@@ -40,9 +44,10 @@ func (d *service) newTraps() {
 	}
 }
 
-// reloadTraps gives the traps the milter's new message limit: a report of a longer or
+// reloadLimit gives the traps and the page the milter's new message limit: a report of a longer or
 // shorter part might not match its copies.
-func (d *service) reloadTraps(s *settings.Settings) {
+func (d *service) reloadLimit(s *settings.Settings) {
+	d.maxMessage.Store(s.Milter.MaxMessage)
 	for _, t := range d.traps {
 		t.SetMaxMessage(s.Milter.MaxMessage)
 	}

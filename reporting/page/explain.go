@@ -57,7 +57,7 @@ func (p *Page) explain(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, r, http.StatusBadRequest, "Choose a message first: a file, or its source pasted into the field")
 		return
 	}
-	m, isCut := signature.ParseWithin(up.content, p.MaxMessage)
+	m, isCut := signature.ParseWithin(up.content, p.MaxMessage())
 	p.showExplanation(w, r, api.NewRequest(p.Sign(m)), explainData{Name: up.name, Truncated: isCut})
 }
 
@@ -109,7 +109,7 @@ var errForm = api.NewProblem(http.StatusForbidden, "this form is not of your ses
 // readUpload reads the parts of the form in their order, so that nothing is kept before the
 // form's token is known to be right.
 func (p *Page) readUpload(w http.ResponseWriter, r *http.Request, s *session) (up upload, err error) {
-	r.Body = http.MaxBytesReader(w, r.Body, p.MaxMessage+1<<20)
+	r.Body = http.MaxBytesReader(w, r.Body, p.MaxMessage()+1<<20)
 	parts, err := r.MultipartReader()
 	if err != nil {
 		return up, api.NewProblem(http.StatusBadRequest, "the form has no message")

@@ -73,7 +73,7 @@ type Options struct {
 	Alias func(domain string) string
 
 	Sign       func(signature.Message) signature.Set
-	MaxMessage int64 // bytes; of a longer message only the beginning is signed
+	MaxMessage func() int64 // bytes; of a longer message only the beginning is signed
 
 	Now func() time.Time
 	Log *slog.Logger // nil: discard

@@ -8,11 +8,12 @@
 // A file in cur/ with the flag S, seen, has been taken or refused: a restart does not take
 // it again, a mail program shows it, and a cron job may delete it. It keeps its name, unless
 // that is too long for the flag or taken: no name of a file stops a trap. Nothing outside the
-// Maildir is read or moved, wherever links point. Only one message and a limited number of
-// names are in memory at a time.
+// Maildir is read or moved, wherever links point. Only one message, of all traps that share
+// Options.Turn, and a limited number of names are in memory at a time.
 package trap
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -48,6 +49,7 @@ type Options struct {
 	// Other errors concern the system, such as a full disk: the message stays and is retried.
 	Take func(ctx context.Context, raw []byte, most int64, isCut bool) error
 
+	Turn       sync.Locker  // held while a message is in memory; nil: one of this trap's own
 	MaxMessage int64        // for Take, until SetMaxMessage. Unit: bytes
 	Log        *slog.Logger // nil: discard
 }
@@ -76,6 +78,9 @@ type Trap struct {
 func New(o Options) *Trap {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Turn == nil {
+		o.Turn = new(sync.Mutex)
 	}
 	t := &Trap{Options: o}
 	t.SetMaxMessage(o.MaxMessage)
@@ -221,6 +226,8 @@ func names(root *os.Root, folder string, visit func(fs.DirEntry) error) error {
 // message processes one message and marks it. An error of the message itself affects only
 // this one.
 func (t *Trap) message(ctx context.Context, root *os.Root, path string) error {
+	t.Turn.Lock()
+	defer t.Turn.Unlock()
 	most := t.maxMessage.Load()
 	raw, isCut, err := read(root, path, 2*most)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -306,9 +313,11 @@ func read(root *os.Root, path string, most int64) (raw []byte, isCut bool, err e
 	if !info.Mode().IsRegular() {
 		return nil, false, fmt.Errorf("%s is not a file", path)
 	}
-	raw, err = io.ReadAll(io.LimitReader(f, most+1))
-	n := min(int64(len(raw)), most)
-	return raw[:n], n < int64(len(raw)), err
+	var b bytes.Buffer
+	b.Grow(int(min(info.Size(), most+1)) + bytes.MinRead) // if it grew while it is read, it would take twice as much
+	_, err = b.ReadFrom(io.LimitReader(f, most+1))
+	n := min(int64(b.Len()), most)
+	return b.Bytes()[:n], n < int64(b.Len()), err
 }
 
 // infoMark precedes the flags in a file name of cur (https://cr.yp.to/proto/maildir.html).

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -367,6 +368,32 @@ func TestBurst(t *testing.T) {
 	}
 	if most > before.HeapAlloc+4<<20 {
 		t.Errorf("%d bytes while running, %d before", most, before.HeapAlloc)
+	}
+}
+
+// TestLargeMailInManyTraps is the attack "a large mail to all traps": those of a daemon hold one message together,
+// in a buffer that does not grow.
+func TestLargeMailInManyTraps(t *testing.T) {
+	const traps, most = 8, 4 << 20
+	var reading, held atomic.Int64
+	turn, ctx := new(sync.Mutex), t.Context()
+	var looks sync.WaitGroup
+	for range traps {
+		dir := maildir(t)
+		put(t, dir+"/new/1", strings.Repeat("1", 3*most))
+		trap := New(Options{Maildir: dir, MaxMessage: most, Turn: turn, Take: func(_ context.Context, raw []byte, _ int64, isCut bool) error {
+			if now := reading.Add(1); now > 1 || len(raw) != 2*most || cap(raw) > 2*most+64<<10 || !isCut {
+				t.Errorf("%d messages at once, one of %d bytes in %d, cut: %v", now, len(raw), cap(raw), isCut)
+			}
+			time.Sleep(10 * time.Millisecond)
+			reading.Add(-1)
+			held.Add(1)
+			return nil
+		}})
+		looks.Go(func() { trap.look(ctx) })
+	}
+	if looks.Wait(); held.Load() != traps {
+		t.Errorf("%d of %d messages are taken", held.Load(), traps)
 	}
 }
 

@@ -16,7 +16,15 @@ const (
 func (s *Settings) MostMemory() (int64, error) {
 	log := slog.New(slog.DiscardHandler)
 	filters, err := s.DatabaseOptions([32]byte{}, log).MostMemory()
-	return s.MilterOptions(s.Name, log).MostMemory() + s.SpamdMemory() + ImageMemory + OtherMemory + filters, err
+	return s.MilterOptions(s.Name, log).MostMemory() + s.SpamdMemory() + s.TrapMemory() + ImageMemory + OtherMemory + filters, err
+}
+
+// TrapMemory returns the most memory of what traps read of a message: one at a time. Unit: bytes.
+func (s *Settings) TrapMemory() int64 {
+	if len(s.Traps) == 0 {
+		return 0
+	}
+	return 2 * s.Milter.MaxMessage
 }
 
 // MostDisk returns the size that the state folder can grow to with this configuration. Unit: bytes.

@@ -88,7 +88,7 @@ func newSite(t testing.TB, stage *desktest.Stage, o desk.Options) *Site {
 		Hours: s.history.Hours, Campaigns: s.Campaigns, Courses: s.Courses, Judged: s.judged.Find,
 		Control:  server.NewHandler(s.Desk, server.HandlerOptions{Decide: desktest.Decide, Access: s.Access, Sites: s.sites}),
 		Sessions: s.Sessions, SignIn: s.signIn, HasTokens: func() bool { return len(s.Tokens) > 0 },
-		Alias: s.alias, Sign: signature.Compute, MaxMessage: 1 << 20,
+		Alias: s.alias, Sign: signature.Compute, MaxMessage: func() int64 { return 1 << 20 },
 		Now: s.now,
 	})
 	return s
