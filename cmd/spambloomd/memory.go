@@ -22,7 +22,7 @@ const (
 )
 
 // memoryLimit returns the limit for the daemon's Go heap: the memory for mail
-// (milter.max_memory and related keys, and that of doors and traps beside the milter), the database's memory in the heap, which is
+// (milter.max_memory and related keys, and that of doors, traps and the page beside the milter), the database's memory in the heap, which is
 // only that of other sites' parts, and the ballast. Garbage is collected more often near
 // the limit. The runtime may exceed it briefly, so an eighth of the sum stated in
 // contrib/policy.md is kept in reserve. Unit: bytes.
@@ -41,7 +41,7 @@ func (d *service) limitMemory(ctx context.Context) {
 	tick := time.NewTicker(memoryPeriod)
 	defer tick.Stop()
 	for {
-		debug.SetMemoryLimit(memoryLimit(d.milter, d.started.SpamdMemory()+d.started.TrapMemory(), d.db))
+		debug.SetMemoryLimit(memoryLimit(d.milter, d.started.DoorMemory(), d.db))
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -1,13 +1,12 @@
 package page
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
-	"mime/multipart"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/api"
@@ -109,11 +108,13 @@ var errForm = api.NewProblem(http.StatusForbidden, "this form is not of your ses
 // readUpload reads the parts of the form in their order, so that nothing is kept before the
 // form's token is known to be right.
 func (p *Page) readUpload(w http.ResponseWriter, r *http.Request, s *session) (up upload, err error) {
-	r.Body = http.MaxBytesReader(w, r.Body, p.MaxMessage()+1<<20)
+	most := p.MaxMessage() + 1<<20
+	r.Body = http.MaxBytesReader(w, r.Body, most)
 	parts, err := r.MultipartReader()
 	if err != nil {
 		return up, api.NewProblem(http.StatusBadRequest, "the form has no message")
 	}
+	var content bytes.Buffer
 	allowed := false
 	for {
 		part, err := parts.NextPart()
@@ -133,20 +134,20 @@ func (p *Page) readUpload(w http.ResponseWriter, r *http.Request, s *session) (u
 		case !allowed:
 			return up, errForm
 		case (name == "message" || name == "source") && len(up.content) == 0:
-			if up, err = readPart(part); err != nil {
+			if r.ContentLength >= 0 {
+				most = min(most, r.ContentLength)
+			}
+			content.Reset()
+			content.Grow(int(most) + bytes.MinRead) // a buffer that grows takes twice as much
+			if _, err := content.ReadFrom(part); err != nil {
 				return up, uploadProblem(err)
+			}
+			up.name = part.FileName()
+			if raw := content.Bytes(); len(bytes.TrimSpace(raw[:min(len(raw), 1024)])) > 0 {
+				up.content = raw
 			}
 		}
 	}
-}
-
-func readPart(part *multipart.Part) (upload, error) {
-	content, err := io.ReadAll(part) // what is not kept of a header may stand before what is
-	up := upload{name: part.FileName(), content: content}
-	if strings.TrimSpace(string(up.content[:min(len(up.content), 1024)])) == "" {
-		up.content = nil
-	}
-	return up, err
 }
 
 func uploadProblem(err error) error {

@@ -211,7 +211,7 @@ var allowed = map[string][]string{
 	"cmd/spambloomd/privacy":  {"signature"},
 	"cmd/spambloomd/newest":   {"reporting/server"},
 	"cmd/spambloomd/scrape":   {},
-	"cmd/spambloomd/settings": {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/redisclient", "bloomdb/keyring", "bloomdb/wire", "cmd/internal/config", "cmd/internal/socket", "cmd/spambloomd/exit", "cmd/spambloomd/privacy", "milter", "milter/policy", "milter/spamd", "milter/whiteclnt", "reporting/desk", "reporting/ledger", "reporting/server", "reporting/trust"},
+	"cmd/spambloomd/settings": {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/redisclient", "bloomdb/keyring", "bloomdb/wire", "cmd/internal/config", "cmd/internal/socket", "cmd/spambloomd/exit", "cmd/spambloomd/privacy", "milter", "milter/policy", "milter/spamd", "milter/whiteclnt", "reporting/desk", "reporting/ledger", "reporting/page/uploads", "reporting/server", "reporting/trust"},
 	"cmd/spambloomd/dryrun":   {"cmd/internal/config", "cmd/internal/socket", "cmd/spambloomd/exit", "cmd/spambloomd/settings", "cmd/spambloomd/sockets", "cmd/spambloomd/state"},
 	"cmd/spambloomd/sockets":  {"cmd/internal/socket", "cmd/spambloomd/exit", "cmd/spambloomd/settings"},
 	"cmd/spambloomd/state":    {"bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "cmd/spambloomd/exit", "cmd/spambloomd/settings", "reporting/backup", "reporting/ledger"},

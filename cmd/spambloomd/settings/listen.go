@@ -139,8 +139,8 @@ func (s *Settings) SpamdOptions(log *slog.Logger) spamd.Options {
 	}
 }
 
-// SpamdMemory returns the most memory of the spamd protocol. Unit: bytes.
-func (s *Settings) SpamdMemory() int64 {
+// spamdMemory returns the most memory of the spamd protocol. Unit: bytes.
+func (s *Settings) spamdMemory() int64 {
 	if len(s.Spamd.Listen) == 0 {
 		return 0
 	}

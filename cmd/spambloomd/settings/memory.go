@@ -1,14 +1,20 @@
 package settings
 
-import "log/slog"
+import (
+	"log/slog"
+
+	"github.com/spambloom/spambloom/reporting/page/uploads"
+)
 
 const (
 	// ImageMemory is for images decoded while signing. Unit: bytes.
 	ImageMemory = 256 << 20
 	// OtherMemory is for parts without a configuration key: the control and HTTP servers,
-	// the exchange, the ledger, and 40 MiB for the messages judged lately (package judged).
-	// Unit: bytes.
+	// the exchange, the ledger, 40 MiB for the messages judged lately (package judged), and what the page
+	// reads of messages of the default length. Unit: bytes.
 	OtherMemory = 200 << 20
+	// usualMessage is the default of milter.max_message. Unit: bytes.
+	usualMessage = 10 << 20
 )
 
 // MostMemory returns the most memory that a daemon with this configuration uses, whatever
@@ -16,15 +22,20 @@ const (
 func (s *Settings) MostMemory() (int64, error) {
 	log := slog.New(slog.DiscardHandler)
 	filters, err := s.DatabaseOptions([32]byte{}, log).MostMemory()
-	return s.MilterOptions(s.Name, log).MostMemory() + s.SpamdMemory() + s.TrapMemory() + ImageMemory + OtherMemory + filters, err
+	return s.MilterOptions(s.Name, log).MostMemory() + s.DoorMemory() + ImageMemory + OtherMemory + filters, err
 }
 
-// TrapMemory returns the most memory of what traps read of a message: one at a time. Unit: bytes.
-func (s *Settings) TrapMemory() int64 {
-	if len(s.Traps) == 0 {
-		return 0
+// DoorMemory returns the most memory of mail beside the milter's: of spamd's protocol, and of what traps, one
+// at a time, and the page read of messages. Of these, the header may be there twice. Unit: bytes.
+func (s *Settings) DoorMemory() int64 {
+	sum := s.spamdMemory()
+	if len(s.Traps) > 0 {
+		sum += 3 * s.Milter.MaxMessage
 	}
-	return 2 * s.Milter.MaxMessage
+	if s.HTTP.Listen != "" {
+		sum += uploads.Most * 2 * max(0, s.Milter.MaxMessage-usualMessage)
+	}
+	return sum
 }
 
 // MostDisk returns the size that the state folder can grow to with this configuration. Unit: bytes.

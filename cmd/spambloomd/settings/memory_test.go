@@ -32,6 +32,29 @@ func TestDiskBound(t *testing.T) {
 	}
 }
 
+// What traps, one at a time, and the page read of messages is part of the memory that -t prints.
+func TestReadingIsPartOfTheMemory(t *testing.T) {
+	most := func(text string) int64 {
+		s, err := configured(t, text)
+		testenv.Check(t, err)
+		most, err := s.MostMemory()
+		testenv.Check(t, err)
+		return most
+	}
+	const long, noPage = "[milter]\nmax_message = \"64MiB\"\n", "[http]\nlisten = \"\"\n"
+	const trap = "[[trap]]\nname = \"lure\"\nmaildir = \"/var/mail/trap\"\n"
+	for _, test := range []struct {
+		without, with string
+		want          int64
+	}{
+		{"", trap, 30 << 20}, {noPage, "", 0}, {long + noPage, long, 8 * 54 << 20}, {long + noPage, long + trap, (3*64 + 8*54) << 20},
+	} {
+		if more := most(test.with) - most(test.without); more != test.want {
+			t.Errorf("%s%d MiB more, want %d", test.with, more>>20, test.want>>20)
+		}
+	}
+}
+
 // The unit has the limits of the default configuration, in a federation, and little more.
 func TestUnitBounds(t *testing.T) {
 	s := &Settings{Config: config.Default(), Data: t.TempDir(), Name: "mx1"}

@@ -24,19 +24,6 @@ func TestSpamdAddresses(t *testing.T) {
 	}
 }
 
-// What traps read of a message, one at a time, is part of the memory that -t prints.
-func TestTrapsArePartOfTheMemory(t *testing.T) {
-	without, err := configured(t, "")
-	testenv.Check(t, err)
-	with, err := configured(t, "[[trap]]\nname = \"lure\"\nmaildir = \"/var/mail/trap\"\n")
-	testenv.Check(t, err)
-	before, err := without.MostMemory()
-	testenv.Check(t, err)
-	if after, err := with.MostMemory(); err != nil || after != before+20<<20 {
-		t.Errorf("%d MiB without traps, %d with one, %v", before>>20, after>>20, err)
-	}
-}
-
 // A policy may name a listener of this protocol, and its connections are part of the
 // memory and threads that -t prints.
 func TestSpamdIsPartOfTheSite(t *testing.T) {

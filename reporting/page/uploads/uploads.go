@@ -7,6 +7,9 @@ import "sync"
 // maxUploads is the number of messages of users that are read and signed at once.
 const maxUploads = 2
 
+// Most is the number of messages that are read at once: with those of root and the daemon's user.
+const Most = maxUploads + 2
+
 // Places are the users whose messages are being read and signed: one message of each, so that
 // no user can take all places. Administrators have their own. It is safe for concurrent use;
 // the zero value is ready.
