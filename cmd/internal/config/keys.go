@@ -139,7 +139,7 @@ var generalKeys = []key{
 		doc:  "Maximum number of connections from MTAs. Further ones are closed at once."},
 	{section: "milter", name: "max_connections_per_client", def: int64(250), live: true,
 		kind: of(func(c *Config) *int64 { return &c.Milter.MaxConnectionsPerClient }, value.Integer(0, 100_000)),
-		doc:  "Maximum number of connections from one MTA address, or over one unix socket.\nAn IPv6 network of 64 bits is one address, except for MTAs in count_networks.\nOn this machine, each user is a client; if the unit forbids AF_NETLINK, all users\ntogether are one. It must exceed the number of smtpd processes of the MTA (Postfix:\ndefault_process_limit, 100). If it is at most half of max_connections, a client has\nat most half of what others leave. 0: only max_connections applies."},
+		doc:  "Maximum number of connections from one MTA address, or over one unix socket.\nAn IPv6 network of 64 bits is one address, except for MTAs in count_networks.\nOn this machine, each user is a client; if the unit forbids AF_NETLINK, all users\ntogether are one. It must exceed the number of smtpd processes of the MTA (Postfix:\ndefault_process_limit, 100; Sendmail: MaxDaemonChildren, by default without a\nlimit). If it is at most half of max_connections, a client has at most half of\nwhat others leave. 0: only max_connections applies."},
 	{section: "milter", name: "idle_timeout", def: "2h", live: true,
 		kind: of(func(c *Config) *time.Duration { return &c.Milter.IdleTimeout }, value.Duration(time.Second, 7*day)),
 		doc:  "How long an MTA may be silent between two commands. An SMTP client may wait\nlong before DATA, and the MTA waits for it."},

@@ -45,11 +45,16 @@ func TestEditPostfix(t *testing.T) {
 
 func TestEditSendmail(t *testing.T) {
 	const line = "(`spambloom', `S=unix:/run/s, T=C:10s;S:30s;R:30s;E:5m')dnl\n"
+	const limit = "define(`confMAX_DAEMON_CHILDREN', `200')dnl spambloom takes 250\n"
 	for name, c := range map[string]struct{ text, want string }{
-		"no filter": {"A(`b')dnl\nMAILER(`local')dnl\n", "A(`b')dnl\nINPUT_MAIL_FILTER" + line + "MAILER(`local')dnl\n"},
-		"another":   {"INPUT_MAIL_FILTER(`o', `S=x')dnl\nMAILER_DEFINITIONS\nMAILER(`local')dnl\n", "INPUT_MAIL_FILTER" + line + "INPUT_MAIL_FILTER(`o', `S=x')dnl\nMAILER_DEFINITIONS\nMAILER(`local')dnl\n"},
+		"no filter": {"A(`b')dnl\nMAILER(`local')dnl\n", "A(`b')dnl\n" + limit + "INPUT_MAIL_FILTER" + line + "MAILER(`local')dnl\n"},
+		"another":   {"INPUT_MAIL_FILTER(`o', `S=x')dnl\nMAILER_DEFINITIONS\nMAILER(`local')dnl\n", limit + "INPUT_MAIL_FILTER" + line + "INPUT_MAIL_FILTER(`o', `S=x')dnl\nMAILER_DEFINITIONS\nMAILER(`local')dnl\n"},
 		"a list": {"MAIL_FILTER(`o', `S=x')dnl\ndefine(`confINPUT_MAIL_FILTERS', `o')dnl\nMAILER(`local')dnl\n",
-			"MAIL_FILTER" + line + "MAIL_FILTER(`o', `S=x')dnl\ndefine(`confINPUT_MAIL_FILTERS', `spambloom, o')dnl\nMAILER(`local')dnl\n"},
+			limit + "MAIL_FILTER" + line + "MAIL_FILTER(`o', `S=x')dnl\ndefine(`confINPUT_MAIL_FILTERS', `spambloom, o')dnl\nMAILER(`local')dnl\n"},
+		"a limit": {"define(`confMAX_DAEMON_CHILDREN', `40')dnl\nMAILER(`local')dnl\n",
+			"define(`confMAX_DAEMON_CHILDREN', `40')dnl\nINPUT_MAIL_FILTER" + line + "MAILER(`local')dnl\n"},
+		"a limit in a comment": {"dnl define(`confMAX_DAEMON_CHILDREN', `40')dnl\nMAILER(`local')dnl\n",
+			"dnl define(`confMAX_DAEMON_CHILDREN', `40')dnl\n" + limit + "INPUT_MAIL_FILTER" + line + "MAILER(`local')dnl\n"},
 	} {
 		m := &machine{server: &mta.Server{File: "/etc/mail/sendmail.mc"}}
 		got, err := m.editSendmail([]byte(c.text), "unix:/run/s")

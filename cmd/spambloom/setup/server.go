@@ -86,14 +86,19 @@ var (
 	listOfFilters = regexp.MustCompile("(?m)^define\\(`confINPUT_MAIL_FILTERS', *`")
 	ownFilter     = regexp.MustCompile("(?m)^(INPUT_)?MAIL_FILTER\\(`spambloom'")
 	firstFilter   = regexp.MustCompile(`(?m)^(INPUT_MAIL_FILTER|MAIL_FILTER|MAILER_DEFINITIONS|MAILER)\(`)
+	childrenLimit = regexp.MustCompile("(?m)^define\\(`confMAX_DAEMON_CHILDREN'")
 )
+
+// fewerChildren bounds the sessions of Sendmail, which has no bound by default. Each, however idle, holds a
+// connection to the daemon, and beyond milter.max_connections_per_client (250) mail passes unjudged.
+const fewerChildren = "define(`confMAX_DAEMON_CHILDREN', `200')dnl spambloom takes 250\n"
 
 // editSendmail puts the daemon before the other filters of sendmail.mc, or removes it there.
 func (m *machine) editSendmail(mc []byte, spec string) ([]byte, error) {
 	text, line := string(mc), "(`spambloom', `S="+spec+", T=C:10s;S:30s;R:30s;E:5m')dnl\n"
 	if m.Remove {
-		for _, macro := range []string{"INPUT_MAIL_FILTER", "MAIL_FILTER"} {
-			text = strings.ReplaceAll("\n"+text, "\n"+macro+line, "\n")[1:]
+		for _, own := range []string{"INPUT_MAIL_FILTER" + line, "MAIL_FILTER" + line, fewerChildren} {
+			text = strings.ReplaceAll("\n"+text, "\n"+own, "\n")[1:]
 		}
 		return []byte(regexp.MustCompile("(?m)^(define\\(`confINPUT_MAIL_FILTERS', *`)spambloom, ").ReplaceAllString(text, "$1")), nil
 	}
@@ -112,7 +117,11 @@ func (m *machine) editSendmail(mc []byte, spec string) ([]byte, error) {
 	if at == nil {
 		return nil, invalid("add the line of contrib/sendmail.md by hand", "%s has no line with MAILER", filepath.Base(m.server.File))
 	}
-	return []byte(text[:at[0]] + macro + line + text[at[0]:]), nil
+	lines := macro + line
+	if !childrenLimit.MatchString(text) {
+		lines = fewerChildren + lines
+	}
+	return []byte(text[:at[0]] + lines + text[at[0]:]), nil
 }
 
 func (m *machine) reloadSendmail() plan {
