@@ -76,7 +76,7 @@ type service struct {
 	exchange     *exchange.Exchange // nil: none
 	previous     *exchange.Exchange // for the previous federation key; nil: none
 	traps        map[string]*trap.Trap
-	maxMessage   atomic.Int64        // that of the milter in force, for the page. Unit: bytes
+	maxMessage   atomic.Int64        // that of the milter in force, for traps and the page. Unit: bytes
 	redis        *redisclient.Client // nil: none
 	presence     *presence.Presence  // nil: none
 

@@ -21,11 +21,10 @@ const (
 	memoryPeriod = time.Minute
 )
 
-// memoryLimit returns the limit for the daemon's Go heap: the memory for mail
-// (milter.max_memory and related keys, and that of doors, traps and the page beside the milter), the database's memory in the heap, which is
-// only that of other sites' parts, and the ballast. Garbage is collected more often near
-// the limit. The runtime may exceed it briefly, so an eighth of the sum stated in
-// contrib/policy.md is kept in reserve. Unit: bytes.
+// memoryLimit returns the limit for the daemon's Go heap: the memory for mail (milter.max_memory and related
+// keys, and that of doors, traps and the page beside the milter), the database's memory in the heap, which is
+// only that of other sites' parts, and the ballast. Garbage is collected more often near the limit. The runtime
+// may exceed it briefly, so an eighth of the sum stated in contrib/policy.md is kept in reserve. Unit: bytes.
 func memoryLimit(m *milter.Server, doors int64, db *bloomdb.DB) int64 {
 	sum := m.MostMemory() + doors + settings.ImageMemory + settings.OtherMemory
 	return sum - sum/8 + db.Status().Memory + ballast

@@ -21,8 +21,8 @@ import (
 // signs for them, because it bounds the memory for signing.
 func (d *service) newTraps() {
 	d.traps = make(map[string]*trap.Trap)
+	d.reloadLimit(d.started)
 	turn := new(sync.Mutex)
-	d.maxMessage.Store(d.started.Milter.MaxMessage)
 	for _, t := range d.started.Traps {
 		class, err := bloomdb.ParseClass(t.Class)
 		if err != nil {
@@ -34,7 +34,7 @@ func (d *service) newTraps() {
 		}
 		d.traps[t.Name] = trap.New(trap.Options{
 			Maildir:    t.Maildir,
-			MaxMessage: d.started.Milter.MaxMessage, // the part of copies that the milter keeps
+			MaxMessage: d.maxMessage.Load, // the part of copies that the milter keeps
 			Turn:       turn,
 			Log:        d.log.With("trap", t.Name),
 			Take: func(_ context.Context, raw []byte, most int64, isCut bool) error {
@@ -44,14 +44,9 @@ func (d *service) newTraps() {
 	}
 }
 
-// reloadLimit gives the traps and the page the milter's new message limit: a report of a longer or
+// reloadLimit gives the traps and the page the milter's message limit: a report of a longer or
 // shorter part might not match its copies.
-func (d *service) reloadLimit(s *settings.Settings) {
-	d.maxMessage.Store(s.Milter.MaxMessage)
-	for _, t := range d.traps {
-		t.SetMaxMessage(s.Milter.MaxMessage)
-	}
-}
+func (d *service) reloadLimit(s *settings.Settings) { d.maxMessage.Store(s.Milter.MaxMessage) }
 
 // reportTrapped signs and reports a message. The message was not examined before, so a
 // panic costs only this one.

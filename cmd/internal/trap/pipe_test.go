@@ -30,7 +30,7 @@ func TestPipesInPlaceOfFolders(t *testing.T) {
 			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			trap := New(Options{Maildir: dir, Take: func(context.Context, []byte, int64, bool) error { return nil }, MaxMessage: 1 << 20})
+			trap := New(Options{Maildir: dir, Take: func(context.Context, []byte, int64, bool) error { return nil }, MaxMessage: func() int64 { return 1 << 20 }})
 			looked := make(chan error, 1)
 			trap.sorted = at == "later"
 			go func() { looked <- trap.sweep(context.Background()) }()

@@ -25,7 +25,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -44,13 +43,14 @@ var ErrRefused = errors.New("not taken")
 type Options struct {
 	Maildir string // absolute
 
-	// Take processes a message, of which it keeps at most that many bytes. Raw has up to twice as many, because
-	// what is not kept of a header may stand before them; isCut says that the message is longer. It returns nil if it took the message. An error that wraps ErrRefused concerns this message.
-	// Other errors concern the system, such as a full disk: the message stays and is retried.
+	// Take processes a message and keeps at most that many bytes of it. Raw has up to twice as many, because a
+	// header may be left out in part. If the message is longer than raw, isCut is true. Take returns nil if it
+	// took the message. An error that wraps ErrRefused concerns this message. Other errors concern the system,
+	// such as a full disk: the message stays and is retried.
 	Take func(ctx context.Context, raw []byte, most int64, isCut bool) error
 
-	Turn       sync.Locker  // held while a message is in memory; nil: one of this trap's own
-	MaxMessage int64        // for Take, until SetMaxMessage. Unit: bytes
+	Turn       *sync.Mutex  // held while a message is in memory; nil: one of this trap's own
+	MaxMessage func() int64 // for Take, asked for each message. Unit: bytes
 	Log        *slog.Logger // nil: discard
 }
 
@@ -62,13 +62,11 @@ type Status struct {
 	Fault   string `json:"error,omitempty"` // why mail waits
 }
 
-// Trap is one watched Maildir. Only one goroutine may call Run; Status and SetMaxMessage
-// may be called at the same time.
+// Trap is one watched Maildir. Only one goroutine may call Run; Status may be called at the same time.
 type Trap struct {
 	Options
-	sorted     bool   // cur/ was checked
-	stuck      string // path of a processed file that could not be moved
-	maxMessage atomic.Int64
+	sorted bool   // cur/ was checked
+	stuck  string // path of a processed file that could not be moved
 
 	mu     sync.Mutex
 	status Status
@@ -82,13 +80,8 @@ func New(o Options) *Trap {
 	if o.Turn == nil {
 		o.Turn = new(sync.Mutex)
 	}
-	t := &Trap{Options: o}
-	t.SetMaxMessage(o.MaxMessage)
-	return t
+	return &Trap{Options: o}
 }
-
-// SetMaxMessage sets the limit for messages read from now on, in bytes.
-func (t *Trap) SetMaxMessage(bytes int64) { t.maxMessage.Store(bytes) }
 
 // Status returns the status of the trap.
 func (t *Trap) Status() Status {
@@ -228,7 +221,7 @@ func names(root *os.Root, folder string, visit func(fs.DirEntry) error) error {
 func (t *Trap) message(ctx context.Context, root *os.Root, path string) error {
 	t.Turn.Lock()
 	defer t.Turn.Unlock()
-	most := t.maxMessage.Load()
+	most := t.MaxMessage()
 	raw, isCut, err := read(root, path, 2*most)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // another process was faster
@@ -292,32 +285,42 @@ func isMissing(root *os.Root, path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// read reads at most that many bytes of a message if it is a regular file. isCut says that it has more.
+// read reads the first bytes of a message if it is a regular file. isCut reports that the file is longer.
 func read(root *os.Root, path string, most int64) (raw []byte, isCut bool, err error) {
-	info, err := root.Lstat(path)
-	if err != nil {
-		return nil, false, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, false, fmt.Errorf("%s is not a file", path)
-	}
-	// The type may have changed: opening a pipe must not block.
-	f, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, size, err := openRegular(root, path)
 	if err != nil {
 		return nil, false, err
 	}
 	defer f.Close()
-	if info, err = f.Stat(); err != nil {
-		return nil, false, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, false, fmt.Errorf("%s is not a file", path)
-	}
 	var b bytes.Buffer
-	b.Grow(int(min(info.Size(), most+1)) + bytes.MinRead) // if it grew while it is read, it would take twice as much
+	b.Grow(int(min(size, most+1)) + bytes.MinRead) // a buffer that grows takes twice as much
 	_, err = b.ReadFrom(io.LimitReader(f, most+1))
 	n := min(int64(b.Len()), most)
 	return b.Bytes()[:n], n < int64(b.Len()), err
+}
+
+// openRegular opens a regular file and returns its size in bytes.
+func openRegular(root *os.Root, path string) (f *os.File, size int64, err error) {
+	errOther := fmt.Errorf("%s is not a file", path)
+	info, err := root.Lstat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errOther
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	// The type may have changed: opening a pipe must not block.
+	if f, err = root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0); err != nil {
+		return nil, 0, err
+	}
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
+		err = errOther
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
 }
 
 // infoMark precedes the flags in a file name of cur (https://cr.yp.to/proto/maildir.html).

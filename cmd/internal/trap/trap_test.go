@@ -63,6 +63,7 @@ type taker struct {
 	mu   sync.Mutex
 	got  []string
 	fail func(raw string) error
+	most atomic.Int64 // what is kept of a message
 }
 
 func (k *taker) failWith(fail func(raw string) error) {
@@ -92,7 +93,8 @@ func watched(t *testing.T, dir string, k *taker, test func(trap *Trap, log *test
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var log testenv.Log
-		trap := New(Options{Maildir: dir, Take: k.take, MaxMessage: 100, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		k.most.Store(100)
+		trap := New(Options{Maildir: dir, Take: k.take, MaxMessage: k.most.Load, Log: slog.New(slog.NewTextHandler(&log, nil))})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); trap.Run(ctx) }()
@@ -116,7 +118,7 @@ func TestTaken(t *testing.T) {
 		put(t, dir+"/new/6", strings.Repeat("6", 201))
 		time.Sleep(pollEvery)
 		synctest.Wait()
-		trap.SetMaxMessage(3)
+		k.most.Store(3)
 		put(t, dir+"/new/7", "seven!!")
 		put(t, dir+"/new/8", "six")
 		time.Sleep(pollEvery)
@@ -349,7 +351,7 @@ func TestBurst(t *testing.T) {
 	var before, now runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	trap := New(Options{Maildir: dir, MaxMessage: 100, Take: func(context.Context, []byte, int64, bool) error {
+	trap := New(Options{Maildir: dir, MaxMessage: func() int64 { return 100 }, Take: func(context.Context, []byte, int64, bool) error {
 		if taken++; taken%1000 == 0 {
 			runtime.GC()
 			runtime.ReadMemStats(&now)
@@ -381,7 +383,7 @@ func TestLargeMailInManyTraps(t *testing.T) {
 	for range traps {
 		dir := maildir(t)
 		put(t, dir+"/new/1", strings.Repeat("1", 3*most))
-		trap := New(Options{Maildir: dir, MaxMessage: most, Turn: turn, Take: func(_ context.Context, raw []byte, _ int64, isCut bool) error {
+		trap := New(Options{Maildir: dir, MaxMessage: func() int64 { return most }, Turn: turn, Take: func(_ context.Context, raw []byte, _ int64, isCut bool) error {
 			if now := reading.Add(1); now > 1 || len(raw) != 2*most || cap(raw) > 2*most+64<<10 || !isCut {
 				t.Errorf("%d messages at once, one of %d bytes in %d, cut: %v", now, len(raw), cap(raw), isCut)
 			}

@@ -3,6 +3,7 @@ package settings
 import (
 	"log/slog"
 
+	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/reporting/page/uploads"
 )
 
@@ -13,8 +14,6 @@ const (
 	// the exchange, the ledger, 40 MiB for the messages judged lately (package judged), and what the page
 	// reads of messages of the default length. Unit: bytes.
 	OtherMemory = 200 << 20
-	// usualMessage is the default of milter.max_message. Unit: bytes.
-	usualMessage = 10 << 20
 )
 
 // MostMemory returns the most memory that a daemon with this configuration uses, whatever
@@ -33,7 +32,7 @@ func (s *Settings) DoorMemory() int64 {
 		sum += 3 * s.Milter.MaxMessage
 	}
 	if s.HTTP.Listen != "" {
-		sum += uploads.Most * 2 * max(0, s.Milter.MaxMessage-usualMessage)
+		sum += uploads.Most * 2 * max(0, s.Milter.MaxMessage-config.Default().Milter.MaxMessage)
 	}
 	return sum
 }

@@ -32,7 +32,7 @@ func TestDiskBound(t *testing.T) {
 	}
 }
 
-// What traps, one at a time, and the page read of messages is part of the memory that -t prints.
+// The memory that -t prints includes the messages that traps and the page read.
 func TestReadingIsPartOfTheMemory(t *testing.T) {
 	most := func(text string) int64 {
 		s, err := configured(t, text)
