@@ -7,9 +7,10 @@
 //
 //	Enter      a listener      -> Leave
 //	Admit      a connection    -> Conn.Release
+//	Queue      one without a place    -> Conn.Wait -> Conn.Release
 //	Begin, Go  other work      -> End
 //	Shutdown   waits for all of them
 //
-// Locks: Door.mu guards listeners, connections and clients. Nothing is added to them, or
+// Locks: Door.mu guards listeners, connections, clients and those that wait. Nothing is added to them, or
 // begun, after Shutdown has begun.
 package door

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,16 +20,19 @@ type Door struct {
 
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
-	conns     map[*Conn]struct{}
-	clients   map[string]int // number of connections
+	conns     map[*Conn]struct{} // those that have a place
+	clients   map[string]int     // number of their connections
+	waiting   []*Conn            // for a place, the first one longest
 }
 
-// Conn is an admitted connection.
+// Conn is a connection that was admitted, or waits for its place.
 type Conn struct {
 	net.Conn
 	Busy   atomic.Bool // Shutdown lets it finish
 	door   *Door
 	client string
+	limits Limits        // of its wait
+	placed chan struct{} // closed when it has a place; nil: it has had one since it was admitted
 }
 
 // New returns a door without listeners.
@@ -105,6 +109,7 @@ const (
 type Limits struct {
 	Connections int
 	PerClient   int // 0: no limit
+	Waiting     int // may wait for a place; one client has at most half of what others leave
 }
 
 // forClient returns how many connections a client may have while others have so many. If
@@ -153,40 +158,109 @@ func Client(nc net.Conn, userOf func(net.Conn) string, isNamed func(netip.Addr) 
 func (d *Door) Admit(nc net.Conn, client string, l Limits) (*Conn, *Refusal) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	own := d.clients[client]
-	most := l.forClient(len(d.conns) - own)
-	switch {
-	case d.IsStopping():
+	if d.IsStopping() {
 		return nil, nil
-	case len(d.conns) >= l.Connections:
-		return nil, &Refusal{ReasonConnections, l.Connections}
-	case l.PerClient > 0 && own >= most:
-		return nil, &Refusal{ReasonClient, most}
 	}
 	c := &Conn{Conn: nc, door: d, client: client}
-	d.conns[c] = struct{}{}
-	d.clients[client]++
+	if refused := d.place(c, l); refused != nil {
+		return nil, refused
+	}
 	d.running.Add(1)
 	return c, nil
 }
 
-// Release forgets a connection. It is the last call for it, and does not close it.
+// place gives a connection a place, or names the limit that is reached. d.mu is held.
+func (d *Door) place(c *Conn, l Limits) *Refusal {
+	own := d.clients[c.client]
+	most := l.forClient(len(d.conns) - own)
+	switch {
+	case len(d.conns) >= l.Connections:
+		return &Refusal{ReasonConnections, l.Connections}
+	case l.PerClient > 0 && own >= most:
+		return &Refusal{ReasonClient, most}
+	}
+	d.conns[c] = struct{}{}
+	d.clients[c.client]++
+	return nil
+}
+
+// Queue registers a connection that Admit has refused, until Release: it waits for its place behind
+// those of its client that came before (Conn.Wait). It returns nil if as many as allowed wait, or if
+// Shutdown has begun; the caller closes nc.
+func (d *Door) Queue(nc net.Conn, client string, l Limits) *Conn {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	own := 0
+	for _, c := range d.waiting {
+		if c.client == client {
+			own++
+		}
+	}
+	if others := len(d.waiting) - own; d.IsStopping() || own >= (l.Waiting-others)/2 {
+		return nil
+	}
+	c := &Conn{Conn: nc, door: d, client: client, limits: l, placed: make(chan struct{})}
+	d.waiting = append(d.waiting, c)
+	d.running.Add(1)
+	d.fill()
+	return c
+}
+
+// fill gives places to those that wait. d.mu is held.
+func (d *Door) fill() {
+	d.waiting = slices.DeleteFunc(d.waiting, func(c *Conn) bool {
+		if d.IsStopping() || d.place(c, c.limits) != nil {
+			return false
+		}
+		close(c.placed)
+		return true
+	})
+}
+
+// Wait waits until the connection has a place. It returns false if ctx ends or Shutdown begins before.
+func (c *Conn) Wait(ctx context.Context) bool {
+	if c.placed == nil {
+		return true
+	}
+	select {
+	case <-c.placed:
+		return true
+	case <-c.door.stop.Done():
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// Release forgets a connection, and gives its place to one that waits. It is the last call for it, and
+// does not close it.
 func (c *Conn) Release() {
 	d := c.door
 	d.mu.Lock()
-	delete(d.conns, c)
-	if d.clients[c.client]--; d.clients[c.client] == 0 {
-		delete(d.clients, c.client)
+	if _, ok := d.conns[c]; ok {
+		delete(d.conns, c)
+		if d.clients[c.client]--; d.clients[c.client] == 0 {
+			delete(d.clients, c.client)
+		}
+		d.fill()
+	} else {
+		d.waiting = slices.DeleteFunc(d.waiting, func(o *Conn) bool { return o == c })
 	}
 	d.mu.Unlock()
 	d.running.Done()
 }
 
-// Connections returns the number of open connections.
+// Connections returns the number of connections that have a place.
 func (d *Door) Connections() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.conns)
+}
+
+// Waiting returns the number of connections that wait for a place.
+func (d *Door) Waiting() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.waiting)
 }
 
 // Shutdown closes the listeners, and after grace the connections that are not busy. It lets

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"compress/flate"
 	"compress/zlib"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -34,18 +35,22 @@ type conn struct {
 	in       *bufio.Reader
 }
 
-func newConn(s *Server, o *Options, listener string, nc *door.Conn) *conn {
+func newConn(s *Server, o *Options, listener, client string, nc *door.Conn) *conn {
 	// Otherwise the kernel takes megabytes of an answer that nobody reads, and keeps them when the
 	// connection, and its place, are given up.
 	if bounded, ok := nc.Conn.(interface{ SetWriteBuffer(int) error }); ok {
 		_ = bounded.SetWriteBuffer(piece)
 	}
-	return &conn{server: s, options: o, listener: listener, nc: nc, in: bufio.NewReaderSize(nc, maxLine)}
+	return &conn{server: s, options: o, listener: listener, client: client, nc: nc}
 }
 
-// serve answers the request of a connection. A client that disconnects before its command
-// has changed its mind.
+// serve answers the request of a connection, when it has a place. A client that disconnects before
+// its command has changed its mind.
 func (c *conn) serve() {
+	if !c.wait() {
+		return
+	}
+	c.in = bufio.NewReaderSize(c.nc, maxLine)
 	c.nc.SetReadDeadline(time.Now().Add(c.options.ContentTimeout)) // the read returns the error
 	if _, err := c.in.Peek(1); err != nil {
 		return
@@ -60,6 +65,13 @@ func (c *conn) serve() {
 		return
 	}
 	c.server.metrics.count(q.command, CodeOK)
+}
+
+// wait waits for a place, and reports whether the connection has one.
+func (c *conn) wait() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), c.options.ContentTimeout)
+	defer cancel()
+	return c.nc.Wait(ctx)
 }
 
 // answer carries the command out.

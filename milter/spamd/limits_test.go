@@ -51,38 +51,46 @@ func isClosed(t *testing.T, c net.Conn) bool {
 	return len(answer) == 0
 }
 
-// A client beyond its limit is refused, others are not, and each connection frees its place.
+// A client beyond its limit waits, others do not, and each connection that ends frees its place. When
+// as many of a client wait as may, further ones are refused, and others may still wait.
 func TestConnectionLimits(t *testing.T) {
 	users := make(chan string, 1)
 	s := start(t, milter.Options{}, spamd.Options{MaxConnections: 3, MaxConnectionsPerClient: 2, UserOf: func(net.Conn) string { return <-users }})
 	as := func(user string) net.Conn {
 		users <- user
-		return s.dial(t)
+		c := s.dial(t)
+		io.WriteString(c, "PING SPAMC/1.5\r\n")
+		return c
 	}
-	open := func(n float64) {
-		testenv.Eventually(t, fmt.Sprint(n, " connections"), func() bool { return s.metric(t, "spambloom_spamd_connections") == n })
+	have := func(name string, n float64) {
+		t.Helper()
+		testenv.Eventually(t, fmt.Sprint(n, " of ", name), func() bool { return s.metric(t, name) == n })
 	}
-	as("anna")
-	second := as("anna")
-	open(2)
+	silent := func(user string) net.Conn { users <- user; return s.dial(t) }
+	first, second, other := silent("anna"), silent("anna"), silent("bob")
+	have("spambloom_spamd_connections", 3)
+	var waiting []net.Conn
+	for range 6 { // half of twelve
+		waiting = append(waiting, as("anna"))
+	}
+	have("spambloom_spamd_waiting", 6)
 	if !isClosed(t, as("anna")) {
-		t.Error("a third connection of anna was accepted")
+		t.Error("a seventh connection of anna waits")
 	}
-	as("bob")
-	open(3)
-	if !isClosed(t, as("carl")) {
-		t.Error("a fourth connection was accepted")
+	waiting = append(waiting, as("carl"))
+	have("spambloom_spamd_waiting", 7)
+	for _, c := range []net.Conn{first, second, other} {
+		c.Close()
 	}
-	second.Close()
-	open(2)
-	c := as("anna")
-	open(3)
-	io.WriteString(c, "PING SPAMC/1.5\r\n")
-	if answer, _ := io.ReadAll(c); string(answer) != "SPAMD/1.5 0 PONG\r\n" {
-		t.Errorf("%q", answer)
+	for i, c := range waiting {
+		if answer, _ := io.ReadAll(c); string(answer) != "SPAMD/1.5 0 PONG\r\n" {
+			t.Errorf("connection %d: %q", i, answer)
+		}
 	}
-	if a, b := s.metric(t, "spambloom_spamd_refused_total", "client"), s.metric(t, "spambloom_spamd_refused_total", "connections"); a != 1 || b != 1 {
-		t.Errorf("refused: %v, %v", a, b)
+	have("spambloom_spamd_waiting", 0)
+	have("spambloom_spamd_connections", 0)
+	if n := s.metric(t, "spambloom_spamd_refused_total", "connections") + s.metric(t, "spambloom_spamd_refused_total", "client"); n != 1 {
+		t.Errorf("refused: %v", n)
 	}
 }
 

@@ -17,9 +17,10 @@ type metrics struct {
 	refused     *prometheus.CounterVec // reason
 	broken      prometheus.Counter
 	connections prometheus.Gauge
+	waiting     prometheus.GaugeFunc
 }
 
-func newMetrics() *metrics {
+func newMetrics(d *door.Door) *metrics {
 	counter := func(name, help string) prometheus.CounterOpts {
 		return prometheus.CounterOpts{Name: "spambloom_spamd_" + name, Help: help}
 	}
@@ -29,9 +30,11 @@ func newMetrics() *metrics {
 		requests: prometheus.NewCounterVec(counter("requests_total",
 			"Requests answered, by command and code of the answer (sysexits.h; 0: success)."), []string{"command", "code"}),
 		refused: prometheus.NewCounterVec(counter("refused_total",
-			"Connections closed at once, by limit exceeded."), []string{"reason"}),
+			"Connections closed at once, because too many wait, by limit exceeded."), []string{"reason"}),
 		broken:      prometheus.NewCounter(counter("broken_total", "Connections that ended within a request.")),
-		connections: prometheus.NewGauge(prometheus.GaugeOpts{Name: "spambloom_spamd_connections", Help: "Open connections of clients of spamd."}),
+		connections: prometheus.NewGauge(prometheus.GaugeOpts{Name: "spambloom_spamd_connections", Help: "Open connections of clients of spamd, with those that wait."}),
+		waiting: prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "spambloom_spamd_waiting", Help: "Connections of clients of spamd that wait for a place."},
+			func() float64 { return float64(d.Waiting()) }),
 	}
 	for _, v := range []policy.Verdict{policy.Spam, policy.Bulk, policy.Clean, policy.Allowed, policy.Skipped, policy.Failed} {
 		t.messages.WithLabelValues(string(v))
@@ -52,5 +55,5 @@ func (t *metrics) count(command string, code Code) {
 // Collectors returns the server's metrics, for a registry of the caller.
 func (s *Server) Collectors() []prometheus.Collector {
 	t := s.metrics
-	return []prometheus.Collector{t.messages, t.requests, t.refused, t.broken, t.connections}
+	return []prometheus.Collector{t.messages, t.requests, t.refused, t.broken, t.connections, t.waiting}
 }

@@ -24,10 +24,10 @@ type Options struct {
 	SpamScore float64 // of spam; default 10
 	BulkScore float64 // of bulk
 
-	MaxConnections          int // default 200; further connections are closed at once
+	MaxConnections          int // default 200; further connections wait, four times as many
 	MaxConnectionsPerClient int // of one user, or from one address; default no limit
 
-	ContentTimeout time.Duration // in which a request must arrive; default 5m
+	ContentTimeout time.Duration // in which a request must arrive, and for which it may wait; default 5m
 	WriteTimeout   time.Duration // in which a client must take the answer; default 30s
 
 	// UserOf returns the user of this machine who connected, by whom connections are bounded,
@@ -57,10 +57,17 @@ func tenths(score float64) float64 { return math.Round(10*score) / 10 }
 // inflating is the memory for decompressing a message. Unit: bytes.
 const inflating = 64 << 10
 
+// Connections beyond the limits wait, because programs take a closed one for mail that is clean
+// (Haraka). A waiting one is not read.
+const (
+	waitingPerPlace = 4        // connections that may wait, for each that may be open
+	waitingMemory   = 16 << 10 // of each; unit: bytes
+)
+
 // MostMemory returns the most memory that a server with these options uses beside that of
 // its milter.Server, whatever its clients do. Unit: bytes.
 func (o Options) MostMemory() int64 {
-	return int64(o.withDefaults().MaxConnections) * (milter.ConnectionMemory + inflating)
+	return int64(o.withDefaults().MaxConnections) * (milter.ConnectionMemory + inflating + waitingPerPlace*waitingMemory)
 }
 
 // Server answers spamd's clients. Its methods are safe for concurrent use.
@@ -79,7 +86,8 @@ type Server struct {
 
 // NewServer returns a server that judges mail by judge.
 func NewServer(judge *milter.Server, o Options) *Server {
-	s := &Server{judge: judge, metrics: newMetrics(), door: door.New(), logged: map[string]time.Time{}, inflating: make(chan struct{}, 1)}
+	d := door.New()
+	s := &Server{judge: judge, metrics: newMetrics(d), door: d, logged: map[string]time.Time{}, inflating: make(chan struct{}, 1)}
 	s.Reload(o)
 	return s
 }
@@ -122,19 +130,29 @@ func (s *Server) Serve(name string, ln net.Listener) error {
 func (s *Server) admit(listener string, nc net.Conn) *conn {
 	o := s.options.Load()
 	client := door.Client(nc, o.UserOf, nil)
-	admitted, refused := s.door.Admit(nc, client, door.Limits{Connections: o.MaxConnections, PerClient: o.MaxConnectionsPerClient})
+	limits := door.Limits{Connections: o.MaxConnections, PerClient: o.MaxConnectionsPerClient, Waiting: waitingPerPlace * o.MaxConnections}
+	admitted, refused := s.door.Admit(nc, client, limits)
 	if refused != nil {
-		s.metrics.refused.WithLabelValues(refused.Reason).Inc()
-		s.report(refused.Reason, "spamd connection refused: limit reached", "reason", refused.Reason, "limit", refused.Limit, "of", client)
+		admitted = s.queue(nc, client, limits, refused)
 	}
 	if admitted == nil {
 		nc.Close()
 		return nil
 	}
-	c := newConn(s, o, listener, admitted)
-	c.client = client
 	s.metrics.connections.Inc()
-	return c
+	return newConn(s, o, listener, client, admitted)
+}
+
+// queue lets a connection beyond a limit wait, or counts it as refused and returns nil.
+func (s *Server) queue(nc net.Conn, client string, l door.Limits, refused *door.Refusal) *door.Conn {
+	waiting := s.door.Queue(nc, client, l)
+	if waiting != nil {
+		s.report("waiting", "spamd connection waits: limit reached", "reason", refused.Reason, "limit", refused.Limit, "of", client)
+		return waiting
+	}
+	s.metrics.refused.WithLabelValues(refused.Reason).Inc()
+	s.report(refused.Reason, "spamd connection refused: limit reached, and too many wait", "reason", refused.Reason, "limit", refused.Limit, "of", client)
+	return nil
 }
 
 // release ends a connection.

@@ -34,9 +34,10 @@ var Table = []Part{
 	{"Clients of spamd", []Metric{
 		{"spamd_messages_total", Counter, "Messages judged for clients of spamd, by verdict; those of spambloom_messages_total include them.", []string{"verdict"}},
 		{"spamd_requests_total", Counter, "Requests answered, by command and code of the answer (sysexits.h; 0: success).", []string{"command", "code"}},
-		{"spamd_refused_total", Counter, "Connections closed at once, by limit exceeded.", []string{"reason"}},
+		{"spamd_refused_total", Counter, "Connections closed at once, because too many wait, by limit exceeded.", []string{"reason"}},
 		{"spamd_broken_total", Counter, "Connections that ended within a request.", nil},
-		{"spamd_connections", Gauge, "Open connections of clients of spamd.", nil},
+		{"spamd_connections", Gauge, "Open connections of clients of spamd, with those that wait.", nil},
+		{"spamd_waiting", Gauge, "Connections of clients of spamd that wait for a place.", nil},
 	}},
 	{"Reports", []Metric{
 		{"reports_total", Counter, "Reports and revocations accepted: they are on disk, or there was nothing to revoke.", []string{"action", "class"}},

@@ -30,7 +30,7 @@ var spamdKeys = []key{
 		doc:  "Score of bulk. All other mail has the score 0, also mail that could not be\njudged."},
 	{section: spamdSection, name: "max_connections", def: int64(200), live: true,
 		kind: of(func(c *Config) *int64 { return &c.Spamd.MaxConnections }, value.Integer(1, 100_000)),
-		doc:  "Maximum number of connections. Further ones are closed at once."},
+		doc:  "Maximum number of connections. Further ones wait, four times as many, of which one\nuser has at most half; those beyond are closed at once."},
 	{section: spamdSection, name: "max_connections_per_client", def: int64(100), live: true,
 		kind: of(func(c *Config) *int64 { return &c.Spamd.MaxConnectionsPerClient }, value.Integer(0, 100_000)),
 		doc:  "Maximum number of connections from one user of this machine. If it is at most half\nof max_connections, a user has at most half of what others leave. 0: only\nmax_connections applies."},

@@ -36,7 +36,7 @@ func TestSpamdIsPartOfTheSite(t *testing.T) {
 	testenv.Check(t, err)
 	after, err := with.MostMemory()
 	testenv.Check(t, err)
-	if more := after - before; more < 100*160<<10 || more > 100*256<<10 {
+	if more := after - before; more < 100*160<<10 || more > 100*320<<10 {
 		t.Errorf("%d bytes more for 100 connections", more)
 	}
 	if more := with.MostTasks() - without.MostTasks(); more != 100 {

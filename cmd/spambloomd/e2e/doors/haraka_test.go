@@ -2,6 +2,7 @@ package doors
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,10 +47,10 @@ func startHaraka(t *testing.T, socket string) *server {
 	return startServer(t, cmd, dir, port, "mail/mail_*.eml")
 }
 
-// The guide's lines for Haraka: reported mail is refused, other mail has the verdict, and mail
-// passes without the daemon.
+// The guide's lines for Haraka: reported mail is refused, also while all places are taken, other mail
+// has the verdict, and mail passes without the daemon.
 func TestHaraka(t *testing.T) {
-	d := startDoor(t, "")
+	d := startDoor(t, "max_connections = 2\n")
 	s := startHaraka(t, d.socket)
 	spam, other := d.reported(t, harness.Message(harness.Text())), harness.Message(harness.Text())
 	if err := s.send(spam); err == nil || !strings.HasPrefix(err.Error(), "550 ") {
@@ -65,6 +66,22 @@ func TestHaraka(t *testing.T) {
 		}
 	}
 	passes("other mail", other, "No, score=0.0")
+
+	var holders []net.Conn
+	for range 2 {
+		c, err := net.Dial("unix", d.socket)
+		testenv.Check(t, err)
+		defer c.Close()
+		holders = append(holders, c)
+	}
+	testenv.Eventually(t, "no place is left", func() bool { return d.Metric("spambloom_spamd_connections") == 2 })
+	answer := make(chan error)
+	go func() { answer <- s.send(spam) }()
+	testenv.Eventually(t, "the spam waits", func() bool { return d.Metric("spambloom_spamd_waiting") == 1 })
+	holders[0].Close()
+	if err := <-answer; err == nil || !strings.HasPrefix(err.Error(), "550 ") {
+		t.Errorf("spam while the places were taken: %v", err)
+	}
 	d.Stop(syscall.SIGTERM)
 	passes("spam without a daemon", spam, "")
 }
