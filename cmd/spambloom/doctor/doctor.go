@@ -35,8 +35,8 @@ or setting that mends it. The checks are
   config    the configuration is valid, and the daemon's user can read the keys
   daemon    the daemon answers, judges mail, and writes reports
   clock     the clock is synchronised, and the daemon trusts it
-  milter    Postfix or Sendmail asks the daemon first, can open its socket, and delivers
-            mail while the daemon is away
+  milter    Postfix or Sendmail asks the daemon first, can open its socket, delivers mail
+            while the daemon is away, and takes no more sessions than the daemon
   redis     Redis is reached, with the necessary rights, and keeps its data
   sites     the other sites have the same key and parameters, and votes can list messages
   disk      the state folder has room for what the configuration allows

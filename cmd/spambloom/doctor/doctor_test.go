@@ -183,6 +183,33 @@ func TestPersistence(t *testing.T) {
 	}
 }
 
+// A mail server with more sessions than the daemon has connections is a warning.
+func TestSessions(t *testing.T) {
+	for _, c := range []struct {
+		name                     string
+		sessions, perClient, all int
+		want                     string
+	}{
+		{"Postfix", 300, 400, 1000, ""},
+		{"Postfix", 401, 400, 1000, "Postfix takes 401 SMTP sessions at a time, and the daemon 400"},
+		{"Sendmail", 0, 400, 1000, "Sendmail takes any number of SMTP sessions at a time, and the daemon 400"},
+		{"Sendmail", 500, 0, 1000, ""},
+		{"Sendmail", 500, 600, 450, "Sendmail takes 500 SMTP sessions at a time, and the daemon 450"},
+	} {
+		p := &patient{config: config.Default()}
+		p.config.Milter.MaxConnectionsPerClient, p.config.Milter.MaxConnections = int64(c.perClient), int64(c.all)
+		var said []string
+		for _, f := range p.milters(&mta.Server{Name: c.name, Sessions: c.sessions, Milters: []mta.Milter{{Spec: "inet:127.0.0.1:8899", DefaultAction: "accept"}}}) {
+			if f.State == finding.Warning {
+				said = append(said, f.Text)
+			}
+		}
+		if got := strings.Join(said, "; "); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
 // At a new site doctor says what that means, if the site can learn at all.
 func TestNewSiteIsNamed(t *testing.T) {
 	server := &mta.Server{Name: "Postfix", Milters: []mta.Milter{{Spec: "inet:127.0.0.1:8899", DefaultAction: "accept"}}}

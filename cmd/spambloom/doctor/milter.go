@@ -36,6 +36,9 @@ func (p *patient) milters(s *mta.Server) []finding.Finding {
 	if m.DefaultAction != "accept" {
 		results = append(results, finding.Bad("milter", "set default_action=accept for this milter", "while the daemon is away, %s answers %s: mail is delayed or lost", s.Name, m.DefaultAction))
 	}
+	if most := p.mostConnections(); s.Sessions == 0 || s.Sessions > most {
+		results = append(results, p.tooManySessions(s, most))
+	}
 	if p.config.Milter.AuthservID == "" {
 		results = append(results, finding.Skip("milter", "proofs of senders: milter.authserv_id is empty, so the daemon neither learns from mail that arrives nor spares a company's mail when a copy of it is reported; contrib/policy.md shows how to set it"))
 	}
@@ -46,6 +49,27 @@ func (p *patient) milters(s *mta.Server) []finding.Finding {
 		return results
 	}
 	return append(results, mayConnect(s.User, m.Path))
+}
+
+// mostConnections returns how many connections the daemon takes of the mail server.
+func (p *patient) mostConnections() int {
+	m := p.config.Milter
+	if m.MaxConnectionsPerClient == 0 {
+		return int(m.MaxConnections)
+	}
+	return int(min(m.MaxConnections, m.MaxConnectionsPerClient))
+}
+
+// tooManySessions warns of a mail server whose idle sessions can use up the daemon's connections.
+func (p *patient) tooManySessions(s *mta.Server, most int) finding.Finding {
+	sessions, way := "any number of", "set confMAX_DAEMON_CHILDREN as in contrib/sendmail.md"
+	if s.Sessions > 0 {
+		sessions = strconv.Itoa(s.Sessions)
+	}
+	if s.Name == "Postfix" {
+		way = "set default_process_limit, or the limits in master.cf, below milter.max_connections_per_client, or raise that"
+	}
+	return finding.Bad("milter", way, "%s takes %s SMTP sessions at a time, and the daemon %d connections: whoever leaves so many sessions idle lets other mail pass unjudged", s.Name, sessions, most)
 }
 
 // addresses returns where the daemon listens.

@@ -41,13 +41,28 @@ func TestReadPostfix(t *testing.T) {
 		testenv.Check(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	got, err := ReadPostfix(t.Context(), dir)
-	want := &Server{Name: "Postfix", File: filepath.Join(dir, "main.cf"), User: "postfix", Chroot: "/q", Queue: "/q", Milters: []Milter{
+	want := &Server{Name: "Postfix", File: filepath.Join(dir, "main.cf"), User: "postfix", Chroot: "/q", Queue: "/q", Sessions: 100, Milters: []Milter{
 		{"unix:spambloom/milter.sock", "/q/spambloom/milter.sock", "accept"},
 		{"unix:/abs/s", "/q/abs/s", "tempfail"},
 		{"inet:127.0.0.1:8891", "", "tempfail"},
 	}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// Each service of smtpd that asks milters has sessions of its own.
+func TestSessions(t *testing.T) {
+	for services, want := range map[string]int{
+		"smtp inet n - y - - smtpd\n": 100,
+		"smtp inet n - y - - smtpd\nsubmission inet n - y - - smtpd -o syslog_name=x\nsubmissions inet n - y - 20 smtpd\n":                          220,
+		"smtp inet n - y - 1 postscreen\nsmtpd pass - - y - 7 smtpd\npickup unix n - y 60 1 pickup\n":                                               7,
+		"smtp inet n - y - 9 smtpd\nback inet n - y - - smtpd -o receive_override_options=no_milters\nown inet n - y - - smtpd -o smtpd_milters=\n": 9,
+		"smtp inet n - y - 9 smtpd\nother inet n - y - 0 smtpd -o smtpd_milters=inet:b:1\n":                                                         0,
+	} {
+		if got := sessions(services, "100"); got != want {
+			t.Errorf("%q: %d, want %d", services, got, want)
+		}
 	}
 }
 
@@ -79,7 +94,11 @@ func TestReadSendmail(t *testing.T) {
 	testenv.Check(t, os.WriteFile(path, []byte(text), 0o644))
 	got, err := ReadSendmail(dir)
 	want := []Milter{{"unix:/run/spambloom/milter.sock", "/run/spambloom/milter.sock", "accept"}, {"inet:8891@localhost", "", "tempfail"}}
-	if err != nil || !reflect.DeepEqual(got.Milters, want) {
+	if err != nil || !reflect.DeepEqual(got.Milters, want) || got.Sessions != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	testenv.Check(t, os.WriteFile(path, []byte("#O MaxDaemonChildren=7\nO MaxDaemonChildren=200\n"), 0o644))
+	if got, err := ReadSendmail(dir); err != nil || got.Sessions != 200 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if _, err := ReadSendmail(dir + "x"); !os.IsNotExist(err) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -26,6 +27,8 @@ type Server struct {
 	Chroot  string // folder that the server sees as /; "": none
 	Queue   string // Postfix' queue folder, below which relative paths of sockets are
 
+	Sessions int // of SMTP at a time, each with connections to the milters; 0: no limit
+
 	Override string // setting in master.cf by which the list in main.cf has no effect; "": none
 }
 
@@ -33,7 +36,7 @@ type Server struct {
 // error wraps exec.ErrNotFound if there is no Postfix.
 func ReadPostfix(ctx context.Context, config string) (*Server, error) {
 	p := postconf{ctx, config}
-	values, err := p.values("smtpd_milters", "milter_default_action", "queue_directory", "mail_owner", "config_directory")
+	values, err := p.values("smtpd_milters", "milter_default_action", "queue_directory", "mail_owner", "config_directory", "default_process_limit")
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +44,13 @@ func ReadPostfix(ctx context.Context, config string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	services, err := p.run("-M")
+	if err != nil {
+		return nil, err
+	}
 	queue := values["queue_directory"]
-	s := &Server{Name: "Postfix", File: filepath.Join(values["config_directory"], "main.cf"), User: values["mail_owner"], Queue: queue}
+	s := &Server{Name: "Postfix", File: filepath.Join(values["config_directory"], "main.cf"), User: values["mail_owner"], Queue: queue,
+		Sessions: sessions(services, values["default_process_limit"])}
 	// service type private unpriv chroot ...: y in Debian's master.cf, else Postfix' default, n
 	for line := range strings.Lines(service) {
 		if columns := strings.Fields(line); len(columns) > 7 && columns[7] == "smtpd" && columns[4] == "y" {
@@ -70,6 +78,27 @@ func ReadPostfix(ctx context.Context, config string) (*Server, error) {
 		s.Milters = append(s.Milters, m)
 	}
 	return s, nil
+}
+
+// sessions returns how many processes of smtpd may ask milters at a time, each with one SMTP session;
+// 0: no limit. A service without a limit of its own (-) has most.
+func sessions(services, most string) (sum int) {
+	for line := range strings.Lines(services) {
+		columns := strings.Fields(line) // service type private unpriv chroot wakeup maxproc command ...
+		if len(columns) < 8 || columns[7] != "smtpd" || strings.Contains(line, "no_milters") || strings.Contains(strings.Join(columns, " ")+" ", " smtpd_milters= ") {
+			continue
+		}
+		limit := columns[6]
+		if limit == "-" {
+			limit = most
+		}
+		n, err := strconv.Atoi(limit)
+		if err != nil || n == 0 {
+			return 0
+		}
+		sum += n
+	}
+	return sum
 }
 
 // override takes what master.cf sets for mail from outside in place of main.cf's values.

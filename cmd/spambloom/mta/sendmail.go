@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -18,6 +19,7 @@ func ReadSendmail(folder string) (*Server, error) {
 		return nil, err
 	}
 	defer f.Close()
+	s := &Server{Name: "Sendmail", File: filepath.Join(folder, "sendmail.mc"), User: "root"}
 	filters, order := make(map[string]Milter), []string(nil)
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
@@ -27,6 +29,9 @@ func ReadSendmail(folder string) (*Server, error) {
 				order = append(order, strings.TrimSpace(name))
 			}
 		}
+		if limit, ok := strings.CutPrefix(line, "O MaxDaemonChildren="); ok {
+			s.Sessions, _ = strconv.Atoi(strings.TrimSpace(limit)) // else Sendmail has no limit either
+		}
 		if strings.HasPrefix(line, "X") {
 			name, rest, _ := strings.Cut(line[1:], ",")
 			filters[strings.TrimSpace(name)] = parseFilter(rest)
@@ -35,7 +40,6 @@ func ReadSendmail(folder string) (*Server, error) {
 	if err := lines.Err(); err != nil {
 		return nil, err
 	}
-	s := &Server{Name: "Sendmail", File: filepath.Join(folder, "sendmail.mc"), User: "root"}
 	for _, name := range order {
 		if m, ok := filters[name]; ok {
 			s.Milters = append(s.Milters, m)

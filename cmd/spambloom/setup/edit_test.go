@@ -45,7 +45,7 @@ func TestEditPostfix(t *testing.T) {
 
 func TestEditSendmail(t *testing.T) {
 	const line = "(`spambloom', `S=unix:/run/s, T=C:10s;S:30s;R:30s;E:5m')dnl\n"
-	const limit = "define(`confMAX_DAEMON_CHILDREN', `200')dnl spambloom takes 250\n"
+	const limit = "define(`confMAX_DAEMON_CHILDREN', `200')dnl spambloom takes 400\n"
 	for name, c := range map[string]struct{ text, want string }{
 		"no filter": {"A(`b')dnl\nMAILER(`local')dnl\n", "A(`b')dnl\n" + limit + "INPUT_MAIL_FILTER" + line + "MAILER(`local')dnl\n"},
 		"another":   {"INPUT_MAIL_FILTER(`o', `S=x')dnl\nMAILER_DEFINITIONS\nMAILER(`local')dnl\n", limit + "INPUT_MAIL_FILTER" + line + "INPUT_MAIL_FILTER(`o', `S=x')dnl\nMAILER_DEFINITIONS\nMAILER(`local')dnl\n"},

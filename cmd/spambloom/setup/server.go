@@ -90,8 +90,8 @@ var (
 )
 
 // fewerChildren bounds the sessions of Sendmail, which has no bound by default. Each, however idle, holds a
-// connection to the daemon, and beyond milter.max_connections_per_client (250) mail passes unjudged.
-const fewerChildren = "define(`confMAX_DAEMON_CHILDREN', `200')dnl spambloom takes 250\n"
+// connection to the daemon, and beyond milter.max_connections_per_client (400) mail passes unjudged.
+const fewerChildren = "define(`confMAX_DAEMON_CHILDREN', `200')dnl spambloom takes 400\n"
 
 // editSendmail puts the daemon before the other filters of sendmail.mc, or removes it there.
 func (m *machine) editSendmail(mc []byte, spec string) ([]byte, error) {
