@@ -77,6 +77,7 @@ type service struct {
 	previous     *exchange.Exchange // for the previous federation key; nil: none
 	traps        map[string]*trap.Trap
 	maxMessage   atomic.Int64        // that of the milter in force, for traps and the page. Unit: bytes
+	doorMemory   atomic.Int64        // most memory of mail beside the milter's. Unit: bytes
 	redis        *redisclient.Client // nil: none
 	presence     *presence.Presence  // nil: none
 

@@ -141,13 +141,17 @@ func TestFaultIsOneLine(t *testing.T) {
 	}
 }
 
-// After a reload, the page signs the part of a message that the milter then keeps.
+// After a reload, the page signs the part of a message that the milter then keeps, and the heap has room for it.
 func TestPageFollowsMaxMessage(t *testing.T) {
 	d, _ := monitored(t)
 	most, s := d.pageOptions().MaxMessage, *d.started
-	s.Milter.MaxMessage = 3 << 20
+	s.Milter.MaxMessage, s.HTTP.Listen = 64<<20, "127.0.0.1:0"
+	before := memoryLimit(d.milter, d.doorMemory.Load(), d.db)
 	if d.reloadLimit(&s); most() != s.Milter.MaxMessage {
 		t.Errorf("the page keeps %d bytes, the milter %d", most(), s.Milter.MaxMessage)
+	}
+	if more := memoryLimit(d.milter, d.doorMemory.Load(), d.db) - before; more < 300<<20 {
+		t.Errorf("the heap has %d bytes more for four messages", more)
 	}
 }
 

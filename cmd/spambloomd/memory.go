@@ -40,7 +40,7 @@ func (d *service) limitMemory(ctx context.Context) {
 	tick := time.NewTicker(memoryPeriod)
 	defer tick.Stop()
 	for {
-		debug.SetMemoryLimit(memoryLimit(d.milter, d.started.DoorMemory(), d.db))
+		debug.SetMemoryLimit(memoryLimit(d.milter, d.doorMemory.Load(), d.db))
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -46,7 +46,10 @@ func (d *service) newTraps() {
 
 // reloadLimit gives the traps and the page the milter's message limit: a report of a longer or
 // shorter part might not match its copies.
-func (d *service) reloadLimit(s *settings.Settings) { d.maxMessage.Store(s.Milter.MaxMessage) }
+func (d *service) reloadLimit(s *settings.Settings) {
+	d.maxMessage.Store(s.Milter.MaxMessage)
+	d.doorMemory.Store(s.DoorMemory())
+}
 
 // reportTrapped signs and reports a message. The message was not examined before, so a
 // panic costs only this one.
