@@ -49,8 +49,7 @@ func NewToken(client string) (token, line string, err error) {
 	return token, client + " " + digestMark + hex.EncodeToString(digest[:]), nil
 }
 
-// HasToken reports whether a text contains a token, such as one in the place of its file's path. It must
-// not be shown.
+// HasToken reports whether a text contains a token.
 func HasToken(text string) bool { return strings.Contains(text, tokenMark) }
 
 // CheckToken returns an error if a token has anything but visible ASCII, which could not

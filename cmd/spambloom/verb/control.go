@@ -14,7 +14,6 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/socket"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
-	"github.com/spambloom/spambloom/reporting/credential"
 )
 
 // Dial connects to the daemon's control socket, or to a daemon on another machine.
@@ -95,11 +94,11 @@ func checkShown(spec string) error {
 	if IsRemote(spec) && strings.Contains(spec, "@") {
 		return errors.New("the control address has a user or password, which it may not: want https://HOST:PORT")
 	}
-	if credential.HasToken(spec) {
+	if client.HasToken(spec) {
 		return errors.New("the control address contains a token: set SPAMBLOOM_TOKEN_FILE to a file with it")
 	}
 	for _, name := range []string{"SPAMBLOOM_TOKEN_FILE", "SPAMBLOOM_CA", "SPAMBLOOM_CERT", "SPAMBLOOM_KEY"} {
-		if credential.HasToken(os.Getenv(name)) {
+		if client.HasToken(os.Getenv(name)) {
 			return fmt.Errorf("%s is a token: write it into a file, and the file's path here", name)
 		}
 	}
