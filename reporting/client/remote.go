@@ -86,6 +86,10 @@ func RemoteAddress(spec string) (string, error) {
 	return u.Host, nil
 }
 
+// HasToken reports whether a text contains a token, such as one in the place of its file's path. It must
+// not be shown.
+func HasToken(text string) bool { return credential.HasToken(text) }
+
 // Check reads the files. The error names the one that is wrong.
 func (o Credentials) Check() error {
 	_, err := o.config()

@@ -49,6 +49,9 @@ func NewToken(client string) (token, line string, err error) {
 	return token, client + " " + digestMark + hex.EncodeToString(digest[:]), nil
 }
 
+// HasToken reports whether a text contains a token.
+func HasToken(text string) bool { return strings.Contains(text, tokenMark) }
+
 // CheckToken returns an error if a token has anything but visible ASCII, which could not
 // be sent. The error does not repeat the token. The empty token is allowed.
 func CheckToken(token string) error {
@@ -162,7 +165,7 @@ func parseTokens(text []byte) (list Tokens, err error) {
 
 func parseToken(line string) (c clientToken, err error) {
 	fields := strings.Fields(line)
-	if strings.Contains(line, tokenMark) {
+	if HasToken(line) {
 		return c, errors.New("holds a token; here stands its digest, as spambloom token prints it")
 	}
 	if len(fields) != 2 {

@@ -5,18 +5,28 @@ import (
 	"iter"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/spambloom/spambloom/signature"
 )
 
 // The header that mail programs write above a message forwarded inline has these in every language:
 // addresses, and a line with the date and the time of day. Some copy both as the sender wrote them, so that
-// addresses have any form, and years two digits. What attached pictures have that looks like an address is
-// no part of it, nor are names in networks, such as @anna.
+// addresses have any form, and years two digits. All write the year that the sender chose, and the calendars
+// of Iran and Arabia have years of their own. Danish and Finnish write a time with seconds as 13.05.06, which
+// alone could be a date. What attached pictures have that looks like an address is no part of it, nor are
+// names in networks, such as @anna.
 var (
 	address = regexp.MustCompile(`(cid:)?([^\s@<(\[]*)@([\pL\pM\pN._-]*)`)
-	date    = regexp.MustCompile(`\b2[0-9]{3}\b|\b[0-9]{1,2}(?:[./-][0-9]{1,2}[./-]|\.?[ -]\pL+\.?[ -])[0-9]{2,3}\b`)
-	clock   = regexp.MustCompile(`(?:^|[^0-9.:])(?:[01]?[0-9]|2[0-3]) ?[.:h] ?[0-5][0-9](?:$|[^0-9.]|\.(?:$|[^0-9]))`)
+	year    = `\b(?:1[349]|2[0-9])[0-9]{2}\b`
+	named   = `\b[0-9]{1,2}\.?[ -]\pL+\.?[ -][0-9]{2,5}\b` // the month has a name
+	date    = regexp.MustCompile(year + `|` + named + `|\b[0-9]{1,2}[./-] ?[0-9]{1,2}[./-] ?[0-9]{2,5}\b` +
+		`|\b[0-9]{4}[./-] ?[0-9]{1,2}[./-] ?[0-9]{1,2}\b|\pL\.? [0-9]{1,2}, [0-9]{2,5}\b|[0-9] ?[年년]`)
+	clock = regexp.MustCompile(`(?:^|[^0-9.:])(?:[01]?[0-9]|2[0-3]) ?[.:h時时點点시] ?[0-5][0-9](?:$|[^0-9.]|\.(?:$|[^0-9]))`)
+	dots  = regexp.MustCompile(`(?:` + year + `|` + named + `).*[^0-9.](?:[01]?[0-9]|2[0-3])\.[0-5][0-9]\.[0-5][0-9](?:$|[^0-9])`)
+
+	folds  = regexp.MustCompile(`\r?\n[ \t]+`)
+	blanks = regexp.MustCompile(`[ \t\pZ]+`)
 )
 
 // isInline reports whether the text of m, without what is attached, contains the header of another
@@ -42,8 +52,9 @@ func hasHeader(text []byte, isHTML bool, own string) bool {
 	if isHTML {
 		text = withoutTags(text)
 	}
-	for line := range bytes.Lines(text) {
-		if date.Match(line) && clock.Match(line) {
+	for line := range bytes.Lines(folds.ReplaceAll(bytes.Map(digit, text), []byte(" "))) {
+		line = blanks.ReplaceAll(line, []byte(" "))
+		if date.Match(line) && clock.Match(line) || dots.Match(line) {
 			return true
 		}
 	}
@@ -53,6 +64,18 @@ func hasHeader(text []byte, isHTML bool, own string) bool {
 		}
 	}
 	return false
+}
+
+// digit returns the ASCII digit for a decimal digit of any script, and other runes as they are.
+func digit(r rune) rune {
+	if r > unicode.MaxASCII && unicode.Is(unicode.Nd, r) {
+		for _, digits := range unicode.Nd.R16 { // Each range has whole sets of ten.
+			if lo := rune(digits.Lo); lo <= r && r <= rune(digits.Hi) {
+				return '0' + (r-lo)%10
+			}
+		}
+	}
+	return r
 }
 
 // withoutTags returns the text of a page in lower case, with a line for each piece between tags. Style

@@ -40,6 +40,9 @@ func IsRemote(spec string) bool { return strings.HasPrefix(spec, "https:") }
 // DialTo connects to the control socket spec; if it is empty, to one in the usual places.
 func (c *CLI) DialTo(spec string) (*client.Client, error) {
 	if spec != "" {
+		if err := checkShown(spec); err != nil {
+			return nil, UsageError(err)
+		}
 		if IsRemote(spec) {
 			return dialRemote(spec)
 		}
@@ -82,6 +85,24 @@ func isTrusted(path string) bool {
 	}
 	dir, err := filepath.Abs(filepath.Dir(path))
 	return err == nil && isOwnFolder(dir)
+}
+
+// checkShown returns an error if the control address or the path of a credential is a token or contains
+// a password: an error about it would show the secret, also in the log of a mail server, and in mail that
+// returns to its sender.
+func checkShown(spec string) error {
+	if IsRemote(spec) && strings.Contains(spec, "@") {
+		return errors.New("the control address has a user or password, which it may not: want https://HOST:PORT")
+	}
+	if client.HasToken(spec) {
+		return errors.New("the control address contains a token: set SPAMBLOOM_TOKEN_FILE to a file with it")
+	}
+	for _, name := range []string{"SPAMBLOOM_TOKEN_FILE", "SPAMBLOOM_CA", "SPAMBLOOM_CERT", "SPAMBLOOM_KEY"} {
+		if client.HasToken(os.Getenv(name)) {
+			return fmt.Errorf("%s is a token: write it into a file, and the file's path here", name)
+		}
+	}
+	return nil
 }
 
 // maxToken bounds a file with a token, in bytes.
