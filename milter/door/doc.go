@@ -8,6 +8,7 @@
 //	Enter      a listener      -> Leave
 //	Admit      a connection    -> Conn.Release
 //	Queue      one without a place    -> Conn.Wait -> Conn.Release
+//	Limit      other limits, also for those that wait
 //	Begin, Go  other work      -> End
 //	Shutdown   waits for all of them
 //

@@ -23,6 +23,7 @@ type Door struct {
 	conns     map[*Conn]struct{} // those that have a place
 	clients   map[string]int     // number of their connections
 	waiting   []*Conn            // for a place, the first one longest
+	limits    Limits             // in force
 }
 
 // Conn is a connection that was admitted, or waits for its place.
@@ -31,7 +32,6 @@ type Conn struct {
 	Busy   atomic.Bool // Shutdown lets it finish
 	door   *Door
 	client string
-	limits Limits        // of its wait
 	placed chan struct{} // closed when it has a place; nil: it has had one since it was admitted
 }
 
@@ -161,17 +161,33 @@ func (d *Door) Admit(nc net.Conn, client string, l Limits) (*Conn, *Refusal) {
 	if d.IsStopping() {
 		return nil, nil
 	}
+	d.limit(l)
 	c := &Conn{Conn: nc, door: d, client: client}
-	if refused := d.place(c, l); refused != nil {
+	if refused := d.place(c); refused != nil {
 		return nil, refused
 	}
 	d.running.Add(1)
 	return c, nil
 }
 
+// Limit sets new limits, by which connections that wait may have a place at once.
+func (d *Door) Limit(l Limits) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.limit(l)
+}
+
+// limit is Limit. d.mu is held.
+func (d *Door) limit(l Limits) {
+	if l != d.limits {
+		d.limits = l
+		d.fill()
+	}
+}
+
 // place gives a connection a place, or names the limit that is reached. d.mu is held.
-func (d *Door) place(c *Conn, l Limits) *Refusal {
-	own := d.clients[c.client]
+func (d *Door) place(c *Conn) *Refusal {
+	l, own := d.limits, d.clients[c.client]
 	most := l.forClient(len(d.conns) - own)
 	switch {
 	case len(d.conns) >= l.Connections:
@@ -199,7 +215,7 @@ func (d *Door) Queue(nc net.Conn, client string, l Limits) *Conn {
 	if others := len(d.waiting) - own; d.IsStopping() || own >= (l.Waiting-others)/2 {
 		return nil
 	}
-	c := &Conn{Conn: nc, door: d, client: client, limits: l, placed: make(chan struct{})}
+	c := &Conn{Conn: nc, door: d, client: client, placed: make(chan struct{})}
 	d.waiting = append(d.waiting, c)
 	d.running.Add(1)
 	d.fill()
@@ -209,7 +225,7 @@ func (d *Door) Queue(nc net.Conn, client string, l Limits) *Conn {
 // fill gives places to those that wait. d.mu is held.
 func (d *Door) fill() {
 	d.waiting = slices.DeleteFunc(d.waiting, func(c *Conn) bool {
-		if d.IsStopping() || d.place(c, c.limits) != nil {
+		if d.IsStopping() || d.place(c) != nil {
 			return false
 		}
 		close(c.placed)

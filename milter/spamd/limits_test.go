@@ -94,6 +94,21 @@ func TestConnectionLimits(t *testing.T) {
 	}
 }
 
+// New limits give places at once to those that wait, so that later connections do not overtake them.
+func TestWaitingAtReload(t *testing.T) {
+	s := start(t, milter.Options{}, spamd.Options{MaxConnections: 1})
+	s.dial(t)
+	testenv.Eventually(t, "a place is taken", func() bool { return s.metric(t, "spambloom_spamd_connections") == 1 })
+	c := s.dial(t)
+	io.WriteString(c, "PING SPAMC/1.5\r\n")
+	testenv.Eventually(t, "a connection waits", func() bool { return s.metric(t, "spambloom_spamd_waiting") == 1 })
+	s.spamd.Reload(spamd.Options{MaxConnections: 2})
+	c.SetReadDeadline(time.Now().Add(10 * time.Second)) // the read returns the error
+	if answer, err := io.ReadAll(c); string(answer) != "SPAMD/1.5 0 PONG\r\n" {
+		t.Errorf("%q, %v", answer, err)
+	}
+}
+
 // A client that does not finish its request is answered and closed, and holds no memory.
 func TestSlowClient(t *testing.T) {
 	s := start(t, milter.Options{}, spamd.Options{ContentTimeout: 50 * time.Millisecond})

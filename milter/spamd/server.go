@@ -52,6 +52,11 @@ func (o Options) withDefaults() *Options {
 	return &o
 }
 
+// limits returns the limits of the connections.
+func (o *Options) limits() door.Limits {
+	return door.Limits{Connections: o.MaxConnections, PerClient: o.MaxConnectionsPerClient, Waiting: waitingPerPlace * o.MaxConnections}
+}
+
 func tenths(score float64) float64 { return math.Round(10*score) / 10 }
 
 // inflating is the memory for decompressing a message. Unit: bytes.
@@ -92,8 +97,13 @@ func NewServer(judge *milter.Server, o Options) *Server {
 	return s
 }
 
-// Reload sets new options. They apply from each connection's beginning on.
-func (s *Server) Reload(o Options) { s.options.Store(o.withDefaults()) }
+// Reload sets new options. They apply from each connection's beginning on; the limits apply to those that
+// wait, too.
+func (s *Server) Reload(o Options) {
+	options := o.withDefaults()
+	s.options.Store(options)
+	s.door.Limit(options.limits())
+}
 
 // acceptPause is how long Serve waits after a failure to accept.
 const acceptPause = 100 * time.Millisecond
@@ -130,7 +140,7 @@ func (s *Server) Serve(name string, ln net.Listener) error {
 func (s *Server) admit(listener string, nc net.Conn) *conn {
 	o := s.options.Load()
 	client := door.Client(nc, o.UserOf, nil)
-	limits := door.Limits{Connections: o.MaxConnections, PerClient: o.MaxConnectionsPerClient, Waiting: waitingPerPlace * o.MaxConnections}
+	limits := o.limits()
 	admitted, refused := s.door.Admit(nc, client, limits)
 	if refused != nil {
 		admitted = s.queue(nc, client, limits, refused)
