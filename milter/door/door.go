@@ -153,7 +153,7 @@ func Client(nc net.Conn, userOf func(net.Conn) string, isNamed func(netip.Addr) 
 	return addr.String()
 }
 
-// Admit registers a connection of a client until Release. Otherwise it returns nil, and a
+// Admit registers a connection of a client until Release, within limits that are in force from now on. Otherwise it returns nil, and a
 // Refusal unless Shutdown has begun; the caller closes nc.
 func (d *Door) Admit(nc net.Conn, client string, l Limits) (*Conn, *Refusal) {
 	d.mu.Lock()
@@ -203,7 +203,7 @@ func (d *Door) place(c *Conn) *Refusal {
 // Queue registers a connection that Admit has refused, until Release: it waits for its place behind
 // those of its client that came before (Conn.Wait). It returns nil if as many as allowed wait, or if
 // Shutdown has begun; the caller closes nc.
-func (d *Door) Queue(nc net.Conn, client string, l Limits) *Conn {
+func (d *Door) Queue(nc net.Conn, client string) *Conn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	own := 0
@@ -212,7 +212,7 @@ func (d *Door) Queue(nc net.Conn, client string, l Limits) *Conn {
 			own++
 		}
 	}
-	if others := len(d.waiting) - own; d.IsStopping() || own >= (l.Waiting-others)/2 {
+	if others := len(d.waiting) - own; d.IsStopping() || own >= (d.limits.Waiting-others)/2 {
 		return nil
 	}
 	c := &Conn{Conn: nc, door: d, client: client, placed: make(chan struct{})}

@@ -61,7 +61,7 @@ func TestQueue(t *testing.T) {
 					t.Fatalf("%s: admitted %v, want %v", client, c != nil, room)
 				}
 				if c == nil {
-					c = d.Queue(remoteConn{}, client, l)
+					c = d.Queue(remoteConn{}, client)
 				}
 				if (c != nil) != (room || own < (l.Waiting-others)/2) {
 					t.Fatalf("%s: %d of it and %d others wait: registered %v", client, own, others, c != nil)
@@ -94,7 +94,7 @@ func TestWaitEnds(t *testing.T) {
 		holder, _ := d.Admit(remoteConn{}, "a", l)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		first, second, third := d.Queue(remoteConn{}, "a", l), d.Queue(remoteConn{}, "a", l), d.Queue(remoteConn{}, "a", l)
+		first, second, third := d.Queue(remoteConn{}, "a"), d.Queue(remoteConn{}, "a"), d.Queue(remoteConn{}, "a")
 		if first.Wait(ctx) {
 			t.Error("a place while it is taken")
 		}
@@ -108,7 +108,7 @@ func TestWaitEnds(t *testing.T) {
 		if err := d.Shutdown(t.Context(), time.Hour); err != nil {
 			t.Error(err)
 		}
-		if d.Queue(remoteConn{}, "a", l) != nil || d.Waiting() != 0 {
+		if d.Queue(remoteConn{}, "a") != nil || d.Waiting() != 0 {
 			t.Error("a connection waits after Shutdown")
 		}
 	})

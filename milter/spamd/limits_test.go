@@ -103,7 +103,7 @@ func TestWaitingAtReload(t *testing.T) {
 	io.WriteString(c, "PING SPAMC/1.5\r\n")
 	testenv.Eventually(t, "a connection waits", func() bool { return s.metric(t, "spambloom_spamd_waiting") == 1 })
 	s.spamd.Reload(spamd.Options{MaxConnections: 2})
-	c.SetReadDeadline(time.Now().Add(10 * time.Second)) // the read returns the error
+	c.SetReadDeadline(time.Now().Add(testenv.Patience)) // the read returns the error
 	if answer, err := io.ReadAll(c); string(answer) != "SPAMD/1.5 0 PONG\r\n" {
 		t.Errorf("%q, %v", answer, err)
 	}

@@ -140,10 +140,9 @@ func (s *Server) Serve(name string, ln net.Listener) error {
 func (s *Server) admit(listener string, nc net.Conn) *conn {
 	o := s.options.Load()
 	client := door.Client(nc, o.UserOf, nil)
-	limits := o.limits()
-	admitted, refused := s.door.Admit(nc, client, limits)
+	admitted, refused := s.door.Admit(nc, client, o.limits())
 	if refused != nil {
-		admitted = s.queue(nc, client, limits, refused)
+		admitted = s.queue(nc, client, refused)
 	}
 	if admitted == nil {
 		nc.Close()
@@ -154,8 +153,8 @@ func (s *Server) admit(listener string, nc net.Conn) *conn {
 }
 
 // queue lets a connection beyond a limit wait, or counts it as refused and returns nil.
-func (s *Server) queue(nc net.Conn, client string, l door.Limits, refused *door.Refusal) *door.Conn {
-	waiting := s.door.Queue(nc, client, l)
+func (s *Server) queue(nc net.Conn, client string, refused *door.Refusal) *door.Conn {
+	waiting := s.door.Queue(nc, client)
 	if waiting != nil {
 		s.report("waiting", "spamd connection waits: limit reached", "reason", refused.Reason, "limit", refused.Limit, "of", client)
 		return waiting
