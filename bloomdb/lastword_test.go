@@ -1,9 +1,12 @@
 package bloomdb_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/signature"
@@ -132,4 +135,59 @@ func TestRestoreOfAClockAhead(t *testing.T) {
 	listed(t, db, 2, false)
 	c.Add(40 * 24 * time.Hour)
 	listed(t, db, 1, false)
+}
+
+// A site that lost the ladder of a contested message still overrules what it said before: other sites have
+// its earlier rungs.
+func TestRestoreOfContestedMessage(t *testing.T) {
+	for name, lose := range map[string]func(db *bloomdb.DB, dir string){
+		"ladder": func(db *bloomdb.DB, dir string) { remove(t, dir, "ladder-*", "journal-*") },
+		"all": func(db *bloomdb.DB, dir string) {
+			remove(t, dir, "ladder-*", "spam-*", "revoked-*", "sketches-*", "journal-*")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			other, o := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a")), bloomdbtest.Options(t.TempDir(), "b")
+			db := bloomdbtest.Open(t, o)
+			var turns []bloomdb.Turn
+			for i := range 5 {
+				if turns = append(turns, bloomdb.Turn{At: o.Now(), Revoked: i%2 == 1}); i%2 == 1 {
+					bloomdbtest.Revoke(t, db, 1)
+				} else {
+					bloomdbtest.Report(t, db, 1)
+				}
+				bloomdbtest.Apply(t, other, bloomdbtest.Drain(t, db)...)
+			}
+			must(t, db.Close())
+			lose(db, o.Dir)
+			db, _, err := bloomdb.Repair(o)
+			must(t, err)
+			_, err = db.Restore(bloomdbtest.Message(1), layout.ClassOther, false, o.Now(), turns...)
+			must(t, err)
+			must(t, db.Close())
+			db = bloomdbtest.Open(t, o)
+			for _, want := range []bool{true, false, true} {
+				if want {
+					bloomdbtest.Report(t, db, 1)
+				} else {
+					bloomdbtest.Revoke(t, db, 1)
+				}
+				bloomdbtest.PublishSnapshot(t, db).Take(t, other)
+				listed(t, db, 1, want)
+				listed(t, other, 1, want)
+			}
+		})
+	}
+}
+
+// remove removes files from a folder.
+func remove(t *testing.T, dir string, patterns ...string) {
+	t.Helper()
+	for _, pattern := range patterns {
+		names, err := filepath.Glob(filepath.Join(dir, pattern))
+		must(t, err)
+		for _, name := range names {
+			must(t, os.Remove(name))
+		}
+	}
 }

@@ -18,6 +18,7 @@ import (
 // Types of the packages below that callers of a DB need.
 type (
 	Class         = layout.Class
+	Turn          = layout.Turn
 	ReportOptions = layout.ReportOptions
 	CountOptions  = layout.CountOptions
 	DomainOptions = layout.DomainOptions

@@ -12,14 +12,14 @@ import (
 // Restore lists a message again in the generation of the time at, or revokes it there if revoked
 // is true; what was said while the clock was ahead by more than a period, in the current one. It reports
 // whether it did so: not if the generation has expired, or if the message is on the never-list. The caller takes messages from the ledger,
-// after Repair. Restore writes only retouches to the journal: the result is in the snapshots that Close
+// after Repair, with its turns. Restore writes only retouches to the journal: the result is in the snapshots that Close
 // writes. If the filters change, a snapshot for other sites becomes due.
-func (db *DB) Restore(set signature.Set, class layout.Class, revoked bool, at time.Time) (bool, error) {
+func (db *DB) Restore(set signature.Set, class layout.Class, revoked bool, at time.Time, turns ...layout.Turn) (bool, error) {
 	t, set, ok := db.restorable(set, revoked, at)
 	if !ok {
 		return false, nil
 	}
-	return true, db.each(func(ks *keyspace.Keyspace) error { return ks.Restore(t, set, class, at) })
+	return true, db.each(func(ks *keyspace.Keyspace) error { return ks.Restore(t, set, class, at, turns) })
 }
 
 // KnownReport returns the number of the last report of the ledger that the folder knew at the start.
@@ -46,12 +46,12 @@ func (db *DB) MustRelist() bool {
 }
 
 // Relist is Restore for the keyspaces that lack reports. Error: ErrFull, or a wrapped I/O error.
-func (db *DB) Relist(set signature.Set, class layout.Class, revoked bool, at time.Time) (bool, error) {
+func (db *DB) Relist(set signature.Set, class layout.Class, revoked bool, at time.Time, turns ...layout.Turn) (bool, error) {
 	t, set, ok := db.restorable(set, revoked, at)
 	if !ok {
 		return false, nil
 	}
-	return true, db.each(func(ks *keyspace.Keyspace) error { return ks.Relist(t, set, class, at, db.keys) })
+	return true, db.each(func(ks *keyspace.Keyspace) error { return ks.Relist(t, set, class, at, turns, db.keys) })
 }
 
 // Relisted records durably that no keyspace lacks reports any more.

@@ -14,7 +14,7 @@ import (
 // lets this site's votes contain it. A keyspace that has all reports stays as it is. One without a word of
 // a message lacks reports, too: beside the folder of a new key, it is an older copy. all are those of this
 // site. Relist returns ErrFull if the generation has no room left.
-func (ks *Keyspace) Relist(t layout.Target, set signature.Set, class layout.Class, at time.Time, all []*Keyspace) error {
+func (ks *Keyspace) Relist(t layout.Target, set signature.Set, class layout.Class, at time.Time, turns []layout.Turn, all []*Keyspace) error {
 	if !ks.Outbox.MustRelist() {
 		if len(set.Signatures) == 0 || ks.HasWord(t.Kind, set.Signatures) {
 			return nil
@@ -28,7 +28,7 @@ func (ks *Keyspace) Relist(t layout.Target, set signature.Set, class layout.Clas
 		err = ks.Settings.Fits(t.Kind.String()+" filter", own.Shape(), own.Ones(), t)
 	}
 	if err == nil {
-		err = ks.Restore(t, set, class, at, ks.rungsOf(t, set, all)...)
+		err = ks.Restore(t, set, class, at, turns, ks.rungsOf(t, set, all)...)
 	}
 	if err != nil || t.Kind != layout.SpamFilter || t.Gen < ks.Settings.VotesGeneration() {
 		return err
@@ -40,45 +40,62 @@ func (ks *Keyspace) Relist(t layout.Target, set signature.Set, class layout.Clas
 // contradict each other list their words again in any order, and the last word must stay the last one.
 // Words that another site has overruled stand on the first rungs.
 func (ks *Keyspace) rungsOf(t layout.Target, set signature.Set, all []*Keyspace) (records []journal.Record) {
-	ladder := journal.Record{Target: layout.Target{Kind: layout.LadderFilter, Gen: t.Gen}}
-	groups := journal.Record{Target: layout.Target{Kind: layout.SketchFilter, Gen: t.Gen}}
+	w := ks.newRungs(t)
 	for _, other := range all {
 		g := other.Store.View.Load().Report(t.Gen)
 		if other == ks || g == nil {
 			continue
 		}
 		for _, s := range set.Signatures {
-			for _, r := range rungsTo(t.Kind, g.WriteTop(other.Ring.ReportHash(s))) {
-				ladder.Seeds = append(ladder.Seeds, keyring.RungSeed(ks.Ring.ReportHash(s), r))
-			}
+			w.add(signature.Set{Signatures: []signature.Signature{s}}, g.WriteTop(other.Ring.ReportHash(s)))
 		}
 		for _, s := range set.Sketches {
-			here := ks.groups(t.Kind, []signature.Sketch{s})
 			for _, there := range other.groups(t.Kind, []signature.Sketch{s}) {
-				for _, r := range rungsTo(t.Kind, sketch.WriteTop(g, there, ks.Settings.Site)) {
-					groups.Seeds = append(groups.Seeds, ks.Sketches.RungSeeds(here, r, t.Gen)...)
-				}
+				w.add(signature.Set{Sketches: []signature.Sketch{s}}, sketch.WriteTop(g, there, ks.Settings.Site))
 			}
 		}
 	}
-	for _, r := range []journal.Record{ladder, groups} {
-		own, err := ks.Store.OwnBits(r.Target, ks.Store.ShapeFor(r.Target))
-		if len(r.Seeds) > 0 && err == nil && ks.Settings.Fits("", own.Shape(), own.Ones(), r.Target) == nil {
+	return w.records()
+}
+
+// rungsAfter makes the records of the rungs on which a message stood after its turns: other sites still have
+// what this site has lost.
+func (ks *Keyspace) rungsAfter(t layout.Target, set signature.Set, turns []layout.Turn) (records []journal.Record) {
+	w := ks.newRungs(t)
+	w.add(set, t.Kind.RungAfter(turns, func(kind layout.Kind, at time.Time) bool { return ks.Settings.Generation(kind, at) == t.Gen }))
+	return w.records()
+}
+
+// rungs gathers rungs of the ladder filter, and of sketches, for a word.
+type rungs struct {
+	ks             *Keyspace
+	of             layout.Target
+	ladder, groups journal.Record
+}
+
+func (ks *Keyspace) newRungs(t layout.Target) *rungs {
+	return &rungs{ks: ks, of: t, ladder: journal.Record{Target: layout.Target{Kind: layout.LadderFilter, Gen: t.Gen}},
+		groups: journal.Record{Target: layout.Target{Kind: layout.SketchFilter, Gen: t.Gen}}}
+}
+
+func (w *rungs) add(set signature.Set, top int) {
+	for _, r := range w.of.Kind.RungsTo(top) {
+		for _, s := range set.Signatures {
+			w.ladder.Seeds = append(w.ladder.Seeds, keyring.RungSeed(w.ks.Ring.ReportHash(s), r))
+		}
+		w.groups.Seeds = append(w.groups.Seeds, w.ks.Sketches.RungSeeds(w.ks.groups(w.of.Kind, set.Sketches), r, w.of.Gen)...)
+	}
+}
+
+// records returns those for which there is room.
+func (w *rungs) records() (records []journal.Record) {
+	for _, r := range []journal.Record{w.ladder, w.groups} {
+		own, err := w.ks.Store.OwnBits(r.Target, w.ks.Store.ShapeFor(r.Target))
+		if len(r.Seeds) > 0 && err == nil && w.ks.Settings.Fits("", own.Shape(), own.Ones(), r.Target) == nil {
 			records = append(records, r)
 		}
 	}
 	return records
-}
-
-// rungsTo returns the rungs of the ladder filter up to a top; none if that is a word of the other kind.
-func rungsTo(kind layout.Kind, top int) (rungs []int) {
-	if layout.IsRevocation(top) != (kind == layout.RevokedFilter) {
-		return nil
-	}
-	for r := layout.FirstRung; r <= min(top, layout.ReporterRungs-1); r++ {
-		rungs = append(rungs, r)
-	}
-	return rungs
 }
 
 // Relisted saves a keyspace that lacked reports of the ledger, and records that it has all of them.

@@ -22,11 +22,17 @@ import (
 
 // Restore lists or revokes a message of the ledger, as of the time at. What other sites said after this
 // site's word stays the last word, as far as this site's own filter still has that. A retouch that was made
-// after the report still hides it. more are further records of the message.
-func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Class, at time.Time, more ...journal.Record) error {
+// after the report still hides it. It stands on the rung that turns lead to, unless another site had the last
+// word. more are further records of the message.
+func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Class, at time.Time, turns []layout.Turn, more ...journal.Record) error {
 	most := layout.ReporterRungs
-	if g := ks.Store.View.Load().Report(t.Gen); g != nil && ks.isWord(t.Kind, set.Signatures, g.OwnTop) {
+	g := ks.Store.View.Load().Report(t.Gen)
+	isWord := g != nil && ks.isWord(t.Kind, set.Signatures, g.OwnTop)
+	if isWord {
 		most = layout.FirstRung
+	}
+	if !isWord || ks.isWord(t.Kind, set.Signatures, g.WriteTop) {
+		more = append(more, ks.rungsAfter(t, set, turns)...)
 	}
 	r := journal.Record{Target: t, Class: ks.Store.KeptClass(class, t.Gen)}
 	for _, s := range slices.Concat(set.Signatures, ks.domainSignatures(t.Kind, set)) {

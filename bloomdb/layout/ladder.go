@@ -1,6 +1,10 @@
 package layout
 
-import "github.com/spambloom/spambloom/bloomdb/filter"
+import (
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
 
 // # Ladder
 //
@@ -64,6 +68,43 @@ func NextRung(kind Kind, top, most int) (rung int, ok bool) {
 		rung++
 	}
 	return rung, rung < most
+}
+
+// Turn is a report or a revocation after one of the other kind, or the first word of a message.
+type Turn struct {
+	At      time.Time
+	Revoked bool
+}
+
+// RungAfter returns the rung of a word of a kind after the turns of one generation, as far as other sites
+// count it. isIn reports whether a turn is of that generation.
+func (k Kind) RungAfter(turns []Turn, isIn func(Kind, time.Time) bool) int {
+	top := -1
+	for _, turn := range turns {
+		of := SpamFilter
+		if turn.Revoked {
+			of = RevokedFilter
+		}
+		if rung, ok := NextRung(of, top, SharedRungs); ok && isIn(of, turn.At) {
+			top = rung
+		}
+	}
+	rung, ok := NextRung(k, top, SharedRungs)
+	if !ok {
+		rung -= 2
+	}
+	return rung
+}
+
+// RungsTo returns the rungs of the ladder filter up to a top; none if that is a word of the other kind.
+func (k Kind) RungsTo(top int) (rungs []int) {
+	if IsRevocation(top) != (k == RevokedFilter) {
+		return nil
+	}
+	for r := FirstRung; r <= min(top, ReporterRungs-1); r++ {
+		rungs = append(rungs, r)
+	}
+	return rungs
 }
 
 // Word is a report or a revocation in the order of words: by generation, then by rung. A larger

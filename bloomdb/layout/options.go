@@ -159,7 +159,7 @@ func (o *Settings) ClassShape() filter.BitsShape {
 // SketchEntriesPerGeneration returns the number of entries that the sketch filter of one
 // generation has room for: those of reports and of revocations.
 func (o *Settings) SketchEntriesPerGeneration() float64 {
-	return o.MessagesPerGeneration() * PlannedEntries
+	return o.MessagesPerGeneration() * plannedEntries
 }
 
 func (o *Settings) SketchShape() filter.BitsShape {
@@ -183,7 +183,7 @@ func (o *Settings) CountsShape() filter.CountsShape {
 //
 // An entry sets four bits in one line, at p = 3 % in a full generation. The sketches of a reported
 // message take 151 bytes, including the extra quarter of a generation's room and its revocations.
-// They are planned with PlannedEntries. A text has three groups of 20 keys, 72 entries with the
+// They are planned with plannedEntries. A text has three groups of 20 keys, 72 entries with the
 // anchors, and a page up to 64 more. The spam of four archives has 97 to 127 on average. Eight bits would have a larger error at this size and would
 // double the ones in deltas and parts. Two lines would give 2.9 % and twice the cache misses
 // for keys that are present. At the capacity, evenly over the generations, p is 1.5 %; with
@@ -201,7 +201,7 @@ func (o *Settings) CountsShape() filter.CountsShape {
 // there are many.
 const (
 	AnchorCopies   = 4
-	PlannedEntries = 128  // entries of one report
+	plannedEntries = 128  // entries of one report
 	sketchKeyError = 0.03 // chance that a full filter contains an absent entry
 )
 

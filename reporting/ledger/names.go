@@ -19,6 +19,7 @@ type (
 	Report   = search.Report
 	Query    = search.Query
 	Standing = search.Standing
+	Turn     = search.Turn
 	Backing  = search.Backing
 	Copy     = store.Copy
 	Repaired = salvage.Repaired

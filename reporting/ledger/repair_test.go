@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -188,6 +190,46 @@ func TestStandingOfPartsRevokedLater(t *testing.T) {
 		}
 		return nil
 	}))
+}
+
+// A contested message has its turns, each the first of successive statements of one kind; one that nobody
+// contradicted has none, and neither has any with a quorum above 1.
+func TestStandingHasTurns(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		rule trust.Model
+		said []string // by whom, in capitals for a revocation
+		want []bool   // whether each turn is a revocation
+	}{
+		{"contested", trust.Default(), []string{"anna", "bob", "CARL", "DORA", "anna", "ANNA"}, []bool{false, true, false, true}},
+		{"listed again", trust.Default(), []string{"anna", "CARL", "bob"}, []bool{false, true, false}},
+		{"not contested", trust.Default(), []string{"anna", "bob"}, nil},
+		{"quorum of two", pair, []string{"anna", "bob", "CARL", "DORA", "anna", "bob"}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := voice{t: t, l: open(t, c.rule), at: begin}
+			for _, name := range c.said {
+				stance := Spam
+				if name == strings.ToUpper(name) {
+					stance = Ham
+				}
+				v.at = v.at.Add(time.Minute)
+				v.say(stance, strings.ToLower(name), message(1, 1))
+			}
+			testenv.Check(t, v.l.Standing(func(s Standing) error {
+				var got []bool
+				for i, turn := range s.Turns {
+					if got = append(got, turn.Revoked); i > 0 && turn.At.Before(s.Turns[i-1].At) {
+						t.Errorf("turns %+v are not in order", s.Turns)
+					}
+				}
+				if !slices.Equal(got, c.want) {
+					t.Errorf("turns %v, want %v", got, c.want)
+				}
+				return nil
+			}))
+		})
+	}
 }
 
 // A text that has lost its quorum by an undo stays listed while its sketch has the quorum. A repair does not

@@ -156,7 +156,7 @@ func (r *repairing) restore(db *bloomdb.DB, isMended bool) error {
 		return reports.Close()
 	}
 	listed, revoked, err := restoreAll(reports, func(s ledger.Standing) (bool, error) {
-		return db.Restore(s.Set, bloomdb.Class(s.Class), s.Revoked, s.At)
+		return db.Restore(s.Set, bloomdb.Class(s.Class), s.Revoked, s.At, turnsOf(s)...)
 	})
 	if err == nil {
 		err = db.Relisted()
@@ -179,6 +179,14 @@ func (r *repairing) verify() error {
 		fmt.Fprintln(r.out, "nothing is damaged")
 	}
 	return nil
+}
+
+// turnsOf returns the turns of a message, as the database has them.
+func turnsOf(s ledger.Standing) (turns []bloomdb.Turn) {
+	for _, turn := range s.Turns {
+		turns = append(turns, bloomdb.Turn(turn))
+	}
+	return turns
 }
 
 // restoreAll gives all reports and revocations of a ledger to restore. It returns how many of them were

@@ -25,10 +25,11 @@ func New(read func(func(*rows.Txn) error) error, quorum record.Weight) *Search {
 type txn struct {
 	*rows.Txn
 	quorum record.Weight
+	turns  map[record.Key][]Turn // of the messages visited last
 }
 
 func (l *Search) view(do func(*txn) error) error {
-	return l.read(func(t *rows.Txn) error { return do(&txn{t, l.quorum}) })
+	return l.read(func(t *rows.Txn) error { return do(&txn{t, l.quorum, map[record.Key][]Turn{}}) })
 }
 
 // Report is one report or revocation that is kept.

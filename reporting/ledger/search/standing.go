@@ -15,6 +15,19 @@ type Standing struct {
 	Class   uint8
 	Revoked bool
 	At      time.Time // of the report, or of the revocation
+	Turns   []Turn    // of the message, oldest first
+}
+
+const (
+	maxTurns  = 16   // of a message: more than the rungs that other sites count
+	keptTurns = 4096 // messages of which the turns are kept, because each may have many reports
+)
+
+// Turn is the first of successive reports, or revocations, of a message. With a quorum above 1, not each
+// statement lists or revokes, so there are none.
+type Turn struct {
+	At      time.Time
+	Revoked bool
 }
 
 // Standing calls visit for every report with parts that are listed or revoked, for filters that
@@ -96,11 +109,47 @@ func (t *txn) standingOf(r *record.Report, visit func(Standing) error) error {
 		}
 	}
 	t.keepNear(r, revoked, isLost, isListed)
-	if err := t.visitRevoked(r, revoked, visit); err != nil || r.Stance() == record.Ham {
+	turns, err := t.turnsOf(r)
+	if err != nil {
+		return err
+	}
+	if err := t.visitRevoked(r, revoked, turns, visit); err != nil || r.Stance() == record.Ham {
 		return err
 	}
 	parts := record.Reach(r.Set, r.Anchors, func(k record.Key) record.Weight { return listed[k] }, t.quorum)
-	return visitParts(r, parts, Standing{Class: r.Class, At: r.At}, visit)
+	return visitParts(r, parts, Standing{Class: r.Class, At: r.At, Turns: turns}, visit)
+}
+
+// turnsOf returns the turns of a report's message. Statements that changed nothing are no turns: held ones,
+// those without weight, and revocations of what nobody had reported.
+func (t *txn) turnsOf(r *record.Report) (turns []Turn, err error) {
+	key := record.SignatureKey(r.Set.Signatures[0])
+	y, err := t.Tally(key)
+	if err != nil || t.quorum > record.NewWeight(1) || y.Revoked.IsZero() {
+		return nil, err
+	}
+	if turns, ok := t.turns[key]; ok {
+		return turns, nil
+	}
+	err = t.OfMessage(signature.Set{Signatures: r.Set.Signatures[:1]}, nil, 0, func(n uint64) (bool, error) {
+		o, err := t.Report(n)
+		if err != nil || o == nil || o.Weight == 0 || o.Held.Mails > 0 || o.Flags&record.FlagIdle != 0 {
+			return true, err
+		}
+		turn := Turn{At: o.At, Revoked: o.Stance() == record.Ham}
+		if last := len(turns) - 1; last >= 0 && turns[last].Revoked == turn.Revoked {
+			turns[last] = turn // they come newest first
+		} else {
+			turns = append(turns, turn)
+		}
+		return len(turns) < maxTurns, nil
+	})
+	slices.Reverse(turns)
+	if len(t.turns) == keptTurns {
+		clear(t.turns)
+	}
+	t.turns[key] = turns
+	return turns, err
 }
 
 // keepNear removes from the revoked keys the texts that have lost their quorum while their sketch has one:
@@ -120,7 +169,7 @@ func (t *txn) keepNear(r *record.Report, revoked map[record.Key]time.Time, isLos
 
 // visitRevoked visits the revoked parts of a report's message, each at its own time: one that is revoked
 // again with another message is no reason to say the others' revocation again.
-func (t *txn) visitRevoked(r *record.Report, revoked map[record.Key]time.Time, visit func(Standing) error) error {
+func (t *txn) visitRevoked(r *record.Report, revoked map[record.Key]time.Time, turns []Turn, visit func(Standing) error) error {
 	until := func(at time.Time) record.Reached {
 		return record.Reach(r.Set, r.Anchors, func(k record.Key) record.Weight {
 			if last, ok := revoked[k]; ok && !last.After(at) {
@@ -132,7 +181,7 @@ func (t *txn) visitRevoked(r *record.Report, revoked map[record.Key]time.Time, v
 	before := until(time.Time{})
 	for _, at := range slices.CompactFunc(slices.SortedFunc(maps.Values(revoked), time.Time.Compare), time.Time.Equal) {
 		parts := until(at)
-		if err := visitParts(r, parts.Without(before), Standing{Revoked: true, At: at}, visit); err != nil {
+		if err := visitParts(r, parts.Without(before), Standing{Revoked: true, At: at, Turns: turns}, visit); err != nil {
 			return err
 		}
 		before = parts
