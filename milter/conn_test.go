@@ -71,7 +71,7 @@ func packets(all ...[]byte) []byte { return slices.Concat(append([][]byte{fullOf
 func TestPatience(t *testing.T) {
 	field, mail, end := packet('L', "a\x00b\x00"), packet('M', "<s>\x00"), packet('E', "")
 	mta := &script{Reader: iotest.OneByteReader(bytes.NewReader(packets(mail, field, field, end, mail, field, mail)))}
-	s := NewServer(nil, Options{})
+	s := NewServer(nil, Options{IdleTimeout: 2 * time.Hour})
 	s.judge = func(*message) policy.Decision { return clean(judged{}) }
 	mta.run(t, s)
 	const offer, idle, content = offerTimeout, 2 * time.Hour, 5 * time.Minute
@@ -86,7 +86,7 @@ func TestPatienceWithinALength(t *testing.T) {
 	all := packets(packet('M', "<s>\x00"), packet('R', "<r>\x00"))
 	cut := len(all) - len(packet('R', "<r>\x00")) + 2
 	mta := &script{Reader: io.MultiReader(bytes.NewReader(all[:cut]), bytes.NewReader(all[cut:]))}
-	mta.run(t, NewServer(nil, Options{}))
+	mta.run(t, NewServer(nil, Options{IdleTimeout: 2 * time.Hour}))
 	const offer, idle = offerTimeout, 2 * time.Hour
 	if want := []time.Duration{offer, idle, idle}; !slices.Equal(mta.deadlines, want) {
 		t.Errorf("deadlines %v, want %v", mta.deadlines, want)

@@ -105,11 +105,10 @@ func (s *Server) late(msg *message, turn *turns.Turn, asked time.Time, abandoned
 	return s.fail(msg, cause, err), health.SendersFault
 }
 
-// errSuspended is the error of messages that pass while the breaker is open.
-var errSuspended = errors.New("judging suspended")
-
-// errExpensive marks failures that the message itself caused.
-var errExpensive = errors.New("message takes too long to sign")
+var (
+	errSuspended = errors.New("judging suspended")                             // the breaker is open
+	errExpensive = errors.New("message takes too long to sign or has no room") // marks failures that senders cause
+)
 
 // overran records a message that exceeded its quantum. The message's own log line reports
 // the outcome.
@@ -157,13 +156,16 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 		msg.signed <- set
 		return policy.Decision{Short: msg.short || content.Truncated && !msg.isLong}
 	}
+	sender := msg.from()
+	if msg.options.Tempfail.Overload && content.Truncated && !msg.isLong && !msg.short && !s.db.JudgeFrom(set, sender).Listed {
+		return s.fail(msg, causeOverload, errExpensive) // its end may be what was reported
+	}
 	if len(set.Signatures) == 0 {
 		d := policy.Unsigned(content.Truncated)
 		d.Limits, d.Short = set.Limits, msg.short
 		return d
 	}
 	sightings := s.count(msg, set)
-	sender := msg.from()
 	evidence := s.db.JudgeFrom(set, sender)
 	if err := s.db.CountDomains(set, evidence, sightings); err != nil {
 		s.metrics.Failure("count")
@@ -224,8 +226,7 @@ type panicked struct {
 	stack []byte
 }
 
-// Error shows the value only if the runtime made it. Other values may quote the message,
-// and the log contains no message content. The stack shows where the panic occurred.
+// Error shows the value only if the runtime made it: others may quote the message.
 func (p *panicked) Error() string {
 	if err, ok := p.value.(runtime.Error); ok {
 		return "panic: " + err.Error()
@@ -245,9 +246,8 @@ func (o *Options) failure(cause string) policy.Decision {
 	return d
 }
 
-// fail logs and counts a failure of our own. Overload affects hundreds of messages and gets
-// one line a minute; the log line of each message reports it too. A message with an allowed
-// recipient is not deferred.
+// fail logs and counts a failure of our own. Overload gets one line a minute. A message with
+// an allowed recipient is not deferred.
 func (s *Server) fail(msg *message, cause string, err error) policy.Decision {
 	s.metrics.Failure(cause)
 	if !errors.Is(err, errExpensive) { // or a sender could make this site look unready

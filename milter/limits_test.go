@@ -153,6 +153,27 @@ func TestStalledClientsAreCut(t *testing.T) {
 	}
 }
 
+// An SMTP client may be silent, or send data slowly, for as long as it likes. Postfix passes all mail of
+// a session whose connection was closed, so a silent MTA is judged whenever it goes on.
+func TestSilentMTAIsServed(t *testing.T) {
+	for _, sent := range []string{"", stalledMail} {
+		inBubble(t, fmt.Sprintf("%q", sent), func(t *testing.T) {
+			ln := newMemoryListener()
+			startOn(t, ln, Options{}, clean)
+			w := wireOf(t, ln.dial())
+			w.write([]byte(stalledOffer + sent))
+			w.receive()
+			time.Sleep(30 * 24 * time.Hour)
+			if sent == "" {
+				w.write([]byte(stalledMail))
+			}
+			w.write([]byte(stalledField))
+			w.send('E', "")
+			w.expect("ic")
+		})
+	}
+}
+
 // A hundred clients stall in the same state. In each state, they cost others nothing: no
 // connection, no memory for their mail, no turn.
 func TestStalledClientsCostOnlyThemselves(t *testing.T) {

@@ -246,6 +246,31 @@ func TestSpilledBodyIsLost(t *testing.T) {
 	}
 }
 
+// A sender can use up the memory by many large messages. A message that has no room then is judged by its
+// beginning, whatever is done with messages over max_message, or deferred: its end may be reported.
+func TestMessageWithoutRoom(t *testing.T) {
+	for _, o := range []Options{{}, {SkipOversize: true}} {
+		const limit = 1 << 20
+		o.MaxMessage, o.MaxMemory = limit, limit
+		b := start(t, o, nil)
+		b.Server.db = openDB(t)
+		for range 6 {
+			hog(t, b, limit/4)
+		}
+		m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
+		long := mail{body: strings.Repeat("garden lantern copper ", 2*share/22)}
+		if got := verdictOf(t, m, long); got != "skipped; reason=oversize" {
+			t.Errorf("oversize skipped %v: %q", o.SkipOversize, got)
+		}
+		deferring := *b.options.Load()
+		deferring.Tempfail.Overload = true
+		b.Reload(deferring)
+		if got := verdictOf(t, m, long); got != "t" && got != "y" {
+			t.Errorf("oversize skipped %v, on_overload = tempfail: %q", o.SkipOversize, got)
+		}
+	}
+}
+
 // A message from a slow MTA is not cut by a reload, nor by the memory that earlier messages
 // hold.
 func TestReloadOfMemory(t *testing.T) {

@@ -151,7 +151,7 @@ func (m *message) skip() (reason string) {
 	if m.options.rules.IsLocal(m.Client) {
 		return policy.ReasonLocal
 	}
-	if m.options.SkipOversize && m.oversize {
+	if m.options.SkipOversize && m.isLong {
 		return policy.ReasonOversize
 	}
 	return ""

@@ -61,11 +61,11 @@ type Options struct {
 	// all unknown users of this machine are one client.
 	UserOf func(net.Conn) string
 
-	IdleTimeout       time.Duration // MTA silence between messages; default 2h, as in libmilter: an SMTP client may wait long before DATA
+	IdleTimeout       time.Duration // MTA silence between commands; default no limit: an SMTP client may wait long before its mail, which the MTA would pass unjudged
 	ContentTimeout    time.Duration // MTA silence within header and body, and within any packet; default 5m
 	WriteTimeout      time.Duration // default 30s
 	JudgeTimeout      time.Duration // from end of message to the verdict, including the wait for a processor; default 30s
-	ConnectionTimeout time.Duration // age at which a connection is closed between two messages, or an hour later in any case; default 24h
+	ConnectionTimeout time.Duration // age at which a connection is closed between two messages, or an hour later in any case; default no limit, as above
 
 	// Judged is called with each message that was signed and judged, also if the answer comes
 	// too late. It must be safe for concurrent use, must not block, and must not keep the
@@ -81,11 +81,11 @@ func (o Options) withDefaults() *Options {
 	o.MaxMessage = cmp.Or(o.MaxMessage, 10<<20)
 	o.MaxMemory = cmp.Or(o.MaxMemory, 32*o.MaxMessage)
 	o.MaxConnections = cmp.Or(o.MaxConnections, 1000)
-	o.IdleTimeout = cmp.Or(o.IdleTimeout, 2*time.Hour)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, 1<<61) // 73 years
+	o.ConnectionTimeout = cmp.Or(o.ConnectionTimeout, 1<<61)
 	o.ContentTimeout = cmp.Or(o.ContentTimeout, 5*time.Minute)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
 	o.JudgeTimeout = cmp.Or(o.JudgeTimeout, 30*time.Second)
-	o.ConnectionTimeout = cmp.Or(o.ConnectionTimeout, 24*time.Hour)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

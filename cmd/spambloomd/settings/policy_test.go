@@ -47,7 +47,7 @@ func TestKeysReachTheMilter(t *testing.T) {
 		{`milter.judge_timeout = "61s"`, func(o *milter.Options) { o.JudgeTimeout = 61 * time.Second }},
 		{`milter.connection_timeout = "61s"`, func(o *milter.Options) { o.ConnectionTimeout = 61 * time.Second }},
 		{`milter.max_memory = "100MiB"`, func(o *milter.Options) { o.MaxMemory = 100 << 20 }},
-		{`milter.over_memory = "spill"`, func(o *milter.Options) { o.SpillFolder = "/state" }},
+		{`milter.over_memory = "head"`, func(o *milter.Options) { o.SpillFolder = "" }},
 		{`actions.spam = "reject"`, func(o *milter.Options) { o.Policy.Spam = "reject" }},
 		{`actions.bulk = "accept"`, func(o *milter.Options) { o.Policy.Bulk = "accept" }},
 		{`actions.clean = "accept"`, func(o *milter.Options) { o.Policy.Clean = "accept" }},
@@ -68,7 +68,7 @@ func TestKeysReachTheMilter(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		after.Data = "/state"
+		before.Data, after.Data = "/state", "/state"
 		want := before.MilterOptions("mx1", nil)
 		c.change(&want)
 		if got := after.MilterOptions("mx1", nil); !reflect.DeepEqual(got, want) {
