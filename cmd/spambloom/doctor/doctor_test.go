@@ -192,7 +192,7 @@ func TestSessions(t *testing.T) {
 	}{
 		{"Postfix", 300, 400, 1000, ""},
 		{"Postfix", 401, 400, 1000, "Postfix takes 401 SMTP sessions at a time, and the daemon 400"},
-		{"Sendmail", 0, 400, 1000, "Sendmail takes any number of SMTP sessions at a time, and the daemon 400"},
+		{"Sendmail", mta.NoLimit, 400, 1000, "Sendmail takes any number of SMTP sessions at a time, and the daemon 400"},
 		{"Sendmail", 500, 0, 1000, ""},
 		{"Sendmail", 500, 600, 450, "Sendmail takes 500 SMTP sessions at a time, and the daemon 450"},
 	} {

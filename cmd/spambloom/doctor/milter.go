@@ -36,7 +36,7 @@ func (p *patient) milters(s *mta.Server) []finding.Finding {
 	if m.DefaultAction != "accept" {
 		results = append(results, finding.Bad("milter", "set default_action=accept for this milter", "while the daemon is away, %s answers %s: mail is delayed or lost", s.Name, m.DefaultAction))
 	}
-	if most := p.mostConnections(); s.Sessions == 0 || s.Sessions > most {
+	if most := p.mostConnections(); s.Sessions == mta.NoLimit || s.Sessions > most {
 		results = append(results, p.tooManySessions(s, most))
 	}
 	if p.config.Milter.AuthservID == "" {
@@ -63,7 +63,7 @@ func (p *patient) mostConnections() int {
 // tooManySessions warns of a mail server whose idle sessions can use up the daemon's connections.
 func (p *patient) tooManySessions(s *mta.Server, most int) finding.Finding {
 	sessions, way := "any number of", "set confMAX_DAEMON_CHILDREN as in contrib/sendmail.md"
-	if s.Sessions > 0 {
+	if s.Sessions != mta.NoLimit {
 		sessions = strconv.Itoa(s.Sessions)
 	}
 	if s.Name == "Postfix" {

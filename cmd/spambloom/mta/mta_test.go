@@ -58,7 +58,8 @@ func TestSessions(t *testing.T) {
 		"smtp inet n - y - - smtpd\nsubmission inet n - y - - smtpd -o syslog_name=x\nsubmissions inet n - y - 20 smtpd\n":                          220,
 		"smtp inet n - y - 1 postscreen\nsmtpd pass - - y - 7 smtpd\npickup unix n - y 60 1 pickup\n":                                               7,
 		"smtp inet n - y - 9 smtpd\nback inet n - y - - smtpd -o receive_override_options=no_milters\nown inet n - y - - smtpd -o smtpd_milters=\n": 9,
-		"smtp inet n - y - 9 smtpd\nother inet n - y - 0 smtpd -o smtpd_milters=inet:b:1\n":                                                         0,
+		"smtp inet n - y - 9 smtpd\nother inet n - y - 0 smtpd -o smtpd_milters=inet:b:1\n":                                                         NoLimit,
+		"smtp inet n - y - 1 postscreen\n": 0,
 	} {
 		if got := sessions(services, "100"); got != want {
 			t.Errorf("%q: %d, want %d", services, got, want)
@@ -94,7 +95,7 @@ func TestReadSendmail(t *testing.T) {
 	testenv.Check(t, os.WriteFile(path, []byte(text), 0o644))
 	got, err := ReadSendmail(dir)
 	want := []Milter{{"unix:/run/spambloom/milter.sock", "/run/spambloom/milter.sock", "accept"}, {"inet:8891@localhost", "", "tempfail"}}
-	if err != nil || !reflect.DeepEqual(got.Milters, want) || got.Sessions != 0 {
+	if err != nil || !reflect.DeepEqual(got.Milters, want) || got.Sessions != NoLimit {
 		t.Errorf("%+v, %v", got, err)
 	}
 	testenv.Check(t, os.WriteFile(path, []byte("#O MaxDaemonChildren=7\nO MaxDaemonChildren=200\n"), 0o644))

@@ -18,6 +18,9 @@ type Milter struct {
 	DefaultAction string // what the server does if the milter is away: accept, tempfail, ...
 }
 
+// NoLimit is the number of sessions of a mail server that does not limit them.
+const NoLimit = -1
+
 // Server is the configuration of a mail server.
 type Server struct {
 	Name    string // Postfix or Sendmail
@@ -27,7 +30,7 @@ type Server struct {
 	Chroot  string // folder that the server sees as /; "": none
 	Queue   string // Postfix' queue folder, below which relative paths of sockets are
 
-	Sessions int // of SMTP at a time, each with connections to the milters; 0: no limit
+	Sessions int // of SMTP at a time, each with connections to the milters; NoLimit: any number
 
 	Override string // setting in master.cf by which the list in main.cf has no effect; "": none
 }
@@ -80,8 +83,8 @@ func ReadPostfix(ctx context.Context, config string) (*Server, error) {
 	return s, nil
 }
 
-// sessions returns how many processes of smtpd may ask milters at a time, each with one SMTP session;
-// 0: no limit. A service without a limit of its own (-) has most.
+// sessions returns how many processes of smtpd may ask milters at a time, each with one SMTP session.
+// A service without a limit of its own (-) has most.
 func sessions(services, most string) (sum int) {
 	for line := range strings.Lines(services) {
 		columns := strings.Fields(line) // service type private unpriv chroot wakeup maxproc command ...
@@ -94,7 +97,7 @@ func sessions(services, most string) (sum int) {
 		}
 		n, err := strconv.Atoi(limit)
 		if err != nil || n == 0 {
-			return 0
+			return NoLimit
 		}
 		sum += n
 	}

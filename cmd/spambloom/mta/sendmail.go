@@ -19,7 +19,7 @@ func ReadSendmail(folder string) (*Server, error) {
 		return nil, err
 	}
 	defer f.Close()
-	s := &Server{Name: "Sendmail", File: filepath.Join(folder, "sendmail.mc"), User: "root"}
+	s := &Server{Name: "Sendmail", File: filepath.Join(folder, "sendmail.mc"), User: "root", Sessions: NoLimit}
 	filters, order := make(map[string]Milter), []string(nil)
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
@@ -30,7 +30,9 @@ func ReadSendmail(folder string) (*Server, error) {
 			}
 		}
 		if limit, ok := strings.CutPrefix(line, "O MaxDaemonChildren="); ok {
-			s.Sessions, _ = strconv.Atoi(strings.TrimSpace(limit)) // else Sendmail has no limit either
+			if n, err := strconv.Atoi(strings.TrimSpace(limit)); err == nil && n > 0 {
+				s.Sessions = n
+			}
 		}
 		if strings.HasPrefix(line, "X") {
 			name, rest, _ := strings.Cut(line[1:], ",")
