@@ -95,11 +95,11 @@ func damageOutcome(t *testing.T, dir, name, what string) string {
 		}
 		now := repairOptions(dir).Now()
 		for _, n := range []int{1, 2} {
-			if _, err := repaired.Restore(bloomdbtest.Message(n), layout.ClassOther, false, now); err != nil {
+			if _, err := repaired.Restore(bloomdbtest.Message(n), layout.ClassOther, false, now, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := repaired.Restore(bloomdbtest.Message(3), layout.ClassOther, true, now); err != nil {
+		if _, err := repaired.Restore(bloomdbtest.Message(3), layout.ClassOther, true, now, nil); err != nil {
 			t.Fatal(err)
 		}
 		must(t, repaired.Close())

@@ -27,7 +27,7 @@ func TestRestoreKeepsLastWordOfOthers(t *testing.T) {
 	bloomdbtest.Report(t, others, 2)
 	bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, others)...)
 	for n, revoked := range map[int]bool{1: false, 2: true, 3: false, 4: false} {
-		_, err := db.Restore(bloomdbtest.Message(n), layout.ClassOther, revoked, o.Now())
+		_, err := db.Restore(bloomdbtest.Message(n), layout.ClassOther, revoked, o.Now(), nil)
 		must(t, err)
 	}
 	for n, want := range map[int]bool{1: false, 2: true, 3: true, 4: true} {
@@ -36,7 +36,7 @@ func TestRestoreKeepsLastWordOfOthers(t *testing.T) {
 	// This site's own word is lost here: the repair says it again.
 	bloomdbtest.Report(t, others, 5)
 	bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, others)...)
-	_, err := db.Restore(bloomdbtest.Message(5), layout.ClassOther, true, o.Now())
+	_, err := db.Restore(bloomdbtest.Message(5), layout.ClassOther, true, o.Now(), nil)
 	must(t, err)
 	listed(t, db, 5, false)
 }
@@ -58,7 +58,7 @@ func TestRestoreKeepsLastWordOfOthersAboutSketches(t *testing.T) {
 	mustReportSet(t, others, sketches(2))
 	bloomdbtest.Apply(t, db, bloomdbtest.Drain(t, others)...)
 	for n, revoked := range map[int]bool{1: false, 2: true, 3: false, 4: false} {
-		_, err := db.Restore(sketches(n), layout.ClassOther, revoked, o.Now())
+		_, err := db.Restore(sketches(n), layout.ClassOther, revoked, o.Now(), nil)
 		must(t, err)
 	}
 	bloomdbtest.PublishSnapshot(t, db).Take(t, others)
@@ -85,7 +85,7 @@ func TestRestoreListsNothingCommon(t *testing.T) {
 		if e := b.Judge(innocent); e.Listed || !b.Judge(wordy(100)).Listed {
 			t.Errorf("innocent mail with the footer is listed: %+v", e.Matches)
 		}
-		_, err := a.Restore(phish, layout.ClassOther, false, a.Now())
+		_, err := a.Restore(phish, layout.ClassOther, false, a.Now(), nil)
 		must(t, err)
 	}
 }
@@ -106,7 +106,7 @@ func TestRestoreAfterRetouch(t *testing.T) {
 	}
 	c.Add(time.Minute)
 	for n, at := range map[int]time.Time{1: c.Now(), 2: before} {
-		_, err := db.Restore(bloomdbtest.Message(n), layout.ClassOther, false, at)
+		_, err := db.Restore(bloomdbtest.Message(n), layout.ClassOther, false, at, nil)
 		must(t, err)
 	}
 	must(t, db.Close())
@@ -125,7 +125,7 @@ func TestRestoreOfAClockAhead(t *testing.T) {
 		if n == 2 {
 			bloomdbtest.Report(t, db, n)
 		}
-		kept, err := db.Restore(bloomdbtest.Message(n), layout.ClassOther, revoked, c.Now().Add(60*24*time.Hour))
+		kept, err := db.Restore(bloomdbtest.Message(n), layout.ClassOther, revoked, c.Now().Add(60*24*time.Hour), nil)
 		must(t, err)
 		if !kept {
 			t.Errorf("message %d is not restored", n)
@@ -162,7 +162,7 @@ func TestRestoreOfContestedMessage(t *testing.T) {
 			lose(db, o.Dir)
 			db, _, err := bloomdb.Repair(o)
 			must(t, err)
-			_, err = db.Restore(bloomdbtest.Message(1), layout.ClassOther, false, o.Now(), turns...)
+			_, err = db.Restore(bloomdbtest.Message(1), layout.ClassOther, false, o.Now(), allTurns(1, turns))
 			must(t, err)
 			must(t, db.Close())
 			db = bloomdbtest.Open(t, o)
@@ -178,6 +178,15 @@ func TestRestoreOfContestedMessage(t *testing.T) {
 			}
 		})
 	}
+}
+
+// allTurns gives each signature of a message the same turns.
+func allTurns(n int, turns []bloomdb.Turn) map[signature.Signature][]bloomdb.Turn {
+	all := map[signature.Signature][]bloomdb.Turn{}
+	for _, s := range bloomdbtest.Message(n).Signatures {
+		all[s] = turns
+	}
+	return all
 }
 
 // remove removes files from a folder.

@@ -142,7 +142,7 @@ func olderOutcome(t *testing.T, dir, name string) string {
 		t.Fatalf("%s: repair: %v, %v", name, done, err)
 	}
 	for n, revoked := range map[int]bool{1: false, 2: false, 3: true, 4: false, 5: false, 8: false} {
-		_, err := db.Restore(bloomdbtest.Message(n), layout.ClassOther, revoked, o.Now())
+		_, err := db.Restore(bloomdbtest.Message(n), layout.ClassOther, revoked, o.Now(), nil)
 		must(t, err)
 	}
 	must(t, db.Close())

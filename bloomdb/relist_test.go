@@ -17,7 +17,7 @@ func relist(t *testing.T, db *bloomdb.DB, at time.Time, reported, revoked []int)
 	t.Helper()
 	for i, list := range [][]int{reported, revoked} {
 		for _, n := range list {
-			if kept, err := db.Relist(bloomdbtest.Message(n), layout.ClassOther, i == 1, at); err != nil || !kept {
+			if kept, err := db.Relist(bloomdbtest.Message(n), layout.ClassOther, i == 1, at, nil); err != nil || !kept {
 				t.Errorf("message %d: kept %v, %v", n, kept, err)
 			}
 		}
@@ -110,7 +110,7 @@ func TestTooManyReportsForNewKey(t *testing.T) {
 	db := bloomdbtest.Open(t, rolledOver(o))
 	refused := 0
 	for n := range 2000 {
-		_, err := db.Relist(bloomdbtest.Message(n), layout.ClassOther, false, o.Now())
+		_, err := db.Relist(bloomdbtest.Message(n), layout.ClassOther, false, o.Now(), nil)
 		if errors.Is(err, bloomdb.ErrFull) {
 			refused++
 		} else {

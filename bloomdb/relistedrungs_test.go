@@ -55,7 +55,7 @@ func TestLastWordUnderNewKey(t *testing.T) {
 					if name == "b" && n == 3 {
 						continue
 					}
-					_, err := db.Relist(s, layout.ClassOther, name == "b", c.Now())
+					_, err := db.Relist(s, layout.ClassOther, name == "b", c.Now(), nil)
 					testenv.Check(t, err)
 				}
 			}

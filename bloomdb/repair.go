@@ -14,7 +14,7 @@ import (
 // whether it did so: not if the generation has expired, or if the message is on the never-list. The caller takes messages from the ledger,
 // after Repair, with its turns. Restore writes only retouches to the journal: the result is in the snapshots that Close
 // writes. If the filters change, a snapshot for other sites becomes due.
-func (db *DB) Restore(set signature.Set, class layout.Class, revoked bool, at time.Time, turns ...layout.Turn) (bool, error) {
+func (db *DB) Restore(set signature.Set, class layout.Class, revoked bool, at time.Time, turns map[signature.Signature][]layout.Turn) (bool, error) {
 	t, set, ok := db.restorable(set, revoked, at)
 	if !ok {
 		return false, nil
@@ -46,7 +46,7 @@ func (db *DB) MustRelist() bool {
 }
 
 // Relist is Restore for the keyspaces that lack reports. Error: ErrFull, or a wrapped I/O error.
-func (db *DB) Relist(set signature.Set, class layout.Class, revoked bool, at time.Time, turns ...layout.Turn) (bool, error) {
+func (db *DB) Relist(set signature.Set, class layout.Class, revoked bool, at time.Time, turns map[signature.Signature][]layout.Turn) (bool, error) {
 	t, set, ok := db.restorable(set, revoked, at)
 	if !ok {
 		return false, nil

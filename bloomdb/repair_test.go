@@ -174,11 +174,11 @@ func outcome(t *testing.T, dir, name string, at int, again bool) string {
 	}
 	now := repairOptions(dir).Now()
 	for _, n := range []int{1, 2} {
-		if kept, err := db.Restore(bloomdbtest.Message(n), layout.ClassOther, false, now); err != nil || !kept {
+		if kept, err := db.Restore(bloomdbtest.Message(n), layout.ClassOther, false, now, nil); err != nil || !kept {
 			t.Fatalf("%s, byte %d: restore: %v, %v", name, at, kept, err)
 		}
 	}
-	if _, err := db.Restore(bloomdbtest.Message(3), layout.ClassOther, true, now); err != nil {
+	if _, err := db.Restore(bloomdbtest.Message(3), layout.ClassOther, true, now, nil); err != nil {
 		t.Fatal(err)
 	}
 	reopen(t, db, again)
@@ -313,7 +313,7 @@ func TestInterruptedRepairIsPublished(t *testing.T) {
 		if must(t, err); len(done) != 0 {
 			t.Fatal(done)
 		}
-		_, err = db.Restore(bloomdbtest.Message(c.restored), layout.ClassOther, false, o.Now())
+		_, err = db.Restore(bloomdbtest.Message(c.restored), layout.ClassOther, false, o.Now(), nil)
 		must(t, err)
 		crash(t, db)
 		due(t, o, c.due)

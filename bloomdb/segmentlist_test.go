@@ -155,7 +155,7 @@ func TestLostSegment(t *testing.T) {
 				t.Fatal(done, err)
 			}
 			for _, n := range []int{2, 3} {
-				_, err := db.Restore(bloomdbtest.Message(n), layout.ClassOther, false, o.Now())
+				_, err := db.Restore(bloomdbtest.Message(n), layout.ClassOther, false, o.Now(), nil)
 				must(t, err)
 			}
 			must(t, db.Close())

@@ -12,6 +12,7 @@ import (
 
 	gomilter "github.com/emersion/go-milter"
 
+	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter/protocol"
 	"github.com/spambloom/spambloom/milter/room"
@@ -283,5 +284,33 @@ func TestReloadOfMemory(t *testing.T) {
 	w.expect("ic")
 	if c := b.contents()[0].content; c.Truncated || len(c.Body) != 200_007 {
 		t.Errorf("%d bytes, truncated %v", len(c.Body), c.Truncated)
+	}
+}
+
+// Reported spam before an attachment that has no room is spam by its beginning, also where long mail is
+// skipped.
+func TestSpamBeforeWhatHasNoRoom(t *testing.T) {
+	for _, o := range []Options{{}, {SkipOversize: true}} {
+		const limit = 1 << 20
+		o.MaxMessage, o.MaxMemory = limit, limit
+		b := start(t, o, nil)
+		b.Server.db = openDB(t)
+		reported := mail{header: letter.header}
+		for i := range 300 {
+			reported.body += fmt.Sprintf("The customer %c%c wants a golden offer of lanterns.\r\n", 'a'+i%26, 'a'+i/26)
+		}
+		testenv.Check(t, b.Server.db.Report(reported.set(), bloomdb.ClassOther))
+		for range 6 {
+			hog(t, b, limit/4)
+		}
+		spam := mail{
+			header: []string{reported.header[0], "Content-Type: multipart/mixed; boundary=b"},
+			body: "--b\r\nContent-Type: text/plain\r\n\r\n" + reported.body + "--b\r\nContent-Type: application/pdf\r\n" +
+				"Content-Transfer-Encoding: base64\r\n\r\n" + strings.Repeat("QUJDREVGR0hJSktMTU5P\r\n", 3*share/22) + "--b--\r\n",
+		}
+		m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
+		if got := verdictOf(t, m, spam); !strings.HasPrefix(got, "spam") {
+			t.Errorf("oversize skipped %v: %q", o.SkipOversize, got)
+		}
 	}
 }

@@ -235,7 +235,7 @@ func (m *message) overflow(reason string) {
 	}
 	m.oversize, m.isLong = true, reason == overMessage
 	m.server.metrics.Truncated.WithLabelValues(reason).Inc()
-	if m.options.SkipOversize {
+	if m.options.SkipOversize && m.isLong {
 		m.releaseContent()
 	}
 }

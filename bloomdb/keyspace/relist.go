@@ -1,6 +1,7 @@
 package keyspace
 
 import (
+	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/journal"
@@ -14,7 +15,7 @@ import (
 // lets this site's votes contain it. A keyspace that has all reports stays as it is. One without a word of
 // a message lacks reports, too: beside the folder of a new key, it is an older copy. all are those of this
 // site. Relist returns ErrFull if the generation has no room left.
-func (ks *Keyspace) Relist(t layout.Target, set signature.Set, class layout.Class, at time.Time, turns []layout.Turn, all []*Keyspace) error {
+func (ks *Keyspace) Relist(t layout.Target, set signature.Set, class layout.Class, at time.Time, turns map[signature.Signature][]layout.Turn, all []*Keyspace) error {
 	if !ks.Outbox.MustRelist() {
 		if len(set.Signatures) == 0 || ks.HasWord(t.Kind, set.Signatures) {
 			return nil
@@ -58,11 +59,15 @@ func (ks *Keyspace) rungsOf(t layout.Target, set signature.Set, all []*Keyspace)
 	return w.records()
 }
 
-// rungsAfter makes the records of the rungs on which a message stood after its turns: other sites still have
-// what this site has lost.
-func (ks *Keyspace) rungsAfter(t layout.Target, set signature.Set, turns []layout.Turn) (records []journal.Record) {
-	w := ks.newRungs(t)
-	w.add(set, t.Kind.RungAfter(turns, func(kind layout.Kind, at time.Time) bool { return ks.Settings.Generation(kind, at) == t.Gen }))
+// rungsAfter makes the rungs on which signatures stood after their turns, sketches with the text or body.
+func (ks *Keyspace) rungsAfter(t layout.Target, set signature.Set, turns map[signature.Signature][]layout.Turn) (records []journal.Record) {
+	w, isIn := ks.newRungs(t), func(kind layout.Kind, at time.Time) bool { return ks.Settings.Generation(kind, at) == t.Gen }
+	for _, s := range set.Signatures {
+		with := slices.DeleteFunc(slices.Clone(set.Sketches), func(of signature.Sketch) bool {
+			return s.Kind != signature.KindBody && (s.Kind != signature.KindText || of.Kind != signature.KindSketch)
+		})
+		w.add(signature.Set{Signatures: []signature.Signature{s}, Sketches: with}, t.Kind.RungAfter(turns[s], isIn))
+	}
 	return w.records()
 }
 

@@ -22,9 +22,8 @@ import (
 
 // Restore lists or revokes a message of the ledger, as of the time at. What other sites said after this
 // site's word stays the last word, as far as this site's own filter still has that. A retouch that was made
-// after the report still hides it. It stands on the rung that turns lead to, unless another site had the last
-// word. more are further records of the message.
-func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Class, at time.Time, turns []layout.Turn, more ...journal.Record) error {
+// after the report still hides it. Unless another site had the last word, turns lead to its rung. more are its further records.
+func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Class, at time.Time, turns map[signature.Signature][]layout.Turn, more ...journal.Record) error {
 	most := layout.ReporterRungs
 	g := ks.Store.View.Load().Report(t.Gen)
 	isWord := g != nil && ks.isWord(t.Kind, set.Signatures, g.OwnTop)

@@ -70,7 +70,7 @@ func NextRung(kind Kind, top, most int) (rung int, ok bool) {
 	return rung, rung < most
 }
 
-// Turn is a report or a revocation after one of the other kind, or the first word of a message.
+// Turn is a report or a revocation after one of the other kind, or the first word of a signature.
 type Turn struct {
 	At      time.Time
 	Revoked bool

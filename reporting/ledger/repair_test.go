@@ -218,9 +218,10 @@ func TestStandingHasTurns(t *testing.T) {
 			}
 			testenv.Check(t, v.l.Standing(func(s Standing) error {
 				var got []bool
-				for i, turn := range s.Turns {
-					if got = append(got, turn.Revoked); i > 0 && turn.At.Before(s.Turns[i-1].At) {
-						t.Errorf("turns %+v are not in order", s.Turns)
+				turns := s.Turns[s.Set.Signatures[0]]
+				for i, turn := range turns {
+					if got = append(got, turn.Revoked); i > 0 && turn.At.Before(turns[i-1].At) {
+						t.Errorf("turns %+v are not in order", turns)
 					}
 				}
 				if !slices.Equal(got, c.want) {
@@ -252,4 +253,36 @@ func TestStandingOfTextBesideNearDuplicates(t *testing.T) {
 		}
 		return nil
 	}))
+}
+
+// Each signature has its own turns: copies of a text have different bodies. Words with less weight than the
+// quorum are no turns.
+func TestTurnsOfCopies(t *testing.T) {
+	v := voice{t: t, l: open(t, trust.Default()), at: begin}
+	say := func(s Stance, who string, set signature.Set) {
+		v.at = v.at.Add(time.Minute)
+		v.say(s, who, set)
+	}
+	half := 0.5
+	_, err := v.l.SetWeight("dora", &half, v.at)
+	testenv.Check(t, err)
+	say(Spam, "anna", message(1, 1))
+	say(Ham, "carl", message(1, 2))
+	say(Spam, "bob", message(1, 3))
+	say(Ham, "dora", message(1, 1))
+	say(Spam, "dora", message(1, 2))
+	say(Ham, "dora", message(1, 3))
+	visited := 0
+	testenv.Check(t, v.l.Standing(func(s Standing) error {
+		for _, of := range s.Set.Signatures {
+			isText, got := of.Kind == signature.KindText, s.Turns[of]
+			if visited++; isText && len(got) != 3 || !isText && len(got) > 1 {
+				t.Errorf("%v of %v: turns %v", of.ID(), s.Set.Signatures, got)
+			}
+		}
+		return nil
+	}))
+	if visited < 3 {
+		t.Errorf("%d signatures stand", visited)
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/spambloomd/exit"
 	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
 	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // Repair restores the state folder of a daemon that refuses to start. It prints its changes
@@ -156,7 +157,7 @@ func (r *repairing) restore(db *bloomdb.DB, isMended bool) error {
 		return reports.Close()
 	}
 	listed, revoked, err := restoreAll(reports, func(s ledger.Standing) (bool, error) {
-		return db.Restore(s.Set, bloomdb.Class(s.Class), s.Revoked, s.At, turnsOf(s)...)
+		return db.Restore(s.Set, bloomdb.Class(s.Class), s.Revoked, s.At, turnsOf(s))
 	})
 	if err == nil {
 		err = db.Relisted()
@@ -182,11 +183,14 @@ func (r *repairing) verify() error {
 }
 
 // turnsOf returns the turns of a message, as the database has them.
-func turnsOf(s ledger.Standing) (turns []bloomdb.Turn) {
-	for _, turn := range s.Turns {
-		turns = append(turns, bloomdb.Turn(turn))
+func turnsOf(s ledger.Standing) map[signature.Signature][]bloomdb.Turn {
+	all := map[signature.Signature][]bloomdb.Turn{}
+	for of, turns := range s.Turns {
+		for _, turn := range turns {
+			all[of] = append(all[of], bloomdb.Turn(turn))
+		}
 	}
-	return turns
+	return all
 }
 
 // restoreAll gives all reports and revocations of a ledger to restore. It returns how many of them were

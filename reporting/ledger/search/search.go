@@ -25,7 +25,7 @@ func New(read func(func(*rows.Txn) error) error, quorum record.Weight) *Search {
 type txn struct {
 	*rows.Txn
 	quorum record.Weight
-	turns  map[record.Key][]Turn // of the messages visited last
+	turns  map[record.Key][]Turn // of the signatures visited last
 }
 
 func (l *Search) view(do func(*txn) error) error {

@@ -14,16 +14,16 @@ type Standing struct {
 	Set     signature.Set
 	Class   uint8
 	Revoked bool
-	At      time.Time // of the report, or of the revocation
-	Turns   []Turn    // of the message, oldest first
+	At      time.Time                      // of the report, or of the revocation
+	Turns   map[signature.Signature][]Turn // oldest first
 }
 
 const (
-	maxTurns  = 16   // of a message: more than the rungs that other sites count
-	keptTurns = 4096 // messages of which the turns are kept, because each may have many reports
+	maxTurns  = 16      // of a signature: more than the rungs that other sites count
+	keptTurns = 1 << 15 // signatures of which the turns are kept, each with more reports than maxTurns
 )
 
-// Turn is the first of successive reports, or revocations, of a message. With a quorum above 1, not each
+// Turn is the first of successive reports, or revocations, of a signature. With a quorum above 1, not each
 // statement lists or revokes, so there are none.
 type Turn struct {
 	At      time.Time
@@ -109,7 +109,7 @@ func (t *txn) standingOf(r *record.Report, visit func(Standing) error) error {
 		}
 	}
 	t.keepNear(r, revoked, isLost, isListed)
-	turns, err := t.turnsOf(r)
+	turns, err := t.allTurns(r)
 	if err != nil {
 		return err
 	}
@@ -120,10 +120,26 @@ func (t *txn) standingOf(r *record.Report, visit func(Standing) error) error {
 	return visitParts(r, parts, Standing{Class: r.Class, At: r.At, Turns: turns}, visit)
 }
 
-// turnsOf returns the turns of a report's message. Statements that changed nothing are no turns: held ones,
-// those without weight, and revocations of what nobody had reported.
-func (t *txn) turnsOf(r *record.Report) (turns []Turn, err error) {
-	key := record.SignatureKey(r.Set.Signatures[0])
+// allTurns returns the turns of each signature of a report's message: copies have different bodies and the
+// same text.
+func (t *txn) allTurns(r *record.Report) (map[signature.Signature][]Turn, error) {
+	all := map[signature.Signature][]Turn{}
+	for _, s := range r.Set.Signatures {
+		turns, err := t.turnsOf(s)
+		if err != nil {
+			return nil, err
+		}
+		if len(turns) > 0 {
+			all[s] = turns
+		}
+	}
+	return all, nil
+}
+
+// turnsOf returns the turns of a signature. Statements that changed nothing are no turns: held ones, those
+// with less weight than the quorum, and revocations of what nobody had reported.
+func (t *txn) turnsOf(s signature.Signature) (turns []Turn, err error) {
+	key := record.SignatureKey(s)
 	y, err := t.Tally(key)
 	if err != nil || t.quorum > record.NewWeight(1) || y.Revoked.IsZero() {
 		return nil, err
@@ -131,9 +147,11 @@ func (t *txn) turnsOf(r *record.Report) (turns []Turn, err error) {
 	if turns, ok := t.turns[key]; ok {
 		return turns, nil
 	}
-	err = t.OfMessage(signature.Set{Signatures: r.Set.Signatures[:1]}, nil, 0, func(n uint64) (bool, error) {
+	read := 0
+	err = t.OfMessage(signature.Set{Signatures: []signature.Signature{s}}, nil, 0, func(n uint64) (bool, error) {
+		read++
 		o, err := t.Report(n)
-		if err != nil || o == nil || o.Weight == 0 || o.Held.Mails > 0 || o.Flags&record.FlagIdle != 0 {
+		if err != nil || o == nil || o.Weight < t.quorum || o.Held.Mails > 0 || o.Flags&record.FlagIdle != 0 {
 			return true, err
 		}
 		turn := Turn{At: o.At, Revoked: o.Stance() == record.Ham}
@@ -148,7 +166,9 @@ func (t *txn) turnsOf(r *record.Report) (turns []Turn, err error) {
 	if len(t.turns) == keptTurns {
 		clear(t.turns)
 	}
-	t.turns[key] = turns
+	if read > maxTurns {
+		t.turns[key] = turns
+	}
 	return turns, err
 }
 
@@ -169,7 +189,7 @@ func (t *txn) keepNear(r *record.Report, revoked map[record.Key]time.Time, isLos
 
 // visitRevoked visits the revoked parts of a report's message, each at its own time: one that is revoked
 // again with another message is no reason to say the others' revocation again.
-func (t *txn) visitRevoked(r *record.Report, revoked map[record.Key]time.Time, turns []Turn, visit func(Standing) error) error {
+func (t *txn) visitRevoked(r *record.Report, revoked map[record.Key]time.Time, turns map[signature.Signature][]Turn, visit func(Standing) error) error {
 	until := func(at time.Time) record.Reached {
 		return record.Reach(r.Set, r.Anchors, func(k record.Key) record.Weight {
 			if last, ok := revoked[k]; ok && !last.After(at) {
