@@ -60,7 +60,7 @@ func (st *State) Relist(log *slog.Logger, progress func()) error {
 			told = time.Now()
 			progress()
 		}
-		kept, err := st.DB.Relist(s.Set, bloomdb.Class(s.Class), s.Revoked, s.At, turnsOf(s))
+		kept, err := st.DB.Relist(s.Set, bloomdb.Class(s.Class), s.Revoked, s.At, turnsOf(s.Turns))
 		if errors.Is(err, bloomdb.ErrFull) {
 			full++
 			return false, nil

@@ -16,7 +16,6 @@ import (
 	"github.com/spambloom/spambloom/cmd/spambloomd/exit"
 	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
 	"github.com/spambloom/spambloom/reporting/ledger"
-	"github.com/spambloom/spambloom/signature"
 )
 
 // Repair restores the state folder of a daemon that refuses to start. It prints its changes
@@ -157,7 +156,7 @@ func (r *repairing) restore(db *bloomdb.DB, isMended bool) error {
 		return reports.Close()
 	}
 	listed, revoked, err := restoreAll(reports, func(s ledger.Standing) (bool, error) {
-		return db.Restore(s.Set, bloomdb.Class(s.Class), s.Revoked, s.At, turnsOf(s))
+		return db.Restore(s.Set, bloomdb.Class(s.Class), s.Revoked, s.At, turnsOf(s.Turns))
 	})
 	if err == nil {
 		err = db.Relisted()
@@ -182,12 +181,12 @@ func (r *repairing) verify() error {
 	return nil
 }
 
-// turnsOf returns the turns of a message, as the database has them.
-func turnsOf(s ledger.Standing) map[signature.Signature][]bloomdb.Turn {
-	all := map[signature.Signature][]bloomdb.Turn{}
-	for of, turns := range s.Turns {
+// turnsOf returns the turns of signatures, as the database has them.
+func turnsOf[S comparable](of map[S][]ledger.Turn) map[S][]bloomdb.Turn {
+	all := map[S][]bloomdb.Turn{}
+	for s, turns := range of {
 		for _, turn := range turns {
-			all[of] = append(all[of], bloomdb.Turn(turn))
+			all[s] = append(all[s], bloomdb.Turn(turn))
 		}
 	}
 	return all
