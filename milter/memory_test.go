@@ -247,17 +247,24 @@ func TestSpilledBodyIsLost(t *testing.T) {
 	}
 }
 
+// startWithoutRoom starts a server whose memory is used up by messages that are arriving.
+func startWithoutRoom(t *testing.T, o Options, db *bloomdb.DB) *bench {
+	t.Helper()
+	const limit = 1 << 20
+	o.MaxMessage, o.MaxMemory = limit, limit
+	b := start(t, o, nil)
+	b.Server.db = db
+	for range 6 {
+		hog(t, b, limit/4)
+	}
+	return b
+}
+
 // A sender can use up the memory by many large messages. A message that has no room then is judged by its
 // beginning, whatever is done with messages over max_message, or deferred: its end may be reported.
 func TestMessageWithoutRoom(t *testing.T) {
 	for _, o := range []Options{{}, {SkipOversize: true}} {
-		const limit = 1 << 20
-		o.MaxMessage, o.MaxMemory = limit, limit
-		b := start(t, o, nil)
-		b.Server.db = openDB(t)
-		for range 6 {
-			hog(t, b, limit/4)
-		}
+		b := startWithoutRoom(t, o, openDB(t))
 		m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
 		long := mail{body: strings.Repeat("garden lantern copper ", 2*share/22)}
 		if got := verdictOf(t, m, long); got != "skipped; reason=oversize" {
@@ -291,18 +298,13 @@ func TestReloadOfMemory(t *testing.T) {
 // skipped.
 func TestSpamBeforeWhatHasNoRoom(t *testing.T) {
 	for _, o := range []Options{{}, {SkipOversize: true}} {
-		const limit = 1 << 20
-		o.MaxMessage, o.MaxMemory = limit, limit
-		b := start(t, o, nil)
-		b.Server.db = openDB(t)
+		db := openDB(t)
 		reported := mail{header: letter.header}
 		for i := range 300 {
 			reported.body += fmt.Sprintf("The customer %c%c wants a golden offer of lanterns.\r\n", 'a'+i%26, 'a'+i/26)
 		}
-		testenv.Check(t, b.Server.db.Report(reported.set(), bloomdb.ClassOther))
-		for range 6 {
-			hog(t, b, limit/4)
-		}
+		testenv.Check(t, db.Report(reported.set(), bloomdb.ClassOther))
+		b := startWithoutRoom(t, o, db)
 		spam := mail{
 			header: []string{reported.header[0], "Content-Type: multipart/mixed; boundary=b"},
 			body: "--b\r\nContent-Type: text/plain\r\n\r\n" + reported.body + "--b\r\nContent-Type: application/pdf\r\n" +

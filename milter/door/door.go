@@ -153,8 +153,8 @@ func Client(nc net.Conn, userOf func(net.Conn) string, isNamed func(netip.Addr) 
 	return addr.String()
 }
 
-// Admit registers a connection of a client until Release, within limits that are in force from now on. Otherwise it returns nil, and a
-// Refusal unless Shutdown has begun; the caller closes nc.
+// Admit registers a connection of a client until Release, within limits that are in force from now on.
+// Otherwise it returns nil, and a Refusal unless Shutdown has begun; the caller closes nc.
 func (d *Door) Admit(nc net.Conn, client string, l Limits) (*Conn, *Refusal) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

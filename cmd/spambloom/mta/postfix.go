@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -35,15 +36,14 @@ type Server struct {
 	Override string // setting in master.cf by which the list in main.cf has no effect; "": none
 }
 
+// fromOutside are the services of master.cf for mail from outside, the second one behind postscreen.
+var fromOutside = []string{"smtp/inet", "smtpd/pass"}
+
 // ReadPostfix asks postconf, of the instance in the folder config; "" is the usual one. The
 // error wraps exec.ErrNotFound if there is no Postfix.
 func ReadPostfix(ctx context.Context, config string) (*Server, error) {
 	p := postconf{ctx, config}
 	values, err := p.values("smtpd_milters", "milter_default_action", "queue_directory", "mail_owner", "config_directory", "default_process_limit")
-	if err != nil {
-		return nil, err
-	}
-	service, err := p.run("-M", "smtp/inet", "smtpd/pass") // the second one behind postscreen
 	if err != nil {
 		return nil, err
 	}
@@ -55,8 +55,9 @@ func ReadPostfix(ctx context.Context, config string) (*Server, error) {
 	s := &Server{Name: "Postfix", File: filepath.Join(values["config_directory"], "main.cf"), User: values["mail_owner"], Queue: queue,
 		Sessions: sessions(services, values["default_process_limit"])}
 	// service type private unpriv chroot ...: y in Debian's master.cf, else Postfix' default, n
-	for line := range strings.Lines(service) {
-		if columns := strings.Fields(line); len(columns) > 7 && columns[7] == "smtpd" && columns[4] == "y" {
+	for line := range strings.Lines(services) {
+		columns := strings.Fields(line)
+		if len(columns) > 7 && slices.Contains(fromOutside, columns[0]+"/"+columns[1]) && columns[7] == "smtpd" && columns[4] == "y" {
 			s.Chroot = queue
 		}
 	}
@@ -106,7 +107,7 @@ func sessions(services, most string) (sum int) {
 
 // override takes what master.cf sets for mail from outside in place of main.cf's values.
 func (s *Server) override(p postconf, values map[string]string) error {
-	for _, service := range []string{"smtp/inet", "smtpd/pass"} {
+	for _, service := range fromOutside {
 		for _, name := range []string{"smtpd_milters", "receive_override_options"} {
 			out, err := p.run("-P", service+"/"+name) // nothing if it is not set
 			if err != nil {
