@@ -160,7 +160,7 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 	if msg.options.Tempfail.Overload && content.Truncated && !msg.isLong && !msg.short && !s.db.JudgeFrom(set, sender).Listed {
 		return s.fail(msg, causeOverload, errExpensive) // its end may be what was reported
 	}
-	if len(set.Signatures) == 0 {
+	if len(set.Signatures) == 0 && (len(set.Sketches) == 0 || !s.db.JudgeFrom(set, sender).Listed) {
 		d := policy.Unsigned(content.Truncated)
 		d.Limits, d.Short = set.Limits, msg.short
 		return d

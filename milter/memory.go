@@ -22,7 +22,7 @@ const perConnection = 32 << 10
 // memory and disk return the limits of what all messages in flight hold, and of their temporary files.
 func (o *Options) memory() room.Limits { return room.Limits{All: o.MaxMemory, Each: o.MaxMessage} }
 func (o *Options) disk() room.Limits {
-	return room.Limits{All: spilledLimit * o.MaxMemory, Each: o.MaxMessage}
+	return room.Limits{All: SpilledLimit * o.MaxMemory, Each: o.MaxMessage}
 }
 
 // MostMemory returns the memory bound of the options in force.

@@ -188,8 +188,8 @@ func TestSpilledBytesAreBounded(t *testing.T) {
 	for range 3 {
 		hog(t, b, 3*limit)
 	}
-	if spilled := b.Load().Spilled; spilled > spilledLimit*limit || spilled < 2*limit {
-		t.Errorf("%d bytes in files, want no more than %d", spilled, spilledLimit*limit)
+	if spilled := b.Load().Spilled; spilled > SpilledLimit*limit || spilled < 2*limit {
+		t.Errorf("%d bytes in files, want no more than %d", spilled, SpilledLimit*limit)
 	}
 	if n := b.metric("spambloom_milter_truncated_total", "memory"); n == 0 {
 		t.Error("no message is cut")
@@ -313,6 +313,38 @@ func TestSpamBeforeWhatHasNoRoom(t *testing.T) {
 		m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
 		if got := verdictOf(t, m, spam); !strings.HasPrefix(got, "spam") {
 			t.Errorf("oversize skipped %v: %q", o.SkipOversize, got)
+		}
+	}
+}
+
+// A short letter needs no signature of its own beside a file, which has one. If the file is cut, because
+// it is longer than MaxMessage or has no room, the letter is recognised all the same.
+func TestShortSpamBeforeWhatIsCut(t *testing.T) {
+	const text = "The customer wants a golden offer of lanterns, bridges, kettles, orchards and violins before the harbour freezes.\r\n"
+	reported := mail{header: letter.header, body: text + "Write to the captain of the northern island for prices.\r\n"}
+	spam := mail{
+		header: []string{reported.header[0], "Content-Type: multipart/mixed; boundary=b"},
+		body: "--b\r\nContent-Type: text/plain\r\n\r\n" + reported.body + "--b\r\nContent-Type: application/pdf\r\n" +
+			"Content-Transfer-Encoding: base64\r\n\r\n" + strings.Repeat("QUJDREVGR0hJSktMTU5P\r\n", 3*share/22) + "--b--\r\n",
+	}
+	other := spam
+	other.body = strings.Replace(spam.body, reported.body, "The doctor sees a silver garden of mirrors, carpets, needles, valleys and trumpets after the desert blooms.\r\n", 1)
+	for name, start := range map[string]func(db *bloomdb.DB) *bench{
+		"no room": func(db *bloomdb.DB) *bench { return startWithoutRoom(t, Options{}, db) },
+		"too long": func(db *bloomdb.DB) *bench {
+			b := start(t, Options{MaxMessage: 2 * share}, nil)
+			b.Server.db = db
+			return b
+		},
+	} {
+		db := openDB(t)
+		testenv.Check(t, db.Report(reported.set(), bloomdb.ClassOther))
+		b := start(db)
+		if got := verdictOf(t, dial(t, "tcp", b.addr, offerAll, "192.0.2.1"), spam); !strings.HasPrefix(got, "spam") {
+			t.Errorf("%s: %q", name, got)
+		}
+		if got := verdictOf(t, dial(t, "tcp", b.addr, offerAll, "192.0.2.2"), other); !strings.HasPrefix(got, "skipped; reason=oversize") {
+			t.Errorf("%s, other text: %q", name, got)
 		}
 	}
 }

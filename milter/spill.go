@@ -6,9 +6,9 @@ import (
 	"github.com/spambloom/spambloom/milter/spill"
 )
 
-// spilledLimit is the multiple of Options.MaxMemory allowed in temporary files. Their
+// SpilledLimit is the multiple of Options.MaxMemory allowed in temporary files. Their
 // folder is the state folder, and bodies must not fill its disk.
-const spilledLimit = 4
+const SpilledLimit = 4
 
 // spill appends to the body in the temporary file. It returns false if that is disabled or
 // fails (no disk space, no descriptor); the message is then cut there.

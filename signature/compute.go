@@ -119,7 +119,7 @@ func (c *computer) compute(m mail.Message) Set {
 	if !m.Truncated && (signsBody || c.work.IsOver()) {
 		set.Signatures = slices.Insert(set.Signatures, 0, Signature{digest.KindBody, digest.Sum(digest.KindBody, c.parts)})
 	}
-	if len(set.Signatures) == 0 {
+	if len(set.Signatures) == 0 && !(m.Truncated && signsBody) { // beside a cut file, a text may have a sketch alone
 		set.Sketches = nil
 	}
 	set.Counting = Counting(set.Signatures)

@@ -45,7 +45,7 @@ type Set struct {
 	// Counting is the signature under which the message is counted, if there is one.
 	Counting []Signature
 	// Sketches find near-duplicates: of the visible text, then of images. A message that
-	// has some has a signature too.
+	// has some has a signature too, unless it is truncated.
 	Sketches []Sketch
 	// Domains are the registrable domains that the message links to, lower case, without
 	// duplicates, at most 16, in order of first occurrence: of an HTML part, those in

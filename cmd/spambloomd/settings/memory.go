@@ -4,6 +4,7 @@ import (
 	"log/slog"
 
 	"github.com/spambloom/spambloom/cmd/internal/config"
+	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting/page/uploads"
 )
 
@@ -37,10 +38,14 @@ func (s *Settings) DoorMemory() int64 {
 	return sum
 }
 
-// MostDisk returns the size that the state folder can grow to with this configuration. Unit: bytes.
+// MostDisk returns the size that the state folder can grow to with this configuration, the temporary files of
+// mail included. Unit: bytes.
 func (s *Settings) MostDisk() (int64, error) {
 	log := slog.New(slog.DiscardHandler)
 	files, err := s.DatabaseOptions([32]byte{}, log).MostDisk()
+	if s.Milter.OverMemory == "spill" {
+		files += milter.SpilledLimit * s.Milter.MaxMemory
+	}
 	return files + s.LedgerOptions(log).Max*reportSize + otherDisk, err
 }
 
