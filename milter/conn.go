@@ -235,7 +235,7 @@ func (c *conn) readPacket() error {
 	if length < 1 || length > protocol.MaxPacket {
 		return fmt.Errorf("%w: packet of %d bytes, must be 1 to %d", protocol.ErrViolated, length, protocol.MaxPacket)
 	}
-	c.await(stagePacket, c.server.options.Load().ContentTimeout, length)
+	c.await(stagePacket, (*Options).content, length)
 	whole := protocol.Head + length
 	for step := keptBuffer; len(c.buffer) < whole; step = max(protocol.Head+ordinary, 2*step) {
 		if err := c.readTo(min(whole, step)); err != nil {
@@ -259,33 +259,34 @@ func (c *conn) readTo(n int) error {
 	return err
 }
 
+func (o *Options) offer() time.Duration   { return min(offerTimeout, o.IdleTimeout) }
+func (o *Options) idle() time.Duration    { return o.IdleTimeout }
+func (o *Options) content() time.Duration { return o.ContentTimeout }
+
 // patience returns how long the MTA may be silent before the next packet.
-func (c *conn) patience() (stage string, limit time.Duration) {
-	o := c.server.options.Load()
+func (c *conn) patience() (stage string, limit func(*Options) time.Duration) {
 	switch {
 	case !c.negotiated:
-		return stageOffer, min(offerTimeout, o.IdleTimeout)
+		return stageOffer, (*Options).offer
 	case c.content:
-		return stageContent, o.ContentTimeout
+		return stageContent, (*Options).content
 	case c.Busy.Load():
-		return stageEnvelope, o.IdleTimeout
+		return stageEnvelope, (*Options).idle
 	}
-	return stageIdle, o.IdleTimeout
+	return stageIdle, (*Options).idle
 }
 
 // await sets the deadline for n bytes that have not arrived yet. On TCP it also requests
 // acknowledgements without delay: Sendmail writes each packet in two pieces, and Nagle's
 // algorithm holds back the second until the first is acknowledged.
-func (c *conn) await(stage string, limit time.Duration, n int) {
+func (c *conn) await(stage string, limit func(*Options) time.Duration, n int) {
 	c.stage = stage
 	if c.in.Buffered() >= n {
 		return
 	}
-	deadline := time.Now().Add(limit)
-	if end := c.end(); end.Before(deadline) {
-		c.stage, deadline = stageConnection, end
-	}
-	c.Conn.SetReadDeadline(deadline) // the read returns the error
+	c.Conn.ReadUntil(func(now time.Time) (silent, aged time.Time) {
+		return now.Add(limit(c.server.options.Load())), c.end()
+	})
 	if c.raw != nil {
 		door.QuickAck(c.raw)
 	}
@@ -350,7 +351,7 @@ func (c *conn) report(err error) {
 // timedOut returns the stage at which the time ran out.
 func (c *conn) timedOut(err error) string {
 	switch {
-	case errors.Is(err, errAged):
+	case errors.Is(err, errAged) || c.sendErr == nil && !time.Now().Before(c.end()):
 		return stageConnection
 	case c.sendErr != nil:
 		return stageWrite

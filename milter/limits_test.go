@@ -174,6 +174,27 @@ func TestSilentMTAIsServed(t *testing.T) {
 	}
 }
 
+// Silent MTAs have no limit by default. A limit that an administrator sets meanwhile ends them.
+func TestSilentMTAIsCutAfterReload(t *testing.T) {
+	for name, o := range map[string]Options{"idle": {IdleTimeout: time.Minute}, "age": {ConnectionTimeout: time.Minute}} {
+		for _, sent := range []string{"", stalledOffer, stalledOffer + "\x00\x00"} {
+			inBubble(t, fmt.Sprintf("%s %q", name, sent), func(t *testing.T) {
+				ln := newMemoryListener()
+				b := startOn(t, ln, Options{}, clean)
+				w := wireOf(t, ln.dial())
+				w.write([]byte(sent))
+				time.Sleep(10 * time.Second)
+				begun := time.Now()
+				b.Reload(o)
+				w.expectClosed()
+				if took := time.Since(begun); took > time.Minute {
+					t.Errorf("closed after %v", took)
+				}
+			})
+		}
+	}
+}
+
 // A hundred clients stall in the same state. In each state, they cost others nothing: no
 // connection, no memory for their mail, no turn.
 func TestStalledClientsCostOnlyThemselves(t *testing.T) {

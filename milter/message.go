@@ -270,11 +270,7 @@ func (m *message) received() signature.Message {
 
 // from returns who answers for the message.
 func (m *message) from() bloomdb.Sender {
-	fields := m.header
-	if m.cut {
-		fields = nil
-	}
-	return bloomdb.Sender{From: m.options.rules.Sender(&m.Envelope, fields)}
+	return bloomdb.Sender{From: m.options.rules.Sender(&m.Envelope, m.wholeHeader())}
 }
 
 // beginning returns the first share bytes of the message. It reads no temporary file.

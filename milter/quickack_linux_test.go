@@ -37,7 +37,7 @@ func TestQuickAck(t *testing.T) {
 		t.Skipf("TCP_QUICKACK cannot be turned off here: %v", err)
 	}
 	client.Write(packet('Q', ""))
-	if c.await(stageIdle, testenv.Patience, protocol.Head); quick() != 1 {
+	if c.await(stageIdle, (*Options).idle, protocol.Head); quick() != 1 {
 		t.Error("no quick acknowledgement before a read that waits")
 	}
 }

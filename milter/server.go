@@ -73,8 +73,11 @@ func NewServer(db *bloomdb.DB, o Options) *Server {
 	return s
 }
 
-// Reload sets new options. They apply from each connection's next message on.
-func (s *Server) Reload(o Options) { s.options.Store(o.withDefaults()) }
+// Reload sets new options. They apply from each connection's next message on, those for silence at once.
+func (s *Server) Reload(o Options) {
+	s.options.Store(o.withDefaults())
+	s.door.Renew()
+}
 
 // Serve accepts MTAs on ln until Shutdown, then returns nil. It closes ln. Several calls
 // may run at once. Overrides and allow rules refer to the listener by name.

@@ -33,6 +33,10 @@ type Conn struct {
 	door   *Door
 	client string
 	placed chan struct{} // closed when it has a place; nil: it has had one since it was admitted
+
+	reading sync.Mutex
+	since   time.Time
+	until   func(since time.Time) (a, b time.Time) // of the pending read; nil: none has begun
 }
 
 // New returns a door without listeners.
@@ -263,6 +267,37 @@ func (c *Conn) Release() {
 	}
 	d.mu.Unlock()
 	d.running.Done()
+}
+
+// ReadUntil sets the deadline of a read that begins now: the earlier one of two times, which Renew asks for
+// again.
+func (c *Conn) ReadUntil(until func(now time.Time) (a, b time.Time)) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	c.since, c.until = time.Now(), until
+	c.setDeadline()
+}
+
+// setDeadline sets the deadline of the pending read. c.reading is held.
+func (c *Conn) setDeadline() {
+	a, b := c.until(c.since)
+	if b.Before(a) {
+		a = b
+	}
+	c.SetReadDeadline(a) // the read returns the error
+}
+
+// Renew sets the deadlines of pending reads again, after a change of what they depend on.
+func (d *Door) Renew() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for c := range d.conns {
+		c.reading.Lock()
+		if c.until != nil {
+			c.setDeadline()
+		}
+		c.reading.Unlock()
+	}
 }
 
 // Connections returns the number of connections that have a place.

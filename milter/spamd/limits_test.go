@@ -109,6 +109,26 @@ func TestWaitingAtReload(t *testing.T) {
 	}
 }
 
+// The same holds for a connection whose user is looked up meanwhile: it brings no earlier limits back.
+func TestAdmittedDuringReload(t *testing.T) {
+	asked, users := make(chan bool), make(chan string)
+	o := spamd.Options{MaxConnections: 1, UserOf: func(net.Conn) string { asked <- true; return <-users }}
+	s := start(t, milter.Options{}, o)
+	s.dial(t)
+	<-asked
+	users <- "anna"
+	c := s.dial(t)
+	io.WriteString(c, "PING SPAMC/1.5\r\n")
+	<-asked
+	o.MaxConnections = 2
+	s.spamd.Reload(o)
+	users <- "anna"
+	c.SetReadDeadline(time.Now().Add(testenv.Patience)) // the read returns the error
+	if answer, err := io.ReadAll(c); string(answer) != "SPAMD/1.5 0 PONG\r\n" {
+		t.Errorf("%q, %v", answer, err)
+	}
+}
+
 // A client that does not finish its request is answered and closed, and holds no memory.
 func TestSlowClient(t *testing.T) {
 	s := start(t, milter.Options{}, spamd.Options{ContentTimeout: 50 * time.Millisecond})

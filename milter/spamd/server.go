@@ -140,6 +140,7 @@ func (s *Server) Serve(name string, ln net.Listener) error {
 func (s *Server) admit(listener string, nc net.Conn) *conn {
 	o := s.options.Load()
 	client := door.Client(nc, o.UserOf, nil)
+	o = s.options.Load() // looking up the user takes time, and Admit puts the limits in force
 	admitted, refused := s.door.Admit(nc, client, o.limits())
 	if refused != nil {
 		admitted = s.queue(nc, client, refused)
