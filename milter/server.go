@@ -15,6 +15,7 @@ import (
 	"github.com/spambloom/spambloom/milter/metrics"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/room"
+	"github.com/spambloom/spambloom/milter/spill"
 	"github.com/spambloom/spambloom/milter/throttle"
 	"github.com/spambloom/spambloom/milter/turns"
 	"github.com/spambloom/spambloom/signature"
@@ -38,8 +39,9 @@ type Server struct {
 
 	door    *door.Door
 	clients room.Clients
-	held    room.Room    // bytes kept by all messages in flight
-	spilled room.Room    // bytes of messages in flight in temporary files
+	held    room.Room // bytes kept by all messages in flight
+	spilled room.Room // bytes of messages in flight in temporary files
+	disk    *spill.Disk
 	packets atomic.Int64 // bytes of packets being read, except those in held
 
 	countFailed, acceptFailed, overloaded, spillFault, setBack throttle.Throttle
@@ -67,7 +69,7 @@ func NewServer(db *bloomdb.DB, o Options) *Server {
 		broken:   throttle.Each("connection", "protocol", "memory", "timeout"),
 		spates:   throttle.Each(causes...),
 	}
-	s.turns = turns.New(runtime.GOMAXPROCS(0), s.door.Go)
+	s.turns, s.disk = turns.New(runtime.GOMAXPROCS(0), s.door.Go), spill.NewDisk(s.door.Go)
 	s.judge = s.judgeMessage
 	s.Reload(o)
 	return s

@@ -1,17 +1,13 @@
 package milter
 
-import (
-	"log/slog"
-
-	"github.com/spambloom/spambloom/milter/spill"
-)
+import "log/slog"
 
 // SpilledLimit is the multiple of Options.MaxMemory allowed in temporary files. Their
 // folder is the state folder, and bodies must not fill its disk.
 const SpilledLimit = 4
 
 // spill appends to the body in the temporary file. It returns false if that is disabled or
-// fails (no disk space, no descriptor); the message is then cut there.
+// fails (no disk space, no descriptor, a disk that hangs); the message is then cut there.
 func (m *message) spill(chunk []byte) bool {
 	if m.options.SpillFolder == "" {
 		return false
@@ -20,31 +16,25 @@ func (m *message) spill(chunk []byte) bool {
 	if !spilled.Take(part, n, m.options.disk()) {
 		return false
 	}
-	if err := m.write(chunk); err != nil {
+	if m.rest == nil { // its writes together take at most half of the time for judging
+		m.rest = m.server.disk.File(m.options.SpillFolder, m.options.JudgeTimeout/2)
+	}
+	isFirst := m.rest.Size() == 0
+	if err := m.rest.Append(chunk); err != nil {
 		spilled.Return(part, n)
 		m.server.spillFailed(m.options.Log, err)
 		return false
 	}
-	return true
-}
-
-// write creates the file if needed.
-func (m *message) write(chunk []byte) (err error) {
-	if m.rest == nil {
-		if m.rest, err = spill.Create(m.options.SpillFolder); err != nil {
-			return err
-		}
+	if isFirst {
 		m.server.metrics.Spilled.Inc()
-	} else if err := spill.CheckRoom(m.options.SpillFolder); err != nil {
-		return err
 	}
-	return m.rest.Append(chunk)
+	return true
 }
 
 // dropSpilled deletes the file.
 func (m *message) dropSpilled() {
-	m.server.spilled.Return(&m.holder.Disk, m.rest.Size())
-	m.rest.Close()
+	room, part, size := &m.server.spilled, &m.holder.Disk, m.rest.Size()
+	m.rest.Close(func() { room.Return(part, size) })
 }
 
 // spillFailed counts and logs the error; the message is judged on the part in memory.

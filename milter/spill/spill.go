@@ -2,13 +2,17 @@
 // fit there in an unnamed temporary file. A crash leaves nothing behind.
 //
 // It leaves room on the disk for reports. How much all files together may take is for the
-// caller to bound. A File is for one goroutine.
+// caller to bound. A disk that hangs costs a message the end of its body, and time within a bound
+// (disk.go). A File is for one goroutine.
 package spill
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"time"
 )
 
 // Reserve is the space that bodies leave free on their disk for the journal: without space no
@@ -17,38 +21,53 @@ const Reserve = 256 << 20
 
 // File is the end of a body.
 type File struct {
-	file *os.File
-	size int64 // bytes of complete writes
+	disk   *Disk
+	folder string
+	left   time.Duration // how long its writes may still take together
+	file   *os.File      // nil: nothing is written
+	size   int64         // bytes of complete writes
 }
 
-// Create creates an empty file in a folder whose disk has room.
-func Create(folder string) (*File, error) {
-	if err := CheckRoom(folder); err != nil {
-		return nil, err
-	}
-	file, err := openNameless(folder)
-	if err != nil {
-		return nil, fmt.Errorf("temporary file for a body: %w", err)
-	}
-	return &File{file: file}, nil
-}
-
-// CheckRoom returns an error if the disk of a folder has at most Reserve bytes free. The caller
-// asks before each Append, because others write to the disk too.
-func CheckRoom(folder string) error {
-	if err := checkRoom(folder); err != nil {
-		return fmt.Errorf("temporary file for a body: %w", err)
-	}
-	return nil
-}
-
-// Append appends to the file. A chunk that is not written as a whole is not part of it.
+// Append appends to the file. A chunk that is not written as a whole is not part of it; after an error there are no
+// more. It keeps a chunk of SmallChunk bytes or more.
 func (f *File) Append(chunk []byte) error {
-	if _, err := f.file.Write(chunk); err != nil {
-		return err
+	begun := time.Now()
+	defer func() { f.left -= time.Since(begun) }()
+	if len(chunk) < SmallChunk {
+		chunk = bytes.Clone(chunk) // the caller uses the memory again, and a disk that hangs may need it
 	}
-	f.size += int64(len(chunk))
-	return nil
+	folder, file, isFirst := f.folder, f.file, f.file == nil
+	err := f.disk.do(f.left, func() (err error) {
+		file, err = write(folder, file, chunk)
+		return err
+	}, func() {
+		if isFirst {
+			file.Close() // nobody has it; nil if it was not created
+		}
+	})
+	if errors.Is(err, errHangs) {
+		return fmt.Errorf("temporary file for a body in %s: %w", folder, err)
+	}
+	f.file = file
+	if err == nil {
+		f.size += int64(len(chunk))
+	}
+	return err
+}
+
+// write appends to a file, which it creates if there is none. It checks each time that the disk has room, because
+// others write to it too.
+func write(folder string, file *os.File, chunk []byte) (_ *os.File, err error) {
+	if err := checkRoom(folder); err != nil {
+		return file, fmt.Errorf("temporary file for a body: %w", err)
+	}
+	if file == nil {
+		if file, err = openNameless(folder); err != nil {
+			return nil, fmt.Errorf("temporary file for a body: %w", err)
+		}
+	}
+	_, err = file.Write(chunk)
+	return file, err
 }
 
 // Size returns the size of the file; 0 of nil.
@@ -61,6 +80,9 @@ func (f *File) Size() int64 {
 
 // Join returns the whole body: begin, which is in memory, followed by the file.
 func (f *File) Join(begin Chunks) ([]byte, error) {
+	if f.size == 0 {
+		return begin.Bytes(), nil
+	}
 	size := begin.Size() + f.size
 	body := make([]byte, 0, size)
 	for _, chunk := range begin {
@@ -80,12 +102,18 @@ func (f *File) Copy(w io.Writer) error {
 	return err
 }
 
-// Close closes the file, which deletes its content. An abandoned judgement may still read it,
-// and then fails.
-func (f *File) Close() {
-	if f != nil {
-		f.file.Close() // the content is deleted whatever Close returns
+// Close closes the file, which deletes its content, and then calls closed. It waits for that only as long as writes
+// may. An abandoned judgement may still read the file, and then fails. A nil File has no content.
+func (f *File) Close(closed func()) {
+	if f == nil || f.file == nil {
+		closed()
+		return
 	}
+	file := f.file
+	f.disk.end(f.left, func() {
+		file.Close() // the content is deleted whatever Close returns
+		closed()
+	})
 }
 
 // openTemporary creates a file in folder and removes its name while it is empty.

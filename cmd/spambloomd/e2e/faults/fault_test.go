@@ -67,7 +67,7 @@ func brokenDisk(t *testing.T, dir string) (breakIt, mend func()) {
 	if err := os.WriteFile(image, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(image, 128<<20); err != nil {
+	if err := os.Truncate(image, 512<<20); err != nil {
 		t.Fatal(err)
 	}
 	if r := harness.Execute(t, "", mkfs, "-q", "-F", image); r.Code != 0 {
@@ -164,6 +164,39 @@ func TestReadOnlyDisk(t *testing.T) {
 	}
 	if !s.Ready() {
 		t.Error("/readyz is not ready after the repair")
+	}
+}
+
+// A disk that hangs: large mail without room in memory is answered while the disk hangs, although it would be in
+// temporary files. When the disk answers again, such mail is judged as a whole.
+func TestHangingDisk(t *testing.T) {
+	t.Parallel()
+	s := harness.NewSite(t, "mx1", filepath.Join(testenv.Dir(t), "key"), "")
+	s.Configure(t, "judge_timeout = \"5m\"", "judge_timeout = \"2s\"\nmax_memory = \"2MiB\"\nmax_message = \"1300KiB\"")
+	state := filepath.Join(s.Dir, "state")
+	testenv.Check(t, os.Mkdir(state, 0o700))
+	brokenDisk(t, state)
+	s.Start()
+	known := harness.Text() + strings.Repeat("Line after line of a long letter.\r\n", 30_000)
+	if _, err := client.Post(t.Context(), s.Client(), v1.Report, harness.Request(known)); err != nil {
+		t.Fatal(err)
+	}
+	program := testenv.Program(t, "fsfreeze")
+	disk := func(how string) error { return exec.Command(program, how, state).Run() }
+	conns, long := []*soakConn{connect(s, t), connect(s, t), connect(s, t)}, connect(s, t)
+	mail := new(soakPost).plain(rand.New(rand.NewPCG(1, 1)), known, "").steps(long.silent)
+	if _, err := long.play(mail[:len(mail)-1], func() {}); err != nil { // it takes the memory
+		t.Fatal(err)
+	}
+	testenv.Need(t, disk("--freeze") == nil, "file systems that freeze")
+	t.Cleanup(func() { _ = disk("--unfreeze") }) // the test may have done it
+	for _, c := range conns {
+		t.Logf("a large mail on a disk that hangs: %s", c.mail(t, known).verdict())
+	}
+	testenv.Check(t, disk("--unfreeze"))
+	testenv.Eventually(t, "large mail is spam", func() bool { return conns[0].mail(t, known).verdict() == "spam" })
+	if _, metrics := s.Get("/metrics"); !strings.Contains(metrics, "\nspambloom_milter_spilled_total ") || strings.Contains(metrics, "\nspambloom_milter_spilled_total 0\n") {
+		t.Error("no mail was in a temporary file")
 	}
 }
 

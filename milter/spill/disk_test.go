@@ -1,0 +1,87 @@
+package spill
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// hang lets the next write of a file wait until it is called.
+func hang(t *testing.T, f *File) (end func()) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	testenv.Check(t, err)
+	real := f.file
+	f.file = w
+	return func() {
+		f.file = real
+		go io.Copy(io.Discard, r) // ends with w
+		t.Cleanup(func() { w.Close() })
+	}
+}
+
+// A disk that hangs costs one message its patience, the others none. A file keeps what was written
+// before. When the disk goes on, so does the rest.
+func TestHangingDisk(t *testing.T) {
+	var running sync.WaitGroup
+	d, folder, chunk := NewDisk(running.Go), t.TempDir(), bytes.Repeat([]byte("spam"), 1<<20)
+	hit, other := d.File(folder, 100*time.Millisecond), d.File(folder, time.Hour)
+	for _, f := range []*File{hit, other} {
+		testenv.Check(t, f.Append([]byte("before ")))
+	}
+	end := hang(t, hit)
+	for _, f := range []*File{hit, other, d.File(folder, time.Hour)} { // an hour is longer than the test's timeout
+		if err := f.Append(chunk); !errors.Is(err, errHangs) {
+			t.Errorf("a write on a disk that hangs: %v", err)
+		}
+	}
+	var closed sync.WaitGroup
+	closed.Add(1)
+	if other.Close(closed.Done); other.Size() != 7 {
+		t.Errorf("%d bytes", other.Size())
+	}
+	closed.Wait()
+
+	end()
+	running.Wait()
+	if body, err := hit.Join(Chunks{[]byte("begin ")}); err != nil || string(body) != "begin before " {
+		t.Errorf("%q, %v", body, err)
+	}
+	hit.Close(func() {})
+	after := d.File(folder, testenv.Patience)
+	testenv.Check(t, after.Append(chunk))
+	if body, err := after.Join(nil); err != nil || !bytes.Equal(body, chunk) {
+		t.Errorf("%d bytes, %v", len(body), err)
+	}
+	after.Close(func() {})
+}
+
+// The writes of a file have their patience together.
+func TestSlowDisk(t *testing.T) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	d := NewDisk(running.Go)
+	for range parallel {
+		d.writing <- struct{}{}
+	}
+	f := d.File(t.TempDir(), time.Millisecond)
+	if err := f.Append([]byte("a")); !errors.Is(err, errHangs) {
+		t.Errorf("without a turn: %v", err)
+	}
+	for range parallel {
+		<-d.writing
+	}
+	if err := f.Append([]byte("a")); !errors.Is(err, errHangs) {
+		t.Errorf("without patience: %v", err)
+	}
+	if body, err := f.Join(Chunks{[]byte("begin")}); err != nil || string(body) != "begin" {
+		t.Errorf("%q, %v", body, err)
+	}
+	f.Close(func() {})
+}
