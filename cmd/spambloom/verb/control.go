@@ -91,7 +91,7 @@ func isTrusted(path string) bool {
 // a password: an error about it would show the secret, also in the log of a mail server, and in mail that
 // returns to its sender.
 func checkShown(spec string) error {
-	if (IsRemote(spec) || strings.Contains(spec, "://")) && strings.Contains(spec, "@") {
+	if (!strings.HasPrefix(spec, "unix:") || strings.Contains(spec, "://")) && strings.Contains(spec, "@") {
 		return errors.New("the control address has a user or password, which it may not: want https://HOST:PORT")
 	}
 	if client.HasToken(spec) {

@@ -45,6 +45,7 @@ func TestSecretIsNotShown(t *testing.T) {
 		{"https://store1:pass-word@127.0.0.1:1", "", "", "pass-word"},
 		{"HTTPS://store1:pass-word@127.0.0.1:1", "", "", "pass-word"},
 		{"http://store1:pass-word@127.0.0.1:1", "", "", "pass-word"},
+		{"store1:pass-word@127.0.0.1:1", "", "", "pass-word"},
 	} {
 		t.Run(c.name+c.spec[:5], func(t *testing.T) {
 			for _, name := range []string{"SPAMBLOOM_TOKEN", "SPAMBLOOM_TOKEN_FILE", "SPAMBLOOM_CA", "SPAMBLOOM_CERT", "SPAMBLOOM_KEY"} {
