@@ -75,6 +75,9 @@ func TestDovecotMoves(t *testing.T) {
 	body := harness.Text()
 	c.Put("INBOX", harness.Message(body))
 	c.Put("INBOX", harness.Message(harness.Text()))
+	for _, folder := range []string{"Junk.2026", "Trash.old.2026", "Papierkorb.2026"} {
+		c.Do("CREATE " + folder)
+	}
 	for _, step := range []struct{ from, command, to, want string }{
 		{"INBOX", "MOVE 1", "Junk", "report " + anna},
 		{"Junk", "MOVE 1", "Trash", ""}, // by its name
@@ -82,6 +85,9 @@ func TestDovecotMoves(t *testing.T) {
 		{"Junk", "COPY 1", "Papierkorb", ""}, // by its special use
 		{"Junk", "COPY 1", "Deleted Items", ""},
 		{"Junk", "COPY 1", "Junk", ""},
+		{"Junk", "COPY 1", "Junk.2026", ""}, // below the spam folder
+		{"Junk", "COPY 1", "Trash.old.2026", ""},
+		{"Junk", "COPY 1", "Papierkorb.2026", ""},
 		{"Junk", "MOVE 1", "INBOX", "revoke " + anna},
 		{"INBOX", "MOVE 1", "Trash", ""},
 		{"Trash", "MOVE 1", "INBOX", ""},
