@@ -16,6 +16,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter/protocol"
 	"github.com/spambloom/spambloom/milter/room"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // hog holds n bytes of an unfinished message.
@@ -346,5 +347,41 @@ func TestShortSpamBeforeWhatIsCut(t *testing.T) {
 		if got := verdictOf(t, dial(t, "tcp", b.addr, offerAll, "192.0.2.2"), other); !strings.HasPrefix(got, "skipped; reason=oversize") {
 			t.Errorf("%s, other text: %q", name, got)
 		}
+	}
+}
+
+// A reported text is recognised in the part that is cut: whatever stands behind it there, in a comment or as empty
+// lines, need not arrive. Neither do fields hide it from a look at the beginning.
+func TestSpamInWhatIsCut(t *testing.T) {
+	const text = "<p>The customer wants a golden offer of lanterns, bridges, kettles, orchards and violins before the harbour freezes.\r\n" +
+		"<p>Write to the captain of the northern island for prices.\r\n"
+	reported := mail{header: append([]string{"Content-Type: text/html"}, letter.header...), body: text}
+	padded, answer, other := reported, reported, reported
+	padded.body = text + "<!--" + strings.Repeat("padding\r\n", 3*share/9) + "-->"
+	answer.header, answer.body = append([]string{"In-Reply-To: <x@a.example>"}, reported.header...), padded.body
+	other.body = "<p>The doctor sees a silver garden of mirrors, carpets, needles, valleys and trumpets after the desert blooms.\r\n" +
+		padded.body[len(text):]
+	db := openDB(t)
+	testenv.Check(t, db.Report(reported.set(), bloomdb.ClassOther))
+	b := startWithoutRoom(t, Options{}, db)
+	for want, mails := range map[string][]mail{"spam": {padded, answer}, "skipped; reason=oversize": {other}} {
+		for _, m := range mails {
+			if got := verdictOf(t, dial(t, "tcp", b.addr, offerAll, "192.0.2.1"), m); !strings.HasPrefix(got, want) {
+				t.Errorf("%q, want %s", got, want)
+			}
+		}
+	}
+
+	behind := message{options: &Options{MaxMessage: 1 << 20}, short: true, kept: 2 * share}
+	for range 1000 {
+		behind.header = append(behind.header, signature.Field{Name: "X-A", Value: "b"})
+	}
+	behind.body.Add([]byte(text))
+	if c := behind.content(); c.Truncated || string(c.Body) != text {
+		t.Errorf("behind fields: %d bytes, truncated %v", len(c.Body), c.Truncated)
+	}
+	behind.oversize = true
+	if !behind.content().Truncated {
+		t.Error("the beginning of a message that is cut is taken for a whole")
 	}
 }

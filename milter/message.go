@@ -275,7 +275,7 @@ func (m *message) from() bloomdb.Sender {
 
 // beginning returns the first share bytes of the message. It reads no temporary file.
 func (m *message) beginning() signature.Message {
-	c, left, room := signature.Message{Truncated: true}, int64(share), signature.HeaderRoom{}
+	c, left, room := signature.Message{}, int64(share), signature.HeaderRoom{}
 	book := func(n, quarters int64) bool {
 		hasRoom := share-left+n <= share/4*quarters
 		if hasRoom {
@@ -286,7 +286,7 @@ func (m *message) beginning() signature.Message {
 	for _, f := range m.header {
 		c.Header = room.Add(c.Header, f, book)
 	}
-	c.Body = m.body.Beginning(int(left))
+	c.Body, c.Truncated = m.body.Beginning(int(left)), m.oversize || m.rest != nil || m.body.Size() > left // or only fields are left out
 	return c
 }
 

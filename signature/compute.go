@@ -116,10 +116,13 @@ func (c *computer) compute(m mail.Message) Set {
 		set.Sketches = append(set.Sketches, s)
 		signsBody = true
 	}
+	for i := range set.Sketches { // a report lists no text whose end is not known
+		set.Sketches[i].AskOnly = set.Sketches[i].AskOnly || c.texts.IsCut
+	}
 	if !m.Truncated && (signsBody || c.work.IsOver()) {
 		set.Signatures = slices.Insert(set.Signatures, 0, Signature{digest.KindBody, digest.Sum(digest.KindBody, c.parts)})
 	}
-	if len(set.Signatures) == 0 && !(m.Truncated && signsBody) { // beside a cut file, a text may have a sketch alone
+	if len(set.Signatures) == 0 && !(m.Truncated && signsBody) { // a text that is cut, or beside a cut file, may have a sketch alone
 		set.Sketches = nil
 	}
 	set.Counting = Counting(set.Signatures)
@@ -132,9 +135,6 @@ func (c *computer) compute(m mail.Message) Set {
 func (c *computer) leaf(l mail.Leaf) {
 	c.texts.Note(l)
 	isText := visible.IsText(l)
-	if isText && l.IsCut {
-		return
-	}
 	c.work.Count(l.Steps())
 	c.decoded = l.Content(c.decoded[:0])
 	content := c.decoded
@@ -147,11 +147,11 @@ func (c *computer) leaf(l mail.Leaf) {
 	}
 	if mail.IsCalendar(l.MediaType) {
 		c.isCalendar = c.isCalendar || guard.IsCalendarMethod(content)
-		if len(c.calendars) < maxUnshown && !l.IsReport && !l.IsCut {
+		if len(c.calendars) < maxUnshown && !l.IsReport {
 			c.calendars = append(c.calendars, l)
 		}
 	}
-	if !isText && !l.IsReport && !l.IsCut && l.MediaType != "text/rfc822-headers" {
+	if !isText && !l.IsReport && l.MediaType != "text/rfc822-headers" {
 		c.addUnshown(l, content)
 	}
 	switch {

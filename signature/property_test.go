@@ -132,11 +132,53 @@ func TestTruncated(t *testing.T) {
 		t.Errorf("parts before the cut have other signatures than in the whole message")
 	}
 
-	// The HTML part is cut, so the text that a reader would see is unknown.
+	// The HTML part is cut, so all that a reader would see is unknown. What is known is looked up.
 	alternative := signature.Parse([]byte("Content-Type: multipart/alternative; boundary=b\n\n--b\n\n" + prose + "\n--b\nContent-Type: text/html\n\n<p>" + prose))
 	alternative.Truncated = true
 	if got := signature.Compute(alternative); len(got.Signatures) > 0 {
 		t.Errorf("alternative with a cut HTML part signed by %q", kinds(got))
+	}
+}
+
+// A part that is cut itself is looked up as far as it is known: padding behind a reported text, in the same part,
+// would hide it otherwise. A report lists nothing of it.
+func TestTruncatedText(t *testing.T) {
+	const page = "Content-Type: text/html\n\n<html><p>" + prose
+	inner := "Subject: x\n" + page
+	for name, raw := range map[string]string{
+		"plain":               "\n" + prose + strings.Repeat("\n", 1000),
+		"an answer":           "In-Reply-To: <x@a.example>\n\n" + prose + strings.Repeat("\n", 1000),
+		"mail of a list":      "List-Id: <x.example>\n\n" + prose + strings.Repeat("\n", 1000),
+		"a comment":           page + "<!-- " + strings.Repeat("x ", 500),
+		"a style sheet":       page + "<style>" + strings.Repeat(".a{color:red}", 100),
+		"base64":              "Content-Transfer-Encoding: base64\n\n" + encoded(prose+strings.Repeat("\n", 1000)),
+		"an alternative":      multi("alternative", "\n"+prose, page+"<!-- "),
+		"an attached message": "Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n" + encoded(inner+"<!-- "+strings.Repeat("x ", 500)),
+		"a table":             "Content-Type: text/csv\n\n" + prose + strings.Repeat("\n", 1000),
+		"a calendar":          "Content-Type: text/calendar\n\nBEGIN:VEVENT\nDESCRIPTION:" + strings.ReplaceAll(prose, "\n", " ") + "\n" + strings.Repeat("\n", 1000),
+	} {
+		m := signature.Parse([]byte(strings.TrimSuffix(raw, "--in-alternative--\n")))
+		m.Truncated = true
+		got := signature.Compute(m)
+		if len(got.Signatures) > 0 || len(got.Sketches) == 0 {
+			t.Errorf("%s: signed by %q, %d sketches", name, kinds(got), len(got.Sketches))
+		}
+		for _, s := range got.Sketches {
+			if !s.AskOnly {
+				t.Errorf("%s: a report lists a sketch of kind %v", name, s.Kind)
+			}
+		}
+	}
+
+	// The beginning of a delimiter or field is no text.
+	short := "Content-Type: multipart/mixed; boundary=boundary\n\n--boundary\n\nthe golden harbour freezes at midnight http://pills.test.org/\n"
+	want := signature.Compute(signature.Parse([]byte(short + "--boundary--\n"))).Signatures
+	for _, end := range []string{"--boundary\n\n\n--bound", "--boundary\nContent-Ty"} {
+		cut := signature.Parse([]byte(short + end))
+		cut.Truncated = true
+		if got := signature.Compute(cut).Signatures; len(want) != 2 || len(got) != 1 || got[0] != want[1] {
+			t.Errorf("cut within %q: %v, want the phrase of %v", end, got, want)
+		}
 	}
 }
 

@@ -87,7 +87,7 @@ func (r *reader) read(needed words.Amount, isGuarded func(text []byte) bool) fin
 // shown, or if that has too little content, all, with marks before hidden words.
 func (r *reader) signed(f findings) ([]byte, mail.Carriage) {
 	switch {
-	case f.isGuarded:
+	case f.isGuarded, r.texts.IsCut:
 	case f.canSignText:
 		return r.shown.Text, r.shown.Farthest()
 	case f.canSignAll:

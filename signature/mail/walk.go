@@ -13,8 +13,7 @@ import (
 const (
 	// maxEntities bounds the messages, multiparts and leaf parts of one message.
 	maxEntities = 50_000
-	// maxWrapped bounds how deep messages may lie in each other, each encoded once more.
-	// Every such level is decoded whole.
+	// maxWrapped bounds how deep messages may lie in each other, each encoded once more. Each level is decoded whole.
 	maxWrapped = 4
 	// maxReach is how far behind the header, in bytes without CR, a part may begin to
 	// sign as text or to raise the amount of text needed. A milter keeps only the
@@ -122,6 +121,9 @@ func (w *walker) walk(m Message) work.Limits {
 }
 
 func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
+	if last := body[bytes.LastIndexByte(body, '\n')+1:]; w.isTruncated && len(last) < 100 { // the beginning of a delimiter or field is no text
+		body = body[:len(body)-len(last)]
+	}
 	w.body = body
 	pos := 0
 	for {
@@ -190,12 +192,12 @@ func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 		return
 	}
 	cut := w.isTruncated && d.level < 0
-	if w.isDeep && (isMessage(h) || isSigned(h)) && !cut {
+	if w.isDeep && (isMessage(h) || isSigned(h)) {
 		if isSigned(h) { // it is a file, too
-			w.visit(Leaf{mimeHeader: h, surroundings: around, raw: raw, IsFar: w.offset(pos) > maxReach})
+			w.visit(Leaf{mimeHeader: h, surroundings: around, raw: raw, IsCut: cut, IsFar: w.offset(pos) > maxReach})
 		}
 		if w.wrapped+levels(h) <= maxWrapped {
-			w.unwrap(h, raw, around, w.offset(pos))
+			w.unwrap(h, raw, around, w.offset(pos), cut)
 			return
 		}
 		w.limits |= work.LimitWrapped
@@ -203,7 +205,9 @@ func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 			return
 		}
 	}
-	w.visit(Leaf{mimeHeader: h, surroundings: around, raw: raw, IsCut: cut, IsFar: w.offset(pos) > maxReach})
+	if !cut || len(raw) > 0 { // otherwise its header may not be complete
+		w.visit(Leaf{mimeHeader: h, surroundings: around, raw: raw, IsCut: cut, IsFar: w.offset(pos) > maxReach})
+	}
 }
 
 // doubtful visits a part whose encoding programs read in two ways. If it consists of base64, it is in
@@ -239,7 +243,7 @@ func (w *walker) rest(pos int, around surroundings) Leaf {
 
 // unwrap walks a message that is transferred in an encoding, although RFC 2046 section
 // 5.2.1 forbids it, or the mail inside signed data.
-func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int) {
+func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int, cut bool) {
 	w.work.Count(Leaf{mimeHeader: h, raw: raw}.Steps())
 	decoded := raw
 	if !isIdentity(h.encoding) {
@@ -253,7 +257,7 @@ func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int)
 		decoded, around.Carried = skipPostmark(decoded), AttachedPart
 	}
 	h, length := partMIME(decoded, w.work, nil)
-	inner := walker{visit: w.visit, work: w.work, isDeep: true, wrapped: w.wrapped + levels, base: base,
+	inner := walker{visit: w.visit, work: w.work, isDeep: true, isTruncated: cut, wrapped: w.wrapped + levels, base: base,
 		entities: w.entities, alternatives: w.alternatives}
 	inner.message(h, decoded[length:], around)
 	w.entities, w.alternatives = inner.entities, inner.alternatives

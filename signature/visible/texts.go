@@ -26,6 +26,7 @@ type Texts struct {
 	Parts  []Part
 	Origin mail.Origin // of the message
 	Limits work.Limits // that were reached so far
+	IsCut  bool        // a text that is not far reaches to the end of a truncated message
 
 	showsAll bool // the text beside a page is visible, too
 
@@ -68,7 +69,7 @@ func (t *Texts) Reset() {
 	t.source = work.Keep(t.source)
 	t.page.Reset()
 	clear(t.Parts)
-	t.Parts, t.Limits, t.showsAll = t.Parts[:0], 0, false
+	t.Parts, t.Limits, t.IsCut, t.showsAll = t.Parts[:0], 0, false, false
 	clear(t.hasHTML)
 	clear(t.lastPage)
 	clear(t.last)
@@ -107,6 +108,7 @@ func (t *Texts) Add(l mail.Leaf, content []byte) {
 	if len(t.Parts) > maxParts && len(t.source) < maxSource {
 		t.source = append(t.source, '\n')
 	}
+	t.IsCut = t.IsCut || l.IsCut && !l.IsFar
 	start := len(t.source)
 	if len(content) > maxSource-start {
 		content = content[:maxSource-start]
