@@ -20,6 +20,7 @@
 # make bench-start     the start with a full database; 1 GB in the cache folder
 # make bench-signatures  which varied copies of a spam are caught; CORPUS=PATH, and PAGES=PATH for varied pages
 # make bench-commonness  what learning from unreported mail changes: archives, newsletters, a seed; half an hour
+# make bench-cut         reported spam and ham judged by their beginnings
 # make bench-missed      what missed spams have in common with earlier ones
 # make lab     every experiment of the papers, 1,000 rounds: cmd/bloomlab/RESULTS.txt
 # make soak    the long fault tests: Redis away for a minute, sixty times kill -9,
@@ -45,7 +46,7 @@ export SPAMBLOOM_EXIM      ?= $(CACHE)/exim
 export SPAMBLOOM_OPENSMTPD ?= $(CACHE)/opensmtpd
 export SPAMBLOOM_HARAKA    ?= $(CACHE)/haraka
 
-.PHONY: install staged deb tarballs pictures run build test quick flakes tools check bench bench-signatures bench-command bench-exchange bench-milter bench-start bench-commonness bench-missed lab soak fuzz generate
+.PHONY: install staged deb tarballs pictures run build test quick flakes tools check bench bench-signatures bench-command bench-exchange bench-milter bench-start bench-commonness bench-cut bench-missed lab soak fuzz generate
 
 run:
 	$(GO) build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/spambloomd ./cmd/spambloom ./cmd/internal/firstmail
@@ -167,7 +168,10 @@ bench-commonness:
 	$(GO) test -tags figures -count=1 -v -run 'TestNewsletterFigures|TestNewSiteLetterFigures' ./bloomdb
 	SPAMBLOOM_CORPORA=$(CORPORA) $(GO) test -tags figures -count=1 -timeout 120m -v -run 'TestCommonnessFigures|TestCampaignFigures|TestSeedFigures|TestNewSiteFigures|TestNoticeFigures' ./cmd/internal/replay
 
-# It reads the same archives.
+# They read the same archives.
+bench-cut:
+	SPAMBLOOM_CORPORA=$(CORPORA) $(GO) test -tags figures -count=1 -v -run TestCutFigures ./cmd/internal/replay
+
 bench-missed:
 	SPAMBLOOM_CORPORA=$(CORPORA) $(GO) test -tags figures -count=1 -timeout 60m -v -run 'TestMissedFigures|TestGrowthFigures' ./cmd/internal/replay
 
