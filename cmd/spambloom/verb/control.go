@@ -92,7 +92,7 @@ func isTrusted(path string) bool {
 // returns to its sender.
 func checkShown(spec string) error {
 	if (!strings.HasPrefix(spec, "unix:") || strings.Contains(spec, "://")) && strings.Contains(spec, "@") {
-		return errors.New("the control address has a user or password, which it may not: want https://HOST:PORT")
+		return errors.New("the control address has an @, which may follow a password, so it is not shown: want unix:PATH or https://HOST:PORT")
 	}
 	if client.HasToken(spec) {
 		return errors.New("the control address contains a token: set SPAMBLOOM_TOKEN_FILE to a file with it")
