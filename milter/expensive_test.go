@@ -131,8 +131,8 @@ func TestExpensiveMailCostsItsSendersTurn(t *testing.T) {
 	if n := b.metric("spambloom_milter_overtime_total", ""); n != 1 {
 		t.Errorf("%v messages counted as beyond their turn", n)
 	}
-	if lines := b.log.lines(t, "message takes long to sign: its sender is set back"); len(lines) != 1 || lines[0]["client"] != "198.51.100.1" {
-		t.Errorf("log %v", lines)
+	if lines := b.log.lines(t, "message takes long to sign: its sender is set back"); len(lines) != 1 || !strings.HasPrefix(fmt.Sprint(lines[0]["client"]), "198.51.100.") {
+		t.Errorf("log %v", lines) // any of the six: their connections are read at once
 	}
 	end()
 	for _, w := range six {
