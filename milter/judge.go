@@ -157,10 +157,12 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 		return policy.Decision{Short: msg.short || content.Truncated && !msg.isLong}
 	}
 	sender := msg.from()
-	if msg.options.Tempfail.Overload && content.Truncated && !msg.isLong && !msg.short && !s.db.JudgeFrom(set, sender).Listed {
+	lacksRoom := msg.options.Tempfail.Overload && content.Truncated && !msg.isLong && !msg.short
+	isListed := (lacksRoom || len(set.Signatures) == 0 && len(set.Sketches) > 0) && s.db.JudgeFrom(set, sender).Listed
+	if lacksRoom && !isListed {
 		return s.fail(msg, causeOverload, errExpensive) // its end may be what was reported
 	}
-	if len(set.Signatures) == 0 && (len(set.Sketches) == 0 || !s.db.JudgeFrom(set, sender).Listed) {
+	if len(set.Signatures) == 0 && !isListed {
 		d := policy.Unsigned(content.Truncated)
 		d.Limits, d.Short = set.Limits, msg.short
 		return d
