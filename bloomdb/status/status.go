@@ -43,6 +43,8 @@ type Status struct {
 
 	Never Never       `json:"never"`
 	Votes vote.Status `json:"votes"`
+	// Revocable is the number of bits that this site's revocations may set in a period.
+	Revocable int64 `json:"-"`
 	// NewSite reports whether nothing can be common here yet (package commonness).
 	NewSite bool `json:"new_site,omitempty"`
 
@@ -100,6 +102,7 @@ func Of(ks *keyspace.Keyspace) Status {
 	}
 	s.Memory += ks.Common.Memory()
 	s.NewSite = ks.Common.IsNew()
+	s.Revocable = ks.Settings.FillLimit(layout.RevokedFilter, ks.Settings.RevokedShape())
 	ks.Store.Measured.Expire(ks.Settings.Expired)
 	self := peers.Status{Site: ks.Settings.Site, Epoch: epoch, Seq: seq}
 	for _, g := range v.Reports {

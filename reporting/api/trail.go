@@ -96,6 +96,14 @@ type Undone struct {
 	Next uint64 `json:"next,omitempty"` // Before of the next step; absent after the last one
 }
 
+// Then returns the sum of two steps, and the Next of the later one.
+func (u Undone) Then(step Undone) Undone {
+	return Undone{
+		u.Reports + step.Reports, u.Revocations + step.Revocations,
+		u.Delisted + step.Delisted, u.Relisted + step.Relisted, u.Standing + step.Standing, step.Next,
+	}
+}
+
 // ContestedRequest asks for the messages that different people reported and revoked, and those of
 // which a report is held, the latest first.
 type ContestedRequest struct {

@@ -50,15 +50,10 @@ func (d *Desk) Contested(ask api.ContestedRequest) (api.Contested, error) {
 	}
 	contested := api.Contested{Messages: make([]api.ContestedMessage, len(list)), Next: next}
 	for i, c := range list {
-		m := api.ContestedMessage{
-			Report: c.Report, IDs: answer.IDs(c.Set.Signatures), At: c.At, Listed: d.db.Judge(c.Set).Listed,
-			Reports: c.Reports, Revocations: c.Revoked, Reporters: c.By, Revokers: c.Revokers,
-			Held: c.IsHeld, LikeMails: c.Held.Mails, LikeSenders: c.Held.Senders,
-		}
+		contested.Messages[i] = answer.Contested(c, d.db.Judge(c.Set).Listed)
 		if c.Settled != nil {
-			m.Settled = settledAs(*c.Settled)
+			contested.Messages[i].Settled = settledAs(*c.Settled)
 		}
-		contested.Messages[i] = m
 	}
 	return contested, nil
 }
@@ -87,7 +82,21 @@ func (d *Desk) Undo(ask api.UndoRequest, by Author) (api.Undone, error) {
 		d.undoing.Lock() // until loadSettled: a report would go by what is no longer settled
 		defer d.undoing.Unlock()
 	}
-	if reached := reserve.Reached(d.db.Status()); reached != nil {
+	done, err := reserve.Steps(ask, func(step api.UndoRequest) (api.Undone, error) { return d.undoStep(step, by) })
+	if err == nil || done != (api.Undone{}) {
+		d.log.Info("undo accepted", "of", ask.By, "since", ask.Since, "by", by.Name, by.Origin.Attr(),
+			"reports", done.Reports, "revocations", done.Revocations, "delisted", done.Delisted, "relisted", done.Relisted)
+	}
+	d.loadSettled()
+	return done, err
+}
+
+// undoStep withdraws as much as the request's limit and the period's room allow.
+func (d *Desk) undoStep(ask api.UndoRequest, by Author) (api.Undone, error) {
+	state := d.db.Status()
+	if reached := reserve.Reached(state); reached == nil {
+		ask.Limit = reserve.Step(state, ask.Limit)
+	} else {
 		plan := ask
 		plan.DryRun = true
 		if would, err := d.withdraw(plan, by); err != nil || would.Delisted > 0 {
@@ -98,11 +107,7 @@ func (d *Desk) Undo(ask api.UndoRequest, by Author) (api.Undone, error) {
 	if err != nil {
 		return api.Undone{}, err
 	}
-	d.log.Info("undo accepted", "of", ask.By, "since", ask.Since, "by", by.Name, by.Origin.Attr(),
-		"reports", done.Reports, "revocations", done.Revocations, "delisted", done.Delisted, "relisted", done.Relisted)
-	err = d.carryOutAll()
-	d.loadSettled()
-	return api.Undone(done), err
+	return api.Undone(done), d.carryOutAll()
 }
 
 // withdraw withdraws the reports in the ledger. Of the steps of one request, the first one is noted.
@@ -183,14 +188,8 @@ func (d *Desk) SetWeight(ask api.WeightRequest, by Author) (api.Reporter, error)
 }
 
 func (d *Desk) newReporter(r ledger.Reporter) api.Reporter {
-	wire := api.Reporter{
-		Name: r.Name, Weight: r.Weight.Float(), Confirmed: answer.Figure(r.Reputation.Confirmed), Refuted: answer.Figure(r.Reputation.Refuted),
-		Reports: int64(r.Reports), Revocations: int64(r.Revocations), First: r.First, Last: r.Last,
-	}
-	if r.Override != nil {
-		w := r.Override.Float()
-		wire.Override = &w
-	} else if IsTrap(r.Name) {
+	wire := answer.Reporter(r)
+	if r.Override == nil && IsTrap(r.Name) {
 		wire.Weight = d.ledger.Quorum().Float() // as in Ledger.Enter
 	}
 	return wire

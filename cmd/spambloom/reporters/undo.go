@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -105,8 +106,16 @@ func undo(ctx context.Context, c *verb.CLI, by string, flags undoFlags) error {
 	case !flags.dryRun && done.Reports+done.Revocations > 0:
 		c.Notify("warning", "stopped; "+strings.TrimSpace(undoneText(by, flags.since, done, false)))
 		return &verb.Fault{Code: verb.Code(reporterError(err)), Err: err, Hint: "run it again later for the rest"}
+	case !flags.dryRun && hasFailed(err):
+		return &verb.Fault{Code: verb.Code(reporterError(err)), Err: err, Hint: "a part may have been done; run it again later for the rest"}
 	}
 	return reporterError(err)
+}
+
+// hasFailed reports whether the daemon began a step and could not finish it.
+func hasFailed(err error) bool {
+	var problem *api.Problem
+	return errors.As(err, &problem) && problem.Status >= http.StatusInternalServerError
 }
 
 // undoStep is the number of reports that one request reads. The decisions on them are on disk
@@ -122,8 +131,7 @@ func withdraw(ctx context.Context, daemon *client.Client, by string, flags undoF
 		if err != nil {
 			return sum, err
 		}
-		sum.Reports, sum.Revocations = sum.Reports+done.Reports, sum.Revocations+done.Revocations
-		sum.Delisted, sum.Relisted, sum.Standing = sum.Delisted+done.Delisted, sum.Relisted+done.Relisted, sum.Standing+done.Standing
+		sum = sum.Then(done)
 		for range done.Reports + done.Revocations {
 			count()
 		}

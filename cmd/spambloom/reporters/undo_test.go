@@ -49,6 +49,11 @@ func TestUndoStops(t *testing.T) {
 	if sum.Reports != 6 || sum.Revocations != 2 || sum.Delisted != 4 || sum.Relisted != 2 || counted != 8 {
 		t.Errorf("%+v, %d counted", sum, counted)
 	}
+	cmd := UndoCommand(&verb.CLI{Streams: verb.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, Control: "unix:" + socket})
+	cmd.SetArgs([]string{"--yes", "--since", "2020-01-01", "anna"})
+	if hint := verb.Hint(cmd.ExecuteContext(t.Context())); !strings.Contains(hint, "a part may have been done") {
+		t.Errorf("the hint after a failed first step is %q", hint)
+	}
 }
 
 // While the daemon does not trust the wall clock, --since is an age by the daemon's own time, which its reports have.

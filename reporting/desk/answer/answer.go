@@ -9,6 +9,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/reporting/ledger/search"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -169,6 +170,28 @@ func Reported(l ledger.Report) api.Reported {
 		Weight: l.Weight.Float(), State: string(l.State), IDs: IDs(l.Set.Signatures),
 		LikeMails: l.Held.Mails, LikeSenders: l.Held.Senders,
 	}
+}
+
+// Contested returns a contested message of the ledger, without what it is settled as.
+func Contested(c search.Contest, isListed bool) api.ContestedMessage {
+	return api.ContestedMessage{
+		Report: c.Report, IDs: IDs(c.Set.Signatures), At: c.At, Listed: isListed,
+		Reports: c.Reports, Revocations: c.Revoked, Reporters: c.By, Revokers: c.Revokers,
+		Held: c.IsHeld, LikeMails: c.Held.Mails, LikeSenders: c.Held.Senders,
+	}
+}
+
+// Reporter returns a reporter of the ledger.
+func Reporter(r ledger.Reporter) api.Reporter {
+	wire := api.Reporter{
+		Name: r.Name, Weight: r.Weight.Float(), Confirmed: Figure(r.Reputation.Confirmed), Refuted: Figure(r.Reputation.Refuted),
+		Reports: int64(r.Reports), Revocations: int64(r.Revocations), First: r.First, Last: r.Last,
+	}
+	if r.Override != nil {
+		w := r.Override.Float()
+		wire.Override = &w
+	}
+	return wire
 }
 
 // Action returns the name of a stance.

@@ -4,14 +4,49 @@
 package reserve
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/ledger"
 )
 
 // undoShare is the share of a period's revocations that undo may fill.
 const undoShare = 0.75
+
+// bitsOfMessage is the number of bits that the revocation of a message seldom exceeds: 32 signatures of 8.
+const bitsOfMessage = 256
+
+// Step returns the number of reports that one step of undo may read, at least 1, so that what it
+// revokes does not exceed undoShare by more than one message. Limit is the request's; 0 is none.
+func Step(s bloomdb.Status, limit int) int {
+	left := undoShare
+	for _, f := range s.Filters {
+		if f.Kind == "revoked" {
+			left = min(left, undoShare-f.Taken)
+		}
+	}
+	step := max(1, int(left*float64(s.Revocable)/bitsOfMessage))
+	return min(cmp.Or(max(limit, 0), step), step)
+}
+
+// Steps does one step of undo, or without a limit as many as there is room for. It returns their sum.
+func Steps(ask api.UndoRequest, do func(api.UndoRequest) (api.Undone, error)) (done api.Undone, err error) {
+	isWhole := ask.Limit <= 0
+	for {
+		step, err := do(ask)
+		if errors.Is(err, ledger.ErrPeriodShare) && done.Next != 0 {
+			return done, nil // the request for the rest is refused, and told why
+		}
+		done = done.Then(step)
+		if err != nil || !isWhole || step.Next == 0 {
+			return done, err
+		}
+		ask.Before = step.Next
+	}
+}
 
 // Reached returns an error that wraps ledger.ErrPeriodShare if undo may not revoke more in this
 // period; otherwise nil.
