@@ -68,14 +68,14 @@ func TestSlowDisk(t *testing.T) {
 	defer running.Wait()
 	d := NewDisk(running.Go)
 	for range parallel {
-		d.writing <- struct{}{}
+		d.writes.turns <- struct{}{}
 	}
 	f := d.File(t.TempDir(), time.Millisecond)
 	if err := f.Append([]byte("a")); !errors.Is(err, errHangs) {
 		t.Errorf("without a turn: %v", err)
 	}
 	for range parallel {
-		<-d.writing
+		<-d.writes.turns
 	}
 	if err := f.Append([]byte("a")); !errors.Is(err, errHangs) {
 		t.Errorf("without patience: %v", err)
@@ -84,4 +84,35 @@ func TestSlowDisk(t *testing.T) {
 		t.Errorf("%q, %v", body, err)
 	}
 	f.Close(func() {})
+}
+
+// A disk whose reads hang costs one message its patience, and the others none. Writes that hang do not keep
+// what is in memory from being read.
+func TestHangingRead(t *testing.T) {
+	var running sync.WaitGroup
+	d, folder, chunk := NewDisk(running.Go), t.TempDir(), bytes.Repeat([]byte("spam"), 1<<16)
+	hit, other := d.File(folder, 100*time.Millisecond), d.File(folder, time.Hour)
+	for _, f := range []*File{hit, other} {
+		testenv.Check(t, f.Append(chunk))
+	}
+	d.writes.hanging.Add(1)
+	if body, err := other.Join(nil); err != nil || !bytes.Equal(body, chunk) {
+		t.Errorf("while a write hangs: %d bytes, %v", len(body), err)
+	}
+	d.writes.hanging.Add(-1)
+
+	r, w, err := os.Pipe() // a read at an offset fails there at once, so one that hangs is begun by hand
+	testenv.Check(t, err)
+	hangs := func() error { _, err := r.Read(make([]byte, 1)); return err }
+	if err := d.do(&d.reads, hit.left, hangs, func() {}); !errors.Is(err, errHangs) {
+		t.Errorf("a read that hangs: %v", err)
+	}
+	for _, f := range []*File{hit, other} { // an hour is longer than the test's timeout
+		if _, err := f.Join(nil); !errors.Is(err, errHangs) {
+			t.Errorf("a file on a disk whose reads hang: %v", err)
+		}
+		f.Close(func() {})
+	}
+	w.Close()
+	running.Wait()
 }

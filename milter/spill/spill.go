@@ -19,11 +19,14 @@ import (
 // report is accepted. Unit: bytes.
 const Reserve = 256 << 20
 
+// leastPatience is how long a read waits although the writes have used up the file's time: memory needs less.
+const leastPatience = time.Second
+
 // File is the end of a body.
 type File struct {
 	disk   *Disk
 	folder string
-	left   time.Duration // how long its writes may still take together
+	left   time.Duration // how long its writes and reads may still take together
 	file   *os.File      // nil: nothing is written
 	size   int64         // bytes of complete writes
 }
@@ -37,7 +40,7 @@ func (f *File) Append(chunk []byte) error {
 		chunk = bytes.Clone(chunk) // the caller uses the memory again, and a disk that hangs may need it
 	}
 	folder, file, isFirst := f.folder, f.file, f.file == nil
-	err := f.disk.do(f.left, func() (err error) {
+	err := f.disk.do(&f.disk.writes, f.left, func() (err error) {
 		file, err = write(folder, file, chunk)
 		return err
 	}, func() {
@@ -88,12 +91,26 @@ func (f *File) Join(begin Chunks) ([]byte, error) {
 	for _, chunk := range begin {
 		body = append(body, chunk...)
 	}
-	at := len(body)
-	body = body[:size]
-	if _, err := io.ReadFull(io.NewSectionReader(f.file, 0, f.size), body[at:]); err != nil {
-		return nil, fmt.Errorf("temporary file of a body: %w", err)
+	chunk := make([]byte, min(joined, f.size)) // a read that hangs keeps it, and not the body
+	for at := int64(0); at < f.size; at += joined {
+		chunk = chunk[:min(joined, f.size-at)]
+		if err := f.read(chunk, at); err != nil {
+			return nil, fmt.Errorf("temporary file of a body: %w", err)
+		}
+		body = append(body, chunk...)
 	}
 	return body, nil
+}
+
+// read fills chunk. It waits as writes do: the disk has what is no longer in the system's memory.
+func (f *File) read(chunk []byte, at int64) error {
+	begun := time.Now()
+	defer func() { f.left -= time.Since(begun) }()
+	file := f.file
+	return f.disk.do(&f.disk.reads, max(f.left, leastPatience), func() error {
+		_, err := io.ReadFull(io.NewSectionReader(file, at, int64(len(chunk))), chunk)
+		return err
+	}, func() {})
 }
 
 // Copy writes the content to w.

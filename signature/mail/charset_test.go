@@ -50,7 +50,7 @@ func TestReplacedCharsetOfPage(t *testing.T) {
 // Letters are read in all EBCDIC code pages.
 func TestEBCDIC(t *testing.T) {
 	const hello = "\xc8\x85\x93\x93\x96\x40\xe6\x96\x99\x93\x84"
-	for _, name := range []string{"ibm037", "ibm-273", "cp500", "csibm285", "ebcdic-cp-be", "ibm1140", "ibm01149", "cp1047"} {
+	for _, name := range []string{"ibm037", "ibm-273", "cp500", "csibm285", "ebcdic-cp-be", "ibm1140", "ibm01149", "cp1047", "ibm-1153", "csibm875", "cp937", "500"} {
 		if got := mail.ToUTF8([]byte(hello), name, false); string(got) != "Hello World" {
 			t.Errorf("%s: got %q", name, got)
 		}
@@ -65,7 +65,21 @@ func TestCharsetsVersion2(t *testing.T) {
 		{"utf-7", "cut +A", "cut "},
 		{"cp932", "\x83e\x83X\x83g", "テスト"},
 		{"ks_c_5601", "\xb0\xa1", "가"},
+		{"utf7", "+AEgAaQ-", "Hi"},
+		{"csutf7", "+AEgAaQ-", "Hi"},
+		{"x-utf-7", "+AEgAaQ-", "Hi"},
+		{"utf-7-imap", "&AEgAaf,9- &- + 1", "Hi\uFFFD & + 1"},
 		{"iso-2022-kr", "words", "words"},
+		{"iso-2022-kr", "\x1b$)C\x0e0!\x0f a\n0!", "가 a\n0!"},
+		{"iso-2022-cn", "\x1b$)A\x0eDc\x0f a \x1b$)G\x0eDc\x0f", "你 a Dc"},
+		{"utf-32", "\xff\xfe\x00\x00\x60\x4f\x00\x00a\x00\x00\x00", "你a"},
+		{"utf-32be", "\x00\x00\x4f\x60\x00\x00\x00a\x00", "你a"},
+		{"ucs-4", "\x00\x00\x4f\x60\xff\xff\xff\xff", "你\uFFFD"},
+		{"csucs4", "words", "words"},
+		{"ucs-2le", "\x60\x4fa\x00", "你a"},
+		{"unicodebig", "\x4f\x60\x00a", "你a"},
+		{"8859_5", "\xe0\xe3", "ру"},
+		{"mac-cyrillic", "\xf0\xf3", "ру"},
 		{"replacement", "words", "words"},
 		{"utf-16", "words here", "words here"},
 		{"utf-16le", "w\x00o\x00", "wo"},

@@ -10,6 +10,7 @@ import (
 	"github.com/wlynxg/chardet/consts"
 
 	"github.com/spambloom/spambloom/signature/ascii"
+	"github.com/spambloom/spambloom/signature/mail/charsets"
 	"github.com/spambloom/spambloom/signature/work"
 )
 
@@ -95,7 +96,7 @@ func isDoubtful(text []byte, declared string) bool {
 	case "", "us-ascii", "ascii", "iso-8859-1", "iso-8859-15", "windows-1252", "latin1", "latin-1", "cp1252", "ansi":
 		return true
 	}
-	return !isLegible(text, knownCharset(declared))
+	return !isLegible(text, charsets.Name(declared))
 }
 
 // isLegible reports whether a text has hardly any bytes without a meaning in a charset:

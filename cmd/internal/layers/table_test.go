@@ -13,7 +13,7 @@ var allowed = map[string][]string{
 	"signature/picture":   {"signature/digest"},
 	"signature/sketch":    {"signature/digest", "signature/picture"},
 	"signature/mimefield": {},
-	"signature/mail":      {"signature/work", "signature/ascii", "signature/mimefield", "signature/mail/utf7"},
+	"signature/mail":      {"signature/work", "signature/ascii", "signature/mimefield", "signature/mail/utf7", "signature/mail/charsets"},
 	"signature/skeleton":  {"signature/work", "signature/digest"},
 	"signature/page":      {"signature/work", "signature/ascii", "signature/span", "signature/skeleton"},
 	"signature/visible":   {"signature/work", "signature/ascii", "signature/span", "signature/mail", "signature/skeleton", "signature/page"},
@@ -26,6 +26,7 @@ var allowed = map[string][]string{
 	"signature/sketch/sketchtest":   {"signature/digest", "signature/sketch"},
 	"signature/mail/mailtest":       {},
 	"signature/mail/utf7":           {"signature/ascii"},
+	"signature/mail/charsets":       {},
 	"signature/archive/archivetest": {},
 
 	"bloomdb/filter":             {},
