@@ -279,6 +279,9 @@ func TestWithoutURL(t *testing.T) {
 		`url = "REDIS://me:hunter2@db:1/0" # 'x'`:         `url = "REDIS://***@db:1/0" # 'x'`,
 		`url = "redis://db" # before: redis://me:hunter2`: `url = "redis://db" # before: redis://***`,
 		`url = "redis://db:1/0"`:                          `url = "redis://db:1/0"`,
+		`url = "http://me:hunter2@db:1/0"`:                `url = "***"`,
+		`url = 'me:hunter2@db:1'`:                         `url = "***"`,
+		`url = ""`:                                        `url = ""`,
 	} {
 		if got := WithoutURL(line); got != want {
 			t.Errorf("%s: %s, want %s", line, got, want)

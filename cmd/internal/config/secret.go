@@ -58,9 +58,15 @@ func withoutSecret(message, line string) string {
 // urlValue matches a URL of Redis: in double quotes, in single quotes, or up to the next space.
 var urlValue = regexp.MustCompile(`(?i)"(rediss?|unix)://[^"]*|'(rediss?|unix)://[^']*|(rediss?|unix)://\S*`)
 
+// quotedValue matches a value in quotes that is not empty.
+var quotedValue = regexp.MustCompile(`"[^"]+"|'[^']+'`)
+
 // WithoutURL returns a line of a configuration file for display, with RedisShown in place of
-// URLs of Redis.
+// URLs of Redis. Of a redis.url with another scheme, or without one, nothing is shown.
 func WithoutURL(line string) string {
+	if ofURL.MatchString(line) && !urlValue.MatchString(line) {
+		return quotedValue.ReplaceAllLiteralString(line, `"`+hidden+`"`)
+	}
 	return urlValue.ReplaceAllStringFunc(line, func(found string) string {
 		spec := strings.TrimLeft(found, `"'`)
 		return found[:len(found)-len(spec)] + RedisShown(spec)

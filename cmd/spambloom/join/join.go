@@ -216,8 +216,12 @@ func readPassword(stdin io.Reader, path string) (string, error) {
 	return password, nil
 }
 
-// checkURL rejects a URL that the configuration would not take.
+// checkURL rejects a URL that the configuration would not take, or of which the daemon does not
+// know the scheme. Its errors do not contain the URL.
 func checkURL(url string) error {
+	if scheme, _, found := strings.Cut(strings.ToLower(url), "://"); !found || scheme != "redis" && scheme != "rediss" && scheme != "unix" {
+		return &verb.Fault{Code: verb.Usage, Err: errors.New("--redis: the URL does not begin with redis://, rediss:// or unix://")}
+	}
 	c := config.Default()
 	if err := c.Override("redis.url", "--redis", url); err != nil {
 		return &verb.Fault{Code: verb.Usage, Err: err}

@@ -104,6 +104,24 @@ func TestFingerprintsCanBeCompared(t *testing.T) {
 	}
 }
 
+// A URL that the daemon would not start with changes nothing, and its password is shown nowhere.
+func TestJoinChecksURL(t *testing.T) {
+	mx1, mx2 := newTrial(t, "mx1"), newTrial(t, "mx2")
+	line := mx1.invite(mx2.join(""))
+	before, err := os.ReadFile(mx2.Config)
+	testenv.Check(t, err)
+	for _, url := range []string{"http://me:hunter2@db", "me:hunter2@db:6379", "--hunter2"} {
+		var out bytes.Buffer
+		err := join(verb.Streams{In: strings.NewReader(""), Out: &out, Err: &out}, line, joinFlags{Place: mx2.Place, redis: url, yes: true})
+		if err == nil || strings.Contains(fmt.Sprint(err, out.String()), "hunter2") {
+			t.Errorf("%s: %v\n%s", url, err, &out)
+		}
+	}
+	if after, err := os.ReadFile(mx2.Config); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("the configuration is now %s (%v)", after, err)
+	}
+}
+
 // A site that is ignored here, and is invited or joined, would exchange without effect: both verbs
 // name the command that changes that.
 func TestIgnoredSiteIsNamed(t *testing.T) {

@@ -3,12 +3,14 @@ package mailbox
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness/dovecot"
@@ -27,12 +29,12 @@ func shellUser(t *testing.T, s *harness.Site) (home string, env []string) {
 		"PATH="+filepath.Dir(harness.Program(t, "spambloom"))+":"+os.Getenv("PATH"))
 }
 
-func runAs(t *testing.T, home string, env []string, stdin, name string, args ...string) {
+func runAs(t *testing.T, home string, env []string, stdin io.Reader, name string, args ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir, cmd.Env, cmd.Stdin = home, env, strings.NewReader(stdin)
+	cmd.Dir, cmd.Env, cmd.Stdin = home, env, stdin
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", cmd, err, out)
 	}
@@ -48,29 +50,41 @@ func loginName(t *testing.T) string {
 // unixMail is a message with the line ends of Unix.
 func unixMail(body string) string { return strings.ReplaceAll(harness.Message(body), "\r\n", "\n") }
 
-func TestMutt(t *testing.T) {
-	t.Parallel()
+// quitting types a q every half second. mutt reads it when no pushed key is left.
+type quitting struct{}
+
+func (quitting) Read(p []byte) (int, error) {
+	time.Sleep(time.Second / 2)
+	return copy(p, "q"), nil
+}
+
+// muttUser returns a user of a site, and press, which opens a folder in mutt with the lines of mailbox.md.
+func muttUser(t *testing.T) (s *harness.Site, h *reportLog, home string, press func(folder, keys string)) {
 	testenv.Program(t, "mutt")
 	testenv.Program(t, "script") // gives it a terminal
-	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
-	h := &reportLog{s: s}
+	s = harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
 	home, env := shellUser(t, s)
+	harness.Write(t, filepath.Join(home, "muttrc"), harness.PageBlock(t, "mailbox.md", "set pipe_decode")+"set folder=~ wait_key=no quit=yes beep=no\n")
+	return s, &reportLog{s: s}, home, func(folder, keys string) {
+		// A key that does nothing drops those pushed behind it: the typed ones end mutt.
+		runAs(t, home, env, quitting{}, "script", "-qec", fmt.Sprintf(`mutt -n -F muttrc -f %s -e 'push "%s"'`, folder, keys), "typescript")
+	}
+}
+
+func TestMutt(t *testing.T) {
+	t.Parallel()
+	s, h, home, press := muttUser(t)
 	bodies := []string{harness.Text(), harness.Text()}
 	var mbox strings.Builder
 	for _, body := range bodies {
 		mbox.WriteString("From x@y Sat Nov 21 18:00:00 2026\n" + unixMail(body) + "\n")
 	}
 	harness.Write(t, filepath.Join(home, "mbox"), mbox.String())
-	harness.Write(t, filepath.Join(home, "muttrc"), harness.PageBlock(t, "mailbox.md", "set pipe_decode")+"set folder=~ wait_key=no quit=yes\n"+
-		"macro attach S <refresh>\n") // after an unbound key, mutt drops the keys that follow
-	press := func(keys string) {
-		runAs(t, home, env, "", "script", "-qec", fmt.Sprintf(`mutt -n -F muttrc -f mbox -e 'push "%s"'`, keys), "typescript")
-	}
-	press("Sq")
+	press("mbox", "Sq")
 	h.expect("S on one message", "report "+loginName(t))
-	press("Xq")
+	press("mbox", "Xq")
 	h.expect("X on one message", "revoke "+loginName(t))
-	press("T.<enter>;Sq")
+	press("mbox", "T.<enter>;Sq")
 	h.expect("S on two tagged ones", "report "+loginName(t), "report "+loginName(t))
 	if got := s.Check(t, bodies[1]).Verdict; got != "spam" {
 		t.Errorf("the second message: %s", got)
@@ -78,13 +92,33 @@ func TestMutt(t *testing.T) {
 
 	letter := harness.Text()
 	harness.Write(t, filepath.Join(home, "mbox"), "From x@y Sat Nov 21 18:00:00 2026\n"+strings.ReplaceAll(attachedTo(harness.Text(), harness.Message(letter)), "\r\n", "\n"))
-	press("v2<enter><enter>Sqq")
+	press("mbox", "v2<enter><enter>S")
 	h.expect("S on an attachment")
-	press("<enter>Sq")
+	press("mbox", "<enter>Sqq")
 	h.expect("S on the mail that carries it", "report "+loginName(t))
 	if got := s.Check(t, letter).Verdict; got != "clean" {
 		t.Errorf("the attachment: %s", got)
 	}
+}
+
+// While the pager shows a mail, another program moves that away, and the next one is under the cursor.
+func TestMuttMailThatIsGone(t *testing.T) {
+	t.Parallel()
+	s, h, home, press := muttUser(t)
+	for _, sub := range []string{"new", "tmp", "cur"} {
+		testenv.Check(t, os.MkdirAll(filepath.Join(home, "maildir", sub), 0o700))
+	}
+	next := harness.Text()
+	harness.Write(t, filepath.Join(home, "maildir", "cur", "1.x.y:2,S"), unixMail(harness.Text()))
+	harness.Write(t, filepath.Join(home, "2.x.y:2,S"), unixMail(next))
+	harness.Write(t, filepath.Join(home, "swap"), "mv maildir/cur/1* . && mv 2* maildir/cur\n")
+	press("maildir", "<enter><shell-escape>sh swap<enter>S")
+	h.expect("S on a mail that is gone")
+	if got := s.Check(t, next).Verdict; got != "clean" {
+		t.Errorf("the next mail: %s", got)
+	}
+	press("maildir", "<enter>Sqq")
+	h.expect("S on the next mail", "report "+loginName(t))
 }
 
 func TestProcmail(t *testing.T) {
@@ -96,7 +130,7 @@ func TestProcmail(t *testing.T) {
 	rc := harness.Write(t, filepath.Join(home, "procmailrc"), "MAILDIR="+home+"\nDEFAULT=inbox/\nSHELL=/bin/sh\n"+
 		"PATH="+filepath.Dir(harness.Program(t, "spambloom"))+":/usr/bin:/bin\nSPAMBLOOM_CONTROL="+s.Control+"\n"+
 		harness.PageBlock(t, "mailbox.md", ":0 Wc"))
-	deliver := func(mail string) { runAs(t, home, env, mail, "procmail", "-m", rc) }
+	deliver := func(mail string) { runAs(t, home, env, strings.NewReader(mail), "procmail", "-m", rc) }
 	spam := harness.Text()
 	deliver(unixMail(spam))
 	deliver(strings.Replace(unixMail(spam), "you@example.test", "trap@example.org", 1))
@@ -126,7 +160,7 @@ func TestRoundcubeLines(t *testing.T) {
 		if !found {
 			continue // the name of the driver
 		}
-		runAs(t, home, env, "", "sh", "-c", strings.NewReplacer("%u", "'"+anna+"'", "%f", "'"+mail+"'").Replace(command))
+		runAs(t, home, env, nil, "sh", "-c", strings.NewReplacer("%u", "'"+anna+"'", "%f", "'"+mail+"'").Replace(command))
 	}
 	h.expect("both lines", "report "+anna, "revoke "+anna)
 }
