@@ -157,7 +157,8 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 		return policy.Decision{Short: msg.short || content.Truncated && !msg.isLong}
 	}
 	sender := msg.from()
-	lacksRoom := msg.options.Tempfail.Overload && content.Truncated && !msg.isLong && !msg.short
+	isCut := msg.oversize || content.Truncated && !msg.short
+	lacksRoom := msg.options.Tempfail.Overload && isCut && !msg.isLong
 	isListed := (lacksRoom || len(set.Signatures) == 0 && len(set.Sketches) > 0) && s.db.JudgeFrom(set, sender).Listed
 	if lacksRoom && !isListed {
 		return s.fail(msg, causeOverload, errExpensive) // its end may be what was reported

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/protocol"
 	"github.com/spambloom/spambloom/milter/room"
 	"github.com/spambloom/spambloom/signature"
@@ -276,6 +277,13 @@ func TestMessageWithoutRoom(t *testing.T) {
 		b.Reload(deferring)
 		if got := verdictOf(t, m, long); got != "t" && got != "y" {
 			t.Errorf("oversize skipped %v, on_overload = tempfail: %q", o.SkipOversize, got)
+		}
+		b.Server.judge = func(msg *message) policy.Decision { // as after half of judge_timeout
+			msg.short = true
+			return b.judgeMessage(msg)
+		}
+		if got := verdictOf(t, m, long); got != "t" && got != "y" {
+			t.Errorf("oversize skipped %v, on_overload = tempfail, judged late: %q", o.SkipOversize, got)
 		}
 	}
 }

@@ -246,8 +246,16 @@ func (t *Trap) message(ctx context.Context, root *os.Root, path string) error {
 
 // isTransient reports whether reading a file failed because of the machine, not the file.
 func isTransient(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EIO) ||
-		errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.ESTALE)
+	var number syscall.Errno
+	if !errors.As(err, &number) {
+		return false
+	}
+	switch number {
+	case syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO,
+		syscall.ESTALE, syscall.ETIMEDOUT, syscall.ENOTCONN, syscall.EHOSTDOWN, syscall.EREMOTEIO: // NFS, FUSE
+		return true
+	}
+	return false
 }
 
 // unstick marks the last processed file if that failed before. Nothing else is processed
