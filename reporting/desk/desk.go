@@ -18,6 +18,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/desk/answer"
 	"github.com/spambloom/spambloom/reporting/desk/hourly"
 	"github.com/spambloom/spambloom/reporting/desk/order"
+	"github.com/spambloom/spambloom/reporting/desk/reserve"
 	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
@@ -91,6 +92,7 @@ type Desk struct {
 	overdue  atomic.Bool // a decision of the ledger is not carried out yet
 	order    order.Order
 	undoing  sync.RWMutex // see Undo; taken before order
+	undo     reserve.Undo // its lock is taken after undoing, before order
 	settling sync.Mutex   // see loadSettled; taken after order
 	waiting  waiting
 	log      *slog.Logger

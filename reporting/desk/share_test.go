@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/api"
@@ -73,6 +75,40 @@ func TestUndoLeavesRevocations(t *testing.T) {
 		t.Error(err)
 	}
 	s.WantListed("what bob's undo lists again", wrong, true)
+}
+
+// Undoing two reporters of messages with many signatures at once leaves users their room, too.
+func TestUndoOfTwoAtOnce(t *testing.T) {
+	s := desktest.New(t, trust.Default(), 0)
+	wrong := desktest.Letter(1, 0)
+	s.MustReport("anna", wrong)
+	random := rand.New(rand.NewPCG(1, 1))
+	both := []string{"mallory", "mara"}
+	for _, who := range both {
+		for {
+			if _, err := s.Report(desk.Report{Set: noise(random, 32), Reporter: who}); errors.Is(err, ledger.ErrShare) {
+				break
+			} else {
+				testenv.Check(t, err)
+			}
+		}
+	}
+	var undos errgroup.Group
+	for _, who := range both {
+		undos.Go(func() error {
+			_, err := s.Undo(api.UndoRequest{By: who, Since: desktest.Noon.Add(-time.Hour)}, desk.Author{})
+			return err
+		})
+	}
+	if err := undos.Wait(); !errors.Is(err, ledger.ErrPeriodShare) {
+		t.Errorf("%v; want the share of undo", err)
+	}
+	for _, filter := range s.DB.Status().Filters {
+		if filter.Kind == "revoked" && filter.Taken > 0.95 {
+			t.Errorf("undo used %.0f %% of the room", 100*filter.Taken)
+		}
+	}
+	s.MustRevoke("bob", wrong)
 }
 
 // Revocations of unreported messages write nothing, however many there are: they do not fill the

@@ -82,7 +82,7 @@ func (d *Desk) Undo(ask api.UndoRequest, by Author) (api.Undone, error) {
 		d.undoing.Lock() // until loadSettled: a report would go by what is no longer settled
 		defer d.undoing.Unlock()
 	}
-	done, err := reserve.Steps(ask, func(step api.UndoRequest) (api.Undone, error) { return d.undoStep(step, by) })
+	done, err := d.undo.Steps(ask, func(step api.UndoRequest) (api.Undone, error) { return d.undoStep(step, by) })
 	if err == nil || done != (api.Undone{}) {
 		d.log.Info("undo accepted", "of", ask.By, "since", ask.Since, "by", by.Name, by.Origin.Attr(),
 			"reports", done.Reports, "revocations", done.Revocations, "delisted", done.Delisted, "relisted", done.Relisted)
@@ -112,10 +112,9 @@ func (d *Desk) undoStep(ask api.UndoRequest, by Author) (api.Undone, error) {
 
 // withdraw withdraws the reports in the ledger. Of the steps of one request, the first one is noted.
 func (d *Desk) withdraw(ask api.UndoRequest, by Author) (done ledger.Undone, err error) {
+	undo := ledger.Undo{Reporter: ask.By, Since: ask.Since, At: d.db.Now(), DryRun: ask.DryRun, Limit: ask.Limit, Before: ask.Before}
 	withdraw := func() (err error) {
-		done, err = d.ledger.Withdraw(ledger.Undo{
-			Reporter: ask.By, Since: ask.Since, At: d.db.Now(), DryRun: ask.DryRun, Limit: ask.Limit, Before: ask.Before,
-		})
+		done, err = d.ledger.Withdraw(undo)
 		return err
 	}
 	if ask.DryRun || ask.Before != 0 {

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/api"
@@ -16,8 +17,8 @@ import (
 // undoShare is the share of a period's revocations that undo may fill.
 const undoShare = 0.75
 
-// bitsOfMessage is the number of bits that the revocation of a message seldom exceeds: 32 signatures of 8.
-const bitsOfMessage = 256
+// bitsOfMessage is the number of bits that the revocation of a message sets at most: 36 signatures of 16.
+const bitsOfMessage = 576
 
 // Step returns the number of reports that one step of undo may read, at least 1, so that what it
 // revokes does not exceed undoShare by more than one message. Limit is the request's; 0 is none.
@@ -32,11 +33,14 @@ func Step(s bloomdb.Status, limit int) int {
 	return min(cmp.Or(max(limit, 0), step), step)
 }
 
+// Undo does undo in steps, one at a time: two at once would each use the room that both see.
+type Undo struct{ step sync.Mutex }
+
 // Steps does one step of undo, or without a limit as many as there is room for. It returns their sum.
-func Steps(ask api.UndoRequest, do func(api.UndoRequest) (api.Undone, error)) (done api.Undone, err error) {
+func (u *Undo) Steps(ask api.UndoRequest, do func(api.UndoRequest) (api.Undone, error)) (done api.Undone, err error) {
 	isWhole := ask.Limit <= 0
 	for {
-		step, err := do(ask)
+		step, err := u.one(ask, do)
 		if errors.Is(err, ledger.ErrPeriodShare) && done.Next != 0 {
 			return done, nil // the request for the rest is refused, and told why
 		}
@@ -46,6 +50,12 @@ func Steps(ask api.UndoRequest, do func(api.UndoRequest) (api.Undone, error)) (d
 		}
 		ask.Before = step.Next
 	}
+}
+
+func (u *Undo) one(ask api.UndoRequest, do func(api.UndoRequest) (api.Undone, error)) (api.Undone, error) {
+	u.step.Lock()
+	defer u.step.Unlock()
+	return do(ask)
 }
 
 // Reached returns an error that wraps ledger.ErrPeriodShare if undo may not revoke more in this
