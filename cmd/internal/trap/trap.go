@@ -33,6 +33,9 @@ const (
 	pollEvery  = 5 * time.Second // between two looks
 	retryAfter = 30 * time.Second
 	batch      = 256 // names that are held at a time
+
+	// slow is how long a look at a message may take: after that, its disk does not answer.
+	slow = time.Minute
 )
 
 // ErrRefused is wrapped by Take where a message will never be taken: the next one
@@ -70,6 +73,8 @@ type Trap struct {
 
 	mu     sync.Mutex
 	status Status
+	doing  string    // what the trap waits for; empty while it looks for nothing
+	since  time.Time // of doing
 }
 
 // New returns a trap. Run starts watching.
@@ -83,12 +88,29 @@ func New(o Options) *Trap {
 	return &Trap{Options: o}
 }
 
-// Status returns the status of the trap.
+// Status returns the status of the trap. Its fault may also be that a disk does not answer.
 func (t *Trap) Status() Status {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.status
+	s := t.status
+	if took := time.Since(t.since); t.doing != "" && took >= slow {
+		s.Fault = fmt.Sprintf("%s for %v", t.doing, took.Truncate(time.Second))
+	}
+	return s
 }
+
+// await notes what the trap waits for from now on; empty: nothing.
+func (t *Trap) await(what string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.doing, t.since = what, time.Now()
+}
+
+// What a trap waits for.
+const (
+	ownDisk   = "the Maildir's disk has not answered"
+	otherDisk = "another trap, whose disk may not answer, has read a message"
+)
 
 func (t *Trap) update(change func(*Status)) {
 	t.mu.Lock()
@@ -113,7 +135,9 @@ func (t *Trap) Run(ctx context.Context) {
 // look processes new mail, and returns when to check again. Each fault is logged once,
 // until it changes or ends.
 func (t *Trap) look(ctx context.Context) time.Duration {
+	t.await(ownDisk)
 	err := t.sweep(ctx)
+	t.await("")
 	if ctx.Err() != nil {
 		return 0
 	}
@@ -121,8 +145,8 @@ func (t *Trap) look(ctx context.Context) time.Duration {
 	if err != nil {
 		text = err.Error()
 	}
-	before := t.Status().Fault
-	t.update(func(s *Status) { s.Fault = text })
+	before := ""
+	t.update(func(s *Status) { before, s.Fault = s.Fault, text })
 	switch {
 	case err == nil && before != "":
 		t.Log.Info("spam trap recovered", "maildir", t.Maildir)
@@ -219,21 +243,12 @@ func names(root *os.Root, folder string, visit func(fs.DirEntry) error) error {
 // message processes one message and marks it. An error of the message itself affects only
 // this one.
 func (t *Trap) message(ctx context.Context, root *os.Root, path string) error {
-	t.Turn.Lock()
-	defer t.Turn.Unlock()
-	most := t.MaxMessage()
-	raw, isCut, err := read(root, path, 2*most)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // another process was faster
-	}
-	if err == nil {
-		err = t.Take(ctx, raw, most, isCut)
-	} else if !isTransient(err) {
-		err = fmt.Errorf("%w: %w", ErrRefused, err)
-	}
+	err := t.take(ctx, root, path)
 	switch {
 	case err == nil:
 		t.update(func(s *Status) { s.Taken++ })
+	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrRefused):
+		return nil // another process was faster
 	case errors.Is(err, ErrRefused):
 		t.update(func(s *Status) { s.Refused++ })
 		t.Log.Info("trapped message not taken", "path", filepath.Join(t.Maildir, path), "error", err)
@@ -242,6 +257,23 @@ func (t *Trap) message(ctx context.Context, root *os.Root, path string) error {
 	}
 	t.stuck = path
 	return t.unstick(root)
+}
+
+// take reads a message and has it processed, while no other trap does.
+func (t *Trap) take(ctx context.Context, root *os.Root, path string) error {
+	t.await(otherDisk)
+	t.Turn.Lock()
+	defer t.Turn.Unlock()
+	t.await(ownDisk)
+	most := t.MaxMessage()
+	raw, isCut, err := read(root, path, 2*most)
+	switch {
+	case err == nil:
+		return t.Take(ctx, raw, most, isCut)
+	case errors.Is(err, fs.ErrNotExist), isTransient(err):
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrRefused, err)
 }
 
 // isTransient reports whether reading a file failed because of the machine, not the file.

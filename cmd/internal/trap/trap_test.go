@@ -408,3 +408,36 @@ func TestSeen(t *testing.T) {
 		}
 	}
 }
+
+// A trap whose disk does not answer says so, and so does one that waits for it.
+func TestStatusOfHangingDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs, answer := make(chan bool), make(chan bool)
+		dir := maildir(t)
+		put(t, filepath.Join(dir, "new/1"), "letter")
+		trap := New(Options{Maildir: dir, MaxMessage: func() int64 { return 100 }, Take: func(context.Context, []byte, int64, bool) error {
+			close(hangs)
+			<-answer
+			return nil
+		}})
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { trap.Run(ctx) })
+		<-hangs
+		time.Sleep(slow / 2)
+		if s := trap.Status(); s.Fault != "" {
+			t.Errorf("after half of the time: %+v", s)
+		}
+		time.Sleep(slow)
+		if s := trap.Status(); !strings.Contains(s.Fault, "has not answered for 1m30s") {
+			t.Errorf("after %v: %+v", slow, s)
+		}
+		close(answer)
+		time.Sleep(2 * pollEvery)
+		if s := trap.Status(); s.Fault != "" || s.Taken != 1 {
+			t.Errorf("later: %+v", s)
+		}
+		stop()
+		running.Wait()
+	})
+}
