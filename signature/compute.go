@@ -119,7 +119,9 @@ func (c *computer) compute(m mail.Message) Set {
 	for i := range set.Sketches { // a report lists no text whose end is not known
 		set.Sketches[i].AskOnly = set.Sketches[i].AskOnly || c.texts.IsCut
 	}
-	if !m.Truncated && (signsBody || c.work.IsOver()) {
+	set.Limits = c.reached()
+	isUnread := set.Limits&endsText != 0 && len(c.parts) > 0 // what was not read may be what readers see
+	if !m.Truncated && (signsBody || isUnread) {
 		set.Signatures = slices.Insert(set.Signatures, 0, Signature{digest.KindBody, digest.Sum(digest.KindBody, c.parts)})
 	}
 	if len(set.Signatures) == 0 && !(m.Truncated && signsBody) { // a text that is cut, or beside a cut file, may have a sketch alone
@@ -127,7 +129,6 @@ func (c *computer) compute(m mail.Message) Set {
 	}
 	set.Counting = Counting(set.Signatures)
 	set.NoHeader = !m.HasHeader()
-	set.Limits = c.reached()
 	return set
 }
 
@@ -344,6 +345,9 @@ func Counting(signatures []Signature) []Signature {
 	}
 	return nil
 }
+
+// endsText are the limits beyond which content is no text at all.
+const endsText = work.LimitParts | work.LimitWrapped | work.LimitDecoded | work.LimitText | work.LimitWork
 
 // reached returns the limits that were reached.
 func (c *computer) reached() work.Limits {

@@ -131,6 +131,25 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// A message whose text stands behind what is read can be reported and counted, by its body.
+func TestTextBehindLimits(t *testing.T) {
+	t.Parallel()
+	const start = "Content-Type: multipart/mixed; boundary=b\n\n"
+	text := "--b\nContent-Transfer-Encoding: base64\n\n" + encoded(prose) + "\n"
+	page := "Content-Type: text/html\n\n<!--" + strings.Repeat("x y ", 300_000) + "-->"
+	for name, raw := range map[string]string{
+		"comment":   start + "--b\n" + page + "\n" + text + "--b--\n",
+		"same page": page + prose,
+		"wrapped":   wrappedIn(5, "\n"+prose[:150]),
+		"parts":     start + strings.Repeat("--b\n\nw\n", 50_001) + text + "--b--\n",
+	} {
+		set := signature.Compute(signature.Parse([]byte(raw)))
+		if len(set.Signatures) == 0 || set.Signatures[0].Kind != digest.KindBody || len(set.Counting) == 0 {
+			t.Errorf("%s: signatures %v, counted by %v, limits %v", name, set.Signatures, set.Counting, set.Limits.Names())
+		}
+	}
+}
+
 // A text of as many different words as sketches contain is asked for within the limit. A
 // text that repeats itself, with other words between, is not.
 func TestLimitOfGroups(t *testing.T) {

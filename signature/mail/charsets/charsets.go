@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/spambloom/spambloom/signature/ascii"
 )
 
 // aliases are names that occur in mail and are unknown to the libraries.
@@ -86,7 +88,10 @@ func IsUTF7(name string) bool {
 
 // Known returns text in a charset that the libraries know, and its name.
 func Known(text []byte, name string) ([]byte, string) {
-	switch short := compact(name); short {
+	if isOther(name) && isUTF8(text) {
+		return text, "us-ascii"
+	}
+	switch compact(name) {
 	case "iso2022kr", "iso2022cn", "iso2022cnext":
 		return unshift(text)
 	case "utf32", "utf32be", "utf32le", "ucs4", "ucs4be", "ucs4le", "iso10646ucs4":
@@ -98,6 +103,32 @@ func Known(text []byte, name string) ([]byte, string) {
 		return fromIMAP(text), "utf-7"
 	}
 	return text, Name(name)
+}
+
+// isOther reports whether the letters of ASCII have other bytes, or more of them, in a charset.
+func isOther(name string) bool {
+	short := compact(Name(name))
+	for _, prefix := range []string{"ibm037", "utf16", "utf32", "ucs", "iso10646ucs", "unicodefe", "unicodeff"} {
+		if strings.HasPrefix(short, prefix) {
+			return true
+		}
+	}
+	return short == "unicode"
+}
+
+// isUTF8 reports whether most of a text are letters and blanks of UTF-8, so that it is in none of the charsets
+// of isOther: there, at most half of the bytes are such, and the blank of EBCDIC is the @ of ASCII. Programs
+// that do not know the name of the charset, or find it wrong, show the text.
+func isUTF8(text []byte) bool {
+	letters, rest := 0, text
+	for len(rest) > 0 {
+		_, size := utf8.DecodeRune(rest)
+		if size > 1 || rest[0] == ' ' || ascii.IsLetter(rest[0]) {
+			letters += size
+		}
+		rest = rest[size:]
+	}
+	return 8*letters > 5*len(text) && bytes.Count(text, []byte("@")) <= bytes.Count(text, []byte(" "))
 }
 
 // unshift converts ISO-2022-KR (RFC 1557) to EUC-KR, and ISO-2022-CN (RFC 1922) to EUC-CN. Of the latter's
