@@ -247,8 +247,8 @@ func (t *Trap) message(ctx context.Context, root *os.Root, path string) error {
 	switch {
 	case err == nil:
 		t.update(func(s *Status) { s.Taken++ })
-	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrRefused):
-		return nil // another process was faster
+	case errors.Is(err, errGone):
+		return nil
 	case errors.Is(err, ErrRefused):
 		t.update(func(s *Status) { s.Refused++ })
 		t.Log.Info("trapped message not taken", "path", filepath.Join(t.Maildir, path), "error", err)
@@ -258,6 +258,9 @@ func (t *Trap) message(ctx context.Context, root *os.Root, path string) error {
 	t.stuck = path
 	return t.unstick(root)
 }
+
+// errGone means that another process was faster.
+var errGone = errors.New("the message is gone")
 
 // take reads a message and has it processed, while no other trap does.
 func (t *Trap) take(ctx context.Context, root *os.Root, path string) error {
@@ -270,7 +273,9 @@ func (t *Trap) take(ctx context.Context, root *os.Root, path string) error {
 	switch {
 	case err == nil:
 		return t.Take(ctx, raw, most, isCut)
-	case errors.Is(err, fs.ErrNotExist), isTransient(err):
+	case errors.Is(err, fs.ErrNotExist):
+		return errGone
+	case isTransient(err):
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrRefused, err)
