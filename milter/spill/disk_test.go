@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -115,4 +116,30 @@ func TestHangingRead(t *testing.T) {
 	}
 	w.Close()
 	running.Wait()
+}
+
+// The reads of a file have their patience together, too: a disk that answers each one slowly does not delay
+// mail by the number of its chunks.
+func TestSlowReads(t *testing.T) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	var isSlow atomic.Bool
+	d := NewDisk(func(work func()) {
+		running.Go(func() {
+			if isSlow.Load() {
+				time.Sleep(leastPatience / 4)
+			}
+			work()
+		})
+	})
+	f := d.File(t.TempDir(), time.Hour)
+	for range 8 {
+		testenv.Check(t, f.Append(make([]byte, joined)))
+	}
+	f.left = 0 // the writes were slow
+	isSlow.Store(true)
+	if _, err := f.Join(nil); !errors.Is(err, errHangs) {
+		t.Errorf("eight slow reads: %v", err)
+	}
+	f.Close(func() {})
 }

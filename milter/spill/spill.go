@@ -19,7 +19,8 @@ import (
 // report is accepted. Unit: bytes.
 const Reserve = 256 << 20
 
-// leastPatience is how long a read waits although the writes have used up the file's time: memory needs less.
+// leastPatience is how long all reads may take together although the writes have used up the file's time: memory
+// needs less.
 const leastPatience = time.Second
 
 // File is the end of a body.
@@ -91,6 +92,7 @@ func (f *File) Join(begin Chunks) ([]byte, error) {
 	for _, chunk := range begin {
 		body = append(body, chunk...)
 	}
+	f.left = max(f.left, leastPatience)
 	chunk := make([]byte, min(joined, f.size)) // a read that hangs keeps it, and not the body
 	for at := int64(0); at < f.size; at += joined {
 		chunk = chunk[:min(joined, f.size-at)]
@@ -107,7 +109,7 @@ func (f *File) read(chunk []byte, at int64) error {
 	begun := time.Now()
 	defer func() { f.left -= time.Since(begun) }()
 	file := f.file
-	return f.disk.do(&f.disk.reads, max(f.left, leastPatience), func() error {
+	return f.disk.do(&f.disk.reads, f.left, func() error {
 		_, err := io.ReadFull(io.NewSectionReader(file, at, int64(len(chunk))), chunk)
 		return err
 	}, func() {})
