@@ -3,6 +3,7 @@ package mail_test
 import (
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/spambloom/spambloom/signature/mail"
 )
@@ -47,6 +48,24 @@ func TestReplacedCharsetOfPage(t *testing.T) {
 	}
 }
 
+// A page in UTF-16 is read as such, whatever stands in its comments: here the bytes of letters of ASCII.
+func TestCommentInUTF16(t *testing.T) {
+	for _, name := range []string{"utf-16", "utf-16le", "utf-16be", "ucs2", "ucs-2be", "iso-10646-ucs-2", "unicode", "unicodelittle"} {
+		isBig := strings.HasSuffix(name, "be")
+		var page []byte
+		for _, u := range utf16.Encode([]rune("<p>words</p><!--" + strings.Repeat("\u6162\u7a41", 100) + "-->")) {
+			if isBig {
+				page = append(page, byte(u>>8), byte(u))
+			} else {
+				page = append(page, byte(u), byte(u>>8))
+			}
+		}
+		if got := mail.ToUTF8(page, name, true); !strings.HasPrefix(string(got), "<p>words</p><!--\u6162") {
+			t.Errorf("%s: got %.40q", name, got)
+		}
+	}
+}
+
 // Letters are read in all EBCDIC code pages.
 func TestEBCDIC(t *testing.T) {
 	const hello = "\xc8\x85\x93\x93\x96\x40\xe6\x96\x99\x93\x84"
@@ -70,6 +89,8 @@ func TestCharsetsVersion2(t *testing.T) {
 		{"x-utf-7", "+AEgAaQ-", "Hi"},
 		{"utf-7-imap", "&AEgAaf,9- &- + 1", "Hi\uFFFD & + 1"},
 		{"iso-2022-kr", "words", "words"},
+		{"iso-2022-kr", "größer", "größer"},
+		{"iso-2022-cn", "gr\xf6\xdfer", "größer"},
 		{"iso-2022-kr", "\x1b$)C\x0e0!\x0f a\n0!", "가 a\n0!"},
 		{"iso-2022-cn", "\x1b$)A\x0eDc\x0f a \x1b$)G\x0eDc\x0f", "你 a Dc"},
 		{"utf-32", "\xff\xfe\x00\x00\x60\x4f\x00\x00a\x00\x00\x00", "你a"},

@@ -88,7 +88,7 @@ func IsUTF7(name string) bool {
 
 // Known returns text in a charset that the libraries know, and its name.
 func Known(text []byte, name string) ([]byte, string) {
-	if isOther(name) && isUTF8(text) {
+	if isOther(name) && isUTF8(text) && !(hasPairs(name) && isUTF16(text)) {
 		return text, "us-ascii"
 	}
 	switch compact(name) {
@@ -116,6 +116,12 @@ func isOther(name string) bool {
 	return short == "unicode"
 }
 
+// hasPairs reports whether a charset is UTF-16, or what it was before.
+func hasPairs(name string) bool {
+	short := strings.TrimPrefix(compact(Name(name)), "iso10646")
+	return strings.HasPrefix(short, "utf16") || strings.HasPrefix(short, "ucs2") || strings.HasPrefix(short, "unicode")
+}
+
 // isUTF8 reports whether most of a text are letters and blanks of UTF-8, so that it is in none of the charsets
 // of isOther: there, at most half of the bytes are such, and the blank of EBCDIC is the @ of ASCII. Programs
 // that do not know the name of the charset, or find it wrong, show the text.
@@ -131,18 +137,33 @@ func isUTF8(text []byte) bool {
 	return 8*letters > 5*len(text) && bytes.Count(text, []byte("@")) <= bytes.Count(text, []byte(" "))
 }
 
+// isUTF16 reports whether two characters of ASCII follow each other in UTF-16, as in each page. What stands beside
+// them, such as a long comment, may consist of characters of two bytes that are letters of ASCII.
+func isUTF16(text []byte) bool {
+	for i := 0; i+4 < len(text); i++ {
+		if text[i] == 0 && text[i+1] != 0 && text[i+2] == 0 && text[i+3] != 0 && text[i+4] == 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // unshift converts ISO-2022-KR (RFC 1557) to EUC-KR, and ISO-2022-CN (RFC 1922) to EUC-CN. Of the latter's
-// other sets of characters, and without a set, what is ASCII stays.
+// other sets of characters, and without a set, what is ASCII stays; and text without any set is what it would be without a name.
 func unshift(text []byte) (out []byte, name string) {
 	const shiftOut, shiftIn, escape = 0x0e, 0x0f, 0x1b
-	out, name = make([]byte, 0, len(text)), "euc-kr"
+	out, name = make([]byte, 0, len(text)), "us-ascii"
 	isKnown, isShifted := false, false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == escape && i+3 < len(text) && text[i+1] == '$' && (text[i+2] == ')' || text[i+2] == '*'):
 			if set := text[i+3]; text[i+2] == ')' {
-				if isKnown = set == 'A' || set == 'C'; set == 'A' {
+				isKnown = set == 'A' || set == 'C'
+				switch set {
+				case 'A':
 					name = "gb18030"
+				case 'C':
+					name = "euc-kr"
 				}
 			}
 			i += 3
