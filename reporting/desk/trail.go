@@ -93,16 +93,11 @@ func (d *Desk) Undo(ask api.UndoRequest, by Author) (api.Undone, error) {
 
 // undoStep withdraws as much as the request's limit and the period's room allow.
 func (d *Desk) undoStep(ask api.UndoRequest, by Author) (api.Undone, error) {
-	state := d.db.Status()
-	if reached := reserve.Reached(state); reached == nil {
-		ask.Limit = reserve.Step(state, ask.Limit)
-	} else {
-		plan := ask
-		plan.DryRun = true
-		if would, err := d.withdraw(plan, by); err != nil || would.Delisted > 0 {
-			return api.Undone{}, cmp.Or(err, d.named(reached, d.db.Now()))
-		}
+	limit, err := reserve.Limit(d.db.Status(), ask, func(plan api.UndoRequest) (ledger.Undone, error) { return d.withdraw(plan, by) })
+	if err != nil {
+		return api.Undone{}, d.named(err, d.db.Now())
 	}
+	ask.Limit = limit
 	done, err := d.withdraw(ask, by)
 	if err != nil {
 		return api.Undone{}, err

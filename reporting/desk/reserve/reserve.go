@@ -4,7 +4,6 @@
 package reserve
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -20,17 +19,43 @@ const undoShare = 0.75
 // bitsOfMessage is the number of bits that the revocation of a message sets at most: 36 signatures of 16.
 const bitsOfMessage = 576
 
-// Step returns the number of reports that one step of undo may read, at least 1, so that what it
-// revokes does not exceed undoShare by more than one message. Limit is the request's; 0 is none.
-func Step(s bloomdb.Status, limit int) int {
-	left := undoShare
+// most is the number of reports that a step of undo without a limit reads.
+const most = 200
+
+// Limit returns the number of reports that a step of undo may read: all that the request wants (0: most),
+// if their revocations, which plan counts, have room; otherwise as many as have it. What it revokes then exceeds
+// undoShare by one message at most. If there is no room, the error wraps ledger.ErrPeriodShare.
+func Limit(s bloomdb.Status, ask api.UndoRequest, plan func(api.UndoRequest) (ledger.Undone, error)) (int, error) {
+	if ask.Limit <= 0 {
+		ask.Limit = most
+	}
+	room, reached := roomOf(s)
+	if room >= ask.Limit {
+		return ask.Limit, nil
+	}
+	ask.DryRun = true
+	switch would, err := plan(ask); {
+	case err != nil:
+		return 0, err
+	case would.Delisted <= room: // the others take none
+		return ask.Limit, nil
+	}
+	return room, reached
+}
+
+// roomOf returns how many messages undo may revoke in this period, or an error if none.
+func roomOf(s bloomdb.Status) (messages int, reached error) {
+	taken := 0.0
 	for _, f := range s.Filters {
 		if f.Kind == "revoked" {
-			left = min(left, undoShare-f.Taken)
+			taken = max(taken, f.Taken)
 		}
 	}
-	step := max(1, int(left*float64(s.Revocable)/bitsOfMessage))
-	return min(cmp.Or(max(limit, 0), step), step)
+	if taken >= undoShare {
+		return 0, fmt.Errorf("%w: %.0f %% of the period's revocations are used, and undo leaves the others to users: never and retouch clear a message here",
+			ledger.ErrPeriodShare, 100*taken)
+	}
+	return max(1, int((undoShare-taken)*float64(s.Revocable)/bitsOfMessage)), nil
 }
 
 // Undo does undo in steps, one at a time: two at once would each use the room that both see.
@@ -56,16 +81,4 @@ func (u *Undo) one(ask api.UndoRequest, do func(api.UndoRequest) (api.Undone, er
 	u.step.Lock()
 	defer u.step.Unlock()
 	return do(ask)
-}
-
-// Reached returns an error that wraps ledger.ErrPeriodShare if undo may not revoke more in this
-// period; otherwise nil.
-func Reached(s bloomdb.Status) error {
-	for _, f := range s.Filters {
-		if f.Kind == "revoked" && f.Taken >= undoShare {
-			return fmt.Errorf("%w: %.0f %% of the period's revocations are used, and undo leaves the others to users: never and retouch clear a message here",
-				ledger.ErrPeriodShare, 100*f.Taken)
-		}
-	}
-	return nil
 }
