@@ -106,7 +106,7 @@ func (t *Trap) await(what string) {
 	t.doing, t.since = what, time.Now()
 }
 
-// What a trap waits for.
+// Faults of a trap that waits too long. Status adds the time.
 const (
 	ownDisk   = "the Maildir's disk has not answered"
 	otherDisk = "another trap, whose disk may not answer, has read a message"

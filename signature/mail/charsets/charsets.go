@@ -49,8 +49,15 @@ func numbers(list string) map[string]bool {
 // separators are dropped by compact.
 var separators = strings.NewReplacer("-", "", "_", "", ".", "", ":", "", " ", "")
 
+// longest is more than the length of any name of a charset. A sender may write a name of 1 MiB.
+const longest = 64
+
 // compact returns a name without what programs ignore in it: separators, and what marks it as one of their own.
+// A name that is too long to be one is empty.
 func compact(name string) string {
+	if len(name) > longest {
+		return ""
+	}
 	return strings.TrimPrefix(separators.Replace(strings.TrimPrefix(name, "x-")), "cs")
 }
 
