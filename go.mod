@@ -33,9 +33,9 @@ require (
 // For tests.
 require (
 	github.com/alicebob/miniredis/v2 v2.40.0 // a Redis in the test's own process
-	github.com/chromedp/cdproto v0.160.1 // chromedp: what it sends to the browser
-	github.com/chromedp/chromedp v0.23.0 // the page in a real Chromium
-	github.com/emersion/go-smtp v0.25.1 // sends mail into the real Postfix
+	github.com/chromedp/cdproto v0.160.2 // chromedp: what it sends to the browser
+	github.com/chromedp/chromedp v0.23.1 // the page in a real Chromium
+	github.com/emersion/go-smtp v0.26.0 // sends mail into the real Postfix
 	github.com/rogpeppe/go-internal v1.16.0 // testscript: the commands' scripts
 	go.uber.org/goleak v1.3.0 // no goroutine outlives its test
 	pgregory.net/rapid v1.3.0 // properties, checked against models
