@@ -133,7 +133,7 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 	fs.StringArrayVar(&f.Listen, "listen", nil, "milter `ADDRESS`, such as inet:8899@127.0.0.1 or unix:PATH; may be repeated")
 	fs.StringVar(&f.Control, "control", "", "control socket, unix:`PATH`")
 	fs.StringVar(&f.HTTP, "http", "", "`HOST:PORT` of metrics and health; empty for none")
-	fs.StringVar(&f.Redis, "redis", "", "`URL` of the Redis that connects the sites; empty for none")
+	fs.StringVar(&f.Redis, "redis", "", "`URL` of the Redis that connects the sites; empty for none. Other users of this machine see a password in it: put that into the file")
 	fs.StringVar(&f.Site, "site", "", "`NAME` of this site")
 	return cmd
 }

@@ -111,6 +111,35 @@ func TestUndoOfTwoAtOnce(t *testing.T) {
 	s.MustRevoke("bob", wrong)
 }
 
+// TestUndoWithoutRoomToList is the attack "an undo that stops": accomplices fill the period's spam filter, and
+// a reporter revokes what others had listed in the last period. Undoing that lists it again, for which there is
+// no room until the next period. The undo of all these reporters goes on nevertheless.
+func TestUndoWithoutRoomToList(t *testing.T) {
+	s, random := desktest.New(t, trust.Default(), 0), rand.New(rand.NewPCG(1, 2))
+	wanted := desktest.Letter(1, 0)
+	s.MustReport("anna", wanted)
+	s.Clock.Add(7 * 24 * 3600)
+	for n := 0; ; n++ {
+		err := flood(t, s.Report, func() desk.Report { return desk.Report{Set: noise(random, 4), Reporter: fmt.Sprint("mallory", n)} })
+		if !errors.Is(err, ledger.ErrShare) {
+			break // the filter is full
+		}
+	}
+	s.MustRevoke("mallory0", wanted)
+	ask := api.UndoRequest{By: "mallory0", Since: desktest.Noon, Limit: 2}
+	for range 3 {
+		done, err := s.Undo(ask, desk.Author{})
+		if err != nil || done.Reports+done.Revocations == 0 || done.Next == 0 {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		ask.Before = done.Next
+	}
+	s.WantListed("what has no room", wanted, false)
+	s.Clock.Add(7 * 24 * 3600)
+	testenv.Check(t, s.CarryOutAll())
+	s.WantListed("in the next period", wanted, true)
+}
+
 // Revocations of unreported messages write nothing, however many there are: they do not fill the
 // revocation filter for others.
 func TestRevocationOfWhatIsNotListed(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk/answer"
 	"github.com/spambloom/spambloom/reporting/desk/reserve"
@@ -67,8 +68,8 @@ func settledAs(s ledger.Stance) string {
 
 // Undo withdraws what a reporter reported and revoked. When the error is nil, that is on
 // disk, every message that has lost its quorum is revoked, and every one that nobody else
-// revoked is listed again. After an error, a part of
-// that may have happened. ErrNoReporter if nobody has that name.
+// revoked is listed again, or in the next period if this one has no room. After an error, a
+// part of that may have happened. ErrNoReporter if nobody has that name.
 func (d *Desk) Undo(ask api.UndoRequest, by Author) (api.Undone, error) {
 	ask.By = api.FoldReporter(ask.By)
 	if _, err := d.reporter(ask.By); err != nil {
@@ -102,7 +103,10 @@ func (d *Desk) undoStep(ask api.UndoRequest, by Author) (api.Undone, error) {
 	if err != nil {
 		return api.Undone{}, err
 	}
-	return api.Undone(done), d.carryOutAll()
+	if err = d.carryOutAll(); errors.Is(err, bloomdb.ErrFull) {
+		err = nil // what has no room stays due: further steps do not wait for it
+	}
+	return api.Undone(done), err
 }
 
 // withdraw withdraws the reports in the ledger. Of the steps of one request, the first one is noted.
@@ -173,7 +177,7 @@ func (d *Desk) SetWeight(ask api.WeightRequest, by Author) (api.Reporter, error)
 		if _, err := d.ledger.Withdraw(ledger.Undo{Reporter: api.FoldReporter(ask.Name), At: d.db.Now(), OnlyHam: true}); err != nil {
 			return api.Reporter{}, err
 		}
-		if err := d.carryOutAll(); err != nil { // what is listed again
+		if err := d.carryOutAll(); err != nil && !errors.Is(err, bloomdb.ErrFull) { // what is listed again
 			return api.Reporter{}, err
 		}
 	}

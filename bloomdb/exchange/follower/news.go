@@ -108,7 +108,7 @@ func (f *Follower) receiveHeartbeat(record []byte, live bool) {
 // site's clock was set back. It returns false for a repetition.
 func (o *origin) takeHeartbeat(h wire.Heartbeat, record []byte, skew time.Duration, live bool) (fresh bool) {
 	// Neither difference exceeds 292 years, and their sum would.
-	if back := o.beat.Sub(h.Made); back > 0 && skew < time.Minute-back {
+	if back := o.beat.Sub(h.Made); back > 0 && !o.isSetBack(h, back, skew) {
 		return false
 	}
 	fresh = !h.Made.Equal(o.beat)
@@ -130,6 +130,14 @@ func (o *origin) takeHeartbeat(h wire.Heartbeat, record []byte, skew time.Durati
 		o.looked = o.took // the next snapshot may have the same position
 	}
 	return fresh
+}
+
+// isSetBack reports whether a heartbeat older than the last is one by a clock that was set back: the last
+// one is from our future. While that is less than maxSkew ahead, each heartbeat of the site is. Then this one
+// must be from now and not from an earlier position, or anyone could repeat it.
+func (o *origin) isSetBack(h wire.Heartbeat, back, skew time.Duration) bool {
+	return skew >= time.Minute-back &&
+		(o.isAhead() || skew >= -time.Minute && !o.isDropped && !o.proven.After(streams.At(h.Epoch, h.Seq)))
 }
 
 // skewError is the error for a record of a site whose clock is wrong.

@@ -60,12 +60,19 @@ func Dial(rawURL string, o Options) (*Client, error) {
 // error might quote part of the password.
 var errAmbiguous = errors.New("cannot be read: the port must be a number; in user and password write @ as %40, / as %2F, : as %3A, # as %23, ? as %3F, % as %25")
 
+// errParameters is the error for a URL with a password among its parameters. The library's error might
+// quote what follows an & in it.
+var errParameters = errors.New("a parameter is wrong; in a password write & as %26, # as %23, % as %25, + as %2B, ; as %3B")
+
 // withoutSecret returns the error for a URL without any text that may be a password.
 func withoutSecret(err error, rawURL string) error {
 	first, more := splitHosts(rawURL)
 	u, parseErr := url.Parse(first)
 	if parseErr != nil || strings.Contains(u.Path+u.RawQuery+u.Fragment+strings.Join(more, ""), "@") {
 		return errAmbiguous
+	}
+	if strings.Contains(strings.ToLower(u.RawQuery), "password=") {
+		return errParameters
 	}
 	return err
 }

@@ -75,6 +75,8 @@ func TestDialRefuses(t *testing.T) {
 		"redis://u:geheim@h1:1,h2":          "unable to parse addr",
 		"redis://u:geheim@h\x7f":            "cannot be read",
 		"redis://h1:1,h2:2?master_name=&x=": "unexpected option",
+		"redis://h?password=a&geheim":       "write & as %26",
+		"redis://h1:1,h2:2?master_name=m&password=a&db=geheim": "write & as %26",
 		// lines of hostile invitations contain such URLs
 		"redis://u:geheim@host?pool_size=-1":            "pool_size=-1",
 		"redis://u:geheim@host?pool_size=99999999999":   "pool_size=99999999999",

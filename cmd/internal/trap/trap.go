@@ -69,6 +69,7 @@ type Status struct {
 type Trap struct {
 	Options
 	sorted bool   // cur/ was checked
+	busy   bool   // a message of cur/ was left for the next look
 	stuck  string // path of a processed file that could not be moved
 
 	mu     sync.Mutex
@@ -177,10 +178,11 @@ func (t *Trap) sweep(ctx context.Context) error {
 		return err
 	}
 	if !t.sorted {
+		t.busy = false
 		if err := t.sweepFolder(ctx, root, "cur", func(name string) bool { return !hasSeenFlag(name) }); err != nil {
 			return err
 		}
-		t.sorted = true
+		t.sorted = !t.busy
 	}
 	all := func(string) bool { return true }
 	if err := t.count(root); err != nil {
@@ -249,6 +251,9 @@ func (t *Trap) message(ctx context.Context, root *os.Root, path string) error {
 		t.update(func(s *Status) { s.Taken++ })
 	case errors.Is(err, errGone):
 		return nil
+	case errors.Is(err, errBusy):
+		t.busy = true
+		return nil
 	case errors.Is(err, ErrRefused):
 		t.update(func(s *Status) { s.Refused++ })
 		t.Log.Info("trapped message not taken", "path", filepath.Join(t.Maildir, path), "error", err)
@@ -261,6 +266,11 @@ func (t *Trap) message(ctx context.Context, root *os.Root, path string) error {
 
 // errGone means that another process was faster.
 var errGone = errors.New("the message is gone")
+
+// errBusy means that another process has a lease on the message, as a client of an NFS server may on
+// what it delivers. The kernel has asked for it back, and ends it after 45 s: the next look finds it
+// free. It is no fault of the trap: whoever may write there can have leases on many files.
+var errBusy = errors.New("another process has a lease on the message")
 
 // take reads a message and has it processed, while no other trap does.
 func (t *Trap) take(ctx context.Context, root *os.Root, path string) error {
@@ -275,6 +285,8 @@ func (t *Trap) take(ctx context.Context, root *os.Root, path string) error {
 		return t.Take(ctx, raw, most, isCut)
 	case errors.Is(err, fs.ErrNotExist):
 		return errGone
+	case errors.Is(err, syscall.EAGAIN): // the open does not wait
+		return errBusy
 	case isTransient(err):
 		return err
 	}

@@ -57,7 +57,7 @@ func Command(streams verb.Streams) *cobra.Command {
 		},
 	}
 	flags.AddFlags(cmd)
-	cmd.Flags().StringVar(&flags.redis, "redis", "", "`URL` by which this site reaches Redis, instead of that in the line")
+	cmd.Flags().StringVar(&flags.redis, "redis", "", "`URL` by which this site reaches Redis, instead of that in the line; other users see a password in it, not that of --redis-password")
 	cmd.Flags().StringVar(&flags.password, "redis-password", "", "`FILE` with the password of Redis, or - for standard input")
 	cmd.Flags().StringVar(&flags.trust, "trust", "", "trust in the other sites, which adds [[peer]] tables for them: full, vote or none")
 	cmd.Flags().BoolVar(&flags.yes, "yes", false, "do it without asking")
