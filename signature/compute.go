@@ -111,6 +111,7 @@ func (c *computer) compute(m mail.Message) Set {
 			add(digest.KindPhrase, d)
 			signsBody = true
 		}
+		signsBody = signsBody || c.mayShowMore(set.Domains)
 	}
 	if s, ok := c.shapeSketch(m.Header, set.Sketches); ok {
 		set.Sketches = append(set.Sketches, s)
@@ -346,8 +347,9 @@ func Counting(signatures []Signature) []Signature {
 	return nil
 }
 
-// endsText are the limits beyond which content is no text at all.
-const endsText = work.LimitParts | work.LimitWrapped | work.LimitDecoded | work.LimitText | work.LimitWork
+// endsText are the limits beyond which content that readers see is not read, or is taken for hidden.
+const endsText = work.LimitParts | work.LimitWrapped | work.LimitReach | work.LimitDecoded | work.LimitText |
+	work.LimitOpenElements | work.LimitStyleSheets | work.LimitImages | work.LimitLinks | work.LimitDomains | work.LimitWork
 
 // reached returns the limits that were reached.
 func (c *computer) reached() work.Limits {

@@ -136,16 +136,75 @@ func TestTextBehindLimits(t *testing.T) {
 	t.Parallel()
 	const start = "Content-Type: multipart/mixed; boundary=b\n\n"
 	text := "--b\nContent-Transfer-Encoding: base64\n\n" + encoded(prose) + "\n"
-	page := "Content-Type: text/html\n\n<!--" + strings.Repeat("x y ", 300_000) + "-->"
+	const html = "Content-Type: text/html\n\n"
+	page := html + "<!--" + strings.Repeat("x y ", 300_000) + "-->"
+	const short = "<p>You won big money, claim it at <a href=http://spam.example>this page</a></p>"
 	for name, raw := range map[string]string{
 		"comment":   start + "--b\n" + page + "\n" + text + "--b--\n",
 		"same page": page + prose,
 		"wrapped":   wrappedIn(5, "\n"+prose[:150]),
 		"parts":     start + strings.Repeat("--b\n\nw\n", 50_001) + text + "--b--\n",
+		"reach":     start + strings.Repeat("x\n", maxReach) + "--b\n" + html + short + "\n--b--\n",
+		"links":     html + strings.Repeat("<a href=http://google.com>.</a>\n", maxLinks+1) + short,
+		"depth":     html + strings.Repeat("<div>", maxOpen-1) + "<div style=visibility:hidden><div style=visibility:visible>" + short,
+		"styles":    html + "<style>" + strings.Repeat(" ", maxSheet) + "p{visibility:visible}</style><div style=visibility:hidden>" + short,
+		"domains":   html + linksTo("google bing msn yahoo baidu live outlook gmail icloud mail microsoft apple youtube twitter linkedin adobe") + "<div hidden style=display:block>" + short,
+		"pixels":    start + imagePart("", hugeImage()) + "--b--\n",
 	} {
 		set := signature.Compute(signature.Parse([]byte(raw)))
 		if len(set.Signatures) == 0 || set.Signatures[0].Kind != digest.KindBody || len(set.Counting) == 0 {
 			t.Errorf("%s: signatures %v, counted by %v, limits %v", name, set.Signatures, set.Counting, set.Limits.Names())
+		}
+	}
+}
+
+// between returns text with a phrase between every five words.
+func between(text, phrase string) (out string) {
+	for i, word := range strings.Fields(text) {
+		if out += word + " "; i%5 == 4 {
+			out += phrase + " "
+		}
+	}
+	return out
+}
+
+// linksTo returns links to hosts in .com.
+func linksTo(names string) (page string) {
+	for _, name := range strings.Fields(names) {
+		page += "<a href=http://" + name + ".com>.</a>\n"
+	}
+	return page
+}
+
+// A message can be reported, by its body, whatever its sender did to have its text or link taken for hidden, another's, or
+// boilerplate. A footer below a few words is the same in many mails, so it cannot.
+func TestTextThatSeemsLess(t *testing.T) {
+	t.Parallel()
+	const html = "Content-Type: text/html\n\n"
+	const short = "You won big money, claim it at <a href=http://spam.example>this page</a>"
+	const picture = "<a href=http://spam.example><img src=http://spam.example/a.png></a>"
+	for name, tt := range map[string]struct {
+		raw  string
+		want bool
+	}{
+		"undone":     {html + "<p style='opacity:0;opacity:1'>" + short, true},
+		"link":       {html + strings.Replace(short, "<a ", "<a hidden style=display:inline ", 1), true},
+		"picture":    {html + "<p style='opacity:0;opacity:1'>" + picture, true},
+		"quoted":     {"\n> You won big money, claim it\n> at http://spam.example/a\n", true},
+		"answer":     {"In-Reply-To: <a@b>\n" + html + "<blockquote type=cite>" + short, true},
+		"later":      {"Content-Type: multipart/mixed; boundary=b\n\n--b\n\n.\n--b\n" + html + short + "\n--b--\n", true},
+		"bounce":     {"From: MAILER-DAEMON@a.example\nContent-Type: multipart/report; boundary=b\n\n--b\n\nYour mail could not be delivered. Release it at http://spam.example\n--b\nContent-Type: message/delivery-status\n\nAction: failed\n--b--\n", true},
+		"phrases":    {"\n" + between(prose, "virus-free"), true},
+		"both":       {html + "<p style='opacity:0;opacity:1'>" + between(prose, "virus-free"), true},
+		"answered":   {"Auto-Submitted: auto-replied\n" + html + "<p style='opacity:0;opacity:1'>" + prose, true},
+		"signs":      {html + "<p>" + strings.Repeat("* + ", 4000) + "<p style='opacity:0;opacity:1'>" + prose, true},
+		"disclaimer": {"\nok\nThis email has been scanned for viruses. If you are not the intended recipient, please delete it.\n", false},
+		"footer":     {"\nok\n-- \nAnna Miller, Head of Sales\nwww.firm.example/sales\n", false},
+		"known host": {html + "<p hidden>You won big money at <a href=http://google.com>this page</a>", false},
+	} {
+		set := signature.Compute(signature.Parse([]byte(tt.raw)))
+		if signs := len(set.Signatures) == 1 && set.Signatures[0].Kind == digest.KindBody; signs != tt.want {
+			t.Errorf("%s: signatures %v", name, set.Signatures)
 		}
 	}
 }

@@ -143,7 +143,7 @@ func (r *reader) visibleText() []byte {
 // hasTextAside reports whether the other texts are enough to sign the body. These are the
 // texts in a multipart/report, as a mail system's notice is the same for everyone and the
 // message that it returns is not this one, and those too far behind the header.
-func (r *reader) hasTextAside() bool { return words.IsEnough(r.textAside(), words.Brief) }
+func (r *reader) hasTextAside() bool { return words.HasContent(r.textAside(), words.Few) }
 
 // textAside returns those texts.
 func (r *reader) textAside() []byte {
@@ -324,6 +324,20 @@ func (r *reader) fewWords(labels []byte, subject string) []uint64 {
 // ownText returns the author's words of the visible text.
 func (r *reader) ownText() []byte {
 	r.sketcher.WordsBy(&r.shown, span.ByAuthor)
+	return r.sketcher.Own
+}
+
+// readEvery reads all texts that are not aside, with what is hidden in them, into r.every, and returns their words
+// without a program's.
+func (r *reader) readEvery() (own []byte) {
+	r.every.Restart()
+	for i := range r.texts.Parts {
+		if p := &r.texts.Parts[i]; !p.IsAside && !r.work.IsOver() {
+			v := r.texts.Show(p)
+			r.every.Add(v.All.Text, v.All.Quotes, v.Hidden)
+		}
+	}
+	r.sketcher.WordsBy(&r.every, span.ByOther)
 	return r.sketcher.Own
 }
 

@@ -130,3 +130,17 @@ func (c *computer) phrases(m mail.Message, domains []string) (digests []digest.D
 	}
 	return digests
 }
+
+// mayShowMore reports whether the message could sign by its text, or by a phrase, if readers saw as its author's what
+// seems to be hidden, another's or boilerplate: a style that is undone hides nothing, a spam may consist of quoted
+// lines, or be the second part, or have a phrase of a disclaimer in each line.
+func (c *computer) mayShowMore(domains []string) bool {
+	own := c.reader.readEvery()
+	if words.MayBeEnough(c.reader.every.Text, words.Brief) {
+		return true
+	}
+	if !slices.ContainsFunc(domains, func(d string) bool { return !links.WellKnown(d) }) {
+		return false
+	}
+	return words.HasContent(own, words.Few) || len(c.reader.shown.Text) <= maxGreeting && c.showsLinkedPicture()
+}

@@ -48,6 +48,11 @@ func HasContent(text []byte, need Amount) bool {
 	return ok
 }
 
+// MayBeEnough is IsEnough with text between phrases of boilerplate counted, which may be a sender's own.
+func MayBeEnough(text []byte, need Amount) bool {
+	return HasContent(text, need) && (len(text) > maxBoilerplate || HasContent(cutOut(text, boilerplate().find(text, len(text), nil)), need))
+}
+
 // lengthOf returns the length of the beginning of text that has the content needed. It is not
 // ok if text has less.
 func lengthOf(text []byte, need Amount) (n int, ok bool) {
