@@ -168,6 +168,17 @@ func between(text, phrase string) (out string) {
 	return out
 }
 
+// A varied copy of a text with a phrase of boilerplate between every five words is recognised like one without.
+func TestPhrasesBetweenWords(t *testing.T) {
+	t.Parallel()
+	sign := func(text string) signature.Set {
+		return signature.Compute(signature.Parse([]byte("\n" + between(text, "virus-free"))))
+	}
+	if kinds := matchesOf(sign(ampleProse), sign(strings.Replace(ampleProse, "timber", "iron", 1))); !slices.Contains(kinds, "sketch") {
+		t.Errorf("matches: %v", kinds)
+	}
+}
+
 // linksTo returns links to hosts in .com.
 func linksTo(names string) (page string) {
 	for _, name := range strings.Fields(names) {
