@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -71,7 +72,7 @@ func (d *Desk) carryOutDue() error {
 // carryOutAll carries out the due decisions, many at a time, because each waits for the
 // disk. Their order does not matter, since the ledger drops what a later decision has replaced.
 // A decision for which a filter has no room does not delay others: a full filter of spam is no
-// reason not to revoke. After an error, what is left is overdue.
+// reason not to revoke. Then the error is ErrFull, if all else was carried out. After an error, what is left is overdue.
 func (d *Desk) carryOutAll() (err error) {
 	defer func() { d.overdue.CompareAndSwap(false, err != nil) }()
 	var full error
@@ -106,7 +107,7 @@ func (d *Desk) carryOutAll() (err error) {
 			return err
 		}
 		if len(due) < dueBatch {
-			return errors.Join(full, d.ledger.Flush())
+			return cmp.Or(d.ledger.Flush(), full)
 		}
 	}
 }
