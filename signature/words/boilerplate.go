@@ -19,8 +19,9 @@ const (
 	// boilerplateGap is the length of text, in bytes, between two phrases that belongs to
 	// them: disclaimers vary in names and in half of their sentences.
 	boilerplateGap = 48
-	// maxGaps is the length of all such text, in bytes, up to which it belongs to them. Of 21,488 mails of the
-	// corpora none has more than 153. Beyond that, a sender wrote phrases between his words.
+	// maxGaps is the length of all such text, in bytes, up to which it belongs to them, if it is no more than
+	// twice as long as they are. Of 21,488 mails of the corpora, none has more than 153 bytes or 1.83 times
+	// as many. Otherwise a sender wrote phrases between his words.
 	maxGaps = 256
 	// phraseKey is the length, in bytes, by which phrases are found.
 	phraseKey = 6
@@ -172,7 +173,7 @@ func boilerplateIn(text []byte, p *Phrases) []span.Span {
 
 // joinNear joins the places of phrases with little text between them.
 func joinNear(places []span.Span) []span.Span {
-	if len(places) == 0 || gapsOf(places) > maxGaps {
+	if len(places) == 0 || !isJoined(places) {
 		return places
 	}
 	merged := places[:1]
@@ -186,14 +187,16 @@ func joinNear(places []span.Span) []span.Span {
 	return merged
 }
 
-// gapsOf returns the length of the text between phrases that are near to each other, in bytes.
-func gapsOf(places []span.Span) (sum int) {
+// isJoined reports whether the text between phrases that are near to each other belongs to them.
+func isJoined(places []span.Span) bool {
+	gaps, phrases := 0, places[0].End-places[0].Start
 	for i, s := range places[1:] {
+		phrases += s.End - s.Start
 		if gap := s.Start - places[i].End; gap <= boilerplateGap {
-			sum += gap
+			gaps += gap
 		}
 	}
-	return sum
+	return gaps <= min(maxGaps, 2*phrases)
 }
 
 // MarkBoilerplate marks the tokens that are boilerplate or courtesies as not the author's
