@@ -179,6 +179,23 @@ func TestPhrasesBetweenWords(t *testing.T) {
 	}
 }
 
+// confidential and vertraulich are disclaimers that many firms have.
+const (
+	confidential = "This email and any files transmitted with it are confidential and intended solely for the use of the individual or entity to whom they are " +
+		"addressed. If you have received this email in error please notify the system manager. This message contains confidential information and is " +
+		"intended only for the individual named. If you are not the named addressee you should not disseminate, distribute or copy this e-mail. Please " +
+		"notify the sender immediately by e-mail if you have received this e-mail by mistake and delete this e-mail from your system.\n"
+	vertraulich = "Diese E-Mail enthält vertrauliche und/oder rechtlich geschützte Informationen. Wenn Sie nicht der richtige Adressat sind oder diese E-Mail " +
+		"irrtümlich erhalten haben, informieren Sie bitte sofort den Absender und vernichten Sie diese Mail. Das unerlaubte Kopieren sowie die unbefugte " +
+		"Weitergabe dieser Mail ist nicht gestattet.\n"
+)
+
+// alternative returns a mail of a text and a page with the same words.
+func alternative(text string) string {
+	page := strings.ReplaceAll(text, "http://hey.com", "<a href=http://hey.com>http://hey.com</a>")
+	return "Content-Type: multipart/alternative; boundary=b\n\n--b\n\n" + text + "\n--b\nContent-Type: text/html\n\n<div dir=ltr>" + page + "</div>\n--b--\n"
+}
+
 // linksTo returns links to hosts in .com.
 func linksTo(names string) (page string) {
 	for _, name := range strings.Fields(names) {
@@ -211,6 +228,12 @@ func TestTextThatSeemsLess(t *testing.T) {
 		"signs":      {html + "<p>" + strings.Repeat("* + ", 4000) + "<p style='opacity:0;opacity:1'>" + prose, true},
 		"disclaimer": {"\nok\nThis email has been scanned for viruses. If you are not the intended recipient, please delete it.\n", false},
 		"footer":     {"\nok\n-- \nAnna Miller, Head of Sales\nwww.firm.example/sales\n", false},
+		"twice":      {alternative("Thank you very much for your mail, I will get back to you as soon as I can"), false},
+		"program":    {alternative("ok\n\nDiese Nachricht wurde von meinem Android Mobiltelefon mit GMX Mail gesendet."), false},
+		"list":       {alternative("Hi\n\nSent from HEY http://hey.com"), false},
+		"only plain": {strings.Replace(alternative("Ok"), "Ok", prose[:150], 1), true},
+		"firm":       {"\nok\nwww.firm.example\n" + vertraulich, false},
+		"empty":      {"\n" + confidential, false},
 		"known host": {html + "<p hidden>You won big money at <a href=http://google.com>this page</a>", false},
 	} {
 		set := signature.Compute(signature.Parse([]byte(tt.raw)))

@@ -327,12 +327,12 @@ func (r *reader) ownText() []byte {
 	return r.sketcher.Own
 }
 
-// readEvery reads all texts that are not aside, with what is hidden in them, into r.every, and returns their words
-// without a program's.
-func (r *reader) readEvery() (own []byte) {
+// readEvery reads all texts that are not aside, with what is hidden in them, into r.every, and returns their words without
+// a program's: either those that a page replaces, or the others, as an alternative has the same words twice.
+func (r *reader) readEvery(replaced bool) (own []byte) {
 	r.every.Restart()
 	for i := range r.texts.Parts {
-		if p := &r.texts.Parts[i]; !p.IsAside && !r.work.IsOver() {
+		if p := &r.texts.Parts[i]; !p.IsAside && r.texts.IsReplaced(p) == replaced && !r.work.IsOver() {
 			v := r.texts.Show(p)
 			r.every.Add(v.All.Text, v.All.Quotes, v.Hidden)
 		}

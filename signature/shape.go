@@ -135,12 +135,12 @@ func (c *computer) phrases(m mail.Message, domains []string) (digests []digest.D
 // seems to be hidden, another's or boilerplate: a style that is undone hides nothing, a spam may consist of quoted
 // lines, or be the second part, or have a phrase of a disclaimer in each line.
 func (c *computer) mayShowMore(domains []string) bool {
-	own := c.reader.readEvery()
-	if words.MayBeEnough(c.reader.every.Text, words.Brief) {
-		return true
+	hasLink := slices.ContainsFunc(domains, func(d string) bool { return !links.WellKnown(d) })
+	for _, replaced := range []bool{false, true} {
+		own := c.reader.readEvery(replaced)
+		if words.MayBeEnough(c.reader.every.Text, words.Brief) || hasLink && words.MayBeEnough(own, words.Few) {
+			return true
+		}
 	}
-	if !slices.ContainsFunc(domains, func(d string) bool { return !links.WellKnown(d) }) {
-		return false
-	}
-	return words.HasContent(own, words.Few) || len(c.reader.shown.Text) <= maxGreeting && c.showsLinkedPicture()
+	return hasLink && len(c.reader.shown.Text) <= maxGreeting && c.showsLinkedPicture()
 }

@@ -48,9 +48,17 @@ func HasContent(text []byte, need Amount) bool {
 	return ok
 }
 
-// MayBeEnough is IsEnough with text between phrases of boilerplate counted, which may be a sender's own.
+// MayBeEnough is IsEnough with text between phrases of boilerplate counted, which may be a sender's own. Where phrases
+// are most of the text, as in a disclaimer, that has to be Ample.
 func MayBeEnough(text []byte, need Amount) bool {
-	return HasContent(text, need) && (len(text) > maxBoilerplate || HasContent(cutOut(text, boilerplate().find(text, len(text), nil)), need))
+	if len(text) > maxBoilerplate {
+		return HasContent(text, need)
+	}
+	rest := cutOut(text, unsketched().find(text, len(text), nil))
+	if 2*len(rest) < len(text) {
+		need = Ample
+	}
+	return HasContent(rest, need)
 }
 
 // lengthOf returns the length of the beginning of text that has the content needed. It is not
