@@ -239,23 +239,13 @@ func (c *conn) readPacket() error {
 	whole := protocol.Head + length
 	for step := keptBuffer; len(c.buffer) < whole; step = max(protocol.Head+ordinary, 2*step) {
 		if err := c.readTo(min(whole, step)); err != nil {
-			return c.withoutValue(whole, err)
+			return noEOF(err)
 		}
 		if code := gomilter.Code(c.buffer[protocol.Head]); length > ordinary && code != gomilter.CodeHeader && code != gomilter.CodeBody {
 			return fmt.Errorf("%w: packet of %d bytes for command %q, must be 1 to %d", protocol.ErrViolated, length, byte(code), ordinary)
 		}
 	}
 	return nil
-}
-
-// withoutValue takes the value from a field for which there is no memory, so that the message is judged. Other errors remain.
-func (c *conn) withoutValue(whole int, err error) error {
-	if err == errMemory && gomilter.Code(c.buffer[protocol.Head]) == gomilter.CodeHeader {
-		c.server.metrics.Truncated.WithLabelValues(overMemory).Inc()
-		_, err = c.in.Discard(whole - len(c.buffer))
-		c.buffer = protocol.WithoutValue(c.buffer)
-	}
-	return protocol.NoEOF(err)
 }
 
 // readTo reads until the buffer has n bytes.
@@ -373,5 +363,13 @@ func (c *conn) timedOut(err error) string {
 func (c *conn) Close() error {
 	err := c.Conn.Close()
 	c.close.Do(func() { c.server.release(c) })
+	return err
+}
+
+// noEOF turns an end within a packet into an error, even at its first byte.
+func noEOF(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
 	return err
 }

@@ -12,7 +12,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	gomilter "github.com/emersion/go-milter"
@@ -188,23 +187,6 @@ func Field(data []byte) (name, value string, err error) {
 	}
 	name, value, _ = strings.Cut(string(data[:len(data)-1]), "\x00")
 	return name, value, nil
-}
-
-// NoEOF turns an end within a packet into an error, even at its first byte.
-func NoEOF(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-// WithoutValue returns the packet of a header field without the value, in the packet's memory. The end of the packet may be missing.
-func WithoutValue(packet []byte) []byte {
-	packet[len(packet)-2] = 0 // if the end of the name is missing
-	name := bytes.IndexByte(packet[Head+1:], 0)
-	packet = append(packet[:Head+1+name], 0, 0)
-	binary.BigEndian.PutUint32(packet, uint32(len(packet)-Head))
-	return packet
 }
 
 // repairConnect removes the tag from an address like IPv6:2001:db8::1. Sendmail writes it
