@@ -108,3 +108,25 @@ ca = "`+filepath.Join(dir, "lost.pem")+`"
 		}
 	}
 }
+
+// A crash interrupts a restore while the restored files are moved to their places. The start moves the
+// others, so -t does not miss them.
+func TestRestoreHalfMoved(t *testing.T) {
+	folder := filepath.Join(testenv.Dir(t), "state")
+	if _, err := backup.Restore(bytes.NewReader(backupOf(t)), folder); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Check(t, os.Mkdir(filepath.Join(folder, "restored"), 0o700))
+	for _, name := range []string{"federation.key", "site.key"} {
+		testenv.Check(t, os.Rename(filepath.Join(folder, name), filepath.Join(folder, "restored", name)))
+	}
+	if r := start(t, append([]string{"-t", "--site", "mx1", "--data", folder}, free...)...); r.Code != 0 {
+		t.Errorf("-t: %+v", r)
+	}
+	st, err := state.Open(damagedSettings(folder), slog.New(slog.DiscardHandler))
+	testenv.Check(t, err)
+	defer st.Close()
+	if !st.DB.Judge(letterSet(t, "known")).Listed {
+		t.Error("the start has not what was restored")
+	}
+}

@@ -68,7 +68,7 @@ func Finish(dir string) (err error) {
 	if err := Check(dir); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(filepath.Join(dir, restored)); err != nil {
+	if !IsWaiting(dir) {
 		return nil // no restore, or a folder that the start cannot read either
 	}
 	unlock, err := lock(dir)
@@ -76,6 +76,13 @@ func Finish(dir string) (err error) {
 		return err
 	}
 	return errors.Join(moveUp(dir), unlock())
+}
+
+// IsWaiting reports whether a whole restore is on disk, some of whose files are not in their place. Its
+// data was checked; Finish moves it there.
+func IsWaiting(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, restored))
+	return err == nil
 }
 
 // Check returns ErrUnfinished if a restore was interrupted or is running. It returns ErrNotEmpty if a

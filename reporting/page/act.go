@@ -23,16 +23,19 @@ var errBusy = api.NewProblem(http.StatusTooManyRequests, "Other messages are bei
 // times as large as it was sent, so a large one takes a place, as a message does. The caller calls
 // done when the form is no longer used. It reads no files: those would be written to the disk.
 func (p *Page) readForm(w http.ResponseWriter, r *http.Request, s *session) (done func(), err error) {
-	most, done := int64(smallForm), func() {}
+	most, done, read := int64(smallForm), func() {}, func() bool { return true }
 	if r.ContentLength < 0 || r.ContentLength > smallForm {
-		leave, ok := p.uploads.Enter(s.name, p.rights(r, s)["administrate"])
-		if !ok {
+		place := p.uploads.Enter(w, s.name, p.rights(r, s)["administrate"])
+		if place == nil {
 			return nil, errBusy
 		}
-		most, done = maxForm, leave
+		most, done, read = maxForm, place.Leave, place.Read
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, most)
-	if err = r.ParseForm(); err != nil {
+	err = r.ParseForm()
+	if !read() {
+		err = errBusy
+	} else if err != nil {
 		err = uploadProblem(err)
 	} else if !s.allows(r, r.PostForm.Get("form")) {
 		err = errForm

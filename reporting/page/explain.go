@@ -7,10 +7,10 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/page/uploads"
 	"github.com/spambloom/spambloom/reporting/why"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -27,10 +27,6 @@ type explainData struct {
 	Truncated   bool
 }
 
-// uploadTime is how long a user may take to send a message. The listener allows less, for
-// requests that have no body: a large message takes longer through a forwarded port.
-const uploadTime = time.Minute
-
 // explain reads a message from a form, signs it, and shows why it is judged as it is. The
 // message is held in memory until its signatures are known, and nowhere else.
 func (p *Page) explain(w http.ResponseWriter, r *http.Request) {
@@ -39,15 +35,17 @@ func (p *Page) explain(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, errVisitor)
 		return
 	}
-	leave, ok := p.uploads.Enter(s.name, p.rights(r, s)["administrate"])
-	if !ok {
+	uploads.AllowTime(w)
+	place := p.uploads.Enter(w, s.name, p.rights(r, s)["administrate"])
+	if place == nil {
 		p.failed(w, r, errBusy)
 		return
 	}
-	defer leave()
-	conn := http.NewResponseController(w)
-	_ = errors.Join(conn.SetReadDeadline(time.Now().Add(uploadTime)), conn.SetWriteDeadline(time.Now().Add(2*uploadTime))) // else those of the listener
+	defer place.Leave()
 	up, err := p.readUpload(w, r, s)
+	if !place.Read() {
+		err = errBusy
+	}
 	if err != nil {
 		p.failed(w, r, err)
 		return

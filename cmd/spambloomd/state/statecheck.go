@@ -24,6 +24,9 @@ func Check(s *settings.Settings) error {
 	if err := backup.Check(s.Data); err != nil {
 		return &exit.Failure{Code: exit.IOErr, Err: err}
 	}
+	if backup.IsWaiting(s.Data) {
+		return nil // a crash interrupted its last step: the start completes it, and has its keys only then
+	}
 	if err := refuseNewer(s); err != nil {
 		return err
 	}

@@ -2,7 +2,11 @@
 // It has one lock, which is held for a look into a table.
 package uploads
 
-import "sync"
+import (
+	"net/http"
+	"sync"
+	"time"
+)
 
 // maxUploads is the number of messages of users that are read and signed at once.
 const maxUploads = 2
@@ -10,34 +14,120 @@ const maxUploads = 2
 // Most is the number of messages that are read at once: with those of root and the daemon's user.
 const Most = maxUploads + 2
 
+// Bounds of a place while another user wants it.
+const (
+	patience = 5 * time.Second // a message that has been arriving for longer gives its place up
+	memory   = time.Minute     // so long, those of a user who had to give one up do so at once
+	parting  = time.Second     // a place is free so soon after that
+)
+
 // Places are the users whose messages are being read and signed: one message of each, so that
-// no user can take all places. Administrators have their own. It is safe for concurrent use;
-// the zero value is ready.
+// no user can take all places. Nor can a few users who send slowly: what arrives for long gives its
+// place up to another user. Administrators have their own. It is safe for concurrent use; the zero
+// value is ready.
 type Places struct {
 	mu    sync.Mutex
-	of    map[string]bool
-	users int // without administrators
+	of    map[string]*Place
+	users int                  // without administrators
+	slow  map[string]time.Time // users who had to give a place up, and when
 }
 
-// Enter takes a place for a user, which leave frees. ok is false if there is none.
-func (u *Places) Enter(name string, administrates bool) (leave func(), ok bool) {
-	counted := 1
+// Place is the place of one message. Its user calls Read when the message is read, and Leave at the end.
+type Place struct {
+	of      *Places
+	name    string
+	counted int
+	since   time.Time
+	from    http.ResponseWriter // of the request; nil: it is read, or the place was given up
+	isLost  bool                // it was given up
+	left    chan struct{}       // closed by Leave
+}
+
+// uploadTime is how long a user may take to send a message. The listener allows less, for
+// requests that have no body: a large message takes longer through a forwarded port.
+const uploadTime = time.Minute
+
+// AllowTime allows the request of w to take as long as a message does. It is called before Enter.
+func AllowTime(w http.ResponseWriter) {
+	conn := http.NewResponseController(w)
+	_ = conn.SetReadDeadline(time.Now().Add(uploadTime)) // else those of the listener
+	_ = conn.SetWriteDeadline(time.Now().Add(2 * uploadTime))
+}
+
+// Enter takes a place for the request of w, of a user. It returns nil if there is none. If the place has
+// to be given up, the reading of the request ends with an error.
+func (u *Places) Enter(w http.ResponseWriter, name string, administrates bool) *Place {
+	p := &Place{of: u, name: name, counted: 1, since: time.Now(), from: w, left: make(chan struct{})}
 	if administrates {
-		counted = 0
+		p.counted = 0
 	}
+	ok, slow := u.enter(p)
+	if slow != nil {
+		select {
+		case <-slow.left:
+		case <-time.After(parting):
+		}
+		ok, _ = u.enter(p)
+	}
+	if !ok {
+		return nil
+	}
+	return p
+}
+
+// enter takes a place if there is one. Otherwise it returns the one that is given up for it; nil: none.
+func (u *Places) enter(p *Place) (ok bool, slow *Place) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.of[name] || u.users+counted > maxUploads {
-		return nil, false
+	switch {
+	case u.of[p.name] != nil:
+		return false, nil
+	case u.users+p.counted > maxUploads:
+		return false, u.reclaim(p)
 	}
 	if u.of == nil {
-		u.of = make(map[string]bool)
+		u.of, u.slow = make(map[string]*Place), make(map[string]time.Time)
 	}
-	u.of[name], u.users = true, u.users+counted
-	return func() {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		delete(u.of, name)
-		u.users -= counted
-	}, true
+	u.of[p.name], u.users = p, u.users+p.counted
+	return true, nil
+}
+
+// reclaim breaks off the oldest slow message, unless who wants its place is slow as well. The caller holds mu.
+func (u *Places) reclaim(wanted *Place) (slow *Place) {
+	for name, at := range u.slow {
+		if time.Since(at) >= memory {
+			delete(u.slow, name)
+		}
+	}
+	if !u.slow[wanted.name].IsZero() {
+		return nil
+	}
+	for _, p := range u.of {
+		isSlow := time.Since(p.since) >= patience || !u.slow[p.name].IsZero()
+		if p.counted > 0 && p.from != nil && isSlow && (slow == nil || p.since.Before(slow.since)) {
+			slow = p
+		}
+	}
+	if slow != nil {
+		_ = http.NewResponseController(slow.from).SetReadDeadline(time.Now())
+		slow.from, slow.isLost, u.slow[slow.name] = nil, true, time.Now()
+	}
+	return slow
+}
+
+// Read ends the time in which the place can be given up. It reports false if it was.
+func (p *Place) Read() bool {
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	p.from = nil
+	return !p.isLost
+}
+
+// Leave frees the place.
+func (p *Place) Leave() {
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	delete(p.of.of, p.name)
+	p.of.users -= p.counted
+	close(p.left)
 }

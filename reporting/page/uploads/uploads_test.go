@@ -1,0 +1,83 @@
+package uploads_test
+
+import (
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spambloom/spambloom/reporting/page/uploads"
+)
+
+// request is a request whose body never ends, until its reading is broken off.
+type request struct {
+	*httptest.ResponseRecorder
+	ended chan struct{}
+}
+
+func (r request) SetReadDeadline(at time.Time) error {
+	if !at.After(time.Now()) {
+		close(r.ended)
+	}
+	return nil
+}
+
+// TestSlowUploads is the attack "slow uploads": two users send a few bytes of a message and wait, so that
+// no other user has a place. They lose theirs after five seconds, and then for a minute at once. A
+// message that has arrived keeps its place.
+func TestSlowUploads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var places uploads.Places
+		slow := func(name string) {
+			r := request{httptest.NewRecorder(), make(chan struct{})}
+			if p := places.Enter(r, name, false); p != nil {
+				go func() {
+					<-r.ended
+					if p.Read() {
+						t.Errorf("%s kept the place", name)
+					}
+					p.Leave()
+				}()
+			} else {
+				t.Errorf("%s has no place", name)
+			}
+		}
+		enter := func(when, name string, want bool) *uploads.Place {
+			t.Helper()
+			p := places.Enter(request{httptest.NewRecorder(), make(chan struct{})}, name, false)
+			if (p != nil) != want {
+				t.Fatalf("%s: %s has a place: %v", when, name, p != nil)
+			}
+			return p
+		}
+		slow("mallory")
+		slow("eve")
+		time.Sleep(4 * time.Second)
+		enter("after four seconds", "anna", false)
+		time.Sleep(2 * time.Second)
+		enter("after six seconds", "mallory", false)
+		enter("after six seconds", "anna", true).Leave()
+		slow("mallory") // has been slow or is slow: both give way at once
+		arrived := []*uploads.Place{enter("at once", "anna", true), enter("at once", "bert", true)}
+		enter("in the minute after", "mallory", false)
+		for _, p := range arrived {
+			if !p.Read() {
+				t.Error("a message that has arrived lost its place")
+			}
+		}
+		time.Sleep(time.Hour)
+		enter("while others are signed", "cora", false)
+		for _, p := range arrived {
+			p.Leave()
+		}
+		slow("mallory")
+		time.Sleep(4 * time.Second)
+		slow("eve")
+		enter("a new minute", "cora", false)
+		time.Sleep(2 * time.Second)
+		enter("a new minute", "cora", true).Leave()
+		time.Sleep(5 * time.Second)
+		enter("at the end", "cora", true) // the free place
+		enter("at the end", "anna", true)
+	})
+}
