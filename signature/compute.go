@@ -55,6 +55,7 @@ type computer struct {
 	files      files
 	below      []mail.Leaf // parts that are text, and that some mail programs show below the other
 	unshown    []mail.Leaf // other parts that are text, which readers open only where there is no other
+	fields     []mail.Leaf // parts for the fields of a mail system, which only some programs show
 	calendars  []mail.Leaf // calendar objects, whose text readers are shown beside the other
 	texts      visible.Texts
 	reader     reader
@@ -77,7 +78,7 @@ func (c *computer) release() {
 	c.texts.Reset()
 	c.reader.reset()
 	c.links.Reset()
-	c.files, c.below, c.unshown, c.calendars, c.isCalendar, c.limits, c.work, c.turns = files{}, nil, nil, nil, false, 0, work.Steps{}, turns{}
+	c.files, c.below, c.unshown, c.fields, c.calendars, c.isCalendar, c.limits, c.work, c.turns = files{}, nil, nil, nil, nil, false, 0, work.Steps{}, turns{}
 	computers.Put(c)
 }
 
@@ -111,7 +112,7 @@ func (c *computer) compute(m mail.Message) Set {
 			add(digest.KindPhrase, d)
 			signsBody = true
 		}
-		signsBody = signsBody || c.mayShowMore(set.Domains)
+		signsBody = signsBody || c.mayShowMore(set.Domains) || c.mayShowFields(m.Header)
 	}
 	if s, ok := c.shapeSketch(m.Header, set.Sketches); ok {
 		set.Sketches = append(set.Sketches, s)
@@ -153,7 +154,13 @@ func (c *computer) leaf(l mail.Leaf) {
 			c.calendars = append(c.calendars, l)
 		}
 	}
-	if !isText && !l.IsReport && l.MediaType != "text/rfc822-headers" {
+	switch {
+	case isText:
+	case l.IsReport || l.MediaType == "text/rfc822-headers":
+		if len(c.fields) < maxUnshown && isLegible(content) {
+			c.fields = append(c.fields, l)
+		}
+	default:
 		c.addUnshown(l, content)
 	}
 	switch {

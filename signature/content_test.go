@@ -83,7 +83,7 @@ func TestInnocentsShareNothing(t *testing.T) {
 		{"invitations", calendar("bob@a.example", "20260101"), calendar("anna@b.example", "20270505"), ""},
 		{"business cards", card("text/vcard", "bob@a.example"), card("text/vcard", "anna@b.example"), ""},
 		{"old business cards", card("text/x-vcard", "bob@a.example"), card("text/x-vcard", "anna@b.example"), ""},
-		{"headers", header + "X: 1", header + "X: 2", ""},
+		{"headers", header + "X: 1", header + "X: 2", "body"},
 		{"bounces", bounce("bob@a.example", "4A1B2C"), bounce("anna@b.example", "9F00AA"), "body"},
 		{"a bounce and what it returns", returned(prose), "\n" + prose, ""},
 		{"automatic replies", away("bob@a.example", "12.03."), away("anna@b.example", "24/12"), "body"},

@@ -196,6 +196,11 @@ func alternative(text string) string {
 	return "Content-Type: multipart/alternative; boundary=b\n\n--b\n\n" + text + "\n--b\nContent-Type: text/html\n\n<div dir=ltr>" + page + "</div>\n--b--\n"
 }
 
+// report returns a multipart/report with words as a mail system's fields.
+func report(from, words string) string {
+	return from + "Content-Type: multipart/report; boundary=b\n\n--b\n\nok\n--b\nContent-Type: message/delivery-status\n\n" + words + "\n--b--\n"
+}
+
 // linksTo returns links to hosts in .com.
 func linksTo(names string) (page string) {
 	for _, name := range strings.Fields(names) {
@@ -236,6 +241,9 @@ func TestTextThatSeemsLess(t *testing.T) {
 		"amid":       {"\n" + between(prose, "intended solely for the use of the individual or entity to whom they are addressed"), false},
 		"firm":       {"\nok\nwww.firm.example\n" + vertraulich, false},
 		"empty":      {"\n" + confidential, false},
+		"headers":    {"Content-Type: text/rfc822-headers\n\n" + prose, true},
+		"status":     {report("From: x@a.example\n", prose), true},
+		"notice":     {report("From: MAILER-DAEMON@a.example\n", prose), false},
 		"known host": {html + "<p hidden>You won big money at <a href=http://google.com>this page</a>", false},
 	} {
 		set := signature.Compute(signature.Parse([]byte(tt.raw)))

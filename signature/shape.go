@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -22,6 +23,8 @@ const (
 	leastTags, leastBones, leastKinds = 6, 6, 4
 	// weightOfPath is how many words a path counts as.
 	weightOfPath = 3
+	// maxFields bounds the text of a part for fields of a mail system that is read, in bytes.
+	maxFields = 16 << 10
 	// maxPhrases bounds the signatures of KindPhrase.
 	maxPhrases = 2
 )
@@ -143,4 +146,19 @@ func (c *computer) mayShowMore(domains []string) bool {
 		}
 	}
 	return hasLink && len(c.reader.shown.Text) <= maxGreeting && c.showsLinkedPicture()
+}
+
+// mayShowFields reports whether the message could sign by the text of a part for fields of a mail system: some programs
+// show that, too, and a sender can write any words there. A mail system's notice is none of these messages.
+func (c *computer) mayShowFields(header []mail.Field) bool {
+	if len(c.fields) == 0 || guard.IsNotice(header, c.reader.textAside()) {
+		return false
+	}
+	c.reader.every.Restart()
+	for _, l := range c.fields {
+		c.work.Count(2 * l.Steps())
+		c.decoded = l.Content(c.decoded[:0])
+		c.reader.every.Add(bytes.ToValidUTF8(c.decoded[:min(len(c.decoded), maxFields)], nil), nil, nil)
+	}
+	return words.MayBeEnough(c.reader.every.Text, words.Brief)
 }
