@@ -310,7 +310,7 @@ func (m *dialogueMTA) pop(want *modelMessage) *modelMessage {
 }
 
 func (d *dialogue) listed(m *modelMessage) bool {
-	set := signature.Compute(signature.Message{Header: m.header, Body: []byte(m.body), Truncated: m.room < 0})
+	set := signature.Compute(signature.Message{Header: m.header, Body: []byte(m.body), Truncated: m.isLong})
 	return len(set.Signatures) > 0 && d.db.Judge(set).Listed
 }
 

@@ -34,7 +34,8 @@ type modelMessage struct {
 	recipients []string
 	header     []signature.Field
 	body       string
-	room       int // bytes of MaxMessage left; negative once exceeded
+	kept       int  // bytes of the header, with what is charged for its fields, and of the body
+	isLong     bool // the body exceeded MaxMessage
 	fields     signature.HeaderRoom
 	forged     map[string]int // fields of ours, by name
 }
@@ -42,7 +43,7 @@ type modelMessage struct {
 // String is for comparisons. If the message was too long, it omits the content.
 func (m *modelMessage) String() string {
 	s := fmt.Sprintf("%+v %s %v from %q to %q", m.macros, m.listener, m.client, m.sender, m.recipients)
-	if m.room < 0 {
+	if m.isLong {
 		return s + " truncated"
 	}
 	return s + fmt.Sprintf(" %q %q", m.header, m.body)
@@ -53,9 +54,7 @@ func seen(m *message) *modelMessage {
 	c := m.content()
 	s := &modelMessage{macros: modelMacros{m.QueueID, m.Auth}, listener: m.Listener, client: m.Client,
 		sender: m.Sender, recipients: slices.Clone(m.Recipients), header: slices.Clone(c.Header), body: string(c.Body)}
-	if c.Truncated {
-		s.room = -1
-	}
+	s.isLong = c.Truncated
 	return s
 }
 
@@ -85,7 +84,7 @@ type due struct {
 // message returns the message in flight. Any part of a message begins one.
 func (x *modelSession) message() *modelMessage {
 	if x.msg == nil {
-		x.msg = &modelMessage{macros: x.macros, listener: x.listener, client: x.client, room: x.limit, forged: map[string]int{}}
+		x.msg = &modelMessage{macros: x.macros, listener: x.listener, client: x.client, forged: map[string]int{}}
 	}
 	x.msg.macros, x.pending = x.msg.macros.with(x.pending), modelMacros{}
 	return x.msg
@@ -139,9 +138,9 @@ func (x *modelSession) field(name, value string) []due {
 	}
 	f := signature.Field{Name: name, Value: strings.ReplaceAll(value, "\x00", " ")}
 	m.header = m.fields.Add(m.header, f, func(n, quarters int64) bool {
-		hasRoom := m.room >= 0 && x.limit-m.room+int(n) <= x.limit/4*int(quarters)
+		hasRoom := !m.isLong && m.kept+int(n) <= x.limit/4*int(quarters)
 		if hasRoom {
-			m.room -= int(n)
+			m.kept += int(n)
 		}
 		return hasRoom
 	})
@@ -155,14 +154,15 @@ func (x *modelSession) endOfHeader() []due {
 
 func (x *modelSession) chunk(data string) []due {
 	m := x.message()
-	if m.room >= 0 {
-		m.room -= len(data)
+	charged := len(m.header) * signature.FieldOverhead // it takes nothing from the body
+	if m.isLong = m.isLong || m.kept-charged+len(data) > x.limit; !m.isLong {
+		m.kept += len(data)
 		m.body += data
 	}
 	if x.agreed&gomilter.OptNoBodyReply != 0 {
 		return nil
 	}
-	if (m.room < 0 || m.skipped()) && x.agreed&gomilter.OptSkip != 0 {
+	if (m.isLong || m.skipped()) && x.agreed&gomilter.OptSkip != 0 {
 		return []due{{code: 's'}}
 	}
 	return []due{{code: 'c'}}
