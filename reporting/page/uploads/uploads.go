@@ -16,20 +16,26 @@ const Most = maxUploads + 2
 
 // Bounds of a place while another user wants it.
 const (
-	patience = 5 * time.Second // a message that has been arriving for longer gives its place up
-	memory   = time.Minute     // so long, those of a user who had to give one up do so at once
+	patience = 5 * time.Second // a message gives its place up if those of its user have been arriving for longer
+	memory   = time.Minute     // within this time; and so long, those of such a user do so at once
 	parting  = time.Second     // a place is free so soon after that
 )
 
 // Places are the users whose messages are being read and signed: one message of each, so that
-// no user can take all places. Nor can a few users who send slowly: what arrives for long gives its
-// place up to another user. Administrators have their own. It is safe for concurrent use; the zero
-// value is ready.
+// no user can take all places. Nor can a few users who send slowly, or one message after another: what
+// arrives for long gives its place up to another user. Administrators have their own. It is safe for
+// concurrent use; the zero value is ready.
 type Places struct {
 	mu    sync.Mutex
 	of    map[string]*Place
-	users int                  // without administrators
-	slow  map[string]time.Time // users who had to give a place up, and when
+	users int // without administrators
+	spent map[string]spent
+}
+
+// spent is how long messages of a user have been arriving.
+type spent struct {
+	time  time.Duration
+	since time.Time // when the first one had arrived, or the user became slow
 }
 
 // Place is the place of one message. Its user calls Read when the message is read, and Leave at the end.
@@ -67,7 +73,9 @@ func (u *Places) Enter(w http.ResponseWriter, name string, administrates bool) *
 		case <-slow.left:
 		case <-time.After(parting):
 		}
-		ok, _ = u.enter(p)
+		u.mu.Lock()
+		ok = u.take(p)
+		u.mu.Unlock()
 	}
 	if !ok {
 		return nil
@@ -79,47 +87,72 @@ func (u *Places) Enter(w http.ResponseWriter, name string, administrates bool) *
 func (u *Places) enter(p *Place) (ok bool, slow *Place) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	switch {
-	case u.of[p.name] != nil:
+	if u.take(p) {
+		return true, nil
+	}
+	if u.of[p.name] != nil {
 		return false, nil
-	case u.users+p.counted > maxUploads:
-		return false, u.reclaim(p)
+	}
+	return false, u.reclaim(p)
+}
+
+// take takes a place if there is one. The caller holds mu.
+func (u *Places) take(p *Place) bool {
+	if u.of[p.name] != nil || u.users+p.counted > maxUploads {
+		return false
 	}
 	if u.of == nil {
-		u.of, u.slow = make(map[string]*Place), make(map[string]time.Time)
+		u.of, u.spent = make(map[string]*Place), make(map[string]spent)
 	}
 	u.of[p.name], u.users = p, u.users+p.counted
-	return true, nil
+	return true
 }
 
 // reclaim breaks off the oldest slow message, unless who wants its place is slow as well. The caller holds mu.
 func (u *Places) reclaim(wanted *Place) (slow *Place) {
-	for name, at := range u.slow {
-		if time.Since(at) >= memory {
-			delete(u.slow, name)
+	for name, s := range u.spent {
+		if time.Since(s.since) >= memory {
+			delete(u.spent, name)
 		}
 	}
-	if !u.slow[wanted.name].IsZero() {
+	if u.spent[wanted.name].time >= patience {
 		return nil
 	}
 	for _, p := range u.of {
-		isSlow := time.Since(p.since) >= patience || !u.slow[p.name].IsZero()
+		isSlow := time.Since(p.since)+u.spent[p.name].time >= patience
 		if p.counted > 0 && p.from != nil && isSlow && (slow == nil || p.since.Before(slow.since)) {
 			slow = p
 		}
 	}
 	if slow != nil {
 		_ = http.NewResponseController(slow.from).SetReadDeadline(time.Now())
-		slow.from, slow.isLost, u.slow[slow.name] = nil, true, time.Now()
+		slow.isLost = true
+		slow.arrived()
 	}
 	return slow
+}
+
+// arrived records that the message is read, or no longer. The caller holds mu.
+func (p *Place) arrived() {
+	if p.from == nil {
+		return
+	}
+	p.from = nil
+	s := p.of.spent[p.name]
+	if time.Since(s.since) >= memory {
+		s = spent{since: time.Now()}
+	}
+	if s.time += time.Since(p.since); s.time >= patience {
+		s.since = time.Now()
+	}
+	p.of.spent[p.name] = s
 }
 
 // Read ends the time in which the place can be given up. It reports false if it was.
 func (p *Place) Read() bool {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
-	p.from = nil
+	p.arrived()
 	return !p.isLost
 }
 
@@ -127,6 +160,7 @@ func (p *Place) Read() bool {
 func (p *Place) Leave() {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
+	p.arrived()
 	delete(p.of.of, p.name)
 	p.of.users -= p.counted
 	close(p.left)

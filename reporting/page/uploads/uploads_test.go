@@ -81,3 +81,43 @@ func TestSlowUploads(t *testing.T) {
 		enter("at the end", "anna", true)
 	})
 }
+
+// TestQuickUploads is the attack "quick uploads": two users send a message within four seconds, and then
+// the next one. They lose their places as if it were one message, so that another user waits for the
+// second one at most. One who sends messages at times is not slow.
+func TestQuickUploads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var places uploads.Places
+		send := func(name string, takes time.Duration) bool {
+			r := request{httptest.NewRecorder(), make(chan struct{})}
+			p := places.Enter(r, name, false)
+			if p == nil {
+				return false
+			}
+			defer p.Leave()
+			select {
+			case <-r.ended:
+			case <-time.After(takes):
+			}
+			return p.Read()
+		}
+		end := time.Now().Add(time.Minute)
+		for _, name := range []string{"mallory", "eve"} {
+			go func() {
+				for time.Now().Before(end) {
+					if !send(name, 4*time.Second) {
+						time.Sleep(10 * time.Millisecond)
+					}
+				}
+			}()
+		}
+		time.Sleep(6 * time.Second)
+		for range 10 {
+			if !send("anna", 200*time.Millisecond) {
+				t.Error("two users who send one message after another keep another one out")
+			}
+			time.Sleep(5 * time.Second)
+		}
+		time.Sleep(time.Minute)
+	})
+}
