@@ -32,9 +32,10 @@ func CheckReporter(name string) error {
 
 // FoldReporter returns the name under which a reporter is kept. Case does not matter: a program
 // that reports for others passes on names that somebody has typed, and Anna@Example.org is
-// the same person as anna@example.org.
+// the same person as anna@example.org. The folded name of a folded name is that name: of some letters
+// with an accent, such as J̌, only the lower case is one character.
 func FoldReporter(name string) string {
-	if folded := strings.ToLower(norm.NFC.String(name)); len(folded) <= MaxReporter {
+	if folded := norm.NFC.String(strings.ToLower(norm.NFC.String(name))); len(folded) <= MaxReporter {
 		return folded
 	}
 	return name

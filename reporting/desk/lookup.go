@@ -37,7 +37,7 @@ type finding struct {
 // set, its signatures. The explanation has no verdict; evidence is about the part of the
 // message that it explains, which is signed unless nothing was found.
 func (d *Desk) Lookup(ask api.LookupRequest, set signature.Set) (known api.Lookup, evidence bloomdb.Evidence, signed bool, err error) {
-	f, err := d.find(ask, set)
+	f, err := d.find(ask, set, maxLookup)
 	if err != nil {
 		return known, evidence, false, err
 	}
@@ -79,18 +79,18 @@ func isOfSketch(id string) bool {
 	return err == nil && (kind == signature.KindSketch || kind == signature.KindImage || kind == signature.KindShape)
 }
 
-// find looks into the ledger and the messages that were judged lately.
-func (d *Desk) find(ask api.LookupRequest, set signature.Set) (f finding, err error) {
+// find looks into the ledger and the messages that were judged lately; most bounds the latter, -1: all.
+func (d *Desk) find(ask api.LookupRequest, set signature.Set, most int) (f finding, err error) {
 	switch {
 	case ask.QueueID != "":
-		f.judged = d.opt.Judged.Find(maxLookup, func(m *judged.Message) bool { return m.QueueID == ask.QueueID })
+		f.judged = d.opt.Judged.Find(most, func(m *judged.Message) bool { return m.QueueID == ask.QueueID })
 	case ask.ID != "":
 		kind, digest, err := signature.ParseID(ask.ID)
 		if err != nil {
 			return f, err
 		}
 		has := func(s signature.Signature) bool { return s.Kind == kind && bytes.HasPrefix(s.Digest[:], digest[:]) }
-		f.judged = d.opt.Judged.Find(maxLookup, func(m *judged.Message) bool {
+		f.judged = d.opt.Judged.Find(most, func(m *judged.Message) bool {
 			return slices.ContainsFunc(m.Set.Signatures, has) || slices.ContainsFunc(m.Shown, has)
 		})
 		if f.reports, err = d.ledger.Lookup(kind, digest, maxLookup); err != nil || len(f.reports) > 0 {
@@ -98,7 +98,7 @@ func (d *Desk) find(ask api.LookupRequest, set signature.Set) (f finding, err er
 		}
 	default:
 		f.asked = set
-		f.judged = d.opt.Judged.Find(maxLookup, func(m *judged.Message) bool { return identity.IsSame(m.Set, set) })
+		f.judged = d.opt.Judged.Find(most, func(m *judged.Message) bool { return identity.IsSame(m.Set, set) })
 	}
 	of := f.asked
 	if len(of.Signatures) == 0 && len(f.judged) > 0 {
@@ -164,7 +164,7 @@ func (f finding) toRevoke(isQueueID bool, of signature.Kind) (set signature.Set,
 // Find returns the latest message that was reported or judged under an ID or a queue id, as
 // far as it is known, to be revoked. ErrUnknown if there is none; ErrAmbiguous.
 func (d *Desk) Find(ask api.LookupRequest) (signature.Set, error) {
-	f, err := d.find(ask, signature.Set{})
+	f, err := d.find(ask, signature.Set{}, -1) // all: anybody can send a hundred after the one that is meant
 	if err != nil {
 		return signature.Set{}, err
 	}

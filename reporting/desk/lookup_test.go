@@ -225,3 +225,33 @@ func TestFindJudged(t *testing.T) {
 		}
 	}
 }
+
+// TestFindJudgedOften is TestFindJudged with more copies than a lookup shows.
+func TestFindJudgedOften(t *testing.T) {
+	s, list := desktest.New(t, trust.Default(), 0), judged.New(desktest.Noon, judged.MaxMemory)
+	d := desk.New(s.DB, s.Ledger, desk.Options{Judged: list})
+	newsletter, spam := desktest.Letter(1, 0), desktest.Letter(2, 0)
+	file := desktest.Set("", "", "a file of the spam").Signatures[2]
+	spam.Signatures = append(slices.Clone(spam.Signatures), file)
+	s.MustReport("bob", spam)
+	mixed := newsletter
+	mixed.Signatures = append(slices.Clone(newsletter.Signatures), file)
+	for _, of := range []struct {
+		queueID string
+		other   signature.Set
+	}{{"queue", spam}, {"text", mixed}} {
+		list.Add(judged.Message{At: desktest.Noon, QueueID: of.queueID, Verdict: "spam", Set: newsletter})
+		for range 120 {
+			list.Add(judged.Message{At: desktest.Noon, QueueID: of.queueID, Verdict: "spam", Set: of.other})
+		}
+	}
+	if set, err := d.Find(api.LookupRequest{ID: newsletter.Signatures[0].ID()}); err != nil || canReach(set, spam) {
+		t.Errorf("copies with the file of a spam: %+v, %v", set.Signatures, err)
+	}
+	if set, err := d.Find(api.LookupRequest{QueueID: "queue"}); !errors.Is(err, desk.ErrAmbiguous) {
+		t.Errorf("a spam with the newsletter's queue id: %+v, %v", set.Signatures, err)
+	}
+	if known, _, _, err := d.Lookup(api.LookupRequest{QueueID: "queue"}, signature.Set{}); err != nil || len(known.Judged) != 100 {
+		t.Errorf("a lookup shows %d mails, %v", len(known.Judged), err)
+	}
+}

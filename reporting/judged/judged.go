@@ -85,7 +85,7 @@ func (l *List) Since() time.Time {
 // searched is the number of messages that Find copies at a time.
 const searched = 256
 
-// Find returns at most limit messages for which match is true, the latest first. match must
+// Find returns at most limit messages (-1: all) for which match is true, the latest first. match must
 // not keep or change the message.
 func (l *List) Find(limit int, match func(*Message) bool) (found []Message) {
 	some, before := l.latest(make([]Message, 0, searched), math.MaxInt)
