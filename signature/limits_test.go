@@ -188,6 +188,8 @@ const (
 	vertraulich = "Diese E-Mail enthält vertrauliche und/oder rechtlich geschützte Informationen. Wenn Sie nicht der richtige Adressat sind oder diese E-Mail " +
 		"irrtümlich erhalten haben, informieren Sie bitte sofort den Absender und vernichten Sie diese Mail. Das unerlaubte Kopieren sowie die unbefugte " +
 		"Weitergabe dieser Mail ist nicht gestattet.\n"
+	機密 = "このメールには機密情報が含まれている場合があります。誤って受信された場合は、削除のうえご連絡ください。このメールは送信専用です。\n"
+	保密 = "本邮件及其附件含有公司的保密信息,仅限于发送给上述收件人。如果您错收了本邮件,请您立即通知发件人并删除。此邮件由系统自动发出,请勿直接回复。\n"
 )
 
 // alternative returns a mail of a text and a page with the same words.
@@ -241,6 +243,8 @@ func TestTextThatSeemsLess(t *testing.T) {
 		"amid":       {"\n" + between(prose, "intended solely for the use of the individual or entity to whom they are addressed"), false},
 		"firm":       {"\nok\nwww.firm.example\n" + vertraulich, false},
 		"empty":      {"\n" + confidential, false},
+		"japanese":   {"\n承知しました。明日伺います。\n" + 機密, false},
+		"chinese":    {"\nok\nwww.firm.example\n" + 保密, false},
 		"headers":    {"Content-Type: text/rfc822-headers\n\n" + prose, true},
 		"status":     {report("From: x@a.example\n", prose), true},
 		"notice":     {report("From: MAILER-DAEMON@a.example\n", prose), false},

@@ -140,8 +140,9 @@ func (c *computer) phrases(m mail.Message, domains []string) (digests []digest.D
 func (c *computer) mayShowMore(domains []string) bool {
 	hasLink := slices.ContainsFunc(domains, func(d string) bool { return !links.WellKnown(d) })
 	for _, replaced := range []bool{false, true} {
-		own := c.reader.readEvery(replaced)
-		if words.MayBeEnough(c.reader.every.Text, words.Brief) || hasLink && words.MayBeEnough(own, words.Few) {
+		own, all := c.reader.readEvery(replaced), c.reader.every.Text // own has blanks between Han letters, which hide phrases
+		if words.MayBeEnough(all, words.Brief) ||
+			hasLink && words.MayBeEnough(own, words.Few) && words.MayBeEnough(all, words.Few) {
 			return true
 		}
 	}
