@@ -328,7 +328,7 @@ func (r *reader) ownText() []byte {
 }
 
 // readEvery reads all texts that are not aside, with what is hidden in them, into r.every, and returns their words without
-// a program's: either those that a page replaces, or the others, as an alternative has the same words twice.
+// a program's and boilerplate: either those that a page replaces, or the others, as an alternative has the same words twice.
 func (r *reader) readEvery(replaced bool) (own []byte) {
 	r.every.Restart()
 	for i := range r.texts.Parts {
@@ -337,6 +337,7 @@ func (r *reader) readEvery(replaced bool) (own []byte) {
 			r.every.Add(v.All.Text, v.All.Quotes, v.Hidden)
 		}
 	}
+	r.every.MarkBoilerplate()
 	r.sketcher.WordsBy(&r.every, span.ByOther)
 	return r.sketcher.Own
 }

@@ -135,14 +135,13 @@ func (c *computer) phrases(m mail.Message, domains []string) (digests []digest.D
 }
 
 // mayShowMore reports whether the message could sign by its text, or by a phrase, if readers saw as its author's what
-// seems to be hidden, another's or boilerplate: a style that is undone hides nothing, a spam may consist of quoted
-// lines, or be the second part, or have a phrase of a disclaimer in each line.
+// seems to be hidden or another's: a style that is undone hides nothing, and a spam may consist of quoted lines, or be
+// the second part.
 func (c *computer) mayShowMore(domains []string) bool {
 	hasLink := slices.ContainsFunc(domains, func(d string) bool { return !links.WellKnown(d) })
 	for _, replaced := range []bool{false, true} {
-		own, all := c.reader.readEvery(replaced), c.reader.every.Text // own has blanks between Han letters, which hide phrases
-		if words.MayBeEnough(all, words.Brief) ||
-			hasLink && words.MayBeEnough(own, words.Few) && words.MayBeEnough(all, words.Few) {
+		own := c.reader.readEvery(replaced)
+		if words.IsEnough(c.reader.every.Text, words.Brief) || hasLink && words.HasContent(own, words.Few) {
 			return true
 		}
 	}
@@ -161,5 +160,5 @@ func (c *computer) mayShowFields(header []mail.Field) bool {
 		c.decoded = l.Content(c.decoded[:0])
 		c.reader.every.Add(bytes.ToValidUTF8(c.decoded[:min(len(c.decoded), maxFields)], nil), nil, nil)
 	}
-	return words.MayBeEnough(c.reader.every.Text, words.Brief)
+	return words.IsEnough(c.reader.every.Text, words.Brief)
 }

@@ -21,9 +21,6 @@ var (
 	// morning, please find attached the invoice for this month"), and in an automatic
 	// reply ("thank you for your message, I am out of the office").
 	Ample = Amount{letters: 288, words: maxWords}
-	// spaced is what text needs with phrases in it that are a third of it: more than two gaps of boilerplateGap and a
-	// greeting, as a gap in Japanese or Chinese has half of the content of Brief.
-	spaced = Amount{letters: 128, words: 24}
 )
 
 const (
@@ -49,23 +46,6 @@ func IsEnough(text []byte, need Amount) bool {
 func HasContent(text []byte, need Amount) bool {
 	_, ok := lengthOf(text, need)
 	return ok
-}
-
-// MayBeEnough is IsEnough with text between phrases of boilerplate counted, which may be a sender's own. Where phrases
-// are most of the text, as in a disclaimer, that has to be Ample, and where they are a third, as in one of short phrases,
-// a third more than Brief.
-func MayBeEnough(text []byte, need Amount) bool {
-	if len(text) > maxBoilerplate {
-		return HasContent(text, need)
-	}
-	rest := cutOut(text, unsketched().find(text, len(text), nil))
-	switch {
-	case 2*len(rest) < len(text):
-		need = Ample
-	case 3*len(rest) < 2*len(text):
-		need = spaced
-	}
-	return HasContent(rest, need)
 }
 
 // lengthOf returns the length of the beginning of text that has the content needed. It is not
