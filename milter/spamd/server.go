@@ -190,4 +190,4 @@ func (s *Server) report(cause, line string, attrs ...any) {
 // Shutdown stops accepting, closes the connections that have sent no request, lets the
 // others finish theirs, and cuts the rest when ctx ends. It returns when all goroutines have
 // ended: nil, or ctx's error if it had to cut.
-func (s *Server) Shutdown(ctx context.Context) error { return s.door.Shutdown(ctx, 0) }
+func (s *Server) Shutdown(ctx context.Context) error { return s.door.Shutdown(ctx, 0, 0) }
