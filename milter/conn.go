@@ -57,7 +57,7 @@ var (
 // sent before the next packet is awaited: headers and action of a message go out together.
 //
 // All methods belong to the session's goroutine. It is busy while a message is in flight, from
-// MAIL until its reply is sent.
+// MAIL until its reply is sent, and has begun from the first header on.
 type conn struct {
 	*door.Conn
 	server  *Server
@@ -76,7 +76,6 @@ type conn struct {
 
 	negotiated bool
 	protocol   gomilter.OptProtocol
-	content    bool   // between the first header and the end of message
 	stage      string // of the pending read
 	replied    bool   // the reply to the message is written
 
@@ -170,7 +169,8 @@ func (c *conn) endTurn() error {
 		return err
 	}
 	if c.replied {
-		c.replied, c.content = false, false
+		c.replied = false
+		c.Begun.Store(false)
 		c.Busy.Store(false)
 	}
 	switch busy := c.Busy.Load(); {
@@ -268,7 +268,7 @@ func (c *conn) patience() (stage string, limit func(*Options) time.Duration) {
 	switch {
 	case !c.negotiated:
 		return stageOffer, (*Options).offer
-	case c.content:
+	case c.Begun.Load():
 		return stageContent, (*Options).content
 	case c.Busy.Load():
 		return stageEnvelope, (*Options).idle

@@ -96,16 +96,20 @@ func (s *Server) Serve(name string, ln net.Listener) error {
 	return fmt.Errorf("milter: accept on %s: %w", ln.Addr(), err)
 }
 
-// arriving is how long Shutdown continues to read connections without a message in flight.
-// The beginning of a message may have been sent but not read, because MTAs do not wait for
-// answers to it.
+// arriving is how long Shutdown continues to read connections without a message in flight: MTAs send the
+// beginning of a message without waiting for answers, so it may not be read yet.
 const arriving = 250 * time.Millisecond
 
-// Shutdown stops accepting, closes the connections without a message in flight after a
-// quarter of a second, lets the others finish their message, and cuts the rest when ctx
-// ends. It returns when all goroutines have ended: nil, or ctx's error if it had to cut. It
-// does not wait for idle connections, because their SMTP sessions may last for minutes.
-func (s *Server) Shutdown(ctx context.Context) error { return s.door.Shutdown(ctx, arriving) }
+// beginning is how long Shutdown waits for a message of which only the envelope is known. Its SMTP
+// client may be silent for as long as it likes, and no other mail is judged meanwhile.
+const beginning = 3 * time.Second
+
+// Shutdown stops accepting, and closes connections: those without a message in flight after a quarter of
+// a second, because their SMTP sessions may last for minutes, and three seconds later those with only an
+// envelope. Others finish, or are cut when ctx ends, whose error it then returns. All goroutines have ended.
+func (s *Server) Shutdown(ctx context.Context) error {
+	return s.door.Shutdown(ctx, arriving, beginning)
+}
 
 // countsRecipients reports whether a message counts once for each recipient that the MTA
 // at remote names.

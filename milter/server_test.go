@@ -177,6 +177,29 @@ func (w *wire) begin() {
 	w.expect("c")
 }
 
+// An SMTP client that is silent behind MAIL, or within DATA, does not hold the stop up for the time of
+// grace. A message that has begun to arrive is finished.
+func TestShutdownDoesNotWaitForSilentClients(t *testing.T) {
+	b := start(t, Options{}, clean)
+	silent, begun := dialWire(t, b.addr, offerAll), dialWire(t, b.addr, offerAll)
+	silent.begin()
+	begun.send('M', "<s>\x00")
+	begun.send('L', "Subject\x00x\x00")
+	begun.send('U', "")
+	begun.expect("c")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	down := make(chan error, 1)
+	go func() { down <- b.Shutdown(ctx) }()
+	silent.expectClosed()
+	begun.send('E', "")
+	begun.expect("ic")
+	begun.expectClosed()
+	if err := <-down; err != nil {
+		t.Errorf("shutdown: %v", err)
+	}
+}
+
 func TestShutdownCutsAtTheEnd(t *testing.T) {
 	b := start(t, Options{}, clean)
 	w := dialWire(t, b.addr, offerAll)

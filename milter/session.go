@@ -115,7 +115,7 @@ func (x *session) Helo(name string, _ *gomilter.Modifier) (gomilter.Response, er
 // sends no ABORT between two messages.
 func (x *session) MailFrom(from string, _ *gomilter.Modifier) (gomilter.Response, error) {
 	x.drop()
-	x.conn.content = false
+	x.conn.Begun.Store(false)
 	x.message().Sender = bounded(from)
 	return x.next(gomilter.OptNoMailReply)
 }
@@ -136,14 +136,14 @@ func (x *session) Header(name, value string, m *gomilter.Modifier) (gomilter.Res
 }
 
 func (x *session) field(name, value string) {
-	x.conn.content = true
+	x.conn.Begun.Store(true)
 	x.message().addField(name, value)
 }
 
 // Headers implements gomilter.Milter: the end of the header. It ignores the library's map,
 // which has lost order and spelling.
 func (x *session) Headers(textproto.MIMEHeader, *gomilter.Modifier) (gomilter.Response, error) {
-	x.conn.content = true
+	x.conn.Begun.Store(true)
 	x.message()
 	return x.next(gomilter.OptNoEOHReply)
 }
@@ -173,6 +173,7 @@ func (x *session) Abort(*gomilter.Modifier) error {
 func (x *session) Body(m *gomilter.Modifier) (resp gomilter.Response, _ error) {
 	defer x.end()
 	msg := x.message()
+	x.conn.Begun.Store(true)
 	defer func() {
 		if v := recover(); v != nil {
 			resp = response(x.server.fail(msg, causeError, &panicked{v, debug.Stack()}))

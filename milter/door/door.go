@@ -30,6 +30,7 @@ type Door struct {
 type Conn struct {
 	net.Conn
 	Busy   atomic.Bool // Shutdown lets it finish
+	Begun  atomic.Bool // what it is busy with has begun to arrive, and no longer depends on a client of the other side
 	door   *Door
 	client string
 	placed chan struct{} // closed when it has a place; nil: it has had one since it was admitted
@@ -314,10 +315,10 @@ func (d *Door) Waiting() int {
 	return len(d.waiting)
 }
 
-// Shutdown closes the listeners, and after grace the connections that are not busy. It lets
-// the others finish, and cuts the rest when ctx ends. It returns when all registered work has
-// ended: nil, or ctx's error if it had to cut.
-func (d *Door) Shutdown(ctx context.Context, grace time.Duration) error {
+// Shutdown closes the listeners, after grace the connections that are not busy, and, if begin is not
+// 0, after that time the busy ones that have not begun. It lets the others finish, and cuts the rest
+// when ctx ends. It returns when all registered work has ended: nil, or ctx's error if it had to cut.
+func (d *Door) Shutdown(ctx context.Context, grace, begin time.Duration) error {
 	d.mu.Lock()
 	d.drain()
 	for ln := range d.listeners {
@@ -335,6 +336,15 @@ func (d *Door) Shutdown(ctx context.Context, grace time.Duration) error {
 	}
 	d.isClosing.Store(true)
 	d.cut(func(c *Conn) bool { return !c.Busy.Load() })
+	if begin > 0 {
+		select {
+		case <-ended:
+			return nil
+		case <-time.After(begin):
+			d.cut(func(c *Conn) bool { return !c.Begun.Load() })
+		case <-ctx.Done():
+		}
+	}
 	select {
 	case <-ended:
 		return nil

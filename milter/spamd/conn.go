@@ -31,7 +31,7 @@ type conn struct {
 	options  *Options
 	listener string     // its name
 	client   string     // see door.Client; its mail has turns under that name
-	nc       *door.Conn // busy: a command was received
+	nc       *door.Conn // busy: a command was received; begun: its message, too
 	in       *bufio.Reader
 }
 
@@ -90,6 +90,7 @@ func (c *conn) answer(q request) error {
 	if err := c.receive(q, m); err != nil {
 		return err
 	}
+	c.nc.Begun.Store(true)
 	if q.command == "TELL" {
 		return c.tell(q, m)
 	}

@@ -235,6 +235,19 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
+// A client that is silent within its request does not hold the stop up for the time of grace.
+func TestShutdownDoesNotWaitForSilentClients(t *testing.T) {
+	s := start(t, milter.Options{}, spamd.Options{})
+	slow := s.dial(t)
+	io.WriteString(slow, "CHECK SPAMC/1.5\r\nContent-length: 1000\r\n\r\nFrom: anna")
+	testenv.Eventually(t, "the request is being read", func() bool { return s.judge.Load().Memory > 0 })
+	grace, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := s.spamd.Shutdown(grace); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestShutdownCuts(t *testing.T) {
 	s := start(t, milter.Options{}, spamd.Options{})
 	slow := s.dial(t)

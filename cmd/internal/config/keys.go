@@ -163,7 +163,7 @@ var generalKeys = []key{
 		doc:  "If no memory is left, write the rest of a message to an unnamed temporary file in\nthe state folder (spill), or judge it on the part in memory (head): a sender can\nuse up the memory by many large messages at once. All these files together take\nat most four times max_memory, and at least 256 MiB of that disk stay free for\nreports. A message of which a part has no room there either is judged by its\nbeginning; if that is not spam, on_overload = \"tempfail\" defers it."},
 	{section: "milter", name: "grace", def: "1m", live: true,
 		kind: of(func(c *Config) *time.Duration { return &c.Milter.Grace }, value.DurationOrNone(time.Second, time.Hour)),
-		doc:  "How long a stop waits for messages and requests in flight before it cuts them\noff."},
+		doc:  "How long a stop waits for messages and requests in flight before it cuts them\noff. A message of which the MTA has passed only the envelope has 3 seconds."},
 
 	{section: "actions", name: "spam", def: "tag", live: true,
 		kind: of(func(c *Config) *string { return &c.Actions.Spam }, value.Choice(actions...)),
