@@ -315,9 +315,9 @@ func (d *Door) Waiting() int {
 	return len(d.waiting)
 }
 
-// Shutdown closes the listeners, after grace the connections that are not busy, and, if begin is not
-// 0, after that time the busy ones that have not begun. It lets the others finish, and cuts the rest
-// when ctx ends. It returns when all registered work has ended: nil, or ctx's error if it had to cut.
+// Shutdown closes the listeners, after grace the connections that are not busy, and after begin more
+// the busy ones that have not begun. It lets the others finish, and cuts the rest when ctx ends. It
+// returns when all registered work has ended: nil, or ctx's error if it had to cut.
 func (d *Door) Shutdown(ctx context.Context, grace, begin time.Duration) error {
 	d.mu.Lock()
 	d.drain()
@@ -336,14 +336,12 @@ func (d *Door) Shutdown(ctx context.Context, grace, begin time.Duration) error {
 	}
 	d.isClosing.Store(true)
 	d.cut(func(c *Conn) bool { return !c.Busy.Load() })
-	if begin > 0 {
-		select {
-		case <-ended:
-			return nil
-		case <-time.After(begin):
-			d.cut(func(c *Conn) bool { return !c.Begun.Load() })
-		case <-ctx.Done():
-		}
+	select {
+	case <-ended:
+		return nil
+	case <-time.After(begin):
+		d.cut(func(c *Conn) bool { return !c.Begun.Load() })
+	case <-ctx.Done():
 	}
 	select {
 	case <-ended:

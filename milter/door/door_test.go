@@ -138,7 +138,7 @@ func TestShutdown(t *testing.T) {
 				synctest.Wait()
 				ctx, cancel := context.WithTimeout(t.Context(), c.patience)
 				defer cancel()
-				if err := d.Shutdown(ctx, 2*time.Second, 0); !errors.Is(err, c.want) {
+				if err := d.Shutdown(ctx, 2*time.Second, time.Hour); !errors.Is(err, c.want) {
 					t.Errorf("error %v, want %v", err, c.want)
 				}
 				if took := time.Since(begun); took != c.waiting {
