@@ -19,9 +19,9 @@ const (
 	// boilerplateGap is the length of text, in bytes, between two phrases that belongs to
 	// them: disclaimers vary in names and in half of their sentences.
 	boilerplateGap = 48
-	// maxGaps is the length of all such text, in bytes, up to which it belongs to them, if it is no more than
-	// twice as long as they are. Of 21,488 mails of the corpora, none has more than 153 bytes or 1.83 times
-	// as many. Otherwise a sender wrote phrases between his words.
+	// maxGaps is the length of all such text, in bytes, up to which it belongs to them if it is longer than they
+	// are, but not twice as long. Of 21,488 mails of the corpora, none has more than 153 bytes or 1.83 times as
+	// many; in 41 disclaimers of 14 languages it is shorter. Otherwise a sender wrote phrases between his words.
 	maxGaps = 256
 	// phraseKey is the length, in bytes, by which phrases are found.
 	phraseKey = 6
@@ -196,7 +196,7 @@ func isJoined(places []span.Span) bool {
 			gaps += gap
 		}
 	}
-	return gaps <= min(maxGaps, 2*phrases)
+	return gaps <= phrases || gaps <= min(maxGaps, 2*phrases)
 }
 
 // MarkBoilerplate marks the tokens that are boilerplate or courtesies as not the author's

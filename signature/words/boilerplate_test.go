@@ -36,6 +36,7 @@ func TestBoilerplatePlaces(t *testing.T) {
 		"view in browser one two three four five six seven eight nine ten eleven twelve view in browser": "one two three four five six seven eight nine ten eleven twelve",
 		strings.Repeat("sent from my ipad one two three four ", 12) + "sent from my ipad":                "", // 240 bytes between
 		strings.Repeat("sent from my ipad one two three four ", 13) + "sent from my ipad":                strings.TrimSpace(strings.Repeat("one two three four   ", 13)),
+		strings.Repeat("sent from my ipad one two three ", 20) + "sent from my ipad":                     "", // 300 bytes, fewer than of phrases
 		"virusfre" + strings.Repeat(" o", 10) + " virusfre":                                              "",
 		"virusfre" + strings.Repeat(" o", 20) + " virusfre":                                              strings.TrimSpace(strings.Repeat(" o", 20)),
 		"": "",
