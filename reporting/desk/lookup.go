@@ -37,7 +37,7 @@ type finding struct {
 // set, its signatures. The explanation has no verdict; evidence is about the part of the
 // message that it explains, which is signed unless nothing was found.
 func (d *Desk) Lookup(ask api.LookupRequest, set signature.Set) (known api.Lookup, evidence bloomdb.Evidence, signed bool, err error) {
-	f, err := d.find(ask, set, maxLookup)
+	f, err := d.find(ask, set, func(*judged.Message) bool { return true })
 	if err != nil {
 		return known, evidence, false, err
 	}
@@ -79,26 +79,26 @@ func isOfSketch(id string) bool {
 	return err == nil && (kind == signature.KindSketch || kind == signature.KindImage || kind == signature.KindShape)
 }
 
-// find looks into the ledger and the messages that were judged lately; most bounds the latter, -1: all.
-func (d *Desk) find(ask api.LookupRequest, set signature.Set, most int) (f finding, err error) {
+// find looks into the ledger and the messages that were judged lately, of which it holds those that keep wants.
+func (d *Desk) find(ask api.LookupRequest, set signature.Set, keep func(*judged.Message) bool) (f finding, err error) {
 	switch {
 	case ask.QueueID != "":
-		f.judged = d.opt.Judged.Find(most, func(m *judged.Message) bool { return m.QueueID == ask.QueueID })
+		f.judged = d.opt.Judged.Find(maxLookup, func(m *judged.Message) bool { return m.QueueID == ask.QueueID && keep(m) })
 	case ask.ID != "":
 		kind, digest, err := signature.ParseID(ask.ID)
 		if err != nil {
 			return f, err
 		}
 		has := func(s signature.Signature) bool { return s.Kind == kind && bytes.HasPrefix(s.Digest[:], digest[:]) }
-		f.judged = d.opt.Judged.Find(most, func(m *judged.Message) bool {
-			return slices.ContainsFunc(m.Set.Signatures, has) || slices.ContainsFunc(m.Shown, has)
+		f.judged = d.opt.Judged.Find(maxLookup, func(m *judged.Message) bool {
+			return (slices.ContainsFunc(m.Set.Signatures, has) || slices.ContainsFunc(m.Shown, has)) && keep(m)
 		})
 		if f.reports, err = d.ledger.Lookup(kind, digest, maxLookup); err != nil || len(f.reports) > 0 {
 			return f, err
 		}
 	default:
 		f.asked = set
-		f.judged = d.opt.Judged.Find(most, func(m *judged.Message) bool { return identity.IsSame(m.Set, set) })
+		f.judged = d.opt.Judged.Find(maxLookup, func(m *judged.Message) bool { return identity.IsSame(m.Set, set) && keep(m) })
 	}
 	of := f.asked
 	if len(of.Signatures) == 0 && len(f.judged) > 0 {
@@ -130,21 +130,16 @@ func (f finding) toExplain() (set signature.Set, isWhole bool) {
 // toRevoke returns the largest part of the message that is known: the ledger keeps what a
 // revocation stores of a sketch. It returns ErrAmbiguous if that would be the word of one reporter against
 // another's, or if different mail has the queue id or picture. Reports that were taken back count only if there are no others.
-func (f finding) toRevoke(isQueueID bool, of signature.Kind) (set signature.Set, err error) {
+func (f finding) toRevoke(judged identity.Joint) (set signature.Set, err error) {
 	isBack := func(r ledger.Report) bool { return r.State == ledger.Withdrawn }
 	if standing := slices.DeleteFunc(slices.Clone(f.reports), isBack); len(standing) > 0 {
 		f.reports = standing
 	}
 	switch {
+	case judged.IsAmbiguous:
+		return set, ErrAmbiguous
 	case len(f.judged) > 0:
-		set = f.judged[0].Set
-		for _, m := range f.judged {
-			if identity.IsSame(m.Set, set) || of == signature.KindSketch {
-				set = identity.Shared(set, m.Set)
-			} else if set = identity.Common(of, set, m.Set); isQueueID || len(set.Signatures) == 0 {
-				return signature.Set{}, ErrAmbiguous
-			}
-		}
+		set = judged.Set
 		same := slices.IndexFunc(f.reports, func(r ledger.Report) bool { return identity.IsSame(r.Set, set) })
 		if len(set.Sketches) > 0 || same < 0 {
 			return set, nil
@@ -164,10 +159,11 @@ func (f finding) toRevoke(isQueueID bool, of signature.Kind) (set signature.Set,
 // Find returns the latest message that was reported or judged under an ID or a queue id, as
 // far as it is known, to be revoked. ErrUnknown if there is none; ErrAmbiguous.
 func (d *Desk) Find(ask api.LookupRequest) (signature.Set, error) {
-	f, err := d.find(ask, signature.Set{}, -1) // all: anybody can send a hundred after the one that is meant
+	of, _, _ := signature.ParseID(ask.ID) // find returns the error
+	joint := identity.Joint{Of: of, IsQueueID: ask.QueueID != ""}
+	f, err := d.find(ask, signature.Set{}, func(m *judged.Message) bool { return joint.Add(m.Set) })
 	if err != nil {
 		return signature.Set{}, err
 	}
-	of, _, _ := signature.ParseID(ask.ID) // find has read it
-	return f.toRevoke(ask.QueueID != "", of)
+	return f.toRevoke(joint)
 }

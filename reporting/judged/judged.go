@@ -85,8 +85,8 @@ func (l *List) Since() time.Time {
 // searched is the number of messages that Find copies at a time.
 const searched = 256
 
-// Find returns at most limit messages (-1: all) for which match is true, the latest first. match must
-// not keep or change the message.
+// Find returns at most limit messages for which match is true, the latest first. match must not change
+// the message, nor keep more of it than its set.
 func (l *List) Find(limit int, match func(*Message) bool) (found []Message) {
 	some, before := l.latest(make([]Message, 0, searched), math.MaxInt)
 	for len(some) > 0 {

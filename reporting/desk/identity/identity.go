@@ -15,9 +15,9 @@ func IsSame(a, b signature.Set) bool {
 	})
 }
 
-// Shared returns a message without the files and pictures that another one with the same or a similar text does
+// shared returns a message without the files and pictures that another one with the same or a similar text does
 // not have: anybody can send a text again, with the file of a spam.
-func Shared(set, other signature.Set) signature.Set {
+func shared(set, other signature.Set) signature.Set {
 	isLacking := func(s signature.Signature) bool {
 		return !s.Kind.IsOfMessage() && !slices.Contains(other.Signatures, s)
 	}
@@ -28,14 +28,41 @@ func Shared(set, other signature.Set) signature.Set {
 	return set
 }
 
-// Common returns what two messages with the same file, picture or structure of a page have in common: the
+// common returns what two messages with the same file, picture or structure of a page have in common: the
 // signatures, and sketches of this kind. Anybody can send a file again, with the text of a spam.
-func Common(kind signature.Kind, set, other signature.Set) signature.Set {
+func common(kind signature.Kind, set, other signature.Set) signature.Set {
 	isLacking := func(s signature.Signature) bool { return !slices.Contains(other.Signatures, s) }
 	return signature.Set{
 		Signatures: slices.DeleteFunc(slices.Clone(set.Signatures), isLacking),
 		Sketches:   slices.DeleteFunc(slices.Clone(set.Sketches), func(s signature.Sketch) bool { return s.Kind != kind }),
 	}
+}
+
+// Joint is what all messages with an id or a queue id have in common. There may be any number of them, because
+// anybody can send many after the one that is meant.
+type Joint struct {
+	Of        signature.Kind // of the id
+	IsQueueID bool
+
+	Set         signature.Set
+	IsAmbiguous bool // different mail has the queue id or picture
+	hasAny      bool
+}
+
+// Add takes a message into account, the latest first. It reports whether that is the first.
+func (j *Joint) Add(set signature.Set) (isFirst bool) {
+	if isFirst = !j.hasAny; isFirst {
+		j.Set, j.hasAny = set, true
+	}
+	switch {
+	case j.IsAmbiguous:
+	case IsSame(set, j.Set) || j.Of == signature.KindSketch:
+		j.Set = shared(j.Set, set)
+	default:
+		j.Set = common(j.Of, j.Set, set)
+		j.IsAmbiguous = j.IsQueueID || len(j.Set.Signatures) == 0
+	}
+	return isFirst
 }
 
 // CanBeSame reports whether two sets with the same text or body have the same files, and sketches of
