@@ -168,17 +168,6 @@ func between(text, phrase string) (out string) {
 	return out
 }
 
-// A varied copy of a text with a phrase of boilerplate between every five words is recognised like one without.
-func TestPhrasesBetweenWords(t *testing.T) {
-	t.Parallel()
-	sign := func(text string) signature.Set {
-		return signature.Compute(signature.Parse([]byte("\n" + between(text, "virus-free"))))
-	}
-	if kinds := matchesOf(sign(ampleProse), sign(strings.Replace(ampleProse, "timber", "iron", 1))); !slices.Contains(kinds, "sketch") {
-		t.Errorf("matches: %v", kinds)
-	}
-}
-
 // confidential and vertraulich are disclaimers that many firms have.
 const (
 	confidential = "This email and any files transmitted with it are confidential and intended solely for the use of the individual or entity to whom they are " +
@@ -238,7 +227,7 @@ func TestTextThatSeemsLess(t *testing.T) {
 		"list":       {alternative("Hi\n\nSent from HEY http://hey.com"), false},
 		"only plain": {strings.Replace(alternative("Ok"), "Ok", prose[:150], 1), true},
 		"below":      {"\n-- \nYou won big money, claim it at http://spam.example/a\n", false},
-		"amid":       {"\n" + between(prose, "sent from my ipad"), false},
+		"amid":       {"\n" + between(prose, "virus-free"), false},
 		"firm":       {"\nok\nwww.firm.example\n" + vertraulich, false},
 		"empty":      {"\n" + confidential, false},
 		"japanese":   {"\n承知しました。明日伺います。\n" + japaneseNote, false},

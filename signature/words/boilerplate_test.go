@@ -34,11 +34,6 @@ func TestBoilerplatePlaces(t *testing.T) {
 		"absent from my iphone":                   "absent from my iphone",
 		"sent from my iphone a sent from my ipad": "",
 		"view in browser one two three four five six seven eight nine ten eleven twelve view in browser": "one two three four five six seven eight nine ten eleven twelve",
-		strings.Repeat("sent from my ipad one two three four ", 12) + "sent from my ipad":                "", // 240 bytes between
-		strings.Repeat("sent from my ipad one two three four ", 13) + "sent from my ipad":                strings.TrimSpace(strings.Repeat("one two three four   ", 13)),
-		strings.Repeat("sent from my ipad one two three ", 20) + "sent from my ipad":                     "", // 300 bytes, fewer than of phrases
-		"virusfre" + strings.Repeat(" o", 10) + " virusfre":                                              "",
-		"virusfre" + strings.Repeat(" o", 20) + " virusfre":                                              strings.TrimSpace(strings.Repeat(" o", 20)),
 		"": "",
 	} {
 		if got := strings.TrimSpace(string(withoutBoilerplate([]byte(text), p))); got != want {
