@@ -100,16 +100,10 @@ func (s *Server) Serve(name string, ln net.Listener) error {
 // beginning of a message without waiting for answers, so it may not be read yet.
 const arriving = 250 * time.Millisecond
 
-// beginning is how long Shutdown waits for a message of which only the envelope is known. Its SMTP
-// client may be silent for as long as it likes, and no other mail is judged meanwhile.
-const beginning = 3 * time.Second
-
 // Shutdown stops accepting, and closes connections: those without a message in flight after a quarter of
 // a second, because their SMTP sessions may last for minutes, and three seconds later those with only an
 // envelope. Others finish, or are cut when ctx ends, whose error it then returns. All goroutines have ended.
-func (s *Server) Shutdown(ctx context.Context) error {
-	return s.door.Shutdown(ctx, arriving, beginning)
-}
+func (s *Server) Shutdown(ctx context.Context) error { return s.door.Shutdown(ctx, arriving) }
 
 // countsRecipients reports whether a message counts once for each recipient that the MTA
 // at remote names.

@@ -315,10 +315,14 @@ func (d *Door) Waiting() int {
 	return len(d.waiting)
 }
 
-// Shutdown closes the listeners, after grace the connections that are not busy, and after begin more
+// beginning is how long Shutdown waits for what has not begun to arrive. Its client may be silent for as
+// long as it likes, and no mail is judged meanwhile.
+const beginning = 3 * time.Second
+
+// Shutdown closes the listeners, after grace the connections that are not busy, and three seconds later
 // the busy ones that have not begun. It lets the others finish, and cuts the rest when ctx ends. It
 // returns when all registered work has ended: nil, or ctx's error if it had to cut.
-func (d *Door) Shutdown(ctx context.Context, grace, begin time.Duration) error {
+func (d *Door) Shutdown(ctx context.Context, grace time.Duration) error {
 	d.mu.Lock()
 	d.drain()
 	for ln := range d.listeners {
@@ -339,7 +343,7 @@ func (d *Door) Shutdown(ctx context.Context, grace, begin time.Duration) error {
 	select {
 	case <-ended:
 		return nil
-	case <-time.After(begin):
+	case <-time.After(beginning):
 		d.cut(func(c *Conn) bool { return !c.Begun.Load() })
 	case <-ctx.Done():
 	}

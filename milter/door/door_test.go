@@ -92,32 +92,34 @@ func TestClientsLeavePlaces(t *testing.T) {
 	}
 }
 
-// Shutdown closes listeners at once and idle connections after the grace. It waits for busy
-// ones and for work until its context ends, and then cuts the connections.
+// Shutdown closes listeners at once, idle connections after the grace, and busy ones that are silent after
+// three seconds more. It waits for other busy ones and for work until its context ends, and then cuts the connections.
 func TestShutdown(t *testing.T) {
 	for _, c := range []struct {
-		name          string
-		patience      time.Duration
-		idle, busy    time.Duration // after which the connection is closed
-		work, waiting time.Duration // how long the work lasts, and Shutdown
-		want          error
+		name     string
+		patience time.Duration
+		// after which the connection is closed
+		idle, busy, silent time.Duration
+		work, waiting      time.Duration // how long the work lasts, and Shutdown
+		want               error
 	}{
-		{"all in time", time.Minute, 2 * time.Second, 0, 10 * time.Second, 10 * time.Second, nil},
-		{"nothing to wait for", time.Minute, 2 * time.Second, 0, 0, 5 * time.Second, nil},
-		{"cut", 3 * time.Second, 2 * time.Second, 3 * time.Second, 0, 3 * time.Second, context.DeadlineExceeded},
-		{"cut before the grace ends", time.Second, time.Second, time.Second, 0, time.Second, context.DeadlineExceeded},
+		{"all in time", time.Minute, 2 * time.Second, 0, 5 * time.Second, 10 * time.Second, 10 * time.Second, nil},
+		{"nothing to wait for", time.Minute, 2 * time.Second, 0, 5 * time.Second, 0, 5 * time.Second, nil},
+		{"cut", 3 * time.Second, 2 * time.Second, 3 * time.Second, 3 * time.Second, 0, 3 * time.Second, context.DeadlineExceeded},
+		{"cut before the grace ends", time.Second, time.Second, time.Second, time.Second, 0, time.Second, context.DeadlineExceeded},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d, begun := door.New(), time.Now()
 				// open returns when the connection was closed, or 0 if it ended by itself after ends.
-				open := func(isBusy bool, ends time.Duration) (closed *time.Duration) {
+				open := func(isBusy, hasBegun bool, ends time.Duration) (closed *time.Duration) {
 					near, _ := net.Pipe()
 					conn, refused := d.Admit(near, "", door.Limits{Connections: 9})
 					if refused != nil {
 						t.Fatalf("refused %+v", refused)
 					}
 					conn.Busy.Store(isBusy)
+					conn.Begun.Store(hasBegun)
 					conn.SetReadDeadline(begun.Add(ends))
 					closed = new(time.Duration)
 					go func() {
@@ -128,7 +130,7 @@ func TestShutdown(t *testing.T) {
 					}()
 					return closed
 				}
-				idle, busy := open(false, time.Hour), open(true, 5*time.Second)
+				idle, busy, silent := open(false, false, time.Hour), open(true, true, 5*time.Second), open(true, false, time.Hour)
 				if c.work > 0 {
 					if !d.Begin() {
 						t.Fatal("no work before Shutdown")
@@ -138,14 +140,14 @@ func TestShutdown(t *testing.T) {
 				synctest.Wait()
 				ctx, cancel := context.WithTimeout(t.Context(), c.patience)
 				defer cancel()
-				if err := d.Shutdown(ctx, 2*time.Second, time.Hour); !errors.Is(err, c.want) {
+				if err := d.Shutdown(ctx, 2*time.Second); !errors.Is(err, c.want) {
 					t.Errorf("error %v, want %v", err, c.want)
 				}
 				if took := time.Since(begun); took != c.waiting {
 					t.Errorf("took %v, want %v", took, c.waiting)
 				}
-				if *idle != c.idle || *busy != c.busy {
-					t.Errorf("closed after %v and %v, want idle %v, busy %v", *idle, *busy, c.idle, c.busy)
+				if *idle != c.idle || *busy != c.busy || *silent != c.silent {
+					t.Errorf("closed after %v, %v and %v, want idle %v, busy %v, silent %v", *idle, *busy, *silent, c.idle, c.busy, c.silent)
 				}
 				if _, refused := d.Admit(remoteConn{}, "", door.Limits{Connections: 9}); d.Begin() || d.Enter(nil) || d.Connections() != 0 || refused != nil {
 					t.Error("something begins after Shutdown")

@@ -105,7 +105,7 @@ func TestWaitEnds(t *testing.T) {
 		}
 		go func() { third.Wait(context.Background()); third.Release(); second.Release() }()
 		synctest.Wait()
-		if err := d.Shutdown(t.Context(), time.Hour, time.Hour); err != nil {
+		if err := d.Shutdown(t.Context(), time.Hour); err != nil {
 			t.Error(err)
 		}
 		if d.Queue(remoteConn{}, "a") != nil || d.Waiting() != 0 {

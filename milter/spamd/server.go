@@ -187,11 +187,7 @@ func (s *Server) report(cause, line string, attrs ...any) {
 	}
 }
 
-// arriving is how long Shutdown waits for a request that has begun. A client that is silent in it would
-// hold the stop up, while no mail is judged.
-const arriving = 3 * time.Second
-
 // Shutdown stops accepting, closes the connections that have sent no request, after three seconds
 // those that have sent a part of one, lets the others finish theirs, and cuts the rest when ctx ends. It
 // returns when all goroutines have ended: nil, or ctx's error if it had to cut.
-func (s *Server) Shutdown(ctx context.Context) error { return s.door.Shutdown(ctx, 0, arriving) }
+func (s *Server) Shutdown(ctx context.Context) error { return s.door.Shutdown(ctx, 0) }
