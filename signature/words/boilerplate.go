@@ -223,7 +223,10 @@ func cutOut(text []byte, places []span.Span) []byte {
 // boilerplate is text that programs and firms add to mail. It is signed with the text,
 // but does not count as content: "see attached" with a virus scanner's note below has as
 // little content as "see attached".
-var boilerplate = Folded(clientNotes, scannerNotes, listFooters, viewNotes, disclaimers)
+var boilerplate = Folded(addedNotes...)
+
+// addedNotes are the lists of boilerplate. Those in notices.go are of programs and firms with many users.
+var addedNotes = [][]string{clientNotes, scannerNotes, listFooters, viewNotes, disclaimers, gatewayNotes, firmNotes, secrecyNotes}
 
 // clientNotes are those of mail programs and services.
 var clientNotes = []string{

@@ -1,7 +1,9 @@
 package words
 
-// unsketched are the phrases that no sketch contains: boilerplate and courtesies.
-var unsketched = Folded(clientNotes, scannerNotes, listFooters, viewNotes, disclaimers, courtesies)
+import "slices"
+
+// unsketched are the phrases that no sketch contains: boilerplate, meetings and courtesies.
+var unsketched = Folded(append(slices.Clone(addedNotes), meetingNotes, courtesies)...)
 
 // courtesies are those with which letters of many senders end. A text that consists of them
 // has content, and is signed. But its sketch would match all letters that end so: a mail with

@@ -1,0 +1,97 @@
+package words
+
+// gatewayNotes are those with which gateways and mail programs warn of a sender outside the firm.
+var gatewayNotes = []string{
+	"this email originated from outside", "this email originated outside of", "this message originated from outside", "this email was sent from outside",
+	"this message came from outside", "this email came from outside", "this message is from an external sender", "this is an external email", "do not click links or open attachments",
+	"do not click links or attachments", "do not click on links", "do not click any links", "unless you recognize the sender and know the content is safe",
+	"unless you recognise the sender and know the content is safe", "unless you recognize the sender", "unless you recognise the sender", "unless you know the sender", "unless you verify the sender",
+	"and know the content is safe", "and are expecting the information", "exercise caution when opening attachments or clicking links", "please exercise caution", "especially from unknown senders",
+	"report suspicious emails", "some people who received this message don't often get email from", "you don't often get email from", "learn why this is important",
+	"diese e-mail stammt von einem externen absender", "diese e-mail kommt von einem externen absender", "diese e-mail wurde von einem externen absender", "diese e-mail stammt von außerhalb",
+	"diese e-mail kommt von außerhalb", "klicken sie nicht auf links", "und öffnen sie keine anhänge", "öffnen sie keine anhänge", "wenn sie den absender nicht kennen", "es sei denn sie kennen den absender",
+	"es sei denn sie erkennen den absender", "und wissen dass der inhalt sicher ist", "dass der inhalt unbedenklich ist", "sie erhalten nicht oft eine e-mail von", "erfahren sie warum dies wichtig ist",
+	"cet e-mail provient d'une personne extérieure", "cet e-mail provient de l'extérieur", "ce message provient de l'extérieur", "ne cliquez pas sur les liens", "n'ouvrez pas les pièces jointes",
+	"à moins que vous ne reconnaissiez l'expéditeur", "à moins de connaître l'expéditeur", "et que vous sachiez que le contenu est sûr", "découvrez pourquoi cela est important",
+	"este correo electrónico se originó fuera de la organización", "este correo se originó fuera de la organización", "este correo proviene de fuera de la organización", "no haga clic en los enlaces",
+	"no haga clic en enlaces", "ni abra los archivos adjuntos", "ni abra archivos adjuntos", "a menos que reconozca al remitente", "y sepa que el contenido es seguro",
+	"questa e-mail proviene dall'esterno", "questo messaggio proviene dall'esterno", "non cliccare su link", "a meno che non si riconosca il mittente", "a meno che non riconosca il mittente",
+	"este e-mail foi originado fora da organização", "este e-mail teve origem fora da organização", "não clique em links", "a menos que reconheça o remetente", "e saiba que o conteúdo é seguro",
+	"deze e-mail is afkomstig van buiten de organisatie", "deze e-mail komt van buiten de organisatie", "klik niet op links", "open geen bijlagen", "tenzij u de afzender herkent", "en weet dat de inhoud veilig is",
+}
+
+// meetingNotes are the blocks with which services describe how to join an online meeting. They count as
+// content: else a false invitation, with the link of a thief, could not be reported.
+var meetingNotes = []string{
+	"is inviting you to a scheduled zoom meeting", "join zoom meeting", "one tap mobile", "dial by your location", "us washington dc", "us chicago", "us houston", "us new york", "us san jose", "us tacoma",
+	"find your local number", "meeting id passcode", "amsterdam berlin rome stockholm vienna", "amsterdam berlin bern rome stockholm vienna", "eastern time us and canada", "central time us and canada",
+	"pacific time us and canada", "microsoft teams need help", "microsoft teams meeting", "join the meeting now", "dial in by phone", "find a local number", "phone conference id", "tenant key video id",
+	"join on a video conferencing device", "join with a video conferencing device", "for organizers meeting options", "reset dial-in pin", "join on your computer mobile app or room device", "join on your computer or mobile app",
+	"click here to join the meeting", "download teams join on the web", "video conference id", "alternate vtc instructions", "or call in audio only", "learn more meeting options", "learn more help meeting options",
+	"is inviting you to a scheduled webex meeting", "more ways to join", "join from the meeting link", "join by meeting number", "meeting number access code", "tap to join from a mobile device attendees only",
+	"join by phone", "global call-in numbers", "join from a video system or application", "you can also dial", "and enter your meeting number", "google meet joining info", "video call link", "more phone numbers",
+	"lädt sie zu einem geplanten zoom-meeting ein", "beitreten zoom meeting", "zoom-meeting beitreten", "meeting-id kenncode", "schnelleinwahl mobil", "einwahl nach aktuellem standort", "deutschland deutschland", "ortseinwahl suchen",
+	"amsterdam berlin rom stockholm wien", "amsterdam berlin bern rom stockholm wien", "microsoft teams benötigen sie hilfe", "microsoft teams-besprechung", "jetzt an der besprechung teilnehmen",
+	"besprechungs-id passcode", "einwahl per telefon", "lokale nummer suchen", "telefonkonferenz-id", "an einem videokonferenzgerät teilnehmen", "mandantenschlüssel", "für organisatoren besprechungsoptionen",
+	"pin für die einwahl zurücksetzen", "nehmen sie auf dem computer in der mobilen app oder im raumgerät teil", "hier klicken um an der besprechung teilzunehmen", "teams herunterladen im web beitreten",
+	"weitere infos besprechungsoptionen", "google meet-videoanruf", "link zum videoanruf", "weitere telefonnummern",
+	"vous invite à une réunion zoom planifiée", "participer à la réunion zoom", "rejoindre la réunion zoom", "id de réunion code secret", "mobile avec accès direct", "composez un numéro en fonction de votre emplacement",
+	"trouvez votre numéro local", "réunion microsoft teams", "rejoindre la réunion maintenant", "appeler par téléphone", "rechercher un numéro local", "id de conférence téléphonique",
+	"pour les organisateurs options de réunion", "réinitialiser le code pin d'accès", "cliquez ici pour rejoindre la réunion",
+	"le está invitando a una reunión de zoom programada", "entrar zoom reunión", "unirse a la reunión zoom", "id de reunión código de acceso", "móvil con un toque", "marcar según su ubicación", "encuentre su número local",
+	"reunión de microsoft teams", "unirse a la reunión ahora", "acceder por teléfono", "buscar un número local", "id de conferencia telefónica", "para organizadores opciones de la reunión",
+	"restablecer pin de acceso telefónico", "haga clic aquí para unirse a la reunión",
+	"ti sta invitando a una riunione pianificata in zoom", "entra nella riunione in zoom", "trova il tuo numero locale", "riunione di microsoft teams", "partecipa ora alla riunione", "fai clic qui per partecipare alla riunione",
+	"está convidando você para uma reunião zoom", "entrar na reunião zoom", "localizar seu número local", "reunião do microsoft teams", "ingressar na reunião agora", "clique aqui para participar da reunião",
+	"nodigt u uit voor een geplande zoom-vergadering", "deelnemen aan zoom-vergadering", "uw lokale nummer zoeken", "microsoft teams-vergadering", "nu deelnemen aan de vergadering", "klik hier om deel te nemen aan de vergadering",
+}
+
+// firmNotes are what firms say of themselves and of personal data, in pieces.
+var firmNotes = []string{
+	"registered in england and wales", "registered charity in england and wales", "registered in england", "registered in scotland", "registered office", "company number", "vat registration number",
+	"emails may be monitored", "emails sent to and from", "may be monitored for", "quality and training purposes", "security and operational reasons",
+	"we process your personal data in accordance with", "the general data protection regulation", "information about how we process your personal data", "about how we process your personal data",
+	"and about your rights can be found", "the privacy notice on our website", "our privacy notice",
+	"sitz der gesellschaft", "registergericht amtsgericht", "handelsregister amtsgericht", "vorsitzender des aufsichtsrats", "aufsichtsratsvorsitzender", "ust-idnr",
+	"informationen zum umgang mit ihren personenbezogenen daten", "informationen zur verarbeitung ihrer personenbezogenen daten", "informationen zur verarbeitung ihrer daten", "gemäß art und dsgvo", "gemäß art dsgvo", "nach art und dsgvo", "nach art dsgvo",
+	"in unserer datenschutzerklärung", "auf unserer internetseite", "auf wunsch übersenden wir ihnen diese informationen", "auch in papierform", "informationen zum datenschutz finden sie", "hinweise zum datenschutz finden sie",
+	"bitte beachten sie unsere datenschutzhinweise", "unsere datenschutzhinweise",
+	"conformément au règlement général sur la protection des données", "vous disposez d'un droit d'accès", "droit d'accès de rectification",
+	"en cumplimiento de lo dispuesto en", "reglamento general de protección de datos", "ley orgánica de protección de datos", "le informamos de que sus datos", "le informamos que sus datos", "sus datos serán tratados",
+	"serán tratados con la finalidad de gestionar", "puede ejercer sus derechos de acceso", "podrá ejercer sus derechos de acceso", "ejercer los derechos de acceso", "rectificación supresión", "acceso rectificación cancelación", "supresión y oposición",
+	"del responsable del tratamiento", "de acordo com a lei geral de proteção de dados", "informativa sulla privacy", "ai sensi del d.lgs", "reglamento ue",
+}
+
+// secrecyNotes are further sentences of lawyers, in pieces, as disclaimers are.
+var secrecyNotes = []string{
+	"the information contained in this communication", "is intended solely for use by the recipient", "and others authorized to receive it", "if you are not the recipient", "any disclosure copying distribution or taking action in relation",
+	"of the contents of this information", "and may be unlawful", "this email has been scanned for viruses and malware", "and may have been automatically archived by mimecast", "a leader in email security and cyber resilience",
+	"mimecast integrates email defenses with brand protection", "security awareness training web security", "compliance and other essential capabilities", "mimecast helps protect large and small organizations",
+	"from malicious activity human error and technology failure", "and to lead the movement toward building a more resilient world", "to find out more visit our website", "an innovator in software as a service saas for business",
+	"providing a safer and more useful place for your human generated data", "specializing in security archiving and compliance", "to find out more click here",
+	"confidentiality notice", "this e-mail message including any attachments", "this email message and any attachments", "for the sole use of the intended", "and privileged information", "please contact the sender by reply e-mail",
+	"destroy all copies of the original message", "the information transmitted is intended only for", "to which it is addressed", "and or privileged material", "any review retransmission dissemination or other use of",
+	"in reliance upon this information", "by persons or entities other than the intended recipient", "please contact the sender and delete the material from any computer", "this communication along with any documents files or attachments",
+	"contained in or attached to this communication", "and destroy the original communication and its attachments", "without reading printing or saving in any manner", "electronic communications privacy act",
+	"irs circular disclosure", "to ensure compliance with requirements imposed by the irs", "we inform you that any u.s. federal tax advice", "contained in this communication including any attachments", "is not intended or written to be used",
+	"and cannot be used for the purpose of", "avoiding penalties under the internal revenue code", "promoting marketing or recommending to another party", "any transaction or matter addressed herein", "including protected health information",
+	"by return e-mail delete this e-mail", "and destroy any copies", "any dissemination or use of this information", "by a person other than the intended recipient", "is unauthorized and may be illegal",
+	"if you have received this email by mistake", "you are notified that disclosing copying distributing", "no viruses are present in this email", "reasonable precautions to ensure no viruses are present",
+	"cannot accept responsibility for any loss or damage", "accept no responsibility for any loss or damage", "accept no liability for any loss or damage", "arising from the use of this email or attachments", "we cannot guarantee that this email is free from viruses",
+	"accepts any responsibility for viruses", "it is your responsibility to scan", "no contracts may be concluded on behalf of", "by means of e-mail communications", "computer viruses can be transmitted via email", "caused by any virus transmitted by this email",
+	"der inhalt dieser e-mail ist vertraulich", "ausschließlich für den bezeichneten adressaten bestimmt", "nur für den adressaten bestimmt", "ausschließlich für den adressaten bestimmt", "wenn sie nicht der vorgesehene adressat", "oder dessen vertreter sein sollten",
+	"so beachten sie bitte dass jede form der kenntnisnahme", "veröffentlichung vervielfältigung oder weitergabe", "des inhalts dieser e-mail unzulässig ist", "wir bitten sie sich in diesem fall mit dem absender", "der e-mail in verbindung zu setzen", "und die e-mail zu löschen",
+	"diese nachricht und etwaige anhänge", "können vertrauliche informationen enthalten", "diese nachricht versehentlich erhalten haben", "diese e-mail versehentlich erhalten haben", "benachrichtigen sie bitte den absender", "bitte benachrichtigen sie den absender",
+	"und löschen sie diese nachricht", "und löschen sie diese e-mail", "eine unbefugte nutzung", "weitergabe oder vervielfältigung ist untersagt", "für schäden durch viren", "übernehmen wir keine haftung",
+	"bitte prüfen sie der umwelt zuliebe", "ob der ausdruck dieser e-mail erforderlich ist", "helfen sie mit papier zu sparen", "unsere wälder zu schützen",
+	"à l'intention exclusive de ses destinataires", "si vous recevez ce message par erreur", "toute utilisation de ce message non conforme à sa destination", "toute diffusion ou toute publication totale ou partielle",
+	"est interdite sauf autorisation expresse", "l'internet ne permettant pas d'assurer l'intégrité de ce message", "décline toute responsabilité au titre de ce message", "dans l'hypothèse où il aurait été modifié",
+	"cet e-mail a été vérifié par le logiciel antivirus d'avast",
+	"van dirigidos exclusivamente a su destinatario", "pudiendo contener información confidencial", "sometida a secreto profesional", "no está permitida su comunicación reproducción o distribución", "sin la autorización expresa",
+	"si usted no es el destinatario", "por favor elimínelo e infórmenos por esta vía", "piense bien si es necesario hacerlo", "el medio ambiente es cosa de todos",
+	"posta elettronica e negli eventuali allegati", "sono riservate e destinate esclusivamente", "vi preghiamo di darcene notizia", "provvedere alla sua distruzione", "diffusione o copia non autorizzata",
+	"uitsluitend bestemd voor de geadresseerde", "gebruik van deze informatie door anderen dan de geadresseerde", "openbaarmaking vermenigvuldiging verspreiding", "verstrekking van deze informatie aan derden",
+	"verzoeken wij u dit direct te melden aan de verzender", "en het bericht te vernietigen", "se você não for o destinatário", "ou a pessoa autorizada a receber esta mensagem", "não pode usar copiar ou divulgar",
+	"as informações nela contidas", "ou tomar qualquer ação baseada nessas informações", "por favor avise imediatamente o remetente", "respondendo o e-mail e em seguida apague-o",
+	"powiadom o tym niezwłocznie nadawcę", "i usuń ją ze swojego systemu", "rozpowszechnianie kopiowanie lub wykorzystywanie jej treści",
+}
