@@ -16,15 +16,15 @@ const Most = maxUploads + 2
 
 // Bounds of a place while another user wants it.
 const (
-	patience = 5 * time.Second // a message gives its place up if those of its user have been arriving for longer
+	patience = 5 * time.Second // a message gives its place up if those of its user have been under way for longer
 	memory   = time.Minute     // within this time; and so long, those of such a user do so at once
 	parting  = time.Second     // a place is free so soon after that
 )
 
 // Places are the users whose messages are being read and signed: one message of each, so that
-// no user can take all places. Nor can a few users who send slowly, or one message after another: what
-// arrives for long gives its place up to another user. Administrators have their own. It is safe for
-// concurrent use; the zero value is ready.
+// no user can take all places. Nor can a few users who send slowly, or one message after another, or who do
+// not read the answers: what is under way for long gives its place up to another user. Administrators have
+// their own. It is safe for concurrent use; the zero value is ready.
 type Places struct {
 	mu    sync.Mutex
 	of    map[string]*Place
@@ -32,21 +32,23 @@ type Places struct {
 	spent map[string]spent
 }
 
-// spent is how long messages of a user have been arriving.
+// spent is how long messages of a user have been arriving, and answers to them were sent.
 type spent struct {
 	time  time.Duration
 	since time.Time // when the first one had arrived, or the user became slow
 }
 
-// Place is the place of one message. Its user calls Read when the message is read, and Leave at the end.
+// Place is the place of one message. Its user calls Read when the message is read, Answer before a long answer
+// is sent, and Leave at the end.
 type Place struct {
-	of      *Places
-	name    string
-	counted int
-	since   time.Time
-	from    http.ResponseWriter // of the request; nil: it is read, or the place was given up
-	isLost  bool                // it was given up
-	left    chan struct{}       // closed by Leave
+	of       *Places
+	name     string
+	counted  int
+	since    time.Time           // of what is under way
+	from     http.ResponseWriter // of the request; nil: nothing is under way, or the place was given up
+	isAnswer bool                // the answer is under way, not the message
+	isLost   bool                // it was given up
+	left     chan struct{}       // closed by Leave
 }
 
 // uploadTime is how long a user may take to send a message. The listener allows less, for
@@ -61,7 +63,7 @@ func AllowTime(w http.ResponseWriter) {
 }
 
 // Enter takes a place for the request of w, of a user. It returns nil if there is none. If the place has
-// to be given up, the reading of the request ends with an error.
+// to be given up, the reading of the request, or the writing of the answer, ends with an error.
 func (u *Places) Enter(w http.ResponseWriter, name string, administrates bool) *Place {
 	p := &Place{of: u, name: name, counted: 1, since: time.Now(), from: w, left: make(chan struct{})}
 	if administrates {
@@ -125,14 +127,19 @@ func (u *Places) reclaim(wanted *Place) (slow *Place) {
 		}
 	}
 	if slow != nil {
-		_ = http.NewResponseController(slow.from).SetReadDeadline(time.Now())
+		conn := http.NewResponseController(slow.from)
+		if slow.isAnswer {
+			_ = conn.SetWriteDeadline(time.Now())
+		} else {
+			_ = conn.SetReadDeadline(time.Now())
+		}
 		slow.isLost = true
 		slow.arrived()
 	}
 	return slow
 }
 
-// arrived records that the message is read, or no longer. The caller holds mu.
+// arrived records that the message is read, or the answer sent, or no longer. The caller holds mu.
 func (p *Place) arrived() {
 	if p.from == nil {
 		return
@@ -154,6 +161,14 @@ func (p *Place) Read() bool {
 	defer p.of.mu.Unlock()
 	p.arrived()
 	return !p.isLost
+}
+
+// Answer begins another time in which the place can be given up: while the answer is sent by w. Who does not
+// read it would keep the place.
+func (p *Place) Answer(w http.ResponseWriter) {
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	p.from, p.since, p.isAnswer = w, time.Now(), true
 }
 
 // Leave frees the place.

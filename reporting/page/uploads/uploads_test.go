@@ -121,3 +121,66 @@ func TestQuickUploads(t *testing.T) {
 		time.Sleep(time.Minute)
 	})
 }
+
+// answered is a request whose answer nobody reads, until its writing is broken off.
+type answered struct {
+	*httptest.ResponseRecorder
+	broken chan struct{}
+}
+
+func (a answered) SetWriteDeadline(at time.Time) error {
+	if !at.After(time.Now()) {
+		close(a.broken)
+	}
+	return nil
+}
+
+// TestUnreadAnswers is the attack "unread answers": two users send a message at once and do not read the
+// answer, which the kernel has no room for. They lose their places like those who send slowly.
+func TestUnreadAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var places uploads.Places
+		send := func(name string) (hasPlace bool) {
+			a := answered{httptest.NewRecorder(), make(chan struct{})}
+			p := places.Enter(a, name, false)
+			if p == nil {
+				return false
+			}
+			if !p.Read() {
+				t.Errorf("the message of %s has not arrived", name)
+			}
+			go func() {
+				time.Sleep(time.Minute) // while it is signed, nobody can have the place
+				p.Answer(a)
+				select {
+				case <-a.broken:
+				case <-time.After(2 * time.Minute):
+				}
+				p.Leave()
+			}()
+			return true
+		}
+		send("mallory")
+		send("eve")
+		anna := func(when string, want bool) {
+			t.Helper()
+			p := places.Enter(answered{httptest.NewRecorder(), make(chan struct{})}, "anna", false)
+			if (p != nil) != want {
+				t.Errorf("%s: a place: %v", when, !want)
+			}
+			if p != nil {
+				p.Leave()
+			}
+		}
+		time.Sleep(50 * time.Second)
+		anna("while the messages are signed", false)
+		time.Sleep(14 * time.Second)
+		anna("after four seconds of the answers", false)
+		time.Sleep(2 * time.Second)
+		anna("after six", true)
+		if !send("mallory") {
+			t.Error("the free place is refused")
+		}
+		time.Sleep(4 * time.Minute)
+	})
+}
