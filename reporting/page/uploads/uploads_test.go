@@ -78,7 +78,7 @@ func TestSlowUploads(t *testing.T) {
 		enter("a new minute", "cora", true).Leave()
 		time.Sleep(5 * time.Second)
 		enter("at the end", "cora", true) // the free place
-		enter("at the end", "anna", true)
+		enter("at the end", "dora", true)
 	})
 }
 
@@ -150,7 +150,7 @@ func TestUnreadAnswers(t *testing.T) {
 				t.Errorf("the message of %s has not arrived", name)
 			}
 			go func() {
-				time.Sleep(time.Minute) // while it is signed, nobody can have the place
+				time.Sleep(2 * time.Second) // while it is signed, nobody can have the place
 				p.Answer(a)
 				select {
 				case <-a.broken:
@@ -172,15 +172,54 @@ func TestUnreadAnswers(t *testing.T) {
 				p.Leave()
 			}
 		}
-		time.Sleep(50 * time.Second)
+		time.Sleep(time.Second)
 		anna("while the messages are signed", false)
-		time.Sleep(14 * time.Second)
-		anna("after four seconds of the answers", false)
+		time.Sleep(3 * time.Second)
+		anna("after two seconds of the answers", false)
 		time.Sleep(2 * time.Second)
-		anna("after six", true)
+		anna("after four", true)
 		if !send("mallory") {
 			t.Error("the free place is refused")
 		}
 		time.Sleep(4 * time.Minute)
+	})
+}
+
+// TestBusyUploads is the attack "busy uploads": two users send messages whose signing takes a second, and
+// the next one as soon as they have a place again. Signing is not broken off, but another user has the
+// next place.
+func TestBusyUploads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var places uploads.Places
+		end := time.Now().Add(time.Minute)
+		work := func(name string, takes time.Duration) bool {
+			p := places.Enter(request{httptest.NewRecorder(), make(chan struct{})}, name, false)
+			if p == nil {
+				return false
+			}
+			defer p.Leave()
+			if !p.Read() {
+				t.Errorf("a message of %s that has arrived lost its place", name)
+			}
+			time.Sleep(takes)
+			return true
+		}
+		for _, name := range []string{"mallory", "eve"} {
+			go func() {
+				for time.Now().Before(end) {
+					if !work(name, time.Second) {
+						time.Sleep(time.Millisecond)
+					}
+				}
+			}()
+		}
+		time.Sleep(10500 * time.Millisecond)
+		for range 10 {
+			if !work("anna", 100*time.Millisecond) {
+				t.Error("two users whose messages are signed for long keep another one out")
+			}
+			time.Sleep(2 * time.Second)
+		}
+		time.Sleep(time.Minute)
 	})
 }
