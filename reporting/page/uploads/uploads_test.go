@@ -51,6 +51,7 @@ func TestSlowUploads(t *testing.T) {
 			return p
 		}
 		slow("mallory")
+		time.Sleep(time.Millisecond) // the oldest one is given up
 		slow("eve")
 		time.Sleep(4 * time.Second)
 		enter("after four seconds", "anna", false)
@@ -161,6 +162,7 @@ func TestUnreadAnswers(t *testing.T) {
 			return true
 		}
 		send("mallory")
+		time.Sleep(time.Millisecond) // the oldest one is given up
 		send("eve")
 		anna := func(when string, want bool) {
 			t.Helper()
@@ -185,7 +187,7 @@ func TestUnreadAnswers(t *testing.T) {
 	})
 }
 
-// TestBusyUploads is the attack "busy uploads": two users send messages whose signing takes a second, and
+// TestBusyUploads is the attack "busy uploads": two users send messages whose signing takes nearly a second, and
 // the next one as soon as they have a place again. Signing is not broken off, but another user has the
 // next place.
 func TestBusyUploads(t *testing.T) {
@@ -207,7 +209,7 @@ func TestBusyUploads(t *testing.T) {
 		for _, name := range []string{"mallory", "eve"} {
 			go func() {
 				for time.Now().Before(end) {
-					if !work(name, time.Second) {
+					if !work(name, 900*time.Millisecond) {
 						time.Sleep(time.Millisecond)
 					}
 				}
