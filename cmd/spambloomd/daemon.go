@@ -285,10 +285,18 @@ func (d *service) stopFront(grace time.Duration) {
 	}
 	stopping.Wait()
 	if d.http != nil {
-		stop("http", ending(d.http))
+		stop("http", func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, lastRequests)
+			defer cancel()
+			return ending(d.http)(ctx)
+		})
 	}
 	stopping.Wait()
 }
+
+// lastRequests is how long a stop waits for requests to the page and for monitoring. A user may take a
+// minute to send the page a message, and no mail is judged until the daemon has started again.
+const lastRequests = 3 * time.Second
 
 // ending returns a server's Shutdown that finally cuts the remaining connections. Otherwise
 // a client that reads a backup slowly would prevent the ledger from being closed.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
 	"regexp"
 	"strings"
@@ -156,4 +157,35 @@ func upload(t *testing.T, d *service, page crowd, c *http.Client) (conn net.Conn
 	fmt.Fprintf(conn, "POST /explain HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nCookie: %s\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 100000\r\n\r\n", cookie)
 	fmt.Fprintf(conn, "--b\r\nContent-Disposition: form-data; name=\"form\"\r\n\r\n%s\r\n--b\r\nContent-Disposition: form-data; name=\"message\"\r\n\r\nSubject: x\n", token)
 	return conn, cookie, token
+}
+
+// TestStopDuringAnUpload is the attack "slow upload at a stop": a user begins to send a message to the page,
+// and is silent. The milter has stopped, so the daemon waits for a moment only, and not for the minute that
+// a message may take.
+func TestStopDuringAnUpload(t *testing.T) {
+	took := make(chan time.Duration, 1)
+	browsers(t, func(t *testing.T, d *service, page crowd) {
+		c := surf(page)
+		c.Jar, _ = cookiejar.New(nil)
+		link := &url.URL{Path: "/enter", RawQuery: url.Values{"key": {d.sessions.NewLink("anna", desk.Origin{Known: true, UID: 1000})}}.Encode()}
+		if _, err := load(c, link.String()); err != nil {
+			t.Fatal(err)
+		}
+		conn, _ := page.dial(t.Context(), "", "")
+		cookie := c.Jar.Cookies(&url.URL{Scheme: "http", Host: "127.0.0.1:8898"})[0]
+		fmt.Fprintf(conn, "POST /explain HTTP/1.1\r\nHost: 127.0.0.1:8898\r\nCookie: %s\r\n"+
+			"Content-Type: multipart/form-data; boundary=B\r\nContent-Length: 1000\r\n\r\n", cookie)
+		begun := make(chan time.Time, 1)
+		go func() {
+			if answer, _ := io.ReadAll(conn); strings.Contains(string(answer), " 401 ") {
+				t.Error("the user is not signed in")
+			}
+			took <- time.Since(<-begun)
+		}()
+		synctest.Wait()
+		begun <- time.Now()
+	})
+	if d := <-took; d > 10*time.Second {
+		t.Errorf("the stop waited for %v", d)
+	}
 }

@@ -55,19 +55,20 @@ func (p *Page) explain(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m, isCut := signature.ParseWithin(up.content, p.MaxMessage())
-	p.showExplanation(w, r, api.NewRequest(p.Sign(m)), explainData{Name: up.name, Truncated: isCut})
-}
-
-func (p *Page) showExplanation(w http.ResponseWriter, r *http.Request, q api.Request, d explainData) {
-	if err := p.learn(r, q, &d); err != nil {
-		p.failed(w, r, err)
-		return
-	}
-	message, err := json.Marshal(q)
+	v, err := p.explanation(r, api.NewRequest(p.Sign(m)), explainData{Name: up.name, Truncated: isCut})
 	if err != nil {
 		p.failed(w, r, err)
 		return
 	}
+	place.Answer(w)
+	p.show(w, http.StatusOK, "explain", v)
+}
+
+func (p *Page) explanation(r *http.Request, q api.Request, d explainData) (*view, error) {
+	if err := p.learn(r, q, &d); err != nil {
+		return nil, err
+	}
+	message, err := json.Marshal(q)
 	d.Message = string(message)
 	v := p.view(r, "Why this mail?", d)
 	if v.May("administrate") && d.Explanation.Verdict == "spam" {
@@ -76,7 +77,7 @@ func (p *Page) showExplanation(w http.ResponseWriter, r *http.Request, q api.Req
 			v.Data = d
 		}
 	}
-	p.show(w, http.StatusOK, "explain", v)
+	return v, err
 }
 
 // learn asks what is known of a message: also who reported it, and its copies. A message

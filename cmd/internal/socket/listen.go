@@ -69,6 +69,28 @@ func listenTCP(network, address string) (net.Listener, error) {
 	return ln, nil
 }
 
+// FileListener is net.FileListener, which also takes sockets that never accept a stream: a connected one,
+// one of datagrams, and one that does not listen. Those are an error here.
+func FileListener(f *os.File) (net.Listener, error) {
+	ln, err := net.FileListener(f)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := f.SyscallConn()
+	listens := false
+	if err == nil {
+		err = raw.Control(func(fd uintptr) { listens = isListening(fd) })
+	}
+	if err == nil && !listens {
+		err = errors.New("it accepts no streams")
+	}
+	if err != nil {
+		ln.Close()
+		return nil, err
+	}
+	return ln, nil
+}
+
 // Bound bounds what the kernel keeps for connections of a listener on TCP: for each maxReceived and maxSent,
 // and nothing for one whose other end takes nothing of what was sent for maxStall. Other listeners stay
 // as they are.

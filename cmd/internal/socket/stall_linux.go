@@ -18,3 +18,10 @@ func setBuffers(fd uintptr, received, sent int) error {
 	return errors.Join(unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, received),
 		unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, sent))
 }
+
+// isListening reports whether a socket listens, for connections that are streams.
+func isListening(fd uintptr) bool {
+	kind, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TYPE)
+	listens, err2 := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+	return err == nil && err2 == nil && kind == unix.SOCK_STREAM && listens != 0
+}

@@ -175,7 +175,7 @@ func (l *Sockets) Names() (names []string) {
 // adoptAll takes over the sockets passed by systemd, and closes the original descriptors.
 func (l *Sockets) adoptAll(files []*os.File) (err error) {
 	for _, f := range files {
-		ln, listenErr := net.FileListener(f) // uses a duplicate of the descriptor
+		ln, listenErr := socket.FileListener(f) // uses a duplicate of the descriptor
 		f.Close()
 		if listenErr != nil {
 			err = errors.Join(err, fmt.Errorf("sockets from systemd: %q is not a listening stream socket: %w", f.Name(), listenErr))

@@ -16,37 +16,46 @@ const Most = maxUploads + 2
 
 // Bounds of a place while another user wants it.
 const (
-	patience = 5 * time.Second // a message gives its place up if those of its user have been arriving for longer
+	patience = 5 * time.Second // a message gives its place up if those of its user have been under way for longer
 	memory   = time.Minute     // within this time; and so long, those of such a user do so at once
 	parting  = time.Second     // a place is free so soon after that
+
+	claim = 10 * time.Second // for so long, who found no place comes before users who have been slow
 )
 
 // Places are the users whose messages are being read and signed: one message of each, so that
-// no user can take all places. Nor can a few users who send slowly, or one message after another: what
-// arrives for long gives its place up to another user. Administrators have their own. It is safe for
-// concurrent use; the zero value is ready.
+// no user can take all places. Nor can a few users who send slowly, or one message after another, or who do
+// not read the answers: what is under way for long gives its place up to another user, and what is signed is the
+// last one while another user waits. Administrators have their own. It is safe for concurrent use; the zero
+// value is ready.
 type Places struct {
-	mu    sync.Mutex
-	of    map[string]*Place
-	users int // without administrators
-	spent map[string]spent
+	mu     sync.Mutex
+	of     map[string]*Place
+	users  int // without administrators
+	spent  map[string]spent
+	wanted struct { // by the latest user who found no place, and was not slow
+		by string // empty: nobody
+		at time.Time
+	}
 }
 
-// spent is how long messages of a user have been arriving.
+// spent is how long messages of a user have had places.
 type spent struct {
 	time  time.Duration
 	since time.Time // when the first one had arrived, or the user became slow
 }
 
-// Place is the place of one message. Its user calls Read when the message is read, and Leave at the end.
+// Place is the place of one message. Its user calls Read when the message is read, Answer before a long answer
+// is sent, and Leave at the end.
 type Place struct {
-	of      *Places
-	name    string
-	counted int
-	since   time.Time
-	from    http.ResponseWriter // of the request; nil: it is read, or the place was given up
-	isLost  bool                // it was given up
-	left    chan struct{}       // closed by Leave
+	of       *Places
+	name     string
+	counted  int
+	since    time.Time           // not yet in Places.spent
+	from     http.ResponseWriter // of the request; nil: nothing is under way, or the place was given up
+	isAnswer bool                // the answer is under way, not the message
+	isLost   bool                // it was given up
+	left     chan struct{}       // closed by Leave
 }
 
 // uploadTime is how long a user may take to send a message. The listener allows less, for
@@ -61,7 +70,7 @@ func AllowTime(w http.ResponseWriter) {
 }
 
 // Enter takes a place for the request of w, of a user. It returns nil if there is none. If the place has
-// to be given up, the reading of the request ends with an error.
+// to be given up, the reading of the request, or the writing of the answer, ends with an error.
 func (u *Places) Enter(w http.ResponseWriter, name string, administrates bool) *Place {
 	p := &Place{of: u, name: name, counted: 1, since: time.Now(), from: w, left: make(chan struct{})}
 	if administrates {
@@ -83,23 +92,38 @@ func (u *Places) Enter(w http.ResponseWriter, name string, administrates bool) *
 	return p
 }
 
-// enter takes a place if there is one. Otherwise it returns the one that is given up for it; nil: none.
+// enter takes a place if there is one. Otherwise it returns the one that is soon free for it; nil: none.
 func (u *Places) enter(p *Place) (ok bool, slow *Place) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.take(p) {
 		return true, nil
 	}
-	if u.of[p.name] != nil {
+	if u.of[p.name] != nil || u.isSlow(p.name) {
 		return false, nil
 	}
-	return false, u.reclaim(p)
+	u.wanted.by, u.wanted.at = p.name, time.Now()
+	return false, u.reclaim()
+}
+
+// isSlow reports whether messages of a user have had places for long. The caller holds mu.
+func (u *Places) isSlow(name string) bool {
+	s := u.spent[name]
+	return s.time >= patience && time.Since(s.since) < memory
+}
+
+// isClaimed reports whether another user comes before this one. The caller holds mu.
+func (u *Places) isClaimed(name string) bool {
+	return u.wanted.by != "" && u.wanted.by != name && time.Since(u.wanted.at) < claim && u.isSlow(name)
 }
 
 // take takes a place if there is one. The caller holds mu.
 func (u *Places) take(p *Place) bool {
-	if u.of[p.name] != nil || u.users+p.counted > maxUploads {
+	if u.of[p.name] != nil || u.users+p.counted > maxUploads || p.counted > 0 && u.isClaimed(p.name) {
 		return false
+	}
+	if u.wanted.by == p.name {
+		u.wanted.by = ""
 	}
 	if u.of == nil {
 		u.of, u.spent = make(map[string]*Place), make(map[string]spent)
@@ -108,59 +132,70 @@ func (u *Places) take(p *Place) bool {
 	return true
 }
 
-// reclaim breaks off the oldest slow message, unless who wants its place is slow as well. The caller holds mu.
-func (u *Places) reclaim(wanted *Place) (slow *Place) {
+// reclaim breaks off the oldest slow message, or chooses one of a slow user that is signed and has its place
+// for a moment more. The caller holds mu.
+func (u *Places) reclaim() (slow *Place) {
 	for name, s := range u.spent {
 		if time.Since(s.since) >= memory {
 			delete(u.spent, name)
 		}
 	}
-	if u.spent[wanted.name].time >= patience {
-		return nil
-	}
 	for _, p := range u.of {
 		isSlow := time.Since(p.since)+u.spent[p.name].time >= patience
-		if p.counted > 0 && p.from != nil && isSlow && (slow == nil || p.since.Before(slow.since)) {
+		isBetter := slow == nil || p.from != nil && slow.from == nil || (p.from == nil) == (slow.from == nil) && p.since.Before(slow.since)
+		if p.counted > 0 && isSlow && isBetter {
 			slow = p
 		}
 	}
-	if slow != nil {
-		_ = http.NewResponseController(slow.from).SetReadDeadline(time.Now())
-		slow.isLost = true
-		slow.arrived()
+	if slow == nil || slow.from == nil {
+		return slow
 	}
+	conn := http.NewResponseController(slow.from)
+	if slow.isAnswer {
+		_ = conn.SetWriteDeadline(time.Now())
+	} else {
+		_ = conn.SetReadDeadline(time.Now())
+	}
+	slow.isLost, slow.from = true, nil
+	slow.spend()
 	return slow
 }
 
-// arrived records that the message is read, or no longer. The caller holds mu.
-func (p *Place) arrived() {
-	if p.from == nil {
-		return
+// spend records how long the message has had its place. The caller holds mu.
+func (p *Place) spend() {
+	s, now := p.of.spent[p.name], time.Now()
+	if now.Sub(s.since) >= memory {
+		s = spent{since: now}
 	}
-	p.from = nil
-	s := p.of.spent[p.name]
-	if time.Since(s.since) >= memory {
-		s = spent{since: time.Now()}
+	if s.time += now.Sub(p.since); s.time >= patience {
+		s.since = now
 	}
-	if s.time += time.Since(p.since); s.time >= patience {
-		s.since = time.Now()
-	}
-	p.of.spent[p.name] = s
+	p.of.spent[p.name], p.since = s, now
 }
 
 // Read ends the time in which the place can be given up. It reports false if it was.
 func (p *Place) Read() bool {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
-	p.arrived()
+	p.spend()
+	p.from = nil
 	return !p.isLost
+}
+
+// Answer begins another time in which the place can be given up: while the answer is sent by w. Who does not
+// read it would keep the place.
+func (p *Place) Answer(w http.ResponseWriter) {
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	p.spend()
+	p.from, p.isAnswer = w, true
 }
 
 // Leave frees the place.
 func (p *Place) Leave() {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
-	p.arrived()
+	p.spend()
 	delete(p.of.of, p.name)
 	p.of.users -= p.counted
 	close(p.left)

@@ -51,6 +51,7 @@ func TestSlowUploads(t *testing.T) {
 			return p
 		}
 		slow("mallory")
+		time.Sleep(time.Millisecond) // the oldest one is given up
 		slow("eve")
 		time.Sleep(4 * time.Second)
 		enter("after four seconds", "anna", false)
@@ -78,7 +79,7 @@ func TestSlowUploads(t *testing.T) {
 		enter("a new minute", "cora", true).Leave()
 		time.Sleep(5 * time.Second)
 		enter("at the end", "cora", true) // the free place
-		enter("at the end", "anna", true)
+		enter("at the end", "dora", true)
 	})
 }
 
@@ -117,6 +118,109 @@ func TestQuickUploads(t *testing.T) {
 				t.Error("two users who send one message after another keep another one out")
 			}
 			time.Sleep(5 * time.Second)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// answered is a request whose answer nobody reads, until its writing is broken off.
+type answered struct {
+	*httptest.ResponseRecorder
+	broken chan struct{}
+}
+
+func (a answered) SetWriteDeadline(at time.Time) error {
+	if !at.After(time.Now()) {
+		close(a.broken)
+	}
+	return nil
+}
+
+// TestUnreadAnswers is the attack "unread answers": two users send a message at once and do not read the
+// answer, which the kernel has no room for. They lose their places like those who send slowly.
+func TestUnreadAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var places uploads.Places
+		send := func(name string) (hasPlace bool) {
+			a := answered{httptest.NewRecorder(), make(chan struct{})}
+			p := places.Enter(a, name, false)
+			if p == nil {
+				return false
+			}
+			if !p.Read() {
+				t.Errorf("the message of %s has not arrived", name)
+			}
+			go func() {
+				time.Sleep(2 * time.Second) // while it is signed, nobody can have the place
+				p.Answer(a)
+				select {
+				case <-a.broken:
+				case <-time.After(2 * time.Minute):
+				}
+				p.Leave()
+			}()
+			return true
+		}
+		send("mallory")
+		time.Sleep(time.Millisecond) // the oldest one is given up
+		send("eve")
+		anna := func(when string, want bool) {
+			t.Helper()
+			p := places.Enter(answered{httptest.NewRecorder(), make(chan struct{})}, "anna", false)
+			if (p != nil) != want {
+				t.Errorf("%s: a place: %v", when, !want)
+			}
+			if p != nil {
+				p.Leave()
+			}
+		}
+		time.Sleep(time.Second)
+		anna("while the messages are signed", false)
+		time.Sleep(3 * time.Second)
+		anna("after two seconds of the answers", false)
+		time.Sleep(2 * time.Second)
+		anna("after four", true)
+		if !send("mallory") {
+			t.Error("the free place is refused")
+		}
+		time.Sleep(4 * time.Minute)
+	})
+}
+
+// TestBusyUploads is the attack "busy uploads": two users send messages whose signing takes nearly a second, and
+// the next one as soon as they have a place again. Signing is not broken off, but another user has the
+// next place.
+func TestBusyUploads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var places uploads.Places
+		end := time.Now().Add(time.Minute)
+		work := func(name string, takes time.Duration) bool {
+			p := places.Enter(request{httptest.NewRecorder(), make(chan struct{})}, name, false)
+			if p == nil {
+				return false
+			}
+			defer p.Leave()
+			if !p.Read() {
+				t.Errorf("a message of %s that has arrived lost its place", name)
+			}
+			time.Sleep(takes)
+			return true
+		}
+		for _, name := range []string{"mallory", "eve"} {
+			go func() {
+				for time.Now().Before(end) {
+					if !work(name, 900*time.Millisecond) {
+						time.Sleep(time.Millisecond)
+					}
+				}
+			}()
+		}
+		time.Sleep(10500 * time.Millisecond)
+		for range 10 {
+			if !work("anna", 100*time.Millisecond) {
+				t.Error("two users whose messages are signed for long keep another one out")
+			}
+			time.Sleep(2 * time.Second)
 		}
 		time.Sleep(time.Minute)
 	})
