@@ -136,12 +136,12 @@ func (c *computer) phrases(m mail.Message, domains []string) (digests []digest.D
 
 // mayShowMore reports whether the message could sign by its text, or by a phrase, if readers saw as its author's what
 // seems to be hidden or another's: a style that is undone hides nothing, and a spam may consist of quoted lines, or be
-// the second part.
+// the second part. So it may if it has many letters that are no words.
 func (c *computer) mayShowMore(domains []string) bool {
 	hasLink := slices.ContainsFunc(domains, func(d string) bool { return !links.WellKnown(d) })
 	for _, replaced := range []bool{false, true} {
 		own := c.reader.readEvery(replaced)
-		if words.IsEnough(c.reader.every.Text, words.Brief) || hasLink && words.HasContent(own, words.Few) {
+		if words.IsEnough(c.reader.every.Text, words.Brief) || c.reader.every.HasLong() || hasLink && words.HasContent(own, words.Few) {
 			return true
 		}
 	}

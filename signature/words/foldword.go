@@ -177,7 +177,7 @@ func (t *Tokeniser) addWord(w []byte) {
 		w = []byte(drawn.Replace(string(w)))
 	}
 	t.letters.reset()
-	t.letters.pushMixed(w)
+	t.long += t.letters.pushMixed(w)
 	t.append(t.letters.word(), false)
 }
 
@@ -203,7 +203,7 @@ func (t *Tokeniser) addJoined(w []byte) bool {
 			continue
 		}
 		t.letters.reset()
-		t.letters.pushMixed(word)
+		t.long += t.letters.pushMixed(word)
 		t.append(t.letters.word(), false)
 	}
 	return true
@@ -347,11 +347,12 @@ var units = map[string]bool{"am": true, "pm": true, "st": true, "nd": true, "rd"
 	"yr": true, "yrs": true, "sec": true, "lb": true, "lbs": true, "oz": true, "ft": true, "in": true, "usd": true, "eur": true}
 
 // pushMixed adds the letters of w, and the digits and signs that stand for letters. A
-// sign does if it stands alone beside a letter; some signs that end words do only within.
-func (f *foldedWord) pushMixed(w []byte) {
+// sign does if it stands alone beside a letter; some signs that end words do only within. If w is
+// too long for a word, it adds nothing, and returns the number of its letters.
+func (f *foldedWord) pushMixed(w []byte) (tooMany int) {
 	m := makeupOf(w)
 	if m.letters == 0 || m.letters+m.digits >= longWord {
-		return
+		return m.letters
 	}
 	digits := m.digitsAreLetters(w)
 	for i := 0; i < len(w); {
@@ -367,6 +368,7 @@ func (f *foldedWord) pushMixed(w []byte) {
 		}
 		i += size
 	}
+	return 0
 }
 
 func (f *foldedWord) pushForm(r rune, form string, itself []byte) {

@@ -23,6 +23,7 @@ type Tokeniser struct {
 	Tokens   []Token
 	singles  int         // tokens at the end that are single letters, with one blank between
 	wasDense bool        // the last token is a letter of a script without blanks
+	long     int         // letters of tokens that are too long for words
 	mixed    int         // how far ahead the sign is by which a long token is mixed; 0 or less: unknown
 	by       span.Author // of the text being added
 	isHidden bool        // the text being added is plainly hidden
@@ -37,8 +38,12 @@ type Tokeniser struct {
 
 // Restart empties t for another text of the same message.
 func (t *Tokeniser) Restart() {
-	t.Text, t.Tokens, t.singles, t.IsFull = t.Text[:0], t.Tokens[:0], 0, false
+	t.Text, t.Tokens, t.singles, t.long, t.IsFull = t.Text[:0], t.Tokens[:0], 0, 0, false
 }
+
+// HasLong reports whether tokens that are too long for words have the letters of a brief text. Words without blanks are
+// such a token, and a style can show them apart.
+func (t *Tokeniser) HasLong() bool { return t.long >= Brief.letters }
 
 // Reset empties t. It keeps buffers that are not too large.
 func (t *Tokeniser) Reset() {
