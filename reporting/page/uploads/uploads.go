@@ -72,7 +72,7 @@ func AllowTime(w http.ResponseWriter) {
 // Enter takes a place for the request of w, of a user. It returns nil if there is none. If the place has
 // to be given up, the reading of the request, or the writing of the answer, ends with an error.
 func (u *Places) Enter(w http.ResponseWriter, name string, administrates bool) *Place {
-	p := &Place{of: u, name: name, counted: 1, since: time.Now(), from: w, left: make(chan struct{})}
+	p := &Place{of: u, name: name, counted: 1, from: w, left: make(chan struct{})}
 	if administrates {
 		p.counted = 0
 	}
@@ -128,7 +128,7 @@ func (u *Places) take(p *Place) bool {
 	if u.of == nil {
 		u.of, u.spent = make(map[string]*Place), make(map[string]spent)
 	}
-	u.of[p.name], u.users = p, u.users+p.counted
+	u.of[p.name], u.users, p.since = p, u.users+p.counted, time.Now()
 	return true
 }
 
