@@ -260,43 +260,49 @@ func (d *service) run(ctx context.Context, hup <-chan os.Signal, sockets *socket
 	return err
 }
 
+// lastRequests is how long a stop waits for requests to the page and for monitoring.
+const lastRequests = 3 * time.Second
+
 // stopFront stops the servers. They accept no new connections; work in flight may finish
-// within the time of grace, then it is cut off. Monitoring runs until all others have
-// ended.
+// within the time of grace, then it is cut off. Those that judge mail go on until requests have
+// ended, which may take half of that time: a user who sends one slowly would else keep all mail
+// from being judged. Monitoring runs until all others have ended.
 func (d *service) stopFront(grace time.Duration) {
 	d.systemd.stopping(grace)
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
+	requests := shutdowns{"control": ending(d.control)}
+	if d.remoteServer != nil {
+		requests["remote"] = ending(d.remoteServer)
+	}
+	d.shutdown(ctx, grace/2, requests)
+	judging := shutdowns{"milter": d.milter.Shutdown}
+	if d.spamd != nil {
+		judging["spamd"] = d.spamd.Shutdown
+	}
+	d.shutdown(ctx, grace, judging)
+	if d.http != nil {
+		d.shutdown(ctx, lastRequests, shutdowns{"http": ending(d.http)})
+	}
+}
+
+// shutdowns are the ways to stop servers, by their names.
+type shutdowns map[string]func(context.Context) error
+
+// shutdown stops servers. What still runs at the end of ctx, or after the time that they have, is cut off.
+func (d *service) shutdown(ctx context.Context, within time.Duration, servers shutdowns) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
 	var stopping sync.WaitGroup
-	stop := func(name string, shutdown func(context.Context) error) {
+	for name, shutdown := range servers {
 		stopping.Go(func() {
 			if err := shutdown(ctx); err != nil {
 				d.log.Warn("connections cut off at shutdown", "server", name, "error", err)
 			}
 		})
 	}
-	stop("milter", d.milter.Shutdown)
-	if d.spamd != nil {
-		stop("spamd", d.spamd.Shutdown)
-	}
-	stop("control", ending(d.control))
-	if d.remoteServer != nil {
-		stop("remote", ending(d.remoteServer))
-	}
-	stopping.Wait()
-	if d.http != nil {
-		stop("http", func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, lastRequests)
-			defer cancel()
-			return ending(d.http)(ctx)
-		})
-	}
 	stopping.Wait()
 }
-
-// lastRequests is how long a stop waits for requests to the page and for monitoring. A user may take a
-// minute to send the page a message, and no mail is judged until the daemon has started again.
-const lastRequests = 3 * time.Second
 
 // ending returns a server's Shutdown that finally cuts the remaining connections. Otherwise
 // a client that reads a backup slowly would prevent the ledger from being closed.

@@ -1,7 +1,10 @@
 package mta
 
 import (
+	"bufio"
 	"errors"
+	"io"
+	"net"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -140,6 +143,29 @@ func TestStopFinishesMessage(t *testing.T) {
 	}
 	if after := p.Send(harness.Message(harness.Text())); after.Header.Get("X-Spambloom") != "" {
 		t.Errorf("a verdict without a daemon: %q", after.Header["X-Spambloom"])
+	}
+}
+
+// During a stop, mail is judged until the requests have ended: a user of the control socket may send one as slowly as he
+// likes.
+func TestStopJudgesDuringRequests(t *testing.T) {
+	t.Parallel()
+	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
+	p := harness.StartPostfix(t, "one", s.Milter)
+	request, err := net.Dial("unix", strings.TrimPrefix(s.Control, "unix:"))
+	testenv.Check(t, err)
+	defer request.Close()
+	_, err = io.WriteString(request, "POST /v1/check HTTP/1.1\r\nHost: spambloom\r\nContent-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n")
+	testenv.Check(t, err)
+	if line, err := bufio.NewReader(request).ReadString('\n'); !strings.Contains(line, " 100 ") {
+		t.Fatalf("%q, %v: the body is not awaited", line, err)
+	}
+	testenv.Check(t, s.Cmd.Process.Signal(syscall.SIGTERM))
+	testenv.Eventually(t, "the daemon stops", func() bool { return strings.Contains(s.Log(), `"stopping"`) })
+	harness.ExpectVerdict(t, p.Send(harness.Message(harness.Text())), "clean", 1, "one")
+	request.Close()
+	if code := s.Stop(harness.NoSignal); code != 0 {
+		t.Errorf("exit code %d, want 0\n%s", code, s.Log())
 	}
 }
 
