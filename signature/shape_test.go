@@ -250,6 +250,13 @@ func TestPhraseNeedsALink(t *testing.T) {
 			t.Errorf("%q: same %t, want %t", tt.text, same, tt.same)
 		}
 	}
+	const meeting = "Join Zoom Meeting\nMeeting ID: 890 1234 5678\nPasscode: 483921\nhttps://"
+	if n := len(sign(meeting + "spam.example.org.ru/j/1")); n != 1 {
+		t.Errorf("a false invitation has %d signatures", n)
+	}
+	if n := len(sign(meeting + "us02web.zoom.us/j/1")); n != 0 {
+		t.Errorf("an invitation has %d signatures", n)
+	}
 }
 
 // Reports of three spams that carry another's page list no mail with that page as its own, however

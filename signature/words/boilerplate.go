@@ -184,10 +184,15 @@ func joinNear(places []span.Span) []span.Span {
 }
 
 // MarkBoilerplate marks the tokens that are boilerplate or courtesies as not the author's
-// own.
+// own. So are those of meetings in a text that signs; in a shorter one, they may be all that a false invitation
+// has beside its link.
 func (t *Tokeniser) MarkBoilerplate() {
+	phrases := unphrased()
+	if IsEnough(t.Text, Brief) {
+		phrases = unsketched()
+	}
 	i := 0
-	for _, s := range boilerplateIn(t.Text, unsketched()) {
+	for _, s := range boilerplateIn(t.Text, phrases) {
 		for i < len(t.Tokens) && int(t.Tokens[i].start) < s.Start {
 			i++
 		}

@@ -2,8 +2,12 @@ package words
 
 import "slices"
 
-// unsketched are the phrases that no sketch contains: boilerplate, meetings and courtesies.
-var unsketched = Folded(append(slices.Clone(addedNotes), meetingNotes, courtesies)...)
+// unsketched are the phrases that no sketch contains: boilerplate, courtesies and meetings. unphrased are those of
+// them that are no words of a text that is too short to sign.
+var (
+	unsketched = Folded(append(slices.Clone(addedNotes), courtesies, meetingNotes)...)
+	unphrased  = Folded(append(slices.Clone(addedNotes), courtesies)...)
+)
 
 // courtesies are those with which letters of many senders end. A text that consists of them
 // has content, and is signed. But its sketch would match all letters that end so: a mail with

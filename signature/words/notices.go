@@ -21,7 +21,7 @@ var gatewayNotes = []string{
 }
 
 // meetingNotes are the blocks with which services describe how to join an online meeting. They count as
-// content: else a false invitation, with the link of a thief, could not be reported.
+// content, and as words beside a link: else a false invitation, with the link of a thief, could not be reported.
 var meetingNotes = []string{
 	"is inviting you to a scheduled zoom meeting", "join zoom meeting", "one tap mobile", "dial by your location", "us washington dc", "us chicago", "us houston", "us new york", "us san jose", "us tacoma",
 	"find your local number", "meeting id passcode", "amsterdam berlin rome stockholm vienna", "amsterdam berlin bern rome stockholm vienna", "eastern time us and canada", "central time us and canada",
