@@ -1,6 +1,8 @@
 package signature_test
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/spambloom/spambloom/signature"
@@ -27,6 +29,31 @@ func TestClosingParagraphListsNothing(t *testing.T) {
 			if kinds := matchesOf(spam, signature.Compute(signature.Parse([]byte(letter)))); len(kinds) > 0 {
 				t.Errorf("%.50s...: %s: listed by %v", closing, name, kinds)
 			}
+		}
+	}
+}
+
+// Short answers of different people above different quotes have only a block of the lists in common. That is no match,
+// though their text is wholly quoted and sketched with the quotes.
+func TestShortAnswersShareNoNotice(t *testing.T) {
+	answer := func(own, block, quote string) signature.Set {
+		return signature.Compute(signature.Parse([]byte("Subject: Re: hello\nIn-Reply-To: <1@a.example>\n\n" + own + "\n\n" + block + "\n\nTom wrote:\n> " + quote + "\n")))
+	}
+	for _, name := range []string{"uk1", "ecpa", "fr1", "de2", "irs", "us-notice2"} {
+		block, err := os.ReadFile("words/testdata/notices/" + name + ".txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		const quote = "Could you bring the two ladders back to the church on Saturday morning before the choir needs its room again? Old Mister Brandt " +
+			"keeps the key of the side door, and somebody has to sweep the stairs, as the painters left dust and a broken bucket near the organ."
+		reported := answer("Ok", string(block), quote)
+		other := answer("Thanks", string(block), "Our train from Basel arrives at a quarter past nine, so please tell Maria that we take a taxi to her garden party.")
+		if kinds := matchesOf(reported, other); len(kinds) > 0 {
+			t.Errorf("%s: listed by %v", name, kinds)
+		}
+		near := answer("Ok", string(block), strings.Replace(quote, "broken", "leaking", 1))
+		if kinds := matchesOf(reported, near); len(kinds) == 0 {
+			t.Errorf("%s: a near copy is not listed", name)
 		}
 	}
 }

@@ -267,8 +267,8 @@ const quotedMark = 3
 
 // quotedSketch returns the sketch of a text that stands in quotes, or below a signature's
 // mark, with at most maxGreeting bytes of its author's. It has features of its own, so that
-// only copies that quote all, too, are found: never the message that was quoted. Footers
-// are all that some mail of lists shows, so it has none.
+// only copies that quote all, too, are found: never the message that was quoted. It has no boilerplate, as
+// short answers of many have the same. Footers are all that some mail of lists shows, so it has none.
 func (r *reader) quotedSketch() (s sketch.Sketch, ok bool) {
 	if r.sketcher.WordsBy(&r.shown, span.ByAuthor); len(r.sketcher.Own) > maxGreeting || r.texts.Origin.IsList {
 		return s, false
@@ -297,7 +297,7 @@ func (r *reader) isNew(text []byte) bool {
 		return false
 	}
 	shown := make(map[uint64]bool)
-	for _, k := range r.sketcher.Sketch(&r.shown, r.sketcher.WordsBy(&r.shown, span.ByProgram), false).Keys {
+	for _, k := range r.sketcher.Sketch(&r.shown, r.sketcher.WordsBy(&r.shown, span.ByMany), false).Keys {
 		shown[k.Hash] = true
 	}
 	unknown, keys := 0, r.sketcher.Sketch(&r.every, r.sketcher.WordsBy(&r.every, span.ByProgram), false).Keys

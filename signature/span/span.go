@@ -9,6 +9,7 @@ const (
 	ByAuthor  Author = iota // the author of the message
 	ByOther                 // the author of another message, which this one quotes
 	ByProgram               // a mail program, mailing list or scanner that added the text
+	ByMany                  // a phrase on the lists of boilerplate and courtesies, whoever added it
 )
 
 // Span is a stretch of a text, in bytes.

@@ -197,7 +197,7 @@ func (t *Tokeniser) MarkBoilerplate() {
 			i++
 		}
 		for ; i < len(t.Tokens) && int(t.Tokens[i].start) < s.End; i++ {
-			t.Tokens[i].by = span.ByProgram
+			t.Tokens[i].by = span.ByMany
 		}
 	}
 }
