@@ -110,7 +110,7 @@ func (p *Phrases) find(text []byte, to int, dst []span.Span) []span.Span {
 	for pos := 0; pos < to; {
 		n := p.at(text, pos)
 		if n > 0 {
-			dst = append(dst, span.Span{Start: pos, End: pos + n, By: span.ByProgram})
+			dst = append(dst, span.Span{Start: pos, End: pos + n, By: span.ByMany})
 		}
 		pos = nextWord(text, pos+max(n, 1))
 	}
@@ -197,7 +197,7 @@ func (t *Tokeniser) MarkBoilerplate() {
 			i++
 		}
 		for ; i < len(t.Tokens) && int(t.Tokens[i].start) < s.End; i++ {
-			t.Tokens[i].by = span.ByMany
+			t.Tokens[i].by = s.By
 		}
 	}
 }
