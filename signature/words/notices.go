@@ -20,6 +20,7 @@ var gatewayNotes = []string{
 	"deze e-mail is afkomstig van buiten de organisatie", "deze e-mail komt van buiten de organisatie", "klik niet op links", "open geen bijlagen", "tenzij u de afzender herkent", "en weet dat de inhoud veilig is",
 	"diese e-mail stammt von einem absender außerhalb", "this message is from an untrusted sender", "you have not previously corresponded with this sender", "this message has originated from an external source",
 	"this message originated from an external source", "please use proper judgment and caution", "use proper caution", "when opening attachments clicking links or responding",
+	"this message was sent from outside",
 }
 
 // meetingNotes are the blocks with which services describe how to join an online meeting. They count as
@@ -64,6 +65,10 @@ var meetingNotes = []string{
 	"baixar o teams participar na web", "saiba mais opções de reunião", "jan am jan am", "feb am feb am", "mar am mar am", "apr am apr am", "may am may am", "jun am jun am", "jul am jul am", "aug am aug am",
 	"sep am sep am", "oct am oct am", "nov am nov am", "dec am dec am", "jan pm jan pm", "feb pm feb pm", "mar pm mar pm", "apr pm apr pm", "may pm may pm", "jun pm jun pm", "jul pm jul pm", "aug pm aug pm",
 	"sep pm sep pm", "oct pm oct pm", "nov pm nov pm", "dec pm dec pm",
+	"when it's time join your webex meeting here", "do not delete or change any of the following text", "when dialing from a phone or video system", "if you are a host click here to view host information",
+	"klik her for at deltage i mødet", "deltag på din computer i mobilappen eller på rumenheden", "download teams deltag på internettet", "få mere at vide mødeindstillinger", "un tocco su dispositivo mobile",
+	"componi in base alla tua posizione", "id riunione codice d'accesso", "discar pelo seu local", "id da reunião senha de acesso", "dispositivo móvel de um toque", "brasil brasil brasil", "italia italia italia",
+	"bellen op basis van uw locatie", "mobiel met één tik", "nederland nederland nederland", "sweden sweden sweden", "österreich österreich österreich", "schweiz schweiz schweiz",
 }
 
 // firmNotes are what firms say of themselves and of personal data, in pieces.
@@ -144,4 +149,9 @@ var secrecyNotes = []string{
 	"the information contained in this electronic message and any attachments to this message", "are intended for the exclusive use of the addressee(s)", "any review or distribution by others", "may contain proprietary confidential or privileged information",
 	"the contents of this email and any attachments are confidential", "and may also be privileged", "do not disclose the contents to any other person", "use it for any purpose or store or copy the information in any medium",
 	"or have received this e-mail in error", "any unauthorized copying disclosure or distribution of", "is strictly forbidden",
+	"le informazioni contenute nella presente comunicazione", "e i relativi allegati possono essere riservate", "destinate esclusivamente alle persone o alla società", "la diffusione distribuzione e/o copiatura del documento trasmesso",
+	"da parte di qualsiasi soggetto diverso dal destinatario", "sia ai sensi dell'art. 616 c.p.", "che ai sensi del d.lgs", "se avete ricevuto questo messaggio per errore", "vi preghiamo di distruggerlo e di informarci immediatamente",
+	"o inviando un messaggio all'indirizzo e-mail", "este mensaje y los ficheros anexos", "se dirigen exclusivamente a su destinatario", "queda notificado de que la utilización divulgación", "sin autorización está prohibida en virtud de la legislación vigente",
+	"le rogamos nos lo comunique inmediatamente", "antes de imprimir este mensaje", "el medio ambiente está en nuestra mano", "das unerlaubte kopieren sowie die unbefugte weitergabe dieser mail sind nicht gestattet",
+	"this e-mail may contain confidential",
 }
