@@ -69,6 +69,7 @@ var meetingNotes = []string{
 	"klik her for at deltage i mødet", "deltag på din computer i mobilappen eller på rumenheden", "download teams deltag på internettet", "få mere at vide mødeindstillinger", "un tocco su dispositivo mobile",
 	"componi in base alla tua posizione", "id riunione codice d'accesso", "discar pelo seu local", "id da reunião senha de acesso", "dispositivo móvel de um toque", "brasil brasil brasil", "italia italia italia",
 	"bellen op basis van uw locatie", "mobiel met één tik", "nederland nederland nederland", "sweden sweden sweden", "österreich österreich österreich", "schweiz schweiz schweiz",
+	"germany frankfurt am main", "bitte treten sie der besprechung rechtzeitig bei", "weitere informationen für organisatoren besprechungsoptionen", "microsoft teams hulp nodig", "netherlands amsterdam een lokaal nummer zoeken",
 }
 
 // firmNotes are what firms say of themselves and of personal data, in pieces.
