@@ -2,6 +2,7 @@ package signature_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,6 +55,20 @@ func TestShortAnswersShareNoNotice(t *testing.T) {
 		near := answer("Ok", string(block), strings.Replace(quote, "broken", "leaking", 1))
 		if kinds := matchesOf(reported, near); len(kinds) == 0 {
 			t.Errorf("%s: a near copy is not listed", name)
+		}
+	}
+}
+
+// The footer of a scanner, with its link, is no evidence: two people write the same few words above it.
+func TestScannerFooterIsNoPhrase(t *testing.T) {
+	for _, footer := range []string{
+		"This email has been scanned by the Symantec Email Security.cloud service.\nFor more information please visit http://www.symanteccloud.com",
+		"This email has been scanned by the MessageLabs Email Security System.\nFor more information please visit http://www.messagelabs.com/email",
+	} {
+		const words = "Subject: hello\n\nThat works for me, go ahead\n"
+		reported := signature.Compute(signature.Parse([]byte(words + "\n" + footer + "\n")))
+		if kinds := matchesOf(reported, signature.Compute(signature.Parse([]byte(words+"\n\n"+footer+"\n")))); slices.Contains(kinds, "phrase") {
+			t.Errorf("%.60s: listed by %v", footer, kinds)
 		}
 	}
 }
