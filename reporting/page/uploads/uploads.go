@@ -142,8 +142,7 @@ func (u *Places) reclaim() (slow *Place) {
 	}
 	for _, p := range u.of {
 		isSlow := time.Since(p.since)+u.spent[p.name].time >= patience
-		isBetter := slow == nil || p.from != nil && slow.from == nil || (p.from == nil) == (slow.from == nil) && p.since.Before(slow.since)
-		if p.counted > 0 && isSlow && isBetter {
+		if p.counted > 0 && isSlow && (slow == nil || p.goesBefore(slow)) {
 			slow = p
 		}
 	}
@@ -159,6 +158,14 @@ func (u *Places) reclaim() (slow *Place) {
 	slow.isLost, slow.from = true, nil
 	slow.spend()
 	return slow
+}
+
+// goesBefore reports whether the place is given up rather than another one: it can be taken back at once, or is older.
+func (p *Place) goesBefore(other *Place) bool {
+	if isNow := p.from != nil; isNow != (other.from != nil) {
+		return isNow
+	}
+	return p.since.Before(other.since)
 }
 
 // spend records how long the message has had its place. The caller holds mu.
