@@ -42,7 +42,7 @@ type Places struct {
 // spent is how long messages of a user have had places.
 type spent struct {
 	time  time.Duration
-	since time.Time // when the first one had arrived, or the user became slow
+	since time.Time // when the first one had arrived, or the user became slow; later if it stays so
 }
 
 // Place is the place of one message. Its user calls Read when the message is read, Answer before a long answer
@@ -174,9 +174,13 @@ func (p *Place) spend() {
 	if now.Sub(s.since) >= memory {
 		s = spent{since: now}
 	}
-	if s.time += now.Sub(p.since); s.time >= patience {
+	took := now.Sub(p.since)
+	if s.time >= patience { // what it has sent since makes that longer, by a minute for so much as made it slow
+		s.since = s.since.Add(min(took*(memory/patience), now.Sub(s.since)))
+	} else if s.time+took >= patience {
 		s.since = now
 	}
+	s.time += took
 	p.of.spent[p.name], p.since = s, now
 }
 

@@ -225,3 +225,49 @@ func TestBusyUploads(t *testing.T) {
 		time.Sleep(time.Minute)
 	})
 }
+
+// A user who was slow once, and then sends a small message every half a minute, is not slow for ever: beside two users who
+// send slowly, it has a place like others. Who sends one message after another stays slow.
+func TestSlowOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var places uploads.Places
+		send := func(name string, takes time.Duration) bool {
+			r := request{httptest.NewRecorder(), make(chan struct{})}
+			p := places.Enter(r, name, false)
+			if p == nil {
+				return false
+			}
+			defer p.Leave()
+			select {
+			case <-r.ended:
+			case <-time.After(takes):
+			}
+			return p.Read()
+		}
+		begin := func(names ...string) {
+			for _, name := range names {
+				go send(name, 20*time.Second)
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(6 * time.Second)
+		}
+		send("anna", 8*time.Second)
+		for range 10 {
+			time.Sleep(30 * time.Second)
+			send("anna", 100*time.Millisecond)
+		}
+		begin("mallory", "eve")
+		if !send("anna", 100*time.Millisecond) {
+			t.Error("slow five minutes ago: no place")
+		}
+		time.Sleep(2 * time.Minute)
+		for range 20 {
+			send("anna", 8*time.Second)
+		}
+		begin("bert", "cora")
+		if send("anna", 100*time.Millisecond) {
+			t.Error("always slow: a place of another user")
+		}
+		time.Sleep(time.Minute)
+	})
+}
