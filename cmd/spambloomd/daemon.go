@@ -222,8 +222,9 @@ func (d *service) run(ctx context.Context, hup <-chan os.Signal, sockets *socket
 	}
 	trapCtx, stopTraps := context.WithCancel(frontCtx)
 	defer stopTraps()
+	var traps sync.WaitGroup
 	for _, t := range d.traps {
-		front.Go(func() error { t.Run(trapCtx); return nil })
+		traps.Go(func() { t.Run(trapCtx) })
 	}
 	workCtx, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
@@ -249,7 +250,7 @@ func (d *service) run(ctx context.Context, hup <-chan os.Signal, sockets *socket
 	d.serving.Store(false)
 	d.log.Info("stopping")
 	stopTraps()
-	d.stopFront(d.current.Milter.Grace)
+	d.stopFront(d.current.Milter.Grace, &traps)
 	err := front.Wait()
 	stopWork()
 	err = errors.Join(err, back.Wait())
@@ -266,12 +267,12 @@ const lastRequests = 3 * time.Second
 // stopFront stops the servers. They accept no new connections; work in flight may finish
 // within the time of grace, then it is cut off. Those that judge mail go on until requests have
 // ended, which may take half of that time: a user who sends one slowly would else keep all mail
-// from being judged. Monitoring runs until all others have ended.
-func (d *service) stopFront(grace time.Duration) {
+// from being judged. So would a trap on a disk that hangs. Monitoring runs until all others have ended.
+func (d *service) stopFront(grace time.Duration, traps *sync.WaitGroup) {
 	d.systemd.stopping(grace)
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	requests := shutdowns{"control": ending(d.control)}
+	requests := shutdowns{"control": ending(d.control), "traps": ended(traps)}
 	if d.remoteServer != nil {
 		requests["remote"] = ending(d.remoteServer)
 	}
@@ -302,6 +303,20 @@ func (d *service) shutdown(ctx context.Context, within time.Duration, servers sh
 		})
 	}
 	stopping.Wait()
+}
+
+// ended returns a wait for work that has been told to end. Work that hangs is left behind.
+func ended(work *sync.WaitGroup) func(context.Context) error {
+	return func(ctx context.Context) error {
+		done := make(chan struct{})
+		go func() { work.Wait(); close(done) }()
+		select {
+		case <-done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // ending returns a server's Shutdown that finally cuts the remaining connections. Otherwise

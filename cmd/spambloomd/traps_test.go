@@ -3,9 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/trap"
@@ -49,4 +53,19 @@ func TestTrapPanicTellsNoContent(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
+}
+
+// A trap on a disk that hangs does not keep a stop from going on: the stop waits for it as for requests.
+func TestStopLeavesAHangingTrap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &service{log: slog.New(slog.DiscardHandler)}
+		var traps sync.WaitGroup
+		traps.Add(1)
+		begin := time.Now()
+		d.shutdown(t.Context(), time.Minute, shutdowns{"traps": ended(&traps)})
+		if took := time.Since(begin); took != time.Minute {
+			t.Errorf("the stop waited for %v", took)
+		}
+		traps.Done()
+	})
 }
