@@ -15,12 +15,11 @@ type Sender struct {
 	From string // registrable domain of From that this site's verifier proved; "": not proved
 }
 
-// Learn records a message that arrived at a time and was not reported, unless its evidence e lists
-// it, or would without the never-list: features of many senders' mail are no evidence (package
-// commonness). Of a message that would be listed without its sender only the sender is recorded: the
-// site still knows it, and holds a report of the message against it. Mail without a proven sender is
-// not learned. Call it after Judge: otherwise the message would count in its own favour. It is a change
-// in memory; a crash loses that of ten minutes.
+// Learn records a message that arrived at a time and was not reported, unless its evidence e lists it, or would
+// without the never-list: features of many senders' mail are no evidence (package commonness). Of a message that
+// would be listed without its sender only the sender is recorded: the site still knows it, and holds a report of the
+// message against it. Mail without a proven sender is not learned. Call it after Judge: otherwise the message would
+// count in its own favour. It is a change in memory; a crash loses that of ten minutes.
 func (db *DB) Learn(set signature.Set, s Sender, e judging.Evidence, at time.Time) {
 	if e.Never || db.ks.Closed.Load() {
 		return
@@ -44,13 +43,12 @@ var (
 	ErrLearning = errors.New("the daemon does not learn: [reports] commonness is off")
 )
 
-// LearnArchived records a message of an archive of wanted mail, for which an administrator vouches,
-// and reports whether it was learned: not if it matches a report. From is the registrable domain of
-// its From, which nobody can prove any more. It is believed because it gives a spammer nothing: the
-// mail that is spared later needs a proof of its own (JudgeFrom), and the features of spam in the
-// archive become common only if it bears three domains, on three days. A time in the future, or none,
-// is that of the clock. Errors are ErrNothing for too little content or no From, ErrLearning,
-// ErrLearned if the room for archives is used up, and ErrClosed. A message that was learned before is
+// LearnArchived records a message of an archive of wanted mail, for which an administrator vouches, and reports
+// whether it was learned: not if it matches a report. From is the registrable domain of its From, which nobody can
+// prove any more. It is believed because it gives a spammer nothing: the mail that is spared later needs a proof of
+// its own (JudgeFrom), and the features of spam in the archive become common only if it bears three domains, on three
+// days. A time in the future, or none, is that of the clock. Errors are ErrNothing for too little content or no From,
+// ErrLearning, ErrLearned if the room for archives is used up, and ErrClosed. A message that was learned before is
 // learned again without an effect. A crash loses the changes of ten minutes, or since the last Keep.
 func (db *DB) LearnArchived(set signature.Set, from string, at time.Time) (learned bool, err error) {
 	switch {
@@ -78,6 +76,9 @@ func (db *DB) LearnArchived(set signature.Set, from string, at time.Time) (learn
 
 // Keep writes snapshots of what changed since the last ones. What was learned is in no journal.
 func (db *DB) Keep() error { return db.all((*keyspace.Keyspace).Save) }
+
+// Knows reports whether this site has seen unreported mail of a proven From domain on several days (package commonness).
+func (db *DB) Knows(from string) bool { return db.ks.Common.Knows(from) }
 
 // IsNewSite reports whether nothing can be common here yet, see package commonness.
 func (db *DB) IsNewSite() bool { return db.ks.Common.IsNew() }

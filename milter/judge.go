@@ -182,7 +182,7 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 	d.Limits, d.Short = set.Limits|evidence.Limits, msg.short
 	if judged := msg.options.Judged; judged != nil {
 		judged(Judgement{
-			QueueID: msg.QueueID, Sender: msg.Source(), Copies: sightings,
+			QueueID: msg.QueueID, Sender: msg.Source(), From: sender.From, Copies: sightings,
 			Verdict: d.Verdict, Listed: evidence.Listed, Shown: d.Signatures, Set: set, Spared: d.Spared,
 		})
 	}
@@ -208,6 +208,7 @@ func (s *Server) count(msg *message, set signature.Set) (sightings uint32) {
 type Judgement struct {
 	QueueID string // of the MTA; empty: the MTA sent none
 	Sender  string // domain of the envelope's sender; of a bounce, the network of its client
+	From    string // proven From domain; empty: none
 	Copies  uint32 // that were counted; 0: it is the retry of a deferred message
 	Verdict policy.Verdict
 	Listed  bool                  // the message matches a report, whatever the verdict

@@ -44,7 +44,7 @@ var senders = maphash.MakeSeed()
 
 // rememberHashes adds a message to those that are found by a report. Only hashes are kept.
 func (d *service) rememberHashes(of *judged.Hashes, j milter.Judgement) {
-	m := judged.Seen{At: d.db.Now(), Sender: maphash.String(senders, j.Sender), Copies: j.Copies, Set: j.Set}
+	m := judged.Seen{At: d.db.Now(), Sender: maphash.String(senders, j.Sender), Copies: j.Copies, Known: d.db.Knows(j.From), Set: j.Set}
 	for _, s := range j.Set.Sketches {
 		if anchors := d.db.Anchors(s); len(anchors) > 0 {
 			m.Anchors = append(m.Anchors, anchors)

@@ -236,13 +236,14 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 	var hits ledger.Likeness
 	if stance == ledger.Spam {
 		reported, err := d.ledger.Reported(entry.Set, entry.Anchors)
+		known := uint64(0)
+		if err == nil {
+			hits, known, err = d.hits(entry)
+		}
 		if err != nil {
 			return o, decision, err
 		}
-		if hits, err = d.hits(entry); err != nil {
-			return o, decision, err
-		}
-		if d.isMuch(r, hits) {
+		if d.isMuch(r, hits.Mails, known) {
 			entry.Held = hits
 		}
 		if reported {

@@ -9,32 +9,36 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// hits counts the mail of the last day that those parts of a report would hit which nobody else has
-// reported. Exact copies are counted by the filters, which survive a restart, unless the part is listed: they
-// count listed mail, too. Near-duplicates and senders are counted by the memory of unlisted mail.
-func (d *Desk) hits(e ledger.Entry) (found ledger.Likeness, err error) {
+// hits counts the mail of the last day that those parts of a report would hit which nobody else has reported. Exact
+// copies are counted by the filters, which survive a restart, unless the part is listed: they count listed mail, too.
+// Near-duplicates, senders and mail of known senders are counted by the memory of unlisted mail.
+func (d *Desk) hits(e ledger.Entry) (found ledger.Likeness, known uint64, err error) {
 	rest, alone, err := d.ledger.Alone(e.Set, e.Anchors, e.Reporter)
 	if err != nil {
-		return found, err
+		return found, 0, err
 	}
 	g := judged.Group{Signatures: rest.Signatures, Domains: e.Set.Domains}
 	for i, a := range alone {
 		g.Anchors = append(g.Anchors, slices.DeleteFunc(slices.Clone(a.Hashes), d.db.IsCommon))
 		g.Need, g.Kinds = append(g.Need, a.Need), append(g.Kinds, rest.Sketches[i].Kind)
 	}
-	found = ledger.Likeness(d.opt.Unlisted.Like(g, e.At))
+	like := d.opt.Unlisted.Like(g, e.At)
+	found.Mails, found.Senders = like.Mails, like.Senders
 	for part := range slices.Chunk(rest.Signatures, 1) {
 		if evidence := d.db.Judge(signature.Set{Signatures: part, Counting: signature.Counting(part)}); !evidence.Listed {
 			found.Mails = max(found.Mails, evidence.Count)
 		}
 	}
-	return found, nil
+	return found, like.Known, nil
 }
 
-// isMuch reports whether a report of so many hits is held. Only administrators may report under the
-// names of traps.
-func (d *Desk) isMuch(r Report, hits ledger.Likeness) bool {
-	return d.opt.HoldFrom > 0 && hits.Mails >= d.opt.HoldFrom && !IsTrap(r.Reporter) && !r.Administers && !r.settles
+// isMuch reports whether a report of so many hits is held: for a trap, of those of known senders, as anybody can
+// send it a copy of a newsletter. An archive in the name of a trap is an administrator's.
+func (d *Desk) isMuch(r Report, hits, known uint64) bool {
+	if r.Trap {
+		hits = known
+	}
+	return d.opt.HoldFrom > 0 && hits >= d.opt.HoldFrom && r.Trap == IsTrap(r.Reporter) && !r.Administers && !r.settles
 }
 
 // likeWords describes unreported mail. Senders are not known of mail before a restart.

@@ -19,7 +19,7 @@ import (
 )
 
 // TestHits: the answer to a report counts the unreported mail that it hits, and the report is
-// held from the bound on. Traps and administrators are not.
+// held from the bound on. Those of administrators are not, and of traps only if they hit mail of known senders.
 func TestHits(t *testing.T) {
 	same := func(s *desktest.Stage, n int) {
 		for range n {
@@ -54,6 +54,8 @@ func TestHits(t *testing.T) {
 			s.Clock.Add(int64(3 * 24 * time.Hour / time.Second))
 		}, anna, 0, 0, false},
 		{"a trap", func(s *desktest.Stage) { same(s, 30) }, desk.Report{Reporter: "trap:one", Trap: true}, 30, 1, false},
+		{"a trap, of a known sender's mail", func(s *desktest.Stage) { s.DeliverKnown(1, 30, desktest.Letter(1, 0)) }, desk.Report{Reporter: "trap:one", Trap: true}, 30, 1, true},
+		{"a trap, of a few mails of a known sender", func(s *desktest.Stage) { same(s, 30); s.DeliverKnown(2, 19, desktest.Letter(1, 0)) }, desk.Report{Reporter: "trap:one", Trap: true}, 49, 2, false},
 		{"an archive of a trap", func(s *desktest.Stage) { same(s, 30) }, desk.Report{Reporter: "Trap:one", Trusted: true}, 30, 1, false},
 		{"an administrator", func(s *desktest.Stage) { same(s, 30) }, desk.Report{Reporter: "root", Trusted: true, Administers: true}, 30, 1, false},
 		{"an administrator for another", func(s *desktest.Stage) { same(s, 30) }, desk.Report{Reporter: "anna", Trusted: true}, 30, 1, true},

@@ -69,10 +69,10 @@ func (d *Desk) carryOutDue() error {
 	return d.carryOutAll()
 }
 
-// carryOutAll carries out the due decisions, many at a time, because each waits for the
-// disk. Their order does not matter, since the ledger drops what a later decision has replaced.
-// A decision for which a filter has no room does not delay others: a full filter of spam is no
-// reason not to revoke. Then the error is ErrFull, if all else was carried out. After an error, what is left is overdue.
+// carryOutAll carries out the due decisions, many at a time, because each waits for the disk. Their order does not
+// matter, since the ledger drops what a later decision has replaced. A decision for which a filter has no room does not
+// delay others: a full filter of spam is no reason not to revoke. Then the error is ErrFull, if all else was carried
+// out. After an error, what is left is overdue.
 func (d *Desk) carryOutAll() (err error) {
 	defer func() { d.overdue.CompareAndSwap(false, err != nil) }()
 	var full error
@@ -112,10 +112,9 @@ func (d *Desk) carryOutAll() (err error) {
 	}
 }
 
-// carryOutNow carries out what of a due decision still holds. No report of the message is
-// entered meanwhile. After a crash, a decision may be due that is in the filters already. It must
-// not be carried out twice: meanwhile another site may have contradicted it, and a second report
-// would be a newer word than that site's.
+// carryOutNow carries out what of a due decision still holds. No report of the message is entered meanwhile. After a
+// crash, a decision may be due that is in the filters already. It must not be carried out twice: meanwhile another site
+// may have contradicted it, and a second report would be a newer word than that site's.
 func (d *Desk) carryOutNow(decision ledger.Decision) error {
 	defer d.order.Lock(decision.Set, d.anchors(decision.Set.Sketches))()
 	now, err := d.ledger.Current(decision)

@@ -46,16 +46,20 @@ const (
 	wordLength = iota // in words, with these
 	wordAt            // seconds since 1970
 	wordSender
-	wordCopies
-	wordShape // a byte each, the lowest first: the numbers of signatures and domains, and of anchors of each sketch
+	wordCopies // and isKnown
+	wordShape  // a byte each, the lowest first: the numbers of signatures and domains, and of anchors of each sketch
 	wordsBefore
 )
+
+// isKnown is the bit of wordCopies for Seen.Known.
+const isKnown = 1 << 32
 
 // Seen describes one message.
 type Seen struct {
 	At      time.Time
 	Sender  uint64 // a hash; equal for mail of one sender
 	Copies  uint32 // recipients, or 1; 0: the message was seen before
+	Known   bool   // it is from a proven sender that this site knows
 	Set     signature.Set
 	Anchors [][]uint64 // keyed hashes of each sketch that can be reported, ascending
 }
@@ -64,6 +68,7 @@ type Seen struct {
 type Likeness struct {
 	Mails   uint64 // with a copy for each recipient, as in the counts of bulk mail
 	Senders uint64 // different ones
+	Known   uint64 // those of the mails that are from proven senders that this site knows
 }
 
 // NewHashes returns an empty Hashes of so many bytes.
@@ -72,6 +77,9 @@ func NewHashes(bytes int) *Hashes { return &Hashes{ring: make([]uint64, bytes/8)
 // Add adds a message. It keeps no slice of it.
 func (u *Hashes) Add(m Seen) {
 	words := [wordsBefore + maxRemembered]uint64{wordAt: uint64(m.At.Unix()), wordSender: m.Sender, wordCopies: uint64(m.Copies)}
+	if m.Known {
+		words[wordCopies] |= isKnown
+	}
 	n := wordsBefore
 	add := func(list int, hash uint64) {
 		if n < len(words) && list < maxLists {
@@ -138,6 +146,9 @@ func (u *Hashes) Like(g Group, now time.Time) (found Likeness) {
 	senders := make(map[uint64]struct{})
 	u.look([]Group{g}, now.Add(-unlistedFor), func(_ int, r record) {
 		found.Mails += r.copies
+		if r.isKnown {
+			found.Known += r.copies
+		}
 		senders[r.sender] = struct{}{}
 	})
 	found.Senders = uint64(len(senders))
@@ -174,7 +185,10 @@ func (u *Hashes) Courses(groups []Group, bounds []time.Time) []Course {
 }
 
 // record is a message in memory, without its hashes.
-type record struct{ at, sender, copies uint64 }
+type record struct {
+	at, sender, copies uint64
+	isKnown            bool
+}
 
 // look calls found for each message since a time, and each group that it belongs to.
 func (u *Hashes) look(groups []Group, since time.Time, found func(group int, r record)) {
@@ -189,7 +203,7 @@ func (u *Hashes) look(groups []Group, since time.Time, found func(group int, r r
 				continue
 			}
 			for _, group := range q.groups(r[wordsBefore:], r[wordShape]) {
-				found(group, record{r[wordAt], r[wordSender], r[wordCopies]})
+				found(group, record{r[wordAt], r[wordSender], r[wordCopies] &^ isKnown, r[wordCopies]&isKnown != 0})
 			}
 		}
 	}

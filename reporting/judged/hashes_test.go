@@ -185,7 +185,9 @@ func TestLikeAndAddTogether(t *testing.T) {
 	for n := range 10_000 {
 		u.Add(seen(now, 1, 1, 2+n))
 	}
-	u.Add(seen(now, 7, 3, 1))
+	known := seen(now, 7, 3, 1)
+	known.Known = true
+	u.Add(known)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -194,8 +196,8 @@ func TestLikeAndAddTogether(t *testing.T) {
 		}
 	}()
 	for range 200 {
-		if got := u.Like(judged.Group{Signatures: []signature.Signature{text(1)}}, now); got != (judged.Likeness{Mails: 3, Senders: 1}) {
-			t.Fatalf("%+v, want 3 mails of one sender", got)
+		if got := u.Like(judged.Group{Signatures: []signature.Signature{text(1)}}, now); got != (judged.Likeness{Mails: 3, Senders: 1, Known: 3}) {
+			t.Fatalf("%+v, want 3 mails of one known sender", got)
 		}
 	}
 	<-done

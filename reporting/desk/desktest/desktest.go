@@ -126,11 +126,22 @@ func OpenHolding(t testing.TB, m trust.Model, from uint64) *Stage {
 // Deliver counts a message of a sender, as the milter does.
 func (s *Stage) Deliver(sender uint64, copies uint32, set signature.Set) {
 	s.t.Helper()
-	if err := s.DB.Count(set, copies); err != nil {
+	s.deliver(judged.Seen{Sender: sender, Copies: copies, Set: set})
+}
+
+// DeliverKnown is Deliver for a proven sender that the site knows.
+func (s *Stage) DeliverKnown(sender uint64, copies uint32, set signature.Set) {
+	s.t.Helper()
+	s.deliver(judged.Seen{Sender: sender, Copies: copies, Set: set, Known: true})
+}
+
+func (s *Stage) deliver(m judged.Seen) {
+	s.t.Helper()
+	if err := s.DB.Count(m.Set, m.Copies); err != nil {
 		s.t.Fatal(err)
 	}
-	m := judged.Seen{At: s.DB.Now(), Sender: sender, Copies: copies, Set: set}
-	for _, sketch := range set.Sketches {
+	m.At = s.DB.Now()
+	for _, sketch := range m.Set.Sketches {
 		m.Anchors = append(m.Anchors, s.DB.Anchors(sketch))
 	}
 	s.Unlisted.Add(m)
