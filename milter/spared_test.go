@@ -16,7 +16,8 @@ import (
 // own verifier proves its sender, which the header and the log name; without the proof it is spam.
 func TestProvedSenderIsSpared(t *testing.T) {
 	db := openDB(t)
-	b := start(t, Options{AuthservID: mx}, nil)
+	judged := make(chan Judgement, 4)
+	b := start(t, Options{AuthservID: mx, Judged: func(j Judgement) { judged <- j }}, nil)
 	b.Server.db = db
 	notice := func(changed string) mail {
 		return mail{header: letter.header, body: strings.Replace(proseOfBank, "appointment", changed, 1)}
@@ -43,6 +44,9 @@ func TestProvedSenderIsSpared(t *testing.T) {
 		lines := b.lines()
 		line := lines[len(lines)-1]
 		spared, _ := line["spared"].(string)
+		if j := <-judged; (j.From == "bank.example" && db.Knows(j.From)) != (test.spared != "") {
+			t.Errorf("%s: from %q", test.name, j.From)
+		}
 		if line["verdict"] != test.verdict || spared != test.spared {
 			t.Errorf("%s: logged %v, spared by %q", test.name, line["verdict"], spared)
 		}
