@@ -301,6 +301,7 @@ func TestRecipientsCountForTrustedMTAs(t *testing.T) {
 			m.addRecipient(fmt.Sprintf("r%d@example.org", i))
 			m.addRecipient("R1@example.org") // an MTA delivers one copy
 			m.addRecipient(fmt.Sprintf(`"r1" (%d)@example.org.`, i))
+			m.addRecipient(fmt.Sprintf("r1+%d@example.org", i))
 		}
 		if got := m.sightings(); got != c.want {
 			t.Errorf("%s: a message to 2,000 counts %d times, want %d", c.name, got, c.want)

@@ -29,9 +29,9 @@ func Messages(c *verb.CLI, names []string, attached bool) iter.Seq2[Input, error
 // as an attachment to keep it unchanged. A feedback report (RFC 5965) is replaced by
 // the message that it is about. A message without attached messages is refused: the
 // user's own words and signature around a spam must not be reported as spam. So is one
-// forwarded inline or redirected: what is attached to it belongs to the spam. Bounces
-// and digests are refused too: no user attached the messages in them, and most of
-// those are innocent.
+// forwarded inline or redirected: what is attached to it belongs to the spam. Bounces,
+// digests and answers of programs are refused too: no user attached the messages in them, and most of
+// those are innocent. Anybody can have a program answer to a report address.
 func attachedMessages(inputs iter.Seq2[Input, error]) iter.Seq2[Input, error] {
 	return func(yield func(Input, error) bool) {
 		for in, err := range inputs {
@@ -59,6 +59,8 @@ var (
 	errInline = errors.New("its text contains the header of another message, as of one forwarded inline: what is attached may belong to that")
 	// errResent is wrapped if a message was redirected: the sender of the original attached what it has.
 	errResent = errors.New("it was redirected unchanged, not forwarded: its user attached nothing to it")
+	// errAutomatic is wrapped if a program wrote a message, such as a list that rejects a post.
+	errAutomatic = errors.New("a program wrote it: no user attached anything to it")
 	// errManyAttached is wrapped if a message has more than maxAttached.
 	errManyAttached = errors.New("too many messages are attached")
 )
@@ -101,6 +103,10 @@ func attachedTo(in Input) iter.Seq2[Input, error] {
 			}
 			return
 		}
+		if isAutomatic(in.Message) {
+			yield(in, NewRefusal(in.Name, errAutomatic, ""))
+			return
+		}
 		attached := signature.Attached(in.Message)
 		switch n := len(attached); {
 		case n == 0:
@@ -124,6 +130,23 @@ func attachedTo(in Input) iter.Seq2[Input, error] {
 func isResent(m signature.Message) bool {
 	return slices.ContainsFunc(m.Header, func(f signature.Field) bool {
 		return strings.HasPrefix(strings.ToLower(f.Name), "resent-")
+	})
+}
+
+// isAutomatic reports whether a program wrote m (RFC 3834 section 5, and older habits). Mail programs of users write none
+// of this.
+func isAutomatic(m signature.Message) bool {
+	return slices.ContainsFunc(m.Header, func(f signature.Field) bool {
+		value := strings.ToLower(strings.TrimSpace(f.Value))
+		switch strings.ToLower(strings.TrimRight(f.Name, " \t")) {
+		case "auto-submitted":
+			return value != "no"
+		case "precedence":
+			return slices.Contains([]string{"bulk", "junk", "list", "auto_reply"}, value)
+		case "x-autoreply", "x-autorespond":
+			return true
+		}
+		return false
 	})
 }
 

@@ -31,3 +31,27 @@ func TestManyAttached(t *testing.T) {
 		}
 	}
 }
+
+// An outsider has a program answer to the report address, with a newsletter attached: a list that rejects a post, or an
+// automatic reply. Nothing of that is reported. What a user forwards is, and so is a feedback report.
+func TestAnswersOfPrograms(t *testing.T) {
+	const rest = "From: list-bounces@example.org\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nYour post was rejected.\n" +
+		"--b\nContent-Type: message/rfc822\n\nFrom: news@example.net\n\nThe newsletter\n--b--\n"
+	for header, refused := range map[string]bool{
+		"Precedence: bulk\n": true, "Precedence: Junk\n": true, "Auto-Submitted: auto-replied (vacation)\n": true, "auto-submitted : auto-generated\n": true, "X-Autoreply: yes\n": true,
+		"": false, "Auto-Submitted: no\n": false, "Precedence: first-class\n": false,
+	} {
+		for _, err := range attachedTo(Input{Name: "-", Message: signature.Parse([]byte(header + rest))}) {
+			if errors.Is(err, errAutomatic) != refused {
+				t.Errorf("%q: %v", header, err)
+			}
+		}
+	}
+	const feedback = "Auto-Submitted: auto-generated\nContent-Type: multipart/report; report-type=feedback-report; boundary=b\n\n--b\n\nreport\n" +
+		"--b\nContent-Type: message/feedback-report\n\nFeedback-Type: abuse\nUser-Agent: a/1\nVersion: 1\n\n--b\nContent-Type: message/rfc822\n\nFrom: a@example.net\n\nspam\n--b--\n"
+	for _, err := range attachedTo(Input{Name: "-", Message: signature.Parse([]byte(feedback))}) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
