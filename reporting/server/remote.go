@@ -32,10 +32,6 @@ const (
 	remoteReadTimeout = 30 * time.Second
 	expirySoon        = 14 * 24 * time.Hour
 	refusedBody       = time.Second // for the rest of a request that was refused, so that its sender gets the answer
-
-	// maxChain bounds the certificates of a client. Verifying tries up to 100 keys, a third of a
-	// second of processor time, and the client has proven nothing yet.
-	maxChain = 5
 )
 
 // RemoteOptions are the files for the access of clients on other machines. One of ClientsCA
@@ -267,7 +263,7 @@ func (s *remoteState) client(r *http.Request) (name string, holds func(now *remo
 		return "", nil, errors.New("a certificate or a token is wanted")
 	}
 	name, err = s.certified(chain)
-	return name, func(now *remoteState) bool { // not verified again: that may take a third of a second
+	return name, func(now *remoteState) bool { // not verified again: that may take milliseconds
 		return now.tls.ClientCAs.Equal(s.tls.ClientCAs) && time.Now().Before(chain[0].NotAfter)
 	}, err
 }
@@ -283,8 +279,8 @@ func cutScheme(header, scheme string) (credentials string, ok bool) {
 // name. The certificate has to be signed by one of the authorities and valid now. The
 // handshake has proven that the client has the private key.
 func (s *remoteState) certified(chain []*x509.Certificate) (string, error) {
-	if len(chain) > maxChain {
-		return "", fmt.Errorf("the client sends %d certificates; at most %d", len(chain), maxChain)
+	if err := secured.CheckChain(chain); err != nil {
+		return "", err
 	}
 	leaf, between := chain[0], x509.NewCertPool()
 	for _, c := range chain[1:] {
