@@ -264,10 +264,10 @@ func (d *service) run(ctx context.Context, hup <-chan os.Signal, sockets *socket
 // lastRequests is how long a stop waits for requests to the page and for monitoring.
 const lastRequests = 3 * time.Second
 
-// stopFront stops the servers. They accept no new connections; work in flight may finish
-// within the time of grace, then it is cut off. Those that judge mail go on until requests have
-// ended, which may take half of that time: a user who sends one slowly would else keep all mail
-// from being judged. So would a trap on a disk that hangs. Monitoring runs until all others have ended.
+// stopFront stops the servers, and waits for the traps. A server that stops accepts no new connections; work in
+// flight may finish within the time of grace, then it is cut off. First requests and traps end, within half of that
+// time, while mail is judged: otherwise a slow request, or a trap on a disk that hangs, would keep all mail from
+// being judged. Then the servers of mail stop. Monitoring runs until all others have ended.
 func (d *service) stopFront(grace time.Duration, traps *sync.WaitGroup) {
 	d.systemd.stopping(grace)
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
@@ -305,7 +305,8 @@ func (d *service) shutdown(ctx context.Context, within time.Duration, servers sh
 	stopping.Wait()
 }
 
-// ended returns a wait for work that has been told to end. Work that hangs is left behind.
+// ended returns a wait for work that has been told to end. Work that hangs is left behind, with the goroutine that
+// waits for it.
 func ended(work *sync.WaitGroup) func(context.Context) error {
 	return func(ctx context.Context) error {
 		done := make(chan struct{})

@@ -46,13 +46,13 @@ const (
 	wordLength = iota // in words, with these
 	wordAt            // seconds since 1970
 	wordSender
-	wordCopies // and isKnown
+	wordCopies // and knownBit
 	wordShape  // a byte each, the lowest first: the numbers of signatures and domains, and of anchors of each sketch
 	wordsBefore
 )
 
-// isKnown is the bit of wordCopies for Seen.Known.
-const isKnown = 1 << 32
+// knownBit is the bit of wordCopies for Seen.Known.
+const knownBit = 1 << 32
 
 // Seen describes one message.
 type Seen struct {
@@ -78,7 +78,7 @@ func NewHashes(bytes int) *Hashes { return &Hashes{ring: make([]uint64, bytes/8)
 func (u *Hashes) Add(m Seen) {
 	words := [wordsBefore + maxRemembered]uint64{wordAt: uint64(m.At.Unix()), wordSender: m.Sender, wordCopies: uint64(m.Copies)}
 	if m.Known {
-		words[wordCopies] |= isKnown
+		words[wordCopies] |= knownBit
 	}
 	n := wordsBefore
 	add := func(list int, hash uint64) {
@@ -203,7 +203,7 @@ func (u *Hashes) look(groups []Group, since time.Time, found func(group int, r r
 				continue
 			}
 			for _, group := range q.groups(r[wordsBefore:], r[wordShape]) {
-				found(group, record{r[wordAt], r[wordSender], r[wordCopies] &^ isKnown, r[wordCopies]&isKnown != 0})
+				found(group, record{at: r[wordAt], sender: r[wordSender], copies: r[wordCopies] &^ knownBit, isKnown: r[wordCopies]&knownBit != 0})
 			}
 		}
 	}

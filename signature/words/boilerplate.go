@@ -184,7 +184,7 @@ func joinNear(places []span.Span) []span.Span {
 }
 
 // MarkBoilerplate marks the tokens that are boilerplate or courtesies as not the author's
-// own. So are those of meetings in a text that signs; in a shorter one, they may be all that a false invitation
+// own. So are those of meetings in a brief text; in a shorter one, they may be all that a false invitation
 // has beside its link.
 func (t *Tokeniser) MarkBoilerplate() {
 	phrases := unphrased()

@@ -15,6 +15,9 @@ func TestBoilerplate(t *testing.T) {
 	for _, list := range append(addedNotes, meetingNotes, courtesies) {
 		for _, phrase := range list {
 			words := wordsOf(phrase + "\n")
+			if len(words.Text) < phraseKey {
+				t.Errorf("%q is too short to be found", phrase)
+			}
 			words.MarkBoilerplate()
 			if own := withoutBoilerplate(words.Text, unsketched()); len(strings.TrimSpace(string(own))) > 0 {
 				t.Errorf("of %q stays %q", phrase, own)

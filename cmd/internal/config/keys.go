@@ -233,7 +233,7 @@ var generalKeys = []key{
 		doc:  "Time after which confirmations and contradictions by others count half."},
 	{section: "reports", name: "hold_from", def: int64(20),
 		kind: of(func(c *Config) *int64 { return &c.Reports.HoldFrom }, value.Integer(0, 1_000_000_000)),
-		doc:  "A report that would hit so many mails of the last day that nobody reported is\nheld: it lists nothing until a second reporter or an administrator agrees\n(spambloom reports --contested). So one user cannot list a newsletter of all.\nAdministrators are not held, and spam traps only for mail of proven senders whom\nthis site knows. 0: no report is held."},
+		doc:  "A report that would hit so many mails of the last day that nobody reported is\nheld: it lists nothing until a second reporter or an administrator agrees\n(spambloom reports --contested). So one user cannot list a newsletter of all.\nReports of administrators are not held, and of spam traps only for mail of proven\nsenders whom this site knows. 0: no report is held."},
 	{section: "reports", name: "max_per_hour", def: int64(1000),
 		kind: of(func(c *Config) *int64 { return &c.Reports.MaxPerHour }, value.Integer(0, 1_000_000)),
 		doc:  "Reports and revocations of one reporter in an hour, separately for each user,\nprogram or client that sends them; further ones are refused for a while. Spam\ntraps, root and the daemon's user have no limit. 0: no limit."},

@@ -69,8 +69,8 @@ func listenTCP(network, address string) (net.Listener, error) {
 	return ln, nil
 }
 
-// FileListener is net.FileListener, which also takes sockets that never accept a stream: a connected one,
-// one of datagrams, and one that does not listen. Those are an error here.
+// FileListener is net.FileListener, but refuses sockets that never accept a stream: a connected one,
+// one of datagrams, and one that does not listen.
 func FileListener(f *os.File) (net.Listener, error) {
 	ln, err := net.FileListener(f)
 	if err != nil {
@@ -82,7 +82,7 @@ func FileListener(f *os.File) (net.Listener, error) {
 		err = raw.Control(func(fd uintptr) { listens = isListening(fd) })
 	}
 	if err == nil && !listens {
-		err = errors.New("it accepts no streams")
+		err = errors.New("it does not listen for streams")
 	}
 	if err != nil {
 		ln.Close()

@@ -281,6 +281,8 @@ func (t *Trap) take(ctx context.Context, root *os.Root, path string) error {
 	most := t.MaxMessage()
 	raw, isCut, err := read(root, path, 2*most)
 	switch {
+	case ctx.Err() != nil: // the disk may have hung: nobody waits for a report any more
+		return ctx.Err()
 	case err == nil:
 		return t.Take(ctx, raw, most, isCut)
 	case errors.Is(err, fs.ErrNotExist):

@@ -119,7 +119,7 @@ func (u *Places) isClaimed(name string) bool {
 
 // take takes a place if there is one. The caller holds mu.
 func (u *Places) take(p *Place) bool {
-	if u.of[p.name] != nil || u.users+p.counted > maxUploads || p.counted > 0 && u.isClaimed(p.name) {
+	if u.of[p.name] != nil || u.users+p.counted > maxUploads || p.counted > 0 && u.users+p.counted == maxUploads && u.isClaimed(p.name) {
 		return false
 	}
 	if u.wanted.by == p.name {
@@ -175,7 +175,7 @@ func (p *Place) spend() {
 		s = spent{since: now}
 	}
 	took := now.Sub(p.since)
-	if s.time >= patience { // what it has sent since makes that longer, by a minute for so much as made it slow
+	if s.time >= patience { // each further five seconds extend that by a minute
 		s.since = s.since.Add(min(took*(memory/patience), now.Sub(s.since)))
 	} else if s.time+took >= patience {
 		s.since = now

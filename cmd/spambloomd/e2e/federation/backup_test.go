@@ -207,7 +207,7 @@ func TestRename(t *testing.T) {
 	page(t, "spambloom backup /var/backups/before-renaming.tar\n", "spambloom backup /var/backups/before-renaming.tar\n", "", "/var/lib/spambloom", state)
 	m.Configure(t, `name = "mx1"`, `name = "mx9"`)
 	m.Start()
-	if !strings.Contains(m.Log(), "reports of the ledger are listed again") {
+	if !strings.Contains(m.Log(), "reports of the ledger are listed again") || !strings.Contains(m.Log(), `"reports":4`) {
 		t.Errorf("%s", m.Log())
 	}
 	if votes, _ := filepath.Glob(filepath.Join(state, "own-*.votes")); len(votes) == 0 {

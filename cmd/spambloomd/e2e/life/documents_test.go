@@ -86,7 +86,6 @@ var inOrder = []documented{
 
 // elsewhere are the commands that another test runs.
 var elsewhere = map[string]string{
-	"spambloomd --repair --data /var/lib/spambloom":    "TestRename",
 	"spambloomd --restore - --data /var/lib/spambloom": "TestRestoreYesterday",
 	"spambloom setup":                                          "TestSetupPostfix",
 	"spambloom setup --yes":                                    "TestSetupPostfix",

@@ -146,8 +146,8 @@ func TestStopFinishesMessage(t *testing.T) {
 	}
 }
 
-// During a stop, mail is judged until the requests have ended: a user of the control socket may send one as slowly as he
-// likes.
+// During a stop, mail is judged until the requests have ended: a user of the control socket may send one slowly. The mail
+// has the ten seconds for which the daemon waits for the rest of the request.
 func TestStopJudgesDuringRequests(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
