@@ -32,7 +32,7 @@ func hang(t *testing.T, f *File) (end func()) {
 func TestHangingDisk(t *testing.T) {
 	var running sync.WaitGroup
 	d, folder, chunk := NewDisk(running.Go), t.TempDir(), bytes.Repeat([]byte("spam"), 1<<20)
-	hit, other := d.File(folder, 100*time.Millisecond), d.File(folder, time.Hour)
+	hit, other := d.File(folder, time.Hour), d.File(folder, time.Hour)
 	for _, f := range []*File{hit, other} {
 		testenv.Check(t, f.Append([]byte("before ")))
 	}
@@ -92,7 +92,7 @@ func TestSlowDisk(t *testing.T) {
 func TestHangingRead(t *testing.T) {
 	var running sync.WaitGroup
 	d, folder, chunk := NewDisk(running.Go), t.TempDir(), bytes.Repeat([]byte("spam"), 1<<16)
-	hit, other := d.File(folder, 100*time.Millisecond), d.File(folder, time.Hour)
+	hit, other := d.File(folder, time.Hour), d.File(folder, time.Hour)
 	for _, f := range []*File{hit, other} {
 		testenv.Check(t, f.Append(chunk))
 	}
@@ -105,7 +105,7 @@ func TestHangingRead(t *testing.T) {
 	r, w, err := os.Pipe() // a read at an offset fails there at once, so one that hangs is begun by hand
 	testenv.Check(t, err)
 	hangs := func() error { _, err := r.Read(make([]byte, 1)); return err }
-	if err := d.do(&d.reads, hit.left, hangs, func() {}); !errors.Is(err, errHangs) {
+	if err := d.do(&d.reads, 100*time.Millisecond, hangs, func() {}); !errors.Is(err, errHangs) {
 		t.Errorf("a read that hangs: %v", err)
 	}
 	for _, f := range []*File{hit, other} { // an hour is longer than the test's timeout
