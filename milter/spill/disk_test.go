@@ -32,7 +32,7 @@ func hang(t *testing.T, f *File) (end func()) {
 func TestHangingDisk(t *testing.T) {
 	var running sync.WaitGroup
 	d, folder, chunk := NewDisk(running.Go), t.TempDir(), bytes.Repeat([]byte("spam"), 1<<20)
-	hit, other := d.File(folder, time.Hour), d.File(folder, time.Hour)
+	hit, other := d.File(folder, 100*time.Millisecond), d.File(folder, time.Hour)
 	for _, f := range []*File{hit, other} {
 		testenv.Check(t, f.Append([]byte("before ")))
 	}
