@@ -236,14 +236,15 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 	var hits ledger.Likeness
 	if stance == ledger.Spam {
 		reported, err := d.ledger.Reported(entry.Set, entry.Anchors)
-		known := uint64(0)
-		if err == nil {
-			hits, known, err = d.hits(entry)
-		}
 		if err != nil {
 			return o, decision, err
 		}
-		if d.isMuch(r, hits.Mails, known) {
+		found, err := d.hits(entry)
+		if err != nil {
+			return o, decision, err
+		}
+		hits = ledger.Likeness{Mails: found.Mails, Senders: found.Senders}
+		if d.isMuch(r, found) {
 			entry.Held = hits
 		}
 		if reported {

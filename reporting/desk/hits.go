@@ -12,33 +12,32 @@ import (
 // hits counts the mail of the last day that those parts of a report would hit which nobody else has reported. Exact
 // copies are counted by the filters, which survive a restart, unless the part is listed: they count listed mail, too.
 // Near-duplicates, senders and mail of known senders are counted by the memory of unlisted mail.
-func (d *Desk) hits(e ledger.Entry) (found ledger.Likeness, known uint64, err error) {
+func (d *Desk) hits(e ledger.Entry) (found judged.Likeness, err error) {
 	rest, alone, err := d.ledger.Alone(e.Set, e.Anchors, e.Reporter)
 	if err != nil {
-		return found, 0, err
+		return found, err
 	}
 	g := judged.Group{Signatures: rest.Signatures, Domains: e.Set.Domains}
 	for i, a := range alone {
 		g.Anchors = append(g.Anchors, slices.DeleteFunc(slices.Clone(a.Hashes), d.db.IsCommon))
 		g.Need, g.Kinds = append(g.Need, a.Need), append(g.Kinds, rest.Sketches[i].Kind)
 	}
-	like := d.opt.Unlisted.Like(g, e.At)
-	found.Mails, found.Senders = like.Mails, like.Senders
+	found = d.opt.Unlisted.Like(g, e.At)
 	for part := range slices.Chunk(rest.Signatures, 1) {
 		if evidence := d.db.Judge(signature.Set{Signatures: part, Counting: signature.Counting(part)}); !evidence.Listed {
 			found.Mails = max(found.Mails, evidence.Count)
 		}
 	}
-	return found, like.Known, nil
+	return found, nil
 }
 
 // isMuch reports whether a report of so many hits is held: for a trap, of those of known senders, as anybody can
 // send it a copy of a newsletter. An archive in the name of a trap is an administrator's.
-func (d *Desk) isMuch(r Report, hits, known uint64) bool {
+func (d *Desk) isMuch(r Report, hits judged.Likeness) bool {
 	if r.Trap {
-		hits = known
+		hits.Mails = hits.Known
 	}
-	return d.opt.HoldFrom > 0 && hits >= d.opt.HoldFrom && r.Trap == IsTrap(r.Reporter) && !r.Administers && !r.settles
+	return d.opt.HoldFrom > 0 && hits.Mails >= d.opt.HoldFrom && r.Trap == IsTrap(r.Reporter) && !r.Administers && !r.settles
 }
 
 // likeWords describes unreported mail. Senders are not known of mail before a restart.

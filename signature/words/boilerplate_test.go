@@ -39,8 +39,8 @@ func ownWords(of *Tokeniser) (own []string) {
 	return own
 }
 
-// Of the blocks that programs and firms add to letters of many senders, a sketch has no match: that takes
-// eight keys, which are in ten words.
+// Two letters of different senders do not match because both have a block that programs or firms add to many letters:
+// a match takes eight keys, and these are in ten words.
 func TestNotices(t *testing.T) {
 	const letter = "the boxes arrived today and two of them are damaged at the corner, so what shall we do with these before Sunday comes around again\n"
 	files, err := filepath.Glob("testdata/notices/*.txt")

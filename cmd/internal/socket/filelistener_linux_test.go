@@ -12,8 +12,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// Of the sockets that systemd can pass, only those that accept streams are listeners. The others would
-// be served without an error, and no mail judged.
+// systemd can pass sockets that never accept a stream. They are refused: otherwise they would be served without an
+// error, and no mail would be judged.
 func TestFileListener(t *testing.T) {
 	open := func(kind int, listen bool) *os.File {
 		fd, err := unix.Socket(unix.AF_UNIX, kind, 0)

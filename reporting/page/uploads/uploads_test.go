@@ -9,11 +9,13 @@ import (
 	"github.com/spambloom/spambloom/reporting/page/uploads"
 )
 
-// request is a request whose body never ends, until its reading is broken off.
+// request is a request whose body never ends, and whose answer nobody reads, until one of them is broken off.
 type request struct {
 	*httptest.ResponseRecorder
 	ended chan struct{}
 }
+
+func (r request) SetWriteDeadline(at time.Time) error { return r.SetReadDeadline(at) }
 
 func (r request) SetReadDeadline(at time.Time) error {
 	if !at.After(time.Now()) {
@@ -123,26 +125,13 @@ func TestQuickUploads(t *testing.T) {
 	})
 }
 
-// answered is a request whose answer nobody reads, until its writing is broken off.
-type answered struct {
-	*httptest.ResponseRecorder
-	broken chan struct{}
-}
-
-func (a answered) SetWriteDeadline(at time.Time) error {
-	if !at.After(time.Now()) {
-		close(a.broken)
-	}
-	return nil
-}
-
 // TestUnreadAnswers is the attack "unread answers": two users send a message at once and do not read the
 // answer, which the kernel has no room for. They lose their places like those who send slowly.
 func TestUnreadAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var places uploads.Places
 		send := func(name string) (hasPlace bool) {
-			a := answered{httptest.NewRecorder(), make(chan struct{})}
+			a := request{httptest.NewRecorder(), make(chan struct{})}
 			p := places.Enter(a, name, false)
 			if p == nil {
 				return false
@@ -154,7 +143,7 @@ func TestUnreadAnswers(t *testing.T) {
 				time.Sleep(2 * time.Second) // while it is signed, nobody can have the place
 				p.Answer(a)
 				select {
-				case <-a.broken:
+				case <-a.ended:
 				case <-time.After(2 * time.Minute):
 				}
 				p.Leave()
@@ -166,7 +155,7 @@ func TestUnreadAnswers(t *testing.T) {
 		send("eve")
 		anna := func(when string, want bool) {
 			t.Helper()
-			p := places.Enter(answered{httptest.NewRecorder(), make(chan struct{})}, "anna", false)
+			p := places.Enter(request{httptest.NewRecorder(), make(chan struct{})}, "anna", false)
 			if (p != nil) != want {
 				t.Errorf("%s: a place: %v", when, !want)
 			}
