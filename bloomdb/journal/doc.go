@@ -6,6 +6,6 @@
 //	Drop      removes segments that are no longer needed, because snapshots contain them
 //
 // Records contain absolute values: replaying one twice changes nothing. The journal does not
-// apply records and does not import filters. Locks: syncMu is taken before mu; the list's own
-// lock is taken last.
+// apply records and does not import filters. Locks: diskMu, held by who writes, is taken before mu,
+// which no one holds while the disk is asked; the list's own lock is taken last.
 package journal

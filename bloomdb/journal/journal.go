@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/folder"
 )
@@ -24,21 +24,29 @@ type Log struct {
 	List    *SegmentList
 	newFile func(path string) (SegmentFile, error)
 
-	mu      sync.Mutex // guards all below
+	diskMu sync.Mutex // held by the one caller that writes; taken before mu
+
+	mu      sync.Mutex // guards all below; no I/O while it is held, because judged messages wait for it
 	applied *sync.Cond // signalled when an open record is done
 	file    SegmentFile
-	buf     *bufio.Writer
+	tail    []byte // records that no write has taken yet
 	segment uint32
 	newest  uint32 // the highest segment number used, or tried
-	offset  int64  // end of what was written into buf
+	offset  int64  // end of what was appended
 	onDisk  int64  // end of what is synced
 	open    map[folder.LSN]struct{}
 	sizes   map[uint32]int64 // bytes of older segments
 	fault   error            // a failed write; nil again once a new segment is started
 	lost    bool             // a change in the filters may be in no segment: a snapshot is due
-
-	syncMu sync.Mutex // held while one caller syncs for all; taken before mu
+	asked   time.Time        // when the disk was asked for what it has not done yet; zero: for nothing
 }
+
+// maxTail is the memory that records may take until they are written: 135,000 counts. Each second's are
+// written at its end.
+const maxTail = 4 << 20
+
+// patience is the time after which a disk that does not answer is a fault.
+const patience = 30 * time.Second
 
 // SegmentFile is the file of a segment: an *os.File, or in tests a file that fails.
 type SegmentFile interface {
@@ -118,27 +126,28 @@ func (j *Log) create(segment uint32) (SegmentFile, error) {
 
 // begin makes a created segment the current one. The caller holds mu.
 func (j *Log) begin(f SegmentFile, segment uint32) {
-	j.file, j.buf, j.segment = f, bufio.NewWriterSize(f, 1<<18), segment
+	j.file, j.tail, j.segment = f, nil, segment
 	j.offset, j.onDisk = Header, Header
 }
 
 // Append adds records, in order. When their changes are in the filters, the caller passes the
-// returned position to Done.
+// returned position to Done. It never waits for the disk: it returns an error while a fault lasts,
+// or while the disk takes nothing and maxTail is used up.
 func (j *Log) Append(records ...Record) (folder.LSN, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.fault != nil {
-		if err := j.repair(); err != nil {
-			return 0, err
-		}
+		return 0, j.fault
+	}
+	if len(j.tail) > maxTail {
+		j.lost = true // the caller may have counted already
+		return 0, fmt.Errorf("journal %s: %d MiB of records wait for the disk", SegmentPath(j.dir, j.segment), maxTail>>20)
 	}
 	at := folder.MakeLSN(j.segment, j.offset)
 	for _, r := range records {
-		frame := AppendFrame(nil, r, j.offset-j.onDisk)
-		if _, err := j.buf.Write(frame); err != nil {
-			return 0, j.fail(err)
-		}
-		j.offset += int64(len(frame))
+		before := len(j.tail)
+		j.tail = AppendFrame(j.tail, r, j.offset-j.onDisk)
+		j.offset += int64(len(j.tail) - before)
 	}
 	j.open[at] = struct{}{}
 	return at, nil
@@ -146,11 +155,13 @@ func (j *Log) Append(records ...Record) (folder.LSN, error) {
 
 // Ready tries to repair an earlier fault. It returns an error while the fault lasts.
 func (j *Log) Ready() error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.fault == nil {
+	if j.LastFault() == nil {
 		return nil
 	}
+	j.diskMu.Lock()
+	defer j.diskMu.Unlock()
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	return j.repair()
 }
 
@@ -162,30 +173,44 @@ func (j *Log) Done(at folder.LSN) {
 }
 
 // fail records a write error. Unsynced records are lost; none was acknowledged. repair cuts
-// them off.
-func (j *Log) fail(err error) error {
+// them off. The caller holds both locks, as for all methods below that do.
+func (j *Log) fail(err error) {
 	j.fault = fmt.Errorf("journal %s at offset %d: %w", SegmentPath(j.dir, j.segment), j.onDisk, err)
-	return j.fault
+	j.tail = nil
 }
 
-// repair ends a faulty segment at its last synced byte and starts a new one. After a failed
-// fsync, nothing later in the file can be trusted. On a disk without room for more than the new
-// segment's header, the fault lasts. The caller holds mu.
+// atDisk runs f without mu.
+func (j *Log) atDisk(f func() error) error {
+	j.asked = time.Now()
+	j.mu.Unlock()
+	err := f()
+	j.mu.Lock()
+	j.asked = time.Time{}
+	return err
+}
+
+// repair ends a faulty segment at its last synced byte and starts a new one, if there is a fault.
+// After a failed fsync, nothing later in the file can be trusted. On a disk without room for more
+// than the new segment's header, the fault lasts. The caller holds both locks; nothing is appended
+// while there is a fault.
 func (j *Log) repair() error {
-	if err := folder.CheckRoom(j.dir); err != nil {
+	if j.fault == nil {
+		return nil
+	}
+	if err := j.atDisk(func() error { return folder.CheckRoom(j.dir) }); err != nil {
 		j.fault = fmt.Errorf("journal %s: %w", j.dir, err)
 		return j.fault
 	}
-	if j.file != nil {
-		if err := folder.CutFile(j.file, j.onDisk); err != nil {
-			return j.fail(err)
+	if file, end := j.file, j.onDisk; file != nil {
+		if err := j.atDisk(func() error { return folder.CutFile(file, end) }); err != nil {
+			j.fail(err)
+			return j.fault
 		}
-		j.sizes[j.segment] = j.onDisk
-		j.file.Close() // what was acknowledged is synced
+		j.sizes[j.segment] = end
 		j.file = nil
+		j.atDisk(file.Close) // what was acknowledged is synced
 	}
-	j.newest++
-	f, err := j.create(j.newest)
+	f, err := j.next()
 	if err != nil {
 		j.fault = err
 		return err
@@ -195,17 +220,26 @@ func (j *Log) repair() error {
 	return nil
 }
 
+// next creates the file of the next segment. The caller holds both locks.
+func (j *Log) next() (f SegmentFile, err error) {
+	j.newest++
+	segment := j.newest
+	err = j.atDisk(func() error {
+		f, err = j.create(segment)
+		return err
+	})
+	return f, err
+}
+
 // Sync returns when the record at the given position is on disk. One caller syncs for all that
 // are waiting.
 func (j *Log) Sync(at folder.LSN) error {
-	j.syncMu.Lock()
-	defer j.syncMu.Unlock()
+	j.diskMu.Lock()
+	defer j.diskMu.Unlock()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.fault != nil {
-		if err := j.repair(); err != nil {
-			return err
-		}
+	if err := j.repair(); err != nil {
+		return err
 	}
 	if at.Segment() == j.segment && at >= folder.MakeLSN(j.segment, j.onDisk) {
 		j.syncFile()
@@ -219,44 +253,39 @@ func (j *Log) Sync(at folder.LSN) error {
 	return nil
 }
 
-// syncFile writes and syncs the records appended so far. The caller holds both locks; mu is
-// released during the fsync, so that appends continue. An append that fails then may replace
-// the file.
+// syncFile writes and syncs the records appended so far. The caller holds both locks.
 func (j *Log) syncFile() {
-	if err := j.buf.Flush(); err != nil {
+	file, tail, offset := j.file, j.tail, j.offset
+	j.tail = nil
+	err := j.atDisk(func() error { return writeOut(file, tail) })
+	if err != nil {
 		j.fail(err)
 		return
 	}
-	file, offset := j.file, j.offset
-	j.mu.Unlock()
-	err := file.Sync()
-	j.mu.Lock()
-	switch {
-	case j.file != file: // a failed append replaced it, and kept only what was synced before
-	case err != nil:
-		j.fail(err)
-	default:
-		j.onDisk = offset
+	j.onDisk = offset
+}
+
+func writeOut(file SegmentFile, records []byte) error {
+	if _, err := file.Write(records); err != nil {
+		return err
 	}
+	return file.Sync()
 }
 
 // Flush syncs all appended records. It returns nil if it repaired a fault. Records lost to the
 // fault are still in the filters, and SnapshotDue reports true.
 func (j *Log) Flush() error {
-	j.syncMu.Lock() // a rotation may be syncing the records of the segment before
+	j.diskMu.Lock() // a rotation may be syncing the records of the segment before
+	defer j.diskMu.Unlock()
 	j.mu.Lock()
-	at, faulty := folder.MakeLSN(j.segment, j.offset-1), j.fault != nil
-	isOnDisk := j.offset == j.onDisk // at is no record then, and the segment may end before Sync
-	j.mu.Unlock()
-	j.syncMu.Unlock()
-	if isOnDisk && !faulty {
-		return nil
+	defer j.mu.Unlock()
+	if j.fault != nil {
+		return j.repair()
 	}
-	err := j.Sync(at)
-	if faulty && j.LastFault() == nil {
-		return nil // repaired; SnapshotDue covers the lost records
+	if j.offset > j.onDisk {
+		j.syncFile()
 	}
-	return err
+	return j.fault
 }
 
 // SnapshotDue reports whether the filters may contain changes that no segment contains.
@@ -281,15 +310,16 @@ func (j *Log) Rotate() (folder.LSN, error) {
 	return begin, nil
 }
 
-// switchSegment starts the next segment and returns its position. Appends continue during the
-// slow parts, creating and syncing.
+// switchSegment starts the next segment and returns its position. Appends continue meanwhile. The
+// records appended while the file is created are synced after it has begun: goroutines that wait for
+// them wait for diskMu.
 func (j *Log) switchSegment() (folder.LSN, error) {
-	j.syncMu.Lock() // no other goroutine may sync the file that is closed here
-	defer j.syncMu.Unlock()
+	j.diskMu.Lock()
+	defer j.diskMu.Unlock()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.fault == nil {
-		j.syncFile()
+		j.syncFile() // before the new file's header, so that little is left for later
 	}
 	if j.fault != nil {
 		if err := j.repair(); err != nil {
@@ -297,48 +327,22 @@ func (j *Log) switchSegment() (folder.LSN, error) {
 		}
 		return folder.MakeLSN(j.segment, Header), nil
 	}
-	j.newest++
-	segment := j.newest
-	j.mu.Unlock()
-	fresh, err := j.create(segment)
-	j.mu.Lock()
+	fresh, err := j.next()
 	if err != nil {
 		return 0, err // the old segment remains the current one
 	}
-	if j.fault != nil || j.newest != segment { // a fault came between, and its repair may have begun a newer segment
-		fresh.Close() // it is listed, and remains without records
-		j.sizes[segment] = Header
-		if j.fault != nil {
-			return 0, j.fault
-		}
-		return folder.MakeLSN(j.segment, Header), nil
-	}
-	if err := j.buf.Flush(); err != nil {
-		fresh.Close()
-		j.sizes[segment] = Header
-		return 0, j.fail(err)
-	}
-	j.replace(fresh, segment)
-	return folder.MakeLSN(segment, Header), nil
-}
-
-// replace makes a created segment the current one, then syncs and closes the old one. The
-// caller holds syncMu and mu. Goroutines waiting for a record in the old segment block on
-// syncMu.
-func (j *Log) replace(fresh SegmentFile, segment uint32) {
-	old, number, size, synced := j.file, j.segment, j.offset, j.onDisk
+	old, number, size, synced, tail := j.file, j.segment, j.offset, j.onDisk, j.tail
 	j.sizes[number] = synced
-	j.begin(fresh, segment)
-	j.mu.Unlock()
-	err := old.Sync()
-	j.mu.Lock()
+	j.begin(fresh, j.newest)
+	err = j.atDisk(func() error { return writeOut(old, tail) })
 	if err != nil {
 		j.lost = true
-		folder.CutFile(old, synced) // no later record was acknowledged
+		j.atDisk(func() error { return folder.CutFile(old, synced) }) // no later record was acknowledged
 	} else {
 		j.sizes[number] = size
 	}
-	old.Close()
+	j.atDisk(old.Close)
+	return folder.MakeLSN(j.segment, Header), nil
 }
 
 // Saved records that snapshots contain all changes so far.
@@ -374,15 +378,16 @@ func (j *Log) Drop(before folder.LSN) error {
 	if err != nil {
 		return err
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for n := range j.sizes {
-		if n < before.Segment() {
-			if err := os.Remove(SegmentPath(j.dir, n)); err != nil && !errors.Is(err, os.ErrNotExist) {
-				return fmt.Errorf("journal: %w", err)
-			}
-			delete(j.sizes, n)
+	for n := range sizes {
+		if n >= before.Segment() {
+			continue
 		}
+		if err := os.Remove(SegmentPath(j.dir, n)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("journal: %w", err)
+		}
+		j.mu.Lock()
+		delete(j.sizes, n)
+		j.mu.Unlock()
 	}
 	return nil
 }
@@ -411,20 +416,26 @@ func (j *Log) BytesFrom(from folder.LSN) int64 {
 	return bytes
 }
 
-// LastFault returns the last failed write, or nil once it is repaired.
+// LastFault returns the last failed write, or nil once it is repaired. A disk that has not answered
+// for 30 seconds is a fault until it does. LastFault itself does not wait for it.
 func (j *Log) LastFault() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if waited := time.Since(j.asked); j.fault == nil && !j.asked.IsZero() && waited > patience {
+		return fmt.Errorf("journal %s: the disk has not answered for %s", SegmentPath(j.dir, j.segment), waited.Round(time.Second))
+	}
 	return j.fault
 }
 
 func (j *Log) Close() error {
 	err := j.Flush()
 	err = errors.Join(err, j.List.raise(j.Durable()))
+	j.diskMu.Lock()
+	defer j.diskMu.Unlock()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.file != nil {
-		err = errors.Join(err, j.file.Close())
+		err = errors.Join(err, j.atDisk(j.file.Close))
 	}
 	return err
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// While one report waits for its fsync, another one's write fails and abandons the segment:
+// While one report waits for its turn at the disk, another one's write fails and abandons the segment:
 // unsynced records are not acknowledged.
 func TestRepairDuringSync(t *testing.T) {
 	dir, keyID := t.TempDir(), [8]byte{1}
@@ -25,13 +25,14 @@ func TestRepairDuringSync(t *testing.T) {
 	testenv.Check(t, j.Sync(first))
 	j.Done(first)
 	at := add(2)
-	j.syncMu.Lock() // as sync does, up to the moment in which the disk works
+	j.diskMu.Lock() // as Sync does, up to the moment in which the disk fails
 	j.mu.Lock()
-	testenv.Check(t, j.buf.Flush())
+	_, err = j.file.Write(j.tail)
+	testenv.Check(t, err)
 	j.fail(os.ErrInvalid)
 	testenv.Check(t, j.repair())
 	j.mu.Unlock()
-	j.syncMu.Unlock()
+	j.diskMu.Unlock()
 	if err := j.Sync(at); err == nil {
 		t.Error("a record that was cut off was acknowledged")
 	}

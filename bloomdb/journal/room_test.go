@@ -24,18 +24,24 @@ func TestNoRoomForMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	j.mu.Lock()
-	_ = j.fail(syscall.ENOSPC)
+	j.fail(syscall.ENOSPC)
 	j.mu.Unlock()
 	record := Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: 2931}}
-	if _, err := j.Append(record); !errors.Is(err, syscall.ENOSPC) || !errors.Is(j.LastFault(), syscall.ENOSPC) {
+	if err := j.Ready(); !errors.Is(err, syscall.ENOSPC) || !errors.Is(j.LastFault(), syscall.ENOSPC) {
 		t.Errorf("with 256 KiB: %v, and the fault is %v", err, j.LastFault())
+	}
+	if _, err := j.Append(record); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("with 256 KiB, Append returned %v", err)
 	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	at, err := j.Append(record)
-	if err != nil || j.LastFault() != nil {
+	if err := j.Ready(); err != nil || j.LastFault() != nil {
 		t.Fatalf("with room: %v, and the fault is %v", err, j.LastFault())
+	}
+	at, err := j.Append(record)
+	if err != nil {
+		t.Fatal(err)
 	}
 	j.Done(at)
 }

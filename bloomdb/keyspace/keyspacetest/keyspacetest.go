@@ -100,6 +100,9 @@ func Report(ks *keyspace.Keyspace, kind layout.Kind, set signature.Set) error {
 	if err != nil {
 		return err
 	}
+	if err := u.Ready(); err != nil {
+		return err
+	}
 	if err := u.Write(); err != nil {
 		return err
 	}
