@@ -66,7 +66,7 @@ func reportTrapped(raw []byte, most int64, isCut bool, sign func(signature.Messa
 	if len(set.Signatures) > 0 {
 		err = report(set)
 	}
-	for _, ofMessage := range []error{bloomdb.ErrNothing, bloomdb.ErrNever, bloomdb.ErrContested, signature.ErrNoHeader} {
+	for _, ofMessage := range []error{bloomdb.ErrNothing, bloomdb.ErrNever, bloomdb.ErrContested, desk.ErrRevokedOften, signature.ErrNoHeader} {
 		if errors.Is(err, ofMessage) {
 			return fmt.Errorf("%w: %w", trap.ErrRefused, err)
 		}

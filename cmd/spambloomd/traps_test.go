@@ -14,17 +14,19 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/trap"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/signature"
 )
 
 // A sender of a contested message does not stop a trap when the period has no room for further
-// changes of it: the ledger keeps the report. A full filter does, because all mail meets that.
+// changes of it: the ledger keeps the report. Nor does one of a message that users revoked. A full
+// filter does, because all mail meets that.
 func TestTrapRefusesContested(t *testing.T) {
 	raw := []byte("Subject: contested\r\n\r\n" + harness.Text())
-	for full, refused := range map[error]bool{bloomdb.ErrContested: true, bloomdb.ErrFull: false} {
-		err := reportTrapped(raw, math.MaxInt64, false, signature.Compute, func(signature.Set) error { return fmt.Errorf("list: %w", full) })
-		if errors.Is(err, trap.ErrRefused) != refused || !errors.Is(err, bloomdb.ErrFull) {
-			t.Errorf("%v: %v", full, err)
+	for cause, refused := range map[error]bool{bloomdb.ErrContested: true, desk.ErrRevokedOften: true, bloomdb.ErrFull: false} {
+		err := reportTrapped(raw, math.MaxInt64, false, signature.Compute, func(signature.Set) error { return fmt.Errorf("list: %w", cause) })
+		if errors.Is(err, trap.ErrRefused) != refused || !errors.Is(err, cause) {
+			t.Errorf("%v: %v", cause, err)
 		}
 	}
 }

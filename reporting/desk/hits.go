@@ -1,7 +1,6 @@
 package desk
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/spambloom/spambloom/reporting/judged"
@@ -38,19 +37,4 @@ func (d *Desk) isMuch(r Report, hits judged.Likeness) bool {
 		hits.Mails = hits.Known
 	}
 	return d.opt.HoldFrom > 0 && hits.Mails >= d.opt.HoldFrom && r.Trap == IsTrap(r.Reporter) && !r.Administers && !r.settles
-}
-
-// likeWords describes unreported mail. Senders are not known of mail before a restart.
-func likeWords(l ledger.Likeness) string {
-	mails, senders := "1 mail", "1 sender"
-	if l.Mails != 1 {
-		mails = fmt.Sprintf("%d mails", l.Mails)
-	}
-	if l.Senders != 1 {
-		senders = fmt.Sprintf("%d senders", l.Senders)
-	}
-	if l.Senders > 0 {
-		mails += " of " + senders
-	}
-	return "like " + mails + " that nobody reported"
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spambloom/spambloom/reporting/desk/answer"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -26,7 +27,7 @@ func (d *Desk) holds(stance ledger.Stance, set signature.Set, o Outcome) string 
 	case o.Settled:
 		return "It is " + what + ", because an administrator has settled it."
 	case o.Held && o.Like.Mails > 0:
-		return "It is " + likeWords(o.Like) + ", so the report is held: nothing is listed until a second reporter or an administrator agrees."
+		return "It is " + answer.Like(o.Like) + ", so the report is held: nothing is listed until a second reporter or an administrator agrees."
 	case o.Held:
 		return "The report is held, because it would hit much mail that nobody reported: nothing is listed until a second reporter or an administrator agrees."
 	case !o.Waits.IsZero():
@@ -41,7 +42,7 @@ func (d *Desk) holds(stance ledger.Stance, set signature.Set, o Outcome) string 
 		return "It is still " + what + "."
 	}
 	if o.Like.Mails > 1 {
-		everywhere += "; it is " + likeWords(o.Like)
+		everywhere += "; it is " + answer.Like(o.Like)
 	}
 	return "It is " + what + " " + everywhere + "."
 }

@@ -11,8 +11,9 @@ import (
 )
 
 // ErrRevokedOften is the error for a revocation of a message that its reporter has revoked too
-// often in this period, and for a report of one that its origin has revoked too often. It is not a ledger.ErrShare, which a later try may pass: a revocation that
-// waited until the next period would overturn later words.
+// often in this period, and for a report of one that its origin has revoked too often, or a trap of
+// one that anybody revoked. It is not a ledger.ErrShare, which a later try may pass: a revocation
+// that waited until the next period would overturn later words.
 var ErrRevokedOften = errors.New("revoked too often")
 
 // A period has room for 7 revocations of a message that is listed again after each, and for an
@@ -29,20 +30,25 @@ const (
 )
 
 // withRoom returns an ErrRevokedOften if the reporter or the origin of an entry has used up its
-// revocations of the message. If that is due to a file or sketch that the message shares with others,
-// the entry is made without it: two accomplices who use up the revocations of a file by one program
-// would otherwise shield each spam with this file from the reports of all its users. A revocation is
-// refused nevertheless if it would leave the message listed.
+// revocations of the message; a trap has none. If that is due to a file or sketch that the message
+// shares with others, the entry is made without it: two accomplices who use up the revocations of a
+// file by one program would otherwise shield each spam with this file from the reports of all its
+// users. A revocation is refused nevertheless if it would leave the message listed.
 func (d *Desk) withRoom(stance ledger.Stance, r Report, set signature.Set, e ledger.Entry) (signature.Set, ledger.Entry, error) {
 	refuse, most := d.refuseReport, revocationsOfOrigin
 	if stance == ledger.Ham {
 		refuse, most = d.refuseRevocation, revocationsOfAnyone
 	}
+	if r.Trap {
+		refuse, most = d.refuseTrap, 1
+	}
 	err := refuse(r.Set, e)
 	if !errors.Is(err, ErrRevokedOften) {
 		return set, e, err
 	}
-	rest, used := identity.Split(set, func(one signature.Set) bool { return d.db.Revocations(one) < most })
+	rest, used := identity.Split(set, func(one signature.Set) bool {
+		return r.Trap && identity.IsText(one) || d.db.Revocations(one) < most
+	})
 	part := d.entry(stance, r, rest, e.At)
 	part.Listed = stance == ledger.Ham && d.db.Stands(rest)
 	if !identity.IsSame(rest, set) || stance == ledger.Ham && (!part.Listed || d.db.Judge(used).Listed) {
@@ -99,6 +105,15 @@ func (d *Desk) refuseReport(set signature.Set, e ledger.Entry) error {
 	}
 	return fmt.Errorf("%w: %s has taken the %d revocations of one message that one may have in a period, and cannot report it again; another may, or an administrator (spambloom settle)",
 		ErrRevokedOften, e.Origin, revocationsOfOrigin)
+}
+
+// refuseTrap refuses a trap's report of what was revoked in this period. Otherwise, whoever sends it a
+// copy of a newsletter after each revocation would use up those of the users, and their weight.
+func (d *Desk) refuseTrap(set signature.Set, _ ledger.Entry) error {
+	if d.db.Revocations(set) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w for a trap: users revoked it in this period", ErrRevokedOften)
 }
 
 // revocations counts those of a message in this period by the reporter of an entry, and by all of

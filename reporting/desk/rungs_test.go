@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/testenv"
@@ -164,4 +165,42 @@ func TestRungsOfOneProgram(t *testing.T) {
 	}
 	s.MustRevoke("carla", m)
 	s.WantListed("revoked in another way", m, false)
+}
+
+// Whoever knows a trap's address cannot win against the users who revoke what he sends it: a trap does not list
+// again what was revoked in the period, nor near-duplicates of it, and takes nobody's weight. Users and other
+// mail of the trap with a part of it are not affected.
+func TestTrapAgainstRevocations(t *testing.T) {
+	s, mailbox := desktest.New(t, trust.Default(), 0), desk.Origin{UID: 34, Known: true}
+	file := desktest.Set("body", "text", "file").Signatures[2]
+	newsletter := desktest.Letter(1, 0)
+	newsletter.Signatures = append(newsletter.Signatures, file)
+	send := func(set signature.Set) error {
+		_, err := s.Report(desk.Report{Set: set, Reporter: desk.TrapReporter("lure"), Trap: true})
+		return err
+	}
+	testenv.Check(t, send(newsletter))
+	s.WantListed("sent to the trap", newsletter, true)
+	if _, err := s.Revoke(desk.Report{Set: newsletter, Reporter: "anna", Origin: mailbox}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 12 {
+		if err := send(desktest.Letter(1, i%3)); !errors.Is(err, desk.ErrRevokedOften) {
+			t.Errorf("copy %d to the trap: %v", i, err)
+		}
+		s.WantListed(fmt.Sprint("after copy ", i), newsletter, false)
+	}
+	other := desktest.Letter(2, 0)
+	other.Signatures = append(other.Signatures, file)
+	testenv.Check(t, send(other))
+	s.WantListed("other mail with its file", other, true)
+	s.WantListed("the newsletter with that file", newsletter, false)
+	s.MustReport("anna", desktest.Letter(3, 0))
+	s.WantListed("what the one who revoked reports", desktest.Letter(3, 0), true)
+	s.MustReport("bert", newsletter)
+	s.WantListed("what a user reports again", newsletter, true)
+	s.MustRevoke("anna", newsletter)
+	s.Clock.Add(int64(7 * 24 * time.Hour / time.Second))
+	testenv.Check(t, send(newsletter))
+	s.WantListed("in a later period", newsletter, true)
 }

@@ -3,6 +3,7 @@
 package answer
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -222,4 +223,19 @@ func RevokedUntil(traces []bloomdb.Trace) (until time.Time) {
 // 1970 on.
 func lengthOf(t bloomdb.Trail) time.Duration {
 	return time.Duration(t.Start.Unix()/max(t.Generation, 1)) * time.Second
+}
+
+// Like describes unreported mail. Senders are not known of mail before a restart.
+func Like(l ledger.Likeness) string {
+	mails, senders := "1 mail", "1 sender"
+	if l.Mails != 1 {
+		mails = fmt.Sprintf("%d mails", l.Mails)
+	}
+	if l.Senders != 1 {
+		senders = fmt.Sprintf("%d senders", l.Senders)
+	}
+	if l.Senders > 0 {
+		mails += " of " + senders
+	}
+	return "like " + mails + " that nobody reported"
 }

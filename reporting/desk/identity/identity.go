@@ -15,6 +15,12 @@ func IsSame(a, b signature.Set) bool {
 	})
 }
 
+// IsText reports whether a part of a message is its text or body, exactly or as a sketch.
+func IsText(part signature.Set) bool {
+	return slices.ContainsFunc(part.Signatures, func(s signature.Signature) bool { return s.Kind.IsOfMessage() }) ||
+		slices.ContainsFunc(part.Sketches, func(s signature.Sketch) bool { return s.Kind == signature.KindSketch })
+}
+
 // shared returns a message without the files and pictures that another one with the same or a similar text does
 // not have: anybody can send a text again, with the file of a spam.
 func shared(set, other signature.Set) signature.Set {
