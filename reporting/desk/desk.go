@@ -219,11 +219,11 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 	defer d.order.Lock(entry.Set, entry.Anchors)()
 	if stance == ledger.Ham {
 		before, entry.Listed = d.db.Judge(r.Set), d.db.Stands(r.Set)
-		reported, err := d.ledger.Reported(entry.Set, entry.Anchors)
+		revocable, err := d.ledger.Revocable(entry.Set, entry.Anchors, r.Reporter)
 		if err != nil {
 			return o, decision, err
 		}
-		if !entry.Listed && !reported && !r.settles {
+		if !entry.Listed && !revocable && !r.settles {
 			if !d.opt.Joined || !d.waiting.reserve(r.Reporter, entry.Origin) {
 				return Outcome{Evidence: before, Idle: true}, ledger.Decision{Quorum: d.ledger.Quorum()}, nil
 			}

@@ -31,9 +31,9 @@ func (d *Desk) holds(stance ledger.Stance, set signature.Set, o Outcome) string 
 	case o.Held:
 		return "The report is held, because it would hit much mail that nobody reported: nothing is listed until a second reporter or an administrator agrees."
 	case !o.Waits.IsZero():
-		return fmt.Sprintf("Nobody has reported it here; if another site lists it before %s, that is revoked.", when(o.Waits))
+		return fmt.Sprintf("It is not listed here; if another site lists it before %s, that is revoked.", when(o.Waits))
 	case o.Idle:
-		return "Nobody has reported it, so there is nothing to revoke."
+		return "It is not listed, so there is nothing to revoke."
 	case !o.RevokedUntil.IsZero():
 		return fmt.Sprintf("It is not spam until %s, because it was reported and revoked too often; an administrator can settle it.", when(o.RevokedUntil))
 	case o.Quorum > 0:

@@ -82,7 +82,7 @@ type entering struct {
 	fresh   []record.Key             // where the reporter's statement is new
 	changed []record.Key             // fresh, and where the statement is renewed or reversed
 	old     map[uint64]bool          // the reporter's reports that this one replaces; true: of the other stance
-	idle    bool                     // a revocation of a message that is not listed or reported
+	idle    bool                     // a revocation of a message that is not listed, and of which no report of others lists it
 	settled map[record.Key]Stance    // by an administrator, against others
 	foreign bool                     // a revocation of a message that only other sites list
 	against bool                     // see Decision.Others
@@ -134,7 +134,14 @@ func (w *entering) look() (err error) {
 	if err := w.lookSettled(); err != nil {
 		return err
 	}
-	reported := record.Reach(w.e.Set, w.e.Anchors, w.sums(Spam), 1) // by anybody
+	opinions, err := w.OpinionsOf(w.row, w.tallies)
+	if err != nil {
+		return err
+	}
+	for k, o := range opinions {
+		w.own[k] = o.Sums()
+	}
+	reported := record.Reach(w.e.Set, w.e.Anchors, w.revocable, 1)
 	isRevoked := slices.ContainsFunc(w.e.Set.Signatures, func(s signature.Signature) bool { return w.tallies[record.SignatureKey(s)].IsRevoked() })
 	w.idle = w.e.Stance == Ham && !w.e.Listed && !reported.Any() && !isRevoked && w.e.Reporter != Settler
 	if w.row == nil {
@@ -142,13 +149,7 @@ func (w *entering) look() (err error) {
 		return nil
 	}
 	for _, k := range w.keys {
-		o, ok, err := w.OpinionOf(k, w.tallies[k], w.row.ID)
-		if err != nil {
-			return err
-		}
-		if ok {
-			w.own[k] = o.Sums()
-		}
+		o, ok := opinions[k]
 		same := ok && o.Stance() == w.e.Stance
 		known := same && (!o.Idle || w.idle)
 		raised := w.row.Fixed && o.Weight < w.weight // an administrator has raised the weight since
@@ -164,6 +165,16 @@ func (w *entering) look() (err error) {
 		w.changed = append(w.changed, k)
 	}
 	return nil
+}
+
+// revocable returns the weight of the reports of a key that the reporter can revoke. One of others that
+// waits for a second reporter lists nothing, and remains the first of two, or one person who revokes
+// each first report would keep a campaign from ever having a second one.
+func (w *entering) revocable(k record.Key) Weight {
+	if w.tallies[k].IsWaiting() && w.own[k][Spam] == 0 {
+		return 0
+	}
+	return w.tallies[k].Sums[Spam]
 }
 
 // isSignature reports whether a key is that of a signature. Of a message that has only anchors in

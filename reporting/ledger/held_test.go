@@ -72,15 +72,19 @@ func TestHeldReport(t *testing.T) {
 			v.say(Ham, Settler, message(1, 1))
 			return v.holds("bob", message(1, 1))
 		}, None, 0, 0},
+		{"revoked by another", func(v *voice) Decision { return v.say(Ham, "bob", message(1, 1)) }, None, 0, 1},
 		{"revoked by another, and reported by a third", func(v *voice) Decision {
 			v.say(Ham, "bob", message(1, 1))
 			return v.holds("carl", message(1, 1))
-		}, None, 0, 1},
-		{"revoked by another, and reported by two more", func(v *voice) Decision {
-			v.say(Ham, "bob", message(1, 1))
-			v.holds("carl", message(1, 1))
-			return v.holds("dora", message(1, 1))
 		}, List, 2, 0},
+		{"revoked by its reporter, and reported by a third", func(v *voice) Decision {
+			v.say(Ham, "anna", message(1, 1))
+			return v.holds("carl", message(1, 1))
+		}, None, 0, 1},
+		{"reported by a second, and revoked by a third", func(v *voice) Decision {
+			v.holds("bob", message(1, 1))
+			return v.say(Ham, "carl", message(1, 1))
+		}, Revoke, 2, 0},
 		{"undone, and a second reporter", func(v *voice) Decision {
 			if _, err := v.l.Withdraw(Undo{Reporter: "anna", Since: begin, At: v.at}); err != nil {
 				t.Fatal(err)

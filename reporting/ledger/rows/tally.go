@@ -42,6 +42,24 @@ func (t *Txn) OpinionOf(k record.Key, y *record.Tally, reporter uint32) (record.
 	return o, err == nil, err
 }
 
+// OpinionsOf returns the opinions of a reporter in some tallies. Of nil, who is not known, there are none.
+func (t *Txn) OpinionsOf(r *record.Reporter, tallies map[record.Key]*record.Tally) (map[record.Key]record.Opinion, error) {
+	opinions := map[record.Key]record.Opinion{}
+	if r == nil {
+		return opinions, nil
+	}
+	for k, y := range tallies {
+		o, ok, err := t.OpinionOf(k, y, r.ID)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			opinions[k] = o
+		}
+	}
+	return opinions, nil
+}
+
 // AddOpinion adds a reporter's opinion to a tally.
 func (t *Txn) AddOpinion(k record.Key, y *record.Tally, o record.Opinion) error {
 	y.Add(o)

@@ -138,8 +138,26 @@ func (t *txn) isHeld(n uint64, r *record.Report) (bool, error) {
 }
 
 // Reported reports whether any reporter with a weight reported a message or a near-duplicate, or
-// whether the message was revoked after that. Only then there is something to revoke.
+// whether the message was revoked after that.
 func (l *Search) Reported(set signature.Set, anchors []record.Anchors) (found bool, err error) {
+	return l.reported(set, anchors, nil)
+}
+
+// Revocable is Reported without the reports of others that wait for a second reporter: only then there is
+// something for this one to revoke.
+func (l *Search) Revocable(set signature.Set, anchors []record.Anchors, reporter string) (found bool, err error) {
+	return l.reported(set, anchors, func(t *txn, k record.Key, y *record.Tally) (bool, error) {
+		row, err := t.Reporter(reporter)
+		if err != nil || row == nil {
+			return false, err
+		}
+		o, ok, err := t.OpinionOf(k, y, row.ID)
+		return ok && o.IsVoice(), err
+	})
+}
+
+// reported leaves out what waits and is not of a reporter's own; own nil: it leaves nothing out.
+func (l *Search) reported(set signature.Set, anchors []record.Anchors, own func(*txn, record.Key, *record.Tally) (bool, error)) (found bool, err error) {
 	err = l.view(func(t *txn) error {
 		sums := map[record.Key]record.Weight{}
 		for _, k := range record.KeysOf(set, anchors) {
@@ -148,6 +166,13 @@ func (l *Search) Reported(set signature.Set, anchors []record.Anchors) (found bo
 				return err
 			}
 			sums[k] = y.Sums[record.Spam]
+			if own != nil && y.IsWaiting() {
+				if isOwn, err := own(t, k, y); err != nil {
+					return err
+				} else if !isOwn {
+					sums[k] = 0
+				}
+			}
 			if y.IsRevoked() && slices.ContainsFunc(set.Signatures, func(s signature.Signature) bool { return record.SignatureKey(s) == k }) {
 				sums[k] = 1
 			}
