@@ -103,13 +103,13 @@
 // A message without a listed signature may be a near-duplicate of a reported one: one of its
 // sketches matches if one site has stored enough of it in one generation (signature.Sketch).
 // The same rules hold between reports and revocations, and revoking a message also
-// revokes the listings of all its near-duplicates by their sketches. There are three exceptions.
+// revokes the listings of all its near-duplicates by their sketches. There are four exceptions.
 // A message that was itself reported stays listed by its own signatures. Content that a revoked
 // message carries, quotes or hides stays listed, with the domains of its links. A message that was
 // itself revoked, by its body or text, is not listed by a sketch or a domain of the same generation
-// or an older one. A spammer who includes the text of a revoked message therefore evades the sketch,
-// as with a text of his own. It is more important that no legitimate mail is listed because it
-// resembles a revoked message.
+// or an older one. A match that comes from other words than those of the revoked message stands
+// (sketch.Query.Apart), or that would shield a reported spam above it. It is more important that no
+// legitimate mail is listed because it resembles a revoked message.
 //
 // Retouch removes a signature from a generation on this site only: it masks one of the
 // signature's bits, and keys with a masked bit are not found (Donnet, Baynat, Friedman 2006).

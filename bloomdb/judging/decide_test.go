@@ -60,7 +60,7 @@ func (f signatureFacts) as(classes ...classedIn) signatureFacts {
 
 // near returns the facts of a sketch that matches in one generation.
 func near(s signature.Signature, gen int64, isStrong bool) sketchFacts {
-	m := sketchMatch{Match{Signature: s, Generation: gen, Sites: []string{"a"}}, isStrong, false}
+	m := sketchMatch{Match{Signature: s, Generation: gen, Sites: []string{"a"}}, isStrong, false, false}
 	return sketchFacts{matches: []sketchMatch{m}}
 }
 
@@ -390,7 +390,7 @@ func drawFacts(t *rapid.T, name string) facts {
 	sketch := sketchFacts{words: about(" sketch")}
 	for _, gen := range some(" sketches") {
 		m := Match{Signature: aSketch, Generation: gen, Sites: names.Draw(t, name+" sites")}
-		sketch.matches = append(sketch.matches, sketchMatch{m, rapid.Bool().Draw(t, name+" strong"), false})
+		sketch.matches = append(sketch.matches, sketchMatch{m, rapid.Bool().Draw(t, name+" strong"), false, false})
 	}
 	f.sketches = []sketchFacts{sketch}
 	if f.votedBy = names.Draw(t, name+" voted by"); rapid.Bool().Draw(t, name+" no votes") {

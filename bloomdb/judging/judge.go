@@ -205,8 +205,13 @@ func (q *question) sketch(s sketch.KindGroups) sketchFacts {
 		if isHeld && g.Num <= max(f.words.revoked(), q.message.words.revoked()) { // it lists nothing either way
 			isStrong, isHeld = true, false
 		}
-		f.matches = append(f.matches, sketchMatch{sketchMatchOf(q.ks, &query, list, best, g.Num), isStrong, isHeld})
-		if isStrong && g.Num > max(f.words.revoked(), q.message.words.revoked()) && !q.isLayered && !slices.Contains(q.message.retouched, g.Num) {
+		isRevoked, isApart := g.Num <= max(f.words.revoked(), q.message.words.revoked()), false
+		if isStrong && isRevoked {
+			list, isApart = q.apart(&query, s, g, list)
+			best, _ = query.Best(list)
+		}
+		f.matches = append(f.matches, sketchMatch{sketchMatchOf(q.ks, &query, list, best, g.Num), isStrong, isHeld, isApart})
+		if isStrong && (!isRevoked || isApart) && !q.isLayered && !slices.Contains(q.message.retouched, g.Num) {
 			break
 		}
 	}
@@ -241,16 +246,6 @@ func (f signatureFacts) unite(o signatureFacts) signatureFacts {
 	f.retouched = slices.Concat(f.retouched, o.retouched)
 	f.classes = slices.Concat(f.classes, o.classes)
 	return f
-}
-
-// unite merges the facts. If both have a match of one generation and strength, that of s is kept.
-func (s sketchFacts) unite(o sketchFacts) sketchFacts {
-	s.matches = Merged(s.matches, o.matches,
-		func(m, o sketchMatch) bool { return m.Generation == o.Generation && m.isStrong == o.isStrong },
-		func(m *sketchMatch, o sketchMatch) { m.Sites = mergedNames(m.Sites, o.Sites) })
-	slices.SortStableFunc(s.matches, func(m, o sketchMatch) int { return cmp.Compare(o.Generation, m.Generation) })
-	s.words = s.words.unite(o.words)
-	return s
 }
 
 // summedCounts adds up the counts of each site's epochs.
@@ -383,7 +378,7 @@ func (s *sketchFacts) match(message messageFacts) (m sketchMatch, ok bool) {
 	for i := range s.matches {
 		switch m := &s.matches[i]; {
 		case slices.Contains(message.retouched, m.Generation):
-		case m.isStrong && m.Generation > since:
+		case m.isStrong && (m.Generation > since || m.isApart):
 			return *m, true
 		case m.isStrong && revoked == nil:
 			revoked = m

@@ -7,6 +7,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/bloomdb/sketch"
+	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -28,6 +29,36 @@ func (q *question) sketchWords(s sketch.KindGroups) (list words) {
 		list = list.sorted()
 	}
 	return list
+}
+
+// apart returns the overlaps of a list, or of other groups, that are apart from all near-duplicates
+// which were revoked in their generation or later; if there are none, the list.
+func (q *question) apart(query *sketch.Query, s sketch.KindGroups, g *store.ReportGeneration, list []sketch.Overlap) ([]sketch.Overlap, bool) {
+	if g.Num > q.message.words.revoked() {
+		if apart := query.Apart(g, q.ks.Settings.Site, q.revokedKeys(s, g.Num)); len(apart) > 0 {
+			return apart, true
+		}
+	}
+	return list, false
+}
+
+// revokedKeys returns the keys of near-duplicates of a sketch that were revoked in a generation or later.
+// There is an empty list among them if the message was revoked as one that carries these words: the keys
+// of what it carries cannot be compared.
+func (q *question) revokedKeys(s sketch.KindGroups, since int64) (revoked [][]uint64) {
+	for i, of := range q.standingFor(s) {
+		for _, g := range q.view.Reports {
+			if g.Num < since {
+				break
+			}
+			keys := sketch.RevokedKeys(g, of, q.ks.Settings.Site)
+			if i > 0 {
+				clear(keys)
+			}
+			revoked = append(revoked, keys...)
+		}
+	}
+	return revoked
 }
 
 // standingFor returns the sketches whose revocation takes back a match by s: s itself, and if

@@ -1,6 +1,7 @@
 package judging
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
@@ -19,4 +20,18 @@ func sketchMatchOf(ks *keyspace.Keyspace, q *sketch.Query, list []sketch.Overlap
 	slices.Sort(m.Sites)
 	m.Sites = slices.Compact(m.Sites)
 	return m
+}
+
+// unite merges the facts. If both have a match of one generation and strength, that of s is kept. Neither
+// knows the revocations of the other's keyspace, so no match is apart from them.
+func (s sketchFacts) unite(o sketchFacts) sketchFacts {
+	s.matches = Merged(s.matches, o.matches,
+		func(m, o sketchMatch) bool { return m.Generation == o.Generation && m.isStrong == o.isStrong },
+		func(m *sketchMatch, o sketchMatch) { m.Sites = mergedNames(m.Sites, o.Sites) })
+	for i := range s.matches {
+		s.matches[i].isApart = false
+	}
+	slices.SortStableFunc(s.matches, func(m, o sketchMatch) int { return cmp.Compare(o.Generation, m.Generation) })
+	s.words = s.words.unite(o.words)
+	return s
 }

@@ -101,9 +101,13 @@ func (q *Query) pairs(i int) []filter.Hash {
 	keys := q.Groups[i].Keys
 	hashes := make([]filter.Hash, min(len(keys), maxKeysPerGroup))
 	for j := range hashes {
-		hashes[j] = keyring.Stretch(pairSeed(q.seeds[i], keys[j]))
+		hashes[j] = q.pair(i, keys[j])
 	}
 	return hashes
+}
+
+func (q *Query) pair(i int, key uint64) filter.Hash {
+	return keyring.Stretch(pairSeed(q.seeds[i], key))
 }
 
 // candidate is a group whose anchor and some keys are in one filter: this site's own, or the

@@ -1,0 +1,75 @@
+package bloomdb_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// varied returns words of which one in so many is another one.
+func varied(list []int, oneIn, salt int) []int {
+	list = slices.Clone(list)
+	for i := range list {
+		if (i+salt)%oneIn == 0 {
+			list[i] = 100_000 + 1_000*salt + i
+		}
+	}
+	return list
+}
+
+// A spam does not escape the near matches of its report by the words of an innocent message that was revoked.
+// Near-duplicates of what was revoked do, whatever the report has of them: all of it, the half, or a paragraph.
+func TestRevokedBesideSpam(t *testing.T) {
+	const trials = 30
+	tests := []struct {
+		name             string
+		spam, revoked    int // words
+		common           int // first words of the revoked message, that are words of the reported one as well
+		asked            func(spam, revoked []int, salt int) []int
+		isEarlier        bool // the revocation comes before the report
+		fewest, greatest int  // of the trials are listed
+	}{
+		{name: "a variation of the spam above the revoked text", spam: 120, revoked: 60, asked: func(s, r []int, salt int) []int { return slices.Concat(varied(s, 15, salt), r) }, fewest: trials, greatest: trials},
+		{name: "and the revocation came first", spam: 120, revoked: 60, isEarlier: true, asked: func(s, r []int, salt int) []int { return slices.Concat(varied(s, 15, salt), r) }, fewest: trials, greatest: trials},
+		{name: "below it", spam: 60, revoked: 200, asked: func(s, r []int, salt int) []int { return slices.Concat(r, varied(s, 15, salt)) }, fewest: trials * 3 / 4, greatest: trials},
+		{name: "within it", spam: 120, revoked: 120, asked: func(s, r []int, salt int) []int { return slices.Concat(r[:60], varied(s, 15, salt), r[60:]) }, fewest: trials * 3 / 4, greatest: trials},
+		{name: "a near-duplicate of the revoked message alone", spam: 120, revoked: 60, asked: func(_, r []int, salt int) []int { return varied(r, 15, salt) }},
+		{name: "the reported one is an issue of the revoked newsletter", spam: 200, revoked: 200, common: 200, asked: func(_, r []int, salt int) []int { return varied(r, 15, salt) }},
+		{name: "it has the half of it", spam: 200, revoked: 200, common: 100, asked: func(_, r []int, salt int) []int { return varied(r, 15, salt) }},
+		{name: "it is a paragraph of it", spam: 60, revoked: 600, common: 60, asked: func(_, r []int, salt int) []int { return varied(r, 15, salt) }},
+		{name: "it is a third of it", spam: 60, revoked: 180, common: 60, asked: func(_, r []int, salt int) []int { return varied(r, 15, salt) }},
+		{name: "it is more than the revoked message", spam: 300, revoked: 150, common: 150, asked: func(_, r []int, salt int) []int { return varied(r, 15, salt) }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			listed := 0
+			for trial := range trials {
+				db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
+				spam, innocent := words(10_000*trial, test.spam), words(10_000*trial+5_000, test.revoked)
+				copy(innocent, spam[:test.common])
+				report := func() { mustReportSet(t, db, wordy(1, spam...)) }
+				if !test.isEarlier {
+					report()
+				}
+				mustReportSet(t, db, wordy(2, innocent...)) // by mistake
+				testenv.Check(t, db.Revoke(wordy(2, innocent...)))
+				if test.isEarlier {
+					report()
+				}
+				if isListed(db, test.asked(spam, innocent, trial)) {
+					listed++
+				}
+				testenv.Check(t, db.Close())
+			}
+			t.Logf("%d of %d are listed", listed, trials)
+			if listed < test.fewest || listed > test.greatest {
+				t.Errorf("%d of %d are listed, want %d to %d", listed, trials, test.fewest, test.greatest)
+			}
+		})
+	}
+}
+
+func isListed(db *bloomdb.DB, words []int) bool { return db.Judge(wordy(3, words...)).Listed }

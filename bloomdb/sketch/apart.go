@@ -1,0 +1,73 @@
+package sketch
+
+import (
+	"slices"
+
+	"github.com/spambloom/spambloom/bloomdb/store"
+)
+
+// A revocation takes back the near matches of a message that resembles the revoked one. A spam that
+// has the words of a revoked newsletter beside its own resembles both. Its match with a reported spam
+// is apart from the revocation if it comes from other words.
+//
+// Both are bottom-k sketches (Cohen and Kaplan, 2007): of the keys of the match, those that are no
+// greater than the greatest key of the revoked text would be among its keys if their words were its
+// words. If there are too few to tell, the match is not apart, and the message not listed.
+const (
+	fewestCompared = 4 // keys
+	ofApart        = 3 // less than one in so many is in common
+	mostCompared   = 32
+)
+
+// RevokedKeys returns the keys of each group that was revoked in a generation, as far as the message
+// has them.
+func RevokedKeys(g *store.ReportGeneration, s KindGroups, self string) (revoked [][]uint64) {
+	q := NewQuery(s, RevokedGroups)
+	for _, o := range q.Overlaps(g, self, Enough, true) {
+		revoked = append(revoked, q.found(g, o.Group))
+	}
+	return revoked
+}
+
+// Apart returns the overlaps in a generation that make a match, and are apart from all that was
+// revoked. An empty list among revoked is one that cannot be compared.
+func (q *Query) Apart(g *store.ReportGeneration, self string, revoked [][]uint64) []Overlap {
+	list := q.Overlaps(g, self, Enough, true)
+	if max(len(list), len(revoked)) > mostCompared {
+		return nil
+	}
+	return slices.DeleteFunc(list, func(o Overlap) bool { return !q.isEnough(o) || !isApart(q.found(g, o.Group), revoked) })
+}
+
+// found returns the keys of a group that were stored with its anchor.
+func (q *Query) found(g *store.ReportGeneration, i int) (keys []uint64) {
+	own, others := g.Sketches.Own, g.Sketches.Others
+	for _, k := range q.Groups[i].Keys[:min(len(q.Groups[i].Keys), maxKeysPerGroup)] {
+		pair := q.pair(i, k)
+		if own != nil && own.Has(pair) || others != nil && others.Has(pair) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+func isApart(keys []uint64, revoked [][]uint64) bool {
+	for _, of := range revoked {
+		if len(of) == 0 {
+			return false
+		}
+		compared, common, greatest := 0, 0, slices.Max(of)
+		for _, k := range keys {
+			if k <= greatest {
+				compared++
+			}
+			if slices.Contains(of, k) {
+				common++
+			}
+		}
+		if compared < fewestCompared || ofApart*common >= compared {
+			return false
+		}
+	}
+	return len(revoked) > 0
+}
