@@ -82,13 +82,17 @@ func settle(ctx context.Context, c *verb.CLI, as string, names []string, attache
 	var files []string
 	for i, name := range names {
 		n, err := strconv.ParseUint(name, 10, 64)
-		if err != nil {
+		switch {
+		case err != nil:
 			files = append(files, name)
 			continue
+		case n == 0:
+			return verb.UsageError(errors.New("0 is not the number of a report; they begin at 1"))
 		}
 		r, err := client.Post(ctx, daemon, v1.Settle, api.SettleRequest{Request: api.Request{Signatures: []api.Signature{}}, Report: n, As: as})
 		if err != nil {
-			return &batch.StoppedError{Err: fmt.Errorf("report %s: %w", name, err), Name: verb.MessageName(name), Count: i, Done: "settled"}
+			err = &verb.RequestError{Err: fmt.Errorf("report %s: %w", name, err), Unknown: "spambloom reports --contested shows the numbers of reports", IsSetting: true}
+			return &batch.StoppedError{Err: err, Name: verb.MessageName(name), Count: i, Done: "settled"}
 		}
 		if err := show(verb.MessageName("report "+name), r, nil); err != nil {
 			return err
