@@ -28,6 +28,12 @@ CONFIRMED  reports that others confirmed; older ones count less
 REFUTED    reports that others took back; older ones count less
 REPORTS    all reports ever made; REVOKED: all revocations
 
+--weight 0 ignores later reports and revocations by NAME. It also withdraws all
+revocations by NAME at once: a message that only NAME revoked, and that others report, is
+listed again, on all sites. --no-weight does not restore them: revoke such a message
+again. "reports --reporter NAME" lists them before. Earlier reports by NAME still count;
+undo withdraws these.
+
 Exit codes:
   0   the daemon has answered, or the weight is set` + verb.UsageCode + `
   65  the reporter is unknown; --weight accepts future reporters, too` + verb.DaemonCodes
@@ -136,6 +142,9 @@ func reporters(ctx context.Context, c *verb.CLI, names []string, flags reporters
 	for _, r := range list.Reporters {
 		if flags.set && !hasReported(r) { // most likely a mistyped name
 			defer c.Notify("warning", r.Name+": this reporter has not reported anything yet")
+		}
+		if flags.set && flags.weight == 0 && r.Revocations > 0 {
+			defer c.Notify("warning", r.Name+": the revocations by this reporter no longer count; messages that others report, and only this reporter revoked, are listed again")
 		}
 	}
 	if len(list.Reporters) > 0 || err == nil {

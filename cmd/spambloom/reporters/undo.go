@@ -25,6 +25,10 @@ Messages that lose their quorum are revoked on all sites. No reputation changes.
 
 A message is listed again if only this reporter revoked it, and others still report it.
 
+undo cannot be taken back: each message would have to be reported or revoked again, by
+this reporter or in its name. --dry-run counts them before, and "reports --reporter
+REPORTER" lists them.
+
 undo works in steps of 100, with a progress bar on a terminal. If it is interrupted, run
 it again for the rest; reports that were withdrawn before are not counted again.
 
