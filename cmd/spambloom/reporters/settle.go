@@ -26,10 +26,13 @@ const settleHelp = `settle decides what a message is on this site: it is spam, w
 it ends a dispute, and releases (spam) or refuses (wanted) a report that is held.
 
 Later reports and revocations, by users here or from other sites, do not change that. Other
-sites receive a report (spam) or a revocation (wanted, never), like any other. spam and
-wanted last as long as reports are kept; never lasts until spambloom never --remove.
-To withdraw what was settled since a time, run spambloom undo --since TIME settled:
-(the colon is part of the name).
+sites receive a report (spam) or a revocation (wanted, never), like any other. This lasts
+as long as reports are kept. To withdraw what was settled since a time, run spambloom undo
+--since TIME settled: (the colon is part of the name).
+
+never settles the message as wanted, and also declares it, as spambloom never does, without
+an end. To take it back, run spambloom never --remove first, and then settle spam or the
+undo: each ends its own part only, and what is still declared cannot be listed again.
 
 MESSAGE is a FILE, or the number of a report that spambloom reports --contested shows.
 
