@@ -37,6 +37,45 @@ func Read(r io.Reader, dir string) (Summary, error) {
 	return x.sum, nil
 }
 
+// MayReplace returns an error if a new backup must not take the place of a file: it is neither empty nor does it
+// begin as a backup, or path is in the state folder of a site. The file may be missing.
+func MayReplace(path string) error {
+	dir, err := filepath.Abs(filepath.Dir(path))
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return err
+	}
+	for d := dir; d != filepath.Dir(d); d = filepath.Dir(d) {
+		if _, err := os.Stat(folder.NewLock(d).Path()); err == nil && folder.HasState(d) { // an extracted backup has no lock
+			return fmt.Errorf("%s is in the state folder %s", path, d)
+		}
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a plain file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	begin := make([]byte, len(headName)+1) // the name in a member's header ends with a 0
+	if _, err := io.ReadFull(f, begin); err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return err
+	}
+	if info.Size() > 0 && string(begin) != headName+"\x00" {
+		return fmt.Errorf("%s exists and is no backup", path)
+	}
+	return nil
+}
+
 // extraction is the state of one Read.
 type extraction struct {
 	tar  *tar.Reader

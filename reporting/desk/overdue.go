@@ -129,12 +129,12 @@ func (d *Desk) carryOutNow(decision ledger.Decision) error {
 }
 
 func (d *Desk) expire(ctx context.Context) error {
-	for {
-		more, err := d.ledger.Expire(d.db.Now())
-		if err != nil || !more || ctx.Err() != nil {
-			return err
-		}
+	more, err := true, error(nil)
+	for more && err == nil && ctx.Err() == nil {
+		more, err = d.ledger.Expire(d.db.Now())
 	}
+	d.loadSettled() // without what is forgotten
+	return err
 }
 
 // ledgerCollector exports the state of the ledger.

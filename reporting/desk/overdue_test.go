@@ -79,6 +79,28 @@ func TestSettlementEndsWithoutRoom(t *testing.T) {
 	s.WantListed("what is no longer settled", spam, true)
 }
 
+// What is settled ends when the ledger forgets it, as settle --help says, and not at the next start.
+func TestSettlementExpires(t *testing.T) {
+	s := desktest.New(t, trust.Default(), 0)
+	spam, wanted := desktest.Letter(0, 0), desktest.Letter(1, 0)
+	for as, set := range map[string]signature.Set{desk.SettleSpam: spam, desk.SettleWanted: wanted} {
+		if _, err := s.Settle(desk.Report{Set: set}, as, desk.Author{Name: "root"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 6 { // weeks
+		s.WantListed("settled as spam", spam, true)
+		s.Clock.Add(7 * 24 * 3600)
+	}
+	testenv.Check(t, s.Expire(t.Context()))
+	if status, err := s.Ledger.Status(); err != nil || status.Reports != 0 {
+		t.Fatalf("%d reports are kept (%v)", status.Reports, err)
+	}
+	s.WantListed("what was settled as spam", spam, false)
+	s.MustReport("anna", wanted)
+	s.WantListed("what was settled as wanted, and is reported", wanted, true)
+}
+
 // TestListedTooLate: a pending listing is revoked before it could be carried out. If it were
 // carried out in a later period, it would override the revocation.
 func TestListedTooLate(t *testing.T) {

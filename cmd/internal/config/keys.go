@@ -109,7 +109,7 @@ var generalKeys = []key{
 		doc:  "Mail from authenticated senders is neither judged nor counted."},
 	{section: "milter", name: "spam_flag", def: "", example: "X-Spam-Flag", live: true,
 		kind: of(func(c *Config) *string { return &c.Milter.SpamFlag }, value.HeaderName()),
-		doc:  "Name of a second header, which spam gets with the value YES; from all other\nmail it is removed. Leave it empty beside rspamd or SpamAssassin, which would\ncount the message twice (contrib/beside.md). Empty: none."},
+		doc:  "Name of a second header, which spam gets with the value YES; from all other\nmail it is removed, so it must begin with X- and be one that mail does not have\notherwise. Leave it empty beside rspamd or SpamAssassin, which would\ncount the message twice (contrib/beside.md). Empty: none."},
 	{section: "milter", name: "max_message", def: "10MiB", live: true,
 		kind: of(func(c *Config) *int64 { return &c.Milter.MaxMessage }, value.Size(64<<10, 1<<30)),
 		doc:  "How much of a message is kept in memory for judging it. Only the beginning of\na larger one is judged, so a report of it may not match its copies."},
@@ -272,7 +272,7 @@ var generalKeys = []key{
 		kind: of(func(c *Config) *int64 { return &c.Domains.Campaigns }, value.Integer(1, 1_000_000)),
 		doc:  "Number of reported campaigns from which a domain is decisive by itself."},
 	{section: "domains", name: "never_alone", def: []any{}, example: []any{"example.com"},
-		kind: of(func(c *Config) *[]string { return &c.Domains.NeverAlone }, value.Texts(`registrable domains such as "example.com"`)),
+		kind: of(func(c *Config) *[]string { return &c.Domains.NeverAlone }, value.Registrable()),
 		doc:  "Domains that are never decisive by themselves, in addition to the built-in\nlist of large senders, mail services and URL shorteners."},
 
 	{section: "redis", name: "url", def: "", example: "redis://127.0.0.1:6379/0",

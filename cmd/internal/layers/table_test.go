@@ -162,7 +162,7 @@ var allowed = map[string][]string{
 	"cmd/internal/queue":     {"bloomdb/folder", "reporting/api"},
 	"cmd/internal/manual":    {},
 
-	"cmd/internal/config/value": {"milter/idn"},
+	"cmd/internal/config/value": {"milter/idn", "signature", "signature/suffix"},
 
 	"cmd/internal/invitation": {"bloomdb/layout", "bloomdb/keyring"},
 

@@ -41,7 +41,9 @@ attachment is judged as usual, even beside the declared text.
 Declare a message that is the same for all its recipients, such as a newsletter. A
 sender who knows the declared text can add a little text to a copy of it.
 
---remove removes FILEs from the list, or IDs that --list shows.
+--remove removes FILEs from the list, or IDs that --list shows. Earlier reports count again,
+unless the message was settled (spambloom settle never): then it stays settled as wanted
+until settle spam, an undo of settled:, or until that expires.
 
 ` + batch.AsksHelp + `
 

@@ -35,10 +35,11 @@ never-list, retouches, and the key files in that folder. It contains every repor
 was accepted before the command. Mail and reports continue meanwhile. Only root and the
 daemon's user may run it.
 
-backup verifies the tar before it replaces FILE: it restores the tar into a temporary
+backup verifies the tar before FILE appears: it restores the tar into a temporary
 folder beside FILE and checks each file as a start would. This needs the same space
-again for a while. With - the tar goes to standard output, and is checked only when it
-is restored.
+again for a while. An existing FILE is replaced if it is a backup, or empty. Any other
+file, and a FILE in the state folder, is refused. With - the tar goes to standard output,
+and is checked only when it is restored.
 
 FILE contains secret keys and the names of reporters: protect it like the state folder.
 contrib/backup.md explains how to return to yesterday's state, and how to move, rename
@@ -47,7 +48,7 @@ and remove a site.
 Exit codes:
   0   the backup is written and complete` + verb.UsageCode + `
   65  the data from the daemon, or read back from the disk, is damaged
-  73  FILE cannot be written` + verb.DaemonCodes + `
+  73  FILE cannot be written, or must not be replaced` + verb.DaemonCodes + `
   130 interrupted by SIGINT; FILE is unchanged`,
 		Example: `  spambloom backup /var/backups/spambloom.tar
   spambloom backup - | ssh root@mx2 spambloomd --restore - --data /var/lib/spambloom`,
@@ -85,8 +86,8 @@ func streamBackup(ctx context.Context, c *verb.CLI) error {
 // saveBackup writes a backup to a file. It replaces an existing file only after checking
 // the new one.
 func saveBackup(ctx context.Context, c *verb.CLI, path string) error {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return &verb.Fault{Code: verb.CantCreate, Err: fmt.Errorf("%s is not a plain file", path)}
+	if err := backup.MayReplace(path); err != nil {
+		return &verb.Fault{Code: verb.CantCreate, Err: err}
 	}
 	dir := filepath.Dir(path)
 	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(dir), renameio.WithPermissions(0o600), renameio.IgnoreUmask())

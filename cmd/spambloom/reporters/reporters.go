@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/spf13/cobra"
 
@@ -29,9 +28,18 @@ CONFIRMED  reports that others confirmed; older ones count less
 REFUTED    reports that others took back; older ones count less
 REPORTS    all reports ever made; REVOKED: all revocations
 
+--weight 0 ignores later reports and revocations by NAME. It also withdraws all
+revocations by NAME at once: a message that only NAME revoked, and that others report, is
+listed again, on all sites. --no-weight does not restore them: revoke such a message
+again. "reports --reporter NAME" lists them before. Earlier reports by NAME still count;
+undo withdraws these.
+
 Exit codes:
   0   the daemon has answered, or the weight is set` + verb.UsageCode + `
   65  the reporter is unknown; --weight accepts future reporters, too` + verb.DaemonCodes
+
+// maxWeight is the largest weight that the daemon accepts (API.md).
+const maxWeight = 1000
 
 // reportersFlags are the flags of reporters.
 type reportersFlags struct {
@@ -46,8 +54,8 @@ func (f *reportersFlags) check(names []string) error {
 		return errors.New("--weight and --no-weight: only one of them")
 	case (f.set || f.noWeight) && len(names) == 0:
 		return errors.New("--weight and --no-weight require a NAME")
-	case f.weight < 0 || math.IsNaN(f.weight) || math.IsInf(f.weight, 0):
-		return fmt.Errorf("--weight: %v, want 0 or more", f.weight)
+	case !(f.weight >= 0 && f.weight <= maxWeight): // NaN, too
+		return fmt.Errorf("--weight: %v, want 0 to %d", f.weight, maxWeight)
 	}
 	for _, name := range names {
 		if err := api.CheckReporter(name); err != nil {
@@ -134,6 +142,9 @@ func reporters(ctx context.Context, c *verb.CLI, names []string, flags reporters
 	for _, r := range list.Reporters {
 		if flags.set && !hasReported(r) { // most likely a mistyped name
 			defer c.Notify("warning", r.Name+": this reporter has not reported anything yet")
+		}
+		if flags.set && flags.weight == 0 && r.Revocations > 0 {
+			defer c.Notify("warning", r.Name+": the revocations by this reporter no longer count; messages that others report, and only this reporter revoked, are listed again")
 		}
 	}
 	if len(list.Reporters) > 0 || err == nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,19 +26,25 @@ const settleHelp = `settle decides what a message is on this site: it is spam, w
 it ends a dispute, and releases (spam) or refuses (wanted) a report that is held.
 
 Later reports and revocations, by users here or from other sites, do not change that. Other
-sites receive a report (spam) or a revocation (wanted, never), like any other. spam and
-wanted last as long as reports are kept; never lasts until spambloom never --remove.
-To withdraw what was settled since a time, run spambloom undo --since TIME settled:
-(the colon is part of the name).
+sites receive a report (spam) or a revocation (wanted, never), like any other. This lasts
+as long as reports are kept. To withdraw what was settled since a time, run spambloom undo
+--since TIME settled: (the colon is part of the name).
+
+never settles the message as wanted, and also declares it, as spambloom never does, without
+an end. To take it back, run spambloom never --remove first, and then settle spam or the
+undo: each ends its own part only, and what is still declared cannot be listed again.
 
 MESSAGE is a FILE, or the number of a report that spambloom reports --contested shows.
 
+` + batch.AsksHelp + `
+
 Exit codes:
-  0   success` + verb.ChangeCodes
+  0   success
+  1   the answer to the question was no` + verb.ChangeCodes
 
 // SettleCommand returns the verb settle.
 func SettleCommand(c *verb.CLI) *cobra.Command {
-	var attached, asJSON bool
+	var flags settleFlags
 	cmd := &cobra.Command{
 		Use:   "settle spam|wanted|never MESSAGE...",
 		Short: "settle what a contested or held message is, on this site",
@@ -49,11 +56,12 @@ func SettleCommand(c *verb.CLI) *cobra.Command {
 			if len(args) < 2 || !slices.Contains(cmd.ValidArgs, args[0]) {
 				return verb.UsageError(errors.New("want spam, wanted or never, and then a FILE or the number of a report"))
 			}
-			return settle(cmd.Context(), c, args[0], args[1:], attached, asJSON)
+			return settle(cmd.Context(), c, args[0], args[1:], flags)
 		},
 	}
-	cmd.Flags().BoolVar(&attached, "attached", false, batch.AttachedUsage)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line and message")
+	cmd.Flags().BoolVar(&flags.attached, "attached", false, batch.AttachedUsage)
+	cmd.Flags().BoolVar(&flags.yes, "yes", false, batch.YesUsage)
+	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object per line and message")
 	return cmd
 }
 
@@ -64,38 +72,47 @@ type settled struct {
 	Error string `json:"error,omitempty"`
 }
 
-func settle(ctx context.Context, c *verb.CLI, as string, names []string, attached, asJSON bool) error {
+// settleQuestions ask for confirmation of many messages.
+var settleQuestions = map[string]string{
+	"spam":   "settle all of them as spam here, and report them to other sites?",
+	"wanted": "settle all of them as wanted here, and revoke them at other sites?",
+	"never":  "settle all of them as never spam here, and revoke them at other sites?",
+}
+
+// settleFlags are the flags of settle.
+type settleFlags struct{ attached, yes, asJSON bool }
+
+func settle(ctx context.Context, c *verb.CLI, as string, names []string, flags settleFlags) error {
+	reports, files, err := numbersAmong(names)
+	if err != nil {
+		return verb.UsageError(err)
+	}
+	c.Changes = true
+	if err := batch.ConfirmedIDs(c, reports, flags.yes, settleQuestions[as]); err != nil {
+		return err
+	}
+	messages := func(func(batch.Input, error) bool) {}
+	if len(files) > 0 { // else standard input would be read
+		messages, err = batch.Confirmed(ctx, c, settleQuestions[as], files, flags.yes, func() iter.Seq2[batch.Input, error] { return batch.Messages(c, files, flags.attached) })
+	}
+	if err != nil {
+		return err
+	}
 	daemon, err := c.Dial()
 	if err != nil {
 		return err
 	}
 	defer daemon.Close()
-	show := func(name verb.MessageName, r api.Receipt, err error) error {
-		switch {
-		case asJSON:
-			return c.PrintJSON(settled{name, r, verb.ErrorText(err)})
-		case err != nil:
-			return nil
-		}
-		return c.Print(fmt.Sprintf("%s: settled; now %s; id=%s\n", name, cmp.Or(r.Verdict, "unknown"), strings.Join(r.IDs, ",")))
+	sum := batch.NewTotal()
+	defer func() { sum.Print(c) }()
+	show := func(r batch.Result[api.Receipt]) error {
+		sum.Add(r.Err, "settled")
+		return showSettled(c, r, flags.asJSON)
 	}
-	var files []string
-	for i, name := range names {
-		n, err := strconv.ParseUint(name, 10, 64)
-		if err != nil {
-			files = append(files, name)
-			continue
+	for i, report := range reports {
+		if err := settleReport(ctx, daemon, as, report, show); err != nil {
+			return &batch.StoppedError{Err: err, Name: verb.MessageName(report), Count: i, Done: "settled"}
 		}
-		r, err := client.Post(ctx, daemon, v1.Settle, api.SettleRequest{Request: api.Request{Signatures: []api.Signature{}}, Report: n, As: as})
-		if err != nil {
-			return &batch.StoppedError{Err: fmt.Errorf("report %s: %w", name, err), Name: verb.MessageName(name), Count: i, Done: "settled"}
-		}
-		if err := show(verb.MessageName("report "+name), r, nil); err != nil {
-			return err
-		}
-	}
-	if len(files) == 0 {
-		return nil
 	}
 	send := func(ctx context.Context, m signature.Message) (api.Receipt, error) {
 		r, err := batch.RequestOf(m)
@@ -104,9 +121,46 @@ func settle(ctx context.Context, c *verb.CLI, as string, names []string, attache
 		}
 		return client.Post(ctx, daemon, v1.Settle, api.SettleRequest{Request: r, As: as})
 	}
-	return batch.Process(ctx, c, "settled", batch.Messages(c, files, attached), send, func(r batch.Result[api.Receipt]) error {
-		return show(r.Name, r.Answer, r.Err)
-	})
+	return batch.Process(ctx, c, "settled", messages, send, show)
+}
+
+// numbersAmong separates the numbers of reports from the names of files.
+func numbersAmong(names []string) (reports, files []string, err error) {
+	for _, name := range names {
+		switch n, err := strconv.ParseUint(name, 10, 64); {
+		case err != nil:
+			files = append(files, name)
+		case n == 0:
+			return nil, nil, errors.New("0 is not the number of a report; they begin at 1")
+		default:
+			reports = append(reports, name)
+		}
+	}
+	return reports, files, nil
+}
+
+// settleReport settles the message of a report, by its number.
+func settleReport(ctx context.Context, daemon *client.Client, as, report string, show func(batch.Result[api.Receipt]) error) error {
+	n, err := strconv.ParseUint(report, 10, 64)
+	if err != nil {
+		return err
+	}
+	r, err := client.Post(ctx, daemon, v1.Settle, api.SettleRequest{Request: api.Request{Signatures: []api.Signature{}}, Report: n, As: as})
+	if err != nil {
+		return &verb.RequestError{Err: fmt.Errorf("report %s: %w", report, err), Unknown: "spambloom reports --contested shows the numbers of reports", IsSetting: true}
+	}
+	return show(batch.Result[api.Receipt]{Name: verb.MessageName("report " + report), Answer: r})
+}
+
+// showSettled prints the outcome for a message.
+func showSettled(c *verb.CLI, r batch.Result[api.Receipt], asJSON bool) error {
+	switch {
+	case asJSON:
+		return c.PrintJSON(settled{r.Name, r.Answer, verb.ErrorText(r.Err)})
+	case r.Err != nil:
+		return nil
+	}
+	return c.Print(fmt.Sprintf("%s: settled; now %s; id=%s\n", r.Name, cmp.Or(r.Answer.Verdict, "unknown"), strings.Join(r.Answer.IDs, ",")))
 }
 
 // contested prints the messages that some reported and others revoked, or of which a report is held.

@@ -25,6 +25,10 @@ Messages that lose their quorum are revoked on all sites. No reputation changes.
 
 A message is listed again if only this reporter revoked it, and others still report it.
 
+undo cannot be taken back: each message would have to be reported or revoked again, by
+this reporter or in its name. --dry-run counts them before, and "reports --reporter
+REPORTER" lists them.
+
 undo works in steps of 100, with a progress bar on a terminal. If it is interrupted, run
 it again for the rest; reports that were withdrawn before are not counted again.
 
@@ -166,8 +170,9 @@ func confirmedUndo(ctx context.Context, c *verb.CLI, daemon *client.Client, by s
 
 // undoneText describes what was done, or would be done.
 func undoneText(by string, since time.Time, u api.Undone, dryRun bool) string {
+	except := ""
 	if by == api.Settler {
-		by = "settled by administrators"
+		by, except = "settled by administrators", ", except those on the never-list"
 	}
 	if u.Reports+u.Revocations == 0 {
 		return fmt.Sprintf("%s: no report or revocation since %s counts\n", by, format.Instant(since))
@@ -182,7 +187,7 @@ func undoneText(by string, since time.Time, u api.Undone, dryRun bool) string {
 		text += fmt.Sprintf("%s: messages %s, on all sites: %d\n", by, delist, u.Delisted)
 	}
 	if u.Relisted > 0 {
-		text += fmt.Sprintf("%s: messages %s, on all sites: %d\n", by, relist, u.Relisted)
+		text += fmt.Sprintf("%s: messages %s, on all sites%s: %d\n", by, relist, except, u.Relisted)
 	}
 	if u.Standing > 0 {
 		text += fmt.Sprintf("%s: revocations %s: %d\n", by, stand, u.Standing)

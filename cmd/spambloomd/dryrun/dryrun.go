@@ -47,7 +47,7 @@ func Run(s *settings.Settings, passed []string, stdout, stderr io.Writer) error 
 			return err
 		}
 	}
-	for _, err := range s.Skipped {
+	for _, err := range s.Warnings() {
 		fmt.Fprintf(stderr, "spambloomd: warning: %v\n", err)
 	}
 	memory, err := s.MostMemory()

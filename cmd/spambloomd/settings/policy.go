@@ -102,6 +102,26 @@ func (s *Settings) WarnOfWhiteclnt(log *slog.Logger) {
 	}
 }
 
+// Warnings returns what is valid in the configuration, but hardly meant.
+func (s *Settings) Warnings() []error {
+	var list []error
+	lost := func(where, action string) {
+		if action == string(policy.Discard) || action == string(policy.Reject) {
+			list = append(list, fmt.Errorf("%s: %q is the action for all mail that is neither spam nor bulk", where, action))
+		}
+	}
+	lost(s.Where("actions.clean"), s.Actions.Clean)
+	for i, p := range s.Policies {
+		lost(s.WherePolicy(i, "clean"), p.Clean)
+	}
+	for _, n := range s.Milter.LocalNetworks {
+		if n.Bits() < 7 || n.Addr().Is4() && n.Bits() < 8 { // the largest private ones: fc00::/7, 10.0.0.0/8
+			list = append(list, fmt.Errorf("%s: %s is larger than any private network, and none of its mail is judged", s.Where("milter.local_networks"), n))
+		}
+	}
+	return append(list, s.Skipped...)
+}
+
 // MilterOptions returns the milter's options for a site, whose name does not change while
 // it runs.
 func (s *Settings) MilterOptions(site string, log *slog.Logger) milter.Options {

@@ -202,3 +202,27 @@ listeners = [
 		t.Error("at a reload:", err)
 	}
 }
+
+// What is valid but loses mail, or has none of it judged, is a warning with its line.
+func TestWarnings(t *testing.T) {
+	for text, want := range map[string]string{
+		"actions.clean = \"discard\"": `:1: actions.clean: "discard" is the action for all mail that is neither spam nor bulk`,
+		"actions.clean = \"reject\"":  `:1: actions.clean: "reject" is`,
+		"[[policy]]\nname = \"a\"\nrecipients = [\"a@example.org\"]\nclean = \"reject\"": ":4: policy.clean: ",
+		`milter.local_networks = ["10.0.0.0/8", "0.0.0.0/0"]`:                            ":1: milter.local_networks: 0.0.0.0/0 is larger than any private network",
+		`milter.local_networks = ["::/0"]`:                                               "::/0 is larger",
+		`milter.local_networks = ["0.0.0.0/1"]`:                                          "0.0.0.0/1 is larger",
+		`milter.local_networks = ["127.0.0.0/8", "10.0.0.0/8", "fc00::/7", "::1/128"]`:   "",
+		"actions.clean = \"accept\"":                                                     "",
+	} {
+		s, err := configured(t, text)
+		testenv.Check(t, err)
+		var got string
+		for _, w := range s.Warnings() {
+			got += w.Error() + "\n"
+		}
+		if want == "" && got != "" || strings.Count(got, "\n") > 1 || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}

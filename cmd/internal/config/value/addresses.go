@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/spambloom/spambloom/milter/idn"
+	"github.com/spambloom/spambloom/signature"
+	"github.com/spambloom/spambloom/signature/suffix"
 )
 
 // Bounds on mail addresses (RFC 5321, section 4.5.3.1) and names (RFC 1035, section 2.3.4).
@@ -71,6 +74,27 @@ func ListIDs() Kind[[]string] {
 			return "", wrong(s, "a list identifier")
 		}
 		return strings.ToLower(s), nil
+	})
+}
+
+// Registrable are domains as links of a message have them in its signatures.
+func Registrable() Kind[[]string] {
+	return listOf(`registrable domains such as "example.com", without a host and not a public suffix`, func(s string) (string, error) {
+		name := s
+		if !strings.HasPrefix(s, "[") { // the address of a public host
+			host, err := domain(s)
+			if err != nil {
+				return "", because(wrong(s, "a registrable domain"), err)
+			}
+			name = host
+		}
+		if signature.IsDomain(name) {
+			return name, nil
+		}
+		if in := suffix.Registrable(name); signature.IsDomain(in) {
+			return "", fmt.Errorf("%s is not a registrable domain: did you mean %q?", Literal(s), in)
+		}
+		return "", wrong(s, "a registrable domain")
 	})
 }
 
@@ -168,11 +192,19 @@ func AuthservID() Kind[string] {
 	})
 }
 
-// HeaderName is the name of a header field (RFC 5322, section 2.2) that is not ours already.
+// ofMail are fields without a standard that programs write into mail of their users.
+var ofMail = []string{
+	"X-Spambloom", "X-Mailer", "X-Priority", "X-MSMail-Priority", "X-Original-To", "X-Received", "X-Originating-IP", "X-Sender",
+	"X-Envelope-From", "X-Envelope-To", "X-Loop", "X-BeenThere", "X-Face", "X-Keywords", "X-Status", "X-UID", "X-Mozilla-Status",
+}
+
+// HeaderName is the name of a header field (RFC 5322, section 2.2) that mail does not have of itself:
+// the field is removed from mail. The fields of standards do not begin with X- (RFC 6648).
 func HeaderName() Kind[string] {
-	return Text(`the name of a header such as "X-Spam-Flag"`).checked(func(v any) error {
+	return Text(`the name of a header that begins with X- and that mail does not have otherwise, such as "X-Spam-Flag"`).checked(func(v any) error {
 		s, ok := v.(string)
-		if ok && (len(s) > maxLabel || strings.ContainsFunc(s, notInToken) || strings.EqualFold(s, "X-Spambloom")) {
+		if ok && s != "" && (len(s) > maxLabel || len(s) < 3 || !strings.EqualFold(s[:2], "X-") || strings.ContainsFunc(s, notInToken) ||
+			slices.ContainsFunc(ofMail, func(name string) bool { return strings.EqualFold(s, name) })) {
 			return wrong(v, "the name of a second header")
 		}
 		return nil
