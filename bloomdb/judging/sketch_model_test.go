@@ -147,6 +147,57 @@ func newestRevoked(self string, facts []sketchFact, asked []signature.Group) int
 	return gen
 }
 
+// foundKeys are the keys of a group that any site has stored with its anchor.
+func foundKeys(facts []sketchFact, gen int64, rung int, asked signature.Group) (keys []uint64) {
+	for _, key := range asked.Keys {
+		if slices.ContainsFunc(facts, func(f sketchFact) bool {
+			return storedKeys([]sketchFact{f}, gen, f.site, rung, signature.Group{Anchor: asked.Anchor, Keys: []uint64{key}}) > 0
+		}) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// newestApart is the newest generation with a group that some site has reported, of other keys than all groups
+// that were revoked since: of at least four that are no greater than the greatest revoked one, less than a third.
+func newestApart(facts []sketchFact, asked []signature.Group) int64 {
+	newest := int64(math.MinInt64)
+	for _, gen := range generations(facts) {
+		for _, g := range asked {
+			if !hasRung(facts, gen, 0, []signature.Group{g}, 3) {
+				continue
+			}
+			keys, isApart := foundKeys(facts, gen, 0, g), true
+			for _, since := range generations(facts) {
+				for _, r := range asked {
+					if since < gen || !hasRung(facts, since, 1, []signature.Group{r}, 3) {
+						continue
+					}
+					of, compared, common := foundKeys(facts, since, 1, r), 0, 0
+					for _, k := range keys {
+						compared += boolOrder(k <= slices.Max(of))
+						common += boolOrder(slices.Contains(of, k))
+					}
+					isApart = isApart && compared >= 4 && 3*common < compared
+				}
+			}
+			if isApart {
+				newest = max(newest, gen)
+			}
+		}
+	}
+	return newest
+}
+
+func generations(facts []sketchFact) (list []int64) {
+	for _, f := range facts {
+		list = append(list, f.gen)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
 // written returns the rungs that a word writes over a top: its first one, and all from 2 on.
 func written(top int, revoke bool) (rungs []int) {
 	first := boolOrder(revoke)
@@ -205,7 +256,8 @@ func (w *sketchWorld) step(t *testing.T, site, other string) {
 // Whatever is reported, revoked and exchanged, through crashes, restarts and the
 // change of periods: a message matches if one site has stored, in one generation,
 // enough keys of one of its groups with that group's anchor, and no revocation of
-// that generation or a newer one matches that was not followed by a report.
+// that generation or a newer one matches that was not followed by a report, or all that
+// match have other keys.
 func TestSketchesModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := sketchWorld{
@@ -247,6 +299,9 @@ func (w *sketchWorld) ask(site string, asked []signature.Group) {
 	strong, weak := newest(facts, asked, 3), newest(facts, asked, 2)
 	e := judgeGroups(ks, []sketch.KindGroups{{Kind: signature.KindSketch, Groups: asked}})
 	listed := strong > revoked
+	if apart := newestApart(facts, asked); !listed && apart > math.MinInt64 {
+		listed, strong = true, apart
+	}
 	onlyWeak := !listed && weak > revoked
 	overruled := !listed && !onlyWeak && strong > math.MinInt64
 	got := fmt.Sprint(e.Listed, len(e.Weak), len(e.Matches))
