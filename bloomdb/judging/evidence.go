@@ -10,13 +10,14 @@ import (
 // Evidence is the result of Judge for one message: whether it is listed, and how often it was
 // seen.
 type Evidence struct {
-	Listed  bool         // some signature was reported and not revoked
-	Class   layout.Class // the gravest class of the matches that are not revoked
-	Matches []Match      // signatures with a listing; revoked ones last
-	Weak    []Match      // sketches with fewer keys found than a match needs; none is revoked
-	Votes   int          // sites with wire.TrustVote that vote for the message, see vote.Error
-	Count   uint64       // how often the message was seen: the largest over its counting keys, all sites summed (countOf)
-	Sites   int          // listed: sites that reported a signature; else sites that counted it
+	Listed   bool         // some signature was reported and not revoked
+	Class    layout.Class // the gravest class of the matches that are not revoked
+	Matches  []Match      // signatures with a listing; revoked ones last
+	Weak     []Match      // sketches with fewer keys found than a match needs; none is revoked
+	Votes    int          // sites with wire.TrustVote that vote for the message, see vote.Error
+	Count    uint64       // how often the message was seen: the largest over its counting keys, all sites summed (countOf)
+	OwnCount uint64       // the same of this site alone
+	Sites    int          // listed: sites that reported a signature; else sites that counted it
 
 	// Never reports whether the message is on the never-list. Then only an attachment that
 	// the message on the list did not have can list it.

@@ -248,31 +248,6 @@ func (f signatureFacts) unite(o signatureFacts) signatureFacts {
 	return f
 }
 
-// summedCounts adds up the counts of each site's epochs.
-func summedCounts(counts []store.SiteCount) []store.SiteCount {
-	return joinedCounts(counts, func(c *store.SiteCount, o store.SiteCount) { c.Count += o.Count })
-}
-
-// joinedCounts sorts counts and joins those of one site in one generation. There may be thousands.
-func joinedCounts(counts []store.SiteCount, join func(*store.SiteCount, store.SiteCount)) (joined []store.SiteCount) {
-	counts = slices.Clone(counts)
-	sortCounts(counts)
-	for _, c := range counts {
-		if last := len(joined) - 1; last >= 0 && joined[last].IsSame(c) {
-			join(&joined[last], c)
-		} else {
-			joined = append(joined, c)
-		}
-	}
-	return joined
-}
-
-func sortCounts(counts []store.SiteCount) {
-	slices.SortFunc(counts, func(a, b store.SiteCount) int {
-		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Site, b.Site), cmp.Compare(a.Gen, b.Gen))
-	})
-}
-
 // needsLinks reports whether link domains may list the message: there is no other match, not
 // even a revoked one.
 func (f *facts) needsLinks(p Policy) bool {
@@ -305,7 +280,7 @@ func (f *facts) decide(set *signature.Set, p Policy) (e Evidence) {
 	f.spare(&e)
 	spareSender(&e, p)
 	settle(&e, set.Signatures, p)
-	e.Count, e.Sites = f.mostCounted(p.Site)
+	e.Count, e.OwnCount, e.Sites = f.mostCounted(p.Site)
 	for i := range e.Matches {
 		if m := &e.Matches[i]; !m.Revoked {
 			e.Listed, e.Class = true, layout.Gravest(e.Class, m.Class)
@@ -395,47 +370,6 @@ func (s *sketchFacts) match(message messageFacts) (m sketchMatch, ok bool) {
 		return m, true
 	}
 	return m, false
-}
-
-// mostCounted returns the largest count of the counting signatures, and the number of sites that
-// contribute to it.
-func (f *facts) mostCounted(self string) (most uint64, sites int) {
-	sortCounts(f.counts)
-	for rest := f.counts; len(rest) > 0; {
-		number, n, names := rest[0].Number, uint64(0), 0
-		for len(rest) > 0 && rest[0].Number == number {
-			one := 1
-			for one < len(rest) && rest[one].Number == number && rest[one].Site == rest[0].Site {
-				one++
-			}
-			n += countOf(rest[:one], rest[0].Site == self)
-			names++
-			rest = rest[one:]
-		}
-		if n > most {
-			most, sites = n, names
-		}
-	}
-	return most, sites
-}
-
-// countOf returns the sum of the counts of one site, ordered by generation. Another site could have
-// counts below store.LargeCount for all messages, in each generation. They count like those of one
-// generation, or such a site would make all mail bulk.
-func countOf(counts []store.SiteCount, isOwn bool) (sum uint64) {
-	largest, of := uint64(0), uint64(0)
-	for i, c := range counts {
-		if i == 0 || c.Gen != counts[i-1].Gen {
-			of = 0
-		}
-		of += uint64(c.Count)
-		largest = max(largest, of)
-		sum += uint64(c.Count)
-	}
-	if !isOwn && largest < store.LargeCount {
-		return min(sum, store.LargeCount-1)
-	}
-	return sum
 }
 
 // settle applies what an administrator has settled. If the text and the body of a message are

@@ -8,9 +8,9 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// hits counts the mail of the last day that those parts of a report would hit which nobody else has reported. Exact
-// copies are counted by the filters, which survive a restart, unless the part is listed: they count listed mail, too.
-// Near-duplicates, senders and mail of known senders are counted by the memory of unlisted mail.
+// hits counts the mail of the last day at this site that those parts of a report would hit which nobody else has
+// reported. Exact copies are counted by the filters, which survive a restart, unless the part is listed: they count
+// listed mail, too. Near-duplicates, senders and mail of known senders are counted by the memory of unlisted mail.
 func (d *Desk) hits(e ledger.Entry) (found judged.Likeness, err error) {
 	rest, alone, err := d.ledger.Alone(e.Set, e.Anchors, e.Reporter)
 	if err != nil {
@@ -24,7 +24,7 @@ func (d *Desk) hits(e ledger.Entry) (found judged.Likeness, err error) {
 	found = d.opt.Unlisted.Like(g, e.At)
 	for part := range slices.Chunk(rest.Signatures, 1) {
 		if evidence := d.db.Judge(signature.Set{Signatures: part, Counting: signature.Counting(part)}); !evidence.Listed {
-			found.Mails = max(found.Mails, evidence.Count)
+			found.Mails = max(found.Mails, evidence.OwnCount)
 		}
 	}
 	return found, nil

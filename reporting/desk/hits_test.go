@@ -451,34 +451,3 @@ func TestCommonTextIsNoHit(t *testing.T) {
 	}
 	s.WantListed("other mail with the footer", mail(20, 30), false)
 }
-
-// One person who revokes each copy that is held, a copy of his own, and one that was revoked before keeps no
-// campaign from its second reporter, and takes nobody's weight.
-func TestHeldAgainstRevocations(t *testing.T) {
-	s := desktest.OpenHolding(t, trust.Default(), 20)
-	for i := range 40 {
-		s.Deliver(uint64(i), 1, desktest.Letter(1, i))
-	}
-	if o := s.MustReport("user0", desktest.Letter(1, 0)); !o.Held {
-		t.Fatalf("the first report: %+v", o)
-	}
-	for _, copied := range []int{0, 39} {
-		if o := s.MustRevoke("mallory", desktest.Letter(1, copied)); !o.Idle || o.Holds != "It is not listed, so there is nothing to revoke." {
-			t.Errorf("revoked while it is held: %+v", o)
-		}
-	}
-	s.MustReport("user1", desktest.Letter(1, 1))
-	s.WantListed("a third copy, after two reports", desktest.Letter(1, 2), true)
-	s.MustRevoke("mallory", desktest.Letter(1, 0)) // two reports take one of his four revocations
-	s.WantListed("revoked when it is listed", desktest.Letter(1, 2), false)
-	if o := s.MustReport("user2", desktest.Letter(1, 3)); !o.Held {
-		t.Errorf("reported again: %+v", o)
-	}
-	for _, copied := range []int{3, 0, 39} {
-		s.MustRevoke("mallory", desktest.Letter(1, copied))
-	}
-	s.MustReport("user3", desktest.Letter(1, 4))
-	s.WantListed("a third copy, after two more reports", desktest.Letter(1, 5), true)
-	s.MustReport("user2", desktest.Letter(2, 0))
-	s.WantListed("what a user reports whose report was revoked while it was held", desktest.Letter(2, 0), true)
-}
