@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -263,16 +262,8 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 	}
 	o = d.outcome(stance, r, decision, now)
 	o.Like = hits
-	o.Returned = before.Listed && !decision.Revoked.IsZero() && (decision.Others || d.isListedElsewhere(before))
+	o.Returned = before.Listed && !decision.Revoked.IsZero() && (decision.Others || answer.IsListedElsewhere(before, d.db.Site()))
 	return o, decision, nil
-}
-
-// isListedElsewhere reports whether another site has listed a message.
-func (d *Desk) isListedElsewhere(e bloomdb.Evidence) bool {
-	own := d.db.Site()
-	return slices.ContainsFunc(e.Matches, func(m bloomdb.Match) bool {
-		return slices.ContainsFunc(m.Sites, func(site string) bool { return site != own })
-	})
 }
 
 // wholeOf returns a decision with the sketches of the message: those of the ledger are shortened.

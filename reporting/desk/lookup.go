@@ -21,7 +21,7 @@ var ErrUnknown = errors.New("no message with this id is known here")
 
 // ErrAmbiguous is the error for an id with which reporters named messages that cannot be the same, or a queue
 // id of different mail. A revocation by it could take back another message, which somebody put beside it.
-var ErrAmbiguous = errors.New("reports or mail with this id do not agree about the rest of the message; revoke the message itself, or undo the reporter who is wrong (spambloom reports)")
+var ErrAmbiguous = errors.New("reports or mail with this id do not agree about the rest of the message; give the message itself, or undo the reporter who is wrong (spambloom reports)")
 
 // maxLookup bounds each list of a lookup.
 const maxLookup = 100

@@ -1,8 +1,11 @@
 package desk
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
+	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -48,16 +51,17 @@ func (d *Desk) settle(r Report, as string) (Outcome, error) {
 	return d.accept(action, stance, r)
 }
 
-// SetOf returns the message of a report that is kept, as the ledger has it. ErrNoReport if it
-// has expired.
+// SetOf returns the message of a report that is kept, as Find does by its text or body: what else one reporter
+// names may be another message, of which nobody spoke. ErrNoReport if the report has expired; ErrAmbiguous.
 func (d *Desk) SetOf(id uint64) (signature.Set, error) {
 	r, err := d.ledger.Report(id)
-	if err == nil && r.ID == 0 {
-		err = fmt.Errorf("%w %d", ErrNoReport, id)
+	if err != nil || len(r.Set.Signatures) == 0 {
+		return r.Set, cmp.Or(err, fmt.Errorf("%w %d", ErrNoReport, id))
 	}
-	// The ledger does not keep by which signatures a message is counted: the first ones are asked.
-	r.Set.Counting = r.Set.Signatures[:min(2, len(r.Set.Signatures))]
-	return r.Set, err
+	first := slices.IndexFunc(r.Set.Signatures, func(s signature.Signature) bool { return s.Kind.IsOfMessage() })
+	set, err := d.Find(api.LookupRequest{ID: r.Set.Signatures[max(first, 0)].ID()})
+	set.Counting = signature.Counting(set.Signatures)
+	return set, err
 }
 
 // loadSettled brings what is settled to the database, which goes by it before all filters. One list at

@@ -1,7 +1,9 @@
 package desk_test
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +15,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
+	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/reporting/trust"
 	"github.com/spambloom/spambloom/signature"
@@ -413,6 +416,51 @@ func TestSettleManyAtOnce(t *testing.T) {
 		for i := range 8 {
 			testenv.Check(t, s.DB.Report(message(i), bloomdb.ClassOther)) // as another site's report does
 			s.WantListed(fmt.Sprintf("round %d, message %d", round, i), message(i), false)
+		}
+	}
+}
+
+// An administrator who settles the message that the list shows does not settle another one that a reporter
+// names with it, by an invented message or by a real one that carries a file of it.
+func TestSettleOfOthersParts(t *testing.T) {
+	newsletter, spam := desktest.Letter(1, 0), desktest.Letter(2, 0)
+	file := desktest.Set("body", "text", "file").Signatures[2]
+	invented, carrying := spam, newsletter
+	invented.Signatures = append(newsletter.Signatures[:1:1], spam.Signatures[1:]...)
+	carrying.Signatures = append(slices.Clone(newsletter.Signatures), file)
+	withFile := spam
+	withFile.Signatures = append(slices.Clone(spam.Signatures), file)
+	for name, set := range map[string]signature.Set{"invented": invented, "with a file": carrying} {
+		for _, isJudged := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, isJudged), func(t *testing.T) {
+				s := desktest.New(t, trust.Default(), 0)
+				list := judged.New(desktest.Noon, judged.MaxMemory)
+				s.Desk = desk.New(s.DB, s.Ledger, desk.Options{Judged: list})
+				if isJudged {
+					list.Add(judged.Message{Set: newsletter})
+					list.Add(judged.Message{Set: carrying})
+				}
+				o := s.MustReport("mallory", set)
+				s.MustRevoke("bert", newsletter)
+				s.MustReport("mallory", set)
+				trail, err := s.Trail(api.TrailRequest{}, set)
+				if err != nil || len(trail.Reports) == 0 || !o.Evidence.Listed {
+					t.Fatalf("%+v, %v", trail, err)
+				}
+				found, err := s.SetOf(trail.Reports[0].ID)
+				if isJudged != (err == nil) || !isJudged && !errors.Is(err, desk.ErrAmbiguous) {
+					t.Fatalf("%+v, %v", found, err)
+				}
+				if err == nil {
+					if _, err := s.Settle(desk.Report{Set: found}, desk.SettleWanted, desk.Author{Name: "root"}); err != nil {
+						t.Fatal(err)
+					}
+					s.WantListed("the newsletter", newsletter, false)
+				}
+				s.MustReport("carl", withFile)
+				s.WantListed("the spam", spam, true)
+				s.WantListed("other mail with its file", signature.Set{Signatures: []signature.Signature{file}}, true)
+			})
 		}
 	}
 }

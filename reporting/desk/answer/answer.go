@@ -5,6 +5,7 @@ package answer
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -238,4 +239,11 @@ func Like(l ledger.Likeness) string {
 		mails += " of " + senders
 	}
 	return "like " + mails + " that nobody reported"
+}
+
+// IsListedElsewhere reports whether another site than own has listed a message.
+func IsListedElsewhere(e bloomdb.Evidence, own string) bool {
+	return slices.ContainsFunc(e.Matches, func(m bloomdb.Match) bool {
+		return slices.ContainsFunc(m.Sites, func(site string) bool { return site != own })
+	})
 }
