@@ -73,3 +73,43 @@ func TestRevokedBesideSpam(t *testing.T) {
 }
 
 func isListed(db *bloomdb.DB, words []int) bool { return db.Judge(wordy(3, words...)).Listed }
+
+// Nor does it escape by a declared text. Near-duplicates of that are spared, whatever was reported.
+func TestDeclaredBesideSpam(t *testing.T) {
+	const trials = 30
+	tests := []struct {
+		name             string
+		spam, declared   int // words
+		common           int // first words of the declared message, that are words of the reported one as well
+		asked            func(spam, declared []int, salt int) []int
+		fewest, greatest int // of the trials are listed
+	}{
+		{"a variation of the spam above the declared text", 100, 200, 0, func(s, d []int, salt int) []int { return slices.Concat(varied(s, 15, salt), d) }, trials, trials},
+		{"above a long one", 150, 600, 0, func(s, d []int, salt int) []int { return slices.Concat(varied(s, 15, salt), d) }, trials * 3 / 4, trials},
+		{"the declared text alone", 100, 200, 0, func(_, d []int, _ int) []int { return d }, 0, 0},
+		{"a copy of it was reported", 200, 200, 200, func(_, d []int, salt int) []int { return varied(d, 15, salt) }, 0, 0},
+		{"a half of it was reported", 100, 200, 100, func(_, d []int, salt int) []int { return varied(d, 15, salt) }, 0, 0},
+		{"a third of it was reported", 60, 200, 60, func(_, d []int, salt int) []int { return varied(d, 15, salt) }, 0, 0},
+		{"a part of a long one was reported", 60, 2000, 60, func(_, d []int, salt int) []int { return varied(d, 15, salt) }, 0, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			listed := 0
+			for trial := range trials {
+				db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
+				spam, declared := words(10_000*trial, test.spam), words(10_000*trial+5_000, test.declared)
+				copy(declared, spam[:test.common])
+				mustReportSet(t, db, wordy(1, spam...))
+				mustNever(t, db, wordy(2, declared...), "")
+				if isListed(db, test.asked(spam, declared, trial)) {
+					listed++
+				}
+				testenv.Check(t, db.Close())
+			}
+			t.Logf("%d of %d are listed", listed, trials)
+			if listed < test.fewest || listed > test.greatest {
+				t.Errorf("%d of %d are listed, want %d to %d", listed, trials, test.fewest, test.greatest)
+			}
+		})
+	}
+}

@@ -60,7 +60,7 @@ func (f signatureFacts) as(classes ...classedIn) signatureFacts {
 
 // near returns the facts of a sketch that matches in one generation.
 func near(s signature.Signature, gen int64, isStrong bool) sketchFacts {
-	m := sketchMatch{Match{Signature: s, Generation: gen, Sites: []string{"a"}}, isStrong, false, false}
+	m := sketchMatch{Match: Match{Signature: s, Generation: gen, Sites: []string{"a"}}, isStrong: isStrong}
 	return sketchFacts{matches: []sketchMatch{m}}
 }
 
@@ -226,7 +226,7 @@ func TestDecide(t *testing.T) {
 		},
 		"small counts of this site": {
 			facts: facts{counts: []store.SiteCount{{Count: 14, Gen: 21, Site: testPolicy.Site}, {Count: 14, Gen: 20, Site: testPolicy.Site}}},
-			want:  Evidence{Count: 28, Sites: 1},
+			want:  Evidence{Count: 28, OwnCount: 28, Sites: 1},
 		},
 		"counted and declared": {
 			facts: facts{counts: []store.SiteCount{{Count: 5, Gen: 20, Site: "a"}}, signatures: []signatureFacts{reportedIn(aBody, 9, "b", "c")}, never: never.Coverage{Message: true}},
@@ -390,7 +390,7 @@ func drawFacts(t *rapid.T, name string) facts {
 	sketch := sketchFacts{words: about(" sketch")}
 	for _, gen := range some(" sketches") {
 		m := Match{Signature: aSketch, Generation: gen, Sites: names.Draw(t, name+" sites")}
-		sketch.matches = append(sketch.matches, sketchMatch{m, rapid.Bool().Draw(t, name+" strong"), false, false})
+		sketch.matches = append(sketch.matches, sketchMatch{Match: m, isStrong: rapid.Bool().Draw(t, name+" strong")})
 	}
 	f.sketches = []sketchFacts{sketch}
 	if f.votedBy = names.Draw(t, name+" voted by"); rapid.Bool().Draw(t, name+" no votes") {

@@ -86,9 +86,10 @@ type sketchFacts struct {
 
 type sketchMatch struct {
 	Match
-	isStrong bool // false: a weak match
-	isHeld   bool // a weak match that would be a strong one if the site were not new
-	isApart  bool // revocations of near-duplicates do not take it back, see sketch.Query.Apart
+	isStrong bool     // false: a weak match
+	isHeld   bool     // a weak match that would be a strong one if the site were not new
+	keys     []uint64 // found ones; nil if nothing is declared
+	isApart  bool     // revocations of near-duplicates do not take it back, see sketch.Query.Apart
 }
 
 // messageFacts contains the reasons not to list a message by its sketches or votes: revocations

@@ -139,7 +139,9 @@ func (q *question) gather(f *hits, set *signature.Set) {
 	for i, s := range set.Counting {
 		q.counts = q.view.Counted(q.counts, i, q.ks.Ring.CountHash(s), q.ks.Settings.Site)
 	}
-	q.never = q.ks.Never.Covers(set, q.hashes())
+	if q.never = q.ks.Never.Covers(set, q.hashes()); q.never.IsNear {
+		q.compareDeclared(set.Sketches)
+	}
 }
 
 // signature returns the facts about one signature. It goes through the generations, newest
@@ -210,7 +212,11 @@ func (q *question) sketch(s sketch.KindGroups) sketchFacts {
 			list, isApart = q.apart(&query, s, g, list)
 			best, _ = query.Best(list)
 		}
-		f.matches = append(f.matches, sketchMatch{sketchMatchOf(q.ks, &query, list, best, g.Num), isStrong, isHeld, isApart})
+		match := sketchMatch{Match: sketchMatchOf(q.ks, &query, list, best, g.Num), isStrong: isStrong, isHeld: isHeld, isApart: isApart}
+		if isStrong && !q.ks.Never.IsEmpty() {
+			match.keys = query.Found(g, best.Group)
+		}
+		f.matches = append(f.matches, match)
 		if isStrong && (!isRevoked || isApart) && !q.isLayered && !slices.Contains(q.message.retouched, g.Num) {
 			break
 		}

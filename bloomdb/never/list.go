@@ -102,6 +102,8 @@ type Coverage struct {
 	Message bool                         // the whole message, except parts that are not declared
 	Parts   map[signature.Signature]bool // parts that are declared
 	Images  bool                         // each of its image sketches is declared
+	IsNear  bool                         // Message is due to its sketch
+	Apart   map[signature.Signature]bool // near matches of a near-duplicate that come from other words than the declared ones
 }
 
 // CheckNote rejects a note that is too long, or contains characters that would break a listing.

@@ -88,13 +88,13 @@ func (c *Coverage) Spares(s signature.Signature) bool {
 	case IsPart(s.Kind):
 		return c.Parts[s]
 	}
-	return c.Message
+	return c.Message && !c.Apart[s]
 }
 
 // IsEmpty reports whether nothing of the message is declared.
 func (c *Coverage) IsEmpty() bool { return !c.Message && !c.Images && len(c.Parts) == 0 }
 
-// Unite returns what either list covers.
+// Unite returns what either list covers. What is apart from the words of one may be those of the other.
 func (c Coverage) Unite(o Coverage) Coverage {
 	parts := maps.Clone(c.Parts)
 	if parts == nil {
@@ -102,7 +102,7 @@ func (c Coverage) Unite(o Coverage) Coverage {
 	} else {
 		maps.Copy(parts, o.Parts)
 	}
-	return Coverage{c.Message || o.Message, parts, c.Images || o.Images}
+	return Coverage{Message: c.Message || o.Message, Parts: parts, Images: c.Images || o.Images}
 }
 
 // Covers returns what the list covers of a message: its exact signatures, whose positions are
@@ -128,22 +128,40 @@ func (l *List) Covers(set *signature.Set, hashes []filter.Hash) (c Coverage) {
 	of, declared := make(map[signature.Kind]int), make(map[signature.Kind]int)
 	for _, s := range OfMessage(set.Sketches) {
 		of[s.Kind]++
-		if l.hasSketch(s) {
+		if len(l.covering(s, l.Keyed(s))) > 0 {
 			declared[s.Kind]++
 		}
 	}
 	all := func(k signature.Kind) bool { return of[k] > 0 && declared[k] == of[k] }
 	// Spam that hides a declared text is not spared: all readings of the message must be covered.
-	c.Message = c.Message || all(signature.KindSketch)
+	if !c.Message && all(signature.KindSketch) {
+		c.Message, c.IsNear = true, true
+	}
 	c.Images = all(signature.KindImage)
 	return c
 }
 
-// hasSketch reports whether one declared sketch contains at least half of the keys of asked. It
+// Declared returns, of the features of a sketch, those that a covering declared sketch has (true), and
+// those that it would have if their words were its words (false).
+func (l *List) Declared(asked signature.Sketch) map[uint64]bool {
+	l.Mu.RLock()
+	defer l.Mu.RUnlock()
+	of := make(map[uint64]bool)
+	for _, kept := range l.covering(asked, l.Keyed(asked)) {
+		for _, f := range asked.Keys {
+			key := l.keyed(f)
+			if _, ok := slices.BinarySearch(kept.Keys, key); ok || kept.All || key <= kept.Keys[len(kept.Keys)-1] {
+				of[f.Hash] = of[f.Hash] || ok
+			}
+		}
+	}
+	return of
+}
+
+// covering returns the declared sketches that contain at least half of the keys of asked. It
 // is half of the message that is looked up and not of the declared one: a message that adds more
 // text than it copies is not spared. The caller holds Mu.
-func (l *List) hasSketch(asked signature.Sketch) bool {
-	keys := l.Keyed(asked)
+func (l *List) covering(asked signature.Sketch, keys []uint64) (list []keptSketch) {
 	shared := make(map[keptSketch]int)
 	for _, key := range keys {
 		for _, kept := range l.index[key] {
@@ -158,10 +176,10 @@ func (l *List) hasSketch(asked signature.Sketch) bool {
 			comparable, _ = slices.BinarySearch(keys, kept.Keys[len(kept.Keys)-1]+1)
 		}
 		if n >= minNeverKeys && 2*n >= comparable {
-			return true
+			list = append(list, kept)
 		}
 	}
-	return false
+	return list
 }
 
 // Keyed returns the keys of a sketch as stored: hashed, distinct, ascending. A reader of the file
@@ -169,10 +187,19 @@ func (l *List) hasSketch(asked signature.Sketch) bool {
 func (l *List) Keyed(s signature.Sketch) []uint64 {
 	keys := make([]uint64, 0, len(s.Keys))
 	for _, f := range s.Keys {
-		keys = append(keys, l.key.Hash(f.Hash)>>1) // room for one more than the largest
+		keys = append(keys, l.keyed(f))
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
+}
+
+func (l *List) keyed(f signature.Feature) uint64 { return l.key.Hash(f.Hash) >> 1 } // room for one more than the largest
+
+// IsEmpty reports whether nothing is declared.
+func (l *List) IsEmpty() bool {
+	l.Mu.RLock()
+	defer l.Mu.RUnlock()
+	return len(l.Entries) == 0
 }
 
 // Fits returns ErrFull if there is no room for an entry.

@@ -24,7 +24,7 @@ const (
 func RevokedKeys(g *store.ReportGeneration, s KindGroups, self string) (revoked [][]uint64) {
 	q := NewQuery(s, RevokedGroups)
 	for _, o := range q.Overlaps(g, self, Enough, true) {
-		revoked = append(revoked, q.found(g, o.Group))
+		revoked = append(revoked, q.Found(g, o.Group))
 	}
 	return revoked
 }
@@ -36,11 +36,11 @@ func (q *Query) Apart(g *store.ReportGeneration, self string, revoked [][]uint64
 	if max(len(list), len(revoked)) > mostCompared {
 		return nil
 	}
-	return slices.DeleteFunc(list, func(o Overlap) bool { return !q.isEnough(o) || !isApart(q.found(g, o.Group), revoked) })
+	return slices.DeleteFunc(list, func(o Overlap) bool { return !q.isEnough(o) || !isApart(q.Found(g, o.Group), revoked) })
 }
 
-// found returns the keys of a group that were stored with its anchor.
-func (q *Query) found(g *store.ReportGeneration, i int) (keys []uint64) {
+// Found returns the keys of a group that were stored with its anchor.
+func (q *Query) Found(g *store.ReportGeneration, i int) (keys []uint64) {
 	own, others := g.Sketches.Own, g.Sketches.Others
 	for _, k := range q.Groups[i].Keys[:min(len(q.Groups[i].Keys), maxKeysPerGroup)] {
 		pair := q.pair(i, k)
@@ -49,6 +49,12 @@ func (q *Query) found(g *store.ReportGeneration, i int) (keys []uint64) {
 		}
 	}
 	return keys
+}
+
+// AreOthers reports whether words are others than those of a text, if so many of their keys can be
+// compared with its keys, and so many are in common.
+func AreOthers(compared, common int) bool {
+	return compared >= fewestCompared && ofApart*common < compared
 }
 
 func isApart(keys []uint64, revoked [][]uint64) bool {
@@ -65,7 +71,7 @@ func isApart(keys []uint64, revoked [][]uint64) bool {
 				common++
 			}
 		}
-		if compared < fewestCompared || ofApart*common >= compared {
+		if !AreOthers(compared, common) {
 			return false
 		}
 	}
