@@ -173,13 +173,13 @@ func (j *Log) Done(at folder.LSN) {
 }
 
 // fail records a write error. Unsynced records are lost; none was acknowledged. repair cuts
-// them off. The caller holds both locks, as for all methods below that do.
+// them off. The caller holds both locks.
 func (j *Log) fail(err error) {
 	j.fault = fmt.Errorf("journal %s at offset %d: %w", SegmentPath(j.dir, j.segment), j.onDisk, err)
 	j.tail = nil
 }
 
-// atDisk runs f without mu.
+// atDisk runs f without mu. The caller holds both locks.
 func (j *Log) atDisk(f func() error) error {
 	j.asked = time.Now()
 	j.mu.Unlock()
