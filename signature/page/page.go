@@ -70,6 +70,7 @@ type element struct {
 	box        box
 	isBlock    bool // it begins and ends a line
 	isReversed bool // its text is written from right to left, whatever it is
+	isInTable  bool // it is a table, or inside one
 
 	firstRef, endRef int // its references, while it is not known whether it shows anything
 	seen             int // Reader.seen where it begins
@@ -247,6 +248,9 @@ func (p *Reader) box() box {
 	return p.open[len(p.open)-1].box
 }
 
+// isInTable reports whether the next element is inside a table.
+func (p *Reader) isInTable() bool { return len(p.open) > 0 && p.open[len(p.open)-1].isInTable }
+
 // startElement opens an element, unless it has no end.
 func (p *Reader) startElement(m *markup) {
 	name := atom.Lookup(m.name)
@@ -280,7 +284,8 @@ func (p *Reader) startElement(m *markup) {
 			p.refs[firstRef+i].IsGone = true
 		}
 	}
-	breaks := s.breaks == inLines || s.breaks == asNamed && !t.isInline && name != 0
+	isIgnored := t.isDocument || t.isTablePart && !p.isInTable()
+	breaks := !isIgnored && (s.breaks == inLines || s.breaks == asNamed && t.isBlock)
 	if breaks {
 		p.put(lineEnd, b.look&gone != 0)
 	}
@@ -288,7 +293,8 @@ func (p *Reader) startElement(m *markup) {
 	if !isClicked(name) {
 		endRef = firstRef
 	}
-	e := element{name: name, traits: t, box: b, isBlock: breaks, isReversed: p.isReversed, firstRef: firstRef, endRef: endRef, seen: p.seen}
+	e := element{name: name, traits: t, box: b, isBlock: breaks, isReversed: p.isReversed,
+		isInTable: name == atom.Table || p.isInTable(), firstRef: firstRef, endRef: endRef, seen: p.seen}
 	if isEmpty {
 		p.showEmpty(&e)
 	} else {
