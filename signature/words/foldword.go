@@ -297,7 +297,7 @@ func classify(r rune) (glyph, string) {
 // isPoint reports whether r is a mark of a script whose marks are accents, or points that
 // most writers omit.
 func isPoint(r rune) bool {
-	return unicode.Is(unicode.Mn, r) && unicode.In(r, unicode.Inherited, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Hebrew, unicode.Arabic)
+	return unicode.IsMark(r) && unicode.In(r, unicode.Inherited, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Hebrew, unicode.Arabic)
 }
 
 // makeup counts the characters of a token.

@@ -16,14 +16,14 @@ func folded(texts ...string) string {
 // Each disguised word becomes the same as the plain one.
 func TestFold(t *testing.T) {
 	for _, tt := range []struct{ plain, varied string }{
-		{"viagra", "VIAGRA V1agra v|agra Vi@gra v!agra vi4gra \u0475iagra vіаgrа v.i.a.g.r.a v-i-a-g-r-a v*i*a*g*r*a viiiagra vi\u200bagra vi\u00adagra vi\x00agra vi😀agra vi\u0301\u0302\u0303agra"},
+		{"viagra", "VIAGRA V1agra v|agra Vi@gra v!agra vi4gra \u0475iagra vіаgrа v.i.a.g.r.a v-i-a-g-r-a v*i*a*g*r*a viiiagra vi\u200bagra vi\u00adagra vi\x00agra vi😀agra vi\u0301\u0302\u0303agra vi\u17b4agra vi\u17b5ag\u0488ra vi\U00016fe4agra vi\u2d7fag\U00011a47ra ᶌiagɾa vⲓꭤgra"},
 		{"free", "Freeee fr33 ƒree ＦＲＥＥ 𝐟𝐫𝐞𝐞 ⒻⓇⒺⒺ 🅕🅡🅔🅔 🅵🆁🅴🅴 🇫🇷🇪🇪 ꜰʀᴇᴇ ᶠʳᵉᵉ fгее free! free. (free) *free*"},
-		{"money", "m0ney rnoney м0nеy $$$money$$$ mσηεγ môñéÿ"},
+		{"money", "m0ney rnoney м0nеy $$$money$$$ mσηεγ môñéÿ m⚬ney m᧐ney moꞃey monɘy monⲉⲩ"},
 		{"winner", "vvinner \\/\\/inner w1nner ωinner"},
 		{"kill", "|<ill k!ll KILL kiII"},
 		{"house", "|-|ouse h0u$e ho|_|se"},
 		{"sale", "$ale 5ale sa1e s@le s4l3"},
-		{"account", "acc0unt a(count а\u0441\u0441ount acco\u03c5nt"},
+		{"account", "accounƫ accounꞇ accoun𐍄 acc0unt a(count а\u0441\u0441ount acco\u03c5nt"},
 		{"москва", "МОСКВА москва"},
 	} {
 		want := folded(tt.plain)
@@ -49,6 +49,8 @@ func TestTokens(t *testing.T) {
 		{"Hangul", "안녕하세요 고객님!", "안녕하세요 고객님"},
 		{"Devanagari", "नमस्ते दुनिया", folded("नमस्ते") + " " + folded("दुनिया")},
 		{"Hebrew points", "שָׁלוֹם", folded("שלום")},
+		{"Khmer inherent vowels", "ក\u17b4ខ", folded("កខ")},
+		{"Arabic tatweel", "مرحـــبا ـ \ufe71 بال\ufe77عالم", folded("مرحبا بالعالم")},
 		{"Arabic points", "مَرْحَبًا", folded("مرحبا")},
 		{"signs alone", "| $ @ !! -- (c) 5$", "c"},
 	} {
