@@ -92,7 +92,7 @@ func (m *multipart) next(h mimeHeader) (mimeHeader, surroundings) {
 	if m.isOutermost {
 		m.inside.Branch++
 	}
-	isShown := !m.isStarted && (m.start == "" || m.start == h.id)
+	isShown := !m.isStarted && (m.start == "" || m.start == h.ID)
 	if m.isStarted = m.isStarted || isShown; !isShown && !m.isAlternative {
 		around.Carried = max(around.Carried, LaterPart)
 	}

@@ -187,7 +187,7 @@ var lineEnd = []byte("\n")
 func (p *Reader) showText(m *markup) {
 	switch m.rawElement {
 	case "style":
-		p.addReference(m.text, Loaded, true)
+		p.addUnshown(m.text)
 		if !p.sheet.isDone {
 			rules := len(p.sheet.rules)
 			p.sheet.read(m.text)
@@ -195,7 +195,7 @@ func (p *Reader) showText(m *markup) {
 			p.isLate = p.isLate || len(p.sheet.rules) > rules && p.hasText()
 		}
 	case "script":
-		p.addReference(m.text, Loaded, true)
+		p.addUnshown(m.text)
 	default:
 		if b := p.box(); b.look&unshown == 0 {
 			text, isHidden := m.shown(), b.isHidden()
@@ -231,10 +231,13 @@ func (p *Reader) comment(text []byte) {
 		case markupEnd:
 			return
 		case markupText:
-			p.addReference(m.text, Loaded, true)
+			p.addUnshown(m.text)
 		case markupStart:
 			for _, a := range m.attrs {
-				p.refer(m, a, Loaded)
+				first := len(p.refs)
+				if p.refer(m, a, Loaded); len(p.refs) > first {
+					p.refs[first].IsGone = true
+				}
 			}
 		}
 		p.Work.Spend(work.PerTag + (m.pos-begin)/2)
