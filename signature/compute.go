@@ -114,7 +114,7 @@ func (c *computer) compute(m mail.Message) Set {
 			add(digest.KindPhrase, d)
 			signsBody = true
 		}
-		signsBody = signsBody || c.mayShowMore(set.Domains) || c.mayShowFields(m.Header)
+		signsBody = signsBody || c.mayShowMore(slices.Concat(set.Domains, c.links.Recipients)) || c.mayShowFields(m.Header)
 	}
 	if s, ok := c.shapeSketch(m.Header, set.Sketches); ok {
 		set.Sketches = append(set.Sketches, s)
