@@ -49,6 +49,7 @@ func TestTokens(t *testing.T) {
 		{"Hangul", "안녕하세요 고객님!", "안녕하세요 고객님"},
 		{"Devanagari", "नमस्ते दुनिया", folded("नमस्ते") + " " + folded("दुनिया")},
 		{"Hebrew points", "שָׁלוֹם", folded("שלום")},
+		{"hair spaces", "par\u200acel, thin\u2009space", "parcei thin space"},
 		{"Khmer inherent vowels", "ក\u17b4ខ", folded("កខ")},
 		{"Arabic tatweel", "مرحـــبا ـ \ufe71 بال\ufe77عالم", folded("مرحبا بالعالم")},
 		{"Arabic points", "مَرْحَبًا", folded("مرحبا")},

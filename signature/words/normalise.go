@@ -15,14 +15,14 @@ const (
 	maxToken = 16 << 10
 )
 
-// isIgnorable reports whether a character shows nothing, or only lengthens the line between two letters (tatweel in
-// Arabic, N'Ko and Mongolian).
+// isIgnorable reports whether a character shows nothing, no more than a pixel (the hair space), or only lengthens the line
+// between two letters (tatweel in Arabic, N'Ko and Mongolian).
 func isIgnorable(r rune) bool {
 	switch {
 	case r < 0xAD:
 		return false
 	case r == 0x034F, r == 0x0640, r == 0x07FA, r == 0x115F, r == 0x1160, r == 0x17B4, r == 0x17B5,
-		0x180A <= r && r <= 0x180F, r == 0x2D7F, r == 0x11A47, r == 0x11A99, r == 0x16FE4,
+		r == 0x200A, 0x180A <= r && r <= 0x180F, r == 0x2D7F, r == 0x11A47, r == 0x11A99, r == 0x16FE4,
 		0xFCF2 <= r && r <= 0xFCF4, 0xFE71 <= r && r <= 0xFE7F && r&1 == 1, 0xFE00 <= r && r <= 0xFE0F, 0xE0000 <= r && r <= 0xE0FFF:
 		return true
 	}

@@ -242,7 +242,7 @@ func isWideBlank(r rune) bool {
 	case 0x85, 0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0x3164, 0xFFA0:
 		return true
 	}
-	return 0x2000 <= r && r <= 0x200A
+	return 0x2000 <= r && r <= 0x2009 // not the hair space, of one pixel
 }
 
 // CountHidden returns how many words are hidden.
