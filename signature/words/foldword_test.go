@@ -3,6 +3,8 @@ package words
 import (
 	"strings"
 	"testing"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 func folded(texts ...string) string {
@@ -47,6 +49,8 @@ func TestTokens(t *testing.T) {
 		{"Kana of half width", "カート ﾃｽﾄ", "カートテスト"},
 		{"Thai", "ขอ เสนอ ๑๒๓", "ขอเสนอ"},
 		{"Hangul", "안녕하세요 고객님!", "안녕하세요 고객님"},
+		{"Hangul in letters", norm.NFD.String("안녕하세요 고객님 값을"), "안녕하세요 고객님 값을"},
+		{"letters of Hangul between signs", "\u1100-\u1161*\u11a8 \u1100\u200b\u1161\u11a8", "각 각"},
 		{"Devanagari", "नमस्ते दुनिया", folded("नमस्ते") + " " + folded("दुनिया")},
 		{"Hebrew points", "שָׁלוֹם", folded("שלום")},
 		{"hair spaces", "par\u200acel, thin\u2009space", "parcei thin space"},
