@@ -84,6 +84,10 @@ func (c *computer) imageSketches(needed words.Amount) (sketches []sketch.Sketch)
 	if c.reader.bodyText < len(c.reader.shown.Text) {
 		whole = besideText(c.reader.shown.Text, needed)
 	}
+	if len(c.files.images) > maxLooked {
+		c.files.images = c.files.images[:maxLooked]
+		c.limits |= work.LimitImages
+	}
 	c.unpack(func() { sketches = c.sketchImages(body, whole) })
 	return sketches
 }
@@ -92,11 +96,7 @@ func (c *computer) imageSketches(needed words.Amount) (sketches []sketch.Sketch)
 func (c *computer) sketchImages(body, whole beside) (sketches []sketch.Sketch) {
 	pictures := 0
 	left, size := maxPixels, 0
-	for i, l := range c.files.images {
-		if i == maxLooked {
-			c.limits |= work.LimitImages
-			break
-		}
+	for _, l := range c.files.images {
 		if c.turns.isStopped() {
 			return sketches
 		}
@@ -129,10 +129,9 @@ func (c *computer) sketchImages(body, whole beside) (sketches []sketch.Sketch) {
 			continue
 		}
 		pictures++
-		for _, s := range sketchesOf(l.Carried, sketch.OfImage(im.Codes)) {
-			s.AskOnly = s.AskOnly || c.isOnlyAsked(l)
-			sketches = append(sketches, s)
-		}
+		s := sketch.OfImage(im.Codes)
+		s.AskOnly = c.isOnlyAsked(l)
+		sketches = append(sketches, sketchesOf(l.Carried, s)...)
 	}
 	return sketches
 }

@@ -2,6 +2,7 @@ package signature_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,6 +97,10 @@ func TestUnnamedImages(t *testing.T) {
 		}
 		if asked != tt.asked || named != tt.named {
 			t.Errorf("%s: %d and %d sketches, want %d and %d", tt.name, asked, named, tt.asked, tt.named)
+		}
+		attached := signature.Compute(signature.Parse([]byte("Content-Type: message/rfc822\n\n" + raw)))
+		if got := slices.ContainsFunc(imagesOf(attached), func(s signature.Sketch) bool { return !s.AskOnly }); got != (tt.named > 0) {
+			t.Errorf("%s: in an attached message, an image is reported: %v", tt.name, got)
 		}
 		if got := len(ofKind(set, signature.KindAttachment)); got != tt.named {
 			t.Errorf("%s: %d attachments, want %d", tt.name, got, tt.named)

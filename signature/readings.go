@@ -212,6 +212,11 @@ func (r *reader) textSketches(f findings) (sketches []sketch.Sketch) {
 		s.AskOnly = askOnly
 		sketches = append(sketches, s)
 	}
+	addIf := func(s sketch.Sketch, ok bool) {
+		if ok {
+			sketches = append(sketches, s)
+		}
+	}
 	isAsked := func() bool {
 		return f.isGuarded || f.needed != words.Brief && !words.IsEnough(r.sketcher.Own, f.needed)
 	}
@@ -221,9 +226,7 @@ func (r *reader) textSketches(f findings) (sketches []sketch.Sketch) {
 	if areEnough {
 		add(&r.shown, own, true, isAsked())
 	} else {
-		if s, ok := r.sketchOfAll(); ok {
-			sketches = append(sketches, s)
-		}
+		addIf(r.sketchOfAll())
 		if s, ok := r.quotedSketch(); ok && !f.isDifferent {
 			s.AskOnly = isAsked()
 			sketches = append(sketches, s)
@@ -243,13 +246,9 @@ func (r *reader) textSketches(f findings) (sketches []sketch.Sketch) {
 	if differs {
 		add(fullest, own, true, isAsked())
 	}
-	if areEnough && isThinned {
-		sketches = append(sketches, seen)
-	}
+	addIf(seen, areEnough && isThinned)
 	if len(sketches) < 3 {
-		if s, ok := r.farSketch(); ok {
-			sketches = append(sketches, s)
-		}
+		addIf(r.farSketch())
 	}
 	return sketches
 }
