@@ -369,6 +369,17 @@ func TestPhraseOfRecipients(t *testing.T) {
 			}
 		}
 	}
+	for _, to := range []string{"To: a@win.example", "To: a@win.example, b@win.example"} { // within a firm, or as if
+		inside := sign("From: b@mail.win.example\n"+to, spam+"1")
+		if kinds := matchesOf(inside, sign("From: c@win.example\n"+to, spam+"2")); !slices.Contains(kinds, "phrase") {
+			t.Errorf("%s: another copy is found by %v", to, kinds)
+		}
+		for _, from := range []string{"From: x@spam.example\n" + to, "From: x@win.example\nTo: a@b.example"} {
+			if kinds := matchesOf(sign(from, spam+"2"), inside); slices.Contains(kinds, "phrase") {
+				t.Errorf("a mail within a firm is listed by one %q", from)
+			}
+		}
+	}
 	for name, page := range map[string]string{
 		"picture": "<a href='http://win.example/1'><img src='http://win.example/1.jpg' width=600></a>",
 		"few":     "win your prize here now http://www.win.example/a1",
