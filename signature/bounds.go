@@ -10,7 +10,7 @@ const (
 	MaxImages = 2 * maxPictures
 	// MaxTexts is how many sketches of KindSketch there are, before those of images. One
 	// of the first two is only asked.
-	MaxTexts = 3
+	MaxTexts = 4
 	// MaxPhrases is how many signatures of KindPhrase there are.
 	MaxPhrases = maxPhrases
 )

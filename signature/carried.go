@@ -33,6 +33,6 @@ func sketchesOf(carried mail.Carriage, plain sketch.Sketch) []sketch.Sketch {
 	}
 	mark := carried.Mark()[0]
 	reported := plain.WithMark(mark)
-	plain.AskOnly = true
+	reported.AskOnly, plain.AskOnly = plain.AskOnly, true
 	return []sketch.Sketch{reported, plain}
 }

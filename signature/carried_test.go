@@ -275,8 +275,8 @@ func TestCarriedAndHidden(t *testing.T) {
 	hides := "<div style='display:none'>" + ampleProse + "</div>"
 	page := func(content string) string { return "Content-Type: text/html\n\n" + content }
 	both := signature.Compute(signature.Parse([]byte(multi("mixed", "\nWin money today\n", strings.Replace(letterPage, "<p>", hides+"<p>", 1)))))
-	if len(both.Sketches) != signature.MaxTexts {
-		t.Errorf("%d sketches, want %d", len(both.Sketches), signature.MaxTexts)
+	if len(both.Sketches) != 3 {
+		t.Errorf("%d sketches, want 3", len(both.Sketches))
 	}
 	if kinds := matchesOf(both, both); !slices.Contains(kinds, "sketch") || !slices.Contains(kinds, "text") {
 		t.Errorf("the same is listed by %v", kinds)

@@ -53,6 +53,7 @@ type computer struct {
 	isCalendar bool   // a part is a calendar object that asks or answers
 	decoded    []byte // the latest part
 	files      files
+	pictures   pictures
 	below      []mail.Leaf // parts that are text, and that some mail programs show below the other
 	unshown    []mail.Leaf // other parts that are text, which readers open only where there is no other
 	fields     []mail.Leaf // parts for the fields of a mail system, which only some programs show
@@ -78,7 +79,7 @@ func (c *computer) release() {
 	c.texts.Reset()
 	c.reader.reset()
 	c.links.Reset()
-	c.files, c.below, c.unshown, c.fields, c.calendars, c.isCalendar, c.limits, c.work, c.turns = files{}, nil, nil, nil, nil, false, 0, work.Steps{}, turns{}
+	c.files, c.below, c.unshown, c.fields, c.calendars, c.isCalendar, c.limits, c.work, c.turns, c.pictures = files{}, nil, nil, nil, nil, false, 0, work.Steps{}, turns{}, pictures{}
 	computers.Put(c)
 }
 
@@ -88,9 +89,10 @@ func (c *computer) compute(m mail.Message) Set {
 	c.begin(m)
 	c.limits |= mail.Walk(m, &c.work, c.leaf)
 	f := c.read(m)
-	attachments := c.attachments(f)
+	c.readPictures()
+	attachments, hasImages := c.attachments(f)
 	images := c.imageSketches(f.needed)
-	signsBody := len(attachments) > 0 || len(images) > 0 || f.canSignText || f.canSignAll ||
+	signsBody := len(attachments) > 0 || hasImages || len(images) > 0 || f.canSignText || f.canSignAll ||
 		words.IsEnough(c.reader.shown.Text, words.Brief) || c.reader.hasTextAside()
 
 	var set Set
@@ -112,7 +114,7 @@ func (c *computer) compute(m mail.Message) Set {
 			add(digest.KindPhrase, d)
 			signsBody = true
 		}
-		signsBody = signsBody || c.mayShowMore(set.Domains) || c.mayShowFields(m.Header)
+		signsBody = signsBody || c.mayShowMore(slices.Concat(set.Domains, c.links.Recipients)) || c.mayShowFields(m.Header)
 	}
 	if s, ok := c.shapeSketch(m.Header, set.Sketches); ok {
 		set.Sketches = append(set.Sketches, s)
@@ -146,7 +148,7 @@ func (c *computer) leaf(l mail.Leaf) {
 	}
 	d := c.addPart(l, isText, content)
 	if !isText && !l.IsReport && !l.IsCut && len(content) >= minPicture && isImage(l.MediaType, content) {
-		c.addImage(l)
+		c.files.images = append(c.files.images, l)
 	}
 	if mail.IsCalendar(l.MediaType) {
 		c.isCalendar = c.isCalendar || guard.IsCalendarMethod(content)

@@ -26,23 +26,37 @@ const (
 // files are the attachments, images and archives of a message.
 type files struct {
 	digests  []digest.Digest // of attachments that sign, without duplicates
-	embedded []digest.Digest // of images that sign if the text does not, without duplicates
-	inner    []digest.Digest // of embedded images in attached messages, without duplicates
+	embedded []image         // that sign if the text does not
+	inner    []image         // embedded images in attached messages
 	hasFile  bool            // the text stands beside a file
 	images   []mail.Leaf     // that may have a sketch
 	packed   []mail.Leaf     // archives and PDFs
 }
 
-// attachments returns the digests that sign.
-func (c *computer) attachments(f findings) []digest.Digest {
-	attachments := c.files.digests
+// image is an embedded image that may sign as an attachment.
+type image struct {
+	digest digest.Digest
+	part   mail.Leaf
+}
+
+// attachments returns the digests that sign, and whether there are images.
+func (c *computer) attachments(f findings) (attachments []digest.Digest, hasImages bool) {
+	attachments = c.files.digests
+	add := func(images []image) {
+		for _, im := range images {
+			hasImages = true
+			if !c.isOnlyAsked(im.part) {
+				attachments = addDigest(attachments, im.digest)
+			}
+		}
+	}
 	if !f.canSignText || !f.canSignBody {
-		attachments = addDigests(attachments, c.files.embedded)
+		add(c.files.embedded)
 	}
 	if !f.canSignText {
-		attachments = addDigests(attachments, c.files.inner)
+		add(c.files.inner)
 	}
-	return attachments
+	return attachments, hasImages
 }
 
 // attach records an attachment. One that is cut has no digest, but the text stands beside
@@ -57,9 +71,9 @@ func (c *computer) attach(l mail.Leaf, content []byte, d digest.Digest) {
 	switch {
 	case l.IsCut:
 	case isEmbedded && l.Carried == mail.AttachedPart:
-		f.inner = addDigest(f.inner, d)
+		f.inner = append(f.inner, image{d, l})
 	case isEmbedded:
-		f.embedded = addDigest(f.embedded, d)
+		f.embedded = append(f.embedded, image{d, l})
 	case len(f.digests) == maxAttachments && !slices.Contains(f.digests, d):
 		c.limits |= work.LimitAttachments
 	default:
@@ -108,13 +122,6 @@ func addDigest(list []digest.Digest, d digest.Digest) []digest.Digest {
 		return list
 	}
 	return append(list, d)
-}
-
-func addDigests(list, more []digest.Digest) []digest.Digest {
-	for _, d := range more {
-		list = addDigest(list, d)
-	}
-	return list
 }
 
 // unsigned are types of parts that do not sign as attachments: those that name the sender

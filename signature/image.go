@@ -2,7 +2,9 @@ package signature
 
 import (
 	"errors"
+	"slices"
 
+	"github.com/spambloom/spambloom/signature/links"
 	"github.com/spambloom/spambloom/signature/mail"
 	"github.com/spambloom/spambloom/signature/picture"
 	"github.com/spambloom/spambloom/signature/sketch"
@@ -26,13 +28,47 @@ const (
 	largeArea, largeSide = 160_000, 250
 )
 
-// addImage records an image for imageSketches, which runs when the text has been read.
-func (c *computer) addImage(l mail.Leaf) {
-	if len(c.files.images) == maxLooked {
-		c.limits |= work.LimitImages
+// pictures are those that the pages of a message show.
+type pictures struct {
+	links.Pictures
+	hasPage   bool
+	showsMore bool // the page shows something besides pictures that it does not name
+}
+
+// readPictures finds out which images the pages of the message name. It orders those that may have a sketch: the ones
+// that none names are last.
+func (c *computer) readPictures() {
+	images, p := c.files.images, &c.pictures
+	if !slices.ContainsFunc(images, func(l mail.Leaf) bool { return l.IsRelated }) {
 		return
 	}
-	c.files.images = append(c.files.images, l)
+	for i := range c.texts.Parts {
+		if part := &c.texts.Parts[i]; !part.IsAside && !c.texts.IsReplaced(part) {
+			v := c.texts.Show(part)
+			p.hasPage = p.hasPage || v.IsPage
+			p.Add(v.References, &c.work)
+		}
+	}
+	p.showsMore = p.HasRemote || len(c.reader.shown.Text) > maxGreeting ||
+		slices.ContainsFunc(images, func(l mail.Leaf) bool { return p.Has(l.ID) })
+	slices.SortStableFunc(images, func(a, b mail.Leaf) int {
+		if p.isUnnamed(a) == p.isUnnamed(b) {
+			return 0
+		}
+		if p.isUnnamed(b) {
+			return -1
+		}
+		return 1
+	})
+}
+
+// isUnnamed reports whether an image belongs to a page that does not name it: most programs do not show it.
+func (p *pictures) isUnnamed(l mail.Leaf) bool { return l.IsRelated && p.hasPage && !p.Has(l.ID) }
+
+// isOnlyAsked reports whether no report lists an image: it may be another sender's, which readers do not see. Beside a
+// page that shows nothing else, it is what they were sent.
+func (c *computer) isOnlyAsked(l mail.Leaf) bool {
+	return c.pictures.showsMore && c.pictures.isUnnamed(l)
 }
 
 // imageSketches returns the sketches of the images that identify the message: attached
@@ -47,6 +83,10 @@ func (c *computer) imageSketches(needed words.Amount) (sketches []sketch.Sketch)
 	whole := body
 	if c.reader.bodyText < len(c.reader.shown.Text) {
 		whole = besideText(c.reader.shown.Text, needed)
+	}
+	if len(c.files.images) > maxLooked {
+		c.files.images = c.files.images[:maxLooked]
+		c.limits |= work.LimitImages
 	}
 	c.unpack(func() { sketches = c.sketchImages(body, whole) })
 	return sketches
@@ -89,7 +129,9 @@ func (c *computer) sketchImages(body, whole beside) (sketches []sketch.Sketch) {
 			continue
 		}
 		pictures++
-		sketches = append(sketches, sketchesOf(l.Carried, sketch.OfImage(im.Codes))...)
+		s := sketch.OfImage(im.Codes)
+		s.AskOnly = c.isOnlyAsked(l)
+		sketches = append(sketches, sketchesOf(l.Carried, s)...)
 	}
 	return sketches
 }

@@ -2,6 +2,7 @@ package signature_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,6 +57,56 @@ func TestImageSigns(t *testing.T) {
 		raw := "Content-Type: multipart/" + tt.kind + "; boundary=b\n\n--b\n\n" + tt.text + "\n" + imagePart(tt.header, page) + "--b--\n"
 		if got := len(imagesOf(signature.Compute(signature.Parse([]byte(raw))))); got != tt.want {
 			t.Errorf("%s: %d sketches, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+// Images of a multipart/related that the page does not show come last, and no report lists them: they may be another
+// sender's.
+func TestUnnamedImages(t *testing.T) {
+	content := pageImage(t)
+	for _, tt := range []struct {
+		name, page   string
+		images       int // unnamed ones before that with the Content-ID a
+		asked, named int // sketches
+	}{
+		{"named", "Look: <img src=cid:a@b>", 0, 0, 1},
+		{"named in other words", "Look: <img src='CID:%61&#64;b'>", 0, 0, 1},
+		{"background", "Look: <table background=cid:a@b><tr><td>", 0, 0, 1},
+		{"style", "Look: <p style='background:url(&quot;cid:a@b&quot;) no-repeat'>", 0, 0, 1},
+		{"behind unnamed ones", "Look: <img src=cid:a@b>", 6, 1, 1},
+		{"unnamed", "Look at our fine new offer", 0, 1, 0},
+		{"unnamed beside a remote picture", "<img src=http://a.example/b.png>", 0, 1, 0},
+		{"named by another name", "Look at our new offer <img src=cid:aa@b>", 0, 1, 0},
+		{"named in a comment", "Look at our new offer <!-- <img src=cid:a@b> cid:a@b -->", 0, 1, 0},
+		{"named in a style sheet", "Look at our new offer <style>.x{background:url(cid:a@b)}</style>", 0, 1, 0},
+		{"named by a hidden picture", "Look at our new offer <img src=cid:a@b style='display:none'>", 0, 1, 0},
+		{"named by a tiny picture", "Look at our new offer <img src=cid:a@b width=1 height=1>", 0, 1, 0},
+		{"nothing else", "<p>", 0, 0, 1},
+	} {
+		raw := "Content-Type: multipart/related; boundary=b\n\n--b\nContent-Type: text/html\n\n<html>" + tt.page + "\n" +
+			strings.Repeat(imagePart("Content-ID: <x>\n", content), tt.images) + imagePart("Content-ID: <a@b>\n", content) + "--b--\n"
+		set := signature.Compute(signature.Parse([]byte(raw)))
+		asked, named := 0, 0
+		for i, s := range imagesOf(set) {
+			if s.AskOnly {
+				asked++
+			} else if named++; i > 0 {
+				t.Errorf("%s: one that is not named comes first", tt.name)
+			}
+		}
+		if asked != tt.asked || named != tt.named {
+			t.Errorf("%s: %d and %d sketches, want %d and %d", tt.name, asked, named, tt.asked, tt.named)
+		}
+		attached := signature.Compute(signature.Parse([]byte("Content-Type: message/rfc822\n\n" + raw)))
+		if got := slices.ContainsFunc(imagesOf(attached), func(s signature.Sketch) bool { return !s.AskOnly }); got != (tt.named > 0) {
+			t.Errorf("%s: in an attached message, an image is reported: %v", tt.name, got)
+		}
+		if got := len(ofKind(set, signature.KindAttachment)); got != tt.named {
+			t.Errorf("%s: %d attachments, want %d", tt.name, got, tt.named)
+		}
+		if len(ofKind(set, signature.KindBody)) == 0 {
+			t.Errorf("%s: no body", tt.name)
 		}
 	}
 }

@@ -65,6 +65,8 @@ type findings struct {
 	isDifferent bool         // the other reading has more than what is shown
 	canSignAll  bool         // the other reading has that much content
 	isGuarded   bool         // a guard covers each reading that has it
+
+	covers func(text []byte) bool // reports whether a guard covers a message of such text
 }
 
 // read reads the visible text, which is left in r.shown, and if it differs, the text with
@@ -73,7 +75,7 @@ func (r *reader) read(needed words.Amount, isGuarded func(text []byte) bool) fin
 	text, isEnough := r.widestText(needed)
 	r.shown.MarkBoilerplate()
 	r.work.Count(4 * len(text)) // of all that is done with it below
-	f := findings{needed: needed, isDifferent: r.readAll(), canSignText: isEnough, canSignBody: isEnough}
+	f := findings{needed: needed, covers: isGuarded, isDifferent: r.readAll(), canSignText: isEnough, canSignBody: isEnough}
 	if r.bodyText < len(text) {
 		f.canSignBody = words.IsEnough(text[:r.bodyText], needed)
 	}
@@ -164,7 +166,7 @@ func (r *reader) addTexts(into *words.Tokeniser, isAside, isAttached bool) {
 			break
 		}
 		seen := r.texts.Show(p)
-		into.Carried = r.texts.CarriageOf(p)
+		into.Carried, into.IsUnshown = r.texts.CarriageOf(p), r.texts.IsUnshown(p)
 		into.Add(seen.Shown.Text, seen.Shown.Quotes, nil)
 	}
 }
@@ -210,17 +212,21 @@ func (r *reader) textSketches(f findings) (sketches []sketch.Sketch) {
 		s.AskOnly = askOnly
 		sketches = append(sketches, s)
 	}
+	addIf := func(s sketch.Sketch, ok bool) {
+		if ok {
+			sketches = append(sketches, s)
+		}
+	}
 	isAsked := func() bool {
 		return f.isGuarded || f.needed != words.Brief && !words.IsEnough(r.sketcher.Own, f.needed)
 	}
 	own, areEnough := r.ownWords(&r.shown)
+	seen, isThinned := r.seenSketch(f, own)
 	isCarried := slices.ContainsFunc(own, func(t words.Token) bool { return t.Carried != mail.OwnPart })
 	if areEnough {
 		add(&r.shown, own, true, isAsked())
 	} else {
-		if s, ok := r.sketchOfAll(); ok {
-			sketches = append(sketches, s)
-		}
+		addIf(r.sketchOfAll())
 		if s, ok := r.quotedSketch(); ok && !f.isDifferent {
 			s.AskOnly = isAsked()
 			sketches = append(sketches, s)
@@ -240,12 +246,32 @@ func (r *reader) textSketches(f findings) (sketches []sketch.Sketch) {
 	if differs {
 		add(fullest, own, true, isAsked())
 	}
-	if len(sketches) < MaxTexts {
-		if s, ok := r.farSketch(); ok {
-			sketches = append(sketches, s)
-		}
+	addIf(seen, areEnough && isThinned)
+	if len(sketches) < 3 {
+		addIf(r.farSketch())
 	}
 	return sketches
+}
+
+// seenSketch returns the sketch of the visible words without those in parts that most programs do not show, if these are
+// half as many: each copy may have others, which would keep it from being found.
+func (r *reader) seenSketch(f findings, own []words.Token) (s sketch.Sketch, ok bool) {
+	var seen []words.Token
+	for _, t := range own {
+		if !t.IsUnshown {
+			seen = append(seen, t)
+		}
+	}
+	if 2*(len(own)-len(seen)) < len(seen) {
+		return s, false
+	}
+	text := r.shown.TextOf(seen)
+	if !words.IsEnough(text, words.Brief) {
+		return s, false
+	}
+	s = r.sketcher.Sketch(&r.shown, seen, true)
+	s.AskOnly = f.isGuarded || !words.IsEnough(text, f.needed) || f.covers(text)
+	return s, true
 }
 
 // ownWords returns the tokens of a text that are sketched: its author's own. If these are

@@ -112,24 +112,37 @@ func (c *computer) showsLinkedPicture() bool {
 
 // phrases returns the signatures of a text that is too short to sign: of its words
 // together with the domain of a link. A page that shows a linked picture only has none, and
-// the domains of all its links: a spam may have one to another's site, which would list mail alone.
+// the domains of all its links: a spam may have one to another's site, which would list mail alone. The sender writes
+// the recipients, so their domains count, too; but alone only with several words, as a firm's signature block has its own,
+// and those of a mail within a firm, by its From, differ from those of other mail: a spam cannot list its short mails.
 func (c *computer) phrases(m mail.Message, domains []string) (digests []digest.Digest) {
 	own := c.reader.ownText()
 	domains = slices.DeleteFunc(slices.Clone(domains), links.WellKnown)
+	recipients := slices.DeleteFunc(slices.Clone(c.links.Recipients[:c.links.Own]), links.WellKnown)
 	switch {
-	case len(domains) == 0:
-		return nil
 	case len(c.reader.shown.Text) <= maxGreeting && c.showsLinkedPicture():
-		slices.Sort(domains)
-		own, domains = nil, []string{strings.Join(domains, " ")}
+		if len(domains) > 0 {
+			domains = append(domains, recipients...)
+			slices.Sort(domains)
+			own, domains = nil, []string{strings.Join(domains, " ")}
+		}
+	case words.HasContent(own, words.Several):
+		domains = append(domains, recipients...)
 	case !words.HasContent(own, words.Few):
+		return nil
+	}
+	if len(domains) == 0 {
 		return nil
 	}
 	if c.guardOf(m, c.reader.shown.Text) != guard.None {
 		return nil
 	}
 	for _, d := range domains[:min(len(domains), maxPhrases)] {
-		digests = append(digests, digest.Sum(digest.KindPhrase, []byte(d+" "+string(own))))
+		content := d + " " + string(own)
+		if slices.Contains(recipients, d) && d == links.SenderDomain(m.Header) {
+			content = " " + content
+		}
+		digests = append(digests, digest.Sum(digest.KindPhrase, []byte(content)))
 	}
 	return digests
 }

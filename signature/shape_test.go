@@ -354,3 +354,43 @@ func TestSecondLinkOfPicture(t *testing.T) {
 		}
 	}
 }
+
+// Who is named in To or Cc is the sender's choice, so a link to such a domain counts for a phrase. A short mail within a
+// firm, with its link in the signature block, has none.
+func TestPhraseOfRecipients(t *testing.T) {
+	sign := func(head, body string) signature.Set {
+		return signature.Compute(signature.Parse([]byte(head + "\nSubject: x\nContent-Type: text/html\n\n<html>" + body)))
+	}
+	const spam = "claim your prize before friday at our new shop http://www.win.example/a"
+	for _, to := range []string{"To: news@win.example", "To: a@b.example, news@mail.win.example", "To: a@b.example\nCc: win@win.example"} {
+		for _, reported := range []signature.Set{sign(to, spam+"1"), sign("To: a@b.example", spam+"1")} {
+			if kinds := matchesOf(reported, sign(to, spam+"2")); !slices.Contains(kinds, "phrase") {
+				t.Errorf("%s: another copy is found by %v", to, kinds)
+			}
+		}
+	}
+	for _, to := range []string{"To: a@win.example", "To: a@win.example, b@win.example"} { // within a firm, or as if
+		inside := sign("From: b@mail.win.example\n"+to, spam+"1")
+		if kinds := matchesOf(inside, sign("From: c@win.example\n"+to, spam+"2")); !slices.Contains(kinds, "phrase") {
+			t.Errorf("%s: another copy is found by %v", to, kinds)
+		}
+		for _, from := range []string{"From: x@spam.example\n" + to, "From: x@win.example\nTo: a@b.example"} {
+			if kinds := matchesOf(sign(from, spam+"2"), inside); slices.Contains(kinds, "phrase") {
+				t.Errorf("a mail within a firm is listed by one %q", from)
+			}
+		}
+	}
+	for name, page := range map[string]string{
+		"picture": "<a href='http://win.example/1'><img src='http://win.example/1.jpg' width=600></a>",
+		"few":     "win your prize here now http://www.win.example/a1",
+	} {
+		set := sign("To: news@win.example", page)
+		if got := kinds(set); len(ofKind(set, signature.KindPhrase)) > 0 || len(ofKind(set, signature.KindBody)) == 0 {
+			t.Errorf("%s: signed by %q, want only by the body", name, got)
+		}
+	}
+	const picture = "<a href='http://win.example/1'><img src='http://win.example/1.jpg' width=600></a><a href=http://bank.example>.</a>"
+	if kinds := matchesOf(sign("To: a@win.example", picture), sign("To: a@b.example", "<a href='http://bank.example/'><img src='http://bank.example/2.jpg' width=600></a>")); slices.Contains(kinds, "phrase") {
+		t.Errorf("an innocent picture mail is found by %v", kinds)
+	}
+}

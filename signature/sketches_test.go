@@ -2,6 +2,7 @@ package signature_test
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -91,5 +92,47 @@ func TestEssenceOfRealMailReportsTheSame(t *testing.T) {
 	t.Logf("%d sketches of texts, %d of images", texts, images)
 	if texts < 50 {
 		t.Errorf("only %d sketches of texts", texts)
+	}
+}
+
+// Words in a part that most programs do not show, other ones in each copy, do not keep the text that they show from being
+// found. A letter there is not listed, and neither is the same text above another file of text each.
+func TestUnshownWordsThinNoSketch(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const html = "Content-Type: text/html\n"
+	for name, with := range map[string]func(text, noise string) string{
+		"first page of an alternative": func(text, noise string) string { return multi("alternative", html+"\n"+noise, html+"\n"+text) },
+		"other text of an alternative": func(text, noise string) string {
+			return multi("alternative", html+"\n"+text, "Content-Type: text/foo\n\n"+noise)
+		},
+		"another page of a related": func(text, noise string) string {
+			return multi("related", html+"\n"+text, html+"Content-ID: <x>\n\n"+noise)
+		},
+		"inside another one of related": func(text, noise string) string { return multi("related", html+"\n"+text, multi("mixed", "\n"+noise)) },
+		"hidden, too": func(text, noise string) string {
+			return multi("related", html+"\n"+text+"<p hidden>"+noise, "\n"+noise)
+		},
+		"first of a related": func(text, noise string) string {
+			return strings.Replace(multi("related", html+"\n"+noise, html+"Content-ID: <x>\n\n"+text), "; boundary", "; start=x; boundary", 1)
+		},
+		"a letter": func(text, noise string) string { return multi("related", html+"\n"+text, "\n"+noise+"\n"+ampleProse) },
+	} {
+		sign := func(text string) signature.Set {
+			return signature.Compute(signature.Parse([]byte(with(text, lengthyFrom(rng, 3*len(strings.Fields(offer)))))))
+		}
+		first, other, alone := sign(offer), sign(offer), signature.Compute(signature.Parse([]byte(html+"\n"+offer)))
+		if !finds(first, other) || !finds(alone, other) || !finds(first, alone) {
+			t.Errorf("%s: another copy is found: %v; by a report without other words: %v; without other words: %v",
+				name, finds(first, other), finds(alone, other), finds(first, alone))
+		}
+		if finds(first, signature.Compute(signature.Parse([]byte("\n"+ampleProse)))) {
+			t.Errorf("%s: a letter in it is listed", name)
+		}
+	}
+	notes := func() signature.Set {
+		return signature.Compute(signature.Parse([]byte(multi("mixed", "\n"+prose, "Content-Disposition: inline; filename=a.patch\n\n"+lengthyFrom(rng, 300)))))
+	}
+	if finds(notes(), notes()) {
+		t.Error("the same few words above another file of text are listed")
 	}
 }

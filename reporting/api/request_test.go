@@ -79,9 +79,9 @@ func TestLongListsAreNotStored(t *testing.T) {
 	}
 	for _, c := range []struct{ text, want string }{
 		{fill("signatures", "{}") + `]}`, "signatures; at most 36"},
-		{fill("sketches", "{}") + `]}`, "sketches; at most 8"},
-		{fill("sketches", "{}") + `],"sketches":[]}`, "sketches; at most 8"},
-		{fill("Sketches", "null") + `]}`, "sketches; at most 8"},
+		{fill("sketches", "{}") + `]}`, "sketches; at most 9"},
+		{fill("sketches", "{}") + `],"sketches":[]}`, "sketches; at most 9"},
+		{fill("Sketches", "null") + `]}`, "sketches; at most 9"},
 		{fill("domains", `""`) + `]}`, "domains; at most 16"},
 		{fill("domains", "0") + `]}`, "domains; at most 16"},
 	} {

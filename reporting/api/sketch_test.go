@@ -110,7 +110,7 @@ func TestSketchRefused(t *testing.T) {
 			t.Errorf("%.60v: %v, want %s", tc.sketch, err, tc.want)
 		}
 	}
-	if _, err := (Request{Sketches: make([]Sketch, maxSketches+1)}).Read(); err == nil || err.Error() != "9 sketches; at most 8" {
+	if _, err := (Request{Sketches: make([]Sketch, maxSketches+1)}).Read(); err == nil || err.Error() != "10 sketches; at most 9" {
 		t.Error(err)
 	}
 	five := slices.Repeat([]Sketch{{Kind: "image"}}, 5)
@@ -122,7 +122,7 @@ func TestSketchRefused(t *testing.T) {
 	asked := longest
 	asked.AskOnly = true
 	shape := Sketch{Kind: "shape", Keys: features(1<<14, 1, true)}
-	all := Request{Sketches: []Sketch{longest, asked, longest, image, image, image, image, shape}}
+	all := Request{Sketches: []Sketch{longest, asked, longest, longest, image, image, image, image, shape}}
 	body, _ := json.Marshal(all)
 	if _, err := all.Read(); err != nil || len(body) > MaxBody {
 		t.Errorf("the longest sketches: %v, %d bytes of at most %d", err, len(body), MaxBody)

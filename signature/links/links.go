@@ -29,6 +29,10 @@ type Finder struct {
 	Limits work.Limits
 	work   *work.Steps
 	ours   []string // domains of the recipients
+
+	// Recipients are those of ours that the message links to, in order: first the Own ones, in links that readers see.
+	Recipients []string
+	Own        int
 }
 
 type linked struct {
@@ -112,7 +116,13 @@ func (l *Finder) place(domain string) int {
 	if i, ok := l.index[domain]; ok {
 		return i
 	}
-	if domain == "" || slices.Contains(l.ours, domain) {
+	if slices.Contains(l.ours, domain) {
+		if !slices.Contains(l.Recipients, domain) {
+			l.Recipients = append(l.Recipients, strings.Clone(domain))
+		}
+		return -1
+	}
+	if domain == "" {
 		return -1
 	}
 	if len(l.found) == maxLinked {
@@ -187,12 +197,13 @@ func (l *Finder) Reset() {
 // spam may write anything: those of hidden links, of texts that it quotes or carries, and
 // those beside the HTML part of an alternative. Texts that a mail system returned, or far behind
 // the header, do not count. The domains of the recipients in the header do not count
-// either: spam writes them into its links, and people write about their own.
+// either: spam writes them into its links, and people write about their own. They are in Recipients.
 func (l *Finder) Domains(t *visible.Texts, header []mail.Field, w *work.Steps) (domains []string, carried int) {
 	l.work = w
 	l.ours = recipientDomains(header)
 	l.scanTexts(t, false)
 	own := l.chosen()
+	l.Own = len(l.Recipients)
 	l.scanTexts(t, true)
 	domains = own
 	for _, d := range l.chosen() {

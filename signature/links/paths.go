@@ -58,6 +58,13 @@ func PathsOf(references []page.Reference, w *work.Steps) (p Paths) {
 
 // SenderOf returns a hash of the registrable domain in From, or of its absence.
 func SenderOf(header []mail.Field) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(SenderDomain(header))) // never fails
+	return h.Sum64()
+}
+
+// SenderDomain returns the registrable domain in From, or "".
+func SenderDomain(header []mail.Field) string {
 	from := mail.Value(header, "From")
 	from = from[:min(len(from), maxRecipientField)]
 	from = from[strings.LastIndexByte(from, '@')+1:]
@@ -65,9 +72,7 @@ func SenderOf(header []mail.Field) uint64 {
 	if end >= 0 {
 		from = from[:end]
 	}
-	h := fnv.New64a()
-	h.Write([]byte(linkDomain([]byte(from)))) // never fails
-	return h.Sum64()
+	return linkDomain([]byte(from))
 }
 
 // pathOf returns the path of a URL, or "" if it says too little.

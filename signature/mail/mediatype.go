@@ -24,7 +24,7 @@ type mimeHeader struct {
 	otherType   string   // a type of text by which some programs show it; "": none
 	Disposition string   // lower case
 	HasID       bool     // a Content-ID, by which HTML shows the part
-	id          string   // the Content-ID without <>
+	ID          string   // the Content-ID without <>
 	IsJoined    bool     // lines that end in a blank go on without it (RFC 3676)
 	start       string   // of a multipart: Content-ID of the part that is shown, without <>
 }
@@ -94,7 +94,7 @@ func (f *mimeFields) parse() mimeHeader {
 	f.parseType(&h)
 	h.Disposition = mimefield.Disposition(f.disposition)
 	h.HasID = f.id != ""
-	h.id = contentID(f.id)
+	h.ID = contentID(f.id)
 	return h
 }
 

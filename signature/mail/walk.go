@@ -38,6 +38,7 @@ type surroundings struct {
 	Alternative int
 	Branch      int  // number of the part of that alternative that contains it
 	IsRelated   bool // a multipart/related within the part's message
+	IsBeside    bool // the part belongs to the one that a multipart/related shows
 	IsReport    bool // a multipart/report, also around the part's message
 	IsDigest    bool // a multipart/digest, also around the part's message
 	Carried     Carriage
@@ -77,6 +78,7 @@ type multipart struct {
 	isDigest      bool         // a part without a type is a message (RFC 2046 section 5.1.5)
 	start         string       // Content-ID of the part that readers show; "" for the first one
 	isStarted     bool         // that part was found
+	isRelated     bool
 	// isOutermost is set for the alternative whose branches are numbered.
 	isOutermost bool
 }
@@ -92,9 +94,9 @@ func (m *multipart) next(h mimeHeader) (mimeHeader, surroundings) {
 	if m.isOutermost {
 		m.inside.Branch++
 	}
-	isShown := !m.isStarted && (m.start == "" || m.start == h.id)
+	isShown := !m.isStarted && (m.start == "" || m.start == h.ID)
 	if m.isStarted = m.isStarted || isShown; !isShown && !m.isAlternative {
-		around.Carried = max(around.Carried, LaterPart)
+		around.Carried, around.IsBeside = max(around.Carried, LaterPart), around.IsBeside || m.isRelated
 	}
 	return h, around
 }
@@ -135,7 +137,7 @@ func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
 		if w.isDeep && isMessage(h) && isIdentity(h.encoding) && h.other == "" {
 			pos += len(body[pos:]) - len(skipPostmark(body[pos:]))
 			h, pos = w.header(pos)
-			around.Alternative, around.IsRelated, around.Carried = 0, false, AttachedPart
+			around.Alternative, around.IsRelated, around.IsBeside, around.Carried = 0, false, false, AttachedPart
 			continue
 		}
 		d := w.entity(h, pos, around)
@@ -250,7 +252,7 @@ func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int,
 		decoded = decodeTransfer(nil, raw, h.encoding)
 	}
 	levels := levels(h)
-	around.Alternative, around.IsRelated = 0, false
+	around.Alternative, around.IsRelated, around.IsBeside = 0, false, false
 	if isSigned(h) { // many programs show it as a file
 		decoded, around.Carried = signedContent(decoded), max(around.Carried, LaterPart)
 	} else {
@@ -316,7 +318,8 @@ func (w *walker) push(h mimeHeader, around surroundings) {
 		w.open[boundary] = len(w.stack)
 	}
 	w.stack = append(w.stack, multipart{boundaries: h.boundaries, shadowed: shadowed, inside: around,
-		isAlternative: h.MediaType == "multipart/alternative", isDigest: h.MediaType == "multipart/digest", start: start, isOutermost: outermost})
+		isAlternative: h.MediaType == "multipart/alternative", isDigest: h.MediaType == "multipart/digest",
+		isRelated: h.MediaType == "multipart/related", start: start, isOutermost: outermost})
 }
 
 // hasReportBehind reports whether a part for programs follows within maxReach, as each multipart/report has

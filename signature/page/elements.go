@@ -8,13 +8,25 @@ import "golang.org/x/net/html/atom"
 type traits struct {
 	starts, ended, kept uint8
 	isVoid              bool // it has no end
-	isInline            bool // it does not separate the words around it
+	isBlock             bool // it separates the words around it
+	isDocument          bool // browsers ignore it within text
+	isTablePart         bool // browsers ignore it outside a table
 	isUnseen            bool // most programs show nothing between its tags
 	isNeverShown        bool // no program does
 	isForeign           bool // it contains another language, and may close itself
 }
 
 var traitsOf = allTraits()
+
+// blocks are the elements that separate words.
+var blocks = []atom.Atom{atom.Address, atom.Article, atom.Aside, atom.Audio, atom.Blockquote, atom.Br,
+	atom.Button, atom.Canvas, atom.Caption, atom.Center, atom.Datalist, atom.Dd, atom.Details, atom.Dialog, atom.Dir,
+	atom.Div, atom.Dl, atom.Dt, atom.Fieldset, atom.Figcaption, atom.Figure, atom.Footer, atom.Form, atom.H1, atom.H2,
+	atom.H3, atom.H4, atom.H5, atom.H6, atom.Header, atom.Hgroup, atom.Hr, atom.Iframe, atom.Input, atom.Legend, atom.Li,
+	atom.Listing, atom.Main, atom.Marquee, atom.Math, atom.Menu, atom.Menuitem, atom.Meter, atom.Nav, atom.Noembed,
+	atom.Noframes, atom.Object, atom.Ol, atom.Optgroup, atom.Option, atom.P, atom.Plaintext, atom.Pre, atom.Progress,
+	atom.Section, atom.Select, atom.Summary, atom.Svg, atom.Table, atom.Tbody, atom.Td, atom.Template, atom.Textarea,
+	atom.Tfoot, atom.Th, atom.Thead, atom.Title, atom.Tr, atom.Ul, atom.Video, atom.Xmp}
 
 func allTraits() map[atom.Atom]traits {
 	m := make(map[atom.Atom]traits)
@@ -41,13 +53,11 @@ func allTraits() map[atom.Atom]traits {
 		atom.Div, atom.Dl, atom.Fieldset, atom.Footer, atom.Form, atom.H1, atom.H2, atom.H3, atom.H4,
 		atom.H5, atom.H6, atom.Header, atom.Hr, atom.Main, atom.Nav, atom.Ol, atom.P, atom.Pre,
 		atom.Section, atom.Ul}, names{atom.P}, names{atom.Table, atom.Td, atom.Th, atom.Button, atom.Object, atom.Template, atom.Svg, atom.Math})
-	set(func(t *traits) { t.isVoid = true }, atom.Area, atom.Base, atom.Br, atom.Col, atom.Embed, atom.Hr, atom.Img, atom.Input,
-		atom.Link, atom.Meta, atom.Param, atom.Source, atom.Track, atom.Wbr)
-	set(func(t *traits) { t.isInline = true }, atom.A, atom.Abbr, atom.Acronym, atom.B, atom.Bdi, atom.Bdo, atom.Big, atom.Cite,
-		atom.Code, atom.Del, atom.Dfn, atom.Em, atom.Font, atom.I, atom.Img, atom.Ins, atom.Kbd,
-		atom.Label, atom.Mark, atom.Nobr, atom.Q, atom.Rp, atom.S, atom.Samp, atom.Script, atom.Small,
-		atom.Span, atom.Strike, atom.Strong, atom.Style, atom.Sub, atom.Sup, atom.Time, atom.Tt,
-		atom.U, atom.Var, atom.Wbr)
+	set(func(t *traits) { t.isVoid = true }, atom.Area, atom.Base, atom.Basefont, atom.Br, atom.Col, atom.Embed, atom.Frame, atom.Hr, atom.Image, atom.Img, atom.Input,
+		atom.Keygen, atom.Link, atom.Meta, atom.Param, atom.Source, atom.Track, atom.Wbr)
+	set(func(t *traits) { t.isBlock = true }, blocks...)
+	set(func(t *traits) { t.isDocument = true }, atom.Html, atom.Head, atom.Body, atom.Frameset, atom.Frame)
+	set(func(t *traits) { t.isTablePart = true }, atom.Caption, atom.Col, atom.Colgroup, atom.Tbody, atom.Td, atom.Tfoot, atom.Th, atom.Thead, atom.Tr)
 	set(func(t *traits) { t.isUnseen = true }, atom.Title, atom.Script, atom.Style, atom.Template, atom.Iframe,
 		atom.Noembed, atom.Noframes, atom.Object, atom.Svg, atom.Math, atom.Select, atom.Datalist,
 		atom.Audio, atom.Video, atom.Canvas, atom.Details, atom.Dialog, atom.Rp, atom.Meter, atom.Progress)

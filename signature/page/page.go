@@ -70,6 +70,7 @@ type element struct {
 	box        box
 	isBlock    bool // it begins and ends a line
 	isReversed bool // its text is written from right to left, whatever it is
+	isInTable  bool // it is a table, or inside one
 
 	firstRef, endRef int // its references, while it is not known whether it shows anything
 	seen             int // Reader.seen where it begins
@@ -186,7 +187,7 @@ var lineEnd = []byte("\n")
 func (p *Reader) showText(m *markup) {
 	switch m.rawElement {
 	case "style":
-		p.addReference(m.text, Loaded, true)
+		p.addUnshown(m.text)
 		if !p.sheet.isDone {
 			rules := len(p.sheet.rules)
 			p.sheet.read(m.text)
@@ -194,7 +195,7 @@ func (p *Reader) showText(m *markup) {
 			p.isLate = p.isLate || len(p.sheet.rules) > rules && p.hasText()
 		}
 	case "script":
-		p.addReference(m.text, Loaded, true)
+		p.addUnshown(m.text)
 	default:
 		if b := p.box(); b.look&unshown == 0 {
 			text, isHidden := m.shown(), b.isHidden()
@@ -230,10 +231,13 @@ func (p *Reader) comment(text []byte) {
 		case markupEnd:
 			return
 		case markupText:
-			p.addReference(m.text, Loaded, true)
+			p.addUnshown(m.text)
 		case markupStart:
 			for _, a := range m.attrs {
-				p.refer(m, a, Loaded)
+				first := len(p.refs)
+				if p.refer(m, a, Loaded); len(p.refs) > first {
+					p.refs[first].IsGone = true
+				}
 			}
 		}
 		p.Work.Spend(work.PerTag + (m.pos-begin)/2)
@@ -246,6 +250,9 @@ func (p *Reader) box() box {
 	}
 	return p.open[len(p.open)-1].box
 }
+
+// isInTable reports whether the next element is inside a table.
+func (p *Reader) isInTable() bool { return len(p.open) > 0 && p.open[len(p.open)-1].isInTable }
 
 // startElement opens an element, unless it has no end.
 func (p *Reader) startElement(m *markup) {
@@ -280,7 +287,8 @@ func (p *Reader) startElement(m *markup) {
 			p.refs[firstRef+i].IsGone = true
 		}
 	}
-	breaks := s.breaks == inLines || s.breaks == asNamed && !t.isInline && name != 0
+	isIgnored := t.isDocument || t.isTablePart && !p.isInTable()
+	breaks := !isIgnored && (s.breaks == inLines || s.breaks == asNamed && t.isBlock)
 	if breaks {
 		p.put(lineEnd, b.look&gone != 0)
 	}
@@ -288,7 +296,8 @@ func (p *Reader) startElement(m *markup) {
 	if !isClicked(name) {
 		endRef = firstRef
 	}
-	e := element{name: name, traits: t, box: b, isBlock: breaks, isReversed: p.isReversed, firstRef: firstRef, endRef: endRef, seen: p.seen}
+	e := element{name: name, traits: t, box: b, isBlock: breaks, isReversed: p.isReversed,
+		isInTable: name == atom.Table || p.isInTable(), firstRef: firstRef, endRef: endRef, seen: p.seen}
 	if isEmpty {
 		p.showEmpty(&e)
 	} else {

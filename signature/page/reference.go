@@ -30,7 +30,8 @@ type Reference struct {
 	IsText   bool // Value is searched for links; otherwise it is one URL
 	IsHidden bool
 	IsQuoted bool // mail programs mark it as another author's
-	// IsGone is set if the element is plainly hidden, whatever the colours and the size of text.
+	// IsGone is set if the element is plainly hidden, whatever the colours and the size of text, and in scripts, style
+	// sheets and comments.
 	IsGone bool
 	// IsPicture is set for the URL of a picture that is shown, and is not tiny.
 	IsPicture bool
@@ -70,6 +71,12 @@ func (p *Reader) refer(m *markup, a attr, least Rank) {
 // addReference records a reference as hidden; see showReferences.
 func (p *Reader) addReference(value []byte, r Rank, isText bool) {
 	p.refs = append(p.refs, Reference{Value: value, Rank: r, IsText: isText, IsHidden: true, IsQuoted: p.quote >= 0 || p.rest >= 0})
+}
+
+// addUnshown records text that no reader sees.
+func (p *Reader) addUnshown(text []byte) {
+	p.addReference(text, Loaded, true)
+	p.refs[len(p.refs)-1].IsGone = true
 }
 
 // isClicked reports whether a reader can click an element to follow its references.

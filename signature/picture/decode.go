@@ -73,6 +73,9 @@ func open(content []byte) (f file, err error) {
 		return file{g.screen.Dx(), g.screen.Dy(), g.cost(), func() (image.Image, error) { return g.decode(), nil }}, nil
 	case bytes.HasPrefix(content, []byte("\x89PNG")):
 		p := readPNG(content)
+		if p.isAnimated {
+			return f, errFormat
+		}
 		c, err = p.config()
 		f.decode = p.decode
 	case bytes.HasPrefix(content, []byte("\xFF\xD8\xFF")):

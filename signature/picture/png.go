@@ -27,6 +27,8 @@ const (
 type pngFile struct {
 	head   []byte // signature, IHDR, colours, transparency
 	packed []byte // the data of the chunks IDAT, which follow each other
+
+	isAnimated bool // programs show other chunks, or these only for a moment
 }
 
 // readPNG reads the chunks up to the pixels.
@@ -50,6 +52,8 @@ func readPNG(content []byte) (f pngFile) {
 			f.packed = append(f.packed, data...)
 		case f.packed != nil:
 			return f
+		case name == "acTL": // even if it is faulty: some program may overlook that
+			f.isAnimated = true
 		case isSound && name == "PLTE" && kind == 3 && !hasPalette:
 			hasPalette = true
 			f.head = append(f.head, rest[:aroundChunk+size]...)

@@ -54,6 +54,28 @@ func TestPNG(t *testing.T) {
 	}
 }
 
+// An animated PNG is not read: readers may see none of its IDAT, which may be a picture of another sender.
+func TestAnimatedPNG(t *testing.T) {
+	content := asPNG(t, noisy(canvas(200, 200, color.White), rand.New(rand.NewPCG(1, 1)), 40))
+	if _, _, err := decode(content, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	chunk := func(name string, data ...byte) []byte {
+		body := append([]byte(name), data...)
+		return binary.BigEndian.AppendUint32(append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), body...), crc32.ChecksumIEEE(body))
+	}
+	control := chunk("acTL", 0, 0, 0, 1, 0, 0, 0, 0)
+	frame := chunk("fcTL", 0, 0, 0, 0, 0, 0, 0, 200, 0, 0, 0, 200, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0)
+	faulty := bytes.Clone(control)
+	faulty[len(faulty)-1]++
+	for name, before := range map[string][]byte{"first frame behind IDAT": control, "first frame is IDAT": append(bytes.Clone(control), frame...), "wrong checksum": faulty} {
+		animated := append(append(bytes.Clone(content[:lengthOfHead]), before...), content[lengthOfHead:]...)
+		if _, _, err := decode(animated, 1<<20); err != errFormat {
+			t.Errorf("%s: error %v, want %v", name, err, errFormat)
+		}
+	}
+}
+
 // An image with a fault is the one that png.Decode sees, where that sees one.
 func TestFaultyPNG(t *testing.T) {
 	whole := rechunked(asPNG(t, noisy(canvas(12, 9, color.White), rand.New(rand.NewPCG(1, 1)), 40)), 50)

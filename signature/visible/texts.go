@@ -50,6 +50,7 @@ type Part struct {
 	charset     string
 	alternative int
 	branch      int
+	isBeside    bool   // belongs to a page of a multipart/related
 	isReported  bool   // IsAside because of a multipart/report only
 	isUsual     bool   // text/plain or text/html, which readers prefer to other text
 	isDoubted   bool   // its charset was detected
@@ -132,7 +133,7 @@ func (t *Texts) Add(l mail.Leaf, content []byte) {
 	t.Parts = append(t.Parts, Part{
 		start: start, end: len(t.source), charset: l.Charset, IsHTML: isHTML,
 		alternative: l.Alternative, branch: l.Branch, IsAside: l.IsReport || l.IsFar, IsFar: l.IsFar && !l.IsReport, Carried: l.Carried,
-		isReported: l.IsReport && !l.IsFar, isUsual: l.MediaType == "text/plain" || isHTML,
+		isReported: l.IsReport && !l.IsFar, isBeside: l.IsBeside, isUsual: l.MediaType == "text/plain" || isHTML,
 	})
 }
 
@@ -231,14 +232,22 @@ func isGarbled(text []byte) bool {
 // the message's own: the last one with HTML, or without any, the last one that they can
 // show.
 func (t *Texts) CarriageOf(p *Part) mail.Carriage {
+	if t.isOtherBranch(p) {
+		return max(p.Carried, mail.LaterPart)
+	}
+	return p.Carried
+}
+
+// IsUnshown reports whether most programs do not show a text: another branch of its alternative is shown, or it belongs to
+// the page of a multipart/related.
+func (t *Texts) IsUnshown(p *Part) bool { return p.isBeside || t.isOtherBranch(p) }
+
+func (t *Texts) isOtherBranch(p *Part) bool {
 	last := t.last[p.alternative]
 	if t.hasHTML[p.alternative] {
 		last = t.lastPage[p.alternative]
 	}
-	if p.alternative > 0 && (p.branch < last || !p.isUsual || t.isBesidePage(p)) {
-		return max(p.Carried, mail.LaterPart)
-	}
-	return p.Carried
+	return p.alternative > 0 && (p.branch < last || !p.isUsual || t.isBesidePage(p))
 }
 
 // isShownAlternative reports whether readers show such a branch of an alternative without

@@ -17,6 +17,9 @@ var (
 	Brief = Amount{letters: 96, words: 12}
 	// Few is what a text needs to sign together with a link.
 	Few = Amount{letters: 16, words: 4}
+	// Several is what it needs with a link to the recipients' own domain, which is in the signature block of all mail
+	// within a firm.
+	Several = Amount{letters: 32, words: 8}
 	// Ample is what a text needs where such lines are longer: beside a file ("good
 	// morning, please find attached the invoice for this month"), and in an automatic
 	// reply ("thank you for your message, I am out of the office").

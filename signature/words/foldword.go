@@ -59,6 +59,12 @@ func (w *foldedWord) pushLetter(letter []byte) {
 		return
 	}
 	w.count++
+	if r, _ := utf8.DecodeRune(letter); hangulVowel <= r && r < hangulLast+hangulSorts { // parted by signs
+		if syllable, ok := joinHangul(w.out, r); ok {
+			w.out = w.out[:len(w.out)-longestConjoiningCharacter]
+			letter = utf8.AppendRune(nil, syllable)
+		}
+	}
 	if !bytes.HasSuffix(w.out, letter) {
 		w.out = append(w.out, letter...)
 	}
@@ -209,7 +215,7 @@ func (t *Tokeniser) addJoined(w []byte) bool {
 	return true
 }
 
-// shown returns w with ASCII in lower case, and without characters that show nothing:
+// shown returns w with ASCII in lower case, the letters of Hangul as syllables, and without characters that show nothing:
 // ignorable and control characters, and invalid bytes.
 func (t *Tokeniser) shown(w []byte) []byte {
 	out := t.lower[:0]
@@ -228,6 +234,10 @@ func (t *Tokeniser) shown(w []byte) []byte {
 		switch {
 		case 0x300 <= r && r < 0x370, 0x7F <= r && r < 0xA0, r == utf8.RuneError, isIgnorable(r):
 		default:
+			if syllable, ok := joinHangul(out, r); ok {
+				out = utf8.AppendRune(out[:len(out)-longestConjoiningCharacter], syllable)
+				break
+			}
 			out = append(out, w[i:i+size]...)
 		}
 		i += size
@@ -297,7 +307,7 @@ func classify(r rune) (glyph, string) {
 // isPoint reports whether r is a mark of a script whose marks are accents, or points that
 // most writers omit.
 func isPoint(r rune) bool {
-	return unicode.Is(unicode.Mn, r) && unicode.In(r, unicode.Inherited, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Hebrew, unicode.Arabic)
+	return unicode.IsMark(r) && unicode.In(r, unicode.Inherited, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Hebrew, unicode.Arabic)
 }
 
 // makeup counts the characters of a token.

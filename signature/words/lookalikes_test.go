@@ -26,8 +26,9 @@ const confusablesPath = "testdata/confusables-15.0.0.txt.gz"
 // ours are look-alikes that Unicode's table lacks, or does not have as ASCII letters.
 // Fonts and keyboards offer them in place of letters.
 var ours = pairs("ᴀa ʙb ᴄc ᴅd ᴇe ꜰf ɢg ʜh ɪi ᴊj ᴋk ʟl ᴍm ɴn ᴏo ᴘp ꞯq ʀr ꜱs ᴛt ᴜu ᴠv ᴡw ʏy ᴢz ǫq " +
-	"ɐa ɔc ǝe əe ɟf ƃg ɥh ᴉi ɾj ʞk ɹr ʇt ʌv ʍw ʎy " +
+	"ɐa ɔc ǝe əe ɟf ƃg ɥh ᴉi ɾr ʞk ɹr ʇt ʌv ʍw ʎy " +
 	"ðd þp øo đd łl ħh æae œoe ıi ŧt ßss ĸk ŋn ƞn ɛe ɜe ʃs ʒz ʔs ƨs ƽs ɸo ʉu ɨi ɉj ɍr ɏy ƶz ǥg ɇe ƀb " +
+	"ꭤa ɘe ⲉe ⲓi ⲩy ꞃn ƫt ꞇt 𐍄t ꮷd ꜧh ᶌv ƅb ꮟb ⚬o ᧐o " +
 	"€e £l ¥y ¢c §s ƒf µu ©c ®r ∂d ∑e ∆a ∏n √v ∩n ∪u ×x ∞o °o ♥o ★a ☆a " +
 	"βb εe ηn μu πn λa σo ωw ζz θo τt φo κk ψw Δa Λa Σe Πn Θo Φo Ωo Ξe " +
 	"яr иn йn шw щw цu чy бb дd зe эe юo ъb ыb ьb вb гr жx кk лn мm нh пn тt фo ёe єe ґr")

@@ -15,13 +15,15 @@ const (
 	maxToken = 16 << 10
 )
 
-// isIgnorable reports whether a character shows nothing.
+// isIgnorable reports whether a character shows nothing, no more than a pixel (the hair space), or only lengthens the line
+// between two letters (tatweel in Arabic, N'Ko and Mongolian).
 func isIgnorable(r rune) bool {
 	switch {
 	case r < 0xAD:
 		return false
-	case r == 0x034F, r == 0x115F, r == 0x1160, r == 0x17B4, r == 0x17B5,
-		0x180B <= r && r <= 0x180F, 0xFE00 <= r && r <= 0xFE0F, 0xE0000 <= r && r <= 0xE0FFF:
+	case r == 0x034F, r == 0x0640, r == 0x07FA, r == 0x115F, r == 0x1160, r == 0x17B4, r == 0x17B5,
+		r == 0x200A, 0x180A <= r && r <= 0x180F, r == 0x2D7F, r == 0x11A47, r == 0x11A99, r == 0x16FE4,
+		0xFCF2 <= r && r <= 0xFCF4, 0xFE71 <= r && r <= 0xFE7F && r&1 == 1, 0xFE00 <= r && r <= 0xFE0F, 0xE0000 <= r && r <= 0xE0FFF:
 		return true
 	}
 	return unicode.Is(unicode.Cf, r)
@@ -93,7 +95,7 @@ func isLetter(r rune) bool {
 // Thai, Lao, Tibetan, Myanmar, Khmer, Kana, Bopomofo, Han.
 func isDense(r rune) bool {
 	switch {
-	case r < 0x0E00:
+	case r < 0x0E00, r == 0x17B4, r == 0x17B5: // the last two show nothing
 		return false
 	case r <= 0x0FFF, 0x1000 <= r && r <= 0x109F, 0x1780 <= r && r <= 0x17FF, 0x3005 <= r && r <= 0x3007,
 		0x3040 <= r && r <= 0x312F, 0x31A0 <= r && r <= 0x31BF, 0x31F0 <= r && r <= 0x31FF,

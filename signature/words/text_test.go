@@ -37,7 +37,7 @@ func TestTextOfCopies(t *testing.T) {
 
 // FuzzText reads any bytes as a text part.
 func FuzzText(f *testing.F) {
-	for _, seed := range []string{prose, "<style>.a{display:none}</style><p class=a>b", "\u202eabc", "+AGE-", "v i a g r a", "vi@gr4 |<ill", "<blockquote type=cite>x", "-- \nx", "ｱｲ가나"} {
+	for _, seed := range []string{prose, "<style>.a{display:none}</style><p class=a>b", "\u202eabc", "+AGE-", "v i a g r a", "vi@gr4 |<ill", "<blockquote type=cite>x", "-- \nx", "ｱｲ가나", "\u1100-\u1161*\u11a8 가\u1100\u1161"} {
 		f.Add([]byte(seed), true, "utf-8")
 		f.Add([]byte(seed), false, "utf-7")
 	}

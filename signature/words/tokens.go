@@ -28,7 +28,9 @@ type Tokeniser struct {
 	by       span.Author // of the text being added
 	isHidden bool        // the text being added is plainly hidden
 	Carried  mail.Carriage
-	IsFull   bool
+	// IsUnshown is set while text is added that most programs do not show.
+	IsUnshown bool
+	IsFull    bool
 
 	letters foldedWord // of the word being read
 	joined  foldedWord // of the single letters before it
@@ -181,7 +183,7 @@ func (t *Tokeniser) append(word []byte, dense bool) {
 	}
 	start := len(t.Text)
 	t.Text = append(t.Text, word...)
-	t.Tokens = append(t.Tokens, Token{uint32(start), uint32(len(t.Text)), t.by, t.isHidden, t.Carried})
+	t.Tokens = append(t.Tokens, Token{uint32(start), uint32(len(t.Text)), t.by, t.isHidden, t.IsUnshown, t.Carried})
 	t.wasDense = dense
 	if single {
 		t.singles++
@@ -240,7 +242,7 @@ func isWideBlank(r rune) bool {
 	case 0x85, 0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0x3164, 0xFFA0:
 		return true
 	}
-	return 0x2000 <= r && r <= 0x200A
+	return 0x2000 <= r && r <= 0x2009 // not the hair space, of one pixel
 }
 
 // CountHidden returns how many words are hidden.
@@ -263,6 +265,14 @@ func (t *Tokeniser) Marked() []byte {
 		out = append(append(out, t.Text[one.start:one.end]...), ' ')
 	}
 	return out
+}
+
+// TextOf returns some words of the text, with a blank between them.
+func (t *Tokeniser) TextOf(tokens []Token) (text []byte) {
+	for _, one := range tokens {
+		text = append(append(text, t.Text[one.start:one.end]...), ' ')
+	}
+	return text
 }
 
 // Farthest returns how the text is carried: the greatest value of its words.
