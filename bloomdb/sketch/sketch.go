@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	Max             = 8
-	maxReportedKeys = journal.MaxSeeds // entries of one report
-	maxAskedGroups  = 2048             // groups of one sketch that are looked up
+	Max             = signature.MaxTexts + signature.MaxImages + 1 // sketches of a message: of its texts, images and page
+	maxReportedKeys = journal.MaxSeeds                             // entries of one report
+	maxAskedGroups  = 2048                                         // groups of one sketch that are looked up
 	maxKeysPerGroup = 256
 )
 
