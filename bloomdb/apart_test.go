@@ -1,12 +1,14 @@
 package bloomdb_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // varied returns words of which one in so many is another one.
@@ -69,6 +71,49 @@ func TestRevokedBesideSpam(t *testing.T) {
 				t.Errorf("%d of %d are listed, want %d to %d", listed, trials, test.fewest, test.greatest)
 			}
 		})
+	}
+}
+
+// That goes for texts. A page is listed by the code of two senders, and revoked by its words.
+func TestRevokedPage(t *testing.T) {
+	framed := 0
+	for trial := range 20 {
+		db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
+		word := func(s string) string { return fmt.Sprintf("%s%c", s, 'a'+trial) }
+		mustReportSet(t, db, paged(word("a")+".example", "parcel station "+word("zo"), "first.example.org.ru"))
+		mustReportSet(t, db, paged(word("b")+".example", "doctor pharmacy "+word("ka"), "third.org.uk"))
+		copyFor := func(name string) signature.Set {
+			words := name + " spring garden tulips seeds " + word("rose") + " planting calendar workshop saturday greenhouse opening " + word("fern")
+			return paged(word("news")+".example", words, "newsletter.example.org")
+		}
+		if db.Judge(copyFor("carla")).Listed {
+			framed++
+		}
+		testenv.Check(t, db.Revoke(copyFor("anna")))
+		if e := db.Judge(copyFor("carla")); e.Listed {
+			t.Errorf("trial %d: another copy of a revoked newsletter is listed: %+v", trial, e.Matches)
+		}
+		testenv.Check(t, db.Close())
+	}
+	if framed < 15 {
+		t.Errorf("only %d newsletters were framed", framed)
+	}
+}
+
+// Where sites have stored so many decoys that not all can be looked up, no match is apart from a revocation.
+func TestApartIsBounded(t *testing.T) {
+	open := func(site string) *bloomdb.DB {
+		o := bloomdbtest.Options(t.TempDir(), site)
+		o.Reports.Capacity = 100_000
+		return bloomdbtest.Open(t, o)
+	}
+	a, b := open("a"), open("b")
+	like := wordy(2, varied(words(1, 400), 16, 0)...)
+	sendDecoys(t, b, a, like)
+	mustReportSet(t, a, wordy(1, words(1, 400)...))
+	testenv.Check(t, a.Revoke(wordy(1, words(1, 400)...)))
+	if e := a.Judge(like); e.Listed || !slices.Contains(e.Limits.Names(), "groups") {
+		t.Errorf("listed %v, limits %v", e.Listed, e.Limits.Names())
 	}
 }
 

@@ -107,9 +107,9 @@
 // A message that was itself reported stays listed by its own signatures. Content that a revoked
 // message carries, quotes or hides stays listed, with the domains of its links. A message that was
 // itself revoked, by its body or text, is not listed by a sketch or a domain of the same generation
-// or an older one. A match that comes from other words than those of the revoked message stands
-// (sketch.Query.Apart), or that would shield a reported spam above it. It is more important that no
-// legitimate mail is listed because it resembles a revoked message.
+// or an older one. A match of a text that comes from other words than the revoked ones stands, so
+// that these do not shield a reported spam above them (sketch.Query.Apart). It is more important that
+// no legitimate mail is listed because it resembles a revoked message.
 //
 // Retouch removes a signature from a generation on this site only: it masks one of the
 // signature's bits, and keys with a masked bit are not found (Donnet, Baynat, Friedman 2006).
@@ -147,9 +147,9 @@
 //
 // Messages that an administrator declared never to be spam are stored exactly, not in a filter,
 // and are looked up last. A message whose text or body is on the list, or at least half of whose
-// sketch is, is listed only for an attachment of its own. Reports of it are rejected. To abuse
-// the list, a sender must copy a message on it and write no more than he has copied. He must
-// also know which messages are on it: the list is not published.
+// sketch is, is listed only for an attachment of its own, or by a near match of its other words.
+// Reports of it are rejected. To abuse the list, a sender must copy a message on it, write no more
+// than that, and know which messages are on it: the list is not published.
 //
 // # Recent sightings
 //

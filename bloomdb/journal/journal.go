@@ -37,12 +37,14 @@ type Log struct {
 	open    map[folder.LSN]struct{}
 	sizes   map[uint32]int64 // bytes of older segments
 	fault   error            // a failed write; nil again once a new segment is started
-	lost    bool             // a change in the filters may be in no segment: a snapshot is due
+	losses  uint64           // times that changes in the filters may be in no segment: a snapshot is due
+	begun   uint64           // losses before the current segment began
+	saved   uint64           // losses of which snapshots contain the changes
 	asked   time.Time        // when the disk was asked for what it has not done yet; zero: for nothing
 }
 
 // maxTail is the memory that records may take until they are written: 135,000 counts. Each second's are
-// written at its end.
+// written at its end, but for the time in which snapshots are.
 const maxTail = 4 << 20
 
 // patience is the time after which a disk that does not answer is a fault.
@@ -140,7 +142,7 @@ func (j *Log) Append(records ...Record) (folder.LSN, error) {
 		return 0, j.fault
 	}
 	if len(j.tail) > maxTail {
-		j.lost = true // the caller may have counted already
+		j.losses++ // the caller may have counted already
 		return 0, fmt.Errorf("journal %s: %d MiB of records wait for the disk", SegmentPath(j.dir, j.segment), maxTail>>20)
 	}
 	at := folder.MakeLSN(j.segment, j.offset)
@@ -155,8 +157,11 @@ func (j *Log) Append(records ...Record) (folder.LSN, error) {
 
 // Ready tries to repair an earlier fault. It returns an error while the fault lasts.
 func (j *Log) Ready() error {
-	if j.LastFault() == nil {
-		return nil
+	j.mu.Lock()
+	isBroken := j.fault != nil
+	j.mu.Unlock()
+	if !isBroken {
+		return j.LastFault() // a disk that does not answer is not waited for
 	}
 	j.diskMu.Lock()
 	defer j.diskMu.Unlock()
@@ -216,7 +221,8 @@ func (j *Log) repair() error {
 		return err
 	}
 	j.begin(f, j.newest)
-	j.fault, j.lost = nil, true
+	j.fault = nil
+	j.losses++
 	return nil
 }
 
@@ -292,7 +298,7 @@ func (j *Log) Flush() error {
 func (j *Log) SnapshotDue() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.lost
+	return j.losses > j.saved
 }
 
 // Rotate syncs the segment, starts the next one, and returns its position once the changes of
@@ -307,6 +313,7 @@ func (j *Log) Rotate() (folder.LSN, error) {
 	for j.oldestOpen(begin) < begin {
 		j.applied.Wait()
 	}
+	j.begun = j.losses
 	return begin, nil
 }
 
@@ -336,7 +343,7 @@ func (j *Log) switchSegment() (folder.LSN, error) {
 	j.begin(fresh, j.newest)
 	err = j.atDisk(func() error { return writeOut(old, tail) })
 	if err != nil {
-		j.lost = true
+		j.losses++
 		j.atDisk(func() error { return folder.CutFile(old, synced) }) // no later record was acknowledged
 	} else {
 		j.sizes[number] = size
@@ -345,11 +352,11 @@ func (j *Log) switchSegment() (folder.LSN, error) {
 	return folder.MakeLSN(j.segment, Header), nil
 }
 
-// Saved records that snapshots contain all changes so far.
+// Saved records that snapshots contain all changes that were made before the last Rotate returned.
 func (j *Log) Saved() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.lost = false
+	j.saved = j.begun
 }
 
 // Mark returns the position before which the changes of all records are in the filters.

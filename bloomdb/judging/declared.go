@@ -5,8 +5,9 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// compareDeclared finds the near matches of a near-duplicate of a declared message that come from other words
-// than it has of that. They are not spared: otherwise, a declared text below a reported spam would shield it.
+// compareDeclared finds the near matches of a near-duplicate of a declared message that come from its other words,
+// those which are not the declared message's. They are not spared: otherwise, a declared text below a reported spam
+// would shield it.
 func (q *question) compareDeclared(sketches []signature.Sketch) {
 	q.never.Apart = make(map[signature.Signature]bool)
 	for _, f := range q.sketches {

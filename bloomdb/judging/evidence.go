@@ -20,7 +20,7 @@ type Evidence struct {
 	Sites    int          // listed: sites that reported a signature; else sites that counted it
 
 	// Never reports whether the message is on the never-list. Then only an attachment that
-	// the message on the list did not have can list it.
+	// the message on the list did not have can list it, or a near match of other words.
 	Never  bool
 	Spared []Match // listings that do not count, because the message or the part is on the never-list
 

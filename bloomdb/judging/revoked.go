@@ -34,8 +34,8 @@ func (q *question) sketchWords(s sketch.KindGroups) (list words) {
 // apart returns the overlaps of a list, or of other groups, that are apart from all near-duplicates
 // which were revoked in their generation or later; if there are none, the list.
 func (q *question) apart(query *sketch.Query, s sketch.KindGroups, g *store.ReportGeneration, list []sketch.Overlap) ([]sketch.Overlap, bool) {
-	if g.Num > q.message.words.revoked() {
-		if apart := query.Apart(g, q.ks.Settings.Site, q.revokedKeys(s, g.Num)); len(apart) > 0 {
+	if s.Kind == signature.KindSketch && g.Num > q.message.words.revoked() {
+		if apart := query.Apart(g, q.ks.Settings.Site, q.revokedKeys(query, s, g.Num)); len(apart) > 0 {
 			return apart, true
 		}
 	}
@@ -45,13 +45,13 @@ func (q *question) apart(query *sketch.Query, s sketch.KindGroups, g *store.Repo
 // revokedKeys returns the keys of near-duplicates of a sketch that were revoked in a generation or later.
 // There is an empty list among them if the message was revoked as one that carries these words: the keys
 // of what it carries cannot be compared.
-func (q *question) revokedKeys(s sketch.KindGroups, since int64) (revoked [][]uint64) {
+func (q *question) revokedKeys(query *sketch.Query, s sketch.KindGroups, since int64) (revoked [][]uint64) {
 	for i, of := range q.standingFor(s) {
 		for _, g := range q.view.Reports {
 			if g.Num < since {
 				break
 			}
-			keys := sketch.RevokedKeys(g, of, q.ks.Settings.Site)
+			keys := query.RevokedKeys(g, of, q.ks.Settings.Site)
 			if i > 0 {
 				clear(keys)
 			}

@@ -19,21 +19,24 @@ const (
 	mostCompared   = 32
 )
 
-// RevokedKeys returns the keys of each group that was revoked in a generation, as far as the message
-// has them.
-func RevokedKeys(g *store.ReportGeneration, s KindGroups, self string) (revoked [][]uint64) {
-	q := NewQuery(s, RevokedGroups)
-	for _, o := range q.Overlaps(g, self, Enough, true) {
-		revoked = append(revoked, q.Found(g, o.Group))
+// RevokedKeys returns the keys of each group of a text that was revoked in a generation, as far as the
+// message has them. Its lookups are among those of q.
+func (q *Query) RevokedKeys(g *store.ReportGeneration, s KindGroups, self string) (revoked [][]uint64) {
+	r := NewQuery(s, RevokedGroups)
+	r.lookups = q.lookups
+	for _, o := range r.overlaps(g, self, Enough, true) {
+		revoked = append(revoked, r.Found(g, o.Group))
 	}
+	q.lookups = r.lookups
 	return revoked
 }
 
-// Apart returns the overlaps in a generation that make a match, and are apart from all that was
-// revoked. An empty list among revoked is one that cannot be compared.
+// Apart returns the overlaps of a text in a generation that make a match, and are apart from all that
+// was revoked. An empty list among revoked is one that cannot be compared. If lookups were left out,
+// none is apart.
 func (q *Query) Apart(g *store.ReportGeneration, self string, revoked [][]uint64) []Overlap {
-	list := q.Overlaps(g, self, Enough, true)
-	if max(len(list), len(revoked)) > mostCompared {
+	list := q.overlaps(g, self, Enough, true)
+	if q.IsSpent() || max(len(list), len(revoked)) > mostCompared {
 		return nil
 	}
 	return slices.DeleteFunc(list, func(o Overlap) bool { return !q.isEnough(o) || !isApart(q.Found(g, o.Group), revoked) })

@@ -189,8 +189,11 @@ type Overlap struct {
 // Lookups in other sites' parts are slow, so unless all is set, it stops at the first group that
 // matches at some site, or after too many of them. A least of 0 includes groups of which only the anchor is found, or common keys.
 func (q *Query) Overlaps(g *store.ReportGeneration, self string, least func(signature.Group) int, all bool) []Overlap {
-	var list []Overlap
 	q.all = all
+	return q.overlaps(g, self, least, all)
+}
+
+func (q *Query) overlaps(g *store.ReportGeneration, self string, least func(signature.Group) int, all bool) (list []Overlap) {
 	for _, c := range q.candidates(g, least) {
 		matched := false
 		for _, o := range q.bySite(g, c.group, self) {

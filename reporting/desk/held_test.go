@@ -40,6 +40,23 @@ func TestHeldAgainstRevocations(t *testing.T) {
 	s.WantListed("what a user reports whose report was revoked while it was held", desktest.Letter(2, 0), true)
 }
 
+// What two of them list by its likeness is listed, and a revocation refutes whom it concerns: else the next copy
+// would need one reporter only.
+func TestRevocationOfWhatWasHeld(t *testing.T) {
+	s := desktest.OpenHolding(t, trust.Default(), 20)
+	for i := range 40 {
+		s.Deliver(uint64(i), 1, desktest.Letter(1, i))
+	}
+	s.MustReport("user0", desktest.Letter(1, 0))
+	s.MustReport("user1", desktest.Letter(1, 1))
+	s.WantListed("a third copy", desktest.Letter(1, 2), true)
+	s.MustRevoke("bert", desktest.Letter(1, 0))
+	s.WantListed("a third copy, revoked", desktest.Letter(1, 2), false)
+	if o := s.MustReport("user2", desktest.Letter(1, 0)); !o.Held {
+		t.Errorf("the revoked copy, reported again: %+v", o)
+	}
+}
+
 // Mail that other sites have counted does not hold a report: at each of them there may be one recipient.
 func TestHitsOfOtherSites(t *testing.T) {
 	s := desktest.OpenHolding(t, trust.Default(), 20)

@@ -86,6 +86,7 @@ type entering struct {
 	settled map[record.Key]Stance    // by an administrator, against others
 	foreign bool                     // a revocation of a message that only other sites list
 	against bool                     // see Decision.Others
+	listed  bool                     // reports listed the message
 	own     map[record.Key][2]Weight // of this reporter, in the sums
 }
 
@@ -248,6 +249,7 @@ func (w *entering) write() (d Decision, err error) {
 		}
 	}
 	spam, said := w.reach(Spam), w.reach(w.e.Stance)
+	w.listed = spam.Any()
 	wasNear := w.e.Stance == Ham && w.listsNear(w.e.Set, w.e.Anchors, w.tallies)
 	n, err := w.Reports.NextSequence()
 	if err != nil {

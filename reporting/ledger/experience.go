@@ -122,13 +122,14 @@ func (w *entering) confirm(o record.Opinion) (full bool, err error) {
 }
 
 // refute closes the case of the reporters of the other stance. Their reports no longer count, and
-// each reporter is refuted once. Only an administrator refutes one that waits. Reports of other messages that have an anchor in common with
+// each reporter is refuted once; if nothing is listed, only an administrator refutes one that waits.
+// Reports of other messages that have an anchor in common with
 // this one by chance are not changed.
 func (w *entering) refute(by uint64, closed []record.Key) error {
 	words := map[record.Key][]record.Opinion{}
 	for _, k := range closed {
 		if err := w.EachOpinion(k, w.tallies[k], func(o record.Opinion) bool {
-			if o.Stance() != w.e.Stance && !o.Idle && (w.e.Reporter == Settler || !w.tallies[k].IsWaiting()) {
+			if o.Stance() != w.e.Stance && !o.Idle && (w.e.Reporter == Settler || w.listed || !w.tallies[k].IsWaiting()) {
 				words[k] = append(words[k], o)
 			}
 			return true
