@@ -181,7 +181,7 @@ func TestHiddenFraming(t *testing.T) {
 				"<div style='content:url(data:image/gif,)'>%s</div>", "<div style='display:table-column'>%s</div>", "<div style='display:grid;grid-template-rows:0;overflow:hidden'><div>%s</div></div>",
 				"<div style='line-height:0;overflow:hidden'>%s</div>", "<div style='position:absolute;offset-path:path(a)'>%s</div>", "<div popover>%s</div>", "<div style='font-size:.001vw'>%s</div>",
 				"<div style='color:Canvas'>%s</div>", "<div style='filter:blur(99px)'>%s</div>", "<style>:not(html,body,p){display:none}</style><div>%s</div>",
-				"<style>p::first-line,div::first-line{font-size:0}</style><div>%s</div>", "<div style='background:oklch(1 0 0);color:#fff'>%s</div>", "<div style='background:tomato;color:tomato'>%s</div>",
+				"<style>:link{font-size:0}</style><a href=http://a.example/><div>%s</div></a>", "<style>p::first-line,div::first-line{font-size:0}</style><div>%s</div>", "<div style='background:oklch(1 0 0);color:#fff'>%s</div>", "<div style='background:tomato;color:tomato'>%s</div>",
 				"<div style='opacity:.2'><div style='opacity:.2'>%s</div></div>", "<div style='width:0'><div style='overflow:hidden'>%s</div></div>", "<style>.q{display:none}</style><div class=q id=" + strings.Repeat("i", 65) + ">%s</div>",
 				"<link rel=stylesheet href='data:text/css,.q%%7Bdisplay:none%%7D'><div class=q>%s</div>", "<style>@import url(data:text/css;base64,LnF7ZGlzcGxheTpub25lfQ==);</style><div class=q>%s</div>",
 				"<style>.a{background:url(/*)}.q{display:none}</style><div class=q>%s</div>", "<style>.a{--a:';@x {{'}.q{display:none}</style><div class=q>%s</div>",

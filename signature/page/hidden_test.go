@@ -141,6 +141,8 @@ func TestSelectors(t *testing.T) {
 		{"any child", "p>:nth-child(n){display:none}", "<p>a</p>", ""},
 		{"the first line", "p::first-line{font-size:0}", "<p>a</p>b", "b"},
 		{"states and pieces", ":hover{display:none}:disabled{display:none}::before{display:none}:-moz-placeholder{display:none}:any-link{display:none}", "<p>a</p><a href=x>b</a>", "a"},
+		{"links", ":link{display:none}", "<a href=x>a</a>b", "b"},
+		{"links of a class, not by colours", ".x:link{color:#fff}.y:link{font-size:0}", "<a class=x href=x>a</a><a class=y href=x>b</a>", "a"},
 		{"an attribute without use", "[lang]{display:none}", "<p lang=xx>a</p>", ""},
 		{"an attribute of many", "[onclick]{display:none}", "<p onclick=a>a</p>b", "b"},
 		{"long names", "." + strings.Repeat("x", 200) + ",.y{display:none}", "<p class=" + strings.Repeat("x", 200) + ">a</p><p class=y id=" + strings.Repeat("i", 65) + ">b</p>c", "c"},

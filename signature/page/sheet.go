@@ -214,7 +214,11 @@ func (s *sheet) addSelectors(list []byte, declared *style) {
 			known = new(style)
 			s.rules[string(key)] = known
 		}
-		known.add(declared)
+		added := *declared
+		if bytes.HasSuffix(one, []byte(":link")) { // colours of links in a dark part of the page
+			added.hasInk, added.hasPaper = false, false
+		}
+		known.add(&added)
 	}
 }
 
@@ -303,7 +307,7 @@ func keyOfSelector(selector []byte) []byte {
 		return nil
 	case string(name) == "root":
 		return []byte("html")
-	case string(name) == "any-link":
+	case string(name) == "any-link", string(name) == "link":
 		return []byte("a")
 	}
 	return anyElement
@@ -316,7 +320,7 @@ var anyOf = map[string]bool{":is": true, ":where": true, ":matches": true, ":-we
 
 // notAlways are states and pieces of elements.
 var notAlways = map[string]bool{"hover": true, "active": true, "focus": true, "visited": true, "target": true, "checked": true,
-	"before": true, "after": true, "first-letter": true, "link": true, "enabled": true, "disabled": true, "read-write": true,
+	"before": true, "after": true, "first-letter": true, "enabled": true, "disabled": true, "read-write": true,
 	"placeholder-shown": true, "default": true, "indeterminate": true, "valid": true, "invalid": true, "required": true, "optional": true,
 	"autofill": true, "focus-visible": true, "focus-within": true, "fullscreen": true, "modal": true, "popover-open": true, "open": true}
 
