@@ -61,12 +61,14 @@ func allTraits() map[atom.Atom]traits {
 }
 
 // setNature records what an element has by its name, whatever is declared for it: a table and its cells are as wide as
-// their text, and a text field is as large as declared.
-func (s *style) setNature(name atom.Atom) {
+// their text, and text fields and tickers are as large as declared.
+func (s *style) setNature(name atom.Atom, isTiny bool) {
 	switch name {
 	case atom.Table, atom.Tr, atom.Td, atom.Th:
 		s.setLook(narrow, false)
 	case atom.Textarea:
 		s.isClipped = true
+	case atom.Marquee:
+		s.isClipped, s.isSmall = true, s.isSmall || isTiny
 	}
 }

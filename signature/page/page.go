@@ -193,6 +193,9 @@ func (p *Reader) showText(m *markup) {
 	case "style":
 		p.addReference(m.text, Loaded, true)
 		p.readSheet(m.text)
+		if bytes.IndexByte(m.text, '&') >= 0 { // inside a drawing, entities are decoded
+			p.readSheet([]byte(unescape(string(m.text))))
+		}
 	case "script":
 		p.addReference(m.text, Loaded, true)
 	default:
@@ -309,7 +312,7 @@ func (p *Reader) boxOf(name atom.Atom, s *style) box {
 		s.read(css.Clean(p.style))
 	}
 	p.isReversed = p.isReversed || s.isRightToLeft && s.isOverride
-	s.setNature(name)
+	s.setNature(name, p.markup.isTiny)
 	s.isGone = s.isGone || s.isAnimated && p.sheet.animates
 	b := p.box().inside(s)
 	if name == atom.Html {

@@ -49,7 +49,13 @@ func (s *sheet) read(text []byte) {
 	for _, imported := range css.Imported(text) {
 		s.read(imported)
 	}
-	s.readRules(bytes.ToLower(text))
+	text = bytes.ToLower(text)
+	for _, mark := range []string{"<!--", "-->", "<![cdata[", "]]>"} {
+		if bytes.Contains(text, []byte(mark)) {
+			text = bytes.ReplaceAll(text, []byte(mark), []byte(" "))
+		}
+	}
+	s.readRules(text)
 }
 
 // readRules reads the rules of a sheet without comments.
@@ -135,21 +141,40 @@ func cutBlock(text []byte) (declarations, rest []byte) {
 // isForWindow reports whether the block of an at-rule may apply in a window of 1,000
 // pixels.
 func isForWindow(head []byte) bool {
-	if !bytes.HasPrefix(head, []byte("@media")) {
+	queries, isMedia := bytes.CutPrefix(head, []byte("@media"))
+	if !isMedia {
 		name, _, _ := bytes.Cut(head, []byte(" "))
 		name, _, _ = bytes.Cut(name, []byte("("))
 		return groupingRules[string(name)]
 	}
-	if bytes.Contains(head, []byte("print")) && !bytes.Contains(head, []byte("not")) {
-		return false
+	for query := range bytes.SplitSeq(queries, []byte(",")) {
+		if isForMedia(query) {
+			return true
+		}
 	}
-	_, most, isNarrow := bytes.Cut(head, []byte("max-"))
-	if !isNarrow {
+	return false
+}
+
+// isForMedia reports whether one of several media queries may hold.
+func isForMedia(query []byte) bool {
+	if bytes.Contains(query, []byte("not")) || bytes.Contains(query, []byte(" or ")) {
 		return true
 	}
-	_, most, _ = bytes.Cut(most, []byte(":"))
-	n, _, ok := css.Measure(string(bytes.TrimSpace(most[:min(len(most), 16)])))
-	return ok && n >= 1000
+	if bytes.Contains(query, []byte("print")) {
+		return false
+	}
+	for _, feature := range []string{"max-width", "max-device-width"} {
+		if _, most, isNarrow := bytes.Cut(query, []byte(feature)); isNarrow {
+			most = bytes.TrimSpace(bytes.TrimLeft(most, " :\t\r\n\f"))
+			most, _, _ = bytes.Cut(most[:min(len(most), 16)], []byte(")"))
+			n, unit, ok := css.Measure(string(most))
+			if unit == "em" || unit == "rem" {
+				n *= 1.6
+			}
+			return !ok || n*css.Pixels(unit) >= 1000
+		}
+	}
+	return true
 }
 
 // groupingRules are the at-rules whose block is of rules that may apply.

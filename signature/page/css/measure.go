@@ -49,8 +49,9 @@ const farOutside = 500
 func IsFar(v string) bool {
 	for field := range strings.FieldsSeq(v) {
 		n, unit, ok := Measure(field)
+		isBeside := unit == "%" && n >= 100 || unit == "vw" && n >= 100 // of the box around it, or of the window
 		n *= Pixels(unit)
-		if ok && (n <= -farOutside || n >= 10*farOutside) || !ok && strings.Contains(field, "(") {
+		if ok && isBeside || ok && (n <= -farOutside || n >= 10*farOutside) || !ok && strings.Contains(field, "(") {
 			return true
 		}
 	}
