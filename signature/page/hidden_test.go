@@ -73,6 +73,7 @@ func TestVisible2(t *testing.T) {
 		{"a box in one without width", "a<div style='width:0'><div style='overflow:hidden'>b</div><div style='overflow:hidden;width:50px'>c</div></div>", "a c"},
 		{"cells are as wide as their text", "<table style='width:0px;table-layout:fixed'><td style='overflow:hidden'>a</table>b", "a b"},
 		{"lines without height", "a<p style='line-height:0;overflow:hidden'>b<b style='line-height:20px'>c</b></p><div style='overflow:hidden'><p style='font:12px/0 a'>d</p></div><p style='line-height:0'>e</p>", "a c e"},
+		{"a raised letter on a page that does not scroll", "<style>sup{line-height:0;font-size:75%}</style><body style='overflow-x:hidden'>a<sup>b</sup>", "ab"},
 		{"on a path", "a<b style='position:absolute;offset-path:path(a)'>b</b>", "a"},
 		{"an attribute of HTML that hides", "a<div popover>b</div><textarea style='height:1px'>c</textarea><textarea>d</textarea><marquee height=1>e</marquee><marquee>f</marquee>", "a d f"},
 		{"a background in the colour of the text", "a<b style='background:currentColor'>b</b><b style='border:1px solid currentcolor'>c</b>", "ac"},

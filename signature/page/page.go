@@ -318,6 +318,9 @@ func (p *Reader) boxOf(name atom.Atom, s *style) box {
 	if name == atom.Html {
 		b.root = b.font
 	}
+	if name == atom.Html || name == atom.Body { // its window clips nothing
+		b.look = b.look&^clipped | p.box().look&clipped
+	}
 	return b
 }
 

@@ -2,7 +2,6 @@ package page
 
 import (
 	"bytes"
-	"slices"
 
 	"github.com/spambloom/spambloom/signature/ascii"
 	"github.com/spambloom/spambloom/signature/page/css"
@@ -211,9 +210,9 @@ func (s *sheet) addRule(selectors, body []byte) {
 func (s *sheet) addSelectors(list []byte, declared *style) {
 	for len(list) > 0 && !s.work.IsOver() {
 		var one []byte
-		one, list = cutSelector(list)
+		one, list = css.CutSelector(list)
 		s.work.Spend(work.PerSelector + len(one))
-		one = subject(bytes.TrimSpace(one))
+		one = css.Subject(bytes.TrimSpace(one))
 		if name, inside, ok := bytes.Cut(one, []byte("(")); ok && anyOf[string(name)] {
 			s.addSelectors(bytes.TrimSuffix(inside, []byte(")")), declared)
 			continue
@@ -258,41 +257,6 @@ func (s *sheet) generate(body []byte) {
 		s.generated = append(append(s.generated, css.Restore(text)...), '\n')
 		value = bytes.TrimSpace(rest)
 	}
-}
-
-// cutSelector cuts a list of selectors at its first comma outside parentheses.
-func cutSelector(list []byte) (one, rest []byte) {
-	depth := 0
-	for i, c := range list {
-		switch {
-		case c == '(':
-			depth++
-		case c == ')':
-			depth--
-		case c == ',' && depth <= 0:
-			return list[:i], list[i+1:]
-		}
-	}
-	return list, nil
-}
-
-// subject returns the part of a selector that is about the selected element itself: that
-// behind its last combinator outside parentheses and brackets.
-func subject(selector []byte) []byte {
-	depth := 0
-	for i, c := range slices.Backward(selector) {
-		switch c {
-		case ')', ']':
-			depth++
-		case '(', '[':
-			depth--
-		case ' ', '\t', '\r', '\n', '\f', '>', '+', '~':
-			if depth == 0 {
-				return selector[i+1:]
-			}
-		}
-	}
-	return selector
 }
 
 // keyOfSelector returns the condition by which a rule is stored, of the subject of its selector;
