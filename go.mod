@@ -19,7 +19,7 @@ require (
 	github.com/spf13/pflag v1.1.0 // the flags of a command, for its man page; those of cmd/internal/suite
 	github.com/wlynxg/chardet v1.0.5 // charsets of text whose declared one gives no sense
 	go.etcd.io/bbolt v1.5.0 // reports and reporters on disk
-	golang.org/x/image v0.48.0 // images in BMP and WebP; fonts, in tests
+	golang.org/x/image v0.48.0 // images in BMP and WebP; names of colours; fonts, in tests
 	golang.org/x/net v0.62.0 // the HTML tokenizer; the ASCII form of domains; the Public Suffix List, whose day is in signature/FORMAT.md; in tests, a name server
 	golang.org/x/sync v0.25.0 // errgroup: goroutines with an owner
 	golang.org/x/sys v0.50.0 // mmap, madvise, socket options

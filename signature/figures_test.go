@@ -19,7 +19,7 @@ const (
 	maxOpen      = 256     // package page
 	maxSheet     = 256 << 10
 	maxSelectors = 5000
-	maxClasses   = 16
+	maxClasses   = 64
 	maxText      = 256 << 10 // package words
 	maxMembers   = 2000      // package archive
 	freeInflated = 2 << 20

@@ -71,6 +71,23 @@ var tricks = []struct{ name, head, begin, end, hide, unhide string }{
 	{name: "turned by a transformation", hide: "<b style='display:inline-block;transform:skewX(90deg)'>", unhide: "</b>"},
 	{name: "no size in the direction of lines", hide: "<b style='display:inline-block;max-inline-size:0;max-block-size:0;overflow:hidden'>", unhide: "</b>"},
 	{name: "beyond the right edge's left", hide: "<b style='position:absolute;right:200%'>", unhide: "</b>"},
+	{name: "a zoom", hide: "<b style='zoom:0.01'>", unhide: "</b>"},
+	{name: "a size of fonts by their small letters", hide: "<b style='font-size-adjust:0'>", unhide: "</b>"},
+	{name: "a size by the window", hide: "<b style='font-size:0.001vw'>", unhide: "</b>"},
+	{name: "an animation", head: "<style>@keyframes h{from,to{opacity:0;font-size:0}}</style>", hide: "<b style='animation:h 1s forwards'>", unhide: "</b>"},
+	{name: "a picture in its place", hide: "<b style='content:url(data:image/gif,)'>", unhide: "</b>"},
+	{name: "a grid without columns", hide: "<b style='display:inline-grid;grid-template-columns:0;overflow:hidden'>", unhide: "</b>"},
+	{name: "lines without height", hide: "<b style='display:inline-block;line-height:0;overflow:hidden'>", unhide: "</b>"},
+	{name: "on a path", hide: "<b style='position:absolute;offset-path:path(a)'>", unhide: "</b>"},
+	{name: "below what is behind it", hide: "<b style='position:absolute;z-index:-1'>", unhide: "</b>"},
+	{name: "a column of a table", hide: "<b style='display:table-column'>", unhide: "</b>"},
+	{name: "what pops up", hide: "<b popover>", unhide: "</b>"},
+	{name: "a colour of the system", hide: "<b style='color:Canvas'>", unhide: "</b>"},
+	{name: "blurred", hide: "<b style='filter:blur(99px)'>", unhide: "</b>"},
+	{name: "the colour of the text behind it", hide: "<b style='background:currentcolor'>", unhide: "</b>"},
+	{name: "a sheet in a link", head: "<link rel=stylesheet href='data:text/css,b%7Bdisplay:none%7D'>", hide: "<b>", unhide: "</b>"},
+	{name: "a sheet in a sheet", head: "<style>@import url('data:text/css,b{display:none}');</style>", hide: "<b>", unhide: "</b>"},
+	{name: "an element of no name that counts", head: "<style>b:lang(xx){display:none}</style>", hide: "<b lang=xx>", unhide: "</b>"},
 	{name: "support for what there is not", head: "<style>@supports not (a:b){b{display:none}}</style>", hide: "<b>", unhide: "</b>"},
 }
 
@@ -160,6 +177,15 @@ func TestHiddenFraming(t *testing.T) {
 		for _, shown := range []string{"<img src=cid:a>", "<p>Buy now!</p>", phish + "</p>", "<p>" + offer + "</p>"} {
 			for _, hide := range []string{"<div style='display:none'>%s</div>", "<div hidden>%s</div>", "<canvas>%s</canvas>", "<div style='font-size:0'>%s</div>",
 				"<style>#x{display:none}</style><div id=x>%s</div>", "<div style='color:#fff'>%s</div>", "<object>%s</object>",
+				"<div style='zoom:.01'>%s</div>", "<div style='font-size-adjust:0'>%s</div>", "<style>@keyframes h{from,to{opacity:0}}</style><div style='animation:h 1s forwards'>%s</div>",
+				"<div style='content:url(data:image/gif,)'>%s</div>", "<div style='display:table-column'>%s</div>", "<div style='display:grid;grid-template-rows:0;overflow:hidden'><div>%s</div></div>",
+				"<div style='line-height:0;overflow:hidden'>%s</div>", "<div style='position:absolute;offset-path:path(a)'>%s</div>", "<div popover>%s</div>", "<div style='font-size:.001vw'>%s</div>",
+				"<div style='color:Canvas'>%s</div>", "<div style='filter:blur(99px)'>%s</div>", "<style>:not(html,body,p){display:none}</style><div>%s</div>",
+				"<style>:link{font-size:0}</style><a href=http://a.example/><div>%s</div></a>", "<style>p::first-line,div::first-line{font-size:0}</style><div>%s</div>", "<div style='background:oklch(1 0 0);color:#fff'>%s</div>", "<div style='background:tomato;color:tomato'>%s</div>",
+				"<div style='opacity:.2'><div style='opacity:.2'>%s</div></div>", "<div style='width:0'><div style='overflow:hidden'>%s</div></div>", "<style>.q{display:none}</style><div class=q id=" + strings.Repeat("i", 65) + ">%s</div>",
+				"<link rel=stylesheet href='data:text/css,.q%%7Bdisplay:none%%7D'><div class=q>%s</div>", "<style>@import url(data:text/css;base64,LnF7ZGlzcGxheTpub25lfQ==);</style><div class=q>%s</div>",
+				"<style>.a{background:url(/*)}.q{display:none}</style><div class=q>%s</div>", "<style>.a{--a:';@x {{'}.q{display:none}</style><div class=q>%s</div>",
+				"<style>.q{color:red;@media all{display:none}}</style><div class=q>%s</div>", "<style>.q{i{color:red}display:none}</style><div class=q>%s</div>",
 				"<iframe srcdoc='%s'></iframe>", "<style>#x::before{content:'%s'}</style>", "<select hidden><option label='%s'></select>"} {
 				spam := signature.Compute(signature.Parse([]byte("Content-Type: text/html\n\n" + shown + fmt.Sprintf(hide, strings.ReplaceAll(page, "'", "")))))
 				if spam.Limits != 0 || len(spam.Sketches) == 0 {

@@ -3,6 +3,7 @@
 //
 // A Reader reads the pages of one message, one after the other, and keeps their text until
 // Reset. It stops where the budget is used up. The tokenizer (markup), style sheets (sheet)
-// and what hides an element (style) are its parts. Links are found in its references by
+// and what hides an element (style) are its parts; the syntax and measures of CSS are in package css,
+// colours in package colour. Links are found in its references by
 // package links.
 package page

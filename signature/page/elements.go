@@ -28,6 +28,10 @@ var blocks = []atom.Atom{atom.Address, atom.Article, atom.Aside, atom.Audio, ato
 	atom.Section, atom.Select, atom.Summary, atom.Svg, atom.Table, atom.Tbody, atom.Td, atom.Template, atom.Textarea,
 	atom.Tfoot, atom.Th, atom.Thead, atom.Title, atom.Tr, atom.Ul, atom.Video, atom.Xmp}
 
+// fontOf has the elements whose text is smaller than that around them.
+var fontOf = map[atom.Atom]size{atom.Small: {smaller, ofOuter}, atom.Sub: {smaller, ofOuter}, atom.Sup: {smaller, ofOuter},
+	atom.H5: {smaller, ofOuter}, atom.H6: {smaller * smaller, ofOuter}}
+
 func allTraits() map[atom.Atom]traits {
 	m := make(map[atom.Atom]traits)
 	set := func(set func(*traits), names ...atom.Atom) {
@@ -64,4 +68,17 @@ func allTraits() map[atom.Atom]traits {
 	set(func(t *traits) { t.isNeverShown = true }, atom.Script, atom.Style, atom.Template)
 	set(func(t *traits) { t.isForeign = true }, atom.Svg, atom.Math)
 	return m
+}
+
+// setNature records what an element has by its name, whatever is declared for it: a table and its cells are as wide as
+// their text, and text fields and tickers are as large as declared.
+func (s *style) setNature(name atom.Atom, isTiny bool) {
+	switch name {
+	case atom.Table, atom.Tr, atom.Td, atom.Th:
+		s.setLook(narrow, false)
+	case atom.Textarea:
+		s.isClipped = true
+	case atom.Marquee:
+		s.isClipped, s.isSmall = true, s.isSmall || isTiny
+	}
 }

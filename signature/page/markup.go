@@ -267,7 +267,7 @@ func (known attributes) of(name []byte) attribute {
 
 var attributeNames = func() attributes {
 	m := make(attributes)
-	for _, name := range []string{"hidden", "style", "class", "id", "type", "cite", "bgcolor", "background", "color", "dir", "text", "title",
+	for _, name := range []string{"hidden", "popover", "style", "class", "id", "type", "cite", "bgcolor", "background", "color", "dir", "text", "title",
 		"open", "href", "action", "formaction", "xlink:href", "src", "data", "poster", "longdesc", "ping", "lowsrc", "dynsrc", "codebase",
 		"archive", "srcset", "content", "alt", "value", "placeholder", "label", "srcdoc"} {
 		m[name] = attribute{key: name}

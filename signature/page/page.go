@@ -7,6 +7,8 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"github.com/spambloom/spambloom/signature/ascii"
+	"github.com/spambloom/spambloom/signature/page/colour"
+	"github.com/spambloom/spambloom/signature/page/css"
 	"github.com/spambloom/spambloom/signature/skeleton"
 	"github.com/spambloom/spambloom/signature/span"
 	"github.com/spambloom/spambloom/signature/work"
@@ -100,6 +102,9 @@ func (p *Reader) Read(source []byte) Shown {
 		p.text = p.text[:p.start]
 		p.walk(source)
 	}
+	if p.limits|p.sheet.limits != 0 && p.length() > 0 { // what hides it may be beyond the limit
+		p.hidden = []span.Span{{Start: 0, End: p.length(), By: span.ByAuthor}}
+	}
 	if len(p.generated) >= leastGenerated && len(bytes.TrimSpace(span.Without(p.hidden, p.text[p.start:]))) <= maxGreeting {
 		p.Work.Spend(p.length() + len(p.generated))
 		p.put(lineEnd, true)
@@ -188,11 +193,9 @@ func (p *Reader) showText(m *markup) {
 	switch m.rawElement {
 	case "style":
 		p.addUnshown(m.text)
-		if !p.sheet.isDone {
-			rules := len(p.sheet.rules)
-			p.sheet.read(m.text)
-			p.generate(p.sheet.generated)
-			p.isLate = p.isLate || len(p.sheet.rules) > rules && p.hasText()
+		p.readSheet(m.text)
+		if bytes.IndexByte(m.text, '&') >= 0 { // inside a drawing, entities are decoded
+			p.readSheet([]byte(unescape(string(m.text))))
 		}
 	case "script":
 		p.addUnshown(m.text)
@@ -205,6 +208,17 @@ func (p *Reader) showText(m *markup) {
 			}
 		}
 	}
+}
+
+// readSheet reads a style sheet in the first pass.
+func (p *Reader) readSheet(text []byte) {
+	if p.sheet.isDone || len(text) == 0 {
+		return
+	}
+	rules, animates := len(p.sheet.rules), p.sheet.animates
+	p.sheet.read(text)
+	p.generate(p.sheet.generated)
+	p.isLate = p.isLate || (len(p.sheet.rules) > rules || p.sheet.animates != animates) && p.hasText()
 }
 
 // hasText reports whether this page has text so far, until it has for the first time. It reads
@@ -246,7 +260,7 @@ func (p *Reader) comment(text []byte) {
 
 func (p *Reader) box() box {
 	if len(p.open) == 0 {
-		return box{paper: white}
+		return window
 	}
 	return p.open[len(p.open)-1].box
 }
@@ -261,19 +275,14 @@ func (p *Reader) startElement(m *markup) {
 	t := traitsOf[name]
 	p.endImplied(t)
 	p.style, p.class, p.id, p.isReversed = p.style[:0], p.class[:0], p.id[:0], false
-	var s style
+	s := style{font: fontOf[name]}
 	quoted, firstRef, labels := false, len(p.refs), len(p.labels)
 	for _, a := range m.attrs {
 		p.refer(m, a, Clicked)
 		quoted = p.attribute(name, m, a, &s) || quoted
 	}
 	p.Work.Spend(work.PerTag*len(m.attrs) + 2*len(p.style))
-	p.sheet.apply(&s, m, p.class, p.id)
-	if len(p.style) > 0 {
-		s.read(cleanStyle(p.style))
-	}
-	p.isReversed = p.isReversed || s.isRightToLeft && s.isOverride
-	b := p.box().inside(&s)
+	b := p.boxOf(name, &s)
 	isEmpty := t.isVoid || m.isClosed && t.isForeign
 	if t.isUnseen && !isEmpty && (name != atom.Details || !s.isOpen) {
 		b.look |= gone
@@ -281,7 +290,7 @@ func (p *Reader) startElement(m *markup) {
 	if t.isNeverShown {
 		b.look |= unshown
 	}
-	if b.look&^tiny != 0 { // pictures are seen beside tiny text
+	if b.look&hides != 0 { // pictures are seen beside tiny text
 		p.labels = p.labels[:labels]
 		for i := range p.refs[firstRef:] {
 			p.refs[firstRef+i].IsGone = true
@@ -303,6 +312,25 @@ func (p *Reader) startElement(m *markup) {
 	} else {
 		p.openElement(e, quoted)
 	}
+}
+
+// boxOf returns the box of an element, with what its sheets and its attribute style add to s.
+func (p *Reader) boxOf(name atom.Atom, s *style) box {
+	p.sheet.apply(s, &p.markup, p.class, p.id)
+	if len(p.style) > 0 {
+		s.read(css.Clean(p.style))
+	}
+	p.isReversed = p.isReversed || s.isRightToLeft && s.isOverride
+	s.setNature(name, p.markup.isTiny)
+	s.isGone = s.isGone || s.isAnimated && p.sheet.animates
+	b := p.box().inside(s)
+	if name == atom.Html {
+		b.root = b.font
+	}
+	if name == atom.Html || name == atom.Body { // its window clips nothing
+		b.look = b.look&^clipped | p.box().look&clipped
+	}
+	return b
 }
 
 // showEmpty reads an element without an end: readers see a picture, and an area of one.
@@ -407,23 +435,26 @@ func (p *Reader) attribute(name atom.Atom, m *markup, a attr, s *style) (quoted 
 			break
 		}
 		p.labels = append(append(p.labels, m.value(a)...), '\n')
-	case "hidden":
+	case "hidden", "popover":
 		s.isGone = true
 	case "open":
 		s.isOpen = true
 	case "bgcolor":
-		s.setPaper(colourOf(bytes.ToLower(m.value(a))))
+		s.setPaper(colour.OfAttribute(bytes.ToLower(m.value(a))))
 	case "background":
-		s.setPaper(unknownColour)
+		s.setPaper(colour.Unknown)
 	case "color", "text":
 		if name == atom.Font || name == atom.Body {
-			s.setInk(colourOf(bytes.ToLower(m.value(a))))
+			s.setInk(colour.OfAttribute(bytes.ToLower(m.value(a))))
 		}
 	case "dir":
 		p.isReversed = name == atom.Bdo && bytes.EqualFold(m.value(a), []byte("rtl"))
 	case "href":
-		if name == atom.A {
-			s.setInk(linkColour)
+		switch name {
+		case atom.A:
+			s.setInk(colour.Link)
+		case atom.Link:
+			p.readSheet(css.OfURL(m.value(a)))
 		}
 	}
 	return false

@@ -2,10 +2,9 @@ package page
 
 import (
 	"bytes"
-	"slices"
-	"unicode/utf8"
 
 	"github.com/spambloom/spambloom/signature/ascii"
+	"github.com/spambloom/spambloom/signature/page/css"
 	"github.com/spambloom/spambloom/signature/work"
 )
 
@@ -15,7 +14,9 @@ const (
 	// maxSelectors bounds the different selectors of a page.
 	maxSelectors = 5000
 	// maxClasses bounds the classes of an element that are looked up.
-	maxClasses = 16
+	maxClasses = 64
+	// maxName is the length of a name, in bytes, beyond which it does not count.
+	maxName = 64
 )
 
 // sheet is what the style sheets of a page hide. A rule is stored by the simplest
@@ -26,7 +27,9 @@ type sheet struct {
 	rules     map[string]*style
 	generated []byte // strings that the latest sheet adds to elements, a line each
 	size      int    // of the sheets read
+	outer     []byte // the selectors of the rule around the one that is read
 	isDone    bool   // further sheets are not read
+	animates  bool   // an animation may hide what it moves
 	limits    work.Limits
 	work      *work.Steps
 }
@@ -41,72 +44,140 @@ func (s *sheet) read(text []byte) {
 	s.size += len(text)
 	s.work.Spend(len(text) / 2)
 	s.generated = s.generated[:0]
-	text = cleanStyle(bytes.ToLower(text))
+	text = css.Clean(text)
+	for _, imported := range css.Imported(text) {
+		s.read(imported)
+	}
+	text = bytes.ToLower(text)
+	for _, mark := range []string{"<!--", "-->", "<![cdata[", "]]>"} {
+		if bytes.Contains(text, []byte(mark)) {
+			text = bytes.ReplaceAll(text, []byte(mark), []byte(" "))
+		}
+	}
+	s.readRules(text)
+}
+
+// readRules reads the rules of a sheet without comments.
+func (s *sheet) readRules(text []byte) {
+	var open [][]byte // the selectors of the rules around text, or nil for a block of others
 	for !s.work.IsOver() {
-		text = bytes.TrimLeft(text, " \t\r\n\f;}")
+		if text, open = skipEnds(text, open); len(open) > 0 {
+			s.outer = open[len(open)-1]
+		} else {
+			s.outer = nil
+		}
 		end := bytes.IndexAny(text, "{;}")
 		if end < 0 {
+			s.addRule(s.outer, text)
 			return
 		}
 		head := bytes.TrimSpace(text[:end])
 		isAtRule := bytes.HasPrefix(head, []byte("@"))
+		var body []byte
 		switch {
-		case text[end] == '}', text[end] == ';' && isAtRule:
+		case isAtRule && text[end] != '{':
 			text = text[end:]
-			continue
 		case isAtRule && isForWindow(head):
-			text = text[end+1:]
-			continue
+			text, open = text[end+1:], append(open, s.outer)
 		case isAtRule:
-			text = text[blockEnd(text):]
-			continue
+			block := text[:blockEnd(text)]
+			s.animates = s.animates || bytes.Contains(head, []byte("keyframes")) && isHiding(block)
+			text = text[len(block):]
+		case text[end] != '{' && (s.outer != nil || text[end] == '}'): // declarations behind a rule in a rule
+			body, text = cutBlock(text)
+			s.addRule(s.outer, body)
+		default:
+			brace := bytes.IndexByte(text, '{')
+			if brace < 0 {
+				return
+			}
+			selectors := text[:brace]
+			body, text = cutBlock(text[brace+1:])
+			s.addRule(selectors, body)
+			open = append(open, selectors)
 		}
-		open := bytes.IndexByte(text, '{')
-		if open < 0 {
-			return
-		}
-		body, rest := cutBlock(text[open+1:])
-		s.addRule(text[:open], body)
-		text = rest
 	}
 }
 
-// cutBlock returns the declarations with which a block begins, and what follows them: all
-// behind the block, or the first rule inside it (CSS Nesting), which counts like one outside.
+// skipEnds skips what separates rules, and the ends of blocks. It returns the blocks that are still open.
+func skipEnds(text []byte, open [][]byte) ([]byte, [][]byte) {
+	for len(text) > 0 && (ascii.IsSpace(text[0]) || text[0] == ';' || text[0] == '}') {
+		if text[0] == '}' && len(open) > 0 {
+			open = open[:len(open)-1]
+		}
+		text = text[1:]
+	}
+	return text, open
+}
+
+// isHiding reports whether a frame of an animation may hide what it is of.
+func isHiding(frames []byte) bool {
+	var declared style
+	for frame := range bytes.SplitSeq(frames, []byte("{")) {
+		frame, _, _ = bytes.Cut(frame, []byte("}"))
+		for one := range bytes.SplitSeq(frame, []byte(";")) {
+			if _, value, isTransform := bytes.Cut(one, []byte("transform:")); !isTransform || !css.IsPulse(value) {
+				declared.read(one)
+			}
+		}
+	}
+	return declared.isSignificant
+}
+
+// cutBlock returns the declarations with which a block begins, and what follows them: the end of
+// the block, or the first rule inside it (CSS Nesting), which counts like one outside.
 func cutBlock(text []byte) (declarations, rest []byte) {
 	end := bytes.IndexAny(text, "{}")
 	if end < 0 {
 		return text, nil
 	}
-	if text[end] == '}' {
-		return text[:end], text[end+1:]
+	if text[end] == '{' {
+		end = bytes.LastIndexByte(text[:end], ';') + 1
 	}
-	end = bytes.LastIndexByte(text[:end], ';') + 1
 	return text[:end], text[end:]
 }
 
 // isForWindow reports whether the block of an at-rule may apply in a window of 1,000
 // pixels.
 func isForWindow(head []byte) bool {
-	if !bytes.HasPrefix(head, []byte("@media")) {
+	queries, isMedia := bytes.CutPrefix(head, []byte("@media"))
+	if !isMedia {
 		name, _, _ := bytes.Cut(head, []byte(" "))
 		name, _, _ = bytes.Cut(name, []byte("("))
 		return groupingRules[string(name)]
 	}
-	if bytes.Contains(head, []byte("print")) && !bytes.Contains(head, []byte("not")) {
-		return false
+	for query := range bytes.SplitSeq(queries, []byte(",")) {
+		if isForMedia(query) {
+			return true
+		}
 	}
-	_, most, isNarrow := bytes.Cut(head, []byte("max-"))
-	if !isNarrow {
+	return false
+}
+
+// isForMedia reports whether one of several media queries may hold.
+func isForMedia(query []byte) bool {
+	if bytes.Contains(query, []byte("not")) || bytes.Contains(query, []byte(" or ")) {
 		return true
 	}
-	_, most, _ = bytes.Cut(most, []byte(":"))
-	n, _, ok := measure(string(bytes.TrimSpace(most[:min(len(most), 16)])))
-	return ok && n >= 1000
+	if bytes.Contains(query, []byte("print")) {
+		return false
+	}
+	for _, feature := range []string{"max-width", "max-device-width"} {
+		if _, most, isNarrow := bytes.Cut(query, []byte(feature)); isNarrow {
+			most = bytes.TrimSpace(bytes.TrimLeft(most, " :\t\r\n\f"))
+			most, _, _ = bytes.Cut(most[:min(len(most), 16)], []byte(")"))
+			n, unit, ok := css.Measure(string(most))
+			if unit == "em" || unit == "rem" {
+				n *= 1.6
+			}
+			return !ok || n*css.Pixels(unit) >= 1000
+		}
+	}
+	return true
 }
 
 // groupingRules are the at-rules whose block is of rules that may apply.
-var groupingRules = map[string]bool{"@supports": true, "@layer": true, "@container": true, "@scope": true}
+var groupingRules = map[string]bool{"@supports": true, "@layer": true, "@container": true, "@scope": true, "@starting-style": true}
 
 // blockEnd returns where the first block of text ends.
 func blockEnd(text []byte) int {
@@ -139,14 +210,19 @@ func (s *sheet) addRule(selectors, body []byte) {
 func (s *sheet) addSelectors(list []byte, declared *style) {
 	for len(list) > 0 && !s.work.IsOver() {
 		var one []byte
-		one, list = cutSelector(list)
+		one, list = css.CutSelector(list)
 		s.work.Spend(work.PerSelector + len(one))
-		one = subject(bytes.TrimSpace(one))
+		one = css.Subject(bytes.TrimSpace(one))
 		if name, inside, ok := bytes.Cut(one, []byte("(")); ok && anyOf[string(name)] {
 			s.addSelectors(bytes.TrimSuffix(inside, []byte(")")), declared)
 			continue
 		}
-		key := keyOfSelector(one)
+		s.work.Spend(len(s.outer) / 16)
+		if string(one) == "&" && s.outer != nil && bytes.IndexByte(s.outer, '&') < 0 {
+			s.addSelectors(s.outer, declared)
+			continue
+		}
+		key := keyOfSelector(bytes.TrimPrefix(one, []byte("&")))
 		if len(key) == 0 {
 			continue
 		}
@@ -162,7 +238,11 @@ func (s *sheet) addSelectors(list []byte, declared *style) {
 			known = new(style)
 			s.rules[string(key)] = known
 		}
-		known.add(declared)
+		added := *declared
+		if bytes.HasSuffix(one, []byte(":link")) { // colours of links in a dark part of the page
+			added.hasInk, added.hasPaper = false, false
+		}
+		known.add(&added)
 	}
 }
 
@@ -174,48 +254,14 @@ func (s *sheet) generate(body []byte) {
 	}
 	for value = bytes.TrimSpace(value); len(value) > 0 && (value[0] == '"' || value[0] == '\''); {
 		text, rest, _ := bytes.Cut(value[1:], value[:1])
-		s.generated = append(append(s.generated, text...), '\n')
+		s.generated = append(append(s.generated, css.Restore(text)...), '\n')
 		value = bytes.TrimSpace(rest)
 	}
 }
 
-// cutSelector cuts a list of selectors at its first comma outside parentheses.
-func cutSelector(list []byte) (one, rest []byte) {
-	depth := 0
-	for i, c := range list {
-		switch {
-		case c == '(':
-			depth++
-		case c == ')':
-			depth--
-		case c == ',' && depth <= 0:
-			return list[:i], list[i+1:]
-		}
-	}
-	return list, nil
-}
-
-// subject returns the part of a selector that is about the selected element itself: that
-// behind its last combinator outside parentheses and brackets.
-func subject(selector []byte) []byte {
-	depth := 0
-	for i, c := range slices.Backward(selector) {
-		switch c {
-		case ')', ']':
-			depth++
-		case '(', '[':
-			depth--
-		case ' ', '\t', '\r', '\n', '\f', '>', '+', '~':
-			if depth == 0 {
-				return selector[i+1:]
-			}
-		}
-	}
-	return selector
-}
-
 // keyOfSelector returns the condition by which a rule is stored, of the subject of its selector;
-// nothing if that is a state that an element may not have, or a piece of one.
+// nothing if that is a state that an element may not have, or a piece of one. An attribute that a
+// page has no other use for is met by any element.
 func keyOfSelector(selector []byte) []byte {
 	if i := bytes.IndexByte(selector, '('); i >= 0 {
 		selector = selector[:i]
@@ -223,48 +269,61 @@ func keyOfSelector(selector []byte) []byte {
 	if i := bytes.IndexAny(selector, "|["); i >= 0 && selector[i] == '|' { // a namespace
 		selector = selector[i+1:]
 	}
-	key, pseudo, isPseudo := bytes.Cut(selector, []byte(":"))
-	if isPseudo && (len(pseudo) == 0 || bytes.Contains(pseudo, []byte(":")) || notAlways[string(pseudo)]) {
+	key, attribute, hasAttribute := bytes.Cut(selector, []byte("["))
+	key, pseudo, isPseudo := bytes.Cut(key, []byte(":"))
+	name := bytes.TrimPrefix(pseudo, []byte(":"))
+	if isPseudo && (len(name) == 0 || notAlways[string(name)] || name[0] == '-' || len(name) < len(pseudo) && string(name) != "first-line") {
 		return nil
 	}
-	base, attribute, hasAttribute := bytes.Cut(key, []byte("["))
-	if i := bytes.IndexByte(base, '#'); i >= 0 {
-		base = base[i:]
+	if i := bytes.IndexByte(key, '#'); i >= 0 {
+		key = key[i:]
 	}
-	if i := bytes.IndexByte(base, '.'); i >= 0 {
-		base = base[i:]
+	if i := bytes.IndexByte(key, '.'); i >= 0 {
+		key = key[i:]
 	}
-	if i := bytes.IndexAny(base[min(1, len(base)):], ".#"); i >= 0 {
-		base = base[:i+1]
+	if i := bytes.IndexAny(key[min(1, len(key)):], ".#"); i >= 0 {
+		key = key[:i+1]
 	}
-	if hasAttribute && len(base) == 0 {
-		if i := bytes.IndexAny(attribute, "]=~|^$* "); i >= 0 {
-			return key[:i+1]
+	switch {
+	case len(key) > 0:
+		return key[:min(len(key), maxName)]
+	case hasAttribute:
+		i := bytes.IndexAny(attribute, "]=~|^$* ")
+		if name := attributeNames.of(attribute[:max(i, 0)]).key; name != "" {
+			return []byte("[" + name)
 		}
+	case len(selector) == 0:
+		return nil
+	case string(name) == "root":
+		return []byte("html")
+	case string(name) == "any-link", string(name) == "link":
+		return []byte("a")
 	}
-	return base
+	return anyElement
 }
+
+var anyElement = []byte("*")
 
 // anyOf are the pseudo-classes with a list of selectors one of which must match.
 var anyOf = map[string]bool{":is": true, ":where": true, ":matches": true, ":-webkit-any": true, ":-moz-any": true}
 
 // notAlways are states and pieces of elements.
 var notAlways = map[string]bool{"hover": true, "active": true, "focus": true, "visited": true, "target": true, "checked": true,
-	"before": true, "after": true, "first-line": true, "first-letter": true, "link": true}
+	"before": true, "after": true, "first-letter": true, "enabled": true, "disabled": true, "read-write": true,
+	"placeholder-shown": true, "default": true, "indeterminate": true, "valid": true, "invalid": true, "required": true, "optional": true,
+	"autofill": true, "focus-visible": true, "focus-within": true, "fullscreen": true, "modal": true, "popover-open": true, "open": true}
 
 // apply adds to d what the sheets declare for an element. Names, classes and ids are in
 // lower case.
 func (s *sheet) apply(d *style, m *markup, class, id []byte) {
-	if len(s.rules) == 0 || len(m.name) > 64 || len(id) > 64 {
+	if len(s.rules) == 0 {
 		return
 	}
 	s.work.Spend(work.PerTag * (3 + len(m.attrs) + min(len(class), 2*maxClasses))) // a class has two bytes with its blank
-	var buf [128]byte
+	var buf [2 * maxName]byte
 	look := func(sign string, name []byte) {
-		if len(name)+1 > len(buf) {
-			return
-		}
-		if rule := s.rules[string(append(append(buf[:0], sign...), name...))]; rule != nil {
+		key := append(append(buf[:0], sign...), name[:min(len(name), maxName)]...)
+		if rule := s.rules[string(key[:min(len(key), maxName)])]; rule != nil {
 			d.add(rule)
 		}
 	}
@@ -286,65 +345,4 @@ func (s *sheet) apply(d *style, m *markup, class, id []byte) {
 	if len(id) > 0 {
 		look("#", id)
 	}
-}
-
-// cleanStyle returns CSS in lower case, without comments, and with escapes of letters
-// decoded (CSS Syntax, section 4.3.7); text itself if it has neither. Escapes of other
-// characters become "_", which is in no name that matters.
-func cleanStyle(text []byte) []byte {
-	if !bytes.Contains(text, []byte("/*")) && bytes.IndexByte(text, '\\') < 0 {
-		return text
-	}
-	out := make([]byte, 0, len(text))
-	var quote byte
-	for i := 0; i < len(text); {
-		c := text[i]
-		switch {
-		case c == '\\':
-			r, size := cssEscape(text[i:])
-			out = utf8.AppendRune(out, r)
-			i += size
-			continue
-		case quote != 0:
-			if c == quote || c == '\n' {
-				quote = 0
-			}
-		case c == '"' || c == '\'':
-			quote = c
-		case c == '/' && i+1 < len(text) && text[i+1] == '*':
-			end := bytes.Index(text[i+2:], []byte("*/"))
-			if end < 0 {
-				return out
-			}
-			out = append(out, ' ')
-			i += end + 4
-			continue
-		}
-		out = append(out, c)
-		i++
-	}
-	return out
-}
-
-// cssEscape reads the escape with which text begins. It returns its character, in lower
-// case, and its length.
-func cssEscape(text []byte) (r rune, size int) {
-	size = 1
-	for size < len(text) && size <= 6 && ascii.IsHex(text[size]) {
-		r = r<<4 | rune(ascii.Unhex(text[size]))
-		size++
-	}
-	switch {
-	case size > 1 && size < len(text) && ascii.IsSpace(text[size]):
-		size++
-	case size == 1 && len(text) > 1:
-		r, size = rune(text[1]), 2
-	}
-	if 'A' <= r && r <= 'Z' {
-		r |= 0x20
-	}
-	if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '-' {
-		return r, size
-	}
-	return '_', size
 }

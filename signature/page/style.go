@@ -2,8 +2,10 @@ package page
 
 import (
 	"bytes"
-	"strconv"
 	"strings"
+
+	"github.com/spambloom/spambloom/signature/page/colour"
+	"github.com/spambloom/spambloom/signature/page/css"
 )
 
 // look is the inherited part of what hides an element's text.
@@ -14,13 +16,50 @@ const (
 	invisible                  // visibility:hidden
 	tiny                       // a font too small to be read
 	unshown                    // no program shows it, whatever its style
+
+	flat    // lines of no height, which hide text where it is clipped
+	clipped // text beyond it is not shown
+	narrow  // a box of no width, which hides text that is clipped inside it
+
+	// hides is what hides an element and its pictures.
+	hides = gone | invisible | unshown
 )
 
 // box decides whether the text of an element is hidden.
 type box struct {
 	look       look
-	ink, paper int32 // colours of the text, and of its background
+	ink, paper int32   // colours of the text, and of its background
+	font       float64 // size in pixels, without zoom
+	root       float64 // that of the element html
+	zoom, seen float64 // the products of zoom and opacity
 }
+
+// window is the box of a page.
+var window = box{paper: colour.White, font: usualFont, root: usualFont, zoom: 1, seen: 1}
+
+const (
+	usualFont = 16
+	leastFont = 2 // pixels: text of this size or less is not read
+	leastZoom = leastFont / usualFont
+	leastSeen = 0.05 // opacity
+	smaller   = 0.83 // the share that the next smaller size of fonts is
+)
+
+// size is a size of fonts.
+type size struct {
+	of   float64 // pixels, or a share
+	isOf basis
+}
+
+// basis is what a size is a share of.
+type basis uint8
+
+const (
+	unset basis = iota
+	ofPixel
+	ofOuter // of the element around it
+	ofRoot
+)
 
 // style is what attributes and style sheets declare for an element. It contains what
 // plainly hides; anything else is shown, and nothing undoes what hides. It may differ
@@ -28,7 +67,10 @@ type box struct {
 // reading.
 type style struct {
 	isGone             bool
-	hidden, shown      look // of invisible and tiny, where the last declaration counts
+	isAnimated         bool
+	font               size
+	zoom, seen         float64 // 0 if not declared
+	hidden, shown      look    // of invisible, flat and narrow, where the last declaration counts
 	ink, paper         int32
 	hasInk, hasPaper   bool
 	isClipped, isSmall bool // text beyond it is not shown; it has no width or height
@@ -69,9 +111,19 @@ func (s *style) add(other *style) {
 	if other.hasPaper {
 		s.setPaper(other.paper)
 	}
+	if other.font.isOf != unset {
+		s.font = other.font
+	}
+	if other.zoom > 0 {
+		s.zoom = other.zoom
+	}
+	if other.seen > 0 {
+		s.seen = other.seen
+	}
 	if other.breaks != asNamed {
 		s.breaks = other.breaks
 	}
+	s.isAnimated = s.isAnimated || other.isAnimated
 	s.isGone, s.isClipped, s.isSmall = s.isGone || other.isGone, s.isClipped || other.isClipped, s.isSmall || other.isSmall
 	s.isPlaced, s.isAway = s.isPlaced || other.isPlaced, s.isAway || other.isAway
 	s.isRightToLeft, s.isOverride = s.isRightToLeft || other.isRightToLeft, s.isOverride || other.isOverride
@@ -79,14 +131,35 @@ func (s *style) add(other *style) {
 
 // inside returns the box of an element of style s in b.
 func (b box) inside(s *style) box {
-	if s.isGone || s.isClipped && s.isSmall || s.isPlaced && s.isAway {
+	b.look = b.look&^s.shown | s.hidden
+	if s.isClipped {
+		b.look |= clipped
+	}
+	switch s.font.isOf {
+	case ofPixel:
+		b.font = s.font.of
+	case ofOuter:
+		b.font *= s.font.of
+	case ofRoot:
+		b.font = b.root * s.font.of
+	}
+	if s.zoom > 0 {
+		b.zoom *= s.zoom
+	}
+	if s.seen > 0 {
+		b.seen *= s.seen
+	}
+	isTooSmall := s.isClipped && (s.isSmall || b.look&narrow != 0) || b.zoom <= leastZoom
+	if s.isGone || isTooSmall || s.isPlaced && s.isAway || b.seen <= leastSeen {
 		b.look |= gone
 	}
-	b.look = b.look&^s.shown | s.hidden
-	if s.hasInk && s.ink != inheritedColour {
+	if b.look &^= tiny; b.font*b.zoom <= leastFont {
+		b.look |= tiny
+	}
+	if s.hasInk && s.ink != colour.Inherited {
 		b.ink = s.ink
 	}
-	if s.hasPaper && s.paper != transparent && s.paper != inheritedColour {
+	if s.hasPaper && s.paper != colour.Transparent && s.paper != colour.Inherited {
 		b.paper = s.paper
 	}
 	return b
@@ -95,7 +168,8 @@ func (b box) inside(s *style) box {
 // isHidden reports whether text in b is hidden: by its look, or by the colour of its
 // background.
 func (b box) isHidden() bool {
-	return b.look != 0 || b.ink == transparent || b.ink >= 0 && b.paper >= 0 && nearlyEqual(b.ink, b.paper)
+	return b.look&(hides|tiny) != 0 || b.look&flat != 0 && b.look&clipped != 0 || b.ink == colour.Transparent || b.paper == colour.Computed ||
+		b.ink >= 0 && b.paper >= 0 && colour.NearlyEqual(b.ink, b.paper)
 }
 
 // read reads declarations, in lower case.
@@ -114,66 +188,170 @@ func (s *style) read(list []byte) {
 
 // declare reads one declaration. Only those that can hide count.
 func (s *style) declare(name, value []byte) {
+	for _, prefix := range []string{"-webkit-", "-moz-"} {
+		name = bytes.TrimPrefix(name, []byte(prefix))
+	}
 	v := string(value)
 	switch string(name) {
 	case "display":
 		s.display(v)
 	case "visibility":
 		s.setLook(invisible, v == "hidden" || v == "collapse" || isComputed(v))
-	case "font-size":
-		s.fontSize(v)
-	case "font": // the size is the first measure
-		for field := range strings.FieldsSeq(v) {
-			field, _, _ = strings.Cut(field, "/")
-			if _, unit, ok := measure(field); ok && (unit != "" || field == "0") {
-				s.fontSize(field)
-				return
-			}
-		}
-	case "color", "-webkit-text-fill-color":
-		s.setInk(inkOf(value))
+	case "font-size", "font", "zoom", "line-height", "font-size-adjust":
+		s.declareSize(string(name), v)
+	case "color", "text-fill-color":
+		s.setInk(colour.OfText(value))
 	case "background-color":
-		s.setPaper(colourOf(value))
+		s.setPaper(colour.OfBackground(value))
 	case "background", "background-image":
-		s.background(value)
-	case "opacity":
-		n, unit, ok := measure(v)
-		s.hide(ok && (n <= 0.05 || unit == "%" && n <= 5) || isComputed(v))
+		if v != "none" {
+			s.setPaper(colour.OfBackground(value))
+		}
 	case "overflow", "overflow-x", "overflow-y", "overflow-block", "overflow-inline":
 		s.isClipped, s.isSignificant = s.isClipped || v != "visible", true
-	case "height", "max-height", "width", "max-width", "block-size", "max-block-size", "inline-size", "max-inline-size":
-		if n, unit, ok := measure(v); ok && (n <= 0 || n <= 2 && (unit == "px" || unit == "")) {
-			s.isSmall, s.isSignificant = true, true
-		}
-	case "contain":
-		s.isSmall, s.isSignificant = s.isSmall || strings.Contains(v, "size") || v == "strict", true
-	case "text-indent", "margin-left", "margin-top", "margin-right", "margin", "margin-inline", "margin-inline-start", "margin-block", "margin-block-start":
-		s.hide(isFar(v))
 	case "left", "top", "bottom", "inset", "inset-inline", "inset-inline-start", "inset-block", "inset-block-start":
-		s.isAway, s.isSignificant = s.isAway || isFar(v), true
+		s.isAway, s.isSignificant = s.isAway || css.IsFar(v), true
 	case "right", "inset-inline-end": // to the left by as much
-		s.isAway, s.isSignificant = s.isAway || isFar(v) || isFar("-"+v), true
+		s.isAway, s.isSignificant = s.isAway || css.IsFar(v) || css.IsFar("-"+v), true
 	case "position":
 		s.isPlaced, s.isSignificant = s.isPlaced || v != "static", true
-	case "clip":
-		s.hide(strings.HasPrefix(v, "rect("))
-	case "clip-path", "mask", "mask-image", "-webkit-mask", "-webkit-mask-image":
-		s.hide(v != "none" && v != "")
-	case "transform":
-		s.hide(strings.Contains(v, "("))
-	case "translate", "scale", "rotate":
-		s.hide(v != "none")
-	case "filter":
-		s.hide(strings.Contains(v, "opacity"))
-	case "content-visibility":
-		s.hide(v == "hidden")
-	case "mso-hide":
-		s.hide(v == "all")
 	case "direction":
 		s.isRightToLeft, s.isSignificant = v == "rtl", true
 	case "unicode-bidi":
 		s.isOverride, s.isSignificant = strings.HasSuffix(v, "override"), true
+	case "animation", "animation-name":
+		s.isAnimated, s.isSignificant = v != "none", true
+	default:
+		s.declareBox(string(name), v)
+		s.hide(hidesBy(string(name), v))
 	}
+}
+
+// hidesBy reports whether a declaration hides an element by itself.
+func hidesBy(name, v string) bool {
+	switch name {
+	case "text-indent", "margin-left", "margin-top", "margin-right", "margin", "margin-inline", "margin-inline-start", "margin-block", "margin-block-start",
+		"padding-left", "padding-top", "padding", "padding-inline", "padding-inline-start", "padding-block", "padding-block-start",
+		"vertical-align", "word-spacing":
+		return css.IsFar(v)
+	case "clip":
+		return strings.HasPrefix(v, "rect(")
+	case "clip-path", "mask", "mask-image", "offset", "offset-path":
+		return v != "none" && v != ""
+	case "content": // a picture in its place
+		return isComputed(v)
+	case "transform":
+		return isComputed(v)
+	case "translate", "scale", "rotate":
+		return v != "none"
+	case "filter":
+		return strings.Contains(v, "opacity") || isComputed(v) && !strings.HasPrefix(v, "progid:")
+	case "mix-blend-mode":
+		return isComputed(v) || blends[v]
+	case "content-visibility":
+		return v == "hidden"
+	case "mso-hide":
+		return v == "all"
+	case "z-index": // below what is behind it
+		return strings.HasPrefix(v, "-") || isComputed(v)
+	case "letter-spacing":
+		n, unit, ok := css.Measure(v)
+		return isComputed(v) || ok && n*css.Pixels(unit) <= -8
+	case "text-stroke", "text-stroke-color":
+		c := colour.OfBackground([]byte(v))
+		return c == colour.Computed || c >= 0 && colour.NearlyEqual(c, colour.White)
+	}
+	return false
+}
+
+// blends are the modes by which black text is not seen on white.
+var blends = map[string]bool{"screen": true, "lighten": true, "color-dodge": true, "difference": true, "exclusion": true, "hue": true,
+	"saturation": true, "color": true, "overlay": true, "hard-light": true, "soft-light": true, "plus-lighter": true}
+
+// declareBox reads a declaration of the size or opacity of an element.
+func (s *style) declareBox(name, v string) {
+	n, unit, ok := css.Measure(v)
+	isSmall := ok && n*css.Pixels(unit) <= leastFont || isComputed(v)
+	switch name {
+	case "opacity":
+		if unit == "%" {
+			n /= 100
+		}
+		if s.hide(ok && n <= leastSeen || isComputed(v)); ok && n > leastSeen {
+			s.seen, s.isSignificant = min(n, 1), true
+		}
+	case "height", "max-height", "block-size", "max-block-size", "flex-basis":
+		s.isSmall, s.isSignificant = s.isSmall || isSmall, s.isSignificant || isSmall
+	case "width", "max-width", "inline-size", "max-inline-size":
+		s.isSmall = s.isSmall || isSmall
+		if isSmall || ok && unit != "%" {
+			s.setLook(narrow, isSmall)
+		}
+	case "grid", "grid-template", "grid-template-columns", "grid-template-rows", "grid-auto-columns", "grid-auto-rows":
+		if hasSmallTrack(v) {
+			s.isSmall = true
+			s.setLook(narrow, true)
+		}
+	case "contain":
+		s.isSmall, s.isSignificant = s.isSmall || strings.Contains(v, "size") || v == "strict", true
+		s.isClipped = s.isClipped || v == "strict" || v == "content" || strings.Contains(v, "paint")
+	}
+}
+
+// hasSmallTrack reports whether a row or column of a grid has no size.
+func hasSmallTrack(v string) bool {
+	if isComputed(v) {
+		return !strings.Contains(v, "fr") && !strings.Contains(v, "auto") && !strings.Contains(v, "content")
+	}
+	for field := range strings.FieldsFuncSeq(v, func(r rune) bool { return r == ' ' || r == '/' }) {
+		if n, unit, ok := css.Measure(field); ok && n*css.Pixels(unit) <= leastFont {
+			return true
+		}
+	}
+	return false
+}
+
+// declareSize reads a declaration of the size of text.
+func (s *style) declareSize(name, v string) {
+	switch name {
+	case "font-size":
+		s.fontSize(v)
+	case "font": // the size is the first measure, with the height of lines behind a slash
+		for field := range strings.FieldsSeq(v) {
+			field, height, hasHeight := strings.Cut(field, "/")
+			if _, unit, ok := css.Measure(field); ok && (unit != "" || field == "0") || isComputed(field) {
+				if s.fontSize(field); hasHeight {
+					s.lineHeight(height)
+				}
+				return
+			}
+		}
+	case "line-height":
+		s.lineHeight(v)
+	case "zoom":
+		n, unit, ok := css.Measure(v)
+		if unit == "%" {
+			n /= 100
+		}
+		if s.hide(isComputed(v)); ok && n > 0 {
+			s.zoom, s.isSignificant = n, true
+		}
+	case "font-size-adjust": // the share that a small letter has of the size, about 1/2
+		n, _, ok := css.Measure(v[strings.LastIndexByte(v, ' ')+1:])
+		s.hide(ok && n <= leastZoom/2 || isComputed(v))
+	}
+}
+
+// lineHeight records whether lines have no height.
+func (s *style) lineHeight(v string) {
+	n, unit, ok := css.Measure(v)
+	if unit == "%" {
+		n /= 100
+	}
+	if unit == "" || unit == "%" {
+		unit = "em"
+	}
+	s.setLook(flat, ok && n*css.Pixels(unit) <= leastFont || isComputed(v))
 }
 
 // isComputed reports whether a value is known only to a program that computes it.
@@ -189,7 +367,7 @@ func (s *style) hide(hides bool) {
 func (s *style) display(v string) {
 	s.isSignificant = true
 	switch {
-	case v == "none", isComputed(v):
+	case v == "none", isComputed(v), strings.HasPrefix(v, "table-column"):
 		s.isGone = true
 	case strings.HasPrefix(v, "inline"), v == "contents":
 		s.breaks = inLine
@@ -198,82 +376,33 @@ func (s *style) display(v string) {
 	}
 }
 
-func (s *style) background(v []byte) {
-	c := colourOf(v)
-	if _, stops, ok := bytes.Cut(v, []byte("gradient(")); ok {
-		c = colourOfGradient(stops)
-	}
-	if c == unknownColour && bytes.IndexByte(v, '(') < 0 { // asked once, as there may be very many fields
-		c = firstColour(v)
-	}
-	if string(v) != "none" {
-		s.setPaper(c)
-	}
-}
-
-// firstColour returns the first colour that a field of a value names.
-func firstColour(v []byte) int32 {
-	for field := range bytes.FieldsSeq(v) {
-		if c := colourOf(field); c != unknownColour {
-			return c
-		}
-	}
-	return unknownColour
-}
-
-// fontSize records whether a font is too small to be read: up to 2 pixels. A share of the
-// size outside does not change that, except for a share near zero.
+// fontSize records the size of a font. A share near zero of the size outside is none at all, however large that is.
 func (s *style) fontSize(v string) {
-	n, unit, ok := measure(v)
+	n, unit, ok := css.Measure(v)
+	isShare := unit == "em" || unit == "%" || unit == "ex" || unit == "ch"
+	if unit == "%" {
+		n /= 100
+	}
+	var font size
 	switch {
+	case !ok && isComputed(v), isShare && n <= 0.1:
+		font = size{0, ofPixel}
+	case v == "smaller":
+		font = size{smaller, ofOuter}
+	case v == "larger":
+		font = size{1 / smaller, ofOuter}
+	case v == "inherit":
+		return
 	case !ok:
-		if isComputed(v) {
-			s.setLook(tiny, true)
-		} else if v != "inherit" && v != "smaller" && v != "larger" {
-			s.setLook(tiny, false)
-		}
-	case n == 0, unit == "%" && n <= 10, unit == "em" && n <= 0.1, unit == "ex" && n <= 0.1:
-		s.setLook(tiny, true)
+		font = size{usualFont, ofPixel}
+	case unit == "em", unit == "%":
+		font = size{n, ofOuter}
+	case isShare:
+		font = size{n / 2, ofOuter}
 	case unit == "rem":
-		s.setLook(tiny, n <= 0.1)
-	case unit == "pt":
-		s.setLook(tiny, n <= 1.5)
-	case unit == "px", unit == "":
-		s.setLook(tiny, n <= 2)
+		font = size{n, ofRoot}
+	default:
+		font = size{n * css.Pixels(unit), ofPixel}
 	}
-}
-
-// measure splits a CSS measure into number and unit. The number may have an exponent.
-func measure(v string) (number float64, unit string, ok bool) {
-	end := strings.IndexFunc(v, func(r rune) bool { return (r < '0' || r > '9') && r != '.' && r != '+' && r != '-' })
-	if end < 0 {
-		end = len(v)
-	}
-	if exponent, ok := strings.CutPrefix(v[end:], "e"); ok {
-		if n := len(exponent) - len(strings.TrimLeft(exponent, "+-0123456789")); n > 0 {
-			end += 1 + n
-		}
-	}
-	number, err := strconv.ParseFloat(v[:end], 64)
-	return number, strings.TrimSpace(v[end:]), err == nil
-}
-
-// farOutside is the distance from the left or upper edge, in CSS pixels, at which text is
-// outside of any window.
-const farOutside = 500
-
-// isFar reports whether a list of lengths has one outside of any window: to the left or
-// above, or very far anywhere; or a computed one.
-func isFar(v string) bool {
-	for field := range strings.FieldsSeq(v) {
-		n, unit, ok := measure(field)
-		switch unit {
-		case "em", "rem", "ch", "ex", "vw", "vh", "vmin", "vmax", "%", "in", "cm", "pc":
-			n *= 10
-		}
-		if ok && (n <= -farOutside || n >= 10*farOutside) || !ok && isComputed(field) {
-			return true
-		}
-	}
-	return false
+	s.font, s.isSignificant = font, true
 }

@@ -19,7 +19,7 @@ const (
 	// LimitOpenElements: HTML more than 256 elements deep.
 	LimitOpenElements
 	// LimitStyleSheets: HTML with more than 256 KiB of style sheets, more than 5,000
-	// selectors, or more than 16 classes on one element.
+	// selectors, or more than 64 classes on one element.
 	LimitStyleSheets
 	// LimitWords: more than 16,384 words to sketch.
 	LimitWords

@@ -1,0 +1,38 @@
+package css
+
+import "slices"
+
+// CutSelector cuts a list of selectors at its first comma outside parentheses.
+func CutSelector(list []byte) (one, rest []byte) {
+	depth := 0
+	for i, c := range list {
+		switch {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == ',' && depth <= 0:
+			return list[:i], list[i+1:]
+		}
+	}
+	return list, nil
+}
+
+// Subject returns the part of a selector that is about the selected element itself: that
+// behind its last combinator outside parentheses and brackets.
+func Subject(selector []byte) []byte {
+	depth := 0
+	for i, c := range slices.Backward(selector) {
+		switch c {
+		case ')', ']':
+			depth++
+		case '(', '[':
+			depth--
+		case ' ', '\t', '\r', '\n', '\f', '>', '+', '~':
+			if depth == 0 {
+				return selector[i+1:]
+			}
+		}
+	}
+	return selector
+}
