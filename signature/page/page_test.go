@@ -17,6 +17,7 @@ func TestVisible(t *testing.T) {
 		{"head", "<html><head><title>t</title><meta name=x><style>s</style><body>a", "a"},
 		{"head without end", "<head><title>t</title><p>a", "a"},
 		{"script", "a<script>if (x<y) document.write('<p>no')</script>b", "ab"},
+		{"display that is inline", "a<div style='display:initial'>b</div><div style='display:UNSET'>c</div><p style='display:ruby'>d</p><div style='display:-webkit-inline-box'>e</div>f", "abcdef"},
 		{"display none", "a<div style='Display : NONE'>b<p>c</p></div>d", "ad"},
 		{"display overridden", "a<div style='display:none;display:block'>b</div>c", "ac"},
 		{"display inside none", "a<div style='display:none'><p style='display:block'>b</div>c", "ac"},

@@ -369,7 +369,7 @@ func (s *style) display(v string) {
 	switch {
 	case v == "none", isComputed(v), strings.HasPrefix(v, "table-column"):
 		s.isGone = true
-	case strings.HasPrefix(v, "inline"), v == "contents":
+	case strings.Contains(v, "inline"), v == "contents", v == "initial", v == "unset", v == "ruby":
 		s.breaks = inLine
 	case v == "block", v == "flex", v == "grid", v == "list-item", strings.HasPrefix(v, "table"):
 		s.breaks = inLines
