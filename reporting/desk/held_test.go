@@ -1,12 +1,15 @@
 package desk_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 	"github.com/spambloom/spambloom/reporting/trust"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // One person who revokes each copy that is held, a copy of his own, and one that was revoked before keeps no
@@ -38,6 +41,31 @@ func TestHeldAgainstRevocations(t *testing.T) {
 	s.WantListed("a third copy, after two more reports", desktest.Letter(1, 5), true)
 	s.MustReport("user2", desktest.Letter(2, 0))
 	s.WantListed("what a user reports whose report was revoked while it was held", desktest.Letter(2, 0), true)
+}
+
+// Nor does one who revokes copies with a file that is listed.
+func TestHeldAgainstRevocationsOfFiles(t *testing.T) {
+	for _, ofFile := range []string{"mallory", "zoe"} {
+		s := desktest.OpenHolding(t, trust.Default(), 20)
+		for i := range 40 {
+			s.Deliver(uint64(i), 1, desktest.Letter(1, i))
+		}
+		if o := s.MustReport("anna", desktest.Letter(1, 0)); !o.Held {
+			t.Fatalf("the first report: %+v", o)
+		}
+		for i := range 3 {
+			own := desktest.Set(fmt.Sprint("body", i), fmt.Sprint("text", i), fmt.Sprint("file", i))
+			s.MustReport(ofFile, own)
+			mixed := desktest.Letter(1, 0)
+			mixed.Signatures = append(slices.Clone(mixed.Signatures), own.Signatures[2])
+			s.MustRevoke("mallory", mixed)
+			s.WantListed("mail with the file", signature.Set{Signatures: own.Signatures[2:]}, false)
+		}
+		s.MustReport("bert", desktest.Letter(1, 1))
+		s.WantListed("a third copy, after two reports", desktest.Letter(1, 2), true)
+		s.MustReport("anna", desktest.Letter(2, 0))
+		s.WantListed("what the first one reports", desktest.Letter(2, 0), true)
+	}
 }
 
 // What two of them list by its likeness is listed, and a revocation refutes whom it concerns: else the next copy

@@ -86,7 +86,7 @@ type entering struct {
 	settled map[record.Key]Stance    // by an administrator, against others
 	foreign bool                     // a revocation of a message that only other sites list
 	against bool                     // see Decision.Others
-	listed  bool                     // reports listed the message
+	listed  bool                     // reports of others list the text
 	own     map[record.Key][2]Weight // of this reporter, in the sums
 }
 
@@ -145,11 +145,14 @@ func (w *entering) look() (err error) {
 	reported := record.Reach(w.e.Set, w.e.Anchors, w.revocable, 1)
 	isRevoked := slices.ContainsFunc(w.e.Set.Signatures, func(s signature.Signature) bool { return w.tallies[record.SignatureKey(s)].IsRevoked() })
 	w.idle = w.e.Stance == Ham && !w.e.Listed && !reported.Any() && !isRevoked && w.e.Reporter != Settler
+	w.listed = record.Reach(w.e.Set, w.e.Anchors, func(k record.Key) Weight { return w.backing(Spam)(k) - w.own[k][Spam] }, w.l.quorum).IsText()
+	isLeft := w.e.Stance == Ham && !w.idle && !w.listed && w.e.Reporter != Settler // such as a text that waits, beside a listed file
+	keys := slices.DeleteFunc(slices.Clone(w.keys), func(k record.Key) bool { return isLeft && w.tallies[k].IsWaiting() && w.revocable(k) == 0 })
 	if w.row == nil {
-		w.fresh, w.changed = w.keys, w.keys
+		w.fresh, w.changed = keys, keys
 		return nil
 	}
-	for _, k := range w.keys {
+	for _, k := range keys {
 		o, ok := opinions[k]
 		same := ok && o.Stance() == w.e.Stance
 		known := same && (!o.Idle || w.idle)
@@ -168,9 +171,8 @@ func (w *entering) look() (err error) {
 	return nil
 }
 
-// revocable returns the weight of the reports of a key that the reporter can revoke. One of others that
-// waits for a second reporter lists nothing, and remains the first of two, or one person who revokes
-// each first report would keep a campaign from ever having a second one.
+// revocable returns the weight of the reports of a key that the reporter can revoke. One of others that waits
+// lists nothing, and remains the first of two: else who revokes each first one would keep a second away.
 func (w *entering) revocable(k record.Key) Weight {
 	if w.tallies[k].IsWaiting() && w.own[k][Spam] == 0 {
 		return 0
@@ -249,7 +251,6 @@ func (w *entering) write() (d Decision, err error) {
 		}
 	}
 	spam, said := w.reach(Spam), w.reach(w.e.Stance)
-	w.listed = spam.Any()
 	wasNear := w.e.Stance == Ham && w.listsNear(w.e.Set, w.e.Anchors, w.tallies)
 	n, err := w.Reports.NextSequence()
 	if err != nil {
