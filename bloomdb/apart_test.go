@@ -43,6 +43,7 @@ func TestRevokedBesideSpam(t *testing.T) {
 		{name: "it has the half of it", spam: 200, revoked: 200, common: 100, asked: func(_, r []int, salt int) []int { return varied(r, 15, salt) }},
 		{name: "it is a paragraph of it", spam: 60, revoked: 600, common: 60, asked: func(_, r []int, salt int) []int { return varied(r, 15, salt) }},
 		{name: "it is a third of it", spam: 60, revoked: 180, common: 60, asked: func(_, r []int, salt int) []int { return varied(r, 15, salt) }},
+		{name: "both have a part of it, and some words in common", spam: 160, revoked: 160, common: 40, asked: func(s, r []int, salt int) []int { return slices.Concat(r[:80], s[80:]) }, greatest: trials / 10},
 		{name: "it is more than the revoked message", spam: 300, revoked: 150, common: 150, asked: func(_, r []int, salt int) []int { return varied(r, 15, salt) }},
 	}
 	for _, test := range tests {

@@ -160,7 +160,7 @@ func foundKeys(facts []sketchFact, gen int64, rung int, asked signature.Group) (
 }
 
 // newestApart is the newest generation with a group that some site has reported, of other keys than all groups
-// that were revoked since: of at least four that are no greater than the greatest revoked one, less than a third.
+// that were revoked since: of at least four that are no greater than the greatest revoked one, less than an eighth.
 func newestApart(facts []sketchFact, asked []signature.Group) int64 {
 	newest := int64(math.MinInt64)
 	for _, gen := range generations(facts) {
@@ -179,7 +179,7 @@ func newestApart(facts []sketchFact, asked []signature.Group) int64 {
 						compared += boolOrder(k <= slices.Max(of))
 						common += boolOrder(slices.Contains(of, k))
 					}
-					isApart = isApart && compared >= 4 && 3*common < compared
+					isApart = isApart && compared >= 4 && 8*common < compared
 				}
 			}
 			if isApart {

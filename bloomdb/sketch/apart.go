@@ -15,7 +15,7 @@ import (
 // words. If there are too few to tell, the match is not apart, and the message not listed.
 const (
 	fewestCompared = 4 // keys
-	ofApart        = 3 // less than one in so many is in common
+	ofApart        = 8 // less than one in so many is in common
 	mostCompared   = 32
 )
 

@@ -115,7 +115,7 @@ func (s *Settings) Warnings() []error {
 		lost(s.WherePolicy(i, "clean"), p.Clean)
 	}
 	for _, n := range s.Milter.LocalNetworks {
-		if n.Bits() < 7 || n.Addr().Is4() && n.Bits() < 8 { // the largest private ones: fc00::/7, 10.0.0.0/8
+		if bits := n.Bits() - n.Addr().BitLen() + n.Addr().Unmap().BitLen(); bits < 7 || n.Addr().Unmap().Is4() && bits < 8 { // the largest private ones: fc00::/7, 10.0.0.0/8
 			list = append(list, fmt.Errorf("%s: %s is larger than any private network, and none of its mail is judged", s.Where("milter.local_networks"), n))
 		}
 	}

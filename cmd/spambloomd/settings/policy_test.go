@@ -210,6 +210,7 @@ func TestWarnings(t *testing.T) {
 		"actions.clean = \"reject\"":  `:1: actions.clean: "reject" is`,
 		"[[policy]]\nname = \"a\"\nrecipients = [\"a@example.org\"]\nclean = \"reject\"": ":4: policy.clean: ",
 		`milter.local_networks = ["10.0.0.0/8", "0.0.0.0/0"]`:                            ":1: milter.local_networks: 0.0.0.0/0 is larger than any private network",
+		`milter.local_networks = ["::ffff:0.0.0.0/96"]`:                                  "::ffff:0.0.0.0/96 is larger",
 		`milter.local_networks = ["::/0"]`:                                               "::/0 is larger",
 		`milter.local_networks = ["0.0.0.0/1"]`:                                          "0.0.0.0/1 is larger",
 		`milter.local_networks = ["127.0.0.0/8", "10.0.0.0/8", "fc00::/7", "::1/128"]`:   "",
