@@ -359,7 +359,7 @@ func (s *sketchFacts) match(message messageFacts) (m sketchMatch, ok bool) {
 	for i := range s.matches {
 		switch m := &s.matches[i]; {
 		case slices.Contains(message.retouched, m.Generation):
-		case m.isStrong && (m.Generation > since || m.isApart):
+		case m.isStrong && (m.Generation > since || m.isApart && m.Generation > message.words.revoked()):
 			return *m, true
 		case m.isStrong && revoked == nil:
 			revoked = m

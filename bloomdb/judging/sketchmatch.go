@@ -22,16 +22,23 @@ func sketchMatchOf(ks *keyspace.Keyspace, q *sketch.Query, list []sketch.Overlap
 	return m
 }
 
-// unite merges the facts. If both have a match of one generation and strength, that of s is kept. Neither
-// knows the revocations of the other's keyspace, so no match is apart from them.
+// unite merges the facts. If both have a match of one generation and strength, that of s is kept. It is apart from
+// revocations if it is in both keyspaces, or if the other one has none.
 func (s sketchFacts) unite(o sketchFacts) sketchFacts {
+	ours, theirs := slices.Clone(s.matches), o.matches
 	s.matches = Merged(s.matches, o.matches,
 		func(m, o sketchMatch) bool { return m.Generation == o.Generation && m.isStrong == o.isStrong },
 		func(m *sketchMatch, o sketchMatch) { m.Sites = mergedNames(m.Sites, o.Sites) })
 	for i := range s.matches {
-		s.matches[i].isApart = false
+		gen := s.matches[i].Generation
+		s.matches[i].isApart = isApart(ours, s.words, gen) && isApart(theirs, o.words, gen)
 	}
 	slices.SortStableFunc(s.matches, func(m, o sketchMatch) int { return cmp.Compare(o.Generation, m.Generation) })
 	s.words = s.words.unite(o.words)
 	return s
+}
+
+// isApart reports whether the revocations of one keyspace do not take back its match of a generation.
+func isApart(matches []sketchMatch, revocations words, gen int64) bool {
+	return revocations.revoked() < gen || slices.ContainsFunc(matches, func(m sketchMatch) bool { return m.isApart && m.Generation == gen })
 }

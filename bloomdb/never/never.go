@@ -94,7 +94,7 @@ func (c *Coverage) Spares(s signature.Signature) bool {
 // IsEmpty reports whether nothing of the message is declared.
 func (c *Coverage) IsEmpty() bool { return !c.Message && !c.Images && len(c.Parts) == 0 }
 
-// Unite returns what either list covers. What is apart from the words of one may be those of the other.
+// Unite returns what either list covers.
 func (c Coverage) Unite(o Coverage) Coverage {
 	parts := maps.Clone(c.Parts)
 	if parts == nil {
@@ -102,7 +102,10 @@ func (c Coverage) Unite(o Coverage) Coverage {
 	} else {
 		maps.Copy(parts, o.Parts)
 	}
-	return Coverage{Message: c.Message || o.Message, Parts: parts, Images: c.Images || o.Images}
+	apart := make(map[signature.Signature]bool) // each match has the name of its keyspace
+	maps.Copy(apart, c.Apart)
+	maps.Copy(apart, o.Apart)
+	return Coverage{Message: c.Message || o.Message, Parts: parts, Images: c.Images || o.Images, IsNear: c.IsNear || o.IsNear, Apart: apart}
 }
 
 // Covers returns what the list covers of a message: its exact signatures, whose positions are
