@@ -141,7 +141,7 @@ func (f finding) toRevoke(judged identity.Joint) (set signature.Set, err error) 
 	case len(f.judged) > 0:
 		set = judged.Set
 		same := slices.IndexFunc(f.reports, func(r ledger.Report) bool { return identity.IsSame(r.Set, set) })
-		if len(set.Sketches) > 0 || same < 0 {
+		if !f.judged[0].IsShort || same < 0 {
 			return set, nil
 		}
 		set = f.reports[same].Set

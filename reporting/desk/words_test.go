@@ -464,3 +464,29 @@ func TestSettleOfOthersParts(t *testing.T) {
 		}
 	}
 }
+
+// A short message has no sketch. One that its reporter names with it is not settled with it.
+func TestSettleOfInventedSketch(t *testing.T) {
+	newsletter, spam := desktest.Letter(1, 0), desktest.Set("body", "text")
+	s := desktest.New(t, trust.Default(), 0)
+	list := judged.New(desktest.Noon, judged.MaxMemory)
+	s.Desk = desk.New(s.DB, s.Ledger, desk.Options{Judged: list})
+	list.Add(judged.Message{Set: spam})
+	invented := spam
+	invented.Sketches = newsletter.Sketches
+	s.MustReport("mallory", invented)
+	s.MustRevoke("mallory", invented)
+	trail, err := s.Trail(api.TrailRequest{}, spam)
+	if err != nil || len(trail.Reports) == 0 {
+		t.Fatalf("%+v, %v", trail, err)
+	}
+	found, err := s.SetOf(trail.Reports[0].ID)
+	if err != nil || len(found.Sketches) > 0 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	if _, err := s.Settle(desk.Report{Set: found}, desk.SettleSpam, desk.Author{Name: "root"}); err != nil {
+		t.Fatal(err)
+	}
+	s.WantListed("the spam", spam, true)
+	s.WantListed("the newsletter", newsletter, false)
+}

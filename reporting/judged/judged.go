@@ -28,6 +28,7 @@ type Message struct {
 	Shown   []signature.Signature // those that the verdict names, such as in the header
 	Set     signature.Set
 	Spared  string // proven From domain without which near matches would have listed it; empty: none
+	IsShort bool   // Set is without the sketches, which took too much room
 }
 
 // MaxMemory is the default bound of a List, in bytes.
@@ -57,7 +58,7 @@ func New(now time.Time, bytes int) *List { return &List{max: bytes, begun: now} 
 func (l *List) Add(m Message) {
 	m = m.copied()
 	if m.size() > l.max/64 {
-		m.Set.Sketches = nil
+		m.Set.Sketches, m.IsShort = nil, true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
