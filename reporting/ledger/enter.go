@@ -186,10 +186,6 @@ func (w *entering) isSignature(k record.Key) bool {
 	return slices.ContainsFunc(w.e.Set.Signatures, func(s signature.Signature) bool { return record.SignatureKey(s) == k })
 }
 
-func (w *entering) sums(s Stance) func(record.Key) Weight {
-	return func(k record.Key) Weight { return w.tallies[k].Sums[s] }
-}
-
 // backing returns the weight behind a stance: the quorum or more if it decides. The opposite of
 // an administrator's decision has none.
 func (w *entering) backing(s Stance) func(record.Key) Weight {
