@@ -50,7 +50,7 @@ func (c *computer) readPictures() {
 		}
 	}
 	p.showsMore = p.HasRemote || len(c.reader.shown.Text) > maxGreeting ||
-		slices.ContainsFunc(images, func(l mail.Leaf) bool { return p.Has(l.ID) })
+		slices.ContainsFunc(images, func(l mail.Leaf) bool { return p.Has(l.ID, l.Location) })
 	slices.SortStableFunc(images, func(a, b mail.Leaf) int {
 		if p.isUnnamed(a) == p.isUnnamed(b) {
 			return 0
@@ -63,7 +63,9 @@ func (c *computer) readPictures() {
 }
 
 // isUnnamed reports whether an image belongs to a page that does not name it: most programs do not show it.
-func (p *pictures) isUnnamed(l mail.Leaf) bool { return l.IsRelated && p.hasPage && !p.Has(l.ID) }
+func (p *pictures) isUnnamed(l mail.Leaf) bool {
+	return l.IsRelated && p.hasPage && !p.Has(l.ID, l.Location)
+}
 
 // isOnlyAsked reports whether no report lists an image: it may be another sender's, which readers do not see. Beside a
 // page that shows nothing else, it is what they were sent.

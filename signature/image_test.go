@@ -79,13 +79,19 @@ func TestUnnamedImages(t *testing.T) {
 		{"unnamed beside a remote picture", "<img src=http://a.example/b.png>", 0, 1, 0},
 		{"named by another name", "Look at our new offer <img src=cid:aa@b>", 0, 1, 0},
 		{"named in a comment", "Look at our new offer <!-- <img src=cid:a@b> cid:a@b -->", 0, 1, 0},
-		{"named in a style sheet", "Look at our new offer <style>.x{background:url(cid:a@b)}</style>", 0, 1, 0},
+		{"named in a style sheet", "Look at our new offer <style>.x{background:url(\"cid:a@b\")}</style>", 0, 0, 1},
+		{"a relative address", "Look at our new offer <img src=image001.png>", 0, 0, 1},
+		{"a remote address with a port", "Look at our new offer <img src=http://a.example:80/b.png>", 0, 1, 0},
+		{"Content-Location", "Look at our new offer <img src=http://b.example/A.png>", 0, 0, 1},
+		{"named by a picture that fades in", "Look at our <style>@keyframes i{from{opacity:0}to{opacity:1}}</style> new offer <p style='animation:i 1s'><img src=cid:a@b>", 0, 0, 1},
+		{"named by one with a filter and more", "Look at our new offer <img src=cid:a@b style='filter:invert(1);clip-path:inset(0);scale:1;content:url(x)'>", 0, 0, 1},
+		{"named by a hidden picture with a filter", "Look at our new offer <img src=cid:a@b style='filter:invert(1);display:none'>", 0, 1, 0},
 		{"named by a hidden picture", "Look at our new offer <img src=cid:a@b style='display:none'>", 0, 1, 0},
 		{"named by a tiny picture", "Look at our new offer <img src=cid:a@b width=1 height=1>", 0, 1, 0},
 		{"nothing else", "<p>", 0, 0, 1},
 	} {
 		raw := "Content-Type: multipart/related; boundary=b\n\n--b\nContent-Type: text/html\n\n<html>" + tt.page + "\n" +
-			strings.Repeat(imagePart("Content-ID: <x>\n", content), tt.images) + imagePart("Content-ID: <a@b>\n", content) + "--b--\n"
+			strings.Repeat(imagePart("Content-ID: <x>\n", content), tt.images) + imagePart("Content-ID: <a@b>\nContent-Location: http://b.example/a.png\n", content) + "--b--\n"
 		set := signature.Compute(signature.Parse([]byte(raw)))
 		asked, named := 0, 0
 		for i, s := range imagesOf(set) {

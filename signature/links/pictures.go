@@ -9,23 +9,28 @@ import (
 	"github.com/spambloom/spambloom/signature/work"
 )
 
+// maxLocation is the length of a URL, in bytes, beyond which it is not compared with a Content-Location.
+const maxLocation = 1000
+
 // Pictures are the pictures that the pages of a message show.
 type Pictures struct {
 	HasRemote bool
 
 	ids      map[string]bool // Content-IDs, in lower case
-	isUnread bool            // there may be others
+	urls     map[string]bool // of pictures, in lower case
+	isUnread bool            // any other picture may be shown
 }
 
 // Add records the pictures of a page. Those of elements that are plainly hidden do not count, and neither do those in
-// style sheets and comments.
+// comments.
 func (p *Pictures) Add(references []page.Reference, w *work.Steps) {
 	for _, r := range references {
-		if r.IsGone || r.Rank != page.Loaded || !r.IsPicture && !r.IsText {
+		if r.IsGone && !r.IsSheet || r.Rank != page.Loaded || !r.IsPicture && !r.IsText {
 			continue
 		}
 		w.Spend(work.PerTag + len(r.Value))
-		if p.isUnread = p.isUnread || w.IsOver(); p.isUnread {
+		if w.IsOver() {
+			p.isUnread = true
 			return
 		}
 		p.add(r)
@@ -35,8 +40,15 @@ func (p *Pictures) Add(references []page.Reference, w *work.Steps) {
 func (p *Pictures) add(r page.Reference) {
 	const scheme = "cid:"
 	value := strings.ToLower(html.UnescapeString(string(bytes.TrimSpace(r.Value))))
-	if !r.IsText && strings.HasPrefix(value, "http") {
-		p.HasRemote = true
+	if !r.IsText {
+		p.HasRemote = p.HasRemote || strings.HasPrefix(value, "http")
+		p.isUnread = p.isUnread || isRelative(value)
+		if p.urls == nil {
+			p.urls = make(map[string]bool)
+		}
+		if len(value) <= maxLocation {
+			p.urls[value] = true
+		}
 	}
 	for _, after := range strings.Split(value, scheme)[1:] {
 		if r.IsText {
@@ -49,5 +61,14 @@ func (p *Pictures) add(r page.Reference) {
 	}
 }
 
-// Has reports whether a page shows the picture with a Content-ID, or may do so.
-func (p *Pictures) Has(id string) bool { return p.isUnread || id != "" && p.ids[strings.ToLower(id)] }
+// isRelative reports whether a URL has neither a scheme nor a host. Programs show the part that they find by it, such as by
+// a file's name.
+func isRelative(url string) bool {
+	first, _, _ := strings.Cut(url, "/")
+	return url != "" && url[0] != '#' && !strings.HasPrefix(url, "//") && !strings.Contains(first, ":")
+}
+
+// Has reports whether a page shows the picture with a Content-ID or Content-Location, or may do so.
+func (p *Pictures) Has(id, location string) bool {
+	return p.isUnread || id != "" && p.ids[strings.ToLower(id)] || location != "" && p.urls[strings.ToLower(location)]
+}

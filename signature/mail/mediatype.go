@@ -25,6 +25,7 @@ type mimeHeader struct {
 	Disposition string   // lower case
 	HasID       bool     // a Content-ID, by which HTML shows the part
 	ID          string   // the Content-ID without <>
+	Location    string   // Content-Location, by which HTML shows the part, too
 	IsJoined    bool     // lines that end in a blank go on without it (RFC 3676)
 	start       string   // of a multipart: Content-ID of the part that is shown, without <>
 }
@@ -32,6 +33,7 @@ type mimeHeader struct {
 // mimeFields are the MIME fields of a header. The first of each name counts.
 type mimeFields struct {
 	contentType, encoding, disposition, id string
+	location                               string
 	otherType                              string // of the last field, which mutt reads
 	otherEncoding                          string // of a further field
 }
@@ -51,6 +53,8 @@ func (f *mimeFields) slot(name string) *string {
 		return &f.disposition
 	case strings.EqualFold(rest, "id"):
 		return &f.id
+	case strings.EqualFold(rest, "location"):
+		return &f.location
 	}
 	return nil
 }
@@ -94,7 +98,7 @@ func (f *mimeFields) parse() mimeHeader {
 	f.parseType(&h)
 	h.Disposition = mimefield.Disposition(f.disposition)
 	h.HasID = f.id != ""
-	h.ID = contentID(f.id)
+	h.ID, h.Location = contentID(f.id), strings.Trim(f.location, " \t\"")
 	return h
 }
 

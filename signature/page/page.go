@@ -193,6 +193,7 @@ func (p *Reader) showText(m *markup) {
 	switch m.rawElement {
 	case "style":
 		p.addUnshown(m.text)
+		p.refs[len(p.refs)-1].IsSheet = true
 		p.readSheet(m.text)
 		if bytes.IndexByte(m.text, '&') >= 0 { // inside a drawing, entities are decoded
 			p.readSheet([]byte(unescape(string(m.text))))
@@ -215,10 +216,10 @@ func (p *Reader) readSheet(text []byte) {
 	if p.sheet.isDone || len(text) == 0 {
 		return
 	}
-	rules, animates := len(p.sheet.rules), p.sheet.animates
+	rules, frames := len(p.sheet.rules), len(p.sheet.frames)
 	p.sheet.read(text)
 	p.generate(p.sheet.generated)
-	p.isLate = p.isLate || (len(p.sheet.rules) > rules || p.sheet.animates != animates) && p.hasText()
+	p.isLate = p.isLate || (len(p.sheet.rules) > rules || len(p.sheet.frames) > frames) && p.hasText()
 }
 
 // hasText reports whether this page has text so far, until it has for the first time. It reads
@@ -290,7 +291,7 @@ func (p *Reader) startElement(m *markup) {
 	if t.isNeverShown {
 		b.look |= unshown
 	}
-	if b.look&hides != 0 { // pictures are seen beside tiny text
+	if b.look&hides != 0 && (name != atom.Img || b.look&hides != masked) { // pictures are seen beside tiny text
 		p.labels = p.labels[:labels]
 		for i := range p.refs[firstRef:] {
 			p.refs[firstRef+i].IsGone = true
@@ -299,7 +300,7 @@ func (p *Reader) startElement(m *markup) {
 	isIgnored := t.isDocument || t.isTablePart && !p.isInTable()
 	breaks := !isIgnored && (s.breaks == inLines || s.breaks == asNamed && t.isBlock)
 	if breaks {
-		p.put(lineEnd, b.look&gone != 0)
+		p.put(lineEnd, b.look&(gone|masked) != 0)
 	}
 	endRef := len(p.refs)
 	if !isClicked(name) {
@@ -322,8 +323,10 @@ func (p *Reader) boxOf(name atom.Atom, s *style) box {
 	}
 	p.isReversed = p.isReversed || s.isRightToLeft && s.isOverride
 	s.setNature(name, p.markup.isTiny)
-	s.isGone = s.isGone || s.isAnimated && p.sheet.animates
 	b := p.box().inside(s)
+	if s.isAnimated && !b.isHidden() {
+		b = p.sheet.animate(p.box(), b, s)
+	}
 	if name == atom.Html {
 		b.root = b.font
 	}
@@ -367,14 +370,14 @@ func (p *Reader) endElement(name atom.Atom) {
 	for i := len(p.open) - 1; i >= 0; i-- {
 		if e := &p.open[i]; e.name == name {
 			if e.isBlock {
-				p.put(lineEnd, e.box.look&gone != 0)
+				p.put(lineEnd, e.box.look&(gone|masked) != 0)
 			}
 			p.truncate(i)
 			return
 		}
 	}
 	if name == atom.P || name == atom.Br {
-		p.put(lineEnd, p.box().look&gone != 0)
+		p.put(lineEnd, p.box().look&(gone|masked) != 0)
 	}
 }
 

@@ -32,7 +32,8 @@ type Reference struct {
 	IsQuoted bool // mail programs mark it as another author's
 	// IsGone is set if the element is plainly hidden, whatever the colours and the size of text, and in scripts, style
 	// sheets and comments.
-	IsGone bool
+	IsGone  bool
+	IsSheet bool // Value is a style sheet
 	// IsPicture is set for the URL of a picture that is shown, and is not tiny.
 	IsPicture bool
 }

@@ -29,7 +29,7 @@ type sheet struct {
 	size      int    // of the sheets read
 	outer     []byte // the selectors of the rule around the one that is read
 	isDone    bool   // further sheets are not read
-	animates  bool   // an animation may hide what it moves
+	frames    []frame
 	limits    work.Limits
 	work      *work.Steps
 }
@@ -77,11 +77,13 @@ func (s *sheet) readRules(text []byte) {
 		switch {
 		case isAtRule && text[end] != '{':
 			text = text[end:]
-		case isAtRule && isForWindow(head):
+		case isAtRule && css.IsForWindow(head):
 			text, open = text[end+1:], append(open, s.outer)
 		case isAtRule:
 			block := text[:blockEnd(text)]
-			s.animates = s.animates || bytes.Contains(head, []byte("keyframes")) && isHiding(block)
+			if bytes.Contains(head, []byte("keyframes")) {
+				s.readFrames(block)
+			}
 			text = text[len(block):]
 		case text[end] != '{' && (s.outer != nil || text[end] == '}'): // declarations behind a rule in a rule
 			body, text = cutBlock(text)
@@ -110,20 +112,6 @@ func skipEnds(text []byte, open [][]byte) ([]byte, [][]byte) {
 	return text, open
 }
 
-// isHiding reports whether a frame of an animation may hide what it is of.
-func isHiding(frames []byte) bool {
-	var declared style
-	for frame := range bytes.SplitSeq(frames, []byte("{")) {
-		frame, _, _ = bytes.Cut(frame, []byte("}"))
-		for one := range bytes.SplitSeq(frame, []byte(";")) {
-			if _, value, isTransform := bytes.Cut(one, []byte("transform:")); !isTransform || !css.IsPulse(value) {
-				declared.read(one)
-			}
-		}
-	}
-	return declared.isSignificant
-}
-
 // cutBlock returns the declarations with which a block begins, and what follows them: the end of
 // the block, or the first rule inside it (CSS Nesting), which counts like one outside.
 func cutBlock(text []byte) (declarations, rest []byte) {
@@ -136,48 +124,6 @@ func cutBlock(text []byte) (declarations, rest []byte) {
 	}
 	return text[:end], text[end:]
 }
-
-// isForWindow reports whether the block of an at-rule may apply in a window of 1,000
-// pixels.
-func isForWindow(head []byte) bool {
-	queries, isMedia := bytes.CutPrefix(head, []byte("@media"))
-	if !isMedia {
-		name, _, _ := bytes.Cut(head, []byte(" "))
-		name, _, _ = bytes.Cut(name, []byte("("))
-		return groupingRules[string(name)]
-	}
-	for query := range bytes.SplitSeq(queries, []byte(",")) {
-		if isForMedia(query) {
-			return true
-		}
-	}
-	return false
-}
-
-// isForMedia reports whether one of several media queries may hold.
-func isForMedia(query []byte) bool {
-	if bytes.Contains(query, []byte("not")) || bytes.Contains(query, []byte(" or ")) {
-		return true
-	}
-	if bytes.Contains(query, []byte("print")) {
-		return false
-	}
-	for _, feature := range []string{"max-width", "max-device-width"} {
-		if _, most, isNarrow := bytes.Cut(query, []byte(feature)); isNarrow {
-			most = bytes.TrimSpace(bytes.TrimLeft(most, " :\t\r\n\f"))
-			most, _, _ = bytes.Cut(most[:min(len(most), 16)], []byte(")"))
-			n, unit, ok := css.Measure(string(most))
-			if unit == "em" || unit == "rem" {
-				n *= 1.6
-			}
-			return !ok || n*css.Pixels(unit) >= 1000
-		}
-	}
-	return true
-}
-
-// groupingRules are the at-rules whose block is of rules that may apply.
-var groupingRules = map[string]bool{"@supports": true, "@layer": true, "@container": true, "@scope": true, "@starting-style": true}
 
 // blockEnd returns where the first block of text ends.
 func blockEnd(text []byte) int {
@@ -212,7 +158,9 @@ func (s *sheet) addSelectors(list []byte, declared *style) {
 		var one []byte
 		one, list = css.CutSelector(list)
 		s.work.Spend(work.PerSelector + len(one))
-		one = css.Subject(bytes.TrimSpace(one))
+		one = bytes.TrimSpace(one)
+		isForGmail := css.IsForGmail(one)
+		one = css.Subject(one)
 		if name, inside, ok := bytes.Cut(one, []byte("(")); ok && anyOf[string(name)] {
 			s.addSelectors(bytes.TrimSuffix(inside, []byte(")")), declared)
 			continue
@@ -239,6 +187,7 @@ func (s *sheet) addSelectors(list []byte, declared *style) {
 			s.rules[string(key)] = known
 		}
 		added := *declared
+		added.isBlended = added.isBlended && !isForGmail
 		if bytes.HasSuffix(one, []byte(":link")) { // colours of links in a dark part of the page
 			added.hasInk, added.hasPaper = false, false
 		}

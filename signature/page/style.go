@@ -16,13 +16,14 @@ const (
 	invisible                  // visibility:hidden
 	tiny                       // a font too small to be read
 	unshown                    // no program shows it, whatever its style
+	masked                     // its text is not seen, but a picture is
 
 	flat    // lines of no height, which hide text where it is clipped
 	clipped // text beyond it is not shown
 	narrow  // a box of no width, which hides text that is clipped inside it
 
-	// hides is what hides an element and its pictures.
-	hides = gone | invisible | unshown
+	// hides is what hides an element and, other than by masked, its pictures.
+	hides = gone | invisible | unshown | masked
 )
 
 // box decides whether the text of an element is hidden.
@@ -67,14 +68,18 @@ const (
 // reading.
 type style struct {
 	isGone             bool
+	isMasked           bool // its text is hidden, but not a picture
+	isBlended          bool // its text is hidden, unless it is for a program that inverts colours
+	isStroked, isPale  bool // a stroke around its letters has a width; it is white
 	isAnimated         bool
+	isHeld, isEndless  bool // its animation may show any frame for long, or each again and again
 	font               size
 	zoom, seen         float64 // 0 if not declared
 	hidden, shown      look    // of invisible, flat and narrow, where the last declaration counts
 	ink, paper         int32
 	hasInk, hasPaper   bool
 	isClipped, isSmall bool // text beyond it is not shown; it has no width or height
-	isPlaced, isAway   bool // it has a position of its own; that is outside the window
+	isPlaced, isAway   bool // it has a position of its own; that is outside the window, or below what is behind it
 	isOpen             bool // of the element details
 	isRightToLeft      bool // direction:rtl
 	isOverride         bool // its letters are written in that direction, whatever they are
@@ -124,6 +129,9 @@ func (s *style) add(other *style) {
 		s.breaks = other.breaks
 	}
 	s.isAnimated = s.isAnimated || other.isAnimated
+	s.isStroked, s.isPale = s.isStroked || other.isStroked, s.isPale || other.isPale
+	s.isHeld, s.isEndless = s.isHeld || other.isHeld, s.isEndless || other.isEndless
+	s.isMasked, s.isBlended = s.isMasked || other.isMasked, s.isBlended || other.isBlended
 	s.isGone, s.isClipped, s.isSmall = s.isGone || other.isGone, s.isClipped || other.isClipped, s.isSmall || other.isSmall
 	s.isPlaced, s.isAway = s.isPlaced || other.isPlaced, s.isAway || other.isAway
 	s.isRightToLeft, s.isOverride = s.isRightToLeft || other.isRightToLeft, s.isOverride || other.isOverride
@@ -149,8 +157,11 @@ func (b box) inside(s *style) box {
 	if s.seen > 0 {
 		b.seen *= s.seen
 	}
+	if s.isMasked {
+		b.look |= masked
+	}
 	isTooSmall := s.isClipped && (s.isSmall || b.look&narrow != 0) || b.zoom <= leastZoom
-	if s.isGone || isTooSmall || s.isPlaced && s.isAway || b.seen <= leastSeen {
+	if s.isGone || s.isBlended || s.isStroked && s.isPale || isTooSmall || s.isPlaced && s.isAway || b.seen <= leastSeen {
 		b.look |= gone
 	}
 	if b.look &^= tiny; b.font*b.zoom <= leastFont {
@@ -196,7 +207,7 @@ func (s *style) declare(name, value []byte) {
 	case "display":
 		s.display(v)
 	case "visibility":
-		s.setLook(invisible, v == "hidden" || v == "collapse" || isComputed(v))
+		s.setLook(invisible, v == "hidden" || v == "collapse" || css.IsComputed(v))
 	case "font-size", "font", "zoom", "line-height", "font-size-adjust":
 		s.declareSize(string(name), v)
 	case "color", "text-fill-color":
@@ -219,68 +230,49 @@ func (s *style) declare(name, value []byte) {
 		s.isRightToLeft, s.isSignificant = v == "rtl", true
 	case "unicode-bidi":
 		s.isOverride, s.isSignificant = strings.HasSuffix(v, "override"), true
-	case "animation", "animation-name":
-		s.isAnimated, s.isSignificant = v != "none", true
+	case "z-index": // below what is behind it
+		s.isAway, s.isSignificant = s.isAway || strings.HasPrefix(v, "-") || strings.HasPrefix(v, "calc("), true
+	case "text-stroke", "text-stroke-color", "text-stroke-width":
+		c := colour.OfBackground(value)
+		s.isPale = s.isPale || c == colour.Computed || c >= 0 && colour.NearlyEqual(c, colour.White)
+		s.isStroked, s.isSignificant = s.isStroked || css.HasWidth(v), true
 	default:
 		s.declareBox(string(name), v)
-		s.hide(hidesBy(string(name), v))
+		s.declareEffect(string(name), v)
 	}
 }
 
-// hidesBy reports whether a declaration hides an element by itself.
-func hidesBy(name, v string) bool {
-	switch name {
-	case "text-indent", "margin-left", "margin-top", "margin-right", "margin", "margin-inline", "margin-inline-start", "margin-block", "margin-block-start",
-		"padding-left", "padding-top", "padding", "padding-inline", "padding-inline-start", "padding-block", "padding-block-start",
-		"vertical-align", "word-spacing":
-		return css.IsFar(v)
-	case "clip":
-		return strings.HasPrefix(v, "rect(")
-	case "clip-path", "mask", "mask-image", "offset", "offset-path":
-		return v != "none" && v != ""
-	case "content": // a picture in its place
-		return isComputed(v)
-	case "transform":
-		return isComputed(v)
-	case "translate", "scale", "rotate":
-		return v != "none"
-	case "filter":
-		return strings.Contains(v, "opacity") || isComputed(v) && !strings.HasPrefix(v, "progid:")
-	case "mix-blend-mode":
-		return isComputed(v) || blends[v]
-	case "content-visibility":
-		return v == "hidden"
-	case "mso-hide":
-		return v == "all"
-	case "z-index": // below what is behind it
-		return strings.HasPrefix(v, "-") || isComputed(v)
-	case "letter-spacing":
-		n, unit, ok := css.Measure(v)
-		return isComputed(v) || ok && n*css.Pixels(unit) <= -8
-	case "text-stroke", "text-stroke-color":
-		c := colour.OfBackground([]byte(v))
-		return c == colour.Computed || c >= 0 && colour.NearlyEqual(c, colour.White)
+// declareEffect reads a declaration that moves or paints an element.
+func (s *style) declareEffect(name, v string) {
+	switch {
+	case css.Hides(name, v):
+		s.hide(true)
+	case css.Masks(name, v):
+		s.isMasked, s.isSignificant = true, true
+	case name == "mix-blend-mode" && css.IsForBlends(v):
+		s.isBlended, s.isSignificant = true, true
+	case strings.HasPrefix(name, "animation"):
+		if name == "animation" || name == "animation-name" {
+			s.isAnimated = v != "none"
+		}
+		s.isHeld, s.isEndless = s.isHeld || css.IsHeld(name, v), s.isEndless || strings.Contains(v, "infinite")
+		s.isSignificant = true
 	}
-	return false
 }
-
-// blends are the modes by which black text is not seen on white.
-var blends = map[string]bool{"screen": true, "lighten": true, "color-dodge": true, "difference": true, "exclusion": true, "hue": true,
-	"saturation": true, "color": true, "overlay": true, "hard-light": true, "soft-light": true, "plus-lighter": true}
 
 // declareBox reads a declaration of the size or opacity of an element.
 func (s *style) declareBox(name, v string) {
 	n, unit, ok := css.Measure(v)
-	isSmall := ok && n*css.Pixels(unit) <= leastFont || isComputed(v)
+	isSmall := css.IsSmall(v, true)
 	switch name {
 	case "opacity":
 		if unit == "%" {
 			n /= 100
 		}
-		if s.hide(ok && n <= leastSeen || isComputed(v)); ok && n > leastSeen {
+		if s.hide(ok && n <= leastSeen || css.IsComputed(v)); ok && n > leastSeen {
 			s.seen, s.isSignificant = min(n, 1), true
 		}
-	case "height", "max-height", "block-size", "max-block-size", "flex-basis":
+	case "height", "max-height", "block-size", "max-block-size":
 		s.isSmall, s.isSignificant = s.isSmall || isSmall, s.isSignificant || isSmall
 	case "width", "max-width", "inline-size", "max-inline-size":
 		s.isSmall = s.isSmall || isSmall
@@ -288,7 +280,7 @@ func (s *style) declareBox(name, v string) {
 			s.setLook(narrow, isSmall)
 		}
 	case "grid", "grid-template", "grid-template-columns", "grid-template-rows", "grid-auto-columns", "grid-auto-rows":
-		if hasSmallTrack(v) {
+		if css.IsSmallGrid(v) {
 			s.isSmall = true
 			s.setLook(narrow, true)
 		}
@@ -296,19 +288,6 @@ func (s *style) declareBox(name, v string) {
 		s.isSmall, s.isSignificant = s.isSmall || strings.Contains(v, "size") || v == "strict", true
 		s.isClipped = s.isClipped || v == "strict" || v == "content" || strings.Contains(v, "paint")
 	}
-}
-
-// hasSmallTrack reports whether a row or column of a grid has no size.
-func hasSmallTrack(v string) bool {
-	if isComputed(v) {
-		return !strings.Contains(v, "fr") && !strings.Contains(v, "auto") && !strings.Contains(v, "content")
-	}
-	for field := range strings.FieldsFuncSeq(v, func(r rune) bool { return r == ' ' || r == '/' }) {
-		if n, unit, ok := css.Measure(field); ok && n*css.Pixels(unit) <= leastFont {
-			return true
-		}
-	}
-	return false
 }
 
 // declareSize reads a declaration of the size of text.
@@ -319,7 +298,7 @@ func (s *style) declareSize(name, v string) {
 	case "font": // the size is the first measure, with the height of lines behind a slash
 		for field := range strings.FieldsSeq(v) {
 			field, height, hasHeight := strings.Cut(field, "/")
-			if _, unit, ok := css.Measure(field); ok && (unit != "" || field == "0") || isComputed(field) {
+			if _, unit, ok := css.Measure(field); ok && (unit != "" || field == "0") || css.IsComputed(field) {
 				if s.fontSize(field); hasHeight {
 					s.lineHeight(height)
 				}
@@ -333,12 +312,12 @@ func (s *style) declareSize(name, v string) {
 		if unit == "%" {
 			n /= 100
 		}
-		if s.hide(isComputed(v)); ok && n > 0 {
+		if s.hide(css.IsComputed(v)); ok && n > 0 {
 			s.zoom, s.isSignificant = n, true
 		}
 	case "font-size-adjust": // the share that a small letter has of the size, about 1/2
 		n, _, ok := css.Measure(v[strings.LastIndexByte(v, ' ')+1:])
-		s.hide(ok && n <= leastZoom/2 || isComputed(v))
+		s.hide(ok && n <= leastZoom/2 || css.IsComputed(v))
 	}
 }
 
@@ -351,11 +330,8 @@ func (s *style) lineHeight(v string) {
 	if unit == "" || unit == "%" {
 		unit = "em"
 	}
-	s.setLook(flat, ok && n*css.Pixels(unit) <= leastFont || isComputed(v))
+	s.setLook(flat, ok && n*css.Pixels(unit) <= leastFont || css.IsComputed(v) && css.IsSmall(v, false))
 }
-
-// isComputed reports whether a value is known only to a program that computes it.
-func isComputed(v string) bool { return strings.Contains(v, "(") }
 
 // hide records that a declaration hides an element. Others do not show it again.
 func (s *style) hide(hides bool) {
@@ -367,7 +343,7 @@ func (s *style) hide(hides bool) {
 func (s *style) display(v string) {
 	s.isSignificant = true
 	switch {
-	case v == "none", isComputed(v), strings.HasPrefix(v, "table-column"):
+	case v == "none", css.IsComputed(v), strings.HasPrefix(v, "table-column"):
 		s.isGone = true
 	case strings.Contains(v, "inline"), v == "contents", v == "initial", v == "unset", v == "ruby":
 		s.breaks = inLine
@@ -385,7 +361,7 @@ func (s *style) fontSize(v string) {
 	}
 	var font size
 	switch {
-	case !ok && isComputed(v), isShare && n <= 0.1:
+	case !ok && css.IsComputed(v) && !css.IsLegible(v), isShare && n <= 0.1:
 		font = size{0, ofPixel}
 	case v == "smaller":
 		font = size{smaller, ofOuter}

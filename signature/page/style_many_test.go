@@ -9,7 +9,7 @@ import (
 // take many minutes here.
 func TestBackgroundOfManyFields(t *testing.T) {
 	fields := strings.Repeat("a ", 4<<20)
-	for background, want := range map[string]string{fields + "white": "x", fields + "( white": "x"} {
+	for background, want := range map[string]string{fields + "white": "x", fields + "( white": "x y"} {
 		if got := shows("x <b style='color:#fff;background:" + background + "'>y</b>"); got != want {
 			t.Errorf("a background that ends with %q: shows %q, want %q", background[len(background)-8:], got, want)
 		}

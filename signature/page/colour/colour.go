@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/image/colornames"
+
+	"github.com/spambloom/spambloom/signature/ascii"
 )
 
 // Colours are 0xRRGGBB, or one of these.
@@ -50,22 +52,54 @@ func OfBackground(v []byte) int32 {
 				return c
 			}
 		}
-	case bytes.Contains(v, []byte("rgb")):
-		v = v[bytes.Index(v, []byte("rgb")):]
-		if c = Of(v[:bytes.IndexByte(v, ')')+1]); c == Unknown && !bytes.Contains(v, []byte("url(")) {
-			return Computed
-		}
-		return c
-	case !bytes.Contains(v, []byte("url(")) && !bytes.Contains(v, []byte("image")):
-		return Computed
+	default:
+		return ofFields(v)
 	}
 	return Unknown
 }
 
+// ofFields returns the first colour that is a field of a background with functions. A colour of channels that cannot be
+// read is computed, unless it has a variable; so is none in another function, which may be any.
+func ofFields(v []byte) int32 {
+	for len(v) > 0 {
+		var field []byte
+		field, v = cutField(v)
+		if bytes.IndexByte(field, '(') < 0 {
+			continue
+		}
+		if c := Of(field); c != Unknown {
+			return c
+		}
+		if bytes.HasPrefix(field, []byte("rgb")) && !isOfVariables(field) {
+			return Computed
+		}
+	}
+	return Unknown
+}
+
+// cutField cuts a list at its first blank or comma outside parentheses.
+func cutField(list []byte) (field, rest []byte) {
+	depth := 0
+	for i, c := range list {
+		switch {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case depth <= 0 && (c == ',' || ascii.IsSpace(c)):
+			return list[:i], list[i+1:]
+		}
+	}
+	return list, nil
+}
+
 // Of returns the colour that v names, in lower case.
 func Of(v []byte) int32 {
-	v = bytes.TrimSpace(v)
+	v = Fallback(bytes.TrimSpace(v))
 	if c, ok := names[string(v)]; ok {
+		return c
+	}
+	if c := ofFunction(v); c != Unknown {
 		return c
 	}
 	if list, ok := strings.CutPrefix(string(v), "rgb"); ok {
@@ -125,14 +159,19 @@ func OfAttribute(v []byte) int32 {
 	return colour
 }
 
-// ofGradient returns the colour of a gradient whose stops are nearly the same colour.
+// ofGradient returns the colour of a gradient whose stops are nearly the same colour, as far as they are known.
 func ofGradient(stops []byte) int32 {
 	colour := int32(Unknown)
-	if bytes.IndexByte(stops, '(') >= 0 && !bytes.Contains(stops, []byte("rgb")) && !bytes.Contains(stops, []byte("url(")) {
-		colour = Computed
-	}
-	for _, field := range bytes.FieldsFunc(stops, func(r rune) bool { return strings.ContainsRune("(), ", r) }) {
+	for stops = bytes.ReplaceAll(stops, []byte("gradient("), []byte(" ")); len(stops) > 0; {
+		var field []byte
+		field, stops = cutField(stops)
+		isFunction := bytes.IndexByte(field, '(') >= 0
+		if field = bytes.TrimRight(field, ")"); isFunction {
+			field = append(field[:len(field):len(field)], ')')
+		}
 		switch c := Of(field); {
+		case c == Unknown && isFunction && !bytes.HasPrefix(field, []byte("url(")) && !bytes.HasPrefix(field, []byte("calc(")):
+			return Unknown
 		case c < 0:
 		case colour >= 0 && !NearlyEqual(c, colour):
 			return Unknown

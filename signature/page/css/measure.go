@@ -49,29 +49,39 @@ const farOutside = 500
 func IsFar(v string) bool {
 	for field := range strings.FieldsSeq(v) {
 		n, unit, ok := Measure(field)
-		isBeside := unit == "%" && n >= 100 || unit == "vw" && n >= 100 // of the box around it, or of the window
+		isBeside := unit == "vw" && n >= 100 // of the window
 		n *= Pixels(unit)
-		if ok && isBeside || ok && (n <= -farOutside || n >= 10*farOutside) || !ok && strings.Contains(field, "(") {
+		if ok && isBeside || ok && (n <= -farOutside || n >= 10*farOutside) || !ok && IsComputed(field) {
 			return true
 		}
 	}
 	return false
 }
 
+// isBeside reports whether a length is the whole width of the box around it, or more.
+func isBeside(v string) bool {
+	n, unit, ok := Measure(v)
+	return ok && unit == "%" && n >= 100
+}
+
 // IsPulse reports whether a transformation enlarges, turns or moves an element, and leaves it in sight.
 func IsPulse(value []byte) bool {
 	for one := range bytes.SplitSeq(value, []byte(")")) {
 		name, arguments, _ := bytes.Cut(bytes.TrimSpace(one), []byte("("))
-		n, _, _ := Measure(string(arguments))
+		all := strings.Split(string(arguments), ",")
 		switch string(name) {
 		case "", "none", "rotate", "rotatez":
-		case "scale":
-			if n < 0.5 {
-				return false
+		case "scale", "scalex", "scaley", "scale3d":
+			for _, one := range all {
+				if n, _, _ := Measure(strings.TrimSpace(one)); n < 0.5 {
+					return false
+				}
 			}
-		case "translate", "translatex", "translatey":
-			if IsFar(string(arguments)) {
-				return false
+		case "translate", "translatex", "translatey", "translatez", "translate3d":
+			for _, one := range all {
+				if one = strings.TrimSpace(one); IsFar(one) || isBeside(one) {
+					return false
+				}
 			}
 		default:
 			return false

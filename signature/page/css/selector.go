@@ -1,6 +1,9 @@
 package css
 
-import "slices"
+import (
+	"bytes"
+	"slices"
+)
 
 // CutSelector cuts a list of selectors at its first comma outside parentheses.
 func CutSelector(list []byte) (one, rest []byte) {
@@ -35,4 +38,10 @@ func Subject(selector []byte) []byte {
 		}
 	}
 	return selector
+}
+
+// IsForGmail reports whether a selector begins with "u + ", as only Gmail puts an element u before the page.
+func IsForGmail(selector []byte) bool {
+	rest, ok := bytes.CutPrefix(selector, []byte("u"))
+	return ok && bytes.HasPrefix(bytes.TrimSpace(rest), []byte("+"))
 }
