@@ -48,28 +48,26 @@ func TestRevokedBesideSpam(t *testing.T) {
 	}
 	for i, test := range slices.Concat(tests, tests) {
 		t.Run(test.name, func(t *testing.T) {
-			listed := 0
+			o := bloomdbtest.Options(t.TempDir(), "mx1")
+			if i >= len(tests) { // during a change of the key
+				o.PreviousKey = &[32]byte{9}
+			}
+			db, listed := bloomdbtest.Open(t, o), 0
 			for trial := range trials {
-				o := bloomdbtest.Options(t.TempDir(), "mx1")
-				if i >= len(tests) { // during a change of the key
-					o.PreviousKey = &[32]byte{9}
-				}
-				db := bloomdbtest.Open(t, o)
 				spam, innocent := words(10_000*trial, test.spam), words(10_000*trial+5_000, test.revoked)
 				copy(innocent, spam[:test.common])
-				report := func() { mustReportSet(t, db, wordy(1, spam...)) }
+				report := func() { mustReportSet(t, db, wordy(3*trial, spam...)) }
 				if !test.isEarlier {
 					report()
 				}
-				mustReportSet(t, db, wordy(2, innocent...)) // by mistake
-				testenv.Check(t, db.Revoke(wordy(2, innocent...)))
+				mustReportSet(t, db, wordy(3*trial+1, innocent...)) // by mistake
+				testenv.Check(t, db.Revoke(wordy(3*trial+1, innocent...)))
 				if test.isEarlier {
 					report()
 				}
-				if isListed(db, test.asked(spam, innocent, trial)) {
+				if db.Judge(wordy(3*trial+2, test.asked(spam, innocent, trial)...)).Listed {
 					listed++
 				}
-				testenv.Check(t, db.Close())
 			}
 			t.Logf("%d of %d are listed", listed, trials)
 			if listed < test.fewest || listed > test.greatest {
@@ -122,8 +120,6 @@ func TestApartIsBounded(t *testing.T) {
 	}
 }
 
-func isListed(db *bloomdb.DB, words []int) bool { return db.Judge(wordy(3, words...)).Listed }
-
 // Nor does it escape by a declared text. Near-duplicates of that are spared, whatever was reported.
 func TestDeclaredBesideSpam(t *testing.T) {
 	const trials = 30
@@ -144,21 +140,19 @@ func TestDeclaredBesideSpam(t *testing.T) {
 	}
 	for i, test := range slices.Concat(tests, tests) {
 		t.Run(test.name, func(t *testing.T) {
-			listed := 0
+			o := bloomdbtest.Options(t.TempDir(), "mx1")
+			if i >= len(tests) { // during a change of the key
+				o.PreviousKey = &[32]byte{9}
+			}
+			db, listed := bloomdbtest.Open(t, o), 0
 			for trial := range trials {
-				o := bloomdbtest.Options(t.TempDir(), "mx1")
-				if i >= len(tests) { // during a change of the key
-					o.PreviousKey = &[32]byte{9}
-				}
-				db := bloomdbtest.Open(t, o)
 				spam, declared := words(10_000*trial, test.spam), words(10_000*trial+5_000, test.declared)
 				copy(declared, spam[:test.common])
-				mustReportSet(t, db, wordy(1, spam...))
-				mustNever(t, db, wordy(2, declared...), "")
-				if isListed(db, test.asked(spam, declared, trial)) {
+				mustReportSet(t, db, wordy(3*trial, spam...))
+				mustNever(t, db, wordy(3*trial+1, declared...), "")
+				if db.Judge(wordy(3*trial+2, test.asked(spam, declared, trial)...)).Listed {
 					listed++
 				}
-				testenv.Check(t, db.Close())
 			}
 			t.Logf("%d of %d are listed", listed, trials)
 			if listed < test.fewest || listed > test.greatest {
