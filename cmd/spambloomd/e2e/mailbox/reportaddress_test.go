@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness/dovecot"
@@ -70,8 +71,12 @@ func (h *reportHost) forward(login, to, mail string) error {
 	}
 	testenv.Eventually(h.T, "Postfix answers", func() bool {
 		conn, err := h.client.Dial("tcp", address)
-		if err == nil {
-			c, err = smtp.NewClient(conn, "127.0.0.1")
+		if err != nil {
+			return false
+		}
+		conn.SetDeadline(time.Now().Add(testenv.Patience)) // a session without an answer is an error of its step
+		if c, err = smtp.NewClient(conn, "127.0.0.1"); err != nil {
+			conn.Close()
 		}
 		return err == nil
 	})
