@@ -355,8 +355,8 @@ func TestSecondLinkOfPicture(t *testing.T) {
 	}
 }
 
-// Who is named in To or Cc is the sender's choice, so a link to such a domain counts for a phrase. A short mail within a
-// firm, with its link in the signature block, has none.
+// The sender chooses the addresses in To and Cc. So a link to the domain of one counts for a phrase, but not in a short
+// mail within a firm, which has the firm's link in its signature block.
 func TestPhraseOfRecipients(t *testing.T) {
 	sign := func(head, body string) signature.Set {
 		return signature.Compute(signature.Parse([]byte(head + "\nSubject: x\nContent-Type: text/html\n\n<html>" + body)))

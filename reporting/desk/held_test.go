@@ -68,8 +68,8 @@ func TestHeldAgainstRevocationsOfFiles(t *testing.T) {
 	}
 }
 
-// What two of them list by its likeness is listed, and a revocation refutes whom it concerns: else the next copy
-// would need one reporter only.
+// Two held reports of similar copies list the message. A revocation of one copy then refutes its reporter: otherwise
+// one further report of that copy would list it.
 func TestRevocationOfWhatWasHeld(t *testing.T) {
 	s := desktest.OpenHolding(t, trust.Default(), 20)
 	for i := range 40 {

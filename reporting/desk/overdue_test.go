@@ -79,7 +79,7 @@ func TestSettlementEndsWithoutRoom(t *testing.T) {
 	s.WantListed("what is no longer settled", spam, true)
 }
 
-// What is settled ends when the ledger forgets it, as settle --help says, and not at the next start.
+// A message is settled until the ledger forgets it, as settle --help says, and not until the next start.
 func TestSettlementExpires(t *testing.T) {
 	s := desktest.New(t, trust.Default(), 0)
 	spam, wanted := desktest.Letter(0, 0), desktest.Letter(1, 0)

@@ -167,9 +167,9 @@ func TestRungsOfOneProgram(t *testing.T) {
 	s.WantListed("revoked in another way", m, false)
 }
 
-// Whoever knows a trap's address cannot win against the users who revoke what he sends it: a trap does not list
-// again what was revoked in the period, nor near-duplicates of it, and takes nobody's weight. Users and other
-// mail of the trap with a part of it are not affected.
+// A sender sends a newsletter to a trap again after a user has revoked it. The trap does not list it or its
+// near-duplicates again in that period, and the user keeps its weight. A user can report the newsletter again, and
+// the trap can list other mail that has a part of it.
 func TestTrapAgainstRevocations(t *testing.T) {
 	s, mailbox := desktest.New(t, trust.Default(), 0), desk.Origin{UID: 34, Known: true}
 	file := desktest.Set("body", "text", "file").Signatures[2]

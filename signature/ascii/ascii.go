@@ -128,3 +128,20 @@ func ByteOrder(name string, text []byte) string {
 
 // hasByteOrder are names of UTF-16 that leave the order open.
 var hasByteOrder = map[string]bool{"utf-16": true, "utf16": true, "csutf16": true, "ucs-2": true, "iso-10646-ucs-2": true, "csunicode": true, "unicode": true}
+
+// UnescapePercent decodes %XX in a URL, and keeps other bytes. It returns b itself if there is nothing to decode.
+func UnescapePercent(b []byte) []byte {
+	if bytes.IndexByte(b, '%') < 0 {
+		return b
+	}
+	out := make([]byte, 0, len(b))
+	for i := 0; i < len(b); i++ {
+		if b[i] == '%' && i+2 < len(b) && IsHex(b[i+1]) && IsHex(b[i+2]) {
+			out = append(out, Unhex(b[i+1])<<4|Unhex(b[i+2]))
+			i += 2
+			continue
+		}
+		out = append(out, b[i])
+	}
+	return out
+}

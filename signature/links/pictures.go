@@ -5,6 +5,7 @@ import (
 	"html"
 	"strings"
 
+	"github.com/spambloom/spambloom/signature/ascii"
 	"github.com/spambloom/spambloom/signature/page"
 	"github.com/spambloom/spambloom/signature/work"
 )
@@ -57,7 +58,7 @@ func (p *Pictures) add(r page.Reference) {
 		if p.ids == nil {
 			p.ids = make(map[string]bool)
 		}
-		p.ids[strings.Trim(string(unescapePercent([]byte(after))), "<>\"' \t\r\n")] = true
+		p.ids[strings.Trim(string(ascii.UnescapePercent([]byte(after))), "<>\"' \t\r\n")] = true
 	}
 }
 

@@ -62,7 +62,7 @@ func cutAuthority(b []byte) (host, rest []byte) {
 // percent-encoded, once or twice, or a parameter may begin with "www.".
 func nextURL(b []byte) []byte {
 	if bytes.IndexByte(b, '%') >= 0 {
-		b = unescapePercent(unescapePercent(b))
+		b = ascii.UnescapePercent(ascii.UnescapePercent(b))
 	}
 	for at := 0; at < len(b); at++ {
 		switch {
@@ -86,23 +86,6 @@ func schemeBefore(b []byte) bool {
 	return ascii.HasSuffixFold(b, "http") || ascii.HasSuffixFold(b, "https") || ascii.HasSuffixFold(b, "ftp")
 }
 
-// unescapePercent decodes %XX, and keeps other bytes.
-func unescapePercent(b []byte) []byte {
-	if bytes.IndexByte(b, '%') < 0 {
-		return b
-	}
-	out := make([]byte, 0, len(b))
-	for i := 0; i < len(b); i++ {
-		if b[i] == '%' && i+2 < len(b) && ascii.IsHex(b[i+1]) && ascii.IsHex(b[i+2]) {
-			out = append(out, ascii.Unhex(b[i+1])<<4|ascii.Unhex(b[i+2]))
-			i += 2
-			continue
-		}
-		out = append(out, b[i])
-	}
-	return out
-}
-
 // stepsOfName returns the cost of linkDomain. For a name that is not ASCII, it grows with
 // the square of its length (RFC 3492 section 6.2).
 func stepsOfName(raw []byte) int {
@@ -122,7 +105,7 @@ func linkDomain(raw []byte) string {
 		addr, _ := netip.ParseAddr(strings.Trim(string(raw), "[]"))
 		return addressDomain(addr)
 	}
-	host, ok := asciiHost(unescapePercent(raw))
+	host, ok := asciiHost(ascii.UnescapePercent(raw))
 	if !ok {
 		return ""
 	}

@@ -156,7 +156,7 @@ func (s *sheet) addRule(selectors, body []byte) {
 func (s *sheet) addSelectors(list []byte, declared *style) {
 	for len(list) > 0 && !s.work.IsOver() {
 		var one []byte
-		one, list = css.CutSelector(list)
+		one, list = css.Cut(list, func(c byte) bool { return c == ',' })
 		s.work.Spend(work.PerSelector + len(one))
 		one = bytes.TrimSpace(one)
 		isForGmail := css.IsForGmail(one)

@@ -10,7 +10,7 @@ import (
 // before it.
 var signatureOrder = []string{
 	"signature/work", "signature/ascii", "signature/span", "signature/digest", "signature/suffix", "signature/picture",
-	"signature/sketch", "signature/mimefield", "signature/mail/utf7", "signature/mail/charsets", "signature/mail", "signature/skeleton", "signature/page/colour", "signature/page/css", "signature/page", "signature/visible", "signature/words", "signature/links",
+	"signature/sketch", "signature/mimefield", "signature/mail/utf7", "signature/mail/charsets", "signature/mail", "signature/skeleton", "signature/page/css", "signature/page/colour", "signature/page", "signature/visible", "signature/words", "signature/links",
 	"signature/guard", "signature/archive", "signature",
 }
 

@@ -15,7 +15,7 @@ var allowed = map[string][]string{
 	"signature/mimefield":   {},
 	"signature/mail":        {"signature/work", "signature/ascii", "signature/mimefield", "signature/mail/utf7", "signature/mail/charsets"},
 	"signature/skeleton":    {"signature/work", "signature/digest"},
-	"signature/page/colour": {"signature/ascii"},
+	"signature/page/colour": {"signature/ascii", "signature/page/css"},
 	"signature/page/css":    {"signature/ascii"},
 	"signature/page":        {"signature/page/colour", "signature/page/css", "signature/work", "signature/ascii", "signature/span", "signature/skeleton"},
 	"signature/visible":     {"signature/work", "signature/ascii", "signature/span", "signature/mail", "signature/skeleton", "signature/page"},

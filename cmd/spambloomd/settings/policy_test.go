@@ -203,7 +203,7 @@ listeners = [
 	}
 }
 
-// What is valid but loses mail, or has none of it judged, is a warning with its line.
+// A valid configuration that loses mail, or that leaves all mail unjudged, gives a warning with its line.
 func TestWarnings(t *testing.T) {
 	for text, want := range map[string]string{
 		"actions.clean = \"discard\"": `:1: actions.clean: "discard" is the action for all mail that is neither spam nor bulk`,

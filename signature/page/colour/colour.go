@@ -10,6 +10,7 @@ import (
 	"golang.org/x/image/colornames"
 
 	"github.com/spambloom/spambloom/signature/ascii"
+	"github.com/spambloom/spambloom/signature/page/css"
 )
 
 // Colours are 0xRRGGBB, or one of these.
@@ -63,7 +64,7 @@ func OfBackground(v []byte) int32 {
 func ofFields(v []byte) int32 {
 	for len(v) > 0 {
 		var field []byte
-		field, v = cutField(v)
+		field, v = css.Cut(v, isBetween)
 		if bytes.IndexByte(field, '(') < 0 {
 			continue
 		}
@@ -77,23 +78,10 @@ func ofFields(v []byte) int32 {
 	return Unknown
 }
 
-// cutField cuts a list at its first blank or comma outside parentheses.
-func cutField(list []byte) (field, rest []byte) {
-	depth := 0
-	for i, c := range list {
-		switch {
-		case c == '(':
-			depth++
-		case c == ')':
-			depth--
-		case depth <= 0 && (c == ',' || ascii.IsSpace(c)):
-			return list[:i], list[i+1:]
-		}
-	}
-	return list, nil
-}
+// isBetween reports whether a character separates the fields of a value.
+func isBetween(c byte) bool { return c == ',' || ascii.IsSpace(c) }
 
-// Of returns the colour that v names, in lower case.
+// Of returns the colour of a value in lower case.
 func Of(v []byte) int32 {
 	v = Fallback(bytes.TrimSpace(v))
 	if c, ok := names[string(v)]; ok {
@@ -164,7 +152,7 @@ func ofGradient(stops []byte) int32 {
 	colour := int32(Unknown)
 	for stops = bytes.ReplaceAll(stops, []byte("gradient("), []byte(" ")); len(stops) > 0; {
 		var field []byte
-		field, stops = cutField(stops)
+		field, stops = css.Cut(stops, isBetween)
 		isFunction := bytes.IndexByte(field, '(') >= 0
 		if field = bytes.TrimRight(field, ")"); isFunction {
 			field = append(field[:len(field):len(field)], ')')

@@ -120,20 +120,6 @@ func Imported(text []byte) (sheets [][]byte) {
 	}
 }
 
-// unescape decodes "%41" in a URL, and leaves other signs as they are.
-func unescape(text []byte) []byte {
-	out := make([]byte, 0, len(text))
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if c == '%' && i+2 < len(text) && ascii.IsHex(text[i+1]) && ascii.IsHex(text[i+2]) {
-			c = ascii.Unhex(text[i+1])<<4 | ascii.Unhex(text[i+2])
-			i += 2
-		}
-		out = append(out, c)
-	}
-	return out
-}
-
 // OfURL returns the content of a data URL (RFC 2397); nil if an address is another one, or faulty.
 func OfURL(address []byte) []byte {
 	address = bytes.TrimSpace(address)
@@ -141,7 +127,7 @@ func OfURL(address []byte) []byte {
 	if !ok || !ascii.HasPrefixFold(head, "data:") {
 		return nil
 	}
-	content = unescape(content)
+	content = ascii.UnescapePercent(content)
 	if !ascii.HasPrefixFold(head[max(0, len(head)-len("base64")):], "base64") {
 		return content
 	}

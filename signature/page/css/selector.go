@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// CutSelector cuts a list of selectors at its first comma outside parentheses.
-func CutSelector(list []byte) (one, rest []byte) {
+// Cut cuts a list at its first separator outside parentheses.
+func Cut(list []byte, isSeparator func(byte) bool) (one, rest []byte) {
 	depth := 0
 	for i, c := range list {
 		switch {
@@ -14,7 +14,7 @@ func CutSelector(list []byte) (one, rest []byte) {
 			depth++
 		case c == ')':
 			depth--
-		case c == ',' && depth <= 0:
+		case depth <= 0 && isSeparator(c):
 			return list[:i], list[i+1:]
 		}
 	}
