@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -177,4 +178,15 @@ type Reporter struct {
 type WeightRequest struct {
 	Name   string   `json:"name"`
 	Weight *float64 `json:"weight"`
+}
+
+// maxWeight bounds a weight that is set by hand.
+const maxWeight = 1000
+
+// Check returns an error for a weight out of range.
+func (q WeightRequest) Check() error {
+	if q.Weight != nil && !(*q.Weight >= 0 && *q.Weight <= maxWeight) { // NaN, too
+		return fmt.Errorf("a weight of %v; want 0 to %d", *q.Weight, maxWeight)
+	}
+	return nil
 }

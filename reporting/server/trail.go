@@ -11,9 +11,6 @@ import (
 	"github.com/spambloom/spambloom/reporting/desk"
 )
 
-// maxWeight bounds a weight that is set by hand.
-const maxWeight = 1000
-
 // trail answers v1.Reports. A caller that does not administrate may ask for its own
 // reports, and for those of a message without the names of other reporters.
 func (h *handler) trail(c caller, q api.TrailRequest) (api.ReportTrail, error) {
@@ -91,8 +88,9 @@ func (h *handler) setWeight(c caller, q api.WeightRequest) (api.Reporter, error)
 		return api.Reporter{}, api.NewProblem(http.StatusBadRequest, "a weight takes a reporter (name)")
 	case desk.IsSame(q.Name, api.Settler): // it decides alone; a weight of 0 would take back what judging still goes by
 		return api.Reporter{}, api.NewProblem(http.StatusBadRequest, "%s has no weight: what is settled is undone, or settled anew", api.Settler)
-	case q.Weight != nil && !(*q.Weight >= 0 && *q.Weight <= maxWeight):
-		return api.Reporter{}, api.NewProblem(http.StatusBadRequest, "a weight of %v; want 0 to %d", *q.Weight, maxWeight)
+	}
+	if err := q.Check(); err != nil {
+		return api.Reporter{}, badRequest(err)
 	}
 	return h.desk.SetWeight(q, c.author())
 }

@@ -38,9 +38,6 @@ Exit codes:
   0   the daemon has answered, or the weight is set` + verb.UsageCode + `
   65  the reporter is unknown; --weight accepts future reporters, too` + verb.DaemonCodes
 
-// maxWeight is the largest weight that the daemon accepts (API.md).
-const maxWeight = 1000
-
 // reportersFlags are the flags of reporters.
 type reportersFlags struct {
 	weight           float64
@@ -54,8 +51,9 @@ func (f *reportersFlags) check(names []string) error {
 		return errors.New("--weight and --no-weight: only one of them")
 	case (f.set || f.noWeight) && len(names) == 0:
 		return errors.New("--weight and --no-weight require a NAME")
-	case !(f.weight >= 0 && f.weight <= maxWeight): // NaN, too
-		return fmt.Errorf("--weight: %v, want 0 to %d", f.weight, maxWeight)
+	}
+	if err := (api.WeightRequest{Weight: &f.weight}).Check(); err != nil {
+		return fmt.Errorf("--weight: %w", err)
 	}
 	for _, name := range names {
 		if err := api.CheckReporter(name); err != nil {
