@@ -25,8 +25,7 @@ const (
 	revocationsOfAnyone   = 4 // by all reporters and sites, until only further reporters may
 	revocationsOfOrigin   = 6 // all but one: others of the machine, or another site, can list it then
 
-	revocationsLookedAt = 256    // reports and revocations of a message, the latest
-	partsLookedAt       = 10_000 // the same of all messages that share a part with it: all that the ledger finds
+	wordsLookedAt = 10_000 // reports and revocations of a message, or of all that share a part with it: all that the ledger finds
 )
 
 // withRoom returns an ErrRevokedOften if the reporter or the origin of an entry has used up its
@@ -60,8 +59,10 @@ func (d *Desk) withRoom(stance ledger.Stance, r Report, set signature.Set, e led
 // refuseRevocation returns an ErrRevokedOften if a reporter, or all of one origin together, have
 // used up their share of the revocations of a message in this period. Near-duplicates count
 // together, because they share the room of their sketch; revocations of several that follow each
-// other count as one. Of a message that is not listed, only those of the reporter count who takes
-// back what he reported: the ledger remembers few words, and undo needs those of others.
+// other count as one. Of an origin, no more count than had an effect: two of its users who take back what
+// listed nothing would otherwise keep all others from revoking what the two list then. Of a message that is
+// not listed, only those of the reporter count who takes back what he reported: the ledger remembers few
+// words, and undo needs those of others.
 func (d *Desk) refuseRevocation(set signature.Set, e ledger.Entry) error {
 	if e.Reporter == ledger.Settler {
 		return nil
@@ -71,7 +72,7 @@ func (d *Desk) refuseRevocation(set signature.Set, e ledger.Entry) error {
 		return err
 	}
 	partsByReporter, partsByOrigin, byAnyone, err := d.partsRevoked(set, e)
-	byOrigin = max(byOrigin, partsByOrigin)
+	byOrigin = min(max(byOrigin, partsByOrigin), byAnyone)
 	switch {
 	case err != nil:
 		return err
@@ -119,7 +120,7 @@ func (d *Desk) refuseTrap(set signature.Set, _ ledger.Entry) error {
 // revocations counts those of a message in this period by the reporter of an entry, and by all of
 // its origin. reports is true if the reporter reported a part of the message and did not take that back.
 func (d *Desk) revocations(e ledger.Entry) (byReporter, byOrigin int, reports bool, err error) {
-	list, _, err := d.ledger.Reports(ledger.Query{Set: e.Set, Anchors: e.Anchors, Since: e.Period, Limit: revocationsLookedAt})
+	list, _, err := d.ledger.Reports(ledger.Query{Set: e.Set, Anchors: e.Anchors, Since: e.Period, Limit: wordsLookedAt})
 	reports = slices.ContainsFunc(list, func(r ledger.Report) bool {
 		return r.Reporter == e.Reporter && r.Stance == ledger.Spam && r.State != ledger.Withdrawn
 	})
@@ -153,7 +154,7 @@ func (d *Desk) partsRevoked(set signature.Set, e ledger.Entry) (byReporter, byOr
 	for i := range shared {
 		shared[i].Need = min(shared[i].Need, 1)
 	}
-	list, _, err := d.ledger.Reports(ledger.Query{Set: e.Set, Anchors: shared, Since: e.Period, Limit: partsLookedAt})
+	list, _, err := d.ledger.Reports(ledger.Query{Set: e.Set, Anchors: shared, Since: e.Period, Limit: wordsLookedAt})
 	for _, r := range list {
 		if r.Stance != ledger.Ham || r.Idle || r.Reporter == ledger.Settler {
 			continue

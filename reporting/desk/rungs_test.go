@@ -167,6 +167,89 @@ func TestRungsOfOneProgram(t *testing.T) {
 	s.WantListed("revoked in another way", m, false)
 }
 
+// TestRungsBesideManyReports is the attack "rungs" against a spam that many users report after each
+// revocation: the ledger forgets their reports before the revocations.
+func TestRungsBesideManyReports(t *testing.T) {
+	for name, c := range map[string]struct {
+		by   func(i int) desk.Report
+		most int
+	}{
+		"two reporters": {func(i int) desk.Report { return desk.Report{Reporter: fmt.Sprint("mallory", i%2)} }, 4},
+		"users of one program": {func(i int) desk.Report {
+			return desk.Report{Reporter: fmt.Sprint("mallory", i), Origin: desk.Origin{UID: 997, Known: true}}
+		}, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, m := desktest.Options(t.TempDir()), trust.Default()
+			o.Reports.Capacity = 100_000 // else a reporter's share ends first
+			m.Floor = 1
+			s, spam, revoked := desktest.Open(t, o, m), desktest.Letter(1, 0), 0
+			for i := range rungs {
+				for j := range 20 {
+					s.MustReport(fmt.Sprint("user", i*20+j), spam)
+				}
+				r := c.by(i)
+				r.Set = spam
+				switch _, err := s.Revoke(r); {
+				case err == nil:
+					revoked++
+				case !errors.Is(err, desk.ErrRevokedOften):
+					t.Fatal(err)
+				}
+			}
+			if revoked != c.most {
+				t.Errorf("%d revocations were accepted, want %d", revoked, c.most)
+			}
+			s.MustReport("bert", spam)
+			s.WantListed("reported again", spam, true)
+			s.WantListed("a near-duplicate", desktest.Letter(1, 12), true)
+		})
+	}
+}
+
+// Two users of one program take back a newsletter's reports, which list nothing, as often as they may. What
+// they list by reports of it, or of another message with its file, the program's other users can revoke.
+func TestRevocationsWithoutEffect(t *testing.T) {
+	two := trust.Default()
+	two.Quorum = 2
+	mailbox, file := desk.Origin{UID: 34, Known: true}, desktest.Set("body", "text", "file").Signatures[2]
+	letter := func(campaign int) signature.Set {
+		set := desktest.Letter(campaign, 0)
+		set.Signatures = append(set.Signatures, file)
+		return set
+	}
+	for name, c := range map[string]struct {
+		model trust.Model
+		taken func(i int) signature.Set
+	}{
+		"held":               {trust.Default(), func(int) signature.Set { return letter(1) }},
+		"below the quorum":   {two, func(int) signature.Set { return letter(1) }},
+		"the file of others": {two, func(i int) signature.Set { return letter(2 + i) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, newsletter := desktest.OpenHolding(t, c.model, 20), letter(1)
+			for i := range 40 {
+				s.Deliver(uint64(i), 1, newsletter)
+			}
+			say := func(do func(desk.Report) (desk.Outcome, error), who string, set signature.Set) error {
+				_, err := do(desk.Report{Set: set, Reporter: who, Origin: mailbox})
+				return err
+			}
+			for i := range 8 {
+				who := fmt.Sprint("mallory", i%2)
+				testenv.Check(t, errors.Join(say(s.Report, who, c.taken(i)), say(s.Revoke, who, c.taken(i))))
+			}
+			s.WantListed("reported and taken back", newsletter, false)
+			testenv.Check(t, errors.Join(say(s.Report, "mallory0", newsletter), say(s.Report, "mallory1", newsletter)))
+			s.WantListed("reported by both", newsletter, true)
+			for i := range int(c.model.Quorum) {
+				testenv.Check(t, say(s.Revoke, fmt.Sprint("anna", i), newsletter))
+			}
+			s.WantListed("revoked by others of the program", newsletter, false)
+		})
+	}
+}
+
 // A sender sends a newsletter to a trap again after a user has revoked it. The trap does not list it or its
 // near-duplicates again in that period, and the user keeps its weight. A user can report the newsletter again, and
 // the trap can list other mail that has a part of it.

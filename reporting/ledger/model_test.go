@@ -138,10 +138,20 @@ func (c *modelCase) remove(w *modelWord) {
 }
 
 func (c *modelCase) remember(r *modelReport) {
-	if !slices.Contains(c.past, r) {
-		c.past = append(c.past, r)
-		c.past = c.past[max(0, len(c.past)-16):]
+	if slices.Contains(c.past, r) {
+		return
 	}
+	c.past = append(c.past, r)
+	if len(c.past) <= 16 {
+		return
+	}
+	oldest := 0 // the first of the oldest 13 that is no revocation with a weight
+	for i, x := range slices.Backward(c.past[:13]) {
+		if x.stance == Spam || x.idle || x.weight == 0 {
+			oldest = i
+		}
+	}
+	c.past = slices.Delete(c.past, oldest, oldest+1)
 }
 
 // parts returns the parts of a message that have the quorum, by the rules in the package

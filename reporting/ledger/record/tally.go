@@ -37,6 +37,8 @@ type Tally struct {
 const (
 	MaxInline = 16 // opinions in a tally; more are in the bucket of opinions
 	maxPast   = 16
+
+	pastRevocations = 12 // of them: more than a period has rungs, by which revocations are bounded
 )
 
 // Encode returns the form of the tally in the file.
@@ -232,13 +234,18 @@ func (y *Tally) Reports(quorum Weight, period time.Time) Weight {
 	return y.Deciding(Spam)
 }
 
-// Remember adds a report that no longer counts. The oldest of more than maxPast is dropped.
-func (y *Tally) Remember(report uint64) {
+// Remember adds a report that no longer counts. The oldest of more than maxPast is forgotten, but
+// the latest pastRevocations revocations that counted stay: otherwise the reports that a spam gets after a
+// revocation would hide who has made it.
+func (y *Tally) Remember(report uint64, isRevocation func(report uint64) bool) {
 	if slices.Contains(y.Past, report) {
 		return
 	}
 	y.Past = append(y.Past, report)
-	y.Past = y.Past[max(len(y.Past)-maxPast, 0):]
+	if len(y.Past) > maxPast {
+		i := max(0, slices.IndexFunc(y.Past[:pastRevocations+1], func(n uint64) bool { return !isRevocation(n) }))
+		y.Past = slices.Delete(y.Past, i, i+1)
+	}
 }
 
 // Forget removes a report that no longer counts.

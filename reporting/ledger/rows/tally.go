@@ -74,7 +74,7 @@ func (t *Txn) AddOpinion(k record.Key, y *record.Tally, o record.Opinion) error 
 // RemoveOpinion removes a reporter's opinion from a tally, which remembers its report.
 func (t *Txn) RemoveOpinion(k record.Key, y *record.Tally, o record.Opinion) error {
 	y.Subtract(o)
-	y.Remember(o.Report)
+	y.Remember(o.Report, t.isRevocation)
 	for i, known := range y.Inline {
 		if known.Reporter == o.Reporter {
 			y.Inline = slices.Delete(y.Inline, i, i+1)
@@ -83,6 +83,17 @@ func (t *Txn) RemoveOpinion(k record.Key, y *record.Tally, o record.Opinion) err
 	}
 	y.More = max(y.More, 1) - 1
 	return t.Opinions.Delete(record.OpinionKey(k, o.Reporter))
+}
+
+// isRevocation reports whether a report is a revocation that counted. One that cannot be read is none.
+func (t *Txn) isRevocation(n uint64) bool {
+	is, known := t.revocations[n]
+	if !known {
+		r, err := t.Report(n)
+		is = err == nil && r != nil && r.Stance() == record.Ham && r.Flags&record.FlagIdle == 0 && r.Weight > 0
+		t.revocations[n] = is
+	}
+	return is
 }
 
 // TakeOpinion removes an opinion that is no longer its reporter's, unless isRenewed. See Release.

@@ -18,6 +18,8 @@ type Txn struct {
 
 	anchored map[uint32]map[record.Key][]uint64 // the reports of each anchor, of some reporters: see indexAnchors
 	indexed  int                                // reports read for that
+
+	revocations map[uint64]bool // which reports are revocations that counted, of those that isRevocation has read
 }
 
 // New returns the records of a transaction.
@@ -27,7 +29,7 @@ func New(tx *bolt.Tx) *Txn {
 		Tallies: tx.Bucket(buckets.Tallies), Opinions: tx.Bucket(buckets.Opinions),
 		Reporters: tx.Bucket(buckets.Reporters), Names: tx.Bucket(buckets.Names), Due: tx.Bucket(buckets.Due), Shares: tx.Bucket(buckets.Shares),
 		Acts: tx.Bucket(buckets.Acts),
-		rows: map[uint32]*record.Reporter{},
+		rows: map[uint32]*record.Reporter{}, revocations: map[uint64]bool{},
 	}
 	// Numbers only grow, so that half of each page would stay empty.
 	t.Reports.FillPercent, t.By.FillPercent = 0.95, 0.8
