@@ -4,3 +4,6 @@ package testenv
 
 // InMemory does nothing: no file system in memory is known.
 func InMemory() {}
+
+// MemoryFolder returns "".
+func MemoryFolder() string { return "" }
