@@ -1,7 +1,6 @@
 # make run     starts the daemon on loopback, shows one mail being tagged, and says what to
 #              type next
-# make test    installs what the tests need, checks the sources, runs everything; the tests' files
-#              are in memory where 2 GiB of it are free in /dev/shm, and with TMPDIR=/tmp on the disk
+# make test    installs what the tests need, checks the sources, runs everything
 # make test-packages  the Debian package, tarballs and go install: built twice, installed, upgraded
 #              and purged in a Debian of their own; the guide's commands on two such machines,
 #              booted and joined; some minutes

@@ -32,6 +32,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	testenv.InMemory()
 	testscript.Main(m, map[string]func(){"spambloom": main})
 }
 

@@ -4,6 +4,3 @@ package testenv
 
 // InMemory does nothing: no file system in memory is known.
 func InMemory() {}
-
-// MemoryFolder returns "".
-func MemoryFolder() string { return "" }

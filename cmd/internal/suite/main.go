@@ -5,8 +5,7 @@
 //	go run ./cmd/internal/suite flakes [--rounds N] [--only CONDITION] [--logs DIR] -- [FLAGS AND PACKAGES OF go test]
 //
 // test prints the output of go test for failed tests only, then how many tests were skipped
-// for each missing requirement, and finally a line of totals. The tests' temporary files are in
-// memory, if there is room and TMPDIR is not set.
+// for each missing requirement, and finally a line of totals.
 //
 // flakes repeats the same tests under changing conditions, and prints each test that ever
 // failed, with its rate and logs.
@@ -59,7 +58,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	switch verb, args := args[0], args[1:]; verb {
 	case "test":
-		return test(ctx, args, out)
+		r := newReport(out)
+		err := goTest(ctx, args, r)
+		r.finish()
+		return err
 	case "flakes":
 		f := flakes{out: out}
 		flags := pflag.NewFlagSet("flakes", pflag.ContinueOnError)

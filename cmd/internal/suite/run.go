@@ -10,32 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"time"
-
-	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // longestLine bounds an event: go test itself splits a longer line of output.
 const longestLine = 16 << 20
-
-// test runs the tests once. Their temporary files are in memory if possible, because they sync tens of
-// thousands of small ones; those of the compiler remain on the disk.
-func test(ctx context.Context, args []string, out io.Writer) (err error) {
-	if memory := testenv.MemoryFolder(); memory != "" {
-		dir, failed := os.MkdirTemp(memory, "suite-")
-		if failed != nil {
-			return failed
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-		if err := os.Chmod(dir, 0o777|os.ModeSticky); err != nil { // servers have users of their own
-			return err
-		}
-		args = append([]string{"-exec", "env 'TMPDIR=" + dir + "'"}, args...)
-	}
-	r := newReport(out)
-	err = goTest(ctx, args, r)
-	r.finish()
-	return err
-}
 
 // goTest runs go test with these arguments and passes its events on. An interrupt is passed
 // to go test, which ends its tests; processes that do not end are killed.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"os"
 	"os/exec"
@@ -65,40 +64,6 @@ func TestFour(t *testing.T) { t.Skip("for another reason") }
 		"skipped: 2 tests that need postfix\nskipped: 1 test that needs root\n1 passed, 2 failed, 4 skipped\n")
 	if strings.Contains(out, "unwanted") {
 		t.Errorf("output of a test that passed:\n%s", out)
-	}
-}
-
-// The tests' files are in memory unless TMPDIR says where, and none remain.
-func TestSuiteInMemory(t *testing.T) {
-	testenv.Servers(t) // it compiles
-	module(t, `import (
-	"os"
-	"testing"
-)
-
-func TestIt(t *testing.T) {
-	if err := os.WriteFile("folder", []byte(os.TempDir()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-`)
-	disk := t.TempDir()
-	for _, dir := range []string{disk, ""} {
-		t.Setenv("TMPDIR", dir)
-		memory := testenv.MemoryFolder()
-		if out, err := suite(t, "test", "-count=1", "."); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		used, err := os.ReadFile("folder")
-		testenv.Check(t, err)
-		switch folder := string(used); {
-		case memory == "" && folder != cmp.Or(dir, "/tmp"), memory != "" && filepath.Dir(folder) != memory:
-			t.Errorf("TMPDIR=%q, memory in %q: the test used %s", dir, memory, folder)
-		case memory != "":
-			if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("%s remains: %v", folder, err)
-			}
-		}
 	}
 }
 

@@ -48,6 +48,7 @@ func Main(m *testing.M) (code int) {
 	if !isSet("test.parallel") { // tests mostly wait for their servers
 		flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0))) // a number is always valid
 	}
+	testenv.InMemory()
 	dir, err := os.MkdirTemp(openTemp(), "spambloom-bin-")
 	if err == nil {
 		err = os.Chmod(dir, 0o755) // other users run the programs, whatever the umask is
