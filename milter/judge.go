@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"runtime"
-	"runtime/debug"
 	"time"
 
 	"github.com/spambloom/spambloom/milter/health"
@@ -134,7 +132,7 @@ func tooLate(asked, begun time.Time, limit time.Duration) (cause string, err err
 func (s *Server) guard(msg *message) (d policy.Decision) {
 	defer func() {
 		if v := recover(); v != nil {
-			d = s.fail(msg, causeError, &panicked{v, debug.Stack()})
+			d = s.fail(msg, causeError, health.NewPanic(v))
 		}
 	}()
 	return s.judge(msg)
@@ -224,20 +222,6 @@ const (
 	causeDeadline = "deadline" // judging took longer than Options.JudgeTimeout
 )
 
-// panicked is an error made from a recovered panic.
-type panicked struct {
-	value any
-	stack []byte
-}
-
-// Error shows the value only if the runtime made it: others may quote the message.
-func (p *panicked) Error() string {
-	if err, ok := p.value.(runtime.Error); ok {
-		return "panic: " + err.Error()
-	}
-	return fmt.Sprintf("panic: a value of type %T", p.value)
-}
-
 // failure returns the decision about a message that cannot be judged.
 func (o *Options) failure(cause string) policy.Decision {
 	d := policy.Decision{Verdict: policy.Failed, Action: policy.Tag, Reason: cause}
@@ -265,9 +249,9 @@ func (s *Server) fail(msg *message, cause string, err error) policy.Decision {
 		return d
 	}
 	attrs := []any{"queue_id", msg.QueueID, "cause", cause, "error", err}
-	var p *panicked
+	var p *health.Panic
 	if errors.As(err, &p) {
-		attrs = append(attrs, "stack", string(p.stack))
+		attrs = append(attrs, "stack", string(p.Stack))
 	}
 	msg.options.Log.Error("message not judged", attrs...)
 	return d

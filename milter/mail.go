@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/milter/header"
+	"github.com/spambloom/spambloom/milter/health"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/turns"
 	"github.com/spambloom/spambloom/signature"
@@ -201,7 +201,7 @@ func (s *Server) Sign(m signature.Message) (set signature.Set) {
 func (m *Mail) guard(decide func() policy.Decision) (d policy.Decision) {
 	defer func() {
 		if v := recover(); v != nil {
-			d = m.server.fail(m.msg, causeError, &panicked{v, debug.Stack()})
+			d = m.server.fail(m.msg, causeError, health.NewPanic(v))
 		}
 		m.isLost = m.isLost || d.Verdict == policy.Failed // its content may be held by the judgement
 	}()

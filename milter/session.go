@@ -5,13 +5,13 @@ import (
 	"net"
 	"net/netip"
 	"net/textproto"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	gomilter "github.com/emersion/go-milter"
 
 	"github.com/spambloom/spambloom/milter/header"
+	"github.com/spambloom/spambloom/milter/health"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/protocol"
 )
@@ -176,7 +176,7 @@ func (x *session) Body(m *gomilter.Modifier) (resp gomilter.Response, _ error) {
 	x.conn.Begun.Store(true)
 	defer func() {
 		if v := recover(); v != nil {
-			resp = response(x.server.fail(msg, causeError, &panicked{v, debug.Stack()}))
+			resp = response(x.server.fail(msg, causeError, health.NewPanic(v)))
 		}
 	}()
 	return x.endOfMessage(msg, m), nil
