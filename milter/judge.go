@@ -1,7 +1,6 @@
 package milter
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -41,8 +40,12 @@ func (s *Server) judgeInTurn(msg *message, notify func()) policy.Decision {
 	content := *msg
 	content.stage = new(turns.Stage)
 	judged := make(chan policy.Decision, 1)
+	client, sender := msg.Client, msg.Sender
+	if msg.place.IsValid() {
+		client, sender = msg.place, ""
+	}
 	turn := s.turns.Ask(turns.Request{
-		Client: cmp.Or(msg.Client, msg.place), Sender: msg.Sender, Size: min(msg.kept, msg.options.MaxMessage), Limit: limit, Quantum: s.quantum, Stage: content.stage,
+		Client: client, Sender: sender, Size: min(msg.kept, msg.options.MaxMessage), Limit: limit, Quantum: s.quantum, Stage: content.stage,
 		Judge: func(short bool) { content.short = short; s.judgeOnce(&content, judged) },
 	})
 

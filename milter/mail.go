@@ -35,7 +35,7 @@ type Mail struct {
 }
 
 // NewMail begins a message. Overrides refer to the listener by name; the log names the door,
-// which is the protocol. The client is a user or an address. It returns nil if Shutdown has begun.
+// which is the protocol. Client is that of door.Client. It returns nil if Shutdown has begun.
 func (s *Server) NewMail(door, listener, client string) *Mail {
 	if !s.door.Begin() {
 		return nil

@@ -48,7 +48,7 @@ type message struct {
 	options   *Options   // those in force when it began
 	allowed   []string   // the rule that allows each recipient; nil if none is allowed
 	door      string     // the protocol by which it arrived; "": the milter's
-	place     netip.Addr // of the door's client among the turns
+	place     netip.Addr // of the door's client or an ordinary user among the turns; invalid: Client and Sender have one
 	id        string     // Message-ID
 	forged    header.Forged
 

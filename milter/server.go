@@ -121,7 +121,7 @@ var limitKeys = map[string]string{
 // admit registers a new connection, or closes it and returns nil.
 func (s *Server) admit(listener string, nc net.Conn) *conn {
 	o := s.options.Load()
-	client := door.Client(nc, o.UserOf, o.rules.IsCounting)
+	client, isUser := door.Client(nc, o.UserOf, o.rules.IsCounting)
 	admitted, refused := s.door.Admit(nc, client, door.Limits{Connections: o.MaxConnections, PerClient: o.MaxConnectionsPerClient})
 	if refused != nil {
 		s.refuse(nc, client, refused)
@@ -135,6 +135,9 @@ func (s *Server) admit(listener string, nc net.Conn) *conn {
 		c.holder = s.clients.Enter(client)
 	}
 	c.session.listener = listener
+	if isUser {
+		c.session.place = turns.PlaceOf(client)
+	}
 	s.metrics.Connections.Inc()
 	return c
 }

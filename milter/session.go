@@ -21,8 +21,9 @@ import (
 type session struct {
 	conn     *conn
 	server   *Server
-	listener string   // its name
-	remote   net.Addr // of the MTA
+	listener string     // its name
+	remote   net.Addr   // of the MTA
+	place    netip.Addr // of an ordinary user among the turns; invalid: it is an MTA
 	client   netip.Addr
 	helo     string
 	macros   protocol.Known // of connect and HELO; they apply to each message
@@ -63,6 +64,7 @@ func (x *session) message() *message {
 			options:   o,
 			server:    x.server,
 			holder:    x.conn.holder,
+			place:     x.place,
 		}
 		x.conn.Busy.Store(true)
 	}
