@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/milter/health"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/turns"
@@ -174,6 +175,9 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 	if err := s.db.CountDomains(set, evidence, sightings); err != nil {
 		s.metrics.Failure("count")
 	}
+	if msg.isUsers { // the proof is his own, and decides his verdict only
+		sender = bloomdb.Sender{}
+	}
 	s.db.Learn(set, sender, evidence, s.db.Now())
 	d := msg.options.rules.Decide(evidence, true, &msg.Envelope, msg.allowed)
 	s.greylist(&d, msg, set, evidence)
@@ -183,7 +187,7 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 	d.Limits, d.Short = set.Limits|evidence.Limits, msg.short
 	if judged := msg.options.Judged; judged != nil {
 		judged(Judgement{
-			QueueID: msg.QueueID, Sender: msg.Source(), From: sender.From, Copies: sightings,
+			QueueID: msg.QueueID, Sender: msg.Source(), From: sender.From, Copies: sightings, IsUsers: msg.isUsers,
 			Verdict: d.Verdict, Listed: evidence.Listed, Shown: d.Signatures, Set: set, Spared: d.Spared,
 		})
 	}
@@ -216,6 +220,8 @@ type Judgement struct {
 	Shown   []signature.Signature // those that the header names
 	Set     signature.Set
 	Spared  string // proven From domain without which near matches would list it; empty: none
+
+	IsUsers bool // an ordinary user of this machine sent it, who chose QueueID, Sender and Spared
 }
 
 // Causes of our own failures, as in header, log and metric.

@@ -35,8 +35,8 @@ type Mail struct {
 }
 
 // NewMail begins a message. Overrides refer to the listener by name; the log names the door,
-// which is the protocol. Client is that of door.Client. It returns nil if Shutdown has begun.
-func (s *Server) NewMail(door, listener, client string) *Mail {
+// which is the protocol. Client and isUser are those of door.Client. It returns nil if Shutdown has begun.
+func (s *Server) NewMail(door, listener, client string, isUser bool) *Mail {
 	if !s.door.Begin() {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (s *Server) NewMail(door, listener, client string) *Mail {
 	o.GreylistFrom = 0
 	return &Mail{server: s, msg: &message{
 		door: door, place: turns.PlaceOf(client), Envelope: policy.Envelope{Listener: listener}, options: &o, server: s,
-		holder: s.clients.Enter(client),
+		holder: s.clients.Enter(client), isUsers: isUser,
 	}}
 }
 

@@ -49,6 +49,7 @@ type message struct {
 	allowed   []string   // the rule that allows each recipient; nil if none is allowed
 	door      string     // the protocol by which it arrived; "": the milter's
 	place     netip.Addr // of the door's client or an ordinary user among the turns; invalid: Client and Sender have one
+	isUsers   bool       // an ordinary user of this machine sends it: client, proof and queue id are whatever he likes
 	id        string     // Message-ID
 	forged    header.Forged
 

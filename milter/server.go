@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -111,6 +112,9 @@ func (o *Options) countsRecipients(remote net.Addr) bool {
 	a, isTCP := remote.(*net.TCPAddr)
 	return o.CountRecipients && (!isTCP || o.rules.IsCounting(a.AddrPort().Addr().Unmap().WithZone("")))
 }
+
+// IsMTA reports whether an address is in Options.CountNetworks.
+func (s *Server) IsMTA(addr netip.Addr) bool { return s.options.Load().rules.IsCounting(addr) }
 
 // limitKeys are the keys of the configuration for the limits of a door.
 var limitKeys = map[string]string{

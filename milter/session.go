@@ -65,6 +65,7 @@ func (x *session) message() *message {
 			server:    x.server,
 			holder:    x.conn.holder,
 			place:     x.place,
+			isUsers:   x.place.IsValid(),
 		}
 		x.conn.Busy.Store(true)
 	}
