@@ -59,7 +59,7 @@ type Options struct {
 
 	// UserOf returns the user of this machine who connected over TCP; nil, or "": unknown, and
 	// all unknown users of this machine are one client. An ordinary user is no MTA, unless its
-	// address is in CountNetworks: the client and the proof that it names affect no other mail.
+	// address is in CountNetworks: the client, the proof and the queue id that it names affect no other mail.
 	UserOf door.UserOf
 
 	IdleTimeout       time.Duration // MTA silence between commands; default no limit: an SMTP client may wait long before its mail, which the MTA would pass unjudged

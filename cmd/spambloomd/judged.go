@@ -34,7 +34,8 @@ const firstOrdinary = 1000
 func isOrdinary(uid int) bool { return uid >= firstOrdinary && uid != os.Geteuid() }
 
 // remember adds a message to those that were judged lately. Sketches and link domains are
-// kept only of mail that matches a report: nothing else can be revoked.
+// kept only of mail that matches a report: nothing else can be revoked. An ordinary user's mail
+// is not found by an id: it could have that of another message, or push all others out.
 func (d *service) remember(j milter.Judgement) {
 	set := j.Set
 	if j.Listed {
@@ -42,6 +43,9 @@ func (d *service) remember(j milter.Judgement) {
 	} else {
 		d.rememberHashes(d.unlisted, j)
 		set.Sketches, set.Domains, set.Carried = nil, nil, 0
+	}
+	if j.IsUsers {
+		return
 	}
 	d.judged.Add(judged.Message{At: d.db.Now(), QueueID: j.QueueID, Verdict: string(j.Verdict), Shown: j.Shown, Set: set, Spared: j.Spared})
 }

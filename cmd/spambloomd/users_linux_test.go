@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/reporting/judged"
 )
 
 // The user of a TCP connection is ordinary from number 1000 on, so nobody is, too. Mail servers connect as root or a
@@ -38,5 +40,20 @@ func TestOrdinaryUsers(t *testing.T) {
 	}
 	if isOrdinary(os.Geteuid()) {
 		t.Error("the daemon's own user is ordinary")
+	}
+}
+
+// TestUserForgesNoQueueID is the attack "revoke another mail": a local user sends a spam under the queue id of a
+// newsletter, for which an administrator asks, after as much mail as is remembered. Only what the mail server sent is found.
+func TestUserForgesNoQueueID(t *testing.T) {
+	d, _ := monitored(t)
+	d.judged, d.listed, d.unlisted = judged.New(d.db.Now(), 1<<12), judged.NewHashes(1<<12), judged.NewHashes(1<<12)
+	d.remember(milter.Judgement{QueueID: "4XyZ1", Verdict: "clean"})
+	for range 100 {
+		d.remember(milter.Judgement{QueueID: "4XyZ1", Verdict: "spam", Listed: true, Copies: 1, IsUsers: true})
+	}
+	found := d.judged.Find(10, func(m *judged.Message) bool { return m.QueueID == "4XyZ1" })
+	if len(found) != 1 || found[0].Verdict != "clean" {
+		t.Errorf("found %+v", found)
 	}
 }
