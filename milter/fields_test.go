@@ -42,7 +42,7 @@ func TestEndBehindFields(t *testing.T) {
 	sent := []byte(strings.Repeat("a:\n", 82_000) + "\n" + strings.Repeat("its end is a file\n", 500_000))
 	body := sent[bytes.Index(sent, []byte("\n\n"))+2:]
 	s := NewServer(nil, Options{MaxMessage: most})
-	door := s.NewMail("spamd", "", "nobody")
+	door := s.NewMail("spamd", "", "nobody", false)
 	_, err := door.Write(sent)
 	testenv.Check(t, err)
 	m := &message{options: s.options.Load(), server: s, holder: s.clients.Enter("client")}

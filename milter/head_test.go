@@ -23,7 +23,7 @@ func TestManyFieldsInHeads(t *testing.T) {
 	head, cut := bytes.Repeat([]byte("a:\n"), lines), 0
 	var mails []*Mail
 	for range 10 {
-		m := s.NewMail("spamd", "", "nobody")
+		m := s.NewMail("spamd", "", "nobody", false)
 		mails = append(mails, m)
 		_, err := m.Write(head)
 		testenv.Check(t, err)
@@ -47,7 +47,7 @@ func TestManyFieldsInHeads(t *testing.T) {
 		t.Errorf("%d bytes stay booked", got)
 	}
 	s = NewServer(nil, Options{MaxMemory: 3 * lines * each, MaxMessage: 1 << 20})
-	m = s.NewMail("spamd", "", "nobody")
+	m = s.NewMail("spamd", "", "nobody", false)
 	defer m.Close()
 	for range 15 { // its fields would take five times what there is
 		if _, err := m.Write(head); err != nil {
@@ -66,7 +66,7 @@ func TestManyFieldsInHeads(t *testing.T) {
 func TestTakenHeadIsBooked(t *testing.T) {
 	const most = 4 << 20
 	s := NewServer(nil, Options{MaxMessage: most})
-	m := s.NewMail("spamd", "", "nobody")
+	m := s.NewMail("spamd", "", "nobody", false)
 	defer m.Close()
 	for _, p := range []string{strings.Repeat("a:\n", most/6), "b: " + strings.Repeat("x", most/2), strings.Repeat("x", 1<<10)} {
 		if _, err := m.Write([]byte(p)); err != nil {
@@ -82,7 +82,7 @@ func TestTakenHeadIsBooked(t *testing.T) {
 func TestHeadLeavesShareToBody(t *testing.T) {
 	head := strings.Repeat("Content-Type: x/y;"+strings.Repeat("\r\n z=", 240)+"\r\n", 128) + "\r\n"
 	s := NewServer(nil, Options{MaxMemory: 1 << 18})
-	m := s.NewMail("spamd", "", "nobody")
+	m := s.NewMail("spamd", "", "nobody", false)
 	defer m.Close()
 	for piece := range slices.Chunk([]byte(head+strings.Repeat("and its text\r\n", 1_000)), 4<<10) {
 		if _, err := m.Write(piece); err != nil {
@@ -119,7 +119,7 @@ func TestSignsNoPart(t *testing.T) {
 		if tc.held {
 			s.held.TakeAnyway(&new(room.Client).Memory, 16<<20)
 		}
-		m := s.NewMail("spamd", "", "nobody")
+		m := s.NewMail("spamd", "", "nobody", false)
 		for piece := range slices.Chunk([]byte(tc.mail), 4<<10) {
 			if _, err := m.Write(piece); err != nil && !errors.Is(err, io.ErrShortWrite) {
 				t.Fatal(err)
@@ -162,7 +162,7 @@ func TestBodyBehindHead(t *testing.T) {
 		for _, memory := range []int64{64 << 20, 1 << 20, 1 << 18, 1} {
 			for _, piece := range []int{4 << 10, 19, 1 << 20} {
 				s := NewServer(nil, Options{MaxMessage: 1 << 20, MaxMemory: memory})
-				m := s.NewMail("spamd", "", "nobody")
+				m := s.NewMail("spamd", "", "nobody", false)
 				for p := range slices.Chunk([]byte(head+body), piece) {
 					if _, err := m.Write(p); err != nil {
 						t.Fatalf("%s in pieces of %d bytes, memory %d: %v", name, piece, memory, err)

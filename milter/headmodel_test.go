@@ -59,7 +59,7 @@ func TestHeadsAgree(t *testing.T) {
 
 // atDoor returns what a door has of a message that arrives in pieces.
 func atDoor(t *rapid.T, s *Server, sent []byte, piece int) signature.Message {
-	door := s.NewMail("spamd", "", "nobody")
+	door := s.NewMail("spamd", "", "nobody", false)
 	defer door.Close()
 	for p := range slices.Chunk(sent, piece) {
 		if _, err := door.Write(p); err != nil {

@@ -1,13 +1,11 @@
 package milter
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"runtime"
-	"runtime/debug"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/milter/health"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/turns"
@@ -43,8 +41,12 @@ func (s *Server) judgeInTurn(msg *message, notify func()) policy.Decision {
 	content := *msg
 	content.stage = new(turns.Stage)
 	judged := make(chan policy.Decision, 1)
+	client, sender := msg.Client, msg.Sender
+	if msg.place.IsValid() {
+		client, sender = msg.place, ""
+	}
 	turn := s.turns.Ask(turns.Request{
-		Client: cmp.Or(msg.Client, msg.place), Sender: msg.Sender, Size: min(msg.kept, msg.options.MaxMessage), Limit: limit, Quantum: s.quantum, Stage: content.stage,
+		Client: client, Sender: sender, Size: min(msg.kept, msg.options.MaxMessage), Limit: limit, Quantum: s.quantum, Stage: content.stage,
 		Judge: func(short bool) { content.short = short; s.judgeOnce(&content, judged) },
 	})
 
@@ -134,7 +136,7 @@ func tooLate(asked, begun time.Time, limit time.Duration) (cause string, err err
 func (s *Server) guard(msg *message) (d policy.Decision) {
 	defer func() {
 		if v := recover(); v != nil {
-			d = s.fail(msg, causeError, &panicked{v, debug.Stack()})
+			d = s.fail(msg, causeError, health.NewPanic(v))
 		}
 	}()
 	return s.judge(msg)
@@ -173,6 +175,9 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 	if err := s.db.CountDomains(set, evidence, sightings); err != nil {
 		s.metrics.Failure("count")
 	}
+	if msg.isUsers { // the proof is his own, and decides his verdict only
+		sender = bloomdb.Sender{}
+	}
 	s.db.Learn(set, sender, evidence, s.db.Now())
 	d := msg.options.rules.Decide(evidence, true, &msg.Envelope, msg.allowed)
 	s.greylist(&d, msg, set, evidence)
@@ -182,7 +187,7 @@ func (s *Server) judgeMessage(msg *message) policy.Decision {
 	d.Limits, d.Short = set.Limits|evidence.Limits, msg.short
 	if judged := msg.options.Judged; judged != nil {
 		judged(Judgement{
-			QueueID: msg.QueueID, Sender: msg.Source(), From: sender.From, Copies: sightings,
+			QueueID: msg.QueueID, Sender: msg.Source(), From: sender.From, Copies: sightings, IsUsers: msg.isUsers,
 			Verdict: d.Verdict, Listed: evidence.Listed, Shown: d.Signatures, Set: set, Spared: d.Spared,
 		})
 	}
@@ -215,6 +220,8 @@ type Judgement struct {
 	Shown   []signature.Signature // those that the header names
 	Set     signature.Set
 	Spared  string // proven From domain without which near matches would list it; empty: none
+
+	IsUsers bool // an ordinary user of this machine sent it, who chose QueueID, Sender and Spared
 }
 
 // Causes of our own failures, as in header, log and metric.
@@ -223,20 +230,6 @@ const (
 	causeError    = "error"    // a panic, or the answer could not be sent
 	causeDeadline = "deadline" // judging took longer than Options.JudgeTimeout
 )
-
-// panicked is an error made from a recovered panic.
-type panicked struct {
-	value any
-	stack []byte
-}
-
-// Error shows the value only if the runtime made it: others may quote the message.
-func (p *panicked) Error() string {
-	if err, ok := p.value.(runtime.Error); ok {
-		return "panic: " + err.Error()
-	}
-	return fmt.Sprintf("panic: a value of type %T", p.value)
-}
 
 // failure returns the decision about a message that cannot be judged.
 func (o *Options) failure(cause string) policy.Decision {
@@ -265,9 +258,9 @@ func (s *Server) fail(msg *message, cause string, err error) policy.Decision {
 		return d
 	}
 	attrs := []any{"queue_id", msg.QueueID, "cause", cause, "error", err}
-	var p *panicked
+	var p *health.Panic
 	if errors.As(err, &p) {
-		attrs = append(attrs, "stack", string(p.stack))
+		attrs = append(attrs, "stack", string(p.Stack))
 	}
 	msg.options.Log.Error("message not judged", attrs...)
 	return d

@@ -371,7 +371,7 @@ func TestSkippedMessageStaysBooked(t *testing.T) {
 	x.drop()
 
 	head := "Subject: a\nX: " + strings.Repeat("x", 40_000) + "\n\n"
-	mail := s.NewMail("spamd", "", "uid:7")
+	mail := s.NewMail("spamd", "", "uid:7", false)
 	for _, part := range []string{head, strings.Repeat("y", 1<<20)} {
 		_, _ = mail.Write([]byte(part))
 	}

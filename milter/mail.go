@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/milter/header"
+	"github.com/spambloom/spambloom/milter/health"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/turns"
 	"github.com/spambloom/spambloom/signature"
@@ -35,8 +35,8 @@ type Mail struct {
 }
 
 // NewMail begins a message. Overrides refer to the listener by name; the log names the door,
-// which is the protocol. The client is a user or an address. It returns nil if Shutdown has begun.
-func (s *Server) NewMail(door, listener, client string) *Mail {
+// which is the protocol. Client and isUser are those of door.Client. It returns nil if Shutdown has begun.
+func (s *Server) NewMail(door, listener, client string, isUser bool) *Mail {
 	if !s.door.Begin() {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (s *Server) NewMail(door, listener, client string) *Mail {
 	o.GreylistFrom = 0
 	return &Mail{server: s, msg: &message{
 		door: door, place: turns.PlaceOf(client), Envelope: policy.Envelope{Listener: listener}, options: &o, server: s,
-		holder: s.clients.Enter(client),
+		holder: s.clients.Enter(client), isUsers: isUser,
 	}}
 }
 
@@ -201,7 +201,7 @@ func (s *Server) Sign(m signature.Message) (set signature.Set) {
 func (m *Mail) guard(decide func() policy.Decision) (d policy.Decision) {
 	defer func() {
 		if v := recover(); v != nil {
-			d = m.server.fail(m.msg, causeError, &panicked{v, debug.Stack()})
+			d = m.server.fail(m.msg, causeError, health.NewPanic(v))
 		}
 		m.isLost = m.isLost || d.Verdict == policy.Failed // its content may be held by the judgement
 	}()

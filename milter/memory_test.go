@@ -74,7 +74,7 @@ func TestMessagesInFlightAreBounded(t *testing.T) {
 func TestUserLeavesMemory(t *testing.T) {
 	const limit, most = 1 << 20, 16 << 20
 	var isOther atomic.Bool
-	b := start(t, Options{MaxMessage: limit, MaxMemory: most, UserOf: func(net.Conn) string { return fmt.Sprint(isOther.Load()) }}, clean)
+	b := start(t, Options{MaxMessage: limit, MaxMemory: most, UserOf: func(net.Conn) (string, bool) { return fmt.Sprint(isOther.Load()), true }}, clean)
 	for range 20 {
 		hog(t, b, limit-1000)
 	}
@@ -133,7 +133,7 @@ func TestSpilledBodies(t *testing.T) {
 	const limit = 1 << 20
 	folder := t.TempDir()
 	var users atomic.Int64
-	everyOther := func(net.Conn) string { return fmt.Sprint(users.Add(1)) } // one has no more than three quarters
+	everyOther := func(net.Conn) (string, bool) { return fmt.Sprint(users.Add(1)), true } // one has no more than three quarters
 	b := start(t, Options{MaxMessage: limit, MaxMemory: limit / 2, SpillFolder: folder, UserOf: everyOther}, clean)
 	hogs := []*wire{hog(t, b, limit/2), hog(t, b, limit/2), hog(t, b, limit/2)}
 	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")

@@ -48,7 +48,8 @@ type message struct {
 	options   *Options   // those in force when it began
 	allowed   []string   // the rule that allows each recipient; nil if none is allowed
 	door      string     // the protocol by which it arrived; "": the milter's
-	place     netip.Addr // of the door's client among the turns
+	place     netip.Addr // of the door's client or an ordinary user among the turns; invalid: Client and Sender have one
+	isUsers   bool       // an ordinary user of this machine sends it: client, proof and queue id are whatever he likes
 	id        string     // Message-ID
 	forged    header.Forged
 
@@ -298,19 +299,12 @@ func (m *message) clientName() string {
 	return localhost.String()
 }
 
-// sightings returns the number of times that the message is counted: once for each recipient, however
-// often and in whatever form a sender names that, also with a subaddress (RFC 5233).
+// sightings returns the number of times that the message is counted.
 func (m *message) sightings() uint32 {
 	if !m.countsAll {
 		return 1
 	}
-	different := make(map[string]struct{}, len(m.Recipients))
-	for _, r := range m.Recipients {
-		name, host, _ := strings.Cut(strings.ToLower(policy.Recipient(r)), "@")
-		name, _, _ = strings.Cut(name, "+")
-		different[name+"@"+host] = struct{}{}
-	}
-	return max(1, m.Count-uint32(len(m.Recipients)-len(different)))
+	return m.Different()
 }
 
 // log writes the one log line of the message.

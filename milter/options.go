@@ -3,10 +3,10 @@ package milter
 import (
 	"cmp"
 	"log/slog"
-	"net"
 	"net/netip"
 	"time"
 
+	"github.com/spambloom/spambloom/milter/door"
 	"github.com/spambloom/spambloom/milter/policy"
 )
 
@@ -58,8 +58,9 @@ type Options struct {
 	MaxConnectionsPerClient int // from one MTA address, of one user of this machine over TCP, or on one unix socket; default no limit
 
 	// UserOf returns the user of this machine who connected over TCP; nil, or "": unknown, and
-	// all unknown users of this machine are one client.
-	UserOf func(net.Conn) string
+	// all unknown users of this machine are one client. An ordinary user is no MTA, unless its
+	// address is in CountNetworks: the client, the proof and the queue id that it names affect no other mail.
+	UserOf door.UserOf
 
 	IdleTimeout       time.Duration // MTA silence between commands; default no limit: an SMTP client may wait long before its mail, which the MTA would pass unjudged
 	ContentTimeout    time.Duration // MTA silence within header and body, and within any packet; default 5m

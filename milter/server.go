@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -112,6 +113,9 @@ func (o *Options) countsRecipients(remote net.Addr) bool {
 	return o.CountRecipients && (!isTCP || o.rules.IsCounting(a.AddrPort().Addr().Unmap().WithZone("")))
 }
 
+// IsMTA reports whether an address is in Options.CountNetworks.
+func (s *Server) IsMTA(addr netip.Addr) bool { return s.options.Load().rules.IsCounting(addr) }
+
 // limitKeys are the keys of the configuration for the limits of a door.
 var limitKeys = map[string]string{
 	door.ReasonConnections: "milter.max_connections",
@@ -121,7 +125,7 @@ var limitKeys = map[string]string{
 // admit registers a new connection, or closes it and returns nil.
 func (s *Server) admit(listener string, nc net.Conn) *conn {
 	o := s.options.Load()
-	client := door.Client(nc, o.UserOf, o.rules.IsCounting)
+	client, isUser := door.Client(nc, o.UserOf, o.rules.IsCounting)
 	admitted, refused := s.door.Admit(nc, client, door.Limits{Connections: o.MaxConnections, PerClient: o.MaxConnectionsPerClient})
 	if refused != nil {
 		s.refuse(nc, client, refused)
@@ -135,6 +139,9 @@ func (s *Server) admit(listener string, nc net.Conn) *conn {
 		c.holder = s.clients.Enter(client)
 	}
 	c.session.listener = listener
+	if isUser {
+		c.session.place = turns.PlaceOf(client)
+	}
 	s.metrics.Connections.Inc()
 	return c
 }

@@ -5,13 +5,13 @@ import (
 	"net"
 	"net/netip"
 	"net/textproto"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	gomilter "github.com/emersion/go-milter"
 
 	"github.com/spambloom/spambloom/milter/header"
+	"github.com/spambloom/spambloom/milter/health"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/milter/protocol"
 )
@@ -21,8 +21,9 @@ import (
 type session struct {
 	conn     *conn
 	server   *Server
-	listener string   // its name
-	remote   net.Addr // of the MTA
+	listener string     // its name
+	remote   net.Addr   // of the MTA
+	place    netip.Addr // of an ordinary user among the turns; invalid: it is an MTA
 	client   netip.Addr
 	helo     string
 	macros   protocol.Known // of connect and HELO; they apply to each message
@@ -63,6 +64,8 @@ func (x *session) message() *message {
 			options:   o,
 			server:    x.server,
 			holder:    x.conn.holder,
+			place:     x.place,
+			isUsers:   x.place.IsValid(),
 		}
 		x.conn.Busy.Store(true)
 	}
@@ -176,7 +179,7 @@ func (x *session) Body(m *gomilter.Modifier) (resp gomilter.Response, _ error) {
 	x.conn.Begun.Store(true)
 	defer func() {
 		if v := recover(); v != nil {
-			resp = response(x.server.fail(msg, causeError, &panicked{v, debug.Stack()}))
+			resp = response(x.server.fail(msg, causeError, health.NewPanic(v)))
 		}
 	}()
 	return x.endOfMessage(msg, m), nil

@@ -3,6 +3,7 @@ package main
 import (
 	"hash/maphash"
 	"net"
+	"os"
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/settings"
 	"github.com/spambloom/spambloom/milter"
@@ -19,15 +20,22 @@ func (d *service) milterOptions(s *settings.Settings) milter.Options {
 
 // tcpUser returns the user of this machine who connected over TCP, by number: names may take
 // long to look up, and mail waits.
-func tcpUser(conn net.Conn) string {
+func tcpUser(conn net.Conn) (user string, ordinary bool) {
 	if uid, ok := server.UserOf(conn); ok {
-		return server.UIDName(uid)
+		return server.UIDName(uid), isOrdinary(uid)
 	}
-	return ""
+	return "", false
 }
 
+// firstOrdinary is the lowest number of an ordinary user. Those below are root's and daemons', such as a mail server's.
+const firstOrdinary = 1000
+
+// isOrdinary reports whether a user is no daemon's, nor that of this daemon, whoever runs it.
+func isOrdinary(uid int) bool { return uid >= firstOrdinary && uid != os.Geteuid() }
+
 // remember adds a message to those that were judged lately. Sketches and link domains are
-// kept only of mail that matches a report: nothing else can be revoked.
+// kept only of mail that matches a report: nothing else can be revoked. An ordinary user's mail
+// is not found by an id: it could have that of another message, or push all others out.
 func (d *service) remember(j milter.Judgement) {
 	set := j.Set
 	if j.Listed {
@@ -35,6 +43,9 @@ func (d *service) remember(j milter.Judgement) {
 	} else {
 		d.rememberHashes(d.unlisted, j)
 		set.Sketches, set.Domains, set.Carried = nil, nil, 0
+	}
+	if j.IsUsers {
+		return
 	}
 	d.judged.Add(judged.Message{At: d.db.Now(), QueueID: j.QueueID, Verdict: string(j.Verdict), Shown: j.Shown, Set: set, Spared: j.Spared})
 }

@@ -28,19 +28,19 @@ func (d *service) spamdOptions(s *settings.Settings) spamd.Options {
 }
 
 // peerName returns the user of this machine who connected, or "" if the system does not name it.
-func peerName(conn net.Conn) string {
+func peerName(conn net.Conn) (name string, ordinary bool) {
 	id, known := server.UserOf(conn)
 	if peer := server.PeerOf(conn); peer.Known {
 		id, known = peer.UID, true
 	}
 	if !known {
-		return ""
+		return "", false
 	}
 	uid := strconv.Itoa(id)
 	if u, err := user.LookupId(uid); err == nil {
-		return u.Username
+		return u.Username, isOrdinary(id)
 	}
-	return server.UIDName(id)
+	return server.UIDName(id), isOrdinary(id)
 }
 
 // tell enters a report or a revocation with the rights that the user has at the control

@@ -133,29 +133,37 @@ type Refusal struct {
 	Limit  int
 }
 
+// UserOf returns the user of this machine who opened a connection, or "" if it is not known, and whether
+// that is an ordinary user rather than a daemon's.
+type UserOf func(net.Conn) (user string, isOrdinary bool)
+
 // Client returns the client under which a connection is counted: the user whom userOf names;
 // else another machine's address, this machine for all its addresses, or a unix socket's path. An
 // IPv6 network of 64 bits, all of which one machine can use, is one client, except for the addresses
-// that isNamed reports. Both functions may be nil.
-func Client(nc net.Conn, userOf func(net.Conn) string, isNamed func(netip.Addr) bool) string {
+// that isMTA reports. It also reports whether the client is an ordinary user who reached a TCP
+// port, and so no MTA. Both functions may be nil.
+func Client(nc net.Conn, userOf UserOf, isMTA func(netip.Addr) bool) (client string, isUser bool) {
+	var addr netip.Addr
+	a, isTCP := nc.RemoteAddr().(*net.TCPAddr)
+	if isTCP {
+		addr = a.AddrPort().Addr().Unmap().WithZone("")
+	}
+	isNamed := isTCP && isMTA != nil && isMTA(addr)
 	if userOf != nil {
-		if user := userOf(nc); user != "" {
-			return user
+		if user, isOrdinary := userOf(nc); user != "" {
+			return user, isOrdinary && isTCP && !isNamed
 		}
 	}
-	a, isTCP := nc.RemoteAddr().(*net.TCPAddr)
-	if !isTCP {
-		return nc.LocalAddr().String()
-	}
-	addr := a.AddrPort().Addr().Unmap().WithZone("")
 	switch {
+	case !isTCP:
+		return nc.LocalAddr().String(), false
 	case addr.IsLoopback():
-		return "loopback"
-	case addr.Is6() && (isNamed == nil || !isNamed(addr)):
+		return "loopback", false
+	case addr.Is6() && !isNamed:
 		network, _ := addr.Prefix(64) // a valid address has one
-		return network.String()
+		return network.String(), false
 	}
-	return addr.String()
+	return addr.String(), false
 }
 
 // Admit registers a connection of a client until Release, within limits that are in force from now on.

@@ -29,15 +29,35 @@ func TestClient(t *testing.T) {
 		"127.0.0.1:1": "loopback", "127.3.2.1:2": "loopback", "[::1]:3": "loopback", "[::ffff:127.0.0.2]:4": "loopback",
 	} {
 		conn := remoteConn{addr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort(remote))}
-		if got := door.Client(conn, func(net.Conn) string { return "" }, nil); got != want {
-			t.Errorf("%s is %s, want %s", remote, got, want)
-		}
-		if got := door.Client(conn, func(net.Conn) string { return "uid:7" }, nil); got != "uid:7" {
-			t.Errorf("a user is %s", got)
+		if got, isUser := door.Client(conn, func(net.Conn) (string, bool) { return "", false }, nil); got != want || isUser {
+			t.Errorf("%s is %s, want %s, a user: %v", remote, got, want, isUser)
 		}
 	}
-	if got := door.Client(remoteConn{addr: &net.UnixAddr{Name: "@"}}, nil, nil); got != "/run/milter" {
-		t.Errorf("a unix socket is %q", got)
+	if got, isUser := door.Client(remoteConn{addr: &net.UnixAddr{Name: "@"}}, nil, nil); got != "/run/milter" || isUser {
+		t.Errorf("a unix socket is %q, a user: %v", got, isUser)
+	}
+}
+
+// An ordinary user of this machine is no MTA on a TCP port, unless its address is one.
+func TestUserIsNoMTA(t *testing.T) {
+	tcp := net.TCPAddrFromAddrPort(netip.MustParseAddrPort("[::ffff:127.0.0.1]:4"))
+	isMTA := func(addr netip.Addr) bool { return addr == netip.MustParseAddr("127.0.0.1") }
+	for _, test := range []struct {
+		name       string
+		remote     net.Addr
+		isOrdinary bool
+		isMTA      func(netip.Addr) bool
+		want       bool
+	}{
+		{"an ordinary user", tcp, true, nil, true},
+		{"a daemon's user", tcp, false, nil, false},
+		{"at the address of an MTA", tcp, true, isMTA, false},
+		{"on a unix socket", &net.UnixAddr{Name: "@"}, true, nil, false},
+	} {
+		userOf := func(net.Conn) (string, bool) { return "uid:7", test.isOrdinary }
+		if got, isUser := door.Client(remoteConn{addr: test.remote}, userOf, test.isMTA); got != "uid:7" || isUser != test.want {
+			t.Errorf("%s is %s, no MTA: %v", test.name, got, isUser)
+		}
 	}
 }
 

@@ -31,6 +31,18 @@ func (e *Envelope) Audience() []string {
 	return e.Recipients
 }
 
+// Different returns the number of different recipients, at least one: a sender may name one several times,
+// in several forms, and with a subaddress (RFC 5233).
+func (e *Envelope) Different() uint32 {
+	different := make(map[string]struct{}, len(e.Recipients))
+	for _, r := range e.Recipients {
+		name, host, _ := strings.Cut(strings.ToLower(Recipient(r)), "@")
+		name, _, _ = strings.Cut(name, "+")
+		different[name+"@"+host] = struct{}{}
+	}
+	return max(1, e.Count-uint32(len(e.Recipients)-len(different)))
+}
+
 // Source names who sent the message, to count different senders: a list gives each recipient an
 // address of its own as the sender, but one domain.
 func (e *Envelope) Source() string {

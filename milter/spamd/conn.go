@@ -31,6 +31,7 @@ type conn struct {
 	options  *Options
 	listener string     // its name
 	client   string     // see door.Client; its mail has turns under that name
+	isUser   bool       // see door.Client
 	nc       *door.Conn // busy: a command was received; begun: its message, too
 	in       *bufio.Reader
 }
@@ -82,7 +83,7 @@ func (c *conn) answer(q request) error {
 	case "PING":
 		return c.send([]byte("SPAMD/1.5 0 PONG\r\n"))
 	}
-	m := c.server.judge.NewMail(protocol, c.listener, c.client)
+	m := c.server.judge.NewMail(protocol, c.listener, c.client, c.isUser)
 	if m == nil {
 		return &Error{CodeTempFail, "the daemon is stopping"}
 	}

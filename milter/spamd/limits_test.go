@@ -55,7 +55,7 @@ func isClosed(t *testing.T, c net.Conn) bool {
 // as many of a client wait as may, further ones are refused, and others may still wait.
 func TestConnectionLimits(t *testing.T) {
 	users := make(chan string, 1)
-	s := start(t, milter.Options{}, spamd.Options{MaxConnections: 3, MaxConnectionsPerClient: 2, UserOf: func(net.Conn) string { return <-users }})
+	s := start(t, milter.Options{}, spamd.Options{MaxConnections: 3, MaxConnectionsPerClient: 2, UserOf: func(net.Conn) (string, bool) { return <-users, true }})
 	as := func(user string) net.Conn {
 		users <- user
 		c := s.dial(t)
@@ -112,7 +112,7 @@ func TestWaitingAtReload(t *testing.T) {
 // The same holds for a connection whose user is looked up meanwhile: it brings no earlier limits back.
 func TestAdmittedDuringReload(t *testing.T) {
 	asked, users := make(chan bool), make(chan string)
-	o := spamd.Options{MaxConnections: 1, UserOf: func(net.Conn) string { asked <- true; return <-users }}
+	o := spamd.Options{MaxConnections: 1, UserOf: func(net.Conn) (string, bool) { asked <- true; return <-users, true }}
 	s := start(t, milter.Options{}, o)
 	s.dial(t)
 	<-asked

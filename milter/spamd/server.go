@@ -30,9 +30,9 @@ type Options struct {
 	ContentTimeout time.Duration // in which a request must arrive, and for which it may wait; default 5m
 	WriteTimeout   time.Duration // in which a client must take the answer; default 30s
 
-	// UserOf returns the user of this machine who connected, by whom connections are bounded,
-	// or "" if it is not known. nil: it is never known.
-	UserOf func(net.Conn) string
+	// UserOf returns the user of this machine who connected, by whom connections are bounded;
+	// nil: it is never known. As in milter.Options, an ordinary user is no MTA over TCP.
+	UserOf door.UserOf
 
 	// Tell reports or revokes a message. An Error is the answer to the client. nil: TELL is
 	// refused.
@@ -139,7 +139,7 @@ func (s *Server) Serve(name string, ln net.Listener) error {
 // admit registers a connection, or closes it and returns nil.
 func (s *Server) admit(listener string, nc net.Conn) *conn {
 	o := s.options.Load()
-	client := door.Client(nc, o.UserOf, nil)
+	client, isUser := door.Client(nc, o.UserOf, s.judge.IsMTA)
 	o = s.options.Load() // looking up the user takes time, and Admit puts the limits in force
 	admitted, refused := s.door.Admit(nc, client, o.limits())
 	if refused != nil {
@@ -150,7 +150,9 @@ func (s *Server) admit(listener string, nc net.Conn) *conn {
 		return nil
 	}
 	s.metrics.connections.Inc()
-	return newConn(s, o, listener, client, admitted)
+	c := newConn(s, o, listener, client, admitted)
+	c.isUser = isUser
+	return c
 }
 
 // queue lets a connection beyond a limit wait, or counts it as refused and returns nil.

@@ -204,7 +204,7 @@ var generalKeys = []key{
 		doc:  "A message to three recipients counts three times (recipients) or once\n(messages). Over TCP, recipients are counted only for MTAs in count_networks."},
 	{section: "bulk", name: "count_networks", def: []any{}, example: []any{"192.0.2.25/32"}, live: true,
 		kind: of(func(c *Config) *[]netip.Prefix { return &c.Bulk.CountNetworks }, value.Networks()),
-		doc:  "MTAs whose number of recipients is trusted when they connect over TCP. A\nmessage from another MTA counts once: otherwise a local user, or another\nclient with access to the port, could make a newsletter bulk with one message\nto thousands. An MTA on a unix socket is always trusted. Default: none."},
+		doc:  "MTAs whose number of recipients is trusted when they connect over TCP. A\nmessage from another MTA counts once: otherwise a local user, or another\nclient with access to the port, could make a newsletter bulk with one message\nto thousands. An MTA on a unix socket is always trusted. With an address of\nthis machine, each of its users is trusted like an MTA. Default: none."},
 	{section: "bulk", name: "burst", def: "10m",
 		kind: of(func(c *Config) *time.Duration { return &c.Bulk.Burst }, value.DurationOrNone(time.Minute, time.Hour)),
 		doc:  "spambloom explain also shows how often this site saw a message in this recent\nperiod. The counts are kept only in memory, 2 MiB with the defaults; the\nmemory grows with capacity / period * burst. \"0s\": off."},
