@@ -21,7 +21,9 @@ const trapPrefix = "trap:"
 func TrapReporter(name string) string { return trapPrefix + name }
 
 // IsTrap reports whether a reporter is a spam trap.
-func IsTrap(reporter string) bool { return strings.HasPrefix(api.FoldReporter(reporter), trapPrefix) }
+func IsTrap(reporter string) bool {
+	return len(reporter) >= len(trapPrefix) && strings.EqualFold(reporter[:len(trapPrefix)], trapPrefix) // a name may be too long to be folded
+}
 
 // Origin is the source of a request: a process at the other end of the unix socket, as the
 // kernel describes it, or a client over TCP. The zero value is an unknown source.

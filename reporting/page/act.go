@@ -107,8 +107,8 @@ func (p *Page) done(w http.ResponseWriter, r *http.Request, text string) {
 
 // revokeID revokes a message that was found by what somebody pasted.
 func (p *Page) revokeID(w http.ResponseWriter, r *http.Request) {
-	q, ok := lookupOf(r.PostFormValue("ask"))
-	if !ok {
+	q, problem := lookupOf(r.PostFormValue("ask"))
+	if problem != "" {
 		p.fail(w, r, http.StatusBadRequest, "The form names no message")
 		return
 	}

@@ -209,6 +209,7 @@ func TestPlainWords(t *testing.T) {
 		"/campaigns?q=nothing":      "No campaign matches.",
 		"/":                         "rm /var/lib/spambloom/history/2026-11.counts.damaged",
 		"/explain?ask=" + url.QueryEscape("no id, !"): "This text has no id, and is no queue id.",
+		"/explain?ask=" + url.QueryEscape("Subject: Re: order text:4c624232cdd22177 X-Spambloom: spam; kind=text; id=text:2c624232cdd22177"): "This text has several ids.",
 	} {
 		if body := v.get(path).Body.String(); !strings.Contains(body, want) {
 			t.Errorf("%s lacks %q:\n%s", path, want, body)

@@ -3,6 +3,7 @@ package page
 import (
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spambloom/spambloom/reporting/api"
@@ -14,16 +15,17 @@ var (
 	queueIDIn = regexp.MustCompile(`^[0-9A-Za-z.-]{4,64}$`)
 )
 
-// lookupOf reads what somebody pasted: an id, a header line that has one, or a queue id.
-func lookupOf(text string) (q api.LookupRequest, ok bool) {
-	text = strings.TrimSpace(text)
-	switch id := idIn.FindString(text); {
-	case id != "":
-		return api.LookupRequest{ID: id}, true
+// lookupOf reads one id, a header line that has one, or a queue id. Of several ids one may be a sender's choice.
+func lookupOf(text string) (q api.LookupRequest, problem string) {
+	switch ids := slices.Compact(idIn.FindAllString(text, -1)); {
+	case len(ids) > 1:
+		return q, "This text has several ids. Paste only the line X-Spambloom, or one id."
+	case len(ids) == 1:
+		return api.LookupRequest{ID: ids[0]}, ""
 	case queueIDIn.MatchString(text):
-		return api.LookupRequest{QueueID: text}, true
+		return api.LookupRequest{QueueID: text}, ""
 	}
-	return q, false
+	return q, "This text has no id, and is no queue id. An id looks like text:6f1ed002ab559585; the header X-Spambloom ends with one."
 }
 
 // explainForm asks for a message, and explains the one that the URL names (ask).
@@ -33,9 +35,8 @@ func (p *Page) explainForm(w http.ResponseWriter, r *http.Request) {
 		p.show(w, http.StatusOK, "explain", p.view(r, "Why this mail?", d))
 		return
 	}
-	q, ok := lookupOf(d.Asked)
-	if !ok {
-		d.Problem = "This text has no id, and is no queue id. An id looks like text:6f1ed002ab559585; the header X-Spambloom ends with one."
+	var q api.LookupRequest
+	if q, d.Problem = lookupOf(d.Asked); d.Problem != "" {
 		p.show(w, http.StatusBadRequest, "explain", p.view(r, "Why this mail?", d))
 		return
 	}

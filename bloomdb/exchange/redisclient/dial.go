@@ -83,6 +83,10 @@ func dial(rawURL string, files Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	// What stands before the @ of a password with such a character is a host, and what follows a path or nothing.
+	if u.Fragment != "" || u.Opaque != "" || u.Scheme == "unix" && (u.Host != "" || strings.Contains(u.Path, "@")) {
+		return nil, errAmbiguous
+	}
 	query := u.Query()
 	for _, host := range more {
 		query.Add("addr", host)

@@ -34,7 +34,8 @@ var ErrUnknownQueueID = errors.New("no message with this queue id was judged")
 // errNoID is wrapped for a header line without an id, such as that of a skipped message.
 var errNoID = errors.New("the header has no id")
 
-// idOf reads an argument that names a message by an ID. isID is false for a file.
+// idOf reads an argument that names a message by an ID. isID is false for a file, which is never one
+// by the name of an id: anybody may put such a file into a folder that others write to.
 func idOf(arg string) (q api.LookupRequest, isID bool, err error) {
 	q.Signatures = []api.Signature{}
 	if headerLine.MatchString(arg) {
@@ -45,12 +46,12 @@ func idOf(arg string) (q api.LookupRequest, isID bool, err error) {
 		q.ID = found[1]
 		return q, true, nil
 	}
-	if _, err := os.Lstat(arg); err == nil {
-		return q, false, nil
-	}
 	if _, _, err := signature.ParseID(strings.ToLower(arg)); err == nil {
 		q.ID = strings.ToLower(arg)
 		return q, true, nil
+	}
+	if _, err := os.Lstat(arg); err == nil {
+		return q, false, nil
 	}
 	if len(arg) >= shortestQueueID && len(arg) <= longestQueueID && queueID.MatchString(arg) {
 		q.QueueID = arg

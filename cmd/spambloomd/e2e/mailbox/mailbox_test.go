@@ -127,18 +127,21 @@ func TestProcmail(t *testing.T) {
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
 	h := &reportLog{s: s}
 	home, env := shellUser(t, s)
-	rc := harness.Write(t, filepath.Join(home, "procmailrc"), "MAILDIR="+home+"\nDEFAULT=inbox/\nSHELL=/bin/sh\n"+
-		"PATH="+filepath.Dir(harness.Program(t, "spambloom"))+":/usr/bin:/bin\nSPAMBLOOM_CONTROL="+s.Control+"\n"+
-		harness.PageBlock(t, "mailbox.md", ":0 Wc"))
-	deliver := func(mail string) { runAs(t, home, env, strings.NewReader(mail), "procmail", "-m", rc) }
-	spam := harness.Text()
-	deliver(unixMail(spam))
-	deliver(strings.Replace(unixMail(spam), "you@example.test", "trap@example.org", 1))
+	deliver := func(recipe, mail string) {
+		rc := harness.Write(t, filepath.Join(home, "procmailrc"), "MAILDIR="+home+"\nDEFAULT=inbox/\nSHELL=/bin/sh\n"+
+			"PATH="+filepath.Dir(harness.Program(t, "spambloom"))+":/usr/bin:/bin\nSPAMBLOOM_CONTROL="+s.Control+"\n"+
+			harness.PageBlock(t, "mailbox.md", recipe))
+		runAs(t, home, env, strings.NewReader(mail), "procmail", "-m", rc)
+	}
+	spam := unixMail(harness.Text())
+	deliver(":0 HB", spam)
+	deliver(":0 HB", strings.Replace(spam, "you@example.test", "trap@example.org", 1)) // it is not the trap's
+	deliver(":0 Wc", spam)
 	h.expect("mail to the trap", "report "+loginName(t))
-	deliver(unixMail(spam))
+	deliver(":0 HB", spam)
 	s.Stop(9)
-	deliver(unixMail(spam))
-	for folder, want := range map[string]int{"inbox/new/*": 2, "Junk/new/*": 2} {
+	deliver(":0 HB", spam)
+	for folder, want := range map[string]int{"inbox/new/*": 4, "Junk/new/*": 1} {
 		if got, _ := filepath.Glob(filepath.Join(home, folder)); len(got) != want {
 			t.Errorf("%s: %d mails, want %d", folder, len(got), want)
 		}
