@@ -4,13 +4,18 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"maps"
+	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
 )
 
 // slowBody has all but the end of the largest request, and waits with that.
@@ -56,4 +61,57 @@ func TestMemoryOfSlowRequests(t *testing.T) {
 	}
 	close(end)
 	all.Wait()
+}
+
+// slowAnswer is the reader of an answer who waits with it.
+type slowAnswer struct {
+	*httptest.ResponseRecorder
+	arrived func()
+	end     <-chan struct{}
+}
+
+func (a *slowAnswer) Write(p []byte) (int, error) {
+	a.arrived()
+	<-a.end
+	return a.ResponseRecorder.Write(p)
+}
+
+// Many users who ask for lists of reports, and read them slowly, have few of them in memory at once.
+func TestSlowListsAreFew(t *testing.T) {
+	for _, path := range []string{string(v1.Reports), string(v1.Lookup)} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			h, _ := accessOf(t, &AccessOptions{DaemonUID: 100})
+			const requests, users = 64, 16
+			end, arrived := make(chan struct{}), make(chan int, requests) // whose; 0: refused
+			var all sync.WaitGroup
+			for i := range requests {
+				user := 100_000 + i%users
+				all.Go(func() {
+					a := &slowAnswer{ResponseRecorder: httptest.NewRecorder(), end: end}
+					a.arrived = func() {
+						if a.Code == http.StatusTooManyRequests {
+							arrived <- 0
+							return
+						}
+						arrived <- user
+					}
+					r := httptest.NewRequest("POST", path, strings.NewReader(`{"signatures":[]}`))
+					h.ServeHTTP(a, r.WithContext(context.WithValue(r.Context(), originKey{}, process(user))))
+				})
+			}
+			lists, of := 0, map[int]int{}
+			for range requests {
+				if user := <-arrived; user != 0 {
+					lists++
+					of[user]++
+				}
+			}
+			if lists != maxLarge || slices.Max(slices.Collect(maps.Values(of))) > maxLargeOfUser {
+				t.Errorf("%d lists at once, by user: %v", lists, of)
+			}
+			close(end)
+			all.Wait()
+		})
+	}
 }

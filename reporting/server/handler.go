@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -56,18 +57,15 @@ type handler struct {
 	backing  sync.Mutex // held while a backup is being written
 	turns    turns
 	large    turns             // of requests that are larger than smallRequest, or may be
+	lists    turns             // of requests whose answer lists reports
 	refusals loglimit.Minutely // of the log lines
 }
 
 // NewHandler returns the control API described in API.md.
 func NewHandler(d *desk.Desk, o HandlerOptions) http.Handler {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	h := &handler{desk: d, HandlerOptions: o, large: turns{ofUser: maxLargeOfUser, all: make(chan struct{}, maxLarge)}}
-	if h.Access == nil {
-		h.Access = new(Access)
-	}
+	o.Log, o.Access = cmp.Or(o.Log, slog.New(slog.DiscardHandler)), cmp.Or(o.Access, new(Access))
+	few := func() turns { return turns{ofUser: maxLargeOfUser, all: make(chan struct{}, maxLarge)} }
+	h := &handler{desk: d, HandlerOptions: o, large: few(), lists: few()}
 	paths := make(map[string]http.HandlerFunc)
 	for _, e := range h.endpoints() {
 		paths[e.path] = h.guard(e)
@@ -175,14 +173,8 @@ func (h *handler) guard(e endpoint) http.HandlerFunc {
 			h.refuse(w, e, c, "", problem)
 			return
 		}
-		leave, problem := h.turns.take(r.Context(), c)
-		if problem != nil {
-			writeProblem(w, problem)
-			return
-		}
-		defer leave()
-		if r.ContentLength < 0 || r.ContentLength > smallRequest {
-			leave, problem := h.large.take(r.Context(), c)
+		for _, t := range h.turnsOf(e, r) {
+			leave, problem := t.take(r.Context(), c)
 			if problem != nil {
 				writeProblem(w, problem)
 				return
@@ -191,6 +183,18 @@ func (h *handler) guard(e endpoint) http.HandlerFunc {
 		}
 		e.serve(w, r, c)
 	}
+}
+
+// turnsOf returns the turns that a request takes.
+func (h *handler) turnsOf(e endpoint, r *http.Request) []*turns {
+	t := []*turns{&h.turns}
+	if r.ContentLength < 0 || r.ContentLength > smallRequest {
+		t = append(t, &h.large)
+	}
+	if e.path == string(v1.Reports) || e.path == string(v1.Lookup) {
+		t = append(t, &h.lists)
+	}
+	return t
 }
 
 // fail answers a request that an error has ended.

@@ -14,9 +14,10 @@ const (
 	maxAtOnce = 8               // requests of one user that are served at once
 	turnWait  = 5 * time.Second // a further request waits so long
 
-	// A larger request takes some 4 MiB while it arrives, and some 15 while it is read.
+	// A larger request takes some 4 MiB while it arrives, and some 15 while it is read; a list of reports takes
+	// as much until it is sent.
 	smallRequest   = 64 << 10 // bytes
-	maxLarge       = 8        // larger ones of all users that are served at once
+	maxLarge       = 8        // larger ones of all users that are served at once, and lists
 	maxLargeOfUser = 2
 )
 
