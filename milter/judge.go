@@ -247,7 +247,7 @@ func (o *Options) failure(cause string) policy.Decision {
 // an allowed recipient is not deferred.
 func (s *Server) fail(msg *message, cause string, err error) policy.Decision {
 	s.metrics.Failure(cause)
-	if !errors.Is(err, errExpensive) { // or a sender could make this site look unready
+	if !errors.Is(err, errExpensive) && (!msg.isUsers || cause != causeOverload) { // or a sender, or a user, could make this site look unready
 		s.failed(msg.options.Log, cause)
 	}
 	d := msg.options.failure(cause)

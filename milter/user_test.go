@@ -1,6 +1,7 @@
 package milter
 
 import (
+	"errors"
 	"net"
 	"slices"
 	"strings"
@@ -87,6 +88,19 @@ func TestUserProvesNothingAtDoor(t *testing.T) {
 		m.Close()
 		if j := <-judged; j.IsUsers != isUser || (j.From == "") != isUser {
 			t.Errorf("a user's %v: judgement of %q, a user's %v", isUser, j.From, j.IsUsers)
+		}
+	}
+}
+
+// A user whose own mail finds no room behind his own does not make the site look unready, as mail of others does.
+func TestUserMakesNothingUnready(t *testing.T) {
+	for _, isUser := range []bool{true, false} {
+		s := NewServer(openDB(t), Options{})
+		for range 1_000 {
+			s.fail(&message{options: s.options.Load(), isUsers: isUser}, causeOverload, errors.New("no turn"))
+		}
+		if fault := s.Fault(); (fault == nil) != isUser {
+			t.Errorf("a user's %v: %v", isUser, fault)
 		}
 	}
 }
