@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
@@ -62,6 +63,34 @@ func TestFlipsBesideOthersAreBounded(t *testing.T) {
 	}
 	for _, who := range []string{"accomplice", "mallory"} {
 		if _, err := s.Undo(api.UndoRequest{By: who, Since: desktest.Noon.AddDate(0, 0, -1)}, by); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.WantListed("what mallory revoked, after undo", spam, true)
+}
+
+// Nor do his revocations of earlier periods make the ledger forget what undo needs.
+func TestFlipsOfEarlierPeriods(t *testing.T) {
+	s := desktest.New(t, trust.Default(), 0)
+	spam, by, half := desktest.Letter(1, 0), desk.Author{Name: "root"}, 0.5
+	if _, err := s.SetWeight(api.WeightRequest{Name: "accomplice", Weight: &half}, by); err != nil {
+		t.Fatal(err)
+	}
+	flip := func(who string) {
+		for range 4 {
+			s.MustReport(who, spam)
+			s.MustRevoke(who, spam)
+		}
+	}
+	for range 3 {
+		flip("mallory")
+		s.Clock.Add(int64(8 * 24 * time.Hour / time.Second))
+	}
+	s.MustReport("anna", spam)
+	s.MustRevoke("mallory", spam)
+	flip("accomplice")
+	for _, who := range []string{"accomplice", "mallory"} {
+		if _, err := s.Undo(api.UndoRequest{By: who, Since: s.DB.Now().Add(-time.Hour)}, by); err != nil {
 			t.Fatal(err)
 		}
 	}

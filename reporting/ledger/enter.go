@@ -91,6 +91,7 @@ type entering struct {
 }
 
 func (t *txn) enter(e Entry) (d Decision, refused, err error) {
+	t.Period = e.Period
 	w := &entering{txn: t, e: e, keys: record.KeysOf(e.Set, e.Anchors), tallies: map[record.Key]*record.Tally{}, old: map[uint64]bool{}, own: map[record.Key][2]Weight{}, settled: map[record.Key]Stance{}}
 	if w.row, err = t.Reporter(e.Reporter); err != nil {
 		return d, nil, err
@@ -274,6 +275,9 @@ func (w *entering) write() (d Decision, err error) {
 			return d, err
 		}
 	}
+	if err := w.restore(); err != nil {
+		return d, err
+	}
 	now := w.reach(w.e.Stance)
 	if w.e.Stance == Ham {
 		now = now.With(spam.Lost(w.e.Set, w.reach(Spam)))
@@ -373,6 +377,9 @@ func (w *entering) close(n uint64) error {
 		}
 	}
 	if err := w.refute(n, closed); err != nil {
+		return err
+	}
+	if err := w.restore(); err != nil {
 		return err
 	}
 	for _, k := range w.keys {

@@ -18,6 +18,7 @@ type model struct {
 	cases     map[record.Key]*modelCase
 	reporters map[string]*modelReporter
 	period    time.Time      // the current one
+	pins      *time.Time     // the same while an entry is made
 	reports   []*modelReport // the oldest first
 	due       []modelDecision
 }
@@ -29,7 +30,8 @@ type modelCase struct {
 	listed  bool
 	revoked time.Time
 	lost    time.Time
-	leaving bool // a word being withdrawn still has its place among the first ones
+	pins    *time.Time // the model's
+	leaving bool       // a word being withdrawn still has its place among the first ones
 }
 
 // modelWord is a report or a revocation of a key. If a key has more than record.MaxInline of
@@ -80,13 +82,13 @@ type modelDecision struct {
 func newModel(m trust.Model) *model {
 	return &model{
 		trust: m, quorum: Weight(math.Ceil(m.Quorum * 1000)),
-		cases: map[record.Key]*modelCase{}, reporters: map[string]*modelReporter{},
+		cases: map[record.Key]*modelCase{}, reporters: map[string]*modelReporter{}, pins: new(time.Time),
 	}
 }
 
 func (m *model) caseOf(k record.Key) *modelCase {
 	if m.cases[k] == nil {
-		m.cases[k] = &modelCase{}
+		m.cases[k] = &modelCase{pins: m.pins}
 	}
 	return m.cases[k]
 }
@@ -145,9 +147,9 @@ func (c *modelCase) remember(r *modelReport) {
 	if len(c.past) <= 16 {
 		return
 	}
-	oldest := 0 // the first of the oldest 13 that is no revocation with a weight
+	oldest := 0 // the first of the oldest 13 that is no revocation of the period with a weight
 	for i, x := range slices.Backward(c.past[:13]) {
-		if x.stance == Spam || x.idle || x.weight == 0 {
+		if x.stance == Spam || x.idle || x.weight == 0 || x.at.Before(*c.pins) || c.pins.IsZero() {
 			oldest = i
 		}
 	}
@@ -302,7 +304,8 @@ func (m *model) answer(e Entry, d modelDecision, weight Weight) modelAnswer {
 func (m *model) enter(e Entry) modelAnswer {
 	keys := record.KeysOf(e.Set, e.Anchors)
 	var changed, fresh []record.Key
-	m.period = e.Period
+	m.period, *m.pins = e.Period, e.Period
+	defer func() { *m.pins = time.Time{} }()
 	anybody := *m
 	anybody.quorum = 1
 	reported := anybody.parts(e.Set, e.Anchors, Spam)
@@ -347,6 +350,7 @@ func (m *model) enter(e Entry) modelAnswer {
 		}
 		m.caseOf(k).add(r)
 	}
+	m.restore(keys, r)
 	d := m.parts(e.Set, e.Anchors, e.Stance)
 	if e.Stance == Ham {
 		d = d.plus(spam.lost(m.parts(e.Set, e.Anchors, Spam)))
@@ -441,6 +445,7 @@ func (m *model) close(keys []record.Key, e Entry, idle bool, by *modelReport) {
 		}
 	}
 	m.refute(closed, e, by)
+	m.restore(keys, by)
 	for _, k := range keys {
 		m.tidy(k)
 	}
@@ -463,11 +468,51 @@ func (m *model) refute(closed []record.Key, e Entry, by *modelReport) {
 				m.caseOf(k).remove(w)
 			}
 		}
-		if !r.refuted {
-			r.refuted, r.refuter = true, by
+	}
+	for _, r := range wrong {
+		isRemembered := slices.ContainsFunc(record.KeysOf(e.Set, e.Anchors), func(k record.Key) bool {
+			return slices.Contains(m.caseOf(k).past[max(0, len(m.caseOf(k).past)-12):], r)
+		})
+		known := r.refuted
+		if r.refuted = true; !known && (isRemembered || e.Reporter == Settler) {
+			r.refuter = by
 			m.experience(r.by, -r.credit.Float(), trust.Refutation, e.At)
 		}
 	}
+}
+
+// restore acquits those whom a word refuted that does not count any more; their reports count again.
+func (m *model) restore(keys []record.Key, by *modelReport) {
+	for _, x := range m.unfounded(by, by.stance, nil) {
+		for _, k := range keys {
+			if c := m.caseOf(k); by.stance == Spam && slices.Contains(c.past, x) && c.of(x.by) == nil {
+				c.past = slices.DeleteFunc(c.past, func(y *modelReport) bool { return y == x })
+				c.add(x)
+				c.words[len(c.words)-1].acquitted = true
+			}
+		}
+		x.refuted, x.refuter = false, nil
+		m.experience(x.by, x.credit.Float(), -trust.Refutation, by.at)
+	}
+}
+
+// unfounded returns the words of others about a message that are refuted by one that does not count for one of
+// its signatures, or that ends, the oldest first.
+func (m *model) unfounded(about *modelReport, s Stance, ends *modelReport) (list []*modelReport) {
+	for _, x := range m.reports {
+		if x.refuter == nil || x.stance != s || x.undone || x.by == about.by {
+			continue
+		}
+		for _, g := range about.set.Signatures {
+			c := m.caseOf(record.SignatureKey(g))
+			w := c.of(x.refuter.by)
+			if slices.Contains(c.past, x) && (x.refuter == ends || w == nil || w.modelReport != x.refuter) {
+				list = append(list, x)
+				break
+			}
+		}
+	}
+	return list
 }
 
 // decided converts a decision of the ledger for comparison with the model.

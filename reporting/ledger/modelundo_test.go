@@ -162,6 +162,7 @@ func (m *model) where(r *modelReport, is func(*modelCase) bool) modelDecision {
 // revocation keeps revoked.
 func (m *model) acquit(r *modelReport, mine []record.Key, now time.Time) {
 	var restored []*modelReport
+	unfounded := m.unfounded(r, Spam, r)
 	for _, k := range mine {
 		c := m.caseOf(k)
 		if c.listed || c.revoked.IsZero() || r.idle || c.sum(Ham) >= m.quorum || c.sum(Ham)+r.weight < m.quorum {
@@ -169,7 +170,7 @@ func (m *model) acquit(r *modelReport, mine []record.Key, now time.Time) {
 		}
 		c.revoked = time.Time{}
 		for _, x := range slices.Clone(c.past) {
-			if x.refuter != r || x.stance == Ham || x.undone || c.of(x.by) != nil {
+			if x.refuter != r && !slices.Contains(unfounded, x) || x.stance == Ham || x.undone || c.of(x.by) != nil {
 				continue
 			}
 			c.past = slices.DeleteFunc(c.past, func(y *modelReport) bool { return y == x })

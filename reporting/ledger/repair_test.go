@@ -11,7 +11,12 @@ import (
 	"testing"
 	"time"
 
+	bolt "go.etcd.io/bbolt"
+
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/ledger/buckets"
+	"github.com/spambloom/spambloom/reporting/ledger/record"
+	"github.com/spambloom/spambloom/reporting/ledger/salvage"
 	"github.com/spambloom/spambloom/reporting/trust"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -81,6 +86,41 @@ func repaired(t *testing.T, o Options, bad []byte, at int) *Ledger {
 		t.Errorf("byte %d: %d of 200 reports are left after %v", at, done.Reports, done.Faults)
 	}
 	return l
+}
+
+// With a share that does not decode, no report of its party could be entered. So the start is refused, and a repair
+// leaves the share out.
+func TestRepairOfShares(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "reports.db")
+	o := Options{Path: path, Model: pair, NoSync: true}
+	enter := func(i int) error {
+		l, err := Open(o)
+		if err != nil {
+			return err
+		}
+		_, err = l.Enter(Entry{Stance: Spam, Reporter: "anna", Origin: "unix:997", At: begin, Period: begin, Set: message(i, i)})
+		return errors.Join(err, l.Close())
+	}
+	testenv.Check(t, enter(1))
+	for i, party := range record.PartiesOf("anna", "unix:997") {
+		db, err := bolt.Open(path, 0o600, nil)
+		testenv.Check(t, err)
+		testenv.Check(t, db.Update(func(tx *bolt.Tx) error {
+			b := tx.Bucket(buckets.Shares)
+			return b.Put(party.Key(), append(bytes.Clone(b.Get(party.Key())), 0))
+		}))
+		testenv.Check(t, db.Close())
+		if err := enter(2 + i); !errors.Is(err, record.ErrDamaged) {
+			t.Errorf("with the damaged share of %s: %v", party, err)
+		}
+		if done, err := Repair(o); err != nil || len(done.Faults) != 1 {
+			t.Errorf("repair of the share of %s: %+v, %v", party, done, err)
+		}
+		testenv.Check(t, enter(2+i))
+		if _, err := salvage.Check(path); err != nil {
+			t.Errorf("after the repair of the share of %s: %v", party, err)
+		}
+	}
 }
 
 // A repair does not change an undamaged file.

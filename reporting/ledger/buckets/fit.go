@@ -37,7 +37,7 @@ const MaxNumber = 1 << 62
 
 // ValueNames are the names of values for CheckValue, by bucket.
 var ValueNames = map[string]string{
-	"reports": "report", "tallies": "tally", "opinions": "opinion", "reporters": "reporter", "due": "decision", "actions": "action",
+	"reports": "report", "tallies": "tally", "opinions": "opinion", "reporters": "reporter", "due": "decision", "actions": "action", "shares": "share",
 }
 
 // KeySizes are the lengths of keys that are numbers, by bucket.

@@ -38,7 +38,8 @@ const (
 	MaxInline = 16 // opinions in a tally; more are in the bucket of opinions
 	maxPast   = 16
 
-	pastRevocations = 12 // of them: more than a period has rungs, by which revocations are bounded
+	lastingPast     = 12 // of them: what Remembers
+	pastRevocations = 12 // of them: more than a period has rungs at a quorum of 1, by which revocations are bounded
 )
 
 // Encode returns the form of the tally in the file.
@@ -235,7 +236,7 @@ func (y *Tally) Reports(quorum Weight, period time.Time) Weight {
 }
 
 // Remember adds a report that no longer counts. The oldest of more than maxPast is forgotten, but
-// the latest pastRevocations revocations that counted stay: otherwise the reports that a spam gets after a
+// the latest pastRevocations revocations of the period stay: otherwise the reports that a spam gets after a
 // revocation would hide who has made it.
 func (y *Tally) Remember(report uint64, isRevocation func(report uint64) bool) {
 	if slices.Contains(y.Past, report) {
@@ -246,6 +247,11 @@ func (y *Tally) Remember(report uint64, isRevocation func(report uint64) bool) {
 		i := max(0, slices.IndexFunc(y.Past[:pastRevocations+1], func(n uint64) bool { return !isRevocation(n) }))
 		y.Past = slices.Delete(y.Past, i, i+1)
 	}
+}
+
+// Remembers reports whether a report that no longer counts will be remembered beyond the next few.
+func (y *Tally) Remembers(report uint64) bool {
+	return slices.Contains(y.Past[max(0, len(y.Past)-lastingPast):], report)
 }
 
 // Forget removes a report that no longer counts.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/spambloom/spambloom/reporting/ledger/record"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // Tally reads a tally; an empty one if there is none.
@@ -85,12 +86,61 @@ func (t *Txn) RemoveOpinion(k record.Key, y *record.Tally, o record.Opinion) err
 	return t.Opinions.Delete(record.OpinionKey(k, o.Reporter))
 }
 
-// isRevocation reports whether a report is a revocation that counted. One that cannot be read is none.
+// Unfounded returns the reports or revocations of a message that were refuted by a word which does not count
+// any more, or by the one that ends: of those that the tallies of its signatures remember, and that are not by
+// a given reporter. They are in order.
+func (t *Txn) Unfounded(set signature.Set, tallies map[record.Key]*record.Tally, s record.Stance, by uint32, ends uint64) (list []uint64, err error) {
+	for _, g := range set.Signatures {
+		k := record.SignatureKey(g)
+		for _, n := range tallies[k].Past {
+			r, err := t.Report(n)
+			if err != nil {
+				return nil, err
+			}
+			if r == nil || r.Refuter == 0 || r.Stance() != s || r.Reporter == by || slices.Contains(list, n) {
+				continue
+			}
+			if counts, err := t.counts(k, tallies[k], r.Refuter); err != nil {
+				return nil, err
+			} else if !counts || r.Refuter == ends {
+				list = append(list, n)
+			}
+		}
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
+// counts reports whether a report or revocation counts for a key.
+func (t *Txn) counts(k record.Key, y *record.Tally, n uint64) (bool, error) {
+	r, err := t.Report(n)
+	if err != nil || r == nil {
+		return false, err
+	}
+	o, ok, err := t.OpinionOf(k, y, r.Reporter)
+	return ok && o.Report == n, err
+}
+
+// RestoreOpinion lets a refuted report that a tally remembers count again, if its reporter has not said anything else since.
+func (t *Txn) RestoreOpinion(k record.Key, y *record.Tally, n uint64) error {
+	r, err := t.Report(n)
+	if err != nil || r == nil {
+		return err
+	}
+	if _, ok, err := t.OpinionOf(k, y, r.Reporter); ok || err != nil {
+		return err
+	}
+	y.Forget(n)
+	return t.AddOpinion(k, y, r.Opinion(n))
+}
+
+// isRevocation reports whether a report is a revocation of the current period with a weight. One that cannot be
+// read is none.
 func (t *Txn) isRevocation(n uint64) bool {
 	is, known := t.revocations[n]
-	if !known {
+	if !known && !t.Period.IsZero() {
 		r, err := t.Report(n)
-		is = err == nil && r != nil && r.Stance() == record.Ham && r.Flags&record.FlagIdle == 0 && r.Weight > 0
+		is = err == nil && r != nil && r.Stance() == record.Ham && r.Flags&record.FlagIdle == 0 && r.Weight > 0 && !r.At.Before(t.Period)
 		t.revocations[n] = is
 	}
 	return is

@@ -2,6 +2,7 @@ package rows
 
 import (
 	"fmt"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -19,7 +20,8 @@ type Txn struct {
 	anchored map[uint32]map[record.Key][]uint64 // the reports of each anchor, of some reporters: see indexAnchors
 	indexed  int                                // reports read for that
 
-	revocations map[uint64]bool // which reports are revocations that counted, of those that isRevocation has read
+	Period      time.Time       // begin of the current one, whose revocations tallies remember; zero: of none
+	revocations map[uint64]bool // which reports are such revocations, of those that isRevocation has read
 }
 
 // New returns the records of a transaction.
