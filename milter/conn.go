@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -225,6 +226,9 @@ func (c *conn) grow(n int) error {
 // as far as bytes arrive: first for 4 KiB, then for an ordinary packet, then each time for
 // twice the bytes received.
 func (c *conn) readPacket() error {
+	if c.in.Buffered() < protocol.Head {
+		runtime.Gosched() // or hundreds of connections with tiny packets would keep the processors for 10 ms each
+	}
 	stage, limit := c.patience()
 	c.await(stage, limit, protocol.Head)
 	c.buffer = c.buffer[:0]

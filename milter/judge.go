@@ -36,8 +36,7 @@ func (s *Server) judgeInTurn(msg *message, notify func()) policy.Decision {
 	}
 	o := health.SendersFault
 	defer func() { s.outcome(probe, o) }() // also after a panic, or a probe would never end
-	limit := msg.options.JudgeTimeout
-	asked := time.Now()
+	limit, asked := msg.options.JudgeTimeout, time.Now()
 	content := *msg
 	content.stage = new(turns.Stage)
 	judged := make(chan policy.Decision, 1)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"time"
 
@@ -79,6 +80,7 @@ func (m *Mail) addHead(p []byte) {
 	m.noHead = true
 	m.msg.cutHeader(reason)
 	for piece := range slices.Chunk(p, header.Piece) {
+		runtime.Gosched() // see readPacket
 		m.addPiece(piece)
 	}
 }

@@ -87,6 +87,8 @@ type service struct {
 	mostDisk   int64     // bytes; 0: unknown
 
 	serving atomic.Bool // between start and stop, for /readyz
+
+	ordinary sync.Once // for the warning about mail of an ordinary user over TCP
 }
 
 // serve runs the daemon. It returns after all parts have ended, nil if a signal ended it.

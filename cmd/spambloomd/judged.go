@@ -45,6 +45,9 @@ func (d *service) remember(j milter.Judgement) {
 		set.Sketches, set.Domains, set.Carried = nil, nil, 0
 	}
 	if j.IsUsers {
+		d.ordinary.Do(func() {
+			d.log.Warn("mail comes over TCP from an ordinary user of this machine, who is not taken for a mail server: its queue ids, proofs and clients are not believed; if it is one, let it use the unix socket (postfix.md, TCP; spamd.md)")
+		})
 		return
 	}
 	d.judged.Add(judged.Message{At: d.db.Now(), QueueID: j.QueueID, Verdict: string(j.Verdict), Shown: j.Shown, Set: set, Spared: j.Spared})

@@ -60,7 +60,7 @@ func (t *turns) take(ctx context.Context, c caller) (leave func(), problem *api.
 	case t.all != nil && !enter(t.all):
 		<-u.places
 		t.leave(c.name, u)
-		return nil, api.NewProblem(http.StatusTooManyRequests, "all have %d large requests at work, the most at once", cap(t.all))
+		return nil, api.NewProblem(http.StatusTooManyRequests, "all have %d such requests at work, the most at once", cap(t.all))
 	}
 	return func() {
 		if t.all != nil {

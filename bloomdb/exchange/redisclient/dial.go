@@ -84,7 +84,7 @@ func dial(rawURL string, files Options) (*Client, error) {
 		return nil, err
 	}
 	// What stands before the @ of a password with such a character is a host, and what follows a path or nothing.
-	if u.Fragment != "" || u.Opaque != "" || u.Scheme == "unix" && (u.Host != "" || strings.Contains(u.Path, "@")) {
+	if u.Fragment != "" || u.Opaque != "" || u.Scheme == "unix" && (u.Host != "" || strings.Contains(u.EscapedPath(), "@")) {
 		return nil, errAmbiguous
 	}
 	query := u.Query()

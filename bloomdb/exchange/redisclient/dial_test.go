@@ -25,6 +25,7 @@ func TestDialServer(t *testing.T) {
 		{url: "rediss://[::1]:7000", network: "tcp", addr: "[::1]:7000", tls: true},
 		{url: "unix:///run/redis/s?db=2", network: "unix", addr: "/run/redis/s", db: 2},
 		{url: "unix:///run/a,b/s", network: "unix", addr: "/run/a,b/s"},
+		{url: "unix:///run/redis%401/s", network: "unix", addr: "/run/redis@1/s"},
 	} {
 		c := redistest.Dial(t, test.url).UniversalClient.(*redis.Client)
 		o := c.Options()
