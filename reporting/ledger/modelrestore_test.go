@@ -22,8 +22,8 @@ func (m *model) restore(keys []record.Key, by *modelReport) {
 	}
 }
 
-// unfounded returns the words of others about a message that are refuted by one that does not count for one of
-// its signatures, or that ends, the oldest first.
+// unfounded returns the words of others about a message that are refuted by one by which its reporter does not stand for one of
+// its signatures, or only by the one that ends, the oldest first.
 func (m *model) unfounded(about *modelReport, s Stance, ends *modelReport) (list []*modelReport) {
 	for _, x := range m.reports {
 		if x.refuter == nil || x.stance != s || x.undone || x.by == about.by {
@@ -32,7 +32,7 @@ func (m *model) unfounded(about *modelReport, s Stance, ends *modelReport) (list
 		for _, g := range about.set.Signatures {
 			c := m.caseOf(record.SignatureKey(g))
 			w := c.of(x.refuter.by)
-			if slices.Contains(c.past, x) && (x.refuter == ends || w == nil || w.modelReport != x.refuter) {
+			if slices.Contains(c.past, x) && (w == nil || w.stance != x.refuter.stance || w.modelReport == ends) {
 				list = append(list, x)
 				break
 			}

@@ -86,8 +86,8 @@ func (t *Txn) RemoveOpinion(k record.Key, y *record.Tally, o record.Opinion) err
 	return t.Opinions.Delete(record.OpinionKey(k, o.Reporter))
 }
 
-// Unfounded returns the reports or revocations of a message that were refuted by a word which does not count
-// any more, or by the one that ends: of those that the tallies of its signatures remember, and that are not by
+// Unfounded returns the reports or revocations of a message that were refuted by a word whose reporter does not
+// stand by it any more, or only by the one that ends: of those that the tallies of its signatures remember, and that are not by
 // a given reporter. They are in order.
 func (t *Txn) Unfounded(set signature.Set, tallies map[record.Key]*record.Tally, s record.Stance, by uint32, ends uint64) (list []uint64, err error) {
 	for _, g := range set.Signatures {
@@ -100,9 +100,9 @@ func (t *Txn) Unfounded(set signature.Set, tallies map[record.Key]*record.Tally,
 			if r == nil || r.Refuter == 0 || r.Stance() != s || r.Reporter == by || slices.Contains(list, n) {
 				continue
 			}
-			if counts, err := t.counts(k, tallies[k], r.Refuter); err != nil {
+			if stands, err := t.stands(k, tallies[k], r.Refuter, ends); err != nil {
 				return nil, err
-			} else if !counts || r.Refuter == ends {
+			} else if !stands {
 				list = append(list, n)
 			}
 		}
@@ -111,14 +111,15 @@ func (t *Txn) Unfounded(set signature.Set, tallies map[record.Key]*record.Tally,
 	return list, nil
 }
 
-// counts reports whether a report or revocation counts for a key.
-func (t *Txn) counts(k record.Key, y *record.Tally, n uint64) (bool, error) {
+// stands reports whether the reporter of a report or revocation stands by it for a key, by this or a later word
+// but not by the one that ends.
+func (t *Txn) stands(k record.Key, y *record.Tally, n, ends uint64) (bool, error) {
 	r, err := t.Report(n)
 	if err != nil || r == nil {
 		return false, err
 	}
 	o, ok, err := t.OpinionOf(k, y, r.Reporter)
-	return ok && o.Report == n, err
+	return ok && o.Stance() == r.Stance() && o.Report != ends, err
 }
 
 // RestoreOpinion lets a refuted report that a tally remembers count again, if its reporter has not said anything else since.
