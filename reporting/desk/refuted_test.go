@@ -2,7 +2,9 @@ package desk_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
@@ -11,65 +13,17 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// A revocation that counts no longer has refuted nobody, however it came to that: taken back by its reporter,
-// overruled by others, repeated later, undone before another one, or settled the other way. Otherwise one
-// account takes the weight of all who report spam for a month, and undo lists nothing again.
-func TestRevocationThatCountsNoLonger(t *testing.T) {
+// Undo gives the reports that bad revocations refuted back, and the weight of their reporters, in whatever order
+// those who revoked them are undone, and if they repeated it later.
+func TestUndoOfRevocations(t *testing.T) {
 	const users = 10
-	root := desk.Author{Name: "root"}
-	undo := func(s *desktest.Stage, who string) {
-		if _, err := s.Undo(api.UndoRequest{By: who, Since: desktest.Noon.AddDate(0, 0, -1)}, root); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, play := range map[string]func(s *desktest.Stage, spam []signature.Set){
-		"taken back": func(s *desktest.Stage, spam []signature.Set) {
-			for _, set := range spam {
-				s.MustRevoke("mallory", set)
-			}
-			for _, set := range spam {
-				s.MustReport("mallory", set)
-			}
-		},
-		"taken back, then undone": func(s *desktest.Stage, spam []signature.Set) {
-			for _, set := range spam {
-				s.MustRevoke("mallory", set)
-				s.MustReport("mallory", set)
-			}
-			undo(s, "mallory")
-		},
-		"overruled": func(s *desktest.Stage, spam []signature.Set) {
-			for i, set := range spam {
-				s.MustRevoke("mallory", set)
-				s.MustReport(fmt.Sprint("other", i), set)
-			}
-			undo(s, "mallory")
-		},
-		"by two, undone in their order": func(s *desktest.Stage, spam []signature.Set) {
-			for _, set := range spam {
-				s.MustRevoke("mallory", set)
-				s.MustRevoke("trudy", set)
-			}
-			undo(s, "mallory")
-			undo(s, "trudy")
-		},
-		"by two, undone in the other order": func(s *desktest.Stage, spam []signature.Set) {
-			for _, set := range spam {
-				s.MustRevoke("mallory", set)
-				s.MustRevoke("trudy", set)
-			}
-			undo(s, "trudy")
-			undo(s, "mallory")
-		},
-		"settled the other way": func(s *desktest.Stage, spam []signature.Set) {
-			for _, set := range spam {
-				for _, as := range []string{desk.SettleWanted, desk.SettleSpam} {
-					if _, err := s.Settle(desk.Report{Set: set}, as, root); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-		},
+	for name, c := range map[string]struct {
+		undone   []string
+		repeated bool
+	}{
+		"in their order":        {[]string{"mallory", "trudy"}, false},
+		"in the other order":    {[]string{"trudy", "mallory"}, false},
+		"repeated by one later": {[]string{"mallory"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := desktest.Options(t.TempDir())
@@ -80,7 +34,23 @@ func TestRevocationThatCountsNoLonger(t *testing.T) {
 				spam = append(spam, desktest.Letter(1+i, 0))
 				s.MustReport(fmt.Sprint("user", i/2), spam[i])
 			}
-			play(s, spam)
+			since, revokers := s.DB.Now(), slices.Sorted(slices.Values(c.undone))
+			if c.repeated {
+				revokers = append(revokers, "mallory")
+			}
+			for i, who := range revokers {
+				if c.repeated && i > 0 {
+					s.Clock.Add(int64(8 * 24 * time.Hour / time.Second))
+				}
+				for _, set := range spam {
+					s.MustRevoke(who, set)
+				}
+			}
+			for _, who := range c.undone {
+				if _, err := s.Undo(api.UndoRequest{By: who, Since: since}, desk.Author{Name: "root"}); err != nil {
+					t.Fatal(err)
+				}
+			}
 			for i, set := range spam {
 				s.WantListed(fmt.Sprint("spam ", i), set, true)
 			}
@@ -93,30 +63,29 @@ func TestRevocationThatCountsNoLonger(t *testing.T) {
 	}
 }
 
-// Nor does one account take the weight of many who have reported the same spam, of whom the ledger remembers few.
-func TestRevocationAgainstMany(t *testing.T) {
-	o := desktest.Options(t.TempDir())
-	o.Reports.Capacity = 100_000
-	s, spam := desktest.Open(t, o, trust.Default()), []signature.Set{desktest.Letter(1, 0), desktest.Letter(2, 0)}
-	const users = 50
-	for i := range users {
-		for _, set := range spam {
-			s.MustReport(fmt.Sprint("user", i), set)
-		}
-	}
-	for _, set := range spam {
-		s.MustRevoke("mallory", set)
-		s.MustReport("mallory", set)
-	}
-	if _, err := s.Undo(api.UndoRequest{By: "mallory", Since: desktest.Noon.AddDate(0, 0, -1)}, desk.Author{Name: "root"}); err != nil {
-		t.Fatal(err)
-	}
-	for i, set := range spam {
-		s.WantListed(fmt.Sprint("spam ", i), set, true)
-	}
-	for i := range users {
-		set := desktest.Letter(100+i, 0)
-		s.MustReport(fmt.Sprint("user", i), set)
-		s.WantListed(fmt.Sprint("a new report of user ", i), set, true)
+// Undo of one who revoked a newsletter, and the revocation's repetition in the next period, list nothing as long as
+// others stand by it, nor does a report without weight then.
+func TestUndoBesideOthersWhoRevoked(t *testing.T) {
+	for name, repeated := range map[string]bool{"undone": false, "repeated": true} {
+		t.Run(name, func(t *testing.T) {
+			s, newsletter, zero := desktest.New(t, trust.Default(), 0), desktest.Letter(1, 0), 0.0
+			if _, err := s.SetWeight(api.WeightRequest{Name: "nobody", Weight: &zero}, desk.Author{Name: "root"}); err != nil {
+				t.Fatal(err)
+			}
+			since := s.DB.Now()
+			s.MustReport("mallory", newsletter)
+			for _, who := range []string{"anna", "bert", "carla"} {
+				s.MustRevoke(who, newsletter)
+			}
+			if repeated {
+				s.Clock.Add(int64(8 * 24 * time.Hour / time.Second))
+				s.MustRevoke("anna", newsletter)
+			} else if _, err := s.Undo(api.UndoRequest{By: "anna", Since: since}, desk.Author{Name: "root"}); err != nil {
+				t.Fatal(err)
+			}
+			s.WantListed("before a report", newsletter, false)
+			s.MustReport("nobody", newsletter)
+			s.WantListed("reported without weight", newsletter, false)
+		})
 	}
 }

@@ -18,11 +18,6 @@ func TestContestedIsBounded(t *testing.T) {
 	}
 	const messages, reporters = 12, 500
 	v := voice{t: t, l: open(t, trust.Default()), at: begin}
-	zero := 0.0 // nobody refutes reports without weight, and the tallies keep them all
-	for r := range reporters {
-		_, err := v.l.SetWeight(fmt.Sprint("user", r), &zero, begin)
-		testenv.Check(t, err)
-	}
 	for m := range messages {
 		for r := range reporters {
 			v.say(Spam, fmt.Sprint("user", r), message(m, m))

@@ -275,9 +275,6 @@ func (w *entering) write() (d Decision, err error) {
 			return d, err
 		}
 	}
-	if err := w.restore(); err != nil {
-		return d, err
-	}
 	now := w.reach(w.e.Stance)
 	if w.e.Stance == Ham {
 		now = now.With(spam.Lost(w.e.Set, w.reach(Spam)))
@@ -377,9 +374,6 @@ func (w *entering) close(n uint64) error {
 		}
 	}
 	if err := w.refute(n, closed); err != nil {
-		return err
-	}
-	if err := w.restore(); err != nil {
 		return err
 	}
 	for _, k := range w.keys {

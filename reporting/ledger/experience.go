@@ -2,13 +2,41 @@ package ledger
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/ledger/record"
 	"github.com/spambloom/spambloom/reporting/trust"
 )
+
+// alike returns, of opinions by key, those of reports about the entry's message: they share a
+// signature with it, or as many anchors of a sketch as a near-duplicate has. One anchor in
+// common means nothing: it may be three words that many messages contain. Each report is
+// returned once, and its number is in seen.
+func (w *entering) alike(words map[record.Key][]record.Opinion) (list []record.Opinion, seen map[uint64]bool) {
+	seen = map[uint64]bool{}
+	add := func(o record.Opinion) {
+		if !seen[o.Report] {
+			seen[o.Report], list = true, append(list, o)
+		}
+	}
+	for _, s := range w.e.Set.Signatures {
+		for _, o := range words[record.SignatureKey(s)] {
+			add(o)
+		}
+	}
+	for i, a := range w.e.Anchors {
+		common := map[uint64]int{}
+		for _, h := range a.Hashes {
+			for _, o := range words[record.AnchorKey(w.e.Set.Sketches[i].Kind, h)] {
+				if common[o.Report]++; common[o.Report] == a.Need {
+					add(o)
+				}
+			}
+		}
+	}
+	return list, seen
+}
 
 // others returns the weight of the reporters who agree, for the keys for which this reporter's
 // statement is new.
@@ -52,7 +80,7 @@ func (w *entering) credit(early bool) (Weight, error) {
 			}
 		}
 	}
-	list, _ := record.Alike(w.e.Set, w.e.Anchors, words)
+	list, _ := w.alike(words)
 	for _, o := range list {
 		full, err := w.confirm(o)
 		if err != nil {
@@ -110,7 +138,12 @@ func (w *entering) refute(by uint64, closed []record.Key) error {
 		}
 		slices.SortFunc(words[k], func(a, b record.Opinion) int { return cmp.Compare(a.Report, b.Report) }) // a tally remembers the latest ones
 	}
-	list, isAlike := record.Alike(w.e.Set, w.e.Anchors, words)
+	list, isAlike := w.alike(words)
+	for _, o := range list {
+		if err := w.wrong(by, o); err != nil {
+			return err
+		}
+	}
 	for k, opinions := range words {
 		for _, o := range slices.DeleteFunc(opinions, func(o record.Opinion) bool { return !isAlike[o.Report] }) {
 			if err := w.RemoveOpinion(k, w.tallies[k], o); err != nil {
@@ -118,42 +151,17 @@ func (w *entering) refute(by uint64, closed []record.Key) error {
 			}
 		}
 	}
-	for _, o := range list {
-		if err := w.wrong(by, o); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
-// restore acquits the reporters of the same stance whom a word refuted that does not count any more, because its
-// reporter has taken it back, or others refuted it: otherwise one reporter, who reports what he has revoked, would
-// take the weight of all others for good. Their reports count again. Revocations do not, for new reports decide then.
-func (w *entering) restore() error {
-	list, err := w.Unfounded(w.e.Set, w.tallies, w.e.Stance, w.row.ID, 0)
-	for _, n := range list {
-		for _, k := range w.keys {
-			if w.e.Stance == Spam && slices.Contains(w.tallies[k].Past, n) {
-				err = errors.Join(err, w.RestoreOpinion(k, w.tallies[k], n))
-			}
-		}
-		err = errors.Join(err, w.acquit(n, w.e.At))
-	}
-	return err
-}
-
-// wrong refutes one report. by is the report that refutes it. Its reporter loses reputation and the credit of the
-// report, once, but only to an administrator if no tally remembers the report for long: nothing could acquit him (restore).
+// wrong refutes the reporter of one report, once, and withdraws the credit of the report. by is
+// the report that refutes it.
 func (w *entering) wrong(by uint64, o record.Opinion) error {
 	r, err := w.Report(o.Report)
 	if err != nil || r == nil || r.Flags&record.FlagRefuted != 0 {
 		return err
 	}
-	r.Flags |= record.FlagRefuted
-	if w.e.Reporter != Settler && !slices.ContainsFunc(w.keys, func(k record.Key) bool { return w.tallies[k].Remembers(o.Report) }) {
-		return w.PutReport(o.Report, r)
-	}
-	r.Refuter = by
+	r.Flags, r.Refuter = r.Flags|record.FlagRefuted, by
 	if other, err := w.ReporterByID(o.Reporter); err != nil {
 		return err
 	} else if other != nil {

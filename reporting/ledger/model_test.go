@@ -350,7 +350,6 @@ func (m *model) enter(e Entry) modelAnswer {
 		}
 		m.caseOf(k).add(r)
 	}
-	m.restore(keys, r)
 	d := m.parts(e.Set, e.Anchors, e.Stance)
 	if e.Stance == Ham {
 		d = d.plus(spam.lost(m.parts(e.Set, e.Anchors, Spam)))
@@ -445,7 +444,6 @@ func (m *model) close(keys []record.Key, e Entry, idle bool, by *modelReport) {
 		}
 	}
 	m.refute(closed, e, by)
-	m.restore(keys, by)
 	for _, k := range keys {
 		m.tidy(k)
 	}
@@ -468,14 +466,8 @@ func (m *model) refute(closed []record.Key, e Entry, by *modelReport) {
 				m.caseOf(k).remove(w)
 			}
 		}
-	}
-	for _, r := range wrong {
-		isRemembered := slices.ContainsFunc(record.KeysOf(e.Set, e.Anchors), func(k record.Key) bool {
-			return slices.Contains(m.caseOf(k).past[max(0, len(m.caseOf(k).past)-12):], r)
-		})
-		known := r.refuted
-		if r.refuted = true; !known && (isRemembered || e.Reporter == Settler) {
-			r.refuter = by
+		if !r.refuted {
+			r.refuted, r.refuter = true, by
 			m.experience(r.by, -r.credit.Float(), trust.Refutation, e.At)
 		}
 	}

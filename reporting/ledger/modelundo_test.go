@@ -162,7 +162,6 @@ func (m *model) where(r *modelReport, is func(*modelCase) bool) modelDecision {
 // revocation keeps revoked.
 func (m *model) acquit(r *modelReport, mine []record.Key, now time.Time) {
 	var restored []*modelReport
-	unfounded := m.unfounded(r, Spam, r)
 	for _, k := range mine {
 		c := m.caseOf(k)
 		if c.listed || c.revoked.IsZero() || r.idle || c.sum(Ham) >= m.quorum || c.sum(Ham)+r.weight < m.quorum {
@@ -170,7 +169,10 @@ func (m *model) acquit(r *modelReport, mine []record.Key, now time.Time) {
 		}
 		c.revoked = time.Time{}
 		for _, x := range slices.Clone(c.past) {
-			if x.refuter != r && !slices.Contains(unfounded, x) || x.stance == Ham || x.undone || c.of(x.by) != nil {
+			if x.refuter == nil || x.stance == Ham || x.undone || c.of(x.by) != nil {
+				continue
+			}
+			if w := c.of(x.refuter.by); x.refuter.by != r.by && w != nil && w.stance == Ham {
 				continue
 			}
 			c.past = slices.DeleteFunc(c.past, func(y *modelReport) bool { return y == x })

@@ -18,16 +18,12 @@ type withdrawal struct {
 	lost    record.Reached               // the parts that have lost the quorum
 	isPlan  bool                         // nothing is written
 
-	restored  []uint64 // reports that the revocation had refuted
-	unfounded []uint64 // those that it, or one that does not count any more, had refuted
+	restored []uint64 // reports that the revocation had refuted
 }
 
-// restore lets the reports that a revocation refuted count again, for the keys that it no
-// longer revokes. Of many reports of one key, those that a tally remembers.
-func (w *withdrawal) restore(mine map[record.Key]record.Opinion) (err error) {
-	if w.unfounded, err = w.Unfounded(w.r.Set, w.tallies, Spam, w.r.Reporter, w.n); err != nil {
-		return err
-	}
+// restore lets the reports that a revocation refuted, or another one by which nobody stands any more, count again for
+// the keys that it no longer revokes: in whatever order two who revoked them are undone. Of many reports of one key, those that a tally remembers.
+func (w *withdrawal) restore(mine map[record.Key]record.Opinion) error {
 	for _, k := range record.KeysOf(w.r.Set, w.r.Anchors) { // in their order: reports get the places in the tallies
 		o, ok := mine[k]
 		y := w.tallies[k]
@@ -45,24 +41,29 @@ func (w *withdrawal) restore(mine map[record.Key]record.Opinion) (err error) {
 	return nil
 }
 
-// restoreOne restores the opinion of one report, if the revocation refuted it, or one that does not count
-// any more, and its reporter has not said anything else of the key since, nor was undone.
+// restoreOne restores the opinion of one report, if the revocation refuted it, or one by which nobody stands, and its
+// reporter has not said anything else of the key since, nor was undone.
 func (w *withdrawal) restoreOne(k record.Key, y *record.Tally, n uint64) error {
 	r, err := w.Report(n)
-	if err != nil || r == nil || r.Refuter != w.n && !slices.Contains(w.unfounded, n) || r.Stance() == Ham {
+	if err != nil || r == nil || r.Refuter == 0 || r.Stance() == Ham {
+		return err
+	}
+	if stands, err := w.Stands(k, y, r.Refuter, w.r.Reporter); stands || err != nil {
 		return err
 	}
 	if _, ok, err := w.OpinionOf(k, y, r.Reporter); ok || err != nil {
 		return err
 	}
+	o := record.Opinion{Reporter: r.Reporter, Report: n, At: r.At.Truncate(time.Second), Weight: r.Weight}
 	if !slices.Contains(w.restored, n) {
 		w.restored = append(w.restored, n)
 	}
 	if w.isPlan {
-		y.Add(r.Opinion(n))
+		y.Add(o)
 		return nil
 	}
-	return w.RestoreOpinion(k, y, n)
+	y.Forget(n)
+	return w.AddOpinion(k, y, o)
 }
 
 // relisted returns the parts that are listed again: those whose reports have the quorum again,
@@ -101,7 +102,7 @@ func (w *withdrawal) write(mine map[record.Key]record.Opinion) error {
 		return err
 	}
 	for _, n := range w.restored {
-		if err := w.acquit(n, w.at); err != nil {
+		if err := w.acquit(n); err != nil {
 			return err
 		}
 	}
@@ -122,18 +123,18 @@ func (w *withdrawal) write(mine map[record.Key]record.Opinion) error {
 }
 
 // acquit takes the refutation of a report back, and returns its credit.
-func (t *txn) acquit(n uint64, at time.Time) error {
-	r, err := t.Report(n)
+func (w *withdrawal) acquit(n uint64) error {
+	r, err := w.Report(n)
 	if err != nil || r == nil || r.Flags&record.FlagRefuted == 0 {
 		return err
 	}
 	r.Flags, r.Refuter = r.Flags&^record.FlagRefuted, 0
-	row, err := t.ReporterByID(r.Reporter)
+	row, err := w.ReporterByID(r.Reporter)
 	if err != nil {
 		return err
 	}
 	if row != nil {
-		t.experience(row, r.Credit.Float(), -trust.Refutation, at)
+		w.experience(row, r.Credit.Float(), -trust.Refutation, w.at)
 	}
-	return t.PutReport(n, r)
+	return w.PutReport(n, r)
 }

@@ -102,11 +102,6 @@ func (r *Report) Stance() Stance {
 	return Spam
 }
 
-// Opinion returns the reporter's opinion as a report that is restored has it.
-func (r *Report) Opinion(n uint64) Opinion {
-	return Opinion{Reporter: r.Reporter, Report: n, At: r.At.Truncate(time.Second), Weight: r.Weight}
-}
-
 // Encode returns the form of the report in the file.
 func (r *Report) Encode() []byte {
 	b := binary.AppendUvarint(nil, uint64(r.At.UnixMilli()))

@@ -38,7 +38,6 @@ const (
 	MaxInline = 16 // opinions in a tally; more are in the bucket of opinions
 	maxPast   = 16
 
-	lastingPast     = 12 // of them: what Remembers
 	pastRevocations = 12 // of them: more than a period has rungs at a quorum of 1, by which revocations are bounded
 )
 
@@ -247,11 +246,6 @@ func (y *Tally) Remember(report uint64, isRevocation func(report uint64) bool) {
 		i := max(0, slices.IndexFunc(y.Past[:pastRevocations+1], func(n uint64) bool { return !isRevocation(n) }))
 		y.Past = slices.Delete(y.Past, i, i+1)
 	}
-}
-
-// Remembers reports whether a report that no longer counts will be remembered beyond the next few.
-func (y *Tally) Remembers(report uint64) bool {
-	return slices.Contains(y.Past[max(0, len(y.Past)-lastingPast):], report)
 }
 
 // Forget removes a report that no longer counts.

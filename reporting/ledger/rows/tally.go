@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/spambloom/spambloom/reporting/ledger/record"
-	"github.com/spambloom/spambloom/signature"
 )
 
 // Tally reads a tally; an empty one if there is none.
@@ -86,53 +85,15 @@ func (t *Txn) RemoveOpinion(k record.Key, y *record.Tally, o record.Opinion) err
 	return t.Opinions.Delete(record.OpinionKey(k, o.Reporter))
 }
 
-// Unfounded returns the reports or revocations of a message that were refuted by a word whose reporter does not
-// stand by it any more, or only by the one that ends: of those that the tallies of its signatures remember, and that are not by
-// a given reporter. They are in order.
-func (t *Txn) Unfounded(set signature.Set, tallies map[record.Key]*record.Tally, s record.Stance, by uint32, ends uint64) (list []uint64, err error) {
-	for _, g := range set.Signatures {
-		k := record.SignatureKey(g)
-		for _, n := range tallies[k].Past {
-			r, err := t.Report(n)
-			if err != nil {
-				return nil, err
-			}
-			if r == nil || r.Refuter == 0 || r.Stance() != s || r.Reporter == by || slices.Contains(list, n) {
-				continue
-			}
-			if stands, err := t.stands(k, tallies[k], r.Refuter, ends); err != nil {
-				return nil, err
-			} else if !stands {
-				list = append(list, n)
-			}
-		}
-	}
-	slices.Sort(list)
-	return list, nil
-}
-
-// stands reports whether the reporter of a report or revocation stands by it for a key, by this or a later word
-// but not by the one that ends.
-func (t *Txn) stands(k record.Key, y *record.Tally, n, ends uint64) (bool, error) {
+// Stands reports whether the reporter of a report or revocation, unless it is a given one, stands by it for a key,
+// by this or a later word.
+func (t *Txn) Stands(k record.Key, y *record.Tally, n uint64, but uint32) (bool, error) {
 	r, err := t.Report(n)
-	if err != nil || r == nil {
+	if err != nil || r == nil || r.Reporter == but {
 		return false, err
 	}
 	o, ok, err := t.OpinionOf(k, y, r.Reporter)
-	return ok && o.Stance() == r.Stance() && o.Report != ends, err
-}
-
-// RestoreOpinion lets a refuted report that a tally remembers count again, if its reporter has not said anything else since.
-func (t *Txn) RestoreOpinion(k record.Key, y *record.Tally, n uint64) error {
-	r, err := t.Report(n)
-	if err != nil || r == nil {
-		return err
-	}
-	if _, ok, err := t.OpinionOf(k, y, r.Reporter); ok || err != nil {
-		return err
-	}
-	y.Forget(n)
-	return t.AddOpinion(k, y, r.Opinion(n))
+	return ok && o.Stance() == r.Stance(), err
 }
 
 // isRevocation reports whether a report is a revocation of the current period with a weight. One that cannot be
