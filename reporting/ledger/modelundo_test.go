@@ -169,7 +169,7 @@ func (m *model) acquit(r *modelReport, mine []record.Key, now time.Time) {
 		}
 		c.revoked = time.Time{}
 		for _, x := range slices.Clone(c.past) {
-			if x.refuter == nil || x.stance == Ham || x.undone || c.of(x.by) != nil {
+			if x.refuter == nil || x.by == r.by || x.stance == Ham || x.undone || c.of(x.by) != nil {
 				continue
 			}
 			if w := c.of(x.refuter.by); x.refuter.by != r.by && w != nil && w.stance == Ham {
