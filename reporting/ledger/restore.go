@@ -21,9 +21,8 @@ type withdrawal struct {
 	restored []uint64 // reports that the revocation had refuted
 }
 
-// restore lets the reports that a revocation refuted, or another one by which nobody stands any more, count again for
-// the keys that it no longer revokes, in whatever order two who revoked them are undone. Of many reports of one key,
-// those that a tally remembers.
+// restore lets the reports that a revocation refuted, or one by which nobody stands any more, count again for the
+// keys that it no longer revokes. Of many reports of one key, those that a tally remembers.
 func (w *withdrawal) restore(mine map[record.Key]record.Opinion) error {
 	for _, k := range record.KeysOf(w.r.Set, w.r.Anchors) { // in their order: reports get the places in the tallies
 		o, ok := mine[k]
