@@ -148,10 +148,10 @@ func Client(nc net.Conn, userOf UserOf, isMTA func(netip.Addr) bool) (client str
 	if isTCP {
 		addr = a.AddrPort().Addr().Unmap().WithZone("")
 	}
-	isNamed := isTCP && isMTA != nil && isMTA(addr)
+	isKnownMTA := isTCP && isMTA != nil && isMTA(addr)
 	if userOf != nil {
 		if user, isOrdinary := userOf(nc); user != "" {
-			return user, isOrdinary && isTCP && !isNamed
+			return user, isOrdinary && isTCP && !isKnownMTA
 		}
 	}
 	switch {
@@ -159,7 +159,7 @@ func Client(nc net.Conn, userOf UserOf, isMTA func(netip.Addr) bool) (client str
 		return nc.LocalAddr().String(), false
 	case addr.IsLoopback():
 		return "loopback", false
-	case addr.Is6() && !isNamed:
+	case addr.Is6() && !isKnownMTA:
 		network, _ := addr.Prefix(64) // a valid address has one
 		return network.String(), false
 	}

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 	"github.com/spambloom/spambloom/reporting/trust"
@@ -17,10 +16,8 @@ import (
 // others: undo lists again what another one revoked.
 func TestFlipsAreBounded(t *testing.T) {
 	s := desktest.New(t, trust.Default(), 0)
-	spam, by, half := desktest.Letter(1, 0), desk.Author{Name: "root"}, 0.5
-	if _, err := s.SetWeight(api.WeightRequest{Name: "accomplice", Weight: &half}, by); err != nil {
-		t.Fatal(err)
-	}
+	spam := desktest.Letter(1, 0)
+	weigh(t, s, "accomplice", 0.5)
 	s.MustReport("anna", spam)
 	s.MustRevoke("mallory", spam)
 	for i := range 12 {
@@ -32,9 +29,7 @@ func TestFlipsAreBounded(t *testing.T) {
 	}
 	s.MustRevoke("mallory", spam) // known before
 	for _, who := range []string{"accomplice", "mallory"} {
-		if _, err := s.Undo(api.UndoRequest{By: who, Since: desktest.Noon.AddDate(0, 0, -1)}, by); err != nil {
-			t.Fatal(err)
-		}
+		undo(t, s, who, desktest.Noon.AddDate(0, 0, -1))
 	}
 	s.WantListed("what mallory revoked, after undo", spam, true)
 }
@@ -44,10 +39,8 @@ func TestFlipsBesideOthersAreBounded(t *testing.T) {
 	o := desktest.Options(t.TempDir())
 	o.Reports.Capacity = 100_000
 	s := desktest.Open(t, o, trust.Default())
-	spam, by, half := desktest.Letter(1, 0), desk.Author{Name: "root"}, 0.5
-	if _, err := s.SetWeight(api.WeightRequest{Name: "accomplice", Weight: &half}, by); err != nil {
-		t.Fatal(err)
-	}
+	spam := desktest.Letter(1, 0)
+	weigh(t, s, "accomplice", 0.5)
 	s.MustReport("anna", spam)
 	s.MustRevoke("mallory", spam)
 	for i := range 12 {
@@ -62,9 +55,7 @@ func TestFlipsBesideOthersAreBounded(t *testing.T) {
 		}
 	}
 	for _, who := range []string{"accomplice", "mallory"} {
-		if _, err := s.Undo(api.UndoRequest{By: who, Since: desktest.Noon.AddDate(0, 0, -1)}, by); err != nil {
-			t.Fatal(err)
-		}
+		undo(t, s, who, desktest.Noon.AddDate(0, 0, -1))
 	}
 	s.WantListed("what mallory revoked, after undo", spam, true)
 }
@@ -72,10 +63,8 @@ func TestFlipsBesideOthersAreBounded(t *testing.T) {
 // Nor do his revocations of earlier periods make the ledger forget what undo needs.
 func TestFlipsOfEarlierPeriods(t *testing.T) {
 	s := desktest.New(t, trust.Default(), 0)
-	spam, by, half := desktest.Letter(1, 0), desk.Author{Name: "root"}, 0.5
-	if _, err := s.SetWeight(api.WeightRequest{Name: "accomplice", Weight: &half}, by); err != nil {
-		t.Fatal(err)
-	}
+	spam := desktest.Letter(1, 0)
+	weigh(t, s, "accomplice", 0.5)
 	flip := func(who string) {
 		for range 4 {
 			s.MustReport(who, spam)
@@ -90,9 +79,7 @@ func TestFlipsOfEarlierPeriods(t *testing.T) {
 	s.MustRevoke("mallory", spam)
 	flip("accomplice")
 	for _, who := range []string{"accomplice", "mallory"} {
-		if _, err := s.Undo(api.UndoRequest{By: who, Since: s.DB.Now().Add(-time.Hour)}, by); err != nil {
-			t.Fatal(err)
-		}
+		undo(t, s, who, s.DB.Now().Add(-time.Hour))
 	}
 	s.WantListed("what mallory revoked, after undo", spam, true)
 }

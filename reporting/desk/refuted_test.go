@@ -6,12 +6,26 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 	"github.com/spambloom/spambloom/reporting/trust"
 	"github.com/spambloom/spambloom/signature"
 )
+
+// weigh sets a reporter's weight, and undo undoes what one has said since a time; both as root.
+func weigh(t *testing.T, s *desktest.Stage, who string, weight float64) {
+	t.Helper()
+	_, err := s.SetWeight(api.WeightRequest{Name: who, Weight: &weight}, desk.Author{Name: "root"})
+	testenv.Check(t, err)
+}
+
+func undo(t *testing.T, s *desktest.Stage, who string, since time.Time) {
+	t.Helper()
+	_, err := s.Undo(api.UndoRequest{By: who, Since: since}, desk.Author{Name: "root"})
+	testenv.Check(t, err)
+}
 
 // Undo gives the reports that bad revocations refuted back, and the weight of their reporters, in whatever order
 // those who revoked them are undone, and if they repeated it later.
@@ -47,9 +61,7 @@ func TestUndoOfRevocations(t *testing.T) {
 				}
 			}
 			for _, who := range c.undone {
-				if _, err := s.Undo(api.UndoRequest{By: who, Since: since}, desk.Author{Name: "root"}); err != nil {
-					t.Fatal(err)
-				}
+				undo(t, s, who, since)
 			}
 			for i, set := range spam {
 				s.WantListed(fmt.Sprint("spam ", i), set, true)
@@ -68,10 +80,8 @@ func TestUndoOfRevocations(t *testing.T) {
 func TestUndoBesideOthersWhoRevoked(t *testing.T) {
 	for name, repeated := range map[string]bool{"undone": false, "repeated": true} {
 		t.Run(name, func(t *testing.T) {
-			s, newsletter, zero := desktest.New(t, trust.Default(), 0), desktest.Letter(1, 0), 0.0
-			if _, err := s.SetWeight(api.WeightRequest{Name: "nobody", Weight: &zero}, desk.Author{Name: "root"}); err != nil {
-				t.Fatal(err)
-			}
+			s, newsletter := desktest.New(t, trust.Default(), 0), desktest.Letter(1, 0)
+			weigh(t, s, "nobody", 0)
 			since := s.DB.Now()
 			s.MustReport("mallory", newsletter)
 			for _, who := range []string{"anna", "bert", "carla"} {
@@ -80,8 +90,8 @@ func TestUndoBesideOthersWhoRevoked(t *testing.T) {
 			if repeated {
 				s.Clock.Add(int64(8 * 24 * time.Hour / time.Second))
 				s.MustRevoke("anna", newsletter)
-			} else if _, err := s.Undo(api.UndoRequest{By: "anna", Since: since}, desk.Author{Name: "root"}); err != nil {
-				t.Fatal(err)
+			} else {
+				undo(t, s, "anna", since)
 			}
 			s.WantListed("before a report", newsletter, false)
 			s.MustReport("nobody", newsletter)

@@ -210,8 +210,6 @@ func TestRungsBesideManyReports(t *testing.T) {
 // Two users of one program take back a newsletter's reports, which list nothing, as often as they may. What
 // they list by reports of it, or of another message with its file, the program's other users can revoke.
 func TestRevocationsWithoutEffect(t *testing.T) {
-	two := trust.Default()
-	two.Quorum = 2
 	mailbox, file := desk.Origin{UID: 34, Known: true}, desktest.Set("body", "text", "file").Signatures[2]
 	letter := func(campaign int) signature.Set {
 		set := desktest.Letter(campaign, 0)
@@ -223,8 +221,8 @@ func TestRevocationsWithoutEffect(t *testing.T) {
 		taken func(i int) signature.Set
 	}{
 		"held":               {trust.Default(), func(int) signature.Set { return letter(1) }},
-		"below the quorum":   {two, func(int) signature.Set { return letter(1) }},
-		"the file of others": {two, func(i int) signature.Set { return letter(2 + i) }},
+		"below the quorum":   {desktest.TwoNeeded, func(int) signature.Set { return letter(1) }},
+		"the file of others": {desktest.TwoNeeded, func(i int) signature.Set { return letter(2 + i) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, newsletter := desktest.OpenHolding(t, c.model, 20), letter(1)

@@ -83,7 +83,8 @@ func dial(rawURL string, files Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What stands before the @ of a password with such a character is a host, and what follows a path or nothing.
+	// Of a password with such a character, the beginning would be read as a host, and the rest as a path or a
+	// fragment, which errors show.
 	if u.Fragment != "" || u.Opaque != "" || u.Scheme == "unix" && (u.Host != "" || strings.Contains(u.EscapedPath(), "@")) {
 		return nil, errAmbiguous
 	}

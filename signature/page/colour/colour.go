@@ -81,7 +81,7 @@ func ofFields(v []byte) int32 {
 // isBetween reports whether a character separates the fields of a value.
 func isBetween(c byte) bool { return c == ',' || ascii.IsSpace(c) }
 
-// Of returns the colour of a value in lower case.
+// Of returns the colour that a value means. The value must be in lower case.
 func Of(v []byte) int32 {
 	v = Fallback(bytes.TrimSpace(v))
 	if c, ok := names[string(v)]; ok {
