@@ -99,3 +99,33 @@ func TestUndoBesideOthersWhoRevoked(t *testing.T) {
 		})
 	}
 }
+
+// One account revokes two campaigns that all have reported, and reports them again, or not. Nobody loses weight, and after
+// its undo the campaigns are listed.
+func TestOneTakesNobodysWeight(t *testing.T) {
+	const users = 10
+	for name, reverses := range map[string]bool{"revokes": false, "and reports them": true} {
+		t.Run(name, func(t *testing.T) {
+			s := desktest.New(t, trust.Default(), 0)
+			since, spam := s.DB.Now(), []signature.Set{desktest.Letter(1, 0), desktest.Letter(2, 0), desktest.Letter(3, 0)}
+			for _, set := range spam {
+				for i := range users {
+					s.MustReport(fmt.Sprint("user", i), set)
+				}
+				s.MustRevoke("mallory", set)
+				if reverses {
+					s.MustReport("mallory", set)
+				}
+			}
+			for i := range users {
+				set := desktest.Letter(100+i, 0)
+				s.MustReport(fmt.Sprint("user", i), set)
+				s.WantListed(fmt.Sprint("a new report of user ", i), set, true)
+			}
+			undo(t, s, "mallory", since)
+			for i, set := range spam {
+				s.WantListed(fmt.Sprint("campaign ", i), set, true)
+			}
+		})
+	}
+}

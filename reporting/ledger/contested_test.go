@@ -18,6 +18,11 @@ func TestContestedIsBounded(t *testing.T) {
 	}
 	const messages, reporters = 12, 500
 	v := voice{t: t, l: open(t, trust.Default()), at: begin}
+	v.say(Spam, "other", message(messages, messages))
+	none := 0.0 // so that the reports stay in the tallies
+	if _, err := v.l.SetWeight("other", &none, v.at); err != nil {
+		t.Fatal(err)
+	}
 	for m := range messages {
 		for r := range reporters {
 			v.say(Spam, fmt.Sprint("user", r), message(m, m))

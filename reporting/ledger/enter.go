@@ -248,7 +248,7 @@ func (w *entering) write() (d Decision, err error) {
 		}
 	}
 	spam, said := w.reach(Spam), w.reach(w.e.Stance)
-	wasNear := w.e.Stance == Ham && w.listsNear(w.e.Set, w.e.Anchors, w.tallies)
+	wasNear := w.e.Stance == Ham && w.ListsNear(w.e.Set, w.e.Anchors, w.tallies)
 	n, err := w.Reports.NextSequence()
 	if err != nil {
 		return d, err
@@ -299,8 +299,8 @@ func (w *entering) makeDue(d *Decision, parts record.Reached, wasNear bool) (err
 			return err
 		}
 	}
-	if wasNear && !w.listsNear(w.e.Set, w.e.Anchors, w.tallies) {
-		d.MoreDue, err = w.revokeKept(d.ID, w.e.Set, w.e.Anchors)
+	if wasNear && !w.ListsNear(w.e.Set, w.e.Anchors, w.tallies) {
+		d.MoreDue, err = w.RevokeKept(d.ID, w.e.Set, w.e.Anchors)
 	}
 	return err
 }
@@ -331,16 +331,17 @@ func (w *entering) replace() error {
 			return err
 		}
 	}
+	reversed := map[uint64]bool{}
 	for n, other := range w.old {
 		mark := record.FlagRenewed
 		if other {
-			mark = record.FlagWithdrawn
+			mark, reversed[n] = record.FlagWithdrawn, true
 		}
 		if err := w.mark(n, mark); err != nil {
 			return err
 		}
 	}
-	return nil
+	return w.pardon(reversed)
 }
 
 func (t *txn) mark(n uint64, flag record.ReportFlags) error {

@@ -2,68 +2,14 @@ package ledger
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/ledger/record"
+	"github.com/spambloom/spambloom/reporting/ledger/rows"
 	"github.com/spambloom/spambloom/reporting/trust"
 )
-
-// alike returns, of opinions by key, those of reports about the entry's message: they share a
-// signature with it, or as many anchors of a sketch as a near-duplicate has. One anchor in
-// common means nothing: it may be three words that many messages contain. Each report is
-// returned once, and its number is in seen.
-func (w *entering) alike(words map[record.Key][]record.Opinion) (list []record.Opinion, seen map[uint64]bool) {
-	seen = map[uint64]bool{}
-	add := func(o record.Opinion) {
-		if !seen[o.Report] {
-			seen[o.Report], list = true, append(list, o)
-		}
-	}
-	for _, s := range w.e.Set.Signatures {
-		for _, o := range words[record.SignatureKey(s)] {
-			add(o)
-		}
-	}
-	for i, a := range w.e.Anchors {
-		common := map[uint64]int{}
-		for _, h := range a.Hashes {
-			for _, o := range words[record.AnchorKey(w.e.Set.Sketches[i].Kind, h)] {
-				if common[o.Report]++; common[o.Report] == a.Need {
-					add(o)
-				}
-			}
-		}
-	}
-	return list, seen
-}
-
-// others returns the weight of the reporters who agree, for the keys for which this reporter's
-// statement is new.
-func (w *entering) others() (most Weight) {
-	fresh := map[record.Key]bool{}
-	for _, k := range w.fresh {
-		fresh[k] = true
-	}
-	for _, s := range w.e.Set.Signatures {
-		if k := record.SignatureKey(s); fresh[k] {
-			most = max(most, w.tallies[k].Sums[w.e.Stance])
-		}
-	}
-	for i, a := range w.e.Anchors {
-		var sums []Weight
-		for _, h := range a.Hashes {
-			if k := record.AnchorKey(w.e.Set.Sketches[i].Kind, h); fresh[k] {
-				sums = append(sums, w.tallies[k].Sums[w.e.Stance])
-			}
-		}
-		if a.Need > 0 && len(sums) >= a.Need {
-			slices.Sort(sums)
-			most = max(most, sums[len(sums)-a.Need])
-		}
-	}
-	return most
-}
 
 // credit gives credit to the reporters who made the same statement before the message was listed
 // or revoked, and returns the credit of this reporter. A reporter who comes later confirms
@@ -80,7 +26,7 @@ func (w *entering) credit(early bool) (Weight, error) {
 			}
 		}
 	}
-	list, _ := w.alike(words)
+	list, _ := rows.Alike(w.e.Set, w.e.Anchors, words)
 	for _, o := range list {
 		full, err := w.confirm(o)
 		if err != nil {
@@ -93,7 +39,8 @@ func (w *entering) credit(early bool) (Weight, error) {
 	if !early {
 		return 0, nil
 	}
-	credit := min(w.others(), record.NewWeight(trust.MaxCredit))
+	others := rows.Strongest(w.e.Set, w.e.Anchors, func(k record.Key) (Weight, bool) { return w.tallies[k].Sums[w.e.Stance], slices.Contains(w.fresh, k) })
+	credit := min(others, record.NewWeight(trust.MaxCredit))
 	w.experience(w.row, credit.Float(), 0, w.e.At)
 	return credit, nil
 }
@@ -126,6 +73,9 @@ func (w *entering) confirm(o record.Opinion) (full bool, err error) {
 // Reports of other messages that have an anchor in common with
 // this one by chance are not changed.
 func (w *entering) refute(by uint64, closed []record.Key) error {
+	if err := w.agree(closed); err != nil {
+		return err
+	}
 	words := map[record.Key][]record.Opinion{}
 	for _, k := range closed {
 		if err := w.EachOpinion(k, w.tallies[k], func(o record.Opinion) bool {
@@ -138,9 +88,15 @@ func (w *entering) refute(by uint64, closed []record.Key) error {
 		}
 		slices.SortFunc(words[k], func(a, b record.Opinion) int { return cmp.Compare(a.Report, b.Report) }) // a tally remembers the latest ones
 	}
-	list, isAlike := w.alike(words)
+	list, isAlike := rows.Alike(w.e.Set, w.e.Anchors, words)
+	slices.SortFunc(list, func(a, b record.Opinion) int { return cmp.Compare(a.Report, b.Report) })
 	for _, o := range list {
-		if err := w.wrong(by, o); err != nil {
+		r, err := w.Report(o.Report)
+		if err == nil && r != nil {
+			r.Refuter = cmp.Or(r.Refuter, by)
+			err = errors.Join(w.PutReport(o.Report, r), w.charge(o.Report, r, closed))
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -152,22 +108,6 @@ func (w *entering) refute(by uint64, closed []record.Key) error {
 		}
 	}
 	return nil
-}
-
-// wrong refutes the reporter of one report, once, and withdraws the credit of the report. by is
-// the report that refutes it.
-func (w *entering) wrong(by uint64, o record.Opinion) error {
-	r, err := w.Report(o.Report)
-	if err != nil || r == nil || r.Flags&record.FlagRefuted != 0 {
-		return err
-	}
-	r.Flags, r.Refuter = r.Flags|record.FlagRefuted, by
-	if other, err := w.ReporterByID(o.Reporter); err != nil {
-		return err
-	} else if other != nil {
-		w.experience(other, -r.Credit.Float(), trust.Refutation, w.e.At)
-	}
-	return w.PutReport(o.Report, r)
 }
 
 // experience adds to a reporter's reputation.

@@ -38,6 +38,7 @@ type modelCase struct {
 // them, only the first ones can still be confirmed.
 type modelWord struct {
 	*modelReport
+	weight    Weight // less than the report's if its reporter was ignored when it was restored
 	first     bool
 	acquitted bool // its refuter has been undone
 }
@@ -49,12 +50,12 @@ type modelReport struct {
 	weight   Weight
 	credit   Weight
 	early    bool
-	refuted  bool
-	refuter  *modelReport
-	undone   bool // after it was refuted
-	foreign  bool // a revocation of a message that only other sites list
-	idle     bool // a revocation of a message that nobody had reported
-	replaced bool // of one of its signatures the reporter has said the opposite since
+	charged  bool         // its reporter was, because it is refuted
+	refuter  *modelReport // nil: it is not refuted
+	undone   bool         // after it was refuted
+	foreign  bool         // a revocation of a message that only other sites list
+	idle     bool         // a revocation of a message that nobody had reported
+	replaced bool         // of one of its signatures the reporter has said the opposite since
 	set      signature.Set
 	anchors  []Anchors
 
@@ -65,6 +66,7 @@ type modelReporter struct {
 	reputation trust.Reputation
 	override   *Weight
 	last       time.Time
+	accuser    *modelReporter // behind the last charge
 }
 
 // modelDecision is an action, the keys of the signatures concerned, and the indices of the
@@ -131,7 +133,7 @@ func (c *modelCase) add(r *modelReport) {
 			first++
 		}
 	}
-	c.words = append(c.words, &modelWord{modelReport: r, first: first < record.MaxInline})
+	c.words = append(c.words, &modelWord{modelReport: r, weight: r.weight, first: first < record.MaxInline})
 }
 
 func (c *modelCase) remove(w *modelWord) {
@@ -343,13 +345,18 @@ func (m *model) enter(e Entry) modelAnswer {
 	if !idle {
 		m.credit(r, fresh, e)
 	}
+	var reversed []*modelReport
 	for _, k := range changed {
 		if w := m.caseOf(k).of(r.by); w != nil {
+			if w.stance != r.stance && isOf(e.Set, k) {
+				reversed = append(reversed, w.modelReport)
+			}
 			w.replaced = w.replaced || w.stance != r.stance && slices.ContainsFunc(e.Set.Signatures, func(g signature.Signature) bool { return record.SignatureKey(g) == k })
 			m.caseOf(k).remove(w)
 		}
 		m.caseOf(k).add(r)
 	}
+	m.pardon(r, reversed, e.At)
 	d := m.parts(e.Set, e.Anchors, e.Stance)
 	if e.Stance == Ham {
 		d = d.plus(spam.lost(m.parts(e.Set, e.Anchors, Spam)))
@@ -450,6 +457,7 @@ func (m *model) close(keys []record.Key, e Entry, idle bool, by *modelReport) {
 }
 
 func (m *model) refute(closed []record.Key, e Entry, by *modelReport) {
+	m.agree(by, closed, e.At)
 	var wrong []*modelReport
 	for _, k := range closed {
 		for _, w := range m.caseOf(k).words {
@@ -466,10 +474,10 @@ func (m *model) refute(closed []record.Key, e Entry, by *modelReport) {
 				m.caseOf(k).remove(w)
 			}
 		}
-		if !r.refuted {
-			r.refuted, r.refuter = true, by
-			m.experience(r.by, -r.credit.Float(), trust.Refutation, e.At)
+		if r.refuter == nil {
+			r.refuter = by
 		}
+		m.charge(r, by, closed, e.At)
 	}
 }
 

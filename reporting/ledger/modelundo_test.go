@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/ledger/record"
-	"github.com/spambloom/spambloom/reporting/trust"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // undo withdraws everything that a reporter has reported or revoked since then, the newest
@@ -29,14 +29,16 @@ func (m *model) undo(name string, since, now time.Time) {
 				}
 			}
 		}
-		r.undone = r.undone || len(mine) > 0 || r.refuted
+		r.undone = r.undone || len(mine) > 0 || r.refuter != nil
 		after := m.parts(r.set, r.anchors, r.stance)
 		if r.stance == Spam {
 			m.keep(before.lost(after).does(Ham), r)
 		} else {
 			lost := before.less(after) // a revoked near-duplicate revokes no text
-			m.acquit(r, mine, now)
-			m.keep(lost.less(lost.less(m.listedAgain(r))).does(Spam), r)
+			listed := m.listedAgain(r)
+			r.undone = m.acquit(r, mine, now) || r.undone
+			again := m.listedAgain(r)
+			m.keep(again.less(listed).plus(lost.less(lost.less(again))).does(Spam), r)
 		}
 		for _, k := range mine { // after the reports that they refuted are restored
 			m.caseOf(k).leaving = false
@@ -152,42 +154,58 @@ func (m *model) where(r *modelReport, is func(*modelCase) bool) modelDecision {
 	for _, k := range record.KeysOf(r.set, r.anchors) {
 		so.cases[k] = &modelCase{}
 		if c := m.cases[k]; c != nil && is(c) || c == nil && is(&modelCase{}) {
-			so.cases[k].words = []*modelWord{{modelReport: &modelReport{stance: Spam, weight: m.quorum}}}
+			so.cases[k].words = []*modelWord{{modelReport: &modelReport{stance: Spam}, weight: m.quorum}}
 		}
 	}
 	return so.parts(r.set, r.anchors, Spam)
 }
 
 // acquit restores the reports that a revocation has refuted, for the keys that no other
-// revocation keeps revoked.
-func (m *model) acquit(r *modelReport, mine []record.Key, now time.Time) {
-	var restored []*modelReport
-	for _, k := range mine {
-		c := m.caseOf(k)
-		if c.listed || c.revoked.IsZero() || r.idle || c.sum(Ham) >= m.quorum || c.sum(Ham)+r.weight < m.quorum {
+// revocation keeps revoked: where the revocation counted, all refuted ones. It returns whether there were any.
+func (m *model) acquit(r *modelReport, mine []record.Key, now time.Time) bool {
+	acquitted := map[*modelReport]bool{}
+	for _, k := range record.KeysOf(r.set, r.anchors) {
+		c, counted := m.caseOf(k), slices.Contains(mine, k)
+		if c.sum(Ham) >= m.quorum || counted && (c.listed || c.revoked.IsZero() || r.idle || c.sum(Ham)+r.weight < m.quorum) {
 			continue
 		}
-		c.revoked = time.Time{}
+		if counted {
+			c.revoked = time.Time{}
+		}
+		isChanged := counted
 		for _, x := range slices.Clone(c.past) {
-			if x.refuter == nil || x.by == r.by || x.stance == Ham || x.undone || c.of(x.by) != nil {
+			if x.refuter == nil || x.by == r.by || x.stance == Ham || x.undone || (x.refuter.by != r.by || x.refuter.forgotten) && !counted {
 				continue
 			}
-			if w := c.of(x.refuter.by); x.refuter.by != r.by && w != nil && w.stance == Ham {
+			if c.of(x.by) != nil && !x.charged {
 				continue
 			}
+			acquitted[x] = true
+			if c.of(x.by) != nil {
+				continue
+			}
+			isChanged = true
 			c.past = slices.DeleteFunc(c.past, func(y *modelReport) bool { return y == x })
 			c.add(x)
-			c.words[len(c.words)-1].acquitted = true
-			if !slices.Contains(restored, x) {
-				restored = append(restored, x)
+			w := c.words[len(c.words)-1]
+			w.acquitted = true
+			if o := m.reporters[x.by]; o != nil && o.override != nil {
+				w.weight = min(w.weight, *o.override)
 			}
 		}
-		c.listed = c.sum(Spam) >= m.quorum
+		c.listed = c.listed || isChanged && c.sum(Spam) >= m.quorum
 	}
-	for _, x := range restored {
-		x.refuted, x.refuter = false, nil
-		m.experience(x.by, x.credit.Float(), -trust.Refutation, now)
+	for x := range acquitted {
+		if x.charged {
+			m.discharge(x, now)
+		}
+		if !slices.ContainsFunc(x.set.Signatures, func(g signature.Signature) bool {
+			return slices.Contains(m.caseOf(record.SignatureKey(g)).past, x)
+		}) {
+			x.refuter = nil
+		}
 	}
+	return len(acquitted) > 0
 }
 
 // listedAgain returns the parts that are listed, and those that only other sites listed and that

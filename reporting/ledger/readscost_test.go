@@ -88,7 +88,7 @@ func TestKeptReadsFewTallies(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		parts, err := tx.kept(r, map[record.Key]bool{})
+		parts, err := tx.Kept(r, map[record.Key]bool{})
 		if parts.Any() {
 			t.Error("a text that has its quorum is to be revoked")
 		}

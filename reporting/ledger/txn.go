@@ -9,8 +9,7 @@ import (
 // txn is a transaction of a ledger.
 type txn struct {
 	*rows.Txn
-	l     *Ledger
-	ahead ahead
+	l *Ledger
 }
 
 func newTxn(tx *bolt.Tx, l *Ledger) *txn { return &txn{Txn: rows.New(tx), l: l} }

@@ -2,13 +2,11 @@ package ledger
 
 import (
 	"errors"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/ledger/buckets"
 	"github.com/spambloom/spambloom/reporting/ledger/record"
-	"github.com/spambloom/spambloom/reporting/ledger/rows"
 )
 
 // Undo withdraws the reports and revocations of a reporter.
@@ -23,6 +21,8 @@ type Undo struct {
 	// Before, which is Undone.Next of the step before (0: the latest).
 	Limit  int
 	Before uint64
+
+	planned map[uint64]bool // of DryRun: reports that later words of this reporter would no longer have to restore
 }
 
 // Undone is the result of an Undo.
@@ -46,6 +46,7 @@ const undoBatch = 200
 // on disk; after an error, a part of it may be.
 func (l *Ledger) Withdraw(u Undo) (sum Undone, err error) {
 	left := u.Limit
+	u.planned = map[uint64]bool{}
 	for {
 		u.Limit = undoBatch
 		if left > 0 {
@@ -132,52 +133,69 @@ func (l *Ledger) Lapse(n uint64, now time.Time) error {
 }
 
 // withdrawOne withdraws the part of one report that still counts. The rest was renewed,
-// withdrawn or refuted before.
+// withdrawn or refuted before; of a revocation, that restores what it had refuted.
 func (t *txn) withdrawOne(n uint64, r *record.Report, u Undo, done *Undone) error {
-	tallies := map[record.Key]*record.Tally{}
-	sum := func(k record.Key) Weight { return tallies[k].Deciding(r.Stance()) }
-	mine := map[record.Key]record.Opinion{}
-	for _, k := range record.KeysOf(r.Set, r.Anchors) {
-		y, err := t.Tally(k)
-		if err != nil {
-			return err
-		}
-		tallies[k] = y
-		if o, ok, err := t.OpinionOf(k, y, r.Reporter); err != nil {
-			return err
-		} else if ok && o.Report == n {
-			mine[k] = o
-		}
+	w := &withdrawal{txn: t, n: n, r: r, at: u.At, tallies: map[record.Key]*record.Tally{}, isPlan: u.DryRun, planned: u.planned}
+	mine, err := w.mine(u)
+	if err != nil {
+		return err
 	}
-	if len(mine) == 0 {
-		return t.keepRefuted(n, r, u)
-	}
+	sum := func(k record.Key) Weight { return w.tallies[k].Deciding(r.Stance()) }
 	before := record.Reach(r.Set, r.Anchors, sum, t.l.quorum)
 	for k, o := range mine {
-		tallies[k].Subtract(o)
-		if err := t.Release(k, tallies[k], o); err != nil {
+		w.tallies[k].Subtract(o)
+		if err := t.Release(k, w.tallies[k], o); err != nil {
 			return err
 		}
 	}
 	after := record.Reach(r.Set, r.Anchors, sum, t.l.quorum)
-	w := &withdrawal{txn: t, n: n, r: r, at: u.At, tallies: tallies, lost: before.Lost(r.Set, after), isPlan: u.DryRun}
+	w.lost = before.Lost(r.Set, after)
 	if r.Stance() == Ham {
 		w.lost = before.Without(after) // a revoked near-duplicate revokes no text
 		if err := w.restore(mine); err != nil {
 			return err
 		}
 	}
-	done.count(r.Stance(), w.lost.Any(), w.relisted().Any())
-	if u.DryRun {
-		return nil
+	if len(mine)+len(w.acquitted) == 0 {
+		return t.keepRefuted(n, r, u)
 	}
-	return w.write(mine)
+	done.count(r.Stance(), w.lost.Any(), w.relisted().Any())
+	if !u.DryRun {
+		return w.write(mine)
+	}
+	for _, n := range w.acquitted {
+		u.planned[n] = true
+	}
+	return nil
+}
+
+// mine reads the tallies, and returns the opinions of the report that is withdrawn.
+func (w *withdrawal) mine(u Undo) (map[record.Key]record.Opinion, error) {
+	mine := map[record.Key]record.Opinion{}
+	for _, k := range record.KeysOf(w.r.Set, w.r.Anchors) {
+		y, err := w.Tally(k)
+		if err != nil {
+			return nil, err
+		}
+		w.tallies[k] = y
+		o, ok, err := w.OpinionOf(k, y, w.r.Reporter)
+		switch {
+		case err != nil:
+			return nil, err
+		case ok && o.Report == w.n:
+			mine[k] = o
+		case ok && w.isPlan && w.r.Stance() == Ham && !o.Ham && !u.OnlyHam: // its step would have withdrawn it
+			y.Subtract(o)
+			y.Listed = y.Listed && y.Deciding(Spam) >= w.l.quorum
+		}
+	}
+	return mine, nil
 }
 
 // keepRefuted withdraws a report that was refuted, so that the undo of who refuted it does not
 // restore it.
 func (t *txn) keepRefuted(n uint64, r *record.Report, u Undo) error {
-	if u.DryRun || r.Flags&record.FlagRefuted == 0 {
+	if u.DryRun || r.Flags&record.FlagRefuted == 0 && r.Refuter == 0 {
 		return nil
 	}
 	r.Flags, r.Refuter = r.Flags|record.FlagWithdrawn, 0
@@ -246,35 +264,8 @@ func (t *txn) first(now time.Time) (n uint64, oldest *record.Report) {
 		t.l.opt.Log.Warn("a report of the ledger is damaged", "report", n)
 		return n, nil
 	}
-	oldest.At = t.madeAt(n, oldest.At, now)
+	oldest.At = t.MadeAt(n, oldest.At, now)
 	return n, oldest
-}
-
-// ahead describes reports from a time when the clock was ahead.
-type ahead struct {
-	below uint64    // of their numbers
-	at    time.Time // they were made before
-}
-
-// madeAt returns the latest possible time of a report. If the clock was ahead, a report has a
-// time in the future; then it is the time of the next report with a credible one. Otherwise
-// the report would keep all later ones from expiring until that time.
-func (t *txn) madeAt(n uint64, at, now time.Time) time.Time {
-	limit := now.Add(rows.Slack)
-	if !at.After(limit) {
-		return at
-	}
-	if n >= t.ahead.below {
-		t.ahead = ahead{math.MaxUint64, now}
-		c, from := t.Reports.Cursor(), buckets.NewNumber(n+1)
-		for key, data := c.Seek(from[:]); len(key) == len(from); key, data = c.Next() {
-			if r, err := record.DecodeReport(data); err == nil && !r.At.After(limit) {
-				t.ahead = ahead{buckets.Number(key).Value(), r.At}
-				break
-			}
-		}
-	}
-	return t.ahead.at
 }
 
 // forget removes a report and all references to it. Of a damaged one, nil, it removes only

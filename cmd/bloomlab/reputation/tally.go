@@ -17,6 +17,8 @@ type tally struct {
 	quorum    weight
 	cases     map[key]*dossier
 	reporters map[string]*trust.Reputation
+	accusers  map[string]string // who was behind a reporter's last charge
+	said      int               // statements
 }
 
 // rules are alternatives to the product's rules, which it had at first. The zero value
@@ -56,6 +58,7 @@ type dossier struct {
 	listed  bool
 	revoked time.Time // by a quorum, the last time
 	lost    time.Time // when it lost its quorum
+	past    []*statement
 }
 
 // opinion is one reporter's opinion about a key.
@@ -67,21 +70,29 @@ type opinion struct {
 
 // statement is one report or revocation, of all its keys.
 type statement struct {
+	number  int
 	by      string
+	at      time.Time
+	keys    []key
+	weight  weight
 	stance  stance
-	idle    bool   // a revocation of an unreported message
-	early   bool   // made before its message was listed, or revoked
-	credit  weight // earned for its reporter
-	refuted bool
+	idle    bool       // a revocation of an unreported message
+	early   bool       // made before its message was listed, or revoked
+	credit  weight     // earned for its reporter
+	refuter *statement // the first that refuted it; nil: none
+	charged bool       // its reporter was
 }
 
-// mostFirst is the ledger's maxInline.
-const mostFirst = 16
+// mostFirst is the ledger's maxInline and maxPast, and mostPinned its pastRevocations.
+const (
+	mostFirst  = 16
+	mostPinned = 12
+)
 
 func newTally(m trust.Model, r rules) *tally {
 	return &tally{
 		rules: r, model: m, quorum: weight(math.Ceil(m.Quorum*1000 - 1e-6)),
-		cases: map[key]*dossier{}, reporters: map[string]*trust.Reputation{},
+		cases: map[key]*dossier{}, reporters: map[string]*trust.Reputation{}, accusers: map[string]string{},
 	}
 }
 
@@ -105,15 +116,21 @@ func (t *tally) enter(w word) (decision, error) {
 		t.reporters[w.by] = who
 	}
 	mine := t.weigh(*who, w.at)
-	s := &statement{by: w.by, stance: says, idle: idle, early: !slices.Contains(t.reached(w, says), true)}
-	s.early = s.early && !idle
+	t.said++
+	s := &statement{number: t.said, by: w.by, at: w.at.Truncate(time.Second), keys: w.keys, weight: mine, stance: says, idle: idle}
+	s.early = !slices.Contains(t.reached(w, says), true) && !idle
 	if !idle {
 		t.credit(s, fresh, mine, w.at)
 	}
 	before := t.reached(w, 0)
+	var reversed []*statement
 	for _, c := range changed {
-		c.put(&opinion{statement: s, weight: mine, at: w.at.Truncate(time.Second)})
+		if old := c.words[w.by]; old != nil && old.stance != says {
+			reversed = append(reversed, old.statement)
+		}
+		c.put(&opinion{statement: s, weight: mine, at: s.at})
 	}
+	t.pardon(s, reversed)
 	for i, on := range t.reached(w, 0) {
 		before[i] = before[i] && !on // lost with the reporter's own report
 	}
@@ -121,9 +138,13 @@ func (t *tally) enter(w word) (decision, error) {
 	if idle {
 		d = decision{}
 	}
+	var closed []*dossier
 	for _, k := range w.keys {
-		t.close(t.cases[k], says, idle, w.at)
+		if t.close(t.cases[k], says, idle, w.at) {
+			closed = append(closed, t.cases[k])
+		}
 	}
+	t.refute(closed, s)
 	return d, nil
 }
 
@@ -140,12 +161,13 @@ func (t *tally) look(w word, says stance, idle bool) (changed, fresh []*dossier)
 	for _, k := range w.keys {
 		c := t.dossier(k)
 		o := c.words[w.by]
-		known := o != nil && o.stance == says && (!o.idle || idle)
+		same := o != nil && o.stance == says
+		known := same && (!o.idle || idle)
 		if known && !o.at.Before(w.at.Truncate(period)) {
 			continue
 		}
 		changed = append(changed, c)
-		if !known {
+		if o == nil || same && !known { // one who changes sides confirms nobody
 			fresh = append(fresh, c)
 		}
 	}
@@ -234,46 +256,29 @@ func (t *tally) credit(s *statement, fresh []*dossier, mine weight, at time.Time
 	}
 }
 
-// close records the new state of a key, and refutes reporters of the opposite opinion.
-func (t *tally) close(c *dossier, says stance, idle bool, at time.Time) {
+// close records the new state of a key, and reports whether that refutes reporters of the opposite opinion.
+func (t *tally) close(c *dossier, says stance, idle bool, at time.Time) bool {
 	reached := t.decides(c, says, at)
 	switch {
 	case says == 0 && reached:
 		c.listed = true
-		t.refute(c, 1, at)
+		return true
 	case says == 1 && reached && !idle:
 		if c.listed || c.sums[0] > 0 || c.revoked.IsZero() {
 			c.revoked = at.Truncate(time.Second)
 		}
 		c.listed = false
-		t.refute(c, 0, at)
+		return true
 	case says == 1 && c.sums[0] < t.quorum && c.listed:
 		c.listed, c.lost = false, at.Truncate(time.Second)
 	}
-}
-
-func (t *tally) refute(c *dossier, says stance, at time.Time) {
-	for _, o := range c.words {
-		if o.stance != says || o.idle {
-			continue
-		}
-		c.remove(o)
-		if o.refuted {
-			continue
-		}
-		o.refuted = true
-		if t.rules.keeps {
-			t.experience(o.by, 0, trust.MaxCredit, at)
-		} else {
-			t.experience(o.by, -o.credit.float(), trust.Refutation, at)
-		}
-	}
+	return false
 }
 
 // put replaces the reporter's earlier opinion.
 func (c *dossier) put(o *opinion) {
 	if old := c.words[o.by]; old != nil {
-		c.remove(old)
+		c.remove(old, o.at)
 	}
 	c.words[o.by] = o
 	if !o.idle {
@@ -284,10 +289,21 @@ func (c *dossier) put(o *opinion) {
 	}
 }
 
-func (c *dossier) remove(o *opinion) {
+// remove removes an opinion, and remembers its statement like a tally of the ledger.
+func (c *dossier) remove(o *opinion, now time.Time) {
 	delete(c.words, o.by)
 	if !o.idle {
 		c.sums[o.stance] -= o.weight
 	}
 	c.first = slices.DeleteFunc(c.first, func(x *opinion) bool { return x == o })
+	if slices.Contains(c.past, o.statement) {
+		return
+	}
+	if c.past = append(c.past, o.statement); len(c.past) > mostFirst {
+		isPinned := func(s *statement) bool {
+			return s.stance == 1 && !s.idle && s.weight > 0 && !s.at.Before(now.Truncate(period))
+		}
+		i := max(0, slices.IndexFunc(c.past[:mostPinned+1], func(s *statement) bool { return !isPinned(s) }))
+		c.past = slices.Delete(c.past, i, i+1)
+	}
 }

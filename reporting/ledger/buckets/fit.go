@@ -137,7 +137,7 @@ func IsLater(bucket string, value, than []byte) bool {
 			return errA == nil
 		}
 		const later = record.FlagRenewed | record.FlagWithdrawn | record.FlagRefuted
-		marks := func(r *record.Report) int { return bits.OnesCount8(uint8(r.Flags & later)) }
+		marks := func(r *record.Report) int { return bits.OnesCount8(uint8(r.Flags&later)) + int(min(r.Refuter, 1)) }
 		return marks(a) > marks(b) || marks(a) == marks(b) && a.Credit > b.Credit
 	case "reporters":
 		a, errA := record.DecodeReporter("", value)

@@ -59,7 +59,7 @@ const (
 // State returns the state of a report.
 func (r *Report) State() State {
 	switch {
-	case r.Flags&FlagRefuted != 0:
+	case r.Flags&FlagRefuted != 0 || r.Refuter != 0:
 		return Refuted
 	case r.Flags&FlagWithdrawn != 0:
 		return Withdrawn

@@ -87,7 +87,7 @@ const (
 	FlagEarly                 // before the message was listed or revoked
 	FlagRenewed               // the reporter repeated it later
 	FlagWithdrawn             // the reporter said the opposite later, or it was undone
-	FlagRefuted               // others said the opposite, and had the quorum
+	FlagRefuted               // others said the opposite, and had the quorum; its reporter was charged for that
 	FlagIdle                  // a revocation that waits for a listing: nobody had reported the message
 	FlagForeign               // a revocation of what only other sites had listed
 

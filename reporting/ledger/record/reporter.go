@@ -19,6 +19,7 @@ type Reporter struct {
 	Fixed       bool
 	Reports     uint64 // ever
 	Revocations uint64
+	Accuser     uint32 // the reporter behind the last charge against this one; 0: none
 
 	Dirty bool
 }
@@ -32,7 +33,7 @@ func (r *Reporter) Encode() []byte {
 	for _, v := range []uint64{
 		uint64(r.First.Unix()), uint64(r.Last.Unix()),
 		math.Float64bits(r.Reputation.Confirmed), math.Float64bits(r.Reputation.Refuted), uint64(r.Reputation.At.Unix()),
-		r.Reports, r.Revocations, uint64(r.Override),
+		r.Reports, uint64(r.Accuser)<<32 | min(r.Revocations, math.MaxUint32), uint64(r.Override),
 	} {
 		b = binary.BigEndian.AppendUint64(b, v)
 	}
@@ -52,7 +53,7 @@ func DecodeReporter(name string, b []byte) (*Reporter, error) {
 	r := &Reporter{
 		Name: name, ID: binary.BigEndian.Uint32(b), First: instant(0), Last: instant(1),
 		Reputation: trust.Reputation{Confirmed: math.Float64frombits(at(2)), Refuted: math.Float64frombits(at(3)), At: instant(4)},
-		Reports:    at(5), Revocations: at(6), Override: Weight(at(7)), Fixed: b[rowBytes-1] == 1,
+		Reports:    at(5), Revocations: at(6) & math.MaxUint32, Accuser: uint32(at(6) >> 32), Override: Weight(at(7)), Fixed: b[rowBytes-1] == 1,
 	}
 	for _, v := range []float64{r.Reputation.Confirmed, r.Reputation.Refuted} {
 		if !(v >= 0) || math.IsInf(v, 0) {

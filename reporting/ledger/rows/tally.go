@@ -3,6 +3,7 @@ package rows
 import (
 	"encoding/binary"
 	"slices"
+	"time"
 
 	"github.com/spambloom/spambloom/reporting/ledger/record"
 )
@@ -85,17 +86,6 @@ func (t *Txn) RemoveOpinion(k record.Key, y *record.Tally, o record.Opinion) err
 	return t.Opinions.Delete(record.OpinionKey(k, o.Reporter))
 }
 
-// Stands reports whether the reporter of a report or revocation, unless it is a given one, stands by it for a key,
-// by this or a later word.
-func (t *Txn) Stands(k record.Key, y *record.Tally, n uint64, but uint32) (bool, error) {
-	r, err := t.Report(n)
-	if err != nil || r == nil || r.Reporter == but {
-		return false, err
-	}
-	o, ok, err := t.OpinionOf(k, y, r.Reporter)
-	return ok && o.Stance() == r.Stance(), err
-}
-
 // isRevocation reports whether a report is a revocation of the current period with a weight. One that cannot be
 // read is none.
 func (t *Txn) isRevocation(n uint64) bool {
@@ -162,4 +152,32 @@ func (t *Txn) EachOpinion(k record.Key, y *record.Tally, visit func(record.Opini
 		}
 	}
 	return nil
+}
+
+// EachRefuted visits the refuted reports that some tallies remember, each once.
+func (t *Txn) EachRefuted(keys []record.Key, tallies map[record.Key]*record.Tally, visit func(n uint64, r *record.Report) error) error {
+	seen := map[uint64]bool{}
+	for _, k := range keys {
+		for _, n := range tallies[k].Past {
+			r, err := t.Report(n)
+			if err == nil && r != nil && r.Refuter != 0 && !seen[n] {
+				seen[n], err = true, visit(n, r)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Again returns the opinion of a report that counts again: with the weight that root has set for its reporter, if that
+// is less, such as that of one whom root ignores since.
+func (t *Txn) Again(n uint64, r *record.Report) (record.Opinion, error) {
+	o := record.Opinion{Reporter: r.Reporter, Report: n, At: r.At.Truncate(time.Second), Weight: r.Weight}
+	row, err := t.ReporterByID(r.Reporter)
+	if row != nil && row.Fixed {
+		o.Weight = min(o.Weight, row.Override)
+	}
+	return o, err
 }

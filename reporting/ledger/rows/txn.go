@@ -15,7 +15,8 @@ import (
 type Txn struct {
 	Meta, Reports, By, Tallies, Opinions, Reporters, Names, Due, Shares, Acts *bolt.Bucket
 
-	rows map[uint32]*record.Reporter
+	rows  map[uint32]*record.Reporter
+	ahead ahead
 
 	anchored map[uint32]map[record.Key][]uint64 // the reports of each anchor, of some reporters: see indexAnchors
 	indexed  int                                // reports read for that

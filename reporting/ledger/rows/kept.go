@@ -1,51 +1,54 @@
-package ledger
+package rows
 
 import (
 	"github.com/spambloom/spambloom/reporting/ledger/record"
 	"github.com/spambloom/spambloom/signature"
 )
 
-// listsNear reports whether the tallies list a message by the sketch of its text.
-func (t *txn) listsNear(set signature.Set, anchors []Anchors, tallies map[record.Key]*record.Tally) bool {
-	return record.Reach(set, anchors, func(k record.Key) Weight {
+// whole is the weight of a part that is as it is asked for.
+const whole record.Weight = 1
+
+// ListsNear reports whether the tallies list a message by the sketch of its text.
+func (t *Txn) ListsNear(set signature.Set, anchors []record.Anchors, tallies map[record.Key]*record.Tally) bool {
+	return record.Reach(set, anchors, func(k record.Key) record.Weight {
 		if tallies[k].Listed {
-			return t.l.quorum
+			return whole
 		}
 		return 0
-	}, t.l.quorum).IsNear()
+	}, whole).IsNear()
 }
 
-// revokeKept makes revocations due for texts that lost their quorum earlier, and stayed listed only
+// RevokeKept makes revocations due for texts that lost their quorum earlier, and stayed listed only
 // because a sketch had it, see record.Reached.Lost. The sketch of report n, a near-duplicate of them, has
 // lost it now. It finds those that AlikeOf visits. False: none.
-func (t *txn) revokeKept(n uint64, set signature.Set, anchors []Anchors) (isDue bool, err error) {
+func (t *Txn) RevokeKept(n uint64, set signature.Set, anchors []record.Anchors) (isDue bool, err error) {
 	taken := map[record.Key]bool{}
 	err = t.AlikeOf(n, set, anchors, func(other uint64, r *record.Report) error {
-		if r.Stance() == Ham {
+		if r.Stance() == record.Ham {
 			return nil
 		}
-		parts, err := t.kept(r, taken)
+		parts, err := t.Kept(r, taken)
 		if err == nil && parts.Any() {
 			isDue = true
-			_, err = t.PutDue(record.Due{Action: Revoke, Report: other, Parts: parts})
+			_, err = t.PutDue(record.Due{Action: record.Revoke, Report: other, Parts: parts})
 		}
 		return err
 	})
 	return isDue, err
 }
 
-// kept returns the signatures of a report's text that have lost their quorum, without those taken
+// Kept returns the signatures of a report's text that have lost their quorum, without those taken
 // before; none while the sketch is listed. It reads the tallies of the anchors, which are many, only if
 // there are such signatures: it is called for up to thousands of reports.
-func (t *txn) kept(r *record.Report, taken map[record.Key]bool) (record.Reached, error) {
-	lost := map[record.Key]Weight{}
+func (t *Txn) Kept(r *record.Report, taken map[record.Key]bool) (record.Reached, error) {
+	lost := map[record.Key]record.Weight{}
 	for _, s := range r.Set.Signatures {
 		k := record.SignatureKey(s)
 		switch y, err := t.Tally(k); {
 		case err != nil:
 			return record.Reached{}, err
 		case s.Kind.IsOfMessage() && y.HasLost() && !taken[k]:
-			lost[k] = t.l.quorum
+			lost[k] = whole
 		}
 	}
 	if len(lost) == 0 {
@@ -59,11 +62,11 @@ func (t *txn) kept(r *record.Report, taken map[record.Key]bool) (record.Reached,
 		}
 		tallies[k] = y
 	}
-	if t.listsNear(r.Set, r.Anchors, tallies) {
+	if t.ListsNear(r.Set, r.Anchors, tallies) {
 		return record.Reached{}, nil
 	}
 	for k := range lost {
 		taken[k] = true
 	}
-	return record.Reach(r.Set, nil, func(k record.Key) Weight { return lost[k] }, t.l.quorum), nil
+	return record.Reach(r.Set, nil, func(k record.Key) record.Weight { return lost[k] }, whole), nil
 }
