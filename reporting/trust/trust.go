@@ -3,7 +3,8 @@
 //
 //	a report -> Weight(reputation) -> sum over distinct reporters >= Quorum? -> listed
 //	others report the same message, before it was listed -> Confirmed grows
-//	others revoke it                                     -> Refuted grows, its credit is withdrawn
+//	others revoke it                                     -> Refuted grows, its credit is withdrawn,
+//	                                                        unless only one does who did so the last time
 //	time passes                                          -> both fade
 //
 // # The model
@@ -18,8 +19,9 @@
 //
 // A confirmation counts as much as the weight of the reporter it comes from (their section on
 // discounting, simplified); a report can earn one in all. A refutation needs a quorum, counts
-// twice, and withdraws what the report had earned. Both fade with time (their forgetting
-// factor, as a half-life).
+// twice, and withdraws what the report had earned. It counts only if one stands by it who was not
+// behind the reporter's last refutation, so that nobody takes the weight of others alone. Both fade
+// with time (their forgetting factor, as a half-life).
 //
 // The weight follows from E. A newcomer has E = 1/2 and the weight Newcomer. Above, the weight
 // rises linearly, to the Ceiling at E = 1. Below, it stays the same until E = 1/3, because one
