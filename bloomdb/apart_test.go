@@ -23,7 +23,7 @@ func varied(list []int, oneIn, salt int) []int {
 }
 
 // number is how many trials there are, of other words each.
-const number = 30
+const number = 20
 
 // trials is how many of the trials are to list a message.
 type trials struct {

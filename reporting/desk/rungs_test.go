@@ -185,8 +185,8 @@ func TestRungsBesideManyReports(t *testing.T) {
 			m.Floor = 1
 			s, spam, revoked := desktest.Open(t, o, m), desktest.Letter(1, 0), 0
 			for i := range rungs {
-				for j := range 20 {
-					s.MustReport(fmt.Sprint("user", i*20+j), spam)
+				for j := range 8 {
+					s.MustReport(fmt.Sprint("user", i*8+j), spam)
 				}
 				r := c.by(i)
 				r.Set = spam
