@@ -5,82 +5,91 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/ledger/record"
+	"github.com/spambloom/spambloom/reporting/ledger/rows"
 	"github.com/spambloom/spambloom/reporting/trust"
 )
 
-// charge takes reputation from the reporter of a refuted report, once, with the credit of the report. Whoever was
-// behind the reporter's last charge is not behind the next one: else one who revokes what others report, or
-// reports what they revoke, would take their weight alone. Only an administrator is.
-func (w *entering) charge(n uint64, r *record.Report, closed []record.Key) error {
+// maxStanding bounds those of a key who are compared as accusers. One more than the last accuser is enough.
+const maxStanding = 16
+
+// charge takes reputation from the reporter of a refuted report, once, with the credit of the report. Only what
+// contradicts its text counts: a file may be anybody's. Whoever was behind the reporter's last charge is not behind
+// the next one: else one who revokes what others report, or reports what they revoke, would take their weight alone.
+func (w *entering) charge(n uint64, r *record.Report) error {
 	other, err := w.ReporterByID(r.Reporter)
 	if err != nil || other == nil || r.Flags&record.FlagRefuted != 0 {
 		return err
 	}
-	accuser := w.accuser(r, other.Accuser, closed)
-	if accuser == 0 {
+	set, anchors := rows.TextOf(r)
+	decided := record.Reach(set, anchors, func(k record.Key) Weight {
+		if w.decides[k] {
+			return w.l.quorum
+		}
+		return 0
+	}, w.l.quorum)
+	if !decided.Any() {
 		return nil
+	}
+	accuser := w.row.ID
+	if accuser == other.Accuser && w.e.Reporter != Settler || w.weight == 0 {
+		list, _ := rows.Alike(set, anchors, w.standing)
+		i := slices.IndexFunc(list, func(o record.Opinion) bool { return o.Reporter != other.Accuser })
+		if i < 0 {
+			return nil
+		}
+		accuser = list[i].Reporter
 	}
 	r.Flags, other.Accuser = r.Flags|record.FlagRefuted, accuser
 	w.experience(other, -r.Credit.Float(), trust.Refutation, w.e.At)
 	return w.PutReport(n, r)
 }
 
-// accuser returns one who stands by the opposite of a report, other than the last one; 0: there is none.
-func (w *entering) accuser(r *record.Report, last uint32, closed []record.Key) uint32 {
-	if w.e.Reporter == Settler || w.row.ID != last && w.weight > 0 {
-		return w.row.ID
+// stand notes who stands by the entry's stance of a key, and whether that decides about charges. A revocation does. Reports do
+// if they outweigh the revocations: two who report what many revoke would take the weight of them all.
+func (w *entering) stand(k record.Key, standing []record.Opinion) error {
+	slices.SortFunc(standing, func(a, b record.Opinion) int { return int(a.Reporter) - int(b.Reporter) })
+	w.standing[k] = standing[:min(len(standing), maxStanding)]
+	w.decides[k] = true
+	if w.e.Stance == Ham || w.e.Reporter == Settler {
+		return nil
 	}
-	for _, s := range r.Set.Signatures { // of the report: the entry may name more, which others revoked
-		k := record.SignatureKey(s)
-		if !slices.Contains(closed, k) {
-			continue
+	y := w.tallies[k]
+	against := y.Sums[Ham]
+	err := w.EachRefuted([]record.Key{k}, w.tallies, func(_ uint64, r *record.Report) error {
+		if r.Stance() == Ham {
+			against += r.Weight
 		}
-		for _, o := range w.tallies[k].Inline {
-			if o.Stance() == w.e.Stance && !o.Idle && o.Weight > 0 && o.Reporter != last {
-				return o.Reporter
-			}
-		}
-	}
-	return 0
+		return nil
+	})
+	w.decides[k] = y.Sums[Spam] >= against
+	return err
 }
 
 // agree charges for reports that were refuted before without a charge: one more agrees with that.
 func (w *entering) agree(closed []record.Key) error {
-	return w.EachRefuted(w.signatures(closed), w.tallies, func(n uint64, r *record.Report) error {
+	return w.EachRefuted(closed, w.tallies, func(n uint64, r *record.Report) error {
 		if r.Reporter == w.row.ID || r.Stance() == w.e.Stance {
 			return nil
 		}
-		return w.charge(n, r, closed)
+		return w.charge(n, r)
 	})
 }
 
-// pardon takes the charges back that earlier words of this reporter brought which it has reversed, where nobody
-// stands by them with the quorum. The reports do not count again: new ones decide.
+// pardon takes the charges back that earlier words of this reporter brought which it has reversed, where nobody else
+// stands by them. The reports do not count again: new ones decide.
 func (w *entering) pardon(reversed map[uint64]bool) error {
 	if len(reversed) == 0 {
 		return nil
 	}
-	return w.EachRefuted(w.signatures(w.keys), w.tallies, func(n uint64, r *record.Report) error {
+	return w.EachRefuted(w.keys, w.tallies, func(n uint64, r *record.Report) error {
 		if !reversed[r.Refuter] {
 			return nil
 		}
-		for _, s := range r.Set.Signatures {
-			k := record.SignatureKey(s)
-			y, err := w.tallies[k], error(nil)
-			if y == nil {
-				y, err = w.Tally(k)
-			}
-			if err != nil || y.Sums[1-r.Stance()] >= w.l.quorum {
-				return err
-			}
+		if is, err := w.IsContradicted(r, w.tallies, 1); is || err != nil {
+			return err
 		}
 		return w.acquit(n, r, w.e.At)
 	})
-}
-
-// signatures returns the keys of signatures.
-func (w *entering) signatures(keys []record.Key) []record.Key {
-	return slices.DeleteFunc(slices.Clone(keys), func(k record.Key) bool { return !w.isSignature(k) })
 }
 
 // acquit takes back what is left of the charge for a report, and of its credit.
@@ -108,4 +117,45 @@ func (t *txn) acquit(n uint64, r *record.Report, now time.Time) error {
 		t.experience(row, credit.Confirmed, -charge.Refuted, now)
 	}
 	return t.PutReport(n, r)
+}
+
+// absolveAll takes back what is left of all charges for reports that the undone words refuted first, and that no
+// quorum keeps refuted: also of those that no tally remembers.
+func (l *Ledger) absolveAll(u Undo) error {
+	var words map[uint64]bool
+	var numbers []uint64
+	err := l.view(func(t *txn) (err error) {
+		words, err = t.WordsOf(u.Reporter, u.has)
+		return err
+	})
+	for before, more := uint64(0), len(words) > 0; more && err == nil; more = before != 0 {
+		err = l.view(func(t *txn) error { // of a bounded size, because a transaction that writes may have to wait for it
+			list, next, err := t.ChargedBy(words, before, 10*undoBatch)
+			numbers, before = append(numbers, list...), next
+			return err
+		})
+	}
+	for batch := range slices.Chunk(numbers, undoBatch) {
+		if err == nil {
+			err = l.commit(func(t *txn) (refused, err error) { return nil, t.absolve(batch, u.At) })
+		}
+	}
+	return err
+}
+
+func (t *txn) absolve(numbers []uint64, now time.Time) error {
+	for _, n := range numbers {
+		r, err := t.Report(n)
+		if err != nil || r == nil {
+			return err
+		}
+		is, err := t.IsContradicted(r, nil, t.l.quorum)
+		if err == nil && !is {
+			err = t.acquit(n, r, now)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return t.Flush()
 }

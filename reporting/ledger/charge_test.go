@@ -74,25 +74,179 @@ func TestOneTakesNoWeightWithOthersParts(t *testing.T) {
 	}
 }
 
-// Two report newsletters. A third one of them is always the second to revoke, and reports the newsletter when all have
-// revoked it: the two lose their weight nevertheless.
-func TestRingLosesWeight(t *testing.T) {
-	v := voice{t: t, l: open(t, pair), at: begin}
-	for i := range 4 {
-		for _, w := range []string{"mallory", "trudy"} {
-			v.say(Spam, w, message(i, i))
+// Rings report newsletters, which others revoke. Each loses its weight, though an accomplice is always the second to
+// revoke and reports the newsletter then, though each has a copy of its own, and though they are many.
+func TestRingsLoseWeight(t *testing.T) {
+	for name, c := range map[string]struct {
+		members  int
+		copies   bool
+		revokers []string
+		reverses bool
+	}{
+		"changes sides at the end": {2, false, []string{"anna", "accomplice", "bob", "carl"}, true},
+		"changes sides at once":    {2, false, []string{"anna", "accomplice"}, true},
+		"copies":                   {2, true, []string{"anna", "accomplice"}, false},
+		"copies, without it":       {2, true, []string{"anna", "bob"}, false},
+		"many":                     {17, false, []string{"anna", "accomplice"}, false},
+		"many, without it":         {17, false, []string{"anna", "bob"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := voice{t: t, l: open(t, pair), at: begin}
+			for i := range 4 {
+				of := func(n int) (signature.Set, Anchors) {
+					set, hash := message(i, i), uint64(100*i)
+					if c.copies {
+						set = message(1000+100*i+n, 1000+100*i+n)
+						set.Sketches = []signature.Sketch{{Kind: signature.KindSketch}}
+					}
+					return set, Anchors{Hashes: []uint64{hash + 1, hash + 2, hash + 3}, Need: 3}
+				}
+				say := func(s Stance, who string, n int) Decision {
+					if set, anchors := of(n); c.copies {
+						return v.say(s, who, set, anchors)
+					} else {
+						return v.say(s, who, set)
+					}
+				}
+				for n := range c.members {
+					say(Spam, fmt.Sprint("member", n), n)
+				}
+				for n, who := range c.revokers {
+					say(Ham, who, 50+n)
+				}
+				if c.reverses && say(Spam, "accomplice", 60).Action == List {
+					t.Error("the accomplice lists it")
+				}
+			}
+			for n := range c.members {
+				if got := v.weight(fmt.Sprint("member", n)); got > 0.3 {
+					t.Errorf("member%d weighs %v", n, got)
+				}
+			}
+		})
+	}
+}
+
+// A spam has a file, or is made of a newsletter's text with a file. Who revokes other mail with the file, or has
+// revoked it before, and an administrator who settles that, contradict no report of the spam's text, nor the reverse.
+func TestFilesChargeNobody(t *testing.T) {
+	with := func(n int) signature.Set {
+		set := message(n, n)
+		set.Signatures = append(set.Signatures, sign(signature.KindAttachment, 77))
+		return set
+	}
+	for name, say := range map[string]func(v voice){
+		"others' mail": func(v voice) {
+			for i := range 3 {
+				v.say(Spam, "anna", with(i))
+				v.say(Ham, fmt.Sprint("user", i), with(50+i))
+			}
+		},
+		"settled before": func(v voice) {
+			v.say(Spam, "newcomer", with(50))
+			v.say(Ham, Settler, with(50))
+			for i := range 3 {
+				v.say(Spam, "anna", with(i))
+				v.say(Ham, "mallory", with(60+i))
+			}
+		},
+		"reports of others' mail": func(v voice) {
+			for i := range 3 {
+				v.say(Spam, fmt.Sprint("user", i), with(i))
+				v.say(Ham, "anna", with(50+i))
+				v.say(Spam, fmt.Sprint("other", i), with(60+i))
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := voice{t: t, l: open(t, small), at: begin}
+			say(v)
+			if r, _, err := v.l.Reporter("anna", v.at); err != nil || r.Reputation.Refuted != 0 {
+				t.Errorf("anna is refuted %v times, %v", r.Reputation.Refuted, err)
+			}
+		})
+	}
+}
+
+// Two accounts report each a newsletter that many have revoked. That outweighs nobody, and charges nobody.
+func TestTwoTakeNotTheWeightOfMany(t *testing.T) {
+	v := voice{t: t, l: open(t, small), at: begin}
+	for i, who := range []string{"mallory", "trudy"} {
+		v.say(Spam, who, message(i, i))
+		for n := range 20 {
+			v.say(Ham, fmt.Sprint("user", n), message(i, i))
 		}
-		for _, w := range []string{"anna", "accomplice", "bob", "carl"} {
-			v.say(Ham, w, message(i, i))
-		}
-		if d := v.say(Spam, "accomplice", message(i, i)); d.Action == List {
-			t.Error("the accomplice lists it")
+		v.wants(v.say(Spam, who, message(i, i)), List, 2)
+	}
+	for n := range 20 {
+		if got := v.weight(fmt.Sprint("user", n)); got != 1 {
+			t.Errorf("user%d weighs %v", n, got)
 		}
 	}
-	for _, w := range []string{"mallory", "trudy"} {
-		if got := v.weight(w); got > 0.3 {
-			t.Errorf("%s weighs %v", w, got)
+}
+
+// The undo of a report gives back what it took from those who had revoked the message, and that of a revocation what
+// it took from all who had reported it, although a tally remembers few of them.
+func TestUndoAcquitsAll(t *testing.T) {
+	for _, s := range []Stance{Spam, Ham} {
+		v := voice{t: t, l: open(t, small), at: begin}
+		v.say(Spam, "newcomer", message(1, 1))
+		users := 40
+		if s == Spam {
+			users = 1 // more outweigh the report
 		}
+		for n := range users {
+			v.say(1-s, fmt.Sprint("user", n), message(1, 1))
+		}
+		v.say(s, "mallory", message(1, 1))
+		refuted := func() (sum float64) {
+			for n := range users {
+				r, _, err := v.l.Reporter(fmt.Sprint("user", n), v.at)
+				testenv.Check(t, err)
+				sum += r.Reputation.Refuted
+			}
+			return sum
+		}
+		before := refuted()
+		_, err := v.l.Withdraw(Undo{Reporter: "mallory", Since: begin, At: v.at})
+		if after := refuted(); err != nil || before != float64(users)*trust.Refutation || after != 0 {
+			t.Errorf("%s: refuted %v times, after the undo %v, %v", name(s), before, after, err)
+		}
+	}
+}
+
+// A revocation that waits, and lapses, has refuted nothing, and restores nothing, though its reporter has refuted
+// reports since.
+func TestLapseRestoresNothing(t *testing.T) {
+	v := voice{t: t, l: open(t, pair), at: begin}
+	waits := v.say(Ham, "mallory", message(1, 1))
+	for _, w := range []string{"anna", "bob"} {
+		v.say(Spam, w, message(1, 1))
+	}
+	for _, w := range []string{"carl", "mallory"} {
+		v.say(Ham, w, message(1, 1))
+	}
+	v.say(Spam, "carl", message(1, 1))
+	testenv.Check(t, v.l.Lapse(waits.ID, v.at))
+	if list := listed(t, v.l, message(1, 1)); list[0] || list[1] {
+		t.Error("it is listed")
+	}
+}
+
+// A file of a report goes on counting when its text is refuted. It earns its reporter no credit then, which a
+// reversal of the refutation would give twice.
+func TestRefutedEarnNoCredit(t *testing.T) {
+	v := voice{t: t, l: open(t, small), at: begin}
+	for i := range 5 {
+		text, file := message(i, i), signature.Set{Signatures: []signature.Signature{sign(signature.KindAttachment, 100+i)}}
+		both := signature.Set{Signatures: append(text.Signatures[:2:2], file.Signatures...)}
+		v.say(Spam, "anna", both)
+		v.say(Ham, "accomplice", text)
+		v.say(Spam, "friend", file)
+		v.say(Spam, "accomplice", text)
+	}
+	if r, _, err := v.l.Reporter("anna", v.at); err != nil || r.Reputation.Confirmed > 5 {
+		t.Errorf("%+v, %v", r.Reputation, err)
 	}
 }
 
@@ -119,68 +273,121 @@ func TestChargeIsTakenBackOnce(t *testing.T) {
 // never been: what others reported is listed, and nothing else, and nobody is refuted.
 func TestUndoLeavesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		folder, err := os.MkdirTemp("", "ledger")
-		testenv.Check(t, err)
-		defer os.RemoveAll(folder)
-		l, err := Open(Options{Path: filepath.Join(folder, "reports.db"), Model: small, NoSync: true})
-		testenv.Check(t, err)
-		defer func() { testenv.Check(t, l.Close()) }()
-		now, said, reported, isMixed := begin, map[int]int{}, map[signature.Signature]bool{}, false
-		say := func(s Stance, who string, set signature.Set) {
-			now = now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "hours")) * time.Hour)
-			d, err := l.Enter(Entry{Stance: s, Reporter: who, At: now, Period: begin.Add(now.Sub(begin).Truncate(week)), Set: set})
-			testenv.Check(t, err)
-			l.Settle(d)
-		}
+		w := newUndone(t, small)
+		defer w.close()
 		for range rapid.IntRange(1, 25).Draw(t, "words") {
-			i := rapid.IntRange(0, 3).Draw(t, "message")
-			if rapid.Bool().Draw(t, "honest") {
-				set := message(i, i)
-				for _, g := range set.Signatures {
-					reported[g] = true
-				}
-				say(Spam, fmt.Sprint("user", rapid.IntRange(0, 2).Draw(t, "user")), set)
-				continue
-			}
-			if said[i]++; said[i] > 6 { // a tally remembers a bounded number of its words
-				continue
-			}
-			set := message(i, i)
-			if rapid.Bool().Draw(t, "mixed") {
-				set, isMixed = message(i, rapid.IntRange(0, 3).Draw(t, "body")), true
-			}
-			say(rapid.SampledFrom([]Stance{Spam, Ham}).Draw(t, "stance"), "mallory", set)
+			w.say(t, []Stance{Spam})
 		}
-		wantWeights(t, l, now)
-		plan, err := l.Withdraw(Undo{Reporter: "mallory", At: now, DryRun: true})
+		wantWeights(t, w.with, w.now)
+		plan, err := w.with.Withdraw(Undo{Reporter: "mallory", At: w.now, DryRun: true})
 		testenv.Check(t, err)
-		done, err := l.Withdraw(Undo{Reporter: "mallory", At: now})
+		done, err := w.with.Withdraw(Undo{Reporter: "mallory", At: w.now})
 		testenv.Check(t, err)
-		if plan.Reports != done.Reports || plan != done && !isMixed { // a plan counts by words, and not by their parts
+		if plan.Reports != done.Reports || plan != done && !w.isMixed { // a plan counts by words, and not by their parts
 			t.Errorf("planned %+v, done %+v", plan, done)
 		}
-		list, err := l.Reporters("", 10, now)
+		list, err := w.with.Reporters("", 10, w.now)
 		testenv.Check(t, err)
 		for _, r := range list {
 			if r.Name != "mallory" && r.Reputation.Refuted > 1e-9 {
 				t.Errorf("%s is refuted %v times", r.Name, r.Reputation.Refuted)
 			}
 		}
-		testenv.Check(t, l.view(func(x *txn) error {
-			for i := range 4 {
-				for _, g := range message(i, i).Signatures {
-					y, err := x.Tally(record.SignatureKey(g))
-					if err != nil {
-						return err
-					}
-					if y.Listed != reported[g] {
-						t.Errorf("message %d: %s is listed: %v, want %v", i, g.ID(), y.Listed, reported[g])
-					}
-				}
-			}
-			return nil
-		}))
+		w.compare(t, func(with, without bool) bool { return with == without })
 	})
+}
+
+// Others revoke as well. After the undo of the account, nothing is listed that would not be without it.
+func TestUndoListsNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := small
+		m.Floor = 1 // what was said with a weight that had fallen meanwhile keeps it
+		w := newUndone(t, m)
+		defer w.close()
+		for range rapid.IntRange(1, 25).Draw(t, "words") {
+			w.say(t, []Stance{Spam, Ham})
+		}
+		_, err := w.with.Withdraw(Undo{Reporter: "mallory", At: w.now})
+		testenv.Check(t, err)
+		w.compare(t, func(with, without bool) bool { return !with || without })
+	})
+}
+
+// undone are two ledgers, one with the words of mallory, and one without.
+type undone struct {
+	folder        string
+	with, without *Ledger
+	now           time.Time
+	said          map[int]int // by mallory of a message
+	isMixed       bool        // mallory has combined parts of messages
+}
+
+func newUndone(t *rapid.T, m trust.Model) *undone {
+	folder, err := os.MkdirTemp("", "ledger")
+	testenv.Check(t, err)
+	w := &undone{folder: folder, now: begin, said: map[int]int{}}
+	for name, l := range map[string]**Ledger{"with": &w.with, "without": &w.without} {
+		*l, err = Open(Options{Path: filepath.Join(folder, name), Model: m, NoSync: true})
+		testenv.Check(t, err)
+	}
+	return w
+}
+
+func (w *undone) close() {
+	_, _ = w.with.Close(), w.without.Close()
+	_ = os.RemoveAll(w.folder)
+}
+
+// say lets one of three users say one of some stances of a message, or mallory either.
+func (w *undone) say(t *rapid.T, stances []Stance) {
+	w.now = w.now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "hours")) * time.Hour)
+	i := rapid.IntRange(0, 3).Draw(t, "message")
+	e := Entry{Reporter: "mallory", Set: message(i, i), At: w.now, Period: begin.Add(w.now.Sub(begin).Truncate(week))}
+	ledgers := []*Ledger{w.with}
+	if rapid.Bool().Draw(t, "honest") {
+		e.Reporter, ledgers = fmt.Sprint("user", rapid.IntRange(0, 2).Draw(t, "user")), append(ledgers, w.without)
+	} else {
+		if w.said[i]++; w.said[i] > 6 { // a tally remembers a bounded number of its words
+			return
+		}
+		stances = []Stance{Spam, Ham}
+		if rapid.Bool().Draw(t, "mixed") {
+			e.Set, w.isMixed = message(i, rapid.IntRange(0, 3).Draw(t, "body")), true
+		}
+	}
+	e.Stance = rapid.SampledFrom(stances).Draw(t, "stance")
+	for _, l := range ledgers {
+		d, err := l.Enter(e)
+		testenv.Check(t, err)
+		l.Settle(d)
+	}
+}
+
+// compare fails unless what is listed with and without mallory is right.
+func (w *undone) compare(t *rapid.T, isRight func(with, without bool) bool) {
+	for i := range 4 {
+		with, without := listed(t, w.with, message(i, i)), listed(t, w.without, message(i, i))
+		for j := range with {
+			if !isRight(with[j], without[j]) {
+				t.Errorf("message %d, signature %d: listed %v, and %v without mallory", i, j, with[j], without[j])
+			}
+		}
+	}
+}
+
+// listed returns which signatures of a message the tallies list.
+func listed(t rapid.TB, l *Ledger, set signature.Set) (list []bool) {
+	testenv.Check(t, l.view(func(x *txn) error {
+		for _, g := range set.Signatures {
+			y, err := x.Tally(record.SignatureKey(g))
+			if err != nil {
+				return err
+			}
+			list = append(list, y.Listed)
+		}
+		return nil
+	}))
+	return list
 }
 
 // wantWeights fails unless everybody but mallory has the weight of a newcomer or more.

@@ -88,11 +88,14 @@ type entering struct {
 	against bool                     // see Decision.Others
 	listed  bool                     // reports of others list the text
 	own     map[record.Key][2]Weight // of this reporter, in the sums
+
+	standing map[record.Key][]record.Opinion // see stand
+	decides  map[record.Key]bool
 }
 
 func (t *txn) enter(e Entry) (d Decision, refused, err error) {
 	t.Period = e.Period
-	w := &entering{txn: t, e: e, keys: record.KeysOf(e.Set, e.Anchors), tallies: map[record.Key]*record.Tally{}, old: map[uint64]bool{}, own: map[record.Key][2]Weight{}, settled: map[record.Key]Stance{}}
+	w := &entering{txn: t, e: e, keys: record.KeysOf(e.Set, e.Anchors), tallies: map[record.Key]*record.Tally{}, old: map[uint64]bool{}, own: map[record.Key][2]Weight{}, settled: map[record.Key]Stance{}, standing: map[record.Key][]record.Opinion{}, decides: map[record.Key]bool{}}
 	if w.row, err = t.Reporter(e.Reporter); err != nil {
 		return d, nil, err
 	}

@@ -49,7 +49,7 @@ func (w *entering) credit(early bool) (Weight, error) {
 // that a report can earn.
 func (w *entering) confirm(o record.Opinion) (full bool, err error) {
 	r, err := w.Report(o.Report)
-	if err != nil || r == nil {
+	if err != nil || r == nil || r.Flags&record.FlagRefuted != 0 {
 		return true, err
 	}
 	most := record.NewWeight(trust.MaxCredit)
@@ -73,20 +73,26 @@ func (w *entering) confirm(o record.Opinion) (full bool, err error) {
 // Reports of other messages that have an anchor in common with
 // this one by chance are not changed.
 func (w *entering) refute(by uint64, closed []record.Key) error {
-	if err := w.agree(closed); err != nil {
-		return err
-	}
 	words := map[record.Key][]record.Opinion{}
 	for _, k := range closed {
-		if err := w.EachOpinion(k, w.tallies[k], func(o record.Opinion) bool {
-			if o.Stance() != w.e.Stance && !o.Idle && (w.e.Reporter == Settler || w.listed || !w.tallies[k].IsWaiting()) {
+		var standing []record.Opinion
+		err := w.EachOpinion(k, w.tallies[k], func(o record.Opinion) bool {
+			switch {
+			case o.Idle:
+			case o.Stance() == w.e.Stance && o.Weight > 0:
+				standing = append(standing, o)
+			case o.Stance() != w.e.Stance && (w.e.Reporter == Settler || w.listed || !w.tallies[k].IsWaiting()):
 				words[k] = append(words[k], o)
 			}
 			return true
-		}); err != nil {
+		})
+		if err := cmp.Or(err, w.stand(k, standing)); err != nil {
 			return err
 		}
 		slices.SortFunc(words[k], func(a, b record.Opinion) int { return cmp.Compare(a.Report, b.Report) }) // a tally remembers the latest ones
+	}
+	if err := w.agree(closed); err != nil {
+		return err
 	}
 	list, isAlike := rows.Alike(w.e.Set, w.e.Anchors, words)
 	slices.SortFunc(list, func(a, b record.Opinion) int { return cmp.Compare(a.Report, b.Report) })
@@ -94,7 +100,7 @@ func (w *entering) refute(by uint64, closed []record.Key) error {
 		r, err := w.Report(o.Report)
 		if err == nil && r != nil {
 			r.Refuter = cmp.Or(r.Refuter, by)
-			err = errors.Join(w.PutReport(o.Report, r), w.charge(o.Report, r, closed))
+			err = errors.Join(w.PutReport(o.Report, r), w.charge(o.Report, r))
 		}
 		if err != nil {
 			return err

@@ -20,6 +20,10 @@ type model struct {
 	period    time.Time      // the current one
 	pins      *time.Time     // the same while an entry is made
 	reports   []*modelReport // the oldest first
+	people    int            // reporters that ever were
+	words     int            // of all
+	now       time.Time      // of an undo
+	since     time.Time      // of the words that it withdraws
 	due       []modelDecision
 }
 
@@ -44,6 +48,7 @@ type modelWord struct {
 }
 
 type modelReport struct {
+	number   int
 	by       string
 	stance   Stance
 	at       time.Time
@@ -67,6 +72,7 @@ type modelReporter struct {
 	override   *Weight
 	last       time.Time
 	accuser    *modelReporter // behind the last charge
+	number     int            // in the order in which they came
 }
 
 // modelDecision is an action, the keys of the signatures concerned, and the indices of the
@@ -270,7 +276,8 @@ func (m *model) reporter(name string, now time.Time) *modelReporter {
 	r := m.reporters[name]
 	if r == nil {
 		now = now.Truncate(time.Second)
-		r = &modelReporter{reputation: trust.Reputation{At: now}, last: now}
+		m.people++
+		r = &modelReporter{reputation: trust.Reputation{At: now}, last: now, number: m.people}
 		m.reporters[name] = r
 	}
 	return r
@@ -337,8 +344,9 @@ func (m *model) enter(e Entry) modelAnswer {
 	}
 	who := m.reporter(e.Reporter, e.At)
 	spam := m.parts(e.Set, e.Anchors, Spam)
+	m.words++
 	r := &modelReport{
-		by: e.Reporter, stance: e.Stance, at: e.At.Truncate(time.Second), weight: m.weight(who, e.Trap, e.At),
+		number: m.words, by: e.Reporter, stance: e.Stance, at: e.At.Truncate(time.Second), weight: m.weight(who, e.Trap, e.At),
 		foreign: e.Stance == Ham && e.Listed && len(spam.keys)+len(spam.sketches) == 0,
 		early:   !idle && m.parts(e.Set, e.Anchors, e.Stance).does(e.Stance).action == None, idle: idle, set: e.Set, anchors: e.Anchors,
 	}
@@ -403,6 +411,14 @@ func (m *model) credit(r *modelReport, fresh []record.Key, e Entry) {
 		if !m.alike(w, e.Set, e.Anchors, first) {
 			continue
 		}
+		if w.charged {
+			for _, k := range fresh {
+				if x := m.caseOf(k).of(w.by); x != nil && x.modelReport == w && x.first {
+					x.acquitted = true
+				}
+			}
+			continue
+		}
 		if add := min(r.weight, most-w.credit); add > 0 {
 			w.credit += add
 			m.experience(w.by, add.Float(), 0, e.At)
@@ -453,31 +469,6 @@ func (m *model) close(keys []record.Key, e Entry, idle bool, by *modelReport) {
 	m.refute(closed, e, by)
 	for _, k := range keys {
 		m.tidy(k)
-	}
-}
-
-func (m *model) refute(closed []record.Key, e Entry, by *modelReport) {
-	m.agree(by, closed, e.At)
-	var wrong []*modelReport
-	for _, k := range closed {
-		for _, w := range m.caseOf(k).words {
-			if w.stance != e.Stance && !w.idle && !slices.Contains(wrong, w.modelReport) && m.alike(w.modelReport, e.Set, e.Anchors, closed) {
-				wrong = append(wrong, w.modelReport)
-			}
-		}
-	}
-	number := func(r *modelReport) int { return slices.Index(m.reports, r) }
-	slices.SortFunc(wrong, func(a, b *modelReport) int { return number(a) - number(b) }) // the latest ones are remembered
-	for _, r := range wrong {
-		for _, k := range closed {
-			if w := m.caseOf(k).of(r.by); w != nil && w.modelReport == r {
-				m.caseOf(k).remove(w)
-			}
-		}
-		if r.refuter == nil {
-			r.refuter = by
-		}
-		m.charge(r, by, closed, e.At)
 	}
 }
 

@@ -10,24 +10,126 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// charge charges the reporter of a refuted report, if anybody is for its opposite who was not behind the last charge.
-func (m *model) charge(r, by *modelReport, closed []record.Key, at time.Time) {
+func (m *model) refute(closed []record.Key, e Entry, by *modelReport) {
+	a := m.against(by, closed)
+	m.agree(a, closed, e.At)
+	var wrong []*modelReport
+	for _, k := range closed {
+		for _, w := range m.caseOf(k).words {
+			if w.stance != e.Stance && !w.idle && !slices.Contains(wrong, w.modelReport) && m.alike(w.modelReport, e.Set, e.Anchors, closed) {
+				wrong = append(wrong, w.modelReport)
+			}
+		}
+	}
+	number := func(r *modelReport) int { return slices.Index(m.reports, r) }
+	slices.SortFunc(wrong, func(a, b *modelReport) int { return number(a) - number(b) }) // the latest ones are remembered
+	for _, r := range wrong {
+		for _, k := range closed {
+			if w := m.caseOf(k).of(r.by); w != nil && w.modelReport == r {
+				m.caseOf(k).remove(w)
+			}
+		}
+		if r.refuter == nil {
+			r.refuter = by
+		}
+		m.charge(r, a, e.At)
+	}
+}
+
+// modelAgainst is who stands by an entry's word, by key, and the keys by which others are charged.
+type modelAgainst struct {
+	by       *modelReport
+	standing map[record.Key][]*modelWord
+	decides  map[record.Key]bool
+}
+
+func (m *model) against(by *modelReport, closed []record.Key) modelAgainst {
+	a := modelAgainst{by, map[record.Key][]*modelWord{}, map[record.Key]bool{}}
+	for _, k := range closed {
+		c := m.caseOf(k)
+		revoked := c.sum(Ham)
+		for _, x := range c.past {
+			if x.stance == Ham && x.refuter != nil && !x.undone {
+				revoked += x.weight
+			}
+		}
+		a.decides[k] = by.stance == Ham || c.sum(Spam) >= revoked
+		for _, w := range c.words {
+			if !w.idle && w.stance == by.stance && w.weight > 0 {
+				a.standing[k] = append(a.standing[k], w)
+			}
+		}
+		slices.SortFunc(a.standing[k], func(x, y *modelWord) int { return m.reporters[x.by].number - m.reporters[y.by].number })
+		a.standing[k] = a.standing[k][:min(len(a.standing[k]), 16)]
+	}
+	return a
+}
+
+// text returns the keys of the text of a report: of its signatures, and of its sketches with how many of each are
+// needed; of a report without a text, those of its files.
+func (r *modelReport) text() (keys []record.Key, sketches [][]record.Key, need []int) {
+	for _, g := range r.set.Signatures {
+		if g.Kind == signature.KindBody || g.Kind == signature.KindText {
+			keys = append(keys, record.SignatureKey(g))
+		}
+	}
+	for i, a := range r.anchors {
+		if r.set.Sketches[i].Kind == signature.KindSketch {
+			var of []record.Key
+			for _, h := range a.Hashes {
+				of = append(of, record.AnchorKey(signature.KindSketch, h))
+			}
+			sketches, need = append(sketches, of), append(need, a.Need)
+		}
+	}
+	if len(keys)+len(sketches) == 0 {
+		for _, g := range r.set.Signatures {
+			keys = append(keys, record.SignatureKey(g))
+		}
+	}
+	return keys, sketches, need
+}
+
+// hasText reports whether a signature of the text is so, or enough of a sketch.
+func (r *modelReport) hasText(is func(record.Key) bool) bool {
+	keys, sketches, need := r.text()
+	for i, s := range sketches {
+		if need[i] > 0 && count(s, is) >= need[i] {
+			return true
+		}
+	}
+	return slices.ContainsFunc(keys, is)
+}
+
+// charge charges the reporter of a refuted report, if its text is contradicted by anybody who was not behind the last
+// charge.
+func (m *model) charge(r *modelReport, a modelAgainst, at time.Time) {
 	who := m.reporters[r.by]
-	if r.charged || who == nil {
+	if r.charged || who == nil || !r.hasText(func(k record.Key) bool { return a.decides[k] }) {
 		return
 	}
-	against := []*modelWord{{modelReport: by, weight: by.weight}}
-	for _, g := range r.set.Signatures {
-		if k := record.SignatureKey(g); slices.Contains(closed, k) {
-			for _, w := range m.caseOf(k).words {
-				if w.first && !w.idle && w.stance == by.stance {
-					against = append(against, w)
+	accusers := []*modelReporter{}
+	if a.by.weight > 0 {
+		accusers = append(accusers, m.reporters[a.by.by])
+	}
+	keys, sketches, need := r.text()
+	for _, k := range keys {
+		for _, w := range a.standing[k] {
+			accusers = append(accusers, m.reporters[w.by])
+		}
+	}
+	for i, s := range sketches {
+		times := map[*modelReport]int{}
+		for _, k := range s {
+			for _, w := range a.standing[k] {
+				if times[w.modelReport]++; times[w.modelReport] == need[i] {
+					accusers = append(accusers, m.reporters[w.by])
 				}
 			}
 		}
 	}
-	for _, a := range against {
-		if accuser := m.reporters[a.by]; a.weight > 0 && accuser != who.accuser {
+	for _, accuser := range accusers {
+		if accuser != who.accuser {
 			r.charged, who.accuser = true, accuser
 			m.experience(r.by, -r.credit.Float(), trust.Refutation, at)
 			return
@@ -36,14 +138,11 @@ func (m *model) charge(r, by *modelReport, closed []record.Key, at time.Time) {
 }
 
 // agree charges for what was refuted before, and not charged.
-func (m *model) agree(by *modelReport, closed []record.Key, at time.Time) {
+func (m *model) agree(a modelAgainst, closed []record.Key, at time.Time) {
 	for _, k := range closed {
-		if !isOf(by.set, k) {
-			continue
-		}
 		for _, x := range m.caseOf(k).past {
-			if x.refuter != nil && !x.undone && x.by != by.by && x.stance != by.stance {
-				m.charge(x, by, closed, at)
+			if x.refuter != nil && !x.undone && x.by != a.by.by && x.stance != a.by.stance {
+				m.charge(x, a, at)
 			}
 		}
 	}
@@ -69,15 +168,18 @@ func (m *model) discharge(r *modelReport, now time.Time) {
 	m.experience(r.by, r.credit.Float()*faded(r.at), -trust.Refutation*faded(since), now)
 }
 
-// pardon takes charges back that words brought which their reporter has reversed, unless a quorum of others is
-// for the same of any signature.
+// pardon takes charges back that words brought which their reporter has reversed, unless anybody else says the same
+// of the text.
 func (m *model) pardon(r *modelReport, reversed []*modelReport, at time.Time) {
-	for _, g := range r.set.Signatures {
-		for _, x := range m.caseOf(record.SignatureKey(g)).past {
-			isLost := !slices.ContainsFunc(x.set.Signatures, func(g signature.Signature) bool { return m.caseOf(record.SignatureKey(g)).sum(1-x.stance) >= m.quorum })
-			if x.charged && !x.undone && slices.Contains(reversed, x.refuter) && isLost {
+	for _, k := range record.KeysOf(r.set, r.anchors) {
+		for _, x := range m.caseOf(k).past {
+			if x.charged && !x.undone && slices.Contains(reversed, x.refuter) && !m.isContradicted(x, 1) {
 				m.discharge(x, at)
 			}
 		}
 	}
+}
+
+func (m *model) isContradicted(x *modelReport, weight Weight) bool {
+	return x.hasText(func(k record.Key) bool { return m.caseOf(k).sum(1-x.stance) >= weight })
 }

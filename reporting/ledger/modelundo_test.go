@@ -11,17 +11,18 @@ import (
 // undo withdraws everything that a reporter has reported or revoked since then, the newest
 // first.
 func (m *model) undo(name string, since, now time.Time) {
-	m.period = now.Add(1000 * time.Hour) // later than every revocation
+	m.period, m.now = now.Add(1000*time.Hour), now // later than every revocation
+	m.since = since
 	for _, r := range slices.Backward(m.reports) {
 		if r.by != name || r.at.Before(since) {
 			continue
 		}
 		before, wasNear := m.parts(r.set, r.anchors, r.stance), r.stance == Spam && m.listed(r).near
-		var mine []record.Key
+		mine := map[record.Key]Weight{}
 		for _, k := range record.KeysOf(r.set, r.anchors) {
 			c := m.caseOf(k)
 			if w := c.of(name); w != nil && w.modelReport == r {
-				mine = append(mine, k)
+				mine[k] = w.weight
 				c.leaving = w.first
 				c.words = slices.DeleteFunc(c.words, func(x *modelWord) bool { return x == w })
 				if r.stance == Spam && c.listed && c.sum(Spam) < m.quorum {
@@ -31,23 +32,30 @@ func (m *model) undo(name string, since, now time.Time) {
 		}
 		r.undone = r.undone || len(mine) > 0 || r.refuter != nil
 		after := m.parts(r.set, r.anchors, r.stance)
+		listed := m.listedAgain(r)
+		acquitted := m.acquit(r, mine)
+		r.undone = len(acquitted) > 0 || r.undone
 		if r.stance == Spam {
 			m.keep(before.lost(after).does(Ham), r)
 		} else {
 			lost := before.less(after) // a revoked near-duplicate revokes no text
-			listed := m.listedAgain(r)
-			r.undone = m.acquit(r, mine, now) || r.undone
 			again := m.listedAgain(r)
 			m.keep(again.less(listed).plus(lost.less(lost.less(again))).does(Spam), r)
 		}
-		for _, k := range mine { // after the reports that they refuted are restored
+		for k := range mine { // after the reports that they refuted are restored
 			m.caseOf(k).leaving = false
 			m.caseOf(k).remember(r)
 		}
+		m.reopen(acquitted, now)
 		for _, k := range record.KeysOf(r.set, r.anchors) {
 			m.tidy(k)
 		}
 		m.revokeKept(r, wasNear)
+	}
+	for _, x := range m.reports {
+		if x.charged && !x.undone && x.refuter != nil && x.refuter.by == name && !x.refuter.forgotten && !x.refuter.at.Before(since) && !m.isContradicted(x, m.quorum) {
+			m.discharge(x, now)
+		}
 	}
 }
 
@@ -160,42 +168,68 @@ func (m *model) where(r *modelReport, is func(*modelCase) bool) modelDecision {
 	return so.parts(r.set, r.anchors, Spam)
 }
 
-// acquit restores the reports that a revocation has refuted, for the keys that no other
-// revocation keeps revoked: where the revocation counted, all refuted ones. It returns whether there were any.
-func (m *model) acquit(r *modelReport, mine []record.Key, now time.Time) bool {
-	acquitted := map[*modelReport]bool{}
+// acquit restores the words that a report or revocation has refuted, for the keys where no others keep them
+// refuted: first revocations, also those that other words of its reporter refuted. It returns those which it restores, or whose
+// reporters have said the same or another thing since.
+func (m *model) acquit(r *modelReport, mine map[record.Key]Weight) (acquitted []*modelReport) {
+	if r.idle {
+		return nil
+	}
 	for _, k := range record.KeysOf(r.set, r.anchors) {
-		c, counted := m.caseOf(k), slices.Contains(mine, k)
-		if c.sum(Ham) >= m.quorum || counted && (c.listed || c.revoked.IsZero() || r.idle || c.sum(Ham)+r.weight < m.quorum) {
+		c := m.caseOf(k)
+		weight, counted := mine[k]
+		before, isChanged := slices.Clone(c.past), counted
+		restore := func(s Stance, counted bool) {
+			for _, x := range before {
+				if x.stance != s || x.refuter == nil || x.by == r.by || x.undone || !m.isOpen(before, x, r, counted) {
+					continue
+				}
+				isSaid := c.of(x.by) != nil || slices.ContainsFunc(before, func(y *modelReport) bool { return y.by == x.by && y.number > x.number })
+				if isSaid && !x.charged {
+					continue
+				}
+				if !slices.Contains(acquitted, x) {
+					acquitted = append(acquitted, x)
+				}
+				if !isSaid {
+					isChanged = true
+					m.again(c, x)
+				}
+			}
+			if s == Ham && c.revoked.IsZero() && c.sum(Ham) >= m.quorum {
+				c.revoked = m.now.Truncate(time.Second)
+			}
+		}
+		if c.sum(Spam) < m.quorum && (r.stance == Ham || !counted || c.sum(Spam)+weight >= m.quorum) {
+			restore(Ham, counted && r.stance == Spam)
+		}
+		isOpen := !counted || !c.listed && !c.revoked.IsZero() && c.sum(Ham)+weight >= m.quorum
+		if r.stance == Spam || c.sum(Ham) >= m.quorum || !isOpen {
 			continue
 		}
 		if counted {
 			c.revoked = time.Time{}
 		}
-		isChanged := counted
-		for _, x := range slices.Clone(c.past) {
-			if x.refuter == nil || x.by == r.by || x.stance == Ham || x.undone || (x.refuter.by != r.by || x.refuter.forgotten) && !counted {
-				continue
-			}
-			if c.of(x.by) != nil && !x.charged {
-				continue
-			}
-			acquitted[x] = true
-			if c.of(x.by) != nil {
-				continue
-			}
-			isChanged = true
-			c.past = slices.DeleteFunc(c.past, func(y *modelReport) bool { return y == x })
-			c.add(x)
-			w := c.words[len(c.words)-1]
-			w.acquitted = true
-			if o := m.reporters[x.by]; o != nil && o.override != nil {
-				w.weight = min(w.weight, *o.override)
-			}
-		}
+		restore(Spam, counted)
 		c.listed = c.listed || isChanged && c.sum(Spam) >= m.quorum
 	}
-	for x := range acquitted {
+	return acquitted
+}
+
+// again lets a refuted word count again.
+func (m *model) again(c *modelCase, x *modelReport) {
+	c.past = slices.DeleteFunc(c.past, func(y *modelReport) bool { return y == x })
+	c.add(x)
+	w := c.words[len(c.words)-1]
+	w.acquitted = true
+	if o := m.reporters[x.by]; o != nil && o.override != nil {
+		w.weight = min(w.weight, *o.override)
+	}
+}
+
+// reopen takes the charges of restored words back, and their refutation unless a signature of them does not count.
+func (m *model) reopen(acquitted []*modelReport, now time.Time) {
+	for _, x := range acquitted {
 		if x.charged {
 			m.discharge(x, now)
 		}
@@ -205,7 +239,19 @@ func (m *model) acquit(r *modelReport, mine []record.Key, now time.Time) bool {
 			x.refuter = nil
 		}
 	}
-	return len(acquitted) > 0
+}
+
+// isOpen reports whether a refuted word may count again when r is undone.
+func (m *model) isOpen(past []*modelReport, x, r *modelReport, counted bool) bool {
+	switch by := x.refuter; {
+	case !by.forgotten && by.by == r.by:
+		return !by.at.Before(m.since)
+	case by.forgotten || !counted:
+		return counted
+	}
+	return !slices.ContainsFunc(past, func(y *modelReport) bool {
+		return y.by == x.refuter.by && y.stance == x.refuter.stance && y.refuter != nil && !y.undone
+	})
 }
 
 // listedAgain returns the parts that are listed, and those that only other sites listed and that

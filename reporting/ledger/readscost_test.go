@@ -36,7 +36,7 @@ func TestRevocationGoesWithoutASearch(t *testing.T) {
 	v.l.opt.Memory = 5 * week
 	testenv.Check(t, v.l.commit(func(tx *txn) (refused, err error) {
 		n, r := tx.first(v.at)
-		return nil, tx.forget(n, r)
+		return nil, tx.Remove(n, r)
 	}))
 	testenv.Check(t, v.l.view(func(tx *txn) error {
 		y, err := tx.Tally(record.SignatureKey(set.Signatures[0]))

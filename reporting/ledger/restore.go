@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/ledger/record"
+	"github.com/spambloom/spambloom/reporting/ledger/rows"
 )
 
 // withdrawal is a report or a revocation that is being withdrawn.
@@ -12,7 +13,7 @@ type withdrawal struct {
 	*txn
 	n       uint64
 	r       *record.Report
-	at      time.Time
+	u       Undo
 	tallies map[record.Key]*record.Tally // without the reporter's weight
 	lost    record.Reached               // the parts that have lost the quorum
 	before  record.Reached               // of a revocation: the parts that were listed, or not revoked if they are others'
@@ -20,28 +21,40 @@ type withdrawal struct {
 	planned map[uint64]bool              // see Undo
 
 	acquitted []uint64     // reports that the revocation had refuted
-	changed   []record.Key // where some of them count again, and the revocation did not count any more
+	changed   []record.Key // where some of them count again
 }
 
-// restore lets the reports that a revocation refuted, or one that lost its quorum, count again for the
-// keys that are no longer revoked. Where the revocation does not count any more, because its reporter said the
-// opposite later or others overruled it, that goes for those that its reporter refuted.
+// restore lets what a report or a revocation refuted count again, for the keys where nobody else keeps it
+// refuted. Where it counts, that is all that was refuted, but for what others refuted whose word it has refuted
+// itself. Where it does not count any more, because its reporter said the opposite later or others overruled it, that is
+// what its reporter refuted. Revocations of others come first, also those that earlier words of the reporter
+// refuted: else their undo would come too late to keep what they revoked from being listed.
 // Of many reports of one key, those that a tally remembers.
 func (w *withdrawal) restore(mine map[record.Key]record.Opinion) error {
 	w.before = w.listed()
+	if w.r.Flags&record.FlagIdle != 0 { // it refuted nothing
+		return nil
+	}
 	for _, k := range record.KeysOf(w.r.Set, w.r.Anchors) { // in their order: reports get the places in the tallies
 		o, counts := mine[k]
-		y := w.tallies[k]
-		if y.Sums[Ham] >= w.l.quorum || counts && (!y.IsRevoked() || o.Idle || y.Sums[Ham]+o.Weight < w.l.quorum) {
+		y, s := w.tallies[k], w.r.Stance()
+		past, err := w.PastOf(y)
+		if err != nil {
+			return err
+		}
+		if y.Sums[Spam] < w.l.quorum && (s == Ham || !counts || y.Sums[Spam]+o.Weight >= w.l.quorum) {
+			if err := w.restoreAll(k, past, Ham, counts && s == Spam); err != nil {
+				return err
+			}
+		}
+		if s == Spam || y.Sums[Ham] >= w.l.quorum || counts && (!y.IsRevoked() || y.Sums[Ham]+o.Weight < w.l.quorum) {
 			continue
 		}
 		if counts {
 			y.Revoked = time.Time{}
 		}
-		for _, n := range slices.Clone(y.Past) {
-			if err := w.restoreOne(k, y, n, counts); err != nil {
-				return err
-			}
+		if err := w.restoreAll(k, past, Spam, counts); err != nil {
+			return err
 		}
 		if counts || slices.Contains(w.changed, k) {
 			y.Listed = y.Listed || y.Deciding(Spam) >= w.l.quorum
@@ -50,17 +63,36 @@ func (w *withdrawal) restore(mine map[record.Key]record.Opinion) error {
 	return nil
 }
 
+// restoreAll restores the opinions of a stance, of reports that no longer count for a key.
+func (w *withdrawal) restoreAll(k record.Key, past []rows.Past, s Stance, counts bool) error {
+	y := w.tallies[k]
+	for i, p := range past {
+		if p.Report.Stance() != s {
+			continue
+		}
+		if err := w.restoreOne(k, past, i, counts); err != nil {
+			return err
+		}
+	}
+	if s == Ham && y.Revoked.IsZero() && y.Sums[Ham] >= w.l.quorum {
+		y.Revoked = w.u.At.Truncate(time.Second)
+	}
+	return nil
+}
+
 // restoreOne restores the opinion of one report, unless its
 // reporter has said anything else of the key since, or was undone.
-func (w *withdrawal) restoreOne(k record.Key, y *record.Tally, n uint64, counts bool) error {
-	r, err := w.Report(n)
-	if err != nil || r == nil || r.Refuter == 0 || r.Stance() == Ham || r.Reporter == w.r.Reporter || w.planned[n] && !counts {
-		return err
+func (w *withdrawal) restoreOne(k record.Key, past []rows.Past, i int, counts bool) error {
+	y, n, r := w.tallies[k], past[i].Number, past[i].Report
+	if r.Refuter == 0 || r.Reporter == w.r.Reporter || w.planned[n] && !counts {
+		return nil
 	}
-	if by, err := w.Report(r.Refuter); err != nil || !counts && (by == nil || by.Reporter != w.r.Reporter) {
+	isOpen, err := w.isOpen(past, r, counts)
+	if err != nil || !isOpen {
 		return err
 	}
 	_, isSaid, err := w.OpinionOf(k, y, r.Reporter)
+	isSaid = isSaid || slices.ContainsFunc(past, func(p rows.Past) bool { return p.Number > n && p.Report.Reporter == r.Reporter })
 	if (!isSaid || r.Flags&record.FlagRefuted != 0) && !slices.Contains(w.acquitted, n) {
 		w.acquitted = append(w.acquitted, n)
 	}
@@ -71,7 +103,7 @@ func (w *withdrawal) restoreOne(k record.Key, y *record.Tally, n uint64, counts 
 	if err != nil {
 		return err
 	}
-	if !counts && !slices.Contains(w.changed, k) {
+	if !slices.Contains(w.changed, k) {
 		w.changed = append(w.changed, k)
 	}
 	if w.isPlan {
@@ -80,6 +112,23 @@ func (w *withdrawal) restoreOne(k record.Key, y *record.Tally, n uint64, counts 
 	}
 	y.Forget(n)
 	return w.AddOpinion(k, y, o)
+}
+
+// isOpen reports whether a refuted report may count again: the reporter who is undone refuted it, or one whose own
+// word nobody else has refuted. What does not count any more concerns those alone whom the undone reporter refuted.
+func (w *withdrawal) isOpen(past []rows.Past, r *record.Report, counts bool) (bool, error) {
+	by, err := w.Report(r.Refuter)
+	switch {
+	case err != nil:
+		return false, err
+	case by != nil && by.Reporter == w.r.Reporter:
+		return w.u.has(by), nil
+	case by == nil || !counts:
+		return counts, nil
+	}
+	return !slices.ContainsFunc(past, func(p rows.Past) bool {
+		return p.Report.Reporter == by.Reporter && p.Report.Stance() == by.Stance() && p.Report.Refuter != 0
+	}), nil
 }
 
 // relisted returns the parts that are listed again: those whose reports have the quorum again,
@@ -111,7 +160,7 @@ func (w *withdrawal) write(mine map[record.Key]record.Opinion) error {
 			return err
 		}
 		if w.r.Stance() == Spam && y.Deciding(Spam) < w.l.quorum {
-			y.Unlist(w.at)
+			y.Unlist(w.u.At)
 		}
 		if err := w.PutTally(k, y); err != nil {
 			return err
@@ -121,13 +170,13 @@ func (w *withdrawal) write(mine map[record.Key]record.Opinion) error {
 	if err := w.PutReport(w.n, w.r); err != nil {
 		return err
 	}
-	for _, k := range w.changed {
+	for _, k := range w.changed { // those of mine again
 		if err := w.PutTally(k, w.tallies[k]); err != nil {
 			return err
 		}
 	}
 	for _, n := range w.acquitted {
-		if err := w.absolve(n); err != nil {
+		if err := w.reopen(n); err != nil {
 			return err
 		}
 	}
@@ -147,13 +196,13 @@ func (w *withdrawal) write(mine map[record.Key]record.Opinion) error {
 	return err
 }
 
-// absolve takes the charge for a report back, and its refutation if no signature has it among what does not count.
-func (w *withdrawal) absolve(n uint64) error {
+// reopen takes the charge for a report back, and its refutation if no signature has it among what does not count.
+func (w *withdrawal) reopen(n uint64) error {
 	r, err := w.Report(n)
 	if err != nil || r == nil {
 		return err
 	}
-	if err := w.acquit(n, r, w.at); err != nil {
+	if err := w.acquit(n, r, w.u.At); err != nil {
 		return err
 	}
 	for _, s := range r.Set.Signatures {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/spambloom/spambloom/reporting/ledger/record"
+	"github.com/spambloom/spambloom/reporting/ledger/rows"
 )
 
 // The parts of a shared resource that one party may use.
@@ -17,19 +18,12 @@ const (
 // CostUnit is the Cost of an Entry that takes the whole room of a period.
 const CostUnit = 1_000_000_000
 
-// keptUnit is the number of signatures up to which a report counts as one kept report.
-const keptUnit = 16
-
 // ErrShare is the error for an entry whose reporter or origin has used up its share. Other
 // parties are not affected.
 var ErrShare = errors.New("share used up")
 
 // ErrPeriodShare is the ErrShare for the room in the filters in one period.
 var ErrPeriodShare = fmt.Errorf("%w until the next period", ErrShare)
-
-// units returns the number of kept reports that a report counts as. The daemon cannot check
-// that its signatures belong to one message.
-func units(signatures int) int64 { return int64(signatures+keptUnit-1) / keptUnit }
 
 // most returns the size of a share, at least 1.
 func most(part float64, all int64) int64 { return max(int64(part*float64(all)), 1) }
@@ -68,7 +62,7 @@ func (w *entering) overShare(p record.Party, s *record.Share) error {
 		return of(ErrPeriodShare, "the period's revocations")
 	case w.e.Cost > 0 && used+w.e.Cost > most(part, CostUnit):
 		return of(ErrPeriodShare, "the period's reports")
-	case s.Kept+units(len(w.e.Set.Signatures)) > most(part, w.l.opt.Max):
+	case s.Kept+rows.Units(len(w.e.Set.Signatures)) > most(part, w.l.opt.Max):
 		return of(ErrShare, "the reports that are kept")
 	case p.Kind == record.PartyOrigin && w.row == nil && s.Names+1 > most(part, maxReporters):
 		return of(ErrShare, "the reporters that are kept")
@@ -87,7 +81,7 @@ func (w *entering) book(isNew bool) error {
 			s.Period, s.Used = w.e.Period, [2]int64{}
 		}
 		s.Used[w.e.Stance] += w.e.Cost
-		s.Kept += units(len(w.e.Set.Signatures))
+		s.Kept += rows.Units(len(w.e.Set.Signatures))
 		switch {
 		case isNew && p.Kind == record.PartyOrigin:
 			s.Names++
@@ -99,48 +93,4 @@ func (w *entering) book(isNew bool) error {
 		}
 	}
 	return nil
-}
-
-// keep adds a report to the kept ones of its parties, or with a negative sign subtracts it.
-func (t *txn) keep(r *record.Report, sign int64) error {
-	row, err := t.ReporterByID(r.Reporter)
-	if err != nil {
-		return err
-	}
-	list := []record.Party{{Kind: record.PartyOrigin, Name: r.Origin}}
-	if row != nil {
-		list = record.PartiesOf(row.Name, r.Origin)
-	}
-	for _, p := range list {
-		if p.Name == "" {
-			continue
-		}
-		s, err := t.Share(p)
-		if err != nil {
-			return err
-		}
-		s.Kept = max(s.Kept+sign*units(len(r.Set.Signatures)), 0)
-		if err := t.PutShare(p, s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// dropShare removes the share of a reporter who is removed.
-func (t *txn) dropShare(reporter string) error {
-	p := record.Party{Kind: record.PartyReporter, Name: reporter}
-	s, err := t.Share(p)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(t.Shares.Delete(p.Key()), t.DropWays(reporter)); err != nil || s.Via == "" {
-		return err
-	}
-	origin := record.Party{Kind: record.PartyOrigin, Name: s.Via}
-	if s, err = t.Share(origin); err != nil {
-		return err
-	}
-	s.Names = max(s.Names-1, 0)
-	return t.PutShare(origin, s)
 }

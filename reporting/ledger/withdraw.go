@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"errors"
-	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/ledger/buckets"
@@ -63,7 +61,10 @@ func (l *Ledger) Withdraw(u Undo) (sum Undone, err error) {
 		sum.Reports, sum.Revocations = sum.Reports+done.Reports, sum.Revocations+done.Revocations
 		sum.Delisted, sum.Relisted, sum.Standing = sum.Delisted+done.Delisted, sum.Relisted+done.Relisted, sum.Standing+done.Standing
 		sum.Next = done.Next
-		if done.Next == 0 || left == u.Limit {
+		switch {
+		case done.Next == 0 && !u.DryRun:
+			return sum, l.absolveAll(u)
+		case done.Next == 0 || left == u.Limit:
 			return sum, nil
 		}
 		u.Before, left = done.Next, left-u.Limit
@@ -111,7 +112,7 @@ func (t *txn) withdraw(u Undo) (done Undone, err error) {
 		if err != nil {
 			return done, err
 		}
-		if r == nil || r.At.Before(u.Since) || u.OnlyHam && r.Stance() == Spam {
+		if r == nil || !u.has(r) {
 			continue
 		}
 		if err := t.withdrawOne(n, r, u, &done); err != nil {
@@ -119,6 +120,11 @@ func (t *txn) withdraw(u Undo) (done Undone, err error) {
 		}
 	}
 	return done, nil
+}
+
+// has reports whether a report or revocation of the reporter is withdrawn.
+func (u Undo) has(r *record.Report) bool {
+	return !r.At.Before(u.Since) && (!u.OnlyHam || r.Stance() == Ham)
 }
 
 // Lapse withdraws a revocation that has waited in vain.
@@ -133,9 +139,9 @@ func (l *Ledger) Lapse(n uint64, now time.Time) error {
 }
 
 // withdrawOne withdraws the part of one report that still counts. The rest was renewed,
-// withdrawn or refuted before; of a revocation, that restores what it had refuted.
+// withdrawn or refuted before, and that restores what it had refuted.
 func (t *txn) withdrawOne(n uint64, r *record.Report, u Undo, done *Undone) error {
-	w := &withdrawal{txn: t, n: n, r: r, at: u.At, tallies: map[record.Key]*record.Tally{}, isPlan: u.DryRun, planned: u.planned}
+	w := &withdrawal{txn: t, n: n, r: r, u: u, tallies: map[record.Key]*record.Tally{}, isPlan: u.DryRun, planned: u.planned}
 	mine, err := w.mine(u)
 	if err != nil {
 		return err
@@ -152,14 +158,16 @@ func (t *txn) withdrawOne(n uint64, r *record.Report, u Undo, done *Undone) erro
 	w.lost = before.Lost(r.Set, after)
 	if r.Stance() == Ham {
 		w.lost = before.Without(after) // a revoked near-duplicate revokes no text
-		if err := w.restore(mine); err != nil {
-			return err
-		}
+	}
+	if err := w.restore(mine); err != nil {
+		return err
 	}
 	if len(mine)+len(w.acquitted) == 0 {
 		return t.keepRefuted(n, r, u)
 	}
-	done.count(r.Stance(), w.lost.Any(), w.relisted().Any())
+	if len(mine) > 0 || r.Stance() == Ham {
+		done.count(r.Stance(), w.lost.Any(), w.relisted().Any())
+	}
 	if !u.DryRun {
 		return w.write(mine)
 	}
@@ -240,9 +248,9 @@ func (l *Ledger) Expire(now time.Time) (more bool, err error) {
 			n, r := t.first(now)
 			if n == 0 || r != nil && !r.At.Before(oldest) {
 				more = false
-				return nil, t.sweep(now)
+				return nil, t.Sweep(now.Add(-max(t.l.opt.Memory, 10*t.l.opt.Model.HalfLife)), expireBatch)
 			}
-			if err := t.forget(n, r); err != nil {
+			if err := t.Remove(n, r); err != nil {
 				return nil, err
 			}
 		}
@@ -266,72 +274,4 @@ func (t *txn) first(now time.Time) (n uint64, oldest *record.Report) {
 	}
 	oldest.At = t.MadeAt(n, oldest.At, now)
 	return n, oldest
-}
-
-// forget removes a report and all references to it. Of a damaged one, nil, it removes only
-// the report, because its references are unknown.
-func (t *txn) forget(n uint64, r *record.Report) error {
-	key := buckets.NewNumber(n)
-	if err := t.Reports.Delete(key[:]); err != nil {
-		return err
-	}
-	if r == nil {
-		return t.Add(buckets.CountReports, -1)
-	}
-	for _, k := range record.KeysOf(r.Set, r.Anchors) {
-		y, err := t.Tally(k)
-		if err != nil {
-			return err
-		}
-		if o, ok, err := t.OpinionOf(k, y, r.Reporter); err != nil {
-			return err
-		} else if ok && o.Report == n {
-			if err := t.TakeOpinion(k, y, o, false); err != nil {
-				return err
-			}
-		}
-		y.Forget(n)
-		if err := t.PutTally(k, y); err != nil {
-			return err
-		}
-	}
-	if err := t.By.Delete(buckets.ByKey(r.Reporter, n)); err != nil {
-		return err
-	}
-	return errors.Join(t.Add(buckets.CountReports, -1), t.keep(r, -1))
-}
-
-// sweep removes reporters whose reports have expired and whose reputation has faded. Each call
-// reads some, from where the previous one has stopped.
-func (t *txn) sweep(now time.Time) error {
-	faded := now.Add(-max(t.l.opt.Memory, 10*t.l.opt.Model.HalfLife))
-	c := t.Reporters.Cursor()
-	name, data := c.Seek(t.Meta.Get(buckets.KeySweep))
-	var gone []*record.Reporter
-	for range expireBatch {
-		if name == nil {
-			break
-		}
-		r, err := record.DecodeReporter(string(name), data)
-		if err != nil {
-			return err
-		}
-		if !r.Fixed && r.Last.Before(faded) {
-			gone = append(gone, r)
-		}
-		name, data = c.Next()
-	}
-	next := slices.Clone(name)
-	for _, r := range gone {
-		if err := t.RemoveReporter(r); err != nil {
-			return err
-		}
-		if err := t.dropShare(r.Name); err != nil {
-			return err
-		}
-	}
-	if err := t.Add(buckets.CountReporters, -int64(len(gone))); err != nil {
-		return err
-	}
-	return t.Meta.Put(buckets.KeySweep, next)
 }

@@ -154,14 +154,38 @@ func (t *Txn) EachOpinion(k record.Key, y *record.Tally, visit func(record.Opini
 	return nil
 }
 
+// Past is a report that no longer counts.
+type Past struct {
+	Number uint64
+	Report *record.Report
+}
+
+// PastOf returns the reports that a tally remembers, and that have not expired.
+func (t *Txn) PastOf(y *record.Tally) (list []Past, err error) {
+	for _, n := range y.Past {
+		r, err := t.Report(n)
+		if err != nil {
+			return nil, err
+		}
+		if r != nil {
+			list = append(list, Past{n, r})
+		}
+	}
+	return list, nil
+}
+
 // EachRefuted visits the refuted reports that some tallies remember, each once.
 func (t *Txn) EachRefuted(keys []record.Key, tallies map[record.Key]*record.Tally, visit func(n uint64, r *record.Report) error) error {
 	seen := map[uint64]bool{}
 	for _, k := range keys {
 		for _, n := range tallies[k].Past {
+			if seen[n] {
+				continue
+			}
+			seen[n] = true
 			r, err := t.Report(n)
-			if err == nil && r != nil && r.Refuter != 0 && !seen[n] {
-				seen[n], err = true, visit(n, r)
+			if err == nil && r != nil && r.Refuter != 0 {
+				err = visit(n, r)
 			}
 			if err != nil {
 				return err
@@ -174,7 +198,7 @@ func (t *Txn) EachRefuted(keys []record.Key, tallies map[record.Key]*record.Tall
 // Again returns the opinion of a report that counts again: with the weight that root has set for its reporter, if that
 // is less, such as that of one whom root ignores since.
 func (t *Txn) Again(n uint64, r *record.Report) (record.Opinion, error) {
-	o := record.Opinion{Reporter: r.Reporter, Report: n, At: r.At.Truncate(time.Second), Weight: r.Weight}
+	o := record.Opinion{Reporter: r.Reporter, Report: n, At: r.At.Truncate(time.Second), Weight: r.Weight, Ham: r.Stance() == record.Ham}
 	row, err := t.ReporterByID(r.Reporter)
 	if row != nil && row.Fixed {
 		o.Weight = min(o.Weight, row.Override)

@@ -1,0 +1,73 @@
+package rows
+
+import (
+	"time"
+
+	"github.com/spambloom/spambloom/reporting/ledger/record"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// TextOf returns the text of a report's message, by its signatures and sketches; all of a message without one.
+func TextOf(r *record.Report) (set signature.Set, anchors []record.Anchors) {
+	for _, s := range r.Set.Signatures {
+		if s.Kind.IsOfMessage() {
+			set.Signatures = append(set.Signatures, s)
+		}
+	}
+	for i, s := range r.Set.Sketches {
+		if s.Kind == signature.KindSketch {
+			set.Sketches, anchors = append(set.Sketches, s), append(anchors, r.Anchors[i])
+		}
+	}
+	if len(set.Signatures)+len(set.Sketches) == 0 {
+		return r.Set, r.Anchors
+	}
+	return set, anchors
+}
+
+// IsContradicted reports whether those who say the opposite of a report's text have a weight. tallies are those
+// that are not in the file yet.
+func (t *Txn) IsContradicted(r *record.Report, tallies map[record.Key]*record.Tally, weight record.Weight) (bool, error) {
+	set, anchors := TextOf(r)
+	sums := map[record.Key]record.Weight{}
+	for _, k := range record.KeysOf(set, anchors) {
+		y, err := tallies[k], error(nil)
+		if y == nil {
+			y, err = t.Tally(k)
+		}
+		if err != nil {
+			return false, err
+		}
+		sums[k] = y.Sums[1-r.Stance()]
+	}
+	return record.Reach(set, anchors, func(k record.Key) record.Weight { return sums[k] }, weight).Any(), nil
+}
+
+// WordsOf returns the numbers of those reports and revocations of a reporter which are as has says.
+func (t *Txn) WordsOf(reporter string, has func(*record.Report) bool) (words map[uint64]bool, err error) {
+	words = map[uint64]bool{}
+	return words, t.ByReporter(reporter, 0, func(n uint64) (bool, error) {
+		r, err := t.Report(n)
+		if err == nil && r != nil && has(r) {
+			words[n] = true
+		}
+		return true, err
+	})
+}
+
+// ChargedBy returns the numbers of the reports which some words refuted first, and whose reporters were charged for that. It reads
+// at most limit reports below the number before (0: all), and returns that of the next call; 0: it has read all.
+func (t *Txn) ChargedBy(words map[uint64]bool, before uint64, limit int) (list []uint64, next uint64, err error) {
+	err = t.All(time.Time{}, before, func(n uint64) (bool, error) {
+		if limit--; limit < 0 {
+			next = n + 1
+			return false, nil
+		}
+		r, err := t.Report(n)
+		if err == nil && r != nil && r.Flags&record.FlagRefuted != 0 && words[r.Refuter] {
+			list = append(list, n)
+		}
+		return true, err
+	})
+	return list, next, err
+}
