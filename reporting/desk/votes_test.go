@@ -1,0 +1,67 @@
+package desk_test
+
+import (
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/desk/desktest"
+	"github.com/spambloom/spambloom/reporting/trust"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// voting is a site at which two others vote.
+type voting struct {
+	*desktest.Stage
+	t      testing.TB
+	voters []*bloomdb.DB
+}
+
+func openVoting(t testing.TB) voting {
+	o := desktest.Options(t.TempDir())
+	o.Site, o.Exchange, o.Members = "a", true, wire.Members{}
+	v := voting{t: t}
+	for _, site := range []string{"v1", "v2"} {
+		o.Members[site] = wire.Member{Trust: wire.TrustVote}
+		of := desktest.Options(t.TempDir())
+		of.Site = site
+		db, err := bloomdb.Open(of)
+		testenv.Check(t, err)
+		t.Cleanup(func() { testenv.Check(t, db.Close()) })
+		v.voters = append(v.voters, db)
+	}
+	v.Stage = desktest.OpenJoined(t, o, trust.Default())
+	return v
+}
+
+// vote lets the first n voters report a message. The site receives their votes.
+func (v voting) vote(set signature.Set, n int) {
+	v.t.Helper()
+	v.Clock.Add(1)
+	for _, voter := range v.voters[:n] {
+		testenv.Check(v.t, voter.Report(set, bloomdb.ClassOther))
+		votes, _, err := voter.Votes()
+		testenv.Check(v.t, err)
+		testenv.Check(v.t, v.DB.ApplyVotes(votes))
+	}
+	testenv.Check(v.t, v.ActOnWaiting())
+}
+
+// A revocation that waits acts on a listing by votes, once there are enough of them.
+func TestWaitingForVotes(t *testing.T) {
+	v, wanted, other := openVoting(t), desktest.Letter(1, 0), desktest.Letter(2, 0)
+	if o := v.MustRevoke("anna", wanted); o.Waits.IsZero() {
+		t.Fatalf("it does not wait: %+v", o)
+	}
+	v.vote(wanted, 1)
+	if v.DB.IsRevoked(wanted) {
+		t.Error("it acts on one vote, which lists nothing")
+	}
+	v.vote(other, 2)
+	v.vote(wanted, 2)
+	v.WantListed("what nobody revoked", other, true)
+	v.WantListed("what anna revoked", wanted, false)
+	v.MustReport("bert", wanted)
+	v.WantListed("reported since", wanted, true)
+}
