@@ -2,10 +2,13 @@ package desk_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 	"github.com/spambloom/spambloom/reporting/trust"
 	"github.com/spambloom/spambloom/signature"
@@ -64,4 +67,33 @@ func TestWaitingForVotes(t *testing.T) {
 	v.WantListed("what anna revoked", wanted, false)
 	v.MustReport("bert", wanted)
 	v.WantListed("reported since", wanted, true)
+}
+
+// The undo of revocations of what only votes list makes no report of this site: it stays revoked until somebody
+// reports it. That goes for those that waited, too.
+func TestUndoOfRevocationOfVotes(t *testing.T) {
+	for name, waits := range map[string]bool{"revoked at once": false, "waited": true} {
+		t.Run(name, func(t *testing.T) {
+			v, m := openVoting(t), desktest.Letter(1, 0)
+			if waits {
+				v.MustRevoke("carl", m)
+			}
+			v.vote(m, 2)
+			if !waits {
+				v.MustRevoke("carl", m)
+			}
+			v.WantListed("revoked", m, false)
+			done, err := v.Undo(api.UndoRequest{By: "carl", Since: desktest.Noon.Add(-time.Hour)}, desk.Author{})
+			if want := (api.Undone{Revocations: 1, Standing: 1}); err != nil || done != want {
+				t.Errorf("undo: %+v, %v; want %+v", done, err, want)
+			}
+			v.WantListed("undone", m, false)
+			v.WantListed("a near-duplicate", desktest.Letter(1, 3), false)
+			if v.DB.IsReported(m) {
+				t.Error("the votes are a report of this site")
+			}
+			v.MustReport("anna", m)
+			v.WantListed("reported here", m, true)
+		})
+	}
 }

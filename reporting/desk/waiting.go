@@ -131,14 +131,15 @@ func (d *Desk) actOnWaiting() error {
 // actOn enters a waiting revocation again if other sites list the message now.
 func (d *Desk) actOn(r ledger.Report, now time.Time) error {
 	defer d.order.Lock(r.Set, r.Anchors)()
-	if !d.listsExactly(r.Set) { // most are not; the ledger takes ten times as long to ask, for thousands of them
+	isListed, isVoted := d.listsExactly(r.Set)
+	if !isListed { // most are not; the ledger takes ten times as long to ask, for thousands of them
 		return nil
 	}
 	if reported, err := d.ledger.Reported(r.Set, r.Anchors); err != nil || reported {
 		return err
 	}
 	e := d.entry(ledger.Ham, Report{Reporter: r.Reporter, Trap: r.Trap}, r.Set, now)
-	e.Origin, e.Listed, e.Anchors = r.Origin, true, r.Anchors
+	e.Origin, e.Listed, e.Voted, e.Anchors = r.Origin, true, isVoted, r.Anchors
 	d.waiting.remove(r.ID)
 	decision, err := d.ledger.Enter(e)
 	if err != nil {
@@ -153,10 +154,10 @@ func (d *Desk) actOn(r ledger.Report, now time.Time) error {
 }
 
 // listsExactly reports whether a message is listed by its text or body, not by its likeness to
-// another one.
-func (d *Desk) listsExactly(set signature.Set) bool {
+// another one, and whether that is by votes alone.
+func (d *Desk) listsExactly(set signature.Set) (isListed, isVoted bool) {
 	isPart := func(s signature.Signature) bool { return !s.Kind.IsOfMessage() }
 	set = signature.Set{Signatures: slices.DeleteFunc(slices.Clone(set.Signatures), isPart)}
 	e := d.db.Judge(set)
-	return e.IsVoted() || slices.ContainsFunc(d.db.Explain(set), bloomdb.Trace.Stands)
+	return e.IsVoted() || slices.ContainsFunc(d.db.Explain(set), bloomdb.Trace.Stands), e.IsVoted()
 }
