@@ -288,3 +288,9 @@ func isOfSketch(id string) bool {
 	kind, _, err := signature.ParseID(id)
 	return err == nil && (kind == signature.KindSketch || kind == signature.KindImage || kind == signature.KindShape)
 }
+
+// IsReportedElsewhere reports whether reports of other sites than own list a part of a message.
+func IsReportedElsewhere(traces []bloomdb.Trace, sketches []bloomdb.SketchTrace, own string) bool {
+	return slices.ContainsFunc(traces, func(t bloomdb.Trace) bool { return t.StandsWithout(own) }) ||
+		slices.ContainsFunc(sketches, func(t bloomdb.SketchTrace) bool { return t.StandsWithout(own) })
+}
