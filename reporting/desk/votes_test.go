@@ -11,6 +11,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 	"github.com/spambloom/spambloom/reporting/trust"
+	"github.com/spambloom/spambloom/reporting/why"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -94,6 +95,28 @@ func TestUndoOfRevocationOfVotes(t *testing.T) {
 			}
 			v.MustReport("anna", m)
 			v.WantListed("reported here", m, true)
+		})
+	}
+}
+
+// What is settled as wanted is not explained as a message on the never-list, whether votes or reports list it later.
+func TestExplainSettled(t *testing.T) {
+	for name, wanted := range map[string]string{"votes": "revoked; no report lists it", "reports": "reported, but settled or declared as wanted here"} {
+		t.Run(name, func(t *testing.T) {
+			v, m := openVoting(t), desktest.Letter(1, 0)
+			_, err := v.Settle(desk.Report{Set: m}, desk.SettleWanted, desk.Author{Name: "root"})
+			testenv.Check(t, err)
+			if name == "votes" {
+				v.vote(m, 2)
+			} else {
+				testenv.Check(t, v.DB.Report(m, bloomdb.ClassOther))
+			}
+			x, _ := v.Explain(m, "")
+			for _, s := range x.Signatures {
+				if got := why.Standing(&x, s); got != wanted {
+					t.Errorf("%s: %q, want %q", s.ID, got, wanted)
+				}
+			}
 		})
 	}
 }

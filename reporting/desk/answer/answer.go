@@ -63,7 +63,7 @@ func Traces(set signature.Set, e bloomdb.Evidence, traces []bloomdb.Trace) []api
 		listed[m.Signature] = !m.Revoked
 	}
 	for _, m := range e.Spared {
-		spared[m.Signature] = true
+		spared[m.Signature] = !m.Revoked
 	}
 	wire := api.NewRequest(set).Signatures
 	list := make([]api.Trace, len(traces))
