@@ -38,6 +38,20 @@ type SketchTrail struct {
 	By         string              // of signature.KindShape: what joins the structure
 }
 
+// StandsWithout is that of a Trace, by the groups that match.
+func (t SketchTrace) StandsWithout(site string) bool {
+	latest := func(trails []SketchTrail) int64 {
+		n := int64(-1)
+		for _, t := range trails {
+			if t.Site != site && t.Found >= t.Need {
+				n = max(n, t.Generation)
+			}
+		}
+		return n
+	}
+	return latest(t.Spam) > latest(t.Revoked)
+}
+
 // Sketches returns the trace of every sketch of set. It omits an anchor without any of
 // its keys: the filter reports such an anchor by error.
 func Sketches(keys []*keyspace.Keyspace, set signature.Set) []SketchTrace {

@@ -117,6 +117,13 @@ func (t Trace) Stands() bool {
 	})
 }
 
+// StandsWithout reports whether other sites than one list the signature: the newest generation with their reports is
+// newer than any with their revocations.
+func (t Trace) StandsWithout(site string) bool {
+	isOwn := func(t Trail) bool { return t.Site == site }
+	return latest(slices.DeleteFunc(slices.Clone(t.Spam), isOwn)) > latest(slices.DeleteFunc(slices.Clone(t.Revoked), isOwn))
+}
+
 // latest returns the number of the newest generation; -1 if there is none.
 func latest(trails []Trail) int64 {
 	n := int64(-1)

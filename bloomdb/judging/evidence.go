@@ -62,6 +62,11 @@ func (e *Evidence) IsSpared() bool {
 	return !e.Listed && slices.ContainsFunc(e.Spared, func(m Match) bool { return !m.Revoked })
 }
 
+// IsVoted reports whether votes alone list the message, or would without the never-list.
+func (e *Evidence) IsVoted() bool {
+	return slices.ContainsFunc(slices.Concat(e.Matches, e.Spared), func(m Match) bool { return m.Votes && !m.Revoked })
+}
+
 func boolOrder(b bool) int {
 	if b {
 		return 1

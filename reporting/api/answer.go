@@ -75,7 +75,7 @@ type Trace struct {
 	Digest  string  `json:"digest"`
 	ID      string  `json:"id"`
 	Listed  bool    `json:"listed"`          // reported, and not revoked since
-	Never   bool    `json:"never,omitempty"` // reported, but on the never-list
+	Never   bool    `json:"never,omitempty"` // reported, but on the never-list, or settled as wanted
 	Spam    []Trail `json:"spam,omitempty"`
 	Revoked []Trail `json:"revoked,omitempty"`
 

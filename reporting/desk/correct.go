@@ -36,7 +36,7 @@ func (d *Desk) declared(r Report, e bloomdb.NeverEntry, note string, err error) 
 		return api.NeverList{}, err
 	}
 	d.log.Info("never accepted", "reporter", r.Reporter, r.Origin.Attr(), "ids", answer.IDs(r.Set.Signatures), "note", note)
-	return newNeverList([]bloomdb.NeverEntry{e}), nil
+	return answer.NeverList([]bloomdb.NeverEntry{e}), nil
 }
 
 // RemoveNever removes the entries of a message from the never-list, or the entry with the
@@ -59,19 +59,11 @@ func (d *Desk) RemoveNever(r Report, id string) (api.NeverList, error) {
 		names[i] = e.ID
 	}
 	d.log.Info("remove accepted", "reporter", r.Reporter, r.Origin.Attr(), "ids", names)
-	return newNeverList(removed), nil
+	return answer.NeverList(removed), nil
 }
 
 // NeverList returns the never-list of this site.
-func (d *Desk) NeverList() api.NeverList { return newNeverList(d.db.NeverList()) }
-
-func newNeverList(entries []bloomdb.NeverEntry) api.NeverList {
-	list := api.NeverList{Entries: make([]api.NeverEntry, len(entries))}
-	for i, e := range entries {
-		list.Entries[i] = api.NeverEntry{ID: e.ID, At: e.At.UTC(), Note: e.Note}
-	}
-	return list
-}
+func (d *Desk) NeverList() api.NeverList { return answer.NeverList(d.db.NeverList()) }
 
 // Learn records a message of an archive of wanted mail, and returns whether it was learned: not if it
 // matches a report. The time and the errors are those of
@@ -100,23 +92,13 @@ func (d *Desk) Retouch(r Report) (api.Retouching, error) {
 	}
 	d.log.Info("retouch accepted", "reporter", r.Reporter, r.Origin.Attr(),
 		"ids", answer.IDs(r.Set.Signatures), "listings", len(done.Listings), "loss", done.Loss)
-	return newRetouching(done), nil
+	return answer.Retouching(done), nil
 }
 
 // PlanRetouch returns the result that Retouch would have.
 func (d *Desk) PlanRetouch(r Report) (api.Retouching, error) {
 	plan, err := d.db.PlanRetouch(r.Set)
-	return newRetouching(plan), err
-}
-
-func newRetouching(r bloomdb.Retouching) api.Retouching {
-	wire := api.Retouching{Listings: make([]api.RetouchedListing, len(r.Listings)), Loss: answer.Figure(r.Loss), LossOfOthers: answer.Figure(r.LossOfOthers)}
-	for i, l := range r.Listings {
-		wire.Listings[i] = api.RetouchedListing{
-			ID: l.Signature.ID(), Generation: l.Generation, Start: l.Start.UTC(), Loss: answer.Figure(l.Loss), LossOfOthers: answer.Figure(l.LossOfOthers),
-		}
-	}
-	return wire
+	return answer.Retouching(plan), err
 }
 
 // Retouched returns the signatures that are retouched on this site.

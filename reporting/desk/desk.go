@@ -232,6 +232,7 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 	if set, entry, err = d.withRoom(stance, r, set, entry); err != nil {
 		return o, decision, err
 	}
+	entry.Voted = before.IsVoted()
 	var hits ledger.Likeness
 	if stance == ledger.Spam {
 		reported, err := d.ledger.Reported(entry.Set, entry.Anchors)

@@ -3,9 +3,7 @@ package desk
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/api"
@@ -54,29 +52,8 @@ func (d *Desk) Lookup(ask api.LookupRequest, set signature.Set) (known api.Looku
 		x, e := d.Explain(part, "")
 		known.Explanation, evidence = &x, e
 	}
-	known.Unknown = append(known.Unknown, unknown(ask, signed, isWhole, since)...)
+	known.Unknown = append(known.Unknown, answer.Unknown(ask, signed, isWhole, since)...)
 	return known, evidence, signed, nil
-}
-
-// unknown returns what could not be looked up, and why.
-func unknown(ask api.LookupRequest, signed, isWhole bool, since time.Time) (list []string) {
-	sinceThen := since.Format("2006-01-02 15:04 MST")
-	switch {
-	case !signed && ask.QueueID != "":
-		return []string{fmt.Sprintf("no message with this queue id was judged since %s", sinceThen)}
-	case !signed && isOfSketch(ask.ID):
-		return []string{fmt.Sprintf("the id of a sketch is only found in mail that was judged since %s", sinceThen)}
-	case !signed && ask.ID != "":
-		return []string{fmt.Sprintf("no report with this id is kept here, and no such mail was judged since %s; without the whole signature the filters cannot be asked", sinceThen)}
-	case !isWhole:
-		return []string{"near-duplicates and link domains cannot be looked up without the message"}
-	}
-	return nil
-}
-
-func isOfSketch(id string) bool {
-	kind, _, err := signature.ParseID(id)
-	return err == nil && (kind == signature.KindSketch || kind == signature.KindImage || kind == signature.KindShape)
 }
 
 // find looks into the ledger and the messages that were judged lately, of which it holds those that keep wants.

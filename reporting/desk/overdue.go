@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -12,7 +13,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/desk/answer"
+	"github.com/spambloom/spambloom/reporting/desk/identity"
 	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/signature"
 )
 
 const (
@@ -121,11 +125,39 @@ func (d *Desk) carryOutNow(decision ledger.Decision) error {
 	if err != nil || now.Due == 0 {
 		return err
 	}
+	if now.Action == ledger.List {
+		if now.Set, err = d.relisted(now); err != nil {
+			return err
+		}
+	}
 	if now.Action == ledger.List && d.db.IsReported(now.Set) || now.Action == ledger.Revoke && d.db.IsRevoked(now.Set) {
 		d.ledger.Settle(now)
 		return nil
 	}
 	return d.carryOut(now)
+}
+
+// relisted returns the parts of a listing that an undo lists again: what reports list here, or at other sites without a
+// later revocation there. A message that was listed by a file has a text, too, of which nobody has reported anything.
+func (d *Desk) relisted(now ledger.Decision) (signature.Set, error) {
+	r, err := d.ledger.Report(now.ID)
+	if err != nil || r.Stance == ledger.Spam {
+		return now.Set, err
+	}
+	stands := func(part signature.Set) bool {
+		return slices.ContainsFunc(part.Signatures, func(s signature.Signature) bool {
+			is, fault := d.ledger.Lists(s)
+			err = cmp.Or(err, fault)
+			return is
+		}) || answer.IsReportedElsewhere(d.db.Explain(part), d.db.ExplainSketches(part), d.db.Site())
+	}
+	text, _ := identity.Split(now.Set, identity.IsText)
+	isText := stands(text)
+	set, _ := identity.Split(now.Set, func(one signature.Set) bool {
+		isOfText := identity.IsText(one)
+		return isOfText && isText || !isOfText && stands(one)
+	})
+	return set, err
 }
 
 func (d *Desk) expire(ctx context.Context) error {

@@ -100,8 +100,7 @@ func (d *Desk) loadWaiting() error {
 	return nil
 }
 
-// actOnWaiting lets the revocations act whose listing has arrived, and ends those that have
-// waited long enough.
+// actOnWaiting lets the revocations act whose listing has arrived, and ends those that have waited long enough.
 func (d *Desk) actOnWaiting() error {
 	now := d.db.Now()
 	for _, word := range d.waiting.all() {
@@ -129,17 +128,18 @@ func (d *Desk) actOnWaiting() error {
 	return nil
 }
 
-// actOn enters a waiting revocation again if another site lists the message now.
+// actOn enters a waiting revocation again if other sites list the message now.
 func (d *Desk) actOn(r ledger.Report, now time.Time) error {
 	defer d.order.Lock(r.Set, r.Anchors)()
-	if !d.listsExactly(r.Set) { // most are not; the ledger takes ten times as long to ask, for thousands of them
+	isListed, isVoted := d.listsExactly(r.Set)
+	if !isListed { // most are not; the ledger takes ten times as long to ask, for thousands of them
 		return nil
 	}
 	if reported, err := d.ledger.Reported(r.Set, r.Anchors); err != nil || reported {
 		return err
 	}
 	e := d.entry(ledger.Ham, Report{Reporter: r.Reporter, Trap: r.Trap}, r.Set, now)
-	e.Origin, e.Listed, e.Anchors = r.Origin, true, r.Anchors
+	e.Origin, e.Listed, e.Voted, e.Anchors = r.Origin, true, isVoted, r.Anchors
 	d.waiting.remove(r.ID)
 	decision, err := d.ledger.Enter(e)
 	if err != nil {
@@ -147,17 +147,17 @@ func (d *Desk) actOn(r ledger.Report, now time.Time) error {
 		return nil
 	}
 	d.log.Info("a revocation that waited acts", "reporter", r.Reporter, "ids", answer.IDs(r.Set.Signatures))
-	if err := d.carryOut(decision); err != nil {
+	if err = d.carryOut(decision); err != nil {
 		d.overdue.Store(true)
-		return err
 	}
-	return nil
+	return err
 }
 
 // listsExactly reports whether a message is listed by its text or body, not by its likeness to
-// another one.
-func (d *Desk) listsExactly(set signature.Set) bool {
-	return slices.ContainsFunc(d.db.Explain(set), func(t bloomdb.Trace) bool {
-		return t.Signature.Kind.IsOfMessage() && t.Stands()
-	})
+// another one, and whether that is by votes alone.
+func (d *Desk) listsExactly(set signature.Set) (isListed, isVoted bool) {
+	isPart := func(s signature.Signature) bool { return !s.Kind.IsOfMessage() }
+	set = signature.Set{Signatures: slices.DeleteFunc(slices.Clone(set.Signatures), isPart)}
+	e := d.db.Judge(set)
+	return e.IsVoted() || slices.ContainsFunc(d.db.Explain(set), bloomdb.Trace.Stands), e.IsVoted()
 }

@@ -20,7 +20,8 @@ type Entry struct {
 	Origin   string    // the way it came; at most 255 bytes
 	Set      signature.Set
 	Anchors  []Anchors // of each of Set.Sketches
-	Listed   bool      // the filters list the message now
+	Listed   bool      // the filters or votes list the message now
+	Voted    bool      // of Listed: votes alone do, so that its undo lists nothing
 	Trusted  bool      // an administrator enters it: the reporter's share is that of a trap
 	Cost     int64     // room in the filters, in parts of CostUnit of a period's
 	Held     Likeness  // what nobody else reported of the message is not listed alone; zero: it is
@@ -84,7 +85,7 @@ type entering struct {
 	old     map[uint64]bool          // the reporter's reports that this one replaces; true: of the other stance
 	idle    bool                     // a revocation of a message that is not listed, and of which no report of others lists it
 	settled map[record.Key]Stance    // by an administrator, against others
-	foreign bool                     // a revocation of a message that only other sites list
+	foreign bool                     // a revocation of a message that only other sites list, in filters
 	against bool                     // see Decision.Others
 	listed  bool                     // reports of others list the text
 	own     map[record.Key][2]Weight // of this reporter, in the sums
@@ -257,7 +258,7 @@ func (w *entering) write() (d Decision, err error) {
 		return d, err
 	}
 	early := !said.Any() && !w.idle
-	if w.foreign = w.e.Stance == Ham && w.e.Listed && !spam.Any(); w.foreign {
+	if w.foreign = w.e.Stance == Ham && w.e.Listed && !w.e.Voted && !spam.Any(); w.foreign {
 		due, err := w.isRevocationDue()
 		if err != nil {
 			return d, err
@@ -356,8 +357,7 @@ func (t *txn) mark(n uint64, flag record.ReportFlags) error {
 	return t.PutReport(n, r)
 }
 
-// close marks in the tallies what is listed and revoked now, and refutes the reporters of the
-// other stance.
+// close marks in the tallies what is listed and revoked now, and refutes the reporters of the other stance.
 func (w *entering) close(n uint64) error {
 	var closed []record.Key
 	for _, k := range w.keys {

@@ -347,7 +347,7 @@ func (m *model) enter(e Entry) modelAnswer {
 	m.words++
 	r := &modelReport{
 		number: m.words, by: e.Reporter, stance: e.Stance, at: e.At.Truncate(time.Second), weight: m.weight(who, e.Trap, e.At),
-		foreign: e.Stance == Ham && e.Listed && len(spam.keys)+len(spam.sketches) == 0,
+		foreign: e.Stance == Ham && e.Listed && !e.Voted && len(spam.keys)+len(spam.sketches) == 0,
 		early:   !idle && m.parts(e.Set, e.Anchors, e.Stance).does(e.Stance).action == None, idle: idle, set: e.Set, anchors: e.Anchors,
 	}
 	if !idle {

@@ -189,7 +189,7 @@ func (f *federation) crowd(t *rapid.T) {
 func (f *federation) revoke(t *rapid.T) {
 	set, anchors := mail(t, rapid.SampledFrom([]int{0, 1, lied}).Draw(t, "family"))
 	who := rapid.OneOf(rapid.SampledFrom(f.gang), rapid.Custom(f.person)).Draw(t, "who")
-	f.enter(t, f.site(t), Entry{Stance: Ham, Reporter: who, Trap: who == "trap", Set: set, Anchors: anchors, Listed: rapid.Bool().Draw(t, "listed")})
+	f.enter(t, f.site(t), Entry{Stance: Ham, Reporter: who, Trap: who == "trap", Set: set, Anchors: anchors, Listed: rapid.Bool().Draw(t, "listed"), Voted: rapid.IntRange(0, 3).Draw(t, "voted") == 0})
 }
 
 // enter applies a report or revocation to a site and its model.

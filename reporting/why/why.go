@@ -65,6 +65,8 @@ func Weight(x *api.Explanation) string {
 // Standing says what is known of one signature.
 func Standing(x *api.Explanation, t api.Trace) string {
 	switch {
+	case t.Never && !x.Never:
+		return "reported, but settled or declared as wanted here"
 	case t.Never:
 		return "reported, but on the never-list"
 	case t.Listed && len(t.Revoked) > 0:

@@ -280,7 +280,7 @@ var inTests = map[string][]string{
 	"reporting/ledger/buckets": {"signature"},
 	"reporting/watch":          {"bloomdb", "reporting/ledger"},
 	"reporting/page":           {"reporting/desk/desktest", "reporting/page/pagetest", "reporting/ledger", "cmd/testenv/browser"},
-	"reporting/desk":           {"bloomdb/bloomdbtest", "reporting/desk/desktest", "reporting/trust"},
+	"reporting/desk":           {"bloomdb/bloomdbtest", "reporting/desk/desktest", "reporting/trust", "reporting/why"},
 	"reporting/server":         {"reporting/client", "reporting/judged", "reporting/desk/desktest", "reporting/trust"},
 
 	"cmd/bloomlab/variation":   {"signature"},

@@ -23,7 +23,9 @@ given time, as if they had never been made.
 
 Messages that lose their quorum are revoked on all sites. No reputation changes.
 
-A message is listed again if only this reporter revoked it, and others still report it.
+A message is listed again if only this reporter revoked it, and others still report it. If only
+the votes of other sites had listed it, or the site that had listed it revoked it since, it
+stays revoked.
 
 undo cannot be taken back: each message would have to be reported or revoked again, by
 this reporter or in its name. --dry-run counts them before, and "reports --reporter

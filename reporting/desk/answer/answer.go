@@ -63,7 +63,7 @@ func Traces(set signature.Set, e bloomdb.Evidence, traces []bloomdb.Trace) []api
 		listed[m.Signature] = !m.Revoked
 	}
 	for _, m := range e.Spared {
-		spared[m.Signature] = true
+		spared[m.Signature] = !m.Revoked
 	}
 	wire := api.NewRequest(set).Signatures
 	list := make([]api.Trace, len(traces))
@@ -246,4 +246,51 @@ func IsListedElsewhere(e bloomdb.Evidence, own string) bool {
 	return slices.ContainsFunc(e.Matches, func(m bloomdb.Match) bool {
 		return slices.ContainsFunc(m.Sites, func(site string) bool { return site != own })
 	})
+}
+
+// NeverList returns entries of the never-list.
+func NeverList(entries []bloomdb.NeverEntry) api.NeverList {
+	list := api.NeverList{Entries: make([]api.NeverEntry, len(entries))}
+	for i, e := range entries {
+		list.Entries[i] = api.NeverEntry{ID: e.ID, At: e.At.UTC(), Note: e.Note}
+	}
+	return list
+}
+
+// Retouching returns what a retouch has done, or would do.
+func Retouching(r bloomdb.Retouching) api.Retouching {
+	wire := api.Retouching{Listings: make([]api.RetouchedListing, len(r.Listings)), Loss: Figure(r.Loss), LossOfOthers: Figure(r.LossOfOthers)}
+	for i, l := range r.Listings {
+		wire.Listings[i] = api.RetouchedListing{
+			ID: l.Signature.ID(), Generation: l.Generation, Start: l.Start.UTC(), Loss: Figure(l.Loss), LossOfOthers: Figure(l.LossOfOthers),
+		}
+	}
+	return wire
+}
+
+// Unknown returns what could not be looked up, and why.
+func Unknown(ask api.LookupRequest, signed, isWhole bool, since time.Time) (list []string) {
+	sinceThen := since.Format("2006-01-02 15:04 MST")
+	switch {
+	case !signed && ask.QueueID != "":
+		return []string{fmt.Sprintf("no message with this queue id was judged since %s", sinceThen)}
+	case !signed && isOfSketch(ask.ID):
+		return []string{fmt.Sprintf("the id of a sketch is only found in mail that was judged since %s", sinceThen)}
+	case !signed && ask.ID != "":
+		return []string{fmt.Sprintf("no report with this id is kept here, and no such mail was judged since %s; without the whole signature the filters cannot be asked", sinceThen)}
+	case !isWhole:
+		return []string{"near-duplicates and link domains cannot be looked up without the message"}
+	}
+	return nil
+}
+
+func isOfSketch(id string) bool {
+	kind, _, err := signature.ParseID(id)
+	return err == nil && (kind == signature.KindSketch || kind == signature.KindImage || kind == signature.KindShape)
+}
+
+// IsReportedElsewhere reports whether reports of other sites than own list a part of a message.
+func IsReportedElsewhere(traces []bloomdb.Trace, sketches []bloomdb.SketchTrace, own string) bool {
+	return slices.ContainsFunc(traces, func(t bloomdb.Trace) bool { return t.StandsWithout(own) }) ||
+		slices.ContainsFunc(sketches, func(t bloomdb.SketchTrace) bool { return t.StandsWithout(own) })
 }

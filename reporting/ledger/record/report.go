@@ -89,7 +89,7 @@ const (
 	FlagWithdrawn             // the reporter said the opposite later, or it was undone
 	FlagRefuted               // others said the opposite, and had the quorum; its reporter was charged for that
 	FlagIdle                  // a revocation that waits for a listing: nobody had reported the message
-	FlagForeign               // a revocation of what only other sites had listed
+	FlagForeign               // a revocation of what only other sites had listed, not by votes alone
 
 	knownFlags = FlagHam | FlagTrap | FlagEarly | FlagRenewed | FlagWithdrawn | FlagRefuted | FlagIdle | FlagForeign
 )

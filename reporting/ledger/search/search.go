@@ -143,6 +143,16 @@ func (l *Search) Reported(set signature.Set, anchors []record.Anchors) (found bo
 	return l.reported(set, anchors, nil)
 }
 
+// Lists reports whether reports list a signature.
+func (l *Search) Lists(s signature.Signature) (is bool, err error) {
+	err = l.view(func(t *txn) error {
+		y, err := t.Tally(record.SignatureKey(s))
+		is = err == nil && y.Listed
+		return err
+	})
+	return is, err
+}
+
 // Revocable is Reported without the reports of others that wait for a second reporter: only then there is
 // something for this one to revoke.
 func (l *Search) Revocable(set signature.Set, anchors []record.Anchors, reporter string) (found bool, err error) {

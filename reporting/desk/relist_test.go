@@ -1,0 +1,92 @@
+package desk_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/desk/desktest"
+	"github.com/spambloom/spambloom/reporting/trust"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// undoWord withdraws all words of a reporter.
+func undoWord(t *testing.T, s *desktest.Stage, who string) {
+	t.Helper()
+	_, err := s.Undo(api.UndoRequest{By: who, Since: desktest.Noon.Add(-time.Hour)}, desk.Author{})
+	testenv.Check(t, err)
+}
+
+// The undo of a revocation lists only what a site had listed: not the text of a newsletter that was revoked together
+// with the file of a spam, nor its picture or near-duplicates.
+func TestUndoListsWhatWasListed(t *testing.T) {
+	j := join(t, trust.Default())
+	a, b := j.sites["a"], j.sites["b"]
+	with := func(set signature.Set, file string) signature.Set {
+		set.Signatures = append(append([]signature.Signature{}, set.Signatures...), desktest.Set("", "", file).Signatures[2])
+		return set
+	}
+	spam, news := desktest.Letter(1, 0), desktest.Letter(2, 0)
+	a.MustReport("anna", with(spam, "spam"))
+	j.exchange("a", "b")
+	mixed := with(news, "spam")
+	b.WantListed("a newsletter with the file", mixed, true)
+	b.MustRevoke("carl", mixed)
+	b.MustRevoke("carl", with(spam, "innocent"))
+	for _, set := range []signature.Set{mixed, spam} {
+		b.WantListed("revoked", set, false)
+	}
+	undoWord(t, b, "carl")
+	j.exchange("b", "a")
+	for _, s := range []*desktest.Stage{a, b} {
+		s.WantListed("the newsletter", news, false)
+		s.WantListed("its near-duplicate", desktest.Letter(2, 3), false)
+		s.WantListed("another mail with the other file", with(desktest.Letter(3, 0), "innocent"), false)
+		s.WantListed("the spam", spam, true)
+		s.WantListed("its near-duplicate", desktest.Letter(1, 3), true)
+		s.WantListed("another mail with its file", with(desktest.Letter(4, 0), "spam"), true)
+	}
+}
+
+// A campaign of which a site has listed one copy is listed again after the undo of who revoked another one.
+func TestUndoListsNearDuplicates(t *testing.T) {
+	j := join(t, trust.Default())
+	a, b := j.sites["a"], j.sites["b"]
+	a.MustReport("anna", desktest.Letter(1, 0))
+	j.exchange("a", "b")
+	b.MustRevoke("carl", desktest.Letter(1, 5))
+	b.WantListed("revoked", desktest.Letter(1, 5), false)
+	undoWord(t, b, "carl")
+	for copy := range 8 {
+		b.WantListed("a copy", desktest.Letter(1, copy), true)
+	}
+}
+
+// What the other site has revoked itself since stays revoked.
+func TestUndoListsNothingThatItsSiteRevoked(t *testing.T) {
+	j, news := join(t, trust.Default()), desktest.Letter(1, 0)
+	a, b := j.sites["a"], j.sites["b"]
+	a.MustReport("anna", news)
+	j.exchange("a", "b")
+	b.MustRevoke("carl", news)
+	j.exchange("b", "a")
+	a.MustRevoke("anna", news)
+	j.exchange("a", "b")
+	undoWord(t, b, "carl")
+	b.WantListed("what both sites revoked", news, false)
+}
+
+// Reports that did not have the quorum until the undo are listed, although no filter has them.
+func TestUndoListsReports(t *testing.T) {
+	s, spam := desktest.New(t, desktest.TwoNeeded, 0), desktest.Letter(1, 0)
+	s.MustReport("anna", spam)
+	s.MustRevoke("carl", spam)
+	s.MustRevoke("dora", spam)
+	s.MustReport("bert", spam)
+	s.WantListed("two against two", spam, false)
+	undoWord(t, s, "carl")
+	s.WantListed("two against one", spam, true)
+	s.WantListed("its near-duplicate", desktest.Letter(1, 3), true)
+}
