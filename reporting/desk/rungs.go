@@ -1,18 +1,19 @@
 package desk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 
+	"github.com/spambloom/spambloom/reporting/desk/contest"
 	"github.com/spambloom/spambloom/reporting/desk/identity"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
 )
 
 // ErrRevokedOften is the error for a revocation of a message that its reporter has revoked too
-// often in this period, and for a report of one that its origin has revoked too often, or a trap of
-// one that anybody revoked. It is not a ledger.ErrShare, which a later try may pass: a revocation
+// often in this period, and for a report of one that its origin has revoked too often, of which its reporter's
+// reports were taken back too often, or a trap of one that anybody revoked. It is not a ledger.ErrShare, which a later try may pass: a revocation
 // that waited until the next period would overturn later words.
 var ErrRevokedOften = errors.New("revoked too often")
 
@@ -34,26 +35,28 @@ const (
 // file by one program would otherwise shield each spam with this file from the reports of all its
 // users. A revocation is refused nevertheless if it would leave the message listed.
 func (d *Desk) withRoom(stance ledger.Stance, r Report, set signature.Set, e ledger.Entry) (signature.Set, ledger.Entry, error) {
-	refuse, most := d.refuseReport, revocationsOfOrigin
+	refuse, most := d.refuseReport, []int{revocationsOfOrigin, revocationsOfAnyone}
 	if stance == ledger.Ham {
-		refuse, most = d.refuseRevocation, revocationsOfAnyone
+		refuse, most = d.refuseRevocation, most[1:]
 	}
 	if r.Trap {
-		refuse, most = d.refuseTrap, 1
+		refuse, most = d.refuseTrap, []int{1}
 	}
 	err := refuse(r.Set, e)
-	if !errors.Is(err, ErrRevokedOften) {
-		return set, e, err
+	for i := 0; errors.Is(err, ErrRevokedOften) && i < len(most); i++ {
+		rest, used := identity.Split(set, func(one signature.Set) bool {
+			return r.Trap && identity.IsText(one) || d.db.Revocations(one) < most[i]
+		})
+		part := d.entry(stance, r, rest, e.At)
+		part.Listed = stance == ledger.Ham && d.db.Stands(rest)
+		if !identity.IsSame(rest, set) || stance == ledger.Ham && (!part.Listed || d.db.Judge(used).Listed) {
+			return set, e, err
+		}
+		if err = refuse(rest, part); err == nil {
+			return rest, part, nil
+		}
 	}
-	rest, used := identity.Split(set, func(one signature.Set) bool {
-		return r.Trap && identity.IsText(one) || d.db.Revocations(one) < most
-	})
-	part := d.entry(stance, r, rest, e.At)
-	part.Listed = stance == ledger.Ham && d.db.Stands(rest)
-	if !identity.IsSame(rest, set) || stance == ledger.Ham && (!part.Listed || d.db.Judge(used).Listed) {
-		return set, e, err
-	}
-	return rest, part, refuse(rest, part)
+	return set, e, err
 }
 
 // refuseRevocation returns an ErrRevokedOften if a reporter, or all of one origin together, have
@@ -89,23 +92,34 @@ func (d *Desk) refuseRevocation(set signature.Set, e ledger.Entry) error {
 	return nil
 }
 
-// refuseReport returns an ErrRevokedOften if those of one origin have used up their revocations of a
-// message. Otherwise a few of them would keep it listed: whoever else reports in the same way could
-// not revoke it.
+// refuseReport returns an ErrRevokedOften if reports of the message by its reporter were taken back as often as one
+// person may: that one would have to revoke it once more than that. Or if those of one origin have used up their
+// revocations of it: a few of them would keep it listed, for whoever else reports in the same way could not revoke it.
 func (d *Desk) refuseReport(set signature.Set, e ledger.Entry) error {
-	if e.Reporter == ledger.Settler || d.db.Revocations(set) < revocationsOfOrigin {
+	revoked := d.db.Revocations(set)
+	if e.Reporter == ledger.Settler || revoked < revocationsOfAnyone {
 		return nil
 	}
-	_, byOrigin, _, err := d.revocations(e)
-	if err != nil {
+	list, err := d.withPart(e)
+	if takenBack := contest.TakenBack(list, e.Reporter); takenBack >= revocationsOfReporter {
+		return fmt.Errorf("%w: %d reports of it by %s were taken back in this period; now another reporter may list it, or an administrator (spambloom settle)", ErrRevokedOften, takenBack, e.Reporter)
+	}
+	if err != nil || revoked < revocationsOfOrigin {
 		return err
 	}
-	_, partsByOrigin, _, err := d.partsRevoked(set, e)
-	if err != nil || max(byOrigin, partsByOrigin) < revocationsOfOrigin {
+	_, byOrigin, _, err := d.revocations(e)
+	_, partsByOrigin, _, fault := d.partsRevoked(set, e)
+	if err = cmp.Or(err, fault); err != nil || max(byOrigin, partsByOrigin) < revocationsOfOrigin {
 		return err
 	}
 	return fmt.Errorf("%w: %s has taken the %d revocations of one message that one may have in a period, and cannot report it again; another may, or an administrator (spambloom settle)",
 		ErrRevokedOften, e.Origin, revocationsOfOrigin)
+}
+
+// withPart returns the words in this period of all messages that share a signature or an anchor with an entry.
+func (d *Desk) withPart(e ledger.Entry) ([]ledger.Report, error) {
+	list, _, err := d.ledger.Reports(ledger.Query{Set: e.Set, Anchors: contest.AnyPart(e.Anchors), Since: e.Period, Limit: wordsLookedAt})
+	return list, err
 }
 
 // refuseTrap refuses a trap's report of what was revoked in this period. Otherwise, whoever sends it a
@@ -121,23 +135,7 @@ func (d *Desk) refuseTrap(set signature.Set, _ ledger.Entry) error {
 // its origin. reports is true if the reporter reported a part of the message and did not take that back.
 func (d *Desk) revocations(e ledger.Entry) (byReporter, byOrigin int, reports bool, err error) {
 	list, _, err := d.ledger.Reports(ledger.Query{Set: e.Set, Anchors: e.Anchors, Since: e.Period, Limit: wordsLookedAt})
-	reports = slices.ContainsFunc(list, func(r ledger.Report) bool {
-		return r.Reporter == e.Reporter && r.Stance == ledger.Spam && r.State != ledger.Withdrawn
-	})
-	for i, r := range list { // the latest first
-		if r.Stance != ledger.Ham || r.Idle || r.Reporter == ledger.Settler {
-			continue
-		}
-		if follows := i+1 < len(list) && list[i+1].Stance == ledger.Spam; !follows && !identity.IsSame(r.Set, e.Set) {
-			continue
-		}
-		if r.Reporter == e.Reporter {
-			byReporter++
-		}
-		if r.Origin == e.Origin && e.Origin != "" {
-			byOrigin++
-		}
-	}
+	byReporter, byOrigin, reports = contest.Revocations(list, e)
 	return byReporter, byOrigin, reports, err
 }
 
@@ -150,21 +148,10 @@ func (d *Desk) partsRevoked(set signature.Set, e ledger.Entry) (byReporter, byOr
 	if byAnyone < revocationsOfAnyone {
 		return 0, 0, byAnyone, nil
 	}
-	shared := slices.Clone(e.Anchors)
-	for i := range shared {
-		shared[i].Need = min(shared[i].Need, 1)
-	}
-	list, _, err := d.ledger.Reports(ledger.Query{Set: e.Set, Anchors: shared, Since: e.Period, Limit: wordsLookedAt})
-	for _, r := range list {
-		if r.Stance != ledger.Ham || r.Idle || r.Reporter == ledger.Settler {
-			continue
-		}
-		if r.Reporter == e.Reporter {
-			byReporter++
-		}
-		if r.Origin == e.Origin && e.Origin != "" && byAnyone >= revocationsOfOrigin {
-			byOrigin++
-		}
+	list, err := d.withPart(e)
+	byReporter, byOrigin = contest.OfParts(list, e)
+	if byAnyone < revocationsOfOrigin {
+		byOrigin = 0
 	}
 	return byReporter, byOrigin, byAnyone, err
 }
