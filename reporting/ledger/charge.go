@@ -22,7 +22,7 @@ func (w *entering) charge(n uint64, r *record.Report) error {
 	}
 	set, anchors := rows.TextOf(r)
 	decided := record.Reach(set, anchors, func(k record.Key) Weight {
-		if w.decides[k] {
+		if _, is := w.standing[k]; is {
 			return w.l.quorum
 		}
 		return 0
@@ -42,27 +42,6 @@ func (w *entering) charge(n uint64, r *record.Report) error {
 	r.Flags, other.Accuser = r.Flags|record.FlagRefuted, accuser
 	w.experience(other, -r.Credit.Float(), trust.Refutation, w.e.At)
 	return w.PutReport(n, r)
-}
-
-// stand notes who stands by the entry's stance of a key, and whether that decides about charges. A revocation does. Reports do
-// if they outweigh the revocations: two who report what many revoke would take the weight of them all.
-func (w *entering) stand(k record.Key, standing []record.Opinion) error {
-	slices.SortFunc(standing, func(a, b record.Opinion) int { return int(a.Reporter) - int(b.Reporter) })
-	w.standing[k] = standing[:min(len(standing), maxStanding)]
-	w.decides[k] = true
-	if w.e.Stance == Ham || w.e.Reporter == Settler {
-		return nil
-	}
-	y := w.tallies[k]
-	against := y.Sums[Ham]
-	err := w.EachRefuted([]record.Key{k}, w.tallies, func(_ uint64, r *record.Report) error {
-		if r.Stance() == Ham {
-			against += r.Weight
-		}
-		return nil
-	})
-	w.decides[k] = y.Sums[Spam] >= against
-	return err
 }
 
 // agree charges for reports that were refuted before without a charge: one more agrees with that.

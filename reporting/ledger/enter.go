@@ -90,13 +90,12 @@ type entering struct {
 	listed  bool                     // reports of others list the text
 	own     map[record.Key][2]Weight // of this reporter, in the sums
 
-	standing map[record.Key][]record.Opinion // see stand
-	decides  map[record.Key]bool
+	standing map[record.Key][]record.Opinion // by the entry's stance, of keys that it closes
 }
 
 func (t *txn) enter(e Entry) (d Decision, refused, err error) {
 	t.Period = e.Period
-	w := &entering{txn: t, e: e, keys: record.KeysOf(e.Set, e.Anchors), tallies: map[record.Key]*record.Tally{}, old: map[uint64]bool{}, own: map[record.Key][2]Weight{}, settled: map[record.Key]Stance{}, standing: map[record.Key][]record.Opinion{}, decides: map[record.Key]bool{}}
+	w := &entering{txn: t, e: e, keys: record.KeysOf(e.Set, e.Anchors), tallies: map[record.Key]*record.Tally{}, old: map[uint64]bool{}, own: map[record.Key][2]Weight{}, settled: map[record.Key]Stance{}, standing: map[record.Key][]record.Opinion{}}
 	if w.row, err = t.Reporter(e.Reporter); err != nil {
 		return d, nil, err
 	}

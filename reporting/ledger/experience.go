@@ -69,27 +69,12 @@ func (w *entering) confirm(o record.Opinion) (full bool, err error) {
 }
 
 // refute closes the case of the reporters of the other stance. Their reports no longer count, and
-// each reporter is refuted once; if nothing is listed, only an administrator refutes one that waits.
-// Reports of other messages that have an anchor in common with
+// each is refuted once. Reports of other messages that have an anchor in common with
 // this one by chance are not changed.
 func (w *entering) refute(by uint64, closed []record.Key) error {
-	words := map[record.Key][]record.Opinion{}
-	for _, k := range closed {
-		var standing []record.Opinion
-		err := w.EachOpinion(k, w.tallies[k], func(o record.Opinion) bool {
-			switch {
-			case o.Idle:
-			case o.Stance() == w.e.Stance && o.Weight > 0:
-				standing = append(standing, o)
-			case o.Stance() != w.e.Stance && (w.e.Reporter == Settler || w.listed || !w.tallies[k].IsWaiting()):
-				words[k] = append(words[k], o)
-			}
-			return true
-		})
-		if err := cmp.Or(err, w.stand(k, standing)); err != nil {
-			return err
-		}
-		slices.SortFunc(words[k], func(a, b record.Opinion) int { return cmp.Compare(a.Report, b.Report) }) // a tally remembers the latest ones
+	words, err := w.sides(closed)
+	if err != nil {
+		return err
 	}
 	if err := w.agree(closed); err != nil {
 		return err
@@ -114,6 +99,32 @@ func (w *entering) refute(by uint64, closed []record.Key) error {
 		}
 	}
 	return nil
+}
+
+// sides returns the opinions of the other stance, and notes who stands by the entry's, those who came first. If nothing
+// is listed, only an administrator refutes a report that waits.
+func (w *entering) sides(closed []record.Key) (words map[record.Key][]record.Opinion, err error) {
+	words = map[record.Key][]record.Opinion{}
+	for _, k := range closed {
+		var standing []record.Opinion
+		err := w.EachOpinion(k, w.tallies[k], func(o record.Opinion) bool {
+			switch {
+			case o.Idle:
+			case o.Stance() == w.e.Stance && o.Weight > 0:
+				standing = append(standing, o)
+			case o.Stance() != w.e.Stance && (w.e.Reporter == Settler || w.listed || !w.tallies[k].IsWaiting()):
+				words[k] = append(words[k], o)
+			}
+			return true
+		})
+		if err != nil {
+			return nil, err
+		}
+		slices.SortFunc(standing, func(a, b record.Opinion) int { return cmp.Compare(a.Reporter, b.Reporter) })
+		w.standing[k] = standing[:min(len(standing), maxStanding)]
+		slices.SortFunc(words[k], func(a, b record.Opinion) int { return cmp.Compare(a.Report, b.Report) }) // a tally remembers the latest ones
+	}
+	return words, nil
 }
 
 // experience adds to a reporter's reputation.

@@ -26,8 +26,8 @@
 // latest statement about it is spam, and of those whose latest statement is ham. A weight is
 // that at the time of the report. Once a sum reaches the quorum, the signature is listed or
 // revoked. A revocation closes the case: earlier reports no longer count, and their reporters
-// are refuted, and charged for that unless only the one stands by it who was behind their last charge
-// (charge.go). A new listing needs a quorum again, or twice the quorum in the same period, while
+// are refuted, and charged for that if it concerns the text, and not only the one stands by it who was
+// behind their last charge (charge.go). A new listing needs a quorum again, or twice the quorum in the same period, while
 // those who revoked it stand by that with a quorum. Where the quorum is one reporter, one other
 // reporter is enough. A listing closes the case of those who revoked it. A reporter who withdraws
 // an own report is not refuted. If a listing loses its quorum by that, it is revoked. If a

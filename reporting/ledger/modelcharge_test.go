@@ -36,7 +36,7 @@ func (m *model) refute(closed []record.Key, e Entry, by *modelReport) {
 	}
 }
 
-// modelAgainst is who stands by an entry's word, by key, and the keys by which others are charged.
+// modelAgainst is who stands by an entry's word, by key, and the keys that it closes.
 type modelAgainst struct {
 	by       *modelReport
 	standing map[record.Key][]*modelWord
@@ -46,15 +46,8 @@ type modelAgainst struct {
 func (m *model) against(by *modelReport, closed []record.Key) modelAgainst {
 	a := modelAgainst{by, map[record.Key][]*modelWord{}, map[record.Key]bool{}}
 	for _, k := range closed {
-		c := m.caseOf(k)
-		revoked := c.sum(Ham)
-		for _, x := range c.past {
-			if x.stance == Ham && x.refuter != nil && !x.undone {
-				revoked += x.weight
-			}
-		}
-		a.decides[k] = by.stance == Ham || c.sum(Spam) >= revoked
-		for _, w := range c.words {
+		a.decides[k] = true
+		for _, w := range m.caseOf(k).words {
 			if !w.idle && w.stance == by.stance && w.weight > 0 {
 				a.standing[k] = append(a.standing[k], w)
 			}

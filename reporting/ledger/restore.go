@@ -17,19 +17,16 @@ type withdrawal struct {
 	tallies map[record.Key]*record.Tally // without the reporter's weight
 	lost    record.Reached               // the parts that have lost the quorum
 	before  record.Reached               // of a revocation: the parts that were listed, or not revoked if they are others'
-	isPlan  bool                         // nothing is written
-	planned map[uint64]bool              // see Undo
 
 	acquitted []uint64     // reports that the revocation had refuted
 	changed   []record.Key // where some of them count again
 }
 
-// restore lets what a report or a revocation refuted count again, for the keys where nobody else keeps it
-// refuted. Where it counts, that is all that was refuted, but for what others refuted whose word it has refuted
-// itself. Where it does not count any more, because its reporter said the opposite later or others overruled it, that is
-// what its reporter refuted. Revocations of others come first, also those that earlier words of the reporter
-// refuted: else their undo would come too late to keep what they revoked from being listed.
-// Of many reports of one key, those that a tally remembers.
+// restore lets what a report or a revocation refuted count again, for the keys where nobody else keeps it refuted, of those
+// that a tally remembers: all, but for what others refuted whose word it has refuted itself. Where it does not count
+// any more, because its reporter said the opposite later or others overruled it, only what its reporter refuted.
+// Revocations come first, also those that earlier words of the reporter refuted: else their undo would
+// come too late to keep what they revoked from being listed.
 func (w *withdrawal) restore(mine map[record.Key]record.Opinion) error {
 	w.before = w.listed()
 	if w.r.Flags&record.FlagIdle != 0 { // it refuted nothing
@@ -80,11 +77,10 @@ func (w *withdrawal) restoreAll(k record.Key, past []rows.Past, s Stance, counts
 	return nil
 }
 
-// restoreOne restores the opinion of one report, unless its
-// reporter has said anything else of the key since, or was undone.
+// restoreOne restores the opinion of a report, unless its reporter said anything else of the key since, or was undone.
 func (w *withdrawal) restoreOne(k record.Key, past []rows.Past, i int, counts bool) error {
 	y, n, r := w.tallies[k], past[i].Number, past[i].Report
-	if r.Refuter == 0 || r.Reporter == w.r.Reporter || w.planned[n] && !counts {
+	if r.Refuter == 0 || r.Reporter == w.r.Reporter || w.u.planned[n] && !counts {
 		return nil
 	}
 	isOpen, err := w.isOpen(past, r, counts)
@@ -106,7 +102,7 @@ func (w *withdrawal) restoreOne(k record.Key, past []rows.Past, i int, counts bo
 	if !slices.Contains(w.changed, k) {
 		w.changed = append(w.changed, k)
 	}
-	if w.isPlan {
+	if w.u.DryRun {
 		y.Add(o)
 		return nil
 	}
@@ -162,6 +158,8 @@ func (w *withdrawal) write(mine map[record.Key]record.Opinion) error {
 		if w.r.Stance() == Spam && y.Deciding(Spam) < w.l.quorum {
 			y.Unlist(w.u.At)
 		}
+	}
+	for k, y := range w.tallies {
 		if err := w.PutTally(k, y); err != nil {
 			return err
 		}
@@ -169,11 +167,6 @@ func (w *withdrawal) write(mine map[record.Key]record.Opinion) error {
 	w.r.Flags, w.r.Refuter = w.r.Flags|record.FlagWithdrawn, 0
 	if err := w.PutReport(w.n, w.r); err != nil {
 		return err
-	}
-	for _, k := range w.changed { // those of mine again
-		if err := w.PutTally(k, w.tallies[k]); err != nil {
-			return err
-		}
 	}
 	for _, n := range w.acquitted {
 		if err := w.reopen(n); err != nil {

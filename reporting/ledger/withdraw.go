@@ -141,8 +141,8 @@ func (l *Ledger) Lapse(n uint64, now time.Time) error {
 // withdrawOne withdraws the part of one report that still counts. The rest was renewed,
 // withdrawn or refuted before, and that restores what it had refuted.
 func (t *txn) withdrawOne(n uint64, r *record.Report, u Undo, done *Undone) error {
-	w := &withdrawal{txn: t, n: n, r: r, u: u, tallies: map[record.Key]*record.Tally{}, isPlan: u.DryRun, planned: u.planned}
-	mine, err := w.mine(u)
+	w := &withdrawal{txn: t, n: n, r: r, u: u, tallies: map[record.Key]*record.Tally{}}
+	mine, err := w.mine()
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (t *txn) withdrawOne(n uint64, r *record.Report, u Undo, done *Undone) erro
 }
 
 // mine reads the tallies, and returns the opinions of the report that is withdrawn.
-func (w *withdrawal) mine(u Undo) (map[record.Key]record.Opinion, error) {
+func (w *withdrawal) mine() (map[record.Key]record.Opinion, error) {
 	mine := map[record.Key]record.Opinion{}
 	for _, k := range record.KeysOf(w.r.Set, w.r.Anchors) {
 		y, err := w.Tally(k)
@@ -192,7 +192,7 @@ func (w *withdrawal) mine(u Undo) (map[record.Key]record.Opinion, error) {
 			return nil, err
 		case ok && o.Report == w.n:
 			mine[k] = o
-		case ok && w.isPlan && w.r.Stance() == Ham && !o.Ham && !u.OnlyHam: // its step would have withdrawn it
+		case ok && w.u.DryRun && w.r.Stance() == Ham && !o.Ham && !w.u.OnlyHam: // its step would have withdrawn it
 			y.Subtract(o)
 			y.Listed = y.Listed && y.Deciding(Spam) >= w.l.quorum
 		}

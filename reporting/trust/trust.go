@@ -19,9 +19,9 @@
 //
 // A confirmation counts as much as the weight of the reporter it comes from (their section on
 // discounting, simplified); a report can earn one in all. A refutation needs a quorum, counts
-// twice, and withdraws what the report had earned. It counts only if one stands by it who was not
-// behind the reporter's last refutation, so that nobody takes the weight of others alone. Both fade
-// with time (their forgetting factor, as a half-life).
+// twice, and withdraws what the report had earned. It counts only if it concerns the report's text,
+// and if one stands by it who was not behind the reporter's last one, so that nobody takes the
+// weight of others alone. Both fade with time (their forgetting factor, as a half-life).
 //
 // The weight follows from E. A newcomer has E = 1/2 and the weight Newcomer. Above, the weight
 // rises linearly, to the Ceiling at E = 1. Below, it stays the same until E = 1/3, because one

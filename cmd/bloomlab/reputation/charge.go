@@ -9,18 +9,28 @@ import (
 	"github.com/spambloom/spambloom/reporting/trust"
 )
 
+// against is a statement that closes keys, and who stands by it.
+type against struct {
+	by       *statement
+	standing map[*dossier][]string // of the keys that it closes
+}
+
 // refute ends the opposite opinions of keys that a statement has closed, and charges their reporters.
 func (t *tally) refute(closed []*dossier, by *statement) {
+	a := against{by, map[*dossier][]string{}}
 	var wrong []*statement
 	for _, c := range closed {
-		for _, s := range slices.Clone(c.past) {
-			if s.refuter != nil && s.by != by.by && s.stance != by.stance {
-				t.charge(s, by, closed)
-			}
-		}
+		t.stand(a, c)
 		for _, o := range c.words {
 			if o.stance != by.stance && !o.idle && !slices.Contains(wrong, o.statement) {
 				wrong = append(wrong, o.statement)
+			}
+		}
+	}
+	for _, c := range closed {
+		for _, s := range c.past {
+			if s.refuter != nil && s.by != by.by && s.stance != by.stance {
+				t.charge(s, a)
 			}
 		}
 	}
@@ -29,7 +39,7 @@ func (t *tally) refute(closed []*dossier, by *statement) {
 		if s.refuter == nil {
 			s.refuter = by
 		}
-		t.charge(s, by, closed)
+		t.charge(s, a)
 		for _, c := range closed {
 			if o := c.words[s.by]; o != nil && o.statement == s {
 				c.remove(o, by.at)
@@ -38,23 +48,33 @@ func (t *tally) refute(closed []*dossier, by *statement) {
 	}
 }
 
+// stand notes who stands by the statement of a key, those who came first.
+func (t *tally) stand(a against, c *dossier) {
+	a.standing[c] = nil
+	for _, o := range c.words {
+		if o.stance == a.by.stance && !o.idle && o.weight > 0 {
+			a.standing[c] = append(a.standing[c], o.by)
+		}
+	}
+	slices.SortFunc(a.standing[c], func(x, y string) int { return cmp.Compare(t.numbers[x], t.numbers[y]) })
+	a.standing[c] = a.standing[c][:min(len(a.standing[c]), mostFirst)]
+}
+
 // charge takes reputation from the reporter of a refuted statement, once, unless only the one stands against it who
 // was behind the last charge.
-func (t *tally) charge(s, by *statement, closed []*dossier) {
-	if s.charged {
+func (t *tally) charge(s *statement, a against) {
+	isClosed := func(k key) bool { _, is := a.standing[t.cases[k]]; return is }
+	if s.charged || !slices.ContainsFunc(s.keys, isClosed) {
 		return
 	}
-	last := t.accusers[s.by]
-	accuser := ""
-	if by.weight > 0 && by.by != last {
-		accuser = by.by
+	last, accuser := t.accusers[s.by], ""
+	if a.by.weight > 0 && a.by.by != last {
+		accuser = a.by.by
 	}
 	for _, k := range s.keys {
-		if c := t.cases[k]; accuser == "" && slices.Contains(closed, c) {
-			for _, o := range c.first {
-				if accuser == "" && o.stance == by.stance && !o.idle && o.weight > 0 && o.by != last {
-					accuser = o.by
-				}
+		for _, name := range a.standing[t.cases[k]] {
+			if accuser == "" && name != last {
+				accuser = name
 			}
 		}
 	}
@@ -63,7 +83,7 @@ func (t *tally) charge(s, by *statement, closed []*dossier) {
 	}
 	s.charged, t.accusers[s.by] = true, accuser
 	credit, charge := t.cost(s)
-	t.experience(s.by, -credit, charge, by.at)
+	t.experience(s.by, -credit, charge, a.by.at)
 }
 
 // cost returns the credit that a refuted statement loses, and the charge.
@@ -78,12 +98,12 @@ func (t *tally) faded(since, now time.Time) float64 {
 	return math.Exp2(-max(float64(now.Sub(since)), 0) / float64(t.model.HalfLife))
 }
 
-// pardon takes charges back that statements brought which their reporter reverses, unless others have a quorum for
-// the same.
+// pardon takes charges back that statements brought which their reporter reverses, unless anybody else stands by the
+// same.
 func (t *tally) pardon(by *statement, reversed []*statement) {
 	for _, k := range by.keys {
 		for _, s := range t.cases[k].past {
-			isLost := !slices.ContainsFunc(s.keys, func(k key) bool { return t.dossier(k).sums[1-s.stance] >= t.quorum })
+			isLost := !slices.ContainsFunc(s.keys, func(k key) bool { return t.dossier(k).sums[1-s.stance] > 0 })
 			if !s.charged || !slices.Contains(reversed, s.refuter) || !isLost {
 				continue
 			}

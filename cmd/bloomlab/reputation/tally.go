@@ -18,6 +18,7 @@ type tally struct {
 	cases     map[key]*dossier
 	reporters map[string]*trust.Reputation
 	accusers  map[string]string // who was behind a reporter's last charge
+	numbers   map[string]int    // of reporters, in the order in which they came
 	said      int               // statements
 }
 
@@ -92,7 +93,7 @@ const (
 func newTally(m trust.Model, r rules) *tally {
 	return &tally{
 		rules: r, model: m, quorum: weight(math.Ceil(m.Quorum*1000 - 1e-6)),
-		cases: map[key]*dossier{}, reporters: map[string]*trust.Reputation{}, accusers: map[string]string{},
+		cases: map[key]*dossier{}, reporters: map[string]*trust.Reputation{}, accusers: map[string]string{}, numbers: map[string]int{},
 	}
 }
 
@@ -113,7 +114,7 @@ func (t *tally) enter(w word) (decision, error) {
 	who := t.reporters[w.by]
 	if who == nil {
 		who = &trust.Reputation{At: w.at.Truncate(time.Second)}
-		t.reporters[w.by] = who
+		t.reporters[w.by], t.numbers[w.by] = who, len(t.numbers)
 	}
 	mine := t.weigh(*who, w.at)
 	t.said++
@@ -244,6 +245,10 @@ func (t *tally) credit(s *statement, fresh []*dossier, mine weight, at time.Time
 				continue
 			}
 			seen[o.statement] = true
+			if o.charged { // it earns nothing any more
+				o.early = false
+				continue
+			}
 			if add := min(mine, most-o.credit); add > 0 {
 				t.experience(o.by, add.float(), 0, at)
 				o.credit += add
