@@ -26,6 +26,8 @@ const (
 	revocationsOfAnyone   = 4 // by all reporters and sites, until only further reporters may
 	revocationsOfOrigin   = 6 // all but one: others of the machine, or another site, can list it then
 
+	reportsTakenBack = 2 // of one reporter: one who alone revokes them has two left for what near-duplicates still list
+
 	wordsLookedAt = 10_000 // reports and revocations of a message, or of all that share a part with it: all that the ledger finds
 )
 
@@ -35,9 +37,9 @@ const (
 // file by one program would otherwise shield each spam with this file from the reports of all its
 // users. A revocation is refused nevertheless if it would leave the message listed.
 func (d *Desk) withRoom(stance ledger.Stance, r Report, set signature.Set, e ledger.Entry) (signature.Set, ledger.Entry, error) {
-	refuse, most := d.refuseReport, []int{revocationsOfOrigin, revocationsOfAnyone}
+	refuse, most := d.refuseReport, []int{revocationsOfOrigin, reportsTakenBack}
 	if stance == ledger.Ham {
-		refuse, most = d.refuseRevocation, most[1:]
+		refuse, most = d.refuseRevocation, []int{revocationsOfAnyone}
 	}
 	if r.Trap {
 		refuse, most = d.refuseTrap, []int{1}
@@ -92,16 +94,16 @@ func (d *Desk) refuseRevocation(set signature.Set, e ledger.Entry) error {
 	return nil
 }
 
-// refuseReport returns an ErrRevokedOften if reports of the message by its reporter were taken back as often as one
-// person may: that one would have to revoke it once more than that. Or if those of one origin have used up their
+// refuseReport returns an ErrRevokedOften if reports of the message by its reporter were taken back twice: one who alone
+// revokes them would use up his revocations before the other one's reports. Or if those of one origin have used up their
 // revocations of it: a few of them would keep it listed, for whoever else reports in the same way could not revoke it.
 func (d *Desk) refuseReport(set signature.Set, e ledger.Entry) error {
 	revoked := d.db.Revocations(set)
-	if e.Reporter == ledger.Settler || revoked < revocationsOfAnyone {
+	if e.Reporter == ledger.Settler || revoked < reportsTakenBack {
 		return nil
 	}
 	list, err := d.withPart(e)
-	if takenBack := contest.TakenBack(list, e.Reporter); takenBack >= revocationsOfReporter {
+	if takenBack := contest.TakenBack(list, e.Reporter); takenBack >= reportsTakenBack {
 		return fmt.Errorf("%w: %d reports of it by %s were taken back in this period; now another reporter may list it, or an administrator (spambloom settle)", ErrRevokedOften, takenBack, e.Reporter)
 	}
 	if err != nil || revoked < revocationsOfOrigin {

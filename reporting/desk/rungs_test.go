@@ -17,7 +17,7 @@ import (
 
 // TestRungsOfSome is the attack "rungs" by several reporters together, or by a fully trusted site
 // and reporters. Each of them revokes the spam as often as possible. As long as fewer than three
-// reporters take part beside one who takes all four revocations, or beside the site, a report of
+// reporters take part beside one who takes two revocations of what he lists, or beside the site, a report of
 // somebody else lists the spam and its near-duplicates. Against more, an administrator does.
 func TestRungsOfSome(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -27,7 +27,8 @@ func TestRungsOfSome(t *testing.T) {
 	}{
 		"two reporters":            {false, 2, false},
 		"three reporters":          {false, 3, false},
-		"four reporters":           {false, 4, true},
+		"four reporters":           {false, 4, false},
+		"five reporters":           {false, 5, true},
 		"a site":                   {true, 0, false},
 		"a site and two reporters": {true, 2, false},
 		"a site and three":         {true, 3, true},
@@ -80,18 +81,15 @@ func TestRungsOfAFile(t *testing.T) {
 		m.Signatures = append(m.Signatures, signature.Signature{Kind: signature.KindAttachment, Digest: [32]byte{1}})
 		return m
 	}
-	refused := 0
 	for i := range 2 * rungs {
 		m, who := with(1000+i), fmt.Sprint("mallory", i%2)
 		s.MustReport(who, m)
-		if _, err := s.Revoke(desk.Report{Set: m, Reporter: who}); errors.Is(err, desk.ErrRevokedOften) {
-			refused++
-		} else if err != nil {
+		if _, err := s.Revoke(desk.Report{Set: m, Reporter: who}); err != nil && !errors.Is(err, desk.ErrRevokedOften) {
 			t.Fatal(err)
 		}
 	}
-	if refused < rungs {
-		t.Errorf("%d revocations were refused", refused)
+	if n := s.DB.Revocations(signature.Set{Signatures: with(0).Signatures[2:]}); n != 4 {
+		t.Errorf("the file was revoked %d times, want 4", n)
 	}
 	s.MustReport("bert", with(1))
 	s.WantListed("other mail with the file", with(2), true)
@@ -118,8 +116,8 @@ func TestRungsOfOne(t *testing.T) {
 					t.Fatalf("word %d: %v", i, err)
 				}
 			}
-			if n := s.DB.Revocations(letter(0)); n != 4 {
-				t.Errorf("%d revocations had an effect, want 4", n)
+			if n := s.DB.Revocations(letter(0)); n != 2 {
+				t.Errorf("%d revocations had an effect, want 2", n)
 			}
 			if m := letter(0); !s.MustReport("bert", m).Evidence.Listed {
 				t.Error("bert's report does not list it")
@@ -134,17 +132,23 @@ func TestRungsOfOne(t *testing.T) {
 	}
 }
 
-// One account reports a newsletter, or mails with its file, as often as another reader takes that back. The fifth report
-// lists nothing, so that the one reader's revocations suffice. Somebody else can report it, and another one revoke that.
+// One account reports a newsletter, its issues or copies, or mails with its file, as often as another reader takes that
+// back, or one of three does. The third report lists nothing, so that the readers' revocations suffice.
 func TestOneReportsAgain(t *testing.T) {
 	file := func(set signature.Set) signature.Set {
 		set.Signatures = append(set.Signatures, signature.Signature{Kind: signature.KindAttachment, Digest: [32]byte{1}})
 		return set
 	}
-	for name, c := range map[string]struct{ reported, wanted func(i int) signature.Set }{
-		"the same":  {func(int) signature.Set { return desktest.Letter(1, 0) }, func(int) signature.Set { return desktest.Letter(1, 0) }},
-		"issues":    {func(i int) signature.Set { return desktest.Letter(1, i) }, func(i int) signature.Set { return desktest.Letter(1, i) }},
-		"by a file": {func(i int) signature.Set { return file(desktest.Letter(100+i, 0)) }, func(i int) signature.Set { return file(desktest.Letter(1+i, 0)) }},
+	copyOf := func(n int) signature.Set { return desktest.Letter(1, n) }
+	for name, c := range map[string]struct {
+		readers          int
+		reported, wanted func(i int) signature.Set
+	}{
+		"the same":        {1, func(int) signature.Set { return copyOf(0) }, func(int) signature.Set { return copyOf(0) }},
+		"issues":          {1, copyOf, copyOf},
+		"copies":          {1, copyOf, func(i int) signature.Set { return copyOf(100 + i) }},
+		"of three people": {3, copyOf, func(i int) signature.Set { return copyOf(100 + i) }},
+		"by a file":       {1, func(i int) signature.Set { return file(desktest.Letter(100+i, 0)) }, func(i int) signature.Set { return file(desktest.Letter(1+i, 0)) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := desktest.Options(t.TempDir())
@@ -154,13 +158,16 @@ func TestOneReportsAgain(t *testing.T) {
 				if _, err := s.Report(desk.Report{Set: c.reported(i), Reporter: "mallory"}); err != nil && !errors.Is(err, desk.ErrRevokedOften) {
 					t.Fatal(err)
 				}
-				if !s.DB.Judge(c.wanted(i)).Listed {
-					continue
+				for r := range c.readers {
+					if m := c.wanted(10*i + r); s.DB.Judge(m).Listed {
+						s.MustRevoke(fmt.Sprint("reader", r), m)
+						s.WantListed(fmt.Sprint("revoked ", i), m, false)
+					}
 				}
-				s.MustRevoke("anna", c.wanted(i))
-				s.WantListed(fmt.Sprint("revoked ", i), c.wanted(i), false)
 			}
-			s.WantListed("the next one", c.wanted(12), false)
+			for i := range 9 {
+				s.WantListed("a later one", c.wanted(200+i), false)
+			}
 		})
 	}
 }
@@ -174,7 +181,7 @@ func TestRungsOfOneProgram(t *testing.T) {
 	s, m := desktest.Open(t, o, trust.Default()), desktest.Letter(1, 0)
 	mailbox := desk.Origin{UID: 997, Known: true}
 	for i := range 6 {
-		who := fmt.Sprint("mallory", max(0, i-3))
+		who := fmt.Sprint("mallory", min(i/2, 1)+max(i-3, 0)) // two twice, and two once
 		if _, err := s.Report(desk.Report{Set: m, Reporter: who, Origin: mailbox}); err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +189,7 @@ func TestRungsOfOneProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for who, text := range map[string]string{"mallory0": "4 reports of it by mallory0 were taken back", "mallory9": "unix:997 has taken the 6"} {
+	for who, text := range map[string]string{"mallory0": "2 reports of it by mallory0 were taken back", "mallory9": "unix:997 has taken the 6"} {
 		if _, err := s.Report(desk.Report{Set: m, Reporter: who, Origin: mailbox}); !errors.Is(err, desk.ErrRevokedOften) || !strings.Contains(err.Error(), text) {
 			t.Errorf("%s reports it once more: %v", who, err)
 		}

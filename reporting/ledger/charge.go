@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -44,13 +45,15 @@ func (w *entering) charge(n uint64, r *record.Report) error {
 	return w.PutReport(n, r)
 }
 
-// agree charges for reports that were refuted before without a charge: one more agrees with that.
-func (w *entering) agree(closed []record.Key) error {
+// agree charges for reports that were refuted before without a charge: one more agrees with that, and counts as who
+// has refuted them.
+func (w *entering) agree(by uint64, closed []record.Key) error {
 	return w.EachRefuted(closed, w.tallies, func(n uint64, r *record.Report) error {
-		if r.Reporter == w.row.ID || r.Stance() == w.e.Stance {
+		if r.Reporter == w.row.ID || r.Stance() == w.e.Stance || r.Flags&record.FlagRefuted != 0 {
 			return nil
 		}
-		return w.charge(n, r)
+		r.Refuter = by
+		return w.charge(n, r) // writes it if it charges
 	})
 }
 
@@ -98,8 +101,7 @@ func (t *txn) acquit(n uint64, r *record.Report, now time.Time) error {
 	return t.PutReport(n, r)
 }
 
-// absolveAll takes back what is left of all charges for reports that the undone words refuted first, and that no
-// quorum keeps refuted: also of those that no tally remembers.
+// absolveAll goes through all reports that the undone words refuted, also those that no tally remembers.
 func (l *Ledger) absolveAll(u Undo) error {
 	var words map[uint64]bool
 	var numbers []uint64
@@ -109,32 +111,51 @@ func (l *Ledger) absolveAll(u Undo) error {
 	})
 	for before, more := uint64(0), len(words) > 0; more && err == nil; more = before != 0 {
 		err = l.view(func(t *txn) error { // of a bounded size, because a transaction that writes may have to wait for it
-			list, next, err := t.ChargedBy(words, before, 10*undoBatch)
+			list, next, err := t.RefutedBy(words, before, 10*undoBatch)
 			numbers, before = append(numbers, list...), next
 			return err
 		})
 	}
 	for batch := range slices.Chunk(numbers, undoBatch) {
 		if err == nil {
-			err = l.commit(func(t *txn) (refused, err error) { return nil, t.absolve(batch, u.At) })
+			err = l.commit(func(t *txn) (refused, err error) {
+				for _, n := range batch {
+					if err := t.absolve(n, u); err != nil {
+						return nil, err
+					}
+				}
+				return nil, t.Flush()
+			})
 		}
 	}
 	return err
 }
 
-func (t *txn) absolve(numbers []uint64, now time.Time) error {
-	for _, n := range numbers {
-		r, err := t.Report(n)
-		if err != nil || r == nil {
-			return err
-		}
-		is, err := t.IsContradicted(r, nil, t.l.quorum)
-		if err == nil && !is {
-			err = t.acquit(n, r, now)
-		}
-		if err != nil {
-			return err
-		}
+// absolve takes the charge for a report back, if no quorum says the opposite of its text any more, or only one does
+// who was behind the last charge, as the undone reporter may have been. Otherwise it notes who still refutes the report.
+func (t *txn) absolve(n uint64, u Undo) error {
+	r, err := t.Report(n)
+	if err != nil || r == nil {
+		return err
 	}
-	return t.Flush()
+	is, err := t.IsContradicted(r, nil, t.l.quorum)
+	if err != nil || !is {
+		return errors.Join(err, t.acquit(n, r, u.At))
+	}
+	standing, err := t.Standing(r, maxStanding)
+	if err != nil || len(standing) == 0 {
+		return err
+	}
+	r.Refuter = standing[0].Report
+	other, err := t.ReporterByID(r.Reporter)
+	undone, fault := t.Reporter(u.Reporter)
+	if err = errors.Join(err, fault, t.PutReport(n, r)); err != nil || other == nil || undone == nil {
+		return err
+	}
+	isOther := func(o record.Opinion) bool { return o.Reporter != standing[0].Reporter }
+	if last := other.Accuser; last != undone.ID && last != standing[0].Reporter || slices.ContainsFunc(standing, isOther) {
+		return nil
+	}
+	other.Accuser, other.Dirty = standing[0].Reporter, true
+	return t.acquit(n, r, u.At)
 }

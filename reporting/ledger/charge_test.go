@@ -195,6 +195,59 @@ func TestUndoAcquitsAll(t *testing.T) {
 	}
 }
 
+// Several revoke what many have reported, and are undone. Of one who is left, each has at most one charge, and none if
+// nobody is, whatever the order.
+func TestUndoOfSeveral(t *testing.T) {
+	const users = 30
+	for name, c := range map[string]struct {
+		revoked map[string][]int // which messages
+		undone  []string
+		want    float64 // charges of each user
+	}{
+		"one who agrees":           {map[string][]int{"bob": {0, 1}, "mallory": {1}}, []string{"mallory"}, 1},
+		"the later of two":         {map[string][]int{"bob": {0, 1}, "mallory": {0, 1}}, []string{"mallory"}, 1},
+		"both":                     {map[string][]int{"bob": {0, 1}, "mallory": {0, 1}}, []string{"bob", "mallory"}, 0},
+		"both, in the other order": {map[string][]int{"bob": {0, 1}, "mallory": {0, 1}}, []string{"mallory", "bob"}, 0},
+		"three":                    {map[string][]int{"bob": {0, 1}, "carl": {2, 3}, "mallory": {0, 1, 2, 3}}, []string{"bob", "carl", "mallory"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := voice{t: t, l: open(t, small), at: begin}
+			for i := range 4 {
+				for n := range users {
+					v.say(Spam, fmt.Sprint("user", n), message(i, i))
+				}
+			}
+			for _, who := range []string{"bob", "carl", "mallory"} {
+				for _, i := range c.revoked[who] {
+					v.say(Ham, who, message(i, i))
+				}
+			}
+			for _, who := range c.undone {
+				_, err := v.l.Withdraw(Undo{Reporter: who, Since: begin, At: v.at})
+				testenv.Check(t, err)
+			}
+			for n := range users {
+				if r, _, err := v.l.Reporter(fmt.Sprint("user", n), v.at); err != nil || r.Reputation.Refuted > c.want*trust.Refutation {
+					t.Fatalf("user%d is refuted %v times, %v", n, r.Reputation.Refuted, err)
+				}
+			}
+		})
+	}
+}
+
+// The undo of a report that was one of many lets the revocation count again which that report had refuted.
+func TestUndoOfOneOfManyReports(t *testing.T) {
+	v := voice{t: t, l: open(t, pair), at: begin}
+	for _, who := range []string{"anna", "bob"} {
+		v.say(Spam, who, message(1, 1))
+	}
+	v.say(Ham, "carl", message(1, 1))
+	v.say(Spam, "mallory", message(1, 1))
+	_, err := v.l.Withdraw(Undo{Reporter: "mallory", Since: begin, At: v.at})
+	testenv.Check(t, err)
+	v.wants(v.say(Ham, "dora", message(1, 1)), Revoke, 2)
+}
+
 // A revocation that waits, and lapses, has refuted nothing, and restores nothing, though its reporter has refuted
 // reports since.
 func TestLapseRestoresNothing(t *testing.T) {

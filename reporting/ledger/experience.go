@@ -76,7 +76,7 @@ func (w *entering) refute(by uint64, closed []record.Key) error {
 	if err != nil {
 		return err
 	}
-	if err := w.agree(closed); err != nil {
+	if err := w.agree(by, closed); err != nil {
 		return err
 	}
 	list, isAlike := rows.Alike(w.e.Set, w.e.Anchors, words)

@@ -134,11 +134,76 @@ func (m *model) charge(r *modelReport, a modelAgainst, at time.Time) {
 func (m *model) agree(a modelAgainst, closed []record.Key, at time.Time) {
 	for _, k := range closed {
 		for _, x := range m.caseOf(k).past {
-			if x.refuter != nil && !x.undone && x.by != a.by.by && x.stance != a.by.stance {
-				m.charge(x, a, at)
+			if x.refuter != nil && !x.undone && !x.charged && x.by != a.by.by && x.stance != a.by.stance {
+				if m.charge(x, a, at); x.charged {
+					x.refuter = a.by
+				}
 			}
 		}
 	}
+}
+
+// absolve takes a charge back, if no quorum contradicts the report, or only one does who was behind the last charge, or
+// where the undone one was.
+func (m *model) absolve(x *modelReport, name string, now time.Time) {
+	if !m.isContradicted(x, m.quorum) {
+		if x.charged {
+			m.discharge(x, now)
+		}
+		return
+	}
+	var standing []*modelWord
+	keys, sketches, need := x.text()
+	of := func(k record.Key) (list []*modelWord) {
+		for _, w := range m.ordered(m.caseOf(k)) {
+			if w.stance != x.stance && !w.idle && w.weight > 0 && len(list) < 16 {
+				list = append(list, w)
+			}
+		}
+		return list
+	}
+	for _, k := range keys {
+		standing = append(standing, of(k)...)
+	}
+	for i, s := range sketches {
+		times := map[*modelReport]int{}
+		for _, k := range s {
+			for _, w := range of(k) {
+				if times[w.modelReport]++; times[w.modelReport] == need[i] {
+					standing = append(standing, w)
+				}
+			}
+		}
+	}
+	if len(standing) == 0 {
+		return
+	}
+	first, who := standing[0], m.reporters[x.by]
+	x.refuter = first.modelReport
+	isOther := slices.ContainsFunc(standing, func(w *modelWord) bool { return w.by != first.by })
+	if who == nil || isOther || who.accuser != m.reporters[name] && who.accuser != m.reporters[first.by] {
+		return
+	}
+	if who.accuser = m.reporters[first.by]; x.charged {
+		m.discharge(x, now)
+	}
+}
+
+// ordered returns the words of a case as the ledger visits them: the first ones, then the others by reporter.
+func (m *model) ordered(c *modelCase) []*modelWord {
+	list := slices.Clone(c.words)
+	slices.SortStableFunc(list, func(a, b *modelWord) int {
+		switch {
+		case a.first && b.first:
+			return 0
+		case a.first != b.first && a.first:
+			return -1
+		case a.first != b.first:
+			return 1
+		}
+		return m.reporters[a.by].number - m.reporters[b.by].number
+	})
+	return list
 }
 
 func isOf(set signature.Set, k record.Key) bool {

@@ -52,9 +52,9 @@ func (m *model) undo(name string, since, now time.Time) {
 		}
 		m.revokeKept(r, wasNear)
 	}
-	for _, x := range m.reports {
-		if x.charged && !x.undone && x.refuter != nil && x.refuter.by == name && !x.refuter.forgotten && !x.refuter.at.Before(since) && !m.isContradicted(x, m.quorum) {
-			m.discharge(x, now)
+	for _, x := range slices.Backward(m.reports) {
+		if x.refuter != nil && !x.undone && x.refuter.by == name && !x.refuter.forgotten && !x.refuter.at.Before(since) {
+			m.absolve(x, name, now)
 		}
 	}
 }
@@ -200,9 +200,7 @@ func (m *model) acquit(r *modelReport, mine map[record.Key]Weight) (acquitted []
 				c.revoked = m.now.Truncate(time.Second)
 			}
 		}
-		if c.sum(Spam) < m.quorum && (r.stance == Ham || !counted || c.sum(Spam)+weight >= m.quorum) {
-			restore(Ham, counted && r.stance == Spam)
-		}
+		restore(Ham, counted && r.stance == Spam && c.sum(Spam) < m.quorum && c.sum(Spam)+weight >= m.quorum)
 		isOpen := !counted || !c.listed && !c.revoked.IsZero() && c.sum(Ham)+weight >= m.quorum
 		if r.stance == Spam || c.sum(Ham) >= m.quorum || !isOpen {
 			continue

@@ -39,10 +39,9 @@ func (w *withdrawal) restore(mine map[record.Key]record.Opinion) error {
 		if err != nil {
 			return err
 		}
-		if y.Sums[Spam] < w.l.quorum && (s == Ham || !counts || y.Sums[Spam]+o.Weight >= w.l.quorum) {
-			if err := w.restoreAll(k, past, Ham, counts && s == Spam); err != nil {
-				return err
-			}
+		isLost := counts && s == Spam && y.Sums[Spam] < w.l.quorum && y.Sums[Spam]+o.Weight >= w.l.quorum
+		if err := w.restoreAll(k, past, Ham, isLost); err != nil {
+			return err
 		}
 		if s == Spam || y.Sums[Ham] >= w.l.quorum || counts && (!y.IsRevoked() || y.Sums[Ham]+o.Weight < w.l.quorum) {
 			continue

@@ -21,11 +21,16 @@ func AnyPart(anchors []ledger.Anchors) []ledger.Anchors {
 	return shared
 }
 
-// TakenBack counts the reports by a reporter that others revoked, or the reporter.
+// TakenBack counts how often a reporter has reported, and anybody has revoked after that. It goes by the order and not by what was
+// refuted, because near-duplicates of one newsletter are revoked in part only.
 func TakenBack(list []ledger.Report, by string) (n int) {
-	for _, r := range list {
-		if r.Reporter == by && r.Stance == ledger.Spam && (r.State == ledger.Refuted || r.State == ledger.Withdrawn) {
-			n++
+	isReported := false
+	for _, r := range slices.Backward(list) { // the earliest first
+		switch {
+		case r.Reporter == by && r.Stance == ledger.Spam:
+			isReported = true
+		case isReported && isRevocation(r):
+			n, isReported = n+1, false
 		}
 	}
 	return n

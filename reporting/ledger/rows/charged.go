@@ -55,19 +55,41 @@ func (t *Txn) WordsOf(reporter string, has func(*record.Report) bool) (words map
 	})
 }
 
-// ChargedBy returns the numbers of the reports which some words refuted first, and whose reporters were charged for that. It reads
-// at most limit reports below the number before (0: all), and returns that of the next call; 0: it has read all.
-func (t *Txn) ChargedBy(words map[uint64]bool, before uint64, limit int) (list []uint64, next uint64, err error) {
+// RefutedBy returns the numbers of the reports that some words refuted. It reads at most limit reports below the
+// number before (0: all), and returns that of the next call; 0: it has read all.
+func (t *Txn) RefutedBy(words map[uint64]bool, before uint64, limit int) (list []uint64, next uint64, err error) {
 	err = t.All(time.Time{}, before, func(n uint64) (bool, error) {
 		if limit--; limit < 0 {
 			next = n + 1
 			return false, nil
 		}
 		r, err := t.Report(n)
-		if err == nil && r != nil && r.Flags&record.FlagRefuted != 0 && words[r.Refuter] {
+		if err == nil && r != nil && words[r.Refuter] {
 			list = append(list, n)
 		}
 		return true, err
 	})
 	return list, next, err
+}
+
+// Standing returns opinions of those who say the opposite of a report's text: of each key, at most some.
+func (t *Txn) Standing(r *record.Report, most int) ([]record.Opinion, error) {
+	set, anchors := TextOf(r)
+	words := map[record.Key][]record.Opinion{}
+	for _, k := range record.KeysOf(set, anchors) {
+		y, err := t.Tally(k)
+		if err == nil {
+			err = t.EachOpinion(k, y, func(o record.Opinion) bool {
+				if o.Stance() != r.Stance() && !o.Idle && o.Weight > 0 {
+					words[k] = append(words[k], o)
+				}
+				return len(words[k]) < most
+			})
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	list, _ := Alike(set, anchors, words)
+	return list, nil
 }
