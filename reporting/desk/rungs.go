@@ -102,9 +102,9 @@ func (d *Desk) refuseReport(set signature.Set, e ledger.Entry) error {
 	if e.Reporter == ledger.Settler || revoked < reportsTakenBack {
 		return nil
 	}
-	list, err := d.withPart(e)
+	list, err := d.wordsOf(e, contest.HalfLike(e.Anchors))
 	if takenBack := contest.TakenBack(list, e.Reporter); takenBack >= reportsTakenBack {
-		return fmt.Errorf("%w: %d reports of it by %s were taken back in this period; now another reporter may list it, or an administrator (spambloom settle)", ErrRevokedOften, takenBack, e.Reporter)
+		return fmt.Errorf("%w: %d reports by %s of this message or like ones were taken back in this period; now another reporter may list it, or an administrator (spambloom settle)", ErrRevokedOften, takenBack, e.Reporter)
 	}
 	if err != nil || revoked < revocationsOfOrigin {
 		return err
@@ -118,9 +118,10 @@ func (d *Desk) refuseReport(set signature.Set, e ledger.Entry) error {
 		ErrRevokedOften, e.Origin, revocationsOfOrigin)
 }
 
-// withPart returns the words in this period of all messages that share a signature or an anchor with an entry.
-func (d *Desk) withPart(e ledger.Entry) ([]ledger.Report, error) {
-	list, _, err := d.ledger.Reports(ledger.Query{Set: e.Set, Anchors: contest.AnyPart(e.Anchors), Since: e.Period, Limit: wordsLookedAt})
+// wordsOf returns the words in this period of all messages that share a signature with an entry, or as many anchors as some
+// of it need.
+func (d *Desk) wordsOf(e ledger.Entry, anchors []ledger.Anchors) ([]ledger.Report, error) {
+	list, _, err := d.ledger.Reports(ledger.Query{Set: e.Set, Anchors: anchors, Since: e.Period, Limit: wordsLookedAt})
 	return list, err
 }
 
@@ -136,7 +137,7 @@ func (d *Desk) refuseTrap(set signature.Set, _ ledger.Entry) error {
 // revocations counts those of a message in this period by the reporter of an entry, and by all of
 // its origin. reports is true if the reporter reported a part of the message and did not take that back.
 func (d *Desk) revocations(e ledger.Entry) (byReporter, byOrigin int, reports bool, err error) {
-	list, _, err := d.ledger.Reports(ledger.Query{Set: e.Set, Anchors: e.Anchors, Since: e.Period, Limit: wordsLookedAt})
+	list, err := d.wordsOf(e, e.Anchors)
 	byReporter, byOrigin, reports = contest.Revocations(list, e)
 	return byReporter, byOrigin, reports, err
 }
@@ -150,7 +151,7 @@ func (d *Desk) partsRevoked(set signature.Set, e ledger.Entry) (byReporter, byOr
 	if byAnyone < revocationsOfAnyone {
 		return 0, 0, byAnyone, nil
 	}
-	list, err := d.withPart(e)
+	list, err := d.wordsOf(e, contest.AnyPart(e.Anchors))
 	byReporter, byOrigin = contest.OfParts(list, e)
 	if byAnyone < revocationsOfOrigin {
 		byOrigin = 0

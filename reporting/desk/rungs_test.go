@@ -108,7 +108,7 @@ func TestRungsOfOne(t *testing.T) {
 			o.Reports.Capacity = 100_000 // else a reporter's share ends first
 			s := desktest.Open(t, o, trust.Default())
 			for i := range rungs + 2 {
-				say, text := s.Report, "reports of it by mallory were taken back"
+				say, text := s.Report, "reports by mallory of this message"
 				if i%2 == 1 {
 					say, text = s.Revoke, "mallory has taken the 4 revocations"
 				}
@@ -172,6 +172,23 @@ func TestOneReportsAgain(t *testing.T) {
 	}
 }
 
+// Reports of other mails with the same footer, that were taken back, do not keep a reporter from reporting a spam with it
+// that others have reported and revoked.
+func TestFooterRefusesNoReport(t *testing.T) {
+	o := desktest.Options(t.TempDir())
+	o.Reports.Capacity = 100_000 // else a reporter's share ends first
+	s := desktest.Open(t, o, trust.Default())
+	with := func(n int) signature.Set { return desktest.Texts(1, 24, n, 60, "") }
+	for i := range 3 {
+		s.MustReport(fmt.Sprint("user", i), with(99))
+		s.MustRevoke(fmt.Sprint("accomplice", i), with(99))
+		s.MustReport("anna", with(10+i))
+		s.MustRevoke("reader", with(10+i))
+	}
+	s.MustReport("anna", with(99))
+	s.WantListed("the spam", with(99), true)
+}
+
 // TestRungsOfOneProgram is the attack "rungs" by users of one program, who want to keep a letter listed
 // against its other users: after their six revocations, none of them can report it. Somebody
 // else on the machine can, and another user, too, can revoke that.
@@ -189,7 +206,7 @@ func TestRungsOfOneProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for who, text := range map[string]string{"mallory0": "2 reports of it by mallory0 were taken back", "mallory9": "unix:997 has taken the 6"} {
+	for who, text := range map[string]string{"mallory0": "2 reports by mallory0 of this message", "mallory9": "unix:997 has taken the 6"} {
 		if _, err := s.Report(desk.Report{Set: m, Reporter: who, Origin: mailbox}); !errors.Is(err, desk.ErrRevokedOften) || !strings.Contains(err.Error(), text) {
 			t.Errorf("%s reports it once more: %v", who, err)
 		}

@@ -21,8 +21,18 @@ func AnyPart(anchors []ledger.Anchors) []ledger.Anchors {
 	return shared
 }
 
-// TakenBack counts how often a reporter has reported, and anybody has revoked after that. It goes by the order and not by what was
-// refuted, because near-duplicates of one newsletter are revoked in part only.
+// HalfLike returns anchors of which half of those that near-duplicates need are enough: copies of a newsletter that the
+// filters take for one have those, and not two mails with the same footer.
+func HalfLike(anchors []ledger.Anchors) []ledger.Anchors {
+	half := slices.Clone(anchors)
+	for i := range half {
+		half[i].Need = (half[i].Need + 1) / 2
+	}
+	return half
+}
+
+// TakenBack counts how often a reporter has reported, and anybody has revoked after that. It goes by the order and not
+// by what was refuted, because near-duplicates of one newsletter are revoked in part only.
 func TakenBack(list []ledger.Report, by string) (n int) {
 	isReported := false
 	for _, r := range slices.Backward(list) { // the earliest first
