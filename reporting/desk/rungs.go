@@ -37,7 +37,7 @@ const (
 // file by one program would otherwise shield each spam with this file from the reports of all its
 // users. A revocation is refused nevertheless if it would leave the message listed.
 func (d *Desk) withRoom(stance ledger.Stance, r Report, set signature.Set, e ledger.Entry) (signature.Set, ledger.Entry, error) {
-	refuse, most := d.refuseReport, []int{revocationsOfOrigin, reportsTakenBack}
+	refuse, most := d.refuseReport, []int{revocationsOfOrigin, 1}
 	if stance == ledger.Ham {
 		refuse, most = d.refuseRevocation, []int{revocationsOfAnyone}
 	}
@@ -99,11 +99,12 @@ func (d *Desk) refuseRevocation(set signature.Set, e ledger.Entry) error {
 // revocations of it: a few of them would keep it listed, for whoever else reports in the same way could not revoke it.
 func (d *Desk) refuseReport(set signature.Set, e ledger.Entry) error {
 	revoked := d.db.Revocations(set)
-	if e.Reporter == ledger.Settler || revoked < reportsTakenBack {
+	if e.Reporter == ledger.Settler || revoked == 0 {
 		return nil
 	}
-	list, err := d.wordsOf(e, contest.HalfLike(e.Anchors))
-	if takenBack := contest.TakenBack(list, e.Reporter); takenBack >= reportsTakenBack {
+	// All words: where its reporter has said the same of an anchor before, no tally has a near-duplicate's report.
+	list, _, err := d.ledger.Reports(ledger.Query{Since: e.Period, Limit: wordsLookedAt})
+	if takenBack := contest.TakenBack(list, e); takenBack >= reportsTakenBack {
 		return fmt.Errorf("%w: %d reports by %s of this message or like ones were taken back in this period; now another reporter may list it, or an administrator (spambloom settle)", ErrRevokedOften, takenBack, e.Reporter)
 	}
 	if err != nil || revoked < revocationsOfOrigin {

@@ -289,11 +289,17 @@ func TestRevocationsWithoutEffect(t *testing.T) {
 			}
 			for i := range 8 {
 				who := fmt.Sprint("mallory", i%2)
-				testenv.Check(t, errors.Join(say(s.Report, who, c.taken(i)), say(s.Revoke, who, c.taken(i))))
+				for _, do := range []func(desk.Report) (desk.Outcome, error){s.Report, s.Revoke} {
+					if err := say(do, who, c.taken(i)); err != nil && !errors.Is(err, desk.ErrRevokedOften) {
+						t.Fatal(err)
+					}
+				}
 			}
 			s.WantListed("reported and taken back", newsletter, false)
-			testenv.Check(t, errors.Join(say(s.Report, "mallory0", newsletter), say(s.Report, "mallory1", newsletter)))
-			s.WantListed("reported by both", newsletter, true)
+			for i := range 4 {
+				testenv.Check(t, say(s.Report, fmt.Sprint("trudy", i), newsletter))
+			}
+			s.WantListed("reported by more", newsletter, true)
 			for i := range int(c.model.Quorum) {
 				testenv.Check(t, say(s.Revoke, fmt.Sprint("anna", i), newsletter))
 			}

@@ -38,10 +38,9 @@ type Undone struct {
 const undoBatch = 200
 
 // Withdraw withdraws the reports and revocations of a reporter. They no longer count. A
-// revocation is due for each message that has lost the quorum, see Due. A revocation that has
-// lost it is taken back: the reports that it refuted count again, their reporters are no longer
-// refuted, and a listing is due. Nobody else's reputation changes. When the error is nil, that is
-// on disk; after an error, a part of it may be.
+// revocation is due for each message that has lost the quorum, see Due. What they refuted counts again, unless others
+// stand by that, a listing is due where reports do, and charges are taken back (restore, absolveAll).
+// When the error is nil, that is on disk; after an error, a part of it may be.
 func (l *Ledger) Withdraw(u Undo) (sum Undone, err error) {
 	left := u.Limit
 	u.planned = map[uint64]bool{}

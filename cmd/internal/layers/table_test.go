@@ -98,7 +98,7 @@ var allowed = map[string][]string{
 	"reporting/desk/answer":     {"signature", "bloomdb", "reporting/ledger", "reporting/ledger/search", "reporting/api"},
 	"reporting/desk/campaign":   {"signature", "bloomdb", "reporting/judged", "reporting/ledger", "reporting/desk/answer"},
 	"reporting/desk/hourly":     {},
-	"reporting/desk/contest":    {"reporting/ledger", "reporting/desk/identity"},
+	"reporting/desk/contest":    {"signature", "reporting/ledger", "reporting/desk/identity"},
 	"reporting/desk/identity":   {"signature"},
 	"reporting/desk/order":      {"signature", "reporting/ledger"},
 	"reporting/desk/reserve":    {"bloomdb", "reporting/api", "reporting/ledger"},

@@ -21,7 +21,8 @@ import (
 const undoHelp = `undo withdraws all reports and revocations that a reporter made on this site since a
 given time, as if they had never been made.
 
-Messages that lose their quorum are revoked on all sites. No reputation changes.
+Messages that lose their quorum are revoked on all sites. Revocations by others that this
+reporter overruled count again, and mistakes that it has added to others' are taken back.
 
 A message is listed again if only this reporter revoked it, and others still report it. If only
 the votes of other sites had listed it, or the site that had listed it revoked it since, it

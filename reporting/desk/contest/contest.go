@@ -2,7 +2,8 @@
 // nothing: the desk gives it what the ledger has found.
 //
 //	words of a message, the latest first -> Revocations: by a reporter, and by an origin
-//	words of all that share a part       -> OfParts, TakenBack
+//	words of all that share a part       -> OfParts
+//	all words                            -> TakenBack: reports like it by a reporter
 package contest
 
 import (
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spambloom/spambloom/reporting/desk/identity"
 	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // AnyPart returns anchors of which one in common is enough.
@@ -21,26 +23,47 @@ func AnyPart(anchors []ledger.Anchors) []ledger.Anchors {
 	return shared
 }
 
-// HalfLike returns anchors of which half of those that near-duplicates need are enough: copies of a newsletter that the
-// filters take for one have those, and not two mails with the same footer.
-func HalfLike(anchors []ledger.Anchors) []ledger.Anchors {
-	half := slices.Clone(anchors)
-	for i := range half {
-		half[i].Need = (half[i].Need + 1) / 2
-	}
-	return half
-}
-
-// TakenBack counts how often a reporter has reported, and anybody has revoked after that. It goes by the order and not
-// by what was refuted, because near-duplicates of one newsletter are revoked in part only.
-func TakenBack(list []ledger.Report, by string) (n int) {
+// TakenBack counts how often the reporter of an entry has reported a message like it, and anybody has revoked one after
+// that. It goes by the order and not by what was refuted, because near-duplicates of one newsletter are revoked in part only.
+func TakenBack(list []ledger.Report, e ledger.Entry) (n int) {
 	isReported := false
 	for _, r := range slices.Backward(list) { // the earliest first
 		switch {
-		case r.Reporter == by && r.Stance == ledger.Spam:
-			isReported = true
-		case isReported && isRevocation(r):
+		case !isReported && (r.Reporter != e.Reporter || r.Stance == ledger.Ham) || !isLike(r.Set, e.Set):
+		case r.Stance == ledger.Spam:
+			isReported = isReported || r.Reporter == e.Reporter
+		case isRevocation(r):
 			n, isReported = n+1, false
+		}
+	}
+	return n
+}
+
+// isLike reports whether two messages share a signature, or half of a sketch's anchors: copies of a newsletter do,
+// and not two mails with the same footer.
+func isLike(a, b signature.Set) bool {
+	if slices.ContainsFunc(a.Signatures, func(s signature.Signature) bool { return slices.Contains(b.Signatures, s) }) {
+		return true
+	}
+	for _, x := range a.Sketches {
+		for _, y := range b.Sketches {
+			if x.Kind == y.Kind && len(y.Anchors) > 0 && 2*common(x.Anchors, y.Anchors) >= len(y.Anchors) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// common counts the features that two sketches share.
+func common(a, b []signature.Feature) (n int) {
+	known := map[uint64]bool{}
+	for _, f := range a {
+		known[f.Hash] = true
+	}
+	for _, f := range b {
+		if known[f.Hash] {
+			n++
 		}
 	}
 	return n
