@@ -3,8 +3,7 @@
 //
 //	a report -> Weight(reputation) -> sum over distinct reporters >= Quorum? -> listed
 //	others report the same message, before it was listed -> Confirmed grows
-//	others revoke it                                     -> Refuted grows, its credit is withdrawn,
-//	                                                        unless only one does who did so the last time
+//	others revoke it, not only who did so the last time  -> Refuted grows, its credit is withdrawn
 //	time passes                                          -> both fade
 //
 // # The model

@@ -23,16 +23,19 @@ func AnyPart(anchors []ledger.Anchors) []ledger.Anchors {
 	return shared
 }
 
-// TakenBack counts how often the reporter of an entry has reported a message like it, and anybody has revoked one after
-// that. It goes by the order and not by what was refuted, because near-duplicates of one newsletter are revoked in part only.
+// TakenBack counts how often the reporter of an entry has reported a message like it, and anybody has revoked one
+// after that. It goes by the order and not by what was refuted, because near-duplicates of one newsletter are
+// revoked in part only.
 func TakenBack(list []ledger.Report, e ledger.Entry) (n int) {
 	isReported := false
 	for _, r := range slices.Backward(list) { // the earliest first
+		isOwn := r.Reporter == e.Reporter && r.Stance == ledger.Spam
+		isEnd := isReported && isRevocation(r)
 		switch {
-		case !isReported && (r.Reporter != e.Reporter || r.Stance == ledger.Ham) || !isLike(r.Set, e.Set):
-		case r.Stance == ledger.Spam:
-			isReported = isReported || r.Reporter == e.Reporter
-		case isRevocation(r):
+		case !isOwn && !isEnd || !isLike(r.Set, e.Set):
+		case isOwn:
+			isReported = true
+		default:
 			n, isReported = n+1, false
 		}
 	}
@@ -70,8 +73,8 @@ func common(a, b []signature.Feature) (n int) {
 }
 
 // Revocations counts those of a message by the reporter of an entry, and by all of its origin: of several that follow
-// each other, one, or those of the same message. reports is true if the reporter reported a part of the message and did not take that
-// back.
+// each other, one, or those of the same message. reports is true if the reporter reported a part of the message and
+// did not take that back.
 func Revocations(list []ledger.Report, e ledger.Entry) (byReporter, byOrigin int, reports bool) {
 	reports = slices.ContainsFunc(list, func(r ledger.Report) bool {
 		return r.Reporter == e.Reporter && r.Stance == ledger.Spam && r.State != ledger.Withdrawn
