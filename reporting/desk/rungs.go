@@ -26,7 +26,7 @@ const (
 	revocationsOfAnyone   = 4 // by all reporters and sites, until only further reporters may
 	revocationsOfOrigin   = 6 // all but one: others of the machine, or another site, can list it then
 
-	reportsTakenBack = 2 // of one reporter: one who alone revokes them has two left for what near-duplicates still list
+	reportsTakenBack = 2 // by others: one who alone revokes them has two left for what near-duplicates still list
 
 	wordsLookedAt = 10_000 // reports and revocations of a message, or of all that share a part with it: all that the ledger finds
 )
@@ -94,9 +94,10 @@ func (d *Desk) refuseRevocation(set signature.Set, e ledger.Entry) error {
 	return nil
 }
 
-// refuseReport returns an ErrRevokedOften if reports of the message by its reporter were taken back twice: one who alone
-// revokes them would use up his revocations before the other one's reports. Or if those of one origin have used up their
-// revocations of it: a few of them would keep it listed, for whoever else reports in the same way could not revoke it.
+// refuseReport returns an ErrRevokedOften if reports of the message by its reporter were taken back twice by others, or
+// four times by itself, or as much of both: one who alone revokes them would use up his revocations before. Or if
+// those of one origin have used up their revocations of it: a few of them would keep it listed, for whoever else
+// reports in the same way could not revoke it.
 func (d *Desk) refuseReport(set signature.Set, e ledger.Entry) error {
 	revoked := d.db.Revocations(set)
 	if e.Reporter == ledger.Settler || revoked == 0 {
@@ -104,8 +105,10 @@ func (d *Desk) refuseReport(set signature.Set, e ledger.Entry) error {
 	}
 	// All words: where its reporter has said the same of an anchor before, no tally has a near-duplicate's report.
 	list, _, err := d.ledger.Reports(ledger.Query{Since: e.Period, Limit: wordsLookedAt})
-	if takenBack := contest.TakenBack(list, e); takenBack >= reportsTakenBack {
-		return fmt.Errorf("%w: %d reports by %s of this message or like ones were taken back in this period; now another reporter may list it, or an administrator (spambloom settle)", ErrRevokedOften, takenBack, e.Reporter)
+	others, itself := contest.TakenBack(list, e)
+	if others*revocationsOfReporter+itself*reportsTakenBack >= reportsTakenBack*revocationsOfReporter {
+		return fmt.Errorf("%w: %d reports by %s of this message or like ones were taken back in this period; now another reporter may list it, or an administrator (spambloom settle)",
+			ErrRevokedOften, others+itself, e.Reporter)
 	}
 	if err != nil || revoked < revocationsOfOrigin {
 		return err

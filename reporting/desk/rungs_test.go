@@ -17,7 +17,7 @@ import (
 
 // TestRungsOfSome is the attack "rungs" by several reporters together, or by a fully trusted site
 // and reporters. Each of them revokes the spam as often as possible. As long as fewer than three
-// reporters take part beside one who takes two revocations of what he lists, or beside the site, a report of
+// reporters take part beside one who takes all four revocations, or beside the site, a report of
 // somebody else lists the spam and its near-duplicates. Against more, an administrator does.
 func TestRungsOfSome(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -27,8 +27,7 @@ func TestRungsOfSome(t *testing.T) {
 	}{
 		"two reporters":            {false, 2, false},
 		"three reporters":          {false, 3, false},
-		"four reporters":           {false, 4, false},
-		"five reporters":           {false, 5, true},
+		"four reporters":           {false, 4, true},
 		"a site":                   {true, 0, false},
 		"a site and two reporters": {true, 2, false},
 		"a site and three":         {true, 3, true},
@@ -116,8 +115,8 @@ func TestRungsOfOne(t *testing.T) {
 					t.Fatalf("word %d: %v", i, err)
 				}
 			}
-			if n := s.DB.Revocations(letter(0)); n != 2 {
-				t.Errorf("%d revocations had an effect, want 2", n)
+			if n := s.DB.Revocations(letter(0)); n != 4 {
+				t.Errorf("%d revocations had an effect, want 4", n)
 			}
 			if m := letter(0); !s.MustReport("bert", m).Evidence.Listed {
 				t.Error("bert's report does not list it")
@@ -206,8 +205,8 @@ func TestRungsOfOneProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for who, text := range map[string]string{"mallory0": "2 reports by mallory0 of this message", "mallory9": "unix:997 has taken the 6"} {
-		if _, err := s.Report(desk.Report{Set: m, Reporter: who, Origin: mailbox}); !errors.Is(err, desk.ErrRevokedOften) || !strings.Contains(err.Error(), text) {
+	for _, who := range []string{"mallory0", "mallory9"} {
+		if _, err := s.Report(desk.Report{Set: m, Reporter: who, Origin: mailbox}); !errors.Is(err, desk.ErrRevokedOften) || !strings.Contains(err.Error(), "unix:997 has taken the 6") {
 			t.Errorf("%s reports it once more: %v", who, err)
 		}
 	}

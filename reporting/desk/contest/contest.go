@@ -23,23 +23,26 @@ func AnyPart(anchors []ledger.Anchors) []ledger.Anchors {
 	return shared
 }
 
-// TakenBack counts how often the reporter of an entry has reported a message like it, and anybody has revoked one
-// after that. It goes by the order and not by what was refuted, because near-duplicates of one newsletter are
-// revoked in part only.
-func TakenBack(list []ledger.Report, e ledger.Entry) (n int) {
+// TakenBack counts how often the reporter of an entry has reported a message like it, and others have revoked one
+// after that, or only the reporter. It goes by the order and not by what was refuted, because near-duplicates of one
+// newsletter are revoked in part only.
+func TakenBack(list []ledger.Report, e ledger.Entry) (byOthers, byItself int) {
 	isReported := false
 	for _, r := range slices.Backward(list) { // the earliest first
 		isOwn := r.Reporter == e.Reporter && r.Stance == ledger.Spam
 		isEnd := isReported && isRevocation(r)
 		switch {
 		case !isOwn && !isEnd || !isLike(r.Set, e.Set):
+			continue
 		case isOwn:
-			isReported = true
+		case r.Reporter == e.Reporter:
+			byItself++
 		default:
-			n, isReported = n+1, false
+			byOthers++
 		}
+		isReported = isOwn
 	}
-	return n
+	return byOthers, byItself
 }
 
 // isLike reports whether two messages share a signature, or half of a sketch's anchors: copies of a newsletter do,
