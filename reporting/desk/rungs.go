@@ -28,7 +28,8 @@ const (
 
 	reportsTakenBack = 2 // by others: one who alone revokes them has two left for what near-duplicates still list
 
-	wordsLookedAt = 10_000 // reports and revocations of a message, or of all that share a part with it: all that the ledger finds
+	pagesLookedAt = 2      // of wordsLookedAt, of all messages: others' reports wait for that
+	wordsLookedAt = 10_000 // reports and revocations of a message, or of all that share a part with it
 )
 
 // withRoom returns an ErrRevokedOften if the reporter or the origin of an entry has used up its
@@ -103,12 +104,9 @@ func (d *Desk) refuseReport(set signature.Set, e ledger.Entry) error {
 	if e.Reporter == ledger.Settler || revoked == 0 {
 		return nil
 	}
-	// All words: where its reporter has said the same of an anchor before, no tally has a near-duplicate's report.
-	list, _, err := d.ledger.Reports(ledger.Query{Since: e.Period, Limit: wordsLookedAt})
-	others, itself := contest.TakenBack(list, e)
+	others, itself, err := d.takenBack(e)
 	if others*revocationsOfReporter+itself*reportsTakenBack >= reportsTakenBack*revocationsOfReporter {
-		return fmt.Errorf("%w: %d reports by %s of this message or like ones were taken back in this period; now another reporter may list it, or an administrator (spambloom settle)",
-			ErrRevokedOften, others+itself, e.Reporter)
+		return fmt.Errorf("%w: %d reports by %s of this message or like ones were taken back in this period; now another reporter may list it, or an administrator (spambloom settle)", ErrRevokedOften, others+itself, e.Reporter)
 	}
 	if err != nil || revoked < revocationsOfOrigin {
 		return err
@@ -122,8 +120,27 @@ func (d *Desk) refuseReport(set signature.Set, e ledger.Entry) error {
 		ErrRevokedOften, e.Origin, revocationsOfOrigin)
 }
 
-// wordsOf returns the words in this period of all messages that share a signature with an entry, or as many anchors as some
-// of it need.
+// takenBack counts the reports of an entry's reporter that were taken back. It goes through all words of the period, the
+// latest pagesLookedAt: where a reporter has said the same of an anchor before, no tally has a near-duplicate's report.
+func (d *Desk) takenBack(e ledger.Entry) (byOthers, byItself int, err error) {
+	own, _, err := d.ledger.Reports(ledger.Query{Reporter: e.Reporter, Since: e.Period, Limit: wordsLookedAt})
+	if err != nil || len(contest.Like(own, e)) < reportsTakenBack {
+		return 0, 0, err
+	}
+	var like []ledger.Report
+	q := ledger.Query{Since: e.Period, Limit: wordsLookedAt}
+	for page := 0; page < pagesLookedAt && (page == 0 || q.Before != 0); page++ {
+		list, next, err := d.ledger.Reports(q)
+		if err != nil {
+			return 0, 0, err
+		}
+		like, q.Before = append(like, contest.Like(list, e)...), next
+	}
+	byOthers, byItself = contest.TakenBack(like, e.Reporter)
+	return byOthers, byItself, nil
+}
+
+// wordsOf returns the words in this period of all messages that share a signature, or enough of some anchors.
 func (d *Desk) wordsOf(e ledger.Entry, anchors []ledger.Anchors) ([]ledger.Report, error) {
 	list, _, err := d.ledger.Reports(ledger.Query{Set: e.Set, Anchors: anchors, Since: e.Period, Limit: wordsLookedAt})
 	return list, err
@@ -138,8 +155,7 @@ func (d *Desk) refuseTrap(set signature.Set, _ ledger.Entry) error {
 	return fmt.Errorf("%w for a trap: users revoked it in this period", ErrRevokedOften)
 }
 
-// revocations counts those of a message in this period by the reporter of an entry, and by all of
-// its origin. reports is true if the reporter reported a part of the message and did not take that back.
+// revocations counts those of a message in this period: see contest.Revocations.
 func (d *Desk) revocations(e ledger.Entry) (byReporter, byOrigin int, reports bool, err error) {
 	list, err := d.wordsOf(e, e.Anchors)
 	byReporter, byOrigin, reports = contest.Revocations(list, e)

@@ -171,6 +171,21 @@ func TestOneReportsAgain(t *testing.T) {
 	}
 }
 
+// A spam that several report is revoked each time by one account. None of them is refused for that.
+func TestManyReportAgain(t *testing.T) {
+	s, spam := desktest.New(t, trust.Default(), 0), desktest.Letter(1, 0)
+	for range 4 {
+		for i := range 3 {
+			s.MustReport(fmt.Sprint("user", i), spam)
+		}
+		s.MustRevoke("mallory", spam)
+	}
+	for i := range 3 {
+		s.MustReport(fmt.Sprint("user", i), spam)
+	}
+	s.WantListed("the spam", spam, true)
+}
+
 // Reports of other mails with the same footer, that were taken back, do not keep a reporter from reporting a spam with it
 // that others have reported and revoked.
 func TestFooterRefusesNoReport(t *testing.T) {

@@ -131,8 +131,8 @@ func (l *Ledger) absolveAll(u Undo) error {
 	return err
 }
 
-// absolve takes the charge for a report back, if no quorum says the opposite of its text any more, or only one does
-// who was behind the last charge, as the undone reporter may have been. Otherwise it notes who still refutes the report.
+// absolve takes the charge for a report back, if no quorum says the opposite of its text any more, or only one does and
+// that one, or the undone reporter, was behind the last charge. It notes who still refutes the report.
 func (t *txn) absolve(n uint64, u Undo) error {
 	r, err := t.Report(n)
 	if err != nil || r == nil {
@@ -146,16 +146,16 @@ func (t *txn) absolve(n uint64, u Undo) error {
 	if err != nil || len(standing) == 0 {
 		return err
 	}
-	r.Refuter = standing[0].Report
 	other, err := t.ReporterByID(r.Reporter)
 	undone, fault := t.Reporter(u.Reporter)
-	if err = errors.Join(err, fault, t.PutReport(n, r)); err != nil || other == nil || undone == nil {
+	if err = errors.Join(err, fault); err != nil {
 		return err
 	}
 	isOther := func(o record.Opinion) bool { return o.Reporter != standing[0].Reporter }
-	if last := other.Accuser; last != undone.ID && last != standing[0].Reporter || slices.ContainsFunc(standing, isOther) {
-		return nil
+	if other != nil && undone != nil && (other.Accuser == undone.ID || !isOther(record.Opinion{Reporter: other.Accuser})) && !slices.ContainsFunc(standing, isOther) {
+		other.Accuser, other.Dirty = standing[0].Reporter, true
+		err = t.acquit(n, r, u.At) // as of the word that has refuted it
 	}
-	other.Accuser, other.Dirty = standing[0].Reporter, true
-	return t.acquit(n, r, u.At)
+	r.Refuter = standing[0].Report
+	return errors.Join(err, t.PutReport(n, r))
 }

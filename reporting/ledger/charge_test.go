@@ -235,6 +235,25 @@ func TestUndoOfSeveral(t *testing.T) {
 	}
 }
 
+// Two who have said the opposite of each other are undone, in either order. What another one revoked stays revoked, though
+// one of them overruled that, and not the other.
+func TestUndoOfTwoSides(t *testing.T) {
+	for _, undone := range [][]string{{"mallory", "trudy"}, {"trudy", "mallory"}} {
+		v := voice{t: t, l: open(t, small), at: begin}
+		v.say(Spam, "anna", message(1, 1))
+		v.say(Ham, "mallory", message(1, 1))
+		v.say(Ham, "bob", message(1, 1))
+		v.say(Spam, "trudy", message(1, 1))
+		for _, who := range undone {
+			_, err := v.l.Withdraw(Undo{Reporter: who, Since: begin, At: v.at})
+			testenv.Check(t, err)
+		}
+		if list := listed(t, v.l, message(1, 1)); list[0] || list[1] {
+			t.Errorf("after the undo of %v it is listed", undone)
+		}
+	}
+}
+
 // The undo of a report that was one of many lets the revocation count again which that report had refuted.
 func TestUndoOfOneOfManyReports(t *testing.T) {
 	v := voice{t: t, l: open(t, pair), at: begin}

@@ -179,7 +179,7 @@ func (m *model) absolve(x *modelReport, name string, now time.Time) {
 		return
 	}
 	first, who := standing[0], m.reporters[x.by]
-	x.refuter = first.modelReport
+	defer func() { x.refuter = first.modelReport }()
 	isOther := slices.ContainsFunc(standing, func(w *modelWord) bool { return w.by != first.by })
 	if who == nil || isOther || who.accuser != m.reporters[name] && who.accuser != m.reporters[first.by] {
 		return

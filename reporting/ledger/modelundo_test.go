@@ -184,6 +184,9 @@ func (m *model) acquit(r *modelReport, mine map[record.Key]Weight) (acquitted []
 				if x.stance != s || x.refuter == nil || x.by == r.by || x.undone || !m.isOpen(before, x, r, counted) {
 					continue
 				}
+				if s == Spam && contradiction(before, x, r.by) >= m.quorum {
+					continue
+				}
 				isSaid := c.of(x.by) != nil || slices.ContainsFunc(before, func(y *modelReport) bool { return y.by == x.by && y.number > x.number })
 				if isSaid && !x.charged {
 					continue
@@ -212,6 +215,18 @@ func (m *model) acquit(r *modelReport, mine map[record.Key]Weight) (acquitted []
 		c.listed = c.listed || isChanged && c.sum(Spam) >= m.quorum
 	}
 	return acquitted
+}
+
+// contradiction returns the weight of those who said the opposite of x later and have not taken that back, without one.
+func contradiction(past []*modelReport, x *modelReport, but string) (sum Weight) {
+	seen := map[string]bool{but: true}
+	for _, y := range past {
+		if y.number > x.number && y.stance != x.stance && !y.undone && !y.replaced && !y.idle && !seen[y.by] {
+			seen[y.by] = true
+			sum += y.weight
+		}
+	}
+	return sum
 }
 
 // again lets a refuted word count again.

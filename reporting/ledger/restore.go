@@ -83,7 +83,7 @@ func (w *withdrawal) restoreOne(k record.Key, past []rows.Past, i int, counts bo
 		return nil
 	}
 	isOpen, err := w.isOpen(past, r, counts)
-	if err != nil || !isOpen {
+	if err != nil || !isOpen || r.Stance() == Spam && rows.Contradiction(past, i, w.r.Reporter) >= w.l.quorum {
 		return err
 	}
 	_, isSaid, err := w.OpinionOf(k, y, r.Reporter)

@@ -3,7 +3,7 @@
 //
 //	words of a message, the latest first -> Revocations: by a reporter, and by an origin
 //	words of all that share a part       -> OfParts
-//	all words                            -> TakenBack: reports like it by a reporter
+//	all words                            -> Like -> TakenBack: reports by one who is alone
 package contest
 
 import (
@@ -23,56 +23,66 @@ func AnyPart(anchors []ledger.Anchors) []ledger.Anchors {
 	return shared
 }
 
-// TakenBack counts how often the reporter of an entry has reported a message like it, and others have revoked one
-// after that, or only the reporter. It goes by the order and not by what was refuted, because near-duplicates of one
-// newsletter are revoked in part only.
-func TakenBack(list []ledger.Report, e ledger.Entry) (byOthers, byItself int) {
-	isReported := false
-	for _, r := range slices.Backward(list) { // the earliest first
-		isOwn := r.Reporter == e.Reporter && r.Stance == ledger.Spam
-		isEnd := isReported && isRevocation(r)
-		switch {
-		case !isOwn && !isEnd || !isLike(r.Set, e.Set):
-			continue
-		case isOwn:
-		case r.Reporter == e.Reporter:
-			byItself++
-		default:
-			byOthers++
+// Like returns the words, of some, of messages that are like that of an entry: they share a signature, or half of a
+// sketch's anchors, as copies of a newsletter do, and not two mails with the same footer.
+func Like(list []ledger.Report, e ledger.Entry) (like []ledger.Report) {
+	known := make([]map[uint64]bool, len(e.Set.Sketches))
+	for i, s := range e.Set.Sketches {
+		known[i] = map[uint64]bool{}
+		for _, f := range s.Anchors {
+			known[i][f.Hash] = true
 		}
-		isReported = isOwn
 	}
-	return byOthers, byItself
-}
-
-// isLike reports whether two messages share a signature, or half of a sketch's anchors: copies of a newsletter do,
-// and not two mails with the same footer.
-func isLike(a, b signature.Set) bool {
-	if slices.ContainsFunc(a.Signatures, func(s signature.Signature) bool { return slices.Contains(b.Signatures, s) }) {
-		return true
-	}
-	for _, x := range a.Sketches {
-		for _, y := range b.Sketches {
-			if x.Kind == y.Kind && len(y.Anchors) > 0 && 2*common(x.Anchors, y.Anchors) >= len(y.Anchors) {
-				return true
+	isLike := func(set signature.Set) bool {
+		for i, s := range e.Set.Sketches {
+			for _, x := range set.Sketches {
+				if x.Kind == s.Kind && len(s.Anchors) > 0 && 2*common(x.Anchors, known[i]) >= len(s.Anchors) {
+					return true
+				}
 			}
 		}
+		return slices.ContainsFunc(set.Signatures, func(s signature.Signature) bool { return slices.Contains(e.Set.Signatures, s) })
 	}
-	return false
+	for _, r := range list {
+		if isLike(r.Set) {
+			like = append(like, r)
+		}
+	}
+	return like
 }
 
-// common counts the features that two sketches share.
-func common(a, b []signature.Feature) (n int) {
-	known := map[uint64]bool{}
-	for _, f := range a {
-		known[f.Hash] = true
-	}
-	for _, f := range b {
+// common counts the features that are known.
+func common(features []signature.Feature, known map[uint64]bool) (n int) {
+	for _, f := range features {
 		if known[f.Hash] {
 			n++
 		}
 	}
 	return n
+}
+
+// TakenBack counts, in words of messages like that of an entry, the latest first, how often its reporter alone has
+// reported, and others have revoked after that, or only the reporter: what several report, one who revokes it must
+// not keep them all from. It goes by the order and not by what was refuted, because near-duplicates of one
+// newsletter are revoked in part only.
+func TakenBack(like []ledger.Report, by string) (byOthers, byItself int) {
+	isReported, isAlone := false, true
+	for _, r := range slices.Backward(like) { // the earliest first
+		isOwn := r.Reporter == by
+		switch {
+		case r.Stance == ledger.Spam:
+			isReported, isAlone = isReported || isOwn, isAlone && isOwn
+			continue
+		case !isRevocation(r) || !isOwn && r.State == ledger.Withdrawn: // such as that of one who was undone
+			continue
+		case isReported && isOwn:
+			byItself++
+		case isReported && isAlone:
+			byOthers++
+		}
+		isReported, isAlone = false, true
+	}
+	return byOthers, byItself
 }
 
 // Revocations counts those of a message by the reporter of an entry, and by all of its origin: of several that follow

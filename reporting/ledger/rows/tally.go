@@ -174,6 +174,20 @@ func (t *Txn) PastOf(y *record.Tally) (list []Past, err error) {
 	return list, nil
 }
 
+// Contradiction returns the weight of the reporters who said the opposite of one of some reports later, and have not taken
+// that back, whether it counts or not; without one reporter.
+func Contradiction(past []Past, i int, but uint32) (sum record.Weight) {
+	seen := map[uint32]bool{but: true}
+	for _, p := range past {
+		r := p.Report
+		if p.Number > past[i].Number && r.Stance() != past[i].Report.Stance() && r.Flags&(record.FlagWithdrawn|record.FlagIdle) == 0 && !seen[r.Reporter] {
+			seen[r.Reporter] = true
+			sum += r.Weight
+		}
+	}
+	return sum
+}
+
 // EachRefuted visits the refuted reports that some tallies remember, each once.
 func (t *Txn) EachRefuted(keys []record.Key, tallies map[record.Key]*record.Tally, visit func(n uint64, r *record.Report) error) error {
 	seen := map[uint64]bool{}
