@@ -4,20 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/reporting/api"
-	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 	"github.com/spambloom/spambloom/reporting/trust"
 	"github.com/spambloom/spambloom/signature"
 )
-
-// undoWord withdraws all words of a reporter.
-func undoWord(t *testing.T, s *desktest.Stage, who string) {
-	t.Helper()
-	_, err := s.Undo(api.UndoRequest{By: who, Since: desktest.Noon.Add(-time.Hour)}, desk.Author{})
-	testenv.Check(t, err)
-}
 
 // The undo of a revocation lists only what a site had listed: not the text of a newsletter that was revoked together
 // with the file of a spam, nor its picture or near-duplicates.
@@ -38,7 +28,7 @@ func TestUndoListsWhatWasListed(t *testing.T) {
 	for _, set := range []signature.Set{mixed, spam} {
 		b.WantListed("revoked", set, false)
 	}
-	undoWord(t, b, "carl")
+	undo(t, b, "carl", desktest.Noon.Add(-time.Hour))
 	j.exchange("b", "a")
 	for _, s := range []*desktest.Stage{a, b} {
 		s.WantListed("the newsletter", news, false)
@@ -58,13 +48,13 @@ func TestUndoListsNearDuplicates(t *testing.T) {
 	j.exchange("a", "b")
 	b.MustRevoke("carl", desktest.Letter(1, 5))
 	b.WantListed("revoked", desktest.Letter(1, 5), false)
-	undoWord(t, b, "carl")
+	undo(t, b, "carl", desktest.Noon.Add(-time.Hour))
 	for copy := range 8 {
 		b.WantListed("a copy", desktest.Letter(1, copy), true)
 	}
 }
 
-// What the other site has revoked itself since stays revoked.
+// If the other site has revoked the message itself since, it stays revoked.
 func TestUndoListsNothingThatItsSiteRevoked(t *testing.T) {
 	j, news := join(t, trust.Default()), desktest.Letter(1, 0)
 	a, b := j.sites["a"], j.sites["b"]
@@ -74,7 +64,7 @@ func TestUndoListsNothingThatItsSiteRevoked(t *testing.T) {
 	j.exchange("b", "a")
 	a.MustRevoke("anna", news)
 	j.exchange("a", "b")
-	undoWord(t, b, "carl")
+	undo(t, b, "carl", desktest.Noon.Add(-time.Hour))
 	b.WantListed("what both sites revoked", news, false)
 }
 
@@ -86,7 +76,7 @@ func TestUndoListsReports(t *testing.T) {
 	s.MustRevoke("dora", spam)
 	s.MustReport("bert", spam)
 	s.WantListed("two against two", spam, false)
-	undoWord(t, s, "carl")
+	undo(t, s, "carl", desktest.Noon.Add(-time.Hour))
 	s.WantListed("two against one", spam, true)
 	s.WantListed("its near-duplicate", desktest.Letter(1, 3), true)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// ErrRevokedOften is the error for a revocation of a message that its reporter has revoked too
-// often in this period, and for a report of one that its origin has revoked too often, of which its reporter's
-// reports were taken back too often, or a trap of one that anybody revoked. It is not a ledger.ErrShare, which a later try may pass: a revocation
-// that waited until the next period would overturn later words.
+// ErrRevokedOften is the error for a revocation of a message that its reporter has revoked too often in this period.
+// And for a report of one that its origin has revoked too often, of which the reporter's reports were taken back too
+// often, or by a trap of one that anybody revoked. It is not a ledger.ErrShare, which a later try may pass: a
+// revocation that waited until the next period would overturn later words.
 var ErrRevokedOften = errors.New("revoked too often")
 
 // A period has room for 7 revocations of a message that is listed again after each, and for an

@@ -99,7 +99,7 @@ func TestUndoOfRevocationOfVotes(t *testing.T) {
 	}
 }
 
-// What is settled as wanted is not explained as a message on the never-list, whether votes or reports list it later.
+// A message that was settled as wanted is not explained as one on the never-list, whether votes or reports list it later.
 func TestExplainSettled(t *testing.T) {
 	for name, wanted := range map[string]string{"votes": "revoked; no report lists it", "reports": "reported, but settled or declared as wanted here"} {
 		t.Run(name, func(t *testing.T) {

@@ -153,11 +153,11 @@ func (d *Desk) actOn(r ledger.Report, now time.Time) error {
 	return err
 }
 
-// listsExactly reports whether a message is listed by its text or body, not by its likeness to
-// another one, and whether that is by votes alone.
+// listsExactly reports whether a message is listed by its text or body, not by likeness, and whether by votes alone.
 func (d *Desk) listsExactly(set signature.Set) (isListed, isVoted bool) {
 	isPart := func(s signature.Signature) bool { return !s.Kind.IsOfMessage() }
 	set = signature.Set{Signatures: slices.DeleteFunc(slices.Clone(set.Signatures), isPart)}
 	e := d.db.Judge(set)
-	return e.IsVoted() || slices.ContainsFunc(d.db.Explain(set), bloomdb.Trace.Stands), e.IsVoted()
+	isVoted = e.IsVoted()
+	return isVoted || slices.ContainsFunc(d.db.Explain(set), bloomdb.Trace.Stands), isVoted
 }

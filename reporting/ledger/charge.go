@@ -151,11 +151,12 @@ func (t *txn) absolve(n uint64, u Undo) error {
 	if err = errors.Join(err, fault); err != nil {
 		return err
 	}
-	isOther := func(o record.Opinion) bool { return o.Reporter != standing[0].Reporter }
-	if other != nil && undone != nil && (other.Accuser == undone.ID || !isOther(record.Opinion{Reporter: other.Accuser})) && !slices.ContainsFunc(standing, isOther) {
-		other.Accuser, other.Dirty = standing[0].Reporter, true
+	first := standing[0]
+	isOnly := !slices.ContainsFunc(standing, func(o record.Opinion) bool { return o.Reporter != first.Reporter })
+	if isOnly && other != nil && undone != nil && (other.Accuser == undone.ID || other.Accuser == first.Reporter) {
+		other.Accuser, other.Dirty = first.Reporter, true
 		err = t.acquit(n, r, u.At) // as of the word that has refuted it
 	}
-	r.Refuter = standing[0].Report
+	r.Refuter = first.Report
 	return errors.Join(err, t.PutReport(n, r))
 }

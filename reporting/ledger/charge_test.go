@@ -302,7 +302,7 @@ func TestRefutedEarnNoCredit(t *testing.T) {
 	}
 }
 
-// What is taken back of a charge, and of a credit, has faded like the rest of the reputation.
+// A charge and a credit that are taken back have faded like the rest of the reputation.
 func TestChargeIsTakenBackOnce(t *testing.T) {
 	v := voice{t: t, l: open(t, small), at: begin}
 	v.say(Spam, "anna", message(1, 1))
@@ -470,7 +470,7 @@ func TestUndoOfOneOfTwo(t *testing.T) {
 	}
 }
 
-// What counts again has the weight that root has given its reporter since, if that is less.
+// A report that counts again has at most the weight that root has given its reporter since.
 func TestUndoRevivesNobodyIgnored(t *testing.T) {
 	v := voice{t: t, l: open(t, small), at: begin}
 	v.say(Spam, "anna", message(1, 1))

@@ -18,7 +18,7 @@ type withdrawal struct {
 	lost    record.Reached               // the parts that have lost the quorum
 	before  record.Reached               // of a revocation: the parts that were listed, or not revoked if they are others'
 
-	acquitted []uint64     // reports that the revocation had refuted
+	acquitted []uint64     // reports and revocations that it had refuted
 	changed   []record.Key // where some of them count again
 }
 

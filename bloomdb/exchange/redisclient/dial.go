@@ -83,8 +83,8 @@ func dial(rawURL string, files Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Of a password with such a character, the beginning would be read as a host, and the rest as a path or a
-	// fragment, which errors show.
+	// A password with such a character would be read as a host, followed by a path or a fragment, which errors
+	// show.
 	if u.Fragment != "" || u.Opaque != "" || u.Scheme == "unix" && (u.Host != "" || strings.Contains(u.EscapedPath(), "@")) {
 		return nil, errAmbiguous
 	}

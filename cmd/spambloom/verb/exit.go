@@ -169,7 +169,7 @@ func dataHint(err error) string {
 	case errors.As(err, &request):
 		return request.Unknown
 	case errors.As(err, &problem) && strings.HasPrefix(problem.Detail, "revoked too often"):
-		return "others may revoke it, and an administrator can decide: spambloom settle"
+		return "another reporter may, and an administrator can decide: spambloom settle"
 	case errors.As(err, &problem) && strings.Contains(problem.Detail, bloomdb.ErrContested.Error()):
 		return ""
 	case errors.As(err, &problem) && problem.Status == http.StatusConflict:

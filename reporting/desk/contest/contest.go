@@ -23,7 +23,7 @@ func AnyPart(anchors []ledger.Anchors) []ledger.Anchors {
 	return shared
 }
 
-// Like returns the words, of some, of messages that are like that of an entry: they share a signature, or half of a
+// Like returns those words of a list that are about messages like an entry's: they share a signature, or half of a
 // sketch's anchors, as copies of a newsletter do, and not two mails with the same footer.
 func Like(list []ledger.Report, e ledger.Entry) (like []ledger.Report) {
 	known := make([]map[uint64]bool, len(e.Set.Sketches))
@@ -92,20 +92,27 @@ func Revocations(list []ledger.Report, e ledger.Entry) (byReporter, byOrigin int
 	reports = slices.ContainsFunc(list, func(r ledger.Report) bool {
 		return r.Reporter == e.Reporter && r.Stance == ledger.Spam && r.State != ledger.Withdrawn
 	})
+	var counted []ledger.Report
 	for i, r := range list { // the latest first
-		follows := i+1 < len(list) && list[i+1].Stance == ledger.Spam
-		if isRevocation(r) && (follows || identity.IsSame(r.Set, e.Set)) {
-			byReporter, byOrigin = count(r, e, byReporter, byOrigin)
+		if follows := i+1 < len(list) && list[i+1].Stance == ledger.Spam; follows || identity.IsSame(r.Set, e.Set) {
+			counted = append(counted, r)
 		}
 	}
+	byReporter, byOrigin = OfParts(counted, e)
 	return byReporter, byOrigin, reports
 }
 
 // OfParts counts all revocations by the reporter of an entry, and by all of its origin.
 func OfParts(list []ledger.Report, e ledger.Entry) (byReporter, byOrigin int) {
 	for _, r := range list {
-		if isRevocation(r) {
-			byReporter, byOrigin = count(r, e, byReporter, byOrigin)
+		if !isRevocation(r) {
+			continue
+		}
+		if r.Reporter == e.Reporter {
+			byReporter++
+		}
+		if r.Origin == e.Origin && e.Origin != "" {
+			byOrigin++
 		}
 	}
 	return byReporter, byOrigin
@@ -114,14 +121,4 @@ func OfParts(list []ledger.Report, e ledger.Entry) (byReporter, byOrigin int) {
 // isRevocation reports whether a word is a revocation that counted, of a reporter.
 func isRevocation(r ledger.Report) bool {
 	return r.Stance == ledger.Ham && !r.Idle && r.Reporter != ledger.Settler
-}
-
-func count(r ledger.Report, e ledger.Entry, byReporter, byOrigin int) (int, int) {
-	if r.Reporter == e.Reporter {
-		byReporter++
-	}
-	if r.Origin == e.Origin && e.Origin != "" {
-		byOrigin++
-	}
-	return byReporter, byOrigin
 }
