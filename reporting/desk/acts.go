@@ -40,11 +40,7 @@ func (d *Desk) Actions(ask api.ActionsRequest) (api.Actions, error) {
 	}
 	actions := api.Actions{Actions: make([]api.Action, len(list)), Next: next}
 	for i, a := range list {
-		actions.Actions[i] = newAction(a)
+		actions.Actions[i] = answer.Act(a)
 	}
 	return actions, nil
-}
-
-func newAction(a ledger.NotedAct) api.Action {
-	return api.Action{ID: a.ID, At: a.At, Action: a.What, By: a.By, Origin: a.Origin, Of: a.Of, IDs: a.IDs}
 }

@@ -44,8 +44,5 @@ func (d *Desk) backing(set signature.Set) *api.Backing {
 	if err != nil || b.Sums == [2]ledger.Weight{} {
 		return nil
 	}
-	return &api.Backing{
-		Reporters: b.Voices, Reports: b.Sums[ledger.Spam].Float(), Need: b.Need.Float(),
-		Revokes: b.Sums[ledger.Ham].Float(), Quorum: b.Quorum.Float(),
-	}
+	return answer.Backing(b)
 }

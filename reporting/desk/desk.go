@@ -213,6 +213,10 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 	}
 	var before bloomdb.Evidence // of a revocation
 	entry := d.entry(stance, r, set, now)
+	said, err := d.said(r, entry)
+	if err != nil {
+		return o, decision, err
+	}
 	d.undoing.RLock()
 	defer d.undoing.RUnlock()
 	defer d.order.Lock(entry.Set, entry.Anchors)()
@@ -229,7 +233,7 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 			defer d.waiting.release(r.Reporter, entry.Origin)
 		}
 	}
-	if set, entry, err = d.withRoom(stance, r, set, entry); err != nil {
+	if set, entry, err = d.withRoom(stance, r, set, entry, said); err != nil {
 		return o, decision, err
 	}
 	entry.Voted = before.IsVoted()

@@ -28,7 +28,7 @@ const (
 
 	reportsTakenBack = 2 // by others: one who alone revokes them has two left for what near-duplicates still list
 
-	pagesLookedAt = 2      // of wordsLookedAt, of all messages: others' reports wait for that
+	pagesLookedAt = 2      // of wordsLookedAt, of all messages
 	wordsLookedAt = 10_000 // reports and revocations of a message, or of all that share a part with it
 )
 
@@ -37,8 +37,9 @@ const (
 // shares with others, the entry is made without it: two accomplices who use up the revocations of a
 // file by one program would otherwise shield each spam with this file from the reports of all its
 // users. A revocation is refused nevertheless if it would leave the message listed.
-func (d *Desk) withRoom(stance ledger.Stance, r Report, set signature.Set, e ledger.Entry) (signature.Set, ledger.Entry, error) {
-	refuse, most := d.refuseReport, []int{revocationsOfOrigin, 1}
+func (d *Desk) withRoom(stance ledger.Stance, r Report, set signature.Set, e ledger.Entry, said []ledger.Report) (signature.Set, ledger.Entry, error) {
+	most := []int{revocationsOfOrigin, 1}
+	refuse := func(set signature.Set, e ledger.Entry) error { return d.refuseReport(said, set, e) }
 	if stance == ledger.Ham {
 		refuse, most = d.refuseRevocation, []int{revocationsOfAnyone}
 	}
@@ -99,17 +100,17 @@ func (d *Desk) refuseRevocation(set signature.Set, e ledger.Entry) error {
 // four times by itself, or as much of both: one who alone revokes them would use up his revocations before. Or if
 // those of one origin have used up their revocations of it: a few of them would keep it listed, for whoever else
 // reports in the same way could not revoke it.
-func (d *Desk) refuseReport(set signature.Set, e ledger.Entry) error {
+func (d *Desk) refuseReport(said []ledger.Report, set signature.Set, e ledger.Entry) error {
 	revoked := d.db.Revocations(set)
 	if e.Reporter == ledger.Settler || revoked == 0 {
 		return nil
 	}
-	others, itself, err := d.takenBack(e)
+	others, itself := contest.TakenBack(contest.Like(said, e), e.Reporter)
 	if others*revocationsOfReporter+itself*reportsTakenBack >= reportsTakenBack*revocationsOfReporter {
 		return fmt.Errorf("%w: %d reports by %s of this message or like ones were taken back in this period; now another reporter may list it, or an administrator (spambloom settle)", ErrRevokedOften, others+itself, e.Reporter)
 	}
-	if err != nil || revoked < revocationsOfOrigin {
-		return err
+	if revoked < revocationsOfOrigin {
+		return nil
 	}
 	_, byOrigin, _, err := d.revocations(e)
 	_, partsByOrigin, _, fault := d.partsRevoked(set, e)
@@ -120,24 +121,26 @@ func (d *Desk) refuseReport(set signature.Set, e ledger.Entry) error {
 		ErrRevokedOften, e.Origin, revocationsOfOrigin)
 }
 
-// takenBack counts the reports of an entry's reporter that were taken back. It goes through all words of the period, the
-// latest pagesLookedAt: where a reporter has said the same of an anchor before, no tally has a near-duplicate's report.
-func (d *Desk) takenBack(e ledger.Entry) (byOthers, byItself int, err error) {
+// said returns the words about messages like an entry's, the latest first, if it is a report that may be refused for
+// them. It goes through all words of the period, the latest pagesLookedAt: where a reporter has said the same of an
+// anchor before, no tally has a near-duplicate's report. It holds no lock, so no other report waits for it.
+func (d *Desk) said(r Report, e ledger.Entry) (like []ledger.Report, err error) {
+	if e.Stance == ledger.Ham || r.Trap || r.settles || d.db.Revocations(r.Set) == 0 {
+		return nil, nil
+	}
 	own, _, err := d.ledger.Reports(ledger.Query{Reporter: e.Reporter, Since: e.Period, Limit: wordsLookedAt})
 	if err != nil || len(contest.Like(own, e)) < reportsTakenBack {
-		return 0, 0, err
+		return nil, err
 	}
-	var like []ledger.Report
 	q := ledger.Query{Since: e.Period, Limit: wordsLookedAt}
 	for page := 0; page < pagesLookedAt && (page == 0 || q.Before != 0); page++ {
 		list, next, err := d.ledger.Reports(q)
 		if err != nil {
-			return 0, 0, err
+			return nil, err
 		}
 		like, q.Before = append(like, contest.Like(list, e)...), next
 	}
-	byOthers, byItself = contest.TakenBack(like, e.Reporter)
-	return byOthers, byItself, nil
+	return like, nil
 }
 
 // wordsOf returns the words in this period of all messages that share a signature, or enough of some anchors.

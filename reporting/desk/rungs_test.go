@@ -203,6 +203,24 @@ func TestFooterRefusesNoReport(t *testing.T) {
 	s.WantListed("the spam", with(99), true)
 }
 
+// What one account revokes of a spam's copies does not keep a user from listing it with its sketch, who reported other
+// spam with its file: nobody took that back.
+func TestChainTakesNoSketch(t *testing.T) {
+	s, file := desktest.New(t, trust.Default(), 0), desktest.Set("body", "text", "file").Signatures[2]
+	with := func(campaign, copy int) signature.Set {
+		set := desktest.Letter(campaign, copy)
+		set.Signatures = append(set.Signatures, file)
+		return set
+	}
+	for i := range 2 {
+		s.MustReport("anna", with(2+i, 0))
+		s.MustReport(fmt.Sprint("user", i), desktest.Letter(1, 5*i))
+		s.MustRevoke("mallory", desktest.Letter(1, 5*i))
+	}
+	s.MustReport("anna", with(1, 20))
+	s.WantListed("a near-duplicate", desktest.Letter(1, 40), true)
+}
+
 // TestRungsOfOneProgram is the attack "rungs" by users of one program, who want to keep a letter listed
 // against its other users: after their six revocations, none of them can report it. Somebody
 // else on the machine can, and another user, too, can revoke that.

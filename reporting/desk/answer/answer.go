@@ -294,3 +294,16 @@ func IsReportedElsewhere(traces []bloomdb.Trace, sketches []bloomdb.SketchTrace,
 	return slices.ContainsFunc(traces, func(t bloomdb.Trace) bool { return t.StandsWithout(own) }) ||
 		slices.ContainsFunc(sketches, func(t bloomdb.SketchTrace) bool { return t.StandsWithout(own) })
 }
+
+// Act returns a noted action.
+func Act(a ledger.NotedAct) api.Action {
+	return api.Action{ID: a.ID, At: a.At, Action: a.What, By: a.By, Origin: a.Origin, Of: a.Of, IDs: a.IDs}
+}
+
+// Backing returns the weight behind a message.
+func Backing(b ledger.Backing) *api.Backing {
+	return &api.Backing{
+		Reporters: b.Voices, Reports: b.Sums[ledger.Spam].Float(), Need: b.Need.Float(),
+		Revokes: b.Sums[ledger.Ham].Float(), Quorum: b.Quorum.Float(),
+	}
+}
