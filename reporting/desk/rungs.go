@@ -128,7 +128,7 @@ func (d *Desk) said(r Report, e ledger.Entry) (like []ledger.Report, err error) 
 	if e.Stance == ledger.Ham || r.Trap || r.settles || d.db.Revocations(r.Set) == 0 {
 		return nil, nil
 	}
-	own, _, err := d.ledger.Reports(ledger.Query{Reporter: e.Reporter, Since: e.Period, Limit: wordsLookedAt})
+	own, _, err := d.ledger.Reports(ledger.Query{Reporter: e.Reporter, Since: e.Period, Limit: pagesLookedAt * wordsLookedAt})
 	if err != nil || len(contest.Like(own, e)) < reportsTakenBack {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 	"github.com/spambloom/spambloom/reporting/trust"
@@ -219,6 +220,22 @@ func TestChainTakesNoSketch(t *testing.T) {
 	}
 	s.MustReport("anna", with(1, 20))
 	s.WantListed("a near-duplicate", desktest.Letter(1, 40), true)
+}
+
+// What an undone account revoked does not count against a reporter, also if somebody contradicted it before the undo.
+func TestUndoneRevocationsRefuseNoReport(t *testing.T) {
+	s, spam := desktest.New(t, trust.Default(), 0), desktest.Letter(1, 0)
+	for range 2 {
+		s.MustReport("anna", spam)
+		s.MustRevoke("mallory", spam)
+	}
+	s.MustReport("carl", spam)
+	if _, err := s.Undo(api.UndoRequest{By: "mallory", Since: desktest.Noon.AddDate(0, 0, -1)}, desk.Author{}); err != nil {
+		t.Fatal(err)
+	}
+	s.MustRevoke("carl", spam)
+	s.MustReport("anna", spam)
+	s.WantListed("a near-duplicate", desktest.Letter(1, 12), true)
 }
 
 // TestRungsOfOneProgram is the attack "rungs" by users of one program, who want to keep a letter listed

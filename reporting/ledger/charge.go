@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -16,31 +17,24 @@ const maxStanding = 16
 // charge takes reputation from the reporter of a refuted report, once, with the credit of the report. Only what
 // contradicts its text counts: a file may be anybody's. Whoever was behind the reporter's last charge is not behind
 // the next one: else one who revokes what others report, or reports what they revoke, would take their weight alone.
+// A trap never is: anybody can send it a copy of what was revoked.
 func (w *entering) charge(n uint64, r *record.Report) error {
 	other, err := w.ReporterByID(r.Reporter)
 	if err != nil || other == nil || r.Flags&record.FlagRefuted != 0 {
 		return err
 	}
 	set, anchors := rows.TextOf(r)
-	decided := record.Reach(set, anchors, func(k record.Key) Weight {
-		if _, is := w.standing[k]; is {
-			return w.l.quorum
-		}
-		return 0
-	}, w.l.quorum)
-	if !decided.Any() {
+	if !record.Where(set, anchors, func(k record.Key) bool { _, is := w.standing[k]; return is }).Any() {
 		return nil
 	}
-	accuser := w.row.ID
-	if accuser == other.Accuser && w.e.Reporter != Settler || w.weight == 0 {
+	accuser := record.Opinion{Reporter: w.row.ID}
+	if w.e.Trap || w.weight == 0 || w.row.ID == other.Accuser && w.e.Reporter != Settler {
 		list, _ := rows.Alike(set, anchors, w.standing)
-		i := slices.IndexFunc(list, func(o record.Opinion) bool { return o.Reporter != other.Accuser })
-		if i < 0 {
-			return nil
+		if accuser, err = w.Accuser(list, other.Accuser, w.row.ID); err != nil || accuser.Reporter == 0 {
+			return err
 		}
-		accuser = list[i].Reporter
 	}
-	r.Flags, other.Accuser = r.Flags|record.FlagRefuted, accuser
+	r.Flags, other.Accuser = r.Flags|record.FlagRefuted, accuser.Reporter
 	w.experience(other, -r.Credit.Float(), trust.Refutation, w.e.At)
 	return w.PutReport(n, r)
 }
@@ -131,8 +125,8 @@ func (l *Ledger) absolveAll(u Undo) error {
 	return err
 }
 
-// absolve takes the charge for a report back, if no quorum says the opposite of its text any more, or only one does and
-// that one, or the undone reporter, was behind the last charge. It notes who still refutes the report.
+// absolve takes the charge for a report back, if no quorum says the opposite of its text any more, or only traps do, or
+// only one reporter and that one, or the undone one, was behind the last charge. It notes who still refutes the report.
 func (t *txn) absolve(n uint64, u Undo) error {
 	r, err := t.Report(n)
 	if err != nil || r == nil {
@@ -146,17 +140,30 @@ func (t *txn) absolve(n uint64, u Undo) error {
 	if err != nil || len(standing) == 0 {
 		return err
 	}
-	other, err := t.ReporterByID(r.Reporter)
-	undone, fault := t.Reporter(u.Reporter)
+	first, err := t.Accuser(standing)
+	second, fault := t.Accuser(standing, first.Reporter)
 	if err = errors.Join(err, fault); err != nil {
 		return err
 	}
-	first := standing[0]
-	isOnly := !slices.ContainsFunc(standing, func(o record.Opinion) bool { return o.Reporter != first.Reporter })
-	if isOnly && other != nil && undone != nil && (other.Accuser == undone.ID || other.Accuser == first.Reporter) {
-		other.Accuser, other.Dirty = first.Reporter, true
-		err = t.acquit(n, r, u.At) // as of the word that has refuted it
+	if second.Reporter == 0 {
+		err = t.absolveFrom(first, n, r, u) // as of the word that has refuted it
 	}
-	r.Refuter = first.Report
+	r.Refuter = cmp.Or(first.Report, standing[0].Report)
 	return errors.Join(err, t.PutReport(n, r))
+}
+
+// absolveFrom is absolve where only one reporter still contradicts a report, or none but traps.
+func (t *txn) absolveFrom(only record.Opinion, n uint64, r *record.Report, u Undo) error {
+	other, err := t.ReporterByID(r.Reporter)
+	undone, fault := t.Reporter(u.Reporter)
+	settler, more := t.Reporter(Settler)
+	err = errors.Join(err, fault, more)
+	if err != nil || other == nil || undone == nil || settler != nil && settler.ID == only.Reporter {
+		return err
+	}
+	if only.Reporter != 0 && other.Accuser != undone.ID && other.Accuser != only.Reporter {
+		return nil
+	}
+	other.Accuser, other.Dirty = cmp.Or(only.Reporter, other.Accuser), true
+	return t.acquit(n, r, u.At)
 }

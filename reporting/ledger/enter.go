@@ -340,20 +340,11 @@ func (w *entering) replace() error {
 		if other {
 			mark, reversed[n] = record.FlagWithdrawn, true
 		}
-		if err := w.mark(n, mark); err != nil {
+		if err := w.Mark(n, mark); err != nil {
 			return err
 		}
 	}
 	return w.pardon(reversed)
-}
-
-func (t *txn) mark(n uint64, flag record.ReportFlags) error {
-	r, err := t.Report(n)
-	if err != nil || r == nil || r.Flags&flag != 0 {
-		return err
-	}
-	r.Flags |= flag
-	return t.PutReport(n, r)
 }
 
 // close marks in the tallies what is listed and revoked now, and refutes the reporters of the other stance.

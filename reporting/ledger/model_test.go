@@ -60,7 +60,8 @@ type modelReport struct {
 	undone   bool         // after it was refuted
 	foreign  bool         // a revocation of a message that only other sites list
 	idle     bool         // a revocation of a message that nobody had reported
-	replaced bool         // of one of its signatures the reporter has said the opposite since
+	trap     bool
+	replaced bool // of one of its signatures the reporter has said the opposite since
 	set      signature.Set
 	anchors  []Anchors
 
@@ -348,7 +349,7 @@ func (m *model) enter(e Entry) modelAnswer {
 	r := &modelReport{
 		number: m.words, by: e.Reporter, stance: e.Stance, at: e.At.Truncate(time.Second), weight: m.weight(who, e.Trap, e.At),
 		foreign: e.Stance == Ham && e.Listed && !e.Voted && len(spam.keys)+len(spam.sketches) == 0,
-		early:   !idle && m.parts(e.Set, e.Anchors, e.Stance).does(e.Stance).action == None, idle: idle, set: e.Set, anchors: e.Anchors,
+		early:   !idle && m.parts(e.Set, e.Anchors, e.Stance).does(e.Stance).action == None, idle: idle, trap: e.Trap, set: e.Set, anchors: e.Anchors,
 	}
 	if !idle {
 		m.credit(r, fresh, e)

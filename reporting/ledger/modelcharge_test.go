@@ -95,20 +95,25 @@ func (r *modelReport) hasText(is func(record.Key) bool) bool {
 }
 
 // charge charges the reporter of a refuted report, if its text is contradicted by anybody who was not behind the last
-// charge.
+// charge, and who is no trap.
 func (m *model) charge(r *modelReport, a modelAgainst, at time.Time) {
 	who := m.reporters[r.by]
 	if r.charged || who == nil || !r.hasText(func(k record.Key) bool { return a.decides[k] }) {
 		return
 	}
 	accusers := []*modelReporter{}
+	add := func(w *modelReport) {
+		if !w.trap {
+			accusers = append(accusers, m.reporters[w.by])
+		}
+	}
 	if a.by.weight > 0 {
-		accusers = append(accusers, m.reporters[a.by.by])
+		add(a.by)
 	}
 	keys, sketches, need := r.text()
 	for _, k := range keys {
 		for _, w := range a.standing[k] {
-			accusers = append(accusers, m.reporters[w.by])
+			add(w.modelReport)
 		}
 	}
 	for i, s := range sketches {
@@ -116,7 +121,7 @@ func (m *model) charge(r *modelReport, a modelAgainst, at time.Time) {
 		for _, k := range s {
 			for _, w := range a.standing[k] {
 				if times[w.modelReport]++; times[w.modelReport] == need[i] {
-					accusers = append(accusers, m.reporters[w.by])
+					add(w.modelReport)
 				}
 			}
 		}
@@ -143,8 +148,8 @@ func (m *model) agree(a modelAgainst, closed []record.Key, at time.Time) {
 	}
 }
 
-// absolve takes a charge back, if no quorum contradicts the report, or only one does who was behind the last charge, or
-// where the undone one was.
+// absolve takes a charge back, if no quorum contradicts the report, or only traps do, or only one does who was behind
+// the last charge, or where the undone one was.
 func (m *model) absolve(x *modelReport, name string, now time.Time) {
 	if !m.isContradicted(x, m.quorum) {
 		if x.charged {
@@ -178,13 +183,21 @@ func (m *model) absolve(x *modelReport, name string, now time.Time) {
 	if len(standing) == 0 {
 		return
 	}
-	first, who := standing[0], m.reporters[x.by]
+	who, first := m.reporters[x.by], standing[0]
+	standing = slices.DeleteFunc(standing, func(w *modelWord) bool { return w.trap })
+	var only *modelReporter
+	if len(standing) > 0 {
+		first, only = standing[0], m.reporters[standing[0].by]
+	}
 	defer func() { x.refuter = first.modelReport }()
-	isOther := slices.ContainsFunc(standing, func(w *modelWord) bool { return w.by != first.by })
-	if who == nil || isOther || who.accuser != m.reporters[name] && who.accuser != m.reporters[first.by] {
+	isOther := slices.ContainsFunc(standing, func(w *modelWord) bool { return m.reporters[w.by] != only })
+	if who == nil || isOther || only != nil && who.accuser != m.reporters[name] && who.accuser != only {
 		return
 	}
-	if who.accuser = m.reporters[first.by]; x.charged {
+	if only != nil {
+		who.accuser = only
+	}
+	if x.charged {
 		m.discharge(x, now)
 	}
 }

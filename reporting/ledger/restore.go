@@ -137,12 +137,10 @@ func (w *withdrawal) relisted() record.Reached {
 }
 
 func (w *withdrawal) listed() record.Reached {
-	return record.Reach(w.r.Set, w.r.Anchors, func(k record.Key) Weight {
-		if y := w.tallies[k]; y.Listed || w.r.Flags&record.FlagForeign != 0 && !y.IsRevoked() {
-			return w.l.quorum
-		}
-		return 0
-	}, w.l.quorum)
+	return record.Where(w.r.Set, w.r.Anchors, func(k record.Key) bool {
+		y := w.tallies[k]
+		return y.Listed || w.r.Flags&record.FlagForeign != 0 && !y.IsRevoked()
+	})
 }
 
 // write writes the withdrawal, and the decision that follows from it.

@@ -73,7 +73,7 @@ func TakenBack(like []ledger.Report, by string) (byOthers, byItself int) {
 		case r.Stance == ledger.Spam:
 			isReported, isAlone = isReported || isOwn, isAlone && isOwn
 			continue
-		case !isRevocation(r) || !isOwn && r.State == ledger.Withdrawn: // such as that of one who was undone
+		case !isRevocation(r) || !isOwn && r.Undone:
 			continue
 		case isReported && isOwn:
 			byItself++

@@ -41,15 +41,20 @@ func Reach(set signature.Set, anchors []Anchors, sum func(Key) Weight, quorum We
 	return r
 }
 
-// All reports whether every part of a message is as is says: a signature by itself, a sketch by
-// enough of its own anchors.
-func All(set signature.Set, anchors []Anchors, is func(Key) bool) bool {
-	r := Reach(set, anchors, func(k Key) Weight {
+// Where returns the parts of a message that are as is says, by the rules of Reach.
+func Where(set signature.Set, anchors []Anchors, is func(Key) bool) Reached {
+	return Reach(set, anchors, func(k Key) Weight {
 		if is(k) {
 			return one
 		}
 		return 0
 	}, one)
+}
+
+// All reports whether every part of a message is as is says: a signature by itself, a sketch by
+// enough of its own anchors.
+func All(set signature.Set, anchors []Anchors, is func(Key) bool) bool {
+	r := Where(set, anchors, is)
 	return !slices.Contains(r.Signatures, false) && !slices.Contains(r.Sketches, false)
 }
 

@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/ledger/record"
@@ -92,4 +93,28 @@ func (t *Txn) Standing(r *record.Report, most int) ([]record.Opinion, error) {
 	}
 	list, _ := Alike(set, anchors, words)
 	return list, nil
+}
+
+// Accuser returns the first of some opinions that may charge who said the opposite: of none of some reporters, and not
+// of a trap. None: it has no reporter.
+func (t *Txn) Accuser(list []record.Opinion, but ...uint32) (record.Opinion, error) {
+	for _, o := range list {
+		if slices.Contains(but, o.Reporter) {
+			continue
+		}
+		if r, err := t.Report(o.Report); err != nil || r != nil && r.Flags&record.FlagTrap == 0 {
+			return o, err
+		}
+	}
+	return record.Opinion{}, nil
+}
+
+// Mark sets a flag of a report, if it is still there.
+func (t *Txn) Mark(n uint64, flag record.ReportFlags) error {
+	r, err := t.Report(n)
+	if err != nil || r == nil || r.Flags&flag != 0 {
+		return err
+	}
+	r.Flags |= flag
+	return t.PutReport(n, r)
 }

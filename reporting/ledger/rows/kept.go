@@ -10,12 +10,7 @@ const whole record.Weight = 1
 
 // ListsNear reports whether the tallies list a message by the sketch of its text.
 func (t *Txn) ListsNear(set signature.Set, anchors []record.Anchors, tallies map[record.Key]*record.Tally) bool {
-	return record.Reach(set, anchors, func(k record.Key) record.Weight {
-		if tallies[k].Listed {
-			return whole
-		}
-		return 0
-	}, whole).IsNear()
+	return record.Where(set, anchors, func(k record.Key) bool { return tallies[k].Listed }).IsNear()
 }
 
 // RevokeKept makes revocations due for texts that lost their quorum earlier, and stayed listed only

@@ -44,6 +44,7 @@ type Report struct {
 	Weight   record.Weight
 	State    record.State
 	Idle     bool // a revocation that waits for a listing
+	Undone   bool // or taken back by its reporter; State may tell what it was before
 	Set      signature.Set
 	Anchors  []record.Anchors
 	Held     record.Likeness // why it was held; zero: for no reason of its own
@@ -100,7 +101,7 @@ func (l *Search) Reports(q Query) (list []Report, next uint64, err error) {
 func (t *txn) public(n uint64, r *record.Report, by *record.Reporter) (Report, error) {
 	p := Report{
 		ID: n, At: r.At, Stance: r.Stance(), Trap: r.Flags&record.FlagTrap != 0, Class: r.Class,
-		Origin: r.Origin, Weight: r.Weight, State: r.State(), Idle: r.Flags&record.FlagIdle != 0, Set: r.Set, Anchors: r.Anchors, Held: r.Held,
+		Origin: r.Origin, Weight: r.Weight, State: r.State(), Idle: r.Flags&record.FlagIdle != 0, Undone: r.Flags&record.FlagWithdrawn != 0, Set: r.Set, Anchors: r.Anchors, Held: r.Held,
 	}
 	if by != nil {
 		p.Reporter = by.Name

@@ -191,12 +191,10 @@ func (t *txn) keepNear(r *record.Report, revoked map[record.Key]time.Time, isLos
 // again with another message is no reason to say the others' revocation again.
 func (t *txn) visitRevoked(r *record.Report, revoked map[record.Key]time.Time, turns map[signature.Signature][]Turn, visit func(Standing) error) error {
 	until := func(at time.Time) record.Reached {
-		return record.Reach(r.Set, r.Anchors, func(k record.Key) record.Weight {
-			if last, ok := revoked[k]; ok && !last.After(at) {
-				return t.quorum
-			}
-			return 0
-		}, t.quorum)
+		return record.Where(r.Set, r.Anchors, func(k record.Key) bool {
+			last, ok := revoked[k]
+			return ok && !last.After(at)
+		})
 	}
 	before := until(time.Time{})
 	for _, at := range slices.CompactFunc(slices.SortedFunc(maps.Values(revoked), time.Time.Compare), time.Time.Equal) {
