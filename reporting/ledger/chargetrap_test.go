@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/reporting/trust"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // TestTrapsTakeNoWeight: a sender sends what anna revoked to traps, in a later period. They list it, and she keeps her
@@ -59,5 +60,61 @@ func TestSettledMistakesRemain(t *testing.T) {
 	}
 	if r, _, err := v.l.Reporter("anna", v.at); err != nil || r.Reputation.Refuted != 3*trust.Refutation {
 		t.Errorf("anna after the undo: %+v, %v", r, err)
+	}
+}
+
+// At a quorum of 2, two reporters list a newsletter, and readers revoke it one after another. After each, an account, or
+// a trap, reports it again with another file. The second reader's revocation counts nevertheless, but for those that
+// the account's first word contradicts. The same holds of a spam that two have revoked.
+func TestWhoSaysItAgainClosesNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		trap   bool
+		stance Stance // of what stands
+		by     string // one of those who made it stand, or another one
+		want   int    // words of others until the opposite stands
+	}{
+		"one of two":                {false, Spam, "newcomer0", 2},
+		"another one":               {false, Spam, "mallory", 3},
+		"a trap":                    {true, Spam, "trap:a", 2},
+		"one of two who revoked it": {false, Ham, "newcomer0", 4}, // what was revoked takes more reports
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := trust.Default()
+			m.Quorum = 2
+			v, spam := voice{t: t, l: open(t, m), at: begin}, message(1, 1)
+			say := func(s Stance, who string, file int) Decision {
+				v.trap = c.trap && who == c.by
+				defer func() { v.trap = false }()
+				set := message(1, 1)
+				set.Signatures = append(set.Signatures, sign(signature.KindAttachment, file))
+				return v.say(s, who, set)
+			}
+			if c.trap {
+				say(Spam, c.by, 90)
+			} else {
+				v.say(Spam, "newcomer0", spam)
+				v.say(Spam, "newcomer1", spam)
+			}
+			if c.stance == Ham {
+				v.say(Ham, "newcomer0", spam)
+				v.say(Ham, "newcomer1", spam)
+			}
+			got := 0
+			for i := range 8 {
+				d := v.say(1-c.stance, fmt.Sprint("reader", i), spam)
+				if got++; d.Action != None {
+					break
+				}
+				say(c.stance, c.by, 100+i)
+			}
+			if got != c.want {
+				t.Errorf("it took %d words, want %d", got, c.want)
+			}
+			for i := range got {
+				if w := v.weight(fmt.Sprint("reader", i)); w != 1 {
+					t.Errorf("reader%d weighs %v", i, w)
+				}
+			}
+		})
 	}
 }

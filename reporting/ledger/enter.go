@@ -347,22 +347,25 @@ func (w *entering) replace() error {
 	return w.pardon(reversed)
 }
 
-// close marks in the tallies what is listed and revoked now, and refutes the reporters of the other stance.
+// close marks in the tallies what is listed and revoked now, and refutes the reporters of the other stance: of what the
+// reporter did not say before. Else one who says it again with another file keeps away each second one who disagrees.
 func (w *entering) close(n uint64) error {
-	var closed []record.Key
+	closed := w.changed
+	if w.e.Reporter == Settler {
+		closed = w.keys
+	}
+	closed = slices.DeleteFunc(slices.Clone(closed), func(k record.Key) bool { return w.idle || w.backing(w.e.Stance)(k) < w.l.quorum })
 	for _, k := range w.keys {
 		y := w.tallies[k]
 		reached := w.backing(w.e.Stance)(k) >= w.l.quorum
 		switch {
 		case w.e.Stance == Spam && reached:
 			y.Listed = true
-			closed = append(closed, k)
 		case w.e.Stance == Ham && reached && !w.idle:
 			if y.Listed || y.Sums[Spam] > 0 || y.Revoked.IsZero() {
 				y.Revoked = w.e.At.Truncate(time.Second)
 			}
 			y.Listed = false
-			closed = append(closed, k)
 		case w.e.Stance == Ham && y.Deciding(Spam) < w.l.quorum:
 			y.Unlist(w.e.At)
 		}

@@ -374,7 +374,7 @@ func (m *model) enter(e Entry) modelAnswer {
 		d = modelDecision{}
 	}
 	a, wasNear := m.answer(e, d, r.weight), e.Stance == Ham && m.listed(r).near
-	m.close(keys, e, idle, r)
+	m.close(keys, changed, e, idle, r)
 	m.reports, who.last = append(m.reports, r), r.at
 	m.keep(a.modelDecision, r)
 	m.revokeKept(r, wasNear)
@@ -448,8 +448,8 @@ func (m *model) credit(r *modelReport, fresh []record.Key, e Entry) {
 	}
 }
 
-// close refutes the reports whose opposite has reached the quorum.
-func (m *model) close(keys []record.Key, e Entry, idle bool, by *modelReport) {
+// close refutes the reports whose opposite has reached the quorum by what the reporter did not say before.
+func (m *model) close(keys, changed []record.Key, e Entry, idle bool, by *modelReport) {
 	var closed []record.Key
 	for _, k := range keys {
 		c := m.caseOf(k)
@@ -467,7 +467,7 @@ func (m *model) close(keys []record.Key, e Entry, idle bool, by *modelReport) {
 			c.listed, c.lost = false, e.At.Truncate(time.Second)
 		}
 	}
-	m.refute(closed, e, by)
+	m.refute(slices.DeleteFunc(closed, func(k record.Key) bool { return !slices.Contains(changed, k) }), e, by)
 	for _, k := range keys {
 		m.tidy(k)
 	}
