@@ -11,9 +11,6 @@ import (
 	"github.com/spambloom/spambloom/reporting/trust"
 )
 
-// maxStanding bounds those of a key who are compared as accusers. One more than the last accuser is enough.
-const maxStanding = 16
-
 // charge takes reputation from the reporter of a refuted report, once, with the credit of the report. Only what
 // contradicts its text counts: a file may be anybody's. Whoever was behind the reporter's last charge is not behind
 // the next one: else one who revokes what others report, or reports what they revoke, would take their weight alone.
@@ -28,9 +25,9 @@ func (w *entering) charge(n uint64, r *record.Report) error {
 		return nil
 	}
 	accuser := record.Opinion{Reporter: w.row.ID}
-	if w.e.Trap || w.weight == 0 || w.row.ID == other.Accuser && w.e.Reporter != Settler {
+	if w.e.Trap || w.row.ID == other.Accuser && w.e.Reporter != Settler {
 		list, _ := rows.Alike(set, anchors, w.standing)
-		if accuser, err = w.Accuser(list, other.Accuser, w.row.ID); err != nil || accuser.Reporter == 0 {
+		if accuser, err = w.Accuser(list, other.Accuser, w.row.ID, r.Reporter); err != nil || accuser.Reporter == 0 {
 			return err
 		}
 	}
@@ -52,19 +49,20 @@ func (w *entering) agree(by uint64, closed []record.Key) error {
 }
 
 // pardon takes the charges back that earlier words of this reporter brought which it has reversed, where nobody else
-// stands by them. The reports do not count again: new ones decide.
+// stands by them; else those refute. The reports do not count again: new ones decide.
 func (w *entering) pardon(reversed map[uint64]bool) error {
 	if len(reversed) == 0 {
 		return nil
 	}
 	return w.EachRefuted(w.keys, w.tallies, func(n uint64, r *record.Report) error {
-		if !reversed[r.Refuter] {
+		if !reversed[r.Refuter] || r.Flags&record.FlagRefuted == 0 {
 			return nil
 		}
-		if is, err := w.IsContradicted(r, w.tallies, 1); is || err != nil {
-			return err
+		is, err := w.IsContradicted(r, w.tallies, 1)
+		if err != nil || !is {
+			return errors.Join(err, w.acquit(n, r, w.e.At))
 		}
-		return w.acquit(n, r, w.e.At)
+		return w.HandOver(n, r, w.row.ID)
 	})
 }
 
@@ -136,7 +134,7 @@ func (t *txn) absolve(n uint64, u Undo) error {
 	if err != nil || !is {
 		return errors.Join(err, t.acquit(n, r, u.At))
 	}
-	standing, err := t.Standing(r, maxStanding)
+	standing, err := t.Standing(r)
 	if err != nil || len(standing) == 0 {
 		return err
 	}

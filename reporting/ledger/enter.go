@@ -354,7 +354,7 @@ func (w *entering) close(n uint64) error {
 	if w.e.Reporter == Settler {
 		closed = w.keys
 	}
-	closed = slices.DeleteFunc(slices.Clone(closed), func(k record.Key) bool { return w.idle || w.backing(w.e.Stance)(k) < w.l.quorum })
+	closed = slices.DeleteFunc(slices.Clone(closed), func(k record.Key) bool { return w.idle || w.weight == 0 || w.backing(w.e.Stance)(k) < w.l.quorum })
 	for _, k := range w.keys {
 		y := w.tallies[k]
 		reached := w.backing(w.e.Stance)(k) >= w.l.quorum

@@ -121,8 +121,10 @@ func (w *entering) sides(closed []record.Key) (words map[record.Key][]record.Opi
 			return nil, err
 		}
 		slices.SortFunc(standing, func(a, b record.Opinion) int { return cmp.Compare(a.Reporter, b.Reporter) })
-		w.standing[k] = standing[:min(len(standing), maxStanding)]
-		slices.SortFunc(words[k], func(a, b record.Opinion) int { return cmp.Compare(a.Report, b.Report) }) // a tally remembers the latest ones
+		w.standing[k] = standing[:min(len(standing), rows.MaxStanding)]
+		slices.SortFunc(words[k], func(a, b record.Opinion) int { // a tally remembers the last ones: who has weight to lose
+			return cmp.Or(cmp.Compare(min(a.Weight, 1), min(b.Weight, 1)), cmp.Compare(a.Report, b.Report))
+		})
 	}
 	return words, nil
 }

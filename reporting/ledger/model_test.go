@@ -467,7 +467,7 @@ func (m *model) close(keys, changed []record.Key, e Entry, idle bool, by *modelR
 			c.listed, c.lost = false, e.At.Truncate(time.Second)
 		}
 	}
-	m.refute(slices.DeleteFunc(closed, func(k record.Key) bool { return !slices.Contains(changed, k) }), e, by)
+	m.refute(slices.DeleteFunc(closed, func(k record.Key) bool { return by.weight == 0 || !slices.Contains(changed, k) }), e, by)
 	for _, k := range keys {
 		m.tidy(k)
 	}

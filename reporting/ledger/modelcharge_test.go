@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -21,14 +22,17 @@ func (m *model) refute(closed []record.Key, e Entry, by *modelReport) {
 			}
 		}
 	}
-	number := func(r *modelReport) int { return slices.Index(m.reports, r) }
-	slices.SortFunc(wrong, func(a, b *modelReport) int { return number(a) - number(b) }) // the latest ones are remembered
-	for _, r := range wrong {
-		for _, k := range closed {
-			if w := m.caseOf(k).of(r.by); w != nil && w.modelReport == r {
-				m.caseOf(k).remove(w)
-			}
+	number := func(a, b *modelReport) int { return a.number - b.number }
+	for _, k := range closed {
+		words := slices.DeleteFunc(slices.Clone(m.caseOf(k).words), func(w *modelWord) bool { return !slices.Contains(wrong, w.modelReport) })
+		slices.SortFunc(words, func(a, b *modelWord) int { // the last ones are remembered
+			return cmp.Or(cmp.Compare(min(a.weight, 1), min(b.weight, 1)), number(a.modelReport, b.modelReport))
+		})
+		for _, w := range words {
+			m.caseOf(k).remove(w)
 		}
+	}
+	for _, r := range slices.SortedFunc(slices.Values(wrong), number) {
 		if r.refuter == nil {
 			r.refuter = by
 		}
@@ -103,13 +107,11 @@ func (m *model) charge(r *modelReport, a modelAgainst, at time.Time) {
 	}
 	accusers := []*modelReporter{}
 	add := func(w *modelReport) {
-		if !w.trap {
+		if !w.trap && w.by != r.by {
 			accusers = append(accusers, m.reporters[w.by])
 		}
 	}
-	if a.by.weight > 0 {
-		add(a.by)
-	}
+	add(a.by)
 	keys, sketches, need := r.text()
 	for _, k := range keys {
 		for _, w := range a.standing[k] {
@@ -157,29 +159,7 @@ func (m *model) absolve(x *modelReport, name string, now time.Time) {
 		}
 		return
 	}
-	var standing []*modelWord
-	keys, sketches, need := x.text()
-	of := func(k record.Key) (list []*modelWord) {
-		for _, w := range m.ordered(m.caseOf(k)) {
-			if w.stance != x.stance && !w.idle && w.weight > 0 && len(list) < 16 {
-				list = append(list, w)
-			}
-		}
-		return list
-	}
-	for _, k := range keys {
-		standing = append(standing, of(k)...)
-	}
-	for i, s := range sketches {
-		times := map[*modelReport]int{}
-		for _, k := range s {
-			for _, w := range of(k) {
-				if times[w.modelReport]++; times[w.modelReport] == need[i] {
-					standing = append(standing, w)
-				}
-			}
-		}
-	}
+	standing := m.standing(x)
 	if len(standing) == 0 {
 		return
 	}
@@ -200,6 +180,33 @@ func (m *model) absolve(x *modelReport, name string, now time.Time) {
 	if x.charged {
 		m.discharge(x, now)
 	}
+}
+
+// standing returns the words of others who contradict a report, of each key the first 16.
+func (m *model) standing(x *modelReport) (standing []*modelWord) {
+	keys, sketches, need := x.text()
+	of := func(k record.Key) (list []*modelWord) {
+		for _, w := range m.ordered(m.caseOf(k)) {
+			if w.stance != x.stance && !w.idle && w.weight > 0 && w.by != x.by && len(list) < 16 {
+				list = append(list, w)
+			}
+		}
+		return list
+	}
+	for _, k := range keys {
+		standing = append(standing, of(k)...)
+	}
+	for i, s := range sketches {
+		times := map[*modelReport]int{}
+		for _, k := range s {
+			for _, w := range of(k) {
+				if times[w.modelReport]++; times[w.modelReport] == need[i] {
+					standing = append(standing, w)
+				}
+			}
+		}
+	}
+	return standing
 }
 
 // ordered returns the words of a case as the ledger visits them: the first ones, then the others by reporter.
@@ -244,13 +251,30 @@ func (m *model) discharge(r *modelReport, now time.Time) {
 func (m *model) pardon(r *modelReport, reversed []*modelReport, at time.Time) {
 	for _, k := range record.KeysOf(r.set, r.anchors) {
 		for _, x := range m.caseOf(k).past {
-			if x.charged && !x.undone && slices.Contains(reversed, x.refuter) && !m.isContradicted(x, 1) {
+			if !x.charged || x.undone || !slices.Contains(reversed, x.refuter) {
+				continue
+			}
+			if !m.isContradicted(x, 1) {
 				m.discharge(x, at)
+				continue
+			}
+			for _, w := range m.standing(x) {
+				if w.by != r.by {
+					x.refuter = w.modelReport
+					break
+				}
 			}
 		}
 	}
 }
 
+// isContradicted reports whether others say the opposite of a report's text with a weight.
 func (m *model) isContradicted(x *modelReport, weight Weight) bool {
-	return x.hasText(func(k record.Key) bool { return m.caseOf(k).sum(1-x.stance) >= weight })
+	return x.hasText(func(k record.Key) bool {
+		sum := m.caseOf(k).sum(1 - x.stance)
+		if own := m.caseOf(k).of(x.by); own != nil && own.stance != x.stance && !own.idle {
+			sum -= own.weight
+		}
+		return sum >= weight
+	})
 }

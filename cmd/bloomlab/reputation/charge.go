@@ -2,6 +2,7 @@ package reputation
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -34,12 +35,18 @@ func (t *tally) refute(closed []*dossier, by *statement) {
 			}
 		}
 	}
-	slices.SortFunc(wrong, func(a, b *statement) int { return cmp.Compare(a.number, b.number) })
+	byNumber := func(a, b *statement) int { return cmp.Compare(a.number, b.number) }
+	slices.SortFunc(wrong, byNumber)
 	for _, s := range wrong {
 		if s.refuter == nil {
 			s.refuter = by
 		}
 		t.charge(s, a)
+	}
+	slices.SortFunc(wrong, func(a, b *statement) int { // the last ones are remembered: who has weight to lose
+		return cmp.Or(cmp.Compare(min(a.weight, 1), min(b.weight, 1)), byNumber(a, b))
+	})
+	for _, s := range wrong {
 		for _, c := range closed {
 			if o := c.words[s.by]; o != nil && o.statement == s {
 				c.remove(o, by.at)
@@ -68,12 +75,12 @@ func (t *tally) charge(s *statement, a against) {
 		return
 	}
 	last, accuser := t.accusers[s.by], ""
-	if a.by.weight > 0 && a.by.by != last {
+	if a.by.by != last {
 		accuser = a.by.by
 	}
 	for _, k := range s.keys {
 		for _, name := range a.standing[t.cases[k]] {
-			if accuser == "" && name != last {
+			if accuser == "" && name != last && name != s.by {
 				accuser = name
 			}
 		}
@@ -98,13 +105,16 @@ func (t *tally) faded(since, now time.Time) float64 {
 	return math.Exp2(-max(float64(now.Sub(since)), 0) / float64(t.model.HalfLife))
 }
 
-// pardon takes charges back that statements brought which their reporter reverses, unless anybody else stands by the
-// same.
+// pardon takes charges back that statements brought which their reporter reverses, unless others stand by the same;
+// else one of those refutes.
 func (t *tally) pardon(by *statement, reversed []*statement) {
 	for _, k := range by.keys {
 		for _, s := range t.cases[k].past {
-			isLost := !slices.ContainsFunc(s.keys, func(k key) bool { return t.dossier(k).sums[1-s.stance] > 0 })
-			if !s.charged || !slices.Contains(reversed, s.refuter) || !isLost {
+			if !s.charged || !slices.Contains(reversed, s.refuter) {
+				continue
+			}
+			if other := t.stands(s, by.by); other != nil {
+				s.refuter = other
 				continue
 			}
 			s.charged = false
@@ -112,4 +122,16 @@ func (t *tally) pardon(by *statement, reversed []*statement) {
 			t.experience(s.by, credit*t.faded(s.at, by.at), -charge*t.faded(s.refuter.at, by.at), by.at)
 		}
 	}
+}
+
+// stands returns the statement of another reporter that contradicts one.
+func (t *tally) stands(s *statement, but string) *statement {
+	for _, k := range s.keys {
+		for _, name := range slices.SortedFunc(maps.Keys(t.dossier(k).words), func(x, y string) int { return cmp.Compare(t.numbers[x], t.numbers[y]) }) {
+			if o := t.dossier(k).words[name]; name != but && name != s.by && o.stance != s.stance && !o.idle && o.weight > 0 {
+				return o.statement
+			}
+		}
+	}
+	return nil
 }

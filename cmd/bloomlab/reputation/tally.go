@@ -141,7 +141,7 @@ func (t *tally) enter(w word) (decision, error) {
 	}
 	var closed []*dossier
 	for _, k := range w.keys {
-		if t.close(t.cases[k], says, idle, w.at) {
+		if c := t.cases[k]; t.close(c, says, idle, w.at) && mine > 0 && slices.Contains(changed, c) {
 			closed = append(closed, t.cases[k])
 		}
 	}

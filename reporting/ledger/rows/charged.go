@@ -26,8 +26,8 @@ func TextOf(r *record.Report) (set signature.Set, anchors []record.Anchors) {
 	return set, anchors
 }
 
-// IsContradicted reports whether those who say the opposite of a report's text have a weight. tallies are those
-// that are not in the file yet.
+// IsContradicted reports whether others than its reporter who say the opposite of a report's text have a weight.
+// tallies are those that are not in the file yet.
 func (t *Txn) IsContradicted(r *record.Report, tallies map[record.Key]*record.Tally, weight record.Weight) (bool, error) {
 	set, anchors := TextOf(r)
 	sums := map[record.Key]record.Weight{}
@@ -39,7 +39,11 @@ func (t *Txn) IsContradicted(r *record.Report, tallies map[record.Key]*record.Ta
 		if err != nil {
 			return false, err
 		}
-		sums[k] = y.Sums[1-r.Stance()]
+		own, _, err := t.OpinionOf(k, y, r.Reporter)
+		if err != nil {
+			return false, err
+		}
+		sums[k] = y.Sums[1-r.Stance()] - own.Sums()[1-r.Stance()]
 	}
 	return record.Reach(set, anchors, func(k record.Key) record.Weight { return sums[k] }, weight).Any(), nil
 }
@@ -73,18 +77,21 @@ func (t *Txn) RefutedBy(words map[uint64]bool, before uint64, limit int) (list [
 	return list, next, err
 }
 
-// Standing returns opinions of those who say the opposite of a report's text: of each key, at most some.
-func (t *Txn) Standing(r *record.Report, most int) ([]record.Opinion, error) {
+// MaxStanding bounds those of a key who are compared as accusers. One more than the last accuser is enough.
+const MaxStanding = 16
+
+// Standing returns opinions of others who say the opposite of a report's text: of each key, at most MaxStanding.
+func (t *Txn) Standing(r *record.Report) ([]record.Opinion, error) {
 	set, anchors := TextOf(r)
 	words := map[record.Key][]record.Opinion{}
 	for _, k := range record.KeysOf(set, anchors) {
 		y, err := t.Tally(k)
 		if err == nil {
 			err = t.EachOpinion(k, y, func(o record.Opinion) bool {
-				if o.Stance() != r.Stance() && !o.Idle && o.Weight > 0 {
+				if o.Stance() != r.Stance() && !o.Idle && o.Weight > 0 && o.Reporter != r.Reporter {
 					words[k] = append(words[k], o)
 				}
-				return len(words[k]) < most
+				return len(words[k]) < MaxStanding
 			})
 		}
 		if err != nil {
@@ -107,6 +114,17 @@ func (t *Txn) Accuser(list []record.Opinion, but ...uint32) (record.Opinion, err
 		}
 	}
 	return record.Opinion{}, nil
+}
+
+// HandOver names one who stands by it as who refutes a report, but not one whose word is being replaced.
+func (t *Txn) HandOver(n uint64, r *record.Report, but uint32) error {
+	standing, err := t.Standing(r)
+	i := slices.IndexFunc(standing, func(o record.Opinion) bool { return o.Reporter != but })
+	if err != nil || i < 0 {
+		return err
+	}
+	r.Refuter = standing[i].Report
+	return t.PutReport(n, r)
 }
 
 // Mark sets a flag of a report, if it is still there.

@@ -63,6 +63,60 @@ func TestSettledMistakesRemain(t *testing.T) {
 	}
 }
 
+// The undo of mallory takes her part of anna's mistakes back: also where anna had believed her, and where those who
+// revoked the same have taken that back.
+func TestUndoOfWhoWasBelieved(t *testing.T) {
+	for name, words := range map[string]func(v voice){
+		"by the reporter": func(v voice) {
+			v.say(Spam, "anna", message(0, 0))
+			v.say(Ham, "mallory", message(0, 0))
+			v.say(Ham, "anna", message(0, 0))
+		},
+		"by those who revoked it first": func(v voice) {
+			for i, who := range []string{"bob", "carl"} {
+				v.say(Spam, "anna", message(i, i))
+				v.say(Ham, who, message(i, i))
+				v.say(Ham, "mallory", message(i, i))
+			}
+			for i, who := range []string{"bob", "carl"} {
+				v.say(Spam, who, message(i, i))
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := voice{t: t, l: open(t, small), at: begin}
+			words(v)
+			if r, _, err := v.l.Reporter("anna", v.at); err != nil || r.Reputation.Refuted == 0 {
+				t.Fatalf("anna before the undo: %+v, %v", r, err)
+			}
+			if _, err := v.l.Withdraw(Undo{Reporter: "mallory", At: v.at}); err != nil {
+				t.Fatal(err)
+			}
+			if r, _, err := v.l.Reporter("anna", v.at); err != nil || r.Reputation.Refuted != 0 {
+				t.Errorf("anna after the undo: %+v, %v", r, err)
+			}
+		})
+	}
+}
+
+// What a reporter says of a near-duplicate makes nobody else's word the second against its own report.
+func TestOwnWordIsNoSecond(t *testing.T) {
+	v := voice{t: t, l: open(t, small), at: begin}
+	for campaign := range 4 {
+		say := func(s Stance, who string, n int) {
+			set, h := message(10*campaign+n, 10*campaign+n), uint64(10*campaign)
+			set.Sketches = []signature.Sketch{{Kind: signature.KindSketch}}
+			v.say(s, who, set, Anchors{Hashes: []uint64{h + 1, h + 2, h + 3}, Need: 3})
+		}
+		say(Spam, "anna", 0)
+		say(Ham, "anna", 1)
+		say(Ham, "mallory", 0)
+	}
+	if w := v.weight("anna"); w != 1 {
+		t.Errorf("anna weighs %v", w)
+	}
+}
+
 // At a quorum of 2, two reporters list a newsletter, and readers revoke it one after another. After each, an account, or
 // a trap, reports it again with another file. The second reader's revocation counts nevertheless, but for those that
 // the account's first word contradicts. The same holds of a spam that two have revoked.
@@ -116,5 +170,25 @@ func TestWhoSaysItAgainClosesNothing(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A ring larger than what a tally remembers loses its weight at a quorum of 1, too, where the first to revoke is always
+// the same.
+func TestLargeRingLosesWeight(t *testing.T) {
+	for _, members := range []int{17, 41} {
+		v := voice{t: t, l: open(t, small), at: begin}
+		for i := range 6 {
+			for n := range members {
+				v.say(Spam, fmt.Sprint("member", n), message(i, i))
+			}
+			v.say(Ham, "anna", message(i, i))
+			v.say(Ham, "bob", message(i, i))
+		}
+		for n := range members {
+			if w := v.weight(fmt.Sprint("member", n)); w > 0.5 {
+				t.Errorf("of %d, member%d weighs %v", members, n, w)
+			}
+		}
 	}
 }
