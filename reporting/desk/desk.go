@@ -15,6 +15,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk/answer"
+	"github.com/spambloom/spambloom/reporting/desk/gauges"
 	"github.com/spambloom/spambloom/reporting/desk/hourly"
 	"github.com/spambloom/spambloom/reporting/desk/order"
 	"github.com/spambloom/spambloom/reporting/desk/reserve"
@@ -141,7 +142,7 @@ func New(db *bloomdb.DB, l *ledger.Ledger, o Options) *Desk {
 
 // Collectors returns the desk's metrics.
 func (d *Desk) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{d.accepted, d.refused, d.decided, ledgerCollector{d}}
+	return []prometheus.Collector{d.accepted, d.refused, d.decided, gauges.Ledger{Ledger: d.ledger}}
 }
 
 // Values of the label action of decisions.

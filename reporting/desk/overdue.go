@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -167,35 +166,4 @@ func (d *Desk) expire(ctx context.Context) error {
 	}
 	d.loadSettled() // without what is forgotten
 	return err
-}
-
-// ledgerCollector exports the state of the ledger.
-type ledgerCollector struct{ desk *Desk }
-
-var (
-	ledgerReports   = prometheus.NewDesc("spambloom_ledger_reports", "Reports and revocations that are kept, with who made them.", nil, nil)
-	ledgerReporters = prometheus.NewDesc("spambloom_ledger_reporters", "Reporters of whom something is known.", nil, nil)
-	ledgerDue       = prometheus.NewDesc("spambloom_ledger_due", "Decisions that are not carried out in the filters yet, or not yet forgotten.", nil, nil)
-	ledgerBytes     = prometheus.NewDesc("spambloom_ledger_bytes", "Size of the ledger of reports on disk.", nil, nil)
-	ledgerFault     = prometheus.NewDesc("spambloom_ledger_fault", "1 while the ledger of reports cannot be written.", nil, nil)
-)
-
-func (ledgerCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{ledgerReports, ledgerReporters, ledgerDue, ledgerBytes, ledgerFault} {
-		ch <- desc
-	}
-}
-
-func (c ledgerCollector) Collect(ch chan<- prometheus.Metric) {
-	s, err := c.desk.ledger.Status()
-	fault := 0.0
-	if err != nil || s.Error != "" {
-		fault = 1
-	}
-	for desc, v := range map[*prometheus.Desc]float64{
-		ledgerReports: float64(s.Reports), ledgerReporters: float64(s.Reporters), ledgerDue: float64(s.Due),
-		ledgerBytes: float64(s.Bytes), ledgerFault: fault,
-	} {
-		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v)
-	}
 }

@@ -22,7 +22,7 @@ var ErrRevokedOften = errors.New("revoked too often")
 // it. Without shares, one or two of them could use up all, and protect a spam from the reports of
 // all others. So after the fourth, each takes a reporter who has not revoked the message yet.
 const (
-	revocationsOfReporter = 4 // a person may change his mind eight times
+	revocationsOfReporter = 4 // a person may change his mind eight times; see mostOfReporter
 	revocationsOfAnyone   = 4 // by all reporters and sites, until only further reporters may
 	revocationsOfOrigin   = 6 // all but one: others of the machine, or another site, can list it then
 
@@ -83,10 +83,10 @@ func (d *Desk) refuseRevocation(set signature.Set, e ledger.Entry) error {
 	switch {
 	case err != nil:
 		return err
-	case !e.Listed && (!reports || byReporter < revocationsOfReporter):
+	case !e.Listed && (!reports || byReporter < d.mostOfReporter()):
 		return nil
-	case byReporter >= revocationsOfReporter:
-		return fmt.Errorf("%w: %s has taken the %d revocations of one message that one may have in a period", ErrRevokedOften, e.Reporter, revocationsOfReporter)
+	case byReporter >= d.mostOfReporter():
+		return fmt.Errorf("%w: %s has taken the %d revocations of one message that one may have in a period", ErrRevokedOften, e.Reporter, d.mostOfReporter())
 	case byOrigin >= revocationsOfOrigin:
 		return fmt.Errorf("%w: %s has taken the %d revocations of one message that one may have in a period", ErrRevokedOften, e.Origin, revocationsOfOrigin)
 	case partsByReporter > 0:
@@ -96,8 +96,18 @@ func (d *Desk) refuseRevocation(set signature.Set, e ledger.Entry) error {
 	return nil
 }
 
+// mostOfReporter returns the number of revocations of one message that a reporter may have in a period. Other sites go by
+// four (bloomdb/FORMAT.md, Ladder): at a joined site the last of these takes a second reporter, or one alone would end
+// the exchange of a spam.
+func (d *Desk) mostOfReporter() int {
+	if d.opt.Joined {
+		return revocationsOfReporter - 1
+	}
+	return revocationsOfReporter
+}
+
 // refuseReport returns an ErrRevokedOften if reports of the message by its reporter were taken back twice by others, or
-// four times by itself, or as much of both: one who alone revokes them would use up his revocations before. Or if
+// four times by itself (mostOfReporter), or as much of both: one who alone revokes them would use up his revocations before. Or if
 // those of one origin have used up their revocations of it: a few of them would keep it listed, for whoever else
 // reports in the same way could not revoke it.
 func (d *Desk) refuseReport(said []ledger.Report, set signature.Set, e ledger.Entry) error {
@@ -106,7 +116,7 @@ func (d *Desk) refuseReport(said []ledger.Report, set signature.Set, e ledger.En
 		return nil
 	}
 	others, itself := contest.TakenBack(contest.Like(said, e), e.Reporter)
-	if others*revocationsOfReporter+itself*reportsTakenBack >= reportsTakenBack*revocationsOfReporter {
+	if most := d.mostOfReporter(); others*most+itself*reportsTakenBack >= reportsTakenBack*most {
 		return fmt.Errorf("%w: %d reports by %s of this message or like ones were taken back in this period; now another reporter may list it, or an administrator (spambloom settle)", ErrRevokedOften, others+itself, e.Reporter)
 	}
 	if revoked < revocationsOfOrigin {

@@ -18,8 +18,8 @@ import (
 
 // TestRungsOfSome is the attack "rungs" by several reporters together, or by a fully trusted site
 // and reporters. Each of them revokes the spam as often as possible. As long as fewer than three
-// reporters take part beside one who takes all four revocations, or beside the site, a report of
-// somebody else lists the spam and its near-duplicates. Against more, an administrator does.
+// reporters take part beside one who takes all three revocations and one who takes the fourth, or beside the site, a
+// report of somebody else lists the spam and its near-duplicates. Against more, an administrator does.
 func TestRungsOfSome(t *testing.T) {
 	for name, c := range map[string]struct {
 		site      bool
@@ -28,7 +28,8 @@ func TestRungsOfSome(t *testing.T) {
 	}{
 		"two reporters":            {false, 2, false},
 		"three reporters":          {false, 3, false},
-		"four reporters":           {false, 4, true},
+		"four reporters":           {false, 4, false},
+		"five reporters":           {false, 5, true},
 		"a site":                   {true, 0, false},
 		"a site and two reporters": {true, 2, false},
 		"a site and three":         {true, 3, true},
@@ -68,6 +69,22 @@ func TestRungsOfSome(t *testing.T) {
 			a.WantListed("a near-duplicate of the settled one", near, true)
 		})
 	}
+}
+
+// One account reports and takes back a spam as often as it may. What other users of its site report, other sites list.
+func TestOneEndsNoExchange(t *testing.T) {
+	j, m := join(t, trust.Default()), desktest.Letter(1, 0)
+	a, b := j.sites["a"], j.sites["b"]
+	for i := range 2 * rungs {
+		do := []func(desk.Report) (desk.Outcome, error){a.Report, a.Revoke}[i%2]
+		if _, err := do(desk.Report{Set: m, Reporter: "mallory"}); err != nil && !errors.Is(err, desk.ErrRevokedOften) {
+			t.Fatal(err)
+		}
+		j.exchange("a", "b")
+	}
+	a.MustReport("bert", desktest.Letter(1, 3))
+	j.exchange("a", "b")
+	b.WantListed("reported at another site", desktest.Letter(1, 12), true)
 }
 
 // TestRungsOfAFile is the attack "rungs" against malware: two reporters report and revoke invented

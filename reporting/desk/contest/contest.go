@@ -73,7 +73,7 @@ func TakenBack(like []ledger.Report, by string) (byOthers, byItself int) {
 		case r.Stance == ledger.Spam:
 			isReported, isAlone = isReported || isOwn, isAlone && isOwn
 			continue
-		case !isRevocation(r) || !isOwn && r.Undone:
+		case !isRevocation(r) || !isOwn && (r.Undone || r.Weight == 0):
 			continue
 		case isReported && isOwn:
 			byItself++
