@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/desk/desktest"
 	"github.com/spambloom/spambloom/reporting/trust"
 )
@@ -31,7 +32,7 @@ func TestClockAheadForAMinute(t *testing.T) {
 			s.MustReport("bob", before)
 			kept := func() int64 {
 				t.Helper()
-				testenv.Check(t, s.Expire(t.Context()))
+				testenv.Check(t, s.Expire(t.Context(), desk.ExpireLooks))
 				status, err := s.Ledger.Status()
 				testenv.Check(t, err)
 				return status.Reports
@@ -57,5 +58,32 @@ func TestClockAheadForAMinute(t *testing.T) {
 			}
 			s.WantListed("what was taken back", meanwhile, false)
 		})
+	}
+}
+
+// A daemon starts with a clock that is days ahead, which it takes for right, and the clock is corrected after some
+// minutes. No report is forgotten.
+func TestClockAheadAtAStart(t *testing.T) {
+	s := desktest.New(t, trust.Default(), 0)
+	s.MustReport("anna", desktest.Letter(1, 0))
+	kept := func(looks int) int64 {
+		t.Helper()
+		testenv.Check(t, s.Expire(t.Context(), looks))
+		status, err := s.Ledger.Status()
+		testenv.Check(t, err)
+		return status.Reports
+	}
+	const ahead = 6 * 7 * 24 * 3600
+	s.Clock.Add(ahead)
+	if n := kept(desk.ExpireLooks - 1); n != 1 {
+		t.Errorf("%d reports are kept while the clock is ahead", n)
+	}
+	s.Clock.Add(-ahead)
+	if n := kept(desk.ExpireLooks); n != 1 {
+		t.Errorf("%d reports are kept after that", n)
+	}
+	s.Clock.Add(ahead)
+	if n := kept(desk.ExpireLooks); n != 0 {
+		t.Errorf("%d reports are kept when they have expired", n)
 	}
 }

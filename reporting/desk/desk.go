@@ -95,6 +95,7 @@ type Desk struct {
 	undo     reserve.Undo // its lock is taken after undoing, before order
 	settling sync.Mutex   // see loadSettled; taken after order
 	waiting  waiting
+	looks    []time.Time // see expire
 	log      *slog.Logger
 	accepted *prometheus.CounterVec
 	refused  *prometheus.CounterVec

@@ -2,6 +2,7 @@ package desk
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -11,9 +12,19 @@ import (
 
 // Tests call these in place of Run.
 
-func (d *Desk) CarryOutAll() error               { return d.carryOutAll() }
-func (d *Desk) CarryOutDue() error               { return d.carryOutDue() }
-func (d *Desk) Expire(ctx context.Context) error { return d.expire(ctx) }
+func (d *Desk) CarryOutAll() error { return d.carryOutAll() }
+func (d *Desk) CarryOutDue() error { return d.carryOutDue() }
+
+// ExpireLooks is the number of calls of Expire after which something is forgotten.
+const ExpireLooks = expireLooks
+
+// Expire does what Run does at some times of its ticker.
+func (d *Desk) Expire(ctx context.Context, times int) (err error) {
+	for range times {
+		err = errors.Join(err, d.expire(ctx))
+	}
+	return err
+}
 
 // Entry returns the entry that Report and Revoke write to the ledger.
 func (d *Desk) Entry(stance ledger.Stance, r Report, set signature.Set, now time.Time) ledger.Entry {

@@ -21,6 +21,7 @@ import (
 const (
 	overdueEvery = 5 * time.Second // between attempts to carry out decisions
 	expireEvery  = time.Minute
+	expireLooks  = 10 // as long as store.KeepExpired
 	dueBatch     = 256
 	dueAtOnce    = 16
 )
@@ -159,10 +160,17 @@ func (d *Desk) relisted(now ledger.Decision) (signature.Set, error) {
 	return set, err
 }
 
+// expire forgets what was expired at expireLooks calls in a row, as the filters do: a start takes a clock that is days
+// ahead for right, until it is corrected. Only Run calls it.
 func (d *Desk) expire(ctx context.Context) error {
+	if d.looks = append(d.looks, d.db.Now()); len(d.looks) < expireLooks {
+		return nil
+	}
+	by := slices.MinFunc(d.looks, time.Time.Compare)
+	d.looks = d.looks[1:]
 	more, err := true, error(nil)
 	for more && err == nil && ctx.Err() == nil {
-		more, err = d.ledger.Expire(d.db.Now())
+		more, err = d.ledger.Expire(by)
 	}
 	d.loadSettled() // without what is forgotten
 	return err

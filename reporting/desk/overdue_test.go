@@ -92,7 +92,7 @@ func TestSettlementExpires(t *testing.T) {
 		s.WantListed("settled as spam", spam, true)
 		s.Clock.Add(7 * 24 * 3600)
 	}
-	testenv.Check(t, s.Expire(t.Context()))
+	testenv.Check(t, s.Expire(t.Context(), desk.ExpireLooks))
 	if status, err := s.Ledger.Status(); err != nil || status.Reports != 0 {
 		t.Fatalf("%d reports are kept (%v)", status.Reports, err)
 	}
