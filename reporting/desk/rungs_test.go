@@ -87,6 +87,32 @@ func TestOneEndsNoExchange(t *testing.T) {
 	b.WantListed("reported at another site", desktest.Letter(1, 12), true)
 }
 
+// Revocations of other mail between them, which revoke nothing, do not hide how often a reporter has revoked a file.
+func TestHiddenRevocationsOfAFile(t *testing.T) {
+	s := desktest.OpenJoined(t, desktest.Options(t.TempDir()), trust.Default())
+	with := func(campaign int, files ...int) signature.Set {
+		set := desktest.Letter(campaign, 0)
+		for _, f := range files {
+			set.Signatures = append(set.Signatures, signature.Signature{Kind: signature.KindAttachment, Digest: [32]byte{byte(f)}})
+		}
+		return set
+	}
+	files, refused := []int{1}, 0
+	for i := range 4 {
+		s.MustReport(fmt.Sprint("user", i), with(10+i, 1))
+		files = append(files, 2+i)
+		s.MustRevoke("mallory", with(20+i, 2+i)) // it waits
+		if _, err := s.Revoke(desk.Report{Set: with(30+i, files...), Reporter: "mallory"}); errors.Is(err, desk.ErrRevokedOften) {
+			refused++
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if refused != 1 {
+		t.Errorf("%d of 4 revocations are refused, want the last", refused)
+	}
+}
+
 // TestRungsOfAFile is the attack "rungs" against malware: two reporters report and revoke invented
 // messages, each with the file of the malware. Another one's report still lists all mail with the file.
 func TestRungsOfAFile(t *testing.T) {

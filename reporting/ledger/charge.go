@@ -58,11 +58,16 @@ func (w *entering) pardon(reversed map[uint64]bool) error {
 		if !reversed[r.Refuter] || r.Flags&record.FlagRefuted == 0 {
 			return nil
 		}
-		is, err := w.IsContradicted(r, w.tallies, 1)
-		if err != nil || !is {
+		standing, err := w.Standing(r, w.row.ID) // whose word is in the file yet
+		if err != nil {
+			return err
+		}
+		other, err := w.Accuser(standing)
+		if err != nil || other.Reporter == 0 {
 			return errors.Join(err, w.acquit(n, r, w.e.At))
 		}
-		return w.HandOver(n, r, w.row.ID)
+		r.Refuter = other.Report
+		return w.PutReport(n, r)
 	})
 }
 
@@ -130,7 +135,7 @@ func (t *txn) absolve(n uint64, u Undo) error {
 	if err != nil || r == nil {
 		return err
 	}
-	is, err := t.IsContradicted(r, nil, t.l.quorum)
+	is, err := t.IsContradicted(r, t.l.quorum)
 	if err != nil || !is {
 		return errors.Join(err, t.acquit(n, r, u.At))
 	}

@@ -192,3 +192,33 @@ func TestLargeRingLosesWeight(t *testing.T) {
 		}
 	}
 }
+
+// At a quorum of 3, three list a newsletter, and readers revoke it. After each, an account revokes it and reports it again:
+// that changes nothing, so it contradicts only the first reader, who came before its first word. In a later period, it
+// does that once more.
+func TestWhoChangesSidesClosesNothing(t *testing.T) {
+	m := trust.Default()
+	m.Quorum = 3
+	v, spam := voice{t: t, l: open(t, m), at: begin}, message(1, 1)
+	for i := range 3 {
+		v.say(Spam, fmt.Sprint("newcomer", i), spam)
+	}
+	flip := func() {
+		v.say(Ham, "mallory", spam)
+		v.say(Spam, "mallory", spam)
+	}
+	v.say(Ham, "reader0", spam)
+	v.say(Spam, "mallory", spam)
+	v.say(Ham, "reader1", spam)
+	flip()
+	v.at = begin.Add(week)
+	v.say(Spam, "mallory", spam)
+	for i := range 3 {
+		if d := v.say(Ham, fmt.Sprint("reader", 2+i), spam); (d.Action == Revoke) != (i == 2) {
+			t.Errorf("reader %d: %+v", i, d)
+		}
+		if i == 0 {
+			flip()
+		}
+	}
+}

@@ -81,7 +81,8 @@ type entering struct {
 	keys    []record.Key
 	tallies map[record.Key]*record.Tally
 	fresh   []record.Key             // where the reporter's statement is new
-	changed []record.Key             // fresh, and where the statement is renewed or reversed
+	said    []record.Key             // fresh, and where the statement is renewed
+	changed []record.Key             // said, and where the statement is reversed
 	old     map[uint64]bool          // the reporter's reports that this one replaces; true: of the other stance
 	idle    bool                     // a revocation of a message that is not listed, and of which no report of others lists it
 	settled map[record.Key]Stance    // by an administrator, against others
@@ -95,7 +96,7 @@ type entering struct {
 
 func (t *txn) enter(e Entry) (d Decision, refused, err error) {
 	t.Period = e.Period
-	w := &entering{txn: t, e: e, keys: record.KeysOf(e.Set, e.Anchors), tallies: map[record.Key]*record.Tally{}, old: map[uint64]bool{}, own: map[record.Key][2]Weight{}, settled: map[record.Key]Stance{}, standing: map[record.Key][]record.Opinion{}}
+	w := &entering{txn: t, e: e, keys: record.KeysOf(e.Set, e.Anchors), tallies: map[record.Key]*record.Tally{}, old: map[uint64]bool{}, own: map[record.Key][2]Weight{}, settled: map[record.Key]Stance{}}
 	if w.row, err = t.Reporter(e.Reporter); err != nil {
 		return d, nil, err
 	}
@@ -153,7 +154,7 @@ func (w *entering) look() (err error) {
 	isLeft := w.e.Stance == Ham && !w.idle && !w.listed && w.e.Reporter != Settler // such as a text that waits, beside a listed file
 	keys := slices.DeleteFunc(slices.Clone(w.keys), func(k record.Key) bool { return isLeft && w.tallies[k].IsWaiting() && w.revocable(k) == 0 })
 	if w.row == nil {
-		w.fresh, w.changed = keys, keys
+		w.fresh, w.said, w.changed = keys, keys, keys
 		return nil
 	}
 	for _, k := range keys {
@@ -169,6 +170,9 @@ func (w *entering) look() (err error) {
 		}
 		if !ok || same && !known {
 			w.fresh = append(w.fresh, k) // a reporter who changes sides confirms nobody
+		}
+		if !ok || same {
+			w.said = append(w.said, k)
 		}
 		w.changed = append(w.changed, k)
 	}
@@ -347,30 +351,30 @@ func (w *entering) replace() error {
 	return w.pardon(reversed)
 }
 
-// close marks in the tallies what is listed and revoked now, and refutes the reporters of the other stance: of what the
-// reporter did not say before. Else one who says it again with another file keeps away each second one who disagrees.
+// close marks in the tallies what is listed and revoked now, and refutes the reporters of the other stance, where that
+// changes something or the reporter says it for the first time in this period. Else one who says it again with another file, or who
+// changes sides and back, keeps away each second one who disagrees.
 func (w *entering) close(n uint64) error {
-	closed := w.changed
-	if w.e.Reporter == Settler {
-		closed = w.keys
-	}
-	closed = slices.DeleteFunc(slices.Clone(closed), func(k record.Key) bool { return w.idle || w.weight == 0 || w.backing(w.e.Stance)(k) < w.l.quorum })
+	var decided, closed []record.Key
 	for _, k := range w.keys {
-		y := w.tallies[k]
-		reached := w.backing(w.e.Stance)(k) >= w.l.quorum
+		y, isNew := w.tallies[k], w.e.Reporter == Settler || slices.Contains(w.said, k)
+		reached := w.backing(w.e.Stance)(k) >= w.l.quorum && w.weight > 0 && !w.idle
 		switch {
 		case w.e.Stance == Spam && reached:
-			y.Listed = true
-		case w.e.Stance == Ham && reached && !w.idle:
-			if y.Listed || y.Sums[Spam] > 0 || y.Revoked.IsZero() {
-				y.Revoked = w.e.At.Truncate(time.Second)
-			}
-			y.Listed = false
+			isNew = y.List() || isNew
+		case w.e.Stance == Ham && reached:
+			isNew = y.Revoke(w.e.At) || isNew
 		case w.e.Stance == Ham && y.Deciding(Spam) < w.l.quorum:
 			y.Unlist(w.e.At)
 		}
+		if reached {
+			decided = append(decided, k)
+		}
+		if reached && isNew {
+			closed = append(closed, k)
+		}
 	}
-	if err := w.refute(n, closed); err != nil {
+	if err := w.refute(n, decided, closed); err != nil {
 		return err
 	}
 	for _, k := range w.keys {

@@ -68,18 +68,25 @@ func (w *entering) confirm(o record.Opinion) (full bool, err error) {
 	return r.Credit >= most, w.PutReport(o.Report, r)
 }
 
-// refute closes the case of the reporters of the other stance. Their reports no longer count, and
+// refute closes the case of the reporters of the other stance. Their reports no longer count for what is decided, and
 // each is refuted once. Reports of other messages that have an anchor in common with
 // this one by chance are not changed.
-func (w *entering) refute(by uint64, closed []record.Key) error {
-	words, err := w.sides(closed)
+func (w *entering) refute(by uint64, decided, closed []record.Key) error {
+	words, standing, err := w.Sides(decided, w.tallies, w.e.Stance, func(k record.Key) bool { // of what waits, only an administrator
+		return w.e.Reporter == Settler || w.listed || !w.tallies[k].IsWaiting()
+	})
 	if err != nil {
 		return err
 	}
+	w.standing = standing
 	if err := w.agree(by, closed); err != nil {
 		return err
 	}
-	list, isAlike := rows.Alike(w.e.Set, w.e.Anchors, words)
+	ended := map[record.Key][]record.Opinion{}
+	for _, k := range closed {
+		ended[k] = words[k]
+	}
+	list, isAlike := rows.Alike(w.e.Set, w.e.Anchors, ended)
 	slices.SortFunc(list, func(a, b record.Opinion) int { return cmp.Compare(a.Report, b.Report) })
 	for _, o := range list {
 		r, err := w.Report(o.Report)
@@ -99,34 +106,6 @@ func (w *entering) refute(by uint64, closed []record.Key) error {
 		}
 	}
 	return nil
-}
-
-// sides returns the opinions of the other stance, and notes who stands by the entry's, those who came first. If nothing
-// is listed, only an administrator refutes a report that waits.
-func (w *entering) sides(closed []record.Key) (words map[record.Key][]record.Opinion, err error) {
-	words = map[record.Key][]record.Opinion{}
-	for _, k := range closed {
-		var standing []record.Opinion
-		err := w.EachOpinion(k, w.tallies[k], func(o record.Opinion) bool {
-			switch {
-			case o.Idle:
-			case o.Stance() == w.e.Stance && o.Weight > 0:
-				standing = append(standing, o)
-			case o.Stance() != w.e.Stance && (w.e.Reporter == Settler || w.listed || !w.tallies[k].IsWaiting()):
-				words[k] = append(words[k], o)
-			}
-			return true
-		})
-		if err != nil {
-			return nil, err
-		}
-		slices.SortFunc(standing, func(a, b record.Opinion) int { return cmp.Compare(a.Reporter, b.Reporter) })
-		w.standing[k] = standing[:min(len(standing), rows.MaxStanding)]
-		slices.SortFunc(words[k], func(a, b record.Opinion) int { // a tally remembers the last ones: who has weight to lose
-			return cmp.Or(cmp.Compare(min(a.Weight, 1), min(b.Weight, 1)), cmp.Compare(a.Report, b.Report))
-		})
-	}
-	return words, nil
 }
 
 // experience adds to a reporter's reputation.

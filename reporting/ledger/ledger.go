@@ -29,8 +29,8 @@
 // are refuted, and charged for that if it concerns the text, and not only the one stands by it who was
 // behind their last charge (charge.go). A new listing needs a quorum again, or twice the quorum in the same period, while
 // those who revoked it stand by that with a quorum. Where the quorum is one reporter, one other
-// reporter is enough. A listing closes the case of those who revoked it, and so does each first word of a reporter on the
-// side that has the quorum, but not one who says the same again. A reporter who withdraws an own report is not refuted. If a listing loses its quorum by that, it is revoked. If a
+// reporter is enough. A listing closes the case of those who revoked it, and so does each first word of a reporter in
+// a period on the side that has the quorum, but not one who says the same again, or changes sides and back. A reporter who withdraws an own report is not refuted. If a listing loses its quorum by that, it is revoked. If a
 // revocation is undone and loses its quorum, what it closed is open again.
 //
 // A revocation of a message that nobody had reported, here or elsewhere (Entry.Listed), has no

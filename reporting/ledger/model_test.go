@@ -313,7 +313,7 @@ func (m *model) answer(e Entry, d modelDecision, weight Weight) modelAnswer {
 // enter applies a report or a revocation, and returns the expected result.
 func (m *model) enter(e Entry) modelAnswer {
 	keys := record.KeysOf(e.Set, e.Anchors)
-	var changed, fresh []record.Key
+	var changed, said, fresh []record.Key
 	m.period, *m.pins = e.Period, e.Period
 	defer func() { *m.pins = time.Time{} }()
 	anybody := *m
@@ -332,6 +332,9 @@ func (m *model) enter(e Entry) modelAnswer {
 			continue
 		}
 		changed = append(changed, k)
+		if w == nil || w.stance == e.Stance {
+			said = append(said, k)
+		}
 		if w == nil || w.stance == e.Stance && !known {
 			fresh = append(fresh, k)
 		}
@@ -374,7 +377,7 @@ func (m *model) enter(e Entry) modelAnswer {
 		d = modelDecision{}
 	}
 	a, wasNear := m.answer(e, d, r.weight), e.Stance == Ham && m.listed(r).near
-	m.close(keys, changed, e, idle, r)
+	m.close(keys, said, e, idle, r)
 	m.reports, who.last = append(m.reports, r), r.at
 	m.keep(a.modelDecision, r)
 	m.revokeKept(r, wasNear)
@@ -445,31 +448,6 @@ func (m *model) credit(r *modelReport, fresh []record.Key, e Entry) {
 	if r.early {
 		r.credit = min(others, most)
 		m.experience(r.by, r.credit.Float(), 0, e.At)
-	}
-}
-
-// close refutes the reports whose opposite has reached the quorum by what the reporter did not say before.
-func (m *model) close(keys, changed []record.Key, e Entry, idle bool, by *modelReport) {
-	var closed []record.Key
-	for _, k := range keys {
-		c := m.caseOf(k)
-		switch has := c.sum(e.Stance) >= m.quorum; {
-		case e.Stance == Spam && has && c.sum(Spam) >= m.need(c):
-			c.listed = true
-			closed = append(closed, k)
-		case e.Stance == Ham && has && !idle:
-			if c.listed || c.sum(Spam) > 0 || c.revoked.IsZero() {
-				c.revoked = e.At.Truncate(time.Second)
-			}
-			c.listed = false
-			closed = append(closed, k)
-		case e.Stance == Ham && c.sum(Spam) < m.quorum && c.listed:
-			c.listed, c.lost = false, e.At.Truncate(time.Second)
-		}
-	}
-	m.refute(slices.DeleteFunc(closed, func(k record.Key) bool { return by.weight == 0 || !slices.Contains(changed, k) }), e, by)
-	for _, k := range keys {
-		m.tidy(k)
 	}
 }
 

@@ -11,8 +11,41 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-func (m *model) refute(closed []record.Key, e Entry, by *modelReport) {
-	a := m.against(by, closed)
+// close refutes the reports whose opposite has reached the quorum by what is new: it changes something, or the reporter
+// says it for the first time in the period.
+func (m *model) close(keys, said []record.Key, e Entry, idle bool, by *modelReport) {
+	var decided, closed []record.Key
+	for _, k := range keys {
+		c, isNew := m.caseOf(k), slices.Contains(said, k)
+		has := c.sum(e.Stance) >= m.quorum && by.weight > 0
+		switch {
+		case e.Stance == Spam && has && c.sum(Spam) >= m.need(c):
+			isNew = isNew || !c.listed
+			c.listed = true
+		case e.Stance == Ham && has && !idle:
+			isNew = isNew || c.listed || c.revoked.IsZero()
+			if c.listed || c.sum(Spam) > 0 || c.revoked.IsZero() {
+				c.revoked = e.At.Truncate(time.Second)
+			}
+			c.listed = false
+		case e.Stance == Ham && c.sum(Spam) < m.quorum && c.listed:
+			c.listed, c.lost = false, e.At.Truncate(time.Second)
+			continue
+		default:
+			continue
+		}
+		if decided = append(decided, k); isNew {
+			closed = append(closed, k)
+		}
+	}
+	m.refute(decided, closed, e, by)
+	for _, k := range keys {
+		m.tidy(k)
+	}
+}
+
+func (m *model) refute(decided, closed []record.Key, e Entry, by *modelReport) {
+	a := m.against(by, decided)
 	m.agree(a, closed, e.At)
 	var wrong []*modelReport
 	for _, k := range closed {
@@ -23,7 +56,7 @@ func (m *model) refute(closed []record.Key, e Entry, by *modelReport) {
 		}
 	}
 	number := func(a, b *modelReport) int { return a.number - b.number }
-	for _, k := range closed {
+	for _, k := range decided {
 		words := slices.DeleteFunc(slices.Clone(m.caseOf(k).words), func(w *modelWord) bool { return !slices.Contains(wrong, w.modelReport) })
 		slices.SortFunc(words, func(a, b *modelWord) int { // the last ones are remembered
 			return cmp.Or(cmp.Compare(min(a.weight, 1), min(b.weight, 1)), number(a.modelReport, b.modelReport))
@@ -254,16 +287,12 @@ func (m *model) pardon(r *modelReport, reversed []*modelReport, at time.Time) {
 			if !x.charged || x.undone || !slices.Contains(reversed, x.refuter) {
 				continue
 			}
-			if !m.isContradicted(x, 1) {
+			standing := slices.DeleteFunc(m.standing(x), func(w *modelWord) bool { return w.by == r.by || w.trap })
+			if len(standing) == 0 {
 				m.discharge(x, at)
 				continue
 			}
-			for _, w := range m.standing(x) {
-				if w.by != r.by {
-					x.refuter = w.modelReport
-					break
-				}
-			}
+			x.refuter = standing[0].modelReport
 		}
 	}
 }

@@ -13,15 +13,18 @@ import (
 // against is a statement that closes keys, and who stands by it.
 type against struct {
 	by       *statement
-	standing map[*dossier][]string // of the keys that it closes
+	standing map[*dossier][]string // of the keys that it decides
 }
 
-// refute ends the opposite opinions of keys that a statement has closed, and charges their reporters.
-func (t *tally) refute(closed []*dossier, by *statement) {
+// refute ends the opposite opinions of the keys that a statement has decided, of those reports that have one of a key that
+// it has closed, and charges their reporters.
+func (t *tally) refute(decided, closed []*dossier, by *statement) {
 	a := against{by, map[*dossier][]string{}}
+	for _, c := range decided {
+		t.stand(a, c)
+	}
 	var wrong []*statement
 	for _, c := range closed {
-		t.stand(a, c)
 		for _, o := range c.words {
 			if o.stance != by.stance && !o.idle && !slices.Contains(wrong, o.statement) {
 				wrong = append(wrong, o.statement)
@@ -47,7 +50,7 @@ func (t *tally) refute(closed []*dossier, by *statement) {
 		return cmp.Or(cmp.Compare(min(a.weight, 1), min(b.weight, 1)), byNumber(a, b))
 	})
 	for _, s := range wrong {
-		for _, c := range closed {
+		for _, c := range decided {
 			if o := c.words[s.by]; o != nil && o.statement == s {
 				c.remove(o, by.at)
 			}

@@ -104,7 +104,7 @@ func (t *tally) enter(w word) (decision, error) {
 	for _, k := range w.keys {
 		idle = idle && t.dossier(k).sums[0] == 0 && !t.dossier(k).isRevoked()
 	}
-	changed, fresh := t.look(w, says, idle)
+	changed, said, fresh := t.look(w, says, idle)
 	if len(changed) == 0 && idle {
 		return decision{}, nil
 	}
@@ -139,13 +139,18 @@ func (t *tally) enter(w word) (decision, error) {
 	if idle {
 		d = decision{}
 	}
-	var closed []*dossier
+	var decided, closed []*dossier
 	for _, k := range w.keys {
-		if c := t.cases[k]; t.close(c, says, idle, w.at) && mine > 0 && slices.Contains(changed, c) {
-			closed = append(closed, t.cases[k])
+		c := t.cases[k]
+		isDecided, isNew := t.close(c, says, idle || mine == 0, w.at)
+		if isDecided {
+			decided = append(decided, c)
+		}
+		if isDecided && (isNew || slices.Contains(said, c)) {
+			closed = append(closed, c)
 		}
 	}
-	t.refute(closed, s)
+	t.refute(decided, closed, s)
 	return d, nil
 }
 
@@ -156,9 +161,9 @@ func (t *tally) dossier(k key) *dossier {
 	return t.cases[k]
 }
 
-// look returns the dossiers that the word changes, and those of them where it is not a
-// renewal. A word that was idle counts as new once it is not.
-func (t *tally) look(w word, says stance, idle bool) (changed, fresh []*dossier) {
+// look returns the dossiers that the word changes, those of them where it does not reverse an earlier one, and where it is
+// not a renewal either. A word that was idle counts as new once it is not.
+func (t *tally) look(w word, says stance, idle bool) (changed, said, fresh []*dossier) {
 	for _, k := range w.keys {
 		c := t.dossier(k)
 		o := c.words[w.by]
@@ -168,11 +173,14 @@ func (t *tally) look(w word, says stance, idle bool) (changed, fresh []*dossier)
 			continue
 		}
 		changed = append(changed, c)
+		if o == nil || same {
+			said = append(said, c)
+		}
 		if o == nil || same && !known { // one who changes sides confirms nobody
 			fresh = append(fresh, c)
 		}
 	}
-	return changed, fresh
+	return changed, said, fresh
 }
 
 // weigh returns the weight of a reporter.
@@ -261,23 +269,23 @@ func (t *tally) credit(s *statement, fresh []*dossier, mine weight, at time.Time
 	}
 }
 
-// close records the new state of a key, and reports whether that refutes reporters of the opposite opinion.
-func (t *tally) close(c *dossier, says stance, idle bool, at time.Time) bool {
-	reached := t.decides(c, says, at)
+// close notes what is listed or revoked now: whether the word decides the key, which one without weight does not, and
+// whether that is new.
+func (t *tally) close(c *dossier, says stance, idle bool, at time.Time) (isDecided, isNew bool) {
+	reached := t.decides(c, says, at) && !idle
 	switch {
 	case says == 0 && reached:
-		c.listed = true
-		return true
-	case says == 1 && reached && !idle:
-		if c.listed || c.sums[0] > 0 || c.revoked.IsZero() {
+		isNew, c.listed = !c.listed, true
+	case says == 1 && reached:
+		isNew = c.listed || c.revoked.IsZero()
+		if isNew || c.sums[0] > 0 {
 			c.revoked = at.Truncate(time.Second)
 		}
 		c.listed = false
-		return true
 	case says == 1 && c.sums[0] < t.quorum && c.listed:
 		c.listed, c.lost = false, at.Truncate(time.Second)
 	}
-	return false
+	return reached, isNew
 }
 
 // put replaces the reporter's earlier opinion.

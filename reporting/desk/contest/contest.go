@@ -85,21 +85,54 @@ func TakenBack(like []ledger.Report, by string) (byOthers, byItself int) {
 	return byOthers, byItself
 }
 
-// Revocations counts those of a message by the reporter of an entry, and by all of its origin: of several that follow
-// each other, one, or those of the same message. reports is true if the reporter reported a part of the message and
-// did not take that back.
+// Revocations counts those of a message by the reporter of an entry, and by all of its origin: those that took back
+// what was reported of a part that they share with it, so of several that follow each other one, and those of the same
+// message. reports is true if the reporter reported a part of the message and did not take that back.
 func Revocations(list []ledger.Report, e ledger.Entry) (byReporter, byOrigin int, reports bool) {
-	reports = slices.ContainsFunc(list, func(r ledger.Report) bool {
-		return r.Reporter == e.Reporter && r.Stance == ledger.Spam && r.State != ledger.Withdrawn
-	})
 	var counted []ledger.Report
-	for i, r := range list { // the latest first
-		if follows := i+1 < len(list) && list[i+1].Stance == ledger.Spam; follows || identity.IsSame(r.Set, e.Set) {
+	reported := parts{}
+	for _, r := range slices.Backward(list) { // the earliest first
+		if r.Idle {
+			continue
+		}
+		reports = reports || r.Reporter == e.Reporter && r.Stance == ledger.Spam && r.State != ledger.Withdrawn
+		if r.Stance == ledger.Ham && (reported.has(r.Set, e) || identity.IsSame(r.Set, e.Set)) {
 			counted = append(counted, r)
 		}
+		reported.say(r)
 	}
 	byReporter, byOrigin = OfParts(counted, e)
 	return byReporter, byOrigin, reports
+}
+
+// parts are those of which the latest word is a report: signatures, and hashes of features.
+type parts map[any]bool
+
+func (p parts) say(r ledger.Report) {
+	for _, s := range r.Set.Signatures {
+		p[s] = r.Stance == ledger.Spam
+	}
+	for _, s := range r.Set.Sketches {
+		for _, f := range s.Anchors {
+			p[f.Hash] = r.Stance == ledger.Spam
+		}
+	}
+}
+
+// has reports whether a message shares a part with an entry of which the latest word is a report.
+func (p parts) has(set signature.Set, e ledger.Entry) bool {
+	for _, s := range e.Set.Sketches {
+		known := map[uint64]bool{}
+		for _, f := range s.Anchors {
+			known[f.Hash] = p[f.Hash]
+		}
+		if slices.ContainsFunc(set.Sketches, func(x signature.Sketch) bool {
+			return x.Kind == s.Kind && len(s.Anchors) > 0 && 2*common(x.Anchors, known) >= len(s.Anchors)
+		}) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(set.Signatures, func(s signature.Signature) bool { return p[s] && slices.Contains(e.Set.Signatures, s) })
 }
 
 // OfParts counts all revocations by the reporter of an entry, and by all of its origin.

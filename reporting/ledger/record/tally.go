@@ -234,6 +234,22 @@ func (y *Tally) Reports(quorum Weight, period time.Time) Weight {
 	return y.Deciding(Spam)
 }
 
+// List notes that reports list a key, and returns whether it was not listed.
+func (y *Tally) List() (isNew bool) {
+	isNew, y.Listed = !y.Listed, true
+	return isNew
+}
+
+// Revoke notes that revocations revoke a key, and returns whether it was not revoked.
+func (y *Tally) Revoke(at time.Time) (isNew bool) {
+	isNew = !y.IsRevoked()
+	if isNew || y.Sums[Spam] > 0 {
+		y.Revoked = at.Truncate(time.Second)
+	}
+	y.Listed = false
+	return isNew
+}
+
 // Remember adds a report that no longer counts. The oldest of more than maxPast is forgotten, but
 // the latest pastRevocations revocations of the period stay: otherwise the reports that a spam gets after a
 // revocation would hide who has made it.

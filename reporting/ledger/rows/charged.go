@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -27,15 +28,11 @@ func TextOf(r *record.Report) (set signature.Set, anchors []record.Anchors) {
 }
 
 // IsContradicted reports whether others than its reporter who say the opposite of a report's text have a weight.
-// tallies are those that are not in the file yet.
-func (t *Txn) IsContradicted(r *record.Report, tallies map[record.Key]*record.Tally, weight record.Weight) (bool, error) {
+func (t *Txn) IsContradicted(r *record.Report, weight record.Weight) (bool, error) {
 	set, anchors := TextOf(r)
 	sums := map[record.Key]record.Weight{}
 	for _, k := range record.KeysOf(set, anchors) {
-		y, err := tallies[k], error(nil)
-		if y == nil {
-			y, err = t.Tally(k)
-		}
+		y, err := t.Tally(k)
 		if err != nil {
 			return false, err
 		}
@@ -80,15 +77,17 @@ func (t *Txn) RefutedBy(words map[uint64]bool, before uint64, limit int) (list [
 // MaxStanding bounds those of a key who are compared as accusers. One more than the last accuser is enough.
 const MaxStanding = 16
 
-// Standing returns opinions of others who say the opposite of a report's text: of each key, at most MaxStanding.
-func (t *Txn) Standing(r *record.Report) ([]record.Opinion, error) {
+// Standing returns opinions of others, but of none of some, who say the opposite of a report's text: of each key, at
+// most MaxStanding.
+func (t *Txn) Standing(r *record.Report, but ...uint32) ([]record.Opinion, error) {
+	but = append(but, r.Reporter)
 	set, anchors := TextOf(r)
 	words := map[record.Key][]record.Opinion{}
 	for _, k := range record.KeysOf(set, anchors) {
 		y, err := t.Tally(k)
 		if err == nil {
 			err = t.EachOpinion(k, y, func(o record.Opinion) bool {
-				if o.Stance() != r.Stance() && !o.Idle && o.Weight > 0 && o.Reporter != r.Reporter {
+				if o.Stance() != r.Stance() && !o.Idle && o.Weight > 0 && !slices.Contains(but, o.Reporter) {
 					words[k] = append(words[k], o)
 				}
 				return len(words[k]) < MaxStanding
@@ -116,15 +115,33 @@ func (t *Txn) Accuser(list []record.Opinion, but ...uint32) (record.Opinion, err
 	return record.Opinion{}, nil
 }
 
-// HandOver names one who stands by it as who refutes a report, but not one whose word is being replaced.
-func (t *Txn) HandOver(n uint64, r *record.Report, but uint32) error {
-	standing, err := t.Standing(r)
-	i := slices.IndexFunc(standing, func(o record.Opinion) bool { return o.Reporter != but })
-	if err != nil || i < 0 {
-		return err
+// Sides returns the opinions of the other stance, by key, of those keys of which they end; and who stands by a stance,
+// those who came first, at most MaxStanding.
+func (t *Txn) Sides(keys []record.Key, tallies map[record.Key]*record.Tally, s record.Stance, ends func(record.Key) bool) (words, standing map[record.Key][]record.Opinion, err error) {
+	words, standing = map[record.Key][]record.Opinion{}, map[record.Key][]record.Opinion{}
+	for _, k := range keys {
+		var stand []record.Opinion
+		isEnded := ends(k)
+		err := t.EachOpinion(k, tallies[k], func(o record.Opinion) bool {
+			switch {
+			case o.Idle:
+			case o.Stance() == s && o.Weight > 0:
+				stand = append(stand, o)
+			case o.Stance() != s && isEnded:
+				words[k] = append(words[k], o)
+			}
+			return true
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		slices.SortFunc(stand, func(a, b record.Opinion) int { return cmp.Compare(a.Reporter, b.Reporter) })
+		standing[k] = stand[:min(len(stand), MaxStanding)]
+		slices.SortFunc(words[k], func(a, b record.Opinion) int { // a tally remembers the last ones: who has weight to lose
+			return cmp.Or(cmp.Compare(min(a.Weight, 1), min(b.Weight, 1)), cmp.Compare(a.Report, b.Report))
+		})
 	}
-	r.Refuter = standing[i].Report
-	return t.PutReport(n, r)
+	return words, standing, nil
 }
 
 // Mark sets a flag of a report, if it is still there.
