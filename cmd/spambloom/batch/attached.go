@@ -15,14 +15,19 @@ import (
 // AttachedUsage is the help of --attached, for every verb that has it.
 const AttachedUsage = "instead of each message, use those attached to it (message/rfc822, feedback reports); a message without any is refused"
 
-// Messages reads the messages in the named files, or those attached to them. Only the
-// caller chooses between them: a sender who attaches a message to a spam must not
-// decide what a report of the spam lists.
+// Messages reads the messages of a change: those in the named files, or those attached to
+// them. Only the caller chooses between them: a sender who attaches a message to a spam must
+// not decide what a report of the spam lists. Without names, as mail programs pipe a message,
+// one whose header they have split is refused. A caller that names standard input is believed.
 func Messages(c *verb.CLI, names []string, attached bool) iter.Seq2[Input, error] {
-	if attached {
-		return attachedMessages(Inputs(c, names))
+	inputs := Inputs(c, names)
+	if len(names) == 0 {
+		inputs = whole(inputs)
 	}
-	return Inputs(c, names)
+	if attached {
+		return attachedMessages(inputs)
+	}
+	return inputs
 }
 
 // attachedMessages replaces each message by those attached to it. Users forward a spam

@@ -93,7 +93,7 @@ const (
 
 // learn sends the features of all messages to the daemon.
 func learn(ctx context.Context, c *verb.CLI, names []string, f flags) error {
-	inputs := func() iter.Seq2[batch.Input, error] { return batch.After(f.skip, batch.Inputs(c, names)) }
+	inputs := func() iter.Seq2[batch.Input, error] { return batch.After(f.skip, batch.Messages(c, names, false)) }
 	c.Changes = true
 	messages, err := batch.Confirmed(ctx, c, "learn from all of them, as wanted mail?", names, f.yes, inputs)
 	if err != nil {

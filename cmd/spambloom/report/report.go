@@ -119,7 +119,9 @@ type not-spam, which revoke accepts. Both refuse a feedback report that has only
 header of the message.
 
 A file without any header field of an e-mail message, such as a program or a licence, is
-refused.
+refused. So is a message from standard input whose body begins with the rest of a header:
+mutt has split it, because of a field such as "X-Mailer : x". A program that passes mail
+on unchanged names standard input (-), which is believed.
 
 ` + batch.AsksHelp + `
 

@@ -34,6 +34,7 @@ var inOrder = []documented{
 	{"spambloom explain message.eml", "", 0, "message.eml: spam; "},
 	{"spambloom revoke message.eml", "", 0, "message.eml: accepted; "},
 	{"spambloom report", "spambloom report", 0, ": accepted; "}, // from standard input
+	{"spambloom report -", "", 0, ": accepted; "},
 	{"spambloom report --class", "spambloom report --class phish message.eml", 0, ": accepted; "},
 	{"spambloom report --attached", "spambloom report --attached forwarded.eml", 0, ": accepted; "},
 	{"spambloom report --force", "spambloom report --force message.eml", 0, ": accepted; "},

@@ -121,6 +121,32 @@ func TestMuttMailThatIsGone(t *testing.T) {
 	h.expect("S on the next mail", "report "+loginName(t))
 }
 
+// Mutt ends the header at a field with a blank before its colon, which other programs read, and pipes the rest as
+// text: here a newsletter that the page hides. The file reports the spam itself.
+func TestMuttSplitsHeader(t *testing.T) {
+	t.Parallel()
+	s, h, home, press := muttUser(t)
+	for _, sub := range []string{"new", "tmp", "cur"} {
+		testenv.Check(t, os.MkdirAll(filepath.Join(home, "maildir", sub), 0o700))
+	}
+	letter := harness.Text()
+	spam := unixMail("<p>" + harness.Text() + "<div style=\"display:none\">" + letter + "</div>")
+	spam = strings.NewReplacer("\nMIME", "\nX-Mailer : x\nMIME", "text/plain", "text/html").Replace(spam)
+	file := harness.Write(t, filepath.Join(home, "maildir", "cur", "1.x.y:2,S"), spam)
+	for _, keys := range []string{"Sq", "Xq", "<enter>Sqq"} {
+		press("maildir", keys)
+		h.expect(keys + " on a mail whose header mutt splits")
+	}
+	if got := s.Check(t, letter).Verdict; got != "clean" {
+		t.Errorf("the newsletter: %s", got)
+	}
+	runAs(t, home, append(os.Environ(), "SPAMBLOOM_CONTROL="+s.Control), nil, harness.Program(t, "spambloom"), "report", file)
+	h.expect("its file", "report "+loginName(t))
+	if got := s.Check(t, letter).Verdict; got != "clean" {
+		t.Errorf("the newsletter after the report of the file: %s", got)
+	}
+}
+
 func TestProcmail(t *testing.T) {
 	t.Parallel()
 	testenv.Program(t, "procmail")

@@ -1,0 +1,46 @@
+package batch
+
+import (
+	"bytes"
+	"errors"
+	"iter"
+	"strings"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+var errSplit = errors.New("the body begins with the rest of a header: the program that piped the message has probably broken it")
+
+const splitHint = "name the file of the message, not a copy that the mail program saves; a program that passes mail on unchanged can name standard input: -"
+
+// whole refuses messages whose header was split on their way through a mail program. Mutt ends a header at a line
+// that is no field to it, such as "X-Mailer : x", and pipes the message with an empty line there. What is signed
+// then is not the spam, but what its sender has put into it for that purpose. It is not repaired: the sender of
+// another message can have written it just so.
+func whole(inputs iter.Seq2[Input, error]) iter.Seq2[Input, error] {
+	return func(yield func(Input, error) bool) {
+		for in, err := range inputs {
+			if err == nil && isSplit(in.Message) {
+				err = NewRefusal(in.Name, errSplit, splitHint)
+			}
+			if !yield(in, err) {
+				return
+			}
+		}
+	}
+}
+
+// isSplit reports whether the body of m begins with a line that ends a header for mutt only, and with a field that
+// says how a body is read.
+func isSplit(m signature.Message) (found bool) {
+	first, _, _ := bytes.Cut(m.Body, []byte("\n"))
+	// As mutt_read_rfc822_header does. "--" begins the first part of a multipart.
+	if end := bytes.IndexAny(first, ": \t"); end >= 0 && first[end] == ':' || bytes.HasPrefix(first, []byte("--")) {
+		return false
+	}
+	signature.EachField(m.Body, func(f signature.Field) {
+		const types = "content-"
+		found = found || f.Is("MIME-Version") || len(f.Name) > len(types) && strings.EqualFold(f.Name[:len(types)], types)
+	})
+	return found
+}
