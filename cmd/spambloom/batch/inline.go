@@ -2,6 +2,7 @@ package batch
 
 import (
 	"bytes"
+	"html"
 	"iter"
 	"regexp"
 	"strings"
@@ -50,7 +51,7 @@ func isInline(m signature.Message) (found bool) {
 func hasHeader(text []byte, isHTML bool, own string) bool {
 	text = bytes.ToLower(text)
 	if isHTML {
-		text = withoutTags(text)
+		text = bytes.ToLower(withoutTags(text)) // again, because of references such as &#65;
 	}
 	for line := range bytes.Lines(folds.ReplaceAll(bytes.Map(digit, text), []byte(" "))) {
 		line = blanks.ReplaceAll(line, []byte(" "))
@@ -79,16 +80,11 @@ func digit(r rune) rune {
 }
 
 // withoutTags returns the text of a page in lower case, with a line for each piece between tags. Style
-// sheets and comments are no text.
+// sheets and comments are no text. Character references are decoded: some programs write "@" and ":" so.
 func withoutTags(page []byte) (text []byte) {
 	for {
 		before, rest, _ := bytes.Cut(page, []byte("<"))
-		for _, b := range before {
-			if b == '\n' {
-				b = ' '
-			}
-			text = append(text, b)
-		}
+		text = append(text, strings.ReplaceAll(html.UnescapeString(string(before)), "\n", " ")...)
 		end := ">"
 		switch {
 		case bytes.HasPrefix(rest, []byte("style")):

@@ -60,7 +60,14 @@ func TestIsInline(t *testing.T) {
 		"an IP address":               {"text/plain", "From: Win <win@[192.0.2.7]>\n", true},
 		"an international domain":     {"text/plain", "From: Win <win@bücher.example>\n", true},
 		"a domain without a dot":      {"text/plain", "From: Win <win@lottery>\n", true},
-		"mutt":                        {"text/plain", "----- Forwarded message from Win <win@lottery.example> -----\n\nHello\n", true},
+		// Programs that write signs as references, such as the sanitiser of OWASP and Microsoft's AntiXSS.
+		"an address with a reference":     {"text/html", "<b>From:</b> Win &lt;win&#64;lottery.example&gt;<br>Sent: today", true},
+		"a time with a reference":         {"text/html", "<b>From:</b> Win<br>Sent: Mon, 30 Nov 2026 07&#58;00", true},
+		"names and hexadecimal":           {"text/html", "From: Win<br>Sent: Mon, &#x33;0&nbsp;Nov&#10;2&#48;26 07&colon;00", true},
+		"named signs of an address":       {"text/html", "From: Win &lt;win&commat;lottery&period;example&gt;", true},
+		"her own address with references": {"text/html", "<p>Anna Berg<br>anna&#64;&#69;xample&#46;org", false},
+		"no reference in text":            {"text/plain", "win&#64;lottery.example, 27 Nov 2026 07&#58;00", false},
+		"mutt":                            {"text/plain", "----- Forwarded message from Win <win@lottery.example> -----\n\nHello\n", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := "From: Anna <anna@example.org>\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: " +
