@@ -126,8 +126,11 @@ func ProcessInputs[T any](ctx context.Context, c *verb.CLI, done string, inputs 
 	begun, stopped := 0, &StoppedError{Done: done}
 	for slot := range inOrder(ctx, counted(inputs, &begun), work) {
 		r := <-slot
-		if stopped.Err != nil {
-			continue // wait for messages already started
+		if stopped.Err != nil { // wait for messages already started
+			if r.Err == nil {
+				stopped.Later++
+			}
+			continue
 		}
 		bar.Add()
 		stopped.Before++

@@ -112,8 +112,17 @@ func TestProcessFatal(t *testing.T) {
 		t.Errorf("%v after %d results, stderr %q", err, shown, stderr)
 	}
 	var stopped *StoppedError
-	if !errors.As(err, &stopped) || stopped.Rest() != "stopped at m3: 3 done; run it again for this message and the rest" {
-		t.Errorf("%#v", err)
+	if !errors.As(err, &stopped) {
+		t.Fatalf("%#v", err)
+	}
+	for later, want := range map[int]string{
+		0: "stopped at m3: 3 done; run it again for this message and the rest",
+		1: "stopped at m3: 3 done, and 1 after it; run it again for this message and the rest",
+	} {
+		stopped.Later = later
+		if got := stopped.Rest(); got != want {
+			t.Errorf("%d later ones: %s", later, got)
+		}
 	}
 	if n := taken.Load(); n > 1000 {
 		t.Errorf("%d messages were begun", n)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -221,6 +222,31 @@ func (h *reportHost) fromThisMachine(to, mail string) {
 	script := fmt.Sprintf(testenv.Program(h.T, "sendmail")+" -C %s/etc -f %s %s <%s", h.Dir, anna, to, path)
 	if r := harness.Execute(h.T, "", "sh", "-c", script); r.Code != 0 {
 		h.T.Errorf("sendmail: %+v", r)
+	}
+}
+
+// If some of the attached messages are accepted, and the others cannot be now, the mail returns to its sender. Postfix
+// would else report all of it again at each retry, also what others have revoked meanwhile.
+func TestReportAddressInPart(t *testing.T) {
+	t.Parallel()
+	h := startReportHost(t)
+	h.s.Stop(15)
+	h.s.Configure(t, "[reports]", "[reports]\nmax_per_hour = 2")
+	h.s.Start()
+	var attached []string
+	for range 12 { // more than are sent at once
+		attached = append(attached, harness.Message(harness.Text()))
+	}
+	testenv.Check(t, h.forward(anna, "report@example.test", attachedTo("see below", attached...)))
+	testenv.Eventually(t, "the mail returns", func() bool {
+		return regexp.MustCompile(`status=bounced \(some of the attached messages are accepted, and the rest cannot be now: forward attached message \d+ `).MatchString(h.Log())
+	})
+	if strings.Contains(h.Log(), "status=deferred") {
+		t.Error("the mail waits")
+	}
+	accepted := slices.DeleteFunc(attached, func(m string) bool { return verdictOf(h.s, m) != "spam" })
+	if len(accepted) != 2 {
+		t.Errorf("%d messages are spam, want 2", len(accepted))
 	}
 }
 
