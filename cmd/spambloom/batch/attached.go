@@ -123,8 +123,13 @@ func attachedTo(in Input) iter.Seq2[Input, error] {
 			yield(in, NewRefusal(in.Name, errInline, "forward the message itself as an attachment, without a text that names other addresses"))
 			return
 		}
+		byMutt := isByMutt(in.Message)
 		for i, m := range attached {
-			if !yield(Input{Name: in.Name + verb.MessageName(fmt.Sprintf(", attached message %d", i+1)), Message: m}, nil) {
+			one, err := Input{Name: in.Name + verb.MessageName(fmt.Sprintf(", attached message %d", i+1)), Message: m}, error(nil)
+			if byMutt && isSplit(m) {
+				err = NewRefusal(one.Name, errSplit, "forward it from another mail program, or move it to Junk there")
+			}
+			if !yield(one, err) {
 				return
 			}
 		}

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"iter"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spambloom/spambloom/signature"
 )
 
-var errSplit = errors.New("the body begins with the rest of a header: the program that piped the message has probably broken it")
+var errSplit = errors.New("the body begins with the rest of a header: the mail program that passed it on has probably split it")
 
 const splitHint = "name the file of the message, not a copy that the mail program saves; a program that passes mail on unchanged can name standard input: -"
 
@@ -28,6 +30,16 @@ func whole(inputs iter.Seq2[Input, error]) iter.Seq2[Input, error] {
 			}
 		}
 	}
+}
+
+// muttsBoundary matches a Content-Type of mutt and NeoMutt (mutt_generate_boundary); other programs' are longer.
+var muttsBoundary = regexp.MustCompile(`(?i:boundary)="?[A-Za-z0-9+/]{16}(?:["; \t\r\n]|$)`)
+
+// isByMutt reports whether m is probably a mail that mutt wrote: a message that it attaches is split as in a pipe.
+func isByMutt(m signature.Message) bool {
+	return slices.ContainsFunc(m.Header, func(f signature.Field) bool {
+		return f.Is("Content-Type") && muttsBoundary.MatchString(f.Value)
+	})
 }
 
 // isSplit reports whether the body of m begins with a line that ends a header for mutt only, and with a field that

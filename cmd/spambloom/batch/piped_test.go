@@ -45,3 +45,26 @@ func TestSplitHeader(t *testing.T) {
 		}
 	}
 }
+
+// Mutt attaches a message as it pipes it. A message that another program attaches is as it arrived, so no sender keeps it
+// from being reported.
+func TestSplitAndAttached(t *testing.T) {
+	const whole, split = "From: a@example.org\nX-Mailer : x\nMIME-Version: 1.0\n\nhello\n", "From: a@example.org\n\nX-Mailer : x\nMIME-Version: 1.0\n\nhello\n"
+	for boundary, isMutts := range map[string]bool{
+		`"low8aSg3kh9Gmyj2"`: true, `"lo/8aSg3kh+Gmyj2"`: true, "xq4ta2bd6u3zzm7c": true, `"low8aSg3kh9Gmyj2";` + "\n\tmicalg=x": true,
+		`"------------low8aSg3kh9Gmyj2abcdefgh"`: false, `"=_low8aSg3kh9Gmyj"`: false, `"low8aSg3kh9Gmyj2a"`: false, "000000000000a1b2c3d4e5f60718": false,
+	} {
+		bare, _, _ := strings.Cut(strings.Trim(boundary, `"`), `"`)
+		mail := "From: anna@example.org\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=" + boundary + "\n\n"
+		for _, m := range []string{whole, split} {
+			mail += "--" + bare + "\nContent-Type: message/rfc822\n\n" + m + "\n"
+		}
+		var errs []error
+		for _, err := range attachedTo(Input{Name: "-", Message: signature.Parse([]byte(mail + "--" + bare + "--\n"))}) {
+			errs = append(errs, err)
+		}
+		if len(errs) != 2 || errs[0] != nil || errors.Is(errs[1], errSplit) != isMutts || !isMutts && errs[1] != nil {
+			t.Errorf("%s: %v", boundary, errs)
+		}
+	}
+}

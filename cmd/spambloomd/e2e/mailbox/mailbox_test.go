@@ -140,7 +140,16 @@ func TestMuttSplitsHeader(t *testing.T) {
 	if got := s.Check(t, letter).Verdict; got != "clean" {
 		t.Errorf("the newsletter: %s", got)
 	}
-	runAs(t, home, append(os.Environ(), "SPAMBLOOM_CONTROL="+s.Control), nil, harness.Program(t, "spambloom"), "report", file)
+	appendTo(t, filepath.Join(home, "muttrc"), "set mime_forward=yes sendmail='tee sent' editor=true copy=no fast_reply=yes abort_unmodified=no from="+anna+"\n")
+	press("maildir", "freport@example.test<enter>y")
+	report := harness.Program(t, "spambloom") + " --control " + s.Control + " report "
+	if r := harness.Execute(t, home, "sh", "-c", report+"--attached - <sent"); r.Code != 65 || !strings.Contains(r.Stderr, "attached message 1: the body begins with the rest of a header") {
+		t.Errorf("what mutt forwards: %+v", r)
+	}
+	h.expect("what mutt forwards")
+	if r := harness.Execute(t, home, "sh", "-c", report+file); r.Code != 0 {
+		t.Errorf("the file: %+v", r)
+	}
 	h.expect("its file", "report "+loginName(t))
 	if got := s.Check(t, letter).Verdict; got != "clean" {
 		t.Errorf("the newsletter after the report of the file: %s", got)
