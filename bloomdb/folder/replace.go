@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/google/renameio/v2"
 )
@@ -118,6 +119,12 @@ func CutPath(path string, size int64) error {
 		return err
 	}
 	return errors.Join(CutFile(f, size), f.Close())
+}
+
+// IsFull reports whether a write failed because there is no room: on the disk, or in the quota of a user,
+// a dataset or an export.
+func IsFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 // room is what a disk must have for another write to be expected to succeed: more than a report

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/folder"
@@ -74,8 +73,8 @@ func ParseSegment(name string) (segment uint32, ok bool) {
 }
 
 // Open starts a new segment. Its number follows those of the older segments, whose sizes on
-// disk are given, and the newest one that the identity names. If the disk is full, Open
-// succeeds and the journal begins with that fault.
+// disk are given, and the newest one that the identity names. If the disk is full, or the
+// quota used up, Open succeeds and the journal begins with that fault.
 func Open(dir string, keyID [8]byte, older map[uint32]int64, known uint32, newFile func(path string) (SegmentFile, error)) (*Log, error) {
 	if newFile == nil {
 		newFile = createFile
@@ -91,7 +90,7 @@ func Open(dir string, keyID [8]byte, older map[uint32]int64, known uint32, newFi
 	switch {
 	case err == nil:
 		j.begin(f, j.newest)
-	case errors.Is(err, syscall.ENOSPC):
+	case folder.IsFull(err):
 		j.fault = err // lookups work; reports fail until there is room
 	default:
 		return nil, err

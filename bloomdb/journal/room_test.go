@@ -45,3 +45,31 @@ func TestNoRoomForMore(t *testing.T) {
 	}
 	j.Done(at)
 }
+
+// brokenFile fails to write.
+type brokenFile struct {
+	SegmentFile
+	err error
+}
+
+func (f brokenFile) Write([]byte) (int, error) { return 0, f.err }
+
+// A journal that finds a full disk or a used-up quota begins with that fault, so that mail is judged.
+// Another error refuses the start.
+func TestOpenWithoutRoom(t *testing.T) {
+	for cause, opens := range map[error]bool{syscall.ENOSPC: true, syscall.EDQUOT: true, syscall.EIO: false} {
+		j, err := Open(t.TempDir(), [8]byte{1}, make(map[uint32]int64), 0, func(path string) (SegmentFile, error) {
+			f, err := createFile(path)
+			return brokenFile{f, cause}, err
+		})
+		if !opens {
+			if !errors.Is(err, cause) {
+				t.Errorf("%v: Open returned %v", cause, err)
+			}
+			continue
+		}
+		if err != nil || !errors.Is(j.LastFault(), cause) {
+			t.Errorf("%v: Open returned %v, and the fault is missing", cause, err)
+		}
+	}
+}

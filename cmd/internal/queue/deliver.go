@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"syscall"
 
+	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/reporting/api"
 )
 
@@ -110,14 +110,19 @@ func (d *delivery) hand(ctx context.Context, r record) error {
 	case Away:
 		d.away[e.Control] = true
 	case Settled:
-		// A full disk is no reason to keep the entry: emptying the file needs no space.
-		if err := d.q.settle(e.Number); errors.Is(err, syscall.ENOSPC) {
-			d.owed = append(d.owed, e.Number)
-		} else {
-			return err
-		}
+		return d.settled(e.Number, d.q.settle(e.Number))
 	}
 	return nil
+}
+
+// settled handles the error of settling an entry. A full disk is no reason to keep the entry:
+// emptying the file needs no space.
+func (d *delivery) settled(number uint64, err error) error {
+	if folder.IsFull(err) {
+		d.owed = append(d.owed, number)
+		return nil
+	}
+	return err
 }
 
 // pay removes the owed entries from the waiting ones, and records them if there is space

@@ -3,6 +3,7 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -36,6 +37,21 @@ func TestFullDisk(t *testing.T) {
 		}
 		if n := count(t, q); n != 0 {
 			t.Fatalf("%d still wait", n)
+		}
+	}
+}
+
+// A used-up quota is a full disk, too: the entry that was accepted is settled later. Another error
+// ends the delivery.
+func TestSettledWithoutRoom(t *testing.T) {
+	for cause, isOwed := range map[error]bool{nil: false, syscall.ENOSPC: true, syscall.EDQUOT: true, syscall.EIO: false} {
+		var err error
+		if cause != nil {
+			err = fmt.Errorf("write queue: %w", &fs.PathError{Op: "write", Path: fileName, Err: cause})
+		}
+		var d delivery
+		if got := d.settled(7, err); (got == nil) != (isOwed || err == nil) || slices.Equal(d.owed, []uint64{7}) != isOwed {
+			t.Errorf("%v: returned %v, owed %d", cause, got, d.owed)
 		}
 	}
 }
