@@ -104,7 +104,11 @@ func serve(ctx context.Context, s *settings.Settings, stdout, stderr io.Writer) 
 
 	systemd := &supervisor{log: log}
 	defer systemd.close()
-	opened, err := openState(s, log, systemd)
+	opened, err := openState(ctx, s, log, systemd)
+	if errors.Is(err, errStopped) {
+		log.Info("stopped", "reason", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -133,13 +137,19 @@ func serve(ctx context.Context, s *settings.Settings, stdout, stderr io.Writer) 
 
 // openState opens the state folder. It lists the reports of the ledger again if the database may
 // lack them, before an exchange publishes it.
-func openState(s *settings.Settings, log *slog.Logger, systemd *supervisor) (*state.State, error) {
-	opened, err := state.Open(s, log)
+func openState(ctx context.Context, s *settings.Settings, log *slog.Logger, systemd *supervisor) (*state.State, error) {
+	var opened *state.State
+	err := systemd.opening(ctx, func() (err error) {
+		if opened, err = state.Open(s, log); err != nil {
+			return err
+		}
+		if err := opened.Relist(log, systemd.listing); err != nil {
+			return errors.Join(err, opened.Close())
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	if err := opened.Relist(log, systemd.starting); err != nil {
-		return nil, errors.Join(err, opened.Close())
 	}
 	return opened, nil
 }

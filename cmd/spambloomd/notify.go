@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -12,7 +13,7 @@ import (
 )
 
 const (
-	// stopStep is the interval between two notices of a stop in progress.
+	// stopStep is the interval between two notices of a start or a stop in progress.
 	stopStep = 5 * time.Second
 	// stopMargin is how long systemd waits for the next notice, which is late on a busy
 	// machine.
@@ -37,9 +38,40 @@ func (v *supervisor) tell(lines ...string) {
 	}
 }
 
-// starting requests more time for the start, beyond TimeoutStartSec= if necessary.
-func (v *supervisor) starting() {
-	v.tell("STATUS=Listing reports under the new federation key", fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", stopMargin.Microseconds()))
+// moreTime requests more time for a start or a stop.
+var moreTime = fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", stopMargin.Microseconds())
+
+// errStopped is the error of a start that a signal ended.
+var errStopped = errors.New("stopped before the state folder was open")
+
+// opening requests more time for the start, beyond TimeoutStartSec= if necessary, while open runs: on a slow
+// disk a large ledger takes minutes. It returns the error of open. If ctx ends, and open has not returned
+// stopStep later, opening returns errStopped. open then ends with the process, like after a kill: nothing that
+// was acknowledged is lost.
+func (v *supervisor) opening(ctx context.Context, open func() error) error {
+	v.tell("STATUS=Opening the state folder and its ledger of reports")
+	opened := make(chan error, 1)
+	go func() { opened <- open() }()
+	tick := time.NewTicker(stopStep)
+	defer tick.Stop()
+	stop, late := ctx.Done(), (<-chan time.Time)(nil)
+	for {
+		v.tell(moreTime)
+		select {
+		case err := <-opened:
+			return err
+		case <-stop:
+			stop, late = nil, time.After(stopStep)
+		case <-late:
+			return errStopped
+		case <-tick.C:
+		}
+	}
+}
+
+// listing is the part of opening in which the reports of the ledger are listed again.
+func (v *supervisor) listing() {
+	v.tell("STATUS=Listing reports under the new federation key", moreTime)
 }
 
 func (v *supervisor) ready(status string) {
@@ -62,7 +94,7 @@ func (v *supervisor) stopping(grace time.Duration) {
 		tick := time.NewTicker(stopStep)
 		defer tick.Stop()
 		for {
-			v.tell(fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", stopMargin.Microseconds()))
+			v.tell(moreTime)
 			select {
 			case <-tick.C:
 			case <-ctx.Done():

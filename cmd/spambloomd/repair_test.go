@@ -356,7 +356,7 @@ func TestInterruptedRepairGoesOn(t *testing.T) {
 // startsWithAll starts as the daemon does, and expects what damagedLife reported.
 func startsWithAll(t *testing.T, s *settings.Settings, log *slog.Logger) {
 	t.Helper()
-	st, err := openState(s, log, &supervisor{log: log})
+	st, err := openState(t.Context(), s, log, &supervisor{log: log})
 	testenv.Check(t, err)
 	defer st.Close()
 	for letter, want := range map[string]bool{"known": true, "fresh": true, "last": true, "innocent": false} {

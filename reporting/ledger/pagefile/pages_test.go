@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -87,4 +89,43 @@ func (f failingFile) ReadAt(b []byte, at int64) (int, error) {
 		return 0, syscall.EIO
 	}
 	return f.Reader.ReadAt(b, at)
+}
+
+// countingFile counts its reads, and fails those at and behind broken, unless it is 0.
+type countingFile struct {
+	size   int64
+	broken int64
+	reads  []int64
+}
+
+func (f *countingFile) ReadAt(p []byte, at int64) (int, error) {
+	f.reads = append(f.reads, at)
+	if f.broken > 0 && at+int64(len(p)) > f.broken {
+		return 0, syscall.EIO
+	}
+	n := min(int64(len(p)), f.size-at)
+	if n < int64(len(p)) {
+		return int(n), io.EOF
+	}
+	return int(n), nil
+}
+
+// A file is read ahead from its beginning to its end in pieces of 1 MiB, up to what the disk cannot read.
+func TestReadAhead(t *testing.T) {
+	for _, c := range []struct {
+		size, broken int64
+		want         []int64
+	}{
+		{0, 0, nil},
+		{16 << 10, 0, []int64{0}},
+		{1 << 20, 0, []int64{0}},
+		{2<<20 + 4096, 0, []int64{0, 1 << 20, 2 << 20}},
+		{9 << 20, 1<<20 + 4096, []int64{0, 1 << 20}},
+	} {
+		f := &countingFile{size: c.size, broken: c.broken}
+		readAhead(f, c.size)
+		if !slices.Equal(f.reads, c.want) {
+			t.Errorf("%d bytes, broken at %d: read at %d, want %d", c.size, c.broken, f.reads, c.want)
+		}
+	}
 }

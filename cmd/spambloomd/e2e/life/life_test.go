@@ -127,7 +127,7 @@ func TestSocketsOfNoUse(t *testing.T) {
 	}
 }
 
-// The notices to systemd: each reload with its time and its result, and that a stop takes
+// The notices to systemd: that a start takes longer, each reload with its time and its result, and that a stop takes
 // longer.
 func TestNotices(t *testing.T) {
 	t.Parallel()
@@ -138,6 +138,8 @@ func TestNotices(t *testing.T) {
 	defer notify.Close()
 	s.Env = []string{"NOTIFY_SOCKET=" + path}
 	s.Start()
+	expectNotice(t, notify, "STATUS=Opening the state folder and its ledger of reports")
+	expectNotice(t, notify, "EXTEND_TIMEOUT_USEC=30000000")
 	expectStatus(t, expectNotice(t, notify, "READY=1"), "STATUS=Judging mail")
 
 	before := monotonic(t)
