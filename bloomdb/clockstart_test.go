@@ -9,6 +9,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/clock"
+	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -220,5 +221,50 @@ func TestWithoutLastTime(t *testing.T) {
 	c.Add(60 * 24 * time.Hour)
 	if db.Clock() == nil {
 		t.Error("a jump is believed although there are reports")
+	}
+}
+
+// A clock that is ahead at a start, over the end of the period, is believed. Once it is corrected, ten minutes
+// later, the site publishes the votes of before again, also after another restart meanwhile.
+func TestVotesAfterClockAheadAtStart(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
+	for _, restart := range []bool{false, true} {
+		c := newClocks()
+		o := c.options(t.TempDir())
+		here := listener(t, c.Clock, "mx1")
+		period := bloomdbtest.SettingsOf(here).Reports.Period
+		end := layout.Target{Gen: bloomdbtest.SettingsOf(here).Generation(layout.SpamFilter, c.Now()) + 1}
+		c.Add(bloomdbtest.SettingsOf(here).Start(end).Add(-50 * time.Hour).Sub(c.Now()))
+		db := bloomdbtest.Open(t, o)
+		bloomdbtest.Report(t, db, 1) // of the period before the current one, which is published, too
+		c.pass(period)
+		maintainFor(t, db, c, time.Minute)
+		bloomdbtest.Report(t, db, 2)
+
+		db = c.boot(t, db, o, time.Minute, 70*time.Hour)
+		maintainFor(t, db, c, 15*time.Minute)
+		if restart {
+			must(t, db.Close())
+			db = bloomdbtest.Open(t, o)
+			maintainFor(t, db, c, 15*time.Minute)
+		}
+		c.Add(-70 * time.Hour)
+		c.inOrder(t, db)
+		maintainFor(t, db, c, 15*time.Minute)
+		bloomdbtest.Report(t, db, 3)
+		mustApplyVotes(t, here, db)
+		for n, want := range []int{0, 1, 1, 1} {
+			if got := here.Judge(bloomdbtest.Message(n)).Votes; got != want {
+				t.Errorf("restart %v, message %d: %d votes, want %d", restart, n, got, want)
+			}
+		}
+		// One filter is kept beside those of this period and the previous one.
+		c.pass(period)
+		maintainFor(t, db, c, 15*time.Minute)
+		if got := db.Status().Votes.Memory; got != 2*512<<10 {
+			t.Errorf("restart %v: own votes take %d bytes, want %d", restart, got, 2*512<<10)
+		}
 	}
 }

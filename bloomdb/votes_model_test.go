@@ -88,7 +88,7 @@ func (m *votesModel) step(t *testing.T) {
 		m.clock.Add(time.Duration(rapid.IntRange(1, 3).Draw(m.T, "periods")) * 168 * time.Hour)
 		for range store.KeepExpired * rapid.IntRange(0, 1).Draw(m.T, "expired") {
 			m.db.Maintain()
-			m.db.Keyspace().Votes.Own.Expire(bloomdbtest.SettingsOf(m.db).VotesGeneration())
+			m.db.Keyspace().Votes.Own.Expire(bloomdbtest.SettingsOf(m.db).VotesGeneration() - 1)
 		}
 	case "save":
 		if err := m.db.Save(); err != nil {

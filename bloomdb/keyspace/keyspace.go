@@ -103,7 +103,7 @@ func (ks *Keyspace) Expire() {
 // Tick performs the periodic work. It is called once a second.
 func (ks *Keyspace) Tick() error {
 	ks.Expire()
-	ks.Votes.Own.Expire(ks.Settings.VotesGeneration())
+	ks.Votes.Own.Expire(ks.Settings.VotesGeneration() - 1)
 	ks.Outbox.Compact()
 	err := errors.Join(ks.Journal.Flush(), ks.Journal.List.RaiseLater(ks.Journal.Durable, ks.Settings.Now()),
 		ks.Outbox.Write(ks.Settings.Dir, ks.Settings.Now()))

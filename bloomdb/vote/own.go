@@ -18,7 +18,8 @@ import (
 
 // Own contains this site's recent reports. It has a filter for each generation with which
 // published votes may begin: the one that is published begins with the previous generation,
-// and its successor is filled at the same time. Each takes 512 KiB.
+// and its successor is filled at the same time. The one published before is kept for a generation more,
+// because the clock may have been ahead, and be set back (package clock). Each takes 512 KiB.
 //
 // The content of a filter depends on the order of reports and revocations. Each is a sequence of
 // bits to set and reset, independent of the bits before. A snapshot may therefore contain changes
