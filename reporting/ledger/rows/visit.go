@@ -218,8 +218,13 @@ func (t *Txn) After(n uint64, visit func(data []byte) error) error {
 	return nil
 }
 
+// maxBehind bounds the older reports among which All looks for newer ones. They are the reports of a day at
+// least, if a clock that was days behind was believed: it is believed after a day.
+const maxBehind = 10_000
+
 // All visits the numbers below before (0: all) of the reports since a time, the newest first,
-// until visit returns false. Some of the last ones may be older.
+// until visit returns false. Some may be older, by at most Slack. It ends after maxBehind reports that are
+// older than that: they may be from a time when the clock was behind.
 func (t *Txn) All(since time.Time, before uint64, visit func(uint64) (bool, error)) error {
 	c := t.Reports.Cursor()
 	var key []byte
@@ -229,19 +234,19 @@ func (t *Txn) All(since time.Time, before uint64, visit func(uint64) (bool, erro
 		below := buckets.NewNumber(before)
 		key = last(c, below[:])
 	}
-	for len(key) == 8 {
+	for older := 0; len(key) == 8 && older <= maxBehind; key, _ = c.Prev() {
 		n := buckets.Number(key).Value()
 		r, err := t.Report(n)
 		if err != nil {
 			return err
 		}
 		if r != nil && r.At.Before(since.Add(-Slack)) {
-			return nil
+			older++
+			continue
 		}
 		if more, err := visit(n); err != nil || !more {
 			return err
 		}
-		key, _ = c.Prev()
 	}
 	return nil
 }
