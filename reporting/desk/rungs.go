@@ -80,10 +80,13 @@ func (d *Desk) refuseRevocation(set signature.Set, e ledger.Entry) error {
 	}
 	partsByReporter, partsByOrigin, byAnyone, err := d.partsRevoked(set, e)
 	byOrigin = min(max(byOrigin, partsByOrigin), byAnyone)
+	if byAnyone < revocationsOfAnyone { // only at a joined site
+		byReporter, partsByReporter = max(byReporter, partsByReporter), 0
+	}
 	switch {
 	case err != nil:
 		return err
-	case !e.Listed && (!reports || byReporter < d.mostOfReporter()):
+	case !e.Listed && !d.standsInPart(set) && (!reports || byReporter < d.mostOfReporter()):
 		return nil
 	case byReporter >= d.mostOfReporter():
 		return fmt.Errorf("%w: %s has taken the %d revocations of one message that one may have in a period", ErrRevokedOften, e.Reporter, d.mostOfReporter())
@@ -94,6 +97,12 @@ func (d *Desk) refuseRevocation(set signature.Set, e ledger.Entry) error {
 			ErrRevokedOften, byAnyone, e.Reporter)
 	}
 	return nil
+}
+
+// standsInPart reports whether any part of a message is listed, such as the sketch of a text that was revoked itself.
+func (d *Desk) standsInPart(set signature.Set) bool {
+	listed, _ := identity.Split(set, d.db.Stands)
+	return len(listed.Signatures)+len(listed.Sketches) > 0
 }
 
 // mostOfReporter returns the number of revocations of one message that a reporter may have in a period. Other sites go by
@@ -181,7 +190,7 @@ func (d *Desk) revocations(e ledger.Entry) (byReporter, byOrigin int, reports bo
 // anchors in common uses the same room of a sketch, and each variation looks like another message.
 func (d *Desk) partsRevoked(set signature.Set, e ledger.Entry) (byReporter, byOrigin, byAnyone int, err error) {
 	byAnyone = d.db.Revocations(set)
-	if byAnyone < revocationsOfAnyone {
+	if byAnyone < d.mostOfReporter() {
 		return 0, 0, byAnyone, nil
 	}
 	list, err := d.wordsOf(e, contest.AnyPart(e.Anchors))

@@ -71,20 +71,30 @@ func TestRungsOfSome(t *testing.T) {
 	}
 }
 
-// One account reports and takes back a spam as often as it may. What other users of its site report, other sites list.
+// One account reports and takes back a spam as often as it may, or copies of it, and takes back a copy of what another
+// user reports. What further users of its site report, other sites list.
 func TestOneEndsNoExchange(t *testing.T) {
-	j, m := join(t, trust.Default()), desktest.Letter(1, 0)
-	a, b := j.sites["a"], j.sites["b"]
-	for i := range 2 * rungs {
-		do := []func(desk.Report) (desk.Outcome, error){a.Report, a.Revoke}[i%2]
-		if _, err := do(desk.Report{Set: m, Reporter: "mallory"}); err != nil && !errors.Is(err, desk.ErrRevokedOften) {
-			t.Fatal(err)
-		}
-		j.exchange("a", "b")
+	for name, copies := range map[string]int{"the same": 0, "copies": 1} {
+		t.Run(name, func(t *testing.T) {
+			j := join(t, trust.Default())
+			a, b := j.sites["a"], j.sites["b"]
+			attack := func(do func(desk.Report) (desk.Outcome, error), n int) {
+				if _, err := do(desk.Report{Set: desktest.Texts(1, 148, 1000+copies*n, 2, ""), Reporter: "mallory"}); err != nil && !errors.Is(err, desk.ErrRevokedOften) {
+					t.Fatal(err)
+				}
+				j.exchange("a", "b")
+			}
+			for i := range rungs {
+				attack(a.Report, 2*i)
+				attack(a.Revoke, 2*i+1)
+			}
+			a.MustReport("bert", desktest.Texts(1, 148, 2000, 2, ""))
+			attack(a.Revoke, 100)
+			a.MustReport("carla", desktest.Texts(1, 148, 3000, 2, ""))
+			j.exchange("a", "b")
+			b.WantListed("reported at another site", desktest.Texts(1, 148, 4000, 2, ""), true)
+		})
 	}
-	a.MustReport("bert", desktest.Letter(1, 3))
-	j.exchange("a", "b")
-	b.WantListed("reported at another site", desktest.Letter(1, 12), true)
 }
 
 // Revocations of other mail between them, which revoke nothing, do not hide how often a reporter has revoked a file.

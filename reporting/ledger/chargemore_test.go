@@ -47,6 +47,20 @@ func TestTrapsTakeNoWeight(t *testing.T) {
 	}
 }
 
+// A trap confirms nobody: a reporter who sends it spam of his own, and reports that first, gains nothing by it.
+func TestTrapsConfirmNobody(t *testing.T) {
+	v := voice{t: t, l: open(t, pair), at: begin}
+	for i := range 3 {
+		v.say(Spam, "mallory", message(i, i))
+		v.trap = true
+		v.say(Spam, "trap:a", message(i, i))
+		v.trap = false
+	}
+	if r, _, err := v.l.Reporter("mallory", v.at); err != nil || r.Reputation.Confirmed != 0 {
+		t.Errorf("mallory: %+v, %v", r, err)
+	}
+}
+
 // TestSettledMistakesRemain: the undo of who was first to revoke what an administrator settled takes no mistake back.
 func TestSettledMistakesRemain(t *testing.T) {
 	v := voice{t: t, l: open(t, small), at: begin}

@@ -13,9 +13,10 @@ import (
 
 // credit gives credit to the reporters who made the same statement before the message was listed
 // or revoked, and returns the credit of this reporter. A reporter who comes later confirms
-// others and earns nothing. Idle revocations neither give nor earn credit.
+// others and earns nothing. Idle revocations neither give nor earn credit, nor do traps: a reporter can send them spam of
+// his own.
 func (w *entering) credit(early bool) (Weight, error) {
-	if w.idle {
+	if w.idle || w.e.Trap {
 		return 0, nil
 	}
 	words := map[record.Key][]record.Opinion{}

@@ -354,7 +354,7 @@ func (m *model) enter(e Entry) modelAnswer {
 		foreign: e.Stance == Ham && e.Listed && !e.Voted && len(spam.keys)+len(spam.sketches) == 0,
 		early:   !idle && m.parts(e.Set, e.Anchors, e.Stance).does(e.Stance).action == None, idle: idle, trap: e.Trap, set: e.Set, anchors: e.Anchors,
 	}
-	if !idle {
+	if !idle && !e.Trap {
 		m.credit(r, fresh, e)
 	}
 	var reversed []*modelReport
