@@ -19,6 +19,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/desk/hourly"
 	"github.com/spambloom/spambloom/reporting/desk/order"
 	"github.com/spambloom/spambloom/reporting/desk/reserve"
+	"github.com/spambloom/spambloom/reporting/desk/waitlist"
 	"github.com/spambloom/spambloom/reporting/judged"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
@@ -94,7 +95,7 @@ type Desk struct {
 	undoing  sync.RWMutex // see Undo; taken before order
 	undo     reserve.Undo // its lock is taken after undoing, before order
 	settling sync.Mutex   // see loadSettled; taken after order
-	waiting  waiting
+	waiting  waitlist.List
 	looks    []time.Time // see expire
 	log      *slog.Logger
 	accepted *prometheus.CounterVec
@@ -185,7 +186,7 @@ func (d *Desk) Report(r Report) (Outcome, error) { return d.accept("report", led
 
 // Revoke enters a revocation. Outcome and errors are those of Report. A revocation of a
 // message that is not listed and that nobody reported here changes no filter. At a site that is
-// joined to others it waits for some time for a listing of theirs (waiting).
+// joined to others it waits for some time for a listing of theirs (waitlist).
 func (d *Desk) Revoke(r Report) (Outcome, error) { return d.accept("revoke", ledger.Ham, r) }
 
 func (d *Desk) accept(action string, stance ledger.Stance, r Report) (Outcome, error) {
@@ -229,10 +230,10 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 			return o, decision, err
 		}
 		if !entry.Listed && !revocable && !r.settles {
-			if !d.opt.Joined || !d.waiting.reserve(r.Reporter, entry.Origin) {
+			if !d.opt.Joined || !d.waiting.Reserve(r.Reporter, entry.Origin) {
 				return Outcome{Evidence: before, Idle: true}, ledger.Decision{Quorum: d.ledger.Quorum()}, nil
 			}
-			defer d.waiting.release(r.Reporter, entry.Origin)
+			defer d.waiting.Release(r.Reporter, entry.Origin)
 		}
 	}
 	if set, entry, err = d.withRoom(stance, r, set, entry, said); err != nil {
@@ -259,6 +260,11 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 	}
 	if decision, err = d.ledger.Enter(entry); err != nil {
 		return o, decision, d.named(err, now)
+	}
+	if decision.ID == 0 {
+		if err := d.refuseAgain(r.Set, entry); err != nil {
+			return o, decision, err
+		}
 	}
 	if r.settles {
 		d.loadSettled() // first: it opens the rungs of an administrator
@@ -311,7 +317,7 @@ func (d *Desk) outcome(stance ledger.Stance, r Report, decision ledger.Decision,
 		o.RevokedUntil = answer.RevokedUntil(d.db.Explain(r.Set))
 	}
 	if o.Idle && decision.ID != 0 {
-		o.Waits = d.waiting.add(decision.ID, r.Reporter, r.Origin.String(), now)
+		o.Waits = d.waiting.Add(decision.ID, r.Reporter, r.Origin.String(), now)
 	}
 	return o
 }

@@ -19,6 +19,6 @@
 //
 // Locks: those of a message's signatures and anchors (order), in ascending order, from before the
 // ledger is asked until the filters are written; under them settling, while the settled messages are
-// brought to the database. waiting.mu and that of hourly are held for a look into
+// brought to the database. That of waitlist and that of hourly are held for a look into
 // a table, and no other lock is taken under them.
 package desk

@@ -39,6 +39,6 @@ func (d *Desk) LoadWaiting() error  { return d.loadWaiting() }
 // FillWaiting lets n revocations of one origin wait, each under a name of its own.
 func (d *Desk) FillWaiting(origin string, n int) {
 	for i := range n {
-		d.waiting.list = append(d.waiting.list, waitingWord{reporter: strconv.Itoa(i), origin: origin})
+		d.waiting.Reserve(strconv.Itoa(i), origin)
 	}
 }

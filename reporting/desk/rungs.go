@@ -23,7 +23,6 @@ var ErrRevokedOften = errors.New("revoked too often")
 // all others. So after the fourth, each takes a reporter who has not revoked the message yet.
 const (
 	revocationsOfReporter = 4 // a person may change his mind eight times; see mostOfReporter
-	revocationsOfAnyone   = 4 // by all reporters and sites, until only further reporters may
 	revocationsOfOrigin   = 6 // all but one: others of the machine, or another site, can list it then
 
 	reportsTakenBack = 2 // by others: one who alone revokes them has two left for what near-duplicates still list
@@ -38,14 +37,14 @@ const (
 // file by one program would otherwise shield each spam with this file from the reports of all its
 // users. A revocation is refused nevertheless if it would leave the message listed.
 func (d *Desk) withRoom(stance ledger.Stance, r Report, set signature.Set, e ledger.Entry, said []ledger.Report) (signature.Set, ledger.Entry, error) {
-	most := []int{revocationsOfOrigin, 1}
-	refuse := func(set signature.Set, e ledger.Entry) error { return d.refuseReport(said, set, e) }
+	by, most := d.refuseReport, []int{revocationsOfOrigin, 1}
 	if stance == ledger.Ham {
-		refuse, most = d.refuseRevocation, []int{revocationsOfAnyone}
+		by, most = d.refuseRevocation, []int{d.mostOfReporter()}
 	}
 	if r.Trap {
-		refuse, most = d.refuseTrap, []int{1}
+		by, most = d.refuseTrap, []int{1}
 	}
+	refuse := func(set signature.Set, e ledger.Entry) error { return by(contest.Like(said, e), set, e) }
 	err := refuse(r.Set, e)
 	for i := 0; errors.Is(err, ErrRevokedOften) && i < len(most); i++ {
 		rest, used := identity.Split(set, func(one signature.Set) bool {
@@ -70,7 +69,7 @@ func (d *Desk) withRoom(stance ledger.Stance, r Report, set signature.Set, e led
 // listed nothing would otherwise keep all others from revoking what the two list then. Of a message that is
 // not listed, only those of the reporter count who takes back what he reported: the ledger remembers few
 // words, and undo needs those of others.
-func (d *Desk) refuseRevocation(set signature.Set, e ledger.Entry) error {
+func (d *Desk) refuseRevocation(said []ledger.Report, set signature.Set, e ledger.Entry) error {
 	if e.Reporter == ledger.Settler {
 		return nil
 	}
@@ -78,11 +77,8 @@ func (d *Desk) refuseRevocation(set signature.Set, e ledger.Entry) error {
 	if err != nil {
 		return err
 	}
-	partsByReporter, partsByOrigin, byAnyone, err := d.partsRevoked(set, e)
+	partsByReporter, partsByOrigin, byAnyone, err := d.partsRevoked(said, set, e)
 	byOrigin = min(max(byOrigin, partsByOrigin), byAnyone)
-	if byAnyone < revocationsOfAnyone { // only at a joined site
-		byReporter, partsByReporter = max(byReporter, partsByReporter), 0
-	}
 	switch {
 	case err != nil:
 		return err
@@ -99,15 +95,24 @@ func (d *Desk) refuseRevocation(set signature.Set, e ledger.Entry) error {
 	return nil
 }
 
+// refuseAgain returns an ErrRevokedOften for a revocation that the ledger knows, from the one on that takes further
+// reporters: it would use up another rung, and be in no list of which revocations are counted.
+func (d *Desk) refuseAgain(set signature.Set, e ledger.Entry) error {
+	if e.Stance == ledger.Spam || e.Reporter == ledger.Settler || d.db.Revocations(set) < d.mostOfReporter() || !e.Listed && !d.standsInPart(set) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s has revoked the message before in this period; now another reporter may, or an administrator (spambloom settle)", ErrRevokedOften, e.Reporter)
+}
+
 // standsInPart reports whether any part of a message is listed, such as the sketch of a text that was revoked itself.
 func (d *Desk) standsInPart(set signature.Set) bool {
 	listed, _ := identity.Split(set, d.db.Stands)
 	return len(listed.Signatures)+len(listed.Sketches) > 0
 }
 
-// mostOfReporter returns the number of revocations of one message that a reporter may have in a period. Other sites go by
-// four (bloomdb/FORMAT.md, Ladder): at a joined site the last of these takes a second reporter, or one alone would end
-// the exchange of a spam.
+// mostOfReporter returns the number of revocations of one message that a reporter may have in a period. After as many by
+// anybody, each takes a reporter who has made none. Other sites go by four (bloomdb/FORMAT.md, Ladder): at a joined site,
+// the last of these takes a second reporter, or one alone would end the exchange of a spam.
 func (d *Desk) mostOfReporter() int {
 	if d.opt.Joined {
 		return revocationsOfReporter - 1
@@ -124,7 +129,7 @@ func (d *Desk) refuseReport(said []ledger.Report, set signature.Set, e ledger.En
 	if e.Reporter == ledger.Settler || revoked == 0 {
 		return nil
 	}
-	others, itself := contest.TakenBack(contest.Like(said, e), e.Reporter)
+	others, itself := contest.TakenBack(said, e.Reporter)
 	if most := d.mostOfReporter(); others*most+itself*reportsTakenBack >= reportsTakenBack*most {
 		return fmt.Errorf("%w: %d reports by %s of this message or like ones were taken back in this period; now another reporter may list it, or an administrator (spambloom settle)", ErrRevokedOften, others+itself, e.Reporter)
 	}
@@ -132,7 +137,7 @@ func (d *Desk) refuseReport(said []ledger.Report, set signature.Set, e ledger.En
 		return nil
 	}
 	_, byOrigin, _, err := d.revocations(e)
-	_, partsByOrigin, _, fault := d.partsRevoked(set, e)
+	_, partsByOrigin, _, fault := d.partsRevoked(nil, set, e)
 	if err = cmp.Or(err, fault); err != nil || max(byOrigin, partsByOrigin) < revocationsOfOrigin {
 		return err
 	}
@@ -140,16 +145,17 @@ func (d *Desk) refuseReport(said []ledger.Report, set signature.Set, e ledger.En
 		ErrRevokedOften, e.Origin, revocationsOfOrigin)
 }
 
-// said returns the words about messages like an entry's, the latest first, if it is a report that may be refused for
-// them. It goes through all words of the period, the latest pagesLookedAt: where a reporter has said the same of an
-// anchor before, no tally has a near-duplicate's report. It holds no lock, so no other report waits for it.
+// said returns the words about messages like an entry's, the latest first, if it may be refused for them: of a report,
+// those of all in the latest pagesLookedAt; of a revocation, the reporter's own. No tally has them all: where a reporter
+// has said the same of an anchor before, it has only the latest. It holds no lock, so no other report waits for it.
 func (d *Desk) said(r Report, e ledger.Entry) (like []ledger.Report, err error) {
-	if e.Stance == ledger.Ham || r.Trap || r.settles || d.db.Revocations(r.Set) == 0 {
+	revoked := d.db.Revocations(r.Set)
+	if r.Trap || r.settles || revoked == 0 || e.Stance == ledger.Ham && revoked < d.mostOfReporter() {
 		return nil, nil
 	}
-	own, _, err := d.ledger.Reports(ledger.Query{Reporter: e.Reporter, Since: e.Period, Limit: pagesLookedAt * wordsLookedAt})
-	if err != nil || len(contest.Like(own, e)) < reportsTakenBack {
-		return nil, err
+	own, err := d.ownWords(e)
+	if err != nil || e.Stance == ledger.Ham || len(own) < reportsTakenBack {
+		return own, err
 	}
 	q := ledger.Query{Since: e.Period, Limit: wordsLookedAt}
 	for page := 0; page < pagesLookedAt && (page == 0 || q.Before != 0); page++ {
@@ -162,6 +168,12 @@ func (d *Desk) said(r Report, e ledger.Entry) (like []ledger.Report, err error) 
 	return like, nil
 }
 
+// ownWords returns the words of an entry's reporter in this period about messages like it.
+func (d *Desk) ownWords(e ledger.Entry) ([]ledger.Report, error) {
+	own, _, err := d.ledger.Reports(ledger.Query{Reporter: e.Reporter, Since: e.Period, Limit: pagesLookedAt * wordsLookedAt})
+	return contest.Like(own, e), err
+}
+
 // wordsOf returns the words in this period of all messages that share a signature, or enough of some anchors.
 func (d *Desk) wordsOf(e ledger.Entry, anchors []ledger.Anchors) ([]ledger.Report, error) {
 	list, _, err := d.ledger.Reports(ledger.Query{Set: e.Set, Anchors: anchors, Since: e.Period, Limit: wordsLookedAt})
@@ -170,7 +182,7 @@ func (d *Desk) wordsOf(e ledger.Entry, anchors []ledger.Anchors) ([]ledger.Repor
 
 // refuseTrap refuses a trap's report of what was revoked in this period. Otherwise, whoever sends it a
 // copy of a newsletter after each revocation would use up those of the users, and their weight.
-func (d *Desk) refuseTrap(set signature.Set, _ ledger.Entry) error {
+func (d *Desk) refuseTrap(_ []ledger.Report, set signature.Set, _ ledger.Entry) error {
 	if d.db.Revocations(set) == 0 {
 		return nil
 	}
@@ -188,13 +200,15 @@ func (d *Desk) revocations(e ledger.Entry) (byReporter, byOrigin int, reports bo
 // of all messages that share a signature or an anchor with it. They are counted only once anybody
 // has revoked the message so often that it matters: a reporter who composes variations with few
 // anchors in common uses the same room of a sketch, and each variation looks like another message.
-func (d *Desk) partsRevoked(set signature.Set, e ledger.Entry) (byReporter, byOrigin, byAnyone int, err error) {
+func (d *Desk) partsRevoked(said []ledger.Report, set signature.Set, e ledger.Entry) (byReporter, byOrigin, byAnyone int, err error) {
 	byAnyone = d.db.Revocations(set)
 	if byAnyone < d.mostOfReporter() {
 		return 0, 0, byAnyone, nil
 	}
 	list, err := d.wordsOf(e, contest.AnyPart(e.Anchors))
 	byReporter, byOrigin = contest.OfParts(list, e)
+	own, _ := contest.OfParts(said, e)
+	byReporter = max(byReporter, own)
 	if byAnyone < revocationsOfOrigin {
 		byOrigin = 0
 	}

@@ -97,6 +97,24 @@ func TestOneEndsNoExchange(t *testing.T) {
 	}
 }
 
+// Nor by revocations that wait for the listings of another site.
+func TestWaitingEndsNoExchange(t *testing.T) {
+	j := join(t, trust.Default())
+	a, b := j.sites["a"], j.sites["b"]
+	copies := func(n int) signature.Set { return desktest.Texts(1, 148, 1000+n, 2, "") }
+	for i := range rungs {
+		b.MustRevoke("mallory", copies(i))
+	}
+	for i := range rungs {
+		a.MustReport(fmt.Sprint("user", i), copies(i))
+		j.exchange("a", "b")
+		j.exchange("b", "a")
+	}
+	a.MustReport("anna", copies(100))
+	j.exchange("a", "b")
+	b.WantListed("reported at the other site", copies(200), true)
+}
+
 // Revocations of other mail between them, which revoke nothing, do not hide how often a reporter has revoked a file.
 func TestHiddenRevocationsOfAFile(t *testing.T) {
 	s := desktest.OpenJoined(t, desktest.Options(t.TempDir()), trust.Default())

@@ -73,9 +73,9 @@ func TestWhatOtherSitesFollow(t *testing.T) {
 			want = alone
 		}
 		if i%2 == 0 {
-			o = a.MustReport(fmt.Sprint("user", i/4), m)
+			o = a.MustReport(fmt.Sprint("user", i/2), m)
 		} else {
-			o = a.MustRevoke(fmt.Sprint("user", i/4), m)
+			o = a.MustRevoke(fmt.Sprint("user", i/2), m)
 		}
 		j.exchange("a", "b")
 		if listed := i%2 == 0 && i < sharedRungs; !strings.Contains(o.Holds, want) || b.DB.Judge(m).Listed != listed {

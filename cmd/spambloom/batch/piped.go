@@ -46,8 +46,8 @@ func isByMutt(m signature.Message) bool {
 // says how a body is read.
 func isSplit(m signature.Message) (found bool) {
 	first, _, _ := bytes.Cut(m.Body, []byte("\n"))
-	// As mutt_read_rfc822_header does. "--" begins the first part of a multipart.
-	if end := bytes.IndexAny(first, ": \t"); end >= 0 && first[end] == ':' || bytes.HasPrefix(first, []byte("--")) {
+	// As mutt_read_rfc822_header does.
+	if end := bytes.IndexAny(first, ": \t"); end >= 0 && first[end] == ':' || isDelimiter(first, m.Header) {
 		return false
 	}
 	signature.EachField(m.Body, func(f signature.Field) {
@@ -55,4 +55,12 @@ func isSplit(m signature.Message) (found bool) {
 		found = found || f.Is("MIME-Version") || len(f.Name) > len(types) && strings.EqualFold(f.Name[:len(types)], types)
 	})
 	return found
+}
+
+// isDelimiter reports whether a line begins a part of a multipart: one that is no field, or whose boundary the header has.
+func isDelimiter(line []byte, header []signature.Field) bool {
+	boundary, is := strings.CutPrefix(strings.TrimRight(string(line), " \t\r"), "--")
+	return is && (!strings.Contains(boundary, ":") || slices.ContainsFunc(header, func(f signature.Field) bool {
+		return f.Is("Content-Type") && strings.Contains(f.Value, boundary)
+	}))
 }

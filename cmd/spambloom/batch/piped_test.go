@@ -29,6 +29,7 @@ func TestSplitHeader(t *testing.T) {
 		"hello\n\n" + rest:                  false,
 		"hello\nworld\n" + rest:             false,
 		"--b\nContent-Type: text/html\n\nhello\n--b--\n": false,
+		"--x : y\nContent-Type: text/html\n\nhello\n":    true,
 		"":   false,
 		"\n": false,
 	} {

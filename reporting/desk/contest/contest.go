@@ -90,7 +90,7 @@ func TakenBack(like []ledger.Report, by string) (byOthers, byItself int) {
 // message. reports is true if the reporter reported a part of the message and did not take that back.
 func Revocations(list []ledger.Report, e ledger.Entry) (byReporter, byOrigin int, reports bool) {
 	var counted []ledger.Report
-	reported := parts{}
+	reported := partsOf(e.Set)
 	for _, r := range slices.Backward(list) { // the earliest first
 		if r.Idle {
 			continue
@@ -105,16 +105,34 @@ func Revocations(list []ledger.Report, e ledger.Entry) (byReporter, byOrigin int
 	return byReporter, byOrigin, reports
 }
 
-// parts are those of which the latest word is a report: signatures, and hashes of features.
+// parts are those of a message, signatures and hashes of features: true if the latest word is a report.
 type parts map[any]bool
 
+func partsOf(set signature.Set) parts {
+	p := parts{}
+	for _, s := range set.Signatures {
+		p[s] = false
+	}
+	for _, s := range set.Sketches {
+		for _, f := range s.Anchors {
+			p[f.Hash] = false
+		}
+	}
+	return p
+}
+
 func (p parts) say(r ledger.Report) {
+	note := func(part any) {
+		if _, is := p[part]; is {
+			p[part] = r.Stance == ledger.Spam
+		}
+	}
 	for _, s := range r.Set.Signatures {
-		p[s] = r.Stance == ledger.Spam
+		note(s)
 	}
 	for _, s := range r.Set.Sketches {
 		for _, f := range s.Anchors {
-			p[f.Hash] = r.Stance == ledger.Spam
+			note(f.Hash)
 		}
 	}
 }
