@@ -240,23 +240,9 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 		return o, decision, err
 	}
 	entry.Voted = before.IsVoted()
-	var hits ledger.Likeness
-	if stance == ledger.Spam {
-		reported, err := d.ledger.Reported(entry.Set, entry.Anchors)
-		if err != nil {
-			return o, decision, err
-		}
-		found, err := d.hits(entry)
-		if err != nil {
-			return o, decision, err
-		}
-		hits = ledger.Likeness{Mails: found.Mails, Senders: found.Senders}
-		if d.isMuch(r, found) {
-			entry.Held = hits
-		}
-		if reported {
-			hits = ledger.Likeness{}
-		}
+	hits, err := d.hold(r, &entry)
+	if err != nil {
+		return o, decision, err
 	}
 	if decision, err = d.ledger.Enter(entry); err != nil {
 		return o, decision, d.named(err, now)

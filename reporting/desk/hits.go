@@ -30,6 +30,29 @@ func (d *Desk) hits(e ledger.Entry) (found judged.Likeness, err error) {
 	return found, nil
 }
 
+// hold lets a report wait for a second reporter if it hits much mail. It returns how much that is, if nobody has
+// reported the message before.
+func (d *Desk) hold(r Report, e *ledger.Entry) (hits ledger.Likeness, err error) {
+	if e.Stance == ledger.Ham {
+		return hits, nil
+	}
+	reported, err := d.ledger.Reported(e.Set, e.Anchors)
+	if err != nil {
+		return hits, err
+	}
+	found, err := d.hits(*e)
+	if err != nil {
+		return hits, err
+	}
+	if hits = (ledger.Likeness{Mails: found.Mails, Senders: found.Senders}); d.isMuch(r, found) {
+		e.Held = hits
+	}
+	if reported {
+		return ledger.Likeness{}, nil
+	}
+	return hits, nil
+}
+
 // isMuch reports whether a report of so many hits is held: for a trap, of those of known senders, as anybody can
 // send it a copy of a newsletter. An archive in the name of a trap is an administrator's.
 func (d *Desk) isMuch(r Report, hits judged.Likeness) bool {
