@@ -75,8 +75,8 @@ const maxParallel = 8
 
 // inOrder processes all inputs, several at a time, and queues a slot for each result
 // in the order of the inputs. The caller must drain the queue and receive the result
-// from each slot. When ctx ends, no further input is started.
-func inOrder[T any](ctx context.Context, inputs iter.Seq2[Input, error], work func(context.Context, Input) (T, error)) <-chan chan Result[T] {
+// from each slot. When starting ends, no further input is started; work goes on until ctx ends.
+func inOrder[T any](ctx, starting context.Context, inputs iter.Seq2[Input, error], work func(context.Context, Input) (T, error)) <-chan chan Result[T] {
 	queue := make(chan chan Result[T], min(2*runtime.GOMAXPROCS(0), maxParallel))
 	begin := func(in Input, err error, slot chan<- Result[T]) {
 		if err != nil {
@@ -96,7 +96,7 @@ func inOrder[T any](ctx context.Context, inputs iter.Seq2[Input, error], work fu
 			select {
 			case queue <- slot:
 				go begin(in, err, slot)
-			case <-ctx.Done():
+			case <-starting.Done():
 				return
 			}
 		}
@@ -118,13 +118,13 @@ func Process[T any](ctx context.Context, c *verb.CLI, done string, inputs iter.S
 func ProcessInputs[T any](ctx context.Context, c *verb.CLI, done string, inputs iter.Seq2[Input, error],
 	work func(context.Context, Input) (T, error), show func(Result[T]) error,
 ) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	starting, stop := context.WithCancel(ctx) // what was started is not broken off: the daemon may have taken it
+	defer stop()
 	bar := c.StartProgress()
 	defer bar.Finish()
 	var first error
 	begun, stopped := 0, &StoppedError{Done: done}
-	for slot := range inOrder(ctx, counted(inputs, &begun), work) {
+	for slot := range inOrder(ctx, starting, counted(inputs, &begun), work) {
 		r := <-slot
 		if stopped.Err != nil { // wait for messages already started
 			if r.Err == nil {
@@ -148,7 +148,7 @@ func ProcessInputs[T any](ctx context.Context, c *verb.CLI, done string, inputs 
 		default:
 			stopped.Err, stopped.Name = r.Err, r.Name
 			stopped.Before--
-			cancel()
+			stop()
 		}
 	}
 	switch {

@@ -54,7 +54,7 @@ func takeSurvey(ctx context.Context, c *verb.CLI, inputs iter.Seq2[Input, error]
 	var s survey
 	bar := c.StartProgress()
 	defer bar.Finish()
-	for slot := range inOrder(ctx, inputs, look) {
+	for slot := range inOrder(ctx, ctx, inputs, look) {
 		s.add(<-slot)
 		bar.Add()
 	}
