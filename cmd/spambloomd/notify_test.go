@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A start that is told to stop waits a little for the state folder, so that it is closed in order. Then it ends,
-// however long the disk takes.
+// On SIGTERM, a start waits some seconds for the state folder, to close it in order. Then it ends, however long the disk
+// takes.
 func TestStopWhileOpening(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "")
 	for _, c := range []struct {

@@ -275,8 +275,8 @@ func TestFooterRefusesNoReport(t *testing.T) {
 	s.WantListed("the spam", with(99), true)
 }
 
-// What one account revokes of a spam's copies does not keep a user from listing it with its sketch, who reported other
-// spam with its file: nobody took that back.
+// A user has reported other spam with the file of a spam, and nobody took that back. One account revokes copies of the
+// spam. The user's report lists it with its sketch nevertheless.
 func TestChainTakesNoSketch(t *testing.T) {
 	s, file := desktest.New(t, trust.Default(), 0), desktest.Set("body", "text", "file").Signatures[2]
 	with := func(campaign, copy int) signature.Set {
@@ -293,7 +293,8 @@ func TestChainTakesNoSketch(t *testing.T) {
 	s.WantListed("a near-duplicate", desktest.Letter(1, 40), true)
 }
 
-// What an undone account revoked does not count against a reporter, also if somebody contradicted it before the undo.
+// Revocations by an account that was undone refuse no report. It does not matter whether somebody contradicted them before
+// the undo.
 func TestUndoneRevocationsRefuseNoReport(t *testing.T) {
 	s, spam := desktest.New(t, trust.Default(), 0), desktest.Letter(1, 0)
 	for range 2 {

@@ -113,7 +113,8 @@ func TestUndoOfWhoWasBelieved(t *testing.T) {
 	}
 }
 
-// What a reporter says of a near-duplicate makes nobody else's word the second against its own report.
+// Anna reports a mail and revokes a near-duplicate of it. When mallory revokes the mail, anna's own revocation is not the
+// second word against her report.
 func TestOwnWordIsNoSecond(t *testing.T) {
 	v := voice{t: t, l: open(t, small), at: begin}
 	for campaign := range 4 {

@@ -73,6 +73,9 @@ func (w *entering) confirm(o record.Opinion) (full bool, err error) {
 // each is refuted once. Reports of other messages that have an anchor in common with
 // this one by chance are not changed.
 func (w *entering) refute(by uint64, decided, closed []record.Key) error {
+	if len(closed) == 0 {
+		return nil
+	}
 	words, standing, err := w.Sides(decided, w.tallies, w.e.Stance, func(k record.Key) bool { // of what waits, only an administrator
 		return w.e.Reporter == Settler || w.listed || !w.tallies[k].IsWaiting()
 	})

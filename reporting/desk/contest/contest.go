@@ -35,10 +35,8 @@ func Like(list []ledger.Report, e ledger.Entry) (like []ledger.Report) {
 	}
 	isLike := func(set signature.Set) bool {
 		for i, s := range e.Set.Sketches {
-			for _, x := range set.Sketches {
-				if x.Kind == s.Kind && len(s.Anchors) > 0 && 2*common(x.Anchors, known[i]) >= len(s.Anchors) {
-					return true
-				}
+			if hasHalf(set, s, known[i]) {
+				return true
 			}
 		}
 		return slices.ContainsFunc(set.Signatures, func(s signature.Signature) bool { return slices.Contains(e.Set.Signatures, s) })
@@ -51,14 +49,17 @@ func Like(list []ledger.Report, e ledger.Entry) (like []ledger.Report) {
 	return like
 }
 
-// common counts the features that are known.
-func common(features []signature.Feature, known map[uint64]bool) (n int) {
-	for _, f := range features {
-		if known[f.Hash] {
-			n++
+// hasHalf reports whether a sketch of a message has half as many known anchors as another sketch of its kind has in all.
+func hasHalf(set signature.Set, of signature.Sketch, known map[uint64]bool) bool {
+	return slices.ContainsFunc(set.Sketches, func(s signature.Sketch) bool {
+		n := 0
+		for _, f := range s.Anchors {
+			if known[f.Hash] {
+				n++
+			}
 		}
-	}
-	return n
+		return s.Kind == of.Kind && len(of.Anchors) > 0 && 2*n >= len(of.Anchors)
+	})
 }
 
 // TakenBack counts, in words of messages like that of an entry, the latest first, how often its reporter alone has
@@ -144,9 +145,7 @@ func (p parts) has(set signature.Set, e ledger.Entry) bool {
 		for _, f := range s.Anchors {
 			known[f.Hash] = p[f.Hash]
 		}
-		if slices.ContainsFunc(set.Sketches, func(x signature.Sketch) bool {
-			return x.Kind == s.Kind && len(s.Anchors) > 0 && 2*common(x.Anchors, known) >= len(s.Anchors)
-		}) {
+		if hasHalf(set, s, known) {
 			return true
 		}
 	}

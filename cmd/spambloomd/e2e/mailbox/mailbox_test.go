@@ -101,13 +101,18 @@ func TestMutt(t *testing.T) {
 	}
 }
 
+func makeMaildir(t *testing.T, home string) {
+	t.Helper()
+	for _, sub := range []string{"new", "tmp", "cur"} {
+		testenv.Check(t, os.MkdirAll(filepath.Join(home, "maildir", sub), 0o700))
+	}
+}
+
 // While the pager shows a mail, another program moves that away, and the next one is under the cursor.
 func TestMuttMailThatIsGone(t *testing.T) {
 	t.Parallel()
 	s, h, home, press := muttUser(t)
-	for _, sub := range []string{"new", "tmp", "cur"} {
-		testenv.Check(t, os.MkdirAll(filepath.Join(home, "maildir", sub), 0o700))
-	}
+	makeMaildir(t, home)
 	next := harness.Text()
 	harness.Write(t, filepath.Join(home, "maildir", "cur", "1.x.y:2,S"), unixMail(harness.Text()))
 	harness.Write(t, filepath.Join(home, "2.x.y:2,S"), unixMail(next))
@@ -126,9 +131,7 @@ func TestMuttMailThatIsGone(t *testing.T) {
 func TestMuttSplitsHeader(t *testing.T) {
 	t.Parallel()
 	s, h, home, press := muttUser(t)
-	for _, sub := range []string{"new", "tmp", "cur"} {
-		testenv.Check(t, os.MkdirAll(filepath.Join(home, "maildir", sub), 0o700))
-	}
+	makeMaildir(t, home)
 	letter := harness.Text()
 	spam := unixMail("<p>" + harness.Text() + "<div style=\"display:none\">" + letter + "</div>")
 	spam = strings.NewReplacer("\nMIME", "\nX-Mailer : x\nMIME", "text/plain", "text/html").Replace(spam)
