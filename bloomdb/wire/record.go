@@ -68,7 +68,7 @@ const (
 	// maxEpoch is the largest accepted epoch. Epochs are times in milliseconds; the bound
 	// leaves room for later epochs.
 	maxEpoch = 1 << 53
-	// maxOwnEpoch is the largest epoch that a site takes from its own records: whoever had its key may have
+	// maxOwnEpoch is the largest epoch that a site takes from its own records: a holder of its key may have
 	// written them, and the epochs that follow must be accepted.
 	maxOwnEpoch = maxEpoch - 1<<20
 	// MaxWants is the number of sites from which one heartbeat can request a snapshot, at

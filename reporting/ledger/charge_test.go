@@ -16,7 +16,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// TestOneTakesNoWeight: who revokes alone what others report, or reports alone what they revoke, takes nobody's
+// TestOneTakesNoWeight: one who revokes alone what others report, or reports alone what they revoke, takes nobody's
 // weight, however often. A second one does, and so does one who agrees later, and an administrator.
 func TestOneTakesNoWeight(t *testing.T) {
 	type word struct {
@@ -127,7 +127,7 @@ func TestRingsLoseWeight(t *testing.T) {
 	}
 }
 
-// A spam has a file, or is made of a newsletter's text with a file. Who revokes other mail with the file, or has
+// A spam has a file, or is made of a newsletter's text with a file. A user who revokes other mail with the file, or has
 // revoked it before, and an administrator who settles that, contradict no report of the spam's text, nor the reverse.
 func TestFilesChargeNobody(t *testing.T) {
 	with := func(n int) signature.Set {

@@ -9,7 +9,7 @@ import (
 )
 
 // TestTrapsTakeNoWeight: a sender sends what anna revoked to traps, in a later period. They list it, and she keeps her
-// weight. Who reports it as well takes what one takes, and an undo of that one leaves nothing behind.
+// weight. A user who reports it as well takes what one takes, and an undo of that one leaves nothing behind.
 func TestTrapsTakeNoWeight(t *testing.T) {
 	for name, users := range map[string][]string{"traps": nil, "and one": {"mallory"}, "and two": {"mallory", "carl"}} {
 		t.Run(name, func(t *testing.T) {
@@ -235,5 +235,58 @@ func TestWhoChangesSidesClosesNothing(t *testing.T) {
 		if i == 0 {
 			flip()
 		}
+	}
+}
+
+// halves returns the anchors of a part of a letter of twenty, and as many of the reporter's own as fill it up.
+func halves(from, to, own int) Anchors {
+	a := Anchors{Need: 16}
+	for h := range 20 {
+		if h < from || h >= to {
+			h += own
+		}
+		a.Hashes = append(a.Hashes, uint64(h))
+	}
+	return a
+}
+
+// TestRefutedInPieces: a reporter reports the two halves of a newsletter, each among other text, and then a copy, which
+// says nothing new of its anchors. Revocations of other copies refute this reporter once, like one of a copy only, and
+// those reports list no copy any more with the report of a user who is ignored. The same holds for each of a ring.
+func TestRefutedInPieces(t *testing.T) {
+	for _, quorum := range []int{1, 2, 3} {
+		t.Run(fmt.Sprint("quorum ", quorum), func(t *testing.T) {
+			m := trust.Default()
+			m.Quorum = float64(quorum)
+			v, body := voice{t: t, l: open(t, m), at: begin}, 0
+			if _, err := v.l.SetWeight("ignored", new(float64), v.at); err != nil {
+				t.Fatal(err)
+			}
+			say := func(s Stance, who string, a Anchors) Decision {
+				body++
+				set := message(body, body)
+				set.Sketches = []signature.Sketch{{Kind: signature.KindSketch}}
+				return v.say(s, who, set, a)
+			}
+			whole := halves(0, 20, 0)
+			for i := range quorum {
+				liar := fmt.Sprint("mallory", i)
+				say(Spam, liar, halves(0, 10, 100*(i+1)))
+				say(Spam, liar, halves(10, 20, 1000*(i+1)))
+				say(Spam, liar, whole)
+			}
+			for i := range quorum {
+				say(Ham, fmt.Sprint("anna", i), whole)
+			}
+			if d := say(Spam, "ignored", whole); len(d.Places) > 0 {
+				t.Error("the report of a user who is ignored lists copies")
+			}
+			for i := range quorum {
+				r, _, err := v.l.Reporter(fmt.Sprint("mallory", i), v.at)
+				if err != nil || r.Reputation.Refuted != trust.Refutation {
+					t.Errorf("mallory%d: %+v, %v, want one mistake", i, r, err)
+				}
+			}
+		})
 	}
 }

@@ -180,7 +180,7 @@ func (w *entering) look() (err error) {
 }
 
 // revocable returns the weight of the reports of a key that the reporter can revoke. One of others that waits
-// lists nothing, and remains the first of two: else who revokes each first one would keep a second away.
+// lists nothing, and remains the first of two: else one who revokes each first one would keep a second away.
 func (w *entering) revocable(k record.Key) Weight {
 	if w.tallies[k].IsWaiting() && w.own[k][Spam] == 0 {
 		return 0

@@ -90,20 +90,26 @@ func (w *entering) refute(by uint64, decided, closed []record.Key) error {
 	for _, k := range closed {
 		ended[k] = words[k]
 	}
-	list, isAlike := rows.Alike(w.e.Set, w.e.Anchors, ended)
+	list, isWrong := rows.Alike(w.e.Set, w.e.Anchors, ended)
 	slices.SortFunc(list, func(a, b record.Opinion) int { return cmp.Compare(a.Report, b.Report) })
-	for _, o := range list {
+	pieces, isFirst := rows.Pieces(w.e.Set, w.e.Anchors, ended, list)
+	for _, o := range append(list, pieces...) {
+		isWrong[o.Report] = true
 		r, err := w.Report(o.Report)
 		if err == nil && r != nil {
 			r.Refuter = cmp.Or(r.Refuter, by)
-			err = errors.Join(w.PutReport(o.Report, r), w.charge(o.Report, r))
+			text := r
+			if isFirst[o.Report] {
+				text = &record.Report{Set: w.e.Set, Anchors: w.e.Anchors}
+			}
+			err = errors.Join(w.PutReport(o.Report, r), w.charge(o.Report, r, text))
 		}
 		if err != nil {
 			return err
 		}
 	}
 	for k, opinions := range words {
-		for _, o := range slices.DeleteFunc(opinions, func(o record.Opinion) bool { return !isAlike[o.Report] }) {
+		for _, o := range slices.DeleteFunc(opinions, func(o record.Opinion) bool { return !isWrong[o.Report] }) {
 			if err := w.RemoveOpinion(k, w.tallies[k], o); err != nil {
 				return err
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// These tests put an unreadable record where a search must not look. Who looks at it returns ErrDamaged.
+// These tests put an unreadable record where a search must not look. A search that reads it returns ErrDamaged.
 
 // spoilOpinion makes the opinion of a reporter unreadable.
 func spoilOpinion(t *testing.T, l *Ledger, k record.Key, reporter uint32) {

@@ -46,7 +46,7 @@ func (t *tally) refute(decided, closed []*dossier, by *statement) {
 		}
 		t.charge(s, a)
 	}
-	slices.SortFunc(wrong, func(a, b *statement) int { // the last ones are remembered: who has weight to lose
+	slices.SortFunc(wrong, func(a, b *statement) int { // the last ones are remembered: reporters with weight to lose
 		return cmp.Or(cmp.Compare(min(a.weight, 1), min(b.weight, 1)), byNumber(a, b))
 	})
 	for _, s := range wrong {

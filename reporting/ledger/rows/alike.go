@@ -1,6 +1,8 @@
 package rows
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/spambloom/spambloom/reporting/ledger/record"
@@ -34,6 +36,42 @@ func Alike(set signature.Set, anchors []record.Anchors, words map[record.Key][]r
 		}
 	}
 	return list, seen
+}
+
+// Pieces returns, of opinions by key, those of reporters each of whom has said enough of a text only by several reports:
+// of each reporter as few as are enough. Else a reporter of the halves of a message as messages of their own, and then
+// of a copy, which says nothing new of its anchors, would be refuted by nobody. isFirst has the one with the most anchors
+// of each reporter of whom alike has none.
+func Pieces(set signature.Set, anchors []record.Anchors, words map[record.Key][]record.Opinion, alike []record.Opinion) (pieces []record.Opinion, isFirst map[uint64]bool) {
+	isFirst = map[uint64]bool{}
+	for i, a := range anchors {
+		if set.Sketches[i].Kind != signature.KindSketch {
+			continue
+		}
+		times, said := map[uint64]int{}, map[uint32][]record.Opinion{}
+		for _, h := range a.Hashes {
+			for _, o := range words[record.AnchorKey(signature.KindSketch, h)] {
+				if times[o.Report]++; times[o.Report] == 1 {
+					said[o.Reporter] = append(said[o.Reporter], o)
+				}
+			}
+		}
+		for _, id := range slices.Sorted(maps.Keys(said)) {
+			list := slices.SortedFunc(slices.Values(said[id]), func(a, b record.Opinion) int {
+				return cmp.Or(cmp.Compare(times[b.Report], times[a.Report]), cmp.Compare(a.Report, b.Report))
+			})
+			enough, left := 0, a.Need
+			for ; enough < len(list) && left > 0; enough++ {
+				left -= times[list[enough].Report]
+			}
+			if left > 0 || enough < 2 {
+				continue
+			}
+			pieces = append(pieces, list[:enough]...)
+			isFirst[list[0].Report] = !slices.ContainsFunc(alike, func(o record.Opinion) bool { return o.Reporter == id })
+		}
+	}
+	return pieces, isFirst
 }
 
 // Strongest returns the greatest sum of a message: of a signature, or that which enough anchors of a sketch

@@ -137,7 +137,7 @@ func (t *Txn) Sides(keys []record.Key, tallies map[record.Key]*record.Tally, s r
 		}
 		slices.SortFunc(stand, func(a, b record.Opinion) int { return cmp.Compare(a.Reporter, b.Reporter) })
 		standing[k] = stand[:min(len(stand), MaxStanding)]
-		slices.SortFunc(words[k], func(a, b record.Opinion) int { // a tally remembers the last ones: who has weight to lose
+		slices.SortFunc(words[k], func(a, b record.Opinion) int { // a tally remembers the last ones: reporters with weight to lose
 			return cmp.Or(cmp.Compare(min(a.Weight, 1), min(b.Weight, 1)), cmp.Compare(a.Report, b.Report))
 		})
 	}

@@ -193,8 +193,8 @@ func (p *Place) Read() bool {
 	return !p.isLost
 }
 
-// Answer begins another time in which the place can be given up: while the answer is sent by w. Who does not
-// read it would keep the place.
+// Answer begins another time in which the place can be given up: while the answer is sent by w. A client that does
+// not read it would keep the place.
 func (p *Place) Answer(w http.ResponseWriter) {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()

@@ -216,7 +216,7 @@ func TestBusyUploads(t *testing.T) {
 }
 
 // A user who was slow once, and then sends a small message every half a minute, is not slow for ever: beside two users who
-// send slowly, it has a place like others. Who sends one message after another stays slow.
+// send slowly, it has a place like others. A client that sends one message after another stays slow.
 func TestSlowOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var places uploads.Places
