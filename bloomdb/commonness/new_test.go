@@ -21,7 +21,7 @@ func TestIsNew(t *testing.T) {
 		s.nextDay()
 	}
 	s.now = s.now.AddDate(0, 0, 5*7)
-	s.Expire()
+	s.expire()
 	if !s.IsNew() {
 		t.Error("a site is not new whose mail has all expired")
 	}

@@ -63,6 +63,8 @@ type Table struct {
 	mu     sync.Mutex             // guards changes of sets, and all below
 	quota  [quotas]int32          // entries that senders added on that day, by their hash
 	recent recent
+
+	expiredTicks int // calls of Expire in a row that found an expired set
 }
 
 // set is what was learned in one period of reports. It is replaced when it gets another layer.
@@ -365,7 +367,8 @@ func (t *Table) forArchive() *set {
 func (t *Table) now() int64 { return t.opt.Generation(layout.SpamFilter, t.opt.Now()) }
 
 // withRoom returns the set of a period, with a layer that has room. It is nil if there is none, or
-// no memory. The caller holds mu.
+// no memory. While an expired set is kept, a new one has its first layer only, which bounds the memory.
+// The caller holds mu.
 func (t *Table) withRoom(gen int64) *set {
 	s := &set{gen: gen, changes: new(atomic.Int64)}
 	sets := *t.sets.Load()
@@ -376,7 +379,7 @@ func (t *Table) withRoom(gen int64) *set {
 	if !s.isFull() {
 		return s
 	}
-	if len(s.layers) == len(layers) {
+	if len(s.layers) == len(layers) || len(s.layers) > 0 && t.hasExpired() {
 		return nil
 	}
 	bits, err := filter.NewBits(layers[len(s.layers)].shape)
@@ -388,20 +391,36 @@ func (t *Table) withRoom(gen int64) *set {
 	return s
 }
 
-// put adds a set, or replaces that of the same period, and drops expired ones. The caller holds mu.
+// put adds a set, or replaces that of the same period. The caller holds mu.
 func (t *Table) put(s *set) {
-	sets := slices.DeleteFunc(slices.Clone(*t.sets.Load()), func(old *set) bool { return old.gen == s.gen || t.isExpired(old.gen) })
+	sets := slices.DeleteFunc(slices.Clone(*t.sets.Load()), func(old *set) bool { return old.gen == s.gen })
 	sets = append(sets, s)
 	slices.SortFunc(sets, func(a, b *set) int { return cmp.Compare(b.gen, a.gen) })
 	t.sets.Store(&sets)
 }
 
-// Expire drops the sets whose reports have expired.
+// keepExpired is the number of seconds for which an expired set is kept, like an expired generation
+// (store.KeepExpired).
+const keepExpired = 600
+
+// Expire drops the sets whose reports were expired at keepExpired calls in a row. It is called each second.
 func (t *Table) Expire() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if !t.hasExpired() {
+		t.expiredTicks = 0
+		return
+	}
+	if t.expiredTicks++; t.expiredTicks < keepExpired {
+		return
+	}
+	t.expiredTicks = 0
 	kept := slices.DeleteFunc(slices.Clone(*t.sets.Load()), func(s *set) bool { return t.isExpired(s.gen) })
 	t.sets.Store(&kept)
+}
+
+func (t *Table) hasExpired() bool {
+	return slices.ContainsFunc(*t.sets.Load(), func(s *set) bool { return t.isExpired(s.gen) })
 }
 
 // isExpired reports whether the reports of a period have expired.
@@ -419,10 +438,11 @@ func (t *Table) Memory() (bytes int64) {
 	return bytes
 }
 
-// MostMemory returns the largest memory of the sets of that many periods, in bytes.
+// MostMemory returns the largest memory of the sets of that many periods, in bytes, with the first layer of a set that
+// begins while an expired one is kept.
 func MostMemory(keep int) (bytes int64) {
 	for _, l := range layers {
 		bytes += l.shape.Bytes()
 	}
-	return int64(keep) * bytes
+	return int64(keep)*bytes + layers[0].shape.Bytes()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -35,7 +36,14 @@ func (s *site) receive(feature uint64, senders ...int) {
 	}
 }
 
-func (s *site) nextDay() { s.now = s.now.Add(24 * time.Hour) }
+func (s *site) nextDay() {
+	before := s.period()
+	if s.now = s.now.Add(24 * time.Hour); s.period() != before {
+		s.expire()
+	}
+}
+
+func (s *site) period() int64 { return s.settings.Generation(layout.SpamFilter, s.now) }
 
 // numbers returns n numbers.
 func numbers(n int) []int {
@@ -61,11 +69,11 @@ func (s *site) archive(feature uint64, senders ...int) {
 	}
 }
 
-// knowing returns a site that has known senders of these numbers for three weeks, by other mail.
+// knowing returns a site that has known senders of these numbers for 16 days, by other mail.
 func knowing(senders ...int) *site {
 	s := newSite()
 	s.receive(other, senders...)
-	s.now = s.now.Add(21 * 24 * time.Hour)
+	s.now = s.now.Add(16 * 24 * time.Hour)
 	return s
 }
 
@@ -170,7 +178,7 @@ func (s *site) bought(after int, hosts []int) (days int) {
 // A sender who makes the features of his later spam common needs domains that the site has known for
 // more than two weeks, a further one for each day of reports, and two days of harmless mail for it.
 func TestPoisoningBuysADayForTwo(t *testing.T) {
-	for _, c := range []struct{ domains, days, want int }{{2, 28, 0}, {3, 28, 0}, {4, 28, 1}, {8, 28, 5}, {20, 28, 8}, {20, 15, 6}, {20, 14, 0}} {
+	for _, c := range []struct{ domains, days, want int }{{2, 28, 0}, {3, 28, 0}, {4, 28, 1}, {8, 28, 5}, {20, 28, 9}, {20, 15, 6}, {20, 14, 0}} {
 		s := knowing(numbers(c.domains)...)
 		for day := range c.days {
 			s.receive(feature, day%c.domains)
@@ -189,10 +197,44 @@ func TestPoisoningBuysADayForTwo(t *testing.T) {
 func TestCommonnessExpires(t *testing.T) {
 	s := known(t)
 	s.now = s.now.Add(5 * 168 * time.Hour)
-	s.Expire()
+	s.expire()
 	if s.IsCommon(feature) || s.Memory() != 0 {
 		t.Error("common after five weeks without it")
 	}
+}
+
+// A clock that is weeks ahead for some minutes costs nothing: neither its looks nor the mail of that time drop a set.
+func TestCommonnessOutlivesAClockAhead(t *testing.T) {
+	s := known(t)
+	before := s.Memory()
+	for range 3 {
+		s.now = s.now.Add(8 * 168 * time.Hour)
+		for range store.KeepExpired - 1 {
+			s.Expire()
+		}
+		s.receive(other, 20)
+		s.now = s.now.Add(-8 * 168 * time.Hour)
+		s.Expire()
+	}
+	if !s.IsCommon(feature) {
+		t.Error("not common after a clock ahead")
+	}
+	if one := newSite(); s.Memory() > before+firstLayer(one) {
+		t.Errorf("%d bytes, %d before: more than another first layer", s.Memory(), before)
+	}
+}
+
+// expire calls Expire until expired sets are dropped.
+func (s *site) expire() {
+	for range store.KeepExpired {
+		s.Expire()
+	}
+}
+
+// firstLayer returns the memory of a new set.
+func firstLayer(s *site) int64 {
+	s.receive(feature, 1)
+	return s.Memory()
 }
 
 // almost returns a site at which the feature is common after two more days of mail of the senders 2 to 5.
@@ -217,13 +259,14 @@ func known(t *testing.T) *site {
 	return s
 }
 
-// Expired sets do not return with a restart, and are dropped when a new one is made.
+// Expired sets are dropped, and do not return with a restart.
 func TestExpiredSetsAreDropped(t *testing.T) {
 	s := newSite()
 	gen := s.now.Unix() / (168 * 3600)
 	s.receive(feature, 1)
 	one, file := s.Memory(), written(t, s)
 	s.now = s.now.Add(6 * 168 * time.Hour)
+	s.expire()
 	if s.receive(feature, 1); s.Memory() != one {
 		t.Errorf("%d bytes, want %d: that of the new set only", s.Memory(), one)
 	}
