@@ -22,7 +22,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/bloomdb/repair"
 	"github.com/spambloom/spambloom/bloomdb/snapshot"
-	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -140,7 +139,7 @@ func TestBackup(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Add(100 * o.Reports.Period) // all of its files expire
-		for range store.KeepExpired + 1 {
+		for range layout.KeepExpired + 1 {
 			db.Maintain()
 		}
 		must(t, db.Save())

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
-	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -43,7 +43,7 @@ func (s mailSite) receive(set signature.Set, from string) bloomdb.Evidence {
 // week passes, and what has expired by then is dropped.
 func (s mailSite) week() {
 	s.clock.Add(7 * day)
-	for range store.KeepExpired {
+	for range layout.KeepExpired {
 		s.Maintain()
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/status"
-	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -65,7 +64,7 @@ func TestReportRevokeJudge(t *testing.T) {
 	if len(reports(db)) == 0 {
 		t.Error("expired at once: a clock that is wrong briefly would destroy reports")
 	}
-	for range store.KeepExpired {
+	for range layout.KeepExpired {
 		db.Maintain()
 	}
 	if n := len(reports(db)); n != 0 {

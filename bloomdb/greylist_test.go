@@ -16,7 +16,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/recent"
-	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -379,7 +378,7 @@ func TestGreylistModel(t *testing.T) {
 			}
 		}
 		c.Add(5 * time.Hour)
-		for range store.KeepExpired {
+		for range layout.KeepExpired {
 			db.Maintain()
 		}
 	})

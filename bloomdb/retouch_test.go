@@ -22,7 +22,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/mask"
 	"github.com/spambloom/spambloom/bloomdb/snapshot"
-	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -368,7 +367,7 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 	if keys := db.Retouched(); len(keys) != 0 {
 		t.Errorf("expired %+v is listed", keys)
 	}
-	for range store.KeepExpired {
+	for range layout.KeepExpired {
 		db.Maintain()
 	}
 	testenv.Check(t, db.Save())

@@ -20,7 +20,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/snapshot"
 	"github.com/spambloom/spambloom/bloomdb/status"
-	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
@@ -372,7 +371,7 @@ func TestMutedSiteExpires(t *testing.T) {
 	bloomdbtest.Apply(t, db, deltasOf(t, "b", 1)...)
 	testenv.Check(t, db.Mute("b", true))
 	c.Add(400 * 24 * time.Hour)
-	for range store.KeepExpired {
+	for range layout.KeepExpired {
 		db.Maintain()
 	}
 	if s := db.Status(); len(s.Filters) > 0 || len(s.Sites) != 2 || !s.Sites[1].Muted || s.Sites[1].Memory > 0 {

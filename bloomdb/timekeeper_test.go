@@ -12,7 +12,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/clock"
-	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -39,8 +39,8 @@ func (c *clocks) options(dir string) bloomdb.Options {
 // maintainFor performs the periodic work of a daemon that runs for a duration.
 func maintainFor(t *testing.T, db *bloomdb.DB, c *clocks, d time.Duration) {
 	t.Helper()
-	for range store.KeepExpired + 1 {
-		c.pass(d / (store.KeepExpired + 1))
+	for range layout.KeepExpired + 1 {
+		c.pass(d / (layout.KeepExpired + 1))
 		must(t, db.Maintain())
 	}
 }

@@ -86,7 +86,7 @@ func (m *votesModel) step(t *testing.T) {
 		m.enter(n, true)
 	case "period":
 		m.clock.Add(time.Duration(rapid.IntRange(1, 3).Draw(m.T, "periods")) * 168 * time.Hour)
-		for range store.KeepExpired * rapid.IntRange(0, 1).Draw(m.T, "expired") {
+		for range layout.KeepExpired * rapid.IntRange(0, 1).Draw(m.T, "expired") {
 			m.db.Maintain()
 			m.db.Keyspace().Votes.Own.Expire(bloomdbtest.SettingsOf(m.db).VotesGeneration() - 1)
 		}

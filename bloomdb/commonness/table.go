@@ -400,7 +400,7 @@ func (t *Table) put(s *set) {
 }
 
 // keepExpired is the number of seconds for which an expired set is kept, like an expired generation
-// (store.KeepExpired).
+// (layout.KeepExpired).
 const keepExpired = 600
 
 // Expire drops the sets whose reports were expired at keepExpired calls in a row. It is called each second.
@@ -411,7 +411,7 @@ func (t *Table) Expire() {
 		t.expiredTicks = 0
 		return
 	}
-	if t.expiredTicks++; t.expiredTicks < keepExpired {
+	if t.expiredTicks++; t.expiredTicks < layout.KeepExpired {
 		return
 	}
 	t.expiredTicks = 0

@@ -10,7 +10,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
-	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -209,7 +208,7 @@ func TestCommonnessOutlivesAClockAhead(t *testing.T) {
 	before := s.Memory()
 	for range 3 {
 		s.now = s.now.Add(8 * 168 * time.Hour)
-		for range store.KeepExpired - 1 {
+		for range layout.KeepExpired - 1 {
 			s.Expire()
 		}
 		s.receive(other, 20)
@@ -226,7 +225,7 @@ func TestCommonnessOutlivesAClockAhead(t *testing.T) {
 
 // expire calls Expire until expired sets are dropped.
 func (s *site) expire() {
-	for range store.KeepExpired {
+	for range layout.KeepExpired {
 		s.Expire()
 	}
 }

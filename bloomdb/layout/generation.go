@@ -28,6 +28,10 @@ func (o *Settings) Start(t Target) time.Time {
 	return time.Unix(t.Gen*int64(o.Period(t.Kind)/time.Second), 0).UTC()
 }
 
+// KeepExpired is the number of seconds for which an expired generation is kept, invisible to
+// Judge. A clock that is wrong for a moment must not delete data.
+const KeepExpired = 600
+
 // Expired reports whether a generation has expired. A generation of the future has not: a
 // clock that was set back must not delete data.
 func (o *Settings) Expired(t Target) bool {

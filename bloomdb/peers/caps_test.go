@@ -16,7 +16,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/outbox"
 	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/status"
-	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
@@ -163,7 +162,7 @@ func TestCapOfNextGeneration(t *testing.T) {
 		t.Error(err)
 	}
 	c.Add(400 * 24 * time.Hour)
-	for range store.KeepExpired {
+	for range layout.KeepExpired {
 		a.Expire()
 	}
 	if n := a.Peers.Uses(); n > 0 {
@@ -274,7 +273,7 @@ func TestBoundsOnMembers(t *testing.T) {
 		t.Errorf("parts of %d MiB: %v", status.Of(a).Memory>>20, err)
 	}
 	c.Add(400 * 24 * time.Hour)
-	for range store.KeepExpired {
+	for range layout.KeepExpired {
 		a.Expire()
 	}
 	if n := len(status.Of(a).Sites); n != 1 {

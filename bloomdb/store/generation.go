@@ -276,10 +276,6 @@ func (st *Store) ShapeFor(t layout.Target) filter.BitsShape {
 	return st.spamShape
 }
 
-// KeepExpired is the number of seconds for which an expired generation is kept, invisible to
-// Judge. A clock that is wrong for a moment must not delete data.
-const KeepExpired = 600
-
 // Current returns the view without expired generations, and without what other sites wrote into those that
 // have not begun.
 func (st *Store) Current() View {
@@ -324,7 +320,7 @@ func (v *View) hideEarly(reports, counts int64) {
 	}
 }
 
-// Expire drops generations that were expired at KeepExpired calls in a row. Run calls it each
+// Expire drops generations that were expired at layout.KeepExpired calls in a row. Run calls it each
 // second.
 func (st *Store) Expire() (dropped bool) {
 	all, v := st.View.Load(), st.Current()
@@ -332,7 +328,7 @@ func (st *Store) Expire() (dropped bool) {
 		st.expiredTicks = 0
 		return false
 	}
-	if st.expiredTicks++; st.expiredTicks < KeepExpired {
+	if st.expiredTicks++; st.expiredTicks < layout.KeepExpired {
 		return false
 	}
 	st.expiredTicks = 0

@@ -12,7 +12,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/layout"
-	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
@@ -90,7 +89,7 @@ func (o *Own) begin(gen int64) error {
 	return nil
 }
 
-// Expire drops filters that begin before a generation, after store.KeepExpired calls in a row.
+// Expire drops filters that begin before a generation, after layout.KeepExpired calls in a row.
 func (o *Own) Expire(oldest int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -100,7 +99,7 @@ func (o *Own) Expire(oldest int64) {
 	}
 	if !due {
 		o.expiredTicks = 0
-	} else if o.expiredTicks++; o.expiredTicks >= store.KeepExpired {
+	} else if o.expiredTicks++; o.expiredTicks >= layout.KeepExpired {
 		o.expiredTicks = 0
 		for gen := range o.filters {
 			if gen < oldest {

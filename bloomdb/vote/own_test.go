@@ -263,17 +263,17 @@ func TestStamp(t *testing.T) {
 	}
 }
 
-// Own filters are dropped when they were expired at store.KeepExpired calls in a row.
+// Own filters are dropped when they were expired at layout.KeepExpired calls in a row.
 func TestOwnExpire(t *testing.T) {
 	ks := open(t, "a", keyspacetest.NewClock())
 	report(t, ks, layout.SpamFilter, 1)
 	gen := ks.Settings.VotesGeneration()
 	filters := func() int { return len(ks.Votes.Snapshots()) }
-	for range store.KeepExpired - 1 {
+	for range layout.KeepExpired - 1 {
 		ks.Votes.Own.Expire(gen + 2)
 	}
 	ks.Votes.Own.Expire(gen) // the clock was set back: the calls are no longer in a row
-	for range store.KeepExpired - 1 {
+	for range layout.KeepExpired - 1 {
 		ks.Votes.Own.Expire(gen + 2)
 	}
 	if filters() != 2 {

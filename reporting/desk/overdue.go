@@ -21,7 +21,7 @@ import (
 const (
 	overdueEvery = 5 * time.Second // between attempts to carry out decisions
 	expireEvery  = time.Minute
-	expireLooks  = 10 // as long as store.KeepExpired
+	expireLooks  = 10 // as long as the filters: bloomdb/layout.KeepExpired
 	dueBatch     = 256
 	dueAtOnce    = 16
 )
