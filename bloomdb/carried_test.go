@@ -19,6 +19,8 @@ const (
 	// asMessage and asPart are the ways in which a spam carries a message.
 	asMessage = "Content-Type: message/rfc822\n\n"
 	asPart    = "Content-Type: text/plain\nX-"
+
+	defaultCampaigns = 3 // of layout.DomainOptions
 )
 
 func computed(raw string) signature.Set { return signature.Compute(signature.Parse([]byte(raw))) }
@@ -33,7 +35,7 @@ func carries(words, how, message string) signature.Set {
 func TestCarriedIsNotListed(t *testing.T) {
 	for _, how := range []string{asMessage, asPart} {
 		db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
-		for i := range 4 * layout.DefaultCampaigns {
+		for i := range 4 * defaultCampaigns {
 			spam := carries(fmt.Sprintf("Win money today %c http://192.0.2.1/", 'a'+i), how, newsletter)
 			testenv.Check(t, db.Report(spam, layout.ClassOther))
 			if !db.Judge(spam).Listed {
@@ -102,7 +104,7 @@ func TestRevokedCarrierClearsNoSpam(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 			mustReportSet(t, db, computed("\n"+spamOffer))
-			reportCampaigns(t, db, "other", layout.DefaultCampaigns, "spam-offer.example")
+			reportCampaigns(t, db, "other", defaultCampaigns, "spam-offer.example")
 			near, linked := computed("\n"+spamNear), linking("linked", "spam-offer.example")
 			carrier, carrierNear := forward("Is this real, what do you think of it?"), forward("Should we tell our bank about this one?")
 			for what, set := range map[string]signature.Set{"near-duplicate": near, "linked": linked, "carrier": carrier, "its near-duplicate": carrierNear} {
@@ -129,7 +131,7 @@ func TestRevokedCarrierClearsNoSpam(t *testing.T) {
 func TestCarriedDomainIsNotRevoked(t *testing.T) {
 	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 	seeOrdinaryMail(t, db)
-	for i := range layout.DefaultCampaigns {
+	for i := range defaultCampaigns {
 		testenv.Check(t, db.Report(linking(fmt.Sprint(i), "riverside-books.example.org"), layout.ClassOther))
 	}
 	carrier, other := linking("x", "riverside-books.example.org"), linking("y", "riverside-books.example.org")
@@ -167,7 +169,7 @@ func TestHiddenLinksListNothing(t *testing.T) {
 		db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
 		seeOrdinaryMail(t, db)
 		report := func(link string) {
-			for i := range 2 * layout.DefaultCampaigns {
+			for i := range 2 * defaultCampaigns {
 				mustReportSet(t, db, computed(fmt.Sprintf("Content-Type: text/html\n\n<p>%s%s</p>%s", newSpam(i), "<a href=http://192.0.2.1/>buy</a>", link)))
 			}
 		}

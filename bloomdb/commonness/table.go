@@ -399,11 +399,7 @@ func (t *Table) put(s *set) {
 	t.sets.Store(&sets)
 }
 
-// keepExpired is the number of seconds for which an expired set is kept, like an expired generation
-// (layout.KeepExpired).
-const keepExpired = 600
-
-// Expire drops the sets whose reports were expired at keepExpired calls in a row. It is called each second.
+// Expire drops the sets whose reports were expired at layout.KeepExpired calls in a row. It is called each second.
 func (t *Table) Expire() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

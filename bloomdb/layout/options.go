@@ -68,8 +68,8 @@ type CountOptions struct {
 	Burst time.Duration
 }
 
-// DefaultCampaigns is the default of DomainOptions.Campaigns.
-const DefaultCampaigns = 3
+// defaultCampaigns is the default of DomainOptions.Campaigns.
+const defaultCampaigns = 3
 
 // SetDefaults replaces zero values by their defaults.
 func SetDefaults(r *ReportOptions, c *CountOptions, d *DomainOptions) {
@@ -81,7 +81,7 @@ func SetDefaults(r *ReportOptions, c *CountOptions, d *DomainOptions) {
 	c.Period = cmp.Or(c.Period, 24*time.Hour)
 	c.Keep = cmp.Or(c.Keep, 2)
 	c.Capacity = cmp.Or(c.Capacity, 20_000_000)
-	d.Campaigns = cmp.Or(d.Campaigns, DefaultCampaigns)
+	d.Campaigns = cmp.Or(d.Campaigns, defaultCampaigns)
 }
 
 // RevokedShare is the number of reports for each revocation that is planned for.

@@ -20,7 +20,7 @@ func TestRemoteSettings(t *testing.T) {
 		code int
 		want string
 	}{
-		{fmt.Sprintf("remote = \"127.0.0.1:8897\"\nremote_cert = %q\nremote_key = %q\nremote_tokens = %q\n", cert, key, tokens), 0, ""},
+		{fmt.Sprintf("remote = %q\nremote_cert = %q\nremote_key = %q\nremote_tokens = %q\n", testenv.Local(testenv.Port(t)), cert, key, tokens), 0, ""},
 		{fmt.Sprintf("remote_cert = %q", "none"), 0, ""}, // ignored: remote is empty
 		{"remote = \"8897\"", 78, `:2: control.remote: address "8897": want HOST:PORT`},
 		{"remote = \":8897\"", 78, "for all interfaces write 0.0.0.0"},
