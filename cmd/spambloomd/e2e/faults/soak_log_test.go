@@ -22,7 +22,8 @@ type logTail struct {
 	twice   []string // queue ids with more than one line
 	reloads map[string]int
 	strange []string // lines that are not JSON: a panic or a data race
-	errors  []string // of level ERROR
+	failed  []string // queue ids of messages that were not judged
+	errors  []string // all else of level ERROR
 
 	stop  chan struct{}
 	ended chan error
@@ -96,6 +97,8 @@ func (l *logTail) line(text string) {
 		l.message[line.QueueID] = line.MessageLine
 	case line.Msg == "reloaded", strings.HasPrefix(line.Msg, "reload failed"):
 		l.reloads[line.Msg]++
+	case line.Msg == "message not judged":
+		l.failed = append(l.failed, line.QueueID)
 	case line.Level == "ERROR":
 		l.errors = append(l.errors, text)
 	}

@@ -260,7 +260,7 @@ func (r *soakRun) expectAnswered() {
 		switch a := sent.answer; {
 		case !logged:
 			r.t.Errorf("message %s was answered %+v, but is not in the log", id, a)
-		case line.Verdict == "failed":
+		case line.Verdict == "failed" && !r.mayFail(id):
 			r.t.Errorf("message %s was not judged: %+v", id, line)
 		case a.action() != line.Action || a.header != "" && a.verdict() != line.Verdict:
 			r.t.Errorf("message %s was answered %+v, but logged %+v", id, a, line)
@@ -273,14 +273,25 @@ func (r *soakRun) expectAnswered() {
 			r.t.Errorf("message %q was judged, but not sent", id)
 		}
 	}
+	for _, id := range r.log.failed {
+		if !r.mayFail(id) {
+			r.t.Errorf("message %s was not judged: %+v", id, r.log.message[id])
+		}
+	}
 	for _, err := range r.book.faults {
 		r.t.Error(err)
 	}
-	r.t.Logf("%d messages, %d of them to their end; verdicts %v; %d reports; turns %v",
-		len(r.book.sent), whole, judged, len(r.post.reportedOnes()), r.book.turns)
+	r.t.Logf("%d messages, %d of them to their end; verdicts %v; %d deferred for lack of room; %d reports; turns %v",
+		len(r.book.sent), whole, judged, len(r.log.failed), len(r.post.reportedOnes()), r.book.turns)
 	if whole < soakConns || judged["spam"] == 0 || judged["skipped"] == 0 || judged["clean"] == 0 {
 		r.t.Error("too little traffic to show anything")
 	}
+}
+
+// mayFail reports whether a message may be deferred: it is long, and of some of the configurations max_memory is so small that
+// there is no room for many such messages at a time. How many there are depends on the machine.
+func (r *soakRun) mayFail(id string) bool {
+	return r.book.sent[id].isLong && r.log.message[id].Reason == "overload"
 }
 
 // expectLog checks that the log has no unexpected entries.

@@ -21,6 +21,7 @@ type soakSent struct {
 	whole  bool // its sender waited for the answer and received it
 	answer soakAnswer
 	want   string // see soakMail
+	isLong bool   // longer than what a message may always have in memory
 }
 
 // soakBook records the results of all connections. It is safe for concurrent use.
@@ -41,6 +42,7 @@ func (b *soakBook) broken(m *soakMail) { b.enter(m, soakSent{}) }
 func (b *soakBook) enter(m *soakMail, s soakSent) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	s.isLong = len(m.body) > 64<<10
 	b.sent[m.id] = s
 }
 
@@ -166,7 +168,7 @@ func (c *soakClient) draw() soakTurn {
 // send sends a whole message.
 func (c *soakClient) send(conn *soakConn, m *soakMail, pause func()) (soakAnswer, error) {
 	a, err := conn.play(m.steps(conn.silent), pause)
-	c.book.enter(m, soakSent{err == nil, a, c.wanted(m)})
+	c.book.enter(m, soakSent{whole: err == nil, answer: a, want: c.wanted(m)})
 	if err != nil {
 		err = fmt.Errorf("message %s: %w", m.id, err)
 	}
