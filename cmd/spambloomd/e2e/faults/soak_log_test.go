@@ -22,7 +22,7 @@ type logTail struct {
 	twice   []string // queue ids with more than one line
 	reloads map[string]int
 	strange []string // lines that are not JSON: a panic or a data race
-	failed  []string // queue ids of messages that were not judged
+	failed  []string // queue ids of some of the messages that were not judged
 	errors  []string // all else of level ERROR
 
 	stop  chan struct{}

@@ -281,15 +281,15 @@ func (r *soakRun) expectAnswered() {
 	for _, err := range r.book.faults {
 		r.t.Error(err)
 	}
-	r.t.Logf("%d messages, %d of them to their end; verdicts %v; %d deferred for lack of room; %d reports; turns %v",
-		len(r.book.sent), whole, judged, len(r.log.failed), len(r.post.reportedOnes()), r.book.turns)
+	r.t.Logf("%d messages, %d of them to their end; verdicts %v; %d reports; turns %v",
+		len(r.book.sent), whole, judged, len(r.post.reportedOnes()), r.book.turns)
 	if whole < soakConns || judged["spam"] == 0 || judged["skipped"] == 0 || judged["clean"] == 0 {
 		r.t.Error("too little traffic to show anything")
 	}
 }
 
-// mayFail reports whether a message may be deferred: it is long, and of some of the configurations max_memory is so small that
-// there is no room for many such messages at a time. How many there are depends on the machine.
+// mayFail reports whether a message may be deferred: some configurations have no room for many long messages at a
+// time, and how many arrive together depends on the machine.
 func (r *soakRun) mayFail(id string) bool {
 	return r.book.sent[id].isLong && r.log.message[id].Reason == "overload"
 }
