@@ -16,7 +16,7 @@ var errSplit = errors.New("the body begins with the rest of a header: the mail p
 const splitHint = "name the file of the message, not a copy that the mail program saves; a program that passes mail on unchanged can name standard input: -"
 
 // whole refuses messages whose header was split on their way through a mail program. Mutt ends a header at a line
-// that is no field to it, such as "X-Mailer : x", and pipes the message with an empty line there. What is signed
+// that is no field to it, such as "X-Mailer : x" or "--", and pipes the message with an empty line there. What is signed
 // then is not the spam, but what its sender has put into it for that purpose. It is not repaired: the sender of
 // another message can have written it just so.
 func whole(inputs iter.Seq2[Input, error]) iter.Seq2[Input, error] {
@@ -42,25 +42,29 @@ func isByMutt(m signature.Message) bool {
 	})
 }
 
-// isSplit reports whether the body of m begins with a line that ends a header for mutt only, and with a field that
-// says how a body is read.
+// isSplit reports whether the body of m begins with fields, of which one says how a body is read. The line that ended
+// the header for mutt stands before them, or before an empty line (NeoMutt: one that begins with white space other than
+// a blank or tab), or is lost (one that begins with zero).
 func isSplit(m signature.Message) (found bool) {
-	first, _, _ := bytes.Cut(m.Body, []byte("\n"))
-	// As mutt_read_rfc822_header does.
-	if end := bytes.IndexAny(first, ": \t"); end >= 0 && first[end] == ':' || isDelimiter(first, m.Header) {
+	first, rest, _ := bytes.Cut(m.Body, []byte("\n"))
+	first, fields := bytes.TrimSuffix(first, []byte("\r")), m.Body
+	if isDelimiter(first, m.Header) {
 		return false
 	}
-	signature.EachField(m.Body, func(f signature.Field) {
+	if len(first) > 0 && strings.IndexByte("\v\f\r", first[0]) >= 0 {
+		fields = bytes.TrimLeft(rest, "\r\n")
+	}
+	signature.EachField(fields, func(f signature.Field) {
 		const types = "content-"
 		found = found || f.Is("MIME-Version") || len(f.Name) > len(types) && strings.EqualFold(f.Name[:len(types)], types)
 	})
 	return found
 }
 
-// isDelimiter reports whether a line begins a part of a multipart: one that is no field, or whose boundary the header has.
+// isDelimiter reports whether a line begins a part of a multipart whose boundary the header has.
 func isDelimiter(line []byte, header []signature.Field) bool {
-	boundary, is := strings.CutPrefix(strings.TrimRight(string(line), " \t\r"), "--")
-	return is && (!strings.Contains(boundary, ":") || slices.ContainsFunc(header, func(f signature.Field) bool {
+	boundary, is := strings.CutPrefix(strings.TrimRight(string(line), " \t"), "--")
+	return is && boundary != "" && slices.ContainsFunc(header, func(f signature.Field) bool {
 		return f.Is("Content-Type") && strings.Contains(f.Value, boundary)
-	}))
+	})
 }

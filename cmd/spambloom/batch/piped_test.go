@@ -20,21 +20,28 @@ func TestSplitHeader(t *testing.T) {
 		"Content-Transfer-Encoding : base64\n\naGVsbG8=\n": true,
 		"X Mailer: x\n" + rest:                             true,
 		"hello\n" + rest:                                   true,
+		"\vX-B: y\n\n" + rest:                              true, // NeoMutt
+		"\fX-B: y\r\n\r\n" + rest:                          true,
+		"\rX-B: y\n\n" + rest:                              true,
+		rest:                                               true, // the line began with zero
+		"X-Mailer: x\n" + rest:                             true,
+		"--\n" + rest:                                      true,
+		"--zz\n" + rest:                                    true,
 
-		rest:                                false, // mutt would have read this as header
-		"X-Mailer: x\n" + rest:              false,
-		"Bonjour :\n\nvoici\n":              false,
-		"De : Jean\nObjet : oui\n\nvoici\n": false,
-		"Content : yes\n":                   false,
-		"hello\n\n" + rest:                  false,
-		"hello\nworld\n" + rest:             false,
-		"--b\nContent-Type: text/html\n\nhello\n--b--\n": false,
+		"Bonjour :\n\nvoici\n":                           false,
+		"De : Jean\nObjet : oui\n\nvoici\n":              false,
+		"Content : yes\n":                                false,
+		"hello\n\n" + rest:                               false,
+		"hello\nworld\n" + rest:                          false,
+		"--b\nContent-Type: text/html\n\nhello\n--b--\n": false, // the header has it
+		"\r\n" + rest:                                    false,
+		"\vhello\n\nworld\n":                             false,
 		"--x : y\nContent-Type: text/html\n\nhello\n":    true,
 		"":   false,
 		"\n": false,
 	} {
 		for _, names := range [][]string{nil, {"-"}} {
-			c := &verb.CLI{Streams: verb.Streams{In: strings.NewReader("From: a@example.org\n\n" + body)}}
+			c := &verb.CLI{Streams: verb.Streams{In: strings.NewReader("From: a@example.org\nContent-Type: multipart/mixed; boundary=b\n\n" + body)}}
 			for in, err := range Messages(c, names, false) {
 				if want := refused && names == nil; errors.Is(err, errSplit) != want || !want && err != nil {
 					t.Errorf("%q of %q: %v", body, names, err)
