@@ -78,6 +78,7 @@ milter, and nothing that was acknowledged is lost.`
 
 const files = `Environment:
   STATE_DIRECTORY  the state folder, as set by systemd; --data overrides it
+  SPAMBLOOM_REDIS  the URL of Redis instead of redis.url; --redis overrides it
 
 Files:
   /etc/spambloom/spambloom.toml      the configuration; the example lists every key
@@ -133,7 +134,7 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 	fs.StringArrayVar(&f.Listen, "listen", nil, "milter `ADDRESS`, such as inet:8899@127.0.0.1 or unix:PATH; may be repeated")
 	fs.StringVar(&f.Control, "control", "", "control socket, unix:`PATH`")
 	fs.StringVar(&f.HTTP, "http", "", "`HOST:PORT` of metrics and health; empty for none")
-	fs.StringVar(&f.Redis, "redis", "", "`URL` of the Redis that connects the sites; empty for none. Other users of this machine see a password in it: put that into the file")
+	fs.StringVar(&f.Redis, "redis", "", "`URL` of the Redis that connects the sites; empty for none. Other users of this machine see a password in it: put that into the file, or the URL into SPAMBLOOM_REDIS")
 	fs.StringVar(&f.Site, "site", "", "`NAME` of this site")
 	return cmd
 }

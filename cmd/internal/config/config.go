@@ -236,6 +236,19 @@ func (c *Config) Override(path, flag string, value any) error {
 	return nil
 }
 
+// redisVariable is the environment variable that Environment reads.
+const redisVariable = "SPAMBLOOM_REDIS"
+
+// Environment sets redis.url to SPAMBLOOM_REDIS, if that is set. Unlike the flag, other users of the machine do not see
+// a password in it.
+func (c *Config) Environment() error {
+	url := os.Getenv(redisVariable)
+	if url == "" {
+		return nil
+	}
+	return c.Override("redis.url", redisVariable, url)
+}
+
 // Where returns the source of a key's value, as the beginning of an error: "file:line:
 // key", the name of a flag, or "default of key".
 func (c *Config) Where(path string) string {

@@ -121,6 +121,9 @@ func Examine(ctx context.Context, dial func() (*client.Client, error), o Options
 		results = append(results, finding.Good("config", "%s is valid", o.Config))
 	}
 	results = append(append(results, p.keys()...), p.password()...)
+	if err := p.config.Environment(); err != nil { // as in a container, where the daemon has the same
+		return append(results, finding.Fault("config", "correct it where the container is started", "the daemon will not start: %v", err))
+	}
 	results = append(results, p.daemon(ctx, dial)...)
 	results = append(results, p.clock()...)
 	results = append(results, p.milters(mta.Read(ctx, o.Postfix, o.Sendmail))...)

@@ -63,6 +63,9 @@ func makeSettings(f Flags, changed func(flag string) bool, handed bool, usual st
 		f.Config = s.File // a file that disappeared must not count as never present
 		return makeSettings(f, changed, handed, usual)
 	}
+	if err := s.Environment(); err != nil {
+		return nil, &exit.Failure{Code: exit.Config, Err: err}
+	}
 	for _, o := range []struct {
 		flag, key string
 		value     any

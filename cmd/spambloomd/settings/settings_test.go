@@ -49,6 +49,29 @@ func TestStateFolderChoice(t *testing.T) {
 	}
 }
 
+// The URL of Redis in the environment goes before that in the file, and a flag before both. An error names the variable,
+// and shows no password.
+func TestRedisOfTheEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	file := harness.Write(t, filepath.Join(dir, "spambloom.toml"), "[redis]\nurl = \"redis://file/0\"\n")
+	for _, c := range []struct{ variable, flag, want string }{
+		{"", "", "redis://file/0"},
+		{"redis://:secret@variable/0", "", "redis://:secret@variable/0"},
+		{"redis://:secret@variable/0", "redis://flag/0", "redis://flag/0"},
+	} {
+		t.Setenv("SPAMBLOOM_REDIS", c.variable)
+		s, err := makeSettings(Flags{Config: file, Data: dir, Redis: c.flag}, func(name string) bool { return name == "redis" && c.flag != "" }, false, "")
+		if err != nil || s.Redis.URL != c.want {
+			t.Errorf("%+v: %v, %v", c, s, err)
+		}
+	}
+	t.Setenv("SPAMBLOOM_REDIS", "http://:secret@variable/0")
+	_, err := makeSettings(Flags{Config: file, Data: dir}, func(string) bool { return false }, false, "")
+	if err == nil || !strings.Contains(err.Error(), "SPAMBLOOM_REDIS") || strings.Contains(err.Error(), "secret") {
+		t.Error(err)
+	}
+}
+
 // By default the control socket is in the folder created by systemd that users of the group
 // may enter.
 func TestControlSocketChoice(t *testing.T) {
