@@ -191,8 +191,8 @@ func CredentialsHint(err error) string {
 	return ""
 }
 
-// failureHint returns what to do when a disk or the daemon fails. A request that the
-// daemon refused had no effect; the outcome of an unanswered request is unknown.
+// failureHint returns what to do when a disk or the daemon fails. A request that the daemon refused had no effect.
+// The outcome of one that is not answered, or of which the disk did not take a part, is unknown.
 func failureHint(err error) string {
 	again, nothing := "reporting a message twice", "nothing of this message was accepted"
 	var request *RequestError
@@ -206,7 +206,7 @@ func failureHint(err error) string {
 	case problem.Status == http.StatusInternalServerError && strings.Contains(problem.Detail, "--repair"):
 		return nothing
 	case problem.Status == http.StatusInternalServerError:
-		return "free space on the disk of the daemon's state folder; " + nothing
+		return "free space on the disk of the daemon's state folder and run it again; a part may be in effect, and " + again + " does no harm"
 	}
 	return "run it again later; " + nothing
 }

@@ -50,7 +50,7 @@ func TestExitCode(t *testing.T) {
 // A failure whose text names the repair is not blamed on a full disk.
 func TestHintOfDamage(t *testing.T) {
 	for detail, want := range map[string]string{
-		"journal: no space left on device": "free space on the disk of the daemon's state folder; nothing of this message was accepted",
+		"journal: no space left on device": "free space on the disk of the daemon's state folder and run it again; a part may be in effect, and reporting a message twice does no harm",
 		"ledger: run spambloomd --repair":  "nothing of this message was accepted",
 	} {
 		if hint := failureHint(api.NewProblem(http.StatusInternalServerError, "%s", detail)); hint != want {
