@@ -87,6 +87,10 @@ func TestCompose(t *testing.T) {
 		t.Errorf("Postfix finds Redis: %s", out)
 	}
 
+	const look = "grep -h ^X-Spambloom /var/mail/example.test/Maildir/new/*"
+	if text, err := os.ReadFile(harness.Repository + "/docker-compose.yml"); err != nil || !strings.Contains(string(text), look) {
+		t.Errorf("the head of docker-compose.yml does not name %q: %v", look, err)
+	}
 	sample, err := os.ReadFile(harness.Repository + "/contrib/sample-spam.eml")
 	testenv.Check(t, err)
 	report := c.command("exec", "-T", "spambloomd-a", "spambloom", "report", "-")
@@ -101,9 +105,15 @@ func TestCompose(t *testing.T) {
 	})
 	testenv.Check(t, send("127.0.0.1:2526", sample))
 	testenv.Eventually(t, "the mail is delivered with a verdict", func() bool {
-		out, _ := c.command("exec", "-T", "postfix-b", "sh", "-c", "cat /var/mail/example.test/Maildir/new/*").CombinedOutput()
+		out, _ := c.command("exec", "-T", "postfix-b", "sh", "-c", look).CombinedOutput()
 		return strings.Contains(string(out), "X-Spambloom: spam; kind=body; ")
 	})
+	for _, site := range []string{"spambloomd-a", "spambloomd-b"} {
+		id := strings.TrimSpace(c.run("ps", "--quiet", site))
+		if out := run(t, "", "docker", "inspect", "--format", "{{.Args}}", id); strings.Contains(out, "redis") {
+			t.Errorf("each user of the machine reads the password of Redis in the command line: %s", out)
+		}
+	}
 
 	c.run("stop", "--timeout", "10", "redis")
 	testenv.Eventually(t, "a site without Redis is unhealthy", func() bool { return c.health("spambloomd-a") == "unhealthy" })
