@@ -31,31 +31,44 @@ type Phrases struct {
 
 // Folded returns the phrases of lists, normalised like the text that they are searched
 // in. It normalises them at the first call.
-func Folded(lists ...[]string) func() *Phrases {
-	return sync.OnceValue(func() *Phrases { return newPhrases(lists) })
+func Folded(lists ...[]string) func() *Phrases { return together(normalised(lists...)) }
+
+// normalised returns the phrases of lists that are long enough to be found. It normalises
+// them at the first call, which takes most of the time of a process that signs one message.
+func normalised(lists ...[]string) func() [][]byte {
+	return sync.OnceValue(func() (folded [][]byte) {
+		var t Tokeniser
+		for _, list := range lists {
+			for _, s := range list {
+				t.Restart()
+				t.Add([]byte(s), nil, nil)
+				if len(t.Text) >= phraseKey {
+					folded = append(folded, slices.Clone(t.Text))
+				}
+			}
+		}
+		return folded
+	})
 }
 
-func newPhrases(lists [][]string) *Phrases {
-	var t Tokeniser
-	p := &Phrases{byKey: make(map[uint64][][]byte)}
-	for _, list := range lists {
-		for _, s := range list {
-			t.Restart()
-			t.Add([]byte(s), nil, nil)
-			folded := slices.Clone(t.Text)
-			if len(folded) < phraseKey {
-				continue
+// together returns the phrases of several lists, made at the first call. Others may share
+// the lists.
+func together(lists ...func() [][]byte) func() *Phrases {
+	return sync.OnceValue(func() *Phrases {
+		p := &Phrases{byKey: make(map[uint64][][]byte)}
+		for _, list := range lists {
+			for _, phrase := range list() {
+				key := keyOf(phrase)
+				p.byKey[key] = append(p.byKey[key], phrase)
+				slot := slotOf(key)
+				p.known[slot>>6] |= 1 << (slot & 63)
 			}
-			key := keyOf(folded)
-			p.byKey[key] = append(p.byKey[key], folded)
-			slot := slotOf(key)
-			p.known[slot>>6] |= 1 << (slot & 63)
 		}
-	}
-	for _, list := range p.byKey {
-		slices.SortFunc(list, func(a, b []byte) int { return cmp.Compare(len(b), len(a)) })
-	}
-	return p
+		for _, list := range p.byKey {
+			slices.SortFunc(list, func(a, b []byte) int { return cmp.Compare(len(b), len(a)) })
+		}
+		return p
+	})
 }
 
 // keyOf returns the first phraseKey bytes of a text, which is not shorter.
@@ -228,7 +241,10 @@ func cutOut(text []byte, places []span.Span) []byte {
 // boilerplate is text that programs and firms add to mail. It is signed with the text,
 // but does not count as content: "see attached" with a virus scanner's note below has as
 // little content as "see attached".
-var boilerplate = Folded(addedNotes...)
+var boilerplate = together(notes)
+
+// notes are the phrases of addedNotes. Three sets of phrases have them.
+var notes = normalised(addedNotes...)
 
 // addedNotes are the lists of boilerplate. Those in notices.go are of programs and firms with many users.
 var addedNotes = [][]string{clientNotes, scannerNotes, listFooters, viewNotes, disclaimers, gatewayNotes, firmNotes, secrecyNotes}

@@ -103,3 +103,14 @@ func FuzzBoilerplate(f *testing.F) {
 		words.MarkBoilerplate()
 	})
 }
+
+// A process makes the phrases at its first message. Most commands have only one.
+func BenchmarkFirstUse(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		notes, closings := normalised(addedNotes...), normalised(courtesies)
+		together(notes)()
+		together(notes, closings)()
+		together(notes, closings, normalised(meetingNotes))()
+	}
+}

@@ -1,12 +1,11 @@
 package words
 
-import "slices"
-
 // unsketched are the phrases that no sketch contains: boilerplate, courtesies and meetings. unphrased are those of
 // them that are no words of a text that is too short to sign.
 var (
-	unsketched = Folded(append(slices.Clone(addedNotes), courtesies, meetingNotes)...)
-	unphrased  = Folded(append(slices.Clone(addedNotes), courtesies)...)
+	unsketched = together(notes, closings, normalised(meetingNotes))
+	unphrased  = together(notes, closings)
+	closings   = normalised(courtesies)
 )
 
 // courtesies are those with which letters of many senders end. A text that consists of them
