@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -54,56 +55,39 @@ func imageBomb(t *testing.T) string {
 }
 
 // worst lists the ways in which 1,000 connections use memory, each way by the same number
-// of them. Their message does not end unless the way sends its end.
+// of them. Their message does not end unless the way sends its end. The packets of a way are made
+// once: the test would otherwise need more of the processor than the daemon.
 func worst(t *testing.T) []func(c *soakConn) {
 	const packet = 60_000
 	mail := harness.MilterPacket('M', "<s@example.net>\x00")
-	image := imageBomb(t)
-	write := func(c *soakConn, packets ...[]byte) {
+	macros := harness.MilterPacket('D', "M"+strings.Repeat("n\x00\x00", packet/3))
+	header := harness.MilterPacket('L', "X\x00"+strings.Repeat("x", 1_000_000)+"\x00")
+	body := harness.MilterPacket('B', strings.Repeat("x", packet))
+	recipient := harness.MilterPacket('R', strings.Repeat("<", packet)+"r@example.org>\x00")
+	end := harness.MilterPacket('E', "")
+	return []func(c *soakConn){
+		sending(harness.MilterPacket('D', "M"+strings.Repeat("n\x00\x00\x00\x00", (1<<20-2)/5))),
+		sending(mail, macros, macros),
+		sending(mail, header[:900_000]),
+		sending(mail, body[:packet]),
+		sending(append([][]byte{mail}, slices.Repeat([][]byte{recipient}, 10)...)...),
+		sending(mail, header, header),
+		sending(mail, bytes.Repeat(harness.MilterPacket('L', "a\x00b\x00"), 2_000)),
+		sending(append([][]byte{mail}, slices.Repeat([][]byte{body}, 10)...)...),
+		sending(mail, harness.MilterPacket('L', "Content-Type\x00image/png\x00"), harness.MilterPacket('L', "Content-Transfer-Encoding\x00base64\x00"),
+			harness.MilterPacket('B', imageBomb(t)), end),
+		sending(mail, harness.MilterPacket('L', "Content-Type\x00text/html\x00"), harness.MilterPacket('B', strings.Repeat("<p>x", packet/4)), end),
+	}
+}
+
+// sending returns a way that sends packets.
+func sending(packets ...[]byte) func(c *soakConn) {
+	return func(c *soakConn) {
 		for _, p := range packets {
 			if _, err := c.Conn.Write(p); err != nil { // it may be refused half-way
 				return
 			}
 		}
-	}
-	repeat := func(n int, p []byte) [][]byte {
-		all := make([][]byte, n)
-		for i := range all {
-			all[i] = p
-		}
-		return all
-	}
-	macros := "M" + strings.Repeat("n\x00\x00", packet/3)
-	return []func(c *soakConn){
-		func(c *soakConn) {
-			write(c, harness.MilterPacket('D', "M"+strings.Repeat("n\x00\x00\x00\x00", (1<<20-2)/5)))
-		},
-		func(c *soakConn) {
-			write(c, mail, harness.MilterPacket('D', macros), harness.MilterPacket('D', macros))
-		},
-		func(c *soakConn) {
-			write(c, mail, harness.MilterPacket('L', "X\x00"+strings.Repeat("x", 1_000_000)+"\x00")[:900_000])
-		},
-		func(c *soakConn) { write(c, mail, harness.MilterPacket('B', strings.Repeat("x", packet))[:packet]) },
-		func(c *soakConn) {
-			write(c, append([][]byte{mail}, repeat(10, harness.MilterPacket('R', strings.Repeat("<", packet)+"r@example.org>\x00"))...)...)
-		},
-		func(c *soakConn) {
-			write(c, append([][]byte{mail}, repeat(2, harness.MilterPacket('L', "X\x00"+strings.Repeat("x", 1_000_000)+"\x00"))...)...)
-		},
-		func(c *soakConn) {
-			write(c, mail, bytes.Repeat(harness.MilterPacket('L', "a\x00b\x00"), 2_000))
-		},
-		func(c *soakConn) {
-			write(c, append([][]byte{mail}, repeat(10, harness.MilterPacket('B', strings.Repeat("x", packet)))...)...)
-		},
-		func(c *soakConn) {
-			write(c, mail, harness.MilterPacket('L', "Content-Type\x00image/png\x00"), harness.MilterPacket('L', "Content-Transfer-Encoding\x00base64\x00"),
-				harness.MilterPacket('B', image), harness.MilterPacket('E', ""))
-		},
-		func(c *soakConn) {
-			write(c, mail, harness.MilterPacket('L', "Content-Type\x00text/html\x00"), harness.MilterPacket('B', strings.Repeat("<p>x", packet/4)), harness.MilterPacket('E', ""))
-		},
 	}
 }
 
