@@ -55,6 +55,7 @@ func killed(t *testing.T, printed int, after time.Duration, args ...string) (lin
 // Every report printed as queued survives kill -9. Queued reports are delivered although
 // delivering processes are killed: once, and again only after a kill.
 func TestKillLosesNothingQueued(t *testing.T) {
+	usesProgram(t)
 	random := rand.New(rand.NewPCG(testenv.Seed(t), 0))
 	const mails = 40
 	dir := messages(t, mails)

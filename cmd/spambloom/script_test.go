@@ -18,6 +18,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/queue"
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter/policy"
 	"github.com/spambloom/spambloom/reporting/api"
@@ -32,13 +33,34 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	testscript.Main(program{m}, map[string]func(){"spambloom": main})
+}
+
+// program runs the tests of the command. With the race detector, the command is the program of
+// the end-to-end tests. The test binary is a copy of it, but needs a third more of the processor
+// to start, because it initialises the daemon's packages as well, and scripts start it 900 times.
+type program struct{ *testing.M }
+
+func (p program) Run() int {
 	testenv.InMemory()
-	testscript.Main(m, map[string]func(){"spambloom": main})
+	if !testenv.Race {
+		return p.M.Run()
+	}
+	return harness.Main(p.M)
+}
+
+// usesProgram puts the program into PATH. In -short no program is built.
+func usesProgram(t *testing.T) {
+	t.Helper()
+	if testenv.Race && !testing.Short() {
+		t.Setenv("PATH", filepath.Dir(harness.Program(t, "spambloom"))+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	}
 }
 
 // TestScripts runs the command as a separate process, against the daemon's database and
 // control API in this process.
 func TestScripts(t *testing.T) {
+	usesProgram(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {

@@ -272,7 +272,7 @@ var inTests = map[string][]string{
 	"cmd/spambloomd/e2e/packaging":  {"cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/figures":    {"reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness", "cmd/spambloomd/e2e/harness/rspamd"},
 
-	"cmd/spambloom": {"bloomdb", "cmd/internal/manual", "cmd/internal/queue", "milter/policy", "reporting/api", "reporting/desk", "reporting/judged", "reporting/ledger", "reporting/overview", "reporting/server", "reporting/trust", "reporting/watch", "signature"},
+	"cmd/spambloom": {"bloomdb", "cmd/internal/manual", "cmd/internal/queue", "cmd/spambloomd/e2e/harness", "milter/policy", "reporting/api", "reporting/desk", "reporting/judged", "reporting/ledger", "reporting/overview", "reporting/server", "reporting/trust", "reporting/watch", "signature"},
 
 	"cmd/internal/queue":  {"bloomdb"},
 	"cmd/internal/replay": {"signature/links", "signature/mail", "signature/visible", "signature/words"},
