@@ -98,16 +98,16 @@ func Program(t testing.TB, name string) string {
 	return built(t, raced, name)
 }
 
-// PlainProgram is Program without the race detector.
+// PlainProgram is Program without the race detector. It builds this one only: all packages are
+// compiled again for it.
 func PlainProgram(t testing.TB, name string) string {
 	t.Helper()
 	testenv.Servers(t)
-	return built(t, plain, name)
+	return built(t, func() (string, error) { return build("plain", always(), name) }, name)
 }
 
 var (
 	raced = sync.OnceValues(func() (string, error) { return build("race", always("-race"), "spambloomd", "spambloom") })
-	plain = sync.OnceValues(func() (string, error) { return build("plain", always(), "spambloomd", "spambloom") })
 	hasC  = sync.OnceValue(func() bool {
 		out, err := exec.Command("go", "env", "CGO_ENABLED").Output()
 		return err == nil && strings.TrimSpace(string(out)) == "1"
