@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -26,10 +27,10 @@ func TestPanicInSignatureKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if a := conn.mail(t, panicWord+" "+harness.Text()); a.header != "failed; reason=error; site=one" || a.action() != "tag" {
+		if a := conn.picture(t, panicWord+" "+harness.Text()); a.header != "failed; reason=error; site=one" || a.action() != "tag" {
 			t.Errorf("a message that cannot be signed is answered %+v", a)
 		}
-		if a := conn.mail(t, harness.Text()); a.verdict() != "clean" {
+		if a := conn.picture(t, harness.Text()); a.verdict() != "clean" {
 			t.Errorf("the next message is answered %+v", a)
 		}
 		if a := conn.mail(t, reported); a.verdict() != "spam" {
@@ -41,14 +42,14 @@ func TestPanicInSignatureKind(t *testing.T) {
 	}
 	s.Configure(t, "local_networks = []", "local_networks = []\non_error = \"tempfail\"")
 	s.Reload(t, `"reloaded"`)
-	if a := conn.mail(t, panicWord+" "+harness.Text()); a.action() != "tempfail" {
+	if a := conn.picture(t, panicWord+" "+harness.Text()); a.action() != "tempfail" {
 		t.Errorf("with on_error = tempfail it is answered %+v", a)
 	}
 	if !s.Ready() {
 		t.Error("/readyz is not ready")
 	}
 	log := s.Log()
-	if strings.Count(log, `"message not judged"`) != 4 || !strings.Contains(log, "signature.panicAt") {
+	if strings.Count(log, `"message not judged"`) != 4 || !strings.Contains(log, "signature.(*computer).compute") || !strings.Contains(log, "milter.panicking") {
 		t.Errorf("no stack in the log:\n%s", log)
 	}
 	if strings.Contains(log, panicWord) || strings.Contains(log, "cannot sign") {
@@ -57,4 +58,18 @@ func TestPanicInSignatureKind(t *testing.T) {
 	if code := s.Stop(syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
+}
+
+// picture sends a message of a text and a picture on a connection.
+func (c *soakConn) picture(t *testing.T, text string) soakAnswer {
+	t.Helper()
+	r := rand.New(rand.NewPCG(rand.Uint64(), 0))
+	m := &soakMail{
+		header: [][2]string{{"From", "someone@example.net"}, {"MIME-Version", "1.0"}, {"Content-Type", "multipart/mixed; boundary=b"}},
+		body: "--b\r\n\r\n" + text + "\r\n--b\r\nContent-Type: image/png\r\nContent-Transfer-Encoding: base64\r\n\r\n" +
+			imageBomb(t) + "\r\n--b--\r\n",
+	}
+	a, err := c.play(new(soakPost).stamp(r, m).steps(c.silent), func() {})
+	testenv.Check(t, err)
+	return a
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 )
 
-// panicWord is the word at which the text signature of a faulty daemon panics.
+// panicWord is the word in mail at whose picture the signature of a faulty daemon panics.
 const panicWord = "saxophone"
 
 // edits are the changes of a source file. Each text occurs once; $ stands for it in what
@@ -22,14 +22,20 @@ type edits struct {
 
 // faulty are the changes of a daemon's sources by file.
 var faulty = map[string]edits{
-	// The panic's message quotes the text, like those of many libraries.
-	"signature/compute.go": {
-		[][2]string{{"add(digest.KindText, digest.Sum(digest.KindText, marked(carried, text)))", "panicAt(text)\n\t\t$"}},
+	// The panic is in the middle of signing, when a picture is unpacked. Its message quotes the
+	// text, like those of many libraries. A change in package signature would have most packages
+	// of the daemon compiled again.
+	"milter/judge.go": {
+		[][2]string{
+			{"import (\n", "import (\n\t\"strings\"\n"},
+			{"s.sign(content, msg.stage.Unpack, ", "s.sign(content, panicking(content, msg.stage.Unpack), "},
+		},
 		fmt.Sprintf(`
-func panicAt(text []byte) {
-	if strings.Contains(string(text), %q) {
-		panic("cannot sign " + string(text))
+func panicking(m signature.Message, unpack signature.Unpacking) signature.Unpacking {
+	if !strings.Contains(string(m.Body), %q) {
+		return unpack
 	}
+	return func() (<-chan struct{}, func()) { panic("cannot sign " + string(m.Body)) }
 }
 `, panicWord),
 	},
@@ -52,7 +58,7 @@ func killAt(step string) {
 	},
 }
 
-// faultyDaemon builds a daemon whose text signature panics at panicWord, which kills itself
+// faultyDaemon builds a daemon whose signature of pictures panics at panicWord, which kills itself
 // with signal 9 after the step of a report that the file in KILL_AT names, and whose clock is
 // moved by the file in SPAMBLOOM_CLOCK.
 func faultyDaemon(t *testing.T) string {
