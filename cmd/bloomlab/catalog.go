@@ -35,23 +35,28 @@ func catalog() []lab.Experiment {
 }
 
 // names returns the names of all experiments, and "all".
-func names() []string {
+func names() []string { return namesOf(catalog()) }
+
+func namesOf(experiments []lab.Experiment) []string {
 	var names []string
-	for _, e := range catalog() {
+	for _, e := range experiments {
 		names = append(names, e.Name)
 	}
 	return append(names, "all")
 }
 
-// choose returns the named experiments, each once, in the order of the list.
+// choose returns the named experiments, each once, in the order of the list. It computes the
+// catalogue once: many of the printed values are models, which take longer than the names.
 func choose(wanted []string) ([]lab.Experiment, error) {
+	experiments := catalog()
+	known := namesOf(experiments)
 	for _, name := range wanted {
-		if known := names(); !slices.Contains(known, name) {
+		if !slices.Contains(known, name) {
 			return nil, fmt.Errorf("unknown experiment %.60q; known are: %s", name, strings.Join(known, ", "))
 		}
 	}
 	all := slices.Contains(wanted, "all")
-	return slices.DeleteFunc(catalog(), func(e lab.Experiment) bool {
+	return slices.DeleteFunc(experiments, func(e lab.Experiment) bool {
 		return !all && !slices.Contains(wanted, e.Name)
 	}), nil
 }
