@@ -102,8 +102,9 @@ func TestAccessibility(t *testing.T) {
 					t.Errorf("%s: %s", name, wrong)
 				}
 				for _, width := range []int64{320, 360, 1280} {
+					do(t, tab, chromedp.EmulateViewport(width, 900))
 					for _, dark := range []bool{false, true} {
-						screen(t, tab, width, dark)
+						colours(t, tab, dark)
 						if wrong := ask(t, tab, chromedp.Evaluate[[]string](barriers, chromedp.EvalAwaitPromise)); len(wrong) > 0 {
 							t.Errorf("%s, %d px, dark %v: %q", name, width, dark, wrong)
 						}

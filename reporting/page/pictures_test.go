@@ -57,8 +57,14 @@ func newTab(t *testing.T) context.Context {
 // screen sets width and colours of a tab.
 func screen(t *testing.T, tab context.Context, width int64, dark bool) {
 	t.Helper()
-	scheme := map[bool]string{false: "light", true: "dark"}[dark]
 	do(t, tab, chromedp.EmulateViewport(width, 900))
+	colours(t, tab, dark)
+}
+
+// colours sets the colours of a tab. It leaves the width, so the page is not laid out again.
+func colours(t *testing.T, tab context.Context, dark bool) {
+	t.Helper()
+	scheme := map[bool]string{false: "light", true: "dark"}[dark]
 	if _, err := chromedp.Call(tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
 	}); err != nil {

@@ -12,11 +12,20 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
+// lean are the flags by which each page of a test is one process, and not two or three: a page that
+// was left is not kept for the way back, so that the next one needs no process of its own, and none
+// is started in advance. The flag for features replaces chromedp's, and repeats its names.
+var lean = []chromedp.ExecAllocatorOption{
+	chromedp.Flag("disable-back-forward-cache", true),
+	chromedp.Flag("disable-features", "Translate,BlinkGenPropertyTrees,SpareRendererForSitePerProcess"),
+}
+
 // Open starts the browser of a path, with one tab, and returns both: chromedp.NewContext opens more
 // tabs from the context. The function returned ends it.
 func Open(path string) (context.Context, func(), error) {
-	allocated, end := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WSURLReadTimeout(testenv.Patience))...)
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WSURLReadTimeout(testenv.Patience))
+	allocated, end := chromedp.NewExecAllocator(context.Background(), append(options, lean...)...)
 	tab, endTab := chromedp.NewContext(allocated)
 	return tab, func() { endTab(); end() }, chromedp.Do(tab)
 }
