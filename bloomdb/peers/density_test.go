@@ -134,7 +134,7 @@ func TestFullSiteInNewEpochs(t *testing.T) {
 	}
 	for epoch := range uint64(4) {
 		for i := range shape.Blocks(kind) {
-			for cells := range slices.Chunk(own.Block(i, nil), 50) {
+			for cells := range slices.Chunk(own.Block(i, nil), 250) { // each record compares all blocks of all epochs
 				testenv.Check(t, s.sendCells(a, layout.Origin{Site: "b", Epoch: 2 + epoch}, kind, cells))
 			}
 		}
