@@ -151,14 +151,16 @@ func packBits(bits string) []byte {
 func TestLinesSize(t *testing.T) {
 	r := filtertest.Seeded(t, 30)
 	spam := filter.BitsShape{K: 8, Span: 1}.Fit(2_000_000, 1.25e-8)
+	b, err := filter.NewBits(spam)
+	testenv.Check(t, err)
+	n := 0 // keys in b, which grows from case to case
 	for _, held := range []int{0, 200_000, 1_000_000, 2_000_000} {
-		b, err := filter.NewBits(spam)
-		testenv.Check(t, err)
-		for range held {
+		for ; n < held; n++ {
 			b.Set(filtertest.Hash(r))
 		}
 		for _, fresh := range []int{1_000, 10_000} {
 			cells := freshBits(b, r.Uint64(), fresh)
+			n += fresh
 			perKey := float64(len(AppendLines(nil, spam, cells))) * 8 / float64(fresh)
 			t.Logf("%v, %d held, %d new: %.1f bits each", spam, held, fresh, perKey)
 			if perKey > 64 || perKey < entropyOfLines(spam, len(cells), fresh) {
