@@ -47,6 +47,9 @@ func asAnimation(tb testing.TB, m image.Image, r *rand.Rand, repeats bool) []byt
 
 // An image with a fault that programs overlook has the code of the image that they show.
 func TestShownFaults(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	r := rand.New(rand.NewPCG(1, 1))
 	ad := newLayout(r).textAd(t, r, -1)
 	png, jpeg, animated := asPNG(t, ad), asJPEG(t, ad, 80), asGIF(t, ad)
