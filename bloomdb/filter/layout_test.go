@@ -94,6 +94,9 @@ func TestPositionsOfExistingFiles(t *testing.T) {
 // The share of absent keys found is the error on the bits, and the ones are as predicted by
 // Fill, within four standard deviations of a Poisson draw.
 func TestBitsError(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	for i, tc := range []struct {
 		shape  BitsShape
 		perKey float64 // bits

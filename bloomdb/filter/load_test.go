@@ -24,6 +24,9 @@ func (s *average) deviation() float64 { return math.Sqrt((s.squares/s.n - s.mean
 // random filters. The estimate may be off by 3 deviations of the mean and by 1.5 %, its own
 // bias: it uses the most likely number of keys in a line instead of their mean.
 func TestLoadAtAgainstCountedKeys(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	for _, shape := range []BitsShape{{Lines: 200, K: 8}, {Lines: 200, K: 16}, {Lines: 200, K: 4, Span: 1}} {
 		for _, perLine := range []float64{5, 13, 30} {
 			t.Run(fmt.Sprintf("%v, %g keys a line", shape, perLine), func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/filter/filtertest"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func hashes(seed uint64, n int) []filter.Hash {
@@ -56,6 +57,9 @@ func TestCellsRoundTrip(t *testing.T) {
 // Coded bits never take more than one bit a position, and at low fill come close to the
 // entropy.
 func TestCellsSize(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	r := filtertest.Seeded(t, 7)
 	for _, fill := range []float64{0.001, 0.01, 0.05, 0.2, 0.5, 0.9, 1} {
 		var cells []filter.Cell

@@ -149,6 +149,9 @@ func packBits(bits string) []byte {
 // The cost of a new signature in a spam filter of the default size: at most 64 bits in a
 // delta with 1,000 or more of them, however full the filter is.
 func TestLinesSize(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	r := filtertest.Seeded(t, 30)
 	spam := filter.BitsShape{K: 8, Span: 1}.Fit(2_000_000, 1.25e-8)
 	b, err := filter.NewBits(spam)
