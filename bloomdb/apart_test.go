@@ -54,6 +54,9 @@ func (w trials) run(t *testing.T, isListed func(t *testing.T, db *bloomdb.DB, tr
 // A spam does not escape the near matches of its report by the words of an innocent message that was revoked.
 // Near-duplicates of what was revoked do, whatever the report has of them: all of it, the half, or a paragraph.
 func TestRevokedBesideSpam(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	tests := []struct {
 		name             string
 		spam, revoked    int // words
@@ -95,6 +98,9 @@ func TestRevokedBesideSpam(t *testing.T) {
 
 // That goes for texts. A page is listed by the code of two senders, and revoked by its words.
 func TestRevokedPage(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	framed := 0
 	for trial := range 20 {
 		db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "mx1"))
@@ -121,6 +127,9 @@ func TestRevokedPage(t *testing.T) {
 
 // Where sites have stored so many decoys that not all can be looked up, no match is apart from a revocation.
 func TestApartIsBounded(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	open := func(site string) *bloomdb.DB {
 		o := bloomdbtest.Options(t.TempDir(), site)
 		o.Reports.Capacity = 100_000
@@ -138,6 +147,9 @@ func TestApartIsBounded(t *testing.T) {
 
 // Nor does it escape by a declared text. Near-duplicates of that are spared, whatever was reported.
 func TestDeclaredBesideSpam(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	tests := []struct {
 		name             string
 		spam, declared   int // words

@@ -52,6 +52,9 @@ func sendDecoys(t *testing.T, from, to *bloomdb.DB, set signature.Set) {
 // near-duplicates in the filters of other sites ends after many lookups. This site's reports are
 // found all the same.
 func TestDecoys(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	open := func(site string) *bloomdb.DB {
 		o := bloomdbtest.Options(t.TempDir(), site)
 		o.Reports.Capacity = 10_000

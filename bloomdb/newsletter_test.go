@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -145,6 +146,9 @@ func TestNewslettersAndTheirImitations(t *testing.T) {
 // is hit that shares less than three quarters of its words with the phish, and variations of the phish
 // are caught.
 func TestNewslettersAtNewSite(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	for _, share := range []int{10, 25, 50, 75} {
 		var shares [8]int
 		for n := range shares {

@@ -55,6 +55,9 @@ func wordsAt(t testing.TB, word func(i uint64) uint64) *generalized.Filter {
 // 100,000. No site votes for more than 2 F_p of them.
 func TestVotesAreBounded(t *testing.T) {
 	testenv.Servers(t)
+	if testenv.RanWithoutRace(t) {
+		return
+	}
 	const seed = 17
 	r := rand.New(rand.NewPCG(seed, seed))
 	messages := 50_000 / stride
