@@ -52,6 +52,11 @@ func (t SketchTrace) StandsWithout(site string) bool {
 	return latest(t.Spam) > latest(t.Revoked)
 }
 
+// IsReportedBy reports whether a report of a site matches, whatever was revoked since.
+func (t SketchTrace) IsReportedBy(site string) bool {
+	return slices.ContainsFunc(t.Spam, func(s SketchTrail) bool { return s.Site == site && s.Found >= s.Need })
+}
+
 // Sketches returns the trace of every sketch of set. It omits an anchor without any of
 // its keys: the filter reports such an anchor by error.
 func Sketches(keys []*keyspace.Keyspace, set signature.Set) []SketchTrace {

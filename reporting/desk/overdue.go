@@ -137,19 +137,25 @@ func (d *Desk) carryOutNow(decision ledger.Decision) error {
 	return d.carryOut(now)
 }
 
-// relisted returns the parts of a listing that an undo lists again: what reports list here, or at other sites without a
-// later revocation there. A message that was listed by a file has a text, too, of which nobody has reported anything.
+// relisted returns the parts of a listing that an undo lists again: what reports list here, also a near-duplicate that the
+// filters match, or at other sites without a later revocation there. A message that was listed by a file has a text, too, of which nobody has reported anything.
 func (d *Desk) relisted(now ledger.Decision) (signature.Set, error) {
 	r, err := d.ledger.Report(now.ID)
 	if err != nil || r.Stance == ledger.Spam {
 		return now.Set, err
 	}
 	stands := func(part signature.Set) bool {
-		return slices.ContainsFunc(part.Signatures, func(s signature.Signature) bool {
-			is, fault := d.ledger.Lists(s)
-			err = cmp.Or(err, fault)
-			return is
-		}) || answer.IsReportedElsewhere(d.db.Explain(part), d.db.ExplainSketches(part), d.db.Site())
+		anchors, near := d.anchors(part.Sketches), d.db.ExplainSketches(part)
+		is, fault := d.ledger.Lists(part, anchors)
+		if slices.ContainsFunc(near, func(t bloomdb.SketchTrace) bool { return t.IsReportedBy(d.db.Site()) }) {
+			for i := range anchors { // the filters match by less than the ledger
+				anchors[i].Need = (anchors[i].Need + 1) / 2
+			}
+			isNear, again := d.ledger.Lists(part, anchors)
+			is, fault = is || isNear, cmp.Or(fault, again)
+		}
+		err = cmp.Or(err, fault)
+		return is || answer.IsReportedElsewhere(d.db.Explain(part), near, d.db.Site())
 	}
 	text, _ := identity.Split(now.Set, identity.IsText)
 	isText := stands(text)

@@ -80,3 +80,55 @@ func TestUndoListsReports(t *testing.T) {
 	s.WantListed("two against one", spam, true)
 	s.WantListed("its near-duplicate", desktest.Letter(1, 3), true)
 }
+
+// The same where this site's users reported one copy and others revoked another: the ledger compares copies more
+// strictly than the filters do. It is not listed if nobody reports it any more.
+func TestUndoListsOwnNearDuplicates(t *testing.T) {
+	for name, c := range map[string]struct {
+		model    trust.Model
+		reporter []string
+		revokers []string
+		undone   []string
+		isListed bool
+	}{
+		"one":            {trust.Default(), []string{"anna"}, []string{"irc"}, []string{"irc"}, true},
+		"two needed":     {desktest.TwoNeeded, []string{"anna", "bert"}, []string{"irc", "list"}, []string{"irc", "list"}, true},
+		"nobody reports": {trust.Default(), []string{"anna"}, []string{"irc"}, []string{"anna", "irc"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := desktest.New(t, c.model, 0)
+			listed := func() (n int) {
+				for letter := range 8 {
+					for copy := range 10 {
+						if s.DB.Judge(desktest.Letter(letter, 100+copy)).Listed {
+							n++
+						}
+					}
+				}
+				return n
+			}
+			for letter := range 8 {
+				for i, who := range c.reporter {
+					s.MustReport(who, desktest.Letter(letter, 1+i))
+				}
+			}
+			before := listed()
+			for letter := range 8 {
+				for i, who := range c.revokers {
+					s.MustRevoke(who, desktest.Letter(letter, 11+i))
+				}
+			}
+			revoked := listed()
+			for _, who := range c.undone {
+				undo(t, s, who, desktest.Noon.Add(-time.Hour))
+			}
+			after, want := listed(), revoked
+			if c.isListed {
+				want = before
+			}
+			if t.Logf("of 80 copies: reported %d, revoked %d, undone %d", before, revoked, after); before <= revoked || after != want {
+				t.Errorf("want %d after the undo", want)
+			}
+		})
+	}
+}

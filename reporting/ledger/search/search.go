@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -144,14 +145,17 @@ func (l *Search) Reported(set signature.Set, anchors []record.Anchors) (found bo
 	return l.reported(set, anchors, nil)
 }
 
-// Lists reports whether reports list a signature.
-func (l *Search) Lists(s signature.Signature) (is bool, err error) {
-	err = l.view(func(t *txn) error {
-		y, err := t.Tally(record.SignatureKey(s))
-		is = err == nil && y.Listed
-		return err
+// Lists reports whether reports list a part of a message: a signature, or enough anchors of a sketch.
+func (l *Search) Lists(set signature.Set, anchors []record.Anchors) (is bool, err error) {
+	fault := l.view(func(t *txn) error {
+		is = record.Where(set, anchors, func(k record.Key) bool {
+			y, fault := t.Tally(k)
+			err = cmp.Or(err, fault)
+			return fault == nil && y.Listed
+		}).Any()
+		return nil
 	})
-	return is, err
+	return is, cmp.Or(err, fault)
 }
 
 // Revocable is Reported without the reports of others that wait for a second reporter: only then there is
