@@ -31,7 +31,7 @@ func (w *entering) charge(n uint64, r, text *record.Report) error {
 			return err
 		}
 	}
-	r.Flags, other.Accuser = r.Flags|record.FlagRefuted, accuser.Reporter
+	r.Flags, other.Accuser, w.charged[r.Reporter] = r.Flags|record.FlagRefuted, accuser.Reporter, true
 	w.experience(other, -r.Credit.Float(), trust.Refutation, w.e.At)
 	return w.PutReport(n, r)
 }

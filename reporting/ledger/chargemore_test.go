@@ -290,3 +290,71 @@ func TestRefutedInPieces(t *testing.T) {
 		})
 	}
 }
+
+// TestMistakeIsOne: a reporter of a spam with a part of a newsletter's text, and by mistake of a copy of the newsletter,
+// makes one mistake, like a reporter of the copy alone, however much of the text the spam has.
+func TestMistakeIsOne(t *testing.T) {
+	for _, quorum := range []int{1, 2, 3} {
+		for _, common := range []int{0, 8, 10, 12, 15} {
+			m := trust.Default()
+			m.Quorum = float64(quorum)
+			v := voice{t: t, l: open(t, m), at: begin}
+			say := func(s Stance, who string, body int, a Anchors) {
+				set := message(body, body)
+				set.Sketches = []signature.Sketch{{Kind: signature.KindSketch}}
+				v.say(s, who, set, a)
+			}
+			for i := range quorum {
+				say(Spam, fmt.Sprint("anna", i), 1, halves(0, common, 100))
+				say(Spam, fmt.Sprint("anna", i), 2, halves(0, 20, 0))
+			}
+			for i := range quorum + 1 {
+				say(Ham, fmt.Sprint("reader", i), 3, halves(0, 20, 0))
+			}
+			if r, _, err := v.l.Reporter("anna0", v.at); err != nil || r.Reputation.Refuted != trust.Refutation {
+				t.Errorf("quorum %d, %d of 20 anchors: %+v, %v, want one mistake", quorum, common, r, err)
+			}
+		}
+	}
+}
+
+// TestUndoOfPieces: mallory revokes messages made of parts of several spams, each spam in two of them. The undo gives
+// back what all of them took.
+func TestUndoOfPieces(t *testing.T) {
+	v, body := voice{t: t, l: open(t, small), at: begin}, 0
+	if _, err := v.l.SetWeight("ignored", new(float64), v.at); err != nil {
+		t.Fatal(err)
+	}
+	say := func(s Stance, who string, hashes ...int) Decision {
+		body++
+		set := message(body, body)
+		set.Sketches = []signature.Sketch{{Kind: signature.KindSketch}}
+		a := Anchors{Need: 16}
+		for from := 0; from < len(hashes); from += 2 {
+			for h := hashes[from]; h < hashes[from+1]; h++ {
+				a.Hashes = append(a.Hashes, uint64(h))
+			}
+		}
+		return v.say(s, who, set, a)
+	}
+	listed := func() (list []int) {
+		for spam := range 4 {
+			list = append(list, len(say(Spam, "ignored", 100*spam, 100*spam+20).Places))
+		}
+		return list
+	}
+	for spam := range 4 {
+		say(Spam, "anna", 100*spam, 100*spam+20)
+	}
+	say(Ham, "mallory", 0, 10, 100, 110)
+	say(Ham, "mallory", 10, 20, 200, 210)
+	if got := fmt.Sprint(listed()); got != "[0 0 0 1]" {
+		t.Errorf("after two revocations, copies are listed: %s", got)
+	}
+	if _, err := v.l.Withdraw(Undo{Reporter: "mallory", At: v.at}); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(listed()); got != "[1 1 1 1]" {
+		t.Errorf("after the undo, copies are listed: %s", got)
+	}
+}

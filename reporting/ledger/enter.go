@@ -72,6 +72,9 @@ func (l *Ledger) Enter(e Entry) (Decision, error) {
 	return d, nil
 }
 
+// settledWeight is the weight of Settler.
+const settledWeight Weight = 1_000_000
+
 // entering is the state of one Enter.
 type entering struct {
 	*txn
@@ -92,11 +95,12 @@ type entering struct {
 	own     map[record.Key][2]Weight // of this reporter, in the sums
 
 	standing map[record.Key][]record.Opinion // by the entry's stance, of keys that it closes
+	charged  map[uint32]bool                 // reporters, because of the entry
 }
 
 func (t *txn) enter(e Entry) (d Decision, refused, err error) {
 	t.Period = e.Period
-	w := &entering{txn: t, e: e, keys: record.KeysOf(e.Set, e.Anchors), tallies: map[record.Key]*record.Tally{}, old: map[uint64]bool{}, own: map[record.Key][2]Weight{}, settled: map[record.Key]Stance{}}
+	w := &entering{txn: t, e: e, keys: record.KeysOf(e.Set, e.Anchors), tallies: map[record.Key]*record.Tally{}, old: map[uint64]bool{}, own: map[record.Key][2]Weight{}, settled: map[record.Key]Stance{}, charged: map[uint32]bool{}}
 	if w.row, err = t.Reporter(e.Reporter); err != nil {
 		return d, nil, err
 	}
@@ -177,6 +181,19 @@ func (w *entering) look() (err error) {
 		w.changed = append(w.changed, k)
 	}
 	return nil
+}
+
+// lookSettled finds the keys that an administrator has settled, unless the entry does it now.
+func (w *entering) lookSettled() error {
+	row, err := w.Reporter(Settler)
+	if err != nil || w.e.Reporter == Settler {
+		return err
+	}
+	opinions, err := w.OpinionsOf(row, w.tallies)
+	for k, o := range opinions {
+		w.settled[k] = o.Stance()
+	}
+	return err
 }
 
 // revocable returns the weight of the reports of a key that the reporter can revoke. One of others that waits

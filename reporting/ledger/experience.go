@@ -70,8 +70,8 @@ func (w *entering) confirm(o record.Opinion) (full bool, err error) {
 }
 
 // refute closes the case of the reporters of the other stance. Their reports no longer count for what is decided, and
-// each is refuted once. Reports of other messages that have an anchor in common with
-// this one by chance are not changed.
+// each is refuted once. Reports of other messages that have some anchors in common with this one are not changed, unless
+// those of one reporter have enough together.
 func (w *entering) refute(by uint64, decided, closed []record.Key) error {
 	if len(closed) == 0 {
 		return nil
@@ -92,30 +92,32 @@ func (w *entering) refute(by uint64, decided, closed []record.Key) error {
 	}
 	list, isWrong := rows.Alike(w.e.Set, w.e.Anchors, ended)
 	slices.SortFunc(list, func(a, b record.Opinion) int { return cmp.Compare(a.Report, b.Report) })
-	pieces, isFirst := rows.Pieces(w.e.Set, w.e.Anchors, ended, list)
+	pieces := rows.Pieces(w.e.Set, w.e.Anchors, ended)
 	for _, o := range append(list, pieces...) {
 		isWrong[o.Report] = true
-		r, err := w.Report(o.Report)
-		if err == nil && r != nil {
-			r.Refuter = cmp.Or(r.Refuter, by)
-			text := r
-			if isFirst[o.Report] {
-				text = &record.Report{Set: w.e.Set, Anchors: w.e.Anchors}
-			}
-			err = errors.Join(w.PutReport(o.Report, r), w.charge(o.Report, r, text))
-		}
-		if err != nil {
+		if err := w.refuteOne(by, o, nil); err != nil {
 			return err
 		}
 	}
-	for k, opinions := range words {
-		for _, o := range slices.DeleteFunc(opinions, func(o record.Opinion) bool { return !isWrong[o.Report] }) {
-			if err := w.RemoveOpinion(k, w.tallies[k], o); err != nil {
-				return err
-			}
+	for _, o := range pieces { // where no report has the text by itself
+		if w.charged[o.Reporter] {
+			continue
+		}
+		if err := w.refuteOne(by, o, &record.Report{Set: w.e.Set, Anchors: w.e.Anchors}); err != nil {
+			return err
 		}
 	}
-	return nil
+	return w.RemoveOpinions(words, w.tallies, isWrong)
+}
+
+// refuteOne refutes a report. It charges its reporter if its text is contradicted, or that of which it is a piece; nil: its own.
+func (w *entering) refuteOne(by uint64, o record.Opinion, text *record.Report) error {
+	r, err := w.Report(o.Report)
+	if err != nil || r == nil {
+		return err
+	}
+	r.Refuter = cmp.Or(r.Refuter, by)
+	return errors.Join(w.PutReport(o.Report, r), w.charge(o.Report, r, cmp.Or(text, r)))
 }
 
 // experience adds to a reporter's reputation.

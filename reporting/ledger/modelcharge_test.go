@@ -57,7 +57,7 @@ func (m *model) refute(decided, closed []record.Key, e Entry, by *modelReport) {
 		}
 	}
 	number := func(a, b *modelReport) int { return a.number - b.number }
-	pieces, first := m.pieces(e, closed, wrong)
+	pieces := m.pieces(e, closed)
 	whole := slices.SortedFunc(slices.Values(wrong), number)
 	wrong = append(wrong, pieces...)
 	for _, k := range decided {
@@ -73,17 +73,18 @@ func (m *model) refute(decided, closed []record.Key, e Entry, by *modelReport) {
 		if r.refuter == nil {
 			r.refuter = by
 		}
-		text := r
-		if slices.Contains(first, r) {
-			text = by
+		m.charge(r, r, a, e.At)
+	}
+	for _, r := range pieces {
+		if !a.charged[r.by] {
+			m.charge(r, by, a, e.At)
 		}
-		m.charge(r, text, a, e.At)
 	}
 }
 
 // pieces returns the reports of those who have said enough of the entry's text, but not in one report, as few of each
-// as are enough; and of each who has none in wrong the first one, which has the most anchors.
-func (m *model) pieces(e Entry, closed []record.Key, wrong []*modelReport) (pieces, first []*modelReport) {
+// as are enough, those with the most anchors first.
+func (m *model) pieces(e Entry, closed []record.Key) (pieces []*modelReport) {
 	for i, a := range e.Anchors {
 		times := map[*modelReport]int{}
 		for _, h := range a.Hashes {
@@ -110,15 +111,12 @@ func (m *model) pieces(e Entry, closed []record.Key, wrong []*modelReport) (piec
 				}
 				if n > 0 {
 					pieces = append(pieces, of[by][:n+1]...)
-					if !slices.ContainsFunc(wrong, func(x *modelReport) bool { return x.by == by }) {
-						first = append(first, of[by][0])
-					}
 				}
 				break
 			}
 		}
 	}
-	return pieces, first
+	return pieces
 }
 
 // modelAgainst is who stands by an entry's word, by key, and the keys that it closes.
@@ -126,10 +124,11 @@ type modelAgainst struct {
 	by       *modelReport
 	standing map[record.Key][]*modelWord
 	decides  map[record.Key]bool
+	charged  map[string]bool // by the entry
 }
 
 func (m *model) against(by *modelReport, closed []record.Key) modelAgainst {
-	a := modelAgainst{by, map[record.Key][]*modelWord{}, map[record.Key]bool{}}
+	a := modelAgainst{by, map[record.Key][]*modelWord{}, map[record.Key]bool{}, map[string]bool{}}
 	for _, k := range closed {
 		a.decides[k] = true
 		for _, w := range m.caseOf(k).words {
@@ -211,7 +210,7 @@ func (m *model) charge(r, text *modelReport, a modelAgainst, at time.Time) {
 	}
 	for _, accuser := range accusers {
 		if accuser != who.accuser {
-			r.charged, who.accuser = true, accuser
+			r.charged, who.accuser, a.charged[r.by] = true, accuser, true
 			m.experience(r.by, -r.credit.Float(), trust.Refutation, at)
 			return
 		}

@@ -39,13 +39,11 @@ func Alike(set signature.Set, anchors []record.Anchors, words map[record.Key][]r
 }
 
 // Pieces returns, of opinions by key, those of reporters each of whom has said enough of a text only by several reports:
-// of each reporter as few as are enough. Else a reporter of the halves of a message as messages of their own, and then
-// of a copy, which says nothing new of its anchors, would be refuted by nobody. isFirst has the one with the most anchors
-// of each reporter of whom alike has none.
-func Pieces(set signature.Set, anchors []record.Anchors, words map[record.Key][]record.Opinion, alike []record.Opinion) (pieces []record.Opinion, isFirst map[uint64]bool) {
-	isFirst = map[uint64]bool{}
+// of each reporter as few as are enough, the one with the most anchors first. Else a reporter of the halves of a message
+// as messages of their own, and then of a copy, which says nothing new of its anchors, would be refuted by nobody.
+func Pieces(set signature.Set, anchors []record.Anchors, words map[record.Key][]record.Opinion) (pieces []record.Opinion) {
 	for i, a := range anchors {
-		if set.Sketches[i].Kind != signature.KindSketch {
+		if set.Sketches[i].Kind != signature.KindSketch || a.Need == 0 {
 			continue
 		}
 		times, said := map[uint64]int{}, map[uint32][]record.Opinion{}
@@ -60,18 +58,18 @@ func Pieces(set signature.Set, anchors []record.Anchors, words map[record.Key][]
 			list := slices.SortedFunc(slices.Values(said[id]), func(a, b record.Opinion) int {
 				return cmp.Or(cmp.Compare(times[b.Report], times[a.Report]), cmp.Compare(a.Report, b.Report))
 			})
-			enough, left := 0, a.Need
-			for ; enough < len(list) && left > 0; enough++ {
-				left -= times[list[enough].Report]
-			}
-			if left > 0 || enough < 2 {
+			if times[list[0].Report] >= a.Need { // see Alike
 				continue
 			}
-			pieces = append(pieces, list[:enough]...)
-			isFirst[list[0].Report] = !slices.ContainsFunc(alike, func(o record.Opinion) bool { return o.Reporter == id })
+			for n, sum := 0, 0; n < len(list); n++ {
+				if sum += times[list[n].Report]; sum >= a.Need {
+					pieces = append(pieces, list[:n+1]...)
+					break
+				}
+			}
 		}
 	}
-	return pieces, isFirst
+	return pieces
 }
 
 // Strongest returns the greatest sum of a message: of a signature, or that which enough anchors of a sketch
