@@ -358,3 +358,39 @@ func TestUndoOfPieces(t *testing.T) {
 		t.Errorf("after the undo, copies are listed: %s", got)
 	}
 }
+
+// TestIgnoredDecidesNothing: what several reporters have said of parts of a text together has the quorum, although nobody
+// is refuted when others revoke the text. An ignored user's report of a copy does not list it again, nor does such a
+// user's revocation take back what was listed against the quorum.
+func TestIgnoredDecidesNothing(t *testing.T) {
+	for _, quorum := range []int{1, 2} {
+		m := trust.Default()
+		m.Quorum = float64(quorum)
+		v, body := voice{t: t, l: open(t, m), at: begin}, 0
+		if _, err := v.l.SetWeight("ignored", new(float64), v.at); err != nil {
+			t.Fatal(err)
+		}
+		say := func(s Stance, who string, a Anchors) Decision {
+			body++
+			set := message(body, body)
+			set.Sketches = []signature.Sketch{{Kind: signature.KindSketch}}
+			return v.say(s, who, set, a)
+		}
+		for i := range quorum {
+			say(Spam, fmt.Sprint("games", i), halves(0, 12, 100))
+			say(Spam, fmt.Sprint("man", i), halves(8, 20, 100))
+		}
+		for i := range quorum {
+			say(Ham, fmt.Sprint("reader", i), halves(0, 20, 0))
+		}
+		if d := say(Spam, "ignored", halves(0, 20, 0)); d.Action != None {
+			t.Errorf("quorum %d: the ignored user's report of what was revoked: %v", quorum, d.Action)
+		}
+		for i := range 2 * quorum {
+			say(Spam, fmt.Sprint("user", i), halves(0, 20, 0))
+		}
+		if d := say(Ham, "ignored", halves(0, 20, 0)); len(d.Places) > 0 {
+			t.Errorf("quorum %d: the ignored user's revocation of what is listed: %v", quorum, d.Action)
+		}
+	}
+}

@@ -114,8 +114,8 @@ func (t *txn) enter(e Entry) (d Decision, refused, err error) {
 	w.against = slices.ContainsFunc(w.keys, func(k record.Key) bool {
 		return w.isSignature(k) && w.tallies[k].Sums[Spam] > w.own[k][Spam]
 	})
-	if len(w.changed) == 0 {
-		return w.known(), nil, nil
+	if len(w.changed) == 0 { // it lists or revokes again what has the quorum: the filters may have lost it
+		return w.decision(w.decided()), nil, nil
 	}
 	if w.idle {
 		w.e.Cost = 0 // it writes no filter
@@ -230,9 +230,15 @@ func (w *entering) reach(s Stance) record.Reached {
 	return record.Reach(w.e.Set, w.e.Anchors, w.backing(s), w.l.quorum)
 }
 
-// known returns the decision on an entry with nothing new. The parts with the quorum are
-// listed or revoked again, because the filters may have lost them.
-func (w *entering) known() Decision { return w.decision(w.reach(w.e.Stance)) }
+// decided returns the parts for which the entry's stance has the quorum. A word without weight only repeats what was
+// decided before: it does not let others' words decide that were contradicted since.
+func (w *entering) decided() record.Reached {
+	r := w.reach(w.e.Stance)
+	if w.weight == 0 {
+		r = r.Without(r.Without(record.Where(w.e.Set, w.e.Anchors, func(k record.Key) bool { return w.tallies[k].IsDecided(w.e.Stance) })))
+	}
+	return r
+}
 
 func (w *entering) decision(r record.Reached) Decision {
 	d := Decision{Weight: w.weight, Quorum: w.l.quorum, Class: w.e.Class, Idle: w.idle, Others: w.against}
@@ -299,7 +305,7 @@ func (w *entering) write() (d Decision, err error) {
 			return d, err
 		}
 	}
-	now := w.reach(w.e.Stance)
+	now := w.decided()
 	if w.e.Stance == Ham {
 		now = now.With(spam.Lost(w.e.Set, w.reach(Spam)))
 	}

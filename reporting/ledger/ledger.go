@@ -116,6 +116,14 @@ type Ledger struct {
 	last   atomic.Uint64 // see LastReport
 }
 
+// txn is a transaction of a ledger.
+type txn struct {
+	*rows.Txn
+	l *Ledger
+}
+
+func newTxn(tx *bolt.Tx, l *Ledger) *txn { return &txn{Txn: rows.New(tx), l: l} }
+
 // Open opens the file, or makes it. It refuses a damaged file, and one of another version,
 // and leaves it as it is. The error contains the path.
 func Open(o Options) (*Ledger, error) {

@@ -199,6 +199,15 @@ func count[T any](list []T, is func(T) bool) (n int) {
 	return n
 }
 
+// decided is parts for an entry; of one without weight, those that were decided before.
+func (m *model) decided(e Entry, weight Weight) modelDecision {
+	d := m.parts(e.Set, e.Anchors, e.Stance)
+	if weight > 0 {
+		return d
+	}
+	return d.less(d.less(m.where(&modelReport{set: e.Set, anchors: e.Anchors}, func(c *modelCase) bool { return c.listed == (e.Stance == Spam) && (c.listed || !c.revoked.IsZero()) })))
+}
+
 // lost returns the parts that d has and after has not: the text's signatures only if after lacks
 // the text's sketch as well.
 func (d modelDecision) lost(after modelDecision) modelDecision {
@@ -340,11 +349,12 @@ func (m *model) enter(e Entry) modelAnswer {
 		}
 	}
 	if len(changed) == 0 {
-		d := m.parts(e.Set, e.Anchors, e.Stance)
+		weight := m.weight(m.reporters[e.Reporter], e.Trap, e.At)
+		d := m.decided(e, weight)
 		if idle {
 			d = modelDecision{}
 		}
-		return m.answer(e, d, m.weight(m.reporters[e.Reporter], e.Trap, e.At))
+		return m.answer(e, d, weight)
 	}
 	who := m.reporter(e.Reporter, e.At)
 	spam := m.parts(e.Set, e.Anchors, Spam)
@@ -369,7 +379,7 @@ func (m *model) enter(e Entry) modelAnswer {
 		m.caseOf(k).add(r)
 	}
 	m.pardon(r, reversed, e.At)
-	d := m.parts(e.Set, e.Anchors, e.Stance)
+	d := m.decided(e, r.weight)
 	if e.Stance == Ham {
 		d = d.plus(spam.lost(m.parts(e.Set, e.Anchors, Spam)))
 	}

@@ -109,7 +109,7 @@ func (t *tally) enter(w word) (decision, error) {
 		return decision{}, nil
 	}
 	if len(changed) == 0 {
-		return t.decision(w, says, nil), nil
+		return t.decision(w, says, nil, t.weigh(*t.reporters[w.by], w.at)), nil
 	}
 	who := t.reporters[w.by]
 	if who == nil {
@@ -135,7 +135,7 @@ func (t *tally) enter(w word) (decision, error) {
 	for i, on := range t.reached(w, 0) {
 		before[i] = before[i] && !on // lost with the reporter's own report
 	}
-	d := t.decision(w, says, before)
+	d := t.decision(w, says, before, mine)
 	if idle {
 		d = decision{}
 	}
@@ -223,9 +223,12 @@ func (t *tally) again() weight {
 // isRevoked reports whether the key was revoked by a quorum, and not listed since.
 func (c *dossier) isRevoked() bool { return !c.listed && !c.revoked.IsZero() }
 
-// decision returns the keys that have the quorum, and those that lost it.
-func (t *tally) decision(w word, says stance, lost []bool) (d decision) {
+// decision returns the keys that have the quorum, and those that lost it. A word without weight only repeats what was
+// decided before.
+func (t *tally) decision(w word, says stance, lost []bool, mine weight) (d decision) {
 	for i, on := range t.reached(w, says) {
+		c := t.cases[w.keys[i]]
+		on = on && (mine > 0 || says == 0 && c.listed || says == 1 && c.isRevoked())
 		switch {
 		case says == 0 && on:
 			d.list = append(d.list, w.keys[i])
