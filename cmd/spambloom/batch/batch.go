@@ -13,6 +13,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,8 +95,8 @@ func inOrder[T any](ctx, starting context.Context, inputs iter.Seq2[Input, error
 		for in, err := range inputs {
 			slot := make(chan Result[T], 1)
 			select {
-			case queue <- slot:
-				go begin(in, err, slot)
+			case queue <- slot: // perhaps because it is drained since
+				go begin(in, cmp.Or(err, starting.Err()), slot)
 			case <-starting.Done():
 				return
 			}

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -167,6 +169,46 @@ func TestAttachedMessages(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("multipart/%s: %q, want %q", kind, got, want)
+		}
+	}
+}
+
+// Nothing is started after the end of the start, although the queue has room; what was started goes on.
+func TestNothingStartedLater(t *testing.T) {
+	for range 20 { // chance decides
+		starting, stop := context.WithCancel(t.Context())
+		stopped, left, begun := make(chan struct{}), make(chan struct{}), new(atomic.Int64)
+		inputs := func(yield func(Input, error) bool) {
+			for i := range 10 {
+				if i == 1 {
+					<-stopped
+				}
+				if !yield(Input{Name: verb.MessageName(strconv.Itoa(i))}, nil) {
+					return
+				}
+			}
+		}
+		queue := inOrder(t.Context(), starting, inputs, func(ctx context.Context, _ Input) (int, error) {
+			begun.Add(1)
+			<-left
+			return 1, ctx.Err()
+		})
+		first := <-queue
+		stop()
+		close(stopped)
+		for slot := range queue {
+			select {
+			case r := <-slot:
+				if !errors.Is(r.Err, context.Canceled) {
+					t.Errorf("%s was done: %v", r.Name, r.Err)
+				}
+			case <-time.After(testenv.Patience):
+				t.Fatal("one was started after the stop")
+			}
+		}
+		close(left)
+		if r := <-first; r.Answer != 1 || r.Err != nil || begun.Load() != 1 {
+			t.Errorf("the first one: %+v; %d were started", r, begun.Load())
 		}
 	}
 }

@@ -35,6 +35,9 @@ func whole(inputs iter.Seq2[Input, error]) iter.Seq2[Input, error] {
 // muttsBoundary matches a Content-Type of mutt and NeoMutt (mutt_generate_boundary); other programs' are longer.
 var muttsBoundary = regexp.MustCompile(`(?i:boundary)="?[A-Za-z0-9+/]{16}(?:["; \t\r\n]|$)`)
 
+// boundary matches the Content-Type of a multipart, also where the quotes of the boundary are missing.
+var boundary = regexp.MustCompile(`(?is)^\s*multipart/.*;\s*boundary\s*=\s*(?:"([^"]*?)\s*(?:"|$)|([^\s;"]+))`)
+
 // isByMutt reports whether m is probably a mail that mutt wrote: a message that it attaches is split as in a pipe.
 func isByMutt(m signature.Message) bool {
 	return slices.ContainsFunc(m.Header, func(f signature.Field) bool {
@@ -51,7 +54,7 @@ func isSplit(m signature.Message) (found bool) {
 	if isDelimiter(first, m.Header) {
 		return false
 	}
-	if len(first) > 0 && strings.IndexByte("\v\f\r", first[0]) >= 0 {
+	if len(first) > 0 && bytes.ContainsAny(first[:1], "\v\f\r") {
 		fields = bytes.TrimLeft(rest, "\r\n")
 	}
 	signature.EachField(fields, func(f signature.Field) {
@@ -61,10 +64,11 @@ func isSplit(m signature.Message) (found bool) {
 	return found
 }
 
-// isDelimiter reports whether a line begins a part of a multipart whose boundary the header has.
+// isDelimiter reports whether a line begins a part of a multipart, as the header says.
 func isDelimiter(line []byte, header []signature.Field) bool {
-	boundary, is := strings.CutPrefix(strings.TrimRight(string(line), " \t"), "--")
-	return is && boundary != "" && slices.ContainsFunc(header, func(f signature.Field) bool {
-		return f.Is("Content-Type") && strings.Contains(f.Value, boundary)
+	rest, is := strings.CutPrefix(strings.TrimRight(string(line), " \t"), "--")
+	return is && slices.ContainsFunc(header, func(f signature.Field) bool {
+		found := boundary.FindStringSubmatch(f.Value)
+		return f.Is("Content-Type") && found != nil && found[1]+found[2] == rest
 	})
 }

@@ -26,6 +26,7 @@ func TestSplitHeader(t *testing.T) {
 		rest:                                               true, // the line began with zero
 		"X-Mailer: x\n" + rest:                             true,
 		"--\n" + rest:                                      true,
+		"--mixed\n" + rest:                                 true, // a word of the header's Content-Type
 		"--zz\n" + rest:                                    true,
 
 		"Bonjour :\n\nvoici\n":                           false,

@@ -52,13 +52,16 @@ func Like(list []ledger.Report, e ledger.Entry) (like []ledger.Report) {
 // hasHalf reports whether a sketch of a message has half as many known anchors as another sketch of its kind has in all.
 func hasHalf(set signature.Set, of signature.Sketch, known map[uint64]bool) bool {
 	return slices.ContainsFunc(set.Sketches, func(s signature.Sketch) bool {
+		if s.Kind != of.Kind { // a message may have sixteen pictures
+			return false
+		}
 		n := 0
 		for _, f := range s.Anchors {
 			if known[f.Hash] {
 				n++
 			}
 		}
-		return s.Kind == of.Kind && len(of.Anchors) > 0 && 2*n >= len(of.Anchors)
+		return len(of.Anchors) > 0 && 2*n >= len(of.Anchors)
 	})
 }
 
