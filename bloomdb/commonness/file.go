@@ -67,9 +67,10 @@ func appendLayer(b []byte, l *filter.Bits) []byte {
 	return b
 }
 
-// Load reads the file of one set, unless it has expired. Damage is a *folder.DamageError.
+// Load reads the file of one set. Of one that has expired, Expire decides: the clock may be ahead. Damage is a
+// *folder.DamageError.
 func (t *Table) Load(path string, gen int64) error {
-	if t.opt.Reports.NoCommonness || t.isExpired(gen) {
+	if t.opt.Reports.NoCommonness {
 		return nil
 	}
 	return Form.Load(path, func(data []byte) error {

@@ -47,6 +47,10 @@ var layers = [...]struct {
 
 const layerError = 0.0015
 
+// layersBeside bounds the layers of a set beside one that has expired: they have room for the shares of eight
+// senders, and for what is reported meanwhile.
+const layersBeside = 2
+
 // closed is the number of bits that the last layer has with forReports entries less than its room.
 const (
 	closed     = 38_302_252
@@ -345,7 +349,7 @@ func (t *Table) current(sender uint64, entries int32, day int64) *set {
 		return nil
 	}
 	s := t.withRoom(t.now())
-	if s == nil || entries > 0 && s.isClosed() {
+	if s == nil || entries > 0 && (s.isClosed() || s.isFull()) {
 		return nil
 	}
 	*used += entries
@@ -357,7 +361,7 @@ func (t *Table) forArchive() *set {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s, last := t.withRoom(t.now()), len(layers)-1
-	if s == nil || len(s.layers) > last && s.layers[last].Ones() > layers[last].full/2 {
+	if s == nil || s.isFull() || len(s.layers) > last && s.layers[last].Ones() > layers[last].full/2 {
 		return nil
 	}
 	return s
@@ -367,8 +371,8 @@ func (t *Table) forArchive() *set {
 func (t *Table) now() int64 { return t.opt.Generation(layout.SpamFilter, t.opt.Now()) }
 
 // withRoom returns the set of a period, with a layer that has room. It is nil if there is none, or
-// no memory. While an expired set is kept, a new one has its first layer only, which bounds the memory.
-// The caller holds mu.
+// no memory. While an expired set is kept, a new one has the first layersBeside layers only, which bounds the
+// memory: then the set may be full, and only what is reported is added. The caller holds mu.
 func (t *Table) withRoom(gen int64) *set {
 	s := &set{gen: gen, changes: new(atomic.Int64)}
 	sets := *t.sets.Load()
@@ -379,8 +383,11 @@ func (t *Table) withRoom(gen int64) *set {
 	if !s.isFull() {
 		return s
 	}
-	if len(s.layers) == len(layers) || len(s.layers) > 0 && t.hasExpired() {
+	switch {
+	case len(s.layers) == len(layers):
 		return nil
+	case len(s.layers) >= layersBeside && t.hasExpired():
+		return s
 	}
 	bits, err := filter.NewBits(layers[len(s.layers)].shape)
 	if err != nil {
@@ -434,11 +441,15 @@ func (t *Table) Memory() (bytes int64) {
 	return bytes
 }
 
-// MostMemory returns the largest memory of the sets of that many periods, in bytes, with the first layer of a set that
+// MostMemory returns the largest memory of the sets of that many periods, in bytes, with those of a set that
 // begins while an expired one is kept.
 func MostMemory(keep int) (bytes int64) {
 	for _, l := range layers {
 		bytes += l.shape.Bytes()
 	}
-	return int64(keep)*bytes + layers[0].shape.Bytes()
+	bytes *= int64(keep)
+	for _, l := range layers[:layersBeside] {
+		bytes += l.shape.Bytes()
+	}
+	return bytes
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/spambloom/finding"
 	"github.com/spambloom/spambloom/cmd/spambloom/mta"
+	"github.com/spambloom/spambloom/cmd/spambloom/verb"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/overview"
@@ -144,6 +145,23 @@ func TestWarnings(t *testing.T) {
 				t.Errorf("%+v, want %q", found, c.want)
 			}
 		})
+	}
+}
+
+// A URL of Redis that only the daemon has is no reason to call a joined site alone. In a container this command has the
+// same variable.
+func TestRedisOfTheDaemonOnly(t *testing.T) {
+	p := &patient{config: config.Default(), state: t.TempDir(), status: &api.Status{}}
+	alone, heard := p.redis(t.Context()), []api.Site{{Site: "mx1", State: api.StateSelf}, {Site: "mx2", State: api.StateHeard}}
+	p.sites = &api.SiteList{Sites: heard}
+	joined := p.redis(t.Context())
+	if alone[0].State != finding.OK || joined[0].State != finding.Skipped || !strings.Contains(joined[0].Text, "SPAMBLOOM_REDIS") {
+		t.Errorf("alone %+v, joined %+v", alone, joined)
+	}
+	t.Setenv("SPAMBLOOM_REDIS", "redis://:secret\a@redis")
+	found := Examine(t.Context(), nil, Options{Place: verb.Place{Config: filepath.Join(t.TempDir(), "none")}})
+	if last := found[len(found)-1]; !last.IsFault || !strings.Contains(last.Text, "SPAMBLOOM_REDIS") || strings.Contains(last.Text, "secret") {
+		t.Errorf("a wrong URL in the environment: %+v", found)
 	}
 }
 
