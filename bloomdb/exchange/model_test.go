@@ -95,6 +95,8 @@ type model struct {
 	log    *streamstest.Log
 	sites  []*modelSite
 	saved  streamstest.State // the state that Redis would be restored to
+	isOld  bool              // saved is older than the last loss of a folder
+	stale  *bool             // Redis came back with such a state: its streams have records of past epochs
 	trims  bool              // whether streams lose deltas that no snapshot contains
 	said   []string
 	began  time.Time
@@ -102,7 +104,7 @@ type model struct {
 
 func newModel(t *testing.T, seed uint64, root string) *model {
 	random := rand.New(rand.NewPCG(seed, 0))
-	m := &model{t: t, random: random, log: streamstest.NewLog(rand.New(rand.NewPCG(seed, 1))), began: time.Now()}
+	m := &model{t: t, random: random, log: streamstest.NewLog(rand.New(rand.NewPCG(seed, 1))), stale: new(bool), began: time.Now()}
 	m.log.SetChances(streamstest.Chances{Lost: random.Float64() / 2, Doubled: random.Float64() / 2, Late: random.Float64() / 2})
 	m.saved = m.log.Backup()
 	// If deltas are lost that no snapshot contains, the next snapshot must come soon.
@@ -114,7 +116,7 @@ func newModel(t *testing.T, seed uint64, root string) *model {
 	for i := range 3 + random.IntN(3) {
 		name := string(rune('a' + i))
 		m.sites = append(m.sites, &modelSite{
-			t: t, name: name, root: fmt.Sprintf("%s/%s", root, name), log: m.log, current: newEpochState(),
+			t: t, name: name, root: fmt.Sprintf("%s/%s", root, name), log: m.log, stale: m.stale, current: newEpochState(),
 			o: exchange.Options{SnapshotInterval: interval, StreamLength: length},
 		})
 	}
@@ -267,10 +269,11 @@ func (m *model) redis(s *modelSite) {
 	switch m.random.IntN(4) {
 	case 0:
 		m.note("Redis saves")
-		m.saved = m.log.Backup()
+		m.saved, m.isOld = m.log.Backup(), false
 	case 1:
 		m.note("Redis comes back with what it saved")
 		m.log.Restore(m.saved)
+		*m.stale = *m.stale || m.isOld
 	case 2:
 		m.note("Redis comes back empty")
 		m.saved = streamstest.State{}.Clone()
@@ -290,6 +293,7 @@ func (m *model) redis(s *modelSite) {
 func (m *model) loseFolder(s *modelSite) {
 	m.quiet()
 	m.save()
+	m.isOld = true
 	if m.random.IntN(2) == 0 {
 		m.note("%s loses its folder", s.name)
 		s.crash()
