@@ -145,17 +145,9 @@ func (d *Desk) relisted(now ledger.Decision) (signature.Set, error) {
 		return now.Set, err
 	}
 	stands := func(part signature.Set) bool {
-		anchors, near := d.anchors(part.Sketches), d.db.ExplainSketches(part)
-		is, fault := d.ledger.Lists(part, anchors)
-		if slices.ContainsFunc(near, func(t bloomdb.SketchTrace) bool { return t.IsReportedBy(d.db.Site()) }) {
-			for i := range anchors { // the filters match by less than the ledger
-				anchors[i].Need = (anchors[i].Need + 1) / 2
-			}
-			isNear, again := d.ledger.Lists(part, anchors)
-			is, fault = is || isNear, cmp.Or(fault, again)
-		}
+		is, fault := d.stands(part)
 		err = cmp.Or(err, fault)
-		return is || answer.IsReportedElsewhere(d.db.Explain(part), near, d.db.Site())
+		return is
 	}
 	text, _ := identity.Split(now.Set, identity.IsText)
 	isText := stands(text)
@@ -164,6 +156,47 @@ func (d *Desk) relisted(now ledger.Decision) (signature.Set, error) {
 		return isOfText && isText || !isOfText && stands(one)
 	})
 	return set, err
+}
+
+// stands reports whether reports list a part of a message here, as a near-duplicate also with half as many anchors as the
+// ledger asks for, if this site's filter matches it; or at other sites without a later revocation there.
+func (d *Desk) stands(part signature.Set) (bool, error) {
+	anchors, near := d.anchors(part.Sketches), d.db.ExplainSketches(part)
+	if slices.ContainsFunc(near, func(t bloomdb.SketchTrace) bool { return t.IsReportedBy(d.db.Site()) }) {
+		anchors = halve(anchors)
+	}
+	is, err := d.ledger.Lists(part, anchors)
+	return is || answer.IsReportedElsewhere(d.db.Explain(part), near, d.db.Site()), err
+}
+
+func halve(anchors []ledger.Anchors) []ledger.Anchors {
+	for i := range anchors {
+		anchors[i].Need = (anchors[i].Need + 1) / 2
+	}
+	return anchors
+}
+
+// revokeNear revokes the texts that relisted has listed because of a message of which a report or revocation has decided
+// that it is revoked, if nothing else lists them. 0: the decision is not new.
+func (d *Desk) revokeNear(id uint64) error {
+	r, err := d.ledger.Report(id)
+	if id == 0 || err != nil || len(r.Set.Sketches) == 0 {
+		return err
+	}
+	text, _ := identity.Split(r.Set, identity.IsText)
+	text.Signatures = nil
+	list, _, err := d.ledger.Reports(ledger.Query{Set: text, Anchors: halve(d.anchors(text.Sketches)), Limit: wordsLookedAt})
+	for _, r := range list {
+		if err != nil || r.Stance == ledger.Spam || r.Idle || !r.Undone {
+			continue
+		}
+		of, _ := identity.Split(r.Set, identity.IsText)
+		is := false
+		if is, err = d.stands(of); err == nil && !is && d.db.IsReported(of) {
+			err = d.db.Revoke(of)
+		}
+	}
+	return err
 }
 
 // expire forgets what was expired at expireLooks calls in a row, as the filters do: a start takes a clock that is days

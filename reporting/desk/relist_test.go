@@ -91,9 +91,10 @@ func TestUndoListsOwnNearDuplicates(t *testing.T) {
 		undone   []string
 		isListed bool
 	}{
-		"one":            {trust.Default(), []string{"anna"}, []string{"irc"}, []string{"irc"}, true},
-		"two needed":     {desktest.TwoNeeded, []string{"anna", "bert"}, []string{"irc", "list"}, []string{"irc", "list"}, true},
-		"nobody reports": {trust.Default(), []string{"anna"}, []string{"irc"}, []string{"anna", "irc"}, false},
+		"one":             {trust.Default(), []string{"anna"}, []string{"irc"}, []string{"irc"}, true},
+		"two needed":      {desktest.TwoNeeded, []string{"anna", "bert"}, []string{"irc", "list"}, []string{"irc", "list"}, true},
+		"nobody reports":  {trust.Default(), []string{"anna"}, []string{"irc"}, []string{"anna", "irc"}, false},
+		"the other order": {trust.Default(), []string{"anna"}, []string{"irc"}, []string{"irc", "anna"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := desktest.New(t, c.model, 0)

@@ -12,15 +12,15 @@ import (
 )
 
 // charge takes reputation from the reporter of a refuted report, once, with the credit of the report. Only what
-// contradicts its text counts, or the text of which it is a piece: a file may be anybody's. A reporter behind the
-// last charge is not behind the next one: else one who revokes what others report, or reports what they
-// revoke, would take their weight alone. A trap never is: anybody can send it a copy of what was revoked.
-func (w *entering) charge(n uint64, r, text *record.Report) error {
+// contradicts its text counts: a file may be anybody's. A reporter behind the last charge is not behind
+// the next one: else one who revokes what others report, or reports what they revoke, would take their weight alone.
+// A trap never is: anybody can send it a copy of what was revoked.
+func (w *entering) charge(n uint64, r *record.Report) error {
 	other, err := w.ReporterByID(r.Reporter)
 	if err != nil || other == nil || r.Flags&record.FlagRefuted != 0 {
 		return err
 	}
-	set, anchors := rows.TextOf(text)
+	set, anchors := rows.TextOf(r)
 	if !record.Where(set, anchors, func(k record.Key) bool { _, is := w.standing[k]; return is }).Any() {
 		return nil
 	}
@@ -31,7 +31,7 @@ func (w *entering) charge(n uint64, r, text *record.Report) error {
 			return err
 		}
 	}
-	r.Flags, other.Accuser, w.charged[r.Reporter] = r.Flags|record.FlagRefuted, accuser.Reporter, true
+	r.Flags, other.Accuser = r.Flags|record.FlagRefuted, accuser.Reporter
 	w.experience(other, -r.Credit.Float(), trust.Refutation, w.e.At)
 	return w.PutReport(n, r)
 }
@@ -44,7 +44,7 @@ func (w *entering) agree(by uint64, closed []record.Key) error {
 			return nil
 		}
 		r.Refuter = by
-		return w.charge(n, r, r) // writes it if it charges
+		return w.charge(n, r) // writes it if it charges
 	})
 }
 

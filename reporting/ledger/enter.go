@@ -95,12 +95,11 @@ type entering struct {
 	own     map[record.Key][2]Weight // of this reporter, in the sums
 
 	standing map[record.Key][]record.Opinion // by the entry's stance, of keys that it closes
-	charged  map[uint32]bool                 // reporters, because of the entry
 }
 
 func (t *txn) enter(e Entry) (d Decision, refused, err error) {
 	t.Period = e.Period
-	w := &entering{txn: t, e: e, keys: record.KeysOf(e.Set, e.Anchors), tallies: map[record.Key]*record.Tally{}, old: map[uint64]bool{}, own: map[record.Key][2]Weight{}, settled: map[record.Key]Stance{}, charged: map[uint32]bool{}}
+	w := &entering{txn: t, e: e, keys: record.KeysOf(e.Set, e.Anchors), tallies: map[record.Key]*record.Tally{}, old: map[uint64]bool{}, own: map[record.Key][2]Weight{}, settled: map[record.Key]Stance{}}
 	if w.row, err = t.Reporter(e.Reporter); err != nil {
 		return d, nil, err
 	}
@@ -230,12 +229,12 @@ func (w *entering) reach(s Stance) record.Reached {
 	return record.Reach(w.e.Set, w.e.Anchors, w.backing(s), w.l.quorum)
 }
 
-// decided returns the parts for which the entry's stance has the quorum. A word without weight only repeats what was
-// decided before: it does not let others' words decide that were contradicted since.
+// decided returns the parts for which the entry's stance has the quorum. A word without weight decides nothing: others
+// may have contradicted here or at another site what has the quorum without it.
 func (w *entering) decided() record.Reached {
 	r := w.reach(w.e.Stance)
 	if w.weight == 0 {
-		r = r.Without(r.Without(record.Where(w.e.Set, w.e.Anchors, func(k record.Key) bool { return w.tallies[k].IsDecided(w.e.Stance) })))
+		return r.Without(r)
 	}
 	return r
 }

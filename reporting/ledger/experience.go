@@ -70,8 +70,8 @@ func (w *entering) confirm(o record.Opinion) (full bool, err error) {
 }
 
 // refute closes the case of the reporters of the other stance. Their reports no longer count for what is decided, and
-// each is refuted once. Reports of other messages that have some anchors in common with this one are not changed, unless
-// those of one reporter have enough together.
+// each is refuted once. Reports of other messages that have an anchor in common with
+// this one by chance are not changed.
 func (w *entering) refute(by uint64, decided, closed []record.Key) error {
 	if len(closed) == 0 {
 		return nil
@@ -90,34 +90,26 @@ func (w *entering) refute(by uint64, decided, closed []record.Key) error {
 	for _, k := range closed {
 		ended[k] = words[k]
 	}
-	list, isWrong := rows.Alike(w.e.Set, w.e.Anchors, ended)
+	list, isAlike := rows.Alike(w.e.Set, w.e.Anchors, ended)
 	slices.SortFunc(list, func(a, b record.Opinion) int { return cmp.Compare(a.Report, b.Report) })
-	pieces := rows.Pieces(w.e.Set, w.e.Anchors, ended)
-	for _, o := range append(list, pieces...) {
-		isWrong[o.Report] = true
-		if err := w.refuteOne(by, o, nil); err != nil {
+	for _, o := range list {
+		r, err := w.Report(o.Report)
+		if err == nil && r != nil {
+			r.Refuter = cmp.Or(r.Refuter, by)
+			err = errors.Join(w.PutReport(o.Report, r), w.charge(o.Report, r))
+		}
+		if err != nil {
 			return err
 		}
 	}
-	for _, o := range pieces { // where no report has the text by itself
-		if w.charged[o.Reporter] {
-			continue
-		}
-		if err := w.refuteOne(by, o, &record.Report{Set: w.e.Set, Anchors: w.e.Anchors}); err != nil {
-			return err
+	for k, opinions := range words {
+		for _, o := range slices.DeleteFunc(opinions, func(o record.Opinion) bool { return !isAlike[o.Report] }) {
+			if err := w.RemoveOpinion(k, w.tallies[k], o); err != nil {
+				return err
+			}
 		}
 	}
-	return w.RemoveOpinions(words, w.tallies, isWrong)
-}
-
-// refuteOne refutes a report. It charges its reporter if its text is contradicted, or that of which it is a piece; nil: its own.
-func (w *entering) refuteOne(by uint64, o record.Opinion, text *record.Report) error {
-	r, err := w.Report(o.Report)
-	if err != nil || r == nil {
-		return err
-	}
-	r.Refuter = cmp.Or(r.Refuter, by)
-	return errors.Join(w.PutReport(o.Report, r), w.charge(o.Report, r, cmp.Or(text, r)))
+	return nil
 }
 
 // experience adds to a reporter's reputation.

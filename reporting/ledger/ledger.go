@@ -47,8 +47,7 @@
 // enough anchors of a sketch (Anchors.Need) have the quorum, the sketch is listed. Signatures
 // and sketches do not list each other: the parts of a report need not belong to one message,
 // and a reporter who shares only one of them with others could list any other. One anchor in
-// common makes nobody right or wrong. Reports are about one message from Need anchors on. A reporter
-// of so many in several reports is refuted like one who has said them in one (rows.Pieces). A text that
+// common makes nobody right or wrong. Reports are about one message from Need anchors on. A text that
 // loses its quorum stays listed while its sketch has one, and is revoked when the sketch loses it too.
 //
 // A reporter counts once. The same statement again in the same period changes nothing, unless

@@ -199,13 +199,13 @@ func count[T any](list []T, is func(T) bool) (n int) {
 	return n
 }
 
-// decided is parts for an entry; of one without weight, those that were decided before.
+// decided is parts for an entry; one without weight decides nothing.
 func (m *model) decided(e Entry, weight Weight) modelDecision {
 	d := m.parts(e.Set, e.Anchors, e.Stance)
-	if weight > 0 {
-		return d
+	if weight == 0 {
+		return d.less(d)
 	}
-	return d.less(d.less(m.where(&modelReport{set: e.Set, anchors: e.Anchors}, func(c *modelCase) bool { return c.listed == (e.Stance == Spam) && (c.listed || !c.revoked.IsZero()) })))
+	return d
 }
 
 // lost returns the parts that d has and after has not: the text's signatures only if after lacks

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -57,9 +56,6 @@ func (m *model) refute(decided, closed []record.Key, e Entry, by *modelReport) {
 		}
 	}
 	number := func(a, b *modelReport) int { return a.number - b.number }
-	pieces := m.pieces(e, closed)
-	whole := slices.SortedFunc(slices.Values(wrong), number)
-	wrong = append(wrong, pieces...)
 	for _, k := range decided {
 		words := slices.DeleteFunc(slices.Clone(m.caseOf(k).words), func(w *modelWord) bool { return !slices.Contains(wrong, w.modelReport) })
 		slices.SortFunc(words, func(a, b *modelWord) int { // the last ones are remembered
@@ -69,54 +65,12 @@ func (m *model) refute(decided, closed []record.Key, e Entry, by *modelReport) {
 			m.caseOf(k).remove(w)
 		}
 	}
-	for _, r := range append(whole, pieces...) {
+	for _, r := range slices.SortedFunc(slices.Values(wrong), number) {
 		if r.refuter == nil {
 			r.refuter = by
 		}
-		m.charge(r, r, a, e.At)
+		m.charge(r, a, e.At)
 	}
-	for _, r := range pieces {
-		if !a.charged[r.by] {
-			m.charge(r, by, a, e.At)
-		}
-	}
-}
-
-// pieces returns the reports of those who have said enough of the entry's text, but not in one report, as few of each
-// as are enough, those with the most anchors first.
-func (m *model) pieces(e Entry, closed []record.Key) (pieces []*modelReport) {
-	for i, a := range e.Anchors {
-		times := map[*modelReport]int{}
-		for _, h := range a.Hashes {
-			k := record.AnchorKey(e.Set.Sketches[i].Kind, h)
-			if !slices.Contains(closed, k) || e.Set.Sketches[i].Kind != signature.KindSketch {
-				continue
-			}
-			for _, w := range m.caseOf(k).words {
-				if w.stance != e.Stance && !w.idle {
-					times[w.modelReport]++
-				}
-			}
-		}
-		of := map[string][]*modelReport{}
-		for r := range times {
-			of[r.by] = append(of[r.by], r)
-		}
-		for _, by := range slices.SortedFunc(maps.Keys(of), func(a, b string) int { return m.reporters[a].number - m.reporters[b].number }) {
-			slices.SortFunc(of[by], func(a, b *modelReport) int { return cmp.Or(times[b]-times[a], a.number-b.number) })
-			sum := 0
-			for n, r := range of[by] {
-				if sum += times[r]; sum < a.Need {
-					continue
-				}
-				if n > 0 {
-					pieces = append(pieces, of[by][:n+1]...)
-				}
-				break
-			}
-		}
-	}
-	return pieces
 }
 
 // modelAgainst is who stands by an entry's word, by key, and the keys that it closes.
@@ -124,11 +78,10 @@ type modelAgainst struct {
 	by       *modelReport
 	standing map[record.Key][]*modelWord
 	decides  map[record.Key]bool
-	charged  map[string]bool // by the entry
 }
 
 func (m *model) against(by *modelReport, closed []record.Key) modelAgainst {
-	a := modelAgainst{by, map[record.Key][]*modelWord{}, map[record.Key]bool{}, map[string]bool{}}
+	a := modelAgainst{by, map[record.Key][]*modelWord{}, map[record.Key]bool{}}
 	for _, k := range closed {
 		a.decides[k] = true
 		for _, w := range m.caseOf(k).words {
@@ -180,9 +133,9 @@ func (r *modelReport) hasText(is func(record.Key) bool) bool {
 
 // charge charges the reporter of a refuted report, if its text is contradicted by anybody who was not behind the last
 // charge, and who is no trap.
-func (m *model) charge(r, text *modelReport, a modelAgainst, at time.Time) {
+func (m *model) charge(r *modelReport, a modelAgainst, at time.Time) {
 	who := m.reporters[r.by]
-	if r.charged || who == nil || !text.hasText(func(k record.Key) bool { return a.decides[k] }) {
+	if r.charged || who == nil || !r.hasText(func(k record.Key) bool { return a.decides[k] }) {
 		return
 	}
 	accusers := []*modelReporter{}
@@ -192,7 +145,7 @@ func (m *model) charge(r, text *modelReport, a modelAgainst, at time.Time) {
 		}
 	}
 	add(a.by)
-	keys, sketches, need := text.text()
+	keys, sketches, need := r.text()
 	for _, k := range keys {
 		for _, w := range a.standing[k] {
 			add(w.modelReport)
@@ -210,7 +163,7 @@ func (m *model) charge(r, text *modelReport, a modelAgainst, at time.Time) {
 	}
 	for _, accuser := range accusers {
 		if accuser != who.accuser {
-			r.charged, who.accuser, a.charged[r.by] = true, accuser, true
+			r.charged, who.accuser = true, accuser
 			m.experience(r.by, -r.credit.Float(), trust.Refutation, at)
 			return
 		}
@@ -222,7 +175,7 @@ func (m *model) agree(a modelAgainst, closed []record.Key, at time.Time) {
 	for _, k := range closed {
 		for _, x := range m.caseOf(k).past {
 			if x.refuter != nil && !x.undone && !x.charged && x.by != a.by.by && x.stance != a.by.stance {
-				if m.charge(x, x, a, at); x.charged {
+				if m.charge(x, a, at); x.charged {
 					x.refuter = a.by
 				}
 			}

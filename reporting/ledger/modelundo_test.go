@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/ledger/record"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // undo withdraws everything that a reporter has reported or revoked since then, the newest
@@ -239,13 +240,15 @@ func (m *model) again(c *modelCase, x *modelReport) {
 	}
 }
 
-// reopen takes the charges of restored words back, and their refutation unless a key of them does not count.
+// reopen takes the charges of restored words back, and their refutation unless a signature of them does not count.
 func (m *model) reopen(acquitted []*modelReport, now time.Time) {
 	for _, x := range acquitted {
 		if x.charged {
 			m.discharge(x, now)
 		}
-		if !slices.ContainsFunc(record.KeysOf(x.set, x.anchors), func(k record.Key) bool { return slices.Contains(m.caseOf(k).past, x) }) {
+		if !slices.ContainsFunc(x.set.Signatures, func(g signature.Signature) bool {
+			return slices.Contains(m.caseOf(record.SignatureKey(g)).past, x)
+		}) {
 			x.refuter = nil
 		}
 	}

@@ -186,7 +186,7 @@ func (w *withdrawal) write(mine map[record.Key]record.Opinion) error {
 	return err
 }
 
-// reopen takes the charge for a report back, and its refutation if no key has it among what does not count.
+// reopen takes the charge for a report back, and its refutation if no signature has it among what does not count.
 func (w *withdrawal) reopen(n uint64) error {
 	r, err := w.Report(n)
 	if err != nil || r == nil {
@@ -195,8 +195,8 @@ func (w *withdrawal) reopen(n uint64) error {
 	if err := w.acquit(n, r, w.u.At); err != nil {
 		return err
 	}
-	for _, k := range record.KeysOf(r.Set, r.Anchors) {
-		if y, err := w.Tally(k); err != nil || slices.Contains(y.Past, n) {
+	for _, s := range r.Set.Signatures {
+		if y, err := w.Tally(record.SignatureKey(s)); err != nil || slices.Contains(y.Past, n) {
 			return err
 		}
 	}

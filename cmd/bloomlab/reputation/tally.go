@@ -223,12 +223,10 @@ func (t *tally) again() weight {
 // isRevoked reports whether the key was revoked by a quorum, and not listed since.
 func (c *dossier) isRevoked() bool { return !c.listed && !c.revoked.IsZero() }
 
-// decision returns the keys that have the quorum, and those that lost it. A word without weight only repeats what was
-// decided before.
+// decision returns the keys that have the quorum, and those that lost it. A word without weight decides nothing.
 func (t *tally) decision(w word, says stance, lost []bool, mine weight) (d decision) {
 	for i, on := range t.reached(w, says) {
-		c := t.cases[w.keys[i]]
-		on = on && (mine > 0 || says == 0 && c.listed || says == 1 && c.isRevoked())
+		on = on && mine > 0
 		switch {
 		case says == 0 && on:
 			d.list = append(d.list, w.keys[i])

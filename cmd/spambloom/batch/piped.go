@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"iter"
+	"mime"
 	"regexp"
 	"slices"
 	"strings"
@@ -35,7 +36,7 @@ func whole(inputs iter.Seq2[Input, error]) iter.Seq2[Input, error] {
 // muttsBoundary matches a Content-Type of mutt and NeoMutt (mutt_generate_boundary); other programs' are longer.
 var muttsBoundary = regexp.MustCompile(`(?i:boundary)="?[A-Za-z0-9+/]{16}(?:["; \t\r\n]|$)`)
 
-// boundary matches the Content-Type of a multipart, also where the quotes of the boundary are missing.
+// boundary matches the Content-Type of a multipart that package mime does not read, as where quotes are missing.
 var boundary = regexp.MustCompile(`(?is)^\s*multipart/.*;\s*boundary\s*=\s*(?:"([^"]*?)\s*(?:"|$)|([^\s;"]+))`)
 
 // isByMutt reports whether m is probably a mail that mutt wrote: a message that it attaches is split as in a pipe.
@@ -68,7 +69,13 @@ func isSplit(m signature.Message) (found bool) {
 func isDelimiter(line []byte, header []signature.Field) bool {
 	rest, is := strings.CutPrefix(strings.TrimRight(string(line), " \t"), "--")
 	return is && slices.ContainsFunc(header, func(f signature.Field) bool {
+		if !f.Is("Content-Type") {
+			return false
+		}
+		if mediaType, parameters, err := mime.ParseMediaType(f.Value); err == nil {
+			return strings.HasPrefix(mediaType, "multipart/") && parameters["boundary"] == rest
+		}
 		found := boundary.FindStringSubmatch(f.Value)
-		return f.Is("Content-Type") && found != nil && found[1]+found[2] == rest
+		return found != nil && found[1]+found[2] == rest
 	})
 }

@@ -203,9 +203,6 @@ func (y *Tally) Unlist(at time.Time) {
 // IsRevoked reports whether the key was revoked by a quorum, and not listed since.
 func (y *Tally) IsRevoked() bool { return !y.Listed && !y.Revoked.IsZero() }
 
-// IsDecided reports whether the key is listed (Spam) or revoked.
-func (y *Tally) IsDecided(s Stance) bool { return s == Spam && y.Listed || s == Ham && y.IsRevoked() }
-
 // IsContested reports whether a key that was not held was revoked, with the word of somebody else than
 // the reporter who adds own to the sums.
 func (y *Tally) IsContested(own [2]Weight) bool {

@@ -1,8 +1,6 @@
 package rows
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/spambloom/spambloom/reporting/ledger/record"
@@ -36,40 +34,6 @@ func Alike(set signature.Set, anchors []record.Anchors, words map[record.Key][]r
 		}
 	}
 	return list, seen
-}
-
-// Pieces returns, of opinions by key, those of reporters each of whom has said enough of a text only by several reports:
-// of each reporter as few as are enough, the one with the most anchors first. Else a reporter of the halves of a message
-// as messages of their own, and then of a copy, which says nothing new of its anchors, would be refuted by nobody.
-func Pieces(set signature.Set, anchors []record.Anchors, words map[record.Key][]record.Opinion) (pieces []record.Opinion) {
-	for i, a := range anchors {
-		if set.Sketches[i].Kind != signature.KindSketch || a.Need == 0 {
-			continue
-		}
-		times, said := map[uint64]int{}, map[uint32][]record.Opinion{}
-		for _, h := range a.Hashes {
-			for _, o := range words[record.AnchorKey(signature.KindSketch, h)] {
-				if times[o.Report]++; times[o.Report] == 1 {
-					said[o.Reporter] = append(said[o.Reporter], o)
-				}
-			}
-		}
-		for _, id := range slices.Sorted(maps.Keys(said)) {
-			list := slices.SortedFunc(slices.Values(said[id]), func(a, b record.Opinion) int {
-				return cmp.Or(cmp.Compare(times[b.Report], times[a.Report]), cmp.Compare(a.Report, b.Report))
-			})
-			if times[list[0].Report] >= a.Need { // see Alike
-				continue
-			}
-			for n, sum := 0, 0; n < len(list); n++ {
-				if sum += times[list[n].Report]; sum >= a.Need {
-					pieces = append(pieces, list[:n+1]...)
-					break
-				}
-			}
-		}
-	}
-	return pieces
 }
 
 // Strongest returns the greatest sum of a message: of a signature, or that which enough anchors of a sketch

@@ -188,21 +188,6 @@ func Contradiction(past []Past, i int, but uint32) (sum record.Weight) {
 	return sum
 }
 
-// RemoveOpinions removes those of some opinions, by key, that belong to some reports.
-func (t *Txn) RemoveOpinions(words map[record.Key][]record.Opinion, tallies map[record.Key]*record.Tally, of map[uint64]bool) error {
-	for k, opinions := range words {
-		for _, o := range opinions {
-			if !of[o.Report] {
-				continue
-			}
-			if err := t.RemoveOpinion(k, tallies[k], o); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // EachRefuted visits the refuted reports that some tallies remember, each once.
 func (t *Txn) EachRefuted(keys []record.Key, tallies map[record.Key]*record.Tally, visit func(n uint64, r *record.Report) error) error {
 	seen := map[uint64]bool{}
