@@ -138,7 +138,8 @@ func (d *Desk) carryOutNow(decision ledger.Decision) error {
 }
 
 // relisted returns the parts of a listing that an undo lists again: what reports list here, also a near-duplicate that the
-// filters match, or at other sites without a later revocation there. A message that was listed by a file has a text, too, of which nobody has reported anything.
+// filters match, or at other sites without a later revocation there. A message that was listed by a file has a text, too,
+// of which nobody has reported anything.
 func (d *Desk) relisted(now ledger.Decision) (signature.Set, error) {
 	r, err := d.ledger.Report(now.ID)
 	if err != nil || r.Stance == ledger.Spam {
@@ -180,11 +181,10 @@ func halve(anchors []ledger.Anchors) []ledger.Anchors {
 // that it is revoked, if nothing else lists them. 0: the decision is not new.
 func (d *Desk) revokeNear(id uint64) error {
 	r, err := d.ledger.Report(id)
-	if id == 0 || err != nil || len(r.Set.Sketches) == 0 {
+	text, _ := identity.Split(r.Set, identity.IsText)
+	if text.Signatures = nil; err != nil || len(text.Sketches) == 0 {
 		return err
 	}
-	text, _ := identity.Split(r.Set, identity.IsText)
-	text.Signatures = nil
 	list, _, err := d.ledger.Reports(ledger.Query{Set: text, Anchors: halve(d.anchors(text.Sketches)), Limit: wordsLookedAt})
 	for _, r := range list {
 		if err != nil || r.Stance == ledger.Spam || r.Idle || !r.Undone {

@@ -55,6 +55,25 @@ func TestSplitHeader(t *testing.T) {
 	}
 }
 
+// Only the boundary of the header's multipart begins a part, not what looks like one.
+func TestSplitBesideBoundary(t *testing.T) {
+	const rest = "\n\n--zz\nMIME-Version: 1.0\nContent-Type: text/html\n\n<p>hello\n"
+	for contentType, refused := range map[string]bool{
+		"multipart/mixed; boundary=zz":                        false,
+		"Multipart/Mixed;\n\tboundary = \"zz\"; charset=x":    false,
+		"multipart/mixed; boundary=\"zz":                      false, // the quote is missing
+		"text/plain; boundary=zz":                             true,
+		"multipart/mixed; boundary=zzz":                       true,
+		"multipart/mixed; x=\"; boundary=zz\"":                true,
+		"multipart/mixed; boundary=real; x=\"; boundary=zz\"": true,
+	} {
+		m := signature.Parse([]byte("From: a@example.org\nContent-Type: " + contentType + rest))
+		if isSplit(m) != refused {
+			t.Errorf("%s: refused %v", contentType, !refused)
+		}
+	}
+}
+
 // Mutt attaches a message as it pipes it. A message that another program attaches is as it arrived, so no sender keeps it
 // from being reported.
 func TestSplitAndAttached(t *testing.T) {
