@@ -66,8 +66,8 @@ func (d *Desk) actOn(r ledger.Report, now time.Time) error {
 	e := d.entry(ledger.Ham, Report{Reporter: r.Reporter, Trap: r.Trap}, r.Set, now)
 	e.Origin, e.Listed, e.Voted, e.Anchors = r.Origin, true, isVoted, r.Anchors
 	d.waiting.Remove(r.ID)
-	own, err := d.ownWords(e)
-	if byReporter, _ := contest.OfParts(own, e); err == nil && byReporter > 0 { // once: the rungs that are left are for those who look
+	words, err := d.wordsOf(e, e.Anchors)                                         // not those with some features in common: the ledger has few of a message
+	if byReporter, _ := contest.OfParts(words, e); err == nil && byReporter > 0 { // once: the rungs that are left are for those who look
 		err = ErrRevokedOften
 	}
 	var decision ledger.Decision
