@@ -1,7 +1,9 @@
 package desk_test
 
 import (
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spambloom/spambloom/reporting/desk"
@@ -50,4 +52,29 @@ func shareAnchor(s *desktest.Stage, m, other signature.Set) bool {
 		}
 	}
 	return false
+}
+
+// Each of a reporter's waiting revocations acts, also of messages that have phrases in common by chance: the ledger
+// keeps few features of a message, and half of them say nothing.
+func TestWaitingOfSeveral(t *testing.T) {
+	j, random := joined{t, map[string]*desktest.Stage{}}, rand.New(rand.NewPCG(1, 0))
+	for _, name := range []string{"a", "b"} {
+		o := desktest.Options(t.TempDir())
+		o.Site, o.Exchange, o.Reports.Capacity = name, true, 50_000
+		j.sites[name] = desktest.OpenJoined(t, o, trust.Default())
+	}
+	words := strings.Fields("apple basket candle dragon engine forest garden harbour island jacket kettle ladder mirror needle orange pepper quarry")
+	for n := range 100 {
+		text := ""
+		for range 90 {
+			text += words[random.IntN(len(words))] + " "
+		}
+		m := signature.Compute(signature.Parse([]byte("Subject: x\n\n" + text + "\n")))
+		j.sites["b"].MustRevoke("carl", m)
+		j.sites["a"].MustReport("anna", m)
+		j.exchange("a", "b")
+		if j.sites["b"].DB.Judge(m).Listed {
+			t.Fatalf("message %d, which was revoked in advance, is listed", n)
+		}
+	}
 }
