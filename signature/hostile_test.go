@@ -98,6 +98,9 @@ var hostile = []struct {
 	{"one class attribute of 1 MB", func() string {
 		return "Content-Type: text/html\n\n<style>.x{color:red}</style>" + prose + "<p class='" + strings.Repeat("x ", 1<<19/scale) + "'>"
 	}, "body text"},
+	{"numbers that are slow to parse", func() string {
+		return "Content-Type: text/html\n\n" + prose + "<p style='right:" + strings.Repeat("9e308 ", 1<<17/scale) + "'>x</p>"
+	}, "body text"},
 	{"open style sheets", func() string { return "Content-Type: text/html\n\n" + prose + strings.Repeat("<style>@{", 1<<17/scale) }, "body text"},
 	{"leet without end", func() string { return "Subject: x\n\n" + prose + strings.Repeat("|\\/|1@(|<", 1<<18/scale) }, "body text"},
 	{"single letters", func() string { return "Subject: x\n\n" + prose + strings.Repeat("r n ", 1<<18/scale) }, "body text"},

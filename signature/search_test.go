@@ -24,7 +24,7 @@ var searched = map[string][]string{
 		"'>", "<p class='", "<p id=a>", "<bdo dir=rtl>", "<blockquote type=cite>", "</blockquote>", "&amp;", "&#1;", "&notit;", "\"", "<font color=#123456>",
 		"<img src=//a.b/>", "<p a=b>", " class=a", "&", "<", ">", "/", "=", "{i}", "x ", "a", "<q{i}>", "\n", "<td hidden>", "<tr>", "<h1>", "<dt>", "<p style='background:"},
 	"css": {"b i p{top:0}", "a", "b", "p", "*", ".a", "#b", " ", ">", ",", "{", "}", ";", ":", "color:red", "@media all", "@a;", "@media (", "display:none", "/*",
-		"*/", "\\61 ", "!important", "{i}", "{top:0}", "background:", "font:", "rgb(", "@layer a{", "\"", "left:-900px", "opacity:0", "[a]", ".a.b.c.d"},
+		"*/", "\\61 ", "!important", "{i}", "{top:0}", "background:", "font:", "rgb(", "@layer a{", "\"", "left:-900px", "left:", "9e308 ", "1e-323 ", "opacity:0", "[a]", ".a.b.c.d"},
 	"text": {"a", "b", "r n ", " ", "\n", ".", "-- \n", "> ", ">", "|<", "\\/", "1", "@", ":", "http://", "www.", "a.b/", "%25", "?u=", "=www.", "\u202e", "\u202c",
 		"\u0301", "\ufdfa", "\u4e2d", "\u0e01", "\uff20", "\u2460", "\u00ae", "\u01c6", "\u00ad", "\u00fc", "\u0436", "____________\n", "unsubscribe\n", "SPAM: ",
 		"if you ", "-----Original Message-----\n", "a:\n", "your code is 1234 ", "mailing list", "{i}", "sent from my iphone ", "|\n", "\U0001f150", "\u1e9b\u0323", "\u3300"},

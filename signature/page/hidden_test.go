@@ -49,6 +49,7 @@ func TestVisible2(t *testing.T) {
 		{"sheet without end", "a<style>.x{display:none", "a"},
 		{"collapsed", "a<b style='visibility:collapse'>b</b>c", "ac"},
 		{"small in other measures", "a<b style='font-size:0.05rem'>b</b><b style='font-size:1pt'>c</b><b style='font-size:calc(1px)'>d</b><b style='font-size:3pt'>e</b>", "ae"},
+		{"numbers too large for a double", "a<p style='text-indent:-1e309px'>b</p><p style='margin-left:-9e999px'>c</p><p style='position:absolute;left:-1e309px'>d</p><p style='letter-spacing:-1e309px'>e</p>f", "af"},
 		{"margins outside", "a<p style='margin-left:9999px'>b</p><p style='margin-top:-900px'>c</p><p style='margin-right:-900px'>d</p><p style='margin:calc(0px-9in)'>e</p><p style='margin-left:-60em'>f</p>g", "ag"},
 		{"beside the box", "a<p style='text-indent:100%;overflow:hidden;white-space:nowrap'>b</p><p style='padding-left:100%'>c</p><p style='margin-left:50%'>d</p>", "a c d"},
 		{"places outside", "a<p style='position:absolute;right:-900px'>b</p><p style='position:absolute;bottom:-900px'>c</p><p style='position:fixed;inset:-900px'>d</p>e", "ae"},

@@ -203,8 +203,8 @@ func ofRGB(list string) int32 {
 // number reads a number, or a share in percent.
 func number(field string) (n float64, isShare, ok bool) {
 	field, isShare = strings.CutSuffix(field, "%")
-	n, err := strconv.ParseFloat(field, 64)
-	return n, isShare, err == nil
+	n, ok = css.Number(field)
+	return n, isShare, ok
 }
 
 // hardlySeen is the opacity up to which black text differs from white by most or less.

@@ -2,7 +2,6 @@ package css
 
 import (
 	"bytes"
-	"strconv"
 	"strings"
 )
 
@@ -17,8 +16,8 @@ func Measure(v string) (number float64, unit string, ok bool) {
 			end += 1 + n
 		}
 	}
-	number, err := strconv.ParseFloat(v[:end], 64)
-	return number, strings.TrimSpace(v[end:]), err == nil
+	number, ok = Number(v[:end])
+	return number, strings.TrimSpace(v[end:]), ok
 }
 
 // Pixels returns how many CSS pixels a unit has. Those that depend on a font or window are taken for ten.
