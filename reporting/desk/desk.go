@@ -357,9 +357,7 @@ func (d *Desk) carryOut(decision ledger.Decision) (err error) {
 		decided, err = decisionList, d.db.Report(decision.Set, bloomdb.Class(decision.Class))
 	case ledger.Revoke:
 		again = d.db.IsRevoked(decision.Set)
-		if decided, err = decisionRevoke, d.db.Revoke(decision.Set); err == nil {
-			err = d.revokeNear(decision.ID)
-		}
+		decided, err = decisionRevoke, d.db.Revoke(decision.Set)
 	}
 	if decided != "" && !again && err == nil {
 		d.decided.WithLabelValues(decided).Inc()

@@ -24,6 +24,7 @@ const (
 	expireLooks  = 10 // as long as the filters: bloomdb/layout.KeepExpired
 	dueBatch     = 256
 	dueAtOnce    = 16
+	likeLooked   = 200 // reports that an undone revocation may have ended
 )
 
 // Run carries out the decisions that a crash or a full disk has left undone, and removes
@@ -116,85 +117,85 @@ func (d *Desk) carryOutAll() (err error) {
 	}
 }
 
-// carryOutNow carries out what of a due decision still holds. No report of the message is entered meanwhile. After a
-// crash, a decision may be due that is in the filters already. It must not be carried out twice: meanwhile another site
-// may have contradicted it, and a second report would be a newer word than that site's.
+// carryOutNow carries out what of a due decision still holds. No report of the message, or of one like it, is entered
+// meanwhile. After a crash, a decision may be due that is in the filters already. It must not be carried out twice:
+// meanwhile another site may have contradicted it, and a second report would be a newer word than that site's.
 func (d *Desk) carryOutNow(decision ledger.Decision) error {
-	defer d.order.Lock(decision.Set, d.anchors(decision.Set.Sketches))()
+	like, err := d.reportsLike(decision)
+	if err != nil {
+		return err
+	}
+	locked, anchors := decision.Set, d.anchors(decision.Set.Sketches)
+	for _, r := range like {
+		locked.Signatures, anchors = slices.Concat(locked.Signatures, r.Set.Signatures), slices.Concat(anchors, r.Anchors)
+	}
+	defer d.order.Lock(locked, anchors)()
 	now, err := d.ledger.Current(decision)
 	if err != nil || now.Due == 0 {
 		return err
 	}
-	if now.Action == ledger.List {
-		if now.Set, err = d.relisted(now); err != nil {
-			return err
-		}
+	if now.Set, err = d.undone(now, like); err != nil {
+		return err
 	}
-	if now.Action == ledger.List && d.db.IsReported(now.Set) || now.Action == ledger.Revoke && d.db.IsRevoked(now.Set) {
+	isLeft := len(now.Set.Signatures)+len(now.Set.Sketches) > 0
+	if !isLeft || now.Action == ledger.List && d.db.IsReported(now.Set) || now.Action == ledger.Revoke && d.db.IsRevoked(now.Set) {
 		d.ledger.Settle(now)
 		return nil
 	}
 	return d.carryOut(now)
 }
 
-// relisted returns the parts of a listing that an undo lists again: what reports list here, also a near-duplicate that the
-// filters match, or at other sites without a later revocation there. A message that was listed by a file has a text, too,
-// of which nobody has reported anything.
-func (d *Desk) relisted(now ledger.Decision) (signature.Set, error) {
-	r, err := d.ledger.Report(now.ID)
-	if err != nil || r.Stance == ledger.Spam {
-		return now.Set, err
+// reportsLike returns the latest reports of messages that the filters may take for a copy of one that is to be listed
+// again: they share a signature with it, or half as many anchors as copies that the ledger counts together.
+func (d *Desk) reportsLike(decision ledger.Decision) ([]ledger.Report, error) {
+	if decision.Action != ledger.List {
+		return nil, nil
 	}
-	stands := func(part signature.Set) bool {
-		is, fault := d.stands(part)
-		err = cmp.Or(err, fault)
-		return is
-	}
-	text, _ := identity.Split(now.Set, identity.IsText)
-	isText := stands(text)
-	set, _ := identity.Split(now.Set, func(one signature.Set) bool {
-		isOfText := identity.IsText(one)
-		return isOfText && isText || !isOfText && stands(one)
-	})
-	return set, err
-}
-
-// stands reports whether reports list a part of a message here, as a near-duplicate also with half as many anchors as the
-// ledger asks for, if this site's filter matches it; or at other sites without a later revocation there.
-func (d *Desk) stands(part signature.Set) (bool, error) {
-	anchors, near := d.anchors(part.Sketches), d.db.ExplainSketches(part)
-	if slices.ContainsFunc(near, func(t bloomdb.SketchTrace) bool { return t.IsReportedBy(d.db.Site()) }) {
-		anchors = halve(anchors)
-	}
-	is, err := d.ledger.Lists(part, anchors)
-	return is || answer.IsReportedElsewhere(d.db.Explain(part), near, d.db.Site()), err
-}
-
-func halve(anchors []ledger.Anchors) []ledger.Anchors {
+	anchors := d.anchors(decision.Set.Sketches)
 	for i := range anchors {
 		anchors[i].Need = (anchors[i].Need + 1) / 2
 	}
-	return anchors
+	list, _, err := d.ledger.Reports(ledger.Query{Set: decision.Set, Anchors: anchors, Limit: likeLooked})
+	return slices.DeleteFunc(list, func(r ledger.Report) bool { return r.Stance == ledger.Ham || r.Undone }), err
 }
 
-// revokeNear revokes the texts that relisted has listed because of a message of which a report or revocation has decided
-// that it is revoked, if nothing else lists them. 0: the decision is not new.
-func (d *Desk) revokeNear(id uint64) error {
-	r, err := d.ledger.Report(id)
-	text, _ := identity.Split(r.Set, identity.IsText)
-	if text.Signatures = nil; err != nil || len(text.Sketches) == 0 {
-		return err
+// undone returns the parts of a decision that are to be carried out if an undo has made it due, as if the undone words
+// had never been said. An undone revocation may have been of a mail of which a half was reported: what is listed again is
+// what was reported, and of the revoked mail what other sites list without a later revocation. And what they list exactly,
+// the end of an undone report leaves as it is.
+func (d *Desk) undone(now ledger.Decision, like []ledger.Report) (set signature.Set, err error) {
+	r, err := d.ledger.Report(now.ID)
+	set = now.Set
+	switch {
+	case err == nil && now.Action == ledger.List && r.Stance == ledger.Ham:
+		set, _ = identity.SplitText(set, func(part signature.Set) bool {
+			return answer.IsReportedElsewhere(d.db.Explain(part), d.db.ExplainSketches(part), d.db.Site())
+		})
+		err = d.listAgain(like)
+	case err == nil && now.Action == ledger.Revoke && r.Undone:
+		set, _ = identity.SplitText(set, func(part signature.Set) bool {
+			return !answer.IsReportedElsewhere(d.db.Explain(part), nil, d.db.Site())
+		})
 	}
-	list, _, err := d.ledger.Reports(ledger.Query{Set: text, Anchors: halve(d.anchors(text.Sketches)), Limit: wordsLookedAt})
+	return set, err
+}
+
+// listAgain lists the parts of reports that count and are not listed.
+func (d *Desk) listAgain(list []ledger.Report) (err error) {
 	for _, r := range list {
-		if err != nil || r.Stance == ledger.Spam || r.Idle || !r.Undone {
+		set, _ := identity.Split(r.Set, func(one signature.Set) bool {
+			is, fault := d.ledger.Lists(one, d.anchors(one.Sketches))
+			err = cmp.Or(err, fault)
+			return is && !d.db.Stands(one)
+		})
+		if len(set.Signatures)+len(set.Sketches) == 0 || err != nil {
 			continue
 		}
-		of, _ := identity.Split(r.Set, identity.IsText)
-		is := false
-		if is, err = d.stands(of); err == nil && !is && d.db.IsReported(of) {
-			err = d.db.Revoke(of)
+		err = d.db.Report(set, bloomdb.Class(r.Class))
+		if errors.Is(err, bloomdb.ErrNever) || errors.Is(err, bloomdb.ErrNothing) {
+			err = nil
 		}
+		d.decided.WithLabelValues(decisionList).Inc()
 	}
 	return err
 }

@@ -129,3 +129,32 @@ func TestOneTakesNobodysWeight(t *testing.T) {
 		})
 	}
 }
+
+// A reporter who weighs little because of mistakes does not repeat what this site's reporters decided, and another site
+// has contradicted since: neither at once nor when the mistakes have begun to fade.
+func TestLittleWeightRepeatsNothing(t *testing.T) {
+	for _, after := range []time.Duration{0, 2 * time.Hour, 72 * time.Hour} {
+		t.Run(after.String(), func(t *testing.T) {
+			j, news := join(t, trust.Default()), desktest.Letter(3, 0)
+			a, b := j.sites["a"], j.sites["b"]
+			for i, reader := range []string{"dora", "emil"} {
+				a.MustReport("irc", desktest.Letter(1+i, 0))
+				a.MustRevoke(reader, desktest.Letter(1+i, 0))
+			}
+			for _, s := range j.sites {
+				s.Clock.Add(int64(after / time.Second))
+			}
+			a.MustReport("anna", news)
+			j.exchange("a", "b")
+			b.MustRevoke("bob", news)
+			j.exchange("b", "a")
+			a.MustReport("irc", news)
+			j.exchange("a", "b")
+			for _, s := range j.sites {
+				s.WantListed("revoked at the other site", news, false)
+			}
+			a.MustReport("carl", news)
+			a.WantListed("reported by one with weight", news, true)
+		})
+	}
+}

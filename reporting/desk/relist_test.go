@@ -133,3 +133,49 @@ func TestUndoListsOwnNearDuplicates(t *testing.T) {
 		})
 	}
 }
+
+// The undo of who revoked a mail of which a half was reported lists that half again, and not the other.
+func TestUndoListsNoOtherHalf(t *testing.T) {
+	for i := range 20 {
+		s := desktest.New(t, trust.Default(), 0)
+		spam, news := desktest.Texts(1+i, 160, 0, 0, ""), desktest.Texts(101+i, 120, 0, 0, "")
+		s.MustReport("anna", spam)
+		s.MustRevoke("irc", desktest.Texts(1+i, 100, 101+i, 120, ""))
+		undo(t, s, "irc", desktest.Noon.Add(-time.Hour))
+		s.WantListed("the spam", spam, true)
+		s.WantListed("the newsletter", news, false)
+	}
+}
+
+// The undo of a reporter ends what near-duplicates kept listed while they stood.
+func TestUndoOfManyNearDuplicates(t *testing.T) {
+	s := desktest.New(t, trust.Default(), 0)
+	for copy := range 8 {
+		s.MustReport("anna", desktest.Letter(1, copy))
+	}
+	undo(t, s, "anna", desktest.Noon.Add(-time.Hour))
+	for copy := range 8 {
+		s.WantListed("a copy", desktest.Letter(1, copy), false)
+	}
+}
+
+// What reports of another site list stays listed, here and there, when one who said the same here is undone.
+func TestUndoEndsNoOtherSitesReport(t *testing.T) {
+	j, spam := join(t, trust.Default()), desktest.Letter(1, 0)
+	a, b := j.sites["a"], j.sites["b"]
+	a.MustReport("anna", spam)
+	j.exchange("a", "b")
+	b.MustReport("irc", spam)
+	b.MustReport("irc", desktest.Letter(2, 0))
+	j.exchange("b", "a")
+	undo(t, b, "irc", desktest.Noon.Add(-time.Hour))
+	j.exchange("b", "a")
+	for _, s := range j.sites {
+		s.WantListed("reported at both", spam, true)
+		s.WantListed("its near-duplicate", desktest.Letter(1, 3), true)
+		s.WantListed("reported by the undone one only", desktest.Letter(2, 0), false)
+	}
+	a.MustRevoke("bert", spam)
+	j.exchange("a", "b")
+	b.WantListed("revoked at the site that reported it", spam, false)
+}

@@ -3,6 +3,7 @@ package desk_test
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -97,22 +98,35 @@ func TestOneEndsNoExchange(t *testing.T) {
 	}
 }
 
-// Nor by revocations that wait for the listings of another site.
+// Nor by revocations that wait for the listings of another site, of copies that differ at the end, or in eight words that
+// stand elsewhere in each.
 func TestWaitingEndsNoExchange(t *testing.T) {
-	j := join(t, trust.Default())
-	a, b := j.sites["a"], j.sites["b"]
-	copies := func(n int) signature.Set { return desktest.Texts(1, 148, 1000+n, 2, "") }
-	for i := range rungs {
-		b.MustRevoke("mallory", copies(i))
+	for name, copies := range map[string]func(n int) signature.Set{
+		"at the end": func(n int) signature.Set { return desktest.Texts(1, 148, 1000+n, 2, "") },
+		"elsewhere": func(n int) signature.Set {
+			words, random := strings.Fields(desktest.LetterText(1, 0)), rand.New(rand.NewPCG(1, uint64(n)))
+			for i, at := range random.Perm(len(words))[:8] {
+				words[at] = fmt.Sprintf("%c%c%c%c", 'a'+n%26, 'b'+n/26, 'c'+i, 'z'-n%26)
+			}
+			return signature.Compute(signature.Parse([]byte("Subject: x\n\n" + strings.Join(words, " "))))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := join(t, trust.Default())
+			a, b := j.sites["a"], j.sites["b"]
+			for i := range rungs {
+				b.MustRevoke("mallory", copies(i))
+			}
+			for i := range rungs {
+				a.MustReport(fmt.Sprint("user", i), copies(i))
+				j.exchange("a", "b")
+				j.exchange("b", "a")
+			}
+			a.MustReport("anna", copies(100))
+			j.exchange("a", "b")
+			b.WantListed("reported at the other site", copies(200), true)
+		})
 	}
-	for i := range rungs {
-		a.MustReport(fmt.Sprint("user", i), copies(i))
-		j.exchange("a", "b")
-		j.exchange("b", "a")
-	}
-	a.MustReport("anna", copies(100))
-	j.exchange("a", "b")
-	b.WantListed("reported at the other site", copies(200), true)
 }
 
 // Revocations of other mail between them, which revoke nothing, do not hide how often a reporter has revoked a file.

@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -66,9 +67,10 @@ func (d *Desk) actOn(r ledger.Report, now time.Time) error {
 	e := d.entry(ledger.Ham, Report{Reporter: r.Reporter, Trap: r.Trap}, r.Set, now)
 	e.Origin, e.Listed, e.Voted, e.Anchors = r.Origin, true, isVoted, r.Anchors
 	d.waiting.Remove(r.ID)
-	words, err := d.wordsOf(e, e.Anchors)                                         // not those with some features in common: the ledger has few of a message
-	if byReporter, _ := contest.OfParts(words, e); err == nil && byReporter > 0 { // once: the rungs that are left are for those who look
-		err = ErrRevokedOften
+	own, err := d.ownWords(e)
+	byReporter, _ := contest.OfParts(own, e)
+	if byReporter > 0 && d.db.Revocations(r.Set) > 0 { // once: the rungs that are left are for those who look; none is used by what is alike by chance
+		err = cmp.Or(err, ErrRevokedOften)
 	}
 	var decision ledger.Decision
 	if err == nil {

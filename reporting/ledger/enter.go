@@ -114,7 +114,7 @@ func (t *txn) enter(e Entry) (d Decision, refused, err error) {
 		return w.isSignature(k) && w.tallies[k].Sums[Spam] > w.own[k][Spam]
 	})
 	if len(w.changed) == 0 { // it lists or revokes again what has the quorum: the filters may have lost it
-		return w.decision(w.decided()), nil, nil
+		return w.decision(w.decided(w.reach(w.e.Stance))), nil, nil
 	}
 	if w.idle {
 		w.e.Cost = 0 // it writes no filter
@@ -229,12 +229,12 @@ func (w *entering) reach(s Stance) record.Reached {
 	return record.Reach(w.e.Set, w.e.Anchors, w.backing(s), w.l.quorum)
 }
 
-// decided returns the parts for which the entry's stance has the quorum. A word without weight decides nothing: others
-// may have contradicted here or at another site what has the quorum without it.
-func (w *entering) decided() record.Reached {
+// decided returns the parts for which the entry's stance has the quorum. A reporter with less weight than a newcomer
+// decides only what has no quorum without this word: what has one may have been contradicted since, here or elsewhere.
+func (w *entering) decided(before record.Reached) record.Reached {
 	r := w.reach(w.e.Stance)
-	if w.weight == 0 {
-		return r.Without(r)
+	if w.weight == 0 || w.weight < min(record.NewWeight(w.l.opt.Model.Newcomer), w.l.quorum) {
+		return r.Without(before)
 	}
 	return r
 }
@@ -304,7 +304,7 @@ func (w *entering) write() (d Decision, err error) {
 			return d, err
 		}
 	}
-	now := w.decided()
+	now := w.decided(said)
 	if w.e.Stance == Ham {
 		now = now.With(spam.Lost(w.e.Set, w.reach(Spam)))
 	}

@@ -199,11 +199,11 @@ func count[T any](list []T, is func(T) bool) (n int) {
 	return n
 }
 
-// decided is parts for an entry; one without weight decides nothing.
-func (m *model) decided(e Entry, weight Weight) modelDecision {
+// decided is parts for an entry; one with less weight than a newcomer decides only what had no quorum before.
+func (m *model) decided(e Entry, weight Weight, before modelDecision) modelDecision {
 	d := m.parts(e.Set, e.Anchors, e.Stance)
-	if weight == 0 {
-		return d.less(d)
+	if weight == 0 || weight < min(record.NewWeight(m.trust.Newcomer), m.quorum) {
+		return d.less(before)
 	}
 	return d
 }
@@ -350,14 +350,14 @@ func (m *model) enter(e Entry) modelAnswer {
 	}
 	if len(changed) == 0 {
 		weight := m.weight(m.reporters[e.Reporter], e.Trap, e.At)
-		d := m.decided(e, weight)
+		d := m.decided(e, weight, m.parts(e.Set, e.Anchors, e.Stance))
 		if idle {
 			d = modelDecision{}
 		}
 		return m.answer(e, d, weight)
 	}
 	who := m.reporter(e.Reporter, e.At)
-	spam := m.parts(e.Set, e.Anchors, Spam)
+	spam, before := m.parts(e.Set, e.Anchors, Spam), m.parts(e.Set, e.Anchors, e.Stance)
 	m.words++
 	r := &modelReport{
 		number: m.words, by: e.Reporter, stance: e.Stance, at: e.At.Truncate(time.Second), weight: m.weight(who, e.Trap, e.At),
@@ -379,7 +379,7 @@ func (m *model) enter(e Entry) modelAnswer {
 		m.caseOf(k).add(r)
 	}
 	m.pardon(r, reversed, e.At)
-	d := m.decided(e, r.weight)
+	d := m.decided(e, r.weight, before)
 	if e.Stance == Ham {
 		d = d.plus(spam.lost(m.parts(e.Set, e.Anchors, Spam)))
 	}

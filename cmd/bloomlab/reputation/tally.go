@@ -109,7 +109,7 @@ func (t *tally) enter(w word) (decision, error) {
 		return decision{}, nil
 	}
 	if len(changed) == 0 {
-		return t.decision(w, says, nil, t.weigh(*t.reporters[w.by], w.at)), nil
+		return t.decision(w, says, nil, t.weigh(*t.reporters[w.by], w.at), t.reached(w, says)), nil
 	}
 	who := t.reporters[w.by]
 	if who == nil {
@@ -123,7 +123,7 @@ func (t *tally) enter(w word) (decision, error) {
 	if !idle {
 		t.credit(s, fresh, mine, w.at)
 	}
-	before := t.reached(w, 0)
+	before, had := t.reached(w, 0), t.reached(w, says)
 	var reversed []*statement
 	for _, c := range changed {
 		if old := c.words[w.by]; old != nil && old.stance != says {
@@ -135,7 +135,7 @@ func (t *tally) enter(w word) (decision, error) {
 	for i, on := range t.reached(w, 0) {
 		before[i] = before[i] && !on // lost with the reporter's own report
 	}
-	d := t.decision(w, says, before, mine)
+	d := t.decision(w, says, before, mine, had)
 	if idle {
 		d = decision{}
 	}
@@ -223,10 +223,12 @@ func (t *tally) again() weight {
 // isRevoked reports whether the key was revoked by a quorum, and not listed since.
 func (c *dossier) isRevoked() bool { return !c.listed && !c.revoked.IsZero() }
 
-// decision returns the keys that have the quorum, and those that lost it. A word without weight decides nothing.
-func (t *tally) decision(w word, says stance, lost []bool, mine weight) (d decision) {
+// decision returns the keys that have the quorum, and those that lost it. A word with less weight than a newcomer's
+// decides only what had no quorum before.
+func (t *tally) decision(w word, says stance, lost []bool, mine weight, had []bool) (d decision) {
+	isLess := mine == 0 || mine < min(newWeight(t.model.Newcomer), t.quorum)
 	for i, on := range t.reached(w, says) {
-		on = on && mine > 0
+		on = on && !(isLess && had[i])
 		switch {
 		case says == 0 && on:
 			d.list = append(d.list, w.keys[i])

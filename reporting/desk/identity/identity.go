@@ -114,3 +114,16 @@ func Split(set signature.Set, keep func(one signature.Set) bool) (rest, others s
 	}
 	return rest, others
 }
+
+// SplitText is Split, but asks keep for the parts of the text together. A message that was listed by a file has a text, too,
+// of which nobody has reported anything.
+func SplitText(set signature.Set, keep func(part signature.Set) bool) (rest, others signature.Set) {
+	text, _ := Split(set, IsText)
+	isText := keep(text)
+	return Split(set, func(one signature.Set) bool {
+		if IsText(one) {
+			return isText
+		}
+		return keep(one)
+	})
+}
