@@ -78,6 +78,9 @@ func Behind(raw []byte, header []Field, isPart bool) (body []byte, ok bool) {
 	return mail.Behind(raw, header, isPart)
 }
 
+// Boundaries returns the boundaries that separate the parts of a message. See mail.Boundaries.
+func Boundaries(header []Field) []string { return mail.Boundaries(header) }
+
 // Attached returns the messages attached to m as message/rfc822, as mail programs forward
 // them. See mail.Attached.
 func Attached(m Message) []Message { return mail.Attached(m) }

@@ -162,6 +162,10 @@ func messageMIME(fields []Field, steps *work.Steps) mimeHeader {
 	return f.parse()
 }
 
+// Boundaries returns the boundaries that separate the parts of a message with this header: all readings of its first
+// and its last Content-Type. There are none if neither is a multipart.
+func Boundaries(header []Field) []string { return messageMIME(header, nil).boundaries }
+
 // stepsOfType are for a byte of a Content-Type, whose parameters may be pieces of a boundary (RFC 2231).
 const stepsOfType = 20
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"iter"
-	"mime"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,9 +35,6 @@ func whole(inputs iter.Seq2[Input, error]) iter.Seq2[Input, error] {
 // muttsBoundary matches a Content-Type of mutt and NeoMutt (mutt_generate_boundary); other programs' are longer.
 var muttsBoundary = regexp.MustCompile(`(?i:boundary)="?[A-Za-z0-9+/]{16}(?:["; \t\r\n]|$)`)
 
-// boundary matches the Content-Type of a multipart that package mime does not read, as where quotes are missing.
-var boundary = regexp.MustCompile(`(?is)^\s*multipart/.*;\s*boundary\s*=\s*(?:"([^"]*?)\s*(?:"|$)|([^\s;"]+))`)
-
 // isByMutt reports whether m is probably a mail that mutt wrote: a message that it attaches is split as in a pipe.
 func isByMutt(m signature.Message) bool {
 	return slices.ContainsFunc(m.Header, func(f signature.Field) bool {
@@ -65,17 +61,9 @@ func isSplit(m signature.Message) (found bool) {
 	return found
 }
 
-// isDelimiter reports whether a line begins a part of a multipart, as the header says.
+// isDelimiter reports whether a line begins a part for the signatures of a message with this header. What begins one for
+// other readers only is not exempt: a copy would be signed as a text that it is not.
 func isDelimiter(line []byte, header []signature.Field) bool {
-	rest, is := strings.CutPrefix(strings.TrimRight(string(line), " \t"), "--")
-	return is && slices.ContainsFunc(header, func(f signature.Field) bool {
-		if !f.Is("Content-Type") {
-			return false
-		}
-		if mediaType, parameters, err := mime.ParseMediaType(f.Value); err == nil {
-			return strings.HasPrefix(mediaType, "multipart/") && parameters["boundary"] == rest
-		}
-		found := boundary.FindStringSubmatch(f.Value)
-		return found != nil && found[1]+found[2] == rest
-	})
+	boundary, is := strings.CutPrefix(strings.TrimRight(string(line), " \t"), "--")
+	return is && slices.Contains(signature.Boundaries(header), boundary)
 }

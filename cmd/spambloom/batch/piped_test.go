@@ -55,21 +55,52 @@ func TestSplitHeader(t *testing.T) {
 	}
 }
 
-// Only the boundary of the header's multipart begins a part, not what looks like one.
+// Only a boundary that the signatures go by begins a part, not what looks like one.
 func TestSplitBesideBoundary(t *testing.T) {
-	const rest = "\n\n--zz\nMIME-Version: 1.0\nContent-Type: text/html\n\n<p>hello\n"
+	const multipart, next = "multipart/mixed; boundary=", "\nContent-Type: "
+	long := strings.Repeat("z", 64<<10)
 	for contentType, refused := range map[string]bool{
-		"multipart/mixed; boundary=zz":                        false,
-		"Multipart/Mixed;\n\tboundary = \"zz\"; charset=x":    false,
-		"multipart/mixed; boundary=\"zz":                      false, // the quote is missing
-		"text/plain; boundary=zz":                             true,
-		"multipart/mixed; boundary=zzz":                       true,
-		"multipart/mixed; x=\"; boundary=zz\"":                true,
-		"multipart/mixed; boundary=real; x=\"; boundary=zz\"": true,
+		multipart + "zz": false,
+		"Multipart/Mixed;\n\tboundary = \"zz\"; charset=x": false,
+		multipart + "\"zz":                                                 false, // the quote is missing
+		multipart + `"z\z"`:                                                false,
+		multipart + "real; boundary=zz":                                    false,
+		multipart + "zz; boundary=real":                                    false,
+		multipart + "real; boundary*=us-ascii''zz":                         false, // RFC 2231
+		"multipart/mixed; boundary*0=z; boundary*1=z; boundary=real":       false,
+		"multipart/mixed; boundary*0*=us-ascii''z%7A; boundary=real":       false,
+		multipart + "zz" + next + "text/plain":                             false,
+		"text/plain" + next + multipart + "zz":                             false,
+		multipart + "real" + next + "text/plain" + next + multipart + "zz": false,
+		next + multipart + "zz" + next:                                     false, // fields without a value
+		multipart + long:                                                   false,
+
+		"text/plain; boundary=zz":                                              true,
+		multipart + "zzz":                                                      true,
+		`multipart/mixed; x="; boundary=zz"`:                                   true,
+		multipart + `real; x="; boundary=zz"`:                                  true,
+		`multipart/mixed; x="; boundary=zz"; x`:                                true,
+		`multipart/mixed; x="; boundary=zz"; x=y`:                              true,
+		multipart + `real; x="; boundary=zz"; y`:                               true,
+		multipart + `real; x="; boundary=zz"; x=y`:                             true,
+		`multipart/mixed;; boundary=real; x="; boundary=zz"`:                   true,
+		`multipart/mixed; y="; boundary=zz"; y=x`:                              true,
+		multipart + `real x; y="; boundary=zz"`:                                true,
+		multipart + `real; y="; boundary=zz" q`:                                true,
+		`multipart/mixed; =; y="; boundary=zz"`:                                true,
+		multipart + "real" + next + multipart + "zz" + next + multipart + "qq": true,
+		"text/plain" + next + multipart + "zz" + next + "text/plain":           true,
+		multipart + "real" + next + multipart + "zz" + next + "text/plain":     true,
+		"text/plain" + next + multipart + "zz" + next + multipart + "qq":       true,
+		multipart + long + "z":                                                 true,
 	} {
-		m := signature.Parse([]byte("From: a@example.org\nContent-Type: " + contentType + rest))
+		line := "--zz"
+		if i := strings.Index(contentType, long); i >= 0 {
+			line = "--" + contentType[i:]
+		}
+		m := signature.Parse([]byte("From: a@example.org\nContent-Type: " + contentType + "\n\n" + line + "\nMIME-Version: 1.0\nContent-Type: text/html\n\n<p>hello\n"))
 		if isSplit(m) != refused {
-			t.Errorf("%s: refused %v", contentType, !refused)
+			t.Errorf("%.100s: refused %v", contentType, !refused)
 		}
 	}
 }
