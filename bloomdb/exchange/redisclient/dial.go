@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,8 +65,17 @@ var errAmbiguous = errors.New("cannot be read: the port must be a number; in use
 // quote what follows an & in it.
 var errParameters = errors.New("a parameter is wrong; in a password write & as %26, # as %23, % as %25, + as %2B, ; as %3B")
 
+// errNode is the error for a further node with user and password. The library would take them for its host.
+var errNode = errors.New("addr must be HOST:PORT: user and password stand only before the first host, and apply to all nodes")
+
+// errDatabase is the error for a database that is no number. It may be a password, which the library's error would quote.
+var errDatabase = errors.New("the database must be a number; a password stands before the host: redis://USER:PASSWORD@HOST:PORT/0")
+
 // withoutSecret returns the error for a URL without any text that may be a password.
 func withoutSecret(err error, rawURL string) error {
+	if errors.Is(err, errNode) {
+		return err
+	}
 	first, more := splitHosts(rawURL)
 	u, parseErr := url.Parse(first)
 	if parseErr != nil || strings.Contains(u.Path+u.RawQuery+u.Fragment+strings.Join(more, ""), "@") {
@@ -93,7 +103,7 @@ func dial(rawURL string, files Options) (*Client, error) {
 		query.Add("addr", host)
 	}
 	u.RawQuery = query.Encode()
-	if err := checkCounts(query); err != nil {
+	if err := cmp.Or(checkNodes(query), checkDatabase(u, query), checkCounts(query)); err != nil {
 		return nil, err
 	}
 	switch {
@@ -108,6 +118,28 @@ func dial(rawURL string, files Options) (*Client, error) {
 	default:
 		return dialServer(u.String(), files)
 	}
+}
+
+// checkNodes refuses a user or password at a further node.
+func checkNodes(query url.Values) error {
+	if slices.ContainsFunc(query["addr"], func(node string) bool { return strings.Contains(node, "@") }) {
+		return errNode
+	}
+	return nil
+}
+
+// checkDatabase refuses a database that is no number, behind the slash or as a parameter. The path of unix is its socket.
+func checkDatabase(u *url.URL, query url.Values) error {
+	numbers := query["db"]
+	if u.Scheme != "unix" {
+		numbers = append(numbers, strings.Trim(u.Path, "/"))
+	}
+	for _, number := range numbers {
+		if _, err := strconv.Atoi(number); err != nil && number != "" {
+			return errDatabase
+		}
+	}
+	return nil
 }
 
 // maxCount bounds the connections and bytes in a URL's parameters: the library panics for others, or
