@@ -100,8 +100,9 @@ type patient struct {
 
 // facts are the daemon's own facts of its status that the checks use.
 type facts struct {
-	Milter []string `json:"milter"`
-	Fault  string   `json:"fault"`
+	Milter   []string        `json:"milter"`
+	Fault    string          `json:"fault"`
+	Exchange json.RawMessage `json:"exchange"` // empty: the daemon has no redis.url
 }
 
 // Examine makes all checks.

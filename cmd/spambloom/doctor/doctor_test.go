@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"encoding/json"
 	"net"
 	"os"
 	"os/user"
@@ -148,15 +149,26 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// A URL of Redis that only the daemon has is no reason to call a joined site alone. In a container this command has the
-// same variable.
+// Whether the daemon has a URL of Redis that this command does not know, it says itself: other sites are also known of
+// before the URL was lost, and none while a new site's Redis is down. In a container this command has the same variable.
 func TestRedisOfTheDaemonOnly(t *testing.T) {
-	p := &patient{config: config.Default(), state: t.TempDir(), status: &api.Status{}}
-	alone, heard := p.redis(t.Context()), []api.Site{{Site: "mx1", State: api.StateSelf}, {Site: "mx2", State: api.StateHeard}}
-	p.sites = &api.SiteList{Sites: heard}
-	joined := p.redis(t.Context())
-	if alone[0].State != finding.OK || joined[0].State != finding.Skipped || !strings.Contains(joined[0].Text, "SPAMBLOOM_REDIS") {
-		t.Errorf("alone %+v, joined %+v", alone, joined)
+	self, others := []api.Site{{Site: "mx1", State: api.StateSelf}}, []api.Site{{Site: "mx1", State: api.StateSelf}, {Site: "mx2", State: api.StateSilent}}
+	for _, c := range []struct {
+		daemon string
+		sites  []api.Site
+		state  string
+	}{
+		{`{}`, self, finding.OK},
+		{`{}`, others, finding.OK},
+		{`{"exchange":{"connected":false}}`, self, finding.Skipped},
+		{`{"exchange":{"connected":true}}`, others, finding.Skipped},
+	} {
+		p := &patient{config: config.Default(), state: t.TempDir(), status: &api.Status{}, sites: &api.SiteList{Sites: c.sites}}
+		testenv.Check(t, json.Unmarshal([]byte(c.daemon), &p.facts))
+		got := p.redis(t.Context())[0]
+		if got.State != c.state || strings.Contains(got.Text, "SPAMBLOOM_REDIS") != (c.state == finding.Skipped) {
+			t.Errorf("%s, %d sites: %+v", c.daemon, len(c.sites), got)
+		}
 	}
 	t.Setenv("SPAMBLOOM_REDIS", "redis://:secret\a@redis")
 	found := Examine(t.Context(), nil, Options{Place: verb.Place{Config: filepath.Join(t.TempDir(), "none")}})

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,7 +29,7 @@ const patience = 5 * time.Second
 func (p *patient) redis(ctx context.Context) []finding.Finding {
 	r := p.config.Redis
 	if r.URL == "" {
-		if p.sites != nil && slices.ContainsFunc(p.sites.Sites, func(s api.Site) bool { return s.State != api.StateSelf }) {
+		if len(p.facts.Exchange) > 0 {
 			return []finding.Finding{finding.Skip("redis", "the daemon has the URL from --redis or SPAMBLOOM_REDIS, which this command does not know")}
 		}
 		return []finding.Finding{finding.Good("redis", "redis.url is not set: this site is alone")}
