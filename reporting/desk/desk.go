@@ -299,7 +299,7 @@ func (d *Desk) outcome(stance ledger.Stance, r Report, decision ledger.Decision,
 	if !o.Idle && !o.Settled && decision.Sum < decision.Quorum && (stance == ledger.Spam) != o.Evidence.Listed {
 		o.Sum, o.Quorum = decision.Sum.Float(), decision.Quorum.Float()
 	}
-	if stance == ledger.Spam && !o.Evidence.Listed && o.Quorum == 0 && !o.Settled && !o.Held {
+	if decision.Action == ledger.List && !o.Evidence.Listed && o.Quorum == 0 && !o.Settled && !o.Held {
 		o.RevokedUntil = answer.RevokedUntil(d.db.Explain(r.Set))
 	}
 	if o.Idle && decision.ID != 0 {

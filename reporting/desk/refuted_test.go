@@ -3,6 +3,7 @@ package desk_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -148,7 +149,9 @@ func TestLittleWeightRepeatsNothing(t *testing.T) {
 			j.exchange("a", "b")
 			b.MustRevoke("bob", news)
 			j.exchange("b", "a")
-			a.MustReport("irc", news)
+			if o := a.MustReport("irc", news); !o.RevokedUntil.IsZero() || o.Holds != "It is still not spam." {
+				t.Errorf("with little weight: %+v", o)
+			}
 			j.exchange("a", "b")
 			for _, s := range j.sites {
 				s.WantListed("revoked at the other site", news, false)
@@ -156,5 +159,23 @@ func TestLittleWeightRepeatsNothing(t *testing.T) {
 			a.MustReport("carl", news)
 			a.WantListed("reported by one with weight", news, true)
 		})
+	}
+}
+
+// A report without weight is not said to be without effect because the message was revoked too often: it was revoked
+// once, at another site, and another reporter lists it.
+func TestAnswerWithoutWeight(t *testing.T) {
+	j, m := join(t, trust.Default()), desktest.Letter(1, 0)
+	a, b := j.sites["a"], j.sites["b"]
+	weigh(t, a, "irc", 0)
+	a.MustReport("anna", m)
+	j.exchange("a", "b")
+	b.MustRevoke("bob", m)
+	j.exchange("b", "a")
+	if o := a.MustReport("irc", m); !o.RevokedUntil.IsZero() || o.Quorum != 0 || o.Holds != "It is still not spam." {
+		t.Errorf("without weight: %+v", o)
+	}
+	if o := a.MustReport("carl", m); !o.Evidence.Listed || !strings.HasPrefix(o.Holds, "It is spam here from now on") {
+		t.Errorf("another reporter: %+v", o)
 	}
 }
