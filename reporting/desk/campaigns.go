@@ -48,18 +48,12 @@ func (d *Desk) Courses(list []Campaign, bounds []time.Time) ([]Course, time.Time
 	for i, c := range list {
 		groups[i] = c.Mail
 	}
-	since := later(d.begun, later(d.opt.Listed.Since(), d.opt.Unlisted.Since()))
+	since := slices.MaxFunc([]time.Time{d.begun, d.opt.Listed.Since(), d.opt.Unlisted.Since()}, time.Time.Compare)
 	matched, passed := d.opt.Listed.Courses(groups, bounds), d.opt.Unlisted.Courses(groups, bounds)
 	courses := make([]Course, len(list))
 	for i := range courses {
-		courses[i] = Course{Matched: matched[i].Mails, Passed: passed[i].Mails, Last: later(matched[i].Last, passed[i].Last)}
+		last := slices.MaxFunc([]time.Time{matched[i].Last, passed[i].Last}, time.Time.Compare)
+		courses[i] = Course{Matched: matched[i].Mails, Passed: passed[i].Mails, Last: last}
 	}
 	return courses, since
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/desk/answer"
+	"github.com/spambloom/spambloom/reporting/desk/contest"
 	"github.com/spambloom/spambloom/reporting/desk/identity"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
@@ -151,11 +152,8 @@ func (d *Desk) reportsLike(decision ledger.Decision) ([]ledger.Report, error) {
 	if decision.Action != ledger.List {
 		return nil, nil
 	}
-	anchors := d.anchors(decision.Set.Sketches)
-	for i := range anchors {
-		anchors[i].Need = (anchors[i].Need + 1) / 2
-	}
-	list, _, err := d.ledger.Reports(ledger.Query{Set: decision.Set, Anchors: anchors, Limit: likeLooked})
+	q := ledger.Query{Set: decision.Set, Anchors: contest.Half(d.anchors(decision.Set.Sketches)), Limit: likeLooked}
+	list, _, err := d.ledger.Reports(q)
 	return slices.DeleteFunc(list, func(r ledger.Report) bool { return r.Stance == ledger.Ham || r.Undone }), err
 }
 
@@ -180,9 +178,14 @@ func (d *Desk) undone(now ledger.Decision, like []ledger.Report) (set signature.
 	return set, err
 }
 
-// listAgain lists the parts of reports that count and are not listed.
+// listAgain lists the parts of reports that count and are not listed. Where this site's last word of a text is a report,
+// another site has revoked it.
 func (d *Desk) listAgain(list []ledger.Report) (err error) {
 	for _, r := range list {
+		text := identity.Exact(r.Set)
+		if d.db.IsReported(text) && !d.db.Stands(text) {
+			continue
+		}
 		set, _ := identity.Split(r.Set, func(one signature.Set) bool {
 			is, fault := d.ledger.Lists(one, d.anchors(one.Sketches))
 			err = cmp.Or(err, fault)

@@ -147,6 +147,23 @@ func TestUndoListsNoOtherHalf(t *testing.T) {
 	}
 }
 
+// What another site has revoked since stays revoked when the revocation of a mail like it is undone.
+func TestUndoListsNothingThatAnotherSiteRevoked(t *testing.T) {
+	j, news := join(t, trust.Default()), desktest.Texts(1, 160, 0, 0, "")
+	a, b := j.sites["a"], j.sites["b"]
+	a.MustReport("anna", news)
+	a.MustRevoke("carl", desktest.Texts(1, 100, 2, 120, ""))
+	j.exchange("a", "b")
+	b.MustRevoke("bob", news)
+	j.exchange("b", "a")
+	undo(t, a, "carl", desktest.Noon.Add(-time.Hour))
+	j.exchange("a", "b")
+	for _, s := range j.sites {
+		s.WantListed("revoked at the other site", news, false)
+		s.WantListed("its near-duplicate", desktest.Texts(1, 150, 3, 10, ""), false)
+	}
+}
+
 // The undo of a reporter ends what near-duplicates kept listed while they stood.
 func TestUndoOfManyNearDuplicates(t *testing.T) {
 	s := desktest.New(t, trust.Default(), 0)

@@ -8,6 +8,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/desk/answer"
 	"github.com/spambloom/spambloom/reporting/desk/contest"
+	"github.com/spambloom/spambloom/reporting/desk/identity"
 	"github.com/spambloom/spambloom/reporting/desk/waitlist"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
@@ -89,8 +90,7 @@ func (d *Desk) actOn(r ledger.Report, now time.Time) error {
 
 // listsExactly reports whether a message is listed by its text or body, not by likeness, and whether by votes alone.
 func (d *Desk) listsExactly(set signature.Set) (isListed, isVoted bool) {
-	isPart := func(s signature.Signature) bool { return !s.Kind.IsOfMessage() }
-	set = signature.Set{Signatures: slices.DeleteFunc(slices.Clone(set.Signatures), isPart)}
+	set = identity.Exact(set)
 	e := d.db.Judge(set)
 	isVoted = e.IsVoted()
 	return isVoted || slices.ContainsFunc(d.db.Explain(set), bloomdb.Trace.Stands), isVoted

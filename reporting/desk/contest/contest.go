@@ -23,6 +23,15 @@ func AnyPart(anchors []ledger.Anchors) []ledger.Anchors {
 	return shared
 }
 
+// Half returns anchors of which half as many as before are enough.
+func Half(anchors []ledger.Anchors) []ledger.Anchors {
+	shared := slices.Clone(anchors)
+	for i := range shared {
+		shared[i].Need = (shared[i].Need + 1) / 2
+	}
+	return shared
+}
+
 // Like returns those words of a list that are about messages like an entry's: they share a signature, or half of a
 // sketch's anchors, as copies of a newsletter do, and not two mails with the same footer.
 func Like(list []ledger.Report, e ledger.Entry) (like []ledger.Report) {

@@ -21,6 +21,12 @@ func IsText(part signature.Set) bool {
 		slices.ContainsFunc(part.Sketches, func(s signature.Sketch) bool { return s.Kind == signature.KindSketch })
 }
 
+// Exact returns the exact signatures of a message's text and body.
+func Exact(set signature.Set) signature.Set {
+	isOther := func(s signature.Signature) bool { return !s.Kind.IsOfMessage() }
+	return signature.Set{Signatures: slices.DeleteFunc(slices.Clone(set.Signatures), isOther)}
+}
+
 // shared returns a message without the files and pictures that another one with the same or a similar text does
 // not have: anybody can send a text again, with the file of a spam.
 func shared(set, other signature.Set) signature.Set {
