@@ -124,6 +124,13 @@ func (t Trace) StandsWithout(site string) bool {
 	return latest(slices.DeleteFunc(slices.Clone(t.Spam), isOwn)) > latest(slices.DeleteFunc(slices.Clone(t.Revoked), isOwn))
 }
 
+// IsRevokedBeside reports whether another site than one has revoked the signature, and nobody has listed it since.
+func (t Trace) IsRevokedBeside(site string) bool {
+	revoked := latest(slices.DeleteFunc(slices.Clone(t.Revoked), func(t Trail) bool { return t.Site == site }))
+	isContested := slices.ContainsFunc(t.Contested, func(c Contest) bool { return c.Generation == revoked && c.Rung >= layout.FirstRung })
+	return revoked >= 0 && revoked >= latest(t.Spam) && !isContested
+}
+
 // latest returns the number of the newest generation; -1 if there is none.
 func latest(trails []Trail) int64 {
 	n := int64(-1)

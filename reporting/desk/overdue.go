@@ -135,7 +135,7 @@ func (d *Desk) carryOutNow(decision ledger.Decision) error {
 	if err != nil || now.Due == 0 {
 		return err
 	}
-	if now.Set, err = d.undone(now, like); err != nil {
+	if now.Set, err = d.again(now, like); err != nil {
 		return err
 	}
 	isLeft := len(now.Set.Signatures)+len(now.Set.Sketches) > 0
@@ -157,33 +157,27 @@ func (d *Desk) reportsLike(decision ledger.Decision) ([]ledger.Report, error) {
 	return slices.DeleteFunc(list, func(r ledger.Report) bool { return r.Stance == ledger.Ham || r.Undone }), err
 }
 
-// undone returns the parts of a decision that are to be carried out if an undo has made it due, as if the undone words
-// had never been said. An undone revocation may have been of a mail of which a half was reported: what is listed again is
-// what was reported, and of the revoked mail what other sites list without a later revocation. And what they list exactly,
-// the end of an undone report leaves as it is.
-func (d *Desk) undone(now ledger.Decision, like []ledger.Report) (set signature.Set, err error) {
+// again returns the parts of a decision that are to be carried out. If the undo of a revocation has made it due, that is as
+// if nobody had revoked the message. That may have been a mail of which a half was reported: what is listed again is what
+// was reported, and of the revoked mail what other sites list without a later revocation.
+func (d *Desk) again(now ledger.Decision, like []ledger.Report) (signature.Set, error) {
 	r, err := d.ledger.Report(now.ID)
-	set = now.Set
-	switch {
-	case err == nil && now.Action == ledger.List && r.Stance == ledger.Ham:
-		set, _ = identity.SplitText(set, func(part signature.Set) bool {
-			return answer.IsReportedElsewhere(d.db.Explain(part), d.db.ExplainSketches(part), d.db.Site())
-		})
-		err = d.listAgain(like)
-	case err == nil && now.Action == ledger.Revoke && r.Undone:
-		set, _ = identity.SplitText(set, func(part signature.Set) bool {
-			return !answer.IsReportedElsewhere(d.db.Explain(part), nil, d.db.Site())
-		})
+	if err != nil || now.Action != ledger.List || r.Stance == ledger.Spam {
+		return now.Set, err
 	}
-	return set, err
+	isElsewhere := func(part signature.Set) bool {
+		return answer.IsReportedElsewhere(d.db.Explain(part), d.db.ExplainSketches(part), d.db.Site())
+	}
+	return identity.Known(now.Set, isElsewhere), d.listAgain(like)
 }
 
-// listAgain lists the parts of reports that count and are not listed. Where this site's last word of a text is a report,
-// another site has revoked it.
+// listAgain lists the parts of reports that count and are not listed, if no other site has revoked the text. Where this
+// site's last word of it is a report, one has.
 func (d *Desk) listAgain(list []ledger.Report) (err error) {
 	for _, r := range list {
 		text := identity.Exact(r.Set)
-		if d.db.IsReported(text) && !d.db.Stands(text) {
+		isBeside := func(t bloomdb.Trace) bool { return t.IsRevokedBeside(d.db.Site()) }
+		if d.db.IsReported(text) && !d.db.Stands(text) || slices.ContainsFunc(d.db.Explain(text), isBeside) {
 			continue
 		}
 		set, _ := identity.Split(r.Set, func(one signature.Set) bool {

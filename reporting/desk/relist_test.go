@@ -1,6 +1,7 @@
 package desk_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -134,33 +135,77 @@ func TestUndoListsOwnNearDuplicates(t *testing.T) {
 	}
 }
 
-// The undo of who revoked a mail of which a half was reported lists that half again, and not the other.
+// The undo of who revoked a mail of which a half was reported, here or elsewhere, lists that half again, and not the other.
 func TestUndoListsNoOtherHalf(t *testing.T) {
 	for i := range 20 {
-		s := desktest.New(t, trust.Default(), 0)
+		j := join(t, trust.Default())
 		spam, news := desktest.Texts(1+i, 160, 0, 0, ""), desktest.Texts(101+i, 120, 0, 0, "")
-		s.MustReport("anna", spam)
-		s.MustRevoke("irc", desktest.Texts(1+i, 100, 101+i, 120, ""))
-		undo(t, s, "irc", desktest.Noon.Add(-time.Hour))
-		s.WantListed("the spam", spam, true)
-		s.WantListed("the newsletter", news, false)
+		j.sites["a"].MustReport("anna", spam)
+		j.exchange("a", "b")
+		for _, s := range j.sites {
+			s.MustRevoke("irc", desktest.Texts(1+i, 100, 101+i, 120, ""))
+		}
+		for _, s := range j.sites {
+			undo(t, s, "irc", desktest.Noon.Add(-time.Hour))
+		}
+		j.exchange("a", "b")
+		j.exchange("b", "a")
+		for _, s := range j.sites {
+			s.WantListed("the spam", spam, true)
+			s.WantListed("the newsletter", news, false)
+		}
 	}
 }
 
-// What another site has revoked since stays revoked when the revocation of a mail like it is undone.
+// What another site has revoked stays revoked when the revocation of the same mail, or of one like it, is undone, whichever
+// came first.
 func TestUndoListsNothingThatAnotherSiteRevoked(t *testing.T) {
-	j, news := join(t, trust.Default()), desktest.Texts(1, 160, 0, 0, "")
-	a, b := j.sites["a"], j.sites["b"]
-	a.MustReport("anna", news)
-	a.MustRevoke("carl", desktest.Texts(1, 100, 2, 120, ""))
-	j.exchange("a", "b")
-	b.MustRevoke("bob", news)
-	j.exchange("b", "a")
-	undo(t, a, "carl", desktest.Noon.Add(-time.Hour))
-	j.exchange("a", "b")
-	for _, s := range j.sites {
-		s.WantListed("revoked at the other site", news, false)
-		s.WantListed("its near-duplicate", desktest.Texts(1, 150, 3, 10, ""), false)
+	news := desktest.Texts(1, 160, 0, 0, "")
+	for name, revoked := range map[string]signature.Set{"the same": news, "like it": desktest.Texts(1, 100, 2, 120, "")} {
+		for _, isFirst := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, ", first ", isFirst), func(t *testing.T) {
+				j := join(t, trust.Default())
+				a, b := j.sites["a"], j.sites["b"]
+				a.MustReport("anna", news)
+				if isFirst {
+					a.MustRevoke("carl", revoked)
+				}
+				j.exchange("a", "b")
+				b.MustRevoke("bob", news)
+				j.exchange("b", "a")
+				if !isFirst {
+					a.MustRevoke("carl", revoked)
+				}
+				undo(t, a, "carl", desktest.Noon.Add(-time.Hour))
+				j.exchange("a", "b")
+				j.exchange("b", "a") // what bob could not revoke yet has waited for the listing
+				for _, s := range j.sites {
+					s.WantListed("revoked at the other site", news, false)
+					s.WantListed("its near-duplicate", desktest.Texts(1, 150, 3, 10, ""), false)
+				}
+				a.MustReport("dora", news)
+				a.WantListed("reported again", news, true)
+			})
+		}
+	}
+}
+
+// What an undo lists of a mail whose text stays revoked, such as its file, does not list the text's link domain.
+func TestUndoListsNoDomainOfARevokedText(t *testing.T) {
+	s := desktest.New(t, trust.Default(), 0)
+	text, file := desktest.Texts(1, 160, 0, 0, "http://shop.example/x"), desktest.Set("", "", "F").Signatures[2]
+	with := func(set signature.Set) signature.Set {
+		set.Signatures = append(append([]signature.Signature{}, set.Signatures...), file)
+		return set
+	}
+	s.MustReport("anna", with(text))
+	s.MustRevoke("carl", text)
+	s.MustRevoke("irc", with(desktest.Letter(7, 0)))
+	undo(t, s, "irc", desktest.Noon.Add(-time.Hour))
+	s.WantListed("another mail with the file", with(desktest.Letter(9, 0)), true)
+	s.WantListed("the text", text, false)
+	if d := s.DB.ExplainDomains(text); len(d) != 1 || d[0].Reported == nil || !d[0].Reported.Revoked {
+		t.Errorf("the domain is not revoked: %+v", d)
 	}
 }
 
@@ -174,25 +219,4 @@ func TestUndoOfManyNearDuplicates(t *testing.T) {
 	for copy := range 8 {
 		s.WantListed("a copy", desktest.Letter(1, copy), false)
 	}
-}
-
-// What reports of another site list stays listed, here and there, when one who said the same here is undone.
-func TestUndoEndsNoOtherSitesReport(t *testing.T) {
-	j, spam := join(t, trust.Default()), desktest.Letter(1, 0)
-	a, b := j.sites["a"], j.sites["b"]
-	a.MustReport("anna", spam)
-	j.exchange("a", "b")
-	b.MustReport("irc", spam)
-	b.MustReport("irc", desktest.Letter(2, 0))
-	j.exchange("b", "a")
-	undo(t, b, "irc", desktest.Noon.Add(-time.Hour))
-	j.exchange("b", "a")
-	for _, s := range j.sites {
-		s.WantListed("reported at both", spam, true)
-		s.WantListed("its near-duplicate", desktest.Letter(1, 3), true)
-		s.WantListed("reported by the undone one only", desktest.Letter(2, 0), false)
-	}
-	a.MustRevoke("bert", spam)
-	j.exchange("a", "b")
-	b.WantListed("revoked at the site that reported it", spam, false)
 }

@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -98,7 +99,8 @@ func (t *txn) acquit(n uint64, r *record.Report, now time.Time) error {
 	return t.PutReport(n, r)
 }
 
-// absolveAll goes through all reports that the undone words refuted, also those that no tally remembers.
+// absolveAll goes through all reports that the undone words refuted, also those that no tally remembers, and then through
+// those words, for what they kept listed together.
 func (l *Ledger) absolveAll(u Undo) error {
 	var words map[uint64]bool
 	var numbers []uint64
@@ -123,6 +125,12 @@ func (l *Ledger) absolveAll(u Undo) error {
 				}
 				return nil, t.Flush()
 			})
+		}
+	}
+	taken := map[record.Key]bool{}
+	for batch := range slices.Chunk(slices.Sorted(maps.Keys(words)), undoBatch) {
+		if err == nil {
+			err = l.commit(func(t *txn) (refused, err error) { return nil, t.RevokeLost(batch, taken) })
 		}
 	}
 	return err

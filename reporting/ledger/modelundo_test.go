@@ -57,6 +57,15 @@ func (m *model) undo(name string, since, now time.Time) {
 			m.absolve(x, name, now)
 		}
 	}
+	taken, due := map[record.Key]bool{}, map[*modelReport]bool{}
+	for _, d := range m.due {
+		due[d.report] = true
+	}
+	for _, r := range m.reports {
+		if r.by == name && !r.at.Before(since) && !due[r] {
+			m.revokeLost(r, taken)
+		}
+	}
 }
 
 // revokeKept keeps a revocation of each text that has lost the quorum, if the sketch of r, a
@@ -66,27 +75,29 @@ func (m *model) revokeKept(by *modelReport, wasNear bool) {
 		return
 	}
 	taken := map[record.Key]bool{}
-	revoke := func(r *modelReport) {
-		if r == by || r.stance == Ham || m.listed(r).near {
-			return
-		}
-		var d modelDecision
-		for _, g := range r.set.Signatures {
-			k := record.SignatureKey(g)
-			if c := m.caseOf(k); g.Kind.IsOfMessage() && !taken[k] && !c.listed && !c.lost.IsZero() && !c.lost.Before(c.revoked) {
-				d.keys, taken[k] = append(d.keys, k), true
-			}
-			m.tidy(k)
-		}
-		m.keep(d.does(Ham), r)
-	}
 	withdrawn := m.withdrawnLike(by)
 	for _, r := range slices.Backward(m.reports) {
 		// a case has only the latest report of each reporter
-		if m.recalls(r, by) || withdrawn[r.by] && by.isLike(r) {
-			revoke(r)
+		if r != by && (m.recalls(r, by) || withdrawn[r.by] && by.isLike(r)) {
+			m.revokeLost(r, taken)
 		}
 	}
+}
+
+// revokeLost keeps a revocation of a text that has lost the quorum, as its sketch has.
+func (m *model) revokeLost(r *modelReport, taken map[record.Key]bool) {
+	if r.stance == Ham || m.listed(r).near {
+		return
+	}
+	var d modelDecision
+	for _, g := range r.set.Signatures {
+		k := record.SignatureKey(g)
+		if c := m.caseOf(k); g.Kind.IsOfMessage() && !taken[k] && !c.listed && !c.lost.IsZero() && !c.lost.Before(c.revoked) {
+			d.keys, taken[k] = append(d.keys, k), true
+		}
+		m.tidy(k)
+	}
+	m.keep(d.does(Ham), r)
 }
 
 // withdrawnLike returns the reporters who have withdrawn reports with enough anchors of a message, in one

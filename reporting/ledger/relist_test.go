@@ -130,3 +130,37 @@ func TestUndoOfRevokerBesideNearDuplicate(t *testing.T) {
 	}
 	v.wants(due[0], List, 2)
 }
+
+// The undo of a reporter makes one decision for each text, whether the messages have only a phrase in common or each is a
+// near-duplicate of the one before, whose anchors have the first report's opinion only.
+func TestUndoDecidesOnceForEachText(t *testing.T) {
+	const n = 40
+	for name, hashes := range map[string]func(i uint64) []uint64{
+		"a phrase in common":       func(i uint64) []uint64 { return []uint64{1, 100 + i, 1000 + i} },
+		"each like the one before": func(i uint64) []uint64 { return []uint64{i, i + 1, i + 2} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := voice{t: t, l: open(t, trust.Default()), at: begin}
+			for i := range n {
+				v.say(Spam, "anna", near(i), Anchors{Hashes: hashes(uint64(i)), Need: 2})
+			}
+			_, err := v.l.Withdraw(Undo{Reporter: "anna", Since: begin, At: v.at})
+			testenv.Check(t, err)
+			due, err := v.l.Due(0, 10*n)
+			testenv.Check(t, err)
+			texts := map[signature.Signature]int{}
+			for _, d := range due {
+				for _, s := range d.Set.Signatures {
+					texts[s]++
+				}
+			}
+			for i := range n {
+				for _, s := range near(i).Signatures {
+					if texts[s] != 1 {
+						t.Errorf("message %d: %d decisions about %s, want 1", i, texts[s], s.Kind)
+					}
+				}
+			}
+		})
+	}
+}

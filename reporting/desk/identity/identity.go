@@ -100,7 +100,8 @@ func within(a, b signature.Set) bool {
 		!slices.ContainsFunc(a.Sketches, func(s signature.Sketch) bool { return !hasSketch(s) })
 }
 
-// Split returns a message with those of its signatures and sketches for which keep is true, and the others.
+// Split returns a message with those of its signatures and sketches for which keep is true, and the others. Link domains
+// belong to the text.
 func Split(set signature.Set, keep func(one signature.Set) bool) (rest, others signature.Set) {
 	rest, others = set, signature.Set{}
 	rest.Signatures, rest.Sketches = nil, nil
@@ -118,18 +119,46 @@ func Split(set signature.Set, keep func(one signature.Set) bool) (rest, others s
 			others.Sketches = append(others.Sketches, s)
 		}
 	}
+	if !IsText(rest) {
+		rest.Domains = nil
+	}
 	return rest, others
 }
 
-// SplitText is Split, but asks keep for the parts of the text together. A message that was listed by a file has a text, too,
-// of which nobody has reported anything.
-func SplitText(set signature.Set, keep func(part signature.Set) bool) (rest, others signature.Set) {
+// Known returns the parts of a message that isKnown, those of the text together. If the text is known by its sketch only,
+// because a message was reported that is like it in a part, the sketch has only the anchors from the first to the last
+// that is known. A message that was listed by a file has a text, too, of which nobody has reported anything.
+func Known(set signature.Set, isKnown func(part signature.Set) bool) signature.Set {
 	text, _ := Split(set, IsText)
-	isText := keep(text)
-	return Split(set, func(one signature.Set) bool {
+	isText := isKnown(text)
+	rest, _ := Split(set, func(one signature.Set) bool {
 		if IsText(one) {
 			return isText
 		}
-		return keep(one)
+		return isKnown(one)
 	})
+	for i, s := range rest.Sketches {
+		if s.Kind == signature.KindSketch && !isKnown(Exact(set)) {
+			rest.Sketches[i] = between(s, isKnown)
+		}
+	}
+	return rest
+}
+
+// between returns a sketch with the anchors from the first to the last one of which a sketch isKnown.
+func between(s signature.Sketch, isKnown func(part signature.Set) bool) signature.Sketch {
+	first, last := 0, len(s.Anchors)
+	isAt := func(i int) bool {
+		one := s
+		one.Anchors = s.Anchors[i : i+1]
+		return isKnown(signature.Set{Sketches: []signature.Sketch{one}})
+	}
+	for first < last && !isAt(first) {
+		first++
+	}
+	for first < last && !isAt(last-1) {
+		last--
+	}
+	s.Anchors = s.Anchors[first:last]
+	return s
 }

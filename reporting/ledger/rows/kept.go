@@ -32,6 +32,38 @@ func (t *Txn) RevokeKept(n uint64, set signature.Set, anchors []record.Anchors) 
 	return isDue, err
 }
 
+// RevokeLost makes revocations due for texts of some reports that have lost their quorum and are not due yet, such as those
+// that a sketch kept listed which the same reporter had listed before: it has no opinion of theirs. For each report it
+// reads few tallies.
+func (t *Txn) RevokeLost(numbers []uint64, taken map[record.Key]bool) error {
+	c := t.Due.Cursor()
+	isDue := map[uint64]bool{}
+	for key, data := c.First(); key != nil; key, data = c.Next() {
+		due, err := record.DecodeDue(data)
+		if err != nil {
+			return err
+		}
+		isDue[due.Report] = true
+	}
+	for _, n := range numbers {
+		r, err := t.Report(n)
+		if err != nil {
+			return err
+		}
+		if r == nil || r.Stance() == record.Ham || isDue[n] {
+			continue
+		}
+		parts, err := t.Kept(r, taken)
+		if err == nil && parts.Any() {
+			_, err = t.PutDue(record.Due{Action: record.Revoke, Report: n, Parts: parts})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Kept returns the signatures of a report's text that have lost their quorum, without those taken
 // before; none while the sketch is listed. It reads the tallies of the anchors, which are many, only if
 // there are such signatures: it is called for up to thousands of reports.

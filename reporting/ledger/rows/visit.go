@@ -76,9 +76,7 @@ func (t *Txn) numbersOf(set signature.Set, anchors []record.Anchors) (map[uint64
 
 // AlikeOf visits the other reports of report n's message and of its near-duplicates, the newest first.
 // It also finds reports that no tally of an anchor has any longer, because its reporter has reported
-// another near-duplicate since, or never had, because its reporter had reported one before: in one transaction,
-// among the latest maxOfMessage of such reporters. Of the reporter of n, it visits all with an anchor in common,
-// because several near-duplicates of one message may be less alike.
+// another near-duplicate since: in one transaction, among the latest maxOfMessage of such reporters.
 func (t *Txn) AlikeOf(n uint64, set signature.Set, anchors []record.Anchors, visit func(uint64, *record.Report) error) error {
 	found, err := t.numbersOf(set, anchors)
 	if err != nil {
@@ -88,21 +86,11 @@ func (t *Txn) AlikeOf(n uint64, set signature.Set, anchors []record.Anchors, vis
 	if err != nil {
 		return err
 	}
-	own, err := t.Report(n)
-	if err != nil {
-		return err
-	}
-	if own != nil && own.Stance() == record.Spam {
-		reporters = append(reporters, own.Reporter)
-	}
 	for _, id := range reporters {
 		if err := t.indexAnchors(id); err != nil {
 			return err
 		}
 		for i, a := range anchors {
-			if own != nil && id == own.Reporter {
-				a.Need = min(a.Need, 1)
-			}
 			times := map[uint64]int{}
 			for _, h := range a.Hashes {
 				for _, other := range t.anchored[id][record.AnchorKey(set.Sketches[i].Kind, h)] {

@@ -100,8 +100,12 @@ var spaces = map[string]func([3]float64) [3]float64{
 	},
 }
 
+// mostHue is the greatest hue that is read: math.Mod takes a step for each bit of a quotient.
+const mostHue = 1 << 40
+
 // ofHue returns the colour of a hue whose channels are at most around apart from a middle.
 func ofHue(hue, middle, around float64) (rgb [3]float64) {
+	hue = max(-mostHue, min(hue, mostHue))
 	for i, from := range []float64{0, 8, 4} {
 		k := math.Mod(from+hue/30, 12)
 		if k < 0 {
