@@ -154,7 +154,7 @@ func (d *Desk) reportsLike(decision ledger.Decision) ([]ledger.Report, error) {
 	}
 	q := ledger.Query{Set: decision.Set, Anchors: contest.Half(d.anchors(decision.Set.Sketches)), Limit: likeLooked}
 	list, _, err := d.ledger.Reports(q)
-	return slices.DeleteFunc(list, func(r ledger.Report) bool { return r.Stance == ledger.Ham || r.Undone }), err
+	return slices.DeleteFunc(list, func(r ledger.Report) bool { return r.Stance == ledger.Ham }), err
 }
 
 // again returns the parts of a decision that are to be carried out. If the undo of a revocation has made it due, that is as

@@ -209,6 +209,23 @@ func TestUndoListsNoDomainOfARevokedText(t *testing.T) {
 	}
 }
 
+// A report of which its reporter has taken back a part, such as a file, is listed again with the rest.
+func TestUndoListsTheRestOfAReport(t *testing.T) {
+	s := desktest.New(t, trust.Default(), 0)
+	spam, file := desktest.Letter(1, 0), desktest.Set("", "", "F").Signatures[2]
+	with := func(set signature.Set) signature.Set {
+		set.Signatures = append(append([]signature.Signature{}, set.Signatures...), file)
+		return set
+	}
+	s.MustReport("anna", with(spam))
+	s.MustRevoke("anna", with(desktest.Letter(2, 0)))
+	s.MustRevoke("irc", spam)
+	undo(t, s, "irc", desktest.Noon.Add(-time.Hour))
+	s.WantListed("the spam", spam, true)
+	s.WantListed("its near-duplicate", desktest.Letter(1, 3), true)
+	s.WantListed("another mail with the file", with(desktest.Letter(9, 0)), false)
+}
+
 // The undo of a reporter ends what near-duplicates kept listed while they stood.
 func TestUndoOfManyNearDuplicates(t *testing.T) {
 	s := desktest.New(t, trust.Default(), 0)

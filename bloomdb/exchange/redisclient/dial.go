@@ -120,9 +120,10 @@ func dial(rawURL string, files Options) (*Client, error) {
 	}
 }
 
-// checkNodes refuses a user or password at a further node.
+// checkNodes refuses a user or password at a further node, and what is no node and may be one of them.
 func checkNodes(query url.Values) error {
-	if slices.ContainsFunc(query["addr"], func(node string) bool { return strings.Contains(node, "@") }) {
+	isOdd := func(node string) bool { return strings.ContainsAny(node, "@/") || strings.HasPrefix(node, ":") }
+	if slices.ContainsFunc(query["addr"], isOdd) {
 		return errNode
 	}
 	return nil

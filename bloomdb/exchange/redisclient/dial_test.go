@@ -74,6 +74,8 @@ func TestDialRefuses(t *testing.T) {
 		"redis://h/0?addr=u:geheim@h2":                         "only before the first host",
 		"redis://h:1/0?addr=u%3Ageheim%40h2:2":                 "only before the first host",
 		"redis://h:1?master_name=m&addr=:geheim@h2:2":          "only before the first host",
+		"redis://h?addr=:geheim":                               "only before the first host",
+		"redis://h?addr=h2/geheim":                             "only before the first host",
 		"redis://host?tpyo=1":                                  "unexpected option: tpyo",
 		"unix://":                                              "empty unix socket path",
 		"redis://u:geheim@host:port":                           "the port must be a number",

@@ -40,9 +40,9 @@ func Number(s string) (n float64, ok bool) {
 		if s[i]|0x20 != 'e' || err != nil && !errors.Is(err, strconv.ErrRange) {
 			return 0, false
 		}
-		power += max(-mostPower, min(exponent, mostPower))
+		power += max(-math.MaxInt32, min(exponent, math.MaxInt32))
 	}
-	return sign * min(scaled(n, power), mostNumber), ok
+	return sign * min(scaled(n, max(-mostPower, min(power, mostPower))), mostNumber), ok
 }
 
 // scaled returns n times a power of ten. A division is exact where a factor such as 0.1 is not.

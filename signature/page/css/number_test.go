@@ -35,6 +35,7 @@ func TestNumberAtItsEnds(t *testing.T) {
 	for s, want := range map[string]float64{
 		"1e309": most, "-1e309": -most, "9e308": most, "1e99999999999999999999": most, strings.Repeat("9", 1000): most,
 		"1e-323": 0, "1e-99999999999999999999": 0, "0e999": 0, "0." + strings.Repeat("0", 400) + "1": 0,
+		"0." + strings.Repeat("0", 1100) + "1e1101": 1, "1" + strings.Repeat("0", 1100) + "e-1100": 1,
 		"1" + strings.Repeat("0", 30) + "e-30": 1, strings.Repeat("0", 500) + "7": 7, "0.1" + strings.Repeat("0", 500): 0.1,
 	} {
 		if n, ok := css.Number(s); !ok || math.Abs(n-want) > 1e-15*math.Abs(want)+1e-300 {
