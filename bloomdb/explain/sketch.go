@@ -40,21 +40,24 @@ type SketchTrail struct {
 
 // StandsWithout is that of a Trace, by the groups that match.
 func (t SketchTrace) StandsWithout(site string) bool {
-	latest := func(trails []SketchTrail) int64 {
-		n := int64(-1)
-		for _, t := range trails {
-			if t.Site != site && t.Found >= t.Need {
-				n = max(n, t.Generation)
-			}
-		}
-		return n
-	}
-	return latest(t.Spam) > latest(t.Revoked)
+	return latestMatch(t.Spam, site) > latestMatch(t.Revoked, site)
 }
 
-// IsReportedBy reports whether a report of a site matches, whatever was revoked since.
-func (t SketchTrace) IsReportedBy(site string) bool {
-	return slices.ContainsFunc(t.Spam, func(s SketchTrail) bool { return s.Site == site && s.Found >= s.Need })
+// IsRevokedBeside is that of a Trace, by the groups that match.
+func (t SketchTrace) IsRevokedBeside(site string) bool {
+	revoked := latestMatch(t.Revoked, site)
+	return revoked >= 0 && revoked >= latestMatch(t.Spam, "")
+}
+
+// latestMatch returns the number of the newest generation with a match of other sites than one; -1 if there is none.
+func latestMatch(trails []SketchTrail, but string) int64 {
+	n := int64(-1)
+	for _, t := range trails {
+		if t.Site != but && t.Found >= t.Need {
+			n = max(n, t.Generation)
+		}
+	}
+	return n
 }
 
 // Sketches returns the trace of every sketch of set. It omits an anchor without any of

@@ -124,11 +124,11 @@ func (t Trace) StandsWithout(site string) bool {
 	return latest(slices.DeleteFunc(slices.Clone(t.Spam), isOwn)) > latest(slices.DeleteFunc(slices.Clone(t.Revoked), isOwn))
 }
 
-// IsRevokedBeside reports whether another site than one has revoked the signature, and nobody has listed it since.
+// IsRevokedBeside reports whether another site than one has revoked the signature in the newest generation, also if
+// somebody has listed it since.
 func (t Trace) IsRevokedBeside(site string) bool {
 	revoked := latest(slices.DeleteFunc(slices.Clone(t.Revoked), func(t Trail) bool { return t.Site == site }))
-	isContested := slices.ContainsFunc(t.Contested, func(c Contest) bool { return c.Generation == revoked && c.Rung >= layout.FirstRung })
-	return revoked >= 0 && revoked >= latest(t.Spam) && !isContested
+	return revoked >= 0 && revoked >= latest(t.Spam)
 }
 
 // latest returns the number of the newest generation; -1 if there is none.

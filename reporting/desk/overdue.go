@@ -171,19 +171,17 @@ func (d *Desk) again(now ledger.Decision, like []ledger.Report) (signature.Set, 
 	return identity.Known(now.Set, isElsewhere), d.listAgain(like)
 }
 
-// listAgain lists the parts of reports that count and are not listed, if no other site has revoked the text. Where this
-// site's last word of it is a report, one has.
+// listAgain lists the parts of reports that count and are not listed, but for what another site has revoked. Where this
+// site's last word of a text is a report, and it is not listed, one has.
 func (d *Desk) listAgain(list []ledger.Report) (err error) {
 	for _, r := range list {
-		text := identity.Exact(r.Set)
-		isBeside := func(t bloomdb.Trace) bool { return t.IsRevokedBeside(d.db.Site()) }
-		if d.db.IsReported(text) && !d.db.Stands(text) || slices.ContainsFunc(d.db.Explain(text), isBeside) {
+		if text := identity.Exact(r.Set); d.db.IsReported(text) && !d.db.Stands(text) {
 			continue
 		}
 		set, _ := identity.Split(r.Set, func(one signature.Set) bool {
 			is, fault := d.ledger.Lists(one, d.anchors(one.Sketches))
 			err = cmp.Or(err, fault)
-			return is && !d.db.Stands(one)
+			return is && !d.db.Stands(one) && !d.isRevokedBeside(one)
 		})
 		if len(set.Signatures)+len(set.Sketches) == 0 || err != nil {
 			continue
@@ -195,6 +193,13 @@ func (d *Desk) listAgain(list []ledger.Report) (err error) {
 		d.decided.WithLabelValues(decisionList).Inc()
 	}
 	return err
+}
+
+// isRevokedBeside reports whether another site has revoked a part of a message.
+func (d *Desk) isRevokedBeside(one signature.Set) bool {
+	site := d.db.Site()
+	return slices.ContainsFunc(d.db.Explain(one), func(t bloomdb.Trace) bool { return t.IsRevokedBeside(site) }) ||
+		slices.ContainsFunc(d.db.ExplainSketches(one), func(t bloomdb.SketchTrace) bool { return t.IsRevokedBeside(site) })
 }
 
 // expire forgets what was expired at expireLooks calls in a row, as the filters do: a start takes a clock that is days

@@ -190,6 +190,34 @@ func TestUndoListsNothingThatAnotherSiteRevoked(t *testing.T) {
 	}
 }
 
+// The same for a file that another site has revoked with another mail, and if it has revoked the message twice.
+func TestUndoListsNoPartThatAnotherSiteRevoked(t *testing.T) {
+	j, file := join(t, trust.Default()), desktest.Set("", "", "F").Signatures[2]
+	with := func(set signature.Set) signature.Set {
+		set.Signatures = append(append([]signature.Signature{}, set.Signatures...), file)
+		return set
+	}
+	a, b := j.sites["a"], j.sites["b"]
+	spam, news, twice := desktest.Letter(1, 0), desktest.Letter(2, 0), desktest.Letter(3, 0)
+	a.MustReport("anna", with(spam))
+	for _, who := range []string{"anna", "dora"} {
+		a.MustReport(who, twice)
+		j.exchange("a", "b")
+		b.MustRevoke("bob", with(news))
+		b.MustRevoke("bob of "+who, twice)
+		j.exchange("b", "a")
+	}
+	a.MustRevoke("irc", with(spam))
+	a.MustRevoke("irc", twice)
+	undo(t, a, "irc", desktest.Noon.Add(-time.Hour))
+	j.exchange("a", "b")
+	for _, s := range j.sites {
+		s.WantListed("a newsletter with the file", with(news), false)
+		s.WantListed("revoked twice", twice, false)
+		s.WantListed("the spam", spam, true)
+	}
+}
+
 // What an undo lists of a mail whose text stays revoked, such as its file, does not list the text's link domain.
 func TestUndoListsNoDomainOfARevokedText(t *testing.T) {
 	s := desktest.New(t, trust.Default(), 0)
