@@ -63,12 +63,14 @@ func (db *DB) IsShared(set signature.Set) bool {
 	return !slices.ContainsFunc(db.keys, func(ks *keyspace.Keyspace) bool { return ks.Rung(set.ToReport()) >= layout.SharedRungs })
 }
 
-// IsReported reports whether a report is this site's own last word about each signature of
-// set. It is false for a set of sketches only.
+// IsReported reports whether a report is this site's own last word about each signature of set. Without any it is false.
 func (db *DB) IsReported(set signature.Set) bool { return db.isLastWord(layout.SpamFilter, set) }
 
-// IsRevoked is IsReported for a revocation.
-func (db *DB) IsRevoked(set signature.Set) bool { return db.isLastWord(layout.RevokedFilter, set) }
+// IsRevoked is IsReported for a revocation, but false while this site's last word about a sketch of set is a report.
+func (db *DB) IsRevoked(set signature.Set) bool {
+	hasReport := func(ks *keyspace.Keyspace) bool { return ks.Sketches.HasReport(set.Sketches) }
+	return db.isLastWord(layout.RevokedFilter, set) && !slices.ContainsFunc(db.keys, hasReport)
+}
 
 func (db *DB) isLastWord(kind layout.Kind, set signature.Set) bool {
 	return !slices.ContainsFunc(db.keys, func(ks *keyspace.Keyspace) bool { return !ks.IsLastWord(kind, set.Signatures) })
@@ -76,13 +78,9 @@ func (db *DB) isLastWord(kind layout.Kind, set signature.Set) bool {
 
 // Explain returns the trace of every signature of set, newest generation first.
 func (db *DB) Explain(set signature.Set) []explain.Trace {
-	traces := explain.Signatures(db.keys, set)
-	if db.burst == nil {
-		return traces
-	}
-	now := db.ks.Settings.Now()
+	traces, now := explain.Signatures(db.keys, set), db.ks.Settings.Now()
 	for i, t := range traces {
-		if slices.Contains(set.Counting, t.Signature) {
+		if db.burst != nil && slices.Contains(set.Counting, t.Signature) {
 			burst := db.burst.Ask(db.ks.Ring.CountHash(t.Signature), now)
 			traces[i].Burst = &burst
 		}

@@ -35,6 +35,19 @@ func OwnTop(g *store.ReportGeneration, s KindGroups, self string) int {
 	return climb(g, s, 0, self, 0)
 }
 
+// HasReport reports whether this site's last word about any of some sketches is a report, in the newest generation in which
+// it has a word.
+func (sk *Index) HasReport(sketches []signature.Sketch) bool {
+	return slices.ContainsFunc(sk.Reported(sketches), func(s KindGroups) bool {
+		for _, g := range sk.store.View.Load().Reports {
+			if top := OwnTop(g, s, sk.opt.Site); top >= 0 {
+				return !layout.IsRevocation(top)
+			}
+		}
+		return false
+	})
+}
+
 // climb returns the highest rung from a first one on, -1 if there is none. From layout.FirstRung on
 // none may be missing below it. From the rung shared on only those of this site count.
 func climb(g *store.ReportGeneration, s KindGroups, first int, self string, shared int) int {

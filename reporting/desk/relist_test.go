@@ -254,6 +254,29 @@ func TestUndoListsTheRestOfAReport(t *testing.T) {
 	s.WantListed("another mail with the file", with(desktest.Letter(9, 0)), false)
 }
 
+// The undo of all reporters of a message ends its near-duplicates as well, and that of one who reported copies with a file of
+// their own each.
+func TestUndoOfAllReporters(t *testing.T) {
+	for campaign := range 10 {
+		s := desktest.New(t, trust.Default(), 0)
+		for _, who := range []string{"anna", "bert"} {
+			s.MustReport(who, desktest.Letter(campaign, 0))
+		}
+		for copy := range 3 {
+			set := desktest.Letter(100+campaign, copy)
+			set.Signatures = append(set.Signatures, desktest.Set("", "", fmt.Sprint("file ", copy)).Signatures[2])
+			s.MustReport("carl", set)
+		}
+		for _, who := range []string{"anna", "bert", "carl"} {
+			undo(t, s, who, desktest.Noon.Add(-time.Hour))
+		}
+		for copy := range 5 {
+			s.WantListed("a copy of what two reported", desktest.Letter(campaign, copy), false)
+			s.WantListed("a copy of what had a file", desktest.Letter(100+campaign, copy), false)
+		}
+	}
+}
+
 // The undo of a reporter ends what near-duplicates kept listed while they stood.
 func TestUndoOfManyNearDuplicates(t *testing.T) {
 	s := desktest.New(t, trust.Default(), 0)

@@ -57,12 +57,14 @@ func (m *model) undo(name string, since, now time.Time) {
 			m.absolve(x, name, now)
 		}
 	}
-	taken, due := map[record.Key]bool{}, map[*modelReport]bool{}
+	taken := map[record.Key]bool{}
 	for _, d := range m.due {
-		due[d.report] = true
+		for _, k := range d.keys {
+			taken[k] = taken[k] || d.action == Revoke && !d.report.forgotten
+		}
 	}
 	for _, r := range m.reports {
-		if r.by == name && !r.at.Before(since) && !due[r] {
+		if r.by == name && !r.at.Before(since) {
 			m.revokeLost(r, taken)
 		}
 	}

@@ -32,25 +32,19 @@ func (t *Txn) RevokeKept(n uint64, set signature.Set, anchors []record.Anchors) 
 	return isDue, err
 }
 
-// RevokeLost makes revocations due for texts of some reports that have lost their quorum and are not due yet, such as those
+// RevokeLost makes revocations due for texts of some reports that have lost their quorum, without those taken or due, such as those
 // that a sketch kept listed which the same reporter had listed before: it has no opinion of theirs. For each report it
 // reads few tallies.
 func (t *Txn) RevokeLost(numbers []uint64, taken map[record.Key]bool) error {
-	c := t.Due.Cursor()
-	isDue := map[uint64]bool{}
-	for key, data := c.First(); key != nil; key, data = c.Next() {
-		due, err := record.DecodeDue(data)
-		if err != nil {
-			return err
-		}
-		isDue[due.Report] = true
+	if err := t.takeDue(taken); err != nil {
+		return err
 	}
 	for _, n := range numbers {
 		r, err := t.Report(n)
 		if err != nil {
 			return err
 		}
-		if r == nil || r.Stance() == record.Ham || isDue[n] {
+		if r == nil || r.Stance() == record.Ham {
 			continue
 		}
 		parts, err := t.Kept(r, taken)
@@ -59,6 +53,27 @@ func (t *Txn) RevokeLost(numbers []uint64, taken map[record.Key]bool) error {
 		}
 		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// takeDue adds the signatures of which a revocation is due.
+func (t *Txn) takeDue(taken map[record.Key]bool) error {
+	c := t.Due.Cursor()
+	for key, data := c.First(); key != nil; key, data = c.Next() {
+		due, err := record.DecodeDue(data)
+		if err != nil {
+			return err
+		}
+		r, err := t.Report(due.Report)
+		if err != nil {
+			return err
+		}
+		for i, is := range due.Parts.Signatures {
+			if is && due.Action == record.Revoke && r != nil && i < len(r.Set.Signatures) {
+				taken[record.SignatureKey(r.Set.Signatures[i])] = true
+			}
 		}
 	}
 	return nil
