@@ -186,11 +186,12 @@ func (d *Desk) listAgain(list []ledger.Report) (err error) {
 		if len(set.Signatures)+len(set.Sketches) == 0 || err != nil {
 			continue
 		}
-		err = d.db.Report(set, bloomdb.Class(r.Class))
-		if errors.Is(err, bloomdb.ErrNever) || errors.Is(err, bloomdb.ErrNothing) {
+		switch err = d.db.Report(set, bloomdb.Class(r.Class)); {
+		case err == nil:
+			d.decided.WithLabelValues(decisionList).Inc()
+		case errors.Is(err, bloomdb.ErrNever) || errors.Is(err, bloomdb.ErrNothing):
 			err = nil
 		}
-		d.decided.WithLabelValues(decisionList).Inc()
 	}
 	return err
 }
