@@ -120,15 +120,18 @@ func (t Trace) Stands() bool {
 // StandsWithout reports whether other sites than one list the signature: the newest generation with their reports is
 // newer than any with their revocations.
 func (t Trace) StandsWithout(site string) bool {
-	isOwn := func(t Trail) bool { return t.Site == site }
-	return latest(slices.DeleteFunc(slices.Clone(t.Spam), isOwn)) > latest(slices.DeleteFunc(slices.Clone(t.Revoked), isOwn))
+	return latest(without(t.Spam, site)) > latest(without(t.Revoked, site))
 }
 
 // IsRevokedBeside reports whether another site than one has revoked the signature in the newest generation, also if
 // somebody has listed it since.
 func (t Trace) IsRevokedBeside(site string) bool {
-	revoked := latest(slices.DeleteFunc(slices.Clone(t.Revoked), func(t Trail) bool { return t.Site == site }))
+	revoked := latest(without(t.Revoked, site))
 	return revoked >= 0 && revoked >= latest(t.Spam)
+}
+
+func without(trails []Trail, site string) []Trail {
+	return slices.DeleteFunc(slices.Clone(trails), func(t Trail) bool { return t.Site == site })
 }
 
 // latest returns the number of the newest generation; -1 if there is none.

@@ -171,13 +171,9 @@ func (d *Desk) again(now ledger.Decision, like []ledger.Report) (signature.Set, 
 	return identity.Known(now.Set, isElsewhere), d.listAgain(like)
 }
 
-// listAgain lists the parts of reports that count and are not listed, but for what another site has revoked. Where this
-// site's last word of a text is a report, and it is not listed, one has.
+// listAgain lists the parts of reports that count and are not listed, but for what another site has revoked.
 func (d *Desk) listAgain(list []ledger.Report) (err error) {
 	for _, r := range list {
-		if text := identity.Exact(r.Set); d.db.IsReported(text) && !d.db.Stands(text) {
-			continue
-		}
 		set, _ := identity.Split(r.Set, func(one signature.Set) bool {
 			is, fault := d.ledger.Lists(one, d.anchors(one.Sketches))
 			err = cmp.Or(err, fault)

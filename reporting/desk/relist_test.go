@@ -10,22 +10,24 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
+// withFile returns a message with a file of that content beside its own parts.
+func withFile(set signature.Set, content string) signature.Set {
+	set.Signatures = append(append([]signature.Signature{}, set.Signatures...), desktest.Set("", "", content).Signatures[2])
+	return set
+}
+
 // The undo of a revocation lists only what a site had listed: not the text of a newsletter that was revoked together
 // with the file of a spam, nor its picture or near-duplicates.
 func TestUndoListsWhatWasListed(t *testing.T) {
 	j := join(t, trust.Default())
 	a, b := j.sites["a"], j.sites["b"]
-	with := func(set signature.Set, file string) signature.Set {
-		set.Signatures = append(append([]signature.Signature{}, set.Signatures...), desktest.Set("", "", file).Signatures[2])
-		return set
-	}
 	spam, news := desktest.Letter(1, 0), desktest.Letter(2, 0)
-	a.MustReport("anna", with(spam, "spam"))
+	a.MustReport("anna", withFile(spam, "spam"))
 	j.exchange("a", "b")
-	mixed := with(news, "spam")
+	mixed := withFile(news, "spam")
 	b.WantListed("a newsletter with the file", mixed, true)
 	b.MustRevoke("carl", mixed)
-	b.MustRevoke("carl", with(spam, "innocent"))
+	b.MustRevoke("carl", withFile(spam, "innocent"))
 	for _, set := range []signature.Set{mixed, spam} {
 		b.WantListed("revoked", set, false)
 	}
@@ -34,10 +36,10 @@ func TestUndoListsWhatWasListed(t *testing.T) {
 	for _, s := range []*desktest.Stage{a, b} {
 		s.WantListed("the newsletter", news, false)
 		s.WantListed("its near-duplicate", desktest.Letter(2, 3), false)
-		s.WantListed("another mail with the other file", with(desktest.Letter(3, 0), "innocent"), false)
+		s.WantListed("another mail with the other file", withFile(desktest.Letter(3, 0), "innocent"), false)
 		s.WantListed("the spam", spam, true)
 		s.WantListed("its near-duplicate", desktest.Letter(1, 3), true)
-		s.WantListed("another mail with its file", with(desktest.Letter(4, 0), "spam"), true)
+		s.WantListed("another mail with its file", withFile(desktest.Letter(4, 0), "spam"), true)
 	}
 }
 
@@ -157,8 +159,8 @@ func TestUndoListsNoOtherHalf(t *testing.T) {
 	}
 }
 
-// What another site has revoked stays revoked when the revocation of the same mail, or of one like it, is undone, whichever
-// came first.
+// One site undoes a revocation of a mail, or of one like it, that another site has revoked as well, before or after that.
+// It stays revoked.
 func TestUndoListsNothingThatAnotherSiteRevoked(t *testing.T) {
 	news := desktest.Texts(1, 160, 0, 0, "")
 	for name, revoked := range map[string]signature.Set{"the same": news, "like it": desktest.Texts(1, 100, 2, 120, "")} {
@@ -192,11 +194,8 @@ func TestUndoListsNothingThatAnotherSiteRevoked(t *testing.T) {
 
 // The same for a file that another site has revoked with another mail, and if it has revoked the message twice.
 func TestUndoListsNoPartThatAnotherSiteRevoked(t *testing.T) {
-	j, file := join(t, trust.Default()), desktest.Set("", "", "F").Signatures[2]
-	with := func(set signature.Set) signature.Set {
-		set.Signatures = append(append([]signature.Signature{}, set.Signatures...), file)
-		return set
-	}
+	j := join(t, trust.Default())
+	with := func(set signature.Set) signature.Set { return withFile(set, "F") }
 	a, b := j.sites["a"], j.sites["b"]
 	spam, news, twice := desktest.Letter(1, 0), desktest.Letter(2, 0), desktest.Letter(3, 0)
 	a.MustReport("anna", with(spam))
@@ -218,14 +217,11 @@ func TestUndoListsNoPartThatAnotherSiteRevoked(t *testing.T) {
 	}
 }
 
-// What an undo lists of a mail whose text stays revoked, such as its file, does not list the text's link domain.
+// An undo lists the file of a mail whose text stays revoked. The link domain of that text stays revoked, too.
 func TestUndoListsNoDomainOfARevokedText(t *testing.T) {
 	s := desktest.New(t, trust.Default(), 0)
-	text, file := desktest.Texts(1, 160, 0, 0, "http://shop.example/x"), desktest.Set("", "", "F").Signatures[2]
-	with := func(set signature.Set) signature.Set {
-		set.Signatures = append(append([]signature.Signature{}, set.Signatures...), file)
-		return set
-	}
+	text := desktest.Texts(1, 160, 0, 0, "http://shop.example/x")
+	with := func(set signature.Set) signature.Set { return withFile(set, "F") }
 	s.MustReport("anna", with(text))
 	s.MustRevoke("carl", text)
 	s.MustRevoke("irc", with(desktest.Letter(7, 0)))
@@ -240,11 +236,8 @@ func TestUndoListsNoDomainOfARevokedText(t *testing.T) {
 // A report of which its reporter has taken back a part, such as a file, is listed again with the rest.
 func TestUndoListsTheRestOfAReport(t *testing.T) {
 	s := desktest.New(t, trust.Default(), 0)
-	spam, file := desktest.Letter(1, 0), desktest.Set("", "", "F").Signatures[2]
-	with := func(set signature.Set) signature.Set {
-		set.Signatures = append(append([]signature.Signature{}, set.Signatures...), file)
-		return set
-	}
+	spam := desktest.Letter(1, 0)
+	with := func(set signature.Set) signature.Set { return withFile(set, "F") }
 	s.MustReport("anna", with(spam))
 	s.MustRevoke("anna", with(desktest.Letter(2, 0)))
 	s.MustRevoke("irc", spam)
@@ -263,9 +256,7 @@ func TestUndoOfAllReporters(t *testing.T) {
 			s.MustReport(who, desktest.Letter(campaign, 0))
 		}
 		for copy := range 3 {
-			set := desktest.Letter(100+campaign, copy)
-			set.Signatures = append(set.Signatures, desktest.Set("", "", fmt.Sprint("file ", copy)).Signatures[2])
-			s.MustReport("carl", set)
+			s.MustReport("carl", withFile(desktest.Letter(100+campaign, copy), fmt.Sprint("file ", copy)))
 		}
 		for _, who := range []string{"anna", "bert", "carl"} {
 			undo(t, s, who, desktest.Noon.Add(-time.Hour))

@@ -70,7 +70,7 @@ func (d *Desk) actOn(r ledger.Report, now time.Time) error {
 	d.waiting.Remove(r.ID)
 	own, err := d.ownWords(e)
 	byReporter, _ := contest.OfParts(own, e)
-	if byReporter > 0 && d.db.Revocations(r.Set) > 0 { // once: the rungs that are left are for those who look; none is used by what is alike by chance
+	if byReporter > 0 && d.db.Revocations(r.Set) > 0 { // once: the rungs left are for those who look. What is alike by chance uses none
 		err = cmp.Or(err, ErrRevokedOften)
 	}
 	var decision ledger.Decision

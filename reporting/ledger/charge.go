@@ -128,6 +128,7 @@ func (l *Ledger) absolveAll(u Undo) error {
 		}
 	}
 	taken := map[record.Key]bool{}
+	err = cmp.Or(err, l.view(func(t *txn) error { return t.TakeDue(taken) }))
 	for batch := range slices.Chunk(slices.Sorted(maps.Keys(words)), undoBatch) {
 		if err == nil {
 			err = l.commit(func(t *txn) (refused, err error) { return nil, t.RevokeLost(batch, taken) })

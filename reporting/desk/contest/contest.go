@@ -16,20 +16,20 @@ import (
 
 // AnyPart returns anchors of which one in common is enough.
 func AnyPart(anchors []ledger.Anchors) []ledger.Anchors {
-	shared := slices.Clone(anchors)
-	for i := range shared {
-		shared[i].Need = min(shared[i].Need, 1)
-	}
-	return shared
+	return needing(anchors, func(need int) int { return min(need, 1) })
 }
 
 // Half returns anchors of which half as many as before are enough.
 func Half(anchors []ledger.Anchors) []ledger.Anchors {
-	shared := slices.Clone(anchors)
-	for i := range shared {
-		shared[i].Need = (shared[i].Need + 1) / 2
+	return needing(anchors, func(need int) int { return (need + 1) / 2 })
+}
+
+func needing(anchors []ledger.Anchors, of func(need int) int) []ledger.Anchors {
+	changed := slices.Clone(anchors)
+	for i := range changed {
+		changed[i].Need = of(changed[i].Need)
 	}
-	return shared
+	return changed
 }
 
 // Like returns those words of a list that are about messages like an entry's: they share a signature, or half of a

@@ -130,7 +130,7 @@ func Split(set signature.Set, keep func(one signature.Set) bool) (rest, others s
 // that is known. A message that was listed by a file has a text, too, of which nobody has reported anything.
 func Known(set signature.Set, isKnown func(part signature.Set) bool) signature.Set {
 	text, _ := Split(set, IsText)
-	isText := isKnown(text)
+	isText, isExact := isKnown(text), isKnown(Exact(text))
 	rest, _ := Split(set, func(one signature.Set) bool {
 		if IsText(one) {
 			return isText
@@ -138,7 +138,7 @@ func Known(set signature.Set, isKnown func(part signature.Set) bool) signature.S
 		return isKnown(one)
 	})
 	for i, s := range rest.Sketches {
-		if s.Kind == signature.KindSketch && !isKnown(Exact(set)) {
+		if s.Kind == signature.KindSketch && !isExact {
 			rest.Sketches[i] = between(s, isKnown)
 		}
 	}

@@ -32,13 +32,10 @@ func (t *Txn) RevokeKept(n uint64, set signature.Set, anchors []record.Anchors) 
 	return isDue, err
 }
 
-// RevokeLost makes revocations due for texts of some reports that have lost their quorum, without those taken or due, such as those
-// that a sketch kept listed which the same reporter had listed before: it has no opinion of theirs. For each report it
-// reads few tallies.
+// RevokeLost makes revocations due for texts of some reports that have lost their quorum, without those taken. A sketch
+// may have kept them listed that has no opinion of these reports, because their reporter had reported one like them
+// before. For each report it reads few tallies.
 func (t *Txn) RevokeLost(numbers []uint64, taken map[record.Key]bool) error {
-	if err := t.takeDue(taken); err != nil {
-		return err
-	}
 	for _, n := range numbers {
 		r, err := t.Report(n)
 		if err != nil {
@@ -58,8 +55,8 @@ func (t *Txn) RevokeLost(numbers []uint64, taken map[record.Key]bool) error {
 	return nil
 }
 
-// takeDue adds the signatures of which a revocation is due.
-func (t *Txn) takeDue(taken map[record.Key]bool) error {
+// TakeDue adds the signatures of which a revocation is due.
+func (t *Txn) TakeDue(taken map[record.Key]bool) error {
 	c := t.Due.Cursor()
 	for key, data := c.First(); key != nil; key, data = c.Next() {
 		due, err := record.DecodeDue(data)

@@ -11,7 +11,7 @@ import (
 	"github.com/spambloom/spambloom/signature/page/css"
 )
 
-// What people write is read as strconv.ParseFloat reads it.
+// For the numbers that people write, the result is that of strconv.ParseFloat.
 func TestNumberAgrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.StringMatching(`[+-]?([0-9]{1,9}\.?|[0-9]{0,6}\.[0-9]{1,9})([eE][+-]?[0-2]?[0-9])?`).Draw(t, "number")
