@@ -24,7 +24,7 @@ func (p *Postfix) Restart() {
 // await returns when the instance answers.
 func (p *Postfix) await() {
 	p.T.Helper()
-	testenv.Eventually(p.T, "Postfix answers", func() bool {
+	answers := testenv.Becomes(func() bool {
 		if len(p.ended) > 0 {
 			p.T.Fatalf("Postfix ended at its start:\n%s", p.Log())
 		}
@@ -34,6 +34,10 @@ func (p *Postfix) await() {
 		}
 		return err == nil
 	})
+	if !answers {
+		out, _ := exec.Command("ps", "-eo", "pid,ppid,pgid,etimes,stat,wchan:24,args").Output()
+		p.T.Fatalf("Postfix does not answer at %s; its master is %d of\n%s", p.Addr, p.process.Pid, out)
+	}
 }
 
 // tethered becomes the master. It leaves a process behind, not its child, that ends the
