@@ -3,6 +3,7 @@ package bloomdb_test
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -437,5 +438,34 @@ func TestReportedDomainCorroborates(t *testing.T) {
 	weak.Domains = []string{"spam.example"}
 	if e := db.Judge(weak); e.Listed {
 		t.Errorf("a revoked domain corroborates: %+v", e)
+	}
+}
+
+// A sender of mail with links to many domains fills the counts: sightings of its domains look like
+// campaigns of others there. They list nothing that this site has not reported.
+func TestFullDomainCountsListNothing(t *testing.T) {
+	db := bloomdbtest.Open(t, bloomdbtest.Options(t.TempDir(), "a"))
+	reportCampaigns(t, db, "spam", 3, "spam.example")
+	fillDomainCounts(t, db, 1_000_000)
+	for i := range 2000 {
+		d := fmt.Sprintf("%d.example", i)
+		set := linking(fmt.Sprint("letter ", i), d)
+		if db.Judge(set).Listed {
+			t.Errorf("%s was never reported, and lists mail: %+v", d, db.ExplainDomains(set))
+		}
+	}
+	if !db.Judge(linking("new", "spam.example")).Listed {
+		t.Error("the domain of three campaigns does not list")
+	}
+}
+
+// fillDomainCounts counts three sightings of each of n other domains.
+func fillDomainCounts(t *testing.T, db *bloomdb.DB, n int) {
+	ks := db.Keyspace()
+	counts, err := ks.Store.OwnDomains(ks.Settings.Generation(layout.DomainFilter, ks.Settings.Now()), store.DomainsShape())
+	testenv.Check(t, err)
+	random := rand.New(rand.NewPCG(1, 2))
+	for range n {
+		counts.Add(filter.Hash{random.Uint64(), random.Uint64()}, 3)
 	}
 }

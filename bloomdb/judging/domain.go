@@ -116,16 +116,15 @@ func gatherLinks(asked []question, domains []string, isWeak bool, p Policy) (lin
 // gatherLink returns the facts about one domain. Reports are looked up if wantsReports is true,
 // or if this site has seen the domain almost only in spam.
 func gatherLink(asked []question, domain string, wantsReports bool, p Policy) linkFacts {
-	l := linkFacts{domain: domain}
+	l, s := linkFacts{domain: domain}, signature.DomainSignature(domain)
 	for i := range asked {
 		ring := asked[i].ks.Ring
-		l.counts = l.counts.Unite(asked[i].view.Domain(ring.DomainKeys(domain), ring.DomainKeys(store.AnyDomain)))
+		l.counts = l.counts.Unite(asked[i].view.Domain(ring.DomainKeys(domain), ring.DomainKeys(store.AnyDomain), ring.ReportHash(s)))
 	}
 	isSpamOnly := l.counts.IsSpamOnly(p.Campaigns)
 	if !wantsReports && !isSpamOnly {
 		return l
 	}
-	s := signature.DomainSignature(domain)
 	l.reports = signatureFacts{signature: s, revoked: neverRevoked}
 	for i := range asked {
 		q, h := &asked[i], asked[i].ks.Ring.ReportHash(s)

@@ -65,23 +65,26 @@ func (c DomainCounts) Unite(o DomainCounts) DomainCounts {
 	return DomainCounts{max(c.Campaigns, o.Campaigns), max(c.Sightings, o.Sightings), max(c.Newest, o.Newest), max(c.Unreported, o.Unreported)}
 }
 
-// Domain sums a domain's counts over the generations. anyDomain are the keys of AnyDomain.
-func (v *View) Domain(k, anyDomain keyring.DomainKeys) (c DomainCounts) {
+// Domain sums a domain's counts over the generations. anyDomain are the keys of AnyDomain, reported
+// is the hash of the domain's signature. Campaigns count only in a generation where this site has
+// reported the domain: in a full filter, sightings of others' domains look like campaigns.
+func (v *View) Domain(k, anyDomain keyring.DomainKeys, reported filter.Hash) (c DomainCounts) {
 	for _, g := range v.Reports {
 		if g.Domains != nil {
-			seen, reported := g.Domains.Count(anyDomain.Sightings), g.Domains.Count(anyDomain.Campaigns)
-			c.Unreported += uint64(seen - min(seen, reported))
+			seen, campaigns := g.Domains.Count(anyDomain.Sightings), g.Domains.Count(anyDomain.Campaigns)
+			c.Unreported += uint64(seen - min(seen, campaigns))
 		}
 	}
 	for _, g := range v.Reports {
 		if g.Domains == nil {
 			continue
 		}
-		n := g.Domains.Count(k.Campaigns)
-		if n > 0 && c.Campaigns == 0 {
-			c.Newest = g.Num
+		if n := g.Domains.Count(k.Campaigns); n > 0 && g.Spam.Own != nil && g.Spam.Own.Has(reported) {
+			if c.Campaigns == 0 {
+				c.Newest = g.Num
+			}
+			c.Campaigns += uint64(n)
 		}
-		c.Campaigns += uint64(n)
 		c.Sightings += uint64(g.Domains.Count(k.Sightings))
 	}
 	return c
