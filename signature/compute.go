@@ -91,7 +91,7 @@ func (c *computer) compute(m mail.Message) Set {
 	f := c.read(m)
 	c.readPictures()
 	attachments, hasImages := c.attachments(f)
-	images := c.imageSketches(f.needed)
+	images := c.imageSketches(f.needed, len(m.Body))
 	signsBody := len(attachments) > 0 || hasImages || len(images) > 0 || f.canSignText || f.canSignAll ||
 		words.IsEnough(c.reader.shown.Text, words.Brief) || c.reader.hasTextAside()
 
@@ -104,7 +104,7 @@ func (c *computer) compute(m mail.Message) Set {
 	for _, d := range attachments {
 		add(digest.KindAttachment, d)
 	}
-	for _, d := range c.contentDigests() {
+	for _, d := range c.contentDigests(len(m.Body)) {
 		add(digest.KindContent, d)
 	}
 	set.Sketches = append(set.Sketches, images...)
@@ -146,7 +146,11 @@ func (c *computer) leaf(l mail.Leaf) {
 	if len(content) == 0 {
 		return
 	}
+	before := len(c.parts)
 	d := c.addPart(l, isText, content)
+	if l.IsAgain && !isText && bytes.Contains(c.parts[:before], d[:]) { // the other way to read it has the same content
+		return
+	}
 	if !isText && !l.IsReport && !l.IsCut && len(content) >= minPicture && isImage(l.MediaType, content) {
 		c.files.images = append(c.files.images, l)
 	}

@@ -30,7 +30,15 @@ type files struct {
 	inner    []image         // embedded images in attached messages
 	hasFile  bool            // the text stands beside a file
 	images   []mail.Leaf     // that may have a sketch
-	packed   []mail.Leaf     // archives and PDFs
+	packed   []packedFile    // archives and PDFs
+}
+
+// packedFile is an archive or a PDF, once for all parts with its content: programs that read a part in
+// several ways may find the same file in each.
+type packedFile struct {
+	part    mail.Leaf
+	content digest.Digest
+	carried []mail.Carriage // of its parts, as files
 }
 
 // image is an embedded image that may sign as an attachment.
@@ -62,7 +70,7 @@ func (c *computer) attachments(f findings) (attachments []digest.Digest, hasImag
 // attach records an attachment. One that is cut has no digest, but the text stands beside
 // it as in the whole message.
 func (c *computer) attach(l mail.Leaf, content []byte, d digest.Digest) {
-	d = digestOf(l.CarriedAsFile(), digest.KindAttachment, d)
+	plain, d := d, digestOf(l.CarriedAsFile(), digest.KindAttachment, d)
 	f := &c.files
 	isEmbedded := isEmbedded(l, content)
 	if !isEmbedded && !l.IsFar {
@@ -78,32 +86,53 @@ func (c *computer) attach(l mail.Leaf, content []byte, d digest.Digest) {
 		c.limits |= work.LimitAttachments
 	default:
 		f.digests = addDigest(f.digests, d)
-		if archive.Is(content) && len(f.packed) < maxAttachments {
-			f.packed = append(f.packed, l)
+		if archive.Is(content) {
+			f.addPacked(l, plain)
 		}
 	}
 }
 
-// contentDigests returns the digests of what the archives and PDFs contain.
-func (c *computer) contentDigests() (digests []digest.Digest) {
+// addPacked notes an archive whose content has digest d.
+func (f *files) addPacked(l mail.Leaf, d digest.Digest) {
+	i := slices.IndexFunc(f.packed, func(p packedFile) bool { return p.content == d })
+	if i < 0 {
+		if len(f.packed) == maxAttachments {
+			return
+		}
+		i, f.packed = len(f.packed), append(f.packed, packedFile{part: l, content: d})
+	}
+	if p := &f.packed[i]; !slices.Contains(p.carried, l.CarriedAsFile()) {
+		p.carried = append(p.carried, l.CarriedAsFile())
+	}
+}
+
+// contentDigests returns the digests of what the archives and PDFs of a message of size bytes contain.
+func (c *computer) contentDigests(size int) (digests []digest.Digest) {
 	if len(c.files.packed) == 0 {
 		return nil
 	}
-	c.unpack(func() { digests = c.unpackAll() })
+	c.unpack(func() { digests = c.unpackAll(size) })
 	return digests
 }
 
-// unpackAll returns the digests, or only some if it was stopped.
-func (c *computer) unpackAll() (digests []digest.Digest) {
+// unpackAll returns the digests, or only some if it was stopped, or if the files together are longer than
+// the message: programs that read it in several ways find one in the other.
+func (c *computer) unpackAll(room int) (digests []digest.Digest) {
 	u := archive.Unpacker{Work: &c.work, IsStopped: c.turns.isStopped}
-	for _, l := range c.files.packed {
+	for _, p := range c.files.packed {
 		if c.turns.isStopped() {
 			return digests
 		}
-		c.work.Count(l.Steps())
-		c.decoded = l.File(c.decoded[:0])
+		c.work.Count(p.part.Steps())
+		c.decoded = p.part.File(c.decoded[:0])
+		if room -= len(c.decoded); room < 0 {
+			c.limits |= work.LimitContents
+			return digests
+		}
 		if d, ok := u.Digest(c.decoded); ok {
-			digests = addDigest(digests, digestOf(l.CarriedAsFile(), digest.KindContent, d))
+			for _, carried := range p.carried {
+				digests = addDigest(digests, digestOf(carried, digest.KindContent, d))
+			}
 		}
 		if u.IsLimited {
 			c.limits |= work.LimitContents

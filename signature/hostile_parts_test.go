@@ -125,6 +125,23 @@ var hostileParts = []struct {
 	{"PDF streams", func(testing.TB) string {
 		return "Content-Type: application/pdf\n\n%PDF-1.4\n" + strings.Repeat("1 0 obj<</Length 9/Filter/FlateDecode>>stream\nx\x9c\x03\x00endstream endobj\n", 100_000/scale)
 	}},
+	{"a text in eighteen readings", func(testing.TB) string {
+		head := "Content-Type: message/rfc822\nContent-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: quoted-printable\nContent-Transfer-Encoding: x-uuencode\n\n"
+		return strings.Repeat(head, 5) + strings.Repeat("e\u0327 ", 350_000/scale/4)
+	}},
+	{"a PDF in eight readings", func(testing.TB) string {
+		signed := func(encoding, content string) string {
+			n := len(content)
+			return "Content-Type: application/pkcs7-mime\nContent-Transfer-Encoding: x-uuencode\n" + encoding + "\n%PDF-1.4\n" +
+				"\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01\xa0\x80\x04\x84" + string([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}) + content
+		}
+		pdf := "Content-Type: application/octet-stream\nContent-Transfer-Encoding: x-uuencode\nContent-Transfer-Encoding: 8bit\n\n" + string(hostilePDF([]int{5, 5, 500 / scale}))
+		return signed("Content-Transfer-Encoding: x-uue\n", signed("", pdf))
+	}},
+	{"an image in four readings", func(testing.TB) string {
+		two := "Content-Transfer-Encoding: x-uuencode\nContent-Transfer-Encoding: 8bit\n\n"
+		return "Content-Type: message/rfc822\n" + two + "Content-Type: image/bmp\n" + two + string(hostileBMP([]int{800 / scale, 600, 1}))
+	}},
 }
 
 // Each message is signed, or at least its body is.

@@ -77,7 +77,8 @@ func (c *computer) isOnlyAsked(l mail.Leaf) bool {
 // ones, images without a text that signs, and large ones beside a short text. Beside more
 // text, images are those that their sender has in all mail. For an image of the message
 // itself, the text of attached messages does not count.
-func (c *computer) imageSketches(needed words.Amount) (sketches []sketch.Sketch) {
+// The message has room bytes.
+func (c *computer) imageSketches(needed words.Amount, room int) (sketches []sketch.Sketch) {
 	if len(c.files.images) == 0 {
 		return nil
 	}
@@ -90,12 +91,13 @@ func (c *computer) imageSketches(needed words.Amount) (sketches []sketch.Sketch)
 		c.files.images = c.files.images[:maxLooked]
 		c.limits |= work.LimitImages
 	}
-	c.unpack(func() { sketches = c.sketchImages(body, whole) })
+	c.unpack(func() { sketches = c.sketchImages(body, whole, room) })
 	return sketches
 }
 
-// sketchImages returns the sketches, or only some if it was stopped.
-func (c *computer) sketchImages(body, whole beside) (sketches []sketch.Sketch) {
+// sketchImages returns the sketches, or only some if it was stopped, or if the images together are longer
+// than the message, as unpackAll.
+func (c *computer) sketchImages(body, whole beside, room int) (sketches []sketch.Sketch) {
 	pictures := 0
 	left, size := maxPixels, 0
 	for _, l := range c.files.images {
@@ -112,11 +114,10 @@ func (c *computer) sketchImages(body, whole beside) (sketches []sketch.Sketch) {
 		if embedded && text.isAmple {
 			continue
 		}
-		if pictures == maxPictures {
+		if size += len(content); pictures == maxPictures || size > room {
 			c.limits |= work.LimitImages
 			break
 		}
-		size += len(content)
 		im, cost, err := picture.Read(content, min(left, freePixels+pixelsOfByte*size-(maxPixels-left)))
 		left -= cost
 		c.work.Count(work.PerPixel*cost + work.PerPackedByte*len(content))

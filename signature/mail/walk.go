@@ -15,6 +15,9 @@ const (
 	maxEntities = 50_000
 	// maxWrapped bounds how deep messages may lie in each other, each encoded once more. Each level is decoded whole.
 	maxWrapped = 4
+	// maxReadings bounds how often all parts together are read, in bytes of the message: a part of two
+	// types and in two encodings is read in four ways, and what it contains may be as well.
+	maxReadings = 4
 	// maxReach is how far behind the header, in bytes without CR, a part may begin to
 	// sign as text or to raise the amount of text needed. A milter keeps only the
 	// beginning of a large message. What is beyond must not change the text signature of
@@ -29,6 +32,8 @@ type Leaf struct {
 	raw   []byte // as transferred
 	IsCut bool   // the part reaches to the end of a truncated message
 	IsFar bool   // the part begins more than maxReach bytes behind the header
+	// IsAgain is set for a part, or one in a message, that was visited before, read in another way.
+	IsAgain bool
 }
 
 // surroundings are the multiparts around a part.
@@ -61,6 +66,8 @@ type walker struct {
 	entities     int
 	alternatives int
 	wrapped      int
+	rereads      int         // bytes that may be read in a further way
+	isAgain      bool        // what is visited is read in a further way
 	limits       work.Limits // reached; after LimitParts, the rest was not read
 
 	lastReport int // where the last part for programs is declared in body, from 1 on; -1: nowhere, 0: not sought yet
@@ -117,7 +124,7 @@ func walk(m Message, isDeep bool, visit func(Leaf)) work.Limits {
 
 func (w *walker) walk(m Message) work.Limits {
 	w.work.Count(len(m.Body) / 4)
-	w.isTruncated = m.Truncated
+	w.isTruncated, w.rereads = m.Truncated, (maxReadings-1)*len(m.Body)
 	w.message(messageMIME(m.Header, w.work), m.Body, surroundings{})
 	return w.limits
 }
@@ -182,9 +189,10 @@ func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 	raw := w.body[pos:max(pos, d.start)]
 	if other := h.otherType; other != "" {
 		h.otherType = ""
-		w.entities++
 		w.leaf(h, pos, d, around)
 		h.MediaType, around.Carried = other, max(around.Carried, LaterPart)
+		w.again(raw, func() { w.leaf(h, pos, d, around) })
+		return
 	}
 	if h.Disposition != "" && h.Disposition != "inline" && h.Disposition != "attachment" { // some programs show it as a file
 		around.Carried = max(around.Carried, LaterPart)
@@ -196,9 +204,9 @@ func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 	cut := w.isTruncated && d.level < 0
 	if w.isDeep && (isMessage(h) || isSigned(h)) {
 		if isSigned(h) { // it is a file, too
-			w.visit(Leaf{mimeHeader: h, surroundings: around, raw: raw, IsCut: cut, IsFar: w.offset(pos) > maxReach})
+			w.visit(Leaf{mimeHeader: h, surroundings: around, raw: raw, IsCut: cut, IsFar: w.offset(pos) > maxReach, IsAgain: w.isAgain})
 		}
-		if w.wrapped+levels(h) <= maxWrapped {
+		if w.wrapped+levels(h) <= maxWrapped && (!isSigned(h) || w.hasRoom(raw)) {
 			w.unwrap(h, raw, around, w.offset(pos), cut)
 			return
 		}
@@ -208,14 +216,14 @@ func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 		}
 	}
 	if !cut || len(raw) > 0 { // otherwise its header may not be complete
-		w.visit(Leaf{mimeHeader: h, surroundings: around, raw: raw, IsCut: cut, IsFar: w.offset(pos) > maxReach})
+		w.visit(Leaf{mimeHeader: h, surroundings: around, raw: raw, IsCut: cut, IsFar: w.offset(pos) > maxReach, IsAgain: w.isAgain})
 	}
 }
 
 // doubtful visits a part whose encoding programs read in two ways. If it consists of base64, it is in
 // that; otherwise both readings count, and are carried, as readers see one of them only.
 func (w *walker) doubtful(h mimeHeader, pos int, d delimiter, around surroundings) {
-	readings := [2]string{h.encoding, h.other}
+	readings, raw := [2]string{h.encoding, h.other}, w.body[pos:max(pos, d.start)]
 	h.other = ""
 	if (isMessage(h) || isSigned(h)) && w.wrapped > 0 { // each level of messages would double the cost
 		if isIdentity(h.encoding) {
@@ -224,15 +232,36 @@ func (w *walker) doubtful(h mimeHeader, pos int, d delimiter, around surrounding
 		w.leaf(h, pos, d, around)
 		return
 	}
-	if slices.Contains(readings[:], "base64") && isAllBase64(w.body[pos:max(pos, d.start)]) {
+	if slices.Contains(readings[:], "base64") && isAllBase64(raw) {
 		h.encoding = "base64"
 		w.leaf(h, pos, d, around)
 		return
 	}
 	around.Carried = max(around.Carried, LaterPart)
-	for _, h.encoding = range readings {
-		w.entities++
-		w.leaf(h, pos, d, around)
+	h.encoding = readings[0]
+	w.leaf(h, pos, d, around)
+	h.encoding = readings[1]
+	w.again(raw, func() { w.leaf(h, pos, d, around) })
+}
+
+// hasRoom reports whether a part that was read may be read in a further way, and counts that.
+func (w *walker) hasRoom(raw []byte) bool {
+	if len(raw) > w.rereads {
+		w.limits |= work.LimitWrapped
+		return false
+	}
+	w.rereads -= len(raw)
+	w.entities++
+	return true
+}
+
+// again calls read for a part that was read, if there is room.
+func (w *walker) again(raw []byte, read func()) {
+	if w.hasRoom(raw) {
+		before := w.isAgain
+		w.isAgain = true
+		read()
+		w.isAgain = before
 	}
 }
 
@@ -240,7 +269,7 @@ func (w *walker) doubtful(h mimeHeader, pos int, d delimiter, around surrounding
 // read them one by one, but a message must not hide behind them.
 func (w *walker) rest(pos int, around surroundings) Leaf {
 	around.Alternative, around.Carried = 0, max(around.Carried, LaterPart)
-	return Leaf{mimeHeader: mimeHeader{MediaType: "text/plain"}, surroundings: around, raw: w.body[pos:], IsCut: w.isTruncated, IsFar: w.offset(pos) > maxReach}
+	return Leaf{mimeHeader: mimeHeader{MediaType: "text/plain"}, surroundings: around, raw: w.body[pos:], IsCut: w.isTruncated, IsFar: w.offset(pos) > maxReach, IsAgain: w.isAgain}
 }
 
 // unwrap walks a message that is transferred in an encoding, although RFC 2046 section
@@ -260,9 +289,9 @@ func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int,
 	}
 	h, length := partMIME(decoded, w.work, nil)
 	inner := walker{visit: w.visit, work: w.work, isDeep: true, isTruncated: cut, wrapped: w.wrapped + levels, base: base,
-		entities: w.entities, alternatives: w.alternatives}
+		entities: w.entities, alternatives: w.alternatives, rereads: w.rereads, isAgain: w.isAgain}
 	inner.message(h, decoded[length:], around)
-	w.entities, w.alternatives = inner.entities, inner.alternatives
+	w.entities, w.alternatives, w.rereads = inner.entities, inner.alternatives, inner.rereads
 	w.limits |= inner.limits
 }
 

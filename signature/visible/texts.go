@@ -104,7 +104,8 @@ func (t *Texts) Note(l mail.Leaf) {
 	}
 }
 
-// Add adds a text part with its decoded content, and grants the budget for it.
+// Add adds a text part with its decoded content, and grants the budget for it, once for all ways
+// of reading it.
 func (t *Texts) Add(l mail.Leaf, content []byte) {
 	if len(t.Parts) > maxParts && len(t.source) < maxSource {
 		t.source = append(t.source, '\n')
@@ -120,7 +121,9 @@ func (t *Texts) Add(l mail.Leaf, content []byte) {
 		content = mail.JoinFlowed(content)
 	}
 	t.source = append(t.source, content...)
-	t.work.Grant(len(content), isHTML)
+	if !l.IsAgain {
+		t.work.Grant(len(content), isHTML)
+	}
 	if n := len(t.Parts); n >= maxParts {
 		t.Limits |= work.LimitParts
 		l.Carried, l.Alternative, isHTML = max(l.Carried, mail.LaterPart), 0, false

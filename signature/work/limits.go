@@ -8,7 +8,8 @@ type Limits uint32
 const (
 	// LimitParts: more than 50,000 messages, multiparts and parts, or 4,096 text parts.
 	LimitParts Limits = 1 << iota
-	// LimitWrapped: encoded messages inside each other, more than four deep.
+	// LimitWrapped: encoded messages inside each other, more than four deep, or parts that are read in
+	// so many ways that these are together more than four times as long as the message.
 	LimitWrapped
 	// LimitReach: a text part more than 1 MiB behind the header.
 	LimitReach
@@ -30,10 +31,10 @@ const (
 	// LimitAttachments: more than 16 attachments to sign.
 	LimitAttachments
 	// LimitContents: archives and PDFs that inflate to more than they may, or have more
-	// than 2,000 members.
+	// than 2,000 members, or are together longer than the message.
 	LimitContents
-	// LimitImages: more than four images to decode, more than two to sketch, or more
-	// pixels than the message may have.
+	// LimitImages: more than four images to decode, more than two to sketch, more
+	// pixels than the message may have, or images that are together longer than the message.
 	LimitImages
 	// LimitLinks: more than 8,192 links, or links to more than 1,024 domains.
 	LimitLinks
