@@ -42,10 +42,13 @@ type Entry struct {
 }
 
 // exchangeScript writes the own entry and returns all, as names and values in turn. A full hash, or
-// other data in its place, is removed.
+// other data in its place, is removed. It is full by the number of names, or by their length.
 var exchangeScript = redis.NewScript(`
 local n = redis.pcall('HLEN', KEYS[1])
-if type(n) ~= 'number' or n > tonumber(ARGV[3]) then redis.call('UNLINK', KEYS[1]) end
+local isFull, bytes, sites = type(n) ~= 'number' or n > tonumber(ARGV[3]), 0, {}
+if not isFull then sites = redis.call('HKEYS', KEYS[1]) end
+for _, site in ipairs(sites) do bytes = bytes + #site end
+if isFull or bytes > 64 * tonumber(ARGV[3]) then redis.call('UNLINK', KEYS[1]) end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 local all = {}
 for _, site in ipairs(redis.call('HKEYS', KEYS[1])) do

@@ -56,6 +56,11 @@ func TestFilledHash(t *testing.T) {
 	if keys, err := server.HKeys(Key); err != nil || len(keys) != 1 {
 		t.Errorf("%d entries, %v", len(keys), err)
 	}
+	server.HSet(Key, strings.Repeat("s", 1<<20), "x")
+	New(client, Entry{Site: "a", KeyIDs: id, Parameters: "p"}).exchange(t.Context(), time.Now())
+	if keys, err := server.HKeys(Key); err != nil || len(keys) != 1 || keys[0] != "a" {
+		t.Errorf("a long name remains: %d entries, %v", len(keys), err)
+	}
 }
 
 // Run writes at once, and ends with its context.

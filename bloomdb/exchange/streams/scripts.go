@@ -101,15 +101,19 @@ return batch`)
 
 // headsScript returns SITE, heartbeat, end of the stream, ... of at most ARGV[1] sites.
 // Values too long to be valid never leave Redis; they are replaced by empty strings. If
-// there are four times as many, another client has filled the hashes with invented names:
-// the hashes are removed, and every site writes its own entry again within seconds.
+// there are four times as many, or names as long as so many can be, another client has filled the
+// hashes with invented names: the hashes are removed, and every site writes its own entry again within
+// seconds. Otherwise each site would have Redis read these names again and again.
 var headsScript = redis.NewScript(`
 local limit, heads = tonumber(ARGV[1]), {}
-if redis.call('HLEN', KEYS[1]) > 4 * limit then
+local n, bytes, sites = redis.call('HLEN', KEYS[1]), 0, {}
+if n <= 4 * limit then sites = redis.call('HKEYS', KEYS[1]) end
+for _, site in ipairs(sites) do bytes = bytes + #site end
+if n > 4 * limit or bytes > 64 * 4 * limit then
   redis.call('UNLINK', KEYS[1], KEYS[2])
   return heads
 end
-for i, site in ipairs(redis.call('HKEYS', KEYS[1])) do
+for i, site in ipairs(sites) do
   if i > limit then break end
   local record, tail = '', ''
   if #site > 64 or redis.call('HSTRLEN', KEYS[1], site) > tonumber(ARGV[2]) then

@@ -249,16 +249,21 @@ func TestKeysShareOneClusterSlot(t *testing.T) {
 	}
 }
 
-// Many invalid names in the hash of heads are removed.
+// Many or long invalid names in the hash of heads are removed: Redis would read them at each look.
 func TestTooManyHeads(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {
-		fields := make([]any, 0, 10*streams.MaxSites)
-		for i := range 5 * streams.MaxSites {
-			fields = append(fields, fmt.Sprint("site", i), "x")
-		}
-		testenv.Check(t, s.redis.HSet(t.Context(), s.HeadsKey(), fields...).Err())
-		if heads, bad, err := s.Heads(t.Context()); err != nil || bad != 0 || len(heads) != 0 {
-			t.Fatalf("%d heads, %d bad, %v", len(heads), bad, err)
+		for n, length := range map[int]int{5 * streams.MaxSites: 1, 100: 10_000} {
+			fields := make([]any, 0, 2*n)
+			for i := range n {
+				fields = append(fields, strings.Repeat("s", length)+fmt.Sprint(i), "x")
+			}
+			testenv.Check(t, s.redis.HSet(t.Context(), s.HeadsKey(), fields...).Err())
+			if heads, bad, err := s.Heads(t.Context()); err != nil || bad != 0 || len(heads) != 0 {
+				t.Fatalf("%d heads, %d bad, %v", len(heads), bad, err)
+			}
+			if n := s.redis.HLen(t.Context(), s.HeadsKey()).Val(); n != 0 {
+				t.Fatalf("%d names of %d bytes remain", n, length)
+			}
 		}
 		testenv.Check(t, s.Heartbeat(t.Context(), "a", []byte("alive"), streams.Position{}, nil))
 		if heads, _, err := s.Heads(t.Context()); err != nil || len(heads) != 1 || heads[0].Site != "a" {
