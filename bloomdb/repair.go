@@ -33,8 +33,9 @@ func (db *DB) Lacks(set signature.Set, revoked bool, at time.Time) bool {
 	return ok && len(set.Signatures) > 0 && !db.ks.HasWord(t.Kind, set.Signatures)
 }
 
-// LackReports records durably that the filters lack reports of the ledger, see MustRelist.
-func (db *DB) LackReports() error {
+// LackReports records durably that the filters lack reports of the ledger up to newest, see MustRelist.
+func (db *DB) LackReports(newest time.Time) error {
+	db.ks.Keeper.Passed(newest)
 	return db.each(func(ks *keyspace.Keyspace) error { return ks.Outbox.LackReports(ks.Settings.Dir, ks.Settings.Now()) })
 }
 

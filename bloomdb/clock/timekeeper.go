@@ -246,6 +246,21 @@ func (k *Keeper) Witness(site string, made time.Time) {
 	k.believe(wall, at)
 }
 
+// Passed takes a time that this site has had: its folder, with the last time, may be an older copy. The wall clock
+// is compared with that time then, as at a start.
+func (k *Keeper) Passed(t time.Time) {
+	if k.elapsed == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if now := k.look(); t.Sub(now) > MaxSkew {
+		k.believe(t, k.elapsed())
+		k.credit = StartGap
+		k.look()
+	}
+}
+
 // Status describes a jump of the clock that is not believed.
 type Status struct {
 	Time     time.Time `json:"time"`          // the database's time

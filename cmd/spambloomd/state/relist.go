@@ -13,33 +13,33 @@ import (
 // relistStep is the time between two calls of progress.
 const relistStep = 5 * time.Second
 
-// errLacking ends findLost.
-var errLacking = errors.New("a report of the ledger is not in the filters")
-
 // findLost checks that the filters have what was reported after their identity was written. After
 // a crash the journal has it, or the desk will do it. If not, all files but the ledger are an older
 // copy.
 func (st *State) findLost(log *slog.Logger) error {
-	known := st.DB.KnownReport()
-	if st.DB.MustRelist() || st.Reports.LastReport() <= known {
+	known, isNoted := st.DB.KnownReport(), st.DB.MustRelist()
+	if st.Reports.LastReport() <= known {
 		return nil
 	}
+	lacks, newest := isNoted, time.Time{}
 	err := st.Reports.StandingAfter(known, func(s ledger.Standing) error {
-		if st.DB.Lacks(s.Set, s.Revoked, s.At) {
-			return errLacking
+		lacks = lacks || st.DB.Lacks(s.Set, s.Revoked, s.At)
+		if s.At.After(newest) {
+			newest = s.At
 		}
 		return nil
 	})
-	switch {
-	case err == nil:
-		return nil
-	case !errors.Is(err, errLacking): // no reason not to start: the reports that can be read are as they were
+	if err != nil { // no reason not to start: the reports that can be read are as they were
 		log.Error("whether the filters have all reports of the ledger is not known", "error", err)
+	}
+	if !lacks {
 		return nil
 	}
-	log.Warn("the state folder lacks reports of its ledger: it was restored from an older copy; never-list, retouches and mutes may be older, too",
-		"known", known, "last", st.Reports.LastReport())
-	return st.DB.LackReports()
+	if !isNoted {
+		log.Warn("the state folder lacks reports of its ledger: it was restored from an older copy; never-list, retouches and mutes may be older, too",
+			"known", known, "last", st.Reports.LastReport())
+	}
+	return st.DB.LackReports(newest)
 }
 
 // Relist lists the reports of the ledger in a database that may lack them: under a federation key

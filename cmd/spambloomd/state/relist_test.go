@@ -2,13 +2,17 @@ package state
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/clock"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/desk"
@@ -123,5 +127,43 @@ func TestOlderCopyFromBeforeNewKey(t *testing.T) {
 	defer st.Close()
 	if !st.DB.Judge(set).Listed {
 		t.Error("under the new key only: not listed")
+	}
+}
+
+// All files but the ledger are a copy that is weeks old, the last time among them. The reports of the ledger show that
+// this time has passed, so they are listed where they belong, and the clock is believed.
+func TestOlderCopyByWeeks(t *testing.T) {
+	for name, relisted := range map[string]func(*bloomdb.DB) error{"in use": (*bloomdb.DB).Relisted, "new": func(*bloomdb.DB) error { return nil }} {
+		dir := filepath.Join(testenv.Dir(t), "state")
+		s := settingsFor(t, dir, "")
+		logger := slog.New(slog.DiscardHandler)
+		options, err := openKeys(s, logger)
+		testenv.Check(t, err)
+		options.Now, options.Elapsed = func() time.Time { return time.Now().AddDate(0, 0, -20) }, clock.NewElapsed(clock.SinceBoot)
+		db, err := bloomdb.Open(options)
+		testenv.Check(t, err)
+		testenv.Check(t, errors.Join(relisted(db), db.Close()))
+		older := filepath.Join(testenv.Dir(t), "older")
+		testenv.Check(t, os.CopyFS(older, os.DirFS(dir)))
+
+		testenv.Check(t, os.Remove(filepath.Join(dir, clock.File)))
+		st, err := Open(s, logger)
+		testenv.Check(t, err)
+		_, err = desk.New(st.DB, st.Reports, s.DeskOptions(logger)).Report(desk.Report{Set: letter(0), Reporter: "anna", Trusted: true})
+		testenv.Check(t, err)
+		want := st.DB.Judge(letter(0)).Matches[0].Generation
+		testenv.Check(t, st.Close())
+		reports, err := os.ReadFile(filepath.Join(dir, "reports.db"))
+		testenv.Check(t, err)
+		testenv.Check(t, os.WriteFile(filepath.Join(older, "reports.db"), reports, 0o600))
+
+		s.Data = older
+		st, err = Open(s, logger)
+		testenv.Check(t, err)
+		testenv.Check(t, st.Relist(logger, func() {}))
+		if m := st.DB.Judge(letter(0)).Matches; len(m) == 0 || m[0].Generation != want || st.DB.Clock() != nil {
+			t.Errorf("%s: matches %+v, want generation %d; clock %+v", name, m, want, st.DB.Clock())
+		}
+		testenv.Check(t, st.Close())
 	}
 }
