@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
-	"github.com/spambloom/spambloom/bloomdb/clock"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/desk"
@@ -139,14 +138,15 @@ func TestOlderCopyByWeeks(t *testing.T) {
 		logger := slog.New(slog.DiscardHandler)
 		options, err := openKeys(s, logger)
 		testenv.Check(t, err)
-		options.Now, options.Elapsed = func() time.Time { return time.Now().AddDate(0, 0, -20) }, clock.NewElapsed(clock.SinceBoot)
+		begun := time.Now()
+		options.Now, options.Elapsed = func() time.Time { return time.Now().AddDate(0, 0, -20) }, func() time.Duration { return time.Since(begun) }
 		db, err := bloomdb.Open(options)
 		testenv.Check(t, err)
 		testenv.Check(t, errors.Join(relisted(db), db.Close()))
 		older := filepath.Join(testenv.Dir(t), "older")
 		testenv.Check(t, os.CopyFS(older, os.DirFS(dir)))
 
-		testenv.Check(t, os.Remove(filepath.Join(dir, clock.File)))
+		testenv.Check(t, os.Remove(filepath.Join(dir, "clock")))
 		st, err := Open(s, logger)
 		testenv.Check(t, err)
 		_, err = desk.New(st.DB, st.Reports, s.DeskOptions(logger)).Report(desk.Report{Set: letter(0), Reporter: "anna", Trusted: true})
