@@ -90,10 +90,11 @@ tarballs:
 	cd bin && sha256sum $(RELEASES:%=spambloom-$(VERSION)-linux-%.tar.gz) >SHA256SUMS
 
 # go test as it is run here. Only a defect takes as long as the timeout. Nobody debugs these
-# programs. Two packages more than there are processors run at a time: many wait for servers.
+# programs, so they are linked without symbols. Two packages more than there are processors run
+# at a time: many wait for servers.
 SUITE   = $(GO) run ./cmd/internal/suite
 TESTING = -count=1 -timeout 60m
-BUSY    = -vet=off -ldflags=-w -p $$(($$(nproc) + 2))
+BUSY    = -vet=off -ldflags=-s -p $$(($$(nproc) + 2))
 
 # The checks stand before the tests, so that the runner has the last word; they have vetted
 # everything. They run while the packages are fetched and unpacked, which is one process; but the

@@ -19,7 +19,7 @@ import (
 // SPAMBLOOM_SEED=N runs only that one.
 const (
 	modelSchedulesShort = 4
-	modelSchedules      = 16
+	modelSchedules      = 12
 	modelSchedulesSoak  = 2000
 	modelLanes          = 4 // at the same time
 	modelSteps          = 40

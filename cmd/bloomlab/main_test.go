@@ -33,7 +33,7 @@ func runTests(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	program = filepath.Join(dir, "bloomlab")
-	if out, err := exec.Command("go", "build", "-race=false", "-ldflags=-w", "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-race=false", "-ldflags=-s", "-o", program, ".").CombinedOutput(); err != nil {
 		panic(fmt.Sprintf("go build: %v\n%s", err, out))
 	}
 	return m.Run()

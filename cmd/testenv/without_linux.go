@@ -56,7 +56,7 @@ var withoutRace = sync.OnceValues(func() (program *os.File, err error) {
 	}
 	defer os.RemoveAll(dir)
 	built := filepath.Join(dir, "test")
-	if out, err := exec.Command("go", "test", "-race=false", "-vet=off", "-ldflags=-w", "-c", "-o", built, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "test", "-race=false", "-vet=off", "-ldflags=-s", "-c", "-o", built, ".").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build of the tests without the race detector: %w\n%s", err, out)
 	}
 	return os.Open(built)
