@@ -8,6 +8,9 @@ import (
 	"github.com/spambloom/spambloom/signature/suffix"
 )
 
+// maxSignatures bounds the signatures of a message that are read, in bytes: fifty forwarders add some 150 KiB (ARC).
+const maxSignatures = 256 << 10
+
 // authenticFrom returns the address of the header From if the results of the MTA's own
 // verifier prove its domain; otherwise "". The address is in lower case and its domain in
 // ASCII form, like the domains it is compared with. The proof is one of
@@ -57,6 +60,8 @@ func (r *Rules) Sender(e *Envelope, header []signature.Field) string {
 //   - OpenDMARC 1.4.2 writes the HELO name of a bounce as a value.
 //   - OpenDKIM 2.11.0 decodes the tag i of a signature: "i=x=3B=20dkim=3Dpass...@evil.example".
 //     d and s may contain blanks if the signer's own name server answers for such names.
+//
+// A message with more of these fields than any verifier reads proves nothing.
 func isRepeatable(e *Envelope, header []signature.Field) bool {
 	if int(e.Count) > len(e.Recipients) || len(e.Helo) > MaxAddress || !isPlain(e.Helo, isValue) {
 		return false
@@ -66,10 +71,11 @@ func isRepeatable(e *Envelope, header []signature.Field) bool {
 			return false
 		}
 	}
+	size := 0
 	for _, f := range header {
 		switch strings.ToLower(strings.TrimSpace(f.Name)) {
 		case "dkim-signature", "arc-seal", "arc-message-signature":
-			if !hasRepeatableTags(f.Value) {
+			if size += len(f.Value); size > maxSignatures || !hasRepeatableTags(f.Value) {
 				return false
 			}
 		}

@@ -22,6 +22,8 @@ func TestRepeatable(t *testing.T) {
 		{"plain", "client.example", "you@here.example", signature("d=bank.example; s=s1; i=a+b_c@mail.bank.example;"), true},
 		{"without i", "", "you+x@here.example", signature("d = bank.example ;\n\ts=2026-11._x ; t=1700000000; z=From:a=40b=3B=20c|X:(d);"), true},
 		{"signed twice", "[192.0.2.1]", "", signature("d=a.example; s=s1;") + "\n" + signature("d=bank.example; s=s1;"), true},
+		{"signed by fifty forwarders", "", "", strings.Repeat(signature("d=list.example; s=s1; b="+strings.Repeat("A", 4000)+";")+"\n", 50), true},
+		{"more signatures than anybody reads", "", "", strings.Repeat(signature(strings.Repeat(";", 90_000))+"\n", 3), false},
 		{"address of IPv6", "[IPv6:2001:db8::1]", "you@localhost", "ARC-Seal: i=1; a=rsa-sha256; cv=none; d=list.example; s=arc; b=NLnK", true},
 
 		{"OpenDKIM's identity with a result in it", "", "", signature("d=evil.example; s=s1; i=x=3B=20dkim=3Dpass=20header.d=3Dbank.example=20reason=3D@evil.example;"), false},
