@@ -3,6 +3,7 @@ package judging
 import (
 	"slices"
 
+	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/store"
@@ -116,15 +117,17 @@ func gatherLinks(asked []question, domains []string, isWeak bool, p Policy) (lin
 // gatherLink returns the facts about one domain. Reports are looked up if wantsReports is true,
 // or if this site has seen the domain almost only in spam.
 func gatherLink(asked []question, domain string, wantsReports bool, p Policy) linkFacts {
-	l, s := linkFacts{domain: domain}, signature.DomainSignature(domain)
+	l := linkFacts{domain: domain}
 	for i := range asked {
 		ring := asked[i].ks.Ring
-		l.counts = l.counts.Unite(asked[i].view.Domain(ring.DomainKeys(domain), ring.DomainKeys(store.AnyDomain), ring.ReportHash(s)))
+		reported := func() filter.Hash { return ring.ReportHash(signature.DomainSignature(domain)) }
+		l.counts = l.counts.Unite(asked[i].view.Domain(ring.DomainKeys(domain), ring.DomainKeys(store.AnyDomain), reported))
 	}
 	isSpamOnly := l.counts.IsSpamOnly(p.Campaigns)
 	if !wantsReports && !isSpamOnly {
 		return l
 	}
+	s := signature.DomainSignature(domain)
 	l.reports = signatureFacts{signature: s, revoked: neverRevoked}
 	for i := range asked {
 		q, h := &asked[i], asked[i].ks.Ring.ReportHash(s)

@@ -66,9 +66,10 @@ func (c DomainCounts) Unite(o DomainCounts) DomainCounts {
 }
 
 // Domain sums a domain's counts over the generations. anyDomain are the keys of AnyDomain, reported
-// is the hash of the domain's signature. Campaigns count only in a generation where this site has
-// reported the domain: in a full filter, sightings of others' domains look like campaigns.
-func (v *View) Domain(k, anyDomain keyring.DomainKeys, reported filter.Hash) (c DomainCounts) {
+// returns the hash of the domain's signature, which few domains need. Campaigns count only in a
+// generation where this site has reported the domain: in a full filter, sightings of others'
+// domains look like campaigns.
+func (v *View) Domain(k, anyDomain keyring.DomainKeys, reported func() filter.Hash) (c DomainCounts) {
 	for _, g := range v.Reports {
 		if g.Domains != nil {
 			seen, campaigns := g.Domains.Count(anyDomain.Sightings), g.Domains.Count(anyDomain.Campaigns)
@@ -79,7 +80,7 @@ func (v *View) Domain(k, anyDomain keyring.DomainKeys, reported filter.Hash) (c 
 		if g.Domains == nil {
 			continue
 		}
-		if n := g.Domains.Count(k.Campaigns); n > 0 && g.Spam.Own != nil && g.Spam.Own.Has(reported) {
+		if n := g.Domains.Count(k.Campaigns); n > 0 && g.Spam.Own != nil && g.Spam.Own.Has(reported()) {
 			if c.Campaigns == 0 {
 				c.Newest = g.Num
 			}
