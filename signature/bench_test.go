@@ -54,7 +54,7 @@ func BenchmarkLinks(b *testing.B) {
 	var all []*visible.Texts
 	for _, m := range corpus(b) {
 		parsed, texts := signature.Parse(m.raw), new(visible.Texts)
-		texts.Begin(parsed.Header, nil)
+		texts.Begin(parsed.Header, 0, nil)
 		mail.Walk(parsed, nil, func(l mail.Leaf) {
 			if texts.Note(l); visible.IsText(l) {
 				texts.Add(l, l.Content(nil))

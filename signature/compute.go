@@ -62,13 +62,14 @@ type computer struct {
 	reader     reader
 	links      links.Finder
 	turns      turns
+	looked     int // bytes of the images that were decoded
 }
 
 var computers = sync.Pool{New: func() any { return new(computer) }}
 
 // begin prepares c for a message.
 func (c *computer) begin(m mail.Message) {
-	c.texts.Begin(m.Header, &c.work)
+	c.texts.Begin(m.Header, len(m.Body), &c.work)
 	c.reader.begin(&c.texts, &c.work)
 }
 
@@ -79,7 +80,7 @@ func (c *computer) release() {
 	c.texts.Reset()
 	c.reader.reset()
 	c.links.Reset()
-	c.files, c.below, c.unshown, c.fields, c.calendars, c.isCalendar, c.limits, c.work, c.turns, c.pictures = files{}, nil, nil, nil, nil, false, 0, work.Steps{}, turns{}, pictures{}
+	c.files, c.below, c.unshown, c.fields, c.calendars, c.isCalendar, c.limits, c.work, c.turns, c.pictures, c.looked = files{}, nil, nil, nil, nil, false, 0, work.Steps{}, turns{}, pictures{}, 0
 	computers.Put(c)
 }
 
@@ -104,7 +105,7 @@ func (c *computer) compute(m mail.Message) Set {
 	for _, d := range attachments {
 		add(digest.KindAttachment, d)
 	}
-	for _, d := range c.contentDigests(len(m.Body)) {
+	for _, d := range c.contentDigests(len(m.Body) - c.looked) {
 		add(digest.KindContent, d)
 	}
 	set.Sketches = append(set.Sketches, images...)
@@ -148,7 +149,7 @@ func (c *computer) leaf(l mail.Leaf) {
 	}
 	before := len(c.parts)
 	d := c.addPart(l, isText, content)
-	if l.IsAgain && !isText && bytes.Contains(c.parts[:before], d[:]) { // the other way to read it has the same content
+	if l.IsAgain && !isText && bytes.HasSuffix(c.parts[:before], d[:]) { // the other way to read it has the same content
 		return
 	}
 	if !isText && !l.IsReport && !l.IsCut && len(content) >= minPicture && isImage(l.MediaType, content) {

@@ -106,12 +106,12 @@ func (f *files) addPacked(l mail.Leaf, d digest.Digest) {
 	}
 }
 
-// contentDigests returns the digests of what the archives and PDFs of a message of size bytes contain.
-func (c *computer) contentDigests(size int) (digests []digest.Digest) {
+// contentDigests returns the digests of what the archives and PDFs contain, of which room bytes are read.
+func (c *computer) contentDigests(room int) (digests []digest.Digest) {
 	if len(c.files.packed) == 0 {
 		return nil
 	}
-	c.unpack(func() { digests = c.unpackAll(size) })
+	c.unpack(func() { digests = c.unpackAll(room) })
 	return digests
 }
 

@@ -172,3 +172,16 @@ func BenchmarkHostileParts(b *testing.B) {
 		})
 	}
 }
+
+// What is read of one part in several ways leaves the next part its own readings, also in the same message in a message.
+func TestReadingsOfOnePartLeaveThoseOfOthers(t *testing.T) {
+	two := "Content-Transfer-Encoding: quoted-printable\nContent-Transfer-Encoding: 8bit\n"
+	decoy := "Content-Type: message/rfc822\nContent-Type: text/plain\n" + two + "\nContent-Type: application/x-a\nContent-Type: text/plain\n" + two + "\n" + strings.Repeat("decoy ", 500)
+	spam := "Content-Type: text/plain\nContent-Transfer-Encoding: base64\nContent-Transfer-Encoding: 8bit\n\n!\n" + prose + "http://buy-pills.example/\n"
+	both := "Content-Type: multipart/mixed; boundary=b\n\n--b\n" + decoy + "\n--b\n" + spam + "\n--b--\n"
+	for name, raw := range map[string]string{"alone": spam, "behind a decoy": both, "in a message": wrappedIn(1, both)} {
+		if s := signature.Compute(signature.Parse([]byte(raw))); !slices.Contains(s.Domains, "buy-pills.example") || len(s.Sketches) == 0 {
+			t.Errorf("%s: domains %q, %d sketches, limits %q", name, s.Domains, len(s.Sketches), s.Limits.Names())
+		}
+	}
+}

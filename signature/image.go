@@ -114,7 +114,8 @@ func (c *computer) sketchImages(body, whole beside, room int) (sketches []sketch
 		if embedded && text.isAmple {
 			continue
 		}
-		if size += len(content); pictures == maxPictures || size > room {
+		size += len(content)
+		if c.looked = size; pictures == maxPictures || size > room {
 			c.limits |= work.LimitImages
 			break
 		}

@@ -247,14 +247,15 @@ func (k *Keeper) Witness(site string, made time.Time) {
 }
 
 // Passed takes a time that this site has had: its folder, with the last time, may be an older copy. The wall clock
-// is compared with that time then, as at a start.
+// is compared with that time then, as at a start. A time after the wall clock's proves nothing: that clock may
+// have been ahead once.
 func (k *Keeper) Passed(t time.Time) {
 	if k.elapsed == nil {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if now := k.look(); t.Sub(now) > MaxSkew {
+	if now := k.look(); t.Sub(now) > MaxSkew && t.Sub(k.wall()) <= MaxSkew {
 		k.believe(t, k.elapsed())
 		k.credit = StartGap
 		k.look()

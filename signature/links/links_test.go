@@ -23,7 +23,7 @@ func domainsOf(raw string) []string {
 func ownDomainsOf(raw string) (domains []string, own int) {
 	m := mail.Parse([]byte(raw))
 	var texts visible.Texts
-	texts.Begin(m.Header, nil)
+	texts.Begin(m.Header, 0, nil)
 	mail.Walk(m, nil, func(l mail.Leaf) {
 		if texts.Note(l); visible.IsText(l) {
 			texts.Add(l, l.Content(nil))
@@ -47,7 +47,7 @@ func viewOf(text string, isHTML bool) *visible.View {
 		l.MediaType = "text/html"
 	}
 	var texts visible.Texts
-	texts.Begin(nil, nil)
+	texts.Begin(nil, 0, nil)
 	texts.Add(l, []byte(text))
 	return texts.Show(&texts.Parts[0])
 }

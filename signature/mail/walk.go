@@ -15,8 +15,7 @@ const (
 	maxEntities = 50_000
 	// maxWrapped bounds how deep messages may lie in each other, each encoded once more. Each level is decoded whole.
 	maxWrapped = 4
-	// maxReadings bounds how often all parts together are read, in bytes of the message: a part of two
-	// types and in two encodings is read in four ways, and what it contains may be as well.
+	// maxReadings bounds how often a part is read with all that it contains: one of two types and encodings, in four ways.
 	maxReadings = 4
 	// maxReach is how far behind the header, in bytes without CR, a part may begin to
 	// sign as text or to raise the amount of text needed. A milter keeps only the
@@ -29,11 +28,10 @@ const (
 type Leaf struct {
 	mimeHeader
 	surroundings
-	raw   []byte // as transferred
-	IsCut bool   // the part reaches to the end of a truncated message
-	IsFar bool   // the part begins more than maxReach bytes behind the header
-	// IsAgain is set for a part, or one in a message, that was visited before, read in another way.
-	IsAgain bool
+	raw     []byte // as transferred
+	IsCut   bool   // the part reaches to the end of a truncated message
+	IsFar   bool   // the part begins more than maxReach bytes behind the header
+	IsAgain bool   // the part, or one with it inside, was read before, in another way
 }
 
 // surroundings are the multiparts around a part.
@@ -66,7 +64,9 @@ type walker struct {
 	entities     int
 	alternatives int
 	wrapped      int
-	rereads      int         // bytes that may be read in a further way
+	room         int         // bytes of body that may be read in a further way; each part has its share
+	rereads      int         // of that of the part which is read now
+	reread       int         // bytes that were
 	isAgain      bool        // what is visited is read in a further way
 	limits       work.Limits // reached; after LimitParts, the rest was not read
 
@@ -124,7 +124,7 @@ func walk(m Message, isDeep bool, visit func(Leaf)) work.Limits {
 
 func (w *walker) walk(m Message) work.Limits {
 	w.work.Count(len(m.Body) / 4)
-	w.isTruncated, w.rereads = m.Truncated, (maxReadings-1)*len(m.Body)
+	w.isTruncated, w.room = m.Truncated, (maxReadings-1)*len(m.Body)
 	w.message(messageMIME(m.Header, w.work), m.Body, surroundings{})
 	return w.limits
 }
@@ -166,7 +166,7 @@ func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
 func (w *walker) entity(h mimeHeader, pos int, around surroundings) delimiter {
 	if !strings.HasPrefix(h.MediaType, "multipart/") {
 		d := w.findDelimiter(pos)
-		w.leaf(h, pos, d, around)
+		w.part(h, pos, d, around)
 		return d
 	}
 	level := len(w.stack)
@@ -180,18 +180,26 @@ func (w *walker) entity(h mimeHeader, pos int, around surroundings) delimiter {
 	d := w.findDelimiter(pos)
 	if d.level < level || d.isClosing || h.isDoubtful {
 		// If it has no part, its preamble is all that can be shown.
-		w.leaf(mimeHeader{MediaType: "text/plain"}, pos, d, around)
+		w.part(mimeHeader{MediaType: "text/plain"}, pos, d, around)
 	}
 	return d
+}
+
+// part reads a part that has no parts. What is read of it in further ways leaves others their share.
+func (w *walker) part(h mimeHeader, pos int, d delimiter, around surroundings) {
+	share := w.room * max(0, d.start-pos) / max(1, len(w.body))
+	w.rereads = share
+	w.leaf(h, pos, d, around)
+	w.reread += share - w.rereads
 }
 
 func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 	raw := w.body[pos:max(pos, d.start)]
 	if other := h.otherType; other != "" {
 		h.otherType = ""
-		w.leaf(h, pos, d, around)
-		h.MediaType, around.Carried = other, max(around.Carried, LaterPart)
-		w.again(raw, func() { w.leaf(h, pos, d, around) })
+		as, carried := h, around
+		as.MediaType, carried.Carried = other, max(around.Carried, LaterPart)
+		w.twice(raw, func() { w.leaf(h, pos, d, around) }, func() { w.leaf(as, pos, d, carried) })
 		return
 	}
 	if h.Disposition != "" && h.Disposition != "inline" && h.Disposition != "attachment" { // some programs show it as a file
@@ -225,23 +233,15 @@ func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 func (w *walker) doubtful(h mimeHeader, pos int, d delimiter, around surroundings) {
 	readings, raw := [2]string{h.encoding, h.other}, w.body[pos:max(pos, d.start)]
 	h.other = ""
-	if (isMessage(h) || isSigned(h)) && w.wrapped > 0 { // each level of messages would double the cost
-		if isIdentity(h.encoding) {
-			h.encoding = readings[1]
-		}
-		w.leaf(h, pos, d, around)
-		return
-	}
 	if slices.Contains(readings[:], "base64") && isAllBase64(raw) {
 		h.encoding = "base64"
 		w.leaf(h, pos, d, around)
 		return
 	}
 	around.Carried = max(around.Carried, LaterPart)
-	h.encoding = readings[0]
-	w.leaf(h, pos, d, around)
-	h.encoding = readings[1]
-	w.again(raw, func() { w.leaf(h, pos, d, around) })
+	other := h
+	h.encoding, other.encoding = readings[0], readings[1]
+	w.twice(raw, func() { w.leaf(h, pos, d, around) }, func() { w.leaf(other, pos, d, around) })
 }
 
 // hasRoom reports whether a part that was read may be read in a further way, and counts that.
@@ -255,14 +255,14 @@ func (w *walker) hasRoom(raw []byte) bool {
 	return true
 }
 
-// again calls read for a part that was read, if there is room.
-func (w *walker) again(raw []byte, read func()) {
-	if w.hasRoom(raw) {
-		before := w.isAgain
-		w.isAgain = true
-		read()
-		w.isAgain = before
+// twice reads a part in two ways, if there is room: the second has it before what the first contains.
+func (w *walker) twice(raw []byte, first, second func()) {
+	hasRoom, before := w.hasRoom(raw), w.isAgain
+	first()
+	if w.isAgain = true; hasRoom {
+		second()
 	}
+	w.isAgain = before
 }
 
 // rest returns all behind pos as one plain text, as it stands: there are too many parts to
@@ -289,9 +289,9 @@ func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int,
 	}
 	h, length := partMIME(decoded, w.work, nil)
 	inner := walker{visit: w.visit, work: w.work, isDeep: true, isTruncated: cut, wrapped: w.wrapped + levels, base: base,
-		entities: w.entities, alternatives: w.alternatives, rereads: w.rereads, isAgain: w.isAgain}
+		entities: w.entities, alternatives: w.alternatives, room: w.rereads, isAgain: w.isAgain}
 	inner.message(h, decoded[length:], around)
-	w.entities, w.alternatives, w.rereads = inner.entities, inner.alternatives, inner.rereads
+	w.entities, w.alternatives, w.rereads = inner.entities, inner.alternatives, w.rereads-inner.reread
 	w.limits |= inner.limits
 }
 

@@ -71,7 +71,7 @@ func viewOf(header []mail.Field, text string, isHTML bool) *visible.View {
 		l.MediaType = "text/html"
 	}
 	var texts visible.Texts
-	texts.Begin(header, nil)
+	texts.Begin(header, 0, nil)
 	texts.Add(l, []byte(text))
 	return texts.Show(&texts.Parts[0])
 }

@@ -36,6 +36,7 @@ type Texts struct {
 	last     map[int]int  // by number of alternative: its last branch with plain text, another page or a picture
 	page     page.Reader
 	work     *work.Steps
+	room     int // bytes of texts for which the budget is not granted yet
 }
 
 // Part is a text part that may be visible.
@@ -57,8 +58,9 @@ type Part struct {
 	utf8        []byte // nil until text
 }
 
-// Begin prepares t for a message. Reading its texts spends steps of w, which may be nil.
-func (t *Texts) Begin(header []mail.Field, w *work.Steps) {
+// Begin prepares t for a message with a body of size bytes. Reading its texts spends steps of w, which may be nil.
+func (t *Texts) Begin(header []mail.Field, size int, w *work.Steps) {
+	t.room = size
 	if t.hasHTML == nil {
 		t.hasHTML, t.lastPage, t.last = make(map[int]bool), make(map[int]int), make(map[int]int)
 	}
@@ -104,8 +106,8 @@ func (t *Texts) Note(l mail.Leaf) {
 	}
 }
 
-// Add adds a text part with its decoded content, and grants the budget for it, once for all ways
-// of reading it.
+// Add adds a text part with its decoded content, and grants the budget for it. All texts together are granted
+// no more than that of the message's length, in however many ways its parts are read.
 func (t *Texts) Add(l mail.Leaf, content []byte) {
 	if len(t.Parts) > maxParts && len(t.source) < maxSource {
 		t.source = append(t.source, '\n')
@@ -121,9 +123,9 @@ func (t *Texts) Add(l mail.Leaf, content []byte) {
 		content = mail.JoinFlowed(content)
 	}
 	t.source = append(t.source, content...)
-	if !l.IsAgain {
-		t.work.Grant(len(content), isHTML)
-	}
+	granted := min(len(content), t.room)
+	t.room -= granted
+	t.work.Grant(granted, isHTML)
 	if n := len(t.Parts); n >= maxParts {
 		t.Limits |= work.LimitParts
 		l.Carried, l.Alternative, isHTML = max(l.Carried, mail.LaterPart), 0, false

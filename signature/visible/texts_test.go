@@ -13,7 +13,7 @@ import (
 func TestManyParts(t *testing.T) {
 	const most = 4096
 	var texts visible.Texts
-	texts.Begin(nil, nil)
+	texts.Begin(nil, 0, nil)
 	for range most + 1000 {
 		texts.Add(mail.Leaf{}, []byte("x"))
 	}

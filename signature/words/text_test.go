@@ -126,7 +126,7 @@ func viewOf(text string, isHTML bool, charset string) *visible.View {
 		l.MediaType = "text/html"
 	}
 	var texts visible.Texts
-	texts.Begin(nil, nil)
+	texts.Begin(nil, 0, nil)
 	texts.Add(l, []byte(text))
 	return texts.Show(&texts.Parts[0])
 }
@@ -134,7 +134,7 @@ func viewOf(text string, isHTML bool, charset string) *visible.View {
 // wordsOf returns the words of a message's body.
 func wordsOf(body string) *Tokeniser {
 	var texts visible.Texts
-	texts.Begin(nil, nil)
+	texts.Begin(nil, 0, nil)
 	mail.Walk(mail.Message{Body: []byte(body)}, nil, func(l mail.Leaf) { texts.Add(l, l.Content(nil)) })
 	seen := texts.Show(&texts.Parts[0])
 	words := &Tokeniser{}

@@ -17,11 +17,11 @@ const relistStep = 5 * time.Second
 // a crash the journal has it, or the desk will do it. If not, all files but the ledger are an older
 // copy.
 func (st *State) findLost(log *slog.Logger) error {
-	known, isNoted := st.DB.KnownReport(), st.DB.MustRelist()
-	if st.Reports.LastReport() <= known {
+	known := st.DB.KnownReport()
+	if st.DB.MustRelist() || st.Reports.LastReport() <= known {
 		return nil
 	}
-	lacks, newest := isNoted, time.Time{}
+	lacks, newest := false, time.Time{}
 	err := st.Reports.StandingAfter(known, func(s ledger.Standing) error {
 		lacks = lacks || st.DB.Lacks(s.Set, s.Revoked, s.At)
 		if s.At.After(newest) {
@@ -35,10 +35,8 @@ func (st *State) findLost(log *slog.Logger) error {
 	if !lacks {
 		return nil
 	}
-	if !isNoted {
-		log.Warn("the state folder lacks reports of its ledger: it was restored from an older copy; never-list, retouches and mutes may be older, too",
-			"known", known, "last", st.Reports.LastReport())
-	}
+	log.Warn("the state folder lacks reports of its ledger: it was restored from an older copy; never-list, retouches and mutes may be older, too",
+		"known", known, "last", st.Reports.LastReport())
 	return st.DB.LackReports(newest)
 }
 

@@ -132,38 +132,38 @@ func TestOlderCopyFromBeforeNewKey(t *testing.T) {
 // All files but the ledger are a copy that is weeks old, the last time among them. The reports of the ledger show that
 // this time has passed, so they are listed where they belong, and the clock is believed.
 func TestOlderCopyByWeeks(t *testing.T) {
-	for name, relisted := range map[string]func(*bloomdb.DB) error{"in use": (*bloomdb.DB).Relisted, "new": func(*bloomdb.DB) error { return nil }} {
-		dir := filepath.Join(testenv.Dir(t), "state")
-		s := settingsFor(t, dir, "")
-		logger := slog.New(slog.DiscardHandler)
-		options, err := openKeys(s, logger)
-		testenv.Check(t, err)
-		begun := time.Now()
-		options.Now, options.Elapsed = func() time.Time { return time.Now().AddDate(0, 0, -20) }, func() time.Duration { return time.Since(begun) }
-		db, err := bloomdb.Open(options)
-		testenv.Check(t, err)
-		testenv.Check(t, errors.Join(relisted(db), db.Close()))
-		older := filepath.Join(testenv.Dir(t), "older")
-		testenv.Check(t, os.CopyFS(older, os.DirFS(dir)))
+	dir := filepath.Join(testenv.Dir(t), "state")
+	s := settingsFor(t, dir, "")
+	logger := slog.New(slog.DiscardHandler)
+	options, err := openKeys(s, logger)
+	testenv.Check(t, err)
+	begun := time.Now()
+	options.Now, options.Elapsed = func() time.Time { return time.Now().AddDate(0, 0, -20) }, func() time.Duration { return time.Since(begun) }
+	db, err := bloomdb.Open(options)
+	testenv.Check(t, err)
+	empty, err := openLedger(s, logger)
+	testenv.Check(t, err)
+	testenv.Check(t, errors.Join(db.AddCompanion(s.LedgerOptions(logger).Path, empty.LastReport, nil), db.Relisted(), empty.Close(), db.Close()))
+	older := filepath.Join(testenv.Dir(t), "older")
+	testenv.Check(t, os.CopyFS(older, os.DirFS(dir)))
 
-		testenv.Check(t, os.Remove(filepath.Join(dir, "clock")))
-		st, err := Open(s, logger)
-		testenv.Check(t, err)
-		_, err = desk.New(st.DB, st.Reports, s.DeskOptions(logger)).Report(desk.Report{Set: letter(0), Reporter: "anna", Trusted: true})
-		testenv.Check(t, err)
-		want := st.DB.Judge(letter(0)).Matches[0].Generation
-		testenv.Check(t, st.Close())
-		reports, err := os.ReadFile(filepath.Join(dir, "reports.db"))
-		testenv.Check(t, err)
-		testenv.Check(t, os.WriteFile(filepath.Join(older, "reports.db"), reports, 0o600))
+	testenv.Check(t, os.Remove(filepath.Join(dir, "clock")))
+	st, err := Open(s, logger)
+	testenv.Check(t, err)
+	_, err = desk.New(st.DB, st.Reports, s.DeskOptions(logger)).Report(desk.Report{Set: letter(0), Reporter: "anna", Trusted: true})
+	testenv.Check(t, err)
+	want := st.DB.Judge(letter(0)).Matches[0].Generation
+	testenv.Check(t, st.Close())
+	reports, err := os.ReadFile(filepath.Join(dir, "reports.db"))
+	testenv.Check(t, err)
+	testenv.Check(t, os.WriteFile(filepath.Join(older, "reports.db"), reports, 0o600))
 
-		s.Data = older
-		st, err = Open(s, logger)
-		testenv.Check(t, err)
-		testenv.Check(t, st.Relist(logger, func() {}))
-		if m := st.DB.Judge(letter(0)).Matches; len(m) == 0 || m[0].Generation != want || st.DB.Clock() != nil {
-			t.Errorf("%s: matches %+v, want generation %d; clock %+v", name, m, want, st.DB.Clock())
-		}
-		testenv.Check(t, st.Close())
+	s.Data = older
+	st, err = Open(s, logger)
+	testenv.Check(t, err)
+	defer st.Close()
+	testenv.Check(t, st.Relist(logger, func() {}))
+	if m := st.DB.Judge(letter(0)).Matches; len(m) == 0 || m[0].Generation != want || st.DB.Clock() != nil {
+		t.Errorf("matches %+v, want generation %d; clock %+v", m, want, st.DB.Clock())
 	}
 }
