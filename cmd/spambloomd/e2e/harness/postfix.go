@@ -154,8 +154,9 @@ func (p *Postfix) Configure(site, milter, chroot string) {
 	port := testenv.Port(t)
 	p.Addr = testenv.Local(port)
 	for name, text := range map[string]string{
-		"main.cf":   lastOfEach(fmt.Sprintf(mainCF, p.Dir, site, milter) + p.Extra),
-		"master.cf": fmt.Sprintf(masterCF, port, chroot) + p.Services,
+		"main.cf": lastOfEach(fmt.Sprintf(mainCF, p.Dir, site, milter) + p.Extra),
+		// The master opens the services in this order: when smtpd answers, these do.
+		"master.cf": p.Services + fmt.Sprintf(masterCF, port, chroot),
 	} {
 		testenv.Check(t, os.Chmod(Write(t, filepath.Join(p.etc(), name), text), 0o644))
 	}
