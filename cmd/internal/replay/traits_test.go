@@ -86,7 +86,7 @@ func traitsOf(m signature.Message, set signature.Set) traits {
 // shown returns the folded text that a message shows, and the paths of its links and pictures.
 func shown(m signature.Message) (text string, paths []string) {
 	var texts visible.Texts
-	texts.Begin(m.Header, nil)
+	texts.Begin(m.Header, 0, nil)
 	messages.Walk(m, nil, func(l messages.Leaf) {
 		texts.Note(l)
 		if visible.IsText(l) && !l.IsCut {
