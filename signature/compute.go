@@ -62,6 +62,7 @@ type computer struct {
 	reader     reader
 	links      links.Finder
 	turns      turns
+	room       int // bytes of the body without CR: no more are unpacked, in however many ways parts are read
 	looked     int // bytes of the images that were decoded
 }
 
@@ -69,7 +70,8 @@ var computers = sync.Pool{New: func() any { return new(computer) }}
 
 // begin prepares c for a message.
 func (c *computer) begin(m mail.Message) {
-	c.texts.Begin(m.Header, len(m.Body), &c.work)
+	c.room = len(m.Body) - bytes.Count(m.Body, []byte("\r"))
+	c.texts.Begin(m.Header, c.room, &c.work)
 	c.reader.begin(&c.texts, &c.work)
 }
 
@@ -92,7 +94,7 @@ func (c *computer) compute(m mail.Message) Set {
 	f := c.read(m)
 	c.readPictures()
 	attachments, hasImages := c.attachments(f)
-	images := c.imageSketches(f.needed, len(m.Body))
+	images := c.imageSketches(f.needed)
 	signsBody := len(attachments) > 0 || hasImages || len(images) > 0 || f.canSignText || f.canSignAll ||
 		words.IsEnough(c.reader.shown.Text, words.Brief) || c.reader.hasTextAside()
 
@@ -105,7 +107,7 @@ func (c *computer) compute(m mail.Message) Set {
 	for _, d := range attachments {
 		add(digest.KindAttachment, d)
 	}
-	for _, d := range c.contentDigests(len(m.Body) - c.looked) {
+	for _, d := range c.contentDigests() {
 		add(digest.KindContent, d)
 	}
 	set.Sketches = append(set.Sketches, images...)

@@ -106,19 +106,19 @@ func (f *files) addPacked(l mail.Leaf, d digest.Digest) {
 	}
 }
 
-// contentDigests returns the digests of what the archives and PDFs contain, of which room bytes are read.
-func (c *computer) contentDigests(room int) (digests []digest.Digest) {
+// contentDigests returns the digests of what the archives and PDFs contain.
+func (c *computer) contentDigests() (digests []digest.Digest) {
 	if len(c.files.packed) == 0 {
 		return nil
 	}
-	c.unpack(func() { digests = c.unpackAll(room) })
+	c.unpack(func() { digests = c.unpackAll() })
 	return digests
 }
 
 // unpackAll returns the digests, or only some if it was stopped, or if the files together are longer than
 // the message: programs that read it in several ways find one in the other.
-func (c *computer) unpackAll(room int) (digests []digest.Digest) {
-	u := archive.Unpacker{Work: &c.work, IsStopped: c.turns.isStopped}
+func (c *computer) unpackAll() (digests []digest.Digest) {
+	room, u := c.room-c.looked, archive.Unpacker{Work: &c.work, IsStopped: c.turns.isStopped}
 	for _, p := range c.files.packed {
 		if c.turns.isStopped() {
 			return digests

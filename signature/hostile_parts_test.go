@@ -173,7 +173,7 @@ func BenchmarkHostileParts(b *testing.B) {
 	}
 }
 
-// What is read of one part in several ways leaves the next part its own readings, also in the same message in a message.
+// A part that is read in many ways leaves the part behind it its own readings. So does one in an attached message.
 func TestReadingsOfOnePartLeaveThoseOfOthers(t *testing.T) {
 	two := "Content-Transfer-Encoding: quoted-printable\nContent-Transfer-Encoding: 8bit\n"
 	decoy := "Content-Type: message/rfc822\nContent-Type: text/plain\n" + two + "\nContent-Type: application/x-a\nContent-Type: text/plain\n" + two + "\n" + strings.Repeat("decoy ", 500)
@@ -182,6 +182,9 @@ func TestReadingsOfOnePartLeaveThoseOfOthers(t *testing.T) {
 	for name, raw := range map[string]string{"alone": spam, "behind a decoy": both, "in a message": wrappedIn(1, both)} {
 		if s := signature.Compute(signature.Parse([]byte(raw))); !slices.Contains(s.Domains, "buy-pills.example") || len(s.Sketches) == 0 {
 			t.Errorf("%s: domains %q, %d sketches, limits %q", name, s.Domains, len(s.Sketches), s.Limits.Names())
+		}
+		if lf, crlf := computeWork(raw), computeWork(strings.ReplaceAll(raw, "\n", "\r\n")); lf != crlf {
+			t.Errorf("%s: spent and granted %v, with CRLF %v", name, lf, crlf)
 		}
 	}
 }

@@ -77,8 +77,7 @@ func (c *computer) isOnlyAsked(l mail.Leaf) bool {
 // ones, images without a text that signs, and large ones beside a short text. Beside more
 // text, images are those that their sender has in all mail. For an image of the message
 // itself, the text of attached messages does not count.
-// The message has room bytes.
-func (c *computer) imageSketches(needed words.Amount, room int) (sketches []sketch.Sketch) {
+func (c *computer) imageSketches(needed words.Amount) (sketches []sketch.Sketch) {
 	if len(c.files.images) == 0 {
 		return nil
 	}
@@ -91,13 +90,13 @@ func (c *computer) imageSketches(needed words.Amount, room int) (sketches []sket
 		c.files.images = c.files.images[:maxLooked]
 		c.limits |= work.LimitImages
 	}
-	c.unpack(func() { sketches = c.sketchImages(body, whole, room) })
+	c.unpack(func() { sketches = c.sketchImages(body, whole) })
 	return sketches
 }
 
 // sketchImages returns the sketches, or only some if it was stopped, or if the images together are longer
 // than the message, as unpackAll.
-func (c *computer) sketchImages(body, whole beside, room int) (sketches []sketch.Sketch) {
+func (c *computer) sketchImages(body, whole beside) (sketches []sketch.Sketch) {
 	pictures := 0
 	left, size := maxPixels, 0
 	for _, l := range c.files.images {
@@ -115,7 +114,7 @@ func (c *computer) sketchImages(body, whole beside, room int) (sketches []sketch
 			continue
 		}
 		size += len(content)
-		if c.looked = size; pictures == maxPictures || size > room {
+		if c.looked = size; pictures == maxPictures || size > c.room {
 			c.limits |= work.LimitImages
 			break
 		}

@@ -65,8 +65,8 @@ type walker struct {
 	alternatives int
 	wrapped      int
 	room         int         // bytes of body that may be read in a further way; each part has its share
-	rereads      int         // of that of the part which is read now
-	reread       int         // bytes that were
+	left         int         // of the share of the part that is read now
+	used         int         // of room
 	isAgain      bool        // what is visited is read in a further way
 	limits       work.Limits // reached; after LimitParts, the rest was not read
 
@@ -187,10 +187,10 @@ func (w *walker) entity(h mimeHeader, pos int, around surroundings) delimiter {
 
 // part reads a part that has no parts. What is read of it in further ways leaves others their share.
 func (w *walker) part(h mimeHeader, pos int, d delimiter, around surroundings) {
-	share := w.room * max(0, d.start-pos) / max(1, len(w.body))
-	w.rereads = share
+	w.left = w.room * max(0, d.start-pos) / max(1, len(w.body))
+	w.used += w.left
 	w.leaf(h, pos, d, around)
-	w.reread += share - w.rereads
+	w.used -= w.left
 }
 
 func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
@@ -246,11 +246,11 @@ func (w *walker) doubtful(h mimeHeader, pos int, d delimiter, around surrounding
 
 // hasRoom reports whether a part that was read may be read in a further way, and counts that.
 func (w *walker) hasRoom(raw []byte) bool {
-	if len(raw) > w.rereads {
+	if len(raw) > w.left {
 		w.limits |= work.LimitWrapped
 		return false
 	}
-	w.rereads -= len(raw)
+	w.left -= len(raw)
 	w.entities++
 	return true
 }
@@ -289,9 +289,9 @@ func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int,
 	}
 	h, length := partMIME(decoded, w.work, nil)
 	inner := walker{visit: w.visit, work: w.work, isDeep: true, isTruncated: cut, wrapped: w.wrapped + levels, base: base,
-		entities: w.entities, alternatives: w.alternatives, room: w.rereads, isAgain: w.isAgain}
+		entities: w.entities, alternatives: w.alternatives, room: w.left, isAgain: w.isAgain}
 	inner.message(h, decoded[length:], around)
-	w.entities, w.alternatives, w.rereads = inner.entities, inner.alternatives, w.rereads-inner.reread
+	w.entities, w.alternatives, w.left = inner.entities, inner.alternatives, w.left-inner.used
 	w.limits |= inner.limits
 }
 

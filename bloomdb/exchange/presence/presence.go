@@ -41,17 +41,20 @@ type Entry struct {
 	Seen       time.Time
 }
 
-// exchangeScript writes the own entry and returns all, as names and values in turn. A full hash, or
+// exchangeScript writes the own entry and returns those that were there before, as names and values in turn. A full hash, or
 // other data in its place, is removed. It is full by the number of names, or by their length.
 var exchangeScript = redis.NewScript(`
 local n = redis.pcall('HLEN', KEYS[1])
 local isFull, bytes, sites = type(n) ~= 'number' or n > tonumber(ARGV[3]), 0, {}
 if not isFull then sites = redis.call('HKEYS', KEYS[1]) end
 for _, site in ipairs(sites) do bytes = bytes + #site end
-if isFull or bytes > 64 * tonumber(ARGV[3]) then redis.call('UNLINK', KEYS[1]) end
+if isFull or bytes > 64 * tonumber(ARGV[3]) then
+  redis.call('UNLINK', KEYS[1])
+  sites = {}
+end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 local all = {}
-for _, site in ipairs(redis.call('HKEYS', KEYS[1])) do
+for _, site in ipairs(sites) do
   if #site <= 64 and redis.call('HSTRLEN', KEYS[1], site) <= tonumber(ARGV[4]) then
     all[#all + 1] = site
     all[#all + 1] = redis.call('HGET', KEYS[1], site)
