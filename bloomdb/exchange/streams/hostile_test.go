@@ -4,11 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
+	"github.com/spambloom/spambloom/bloomdb/exchange/redistest"
 	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
@@ -94,5 +98,54 @@ func TestTornMessage(t *testing.T) {
 	}
 	if err == nil {
 		t.Errorf("the torn message is %+v", e)
+	}
+}
+
+// Another client writes entries of so many small fields that Redis is busy with each for longer than a
+// client waits. Whatever meets one first moves the stream aside, so that nothing meets it again:
+// at the stream's begin, at its end, or between entries of the site.
+func TestHugeEntry(t *testing.T) {
+	s := newStore(redistest.Dial(t, redistest.Start(t).URL()+redistest.Patient))
+	ctx := t.Context()
+	own := func(seq uint64) []any { return []any{streams.EntryField, fmt.Sprint("record ", seq)} }
+	huge := slices.Repeat([]any{"f", "v"}, 100_000)
+	meet := map[string]func() error{
+		"tail": func() error {
+			_, err := s.Tail(ctx, "a")
+			return err
+		},
+		"reclaim":   func() error { return s.Reclaim(ctx, "a", streams.At(5, 3)) },
+		"publish":   func() error { return s.Publish(ctx, delta("a", 5, 4, "four"), streams.At(5, 3), 1000) },
+		"heartbeat": func() error { return s.Heartbeat(ctx, "a", []byte("alive"), streams.At(5, 3), nil) },
+		"read": func() error {
+			batch, err := s.Read(ctx, "a", streams.At(5, 0))
+			for _, e := range batch {
+				if e.Record == nil {
+					t.Errorf("%v is read", e)
+				}
+			}
+			return err
+		},
+	}
+	for at, by := range map[int][]string{1: {"tail", "reclaim", "publish", "heartbeat", "read"}, 2: {"read"}, 3: {"tail", "reclaim", "publish", "heartbeat", "read"}} {
+		for _, who := range by {
+			for i := range 3 {
+				values := own(uint64(i + 1))
+				if i+1 == at {
+					values = huge
+				}
+				testenv.Check(t, s.redis.XAdd(ctx, &redis.XAddArgs{Stream: s.StreamKey("a"), ID: streams.At(5, uint64(i+1)).String(), Values: values}).Err())
+			}
+			if err := meet[who](); err != nil && !errors.Is(err, streams.ErrMoved) {
+				t.Errorf("%s meets entry %d: %v", who, at, err)
+			}
+			if n := s.redis.Exists(ctx, s.StreamKey("a")).Val(); n != 0 {
+				t.Errorf("%s leaves entry %d", who, at)
+			}
+			if kind := s.redis.Type(ctx, s.ForeignKey("a")).Val(); kind != "stream" {
+				t.Errorf("%s moves nothing aside: %q", who, kind)
+			}
+			testenv.Check(t, s.redis.Del(ctx, s.StreamKey("a"), s.ForeignKey("a"), s.HeadsKey(), s.TailsKey()).Err())
+		}
 	}
 }

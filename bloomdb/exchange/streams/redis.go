@@ -39,7 +39,7 @@ func failed(key string, err error) error {
 
 func (s *Redis) Tail(ctx context.Context, site string) (End, error) {
 	key := s.StreamKey(site)
-	reply, err := tailScript.Run(ctx, s.redis, []string{key}, MaxRecord).Slice()
+	reply, err := tailScript.Run(ctx, s.redis, []string{key, s.ForeignKey(site)}, MaxRecord).Slice()
 	if err != nil {
 		return End{}, failed(key, err)
 	}
@@ -89,14 +89,14 @@ func (s *Redis) Publish(ctx context.Context, d wire.Delta, before Position, leng
 		carried = 1
 	}
 	key := s.StreamKey(d.Site)
-	last, err := publishScript.Run(ctx, s.redis, []string{key, s.TailsKey()},
+	last, err := publishScript.Run(ctx, s.redis, []string{key, s.ForeignKey(d.Site), s.TailsKey()},
 		d.Site, before.String(), at.String(), d.Data, length, s.Channel(), carried).Text()
 	return moved(key, at, last, err)
 }
 
 func (s *Redis) Heartbeat(ctx context.Context, site string, record []byte, tail Position, p *Place) error {
 	key := s.StreamKey(site)
-	keys := []string{key, s.HeadsKey(), s.TailsKey()}
+	keys := []string{key, s.ForeignKey(site), s.HeadsKey(), s.TailsKey()}
 	if p != nil {
 		keys = append(keys, s.ManifestKey(site))
 		if p.Chunks > 0 {
@@ -105,7 +105,7 @@ func (s *Redis) Heartbeat(ctx context.Context, site string, record []byte, tail 
 	}
 	last, err := heartbeatScript.Run(ctx, s.redis, keys, site, tail.String(), s.Channel(), record).Text()
 	if err == nil && last == "no snapshot" {
-		return fmt.Errorf("%s: %w", keys[3], ErrSnapshotLost)
+		return fmt.Errorf("%s: %w", keys[4], ErrSnapshotLost)
 	}
 	return moved(key, tail, last, err)
 }
@@ -115,14 +115,14 @@ func moved(key string, want Position, last string, err error) error {
 		return failed(key, err)
 	}
 	if last != want.String() {
-		return fmt.Errorf("%s: %w: ends with %.60q, not %v", key, ErrMoved, last, want)
+		return fmt.Errorf("%s: %w: ends with %.100q, not %v", key, ErrMoved, last, want)
 	}
 	return nil
 }
 
 func (s *Redis) Read(ctx context.Context, site string, after Position) ([]Entry, error) {
 	key := s.StreamKey(site)
-	reply, err := readScript.Run(ctx, s.redis, []string{key},
+	reply, err := readScript.Run(ctx, s.redis, []string{key, s.ForeignKey(site)},
 		after.String(), batchEntries, batchBytes, MaxRecord).Slice()
 	if err != nil {
 		return nil, failed(key, err)

@@ -1,24 +1,59 @@
 package streams
 
-import "github.com/redis/go-redis/v9"
+import (
+	"strconv"
 
-// luaTail defines tail(key), the last id a stream ever had. It uses XINFO and not
-// XREVRANGE, because an empty stream still has that id.
-const luaTail = `
-local function tail(key)
-  if redis.call('EXISTS', key) == 0 then return '0-0' end
-  local info = redis.call('XINFO', 'STREAM', key)
-  for i = 1, #info, 2 do
-    if info[i] == 'last-generated-id' then return info[i + 1] end
+	"github.com/redis/go-redis/v9"
+)
+
+// maxEntry is the weight up to which an entry may be a site's: the bytes of its fields and values, and 16
+// for each. The longest record has half of it.
+const maxEntry = 2 * MaxRecord
+
+// luaAside defines weight(entry), which is more than most for an entry that no site can have written, and
+// aside(stream, foreign), which moves the stream to another name. Redis needs up to a second for
+// each MiB of such an entry, and tells no stream's end without it: the first script that
+// meets one moves the stream, even if the client has stopped waiting for that script, so that
+// none meets it again.
+var luaAside = `
+local most = ` + strconv.Itoa(maxEntry) + `
+local function weight(entry)
+  local fields = entry and entry[2] or {}
+  local sum = 16 * #fields
+  for i = 1, #fields do
+    if sum > most then break end
+    sum = sum + #fields[i]
   end
+  return sum
+end
+local function aside(stream, foreign)
+  redis.call('UNLINK', foreign)
+  redis.call('RENAME', stream, foreign)
+end
+`
+
+// luaTail defines tail(key, foreign), the last id a stream ever had, and a note for people. It uses
+// XINFO and not XREVRANGE, because an empty stream still has that id. A stream that begins or
+// ends with an entry of too much weight is moved aside, and has none.
+var luaTail = luaAside + `
+local function tail(key, foreign)
+  if redis.call('EXISTS', key) == 0 then return '0-0', '' end
+  local info, last, isForeign = redis.call('XINFO', 'STREAM', key), '0-0', false
+  for i = 1, #info, 2 do
+    if info[i] == 'last-generated-id' then last = info[i + 1] end
+    if info[i] == 'first-entry' or info[i] == 'last-entry' then isForeign = isForeign or weight(info[i + 1]) > most end
+  end
+  if not isForeign then return last, '' end
+  aside(key, foreign)
+  return '0-0', ' (it had an entry larger than any of a site, and was moved aside)'
 end
 `
 
 // tailScript returns the last id, the number of its entries (0 or 1), and the record of
 // that entry. The record is empty if the entry contains something else or more than ARGV[1]
-// bytes.
+// bytes. KEYS: stream, destination for the moved data.
 var tailScript = redis.NewScript(luaTail + `
-local last = tail(KEYS[1])
+local last = tail(KEYS[1], KEYS[2])
 local entry = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
 if not entry then return {last, 0, ''} end
 local field = entry[2]
@@ -36,9 +71,8 @@ local function isOther(key, want)
   if type(kind) == 'table' then kind = kind['ok'] end
   return kind ~= 'none' and kind ~= want
 end
-if redis.call('EXISTS', KEYS[1]) == 1 and (isOther(KEYS[1], 'stream') or tail(KEYS[1]) == ARGV[1]) then
-  redis.call('UNLINK', KEYS[2])
-  redis.call('RENAME', KEYS[1], KEYS[2])
+if redis.call('EXISTS', KEYS[1]) == 1 and (isOther(KEYS[1], 'stream') or tail(KEYS[1], KEYS[2]) == ARGV[1]) then
+  aside(KEYS[1], KEYS[2])
 end
 if isOther(KEYS[3], 'string') then redis.call('UNLINK', KEYS[3]) end
 for i = 4, #KEYS do
@@ -48,45 +82,53 @@ return 0`)
 
 // publishScript adds one entry after ARGV[2]. A command may reach Redis twice (the answer
 // was lost, the client retried). The entry then already exists with the same record, and
-// nothing changes. It returns the id of the stream's last entry: ARGV[3] means success.
+// nothing changes. It returns the id of the stream's last entry: ARGV[3] means success. KEYS: stream,
+// destination for moved data, tails.
 var publishScript = redis.NewScript(luaTail + `
 local site, before, id, record, length, channel, carried = unpack(ARGV)
-local last = tail(KEYS[1])
+local last, note = tail(KEYS[1], KEYS[2])
 if last == id then
   local entry = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
   if entry and entry[1] == id and entry[2][2] == record then return id end
   return 'other ' .. last
 end
-if last ~= before then return last end
+if note ~= '' or last ~= before then return last .. note end
 redis.call('XADD', KEYS[1], 'MAXLEN', '~', length, id, '` + EntryField + `', record)
-redis.call('HSET', KEYS[2], site, id)
+redis.call('HSET', KEYS[3], site, id)
 if carried == '1' then redis.call('PUBLISH', channel, record) end
 return id`)
 
 // heartbeatScript stores and publishes a heartbeat if the stream ends with ARGV[2] and the
-// keys of the snapshot, KEYS[4] and KEYS[5] if given, exist.
+// keys of the snapshot exist. KEYS: stream, destination for moved data, heads, tails, and those of the
+// snapshot.
 var heartbeatScript = redis.NewScript(luaTail + `
 local site, want, channel, record = unpack(ARGV)
-local last = tail(KEYS[1])
-if last ~= want then return last end
-for i = 4, #KEYS do
+local last, note = tail(KEYS[1], KEYS[2])
+if note ~= '' or last ~= want then return last .. note end
+for i = 5, #KEYS do
   if redis.call('EXISTS', KEYS[i]) == 0 then return 'no snapshot' end
 end
-redis.call('HSET', KEYS[2], site, record)
-redis.call('HSET', KEYS[3], site, last)
+redis.call('HSET', KEYS[3], site, record)
+redis.call('HSET', KEYS[4], site, last)
 redis.call('PUBLISH', channel, record)
 return last`)
 
 // readScript returns the entries after ARGV[1] as {id, size of the record, record}. The
 // record is empty if it is larger than ARGV[4]: oversize data never leaves Redis. Size -1:
-// the entry contains something else.
-var readScript = redis.NewScript(`
+// the entry contains something else. KEYS: stream, destination for the moved data.
+var readScript = redis.NewScript(luaAside + `
 local after, entries, bytes, limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local batch, held = {}, 0
 while #batch < entries and held < bytes do
   local reply = redis.call('XREAD', 'COUNT', 1, 'STREAMS', KEYS[1], after)
   if not reply then break end
   local entry = reply[1][2][1]
+  local taken = weight(entry)
+  if taken > most then
+    aside(KEYS[1], KEYS[2])
+    break
+  end
+  held = held + taken
   local id, field = entry[1], entry[2]
   local record, size = '', -1
   if #field == 2 and field[1] == '` + EntryField + `' then
@@ -94,7 +136,6 @@ while #batch < entries and held < bytes do
     if size <= limit then record = field[2] end
   end
   batch[#batch + 1] = {id, size, record}
-  held = held + #record
   after = id
 end
 return batch`)
