@@ -22,6 +22,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/api"
@@ -30,6 +31,7 @@ import (
 
 const (
 	dialTimeout   = 5 * time.Second
+	queuePause    = 2 * time.Millisecond // between two attempts to connect
 	answerTimeout = 30 * time.Second
 	maxAnswer     = 16 << 20 // bytes; an explanation names every site and generation
 )
@@ -91,10 +93,17 @@ func Over(dial func(context.Context) (net.Conn, error)) *Client {
 	return &Client{http: &http.Client{Transport: transport, Timeout: answerTimeout}, base: unixBase}
 }
 
-// connect connects to a daemon. Errors contain spec.
+// connect connects to a daemon. Errors contain spec. The kernel does not wait if the queue of a unix
+// socket is full, which all users share: one who connects again and again would keep the others away.
 func connect(ctx context.Context, network, address, spec string) (net.Conn, error) {
-	d := net.Dialer{Timeout: dialTimeout}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	var d net.Dialer
 	conn, err := d.DialContext(ctx, network, address)
+	for errors.Is(err, syscall.EAGAIN) && ctx.Err() == nil {
+		time.Sleep(queuePause)
+		conn, err = d.DialContext(ctx, network, address)
+	}
 	if network == "unix" && errors.Is(err, fs.ErrPermission) {
 		return nil, &AccessError{Path: address, Err: cause(err)}
 	}

@@ -6,9 +6,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/api"
@@ -31,6 +34,40 @@ func TestDialNobody(t *testing.T) {
 		if _, err := Dial(spec); err == nil || errors.Is(err, ErrUnavailable) {
 			t.Errorf("%q: %v", spec, err)
 		}
+	}
+}
+
+// All users share the queue of the socket. Who finds it full waits until the daemon has accepted some.
+func TestDialFullQueue(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "full.sock")
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	testenv.Check(t, err)
+	socket := os.NewFile(uintptr(fd), path)
+	defer socket.Close()
+	testenv.Check(t, errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: path}), unix.Listen(fd, 1)))
+	ln, err := net.FileListener(socket)
+	testenv.Check(t, err)
+	defer ln.Close()
+	for range 20 { // in one, the queue is met full
+		for {
+			c, err := net.Dial("unix", path)
+			if errors.Is(err, unix.EAGAIN) {
+				break
+			}
+			testenv.Check(t, err)
+			defer c.Close()
+		}
+		accepted := make(chan error)
+		go func() {
+			c, err := ln.Accept()
+			if err == nil {
+				c.Close()
+			}
+			accepted <- err
+		}()
+		c, err := Dial("unix:" + path)
+		testenv.Check(t, errors.Join(err, <-accepted))
+		c.Close()
 	}
 }
 

@@ -238,6 +238,20 @@ func TestErrorsHidePasswords(t *testing.T) {
 			}
 		}
 	}
+	for _, file := range []string{
+		"[redis]\n\"url\" = \"redis://me:hunter2\\u12x@db\"",
+		"[redis]\nurl = [\n\"redis://me:hunter2\\u12x@db\"\n]",
+		"[redis]\nurl = \"\"\"\nredis://me:hunter2\\U0012x@db\"\"\"",
+		"[redis]\npassword = \"\\\"hunter2\\x1z\"",
+		"[redis]\npassword = \"a'b\\\"hunter2\\x1z\"",
+		"redis = hunter2",
+		"redis = 12.hunter2",
+	} {
+		_, err := parse("f", file)
+		if err == nil || strings.Contains(err.Error(), "hunter") {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
 	for _, value := range []any{[]string{"redis://me:hunter2@db"}, "redis://me:hunter2\a@db"} {
 		if err := Default().Override("redis.url", "--redis", value); err == nil || strings.Contains(err.Error(), "hunter") {
 			t.Errorf("%q: %v", value, err)

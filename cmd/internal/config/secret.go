@@ -43,16 +43,29 @@ func RedisShown(spec string) string {
 // ofURL matches a line that sets redis.url.
 var ofURL = regexp.MustCompile(`^\s*(redis\s*\.\s*)?url\s*=|\{.*\burl\s*=`)
 
-// quoted matches quoted parts of the file in an error of the TOML decoder.
-var quoted = regexp.MustCompile(`'[^']*'|"[^"]*"|: .*`)
+// quotedCharacter matches one character of the file, or of TOML, in a message.
+var quotedCharacter = regexp.MustCompile(`'\\?[^'\\]'|"'"`)
 
-// withoutSecret returns the message of a syntax error on a line, without any possible part
-// of a password.
+// withoutSecret returns the message of a syntax error on a line, up to what it quotes of the file: in any
+// key, or a line further down, this may be a part of a password. Single characters and the names of keys
+// remain, but for a line that sets redis.url.
 func withoutSecret(message, line string) string {
+	kept, begins := message, `'":`
 	if !ofURL.MatchString(line) {
-		return message
+		if strings.HasPrefix(message, "Key '") {
+			return message
+		}
+		kept = quotedCharacter.ReplaceAllStringFunc(message, func(c string) string { return strings.Repeat("_", len(c)) })
+		begins = `'"0123456789`
 	}
-	return quoted.ReplaceAllLiteralString(message, hidden)
+	switch i := strings.IndexAny(kept, begins); {
+	case i < 0:
+		return message
+	case i == 0:
+		return "invalid value " + hidden
+	default:
+		return message[:i] + hidden
+	}
 }
 
 // urlValue matches a URL of Redis: in double quotes, in single quotes, or up to the next space.
