@@ -101,8 +101,11 @@ func connect(ctx context.Context, network, address, spec string) (net.Conn, erro
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, network, address)
 	for errors.Is(err, syscall.EAGAIN) && ctx.Err() == nil {
-		time.Sleep(queuePause)
-		conn, err = d.DialContext(ctx, network, address)
+		select {
+		case <-ctx.Done():
+		case <-time.After(queuePause):
+			conn, err = d.DialContext(ctx, network, address)
+		}
 	}
 	if network == "unix" && errors.Is(err, fs.ErrPermission) {
 		return nil, &AccessError{Path: address, Err: cause(err)}
