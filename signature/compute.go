@@ -24,7 +24,7 @@ func Compute(m Message) Set { return ComputeWith(m, nil, nil) }
 
 // ComputeWith is Compute for callers that bound how many messages are unpacked at a time,
 // or that may give up. The signatures are the same, unless stop is closed before it
-// returns: then it returns soon, after decoding the message at most, and what it returns is
+// returns: then it returns soon, after decoding one part at most, and what it returns is
 // of no use. A nil stop never does that.
 func ComputeWith(m Message, unpacking Unpacking, stop <-chan struct{}) Set {
 	c := computers.Get().(*computer)

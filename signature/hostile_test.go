@@ -26,6 +26,14 @@ var hostile = []struct {
 	{"500,000 parts", func() string {
 		return "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + prose + strings.Repeat("--b\n\nx\n", 500_000/scale)
 	}, "body text"},
+	{"reports, below the type of a part for programs", func() string {
+		return "Content-Type: multipart/report; boundary=b\n\nContent-Type: message/x\n" + strings.Repeat("\n", 1<<19/scale) + strings.Repeat("--b\nContent-Type:multipart/report;boundary=b\n\n", 4000) + "\n" + prose
+	}, "body text"},
+	{"an encoded message of 51,000 parts, then text", func() string {
+		parts := base64.StdEncoding.EncodeToString([]byte("Content-Type: multipart/mixed; boundary=c\n\n" + strings.Repeat("--c\n\n", 51_000)))
+		return "Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n" +
+			parts + "\n--b\n\n" + prose + "\n--b--\n"
+	}, "body text"},
 	{"header line of 1 MB", func() string { return "X: " + strings.Repeat("y", 1<<20/scale) + "\n\n" + prose }, "body text"},
 	{"content type of 1 MB", func() string {
 		return "Content-Type: text/plain; " + strings.Repeat("a*0=b;", 1<<17/scale) + "\n\n" + prose

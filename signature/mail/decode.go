@@ -13,35 +13,30 @@ import (
 )
 
 // decodeTransfer appends to dst the content of raw under a Content-Transfer-Encoding (RFC
-// 2045 section 6). An unknown encoding is none. If go-message's decoder fails (at a stray
-// byte in base64, a control character or a line over 4096 bytes in quoted-printable), a
-// loose decoder reads all of raw.
+// 2045 section 6). An unknown encoding is none. If go-message's decoder fails at a stray byte in
+// base64, a loose decoder reads all of raw. That of quoted-printable takes twice as long as the loose
+// one, which gives the same where that does not fail.
 func decodeTransfer(dst, raw []byte, encoding string) []byte {
-	if isIdentity(encoding) {
-		return append(dst, raw...)
-	}
 	dst = slices.Grow(dst, len(raw)) // no encoding makes content longer
-	if isUU[encoding] {
+	switch {
+	case isIdentity(encoding):
+		return append(dst, raw...)
+	case isUU[encoding]:
 		return appendUU(dst, raw)
-	}
-	if encoding == "quoted-printable" {
-		raw = unquoteFrom(raw)
+	case encoding == "quoted-printable":
 		if hasLongLine(raw) {
-			raw = rejoin(stripCR(bytes.Clone(raw)))
+			raw = rejoin(stripCR(stripFromQuotes(bytes.Clone(raw))))
 		}
+		return appendLooseQP(dst, raw)
 	}
 	var h message.Header
 	h.Set("Content-Transfer-Encoding", encoding)
-	entity, err := message.New(h, bytes.NewReader(raw))
-	if err == nil {
+	if entity, err := message.New(h, bytes.NewReader(raw)); err == nil {
 		if decoded, err := appendAll(dst, entity.Body); err == nil {
 			return decoded
 		}
 	}
-	if encoding == "base64" {
-		return appendLooseBase64(dst, raw)
-	}
-	return appendLooseQP(dst, raw)
+	return appendLooseBase64(dst, raw)
 }
 
 // Steps returns the cost of decoding a part and making its digest.
@@ -166,10 +161,13 @@ func appendUULine(dst, line []byte, n int) []byte {
 }
 
 // appendLooseQP decodes "=XX" and soft line breaks and keeps all else, except for blanks
-// at the end of a line.
+// at the end of a line, and for ">" before "From " at its beginning.
 func appendLooseQP(dst, raw []byte) []byte {
 	for pos := 0; pos < len(raw); {
 		line, next := CutLine(raw, pos)
+		if unquoted := bytes.TrimLeft(line, ">"); bytes.HasPrefix(unquoted, []byte("From ")) {
+			line = unquoted
+		}
 		line = bytes.TrimRight(line, " \t\r")
 		line, soft := bytes.CutSuffix(line, []byte("="))
 		for i := 0; i < len(line); i++ {
@@ -218,14 +216,6 @@ func stripCR(b []byte) []byte {
 	return out
 }
 
-// unquoteFrom is stripFromQuotes on a copy, which is made only if there is a quote.
-func unquoteFrom(b []byte) []byte {
-	if !bytes.HasPrefix(b, []byte(">")) && !bytes.Contains(b, []byte("\n>")) {
-		return b
-	}
-	return stripFromQuotes(bytes.Clone(b))
-}
-
 // stripFromQuotes removes, in place, all ">" from lines that go on with "From ".
 func stripFromQuotes(b []byte) []byte {
 	out := b[:0]
@@ -245,13 +235,10 @@ func stripFromQuotes(b []byte) []byte {
 	return out
 }
 
-// decode appends to dst the part's content.
-func (l Leaf) decode(dst []byte) []byte { return decodeTransfer(dst, l.raw, l.encoding) }
-
 // Content appends to dst, which is empty, the decoded content in the form that does not
 // depend on its way.
 func (l Leaf) Content(dst []byte) []byte {
-	content := canonical(l.decode(dst))
+	content := canonical(decodeTransfer(dst, l.raw, l.encoding))
 	if isIdentity(l.encoding) {
 		content = rejoin(content)
 	}

@@ -25,7 +25,7 @@ func TestDecodeTransfer(t *testing.T) {
 		{"uu", "x-uuencode", "for you\nbegin 644 x\n%:&5L;&\\\n`\nend\nrest\n", "hello"},
 		{"uu with CRLF and lost blanks", "uuencode", "begin 644 x\r\n#80  \r\n#80\r\n \r\nend\r\n", "a\x00\x00a\x00\x00"},
 		{"uu that is cut", "x-uue", "begin 644 x\nM:&5L", "hel"},
-		{"qp", "quoted-printable", "caf=C3=a9 =\r\nau lait  \r\n", "café au lait\r\n"},
+		{"qp", "quoted-printable", "caf=C3=a9 =\r\nau lait  \r\n", "café au lait\n"},
 		{"qp bad escapes", "quoted-printable", "100=% =zz =4", "100=% =zz =4"},
 		{"qp control character", "quoted-printable", "a=41\x00b=\n=42\n", "aA\x00bB\n"},
 		{"qp blanks after =", "quoted-printable", "a= \nb=3d", "ab="},

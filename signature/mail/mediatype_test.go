@@ -64,7 +64,7 @@ func TestTwoEncodings(t *testing.T) {
 		m := Parse([]byte("Content-Transfer-Encoding: " + tt.first + "\nContent-Transfer-Encoding: " + tt.second + "\n\n" + tt.body))
 		var got []string
 		Walk(m, nil, func(l Leaf) {
-			got = append(got, string(l.decode(nil)))
+			got = append(got, string(decodeTransfer(nil, l.raw, l.encoding)))
 			if isOnly := tt.first == tt.second || tt.body == encoded; isOnly != (l.Carried == OwnPart) {
 				t.Errorf("%s: carried as %v", tt.name, l.Carried)
 			}

@@ -15,6 +15,8 @@ const (
 	maxEntities = 50_000
 	// maxWrapped bounds how deep messages may lie in each other, each encoded once more. Each level is decoded whole.
 	maxWrapped = 4
+	// maxHeld bounds a message and the decoded ones around it, in bytes for 16 of the whole: four in base64, two otherwise.
+	maxHeld = 35
 	// maxReadings bounds how often a part is read with all that it contains: one of two types and encodings, in four ways.
 	maxReadings = 4
 	// maxReach is how far behind the header, in bytes without CR, a part may begin to
@@ -59,11 +61,14 @@ type walker struct {
 	isTruncated bool
 
 	body         []byte
+	size         int // length of body
 	stack        []multipart
 	open         map[string]int // boundary to its innermost index in stack
 	entities     int
 	alternatives int
 	wrapped      int
+	held         int         // bytes of the decoded messages around body
+	mayHold      int         // of them
 	room         int         // bytes of body that may be read in a further way; each part has its share
 	left         int         // of the share of the part that is read now
 	used         int         // of room
@@ -72,9 +77,9 @@ type walker struct {
 
 	lastReport int // where the last part for programs is declared in body, from 1 on; -1: nowhere, 0: not sought yet
 
-	base            int // where body begins, in bytes behind the message's header
-	counted         int // CR are counted up to here in body
-	carriageReturns int // number of CR in body up to there
+	base    int // where body begins, in bytes behind the message's header
+	counted int // length is counted up to here in body
+	length  int
 }
 
 type multipart struct {
@@ -124,7 +129,7 @@ func walk(m Message, isDeep bool, visit func(Leaf)) work.Limits {
 
 func (w *walker) walk(m Message) work.Limits {
 	w.work.Count(len(m.Body) / 4)
-	w.isTruncated, w.room = m.Truncated, (maxReadings-1)*len(m.Body)
+	w.isTruncated, w.room, w.mayHold = m.Truncated, (maxReadings-1)*length(m.Body), length(m.Body)*maxHeld/16
 	w.message(messageMIME(m.Header, w.work), m.Body, surroundings{})
 	return w.limits
 }
@@ -133,9 +138,12 @@ func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
 	if last := body[bytes.LastIndexByte(body, '\n')+1:]; w.isTruncated && len(last) < 100 { // the beginning of a delimiter or field is no text
 		body = body[:len(body)-len(last)]
 	}
-	w.body = body
+	w.body, w.size = body, length(body)
 	pos := 0
 	for {
+		if w.work.IsStopped() {
+			return
+		}
 		if w.entities++; w.entities > maxEntities {
 			w.limits |= work.LimitParts
 			w.visit(w.rest(pos, around))
@@ -153,7 +161,7 @@ func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
 			d = w.findDelimiter(d.next)
 		}
 		w.popTo(d.level + 1)
-		if d.level < 0 || w.limits&work.LimitParts != 0 {
+		if d.level < 0 {
 			return
 		}
 		h, pos = w.header(d.next)
@@ -187,13 +195,16 @@ func (w *walker) entity(h mimeHeader, pos int, around surroundings) delimiter {
 
 // part reads a part that has no parts. What is read of it in further ways leaves others their share.
 func (w *walker) part(h mimeHeader, pos int, d delimiter, around surroundings) {
-	w.left = w.room * max(0, d.start-pos) / max(1, len(w.body))
+	w.left = w.room * length(w.body[pos:max(pos, d.start)]) / max(1, w.size)
 	w.used += w.left
 	w.leaf(h, pos, d, around)
 	w.used -= w.left
 }
 
 func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
+	if w.work.IsStopped() {
+		return
+	}
 	raw := w.body[pos:max(pos, d.start)]
 	if other := h.otherType; other != "" {
 		h.otherType = ""
@@ -214,7 +225,7 @@ func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 		if isSigned(h) { // it is a file, too
 			w.visit(Leaf{mimeHeader: h, surroundings: around, raw: raw, IsCut: cut, IsFar: w.offset(pos) > maxReach, IsAgain: w.isAgain})
 		}
-		if w.wrapped+levels(h) <= maxWrapped && (!isSigned(h) || w.hasRoom(raw)) {
+		if w.wrapped+levels(h) <= maxWrapped && w.held+length(raw) <= w.mayHold && (!isSigned(h) && !w.isAgain || w.hasRoom(raw)) {
 			w.unwrap(h, raw, around, w.offset(pos), cut)
 			return
 		}
@@ -246,14 +257,17 @@ func (w *walker) doubtful(h mimeHeader, pos int, d delimiter, around surrounding
 
 // hasRoom reports whether a part that was read may be read in a further way, and counts that.
 func (w *walker) hasRoom(raw []byte) bool {
-	if len(raw) > w.left {
+	if length(raw) > w.left {
 		w.limits |= work.LimitWrapped
 		return false
 	}
-	w.left -= len(raw)
+	w.left -= length(raw)
 	w.entities++
 	return true
 }
+
+// length is without CR, which copies differ in.
+func length(b []byte) int { return len(b) - bytes.Count(b, []byte("\r")) }
 
 // twice reads a part in two ways, if there is room: the second has it before what the first contains.
 func (w *walker) twice(raw []byte, first, second func()) {
@@ -287,10 +301,10 @@ func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int,
 	} else {
 		decoded, around.Carried = skipPostmark(decoded), AttachedPart
 	}
-	h, length := partMIME(decoded, w.work, nil)
-	inner := walker{visit: w.visit, work: w.work, isDeep: true, isTruncated: cut, wrapped: w.wrapped + levels, base: base,
-		entities: w.entities, alternatives: w.alternatives, room: w.left, isAgain: w.isAgain}
-	inner.message(h, decoded[length:], around)
+	h, begin := partMIME(decoded, w.work, nil)
+	inner := walker{visit: w.visit, work: w.work, isDeep: true, isTruncated: cut, base: base,
+		wrapped: w.wrapped + levels, held: w.held + length(decoded), mayHold: w.mayHold, entities: w.entities, alternatives: w.alternatives, room: w.left, isAgain: w.isAgain}
+	inner.message(h, decoded[begin:], around)
 	w.entities, w.alternatives, w.left = inner.entities, inner.alternatives, w.left-inner.used
 	w.limits |= inner.limits
 }
@@ -303,12 +317,11 @@ func levels(h mimeHeader) int {
 	return 1
 }
 
-// offset returns how far pos, which never goes back, is behind the message's header. CR
-// does not count, as copies differ in it.
+// offset returns how far pos, which never goes back, is behind the message's header.
 func (w *walker) offset(pos int) int {
-	w.carriageReturns += bytes.Count(w.body[w.counted:pos], []byte("\r"))
+	w.length += length(w.body[w.counted:pos])
 	w.counted = pos
-	return w.base + pos - w.carriageReturns
+	return w.base + w.length
 }
 
 // header reads the header of a part that begins at pos, and returns where its content
@@ -358,10 +371,10 @@ func (w *walker) hasReportBehind(pos int) bool {
 		w.work.Count(len(w.body) / 4)
 		w.lastReport = lastReport(w.body[:min(len(w.body), maxReach)])
 	}
-	return w.lastReport > pos
+	return w.lastReport > pos+1
 }
 
-// lastReport returns where the last type of a part that only programs read is declared, or
+// lastReport returns where the last type of a part that only programs read is declared, from 1 on, or
 // -1 if there is none.
 func lastReport(body []byte) int {
 	last := -1
@@ -370,7 +383,7 @@ func lastReport(body []byte) int {
 		if ascii.HasPrefixFold(line, "content-type:") {
 			value := bytes.TrimLeft(body[pos+len("content-type:"):], " \t\r\n")
 			if ascii.HasPrefixFold(value, "message/") || ascii.HasPrefixFold(value, "text/rfc822-headers") {
-				last = pos
+				last = pos + 1
 			}
 		}
 		pos = next

@@ -89,6 +89,9 @@ func (w *Steps) lookAtStop() {
 
 // IsStopped reports whether Stop is closed.
 func (w *Steps) IsStopped() bool {
+	if w == nil {
+		return false
+	}
 	select {
 	case <-w.Stop:
 		return true
