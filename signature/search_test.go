@@ -30,6 +30,7 @@ var searched = map[string][]string{
 		"if you ", "-----Original Message-----\n", "a:\n", "your code is 1234 ", "mailing list", "{i}", "sent from my iphone ", "|\n", "\U0001f150", "\u1e9b\u0323", "\u3300"},
 	"mime": {"--b\n", "--b--\n", "--c\n", "Content-Type: multipart/mixed; boundary=c\n\n", "Content-Type: message/rfc822\n\n", "Content-Type: text/html\n", "Content-Type: text/x; charset=x\n",
 		"Content-Transfer-Encoding: base64\n", "Content-Transfer-Encoding: quoted-printable\n", "X: y\n", "\n", "a*0=b;", "x", " ", "=41", "YWJj", "Content-Type: image/png\n", "Content-Disposition: inline\n",
+		"Content-Type: multipart/report; boundary=b\n\n", "Content-Type: message/x\n\n",
 		"--", "-", "Content-Type: text/x;", " a=\"b\\\"", "From ", ">From \n", "\r", "Content-Type: multipart/alternative; boundary=b\n\n", "Content-Type: text/calendar\n\nBEGIN:VCALENDAR\nMETHOD:x\n"},
 	"ber": {"\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01", "\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02", "\xa0\x80", "\x30\x80", "\x31\x00", "\x24\x80", "\x24\x8d", "\x04\x01", "\x04\x00", "\x04\x84\x7f",
 		"\x00\x00", "\x02\x01\x01", "\x30\x7f", "x ", "Content-Type: text/html\n\n"},
