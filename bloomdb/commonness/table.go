@@ -39,23 +39,19 @@ var layers = [...]struct {
 	room  float64 // entries
 	shape filter.BitsShape
 	full  int64 // bits that are set when it has so many entries
+	// closed is the number of bits that are set when an eighth of the room of all layers up to it is left.
+	closed int64
 }{
-	{100_000, filter.BitsShape{K: 8, Span: 1, Lines: 2_852}, 615_944},
-	{900_000, filter.BitsShape{K: 8, Span: 1, Lines: 25_661}, 5_543_121},
-	{7_000_000, filter.BitsShape{K: 8, Span: 1, Lines: 199_579}, 43_112_811},
+	{100_000, filter.BitsShape{K: 8, Span: 1, Lines: 2_852}, 615_944, 556_100},
+	{900_000, filter.BitsShape{K: 8, Span: 1, Lines: 25_661}, 5_543_121, 4_942_453},
+	{7_000_000, filter.BitsShape{K: 8, Span: 1, Lines: 199_579}, 43_112_811, 38_302_252},
 }
 
 const layerError = 0.0015
 
-// layersBeside bounds the layers of a set beside one that has expired: they have room for the shares of eight
-// senders, and for what is reported meanwhile.
+// layersBeside bounds the layers of a set beside one that has expired: they have room for the shares of seven
+// senders, and an eighth is kept for what is reported meanwhile.
 const layersBeside = 2
-
-// closed is the number of bits that the last layer has with forReports entries less than its room.
-const (
-	closed     = 38_302_252
-	forReports = 1_000_000
-)
 
 // Table holds the sets of one keyspace. It is safe for concurrent use.
 type Table struct {
@@ -88,9 +84,19 @@ func (s *set) isFull() bool {
 	return n == 0 || s.layers[n-1].Ones() > layers[n-1].full
 }
 
-// isClosed reports whether only reports are recorded: the rest of the set is for them.
-func (s *set) isClosed() bool {
-	return len(s.layers) == len(layers) && s.layers[len(layers)-1].Ones() > closed
+// isClosed reports whether the newest layer of a set is the last one that it gets now, and an eighth of the set's
+// room is left. That is for reports of what is common.
+func (t *Table) isClosed(s *set) bool {
+	n := len(s.layers)
+	return n > 0 && n >= t.mostLayers() && s.layers[n-1].Ones() > layers[n-1].closed
+}
+
+// mostLayers returns how many layers the set of this period may get now.
+func (t *Table) mostLayers() int {
+	if t.hasExpired() {
+		return layersBeside
+	}
+	return len(layers)
 }
 
 // New returns an empty table.
@@ -195,7 +201,7 @@ func (t *Table) Reported(features []uint64, message uint64) {
 	if s == nil {
 		return
 	}
-	if s.isClosed() { // the rest is for what a flood may have made common before
+	if t.isClosed(s) { // the rest is for what a flood may have made common before
 		features = slices.DeleteFunc(slices.Clone(features), func(f uint64) bool { return !t.IsCommon(f) })
 	}
 	for _, f := range slices.Concat(features, from) {
@@ -349,7 +355,7 @@ func (t *Table) current(sender uint64, entries int32, day int64) *set {
 		return nil
 	}
 	s := t.withRoom(t.now())
-	if s == nil || entries > 0 && (s.isClosed() || s.isFull()) {
+	if s == nil || entries > 0 && t.isClosed(s) {
 		return nil
 	}
 	*used += entries
@@ -361,7 +367,7 @@ func (t *Table) forArchive() *set {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s, last := t.withRoom(t.now()), len(layers)-1
-	if s == nil || s.isFull() || len(s.layers) > last && s.layers[last].Ones() > layers[last].full/2 {
+	if s == nil || t.isClosed(s) || len(s.layers) > last && s.layers[last].Ones() > layers[last].full/2 {
 		return nil
 	}
 	return s
@@ -372,7 +378,8 @@ func (t *Table) now() int64 { return t.opt.Generation(layout.SpamFilter, t.opt.N
 
 // withRoom returns the set of a period, with a layer that has room. It is nil if there is none, or
 // no memory. While an expired set is kept, a new one has the first layersBeside layers only, which bounds the
-// memory: then the set may be full, and only what is reported is added. The caller holds mu.
+// memory. A full layer is not returned for reports either: beyond its room it would seem to contain everything.
+// The caller holds mu.
 func (t *Table) withRoom(gen int64) *set {
 	s := &set{gen: gen, changes: new(atomic.Int64)}
 	sets := *t.sets.Load()
@@ -383,11 +390,8 @@ func (t *Table) withRoom(gen int64) *set {
 	if !s.isFull() {
 		return s
 	}
-	switch {
-	case len(s.layers) == len(layers):
+	if len(s.layers) >= t.mostLayers() {
 		return nil
-	case len(s.layers) >= layersBeside && t.hasExpired():
-		return s
 	}
 	bits, err := filter.NewBits(layers[len(s.layers)].shape)
 	if err != nil {
