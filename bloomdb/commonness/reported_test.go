@@ -2,6 +2,7 @@ package commonness_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/commonness"
@@ -55,5 +56,54 @@ func TestReportsBesideExpiredKeepToTheRoom(t *testing.T) {
 	}
 	if s.expire(); !s.Learn(late) {
 		t.Error("nothing is learned after the expired set was dropped")
+	}
+}
+
+// Features that no mail had take no room of a set, however many a reporter invents. Of others, reports fill a
+// sixteenth of a set on one day: beyond that, they take back what is common only. A report for which there is no
+// room any more has to be made on another day to count for what is not common yet.
+func TestReportersDoNotFillTheSet(t *testing.T) {
+	if testenv.RanWithoutRace(t) {
+		return
+	}
+	invented := make([]uint64, 120_000)
+	for i := range invented {
+		invented[i] = filter.Mix(uint64(5_000_000 + i))
+	}
+	for _, c := range []struct {
+		name      string
+		flood     func(s *site) []uint64
+		isCounted bool
+	}{
+		{"nothing", func(*site) []uint64 { return nil }, true},
+		{"invented features", func(*site) []uint64 { return invented }, true},
+		{"learned features", func(s *site) []uint64 { return s.flood(520_000) }, false},
+		{"a few learned features again and again", func(s *site) []uint64 { return slices.Repeat(s.flood(1_000), 600) }, true},
+	} {
+		s := known(t)
+		s.expire()
+		s.archive(other, numbers(3)...)
+		late := uint64(other + 1)
+		s.archive(late, 1)
+		before := s.Memory()
+		flood := c.flood(s)
+		learned := s.Memory()
+		for ; len(flood) > 0; flood = flood[1_000:] {
+			s.Reported(flood[:1_000], 0)
+		}
+		if c.isCounted && s.Memory() != before {
+			t.Errorf("%s: %d bytes, %d before the reports, %d before", c.name, s.Memory(), learned, before)
+		}
+		s.Reported([]uint64{late, feature}, 0)
+		if s.IsCommon(feature) {
+			t.Errorf("%s: what is common is not taken back", c.name)
+		}
+		for range 2 { // enough for a feature that was not reported
+			s.nextDay()
+			s.receive(late, numbers(3)...)
+		}
+		if s.IsCommon(late) == c.isCounted {
+			t.Errorf("%s: the report of what is not common is counted: %v, want %v", c.name, !c.isCounted, c.isCounted)
+		}
 	}
 }

@@ -31,6 +31,8 @@ const (
 	room   = 8_000_000 // entries of a set
 	shares = 64        // of a set, one of which a sender may fill on one day
 	quotas = 1 << 10
+
+	reportShares = 16 // of a set, one of which reports may fill on one day
 )
 
 // layers are the filters of a set. The next one is made when all before it are full. Each has an
@@ -64,7 +66,8 @@ type Table struct {
 	quota  [quotas]int32          // entries that senders added on that day, by their hash
 	recent recent
 
-	expiredTicks int // calls of Expire in a row that found an expired set
+	byReports    atomic.Int32 // entries that reports added on that day
+	expiredTicks int          // calls of Expire in a row that found an expired set
 }
 
 // set is what was learned in one period of reports. It is replaced when it gets another layer.
@@ -187,27 +190,6 @@ func (t *Table) isOld(sender uint64, week int64) bool {
 		}
 	}
 	return false
-}
-
-// Reported takes back what was learned of a message that is reported now: from now on its features
-// need a sender and two days more to be common, and its sender more days to be known.
-func (t *Table) Reported(features []uint64, message uint64) {
-	from := t.sendersOf(message)
-	if len(from) == 0 && !t.IsLearning() { // there is nothing to take back
-		return
-	}
-	day := t.today()
-	s := t.current(0, 0, day)
-	if s == nil {
-		return
-	}
-	if t.isClosed(s) { // the rest is for what a flood may have made common before
-		features = slices.DeleteFunc(slices.Clone(features), func(f uint64) bool { return !t.IsCommon(f) })
-	}
-	for _, f := range slices.Concat(features, from) {
-		s.add(entry(f, ofReport, uint64(day)%reportDays))
-	}
-	s.changes.Add(1)
 }
 
 // sendersOf returns the proven senders of a recent message.
@@ -349,6 +331,7 @@ func (t *Table) current(sender uint64, entries int32, day int64) *set {
 	if t.day.Load() != day {
 		t.day.Store(day)
 		t.quota = [quotas]int32{}
+		t.byReports.Store(0)
 	}
 	used := &t.quota[sender%quotas]
 	if *used > room/shares-entries && entries > 0 {
