@@ -223,21 +223,24 @@ func (k *Keeper) reportExpired(by time.Duration) {
 	}
 }
 
-// Witness takes the authenticated time of another site's record as evidence. A record can be
-// old, but not from the future: it confirms a guess, and a clock that is ahead if more sites
-// confirm that than contradict it.
+// Witness takes the authenticated time of another site's record as evidence: it confirms a guess,
+// and a clock that is ahead if more sites confirm that than contradict it. A record can be old, or
+// from the future if its site's clock was ahead once, and anyone can repeat it. A later time that is
+// near neither clock proves nothing, and does not replace what its site has said.
 func (k *Keeper) Witness(site string, made time.Time) {
 	if k == nil || k.elapsed == nil {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	now, at := k.look(), k.elapsed()
+	now, at, wall := k.look(), k.elapsed(), k.wall()
 	if made.Sub(now).Abs() <= MaxSkew {
 		k.guess = guess{}
 	}
+	if made.Sub(now) > MaxSkew && made.Sub(wall).Abs() > MaxSkew {
+		return
+	}
 	k.words.add(site, word{made, at})
-	wall := k.wall()
 	if k.doubt.off <= 0 || at-k.begun < hearAll || !k.words.confirm(wall, now, at) {
 		return
 	}

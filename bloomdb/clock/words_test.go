@@ -95,6 +95,29 @@ func TestFirstSiteAfterStart(t *testing.T) {
 	j.expect(t, "both", false)
 }
 
+// A site's clock was ahead once, and someone without a key has kept a record of that time. Repeated, it does
+// not replace what the site says now.
+func TestFutureRecordRepeated(t *testing.T) {
+	for _, ahead := range []time.Duration{2 * month, month + 2*time.Hour, month / 2, 2 * time.Hour} {
+		t.Run(ahead.String(), func(t *testing.T) {
+			j := newJumping()
+			kept := j.right.Add(10*time.Hour + ahead)
+			j.hear(0, "honest", "liar")
+			j.right = j.right.Add(10 * time.Hour)
+			j.off = month
+			j.Now()
+			j.Witness("honest", kept)
+			for range 3 {
+				j.hear(0, "honest")
+				j.hear(month, "liar")
+			}
+			j.expect(t, "one against one", true)
+			j.hear(month, "honest", "liar")
+			j.expect(t, "the honest site has this time now", false)
+		})
+	}
+}
+
 // A holder of the federation key has any number of names, which take no more memory than those of
 // sites that are followed.
 func TestManyWitnesses(t *testing.T) {
