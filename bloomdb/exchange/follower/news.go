@@ -113,8 +113,9 @@ func (o *origin) takeHeartbeat(h wire.Heartbeat, record []byte, skew time.Durati
 	}
 	fresh = !h.Made.Equal(o.beat)
 	o.beat = h.Made
-	if o.isDropped || fresh && h.Epoch < o.floor { // also by the last one before the drop: the site may be away
-		o.isDropped, o.floor = false, h.Epoch
+	if skew <= maxSkew && !h.Made.Before(o.latest) {
+		o.latest = h.Made
+		o.takeFloor(h.Epoch, fresh)
 	}
 	if live && fresh {
 		o.wake()

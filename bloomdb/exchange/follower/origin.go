@@ -71,9 +71,11 @@ type origin struct {
 	isLatestRefused bool // the latest announced record was refused: requesting it again is useless
 
 	// isDropped means that the site was dropped, and has sent no heartbeat since. floor is the epoch of
-	// the first one: records of earlier epochs, which anyone can replay, are refused.
+	// the first one: records of earlier epochs, which anyone can replay, are refused. latest is the time of
+	// the last heartbeat that was not from the future: only one at that time or after it sets the floor.
 	isDropped bool
 	floor     uint64
+	latest    time.Time
 
 	beat time.Time // time of its last heartbeat, by its own clock
 	skew time.Duration

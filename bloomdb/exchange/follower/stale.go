@@ -40,6 +40,13 @@ func (o *origin) place(at streams.Position, record []byte, fresh, live bool) {
 	}
 }
 
+// takeFloor records the first epoch after a drop, also by the last heartbeat before it: the site may be away.
+func (o *origin) takeFloor(epoch uint64, fresh bool) {
+	if o.isDropped || fresh && epoch < o.floor {
+		o.isDropped, o.floor = false, epoch
+	}
+}
+
 // checkFloor refuses an epoch that was dropped here.
 func (o *origin) checkFloor(epoch uint64) error {
 	if epoch < o.floor {
