@@ -173,7 +173,7 @@ func (f *Follower) readHeads(ctx context.Context) error {
 		}
 	}
 	for site, o := range f.origins { // including sites crowded out of the hash
-		if _, ok := tails[site]; !ok && len(heads) < streams.MaxSites && f.hasGone(o, time.Now()) {
+		if _, ok := tails[site]; !ok && len(heads)+bad < streams.MaxSites && f.hasGone(o, time.Now()) {
 			f.forget(site)
 			continue
 		}

@@ -1,13 +1,16 @@
 package follower
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/bloomdbtest"
 	"github.com/spambloom/spambloom/bloomdb/exchange/streams"
+	"github.com/spambloom/spambloom/bloomdb/exchange/streams/streamstest"
 	"github.com/spambloom/spambloom/bloomdb/wire"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // TestManyNames is the attack "many names": a holder of the federation key sends heartbeats under
@@ -65,5 +68,23 @@ func TestGoneSiteIsForgotten(t *testing.T) {
 	look(t, f)
 	if f.origins["gone"] != nil || f.origins["held"] == nil || f.origins["fresh"] == nil {
 		t.Errorf("gone %v, held %v, fresh %v", f.origins["gone"], f.origins["held"], f.origins["fresh"])
+	}
+}
+
+// crowded is a transport with so many invented heads that no site is among those returned.
+type crowded struct{ *streamstest.Connection }
+
+func (crowded) Heads(context.Context) ([]streams.Head, int, error) { return nil, streams.MaxSites, nil }
+
+// A site whose head is not among those returned is kept: its snapshot may be being read.
+func TestCrowdedOutSiteIsKept(t *testing.T) {
+	f := follow(openSite(t, "a"), newLog())
+	h := wire.Head{Type: wire.RecordHeartbeat, Site: "away", Epoch: 1, Made: time.Now()}
+	f.receiveHeartbeat((&wire.Sealer{Ring: bloomdbtest.Ring}).EncodeRecord(h, make([]byte, 16)), false)
+	o := f.origins["away"]
+	o.since, o.heard = o.since.Add(-2*goneFor), o.heard.Add(-2*goneFor)
+	f.streams = crowded{&streamstest.Connection{}}
+	if testenv.Check(t, f.readHeads(t.Context())); f.origins["away"] == nil {
+		t.Error("the site is forgotten")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spambloom/spambloom/bloomdb/exchange/redisclient"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -15,6 +16,7 @@ import (
 type Redis struct {
 	Keys
 	redis *redisclient.Client
+	heads atomic.Uint32 // how many have been read, see Heads
 }
 
 var _ Transport = (*Redis)(nil)
@@ -156,8 +158,11 @@ func parseEntry(reply any) (Entry, error) {
 	return e, nil
 }
 
+// Heads continues each time where it ended: another client may have left so many invented names
+// that not all sites are among the first MaxSites.
 func (s *Redis) Heads(ctx context.Context) (heads []Head, bad int, err error) {
-	reply, err := headsScript.Run(ctx, s.redis, []string{s.HeadsKey(), s.TailsKey()}, MaxSites, MaxHeartbeat).StringSlice()
+	begin := s.heads.Add(MaxSites) - MaxSites
+	reply, err := headsScript.Run(ctx, s.redis, []string{s.HeadsKey(), s.TailsKey()}, MaxSites, MaxHeartbeat, begin).StringSlice()
 	if err != nil {
 		return nil, 0, failed(s.HeadsKey(), err)
 	}

@@ -140,7 +140,8 @@ while #batch < entries and held < bytes do
 end
 return batch`)
 
-// headsScript returns SITE, heartbeat, end of the stream, ... of at most ARGV[1] sites.
+// headsScript returns SITE, heartbeat, end of the stream, ... of at most ARGV[1] sites. It begins with
+// site ARGV[3], and after the last one with the first.
 // Values too long to be valid never leave Redis; they are replaced by empty strings. If
 // there are four times as many, or names as long as so many can be, another client has filled the
 // hashes with invented names: the hashes are removed, and every site writes its own entry again within
@@ -154,9 +155,8 @@ if n > 4 * limit or bytes > 64 * 4 * limit then
   redis.call('UNLINK', KEYS[1], KEYS[2])
   return heads
 end
-for i, site in ipairs(sites) do
-  if i > limit then break end
-  local record, tail = '', ''
+for i = 0, math.min(limit, n) - 1 do
+  local site, record, tail = sites[(tonumber(ARGV[3]) + i) % n + 1], '', ''
   if #site > 64 or redis.call('HSTRLEN', KEYS[1], site) > tonumber(ARGV[2]) then
     site = ''
   else

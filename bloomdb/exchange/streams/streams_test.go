@@ -272,6 +272,33 @@ func TestTooManyHeads(t *testing.T) {
 	})
 }
 
+// Invented names that are too few to be removed do not hide a site: it is away, and does not write its own
+// name again.
+func TestInventedNamesHideNoSite(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *store) {
+		fields := []any{"away", "alive"}
+		for i := range 4*streams.MaxSites - 1 {
+			fields = append(fields, fmt.Sprint("invented", i), "x")
+		}
+		testenv.Check(t, s.redis.HSet(t.Context(), s.HeadsKey(), fields...).Err())
+		for round := range 2 {
+			found := make(map[string]bool)
+			for range 4 {
+				heads, bad, err := s.Heads(t.Context())
+				if err != nil || bad != 0 || len(heads) != streams.MaxSites {
+					t.Fatalf("%d heads, %d bad, %v", len(heads), bad, err)
+				}
+				for _, h := range heads {
+					found[h.Site] = true
+				}
+			}
+			if len(found) != 4*streams.MaxSites || !found["away"] {
+				t.Fatalf("round %d: %d names of %d, the site: %v", round, len(found), 4*streams.MaxSites, found["away"])
+			}
+		}
+	})
+}
+
 // A stream is moved aside only if its end has not changed.
 func TestReclaim(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *store) {

@@ -66,7 +66,8 @@ type Transport interface {
 	// Head returns the stored heartbeat of one site; nil: none.
 	Head(ctx context.Context, site string) ([]byte, error)
 	// Heads returns the stored heartbeats of at most MaxSites sites, and where their
-	// streams end. Invalid ones are omitted and counted.
+	// streams end. Invalid ones are omitted and counted. If there are more, the next call
+	// returns others.
 	Heads(ctx context.Context) (heads []Head, bad int, err error)
 
 	// ClearSlot empties one of the two slots of a site's snapshots, WriteChunk writes chunk
