@@ -83,7 +83,7 @@ func checkKey(id folder.Identity, dir string) error {
 	if err != nil || len(key) != 8 {
 		return folder.Damaged(folder.IdentityPath(dir), 0, fmt.Errorf("key id %q", id.KeyID))
 	}
-	return errors.Join(repair.CheckListed(id, dir), keyspace.ReadAll(dir, [8]byte(key), func(name string) error {
+	return errors.Join(repair.CheckListed(id, dir), repair.ReadAll(dir, [8]byte(key), func(name string) error {
 		gen, ok := vote.ParseOwnVotesPath(name)
 		if !ok {
 			return nil
