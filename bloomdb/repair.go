@@ -73,5 +73,5 @@ func (db *DB) restorable(set signature.Set, revoked bool, at time.Time) (t layou
 	if db.ks.Settings.Future(t, db.ks.Settings.Period(kind)) {
 		t.Gen = db.ks.Settings.Generation(kind, db.ks.Settings.Now())
 	}
-	return t, set, !db.ks.Settings.Expired(t)
+	return t, set, slices.ContainsFunc(db.keys, func(ks *keyspace.Keyspace) bool { return len(ks.RestoreTargets(t, set, at)) > 0 })
 }

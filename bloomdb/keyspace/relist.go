@@ -1,6 +1,7 @@
 package keyspace
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -24,12 +25,16 @@ func (ks *Keyspace) Relist(t layout.Target, set signature.Set, class layout.Clas
 			return err
 		}
 	}
-	own, err := ks.Store.OwnBits(t, ks.Store.ShapeFor(t))
-	if err == nil {
-		err = ks.Settings.Fits(t.Kind.String()+" filter", own.Shape(), own.Ones(), t)
-	}
-	if err == nil {
-		err = ks.Restore(t, set, class, at, turns, ks.rungsOf(t, set, all)...)
+	var err error
+	for _, t := range ks.RestoreTargets(t, set, at) {
+		own, e := ks.Store.OwnBits(t, ks.Store.ShapeFor(t))
+		if e == nil {
+			e = ks.Settings.Fits(t.Kind.String()+" filter", own.Shape(), own.Ones(), t)
+		}
+		if e == nil {
+			e = ks.restore(t, set, class, at, turns, ks.rungsOf(t, set, all)...)
+		}
+		err = errors.Join(err, e)
 	}
 	if err != nil || t.Kind != layout.SpamFilter || t.Gen < ks.Settings.VotesGeneration() {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"github.com/spambloom/spambloom/bloomdb/clock"
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/journal"
@@ -22,8 +23,46 @@ import (
 
 // Restore lists or revokes a message of the ledger, as of the time at. What other sites said after this
 // site's word stays the last word, as far as this site's own filter still has that. A retouch that was made
-// after the report still hides it. Unless another site had the last word, turns lead to its rung. more are its further records.
-func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Class, at time.Time, turns map[signature.Signature][]layout.Turn, more ...journal.Record) error {
+// after the report still hides it. Unless another site had the last word, turns lead to its rung.
+func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Class, at time.Time, turns map[signature.Signature][]layout.Turn) error {
+	for _, t := range ks.RestoreTargets(t, set, at) {
+		if err := ks.restore(t, set, class, at, turns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RestoreTargets returns the generations in which a word of the ledger is missing: its own one, if that has not
+// expired, and later ones in which this site's own filters say the opposite. These were begun while the clock
+// was ahead, and the word was written to them, too, see listTargets. A generation that began long after
+// the word is no such one: there the opposite may be newer than the ledger.
+func (ks *Keyspace) RestoreTargets(t layout.Target, set signature.Set, at time.Time) (targets []layout.Target) {
+	if !ks.Settings.Expired(t) {
+		targets = append(targets, t)
+	}
+	for _, g := range ks.Store.View.Load().Reports {
+		later := layout.Target{Kind: t.Kind, Gen: g.Num}
+		isAhead := ks.Settings.Future(later, 0) || ks.Settings.Start(later).Sub(at) <= clock.StartGap
+		if later.Gen > t.Gen && isAhead && !ks.Settings.Expired(later) && ks.contradicts(g, t.Kind, set) {
+			targets = append(targets, later)
+		}
+	}
+	return targets
+}
+
+// contradicts reports whether this site's own last word about one of a message's signatures in a generation is of
+// the other kind. A message without signatures is compared by its sketches.
+func (ks *Keyspace) contradicts(g *store.ReportGeneration, kind layout.Kind, set signature.Set) bool {
+	differs := func(top int) bool { return top >= 0 && layout.IsRevocation(top) != (kind == layout.RevokedFilter) }
+	if len(set.Signatures) == 0 {
+		return slices.ContainsFunc(ks.groups(kind, set.Sketches), func(s sketch.KindGroups) bool { return differs(sketch.OwnTop(g, s, ks.Settings.Site)) })
+	}
+	return slices.ContainsFunc(set.Signatures, func(s signature.Signature) bool { return differs(g.OwnTop(ks.Ring.ReportHash(s))) })
+}
+
+// restore is Restore in one generation. more are its further records.
+func (ks *Keyspace) restore(t layout.Target, set signature.Set, class layout.Class, at time.Time, turns map[signature.Signature][]layout.Turn, more ...journal.Record) error {
 	most := layout.ReporterRungs
 	g := ks.Store.View.Load().Report(t.Gen)
 	isWord := g != nil && ks.isWord(t.Kind, set.Signatures, g.OwnTop)
