@@ -6,6 +6,7 @@ import (
 
 	"github.com/spambloom/spambloom/reporting/ledger/buckets"
 	"github.com/spambloom/spambloom/reporting/ledger/record"
+	"github.com/spambloom/spambloom/reporting/ledger/rows"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -119,7 +120,7 @@ func (t *txn) enter(e Entry) (d Decision, refused, err error) {
 	if w.idle {
 		w.e.Cost = 0 // it writes no filter
 	}
-	if t.Count(buckets.CountReports) >= t.l.opt.Max || w.row == nil && t.Count(buckets.CountReporters) >= maxReporters {
+	if t.Count(buckets.CountReports) >= rows.Room(t.l.opt.Max, e.Trusted || e.Reporter == Settler, e.Stance == Ham && !w.idle) || w.row == nil && t.Count(buckets.CountReporters) >= maxReporters {
 		return d, ErrFull, nil
 	}
 	if refused, err := w.refuseShare(); refused != nil || err != nil {

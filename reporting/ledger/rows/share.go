@@ -7,6 +7,19 @@ import (
 	"github.com/spambloom/spambloom/reporting/ledger/record"
 )
 
+// Room returns how many reports may be kept, of most, when an entry is made. Reporters who use up their shares
+// together must not keep others from revoking, nor an administrator from anything: reports leave the last
+// eighth, and revocations half of it.
+func Room(most int64, isAdministrators, isRevocation bool) int64 {
+	switch {
+	case isAdministrators:
+		return most
+	case isRevocation:
+		return most - most/16
+	}
+	return most - most/8
+}
+
 // Share reads the share of a party; an empty one if there is none.
 func (t *Txn) Share(p record.Party) (*record.Share, error) {
 	data := t.Shares.Get(p.Key())
