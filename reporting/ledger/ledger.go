@@ -91,7 +91,7 @@ type Options struct {
 	Path   string // of the file; its folder exists
 	Model  trust.Model
 	Memory time.Duration // how long a report counts and is kept; 0: 35 days
-	Max    int64         // reports that are kept; 0: ten million. More are ErrFull
+	Max    int64         // reports that are kept; 0: ten million. More are ErrFull, see rows.Room
 
 	// NoSync lets the system decide when to write to the disk. It is for simulations, whose
 	// files need not survive a crash.

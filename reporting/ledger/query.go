@@ -5,6 +5,7 @@ import (
 
 	"github.com/spambloom/spambloom/reporting/ledger/buckets"
 	"github.com/spambloom/spambloom/reporting/ledger/record"
+	"github.com/spambloom/spambloom/reporting/ledger/rows"
 	"github.com/spambloom/spambloom/reporting/trust"
 )
 
@@ -89,11 +90,11 @@ func (l *Ledger) SetWeight(name string, weight *float64, now time.Time) (p Repor
 
 // Status is the size of a ledger.
 type Status struct {
-	Reports   int64  `json:"reports"`   // that are kept
-	Reporters int64  `json:"reporters"` // that are kept
-	Due       int    `json:"due"`       // decisions that are not carried out yet
-	Bytes     int64  `json:"bytes"`     // of the file
-	Full      bool   `json:"full,omitempty"`
+	Reports   int64  `json:"reports"`        // that are kept
+	Reporters int64  `json:"reporters"`      // that are kept
+	Due       int    `json:"due"`            // decisions that are not carried out yet
+	Bytes     int64  `json:"bytes"`          // of the file
+	Full      bool   `json:"full,omitempty"` // no room for further reports of users
 	Error     string `json:"error,omitempty"`
 }
 
@@ -103,7 +104,7 @@ func (l *Ledger) Status() (s Status, err error) {
 		s.Reports, s.Reporters = t.Count(buckets.CountReports), t.Count(buckets.CountReporters)
 		s.Due = t.Due.Stats().KeyN
 		s.Bytes = t.Reports.Tx().Size()
-		s.Full = s.Reports >= l.opt.Max
+		s.Full = s.Reports >= rows.Room(l.opt.Max, false, false)
 		return nil
 	})
 	if fault := l.Fault(); fault != nil {

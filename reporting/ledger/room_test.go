@@ -33,6 +33,9 @@ func TestFullLedgerLeavesRoom(t *testing.T) {
 	if n := fill(0, Spam); n != most-most/8 {
 		t.Errorf("%d reports, want %d", n, most-most/8)
 	}
+	if s, err := l.Status(); err != nil || !s.Full {
+		t.Errorf("reports are refused, and the status is %+v, %v", s, err)
+	}
 	if n := fill(0, Ham); n != most/16 {
 		t.Errorf("then %d revocations, want %d", n, most/16)
 	}
