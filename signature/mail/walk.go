@@ -257,11 +257,12 @@ func (w *walker) doubtful(h mimeHeader, pos int, d delimiter, around surrounding
 
 // hasRoom reports whether a part that was read may be read in a further way, and counts that.
 func (w *walker) hasRoom(raw []byte) bool {
-	if length(raw) > w.left {
+	n := length(raw)
+	if n > w.left {
 		w.limits |= work.LimitWrapped
 		return false
 	}
-	w.left -= length(raw)
+	w.left -= n
 	w.entities++
 	return true
 }

@@ -8,8 +8,9 @@ type Limits uint32
 const (
 	// LimitParts: more than 50,000 messages, multiparts and parts, or 4,096 text parts.
 	LimitParts Limits = 1 << iota
-	// LimitWrapped: encoded messages inside each other, more than four deep, or a part that is read in
-	// so many ways, with what it contains, that these are together more than four times as long.
+	// LimitWrapped: encoded messages inside each other, more than four deep or together 2.2 times as long as
+	// the whole, or a part that is read in so many ways, with what it contains, that these are together
+	// more than four times as long.
 	LimitWrapped
 	// LimitReach: a text part more than 1 MiB behind the header.
 	LimitReach

@@ -3,8 +3,8 @@
 //
 // It owns the interface Transport, its implementation by Redis (keys, Lua scripts, the
 // subscription), and Position, a place in a stream. It bounds all data from outside before
-// it takes memory. It does not interpret records, keeps no state, starts no goroutine, has
-// no locks, and does not retry.
+// it takes memory. It does not interpret records, keeps no state but how many heads it has read, starts
+// no goroutine, has no locks, and does not retry.
 //
 // Redis pub/sub loses messages whenever a connection breaks, so the channel only carries
 // news quickly. The authoritative record is the stream, with entry ids EPOCH-SEQ, so that
