@@ -370,7 +370,7 @@ const endsText = work.LimitParts | work.LimitWrapped | work.LimitReach | work.Li
 // reached returns the limits that were reached.
 func (c *computer) reached() work.Limits {
 	limits := c.limits | c.texts.Limits | c.reader.limits() | c.links.Limits
-	if c.work.IsOver() {
+	if c.work.WasOver() {
 		limits |= work.LimitWork
 	}
 	return limits

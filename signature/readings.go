@@ -32,6 +32,8 @@ type reader struct {
 	all      words.Tokeniser // the visible text with what is hidden
 	every    words.Tokeniser // the texts aside; later, all texts
 	bodyText int             // bytes of shown, from the beginning, that are of the message's own parts
+	changes  int             // of texts before shown was read
+	isCut    bool            // the budget ended while shown was read
 	sketcher words.Sketcher
 }
 
@@ -43,6 +45,7 @@ func (r *reader) begin(t *visible.Texts, w *work.Steps) {
 
 // reset empties r for the next message.
 func (r *reader) reset() {
+	r.bodyText, r.changes, r.isCut = 0, 0, false
 	r.shown.Reset()
 	r.all.Reset()
 	r.every.Reset()
@@ -98,17 +101,16 @@ func (r *reader) signed(f findings) ([]byte, mail.Carriage) {
 	return nil, mail.OwnPart
 }
 
-// widestText returns the visible text, and whether it has the content needed. Parts that give
-// no sense are read in the charset that their bytes have; all parts, if the text has too little
-// content. If it still has too little, the text that stands beside a page is added.
+// widestText returns the visible text, and whether it has the content needed. If it has too little, all parts
+// are read in the charset that their bytes have. If it still has too little, the text that stands beside a page
+// is added.
 func (r *reader) widestText(needed words.Amount) (text []byte, isEnough bool) {
 	read := func() {
 		text = r.visibleText()
 		isEnough = words.IsEnough(text, needed)
 	}
-	r.texts.DetectCharsets(false)
 	read()
-	if !isEnough && r.texts.DetectCharsets(true) {
+	if !isEnough && r.texts.DoubtCharsets() {
 		read()
 	}
 	if !isEnough && r.hasTextBeside() {
@@ -123,6 +125,7 @@ func (r *reader) widestText(needed words.Amount) (text []byte, isEnough bool) {
 func (r *reader) hasTextBeside() bool {
 	beside := &r.every
 	beside.Restart()
+	r.work.Renew()
 	for i := range r.texts.Parts {
 		if p := &r.texts.Parts[i]; !p.IsAside && r.texts.IsReplaced(p) && !r.work.IsOver() {
 			beside.Add(r.texts.Show(p).Shown.Text, nil, nil)
@@ -131,14 +134,24 @@ func (r *reader) hasTextBeside() bool {
 	return words.IsEnough(beside.Text, words.Ample) && r.texts.ShowAll()
 }
 
-// visibleText returns the normalised text that a reader sees; it is left in r.shown.
+// visibleText returns the normalised text that a reader sees; it is left in r.shown. It is read again
+// if what is visible has changed. Where the budget ends before that reading is as long as an earlier one,
+// the earlier one stays.
 //
 // Attached messages come last: what the message itself shows is the beginning.
 func (r *reader) visibleText() []byte {
-	r.shown.Restart()
-	r.addTexts(&r.shown, false, false)
-	r.bodyText = len(r.shown.Text)
-	r.addTexts(&r.shown, false, true)
+	if r.changes == r.texts.Changes() {
+		return r.shown.Text
+	}
+	if r.changes > 0 {
+		r.work.Renew()
+	}
+	r.changes = r.texts.Changes()
+	bodyText := r.addTexts(&r.every, func(p *visible.Part) bool { return !p.IsAside })
+	if r.isCut = r.work.IsOver(); r.isCut && len(r.every.Text) < len(r.shown.Text) {
+		return r.shown.Text
+	}
+	r.shown, r.every, r.bodyText = r.every, r.shown, bodyText
 	return r.shown.Text
 }
 
@@ -149,26 +162,33 @@ func (r *reader) hasTextAside() bool { return words.HasContent(r.textAside(), wo
 
 // textAside returns those texts.
 func (r *reader) textAside() []byte {
-	r.every.Restart()
-	r.addTexts(&r.every, true, false)
-	r.addTexts(&r.every, true, true)
+	r.work.Renew()
+	r.addTexts(&r.every, func(p *visible.Part) bool { return p.IsAside })
 	return r.every.Text
 }
 
-// addTexts adds the visible text of the message's own parts, or of attached messages.
-func (r *reader) addTexts(into *words.Tokeniser, isAside, isAttached bool) {
-	for i := range r.texts.Parts {
-		p := &r.texts.Parts[i]
-		if p.IsAside != isAside || (p.Carried == mail.AttachedPart) != isAttached || r.texts.IsReplaced(p) {
-			continue
+// addTexts adds the visible text of some parts: first the message's own ones, of which it returns the bytes, and then
+// those of attached messages.
+func (r *reader) addTexts(into *words.Tokeniser, isPart func(*visible.Part) bool) (own int) {
+	into.Restart()
+	for _, isAttached := range []bool{false, true} {
+		if isAttached {
+			own = len(into.Text)
 		}
-		if r.work.IsOver() {
-			break
+		for i := range r.texts.Parts {
+			p := &r.texts.Parts[i]
+			if (p.Carried == mail.AttachedPart) != isAttached || !isPart(p) || r.texts.IsReplaced(p) {
+				continue
+			}
+			if r.work.IsOver() {
+				break
+			}
+			seen := r.texts.Show(p)
+			into.Carried = r.texts.CarriageOf(p)
+			into.Add(seen.Shown.Text, seen.Shown.Quotes, nil)
 		}
-		seen := r.texts.Show(p)
-		into.Carried, into.IsUnshown = r.texts.CarriageOf(p), r.texts.IsUnshown(p)
-		into.Add(seen.Shown.Text, seen.Shown.Quotes, nil)
 	}
+	return own
 }
 
 // readAll reads the visible text with what is hidden in it. It reports whether more than a
@@ -185,6 +205,7 @@ func (r *reader) readAll() (differs bool) {
 	if 2*littleHidden*hidden < size || hidden == 0 { // blanks between tags count as hidden here
 		return false
 	}
+	r.work.Renew()
 	for _, isAttached := range []bool{false, true} {
 		for i := range r.texts.Parts {
 			if p := &r.texts.Parts[i]; !p.IsAside && p.View != nil && !r.texts.IsReplaced(p) && (p.Carried == mail.AttachedPart) == isAttached {
@@ -220,8 +241,9 @@ func (r *reader) textSketches(f findings) (sketches []sketch.Sketch) {
 	isAsked := func() bool {
 		return f.isGuarded || f.needed != words.Brief && !words.IsEnough(r.sketcher.Own, f.needed)
 	}
+	own, _ := r.ownWords(&r.shown)
+	seen, isThinned := r.seenSketch(f, len(own))
 	own, areEnough := r.ownWords(&r.shown)
-	seen, isThinned := r.seenSketch(f, own)
 	isCarried := slices.ContainsFunc(own, func(t words.Token) bool { return t.Carried != mail.OwnPart })
 	if areEnough {
 		add(&r.shown, own, true, isAsked())
@@ -246,7 +268,7 @@ func (r *reader) textSketches(f findings) (sketches []sketch.Sketch) {
 	if differs {
 		add(fullest, own, true, isAsked())
 	}
-	addIf(seen, areEnough && isThinned)
+	addIf(seen, isThinned)
 	if len(sketches) < 3 {
 		addIf(r.farSketch())
 	}
@@ -254,22 +276,23 @@ func (r *reader) textSketches(f findings) (sketches []sketch.Sketch) {
 }
 
 // seenSketch returns the sketch of the visible words without those in parts that most programs do not show, if these are
-// half as many: each copy may have others, which would keep it from being found.
-func (r *reader) seenSketch(f findings, own []words.Token) (s sketch.Sketch, ok bool) {
-	var seen []words.Token
-	for _, t := range own {
-		if !t.IsUnshown {
-			seen = append(seen, t)
-		}
-	}
-	if 2*(len(own)-len(seen)) < len(seen) {
+// half as many, or there is no more room for the others: each copy may have other ones, which would keep it from being
+// found. own are the words of both.
+func (r *reader) seenSketch(f findings, own int) (s sketch.Sketch, ok bool) {
+	isUnshown := func(p visible.Part) bool { return !p.IsAside && r.texts.IsUnshown(&p) && !r.texts.IsReplaced(&p) }
+	if !slices.ContainsFunc(r.texts.Parts, isUnshown) {
 		return s, false
 	}
-	text := r.shown.TextOf(seen)
-	if !words.IsEnough(text, words.Brief) {
+	isWhole := !r.isCut && !r.shown.IsFull && own < sketch.MaxWords
+	r.work.Renew()
+	r.addTexts(&r.every, func(p *visible.Part) bool { return !p.IsAside && !r.texts.IsUnshown(p) })
+	r.every.MarkBoilerplate()
+	seen, areEnough := r.ownWords(&r.every)
+	if isWhole && 2*(own-len(seen)) < len(seen) || !areEnough {
 		return s, false
 	}
-	s = r.sketcher.Sketch(&r.shown, seen, true)
+	text := r.sketcher.Own
+	s = r.sketcher.Sketch(&r.every, seen, true)
 	s.AskOnly = f.isGuarded || !words.IsEnough(text, f.needed) || f.covers(text)
 	return s, true
 }
@@ -357,6 +380,7 @@ func (r *reader) ownText() []byte {
 // a program's and boilerplate: either those that a page replaces, or the others, as an alternative has the same words twice.
 func (r *reader) readEvery(replaced bool) (own []byte) {
 	r.every.Restart()
+	r.work.Renew()
 	for i := range r.texts.Parts {
 		if p := &r.texts.Parts[i]; !p.IsAside && r.texts.IsReplaced(p) == replaced && !r.work.IsOver() {
 			v := r.texts.Show(p)
@@ -392,6 +416,7 @@ func (r *reader) askedSketch(isPart func(*visible.Part) bool, textOf func(*visib
 	}
 	all := &r.every
 	all.Restart()
+	r.work.Renew()
 	for i := range r.texts.Parts {
 		if p := &r.texts.Parts[i]; isPart(p) && !r.work.IsOver() {
 			all.Add(textOf(r.texts.Show(p)), nil, nil)

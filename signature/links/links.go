@@ -216,6 +216,7 @@ func (l *Finder) Domains(t *visible.Texts, header []mail.Field, w *work.Steps) (
 
 // scanTexts records the links that the message shows, or all others.
 func (l *Finder) scanTexts(t *visible.Texts, others bool) {
+	l.work.Renew()
 	for i := range t.Parts {
 		p := &t.Parts[i]
 		isOwn := t.CarriageOf(p) == mail.OwnPart && !t.IsReplaced(p)

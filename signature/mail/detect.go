@@ -47,7 +47,7 @@ func Detect(text []byte, declared string, isHTML bool, steps *work.Steps) string
 	}
 	from := bytes.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf || r == 0x1b })
 	sample := text[from:min(len(text), from+maxDetected)]
-	steps.Spend(work.PerDetected + work.PerDetectedByte*len(sample))
+	steps.Count(work.PerDetected + work.PerDetectedByte*len(sample))
 	d := chardet.NewUniversalDetector(consts.CjkLangFilter)
 	d.Feed(sample)
 	found := d.GetResult()

@@ -37,6 +37,7 @@ type Texts struct {
 	page     page.Reader
 	work     *work.Steps
 	room     int // bytes of texts for which the budget is not granted yet
+	changes  int // of what is visible
 }
 
 // Part is a text part that may be visible.
@@ -54,6 +55,7 @@ type Part struct {
 	isBeside    bool   // belongs to a page of a multipart/related
 	isReported  bool   // IsAside because of a multipart/report only
 	isUsual     bool   // text/plain or text/html, which readers prefer to other text
+	mayDoubt    bool   // is one of the first parts
 	isDoubted   bool   // its charset was detected
 	utf8        []byte // nil until text
 }
@@ -72,7 +74,7 @@ func (t *Texts) Reset() {
 	t.source = work.Keep(t.source)
 	t.page.Reset()
 	clear(t.Parts)
-	t.Parts, t.Limits, t.IsCut, t.showsAll = t.Parts[:0], 0, false, false
+	t.Parts, t.Limits, t.IsCut, t.showsAll, t.changes = t.Parts[:0], 0, false, false, 0
 	clear(t.hasHTML)
 	clear(t.lastPage)
 	clear(t.last)
@@ -109,6 +111,7 @@ func (t *Texts) Note(l mail.Leaf) {
 // Add adds a text part with its decoded content, and grants the budget for it. All texts together are granted
 // no more than that of the message's length, in however many ways its parts are read.
 func (t *Texts) Add(l mail.Leaf, content []byte) {
+	t.changes++
 	if len(t.Parts) > maxParts && len(t.source) < maxSource {
 		t.source = append(t.source, '\n')
 	}
@@ -139,6 +142,7 @@ func (t *Texts) Add(l mail.Leaf, content []byte) {
 		start: start, end: len(t.source), charset: l.Charset, IsHTML: isHTML,
 		alternative: l.Alternative, branch: l.Branch, IsAside: l.IsReport || l.IsFar, IsFar: l.IsFar && !l.IsReport, Carried: l.Carried,
 		isReported: l.IsReport && !l.IsFar, isBeside: l.IsBeside, isUsual: l.MediaType == "text/plain" || isHTML,
+		mayDoubt: len(t.Parts) < maxDetected,
 	})
 }
 
@@ -149,6 +153,7 @@ func (t *Texts) HasReported() bool {
 
 // ShowReported makes the texts of a multipart/report visible ones.
 func (t *Texts) ShowReported() {
+	t.changes++
 	for i := range t.Parts {
 		if p := &t.Parts[i]; p.isReported {
 			p.IsAside, p.isReported = false, false
@@ -169,39 +174,44 @@ func (t *Texts) isBesidePage(p *Part) bool {
 // ShowAll makes the texts visible that an HTML part replaces, as carried ones. It reports
 // whether there are any.
 func (t *Texts) ShowAll() bool {
+	t.changes++
 	for i := range t.Parts {
 		t.showsAll = t.showsAll || t.IsReplaced(&t.Parts[i])
 	}
 	return t.showsAll
 }
 
+// Changes returns how often what is visible may have changed.
+func (t *Texts) Changes() int { return t.changes }
+
 // maxDetected bounds the parts of a message whose charset is doubted.
 const maxDetected = 8
 
-// DetectCharsets reads the parts again whose declared charset gives no sense. It reports
-// whether there are any. Unless all parts are doubted, these are the shown ones most of whose
-// letters are accented or signs, as no language is written. It reads these parts before their
-// words, which would be nonsense, are read.
-func (t *Texts) DetectCharsets(doubtsAll bool) (changed bool) {
+// DoubtCharsets reads all parts again whose declared charset may be another one. It reports
+// whether there are any.
+func (t *Texts) DoubtCharsets() (changed bool) {
 	for i := range t.Parts[:min(len(t.Parts), maxDetected)] {
-		p := &t.Parts[i]
-		if t.work.IsOver() {
-			break
-		}
-		t.work.Spend(work.PerText)
-		if p.isDoubted || ascii.Is(t.SourceOf(p)) {
-			continue
-		}
-		if !doubtsAll && (p.IsAside || t.IsReplaced(p) || !isGarbled(t.Show(p).All.Text)) {
-			continue
-		}
-		p.isDoubted = true
-		t.work.Spend(2 * len(t.SourceOf(p)))
-		if name := mail.Detect(t.SourceOf(p), p.charset, p.IsHTML, t.work); name != "" && name != p.charset {
-			p.charset, p.utf8, p.View, changed = name, nil, nil, true
+		if t.detect(&t.Parts[i]) {
+			t.changes, changed = t.changes+1, true
 		}
 	}
 	return changed
+}
+
+// detect finds the charset of a part, once, and reports whether that is another one than the declared.
+func (t *Texts) detect(p *Part) bool {
+	t.work.Spend(work.PerText)
+	if p.isDoubted || t.work.IsOver() || ascii.Is(t.SourceOf(p)) {
+		return false
+	}
+	p.isDoubted = true
+	t.work.Spend(2 * len(t.SourceOf(p)))
+	name := mail.Detect(t.SourceOf(p), p.charset, p.IsHTML, t.work)
+	if name == "" || name == p.charset {
+		return false
+	}
+	p.charset, p.utf8, p.View = name, nil, nil
+	return true
 }
 
 // isGarbled reports whether text looks as if it were read in a Western charset by mistake:

@@ -30,11 +30,23 @@ type Reading struct {
 	Quotes []span.Span
 }
 
-// Show reads one part, once.
+// Show reads one part, once. The charset that one of the first shown parts declares may give no
+// sense: most of its letters are then accented or signs, as no language is written. Such a part is
+// read again in the charset that its bytes have, before any part behind it, which could use up the
+// budget.
 func (t *Texts) Show(p *Part) *View {
 	if p.View != nil {
 		return p.View
 	}
+	p.View = t.view(p)
+	if p.mayDoubt && !p.IsAside && !t.IsReplaced(p) && isGarbled(p.View.All.Text) && t.detect(p) {
+		p.View = t.view(p)
+	}
+	return p.View
+}
+
+// view reads a part in the charset that is known for it.
+func (t *Texts) view(p *Part) *View {
 	source := t.SourceOf(p)
 	text := p.text(source)
 	t.work.Spend(work.PerText + len(source)/2)
@@ -42,7 +54,6 @@ func (t *Texts) Show(p *Part) *View {
 		t.work.Spend(2 * len(text))
 	}
 	v := &View{}
-	p.View = v
 	if v.IsPage = p.IsHTML || page.Is(text); !v.IsPage {
 		v.All = t.reading(text, nil, p.Carried == mail.AttachedPart)
 		v.Shown = v.All

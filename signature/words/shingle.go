@@ -20,7 +20,6 @@ type Token struct {
 	start, end uint32 // in the folded text
 	by         span.Author
 	isHidden   bool // plainly hidden
-	IsUnshown  bool // of a part that most programs do not show
 	Carried    mail.Carriage
 }
 

@@ -28,9 +28,7 @@ type Tokeniser struct {
 	by       span.Author // of the text being added
 	isHidden bool        // the text being added is plainly hidden
 	Carried  mail.Carriage
-	// IsUnshown is set while text is added that most programs do not show.
-	IsUnshown bool
-	IsFull    bool
+	IsFull   bool
 
 	letters foldedWord // of the word being read
 	joined  foldedWord // of the single letters before it
@@ -183,7 +181,7 @@ func (t *Tokeniser) append(word []byte, dense bool) {
 	}
 	start := len(t.Text)
 	t.Text = append(t.Text, word...)
-	t.Tokens = append(t.Tokens, Token{uint32(start), uint32(len(t.Text)), t.by, t.isHidden, t.IsUnshown, t.Carried})
+	t.Tokens = append(t.Tokens, Token{uint32(start), uint32(len(t.Text)), t.by, t.isHidden, t.Carried})
 	t.wasDense = dense
 	if single {
 		t.singles++
@@ -265,14 +263,6 @@ func (t *Tokeniser) Marked() []byte {
 		out = append(append(out, t.Text[one.start:one.end]...), ' ')
 	}
 	return out
-}
-
-// TextOf returns some words of the text, with a blank between them.
-func (t *Tokeniser) TextOf(tokens []Token) (text []byte) {
-	for _, one := range tokens {
-		text = append(append(text, t.Text[one.start:one.end]...), ' ')
-	}
-	return text
 }
 
 // Farthest returns how the text is carried: the greatest value of its words.

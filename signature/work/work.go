@@ -8,6 +8,9 @@ const (
 	// copies of a message share, so the budget ends at the same place in each copy.
 	freeSteps   = 1 << 18
 	stepsOfByte = 24
+	// shareOfReading is the share of the budget, one in so many, that a further reading of the
+	// same texts has at least, up to maxRenewed times.
+	shareOfReading, maxRenewed = 16, 8
 	// bytesOfText and bytesOfPage are added to the size of each text, so that many small
 	// texts do not use up the budget of the others.
 	bytesOfText, bytesOfPage = 4, 56
@@ -43,10 +46,13 @@ type Steps struct {
 	// up. Nil: that does not happen.
 	Stop <-chan struct{}
 
-	all     int // of all stages so far
-	texts   int // of the texts
-	granted int // for the texts, besides freeSteps
-	look    int // steps of the texts at which Stop is looked at again
+	all     int  // of all stages so far
+	texts   int  // of the texts
+	granted int  // for the texts, besides freeSteps
+	wasOver bool // in an earlier reading
+	renewed int  // times that a reading had its share
+	shares  int  // for these readings, besides granted
+	look    int  // steps of the texts at which Stop is looked at again
 }
 
 // betweenLooks is the number of steps after which Stop is looked at, about 0.1 ms.
@@ -68,6 +74,19 @@ func (w *Steps) Grant(size int, isPage bool) {
 		size += bytesOfPage
 	}
 	w.granted += stepsOfByte * (size + bytesOfText)
+}
+
+// Renew begins a further reading of the texts, or of their links. Whatever was spent before, it can read
+// what comes first: text behind that must not keep it from being found.
+func (w *Steps) Renew() {
+	if w == nil || w.renewed == maxRenewed || w.granted < 0 {
+		return
+	}
+	w.wasOver = w.WasOver()
+	share := (freeSteps + w.granted) / shareOfReading
+	if left := freeSteps + w.granted + w.shares - w.texts; left < share {
+		w.renewed, w.shares = w.renewed+1, w.shares+share-left
+	}
 }
 
 // Spend adds steps of the texts, which are taken from the budget.
@@ -101,7 +120,10 @@ func (w *Steps) IsStopped() bool {
 }
 
 // IsOver reports whether the budget is used up. The text read so far is signed.
-func (w *Steps) IsOver() bool { return w != nil && w.texts > freeSteps+w.granted }
+func (w *Steps) IsOver() bool { return w != nil && w.texts > freeSteps+w.granted+w.shares }
+
+// WasOver reports whether the budget was used up in any reading.
+func (w *Steps) WasOver() bool { return w != nil && w.wasOver || w.IsOver() }
 
 // Total returns the steps of all stages so far.
 func (w *Steps) Total() int { return w.all }

@@ -1,0 +1,70 @@
+package signature_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Each reading of a message has a share of the budget, and none takes away what another one read. So text
+// behind a known spam does not keep it from being found, whatever it costs and however often it is read.
+func TestTextBeforeExpensiveText(t *testing.T) {
+	const head = "Subject: x\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n"
+	var spam strings.Builder
+	for i := range 150 {
+		fmt.Fprintf(&spam, "w%cord%c%c ", 'a'+i%26, 'a'+i/26, 'a'+i*7%26)
+	}
+	spam.WriteString("\nhttp://shop.example/x\n")
+	known := entity("text/plain; charset=utf-8", spam.String())
+	reported := signature.Compute(signature.Parse([]byte(head + known)))
+
+	repeated := func(times int, kind, text string) string { return strings.Repeat(entity(kind, text), times) }
+	var sheet strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&sheet, ".c1 p.c%d,", i)
+	}
+	costlyPage := "\u00fc\u00fc<style>" + sheet.String() + "p{color:red}</style>" + strings.Repeat("<p class='c1 c2 c3 c4'>x</p>", 1000)
+	file := entity("application/octet-stream", "a file that is text")
+	calendar := entity("text/calendar", "BEGIN:VCALENDAR\nSUMMARY:x")
+	detected := func(size int) string { return repeated(7, "text/plain", strings.Repeat("$\x8d", size/2)) }
+	notice := "--b\nContent-Type: multipart/report; boundary=r; report-type=delivery-status\n\n" +
+		strings.ReplaceAll(entity("text/html; charset=utf-8", costlyPage), "--b", "--r") + "--r--\n"
+	for _, tt := range []struct{ name, behind string }{
+		{"nothing", ""},
+		{"charsets to detect", detected(2048)},
+		{"charsets to detect, and a file", detected(800) + file},
+		{"a long text of one charset", entity("text/plain; charset=utf-8", strings.Repeat("0\x80", 12<<10)) + file + calendar},
+		{"a long text that is composed", entity("text/html; charset=utf-8", strings.Repeat("\u1e9b\u0323", 6<<10)) + file + calendar},
+		{"a page with many selectors", entity("text/html; charset=utf-8", costlyPage)},
+		{"a page with many selectors, and a file", entity("text/html; charset=utf-8", costlyPage) + file},
+		{"a notice with many selectors", notice},
+	} {
+		copied := signature.Compute(signature.Parse([]byte(head + known + tt.behind + "--b--\n")))
+		if found := matchesOf(reported, copied); !slices.Contains(found, "sketch") || !slices.Contains(copied.Domains, "shop.example") {
+			t.Errorf("before %s: found by %q and links to %q, with the limits %q", tt.name, found, copied.Domains, copied.Limits.Names())
+		}
+	}
+}
+
+// entity returns a part of a message with the boundary b.
+func entity(kind, text string) string { return "--b\nContent-Type: " + kind + "\n\n" + text + "\n" }
+
+// Words in parts that most programs do not show leave room for those that readers see, however many they are.
+func TestWordsBehindUnshownWords(t *testing.T) {
+	known := entity("text/html; charset=utf-8", "<p>"+prose+"<a href='http://shop.example/x'>x</a></p>")
+	reported := signature.Compute(signature.Parse([]byte("Content-Type: multipart/alternative; boundary=b\n\n" + known + "--b--\n")))
+	for _, letters := range []int{1000, 20_000, 120_000} {
+		for _, kind := range []string{"alternative", "related; start=\"<page>\""} {
+			raw := "MIME-Version: 1.0\nContent-Type: multipart/" + kind + "; boundary=b\n\n" +
+				entity("text/html; charset=windows-874", strings.Repeat("\xa1", letters)) +
+				strings.Replace(known, "\n\n", "\nContent-ID: <page>\n\n", 1) + "--b--\n"
+			copied := signature.Compute(signature.Parse([]byte(raw)))
+			if found := matchesOf(reported, copied); !slices.Contains(found, "sketch") {
+				t.Errorf("%s, behind %d letters: found by %q, with the limits %q", kind, letters, found, copied.Limits.Names())
+			}
+		}
+	}
+}
