@@ -224,35 +224,29 @@ func (r *reader) readAll() (differs bool) {
 //
 // What is reported marks the words that are carried and those that are hidden. If there
 // are such words, the second sketch has no marks and is only asked: a reported copy may
-// hide and carry nothing. If the readings differ, the second sketch is of all, and the
+// hide and carry nothing. Words in parts that most programs do not show have two such sketches of their own. If the readings differ, the second sketch is of all, and the
 // last one is of all with marks. Text that only some programs show is not reported as
 // though all did.
 func (r *reader) textSketches(f findings) (sketches []sketch.Sketch) {
-	add := func(of *words.Tokeniser, own []words.Token, isMarked, askOnly bool) {
+	sketchOf := func(of *words.Tokeniser, own []words.Token, isMarked, askOnly bool) sketch.Sketch {
 		s := r.sketcher.Sketch(of, own, isMarked)
 		s.AskOnly = askOnly
-		sketches = append(sketches, s)
-	}
-	addIf := func(s sketch.Sketch, ok bool) {
-		if ok {
-			sketches = append(sketches, s)
-		}
+		return s
 	}
 	isAsked := func() bool {
 		return f.isGuarded || f.needed != words.Brief && !words.IsEnough(r.sketcher.Own, f.needed)
 	}
 	own, _ := r.ownWords(&r.shown)
-	seen, isThinned := r.seenSketch(f, len(own))
+	unshown, seen := r.apartSketches(f, len(own))
 	own, areEnough := r.ownWords(&r.shown)
 	isCarried := slices.ContainsFunc(own, func(t words.Token) bool { return t.Carried != mail.OwnPart })
-	if areEnough {
-		add(&r.shown, own, true, isAsked())
-	} else {
-		addIf(r.sketchOfAll())
-		if s, ok := r.quotedSketch(); ok && !f.isDifferent {
-			s.AskOnly = isAsked()
-			sketches = append(sketches, s)
-		}
+	switch {
+	case len(unshown) > 0:
+		sketches = unshown[:1]
+	case areEnough:
+		sketches = append(sketches, sketchOf(&r.shown, own, true, isAsked()))
+	default:
+		sketches = r.otherSketches(f, isAsked)
 	}
 	fullest, differs := &r.shown, false
 	if f.isDifferent {
@@ -262,39 +256,74 @@ func (r *reader) textSketches(f findings) (sketches []sketch.Sketch) {
 			own, _ = r.ownWords(&r.shown)
 		}
 	}
-	if areEnough && (differs || isCarried) {
-		add(fullest, own, false, true)
+	if len(unshown) > 0 && !differs {
+		sketches = unshown
+	} else if areEnough && (differs || isCarried) {
+		sketches = append(sketches, sketchOf(fullest, own, false, true))
 	}
 	if differs {
-		add(fullest, own, true, isAsked())
+		sketches = append(sketches, sketchOf(fullest, own, true, isAsked()))
 	}
-	addIf(seen, isThinned)
-	if len(sketches) < 3 {
-		addIf(r.farSketch())
+	if sketches = append(sketches, seen...); len(sketches) < 3 {
+		if s, ok := r.farSketch(); ok {
+			sketches = append(sketches, s)
+		}
 	}
 	return sketches
 }
 
-// seenSketch returns the sketch of the visible words without those in parts that most programs do not show, if these are
-// half as many, or there is no more room for the others: each copy may have other ones, which would keep it from being
-// found. own are the words of both.
-func (r *reader) seenSketch(f findings, own int) (s sketch.Sketch, ok bool) {
-	isUnshown := func(p visible.Part) bool { return !p.IsAside && r.texts.IsUnshown(&p) && !r.texts.IsReplaced(&p) }
-	if !slices.ContainsFunc(r.texts.Parts, isUnshown) {
-		return s, false
+// otherSketches returns the sketches of a text of which too little is its author's own.
+func (r *reader) otherSketches(f findings, isAsked func() bool) (sketches []sketch.Sketch) {
+	if s, ok := r.sketchOfAll(); ok {
+		sketches = append(sketches, s)
+	}
+	if s, ok := r.quotedSketch(); ok && !f.isDifferent {
+		s.AskOnly = isAsked()
+		sketches = append(sketches, s)
+	}
+	return sketches
+}
+
+// apartSketches returns the sketches of the words in parts that most programs do not show, with marks and without, if they
+// are brief: some program may show them, without the others. The second one is only asked. It returns that of the other
+// words, too, if the unshown ones have sketches, or are half as many, or left no room: each copy may have others, which
+// would keep it from being found. own are the words of both.
+func (r *reader) apartSketches(f findings, own int) (unshown, seen []sketch.Sketch) {
+	if !slices.ContainsFunc(r.texts.Parts, func(p visible.Part) bool { return r.isUnshown(&p) }) {
+		return nil, nil
+	}
+	sketchOf := func(words []words.Token, isMarked, isAsked bool) sketch.Sketch {
+		s := r.sketcher.Sketch(&r.every, words, isMarked)
+		s.AskOnly = isAsked
+		return s
 	}
 	isWhole := !r.isCut && !r.shown.IsFull && own < sketch.MaxWords
-	r.work.Renew()
-	r.addTexts(&r.every, func(p *visible.Part) bool { return !p.IsAside && !r.texts.IsUnshown(p) })
-	r.every.MarkBoilerplate()
-	seen, areEnough := r.ownWords(&r.every)
-	if isWhole && 2*(own-len(seen)) < len(seen) || !areEnough {
-		return s, false
+	if others, areEnough := r.readApart(r.isUnshown); areEnough {
+		isWhole, unshown = false, []sketch.Sketch{sketchOf(others, true, r.isOnlyAsked(f)), sketchOf(others, false, true)}
 	}
-	text := r.sketcher.Own
-	s = r.sketcher.Sketch(&r.every, seen, true)
-	s.AskOnly = f.isGuarded || !words.IsEnough(text, f.needed) || f.covers(text)
-	return s, true
+	shown, areEnough := r.readApart(func(p *visible.Part) bool { return !p.IsAside && !r.texts.IsUnshown(p) })
+	if areEnough && !(isWhole && 2*(own-len(shown)) < len(shown)) {
+		seen = []sketch.Sketch{sketchOf(shown, true, r.isOnlyAsked(f))}
+	}
+	return unshown, seen
+}
+
+// isUnshown reports whether a part is visible text that most programs do not show.
+func (r *reader) isUnshown(p *visible.Part) bool {
+	return !p.IsAside && r.texts.IsUnshown(p) && !r.texts.IsReplaced(p)
+}
+
+// readApart reads some of the visible parts into r.every, and returns their own words.
+func (r *reader) readApart(isPart func(*visible.Part) bool) (own []words.Token, areEnough bool) {
+	r.work.Renew()
+	r.addTexts(&r.every, isPart)
+	r.every.MarkBoilerplate()
+	return r.ownWords(&r.every)
+}
+
+// isOnlyAsked reports whether the latest own words, read apart, say too little to list a message.
+func (r *reader) isOnlyAsked(f findings) bool {
+	return f.isGuarded || !words.IsEnough(r.sketcher.Own, f.needed) || f.covers(r.sketcher.Own)
 }
 
 // ownWords returns the tokens of a text that are sketched: its author's own. If these are

@@ -68,3 +68,41 @@ func TestWordsBehindUnshownWords(t *testing.T) {
 		}
 	}
 }
+
+// Programs show the last branch of an alternative that they can, but some prefer a page. So of a page before a
+// plain text, each is found without the other, and a report lists the page only where it is carried.
+func TestPlainTextBehindPage(t *testing.T) {
+	alternative := func(page, plain string) signature.Set {
+		return signature.Compute(signature.Parse([]byte("MIME-Version: 1.0\nContent-Type: multipart/alternative; boundary=b\n\n" +
+			"--b\n" + page + "\n--b\n" + plain + "\n--b--\n")))
+	}
+	alone := func(entity string) signature.Set { return signature.Compute(signature.Parse([]byte(entity))) }
+	page, text := "Content-Type: text/html\n\n<p>"+prose+"</p>", "Content-Type: text/plain\n\n"+prose
+	junk := func(word string) string {
+		var words strings.Builder
+		for i := range 400 {
+			fmt.Fprintf(&words, "%s%c%c ", word, 'a'+i%26, 'a'+i/26)
+		}
+		return "Content-Type: text/plain\n\n" + words.String()
+	}
+	for _, tt := range []struct {
+		name            string
+		reported, asked signature.Set
+		want            bool
+	}{
+		{"the newsletter before a spam", alternative(letterPage, text), alone(letterPage), false},
+		{"the spam behind a newsletter", alternative(letterPage, text), alone(text), true},
+		{"a spam behind a newsletter, reported alone", alone(text), alternative(letterPage, text), true},
+		{"a page before other words", alternative(page, junk("one")), alternative(page, junk("two")), true},
+		{"a page before other words, reported alone", alone(page), alternative(page, junk("two")), true},
+		{"a page before no words", alternative(page, "Content-Type: text/plain\n\n \n"), alone(page), true},
+		{"a page behind its words", alternative(text, page), alone(page), true},
+	} {
+		if found := matchesOf(tt.reported, tt.asked); slices.Contains(found, "sketch") != tt.want {
+			t.Errorf("%s: found by %q", tt.name, found)
+		}
+	}
+	if reported := alternative(letterPage, text).ToReport(); len(reported.Domains) > 0 {
+		t.Errorf("a report of a spam behind a newsletter lists its links %q", reported.Domains)
+	}
+}

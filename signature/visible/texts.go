@@ -1,6 +1,7 @@
 package visible
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -33,6 +34,7 @@ type Texts struct {
 	source   []byte       // the decoded parts, one after the other
 	hasHTML  map[int]bool // by number of alternative
 	lastPage map[int]int  // by number of alternative: its last branch with HTML
+	lastText map[int]int  // by number of alternative: its last branch with plain text that is not empty
 	last     map[int]int  // by number of alternative: its last branch with plain text, another page or a picture
 	page     page.Reader
 	work     *work.Steps
@@ -64,7 +66,7 @@ type Part struct {
 func (t *Texts) Begin(header []mail.Field, size int, w *work.Steps) {
 	t.room = size
 	if t.hasHTML == nil {
-		t.hasHTML, t.lastPage, t.last = make(map[int]bool), make(map[int]int), make(map[int]int)
+		t.hasHTML, t.lastPage, t.lastText, t.last = make(map[int]bool), make(map[int]int), make(map[int]int), make(map[int]int)
 	}
 	t.Origin, t.work, t.page.Work = mail.OriginOf(header), w, w
 }
@@ -77,6 +79,7 @@ func (t *Texts) Reset() {
 	t.Parts, t.Limits, t.IsCut, t.showsAll, t.changes = t.Parts[:0], 0, false, false, 0
 	clear(t.hasHTML)
 	clear(t.lastPage)
+	clear(t.lastText)
 	clear(t.last)
 }
 
@@ -122,6 +125,9 @@ func (t *Texts) Add(l mail.Leaf, content []byte) {
 		t.Limits |= work.LimitDecoded
 	}
 	isHTML := mail.Class(l.MediaType) == mail.ClassHTML
+	if l.MediaType == "text/plain" && !l.IsFar && len(bytes.TrimSpace(content)) > 0 {
+		t.lastText[l.Alternative] = l.Branch
+	}
 	if l.IsJoined && !isHTML {
 		content = mail.JoinFlowed(content)
 	}
@@ -168,7 +174,13 @@ func (t *Texts) IsReplaced(p *Part) bool { return !t.showsAll && t.isBesidePage(
 
 // isBesidePage reports whether a text stands in an alternative with HTML.
 func (t *Texts) isBesidePage(p *Part) bool {
-	return p.alternative > 0 && t.hasHTML[p.alternative] && !p.IsHTML
+	return p.alternative > 0 && t.showsPage(p.alternative) && !p.IsHTML
+}
+
+// showsPage reports whether most programs show the HTML of an alternative. They show the last branch that they can,
+// but no mail program puts plain text behind its page.
+func (t *Texts) showsPage(alternative int) bool {
+	return t.hasHTML[alternative] && t.lastText[alternative] <= t.lastPage[alternative]
 }
 
 // ShowAll makes the texts visible that an HTML part replaces, as carried ones. It reports
@@ -259,7 +271,7 @@ func (t *Texts) IsUnshown(p *Part) bool { return p.isBeside || t.isOtherBranch(p
 
 func (t *Texts) isOtherBranch(p *Part) bool {
 	last := t.last[p.alternative]
-	if t.hasHTML[p.alternative] {
+	if t.showsPage(p.alternative) {
 		last = t.lastPage[p.alternative]
 	}
 	return p.alternative > 0 && (p.branch < last || !p.isUsual || t.isBesidePage(p))
