@@ -33,7 +33,8 @@ type reader struct {
 	every    words.Tokeniser // the texts aside; later, all texts
 	bodyText int             // bytes of shown, from the beginning, that are of the message's own parts
 	changes  int             // of texts before shown was read
-	isCut    bool            // the budget ended while shown was read
+	isWhole  bool            // the budget did not end while shown was read
+	isCut    bool            // the budget ended in the latest reading of what is visible
 	sketcher words.Sketcher
 }
 
@@ -45,7 +46,7 @@ func (r *reader) begin(t *visible.Texts, w *work.Steps) {
 
 // reset empties r for the next message.
 func (r *reader) reset() {
-	r.bodyText, r.changes, r.isCut = 0, 0, false
+	r.bodyText, r.changes, r.isWhole, r.isCut = 0, 0, false, false
 	r.shown.Reset()
 	r.all.Reset()
 	r.every.Reset()
@@ -135,8 +136,8 @@ func (r *reader) hasTextBeside() bool {
 }
 
 // visibleText returns the normalised text that a reader sees; it is left in r.shown. It is read again
-// if what is visible has changed. Where the budget ends before that reading is as long as an earlier one,
-// the earlier one stays.
+// if what is visible has changed. Where the budget ends before that reading is as long as an earlier one, or the
+// earlier one was whole and says something, the earlier one stays.
 //
 // Attached messages come last: what the message itself shows is the beginning.
 func (r *reader) visibleText() []byte {
@@ -148,9 +149,11 @@ func (r *reader) visibleText() []byte {
 	}
 	r.changes = r.texts.Changes()
 	bodyText := r.addTexts(&r.every, func(p *visible.Part) bool { return !p.IsAside })
-	if r.isCut = r.work.IsOver(); r.isCut && len(r.every.Text) < len(r.shown.Text) {
+	r.isCut = r.work.IsOver()
+	if r.isCut && (len(r.every.Text) < len(r.shown.Text) || r.isWhole && words.IsEnough(r.shown.Text, words.Brief)) {
 		return r.shown.Text
 	}
+	r.isWhole = !r.isCut
 	r.shown, r.every, r.bodyText = r.every, r.shown, bodyText
 	return r.shown.Text
 }
@@ -239,7 +242,7 @@ func (r *reader) textSketches(f findings) (sketches []sketch.Sketch) {
 	own, _ := r.ownWords(&r.shown)
 	unshown, seen := r.apartSketches(f, len(own))
 	own, areEnough := r.ownWords(&r.shown)
-	isCarried := slices.ContainsFunc(own, func(t words.Token) bool { return t.Carried != mail.OwnPart })
+	isCarried := areCarried(own)
 	switch {
 	case len(unshown) > 0:
 		sketches = unshown[:1]
@@ -264,7 +267,8 @@ func (r *reader) textSketches(f findings) (sketches []sketch.Sketch) {
 	if differs {
 		sketches = append(sketches, sketchOf(fullest, own, true, isAsked()))
 	}
-	if sketches = append(sketches, seen...); len(sketches) < 3 {
+	sketches = append(sketches, seen[:min(len(seen), MaxTexts-len(sketches))]...)
+	if len(sketches) < 3 {
 		if s, ok := r.farSketch(); ok {
 			sketches = append(sketches, s)
 		}
@@ -303,9 +307,16 @@ func (r *reader) apartSketches(f findings, own int) (unshown, seen []sketch.Sket
 	}
 	shown, areEnough := r.readApart(func(p *visible.Part) bool { return !p.IsAside && !r.texts.IsUnshown(p) })
 	if areEnough && !(isWhole && 2*(own-len(shown)) < len(shown)) {
-		seen = []sketch.Sketch{sketchOf(shown, true, r.isOnlyAsked(f))}
+		if seen = append(seen, sketchOf(shown, true, r.isOnlyAsked(f))); areCarried(shown) {
+			seen = append(seen, sketchOf(shown, false, true))
+		}
 	}
 	return unshown, seen
+}
+
+// areCarried reports whether some words have a mark.
+func areCarried(own []words.Token) bool {
+	return slices.ContainsFunc(own, func(t words.Token) bool { return t.Carried != mail.OwnPart })
 }
 
 // isUnshown reports whether a part is visible text that most programs do not show.

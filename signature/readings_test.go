@@ -32,17 +32,20 @@ func TestTextBeforeExpensiveText(t *testing.T) {
 	detected := func(size int) string { return repeated(7, "text/plain", strings.Repeat("$\x8d", size/2)) }
 	notice := "--b\nContent-Type: multipart/report; boundary=r; report-type=delivery-status\n\n" +
 		strings.ReplaceAll(entity("text/html; charset=utf-8", costlyPage), "--b", "--r") + "--r--\n"
-	for _, tt := range []struct{ name, behind string }{
-		{"nothing", ""},
-		{"charsets to detect", detected(2048)},
-		{"charsets to detect, and a file", detected(800) + file},
-		{"a long text of one charset", entity("text/plain; charset=utf-8", strings.Repeat("0\x80", 12<<10)) + file + calendar},
-		{"a long text that is composed", entity("text/html; charset=utf-8", strings.Repeat("\u1e9b\u0323", 6<<10)) + file + calendar},
-		{"a page with many selectors", entity("text/html; charset=utf-8", costlyPage)},
-		{"a page with many selectors, and a file", entity("text/html; charset=utf-8", costlyPage) + file},
-		{"a notice with many selectors", notice},
+	for _, tt := range []struct{ name, before, behind string }{
+		{"nothing", "", ""},
+		{"charsets to detect", "", detected(2048)},
+		{"charsets to detect, and a file", "", detected(800) + file},
+		{"a long text of one charset", "", entity("text/plain; charset=utf-8", strings.Repeat("0\x80", 12<<10)) + file + calendar},
+		{"a long text that is composed", "", entity("text/html; charset=utf-8", strings.Repeat("\u1e9b\u0323", 6<<10)) + file + calendar},
+		{"a page with many selectors", "", entity("text/html; charset=utf-8", costlyPage)},
+		{"a page with many selectors, and a file", "", entity("text/html; charset=utf-8", costlyPage) + file},
+		{"a notice with many selectors", "", notice},
+		{"nothing, but behind a notice", "--b\nContent-Type: multipart/report; boundary=r\n\n--r\nContent-Type: text/plain\nContent-Transfer-Encoding: quoted-printable\n" +
+			"Content-Transfer-Encoding: 8bit\n\n" + strings.Repeat("\x86H\x86\xf7 ", 3000) +
+			"\n--r\nContent-Type: message/delivery-status\n\nAction: failed\n--r--\n", ""},
 	} {
-		copied := signature.Compute(signature.Parse([]byte(head + known + tt.behind + "--b--\n")))
+		copied := signature.Compute(signature.Parse([]byte(head + tt.before + known + tt.behind + "--b--\n")))
 		if found := matchesOf(reported, copied); !slices.Contains(found, "sketch") || !slices.Contains(copied.Domains, "shop.example") {
 			t.Errorf("before %s: found by %q and links to %q, with the limits %q", tt.name, found, copied.Domains, copied.Limits.Names())
 		}
@@ -96,6 +99,8 @@ func TestPlainTextBehindPage(t *testing.T) {
 		{"a page before other words", alternative(page, junk("one")), alternative(page, junk("two")), true},
 		{"a page before other words, reported alone", alone(page), alternative(page, junk("two")), true},
 		{"a page before no words", alternative(page, "Content-Type: text/plain\n\n \n"), alone(page), true},
+		{"a later part beside a page", alone(page), alternative(strings.Replace(junk("two"), "plain", "html", 1),
+			"Content-Type: multipart/mixed; boundary=m\n\n--m\nContent-Type: text/plain\n\nSee below.\n--m\n"+page+"\n--m--"), true},
 		{"a page behind its words", alternative(text, page), alone(page), true},
 	} {
 		if found := matchesOf(tt.reported, tt.asked); slices.Contains(found, "sketch") != tt.want {
