@@ -62,16 +62,13 @@ type computer struct {
 	reader     reader
 	links      links.Finder
 	turns      turns
-	room       int // bytes of the body without CR: no more are unpacked, in however many ways parts are read
-	looked     int // bytes of the images that were decoded
 }
 
 var computers = sync.Pool{New: func() any { return new(computer) }}
 
 // begin prepares c for a message.
 func (c *computer) begin(m mail.Message) {
-	c.room = len(m.Body) - bytes.Count(m.Body, []byte("\r"))
-	c.texts.Begin(m.Header, c.room, &c.work)
+	c.texts.Begin(m.Header, len(m.Body)-bytes.Count(m.Body, []byte("\r")), &c.work)
 	c.reader.begin(&c.texts, &c.work)
 }
 
@@ -82,7 +79,7 @@ func (c *computer) release() {
 	c.texts.Reset()
 	c.reader.reset()
 	c.links.Reset()
-	c.files, c.below, c.unshown, c.fields, c.calendars, c.isCalendar, c.limits, c.work, c.turns, c.pictures, c.looked = files{}, nil, nil, nil, nil, false, 0, work.Steps{}, turns{}, pictures{}, 0
+	c.files, c.below, c.unshown, c.fields, c.calendars, c.isCalendar, c.limits, c.work, c.turns, c.pictures = files{}, nil, nil, nil, nil, false, 0, work.Steps{}, turns{}, pictures{}
 	computers.Put(c)
 }
 
@@ -94,6 +91,7 @@ func (c *computer) compute(m mail.Message) Set {
 	f := c.read(m)
 	c.readPictures()
 	attachments, hasImages := c.attachments(f)
+	c.boundReadings()
 	images := c.imageSketches(f.needed)
 	signsBody := len(attachments) > 0 || hasImages || len(images) > 0 || f.canSignText || f.canSignAll ||
 		words.IsEnough(c.reader.shown.Text, words.Brief) || c.reader.hasTextAside()
@@ -154,8 +152,8 @@ func (c *computer) leaf(l mail.Leaf) {
 	if l.IsAgain && !isText && bytes.HasSuffix(c.parts[:before], d[:]) { // the other way to read it has the same content
 		return
 	}
-	if !isText && !l.IsReport && !l.IsCut && len(content) >= minPicture && isImage(l.MediaType, content) {
-		c.files.images = append(c.files.images, l)
+	if !isText {
+		c.files.addImage(l, content)
 	}
 	if mail.IsCalendar(l.MediaType) {
 		c.isCalendar = c.isCalendar || guard.IsCalendarMethod(content)

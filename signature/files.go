@@ -31,6 +31,7 @@ type files struct {
 	hasFile  bool            // the text stands beside a file
 	images   []mail.Leaf     // that may have a sketch
 	packed   []packedFile    // archives and PDFs
+	used     map[int]int     // bytes of the archives and images in each part, by its number
 }
 
 // packedFile is an archive or a PDF, once for all parts with its content: programs that read a part in
@@ -92,6 +93,21 @@ func (c *computer) attach(l mail.Leaf, content []byte, d digest.Digest) {
 	}
 }
 
+// addImage notes an image that may have a sketch, and the bytes of all files that may be unpacked. A further reading
+// shows the same image only if it is one.
+func (f *files) addImage(l mail.Leaf, content []byte) {
+	if f.used == nil {
+		f.used = make(map[int]int)
+	}
+	isUnpacked := isPicture(content) || archive.Is(content)
+	if isUnpacked && !l.IsAgain {
+		f.used[l.Part] += l.Len()
+	}
+	if !l.IsReport && !l.IsCut && len(content) >= minPicture && isImage(l.MediaType, content) && (isUnpacked || !l.IsAgain) {
+		f.images = append(f.images, l)
+	}
+}
+
 // addPacked notes an archive whose content has digest d.
 func (f *files) addPacked(l mail.Leaf, d digest.Digest) {
 	i := slices.IndexFunc(f.packed, func(p packedFile) bool { return p.content == d })
@@ -101,7 +117,11 @@ func (f *files) addPacked(l mail.Leaf, d digest.Digest) {
 		}
 		i, f.packed = len(f.packed), append(f.packed, packedFile{part: l, content: d})
 	}
-	if p := &f.packed[i]; !slices.Contains(p.carried, l.CarriedAsFile()) {
+	p := &f.packed[i]
+	if p.part.IsAgain {
+		p.part = l
+	}
+	if !slices.Contains(p.carried, l.CarriedAsFile()) {
 		p.carried = append(p.carried, l.CarriedAsFile())
 	}
 }
@@ -115,20 +135,36 @@ func (c *computer) contentDigests() (digests []digest.Digest) {
 	return digests
 }
 
-// unpackAll returns the digests, or only some if it was stopped, or if the files together are longer than
-// the message: programs that read it in several ways find one in the other.
+// boundReadings drops those archives and images of further readings that are, with what is unpacked of the same part
+// beside them, longer than that part. So no byte of a message is unpacked twice, on average of each part, and each
+// part has what it contains in its first reading, in however many ways others are read.
+func (c *computer) boundReadings() {
+	f := &c.files
+	isOver := func(l mail.Leaf, limit work.Limits) bool {
+		switch n := l.Len(); {
+		case !l.IsAgain:
+			return false
+		case f.used[l.Part]+n > l.Size:
+			c.limits |= limit
+			return true
+		default:
+			f.used[l.Part] += n
+			return false
+		}
+	}
+	f.images = slices.DeleteFunc(f.images, func(l mail.Leaf) bool { return isOver(l, work.LimitImages) })
+	f.packed = slices.DeleteFunc(f.packed, func(p packedFile) bool { return isOver(p.part, work.LimitContents) })
+}
+
+// unpackAll returns the digests, or only some if it was stopped.
 func (c *computer) unpackAll() (digests []digest.Digest) {
-	room, u := c.room-c.looked, archive.Unpacker{Work: &c.work, IsStopped: c.turns.isStopped}
+	u := archive.Unpacker{Work: &c.work, IsStopped: c.turns.isStopped}
 	for _, p := range c.files.packed {
 		if c.turns.isStopped() {
 			return digests
 		}
 		c.work.Count(p.part.Steps())
 		c.decoded = p.part.File(c.decoded[:0])
-		if room -= len(c.decoded); room < 0 {
-			c.limits |= work.LimitContents
-			return digests
-		}
 		if d, ok := u.Digest(c.decoded); ok {
 			for _, carried := range p.carried {
 				digests = addDigest(digests, digestOf(carried, digest.KindContent, d))
@@ -173,12 +209,14 @@ func signsAttachment(mediaType string, content []byte) bool {
 	return len(content) >= minAttachment
 }
 
-// isImage reports whether a part is an image. The formats of mail are recognised by their
-// first bytes too, as the media type often is application/octet-stream.
+// isImage reports whether a part is an image, also by its first bytes, as the media type often is
+// application/octet-stream.
 func isImage(mediaType string, content []byte) bool {
-	if strings.HasPrefix(mediaType, "image/") {
-		return true
-	}
+	return strings.HasPrefix(mediaType, "image/") || isPicture(content)
+}
+
+// isPicture reports whether content begins as an image of a format that may have a sketch.
+func isPicture(content []byte) bool {
 	for _, magic := range []string{"GIF8", "\x89PNG", "\xFF\xD8\xFF", "BM"} {
 		if bytes.HasPrefix(content, []byte(magic)) {
 			return true

@@ -188,3 +188,26 @@ func TestReadingsOfOnePartLeaveThoseOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// A part that is read in two ways takes no room of a known archive or picture, before or behind it, whatever it pretends
+// to be. In a message that is read in two ways itself, all parts have theirs once.
+func TestReadingsOfOnePartLeaveRoomForFiles(t *testing.T) {
+	const mixed, two = "Content-Type: multipart/mixed; boundary=b\n\n--b\n\nsee file\n", "Content-Transfer-Encoding: quoted-printable\nContent-Transfer-Encoding: 8bit\n"
+	archive := func(name string) string { return "--b\n" + zipPart(t, name, archivetest.Random(1, 9000)) + "\n" }
+	picture := imagePart("", pageImage(t))
+	size := max(len(archive("")), len(picture))
+	decoy := func(mediaType, magic string) string {
+		return "--b\nContent-Type: " + mediaType + "\n" + two + "\n" + magic + "=41" + strings.Repeat("x\n", size/2) + "\n"
+	}
+	outer := "Content-Type: message/rfc822\nContent-Transfer-Encoding: 8bit\nContent-Transfer-Encoding: quoted-printable\n\n"
+	for name, junk := range map[string]string{"nothing": "", "a picture": decoy("image/gif", "GIF8"), "a picture of a type only": decoy("image/png", ""),
+		"a PDF": decoy("application/octet-stream", "%PDF-"), "a PDF as a picture": decoy("image/png", "%PDF-")} {
+		for place, raw := range map[string]string{"before": mixed + junk + archive("a") + picture, "behind": mixed + archive("b") + picture + junk,
+			"in a message": outer + mixed + junk + archive("c") + picture} {
+			s := signature.Compute(signature.Parse([]byte(raw + "--b--\n")))
+			if contents, images := len(ofKind(s, signature.KindContent)), len(imagesOf(s)); contents == 0 || images == 0 {
+				t.Errorf("%s %s: %d contents and %d images, limits %q", name, place, contents, images, s.Limits.Names())
+			}
+		}
+	}
+}

@@ -94,8 +94,7 @@ func (c *computer) imageSketches(needed words.Amount) (sketches []sketch.Sketch)
 	return sketches
 }
 
-// sketchImages returns the sketches, or only some if it was stopped, or if the images together are longer
-// than the message, as unpackAll.
+// sketchImages returns the sketches, or only some if it was stopped.
 func (c *computer) sketchImages(body, whole beside) (sketches []sketch.Sketch) {
 	pictures := 0
 	left, size := maxPixels, 0
@@ -113,10 +112,12 @@ func (c *computer) sketchImages(body, whole beside) (sketches []sketch.Sketch) {
 		if embedded && text.isAmple {
 			continue
 		}
-		size += len(content)
-		if c.looked = size; pictures == maxPictures || size > c.room {
+		if size += len(content); pictures == maxPictures {
 			c.limits |= work.LimitImages
 			break
+		}
+		if !isPicture(content) {
+			continue
 		}
 		im, cost, err := picture.Read(content, min(left, freePixels+pixelsOfByte*size-(maxPixels-left)))
 		left -= cost

@@ -23,7 +23,7 @@ func AsFeedback(m Message) (f Feedback, ok bool) {
 		return Feedback{}, false
 	}
 	f.HeaderOnly = true
-	walk(m, false, func(l Leaf) {
+	walk(m, false, nil, func(l Leaf) {
 		switch {
 		case l.MediaType == "message/feedback-report" && !ok:
 			f.Type, ok = feedbackType(decodeTransfer(nil, l.raw, l.encoding)), true
@@ -52,7 +52,7 @@ func feedbackType(fields []byte) string {
 // system returned them to the sender, or a mailing list bundled them.
 func Attached(m Message) []Message {
 	var attached []Message
-	walk(m, false, func(l Leaf) {
+	walk(m, false, nil, func(l Leaf) {
 		if !isMessage(l.mimeHeader) || l.IsReport || l.IsDigest {
 			return
 		}
@@ -66,7 +66,7 @@ func Attached(m Message) []Message {
 // EachText visits the decoded parts of m of type text/*, without those in attached messages. Their
 // charset is not decoded.
 func EachText(m Message, visit func(mediaType string, text []byte)) {
-	walk(m, false, func(l Leaf) {
+	walk(m, false, nil, func(l Leaf) {
 		if strings.HasPrefix(l.MediaType, "text/") {
 			visit(l.MediaType, l.Content(nil))
 		}

@@ -33,8 +33,11 @@ type Leaf struct {
 	raw     []byte // as transferred
 	IsCut   bool   // the part reaches to the end of a truncated message
 	IsFar   bool   // the part begins more than maxReach bytes behind the header
-	IsAgain bool   // the part, or one with it inside, was read before, in another way
+	IsAgain bool   // the part, or one with it inside, is also read in another way, which counts more
 }
+
+// Len returns the length of a part as transferred, with one byte for each line end. No reading of it is longer.
+func (l Leaf) Len() int { return len(l.raw) - bytes.Count(l.raw, []byte("\r\n")) }
 
 // surroundings are the multiparts around a part.
 type surroundings struct {
@@ -47,6 +50,7 @@ type surroundings struct {
 	IsReport    bool // a multipart/report, also around the part's message
 	IsDigest    bool // a multipart/digest, also around the part's message
 	Carried     Carriage
+	Part, Size  int // number and length (Len) of the outermost part that is, or contains, this one in any encoding
 }
 
 // walker finds the leaf parts of a message in one pass over its body, however deep they
@@ -121,16 +125,15 @@ type delimiter struct {
 	start, next int
 }
 
-// walk visits the leaf parts of m in order, and returns the limits that were reached.
-func walk(m Message, isDeep bool, visit func(Leaf)) work.Limits {
-	w := walker{visit: visit, isDeep: isDeep}
-	return w.walk(m)
+// Walk calls visit for the leaf parts of m in order, also of messages inside it, and returns the limits that were reached. Steps may be nil.
+func Walk(m Message, steps *work.Steps, visit func(Leaf)) work.Limits {
+	return walk(m, true, steps, visit)
 }
 
-func (w *walker) walk(m Message) work.Limits {
-	w.work.Count(len(m.Body) / 4)
-	w.isTruncated, w.room, w.mayHold = m.Truncated, (maxReadings-1)*length(m.Body), length(m.Body)*maxHeld/16
-	w.message(messageMIME(m.Header, w.work), m.Body, surroundings{})
+func walk(m Message, isDeep bool, steps *work.Steps, visit func(Leaf)) work.Limits {
+	steps.Count(len(m.Body) / 4)
+	w := walker{visit: visit, work: steps, isDeep: isDeep, isTruncated: m.Truncated, room: (maxReadings - 1) * length(m.Body), mayHold: length(m.Body) * maxHeld / 16}
+	w.message(messageMIME(m.Header, steps), m.Body, surroundings{})
 	return w.limits
 }
 
@@ -195,7 +198,11 @@ func (w *walker) entity(h mimeHeader, pos int, around surroundings) delimiter {
 
 // part reads a part that has no parts. What is read of it in further ways leaves others their share.
 func (w *walker) part(h mimeHeader, pos int, d delimiter, around surroundings) {
-	w.left = w.room * length(w.body[pos:max(pos, d.start)]) / max(1, w.size)
+	raw := w.body[pos:max(pos, d.start)]
+	if around.Part == 0 {
+		around.Part, around.Size = w.entities, Leaf{raw: raw}.Len()
+	}
+	w.left = w.room * length(raw) / max(1, w.size)
 	w.used += w.left
 	w.leaf(h, pos, d, around)
 	w.used -= w.left
@@ -223,7 +230,7 @@ func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 	cut := w.isTruncated && d.level < 0
 	if w.isDeep && (isMessage(h) || isSigned(h)) {
 		if isSigned(h) { // it is a file, too
-			w.visit(Leaf{mimeHeader: h, surroundings: around, raw: raw, IsCut: cut, IsFar: w.offset(pos) > maxReach, IsAgain: w.isAgain})
+			w.visit(Leaf{mimeHeader: h, surroundings: around, raw: raw, IsCut: cut, IsFar: w.offset(pos) > maxReach, IsAgain: true})
 		}
 		if w.wrapped+levels(h) <= maxWrapped && w.held+length(raw) <= w.mayHold && (!isSigned(h) && !w.isAgain || w.hasRoom(raw)) {
 			w.unwrap(h, raw, around, w.offset(pos), cut)
@@ -452,11 +459,4 @@ func isMessage(h mimeHeader) bool {
 
 func isIdentity(encoding string) bool {
 	return encoding != "base64" && encoding != "quoted-printable" && !isUU[encoding]
-}
-
-// Walk calls visit for the leaf parts of m in order, also of messages inside it. It
-// returns the limits that were reached. Steps may be nil.
-func Walk(m Message, steps *work.Steps, visit func(Leaf)) work.Limits {
-	w := walker{visit: visit, work: steps, isDeep: true}
-	return w.walk(m)
 }

@@ -13,7 +13,7 @@ import (
 // leaves lists the leaf parts of a message: type, number of alternative if there is one,
 // and content.
 func leaves(raw string) (list []string, complete bool) {
-	limits := walk(Parse([]byte(raw)), true, func(l Leaf) {
+	limits := Walk(Parse([]byte(raw)), nil, func(l Leaf) {
 		s := l.MediaType
 		if l.Alternative > 0 {
 			s += fmt.Sprint(" ", l.Alternative)
@@ -81,7 +81,7 @@ func TestWalkLimits(t *testing.T) {
 		{"long line like a boundary", "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + strings.Repeat("--", 5<<20), true},
 	} {
 		n := 0
-		if complete := walk(Parse([]byte(tt.raw)), true, func(Leaf) { n++ }) == 0; complete != tt.complete {
+		if complete := Walk(Parse([]byte(tt.raw)), nil, func(Leaf) { n++ }) == 0; complete != tt.complete {
 			t.Errorf("%s: complete = %v, want %v", tt.name, complete, tt.complete)
 		}
 		if n > maxEntities {

@@ -32,10 +32,10 @@ const (
 	// LimitAttachments: more than 16 attachments to sign.
 	LimitAttachments
 	// LimitContents: archives and PDFs that inflate to more than they may, or have more
-	// than 2,000 members, or are together longer than the message.
+	// than 2,000 members, or are in further readings longer than the part.
 	LimitContents
 	// LimitImages: more than four images to decode, more than two to sketch, more
-	// pixels than the message may have, or images that are together longer than the message.
+	// pixels than the message may have, or images in further readings longer than the part.
 	LimitImages
 	// LimitLinks: more than 8,192 links, or links to more than 1,024 domains.
 	LimitLinks
