@@ -17,7 +17,7 @@ import (
 
 // Compute signs a message. It reads what mail programs would show, whatever the state of
 // the message, at a cost linear in its size: FORMAT.md has the bound. Beside m itself it
-// takes memory of up to four times the size of m, if encoded messages lie in each other,
+// takes memory of up to three times the size of m, if encoded messages lie in each other,
 // and up to 64 MiB for images and archives; for most mail, of the largest part. It is safe
 // for concurrent use, and its calls do not wait for each other.
 func Compute(m Message) Set { return ComputeWith(m, nil, nil) }

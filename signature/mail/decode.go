@@ -15,7 +15,8 @@ import (
 // decodeTransfer appends to dst the content of raw under a Content-Transfer-Encoding (RFC
 // 2045 section 6). An unknown encoding is none. If go-message's decoder fails at a stray byte in
 // base64, a loose decoder reads all of raw. That of quoted-printable takes twice as long as the loose
-// one, which gives the same where that does not fail.
+// one, which gives the same where that does not fail. Other encodings than base64 are decoded in place if raw is
+// in the room behind dst, as no line becomes longer: the memory for a second copy is not booked.
 func decodeTransfer(dst, raw []byte, encoding string) []byte {
 	dst = slices.Grow(dst, len(raw)) // no encoding makes content longer
 	switch {
@@ -25,7 +26,7 @@ func decodeTransfer(dst, raw []byte, encoding string) []byte {
 		return appendUU(dst, raw)
 	case encoding == "quoted-printable":
 		if hasLongLine(raw) {
-			raw = rejoin(stripCR(stripFromQuotes(bytes.Clone(raw))))
+			raw = rejoin(stripCR(stripFromQuotes(append(dst, raw...)[len(dst):])))
 		}
 		return appendLooseQP(dst, raw)
 	}
@@ -54,15 +55,13 @@ func (l Leaf) File(dst []byte) []byte {
 	if l.encoding == "base64" {
 		return decodeTransfer(dst, l.raw, l.encoding)
 	}
-	from, raw := len(dst), l.raw
-	if bytes.IndexByte(raw, '\r') >= 0 {
-		raw = stripCR(bytes.Clone(raw))
-	}
-	dst = decodeTransfer(dst, raw, l.encoding)
+	from := len(dst)
+	dst = append(dst, l.raw...)
+	raw := stripCR(dst[from:])
 	if isIdentity(l.encoding) {
-		dst = append(dst[:from], rejoin(stripFromQuotes(dst[from:]))...)
+		return append(dst[:from], rejoin(stripFromQuotes(raw))...)
 	}
-	return dst
+	return decodeTransfer(dst[:from], raw, l.encoding) // in place
 }
 
 // appendAll appends all of r to dst, which should have room for it.
