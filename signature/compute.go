@@ -324,7 +324,7 @@ func isAutoReply(header []mail.Field) bool {
 
 // guardOf returns the guard that covers the message if text is its visible text.
 func (c *computer) guardOf(m mail.Message, text []byte) guard.Guard {
-	return guard.Of(guard.Message{Header: m.Header, Text: text, IsCalendar: c.isCalendar, HasFile: len(c.files.digests) > 0, ShowsCode: c.showsCode})
+	return guard.Of(guard.Message{Header: m.Header, Text: text, IsCalendar: c.isCalendar, HasFile: len(c.files.attached) > 0, ShowsCode: c.showsCode})
 }
 
 // maxCodeSource bounds the text, in bytes and markup included, that is searched for

@@ -1,11 +1,13 @@
 package signature_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spambloom/spambloom/signature"
 	"github.com/spambloom/spambloom/signature/archive/archivetest"
+	"github.com/spambloom/spambloom/signature/work"
 )
 
 // The archives of a message share the bytes that may be inflated.
@@ -19,5 +21,46 @@ func TestInflationBounded(t *testing.T) {
 	s := signature.Compute(signature.Parse([]byte(raw.String())))
 	if got := len(ofKind(s, signature.KindContent)); got != 2 {
 		t.Errorf("%d archives inflated, want 2", got)
+	}
+}
+
+// Small files before a known one do not hide it, and neither do those behind it. Of several of one length, the first sign.
+func TestLargestFilesSign(t *testing.T) {
+	const start = "Content-Type: multipart/mixed; boundary=b\n\n--b\n\nsee file\n"
+	known := "--b\n" + zipPart(t, "a", archivetest.Random(1, 5*minAttachment)) + "\n"
+	picture := imagePart("Content-ID: <a>\n", append(hugeImage(), make([]byte, minImage)...))
+	junk := func(format string, n int) string {
+		return numbered("--b\nContent-Type: application/x-a\n\n"+format+strings.Repeat("x", n*minAttachment)+"\n", maxAttachments)
+	}
+	alone := signature.Compute(signature.Parse([]byte(start + known + picture + "--b--\n"))).Signatures[1:]
+	if len(alone) != 3 {
+		t.Fatalf("%d signatures", len(alone))
+	}
+	for _, tt := range []struct {
+		name, raw string
+		want      int // of the three
+	}{
+		{"before", junk("%02d", 1) + known + picture, 3},
+		{"behind", known + picture + junk("%02d", 1), 3},
+		{"small archives", junk("PK\x03\x04%02d", 1) + known + picture, 3},
+		{"longer ones", junk("%02d", 20) + known + picture, 1}, // the content
+		{"longer archives", junk("PK\x03\x04%02d", 20) + known + picture, 0},
+	} {
+		s := signature.Compute(signature.Parse([]byte(start + tt.raw + "--b--\n")))
+		got := 0
+		for _, sig := range alone {
+			if slices.Contains(s.Signatures, sig) {
+				got++
+			}
+		}
+		if n := len(ofKind(s, signature.KindAttachment)); got != tt.want || n != maxAttachments || s.Limits&work.LimitAttachments == 0 {
+			t.Errorf("%s: %d of %d signatures, %d attachments, limits %q", tt.name, got, tt.want, n, s.Limits.Names())
+		}
+	}
+	first := "--b\nContent-Type: application/x-a\n\n00" + strings.Repeat("x", minAttachment) + "\n"
+	want := ofKind(signature.Compute(signature.Parse([]byte(start+first+"--b--\n"))), signature.KindAttachment)
+	same := numbered("--b\nContent-Type: application/x-a\n\n%02d"+strings.Repeat("x", minAttachment)+"\n", maxAttachments+1)
+	if got := ofKind(signature.Compute(signature.Parse([]byte(start+same+"--b--\n"))), signature.KindAttachment); got[0] != want[0] {
+		t.Error("of files of one length the first does not sign")
 	}
 }

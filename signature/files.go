@@ -19,43 +19,50 @@ const (
 	// minImage is the same for images. Smaller ones are logos, buttons and tracking
 	// pixels, which spam copies from the mail it imitates.
 	minImage = 16 << 10
-	// maxAttachments bounds the attachment signatures of one message.
+	// maxAttachments bounds the attachment signatures of one message, and the archives that are unpacked.
 	maxAttachments = 16
 )
 
 // files are the attachments, images and archives of a message.
 type files struct {
-	digests  []digest.Digest // of attachments that sign, without duplicates
-	embedded []image         // that sign if the text does not
-	inner    []image         // embedded images in attached messages
-	hasFile  bool            // the text stands beside a file
-	images   []mail.Leaf     // that may have a sketch
-	packed   []packedFile    // archives and PDFs
-	used     map[int]int     // bytes of the archives and images in each part, by its number
+	attached []file       // that sign, without duplicates
+	embedded []image      // that sign if the text does not
+	inner    []image      // embedded images in attached messages
+	hasFile  bool         // the text stands beside a file
+	images   []mail.Leaf  // that may have a sketch
+	packed   []packedFile // archives and PDFs
+	used     map[int]int  // bytes of the archives and images in each part, by its number
 }
+
+// file is the content of a file.
+type file struct {
+	digest digest.Digest
+	size   int
+}
+
+func (f file) length() int { return f.size }
 
 // packedFile is an archive or a PDF, once for all parts with its content: programs that read a part in
 // several ways may find the same file in each.
 type packedFile struct {
+	file
 	part    mail.Leaf
-	content digest.Digest
 	carried []mail.Carriage // of its parts, as files
 }
 
 // image is an embedded image that may sign as an attachment.
 type image struct {
-	digest digest.Digest
-	part   mail.Leaf
+	file
+	part mail.Leaf
 }
 
 // attachments returns the digests that sign, and whether there are images.
 func (c *computer) attachments(f findings) (attachments []digest.Digest, hasImages bool) {
-	attachments = c.files.digests
 	add := func(images []image) {
 		for _, im := range images {
 			hasImages = true
 			if !c.isOnlyAsked(im.part) {
-				attachments = addDigest(attachments, im.digest)
+				c.addAttached(im.file)
 			}
 		}
 	}
@@ -65,14 +72,47 @@ func (c *computer) attachments(f findings) (attachments []digest.Digest, hasImag
 	if !f.canSignText {
 		add(c.files.inner)
 	}
+	for _, a := range c.files.attached {
+		attachments = append(attachments, a.digest)
+	}
 	return attachments, hasImages
+}
+
+// addAttached adds a file to those that sign.
+func (c *computer) addAttached(a file) {
+	f := &c.files
+	if slices.ContainsFunc(f.attached, func(b file) bool { return b.digest == a.digest }) {
+		return
+	}
+	isFull := false
+	if f.attached, isFull = addLargest(f.attached, a); isFull {
+		c.limits |= work.LimitAttachments
+	}
+}
+
+// addLargest adds a file to a list, and reports whether it was full: then the smallest one has no place, of several the
+// last. So only files that are as long as it can take the place of another one.
+func addLargest[T interface{ length() int }](list []T, one T) ([]T, bool) {
+	if len(list) < maxAttachments {
+		return append(list, one), false
+	}
+	smallest := 0
+	for i, other := range list {
+		if other.length() <= list[smallest].length() {
+			smallest = i
+		}
+	}
+	if one.length() > list[smallest].length() {
+		list = append(slices.Delete(list, smallest, smallest+1), one)
+	}
+	return list, true
 }
 
 // attach records an attachment. One that is cut has no digest, but the text stands beside
 // it as in the whole message.
 func (c *computer) attach(l mail.Leaf, content []byte, d digest.Digest) {
 	plain, d := d, digestOf(l.CarriedAsFile(), digest.KindAttachment, d)
-	f := &c.files
+	f, a := &c.files, file{d, len(content)}
 	isEmbedded := isEmbedded(l, content)
 	if !isEmbedded && !l.IsFar {
 		f.hasFile = true
@@ -80,15 +120,13 @@ func (c *computer) attach(l mail.Leaf, content []byte, d digest.Digest) {
 	switch {
 	case l.IsCut:
 	case isEmbedded && l.Carried == mail.AttachedPart:
-		f.inner = append(f.inner, image{d, l})
+		f.inner = append(f.inner, image{a, l})
 	case isEmbedded:
-		f.embedded = append(f.embedded, image{d, l})
-	case len(f.digests) == maxAttachments && !slices.Contains(f.digests, d):
-		c.limits |= work.LimitAttachments
+		f.embedded = append(f.embedded, image{a, l})
 	default:
-		f.digests = addDigest(f.digests, d)
+		c.addAttached(a)
 		if archive.Is(content) {
-			f.addPacked(l, plain)
+			f.addPacked(l, file{plain, len(content)})
 		}
 	}
 }
@@ -108,14 +146,12 @@ func (f *files) addImage(l mail.Leaf, content []byte) {
 	}
 }
 
-// addPacked notes an archive whose content has digest d.
-func (f *files) addPacked(l mail.Leaf, d digest.Digest) {
-	i := slices.IndexFunc(f.packed, func(p packedFile) bool { return p.content == d })
+// addPacked notes an archive.
+func (f *files) addPacked(l mail.Leaf, a file) {
+	i := slices.IndexFunc(f.packed, func(p packedFile) bool { return p.digest == a.digest })
 	if i < 0 {
-		if len(f.packed) == maxAttachments {
-			return
-		}
-		i, f.packed = len(f.packed), append(f.packed, packedFile{part: l, content: d})
+		f.packed, _ = addLargest(f.packed, packedFile{a, l, []mail.Carriage{l.CarriedAsFile()}})
+		return
 	}
 	p := &f.packed[i]
 	if p.part.IsAgain {
