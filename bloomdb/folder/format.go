@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,13 +83,8 @@ func RefuseNewer(dir string, forms []FileForm) error {
 // checkNewer returns an error only for a file of a newer version. The loader reports all other
 // faults.
 func checkNewer(path string, forms []FileForm) error {
-	file, _, err := OpenFile(path)
+	head, err := ReadHead(path)
 	if err != nil {
-		return nil
-	}
-	defer file.Close()
-	var head [FileHead]byte
-	if _, err := io.ReadFull(file, head[:]); err != nil {
 		return nil
 	}
 	for _, f := range forms {

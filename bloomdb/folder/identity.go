@@ -97,6 +97,9 @@ func (id Identity) CheckAge(path string, at LSN) error {
 
 const IdentityVersion = 1
 
+// MaxIdentity bounds the file, in bytes. 4,096 muted sites and the snapshots of 1,024 epochs take less than 1 MiB.
+const MaxIdentity = 4 << 20
+
 func IdentityPath(dir string) string { return filepath.Join(dir, "identity") }
 
 // Encode returns the content of the file.
@@ -125,7 +128,7 @@ func checksumLine(line []byte) string {
 // os.ErrNotExist; for a newer version, one that wraps ErrNewer.
 func ReadIdentity(dir string) (id Identity, err error) {
 	path := IdentityPath(dir)
-	data, err := ReadFile(path)
+	data, err := ReadBounded(path, MaxIdentity)
 	if err != nil {
 		return id, err
 	}

@@ -1,6 +1,7 @@
 package folder
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -50,57 +51,79 @@ func readError(path string, err error) error {
 	return Damaged(path, 0, err)
 }
 
-// ReadFile reads a whole file. Its errors are those of OpenFile.
-func ReadFile(path string) ([]byte, error) {
-	f, _, err := OpenFile(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(f)
-	return data, readError(path, err)
-}
-
-// ReadBounded reads a whole file of at most most bytes. A longer file is damaged. Its errors
-// are those of OpenFile.
-func ReadBounded(path string, most int64) ([]byte, error) {
+// OpenBounded opens a file of at most most bytes and returns its length. A longer file is damaged: the
+// length on disk may be wrong, so nothing is read, and no memory is taken for it. Its errors are those
+// of OpenFile.
+func OpenBounded(path string, most int64) (f *os.File, size int64, err error) {
 	f, info, err := OpenFile(path)
 	if err != nil {
+		return nil, 0, err
+	}
+	if size = info.Size(); size > most {
+		f.Close()
+		return nil, 0, Damaged(path, most, fmt.Errorf("file has %d bytes, must be at most %d", size, most))
+	}
+	return f, size, nil
+}
+
+// ReadBounded reads a whole file of at most most bytes. Its errors are those of OpenBounded.
+func ReadBounded(path string, most int64) ([]byte, error) {
+	f, _, err := OpenBounded(path, most)
+	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info.Size() > most {
-		return nil, Damaged(path, most, fmt.Errorf("file has %d bytes, must be at most %d", info.Size(), most))
-	}
 	data, err := io.ReadAll(io.LimitReader(f, most))
 	return data, readError(path, err)
 }
 
-// salvageStep is the number of bytes that a repair reads at a time.
-const salvageStep = 4096
+// ReadHead reads the head of a file. Its errors are those of OpenFile, or of a file that is shorter.
+func ReadHead(path string) (head [FileHead]byte, err error) {
+	f, _, err := OpenFile(path)
+	if err != nil {
+		return head, err
+	}
+	defer f.Close()
+	_, err = io.ReadFull(f, head[:])
+	return head, err
+}
 
-// Salvage reads a damaged file as far as possible. Unreadable bytes are zero. It returns
+const (
+	salvageStep  = 4096    // bytes that a repair reads at a time
+	salvageZeros = 1 << 17 // zeros that a repair reads behind the last other byte: more than a record or block has
+)
+
+// Salvage reads a damaged file as far as possible, at most most bytes of it, which is the length that
+// an undamaged one can have. Unreadable bytes are zero. rest is the number of bytes that it leaves out: what
+// is longer, and zeros at the end, so that a file whose length is damaged takes little memory. It returns
 // fs.ErrPermission if this process lacks permission.
-func Salvage(path string) ([]byte, error) {
+func Salvage(path string, most int64) (data []byte, rest int64, err error) {
 	f, info, err := OpenFile(path)
 	var damage *DamageError
 	if errors.As(err, &damage) {
-		return nil, nil
+		return nil, 0, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer f.Close()
-	return salvageFrom(f, info.Size()), nil
+	data = salvageFrom(f, min(info.Size(), most))
+	return data, info.Size() - int64(len(data)), nil
 }
 
-func salvageFrom(r io.ReaderAt, size int64) []byte {
-	data := make([]byte, size)
+func salvageFrom(r io.ReaderAt, size int64) (data []byte) {
+	var buffer, none [salvageStep]byte
+	zeros := int64(0)
 	for at := int64(0); at < size; at += salvageStep {
-		piece := data[at:min(at+salvageStep, size)]
-		if n, err := r.ReadAt(piece, at); err != nil && err != io.EOF {
-			clear(piece[n:])
+		piece := buffer[:min(salvageStep, size-at)]
+		n, _ := r.ReadAt(piece, at)
+		clear(piece[n:])
+		if bytes.Equal(piece, none[:len(piece)]) {
+			zeros += int64(len(piece))
+			continue
 		}
+		data = append(append(data, make([]byte, zeros)...), piece...)
+		zeros = 0
 	}
-	return data
+	return append(data, make([]byte, min(zeros, salvageZeros))...)
 }

@@ -2,6 +2,7 @@ package folder
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -51,6 +52,32 @@ func TestSalvage(t *testing.T) {
 	clear(want[bad : 3*salvageStep])
 	if !bytes.Equal(got, want) {
 		t.Error("it differs")
+	}
+}
+
+// A repair leaves out what is longer than an undamaged file, and zeros at the end beyond those that a record
+// may end with.
+func TestSalvageOfLongFiles(t *testing.T) {
+	const most = 1 << 20
+	path := filepath.Join(t.TempDir(), "identity")
+	for _, length := range []int64{0, 5, salvageStep + 1, 3*salvageStep + salvageZeros, most, most + 1, 64 << 30} {
+		for _, at := range []int64{0, 3 * salvageStep} { // zeros before it are kept
+			made := errors.Join(os.WriteFile(path, append(make([]byte, at), "content"...), 0o600), os.Truncate(path, length))
+			data, rest, err := Salvage(path, most)
+			if err = errors.Join(made, err); err != nil {
+				t.Fatal(err)
+			}
+			whole, err := ReadBounded(path, most)
+			var damage *DamageError
+			switch isLong := length > most; {
+			case errors.As(err, &damage) != isLong:
+				t.Errorf("%d bytes: %v", length, err)
+			case int64(len(data))+rest != length || len(data) > int(at)+salvageStep+salvageZeros:
+				t.Errorf("%d bytes: %d and %d", length, len(data), rest)
+			case !isLong && (!bytes.HasPrefix(whole, data) || len(bytes.Trim(whole[len(data):], "\x00")) > 0):
+				t.Errorf("%d bytes: %d differ", length, len(data))
+			}
+		}
 	}
 }
 

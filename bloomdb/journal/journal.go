@@ -133,16 +133,16 @@ func (j *Log) begin(f SegmentFile, segment uint32) {
 
 // Append adds records, in order. When their changes are in the filters, the caller passes the
 // returned position to Done. It never waits for the disk: it returns an error while a fault lasts,
-// or while the disk takes nothing and maxTail is used up.
+// while the disk takes nothing and maxTail is used up, or when the segment is full.
 func (j *Log) Append(records ...Record) (folder.LSN, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.fault != nil {
 		return 0, j.fault
 	}
-	if len(j.tail) > maxTail {
+	if err := j.checkRoom(); err != nil {
 		j.losses++ // the caller may have counted already
-		return 0, fmt.Errorf("journal %s: %d MiB of records wait for the disk", SegmentPath(j.dir, j.segment), maxTail>>20)
+		return 0, fmt.Errorf("journal %s: %w", SegmentPath(j.dir, j.segment), err)
 	}
 	at := folder.MakeLSN(j.segment, j.offset)
 	for _, r := range records {
@@ -152,6 +152,18 @@ func (j *Log) Append(records ...Record) (folder.LSN, error) {
 	}
 	j.open[at] = struct{}{}
 	return at, nil
+}
+
+// checkRoom returns an error if no more records may be appended before the disk takes some, or before the
+// next segment begins.
+func (j *Log) checkRoom() error {
+	switch {
+	case len(j.tail) > maxTail:
+		return fmt.Errorf("%d MiB of records wait for the disk", maxTail>>20)
+	case j.offset > MaxSegment-maxTail:
+		return fmt.Errorf("it has %d MiB, and no snapshot has been written", j.offset>>20)
+	}
+	return nil
 }
 
 // Ready tries to repair an earlier fault. It returns an error while the fault lasts.

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -19,6 +20,13 @@ const (
 	Header      = folder.FileHead
 	FrameHeader = 4 + 4       // CRC, length
 	MaxRecord   = 256*32 + 64 // a report of 256 signatures
+
+	// MaxSegment bounds a segment, in bytes: Append takes nothing when less than maxTail is left. The next
+	// segment begins with each snapshot, which is due a minute after 64 MiB at the latest.
+	MaxSegment = 256 << 20
+
+	// maxTorn bounds what a crash can leave of records that were not synced: maxTail, and those of one Append.
+	maxTorn = 4 * maxTail
 )
 
 var Form = folder.FileForm{Name: "journal", Magic: "SBJRNL\r\n", Version: 1}
@@ -170,37 +178,77 @@ func decodeSeeds(r Record, body []byte) (Record, error) {
 // and the length of the tail after them. A tail torn by a crash is an error unless the segment
 // is the last one. The first least bytes were on disk, so a crash cannot have torn them.
 func ReadSegment(path string, keyID [8]byte, last bool, least int64, apply func(at int64, r Record) error) (size, tail int64, err error) {
-	data, err := folder.ReadFile(path)
+	f, length, err := folder.OpenBounded(path, MaxSegment)
 	if err != nil {
 		return 0, 0, fmt.Errorf("journal: %w", err)
 	}
-	if last && least == 0 && isTorn(data) {
-		return 0, int64(len(data)), nil // a crash interrupted create
+	defer f.Close()
+	in := bufio.NewReaderSize(io.NewSectionReader(f, 0, length), 64<<10) // others may be appending
+	head, err := peek(in, Header)
+	if err == nil {
+		err = Form.Check(head, keyID)
 	}
-	if err := Form.Check(data, keyID); err != nil {
+	if err != nil {
+		if last && least == 0 && isCrash(in, length, isTorn) {
+			return 0, length, nil // a crash interrupted create
+		}
 		return 0, 0, folder.Damaged(path, 0, err)
 	}
-	for at := Header; at < len(data); {
-		body, err := FrameAt(data, at)
-		if err != nil {
-			if last && int64(at) >= least && !isSyncedBeyond(data, at) {
-				return int64(at), int64(len(data) - at), nil
-			}
-			return 0, 0, folder.Damaged(path, int64(at), err)
+	in.Discard(Header)
+	for at := int64(Header); at < length; {
+		n, r, err := nextRecord(in)
+		if errors.Is(err, errFrame) && last && at >= least && isCrash(in, length-at, isUnsynced) {
+			return at, length - at, nil
 		}
-		r, _, err := DecodeRecord(body)
 		if err != nil {
-			return 0, 0, folder.Damaged(path, int64(at), err)
+			return 0, 0, folder.Damaged(path, at, err)
 		}
-		if err := apply(int64(at), r); err != nil {
+		if err := apply(at, r); err != nil {
 			return 0, 0, fmt.Errorf("journal %s at offset %d: %w", path, at, err)
 		}
-		at += FrameHeader + len(body)
+		in.Discard(n)
+		at += int64(n)
 	}
-	if int64(len(data)) < least {
-		return 0, 0, folder.Damaged(path, int64(len(data)), fmt.Errorf("file is cut short: at least %d bytes were on disk", least))
+	if length < least {
+		return 0, 0, folder.Damaged(path, length, fmt.Errorf("file is cut short: at least %d bytes were on disk", least))
 	}
-	return int64(len(data)), 0, nil
+	return length, 0, nil
+}
+
+// errFrame is wrapped if bytes are no whole frame, as a crash can leave them.
+var errFrame = errors.New("no whole record")
+
+// nextRecord decodes the record at the reader's place, and returns the length of its frame.
+func nextRecord(in *bufio.Reader) (n int, r Record, err error) {
+	window, err := peek(in, FrameHeader+MaxRecord)
+	if err != nil {
+		return 0, r, err
+	}
+	body, err := FrameAt(window, 0)
+	if err != nil {
+		return 0, r, fmt.Errorf("%w: %w", errFrame, err)
+	}
+	r, _, err = DecodeRecord(body)
+	return FrameHeader + len(body), r, err
+}
+
+// peek returns the next n bytes, or fewer at the end.
+func peek(in *bufio.Reader, n int) ([]byte, error) {
+	b, err := in.Peek(n)
+	if err == io.EOF {
+		err = nil
+	}
+	return b, err
+}
+
+// isCrash reports whether the rest of a segment, of a length, can be what a crash left of records that were
+// not synced. looks decides it by the bytes.
+func isCrash(in io.Reader, length int64, looks func(rest []byte) bool) bool {
+	if length > maxTorn {
+		return false
+	}
+	rest, err := io.ReadAll(in)
+	return err == nil && looks(rest)
 }
 
 // isTorn reports whether a segment ends within its header or is all zeros. A crash leaves that of
@@ -228,20 +276,23 @@ func FrameAt(data []byte, at int) ([]byte, error) {
 	return data[at+FrameHeader : end], nil
 }
 
-// isSyncedBeyond reports whether a bad frame is damage and not the result of a crash. After a
-// power failure, later pages may be on disk where earlier ones are not, as long as neither was
+// isUnsynced reports whether a bad frame, with which rest begins, is the result of a crash and not damage.
+// After a power failure, later pages may be on disk where earlier ones are not, as long as neither was
 // synced. The bad frame is damaged if a later frame records that it had been synced.
-func isSyncedBeyond(data []byte, bad int) bool {
-	for at := bad + 1; at < len(data)-FrameHeader; at++ {
-		body, err := FrameAt(data, at)
+func isUnsynced(rest []byte) bool {
+	for at := 1; at < len(rest)-FrameHeader; at++ {
+		if rest[at+6] == 0 && rest[at+7] == 0 {
+			continue // no record has such a length, and most of a tail may be zeros
+		}
+		body, err := FrameAt(rest, at)
 		if err != nil {
 			continue
 		}
-		if _, unsynced, err := DecodeRecord(body); err == nil && int64(at)-unsynced > int64(bad) {
-			return true
+		if _, unsynced, err := DecodeRecord(body); err == nil && int64(at)-unsynced > 0 {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // decodeVoteRecord decodes the rest of a record of votes.

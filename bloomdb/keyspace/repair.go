@@ -139,17 +139,18 @@ func (ks *Keyspace) mendSnapshot(l *store.OwnLoader, err error) error {
 	if !errors.As(err, &damage) {
 		return err
 	}
-	data, err := folder.Salvage(l.Path)
+	shape := layout.BitsShape(ks.Store.ShapeFor(l.Want))
+	data, rest, err := repair.SalvageSnapshot(l.Path, ks.Settings.Site, snapshot.Section{Target: l.Want, Shape: shape})
 	if err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
 	sec, body, found := repair.SectionAt(data, ks.Settings.Site)
-	length := len(data)
+	length := int64(len(data)) + rest
 	if ks.isOthers(l.Path) || found && sec.Target != l.Want {
 		data, body, found = nil, 0, false // undamaged, but of another filter: its blocks are useless here
 	}
 	if !found {
-		sec = snapshot.Section{Target: l.Want, Shape: layout.BitsShape(ks.Store.ShapeFor(l.Want))}
+		sec = snapshot.Section{Target: l.Want, Shape: shape}
 	}
 	sec.Period = int64(ks.Settings.Period(l.Want.Kind) / time.Second)
 	if l.Bits == nil {
@@ -159,7 +160,7 @@ func (ks *Keyspace) mendSnapshot(l *store.OwnLoader, err error) error {
 		}
 	}
 	sec.Shape = layout.BitsShape(l.Bits.Shape())
-	lost := length - len(data) + repair.SalvageBlocks(data[body:], sec, l)
+	lost := length - int64(len(data)) + int64(repair.SalvageBlocks(data[body:], sec, l))
 	if err := folder.KeepDamaged(l.Path); err != nil {
 		return fmt.Errorf("snapshot %s: %w", l.Path, err)
 	}
@@ -179,16 +180,15 @@ func (ks *Keyspace) mendSegment(path string, err error) error {
 	if !errors.As(err, &damage) {
 		return err
 	}
-	data, err := folder.Salvage(path)
+	data, lost, err := folder.Salvage(path, journal.MaxSegment)
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
 	fresh := (&journal.Log{KeyID: ks.Ring.KeyID}).Header()
-	lost := 0
+	length := int64(len(data)) + lost
 	if id, ok := repair.JournalKey(data); ok && id != ks.Ring.KeyID {
-		data, lost = nil, len(data) // written by another site or key: its records are useless here
+		data, lost = nil, length // written by another site or key: its records are useless here
 	}
-	length := max(len(data), lost)
 	for at := len(fresh); at < len(data); {
 		body, err := journal.FrameAt(data, at)
 		if err == nil {

@@ -51,7 +51,7 @@ func (m *Mending) mendIdentity(o *layout.Settings, keyID, f string, fault error)
 	}
 	path, lost := folder.IdentityPath(f), "the publishing position (a snapshot will be published); the muted sites: mute them again"
 	if _, err := os.Lstat(path); err == nil {
-		data, err := folder.Salvage(path)
+		data, _, err := folder.Salvage(path, folder.MaxIdentity)
 		if err != nil {
 			return err
 		}
@@ -172,8 +172,8 @@ func headKeys(f string) (ids []string) {
 		var id [8]byte
 		ok := false
 		if strings.HasPrefix(e.Name(), "journal-") {
-			if data, err := folder.ReadFile(path); err == nil {
-				id, ok = JournalKey(data)
+			if head, err := folder.ReadHead(path); err == nil {
+				id, ok = JournalKey(head[:])
 			}
 		} else if _, own := snapshot.ParseOwnPath(e.Name()); own {
 			_, id, ok = SnapshotHead(path)

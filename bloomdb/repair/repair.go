@@ -73,6 +73,20 @@ func SalvageBlocks(data []byte, sec snapshot.Section, l snapshot.Loader) (lost i
 	return lost
 }
 
+// SalvageSnapshot reads a damaged file of one of this site's own filters, up to the length that a filter of the
+// shape in its head can have, or of sec without a sound head. rest is the number of further bytes.
+func SalvageSnapshot(path, site string, sec snapshot.Section) (data []byte, rest int64, err error) {
+	const head, frame = 256, 8 + snapshot.MaxBlockCode + 4
+	begin, _, err := folder.Salvage(path, head)
+	if err != nil {
+		return nil, 0, err
+	}
+	if own, _, found := SectionAt(begin, site); found {
+		sec = own
+	}
+	return folder.Salvage(path, head+int64(sec.Shape.Blocks(sec.Target.Kind)+1)*frame)
+}
+
 // blockAt decodes the block at the beginning of data, if there is one.
 func blockAt(data []byte, blocks uint64) (index uint32, code []byte, ok bool) {
 	if len(data) < 8+4 {

@@ -192,7 +192,7 @@ func damagedStart(t *testing.T, s *settings.Settings, what, name string) string 
 	return outcome
 }
 
-// Every file of the state folder is missing, empty, cut in half, replaced by another, or
+// Every file of the state folder is missing, empty, cut in half, far too long, replaced by another, or
 // unreadable. The start either opens the folder, or refuses and --repair mends it. Only a
 // missing key cannot be restored.
 func TestEveryFileOfTheStateFolder(t *testing.T) {
@@ -215,7 +215,8 @@ func TestEveryFileOfTheStateFolder(t *testing.T) {
 			data, err := os.ReadFile(other)
 			return errors.Join(err, os.WriteFile(path, data, 0o600))
 		},
-		"a folder": func(path, _ string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
+		"64 GiB long": func(path, _ string) error { return os.Truncate(path, 64<<30) }, // without a byte on disk
+		"a folder":    func(path, _ string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
 		"unreadable": func(path, _ string) error { // reading the memory at address 0 is EIO
 			return errors.Join(os.Remove(path), os.Symlink("/proc/self/mem", path))
 		},

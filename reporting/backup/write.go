@@ -118,8 +118,11 @@ func (a *archive) addLedger(c *ledger.Copy) {
 	})
 }
 
+// maxKeyFile bounds a key file, and a file of CAs: all of Debian's take 220 kB.
+const maxKeyFile = 4 << 20
+
 func (a *archive) addFile(name, path string) {
-	data, err := folder.ReadFile(path)
+	data, err := folder.ReadBounded(path, maxKeyFile)
 	if err != nil && a.err == nil {
 		a.err = fmt.Errorf("backup: %w", err)
 	}

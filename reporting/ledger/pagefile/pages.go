@@ -127,7 +127,7 @@ func Read(path string, to Reader) (spare bool, err error) {
 	if err != nil {
 		r.Fault(err)
 		r.meta = r.guess()
-		r.rescue(make([]bool, r.meta.pages), unknownAge)
+		r.rescue(nil, unknownAge)
 		return false, nil
 	}
 	if r.meta.pages > uint64(r.size)/r.meta.page {
@@ -136,7 +136,7 @@ func Read(path string, to Reader) (spare bool, err error) {
 	}
 	r.reached = make([]bool, r.meta.pages)
 	if r.Only == "" {
-		readAhead(f, r.size)
+		readAhead(f, int64(r.meta.pages*r.meta.page)) // behind these, the file may be of any length
 	}
 	if r.Only != "" {
 		r.tree(r.meta.root, "", 0, keyRange{})

@@ -2,6 +2,7 @@ package pagefile
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/spambloom/spambloom/reporting/ledger/buckets"
 )
@@ -114,16 +115,17 @@ func (r *reader) rescueAll(used []bool, broken bool) {
 	}
 }
 
-// rescue reads the leaves among all pages except the given ones, and returns their number.
+// rescue reads the leaves among all pages except the given ones, if any, and returns their number.
 func (r *reader) rescue(but []bool, age Age) (leaves int) {
+	page := make([]byte, r.meta.page)
 	for id := uint64(2); id < r.meta.pages && !r.stopped; id++ {
-		if but[id] {
+		if but != nil && but[id] {
 			continue
 		}
-		b := make([]byte, r.meta.page)
-		if _, err := r.file.ReadAt(b, int64(id*r.meta.page)); err != nil || !isLeaf(b, id) {
+		if _, err := r.file.ReadAt(page, int64(id*r.meta.page)); err != nil || !isLeaf(page, id) {
 			continue
 		}
+		b := slices.Clone(page)
 		over := uint64(binary.NativeEndian.Uint32(b[12:]))
 		if size := (over + 1) * r.meta.page; over > 0 && over < r.meta.pages-id && size <= maxPageBytes {
 			whole := make([]byte, size)
