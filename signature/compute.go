@@ -157,15 +157,15 @@ func (c *computer) leaf(l mail.Leaf) {
 	}
 	if mail.IsCalendar(l.MediaType) {
 		c.isCalendar = c.isCalendar || guard.IsCalendarMethod(content)
-		if len(c.calendars) < maxUnshown && !l.IsReport {
-			c.calendars = append(c.calendars, l)
+		if !l.IsReport {
+			c.calendars, _ = addLargest(c.calendars, maxUnshown, l)
 		}
 	}
 	switch {
 	case isText:
 	case l.IsReport || l.MediaType == "text/rfc822-headers":
-		if len(c.fields) < maxUnshown && isLegible(content) {
-			c.fields = append(c.fields, l)
+		if isLegible(content) {
+			c.fields, _ = addLargest(c.fields, maxUnshown, l)
 		}
 	default:
 		c.addUnshown(l, content)
@@ -202,8 +202,8 @@ func (c *computer) addUnshown(l mail.Leaf, content []byte) {
 	if !unsigned[l.MediaType] && (strings.HasPrefix(l.MediaType, "text/") || isMarkup(l.MediaType)) {
 		list = &c.below
 	}
-	if len(*list) < maxUnshown && isLegible(content) {
-		*list = append(*list, l)
+	if isLegible(content) {
+		*list, _ = addLargest(*list, maxUnshown, l)
 	}
 }
 
@@ -298,7 +298,7 @@ func (c *computer) needed(m mail.Message) words.Amount {
 }
 
 const (
-	// maxUnshown bounds the parts that are read only where there is no other text.
+	// maxUnshown bounds the parts that are read only where there is no other text. These are the largest.
 	maxUnshown = 4
 	// maxColumns bounds the line of a table, in bytes, that names its columns.
 	maxColumns = 4 << 10

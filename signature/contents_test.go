@@ -64,3 +64,30 @@ func TestLargestFilesSign(t *testing.T) {
 		t.Error("of files of one length the first does not sign")
 	}
 }
+
+// Small parts before a known one leave it its place and the budget: a part that is read only where there is no
+// other text, and an archive.
+func TestLargestPartsAreRead(t *testing.T) {
+	const start = "Content-Type: multipart/mixed; boundary=b\n\n"
+	inflated := func(word string, n int) string {
+		data := []byte(archivetest.Random(3, 20<<10) + strings.Repeat(word, n/len(word)))
+		return "--b\nContent-Type: application/gzip\nContent-Transfer-Encoding: base64\n\n" + encode(archivetest.Gzip(t, "", data)) + "\n"
+	}
+	text := strings.ReplaceAll(prose, "\n", " ")
+	for _, tt := range []struct{ name, small, known, kind string }{
+		{"invitations", "--b\nContent-Type: text/calendar\n\nBEGIN:VCALENDAR\nSUMMARY:a\n",
+			"--b\nContent-Type: text/calendar\n\nBEGIN:VCALENDAR\nDESCRIPTION:" + text + "\n", "sketch"},
+		{"texts", "--b\nContent-Type: text/foo\nContent-Disposition: attachment\n\na\n", "--b\nContent-Type: text/foo\nContent-Disposition: attachment\n\n" + prose + "\n", "sketch"},
+		{"texts of no known type", "--b\nContent-Type: application/x-foo\n\na\n", "--b\nContent-Type: application/x-foo\n\n" + prose + "\n", "sketch"},
+		{"an archive", "--b\nContent-Type: application/gzip\nContent-Transfer-Encoding: base64\n\n" +
+			encode(archivetest.Gzip(t, "", make([]byte, freeInflated-1))) + "\n", inflated("known ", 300<<10), "content"},
+	} {
+		reported := signature.Compute(signature.Parse([]byte(start + tt.known + "--b--\n")))
+		for _, raw := range []string{strings.Repeat(tt.small, 5) + tt.known, tt.known + strings.Repeat(tt.small, 5)} {
+			s := signature.Compute(signature.Parse([]byte(start + raw + "--b--\n")))
+			if found := matchesOf(reported, s); !slices.Contains(found, tt.kind) {
+				t.Errorf("%s beside a known one: found by %q, limits %q", tt.name, found, s.Limits.Names())
+			}
+		}
+	}
+}

@@ -40,7 +40,8 @@ type file struct {
 	size   int
 }
 
-func (f file) length() int { return f.size }
+// Len returns the size.
+func (f file) Len() int { return f.size }
 
 // packedFile is an archive or a PDF, once for all parts with its content: programs that read a part in
 // several ways may find the same file in each.
@@ -85,24 +86,24 @@ func (c *computer) addAttached(a file) {
 		return
 	}
 	isFull := false
-	if f.attached, isFull = addLargest(f.attached, a); isFull {
+	if f.attached, isFull = addLargest(f.attached, maxAttachments, a); isFull {
 		c.limits |= work.LimitAttachments
 	}
 }
 
 // addLargest adds a file to a list, and reports whether it was full: then the smallest one has no place, of several the
 // last. So only files that are as long as it can take the place of another one.
-func addLargest[T interface{ length() int }](list []T, one T) ([]T, bool) {
-	if len(list) < maxAttachments {
+func addLargest[T interface{ Len() int }](list []T, most int, one T) ([]T, bool) {
+	if len(list) < most {
 		return append(list, one), false
 	}
 	smallest := 0
 	for i, other := range list {
-		if other.length() <= list[smallest].length() {
+		if other.Len() <= list[smallest].Len() {
 			smallest = i
 		}
 	}
-	if one.length() > list[smallest].length() {
+	if one.Len() > list[smallest].Len() {
 		list = append(slices.Delete(list, smallest, smallest+1), one)
 	}
 	return list, true
@@ -150,7 +151,7 @@ func (f *files) addImage(l mail.Leaf, content []byte) {
 func (f *files) addPacked(l mail.Leaf, a file) {
 	i := slices.IndexFunc(f.packed, func(p packedFile) bool { return p.digest == a.digest })
 	if i < 0 {
-		f.packed, _ = addLargest(f.packed, packedFile{a, l, []mail.Carriage{l.CarriedAsFile()}})
+		f.packed, _ = addLargest(f.packed, maxAttachments, packedFile{a, l, []mail.Carriage{l.CarriedAsFile()}})
 		return
 	}
 	p := &f.packed[i]
@@ -192,9 +193,11 @@ func (c *computer) boundReadings() {
 	f.packed = slices.DeleteFunc(f.packed, func(p packedFile) bool { return isOver(p.part, work.LimitContents) })
 }
 
-// unpackAll returns the digests, or only some if it was stopped.
+// unpackAll returns the digests, or only some if it was stopped. The largest file is unpacked first, so that no small
+// one uses up the budget.
 func (c *computer) unpackAll() (digests []digest.Digest) {
 	u := archive.Unpacker{Work: &c.work, IsStopped: c.turns.isStopped}
+	slices.SortStableFunc(c.files.packed, func(a, b packedFile) int { return b.size - a.size })
 	for _, p := range c.files.packed {
 		if c.turns.isStopped() {
 			return digests

@@ -9,6 +9,7 @@ import (
 	stdimage "image"
 	"image/color/palette"
 	"image/gif"
+	"image/png"
 	"runtime"
 	"slices"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/image/bmp"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/signature"
 	"github.com/spambloom/spambloom/signature/archive/archivetest"
 	"github.com/spambloom/spambloom/signature/digest"
 	"github.com/spambloom/spambloom/signature/picture"
@@ -199,4 +201,28 @@ func hostileWebP(numbers []int) []byte {
 	out := binary.LittleEndian.AppendUint32([]byte("RIFF"), uint32(12+len(data)))
 	out = binary.LittleEndian.AppendUint32(append(out, "WEBPVP8 "...), uint32(len(data)))
 	return append(out, data...)
+}
+
+// Small pictures before a known one leave it its place and the budget, however many pixels they have.
+func TestLargestPictureIsRead(t *testing.T) {
+	const start = "Content-Type: multipart/mixed; boundary=b\n\n"
+	flat := func(side int) []byte {
+		m := stdimage.NewGray(stdimage.Rect(0, 0, side, side))
+		copy(m.Pix, archivetest.Random(uint64(side), minPicture))
+		var b bytes.Buffer
+		if err := png.Encode(&b, m); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	known := imagePart("Content-ID: <k>\n", pageImage(t))
+	decoys := imagePart("Content-ID: <j>\n", flat(1020))
+	for i := range 4 {
+		decoys += imagePart("Content-ID: <j"+string(rune('0'+i))+">\n", flat(300+int(i)))
+	}
+	reported := signature.Compute(signature.Parse([]byte(start + known + "--b--\n")))
+	s := signature.Compute(signature.Parse([]byte(start + decoys + known + "--b--\n")))
+	if found := matchesOf(reported, s); !slices.Contains(found, "image") {
+		t.Errorf("pictures before a known one: found by %q, limits %q", found, s.Limits.Names())
+	}
 }

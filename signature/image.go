@@ -35,10 +35,11 @@ type pictures struct {
 	showsMore bool // the page shows something besides pictures that it does not name
 }
 
-// readPictures finds out which images the pages of the message name. It orders those that may have a sketch: the ones
-// that none names are last.
+// readPictures finds out which images the pages of the message name. It orders those that may have a sketch: the largest
+// one is first, so that no small one uses up the budget, and those that none names are last.
 func (c *computer) readPictures() {
 	images, p := c.files.images, &c.pictures
+	slices.SortStableFunc(images, func(a, b mail.Leaf) int { return b.Len() - a.Len() })
 	if !slices.ContainsFunc(images, func(l mail.Leaf) bool { return l.IsRelated }) {
 		return
 	}
