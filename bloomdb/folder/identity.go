@@ -178,6 +178,9 @@ func HasState(dir string) bool {
 // LSN is a position in the journal: segment number and offset.
 type LSN uint64
 
+// MaxSegment is the largest segment number for which an LSN has room.
+const MaxSegment = 1<<24 - 1
+
 func MakeLSN(segment uint32, offset int64) LSN { return LSN(segment)<<40 | LSN(offset) }
 
 func (l LSN) Segment() uint32 { return uint32(l >> 40) }

@@ -65,11 +65,10 @@ func SegmentPath(dir string, segment uint32) string {
 	return filepath.Join(dir, fmt.Sprintf("journal-%08d", segment))
 }
 
-// ParseSegment is the inverse of SegmentPath, for the name of a file.
+// ParseSegment is the inverse of SegmentPath, for the name of a file. journal-5 is no segment.
 func ParseSegment(name string) (segment uint32, ok bool) {
-	digits, ok := strings.CutPrefix(name, "journal-")
-	n, err := strconv.ParseUint(digits, 10, 32)
-	return uint32(n), ok && err == nil
+	n, err := strconv.ParseUint(strings.TrimPrefix(name, "journal-"), 10, 32)
+	return uint32(n), err == nil && SegmentPath("", uint32(n)) == name
 }
 
 // Open starts a new segment. Its number follows those of the older segments, whose sizes on

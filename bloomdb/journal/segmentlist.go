@@ -132,3 +132,24 @@ func ReadSegments(dir string, keyID [8]byte) (map[uint32]int64, error) {
 	}
 	return sizes, nil
 }
+
+// Strays returns the segments whose numbers are not believed: a place in the journal has no room for them,
+// or they are further ahead of the list and of the newest segment that the identity names than a journal
+// has segments. Without a list, the identity may be an older copy: then the oldest segment counts, too.
+func Strays(present, listed map[uint32]int64, known uint32) (strays []uint32) {
+	order := slices.Sorted(maps.Keys(present))
+	for n := range listed {
+		known = max(known, n)
+	}
+	if len(listed) == 0 && len(order) > 0 {
+		known = max(known, order[0])
+	}
+	for _, n := range order {
+		if n > folder.MaxSegment || n > known && n-known > maxSegments {
+			strays = append(strays, n)
+		} else {
+			known = max(known, n)
+		}
+	}
+	return strays
+}

@@ -38,6 +38,9 @@ func (ks *Keyspace) Load() error {
 		return fmt.Errorf("state folder: %w", err)
 	}
 	ks.Files.FindDamaged(entries)
+	if err := repair.CheckNames(id, ks.Settings.Dir, entries); err != nil {
+		return err
+	}
 	if err := errors.Join(repair.CheckIdentityAge(id, ks.Settings.Dir, entries), ks.checkPresent(id, entries), ks.checkCompanions(id)); err != nil {
 		return err
 	}
@@ -194,6 +197,9 @@ func (ks *Keyspace) loadFile(name string, segments map[uint32]int64) (t layout.T
 	}
 	if ks.Store.IsDropped(name) { // a crash prevented the removal of its file
 		return t, false, os.Remove(path)
+	}
+	if repair.IsMisnamed(name) {
+		return t, false, ks.Files.Contain(folder.Damaged(path, 0, repair.ErrName))
 	}
 	ks.Files.Saved[path] = folder.Saved{} // on disk; the next Save writes or removes it
 	if t, own = snapshot.ParseOwnPath(name); own {

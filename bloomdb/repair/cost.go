@@ -18,6 +18,8 @@ import (
 func Expendable(name string) bool {
 	t, own := snapshot.ParseOwnPath(name)
 	switch {
+	case IsMisnamed(name): // no file that the identity names is missing
+		return true
 	case own:
 		return t.Kind == layout.ClassFilter || t.Kind == layout.CountFilter || t.Kind == layout.DomainFilter
 	case strings.HasPrefix(name, "site-"), never.IsPath(name), name == clock.File, name == journal.SegmentsFile:
@@ -36,6 +38,8 @@ func CostOf(name string) string {
 	_, isMask := mask.ParsePath(name)
 	_, isCommon := commonness.Files.Parse(name)
 	switch {
+	case IsMisnamed(name):
+		return "nothing, if no other file is missing: no file of the state has this name"
 	case own && t.Kind == layout.CountFilter:
 		return "this site's counts of messages of one period"
 	case own && t.Kind == layout.DomainFilter:

@@ -3,6 +3,7 @@
 //
 //	Files.Contain    a damaged file -> NAME.damaged, or an error if it contains own reports
 //	Mending          collects what Repair did, for its report
+//	CheckNames       damaged names and numbers of files -> an error; MendIdentities corrects them first
 //	SalvageBlocks    the blocks of a snapshot whose checksum is right
 //
 // Package keyspace calls it while a folder is opened. asideMu guards the list of damaged

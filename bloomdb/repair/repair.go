@@ -111,8 +111,12 @@ func JournalKey(data []byte) (id [8]byte, ok bool) {
 }
 
 // MendIdentities rebuilds damaged and missing identities: that of the state folder, and those of
-// the folders of later keys.
+// the folders of later keys. Damaged names are mended first: a journal that seems to begin late would make
+// the identity look old.
 func (m *Mending) MendIdentities(o *layout.Settings, keyID string) error {
+	if err := m.mendNames(o); err != nil {
+		return err
+	}
 	folders, err := folder.KeyFolders(o.Dir)
 	if err != nil {
 		return err
