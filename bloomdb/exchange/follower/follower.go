@@ -194,12 +194,16 @@ func (f *Follower) reread(o *origin, tail streams.Position) {
 	if now.Before(o.rest) {
 		return
 	}
+	// A reading goes on to the stream's end, and begins again there, whatever anyone has written as the
+	// tail. If it began again here, it would never end in a stream that takes longer than resyncPeriod.
+	isReading := o.hasUnread()
 	// A stream that ends before our cursor was recreated. Entries that we skipped without
 	// applying them must not hide new ones.
-	if o.from().After(tail) {
-		o.at, o.read = f.cursor(o.site), streams.Position{}
+	isRecreated := o.from().After(tail)
+	if isRecreated {
+		o.at = f.cursor(o.site)
 	}
-	if o.isBehind() {
+	if !isReading && (isRecreated || o.isBehind()) {
 		o.read = streams.Position{}
 	}
 	if tail.After(o.from()) {

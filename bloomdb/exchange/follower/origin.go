@@ -18,6 +18,10 @@ const (
 	// silentFor is the silence after which a site makes room for another one.
 	silentFor = time.Hour
 
+	// manyForeign is the number of foreign entries in a row after which a snapshot is wanted as well: they
+	// may be as many as Redis has room for, and take hours.
+	manyForeign = 10_000
+
 	// holdPause is how long a site is paused if its next record cannot be applied now.
 	holdPause = 30 * time.Second
 )
@@ -36,6 +40,7 @@ type origin struct {
 	// it.
 	read         streams.Position
 	hasRestarted bool
+	foreign      int // how many were skipped in a row
 	pause        time.Duration
 	rest         time.Time
 
@@ -101,7 +106,7 @@ func (o *origin) from() streams.Position { return streams.Later(o.at, o.read) }
 
 // atEnd records that the stream has no more entries, whatever was claimed.
 func (o *origin) atEnd(now time.Time) {
-	o.claim = streams.Position{}
+	o.claim, o.foreign = streams.Position{}, 0
 	if now.Before(o.rest) { // an unproven claim of further entries
 		o.isExhausted = o.isExhausted || o.isBehind()
 		return
@@ -133,9 +138,9 @@ func (o *origin) wake() {
 }
 
 // isStuck reports whether deltas are missing that the stream does not have, or has only behind a
-// record that must wait: the site's clock was ahead.
+// record that must wait, as the site's clock was ahead, or behind many foreign entries.
 func (o *origin) isStuck(now time.Time) bool {
-	return o.isBehind() && (o.isExhausted || now.Before(o.held))
+	return o.isBehind() && (o.isExhausted || now.Before(o.held) || o.foreign >= manyForeign)
 }
 
 // isWaiting reports whether nothing of the site is read now: it has a record that must wait, and no new
@@ -163,7 +168,7 @@ func (o *origin) moveTo(at streams.Position) {
 	if at.Epoch > o.at.Epoch {
 		o.gaps, o.isLatestRefused = 0, false
 	}
-	o.at = at
+	o.at, o.foreign = at, 0
 	o.wake()
 }
 
@@ -268,7 +273,7 @@ func (f *Follower) afterDrop() bool {
 			o.isDropped = true
 		}
 		o.wake()
-		o.read, o.hasRestarted, o.isLatestRefused = streams.Position{}, false, false
+		o.read, o.foreign, o.hasRestarted, o.isLatestRefused = streams.Position{}, 0, false, false
 		o.looked, o.took, o.loading, o.isExhausted = streams.Position{}, streams.Position{}, nil, false
 		o.votesLooked, o.votes, o.gaps = 0, 0, 0
 		if f.db.Wanting(o.site) {

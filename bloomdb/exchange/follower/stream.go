@@ -75,6 +75,7 @@ func (f *Follower) consume(o *origin, e streams.Entry) bool {
 	defer f.mu.Unlock()
 	if isForeign(err) {
 		o.read = e.At
+		o.foreign++
 		return true
 	}
 	o.moveTo(e.At)
