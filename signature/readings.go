@@ -223,13 +223,13 @@ func (r *reader) readAll() (differs bool) {
 	return littleHidden*hidden > len(r.all.Tokens)
 }
 
-// textSketches returns the sketches of the visible text, at most three.
+// textSketches returns the sketches of the visible text, at most MaxTexts.
 //
 // What is reported marks the words that are carried and those that are hidden. If there
 // are such words, the second sketch has no marks and is only asked: a reported copy may
-// hide and carry nothing. Words in parts that most programs do not show have two such sketches of their own. If the readings differ, the second sketch is of all, and the
-// last one is of all with marks. Text that only some programs show is not reported as
-// though all did.
+// hide and carry nothing. Words in parts that most programs do not show have two such
+// sketches of their own. If the readings differ, the second sketch is of all, and a further
+// one is of all with marks. Text that only some programs show is not reported as though all did.
 func (r *reader) textSketches(f findings) (sketches []sketch.Sketch) {
 	sketchOf := func(of *words.Tokeniser, own []words.Token, isMarked, askOnly bool) sketch.Sketch {
 		s := r.sketcher.Sketch(of, own, isMarked)
