@@ -216,11 +216,11 @@ func isMarkup(mediaType string) bool { return strings.HasSuffix(mediaType, "xml"
 // sender declared, readers open them. Beside a few words they do not, and a format's own words would be
 // all that different mails share, such as signed ones, or those with an invoice for programs.
 func (c *computer) read(m mail.Message) findings {
-	if c.texts.HasReported() {
-		c.reader.visibleText() // before what may use up the budget
-		if !guard.IsNotice(m.Header, c.reader.textAside()) {
-			c.texts.ShowReported()
-		}
+	c.reader.visibleText() // before what may use up the budget
+	c.work.Renew()
+	c.texts.ShowTextBehindPages(c.reader.says)
+	if c.texts.HasReported() && !guard.IsNotice(m.Header, c.reader.textAside()) {
+		c.texts.ShowReported()
 	}
 	if len(c.below)+len(c.unshown) > 0 {
 		text := c.reader.visibleText()

@@ -135,6 +135,12 @@ func (r *reader) hasTextBeside() bool {
 	return words.IsEnough(beside.Text, words.Ample) && r.texts.ShowAll()
 }
 
+// says reports whether some parts, read apart, have the content of a text that signs.
+func (r *reader) says(isPart func(*visible.Part) bool) bool {
+	r.addTexts(&r.every, func(p *visible.Part) bool { return !p.IsAside && isPart(p) })
+	return words.IsEnough(r.every.Text, words.Brief)
+}
+
 // visibleText returns the normalised text that a reader sees; it is left in r.shown. It is read again
 // if what is visible has changed. Where the budget ends before that reading is as long as an earlier one, or the
 // earlier one was whole and says something, the earlier one stays.

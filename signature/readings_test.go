@@ -41,6 +41,8 @@ func TestTextBeforeExpensiveText(t *testing.T) {
 		{"a page with many selectors", "", entity("text/html; charset=utf-8", costlyPage)},
 		{"a page with many selectors, and a file", "", entity("text/html; charset=utf-8", costlyPage) + file},
 		{"a notice with many selectors", "", notice},
+		{"plain text behind an expensive page", "", "--b\nContent-Type: multipart/alternative; boundary=r\n\n" +
+			strings.ReplaceAll(entity("text/html; charset=utf-8", costlyPage)+entity("text/plain", strings.Repeat("$\x8d ", 8<<10)), "--b", "--r") + "--r--\n"},
 		{"nothing, but behind a notice", "--b\nContent-Type: multipart/report; boundary=r\n\n--r\nContent-Type: text/plain\nContent-Transfer-Encoding: quoted-printable\n" +
 			"Content-Transfer-Encoding: 8bit\n\n" + strings.Repeat("\x86H\x86\xf7 ", 3000) +
 			"\n--r\nContent-Type: message/delivery-status\n\nAction: failed\n--r--\n", ""},
@@ -105,6 +107,12 @@ func TestPlainTextBehindPage(t *testing.T) {
 	} {
 		if found := matchesOf(tt.reported, tt.asked); slices.Contains(found, "sketch") != tt.want {
 			t.Errorf("%s: found by %q", tt.name, found)
+		}
+	}
+	few := "Content-Type: text/html\n\nYour parcel waits. <a href='http://shop.example/x'>Follow its way</a>"
+	for _, plain := range []string{".", "Please see the page."} {
+		if found := matchesOf(alone(few), alternative(few, "Content-Type: text/plain\n\n"+plain)); !slices.Contains(found, "phrase") {
+			t.Errorf("a page of few words before %q: found by %q", plain, found)
 		}
 	}
 	if reported := alternative(letterPage, text).ToReport(); len(reported.Domains) > 0 {

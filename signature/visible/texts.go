@@ -1,7 +1,7 @@
 package visible
 
 import (
-	"bytes"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -34,7 +34,8 @@ type Texts struct {
 	source   []byte       // the decoded parts, one after the other
 	hasHTML  map[int]bool // by number of alternative
 	lastPage map[int]int  // by number of alternative: its last branch with HTML
-	lastText map[int]int  // by number of alternative: its last branch with plain text that is not empty
+	lastText map[int]int  // by number of alternative: its last branch with plain text
+	isText   map[int]bool // by number of alternative: plain text is shown, not the page before it
 	last     map[int]int  // by number of alternative: its last branch with plain text, another page or a picture
 	page     page.Reader
 	work     *work.Steps
@@ -66,7 +67,7 @@ type Part struct {
 func (t *Texts) Begin(header []mail.Field, size int, w *work.Steps) {
 	t.room = size
 	if t.hasHTML == nil {
-		t.hasHTML, t.lastPage, t.lastText, t.last = make(map[int]bool), make(map[int]int), make(map[int]int), make(map[int]int)
+		t.hasHTML, t.lastPage, t.lastText, t.isText, t.last = make(map[int]bool), make(map[int]int), make(map[int]int), make(map[int]bool), make(map[int]int)
 	}
 	t.Origin, t.work, t.page.Work = mail.OriginOf(header), w, w
 }
@@ -80,6 +81,7 @@ func (t *Texts) Reset() {
 	clear(t.hasHTML)
 	clear(t.lastPage)
 	clear(t.lastText)
+	clear(t.isText)
 	clear(t.last)
 }
 
@@ -106,6 +108,9 @@ func (t *Texts) Note(l mail.Leaf) {
 	if isText && mail.Class(l.MediaType) == mail.ClassHTML && !l.IsFar {
 		t.hasHTML[l.Alternative], t.lastPage[l.Alternative] = true, l.Branch
 	}
+	if isText && l.MediaType == "text/plain" && !l.IsFar {
+		t.lastText[l.Alternative] = l.Branch
+	}
 	if !l.IsFar && l.Disposition != "attachment" && isShownAlternative(l.MediaType) {
 		t.last[l.Alternative] = l.Branch
 	}
@@ -125,9 +130,6 @@ func (t *Texts) Add(l mail.Leaf, content []byte) {
 		t.Limits |= work.LimitDecoded
 	}
 	isHTML := mail.Class(l.MediaType) == mail.ClassHTML
-	if l.MediaType == "text/plain" && !l.IsFar && len(bytes.TrimSpace(content)) > 0 {
-		t.lastText[l.Alternative] = l.Branch
-	}
 	if l.IsJoined && !isHTML {
 		content = mail.JoinFlowed(content)
 	}
@@ -177,10 +179,28 @@ func (t *Texts) isBesidePage(p *Part) bool {
 	return p.alternative > 0 && t.showsPage(p.alternative) && !p.IsHTML
 }
 
-// showsPage reports whether most programs show the HTML of an alternative. They show the last branch that they can,
-// but no mail program puts plain text behind its page.
+// showsPage reports whether most programs show the HTML of an alternative.
 func (t *Texts) showsPage(alternative int) bool {
-	return t.hasHTML[alternative] && t.lastText[alternative] <= t.lastPage[alternative]
+	return t.hasHTML[alternative] && !t.isText[alternative]
+}
+
+// maxTextBehind bounds the alternatives in which plain text may be shown and not the page before it.
+const maxTextBehind = 16
+
+// ShowTextBehindPages shows the plain text behind the page of an alternative, and not the page, where says reports
+// that both say something. Most programs show the last branch that they can, but no mail program puts plain text there:
+// of a page and a few words, either may be what its sender wants read. says returns whether some parts have content.
+func (t *Texts) ShowTextBehindPages(says func(isPart func(*Part) bool) bool) {
+	behind := slices.DeleteFunc(slices.Sorted(maps.Keys(t.lastText)), func(a int) bool {
+		return a == 0 || !t.hasHTML[a] || t.lastText[a] <= t.lastPage[a]
+	})
+	for _, a := range behind[:min(len(behind), maxTextBehind)] {
+		t.isText[a] = true
+		if t.isText[a] = says(func(p *Part) bool { return p.alternative == a && p.branch == t.lastText[a] }) &&
+			says(func(p *Part) bool { return p.alternative == a && p.IsHTML }); t.isText[a] {
+			t.changes++
+		}
+	}
 }
 
 // ShowAll makes the texts visible that an HTML part replaces, as carried ones. It reports
