@@ -177,7 +177,7 @@ func TestAttachedMessages(t *testing.T) {
 func TestNothingStartedLater(t *testing.T) {
 	for range 20 { // chance decides
 		starting, stop := context.WithCancel(t.Context())
-		stopped, left, begun := make(chan struct{}), make(chan struct{}), new(atomic.Int64)
+		stopped, working, left, begun := make(chan struct{}), make(chan struct{}), make(chan struct{}), new(atomic.Int64)
 		inputs := func(yield func(Input, error) bool) {
 			for i := range 10 {
 				if i == 1 {
@@ -189,11 +189,14 @@ func TestNothingStartedLater(t *testing.T) {
 			}
 		}
 		queue := inOrder(t.Context(), starting, inputs, func(ctx context.Context, _ Input) (int, error) {
-			begun.Add(1)
+			if begun.Add(1) == 1 {
+				close(working)
+			}
 			<-left
 			return 1, ctx.Err()
 		})
 		first := <-queue
+		<-working
 		stop()
 		close(stopped)
 		for slot := range queue {
