@@ -58,7 +58,7 @@ type Part struct {
 	isBeside    bool   // belongs to a page of a multipart/related
 	isReported  bool   // IsAside because of a multipart/report only
 	isUsual     bool   // text/plain or text/html, which readers prefer to other text
-	mayDoubt    bool   // is one of the first parts
+	mayDoubt    bool   // is one of the first parts, and was not shown yet
 	isDoubted   bool   // its charset was detected
 	utf8        []byte // nil until text
 }

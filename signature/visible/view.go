@@ -30,17 +30,18 @@ type Reading struct {
 	Quotes []span.Span
 }
 
-// Show reads one part, once. The charset that one of the first shown parts declares may give no
+// Show reads one part, once, or twice: the charset that one of the first shown parts declares may give no
 // sense: most of its letters are then accented or signs, as no language is written. Such a part is
 // read again in the charset that its bytes have, before any part behind it, which could use up the
 // budget.
 func (t *Texts) Show(p *Part) *View {
-	if p.View != nil {
-		return p.View
-	}
-	p.View = t.view(p)
-	if p.mayDoubt && !p.IsAside && !t.IsReplaced(p) && isGarbled(p.View.All.Text) && t.detect(p) {
+	if p.View == nil {
 		p.View = t.view(p)
+	}
+	if p.mayDoubt && !p.IsAside && !t.IsReplaced(p) {
+		if p.mayDoubt = false; isGarbled(p.View.All.Text) && t.detect(p) {
+			p.View = t.view(p)
+		}
 	}
 	return p.View
 }
