@@ -54,10 +54,10 @@ type computer struct {
 	decoded    []byte // the latest part
 	files      files
 	pictures   pictures
-	below      []mail.Leaf // parts that are text, and that some mail programs show below the other
-	unshown    []mail.Leaf // other parts that are text, which readers open only where there is no other
-	fields     []mail.Leaf // parts for the fields of a mail system, which only some programs show
-	calendars  []mail.Leaf // calendar objects, whose text readers are shown beside the other
+	below      []part // parts that are text, and that some mail programs show below the other
+	unshown    []part // other parts that are text, which readers open only where there is no other
+	fields     []part // parts for the fields of a mail system, which only some programs show
+	calendars  []part // calendar objects, whose text readers are shown beside the other
 	texts      visible.Texts
 	reader     reader
 	links      links.Finder
@@ -158,14 +158,14 @@ func (c *computer) leaf(l mail.Leaf) {
 	if mail.IsCalendar(l.MediaType) {
 		c.isCalendar = c.isCalendar || guard.IsCalendarMethod(content)
 		if !l.IsReport {
-			c.calendars, _ = addLargest(c.calendars, maxUnshown, l)
+			c.calendars, _ = addLargest(c.calendars, maxUnshown, part{l, len(content)})
 		}
 	}
 	switch {
 	case isText:
 	case l.IsReport || l.MediaType == "text/rfc822-headers":
 		if isLegible(content) {
-			c.fields, _ = addLargest(c.fields, maxUnshown, l)
+			c.fields, _ = addLargest(c.fields, maxUnshown, part{l, len(content)})
 		}
 	default:
 		c.addUnshown(l, content)
@@ -203,7 +203,7 @@ func (c *computer) addUnshown(l mail.Leaf, content []byte) {
 		list = &c.below
 	}
 	if isLegible(content) {
-		*list, _ = addLargest(*list, maxUnshown, l)
+		*list, _ = addLargest(*list, maxUnshown, part{l, len(content)})
 	}
 }
 
@@ -235,15 +235,16 @@ func (c *computer) read(m mail.Message) findings {
 	if len(c.calendars) > 0 {
 		isBrief := words.IsEnough(c.reader.visibleText(), words.Brief)
 		for _, l := range c.calendars {
-			c.addCalendar(l, isBrief)
+			c.addCalendar(l.Leaf, isBrief)
 		}
 	}
 	return c.reader.read(c.needed(m), func(text []byte) bool { return c.guardOf(m, text) != guard.None })
 }
 
 // addTexts adds parts to the texts, as carried ones.
-func (c *computer) addTexts(parts []mail.Leaf) {
-	for _, l := range parts {
+func (c *computer) addTexts(parts []part) {
+	for _, p := range parts {
+		l := p.Leaf
 		c.work.Count(l.Steps())
 		c.decoded = l.Content(c.decoded[:0])
 		l.Carried = max(l.Carried, mail.LaterPart)

@@ -29,7 +29,7 @@ type files struct {
 	embedded []image      // that sign if the text does not
 	inner    []image      // embedded images in attached messages
 	hasFile  bool         // the text stands beside a file
-	images   []mail.Leaf  // that may have a sketch
+	images   []part       // that may have a sketch
 	packed   []packedFile // archives and PDFs
 	used     map[int]int  // bytes of the archives and images in each part, by its number
 }
@@ -40,8 +40,15 @@ type file struct {
 	size   int
 }
 
-// Len returns the size.
-func (f file) Len() int { return f.size }
+func (f file) length() int { return f.size }
+
+// part is a part that may be read later, and the length of its content, which is known only while it is read.
+type part struct {
+	mail.Leaf
+	size int
+}
+
+func (p part) length() int { return p.size }
 
 // packedFile is an archive or a PDF, once for all parts with its content: programs that read a part in
 // several ways may find the same file in each.
@@ -91,19 +98,19 @@ func (c *computer) addAttached(a file) {
 	}
 }
 
-// addLargest adds a file to a list, and reports whether it was full: then the smallest one has no place, of several the
+// addLargest adds a file or part to a list, and reports whether it was full: then the smallest one has no place, of several the
 // last. So only files that are as long as it can take the place of another one.
-func addLargest[T interface{ Len() int }](list []T, most int, one T) ([]T, bool) {
+func addLargest[T interface{ length() int }](list []T, most int, one T) ([]T, bool) {
 	if len(list) < most {
 		return append(list, one), false
 	}
 	smallest := 0
 	for i, other := range list {
-		if other.Len() <= list[smallest].Len() {
+		if other.length() <= list[smallest].length() {
 			smallest = i
 		}
 	}
-	if one.Len() > list[smallest].Len() {
+	if one.length() > list[smallest].length() {
 		list = append(slices.Delete(list, smallest, smallest+1), one)
 	}
 	return list, true
@@ -143,7 +150,7 @@ func (f *files) addImage(l mail.Leaf, content []byte) {
 		f.used[l.Part] += l.Len()
 	}
 	if !l.IsReport && !l.IsCut && len(content) >= minPicture && isImage(l.MediaType, content) && (isUnpacked || !l.IsAgain) {
-		f.images = append(f.images, l)
+		f.images = append(f.images, part{l, len(content)})
 	}
 }
 
@@ -189,7 +196,7 @@ func (c *computer) boundReadings() {
 			return false
 		}
 	}
-	f.images = slices.DeleteFunc(f.images, func(l mail.Leaf) bool { return isOver(l, work.LimitImages) })
+	f.images = slices.DeleteFunc(f.images, func(p part) bool { return isOver(p.Leaf, work.LimitImages) })
 	f.packed = slices.DeleteFunc(f.packed, func(p packedFile) bool { return isOver(p.part, work.LimitContents) })
 }
 

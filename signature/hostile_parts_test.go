@@ -73,6 +73,11 @@ var hostileParts = []struct {
 		}
 		return repeated(asPlain, b.String(), b.Len()*scale)
 	}},
+	{"small files beside large ones", func(testing.TB) string {
+		const kind = "Content-Type: application/x-a\n\n"
+		return strings.TrimSuffix(repeatedParts(kind+strings.Repeat("large ", 1<<16), 4*scale), "--b--\n") +
+			strings.Repeat("--b\n"+kind+"a\n", 40_000/scale) + "--b--\n"
+	}},
 	{"links in a page", func(testing.TB) string {
 		return repeated(asPage, "<a href='http://%77ww.b\u00fccher.example/?u=http://x.org'>", 1<<20)
 	}},

@@ -39,8 +39,8 @@ type pictures struct {
 // one is first, so that no small one uses up the budget, and those that none names are last.
 func (c *computer) readPictures() {
 	images, p := c.files.images, &c.pictures
-	slices.SortStableFunc(images, func(a, b mail.Leaf) int { return b.Len() - a.Len() })
-	if !slices.ContainsFunc(images, func(l mail.Leaf) bool { return l.IsRelated }) {
+	slices.SortStableFunc(images, func(a, b part) int { return b.size - a.size })
+	if !slices.ContainsFunc(images, func(l part) bool { return l.IsRelated }) {
 		return
 	}
 	for i := range c.texts.Parts {
@@ -51,12 +51,12 @@ func (c *computer) readPictures() {
 		}
 	}
 	p.showsMore = p.HasRemote || len(c.reader.shown.Text) > maxGreeting ||
-		slices.ContainsFunc(images, func(l mail.Leaf) bool { return p.Has(l.ID, l.Location) })
-	slices.SortStableFunc(images, func(a, b mail.Leaf) int {
-		if p.isUnnamed(a) == p.isUnnamed(b) {
+		slices.ContainsFunc(images, func(l part) bool { return p.Has(l.ID, l.Location) })
+	slices.SortStableFunc(images, func(a, b part) int {
+		if p.isUnnamed(a.Leaf) == p.isUnnamed(b.Leaf) {
 			return 0
 		}
-		if p.isUnnamed(b) {
+		if p.isUnnamed(b.Leaf) {
 			return -1
 		}
 		return 1
@@ -99,7 +99,8 @@ func (c *computer) imageSketches(needed words.Amount) (sketches []sketch.Sketch)
 func (c *computer) sketchImages(body, whole beside) (sketches []sketch.Sketch) {
 	pictures := 0
 	left, size := maxPixels, 0
-	for _, l := range c.files.images {
+	for _, one := range c.files.images {
+		l := one.Leaf
 		if c.turns.isStopped() {
 			return sketches
 		}

@@ -245,8 +245,7 @@ func (r *reader) textSketches(f findings) (sketches []sketch.Sketch) {
 	isAsked := func() bool {
 		return f.isGuarded || f.needed != words.Brief && !words.IsEnough(r.sketcher.Own, f.needed)
 	}
-	own, _ := r.ownWords(&r.shown)
-	unshown, seen := r.apartSketches(f, len(own))
+	unshown, seen := r.apartSketches(f)
 	own, areEnough := r.ownWords(&r.shown)
 	isCarried := areCarried(own)
 	switch {
@@ -297,8 +296,8 @@ func (r *reader) otherSketches(f findings, isAsked func() bool) (sketches []sket
 // apartSketches returns the sketches of the words in parts that most programs do not show, with marks and without, if they
 // are brief: some program may show them, without the others. The second one is only asked. It returns that of the other
 // words, too, if the unshown ones have sketches, or are half as many, or left no room: each copy may have others, which
-// would keep it from being found. own are the words of both.
-func (r *reader) apartSketches(f findings, own int) (unshown, seen []sketch.Sketch) {
+// would keep it from being found.
+func (r *reader) apartSketches(f findings) (unshown, seen []sketch.Sketch) {
 	if !slices.ContainsFunc(r.texts.Parts, func(p visible.Part) bool { return r.isUnshown(&p) }) {
 		return nil, nil
 	}
@@ -307,12 +306,14 @@ func (r *reader) apartSketches(f findings, own int) (unshown, seen []sketch.Sket
 		s.AskOnly = isAsked
 		return s
 	}
-	isWhole := !r.isCut && !r.shown.IsFull && own < sketch.MaxWords
+	both, _ := r.ownWords(&r.shown)
+	all := len(both)
+	isWhole := !r.isCut && !r.shown.IsFull && all < sketch.MaxWords
 	if others, areEnough := r.readApart(r.isUnshown); areEnough {
 		isWhole, unshown = false, []sketch.Sketch{sketchOf(others, true, r.isOnlyAsked(f)), sketchOf(others, false, true)}
 	}
 	shown, areEnough := r.readApart(func(p *visible.Part) bool { return !p.IsAside && !r.texts.IsUnshown(p) })
-	if areEnough && !(isWhole && 2*(own-len(shown)) < len(shown)) {
+	if areEnough && !(isWhole && 2*(all-len(shown)) < len(shown)) {
 		if seen = append(seen, sketchOf(shown, true, r.isOnlyAsked(f))); areCarried(shown) {
 			seen = append(seen, sketchOf(shown, false, true))
 		}

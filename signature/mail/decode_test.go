@@ -39,8 +39,7 @@ func TestDecodeTransfer(t *testing.T) {
 	}
 }
 
-// What is decoded behind its own beginning is the same as what is decoded elsewhere, and takes no further memory, as
-// messages in quoted-printable that lie in each other have no more than that of their decoded ones.
+// A text that is decoded in place becomes the same as in another place, and takes no further memory.
 func TestDecodeInPlace(t *testing.T) {
 	pieces := []string{"\r", "\n", "\r\n", "=", "=41", "=0A", "=\r\n", ">From ", ".", " ", "begin 644 x\n", "#80  \n", "!", "!\n", "%", "end\n", strings.Repeat("y", 987), strings.Repeat("z =3D", 300)}
 	rng := rand.New(rand.NewPCG(1, 2))
