@@ -35,31 +35,29 @@ type pictures struct {
 	showsMore bool // the page shows something besides pictures that it does not name
 }
 
-// readPictures finds out which images the pages of the message name. It orders those that may have a sketch: the largest
-// one is first, so that no small one uses up the budget, and those that none names are last.
+// readPictures finds out which images the pages of the message name. It orders those that may have a sketch: the ones
+// that none names are last, and of each kind the largest is first, so that no small one uses up the budget.
 func (c *computer) readPictures() {
 	images, p := c.files.images, &c.pictures
-	slices.SortStableFunc(images, func(a, b part) int { return b.size - a.size })
-	if !slices.ContainsFunc(images, func(l part) bool { return l.IsRelated }) {
-		return
-	}
-	for i := range c.texts.Parts {
-		if part := &c.texts.Parts[i]; !part.IsAside && !c.texts.IsReplaced(part) {
-			v := c.texts.Show(part)
-			p.hasPage = p.hasPage || v.IsPage
-			p.Add(v.References, &c.work)
+	if slices.ContainsFunc(images, func(l part) bool { return l.IsRelated }) {
+		for i := range c.texts.Parts {
+			if text := &c.texts.Parts[i]; !text.IsAside && !c.texts.IsReplaced(text) {
+				v := c.texts.Show(text)
+				p.hasPage = p.hasPage || v.IsPage
+				p.Add(v.References, &c.work)
+			}
 		}
+		p.showsMore = p.HasRemote || len(c.reader.shown.Text) > maxGreeting ||
+			slices.ContainsFunc(images, func(l part) bool { return p.Has(l.ID, l.Location) })
 	}
-	p.showsMore = p.HasRemote || len(c.reader.shown.Text) > maxGreeting ||
-		slices.ContainsFunc(images, func(l part) bool { return p.Has(l.ID, l.Location) })
 	slices.SortStableFunc(images, func(a, b part) int {
-		if p.isUnnamed(a.Leaf) == p.isUnnamed(b.Leaf) {
-			return 0
+		switch isUnnamed := p.isUnnamed(a.Leaf); {
+		case isUnnamed == p.isUnnamed(b.Leaf):
+			return b.size - a.size
+		case isUnnamed:
+			return 1
 		}
-		if p.isUnnamed(b.Leaf) {
-			return -1
-		}
-		return 1
+		return -1
 	})
 }
 

@@ -178,8 +178,8 @@ func HasState(dir string) bool {
 // LSN is a position in the journal: segment number and offset.
 type LSN uint64
 
-// MaxSegment is the largest segment number for which an LSN has room.
-const MaxSegment = 1<<24 - 1
+// MaxSegmentNumber is the largest segment number for which an LSN has room.
+const MaxSegmentNumber = 1<<24 - 1
 
 func MakeLSN(segment uint32, offset int64) LSN { return LSN(segment)<<40 | LSN(offset) }
 

@@ -145,7 +145,7 @@ func Strays(present, listed map[uint32]int64, known uint32) (strays []uint32) {
 		known = max(known, order[0])
 	}
 	for _, n := range order {
-		if n > folder.MaxSegment || n > known && n-known > maxSegments {
+		if n > folder.MaxSegmentNumber || n > known && n-known > maxSegments {
 			strays = append(strays, n)
 		} else {
 			known = max(known, n)

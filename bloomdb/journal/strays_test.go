@@ -9,7 +9,7 @@ import (
 
 // A number far ahead, or without room in a place of the journal, is not believed.
 func TestStrays(t *testing.T) {
-	const room = folder.MaxSegment
+	const room = folder.MaxSegmentNumber
 	for name, c := range map[string]struct {
 		present, listed []uint32
 		known           uint32
