@@ -19,7 +19,7 @@ func (p *Outbox) AddCompanion(path string, last func() uint64, mend func(fault e
 	}
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
-	known := slices.Contains(p.ID.Companions, name)
+	known, isOlder := slices.Contains(p.ID.Companions, name), false
 	p.knownReport = p.ID.LastReport
 	if n := last(); n < p.ID.LastReport {
 		err := folder.Damaged(path, 0, fmt.Errorf("%w: its last report is number %d, and there was a number %d", folder.ErrOlder, n, p.ID.LastReport))
@@ -29,7 +29,7 @@ func (p *Outbox) AddCompanion(path string, last func() uint64, mend func(fault e
 		if err := mend(err); err != nil {
 			return err
 		}
-		known = false // the identity is written once the mark is there
+		isOlder = true // the filters know better than the copy: nothing to list from it
 	} else if mend != nil && n > p.ID.LastReport { // in a repair: the folder may be an older copy
 		p.ID.Relist = true
 	}
@@ -39,10 +39,10 @@ func (p *Outbox) AddCompanion(path string, last func() uint64, mend func(fault e
 		}
 		// A new folder beside a ledger with reports: they were listed in filters that are gone.
 		p.ID.Relist = p.ID.Relist || last() > 0
-		p.ID.Companions = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(p.ID.Companions), name))))
+		p.ID.Companions = slices.Sorted(slices.Values(append(slices.Clone(p.ID.Companions), name)))
 	}
 	p.lastReport, p.dirty = last, true
-	if known {
+	if known && !isOlder {
 		return nil
 	}
 	return p.writeLocked(p.Opt.Dir, p.Opt.Now())

@@ -18,7 +18,7 @@ import (
 )
 
 // An older intact copy of the ledger lacks who reported what since it was made. It is refused, and
-// used after a repair, which leaves a mark. What was reported stays listed.
+// used after a repair, which leaves a mark. What was said since then, in the filters, stays said.
 func TestOlderLedger(t *testing.T) {
 	s := damagedSettings(t.TempDir())
 	damagedLife(t, s)
@@ -28,7 +28,10 @@ func TestOlderLedger(t *testing.T) {
 	testenv.Check(t, err)
 	st, err := state.Open(s, log)
 	testenv.Check(t, err)
-	say(t, desk.New(st.DB, st.Reports, s.DeskOptions(log)).Report, letterSet(t, "newer"))
+	d := desk.New(st.DB, st.Reports, s.DeskOptions(log))
+	say(t, d.Report, letterSet(t, "newer"))
+	say(t, d.Revoke, letterSet(t, "known"))
+	say(t, d.Report, letterSet(t, "innocent"))
 	testenv.Check(t, st.Close())
 	testenv.Check(t, os.WriteFile(path, older, 0o600))
 	for range 2 {
@@ -47,8 +50,13 @@ func TestOlderLedger(t *testing.T) {
 	}
 	st, err = state.Open(s, log)
 	testenv.Check(t, err)
-	if got := st.DB.DamagedFiles(); len(got) != 1 || got[0].Name != "reports.db.damaged" || !st.DB.Judge(letterSet(t, "newer")).Listed {
+	if got := st.DB.DamagedFiles(); len(got) != 1 || got[0].Name != "reports.db.damaged" {
 		t.Errorf("damaged: %v", got)
+	}
+	for name, listed := range map[string]bool{"newer": true, "known": false, "innocent": true, "fresh": true} {
+		if st.DB.Judge(letterSet(t, name)).Listed != listed {
+			t.Errorf("%s: listed %v", name, !listed)
+		}
 	}
 	testenv.Check(t, st.Close())
 }
