@@ -67,6 +67,9 @@ type Identity struct {
 	// LastReport is the number of the last report in the ledger, a companion, when the identity was
 	// written.
 	LastReport uint64 `json:"last_report,omitempty"`
+	// SavedReport is the number of a report in the ledger up to which Snapshots have all: the later ones
+	// may only be in the journal. Nil: unknown.
+	SavedReport *uint64 `json:"saved_report,omitempty"`
 }
 
 // Segment returns the newest journal segment to which the identity refers, and that must be there.

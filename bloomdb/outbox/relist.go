@@ -23,11 +23,18 @@ func (p *Outbox) MustRelist() bool {
 	return p.ID.Relist
 }
 
-// Relisted records durably that the folder has all reports of the ledger. The caller has saved
-// them.
+// Relisted records durably that the folder has all reports of the ledger: the caller has saved them, if
+// MustRelist, and otherwise the journal has those after the snapshots, in segments whose length is known.
+// No report is being made.
 func (p *Outbox) Relisted() error {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
+	if p.lastReport != nil {
+		saved := p.lastReport()
+		p.ID.SavedReport, p.nextSaved = &saved, saved
+	} else if !p.ID.Relist {
+		return nil
+	}
 	p.ID.Relist = false
 	return p.writeLocked(p.Opt.Dir, p.Opt.Now())
 }

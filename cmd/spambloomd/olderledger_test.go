@@ -24,11 +24,13 @@ func TestOlderLedger(t *testing.T) {
 	damagedLife(t, s)
 	log := slog.New(slog.DiscardHandler)
 	path := filepath.Join(s.Data, "reports.db")
-	older, err := os.ReadFile(path)
-	testenv.Check(t, err)
 	st, err := state.Open(s, log)
 	testenv.Check(t, err)
 	d := desk.New(st.DB, st.Reports, s.DeskOptions(log))
+	say(t, d.Report, letterSet(t, "turned"))
+	older, err := os.ReadFile(path)
+	testenv.Check(t, err)
+	say(t, d.Revoke, letterSet(t, "turned"))
 	say(t, d.Report, letterSet(t, "newer"))
 	say(t, d.Revoke, letterSet(t, "known"))
 	say(t, d.Report, letterSet(t, "innocent"))
@@ -42,7 +44,7 @@ func TestOlderLedger(t *testing.T) {
 			t.Errorf("%v, hint %q", err, hint(err))
 		}
 	}
-	for i := range 2 { // the second repair has nothing to do
+	for i := range 3 { // the later repairs have nothing to do
 		var out bytes.Buffer
 		if err := state.Repair(s, log, &out); err != nil || strings.Contains(out.String(), "older copy") != (i == 0) {
 			t.Fatalf("repair %d: %v\n%s", i, err, &out)
@@ -50,10 +52,11 @@ func TestOlderLedger(t *testing.T) {
 	}
 	st, err = state.Open(s, log)
 	testenv.Check(t, err)
+	testenv.Check(t, st.Relist(log, func() {}))
 	if got := st.DB.DamagedFiles(); len(got) != 1 || got[0].Name != "reports.db.damaged" {
 		t.Errorf("damaged: %v", got)
 	}
-	for name, listed := range map[string]bool{"newer": true, "known": false, "innocent": true, "fresh": true} {
+	for name, listed := range map[string]bool{"newer": true, "known": false, "innocent": true, "fresh": true, "turned": false} {
 		if st.DB.Judge(letterSet(t, name)).Listed != listed {
 			t.Errorf("%s: listed %v", name, !listed)
 		}

@@ -162,13 +162,12 @@ func (l *Ledger) LastReport() uint64 { return l.last.Load() }
 
 // noteReport records that a report is on disk.
 func (l *Ledger) noteReport(n uint64) {
-	for {
-		last := l.last.Load()
-		if n <= last || l.last.CompareAndSwap(last, n) {
-			return
-		}
+	for last := l.last.Load(); n > last && !l.last.CompareAndSwap(last, n); last = l.last.Load() {
 	}
 }
+
+// MayLackLast reports whether what was said last may be missing, because a header was damaged when the file was opened.
+func (l *Ledger) MayLackLast() bool { return l.file.OneHeader }
 
 // Close removes the settled decisions and closes the file. Calls that wait get ErrClosed.
 func (l *Ledger) Close() error { return l.file.Close() }

@@ -13,12 +13,12 @@ import (
 // relistStep is the time between two calls of progress.
 const relistStep = 5 * time.Second
 
-// findLost checks that the filters have what was reported after their identity was written. After
-// a crash the journal has it, or the desk will do it. If not, all files but the ledger are an older
-// copy.
+// findLost checks that the filters have what was reported after their snapshots were written. After
+// a crash the journal has it, or the desk will do it. If not, the end of the journal is lost, or all files
+// but the ledger are an older copy. If the ledger may lack the last word, the filters know better.
 func (st *State) findLost(log *slog.Logger) error {
 	known := st.DB.KnownReport()
-	if st.DB.MustRelist() || st.Reports.LastReport() <= known {
+	if st.DB.MustRelist() || st.Reports.LastReport() <= known || st.Reports.MayLackLast() {
 		return nil
 	}
 	lacks, newest := false, time.Time{}
@@ -35,21 +35,30 @@ func (st *State) findLost(log *slog.Logger) error {
 	if !lacks {
 		return nil
 	}
-	log.Warn("the state folder lacks reports of its ledger: it was restored from an older copy; never-list, retouches and mutes may be older, too",
+	log.Warn("the state folder lacks reports of its ledger: it is an older copy, or the end of its journal is lost; never-list, retouches and mutes may be older, too",
 		"known", known, "last", st.Reports.LastReport())
 	return st.DB.LackReports(newest)
 }
 
 // Relist lists the reports of the ledger in a database that may lack them: under a federation key
-// that is new here, in a new database, in an older copy of one, and after an interrupted repair.
-// It calls progress every few seconds. If it is interrupted, the next start does it again.
+// that is new here, in a new database, in an older copy of one, after the end of the journal was lost, and
+// after an interrupted repair. It calls progress every few seconds. If it is interrupted, the next start
+// does it again.
 func (st *State) Relist(log *slog.Logger, progress func()) error {
-	if err := st.findLost(log); err != nil {
+	err := st.findLost(log)
+	if err == nil && st.DB.MustRelist() {
+		err = st.relist(log, progress)
+	}
+	if err == nil {
+		err = st.DB.Relisted()
+	}
+	if err != nil {
 		return &exit.Failure{Code: exit.IOErr, Err: err}
 	}
-	if !st.DB.MustRelist() {
-		return nil
-	}
+	return nil
+}
+
+func (st *State) relist(log *slog.Logger, progress func()) error {
 	full, told := 0, time.Now()
 	begin := told
 	progress()
@@ -65,13 +74,10 @@ func (st *State) Relist(log *slog.Logger, progress func()) error {
 		}
 		return kept, err
 	})
-	if err == nil {
-		err = st.DB.Relisted()
-	}
 	if err != nil {
-		return &exit.Failure{Code: exit.IOErr, Err: err}
+		return err
 	}
-	log.Info("reports of the ledger are listed again: the federation key or the database is new or an older copy, or a repair was interrupted",
+	log.Info("reports of the ledger are listed again: the federation key or the database is new, an older copy or without the end of its journal, or a repair was interrupted",
 		"reports", listed, "revocations", revoked, "seconds", time.Since(begin).Seconds())
 	if full > 0 {
 		log.Warn("reports of the ledger are not listed: reports.capacity is too small", "reports", full)

@@ -44,6 +44,8 @@ type repairing struct {
 	log  *slog.Logger
 	out  io.Writer
 	done int
+	// isLedgerDamaged is set once the ledger was mended: the filters may know better.
+	isLedgerDamaged bool
 }
 
 // tell prints one change.
@@ -97,6 +99,7 @@ func (r *repairing) ledger() error {
 	case err != nil:
 		return &exit.Failure{Code: exit.IOErr, Err: err}
 	case len(done.Faults) > 0:
+		r.isLedgerDamaged = true
 		r.tell(o.Path, done.Faults[0].Error(),
 			fmt.Sprintf("copied %d reports of %d reporters into a new ledger, %d of them from detached pages, and recounted %d messages; %s is the old one",
 				done.Reports, done.Reporter, done.Rescued, done.Tallies, filepath.Base(done.Damaged)),
@@ -151,9 +154,14 @@ func (r *repairing) restore(db *bloomdb.DB, isMended bool) error {
 	if err != nil {
 		return errors.Join(err, reports.Close())
 	}
+	if !isMended && !r.isLedgerDamaged {
+		if err := (&State{DB: db, Reports: reports}).findLost(r.log); err != nil {
+			return errors.Join(err, reports.Close())
+		}
+	}
 	if !isMended && !db.MustRelist() {
 		fmt.Fprintln(r.out, "the filters have the reports of the ledger")
-		return reports.Close()
+		return errors.Join(db.Relisted(), reports.Close())
 	}
 	listed, revoked, err := restoreAll(reports, func(s ledger.Standing) (bool, error) {
 		return db.Restore(s.Set, bloomdb.Class(s.Class), s.Revoked, s.At, turnsOf(s.Turns))

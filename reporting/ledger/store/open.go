@@ -28,32 +28,35 @@ const (
 	mapped = 16 << 30
 )
 
-// openFile opens the file after a check. The library would read beyond the end of a file
-// that is cut short, which would end the process.
-func openFile(path string, noSync bool, log *slog.Logger) (*bolt.DB, error) {
+// openFile opens the file after a check, and reports whether one of its two headers is damaged. The library
+// would read beyond the end of a file that is cut short, which would end the process.
+func openFile(path string, noSync bool, log *slog.Logger) (db *bolt.DB, one bool, err error) {
 	options := &bolt.Options{Timeout: lockTimeout, NoSync: noSync, FreelistType: bolt.FreelistMapType, InitialMmapSize: mapped}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if err := makeFile(path); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	case err != nil:
-		return nil, err
+		return nil, false, err
 	case !info.Mode().IsRegular():
-		return nil, pagefile.ErrNoFile
+		return nil, false, pagefile.ErrNoFile
 	default:
 		if err := checkLegible(path); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	if err == nil && info.Size() > 0 {
-		if err := checkLength(path, info.Size(), log); err != nil {
-			return nil, err
+		if one, err = checkLength(path, info.Size()); err != nil {
+			return nil, one, err
 		}
 	}
-	db, err := bolt.Open(path, 0o600, options)
-	return db, named(err)
+	if one {
+		log.Warn("one of two headers of the ledger is damaged, and is written anew; the last report may be missing in it", "path", path)
+	}
+	db, err = bolt.Open(path, 0o600, options)
+	return db, one, named(err)
 }
 
 // checkLegible reads the headers of a file. The library maps them, and a page that the disk
@@ -94,22 +97,21 @@ func makeFile(path string) error {
 
 // checkLength compares the length of a file with its header, and then reads all of it. It
 // holds the file's lock.
-func checkLength(path string, have int64, log *slog.Logger) error {
+func checkLength(path string, have int64) (one bool, err error) {
 	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: lockTimeout, ReadOnly: true})
 	if err != nil {
-		return named(err)
+		return false, named(err)
 	}
 	defer db.Close()
-	return db.View(func(tx *bolt.Tx) error {
+	err = db.View(func(tx *bolt.Tx) error {
 		if want := tx.Size(); have < want {
 			return fmt.Errorf("%w: cut short, %d bytes of %d", record.ErrDamaged, have, want)
 		}
 		spare, err := salvage.Check(path)
-		if err == nil && !spare {
-			log.Warn("one of two headers of the ledger is damaged, and is written anew; the last report may be missing in it", "path", path)
-		}
+		one = err == nil && !spare
 		return err
 	})
+	return one, err
 }
 
 // named replaces errors of the library with those of the ledger.

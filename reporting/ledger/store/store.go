@@ -37,6 +37,7 @@ var ErrClosed = errors.New("the ledger of reports is closed")
 type File struct {
 	path       string
 	opened     os.FileInfo // identifies the open file
+	OneHeader  bool        // when it was opened, one of two headers was damaged: the last transaction may be missing
 	db         *bolt.DB
 	jobs       chan *job
 	quit       chan struct{} // closed by Close
@@ -51,7 +52,7 @@ type File struct {
 // Open opens the file, or makes it. It refuses a damaged file, and one of another version,
 // and leaves it as it is. With noSync the system decides when to write to the disk.
 func Open(path string, noSync bool, log *slog.Logger) (*File, error) {
-	db, err := openFile(path, noSync, log)
+	db, one, err := openFile(path, noSync, log)
 	if err != nil {
 		return nil, fmt.Errorf("ledger %s: %w", path, err)
 	}
@@ -59,7 +60,7 @@ func Open(path string, noSync bool, log *slog.Logger) (*File, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	s := &File{path: path, opened: opened, db: db, jobs: make(chan *job), quit: make(chan struct{}), ended: make(chan struct{})}
+	s := &File{path: path, opened: opened, OneHeader: one, db: db, jobs: make(chan *job), quit: make(chan struct{}), ended: make(chan struct{})}
 	if err := s.begin(); err != nil {
 		return nil, errors.Join(fmt.Errorf("ledger %s: %w", path, err), db.Close())
 	}
