@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ var scale = map[bool]int{false: 1, true: 8}[testenv.Race]
 // The tests that sign the most bytes. Signing starts no goroutine.
 
 // The cost of a message is bounded by its size, and so is what signs it; the largest image
-// sketches reach their bound. The test counts steps, not time. The log has the time, by which
+// sketches reach their bound. The test counts steps and memory, not time. The log has the time, by which
 // TestSearch finds work that is not counted.
 func TestWork(t *testing.T) {
 	testenv.Servers(t)
@@ -30,19 +31,30 @@ func TestWork(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		raw := all[name]
 		m := signature.Parse(raw)
-		before := cpu()
+		before, made := cpu(), allocated()
 		set, spent := signature.ComputeSteps(m, nil, 0)
 		took, steps := float64(cpu()-before), spent.Total()
+		made = allocated() - made
 		largest += checkBounds(t, name, set)
-		t.Logf("%-40s %9d bytes: %6.1f ns a byte, %5.1f steps a byte, %5.1f ns a step", name, len(raw),
-			took/float64(len(raw)), float64(steps)/float64(len(raw)), took/float64(steps))
+		t.Logf("%-40s %9d bytes: %6.1f ns a byte, %5.1f steps a byte, %5.1f ns a step, %5.1f bytes made a byte", name, len(raw),
+			took/float64(len(raw)), float64(steps)/float64(len(raw)), took/float64(steps), float64(made)/float64(len(raw)))
 		if most := boundOfMessage + boundOfByte*len(raw); steps > most {
 			t.Errorf("%s: %d steps for %d bytes, want at most %d", name, steps, len(raw), most)
+		}
+		if most := uint64(32<<20 + 100*len(raw)); made > most { // work that is not counted makes copies again and again
+			t.Errorf("%s: %d bytes were made for %d bytes, want at most %d", name, made, len(raw), most)
 		}
 	}
 	if largest == 0 {
 		t.Error("no image has as many features as images may have")
 	}
+}
+
+// allocated returns the bytes of memory that were ever made.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
 }
 
 // The report of a spam that carries an innocent message lists the spam and not the

@@ -78,6 +78,15 @@ var hostileParts = []struct {
 		return strings.TrimSuffix(repeatedParts(kind+strings.Repeat("large ", 1<<16), 4*scale), "--b--\n") +
 			strings.Repeat("--b\n"+kind+"a\n", 40_000/scale) + "--b--\n"
 	}},
+	{"images with long names", func(testing.TB) string {
+		page := "Content-Type: multipart/related; boundary=b\n\n--b\nContent-Type: text/html\n\n<p>a<img src=cid:z>\n"
+		image := "--b\nContent-Type: image/png\nContent-Location: " + strings.Repeat("\x80", 12<<10) + "\n\n\x89PNG"
+		var b strings.Builder
+		for i := range 800 / scale {
+			b.WriteString(image + strings.Repeat("x", 2<<10+i*7919%200) + "\n")
+		}
+		return page + b.String() + "--b--\n"
+	}},
 	{"links in a page", func(testing.TB) string {
 		return repeated(asPage, "<a href='http://%77ww.b\u00fccher.example/?u=http://x.org'>", 1<<20)
 	}},

@@ -47,29 +47,40 @@ func (c *computer) readPictures() {
 				p.Add(v.References, &c.work)
 			}
 		}
-		p.showsMore = p.HasRemote || len(c.reader.shown.Text) > maxGreeting ||
-			slices.ContainsFunc(images, func(l part) bool { return p.Has(l.ID, l.Location) })
+		p.showsMore = p.HasRemote || len(c.reader.shown.Text) > maxGreeting
 	}
-	slices.SortStableFunc(images, func(a, b part) int {
-		switch isUnnamed := p.isUnnamed(a.Leaf); {
-		case isUnnamed == p.isUnnamed(b.Leaf):
-			return b.size - a.size
-		case isUnnamed:
-			return 1
+	var shown, unnamed []part
+	for _, l := range images {
+		if c.turns.isStopped() {
+			return
 		}
-		return -1
-	})
+		isNamed := c.isNamed(l.Leaf)
+		p.showsMore = p.showsMore || isNamed
+		if l.IsRelated && p.hasPage && !isNamed {
+			unnamed = append(unnamed, l)
+		} else {
+			shown = append(shown, l)
+		}
+	}
+	bySize := func(a, b part) int { return b.size - a.size }
+	slices.SortStableFunc(shown, bySize)
+	slices.SortStableFunc(unnamed, bySize)
+	c.files.images = append(shown, unnamed...)
 }
 
-// isUnnamed reports whether an image belongs to a page that does not name it: most programs do not show it.
-func (p *pictures) isUnnamed(l mail.Leaf) bool {
-	return l.IsRelated && p.hasPage && !p.Has(l.ID, l.Location)
+// isNamed reports whether a page shows an image. The names of an image may have megabytes.
+func (c *computer) isNamed(l mail.Leaf) bool {
+	if !c.pictures.hasPage {
+		return false
+	}
+	c.work.Count(len(l.ID) + len(l.Location))
+	return c.pictures.Has(l.ID, l.Location)
 }
 
-// isOnlyAsked reports whether no report lists an image: it may be another sender's, which readers do not see. Beside a
-// page that shows nothing else, it is what they were sent.
+// isOnlyAsked reports whether no report lists an image: it belongs to a page that does not name it, so most programs do
+// not show it, and it may be another sender's. Beside a page that shows nothing else, it is what they were sent.
 func (c *computer) isOnlyAsked(l mail.Leaf) bool {
-	return c.pictures.showsMore && c.pictures.isUnnamed(l)
+	return c.pictures.showsMore && l.IsRelated && c.pictures.hasPage && !c.isNamed(l)
 }
 
 // imageSketches returns the sketches of the images that identify the message: attached
