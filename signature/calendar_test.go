@@ -98,6 +98,27 @@ func TestMeetingsBesideLetters(t *testing.T) {
 	}
 }
 
+// An attached calendar object with many other words in each copy hides no known text, and no copy from another.
+func TestCalendarHidesNoText(t *testing.T) {
+	const prefix = "From: a@b.example\n"
+	copyOf := func(n uint64) signature.Set {
+		var words strings.Builder
+		for i := range uint64(48) {
+			words.WriteString(decoy(1000*n + i))
+		}
+		return signature.Compute(signature.Parse([]byte(prefix + multi("mixed", "\n"+ampleProse,
+			"Content-Type: application/ics\nContent-Disposition: attachment\n\nBEGIN:VCALENDAR\nBEGIN:VEVENT\nDESCRIPTION:"+words.String()+"\nEND:VEVENT\nEND:VCALENDAR\n"))))
+	}
+	for name, known := range map[string]signature.Set{
+		"the text alone": signature.Compute(signature.Parse([]byte(prefix + "\n" + ampleProse))),
+		"another copy":   copyOf(1),
+	} {
+		if kinds := matchesOf(known, copyOf(2)); !slices.Contains(kinds, "sketch") {
+			t.Errorf("%s: a copy is found by %v", name, kinds)
+		}
+	}
+}
+
 // A few words stand above a small file that is the spam. Mail programs show such files below the
 // words, and the file is too small to sign by itself.
 func TestSpamInSmallFile(t *testing.T) {

@@ -278,7 +278,8 @@ func withoutColumns(content []byte) []byte {
 }
 
 // addCalendar adds the text of a calendar object, beside a brief text only if that does not have it. It is
-// carried, as few words of an invitation are its sender's, and shown whatever stands beside it.
+// carried, as few words of an invitation are its sender's, and shown whatever stands beside it. Beside a brief text most
+// programs show it as a file or a form.
 func (c *computer) addCalendar(l mail.Leaf, isBrief bool) {
 	c.work.Count(2 * l.Steps())
 	c.decoded = l.Content(c.decoded[:0])
@@ -286,7 +287,7 @@ func (c *computer) addCalendar(l mail.Leaf, isBrief bool) {
 	if isBrief && !c.reader.isNew(text) {
 		return
 	}
-	l.Carried, l.Alternative = max(l.Carried, mail.LaterPart), 0
+	l.Carried, l.Alternative, l.IsBeside = max(l.Carried, mail.LaterPart), 0, isBrief
 	c.texts.Add(l, text)
 }
 
