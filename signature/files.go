@@ -150,7 +150,7 @@ func (f *files) addImage(l mail.Leaf, content []byte) {
 		f.used[l.Part] += l.Len()
 	}
 	if !l.IsReport && !l.IsCut && len(content) >= minPicture && isImage(l.MediaType, content) && (isUnpacked || !l.IsAgain) {
-		f.images = append(f.images, part{l, len(content)})
+		f.images, _ = addLargest(f.images, maxImages, part{l, len(content)})
 	}
 }
 

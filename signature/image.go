@@ -15,9 +15,9 @@ import (
 const (
 	// minPicture is the size, in bytes, from which on an image is decoded.
 	minPicture = 2 << 10
-	// maxLooked bounds the images of a message that are decoded, and maxPictures those of
-	// them that have a sketch.
-	maxLooked, maxPictures = 4, 2
+	// maxImages bounds the images of a message that may be decoded, as a page may name any; maxLooked bounds
+	// those that are, and maxPictures those of them that have a sketch.
+	maxImages, maxLooked, maxPictures = 256, 4, 2
 	// A message may cost maxPixels, in pixels decoded, but at most freePixels, and
 	// pixelsOfByte for each byte of its images.
 	maxPixels    = 4 << 20
