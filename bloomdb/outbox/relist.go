@@ -24,15 +24,16 @@ func (p *Outbox) MustRelist() bool {
 }
 
 // Relisted records durably that the folder has all reports of the ledger: the caller has saved them, if
-// MustRelist, and otherwise the journal has those after the snapshots, in segments whose length is known.
-// No report is being made.
+// MustRelist, and otherwise the journal has those after the snapshots, in segments whose length is known:
+// then a later write does, as a start on a full disk goes on. No report is being made.
 func (p *Outbox) Relisted() error {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	if p.lastReport != nil {
 		saved := p.lastReport()
-		p.ID.SavedReport, p.nextSaved = &saved, saved
-	} else if !p.ID.Relist {
+		p.ID.SavedReport, p.nextSaved, p.dirty = &saved, saved, true
+	}
+	if !p.ID.Relist {
 		return nil
 	}
 	p.ID.Relist = false
