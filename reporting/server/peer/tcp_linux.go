@@ -66,7 +66,7 @@ func askFor(own, peer *net.TCPAddr) *end {
 		return nil
 	}
 	defer unix.Close(fd)
-	for _, device := range devicesOf(own, peer) {
+	for device := range devices {
 		question := diagRequest(own.AddrPort(), peer.AddrPort(), device)
 		if err := unix.Sendto(fd, question, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 			return nil
@@ -83,18 +83,19 @@ func askFor(own, peer *net.TCPAddr) *end {
 	return nil
 }
 
-// devicesOf returns the numbers of the interfaces of a connection with these addresses; 0: any.
-// The kernel needs it for link-local addresses, and does not name it if both ends are here.
-func devicesOf(own, peer *net.TCPAddr) []uint32 {
-	if !own.IP.IsLinkLocalUnicast() && !peer.IP.IsLinkLocalUnicast() {
-		return []uint32{0}
+// devices yields 0, for any interface, and then the number of each. The kernel needs it for link-local addresses of IPv6,
+// and for a socket that its process has bound to an interface, as every user may; and it does not name it if both ends
+// are here.
+func devices(yield func(uint32) bool) {
+	if !yield(0) {
+		return
 	}
-	devices := []uint32{0} // IPv4 needs none
 	interfaces, _ := net.Interfaces()
 	for _, i := range interfaces {
-		devices = append(devices, uint32(i.Index))
+		if !yield(uint32(i.Index)) {
+			return
+		}
 	}
-	return devices
 }
 
 // Offsets and values of the kernel's inet_diag.h, behind a header of netlink. Units: bytes.

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"net"
 	"os"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
@@ -37,6 +40,32 @@ func TestUserOf(t *testing.T) {
 	defer b.Close()
 	if _, ok := UserOf(a); ok {
 		t.Error("a pipe has a user")
+	}
+}
+
+// TestUserOfBoundSocket is the attack "a device of one's own": every user may bind a socket to an interface, and the
+// kernel finds it only where it is asked about that one.
+func TestUserOfBoundSocket(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:0", "[::1]:0", "[::]:0"} {
+		ln, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Skip(err) // no IPv6 here
+		}
+		defer ln.Close()
+		bound := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
+			var fault error
+			err := c.Control(func(fd uintptr) { fault = unix.BindToDevice(int(fd), "lo") })
+			return errors.Join(err, fault)
+		}}
+		client, err := bound.Dial("tcp", ln.Addr().String())
+		testenv.Check(t, err)
+		defer client.Close()
+		served, err := ln.Accept()
+		testenv.Check(t, err)
+		defer served.Close()
+		if uid, ok := UserOf(served); !ok || uid != os.Getuid() {
+			t.Errorf("%s: user %d, %v, want %d", address, uid, ok, os.Getuid())
+		}
 	}
 }
 
