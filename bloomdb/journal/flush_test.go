@@ -10,7 +10,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// A Flush that meets the end of an empty segment has lost no record.
+// A Flush that meets the end of a segment has lost no record.
 func TestFlushWhileRotating(t *testing.T) {
 	j, err := Open(t.TempDir(), [8]byte{1}, make(map[uint32]int64), 0, nil)
 	testenv.Check(t, err)
@@ -18,7 +18,9 @@ func TestFlushWhileRotating(t *testing.T) {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		for range 100 {
+		for n := range uint64(100) {
+			_, err := add(j, n)
+			testenv.Check(t, err)
 			if _, err := j.Rotate(); err != nil {
 				t.Error(err)
 			}
@@ -73,6 +75,8 @@ func TestFlushWaitsForRotation(t *testing.T) {
 		first.begun, first.end = begun, end
 		return f, err
 	})
+	testenv.Check(t, err)
+	_, err = add(j, 1)
 	testenv.Check(t, err)
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -311,8 +311,9 @@ func (j *Log) SnapshotDue() bool {
 	return j.losses > j.saved
 }
 
-// Rotate syncs the segment, starts the next one, and returns its position once the changes of
-// all earlier records are in the filters.
+// Rotate syncs the segment, starts the next one if that is due, and returns a position once the changes of
+// all earlier records are in the filters. It returns a position twice only if no record was appended between:
+// then the snapshots are the same, as the ledger's reports, which have no records, are listed before the first one.
 func (j *Log) Rotate() (folder.LSN, error) {
 	begin, err := j.switchSegment()
 	if err != nil {
@@ -327,7 +328,8 @@ func (j *Log) Rotate() (folder.LSN, error) {
 	return begin, nil
 }
 
-// switchSegment starts the next segment and returns its position. Appends continue meanwhile. The
+// switchSegment starts the next segment, if that is due, and returns its position, or where the current one
+// is synced. Appends continue meanwhile. The
 // records appended while the file is created are synced after it has begun: goroutines that wait for
 // them wait for diskMu.
 func (j *Log) switchSegment() (folder.LSN, error) {
@@ -343,6 +345,9 @@ func (j *Log) switchSegment() (folder.LSN, error) {
 			return 0, err
 		}
 		return folder.MakeLSN(j.segment, Header), nil
+	}
+	if !j.isNextDue() {
+		return folder.MakeLSN(j.segment, j.onDisk), nil
 	}
 	fresh, err := j.next()
 	if err != nil {
@@ -360,6 +365,12 @@ func (j *Log) switchSegment() (folder.LSN, error) {
 	}
 	j.atDisk(old.Close)
 	return folder.MakeLSN(j.segment, Header), nil
+}
+
+// isNextDue reports whether a snapshot begins the next segment: otherwise a journal of which nothing can be
+// dropped, for months, would have more files each time. The caller holds mu.
+func (j *Log) isNextDue() bool {
+	return j.offset > Header && (len(j.sizes)+1 < ManySegments || j.offset >= longSegment)
 }
 
 // Saved records that snapshots contain all changes that were made before the last Rotate returned.
@@ -431,6 +442,16 @@ func (j *Log) BytesFrom(from folder.LSN) int64 {
 		}
 	}
 	return bytes
+}
+
+// SegmentsFrom returns the number of segments from a position on.
+func (j *Log) SegmentsFrom(from folder.LSN) (segments int) {
+	for n := range j.Durable() {
+		if n >= from.Segment() {
+			segments++
+		}
+	}
+	return segments
 }
 
 // LastFault returns the last failed write, or nil once it is repaired. A disk that has not answered

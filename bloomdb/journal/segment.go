@@ -22,7 +22,7 @@ const (
 	MaxRecord   = 256*32 + 64 // a report of 256 signatures
 
 	// MaxSegment bounds a segment, in bytes: Append takes nothing when less than maxTail is left. The next
-	// segment begins with each snapshot, which is due a minute after 64 MiB at the latest.
+	// segment begins with a snapshot, which is due a minute after 64 MiB at the latest.
 	MaxSegment = 256 << 20
 
 	// maxTorn bounds what a crash can leave of records that were not synced: maxTail, and those of one Append.

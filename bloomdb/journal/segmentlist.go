@@ -28,8 +28,14 @@ import (
 const SegmentsFile = "segments"
 
 const (
-	segmentEntry = 4 + 8 // number, length
-	maxSegments  = 1 << 16
+	segmentEntry = 4 + 8   // number, length
+	maxSegments  = 1 << 16 // in the list
+
+	// ManySegments is the number from which the journal is given up as far as it is kept for unpublished changes
+	// only: with one more every 10 minutes, after 113 days. From here on, a snapshot begins no further segment
+	// until the current one has 64 MiB.
+	ManySegments = 1 << 14
+	longSegment  = 64 << 20
 )
 
 var SegmentsForm = folder.SealedForm{FileForm: folder.FileForm{Name: "list of segments", Magic: "SBSEGS\r\n", Version: 1}, Most: maxSegments * segmentEntry}
@@ -45,7 +51,8 @@ type SegmentList struct {
 	written time.Time
 }
 
-// Change edits the list and writes it. If the edit changes nothing, the file is not written.
+// Change edits the list and writes it. If the edit changes nothing, the file is not written. Of too many
+// segments, the oldest are not listed: an error would refuse every start, and every snapshot, after which they are removed.
 // After an error, has reports whether the change may be on disk.
 func (l *SegmentList) Change(edit func(sizes map[uint32]int64)) error {
 	l.mu.Lock()
@@ -54,11 +61,14 @@ func (l *SegmentList) Change(edit func(sizes map[uint32]int64)) error {
 	if next == nil {
 		next = make(map[uint32]int64)
 	}
-	if edit(next); maps.Equal(next, l.sizes) && l.sizes != nil {
-		return nil
+	edit(next)
+	if excess := len(next) - maxSegments; excess > 0 {
+		for _, n := range slices.Sorted(maps.Keys(next))[:excess] {
+			delete(next, n)
+		}
 	}
-	if len(next) > maxSegments {
-		return fmt.Errorf("journal: over %d segments", maxSegments)
+	if maps.Equal(next, l.sizes) && l.sizes != nil {
+		return nil
 	}
 	path := filepath.Join(l.Dir, SegmentsFile)
 	if err := renameio.WriteFile(path, EncodeSegments(l.KeyID, next), 0o600, renameio.WithTempDir(l.Dir)); err != nil {

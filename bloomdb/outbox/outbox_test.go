@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/keyspace/keyspacetest"
 	"github.com/spambloom/spambloom/bloomdb/layout"
@@ -327,5 +328,28 @@ func TestWithoutExchange(t *testing.T) {
 	resume(t, ks, 0, 0)
 	if !ks.Outbox.SnapshotDue() {
 		t.Error("no snapshot is due, and other sites would never receive the report")
+	}
+}
+
+// What is unpublished is given up if the journal has too many segments for it. A snapshot is due then.
+func TestManySegmentsAreGivenUp(t *testing.T) {
+	ks := open(t, t.TempDir())
+	resume(t, ks, 0, 0)
+	for _, number := range []uint32{journal.ManySegments - 1, journal.ManySegments} {
+		want := number == journal.ManySegments
+		older := make(map[uint32]int64)
+		for n := range number - 1 {
+			older[n+1] = journal.Header
+		}
+		var err error
+		ks.Outbox.Journal, err = journal.Open(t.TempDir(), ks.Ring.KeyID, older, 0, nil)
+		testenv.Check(t, err)
+		begin := ks.Outbox.Journal.Mark()
+		keep, err := ks.Outbox.KeepFrom(begin)
+		testenv.Check(t, err)
+		if gone := keep == begin; gone != want || ks.Outbox.SnapshotDue() != want {
+			t.Errorf("%d segments: given up %v, a snapshot is due %v, want %v", number, gone, ks.Outbox.SnapshotDue(), want)
+		}
+		testenv.Check(t, ks.Outbox.Journal.Close())
 	}
 }

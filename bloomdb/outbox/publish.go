@@ -257,16 +257,16 @@ func (p *Outbox) writeLocked(dir string, now time.Time) error {
 }
 
 // KeepFrom returns the position from which the journal must be kept. Snapshots contain all before
-// begin. If the unpublished part is too long, it is given up and a snapshot becomes due. While a
-// snapshot is due, the journal is kept all the same: reports made while the snapshot is being
-// written may not be in it.
+// begin. If the unpublished part is too long, or has too many segments, it is given up and a snapshot
+// becomes due. While a snapshot is due, the journal is kept all the same: reports made while the
+// snapshot is being written may not be in it.
 func (p *Outbox) KeepFrom(begin folder.LSN) (folder.LSN, error) {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	if !p.on {
 		return begin, p.writeLocked(p.Opt.Dir, p.Opt.Now())
 	}
-	if p.Journal.BytesFrom(p.ID.PublishedLSN) > MaxUnpublished {
+	if p.Journal.BytesFrom(p.ID.PublishedLSN) > MaxUnpublished || p.Journal.SegmentsFrom(p.ID.PublishedLSN) >= journal.ManySegments {
 		p.skipNumber()
 		return begin, p.writeLocked(p.Opt.Dir, p.Opt.Now())
 	}
