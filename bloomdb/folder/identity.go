@@ -67,9 +67,8 @@ type Identity struct {
 	// LastReport is the number of the last report in the ledger, a companion, when the identity was
 	// written.
 	LastReport uint64 `json:"last_report,omitempty"`
-	// SavedReport is the number of a report in the ledger up to which Snapshots have all: the later ones
-	// may only be in the journal. Nil: unknown.
-	SavedReport *uint64 `json:"saved_report,omitempty"`
+	// JournalEnd is where the journal ended on disk when the identity was written. Zero: unknown.
+	JournalEnd LSN `json:"journal_end,omitempty"`
 }
 
 // Segment returns the newest journal segment to which the identity refers, and that must be there.

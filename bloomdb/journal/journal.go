@@ -431,6 +431,13 @@ func (j *Log) Durable() map[uint32]int64 {
 	return sizes
 }
 
+// Synced returns the position before which all records are on disk.
+func (j *Log) Synced() folder.LSN {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return folder.MakeLSN(j.segment, j.onDisk)
+}
+
 // BytesFrom returns the total size of the segments from a position on.
 func (j *Log) BytesFrom(from folder.LSN) int64 {
 	j.mu.Lock()

@@ -277,6 +277,9 @@ func (ks *Keyspace) replay(segments, listed map[uint32]int64) error {
 		if torn > 0 {
 			ks.Settings.Log.Warn("journal ends in an unfinished record, as after a crash; it is cut off", "path", path, "offset", size, "bytes", torn)
 		}
+		if ks.Outbox.LosesEnd(n, size) {
+			ks.Settings.Log.Warn("journal has lost its end: the reports of the ledger are listed again; retouches and counts of the last minutes may be gone", "path", path, "offset", size)
+		}
 		if last { // its records may not be on disk yet, so it is synced before it is listed
 			if err := folder.CutPath(path, size); err != nil {
 				return fmt.Errorf("journal: %w", err)

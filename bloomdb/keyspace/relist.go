@@ -110,10 +110,11 @@ func (w *rungs) records() (records []journal.Record) {
 
 // Relisted saves a keyspace that lacked reports of the ledger, and records that it has all of them.
 func (ks *Keyspace) Relisted() error {
-	if ks.Outbox.MustRelist() {
-		if err := ks.Save(); err != nil {
-			return err
-		}
+	if !ks.Outbox.MustRelist() {
+		return nil
+	}
+	if err := ks.Save(); err != nil {
+		return err
 	}
 	return ks.Outbox.Relisted()
 }

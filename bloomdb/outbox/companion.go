@@ -20,13 +20,8 @@ func (p *Outbox) AddCompanion(path string, last func() uint64, mend func(fault e
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	known, isOlder := slices.Contains(p.ID.Companions, name), false
-	n := last()
 	p.knownReport = p.ID.LastReport
-	if saved := p.ID.SavedReport; saved != nil {
-		p.knownReport = min(p.knownReport, *saved)
-	}
-	p.nextSaved = min(p.knownReport, n)
-	if n < p.ID.LastReport {
+	if n := last(); n < p.ID.LastReport {
 		err := folder.Damaged(path, 0, fmt.Errorf("%w: its last report is number %d, and there was a number %d", folder.ErrOlder, n, p.ID.LastReport))
 		if mend == nil {
 			return err
@@ -35,14 +30,13 @@ func (p *Outbox) AddCompanion(path string, last func() uint64, mend func(fault e
 			return err
 		}
 		isOlder = true // the filters know better than the copy: nothing to list from it
-		p.knownReport, p.nextSaved, p.ID.SavedReport = p.ID.LastReport, n, &n
 	}
 	if !known {
 		if err := folder.Sync(filepath.Dir(path)); err != nil {
 			return err
 		}
 		// A new folder beside a ledger with reports: they were listed in filters that are gone.
-		p.ID.Relist = p.ID.Relist || n > 0
+		p.ID.Relist = p.ID.Relist || last() > 0
 		p.ID.Companions = slices.Sorted(slices.Values(append(slices.Clone(p.ID.Companions), name)))
 	}
 	p.lastReport, p.dirty = last, true
@@ -52,8 +46,7 @@ func (p *Outbox) AddCompanion(path string, last func() uint64, mend func(fault e
 	return p.writeLocked(p.Opt.Dir, p.Opt.Now())
 }
 
-// KnownReport returns the number of a report up to which the folder had all when AddCompanion read its
-// identity: snapshots contained it. Later ones are in the journal, if that has its end.
+// KnownReport returns the number of the last report that the identity knew when AddCompanion read it.
 func (p *Outbox) KnownReport() uint64 {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
@@ -64,5 +57,5 @@ func (p *Outbox) KnownReport() uint64 {
 func (p *Outbox) ForgetReports() {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
-	p.ID.LastReport, p.ID.SavedReport, p.nextSaved, p.dirty = 0, new(uint64), 0, true
+	p.ID.LastReport, p.dirty = 0, true
 }

@@ -55,9 +55,6 @@ type Outbox struct {
 	// lastReport returns the number of the last report in the ledger, see AddCompanion; nil: unknown.
 	lastReport  func() uint64
 	knownReport uint64 // see KnownReport
-	// nextSaved is the last report that the next snapshots contain for sure: the last one when those before
-	// were complete. Meanwhile, the desk has carried out what it entered in the ledger.
-	nextSaved uint64
 	// writtenLeftSeq is LeftSeq as it is on disk.
 	writtenLeftSeq uint64
 	resumed        bool
@@ -197,11 +194,6 @@ func (p *Outbox) SetSnapshots(dir string, paths []string, fresh map[string]bool,
 		}
 	}
 	p.ID.Snapshots, p.ID.Written, p.ID.SavedLSN = names, written, begin
-	if p.lastReport == nil {
-		return p.writeLocked(dir, now)
-	}
-	saved := p.nextSaved
-	p.ID.SavedReport, p.nextSaved = &saved, p.lastReport()
 	return p.writeLocked(dir, now)
 }
 
@@ -246,6 +238,9 @@ func (p *Outbox) Close(dir string) error {
 func (p *Outbox) writeLocked(dir string, now time.Time) error {
 	if p.lastReport != nil {
 		p.ID.LastReport = p.lastReport()
+	}
+	if p.Journal != nil {
+		p.ID.JournalEnd = p.Journal.Synced()
 	}
 	id := p.ID
 	id.Republish = id.Republish || p.early != 0 // a period may begin before the next start

@@ -3,6 +3,7 @@ package outbox
 import (
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/folder"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
@@ -15,6 +16,17 @@ func (p *Outbox) LackReports(dir string, now time.Time) error {
 	return p.writeLocked(dir, now)
 }
 
+// LosesEnd reports whether a segment of the journal has fewer bytes than were on disk when the identity was
+// written. Then the folder may lack reports of the ledger, as with LackReports. It is called by Open.
+func (p *Outbox) LosesEnd(segment uint32, size int64) bool {
+	end := p.ID.JournalEnd
+	if segment != end.Segment() || folder.MakeLSN(segment, size) >= end {
+		return false
+	}
+	p.ID.Republish, p.ID.Relist, p.dirty = true, true, true
+	return true
+}
+
 // MustRelist reports whether the folder lacks reports of the ledger: they were made while the site
 // did not use its key, its filters are gone, or a repair was interrupted.
 func (p *Outbox) MustRelist() bool {
@@ -23,19 +35,11 @@ func (p *Outbox) MustRelist() bool {
 	return p.ID.Relist
 }
 
-// Relisted records durably that the folder has all reports of the ledger: the caller has saved them, if
-// MustRelist, and otherwise the journal has those after the snapshots, in segments whose length is known:
-// then a later write does, as a start on a full disk goes on. No report is being made.
+// Relisted records durably that the folder has all reports of the ledger. The caller has saved
+// them.
 func (p *Outbox) Relisted() error {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
-	if p.lastReport != nil {
-		saved := p.lastReport()
-		p.ID.SavedReport, p.nextSaved, p.dirty = &saved, saved, true
-	}
-	if !p.ID.Relist {
-		return nil
-	}
 	p.ID.Relist = false
 	return p.writeLocked(p.Opt.Dir, p.Opt.Now())
 }

@@ -391,7 +391,6 @@ func TestRepairOfNothingChangesNoVerdict(t *testing.T) {
 	damagedLife(t, s)
 	st, err := state.Open(s, log)
 	testenv.Check(t, err)
-	testenv.Check(t, st.Relist(log, func() {})) // finds the reports of the ledger
 	testenv.Check(t, st.DB.Revoke(letterSet(t, "known")))
 	testenv.Check(t, st.Close())
 	var out bytes.Buffer

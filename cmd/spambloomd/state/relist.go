@@ -13,7 +13,7 @@ import (
 // relistStep is the time between two calls of progress.
 const relistStep = 5 * time.Second
 
-// findLost checks that the filters have what was reported after their snapshots were written. After
+// findLost checks that the filters have what was reported after their identity was written. After
 // a crash the journal has it, or the desk will do it. If not, the end of the journal is lost, or all files
 // but the ledger are an older copy. If the ledger may lack the last word, the filters know better.
 func (st *State) findLost(log *slog.Logger) error {
@@ -35,7 +35,7 @@ func (st *State) findLost(log *slog.Logger) error {
 	if !lacks {
 		return nil
 	}
-	log.Warn("the state folder lacks reports of its ledger: it is an older copy, or the end of its journal is lost; never-list, retouches and mutes may be older, too",
+	log.Warn("the state folder lacks reports of its ledger: it is an older copy, or its journal has lost its end; never-list, retouches and mutes may be older, too",
 		"known", known, "last", st.Reports.LastReport())
 	return st.DB.LackReports(newest)
 }
