@@ -436,10 +436,11 @@ func TestOneClientKeepsFewPlaces(t *testing.T) {
 	}
 }
 
-// A network of IPv6 is one address: its owner has 2^64 of them.
+// A network of IPv6 is one address: its owner has 2^64 of them. So are those of this machine, all of which any user has.
 func TestHostOf(t *testing.T) {
 	for address, want := range map[string]string{
 		"192.0.2.1:25": "192.0.2.1", "[::ffff:192.0.2.1]:25": "192.0.2.1",
+		"127.0.0.1:25": "loopback", "127.9.8.7:25": "loopback", "[::1]:25": "loopback",
 		"[2001:db8::1]:25": "2001:db8::/64", "[2001:db8:0:0:ffff::2]:25": "2001:db8::/64", "[2001:db8:0:1::1]:25": "2001:db8:0:1::/64",
 	} {
 		addr, err := net.ResolveTCPAddr("tcp", address)

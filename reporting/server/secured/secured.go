@@ -72,13 +72,17 @@ func (b *beneath) SetWriteDeadline(t time.Time) error {
 	return b.Conn.SetWriteDeadline(t)
 }
 
-// HostOf returns an address without its port. Of IPv6 it returns the network of 64 bits.
+// HostOf returns an address without its port: of IPv6 the network of 64 bits, and of this machine, which has millions of
+// addresses, always the same.
 func HostOf(a net.Addr) string {
 	from, err := netip.ParseAddrPort(a.String())
 	if err != nil {
 		return a.String()
 	}
 	ip := from.Addr().Unmap()
+	if ip.IsLoopback() {
+		return "loopback"
+	}
 	if network, err := ip.Prefix(64); err == nil && ip.Is6() {
 		return network.String()
 	}
