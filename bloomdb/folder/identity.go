@@ -80,7 +80,7 @@ func (id Identity) Segment() uint32 {
 // also if a repair gave up the journal: otherwise a file that a crash separates from the next identity
 // would be older than Written says.
 func (id Identity) LastSegment() uint32 {
-	last := id.Segment()
+	last := max(id.Segment(), id.JournalEnd.Segment())
 	for _, at := range id.Written {
 		last = max(last, at.Segment())
 	}

@@ -329,9 +329,8 @@ func (j *Log) Rotate() (folder.LSN, error) {
 }
 
 // switchSegment starts the next segment, if that is due, and returns its position, or where the current one
-// is synced. Appends continue meanwhile. The
-// records appended while the file is created are synced after it has begun: goroutines that wait for
-// them wait for diskMu.
+// is synced. Appends continue meanwhile. The records appended while the file is created are synced after it
+// has begun: goroutines that wait for them wait for diskMu.
 func (j *Log) switchSegment() (folder.LSN, error) {
 	j.diskMu.Lock()
 	defer j.diskMu.Unlock()

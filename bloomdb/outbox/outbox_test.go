@@ -331,7 +331,7 @@ func TestWithoutExchange(t *testing.T) {
 	}
 }
 
-// What is unpublished is given up if the journal has too many segments for it. A snapshot is due then.
+// If the journal has too many segments, unpublished changes are given up, and a snapshot becomes due.
 func TestManySegmentsAreGivenUp(t *testing.T) {
 	ks := open(t, t.TempDir())
 	resume(t, ks, 0, 0)

@@ -45,20 +45,12 @@ func (st *State) findLost(log *slog.Logger) error {
 // after an interrupted repair. It calls progress every few seconds. If it is interrupted, the next start
 // does it again.
 func (st *State) Relist(log *slog.Logger, progress func()) error {
-	err := st.findLost(log)
-	if err == nil && st.DB.MustRelist() {
-		err = st.relist(log, progress)
-	}
-	if err == nil {
-		err = st.DB.Relisted()
-	}
-	if err != nil {
+	if err := st.findLost(log); err != nil {
 		return &exit.Failure{Code: exit.IOErr, Err: err}
 	}
-	return nil
-}
-
-func (st *State) relist(log *slog.Logger, progress func()) error {
+	if !st.DB.MustRelist() {
+		return nil
+	}
 	full, told := 0, time.Now()
 	begin := told
 	progress()
@@ -74,8 +66,11 @@ func (st *State) relist(log *slog.Logger, progress func()) error {
 		}
 		return kept, err
 	})
+	if err == nil {
+		err = st.DB.Relisted()
+	}
 	if err != nil {
-		return err
+		return &exit.Failure{Code: exit.IOErr, Err: err}
 	}
 	log.Info("reports of the ledger are listed again: the federation key or the database is new, an older copy or without the end of its journal, or a repair was interrupted",
 		"reports", listed, "revocations", revoked, "seconds", time.Since(begin).Seconds())

@@ -161,7 +161,7 @@ func (r *repairing) restore(db *bloomdb.DB, isMended bool) error {
 	}
 	if !isMended && !db.MustRelist() {
 		fmt.Fprintln(r.out, "the filters have the reports of the ledger")
-		return errors.Join(db.Relisted(), reports.Close())
+		return reports.Close()
 	}
 	listed, revoked, err := restoreAll(reports, func(s ledger.Standing) (bool, error) {
 		return db.Restore(s.Set, bloomdb.Class(s.Class), s.Revoked, s.At, turnsOf(s.Turns))
